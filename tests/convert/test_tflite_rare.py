@@ -114,3 +114,15 @@ def test_a_transposed_convolution_that_clamps_comes_back():
     data = write_tflite(b.graph(b.op("transpose_conv", ("x", w), attrs)))
     agree(bytes(data), atol=1e-5)
     assert parse_tflite(data).nodes[0].attrs == attrs
+
+
+def test_a_transposed_convolution_takes_a_computed_shape_from_the_output():
+    """As in TFLM, which never reads it."""
+    weights = Tensor("w", (2, 2, 2, 3), "FLOAT32", np.ones((2, 2, 2, 3), np.float32))
+    shape = Tensor("n", (4,), "INT32")
+    tensors = [shape, weights, Tensor("x", (1, 2, 3, 3)), Tensor("y", (1, 4, 6, 2))]
+    fields = {"Padding": 1, "StrideH": 2, "StrideW": 2}
+    op = Op("TRANSPOSE_CONV", ["n", "w", "x"], ["y"], "TransposeConvOptions", fields)
+    graph = parse_tflite(build(Subgraph(tensors, [op], ["n", "x"], ["y"])))
+    assert graph.nodes[0].attrs.size == (4, 6)
+    assert graph.inputs == ("n", "x")

@@ -222,6 +222,7 @@ FIELDS = {
     "epsilon": st.floats(1e-5, 1.0),
     "keep_dims": st.booleans(),
     "keep_num_dims": st.booleans(),
+    "widen": st.booleans(),
     "kernel": pairs,
     "new_shape": lists,
     "padding": st.sampled_from(["SAME", "VALID", "FULL"]),

@@ -32,7 +32,7 @@ from tinyrt.ops.shared.traits import Traits
 
 @dataclass(frozen=True, slots=True)
 class QuantizeAttrs:
-    """The output's element type: int8 or int16."""
+    """The output's element type: int8 or int16; int32 from either of these."""
 
     dtype: DType = DType.INT8
 
@@ -56,7 +56,7 @@ class StoredWeights:
 
 @dataclass(frozen=True, slots=True)
 class Rescale:
-    """Multiplier from one integer quantisation to another, if one of them is int16.
+    """Multiplier from one integer quantisation to another, if one of them is wider than int8.
 
     Attributes:
         x_zp: the input's zero point.
@@ -96,11 +96,16 @@ def quantize_array(
 def infer_quantize(
     attrs: QuantizeAttrs, inputs: Sequence[TensorType | None]
 ) -> tuple[TensorType, ...]:
-    """float32, int8 or int16 -> int8 or int16 of the same shape; uint8 from and to int8."""
+    """float32, int8 or int16 -> int8 or int16 of the same shape; uint8 from and to int8.
+
+    int8 or int16 -> int32.
+    """
     x = operand(inputs, 0, "input")
     if {x.dtype, attrs.dtype} == {DType.INT8, DType.UINT8}:
         return (TensorType(attrs.dtype, x.shape),)
     check_computable(x, "quantize")
+    if attrs.dtype is DType.INT32 and x.dtype is not DType.FLOAT32:
+        return (TensorType(attrs.dtype, x.shape),)
     if attrs.dtype not in (DType.INT8, DType.INT16):
         raise ShapeError(f"quantize {x} to {attrs.dtype.value}", expected="int8 or int16")
     return (TensorType(attrs.dtype, x.shape),)
@@ -129,17 +134,21 @@ def quantize_s8(p: Affine | LutS8, x: Array) -> NDArray[np.int8]:
 
 
 def prepare_quantize_s16(node: BoundNode) -> Affine | Rescale:
-    """From float32: the output's parameters. Between integers: a multiplier."""
+    """From float32: the output's parameters. Between integers: a multiplier.
+
+    The kernel that rescales is the only one that takes an int16 input with a zero point, as
+    softmax writes it.
+    """
     x, y = node.input(0), node.output
     scale, zp = qparams(y)
     if x.dtype is DType.FLOAT32:
         return Affine(float(scale), zp, y.dtype)
-    x_scale, x_zp = qparams(x)
+    x_scale, x_zp = qparams(x, shifted=True)
     return Rescale(x_zp, *multiplier(float(x_scale) / float(scale)), zp, y.dtype)
 
 
 def quantize_s16(p: Affine | Rescale, x: Array) -> Array:
-    """float32 or int16 -> int8 or int16, int8 -> int16."""
+    """float32, int8 or int16 -> int8, int16 or int32."""
     if isinstance(p, Affine):
         return quantize_array(x, np.float32(p.scale), p.zero_point, p.dtype)
     scaled = multiply_by_quantized_multiplier(x.astype(np.int64) - p.x_zp, p.mult, p.shift)

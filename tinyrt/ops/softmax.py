@@ -8,10 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.errors import ShapeError
+from tinyrt.errors import ShapeError, VerifyError
 from tinyrt.fixedpoint import (
-    INT8_MAX,
-    INT8_MIN,
     INT16_MAX,
     INT16_MIN,
     exp_on_negative_values,
@@ -23,7 +21,7 @@ from tinyrt.fixedpoint import (
     rounding_doubling_high_mul,
 )
 from tinyrt.floatmath import elementary
-from tinyrt.ir import BoundNode, TensorType
+from tinyrt.ir import BoundNode, DType, TensorType, Value
 from tinyrt.ops.shared.lut import exp_f32
 from tinyrt.ops.shared.requant import multiplier
 from tinyrt.ops.shared.shapes import check_computable, operand
@@ -33,6 +31,7 @@ from tinyrt.ops.shared.spec import (
     IntegerForm,
     OpSpec,
     Quant,
+    limits_of,
     qparams,
     require_alike,
     require_fixed,
@@ -45,13 +44,23 @@ from tinyrt.ops.shared.traits import Traits
 INPUT_INTEGER_BITS = 5
 SUM_INTEGER_BITS = 12
 FIXED_OUTPUT = (1 / 256, -128)
+WIDENED_ZERO_POINT = -32768
+WIDENED_STEPS = (65535, 65536)
+"""Steps to 1 of an int16 output of int8: both are in use, and stand for the same integers."""
 
 
 @dataclass(frozen=True, slots=True)
 class SoftmaxAttrs:
-    """TFLite's SoftmaxOptions: inputs are multiplied by ``beta``."""
+    """TFLite's SoftmaxOptions: inputs are multiplied by ``beta``.
+
+    Attributes:
+        beta: the factor.
+        widen: whether an int8 input has an int16 output, of all 65,536 steps from 0 to 1.
+
+    """
 
     beta: float = 1.0
+    widen: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +71,14 @@ class SoftmaxS8:
         mult: mantissa that brings an input difference to Q5.
         shift: its exponent, positive.
         diff_min: least difference to the row's maximum that Q5 holds; below it, exp is taken as 0.
+        dtype: the output's, int8 or int16; it goes from its least to its greatest value.
 
     """
 
     mult: int
     shift: int
     diff_min: int
+    dtype: DType = DType.INT8
 
     def exponentials(self) -> NDArray[np.int64]:
         """``exp(-i * beta * x_scale)`` in Q0, raw int32, for ``i`` in 0 to 255."""
@@ -105,7 +116,11 @@ def infer(attrs: SoftmaxAttrs, inputs: Sequence[TensorType | None]) -> tuple[Ten
         raise ShapeError(f"input is {x}", expected="at least one dimension")
     if not 0 < attrs.beta <= float(np.finfo(np.float32).max):
         raise ShapeError(f"softmax with beta {attrs.beta}", expected="a float32 above 0")
-    return (x,)
+    if not attrs.widen:
+        return (x,)
+    if x.dtype is not DType.INT8:
+        raise ShapeError(f"input is {x}", expected="int8, for an output in int16")
+    return (TensorType(DType.INT16, x.shape),)
 
 
 def ref_f32(attrs: SoftmaxAttrs, x: Array) -> Array:
@@ -126,28 +141,47 @@ def vjp(
 def prepare_s8(node: BoundNode) -> SoftmaxS8:
     """The input's multiplier, capped: at the cap, exp of one step already rounds to 0."""
     x, y = node.input(0), node.output
-    require_s8(x, y)
-    require_fixed(y, FIXED_OUTPUT)
+    require_s8(x)
+    if y.dtype is DType.INT16:
+        _require_widened(y)
+    else:
+        require_s8(y)
+        require_fixed(y, FIXED_OUTPUT)
     beta = float(node.attrs_as(SoftmaxAttrs).beta)
     real = beta * float(qparams(x)[0]) * 2.0 ** (31 - INPUT_INTEGER_BITS)
     mult, shift = quantize_multiplier(min(real, 2.0**31 - 1))
-    return SoftmaxS8(mult, shift, -input_radius(INPUT_INTEGER_BITS, shift))
+    return SoftmaxS8(mult, shift, -input_radius(INPUT_INTEGER_BITS, shift), y.dtype)
 
 
-def ref_s8(p: SoftmaxS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
+def _require_widened(y: Value) -> None:
+    """Raise ``VerifyError`` unless the least int16 stands for 0, and the steps reach 1."""
+    q = y.q
+    scales = [np.float32(1 / steps) for steps in WIDENED_STEPS]
+    if q is None or q.zero_point != WIDENED_ZERO_POINT or np.float32(q.scales[0]) not in scales:
+        raise VerifyError(
+            f"scale and zero point are {q and (*q.scales, q.zero_point)}",
+            tensor=y.describe(),
+            expected=f"1/65535 or 1/65536, and {WIDENED_ZERO_POINT}",
+        )
+
+
+def ref_s8(p: SoftmaxS8, x: NDArray[np.integer]) -> NDArray[np.integer]:
     """``exp`` by table, summed in Q12, times the sum's reciprocal."""
     table = p.exponentials()
     below = x.max(axis=-1, keepdims=True).astype(np.int64) - x
     total = rounding_divide_by_pot(table, SUM_INTEGER_BITS)[below].sum(axis=-1, keepdims=True)
     scale, exponent = reciprocal(total, SUM_INTEGER_BITS)
     share = rounding_doubling_high_mul(scale, table[below])
-    y = rounding_divide_by_pot(share, exponent + 31 - 8)
-    return np.clip(y + INT8_MIN, INT8_MIN, INT8_MAX).astype(np.int8)
+    low, high = limits_of(p.dtype)
+    y = rounding_divide_by_pot(share, exponent + 31 - 8 * p.dtype.itemsize)
+    return np.clip(y + low, low, high).astype(p.dtype.numpy)
 
 
-def prepare_s16(node: BoundNode) -> SoftmaxS16:
-    """The input's multiplier, and both tables."""
+def prepare_s16(node: BoundNode) -> SoftmaxS16 | SoftmaxS8:
+    """The input's multiplier, and both tables; as in int8 where only the output is wider."""
     x, y = node.input(0), node.output
+    if x.dtype is DType.INT8:
+        return prepare_s8(node)
     require_alike(x, y)
     require_fixed(y, FIXED_OUTPUT_S16)
     real = float(qparams(x)[0]) * float(node.attrs_as(SoftmaxAttrs).beta) / (10.0 / 65535.0)
@@ -158,8 +192,10 @@ def prepare_s16(node: BoundNode) -> SoftmaxS16:
     )
 
 
-def ref_s16(p: SoftmaxS16, x: NDArray[np.int16]) -> NDArray[np.int16]:
+def ref_s16(p: SoftmaxS16 | SoftmaxS8, x: NDArray[np.integer]) -> NDArray[np.integer]:
     """``exp`` by table, summed in Q16.15, times the sum's reciprocal, also by table."""
+    if isinstance(p, SoftmaxS8):
+        return ref_s8(p, x)
     below = x.astype(np.int64) - x.max(axis=-1, keepdims=True)
     scaled = multiply_by_quantized_multiplier(below, p.mult, p.shift) + INT16_MAX
     raised = interpolate(p.exponentials, np.clip(scaled, INT16_MIN, INT16_MAX))

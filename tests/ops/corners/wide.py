@@ -118,6 +118,28 @@ def _single() -> dict[str, Built]:
     return made
 
 
+def _widened() -> dict[str, Built]:
+    """int16 of which the least stands for 0, and int32: softmax and quantize write them."""
+    made = {}
+    every = np.arange(-128, 128).astype(np.int8)
+    for scale, n in product((2.0**-12, 1 / 256, 0.05, 1.0, 30.0), (1, 2, 300)):
+        rows = np.stack([spread((n,)), extremes((n,)), np.zeros(n, np.int8)])
+        made[f"softmax: {n} elements, scale {scale}, int8 to int16"] = corner(
+            "softmax", SoftmaxAttrs(1.0, widen=True), [Given(rows, scale, 3)], q_of(2**-16, -32768)
+        )
+    for dtype, y in product((DType.INT8, S16, DType.INT32), (2.0**-16, 2.0**-15, 0.01)):
+        given = [Given(EDGES16, 2.0**-16, -32768)]
+        made[f"quantize: shifted int16 to {dtype.short}, scale {y}"] = corner(
+            "quantize", QuantizeAttrs(dtype), given, q_of(y)
+        )
+    for y in (2.0**-20, 0.3, 7.0):
+        for name, x in (("int8", Given(every, 0.5, 127)), ("int16", Given(EDGES16, 0.5))):
+            made[f"quantize: {name} to int32, scale {y}"] = corner(
+                "quantize", QuantizeAttrs(DType.INT32), [x], q_of(y)
+            )
+    return made
+
+
 def _rows() -> dict[str, Built]:
     made = {}
     for (name, (shape, axes)), kind in product(REDUCED.items(), (extremes, spread)):
@@ -162,4 +184,4 @@ def _rows() -> dict[str, Built]:
 
 def wide() -> dict[str, Built]:
     """All of these."""
-    return {**_layers(), **_pairs(), **_single(), **_rows()}
+    return {**_layers(), **_pairs(), **_single(), **_widened(), **_rows()}

@@ -6,7 +6,7 @@ from tinyrt.backends.c.chooser import Choosers, always
 from tinyrt.backends.c.kernel import Calls, Data, Fields, Params, Target, call
 from tinyrt.errors import UnsupportedError
 from tinyrt.fixedpoint import INT16_MAX
-from tinyrt.ir import BoundNode, Value
+from tinyrt.ir import BoundNode, DType, Value
 from tinyrt.ops import prepared
 from tinyrt.ops.l2_normalization import L2NormalizationS8
 from tinyrt.ops.log_softmax import LogSoftmaxS8, require_summable
@@ -27,7 +27,7 @@ def softmax_s8_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_softmax_s8``, or of ``tinyrt_softmax_table_s8``.
 
     A table of exponentials pays where the kernel reads every entry at least once on average. It
-    also serves input scales that are finer than Q5.26.
+    also serves input scales that are finer than Q5.26, and outputs in int16.
 
     Raises:
         UnsupportedError: a row is too long for the sum's integer bits.
@@ -39,24 +39,27 @@ def softmax_s8_calls(node: BoundNode, target: Target) -> Calls:
     rows, length = _rows(x)
     _require_shorter(x, 1 << SUM_INTEGER_BITS)
     fields: Fields = {"rows": rows, "c": length}
+    widen = p.dtype is DType.INT16
     kernel = "tinyrt_softmax_s8"
-    if x.size >= TABLE_ENTRIES or p.shift < 0:
+    if x.size >= TABLE_ENTRIES or p.shift < 0 or widen:
         kernel = "tinyrt_softmax_table_s8"
         fields["exponentials"] = Data("exponentials", p.exponentials(), "int32_t")
     else:
         fields |= {"x_mult": p.mult, "x_shift": p.shift, "diff_min": p.diff_min}
-    return (call(kernel, Params(f"{kernel}_params", fields), x, node.output),)
+    params = Params(f"{kernel}_params", fields)
+    return (call(f"{kernel}_s16" if widen else kernel, params, x, node.output),)
 
 
 def softmax_s16_calls(node: BoundNode, target: Target) -> Calls:
-    """The call of ``tinyrt_softmax_s16``.
+    """The call of ``tinyrt_softmax_s16``, or that of int8 where only the output is wider.
 
     Raises:
         UnsupportedError: a row is too long for its int32 sum.
 
     """
-    del target
     x = node.input(0)
+    if x.dtype is DType.INT8:
+        return softmax_s8_calls(node, target)
     p = prepared(node, SoftmaxS16)
     rows, length = _rows(x)
     _require_shorter(x, INT16_MAX + 1)

@@ -112,18 +112,16 @@ def emit_softmax(node: BoundNode, p: SoftmaxS8, w: DeviceWriter) -> None:
     size = x.shape[-1]
     rows = x.size // size
     blobs = {"exponentials": p.exponentials().astype(np.int32)}
-    w.op(
-        "softmax",
-        "reduce",
-        rows,
-        ints={"ROWS": rows, "SIZE": size},
-        tensors={"x": x, "y": y},
-        blobs=blobs,
-    )
+    ints: Ints = {"ROWS": rows, "SIZE": size, "BITS": 8 * y.dtype.itemsize}
+    tensors = {"x": x, "y": y}
+    w.op("softmax", "reduce", rows, ints=ints, tensors=tensors, blobs=blobs, types=_types(node))
 
 
-def emit_softmax_wide(node: BoundNode, p: SoftmaxS16, w: DeviceWriter) -> None:
-    """Write softmax on int16: one row per thread, with two tables."""
+def emit_softmax_wide(node: BoundNode, p: SoftmaxS16 | SoftmaxS8, w: DeviceWriter) -> None:
+    """Write softmax on int16: one row per thread, with two tables; of int8, with one."""
+    if isinstance(p, SoftmaxS8):
+        emit_softmax(node, p, w)
+        return
     x, y = node.input(0), node.output
     size = x.shape[-1]
     rows = x.size // size

@@ -6,13 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tinyrt.backends.numba import softmax
 from tinyrt.backends.numba.abi import Call, Int, row_of, s16_at, s64_at, subroutine
 from tinyrt.backends.numba.fixedpoint import requant
 from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.fixedpoint import INT16_MAX, INT16_MIN
 from tinyrt.ir import BoundNode
 from tinyrt.ops.shared.table_s16 import SigmoidS16, sigmoid_table
-from tinyrt.ops.softmax import SoftmaxS16
+from tinyrt.ops.softmax import SoftmaxS8, SoftmaxS16
 
 
 class SoftmaxRow(NamedTuple):
@@ -124,8 +125,10 @@ def tanh_s16(address: int) -> None:
         y[i] = np.int16(tanh(p.table, p.mult, p.right, np.int64(x[i])))
 
 
-def pack_softmax(node: BoundNode, p: SoftmaxS16, workspace: Workspace) -> Call:
-    """Both tables, and room for one row's exponentials."""
+def pack_softmax(node: BoundNode, p: SoftmaxS16 | SoftmaxS8, workspace: Workspace) -> Call:
+    """Both tables, and room for one row's exponentials; of int8, its own kernel."""
+    if isinstance(p, SoftmaxS8):
+        return softmax.pack(node, p, workspace)
     x = node.input(0)
     workspace.need_scratch(8 * x.shape[-1])
     row = SoftmaxRow(

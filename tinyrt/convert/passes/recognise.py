@@ -175,8 +175,14 @@ def scale_into_softmax(graph: Graph, node: Node) -> Patch | Refusal | None:
         return Refusal(node.name, f"the factor {factor:g} is not above 0")
     if graph.value(x).shape != graph.value(node.inputs[0]).shape:
         return Refusal(node.name, "the product makes its operand larger")
-    attrs = SoftmaxAttrs(node.attrs_as(SoftmaxAttrs).beta * factor)
+    attrs = _sharpened(node, factor)
     return Patch(remove=(node,), add=(replace(node, inputs=(x,), attrs=attrs),))
+
+
+def _sharpened(node: Node, factor: float) -> SoftmaxAttrs:
+    """The softmax's attributes where its input is multiplied by a factor."""
+    attrs = node.attrs_as(SoftmaxAttrs)
+    return replace(attrs, beta=attrs.beta * factor)
 
 
 def scale_through_product(graph: Graph, node: Node) -> Patch | Refusal | None:
@@ -196,7 +202,7 @@ def scale_through_product(graph: Graph, node: Node) -> Patch | Refusal | None:
         elif not scale > 0:
             refusal = Refusal(node.name, f"the factor {scale:g} is not above 0")
         elif graph.value(x).shape == graph.value(factor.outputs[0]).shape:
-            attrs = SoftmaxAttrs(node.attrs_as(SoftmaxAttrs).beta * scale)
+            attrs = _sharpened(node, scale)
             return Patch(
                 remove=(factor, node),
                 add=(replace(node, attrs=attrs),),

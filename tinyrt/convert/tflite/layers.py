@@ -103,8 +103,10 @@ def _encode_transpose_conv(node: BoundNode) -> Encoded:
 
 
 def _decode_transpose_conv(options: Any, inputs: Operands, output: Value) -> Decoded:
-    del output
-    shape = constant_ints(inputs, 0, "the output's shape")
+    given = inputs[0] if inputs else None
+    # A shape that comes from elsewhere is the one that the file declares, as in TFLM.
+    computed = given is not None and not given.is_constant
+    shape = list(output.shape) if computed else constant_ints(inputs, 0, "the output's shape")
     if len(shape) != 4 or len(inputs) < 3:
         raise ModelFormatError(f"an output shape {list(shape)}", expected="(n, h, w, c)")
     attrs = TransposeConvAttrs(

@@ -195,8 +195,9 @@ def _encode_softmax(node: BoundNode) -> Encoded:
 
 
 def _decode_softmax(options: Any, inputs: Operands, output: Value) -> Decoded:
-    del output
-    return Decoded(SoftmaxAttrs(beta=finite(options.Beta(), "beta")), len(inputs))
+    first = inputs[0] if inputs else None
+    widen = first is not None and first.dtype is DType.INT8 and output.dtype is DType.INT16
+    return Decoded(SoftmaxAttrs(finite(options.Beta(), "beta"), widen), len(inputs))
 
 
 def _encode_leaky_relu(node: BoundNode) -> Encoded:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import mmap
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,9 @@ ZERO_POINTS = {
 """Zero points that a dtype can hold."""
 ANY_ZERO_POINT = range(-(2**31), 2**31)
 """Zero points of other dtypes."""
+
+CENTRED = (DType.INT4, DType.INT8, DType.UINT8)
+"""Dtypes of which each slice may have a zero point of its own."""
 
 MAX_DIMENSIONS = 16
 """Dimensions of a tensor; no op of the format takes more than 8."""
@@ -69,10 +73,22 @@ class TensorReader:
             names.add(name)
             if tensor.IsVariable():
                 self.changing.add(name)
-            values.append(self._value(tensor, name))
+            values.append(self._value(tensor, name, i))
         return values
 
-    def _value(self, tensor: Any, name: str) -> Value:
+    @cached_property
+    def _stored(self) -> set[int]:
+        """Tensors that ops dequantise and do nothing else with."""
+        dequantized: set[int] = set()
+        others = set(self.graph.OutputsAsNumpy() if self.graph.OutputsLength() else ())
+        for i in range(self.graph.OperatorsLength()):
+            operator = self.graph.Operators(i)
+            inputs = operator.InputsAsNumpy() if operator.InputsLength() else ()
+            name = schema.builtin_name(self.model, operator.OpcodeIndex())
+            (dequantized if name == "DEQUANTIZE" else others).update(inputs)
+        return dequantized - others
+
+    def _value(self, tensor: Any, name: str, index: int) -> Value:
         if tensor.ShapeLength() > MAX_DIMENSIONS:
             raise UnsupportedError(
                 f"a tensor has {tensor.ShapeLength()} dimensions",
@@ -103,10 +119,16 @@ class TensorReader:
                 tensor=what,
                 expected=", ".join(d.value for d in schema.DTYPE.values()),
             )
+        data = self._buffer(tensor.Buffer())
+        offsets = _differing_zero_points(tensor.Quantization())
+        stored = data is not None and index in self._stored and dtype in CENTRED
+        if offsets and not stored:
+            raise UnsupportedError(
+                "zero points differ between channels", tensor=what, expected="one zero point"
+            )
         value = Value(
             name, dtype, shape, self._quantization(tensor.Quantization(), dtype, shape, what)
         )
-        data = self._buffer(tensor.Buffer())
         if data is None:
             # Lists without entries have no bytes; what is not constant is found empty where used.
             listed = len(shape) == 1 and dtype in (DType.INT32, DType.INT64) and not value.size
@@ -115,7 +137,23 @@ class TensorReader:
             raise ModelFormatError(
                 f"its buffer has {data.nbytes} bytes", tensor=what, expected=f"{value.nbytes}"
             )
-        return replace(value, data=self._elements(value, data).reshape(shape))
+        value = replace(value, data=self._elements(value, data).reshape(shape))
+        return self._centred(value, offsets) if offsets else value
+
+    def _centred(self, value: Value, offsets: tuple[int, ...]) -> Value:
+        """The constant with all its zero points at 0, in int16, which has room for it.
+
+        TFLM takes the first scale and zero point for all slices; LiteRT takes each slice's own.
+        """
+        assert value.q is not None
+        assert value.data is not None
+        for offset in (min(offsets), max(offsets)):
+            q = replace(value.q, zero_point=offset)
+            check_quantization(q, value.dtype, value.shape, value.describe())
+        self._budget.hold(2 * value.size, f"the constant {value.describe()}")
+        shape = [len(offsets) if i == value.q.axis else 1 for i in range(len(value.shape))]
+        data = value.data.astype(np.int16) - np.asarray(offsets, np.int16).reshape(shape)
+        return replace(value, dtype=DType.INT16, data=data)
 
     def _elements(self, value: Value, data: NDArray[np.uint8]) -> NDArray[Any]:
         """Elements of a constant: a view of its bytes, where these are what the dtype asks for."""
@@ -142,14 +180,13 @@ class TensorReader:
         self._budget.spend(SCALE * count, "reading scales")
         self._budget.hold(SCALE * count, "scales")
         scales = tuple(float(s) for s in q.ScaleAsNumpy())
-        zero_points = {int(z) for z in q.ZeroPointAsNumpy()} if q.ZeroPointLength() else {0}
-        if len(zero_points) != 1:
-            raise UnsupportedError(
-                "zero points differ between channels", tensor=what, expected="one zero point"
-            )
-        axis = q.QuantizedDimension() if len(scales) > 1 else None
+        same = q.ZeroPointLength() and not _differing_zero_points(q)
+        zero_point = int(q.ZeroPoint(0)) if same else 0
+        axis = q.QuantizedDimension() if count > 1 else None
+        if shape == (count,) and count > 1:
+            axis = 0  # there is no other: some files say 3, for biases as for filters
         try:
-            params = QParams(scales, zero_points.pop(), axis)
+            params = QParams(scales, zero_point, axis)
         except ValueError as error:
             raise ModelFormatError(str(error), tensor=what, expected="finite, above 0") from error
         check_quantization(params, dtype, shape, what)
@@ -176,6 +213,14 @@ class TensorReader:
                 )
             return np.frombuffer(self.data, np.uint8, buffer.Size(), buffer.Offset())
         return None
+
+
+def _differing_zero_points(q: Any) -> tuple[int, ...]:
+    """Each slice's zero point, where they are not all the same; else nothing."""
+    if q is None or q.ZeroPointLength() < 2 or q.ZeroPointLength() != q.ScaleLength():
+        return ()
+    zero_points = tuple(int(z) for z in q.ZeroPointAsNumpy())
+    return zero_points if len(set(zero_points)) > 1 else ()
 
 
 def check_quantization(q: QParams, dtype: DType, shape: Shape, what: str) -> None:

@@ -31,6 +31,10 @@ typedef struct {
 /** As tinyrt_softmax_s8, with exponentials from a table. */
 void tinyrt_softmax_table_s8(const tinyrt_softmax_table_s8_params *p, const int8_t *x, int8_t *y);
 
+/** As tinyrt_softmax_table_s8, at scale 1/65536 and zero point -32768. y overlaps nothing. */
+void tinyrt_softmax_table_s8_s16(const tinyrt_softmax_table_s8_params *p, const int8_t *x,
+                                 int16_t *TINYRT_RESTRICT y);
+
 /** y = exp(beta * x) / sum(exp(beta * x)) of each of the rows of c elements. y may be x. */
 void tinyrt_softmax_f32(int32_t rows, int32_t c, float beta, const float *x, float *y);
 

@@ -228,7 +228,9 @@ def _integer_form(node: BoundNode) -> Form:
     """The integer form by the dtypes of the node's activations; states may be wider."""
     inputs = node.inputs[:1] if len(node.outputs) > 1 else node.inputs
     activations = (v for v in (*inputs, node.output) if v is not None and not v.is_constant)
-    return Form.INT16X8 if any(v.dtype is DType.INT16 for v in activations) else Form.INT8
+    wide = any(v.dtype is DType.INT16 for v in activations)
+    widened = node.op == "quantize" and node.output.dtype is DType.INT32
+    return Form.INT16X8 if wide or widened else Form.INT8
 
 
 def limits_of(dtype: DType) -> tuple[int, int]:
@@ -243,8 +245,12 @@ ZERO_POINTS = {DType.INT8: (-128, 127), DType.UINT8: (0, 255)}
 """Dtype -> least and greatest zero point; 0 is the only zero point of other dtypes."""
 
 
-def qparams(value: Value) -> tuple[np.float32, int]:
+def qparams(value: Value, *, shifted: bool = False) -> tuple[np.float32, int]:
     """Per-tensor scale (float32, as stored in the file) and zero point of an activation.
+
+    Args:
+        value: the activation.
+        shifted: whether the op's kernel takes int16 whose zero point is not 0.
 
     Raises:
         VerifyError: the tensor is not quantised per tensor, or its parameters are out of range.
@@ -261,6 +267,8 @@ def qparams(value: Value) -> tuple[np.float32, int]:
     fits = float(limits.smallest_subnormal) <= q.scale <= float(limits.max)
     # int16 activations are symmetric: their kernels have no zero point.
     low, high = ZERO_POINTS.get(value.dtype, (0, 0))
+    if shifted and value.dtype is DType.INT16:
+        low, high = limits_of(DType.INT16)
     if not fits or not low <= q.zero_point <= high:
         raise VerifyError(
             f"scale {q.scale}, zero point {q.zero_point}",

@@ -121,7 +121,7 @@ template <class P> TINYRT_FN void softmax(const Team &t) {
     for (int i = t.thread; i < P::SAMPLES * P::ROWS; i += t.threads) {
         const int sample = i / P::ROWS, at = i % P::ROWS * P::SIZE;
         const i8 *x = P::x(t, sample) + at;
-        i8 *y = P::y(t, sample) + at;
+        typename P::Y *y = P::y(t, sample) + at;
         i32 most = x[0], total = 0;
         for (int j = 1; j < P::SIZE; ++j)
             most = greatest(most, x[j]);
@@ -134,8 +134,9 @@ template <class P> TINYRT_FN void softmax(const Team &t) {
         const i32 scale = one_over_one_plus(static_cast<i32>(raised - 2147483648u));
         for (int j = 0; j < P::SIZE; ++j) {
             const i32 e = static_cast<i32>(constant4(P::exponentials(t) + 4 * (most - x[j])));
-            const i32 share = divide_by_power(high_product(scale, e), 12 - headroom + 31 - 8);
-            y[j] = static_cast<i8>(clamp(share - 128, -128, 127));
+            const i32 share = divide_by_power(high_product(scale, e), 12 - headroom + 31 - P::BITS);
+            constexpr i32 half = 1 << (P::BITS - 1);
+            y[j] = static_cast<typename P::Y>(clamp(share - half, -half, half - 1));
         }
     }
 }
