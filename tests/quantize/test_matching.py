@@ -338,6 +338,19 @@ def test_tensors_of_another_shape_are_named():
     assert "pass the float model" in caught.value.hint
 
 
+def test_models_that_have_lost_channels_are_told_apart_from_others():
+    graph = _chain(_arrays())
+    quantized = quantize_graph(graph, _samples(), QuantConfig())
+    name = graph.nodes[0].outputs[0]
+    value = quantized.value(name)
+    fewer = replace(value, shape=(*value.shape[:-1], value.shape[-1] - 1))
+    with pytest.raises(DataError, match="channels were cut") as caught:
+        as_quantized(graph, replace(quantized, values={**quantized.values, name: fewer}))
+    assert f"'{name}'" in caught.value.tensor
+    assert str(fewer.type) in caught.value.expected
+    assert "--keep-channels" in caught.value.hint
+
+
 def test_layers_of_the_same_name_but_another_op_are_no_partners():
     b = Builder((1, 5, 5, WIDTH))
     w = b.constant(_random(WIDTH, 1, 1, WIDTH))

@@ -20,14 +20,14 @@ from tinyrt.api.inputs import (
     source_of,
 )
 from tinyrt.api.reading import is_quantized, open_model
-from tinyrt.convert.passes.known import KNOWN_PASSES, apply_known
+from tinyrt.convert.passes.known import CUT_CHANNELS, KNOWN_PASSES, apply_known
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.interpreter.feeds import check_types
 from tinyrt.interpreter.model import Model
 from tinyrt.interpreter.progress import Progress
-from tinyrt.ir import Graph, Shape
+from tinyrt.ir import Graph, RewriteLog, Shape
 from tinyrt.memory import schedule
 
 if TYPE_CHECKING:
@@ -48,8 +48,10 @@ def quantize_model(
     shapes: Mapping[str, Shape] | None = None,
     values: Mapping[str, ArrayLike] | None = None,
     sequence_lstm: bool = False,
+    keep_channels: bool = False,
     config: QuantConfig | None = None,
     progress: Progress | None = None,
+    log: RewriteLog | None = None,
 ) -> Graph:
     """Quantise a float model, to int8 by default, and write it as .tflite.
 
@@ -62,8 +64,11 @@ def quantize_model(
         shapes: input name -> shape, for dimensions that the model leaves open.
         values: as for ``convert_model``.
         sequence_lstm: as for ``convert_model``.
+        keep_channels: keep channels that no answer depends on once the model has integers, so that
+            it can be compared with the float model layer by layer.
         config: schemes and methods; by default those of ``tinyrt quantize``.
         progress: called with the samples done and their total.
+        log: what the passes did and refused is added to it.
 
     Returns:
         The graph that was written.
@@ -75,11 +80,11 @@ def quantize_model(
     """
     from tinyrt.quantize import quantize_graph
 
-    graph = _float_model(model, shapes, values, sequence_lstm)
+    graph = _float_model(model, shapes, values, sequence_lstm, log)
     with running(model, calibration):
         batches = _batches(graph, calibration) if calibration is not None else None
         quantized = quantize_graph(graph, batches, config, progress)
-    quantized = schedule(apply_known(quantized, KNOWN_PASSES))
+    quantized = schedule(_plainer(quantized, keep_channels, log))
     save_tflite(quantized, output)
     return quantized
 
@@ -96,8 +101,10 @@ def quantize_within(
     shapes: Mapping[str, Shape] | None = None,
     values: Mapping[str, ArrayLike] | None = None,
     sequence_lstm: bool = False,
+    keep_channels: bool = False,
     config: QuantConfig | None = None,
     progress: Progress | None = None,
+    log: RewriteLog | None = None,
 ) -> MixedReport:
     """Quantise a float model so that its size and accuracy hold a budget, layer by layer.
 
@@ -112,8 +119,10 @@ def quantize_within(
         shapes: input name -> shape, for dimensions that the model leaves open.
         values: as for ``convert_model``.
         sequence_lstm: as for ``convert_model``.
+        keep_channels: as for ``quantize_model``.
         config: schemes and methods; by default preset ``best``.
         progress: called with what is done and the total, of one part of the work after the other.
+        log: what the passes did and refused is added to it.
 
     Returns:
         What was chosen for every layer, and why.
@@ -128,7 +137,7 @@ def quantize_within(
     from tinyrt.quantize.mixed.budget import Judge
     from tinyrt.quantize.mixed.choose import quantize_within as within
 
-    graph = _float_model(model, shapes, values, sequence_lstm)
+    graph = _float_model(model, shapes, values, sequence_lstm, log)
     if data is None and isinstance(calibration, str | Path) and Path(calibration).suffix == ".npz":
         data = calibration
     judge = None
@@ -140,8 +149,14 @@ def quantize_within(
         batches = _batches(graph, calibration)
         config = config or PRESETS[Preset.BEST]
         quantized, report = within(graph, batches, config, budget, judge, progress)
-    save_tflite(schedule(apply_known(quantized, KNOWN_PASSES)), output)
+    save_tflite(schedule(_plainer(quantized, keep_channels, log)), output)
     return report
+
+
+def _plainer(graph: Graph, keep_channels: bool, log: RewriteLog | None) -> Graph:
+    """The quantised graph without what changes no answer."""
+    passes = frozenset(KNOWN_PASSES) - ({CUT_CHANNELS} if keep_channels else set())
+    return apply_known(graph, passes, log)
 
 
 def _float_model(
@@ -149,9 +164,10 @@ def _float_model(
     shapes: Mapping[str, Shape] | None,
     values: Mapping[str, ArrayLike] | None,
     sequence_lstm: bool,
+    log: RewriteLog | None,
 ) -> Graph:
     """The optimised model, which must be one that can be quantised."""
-    graph = open_model(model, shapes=shapes, values=values, sequence_lstm=sequence_lstm)
+    graph = open_model(model, shapes=shapes, values=values, sequence_lstm=sequence_lstm, log=log)
     with error_context(file=str(model)):
         if is_quantized(graph):
             raise UnsupportedError(

@@ -20,6 +20,7 @@ from tinyrt.cli.options import (
     Backend,
     ByRows,
     Core,
+    Explain,
     InputRows,
     Json,
     MaxMemory,
@@ -99,9 +100,7 @@ def convert(
         str | None,
         typer.Option("--target", help="Write a float model in ops that this runtime has: tflm."),
     ] = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="List what each pass did and refused, and why.")
-    ] = False,
+    explain: Explain = False,
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:

@@ -56,6 +56,10 @@ Values = Annotated[
         help="Make an ONNX input a constant, e.g. sr=16000; one number fills it. May be repeated.",
     ),
 ]
+Explain = Annotated[
+    bool, typer.Option("--explain", help="List what each pass did and refused, and why.")
+]
+
 SequenceLstm = Annotated[
     bool,
     typer.Option(

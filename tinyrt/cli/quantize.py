@@ -15,6 +15,7 @@ from rich.table import Table
 from tinyrt.cli import tables
 from tinyrt.cli.console import noting, progress_bar, reporting
 from tinyrt.cli.options import (
+    Explain,
     Json,
     MaxMemory,
     Model,
@@ -31,6 +32,7 @@ from tinyrt.cli.options import (
     require_with,
 )
 from tinyrt.errors import DataError
+from tinyrt.ir import RewriteLog
 from tinyrt.quantize.config import BiasCorrection, Calibrator, Preset, Scheme, configure
 
 if TYPE_CHECKING:
@@ -169,6 +171,14 @@ def quantize(
     shape: Shapes = None,
     value: Values = None,
     sequence_lstm: SequenceLstm = False,
+    keep_channels: Annotated[
+        bool,
+        typer.Option(
+            "--keep-channels",
+            help="Keep channels that no answer depends on, to compare layers with tinyrt debug.",
+        ),
+    ] = False,
+    explain: Explain = False,
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
@@ -199,7 +209,7 @@ def quantize(
         )
         is_used = config.calibrator in (Calibrator.PERCENTILE, Calibrator.AUTO)
         require_with("--percentile", percentile, "--calibrator percentile", there=is_used)
-        mixed = None
+        mixed, log = None, RewriteLog()
         with progress_bar("quantising") as progress, noting() as notes:
             if budget is None:
                 api.quantize_model(
@@ -209,8 +219,10 @@ def quantize(
                     shapes=parse_shapes(shape),
                     values=parse_values(value),
                     sequence_lstm=sequence_lstm,
+                    keep_channels=keep_channels,
                     config=config,
                     progress=progress,
+                    log=log,
                 )
             elif calibration is None:
                 raise DataError("a budget needs calibration data", hint="-c CALIB.npz")
@@ -224,19 +236,25 @@ def quantize(
                     shapes=parse_shapes(shape),
                     values=parse_values(value),
                     sequence_lstm=sequence_lstm,
+                    keep_channels=keep_channels,
                     config=config,
                     progress=progress,
+                    log=log,
                 )
         facts = {
             "output": str(output),
             "scheme": scheme.value,
             "bytes": output.stat().st_size,
         }
-        as_json = facts | {"warnings": notes}
-        if mixed is None:
-            report(as_json, tables.facts(facts))
-        else:
-            report(as_json | {"mixed": asdict(mixed)}, Group(_layers(mixed), _facts(facts, mixed)))
+        as_json: dict[str, object] = facts | {"warnings": notes}
+        parts: list[RenderableType] = [tables.facts(facts)]
+        if mixed is not None:
+            as_json["mixed"] = asdict(mixed)
+            parts = [_layers(mixed), _facts(facts, mixed)]
+        if explain:
+            as_json |= tables.explained(log)
+            parts.append(tables.passes(log))
+        report(as_json, Group(*parts))
 
 
 def _budget(max_bytes: str | None, min_accuracy: str | None, allow: str) -> Budget | None:

@@ -102,6 +102,15 @@ def test_passes_are_chosen_and_left_out_by_name(two_steps, tmp_path):
         assert "there is no pass 'fuse_everything'" in refused.stderr
 
 
+def test_passes_of_an_integer_model_can_be_chosen(made, tmp_path):
+    command = ("convert", made.int8, "-o", tmp_path / "o.tflite")
+    call(*command, "--skip-pass", "cut_channels")
+    call(*command, "--passes", "drop_clamp,cut_channels")
+    refused = call(*command, "--skip-pass", "fuse_activation", code=1)
+    assert "'fuse_activation' does not run on a model that is quantised" in refused.stderr
+    assert "drop_clamp, drop_unchanged, known_truth, cut_channels" in refused.stderr
+
+
 @shows("convert", "target")
 def test_a_target_gets_ops_that_it_has(tmp_path):
     b = Builder((1, 4))

@@ -8,7 +8,7 @@ import pytest
 from tests.cli.calls import call, call_json
 from tests.cli.shown import shows
 from tests.convert.test_sequence_lstm import OP, classifier, samples
-from tests.graphs import small_cnn
+from tests.graphs import Builder, small_cnn
 from tests.quantize.hard import encoder
 from tests.quantize.test_tables import a_mish
 from tinyrt.api import open_model
@@ -17,6 +17,7 @@ from tinyrt.convert.tflite.writer import save_tflite, write_tflite
 from tinyrt.ir import Graph
 from tinyrt.memory import schedule
 from tinyrt.metrics import evaluate_graph
+from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.quantize import PRESETS, Preset, QuantConfig, Scheme, quantize_graph
 from tinyrt.quantize.config import BiasCorrection, Calibrator
 
@@ -168,6 +169,46 @@ def test_an_lstm_is_quantised_whole_on_request(tmp_path):
         call(*arguments, *options)
         ops = [node.op for node in read_tflite(tmp_path / "o.tflite").nodes]
         assert ops.count(OP) == whole
+
+
+@pytest.fixture(scope="module")
+def half_dead(tmp_path_factory):
+    """A float model of which half of one layer's channels never leave their clamp, and data."""
+    folder, rng = tmp_path_factory.mktemp("dead"), np.random.default_rng(0)
+    b = Builder((1, 6, 6, 3))
+    bias = np.repeat(np.float32([-1e3, 0.1]), 4)
+    first, second = rng.normal(size=(8, 1, 1, 3)), rng.normal(size=(4, 1, 1, 8))
+    w, v = (b.constant(a.astype(np.float32)) for a in (first, second))
+    y = b.op("conv2d", ("x", w, b.constant(bias)), Conv2dAttrs(activation="RELU"))
+    save_tflite(b.graph(b.op("conv2d", (y, v), Conv2dAttrs())), folder / "net.tflite")
+    np.savez(folder / "x.npz", x=rng.normal(size=(16, 6, 6, 3)).astype(np.float32))
+    return folder
+
+
+@shows("quantize", "keep_channels")
+def test_channels_that_no_answer_depends_on_stay_on_request(half_dead, tmp_path):
+    out, data = tmp_path / "o.tflite", half_dead / "x.npz"
+    arguments = ("quantize", half_dead / "net.tflite", "-c", data, "-o", out, "--preset", "fast")
+    debug = ("debug", half_dead / "net.tflite", out, "-d", data)
+    for budget in ((), ("--max-bytes", "100k")):
+        call(*arguments, *budget)
+        assert read_tflite(out).value("conv2d_0").shape[-1] == 4
+        assert "--keep-channels" in call(*debug, code=1).stderr
+        call(*arguments, "--keep-channels", *budget)
+        assert read_tflite(out).value("conv2d_0").shape[-1] == 8
+        call(*debug)
+
+
+@shows("quantize", "explain")
+def test_an_explanation_says_which_channels_went(half_dead, tmp_path):
+    arguments = ("quantize", half_dead / "net.tflite", "-c", half_dead / "x.npz")
+    arguments = (*arguments, "-o", tmp_path / "o.tflite", "--preset", "fast")
+    assert not {"applied", "refused"} & set(call_json(*arguments))
+    reason = "4 of 8 channels go: 0-3: always -128, no sum leaves the clamp"
+    cut = {"pass": "cut_channels", "op": "conv2d_0", "reason": reason}
+    for budget in ((), ("--max-bytes", "100k")):
+        assert cut in call_json(*arguments, *budget, "--explain")["applied"]
+    assert "no sum leaves" in " ".join(call(*arguments, "--explain").stdout.split())
 
 
 # Budgets

@@ -82,6 +82,7 @@ def _partners(graph: Graph, quantized: Graph) -> dict[str, BoundNode]:
         other = nodes.get(node.output.name)
         if other is None or other.op != node.op:
             continue
+        _require_all_channels(node, other)
         if other.output.shape != node.output.shape:
             raise DataError(
                 "the tensor has another shape in the quantised model",
@@ -97,6 +98,20 @@ def _partners(graph: Graph, quantized: Graph) -> dict[str, BoundNode]:
             hint="quantise the float model again with tinyrt, which keeps the names",
         )
     return partners
+
+
+def _require_all_channels(node: BoundNode, other: BoundNode) -> None:
+    """Raise ``DataError`` where the quantised model has lost channels: it does not say which."""
+    for value, cut in zip((node.output, *node.inputs), (other.output, *other.inputs), strict=False):
+        if value is None or cut is None or len(value.shape) != len(cut.shape):
+            continue
+        if value.shape[:-1] == cut.shape[:-1] and value.shape[-1:] > cut.shape[-1:]:
+            raise DataError(
+                "channels were cut from the tensor in the quantised model",
+                tensor=value.describe(),
+                expected=cut.describe(),
+                hint="quantise the float model with --keep-channels to compare the two",
+            )
 
 
 def stored_constant(graph: Graph, name: str) -> Value:
