@@ -51,6 +51,7 @@ NEVER = {
     "skip_monotonic",
     "swap_choices",
     "transpose_into_product",
+    "transpose_to_reshape",
     "write_out_erf",
     "write_out_power",
     "zero_product",

@@ -111,7 +111,12 @@ EXAMPLES_OF = CHANNELS | {
         "more than join dimensions",
     ),
     "transpose_into_mean": Example(
-        IMAGE, lambda net: net.op("mean", (net.transpose("x", TO_NCHW),), MeanAttrs((2, 3)))
+        IMAGE,
+        lambda net: net.op("mean", (net.transpose("x", TO_NCHW),), MeanAttrs((2, 3))),
+        lambda net: two_readers(
+            net, y := net.transpose("x", TO_NCHW), net.op("mean", (y,), MeanAttrs((0,)))
+        ),
+        "has other readers",
     ),
     "skip_monotonic": Example(
         IMAGE,

@@ -184,6 +184,12 @@ MISSES = {
         ),
         "other readers",
     ),
+    "a transpose that others read": Miss(
+        "sink_transpose",
+        ((1, 6, 4),),
+        lambda net: read_twice(net, y := net.transpose("x", (0, 2, 1)), net.reshape(y, 1, 1, 4, 6)),
+        "other readers",
+    ),
     "grouped pixels": Miss(
         "pixel_shuffle",
         ((1, 6, 5, 4),),

@@ -10,6 +10,7 @@ from tinyrt.convert.passes.common import (
     Names,
     constant_data,
     inverse,
+    is_private,
     moves_only_units,
     permuted,
     producer,
@@ -85,7 +86,7 @@ def _turned_weights(
     return None if name in graph.outputs else new_weights
 
 
-def transpose_into_mean(graph: Graph, node: Node) -> Patch | None:
+def transpose_into_mean(graph: Graph, node: Node) -> Patch | Refusal | None:
     """mean(transpose(x, p), axes) = transpose(mean(x, p[axes]), q), q the order of what is left."""
     transpose = producer(graph, node, op="transpose")
     if transpose is None or _keeps_dims(node):
@@ -98,6 +99,8 @@ def transpose_into_mean(graph: Graph, node: Node) -> Patch | None:
     order = _order_of_rest(node, perm)
     if order == tuple(sorted(order)):
         return Patch(remove=(node,), add=(mean,))
+    if not is_private(graph, transpose.outputs[0]):
+        return Refusal(node.name, f"the output of '{transpose.name}' has other readers")
     output = graph.value(node.outputs[0])
     name = Names(graph).new(f"{output.name}.{node.op}")
     value = replace(output, name=name, shape=permuted(output.shape, inverse(order)))

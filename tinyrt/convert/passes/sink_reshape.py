@@ -108,6 +108,8 @@ def sink_transpose(graph: Graph, node: Node) -> Patch | Refusal | None:
     shape, wide = graph.value(node.inputs[0]).shape, graph.value(node.outputs[0]).shape
     if transpose is None or len(wide) <= len(shape):
         return None
+    if not is_private(graph, transpose.outputs[0]):
+        return Refusal(node.name, f"the output of '{transpose.name}' has other readers")
     positions = _places(shape, wide)
     if positions is None:
         return Refusal(node.name, "it does more than insert dimensions of 1")

@@ -15,16 +15,16 @@ from tinyrt.convert.passes.common import (
     reordered,
 )
 from tinyrt.convert.passes.fold_transpose import absorbs_transpose
+from tinyrt.convert.passes.layouts import ROWS, Perm, channels_last
 from tinyrt.convert.passes.region import (
     LayoutRegion,
-    Perm,
-    channels_last,
     flip_pays,
     permutes,
-    region_around,
+    regions_around,
 )
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Value
 from tinyrt.ops import OPS
+from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.traits import Dims
 from tinyrt.ops.transpose import TransposeAttrs
 
@@ -33,9 +33,9 @@ def flip_region(graph: Graph, node: Node, *, interface: bool) -> Patch | Refusal
     """f(transpose(x), transpose(y), ...) = transpose(f(x, y, ...)), for whole regions of such f."""
     perm = node.attrs_as(TransposeAttrs).perm
     for seed, flip in ((node.outputs[0], inverse(perm)), (node.inputs[0], perm)):
-        region = region_around(graph, seed, flip)
-        if flip_pays(graph, region, interface=interface):
-            return _Flip(graph, region).patch()
+        for region in regions_around(graph, seed, flip):
+            if flip_pays(graph, region, interface=interface):
+                return _Flip(graph, region).patch()
     return Refusal(node.name, "moving it would leave more transposes")
 
 
@@ -45,10 +45,10 @@ class _Flip:
     def __init__(self, graph: Graph, region: LayoutRegion) -> None:
         self.graph = graph
         self.region = region
-        self.perm = region.perm
         self.names = Names(graph)
         self.values: dict[str, Value] = {}
         self.inside: dict[str, str] = {}
+        self.constants: dict[tuple[str, Perm], str] = {}
         self.outside: dict[str, str] = {}
         self.exits = {id(node) for node in region.exits}
         self.makers: dict[int, Node] = {}
@@ -76,21 +76,21 @@ class _Flip:
 
     def _turn(self, name: str) -> None:
         """Settle under which names a member is read inside and outside."""
-        value = self.graph.value(name)
-        new_value = replace(value, shape=permuted(value.shape, self.perm))
+        value, perm = self.graph.value(name), self.region.members[name]
+        new_value = replace(value, shape=permuted(value.shape, perm))
         if name in self.region.entries:
             self.inside[name] = self.region.entries[name].inputs[0]
         elif name in self.region.sources:
-            self.inside[name] = self.names.new(name + _suffix(self.perm))
-            self._insert(name, name, self.perm, replace(new_value, name=self.inside[name]))
+            self.inside[name] = self.names.new(name + _suffix(perm))
+            self._insert(name, name, perm, replace(new_value, name=self.inside[name]))
         else:
-            self._turn_computed(value, new_value)
+            self._turn_computed(value, new_value, perm)
 
-    def _turn_computed(self, value: Value, new_value: Value) -> None:
+    def _turn_computed(self, value: Value, new_value: Value, perm: Perm) -> None:
         """The member keeps its name in the new layout, unless it is an output of the model."""
-        name, back = value.name, inverse(self.perm)
+        name, back = value.name, inverse(perm)
         is_output = name in self.graph.outputs
-        self.inside[name] = self.names.new(name + _suffix(self.perm)) if is_output else name
+        self.inside[name] = self.names.new(name + _suffix(perm)) if is_output else name
         if name in self.region.outside:
             self.outside[name] = name if is_output else self.names.new(name + _suffix(back))
             old = replace(value, name=self.outside[name])
@@ -111,31 +111,43 @@ class _Flip:
     def _rewritten(self, node: Node) -> Node:
         """The node after the flip; a transpose that cancels becomes an identity."""
         if id(node) in self.region.nodes:
-            return replace(
-                node,
-                inputs=tuple(self._operand(n) for n in node.inputs),
-                outputs=tuple(self.inside[n] for n in node.outputs),
-                attrs=turned_attrs(node, self.perm),
-            )
+            return self._turned(node)
         if id(node) in self.exits:
-            attrs = TransposeAttrs(tuple(range(len(self.perm))))
+            attrs = TransposeAttrs(tuple(range(len(self.graph.value(node.inputs[0]).shape))))
             return replace(node, inputs=(self.inside[node.inputs[0]],), attrs=attrs)
         inputs = tuple(self.outside.get(n, n) for n in node.inputs)
         return node if inputs == node.inputs else replace(node, inputs=inputs)
 
-    def _operand(self, name: str) -> str:
+    def _turned(self, node: Node) -> Node:
+        """An op of the region, on values that are permuted."""
+        perms = self.region.members
+        outputs = tuple(self.inside.get(n, n) for n in node.outputs)
+        if node.op == "reshape":
+            shape, order = self.graph.value(node.outputs[0]).shape, perms.get(node.outputs[0])
+            attrs = ReshapeAttrs(shape if order is None else permuted(shape, order))
+            source = self._operand(node.inputs[0])
+            return replace(node, inputs=(source,), outputs=outputs, attrs=attrs)
+        perm = next(perms[n] for n in (*node.inputs, *node.outputs) if n in perms)
+        if node.op in ROWS:
+            source = self._operand(node.inputs[0])
+            return replace(node, inputs=(source, *node.inputs[1:]), outputs=outputs)
+        inputs = tuple(self._operand(n, perm) for n in node.inputs)
+        return replace(node, inputs=inputs, outputs=outputs, attrs=turned_attrs(node, perm))
+
+    def _operand(self, name: str, perm: Perm = ()) -> str:
+        """What an op of the region reads; ``perm`` is what its constants are permuted by."""
         data = constant_data(self.graph, name)
         if data is None:
-            return self.inside[name]
+            return self.inside.get(name, name)
         if data.size == 1:
             return name
-        if name not in self.inside:
-            full = data.reshape((1,) * (len(self.perm) - data.ndim) + data.shape)
-            new_name = self.names.new(name + _suffix(self.perm))
+        if (name, perm) not in self.constants:
+            full = data.reshape((1,) * (len(perm) - data.ndim) + data.shape)
+            new_name = self.names.new(name + _suffix(perm))
             value = self.graph.value(name)
-            self.values[new_name] = reordered(value, new_name, full.transpose(self.perm))
-            self.inside[name] = new_name
-        return self.inside[name]
+            self.values[new_name] = reordered(value, new_name, full.transpose(perm))
+            self.constants[name, perm] = new_name
+        return self.constants[name, perm]
 
 
 def turned_attrs(node: Node, perm: Perm) -> object:
