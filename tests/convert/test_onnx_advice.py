@@ -19,7 +19,7 @@ FORMS = {
     "unknown coordinates": "another coordinate_transformation_mode",
     "the last of equals": "select_last_index 0",
     "a division by zero": "correct the model",
-    "double precision": "export the model in float32",
+    "half precision": "export the model in float32",
     "an input in half precision": "model.float()",
     "an input of text": "the part of the model that computes on numbers",
     "a cast": "without conversions",

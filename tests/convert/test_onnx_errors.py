@@ -223,9 +223,9 @@ REFUSED = {
         "the last of equal elements",
     ),
     "a division by zero": (lambda m: m.op("Div", m.input(1, 2), m.const([1, 0])), "zeros"),
-    "double precision": (
-        lambda m: m.op("Add", m.input(1, 2), m.const([1, 2], np.float64)),
-        "element type float64",
+    "half precision": (
+        lambda m: m.op("Add", m.input(1, 2), m.const([1, 2], np.float16)),
+        "element type float16",
     ),
     "an input in half precision": (
         lambda m: m.op("Cast", m.input(1, 2, dtype=onnx.TensorProto.FLOAT16), to=1),

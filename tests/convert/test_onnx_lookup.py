@@ -7,8 +7,10 @@ import onnx
 import pytest
 
 from tests.convert.onnx_build import OnnxModel, assert_close, channels_last, expected
+from tests.convert.test_onnx_errors import refused
 from tests.ops.peers import answers_of_litert, run_tflm
 from tinyrt.api import open_model
+from tinyrt.errors import UnsupportedError
 from tinyrt.interpreter import Model
 from tinyrt.ir import DType
 from tinyrt.quantize import quantize_graph
@@ -50,9 +52,19 @@ def _chosen(m: OnnxModel, x: str) -> str:
     return m.op("Gather", m.weights(6, 4), m.op("ArgMax", scores, axis=2, keepdims=0))
 
 
+def _counted(m: OnnxModel, x: str) -> str:
+    """Places that are computed from tokens, of which some stand for padding."""
+    seen = m.op("Cast", m.op("Greater", x, m.const(1, np.int64)), to=INT64)
+    wide = m.op("Cast", x, to=INT64)
+    places = m.op("Add", m.op("Add", m.op("Mul", wide, seen), m.ints(3)), m.const(2, np.int64))
+    low = m.op("Max", m.op("Sub", places, m.ints(1, 2, 3, 4, 0)), m.ints(0))
+    low = m.op("Min", low, m.op("Neg", m.op("Add", places, m.ints(-40))))
+    return m.op("Gather", m.weights(CLASSES + 5, 6), low)
+
+
 MODELS = {
     f.__name__[1:]: f
-    for f in (_embedding, _columns, _one_hot, _one_hot_in_front, _compared, _chosen)
+    for f in (_embedding, _columns, _one_hot, _one_hot_in_front, _compared, _chosen, _counted)
 }
 
 
@@ -91,6 +103,41 @@ def test_an_index_beyond_the_table_takes_the_nearest_row(tmp_path):
     model = Model(graph)
     beyond, ends = (np.array([row], np.int32) for row in ([-3, 99, 0, 1, 2], [0, 8, 0, 1, 2]))
     np.testing.assert_array_equal(model(beyond), model(ends))
+
+
+def test_integers_of_two_widths_are_computed_with_in_the_wider_one(tmp_path):
+    m = OnnxModel(17)
+    x = m.input(1, 5, dtype=INT32)
+    y = m.op("Mul", m.op("Cast", x, to=INT64), m.op("Cast", m.op("Add", x, x), to=INT64))
+    y = m.op("Cast", m.op("Sub", y, m.const(2**40, np.int64)), to=1)
+    path = m.save(tmp_path, m.op("Add", y, m.op("Cast", m.op("Sub", x, m.const(3, "i4")), to=1)))
+    ids = np.array([[0, 1, 70_000, 100_000, -5]], np.int32)
+    assert_close(Model(open_model(path))(ids), expected(path, {"x": ids})[0])
+
+
+ARITHMETIC = {
+    "Div": lambda m, x: m.op("Div", x, m.ints(2)),
+    "Abs": lambda m, x: m.op("Abs", x),
+    "Pow": lambda m, x: m.op("Pow", x, m.ints(4)),
+    "MatMul": lambda m, x: m.op("MatMul", x, m.const(np.ones((5, 2)), np.int64)),
+}
+
+
+@pytest.mark.parametrize("op", ARITHMETIC)
+def test_other_arithmetic_on_indices_is_refused_with_what_to_do(op, tmp_path):
+    m = OnnxModel(17)
+    path = m.save(tmp_path, m.op("Cast", ARITHMETIC[op](m, m.input(1, 5, dtype=INT64)), to=1))
+    error = refused(path, UnsupportedError)
+    assert error.hint.startswith("cast the integers to FLOAT in front of it")
+    assert "--value" in error.hint
+
+
+def test_integers_that_no_input_can_be_are_refused(tmp_path):
+    m = OnnxModel(17)
+    x = m.op("Add", m.input(1, 5, dtype=INT64), m.const(2**31, np.int64))
+    says = "'c0' reaches from 2147483648 to 2147483648"
+    error = refused(m.save(tmp_path, m.op("Cast", x, to=1)), UnsupportedError, says)
+    assert error.expected == "integers of s32, as which inputs are computed with"
 
 
 @pytest.mark.parametrize("places", [[[0, 1], [2, 3], [-1, 0]], [[[1]], [[2]]], [[0, 1, 2]]])

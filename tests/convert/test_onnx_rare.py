@@ -209,3 +209,25 @@ def test_halves_are_read_from_numbers_as_from_bytes(tmp_path):
         assert_close(y, expected(path, {"x": x})[0])
         found.append(y)
     np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize("computed", [(1,), (2,), (1, 2)])
+def test_limits_of_clip_may_be_computed(computed, tmp_path):
+    m = OnnxModel(13)
+    x = m.input(1, 3, 4)
+    ends = [
+        m.op("ReduceMin", x, axes=[0, 1, 2], keepdims=0),
+        m.op("ReduceMax", m.op("Neg", x), axes=[0, 1, 2], keepdims=0),
+    ]
+    limits = [ends[i - 1] if i in computed else "" for i in (1, 2)]
+    assert_matches(m.save(tmp_path, m.op("Clip", m.op("Mul", x, m.const(2.0)), *limits)))
+
+
+def test_doubles_are_computed_with_as_float32(tmp_path):
+    m = OnnxModel(13)
+    wide = m.op("Cast", m.input(1, 4), to=onnx.TensorProto.DOUBLE)
+    scale = m.op("Cast", m.op("Sqrt", m.const([2, 3, 5, 7], np.float64)), to=11)
+    y = m.op("Add", m.op("Mul", wide, scale), m.const(0.1, np.float64))
+    path = m.save(tmp_path, m.op("Cast", m.op("Sub", y, m.const(1.0, np.float64)), to=1))
+    graph, _ = assert_matches(path)
+    assert [node.op for node in graph.nodes] == ["mul", "add"]

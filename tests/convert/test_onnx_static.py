@@ -67,6 +67,9 @@ CHAINS: dict[str, Chain] = {
     "Expand": lambda m: m.op("Expand", m.weights(2, 1), m.ints(1, 4)),
     "Tile": lambda m: m.op("Tile", m.weights(2), m.ints(2)),
     "Gather": lambda m: m.op("Gather", m.weights(3, 4), m.const(-1, I64), axis=0),
+    "GatherElements": lambda m: m.op(
+        "GatherElements", m.weights(3, 4), m.const([[0, -1, 2, -3]], I64), axis=0
+    ),
     "Slice": lambda m: m.op("Slice", m.weights(7), *(m.ints(v) for v in (-1, -99, 0, -2))),
     "Concat": lambda m: m.op("Concat", m.weights(1), m.weights(3), axis=-1),
     "NonZero": lambda m: chain(m, "Squeeze", m.op("NonZero", m.ints(1, 1, 0, 1, 1)), m.ints(0)),

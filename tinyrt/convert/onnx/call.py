@@ -13,10 +13,16 @@ from tinyrt import budget
 from tinyrt.convert.onnx.grid import Quantized, tensor_params
 from tinyrt.convert.onnx.proto import OnnxNode
 from tinyrt.convert.onnx.weights import TYPED, Array, checked_shape
-from tinyrt.errors import ModelFormatError, UnsupportedError
-from tinyrt.ir import Node, QParams, Shape, Value
+from tinyrt.errors import ModelFormatError, ShapeError, UnsupportedError
+from tinyrt.ir import DType, Node, QParams, Shape, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.spec import NoAttrs
+
+ON_INTEGERS = (
+    "cast the integers to FLOAT in front of it, or compute them before the model and make the "
+    "result its input; where they never change, fix them with --value NAME=NUMBER"
+)
+"""What to do about arithmetic on integers that no op has at run time."""
 
 Operand = Value | Quantized | Array
 """An activation of the graph, of numbers or of integers, or an array known on import."""
@@ -92,6 +98,11 @@ class Builder:
             return existing
         budget.current().spend(data.size, f"comparing the constants named '{wish}'")
         return existing if np.array_equal(existing.data, data) else None
+
+    def narrowed(self, name: str, data: Array) -> Array:
+        """Doubles as float32: as such they are computed with."""
+        what = f"the constant '{name}' in float32"
+        return budget.current().computed(what, 4 * data.size, lambda: np.asarray(data, np.float32))
 
     def constant(self, wish: str, data: Array, q: QParams | None = None) -> Value:
         """A constant of that name; equal data under the same wish is entered once.
@@ -269,15 +280,19 @@ class Call:
             q: scale and zero point of the integers that these stand for, where they do.
 
         Raises:
-            UnsupportedError: its element type is not float32.
+            UnsupportedError: its element type is neither float32 nor float64.
             ModelFormatError: it holds something that is not a number.
 
         """
+        if data.dtype == np.float64:
+            data = self.builder.narrowed(name, data)
         if data.dtype != np.float32:
             raise UnsupportedError(
                 f"'{name}' has element type {data.dtype}",
                 expected="float32",
-                hint="export the model in float32; tinyrt quantises it itself",
+                hint=ON_INTEGERS
+                if data.dtype.kind in "iu"
+                else "export the model in float32; tinyrt quantises it itself",
             )
         data = np.atleast_1d(data)
         existing = self.builder.entered(name, data, q)
@@ -313,7 +328,18 @@ class Call:
         """As ``emit``, for ops of several outputs."""
         spec, builder = OPS[op], self.builder
         record = spec.attrs(**attrs) if attrs or spec.attrs is not NoAttrs else NoAttrs()
-        kinds = spec.infer(record, [v.type if v else None for v in inputs])
+        try:
+            kinds = spec.infer(record, [v.type if v else None for v in inputs])
+        except ShapeError as error:
+            integers = [v for v in inputs if v and v.dtype in (DType.INT32, DType.INT64)]
+            if integers and any(what in (error.expected or "") for what in ("float32", "dtype")):
+                raise UnsupportedError(
+                    f"{self.node.op} on integers that depend on the model's input",
+                    tensor=integers[0].describe(),
+                    expected="float32; integers are added, multiplied, compared, and pick rows",
+                    hint=ON_INTEGERS,
+                ) from error
+            raise
         outputs = [
             builder.add_value(
                 Value(builder.unique_name(name or self.result), kind.dtype, kind.shape)

@@ -57,9 +57,46 @@ def _ranks_aligned(call: Call, a: Value, b: Value) -> tuple[Value, Value]:
     return aligned(a), aligned(b)
 
 
+INTEGERS = (DType.INT32, DType.INT64)
+"""Element types of what a model counts with, from the narrower one on."""
+
+
+def _operands(call: Call, count: int) -> list[Value]:
+    """The inputs; beside integers that are computed, constants are integers of their width."""
+    operands = [call.operand(i) for i in range(count)]
+    kinds = [k for k in INTEGERS if k in {x.dtype for x in operands if isinstance(x, Value)}]
+    if not kinds:
+        return [call.value(i) for i in range(count)]
+    return [_integer(call, i, kinds[-1]) for i in range(count)]
+
+
+def _integer(call: Call, i: int, kind: DType) -> Value:
+    """Input ``i`` as integers of that width.
+
+    Raises:
+        UnsupportedError: it is a constant that does not fit.
+
+    """
+    x = call.operand(i)
+    if isinstance(x, Value) and x.dtype in INTEGERS and x.dtype is not kind:
+        return call.emit("cast", x, name=f"{call.result}.wide", dtype=kind)
+    if isinstance(x, Value | Quantized) or x.dtype.kind not in "iu":
+        return call.value(i)
+    limits = np.iinfo(kind.numpy)
+    if x.size and (x.min() < limits.min or x.max() > limits.max):
+        raise UnsupportedError(
+            f"the constant '{call.node.inputs[i]}' reaches from {x.min()} to {x.max()}",
+            expected=f"integers of {kind.short}, as which inputs are computed with",
+            hint="compute with large integers before the model",
+        )
+    name = f"{call.node.inputs[i]}.{kind.short}"
+    return call.builder.constant(name, np.atleast_1d(x).astype(kind.numpy))
+
+
 def _binary(op: str) -> Importer:
     def convert(call: Call) -> Value:
-        return call.emit(op, *_ranks_aligned(call, call.value(0), call.value(1)))
+        a, b = _operands(call, 2)
+        return call.emit(op, *_ranks_aligned(call, a, b))
 
     return convert
 
@@ -68,11 +105,10 @@ def _variadic(op: str) -> Importer:
     """``op`` over any number of operands, from the left."""
 
     def convert(call: Call) -> Value:
-        result = call.value(0)
-        count = len(call.node.inputs)
-        for i in range(1, count):
-            name = "" if i == count - 1 else f"{call.result}.partial"
-            result = call.emit(op, *_ranks_aligned(call, result, call.value(i)), name=name)
+        result, *others = _operands(call, max(len(call.node.inputs), 1))
+        for i, operand in enumerate(others, 1):
+            name = "" if i == len(others) else f"{call.result}.partial"
+            result = call.emit(op, *_ranks_aligned(call, result, operand), name=name)
         return result
 
     return convert
@@ -80,7 +116,7 @@ def _variadic(op: str) -> Importer:
 
 def sub(call: Call) -> Value:
     """``x - c = x + (-c)`` where c is constant: additions fold into biases."""
-    if not call.is_constant_input(1):
+    if not call.is_constant_input(1) or call.array(1).dtype.kind in "iu":
         return _binary("sub")(call)
     negated = call.constant(f"{call.node.inputs[1]}.negated", -call.array(1))
     return call.emit("add", call.value(0), negated)
@@ -88,7 +124,7 @@ def sub(call: Call) -> Value:
 
 def div(call: Call) -> Value:
     """``x / c = x * (1 / c)`` where c is constant: products fold into weights."""
-    if not call.is_constant_input(1):
+    if not call.is_constant_input(1) or call.array(1).dtype.kind in "iu":
         return _binary("div")(call)
     divisor = call.array(1)
     if divisor.dtype == np.float32 and not np.all(divisor):
@@ -101,18 +137,22 @@ def div(call: Call) -> Value:
 
 def neg(call: Call) -> Value:
     """``-x = x * -1``."""
-    minus_one = call.constant(f"{call.result}.minus_one", np.full(1, -1, np.float32))
-    return call.emit("mul", call.value(0), minus_one)
+    x = call.value(0)
+    kind = x.dtype if x.dtype in INTEGERS else DType.FLOAT32
+    minus_one = call.builder.constant(f"{call.result}.minus_one", np.full(1, -1, kind.numpy))
+    return call.emit("mul", x, minus_one)
 
 
-def _bound(call: Call, i: int, name: str, default: float) -> float:
-    """A limit of Clip: an attribute before opset 11, then an input."""
+def _bound(call: Call, i: int, name: str, default: float) -> float | Value:
+    """A limit of Clip: an attribute before opset 11, then an input, which may be computed."""
     if call.opset < 11:
         bound = call.node.get_float(name, default)
+    elif not call.has(i):
+        return default
+    elif not call.is_constant_input(i):
+        return call.value(i)
     else:
-        limit = call.optional_array(i, f"the limit '{name}'")
-        if limit is None:
-            return default
+        limit = call.array(i, f"the limit '{name}'")
         if limit.size != 1:
             raise ModelFormatError(f"'{name}' has shape {list(limit.shape)}", expected="a scalar")
         bound = float(limit.reshape(-1)[0])
@@ -125,18 +165,20 @@ def clip(call: Call) -> Value:
     x = call.value(0)
     low, high = _bound(call, 1, "min", -np.inf), _bound(call, 2, "max", np.inf)
     if (low, high) in CLIP_OPS:
-        return call.emit(CLIP_OPS[low, high], x)
-    limits: list[tuple[str, float | None]] = []
+        return call.emit(CLIP_OPS[low, high], x)  # type: ignore[index]
+    limits: list[tuple[str, float | Value | None]] = []
     if low == 0:
         limits.append(("relu", None))
-    elif low > -np.inf:
+    elif low != -np.inf:
         limits.append(("maximum", low))
-    if high < np.inf:
+    if high != np.inf:
         limits.append(("minimum", high))
     for i, (op, limit) in enumerate(limits):
         name = "" if i == len(limits) - 1 else f"{call.result}.{op}"
         if limit is None:
             x = call.emit(op, x, name=name)
+        elif isinstance(limit, Value):
+            x = call.emit(op, *_ranks_aligned(call, x, limit), name=name)
         else:
             constant = call.constant(f"{call.result}.{op}_limit", np.full(1, limit, np.float32))
             x = call.emit(op, x, constant, name=name)
@@ -161,6 +203,7 @@ def dropout(call: Call) -> Value:
 
 CASTS = {
     "FLOAT": DType.FLOAT32,
+    "DOUBLE": DType.FLOAT32,
     "INT32": DType.INT32,
     "INT64": DType.INT64,
     "BOOL": DType.BOOL,
@@ -168,7 +211,7 @@ CASTS = {
 
 
 def cast(call: Call) -> Value:
-    """Another element type, among those that float graphs compute with."""
+    """Another element type, among those that float graphs compute with; doubles are float32."""
     to, x = element_type(call.node.get_int("to", 0)), call.value(0)
     if to not in CASTS:
         raise UnsupportedError(

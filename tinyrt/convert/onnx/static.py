@@ -154,6 +154,12 @@ def _gather(call: Call) -> Array:
     return np.asarray(np.take(call.array(0), call.array(1), axis=axis))
 
 
+def _gather_elements(call: Call) -> Array:
+    data, indices = call.array(0), call.array(1)
+    (axis,) = normal_axes([call.node.get_int("axis", 0)], data.ndim)
+    return np.asarray(np.take_along_axis(data, indices, axis))
+
+
 def _slice(call: Call) -> Array:
     data = call.array(0)
     if call.opset < 10:
@@ -305,6 +311,7 @@ STATIC: dict[str, Static] = {
     "Flatten": _reshaping(flattened),
     "Floor": _elementwise(np.floor, 1),
     "Gather": Static(_gather, gathered),
+    "GatherElements": Static(_gather_elements, lambda call: call.shape(1), copies=3),
     "Greater": _elementwise(np.greater, 2),
     "GreaterOrEqual": _elementwise(np.greater_equal, 2),
     "Identity": Static(_same, copies=0),

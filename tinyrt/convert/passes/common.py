@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt import budget
-from tinyrt.ir import Graph, Node, Patch, QParams, Refusal, Shape, Value
+from tinyrt.ir import DType, Graph, Node, Patch, QParams, Refusal, Shape, Value
 from tinyrt.ops import OPS, ops_where
 from tinyrt.ops.shared.activation import fused_activation, with_activation
 from tinyrt.ops.shared.spec import Quant
@@ -72,9 +72,14 @@ def constant_data(graph: Graph, name: str) -> Array | None:
 
 
 def split_constant(graph: Graph, node: Node) -> tuple[int, Array] | None:
-    """Of a binary op with one constant operand: the other's position, and the constant."""
+    """Of a binary op with one constant operand: the other's position, and the constant.
+
+    None for constants of integers, too: rules compute with numbers.
+    """
     first, second = (constant_data(graph, n) for n in node.inputs)
     if (first is None) == (second is None):
+        return None
+    if graph.value(node.inputs[0]).dtype is not DType.FLOAT32:
         return None
     return (0, second) if second is not None else (1, first)  # type: ignore[return-value]
 

@@ -20,6 +20,9 @@ ELEMENTWISE = ops_where(lambda spec: spec.traits.elementwise)
 SCANNED = (DType.INT8, DType.UINT8, DType.BOOL)
 """Dtypes of so few values that each one is tried."""
 
+SCANNED_ALONE = (*SCANNED, DType.INT16)
+"""Those of functions of one number, which are the same in all channels."""
+
 ORDERED = frozenset({"less", "less_equal", "greater", "greater_equal"})
 """Comparisons that follow the order; a float that is no number has none."""
 
@@ -33,17 +36,17 @@ MONOTONIC = (
 where all inputs have theirs."""
 
 
+WRAPPING = frozenset({"add", "sub", "mul", "neg"})
+"""Ops whose results start anew beyond the limits of integers without a scale."""
+
+
 def elementwise(node: BoundNode, known: Mapping[str, Bounds]) -> Bounds | None:
     """The bounds of the output; None where nothing is known about the op."""
-    inputs = [v for v in node.inputs if v is not None]
-    if len(inputs) < len(node.inputs):
-        return None
+    inputs = [node.input(i) for i in range(len(node.inputs))]
     ends = [of_value(v, known) for v in inputs]
     free = [i for i, v in enumerate(inputs) if v.data is None]
-    if len(free) == 1 and inputs[free[0]].dtype in SCANNED:
-        others = [e for i, e in enumerate(ends) if i not in free]
-        if all(e.constant.all() for e in others):
-            return _scanned(node, free[0], ends)
+    if len(free) == 1 and _is_scanned(node, free[0], ends):
+        return _scanned(node, free[0], ends)
     if _is_monotonic(node, ends):
         corners = product(*({id(end): end for end in (e.low, e.high)}.values() for e in ends))
         return Bounds.around(*(_computed(node, corner) for corner in corners))
@@ -54,6 +57,15 @@ def elementwise(node: BoundNode, known: Mapping[str, Bounds]) -> Bounds | None:
     point = Bounds.around(_computed(node, [e.low for e in ends]))
     whole = Bounds.whole(node.output)
     return Bounds(np.where(same, point.low, whole.low), np.where(same, point.high, whole.high))
+
+
+def _is_scanned(node: BoundNode, free: int, ends: Sequence[Bounds]) -> bool:
+    """Whether each value of the one activation is tried: there are few, for few channels."""
+    dtype = node.input(free).dtype
+    others = [e for i, e in enumerate(ends) if i != free]
+    if not others:
+        return dtype in SCANNED_ALONE
+    return dtype in SCANNED and all(e.constant.all() for e in others)
 
 
 def of_value(value: Value, known: Mapping[str, Bounds]) -> Bounds:
@@ -107,6 +119,8 @@ def _is_monotonic(node: BoundNode, ends: Sequence[Bounds]) -> bool:
     """Whether the extremes lie at the corners, for all that the inputs may be."""
     floats = any(v is not None and v.dtype in FLOATS for v in node.inputs)
     if node.op not in MONOTONIC or (floats and (node.op in ORDERED or node.op == "quantize")):
+        return False
+    if node.op in WRAPPING and node.output.dtype in (DType.INT32, DType.INT64):
         return False
     if node.op == "mul" and is_integer(node):
         p = OPS["mul"].prepared(node)
