@@ -141,8 +141,8 @@ def test_float_clamps_of_what_is_positive_go():
     b = Builder((1, 4))
     y = b.op("relu6", ("x",))
     z = b.op("relu", (b.op("add", (y, b.constant(np.ones(1, np.float32))), AddAttrs("RELU")),))
-    after = optimize(b.graph(b.op("tanh", (z,))))
-    assert [node.op for node in after.nodes] == ["relu6", "add", "tanh"]
+    after = optimize(b.graph(b.op("abs", (b.op("tanh", (z,)),))))
+    assert [node.op for node in after.nodes] == ["relu6", "add", "tanh", "abs"]
     assert fused_activation(after.nodes[1]) == "NONE"
 
 

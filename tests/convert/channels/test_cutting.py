@@ -20,6 +20,8 @@ from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.evaluate import evaluate
 
 DEAD = (1, 2, 4, 7)
@@ -188,6 +190,26 @@ def test_readers_that_agree_share_what_is_left():
     after, _ = cut(net.graph(a, b))
     names = {node.inputs[1] for node in after.nodes if node.outputs[0] in (a, b)}
     assert len(names) == 1
+
+
+def test_an_empty_bias_stays_empty():
+    net = net_of()
+    y = stem(net, Q)
+    w = dense_weights(net, (1, 1, 1, 8), axis=3)
+    z = net.op("depthwise_conv2d", (y, w), DepthwiseConv2dAttrs(), Q)
+    net.nodes[-1] = replace(net.nodes[-1], inputs=(y, w, ""))
+    after, _ = cut(net.graph(head(net, z)))
+    assert after.value(z).shape[-1] == 4
+    assert after.nodes[1].inputs[2] == ""
+
+
+def test_a_reshape_that_mixes_channels_keeps_them():
+    net = net_of((1, 3, 4, 3))
+    y = stem(net, Q)
+    flat = net.op("reshape", (y,), ReshapeAttrs((8, 12)))
+    w = dense_weights(net, (4, 12))
+    graph = net.graph(net.op("fully_connected", (flat, w), FullyConnectedAttrs(), Q))
+    assert apply_known(graph, (CUT_CHANNELS,)) is graph
 
 
 @pytest.mark.parametrize("reader", ["output", "groups", "turned weights"])

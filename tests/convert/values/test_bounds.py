@@ -3,17 +3,23 @@
 import numpy as np
 import pytest
 
-from tests.ops.build import Built, build_f32, build_s8, build_s16
+from tests.ops.build import Built, Case, build_f32, build_s8, build_s16, single_op
 from tests.ops.cases import CASES
 from tinyrt.convert.values.bounds import behind
 from tinyrt.convert.values.elementwise import ELEMENTWISE
 from tinyrt.convert.values.interval import Bounds
 from tinyrt.convert.values.moving import INCREASING
 from tinyrt.convert.values.sums import SUMS
-from tinyrt.ir import DType
+from tinyrt.ir import BoundNode, DType, QParams, Value
 from tinyrt.ops import OPS
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.leaky_relu import LeakyReluAttrs
+from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.reduce import ReduceAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.evaluate import as_tuple, reference_kernel
-from tinyrt.ops.shared.spec import Form
+from tinyrt.ops.shared.spec import Form, NoAttrs
 
 BOUNDED = sorted(ELEMENTWISE | INCREASING | SUMS)
 BUILDS = {Form.INT8: build_s8, Form.INT16X8: build_s16, Form.FLOAT: build_f32}
@@ -49,6 +55,104 @@ def inside(b: Bounds, shape, dtype: DType, rng: np.random.Generator) -> np.ndarr
         between = rng.integers(low, high, shape, endpoint=True)
     which = rng.integers(0, 3, shape)
     return np.choose(which, [low, high, between]).astype(dtype.numpy)
+
+
+def of_op(case: Case, values: list[Value], q: QParams | None) -> BoundNode:
+    """The op on these values."""
+    return single_op(case, values, [q], list(values)).graph.bind(0)
+
+
+def found_of(node: BoundNode, low: int | float, high: int | float) -> Bounds | None:
+    """The bounds of the output where all inputs have these."""
+    count = node.input(0).shape[-1]
+    known = Bounds(np.full(count, low), np.full(count, high))
+    return behind(node, {v.name: known for v in node.inputs if v is not None})
+
+
+def test_extremes_of_a_layer_are_reached():
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        node = build_s8(CASES["fully_connected"](rng), rng).graph.bind(0)
+        x, w = node.input(0), node.input(1)
+        b = narrowed(Bounds.whole(x), rng)
+        found = behind(node, {x.name: b})
+        if x.shape[-1] != w.shape[-1]:
+            continue
+        for end, other, want in ((b.high, b.low, found.high), (b.low, b.high, found.low)):
+            for channel, row in enumerate(w.data):
+                given = np.broadcast_to(np.where(row > 0, end, other), x.shape).astype(np.int8)
+                arrays = [given, *(v.data for v in node.inputs[1:] if v is not None)]
+                y = reference_kernel(node)(*arrays)
+                assert (y[..., channel] == want[channel]).all()
+
+
+def test_a_layer_has_the_bounds_of_each_place():
+    """At a border, taps that read padding add nothing."""
+    x = Value("x", DType.INT8, (1, 3, 3, 1), QParams((1.0,), 0))
+    w = Value.constant("w", np.ones((1, 3, 3, 1), np.int8), QParams((1.0,)))
+    node = of_op(Case("conv2d", Conv2dAttrs(), ((), ())), [x, w], QParams((1.0,), 0))
+    found = found_of(node, 5, 7)
+    assert (found.low, found.high) == (4 * 5, 9 * 7)
+    found = found_of(node, -3, 2)
+    assert (found.low, found.high) == (9 * -3, 9 * 2)
+
+
+WRAPS = [
+    # Sums in 32 bits that begin anew, raised by the ratio of scales.
+    (Case("conv2d", Conv2dAttrs(), ((1, 1, 1, 2), (2, 1, 1, 2))), DType.INT8, 2.0**-20),
+    (Case("sum", ReduceAttrs((0,)), ((4096, 2),)), DType.INT8, 2.0**-12),
+    (Case("mul", MulAttrs(), ((1, 2), (1, 2))), DType.INT8, 2.0**-20),
+    (Case("relu", NoAttrs(), ((1, 2),)), DType.INT16, 2.0**-20),
+]
+
+
+@pytest.mark.parametrize(("case", "dtype", "scale"), WRAPS, ids=[c.op for c, _, _ in WRAPS])
+def test_sums_beyond_32_bits_are_not_ordered(case, dtype, scale):
+    one = QParams((1.0,), 0)
+    values = [Value(f"in{i}", dtype, shape, one) for i, shape in enumerate(case.shapes)]
+    if case.op == "conv2d":
+        values[1] = Value.constant("in1", np.full(case.shapes[1], 127, np.int8), one)
+    node = of_op(case, values, QParams((scale,), 0))
+    numbers = np.linspace(1, np.iinfo(dtype.numpy).max, 100).astype(int)
+    found = found_of(node, numbers[0], numbers[-1])
+    seen = set()
+    for number in numbers:
+        arrays = [
+            np.full(v.shape, number, dtype.numpy) if v.data is None else v.data for v in values
+        ]
+        y = reference_kernel(node)(*arrays)
+        seen |= set(y.reshape(-1).tolist())
+        if found is not None:
+            assert ((y >= found.low) & (y <= found.high)).all()
+    assert min(seen) <= 0 < max(seen)
+
+
+def test_sums_of_64_bits_have_a_limit_too():
+    x = Value("x", DType.INT16, (1, 1, 1, 1), QParams((1.0,)))
+    w = Value.constant("w", np.ones((1, 1, 1, 1), np.int8), QParams((1.0,)))
+    bias = Value.constant("b", np.array([2**50]), QParams((1.0,)))
+    node = of_op(Case("conv2d", Conv2dAttrs(), ((),) * 3), [x, w, bias], QParams((4.0,)))
+    found = found_of(node, 0, 1)
+    assert (found.low, found.high) == (-(2**15), 2**15 - 1)
+
+
+def test_integers_without_a_scale_have_no_order():
+    values = [Value(f"in{i}", DType.INT32, (2,)) for i in (0, 1)]
+    node = of_op(Case("add", AddAttrs(), ((2,), (2,))), values, None)
+    assert found_of(node, 2**30, 2**31 - 1) is None
+
+
+def test_a_slope_below_0_has_its_least_between():
+    x = Value("x", DType.FLOAT32, (1, 2))
+    node = of_op(Case("leaky_relu", LeakyReluAttrs(-1.0), ((1, 2),)), [x], None)
+    assert found_of(node, -2.0, 3.0) is None
+    assert found_of(node, -2.0, -2.0).low.tolist() == [2.0, 2.0]
+
+
+def test_large_tensors_are_not_moved():
+    x = Value("x", DType.INT8, (1 << 13, 1 << 13), QParams((1.0,)))
+    node = of_op(Case("reshape", ReshapeAttrs((1, 1 << 26)), ()), [x], QParams((1.0,)))
+    assert found_of(node, 0, 1) is None
 
 
 @pytest.mark.parametrize(("op", "form"), PAIRS)

@@ -18,7 +18,7 @@ from tinyrt.convert.values.bounds import behind, bounds_of
 from tinyrt.convert.values.interval import FLOATS, Bounds
 from tinyrt.ir import BoundNode, DType, Graph, Node, RewriteLog, Value
 from tinyrt.ir.rewriter import drop_unused_values
-from tinyrt.ops import verify
+from tinyrt.ops import OPS, verify
 from tinyrt.ops.shared.activation import act_range, clamp_of, fused_activation, with_activation
 from tinyrt.ops.shared.spec import limits_of
 
@@ -101,15 +101,13 @@ def _plainer(graph: Graph, passes: Collection[str], log: RewriteLog) -> Graph:
 
 def _is_known_truth(node: BoundNode, bounds: Mapping[str, Bounds]) -> bool:
     """Whether an op on truth values, or a comparison of integers, always says the same."""
-    if len(node.outputs) > 1 or node.output.dtype is not DType.BOOL:
-        return False
-    return bool(bounds[node.output.name].constant.all())
+    return node.output.dtype is DType.BOOL and bool(bounds[node.output.name].constant.all())
 
 
 def _clamps_nothing(node: BoundNode, bounds: Mapping[str, Bounds]) -> bool:
     """Whether the outputs keep to the fused activation without it, and it costs something."""
     activation, y = fused_activation(node), node.output
-    if activation == "NONE" or len(node.outputs) > 1:
+    if activation == "NONE" or not OPS[node.op].traits.fuses:
         return False
     if y.dtype in FLOATS:
         low, high = clamp_of(activation)

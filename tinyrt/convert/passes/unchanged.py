@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tinyrt.convert.values.elementwise import SCANNED, answers_of, of_value
+from tinyrt.convert.values.elementwise import SCANNED_ALONE, answers_of, of_value
 from tinyrt.convert.values.interval import FLOATS, Bounds
 from tinyrt.ir import BoundNode, Value
 from tinyrt.ops import OPS, ops_where
@@ -53,7 +53,7 @@ def _chosen(node: BoundNode, bounds: Mapping[str, Bounds]) -> Value | None:
 def _hands_on(node: BoundNode, x: Bounds) -> bool:
     """Whether a function of one number gives back each number that comes."""
     value = node.input(0)
-    if value.dtype in SCANNED and value.dtype is node.output.dtype:
+    if value.dtype in SCANNED_ALONE and value.dtype is node.output.dtype:
         answers, least = answers_of(node, 0, [x])
         inside = slice(int(x.low.min()) - least, int(x.high.max()) - least + 1)
         numbers = np.arange(least, least + len(answers))[:, None]

@@ -29,14 +29,13 @@ ORDERED = frozenset({"less", "less_equal", "greater", "greater_equal"})
 MONOTONIC = (
     ops_where(lambda spec: bool(spec.traits.activation))
     | ORDERED
-    | {"add", "sub", "mul", "minimum", "maximum", "logical_and", "logical_or", "logical_not"}
-    | {"relu_0_to_1", "select_v2", "quantize", "neg", "leaky_relu"}
+    | {"relu_0_to_1", "add", "sub", "mul", "minimum", "maximum", "logical_and", "logical_or"}
+    | {"select_v2"}
 )
 """Ops that only grow, or only fall, with each input while the others stay: their extremes lie
 where all inputs have theirs."""
 
-
-WRAPPING = frozenset({"add", "sub", "mul", "neg"})
+WRAPPING = frozenset({"add", "sub", "mul"})
 """Ops whose results start anew beyond the limits of integers without a scale."""
 
 
@@ -98,7 +97,8 @@ def _scanned(node: BoundNode, free: int, ends: Sequence[Bounds]) -> Bounds:
     lows, highs = result.low.copy(), result.high.copy()
     for i, (first, last) in enumerate(pairs.T):
         channels = np.flatnonzero(which.reshape(-1) == i)
-        part = answers[first : last + 1, channels]
+        # A function of one number has the same answers in all channels.
+        part = answers[first : last + 1, channels if len(ends) > 1 else channels[:1]]
         lows[channels], highs[channels] = part.min(axis=0), part.max(axis=0)
     return Bounds(lows, highs)
 
@@ -117,8 +117,8 @@ def answers_of(node: BoundNode, free: int, ends: Sequence[Bounds]) -> tuple[Arra
 
 def _is_monotonic(node: BoundNode, ends: Sequence[Bounds]) -> bool:
     """Whether the extremes lie at the corners, for all that the inputs may be."""
-    floats = any(v is not None and v.dtype in FLOATS for v in node.inputs)
-    if node.op not in MONOTONIC or (floats and (node.op in ORDERED or node.op == "quantize")):
+    floats = node.input(0).dtype in FLOATS
+    if node.op not in MONOTONIC or (floats and node.op in ORDERED):
         return False
     if node.op in WRAPPING and node.output.dtype in (DType.INT32, DType.INT64):
         return False
