@@ -247,8 +247,8 @@ HOSTILE = {
     "a beginning in itself": (
         variable(Op("CALL_ONCE", [], [], "CallOnceOptions", {"InitSubgraphIndex": 0})),
         UnsupportedError, "CALL_ONCE runs more"),
-    "a loop": (op("WHILE", table="WhileOptions"), UnsupportedError, "WHILE"),
-    "a call of itself": (op("CALL", table="CallOptions"), UnsupportedError, "CALL"),
+    "a loop of itself": (op("WHILE", table="WhileOptions"), ModelFormatError, "16 deep"),
+    "a call of itself": (op("CALL", table="CallOptions"), ModelFormatError, "16 deep"),
     # Arithmetic beyond what kernels can shift by
     "hard_swish to no steps": (unary("HARD_SWISH", 1.0, 1e-45), VerifyError, "factor"),
     "hard_swish of huge steps": (unary("HARD_SWISH", 1e38, 1e38), VerifyError, "factor"),

@@ -186,8 +186,9 @@ def _op(b: Any, op: Op, codes: Sequence[str], places: Mapping[str | int, int]) -
         fields["BuiltinOptionsType"] = op.kind
     if op.table:
         texts = {name: b.CreateString(text) for name, text in op.texts.items()}
-        fields["BuiltinOptions"] = _table(b, op.table, {**op.fields, **texts})
-        fields["BuiltinOptionsType"] = schema.options_code(op.table)
+        union = "BuiltinOptions2" if schema.is_second(op.table) else "BuiltinOptions"
+        fields[union] = _table(b, op.table, {**op.fields, **texts})
+        fields[f"{union}Type"] = schema.options_code(op.table)
     return _table(b, "Operator", fields)
 
 

@@ -167,14 +167,6 @@ def test_signatures_may_be_subgraphs_of_their_own():
     agree(data)
 
 
-@pytest.mark.parametrize("builtin", ["IF", "WHILE", "CALL"])
-def test_control_flow_is_refused_by_name(builtin):
-    data = single(builtin, [T("x", (1,)), T("y", (1,))])
-    with pytest.raises(UnsupportedError, match=builtin) as caught:
-        parse_tflite(data)
-    assert "control flow" in caught.value.hint
-
-
 @pytest.mark.parametrize(
     ("data", "says"),
     [

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tinyrt.budget import OP, current
 from tinyrt.errors import ModelFormatError, UnsupportedError, VerifyError
@@ -18,6 +19,9 @@ from tinyrt.ops.shared.spec import NoAttrs
 
 COUNTED = (DType.INT32, DType.INT64)
 """Element types that shapes and indices are computed in."""
+
+KNOWN = (*COUNTED, DType.BOOL)
+"""Element types of which constants are computed at once: they decide what a file's ops do."""
 
 
 class Parts:
@@ -74,7 +78,7 @@ class Parts:
         (output, *others) = (self.values[name] for name in node.outputs)
         all_constant = all(value is None or value.data is not None for value in inputs)
         computable = OPS[node.op].ref_f32 is not None
-        if not all_constant or others or not computable or output.dtype not in COUNTED or output.q:
+        if not all_constant or others or not computable or output.dtype not in KNOWN or output.q:
             self._written.update(node.outputs)
             self.nodes.append(node)
             return
@@ -92,21 +96,34 @@ class Parts:
             BudgetError: it is larger than the file may cost.
 
         """
-        if self.values[value.name].data is not None or value.name in self._written:
-            raise VerifyError(
-                f"'{value.name}' is defined twice",
-                expected="one op for each tensor, and none for a constant",
-            )
+        self._check_open(value)
         array = np.asarray(data)
         current().hold(value.nbytes, f"the constant {value.describe()}")
-        if value.dtype not in COUNTED or array.size != value.size:
+        if value.dtype not in KNOWN or array.size != value.size:
             raise ModelFormatError(
                 "a tensor does not hold what the op computes for it",
                 tensor=value.describe(),
                 expected=f"int32 or int64, {array.size} elements",
             )
-        elements = array.astype(value.dtype.numpy).reshape(value.shape)
-        self.values[value.name] = replace(value, data=elements)
+        self.set(value, array.astype(value.dtype.numpy).reshape(value.shape))
+
+    def set(self, value: Value, data: NDArray[Any]) -> Value:
+        """Make a value a constant of this array, which has its dtype and shape.
+
+        Raises:
+            VerifyError: it is one, or an op computes it.
+
+        """
+        self._check_open(value)
+        self.values[value.name] = replace(value, data=data)
+        return self.values[value.name]
+
+    def _check_open(self, value: Value) -> None:
+        if self.values[value.name].data is not None or value.name in self._written:
+            raise VerifyError(
+                f"'{value.name}' is defined twice",
+                expected="one op for each tensor, and none for a constant",
+            )
 
     def next_of(self, state: Value, *, begins_anew: bool = False) -> str:
         """The name of a state's next value; a state that each run resets is a constant.

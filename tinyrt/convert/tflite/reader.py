@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from tinyrt.convert.tflite.expand import EXPANSIONS
 from tinyrt.convert.tflite.ops import DECODERS
 from tinyrt.convert.tflite.parts import Parts
 from tinyrt.convert.tflite.states import read_fresh, read_states
+from tinyrt.convert.tflite.subgraphs import DEEPEST, FLOWS, Body, Caller, check_alike
 from tinyrt.convert.tflite.tensors import Buffer, TensorReader, empty
 from tinyrt.convert.tflite.variables import HANDLES, Variables, check_initial
 from tinyrt.convert.unsigned import to_signed
@@ -127,9 +128,6 @@ HINTS: dict[type[TinyrtError], str] = {
 }
 """What to do about errors that do not say it themselves."""
 
-CONTROL_FLOW = {"CALL", "IF", "WHILE"}
-"""Ops that run other subgraphs."""
-
 SHOWN = 10
 """Missing ops that a message names."""
 
@@ -137,8 +135,10 @@ SHOWN = 10
 class _Reader:
     """One subgraph of a model being read: its parts so far, and its tensors by index."""
 
-    def __init__(self, data: Buffer, name: str, subgraph: int) -> None:
+    def __init__(self, data: Buffer, name: str, subgraph: int, depth: int = 0) -> None:
         self.data = data
+        self.subgraph = subgraph
+        self.depth = depth
         self.model = tflite.Model.GetRootAs(data)
         self.name = name
         if self.model.Version() != schema.VERSION:
@@ -168,11 +168,7 @@ class _Reader:
                 expected="at least one of each",
             )
         self.parts.protect(inputs)
-        for i in range(self._count(self.graph.OperatorsLength())):
-            operator = self.graph.Operators(i)
-            builtin = names[operator.OpcodeIndex()]
-            with error_context(op=f"#{i} {builtin}"):
-                self._operator(operator, builtin)
+        self._operators(names)
         self.variables.finish()
         outputs = self._names(self.graph.OutputsAsNumpy() if self.graph.OutputsLength() else ())
         own = self.parts.states
@@ -184,6 +180,50 @@ class _Reader:
         used.update(inputs, outputs)
         values = {name: value for name, value in self.parts.values.items() if name in used}
         return Graph(self.name, inputs, outputs, values, tuple(nodes), states)
+
+    def body(self, given: Sequence[Value]) -> Body:
+        """The subgraph for these inputs: those that are constants are constants inside.
+
+        Raises:
+            ModelFormatError: it has another number of inputs.
+            UnsupportedError: an input has another type, or the subgraph keeps state.
+
+        """
+        names = self._builtins()
+        inputs = self._names(self.graph.InputsAsNumpy() if self.graph.InputsLength() else ())
+        if len(inputs) != len(given):
+            raise ModelFormatError(
+                f"subgraph {self.subgraph} has {len(inputs)} inputs", expected=str(len(given))
+            )
+        for name, value in zip(inputs, given, strict=True):
+            check_alike(self.parts.values[name], value)
+            if value.data is not None:
+                self.parts.set(self.parts.values[name], value.data)
+        self.parts.protect(inputs)
+        self._operators(names)
+        outputs = self._names(self.graph.OutputsAsNumpy() if self.graph.OutputsLength() else ())
+        if self.parts.states or any(name in HANDLES for name in names.values()):
+            raise UnsupportedError(
+                f"subgraph {self.subgraph} keeps state", expected="variables in the model alone"
+            )
+        return Body(inputs, outputs, self.parts.values, self.parts.nodes)
+
+    def _operators(self, names: dict[int, str]) -> None:
+        where = f" of subgraph {self.subgraph}" if self.depth else ""
+        for i in range(self._count(self.graph.OperatorsLength())):
+            operator = self.graph.Operators(i)
+            builtin = names[operator.OpcodeIndex()]
+            with error_context(op=f"#{i} {builtin}{where}"):
+                self._operator(operator, builtin)
+
+    def _body(self, index: int, given: Sequence[Value]) -> Body:
+        """Another subgraph, which runs inside this one."""
+        if self.depth == DEEPEST:
+            raise ModelFormatError(
+                f"subgraphs run each other {DEEPEST} deep",
+                expected="fewer, and none that runs itself",
+            )
+        return _Reader(self.data, self.name, index, self.depth + 1).body(given)
 
     def _count(self, length: int) -> int:
         """A vector's length, which can't exceed the file's own size."""
@@ -199,17 +239,14 @@ class _Reader:
         operators = range(self._count(self.graph.OperatorsLength()))
         used = sorted({self.graph.Operators(i).OpcodeIndex() for i in operators})
         names = {i: schema.builtin_name(self.model, i) for i in used}
-        readable = (*DECODERS, *EXPANSIONS, *HANDLES)
+        readable = (*DECODERS, *EXPANSIONS, *FLOWS, *HANDLES)
         missing = sorted({name for name in names.values() if name not in readable})
         if missing:
-            flows = CONTROL_FLOW.intersection(missing)
             raise UnsupportedError(
                 f"the model uses ops that tinyrt does not have: {', '.join(missing[:SHOWN])}"
                 + (f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""),
                 expected="ops of the table that 'tinyrt ops' prints",
-                hint="export the model without control flow"
-                if flows
-                else "replace these ops in the model, or convert the part before them",
+                hint="replace these ops in the model, or convert the part before them",
             )
         return names
 
@@ -225,6 +262,10 @@ class _Reader:
             return
         if not outputs:
             raise ModelFormatError("the op has no output", expected="at least 1")
+        if builtin in FLOWS:
+            table, put_in = FLOWS[builtin]
+            put_in(Caller(self.parts, self._body, inputs, outputs), _options(operator, table))
+            return
         if builtin in EXPANSIONS:
             expansion = EXPANSIONS[builtin]
             options = _options(operator, expansion.table)
@@ -294,12 +335,13 @@ def _options(operator: Any, table: str | None) -> Any:
     """The op's options; their defaults where the file leaves them out, as writers may."""
     if table is None:
         return None
-    kind = operator.BuiltinOptionsType()
+    second = schema.is_second(table)
+    kind = operator.BuiltinOptions2Type() if second else operator.BuiltinOptionsType()
     if kind == tflite.BuiltinOptions.NONE:
         return schema.default_options(table)
     if kind != schema.options_code(table):
         raise ModelFormatError(f"options of kind {kind}", expected=table)
-    table_data = operator.BuiltinOptions()
+    table_data = operator.BuiltinOptions2() if second else operator.BuiltinOptions()
     if table_data is None:
         raise ModelFormatError("the op's options are missing", expected=table)
     options = schema.options_reader(table)

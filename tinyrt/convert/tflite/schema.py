@@ -73,7 +73,13 @@ LONGEST = 64
 
 def options_code(table: str) -> int:
     """The union number of an options table, such as ``Conv2DOptions``."""
-    return int(getattr(tflite.BuiltinOptions, table))
+    union = tflite.BuiltinOptions2 if is_second(table) else tflite.BuiltinOptions
+    return int(getattr(union, table))
+
+
+def is_second(table: str) -> bool:
+    """Whether the options lie in the second of an op's two unions, as those of newer ops do."""
+    return hasattr(tflite.BuiltinOptions2, table)
 
 
 def options_reader(table: str) -> Any:
