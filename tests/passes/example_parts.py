@@ -155,3 +155,8 @@ def shuffled(net: Net, x: str, wide: tuple[int, ...], perm: tuple[int, ...]) -> 
 
 def picked(net: Net, x: str, *indices: int, axis: int = 3) -> str:
     return net.op("gather", (x,), GatherAttrs(axis, indices, (len(indices),)))
+
+
+def rows(net: Net, x: str) -> str:
+    """The mean over what is not batch or channels, which stays as one row."""
+    return net.op("mean", (x,), MeanAttrs((1,), keep_dims=True))

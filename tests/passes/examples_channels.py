@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tests.passes.example import IMAGE, Example
-from tests.passes.example_parts import behind_a_layer, branches, picked, shuffled
+from tests.passes.example_parts import behind_a_layer, branches, picked, rows, shuffled
+from tinyrt.ops.mean import MeanAttrs
 
 EVEN = (1, 6, 5, 4)
 
@@ -37,6 +38,15 @@ CHANNELS = {
         lambda net: net.op("tanh", (picked(net, picked(net, "x", 0, 1, 2, 3), 1, 3),)),
         lambda net: picked(net, "x", 0, 1, 2, 3),
         "both the model's own",
+    ),
+    "sum_parts": Example(
+        EVEN, lambda net: net.op("mean", (net.reshape("x", 1, 30, 4),), MeanAttrs((1,)))
+    ),
+    "sink_join": Example(
+        EVEN,
+        lambda net: net.add(y := net.reshape("x", 1, 30, 4), rows(net, y)),
+        lambda net: net.add(net.reshape("x", 1, 30, 4), net.reshape("x", 1, 30, 4)),
+        "differ along what is joined",
     ),
     "merge_parallel": Example(
         IMAGE,

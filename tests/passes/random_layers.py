@@ -9,6 +9,7 @@ import numpy as np
 from tests.passes.nets import TO_NCHW, TO_NHWC
 from tests.passes.random_functions import padded
 from tests.passes.random_net import RandomNet, Rng
+from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
@@ -85,7 +86,17 @@ def averaged(net: RandomNet, x: str, rng: Rng) -> str | None:
     if rank < 3:
         return None
     axes = tuple(sorted(int(a) for a in rng.choice(np.arange(1, rank), 2, replace=False)))
-    return net.op("mean", (x,), MeanAttrs(axes, keep_dims=bool(rng.random() < 0.5)))
+    attrs = MeanAttrs(axes, keep_dims=bool(rng.random() < 0.5))
+    return centred(net, x, rng) if rng.random() < 0.3 else net.op("mean", (x,), attrs)
+
+
+def centred(net: RandomNet, x: str, rng: Rng) -> str:
+    """Groups of dimensions less their means, as norms of groups are written."""
+    shape = net.shape(x)
+    at = int(rng.integers(1, len(shape)))
+    joined = net.reshape(x, *shape[:at], math.prod(shape[at:]))
+    mean = net.op("mean", (joined,), MeanAttrs((at,), keep_dims=True))
+    return net.reshape(net.op("sub", (joined, mean), AddAttrs()), *shape)
 
 
 def pooled(net: RandomNet, x: str, rng: Rng) -> str | None:

@@ -117,3 +117,16 @@ def test_a_transpose_at_the_border_becomes_another_one():
     one = net.softmax(net.transpose(y, (0, 2, 1, 3)))
     kept, _ = settled(net, one, net.conv(y))
     assert ops(kept).count("transpose") == 3
+
+
+def test_a_norm_of_all_channels_needs_no_transposes():
+    net = Nchw((1, 3, 6, 5))
+    flat = net.reshape(net.conv("x"), 1, 1, 120)
+    axis = MeanAttrs((2,), keep_dims=True)
+    centred = net.op("sub", (flat, net.op("mean", (flat,), axis)), AddAttrs())
+    variance = net.op("mean", (net.op("mul", (centred, centred), MulAttrs()),), axis)
+    raised = net.op("add", (variance, net.random(1)), AddAttrs())
+    normal = net.op("mul", (net.op("rsqrt", (raised,)), centred), MulAttrs())
+    y = net.op("mul", (net.reshape(normal, 1, 4, 6, 5), net.random(4, 1, 1)), MulAttrs())
+    _, graph = settled(net, net.conv(y))
+    assert not {"transpose", "reshape"} & set(ops(graph))

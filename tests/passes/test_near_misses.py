@@ -13,6 +13,7 @@ from tinyrt.ops.batch_norm import BatchNormAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.transpose_conv import TransposeConvAttrs
@@ -189,6 +190,32 @@ MISSES = {
         ((1, 6, 4),),
         lambda net: read_twice(net, y := net.transpose("x", (0, 2, 1)), net.reshape(y, 1, 1, 4, 6)),
         "other readers",
+    ),
+    "a join that an output is": Miss(
+        "sink_join",
+        (IMAGE,),
+        lambda net: (y := net.reshape("x", 1, 30, 3), net.add(y, y)),
+        "joined",
+    ),
+    "a join that becomes larger": Miss(
+        "sink_join",
+        (IMAGE, (2, 30, 3)),
+        lambda net: net.add(net.reshape("x", 1, 30, 3), "x1"),
+        "it makes its operand larger",
+    ),
+    "a join beside a row": Miss(
+        "sink_join",
+        (IMAGE, (1, 30, 1)),
+        lambda net: net.add("x1", net.reshape("x", 1, 30, 3)),
+        "differ along what is joined",
+    ),
+    "a join that splits, too": Miss(
+        "sink_join", (IMAGE, (1,)), lambda net: net.add(net.reshape("x", 10, 9), "x1")
+    ),
+    "the mean of a split": Miss(
+        "sum_parts",
+        (IMAGE,),
+        lambda net: net.op("mean", (net.reshape("x", 2, 3, 5, 3),), MeanAttrs((1,))),
     ),
     "grouped pixels": Miss(
         "pixel_shuffle",

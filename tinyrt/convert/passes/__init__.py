@@ -28,6 +28,7 @@ from tinyrt.convert.passes.heads import (
     TRANSPOSE_INTO_PRODUCT,
 )
 from tinyrt.convert.passes.hoist_slice import HOIST_OVER_SLICE
+from tinyrt.convert.passes.join import SINK_JOIN, SUM_PARTS
 from tinyrt.convert.passes.known import KNOWN_PASSES, apply_known
 from tinyrt.convert.passes.merge_duplicates import MERGE_DUPLICATES
 from tinyrt.convert.passes.merge_moves import (
@@ -139,6 +140,8 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     MERGE_RESHAPES,
     SINK_RESHAPE,
     SINK_RESHAPES,
+    SUM_PARTS,
+    SINK_JOIN,
     SINK_PAD,
     SINK_TRANSPOSE,
     MERGE_PADS,

@@ -14,6 +14,8 @@ from tinyrt.ops.shared.traits import Dims
 from tinyrt.ops.shared.windowed import ConvolutionAttrs
 
 Perm = tuple[int, ...]
+Group = tuple[list[int], list[int]]
+"""Dimensions before a reshape, and those behind it that have the same elements."""
 
 REDUCING = ops_where(lambda spec: Dims.AXES in (spec.traits.dims or {}).values())
 """Ops along axes that stay with size 1, or go."""
@@ -33,20 +35,18 @@ def channels_last(rank: int) -> Perm:
 def layouts(graph: Graph, node: Node, name: str, perm: Perm) -> dict[str, Perm] | None:
     """By what the op's other values are permuted, if ``name`` is by ``perm``.
 
-    Constants are left out, and so is what keeps its order. None where the op is tied to a layout.
+    Constants are left out. None where the op is tied to a layout.
     """
     if node.op == "reshape":
-        found = _reshaped(graph, node, name, perm)
-    elif node.op in REDUCING and not node.attrs_as(MeanAttrs).keep_dims:
-        found = _reduced(graph, node, name, perm)
-    elif node.op in ROWS:
-        found = _rows(graph, node, perm)
-    elif _is_transparent(graph, node, len(perm)):
-        names = (*node.inputs, *node.outputs)
-        found = {n: perm for n in names if n and not graph.value(n).is_constant}
-    else:
-        found = None
-    return found and {n: p for n, p in found.items() if p != tuple(range(len(p)))}
+        return _reshaped(graph, node, name, perm)
+    if node.op in REDUCING and not node.attrs_as(MeanAttrs).keep_dims:
+        return _reduced(graph, node, name, perm)
+    if node.op in ROWS:
+        return _rows(graph, node, perm)
+    if not _is_transparent(graph, node, len(perm)):
+        return None
+    names = (*node.inputs, *node.outputs)
+    return {n: perm for n in names if n and not graph.value(n).is_constant}
 
 
 def _is_transparent(graph: Graph, node: Node, rank: int) -> bool:
@@ -104,7 +104,7 @@ def through_reshape(before: Shape, after: Shape, perm: Perm) -> Perm | None:
 
     None where the permutation takes apart what the reshape joins or splits.
     """
-    groups = _groups(before, after)
+    groups = groups_of(before, after)
     if groups is None:
         return None
     owner = {axis: i for i, (axes, _) in enumerate(groups) for axis in axes}
@@ -117,11 +117,11 @@ def through_reshape(before: Shape, after: Shape, perm: Perm) -> Perm | None:
     return tuple(axis for i in order for axis in groups[i][1])
 
 
-def _groups(before: Shape, after: Shape) -> list[tuple[list[int], list[int]]] | None:
+def groups_of(before: Shape, after: Shape) -> list[Group] | None:
     """The least groups of neighbouring dimensions of two shapes that have as many elements."""
     if not before or not after:
         return None
-    groups: list[tuple[list[int], list[int]]] = []
+    groups: list[Group] = []
     i = j = 0
     while i < len(before) and j < len(after):
         left, right = [i], [j]

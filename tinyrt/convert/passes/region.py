@@ -84,20 +84,23 @@ def _in_one_rank(graph: Graph, node: Node, name: str, perm: Perm) -> Mapping[str
 
 
 def _region(graph: Graph, seed: tuple[str, Perm], inside: Inside) -> LayoutRegion:
-    region, pending = LayoutRegion(seed, inside, members=dict([seed])), [seed[0]]
+    region, pending = LayoutRegion(seed, inside), [seed[0]]
+    known = dict([seed])
     while pending:
         name = pending.pop()
+        region.members[name] = known[name]
         maker = graph.producer(name)
         for node in (*graph.consumers(name), *([maker] if maker is not None else [])):
             found = None
             if id(node) not in region.nodes:
-                found = inside(graph, node, name, region.members[name])
-            if found is None or not agree(graph, node, found, region.members):
+                found = inside(graph, node, name, known[name])
+            if found is None or not agree(graph, node, found, known):
                 continue
             region.nodes[id(node)] = node
-            new = [other for other in found if other not in region.members]
-            region.members.update((other, found[other]) for other in new)
-            pending += new
+            new = {other: perm for other, perm in found.items() if other not in known}
+            known.update(new)
+            # What keeps its order is known, and no member.
+            pending += [other for other, perm in new.items() if perm != tuple(range(len(perm)))]
     for name in region.members:
         _add_borders(graph, region, name)
     return region
