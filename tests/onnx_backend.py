@@ -21,6 +21,7 @@ import onnx
 from onnx import numpy_helper
 
 from tinyrt.convert.onnx.flow import FLOW
+from tinyrt.convert.onnx.learned import DOMAIN, LEARNED
 from tinyrt.convert.onnx.ops import IMPORTERS, SEVERAL
 from tinyrt.convert.onnx.quantized import EXPANSIONS, QUANTIZED
 from tinyrt.convert.onnx.reader import read_onnx
@@ -153,6 +154,7 @@ def page(results: list[Outcome], excluded: Counter[str]) -> str:
         INTRODUCTION,
         "## Ops\n\nOn activations:\n\n" + ", ".join(dynamic) + ".\n",
         "Of onnxruntime's own domain, `com.microsoft`:\n\n" + ", ".join(private) + ".\n",
+        f"Of `{DOMAIN}`:\n\n" + ", ".join(sorted(LEARNED)) + ".\n",
         "Only on what is known on import:\n\n" + ", ".join(sorted(known - set(dynamic))) + ".\n",
         f"## Node tests\n\n{passed} of {len(results)} cases in scope pass "
         f"({passed / len(results):.1%}). Those that do not:\n",

@@ -18,6 +18,7 @@ from tinyrt.convert.onnx.bodies import check_dense, reads
 from tinyrt.convert.onnx.call import Builder, Call, Operand
 from tinyrt.convert.onnx.flow import FLOW
 from tinyrt.convert.onnx.grid import Grid, Quantized, moved_grid
+from tinyrt.convert.onnx.learned import DOMAIN, LEARNED, ON_TREES
 from tinyrt.convert.onnx.ops import IMPORTERS, SEVERAL
 from tinyrt.convert.onnx.proto import OnnxNode
 from tinyrt.convert.onnx.quantized import (
@@ -191,6 +192,10 @@ def _is_quantized(node: OnnxNode) -> bool:
     return is_border or dynamic or (node.domain, node.op) in EXPANSIONS
 
 
+def _is_learned(node: OnnxNode) -> bool:
+    return node.domain == DOMAIN and node.op in LEARNED
+
+
 def _check_ops(builder: Builder, source: Source, body: Body) -> None:
     """Raise ``UnsupportedError`` with all ops that can't be imported, unless there are none."""
     operands = ((name, builder.tensors.get(name)) for name in body.read)
@@ -200,7 +205,7 @@ def _check_ops(builder: Builder, source: Source, body: Body) -> None:
         is_dynamic = node.op not in SHAPE_ONLY and not dynamic.isdisjoint(read)
         if is_dynamic:
             dynamic.update(node.outputs)
-        if _is_function(source, node) or _is_quantized(node):
+        if _is_function(source, node) or _is_quantized(node) or _is_learned(node):
             continue
         has_op = node.op in DYNAMIC or (node.op in KNOWN and not is_dynamic)
         if node.domain or not has_op:
@@ -213,7 +218,9 @@ def _check_ops(builder: Builder, source: Source, body: Body) -> None:
         f"the model uses ops that tinyrt does not have: {listed(ops, 20)[1:-1]}",
         op=f"{missing[0].describe()}" + (f" and {len(missing) - 1} more" if missing[1:] else ""),
         expected="ops of the table in docs/onnx.md",
-        hint="quantise the model in QDQ form, or quantise the float model with 'tinyrt quantize'"
+        hint=ON_TREES
+        if any(op.startswith(f"{DOMAIN}.Tree") for op in ops)
+        else "quantise the model in QDQ form, or quantise the float model with 'tinyrt quantize'"
         if is_quantized
         else "replace these ops in the model, or export the part before them",
     )
@@ -223,7 +230,8 @@ def _check_outputs(
     source: Source, nodes: Sequence[tuple[OnnxNode, tuple[str, ...]]], read: set[str]
 ) -> None:
     """Raise ``UnsupportedError`` where an output is read that the importers do not compute."""
-    several = SEVERAL.keys() | FLOW.keys() | STATIC_SEVERAL.keys() | {"DynamicQuantizeLinear"}
+    several = SEVERAL.keys() | FLOW.keys() | STATIC_SEVERAL.keys() | LEARNED.keys()
+    several |= {"DynamicQuantizeLinear"}
     single = (n for n, _ in nodes if n.op not in several and not _is_function(source, n))
     extra = {name: node for node in single for name in node.outputs[1:] if name}
     for name in sorted(read & extra.keys()):
@@ -260,6 +268,8 @@ def _results(call: Call, source: Source) -> Sequence[Operand]:
         return _import_function(builder, source, node)
     if _is_quantized(node):
         return _quantized(call, source)
+    if _is_learned(node):
+        return LEARNED[node.op](call)
     if node.op in FLOW:
         return FLOW[node.op](call, _Bodies(builder, source))
     if node.op in MOVES | PLACES:
