@@ -37,6 +37,7 @@ NEVER = {
     "merge_slices",
     "negate_comparison",
     "order_channels",
+    "pair_softmax",
     "pixel_shuffle",
     "recognise_choice",
     "recognise_gelu",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.passes.example import IMAGE, Example
 from tests.passes.example_parts import behind_a_layer, branches, picked, rows, shuffled
+from tests.passes.nets import TO_NCHW, TO_NHWC
 from tinyrt.ops.mean import MeanAttrs
 
 EVEN = (1, 6, 5, 4)
@@ -47,6 +48,12 @@ CHANNELS = {
         lambda net: net.add(y := net.reshape("x", 1, 30, 4), rows(net, y)),
         lambda net: net.add(net.reshape("x", 1, 30, 4), net.reshape("x", 1, 30, 4)),
         "differ along what is joined",
+    ),
+    "pair_softmax": Example(
+        (1, 2, 5, 4),
+        lambda net: net.transpose(net.softmax(net.transpose("x", TO_NHWC)), TO_NCHW),
+        lambda net: net.softmax(net.transpose("x", TO_NHWC)),
+        "the model's own",
     ),
     "merge_parallel": Example(
         IMAGE,

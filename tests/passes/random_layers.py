@@ -186,7 +186,15 @@ def picked_channels(net: RandomNet, x: str, rng: Rng) -> str:
     count = int(rng.integers(1, net.channels(x) + 1))
     indices = tuple(int(i) for i in rng.permutation(net.channels(x))[:count])
     axis = len(net.shape(x)) - 1
-    return net.op("gather", (x,), GatherAttrs(axis, indices, (count,)))
+    picked = net.op("gather", (x,), GatherAttrs(axis, indices, (count,)))
+    return shared(net, picked) if axis == 3 and count % 2 == 0 and rng.random() < 0.5 else picked
+
+
+def shared(net: RandomNet, x: str) -> str:
+    """Each of the first half of the channels weighed against one of the second half."""
+    n, h, w, c = net.shape(x)
+    pairs = net.transpose(net.reshape(x, n, h, w, 2, c // 2), (0, 1, 2, 4, 3))
+    return net.reshape(net.transpose(net.softmax(pairs), (0, 1, 2, 4, 3)), n, h, w, c)
 
 
 def pixels(net: RandomNet, x: str, rng: Rng) -> str | None:

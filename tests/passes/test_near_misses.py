@@ -16,6 +16,7 @@ from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.slice import SliceAttrs
+from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.transpose_conv import TransposeConvAttrs
 
 IMAGE, ROW, KERNEL = (1, 6, 5, 3), (2, 4), (4, 3, 3, 3)
@@ -216,6 +217,25 @@ MISSES = {
         "sum_parts",
         (IMAGE,),
         lambda net: net.op("mean", (net.reshape("x", 2, 3, 5, 3),), MeanAttrs((1,))),
+    ),
+    "pairs that are read side by side": Miss(
+        "pair_softmax",
+        ((1, 2, 5, 4),),
+        lambda net: net.op("abs", (net.softmax(net.transpose("x", (0, 2, 3, 1))),)),
+        "to lie side by side",
+    ),
+    "scaled pairs": Miss(
+        "pair_softmax",
+        ((1, 2, 5, 4),),
+        lambda net: net.transpose(
+            net.op("softmax", (net.transpose("x", (0, 2, 3, 1)),), SoftmaxAttrs(2.0)), (0, 3, 1, 2)
+        ),
+        "scales its input",
+    ),
+    "triples": Miss(
+        "pair_softmax",
+        ((1, 3, 5, 4),),
+        lambda net: net.transpose(net.softmax(net.transpose("x", (0, 2, 3, 1))), (0, 3, 1, 2)),
     ),
     "grouped pixels": Miss(
         "pixel_shuffle",

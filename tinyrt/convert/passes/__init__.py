@@ -40,6 +40,7 @@ from tinyrt.convert.passes.merge_moves import (
 from tinyrt.convert.passes.merge_parallel import MERGE_PARALLEL
 from tinyrt.convert.passes.merge_siblings import MERGE_SIBLINGS
 from tinyrt.convert.passes.merge_through import MERGE_AROUND_JOIN, MERGE_AROUND_SPLIT
+from tinyrt.convert.passes.pair_softmax import PAIR_SOFTMAX
 from tinyrt.convert.passes.pixel_shuffle import PIXEL_SHUFFLE
 from tinyrt.convert.passes.prune import REMOVE_DEAD, REMOVE_IDENTITY
 from tinyrt.convert.passes.quantizers import (
@@ -118,6 +119,7 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     # Channels that change places, before transposes take their reshapes apart.
     SHUFFLE_TO_GATHER,
     MERGE_GATHERS,
+    PAIR_SOFTMAX,
     # Layout next: until transposes are out of the way, ops that could fuse do not meet.
     MERGE_TRANSPOSES,
     MERGE_AROUND_SPLIT,
