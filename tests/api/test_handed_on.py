@@ -1,5 +1,7 @@
 """What a caller passes to the Python interface reaches the function that does the work."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -82,6 +84,15 @@ def test_inputs_of_an_emulation_and_what_the_host_answers(files, tmp_path, monke
         api.run_emulated(path, inputs=data, build_dir=tmp_path)
         assert run.kwargs["build_dir"] == tmp_path
         answered(host.stored_inputs(samples(6))["x"])
+
+
+def test_inputs_of_an_emulation_are_paid_for_twice_more(files, monkeypatch):
+    """They are packed and written, all at once."""
+    budget = Called()
+    monkeypatch.setattr(models, "current", lambda: SimpleNamespace(reserve=budget))
+    monkeypatch.setattr(emulate, "run_emulated", Called())
+    api.run_emulated(files / "int8.tflite", inputs=samples(6))
+    assert budget.args == (2 * samples(6).size, "packed inputs")
 
 
 def test_an_emulation_builds_in_a_folder_that_is_gone_afterwards(files, monkeypatch):

@@ -63,6 +63,8 @@ PARAMETERS = [
         ["zero point 3", "'c' s8[4,3]", "zero point 0"],
     ),
     (lstm(cell_scale=0.3), ["scale 0.3", "'o' s16[1,2]", "a power of two"]),
+    (lstm(cell_scale=2.0), ["scale 2.0", "a power of two, 2**-30 to 1"]),
+    (lstm(cell_scale=2.0**-31), ["scale 4.6", "a power of two, 2**-30 to 1"]),
     (
         ("conv2d", Conv2dAttrs(), [IMAGE, weights(*FILTER, scale=0)], [MADE]),
         ["weights are not quantised", "'b' s8[3,3,3,2]", "int8 or int4 with scales"],
@@ -92,6 +94,11 @@ def test_parameters_that_break_the_rules_are_refused(parts, says):
         verify(graph_of(*parts))
     for part in [f"#0 {parts[0]} 'op'", *says]:
         assert part in str(caught.value)
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0**-30])
+def test_cell_states_have_scales_of_either_end(scale):
+    verify(graph_of(*lstm(cell_scale=scale)))
 
 
 MIXED = [

@@ -81,6 +81,13 @@ def test_windows_of_blood_pressure_are_scaled_by_those_without_anomaly():
     assert np.ptp(marked) == len(marked) - 1
 
 
+def test_a_series_is_cut_or_padded_with_zeros():
+    (image,) = series.padded([np.array([[1, 2], [3, 4], [5, 6]])], 2)
+    assert image.tolist() == [[[1, 2], [3, 4]]]
+    (image,) = series.padded([np.array([[1, 2]])], 3)
+    assert image.tolist() == [[[1, 2], [0, 0], [0, 0]]]
+
+
 def test_digits_are_from_zero_to_one_with_their_labels():
     images, labels = digits.load_digits()
     assert (images.min(), images.max(), images.shape) == (0, 1, (1797, 8, 8, 1))

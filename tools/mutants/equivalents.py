@@ -31,6 +31,13 @@ EQUIVALENT: dict[str, dict[str, str]] = {
             "with a multiplier of 0 both ends are the same"
         ),
     },
+    "tinyrt/kernels_c/__init__.py": {
+        'return _INCLUDE.findall(path.read_text(encoding="utf-8"))'
+        " -> return _INCLUDE.findall(path.read_text())": "kernels are ASCII: every encoding reads it"
+    },
+    "tinyrt/report/page.py": {
+        "hue=index * 47 % 360, -> hue=index * 48 % 360,": "any step tells neighbours apart"
+    },
     "tinyrt/memory/placing/problem.py": {
         "MAX_PAIRS = 400_000 -> MAX_PAIRS = 399999": "a limit of time: any number near it does"
     },

@@ -74,7 +74,7 @@ class Packing:
             y_bytes, x_bytes = extents.nbytes[y], extents.nbytes[x]
             shared = y_bytes + x_bytes - max(y_bytes, min(lead.least, y_bytes) + x_bytes)
             self.live[int((extents.low[y] < FREE).argmax())] -= shared
-        self.bound = self.align(int(self.live.max(initial=0)))
+        self.bound = self.align(int(self.live.max()))
 
     def part(self, chosen: Sequence[int]) -> Packing:
         """The problem of placing these buffers alone, numbered anew in this order."""
