@@ -1,0 +1,30 @@
+"""A model without the channels that no answer depends on, on each kind of core."""
+
+import pytest
+
+from tests.firmware.device import require_core
+from tinyrt.api import convert_model, run_emulated
+
+MOST_WEIGHTS = 40_000
+"""Bytes of visual wake words' weights in flash, of 110,568 to 219,752 with all channels."""
+
+INSTRUCTIONS = {
+    "cortex-m0": 26_215_000,
+    "cortex-m3": 11_060_000,
+    "cortex-m4": 7_691_000,
+    "cortex-m55": 1_808_000,
+    "rv32imc": None,
+}
+"""core -> most instructions per inference, half a percent above what was reached."""
+
+
+@pytest.mark.parametrize("core", INSTRUCTIONS)
+def test_visual_wake_words_is_a_third_of_its_size(zoo, tmp_path, core):
+    require_core(core)
+    smaller = tmp_path / "smaller.tflite"
+    convert_model(zoo / "models" / "mobilenet_vww_int8.tflite", smaller)
+    report = run_emulated(smaller, core=core, samples=1)
+    assert report.bit_exact
+    assert report.flash.weights <= MOST_WEIGHTS
+    most = INSTRUCTIONS[core]
+    assert most is None or report.instructions <= most
