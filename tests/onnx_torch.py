@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from tests.convert.onnx_build import channels_last, expected
-from tests.convert.torch_models import MODELS, build
+from tests.convert.torch_models import MODELS, Make, build
 from tests.ops.peers import answers_of_litert
 from tinyrt.api import open_model
 from tinyrt.ir import Graph
@@ -46,9 +46,9 @@ class Outcome:
     sqnr: float
 
 
-def export(name: str, path: Path, dynamo: bool) -> np.ndarray:
+def export(make: Make, path: Path, dynamo: bool) -> np.ndarray:
     """Write the model as ONNX; gives the example input."""
-    model, x = build(name)
+    model, x = build(make)
     silent = io.StringIO()
     with (
         warnings.catch_warnings(),
@@ -70,7 +70,7 @@ def turned(graph: Graph, x: np.ndarray) -> np.ndarray:
 def run(name: str, dynamo: bool, folder: Path, *, quantize: bool = True) -> Outcome:
     """Export, convert, compare and quantise one model."""
     path = folder / f"{name}.onnx"
-    x = export(name, path, dynamo)
+    x = export(MODELS[name], path, dynamo)
     graph = open_model(path)
     (source,) = graph.inputs
     (found,) = evaluate(graph, {source: turned(graph, x)}).values()

@@ -243,14 +243,14 @@ MODELS: dict[str, Make] = {
 CONVOLUTIONAL = set(MODELS) - {"lstm", "gru", "transformer", "autoencoder"}
 
 
-def build(name: str, seed: int = 0) -> tuple[nn.Module, Tensor]:
-    """The network for inference, and a random-normal input.
+def build(make: Make, seed: int = 0) -> tuple[nn.Module, Tensor]:
+    """A network for inference, and a random-normal input.
 
     Weights are normal with the variance that keeps activations at one size (He et al., 2015);
     batch norms have seen no data but have random-normal shifts.
     """
     torch.manual_seed(seed)
-    model, shape = MODELS[name]()
+    model, shape = make()
     for module in model.modules():
         for key, parameter in module.named_parameters(recurse=False):
             if parameter.ndim > 1:

@@ -1,0 +1,161 @@
+"""Blocks of public architectures in ONNX, node by node as PyTorch's exporter writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tests.convert.onnx_build import OnnxModel
+
+H, W = 6, 10
+"""Pixels; no block has as many channels."""
+
+
+class Body(OnnxModel):
+    """A model of channels-first values."""
+
+    def __init__(self) -> None:
+        super().__init__(opset=13, seed=3)
+
+    def conv(self, x: str, c_in: int, c_out: int, size: int = 1, groups: int = 1) -> str:
+        pad = size // 2
+        w = self.const(
+            self.rng.normal(
+                0, (c_in / groups * size**2) ** -0.5, (c_out, c_in // groups, size, size)
+            )
+        )
+        return self.op("Conv", x, w, self.weights(c_out), pads=[pad] * 4, group=groups)
+
+    def relu(self, x: str) -> str:
+        return self.op("Relu", x)
+
+    def norm(self, x: str, channels: int) -> str:
+        parameters = [self.weights(channels) for _ in range(3)]
+        return self.op("BatchNormalization", x, *parameters, self.weights(channels, low=0.5))
+
+    def reshape(self, x: str, *shape: int) -> str:
+        return self.op("Reshape", x, self.ints(*shape))
+
+    def transpose(self, x: str, *perm: int) -> str:
+        return self.op("Transpose", x, perm=perm)
+
+    def parts(self, x: str, *sizes: int) -> list[str]:
+        first = self.op("Split", x, self.ints(*sizes), outputs=len(sizes), axis=1)
+        return [first, *(f"{first}_{i}" for i in range(1, len(sizes)))]
+
+    def group_norm(self, x: str, channels: int) -> str:
+        rows = self.reshape(x, 0, 1, -1)
+        ones, zeros = self.const(np.ones(1)), self.const(np.zeros(1))
+        normal = self.op("InstanceNormalization", rows, ones, zeros)
+        normal = self.reshape(normal, 1, channels, H, W)
+        scaled = self.op("Mul", normal, self.weights(channels, 1, 1))
+        return self.op("Add", scaled, self.weights(channels, 1, 1))
+
+    def mean(self, x: str) -> str:
+        return self.op("ReduceMean", x, axes=[2, 3])
+
+
+def shuffle_unit(m: Body, x: str) -> str:
+    """ShuffleNetV2's."""
+    for _ in range(3):
+        one, two = m.parts(x, 4, 4)
+        two = m.conv(m.relu(m.conv(two, 4, 4)), 4, 4, 3, groups=4)
+        x = m.op("Concat", one, m.relu(m.conv(two, 4, 4)), axis=1)
+        x = m.transpose(m.reshape(x, 1, 2, 4, H, W), 0, 2, 1, 3, 4)
+        x = m.reshape(x, 1, 8, H, W)
+    return m.relu(m.conv(x, 8, 5))
+
+
+def pool_block(m: Body, x: str) -> str:
+    """PoolFormer's."""
+    normal = m.group_norm(x, 8)
+    attrs = {"kernel_shape": [3, 3], "pads": [1] * 4, "count_include_pad": 0}
+    mixed = m.op("Sub", m.op("AveragePool", normal, **attrs), normal)
+    x = m.op("Add", x, m.op("Mul", mixed, m.weights(8, 1, 1)))
+    y = m.conv(m.relu(m.conv(m.group_norm(x, 8), 8, 5)), 5, 8)
+    return m.op("Add", x, m.op("Mul", y, m.weights(8, 1, 1)))
+
+
+def weighed(m: Body, parts: str) -> str:
+    """The sum of (1, 2, 8, H, W) along the second dimension, weighed per channel."""
+    total = m.op("ReduceSum", parts, m.ints(1), keepdims=0)
+    weights = m.reshape(m.conv(m.relu(m.conv(m.mean(total), 8, 4)), 4, 16), 1, 2, 8, 1, 1)
+    weighed = m.op("Mul", parts, m.op("Softmax", weights, axis=1))
+    return m.op("ReduceSum", weighed, m.ints(1), keepdims=0)
+
+
+def selective_kernel(m: Body, x: str) -> str:
+    """SKNet's."""
+    paths = [m.op("Unsqueeze", m.relu(m.conv(x, 8, 8, size)), m.ints(1)) for size in (3, 5)]
+    y = m.conv(weighed(m, m.op("Concat", *paths, axis=1)), 8, 8)
+    return m.relu(m.op("Add", x, y))
+
+
+def split_attention(m: Body, x: str) -> str:
+    """ResNeSt's."""
+    y = m.relu(m.conv(x, 8, 16, 3, groups=2))
+    y = m.conv(weighed(m, m.reshape(y, 1, 2, 8, H, W)), 8, 8)
+    return m.relu(m.op("Add", x, y))
+
+
+def rep_block(m: Body, x: str) -> str:
+    """RepVGG's, as it is trained."""
+    for _ in range(2):
+        y = m.op("Add", m.norm(m.conv(x, 8, 8, 3), 8), m.norm(m.conv(x, 8, 8), 8))
+        x = m.relu(m.op("Add", y, m.norm(x, 8)))
+    return x
+
+
+def memory(m: Body, x: str) -> str:
+    """FSMN's, whose rows are its height."""
+    rows = m.transpose(m.conv(x, 8, 1), 0, 3, 2, 1)
+    w = m.weights(W, 1, 3, 1)
+    taps = m.op("Conv", m.op("Pad", rows, m.ints(0, 0, 2, 0, 0, 0, 0, 0)), w, group=W)
+    return m.transpose(m.op("Add", rows, taps), 0, 3, 2, 1)
+
+
+def stage(m: Body, x: str) -> str:
+    """YOLO's C2f."""
+    parts = m.parts(m.conv(x, 8, 8), 4, 4)
+    for _ in range(2):
+        y = m.conv(parts[-1], 4, 4, 3)
+        parts.append(m.op("Add", parts[-1], m.op("Mul", y, m.op("Sigmoid", y))))
+    return m.conv(m.op("Concat", *parts, axis=1), 16, 5)
+
+
+def box_head(m: Body, x: str) -> str:
+    """YOLOv8's: the mean of a distribution over 3 bins for each of 4 sides."""
+    flat = m.reshape(m.conv(x, 8, 12), 1, 12, H * W)
+    bins = m.transpose(m.reshape(flat, 1, 4, 3, H * W), 0, 2, 1, 3)
+    means = m.conv(m.op("Softmax", bins, axis=1), 3, 1)
+    return m.reshape(means, 1, 4, H, W)
+
+
+def linear_attention(m: Body, x: str) -> str:
+    """MobileViTv2's."""
+    y = m.transpose(m.reshape(x, 1, 8, H // 2, 2, W // 2, 2), 0, 1, 3, 5, 2, 4)
+    y = m.reshape(y, 1, 8, 4, H * W // 4)
+    rows = m.reshape(y, 1, 8, 4, H * W // 4)
+    query, key, value = m.parts(m.conv(rows, 8, 17), 1, 8, 8)
+    weights = m.op("Mul", key, m.op("Softmax", query, axis=3))
+    context = m.op("ReduceSum", weights, m.ints(3), keepdims=1)
+    y = m.op("Add", y, m.conv(m.op("Mul", m.relu(value), context), 8, 8))
+    y = m.transpose(m.reshape(y, 1, 8, 2, 2, H // 2, W // 2), 0, 1, 4, 2, 5, 3)
+    return m.conv(m.reshape(y, 1, 8, H, W), 8, 5)
+
+
+Block = Callable[[Body, str], str]
+
+BODIES: dict[str, tuple[Block, int, int]] = {
+    "ShuffleNetV2": (shuffle_unit, 0, 20),
+    "PoolFormer": (pool_block, 0, 24),
+    "SKNet": (selective_kernel, 0, 18),
+    "ResNeSt": (split_attention, 0, 15),
+    "RepVGG": (rep_block, 0, 3),
+    "FSMN": (memory, 0, 7),
+    "C2f": (stage, 0, 14),
+    "YOLOv8's head": (box_head, 0, 6),
+    "MobileViTv2": (linear_attention, 2, 21),
+}
+"""Name -> the block, and how many transposes and ops are left of it at most."""

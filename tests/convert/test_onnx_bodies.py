@@ -1,0 +1,30 @@
+"""Blocks of public architectures: how many transposes and ops are left of them."""
+
+import pytest
+
+from tests.convert.bodies import BODIES, Body, H, W
+from tests.convert.onnx_build import assert_matches, count
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_no_more_moves_than_it_needs(name, tmp_path):
+    block, transposes, ops = BODIES[name]
+    model = Body()
+    x = model.relu(model.conv(model.input(1, 3, H, W), 3, 8, 3))
+    graph, _ = assert_matches(model.save(tmp_path, block(model, x)))
+    found = [node.op for node in graph.nodes]
+    assert count(graph, "transpose") <= transposes, found
+    assert len(found) <= ops, found
+
+
+@pytest.mark.slow
+def test_whole_networks_of_torch_need_no_more(tmp_path):
+    pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'tinyrt[torch]'")
+    from tests import onnx_torch
+    from tests.convert.torch_bodies import BODIES as NETWORKS
+
+    for name, (make, transposes) in NETWORKS.items():
+        path = tmp_path / f"{name}.onnx"
+        onnx_torch.export(make, path, dynamo=False)
+        graph, _ = assert_matches(path)
+        assert count(graph, "transpose") <= transposes, name
