@@ -33,10 +33,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "tinyrt/kernels_c/__init__.py": {
         'return _INCLUDE.findall(path.read_text(encoding="utf-8"))'
-        " -> return _INCLUDE.findall(path.read_text())": "kernels are ASCII: every encoding reads it"
-    },
-    "tinyrt/report/page.py": {
-        "hue=index * 47 % 360, -> hue=index * 48 % 360,": "any step tells neighbours apart"
+        " -> return _INCLUDE.findall(path.read_text())": "C files are ASCII"
     },
     "tinyrt/memory/placing/problem.py": {
         "MAX_PAIRS = 400_000 -> MAX_PAIRS = 399999": "a limit of time: any number near it does"
@@ -79,6 +76,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "tinyrt/report/page.py": {
         "hue=index * 47 % 360, -> hue=index * 47 % 359,": "a colour beside it",
+        "hue=index * 47 % 360, -> hue=index * 48 % 360,": "the same",
     },
     "tinyrt/train/channels.py": {
         "count = (low + high) // 2 -> count = (low + high) // 1": (

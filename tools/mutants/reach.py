@@ -39,7 +39,7 @@ DEVICE = (
 MVE = (
     *("tests/firmware/test_corners.py", "tests/firmware/test_kernels_mve.py"),
     *("tests/firmware/test_all_ops.py", "tests/firmware/test_budgets_mve.py"),
-    "tests/c/test_headers.py",
+    *("tests/c/test_headers.py", "tests/firmware/test_rows.py"),
 )
 TESTS_OF_C = {
     r"src_mve/|isa/mve/|_mve": MVE,
