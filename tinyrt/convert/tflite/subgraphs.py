@@ -113,7 +113,9 @@ class Caller:
     def _constant(self, wish: str, value: Value) -> Value:
         if value.data is None:
             raise ModelFormatError(
-                "no op of the subgraph computes this tensor", tensor=value.describe()
+                "no op of the subgraph computes this tensor",
+                tensor=value.describe(),
+                expected="an input, a constant, or the output of an op",
             )
         made = self.parts.new(wish, value)
         return self.parts.set(made, value.data)
