@@ -235,5 +235,5 @@ def test_models_that_do_not_belong_together_are_refused():
         debug_graphs(quantized, quantized, {"x": x})
     with pytest.raises(UnsupportedError, match="second model is not quantised"):
         debug_graphs(graph, graph, {"x": x})
-    with pytest.raises(DataError, match=r"another shape|same name"):
+    with pytest.raises(DataError, match=r"fewer channels|another shape|same name"):
         debug_graphs(depthwise_net(), quantized, {"x": x})

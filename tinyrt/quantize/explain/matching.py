@@ -107,10 +107,11 @@ def _require_all_channels(node: BoundNode, other: BoundNode) -> None:
             continue
         if value.shape[:-1] == cut.shape[:-1] and value.shape[-1:] > cut.shape[-1:]:
             raise DataError(
-                "channels were cut from the tensor in the quantised model",
+                "the tensor has fewer channels in the quantised model",
                 tensor=value.describe(),
                 expected=cut.describe(),
-                hint="quantise the float model with --keep-channels to compare the two",
+                hint="pass the float model that it was made from; if this is it, quantise it with "
+                "--keep-channels: channels that no answer depends on were cut",
             )
 
 
