@@ -18,7 +18,7 @@ from tinyrt.ops.shared.window import Window
 
 SUMS = frozenset({"conv2d", "depthwise_conv2d", "fully_connected", "transpose_conv"})
 
-BLOCK = 1 << 20
+BLOCK = 1 << 17
 """Weights that are looked at together, so that large layers take no more memory."""
 
 HUGE = 1e200
