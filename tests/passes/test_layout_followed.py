@@ -9,6 +9,7 @@ import pytest
 from tests.passes.nets import TO_NHWC
 from tests.passes.run import ops
 from tests.passes.test_layout import Nchw, settled
+from tinyrt.convert.passes import optimize
 from tinyrt.convert.passes.layouts import through_reshape
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
@@ -130,3 +131,13 @@ def test_a_norm_of_all_channels_needs_no_transposes():
     y = net.op("mul", (net.reshape(normal, 1, 4, 6, 5), net.random(4, 1, 1)), MulAttrs())
     _, graph = settled(net, net.conv(y))
     assert not {"transpose", "reshape"} & set(ops(graph))
+
+
+def test_an_input_that_is_reshaped_to_an_output_stays_where_it_is():
+    for shape in ((1, 3, 6, 5), (1, 3, 30), (1, 1, 3, 6, 5)):
+        net = Nchw((1, 3, 6, 5))
+        _, graph = settled(net, net.conv("x"), net.reshape(net.op("tanh", ("x",)), *shape))
+        assert ops(graph).count("transpose") <= 1
+        net = Nchw((1, 3, 6, 5))
+        graph = optimize(net.graph(net.conv("x"), net.reshape("x", *shape)))
+        assert ops(graph).count("transpose") <= 1

@@ -187,6 +187,8 @@ def _free_borders(graph: Graph, region: LayoutRegion, *, interface: bool) -> set
     turning = turning if interface else set()
     outputs, inputs = set(graph.outputs), set(graph.inputs)
     sources = {m for m in region.sources if not region.outside.get(m)}
+    if region.inside is layouts:
+        sources = set()  # an input that is reshaped to an output would turn to and fro
     return (leaving - (outputs - turning)) | (sources & turning & inputs - outputs)
 
 
