@@ -21,6 +21,7 @@ from tinyrt.convert.passes.known import (
 )
 from tinyrt.ir import Graph, QParams, RewriteLog
 from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.quantize import QuantizeAttrs
 from tinyrt.ops.shared.activation import fused_activation
 from tinyrt.ops.shared.pool import Pool2dAttrs
 
@@ -135,6 +136,22 @@ def test_truth_that_is_asked_for_stays():
     x = net.op("maximum", ("x", numbers(net, 0)))
     graph = net.graph(net.op("less", (x, numbers(net, -1))))
     assert apply_known(graph, (KNOWN_TRUTH,)) is graph
+
+
+def test_functions_in_a_row_go_together():
+    net = net_of()
+    y = net.op("maximum", ("x", numbers(net, -20)))
+    for _ in range(3):
+        y = net.op("relu", (y,), q=WIDE)
+    assert plainer(net.graph(net.op("abs", (y,))))[0] == ["maximum", "abs"]
+
+
+def test_the_same_integers_on_another_grid_stay():
+    net = net_of()
+    y = net.op("abs", ("x",), q=WIDE)
+    other = QParams((float(np.nextafter(np.float32(0.05), np.float32(1))),), -20)
+    graph = net.graph(net.op("abs", (net.op("quantize", (y,), QuantizeAttrs(), other),)))
+    assert apply_known(graph, KNOWN_PASSES) is graph
 
 
 def test_float_clamps_of_what_is_positive_go():

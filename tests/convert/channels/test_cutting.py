@@ -20,6 +20,7 @@ from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
+from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.evaluate import evaluate
@@ -210,6 +211,40 @@ def test_a_reshape_that_mixes_channels_keeps_them():
     w = dense_weights(net, (4, 12))
     graph = net.graph(net.op("fully_connected", (flat, w), FullyConnectedAttrs(), Q))
     assert apply_known(graph, (CUT_CHANNELS,)) is graph
+
+
+def test_a_new_bias_has_the_scales_of_the_channels_that_stay():
+    net = net_of()
+    y = stem(net, Q)
+    w = dense_weights(net, (8, 1, 1, 8), (0, 1, 2, 3))
+    scales = tuple(float(s) for s in np.float32(0.01) * np.arange(1, 9, dtype=np.float32))
+    net.values[w] = replace(net.values[w], q=QParams(scales, 0, 0))
+    z = net.op("conv2d", (y, w), Conv2dAttrs(), Q)
+    after, _ = cut(net.graph(head(net, z)))
+    weights, bias = (after.value(name) for name in after.nodes[1].inputs[1:])
+    assert weights.q.scales == scales[4:]
+    want = np.float32(0.05) * np.float32(scales[4:])
+    np.testing.assert_array_equal(np.float32(bias.q.scales), want)
+
+
+def test_a_constant_that_is_joined_twice_is_cut_for_each_place():
+    net = net_of()
+    y, twice = stem(net, Q, dead=()), net.number((1, 4, 4, 4), Q)
+    joined = net.op("concatenation", (twice, y, twice), ConcatenationAttrs(3))
+    w = dense_weights(net, (4, 1, 1, 16), (0, 1, 4, 5, 6, 7, 14, 15), axis=3)
+    after, _ = cut(net.graph(net.op("conv2d", (joined, w), Conv2dAttrs(), Q)))
+    assert after.value(joined).shape[-1] == 8
+    first, _, last = after.nodes[1].inputs
+    assert first != last
+
+
+def test_a_float_model_with_its_own_grids_is_not_cut():
+    b = Builder((1, 4, 4, 3))
+    w = b.constant(np.zeros((8, 1, 1, 3), np.float32))
+    y = b.op("fake_quantize", (b.op("conv2d", ("x", w), Conv2dAttrs()),), FakeQuantizeAttrs(0.1))
+    second = b.constant(np.ones((4, 1, 1, 8), np.float32))
+    after = optimize(b.graph(b.op("conv2d", (y, second), Conv2dAttrs())))
+    assert after.value(after.nodes[0].outputs[0]).shape[-1] == 8
 
 
 @pytest.mark.parametrize("reader", ["output", "groups", "turned weights"])
