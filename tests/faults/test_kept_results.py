@@ -99,6 +99,7 @@ KINDS = {
 }
 
 PROPERTIES = {
+    "tinyrt.convert.tflite.tensors:TensorReader": "its subgraph is set once",
     "tinyrt.interpreter.model:Model": "its graph is set once",
     "tinyrt.ir.types:DType": "its members are what they are",
     "tinyrt.memory.rows.candidates:Candidate": "its segments are set once",

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tinyrt
+from tests.convert.raw_tflite import build, scaled
 from tests.graphs import small_cnn
 from tinyrt.convert.tflite.writer import write_tflite
 
@@ -104,6 +105,24 @@ def test_signatures(zoo):
                     runner(**wrong)
 
 
+def test_written_files_have_the_usual_signature():
+    graph, x = small_cnn(), np.ones((1, 8, 8, 3), np.float32)
+    interpreters = [make(model_content=write_tflite(graph)) for make in (tinyrt.Interpreter, EXACT)]
+    for interpreter in interpreters:
+        ports = {"inputs": list(graph.inputs), "outputs": list(graph.outputs)}
+        assert interpreter.get_signature_list() == {"serving_default": ports}
+    found, expected = (interpreter.get_signature_runner()(x=x) for interpreter in interpreters)
+    assert found.keys() == expected.keys()
+    for name, y in found.items():
+        np.testing.assert_allclose(y, expected[name], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("make", [tinyrt.Interpreter, EXACT])
+def test_a_file_without_signatures_has_no_runner(make):
+    with pytest.raises(ValueError, match="signature"):
+        make(model_content=build(scaled(2))).get_signature_runner()
+
+
 MISTAKES = {
     "invoke first": lambda it, i, x: it.invoke(),
     "get first": lambda it, i, x: it.get_tensor(i),
@@ -118,7 +137,6 @@ MISTAKES = {
     "invoke after resizing": lambda it, i, x: resized(it, i, x).invoke(),
     "get after resizing": lambda it, i, x: resized(it, i, x).get_tensor(i),
     "set after resizing": lambda it, i, x: resized(it, i, x).set_tensor(i, x),
-    "no signature": lambda it, i, x: it.get_signature_runner(),
     "unknown signature": lambda it, i, x: it.get_signature_runner("train"),
 }
 

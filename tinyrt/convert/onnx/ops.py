@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from tinyrt.convert.onnx.arithmetic import binary, clip, div, neg, sub, variadic
 from tinyrt.convert.onnx.call import Call, Importer
 from tinyrt.convert.onnx.dense import batch_normalization, gemm, matmul
 from tinyrt.convert.onnx.einsum import einsum
@@ -40,149 +41,6 @@ from tinyrt.convert.onnx.window import (
 )
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import DType, Value
-
-CLIP_OPS = {(0.0, np.inf): "relu", (0.0, 6.0): "relu6", (-1.0, 1.0): "relu_n1_to_1"}
-"""Bounds that an op of their own stands for."""
-
-
-def _ranks_aligned(call: Call, a: Value, b: Value) -> tuple[Value, Value]:
-    """Both operands; an activation of lower rank gets leading dimensions of 1."""
-    rank = max(len(a.shape), len(b.shape))
-
-    def aligned(x: Value) -> Value:
-        if x.is_constant:
-            return x
-        return call.reshape(x, (1,) * (rank - len(x.shape)) + x.shape, f"{call.result}.aligned")
-
-    return aligned(a), aligned(b)
-
-
-INTEGERS = (DType.INT32, DType.INT64)
-"""Element types of what a model counts with, from the narrower one on."""
-
-
-def _operands(call: Call, count: int) -> list[Value]:
-    """The inputs; beside integers that are computed, constants are integers of their width."""
-    operands = [call.operand(i) for i in range(count)]
-    kinds = [k for k in INTEGERS if k in {x.dtype for x in operands if isinstance(x, Value)}]
-    if not kinds:
-        return [call.value(i) for i in range(count)]
-    return [_integer(call, i, kinds[-1]) for i in range(count)]
-
-
-def _integer(call: Call, i: int, kind: DType) -> Value:
-    """Input ``i`` as integers of that width.
-
-    Raises:
-        UnsupportedError: it is a constant that does not fit.
-
-    """
-    x = call.operand(i)
-    if isinstance(x, Value) and x.dtype in INTEGERS and x.dtype is not kind:
-        return call.emit("cast", x, name=f"{call.result}.wide", dtype=kind)
-    if isinstance(x, Value | Quantized) or x.dtype.kind not in "iu":
-        return call.value(i)
-    limits = np.iinfo(kind.numpy)
-    if x.size and (x.min() < limits.min or x.max() > limits.max):
-        raise UnsupportedError(
-            f"the constant '{call.node.inputs[i]}' reaches from {x.min()} to {x.max()}",
-            expected=f"integers of {kind.short}, as which inputs are computed with",
-            hint="compute with large integers before the model",
-        )
-    name = f"{call.node.inputs[i]}.{kind.short}"
-    return call.builder.constant(name, np.atleast_1d(x).astype(kind.numpy))
-
-
-def _binary(op: str) -> Importer:
-    def convert(call: Call) -> Value:
-        a, b = _operands(call, 2)
-        return call.emit(op, *_ranks_aligned(call, a, b))
-
-    return convert
-
-
-def _variadic(op: str) -> Importer:
-    """``op`` over any number of operands, from the left."""
-
-    def convert(call: Call) -> Value:
-        result, *others = _operands(call, max(len(call.node.inputs), 1))
-        for i, operand in enumerate(others, 1):
-            name = "" if i == len(others) else f"{call.result}.partial"
-            result = call.emit(op, *_ranks_aligned(call, result, operand), name=name)
-        return result
-
-    return convert
-
-
-def sub(call: Call) -> Value:
-    """``x - c = x + (-c)`` where c is constant: additions fold into biases."""
-    if not call.is_constant_input(1) or call.array(1).dtype.kind in "iu":
-        return _binary("sub")(call)
-    negated = call.constant(f"{call.node.inputs[1]}.negated", -call.array(1))
-    return call.emit("add", call.value(0), negated)
-
-
-def div(call: Call) -> Value:
-    """``x / c = x * (1 / c)`` where c is constant: products fold into weights."""
-    if not call.is_constant_input(1) or call.array(1).dtype.kind in "iu":
-        return _binary("div")(call)
-    divisor = call.array(1)
-    if divisor.dtype == np.float32 and not np.all(divisor):
-        raise UnsupportedError(
-            "the divisor has zeros", expected="a constant without zeros", hint="correct the model"
-        )
-    reciprocal = call.constant(f"{call.node.inputs[1]}.reciprocal", np.reciprocal(divisor))
-    return call.emit("mul", call.value(0), reciprocal)
-
-
-def neg(call: Call) -> Value:
-    """``-x = x * -1``."""
-    x = call.value(0)
-    kind = x.dtype if x.dtype in INTEGERS else DType.FLOAT32
-    minus_one = call.builder.constant(f"{call.result}.minus_one", np.full(1, -1, kind.numpy))
-    return call.emit("mul", x, minus_one)
-
-
-def _bound(call: Call, i: int, name: str, default: float) -> float | Value:
-    """A limit of Clip: an attribute before opset 11, then an input, which may be computed."""
-    if call.opset < 11:
-        bound = call.node.get_float(name, default)
-    elif not call.has(i):
-        return default
-    elif not call.is_constant_input(i):
-        return call.value(i)
-    else:
-        limit = call.array(i, f"the limit '{name}'")
-        if limit.size != 1:
-            raise ModelFormatError(f"'{name}' has shape {list(limit.shape)}", expected="a scalar")
-        bound = float(limit.reshape(-1)[0])
-    # Exporters write "no limit" as the greatest float.
-    return default if abs(bound) >= np.finfo(np.float32).max else bound
-
-
-def clip(call: Call) -> Value:
-    """``min(max(x, low), high)``, as an op of the relu family where the bounds are one's."""
-    x = call.value(0)
-    low, high = _bound(call, 1, "min", -np.inf), _bound(call, 2, "max", np.inf)
-    if (low, high) in CLIP_OPS:
-        return call.emit(CLIP_OPS[low, high], x)  # type: ignore[index]
-    limits: list[tuple[str, float | Value | None]] = []
-    if low == 0:
-        limits.append(("relu", None))
-    elif low != -np.inf:
-        limits.append(("maximum", low))
-    if high != np.inf:
-        limits.append(("minimum", high))
-    for i, (op, limit) in enumerate(limits):
-        name = "" if i == len(limits) - 1 else f"{call.result}.{op}"
-        if limit is None:
-            x = call.emit(op, x, name=name)
-        elif isinstance(limit, Value):
-            x = call.emit(op, *_ranks_aligned(call, x, limit), name=name)
-        else:
-            constant = call.constant(f"{call.result}.{op}_limit", np.full(1, limit, np.float32))
-            x = call.emit(op, x, constant, name=name)
-    return x
 
 
 def identity(call: Call) -> Value:
@@ -359,7 +217,7 @@ IMPORTERS: dict[str, Importer] = {
     **MOVE,
     **POINTWISE,
     **REDUCE,
-    "Add": _binary("add"),
+    "Add": binary("add"),
     "AveragePool": average_pool,
     "BatchNormalization": batch_normalization,
     "Cast": cast,
@@ -379,10 +237,10 @@ IMPORTERS: dict[str, Importer] = {
     "Identity": identity,
     "LpPool": lp_pool,
     "MatMul": matmul,
-    "Max": _variadic("maximum"),
+    "Max": variadic("maximum"),
     "MaxPool": max_pool,
-    "Min": _variadic("minimum"),
-    "Mul": _binary("mul"),
+    "Min": variadic("minimum"),
+    "Mul": binary("mul"),
     "Neg": neg,
     "Pad": pad,
     "ReduceMean": reduce_mean,
@@ -391,7 +249,7 @@ IMPORTERS: dict[str, Importer] = {
     "Softmax": _softmax("softmax"),
     "Squeeze": squeeze,
     "Sub": sub,
-    "Sum": _variadic("add"),
+    "Sum": variadic("add"),
     "Transpose": transpose,
     "Unsqueeze": unsqueeze,
 }

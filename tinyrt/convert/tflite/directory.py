@@ -116,13 +116,13 @@ def _entry(tensor: Any, value: Value) -> TensorEntry:
     q = tensor.Quantization()
     quantized = q is not None and q.ScaleLength() > 0
     count = q.ScaleLength() if quantized else 0
-    zero_point = value.q.zero_point if value.q is not None else 0
+    given = q.ZeroPointAsNumpy() if quantized and q.ZeroPointLength() else np.zeros(1)
     return TensorEntry(
         name=(tensor.Name() or b"").decode(),
         value=value,
         shape_signature=_signature(tensor, value),
         scales=np.array(q.ScaleAsNumpy() if quantized else (), np.float32),
-        zero_points=np.full(count, zero_point, np.int32),
+        zero_points=np.array(np.broadcast_to(given, count), np.int32),
         quantized_dimension=int(q.QuantizedDimension()) if quantized else 0,
     )
 

@@ -27,6 +27,9 @@ from tinyrt.ops.shared.spec import Quant
 
 DESCRIPTION = "written by tinyrt"
 
+SIGNATURE = "serving_default"
+"""Key of the file's one signature: TensorFlow's, which other tools look for."""
+
 ROOM = 1024
 """Bytes for a tensor's table and its op's, generously."""
 
@@ -114,6 +117,7 @@ class _Writer:
         fields = {
             "OperatorCodes": _offsets(b, [self._code(*key) for key in self.codes]),
             "Subgraphs": _offsets(b, [subgraph]),
+            "SignatureDefs": _offsets(b, [self._signature()]),
             "Buffers": _offsets(b, [self._buffer(data) for data in self.buffers]),
             "Description": b.CreateString(DESCRIPTION),
         }
@@ -211,6 +215,26 @@ class _Writer:
             "Name": b.CreateString(self.graph.name),
         }
         return _table(b, "SubGraph", fields)
+
+    def _signature(self) -> int:
+        """The model's ports by their names."""
+        fields = {
+            "Inputs": self._port_map(self._inputs()),
+            "Outputs": self._port_map(self._outputs()),
+            "SignatureKey": self.builder.CreateString(SIGNATURE),
+            "SubgraphIndex": 0,
+        }
+        return _table(self.builder, "SignatureDef", fields)
+
+    def _port_map(self, names: Iterable[str]) -> int:
+        b = self.builder
+        return _offsets(
+            b,
+            [
+                _table(b, "TensorMap", {"Name": b.CreateString(n), "TensorIndex": self.index[n]})
+                for n in names
+            ],
+        )
 
     def _code(self, builtin: str, version: int) -> int:
         code = schema.OP_CODE[builtin]
