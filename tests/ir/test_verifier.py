@@ -133,7 +133,9 @@ BROKEN = {
     ),
     "another op's attributes": (
         with_first(attrs=SoftmaxAttrs()),
-        says("attributes are SoftmaxAttrs(beta=1.0, widen=False)", op=CONV, expected="a Conv2dAttrs"),
+        says(
+            "attributes are SoftmaxAttrs(beta=1.0, widen=False)", op=CONV, expected="a Conv2dAttrs"
+        ),
     ),
     "another shape": (
         with_first_output(shape=(1, 8, 8, 9)),
