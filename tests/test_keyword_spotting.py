@@ -97,7 +97,7 @@ def test_channels_a_thousand_times_apart(zoo, speech, tmp_path):
     test = ("-d", speech / "test.npz")
     right = _json("eval", hard, *test)["correct"]
 
-    _json(*arguments, "--preset", "fast")
+    _json(*arguments, "--preset", "fast", "--keep-channels")
     assert _json("eval", quantized, *test)["correct"] < right / 2
     layers = _json("debug", hard, quantized, "-d", speech / "calib.npz")["layers"]
     depthwise = [node for node in graph.nodes if node.op == "depthwise_conv2d"]

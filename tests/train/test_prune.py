@@ -171,7 +171,9 @@ def test_pruned_blocks_are_left_out_of_the_exported_code(tmp_path):
     shares = kept.mean(axis=(1, 3))
     assert set(np.unique(shares)) == {0.0, 1.0}
     assert shares.mean() == pytest.approx(0.25, abs=0.05)
-    model = QatModel(optimize(trace(net, (6, 6, 2), name="pruned")), x)
+    # Some channels of the stem lose all their readers, and would go as a whole.
+    graph = optimize(trace(net, (6, 6, 2), name="pruned"), skip=("cut_channels",))
+    model = QatModel(graph, x)
     project = export_graph(scheduled(model.deployed()), tmp_path / "project", core="cortex-m4")
     (layer,) = project.sparse
     assert layer.zeros == pytest.approx(0.75, abs=0.05)
