@@ -235,6 +235,10 @@ REFUSED = {
         lambda m: m.op("Identity", m.input(1, 2, dtype=onnx.TensorProto.STRING)),
         "'x' is STRING",
     ),
+    "a root of integers": (
+        lambda m: m.op("Sqrt", m.input(1, 2, dtype=onnx.TensorProto.INT32)),
+        "Sqrt on integers that depend on the model's input",
+    ),
     "a cast": (lambda m: m.op("Cast", m.input(1, 2), to=10), "cast to FLOAT16"),
     "a sparse constant": (
         lambda m: m.op("Add", m.input(1, 2), m.op("Constant", value_string="a")),

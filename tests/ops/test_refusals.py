@@ -141,6 +141,7 @@ REFUSED = [
     ("reshape", ReshapeAttrs((3, -1)), [f32(8)], "input f32"),
     ("softmax", SoftmaxAttrs(), [f32()], "input is"),
     ("softmax", SoftmaxAttrs(float("nan")), [f32(2)], "beta"),
+    ("softmax", SoftmaxAttrs(widen=True), [f32(2)], "input is f32"),
     ("sub", AddAttrs(), [f32(2), f32(3)], "do not broadcast"),
     ("tanh", NoAttrs(), [None], "missing"),
     ("transpose_conv", TransposeConvAttrs((9, 9), (2, 2)), [IMAGE, f32(8, 3, 3, 4)], "an output"),

@@ -17,6 +17,7 @@ from tinyrt.ops.shared.batch import rebatch
 from tinyrt.ops.shared.evaluate import reference_kernel
 from tinyrt.ops.shared.spec import Form, NoAttrs
 from tinyrt.ops.shared.walks import merge_axes
+from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.svdf import SvdfAttrs
 from tinyrt.ops.unidirectional_sequence_lstm import LstmAttrs
 
@@ -80,6 +81,10 @@ PARAMETERS = [
     (
         ("relu", NONE, [s8(2, scale=(0.1, 0.2), axis=0)], [s8(2)]),
         ["not quantised per tensor", "'a' s8[2]", "one scale and one zero point"],
+    ),
+    (
+        ("softmax", SoftmaxAttrs(widen=True), [s8(2)], [s16(2, scale=1 / 65536)]),
+        ["(1.52587890625e-05, 0)", "'y' s16[2]", "1/65535 or 1/65536, and -32768"],
     ),
     (
         ("abs", NONE, [s16(2)], [s16(2)]),
