@@ -55,6 +55,7 @@ class Op:
     table: str | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
+    lists: Mapping[str, Sequence[int]] = field(default_factory=dict)
     kind: int | None = None
 
 
@@ -186,8 +187,9 @@ def _op(b: Any, op: Op, codes: Sequence[str], places: Mapping[str | int, int]) -
         fields["BuiltinOptionsType"] = op.kind
     if op.table:
         texts = {name: b.CreateString(text) for name, text in op.texts.items()}
+        lists = {name: _ints(b, numbers) for name, numbers in op.lists.items()}
         union = "BuiltinOptions2" if schema.is_second(op.table) else "BuiltinOptions"
-        fields[union] = _table(b, op.table, {**op.fields, **texts})
+        fields[union] = _table(b, op.table, {**op.fields, **texts, **lists})
         fields[f"{union}Type"] = schema.options_code(op.table)
     return _table(b, "Operator", fields)
 

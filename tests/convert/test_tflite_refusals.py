@@ -60,7 +60,6 @@ BROKEN = {
         "input channels",
         None,
     ),
-    "output shape": (file(Tensor("y", (1, 4))), "output is f32[1,4]", "f32[1,3]"),
     "order": (
         file(
             Tensor("h", (1, 3)),

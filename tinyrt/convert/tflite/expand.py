@@ -62,7 +62,7 @@ def _check_count(count: int, expected: int, what: str) -> None:
 def _pack(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
     """Inputs with a dimension of one more, joined along it."""
     y = only(outputs)
-    axis = _axis(options.Axis(), len(y.shape))
+    axis = _axis(options.Axis(), len(operand(inputs, 0).shape) + 1)
     rows = []
     for i in range(len(inputs)):
         x = operand(inputs, i)
@@ -210,20 +210,34 @@ def _add_n(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value
     for i in range(1, len(inputs)):
         target = y if i == len(inputs) - 1 else parts.new(f"{y.name}/sum_{i}", y)
         total = parts.add("add", [total, operand(inputs, i)], target, AddAttrs())
-    if total is not y:
+    if len(inputs) == 1:
         parts.reshape(total, y)
 
 
 def _shape(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
     """The shape is known: it becomes a constant."""
     del options
-    parts.define(only(outputs), operand(inputs, 0).shape)
+    shape = operand(inputs, 0).shape
+    parts.define(parts.state_shape(only(outputs), (len(shape),)), shape)
 
 
-def _reshape(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
-    """The same elements: the file tells the output's shape."""
+def _expand_dims(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
+    """The same elements with a dimension of one more."""
     del options
-    parts.reshape(operand(inputs, 0), only(outputs))
+    x, axes = operand(inputs, 0), constant_ints(inputs, 1, "the axis")
+    _check_count(len(axes), 1, "axes")
+    axis = _axis(axes[0], len(x.shape) + 1)
+    parts.reshape(x, parts.state_shape(only(outputs), (*x.shape[:axis], 1, *x.shape[axis:])))
+
+
+def _squeeze(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
+    """The same elements without dimensions of one: those that are named, or all of them."""
+    x = operand(inputs, 0)
+    named = {
+        _axis(int(options.SqueezeDims(i)), len(x.shape)) for i in range(options.SqueezeDimsLength())
+    }
+    kept = tuple(n for i, n in enumerate(x.shape) if (i not in named if named else n != 1))
+    parts.reshape(x, parts.state_shape(only(outputs), kept))
 
 
 def _blocks(inputs: Operands) -> tuple[Value, tuple[int, ...], list[tuple[int, int]]]:
@@ -257,7 +271,8 @@ def _space_to_batch(parts: Parts, options: Any, inputs: Operands, outputs: Seque
     perm = (*inner, 0, *outer, *range(2 * len(block) + 1, len(cut)))
     transposed = parts.new(f"{y.name}/moved", x, tuple(cut[i] for i in perm))
     parts.add("transpose", [blocks], transposed, TransposeAttrs(perm))
-    parts.reshape(transposed, y)
+    rows = (math.prod(block) * shape[0], *(cut[i] for i in outer), *shape[1 + len(block) :])
+    parts.reshape(transposed, parts.state_shape(y, rows))
 
 
 def _batch_to_space(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
@@ -277,13 +292,15 @@ def _batch_to_space(parts: Parts, options: Any, inputs: Operands, outputs: Seque
     parts.reshape(transposed, whole)
     rest = len(x.shape) - 1 - count
     begin = (0, *(first for first, _ in crops), *(0,) * rest)
-    parts.add("slice", [whole], y, SliceAttrs(begin, y.shape, (1,) * len(y.shape)))
+    kept = tuple(n - first - last for n, (first, last) in zip(grown, crops, strict=False))
+    size = (batch, *kept, *x.shape[1 + count :])
+    parts.add("slice", [whole], y, SliceAttrs(begin, size, (1,) * len(size)))
 
 
 EXPANSIONS: dict[str, Expansion] = {
     "ADD_N": Expansion(None, _add_n),
     "BATCH_TO_SPACE_ND": Expansion(None, _batch_to_space),
-    "EXPAND_DIMS": Expansion(None, _reshape),
+    "EXPAND_DIMS": Expansion(None, _expand_dims),
     "GATHER_ND": Expansion(None, _gather_nd),
     "L2_POOL_2D": Expansion("Pool2DOptions", _l2_pool),
     "EMBEDDING_LOOKUP": Expansion(None, embedding_lookup),
@@ -296,7 +313,7 @@ EXPANSIONS: dict[str, Expansion] = {
     "SPACE_TO_BATCH_ND": Expansion(None, _space_to_batch),
     "SPLIT": Expansion(None, _split),
     "SPLIT_V": Expansion(None, _split_v),
-    "SQUEEZE": Expansion(None, _reshape),
+    "SQUEEZE": Expansion("SqueezeOptions", _squeeze),
     "STRIDED_SLICE": Expansion("StridedSliceOptions", strided_slice),
     "UNPACK": Expansion("UnpackOptions", _unpack),
 }

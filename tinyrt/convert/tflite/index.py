@@ -103,7 +103,17 @@ def strided_slice(parts: Parts, options: Any, inputs: Operands, outputs: Sequenc
         parts.add("slice", [x], y, attrs)
         return
     shape = tuple(n for i, n in enumerate(attrs.size) if i not in attrs.dropped)
-    parts.reshape(parts.add("slice", [x], parts.new(f"{y.name}/cut", x, shape), attrs), y)
+    cut = parts.add("slice", [x], parts.new(f"{y.name}/cut", x, shape), attrs)
+    parts.reshape(cut, parts.state_shape(y, _with_new(attrs, added)))
+
+
+def _with_new(attrs: SliceAttrs, added: Sequence[int]) -> Shape:
+    """The slice's shape with dimensions of one before some of the input's."""
+    shape: Shape = ()
+    for i in range(len(attrs.size) + 1):
+        shape += (1,) * added.count(i)
+        shape += attrs.size[i : i + 1] if i not in attrs.dropped else ()
+    return shape
 
 
 def reverse(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:

@@ -26,6 +26,7 @@ from tinyrt.convert.tflite.codec import (
     is_s8,
     is_s16,
     of_rank,
+    operand,
     plain,
     since_s8,
     widening,
@@ -149,11 +150,11 @@ def _encode_padv2(node: BoundNode) -> Encoded:
 
 
 def _decode_pad(options: Any, inputs: Operands, output: Value) -> Decoded:
-    del options
-    flat = constant_ints(inputs, 1, "paddings")
-    if len(flat) != 2 * len(output.shape):
+    del options, output
+    flat, rank = constant_ints(inputs, 1, "paddings"), len(operand(inputs, 0).shape)
+    if len(flat) != 2 * rank:
         raise ModelFormatError(
-            f"{len(flat)} paddings", expected=f"two for each of {len(output.shape)} dimensions"
+            f"{len(flat)} paddings", expected=f"two for each of {rank} dimensions"
         )
     value = _fill(inputs[2]) if len(inputs) > 2 else 0.0
     return Decoded(PadAttrs(tuple(zip(flat[::2], flat[1::2], strict=True)), value), 1)

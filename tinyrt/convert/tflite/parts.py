@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.budget import OP, current
+from tinyrt.convert.tflite.declared import computed_shapes
+from tinyrt.convert.tflite.tensors import check_elements
 from tinyrt.errors import ModelFormatError, UnsupportedError, VerifyError
 from tinyrt.ir import BoundNode, DType, Node, Shape, Value, check_arity, check_types
 from tinyrt.ops import OPS
@@ -31,6 +33,8 @@ class Parts:
         values: all values by name: the file's tensors, and those that were added.
         nodes: in execution order.
         states: pairs of values, as a graph has them.
+        stale: tensors of the file whose declared shapes are not what their ops compute: both
+            shapes by name.
 
     """
 
@@ -38,6 +42,8 @@ class Parts:
         self.values = {value.name: value for value in tensors}
         self.nodes: list[Node] = []
         self.states: list[tuple[str, str]] = []
+        self.stale: dict[str, tuple[Shape, Shape]] = {}
+        self._declared = frozenset(self.values)
         self._changed: set[str] = set()
         self._written: set[str] = set()
         self._tried: dict[str, int] = {}
@@ -54,11 +60,11 @@ class Parts:
         self._written.update(names)
 
     def add(self, op: str, inputs: Sequence[Value], output: Value, attrs: object = None) -> Value:
-        """Append an op; its output."""
+        """Append an op; its output, in the shape that the op computes."""
         names = tuple(value.name for value in inputs)
         attrs = NoAttrs() if attrs is None else attrs
         self.append(Node(op, output.name, names, (output.name,), attrs))
-        return output
+        return self.values[output.name]
 
     def reshape(self, x: Value, output: Value) -> Value:
         """Append a reshape to the output's shape."""
@@ -75,6 +81,8 @@ class Parts:
         current().spend(OP, "reading ops")
         check_arity(node, OPS[node.op])
         inputs = tuple(self.values[name] if name else None for name in node.inputs)
+        for name, shape in zip(node.outputs, computed_shapes(node, inputs), strict=False):
+            self.state_shape(self.values[name], shape)
         (output, *others) = (self.values[name] for name in node.outputs)
         all_constant = all(value is None or value.data is not None for value in inputs)
         computable = OPS[node.op].ref_f32 is not None
@@ -87,23 +95,38 @@ class Parts:
         (data,) = folded(bound)
         self.define(output, data)
 
+    def state_shape(self, value: Value, shape: Shape) -> Value:
+        """The value in the shape that its op computes, whatever the file declares.
+
+        Raises:
+            UnsupportedError: it has more elements than kernels count.
+
+        """
+        if value.shape == shape or value.data is not None or value.name in self._written:
+            return value
+        check_elements(shape, f"'{value.name}' {list(shape)}")
+        if value.name in self._declared:
+            self.stale[value.name] = value.shape, shape
+        self.values[value.name] = replace(value, shape=shape)
+        return self.values[value.name]
+
     def define(self, value: Value, data: Any) -> None:
         """Make a value a constant.
 
         Raises:
             VerifyError: it is one, or an op computes it.
-            ModelFormatError: it has another number of elements, or its dtype does not hold them.
+            ModelFormatError: its dtype does not hold the array's elements.
             BudgetError: it is larger than the file may cost.
 
         """
         self._check_open(value)
         array = np.asarray(data)
         current().hold(value.nbytes, f"the constant {value.describe()}")
-        if value.dtype not in KNOWN or array.size != value.size:
+        if value.dtype not in KNOWN:
             raise ModelFormatError(
                 "a tensor does not hold what the op computes for it",
                 tensor=value.describe(),
-                expected=f"int32 or int64, {array.size} elements",
+                expected="int32 or int64",
             )
         self.set(value, array.astype(value.dtype.numpy).reshape(value.shape))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tinyrt.convert.indices import places_in_integers
 from tinyrt.convert.pointwise import gather_islands
 from tinyrt.convert.tflite import schema
 from tinyrt.convert.tflite.codec import Codec
+from tinyrt.convert.tflite.declared import warn_of
 from tinyrt.convert.tflite.directory import PORT, Directory, read_directory
 from tinyrt.convert.tflite.expand import EXPANSIONS
 from tinyrt.convert.tflite.ops import DECODERS
@@ -102,7 +104,8 @@ def parse_with_directory(
         with _hopping(data):
             reader = _Reader(data, name, subgraph)
             graph = check_order(reader.read())
-            directory = read_directory(reader.model, reader.graph, reader.values)
+            directory = read_directory(reader.model, reader.graph, reader.stated())
+        warn_of(reader.parts.stale)
         graph = gather_islands(dequantize_weights(to_signed(graph)))
         return verify(places_in_integers(graph)), directory
 
@@ -181,6 +184,11 @@ class _Reader:
         values = {name: value for name, value in self.parts.values.items() if name in used}
         return Graph(self.name, inputs, outputs, values, tuple(nodes), states)
 
+    def stated(self) -> list[Value]:
+        """The tensors by number, in the shapes that their ops compute."""
+        shapes = {name: shape for name, (_, shape) in self.parts.stale.items()}
+        return [replace(value, shape=shapes.get(value.name, value.shape)) for value in self.values]
+
     def body(self, given: Sequence[Value]) -> Body:
         """The subgraph for these inputs: those that are constants are constants inside.
 
@@ -196,7 +204,7 @@ class _Reader:
                 f"subgraph {self.subgraph} has {len(inputs)} inputs", expected=str(len(given))
             )
         for name, value in zip(inputs, given, strict=True):
-            check_alike(self.parts.values[name], value)
+            check_alike(self.parts.state_shape(self.parts.values[name], value.shape), value)
             if value.data is not None:
                 self.parts.set(self.parts.values[name], value.data)
         self.parts.protect(inputs)
@@ -223,7 +231,10 @@ class _Reader:
                 f"subgraphs run each other {DEEPEST} deep",
                 expected="fewer, and none that runs itself",
             )
-        return _Reader(self.data, self.name, index, self.depth + 1).body(given)
+        reader = _Reader(self.data, self.name, index, self.depth + 1)
+        body = reader.body(given)
+        self.parts.stale.update(reader.parts.stale)
+        return body
 
     def _count(self, length: int) -> int:
         """A vector's length, which can't exceed the file's own size."""

@@ -6,7 +6,7 @@ A loop is written out, round by round, for as long as its condition is known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -63,9 +63,17 @@ class Caller:
 
     def call(self, index: int, inputs: Sequence[Value]) -> None:
         """The nodes of a subgraph, as the op's."""
-        results = self.run(self.read(index, inputs), inputs, self.outputs)
+        body = self.read(index, inputs)
+        self.state_shapes(body.values[name] for name in body.outputs)
+        results = self.run(body, inputs, self.outputs)
         for result, output in zip(results, self.outputs, strict=True):
             self.bind(result, output)
+
+    def state_shapes(self, results: Iterable[Value]) -> None:
+        """Give the op's outputs the shapes of what they become, whatever the file declares."""
+        for output, result in zip(self.outputs, results, strict=False):
+            self.parts.state_shape(output, result.shape)
+        self.outputs = [self.parts.values[output.name] for output in self.outputs]
 
     def run(
         self, body: Body, inputs: Sequence[Value], like: Sequence[Value], round_: str = ""
@@ -160,9 +168,11 @@ def branch(caller: Caller, options: Any) -> None:
         caller.call(indices[0] if condition.data.item() else indices[1], inputs)
         return
     parts = caller.parts
+    bodies = [caller.read(index, inputs) for index in indices]
+    caller.state_shapes(bodies[0].values[name] for name in bodies[0].outputs)
     either = [
-        caller.run(caller.read(index, inputs), inputs, caller.outputs, name)
-        for index, name in zip(indices, ("then/", "else/"), strict=True)
+        caller.run(body, inputs, caller.outputs, name)
+        for body, name in zip(bodies, ("then/", "else/"), strict=True)
     ]
     flat = parts.reshape(condition, parts.new(f"{condition.name}/flat", condition, ()))
     for output, first, second in zip(caller.outputs, *either, strict=True):
@@ -185,6 +195,7 @@ def loop(caller: Caller, options: Any) -> None:
         raise ModelFormatError(
             f"the op has {len(caller.outputs)} outputs", expected=f"{len(now)}, as inputs"
         )
+    caller.state_shapes(now)
     for value, output in zip(now, caller.outputs, strict=True):
         check_alike(value, output)
         caller.bind(value, output)

@@ -99,12 +99,7 @@ class TensorReader:
         what = f"'{name}' [{','.join(map(str, shape))}]"
         if any(n < 0 for n in shape):
             raise empty(what)
-        if math.prod(shape) > MAX_ELEMENTS:
-            raise UnsupportedError(
-                f"a tensor has {math.prod(shape):,} elements",
-                tensor=what,
-                expected=f"at most {MAX_ELEMENTS:,}",
-            )
+        check_elements(shape, what)
         if tensor.Sparsity() is not None:
             raise UnsupportedError(
                 "a tensor is stored sparse", tensor=what, expected="all elements in its buffer"
@@ -237,6 +232,16 @@ def check_quantization(q: QParams, dtype: DType, shape: Shape, what: str) -> Non
             f"quantization has zero_point {q.zero_point}",
             tensor=what,
             expected=f"{zero_points.start} to {zero_points.stop - 1}",
+        )
+
+
+def check_elements(shape: Shape, what: str) -> None:
+    """Raise ``UnsupportedError`` unless kernels can count the tensor's elements."""
+    if math.prod(shape) > MAX_ELEMENTS:
+        raise UnsupportedError(
+            f"a tensor has {math.prod(shape):,} elements",
+            tensor=what,
+            expected=f"at most {MAX_ELEMENTS:,}",
         )
 
 
