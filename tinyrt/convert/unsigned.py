@@ -2,7 +2,8 @@
 
 Activations and their zero points move by 128. Weights lose their zero point, for the int8 scheme
 knows none: those that then do not fit int8 are sums of parts, each of which reads the input. Model
-inputs and outputs stay what they were.
+inputs and outputs stay what they were. Scales of convolutions keep the arithmetic of uint8, in
+which their product is a float32.
 """
 
 from __future__ import annotations
@@ -72,6 +73,8 @@ class _Signed:
             shifted = weights is not None and weights.dtype is DType.UINT8
             if node.op in WEIGHTED and weights is not None and shifted:
                 self._weighted(node, weights)
+            elif node.op == "transpose_conv" and weights is not None and shifted:
+                self._transposed(node, weights)
             else:
                 self._append(node.node)
         for name in self._graph.outputs:
@@ -116,13 +119,22 @@ class _Signed:
         current().spend(OP + WIDENED * weights.size, "converting uint8 weights")
         current().reserve(WIDENED * weights.size, f"converting {weights.describe()}")
         centred = weights.data.astype(np.int16) - weights.q.zero_point
-        q = QParams(weights.q.scales, 0, weights.q.axis)
+        in_f32 = node.op != "fully_connected"
+        q = QParams(weights.q.scales, 0, weights.q.axis, product_f32=in_f32)
         parts = _parts(centred)
         if len(parts) == 1:
             name = self._constant(weights, parts[0], q)
             self._append(_with_inputs(node.node, {1: name}))
             return
         self._repeated(node, weights, q, parts)
+
+    def _transposed(self, node: BoundNode, weights: Value) -> None:
+        """A transposed convolution; the op itself refuses weights with a zero point."""
+        signed = self._values[weights.name]
+        assert signed.q is not None, "only quantised values are converted"
+        name = self._unused(f"{weights.name}/int8")
+        self._values[name] = replace(signed, name=name, q=replace(signed.q, product_f32=True))
+        self._append(_with_inputs(node.node, {1: name}))
 
     def _repeated(
         self, node: BoundNode, weights: Value, q: QParams, parts: Sequence[NDArray[Any]]

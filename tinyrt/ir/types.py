@@ -71,12 +71,15 @@ class QParams:
         scales: one per tensor, or one per slice along ``axis``.
         zero_point: shared by all slices (per-channel weights have 0).
         axis: the quantised dimension of a per-channel tensor, else None.
+        product_f32: whether the product of these weights' scale and the input's is rounded to
+            float32 before the output's scale divides it, as for weights that were uint8.
 
     """
 
     scales: tuple[float, ...]
     zero_point: int = 0
     axis: int | None = None
+    product_f32: bool = False
 
     def __post_init__(self) -> None:
         if not self.scales:

@@ -22,6 +22,7 @@ from tinyrt.convert.tflite.directory import PORT, Directory, read_directory
 from tinyrt.convert.tflite.expand import EXPANSIONS
 from tinyrt.convert.tflite.ops import DECODERS
 from tinyrt.convert.tflite.parts import Parts
+from tinyrt.convert.tflite.products import with_products
 from tinyrt.convert.tflite.states import read_fresh, read_states
 from tinyrt.convert.tflite.subgraphs import DEEPEST, FLOWS, Body, Caller, check_alike
 from tinyrt.convert.tflite.tensors import Buffer, TensorReader, empty
@@ -156,7 +157,7 @@ class _Reader:
         self.graph = self.model.Subgraphs(subgraph)
         self._count(self.graph.TensorsLength())
         tensors = TensorReader(data, self.model, self.graph)
-        self.values = tensors.read()
+        self.values = with_products(self.model, tensors.read(), subgraph)
         self.changing = tensors.changing
         self.fresh = read_fresh(self.model)
         self.parts = Parts(self.values)

@@ -11,7 +11,7 @@ import json
 from collections.abc import Collection
 from typing import Any
 
-from tinyrt.budget import current
+from tinyrt.convert.tflite.metadata import read_entry
 from tinyrt.errors import ModelFormatError
 
 STATES = "tinyrt.states"
@@ -19,9 +19,6 @@ STATES = "tinyrt.states"
 
 FRESH = "tinyrt.fresh"
 """Name of the entry: a JSON list of the variables that hold zeros when a run begins."""
-
-PARSED = 100
-"""Bytes of memory for each byte of JSON, generously."""
 
 States = tuple[tuple[str, str], ...]
 
@@ -38,7 +35,7 @@ def read_states(model: Any, inputs: Collection[str], outputs: Collection[str]) -
         ModelFormatError: the entry is not what it should be.
 
     """
-    data = _entry(model, STATES)
+    data = read_entry(model, STATES)
     return () if data is None else _parse(data, inputs, outputs)
 
 
@@ -49,29 +46,13 @@ def read_fresh(model: Any) -> frozenset[str]:
         ModelFormatError: the file's entry is not what it should be.
 
     """
-    data = _entry(model, FRESH)
+    data = read_entry(model, FRESH)
     try:
         return frozenset(str(name) for name in json.loads(data or b"[]"))
     except (ValueError, TypeError) as error:
         raise ModelFormatError(
             f"metadata '{FRESH}' is not a list of names: {error}", expected='["NAME", ...] in JSON'
         ) from error
-
-
-def _entry(model: Any, name: str) -> bytes | None:
-    for i in range(model.MetadataLength()):
-        entry = model.Metadata(i)
-        if entry.Name() == name.encode():
-            index = entry.Buffer()
-            if index >= model.BuffersLength():
-                raise ModelFormatError(
-                    f"metadata '{name}' is buffer {index} of {model.BuffersLength()}",
-                    expected=f"0 to {model.BuffersLength() - 1}",
-                )
-            buffer = model.Buffers(index)
-            current().reserve(PARSED * buffer.DataLength(), f"metadata '{name}'")
-            return bytes(buffer.DataAsNumpy()) if buffer.DataLength() else b""
-    return None
 
 
 def _parse(data: bytes, inputs: Collection[str], outputs: Collection[str]) -> States:

@@ -18,6 +18,7 @@ from tinyrt.convert.tflite import schema
 from tinyrt.convert.tflite.codec import Encoded, i32
 from tinyrt.convert.tflite.lower import lower
 from tinyrt.convert.tflite.ops import codec_for
+from tinyrt.convert.tflite.products import products_entry
 from tinyrt.convert.tflite.states import FRESH, STATES
 from tinyrt.errors import ConversionWarning, UnsupportedError
 from tinyrt.files import write_atomic
@@ -37,8 +38,10 @@ MAX_BYTES = 2**31 - 1
 """Bytes that the offsets of a flatbuffer can reach."""
 
 
-def save_tflite(graph: Graph, path: str | Path) -> Path:
-    """Write the graph to a file, whole or not at all.
+def save_tflite(
+    graph: Graph, path: str | Path, metadata: Mapping[str, bytes] | None = None
+) -> Path:
+    """Write the graph to a file, whole or not at all; arguments as for ``write_tflite``.
 
     Raises:
         UnsupportedError: an op has no form in the .tflite format, or the format cannot hold the
@@ -46,7 +49,7 @@ def save_tflite(graph: Graph, path: str | Path) -> Path:
         OutputError: the file cannot be written.
 
     """
-    data = _written(graph, {})
+    data = _written(graph, metadata or {})
     fresh = [node.name for node in graph.bound() if _fresh_states(graph, node)]
     if fresh:
         warnings.warn(
@@ -106,6 +109,7 @@ class _Writer:
         fresh = [name for name in self.variables if self.graph.value(name).is_constant]
         if fresh:
             metadata = {FRESH: json.dumps(fresh).encode(), **metadata}
+        metadata = {**products_entry(self.graph), **metadata}
         for value in self.graph.input_values:
             self._tensor(value)
         operators = [self._operator(node) for node in self.graph.bound()]

@@ -123,13 +123,29 @@ def weight_scales(weights: Value, axis: int, channels: int) -> NDArray[np.float3
 
 
 def channel_multipliers(
-    x: Value, weights: NDArray[np.float32], y: Value
+    x: Value, weights: Value, axis: int, y: Value
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Mantissas and exponents of ``x_scale * w_scale[c] / y_scale``, in float64 as TFLite does."""
+    """Mantissas and exponents of ``x_scale * w_scale[c] / y_scale``, as TFLite computes them.
+
+    That is in float64, but for weights that were uint8: there the product is a float32.
+
+    Args:
+        x: the op's input.
+        weights: its weights, whose scales are one or along ``axis``.
+        axis: the weights' axis of output channels.
+        y: the op's output.
+
+    Raises:
+        VerifyError: dtypes or scales are not those of the int8 scheme.
+
+    """
+    scales = weight_scales(weights, axis=axis, channels=weights.shape[axis])
     x_scale, _ = qparams(x)
     y_scale, _ = qparams(y)
-    real = np.float64(x_scale) * weights.astype(np.float64) / np.float64(y_scale)
-    return multipliers(real)
+    products = np.float64(x_scale) * scales.astype(np.float64)
+    if weights.q is not None and weights.q.product_f32:
+        products = products.astype(np.float32).astype(np.float64)
+    return multipliers(products / np.float64(y_scale))
 
 
 def multipliers(real: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -155,8 +171,7 @@ def weighted_requant(node: BoundNode, channel_axis: int) -> Requant:
 def _weighted_requant(node: BoundNode, channel_axis: int) -> Requant:
     x, w, y = node.input(0), node.input(1), node.output
     require_s8(x, y)
-    scales = weight_scales(w, axis=channel_axis, channels=w.shape[channel_axis])
-    mult, shift = channel_multipliers(x, scales, y)
+    mult, shift = channel_multipliers(x, w, channel_axis, y)
     act_min, act_max = act_range(fused_activation(node), y)
     return Requant(mult, shift, qparams(y)[1], act_min, act_max)
 
@@ -174,8 +189,7 @@ def wide_requant(node: BoundNode, channel_axis: int) -> WideRequant | Requant:
 def _wide_requant(node: BoundNode, channel_axis: int) -> WideRequant | Requant:
     x, w, bias, y = node.input(0), node.input(1), node.optional(2), node.output
     require_alike(x, y)
-    scales = weight_scales(w, axis=channel_axis, channels=w.shape[channel_axis])
-    mult, shift = channel_multipliers(x, scales, y)
+    mult, shift = channel_multipliers(x, w, channel_axis, y)
     qparams(y)
     limits = act_range(fused_activation(node), y)
     if bias is not None and bias.dtype is DType.INT32:
