@@ -8,15 +8,15 @@ import tflite
 from flatbuffers.builder import BuilderSizeError
 
 from tests.convert.hostile_tflite import HANDLE, SVDF, model, op, variable
-from tests.convert.raw_tflite import Op, Subgraph, Tensor
+from tests.convert.raw_tflite import Op, Subgraph, Tensor, build
 from tests.convert.tflite_files import i32, s8
 from tests.graphs import Builder, small_cnn
 from tinyrt.convert.tflite import schema, writer
 from tinyrt.convert.tflite.codec import i32 as i32_array
 from tinyrt.convert.tflite.directory import _ports
-from tinyrt.convert.tflite.reader import _Reader, map_file
+from tinyrt.convert.tflite.metadata import read_entry
+from tinyrt.convert.tflite.reader import _Reader, map_file, parse_tflite
 from tinyrt.convert.tflite.schema import builtin_name
-from tinyrt.convert.tflite.states import _entry
 from tinyrt.convert.tflite.writer import _table, write_tflite
 from tinyrt.errors import TinyrtError
 from tinyrt.interpreter import Interpreter
@@ -210,7 +210,7 @@ def test_numbers_of_parts_that_are_not_there_are_refused():
     entry = fake(Name=b"notes", Buffer=8)
     parsed = fake(MetadataLength=1, BuffersLength=2)
     parsed.Metadata = lambda i: entry
-    refused(lambda: _entry(parsed, "notes"), "metadata 'notes' is buffer 8 of 2", "0 to 1")
+    refused(lambda: read_entry(parsed, "notes"), "metadata 'notes' is buffer 8 of 2", "0 to 1")
     reader = _Reader.__new__(_Reader)
     reader.data = bytes(20)
     refused(lambda: reader._count(21), "a vector of 21 entries in 20 bytes", "at most 20")
@@ -237,3 +237,11 @@ def test_an_op_that_the_format_lacks_is_not_written():
     graph = b.graph(b.op("erf", ("x",)))
     says = ["no op for 'erf'", "#0 erf 'erf_0'", "run the graph passes first"]
     refused(lambda: write_tflite(graph), *says)
+
+
+def test_a_missing_op_is_named_before_the_dtype_of_its_tensors():
+    """Ops on text or complex numbers bring tensors that nothing else has."""
+    tensors = [Tensor("x", (1, 8)), Tensor("spectrum", (1, 5), "COMPLEX64"), Tensor("y", (1, 5))]
+    ops = [Op("RFFT2D", ["x"], ["spectrum"]), Op("COMPLEX_ABS", ["spectrum"], ["y"])]
+    data = build(Subgraph(tensors, ops, ["x"], ["y"]))
+    refused(lambda: parse_tflite(data), "does not have: COMPLEX_ABS, RFFT2D")

@@ -19,7 +19,7 @@ from tinyrt.api.inputs import (
     running,
     source_of,
 )
-from tinyrt.api.reading import is_quantized, open_model
+from tinyrt.api.reading import is_quantized, open_model, with_float_weights
 from tinyrt.convert.passes.known import CUT_CHANNELS, KNOWN_PASSES, apply_known
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.entry import entry
@@ -56,7 +56,8 @@ def quantize_model(
     """Quantise a float model, to int8 by default, and write it as .tflite.
 
     Args:
-        model: a float .onnx or .tflite model.
+        model: a float .onnx or .tflite model; its weights may be stored in fewer bits (float16,
+            or the integers of a hybrid model).
         calibration: an .npz or .npy file, a folder of .npy files, an array, arrays by input name,
             or an iterable of arrays; float, samples first. None for schemes that only store
             weights in fewer bits.
@@ -169,9 +170,13 @@ def _float_model(
     """The optimised model, which must be one that can be quantised."""
     graph = open_model(model, shapes=shapes, values=values, sequence_lstm=sequence_lstm, log=log)
     with error_context(file=str(model)):
+        graph = with_float_weights(graph, log)
         if is_quantized(graph):
             raise UnsupportedError(
-                "the model is quantised already", hint="pass the float model it was made from"
+                "the model is quantised already",
+                expected="activations in float32; weights may be in float16, int8 or int4",
+                hint="pass the float model it was made from, or use this one as it is: "
+                "tinyrt convert, tinyrt export",
             )
         if graph.states:
             raise UnsupportedError(

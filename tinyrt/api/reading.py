@@ -12,7 +12,7 @@ from tinyrt.convert.file_kinds import LONGEST, refuse_foreign
 from tinyrt.convert.tflite.reader import map_file, parse_tflite
 from tinyrt.convert.tflite.schema import IDENTIFIER
 from tinyrt.errors import DataError, ModelFormatError, boundary
-from tinyrt.ir import DType, Graph, RewriteLog, Shape
+from tinyrt.ir import DType, Graph, RewriteLog, Shape, Value
 
 
 def open_model(
@@ -124,7 +124,32 @@ def _refuse_passes_of_floats(passes: Collection[str] | None, skipped: Collection
 
 def is_quantized(graph: Graph) -> bool:
     """Whether any activation or weight of the model is."""
-    return any(
-        (v.q is not None and v.dtype is not DType.FLOAT32) or v.dtype is DType.FLOAT16
-        for v in graph.values.values()
-    )
+    return any(_is_stored(v) for v in graph.values.values())
+
+
+def with_float_weights(graph: Graph, log: RewriteLog | None = None) -> Graph:
+    """The optimised float model behind one that stores nothing but its weights in fewer bits.
+
+    float16 is widened exactly, integers become the float32 that ops on floats read.
+
+    Args:
+        graph: a model as ``open_model`` gives it.
+        log: what the passes did and refused is added to it.
+
+    Returns:
+        A graph without quantised values; the same graph where activations are quantised, too, or
+        where nothing is.
+
+    """
+    from tinyrt.convert.passes import optimize as run_passes
+
+    stored = [v for v in graph.values.values() if _is_stored(v)]
+    if not stored or not all(v.is_constant for v in stored):
+        return graph
+    return run_passes(graph, log=log)
+
+
+def _is_stored(value: Value) -> bool:
+    """Whether a value is quantised, or of a type in which weights are only stored."""
+    quantised = value.q is not None and value.dtype is not DType.FLOAT32
+    return quantised or value.dtype is DType.FLOAT16

@@ -155,6 +155,7 @@ class _Reader:
                 expected=f"0 to {self.model.SubgraphsLength() - 1}",
             )
         self.graph = self.model.Subgraphs(subgraph)
+        self.builtins = self._builtins()  # first: a missing op often brings tensors of its own kind
         self._count(self.graph.TensorsLength())
         tensors = TensorReader(data, self.model, self.graph)
         self.values = with_products(self.model, tensors.read(), subgraph)
@@ -164,7 +165,6 @@ class _Reader:
         self.variables = Variables(self.parts)
 
     def read(self) -> Graph:
-        names = self._builtins()
         inputs = self._names(self.graph.InputsAsNumpy() if self.graph.InputsLength() else ())
         if not inputs or not self.graph.OutputsLength():
             raise ModelFormatError(
@@ -172,7 +172,7 @@ class _Reader:
                 expected="at least one of each",
             )
         self.parts.protect(inputs)
-        self._operators(names)
+        self._operators()
         self.variables.finish()
         outputs = self._names(self.graph.OutputsAsNumpy() if self.graph.OutputsLength() else ())
         own = self.parts.states
@@ -198,7 +198,6 @@ class _Reader:
             UnsupportedError: an input has another type, or the subgraph keeps state.
 
         """
-        names = self._builtins()
         inputs = self._names(self.graph.InputsAsNumpy() if self.graph.InputsLength() else ())
         if len(inputs) != len(given):
             raise ModelFormatError(
@@ -209,19 +208,19 @@ class _Reader:
             if value.data is not None:
                 self.parts.set(self.parts.values[name], value.data)
         self.parts.protect(inputs)
-        self._operators(names)
+        self._operators()
         outputs = self._names(self.graph.OutputsAsNumpy() if self.graph.OutputsLength() else ())
-        if self.parts.states or any(name in HANDLES for name in names.values()):
+        if self.parts.states or any(name in HANDLES for name in self.builtins.values()):
             raise UnsupportedError(
                 f"subgraph {self.subgraph} keeps state", expected="variables in the model alone"
             )
         return Body(inputs, outputs, self.parts.values, self.parts.nodes)
 
-    def _operators(self, names: dict[int, str]) -> None:
+    def _operators(self) -> None:
         where = f" of subgraph {self.subgraph}" if self.depth else ""
         for i in range(self._count(self.graph.OperatorsLength())):
             operator = self.graph.Operators(i)
-            builtin = names[operator.OpcodeIndex()]
+            builtin = self.builtins[operator.OpcodeIndex()]
             with error_context(op=f"#{i} {builtin}{where}"):
                 self._operator(operator, builtin)
 
