@@ -21,7 +21,7 @@ class TinyrtError(Exception):
     Args:
         problem: one sentence that says what is wrong.
         file: the model or data file it was found in.
-        op: the op's index, type and name, as ``Graph.bind(...).describe()`` writes it.
+        op: the op's type and name, as ``Graph.bind(...).describe()`` writes it.
         tensor: the tensor's name, dtype and shape, as ``Value.describe()`` writes it.
         expected: what would have been accepted.
         hint: what the user can do.

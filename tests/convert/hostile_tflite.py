@@ -189,6 +189,8 @@ HOSTILE = {
     "a window of 2**32 taps": (pool(FilterHeight=1 << 16, FilterWidth=1 << 16),
                                ShapeError, "reach"),
     "paddings": (op("PAD", i32("p", 1, 1)), ModelFormatError, "2 paddings"),
+    "paddings of an unknown shape": (op("PAD", i32("p", 1, 1), x=()), UnsupportedError,
+                                     "does not say its shape"),
     "negative paddings": (op("PAD", i32("p", -1, 0, 0, 0), y=(1, 3)), ShapeError, "padding"),
     "paddings without end": (op("PAD", i32("p", MOST, MOST, MOST, MOST)), TinyrtError, "elements"),
     "a slice beyond": (op("SLICE", i32("b", 1, 0), i32("s", 2, 3)), ShapeError, "slice"),

@@ -235,7 +235,7 @@ def test_what_the_format_cannot_hold_is_not_written(monkeypatch):
 def test_an_op_that_the_format_lacks_is_not_written():
     b = Builder((2, 3))
     graph = b.graph(b.op("erf", ("x",)))
-    says = ["no op for 'erf'", "#0 erf 'erf_0'", "run the graph passes first"]
+    says = ["no op for 'erf'", "erf 'erf_0'", "run the graph passes first"]
     refused(lambda: write_tflite(graph), *says)
 
 

@@ -117,7 +117,7 @@ def test_bound_nodes_have_their_values():
     assert first.input(0) is first.optional(0) is graph.value("x")
     assert first.optional(3) is None
     assert first.output is first.outputs[0] is graph.value(graph.nodes[0].outputs[0])
-    assert found[2].describe() == f"#2 {graph.nodes[2].op} '{graph.nodes[2].name}'"
+    assert found[2].describe() == f"{graph.nodes[2].op} '{graph.nodes[2].name}'"
     assert graph.input_values == (graph.value("x"),)
     assert graph.output_values == (graph.value(graph.outputs[0]),)
     absent = replace(graph.nodes[0], inputs=(*graph.nodes[0].inputs[:2], ""))

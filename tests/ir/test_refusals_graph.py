@@ -14,7 +14,7 @@ def test_an_input_that_a_node_lacks_is_refused():
         node.input(1)
     assert caught.value.as_dict() == {
         "problem": "input 1 is missing",
-        "op": "#0 abs 'op'",
+        "op": "abs 'op'",
         "expected": "a tensor",
     }
 

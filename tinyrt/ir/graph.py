@@ -161,8 +161,8 @@ class BoundNode:
         return self.outputs[0]
 
     def describe(self) -> str:
-        """``#3 conv2d 'stem/conv'``, for messages."""
-        return f"#{self.index} {self.op} '{self.name}'"
+        """``conv2d 'stem/conv'``, for messages: passes leave other numbers than the file has."""
+        return f"{self.op} '{self.name}'"
 
     @property
     def notes(self) -> Notes:

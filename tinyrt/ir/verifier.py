@@ -158,7 +158,7 @@ def check_order(graph: Graph) -> Graph:
     """
     defined = _defined(graph)
     for i, node in enumerate(graph.nodes):
-        _check_names(graph, i, f"#{i} {node.op} '{node.name}'", defined)
+        _check_names(graph, i, f"{node.op} '{node.name}'", defined)
         defined.update(node.outputs)
     for name in graph.outputs:
         if name not in defined:

@@ -160,6 +160,25 @@ def operand(inputs: Operands, i: int) -> Value:
     return value
 
 
+def ranked(inputs: Operands, i: int) -> Value:
+    """Input ``i``, which must be there and have dimensions: files leave out those they don't know.
+
+    Raises:
+        ModelFormatError: it is missing.
+        UnsupportedError: it has no dimensions.
+
+    """
+    value = operand(inputs, i)
+    if not value.shape:
+        raise UnsupportedError(
+            "the input has no dimensions: the file does not say its shape",
+            tensor=value.describe(),
+            expected="a size of every dimension",
+            hint="export the model with a fixed input shape",
+        )
+    return value
+
+
 def only(outputs: Sequence[Value]) -> Value:
     """The output of an op that has one."""
     if len(outputs) != 1:

@@ -16,6 +16,7 @@ from tinyrt.convert.tflite.codec import (
     is_s16,
     of_rank,
     operand,
+    ranked,
     since_s8,
 )
 from tinyrt.errors import ModelFormatError, UnsupportedError
@@ -32,7 +33,7 @@ MIRROR_MODES = ("REFLECT", "SYMMETRIC")
 """By their numbers in the schema."""
 
 
-def _first(inputs: Operands, rank_of: tuple[int, ...] = ()) -> Value:
+def _first(inputs: Operands, rank_of: tuple[int, ...]) -> Value:
     """The operand, checked against the lengths of lists that go with its dimensions."""
     x = operand(inputs, 0)
     if any(n != len(x.shape) for n in rank_of):
@@ -124,7 +125,7 @@ def _encode_mirror_pad(node: BoundNode) -> Encoded:
 
 def _decode_mirror_pad(options: Any, inputs: Operands, output: Value) -> Decoded:
     del output
-    flat, x = constant_ints(inputs, 1, "paddings"), _first(inputs)
+    flat, x = constant_ints(inputs, 1, "paddings"), ranked(inputs, 0)
     if len(flat) != 2 * len(x.shape) or options.Mode() not in (0, 1):
         raise ModelFormatError(
             f"{len(flat)} paddings in mode {options.Mode()}",

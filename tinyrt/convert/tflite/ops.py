@@ -26,8 +26,8 @@ from tinyrt.convert.tflite.codec import (
     is_s8,
     is_s16,
     of_rank,
-    operand,
     plain,
+    ranked,
     since_s8,
     widening,
 )
@@ -151,7 +151,7 @@ def _encode_padv2(node: BoundNode) -> Encoded:
 
 def _decode_pad(options: Any, inputs: Operands, output: Value) -> Decoded:
     del options, output
-    flat, rank = constant_ints(inputs, 1, "paddings"), len(operand(inputs, 0).shape)
+    flat, rank = constant_ints(inputs, 1, "paddings"), len(ranked(inputs, 0).shape)
     if len(flat) != 2 * rank:
         raise ModelFormatError(
             f"{len(flat)} paddings", expected=f"two for each of {rank} dimensions"
