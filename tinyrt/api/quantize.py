@@ -20,6 +20,7 @@ from tinyrt.api.inputs import (
     source_of,
 )
 from tinyrt.api.reading import is_quantized, open_model, with_float_weights
+from tinyrt.convert.lstm_states import States, begun_anew, kept_on
 from tinyrt.convert.passes.known import CUT_CHANNELS, KNOWN_PASSES, apply_known
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.entry import entry
@@ -81,10 +82,10 @@ def quantize_model(
     """
     from tinyrt.quantize import quantize_graph
 
-    graph = _float_model(model, shapes, values, sequence_lstm, log)
+    graph, states = _float_model(model, shapes, values, sequence_lstm, log)
     with running(model, calibration):
         batches = _batches(graph, calibration) if calibration is not None else None
-        quantized = quantize_graph(graph, batches, config, progress)
+        quantized = kept_on(quantize_graph(graph, batches, config, progress), states)
     quantized = schedule(_plainer(quantized, keep_channels, log))
     save_tflite(quantized, output)
     return quantized
@@ -138,7 +139,7 @@ def quantize_within(
     from tinyrt.quantize.mixed.budget import Judge
     from tinyrt.quantize.mixed.choose import quantize_within as within
 
-    graph = _float_model(model, shapes, values, sequence_lstm, log)
+    graph, states = _float_model(model, shapes, values, sequence_lstm, log)
     if data is None and isinstance(calibration, str | Path) and Path(calibration).suffix == ".npz":
         data = calibration
     judge = None
@@ -150,6 +151,7 @@ def quantize_within(
         batches = _batches(graph, calibration)
         config = config or PRESETS[Preset.BEST]
         quantized, report = within(graph, batches, config, budget, judge, progress)
+    quantized = kept_on(quantized, states)
     save_tflite(schedule(_plainer(quantized, keep_channels, log)), output)
     return report
 
@@ -166,8 +168,11 @@ def _float_model(
     values: Mapping[str, ArrayLike] | None,
     sequence_lstm: bool,
     log: RewriteLog | None,
-) -> Graph:
-    """The optimised model, which must be one that can be quantised."""
+) -> tuple[Graph, States]:
+    """The optimised model, which must be one that can be quantised, and the states that it keeps.
+
+    In the model itself these are constants.
+    """
     graph = open_model(model, shapes=shapes, values=values, sequence_lstm=sequence_lstm, log=log)
     with error_context(file=str(model)):
         graph = with_float_weights(graph, log)
@@ -178,13 +183,15 @@ def _float_model(
                 hint="pass the float model it was made from, or use this one as it is: "
                 "tinyrt convert, tinyrt export",
             )
-        if graph.states:
+        anew = begun_anew(graph)
+        if anew.states:
             raise UnsupportedError(
                 "the model keeps state from sample to sample",
+                expected="no state but that of UNIDIRECTIONAL_SEQUENCE_LSTM",
                 hint="quantise the model of the whole window, then stream the result: "
                 "tinyrt convert INT8.tflite --stream AXIS",
             )
-    return graph
+    return anew, graph.states
 
 
 def _batches(graph: Graph, calibration: Samples) -> Iterator[dict[str, Array]]:
