@@ -16,7 +16,8 @@ typedef struct {
     float divisor;
 } tinyrt_fold_f32_params;
 
-/** y = f(f(f(start, x0), x1), ...) / divisor. y overlaps nothing. */
+/** y = f(f(f(start, x0), x1), ...) / divisor, in pairs of blocks; start is the function's identity.
+    y overlaps nothing. */
 void tinyrt_fold_f32(const tinyrt_fold_f32_params *p, tinyrt_function2 f, const float *x,
                      float *TINYRT_RESTRICT y);
 
