@@ -18,8 +18,8 @@ def at(m: OnnxModel, opset: int) -> OnnxModel:
     return m
 
 
-def body(nodes, inputs, outputs):
-    """A graph of nodes (op, inputs, outputs)."""
+def untyped(nodes, inputs, outputs):
+    """A graph of nodes (op, inputs, outputs), whose values have no shapes."""
     made = [helper.make_node(op, i, o) for op, i, o in nodes]
     infos = [
         [helper.make_tensor_value_info(n, FLOAT, None) for n in ns] for ns in (inputs, outputs)
@@ -61,7 +61,7 @@ def resize(m, scales=None, sizes=None, roi=None, **attrs):
 
 def loop(m, count, nodes, outputs, state=()):
     """A loop on a state that may go on; nodes compute d, whether it does, and other outputs."""
-    graph = body(nodes, ["i", "c", *(f"s{k}" for k in range(len(state)))], ["d", *outputs])
+    graph = untyped(nodes, ["i", "c", *(f"s{k}" for k in range(len(state)))], ["d", *outputs])
     always = m.const(True, bool)
     trips = m.const(count, np.int64)
     return m.op("Loop", trips, always, *state, body=graph, outputs=len(outputs))
@@ -71,10 +71,10 @@ GOES_ON = ("Identity", ["c"], ["d"])
 
 
 def scan(m, *operands, node=("Relu", ["e"], ["y"]), takes=("e",), gives=("y",), count=1):
-    graph = body([node], takes, gives)
+    graph = untyped([node], takes, gives)
     return m.op("Scan", *operands, body=graph, num_scan_inputs=count)
 
 
 def branch(m, condition):
-    graph = body([("Relu", ["x"], ["y"])], [], ["y"])
+    graph = untyped([("Relu", ["x"], ["y"])], [], ["y"])
     return m.op("If", condition, then_branch=graph, else_branch=graph)

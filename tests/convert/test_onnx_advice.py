@@ -22,6 +22,7 @@ FORMS = {
     "half precision": "export the model in float32",
     "an input in half precision": "model.float()",
     "an input of text": "the part of the model that computes on numbers",
+    "a root of integers": "cast the integers to FLOAT",
     "a cast": "without conversions",
     "a sparse constant": "without sparse and string constants",
     "an output that is constant": "remove this output",

@@ -45,6 +45,7 @@ def test_an_input_without_a_rank(tmp_path):
     assert refused(m.save(tmp_path, "t0"), ShapeError).hint.endswith("--shape x=1,128")
     m.inputs[0] = helper.make_tensor_value_info("x", KIND.FLOAT, None)
     path = m.save(tmp_path, "t0")
+    refused(path, ShapeError, "[0, 5] given for 'x'", "float32[any shape]", shapes={"x": (0, 5)})
     assert read_onnx(path, shapes={"x": (2, 5)}).value("x").shape == (2, 5)
 
 

@@ -115,6 +115,15 @@ def test_integers_of_two_widths_are_computed_with_in_the_wider_one(tmp_path):
     assert_close(Model(open_model(path))(ids), expected(path, {"x": ids})[0])
 
 
+def test_an_index_is_as_wide_as_the_place_that_it_is_added_to(tmp_path):
+    m = OnnxModel(17)
+    x = m.input(1, 5, dtype=INT64)
+    places = m.op("ArgMax", m.op("Cast", x, to=1), axis=1)
+    path = m.save(tmp_path, m.op("Cast", m.op("Add", x, places), to=1))
+    ids = np.array([[0, 1, 70_000, 100_000, -5]], np.int64)
+    assert_close(Model(open_model(path))(ids.astype(np.int32)), expected(path, {"x": ids})[0])
+
+
 ARITHMETIC = {
     "Div": lambda m, x: m.op("Div", x, m.ints(2)),
     "Abs": lambda m, x: m.op("Abs", x),

@@ -9,7 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.external_data_helper import set_external_data
 
 from tests.convert.onnx_build import OnnxModel, assert_close, assert_matches, expected
-from tests.convert.onnx_small import GOES_ON, loop
+from tests.convert.onnx_small import GOES_ON, loop, untyped
 from tests.convert.test_onnx_forms import body
 from tinyrt.convert.onnx import weights
 from tinyrt.convert.onnx.reader import read_onnx
@@ -144,6 +144,14 @@ def test_a_function_may_be_called_without_inputs_that_its_ops_do_not_need(given,
         limit if is_given else None for limit, is_given in zip((-0.5, 0.5), given, strict=True)
     )
     np.testing.assert_array_equal(found, np.clip(x, low, high))
+
+
+def test_a_loop_without_a_condition_runs_its_trips(tmp_path):
+    m = OnnxModel()
+    graph = untyped([GOES_ON, ("Add", ["s0", "s0"], ["t"])], ["i", "c", "s0"], ["d", "t"])
+    path = m.save(tmp_path, m.op("Loop", m.const(3, np.int64), "", m.input(2), body=graph))
+    (found,) = evaluate(read_onnx(path), {"x": np.float32([1.5, -2])}).values()
+    np.testing.assert_array_equal(found, [12, -16])
 
 
 def test_a_constant_in_the_body_of_a_loop_is_read_once(tmp_path, monkeypatch):

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 from tests.c.conformance import INT4_OPS, graph_of
+from tests.c.programs import one_graph
 from tests.cuda.devices import DEVICES, ops_on
 from tests.cuda.requirements import needs_cxx
 from tests.interpreter.test_conformance import weighted
 from tests.ops.build import build_s8, build_s16
 from tests.ops.cases import CASES
+from tests.ops.corners import integer_corners
 from tinyrt.backends.cuda.host import SANITIZE, HostDevice
 from tinyrt.backends.cuda.program import LATENCY, THROUGHPUT, Shape, generate
 from tinyrt.backends.cuda.widen import widen_inputs
@@ -41,6 +43,16 @@ def test_every_op_equals_its_reference(kind, device):
     graph, feeds = graph_of({op: CASES[op] for op in ops}, seeds, build)
     states = tuple(name for name in graph.values if name.endswith(("/out1", "/out2")))
     graph = replace(graph, outputs=(*graph.outputs, *states))
+    found = DEVICES[device](graph, BY_OPS, feeds, 1, CHECKED)
+    for name, expected in evaluate(graph, feeds).items():
+        raw = found[name].view(expected.dtype).reshape(expected.shape)
+        np.testing.assert_array_equal(raw, expected, err_msg=name)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_softmax_that_widens_equals_its_reference(device):
+    made = {n: built for n, built in integer_corners().items() if n.endswith("int8 to int16")}
+    graph, feeds = one_graph(made)
     found = DEVICES[device](graph, BY_OPS, feeds, 1, CHECKED)
     for name, expected in evaluate(graph, feeds).items():
         raw = found[name].view(expected.dtype).reshape(expected.shape)

@@ -140,6 +140,15 @@ def test_without_a_home_there_is_no_cache_and_that_is_said(monkeypatch):
     assert "TINYRT_CACHE" in str(caught.value)
 
 
+def test_the_cache_is_in_the_users_folder_of_caches(monkeypatch, tmp_path):
+    monkeypatch.delenv("TINYRT_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache.cache_folder("kind") == tmp_path / "tinyrt" / "kind"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
+    assert cache.cache_folder("kind") == tmp_path / "home" / ".cache" / "tinyrt" / "kind"
+
+
 @pytest.mark.parametrize(("one", "other"), [(("ab", "c"), ("a", "bc")), (("a",), ("a", ""))])
 def test_parts_of_a_key_do_not_run_together(one, other):
     assert cache.key_of(*one) != cache.key_of(*other)

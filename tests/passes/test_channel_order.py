@@ -1,5 +1,7 @@
 """Channels that change places: what takes their order, and what needs it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -129,6 +131,16 @@ def test_scales_of_weights_move_with_their_channels():
     assert after.value(last.inputs[1]).q.scales == (0.25, 1.0)
 
 
+def test_a_layer_whose_bias_is_left_out_takes_the_order():
+    net = Net(IMAGE)
+    y = net.op("conv2d", ("x", net.random(4, 3, 3, 4)), Conv2dAttrs())
+    net.nodes[-1] = replace(net.nodes[-1], inputs=(*net.nodes[-1].inputs, ""))
+    after, log = apply(net.graph(turned(net, y)), GATHER_INTO_LAYER)
+    assert log.applied
+    assert ops(after) == ["conv2d"]
+    assert after.nodes[0].inputs[2] == ""
+
+
 def filtered(net: Net, x: str, w: str) -> str:
     return net.op("depthwise_conv2d", (x, w), DepthwiseConv2dAttrs())
 
@@ -144,6 +156,12 @@ MISSES = {
         "order_channels",
         (IMAGE,),
         lambda net: net.conv(net.add(turned(net), picked(net, "x", 2, 3, 0, 1))),
+        "(add) needs the channels in their order",
+    ),
+    "two orders of one gather": Miss(
+        "order_channels",
+        (IMAGE,),
+        lambda net: net.conv(net.add(joined(net, y := turned(net), "x"), joined(net, "x", y))),
         "(add) needs the channels in their order",
     ),
     "an order beside none": Miss(
