@@ -7,6 +7,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import tinyrt
 from tests.convert.raw_tflite import Op, Subgraph, Tensor, build
+from tinyrt.api import debug_model
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.errors import UnsupportedError
 
@@ -106,3 +107,16 @@ def test_float16_weights_of_onnx(rng, tmp_path):
     expected = x @ half.astype(np.float32).T
     error = tinyrt.load(tmp_path / "q.tflite")(x) - expected
     assert 10 * np.log10(np.mean(expected**2) / np.mean(error**2)) > 30
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT16", "INT8"])
+def test_such_models_are_compared_with_what_they_became(dtype, rng, samples, tmp_path):
+    stored = {
+        "FLOAT16": Tensor("w", SHAPE, "FLOAT16", rng.normal(size=SHAPE).astype(np.float16)),
+        "INT8": Tensor("w", SHAPE, "INT8", rng.integers(-127, 128, SHAPE).astype(np.int8), 0.01),
+    }
+    narrow = convolution(stored[dtype], Op("DEQUANTIZE", ["w"], ["wide"]), read="wide")
+    quantised_file = quantised(narrow, samples, tmp_path)
+    report = debug_model(tmp_path / "net.tflite", quantised_file, samples)
+    assert {layer.op for layer in report.layers} == {"input", "conv2d"}
+    assert min(layer.accumulated_db for layer in report.layers) > 30

@@ -224,7 +224,7 @@ def debug_model(
     """
     from tinyrt.quantize.explain.debug import debug_graphs
 
-    graph, other = open_model(model), open_model(quantized)
+    graph, other = with_float_weights(open_model(model)), open_model(quantized)
     inputs = _head(graph, data)
     with error_context(file=str(quantized)):
         return debug_graphs(graph, other, inputs, progress)
@@ -258,7 +258,7 @@ def bisect_model(
     """
     from tinyrt.quantize.explain.bisect import bisect
 
-    graph, other = open_model(model), open_model(quantized)
+    graph, other = with_float_weights(open_model(model)), open_model(quantized)
     inputs = _float_inputs(graph, data)
     labels = labels_of(data) if labels is None else labels
     with error_context(file=str(quantized)):
