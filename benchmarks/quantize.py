@@ -16,6 +16,8 @@ does; each runs in an environment of its own, whose Python a variable names:
     AI_EDGE_PYTHON=.aeq/bin/python TENSORFLOW_PYTHON=.tf/bin/python \\
         python -m benchmarks.quantize
 
+With ``--torch`` the models are PyTorch's, made on the spot; see ``benchmarks/quantize_torch.py``.
+
 A tool that is not installed, or fails, has no figure; why is said on stderr.
 """
 
@@ -228,14 +230,20 @@ def measured(row, measure, tool):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("rows", nargs="*", default=ROWS)
+    parser.add_argument("rows", nargs="*")
+    parser.add_argument("--torch", action="store_true")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    if options.torch:
+        # torch is an optional extra.
+        from benchmarks.quantize_torch import report
+
+        sys.exit(report(options.rows, as_json=options.json))
     results = {}
     if not options.json:
         print("| model | " + " | ".join(TOOLS) + " |")
         print("|---|" + "---|" * len(TOOLS), flush=True)
-    for row in options.rows:
+    for row in options.rows or ROWS:
         results[row] = {tool: measured(row, measure, tool) for tool, measure in TOOLS.items()}
         if not options.json:
             figures = (found["sqnr_db"] for found in results[row].values())

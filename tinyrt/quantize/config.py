@@ -18,7 +18,16 @@ class Calibrator(StrEnum):
     MSE = "mse"
     ENTROPY = "entropy"
     AUTO = "auto"
-    """For each tensor, the one of the others with the least error at the model's output."""
+    """For each tensor, the one of those above with the least error at the model's output."""
+    MEASURED = "measured"
+    """For all tensors, min-max, percentile or MSE, whichever has the least error there."""
+
+
+CHOOSING = {
+    Calibrator.AUTO: tuple(Calibrator)[:5],
+    Calibrator.MEASURED: (Calibrator.MINMAX, Calibrator.PERCENTILE, Calibrator.MSE),
+}
+"""Calibrators that choose -> what they choose among, the first where it makes no difference."""
 
 
 class Scheme(StrEnum):
@@ -72,6 +81,7 @@ class QuantConfig:
         optimize_rounding: round weights so that layer outputs, not weights, are closest.
         bias_correction: how biases make up for the mean error of their layer.
         tune_ranges: adjust activation ranges by the error at the model's output.
+        measured: leave out those of these methods that do not help samples they were not fitted to.
         scheme: of ops that no pattern names.
         scheme_for: patterns, each with the scheme of the ops that it matches by name, kind or
             output; ``*`` and ``?`` stand for any. Where several match, the last one counts.
@@ -93,6 +103,7 @@ class QuantConfig:
     optimize_rounding: bool = False
     bias_correction: BiasCorrection = BiasCorrection.NONE
     tune_ranges: bool = False
+    measured: bool = False
     scheme: Scheme = Scheme.INT8
     scheme_for: tuple[tuple[str, Scheme], ...] = ()
     keep_float: tuple[str, ...] = ()
@@ -123,24 +134,28 @@ class QuantConfig:
         """Whether anything beyond calibration runs the model."""
         methods = self.equalize or self.smooth or self.optimize_rounding or self.tune_ranges
         corrected = self.bias_correction is not BiasCorrection.NONE
-        return methods or corrected or self.calibrator is Calibrator.AUTO
+        return methods or corrected or self.calibrator in CHOOSING
 
 
 PRESETS = {
     Preset.FAST: QuantConfig(),
     Preset.BALANCED: QuantConfig(
+        calibrator=Calibrator.MEASURED,
         per_channel_dense=True,
         equalize=True,
         smooth=True,
-        bias_correction=BiasCorrection.ANALYTIC,
+        bias_correction=BiasCorrection.EMPIRICAL,
+        measured=True,
     ),
     Preset.BEST: QuantConfig(
+        calibrator=Calibrator.MEASURED,
         per_channel_dense=True,
         equalize=True,
         smooth=True,
         optimize_rounding=True,
         bias_correction=BiasCorrection.EMPIRICAL,
         tune_ranges=True,
+        measured=True,
     ),
 }
 """Preset -> the choices that it stands for."""

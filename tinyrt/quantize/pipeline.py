@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.interpreter.model import Model
@@ -14,7 +14,9 @@ from tinyrt.quantize.calibration.samples import Samples, split_head
 from tinyrt.quantize.calibration.search import narrower, search_ranges, search_samples
 from tinyrt.quantize.config import QuantConfig, configure
 from tinyrt.quantize.guards import without_guards
+from tinyrt.quantize.methods.chosen import choose_methods
 from tinyrt.quantize.methods.equalize import equalize
+from tinyrt.quantize.methods.heads import split_heads
 from tinyrt.quantize.methods.layerwise import refine
 from tinyrt.quantize.plan import make_plan
 from tinyrt.quantize.ranges import Range
@@ -56,7 +58,9 @@ def quantize_graph(
         return apply_plan(graph, make_plan(graph, {}, config))
     _require_no_state(graph)
     if not config.optimizes:
-        return apply_plan(graph, make_plan(graph, calibrate(graph, data, progress, config), config))
+        ranges = calibrate(graph, data, progress, config)
+        graph = split_heads(graph, ranges, config)
+        return apply_plan(graph, make_plan(graph, ranges, config))
     return prepare(graph, data, config, progress).quantized(config, progress)
 
 
@@ -68,16 +72,19 @@ class Prepared:
         graph: the float graph, with its channels rescaled if that is configured.
         ranges: value name -> range.
         head: input name -> the first samples, for methods that run the model many times.
+        methods: the user's choices without what does not help, if they are measured.
 
     """
 
     graph: Graph
     ranges: dict[str, Range]
     head: dict[str, Array]
+    methods: QuantConfig
 
     def quantized(self, config: QuantConfig, progress: Progress | None = None) -> Graph:
         """The graph with the configured schemes, refined and tuned as configured."""
         graph, ranges = self.graph, self.ranges
+        config = replace(config, bias_correction=self.methods.bias_correction)
         plan = make_plan(graph, ranges, config)
         simulator = simulator_of(plan, graph, self.head)
         plan = refine(simulator, plan, config, progress)
@@ -108,6 +115,9 @@ def prepare(
     _require_no_state(graph)
     model = Model(graph)
     head, batches = split_head(checked_batches(model, data), search_samples(graph), model.rows)
-    if config.equalize or config.smooth:
-        graph = equalize(graph, Simulator(graph, head).reference, config)
-    return Prepared(graph, calibrate(graph, batches, progress, config), head)
+    reference = Simulator(graph, head).reference
+    graph = split_heads(graph, {name: Range.of(x) for name, x in reference.items()}, config)
+    methods = choose_methods(graph, head, config) if config.measured else config
+    if methods.equalize or methods.smooth:
+        graph = equalize(graph, reference, methods)
+    return Prepared(graph, calibrate(graph, batches, progress, methods), head, methods)

@@ -17,7 +17,7 @@ from tinyrt.ir import BoundNode, DType, Graph
 from tinyrt.quantize.calibration.observers import Every, MinMax, Watcher, make_observer
 from tinyrt.quantize.calibration.samples import Samples, read_batches, split_head
 from tinyrt.quantize.calibration.search import search_ranges, search_samples
-from tinyrt.quantize.config import Calibrator, QuantConfig, QuantizationWarning
+from tinyrt.quantize.config import CHOOSING, Calibrator, QuantConfig, QuantizationWarning
 from tinyrt.quantize.plan import make_plan
 from tinyrt.quantize.ranges import Range
 from tinyrt.quantize.recurrent import begins_anew, cell_states
@@ -56,7 +56,7 @@ def calibrate(
 
     """
     config = config or QuantConfig()
-    if config.calibrator is Calibrator.AUTO:
+    if config.calibrator in CHOOSING:
         return _choose(graph, data, progress, config)
     observers = observe(graph, data, lambda: make_observer(config.calibrator, config), progress)
     return {name: observer.range() for name, observer in observers.items()}
@@ -65,10 +65,11 @@ def calibrate(
 def _choose(
     graph: Graph, data: Samples, progress: Progress | None, config: QuantConfig
 ) -> dict[str, Range]:
-    """For each tensor, the calibrator's range that serves the model's output best."""
+    """The calibrator's ranges that serve the model's output best; with ``AUTO``, by tensor."""
     model = Model(graph)
     head, batches = split_head(checked_batches(model, data), search_samples(graph), model.rows)
-    every = observe(graph, batches, lambda: Every(config), progress)
+    tried = CHOOSING[config.calibrator]
+    every = observe(graph, batches, lambda: Every(config, tried), progress)
     proposals = {name: observer.candidates() for name, observer in every.items()}
     columns = zip(*proposals.values(), strict=True)
     tables = [dict(zip(proposals, column, strict=True)) for column in columns]
@@ -82,6 +83,8 @@ def _choose(
     simulator = simulator_of(plans[0], graph, head)
     ratios = [simulator.sqnr_db(simulator.run_plan(plan)) for plan in plans]
     best = ratios.index(max(ratios))
+    if config.calibrator is Calibrator.MEASURED:
+        return tables[best]
     layout = plans[best].layout
     origins = layout.origins if layout is not None else {}
     return search_ranges(simulator, plans[best], tables[best], candidates)
@@ -95,10 +98,13 @@ def observe(
     data: Samples,
     make: Callable[[], AnyObserver],
     progress: Progress | None = None,
+    *,
+    quiet: bool = False,
 ) -> dict[str, AnyObserver]:
     """One observer per activation, each shown every value that the activation takes.
 
-    Args, raised errors and warnings as in ``calibrate``; ``make`` makes an observer.
+    Args, raised errors and warnings as in ``calibrate``; ``make`` makes an observer. A quiet one
+    warns of nothing: it sees but a part of the data.
     """
     observers: dict[str, AnyObserver] = {}
     extent: dict[str, MinMax] = {}
@@ -134,7 +140,8 @@ def observe(
             inputs |= {name: part[name] for name in inputs.keys() & part.keys()}
             model.run_raw(part, _shifted(progress, sample_count))
             sample_count += model.runs(part)
-    _warn(graph, sample_count, {name: e.range() for name, e in extent.items()})
+    if not quiet:
+        _warn(graph, sample_count, {name: e.range() for name, e in extent.items()})
     return observers
 
 

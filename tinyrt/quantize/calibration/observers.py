@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -189,11 +190,10 @@ def _divergence(h: Histogram, low: float, high: float) -> float:
 
 
 class Every:
-    """All calibrators side by side, those of the histogram on one."""
+    """Several calibrators side by side, those of the histogram on one."""
 
-    def __init__(self, config: QuantConfig) -> None:
-        single = [c for c in Calibrator if c is not Calibrator.AUTO]
-        self._observers = [make_observer(c, config) for c in single]
+    def __init__(self, config: QuantConfig, calibrators: Iterable[Calibrator]) -> None:
+        self._observers = [make_observer(c, config) for c in calibrators]
         self._shared = Histogram()
         for observer in self._observers:
             if isinstance(observer, HistogramObserver):
@@ -215,7 +215,7 @@ def make_observer(calibrator: Calibrator, config: QuantConfig) -> Observer:
     """An observer for one tensor.
 
     Args:
-        calibrator: any but ``AUTO``, which chooses among the others.
+        calibrator: any but those that choose among the others.
         config: the calibrators' own choices.
 
     """

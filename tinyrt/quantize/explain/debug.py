@@ -25,6 +25,7 @@ from tinyrt.quantize.explain.matching import (
     require_pair,
     stored_constant,
 )
+from tinyrt.quantize.flat import decided
 from tinyrt.quantize.methods.channels import free_spaces
 from tinyrt.quantize.methods.layers import weight_axis
 from tinyrt.quantize.simulate import Array, Arrays, Simulator, round_to
@@ -183,15 +184,15 @@ def _layer(
     actual: Array,
     norms: frozenset[str],
 ) -> LayerReport:
-    exact, value = simulator.reference[name], quantized.value(name)
-    actual = actual.reshape(exact.shape)
+    value, exact = quantized.value(name), _decided(simulator, quantized, name)
+    actual = np.clip(actual.reshape(exact.shape), exact.min(), exact.max())
     grids = {name: value.q} if value.q is not None else {}
     weighted = node is not None and is_weighted(node)
     constants = quantized_constants(quantized, node) if node is not None and weighted else ()
     live = simulator.run(
         grids, {name: constants} if constants else {}, simulator.reference, (name,)
     )
-    own = live[name]
+    own = np.clip(live[name], exact.min(), exact.max())
     symptoms = replace(
         _symptoms(simulator, quantized, node if weighted else None, name, live, constants),
         behind_norm=name in norms,
@@ -248,6 +249,7 @@ def _symptoms(
         q, limits = value.q, limits_of(value.dtype)
         sides = zip(limits, (1, -1), strict=True)
         low, high = ((end - q.zero_point - side / 2) * q.scale for end, side in sides)
+        exact = _decided(simulator, quantized, name)
         outer = float(np.quantile(np.abs(exact), 0.999))
         common = replace(
             common,
@@ -258,6 +260,7 @@ def _symptoms(
         )
     if node is None:
         return common
+    exact = simulator.reference[name]
     before = simulator.run({}, {name: constants}, simulator.reference, (name,))[name]
     error = (before - exact).reshape(-1, exact.shape[-1]).astype(np.float64)
     power = float((error**2).mean())
@@ -272,6 +275,12 @@ def _symptoms(
         weight_bits=4 if stored.dtype is DType.INT4 else 8,
         mean_share=float((error.mean(axis=0) ** 2).mean() / power) if power else 0.0,
     )
+
+
+def _decided(simulator: Simulator, quantized: Graph, name: str) -> Array:
+    """The tensor's float values, as far as a saturating function behind it tells them apart."""
+    dtypes = {v.name: v.dtype for v in quantized.values.values()}
+    return decided(simulator.graph, name, simulator.reference, dtypes)
 
 
 def _range_use(value: Value, actual: Array) -> float:

@@ -1,0 +1,119 @@
+"""Ranges that int8 tensors need not share, or cover: split heads, functions flat at an end."""
+
+import numpy as np
+import pytest
+
+from tests.graphs import Builder
+from tinyrt.interpreter import Model
+from tinyrt.metrics import evaluate_graph, sqnr_db
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.slice import SliceAttrs
+from tinyrt.quantize import PRESETS, Calibrator, Preset, QuantConfig, Scheme, quantize_graph
+from tinyrt.quantize.calibration.collect import calibrate
+from tinyrt.quantize.explain.debug import debug_graphs
+from tinyrt.quantize.methods.chosen import choose_methods
+from tinyrt.quantize.methods.heads import split_heads
+
+
+def _heads(ratio=30.0, *, step=1, shared=False):
+    """(1, 6, 6, 3) -> one convolution, split into scores and boxes that are ``ratio`` smaller."""
+    rng, b = np.random.default_rng(0), Builder((1, 6, 6, 3))
+    w = rng.normal(size=(6, 1, 1, 3)).astype(np.float32)
+    w[2:] /= ratio
+    inputs = ("x", b.constant(w), b.constant(np.zeros(6, np.float32)))
+    whole = b.op("conv2d", inputs, Conv2dAttrs())
+    scores = b.op("slice", (whole,), SliceAttrs((0, 0, 0, 0), (1, 6, 6, 2), (1, 1, 1, 1)))
+    size = (1, 6, 6, 4 // step)
+    boxes = b.op("slice", (whole,), SliceAttrs((0, 0, 0, 2), size, (1, 1, 1, step)))
+    again = [b.op("conv2d", inputs, Conv2dAttrs(stride=(2, 2)))] if shared else []
+    return b.graph(scores, boxes, *again)
+
+
+def _images(count=40, seed=1):
+    return np.random.default_rng(seed).normal(size=(count, 6, 6, 3)).astype(np.float32)
+
+
+def test_heads_of_different_size_get_layers_of_their_own():
+    graph, x = _heads(), _images()
+    split = split_heads(graph, calibrate(graph, x), QuantConfig())
+    assert [n.op for n in split.nodes] == ["conv2d", "conv2d"]
+    found = Model(split).run(x)
+    for name, exact in Model(graph).run(x).items():
+        np.testing.assert_allclose(found[name], exact, rtol=1e-5, atol=1e-6)
+    int8 = quantize_graph(graph, x, QuantConfig())
+    boxes = graph.outputs[1]
+    found = Model(int8).run(x)[boxes]
+    assert sqnr_db(Model(graph).run(x)[boxes], found).min() > 30
+
+
+@pytest.mark.parametrize(
+    ("options", "config"),
+    [
+        ({"ratio": 3.0}, QuantConfig()),
+        ({"step": 2}, QuantConfig()),
+        ({"shared": True}, QuantConfig()),
+        ({}, QuantConfig(scheme=Scheme.INT16X8)),
+        ({}, QuantConfig(scheme_for=(("conv2d*", Scheme.INT8),))),
+    ],
+)
+def test_heads_stay_together_where_splitting_gains_nothing_or_is_not_theirs(options, config):
+    graph = _heads(**options)
+    assert split_heads(graph, calibrate(graph, _images()), config) is graph
+
+
+def _gate(function="logistic"):
+    """(1, 16) -> dense, whose sums reach +-60 -> a reshape -> the function."""
+    rng, b = np.random.default_rng(3), Builder((1, 16))
+    w = b.constant((rng.normal(size=(8, 16)) * 4).astype(np.float32))
+    x = b.op("fully_connected", ("x", w), FullyConnectedAttrs())
+    x = b.op("reshape", (x,), ReshapeAttrs((1, 2, 4)))
+    return b.graph(b.op(function, (x,)))
+
+
+def _rows(count=64, seed=4):
+    return np.random.default_rng(seed).normal(size=(count, 16)).astype(np.float32)
+
+
+@pytest.mark.parametrize(("function", "reach"), [("logistic", 8.0), ("tanh", 4.5)])
+def test_sums_in_front_of_a_saturating_function_cover_what_it_tells_apart(function, reach):
+    graph, x = _gate(function), _rows()
+    int8 = quantize_graph(graph, x, QuantConfig())
+    q = int8.value(graph.nodes[0].outputs[0]).q
+    assert 128 * q.scale < reach
+    assert evaluate_graph(int8, {"x": _rows(seed=5)}, against=graph).sqnr_db > 30
+
+
+def test_int16_keeps_the_whole_range():
+    graph = _gate()
+    wide = quantize_graph(graph, _rows(), QuantConfig(scheme=Scheme.INT16X8))
+    assert 32767 * wide.value(graph.nodes[0].outputs[0]).q.scale > 20
+
+
+def test_debug_does_not_take_decided_values_for_lost_ones():
+    graph, x = _gate(), _rows()
+    report = debug_graphs(graph, quantize_graph(graph, x, QuantConfig()), {"x": x})
+    sums = next(layer for layer in report.layers if layer.name == graph.nodes[0].outputs[0])
+    assert sums.saturation == 0
+    assert sums.accumulated_db > 25
+    assert "cut off" not in sums.cause
+
+
+def test_a_calibrator_that_helps_on_other_samples_is_chosen():
+    """A few values far out cost min-max all steps."""
+    rng, b = np.random.default_rng(6), Builder((1, 64))
+    w = b.constant(rng.normal(size=(32, 64)).astype(np.float32))
+    hidden = b.op("fully_connected", ("x", w), FullyConnectedAttrs())
+    w2 = b.constant(rng.normal(size=(4, 32)).astype(np.float32))
+    graph = b.graph(b.op("fully_connected", (hidden, w2), FullyConnectedAttrs()))
+    x = rng.normal(size=(96, 64)).astype(np.float32)
+    x[::32, 0] = 400
+    config = PRESETS[Preset.BALANCED]
+    chosen = choose_methods(graph, {"x": x}, config)
+    assert chosen.calibrator is not Calibrator.MEASURED
+    alone = choose_methods(graph, {"x": x[:1]}, config)
+    assert alone.calibrator is Calibrator.MEASURED
+    assert choose_methods(graph, {"x": x}, config) == chosen
+    ranges = calibrate(graph, x, config=QuantConfig(calibrator=Calibrator.MEASURED))
+    assert ranges.keys() == {"x", *(n.outputs[0] for n in graph.nodes)}
