@@ -1,5 +1,7 @@
 """Ranges that int8 tensors need not share, or cover: split heads, functions flat at an end."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -112,8 +114,11 @@ def test_a_calibrator_that_helps_on_other_samples_is_chosen():
     config = PRESETS[Preset.BALANCED]
     chosen = choose_methods(graph, {"x": x}, config)
     assert chosen.calibrator is not Calibrator.MEASURED
-    alone = choose_methods(graph, {"x": x[:1]}, config)
-    assert alone.calibrator is Calibrator.MEASURED
+    few = choose_methods(graph, {"x": x[:20]}, config)
+    assert few == replace(config, calibrator=Calibrator.MINMAX)
+    by_tensor = replace(config, calibrator=Calibrator.AUTO)
+    assert choose_methods(graph, {"x": x[:20]}, by_tensor) is by_tensor
+    assert choose_methods(graph, {"x": x}, by_tensor).calibrator is Calibrator.AUTO
     assert choose_methods(graph, {"x": x}, config) == chosen
     ranges = calibrate(graph, x, config=QuantConfig(calibrator=Calibrator.MEASURED))
     assert ranges.keys() == {"x", *(n.outputs[0] for n in graph.nodes)}

@@ -21,6 +21,8 @@ Batch = Mapping[str, Array]
 
 MIN_GAIN_DB = 0.1
 """Less is noise of the samples: the method earlier in the list stays."""
+FEWEST = 24
+"""Of fewer samples, half say too little: all methods are applied, with min-max ranges."""
 CORRECTIONS = (BiasCorrection.EMPIRICAL, BiasCorrection.ANALYTIC, BiasCorrection.NONE)
 
 
@@ -33,7 +35,7 @@ def choose_methods(graph: Graph, head: Mapping[str, Array], config: QuantConfig)
 
     Args:
         graph: an optimised float graph.
-        head: input name -> samples; of less than two, nothing can be said.
+        head: input name -> samples; of fewer than ``FEWEST``, nothing is left out.
         config: the user's choices. Nothing that they leave out is added; calibrator ``MEASURED``
             becomes a definite one.
 
@@ -42,8 +44,9 @@ def choose_methods(graph: Graph, head: Mapping[str, Array], config: QuantConfig)
     if config.calibrator in CHOOSING:
         current = replace(config, calibrator=Calibrator.MINMAX)
     rows = Model(graph).rows
-    if any(len(x) < 2 * rows[name] for name, x in head.items()):
-        return replace(current, calibrator=config.calibrator)
+    is_auto = config.calibrator is Calibrator.AUTO
+    if any(len(x) < FEWEST * rows[name] for name, x in head.items()):
+        return config if is_auto else current
     trials = _Trials(graph, head, rows)
     best = trials.sqnr_db(current)
     for options in _variations(config):
@@ -52,7 +55,6 @@ def choose_methods(graph: Graph, head: Mapping[str, Array], config: QuantConfig)
             ratio = trials.sqnr_db(other)
             if ratio > best + MIN_GAIN_DB:
                 best, current = ratio, other
-    is_auto = config.calibrator is Calibrator.AUTO
     return replace(current, calibrator=Calibrator.AUTO) if is_auto else current
 
 
