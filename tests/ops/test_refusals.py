@@ -108,6 +108,8 @@ REFUSED = [
     ("gather", GatherAttrs(0, (2,), (1,)), [f32(2)], "indices [2]"),
     ("gather", GatherAttrs(0, (1,), (2,)), [f32(2)], "indices [1]"),
     ("log_softmax", NoAttrs(), [f32()], "input is"),
+    ("floor_div", NoAttrs(), [s8(2), s8(2)], "inputs are s8"),
+    ("floor_mod", NoAttrs(), [f32(2), f32(3)], "do not broadcast"),
     ("pow", NoAttrs(), [f32(2), f32(3)], "do not broadcast"),
     ("prelu", NoAttrs(), [f32(1, 2), f32(3, 2)], "slopes"),
     ("reduce_max", ReduceAttrs((1,)), [f32(2)], "axis 1"),

@@ -30,10 +30,10 @@ FUNCTIONS = ops_where(lambda spec: spec.traits.elementwise and not spec.traits.t
 UNCLAIMED = {
     "elementwise": {"batch_norm"},
     "channelwise": {
-        *("ceil", "cos", "div", "erf", "fake_quantize", "floor", "log", "pow", "round", "rsqrt"),
-        *("sign", "sin", "sqrt"),
+        *("ceil", "cos", "div", "erf", "fake_quantize", "floor", "floor_div"),
+        *("floor_mod", "log", "pow", "round", "rsqrt", "sign", "sin", "sqrt"),
     },
-    "homogeneous": {"abs", "leaky_relu", "maximum", "minimum", "neg"},
+    "homogeneous": {"abs", "floor_mod", "leaky_relu", "maximum", "minimum", "neg"},
     "nonnegative": {
         *("abs", "exp", "pow", "relu_0_to_1", "rsqrt", "sqrt", "square", "squared_difference"),
     },

@@ -195,6 +195,8 @@ TWINS = {
     "mul": lambda a, x, y: clamp(a.activation, x * y),
     "pad": padded,
     "pow": lambda a, x, y: x**y,
+    "floor_div": lambda a, x, y: torch.floor(x / y),
+    "floor_mod": lambda a, x, y: torch.remainder(x, y),
     "prelu": lambda a, x, slope: torch.where(x >= 0, x, x * slope),
     "reduce_max": lambda a, x: x.amax(axes(a, x), a.keep_dims),
     "reduce_min": lambda a, x: x.amin(axes(a, x), a.keep_dims),

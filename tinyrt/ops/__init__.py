@@ -32,6 +32,8 @@ from tinyrt.ops.embedding import EMBEDDING
 from tinyrt.ops.erf import ERF
 from tinyrt.ops.exponential import EXP, LOG
 from tinyrt.ops.fake_quantize import FAKE_QUANTIZE
+from tinyrt.ops.floor_div import FLOOR_DIV
+from tinyrt.ops.floor_mod import FLOOR_MOD
 from tinyrt.ops.fully_connected import FULLY_CONNECTED
 from tinyrt.ops.gather import GATHER
 from tinyrt.ops.gelu import GELU
@@ -101,6 +103,8 @@ OPS |= {
         ERF,
         EXP,
         FLOOR,
+        FLOOR_DIV,
+        FLOOR_MOD,
         FAKE_QUANTIZE,
         FULLY_CONNECTED,
         GATHER,

@@ -40,6 +40,8 @@ CASES: dict[str, Callable[[Rng], Case]] = {
     "embedding": moving.embedding,
     "equal": pairs.equal,
     "fake_quantize": unary.fake_quantize,
+    "floor_div": pairs.floor_div,
+    "floor_mod": pairs.floor_mod,
     "fully_connected": windowed.fully_connected,
     "gather": moving.gather,
     "gelu": unary.gelu,

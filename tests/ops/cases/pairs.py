@@ -16,6 +16,8 @@ from tinyrt.ops.shared.spec import NoAttrs
 BOOL = DType.BOOL
 
 div = partial(binary, "div", DivAttrs)
+floor_div = partial(binary, "floor_div", NoAttrs)
+floor_mod = partial(binary, "floor_mod", NoAttrs)
 pow_ = partial(binary, "pow", NoAttrs)
 squared_difference = partial(binary, "squared_difference", NoAttrs)
 

@@ -129,5 +129,7 @@ KERNELS: Choosers = {
         Form.FLOAT: always(zip_f32("tinyrt_squared_differencef"), elementwise),
     },
     "pow": {Form.FLOAT: always(zip_f32("powf"), elementwise)},
+    "floor_div": {Form.FLOAT: always(zip_f32("tinyrt_floor_divf"), elementwise)},
+    "floor_mod": {Form.FLOAT: always(zip_f32("tinyrt_floor_modf"), elementwise)},
     "batch_norm": {Form.FLOAT: always(batch_norm_calls)},
 }

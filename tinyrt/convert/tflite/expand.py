@@ -17,6 +17,7 @@ from tinyrt.convert.tflite.codec import (
     operand,
     padding_of,
 )
+from tinyrt.convert.tflite.constants import broadcast_args, fill, zeros_like
 from tinyrt.convert.tflite.index import embedding_lookup, reverse, strided_slice
 from tinyrt.convert.tflite.parts import Parts
 from tinyrt.errors import ModelFormatError, UnsupportedError
@@ -300,7 +301,9 @@ def _batch_to_space(parts: Parts, options: Any, inputs: Operands, outputs: Seque
 EXPANSIONS: dict[str, Expansion] = {
     "ADD_N": Expansion(None, _add_n),
     "BATCH_TO_SPACE_ND": Expansion(None, _batch_to_space),
+    "BROADCAST_ARGS": Expansion(None, broadcast_args),
     "EXPAND_DIMS": Expansion(None, _expand_dims),
+    "FILL": Expansion(None, fill),
     "GATHER_ND": Expansion(None, _gather_nd),
     "L2_POOL_2D": Expansion("Pool2DOptions", _l2_pool),
     "EMBEDDING_LOOKUP": Expansion(None, embedding_lookup),
@@ -316,5 +319,6 @@ EXPANSIONS: dict[str, Expansion] = {
     "SQUEEZE": Expansion("SqueezeOptions", _squeeze),
     "STRIDED_SLICE": Expansion("StridedSliceOptions", strided_slice),
     "UNPACK": Expansion("UnpackOptions", _unpack),
+    "ZEROS_LIKE": Expansion(None, zeros_like),
 }
 """Builtin op name -> how to read it."""

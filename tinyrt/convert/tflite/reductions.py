@@ -138,6 +138,8 @@ REDUCTIONS: tuple[Codec, ...] = (
     ),
     plain("prelu", "PRELU", _first),
     plain("pow", "POW", _first),
+    plain("floor_div", "FLOOR_DIV", _first),
+    plain("floor_mod", "FLOOR_MOD", _first),
     plain("squared_difference", "SQUARED_DIFFERENCE", since_s8(2)),
     plain("select_v2", "SELECT_V2", _first),
     plain("log_softmax", "LOG_SOFTMAX", since_s8(2)),

@@ -71,6 +71,20 @@ static inline float tinyrt_gelu_tanhf(float x) {
     return 0.5F * x * (1.0F + tanhf(inner));
 }
 
+/** The remainder of a / b with b's sign. */
+static inline float tinyrt_floor_modf(float a, float b) {
+    const float rest = fmodf(a, b);
+    return rest != 0.0F && (rest < 0.0F) != (b < 0.0F) ? rest + b : rest;
+}
+
+/** The quotient a / b rounded down: one less where rounding to a float lifts it to a whole number. */
+static inline float tinyrt_floor_divf(float a, float b) {
+    const float quotient = a / b;
+    const float whole = floorf(quotient);
+    const int is_lifted = whole == quotient && fabsf(tinyrt_floor_modf(a, b)) > 0.5F * fabsf(b);
+    return is_lifted ? whole - 1.0F : whole;
+}
+
 static inline float tinyrt_addf(float a, float b) {
     return a + b;
 }

@@ -1,0 +1,53 @@
+"""TFLite ops that make constants: FILL and its like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tinyrt.budget import current
+from tinyrt.convert.tflite.codec import Operands, constant_ints, only, operand
+from tinyrt.convert.tflite.parts import Parts
+from tinyrt.errors import ModelFormatError
+from tinyrt.ir import Shape, Value
+from tinyrt.ops.repeat import BroadcastToAttrs
+from tinyrt.ops.shared.shapes import broadcast
+
+
+def _filled(parts: Parts, y: Value, shape: Shape, number: Any) -> None:
+    """Make the output a constant of one number, if memory allows."""
+    y = parts.state_shape(y, shape)
+    current().hold(y.size * y.dtype.itemsize, f"the constant {y.describe()}")
+    parts.set(y, np.full(y.shape, number, y.dtype.numpy))
+
+
+def fill(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
+    """A number in every place of a shape: a constant, or a broadcast of what is computed."""
+    del options
+    shape, number, y = constant_ints(inputs, 0, "the shape"), operand(inputs, 1), only(outputs)
+    if min(shape, default=1) < 1 or number.size != 1 or (number.dtype, number.q) != (y.dtype, y.q):
+        raise ModelFormatError(
+            f"FILL of {list(shape)} with {number.describe()}",
+            tensor=y.describe(),
+            expected="sizes of at least 1, and one number of the output's type",
+        )
+    if number.data is not None:
+        _filled(parts, y, shape, number.data.item())
+        return
+    alone = parts.reshape(number, parts.new(f"{y.name}/number", number, ()))
+    parts.add("broadcast_to", [alone], y, BroadcastToAttrs(shape))
+
+
+def zeros_like(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
+    """Integers of 0, whatever their zero point, as in TFLM."""
+    del options
+    _filled(parts, only(outputs), operand(inputs, 0).shape, 0)
+
+
+def broadcast_args(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
+    """The shape that two shapes broadcast to."""
+    del options
+    shape = broadcast(*(constant_ints(inputs, i, "the shape") for i in range(2)))
+    parts.define(parts.state_shape(only(outputs), (len(shape),)), shape)
