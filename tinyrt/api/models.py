@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tinyrt.api.inputs import Array, Data, labels_of, running, source_of
-from tinyrt.api.reading import is_quantized, open_model
+from tinyrt.api.reading import is_quantized, lost_channels, open_model
 from tinyrt.budget import current
+from tinyrt.convert.channels.lost import LostChannels
 from tinyrt.convert.over_time.windows import stream as stream_graph
 from tinyrt.convert.passes.known import KNOWN_PASSES, apply_known
 from tinyrt.convert.passes.targets import lower_for, require_target
+from tinyrt.convert.tflite.lost import lost_entry
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import DataError, error_context
@@ -82,10 +84,12 @@ def convert_model(
         skip_passes=skip_passes,
         log=log,
     )
+    lost: LostChannels = {}
     with error_context(file=str(model)):
         if is_quantized(graph):
+            lost = lost_channels(model, graph)
             chosen = KNOWN_PASSES if passes is None else passes
-            graph = apply_known(graph, frozenset(chosen) - frozenset(skip_passes), log)
+            graph = apply_known(graph, frozenset(chosen) - frozenset(skip_passes), log, lost)
         if stream is not None:
             graph = stream_graph(graph, stream.axis, stream.hop, stream.input).graph
         if target is not None:
@@ -93,7 +97,7 @@ def convert_model(
             if not is_quantized(graph):
                 graph = lower_for(graph, target, log)
         graph = schedule(graph)
-        save_tflite(graph, output)
+        save_tflite(graph, output, lost_entry(lost, graph))
     return graph
 
 

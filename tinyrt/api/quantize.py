@@ -19,10 +19,12 @@ from tinyrt.api.inputs import (
     running,
     source_of,
 )
-from tinyrt.api.reading import is_quantized, open_model, with_float_weights
+from tinyrt.api.reading import is_quantized, lost_channels, open_model, with_float_weights
+from tinyrt.convert.channels.lost import LostChannels
 from tinyrt.convert.lstm_states import States, begun_anew, kept_on
 from tinyrt.convert.passes.known import CUT_CHANNELS, KNOWN_PASSES, apply_known
-from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.convert.tflite.lost import lost_entry
+from tinyrt.convert.tflite.writer import save_tflite, write_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.interpreter.feeds import check_types
@@ -66,8 +68,7 @@ def quantize_model(
         shapes: input name -> shape, for dimensions that the model leaves open.
         values: as for ``convert_model``.
         sequence_lstm: as for ``convert_model``.
-        keep_channels: keep channels that no answer depends on once the model has integers, so that
-            it can be compared with the float model layer by layer.
+        keep_channels: keep channels that no answer depends on once the model has integers.
         config: schemes and methods; by default those of ``tinyrt quantize``.
         progress: called with the samples done and their total.
         log: what the passes did and refused is added to it.
@@ -86,9 +87,7 @@ def quantize_model(
     with running(model, calibration):
         batches = _batches(graph, calibration) if calibration is not None else None
         quantized = kept_on(quantize_graph(graph, batches, config, progress), states)
-    quantized = schedule(_plainer(quantized, keep_channels, log))
-    save_tflite(quantized, output)
-    return quantized
+    return _save_plainer(quantized, output, keep_channels, log)
 
 
 @entry
@@ -152,14 +151,29 @@ def quantize_within(
         config = config or PRESETS[Preset.BEST]
         quantized, report = within(graph, batches, config, budget, judge, progress)
     quantized = kept_on(quantized, states)
-    save_tflite(schedule(_plainer(quantized, keep_channels, log)), output)
+    _save_plainer(quantized, output, keep_channels, log, budget.max_bytes)
     return report
 
 
-def _plainer(graph: Graph, keep_channels: bool, log: RewriteLog | None) -> Graph:
-    """The quantised graph without what changes no answer."""
+def _save_plainer(
+    graph: Graph,
+    output: str | Path,
+    keep_channels: bool,
+    log: RewriteLog | None,
+    max_bytes: int | None = None,
+) -> Graph:
+    """Write the quantised graph without what changes no answer; gives what was written.
+
+    The file says which channels are gone, if there is room for that.
+    """
     passes = frozenset(KNOWN_PASSES) - ({CUT_CHANNELS} if keep_channels else set())
-    return apply_known(graph, passes, log)
+    lost: LostChannels = {}
+    graph = schedule(apply_known(graph, passes, log, lost))
+    entry = lost_entry(lost, graph)
+    if entry and max_bytes is not None and len(write_tflite(graph, entry)) > max_bytes:
+        entry = {}
+    save_tflite(graph, output, entry)
+    return graph
 
 
 def _float_model(
@@ -227,7 +241,7 @@ def debug_model(
     graph, other = with_float_weights(open_model(model)), open_model(quantized)
     inputs = _head(graph, data)
     with error_context(file=str(quantized)):
-        return debug_graphs(graph, other, inputs, progress)
+        return debug_graphs(graph, other, inputs, progress, lost_channels(quantized, other))
 
 
 @entry
@@ -262,7 +276,8 @@ def bisect_model(
     inputs = _float_inputs(graph, data)
     labels = labels_of(data) if labels is None else labels
     with error_context(file=str(quantized)):
-        return bisect(graph, other, inputs, labels, target, progress)
+        lost = lost_channels(quantized, other)
+        return bisect(graph, other, inputs, labels, target, progress, lost)
 
 
 def _head(graph: Graph, data: Data) -> dict[str, Array]:

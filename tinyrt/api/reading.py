@@ -8,7 +8,9 @@ from pathlib import Path
 from numpy.typing import ArrayLike
 
 from tinyrt.budget import limited
+from tinyrt.convert.channels.lost import LostChannels
 from tinyrt.convert.file_kinds import LONGEST, refuse_foreign
+from tinyrt.convert.tflite.lost import read_lost
 from tinyrt.convert.tflite.reader import map_file, parse_tflite
 from tinyrt.convert.tflite.schema import IDENTIFIER
 from tinyrt.errors import DataError, ModelFormatError, boundary
@@ -81,6 +83,24 @@ def open_model(
 
         graph = run_passes(graph, keep_layout=keep_layout, log=log, passes=passes, skip=skip_passes)
         return quantize_on_own_grids(graph, log) if has_own_grids(graph) else graph
+
+
+def lost_channels(path: str | Path, graph: Graph) -> LostChannels:
+    """Which channels the tensors of a model lost when it was written; none of an ONNX model.
+
+    Args:
+        path: the model file.
+        graph: the graph that was read from it.
+
+    Raises:
+        ModelFormatError: the file says what cannot be.
+
+    """
+    data = map_file(path)
+    if bytes(data[4:8]) != IDENTIFIER:
+        return {}
+    with boundary("model", file=str(path)), limited(file_bytes=len(data)):
+        return read_lost(data, graph)
 
 
 def _refuse_options_of_onnx(

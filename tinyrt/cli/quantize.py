@@ -175,7 +175,7 @@ def quantize(
         bool,
         typer.Option(
             "--keep-channels",
-            help="Keep channels that no answer depends on, to compare layers with tinyrt debug.",
+            help="Keep channels that no answer depends on.",
         ),
     ] = False,
     explain: Explain = False,

@@ -34,6 +34,29 @@ def without(graph: Graph, keeps: Mapping[str, Kept], bounds: Mapping[str, Bounds
     return verify(drop_unused_values(replace(graph, values=values, nodes=tuple(nodes))))
 
 
+def cuts_of(node: BoundNode, index: int, keeps: Mapping[str, Kept]) -> dict[int, Kept]:
+    """Dimension of a constant -> what stays along it, for those that are cut with channels.
+
+    Args:
+        node: the node that reads it, with all channels.
+        index: its position.
+        keeps: name of an activation -> which of its channels stay.
+
+    """
+    y, value = keeps[node.output.name], node.input(index)
+    last = len(value.shape) - 1
+    if is_layer(node):
+        x = keeps[node.input(0).name]
+        return {0: y, last: np.tile(x, value.shape[-1] // len(x))} if index == 1 else {0: y}
+    if node.op == "depthwise_conv2d":
+        return {last: y}
+    kept = np.zeros(channels_of(value.shape), np.bool_)
+    found = [link for link in links_of(node) or () if link.index == index]
+    for link in found:
+        np.logical_or.at(kept, link.taken, y[link.given])
+    return {last: kept} if found else {}
+
+
 class _Cutter:
     """The smaller graph, as it grows.
 
@@ -67,14 +90,12 @@ class _Cutter:
     def _layer(self, node: BoundNode) -> Node:
         """A layer with the rows of its weights that stay, and their columns."""
         x, w, bias = node.input(0), node.input(1), node.optional(2)
-        gone, rows = ~self._keeps[x.name], self._keeps[node.output.name]
-        columns = np.tile(~gone, w.shape[-1] // len(gone))
-        inputs = [x.name, self._constant(w, {0: rows, len(w.shape) - 1: columns})]
-        sums = folded_bias(node, self._bounds[x.name], gone)
+        inputs = [x.name, self._constant(w, cuts_of(node, 1, self._keeps))]
+        sums = folded_bias(node, self._bounds[x.name], ~self._keeps[x.name])
         if sums is not None:
             inputs.append(self._new_bias(node, sums).name)
         elif bias is not None:
-            inputs.append(self._constant(bias, {0: rows}))
+            inputs.append(self._constant(bias, cuts_of(node, 2, self._keeps)))
         return replace(node.node, inputs=tuple(inputs))
 
     def _new_bias(self, node: BoundNode, sums: Array) -> Value:
@@ -93,18 +114,11 @@ class _Cutter:
         """A node that hands channels on, with those of its constants that go with the others."""
         y, inputs = self._keeps[node.output.name], list(node.node.inputs)
         first = y
-        for link in links_of(node) or ():
-            value = node.input(link.index)
-            kept = np.zeros(channels_of(value.shape), np.bool_)
-            np.logical_or.at(kept, link.taken, y[link.given])
-            if value.data is not None:
-                inputs[link.index] = self._constant(value, {len(value.shape) - 1: kept})
-            elif link.index == 0:
+        for i, value in enumerate(node.inputs):
+            if value is not None and value.data is not None:
+                inputs[i] = self._constant(value, cuts_of(node, i, self._keeps))
+            elif value is not None and i == 0:
                 first = self._keeps[value.name]
-        if node.op == "depthwise_conv2d":
-            for i, constant in enumerate(node.inputs[1:], 1):
-                if constant is not None:
-                    inputs[i] = self._constant(constant, {len(constant.shape) - 1: y})
         return replace(node.node, inputs=tuple(inputs), attrs=with_fewer(node, first, y))
 
     def _constant(self, value: Value, cuts: Mapping[int, Kept]) -> str:

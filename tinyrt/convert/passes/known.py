@@ -12,6 +12,7 @@ import numpy as np
 
 from tinyrt.convert.channels.cut import without
 from tinyrt.convert.channels.keep import Keeper
+from tinyrt.convert.channels.lost import LostChannels, note_lost
 from tinyrt.convert.channels.reasons import is_told, reason
 from tinyrt.convert.passes.unchanged import unchanged
 from tinyrt.convert.values.bounds import behind, bounds_of
@@ -31,29 +32,36 @@ DROP_CLAMP, DROP_UNCHANGED, KNOWN_TRUTH, CUT_CHANNELS = KNOWN_PASSES = (
 """The passes, in order."""
 
 
-def apply_known(graph: Graph, passes: Collection[str], log: RewriteLog | None = None) -> Graph:
+def apply_known(
+    graph: Graph,
+    passes: Collection[str],
+    log: RewriteLog | None = None,
+    lost: LostChannels | None = None,
+) -> Graph:
     """Apply these of the passes until none applies any more.
 
     Args:
         graph: a verified graph, float or quantised.
         passes: names from ``KNOWN_PASSES``; others are ignored.
         log: what was applied and refused is added to it.
+        lost: the channels that go are added to it.
 
     Returns:
         The graph itself where nothing applies.
 
     """
     log = log if log is not None else RewriteLog()
+    lost = lost if lost is not None else {}
     while True:
         before = graph
         graph = _plainer(graph, passes, log)
         if CUT_CHANNELS in passes:
-            graph = _fewer_channels(graph, log)
+            graph = _fewer_channels(graph, log, lost)
         if graph is before:
             return graph
 
 
-def _fewer_channels(graph: Graph, log: RewriteLog) -> Graph:
+def _fewer_channels(graph: Graph, log: RewriteLog, lost: LostChannels) -> Graph:
     """The graph without the channels that no answer depends on."""
     bounds = bounds_of(graph)
     keeper = Keeper(graph, bounds)
@@ -65,6 +73,7 @@ def _fewer_channels(graph: Graph, log: RewriteLog) -> Graph:
         keep = keeper.keeps[node.output.name]
         if is_told(node) and not keep.all():
             log.note(CUT_CHANNELS, node.name, reason(node, keep, bounds))
+    note_lost(lost, keeper.keeps, bounds)
     return without(graph, keeper.keeps, bounds)
 
 

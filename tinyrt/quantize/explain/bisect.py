@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from tinyrt.convert.channels.lost import Lost
 from tinyrt.interpreter.model import Model
 from tinyrt.interpreter.progress import Progress
 from tinyrt.ir import BoundNode, DType, Graph, QParams
@@ -15,6 +16,7 @@ from tinyrt.quantize.apply import apply_plan
 from tinyrt.quantize.calibration.search import search_samples
 from tinyrt.quantize.config import QuantConfig, Scheme
 from tinyrt.quantize.explain.matching import as_quantized, quantized_constants, require_pair
+from tinyrt.quantize.explain.restored import restored
 from tinyrt.quantize.mixed.assign import Assignment, configured
 from tinyrt.quantize.mixed.budget import Budget, Judge
 from tinyrt.quantize.mixed.noise import NoiseModel, noise_of
@@ -81,6 +83,7 @@ def bisect(
     labels: Array | None = None,
     target: Budget | None = None,
     progress: Progress | None = None,
+    lost: Mapping[str, Lost] | None = None,
 ) -> BisectReport:
     """Widen the layers of a quantised model, greedily, until its accuracy is back.
 
@@ -96,6 +99,7 @@ def bisect(
         target: what accuracy or SQNR to win back, and with which schemes. Where it names neither,
             within 1 % of the float model's accuracy, or 40 dB where there are no labels.
         progress: called with the models measured and how many there may be.
+        lost: the channels that the quantised model lost.
 
     Raises:
         DataError: the data do not fit, or the models have nothing in common.
@@ -110,7 +114,8 @@ def bisect(
     if judge.holds(start, target):
         return BisectReport(start, judge.of_float.top1, True, (), {}, start, ())
     head = {name: array[: search_samples(graph)] for name, array in feeds.items()}
-    rebuilt = _Remade(as_quantized(graph, quantized), quantized, head)
+    matched = as_quantized(graph, quantized, lost or {})
+    rebuilt = _Remade(matched, restored(quantized, matched, lost or {}), head)
     steps = Steps(
         rebuilt.graph,
         rebuilt.ranges,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.convert.channels.lost import Lost
 from tinyrt.interpreter.model import Model
 from tinyrt.interpreter.progress import Progress
 from tinyrt.ir import BoundNode, DType, Graph, Value
@@ -25,6 +26,7 @@ from tinyrt.quantize.explain.matching import (
     require_pair,
     stored_constant,
 )
+from tinyrt.quantize.explain.restored import restored, with_lost
 from tinyrt.quantize.flat import decided
 from tinyrt.quantize.methods.channels import free_spaces
 from tinyrt.quantize.methods.layers import weight_axis
@@ -97,6 +99,7 @@ def debug_graphs(
     quantized: Graph,
     data: Mapping[str, Array],
     progress: Progress | None = None,
+    lost: Mapping[str, Lost] | None = None,
 ) -> DebugReport:
     """Compare a quantised model with the float model that it was made from, layer by layer.
 
@@ -107,6 +110,7 @@ def debug_graphs(
         quantized: the quantised model; tensors are matched by name.
         data: input name -> samples, float; the first 16 to 128 are looked at.
         progress: called with the layers done and their total.
+        lost: the channels that the quantised model lost: they count as dead.
 
     Raises:
         DataError: the data do not fit, or the models have nothing in common.
@@ -116,11 +120,13 @@ def debug_graphs(
     require_pair(graph, quantized)
     model, count = Model(graph), search_samples(graph)
     feeds = {n: a[: count * model.rows[n]] for n, a in model.check_inputs(data).items()}
-    matched = as_quantized(graph, quantized)
+    lost = lost or {}
+    matched = as_quantized(graph, quantized, lost)
+    whole = restored(quantized, matched, lost)
     dtypes = {v.name: v.dtype for v in quantized.values.values()}
     simulator = Simulator(matched, feeds, dtypes)
     outputs = _run(quantized, dict(zip(quantized.inputs, feeds.values(), strict=True)))
-    nodes = {node.output.name: node for node in quantized.bound()}
+    nodes = {node.output.name: node for node in whole.bound()}
     names = [
         name
         for name in simulator.reference
@@ -128,7 +134,10 @@ def debug_graphs(
     ]
     norms, layers = _behind_norms(simulator.graph), []
     for index, name in enumerate(names, 1):
-        layer = _layer(simulator, quantized, nodes.get(name), name, outputs[name], norms)
+        exact, actual = simulator.reference[name], outputs[name]
+        if name in lost:
+            actual = with_lost(actual, exact, quantized.value(name).q, lost[name])
+        layer = _layer(simulator, whole, nodes.get(name), name, actual, norms)
         layers.append(replace(layer, index=index - 1))
         if progress is not None:
             progress(index, len(names))

@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.convert.channels.lost import Lost
+from tinyrt.convert.values.interval import channels_of
 from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.ops import is_weighted
+from tinyrt.quantize.explain.restored import restored
 from tinyrt.quantize.methods.channels import Space, affine_constant, free_spaces
 from tinyrt.quantize.methods.equalize import ChannelMap, in_new_channels
 from tinyrt.quantize.methods.layers import (
@@ -45,7 +48,7 @@ def require_pair(graph: Graph, quantized: Graph) -> None:
         )
 
 
-def as_quantized(graph: Graph, quantized: Graph) -> Graph:
+def as_quantized(graph: Graph, quantized: Graph, lost: Mapping[str, Lost] | None = None) -> Graph:
     """The float model with its channels rescaled and shifted as the quantised one's are.
 
     The factors follow from the weights, layer by layer: a row of float weights divided by the
@@ -54,11 +57,14 @@ def as_quantized(graph: Graph, quantized: Graph) -> Graph:
     Args:
         graph: the float model.
         quantized: the model made from it; tensors are matched by name.
+        lost: the channels that the quantised model lost.
 
     Raises:
         DataError: the two have no tensors of the same name, or one has another shape.
 
     """
+    lost = lost or {}
+    quantized = restored(quantized, graph, lost)
     partners = _partners(graph, quantized)
     maps: dict[str, ChannelMap] = {}
     spaces = [space for space in free_spaces(graph) if space.is_free]
@@ -68,7 +74,8 @@ def as_quantized(graph: Graph, quantized: Graph) -> Graph:
         if not space.producers:
             channel_map = _smoothed(quantized, space, partners, free)
         elif space.producers[0].output.name in partners:
-            channel_map = _map(quantized, space, partners[space.producers[0].output.name], maps)
+            partner = partners[space.producers[0].output.name]
+            channel_map = _map(quantized, space, partner, maps, lost)
         if channel_map is not None:
             maps.update(dict.fromkeys(space.tensors, channel_map))
     return in_new_channels(graph, maps) if maps else graph
@@ -110,8 +117,8 @@ def _require_all_channels(node: BoundNode, other: BoundNode) -> None:
                 "the tensor has fewer channels in the quantised model",
                 tensor=value.describe(),
                 expected=cut.describe(),
-                hint="pass the float model that it was made from; if this is it, quantise it with "
-                "--keep-channels: channels that no answer depends on were cut",
+                hint="pass the float model that it was made from; if this is it, quantise it "
+                "again, for the file does not say which channels were cut",
             )
 
 
@@ -208,12 +215,16 @@ def _is_rescaled(
 
 
 def _map(
-    quantized: Graph, space: Space, partner: BoundNode, maps: Mapping[str, ChannelMap]
+    quantized: Graph,
+    space: Space,
+    partner: BoundNode,
+    maps: Mapping[str, ChannelMap],
+    lost: Mapping[str, Lost],
 ) -> ChannelMap | None:
     """The space's map, None where its channels are as they were."""
     node = space.producers[0]
     before, at = maps.get(node.input(0).name), input_channels(node)
-    weights = per_output(node)
+    weights = plain = per_output(node)
     bias_value = node.optional(2)
     bias: NDArray[Any] = np.zeros(len(weights))
     if bias_value is not None and bias_value.data is not None:
@@ -221,19 +232,36 @@ def _map(
     if before is not None:
         bias = bias + (weights * before.shift[at]).sum(axis=1)
         weights = weights * before.scale[at]
+    held, kept = (part[at] for part in _held(lost, partner.input(0)))
+    known = weights * kept
+    bias = bias + (weights * held).sum(axis=1)
     constants = quantized_constants(quantized, partner)
     stored = by_output(constants[0], weight_axis(partner)).astype(np.float64)
-    size, product = (weights**2).sum(axis=1), (weights * stored).sum(axis=1)
-    like = product > MIN_LIKENESS * np.sqrt(size * (stored**2).sum(axis=1))
+    size, product = (known**2).sum(axis=1), (known * stored).sum(axis=1)
+    like = product > MIN_LIKENESS * np.sqrt(size * ((stored * kept) ** 2).sum(axis=1))
+    always, rows = _held(lost, partner.output)
+    # A lost channel's weights are gone; what it held tells its factor.
+    told = ~rows & (always * bias > 0)
     scale = np.where(like, size / np.where(like, product, 1), 1.0)
+    scale = np.where(told, bias / np.where(told, always, 1), scale)
     steps = _steps(stored_constant(quantized, partner.input(1).name))
-    if not (like & _is_rescaled(size, product, np.sqrt(size) * steps)).any():
+    if not (rows & like & _is_rescaled(size, product, np.sqrt(size) * steps)).any():
         scale = np.ones(space.channels)
     shift: NDArray[Any] = np.zeros(space.channels)
     if len(constants) > 1 and not any(is_padded(n) for n in space.consumers):
-        offset = bias - constants[1] * scale
+        offset = bias - (constants[1] + (plain * held).sum(axis=1)) * scale
+        offset = np.where(rows, offset, 0.0)
         if len(space.tensors) == 1 and (np.abs(offset) > MIN_SHIFT * np.sqrt(size)).any():
             shift = offset
     if (scale == 1).all() and (shift == 0).all():
         return None
     return ChannelMap(scale, shift)
+
+
+def _held(lost: Mapping[str, Lost], value: Value) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """What a tensor's lost channels held, 0 for others, and which of its channels are left."""
+    entry = lost.get(value.name)
+    if entry is None:
+        channels = channels_of(value.shape)
+        return np.zeros(channels), np.ones(channels, np.bool_)
+    return np.nan_to_num(entry.held(value.q)), entry.kept
