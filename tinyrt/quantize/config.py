@@ -30,6 +30,10 @@ CHOOSING = {
 """Calibrators that choose -> what they choose among, the first where it makes no difference."""
 
 
+MEASURED = frozenset({"equalize", "smooth", "bias_correction"})
+"""Fields of ``QuantConfig`` whose methods may be left out."""
+
+
 class Scheme(StrEnum):
     """The dtypes of an op's activations and weights."""
 
@@ -81,7 +85,8 @@ class QuantConfig:
         optimize_rounding: round weights so that layer outputs, not weights, are closest.
         bias_correction: how biases make up for the mean error of their layer.
         tune_ranges: adjust activation ranges by the error at the model's output.
-        measured: leave out those of these methods that do not help samples they were not fitted to.
+        measured: fields of methods that are left out where they do not help samples that they were
+            not fitted to; of ``MEASURED``.
         scheme: of ops that no pattern names.
         scheme_for: patterns, each with the scheme of the ops that it matches by name, kind or
             output; ``*`` and ``?`` stand for any. Where several match, the last one counts.
@@ -103,7 +108,7 @@ class QuantConfig:
     optimize_rounding: bool = False
     bias_correction: BiasCorrection = BiasCorrection.NONE
     tune_ranges: bool = False
-    measured: bool = False
+    measured: frozenset[str] = frozenset()
     scheme: Scheme = Scheme.INT8
     scheme_for: tuple[tuple[str, Scheme], ...] = ()
     keep_float: tuple[str, ...] = ()
@@ -145,7 +150,7 @@ PRESETS = {
         equalize=True,
         smooth=True,
         bias_correction=BiasCorrection.EMPIRICAL,
-        measured=True,
+        measured=MEASURED,
     ),
     Preset.BEST: QuantConfig(
         calibrator=Calibrator.MEASURED,
@@ -155,7 +160,7 @@ PRESETS = {
         optimize_rounding=True,
         bias_correction=BiasCorrection.EMPIRICAL,
         tune_ranges=True,
-        measured=True,
+        measured=MEASURED,
     ),
 }
 """Preset -> the choices that it stands for."""
@@ -174,6 +179,8 @@ USUAL_PRESETS = {
 def configure(preset: Preset | None, **choices: Any) -> QuantConfig:
     """The preset's choices, each replaced by the one given unless that is None.
 
+    A method that is given is applied whether it helps or not.
+
     Args:
         preset: where to start; by default ``balanced`` for int8, ``best`` where weights are what
             costs accuracy, as in int4 or beside int16 activations, and ``fast``, which needs no
@@ -183,4 +190,5 @@ def configure(preset: Preset | None, **choices: Any) -> QuantConfig:
     """
     if preset is None:
         preset = USUAL_PRESETS[choices.get("scheme") or Scheme.INT8]
-    return replace(PRESETS[preset], **{n: c for n, c in choices.items() if c is not None})
+    given = {n: c for n, c in choices.items() if c is not None}
+    return replace(PRESETS[preset], measured=PRESETS[preset].measured - given.keys(), **given)

@@ -71,7 +71,9 @@ CHOICES = [
         for c in Calibrator
         if c is not Calibrator.MINMAX
     ),
-    Choice("--preset best --calibrator minmax", replace(BEST, calibrator=Calibrator.MINMAX), BEST),
+    Choice(
+        "--preset best --calibrator entropy", replace(BEST, calibrator=Calibrator.ENTROPY), BEST
+    ),
     Choice(
         "--preset fast --calibrator percentile --percentile 90",
         replace(FAST, calibrator=Calibrator.PERCENTILE, percentile=90),
@@ -80,9 +82,19 @@ CHOICES = [
     Choice("--preset fast --per-channel-dense", replace(FAST, per_channel_dense=True)),
     Choice("--per-tensor-dense", replace(BALANCED, per_channel_dense=False), BALANCED),
     Choice("--preset fast --equalize", replace(FAST, equalize=True)),
-    Choice("--no-equalize", replace(BALANCED, equalize=False), BALANCED),
+    Choice(
+        "--no-equalize",
+        replace(BALANCED, equalize=False, measured=BALANCED.measured - {"equalize"}),
+        BALANCED,
+    ),
+    Choice("--equalize", replace(BALANCED, measured=BALANCED.measured - {"equalize"})),
     Choice("--preset fast --smooth", replace(FAST, smooth=True), graph=encoder(layers=1)),
-    Choice("--no-smooth", replace(BALANCED, smooth=False), BALANCED, encoder(layers=1)),
+    Choice(
+        "--no-smooth",
+        replace(BALANCED, smooth=False, measured=BALANCED.measured - {"smooth"}),
+        BALANCED,
+        encoder(layers=1),
+    ),
     Choice("--preset fast --optimize-rounding", replace(FAST, optimize_rounding=True)),
     Choice("--preset best --no-optimize-rounding", replace(BEST, optimize_rounding=False), BEST),
     *(
@@ -90,7 +102,13 @@ CHOICES = [
         for b in (BiasCorrection.ANALYTIC, BiasCorrection.EMPIRICAL)
     ),
     Choice(
-        "--bias-correction none", replace(BALANCED, bias_correction=BiasCorrection.NONE), BALANCED
+        "--bias-correction none",
+        replace(
+            BALANCED,
+            bias_correction=BiasCorrection.NONE,
+            measured=BALANCED.measured - {"bias_correction"},
+        ),
+        BALANCED,
     ),
     Choice("--preset fast --tune-ranges", replace(FAST, tune_ranges=True)),
     Choice("--preset best --no-tune-ranges", replace(BEST, tune_ranges=False), BEST),
@@ -111,7 +129,7 @@ def test_options_are_the_choices_of_the_same_name(choice, tmp_path):
     save_tflite(choice.graph, model)
     graph = open_model(model)
     rng = np.random.default_rng(3)
-    x = rng.normal(size=(20, *graph.value(graph.inputs[0]).shape[1:])).astype(np.float32)
+    x = rng.normal(size=(32, *graph.value(graph.inputs[0]).shape[1:])).astype(np.float32)
     np.savez(tmp_path / "x.npz", x=x)
     call("quantize", model, "-c", tmp_path / "x.npz", "-o", out, *choice.options.split())
     wanted, other = (
@@ -129,7 +147,7 @@ def test_ranges_are_those_of_the_calibration_file(made, tmp_path):
     scales = []
     for data in (made.calib, made.wide):
         out = tmp_path / f"{data.stem}.tflite"
-        found = call_json("quantize", made.net, "-c", data, "-o", out)
+        found = call_json("quantize", made.net, "-c", data, "-o", out, "--calibrator", "minmax")
         assert (found["output"], found["bytes"]) == (str(out), out.stat().st_size)
         graph = read_tflite(out)
         x = np.load(data)["x"]

@@ -62,12 +62,12 @@ def _variations(config: QuantConfig) -> Iterator[list[dict[str, Any]]]:
     """What to try, one choice after the other."""
     if config.calibrator is Calibrator.MEASURED:
         yield [{"calibrator": c} for c in CHOOSING[Calibrator.MEASURED][1:]]
-    if config.equalize:
-        yield [{"equalize": False}]
-    if config.smooth:
-        yield [{"smooth": False}]
-    weaker = CORRECTIONS[CORRECTIONS.index(config.bias_correction) + 1 :]
-    yield [{"bias_correction": c} for c in weaker]
+    for method in ("equalize", "smooth"):
+        if method in config.measured and getattr(config, method):
+            yield [{method: False}]
+    if "bias_correction" in config.measured:
+        weaker = CORRECTIONS[CORRECTIONS.index(config.bias_correction) + 1 :]
+        yield [{"bias_correction": c} for c in weaker]
 
 
 class _Form:
