@@ -5,7 +5,7 @@ Kinds that ``test_tflite_refusals`` has are not here again.
 
 import numpy as np
 
-from tests.convert.raw_tflite import Op, Subgraph, Tensor, build
+from tests.convert.raw_tflite import Op, Sparse, Subgraph, Tensor, build
 from tests.convert.tflite_files import i32, s8, scalar
 from tinyrt.errors import (
     ModelFormatError,
@@ -134,7 +134,7 @@ HOSTILE = {
     "half activations": (model(T("x", (6,), "FLOAT16"), T("y", (6,), "FLOAT16"),
                          op=Op("RESHAPE", ["x"], ["y"])), VerifyError, "does not fit"),
     "strings": (model(T("s", (1,), "STRING")), UnsupportedError, "dtype STRING"),
-    "a sparse tensor": (model(T("s", (1,), sparse=True)), UnsupportedError, "stored sparse"),
+    "a sparse tensor": (model(T("s", (1,), sparse=Sparse())), ModelFormatError, "stored sparse"),
     "a shape in floats": (op("RESHAPE", floats("n", 3, 2), y=(3, 2)), UnsupportedError, "shape"),
     # Quantisation
     "a scale below 0": (model(s8("x", 2, 3, scale=-1.0)), ModelFormatError, "scales must"),

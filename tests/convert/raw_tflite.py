@@ -15,8 +15,24 @@ from tinyrt.convert.tflite import schema
 FIRST_VERSION = {"BROADCAST_TO": 2}
 """Of ops that LiteRT has no version 1 of."""
 
+VECTORS = {4: ("Int32Vector", 1), 2: ("Uint16Vector", 2), 1: ("Uint8Vector", 3)}
+"""Bytes of an index -> its list's table, and that one's number in the union."""
+
 Buffers = list[bytes | tuple[int, int]]
 """Contents, or where they begin in the file and how many bytes they are."""
+
+
+Level = int | tuple[Any, Any]
+"""Of a sparse tensor: how many children, all stored, or segments and indices of those that are."""
+
+
+@dataclass(frozen=True)
+class Sparse:
+    """Levels of a tensor without its zeros, in their order, and the dimensions of blocks."""
+
+    order: Sequence[int] = ()
+    levels: Sequence[Level] = ()
+    blocked: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
@@ -38,7 +54,7 @@ class Tensor:
     buffer: int | None = None
     axis: int = 0
     variable: bool = False
-    sparse: bool = False
+    sparse: Sparse | None = None
     outside: tuple[int, int] | None = None
 
 
@@ -173,8 +189,28 @@ def _tensor(b: Any, tensor: Tensor, buffers: Buffers, held: dict[str, int]) -> i
     if tensor.variable:
         fields["IsVariable"] = True
     if tensor.sparse:
-        fields["Sparsity"] = _table(b, "SparsityParameters", {})
+        fields["Sparsity"] = _sparsity(b, tensor.sparse)
     return _table(b, "Tensor", fields)
+
+
+def _sparsity(b: Any, sparse: Sparse) -> int:
+    levels = []
+    for level in sparse.levels:
+        parts: dict[str, Any] = {"DenseSize": level, "Format": 0}
+        if not isinstance(level, int):
+            parts = {"Format": 1}
+            for name, numbers in zip(("ArraySegments", "ArrayIndices"), level, strict=True):
+                numbers = np.asarray(numbers)
+                kind = VECTORS[numbers.dtype.itemsize]
+                values = {"Values": b.CreateNumpyVector(numbers)}
+                parts |= {name: _table(b, kind[0], values), f"{name}Type": kind[1]}
+        levels.append(_table(b, "DimensionMetadata", parts))
+    fields = {
+        "TraversalOrder": _ints(b, sparse.order),
+        "BlockMap": _ints(b, sparse.blocked),
+        "DimMetadata": _offsets(b, levels),
+    }
+    return _table(b, "SparsityParameters", fields)
 
 
 def _op(b: Any, op: Op, codes: Sequence[str], places: Mapping[str | int, int]) -> int:

@@ -1,4 +1,4 @@
-"""TFLite ops that make constants: FILL and its like."""
+"""TFLite ops that make constants: FILL, DENSIFY and their like."""
 
 from __future__ import annotations
 
@@ -51,3 +51,14 @@ def broadcast_args(parts: Parts, options: Any, inputs: Operands, outputs: Sequen
     del options
     shape = broadcast(*(constant_ints(inputs, i, "the shape") for i in range(2)))
     parts.define(parts.state_shape(only(outputs), (len(shape),)), shape)
+
+
+def densify(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
+    """What is stored without its zeros, with them: as such constants are read."""
+    del options
+    x, y = operand(inputs, 0), only(outputs)
+    if x.data is None or (x.dtype, x.q) != (y.dtype, y.q):
+        raise ModelFormatError(
+            f"DENSIFY of {x.describe()}", tensor=y.describe(), expected="a constant of its type"
+        )
+    parts.set(parts.state_shape(y, x.shape), x.data)

@@ -17,7 +17,7 @@ from tinyrt.convert.tflite.codec import (
     operand,
     padding_of,
 )
-from tinyrt.convert.tflite.constants import broadcast_args, fill, zeros_like
+from tinyrt.convert.tflite.constants import broadcast_args, densify, fill, zeros_like
 from tinyrt.convert.tflite.index import embedding_lookup, reverse, strided_slice
 from tinyrt.convert.tflite.parts import Parts
 from tinyrt.errors import ModelFormatError, UnsupportedError
@@ -302,6 +302,7 @@ EXPANSIONS: dict[str, Expansion] = {
     "ADD_N": Expansion(None, _add_n),
     "BATCH_TO_SPACE_ND": Expansion(None, _batch_to_space),
     "BROADCAST_ARGS": Expansion(None, broadcast_args),
+    "DENSIFY": Expansion(None, densify),
     "EXPAND_DIMS": Expansion(None, _expand_dims),
     "FILL": Expansion(None, fill),
     "GATHER_ND": Expansion(None, _gather_nd),

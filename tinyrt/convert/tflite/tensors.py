@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tinyrt.budget import OP, current
 from tinyrt.convert.tflite import schema
+from tinyrt.convert.tflite.sparse import Places, densified, places_of
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import DType, QParams, Shape, Value, unpack_int4
 
@@ -100,10 +101,6 @@ class TensorReader:
         if any(n < 0 for n in shape):
             raise empty(what)
         check_elements(shape, what)
-        if tensor.Sparsity() is not None:
-            raise UnsupportedError(
-                "a tensor is stored sparse", tensor=what, expected="all elements in its buffer"
-            )
         code = tensor.Type()
         dtype = schema.DTYPE.get(code)
         if code == tflite.TensorType.RESOURCE:
@@ -124,16 +121,22 @@ class TensorReader:
         value = Value(
             name, dtype, shape, self._quantization(tensor.Quantization(), dtype, shape, what)
         )
+        sparsity = tensor.Sparsity()
+        if sparsity is not None:
+            return self._densified(value, data, places_of(sparsity, shape, what))
         if data is None:
             # Lists without entries have no bytes; what is not constant is found empty where used.
             listed = len(shape) == 1 and dtype in (DType.INT32, DType.INT64) and not value.size
             return replace(value, data=np.empty(shape, dtype.numpy)) if listed else value
-        if data.nbytes != value.nbytes:
-            raise ModelFormatError(
-                f"its buffer has {data.nbytes} bytes", tensor=what, expected=f"{value.nbytes}"
-            )
         value = replace(value, data=self._elements(value, data).reshape(shape))
         return self._centred(value, offsets) if offsets else value
+
+    def _densified(self, value: Value, data: NDArray[np.uint8] | None, places: Places) -> Value:
+        """A constant that is stored without its zeros."""
+        stored = replace(value, shape=(len(places),))
+        elements = self._elements(stored, np.zeros(0, np.uint8) if data is None else data)
+        self._budget.hold(value.size * value.dtype.itemsize, f"the constant {value.describe()}")
+        return replace(value, data=densified(elements, places, value.shape))
 
     def _centred(self, value: Value, offsets: tuple[int, ...]) -> Value:
         """The constant with all its zero points at 0, in int16, which has room for it.
@@ -152,6 +155,12 @@ class TensorReader:
 
     def _elements(self, value: Value, data: NDArray[np.uint8]) -> NDArray[Any]:
         """Elements of a constant: a view of its bytes, where these are what the dtype asks for."""
+        if data.nbytes != value.nbytes:
+            raise ModelFormatError(
+                f"its buffer has {data.nbytes} bytes",
+                tensor=value.describe(),
+                expected=f"{value.nbytes}",
+            )
         unequal = value.dtype is DType.BOOL and bool((data > 1).any())
         aligned = data.ctypes.data % value.dtype.itemsize == 0
         if value.dtype is not DType.INT4 and not unequal and aligned:
