@@ -14,6 +14,7 @@ from tinyrt.errors import BudgetError
 from tinyrt.quantize import QuantConfig, quantize_graph
 from tinyrt.quantize.explain import bisect, debug
 from tinyrt.quantize.mixed import choose
+from tinyrt.quantize.mixed.budget import Budget
 
 
 @pytest.fixture(scope="module")
@@ -193,10 +194,11 @@ def test_what_a_budgeted_choice_is_asked_for(files, tmp_path, monkeypatch):
     monkeypatch.setattr(choose, "quantize_within", called)
     config, labels = QuantConfig(), np.full(6, 3)
     data = files / "data.npz"
-    assert api.quantize_within(path, data, out, "budget", config=config, progress=print) == "report"
-    assert (called.args[2], called.args[3], called.args[5]) == (config, "budget", print)
+    budget = Budget(max_bytes=10**6)
+    assert api.quantize_within(path, data, out, budget, config=config, progress=print) == "report"
+    assert (called.args[2], called.args[3], called.args[5]) == (config, budget, print)
     assert out.is_file()
-    api.quantize_within(path, data, out, "budget", labels=labels)
+    api.quantize_within(path, data, out, budget, labels=labels)
     assert called.args[2] == quantize.PRESETS[quantize.Preset.BEST]
     assert called.args[5] is None
     answers = models.Model(api.open_model(path))(samples(6))
@@ -210,8 +212,8 @@ def test_what_comparisons_are_asked_for(files, monkeypatch):
     monkeypatch.setattr(bisect, "bisect", bisecting)
     assert api.debug_model(*paths, data, progress=print) == "debug"
     assert api.bisect_model(*paths, data, target="target", progress=print) == "bisect"
-    assert debugging.args[3] is print
-    assert bisecting.args[4:] == ("target", print)
+    assert debugging.args[3:] == (print, {})
+    assert bisecting.args[4:] == ("target", print, {})
     for called in (debugging, bisecting):
         found = [api.is_quantized(graph) for graph in called.args[:2]]
         assert found == [False, True]

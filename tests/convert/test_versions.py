@@ -114,6 +114,8 @@ WRITTEN = {
         ("ceil", "cos", "floor", "logical_and", "logical_not", "logical_or", "neg", "pow", "round"),
         (1,),
     ),
+    "floor_mod": (1,),
+    "floor_div": (2,),
     **dict.fromkeys(("cast", "sign", "sin", "square"), (1,)),
     **dict.fromkeys(("cumsum", "div", "elu", "hard_swish", "prelu"), (1, 1)),
     **dict.fromkeys(("relu_0_to_1", "relu_n1_to_1"), (1, 1)),

@@ -112,7 +112,8 @@ def test_it_starts_as_the_post_training_quantiser_would_leave_it(problem):
     net, x, _ = problem
     graph = optimize(trace(net, x.shape[1:]))
     deployed = QatModel(graph, x).deployed()
-    expected = quantize_graph(graph, x, QuantConfig(per_channel_dense=True))
+    # A function that becomes a table with its neighbours is trained as its parts.
+    expected = quantize_graph(graph, x, QuantConfig(per_channel_dense=True, tables=False))
     for name, value in expected.values.items():
         assert deployed.values[name].q.zero_point == value.q.zero_point
         np.testing.assert_allclose(deployed.values[name].q.scales, value.q.scales, rtol=1e-6)

@@ -55,8 +55,8 @@ def decided(
     name: str,
     reference: Mapping[str, NDArray[Any]],
     dtypes: Mapping[str, DType],
-) -> NDArray[Any]:
-    """A tensor's values with those that change no answer moved to where answers begin to change.
+) -> Range | None:
+    """The part of a tensor's values that changes answers; None where all do.
 
     Args:
         graph: the float graph.
@@ -69,9 +69,9 @@ def decided(
     def range_of(name: str) -> Range | None:
         return Range.of(reference[name]) if name in reference else None
 
-    x = reference[name]
-    part = deciding(graph, name, Range.of(x).finite(), range_of, dtypes)
-    return np.asarray(np.clip(x, part.low, part.high), x.dtype)
+    whole = Range.of(reference[name]).finite()
+    part = deciding(graph, name, whole, range_of, dtypes)
+    return part if part != whole else None
 
 
 def _by_reader(

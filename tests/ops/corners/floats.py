@@ -81,6 +81,12 @@ def _elements() -> dict[str, Built]:
         made[f"{op}: both repeat, floats"] = corner(
             op, NoAttrs(), [plain([[[0], [5]]]), plain([[[0, 4, 5]], [[6, 5, 0]]])]
         )
+    # Quotients that rounding lifts to a whole number, remainders of either sign, and none.
+    ones = np.arange(1, 60, dtype=np.float32)
+    a, b = (half.reshape(-1) for half in np.meshgrid(ones / 10, ones / 30, indexing="ij"))
+    for op, sign in product(("floor_div", "floor_mod"), (1, -1)):
+        name = f"{op}: nearly whole quotients, {'positive' if sign > 0 else 'negative'}"
+        made[name] = corner(op, NoAttrs(), [plain(a), plain(sign * b)])
     for source, target in product(CASTABLE, CASTABLE):
         if source is not target:
             made[f"cast: {source.short} to {target.short}"] = corner(

@@ -21,7 +21,7 @@ from tinyrt.convert.tflite.codec import (
     widening,
 )
 from tinyrt.errors import ModelFormatError, UnsupportedError
-from tinyrt.ir import BoundNode, Value
+from tinyrt.ir import BoundNode, DType, Value
 from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.cast import CastAttrs
@@ -113,6 +113,10 @@ def _first(node: BoundNode) -> int:
     return 1
 
 
+def _of_floats(node: BoundNode) -> int:
+    return 2 if node.output.dtype is DType.FLOAT32 else 1
+
+
 REDUCTIONS: tuple[Codec, ...] = (
     *(
         Codec(
@@ -138,7 +142,7 @@ REDUCTIONS: tuple[Codec, ...] = (
     ),
     plain("prelu", "PRELU", _first),
     plain("pow", "POW", _first),
-    plain("floor_div", "FLOOR_DIV", _first),
+    plain("floor_div", "FLOOR_DIV", _of_floats),
     plain("floor_mod", "FLOOR_MOD", _first),
     plain("squared_difference", "SQUARED_DIFFERENCE", since_s8(2)),
     plain("select_v2", "SELECT_V2", _first),

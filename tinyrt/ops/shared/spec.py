@@ -228,13 +228,10 @@ def _integer_form(node: BoundNode) -> Form:
     """The integer form by the dtypes of the node's activations; states may be wider."""
     inputs = node.inputs[:1] if len(node.outputs) > 1 else node.inputs
     activations = (v for v in (*inputs, node.output) if v is not None and not v.is_constant)
-    return Form.INT16X8 if any(_is_wide(v) for v in activations) else Form.INT8
-
-
-def _is_wide(activation: Value) -> bool:
-    """Whether it is int16, or int32 that stands for real numbers; other int32 are places."""
-    is_real = activation.q is not None
-    return activation.dtype is DType.INT16 or (activation.dtype is DType.INT32 and is_real)
+    wide = any(v.dtype is DType.INT16 for v in activations)
+    # int32 without a scale are places; those with one stand for real numbers, as int16 do.
+    widened = node.output.dtype is DType.INT32 and node.output.q is not None
+    return Form.INT16X8 if wide or widened else Form.INT8
 
 
 def limits_of(dtype: DType) -> tuple[int, int]:

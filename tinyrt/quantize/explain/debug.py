@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -193,15 +193,16 @@ def _layer(
     actual: Array,
     norms: frozenset[str],
 ) -> LayerReport:
-    value, exact = quantized.value(name), _decided(simulator, quantized, name)
-    actual = np.clip(actual.reshape(exact.shape), exact.min(), exact.max())
+    value, decide = quantized.value(name), _decided(simulator, quantized, name)
+    exact = decide(simulator.reference[name])
+    actual = decide(actual.reshape(exact.shape))
     grids = {name: value.q} if value.q is not None else {}
     weighted = node is not None and is_weighted(node)
     constants = quantized_constants(quantized, node) if node is not None and weighted else ()
     live = simulator.run(
         grids, {name: constants} if constants else {}, simulator.reference, (name,)
     )
-    own = np.clip(live[name], exact.min(), exact.max())
+    own = decide(live[name])
     symptoms = replace(
         _symptoms(simulator, quantized, node if weighted else None, name, live, constants),
         behind_norm=name in norms,
@@ -258,7 +259,7 @@ def _symptoms(
         q, limits = value.q, limits_of(value.dtype)
         sides = zip(limits, (1, -1), strict=True)
         low, high = ((end - q.zero_point - side / 2) * q.scale for end, side in sides)
-        exact = _decided(simulator, quantized, name)
+        exact = _decided(simulator, quantized, name)(exact)
         outer = float(np.quantile(np.abs(exact), 0.999))
         common = replace(
             common,
@@ -286,10 +287,13 @@ def _symptoms(
     )
 
 
-def _decided(simulator: Simulator, quantized: Graph, name: str) -> Array:
-    """The tensor's float values, as far as a saturating function behind it tells them apart."""
+def _decided(simulator: Simulator, quantized: Graph, name: str) -> Callable[[Array], Array]:
+    """Moves values of the tensor that change no answer to where answers begin to change."""
     dtypes = {v.name: v.dtype for v in quantized.values.values()}
-    return decided(simulator.graph, name, simulator.reference, dtypes)
+    part = decided(simulator.graph, name, simulator.reference, dtypes)
+    if part is None:
+        return lambda x: x
+    return lambda x: np.clip(x, part.low, part.high).astype(x.dtype)
 
 
 def _range_use(value: Value, actual: Array) -> float:
