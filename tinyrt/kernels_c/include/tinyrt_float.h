@@ -77,7 +77,8 @@ static inline float tinyrt_floor_modf(float a, float b) {
     return rest != 0.0F && (rest < 0.0F) != (b < 0.0F) ? rest + b : rest;
 }
 
-/** The quotient a / b rounded down: one less where rounding to a float lifts it to a whole number. */
+/** The quotient a / b rounded down: one less where rounding to a float lifts it to a whole number.
+ */
 static inline float tinyrt_floor_divf(float a, float b) {
     const float quotient = a / b;
     const float whole = floorf(quotient);
