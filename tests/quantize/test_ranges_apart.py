@@ -17,6 +17,9 @@ from tinyrt.quantize.calibration.collect import calibrate
 from tinyrt.quantize.explain.debug import debug_graphs
 from tinyrt.quantize.methods.chosen import choose_methods
 from tinyrt.quantize.methods.heads import split_heads
+from tinyrt.quantize.mixed.budget import Budget
+from tinyrt.quantize.mixed.choose import quantize_within
+from tinyrt.quantize.pipeline import prepare
 
 
 def _heads(ratio=30.0, *, step=1, shared=False):
@@ -102,8 +105,8 @@ def test_debug_does_not_take_decided_values_for_lost_ones():
     assert "cut off" not in sums.cause
 
 
-def test_a_calibrator_that_helps_on_other_samples_is_chosen():
-    """A few values far out cost min-max all steps."""
+def _outliers():
+    """Two dense layers, and samples of which a few values are far out."""
     rng, b = np.random.default_rng(6), Builder((1, 64))
     w = b.constant(rng.normal(size=(32, 64)).astype(np.float32))
     hidden = b.op("fully_connected", ("x", w), FullyConnectedAttrs())
@@ -111,6 +114,25 @@ def test_a_calibrator_that_helps_on_other_samples_is_chosen():
     graph = b.graph(b.op("fully_connected", (hidden, w2), FullyConnectedAttrs()))
     x = rng.normal(size=(96, 64)).astype(np.float32)
     x[::32, 0] = 400
+    return graph, x
+
+
+@pytest.mark.parametrize("named", [Calibrator.MEASURED, Calibrator.ENTROPY])
+def test_a_mix_covers_all_values_unless_the_user_says_otherwise(named, monkeypatch):
+    """int16 and float would lose what int8 gains by cutting values off."""
+    graph, x = _outliers()
+    seen = []
+    monkeypatch.setattr(
+        "tinyrt.quantize.mixed.choose.prepare",
+        lambda *arguments: seen.append(arguments[2].calibrator) or prepare(*arguments),
+    )
+    config = replace(PRESETS[Preset.BALANCED], calibrator=named)
+    quantize_within(graph, x, config, Budget())
+    assert seen == [Calibrator.MINMAX if named is Calibrator.MEASURED else named]
+
+
+def test_a_calibrator_that_helps_on_other_samples_is_chosen():
+    graph, x = _outliers()
     config = PRESETS[Preset.BALANCED]
     chosen = choose_methods(graph, {"x": x}, config)
     assert chosen.calibrator is not Calibrator.MEASURED
