@@ -200,6 +200,8 @@ def _sparsity(b: Any, sparse: Sparse) -> int:
         if not isinstance(level, int):
             parts = {"Format": 1}
             for name, numbers in zip(("ArraySegments", "ArrayIndices"), level, strict=True):
+                if numbers is None:
+                    continue
                 numbers = np.asarray(numbers)
                 kind = VECTORS[numbers.dtype.itemsize]
                 values = {"Values": b.CreateNumpyVector(numbers)}

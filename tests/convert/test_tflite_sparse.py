@@ -130,6 +130,7 @@ WRONG = {
     "another size": (Sparse([0, 1], [3, ROWS]), "a level of 3 elements, not 2"),
     "too few segments": (Sparse([0, 1], [2, (ROWS[0][:2], ROWS[1])]), "2 segments"),
     "no segments": (Sparse([0, 1], [2, (np.int32([]), ROWS[1])]), "0 segments"),
+    "no list of segments": (Sparse([0, 1], [2, (None, ROWS[1])]), "0 segments"),
     "a late start": (Sparse([0, 1], [2, (np.int32([1, 1, 2]), ROWS[1])]), "3 segments"),
     "an early end": (Sparse([0, 1], [2, (np.int32([0, 1, 1]), ROWS[1])]), "3 segments"),
     "backwards": (Sparse([0, 1], [2, (np.int32([0, 3, 2]), ROWS[1])]), "3 segments"),

@@ -22,7 +22,6 @@ from tinyrt.ir import QParams
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mean import MeanAttrs
-from tinyrt.ops.mul import MulAttrs
 from tinyrt.quantize import PRESETS, Preset, QuantConfig, Scheme
 from tinyrt.quantize.explain.restored import restored, with_lost
 from tinyrt.quantize.mixed.budget import Budget
@@ -48,7 +47,7 @@ def gated():
     rng, b = np.random.default_rng(2), Builder((1, 8, 8, 3))
     constant = lambda *shape: b.constant(rng.normal(size=shape).astype(np.float32))  # noqa: E731
     y = b.op("conv2d", ("x", constant(8, 3, 3, 3), constant(8)), Conv2dAttrs(activation="RELU"))
-    y = b.op("mul", (y, constant(8)), MulAttrs())
+    y = b.op("maximum", (y, b.constant(np.abs(rng.normal(size=8)).astype(np.float32))))
     y = b.op("conv2d", (y, constant(8, 1, 1, 8)), Conv2dAttrs(activation="RELU"))
     y = b.op("mean", (y,), MeanAttrs((1, 2)))
     return b.graph(b.op("fully_connected", (y, constant(5, 8), constant(5)), FullyConnectedAttrs()))
@@ -73,8 +72,14 @@ def files(tmp_path):
 
 @pytest.mark.parametrize(
     "config",
-    [QuantConfig(), QuantConfig(per_channel_dense=False), QuantConfig(scheme=Scheme.INT4)],
-    ids=["int8", "one scale for rows", "int4"],
+    [
+        QuantConfig(),
+        QuantConfig(per_channel_dense=False),
+        QuantConfig(scheme=Scheme.INT4),
+        QuantConfig(keep_float=("*_1",)),
+        QuantConfig(keep_float=("*_2",)),
+    ],
+    ids=["int8", "one scale for rows", "int4", "op 1 in float", "op 2 in float"],
 )
 @pytest.mark.parametrize("build", [depthwise_net, gated])
 def test_reports_are_those_of_the_whole_model(build, config, files):
