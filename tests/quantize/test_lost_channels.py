@@ -16,7 +16,7 @@ from tinyrt.convert.tflite.lost import LOST
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import save_tflite, write_tflite
 from tinyrt.convert.values.interval import Bounds
-from tinyrt.errors import ModelFormatError
+from tinyrt.errors import DataError, ModelFormatError
 from tinyrt.interpreter import load
 from tinyrt.ir import QParams
 from tinyrt.ops.conv2d import Conv2dAttrs
@@ -129,6 +129,21 @@ def test_weights_and_biases_come_back(files):
             difference = ours.data.astype(np.int64) - theirs.data
             assert np.abs(difference).max() <= 1 + np.abs(theirs.data).max() // 100
     assert restored(whole, graph, {}) is whole
+
+
+@pytest.mark.parametrize("which", ["more channels", "larger filters"])
+def test_another_float_model_is_refused(which, files, tmp_path):
+    _, cut, _ = files(dying(gated()), QuantConfig())
+    b, rng = Builder((1, 8, 8, 3)), np.random.default_rng(0)
+    shape = (12, 3, 3, 3) if which == "more channels" else (8, 5, 5, 3)
+    w, bias = (b.constant(rng.normal(size=s).astype(np.float32)) for s in (shape, shape[:1]))
+    other = tmp_path / "other.tflite"
+    attrs = Conv2dAttrs(activation="RELU")
+    save_tflite(b.graph(b.op("conv2d", ("x", w, bias), attrs)), other)
+    with pytest.raises(DataError, match="another shape") as caught:
+        debug_model(other, cut, X)
+    assert "pass the float model" in caught.value.hint
+    assert ("[1,8,8,12]" if which == "more channels" else "[8,5,5,3]") in caught.value.tensor
 
 
 # What is written

@@ -13,7 +13,7 @@ from tinyrt.convert.values.interval import channels_of
 from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.ops import is_weighted
-from tinyrt.quantize.explain.restored import restored
+from tinyrt.quantize.explain.restored import other_shape, restored
 from tinyrt.quantize.methods.channels import Space, affine_constant, free_spaces
 from tinyrt.quantize.methods.equalize import ChannelMap, in_new_channels
 from tinyrt.quantize.methods.layers import (
@@ -91,12 +91,7 @@ def _partners(graph: Graph, quantized: Graph) -> dict[str, BoundNode]:
             continue
         _require_all_channels(node, other)
         if other.output.shape != node.output.shape:
-            raise DataError(
-                "the tensor has another shape in the quantised model",
-                tensor=node.output.describe(),
-                expected=other.output.describe(),
-                hint="pass the float model that the quantised one was made from",
-            )
+            raise other_shape(node.output, other.output)
         partners[node.output.name] = other
     if not any(is_weighted(node) for node in partners.values()):
         raise DataError(

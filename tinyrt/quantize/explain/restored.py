@@ -14,6 +14,7 @@ from tinyrt.convert.channels.layers import is_layer
 from tinyrt.convert.channels.links import Kept
 from tinyrt.convert.channels.lost import Lost
 from tinyrt.convert.values.interval import channels_of
+from tinyrt.errors import DataError
 from tinyrt.ir import BoundNode, Graph, Node, QParams, Value
 from tinyrt.ops import is_weighted
 from tinyrt.ops.quantize import quantize_array
@@ -35,6 +36,9 @@ def restored(quantized: Graph, graph: Graph, lost: Mapping[str, Lost]) -> Graph:
         graph: the float model, as ``as_quantized`` gives it; tensors are matched by name.
         lost: the channels that the quantised one lost.
 
+    Raises:
+        DataError: the quantised model was made from another one.
+
     """
     if not lost:
         return quantized
@@ -46,6 +50,16 @@ def restored(quantized: Graph, graph: Graph, lost: Mapping[str, Lost]) -> Graph:
         matches = partner is not None and partner.op == node.op
         nodes.append(restorer.node(node, partner) if partner and matches else node.node)
     return replace(quantized, nodes=tuple(nodes), values={**quantized.values, **restorer.values})
+
+
+def other_shape(exact: Value, stored: Value) -> DataError:
+    """The refusal of a float model that the quantised one was not made from."""
+    return DataError(
+        "the tensor has another shape in the quantised model",
+        tensor=exact.describe(),
+        expected=stored.describe(),
+        hint="pass the float model that the quantised one was made from",
+    )
 
 
 def with_lost(array: Array, exact: Array, q: QParams | None, lost: Lost) -> Array:
@@ -85,6 +99,10 @@ class _Restorer:
         """The node with constants as large as those of the float model's node."""
         if self._lost.keys().isdisjoint((*node.node.inputs, *node.node.outputs)):
             return node.node
+        for theirs, ours in self._activations(node, partner):
+            channels = len(self._kept(ours.name, channels_of(theirs.shape)))
+            if channels != channels_of(theirs.shape):
+                raise other_shape(theirs, self.values[ours.name])
         inputs, whole = list(node.node.inputs), list(node.inputs)
         for i, stored in enumerate(node.inputs):
             if stored is None or stored.data is None:
@@ -97,20 +115,27 @@ class _Restorer:
             self.values[inputs[i]] = whole[i] = replace(new, name=inputs[i])
         return replace(node.node, inputs=tuple(inputs))
 
+    def _activations(self, node: BoundNode, partner: BoundNode) -> list[tuple[Value, Value]]:
+        """The float node's activations with the quantised one's, which may have other names.
+
+        An op that gave what it took may have gone from between.
+        """
+        pairs = zip((*partner.inputs, partner.output), (*node.inputs, node.output), strict=False)
+        return [(a, b) for a, b in pairs if a and b and not a.is_constant]
+
     def _kept(self, name: str, channels: int) -> Kept:
         return self._lost[name].kept if name in self._lost else np.ones(channels, np.bool_)
 
     def _filled(self, node: BoundNode, partner: BoundNode, index: int, exact: Array) -> Value:
         """A whole constant, with what is stored in the places that were not cut."""
-        # An op that gave what it took may have gone from between: its channels have other names.
-        names = zip((*partner.inputs, partner.output), (*node.inputs, node.output), strict=False)
         keeps = {
             theirs.name: self._kept(ours.name, channels_of(theirs.shape))
-            for theirs, ours in names
-            if theirs is not None and ours is not None and not theirs.is_constant
+            for theirs, ours in self._activations(node, partner)
         }
         cuts, whole, stored = cuts_of(partner, index, keeps), exact.copy(), node.input(index)
         kept = [cuts.get(i, np.ones(n, np.bool_)) for i, n in enumerate(whole.shape)]
+        if tuple(int(k.sum()) for k in kept) != stored.shape:
+            raise other_shape(partner.input(index), stored)
         whole[np.ix_(*kept)] = stored.data
         return replace(stored, shape=whole.shape, data=whole)
 
