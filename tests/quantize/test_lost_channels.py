@@ -45,7 +45,10 @@ def dying(graph, count=4):
 def gated():
     """Channels are handed on by ops with constants, and one is in another layer's grid."""
     rng, b = np.random.default_rng(2), Builder((1, 8, 8, 3))
-    constant = lambda *shape: b.constant(rng.normal(size=shape).astype(np.float32))  # noqa: E731
+
+    def constant(*shape):
+        return b.constant(rng.normal(size=shape).astype(np.float32))
+
     y = b.op("conv2d", ("x", constant(8, 3, 3, 3), constant(8)), Conv2dAttrs(activation="RELU"))
     y = b.op("maximum", (y, b.constant(np.abs(rng.normal(size=8)).astype(np.float32))))
     y = b.op("conv2d", (y, constant(8, 1, 1, 8)), Conv2dAttrs(activation="RELU"))
