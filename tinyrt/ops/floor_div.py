@@ -10,7 +10,7 @@ from tinyrt.floatmath.function import Gradient
 from tinyrt.ops.floor_mod import infer
 from tinyrt.ops.shared.shapes import sum_to
 from tinyrt.ops.shared.spec import Array, NoAttrs, OpSpec, Quant
-from tinyrt.ops.shared.traits import Traits
+from tinyrt.ops.shared.traits import TABLE_BY_A_NUMBER, Traits
 
 
 def ref_f32(attrs: NoAttrs, a: Array, b: Array) -> Array:
@@ -44,6 +44,6 @@ FLOOR_DIV = OpSpec(
     vjp=vjp,
     traits=Traits(
         elementwise=True,
-        not_in_integers="that of two tensors has none, while by one constant number it is a table",
+        not_in_integers=TABLE_BY_A_NUMBER,
     ),
 )

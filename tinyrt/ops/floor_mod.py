@@ -11,7 +11,7 @@ from tinyrt.floatmath.function import Gradient, constant
 from tinyrt.ir import DType, TensorType
 from tinyrt.ops.shared.shapes import infer_binary, sum_to
 from tinyrt.ops.shared.spec import Array, NoAttrs, OpSpec, Quant
-from tinyrt.ops.shared.traits import Traits
+from tinyrt.ops.shared.traits import TABLE_BY_A_NUMBER, Traits
 
 TAKEN = (DType.FLOAT32, DType.INT32, DType.INT64)
 
@@ -56,6 +56,6 @@ FLOOR_MOD = OpSpec(
     vjp=vjp,
     traits=Traits(
         elementwise=True,
-        not_in_integers="that of two tensors has none, while by one constant number it is a table",
+        not_in_integers=TABLE_BY_A_NUMBER,
     ),
 )

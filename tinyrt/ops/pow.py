@@ -10,7 +10,7 @@ from tinyrt.ir import TensorType
 from tinyrt.ops.exponential import log_ref, log_vjp
 from tinyrt.ops.shared.shapes import infer_float_binary, sum_to
 from tinyrt.ops.shared.spec import Array, NoAttrs, OpSpec, Quant
-from tinyrt.ops.shared.traits import Traits
+from tinyrt.ops.shared.traits import TABLE_BY_A_NUMBER, Traits
 
 
 def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
@@ -49,6 +49,6 @@ POW = OpSpec(
     vjp=vjp,
     traits=Traits(
         elementwise=True,
-        not_in_integers="that of two tensors has none, while by one constant number it is a table",
+        not_in_integers=TABLE_BY_A_NUMBER,
     ),
 )

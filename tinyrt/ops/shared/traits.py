@@ -15,6 +15,10 @@ class Dims(Enum):
     EACH = "one entry for each dimension"
 
 
+TABLE_BY_A_NUMBER = "that of two tensors has none, while by one constant number it is a table"
+"""Of ops that are tables where their second operand is one number."""
+
+
 @dataclass(frozen=True, slots=True)
 class Traits:
     """Properties of an op. A trait that is set holds; a trait that is not set may hold too.
