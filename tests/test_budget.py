@@ -2,7 +2,11 @@
 
 import pytest
 
+from tests.convert.onnx_build import OnnxModel
+from tests.graphs import small_cnn
+from tinyrt.api.reading import open_model
 from tinyrt.budget import MAX_MEMORY, MAX_WORK, MEMORY_PER_BYTE, Budget, current, limited
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import (
     BudgetError,
     DataError,
@@ -47,6 +51,15 @@ def test_the_outermost_budget_counts():
         assert budget.memory == MAX_MEMORY + 1000 * MEMORY_PER_BYTE
         with limited(file_bytes=500):
             assert budget.memory == MAX_MEMORY + 1500 * MEMORY_PER_BYTE
+
+
+def test_a_model_that_is_opened_allows_for_its_bytes_once(tmp_path):
+    save_tflite(small_cnn(), tmp_path / "model.tflite")
+    net = OnnxModel()
+    for path in (tmp_path / "model.tflite", net.save(tmp_path, net.op("Relu", net.input(1, 4)))):
+        with limited() as budget:
+            open_model(path)
+            assert budget.memory == MAX_MEMORY + MEMORY_PER_BYTE * path.stat().st_size
 
 
 def test_each_task_of_a_command_has_work_of_its_own():

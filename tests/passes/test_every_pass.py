@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from tests.passes.examples import EXAMPLES_OF, Made
 from tests.passes.random_graphs import graphs, seeded
 from tests.passes.random_net import RandomNet as Net
+from tinyrt.budget import Budget
 from tinyrt.convert.passes import FLOAT_PIPELINE, optimize
 from tinyrt.convert.passes.known import KNOWN_PASSES
 from tinyrt.convert.passes.prune import REMOVE_DEAD
-from tinyrt.ir import Graph, RewriteLog, Rule, Stage, rewrite
+from tinyrt.ir import Graph, Patch, RewriteLog, Rule, Stage, rewrite
 from tinyrt.ops import verify
 from tinyrt.ops.shared.evaluate import evaluate
 
@@ -74,6 +75,21 @@ def test_every_pass_has_its_three_tests():
     assert len(RULES) == len(FLOAT_PIPELINE)
     silent = {name for name, example in EXAMPLES_OF.items() if example.stays is None}
     assert {name for name in silent if refuses(RULES[name])} == set()
+
+
+@pytest.mark.parametrize("name", EXAMPLES_OF)
+def test_constants_that_it_computes_are_paid_for_first(name, monkeypatch):
+    graph, rule = made(name, EXAMPLES_OF[name].fires), RULES[name]
+    asked = []
+    monkeypatch.setattr(Budget, "reserve", lambda self, nbytes, what: asked.append(nbytes))
+    for node in (n for n in graph.nodes if not rule.ops or n.op in rule.ops):
+        asked.clear()
+        patch = rule.apply(graph, node)
+        values = patch.values if isinstance(patch, Patch) else ()
+        made_here = [v.data for v in values if v.data is not None and v.data.size > 2]
+        old = [v.data for v in graph.values.values() if v.data is not None]
+        copies = [d for d in made_here if not any(np.shares_memory(d, o) for o in old)]
+        assert sum(d.nbytes for d in copies) <= sum(asked)
 
 
 @pytest.mark.parametrize("name", EXAMPLES_OF)

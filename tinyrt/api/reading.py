@@ -11,7 +11,7 @@ from tinyrt.budget import limited
 from tinyrt.convert.channels.lost import LostChannels
 from tinyrt.convert.file_kinds import LONGEST, refuse_foreign
 from tinyrt.convert.tflite.lost import read_lost
-from tinyrt.convert.tflite.reader import map_file, parse_tflite
+from tinyrt.convert.tflite.reader import import_tflite, map_file
 from tinyrt.convert.tflite.schema import IDENTIFIER
 from tinyrt.errors import DataError, ModelFormatError, boundary
 from tinyrt.ir import DType, Graph, RewriteLog, Shape, Value
@@ -61,7 +61,7 @@ def open_model(
     with boundary("model", file=str(path)), limited(file_bytes=len(data)):
         if bytes(data[4:8]) == IDENTIFIER:
             _refuse_options_of_onnx(shapes, values, sequence_lstm)
-            graph = parse_tflite(data, name=path.stem)
+            graph, _ = import_tflite(data, name=path.stem)
         elif path.suffix == ".onnx":
             # onnx is only imported where an ONNX file is read.
             from tinyrt.convert.onnx.reader import import_onnx

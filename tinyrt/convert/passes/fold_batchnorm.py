@@ -13,6 +13,7 @@ from tinyrt.convert.passes.common import (
     constant_data,
     producer,
     rescaled,
+    spend_on_arrays,
 )
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Value
 from tinyrt.ops.add import AddAttrs
@@ -56,6 +57,7 @@ def split_batchnorm(graph: Graph, node: Node) -> Patch | Refusal:
 def affine_of(graph: Graph, node: Node) -> tuple[Array, Array] | None:
     """Factor and shift per channel, in float64."""
     parameters = [constant_data(graph, name) for name in node.inputs[1:]]
+    spend_on_arrays(f"the factors of '{node.name}'", *(p.size for p in parameters if p is not None))
     arrays = [p.astype(np.float64) for p in parameters if p is not None]
     if len(arrays) != len(parameters):
         return None

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tinyrt.convert.passes.common import Names, constant_data, is_private, producer
+from tinyrt.convert.passes.common import Names, constant_data, is_private, producer, spend_on_arrays
 from tinyrt.ir import Graph, Node, Patch, QParams, Refusal, Rule, Value
 from tinyrt.ops.depth_to_space import BlockAttrs
 from tinyrt.ops.transpose import TransposeAttrs
@@ -39,6 +39,7 @@ def pixel_shuffle(graph: Graph, node: Node) -> Patch | Refusal | None:
     for name, data in zip(layer.inputs[1:], constants, strict=True):
         if data is None:
             return Refusal(node.name, f"the weights of '{layer.name}' are not constant")
+        spend_on_arrays(f"the weights of '{layer.name}'", data.size)
         q = _moved(graph.value(name).q, order)
         values.append(Value.constant(names.new(f"{name}.shuffled"), data[order], q))
     inner = replace(graph.value(layer.outputs[0]), name=names.new(f"{node.outputs[0]}.channels"))

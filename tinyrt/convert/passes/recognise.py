@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from tinyrt.convert.passes.common import Names, constant_data, is_private, producer
+from tinyrt.convert.passes.common import Names, constant_data, is_private, producer, spend_on_arrays
 from tinyrt.convert.passes.patterns import (
     is_near,
     is_read_by,
@@ -248,6 +248,7 @@ def divide_by_constant(graph: Graph, node: Node) -> Patch | Refusal | None:
         return None
     if not data.all():
         return Refusal(node.name, "the divisor has zeros")
+    spend_on_arrays(f"the reciprocals of '{node.inputs[1]}'", data.size)
     names = Names(graph)
     value = replace(
         graph.value(node.inputs[1]),

@@ -91,6 +91,12 @@ def parse_with_directory(
             serve its ops.
 
     """
+    with limited(file_bytes=len(data)):
+        return import_tflite(data, name, subgraph)
+
+
+def import_tflite(data: Buffer, name: str = "model", subgraph: int = 0) -> tuple[Graph, Directory]:
+    """As ``parse_with_directory``, for callers that have opened a budget for the file."""
     if len(data) < 8 or bytes(data[4:8]) != schema.IDENTIFIER:
         raise ModelFormatError(
             "this is not a .tflite file",
@@ -98,7 +104,6 @@ def parse_with_directory(
             hint="make one with tinyrt convert (float) or tinyrt quantize (int8)",
         )
     with (
-        limited(file_bytes=len(data)),
         boundary(".tflite file", parsers=("flatbuffers", "tflite"), corrupt=(UnicodeDecodeError,)),
         advising(HINTS),
     ):
@@ -179,7 +184,7 @@ class _Reader:
         states = (*read_states(self.model, inputs, outputs), *own)
         inputs += tuple(before for before, _ in own)
         outputs += tuple(after for _, after in own)
-        nodes = self.parts.nodes
+        nodes = self.parts.needed(outputs)
         used = {n for node in nodes for n in (*node.inputs, *node.outputs) if n}
         used.update(inputs, outputs)
         values = {name: value for name, value in self.parts.values.items() if name in used}
