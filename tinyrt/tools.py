@@ -19,6 +19,9 @@ from tinyrt.files import writing
 LIMIT_S = 600.0
 """Seconds that a program may take, unless ``$TINYRT_TOOL_SECONDS`` says otherwise."""
 
+EMULATOR_S = 300.0
+"""Seconds that an emulator may take for one run, unless told otherwise."""
+
 PROBE_S = 6.0
 """Seconds that a program may take for a question such as its version."""
 

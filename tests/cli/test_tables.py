@@ -287,6 +287,12 @@ def test_an_inspection_has_ports_ops_totals_map_peak_and_advice(tmp_path):
     ]
 
 
+def test_shapes_stay_whole_on_a_narrow_screen(tmp_path):
+    save_tflite(two_ops(), tmp_path / "net.tflite")
+    lines = lines_of(tables.inspection(inspect_model(tmp_path / "net.tflite")), width=34)
+    assert any("f32[1,4] " in line for line in lines)
+
+
 def test_a_model_without_ops_is_inspected(tmp_path):
     """It is fullest before the first op."""
     lines = inspected(tmp_path, Builder((1, 4)).graph("x"))

@@ -9,6 +9,7 @@ from tests.graphs import Builder, small_cnn
 from tests.quantize.hard import depthwise_net, spread_depthwise
 from tinyrt.interpreter import Model
 from tinyrt.metrics import evaluate_graph
+from tinyrt.ops import is_weighted
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.quantize import PRESETS, Preset, QuantConfig, Scheme, quantize_graph
 from tinyrt.quantize.apply import apply_plan
@@ -45,6 +46,16 @@ def test_the_rebuilt_model_answers_as_the_quantised_one(config):
     again = apply_plan(rebuilt.graph, rebuilt.plan(rebuilt.assignment))
     found, expected = Model(again)(x), Model(quantized)(x)
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("changed", ["conv2d_0", "conv2d_2"])
+def test_layers_that_keep_their_scheme_keep_their_rounded_weights(changed):
+    graph = depthwise_net()
+    quantized = quantize_graph(graph, _samples(), BEST)
+    rebuilt = _Remade(as_quantized(graph, quantized), quantized, {"x": _samples(8)})
+    layers = [node.output.name for node in graph.bound() if is_weighted(node)]
+    plan = rebuilt.plan({changed: Scheme.INT4})
+    assert set(plan.rounded) == set(plan.biases) == set(layers) - {changed}
 
 
 @pytest.mark.parametrize(

@@ -146,3 +146,4 @@ def test_cosine_rises_then_falls_to_zero():
     assert rates[60] == pytest.approx(0.2)
     assert rates[110] == pytest.approx(0.0)
     assert rates[10:] == sorted(rates[10:], reverse=True)
+    assert cosine_lr(0, 10, 0.4) == pytest.approx(0.4)

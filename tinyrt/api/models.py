@@ -29,6 +29,7 @@ from tinyrt.interpreter.progress import Progress
 from tinyrt.ir import DType, Graph, RewriteLog, Shape
 from tinyrt.memory import schedule
 from tinyrt.metrics import Evaluation, evaluate_graph
+from tinyrt.tools import EMULATOR_S
 
 if TYPE_CHECKING:
     from tinyrt.emulate import EmulationReport
@@ -253,7 +254,7 @@ def run_emulated(
     memories: Memories | None = None,
     profile: bool = False,
     build_dir: str | Path | None = None,
-    timeout_s: float = 300.0,
+    timeout_s: float = EMULATOR_S,
     progress: Progress | None = None,
 ) -> EmulationReport:
     """Build the model's C code, run it in the emulator, and compare with the host's answers.

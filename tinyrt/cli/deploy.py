@@ -27,6 +27,7 @@ from tinyrt.cli.options import (
     parse_regions,
     require_without,
 )
+from tinyrt.tools import EMULATOR_S
 
 SAMPLES = 4
 """Random inputs that ``emulate`` runs by default."""
@@ -169,7 +170,7 @@ def emulate(
     max_memory: MaxMemory = None,
     timeout: Annotated[
         float, typer.Option("--timeout", help="Seconds that the emulator may take.", min=0.1)
-    ] = 300.0,
+    ] = EMULATOR_S,
     json: Json = False,
 ) -> None:
     """Build the C code, boot it in QEMU, compare every output with the host's."""

@@ -14,6 +14,7 @@ from tinyrt.emulate.qemu import PHASES, Instructions, boot
 from tinyrt.export import ExportedProject
 from tinyrt.ir import Graph
 from tinyrt.ops import OPS
+from tinyrt.tools import EMULATOR_S
 
 NOTHING = 0xFFFF_FFFF
 """The op index under which the harness times an empty pair of hooks."""
@@ -72,7 +73,7 @@ def profile_ops(
     *,
     board: Board,
     baseline: Baseline | None = None,
-    timeout_s: float = 300.0,
+    timeout_s: float = EMULATOR_S,
 ) -> tuple[OpCost, ...]:
     """Count every op's instructions in an image of its own, with hooks around the ops' calls.
 

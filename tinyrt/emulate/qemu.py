@@ -11,7 +11,7 @@ from tinyrt.emulate import toolchain
 from tinyrt.emulate.image import Image
 from tinyrt.errors import ToolError
 from tinyrt.files import write_atomic
-from tinyrt.tools import OutOfTimeError, run_tool
+from tinyrt.tools import EMULATOR_S, OutOfTimeError, run_tool
 
 INPUTS, OUTPUTS, REPORT = "inputs.bin", "outputs.bin", "report.txt"
 """Files that the harness opens, relative to QEMU's working directory."""
@@ -46,7 +46,7 @@ def run_image(
     inputs: bytes,
     run_dir: Path,
     *,
-    timeout_s: float = 300.0,
+    timeout_s: float = EMULATOR_S,
     progress: Progress | None = None,
 ) -> Run:
     """Run all samples in one boot.
@@ -78,7 +78,7 @@ def boot(
     inputs: bytes,
     run_dir: Path,
     *,
-    timeout_s: float = 300.0,
+    timeout_s: float = EMULATOR_S,
     progress: Progress | None = None,
 ) -> dict[str, list[int]]:
     """Run all samples and return what the image reported; see ``run_image``."""

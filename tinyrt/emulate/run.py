@@ -21,6 +21,7 @@ from tinyrt.errors import DataError, ToolError, UnsupportedError, error_context
 from tinyrt.export import ExportedProject, Memories, Port, export_graph, find_core
 from tinyrt.files import make_folder
 from tinyrt.ir import DType, Shape
+from tinyrt.tools import EMULATOR_S
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -40,7 +41,7 @@ def run_emulated(
     macs: int | None = None,
     profile: bool = False,
     memories: Memories | None = None,
-    timeout_s: float = 300.0,
+    timeout_s: float = EMULATOR_S,
     progress: Callable[[int, int], None] | None = None,
 ) -> EmulationReport:
     """Run a model's C code in the emulator.

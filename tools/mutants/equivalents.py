@@ -9,6 +9,9 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "tinyrt/backends/c/blocks/nibbles.py": {
         "left_shift: int = 0 -> left_shift: int = -1": "who makes a block always gives it"
     },
+    "tinyrt/backends/numba/wide_tables.py": {
+        "bits = 0 -> bits = 1": "the greatest element alone adds 32,767 to the sum"
+    },
     "tinyrt/convert/onnx/static.py": {
         "return np.asarray((np.abs(a) // np.abs(b)) * (np.sign(a) * np.sign(b))).astype(a.dtype)"
         " -> return np.asarray((np.abs(a) // np.abs(b)) * (np.sign(a) // np.sign(b)))"
