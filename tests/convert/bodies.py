@@ -145,6 +145,30 @@ def linear_attention(m: Body, x: str) -> str:
     return m.conv(m.reshape(y, 1, 8, H, W), 8, 5)
 
 
+def attention(m: Body, x: str) -> str:
+    """A layer of two heads: queries, keys and values go to their heads at once, sums come back."""
+    tokens, width = x, 8
+    qkv = m.op("MatMul", tokens, m.weights(width, 3 * width))
+    parted = m.transpose(m.reshape(qkv, 4, H * W // 4, 3, 2, 4), 2, 0, 3, 1, 4)
+    first = m.op("Split", parted, m.ints(1, 1, 1), outputs=3, axis=0)
+    names = [first, f"{first}_1", f"{first}_2"]
+    query, key, value = (m.reshape(name, 4, 2, H * W // 4, 4) for name in names)
+    scores = m.op("MatMul", query, m.transpose(key, 0, 1, 3, 2))
+    sums = m.op("MatMul", m.op("Softmax", scores, axis=-1), value)
+    joined = m.reshape(m.transpose(sums, 0, 2, 1, 3), 4, H * W // 4, width)
+    return m.op("Add", tokens, m.op("MatMul", joined, m.weights(width, width)))
+
+
+def unfolded(m: Body, x: str) -> str:
+    """MobileViT's: attention among the pixels at the same place of each patch."""
+    y = m.transpose(m.reshape(x, 8 * H // 2, 2, W // 2, 2), 0, 2, 1, 3)
+    y = m.transpose(m.reshape(y, 1, 8, H * W // 4, 4), 0, 3, 2, 1)
+    y = attention(m, m.reshape(y, 4, H * W // 4, 8))
+    y = m.transpose(m.reshape(y, 1, 4, H * W // 4, 8), 0, 3, 2, 1)
+    y = m.transpose(m.reshape(y, 8 * H // 2, W // 2, 2, 2), 0, 2, 1, 3)
+    return m.conv(m.reshape(y, 1, 8, H, W), 8, 5)
+
+
 Block = Callable[[Body, str], str]
 
 BODIES: dict[str, tuple[Block, int, int]] = {
@@ -156,6 +180,7 @@ BODIES: dict[str, tuple[Block, int, int]] = {
     "FSMN": (memory, 0, 7),
     "C2f": (stage, 0, 14),
     "YOLOv8's head": (box_head, 0, 6),
+    "MobileViT": (unfolded, 4, 24),
     "MobileViTv2": (linear_attention, 2, 21),
 }
 """Name -> the block, and how many transposes and ops are left of it at most."""

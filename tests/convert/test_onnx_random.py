@@ -29,6 +29,7 @@ NEVER = {
     "hoist_over_slice",
     "hoist_quantiser",
     "merge_around_join",
+    "merge_around_regroup",
     "merge_around_split",
     "merge_duplicates",
     "merge_gathers",

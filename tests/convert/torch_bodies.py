@@ -336,7 +336,7 @@ BODIES: dict[str, tuple[Make, int]] = {
     "yolo_body": (yolo_body, 0),
     "yolo_v8": (yolo_v8, 0),
     "yolo_v5": (yolo_v5, 2),
-    "mobilevit": (mobilevit, 10),
+    "mobilevit": (mobilevit, 6),
     "mobilevit_v2": (mobilevit_v2, 2),
     "vit": (vit, 4),
 }

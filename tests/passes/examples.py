@@ -99,16 +99,28 @@ EXAMPLES_OF = CHANNELS | {
         lambda net: net.transpose(
             net.reshape(net.transpose("x", TO_NCHW), 1, 3, 2, 3, 5), (0, 2, 1, 4, 3)
         ),
-        lambda net: net.transpose(
-            net.reshape(net.transpose("x", TO_NCHW), 1, 2, 9, 1, 5), (0, 2, 1, 4, 3)
+        lambda net: two_readers(
+            net,
+            y := net.reshape(net.transpose("x", TO_NCHW), 1, 3, 2, 3, 5),
+            net.transpose(y, (0, 2, 1, 4, 3)),
         ),
-        "more than split dimensions",
+        "has other readers",
     ),
     "merge_around_join": Example(
         IMAGE,
         lambda net: net.transpose(net.reshape(net.transpose("x", TO_NCHW), 1, 18, 5), (0, 2, 1)),
-        lambda net: net.transpose(net.reshape(net.transpose("x", TO_NCHW), 1, 9, 10), (0, 2, 1)),
-        "more than join dimensions",
+        lambda net: two_readers(
+            net,
+            y := net.reshape(net.transpose("x", TO_NCHW), 1, 18, 5),
+            net.transpose(y, (0, 2, 1)),
+        ),
+        "has other readers",
+    ),
+    "merge_around_regroup": Example(
+        IMAGE,
+        lambda net: net.transpose(net.reshape(net.transpose("x", TO_NCHW), 9, 10), (1, 0)),
+        lambda net: net.transpose(net.reshape(net.transpose("x", TO_NCHW), 2, 45), (1, 0)),
+        "no common parts",
     ),
     "transpose_into_mean": Example(
         IMAGE,

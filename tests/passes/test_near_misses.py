@@ -176,15 +176,23 @@ MISSES = {
         lambda net: (two := pair(net), joined(net, two[0], "x", two[1]))[1],
         "would cost more",
     ),
-    "a split that others read": Miss(
-        "merge_around_split",
-        ((2, 6, 4),),
+    "parts that others read": Miss(
+        "merge_around_regroup",
+        ((1, 6, 5, 3),),
         lambda net: read_twice(
             net,
-            y := net.reshape(net.transpose("x", (0, 2, 1)), 2, 4, 2, 3),
-            net.transpose(y, (0, 2, 3, 1)),
+            y := net.reshape(net.transpose("x", (0, 3, 1, 2)), 9, 10),
+            net.transpose(y, (1, 0)),
         ),
         "other readers",
+    ),
+    "parts of more dimensions than a transpose has": Miss(
+        "merge_around_regroup",
+        ((4, 4, 4, 4),),
+        lambda net: net.transpose(
+            net.reshape(net.transpose("x", (0, 2, 3, 1)), 2, 4, 4, 4, 2), (4, 3, 2, 1, 0)
+        ),
+        "8 dimensions at once",
     ),
     "a transpose that others read": Miss(
         "sink_transpose",

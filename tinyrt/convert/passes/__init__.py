@@ -39,7 +39,11 @@ from tinyrt.convert.passes.merge_moves import (
 )
 from tinyrt.convert.passes.merge_parallel import MERGE_PARALLEL
 from tinyrt.convert.passes.merge_siblings import MERGE_SIBLINGS
-from tinyrt.convert.passes.merge_through import MERGE_AROUND_JOIN, MERGE_AROUND_SPLIT
+from tinyrt.convert.passes.merge_through import (
+    MERGE_AROUND_JOIN,
+    MERGE_AROUND_REGROUP,
+    MERGE_AROUND_SPLIT,
+)
 from tinyrt.convert.passes.pair_softmax import PAIR_SOFTMAX
 from tinyrt.convert.passes.pixel_shuffle import PIXEL_SHUFFLE
 from tinyrt.convert.passes.prune import REMOVE_DEAD, REMOVE_IDENTITY
@@ -124,6 +128,7 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     MERGE_TRANSPOSES,
     MERGE_AROUND_SPLIT,
     MERGE_AROUND_JOIN,
+    MERGE_AROUND_REGROUP,
     TRANSPOSE_INTO_MEAN,
     TRANSPOSE_INTO_DENSE,
     TRANSPOSE_INTO_PRODUCT,

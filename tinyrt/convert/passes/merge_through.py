@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from tinyrt.convert.passes.common import Names, is_private, permuted, producer
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Shape
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.transpose import TransposeAttrs
+
+MOST_DIMENSIONS = 6
+"""LiteRT's transposes have no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +43,7 @@ def _between(graph: Graph, node: Node, splits: bool) -> _Between | Refusal | Non
         return None
     parts = _parts(narrow, wide)
     if parts is None:
-        does = "split" if splits else "join"
-        return Refusal(node.name, f"'{reshape.name}' does more than {does} dimensions")
+        return None
     if not is_private(graph, reshape.outputs[0]):
         return Refusal(node.name, f"the output of '{reshape.name}' has other readers")
     return _Between(first, reshape, parts)
@@ -81,6 +85,52 @@ def merge_around_join(graph: Graph, node: Node) -> Patch | Refusal | None:
     return Patch(remove=(match.reshape, node), add=(transpose, last), values=(inner,))
 
 
+def merge_around_regroup(graph: Graph, node: Node) -> Patch | Refusal | None:
+    """transpose(regroup(transpose(x))) = join(transpose(split(x))): the unfolding of patches."""
+    regroup = producer(graph, node, op="reshape")
+    first = producer(graph, regroup, op="transpose") if regroup is not None else None
+    if regroup is None or first is None:
+        return None
+    before, after = (graph.value(n).shape for n in (regroup.inputs[0], regroup.outputs[0]))
+    if _parts(before, after) is not None or _parts(after, before) is not None:
+        return None
+    common = _common_parts(before, after)
+    if common is None:
+        return Refusal(node.name, f"'{regroup.name}' splits a dimension into no common parts")
+    if len(common) > MOST_DIMENSIONS:
+        return Refusal(node.name, f"it would have to move {len(common)} dimensions at once")
+    if not is_private(graph, regroup.outputs[0]):
+        return Refusal(node.name, f"the output of '{regroup.name}' has other readers")
+    split, join = (_parts(shape, common) or [] for shape in (before, after))
+    source, perm = graph.value(first.inputs[0]), first.attrs_as(TransposeAttrs).perm
+    order = [part for axis in range(len(perm)) for part in split[perm.index(axis)]]
+    moved = [part for axis in node.attrs_as(TransposeAttrs).perm for part in join[axis]]
+    names = Names(graph)
+    parted = replace(source, name=names.new(f"{source.name}.split"), shape=permuted(common, order))
+    turned = replace(
+        source, name=names.new(f"{node.outputs[0]}.turned"), shape=permuted(common, moved)
+    )
+    shape = graph.value(node.outputs[0]).shape
+    attrs = TransposeAttrs(tuple(order.index(part) for part in moved))
+    return Patch(
+        remove=(regroup, node),
+        add=(
+            Node("reshape", parted.name, first.inputs, (parted.name,), ReshapeAttrs(parted.shape)),
+            Node("transpose", turned.name, (parted.name,), (turned.name,), attrs),
+            Node("reshape", node.name, (turned.name,), node.outputs, ReshapeAttrs(shape)),
+        ),
+        values=(parted, turned),
+    )
+
+
+def _common_parts(one: Shape, other: Shape) -> Shape | None:
+    """The fewest dimensions that those of both shapes are made of; None where there are none."""
+    ends = sorted({math.prod(shape[:i]) for shape in (one, other) for i in range(len(shape) + 1)})
+    if any(end % start for start, end in pairwise(ends)):
+        return None
+    return tuple(end // start for start, end in pairwise(ends))
+
+
 def _real(shape: Shape) -> int:
     """How many dimensions are not 1."""
     return sum(size != 1 for size in shape)
@@ -108,3 +158,4 @@ def _parts(narrow: Shape, wide: Shape) -> list[list[int]] | None:
 
 MERGE_AROUND_SPLIT = Rule("merge_around_split", ("transpose",), merge_around_split)
 MERGE_AROUND_JOIN = Rule("merge_around_join", ("transpose",), merge_around_join)
+MERGE_AROUND_REGROUP = Rule("merge_around_regroup", ("transpose",), merge_around_regroup)
