@@ -1,4 +1,4 @@
-"""Tables that tools write into the page about tests."""
+"""Tables that tools write into pages, most of them into the one about tests."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ def with_table(page: str, name: str, table: str) -> str:
     return f"{before}{begin}\n{table}\n\n{end}{after}"
 
 
-def write_table(name: str, table: str) -> None:
+def write_table(name: str, table: str, page: Path = PAGE) -> None:
     """Put the table into the page."""
-    PAGE.write_text(with_table(PAGE.read_text(), name, table))
+    page.write_text(with_table(page.read_text(), name, table))

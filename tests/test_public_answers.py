@@ -1,0 +1,136 @@
+"""What the benchmark of public models says of answers beside those of other runtimes."""
+
+import numpy as np
+import pytest
+
+from benchmarks.public_answers import Gap, Op, Tensor, gap, judge, ops_of, rules_of
+from benchmarks.public_model import stored
+from tests.convert.raw_tflite import Op as RawOp
+from tests.convert.raw_tflite import Subgraph, build, scaled
+from tests.convert.raw_tflite import Tensor as RawTensor
+
+
+def ints(*numbers, dtype=np.int8):
+    return [[np.array(numbers, dtype)]]
+
+
+def floats(*numbers):
+    return [[np.array(numbers, np.float32)]]
+
+
+@pytest.mark.parametrize(
+    ("found", "expected", "says"),
+    [
+        (ints(1, 2), ints(1, 2), Gap()),
+        (ints(1, -128), ints(3, 127), Gap(steps=255)),
+        (ints(0, 3, dtype=np.int32), ints(0, 7, dtype=np.int64), Gap(steps=4)),
+        (ints(), ints(), Gap()),
+        (floats(1, 2), floats(1, 2.5), Gap(part=0.2)),
+        (floats(0, 0), floats(0, 0), Gap()),
+        (floats(0.5), floats(0), Gap(part=0.5)),
+        (floats(np.nan, 1), floats(np.nan, 2), Gap(part=0.5)),
+        (floats(np.inf, 1), floats(np.inf, 1), Gap()),
+        (floats(np.nan, 1), floats(0, 1), Gap(part=np.inf)),
+        (floats(1, 1), floats(np.inf, 1), Gap(part=np.inf)),
+        (floats(np.nan), floats(np.inf), Gap(part=np.inf)),
+        (ints(1, 2), ints(1), Gap(shapes="[2], not [1]")),
+        ([*ints(1), *ints(5)], [*ints(2), *ints(2)], Gap(steps=3)),
+        ([[*ints(1)[0], *floats(1)[0]]], [[*ints(2)[0], *floats(4)[0]]], Gap(1, 0.75)),
+    ],
+)
+def test_the_largest_difference_counts(found, expected, says):
+    assert gap(found, expected) == says
+
+
+@pytest.mark.parametrize(
+    ("found", "answers", "rules", "says"),
+    [
+        (ints(1), {"TFLM": ints(1), "LiteRT": ints(9)}, (), "exact"),
+        (ints(1), {}, ("hybrid",), "not compared"),
+        (floats(1), {"TFLM": floats(1 + 5e-5)}, (), "float, 5e-05"),
+        (floats(1), {"LiteRT": floats(1.001)}, (), "differs: 1e-03 from LiteRT"),
+        (ints(1), {"TFLM": ints(2), "LiteRT": ints(1)}, (), "differs: 1 step from TFLM"),
+        (ints(1, 1), {"TFLM": ints(1)}, ("hybrid",), "differs: [2], not [1] from TFLM"),
+        (
+            *(ints(1), {"TFLM": ints(90), "LiteRT": ints(1)}, ("zero points",)),
+            "by rule (zero points): 89 steps from TFLM",
+        ),
+        (
+            *(ints(1), {"TFLM": ints(90), "LiteRT": ints(2)}, ("zero points",)),
+            "differs: 89 steps from TFLM",
+        ),
+        (ints(1), {"TFLM": ints(90)}, ("zero points",), "differs: 89 steps from TFLM"),
+        (ints(1), {"LiteRT": ints(17)}, ("uint8",), "by rule (uint8): 16 steps from LiteRT"),
+        (ints(1), {"LiteRT": ints(18)}, ("uint8",), "differs: 17 steps from LiteRT"),
+        (ints(1), {"TFLM": ints(2)}, ("uint8",), "differs: 1 step from TFLM"),
+        (
+            *(floats(15 / 16), {"TFLM": floats(1)}, ("hybrid",)),
+            "by rule (hybrid): 6e-02 from TFLM",
+        ),
+        (floats(0.93), {"TFLM": floats(1)}, ("hybrid",), "differs: 7e-02 from TFLM"),
+        (
+            *(ints(1), {"onnxruntime": ints(2)}, ("ONNX integers",)),
+            "by rule (ONNX integers): 1 step from onnxruntime",
+        ),
+    ],
+)
+def test_differences_come_under_rules(found, answers, rules, says):
+    assert judge(found, answers, rules, near=1e-4).text == says
+
+
+def op(name, dtype, constant=None, zero_points=()):
+    second = Tensor(constant, True, zero_points) if constant else Tensor("INT8", False, ())
+    return Op(name, (Tensor(dtype, False, (3,)), second, None))
+
+
+@pytest.mark.parametrize(
+    ("ops", "says"),
+    [
+        ([op("CONV_2D", "FLOAT32", "INT8")], ("hybrid",)),
+        ([op("FULLY_CONNECTED", "FLOAT32", "INT4")], ("hybrid",)),
+        ([op("CONV_2D", "FLOAT32", "FLOAT32")], ()),
+        ([op("ADD", "FLOAT32")], ()),
+        ([op("CONV_2D", "INT8", "INT8", (0, 0))], ()),
+        ([op("DEQUANTIZE", "INT8", "INT8", (0, 1))], ("zero points",)),
+        ([op("FULLY_CONNECTED", "UINT8", "UINT8")], ("uint8",)),
+        ([op("CONV_2D", "UINT8", "UINT8"), op("RESIZE_BILINEAR", "UINT8")], ("uint8",)),
+        ([op("MEAN", "UINT8"), op("SUM", "INT8")], ("uint8",)),
+        ([op("CONV_2D", "UINT8", "UINT8")], ()),
+        ([op("FULLY_CONNECTED", "INT16", "INT8")], ("one rounding",)),
+        ([op("FULLY_CONNECTED", "INT8", "INT8")], ("one rounding",)),
+        ([Op("FULLY_CONNECTED", ())], ()),
+    ],
+)
+def test_rules_follow_from_ops(ops, says):
+    assert tuple(rule for rule in rules_of(ops) if rule != "ONNX integers") == says
+
+
+def test_ops_are_read_as_files_have_them(tmp_path):
+    weights = np.zeros((2, 3), np.int8)
+    tensors = [
+        RawTensor("x", (1, 3)),
+        RawTensor("w", (2, 3), "INT8", weights, (0.5, 0.25), [1, 2]),
+        RawTensor("y", (1, 2)),
+    ]
+    ops = [RawOp("FULLY_CONNECTED", ["x", "w", ""], ["y"])]
+    main = Subgraph(tensors, ops, ["x"], ["y"])
+    (tmp_path / "net.tflite").write_bytes(build(main, scaled(2.0), old_byte=False))
+    first, second = ops_of(tmp_path / "net.tflite")
+    stored_weights = Tensor("INT8", True, (1, 2))
+    assert first == Op("FULLY_CONNECTED", (Tensor("FLOAT32", False, ()), stored_weights, None))
+    assert second.name == "MUL"
+    assert second.inputs[1] == Tensor("FLOAT32", True, ())
+
+
+def test_archives_hold_inputs_and_answers(tmp_path):
+    model = tmp_path / "net.tflite"
+    assert stored(model) == ([], {})
+    arrays = {f"in{k}_{i}": np.array([k, i]) for k in (10, 9) for i in (1, 0)}
+    arrays |= {"tflm9_0": np.array(1), "tflm10_0": np.array(2), "litert9_0": np.array(3)}
+    np.savez(tmp_path / "net.npz", golden=np.array(4), in0=np.array(5), **arrays)
+    inputs, answers = stored(model)
+    assert [[list(x) for x in sample] for sample in inputs] == [
+        [[9, 0], [9, 1]],
+        [[10, 0], [10, 1]],
+    ]
+    assert answers == {"TFLM": [[1], [2]]}
