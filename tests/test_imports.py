@@ -28,6 +28,28 @@ def test_imports_stay_light(statement, absent):
     assert not absent & _modules_after(statement)
 
 
+FOR_TYPES = {
+    "tinyrt.api, tinyrt.interpreter.native": {
+        "tinyrt.backends.cuda.partition",
+        "tinyrt.emulate",
+        "tinyrt.export",
+        "tinyrt.quantize",
+    },
+    "tinyrt.cli.bench, tinyrt.cli.debug, tinyrt.cli.quantize": {
+        "tinyrt.bench",
+        "tinyrt.quantize.explain.bisect",
+        "tinyrt.quantize.explain.debug",
+        "tinyrt.quantize.mixed.choose",
+    },
+}
+"""Modules -> others that only their signatures name; what is called imports them."""
+
+
+@pytest.mark.parametrize("names", FOR_TYPES)
+def test_what_only_types_name_is_not_imported(names):
+    assert not FOR_TYPES[names] & _modules_after(f"import {names}")
+
+
 @pytest.mark.slow
 def test_cached_kernels_are_loaded_without_what_compiles_them():
     run = (

@@ -66,6 +66,28 @@ def test_an_option_without_effect_is_refused_and_nothing_is_written(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("options", "expected", "hint"),
+    [
+        (
+            SHAPES,
+            "shapes for .onnx models only: a .tflite model has its own",
+            "leave out --shape",
+        ),
+        (
+            VALUES,
+            "values for .onnx models only",
+            "leave out --value, or fix the input where the model is made",
+        ),
+        (LSTM, "--sequence-lstm for .onnx models only", "leave out --sequence-lstm"),
+    ],
+)
+def test_options_of_onnx_models_say_so(models, tmp_path, options, expected, hint):
+    with pytest.raises(DataError) as refused:
+        convert(models / "float.tflite", tmp_path / "out.tflite", **options)
+    assert (refused.value.expected, refused.value.hint) == (expected, hint)
+
+
 @pytest.mark.parametrize("model", ["float", "int8"])
 @pytest.mark.parametrize("options", [{"shapes": {}}, {"target": "tflm"}, {"keep_layout": True}])
 def test_options_that_ask_for_what_is_there_are_taken(models, tmp_path, model, options):
