@@ -47,12 +47,16 @@ NOTHING = "–"
 
 @dataclass(frozen=True)
 class Row:
-    """What became of a model; bytes and counts are None where they are not known."""
+    """What became of a model; bytes and counts are None where they are not known.
+
+    ``peer`` gave the answers that those of tinyrt were compared with.
+    """
 
     name: str
     refused: str = ""
     answers: str = ""
     word: str = ""
+    peer: str = ""
     defect: str = ""
     arena: int | None = None
     core_arena: int | None = None
@@ -113,8 +117,8 @@ def _compared(row: Row, path: Path, model: Read, answers: dict[str, Answers], en
             return None
         return run_step(step, path, model.inputs, seconds=end - time.monotonic()).value
 
-    if not is_onnx(path) and (told := asked("TFLM", tflm)) is not None:
-        found, arena = told
+    if not is_onnx(path) and (ran := asked("TFLM", tflm)) is not None:
+        found, arena = ran
         row = replace(row, tflm_arena=arena)
         answers.setdefault("TFLM", found)
     verdict = _verdict(model, answers)
@@ -123,7 +127,8 @@ def _compared(row: Row, path: Path, model: Read, answers: dict[str, Answers], en
     if doubtful and (found := asked(peer, step)) is not None:
         verdict = _verdict(model, answers | {peer: found})
     defect = f"its answer {verdict.text}" if verdict.word == "differs" else ""
-    return replace(row, answers=verdict.text, word=verdict.word, defect=defect)
+    told = {"answers": verdict.text, "word": verdict.word, "peer": verdict.peer}
+    return replace(row, defect=defect, **told)
 
 
 def _verdict(model: Read, answers: dict[str, Answers]) -> Verdict:

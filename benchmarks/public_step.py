@@ -44,7 +44,7 @@ def run_step(step: Callable[..., Any], *arguments: Any, seconds: float) -> Outco
     process.start()
     sender.close()
     outcome = Outcome(failed=LATE)
-    if receiver.poll(max(seconds, 0)):
+    if receiver.poll(seconds):
         try:
             outcome = receiver.recv()
         except EOFError:

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -11,10 +12,11 @@ import pytest
 
 from benchmarks import public, public_model
 from benchmarks.public import Row, line_of, models_in, summary
-from benchmarks.public_model import on_core, onnxruntime, read, tflm
+from benchmarks.public_model import on_core, onnxruntime, read, stored, tflm
 from benchmarks.public_step import LATE, first_line, run_step
+from tests.convert.raw_tflite import Op as RawOp
+from tests.convert.raw_tflite import Subgraph, build, scaled, single
 from tests.convert.raw_tflite import Tensor as RawTensor
-from tests.convert.raw_tflite import build, scaled, single
 from tests.graphs import small_cnn
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import DefectError, UnsupportedError
@@ -38,11 +40,15 @@ def is_defect():
 
 
 def fails():
-    raise KeyError("a\nb")
+    raise ValueError("a\n b" + 300 * "c")
+
+
+FAILED = "ValueError: a b" + 197 * "c"
 
 
 def prints_and_dies(code):
     print("lost")
+    print("lost", file=sys.stderr)
     os._exit(code)
 
 
@@ -64,9 +70,9 @@ def test_steps_end_alone(capfd, tmp_path):
     assert [step.value for step in found] == [7, None, None, None, None]
     assert [step.refused for step in found] == ["", "no such op (conv2d)", "", "", ""]
     assert [step.failed for step in found] == [
-        *("", "", "a check is missing", "KeyError: 'a\\nb'", "the process ended with 3"),
+        *("", "", "a check is missing", FAILED, "the process ended with 3"),
     ]
-    assert capfd.readouterr().out == ""
+    assert capfd.readouterr() == ("", "")
     late = run_step(hangs, tmp_path / "pid", seconds=5)
     assert late.failed == LATE
     child = Path("/proc") / (tmp_path / "pid").read_text() / "stat"
@@ -97,22 +103,29 @@ def test_models_are_found_below_a_folder(tmp_path):
     assert models_in(tmp_path) == [tmp_path / "b.tflite", tmp_path / "below" / "a.ONNX"]
 
 
-def test_onnx_models_take_the_shapes_of_their_inputs(tmp_path):
+@pytest.fixture
+def onnx_model(tmp_path):
+    """y = 2 x, of as many rows as there are; the weight is among the inputs, as of old."""
     onnx = pytest.importorskip("onnx")
     pytest.importorskip("onnxruntime")
     make, kind = onnx.helper, onnx.TensorProto.FLOAT
-    x, w, y = (make.make_tensor_value_info(n, kind, ["n", 3]) for n in "xwy")
+    x, y = (make.make_tensor_value_info(n, kind, ["n", 3]) for n in "xy")
+    w = make.make_tensor_value_info("w", kind, [1, 3])
     two = make.make_tensor("w", kind, [1, 3], [2.0, 2.0, 2.0])
     node = make.make_node("Mul", ["x", "w"], ["y"])
-    graph = make.make_graph([node], "net", [x, w], [y], [two])
+    graph = make.make_graph([node], "net", [w, x], [y], [two])
     made = make.make_model(graph, opset_imports=[make.make_opsetid("", 13)], ir_version=8)
     onnx.save(made, tmp_path / "net.onnx")
-    inputs = [[np.concatenate([X, X, X])]]
-    found = read(tmp_path / "net.onnx", inputs, "cortex-m4")
-    np.testing.assert_array_equal(found.outputs[0][0], 2 * inputs[0][0])
+    np.savez(tmp_path / "net.npz", in0_0=np.concatenate([X, X]), in1_0=np.concatenate([X, -X]))
+    return tmp_path / "net.onnx"
+
+
+def test_onnx_models_take_the_shapes_of_their_inputs(onnx_model):
+    inputs, _ = stored(onnx_model)
+    found = read(onnx_model, inputs, "cortex-m4")
+    np.testing.assert_array_equal(found.outputs, 2 * np.array(inputs))
     assert found.rules == ()
-    answers = onnxruntime(tmp_path / "net.onnx", inputs)
-    np.testing.assert_array_equal(answers[0][0], found.outputs[0][0])
+    np.testing.assert_array_equal(onnxruntime(onnx_model, inputs), found.outputs)
 
 
 def test_models_are_run_from_a_fresh_state_on_seeded_inputs(tmp_path):
@@ -138,12 +151,12 @@ def test_tflite_micro_tells_its_arena(tmp_path):
 
 @pytest.mark.device
 @pytest.mark.slow
-def test_costs_are_those_of_the_core(tmp_path):
-    (tmp_path / "net.tflite").write_bytes(build(scaled(2.0)))
-    costs = on_core(tmp_path / "net.tflite", [], "cortex-m4", 100.0)
+def test_costs_are_those_of_the_core(folder, onnx_model):
+    costs = on_core(folder / "good.tflite", [], "cortex-m4", 100.0)
     assert costs.pop("agrees") is True
     assert list(costs) == ["code", "weights", "instructions"]
     assert costs["weights"] == 4
+    assert on_core(onnx_model, stored(onnx_model)[0], "cortex-m4", 100.0)["agrees"]
     assert 10 < costs["instructions"] < 2_000
 
 
@@ -168,7 +181,8 @@ def test_a_folder_becomes_a_table(folder, tmp_path, monkeypatch, capsys):
     page.write_text("Before\n<!-- models -->\n<!-- end of models -->\nafter\n")
     monkeypatch.setattr(public, "PAGE", page)
     out = tmp_path / "out"
-    arguments = [str(folder), "--no-device", "--jobs", "2", "--write", "-o", str(out)]
+    arguments = [str(folder), "--no-device", "--core", "m4", "--jobs", "0", "--write"]
+    arguments += ["-o", str(out)]
     assert public.main(arguments) == 1
     rows = {row["name"]: row for row in json.loads((out / "public.json").read_text())}
     kinds = ("archive", "broken", "good", "refused", "wrong")
@@ -197,9 +211,41 @@ def test_without_other_runtimes_nothing_is_compared(folder, tmp_path, monkeypatc
 
 
 @pytest.mark.slow
-def test_limits_hold_for_each_model(folder):
-    row = public.row_of(folder / "good.tflite", "good", public.Options(limit=0))
-    assert row.defect == LATE
+def test_limits_hold_for_each_model(folder, tmp_path, capsys):
+    assert public.main([str(folder), "--no-device", "--limit", "0", "-o", str(tmp_path)]) == 1
+    assert capsys.readouterr().out.count(f"**defect**: {LATE}") == 4
+
+
+@pytest.mark.slow
+def test_who_is_asked_for_answers(folder, onnx_model, tmp_path, monkeypatch):
+    pytest.importorskip("ai_edge_litert")
+    pytest.importorskip("tflite_micro")
+    options = public.Options(device=False)
+    good = folder / "good.tflite"
+    row = public.row_of(good, "good", options)
+    assert (row.word, row.peer) == ("exact", "TFLM")
+    row = public.row_of(onnx_model, "net", options)
+    assert (row.word, row.peer, row.tflm_arena) == ("exact", "onnxruntime", None)
+    each = tmp_path / "each.tflite"
+    each.write_bytes(zero_points_of_each_channel())
+    row = public.row_of(each, "each", options)
+    assert row.answers.startswith("by rule (zero points): ")
+    monkeypatch.setattr(public, "tflm", dies)
+    row = public.row_of(good, "good", options)
+    assert (row.word, row.peer, row.tflm_arena) == ("exact", "LiteRT", None)
+
+
+def zero_points_of_each_channel():
+    """y = x + dequantised weights."""
+    weights = np.arange(6, dtype=np.int8).reshape(2, 3)
+    tensors = [
+        RawTensor("x", (2, 3)),
+        RawTensor("w", (2, 3), "INT8", weights, (0.5, 0.25), [1, -7]),
+        RawTensor("d", (2, 3)),
+        RawTensor("y", (2, 3)),
+    ]
+    ops = [RawOp("DEQUANTIZE", ["w"], ["d"]), RawOp("ADD", ["x", "d"], ["y"], "AddOptions")]
+    return build(Subgraph(tensors, ops, ["x"], ["y"]))
 
 
 @pytest.mark.device
@@ -218,7 +264,7 @@ def test_the_core_must_answer_what_the_host_answers(folder, monkeypatch):
     assert (row.not_on_core, row.core_arena, row.defect) == ("no such op (conv2d)", None, "")
     monkeypatch.setattr(public, "on_core", dies)
     row = public.row_of(folder / "good.tflite", "good", options)
-    assert (row.not_on_core, row.core_arena, row.defect) == ("", None, "KeyError: 'a\\nb'")
+    assert (row.not_on_core, row.core_arena, row.defect) == ("", None, FAILED)
     monkeypatch.setattr(public, "on_core", sleeps)
     row = public.row_of(folder / "good.tflite", "good", public.Options(limit=5.0))
     assert (row.not_on_core, row.core_arena, row.defect) == (LATE, None, "")
