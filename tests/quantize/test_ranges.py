@@ -112,6 +112,9 @@ def test_what_has_no_end_is_refused_with_its_op():
     data = np.random.default_rng(0).normal(size=(16, 4)).astype(np.float32)
     with pytest.raises(DataError, match="computes infinity") as caught:
         quantize_graph(graph, data, QuantConfig(tables=False))
-    assert caught.value.op == "log 'log_1'"
+    error = caught.value
+    assert (error.op, error.tensor) == ("log 'log_1'", "'log_1' f32[1,4]")
+    assert error.expected == "finite values, that a scale can cover"
+    assert error.hint.startswith("keep its input within bounds")
     with pytest.raises(DataError, match="computes infinity"):
         quantize_graph(graph, data)
