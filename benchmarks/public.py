@@ -36,6 +36,7 @@ from tinyrt.emulate import toolchain
 from tinyrt.errors import TinyrtError
 from tinyrt.export import find_core
 from tinyrt.files import write_atomic
+from tinyrt.text import message
 from tools.page import write_table
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "compatibility.md"
@@ -43,6 +44,8 @@ NAME = "models"
 """What the page calls the table."""
 PACKAGES = {"TFLM": "tflite_micro", "LiteRT": "ai_edge_litert", "onnxruntime": "onnxruntime"}
 NOTHING = "–"
+LONGEST = 400
+"""Characters of a cell."""
 
 
 @dataclass(frozen=True)
@@ -83,12 +86,16 @@ def models_in(folder: Path) -> list[Path]:
 
 
 def row_of(path: Path, name: str, options: Options) -> Row:
-    """Try one model, in processes of its own."""
-    end = time.monotonic() + options.limit
+    """Try one model, in processes of its own; whatever its archive holds, there is a row."""
     try:
-        inputs, answers = stored(path)
-    except Exception as error:  # whatever an archive of others' may hold
+        return _tried(path, name, options)
+    except Exception as error:
         return Row(name, defect=f"its .npz file: {type(error).__name__}: {error}")
+
+
+def _tried(path: Path, name: str, options: Options) -> Row:
+    end = time.monotonic() + options.limit
+    inputs, answers = stored(path)
     done = run_step(read, path, inputs, options.core, seconds=options.limit)
     if done.value is None:
         return Row(name, refused=done.refused, defect=done.failed)
@@ -153,9 +160,14 @@ def line_of(row: Row) -> str:
     elif row.not_on_core:
         read = f"yes; not on the core: {row.not_on_core}"
     numbers = (row.arena, row.core_arena, row.tflm_arena, row.code, row.weights, row.instructions)
-    cells = [f"`{row.name}`", read, row.answers or NOTHING]
+    cells = ["`" + row.name.replace("`", "'") + "`", read, row.answers or NOTHING]
     cells += [NOTHING if number is None else f"{number:,}" for number in numbers]
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(map(_shown, cells)) + " |"
+
+
+def _shown(cell: str) -> str:
+    """Text from files as a cell of a table in Markdown."""
+    return message(cell, LONGEST).replace("|", "\\|").replace("<", "&lt;")
 
 
 def header(core: str) -> str:

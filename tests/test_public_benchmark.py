@@ -165,9 +165,10 @@ def folder(tmp_path_factory):
     """Models of every kind: right, wrong, refused, broken, and one with an archive that is none."""
     folder = tmp_path_factory.mktemp("models")
     whole = build(scaled(2.0))
-    for name in ("archive", "good", "wrong"):
+    for name in ("archive", "good", "more", "wrong"):
         (folder / f"{name}.tflite").write_bytes(whole)
     np.savez(folder / "wrong.npz", in0_0=X, tflm0_0=2 * X + 1)
+    np.savez(folder / "more.npz", in0_0=X, tflm0_0=2 * X, tflm0_1=X)
     (folder / "archive.npz").write_text("no archive")
     tensors = [RawTensor("x", (1, 4)), RawTensor("y", (1, 4))]
     (folder / "refused.tflite").write_bytes(single("BUCKETIZE", tensors))
@@ -185,10 +186,10 @@ def test_a_folder_becomes_a_table(folder, tmp_path, monkeypatch, capsys):
     arguments += ["-o", str(out)]
     assert public.main(arguments) == 1
     rows = {row["name"]: row for row in json.loads((out / "public.json").read_text())}
-    kinds = ("archive", "broken", "good", "refused", "wrong")
+    kinds = ("archive", "broken", "good", "more", "refused", "wrong")
     assert list(rows) == [f"{name}.tflite" for name in kinds]
-    archive, broken, good, refused, wrong = rows.values()
-    assert archive["defect"].startswith("its .npz file: ")
+    archive, broken, good, more, refused, wrong = rows.values()
+    assert all(row["defect"].startswith("its .npz file: ValueError: ") for row in (archive, more))
     assert "damaged" in broken["refused"] or "cut short" in broken["refused"]
     assert "BUCKETIZE" in refused["refused"]
     assert wrong["defect"] == "its answer differs: 1e-01 from TFLM"
@@ -198,7 +199,7 @@ def test_a_folder_becomes_a_table(folder, tmp_path, monkeypatch, capsys):
     table = (out / "public.md").read_text()
     assert table.count("\n| `") == len(rows)
     assert table in page.read_text()
-    assert "2 refused, 2 defects" in table
+    assert "2 refused, 3 defects" in table
     assert table.splitlines()[0] in capsys.readouterr().out
 
 
@@ -213,7 +214,7 @@ def test_without_other_runtimes_nothing_is_compared(folder, tmp_path, monkeypatc
 @pytest.mark.slow
 def test_limits_hold_for_each_model(folder, tmp_path, capsys):
     assert public.main([str(folder), "--no-device", "--limit", "0", "-o", str(tmp_path)]) == 1
-    assert capsys.readouterr().out.count(f"**defect**: {LATE}") == 4
+    assert capsys.readouterr().out.count(f"**defect**: {LATE}") == 5
 
 
 @pytest.mark.slow
@@ -233,6 +234,51 @@ def test_who_is_asked_for_answers(folder, onnx_model, tmp_path, monkeypatch):
     monkeypatch.setattr(public, "tflm", dies)
     row = public.row_of(good, "good", options)
     assert (row.word, row.peer, row.tflm_arena) == ("exact", "LiteRT", None)
+
+
+def hybrid(rng):
+    """A dense layer that LiteRT computes on rounded activations."""
+    weights = rng.integers(-127, 128, (8, 32), np.int8)
+    tensors = [RawTensor("x", (1, 32)), RawTensor("w", (8, 32), "INT8", weights, 0.01)]
+    tensors.append(RawTensor("y", (1, 8)))
+    return single("FULLY_CONNECTED", tensors, "FullyConnectedOptions")
+
+
+def resized_uint8(rng):
+    """An image that LiteRT resizes in float."""
+    del rng
+    tensors = [
+        RawTensor("x", (1, 7, 7, 4), "UINT8", scale=0.5, zero_point=3),
+        RawTensor("size", (2,), "INT32", np.array([17, 17], np.int32)),
+        RawTensor("y", (1, 17, 17, 4), "UINT8", scale=0.5, zero_point=3),
+    ]
+    return single("RESIZE_BILINEAR", tensors, "ResizeBilinearOptions")
+
+
+def dense_int8(rng):
+    """A dense layer whose sums TFLM rounds twice and LiteRT once."""
+    weights = rng.integers(-127, 128, (400, 16), np.int8)
+    tensors = [
+        RawTensor("x", (1, 16), "INT8", scale=0.1),
+        RawTensor("w", (400, 16), "INT8", weights, 0.01),
+        RawTensor("y", (1, 400), "INT8", scale=0.6371),
+    ]
+    return single("FULLY_CONNECTED", tensors, "FullyConnectedOptions")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("made", "rule"),
+    [(hybrid, "hybrid"), (resized_uint8, "uint8"), (dense_int8, "one rounding")],
+)
+def test_rules_hold_for_what_litert_answers(made, rule, tmp_path, monkeypatch):
+    pytest.importorskip("ai_edge_litert")
+    monkeypatch.setattr(public, "tflm", dies)
+    path = tmp_path / "net.tflite"
+    path.write_bytes(made(np.random.default_rng(0)))
+    row = public.row_of(path, "net", public.Options(device=False))
+    assert row.answers.startswith(f"by rule ({rule}): "), row
+    assert (row.peer, row.defect) == ("LiteRT", "")
 
 
 def zero_points_of_each_channel():
@@ -294,7 +340,10 @@ def refuses_to_build(*arguments):
             Row("a", answers="exact", arena=1234, core_arena=5, tflm_arena=6, code=7, weights=8),
             "| `a` | yes | exact | 1,234 | 5 | 6 | 7 | 8 | – |",
         ),
-        (Row("a", refused="x|y"), "| `a` | refused: x\\|y | – | – | – | – | – | – | – |"),
+        (
+            Row("a`", refused="x|<y>\x1b"),
+            "| `a'` | refused: x\\|&lt;y>? | – | – | – | – | – | – | – |",
+        ),
         (
             Row("a", refused="x", defect="y", instructions=9),
             "| `a` | **defect**: y | – | – | – | – | – | – | 9 |",
