@@ -6,7 +6,7 @@ import pytest
 from tinyrt.api import random_inputs
 from tinyrt.ir import DType, Graph, Node, Value
 from tinyrt.ops import verify
-from tinyrt.ops.shared.spec import NoAttrs
+from tinyrt.ops.embedding import EmbeddingAttrs
 
 
 def picking(dtype: DType, *tables: int) -> Graph:
@@ -17,7 +17,7 @@ def picking(dtype: DType, *tables: int) -> Graph:
     nodes = []
     for n in tables:
         values[f"y{n}"] = Value(f"y{n}", DType.FLOAT32, (1, 40, 2))
-        nodes.append(Node("embedding", f"y{n}", (f"table{n}", "x"), (f"y{n}",), NoAttrs()))
+        nodes.append(Node("embedding", f"y{n}", (f"table{n}", "x"), (f"y{n}",), EmbeddingAttrs()))
     outputs = tuple(node.outputs[0] for node in nodes) or ("x",)
     graph = Graph("net", ("x",), outputs, values, tuple(nodes))
     return verify(graph) if tables else graph

@@ -169,7 +169,7 @@ HOSTILE = {
                        y=(1, 4, 4, 1), BlockSize=0), ShapeError, "blocks of 0"),
     "blocks of -2": (op("SPACE_TO_DEPTH", table="SpaceToDepthOptions", x=(1, 2, 2, 4),
                         y=(1, 1, 1, 16), BlockSize=-2), ShapeError, "blocks of -2"),
-    "batches of indices": (op("GATHER", i32("i", 0), table="GatherOptions", BatchDims=-1),
+    "batches of indices": (op("GATHER", i32("i", 0), table="GatherOptions", BatchDims=1),
                            UnsupportedError, "batch dimensions"),
     "an axis to join along": (op("CONCATENATION", table="ConcatenationOptions", Axis=MOST),
                               ShapeError, "axis"),
@@ -219,6 +219,8 @@ HOSTILE = {
     "a block of 0": (op("BATCH_TO_SPACE_ND", i32("b", 0), i32("c", 0, 0)),
                      ModelFormatError, "pair"),
     "places to reverse": (op("REVERSE_V2", i32("a", 5)), ModelFormatError, "axes"),
+    "two numbers of maxima": (op("TOPK_V2", i32("k", 1, 1), table="TopKV2Options"),
+                              ModelFormatError, "2 numbers"),
     "two places of a maximum": (op("ARG_MAX", i32("a", 0, 1), table="ArgMaxOptions"),
                                 ModelFormatError, "one axis"),
     # What is computed of constants while the file is read

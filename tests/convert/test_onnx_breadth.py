@@ -68,6 +68,22 @@ def places_of_extrema(m):
 
 
 @case
+def largest_of_rows(m):
+    return m.op("TopK", m.input(2, 3, 7), m.ints(3), outputs=2)
+
+
+@case
+def smallest_of_columns(m):
+    return m.op("TopK", m.input(2, 7, 3), m.ints(7), axis=1, largest=0, outputs=2)
+
+
+@case
+def places_of_the_largest(m):
+    values = m.op("TopK", m.input(2, 7, 3), m.ints(2), axis=-2, outputs=2)
+    return m.op("Add", values, m.op("Cast", f"{values}_1", to=1))
+
+
+@case
 def pow_of_two_and_others(m):
     x = m.op("Abs", m.input(2, 5))
     powers = [m.op("Pow", x, m.const(e)) for e in (1.0, 2.0, 3.0, 0.5, 1.7)]

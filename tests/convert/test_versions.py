@@ -124,7 +124,7 @@ WRITTEN = {
     **dict.fromkeys(("squared_difference", "resize_bilinear"), (1, 2)),
     **dict.fromkeys(("reshape", "select_v2"), (1, 1, 1)),
     "leaky_relu": (1, 1, 2),
-    **dict.fromkeys(("arg_max", "arg_min", "greater", "less_equal", "sum"), (1, 2, 1)),
+    **dict.fromkeys(("arg_max", "arg_min", "greater", "less_equal", "sum", "topk_v2"), (1, 2, 1)),
     **dict.fromkeys(("reduce_prod", "transpose_conv"), (1, 2, 2)),
     **dict.fromkeys(("add", "average_pool2d", "max_pool2d", "batch_matmul"), (1, 2, 3)),
     **dict.fromkeys(("concatenation", "mean", "mirror_pad", "pad", "softmax"), (1, 2, 3)),

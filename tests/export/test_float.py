@@ -11,6 +11,7 @@ from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.cast import CastAttrs
+from tinyrt.ops.embedding import EmbeddingAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.quantize import QuantizeAttrs
@@ -61,7 +62,7 @@ def test_constants_that_are_no_numbers_compile(tmp_path):
         Value("rows", DType.INT32, (3,)),
         Value("y", DType.FLOAT32, (3, 2)),
     ]
-    node = Node("embedding", "pick", ("table", "rows"), ("y",), NoAttrs())
+    node = Node("embedding", "pick", ("table", "rows"), ("y",), EmbeddingAttrs())
     graph = verify(Graph("odd", ("rows",), ("y",), {v.name: v for v in values}, (node,)))
     feeds = {"rows": np.array([1, 0, 7], np.int32)}
     project = export_graph(graph, tmp_path / "out")

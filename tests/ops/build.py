@@ -127,7 +127,7 @@ def _build_integer(case: Case, rng: Rng, dtype: DType, weights: DType) -> Built:
 
 def _indices(case: Case, rng: Rng) -> NDArray[np.int32]:
     """Of rows of the first input: all of them lie in it, since LiteRT refuses others."""
-    return rng.integers(0, case.shapes[0][0], case.shapes[1]).astype(np.int32)
+    return rng.integers(0, case.shapes[0][case.attrs.batch_dims], case.shapes[1]).astype(np.int32)
 
 
 def single_op(

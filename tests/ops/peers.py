@@ -30,6 +30,7 @@ NOT_IN_TFLM = {
     "resize_nearest_neighbor",
     "sign",
     "sqrt",
+    "topk_v2",
 }
 """Ops, or their int8 form, that only LiteRT has."""
 

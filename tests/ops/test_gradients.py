@@ -33,6 +33,7 @@ DISCRETE = {
     "logical_or",
     "not_equal",
     "select_v2",
+    "topk_v2",
 }
 
 

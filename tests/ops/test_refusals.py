@@ -24,6 +24,7 @@ from tinyrt.ops.cumsum import CumsumAttrs
 from tinyrt.ops.depth_to_space import BlockAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.div import DivAttrs
+from tinyrt.ops.embedding import EmbeddingAttrs
 from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.gather import GatherAttrs
@@ -45,6 +46,7 @@ from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.svdf import SvdfAttrs
+from tinyrt.ops.topk_v2 import TopkV2Attrs
 from tinyrt.ops.transpose import TransposeAttrs
 from tinyrt.ops.transpose_conv import TransposeConvAttrs
 from tinyrt.ops.unidirectional_sequence_lstm import LstmAttrs
@@ -65,6 +67,7 @@ def steps(*parts):
 
 
 IMAGE = f32(1, 8, 8, 4)
+PLACES = TensorType(DType.INT32, (3,))
 
 COMPARISONS = ("equal", "greater", "greater_equal", "less", "less_equal", "not_equal")
 LOGICAL = {"logical_and": 2, "logical_not": 1, "logical_or": 2}
@@ -104,7 +107,10 @@ REFUSED = [
     ("fake_quantize", FakeQuantizeAttrs(0.5, 200), [f32(2)], "zero point 200"),
     ("fake_quantize", FakeQuantizeAttrs(0.0), [f32(2)], "scale 0.0"),
     ("fake_quantize", FakeQuantizeAttrs(dtype=DType.INT32), [f32(2)], "a grid of int32"),
-    ("embedding", NoAttrs(), [f32(4, 2), f32(3)], "indices are f32"),
+    ("embedding", EmbeddingAttrs(), [f32(4, 2), f32(3)], "indices are f32"),
+    ("embedding", EmbeddingAttrs(1), [f32(4, 2), PLACES], "indices are s32[3]"),
+    ("embedding", EmbeddingAttrs(2), [f32(4, 2), PLACES], "table is f32[4,2], behind 2 dimensions"),
+    ("embedding", EmbeddingAttrs(-1), [f32(4, 2), PLACES], "behind -1 dimensions"),
     ("gather", GatherAttrs(0, (2,), (1,)), [f32(2)], "indices [2]"),
     ("gather", GatherAttrs(0, (1,), (2,)), [f32(2)], "indices [1]"),
     ("log_softmax", NoAttrs(), [f32()], "input is"),
@@ -123,6 +129,10 @@ REFUSED = [
     ("slice", SliceAttrs((0,), (2,), (1,), (0,)), [f32(2)], "elements from"),
     ("squared_difference", NoAttrs(), [f32(2), f32(3)], "do not broadcast"),
     ("tile", TileAttrs((2, 2)), [f32(2)], "multiples"),
+    ("topk_v2", TopkV2Attrs(0), [f32(2, 3)], "the 0 largest of f32[2,3]"),
+    ("topk_v2", TopkV2Attrs(4), [f32(2, 3)], "the 4 largest of f32[2,3]"),
+    ("topk_v2", TopkV2Attrs(1), [TensorType(DType.BOOL, (3,))], "input is"),
+    ("topk_v2", TopkV2Attrs(1), [f32()], "input is f32[]"),
     *((op, NoAttrs(), [TensorType(DType.UINT8, (2,))] * 2, "inputs are u8") for op in COMPARISONS),
     *((op, NoAttrs(), [f32(2), f32(2)][:n], "inputs are") for op, n in LOGICAL.items()),
     ("leaky_relu", LeakyReluAttrs(float("inf")), [f32(2)], "alpha"),
@@ -164,7 +174,7 @@ REFUSED = [
         "input 5 is f32[4,5]",
     ),
     ("batch_norm", BatchNormAttrs(), [s8(2)], "input is s8[2]"),
-    ("embedding", NoAttrs(), [f32(), TensorType(DType.INT32, (3,))], "table is f32[]"),
+    ("embedding", EmbeddingAttrs(), [f32(), PLACES], "table is f32[]"),
     ("sub", AddAttrs(), [TensorType(DType.BOOL, (2,))] * 2, "inputs are b8"),
     ("pow", NoAttrs(), [s8(2), s8(2)], "inputs are s8"),
     ("max_pool2d", Pool2dAttrs((9_000, 1), (1, 1)), [IMAGE], "does not fit"),
@@ -213,6 +223,8 @@ FIELDS = {
     "strides": lists,
     "time_major": st.booleans(),
     "approximate": st.booleans(),
+    "batch_dims": small,
+    "k": small,
     "activation": st.sampled_from(["NONE", "RELU", "RELU6", "GELU", ""]),
     "axes": lists,
     "axis": small,

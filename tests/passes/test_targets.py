@@ -15,6 +15,7 @@ from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.repeat import TileAttrs
+from tinyrt.ops.topk_v2 import TopkV2Attrs
 
 LOWERED = sorted({op for rule in LOWERINGS["tflm"] for op in rule.ops})
 
@@ -54,6 +55,7 @@ REFUSED = {
     ),
     "it repeats its input": lambda net: net.op("tile", ("x",), TileAttrs((1, 100))),
     "it multiplies 100 elements": lambda net: net.op("reduce_prod", ("x",), ReduceAttrs((1,))),
+    "tflm has no topk_v2": lambda net: net.op("topk_v2", ("x",), TopkV2Attrs(2)),
     "tflm has no pow": lambda net: net.op("pow", ("x", net.number(1.25))),
 }
 
@@ -69,4 +71,5 @@ def test_it_refuses_with_its_reason(reason):
 def test_targets_are_known_by_name():
     with pytest.raises(TinyrtError, match="no target 'abacus'"):
         lower_for(Net((2, 3)).graph("x"), "abacus")
-    assert {op for rule in LOWERINGS["tflm"] for op in rule.ops} | {"pow"} == LACKING["tflm"]
+    written_out = {op for rule in LOWERINGS["tflm"] for op in rule.ops}
+    assert written_out | {"pow", "topk_v2"} == LACKING["tflm"]

@@ -70,6 +70,7 @@ from tinyrt.ops.softmax import SOFTMAX
 from tinyrt.ops.squared_difference import SQUARED_DIFFERENCE
 from tinyrt.ops.svdf import SVDF
 from tinyrt.ops.tanh import TANH
+from tinyrt.ops.topk_v2 import TOPK_V2
 from tinyrt.ops.transpose import TRANSPOSE
 from tinyrt.ops.transpose_conv import TRANSPOSE_CONV
 from tinyrt.ops.trigonometry import COS, SIN
@@ -161,6 +162,7 @@ OPS |= {
         SVDF,
         TANH,
         TILE,
+        TOPK_V2,
         TRANSPOSE,
         TRANSPOSE_CONV,
         UNIDIRECTIONAL_SEQUENCE_LSTM,

@@ -3,41 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
 
 import numpy as np
 
 from tinyrt.errors import ShapeError
-from tinyrt.ir import DType, TensorType
-from tinyrt.ops.shared.shapes import operand
-from tinyrt.ops.shared.spec import Array, NoAttrs, OpSpec, Quant, both_forms, prepare_moved
+from tinyrt.ir import BoundNode, DType, TensorType
+from tinyrt.ops.shared.shapes import operand, size_of
+from tinyrt.ops.shared.spec import Array, OpSpec, Quant, both_forms, prepare_moved
 
-MOVED = (DType.FLOAT32, DType.INT8, DType.INT16)
+MOVED = (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32)
 
 
-def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
-    """(rows, ...), indices int32 (...) -> (*indices, ...)."""
-    del attrs
+@dataclass(frozen=True, slots=True)
+class EmbeddingAttrs:
+    """TFLite's GatherOptions where the rows follow the batch's dimensions.
+
+    Attributes:
+        batch_dims: how many leading dimensions table and indices share: each such part of the
+            table has indices of its own.
+
+    """
+
+    batch_dims: int = 0
+
+
+def infer(attrs: EmbeddingAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
+    """(*batch, rows, ...), indices int32 (*batch, *picked) -> (*batch, *picked, ...)."""
     table, indices = operand(inputs, 0, "table"), operand(inputs, 1, "indices")
-    if table.dtype not in MOVED or not table.shape:
-        raise ShapeError(f"table is {table}", expected="rows of float32, int8 or int16")
-    if indices.dtype is not DType.INT32:
-        raise ShapeError(f"indices are {indices}", expected="int32")
-    return (TensorType(table.dtype, (*indices.shape, *table.shape[1:])),)
+    batch = attrs.batch_dims
+    if table.dtype not in MOVED or not 0 <= batch < len(table.shape):
+        raise ShapeError(
+            f"table is {table}, behind {batch} dimensions of a batch",
+            expected="rows of float32, int8, int16 or int32",
+        )
+    if indices.dtype is not DType.INT32 or indices.shape[:batch] != table.shape[:batch]:
+        raise ShapeError(
+            f"indices are {indices}", expected=f"int32 that begins with {list(table.shape[:batch])}"
+        )
+    return (TensorType(table.dtype, (*indices.shape, *table.shape[batch + 1 :])),)
 
 
-def ref(attrs: NoAttrs, table: Array, indices: Array) -> Array:
+def ref(attrs: EmbeddingAttrs, table: Array, indices: Array) -> Array:
     """The rows; an index outside the table picks the nearest row (LiteRT reports an error)."""
-    del attrs
-    return np.asarray(table[np.clip(indices, 0, len(table) - 1)])
+    batch = attrs.batch_dims
+    outer, rows = size_of(table.shape[:batch]), table.shape[batch]
+    tables = table.reshape(outer, rows, *table.shape[batch + 1 :])
+    picked = np.clip(indices, 0, rows - 1).reshape(outer, -1)
+    found = tables[np.arange(outer)[:, None], picked]
+    return np.asarray(found.reshape(*indices.shape, *table.shape[batch + 1 :]))
 
 
-prepare = partial(prepare_moved, inputs=(0,))
+def prepare(node: BoundNode) -> EmbeddingAttrs:
+    """The attributes; table and rows share dtype, scale and zero point."""
+    prepare_moved(node, (0,))
+    return node.attrs_as(EmbeddingAttrs)
 
 
 EMBEDDING = OpSpec(
     name="embedding",
-    attrs=NoAttrs,
+    attrs=EmbeddingAttrs,
     arity=(2, 2),
     infer=infer,
     quant=Quant.SAME_AS_INPUT,

@@ -82,6 +82,7 @@ CASES: dict[str, Callable[[Rng], Case]] = {
     "sum": reducing.sum_,
     "svdf": stateful.svdf,
     "tile": moving.tile,
+    "topk_v2": reducing.topk_v2,
     "transpose": shaping.transpose,
     "transpose_conv": windowed.transpose_conv,
     "unidirectional_sequence_lstm": stateful.lstm,

@@ -8,11 +8,11 @@ from tests.ops.build import Case, Rng
 from tests.ops.cases.windowed import ints, pair
 from tinyrt.ir import DType
 from tinyrt.ops.depth_to_space import BlockAttrs
+from tinyrt.ops.embedding import EmbeddingAttrs
 from tinyrt.ops.gather import GatherAttrs
 from tinyrt.ops.mirror_pad import MirrorPadAttrs
 from tinyrt.ops.repeat import BroadcastToAttrs, TileAttrs
 from tinyrt.ops.resize import ResizeAttrs
-from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.slice import SliceAttrs
 
 
@@ -43,10 +43,12 @@ def gather(rng: Rng) -> Case:
 
 
 def embedding(rng: Rng) -> Case:
-    """Rows of one or two dimensions, by indices of up to three."""
+    """Rows of up to two dimensions, by indices of up to three; also of a table for each sample."""
     table, picked = (ints(rng, 1, 9, int(rng.integers(*d))) for d in ((2, 4), (1, 4)))
-    dtypes = (DType.FLOAT32, DType.INT32)
-    return Case("embedding", NoAttrs(), (table, picked), frozenset({0}), input_dtypes=dtypes)
+    batch = int(rng.integers(0, min(len(table), len(picked) + 1)))
+    shapes = table, (*table[:batch], *picked[batch:])
+    held, dtypes = frozenset({0} if not batch else ()), (DType.FLOAT32, DType.INT32)
+    return Case("embedding", EmbeddingAttrs(batch), shapes, held, input_dtypes=dtypes)
 
 
 def broadcast_to(rng: Rng) -> Case:

@@ -15,6 +15,7 @@ from tinyrt.ops.cast import CASTABLE, CastAttrs
 from tinyrt.ops.cumsum import CumsumAttrs
 from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.shared.spec import NoAttrs
+from tinyrt.ops.topk_v2 import TopkV2Attrs
 
 
 def _reduce(op: str, rng: Rng) -> Case:
@@ -46,6 +47,12 @@ def _arg(op: str, rng: Rng) -> Case:
 
 arg_max = partial(_arg, "arg_max")
 arg_min = partial(_arg, "arg_min")
+
+
+def topk_v2(rng: Rng) -> Case:
+    """Of rows of any length, up to all of their elements."""
+    shape = ints(rng, 1, 9, int(rng.integers(1, 4)))
+    return Case("topk_v2", TopkV2Attrs(int(rng.integers(1, shape[-1] + 1))), (shape,))
 
 
 def cast(rng: Rng) -> Case:

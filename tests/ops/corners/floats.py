@@ -27,6 +27,7 @@ from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.shared.pool import Pool2dAttrs
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
+from tinyrt.ops.topk_v2 import TopkV2Attrs
 from tinyrt.ops.transpose_conv import TransposeConvAttrs
 
 NAN, INF = np.nan, np.inf
@@ -121,6 +122,13 @@ def _reduced() -> dict[str, Built]:
         made[f"{op}: ties along {axis}, {dtype.short}"] = corner(
             op, ArgAttrs(axis, dtype), [plain(rows[1:])]
         )
+    unordered = np.array([[1.0, NAN, INF, 1.0, -INF, NAN], [NAN, NAN, -0.0, 0.0, -INF, -0.0]])
+    whole = np.array([[5, 2**31 - 1, -(2**31), 5, 2**31 - 1], [0, -1, 1, -1, 0]])
+    for k in (1, 3, 5):
+        attrs = TopkV2Attrs(k)
+        made[f"topk_v2: {k} of what is no number"] = corner("topk_v2", attrs, [plain(unordered)])
+        made[f"topk_v2: {k} floats"] = corner("topk_v2", attrs, [plain(rows.T)])
+        made[f"topk_v2: {k} integers"] = corner("topk_v2", attrs, [plain(whole, np.int32)])
     for n in LENGTHS:
         x = plain(np.arange(2 * n).reshape(2, n) % 5 - 2)
         for op, attrs in (("sum", ReduceAttrs((1,))), ("mean", MeanAttrs((0, 1)))):

@@ -10,13 +10,13 @@ from tests.ops.build import Built
 from tests.ops.corners.given import LENGTHS, Given, corner, plain, q_of, spread
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.depth_to_space import BlockAttrs
+from tinyrt.ops.embedding import EmbeddingAttrs
 from tinyrt.ops.gather import GatherAttrs
 from tinyrt.ops.mirror_pad import MirrorPadAttrs
 from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.repeat import BroadcastToAttrs, TileAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.resize import ResizeAttrs
-from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.transpose import TransposeAttrs
 
@@ -103,11 +103,16 @@ def _runs() -> dict[str, Built]:
         made[f"pad: {n} elements"] = corner("pad", PadAttrs(((0, 1), (1, n))), [x], Q)
         rows = Given(spread((4, n)), 0.5, -3, constant=True)
         picked = plain([0, 3, 3, 1], np.int32)
-        made[f"embedding: {n} elements"] = corner("embedding", NoAttrs(), [rows, picked], Q)
+        made[f"embedding: {n} elements"] = corner("embedding", EmbeddingAttrs(), [rows, picked], Q)
         beyond = plain([-1, 4, -(2**31), 2**31 - 1], np.int32)
         made[f"embedding: beyond its rows of {n}"] = corner(
-            "embedding", NoAttrs(), [rows, beyond], Q
+            "embedding", EmbeddingAttrs(), [rows, beyond], Q
         )
+        tables = Given(spread((2, 3, n)), 0.5, -3)
+        for name, own in (("each its own", [[0, 2], [2, 1]]), ("beyond", [[3, 0], [2, -1]])):
+            made[f"embedding: tables of {n}, {name}"] = corner(
+                "embedding", EmbeddingAttrs(1), [tables, plain(own, np.int32)], Q
+            )
     return made
 
 

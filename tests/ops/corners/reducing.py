@@ -25,6 +25,7 @@ from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
+from tinyrt.ops.topk_v2 import TopkV2Attrs
 
 REDUCED = {
     "one element": ((1,), (0,)),
@@ -81,6 +82,13 @@ def _places() -> dict[str, Built]:
         made[f"{op}: {n} elements, {dtype.short}"] = corner(
             op, ArgAttrs(-1, dtype), [Given(rows, 0.5, 3)]
         )
+    for n, all_alike in product(LENGTHS, (False, True)):
+        rows = np.full((3, n), -128, np.int8) if all_alike else spread((3, n), step=50)
+        for k in {1, n // 2 + 1, n}:
+            name = "alike" if all_alike else "spread"
+            made[f"topk_v2: {k} of {n} elements, {name}"] = corner(
+                "topk_v2", TopkV2Attrs(k), [Given(rows, 0.5, 3)]
+            )
     made["arg_max: columns"] = corner("arg_max", ArgAttrs(0), [Given(extremes((6, 5)), 0.5, 3)])
     return made
 

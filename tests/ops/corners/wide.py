@@ -23,6 +23,7 @@ from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.shared.pool import Pool2dAttrs
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
+from tinyrt.ops.topk_v2 import TopkV2Attrs
 
 S16 = DType.INT16
 STEP = 1 / 32768
@@ -159,6 +160,11 @@ def _rows() -> dict[str, Built]:
             made[f"{op}: {n} elements, {dtype.short}, int16"] = corner(
                 op, ArgAttrs(-1, dtype), [Given(x, 0.5)]
             )
+    for k in (1, 2, 17):
+        x = np.stack([spread((17,), S16, 4099), extremes((17,), S16), np.zeros(17, np.int16)])
+        made[f"topk_v2: {k} of 17 elements, int16"] = corner(
+            "topk_v2", TopkV2Attrs(k), [Given(x, 0.5)]
+        )
     for adj_x, adj_y in product((False, True), (False, True)):
         a, b = ((5, 3) if adj_x else (3, 5)), ((4, 5) if adj_y else (5, 4))
         inputs = [Given(extremes((2, *a), S16), STEP), Given(extremes((2, *b), S16), STEP)]

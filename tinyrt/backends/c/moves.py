@@ -15,6 +15,7 @@ from tinyrt.ir import BoundNode, Shape
 from tinyrt.memory.indices import Places, Steps, Table
 from tinyrt.memory.sweep import Sweep, in_order
 from tinyrt.ops.depth_to_space import walk_depth_to_space, walk_space_to_depth
+from tinyrt.ops.embedding import EmbeddingAttrs
 from tinyrt.ops.gather import picks as gather_picks
 from tinyrt.ops.mirror_pad import picks as mirror_picks
 from tinyrt.ops.repeat import walk_broadcast, walk_tile
@@ -98,8 +99,14 @@ def embedding_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_embedding``."""
     del target
     table, indices = node.input(0), node.input(1)
-    run = math.prod(table.shape[1:]) * table.dtype.itemsize
-    fields: Fields = {"n": indices.size, "rows": table.shape[0], "run": run}
+    at = node.attrs_as(EmbeddingAttrs).batch_dims
+    outer, run = math.prod(table.shape[:at]), math.prod(table.shape[at + 1 :])
+    fields: Fields = {
+        "outer": outer,
+        "n": indices.size // outer,
+        "rows": table.shape[at],
+        "run": run * table.dtype.itemsize,
+    }
     params = Params("tinyrt_embedding_params", fields)
     return (call("tinyrt_embedding", params, table, indices, node.output),)
 

@@ -1,6 +1,6 @@
 """Ops that reduce a dimension, or run along it.
 
-Sums, means, extrema, products, running sums, and the index of an extremum.
+Sums, means, extrema, products, running sums, and the places of extrema.
 """
 
 from __future__ import annotations
@@ -167,6 +167,16 @@ def arg_sweep(node: BoundNode) -> Sweep:
     return tuple(step._replace(reads_first=alone) for step in steps)
 
 
+def topk_calls(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_topk_v2_f32`` or its like for other dtypes."""
+    del target
+    x, y = node.input(0), node.output
+    depth, k = x.shape[-1], y.shape[-1]
+    fields: Fields = {"rows": x.size // depth, "depth": depth, "k": k}
+    params = Params("tinyrt_topk_v2_params", fields)
+    return (call(f"tinyrt_topk_v2_{x.dtype.short}", params, x, y),)
+
+
 _FOLDED, _MEAN_S8, _MEAN_S16 = always(folded_calls), always(mean_s8_calls), always(mean_calls)
 _EXTREMUM, _PRODUCT = always(extremum_calls), always(product_calls)
 _ARG = always(arg_calls, arg_sweep)
@@ -180,4 +190,5 @@ KERNELS: Choosers = {
     "reduce_min": {Form.INT8: _EXTREMUM, Form.INT16X8: _EXTREMUM, Form.FLOAT: _FOLDED},
     "reduce_prod": {Form.INT8: _PRODUCT, Form.INT16X8: _PRODUCT, Form.FLOAT: _FOLDED},
     "sum": {Form.INT8: _MEAN_S8, Form.INT16X8: _MEAN_S16, Form.FLOAT: _FOLDED},
+    "topk_v2": dict.fromkeys(Form, always(topk_calls)),
 }

@@ -78,6 +78,7 @@ _OTHERS: dict[str, dict[Form, Emitter]] = {
     "svdf": {INT8: recurrent.emit_svdf},
     "tanh": _WIDE_TABLE,
     "tile": _both(moves.emit_move),
+    "topk_v2": _both(reduce.emit_topk),
     "transpose": _both(moves.emit_transpose),
     "transpose_conv": _both(weighted.emit_transpose_conv),
     "unidirectional_sequence_lstm": _both(recurrent.emit_lstm),

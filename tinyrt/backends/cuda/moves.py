@@ -9,6 +9,7 @@ import numpy as np
 from tinyrt.backends.cuda.writer import C_TYPES, DeviceWriter, index_of
 from tinyrt.ir import BoundNode, Value
 from tinyrt.ops.concatenation import ConcatenationS8
+from tinyrt.ops.embedding import EmbeddingAttrs
 from tinyrt.ops.pad import PadS8
 from tinyrt.ops.shared.move import MoveS8, Picks
 from tinyrt.ops.shared.walks import strides_of
@@ -91,8 +92,9 @@ def emit_embedding(node: BoundNode, p: object, w: DeviceWriter) -> None:
     """Write a lookup of a table's rows by indices."""
     del p
     table, indices, y = node.input(0), node.input(1), node.output
-    run = table.size // table.shape[0]
-    ints = {"SIZE": y.size, "RUN": run, "ROWS": table.shape[0]}
+    at = node.attrs_as(EmbeddingAttrs).batch_dims
+    outer, run = math.prod(table.shape[:at]), math.prod(table.shape[at + 1 :])
+    ints = {"SIZE": y.size, "PART": y.size // outer, "RUN": run, "ROWS": table.shape[at]}
     tensors = {"table": table, "indices": indices, "y": y}
     w.op("table_rows", "elementwise", y.size, ints=ints, tensors=tensors)
 

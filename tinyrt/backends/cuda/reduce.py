@@ -23,6 +23,7 @@ from tinyrt.ops.shared.shapes import axis_of
 from tinyrt.ops.shared.spec import limits_of
 from tinyrt.ops.shared.walks import strides_of
 from tinyrt.ops.softmax import SoftmaxS8, SoftmaxS16
+from tinyrt.ops.topk_v2 import TopkV2Attrs
 
 
 def _types(node: BoundNode) -> dict[str, str]:
@@ -98,6 +99,13 @@ def emit_place(most: bool, node: BoundNode, p: ArgAttrs, w: DeviceWriter) -> Non
     x, y = node.input(0), node.output
     ints: Ints = {**_lines(node, p.axis), "MAX": most}
     w.op("place", "reduce", y.size, ints=ints, tensors={"x": x, "y": y}, types=_types(node))
+
+
+def emit_topk(node: BoundNode, p: TopkV2Attrs, w: DeviceWriter) -> None:
+    """One row per thread: the places of its largest elements."""
+    x, y = node.input(0), node.output
+    ints: Ints = {"ROWS": y.size // p.k, "DEPTH": x.shape[-1], "K": p.k}
+    w.op("topk", "reduce", ints["ROWS"], ints=ints, tensors={"x": x, "y": y}, types=_types(node))
 
 
 emit_arg_max = partial(emit_place, True)

@@ -94,6 +94,7 @@ _INTEGER: dict[str, dict[Form, Packer | None]] = {
     "svdf": {INT8: svdf.pack},
     "tanh": {INT16X8: wide_tables.pack_tanh},
     "tile": {INT8: movement.pack_move, INT16X8: None},
+    "topk_v2": {INT8: None, INT16X8: None},
     "transpose": {INT8: movement.pack_transpose, INT16X8: None},
     "transpose_conv": {INT8: transpose_conv.pack, INT16X8: None},
     "unidirectional_sequence_lstm": {INT8: lstm.pack, INT16X8: lstm.pack},

@@ -63,6 +63,28 @@ def one_hot(call: Call) -> Value:
     return call.transpose(rows, order)
 
 
+def top_k(call: Call) -> list[Value]:
+    """The largest elements along an axis, or the smallest, and their places; always in order."""
+    x, node = call.value(0), call.node
+    k = call.whole(1, "the number of elements sought") if call.opset >= 10 else node.get_int("k", 0)
+    rank = len(x.shape)
+    (axis,) = normal_axes([node.get_int("axis", -1)], rank)
+    order = [*(i for i in range(rank) if i != axis), axis]
+    back = [int(i) for i in np.argsort(order)]
+    name = call.result
+    rows = call.transpose(x, order, f"{name}.rows")
+    keys = rows if node.get_int("largest", 1) else call.emit("neg", rows, name=f"{name}.keys")
+    found = call.emit("topk_v2", keys, name=f"{name}.found", k=k)
+    is_last = axis == rank - 1
+    own = name if is_last else f"{name}.values"
+    values = call.emit("embedding", rows, found, name=own, batch_dims=rank - 1)
+    results = [call.transpose(values, back)]
+    if len(node.outputs) > 1 and node.outputs[1]:
+        turned = call.transpose(found, back, f"{name}.places")
+        results.append(call.emit("cast", turned, name=node.outputs[1], dtype=DType.INT64))
+    return results
+
+
 def gather_nd(call: Call) -> Value:
     """Places of the first dimensions, taken as one; the indices are constant."""
     x, indices = call.value(0), call.array(1, "which elements are gathered").astype(np.int64)

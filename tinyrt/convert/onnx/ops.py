@@ -15,6 +15,7 @@ from tinyrt.convert.onnx.call import Call, Importer
 from tinyrt.convert.onnx.dense import batch_normalization, gemm, matmul
 from tinyrt.convert.onnx.einsum import einsum
 from tinyrt.convert.onnx.grid import Quantized
+from tinyrt.convert.onnx.lookup import top_k
 from tinyrt.convert.onnx.move import MOVE, split, take_elements
 from tinyrt.convert.onnx.pointwise import POINTWISE
 from tinyrt.convert.onnx.recurrent import KINDS, recurrent
@@ -259,5 +260,6 @@ SEVERAL: dict[str, Callable[[Call], Sequence[Value]]] = {
     **dict.fromkeys(KINDS, recurrent),
     "LayerNormalization": layer_normalization,
     "Split": split,
+    "TopK": top_k,
 }
 """The same, for ops whose other outputs may be used too."""

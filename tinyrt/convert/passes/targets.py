@@ -104,7 +104,12 @@ LOWERINGS: dict[str, tuple[Rule, ...]] = {
 """Runtime -> rules for the ops that it lacks."""
 
 LACKING = {
-    "tflm": frozenset({"gelu", "pow", "reduce_prod", "relu_0_to_1", "relu_n1_to_1", "sign", "tile"})
+    "tflm": frozenset(
+        {
+            *("gelu", "pow", "reduce_prod", "relu_0_to_1", "relu_n1_to_1"),
+            *("sign", "tile", "topk_v2"),
+        }
+    )
 }
 """Runtime -> ops whose float form it lacks."""
 

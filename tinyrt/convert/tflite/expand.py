@@ -20,6 +20,7 @@ from tinyrt.convert.tflite.codec import (
 from tinyrt.convert.tflite.constants import broadcast_args, densify, fill, zeros_like
 from tinyrt.convert.tflite.index import embedding_lookup, reverse, strided_slice
 from tinyrt.convert.tflite.parts import Parts
+from tinyrt.convert.tflite.topk import topk_v2
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import DType, Shape, Value
 from tinyrt.ops import OPS
@@ -319,6 +320,7 @@ EXPANSIONS: dict[str, Expansion] = {
     "SPLIT_V": Expansion(None, _split_v),
     "SQUEEZE": Expansion("SqueezeOptions", _squeeze),
     "STRIDED_SLICE": Expansion("StridedSliceOptions", strided_slice),
+    "TOPK_V2": Expansion("TopKV2Options", topk_v2),
     "UNPACK": Expansion("UnpackOptions", _unpack),
     "ZEROS_LIKE": Expansion(None, zeros_like),
 }

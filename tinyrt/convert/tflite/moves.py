@@ -22,11 +22,11 @@ from tinyrt.convert.tflite.codec import (
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import BoundNode, Value
 from tinyrt.ops.depth_to_space import BlockAttrs
+from tinyrt.ops.embedding import EmbeddingAttrs
 from tinyrt.ops.gather import GatherAttrs
 from tinyrt.ops.mirror_pad import MirrorPadAttrs
 from tinyrt.ops.repeat import BroadcastToAttrs, TileAttrs
 from tinyrt.ops.resize import ResizeAttrs
-from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.slice import SliceAttrs
 
 MIRROR_MODES = ("REFLECT", "SYMMETRIC")
@@ -83,19 +83,22 @@ def _encode_gather(node: BoundNode) -> Encoded:
 
 
 def _encode_embedding(node: BoundNode) -> Encoded:
-    del node
-    return Encoded({"Axis": 0, "BatchDims": 0})
+    batch = node.attrs_as(EmbeddingAttrs).batch_dims
+    return Encoded({"Axis": batch, "BatchDims": batch})
 
 
 def _decode_gather(options: Any, inputs: Operands, output: Value) -> Decoded:
     del output
-    if options.BatchDims():
+    table, indices, batch = operand(inputs, 0), operand(inputs, 1), options.BatchDims()
+    batch += len(indices.shape) if batch < 0 else 0
+    if not indices.is_constant and options.Axis() in (batch, batch - len(table.shape)):
+        return Decoded(EmbeddingAttrs(batch), 2, op="embedding")
+    if batch:
         raise UnsupportedError(
-            f"GATHER with {options.BatchDims()} batch dimensions", expected="none"
+            f"GATHER with {batch} batch dimensions along axis {options.Axis()}",
+            tensor=indices.describe(),
+            expected="indices that are computed at run time, of the dimension behind the batch",
         )
-    table, indices = operand(inputs, 0), operand(inputs, 1)
-    if not indices.is_constant and options.Axis() in (0, -len(table.shape)):
-        return Decoded(NoAttrs(), 2, op="embedding")
     numbers = constant_ints(inputs, 1, "indices")
     return Decoded(GatherAttrs(options.Axis(), numbers, indices.shape), 1)
 

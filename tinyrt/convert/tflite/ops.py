@@ -35,6 +35,7 @@ from tinyrt.convert.tflite.layers import LAYERS
 from tinyrt.convert.tflite.moves import MOVES, slice_codec
 from tinyrt.convert.tflite.reductions import REDUCTIONS
 from tinyrt.convert.tflite.stateful import STATEFUL
+from tinyrt.convert.tflite.topk import TOPK_V2
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import BoundNode, DType, Value
 from tinyrt.ops.add import AddAttrs
@@ -277,6 +278,7 @@ _ALL = (
     *MOVES,
     *REDUCTIONS,
     *STATEFUL,
+    TOPK_V2,
     Codec("quantize", "QUANTIZE", None, encode_plain, _decode_quantize, _quantize_version),
     plain("dequantize", "DEQUANTIZE", _dequantize_version),
 )

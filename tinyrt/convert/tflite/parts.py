@@ -33,6 +33,7 @@ class Parts:
         values: all values by name: the file's tensors, and those that were added.
         nodes: in execution order.
         states: pairs of values, as a graph has them.
+        spare: outputs whose nodes are left out where nothing reads them.
         stale: tensors of the file whose declared shapes are not what their ops compute: both
             shapes by name.
 
@@ -42,6 +43,7 @@ class Parts:
         self.values = {value.name: value for value in tensors}
         self.nodes: list[Node] = []
         self.states: list[tuple[str, str]] = []
+        self.spare: set[str] = set()
         self.stale: dict[str, tuple[Shape, Shape]] = {}
         self._declared = frozenset(self.values)
         self._changed: set[str] = set()
@@ -147,6 +149,11 @@ class Parts:
                 f"'{value.name}' is defined twice",
                 expected="one op for each tensor, and none for a constant",
             )
+
+    def needed(self, outputs: Iterable[str]) -> list[Node]:
+        """The nodes, without those of spare outputs that neither nodes nor these names read."""
+        read = {*outputs, *(name for node in self.nodes for name in node.inputs)}
+        return [node for node in self.nodes if node.outputs[0] not in self.spare - read]
 
     def next_of(self, state: Value, *, begins_anew: bool = False) -> str:
         """The name of a state's next value; a state that each run resets is a constant.

@@ -20,6 +20,7 @@ from tinyrt.convert.tflite.lower import lower
 from tinyrt.convert.tflite.ops import codec_for
 from tinyrt.convert.tflite.products import products_entry
 from tinyrt.convert.tflite.states import FRESH, STATES
+from tinyrt.convert.tflite.topk import values_of
 from tinyrt.errors import ConversionWarning, UnsupportedError
 from tinyrt.files import write_atomic
 from tinyrt.ir import BoundNode, DType, Graph, QParams, Value, pack_int4
@@ -100,6 +101,7 @@ class _Writer:
         self.buffers: list[Value | bytes] = [b""]
         self.codes: dict[tuple[str, int], int] = {}
         self.variables = _variables(graph)
+        self.values_of = values_of(graph)
 
     def write(self, metadata: Mapping[str, bytes]) -> memoryview:
         b = self.builder
@@ -112,7 +114,9 @@ class _Writer:
         metadata = {**products_entry(self.graph), **metadata}
         for value in self.graph.input_values:
             self._tensor(value)
-        operators = [self._operator(node) for node in self.graph.bound()]
+        picked = {value.name for value in self.values_of.values()}
+        nodes = (node for node in self.graph.bound() if node.output.name not in picked)
+        operators = [self._operator(node) for node in nodes]
         for name in self._outputs():
             self._tensor(self.graph.value(name))
         tensors = [self._write_tensor(v) for v in self.tensors]
@@ -145,7 +149,8 @@ class _Writer:
         if encoded.order is not None:
             inputs = [inputs[i] if i >= 0 else -1 for i in encoded.order]
         # An op writes its further outputs to its variables.
-        outputs = [self._tensor(node.output)]
+        values = self.values_of.get(node.output.name)
+        outputs = [self._tensor(v) for v in (values, node.output) if v is not None]
         key = (codec.builtin, codec.version(node))
         b = self.builder
         fields = {

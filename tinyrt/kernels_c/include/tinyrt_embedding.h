@@ -8,14 +8,15 @@
 extern "C" {
 #endif
 
-/** n indices into a table of so many rows, of run bytes each. */
+/** Tables, so many of them, of so many rows, of run bytes each; and n indices for each table. */
 typedef struct {
+    int32_t outer;
     int32_t n;
     int32_t rows;
     int32_t run;
 } tinyrt_embedding_params;
 
-/** y[i] = table[indices[i]]; an index beyond the table takes the nearest row. */
+/** y[o][i] = table[o][indices[o][i]]; an index beyond the table takes the nearest row. */
 void tinyrt_embedding(const tinyrt_embedding_params *p, const void *TINYRT_RESTRICT table,
                       const int32_t *TINYRT_RESTRICT indices, void *TINYRT_RESTRICT y);
 

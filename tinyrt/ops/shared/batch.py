@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -41,6 +42,8 @@ def rebatch(graph: Graph, batch: int) -> Graph:
             raise _mixes(f"{bound.describe()} may not keep samples apart", bound.output)
         if bound.op == "cumsum" and _first_axis_is_summed(bound):
             raise _mixes(f"{bound.describe()} adds samples up", bound.output)
+        if bound.op == "embedding" and _samples_are_rows(bound, fixed):
+            raise _mixes(f"{bound.describe()} picks from all samples", bound.output)
         node = _with_batch(bound, old, batch)
         nodes.append(node)
         types = [values[n].type if n else None for n in node.inputs]
@@ -56,6 +59,12 @@ def _first_axis_is_summed(node: BoundNode) -> bool:
     """Whether a cumsum adds samples up; its output shape does not show it."""
     attrs: Any = node.attrs  # CumsumAttrs, of a module above this one
     return axis_of(attrs.axis, len(node.output.shape)) == 0
+
+
+def _samples_are_rows(node: BoundNode, fixed: Collection[str]) -> bool:
+    """Whether an embedding's table holds samples, and not a part for each of them."""
+    attrs: Any = node.attrs  # EmbeddingAttrs, of a module above this one
+    return not attrs.batch_dims and node.input(0).name not in fixed
 
 
 def batch_of(graph: Graph) -> int:

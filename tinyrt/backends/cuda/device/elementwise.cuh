@@ -218,13 +218,15 @@ template <class P> TINYRT_FN void gather(const Team &t) {
     }
 }
 
-// Rows of RUN elements of a table of ROWS; an index beyond it takes the nearest row.
+// Rows of RUN elements of tables of ROWS, each for PART elements; an index beyond its table takes
+// the nearest row.
 template <class P> TINYRT_FN void table_rows(const Team &t) {
     for (int i = t.thread; i < P::SAMPLES * P::SIZE; i += t.threads) {
         const int sample = i / P::SIZE, at = i % P::SIZE;
         const i32 index = P::indices(t, sample)[at / P::RUN];
         const i32 row = index < 0 ? 0 : index < P::ROWS ? index : P::ROWS - 1;
-        P::y(t, sample)[at] = P::table(t, sample)[row * P::RUN + at % P::RUN];
+        P::y(t, sample)[at] =
+            P::table(t, sample)[(at / P::PART * P::ROWS + row) * P::RUN + at % P::RUN];
     }
 }
 

@@ -90,6 +90,26 @@ template <class P> TINYRT_FN void place(const Team &t) {
     }
 }
 
+// The places of the K largest of each row of DEPTH elements, the largest and the first one first.
+template <class P> TINYRT_FN void topk(const Team &t) {
+    for (int i = t.thread; i < P::SAMPLES * P::ROWS; i += t.threads) {
+        const int sample = i / P::ROWS, row = i % P::ROWS;
+        const typename P::X *x = P::x(t, sample) + row * P::DEPTH;
+        typename P::Y *y = P::y(t, sample) + row * P::K;
+        for (int j = 0; j < P::DEPTH; ++j) {
+            int at = j < P::K ? j : P::K;
+            for (; at > 0 && x[j] > x[y[at - 1]]; --at) {
+                if (at < P::K) {
+                    y[at] = y[at - 1];
+                }
+            }
+            if (at < P::K) {
+                y[at] = j;
+            }
+        }
+    }
+}
+
 TINYRT_FN i32 saturated_left(i64 x, int left) {
     const i64 raised = x * (1ll << left);
     return static_cast<i32>(raised > 2147483647ll        ? 2147483647ll

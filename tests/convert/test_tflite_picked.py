@@ -1,0 +1,93 @@
+"""Ops whose places are computed while the model runs: as LiteRT and TFLM compute them."""
+
+import numpy as np
+import pytest
+
+from tests.convert.raw_tflite import Op, Subgraph, build
+from tests.convert.test_tflite_breadth import agree
+from tests.convert.tflite_files import T, scalar
+from tests.ops.peers import run_tflm
+from tinyrt.convert.tflite.reader import parse_tflite
+from tinyrt.convert.tflite.writer import write_tflite
+from tinyrt.errors import ShapeError, UnsupportedError
+from tinyrt.ops.shared.batch import rebatch
+from tinyrt.ops.shared.evaluate import evaluate
+
+TYPES = {
+    "FLOAT32": {},
+    "INT32": {},
+    "INT8": {"scale": 0.05, "zero_point": -7},
+    "UINT8": {"scale": 0.05, "zero_point": 100},
+    "INT16": {"scale": 0.001},
+}
+SIGNED = [dtype for dtype in TYPES if dtype != "UINT8"]
+
+
+def largest(dtype, *outputs):
+    """The three largest of each of eight rows of seven, and their places."""
+    tensors = [T(n, (2, 4, d), dtype, **TYPES[dtype]) for n, d in (("x", 7), ("v", 3))]
+    tensors += [scalar("k", 3), T("p", (2, 4, 3), "INT32")]
+    op = Op("TOPK_V2", ["x", "k"], ["v", "p"], "TopKV2Options")
+    return build(Subgraph(tensors, [op], ["x"], outputs))
+
+
+def picked(dtype, batch=1, axis=1):
+    """Of each of three samples, four of its five rows."""
+    tensors = [T("x", (3, 5, 2), dtype, **TYPES[dtype]), T("row", (3, 4), "INT32")]
+    tensors.append(T("y", (3, 4, 2), dtype, **TYPES[dtype]))
+    op = Op("GATHER", ["x", "row"], ["y"], "GatherOptions", {"Axis": axis, "BatchDims": batch})
+    return build(Subgraph(tensors, [op], ["x", "row"], ["y"]))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("outputs", [("v", "p"), ("p", "v"), ("v",), ("p",)])
+def test_the_largest_equal_litert(dtype, outputs):
+    """As read, and as written anew; values that nothing reads cost no op."""
+    data = largest(dtype, *outputs)
+    agree(data)
+    graph = parse_tflite(data)
+    assert sum(node.op == "embedding" for node in graph.nodes) == ("v" in outputs)
+    again = write_tflite(graph)
+    agree(again)
+    assert (b"/values" in again) == ("v" not in outputs)
+    if dtype in SIGNED:
+        assert parse_tflite(again).nodes == graph.nodes
+
+
+@pytest.mark.parametrize("dtype", SIGNED)
+def test_rows_for_each_sample_equal_litert(dtype):
+    for data in (picked(dtype), picked(dtype, -1, -2), write_tflite(parse_tflite(picked(dtype)))):
+        agree(data)
+
+
+def test_rows_for_each_sample_equal_tflm():
+    graph = parse_tflite(picked("INT8"))
+    rng = np.random.default_rng(7)
+    feeds = {"x": rng.integers(-128, 128, (3, 5, 2), np.int8), "row": np.eye(3, 4, dtype=np.int32)}
+    np.testing.assert_array_equal(evaluate(graph, feeds)["y"], run_tflm(graph, [*feeds.values()]))
+
+
+def test_samples_of_a_table_stay_apart_where_each_has_its_part():
+    graph = parse_tflite(largest("FLOAT32", "v", "p"))
+    x = np.random.default_rng(7).normal(size=(6, 4, 7)).astype(np.float32)
+    all_at_once = evaluate(rebatch(graph, 6), {"x": x})
+    for begin in range(0, 6, 2):
+        for name, answer in evaluate(graph, {"x": x[begin : begin + 2]}).items():
+            np.testing.assert_array_equal(all_at_once[name][begin : begin + 2], answer)
+    whole = parse_tflite(whole_table())
+    with pytest.raises(ShapeError, match="picks from all samples") as caught:
+        rebatch(whole, 7)
+    assert caught.value.tensor == "'y' f32[3,4,5]"
+
+
+def whole_table():
+    """Samples picked by their numbers."""
+    tensors = [T("x", (3, 5)), T("rows", (3, 4), "INT32"), T("y", (3, 4, 5))]
+    op = Op("GATHER", ["x", "rows"], ["y"], "GatherOptions")
+    return build(Subgraph(tensors, [op], ["x", "rows"], ["y"]))
+
+
+def test_rows_behind_others_are_refused():
+    with pytest.raises(UnsupportedError, match="GATHER with 1 batch dimensions along axis 2") as e:
+        parse_tflite(picked("FLOAT32", axis=2))
+    assert e.value.tensor == "'row' s32[3,4]"

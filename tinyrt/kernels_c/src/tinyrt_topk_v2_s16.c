@@ -1,0 +1,9 @@
+#include "tinyrt_topk_v2.h"
+
+#define TINYRT_ELEMENT int16_t
+#define TINYRT_ABOVE(a, b) ((a) > (b))
+#include "tinyrt_topk_loop.h"
+
+void tinyrt_topk_v2_s16(const tinyrt_topk_v2_params *p, const int16_t *x, int32_t *y) {
+    tinyrt_topk_rows(p, x, y);
+}
