@@ -20,8 +20,9 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from tinyrt.convert.onnx.features import DOMAIN
 from tinyrt.convert.onnx.flow import FLOW
-from tinyrt.convert.onnx.learned import DOMAIN, LEARNED
+from tinyrt.convert.onnx.learned import LEARNED
 from tinyrt.convert.onnx.ops import IMPORTERS, SEVERAL
 from tinyrt.convert.onnx.quantized import EXPANSIONS, QUANTIZED
 from tinyrt.convert.onnx.reader import read_onnx

@@ -10,7 +10,7 @@ from onnx import helper
 from tests.convert.onnx_build import OnnxModel, assert_close, expected
 from tests.convert.test_onnx_errors import refused
 from tinyrt.api import open_model
-from tinyrt.convert.onnx.learned import DOMAIN
+from tinyrt.convert.onnx.features import DOMAIN
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.interpreter import Model
 
@@ -71,10 +71,131 @@ def test_scores_alone_of_named_classes_and_a_regressor_of_scaled_integers(tmp_pa
         assert_close(answer, want, 1e-4)
 
 
+LABELS = {"classlabels_int64s": [0, 1, 2]}
+
+
+def named(m: OnnxModel, scores: str, classes: str) -> tuple[str, str]:
+    """The label and the scores of each class, as scikit-learn's exporter writes a classifier."""
+    place = m.op("ArgMax", scores, axis=1)
+    label = m.op("ArrayFeatureExtractor", classes, place, domain=DOMAIN)
+    label = m.op("Cast", m.op("Reshape", label, m.ints(-1)), to=onnx.TensorProto.INT64)
+    return label, m.op("ZipMap", scores, domain=DOMAIN, **LABELS)
+
+
+def test_picked_features_named_classes_and_maps_of_scores(tmp_path):
+    m = OnnxModel(15)
+    x = m.input(1, FEATURES)
+    picked = m.op("ArrayFeatureExtractor", x, m.ints(3, 0, 2, 0), domain=DOMAIN)
+    scores = m.op("MatMul", picked, m.weights(FEATURES, CLASSES))
+    label, answers = named(m, scores, m.const([0, 1, 2], np.int32))
+    path = saved(m, tmp_path, label, answers, labels=[label])
+    model = Model(open_model(path))
+    kinds = set()
+    for x in np.random.default_rng(0).normal(size=(16, 1, FEATURES)).astype(np.float32):
+        found = model.run({"x": x})
+        ids, wanted = scored(path, label, scores, x)
+        np.testing.assert_array_equal(found[label], ids)
+        assert_close(found[answers], wanted, 1e-5)
+        kinds.add(int(ids[0]))
+    assert kinds == {0, 1, 2}
+
+
+def scored(path, label, scores, x):
+    """What onnxruntime answers for two tensors; it has no sequences of maps here."""
+    model = onnx.load(str(path))
+    (index,) = (i for i, node in enumerate(model.graph.node) if node.op_type == "ZipMap")
+    del model.graph.node[index], model.graph.output[1]
+    model.graph.output.append(helper.make_tensor_value_info(scores, onnx.TensorProto.FLOAT, None))
+    path = path.with_name("scores.onnx")
+    path.write_bytes(model.SerializeToString())
+    return expected(path, {"x": x})
+
+
+@pytest.mark.parametrize("norm", ["L1", "L2"])
+def test_rows_divided_by_their_norm_and_features_above_a_threshold(norm, tmp_path):
+    m = OnnxModel(15)
+    x = m.input(1, FEATURES)
+    share = m.op("Normalizer", x, domain=DOMAIN, norm=norm)
+    above = m.op("Binarizer", x, domain=DOMAIN, threshold=0.5)
+    path = saved(m, tmp_path, share, above)
+    model = Model(open_model(path))
+    for row in ([[1.0, -3.0, 0.5, 0.25]], [[0.0, 0.0, 0.0, 0.0]]):
+        x = np.asarray(row, np.float32)
+        for found, want in zip(model.run({"x": x}).values(), expected(path, {"x": x}), strict=True):
+            assert_close(found, want, 1e-6)
+
+
+def test_shares_of_a_softmax_are_not_divided_again(tmp_path):
+    m = OnnxModel(15)
+    label = classified(m, m.input(1, FEATURES))
+    divided = {n: m.op("Normalizer", f"{label}_1", domain=DOMAIN, norm=n) for n in ("L1", "L2")}
+    ops = [node.op for node in open_model(saved(m, tmp_path, divided["L1"])).nodes]
+    assert ops == ["fully_connected", "softmax"]
+    assert "div" in [node.op for node in open_model(saved(m, tmp_path, divided["L2"])).nodes]
+
+
+def text_labels(m: OnnxModel) -> str:
+    m.constants.append(
+        helper.make_tensor("names", onnx.TensorProto.STRING, [3], [b"a", b"b", b"c"])
+    )
+    return named(m, m.op("Relu", m.input(1, CLASSES)), "names")[0]
+
+
 REFUSED = {
     "named labels": (
         lambda m: classified(m, m.input(1, 4), classlabels_strings=["a"] * 3, classlabels_ints=[]),
         *(UnsupportedError, "the labels [a, a, a]", "the place of the greatest score"),
+    ),
+    "labels from 1": (
+        lambda m: named(m, m.op("Relu", m.input(1, 3)), m.const([1, 2, 3], np.int32))[0],
+        *(UnsupportedError, "the labels [1, 2, 3]", "LabelEncoder"),
+    ),
+    "labels of text": (text_labels, UnsupportedError, "element type STRING", "LabelEncoder"),
+    "a feature too far": (
+        lambda m: m.op("ArrayFeatureExtractor", m.input(1, 4), m.ints(0, 4), domain=DOMAIN),
+        *(ModelFormatError, "features [0, 4] of f32[1,4]", "onnx.checker"),
+    ),
+    "a negative feature": (
+        lambda m: m.op("ArrayFeatureExtractor", m.input(1, 4), m.ints(-1), domain=DOMAIN),
+        *(ModelFormatError, "features [-1] of f32[1,4]", "onnx.checker"),
+    ),
+    "no features": (
+        lambda m: m.op("ArrayFeatureExtractor", m.input(1, 4), m.ints(), domain=DOMAIN),
+        *(ModelFormatError, "features [] of f32[1,4]", "onnx.checker"),
+    ),
+    "computed features": (
+        lambda m: m.op(
+            *("ArrayFeatureExtractor", m.input(1, 4), m.op("ArgMax", "x", axis=1)), domain=DOMAIN
+        ),
+        *(UnsupportedError, "which features are picked depends", "fixed shapes"),
+    ),
+    "the greatest as norm": (
+        lambda m: m.op("Normalizer", m.input(1, 4), domain=DOMAIN),
+        *(UnsupportedError, "Normalizer by MAX", "MaxAbsScaler"),
+    ),
+    "support vectors": (
+        lambda m: f"{m.op('SVMClassifier', m.input(1, 4), outputs=2, domain=DOMAIN)}_1",
+        *(UnsupportedError, "ai.onnx.ml.SVMClassifier", "LinearSVC"),
+    ),
+    "missing values": (
+        lambda m: m.op("Imputer", m.input(1, 4), domain=DOMAIN),
+        *(UnsupportedError, "ai.onnx.ml.Imputer", "no NaN"),
+    ),
+    "categories": (
+        lambda m: m.op("OneHotEncoder", m.input(1, 4), domain=DOMAIN),
+        *(UnsupportedError, "ai.onnx.ml.OneHotEncoder", "let it take numbers"),
+    ),
+    "text": (
+        lambda m: m.op("LabelEncoder", m.input(1, 4), domain=DOMAIN),
+        *(UnsupportedError, "ai.onnx.ml.LabelEncoder", "let it take numbers"),
+    ),
+    "an op of another kind": (
+        lambda m: m.op("FeatureVectorizer", m.input(1, 4), domain=DOMAIN),
+        *(UnsupportedError, "ai.onnx.ml.FeatureVectorizer", "export the part before them"),
+    ),
+    "trees and their scores": (
+        lambda m: f"{m.op('TreeEnsembleClassifier', m.input(1, 4), outputs=2, domain=DOMAIN)}_1",
+        *(UnsupportedError, "ai.onnx.ml.TreeEnsembleClassifier", "a small network"),
     ),
     "one row for two classes": (
         lambda m: classified(m, m.input(1, 4), classlabels_ints=[0, 1], intercepts=[0.5]),

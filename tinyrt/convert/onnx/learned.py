@@ -7,20 +7,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tinyrt.convert.onnx.call import Call
-from tinyrt.convert.onnx.weights import Array, listed
+from tinyrt.convert.onnx.features import FEATURES, check_labels
+from tinyrt.convert.onnx.weights import Array
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import DType, Value
 
-DOMAIN = "ai.onnx.ml"
-
 AFTER = {"NONE": "", "SOFTMAX": "softmax", "LOGISTIC": "logistic"}
 """What a linear model's scores become -> the op that computes it."""
-
-ON_TREES = (
-    "train a small network on what the trees answer and export that; emlearn and m2cgen write "
-    "trees as C"
-)
-"""What to do about ensembles of trees, which no op of .tflite files computes."""
 
 
 def _features(call: Call) -> Value:
@@ -105,14 +98,7 @@ def linear_classifier(call: Call) -> Sequence[Value]:
     y, after = _scores(call, probabilities or f"{label}.scores", count)
     place = y
     if label in call.builder.read:
-        if labels != tuple(range(count)):
-            given = labels or node.get_strings("classlabels_strings") or ()
-            raise UnsupportedError(
-                f"the labels {listed(given)}",
-                expected=f"0 to {count - 1}",
-                hint=f"remove the output '{label}' from the model: the place of the greatest score "
-                "says the class",
-            )
+        check_labels(labels or node.get_strings("classlabels_strings") or ())
         place = call.emit("arg_max", y, name=label, axis=1, dtype=DType.INT64)
     return [place, call.emit(after, y, name=probabilities or f"{label}.after") if after else y]
 
@@ -121,5 +107,6 @@ LEARNED: dict[str, Callable[[Call], Sequence[Value]]] = {
     "LinearClassifier": linear_classifier,
     "LinearRegressor": linear_regressor,
     "Scaler": scaler,
+    **FEATURES,
 }
 """Op type -> the importer of its outputs."""

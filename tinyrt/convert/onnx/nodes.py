@@ -16,9 +16,10 @@ import onnx
 from tinyrt import budget
 from tinyrt.convert.onnx.bodies import check_dense, reads
 from tinyrt.convert.onnx.call import Builder, Call, Operand
+from tinyrt.convert.onnx.features import DOMAIN, advice_on
 from tinyrt.convert.onnx.flow import FLOW
 from tinyrt.convert.onnx.grid import Grid, Quantized, moved_grid
-from tinyrt.convert.onnx.learned import DOMAIN, LEARNED, ON_TREES
+from tinyrt.convert.onnx.learned import LEARNED
 from tinyrt.convert.onnx.ops import IMPORTERS, SEVERAL
 from tinyrt.convert.onnx.proto import OnnxNode
 from tinyrt.convert.onnx.quantized import (
@@ -180,6 +181,9 @@ DYNAMIC = IMPORTERS.keys() | SEVERAL.keys() | FLOW.keys()
 KNOWN = STATIC.keys() | STATIC_SEVERAL.keys()
 """Ops that are computed on import where their inputs are constant."""
 
+SINGLE = (IMPORTERS.keys() | STATIC.keys()) - (SEVERAL.keys() | FLOW.keys() | STATIC_SEVERAL.keys())
+"""Ops of which the first output is computed; what no table has is refused as a whole."""
+
 
 def _is_function(source: Source, node: OnnxNode) -> bool:
     return (node.domain, node.op) in source.functions
@@ -213,16 +217,11 @@ def _check_ops(builder: Builder, source: Source, body: Body) -> None:
     if not missing:
         return
     ops = sorted({node.qualified_op for node in missing})
-    is_quantized = any(node.op.startswith("Q") or "Quantize" in node.op for node in missing)
     raise UnsupportedError(
         f"the model uses ops that tinyrt does not have: {listed(ops, 20)[1:-1]}",
         op=f"{missing[0].describe()}" + (f" and {len(missing) - 1} more" if missing[1:] else ""),
         expected="ops of the table in docs/onnx.md",
-        hint=ON_TREES
-        if any(op.startswith(f"{DOMAIN}.Tree") for op in ops)
-        else "quantise the model in QDQ form, or quantise the float model with 'tinyrt quantize'"
-        if is_quantized
-        else "replace these ops in the model, or export the part before them",
+        hint=advice_on(ops),
     )
 
 
@@ -230,9 +229,7 @@ def _check_outputs(
     source: Source, nodes: Sequence[tuple[OnnxNode, tuple[str, ...]]], read: set[str]
 ) -> None:
     """Raise ``UnsupportedError`` where an output is read that the importers do not compute."""
-    several = SEVERAL.keys() | FLOW.keys() | STATIC_SEVERAL.keys() | LEARNED.keys()
-    several |= {"DynamicQuantizeLinear"}
-    single = (n for n, _ in nodes if n.op not in several and not _is_function(source, n))
+    single = (n for n, _ in nodes if n.qualified_op in SINGLE and not _is_function(source, n))
     extra = {name: node for node in single for name in node.outputs[1:] if name}
     for name in sorted(read & extra.keys()):
         raise UnsupportedError(

@@ -199,11 +199,11 @@ def mean_variance_normalization(call: Call) -> Value:
     return normal
 
 
-def lp_normalization(call: Call) -> Value:
-    """``x`` divided by its norm along an axis."""
+def lp_normalization(call: Call, p: int | None = None) -> Value:
+    """``x`` divided by its norm along an axis; the node says which norm, or the caller."""
     x, r = call.value(0), call.result
     axes = normal_axes([call.node.get_int("axis", -1)], len(x.shape))
-    if call.node.get_int("p", 2) == 1:
+    if (p or call.node.get_int("p", 2)) == 1:
         sizes = call.emit("abs", x, name=f"{r}.abs")
         norm = call.emit("sum", sizes, name=f"{r}.norm", axes=axes, keep_dims=True)
     else:

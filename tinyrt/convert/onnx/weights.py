@@ -51,6 +51,12 @@ MAX_DIMENSIONS = 64
 LONGEST_DIMENSION = 2**31 - 1
 """Limit of the .tflite format."""
 
+ON_LABELS = (
+    "train on classes 0 to n - 1 (scikit-learn: LabelEncoder), or delete the model's output of "
+    "labels: the place of the greatest score says the class"
+)
+"""What to do about labels that are text, or other numbers than the places of their classes."""
+
 TYPED = 50
 """Work, and bytes, for each element that is handled as an object, not in an array."""
 
@@ -140,7 +146,9 @@ class WeightsReader:
                 else f"a constant has element type {element_type(tensor.data_type)}",
                 tensor=where,
                 expected="whole constants" if is_part else ", ".join(DTYPES.values()),
-                hint="export the model in float32",
+                hint=ON_LABELS
+                if tensor.data_type == _TENSOR.STRING
+                else "export the model in float32",
             )
         dtype = np.dtype(DTYPES[tensor.data_type])
         shape = checked_shape(tensor.dims, "a constant", where)
