@@ -71,7 +71,7 @@ class Rule:
 
 
 def _is_hybrid(op: Op) -> bool:
-    stored = [t for t in op.inputs[1:] if t and t.constant and t.dtype in ("INT8", "INT4")]
+    stored = [t for t in op.inputs if t and t.constant and t.dtype in ("INT8", "INT4")]
     return op.reads == "FLOAT32" and bool(stored)
 
 

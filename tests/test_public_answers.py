@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.public_answers import Gap, Op, Tensor, gap, judge, ops_of, rules_of
-from benchmarks.public_model import stored
+from benchmarks.public_model import read, stored
 from tests.convert.raw_tflite import Op as RawOp
 from tests.convert.raw_tflite import Subgraph, build, scaled
 from tests.convert.raw_tflite import Tensor as RawTensor
@@ -134,3 +134,20 @@ def test_archives_hold_inputs_and_answers(tmp_path):
         [[10, 0], [10, 1]],
     ]
     assert answers == {"TFLM": [[1], [2]]}
+    np.savez(tmp_path / "net.npz", in0=np.array(5), tflm0_0=np.array(6))
+    assert stored(model) == ([], {})
+    np.savez(tmp_path / "net.npz", in0=np.array(5))
+    assert stored(model) == ([], {})
+
+
+def test_onnx_models_keep_their_layout(tmp_path):
+    onnx = pytest.importorskip("onnx")
+    make, kind = onnx.helper, onnx.TensorProto.FLOAT
+    x, y = (make.make_tensor_value_info(name, kind, [1, 2, 3, 3]) for name in "xy")
+    node = make.make_node("MaxPool", ["x"], ["y"], kernel_shape=[1, 3], pads=[0, 1, 0, 1])
+    graph = make.make_graph([node], "net", [x], [y])
+    made = make.make_model(graph, opset_imports=[make.make_opsetid("", 13)], ir_version=8)
+    onnx.save(made, tmp_path / "net.onnx")
+    image = np.arange(18, dtype=np.float32).reshape(1, 2, 3, 3)
+    ((answer,),) = read(tmp_path / "net.onnx", [[image]], "cortex-m4").outputs
+    np.testing.assert_array_equal(answer, image[..., [1, 2, 2]])
