@@ -107,6 +107,14 @@ FILES = {
     "batch_to_space": single("BATCH_TO_SPACE_ND", [T("x", (8, 2, 3, 5)), i32("block", 2, 2),
                              Tensor("crop", (2, 2), "INT32", np.array([[0, 1], [1, 1]], np.int32)),
                              T("y", (2, 3, 4, 5))]),
+    "batch_matmul int16 with int8": single(
+        "BATCH_MATMUL", [T("a", (2, 4, 3), "INT16", scale=0.01), s8("b", 5, 4, zero_point=0),
+                         T("y", (2, 3, 5), "INT16", scale=0.05)],
+        "BatchMatMulOptions", AdjX=True, AdjY=True),
+    "batch_matmul int16 with constants": single(
+        "BATCH_MATMUL", [T("a", (2, 3, 4), "INT16", scale=0.01),
+                         T("b", (4, 5), "INT8", np.arange(-128, -108, dtype=np.int8), scale=0.05),
+                         T("y", (2, 3, 5), "INT16", scale=0.05)], "BatchMatMulOptions"),
     "batch_matmul": single("BATCH_MATMUL", [T("a", (2, 3, 4)), T("b", (2, 5, 4)),
                                             T("y", (2, 3, 5))], "BatchMatMulOptions", AdjY=True),
     "strided_slice in the middle": single(

@@ -47,6 +47,10 @@ TFLM_WITHOUT_PLACES = {"select_v2"}
 """Ops that TFLM does not have on int32 and int64."""
 
 
+TFLM_WITHOUT_BOTH = {DType.INT8, DType.INT16}
+"""Types that TFLM does not multiply with each other."""
+
+
 NOT_IN_BUILTIN_REF = {"tile"}
 """Ops of which LiteRT's reference resolver lacks the version that LiteRT's own converter writes."""
 
@@ -65,6 +69,8 @@ def run_peer(op: str, graph: Graph, inputs: Sequence[NDArray[Any]]) -> NDArray[A
         missing = missing | TFLM_WITHOUT_S64
     if free & {DType.INT32, DType.INT64}:
         missing = missing | TFLM_WITHOUT_PLACES
+    if free >= TFLM_WITHOUT_BOTH:
+        missing = missing | {"batch_matmul"}
     return (run_litert if op in missing else run_tflm)(graph, inputs)
 
 

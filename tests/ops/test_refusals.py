@@ -97,6 +97,7 @@ REFUSED = [
     ("arg_min", ArgAttrs(0, DType.INT8), [f32(2, 3)], "indices s8"),
     ("batch_matmul", BatchMatmulAttrs(), [f32(2, 3), f32(2, 3)], "do not multiply"),
     ("batch_matmul", BatchMatmulAttrs(), [f32(3), f32(3, 2)], "inputs are"),
+    ("batch_matmul", BatchMatmulAttrs(), [s8(2, 2), TensorType(DType.INT16, (2, 2))], "inputs are"),
     ("broadcast_to", BroadcastToAttrs((2, 4)), [f32(3)], "broadcast"),
     ("broadcast_to", BroadcastToAttrs((1,)), [f32(3)], "to [1]"),
     ("cast", CastAttrs(DType.INT8), [f32(3)], "a cast of"),

@@ -79,6 +79,10 @@ PARAMETERS = [
         ["differ by too much", "'y' s16[2,2]", "2**7", "quantise again"],
     ),
     (
+        ("batch_matmul", BatchMatmulAttrs(), [s16(2, 2), s8(2, 2, zp=3)], [s16(2, 2)]),
+        ["beside int16 the zero point is 3", "'b' s8[2,2]", "expected: 0"],
+    ),
+    (
         ("relu", NONE, [s8(2, scale=(0.1, 0.2), axis=0)], [s8(2)]),
         ["not quantised per tensor", "'a' s8[2]", "one scale and one zero point"],
     ),

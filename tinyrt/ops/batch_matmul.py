@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.errors import ShapeError
+from tinyrt.errors import ShapeError, VerifyError
 from tinyrt.fixedpoint import (
     INT8_MAX,
     INT8_MIN,
@@ -19,7 +19,7 @@ from tinyrt.fixedpoint import (
 )
 from tinyrt.floatmath.function import Function, Gradient
 from tinyrt.floatmath.products import matmul
-from tinyrt.ir import BoundNode, TensorType
+from tinyrt.ir import BoundNode, DType, TensorType
 from tinyrt.ops.shared.requant import multiplier, reduced
 from tinyrt.ops.shared.shapes import broadcast, check_computable, operand, sum_to
 from tinyrt.ops.shared.spec import (
@@ -81,11 +81,18 @@ class BatchMatmulS16:
 
 
 def infer(attrs: BatchMatmulAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
-    """(..., m, k) and (..., k, n) -> (..., m, n); leading dimensions broadcast."""
+    """(..., m, k) and (..., k, n) -> (..., m, n); leading dimensions broadcast.
+
+    Both are of one dtype, or int16 and int8.
+    """
     a, b = operand(inputs, 0, "the first input"), operand(inputs, 1, "the second input")
     check_computable(a, "batch_matmul")
-    if min(len(a.shape), len(b.shape)) < 2 or a.dtype is not b.dtype:
-        raise ShapeError(f"inputs are {a} and {b}", expected="one dtype, two dimensions or more")
+    fits = a.dtype is b.dtype or (a.dtype, b.dtype) == (DType.INT16, DType.INT8)
+    if min(len(a.shape), len(b.shape)) < 2 or not fits:
+        raise ShapeError(
+            f"inputs are {a} and {b}",
+            expected="one dtype, or int16 and int8; two dimensions or more",
+        )
     m, k = a.shape[-2:][::-1] if attrs.adj_x else a.shape[-2:]
     rows, n = b.shape[-2:][::-1] if attrs.adj_y else b.shape[-2:]
     if k != rows:
@@ -160,14 +167,20 @@ def ref_s8(p: BatchMatmulS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArra
 
 
 def prepare_s16(node: BoundNode) -> BatchMatmulS16:
-    """The multiplier of one node."""
+    """The multiplier of one node, whose second operand may be int8 without a zero point."""
     a, b, y = node.input(0), node.input(1), node.output
-    require_alike(a, b, y)
+    if b.dtype is DType.INT8 and qparams(b)[1]:
+        raise VerifyError(
+            f"beside int16 the zero point is {qparams(b)[1]}", tensor=b.describe(), expected="0"
+        )
+    require_alike(a, y, *(() if b.dtype is DType.INT8 else (b,)))
     real = float(qparams(a)[0] * qparams(b)[0]) / float(qparams(y)[0])
     return BatchMatmulS16(node.attrs_as(BatchMatmulAttrs), *reduced(*multiplier(real), y))
 
 
-def ref_s16(p: BatchMatmulS16, a: NDArray[np.int16], b: NDArray[np.int16]) -> NDArray[np.int16]:
+def ref_s16(
+    p: BatchMatmulS16, a: NDArray[np.int16], b: NDArray[np.int16 | np.int8]
+) -> NDArray[np.int16]:
     """``clamp(requant(a @ b))`` with int64 sums; NumPy's own int64 product is exact."""
     left, right = _turned(p.attrs, a.astype(np.int64), b.astype(np.int64))
     acc = left @ right

@@ -171,6 +171,10 @@ def _rows() -> dict[str, Built]:
         made[f"batch_matmul: {adj_x} {adj_y}, int16"] = corner(
             "batch_matmul", BatchMatmulAttrs(adj_x, adj_y), inputs, q_of(STEP * 4)
         )
+        inputs[1] = Given(extremes((2, *b)), STEP)
+        made[f"batch_matmul: {adj_x} {adj_y}, int16 with int8"] = corner(
+            "batch_matmul", BatchMatmulAttrs(adj_x, adj_y), inputs, q_of(STEP / 64)
+        )
     for op, (shape, kernel, padding) in product(
         ("average_pool2d", "max_pool2d"),
         (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tinyrt.backends.c.chooser import Choosers, always
 from tinyrt.backends.c.kernel import Calls, Fields, Params, Target, call
-from tinyrt.ir import BoundNode, Shape
+from tinyrt.ir import BoundNode, DType, Shape
 from tinyrt.ops import prepared
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs, BatchMatmulS8, BatchMatmulS16
 from tinyrt.ops.shared.spec import Form
@@ -26,11 +26,12 @@ def batch_matmul_s8_calls(node: BoundNode, target: Target) -> Calls:
 
 
 def batch_matmul_s16_calls(node: BoundNode, target: Target) -> Calls:
-    """The call of ``tinyrt_batch_matmul_s16``, whose parameters are those for int8."""
+    """The call of ``tinyrt_batch_matmul_s16`` or ``_s16_s8``, with the parameters for int8."""
     del target
     p = prepared(node, BatchMatmulS16)
     fields = _walk(node) | {"y_mult": p.mult, "y_shift": p.right}
-    return _product("tinyrt_batch_matmul_s16", "tinyrt_batch_matmul_s8_params", fields, node)
+    kernel = "tinyrt_batch_matmul_s16" + ("_s8" if node.input(1).dtype is DType.INT8 else "")
+    return _product(kernel, "tinyrt_batch_matmul_s8_params", fields, node)
 
 
 def batch_matmul_f32_calls(node: BoundNode, target: Target) -> Calls:

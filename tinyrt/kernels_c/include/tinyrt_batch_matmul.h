@@ -38,6 +38,10 @@ void tinyrt_batch_matmul_s8(const tinyrt_batch_matmul_s8_params *p, const int8_t
 void tinyrt_batch_matmul_s16(const tinyrt_batch_matmul_s8_params *p, const int16_t *a,
                              const int16_t *b, int16_t *TINYRT_RESTRICT y);
 
+/** As tinyrt_batch_matmul_s16, where b is int8 whose zero point is 0. */
+void tinyrt_batch_matmul_s16_s8(const tinyrt_batch_matmul_s8_params *p, const int16_t *a,
+                                const int8_t *b, int16_t *TINYRT_RESTRICT y);
+
 /** Steps as in tinyrt_batch_matmul_s8_params. */
 typedef struct {
     int32_t rank;

@@ -84,7 +84,8 @@ template <class P> TINYRT_FN void transposed_convolution(const Team &t) {
 template <class P> TINYRT_FN void matrix_product(const Team &t) {
     for (int i = t.thread; i < P::SAMPLES * P::SIZE; i += t.threads) {
         const int sample = i / P::SIZE, at = i % P::SIZE;
-        const typename P::X *a = P::a(t, sample) + P::a_at(at), *b = P::b(t, sample) + P::b_at(at);
+        const auto *a = P::a(t, sample) + P::a_at(at);
+        const auto *b = P::b(t, sample) + P::b_at(at);
         typename P::Acc acc = 0;
         for (int k = 0; k < P::K; ++k) {
             const typename P::Acc product = a[k * P::A_STEP] - P::A_ZP;
