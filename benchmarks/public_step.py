@@ -52,6 +52,7 @@ def run_step(step: Callable[..., Any], *arguments: Any, seconds: float) -> Outco
             outcome = Outcome(failed=f"the process ended with {process.exitcode}")
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid or 0, signal.SIGKILL)
+    process.kill()  # it may have no group of its own yet
     process.join()
     return outcome
 

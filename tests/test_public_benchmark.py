@@ -305,6 +305,8 @@ def test_the_core_must_answer_what_the_host_answers(folder, monkeypatch):
     monkeypatch.setattr(public, "on_core", other_answers)
     row = public.row_of(folder / "good.tflite", "good", options)
     assert row.defect == "cortex-m4 answers other than the host"
+    row = public.row_of(folder / "wrong.tflite", "wrong", options)
+    assert (row.code, row.defect) == (None, "its answer differs: 1e-01 from TFLM")
     monkeypatch.setattr(public, "on_core", refuses_to_build)
     row = public.row_of(folder / "good.tflite", "good", options)
     assert (row.not_on_core, row.core_arena, row.defect) == ("no such op (conv2d)", None, "")
