@@ -80,6 +80,25 @@ def test_samples_of_a_table_stay_apart_where_each_has_its_part():
     assert caught.value.tensor == "'y' f32[3,4,5]"
 
 
+@pytest.mark.parametrize("dtype", SIGNED)
+def test_parts_whose_places_are_computed_equal_litert(dtype):
+    """TFLM's, too: tests/ops/test_conformance.py."""
+    tensors = [T("x", (5, 6, 2), dtype, **TYPES[dtype]), T("row", (3, 4, 2), "INT32")]
+    tensors.append(T("y", (3, 4, 2), dtype, **TYPES[dtype]))
+    op = Op("GATHER_ND", ["x", "row"], ["y"], "GatherNdOptions")
+    data = build(Subgraph(tensors, [op], ["x", "row"], ["y"]))
+    agree(data)
+    agree(write_tflite(parse_tflite(data)))
+
+
+def test_samples_picked_by_their_numbers_stay_together():
+    tensors = [T("x", (3, 5)), T("row", (3, 1), "INT32"), T("y", (3, 5))]
+    op = Op("GATHER_ND", ["x", "row"], ["y"], "GatherNdOptions")
+    graph = parse_tflite(build(Subgraph(tensors, [op], ["x", "row"], ["y"])))
+    with pytest.raises(ShapeError, match="picks from all samples"):
+        rebatch(graph, 7)
+
+
 def whole_table():
     """Samples picked by their numbers."""
     tensors = [T("x", (3, 5)), T("rows", (3, 4), "INT32"), T("y", (3, 4, 5))]

@@ -15,6 +15,7 @@ from tinyrt.ir import DType, Graph, Node, QParams, Shape, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.comparison import ACCEPTED, BY_STORED_VALUE
 from tinyrt.ops.quantize import QuantizeAttrs
+from tinyrt.ops.shared.batch import PICKING
 from tinyrt.ops.shared.spec import Form, Quant, limits_of
 
 Rng = np.random.Generator
@@ -83,7 +84,7 @@ def build_f32(case: Case, rng: Rng) -> Built:
     for i, dtype in enumerate(case.input_dtypes):
         small = arrays[i] > 0 if dtype is DType.BOOL else np.rint(3 * arrays[i])
         arrays[i] = small.astype(dtype.numpy)
-    if case.op == "embedding":
+    if case.op in PICKING:
         arrays[1] = _indices(case, rng)
     values = [
         Value.constant(f"in{i}", a)
@@ -126,7 +127,10 @@ def _build_integer(case: Case, rng: Rng, dtype: DType, weights: DType) -> Built:
 
 
 def _indices(case: Case, rng: Rng) -> NDArray[np.int32]:
-    """Of rows of the first input: all of them lie in it, since LiteRT refuses others."""
+    """Of parts of the first input: all of them lie in it, since LiteRT refuses others."""
+    if case.op == "gather_nd":
+        depth = case.shapes[1][-1]
+        return rng.integers(0, case.shapes[0][:depth], case.shapes[1]).astype(np.int32)
     return rng.integers(0, case.shapes[0][case.attrs.batch_dims], case.shapes[1]).astype(np.int32)
 
 
@@ -210,7 +214,7 @@ def _activation_inputs(
             arrays.append((rng.normal(size=shape) * 10).astype(np.float32))
             values.append(Value(f"in{i}", DType.FLOAT32, shape))
             continue
-        if case.op == "embedding" and i == 1:
+        if case.op in PICKING and i == 1:
             arrays.append(_indices(case, rng))
             values.append(Value(f"in{i}", DType.INT32, shape))
             continue

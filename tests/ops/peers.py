@@ -35,7 +35,10 @@ NOT_IN_TFLM = {
 """Ops, or their int8 form, that only LiteRT has."""
 
 
-NOT_IN_TFLM_S16 = NOT_IN_TFLM | {"embedding", "gather", "mirror_pad", "reduce_max", *ACCEPTED}
+NOT_IN_TFLM_S16 = NOT_IN_TFLM | {
+    *("embedding", "gather", "gather_nd", "mirror_pad", "reduce_max"),
+    *ACCEPTED,
+}
 """Ops whose int16 form only LiteRT has."""
 
 

@@ -20,6 +20,7 @@ WITHOUT_PEER = {
     r"div: .*zero points": "TFLM shifts small quotients by more than 31 bits; no divisor is zero",
     r"div: .*repeats": "the same",
     r"embedding: .*beyond": "TFLM reads outside its table",
+    r"gather_nd: .*beyond": "TFLM reports an error",
     r"topk_v2: .*no number": "LiteRT has no order of them",
     r".*six axes": "TFLM has five",
     r"softmax: 2000 elements, scale 0.0001": "TFLM refuses multipliers below one",

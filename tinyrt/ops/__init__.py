@@ -36,6 +36,7 @@ from tinyrt.ops.floor_div import FLOOR_DIV
 from tinyrt.ops.floor_mod import FLOOR_MOD
 from tinyrt.ops.fully_connected import FULLY_CONNECTED
 from tinyrt.ops.gather import GATHER
+from tinyrt.ops.gather_nd import GATHER_ND
 from tinyrt.ops.gelu import GELU
 from tinyrt.ops.hard_swish import HARD_SWISH
 from tinyrt.ops.l2_normalization import L2_NORMALIZATION
@@ -109,6 +110,7 @@ OPS |= {
         FAKE_QUANTIZE,
         FULLY_CONNECTED,
         GATHER,
+        GATHER_ND,
         GELU,
         GREATER,
         GREATER_EQUAL,

@@ -44,6 +44,7 @@ CASES: dict[str, Callable[[Rng], Case]] = {
     "floor_mod": pairs.floor_mod,
     "fully_connected": windowed.fully_connected,
     "gather": moving.gather,
+    "gather_nd": moving.gather_nd,
     "gelu": unary.gelu,
     "greater": pairs.greater,
     "greater_equal": pairs.greater_equal,

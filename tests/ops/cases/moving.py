@@ -13,6 +13,7 @@ from tinyrt.ops.gather import GatherAttrs
 from tinyrt.ops.mirror_pad import MirrorPadAttrs
 from tinyrt.ops.repeat import BroadcastToAttrs, TileAttrs
 from tinyrt.ops.resize import ResizeAttrs
+from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.slice import SliceAttrs
 
 
@@ -49,6 +50,14 @@ def embedding(rng: Rng) -> Case:
     shapes = table, (*table[:batch], *picked[batch:])
     held, dtypes = frozenset({0} if not batch else ()), (DType.FLOAT32, DType.INT32)
     return Case("embedding", EmbeddingAttrs(batch), shapes, held, input_dtypes=dtypes)
+
+
+def gather_nd(rng: Rng) -> Case:
+    """Places in some of the first dimensions, or in all of them."""
+    shape = ints(rng, 1, 6, int(rng.integers(1, 4)))
+    places = (*ints(rng, 1, 4, int(rng.integers(1, 3))), int(rng.integers(1, len(shape) + 1)))
+    dtypes = (DType.FLOAT32, DType.INT32)
+    return Case("gather_nd", NoAttrs(), (shape, places), input_dtypes=dtypes)
 
 
 def broadcast_to(rng: Rng) -> Case:

@@ -17,6 +17,7 @@ from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.repeat import BroadcastToAttrs, TileAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.resize import ResizeAttrs
+from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.transpose import TransposeAttrs
 
@@ -108,6 +109,11 @@ def _runs() -> dict[str, Built]:
         made[f"embedding: beyond its rows of {n}"] = corner(
             "embedding", EmbeddingAttrs(), [rows, beyond], Q
         )
+        x, found = Given(spread((2, 3, n)), 0.5, -3), [[1, 2], [0, 0], [1, 0]]
+        for name, places in (("inside", found), ("beyond", [[2, -1], [-1, 3], [9, 9]])):
+            made[f"gather_nd: {n} elements, {name}"] = corner(
+                "gather_nd", NoAttrs(), [x, plain(places, np.int32)], Q
+            )
         tables = Given(spread((2, 3, n)), 0.5, -3)
         for name, own in (("each its own", [[0, 2], [2, 1]]), ("beyond", [[3, 0], [2, -1]])):
             made[f"embedding: tables of {n}, {name}"] = corner(

@@ -111,6 +111,22 @@ def embedding_calls(node: BoundNode, target: Target) -> Calls:
     return (call("tinyrt_embedding", params, table, indices, node.output),)
 
 
+def gather_nd_calls(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_gather_nd``."""
+    del target
+    x, places = node.input(0), node.input(1)
+    depth, size = places.shape[-1], x.dtype.itemsize
+    fields: Fields = {
+        "n": places.size // depth,
+        "depth": depth,
+        "sizes": x.shape[:depth],
+        "steps": tuple(size * step for step in strides_of(x.shape)[:depth]),
+        "run": size * math.prod(x.shape[depth:]),
+    }
+    params = Params("tinyrt_gather_nd_params", fields)
+    return (call("tinyrt_gather_nd", params, x, places, node.output),)
+
+
 _MOVE, _EMBEDDING = always(move_calls, move_sweep), always(embedding_calls)
 
 NOT_IN_INT16 = ("depth_to_space", "space_to_depth")
@@ -120,4 +136,5 @@ KERNELS: Choosers = {
     **{op: dict.fromkeys(Form, _MOVE) for op in LAYOUTS},
     **{op: {Form.INT8: _MOVE, Form.FLOAT: _MOVE} for op in NOT_IN_INT16},
     "embedding": dict.fromkeys(Form, _EMBEDDING),
+    "gather_nd": dict.fromkeys(Form, always(gather_nd_calls)),
 }

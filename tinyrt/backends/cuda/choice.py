@@ -42,6 +42,7 @@ _OTHERS: dict[str, dict[Form, Emitter]] = {
     "equal": _both(elementwise.emit_comparison),
     "fully_connected": _both(weighted.emit_fully_connected),
     "gather": _both(moves.emit_move),
+    "gather_nd": _both(moves.emit_gather_nd),
     "greater": _both(elementwise.emit_comparison),
     "greater_equal": _both(elementwise.emit_comparison),
     "l2_normalization": {INT8: reduce.emit_l2_normalization},

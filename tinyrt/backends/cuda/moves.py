@@ -99,6 +99,24 @@ def emit_embedding(node: BoundNode, p: object, w: DeviceWriter) -> None:
     w.op("table_rows", "elementwise", y.size, ints=ints, tensors=tensors)
 
 
+def emit_gather_nd(node: BoundNode, p: object, w: DeviceWriter) -> None:
+    """Write a copy of parts, whose places are tensors."""
+    del p
+    x, places, y = node.input(0), node.input(1), node.output
+    depth = places.shape[-1]
+    steps = zip(x.shape[:depth], strides_of(x.shape)[:depth], strict=True)
+    terms = (f"nearest(at[{i}], {size}) * {step}" for i, (size, step) in enumerate(steps))
+    ints = {"SIZE": y.size, "DEPTH": depth, "RUN": math.prod(x.shape[depth:])}
+    w.op(
+        "parts",
+        "elementwise",
+        y.size,
+        ints=ints,
+        tensors={"x": x, "places": places, "y": y},
+        functions={"int from(const i32 *at)": " + ".join(terms)},
+    )
+
+
 def emit_concatenation(node: BoundNode, p: ConcatenationS8, w: DeviceWriter) -> None:
     """One phase per input: its runs to their places."""
     y = node.output

@@ -58,6 +58,7 @@ _INTEGER: dict[str, dict[Form, Packer | None]] = {
     "equal": {INT8: None, INT16X8: None},
     "fully_connected": {INT8: fully_connected.pack, INT16X8: wide.pack_dense},
     "gather": {INT8: movement.pack_move, INT16X8: None},
+    "gather_nd": {INT8: None, INT16X8: None},
     "greater": {INT8: None, INT16X8: None},
     "greater_equal": {INT8: None, INT16X8: None},
     "l2_normalization": {INT8: None},

@@ -121,9 +121,12 @@ def _split_v(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Val
 
 
 def _gather_nd(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
-    """Constant indices into the first dimensions, taken as one."""
+    """Constant indices into the first dimensions, taken as one; or those that are computed."""
     del options
     x, indices, y = operand(inputs, 0), operand(inputs, 1), only(outputs)
+    if not indices.is_constant:
+        parts.add("gather_nd", [x, indices], y)
+        return
     flat = constant_ints(inputs, 1, "indices")
     depth = indices.shape[-1] if indices.shape else 0
     if not 1 <= depth <= len(x.shape):

@@ -16,6 +16,7 @@ from tinyrt.convert.tflite.codec import (
     is_s16,
     of_rank,
     operand,
+    plain,
     ranked,
     since_s8,
 )
@@ -210,6 +211,7 @@ MOVES: tuple[Codec, ...] = (
         _decode_gather,
         since_s8(2, s16=4, boolean=3),
     ),
+    plain("gather_nd", "GATHER_ND", since_s8(1, s16=4)),
     Codec(
         "broadcast_to",
         "BROADCAST_TO",

@@ -12,6 +12,10 @@ from tinyrt.ops import OPS, verify
 from tinyrt.ops.shared.shapes import axis_of
 
 
+PICKING = ("embedding", "gather_nd")
+"""Ops that pick parts of their first input."""
+
+
 def rebatch(graph: Graph, batch: int) -> Graph:
     """The graph with ``batch`` samples along the first axis of every activation.
 
@@ -42,7 +46,7 @@ def rebatch(graph: Graph, batch: int) -> Graph:
             raise _mixes(f"{bound.describe()} may not keep samples apart", bound.output)
         if bound.op == "cumsum" and _first_axis_is_summed(bound):
             raise _mixes(f"{bound.describe()} adds samples up", bound.output)
-        if bound.op == "embedding" and _samples_are_rows(bound, fixed):
+        if bound.op in PICKING and _samples_are_rows(bound, fixed):
             raise _mixes(f"{bound.describe()} picks from all samples", bound.output)
         node = _with_batch(bound, old, batch)
         nodes.append(node)
@@ -62,9 +66,8 @@ def _first_axis_is_summed(node: BoundNode) -> bool:
 
 
 def _samples_are_rows(node: BoundNode, fixed: Collection[str]) -> bool:
-    """Whether an embedding's table holds samples, and not a part for each of them."""
-    attrs: Any = node.attrs  # EmbeddingAttrs, of a module above this one
-    return not attrs.batch_dims and node.input(0).name not in fixed
+    """Whether a table holds samples, and not a part for each of them."""
+    return not getattr(node.attrs, "batch_dims", 0) and node.input(0).name not in fixed
 
 
 def batch_of(graph: Graph) -> int:

@@ -218,13 +218,26 @@ template <class P> TINYRT_FN void gather(const Team &t) {
     }
 }
 
+// The number itself, or the nearest one from 0 to below the limit.
+TINYRT_FN i32 nearest(i32 at, i32 limit) {
+    return at < 0 ? 0 : at < limit ? at : limit - 1;
+}
+
+// Runs of RUN elements, each from where DEPTH numbers say.
+template <class P> TINYRT_FN void parts(const Team &t) {
+    for (int i = t.thread; i < P::SAMPLES * P::SIZE; i += t.threads) {
+        const int sample = i / P::SIZE, at = i % P::SIZE;
+        const i32 *place = P::places(t, sample) + at / P::RUN * P::DEPTH;
+        P::y(t, sample)[at] = P::x(t, sample)[P::from(place) + at % P::RUN];
+    }
+}
+
 // Rows of RUN elements of tables of ROWS, each for PART elements; an index beyond its table takes
 // the nearest row.
 template <class P> TINYRT_FN void table_rows(const Team &t) {
     for (int i = t.thread; i < P::SAMPLES * P::SIZE; i += t.threads) {
         const int sample = i / P::SIZE, at = i % P::SIZE;
-        const i32 index = P::indices(t, sample)[at / P::RUN];
-        const i32 row = index < 0 ? 0 : index < P::ROWS ? index : P::ROWS - 1;
+        const i32 row = nearest(P::indices(t, sample)[at / P::RUN], P::ROWS);
         P::y(t, sample)[at] =
             P::table(t, sample)[(at / P::PART * P::ROWS + row) * P::RUN + at % P::RUN];
     }
