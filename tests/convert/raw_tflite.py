@@ -40,8 +40,9 @@ class Tensor:
     """A tensor; a constant where it has data. ``shares`` names one whose buffer it has, too.
 
     ``buffer`` is a number of a buffer, whether it is there or not; ``axis`` is that of scales, of
-    which several zero points are given as a list; ``outside`` is where the data lie in the file
-    outside of all tables, and how many bytes they are.
+    which several zero points are given as a list; ``signature`` is the shape with -1 for what is
+    known at run time alone; ``outside`` is where the data lie in the file outside of all tables,
+    and how many bytes they are.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Tensor:
     variable: bool = False
     sparse: Sparse | None = None
     outside: tuple[int, int] | None = None
+    signature: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
@@ -186,6 +188,8 @@ def _tensor(b: Any, tensor: Tensor, buffers: Buffers, held: dict[str, int]) -> i
             "QuantizedDimension": tensor.axis,
         }
         fields["Quantization"] = _table(b, "QuantizationParameters", parts)
+    if tensor.signature:
+        fields["ShapeSignature"] = _ints(b, tensor.signature)
     if tensor.variable:
         fields["IsVariable"] = True
     if tensor.sparse:

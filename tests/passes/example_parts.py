@@ -12,6 +12,7 @@ from tests.passes.random_net import RandomNet as Net
 from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.batch_norm import BatchNormAttrs
+from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.div import DivAttrs
 from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
 from tinyrt.ops.gather import GatherAttrs
@@ -59,6 +60,10 @@ def behind_a_layer(make: Callable[[Net, str], str]) -> Callable[[Net], tuple[str
 def cut(net: Net, x: str, rows: int) -> str:
     shape = net.shape(x)
     return net.op("slice", (x,), SliceAttrs((0,) * 4, (1, rows, *shape[2:]), (1,) * 4))
+
+
+def joined(net: Net, *names: str, axis: int = 3) -> str:
+    return net.op("concatenation", names, ConcatenationAttrs(axis))
 
 
 def dropping(net: Net, x: str) -> str:

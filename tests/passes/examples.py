@@ -17,6 +17,7 @@ from tests.passes.example_parts import (
     flat_dense,
     grid,
     hard_swish,
+    joined,
     longer,
     padded,
     parts,
@@ -251,6 +252,18 @@ EXAMPLES_OF = CHANNELS | {
         lambda net: cut(net, cut(net, "x", 4), 2),
         lambda net: dropping(net, "x"),
         "drops dimensions",
+    ),
+    "slice_concatenation": Example(
+        IMAGE,
+        lambda net: cut(net, joined(net, "x", net.mul("x", 2.0), axis=1), 3),
+        lambda net: cut(net, joined(net, "x", net.mul("x", 2.0), axis=1), 7),
+        "cuts across",
+    ),
+    "merge_concatenations": Example(
+        IMAGE,
+        lambda net: joined(net, joined(net, "x", "x"), "x"),
+        lambda net: joined(net, *[joined(net, "x", "x")] * 2),
+        "has other readers",
     ),
     "remove_requantise": Example(
         IMAGE,

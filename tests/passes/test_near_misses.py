@@ -4,13 +4,13 @@ import pytest
 
 from tests.passes.example_parts import (
     grid,
+    joined,
     parts,
     shuffled_pixels,
 )
 from tests.passes.misses import Miss, check, read_twice
 from tests.passes.random_net import RandomNet as Net
 from tinyrt.ops.batch_norm import BatchNormAttrs
-from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mean import MeanAttrs
@@ -40,10 +40,6 @@ def cut_of(net: Net, x: str, sizes: tuple[int, ...], dropped: tuple[int, ...] = 
 def cut_at(net: Net, i: int) -> str:
     """The i-th part of the first dimension, which stays."""
     return net.op("slice", ("x",), SliceAttrs((i, 0, 0), (1, 3, 4), (1, 1, 1)))
-
-
-def joined(net: Net, *names: str, axis: int = 3) -> str:
-    return net.op("concatenation", names, ConcatenationAttrs(axis))
 
 
 def pair(net: Net) -> tuple[str, str]:

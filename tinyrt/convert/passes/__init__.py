@@ -14,6 +14,7 @@ from tinyrt.convert.passes.algebra import (
 )
 from tinyrt.convert.passes.channel_order import ORDER_CHANNELS
 from tinyrt.convert.passes.choices import CHOOSE_AS, CHOOSE_SHAPED, SKIP_MONOTONIC
+from tinyrt.convert.passes.concatenations import MERGE_CONCATENATIONS, SLICE_CONCATENATION
 from tinyrt.convert.passes.conv_as_dense import CONV_AS_DENSE
 from tinyrt.convert.passes.fold_affine import FOLD_AFFINE
 from tinyrt.convert.passes.fold_batchnorm import FOLD_BATCHNORM, SPLIT_BATCHNORM
@@ -153,6 +154,8 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     SINK_TRANSPOSE,
     MERGE_PADS,
     MERGE_SLICES,
+    SLICE_CONCATENATION,
+    MERGE_CONCATENATIONS,
     # In quantised models: roundings move to right behind the ops whose outputs they round.
     REMOVE_REQUANTIZE,
     CLAMP_BEFORE,

@@ -34,6 +34,7 @@ class Parts:
         nodes: in execution order.
         states: pairs of values, as a graph has them.
         spare: outputs whose nodes are left out where nothing reads them.
+        empty: tensors without elements: parts of loops' lists, and nothing but joins reads them.
         stale: tensors of the file whose declared shapes are not what their ops compute: both
             shapes by name.
 
@@ -44,6 +45,7 @@ class Parts:
         self.nodes: list[Node] = []
         self.states: list[tuple[str, str]] = []
         self.spare: set[str] = set()
+        self.empty: set[str] = set()
         self.stale: dict[str, tuple[Shape, Shape]] = {}
         self._declared = frozenset(self.values)
         self._changed: set[str] = set()

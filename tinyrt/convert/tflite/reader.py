@@ -40,6 +40,7 @@ from tinyrt.errors import (
 )
 from tinyrt.ir import Graph, Node, Value, check_order
 from tinyrt.ops import verify
+from tinyrt.ops.slice import SliceAttrs
 
 
 def map_file(path: str | Path) -> Buffer:
@@ -219,7 +220,8 @@ class _Reader:
             raise UnsupportedError(
                 f"subgraph {self.subgraph} keeps state", expected="variables in the model alone"
             )
-        return Body(inputs, outputs, self.parts.values, self.parts.nodes)
+        parts = self.parts
+        return Body(inputs, outputs, parts.values, parts.nodes, parts.stale)
 
     def _operators(self) -> None:
         where = f" of subgraph {self.subgraph}" if self.depth else ""
@@ -237,9 +239,7 @@ class _Reader:
                 expected="fewer, and none that runs itself",
             )
         reader = _Reader(self.data, self.name, index, self.depth + 1)
-        body = reader.body(given)
-        self.parts.stale.update(reader.parts.stale)
-        return body
+        return reader.body(given)
 
     def _count(self, length: int) -> int:
         """A vector's length, which can't exceed the file's own size."""
@@ -271,6 +271,8 @@ class _Reader:
         current().spend(PORT * ports, "reading ops")
         indices = operator.InputsAsNumpy() if operator.InputsLength() else ()
         inputs = [self._filled(int(i)) if i >= 0 else None for i in indices]
+        if self.parts.empty:
+            inputs = self._without_empty(builtin, inputs)
         places = operator.OutputsAsNumpy() if operator.OutputsLength() else ()
         outputs = [self._filled(int(i)) for i in places]
         if builtin in HANDLES:
@@ -289,10 +291,30 @@ class _Reader:
             return
         self._node(operator, DECODERS[builtin], inputs, outputs)
 
+    def _without_empty(self, builtin: str, inputs: list[Value | None]) -> list[Value | None]:
+        """The op's inputs; a join leaves out what has no elements.
+
+        Raises:
+            UnsupportedError: another op reads such a tensor.
+
+        """
+        known = self.parts.empty
+        empty = [value for value in inputs if value is not None and value.name in known]
+        if empty and builtin != "CONCATENATION":
+            raise UnsupportedError(
+                "the op reads a tensor without elements",
+                tensor=empty[0].describe(),
+                expected="at least one element, but for what CONCATENATION joins",
+            )
+        return [value for value in inputs if value is None or value.name not in known]
+
     def _node(
         self, operator: Any, codec: Codec, inputs: list[Value | None], outputs: list[Value]
     ) -> None:
         decoded = codec.decode(_options(operator, codec.table), inputs, outputs[0])
+        if isinstance(decoded.attrs, SliceAttrs) and 0 in decoded.attrs.size:
+            self.parts.empty.add(outputs[0].name)
+            return
         picked = [inputs[i] for i in decoded.picked or range(min(decoded.inputs, len(inputs)))]
         names = tuple(v.name if v else "" for v in picked)
         after = tuple(self._next(picked[i]) for i in decoded.states)

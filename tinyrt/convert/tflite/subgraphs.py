@@ -12,7 +12,7 @@ from typing import Any
 
 from tinyrt.convert.tflite.parts import Parts
 from tinyrt.errors import ModelFormatError, UnsupportedError
-from tinyrt.ir import DType, Node, Value
+from tinyrt.ir import DType, Node, Shape, Value
 
 DEEPEST = 16
 """Subgraphs that may run each other, one inside the other."""
@@ -27,6 +27,7 @@ class Body:
         outputs: of its outputs.
         values: all its values by name; inputs that are known are constants.
         nodes: in execution order.
+        stale: as ``Parts`` has it.
 
     """
 
@@ -34,6 +35,7 @@ class Body:
     outputs: tuple[str, ...]
     values: Mapping[str, Value]
     nodes: Sequence[Node]
+    stale: Mapping[str, tuple[Shape, Shape]]
 
 
 Read = Callable[[int, Sequence[Value]], Body]
@@ -64,6 +66,7 @@ class Caller:
     def call(self, index: int, inputs: Sequence[Value]) -> None:
         """The nodes of a subgraph, as the op's."""
         body = self.read(index, inputs)
+        self.parts.stale.update(body.stale)
         self.state_shapes(body.values[name] for name in body.outputs)
         results = self.run(body, inputs, self.outputs)
         for result, output in zip(results, self.outputs, strict=True):
@@ -98,15 +101,15 @@ class Caller:
         here = dict(zip(body.inputs, inputs, strict=True))
         for node in body.nodes:
             for name in node.outputs:
-                here[name] = self.parts.new(_named(like, name, round_), body.values[name])
+                here[name] = self.parts.new(self._named(name, round_), body.values[name])
             for name in (n for n in node.inputs if n and n not in here):
-                here[name] = self._constant(_named(like, name, ""), body.values[name])
+                here[name] = self._constant(self._named(name), body.values[name])
             inside = tuple(here[name].name if name else "" for name in node.inputs)
             outside = tuple(here[name].name for name in node.outputs)
             self.parts.append(replace(node, name=outside[0], inputs=inside, outputs=outside))
         results = []
         for name, wanted in zip(body.outputs, like, strict=True):
-            value = here.get(name) or self._constant(_named(like, name, round_), body.values[name])
+            value = here.get(name) or self._constant(self._named(name, round_), body.values[name])
             check_alike(value, wanted)
             results.append(self.parts.values[value.name])
         return results
@@ -118,6 +121,9 @@ class Caller:
         else:
             self.parts.set(output, result.data)
 
+    def _named(self, name: str, round_: str = "") -> str:
+        return f"{self.outputs[0].name}/{round_}{name}"
+
     def _constant(self, wish: str, value: Value) -> Value:
         if value.data is None:
             raise ModelFormatError(
@@ -127,10 +133,6 @@ class Caller:
             )
         made = self.parts.new(wish, value)
         return self.parts.set(made, value.data)
-
-
-def _named(like: Sequence[Value], name: str, round_: str) -> str:
-    return f"{like[0].name}/{round_}{name}"
 
 
 def check_alike(value: Value, other: Value) -> None:
@@ -169,6 +171,8 @@ def branch(caller: Caller, options: Any) -> None:
         return
     parts = caller.parts
     bodies = [caller.read(index, inputs) for index in indices]
+    for body in bodies:
+        parts.stale.update(body.stale)
     caller.state_shapes(bodies[0].values[name] for name in bodies[0].outputs)
     either = [
         caller.run(body, inputs, caller.outputs, name)
@@ -181,6 +185,8 @@ def branch(caller: Caller, options: Any) -> None:
 
 def loop(caller: Caller, options: Any) -> None:
     """WHILE: a subgraph again and again, written out for as long as another one answers true.
+
+    Shapes inside may differ from round to round, so those that the file declares say nothing.
 
     Raises:
         UnsupportedError: the condition is computed at run time.
