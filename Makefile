@@ -1,4 +1,4 @@
-# make setup | demo | check | test | test-all | zoo | coverage | mutants | fuzz | lint | lock
+# make setup | demo | check | test | test-all | test-frameworks | zoo | coverage | mutants | fuzz | lint | lock
 #      wheel | format | clean
 PYTHON ?= python3
 VENV := .venv
@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 C_FILES = $(shell git ls-files '*.c' '*.h' '*.cuh')
 
-.PHONY: setup demo check test test-all zoo coverage mutants fuzz lint lock wheel format clean
+.PHONY: setup demo check test test-all test-frameworks zoo coverage mutants fuzz lint lock wheel format clean
 
 setup:
 	@PYTHON="$(PYTHON)" tools/setup_system.sh
@@ -34,6 +34,12 @@ test: setup
 test-all: setup
 	@PYTHON="$(PYTHON)" tools/setup_system.sh --tests
 	TINYRT_TESTS=all $(BIN)/pytest -n auto --dist worksteal
+
+FRAMEWORKS ?= torch transformers keras jax
+
+# The pages for users of other frameworks, with these: gigabytes, below build/frameworks.
+test-frameworks:
+	@PYTHON="$(PYTHON)" tools/frameworks.sh $(FRAMEWORKS)
 
 # The public models that many tests need, from where their authors publish them.
 zoo: setup

@@ -34,6 +34,7 @@ ALONE = ["aeon>=1.0", "cosmic-ray>=8.7"]
 SPDX = {
     "Apache 2.0": "Apache-2.0",
     "Apache License 2.0": "Apache-2.0",
+    "Apache License v2.0": "Apache-2.0",
     "Apache Software License": "Apache-2.0",
     "BSD 2-Clause License": "BSD-2-Clause",
     "BSD 3-Clause": "BSD-3-Clause",
@@ -51,6 +52,22 @@ READ = {
     **{"cosmic-ray": "MIT", "numba": "BSD-2-Clause", "tflite-micro": "Apache-2.0"},
 }
 """Packages whose metadata do not say it, or not which -> the licence of their source."""
+FRAMEWORKS = """
+## What `make test-frameworks` needs
+
+| extra | packages | why they are not in the set-up |
+|---|---|---|
+| `torch` | torch, onnxscript | gigabytes, with CUDA's libraries |
+| `transformers` | the same, and transformers | the same |
+| `keras` | keras, tensorflow-cpu, tf2onnx | TensorFlow is a gigabyte and pins versions |
+| `jax` | jax, jax2onnx | hundreds of megabytes |
+
+These packages write the models of [the pages for their users](from-pytorch.md). `make test` carries
+the pages out with small ONNX files of the same forms. `make test-frameworks` installs each extra
+into an environment of its own below `build/`, in its newest version, and carries the pages out as
+they stand. skl2onnx is in the set-up: it takes 3 MB and requires onnx and scikit-learn alone, which
+are there.
+"""
 Package = dict[str, Any]
 
 
@@ -145,7 +162,7 @@ def page(packages: list[Package], made_for: str) -> str:
             for p in packages
             if p["scope"] == scope
         ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n" + FRAMEWORKS
 
 
 def main() -> None:

@@ -15,6 +15,8 @@ from tinyrt.cli.demo import run_demo
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+OWN = [page for page in PAGES if not page.name.startswith("from-")]
+"""Pages whose examples start from the demo's files; the others are run by tests/frameworks."""
 FENCE = re.compile(r"^```(sh|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 MAKE_TARGETS = re.compile(r"^make \w+ +#", re.MULTILINE)
 
@@ -31,7 +33,7 @@ def demo_folder(tmp_path_factory):
 
 @pytest.mark.device
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@pytest.mark.parametrize("page", OWN, ids=lambda p: p.name)
 def test_examples_run(page, demo_folder, tmp_path):
     folder = tmp_path / "work"
     shutil.copytree(demo_folder, folder)
