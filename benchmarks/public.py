@@ -225,7 +225,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(lines[-1], flush=True)
     told = summary(rows)
     print(f"\n{told}")
-    table = "\n".join([*lines, "", f"{told[0].upper()}{told[1:]}."])
+    table = "\n".join([*lines, "", f"{told}."])
     options.output.mkdir(parents=True, exist_ok=True)
     figures = json.dumps([asdict(row) for row in rows], indent=1)
     for file, text in (("public.md", table), ("public.json", figures)):
