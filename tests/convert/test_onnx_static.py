@@ -70,6 +70,10 @@ CHAINS: dict[str, Chain] = {
     "GatherElements": lambda m: m.op(
         "GatherElements", m.weights(3, 4), m.const([[0, -1, 2, -3]], I64), axis=0
     ),
+    "GatherND": lambda m: m.op("GatherND", m.weights(3, 2, 4), m.const([[0, -1], [2, 0]], I64)),
+    "GatherND of each sample": lambda m: m.op(
+        "GatherND", m.weights(2, 3, 4), m.const([[2], [-1]], I64), batch_dims=1
+    ),
     "Slice": lambda m: m.op("Slice", m.weights(7), *(m.ints(v) for v in (-1, -99, 0, -2))),
     "Concat": lambda m: m.op("Concat", m.weights(1), m.weights(3), axis=-1),
     "NonZero": lambda m: chain(m, "Squeeze", m.op("NonZero", m.ints(1, 1, 0, 1, 1)), m.ints(0)),

@@ -28,6 +28,8 @@ def compare(path: Path, x: Mapping[str, np.ndarray], wanted: np.ndarray, least: 
     given = path.with_suffix(".float.tflite"), path.with_suffix(".int8.tflite")
     graph = tinyrt.convert_model(path, given[0])
     shapes = {value.name: value.shape for value in graph.input_values}
+    if len(shapes) == 1:
+        x = dict(zip(shapes, x.values(), strict=True))  # exporters name a single input as they like
     rows = {
         name: array if array.shape[1:] == shapes[name][1:] else channels_last(array)
         for name, array in x.items()

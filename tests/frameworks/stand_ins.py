@@ -78,7 +78,9 @@ def transformers(folder: Path) -> None:
     ids = m.input(*shape, name="input_ids", dtype=onnx.TensorProto.INT64)
     mask = m.input(*shape, name="attention_mask", dtype=onnx.TensorProto.INT64)
     x = m.op("Add", m.op("Gather", m.weights(words, 32), ids), m.weights(1, length, 32))
-    kept = m.op("Unsqueeze", m.op("Cast", mask, to=onnx.TensorProto.BOOL), m.ints(1))
+    places = np.stack([np.zeros(length), np.arange(length)], -1)[None, None]
+    kept = m.op("Cast", mask, to=onnx.TensorProto.BOOL)
+    kept = m.op("GatherND", kept, m.const(places, np.int64))
     bias = m.op("Where", kept, m.const(0.0), m.const(-3.4028235e38))
     q, k, v = (m.op("MatMul", x, m.weights(32, 32, low=-0.2)) for _ in range(3))
     scores = m.op("MatMul", q, m.op("Transpose", k, perm=[0, 2, 1]))

@@ -196,6 +196,12 @@ def gathered(call: Call) -> Shape:
     return (*shape[:axis], *call.shape(1), *shape[axis + 1 :])
 
 
+def gathered_nd(call: Call) -> Shape:
+    """GatherND's output shape: what the indices leave of each place, for each of them."""
+    *outer, depth = call.shape(1)
+    return (*outer, *call.shape(0)[call.node.get_int("batch_dims", 0) + depth :])
+
+
 def places(call: Call) -> Shape:
     """The most that NonZero may find."""
     shape = call.shape(0)

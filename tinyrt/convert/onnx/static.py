@@ -25,6 +25,7 @@ from tinyrt.convert.onnx.shapes import (
     filled,
     flattened,
     gathered,
+    gathered_nd,
     joined,
     normal_axes,
     of_first,
@@ -158,6 +159,12 @@ def _gather_elements(call: Call) -> Array:
     data, indices = call.array(0), call.array(1)
     (axis,) = normal_axes([call.node.get_int("axis", 0)], data.ndim)
     return np.asarray(np.take_along_axis(data, indices, axis))
+
+
+def _gather_nd(call: Call) -> Array:
+    data, indices = call.array(0), call.array(1)
+    batch = np.indices(indices.shape[:-1], sparse=True)[: call.node.get_int("batch_dims", 0)]
+    return np.asarray(data[(*batch, *np.moveaxis(indices, -1, 0))])
 
 
 def _slice(call: Call) -> Array:
@@ -312,6 +319,7 @@ STATIC: dict[str, Static] = {
     "Floor": _elementwise(np.floor, 1),
     "Gather": Static(_gather, gathered),
     "GatherElements": Static(_gather_elements, lambda call: call.shape(1), copies=3),
+    "GatherND": Static(_gather_nd, gathered_nd),
     "Greater": _elementwise(np.greater, 2),
     "GreaterOrEqual": _elementwise(np.greater_equal, 2),
     "Identity": Static(_same, copies=0),
