@@ -5,7 +5,7 @@ import pytest
 
 from tests.convert.raw_tflite import Op, Subgraph, build
 from tests.convert.test_tflite_breadth import agree
-from tests.convert.tflite_files import T, scalar
+from tests.convert.tflite_files import T, i32, scalar
 from tests.ops.peers import run_tflm
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.convert.tflite.writer import write_tflite
@@ -89,6 +89,30 @@ def test_parts_whose_places_are_computed_equal_litert(dtype):
     data = build(Subgraph(tensors, [op], ["x", "row"], ["y"]))
     agree(data)
     agree(write_tflite(parse_tflite(data)))
+
+
+def part(dtype, *size):
+    """A part of a tensor that begins within its first five elements along each dimension."""
+    tensors = [T("x", (6, 5, 7), dtype, **TYPES[dtype]), T("row", (3,), "INT32")]
+    tensors += [i32("size", *size), T("y", (2, 1, 3), dtype, **TYPES[dtype])]
+    op = Op("SLICE", ["x", "row", "size"], ["y"], "SliceOptions")
+    return build(Subgraph(tensors, [op], ["x", "row"], ["y"]))
+
+
+@pytest.mark.parametrize("dtype", SIGNED)
+def test_parts_that_begin_at_computed_places_equal_litert(dtype):
+    data = part(dtype, 2, 1, 3)
+    agree(data)
+    again = write_tflite(parse_tflite(data))
+    agree(again)
+    assert parse_tflite(again).nodes == parse_tflite(data).nodes
+
+
+def test_parts_of_what_is_left_behind_a_computed_place_are_refused():
+    with pytest.raises(UnsupportedError, match=r"size \[2, -1, 3\] begins at a place") as e:
+        parse_tflite(part("INT8", 2, -1, 3))
+    assert e.value.tensor == "'row' s32[3]"
+    assert e.value.hint == "give the size in the model"
 
 
 def test_samples_picked_by_their_numbers_stay_together():

@@ -128,6 +128,9 @@ def _build_integer(case: Case, rng: Rng, dtype: DType, weights: DType) -> Built:
 
 def _indices(case: Case, rng: Rng) -> NDArray[np.int32]:
     """Of parts of the first input: all of them lie in it, since LiteRT refuses others."""
+    if case.op == "slice_at":
+        free = np.subtract(case.shapes[0], case.attrs.size)
+        return rng.integers(0, free + 1).astype(np.int32)
     if case.op == "gather_nd":
         depth = case.shapes[1][-1]
         return rng.integers(0, case.shapes[0][:depth], case.shapes[1]).astype(np.int32)

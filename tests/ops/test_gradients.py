@@ -37,7 +37,9 @@ DISCRETE = {
 }
 
 
-ONLY_READ = {"embedding", "gather_nd", "pointwise", "svdf", "unidirectional_sequence_lstm"}
+ONLY_READ = {
+    *("embedding", "gather_nd", "pointwise", "slice_at", "svdf", "unidirectional_sequence_lstm")
+}
 """Ops of files, and of models being quantised: networks that are trained here have none of them."""
 
 

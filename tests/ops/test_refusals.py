@@ -44,6 +44,7 @@ from tinyrt.ops.shared.evaluate import as_tuple
 from tinyrt.ops.shared.pool import Pool2dAttrs
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.slice import SliceAttrs
+from tinyrt.ops.slice_at import SliceAtAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.svdf import SvdfAttrs
 from tinyrt.ops.topk_v2 import TopkV2Attrs
@@ -117,6 +118,7 @@ REFUSED = [
     ("gather_nd", NoAttrs(), [f32(2, 3), PLACES], "places are s32[3]"),
     ("gather_nd", NoAttrs(), [f32(2, 3), f32(4, 1)], "places are f32[4,1]"),
     ("gather_nd", NoAttrs(), [f32(2), TensorType(DType.INT32, ())], "places are s32[]"),
+    ("gather_nd", NoAttrs(), [f32(*[1] * 7), TensorType(DType.INT32, (7,))], "places are s32[7]"),
     ("gather_nd", NoAttrs(), [TensorType(DType.BOOL, (3,)), PLACES], "input is b8[3]"),
     ("log_softmax", NoAttrs(), [f32()], "input is"),
     ("floor_div", NoAttrs(), [s8(2), s8(2)], "inputs are s8"),
@@ -130,6 +132,13 @@ REFUSED = [
     ("resize_bilinear", ResizeAttrs((2, 0)), [IMAGE], "size"),
     ("resize_nearest_neighbor", ResizeAttrs((2, 2), True, True), [IMAGE], "corners"),
     ("select_v2", NoAttrs(), [f32(2), f32(2), f32(2)], "condition"),
+    ("slice_at", SliceAtAttrs((2,)), [TensorType(DType.BOOL, (3,)), PLACES], "input is b8[3]"),
+    ("slice_at", SliceAtAttrs((1,) * 7), [f32(*[1] * 7), PLACES], "input is f32[1,1,1,1,1,1,1]"),
+    ("slice_at", SliceAtAttrs(()), [f32(), PLACES], "input is f32[]"),
+    ("slice_at", SliceAtAttrs((1, 1)), [f32(2, 3), PLACES], "it begins at s32[3]"),
+    ("slice_at", SliceAtAttrs((1, 1, 1, 1)), [f32(2, 3, 4), PLACES], "(1, 1, 1, 1) elements of"),
+    ("slice_at", SliceAtAttrs((1, 4, 1)), [f32(2, 3, 4), PLACES], "(1, 4, 1) elements of"),
+    ("slice_at", SliceAtAttrs((1, 0, 1)), [f32(2, 3, 4), PLACES], "(1, 0, 1) elements of"),
     ("slice", SliceAttrs((0,), (3,), (1,)), [f32(2)], "elements from"),
     ("slice", SliceAttrs((0,), (2,), (1,), (0,)), [f32(2)], "elements from"),
     ("squared_difference", NoAttrs(), [f32(2), f32(3)], "do not broadcast"),

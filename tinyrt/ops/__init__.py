@@ -67,6 +67,7 @@ from tinyrt.ops.shared.lut import lut_s8
 from tinyrt.ops.shared.spec import Form, OpSpec, PreparedT, Quant
 from tinyrt.ops.sign import ABS, NEG, SIGN
 from tinyrt.ops.slice import SLICE
+from tinyrt.ops.slice_at import SLICE_AT
 from tinyrt.ops.softmax import SOFTMAX
 from tinyrt.ops.squared_difference import SQUARED_DIFFERENCE
 from tinyrt.ops.svdf import SVDF
@@ -154,6 +155,7 @@ OPS |= {
         SIGN,
         SIN,
         SLICE,
+        SLICE_AT,
         SOFTMAX,
         SPACE_TO_DEPTH,
         SQRT,

@@ -11,6 +11,7 @@ from tinyrt.ir import BoundNode, DType, TensorType
 from tinyrt.ops.embedding import MOVED
 from tinyrt.ops.shared.shapes import operand
 from tinyrt.ops.shared.spec import Array, NoAttrs, OpSpec, Quant, both_forms, prepare_moved
+from tinyrt.ops.shared.walks import MAX_RANK
 
 
 def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
@@ -19,9 +20,10 @@ def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorTy
     x, places = operand(inputs, 0, "input"), operand(inputs, 1, "places")
     if x.dtype not in MOVED:
         raise ShapeError(f"input is {x}", expected="float32, int8, int16 or int32")
-    if places.dtype is not DType.INT32 or not 1 <= (places.shape or (0,))[-1] <= len(x.shape):
+    depth = places.shape[-1] if places.shape else 0
+    if places.dtype is not DType.INT32 or not 1 <= depth <= min(len(x.shape), MAX_RANK):
         raise ShapeError(
-            f"places are {places}", expected=f"int32, 1 to {len(x.shape)} numbers for each place"
+            f"places are {places} in {x}", expected="int32, 1 to 6 numbers, one for each dimension"
         )
     return (TensorType(x.dtype, (*places.shape[:-1], *x.shape[places.shape[-1] :])),)
 

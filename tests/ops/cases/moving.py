@@ -15,6 +15,7 @@ from tinyrt.ops.repeat import BroadcastToAttrs, TileAttrs
 from tinyrt.ops.resize import ResizeAttrs
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.slice import SliceAttrs
+from tinyrt.ops.slice_at import SliceAtAttrs
 
 
 def slice_(rng: Rng) -> Case:
@@ -58,6 +59,14 @@ def gather_nd(rng: Rng) -> Case:
     places = (*ints(rng, 1, 4, int(rng.integers(1, 3))), int(rng.integers(1, len(shape) + 1)))
     dtypes = (DType.FLOAT32, DType.INT32)
     return Case("gather_nd", NoAttrs(), (shape, places), input_dtypes=dtypes)
+
+
+def slice_at(rng: Rng) -> Case:
+    """Parts of any size, also the whole."""
+    shape = ints(rng, 1, 6, int(rng.integers(1, 5)))
+    size = tuple(int(rng.integers(1, d + 1)) for d in shape)
+    dtypes = (DType.FLOAT32, DType.INT32)
+    return Case("slice_at", SliceAtAttrs(size), (shape, (len(shape),)), input_dtypes=dtypes)
 
 
 def broadcast_to(rng: Rng) -> Case:

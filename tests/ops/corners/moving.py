@@ -19,6 +19,7 @@ from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.resize import ResizeAttrs
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.slice import SliceAttrs
+from tinyrt.ops.slice_at import SliceAtAttrs
 from tinyrt.ops.transpose import TransposeAttrs
 
 Q = q_of(0.5, -3)
@@ -109,6 +110,13 @@ def _runs() -> dict[str, Built]:
         made[f"embedding: beyond its rows of {n}"] = corner(
             "embedding", EmbeddingAttrs(), [rows, beyond], Q
         )
+        for place in ([0, 0], [1, n // 2], [2, n], [-1, -(2**31)], [2**31 - 1, 1]):
+            made[f"slice_at: half of {n} elements from {place}"] = corner(
+                "slice_at",
+                SliceAtAttrs((2, n - n // 2)),
+                [Given(spread((3, n)), 0.5, -3), plain(place, np.int32)],
+                Q,
+            )
         x, found = Given(spread((2, 3, n)), 0.5, -3), [[1, 2], [0, 0], [1, 0]]
         for name, places in (("inside", found), ("beyond", [[2, -1], [-1, 3], [9, 9]])):
             made[f"gather_nd: {n} elements, {name}"] = corner(

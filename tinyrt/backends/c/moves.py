@@ -24,6 +24,7 @@ from tinyrt.ops.shared.move import LayoutOf, Picks, Walk
 from tinyrt.ops.shared.spec import Form
 from tinyrt.ops.shared.walks import in_runs, merge_axes, strides_of
 from tinyrt.ops.slice import walk as slice_walk
+from tinyrt.ops.slice_at import SliceAtAttrs
 from tinyrt.ops.transpose import TransposeAttrs
 
 
@@ -60,11 +61,16 @@ def move_calls(node: BoundNode, target: Target) -> Calls:
 
 def _walk_calls(node: BoundNode, walk: Walk) -> Calls:
     x = node.input(0)
-    dims, (strides,) = merge_axes(walk.dims, walk.strides)
-    dims, steps, run = in_runs(dims, strides, x.dtype.itemsize)
-    fields: Fields = {"rank": len(dims), "dims": dims, "x_strides": steps, "run": run}
+    fields = _walk_fields(walk, x.dtype.itemsize)
     first = Place(x, skip=walk.begin)
     return (call("tinyrt_move", Params("tinyrt_move_params", fields), first, node.output),)
+
+
+def _walk_fields(walk: Walk, itemsize: int) -> Fields:
+    """``tinyrt_move_params``."""
+    dims, (strides,) = merge_axes(walk.dims, walk.strides)
+    dims, steps, run = in_runs(dims, strides, itemsize)
+    return {"rank": len(dims), "dims": dims, "x_strides": steps, "run": run}
 
 
 def _pick_calls(node: BoundNode, picks: Picks) -> Calls:
@@ -127,6 +133,21 @@ def gather_nd_calls(node: BoundNode, target: Target) -> Calls:
     return (call("tinyrt_gather_nd", params, x, places, node.output),)
 
 
+def slice_at_calls(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_slice_at``."""
+    del target
+    x, size = node.input(0), node.attrs_as(SliceAtAttrs).size
+    strides = strides_of(x.shape)
+    fields: Fields = {
+        "part": _walk_fields(Walk(size, strides), x.dtype.itemsize),
+        "rank": len(size),
+        "most": tuple(d - n for d, n in zip(x.shape, size, strict=True)),
+        "steps": tuple(x.dtype.itemsize * step for step in strides),
+    }
+    params = Params("tinyrt_slice_at_params", fields)
+    return (call("tinyrt_slice_at", params, x, node.input(1), node.output),)
+
+
 _MOVE, _EMBEDDING = always(move_calls, move_sweep), always(embedding_calls)
 
 NOT_IN_INT16 = ("depth_to_space", "space_to_depth")
@@ -137,4 +158,5 @@ KERNELS: Choosers = {
     **{op: {Form.INT8: _MOVE, Form.FLOAT: _MOVE} for op in NOT_IN_INT16},
     "embedding": dict.fromkeys(Form, _EMBEDDING),
     "gather_nd": dict.fromkeys(Form, always(gather_nd_calls)),
+    "slice_at": dict.fromkeys(Form, always(slice_at_calls)),
 }

@@ -71,6 +71,7 @@ _OTHERS: dict[str, dict[Form, Emitter]] = {
     "resize_nearest_neighbor": _both(moves.emit_move),
     "select_v2": _both(elementwise.emit_select),
     "slice": _both(moves.emit_move),
+    "slice_at": _both(moves.emit_slice_at),
     "softmax": {INT8: reduce.emit_softmax, INT16X8: reduce.emit_softmax_wide},
     "space_to_depth": {INT8: moves.emit_move},
     "squared_difference": {INT8: elementwise.emit_squared_difference},

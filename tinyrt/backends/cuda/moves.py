@@ -13,6 +13,7 @@ from tinyrt.ops.embedding import EmbeddingAttrs
 from tinyrt.ops.pad import PadS8
 from tinyrt.ops.shared.move import MoveS8, Picks
 from tinyrt.ops.shared.walks import strides_of
+from tinyrt.ops.slice_at import SliceAtAttrs
 from tinyrt.ops.transpose import TransposeAttrs
 
 
@@ -105,15 +106,35 @@ def emit_gather_nd(node: BoundNode, p: object, w: DeviceWriter) -> None:
     x, places, y = node.input(0), node.input(1), node.output
     depth = places.shape[-1]
     steps = zip(x.shape[:depth], strides_of(x.shape)[:depth], strict=True)
-    terms = (f"nearest(at[{i}], {size}) * {step}" for i, (size, step) in enumerate(steps))
-    ints = {"SIZE": y.size, "DEPTH": depth, "RUN": math.prod(x.shape[depth:])}
+    terms = [f"nearest(at[{i}], {size}) * {step}" for i, (size, step) in enumerate(steps)]
+    run = math.prod(x.shape[depth:])
+    _emit_parts(x, places, y, run, terms, f"i % {run}", w)
+
+
+def emit_slice_at(node: BoundNode, p: SliceAtAttrs, w: DeviceWriter) -> None:
+    """Write a copy of the part that begins where a tensor says."""
+    x, begin, y = node.input(0), node.input(1), node.output
+    strides = strides_of(x.shape)
+    limits = [d - n + 1 for d, n in zip(x.shape, p.size, strict=True)]
+    terms = [f"nearest(at[{i}], {n}) * {strides[i]}" for i, n in enumerate(limits)]
+    _emit_parts(x, begin, y, y.size, terms, index_of(y.shape, strides), w)
+
+
+def _emit_parts(
+    x: Value, places: Value, y: Value, run: int, terms: list[str], inside: str, w: DeviceWriter
+) -> None:
+    """``parts``: the sum of terms is where a part begins, ``inside`` the place in it."""
+    ints = {"SIZE": y.size, "DEPTH": len(terms), "RUN": run}
     w.op(
         "parts",
         "elementwise",
         y.size,
         ints=ints,
         tensors={"x": x, "places": places, "y": y},
-        functions={"int from(const i32 *at)": " + ".join(terms)},
+        functions={
+            "int from(const i32 *at)": " + ".join(terms),
+            "int inside(int i)": f"(void)i, {inside}",
+        },
     )
 
 

@@ -87,6 +87,7 @@ _INTEGER: dict[str, dict[Form, Packer | None]] = {
     "resize_nearest_neighbor": {INT8: movement.pack_move, INT16X8: None},
     "select_v2": {INT8: None, INT16X8: None},
     "slice": {INT8: movement.pack_move, INT16X8: None},
+    "slice_at": {INT8: None, INT16X8: None},
     "softmax": {INT8: softmax.pack, INT16X8: wide_tables.pack_softmax},
     "space_to_depth": {INT8: movement.pack_move},
     "squared_difference": {INT8: None},

@@ -29,6 +29,7 @@ from tinyrt.ops.mirror_pad import MirrorPadAttrs
 from tinyrt.ops.repeat import BroadcastToAttrs, TileAttrs
 from tinyrt.ops.resize import ResizeAttrs
 from tinyrt.ops.slice import SliceAttrs
+from tinyrt.ops.slice_at import SliceAtAttrs
 
 MIRROR_MODES = ("REFLECT", "SYMMETRIC")
 """By their numbers in the schema."""
@@ -53,11 +54,25 @@ def _encode_slice(node: BoundNode) -> Encoded:
 
 def _decode_slice(options: Any, inputs: Operands, output: Value) -> Decoded:
     del options, output
-    begin, size = constant_ints(inputs, 1, "begin"), constant_ints(inputs, 2, "size")
+    size = constant_ints(inputs, 2, "size")
+    if not operand(inputs, 1).is_constant:
+        if -1 in size:
+            raise UnsupportedError(
+                f"a slice of size {list(size)} begins at a place that is computed",
+                tensor=operand(inputs, 1).describe(),
+                expected="sizes, and not -1, which stands for what is left",
+                hint="give the size in the model",
+            )
+        return Decoded(SliceAtAttrs(size), 2, op="slice_at")
+    begin = constant_ints(inputs, 1, "begin")
     x = _first(inputs, (len(begin), len(size)))
     # -1 stands for everything that is left.
     rest = (d - b if n == -1 else n for d, b, n in zip(x.shape, begin, size, strict=True))
     return Decoded(SliceAttrs(begin, tuple(rest), (1,) * len(begin)), 1)
+
+
+def _encode_slice_at(node: BoundNode) -> Encoded:
+    return Encoded(extra=(("size", i32(node.attrs_as(SliceAtAttrs).size)),))
 
 
 def _encode_strided_slice(node: BoundNode) -> Encoded:
@@ -194,6 +209,7 @@ def _block_codec(op: str, table: str, version: Callable[[BoundNode], int]) -> Co
 
 
 MOVES: tuple[Codec, ...] = (
+    replace(SLICE, op="slice_at", encode=_encode_slice_at),
     SLICE,
     Codec(
         "embedding",

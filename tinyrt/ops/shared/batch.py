@@ -11,8 +11,7 @@ from tinyrt.ir import BoundNode, Graph, Node, Value
 from tinyrt.ops import OPS, verify
 from tinyrt.ops.shared.shapes import axis_of
 
-
-PICKING = ("embedding", "gather_nd")
+PICKING = ("embedding", "gather_nd", "slice_at")
 """Ops that pick parts of their first input."""
 
 

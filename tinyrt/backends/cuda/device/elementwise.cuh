@@ -228,7 +228,7 @@ template <class P> TINYRT_FN void parts(const Team &t) {
     for (int i = t.thread; i < P::SAMPLES * P::SIZE; i += t.threads) {
         const int sample = i / P::SIZE, at = i % P::SIZE;
         const i32 *place = P::places(t, sample) + at / P::RUN * P::DEPTH;
-        P::y(t, sample)[at] = P::x(t, sample)[P::from(place) + at % P::RUN];
+        P::y(t, sample)[at] = P::x(t, sample)[P::from(place) + P::inside(at)];
     }
 }
 
