@@ -23,6 +23,7 @@ from tinyrt.ops import verify
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
 from tinyrt.quantize.calibration.collect import calibrate
+from tinyrt.quantize.mixed import choose
 from tinyrt.quantize.mixed.budget import Budget, Judge
 from tinyrt.quantize.mixed.choose import quantize_within
 from tinyrt.quantize.mixed.noise import measure_noise
@@ -114,6 +115,18 @@ def test_an_op_that_has_no_integer_form_may_be_kept_in_float():
     mixed, report = quantize_within(graph, x, config, Budget(max_bytes=plain))
     assert report.bytes == plain
     assert [n.op for n in mixed.bound() if n.output.dtype is DType.FLOAT32][-1] == "pow"
+
+
+def test_no_mix_is_measured_twice(monkeypatch):
+    seen, quantized = [], choose.Prepared.quantized
+
+    def noted(self, config, progress):
+        seen.append(config.scheme_for)
+        return quantized(self, config, progress)
+
+    monkeypatch.setattr(choose.Prepared, "quantized", noted)
+    _, report = quantize_within(depthwise_net(), samples(), QuantConfig(), Budget(min_sqnr_db=42))
+    assert report.tried == len(seen) == len(set(seen)) > 2
 
 
 def test_ranges_are_tuned_of_the_mix_that_is_chosen():

@@ -1,10 +1,16 @@
 """Optimised rounding: the moments, the roots and the integers, against sums done by hand."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from tests.graphs import Builder
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
+from tinyrt.quantize.methods import layerwise
 from tinyrt.quantize.methods.rounding import round_weights, round_with_scales, second_moments
 from tinyrt.quantize.methods.triangular import inverse_root
 
@@ -117,3 +123,32 @@ def test_weights_of_zero_keep_their_scales():
     integers, found = round_with_scales(weights, np.full((1, 2), 0.5), moments, 7, False)
     assert (integers == 0).all()
     np.testing.assert_array_equal(found, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs", "place", "taken"),
+    [
+        ("fully_connected", FullyConnectedAttrs(), (), [False, False]),
+        ("conv2d", Conv2dAttrs(), (1, 1), [False, True]),
+    ],
+)
+def test_finer_scales_are_taken_where_biases_fit(op, attrs, place, taken, monkeypatch):
+    """Of two channels, one has a bias that would not fit; a dense layer has one scale for both."""
+    solved = 3
+
+    def half_as_large(blocked, scales, *_):
+        return np.full_like(blocked, solved), 0.5 * scales
+
+    monkeypatch.setattr(layerwise, "round_with_scales", half_as_large)
+    rng, b = np.random.default_rng(2), Builder((1, *place, 6))
+    w = b.constant(rng.standard_t(2, size=(2, *place, 6)).astype(np.float32))
+    graph = b.graph(b.op(op, ("x", w, b.constant(np.float32([1e8, 0]))), attrs))
+    x = rng.normal(size=(32, *place, 6)).astype(np.float32)
+    config = QuantConfig(scheme=Scheme.INT4)
+    plain, rounded = (
+        next(quantize_graph(graph, x, c).bound()).input(1)
+        for c in (config, replace(config, optimize_rounding=True))
+    )
+    assert [bool((channel == solved).all()) for channel in rounded.data] == taken
+    halved = [found < scale for found, scale in zip(rounded.q.scales, plain.q.scales, strict=True)]
+    assert halved == taken[: len(halved)]

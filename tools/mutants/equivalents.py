@@ -39,6 +39,21 @@ EQUIVALENT: dict[str, dict[str, str]] = {
             "a processor runs one of both: this was drawn on one with wide vectors"
         )
     },
+    "tinyrt/quantize/methods/layers.py": {
+        "return np.moveaxis(weights, axis, 0).reshape(weights.shape[axis], -1)"
+        " -> return np.moveaxis(weights, axis, 0).reshape(weights.shape[axis], - 2)": (
+            "any number below 0 stands for what is left"
+        )
+    },
+    "tinyrt/quantize/calibration/search.py": {
+        "dtype = plan.layout.dtypes[names[0]] -> dtype = plan.layout.dtypes[names[ -1]]": (
+            "tensors that share their parameters share their dtype"
+        ),
+        "params = candidate.params(plan.layout.dtypes[names[0]])"
+        " -> params = candidate.params(plan.layout.dtypes[names[ -1]])": (
+            "tensors that share their parameters share their dtype"
+        ),
+    },
     "tinyrt/kernels_c/__init__.py": {
         'return _INCLUDE.findall(path.read_text(encoding="utf-8"))'
         " -> return _INCLUDE.findall(path.read_text())": "C files are ASCII"

@@ -55,10 +55,11 @@ def search_ranges(
     for index, (names, start) in enumerate(groups.items(), 1):
         if not any(name in live for name in names):
             continue  # constants: their range is known
-        if plan.layout.dtypes[names[0]] is DType.INT16:
+        dtype = plan.layout.dtypes[names[0]]
+        if dtype is DType.INT16:
             continue  # steps are fine enough: cutting values off can only lose
         for candidate in candidates(names, start):
-            params = candidate.params(plan.layout.dtypes[names[0]])
+            params = candidate.params(dtype)
             trial = activations | dict.fromkeys(names, params)
             result = simulator.run(trial, weights, live, names)
             ratio = simulator.sqnr_db(result)
