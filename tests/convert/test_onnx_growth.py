@@ -98,6 +98,12 @@ def test_work_grows_with_the_size(build, tmp_path):
     assert twice < MOST * once
 
 
+@pytest.mark.slow
+def test_a_recurrent_layer_of_3000_ops_costs_no_more_per_op(tmp_path):
+    few, many = (work(layer, n, tmp_path) for n in (150, 1500))
+    assert many < 11 * few
+
+
 def test_names_are_found_without_trying_those_before(tmp_path):
     """As many look-ups as names: the builder remembers where it was."""
     from tinyrt.convert.onnx.call import Builder
