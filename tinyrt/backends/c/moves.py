@@ -137,7 +137,7 @@ def slice_at_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_slice_at``."""
     del target
     x, size = node.input(0), node.attrs_as(SliceAtAttrs).size
-    strides = strides_of(x.shape)
+    strides = tuple(strides_of(x.shape))
     fields: Fields = {
         "part": _walk_fields(Walk(size, strides), x.dtype.itemsize),
         "rank": len(size),
