@@ -77,7 +77,7 @@ def check(folder: Path) -> None:
     """Print a line about each model and exporter."""
     for name, (make, names, least) in MODELS.items():
         torch.manual_seed(0)
-        model, x = Logits(spread(make()), names), samples(names)
+        model, x = Logits(spread(make()), names).eval(), samples(names)
         example = tuple(torch.from_numpy(x[n][:1]) for n in names)
         for dynamo in (False, True):
             path = folder / f"{name}-{'dynamo' if dynamo else 'script'}.onnx"
