@@ -126,6 +126,8 @@ def unpack_int4(packed: NDArray[np.uint8], count: int) -> NDArray[np.int8]:
     """The first ``count`` values of bytes from ``pack_int4``."""
     values = np.empty(2 * packed.size, np.int8)
     signed = packed.view(np.int8)
-    values[::2] = (signed << 4) >> 4
-    values[1::2] = signed >> 4
+    low = values[::2]
+    np.left_shift(signed, 4, out=low)
+    low >>= 4
+    np.right_shift(signed, 4, out=values[1::2])
     return values[:count]

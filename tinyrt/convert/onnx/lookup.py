@@ -87,11 +87,13 @@ def top_k(call: Call) -> list[Value]:
 
 def gather_nd(call: Call) -> Value:
     """Places of the first dimensions, taken as one; the indices are constant."""
-    x, indices = call.value(0), call.array(1, "which elements are gathered").astype(np.int64)
+    x, picked = call.value(0), call.array(1, "which elements are gathered")
     if call.node.get_int("batch_dims", 0):
         raise UnsupportedError(
             f"GatherND with batch_dims {call.node.get_int('batch_dims', 0)}", expected="0"
         )
+    sized(picked.shape, f"the places of '{call.result}'", TYPED // WIDEST)
+    indices = picked.astype(np.int64)
     depth = indices.shape[-1] if indices.ndim else 0
     sizes = np.asarray(x.shape[:depth])
     fits = 1 <= depth <= len(x.shape) and indices.size > 0
@@ -100,7 +102,6 @@ def gather_nd(call: Call) -> Value:
             f"indices {list(indices.shape)} into {x.type}",
             expected="places that lie in its first dimensions, at least one",
         )
-    sized(indices.shape, f"the places of '{call.result}'", TYPED // WIDEST)
     rows = np.where(indices < 0, indices + sizes, indices).reshape(-1, depth)
     places: NDArray[np.int64] = np.asarray(np.ravel_multi_index(tuple(rows.T), x.shape[:depth]))
     whole = (math.prod(x.shape[:depth]), *x.shape[depth:])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,17 +75,23 @@ def split(call: Call) -> list[Value]:
 def take_elements(call: Call, x: Value, axis: int, indices: NDArray[np.int64], name: str) -> Value:
     """Elements along one dimension: as a slice where they are equally far apart."""
     sized(indices.shape, f"the places of '{call.result}'", TYPED // WIDEST)
-    flat = indices.reshape(-1).tolist()
-    steps = {b - a for a, b in pairwise(flat)}
+    step, flat = _step(indices.reshape(-1)), indices.reshape(-1).tolist()
     shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
-    if len(steps) > 1 or 0 in steps:
+    if step == 0:
         return call.emit(
             "gather", x, name=name, axis=axis, indices=tuple(flat), shape=tuple(indices.shape)
         )
     begin, size, strides = [0] * len(x.shape), list(x.shape), [1] * len(x.shape)
-    begin[axis], size[axis], strides[axis] = flat[0], len(flat), steps.pop() if steps else 1
+    begin[axis], size[axis], strides[axis] = flat[0], len(flat), step
     part = _sliced(call, x, begin, size, strides, name if size == list(shape) else f"{name}.part")
     return call.reshape(part, shape, name)
+
+
+def _step(places: NDArray[np.int64]) -> int:
+    """How far each place is from the one before; 0 where that differs."""
+    steps = np.diff(places)
+    first = int(steps[0]) if steps.size else 1
+    return 0 if (steps != first).any() else first
 
 
 def gather(call: Call) -> Value:
@@ -96,8 +101,9 @@ def gather(call: Call) -> Value:
         return gather_at_run_time(call, operand)
     x = call.value(0)
     (axis,) = normal_axes([call.node.get_int("axis", 0)], len(x.shape))
-    indices = call.array(1, "which elements are gathered").astype(np.int64)
-    d = x.shape[axis]
+    picked = call.array(1, "which elements are gathered")
+    sized(picked.shape, f"the places of '{call.result}'", copies=4)
+    indices, d = picked.astype(np.int64), x.shape[axis]
     if indices.size == 0 or indices.min() < -d or indices.max() >= d:
         raise ModelFormatError(
             f"indices into dimension {axis} of {x.type}", expected=f"{-d} to {d - 1}, at least one"

@@ -55,8 +55,8 @@ class Kernel:
         widen = min(scale, 1.0) if self.antialias else 1.0
         reach = int(np.ceil(self.radius / widen)) + 1
         # A tap each of a place, its distance, weight and more; and the matrix in both precisions.
-        sized((len(positions), 2 * reach + 1), "the weights of a resize", copies=8)
-        sized((len(positions), n), "the matrix of a resize")
+        columns = 8 * (2 * reach + 1) + 2 * n
+        sized((len(positions), columns), "the weights of a resize", copies=1)
         offsets = np.arange(-reach, reach + 1)
         taps = np.floor(positions)[:, None].astype(np.int64) + offsets
         weights = self.weigh((taps - positions[:, None]) * widen)

@@ -57,7 +57,9 @@ def split_batchnorm(graph: Graph, node: Node) -> Patch | Refusal:
 def affine_of(graph: Graph, node: Node) -> tuple[Array, Array] | None:
     """Factor and shift per channel, in float64."""
     parameters = [constant_data(graph, name) for name in node.inputs[1:]]
-    spend_on_arrays(f"the factors of '{node.name}'", *(p.size for p in parameters if p is not None))
+    # Each as a double, and as many again on the way to factor and shift.
+    sizes = (2 * p.size for p in parameters if p is not None)
+    spend_on_arrays(f"the factors of '{node.name}'", *sizes)
     arrays = [p.astype(np.float64) for p in parameters if p is not None]
     if len(arrays) != len(parameters):
         return None

@@ -132,7 +132,8 @@ def _merged(graph: Graph, node: Node, layer: Node, one: _Branch, two: _Branch) -
     if paddings is None:
         return Refusal(node.name, "its convolutions leave out the edge of what they read")
     kernel = one.w.shape[0], *frame.taps, one.w.shape[3]
-    spend_on_arrays(f"the weights of '{layer.name}'", math.prod(kernel))
+    # In float64, and then in float32.
+    spend_on_arrays(f"the weights of '{layer.name}'", 2 * math.prod(kernel))
     w = np.zeros(kernel)
     for branch in (one, two):
         part = branch.w if branch.w.ndim == 4 else _as_weights(branch.w, layer.op, kernel)

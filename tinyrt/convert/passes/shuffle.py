@@ -28,6 +28,9 @@ MAX_DIMS = 4
 FILTERS = ("conv2d", "fully_connected")
 """Ops whose rows of weights each compute one output channel of all that they read."""
 
+PLACE = 64
+"""Bytes of a place in an order: as an element, as a number, and in lists of them."""
+
 
 def shuffle_to_gather(graph: Graph, node: Node) -> Patch | Refusal | None:
     """join(transpose(split(x))) = gather(x), where only parts of one dimension change places."""
@@ -45,7 +48,7 @@ def shuffle_to_gather(graph: Graph, node: Node) -> Patch | Refusal | None:
     axis = next((i for i in axes if math.prod(source.shape[:i]) == before), None)
     if axis is None:
         return Refusal(node.name, "more than the parts of one dimension change places")
-    spend_on_arrays(f"the order of '{source.name}'", size)
+    spend_on_arrays(f"the order of '{source.name}'", size, itemsize=PLACE)
     local = [i - first for i in perm[first:behind]]
     indices = np.arange(size).reshape(wide[first:behind]).transpose(local).reshape(-1)
     attrs = GatherAttrs(axis, tuple(indices.tolist()), (size,))
@@ -108,7 +111,8 @@ def gather_into_layer(graph: Graph, node: Node) -> Patch | Refusal | None:
         if name and data is None:
             return Refusal(node.name, f"the weights of '{layer.name}' are not constant")
         if data is not None:
-            spend_on_arrays(f"the weights of '{layer.name}'", data.size)
+            size = len(attrs.indices) * math.prod(data.shape[1:])
+            spend_on_arrays(f"the weights of '{layer.name}'", size)
             values.append(_picked(graph.value(name), names, attrs.indices))
         inputs.append(values[-1].name if name else name)
     new_layer = replace(layer, name=node.name, inputs=tuple(inputs), outputs=node.outputs)

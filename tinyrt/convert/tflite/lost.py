@@ -28,8 +28,8 @@ the first channel first; then what most of them held at all times, and what othe
 what varied: ``[[["TAG", ...], "90", -128, {"3": null}], ...]``."""
 TAG = 8
 """Hex digits of a name's SHA-256, which stand for the name: names may be longer than weights."""
-ENTRY = 9
-"""Bytes of memory for each channel."""
+ENTRY = 10
+"""Bytes of memory for each channel: what it held, whether it is kept, and whether it is not."""
 
 
 def lost_entry(lost: Mapping[str, Lost], graph: Graph) -> dict[str, bytes]:
@@ -87,7 +87,7 @@ def _parsed(told: list[Any], graph: Graph) -> Iterator[tuple[str, Lost]]:
         gone = np.unpackbits(np.frombuffer(bytes.fromhex(bits), np.uint8)).astype(np.bool_)
         for name in filter(None, map(names.get, tags)):
             count = graph.value(name).shape[-1] + int(gone.sum())
-            current().reserve(count * ENTRY, f"metadata '{LOST}'")
+            current().hold(count * ENTRY, f"metadata '{LOST}'")
             yield name, _entry(gone, count, most, others)
 
 

@@ -73,22 +73,22 @@ def _children(places: Places, level: Any, size: int, step: int, what: str) -> Pl
             raise _contradiction(what, f"a level of {level.DenseSize()} elements, not {size}")
         current().reserve(PLACE * len(places) * size, what)
         return (places[:, None] + step * np.arange(size)).reshape(-1)
-    ends = _numbers(level.ArraySegments(), level.ArraySegmentsType())
-    indices = _numbers(level.ArrayIndices(), level.ArrayIndicesType())
+    ends = _numbers(level.ArraySegments(), level.ArraySegmentsType(), what)
+    indices = _numbers(level.ArrayIndices(), level.ArrayIndicesType(), what)
     counts = np.diff(ends)
     fits = len(counts) == len(places) > 0 and ends[0] == 0 and ends[-1] == len(indices)
     if not fits or (counts < 0).any() or not ((indices >= 0) & (indices < size)).all():
         raise _contradiction(what, f"{len(ends)} segments for {len(places)} nodes of {size}")
-    current().reserve(PLACE * len(indices), what)
     return np.repeat(places, counts) + step * indices
 
 
-def _numbers(table: Any, kind: int) -> NDArray[np.int64]:
+def _numbers(table: Any, kind: int, what: str) -> NDArray[np.int64]:
     vector = VECTORS.get(kind, tflite.Int32Vector)()
     if table is not None:
         vector.Init(table.Bytes, table.Pos)
     if table is None or not vector.ValuesLength():
         return np.zeros(0, np.int64)
+    current().reserve(PLACE * vector.ValuesLength(), what)
     return np.asarray(vector.ValuesAsNumpy()).astype(np.int64)
 
 

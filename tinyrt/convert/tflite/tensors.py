@@ -150,7 +150,8 @@ class TensorReader:
             check_quantization(q, value.dtype, value.shape, value.describe())
         self._budget.hold(2 * value.size, f"the constant {value.describe()}")
         shape = [len(offsets) if i == value.q.axis else 1 for i in range(len(value.shape))]
-        data = value.data.astype(np.int16) - np.asarray(offsets, np.int16).reshape(shape)
+        data = value.data.astype(np.int16)
+        data -= np.asarray(offsets, np.int16).reshape(shape)
         return replace(value, dtype=DType.INT16, data=data)
 
     def _elements(self, value: Value, data: NDArray[np.uint8]) -> NDArray[Any]:
@@ -161,7 +162,7 @@ class TensorReader:
                 tensor=value.describe(),
                 expected=f"{value.nbytes}",
             )
-        unequal = value.dtype is DType.BOOL and bool((data > 1).any())
+        unequal = value.dtype is DType.BOOL and bool(np.max(data, initial=0) > 1)
         aligned = data.ctypes.data % value.dtype.itemsize == 0
         if value.dtype is not DType.INT4 and not unequal and aligned:
             return data.view(value.dtype.numpy)
