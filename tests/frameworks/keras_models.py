@@ -25,9 +25,14 @@ WAVES = (
 MODELS = {
     "cnn": ((28, 24, 1), CNN, ("tflite", "onnx"), 30),
     "waves": ((40, 6), WAVES, ("tflite", "onnx"), 25),
-    "lstm": ((16, 8), (layers.LSTM(12), layers.Dense(4)), ("onnx",), 20),
-    "lstm_unrolled": ((16, 8), (layers.LSTM(12, unroll=True), layers.Dense(4)), ("tflite",), 20),
-    "gru": ((16, 8), (layers.GRU(12), layers.Dense(4)), ("onnx",), 20),
+    "lstm": ((16, 8), (layers.LSTM(12), layers.Dense(4)), ("tflite", "onnx"), 20),
+    "gru": ((16, 8), (layers.GRU(12), layers.Dense(4)), ("tflite", "onnx"), 20),
+    "sequences": (
+        (16, 8),
+        (layers.Bidirectional(layers.LSTM(6, return_sequences=True)), layers.SimpleRNN(5)),
+        ("tflite",),
+        20,
+    ),
 }
 """Name -> the input's shape, the layers, the formats to go by, the least signal to noise (dB)."""
 
@@ -36,9 +41,9 @@ def check(folder: Path) -> None:
     """Print a line about each model and format."""
     for name, (shape, parts, formats, least) in MODELS.items():
         keras.utils.set_random_seed(0)
-        model = keras.Sequential([keras.Input(shape), *parts])
+        model = keras.Sequential([keras.Input(batch_shape=(1, *shape)), *parts])
         x = np.random.default_rng(0).normal(size=(SAMPLES, *shape)).astype(np.float32)
-        wanted = model.predict(x, verbose=0)
+        wanted = model.predict(x, batch_size=1, verbose=0)
         for kind in formats:
             path = folder / f"{name}-{kind}.{kind}"
             if kind == "onnx":
