@@ -87,3 +87,5 @@ def test_every_place_that_asks_is_reached():
         if not any((path, line) in reached for line in range(first, last + 1))
     ]
     assert not missed, "places that no case of tests/ledger reaches:\n" + "\n".join(missed)
+    known = {(path, line) for path, *ends in sites() for line in range(ends[0], ends[1] + 1)}
+    assert reached <= known, "places that sites() does not find"

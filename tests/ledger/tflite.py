@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.convert.raw_tflite import Op, Subgraph, Tensor, build
-from tests.convert.test_tflite_sparse import stored
+from tests.convert.raw_tflite import Op, Sparse, Subgraph, Tensor, build
 from tests.graphs import small_cnn
 from tests.ledger.case import Run, add, asks
 from tests.ledger.watch import Entry
@@ -91,9 +90,11 @@ def constants_that_are_no_views(folder: Path) -> tuple[Run, list[Entry]]:
 
 @asks("convert/tflite/tensors.py", "convert/tflite/sparse.py")
 def constants_without_their_zeros(folder: Path) -> tuple[Run, list[Entry]]:
-    dense = np.where(np.arange(N * N).reshape(SIDE) % 5 < 3, 0, 7).astype(np.float32)
-    held = np.count_nonzero(dense)
-    k = stored("k", dense, (0, 1), (0, 1))
+    columns = np.arange(0, N, 3)
+    held = N * len(columns)
+    rows = np.arange(0, held + 1, len(columns)), np.tile(columns, N)
+    levels = [N, tuple(numbers.astype(np.int32) for numbers in rows)]
+    k = T("k", SIDE, data=np.ones(held, np.float32), sparse=Sparse((0, 1), levels))
     op = Op("MUL", ["x", "k"], ["y"], "MulOptions")
     data = build(Subgraph([T("x", SIDE), k, T("y", SIDE)], [op], ["x"], ["y"]))
     what = f"'k' [{N},{N}]"
@@ -189,7 +190,7 @@ def constants_that_ops_make(folder: Path) -> tuple[Run, list[Entry]]:
 @asks("convert/tflite/lost.py", "convert/tflite/metadata.py")
 def channels_that_were_lost(folder: Path) -> tuple[Run, list[Entry]]:
     """Of the CNN's eight channels, an eighth of all that there were."""
-    graph, count = small_cnn(), 80_000
+    graph, count = small_cnn(), 480_000
     name = graph.nodes[0].outputs[0]
     kept = np.zeros(count, bool)
     kept[: graph.value(name).shape[-1]] = True
