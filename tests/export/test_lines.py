@@ -8,7 +8,7 @@ from jinja2 import UndefinedError
 
 from tinyrt.export.model import _needs_math
 from tinyrt.export.rendering import render
-from tinyrt.export.text import INDENT, LINE, fill, wrap
+from tinyrt.export.text import INDENT, LINE, fill, struct, wrap
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 7, 30, LINE])
@@ -31,6 +31,17 @@ def test_the_last_character_of_a_line_is_its_comma(spare, lines):
 def test_words_fill_a_line_to_its_last_column(spare, lines):
     text = fill("a = {", ["1,", "2" * (LINE - len("a = {1, ") + spare)])
     assert len(text.splitlines()) == lines
+
+
+def test_a_nested_struct_is_broken_where_it_is_longer_than_a_line():
+    short = struct("params", "p", {"x": {"a": 1, "b": 2}, "n": 3})
+    assert short.splitlines()[1:-1] == [f"{INDENT}.x = {{.a = 1, .b = 2}},", f"{INDENT}.n = 3,"]
+    long = {f"field_{i}": 10**8 + i for i in range(12)}
+    lines = struct("params", "p", {"x": long}).splitlines()[1:-1]
+    assert len(lines) == 3
+    assert max(map(len, lines)) <= LINE
+    text = " ".join(line.strip() for line in lines)
+    assert text == f".x = {{{', '.join(f'.{k} = {v}' for k, v in long.items())}}},"
 
 
 def test_a_template_may_not_ask_for_what_it_is_not_given(tmp_path):

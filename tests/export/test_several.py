@@ -1,6 +1,7 @@
 """Several models in one folder: one library, one arena, and both answer in turns."""
 
 import subprocess
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from tests.export.models import dense, views
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import BudgetError, UnsupportedError
 from tinyrt.export import Memories, export_c, export_several
+from tinyrt.export.several import _largest
 from tinyrt.memory import Region
+from tinyrt.memory.regions import ARENA
 from tinyrt.ops.shared.evaluate import evaluate
 
 MAIN = """
@@ -72,6 +75,21 @@ def test_without_sharing_each_has_its_own(tmp_path, models):
     found = export_several(models, tmp_path / "both")
     assert found.arena_bytes == sum(m.arena_bytes for m in found.models)
     assert not (tmp_path / "both" / "both_arena.h").exists()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "shared"),
+    [
+        (({"sram": 10}, {"sram": 20}), {ARENA: 20}),
+        (({"dtcm": 7, "sram": 10}, {"dtcm": 5, "sram": None}), {"dtcm": 7, "sram": 10}),
+    ],
+)
+def test_a_shared_region_is_as_large_as_the_largest_and_a_single_one_is_the_arena(sizes, shared):
+    projects = [
+        SimpleNamespace(regions=tuple(Region(name, size) for name, size in regions.items()))
+        for regions in sizes
+    ]
+    assert _largest(projects) == tuple(Region(name, size) for name, size in shared.items())
 
 
 def test_names_must_differ(tmp_path, models):

@@ -142,13 +142,11 @@ class CallLine:
     Attributes:
         function: its name.
         args: tokens of each argument.
-        wrapped: whether a call longer than a line is broken.
 
     """
 
     function: str
     args: tuple[Tokens, ...]
-    wrapped: bool = True
 
     def tokens(self) -> Tokens:
         """All of the call, on one line."""
@@ -234,7 +232,7 @@ def rendered(statements: Iterable[Statement], levels: int = 0) -> list[str]:
 def _text(statement: Statement) -> str:
     if isinstance(statement, Comment):
         return c_text.block_comment(statement.title, statement.text)
-    if isinstance(statement, CallLine) and statement.wrapped:
+    if isinstance(statement, CallLine):
         return c_text.call(statement.function, [text_of(simplified(a)) for a in statement.args])
     if isinstance(statement, Loop):
         return statement.text

@@ -246,5 +246,5 @@ def _copy(struct: Struct, params: Params) -> list[Statement]:
     end = "(int8_t *)(", target, " + ", Int(1), ")"
     return [
         line(f"{struct.ctype} ", copied, ";"),
-        CallLine("tinyrt_copy", (source, end, ("(int8_t *)", target)), wrapped=False),
+        CallLine("tinyrt_copy", (source, end, ("(int8_t *)", target))),
     ]
