@@ -14,12 +14,15 @@ from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.slice import SliceAttrs
 from tinyrt.quantize import PRESETS, Calibrator, Preset, QuantConfig, Scheme, quantize_graph
 from tinyrt.quantize.calibration.collect import calibrate
+from tinyrt.quantize.config import MEASURED, REFINING
 from tinyrt.quantize.explain.debug import debug_graphs
 from tinyrt.quantize.methods.chosen import choose_methods
+from tinyrt.quantize.methods.equalize import equalize
 from tinyrt.quantize.methods.heads import split_heads
 from tinyrt.quantize.mixed.budget import Budget
 from tinyrt.quantize.mixed.choose import quantize_within
 from tinyrt.quantize.pipeline import prepare
+from tinyrt.quantize.simulate import Simulator
 
 
 def _heads(ratio=30.0, *, step=1, shared=False):
@@ -134,13 +137,63 @@ def test_a_mix_covers_all_values_unless_the_user_says_otherwise(named, monkeypat
 def test_a_calibrator_that_helps_on_other_samples_is_chosen():
     graph, x = _outliers()
     config = PRESETS[Preset.BALANCED]
-    chosen = choose_methods(graph, {"x": x}, config)
+    chosen, _ = choose_methods(graph, {"x": x}, 128, config)
     assert chosen.calibrator is not Calibrator.MEASURED
-    few = choose_methods(graph, {"x": x[:20]}, config)
-    assert few == replace(config, calibrator=Calibrator.MINMAX)
+    all_of_it = replace(config, calibrator=Calibrator.MINMAX), False
+    assert choose_methods(graph, {"x": x[:23]}, 128, config) == all_of_it
+    assert choose_methods(graph, {"x": x}, 23, config) == all_of_it
     by_tensor = replace(config, calibrator=Calibrator.AUTO)
-    assert choose_methods(graph, {"x": x[:20]}, by_tensor) is by_tensor
-    assert choose_methods(graph, {"x": x}, by_tensor).calibrator is Calibrator.AUTO
-    assert choose_methods(graph, {"x": x}, config) == chosen
+    assert choose_methods(graph, {"x": x[:20]}, 128, by_tensor) == (by_tensor, False)
+    assert choose_methods(graph, {"x": x}, 128, by_tensor)[0].calibrator is Calibrator.AUTO
+    assert choose_methods(graph, {"x": x}, 128, config)[0] == chosen
     ranges = calibrate(graph, x, config=QuantConfig(calibrator=Calibrator.MEASURED))
     assert ranges.keys() == {"x", *(n.outputs[0] for n in graph.nodes)}
+
+
+def _one_large(ratio=30.0):
+    """Two dense layers, hidden channels up to ``ratio`` apart, and samples one of which is large.
+
+    The large one is among those that the range of half of the samples does not cover.
+    """
+    rng, b = np.random.default_rng(6), Builder((1, 16))
+    spread = np.geomspace(1, ratio, 32)[:, None]
+    w = b.constant((rng.normal(size=(32, 16)) * spread).astype(np.float32))
+    hidden = b.op("fully_connected", ("x", w), FullyConnectedAttrs(activation="RELU"))
+    w2 = b.constant((rng.normal(size=(4, 32)) / spread.T).astype(np.float32))
+    graph = b.graph(b.op("fully_connected", (hidden, w2), FullyConnectedAttrs()))
+    x = rng.normal(size=(90, 16)).astype(np.float32)
+    x[1] *= 30
+    return graph, x
+
+
+def test_one_large_sample_does_not_keep_channels_apart():
+    graph, x = _one_large()
+    activations = Simulator(graph, {"x": x}).reference
+    config = QuantConfig(equalize=True)
+
+    def spread(**options):
+        equalised = equalize(graph, activations, config, **options)
+        peaks = np.abs(Simulator(equalised, {"x": x}).reference[graph.nodes[0].outputs[0]])
+        return np.ptp(np.log2(peaks.max(axis=0)))
+
+    assert spread(full_range=True) < 0.5 * spread()
+    _, full_range = choose_methods(graph, {"x": x}, 128, PRESETS[Preset.BALANCED])
+    assert full_range
+
+
+def test_refined_layers_are_left_out_where_other_samples_lose_by_them(monkeypatch):
+    graph, x = _outliers()
+    monkeypatch.setattr("tinyrt.quantize.pipeline.search_samples", lambda graph: 30)
+    best = PRESETS[Preset.BEST]
+    plans = {}
+    for config in (best, PRESETS[Preset.BALANCED], replace(best, measured=MEASURED - REFINING)):
+        prepared = prepare(graph, x, config)
+        assert [len(a["x"]) for a in (prepared.head, prepared.held)] == [30, 60]
+        quantized = prepared.quantized(config)
+        held = evaluate_graph(quantized, {"x": x[30:90]}, against=prepared.graph).sqnr_db
+        plans[config] = quantized, held
+    assert plans[best][1] >= max(held for _, held in plans.values()) - 1e-3
+    whole = replace(best, measured=MEASURED - {"tune_ranges"})
+    tuned = prepare(graph, x, whole).quantized(whole)
+    last = plans[replace(best, measured=MEASURED - REFINING)][0]
+    np.testing.assert_array_equal(Model(tuned)(x), Model(last)(x))

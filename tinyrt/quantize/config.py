@@ -30,7 +30,10 @@ CHOOSING = {
 """Calibrators that choose -> what they choose among, the first where it makes no difference."""
 
 
-MEASURED = frozenset({"equalize", "smooth", "bias_correction"})
+REFINING = frozenset({"optimize_rounding", "tune_ranges"})
+"""Fields of ``QuantConfig`` whose methods are fitted last, and left out together or by turns."""
+
+MEASURED = frozenset({"equalize", "smooth", "bias_correction"}) | REFINING
 """Fields of ``QuantConfig`` whose methods may be left out."""
 
 

@@ -12,16 +12,19 @@ from tinyrt.quantize.apply import apply_plan
 from tinyrt.quantize.calibration.collect import calibrate, checked_batches
 from tinyrt.quantize.calibration.samples import Samples, split_head
 from tinyrt.quantize.calibration.search import narrower, search_ranges, search_samples
-from tinyrt.quantize.config import QuantConfig, configure
+from tinyrt.quantize.config import REFINING, QuantConfig, configure
 from tinyrt.quantize.guards import without_guards
-from tinyrt.quantize.methods.chosen import choose_methods
+from tinyrt.quantize.methods.chosen import FEWEST, choose_methods
 from tinyrt.quantize.methods.equalize import equalize
 from tinyrt.quantize.methods.heads import split_heads
 from tinyrt.quantize.methods.layerwise import refine
-from tinyrt.quantize.plan import make_plan
+from tinyrt.quantize.plan import QuantPlan, make_plan
 from tinyrt.quantize.ranges import Range
 from tinyrt.quantize.simulate import Array, Simulator, simulator_of
 from tinyrt.quantize.tables import gather_tables
+
+LOOKED_AT = 3
+"""Times the samples that methods are fitted to: so many are read to choose among the methods."""
 
 
 def quantize_graph(
@@ -71,7 +74,8 @@ class Prepared:
     Attributes:
         graph: the float graph, with its channels rescaled if that is configured.
         ranges: value name -> range.
-        head: input name -> the first samples, for methods that run the model many times.
+        head: input name -> samples for methods that run the model many times.
+        held: others, that say which of them help; empty where that is not asked, or they are few.
         methods: the user's choices without what does not help, if they are measured.
 
     """
@@ -79,21 +83,35 @@ class Prepared:
     graph: Graph
     ranges: dict[str, Range]
     head: dict[str, Array]
+    held: dict[str, Array]
     methods: QuantConfig
 
     def quantized(self, config: QuantConfig, progress: Progress | None = None) -> Graph:
         """The graph with the configured schemes, refined and tuned as configured."""
         graph, ranges = self.graph, self.ranges
         config = replace(config, bias_correction=self.methods.bias_correction)
-        plan = make_plan(graph, ranges, config)
-        simulator = simulator_of(plan, graph, self.head)
-        plan = refine(simulator, plan, config, progress)
+        first = make_plan(graph, ranges, config)
+        simulator = simulator_of(first, graph, self.head)
+        plans = [refine(simulator, first, config, progress)]
         if config.tune_ranges:
             # The layers are refined: the remaining error is that of the ranges.
-            tuned_ranges = search_ranges(simulator, plan, ranges, narrower, progress)
+            tuned_ranges = search_ranges(simulator, plans[0], ranges, narrower, progress)
             if tuned_ranges != ranges:
-                plan = refine(simulator, make_plan(graph, tuned_ranges, config), config, progress)
-        return apply_plan(graph, plan)
+                tuned = make_plan(graph, tuned_ranges, config)
+                plans.append(refine(simulator, tuned, config, progress))
+        named = any(getattr(config, n) and n not in config.measured for n in REFINING)
+        if named or not self.held:
+            return apply_plan(graph, plans[-1])
+        if config.optimize_rounding:
+            plans.append(refine(simulator, first, replace(config, optimize_rounding=False)))
+        return apply_plan(graph, self._best(plans))
+
+    def _best(self, plans: list[QuantPlan]) -> QuantPlan:
+        """The plan with which the samples held back have the best SQNR."""
+        if len(plans) == 1:
+            return plans[0]
+        held = simulator_of(plans[0], self.graph, self.held)
+        return max(plans, key=lambda plan: held.sqnr_db(held.run_plan(plan)))
 
 
 def _require_no_state(graph: Graph) -> None:
@@ -114,10 +132,19 @@ def prepare(
     """Read and calibrate; arguments and errors as for ``quantize_graph``."""
     _require_no_state(graph)
     model = Model(graph)
-    head, batches = split_head(checked_batches(model, data), search_samples(graph), model.rows)
+    count = search_samples(graph)
+    most = LOOKED_AT * count if config.measured else count
+    looked_at, batches = split_head(checked_batches(model, data), most, model.rows)
+    head = {name: x[: count * model.rows[name]] for name, x in looked_at.items()}
+    held = {name: x[count * model.rows[name] :] for name, x in looked_at.items()}
+    if any(len(x) < FEWEST * model.rows[name] for name, x in held.items()):
+        held = {}
     reference = Simulator(graph, head).reference
     graph = split_heads(graph, {name: Range.of(x) for name, x in reference.items()}, config)
-    methods = choose_methods(graph, head, config) if config.measured else config
+    methods, full_range = config, False
+    if config.measured:
+        methods, full_range = choose_methods(graph, looked_at, count, config)
     if methods.equalize or methods.smooth:
-        graph = equalize(graph, reference, methods)
-    return Prepared(graph, calibrate(graph, batches, progress, methods), head, methods)
+        graph = equalize(graph, reference, methods, full_range=full_range)
+    ranges = calibrate(graph, batches, progress, methods)
+    return Prepared(graph, ranges, head, held, methods)

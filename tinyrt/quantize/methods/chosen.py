@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import Graph
 from tinyrt.quantize.calibration.collect import observe
 from tinyrt.quantize.calibration.observers import Every
 from tinyrt.quantize.config import CHOOSING, BiasCorrection, Calibrator, QuantConfig
+from tinyrt.quantize.methods.channels import free_spaces
 from tinyrt.quantize.methods.equalize import equalize
 from tinyrt.quantize.methods.layerwise import refine
 from tinyrt.quantize.plan import make_plan
@@ -22,64 +23,95 @@ Batch = Mapping[str, Array]
 MIN_GAIN_DB = 0.1
 """Less is noise of the samples: the method earlier in the list stays."""
 FEWEST = 24
-"""Of fewer samples, half say too little: all methods are applied, with min-max ranges."""
+"""Of fewer samples, a part says too little: all methods are applied, with min-max ranges. The same
+holds for models so large that methods may look at no more."""
 CORRECTIONS = (BiasCorrection.EMPIRICAL, BiasCorrection.ANALYTIC, BiasCorrection.NONE)
 
 
-def choose_methods(graph: Graph, head: Mapping[str, Array], config: QuantConfig) -> QuantConfig:
-    """The choices, without those that do not help.
+def choose_methods(
+    graph: Graph, samples: Batch, count: int, config: QuantConfig
+) -> tuple[QuantConfig, bool]:
+    """The choices without those that do not help, and whether channels fill their full range.
 
-    Every other sample is what the methods are fitted to, the rest is what they are measured with:
-    the SQNR of the model's outputs. One choice after the other is varied, the others as they are.
-    Optimised rounding and tuned ranges are not tried: they cost more than all the rest.
+    Methods are fitted to the first samples and measured with the rest: the SQNR of the model's
+    outputs. One choice after the other is varied, the others as they are. Where the samples are
+    enough, what is measured is the plan that these choices lead to, not one like it: in models of
+    few outputs, plans alike in all but their samples are several dB apart. Optimised rounding and
+    tuned ranges are not tried: they cost more than all the rest.
 
     Args:
         graph: an optimised float graph.
-        head: input name -> samples; of fewer than ``FEWEST``, nothing is left out.
+        samples: input name -> samples; of fewer than ``FEWEST``, nothing is left out.
+        count: most samples to fit to; at least a third is held back.
         config: the user's choices. Nothing that they leave out is added; calibrator ``MEASURED``
             becomes a definite one.
+
+    Returns:
+        The choices, and ``equalize``'s argument of that name.
 
     """
     current = config
     if config.calibrator in CHOOSING:
         current = replace(config, calibrator=Calibrator.MINMAX)
-    rows = Model(graph).rows
     is_auto = config.calibrator is Calibrator.AUTO
-    if any(len(x) < FEWEST * rows[name] for name, x in head.items()):
-        return config if is_auto else current
-    trials = _Trials(graph, head, rows)
-    best = trials.sqnr_db(current)
-    for options in _variations(config):
+    rows = Model(graph).rows
+    total = min(len(x) // rows[name] for name, x in samples.items())
+    if total < FEWEST or count < FEWEST:
+        return config if is_auto else current, False
+    fitted = min(count, 2 * total // 3)
+    fit = {name: x[: fitted * rows[name]] for name, x in samples.items()}
+    held = {name: x[fitted * rows[name] :] for name, x in samples.items()}
+    trials, full_range = _Trials(graph, fit, held), False
+    best = trials.sqnr_db(current, full_range)
+    for options in _variations(graph, config):
         for option in options:
-            other = replace(current, **option)
-            ratio = trials.sqnr_db(other)
+            other = replace(current, **option.choices)
+            ratio = trials.sqnr_db(other, option.full_range or full_range)
             if ratio > best + MIN_GAIN_DB:
-                best, current = ratio, other
-    return replace(current, calibrator=Calibrator.AUTO) if is_auto else current
+                best, current, full_range = ratio, other, option.full_range or full_range
+    methods = replace(current, calibrator=Calibrator.AUTO) if is_auto else current
+    return methods, full_range
 
 
-def _variations(config: QuantConfig) -> Iterator[list[dict[str, Any]]]:
-    """What to try, one choice after the other."""
+class _Option(NamedTuple):
+    """One of several ways that exclude each other.
+
+    Attributes:
+        choices: fields of ``QuantConfig`` that are other than they were.
+        full_range: channels are rescaled as if no value lay beyond those of the samples.
+
+    """
+
+    choices: dict[str, Any]
+    full_range: bool = False
+
+
+def _variations(graph: Graph, config: QuantConfig) -> Iterator[list[_Option]]:
+    """What to try, one choice after the other; nothing that has no effect on the graph."""
     if config.calibrator is Calibrator.MEASURED:
-        yield [{"calibrator": c} for c in CHOOSING[Calibrator.MEASURED][1:]]
-    for method in ("equalize", "smooth"):
-        if method in config.measured and getattr(config, method):
-            yield [{method: False}]
+        yield [_Option({"calibrator": c}) for c in CHOOSING[Calibrator.MEASURED][1:]]
+    spaces = [space for space in free_spaces(graph) if space.is_free]
+    if config.equalize and any(not space.affine for space in spaces):
+        without = [_Option({"equalize": False})] if "equalize" in config.measured else []
+        yield [_Option({}, full_range=True), *without]
+    if config.smooth and "smooth" in config.measured and any(space.affine for space in spaces):
+        yield [_Option({"smooth": False})]
     if "bias_correction" in config.measured:
         weaker = CORRECTIONS[CORRECTIONS.index(config.bias_correction) + 1 :]
-        yield [{"bias_correction": c} for c in weaker]
+        yield [_Option({"bias_correction": c}) for c in weaker]
 
 
 class _Form:
-    """The graph with its channels rescaled one way, on both halves of the samples."""
+    """The graph with its channels rescaled one way, on both parts of the samples."""
 
-    def __init__(self, graph: Graph, even: Batch, odd: Batch, config: QuantConfig) -> None:
+    def __init__(self, graph: Graph, fit: Batch, held: Batch, config: QuantConfig) -> None:
         self.graph = graph
         layout = lay_out(graph, config)
-        self.fitted = Simulator(layout.graph, even, layout.dtypes)
-        self.held = Simulator(layout.graph, odd, layout.dtypes)
+        self.fitted = Simulator(layout.graph, fit, layout.dtypes)
+        self.held = Simulator(layout.graph, held, layout.dtypes)
         tried = dict.fromkeys((config.calibrator, *CHOOSING[Calibrator.MEASURED]))
-        observers = observe(graph, (even,), lambda: Every(config, tried), quiet=True)
+        # Ranges will be those of all samples, so they are here.
+        observers = observe(graph, (fit, held), lambda: Every(config, tried), quiet=True)
         proposals = {name: observer.candidates() for name, observer in observers.items()}
         self.ranges = {
             c: {name: found[i] for name, found in proposals.items()} for i, c in enumerate(tried)
@@ -89,32 +121,23 @@ class _Form:
 class _Trials:
     """Measures configurations, and remembers what they share."""
 
-    def __init__(self, graph: Graph, head: Batch, rows: Mapping[str, int]) -> None:
-        self._graph = graph
-        self._even, self._odd = (_every_other(head, rows, i) for i in (0, 1))
-        self._forms: dict[tuple[bool, bool], _Form] = {}
+    def __init__(self, graph: Graph, fit: Batch, held: Batch) -> None:
+        self._graph, self._fit, self._held = graph, fit, held
+        self._forms: dict[tuple[bool, bool, bool], _Form] = {}
 
-    def sqnr_db(self, config: QuantConfig) -> float:
-        """Of the outputs of the samples in between, with what the others decide."""
-        form = self._form(config)
+    def sqnr_db(self, config: QuantConfig, full_range: bool) -> float:
+        """Of the outputs of the samples held back, with what the others decide."""
+        form = self._form(config, full_range)
         plan = make_plan(form.graph, form.ranges[config.calibrator], config)
         plan = refine(form.fitted, plan, replace(config, optimize_rounding=False))
         return form.held.sqnr_db(form.held.run_plan(plan))
 
-    def _form(self, config: QuantConfig) -> _Form:
-        key = (config.equalize, config.smooth)
+    def _form(self, config: QuantConfig, full_range: bool) -> _Form:
+        key = (config.equalize, config.smooth, full_range and config.equalize)
         if key not in self._forms:
             graph = self._graph
             if any(key):
-                plain = self._form(replace(config, equalize=False, smooth=False))
-                graph = equalize(graph, plain.fitted.reference, config)
-            self._forms[key] = _Form(graph, self._even, self._odd, config)
+                plain = self._form(replace(config, equalize=False, smooth=False), full_range)
+                graph = equalize(graph, plain.fitted.reference, config, full_range=full_range)
+            self._forms[key] = _Form(graph, self._fit, self._held, config)
         return self._forms[key]
-
-
-def _every_other(head: Batch, rows: Mapping[str, int], first: int) -> dict[str, Array]:
-    """Every other run's samples; a run has several rows where the model mixes them."""
-    return {
-        name: x.reshape(-1, rows[name], *x.shape[1:])[first::2].reshape(-1, *x.shape[1:])
-        for name, x in head.items()
-    }

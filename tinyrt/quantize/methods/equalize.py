@@ -40,7 +40,13 @@ class ChannelMap:
     shift: Vector
 
 
-def equalize(graph: Graph, activations: Mapping[str, Array], config: QuantConfig) -> Graph:
+def equalize(
+    graph: Graph,
+    activations: Mapping[str, Array],
+    config: QuantConfig,
+    *,
+    full_range: bool = False,
+) -> Graph:
     """The same function with channels that are alike in range.
 
     For every space of channels between weighted layers, the layers before it are divided by a
@@ -58,24 +64,30 @@ def equalize(graph: Graph, activations: Mapping[str, Array], config: QuantConfig
         activations: value name -> (samples, ...) what the float model computes.
         config: whether to rescale between weighted layers, behind layer norms, or both; whether
             dense layers have a scale per channel.
+        full_range: take the ranges of all samples for those of all data. Otherwise what values
+            beyond the range of half of the samples would lose counts: one large sample among few
+            may then leave channels as they are that would gain.
 
     """
     maps: dict[str, ChannelMap] = {}
     for space in free_spaces(graph):
         if space.is_free and (config.smooth if space.affine else config.equalize):
-            channel_map = _choose(space, activations, config)
+            channel_map = _choose(space, activations, config, full_range)
             if not space.affine or (channel_map.scale != 1).any():
                 maps.update(dict.fromkeys(space.tensors, channel_map))
     return in_new_channels(graph, maps)
 
 
-def _choose(space: Space, activations: Mapping[str, Array], config: QuantConfig) -> ChannelMap:
+def _choose(
+    space: Space, activations: Mapping[str, Array], config: QuantConfig, full_range: bool
+) -> ChannelMap:
     """The map of least predicted noise at the consumers."""
     rows = {name: activations[name].reshape(-1, space.channels) for name in space.tensors}
     shift = _shift(space, rows)
     # Ranges come from one half of the samples; their clipping noise is measured on the other.
-    halves = [_halves(activations[name], shift) for name in space.tensors]
-    stats = [(fitted.min(axis=0), fitted.max(axis=0)) for fitted, _ in halves]
+    halves = [] if full_range else [_halves(activations[n], shift) for n in space.tensors]
+    fitted = [even for even, _ in halves] or [r - shift for r in rows.values()]
+    stats = [(x.min(axis=0), x.max(axis=0)) for x in fitted]
     squares = {name: ((r - shift) ** 2).mean(axis=0, dtype=np.float64) for name, r in rows.items()}
     outputs = {n.output.name: activations[n.output.name] for n in space.consumers}
     power = {name: float((y.astype(np.float64) ** 2).mean()) for name, y in outputs.items()}
@@ -86,7 +98,7 @@ def _choose(space: Space, activations: Mapping[str, Array], config: QuantConfig)
         """Noise power at the consumers' outputs over their signal power, summed."""
         steps = [((high / scale).max() - (low / scale).min()) / levels for low, high in stats]
         own = scale**2 * sum(float(step * step) for step in steps) / 12
-        for (low, high), (_, evaluated) in zip(stats, halves, strict=True):
+        for (low, high), (_, evaluated) in zip(stats, halves, strict=False):
             own = own + BEYOND * _cut_off(evaluated / scale, low / scale, high / scale) * scale**2
         total = 0.0
         for node in space.consumers:

@@ -10,7 +10,7 @@ from tinyrt.ir import Graph
 from tinyrt.metrics import Evaluation
 from tinyrt.ops import is_weighted
 from tinyrt.quantize.calibration.samples import Samples
-from tinyrt.quantize.config import Calibrator, QuantConfig, Scheme
+from tinyrt.quantize.config import REFINING, Calibrator, QuantConfig, Scheme
 from tinyrt.quantize.mixed.assign import WIDER, configured, weight_bytes
 from tinyrt.quantize.mixed.budget import Budget, Judge, figures
 from tinyrt.quantize.mixed.noise import measure_noise
@@ -98,6 +98,8 @@ def quantize_within(
     if config.calibrator is Calibrator.MEASURED:
         # What int8 gains by cutting values off, int16 and float would lose.
         config = replace(config, calibrator=Calibrator.MINMAX)
+    # The judge measures every mix as a whole.
+    config = replace(config, measured=config.measured - REFINING)
     # Chains of ops may want int16, which tables have not.
     graph = gather_tables(graph, config, chains=False)
     prepared = prepare(graph, data, config, progress)
