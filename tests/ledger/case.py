@@ -38,11 +38,11 @@ class Case:
 CASES: list[Case] = []
 
 
-def asks(*modules: str, measured: bool = True) -> Callable[[Build], Build]:
+def asks(*modules: str, measured: bool = True, raw: bool = False) -> Callable[[Build], Build]:
     """Make a case of the function; the files are those whose entries it tells."""
 
     def add(build: Build) -> Build:
-        CASES.append(Case(build.__name__, modules, build, measured))
+        CASES.append(Case(build.__name__, modules, build, measured, raw))
         return build
 
     return add

@@ -155,7 +155,7 @@ read(
 # Constants
 
 
-@asks("convert/onnx/call.py", "convert/onnx/static.py", "convert/onnx/shapes.py")
+@asks("convert/onnx/call.py", "convert/onnx/static.py", "convert/onnx/shapes.py", raw=True)
 def known_results(folder: Path) -> tuple[Run, list[Entry]]:
     """x + 2 * c reshaped, by a shape and a scale that are known."""
     m = OnnxModel()
@@ -271,7 +271,7 @@ def parts(message: object) -> list[object]:
     return found
 
 
-@asks("convert/onnx/flow.py")
+@asks("convert/onnx/flow.py", raw=True)
 def known_sequences(folder: Path) -> tuple[Run, list[Entry]]:
     """A scan over constants, whose results are gathered along the last dimension."""
     m = OnnxModel(17)

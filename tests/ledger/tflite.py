@@ -88,27 +88,31 @@ def constants_that_are_no_views(folder: Path) -> tuple[Run, list[Entry]]:
     ]
 
 
-@asks("convert/tflite/tensors.py", "convert/tflite/sparse.py")
-def constants_without_their_zeros(folder: Path) -> tuple[Run, list[Entry]]:
-    columns = np.arange(0, N, 3)
+def thinned(gap: int) -> tuple[bytes, int]:
+    """A product with a constant that is zero but for each so many columns; elements of these."""
+    columns = np.arange(0, N, gap)
     held = N * len(columns)
     rows = np.arange(0, held + 1, len(columns)), np.tile(columns, N)
     levels = [N, tuple(numbers.astype(np.int32) for numbers in rows)]
     k = T("k", SIDE, data=np.ones(held, np.float32), sparse=Sparse((0, 1), levels))
     op = Op("MUL", ["x", "k"], ["y"], "MulOptions")
-    data = build(Subgraph([T("x", SIDE), k, T("y", SIDE)], [op], ["x"], ["y"]))
-    what = f"'k' [{N},{N}]"
-    return lambda: parse_tflite(data), [
+    return build(Subgraph([T("x", SIDE), k, T("y", SIDE)], [op], ["x"], ["y"])), held
+
+
+for gap in (3, 50):
+    data, held = thinned(gap)
+    add(
+        f"one_column_of_{gap}",
+        ("convert/tflite/tensors.py", "convert/tflite/sparse.py"),
+        partial(parse_tflite, data),
         *tensor("x"),
         *tensor(
             "k",
-            ("reserve", 40 * N, what),
-            ("reserve", 40 * (N + 1), what),
-            ("reserve", 40 * held, what),
+            *(("reserve", 40 * count, f"'k' [{N},{N}]") for count in (N, N + 1, held)),
             constant(f"'k' f32[{N},{N}]", 4 * N * N),
         ),
         *tensor("y"),
-    ]
+    )
 
 
 @asks(

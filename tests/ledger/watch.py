@@ -39,6 +39,9 @@ MEMORY = {"computed", "hold", "keep", "reserve", "zeros"}
 ASKING = {"spend_on_arrays", "sized", "_require"}
 """Functions that ask for those that call them."""
 
+LIMITS = ("the tensor ", "what the model computes")
+"""Beginnings of what is only compared with the limit: nothing is allocated for it yet."""
+
 BUDGET = re.compile(r"(current\(\)\)?|budget|limits|spent|outer)$")
 """The end of what stands for a budget."""
 
@@ -138,7 +141,8 @@ def _noting(ledger: Ledger, how: str) -> Callable[..., Any]:
             return method(self, *given, **named)
         entry, nbytes = _entry(how, *given, **named)
         need = 0 if nbytes is None else self.memory_used + nbytes
-        ledger.note(Asked(entry, _places(caller), need), nbytes)
+        granted = 0 if nbytes and entry[2].startswith(LIMITS) else nbytes
+        ledger.note(Asked(entry, _places(caller), need), granted)
         before = self.memory_used
         result = method(self, *given, **named)
         if how == "keep" and self.memory_used == before:
