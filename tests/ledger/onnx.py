@@ -155,31 +155,33 @@ read(
 # Constants
 
 
-@asks("convert/onnx/call.py", "convert/onnx/static.py", "convert/onnx/shapes.py", raw=True)
+@asks("convert/onnx/call.py", "convert/onnx/static.py", "convert/onnx/shapes.py")
 def known_results(folder: Path) -> tuple[Run, list[Entry]]:
-    """x + 2 * c reshaped, by a shape and a scale that are known."""
-    m = OnnxModel()
-    scaled = m.op("Mul", m.weights(SIZE), m.const([2]))
-    reshaped = m.op("Reshape", scaled, m.ints(N, N))
-    path = m.save(folder, m.op("Add", m.input(N, N), reshaped))
-    what, shape = "'{}', the constant result of {}", f" of shape [{SIZE}]"
-    mul, reshape = what.format("t0", "Mul"), what.format("t1", "Reshape")
+    """x + 2 * a constant of a shape; its file is small, and the shape is read when it is used."""
+    m, side = OnnxModel(), 400
+    size = side * side
+    value = numpy_helper.from_array(np.ones(1, np.float32))
+    filled = m.op("ConstantOfShape", m.ints(side, side), value=value)
+    scaled = m.op("Mul", filled, m.const([2]))
+    path = m.save(folder, m.op("Add", m.input(side, side), scaled))
+
+    def result(name: str, op: str, copies: int) -> list[Entry]:
+        what = f"'{name}', the constant result of {op}"
+        checked = f"{what} of shape {listed((side, side))}"
+        whole = ("computed", (8 * copies * size, copies * size), what)
+        return [("reserve", 0, checked), ("spend", 0, checked), whole]
+
+    shape: list[Entry] = [("reserve", 50 * 2, "the shape"), ("spend", 50 * 2, "the shape")]
     return lambda: read_onnx(path), [
-        tensor("x", N, N),
-        ("reserve", 0, mul + shape),
-        ("spend", 0, mul + shape),
-        ("computed", (8 * 2 * SIZE, 2 * SIZE), mul),
-        ("reserve", 50 * 2, "the shape"),
-        ("spend", 50 * 2, "the shape"),
-        ("reserve", 0, f"{reshape} of shape [{N}, {N}]"),
-        ("spend", 0, f"{reshape} of shape [{N}, {N}]"),
-        ("computed", (8 * 2 * SIZE, 2 * SIZE), reshape),
-        ("reserve", 50 * 2, "the shape"),
-        ("spend", 50 * 2, "the shape"),
-        ("spend", SIZE, "the constant 't1'"),
-        ("reserve", SIZE, "the constant 't1'"),
-        ("keep", 4 * SIZE, "the constant 't1'"),
-        tensor("t2", N, N),
+        tensor("x", side, side),
+        *shape,
+        *result("t0", "ConstantOfShape", 1),
+        *shape,
+        *result("t1", "Mul", 2),
+        ("spend", size, "the constant 't1'"),
+        ("reserve", size, "the constant 't1'"),
+        ("keep", 4 * size, "the constant 't1'"),
+        tensor("t2", side, side),
         ("spend", OP, "expanding the model's layers, loops and functions"),
     ]
 

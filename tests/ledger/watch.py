@@ -145,6 +145,8 @@ def _noting(ledger: Ledger, how: str) -> Callable[..., Any]:
         ledger.note(Asked(entry, _places(caller), need), granted)
         before = self.memory_used
         result = method(self, *given, **named)
+        if how in ("computed", "zeros"):
+            ledger.settle()  # what it asked for is there: nothing more is granted
         if how == "keep" and self.memory_used == before:
             # It was held already.
             ledger.asked[-1] = replace(ledger.asked[-1], need=0)
