@@ -220,6 +220,7 @@ def views(m: OnnxModel, op: str) -> list[str]:
         "Expand": lambda: [m.const([1.0]), m.ints(SIDE, SIDE)],
         "Gather": lambda: [m.const([1.0]), m.op("Expand", m.ints(0), m.ints(SIDE, SIDE))],
         "GatherElements": lambda: [spread(), spread(np.int64)],
+        "GatherND": lambda: [m.const([1.0]), m.op("Expand", m.ints(0), m.ints(SIDE, SIDE, 1))],
         "Mod": lambda: [spread(np.int64), m.ints(2)],
         "Not": lambda: [spread(np.bool_)],
         "Range": lambda: [m.const(i, np.int64) for i in (0, SIDE**2, 1)],

@@ -157,6 +157,33 @@ def on_constants(net: RandomNet, x: str, rng: Rng) -> str:
     return net.mul(x, net.op("tanh", (net.random(1),)))
 
 
+def joined(net: RandomNet, x: str, rng: Rng) -> str:
+    """A concatenation of one with something else, whose middle is cut out again by half."""
+    axis = int(rng.integers(len(net.shape(x))))
+    attrs = ConcatenationAttrs(axis)
+    inner = net.op("concatenation", (net.op("tanh", (x,)), x), attrs)
+    y = net.op("concatenation", (inner, net.op("abs", (x,))), attrs)
+    if rng.random() < 0.5:
+        return y
+    shape = net.shape(x)
+    begin = tuple(d if i == axis else 0 for i, d in enumerate(shape))
+    size = tuple(2 * d if i == axis else d for i, d in enumerate(shape))
+    return net.op("slice", (y,), SliceAttrs(begin, size, (1,) * len(shape)))
+
+
+def regrouped(net: RandomNet, x: str, rng: Rng) -> str | None:
+    """Transposes around a reshape that splits a dimension and joins the rest with a part of it."""
+    shape = net.shape(x)
+    perm = tuple(int(i) for i in rng.permutation(len(shape)))
+    last = shape[perm[-1]]
+    parts = [n for n in range(2, last) if last % n == 0]
+    if not parts or len(shape) > 4:
+        return None
+    part = parts[int(rng.integers(len(parts)))]
+    rows = net.reshape(net.transpose(x, perm), math.prod(shape) // part, part)
+    return net.reshape(net.transpose(rows, (1, 0)), *shape)
+
+
 def repeated(net: RandomNet, x: str, rng: Rng) -> str:
     """The same kind of move twice."""
     move = (transposed, reshaped, padded, cut)[int(rng.integers(4))]

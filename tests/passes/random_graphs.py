@@ -15,11 +15,13 @@ from tests.passes.random_functions import (
     cut,
     gated,
     gelu,
+    joined,
     on_constants,
     padded,
     pair,
     picked,
     power,
+    regrouped,
     repeated,
     reshaped,
     rounded,
@@ -77,7 +79,7 @@ STEPS: dict[str, Step] = {
             pair,
         ),
         *(picked, pooled, power, reshaped, rounded, siblings, signs, softmax, transposed, twice),
-        *(halved, picked_channels),
+        *(halved, joined, picked_channels, regrouped),
         *(unary, by_truth, chosen, parallel, uniform_operand, weighted),
     )
 }

@@ -10,6 +10,7 @@ from tinyrt.convert.tflite.codec import Operands, constant_ints, only, operand
 from tinyrt.convert.tflite.parts import Parts
 from tinyrt.errors import ModelFormatError
 from tinyrt.ir import Shape, Value
+from tinyrt.ops.embedding import EmbeddingAttrs
 from tinyrt.ops.slice import SliceAttrs
 
 MASKED = 32
@@ -134,4 +135,6 @@ def embedding_lookup(
 ) -> None:
     """Rows of a table; the indices come first."""
     del options
-    parts.add("embedding", [operand(inputs, 1), operand(inputs, 0)], only(outputs))
+    parts.add(
+        "embedding", [operand(inputs, 1), operand(inputs, 0)], only(outputs), EmbeddingAttrs()
+    )
