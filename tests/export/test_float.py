@@ -5,7 +5,7 @@ import pytest
 
 from tests.c.host import build_program, run_program
 from tests.graphs import small_cnn
-from tinyrt.errors import UnsupportedError
+from tinyrt.errors import ConversionWarning, UnsupportedError
 from tinyrt.export import export_graph
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify
@@ -18,6 +18,7 @@ from tinyrt.ops.quantize import QuantizeAttrs
 from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
+from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
 
 CAST = (
     *(0.0, -0.5, 0.5, 2.7, -2.7, 2147483520.0, 2147483648.0, -2147483648.0, -2147483904.0),
@@ -108,5 +109,20 @@ def test_answers_as_the_reference(tmp_path, graph, mode):
     feeds = {x.name: np.random.default_rng(5).normal(size=x.shape).astype(np.float32)}
     project = export_graph(graph, tmp_path / "out")
     found = run_program(build_program(project, tmp_path), project, feeds, mode)
+    for name, expected in evaluate(graph, feeds).items():
+        np.testing.assert_allclose(found[name], expected, rtol=1e-4, atol=1e-6, strict=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", [Scheme.WEIGHTS_INT8, Scheme.WEIGHTS_FLOAT16])
+def test_weights_in_fewer_bits_are_written_as_floats(tmp_path, scheme):
+    graph = quantize_graph(small_cnn(), None, QuantConfig(scheme=scheme))
+    nbytes = sum(n.output.nbytes for n in graph.bound() if n.op == "dequantize")
+    with pytest.warns(ConversionWarning, match="are written as floats") as said:
+        project = export_graph(graph, tmp_path / "out")
+    assert f" {nbytes:,} bytes of them" in str(said[0].message)
+    assert not any("dequantize" in name for name in project.kernels)
+    feeds = {"x": np.random.default_rng(5).normal(size=(1, 8, 8, 3)).astype(np.float32)}
+    found = run_program(build_program(project, tmp_path), project, feeds)
     for name, expected in evaluate(graph, feeds).items():
         np.testing.assert_allclose(found[name], expected, rtol=1e-4, atol=1e-6, strict=True)

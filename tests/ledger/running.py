@@ -26,7 +26,6 @@ from tinyrt.entry import entry
 from tinyrt.export.text import ELEMENT, LITERAL, array
 from tinyrt.interpreter import Interpreter, load, native
 from tinyrt.interpreter.model import Model
-from tinyrt.interpreter.stored_weights import widen_weights
 from tinyrt.interpreter.tensors import place_tensors
 from tinyrt.ir import DType, Graph, Node, Patch, QParams, Rule, Value, rewrite
 from tinyrt.ir.rewriter import ASK, PASS
@@ -37,6 +36,7 @@ from tinyrt.metrics import evaluate_graph
 from tinyrt.npz import ArrayFile
 from tinyrt.ops.shared.evaluate import folded
 from tinyrt.ops.shared.spec import NoAttrs
+from tinyrt.ops.shared.stored_weights import widen_weights
 from tinyrt.quantize import QuantConfig, quantize_graph
 
 N = 200
@@ -231,7 +231,7 @@ for apart, places in ((False, ("x",)), (True, NAMES)):
     )
 
 
-@asks("interpreter/stored_weights.py")
+@asks("ops/shared/stored_weights.py")
 def weights_that_are_widened(folder: Path) -> tuple[Run, list[Entry]]:
     w = Value.constant("w", np.zeros((N, N), np.int8), QParams((0.5,), 0))
     values = [w, *(Value(name, DType.FLOAT32, (N, N)) for name in ("wide", "y"))]

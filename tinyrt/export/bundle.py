@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
 from tinyrt.backends.c.kernel import Target
 from tinyrt.backends.c.planning import kernels_of
+from tinyrt.budget import current
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.entry import entry
-from tinyrt.errors import error_context
+from tinyrt.errors import ConversionWarning, error_context
 from tinyrt.export.memories import Memories
 from tinyrt.export.model import (
     Port,
@@ -40,6 +42,7 @@ from tinyrt.memory.kernels import Kernels
 from tinyrt.memory.regions import ARENA
 from tinyrt.memory.segments import Segment
 from tinyrt.ops import OPS
+from tinyrt.ops.shared.stored_weights import widen_weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +227,7 @@ def render_model(
 
     """
     prefix = identifier(graph.name)
-    graph = settle(graph)
+    graph = settle(_with_wide_weights(graph))
     check_writable(graph)
     states = lay_out(graph)
     isa, max_arena = request.core.isa, request.max_arena
@@ -254,6 +257,20 @@ def render_model(
         sparse=sparse_layers(graph, chosen_for),
     )
     return project, files
+
+
+def _with_wide_weights(graph: Graph) -> Graph:
+    """The graph with its weights as its ops compute with them; warns where they grow."""
+    wide, nbytes = widen_weights(graph, current())
+    if nbytes:
+        warnings.warn(
+            "weights that are stored in fewer bits than their ops compute in are written as "
+            f"floats, {nbytes:,} bytes of them. Quantise the model to keep them small: tinyrt "
+            "quantize",
+            ConversionWarning,
+            stacklevel=2,
+        )
+    return wide
 
 
 def _plan(

@@ -34,10 +34,10 @@ from tinyrt.interpreter.details import describe
 from tinyrt.interpreter.feeds import new_batch
 from tinyrt.interpreter.signature import SignatureRunner, find_signature, ports_of
 from tinyrt.interpreter.split import splits
-from tinyrt.interpreter.stored_weights import widen_weights
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.memory import ArenaPlan
 from tinyrt.ops.shared.batch import rebatch
+from tinyrt.ops.shared.stored_weights import widen_weights
 
 OnOp = Callable[[BoundNode, NDArray[Any]], None]
 

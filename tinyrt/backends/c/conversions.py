@@ -42,7 +42,7 @@ def dequantize_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_dequantize_s8_f32``.
 
     Raises:
-        UnsupportedError: the input is a constant: only the host widens weights.
+        UnsupportedError: the input is a constant, and the model's own output what it becomes.
 
     """
     del target
@@ -50,9 +50,9 @@ def dequantize_calls(node: BoundNode, target: Target) -> Calls:
     x, y = node.input(0), node.output
     if isinstance(p, StoredWeights):
         raise UnsupportedError(
-            "the model's weights are stored in integers, but its ops compute in float",
+            "an output of the model is a constant that is stored in integers",
             tensor=x.describe(),
-            hint="quantise activations too: --scheme int8 or int16x8",
+            hint="leave the output out: it is the same for every input",
         )
     fields: Fields = {"size": y.size, "scale": p.scale, "x_zp": p.zero_point}
     params = Params("tinyrt_dequantize_s8_f32_params", fields)
