@@ -16,12 +16,12 @@ from tinyrt.quantize import PRESETS, Calibrator, Preset, QuantConfig, Scheme, qu
 from tinyrt.quantize.calibration.collect import calibrate
 from tinyrt.quantize.config import MEASURED, REFINING
 from tinyrt.quantize.explain.debug import debug_graphs
-from tinyrt.quantize.methods.chosen import choose_methods
+from tinyrt.quantize.methods.chosen import _Trials, choose_methods
 from tinyrt.quantize.methods.equalize import equalize
 from tinyrt.quantize.methods.heads import split_heads
 from tinyrt.quantize.mixed.budget import Budget
 from tinyrt.quantize.mixed.choose import quantize_within
-from tinyrt.quantize.pipeline import prepare
+from tinyrt.quantize.pipeline import Prepared, prepare
 from tinyrt.quantize.simulate import Simulator
 
 
@@ -150,6 +150,24 @@ def test_a_calibrator_that_helps_on_other_samples_is_chosen():
     assert ranges.keys() == {"x", *(n.outputs[0] for n in graph.nodes)}
 
 
+@pytest.mark.parametrize(("count", "held_back"), [(31, range(2, 24, 3)), (24, range(24, 36))])
+def test_a_third_is_held_back_or_all_that_the_methods_do_not_see(count, held_back, monkeypatch):
+    graph, x = _outliers()
+    x = x[: 24 if count == 31 else 36]
+    seen = []
+
+    class Trials(_Trials):
+        def __init__(self, graph, fit, held):
+            seen.append((fit["x"], held["x"]))
+            super().__init__(graph, fit, held)
+
+    monkeypatch.setattr("tinyrt.quantize.methods.chosen._Trials", Trials)
+    choose_methods(graph, {"x": x}, count, PRESETS[Preset.BALANCED])
+    ((fit, held),) = seen
+    np.testing.assert_array_equal(held, x[held_back])
+    np.testing.assert_array_equal(fit, np.delete(x, held_back, axis=0))
+
+
 def _one_large(ratio=30.0):
     """Two dense layers, hidden channels up to ``ratio`` apart, and samples one of which is large.
 
@@ -179,6 +197,9 @@ def test_one_large_sample_does_not_keep_channels_apart():
     assert spread(full_range=True) < 0.5 * spread()
     _, full_range = choose_methods(graph, {"x": x}, 128, PRESETS[Preset.BALANCED])
     assert full_range
+    prepared = prepare(graph, x, PRESETS[Preset.BALANCED])
+    whole = equalize(graph, activations, prepared.methods, full_range=True)
+    np.testing.assert_array_equal(Model(prepared.graph)(x), Model(whole)(x))
 
 
 def test_refined_layers_are_left_out_where_other_samples_lose_by_them(monkeypatch):
@@ -193,7 +214,20 @@ def test_refined_layers_are_left_out_where_other_samples_lose_by_them(monkeypatc
         held = evaluate_graph(quantized, {"x": x[30:90]}, against=prepared.graph).sqnr_db
         plans[config] = quantized, held
     assert plans[best][1] >= max(held for _, held in plans.values()) - 1e-3
-    whole = replace(best, measured=MEASURED - {"tune_ranges"})
-    tuned = prepare(graph, x, whole).quantized(whole)
-    last = plans[replace(best, measured=MEASURED - REFINING)][0]
-    np.testing.assert_array_equal(Model(tuned)(x), Model(last)(x))
+    few = prepare(graph, x[:53], best)
+    assert not few.held
+    assert len(prepare(graph, x[:54], best).held["x"]) == 24
+
+
+@pytest.mark.parametrize("named", ["optimize_rounding", "tune_ranges"])
+def test_refinements_that_are_named_or_mixed_are_applied_unmeasured(named, monkeypatch):
+    graph, x = _outliers()
+    monkeypatch.setattr("tinyrt.quantize.pipeline.search_samples", lambda graph: 30)
+    measured = []
+    monkeypatch.setattr(Prepared, "_best", lambda self, plans: measured.append(plans) or plans[0])
+    best = PRESETS[Preset.BEST]
+    quantize_graph(graph, x, replace(best, measured=MEASURED - {named}))
+    quantize_within(graph, x, best, Budget())
+    assert not measured
+    quantize_graph(graph, x, best)
+    assert measured

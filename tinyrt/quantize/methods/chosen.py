@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import Graph
 from tinyrt.quantize.calibration.collect import observe
@@ -33,7 +36,7 @@ def choose_methods(
 ) -> tuple[QuantConfig, bool]:
     """The choices without those that do not help, and whether channels fill their full range.
 
-    Methods are fitted to the first samples and measured with the rest: the SQNR of the model's
+    Methods are fitted to most of the samples and measured with the rest: the SQNR of the model's
     outputs. One choice after the other is varied, the others as they are. Where the samples are
     enough, what is measured is the plan that these choices lead to, not one like it: in models of
     few outputs, plans alike in all but their samples are several dB apart. Optimised rounding and
@@ -58,9 +61,10 @@ def choose_methods(
     total = min(len(x) // rows[name] for name, x in samples.items())
     if total < FEWEST or count < FEWEST:
         return config if is_auto else current, False
-    fitted = min(count, 2 * total // 3)
-    fit = {name: x[: fitted * rows[name]] for name, x in samples.items()}
-    held = {name: x[fitted * rows[name] :] for name, x in samples.items()}
+    # Where all are fitted to in the end, the order of the samples is not to matter.
+    each = np.arange(total)
+    is_held = each % 3 == 2 if 2 * total // 3 < count else each >= count
+    fit, held = _part(samples, rows, ~is_held), _part(samples, rows, is_held)
     trials, full_range = _Trials(graph, fit, held), False
     best = trials.sqnr_db(current, full_range)
     for options in _variations(graph, config):
@@ -71,6 +75,14 @@ def choose_methods(
                 best, current, full_range = ratio, other, option.full_range or full_range
     methods = replace(current, calibrator=Calibrator.AUTO) if is_auto else current
     return methods, full_range
+
+
+def _part(samples: Batch, rows: Mapping[str, int], chosen: NDArray[np.bool_]) -> dict[str, Array]:
+    """The chosen samples; one has several rows where the model mixes them."""
+    return {
+        name: x[: len(chosen) * rows[name]][np.repeat(chosen, rows[name])]
+        for name, x in samples.items()
+    }
 
 
 class _Option(NamedTuple):
