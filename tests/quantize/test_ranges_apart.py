@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.graphs import Builder
+from tests.quantize.hard import encoder
 from tinyrt.interpreter import Model
 from tinyrt.metrics import evaluate_graph, sqnr_db
 from tinyrt.ops.conv2d import Conv2dAttrs
@@ -14,9 +15,9 @@ from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.slice import SliceAttrs
 from tinyrt.quantize import PRESETS, Calibrator, Preset, QuantConfig, Scheme, quantize_graph
 from tinyrt.quantize.calibration.collect import calibrate
-from tinyrt.quantize.config import MEASURED, REFINING
+from tinyrt.quantize.config import MEASURED, REFINING, BiasCorrection
 from tinyrt.quantize.explain.debug import debug_graphs
-from tinyrt.quantize.methods.chosen import _Trials, choose_methods
+from tinyrt.quantize.methods.chosen import _Trials, _variations, choose_methods
 from tinyrt.quantize.methods.equalize import equalize
 from tinyrt.quantize.methods.heads import split_heads
 from tinyrt.quantize.mixed.budget import Budget
@@ -166,6 +167,27 @@ def test_a_third_is_held_back_or_all_that_the_methods_do_not_see(count, held_bac
     ((fit, held),) = seen
     np.testing.assert_array_equal(held, x[held_back])
     np.testing.assert_array_equal(fit, np.delete(x, held_back, axis=0))
+
+
+def _tried(graph, config):
+    return [
+        ("full range" if option.full_range else next(iter(option.choices.items())))
+        for options in _variations(graph, config)
+        for option in options
+    ]
+
+
+def test_only_what_has_an_effect_and_is_not_named_is_tried():
+    config = PRESETS[Preset.BALANCED]
+    weaker = [("bias_correction", c) for c in (BiasCorrection.ANALYTIC, BiasCorrection.NONE)]
+    ranges = [("calibrator", c) for c in (Calibrator.PERCENTILE, Calibrator.MSE)]
+    factors = ["full range", ("equalize", False)]
+    assert _tried(_outliers()[0], config) == [*ranges, *factors, *weaker]
+    norms = encoder()
+    assert _tried(norms, config) == [*ranges, ("smooth", False), *weaker]
+    named = replace(config, calibrator=Calibrator.MSE, measured=frozenset())
+    assert _tried(norms, named) == []
+    assert _tried(_outliers()[0], named) == factors[:1]
 
 
 def _one_large(ratio=30.0):
