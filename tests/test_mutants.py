@@ -1,12 +1,13 @@
 """The tool that puts faults in: what its operators change, and what it says of tests."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from tools.covered import Record
 from tools.mutants import c_faults, copies, equivalents, python_faults
-from tools.mutants.__main__ import Verdict, chosen, survivors, table
+from tools.mutants.__main__ import Verdict, changed_since, chosen, every_place, survivors, table
 from tools.mutants.c_builds import is_another_program
 from tools.mutants.faults import Place, changed_lines
 from tools.mutants.reach import Reach
@@ -109,12 +110,41 @@ def test_a_place_has_its_line(tmp_path):
 
 @pytest.mark.slow
 def test_packages_get_as_many_faults_each():
-    faults = chosen(["tinyrt/report", "tinyrt/cli"], "", 6, seed=3)
+    places = list(every_place(["tinyrt/report", "tinyrt/cli"]))
+    faults = chosen(places, "", 6, seed=3)
     assert (
         sorted(place.package for place, _ in faults) == ["tinyrt/cli"] * 3 + ["tinyrt/report"] * 3
     )
-    assert faults == chosen(["tinyrt/report", "tinyrt/cli"], "", 6, seed=3)
-    assert faults != chosen(["tinyrt/report", "tinyrt/cli"], "", 6, seed=4)
+    assert faults == chosen(places, "", 6, seed=3)
+    assert faults != chosen(places, "", 6, seed=4)
+
+
+def test_places_of_lines_that_changed(monkeypatch):
+    shown = """\
+diff --git a/tinyrt/text.py b/tinyrt/text.py
+--- a/tinyrt/text.py
++++ b/tinyrt/text.py
+@@ -3 +4,2 @@ def f() -> None:
++new
++new
+@@ -9,2 +9,0 @@ def g() -> None:
+-gone
+diff --git a/tinyrt/old.py b/tinyrt/old.py
++++ /dev/null
+@@ -1 +0,0 @@
+-gone
+diff --git a/tinyrt/files.py b/tinyrt/files.py
++++ b/tinyrt/files.py
+@@ -7 +7 @@
+-other
++new
+"""
+    run = SimpleNamespace(stdout=shown)
+    monkeypatch.setattr("subprocess.run", lambda command, **_: run if "HEAD~2" in command else None)
+    lines = [("text", n) for n in (3, 4, 5, 6, 9)] + [("files", 4), ("files", 7), ("old", 1)]
+    places = [Place(f"tinyrt/{name}.py", "Remove", 0, line) for name, line in lines]
+    found = [(p.path, p.line) for p in changed_since("HEAD~2", places)]
+    assert found == [("tinyrt/text.py", 4), ("tinyrt/text.py", 5), ("tinyrt/files.py", 7)]
 
 
 def test_changed_lines():
@@ -275,7 +305,7 @@ def test_the_table_counts_each_package(monkeypatch):
 
 def test_survivors_are_tried_again(monkeypatch):
     monkeypatch.setitem(equivalents.EQUIVALENT, "tinyrt/text.py", {})
-    faults = chosen(["tinyrt/text.py"], "", 3, 1)
+    faults = chosen(every_place(["tinyrt/text.py"]), "", 3, 1)
     before = (copies.ROOT / "tinyrt/text.py").read_text()
     verdicts = [
         Verdict(p.path, p.line, p.operator, *changed_lines(before, after), i == 1, "", 1, 1.0)

@@ -72,7 +72,10 @@ def main() -> None:
     if drawn:
         places = survivors(drawn)
     else:
-        places = chosen(arguments.paths, arguments.kinds, arguments.number, arguments.seed)
+        drawn_from = every_place(arguments.paths)
+        if arguments.since:
+            drawn_from = changed_since(arguments.since, drawn_from)
+        places = chosen(drawn_from, arguments.kinds, arguments.number, arguments.seed)
     verdicts: list[Verdict] = []
     with tempfile.TemporaryDirectory() as folder:
         for verdict in judged(places, Reach(record), arguments.jobs, Path(folder)):
@@ -106,6 +109,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--number", type=int, default=20, help="of faults, evenly from packages")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--since", default="", help="only lines that changed since this commit")
     parser.add_argument("--kinds", default="", help="operators, by a part of the name: Remove,Swap")
     parser.add_argument("--record", action="store_true", help="learn anew which tests reach what")
     parser.add_argument("--name", default="last", help="of the record in build/mutants")
@@ -116,15 +120,15 @@ def _arguments() -> argparse.Namespace:
 # Which faults
 
 
-def chosen(paths: Iterable[str], kinds: str, number: int, seed: int) -> list[tuple[Place, str]]:
+def chosen(places: Iterable[Place], kinds: str, number: int, seed: int) -> list[tuple[Place, str]]:
     """So many faults, as many from each package, with the file that each makes."""
     rng = random.Random(seed)
     by_package: dict[str, list[Place]] = {}
-    for place in sorted(every_place(paths)):
+    for place in sorted(places):
         if any(kind in place.operator for kind in kinds.split(",")):
             by_package.setdefault(place.package, []).append(place)
-    for places in by_package.values():
-        rng.shuffle(places)
+    for of_package in by_package.values():
+        rng.shuffle(of_package)
     faults: list[tuple[Place, str]] = []
     while by_package and len(faults) < number:
         for package in sorted(by_package):
@@ -161,6 +165,21 @@ def every_place(paths: Iterable[str]) -> Iterator[Place]:
     with ProcessPoolExecutor() as pool:
         for places in pool.map(_places, files, chunksize=8):
             yield from places
+
+
+def changed_since(commit: str, places: Iterable[Place]) -> Iterator[Place]:
+    """Those whose line is not in the files of the commit."""
+    command = ["git", "diff", "--unified=0", "--no-renames", commit, "--", "tinyrt"]
+    shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    lines: dict[str, set[int]] = {}
+    path = ""
+    for line in shown.splitlines():
+        if line.startswith("+++ "):
+            path = line.removeprefix("+++ b/")
+        elif hunk := re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@", line):
+            first, count = int(hunk[1]), int(hunk[2] or 1)
+            lines.setdefault(path, set()).update(range(first, first + count))
+    return (place for place in places if place.line in lines.get(place.path, ()))
 
 
 def _places(path: str) -> list[Place]:
