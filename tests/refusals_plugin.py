@@ -92,10 +92,11 @@ class Reads:
         if os.environ.get("PYTEST_CURRENT_TEST", "").startswith(SEARCHES):
             return
         while error is not None:
-            self.places.update(self._statements(error))
+            self.places.update(self.statements(error))
             error = _quoted(error)
 
-    def _statements(self, error: BaseException) -> Iterator[tuple[str, int]]:
+    def statements(self, error: BaseException) -> Iterator[tuple[str, int]]:
+        """The raise statements, by file and line, in the error's traceback."""
         at = error.__traceback__
         while at is not None:
             code = at.tb_frame.f_code
@@ -165,6 +166,16 @@ def _told(error: BaseException) -> list[str]:
     return [part for part in parts if part] or [getattr(error, "strerror", None) or str(error)]
 
 
+def is_of_all(config: pytest.Config) -> bool:
+    """Whether all tests are to run."""
+    if any(getattr(config.option, name, None) for name in PARTIAL):
+        return False
+    root = config.rootpath
+    wholes = {root, *(root / folder for folder in config.getini("testpaths"))}
+    here = config.invocation_params.dir
+    return {(here / argument).resolve() for argument in config.args} <= wholes
+
+
 class Enumerator:
     """The part of a test run that collects what was read, and lists the rest at the end."""
 
@@ -174,7 +185,7 @@ class Enumerator:
         self.hooks = self.reads.watch()
         self.is_worker = hasattr(config, "workeroutput")
         self.part: str | None = config.getoption("unread_refusals")
-        is_asked = not self.is_worker and (self.part is not None or self._is_of_all())
+        is_asked = not self.is_worker and (self.part is not None or is_of_all(config))
         # At the start: files may be edited while the tests run.
         self.statements = raises_of(package) if is_asked else []
         self.lines: list[str] = []
@@ -205,15 +216,6 @@ class Enumerator:
         ]
         if self.lines and self.part is None:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-    def _is_of_all(self) -> bool:
-        """Whether all tests are to run."""
-        if any(getattr(self.config.option, name, None) for name in PARTIAL):
-            return False
-        root = self.config.rootpath
-        wholes = {root, *(root / folder for folder in self.config.getini("testpaths"))}
-        here = self.config.invocation_params.dir
-        return {(here / argument).resolve() for argument in self.config.args} <= wholes
 
     def pytest_terminal_summary(self, terminalreporter) -> None:
         """The list of what no test read."""

@@ -1,0 +1,146 @@
+"""The plugin that compares what refusals say, in runs of its own with a few tests."""
+
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tests.refusal_texts_plugin import Refusal, chosen, normal
+
+ROOT = Path(__file__).parents[1]
+CONFTEST = """
+    from pathlib import Path
+    from tests.refusal_texts_plugin import Texts, pytest_addoption
+
+    def pytest_configure(config):
+        config.pluginmanager.register(Texts(config, Path(__file__).parent / "texts"))
+"""
+TESTS = """
+    import pytest
+    from tinyrt.errors import ModelFormatError
+    from tinyrt.convert.tflite.reader import read_tflite
+
+    def test_a_file_that_is_missing(tmp_path):
+        with pytest.raises(ModelFormatError):
+            read_tflite(tmp_path / "missing.tflite")
+
+    def test_files_that_are_empty(tmp_path):
+        for name in ("one.tflite", "two.tflite"):
+            (tmp_path / name).touch()
+            with pytest.raises(ModelFormatError):
+                read_tflite(tmp_path / name)
+"""
+MISSING = """\
+tests/test_few.py::test_a_file_that_is_missing 1
+problem: cannot read the model: CAUSE
+file: TMP/missing.tflite
+hint: check the path
+"""
+EMPTY = """\
+tests/test_few.py::test_files_that_are_empty 1
+problem: the model file is empty
+file: TMP/one.tflite
+hint: copy or export the model again
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two tests that expect three errors of two kinds."""
+    for name, text in {
+        "tests/conftest.py": CONFTEST,
+        "tests/test_few.py": TESTS,
+        "pytest.ini": "[pytest]\ntestpaths = tests",
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+    return tmp_path
+
+
+def run(folder: Path, *options: str) -> tuple[int, str]:
+    """The exit status of a run of those tests, and what it says."""
+    path = {"PYTHONPATH": f"{folder}:{ROOT}", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    answer = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options],
+        cwd=folder, env=path, capture_output=True, text=True,
+    )  # fmt: skip
+    return answer.returncode, answer.stdout
+
+
+def texts(folder: Path) -> str:
+    return (folder / "tests" / "texts" / "convert.txt").read_text()
+
+
+def test_entries_are_written_then_compared_then_missed(folder):
+    assert run(folder, "--write-refusals")[0] == 0
+    assert texts(folder) == f"{MISSING}\n{EMPTY}"
+    assert run(folder)[0] == 0
+
+    file = folder / "tests" / "texts" / "convert.txt"
+    file.write_text(f"{MISSING}\n{EMPTY}".replace("check the path", "look"))
+    status, said = run(folder)
+    assert status == 1
+    assert "hint: check the path\nand not, as in tests/refusal_texts/" in said
+    assert "1 failed, 1 passed" in said
+
+    file.write_text(MISSING)
+    status, said = run(folder)
+    assert status == 1
+    assert re.search(r"no entry for tinyrt/convert/tflite/reader.py:\d+, in \S+_empty 1\n", said)
+    assert "2 passed" in said
+    assert run(folder, "tests/test_few.py")[0] == 0  # nothing is missed in a run of some tests
+
+    file.write_text(f"{MISSING}\n{EMPTY}\n{EMPTY.replace(' 1', ' 3')}")
+    status, said = run(folder)
+    assert status == 1
+    assert "no error for the entry tests/test_few.py::test_files_that_are_empty 3\n" in said
+
+
+def test_an_entry_of_a_test_that_is_skipped_is_not_missed(folder):
+    tests = folder / "tests" / "test_few.py"
+    assert run(folder, "--write-refusals")[0] == 0
+    tests.write_text(
+        tests.read_text().replace(
+            "_empty(tmp_path):", '_empty(tmp_path):\n    pytest.skip("no files")'
+        )
+    )
+    assert run(folder)[0] == 0
+    tests.write_text(tests.read_text().replace('pytest.skip("no files")', "return"))
+    assert run(folder)[0] == 1
+
+
+def test_entries_of_tests_that_do_not_run_are_kept(folder):
+    kept = MISSING.replace("check", "keep")
+    file = folder / "tests" / "texts" / "convert.txt"
+    file.parent.mkdir()
+    file.write_text(f"{kept}\n{EMPTY.replace('empty', 'full')}")
+    assert run(folder, "--write-refusals", "-k", "empty")[0] == 0
+    stale = EMPTY.replace("empty", "full")
+    assert texts(folder) == f"{kept}\n{EMPTY}\n{stale}"
+
+
+def refusal(test: str, statement: str = "a.py:1", text: str = "problem: a\nhint: b") -> Refusal:
+    return Refusal("a", statement, f"{test} 1", text)
+
+
+def test_one_test_stands_for_each_statement_and_set_of_fields():
+    first, second = refusal("b"), refusal("a", text="problem: c\nhint: d")
+    other, more = refusal("c", "a.py:2"), refusal("d", text="problem: a\nop: o\nhint: b")
+    assert list(chosen([first, second, other, more], {}).values()) == [second, other, more]
+    assert list(chosen([first, second], {"b 1": "problem: a"}).values()) == [first]
+
+
+def test_folders_that_differ_are_left_out(monkeypatch):
+    monkeypatch.setenv("TINYRT_ZOO", "/data/zoo")
+    base = "/tmp/pytest-7"
+    said = normal("'/tmp/pytest-7/test_x0/a.npy', /data/zoo/b.npy at 0x7f3a2b1c4d50", base)
+    assert said == "'TMP/a.npy', ZOO/b.npy at 0x..."
+    assert normal(f"{ROOT}/docs, 0x12", base) == "ROOT/docs, 0x12"
+
+
+def test_text_that_is_no_utf_8_is_escaped():
+    assert normal("é \ud800", "/tmp") == r"é \ud800"
