@@ -79,10 +79,6 @@ def _has_zero_points(op: Op) -> bool:
     return any(t is not None and t.constant and len(set(t.zero_points)) > 1 for t in op.inputs)
 
 
-def _rounds_uint8(op: Op) -> bool:
-    return op.reads == "UINT8" and op.name in ("FULLY_CONNECTED", "MEAN", "RESIZE_BILINEAR", "SUM")
-
-
 def _rounds_once(op: Op) -> bool:
     return op.name == "FULLY_CONNECTED" and op.reads in ("INT8", "INT16")
 
@@ -94,7 +90,6 @@ def _is_any_integer(op: Op) -> bool:
 RULES = (
     Rule("zero points", ("TFLM",), 255, 1.0, _has_zero_points),
     Rule("hybrid", ("TFLM", "LiteRT"), 16, 1 / 16, _is_hybrid),
-    Rule("uint8", ("LiteRT",), 16, 1 / 16, _rounds_uint8),
     Rule("one rounding", ("LiteRT",), 16, 1 / 16, _rounds_once),
     Rule("ONNX integers", ("onnxruntime",), 16, 1 / 16, _is_any_integer),
 )

@@ -50,8 +50,10 @@ def test_every_op_equals_its_reference(kind, device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_a_softmax_that_widens_equals_its_reference(device):
-    made = {n: built for n, built in integer_corners().items() if n.endswith("int8 to int16")}
+@pytest.mark.parametrize("kind", ["int8 to int16", ": legacy"])
+def test_what_random_cases_lack_equals_its_reference(device, kind):
+    """A softmax that widens, and layers that are rounded as on uint8."""
+    made = {n: built for n, built in integer_corners().items() if kind in n}
     graph, feeds = one_graph(made)
     found = DEVICES[device](graph, BY_OPS, feeds, 1, CHECKED)
     for name, expected in evaluate(graph, feeds).items():

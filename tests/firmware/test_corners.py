@@ -24,6 +24,7 @@ RUNS = sampled(
         ("cortex-m55", "int4 layers", ()),
         ("cortex-m55", "elementwise", VECTORS),
         ("cortex-m55", "reducing", VECTORS),
+        ("cortex-m4", "legacy", ()),
     ],
     [(core, family, ()) for core in ONE_OF_EACH_KIND for family in INTEGERS],
 )

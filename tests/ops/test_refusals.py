@@ -29,6 +29,7 @@ from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.gather import GatherAttrs
 from tinyrt.ops.gelu import GeluAttrs
+from tinyrt.ops.l2_normalization import L2NormalizationAttrs
 from tinyrt.ops.leaky_relu import LeakyReluAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mirror_pad import MirrorPadAttrs
@@ -91,7 +92,7 @@ REFUSED = [
     ("dequantize", NoAttrs(), [f32(2)], "input is"),
     ("fully_connected", FullyConnectedAttrs(), [f32(2, 5), f32(3, 4)], "input f32"),
     ("fully_connected", FullyConnectedAttrs(True), [f32(4, 2), f32(3, 4)], "input f32"),
-    ("l2_normalization", NoAttrs(), [TensorType(DType.INT16, (2, 3))], "input is s16"),
+    ("l2_normalization", L2NormalizationAttrs(), [TensorType(DType.INT16, (2, 3))], "input is s16"),
     ("max_pool2d", Pool2dAttrs(kernel=(2, 2)), [f32(8, 8, 4)], "input is"),
     ("maximum", NoAttrs(), [f32(2)], "missing"),
     ("arg_max", ArgAttrs(2), [f32(2, 3)], "axis 2"),
@@ -251,6 +252,7 @@ FIELDS = {
     "epsilon": st.floats(1e-5, 1.0),
     "keep_dims": st.booleans(),
     "keep_num_dims": st.booleans(),
+    "legacy": st.booleans(),
     "widen": st.booleans(),
     "kernel": pairs,
     "new_shape": lists,

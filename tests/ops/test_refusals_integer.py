@@ -10,6 +10,7 @@ from tinyrt.ir import DType
 from tinyrt.ops import OPS, verify
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.l2_normalization import L2NormalizationAttrs
 from tinyrt.ops.leaky_relu import LeakyReluAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.quantize import QuantizeAttrs
@@ -22,7 +23,7 @@ from tinyrt.ops.svdf import SvdfAttrs
 from tinyrt.ops.unidirectional_sequence_lstm import LstmAttrs
 
 INT8, INT16, INT32 = DType.INT8, DType.INT16, DType.INT32
-NONE = NoAttrs()
+NONE, L2_NORM = NoAttrs(), L2NormalizationAttrs()
 IMAGE, MADE = s8(1, 4, 4, 2), s8(1, 4, 4, 3)
 FILTER = (3, 3, 3, 2)
 
@@ -52,7 +53,12 @@ PARAMETERS = [
         ["scale is 0.001", "'y' s8[2]", "at least 0.0078125"],
     ),
     (
-        ("l2_normalization", NONE, [s8(1, 33_001)], [s8(1, 33_001, scale=1 / 128)]),
+        (
+            "l2_normalization",
+            L2NormalizationAttrs(),
+            [s8(1, 33_001)],
+            [s8(1, 33_001, scale=1 / 128)],
+        ),
         ["33001 elements", "'a'", "at most 33000"],
     ),
     (

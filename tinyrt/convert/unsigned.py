@@ -3,7 +3,8 @@
 Activations and their zero points move by 128. Weights lose their zero point, for the int8 scheme
 knows none: those that then do not fit int8 are sums of parts, each of which reads the input. Model
 inputs and outputs stay what they were. Scales of convolutions keep the arithmetic of uint8, in
-which their product is a float32.
+which their product is a float32; dense layers, means of windows, rows of length 1 and images that
+are resized keep its rounding.
 """
 
 from __future__ import annotations
@@ -34,6 +35,10 @@ WIDENED = 10
 
 WEIGHTED = ops_where(lambda spec: spec.traits.biased)
 """Ops whose weights may have a zero point; a transposed convolution's are refused if they do."""
+
+
+LEGACY = ("average_pool2d", "fully_connected", "l2_normalization", "resize_bilinear")
+"""Ops that LiteRT rounds in another way on uint8 than on int8, and whose attributes say so."""
 
 
 def to_signed(graph: Graph) -> Graph:
@@ -76,6 +81,8 @@ class _Signed:
             elif node.op == "transpose_conv" and weights is not None and shifted:
                 self._transposed(node, weights)
             else:
+                if node.op == "prelu" and shifted:
+                    self._keep_products(node.node.inputs[1])
                 self._append(node.node)
         for name in self._graph.outputs:
             if name in self._ports and name not in self._graph.inputs:
@@ -99,12 +106,20 @@ class _Signed:
         node = Node("quantize", target, (source,), (target,), QuantizeAttrs(dtype))
         self._nodes.append(node)
 
+    def _keep_products(self, name: str) -> None:
+        """Mark slopes, whose scale is multiplied in float32."""
+        value = self._values[self._ports.get(name, name)]
+        q = value.q and replace(value.q, product_f32=True)
+        self._values[value.name] = replace(value, q=q)
+
     def _append(self, node: Node) -> None:
         inputs = tuple(self._ports.get(n, n) for n in node.inputs)
         outputs = tuple(self._ports.get(n, n) for n in node.outputs)
-        attrs = node.attrs
+        attrs: Any = node.attrs
         if attrs == QuantizeAttrs(DType.UINT8):
             attrs = QuantizeAttrs(DType.INT8)
+        if node.op in LEGACY and self._graph.value(node.outputs[0]).dtype is DType.UINT8:
+            attrs = replace(attrs, legacy=True)
         self._nodes.append(replace(node, inputs=inputs, outputs=outputs, attrs=attrs))
 
     def _weighted(self, node: BoundNode, weights: Value) -> None:

@@ -72,7 +72,8 @@ class QParams:
         zero_point: shared by all slices (per-channel weights have 0).
         axis: the quantised dimension of a per-channel tensor, else None.
         product_f32: whether the product of these weights' scale and the input's is rounded to
-            float32 before the output's scale divides it, as for weights that were uint8.
+            float32 before the output's scale divides it, as for weights that were uint8. Of slopes
+            of prelu: whether all of this is in float32.
 
     """
 

@@ -63,28 +63,32 @@ def vjp(
 
 
 def ref_integer(p: Pool2dS8, x: Array) -> Array:
-    """``clamp(round(sum / count))`` of raw values, halves away from zero."""
+    """``clamp(round(sum / count))`` of raw values, halves away from zero, or up."""
     wide = x.astype(np.int32)
     return _mean(p, _sums(p.window, wide), _counts(p.window, wide)).astype(x.dtype)
 
 
 def _mean(p: Pool2dS8, total: Array, count: Array) -> Array:
-    mean = np.sign(total) * ((np.abs(total) + count // 2) // count)
+    if p.legacy:
+        mean = (total + count // 2) // count
+    else:
+        mean = np.sign(total) * ((np.abs(total) + count // 2) // count)
     return np.asarray(np.clip(mean, p.act_min, p.act_max))
 
 
 def rows(node: BoundNode) -> RowOp | None:
     """A fold over rows if the window covers the whole input, else the rows under the window.
 
-    None if a window overlaps padding: an average leaves padding out, so no fill value serves.
+    None if a window overlaps padding: an average leaves padding out, so no fill value serves. None
+    for a fold that rounds as on uint8, too, which files seldom have.
     """
     x = node.input(0).shape
     window = window_of(node.attrs_as(Pool2dAttrs), x)
     if window.kernel != x[1:3] or window.out != (1, 1):
         return windowed_rows(node, window, None)
-    if node.input(0).dtype is not DType.INT8:
-        return None
     p, count = prepare(node), x[1] * x[2]
+    if node.input(0).dtype is not DType.INT8 or p.legacy:
+        return None
     return folded_rows(node, Fold(x[3], lambda sums: _mean(p, sums, np.asarray(count))))
 
 

@@ -14,7 +14,14 @@ from tinyrt.floatmath.products import matmul
 from tinyrt.ir import BoundNode, TensorType
 from tinyrt.ops.batch_matmul import float_product
 from tinyrt.ops.shared.activation import activate, activation_grad, bounds
-from tinyrt.ops.shared.requant import Requant, WideRequant, weighted_requant, wide_requant
+from tinyrt.ops.shared.requant import (
+    Requant,
+    Steps,
+    WideRequant,
+    legacy_steps,
+    weighted_requant,
+    wide_requant,
+)
 from tinyrt.ops.shared.shapes import check_weighted, operand, optional_operand, size_of
 from tinyrt.ops.shared.spec import Array, IntegerForm, qparams
 from tinyrt.ops.shared.traits import Traits
@@ -31,11 +38,14 @@ class FullyConnectedAttrs:
     Attributes:
         keep_num_dims: keep the input's leading dimensions in the output instead of flattening them.
         activation: fused activation.
+        legacy: whether sums are rounded as LiteRT does on uint8: once, in float64. Files have no
+            field for it, but an entry of their metadata.
 
     """
 
     keep_num_dims: bool = False
     activation: str = "NONE"
+    legacy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +53,7 @@ class FullyConnectedS8:
     """Precomputed constants of the integer kernel."""
 
     x_zp: int
-    requant: Requant
+    requant: Requant | Steps
     keep_num_dims: bool
 
 
@@ -110,8 +120,8 @@ def _exact(x: Array, w: NDArray[np.int8], keep_num_dims: bool) -> NDArray[np.int
 
 def prepare_s8(node: BoundNode) -> FullyConnectedS8:
     """Multipliers and clamp of one node."""
-    requant = weighted_requant(node, WEIGHT_AXIS)
     attrs = node.attrs_as(FullyConnectedAttrs)
+    requant = (legacy_steps if attrs.legacy else weighted_requant)(node, WEIGHT_AXIS)
     return FullyConnectedS8(qparams(node.input(0))[1], requant, attrs.keep_num_dims)
 
 

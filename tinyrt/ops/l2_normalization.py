@@ -17,7 +17,6 @@ from tinyrt.ops.shared.spec import (
     Array,
     Form,
     IntegerForm,
-    NoAttrs,
     OpSpec,
     Quant,
     qparams,
@@ -34,13 +33,36 @@ MAX_LENGTH = 33_000
 
 
 @dataclass(frozen=True, slots=True)
+class L2NormalizationAttrs:
+    """TFLite's L2NormOptions without an activation.
+
+    Attributes:
+        legacy: whether outputs are rounded as LiteRT does on uint8. Files have no field for it, but
+            an entry of their metadata.
+
+    """
+
+    legacy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class L2NormalizationS8:
-    """Precomputed constants of the integer kernel: the input's zero point."""
+    """Precomputed constants of the integer kernel.
+
+    Attributes:
+        x_zp: the input's zero point.
+        early_bits: by how many of ``OUTPUT_BITS`` inputs go up before they are multiplied; by the
+            others the multiplier does.
+
+    """
 
     x_zp: int
+    early_bits: int
 
 
-def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
+def infer(
+    attrs: L2NormalizationAttrs, inputs: Sequence[TensorType | None]
+) -> tuple[TensorType, ...]:
     """(..., n), float32 or int8 -> the same."""
     del attrs
     x = operand(inputs, 0, "input")
@@ -49,7 +71,7 @@ def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorTy
     return (x,)
 
 
-def ref_f32(attrs: NoAttrs, x: Array) -> Array:
+def ref_f32(attrs: L2NormalizationAttrs, x: Array) -> Array:
     """``x / max(sqrt(sum(x**2)), 1e-6)``."""
     del attrs
     norm = np.sqrt((x * x).sum(axis=-1, keepdims=True))
@@ -57,7 +79,7 @@ def ref_f32(attrs: NoAttrs, x: Array) -> Array:
 
 
 def vjp(
-    attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
+    attrs: L2NormalizationAttrs, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Gradient, ...]:
     """Gradient of x: the component of ``grad`` orthogonal to the output, divided by the norm."""
     del attrs
@@ -76,7 +98,8 @@ def prepare_s8(node: BoundNode) -> L2NormalizationS8:
             tensor=x.describe(),
             expected=f"at most {MAX_LENGTH}: their squares are summed in 32 bits",
         )
-    return L2NormalizationS8(qparams(x)[1])
+    legacy = node.attrs_as(L2NormalizationAttrs).legacy
+    return L2NormalizationS8(qparams(x)[1], OUTPUT_BITS if legacy else 0)
 
 
 def ref_s8(p: L2NormalizationS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
@@ -84,13 +107,14 @@ def ref_s8(p: L2NormalizationS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
     rows = x.reshape(-1, x.shape[-1]).astype(np.int64) - p.x_zp
     roots = [inverse_root(int(n)) for n in (rows * rows).sum(axis=1)]
     mult, shift = np.array(roots, np.int64).T[:, :, None]
-    y = multiply_by_quantized_multiplier(rows, mult, shift + OUTPUT_BITS)
+    late_bits = OUTPUT_BITS - p.early_bits
+    y = multiply_by_quantized_multiplier(rows << p.early_bits, mult, shift + late_bits)
     return np.clip(y, INT8_MIN, INT8_MAX).astype(np.int8).reshape(x.shape)
 
 
 L2_NORMALIZATION = OpSpec(
     name="l2_normalization",
-    attrs=NoAttrs,
+    attrs=L2NormalizationAttrs,
     arity=(1, 1),
     infer=infer,
     quant=Quant.FIXED,

@@ -80,17 +80,15 @@ def vjp(
 
 
 def prepare_s8(node: BoundNode) -> PreluS8:
-    """A multiplier for each side."""
+    """A multiplier for each side, from scales in float64; in float32 if slopes were uint8."""
     x, alpha, y = node.input(0), node.input(1), node.output
     require_s8(x, alpha, y)
     (x_scale, x_zp), (a_scale, a_zp), (y_scale, y_zp) = qparams(x), qparams(alpha), qparams(y)
-    return PreluS8(
-        x_zp,
-        a_zp,
-        *multiplier(float(x_scale) / float(y_scale)),
-        *multiplier(float(x_scale) * float(a_scale) / float(y_scale)),
-        y_zp,
-    )
+    in_f32 = alpha.q is not None and alpha.q.product_f32
+    scales = np.array([x_scale, a_scale, y_scale], np.float32 if in_f32 else np.float64)
+    with np.errstate(over="ignore"):
+        above, below = scales[0] / scales[2], scales[0] * scales[1] / scales[2]
+    return PreluS8(x_zp, a_zp, *multiplier(float(above)), *multiplier(float(below)), y_zp)
 
 
 def ref_s8(p: PreluS8, x: NDArray[np.int8], alpha: NDArray[np.int8]) -> NDArray[np.int8]:

@@ -38,12 +38,15 @@ class ResizeAttrs:
         size: the output's height and width.
         align_corners: whether the centres of the corner pixels of input and output coincide.
         half_pixel_centers: whether pixel centres lie at half-integer positions.
+        legacy: whether int8 values are interpolated as LiteRT does on uint8: in float32, halves up.
+            Files have no field for it, but an entry of their metadata.
 
     """
 
     size: Pair
     align_corners: bool = False
     half_pixel_centers: bool = False
+    legacy: bool = False
 
 
 def infer(attrs: ResizeAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
@@ -93,15 +96,26 @@ def shares(
     attrs: ResizeAttrs, n: int, out: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
     """For each output index: the two input indices around it, and the weight of the second one."""
+    position = _positions(attrs, n, out)
+    lower = np.floor(position)
+    first, second = _around(position, n)
+    return first, second, (position - lower).astype(np.float32)
+
+
+def _positions(attrs: ResizeAttrs, n: int, out: int) -> NDArray[np.float32]:
+    """Where each output index lies among the inputs."""
     scale = _scale(attrs, n, out)
-    position = np.arange(out, dtype=np.float32) * scale
     if attrs.half_pixel_centers:
         half = np.float32(0.5)
-        position = (np.arange(out, dtype=np.float32) + half) * scale - half
-    lower = np.floor(position)
-    first = np.maximum(lower, 0).astype(np.int64)
+        return np.asarray((np.arange(out, dtype=np.float32) + half) * scale - half)
+    return np.asarray(np.arange(out, dtype=np.float32) * scale)
+
+
+def _around(position: NDArray[np.float32], n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The two input indices around each position."""
+    first = np.maximum(np.floor(position), 0).astype(np.int64)
     second = np.minimum(np.ceil(position), n - 1).astype(np.int64)
-    return np.minimum(first, n - 1), np.maximum(second, 0), (position - lower).astype(np.float32)
+    return np.minimum(first, n - 1), np.maximum(second, 0)
 
 
 def _matrix(attrs: ResizeAttrs, n: int, out: int) -> NDArray[np.float32]:
@@ -182,18 +196,46 @@ def fixed_shares(attrs: ResizeAttrs, n: int, out: int) -> Axis:
     return Axis(first, second, one - share, share)
 
 
-def bilinear_prepare_s8(node: BoundNode) -> BilinearS8:
+@dataclass(frozen=True, slots=True)
+class FloatAxis:
+    """As ``Axis``; the second input's weight is a float32, and the first one's what 1 lacks."""
+
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    share: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class BilinearLegacyS8:
+    """Precomputed constants of the kernel that computes as on uint8."""
+
+    rows: FloatAxis
+    columns: FloatAxis
+
+
+def _float_shares(attrs: ResizeAttrs, n: int, out: int) -> FloatAxis:
+    """As ``shares``; before the first input, its weight is above 1 and the second one's below 0."""
+    position = _positions(attrs, n, out)
+    first, second = _around(position, n)
+    return FloatAxis(first, second, position - first.astype(np.float32))
+
+
+def bilinear_prepare_s8(node: BoundNode) -> BilinearS8 | BilinearLegacyS8:
     """Positions and shares; input and output share scale and zero point."""
     x, y = node.input(0), node.output
     require_s8(x, y)
     require_same_q(node, x, y)
     attrs = node.attrs_as(ResizeAttrs)
-    sizes = zip(x.shape[1:3], attrs.size, strict=True)
+    sizes = list(zip(x.shape[1:3], attrs.size, strict=True))
+    if attrs.legacy:
+        return BilinearLegacyS8(*(_float_shares(attrs, n, m) for n, m in sizes))
     return BilinearS8(*(fixed_shares(attrs, n, m) for n, m in sizes))
 
 
-def bilinear_s8(p: BilinearS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Weighted mean of raw values, halves away from zero."""
+def bilinear_s8(p: BilinearS8 | BilinearLegacyS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Weighted mean of raw values, halves away from zero, or as on uint8."""
+    if isinstance(p, BilinearLegacyS8):
+        return _legacy(p, x)
     total = np.zeros((x.shape[0], len(p.rows.first), len(p.columns.first), x.shape[3]), np.int64)
     wide = x.astype(np.int64)
     for row, row_share in (
@@ -209,6 +251,25 @@ def bilinear_s8(p: BilinearS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
     half = 1 << (2 * FRACTION_BITS - 1)
     rounded = np.sign(total) * ((np.abs(total) + half) >> (2 * FRACTION_BITS))
     return np.asarray(rounded, np.int8)
+
+
+def _legacy(p: BilinearLegacyS8, x: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Weighted mean of values 128 higher, in float32 in this order, halves up, 128 lower again."""
+    values = (x.astype(np.int64) + 128).astype(np.float32)
+    down, across = p.rows.share[:, None, None], p.columns.share[:, None]
+    one, half = np.float32(1), np.float32(0.5)
+
+    def share(
+        row: NDArray[np.int64], by_row: Array, column: NDArray[np.int64], by_column: Array
+    ) -> Array:
+        return np.asarray(values[:, row[:, None], column[None, :]] * by_row * by_column)
+
+    rows, columns = p.rows, p.columns
+    total = share(rows.first, one - down, columns.first, one - across)
+    total = total + share(rows.second, down, columns.first, one - across)
+    total = total + share(rows.first, one - down, columns.second, across)
+    total = total + share(rows.second, down, columns.second, across) + half
+    return np.asarray(total.astype(np.int64) - 128, np.int8)
 
 
 RESIZE_NEAREST_NEIGHBOR = move_op(

@@ -37,13 +37,13 @@ def _case(op, kind, x, w, c_out, stride, attrs):
     return Case(op, kind(stride=strides, padding="SAME", **attrs), shapes, frozenset({1, 2}))
 
 
-def dense(rows, c_in, c_out):
+def dense(rows, c_in, c_out, **attrs):
     shapes = ((rows, c_in), (c_out, c_in), (c_out,))
-    return Case("fully_connected", FullyConnectedAttrs(), shapes, frozenset({1, 2}))
+    return Case("fully_connected", FullyConnectedAttrs(**attrs), shapes, frozenset({1, 2}))
 
 
-def pool(shape):
-    return Case("average_pool2d", Pool2dAttrs((2, 2), (2, 2)), (shape,))
+def pool(shape, **attrs):
+    return Case("average_pool2d", Pool2dAttrs((2, 2), (2, 2), **attrs), (shape,))
 
 
 LAYERS = [
@@ -68,6 +68,8 @@ LAYERS = [
     ("group_block_long_s8", BOTH, dense(1, 1000, 12)),
     ("average_columns_s8", BOTH, pool((1, 32, 32, 16))),
     ("average_pool2d_s8", BOTH, pool((1, 8, 8, 16))),
+    ("average_legacy_s8", BOTH, pool((1, 32, 32, 16), legacy=True)),
+    ("fully_connected_legacy_s8", BOTH, dense(2, 16, 1, legacy=True)),
     ("mean_columns_s8", BOTH, Case("mean", MeanAttrs((1, 2)), ((1, 4, 4, 8),))),
     ("mean_s8", BOTH, Case("mean", MeanAttrs((3,)), ((1, 4, 4, 8),))),
     ("mean_s8", BOTH, Case("mean", MeanAttrs((0, 2)), ((2, 4, 4, 8),))),

@@ -13,6 +13,7 @@ from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.cast import CASTABLE, CastAttrs
 from tinyrt.ops.cumsum import CumsumAttrs
+from tinyrt.ops.l2_normalization import L2NormalizationAttrs
 from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.topk_v2 import TopkV2Attrs
@@ -69,7 +70,7 @@ def log_softmax(rng: Rng) -> Case:
 
 def l2_normalization(rng: Rng) -> Case:
     """Rows of any length."""
-    return Case("l2_normalization", NoAttrs(), (shape_of(rng),))
+    return Case("l2_normalization", L2NormalizationAttrs(), (shape_of(rng),))
 
 
 def batch_matmul(rng: Rng) -> Case:

@@ -12,6 +12,7 @@ from tests.ops.build import Built
 from tests.ops.corners.elementwise import elementwise
 from tests.ops.corners.floats import floats
 from tests.ops.corners.layers import int4_layers, layers
+from tests.ops.corners.legacy import legacy
 from tests.ops.corners.moving import moving
 from tests.ops.corners.reducing import reducing
 from tests.ops.corners.wide import wide
@@ -23,6 +24,7 @@ FAMILIES: Mapping[str, Callable[[], dict[str, Built]]] = {
     "moving": moving,
     "reducing": reducing,
     "wide": wide,
+    "legacy": legacy,
     "floats": floats,
 }
 """Family -> what makes its cases. All but the last are of integers."""

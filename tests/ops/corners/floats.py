@@ -21,6 +21,7 @@ from tinyrt.ops.cumsum import CumsumAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.div import DivAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.l2_normalization import L2NormalizationAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.reduce import ReduceAttrs
@@ -137,13 +138,15 @@ def _reduced() -> dict[str, Built]:
         low[:, -1] += 1
         for op, attrs in (("softmax", SoftmaxAttrs()), ("log_softmax", NoAttrs())):
             made[f"{op}: {n} floats far from zero"] = corner(op, attrs, [plain(low)])
-        made[f"l2_normalization: {n} floats"] = corner("l2_normalization", NoAttrs(), [x])
+        made[f"l2_normalization: {n} floats"] = corner(
+            "l2_normalization", L2NormalizationAttrs(), [x]
+        )
     for axis, exclusive, reverse in product((0, 1), (False, True), (False, True)):
         made[f"cumsum: floats along {axis}, exclusive {exclusive}, reverse {reverse}"] = corner(
             "cumsum", CumsumAttrs(axis, exclusive, reverse), [plain(_some(3, 4))]
         )
     zeros = plain(np.zeros((2, 5)))
-    made["l2_normalization: zeros"] = corner("l2_normalization", NoAttrs(), [zeros])
+    made["l2_normalization: zeros"] = corner("l2_normalization", L2NormalizationAttrs(), [zeros])
     return made
 
 

@@ -21,6 +21,7 @@ from tinyrt.ir import DType
 from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.cumsum import CumsumAttrs
+from tinyrt.ops.l2_normalization import L2NormalizationAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.shared.spec import NoAttrs
@@ -108,11 +109,11 @@ def _rows() -> dict[str, Built]:
     for (name, row), x_zp in product((ROWS | zeros).items(), (*ZERO_POINTS, -3)):
         x = Given(np.array(row, np.int8), 0.5, x_zp)
         made[f"l2_normalization: {name}, zero point {x_zp}"] = corner(
-            "l2_normalization", NoAttrs(), [x], q_of(1 / 128, 0)
+            "l2_normalization", L2NormalizationAttrs(), [x], q_of(1 / 128, 0)
         )
     widest = Given(np.full((1, 8300), 127, np.int8), 0.5, -128)
     made["l2_normalization: a sum beyond 2^29"] = corner(
-        "l2_normalization", NoAttrs(), [widest], q_of(1 / 128, 0)
+        "l2_normalization", L2NormalizationAttrs(), [widest], q_of(1 / 128, 0)
     )
     alike = Given(np.full((1, 3000), 5, np.int8), 0.1, -3)
     made["log_softmax: 3000 alike"] = corner("log_softmax", NoAttrs(), [alike], q_of(1 / 16, 127))

@@ -13,7 +13,7 @@ from tinyrt.backends.c.blocks.groups import groups_kernel, groups_of
 from tinyrt.backends.c.chooser import Choosers, always
 from tinyrt.backends.c.fields import act_fields, nhwc, window_fields
 from tinyrt.backends.c.float_convolutions import convolution_f32
-from tinyrt.backends.c.general import weighted_call
+from tinyrt.backends.c.general import legacy_call, weighted_call
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Calls, Fields, Kernel, Params, Target, call, unordered
 from tinyrt.backends.c.mve.depthwise import depthwise_kernel as mve_depthwise
@@ -32,7 +32,7 @@ from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.depthwise_conv2d import window_of as depthwise_window
 from tinyrt.ops.fully_connected import FullyConnectedS8, FullyConnectedS16
 from tinyrt.ops.shared.activation import fused_activation
-from tinyrt.ops.shared.requant import Requant, WideRequant
+from tinyrt.ops.shared.requant import Requant, Steps, WideRequant
 from tinyrt.ops.shared.spec import Form
 from tinyrt.ops.shared.window import Window
 from tinyrt.ops.shared.windowed import ConvolutionS8, ConvolutionS16
@@ -191,22 +191,26 @@ def _transpose_window(node: BoundNode) -> Window:
 
 
 def fully_connected_s8(node: BoundNode, target: Target) -> Kernel:
-    """The vector kernel, one for quads of channels, one for convolutions, or the general one."""
+    """The vector kernel, one for quads of channels, one for convolutions, or a general one."""
     p = prepared(node, FullyConnectedS8)
-    if target.isa is MVE:
-        return mve_dense(node, p.x_zp, p.requant)
-    if target.isa in X86:
-        return x86_dense(node, p.x_zp, p.requant)
-    block = block_of(node, p.x_zp, p.requant, target.isa)
-    if block is not None:
-        return block_dense(node, block, p.requant, target)
-    groups = groups_of(node, p.x_zp, p.requant, target.isa)
-    if groups is not None:
-        x, y, window = _as_pixels(node)
-        return groups_kernel(node, groups, (x, y), window, p.x_zp, p.requant, unordered)
+    requant, x_zp = p.requant, p.x_zp
     c_out, c_in = node.input(1).shape
     fields: Fields = {"rows": node.input(0).size // c_in, "c_in": c_in, "c_out": c_out}
-    return Kernel(lambda: _general("tinyrt_fully_connected_s8", node, fields, p))
+    if isinstance(requant, Steps):
+        return Kernel(lambda: (legacy_call(node, fields, x_zp, requant),))
+    if target.isa is MVE:
+        return mve_dense(node, x_zp, requant)
+    if target.isa in X86:
+        return x86_dense(node, x_zp, requant)
+    block = block_of(node, x_zp, requant, target.isa)
+    if block is not None:
+        return block_dense(node, block, requant, target)
+    groups = groups_of(node, x_zp, requant, target.isa)
+    if groups is not None:
+        x, y, window = _as_pixels(node)
+        return groups_kernel(node, groups, (x, y), window, x_zp, requant, unordered)
+    general = "tinyrt_fully_connected_s8"
+    return Kernel(lambda: (weighted_call(general, node, fields, x_zp, requant),))
 
 
 def fully_connected_s16(node: BoundNode, target: Target) -> Kernel:

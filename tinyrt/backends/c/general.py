@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from tinyrt.backends.c.fields import requant_fields
-from tinyrt.backends.c.kernel import Call, Fields, Params, call
+from tinyrt.backends.c.kernel import Call, Data, Fields, Params, call
 from tinyrt.errors import UnsupportedError
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, INT32_MAX
 from tinyrt.ir import BoundNode
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.constants import stored_data
-from tinyrt.ops.shared.requant import Requant
+from tinyrt.ops.shared.requant import Requant, Steps
 
 
 def weighted_call(
@@ -34,6 +34,20 @@ def weighted_call(
     own = fields | {"x_zp": x_zp, "requant": requant_fields(requant)}
     x, w, bias = node.input(0), node.input(1), node.optional(2)
     return call(function, Params(f"{function}_params", own), x, w, bias, node.output)
+
+
+def legacy_call(node: BoundNode, fields: Fields, x_zp: int, requant: Steps) -> Call:
+    """The call of a dense layer that rounds as on uint8; arguments and errors as above."""
+    check_accumulator(node, x_zp)
+    own = fields | {
+        "x_zp": x_zp,
+        "act_min": requant.act_min,
+        "steps": len(requant.last),
+        "last": Data("last", requant.last, "int32_t"),
+    }
+    params = Params("tinyrt_fully_connected_legacy_s8_params", own)
+    x, w, bias = node.input(0), node.input(1), node.optional(2)
+    return call("tinyrt_fully_connected_legacy_s8", params, x, w, bias, node.output)
 
 
 def check_accumulator(node: BoundNode, x_zp: int) -> None:

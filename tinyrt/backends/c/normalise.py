@@ -134,7 +134,8 @@ def l2_normalization_s8_calls(node: BoundNode, target: Target) -> Calls:
     del target
     x = node.input(0)
     p = prepared(node, L2NormalizationS8)
-    return (call("tinyrt_l2_normalization_s8", *_rows(x), p.x_zp, x, node.output),)
+    numbers = *_rows(x), p.x_zp, p.early_bits
+    return (call("tinyrt_l2_normalization_s8", *numbers, x, node.output),)
 
 
 def l2_normalization_f32_calls(node: BoundNode, target: Target) -> Calls:

@@ -20,7 +20,9 @@ MANY_TAPS = 1 << 14
 
 
 def average_s8_calls(node: BoundNode, target: Target) -> Calls:
-    """The call of ``tinyrt_average_columns_s8``, or of the smaller one for small layers."""
+    """The call of ``tinyrt_average_columns_s8``, or of a smaller one."""
+    if prepared(node, Pool2dS8).legacy:
+        return _pool("tinyrt_average_legacy_s8", node)
     height, width = node.attrs_as(Pool2dAttrs).kernel
     many = node.output.size * height * width >= MANY_TAPS
     columns = target.isa in BLOCK_SETS and many

@@ -11,7 +11,7 @@ from tinyrt.ir import BoundNode
 from tinyrt.memory.indices import Steps, Table
 from tinyrt.memory.sweep import Sweep, in_order
 from tinyrt.ops import prepared
-from tinyrt.ops.resize import BilinearS8, ResizeAttrs, fixed_shares, shares
+from tinyrt.ops.resize import BilinearLegacyS8, BilinearS8, ResizeAttrs, fixed_shares, shares
 from tinyrt.ops.shared.spec import Form
 from tinyrt.ops.shared.walks import strides_of
 
@@ -20,8 +20,10 @@ Between = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 def bilinear_s8_calls(node: BoundNode, target: Target) -> Calls:
-    """The call of ``tinyrt_resize_bilinear_s8``."""
+    """The call of ``tinyrt_resize_bilinear_s8``, or of the one that computes as on uint8."""
     del target
+    if node.attrs_as(ResizeAttrs).legacy:
+        return _legacy_calls(node, prepared(node, BilinearLegacyS8))
     p = prepared(node, BilinearS8)
     rows, columns = (p.rows.first, p.rows.second), (p.columns.first, p.columns.second)
     fields = _between_fields(node, rows, columns) | {
@@ -30,6 +32,16 @@ def bilinear_s8_calls(node: BoundNode, target: Target) -> Calls:
     }
     params = Params("tinyrt_resize_bilinear_s8_params", fields)
     return (call("tinyrt_resize_bilinear_s8", params, node.input(0), node.output),)
+
+
+def _legacy_calls(node: BoundNode, p: BilinearLegacyS8) -> Calls:
+    rows, columns = ((axis.first, axis.second) for axis in (p.rows, p.columns))
+    fields = _between_fields(node, rows, columns) | {
+        "row_share": Data("row_share", p.rows.share, "float"),
+        "column_share": Data("column_share", p.columns.share, "float"),
+    }
+    params = Params("tinyrt_resize_bilinear_f32_params", fields)
+    return (call("tinyrt_resize_legacy_s8", params, node.input(0), node.output),)
 
 
 def bilinear_f32_calls(node: BoundNode, target: Target) -> Calls:

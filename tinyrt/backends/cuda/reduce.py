@@ -17,10 +17,10 @@ from tinyrt.ops.log_softmax import LogSoftmaxS8, require_summable
 from tinyrt.ops.mean import MeanS8, axes_of
 from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.reduce_prod import ReduceProdInteger
-from tinyrt.ops.resize import BilinearS8
+from tinyrt.ops.resize import BilinearLegacyS8, BilinearS8
 from tinyrt.ops.shared.pool import Pool2dS8
 from tinyrt.ops.shared.shapes import axis_of
-from tinyrt.ops.shared.spec import limits_of
+from tinyrt.ops.shared.spec import Array, limits_of
 from tinyrt.ops.shared.walks import strides_of
 from tinyrt.ops.softmax import SoftmaxS8, SoftmaxS16
 from tinyrt.ops.topk_v2 import TopkV2Attrs
@@ -34,6 +34,7 @@ def emit_pool(most: bool, node: BoundNode, p: Pool2dS8, w: DeviceWriter) -> None
     """Write a maximum or a mean under a sliding window."""
     x, y = node.input(0), node.output
     ints = {**window_ints(p.window, x, y), "MAX": most, "ACT_MIN": p.act_min, "ACT_MAX": p.act_max}
+    ints["LEGACY"] = p.legacy
     w.op("pool", "reduce", y.size, ints=ints, tensors={"x": x, "y": y}, types=_types(node))
 
 
@@ -160,7 +161,7 @@ def emit_l2_normalization(node: BoundNode, p: L2NormalizationS8, w: DeviceWriter
     x, y = node.input(0), node.output
     size = x.shape[-1]
     rows = x.size // size
-    ints: Ints = {"ROWS": rows, "SIZE": size, "X_ZP": p.x_zp}
+    ints: Ints = {"ROWS": rows, "SIZE": size, "X_ZP": p.x_zp, "EARLY": p.early_bits}
     w.op("l2_normalization", "reduce", rows, ints=ints, tensors={"x": x, "y": y})
 
 
@@ -178,18 +179,28 @@ def emit_cumsum(node: BoundNode, p: CumsumS8, w: DeviceWriter) -> None:
     w.op("running_sum", "reduce", work, ints=ints, tensors=tensors, types=_types(node))
 
 
-def emit_resize_bilinear(node: BoundNode, p: BilinearS8, w: DeviceWriter) -> None:
+def emit_resize_bilinear(
+    node: BoundNode, p: BilinearS8 | BilinearLegacyS8, w: DeviceWriter
+) -> None:
     """Weighted means of four pixels."""
     x, y = node.input(0), node.output
-    tables = [
-        np.stack([axis.first, axis.second, axis.first_share, axis.second_share], axis=1)
-        for axis in (p.rows, p.columns)
-    ]
     ints: Ints = {
         "IMAGES": x.shape[0], "IH": x.shape[1], "IW": x.shape[2], "C": x.shape[3],
         "OH": y.shape[1], "OW": y.shape[2], "N": y.shape[3],
     }  # fmt: skip
-    blobs = {"shares": np.concatenate(tables).astype(np.int32)}
+    blobs: dict[str, Array]
+    if isinstance(p, BilinearLegacyS8):
+        kernel = "interpolate_legacy"
+        places = [np.stack([axis.first, axis.second], axis=1) for axis in (p.rows, p.columns)]
+        shares = np.concatenate([p.rows.share, p.columns.share])
+        blobs = {"places": np.concatenate(places).astype(np.int32), "shares": shares}
+    else:
+        kernel = "interpolate"
+        tables = [
+            np.stack([axis.first, axis.second, axis.first_share, axis.second_share], axis=1)
+            for axis in (p.rows, p.columns)
+        ]
+        blobs = {"shares": np.concatenate(tables).astype(np.int32)}
     tensors = {"x": x, "y": y}
     types = _types(node)
-    w.op("interpolate", "reduce", y.size, ints=ints, tensors=tensors, types=types, blobs=blobs)
+    w.op(kernel, "reduce", y.size, ints=ints, tensors=tensors, types=types, blobs=blobs)

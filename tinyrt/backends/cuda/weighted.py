@@ -11,7 +11,7 @@ from tinyrt.backends.cuda.writer import C_TYPES, DeviceWriter, index_of
 from tinyrt.ir import BoundNode, DType, Shape, Value
 from tinyrt.ops.batch_matmul import BatchMatmulS8, BatchMatmulS16
 from tinyrt.ops.fully_connected import FullyConnectedS8, FullyConnectedS16
-from tinyrt.ops.shared.requant import Requant, WideRequant
+from tinyrt.ops.shared.requant import Requant, Steps, WideRequant
 from tinyrt.ops.shared.spec import Array, qparams
 from tinyrt.ops.shared.walks import strides_of
 from tinyrt.ops.shared.window import Window
@@ -109,6 +109,9 @@ def emit_fully_connected(
     x, weights = node.input(0), node.input(1)
     requant, (_, x_zp) = p.requant, qparams(x)
     c_out, k = weights.shape
+    if isinstance(requant, Steps):
+        _emit_stepped(node, x_zp, requant, w)
+        return
     rows = x.size // k
     window = Window((1, 1), (1, 1), (1, 1), (0, 0), (0, 0), (rows, 1))
     convolution = _reshaped(node, (1, rows, 1, k), (1, rows, 1, c_out))
@@ -120,6 +123,20 @@ def emit_fully_connected(
         "C_GROUP": k, "PER_GROUP": c_out, "X_ZP": x_zp,
     }  # fmt: skip
     emit_plain("plain_convolution", convolution, ints, np.asarray(weights.data), requant, w)
+
+
+def _emit_stepped(node: BoundNode, x_zp: int, requant: Steps, w: DeviceWriter) -> None:
+    """A dense layer that rounds as on uint8: one output per thread."""
+    x, weights, bias, y = node.input(0), node.input(1), node.optional(2), node.output
+    c_out, k = weights.shape
+    ints: dict[str, int | bool] = {
+        "SIZE": y.size, "N": c_out, "K": k, "X_ZP": x_zp,
+        "STEPS": len(requant.last), "ACT_MIN": requant.act_min,
+    }  # fmt: skip
+    biases = np.zeros(c_out, np.int32) if bias is None else np.asarray(bias.data)
+    blobs = {"weights": np.asarray(weights.data), "biases": biases, "last": requant.last}
+    tensors = {"x": x, "y": y}
+    w.op("stepped_product", "plain", y.size, ints=ints, tensors=tensors, blobs=blobs)
 
 
 def _reshaped(node: BoundNode, x: Shape, y: Shape) -> BoundNode:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from tinyrt.backends.lanes import Weighted, lanes_dense
-from tinyrt.backends.numba.abi import Call, row_of
+from tinyrt.backends.numba.abi import Call, row_of, s8_at, s32_at
 from tinyrt.backends.numba.border import flip
 from tinyrt.backends.numba.product import product, product_of
 from tinyrt.backends.numba.rows import Product
 from tinyrt.backends.numba.workspace import Workspace
+from tinyrt.fixedpoint import wrap_int32
 from tinyrt.ir import BoundNode
 from tinyrt.ops.fully_connected import FullyConnectedS8
+from tinyrt.ops.shared.requant import Steps
 
 
 class Row(NamedTuple):
@@ -33,8 +37,67 @@ def fully_connected_s8(address: int) -> None:
     product(p.scratch, p.w, p.quant, p.y, p.product)
 
 
+class LegacyRow(NamedTuple):
+    """Arguments of ``fully_connected_legacy_s8``; sums begin with what the zero point leaves."""
+
+    x: int
+    y: int
+    rows: int
+    length: int
+    channels: int
+    w: int
+    begin: int
+    last: int
+    steps: int
+    low: int
+
+
+def fully_connected_legacy_s8(address: int) -> None:
+    """All rows; each output is the number of steps below its sum, from the least output on."""
+    p = row_of(address, LegacyRow)
+    begin, last, y = s32_at(p.begin), s32_at(p.last), s8_at(p.y)
+    for row in range(p.rows):
+        x = s8_at(p.x + row * p.length)
+        for c in range(p.channels):
+            w = s8_at(p.w + c * p.length)
+            total = np.int32(begin[c])
+            for i in range(p.length):
+                total += np.int32(x[i]) * np.int32(w[i])
+            acc = np.int32(total)
+            below, end = 0, p.steps
+            while below < end:
+                middle = (below + end) // 2
+                if last[middle] < acc:
+                    below = middle + 1
+                else:
+                    end = middle
+            y[row * p.channels + c] = np.int8(p.low + below)
+
+
+def _pack_legacy(node: BoundNode, x_zp: int, requant: Steps, workspace: Workspace) -> Call:
+    x, y = node.input(0), node.output
+    weights, bias = workspace.weights(node), workspace.bias(node)
+    channels, length = weights.shape
+    begin = -x_zp * weights.sum(axis=1, dtype=np.int64) + (0 if bias is None else bias)
+    row = LegacyRow(
+        x=workspace.tensor(x),
+        y=workspace.tensor(y),
+        rows=x.size // length,
+        length=length,
+        channels=channels,
+        w=workspace.pack(weights),
+        begin=workspace.pack(wrap_int32(begin).astype(np.int32)),
+        last=workspace.pack(requant.last),
+        steps=len(requant.last),
+        low=requant.act_min,
+    )
+    return Call(fully_connected_legacy_s8, row)
+
+
 def pack(node: BoundNode, p: FullyConnectedS8, workspace: Workspace) -> Call:
     """Weights in the order of the tiles."""
+    if isinstance(p.requant, Steps):
+        return _pack_legacy(node, p.x_zp, p.requant, workspace)
     x, y = node.input(0), node.output
     weights = workspace.weights(node)
     c_out, length = weights.shape

@@ -25,6 +25,7 @@ class Row(NamedTuple):
     channels: int
     low: int
     high: int
+    legacy: int
 
 
 @subroutine
@@ -35,7 +36,7 @@ def reach(at: int, slide: Slide) -> tuple[int, int]:
 
 
 def average_pool2d_s8(address: int) -> None:
-    """``clamp(round(sum / count))`` of raw values, halves away from zero."""
+    """``clamp(round(sum / count))`` of raw values, halves away from zero, or up."""
     p = row_of(address, Row)
     sums = s32_at(p.scratch)
     for n in range(p.batch):
@@ -56,6 +57,8 @@ def average_pool2d_s8(address: int) -> None:
                 for c in range(p.channels):
                     rounded = (abs(sums[c]) + count // 2) // count
                     mean = -rounded if sums[c] < 0 else rounded
+                    if p.legacy:
+                        mean = (sums[c] + count // 2) // count
                     y[c] = saturate(mean, p.low, p.high)
 
 
@@ -103,4 +106,5 @@ def _row(node: BoundNode, p: Pool2dS8, workspace: Workspace) -> Row:
         channels=x.shape[3],
         low=p.act_min,
         high=p.act_max,
+        legacy=p.legacy,
     )

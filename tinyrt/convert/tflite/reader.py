@@ -22,7 +22,7 @@ from tinyrt.convert.tflite.directory import PORT, Directory, read_directory
 from tinyrt.convert.tflite.expand import EXPANSIONS
 from tinyrt.convert.tflite.ops import DECODERS
 from tinyrt.convert.tflite.parts import Parts
-from tinyrt.convert.tflite.products import with_products
+from tinyrt.convert.tflite.products import with_legacy, with_products
 from tinyrt.convert.tflite.states import read_fresh, read_states
 from tinyrt.convert.tflite.subgraphs import DEEPEST, FLOWS, Body, Caller, check_alike
 from tinyrt.convert.tflite.tensors import Buffer, TensorReader, empty
@@ -110,7 +110,7 @@ def import_tflite(data: Buffer, name: str = "model", subgraph: int = 0) -> tuple
     ):
         with _hopping(data):
             reader = _Reader(data, name, subgraph)
-            graph = check_order(reader.read())
+            graph = with_legacy(reader.model, check_order(reader.read()), subgraph)
             directory = read_directory(reader.model, reader.graph, reader.stated())
         warn_of(reader.parts.stale)
         graph = gather_islands(dequantize_weights(to_signed(graph)))

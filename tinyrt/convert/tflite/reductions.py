@@ -27,9 +27,9 @@ from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.cumsum import CumsumAttrs
 from tinyrt.ops.div import DivAttrs
+from tinyrt.ops.l2_normalization import L2NormalizationAttrs
 from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.shared.activation import fused_activation
-from tinyrt.ops.shared.spec import NoAttrs
 
 
 def _encode_reduce(node: BoundNode) -> Encoded:
@@ -105,7 +105,7 @@ def _decode_l2(options: Any, inputs: Operands, output: Value) -> Decoded:
     activation = activation_of(options)
     if activation != "NONE":
         raise UnsupportedError(f"L2_NORMALIZATION with {activation}", expected="NONE")
-    return Decoded(NoAttrs(), len(inputs))
+    return Decoded(L2NormalizationAttrs(), len(inputs))
 
 
 def _first(node: BoundNode) -> int:

@@ -18,7 +18,7 @@ from tinyrt.convert.tflite import schema
 from tinyrt.convert.tflite.codec import Encoded, i32
 from tinyrt.convert.tflite.lower import lower
 from tinyrt.convert.tflite.ops import codec_for
-from tinyrt.convert.tflite.products import products_entry
+from tinyrt.convert.tflite.products import legacy_entry, products_entry
 from tinyrt.convert.tflite.states import FRESH, STATES
 from tinyrt.convert.tflite.topk import values_of
 from tinyrt.errors import ConversionWarning, UnsupportedError
@@ -111,7 +111,7 @@ class _Writer:
         fresh = [name for name in self.variables if self.graph.value(name).is_constant]
         if fresh:
             metadata = {FRESH: json.dumps(fresh).encode(), **metadata}
-        metadata = {**products_entry(self.graph), **metadata}
+        metadata = {**products_entry(self.graph), **legacy_entry(self.graph), **metadata}
         for value in self.graph.input_values:
             self._tensor(value)
         picked = {value.name for value in self.values_of.values()}

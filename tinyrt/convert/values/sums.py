@@ -13,7 +13,7 @@ from tinyrt.fixedpoint import INT32_MAX, INT32_MIN
 from tinyrt.ir import BoundNode
 from tinyrt.ops import OPS, conv2d, depthwise_conv2d
 from tinyrt.ops.shared.activation import activate, fused_activation
-from tinyrt.ops.shared.requant import Requant, WideRequant
+from tinyrt.ops.shared.requant import Requant, Steps, WideRequant
 from tinyrt.ops.shared.window import Window
 
 SUMS = frozenset({"conv2d", "depthwise_conv2d", "fully_connected", "transpose_conv"})
@@ -47,11 +47,11 @@ def summed(node: BoundNode, known: Mapping[str, Bounds]) -> Bounds | None:
     )
 
 
-def _fits(low: Array, high: Array, requant: Requant | WideRequant) -> NDArray[np.bool_]:
+def _fits(low: Array, high: Array, requant: Requant | Steps | WideRequant) -> NDArray[np.bool_]:
     """Where the sums stay in the bits that requantisation takes: beyond, order is lost."""
     if isinstance(requant, WideRequant):
         return np.asarray((low > -WIDE_LIMIT) & (high < WIDE_LIMIT))
-    left = np.maximum(requant.shift.astype(np.int64), 0)
+    left = 0 if isinstance(requant, Steps) else np.maximum(requant.shift.astype(np.int64), 0)
     return np.asarray((low >= INT32_MIN >> left) & (high <= INT32_MAX >> left))
 
 

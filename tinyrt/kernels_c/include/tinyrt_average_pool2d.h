@@ -16,6 +16,9 @@ void tinyrt_average_pool2d_s8(const tinyrt_pool2d_s8_params *p, const int8_t *x,
 /** As tinyrt_average_pool2d_s8, four channels at a time and without division. */
 void tinyrt_average_columns_s8(const tinyrt_pool2d_s8_params *p, const int8_t *x, int8_t *y);
 
+/** As tinyrt_average_pool2d_s8, halves up, as on uint8. */
+void tinyrt_average_legacy_s8(const tinyrt_pool2d_s8_params *p, const int8_t *x, int8_t *y);
+
 /** As tinyrt_average_pool2d_s8, for int16. */
 void tinyrt_average_pool2d_s16(const tinyrt_pool2d_s8_params *p, const int16_t *x, int16_t *y);
 

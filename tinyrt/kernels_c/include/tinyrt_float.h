@@ -19,6 +19,12 @@ static inline float tinyrt_mlaf(float sum, float a, float b) {
 #endif
 }
 
+/** x, rounded by itself, even where the next operation could take it unrounded. */
+static inline float tinyrt_rounded(float x) {
+    const volatile float kept = x;
+    return kept;
+}
+
 /** value limited to [low, high]; NaN stays. */
 static inline float tinyrt_clampf(float value, float low, float high) {
     if (value < low) {

@@ -47,6 +47,11 @@ typedef struct {
 void tinyrt_resize_bilinear_f32(const tinyrt_resize_bilinear_f32_params *p, const float *x,
                                 float *y);
 
+/** y = sum((x + 128) * row share * column share) - 128, in float32, from left to right and above
+ *  before below, halves up: as on uint8. y may overlap x as above. */
+void tinyrt_resize_legacy_s8(const tinyrt_resize_bilinear_f32_params *p, const int8_t *x,
+                             int8_t *y);
+
 #ifdef __cplusplus
 }
 #endif

@@ -39,7 +39,9 @@ static int32_t inverse_root(int32_t n, int32_t *shift) {
     return root;
 }
 
-void tinyrt_l2_normalization_s8(int32_t rows, int32_t c, int32_t x_zp, const int8_t *x, int8_t *y) {
+void tinyrt_l2_normalization_s8(int32_t rows, int32_t c, int32_t x_zp, int32_t early_bits,
+                                const int8_t *x, int8_t *y) {
+    const int32_t early = 1 << early_bits, late_bits = 7 - early_bits;
     for (int32_t row = 0; row < rows; ++row) {
         int32_t sum = 0, shift;
         for (int32_t i = 0; i < c; ++i) {
@@ -47,7 +49,7 @@ void tinyrt_l2_normalization_s8(int32_t rows, int32_t c, int32_t x_zp, const int
         }
         const int32_t mult = inverse_root(sum, &shift);
         for (int32_t i = 0; i < c; ++i) {
-            const int32_t value = tinyrt_requant(x[i] - x_zp, mult, shift + 7);
+            const int32_t value = tinyrt_requant((x[i] - x_zp) * early, mult, shift + late_bits);
             y[i] = (int8_t)tinyrt_clamp(value, INT8_MIN, INT8_MAX);
         }
         x += c;

@@ -14,21 +14,33 @@ from tinyrt.ops.shared.window import Pair, Window
 
 @dataclass(frozen=True, slots=True)
 class Pool2dAttrs:
-    """TFLite's Pool2DOptions."""
+    """TFLite's Pool2DOptions.
+
+    Attributes:
+        kernel: the window's height and width.
+        stride: from one window to the next.
+        padding: ``SAME`` or ``VALID``.
+        activation: fused activation.
+        legacy: whether means are rounded as LiteRT does on uint8: halves up. Files have no field
+            for it, but an entry of their metadata.
+
+    """
 
     kernel: Pair
     stride: Pair = (1, 1)
     padding: str = "VALID"
     activation: str = "NONE"
+    legacy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Pool2dS8:
-    """Precomputed constants of an integer pooling kernel."""
+    """Precomputed constants of an integer pooling kernel; means are ``legacy`` as in attributes."""
 
     window: Window
     act_min: int
     act_max: int
+    legacy: bool = False
 
 
 def window_of(attrs: Pool2dAttrs, x: Shape) -> Window:
@@ -51,4 +63,5 @@ def prepare(node: BoundNode) -> Pool2dS8:
     require_alike(x, y)
     require_same_q(node, x, y)
     attrs = node.attrs_as(Pool2dAttrs)
-    return Pool2dS8(window_of(attrs, x.shape), *act_range(attrs.activation, y))
+    limits = act_range(attrs.activation, y)
+    return Pool2dS8(window_of(attrs, x.shape), *limits, legacy=attrs.legacy)

@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import VerifyError
 from tinyrt.fixedpoint import (
+    INT32_MAX,
+    INT32_MIN,
     multiply_by_quantized_multiplier,
     multiply_by_reduced_multiplier,
     quantize_multiplier,
     reduced_multiplier,
+    wrap_int32,
 )
 from tinyrt.ir import BoundNode, DType, Value
 from tinyrt.ops.shared.activation import act_range, fused_activation
@@ -69,6 +72,28 @@ class Requant:
         """``acc`` (..., channels), exact integers, to outputs of the same shape."""
         scaled = multiply_by_quantized_multiplier(acc, self.mult, self.shift)
         return np.clip(scaled + self.y_zp, self.act_min, self.act_max).astype(self.dtype.numpy)
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Requantisation of int32 accumulators to int8 by where the output goes up.
+
+    Attributes:
+        last: for each output but the greatest, the last accumulator that gives it or less;
+            ascending.
+        act_min: least output.
+        act_max: greatest output.
+
+    """
+
+    last: NDArray[np.int32]
+    act_min: int
+    act_max: int
+
+    def apply(self, acc: Array) -> Array:
+        """``acc``, whole numbers modulo 2**32, to outputs of the same shape."""
+        above = np.searchsorted(self.last, wrap_int32(acc), side="left")
+        return np.asarray(above + self.act_min, np.int8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +199,53 @@ def _weighted_requant(node: BoundNode, channel_axis: int) -> Requant:
     mult, shift = channel_multipliers(x, w, channel_axis, y)
     act_min, act_max = act_range(fused_activation(node), y)
     return Requant(mult, shift, qparams(y)[1], act_min, act_max)
+
+
+def legacy_steps(node: BoundNode, channel_axis: int) -> Steps:
+    """Steps and clamp of an op with weights that rounds as LiteRT does on uint8.
+
+    That is ``round(acc * (x_scale * w_scale / y_scale))`` in float64, halves away from zero.
+
+    Args:
+        node: the op; its attributes name a fused activation.
+        channel_axis: the weights' axis of output channels, which have one scale.
+
+    Raises:
+        VerifyError: dtypes or scales are not those of the int8 scheme, or differ by channel.
+
+    """
+    return node.noted_of_constants("steps", partial(_legacy_steps, node, channel_axis))
+
+
+def _legacy_steps(node: BoundNode, channel_axis: int) -> Steps:
+    x, w, y = node.input(0), node.input(1), node.output
+    require_s8(x, y)
+    scales = weight_scales(w, axis=channel_axis, channels=w.shape[channel_axis])
+    if np.any(scales != scales[0]):
+        raise VerifyError(
+            "rounding as on uint8 takes one scale for all weights",
+            tensor=w.describe(),
+            expected="1 scale",
+        )
+    (x_scale, _), (y_scale, y_zp) = qparams(x), qparams(y)
+    real = float(x_scale) * float(scales[0]) / float(y_scale)
+    multiplier(real)
+    act_min, act_max = act_range(fused_activation(node), y)
+    last = _last_below(real, np.arange(act_min + 1, act_max + 1) - y_zp)
+    # Outputs that even the least accumulator exceeds are none.
+    never = int(np.sum(last < INT32_MIN))
+    return Steps(last[never:].astype(np.int32), act_min + never, act_max)
+
+
+def _last_below(real: float, answers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each answer, the last accumulator whose own is less: from below int32 to its end."""
+    half = answers - 0.5
+    about = np.clip(half / real, 2.0 * INT32_MIN, 2.0 * INT32_MAX)
+    near = np.floor(about).astype(np.int64)
+    # Halves go away from zero: up from 1/2 on, and down at -1/2.
+    product = near * real
+    reached = np.where(answers > 0, product >= half, product > half)
+    return np.asarray(np.minimum(near - reached, INT32_MAX), np.int64)
 
 
 def wide_requant(node: BoundNode, channel_axis: int) -> WideRequant | Requant:

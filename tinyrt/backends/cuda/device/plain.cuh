@@ -95,4 +95,26 @@ template <class P> TINYRT_FN void matrix_product(const Team &t) {
     }
 }
 
+// A dense layer whose outputs are the number of P::STEPS that lie below their sums.
+template <class P> TINYRT_FN void stepped_product(const Team &t) {
+    const i32 *biases = reinterpret_cast<const i32 *>(P::biases(t));
+    const i32 *last = reinterpret_cast<const i32 *>(P::last(t));
+    for (int i = t.thread; i < P::SAMPLES * P::SIZE; i += t.threads) {
+        const int sample = i / P::SIZE, at = i % P::SIZE, channel = at % P::N;
+        const i8 *x = P::x(t, sample) + at / P::N * P::K;
+        const i8 *w = P::weights(t) + channel * P::K;
+        u32 acc = static_cast<u32>(biases[channel]);
+        for (int k = 0; k < P::K; ++k)
+            acc += static_cast<u32>((x[k] - P::X_ZP) * w[k]);
+        int below = 0;
+        for (int end = P::STEPS; below < end;) {
+            const int middle = (below + end) / 2;
+            const bool under = last[middle] < static_cast<i32>(acc);
+            below = under ? middle + 1 : below;
+            end = under ? end : middle;
+        }
+        P::y(t, sample)[at] = static_cast<i8>(P::ACT_MIN + below);
+    }
+}
+
 } // namespace tinyrt

@@ -5,7 +5,8 @@
 
 namespace tinyrt {
 
-// One output per thread: P::MAX, or the mean of those elements that lie inside, halves away from 0.
+// One output per thread: P::MAX, or the mean of those elements that lie inside, halves away from 0,
+// or up where it is P::LEGACY.
 template <class P> TINYRT_FN void pool(const Team &t) {
     constexpr int OUT = P::IMAGES * P::OH * P::OW * P::N;
     for (int i = t.thread; i < P::SAMPLES * OUT; i += t.threads) {
@@ -23,7 +24,10 @@ template <class P> TINYRT_FN void pool(const Team &t) {
         }
         if (!P::MAX) {
             const i32 count = (y1 - y0) * (x1 - x0), half = count / 2;
-            total = (total < 0 ? total - half : total + half) / count;
+            if (P::LEGACY)
+                total = (total + 128 * count + half) / count - 128;
+            else
+                total = (total < 0 ? total - half : total + half) / count;
         }
         P::y(t, i / OUT)[i % OUT] =
             static_cast<typename P::Y>(clamp(total, P::ACT_MIN, P::ACT_MAX));
@@ -248,7 +252,9 @@ template <class P> TINYRT_FN void l2_normalization(const Team &t) {
             total += (x[j] - P::X_ZP) * (x[j] - P::X_ZP);
         const i32 mult = inverse_root(total, &shift);
         for (int j = 0; j < P::SIZE; ++j)
-            y[j] = static_cast<i8>(clamp(requant(x[j] - P::X_ZP, mult, shift + 7), -128, 127));
+            y[j] = static_cast<i8>(
+                clamp(requant((x[j] - P::X_ZP) * (1 << P::EARLY), mult, shift + 7 - P::EARLY), -128,
+                      127));
     }
 }
 
@@ -324,6 +330,31 @@ template <class P> TINYRT_FN void interpolate(const Team &t) {
             }
         }
         P::y(t, i / OUT)[i % OUT] = static_cast<i8>(divide_by_power(total, 20));
+    }
+}
+
+// The share of one pixel, as on uint8.
+TINYRT_FN float legacy_part(i8 x, float down, float across) {
+    return product(product(static_cast<float>(x + 128), down), across);
+}
+
+// In float32, values 128 higher, halves up. Two places for each row and column, then the shares.
+template <class P> TINYRT_FN void interpolate_legacy(const Team &t) {
+    constexpr int OUT = P::IMAGES * P::OH * P::OW * P::N;
+    const i32 *places = reinterpret_cast<const i32 *>(P::places(t));
+    const float *shares = reinterpret_cast<const float *>(P::shares(t));
+    for (int i = t.thread; i < P::SAMPLES * OUT; i += t.threads) {
+        const int c = i % P::N, ox = i / P::N % P::OW, oy = i / P::N / P::OW % P::OH;
+        const i8 *above = image_of<P>(t, i) + c + places[2 * oy] * (P::IW * P::C);
+        const i8 *below = image_of<P>(t, i) + c + places[2 * oy + 1] * (P::IW * P::C);
+        const int left = places[2 * (P::OH + ox)] * P::C;
+        const int right = places[2 * (P::OH + ox) + 1] * P::C;
+        const float down = shares[oy], across = shares[P::OH + ox];
+        float total = legacy_part(above[left], 1.0f - down, 1.0f - across);
+        total += legacy_part(below[left], down, 1.0f - across);
+        total += legacy_part(above[right], 1.0f - down, across);
+        total += legacy_part(below[right], down, across);
+        P::y(t, i / OUT)[i % OUT] = static_cast<i8>(static_cast<i32>(total + 0.5f) - 128);
     }
 }
 
