@@ -133,31 +133,38 @@ def input_radius(integer_bits: int, left_shift: int, total_signed_bits: int = 31
 
 @lru_cache(maxsize=1024)
 def inverse_root(n: int) -> tuple[int, int]:
-    """Mantissa and exponent of ``1 / sqrt(n)`` for an integer; the largest mantissa below 2.
+    """As ``inverse_roots``, of one integer."""
+    mult, shift = inverse_roots(n)
+    return int(mult), int(shift)
+
+
+def inverse_roots(n: ArrayLike) -> tuple[Int64s, Int64s]:
+    """Mantissas and exponents of ``1 / sqrt(n)`` for integers; the largest mantissa below 2.
 
     TFLite's fixed-point Newton-Raphson iteration ``x <- (3 x - n x**3) / 2`` from 1, in Q3, on n
     brought to [1/4, 1) by an even shift.
     """
-    if n <= 1:
-        return INT32_MAX, 0
-    shift = 11
-    while n >= 1 << 29:
-        n, shift = n // 4, shift + 1
-    pairs = (32 - n.bit_length() - 1) // 2 - 1
-    shift -= pairs
-    value = (n << (2 * pairs)) >> 1
-    half_value, half_three = int(rounding_divide_by_pot(value, 1)), (1 << 28) + (1 << 27)
-    x = 1 << 28
+    given = np.asarray(n, np.int64)
+    reduced, shift = np.maximum(given, 2), np.full(given.shape, 11, np.int64)
+    while (high := reduced >= 1 << 29).any():
+        reduced, shift = np.where(high, reduced // 4, reduced), shift + high
+    bits = np.frexp(reduced.astype(np.float64))[1].astype(np.int64)  # exact: below 2**53
+    pairs = (31 - bits) // 2 - 1
+    shift = shift - pairs
+    value = (reduced << (2 * pairs)) >> 1
+    half_value, half_three = rounding_divide_by_pot(value, 1), (1 << 28) + (1 << 27)
+    x = np.full(given.shape, 1 << 28, np.int64)
     for _ in range(5):
         square = rounding_doubling_high_mul(x, x)
         cube = saturating_left_shift(rounding_doubling_high_mul(square, x), 6)
         step = rounding_doubling_high_mul(half_three, x) - rounding_doubling_high_mul(
             half_value, cube
         )
-        x = int(saturating_left_shift(step, 3))
+        x = saturating_left_shift(step, 3)
     half_root_of_two = 1518500250
-    mult = int(rounding_doubling_high_mul(x, half_root_of_two))
-    return (mult << -shift, 0) if shift < 0 else (mult, -shift)
+    mult = rounding_doubling_high_mul(x, half_root_of_two) << np.maximum(-shift, 0)
+    is_least = given <= 1
+    return np.where(is_least, INT32_MAX, mult), np.where(is_least, 0, np.minimum(-shift, 0))
 
 
 def exp_on_negative_values(a: ArrayLike, integer_bits: int) -> Int64s:

@@ -62,13 +62,13 @@ def test_names_of_arrays_are_texts_and_one_array_is_x():
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "int64"])
 def test_calibration_takes_real_values_and_indices(dtype):
     inputs = {"x": np.zeros((2, 2), dtype)}
-    assert require_float(inputs) is inputs
+    assert require_float(relu(2, 2), inputs) is inputs
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int16", "uint8", "uint32", "bool", "complex64"])
 def test_calibration_refuses_stored_values(dtype):
     with pytest.raises(DataError, match=f"'b' has dtype {dtype}"):
-        require_float({"a": np.zeros(2, "float32"), "b": np.zeros(2, dtype)})
+        require_float(relu(2, 2), {"x": np.zeros(2, "float32"), "b": np.zeros(2, dtype)})
 
 
 @pytest.mark.parametrize(("rows", "shape"), [(1, (6, 4)), (2, (3, 2, 4)), (3, (2, 3, 4))])

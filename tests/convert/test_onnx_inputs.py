@@ -9,9 +9,10 @@ from onnx import helper
 
 from tests.convert.onnx_build import OnnxModel, assert_close, expected
 from tests.convert.test_onnx_errors import refused
-from tinyrt.api import open_model
+from tinyrt.api import evaluate as evaluate_outputs
+from tinyrt.api import open_model, quantize_model
 from tinyrt.convert.onnx.reader import read_onnx
-from tinyrt.errors import DataError, ShapeError, UnsupportedError
+from tinyrt.errors import DataError, ModelFormatError, ShapeError, UnsupportedError
 from tinyrt.interpreter import Model
 from tinyrt.ir import DType
 from tinyrt.ops.shared.evaluate import evaluate
@@ -186,3 +187,82 @@ def test_truth_values_may_be_inputs(tmp_path):
     rng = np.random.default_rng(0)
     feeds = {"x": rng.normal(size=(1, 4)).astype(np.float32), "mask": np.array([[1, 0, 0, 1]]) > 0}
     assert_close(Model(graph).run(feeds)[graph.outputs[0]], expected(path, feeds)[0])
+
+
+def an_image(m: OnnxModel, *readers: str) -> str:
+    """An image of bytes, turned, and what reads it."""
+    turned = m.op("Transpose", m.input(1, 4, 5, 3, dtype=KIND.UINT8), perm=[0, 3, 1, 2])
+    results = [m.op(reader, turned, to=1) if reader == "Cast" else None for reader in readers]
+    if "DequantizeLinear" in readers:
+        results.append(m.op("DequantizeLinear", turned, m.const(0.1), m.const(3, np.uint8)))
+    if "Shape" in readers:
+        results.append(m.op("Cast", m.op("Shape", turned), to=1))
+    y, *others = (result for result in results if result)
+    for other in others:
+        y = m.op("Add", y, m.op("ReduceMax", other, keepdims=0))
+    return m.op("Mul", y, m.const(1 / 255))
+
+
+@pytest.mark.parametrize("readers", [("Cast",), ("Cast", "Shape")])
+def test_bytes_that_are_cast_are_numbers(readers, tmp_path):
+    m = OnnxModel()
+    path = m.save(tmp_path, an_image(m, *readers))
+    graph = open_model(path, keep_layout=True)
+    assert graph.value("x").dtype is DType.UINT8
+    x = np.random.default_rng(0).integers(0, 256, (1, 4, 5, 3)).astype(np.uint8)
+    assert_close(Model(graph)(x), expected(path, {"x": x})[0])
+
+
+def test_bytes_that_a_scale_belongs_to_are_quantised(tmp_path):
+    m = OnnxModel()
+    graph = read_onnx(m.save(tmp_path, an_image(m, "DequantizeLinear")))
+    assert graph.value("x").dtype is DType.FLOAT32
+    m = OnnxModel()
+    path = m.save(tmp_path, an_image(m, "DequantizeLinear", "Cast"))
+    refused(path, UnsupportedError, "Cast on a tensor of integers")
+
+
+def test_models_of_bytes_are_quantised_by_samples_of_bytes(tmp_path):
+    m = OnnxModel()
+    path = m.save(tmp_path, m.op("Conv", an_image(m, "Cast"), m.weights(4, 3, 2, 2)))
+    x = np.random.default_rng(0).integers(0, 256, (32, 4, 5, 3)).astype(np.uint8)
+    quantize_model(path, {"x": x}, tmp_path / "int8.tflite")
+    graph = open_model(tmp_path / "int8.tflite")
+    assert [node.op for node in graph.nodes] == ["cast", "quantize", "conv2d"]
+    report = evaluate_outputs(tmp_path / "int8.tflite", {"x": x}, against=path)
+    assert report.sqnr_db > 30
+
+
+def test_doubles_are_read_as_float32(tmp_path):
+    m = OnnxModel()
+    path = m.save(tmp_path, m.op("Cast", m.op("Exp", m.input(1, 4, dtype=KIND.DOUBLE)), to=1))
+    graph = read_onnx(path)
+    assert graph.value("x").dtype is DType.FLOAT32
+    x = np.array([[0.5, -1, 2, 0]])
+    (found,) = evaluate(graph, {"x": x.astype(np.float32)}).values()
+    assert_close(found, expected(path, {"x": x})[0])
+
+
+def test_missing_ops_are_named_before_the_inputs_that_come_with_them(tmp_path):
+    m = OnnxModel()
+    path = m.save(tmp_path, m.op("StringNormalizer", m.input(None, dtype=KIND.STRING)))
+    refused(path, UnsupportedError, "ops that tinyrt does not have: StringNormalizer")
+    m = OnnxModel()
+    path = m.save(tmp_path, m.op("Mod", m.input(1, 4), m.const(2)))
+    refused(path, UnsupportedError, "ops that tinyrt does not have: Mod")
+    assert refused(path, DataError, "all inputs are fixed", values={"x": 1})
+
+
+def test_models_of_other_domains_alone(tmp_path):
+    m = OnnxModel()
+    y = m.op("Scaler", m.input(1, 3), domain="ai.onnx.ml", offset=[1.0], scale=[2.0])
+    proto = m.model(y)
+    del proto.opset_import[:]
+    proto.opset_import.append(helper.make_opsetid("ai.onnx.ml", 3))
+    path = tmp_path / "scaler.onnx"
+    path.write_bytes(proto.SerializeToString())
+    (found,) = evaluate(read_onnx(path), {"x": np.array([[1, 2, 4]], np.float32)}).values()
+    assert found.tolist() == [[0, 2, 6]]
+    proto.graph.node.add(op_type="Relu", input=[y], output=["z"])
+    path.write_bytes(proto.SerializeToString())
+    refused(path, ModelFormatError, "does not say which of ONNX's operator sets it uses")

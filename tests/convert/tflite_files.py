@@ -97,6 +97,10 @@ FILES = {
     "select int8 by row": single("SELECT", [T("c", (5,), "BOOL"), s8("a", 5, 3), s8("b", 5, 3),
                                             s8("y", 5, 3)]),
     "cast": single("CAST", [T("x", (7,)), T("y", (7,), "INT32")]),
+    **{f"cast {source} to {target}": single("CAST", [T("x", (9,), source), T("y", (9,), target)])
+       for source in ("UINT8", "INT8", "INT16") for target in ("FLOAT32", "INT32")},
+    "cast to UINT8": single("CAST", [T("x", (9,), "INT32"), T("y", (9,), "UINT8")]),
+    "quantize INT32": single("QUANTIZE", [T("x", (40,), "INT32", scale=1e-9), s8("y", 40)]),
     "add_n": single("ADD_N", [T("a", (3,)), T("b", (3,)), T("c", (3,)), T("y", (3,))]),
     "space_to_batch": single("SPACE_TO_BATCH_ND", [T("x", (2, 3, 4, 5)), i32("block", 2, 2),
                              Tensor("pads", (2, 2), "INT32", np.array([[0, 1], [1, 1]], np.int32)),

@@ -48,14 +48,18 @@ def running(model: str | Path, data: object) -> Iterator[None]:
             raise
 
 
-def require_float(inputs: dict[str, Array]) -> dict[str, Array]:
+def require_float(graph: Graph, inputs: dict[str, Array]) -> dict[str, Array]:
     """The calibration inputs as they are: real values, or indices, which are int32 or wider.
+
+    An input that is uint8 or truth values in the float model itself may be so.
 
     Raises:
         DataError: they are quantised, or no numbers.
 
     """
     for name, array in inputs.items():
+        if name in graph.inputs and array.dtype == graph.value(name).dtype.numpy:
+            continue
         if array.dtype.kind != "f" and (array.dtype.kind != "i" or array.dtype.itemsize < 4):
             raise DataError(
                 f"calibration input '{name}' has dtype {array.dtype}",

@@ -212,7 +212,8 @@ def _batches(graph: Graph, calibration: Samples) -> Iterator[dict[str, Array]]:
     """The calibration samples as the model takes them, read lazily."""
     from tinyrt.quantize.calibration.samples import read_batches
 
-    return (layout_as(graph, require_float(batch)) for batch in read_batches(calibration))
+    batches = read_batches(calibration)
+    return (require_float(graph, layout_as(graph, batch)) for batch in batches)
 
 
 @entry
@@ -290,9 +291,10 @@ def _head(graph: Graph, data: Data) -> dict[str, Array]:
         check_types(model.graph, source.types, model.rows)
         count = search_samples(graph)
         piece = next(source.pieces({n: count * r for n, r in model.rows.items()}))
-        return model.check_inputs(require_float(piece))
+        return model.check_inputs(require_float(graph, piece))
 
 
 def _float_inputs(graph: Graph, data: Data) -> dict[str, Array]:
     with error_context(file=file_of(data)):
-        return Model(graph).check_inputs(require_float(layout_as(graph, as_inputs(data))))
+        inputs = require_float(graph, layout_as(graph, as_inputs(data)))
+        return Model(graph).check_inputs(inputs)

@@ -22,7 +22,7 @@ class Stage(Enum):
     PLANNED = "planned"
 
 
-UNQUANTIZED = (DType.FLOAT32, DType.BOOL, DType.INT32, DType.INT64)
+UNQUANTIZED = (DType.FLOAT32, DType.BOOL, DType.INT32, DType.INT64, DType.UINT8)
 """Numbers, truth values and places: what a float graph computes with."""
 
 STORED = (DType.INT4, DType.FLOAT16)

@@ -13,7 +13,8 @@ from tinyrt.ops.shared.shapes import operand
 from tinyrt.ops.shared.spec import Array, OpSpec, Quant
 from tinyrt.ops.shared.traits import Traits
 
-CASTABLE = (DType.FLOAT32, DType.INT32, DType.INT64, DType.BOOL)
+CASTABLE = (DType.FLOAT32, DType.INT32, DType.INT64, DType.BOOL, DType.UINT8)
+"""UINT8 without a scale, such as an image's: numbers like any other here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +37,14 @@ def ref_f32(attrs: CastAttrs, x: Array) -> Array:
     """The values in the new type. Integers round towards zero; every number but 0 is true.
 
     Floats beyond an integer type's limits give the limit, and NaN gives 0, as on processors that
-    saturate. C leaves these cases undefined.
+    saturate. C leaves these cases undefined. Integers that are too wide lose their upper bits.
     """
     dtype = attrs.dtype.numpy
-    if x.dtype.kind != "f" or dtype.kind != "i":
+    if x.dtype.kind != "f" or dtype.kind not in "iu":
         return x.astype(dtype)
     limits = np.iinfo(dtype)
     # The greatest integer may have no exact float. One more has, so this comparison is exact.
-    high = x >= -float(limits.min)
+    high = x >= float(limits.max + 1)
     fits = np.where(high | (x < float(limits.min)) | np.isnan(x), 0, x).astype(dtype)
     return np.where(high, limits.max, np.where(x < float(limits.min), limits.min, fits))
 

@@ -96,11 +96,13 @@ def quantize_array(
 def infer_quantize(
     attrs: QuantizeAttrs, inputs: Sequence[TensorType | None]
 ) -> tuple[TensorType, ...]:
-    """float32, int8 or int16 -> int8 or int16 of the same shape; uint8 from and to int8.
+    """float32, int8, int16 or int32 -> int8 or int16 of the same shape; uint8 from and to int8.
 
     int8 or int16 -> int32.
     """
     x = operand(inputs, 0, "input")
+    if x.dtype is DType.INT32 and attrs.dtype in (DType.INT8, DType.INT16):
+        return (TensorType(attrs.dtype, x.shape),)
     if {x.dtype, attrs.dtype} == {DType.INT8, DType.UINT8}:
         return (TensorType(attrs.dtype, x.shape),)
     check_computable(x, "quantize")
@@ -148,7 +150,7 @@ def prepare_quantize_s16(node: BoundNode) -> Affine | Rescale:
 
 
 def quantize_s16(p: Affine | Rescale, x: Array) -> Array:
-    """float32, int8 or int16 -> int8, int16 or int32."""
+    """float32, int8, int16 or int32 -> int8, int16 or int32."""
     if isinstance(p, Affine):
         return quantize_array(x, np.float32(p.scale), p.zero_point, p.dtype)
     scaled = multiply_by_quantized_multiplier(x.astype(np.int64) - p.x_zp, p.mult, p.shift)

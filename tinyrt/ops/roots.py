@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, inverse_root
+from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, INT16_MAX, inverse_roots
 from tinyrt.ir import BoundNode
 from tinyrt.ops.shared.lut import LutS8, float_op, input_values, rescale, table_op
 from tinyrt.ops.shared.requant import multiplier
-from tinyrt.ops.shared.spec import Array, NoAttrs, qparams, require_s8
+from tinyrt.ops.shared.spec import Array, IntegerForm, NoAttrs, qparams, require_alike, require_s8
 from tinyrt.ops.shared.traits import Traits
 
 SPARE_BITS = 20
@@ -66,14 +67,50 @@ def prepare_rsqrt(node: BoundNode) -> LutS8:
     x, y = node.input(0), node.output
     require_s8(x, y)
     (x_scale, x_zp), (y_scale, y_zp) = qparams(x), qparams(y)
-    product = float(np.sqrt(x_scale) * y_scale)
-    mult, shift = multiplier(1.0 / product if product else np.inf)
+    mult, shift = _root_multiplier(x_scale, y_scale)
     centred = input_values() - x_zp
-    roots = np.array([inverse_root(int(n)) for n in centred if n > 0], np.int64).reshape(-1, 2)
-    raised = rescale(np.ones(len(roots), np.int64), roots[:, 0], roots[:, 1] + SPARE_BITS)
     outputs = np.full(256, INT8_MAX, np.int64)
-    outputs[centred > 0] = rescale(raised, mult, shift - SPARE_BITS) + y_zp
+    outputs[centred > 0] = _scaled_roots(centred[centred > 0], mult, shift) + y_zp
     return LutS8.of(outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class RsqrtS16:
+    """Precomputed constants of rsqrt on int16: what brings a root to the output's scale.
+
+    Attributes:
+        mult: mantissa of ``1 / (sqrt(x_scale) * y_scale)``.
+        shift: its exponent.
+
+    """
+
+    mult: int
+    shift: int
+
+
+def prepare_rsqrt_s16(node: BoundNode) -> RsqrtS16:
+    """The multiplier of one node."""
+    x, y = node.input(0), node.output
+    require_alike(x, y)
+    return RsqrtS16(*_root_multiplier(qparams(x)[0], qparams(y)[0]))
+
+
+def rsqrt_s16(p: RsqrtS16, x: Array) -> Array:
+    """TFLite's fixed-point root; the greatest output at 0 and below."""
+    steps = _scaled_roots(np.maximum(x, 1).astype(np.int64), p.mult, p.shift)
+    return np.asarray(np.where(x > 0, np.minimum(steps, INT16_MAX), INT16_MAX), np.int16)
+
+
+def _root_multiplier(x_scale: np.float32, y_scale: np.float32) -> tuple[int, int]:
+    product = float(np.sqrt(x_scale) * y_scale)
+    return multiplier(1.0 / product if product else np.inf)
+
+
+def _scaled_roots(n: Array, mult: int, shift: int) -> Array:
+    """``1 / sqrt(n)`` in steps of the output, for n from 1 on."""
+    roots, exponents = inverse_roots(n)
+    raised = rescale(np.ones(n.shape, np.int64), roots, exponents + SPARE_BITS)
+    return rescale(raised, mult, shift - SPARE_BITS)
 
 
 def prepare_sqrt(node: BoundNode) -> LutS8:
@@ -101,6 +138,7 @@ RSQRT = table_op(
     ref_f32=rsqrt_ref,
     vjp=rsqrt_vjp,
     prepare=prepare_rsqrt,
+    wide=IntegerForm(prepare_rsqrt_s16, rsqrt_s16),
     traits=Traits(elementwise=True),
 )
 

@@ -8,9 +8,10 @@ import numpy as np
 
 from tinyrt.floatmath.function import constant
 from tinyrt.ir import BoundNode
+from tinyrt.ops.leaky_relu import LeakyReluS16, ref_s16
 from tinyrt.ops.shared.lut import LutS8, float_op, input_values, rescale, table_op
 from tinyrt.ops.shared.requant import multiplier
-from tinyrt.ops.shared.spec import Array, NoAttrs, qparams, require_s8
+from tinyrt.ops.shared.spec import Array, IntegerForm, NoAttrs, qparams, require_alike, require_s8
 from tinyrt.ops.shared.traits import Traits
 
 
@@ -37,6 +38,14 @@ def prepare_abs(node: BoundNode) -> LutS8:
     if x_scale == y_scale:
         return LutS8.of(magnitude + y_zp)
     return LutS8.of(rescale(magnitude, *multiplier(float(x_scale / y_scale))) + y_zp)
+
+
+def prepare_abs_s16(node: BoundNode) -> LeakyReluS16:
+    """leaky_relu's record with the slope -1: products of two negative numbers round alike."""
+    x, y = node.input(0), node.output
+    require_alike(x, y)
+    mult, shift = multiplier(float(qparams(x)[0] / qparams(y)[0]))
+    return LeakyReluS16(mult, shift, -mult, shift)
 
 
 def neg_ref(attrs: NoAttrs, x: Array) -> Array:
@@ -73,6 +82,7 @@ ABS = table_op(
     ref_f32=abs_ref,
     vjp=abs_vjp,
     prepare=prepare_abs,
+    wide=IntegerForm(prepare_abs_s16, ref_s16),
     traits=Traits(elementwise=True, channelwise=True),
 )
 

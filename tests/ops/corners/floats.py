@@ -43,11 +43,16 @@ DEFINED = (
 
 LIMITS = {
     DType.FLOAT32: np.array(
-        [*FINITE, 2.0**31, -(2.0**31), 2147483520.0, 2.0**63, -(2.0**63), 1.99, -1.99], np.float32
+        [
+            *(*FINITE, 2.0**31, -(2.0**31), 2147483520.0, 2.0**63, -(2.0**63), 1.99, -1.99),
+            *(127.9, 255.9, 256.0, -0.9),
+        ],
+        np.float32,
     ),
     DType.INT32: np.array([0, 1, -1, 2**31 - 1, -(2**31), 2**24 + 1], np.int32),
     DType.INT64: np.array([0, 1, -1, 2**31, 2**32 + 5, -(2**31) - 1, 2**63 - 1], np.int64),
     DType.BOOL: np.array([False, True, True], np.bool_),
+    DType.UINT8: np.array([0, 1, 127, 128, 255], np.uint8),
 }
 
 
@@ -95,7 +100,7 @@ def _elements() -> dict[str, Built]:
                 "cast", CastAttrs(target), [plain(LIMITS[source], source.numpy)]
             )
     special = plain(np.array([NAN, INF, -INF], np.float32))
-    for target in (DType.INT32, DType.INT64, DType.BOOL):
+    for target in (DType.UINT8, DType.INT32, DType.INT64, DType.BOOL):
         made[f"cast: no numbers to {target.short}"] = corner("cast", CastAttrs(target), [special])
     return made
 

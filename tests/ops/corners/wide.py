@@ -104,12 +104,26 @@ def _single() -> dict[str, Built]:
         made[f"leaky_relu: scale {scale}, int16"] = corner(
             "leaky_relu", LeakyReluAttrs(0.25), given, q_of(scale * 0.7)
         )
+        for y_scale in (scale, scale * 0.7):
+            made[f"abs: scale {scale} to {y_scale}, int16"] = corner(
+                "abs", NoAttrs(), given, q_of(y_scale)
+            )
+        roots = [Given(np.array([1, 2, 3, 4, 5, 255, 4097, 32766, 32767], np.int16), scale)]
+        for y_scale in (1e-4, 1.0):
+            made[f"rsqrt: scale {scale} to {y_scale}, int16"] = corner(
+                "rsqrt", NoAttrs(), roots, q_of(y_scale)
+            )
     special = np.array(
         [np.nan, np.inf, -np.inf, 3e38, -3e38, 0.5, -0.5, 1.5, 32766.5, -32767.5, -0.0], np.float32
     )
     made["quantize: floats beyond the limits, int16"] = corner(
         "quantize", QuantizeAttrs(S16), [Given(special, None)], q_of(1.0)
     )
+    ends = np.array([-(2**31), -(2**31) + 1, -40000, -1, 0, 1, 40000, 2**31 - 1], np.int32)
+    for target, y_scale in product((DType.INT8, S16), (0.003, 2.0**-12)):
+        made[f"quantize: from int32 to {target.short} of scale {y_scale}, int16"] = corner(
+            "quantize", QuantizeAttrs(target), [Given(ends, 1e-7)], q_of(y_scale, 0)
+        )
     made["quantize: from int8, int16"] = corner(
         "quantize",
         QuantizeAttrs(S16),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tinyrt.backends.c.activations import leaky_relu_s16_calls
 from tinyrt.backends.c.chooser import Chooser, Choosers, always
 from tinyrt.backends.c.floats import map_f32
 from tinyrt.backends.c.kernel import Calls, Data, Fields, Params, Place, Target, call
@@ -9,6 +10,7 @@ from tinyrt.ir import BoundNode, DType, Value
 from tinyrt.memory.sweep import elementwise
 from tinyrt.ops import TABLES, prepared
 from tinyrt.ops.gelu import GeluAttrs
+from tinyrt.ops.roots import RsqrtS16
 from tinyrt.ops.shared.lut import LutS8
 from tinyrt.ops.shared.spec import Form
 from tinyrt.ops.shared.table_s16 import SigmoidS16, sigmoid_table
@@ -44,6 +46,14 @@ def sigmoid_calls(node: BoundNode, target: Target) -> Calls:
     return (call(f"tinyrt_{node.op}_s16", params, node.input(0), node.output),)
 
 
+def rsqrt_calls(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_rsqrt_s16``."""
+    del target
+    p = prepared(node, RsqrtS16)
+    y = node.output
+    return (call("tinyrt_rsqrt_s16", y.size, p.mult, p.shift, node.input(0), y),)
+
+
 def gelu_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_map_f32`` with one of gelu's two functions."""
     function = "tinyrt_gelu_tanhf" if node.attrs_as(GeluAttrs).approximate else "tinyrt_geluf"
@@ -60,7 +70,10 @@ def _map(c_function: str) -> Chooser:
 
 
 _OTHERS: dict[str, dict[Form, Chooser]] = {
-    "abs": {Form.FLOAT: _map("fabsf")},
+    "abs": {
+        Form.INT16X8: always(leaky_relu_s16_calls, elementwise),
+        Form.FLOAT: _map("fabsf"),
+    },
     "ceil": {Form.FLOAT: _map("ceilf")},
     "cos": {Form.FLOAT: _map("cosf")},
     "elu": {Form.FLOAT: _map("tinyrt_eluf")},
@@ -76,7 +89,10 @@ _OTHERS: dict[str, dict[Form, Chooser]] = {
     },
     "neg": {Form.FLOAT: _map("tinyrt_negf")},
     "round": {Form.FLOAT: _map("rintf")},
-    "rsqrt": {Form.FLOAT: _map("tinyrt_rsqrtf")},
+    "rsqrt": {
+        Form.INT16X8: always(rsqrt_calls, elementwise),
+        Form.FLOAT: _map("tinyrt_rsqrtf"),
+    },
     "sign": {Form.FLOAT: _map("tinyrt_signf")},
     "sin": {Form.FLOAT: _map("sinf")},
     "sqrt": {Form.FLOAT: _map("sqrtf")},

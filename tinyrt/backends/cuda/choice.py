@@ -25,6 +25,7 @@ _TABLE: dict[Form, Emitter] = {INT8: elementwise.emit_table}
 _WIDE_TABLE: dict[Form, Emitter] = {INT16X8: elementwise.emit_table_wide}
 
 _OTHERS: dict[str, dict[Form, Emitter]] = {
+    "abs": _WIDE_TABLE,
     "add": _both(elementwise.emit_add),
     "arg_max": _both(reduce.emit_arg_max),
     "arg_min": _both(reduce.emit_arg_min),
@@ -69,6 +70,7 @@ _OTHERS: dict[str, dict[Form, Emitter]] = {
     "reshape": _both(moves.emit_reshape),
     "resize_bilinear": {INT8: reduce.emit_resize_bilinear},
     "resize_nearest_neighbor": _both(moves.emit_move),
+    "rsqrt": _WIDE_TABLE,
     "select_v2": _both(elementwise.emit_select),
     "slice": _both(moves.emit_move),
     "slice_at": _both(moves.emit_slice_at),

@@ -41,6 +41,7 @@ Packer = Callable[[BoundNode, Any, Workspace], Call]
 INT8, INT16X8 = Form.INT8, Form.INT16X8
 
 _INTEGER: dict[str, dict[Form, Packer | None]] = {
+    "abs": {INT16X8: None},
     "add": {INT8: elementwise.pack_add, INT16X8: wide_pairs.pack_add},
     "arg_max": {INT8: None, INT16X8: None},
     "arg_min": {INT8: None, INT16X8: None},
@@ -85,6 +86,7 @@ _INTEGER: dict[str, dict[Form, Packer | None]] = {
     "reshape": {INT8: movement.pack_reshape, INT16X8: movement.pack_reshape},
     "resize_bilinear": {INT8: resize.pack},
     "resize_nearest_neighbor": {INT8: movement.pack_move, INT16X8: None},
+    "rsqrt": {INT16X8: None},
     "select_v2": {INT8: None, INT16X8: None},
     "slice": {INT8: movement.pack_move, INT16X8: None},
     "slice_at": {INT8: None, INT16X8: None},

@@ -11,6 +11,7 @@ import onnx
 from numpy.typing import ArrayLike
 
 from tinyrt.convert.onnx.examples import example_size
+from tinyrt.convert.onnx.quantized import MOVES, PLACES
 from tinyrt.convert.onnx.weights import DTYPES, Array, element_type
 from tinyrt.errors import DataError, ModelFormatError, ShapeError, UnsupportedError
 from tinyrt.ir import DType, Shape, Value
@@ -21,21 +22,21 @@ Dim = int | str
 _TENSOR = onnx.TensorProto
 
 QUANTIZED = frozenset({_TENSOR.INT8, _TENSOR.UINT8})
-"""Element types of quantised inputs."""
+"""Element types of quantised inputs; uint8 that a Cast reads, as an image's, are numbers."""
 
-REALS = frozenset({"FLOAT16", "BFLOAT16", "DOUBLE"})
+REALS = frozenset({"FLOAT16", "BFLOAT16"})
 """Element types of models that can be exported in float32 instead."""
 
 INDICES = frozenset({_TENSOR.INT32, _TENSOR.INT64})
 """Element types of inputs that count: tokens, classes, places. All become int32."""
 
 KINDS: dict[int, DType] = {
-    _TENSOR.FLOAT: DType.FLOAT32,
+    **dict.fromkeys((_TENSOR.FLOAT, _TENSOR.DOUBLE), DType.FLOAT32),
     **dict.fromkeys(QUANTIZED, DType.FLOAT32),
     **dict.fromkeys(INDICES, DType.INT32),
     _TENSOR.BOOL: DType.BOOL,
 }
-"""Element types of inputs -> what they are here."""
+"""Element types of inputs -> what they are here. Doubles are computed with as float32."""
 
 UNNAMED = frozenset({"", "?", "-1", "None"})
 """What exporters write for a dimension that they know nothing of: two of them are not the same."""
@@ -118,11 +119,28 @@ def input_values(
             expected="one input at least that is not",
             hint="leave one --value out",
         )
+    numbers = {i.name for i in left if i.kind == _TENSOR.UINT8 and _is_cast(graph, i.name)}
+    kinds = {i.name: DType.UINT8 if i.name in numbers else KINDS[i.kind] for i in left}
     return Inputs(
-        [Value(i.name, KINDS[i.kind], resolved[i.name]) for i in left],
-        frozenset(i.name for i in left if i.kind in QUANTIZED),
+        [Value(i.name, kinds[i.name], resolved[i.name]) for i in left],
+        frozenset(i.name for i in left if i.kind in QUANTIZED and i.name not in numbers),
         {i.name: _elements(i, resolved[i.name], fixed[i.name]) for i in inputs if i.name in fixed},
     )
+
+
+def _is_cast(graph: onnx.GraphProto, name: str) -> bool:
+    """Whether Cast is what reads an input, behind ops that only move it."""
+    moved, casts = {name}, False
+    for node in graph.node:
+        if moved.isdisjoint(node.input):
+            continue
+        if node.op_type in MOVES:
+            moved.update(node.output)
+        elif node.op_type == "Cast":
+            casts = True
+        elif node.op_type not in PLACES:
+            return False
+    return casts
 
 
 def _check_names(inputs: Iterable[_Input], given: Iterable[str], what: str) -> None:

@@ -154,7 +154,9 @@ def import_nodes(builder: Builder, source: Source, body: Body) -> None:
     """Import a body; ``builder.tensors`` holds what its nodes may read."""
     limits = budget.current()
     limits.spend(HANDLE, "importing the bodies of functions and control flow")
-    _check_ops(builder, source, body)
+    operands = ((name, builder.tensors.get(name)) for name in body.read)
+    changing = {name for name, operand in operands if isinstance(operand, Value | Quantized)}
+    check_ops(changing, source, body)
     builder.read |= body.read
     for tensor in body.initializers:
         if tensor.name in builder.defined:
@@ -200,10 +202,12 @@ def _is_learned(node: OnnxNode) -> bool:
     return node.domain == DOMAIN and node.op in LEARNED
 
 
-def _check_ops(builder: Builder, source: Source, body: Body) -> None:
-    """Raise ``UnsupportedError`` with all ops that can't be imported, unless there are none."""
-    operands = ((name, builder.tensors.get(name)) for name in body.read)
-    dynamic = {name for name, operand in operands if isinstance(operand, Value | Quantized)}
+def check_ops(changing: Iterable[str], source: Source, body: Body) -> None:
+    """Raise ``UnsupportedError`` with all ops that can't be imported, unless there are none.
+
+    ``changing`` are the tensors from outside of the body that are not known on import.
+    """
+    dynamic = set(changing)
     missing: list[OnnxNode] = []
     for node, read in body.nodes:
         is_dynamic = node.op not in SHAPE_ONLY and not dynamic.isdisjoint(read)

@@ -6,7 +6,7 @@ cancel them. Shapes are known on import, so everything that exporters compute fr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from tinyrt.budget import limited
 from tinyrt.convert.onnx.call import Builder
 from tinyrt.convert.onnx.grid import Quantized
 from tinyrt.convert.onnx.inputs import input_values
-from tinyrt.convert.onnx.nodes import Source, import_nodes
+from tinyrt.convert.onnx.nodes import Source, check_ops, import_nodes
 from tinyrt.convert.onnx.proto import parse_model
 from tinyrt.convert.onnx.weights import WeightsReader, listed
 from tinyrt.errors import (
@@ -29,8 +29,9 @@ from tinyrt.errors import (
     advising,
     boundary,
 )
-from tinyrt.ir import Graph, Node, Shape, Stage, Value
+from tinyrt.ir import DType, Graph, Node, Shape, Stage, Value
 from tinyrt.ops import verify
+from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 
 OLDEST_OPSET, NEWEST_OPSET = 7, 28
@@ -90,18 +91,37 @@ def import_onnx(
     with np.errstate(all="ignore"):
         model = parse_model(path)
         builder = Builder(sequence_lstm=sequence_lstm)
+        functions = {(f.domain, f.name): f for f in model.functions}
+        source = Source(_opsets(model), WeightsReader(path.parent), functions)
+        body = source.body_of(model.graph)
+        # First: a missing op often brings inputs of its own kind.
+        check_ops({i.name for i in model.graph.input} - {*_constants(model), *values}, source, body)
         inputs = input_values(model.graph, shapes, values)
         for value in inputs.values:
             builder.add_value(value)
             is_integer = value.name in inputs.quantized
-            builder.tensors[value.name] = Quantized(value, None) if is_integer else value
+            real = _as_numbers(builder, value)
+            builder.tensors[value.name] = Quantized(real, None) if is_integer else real
         builder.tensors.update(inputs.fixed)
-        functions = {(f.domain, f.name): f for f in model.functions}
-        source = Source(_opsets(model), WeightsReader(path.parent), functions)
         names = tuple(value.name for value in inputs.values)
         builder.defined.update(names, inputs.fixed)
-        import_nodes(builder, source, source.body_of(model.graph))
+        import_nodes(builder, source, body)
         return verify(_finish(builder, path.stem, names, model.graph), Stage.FLOAT)
+
+
+def _as_numbers(builder: Builder, value: Value) -> Value:
+    """An input, that of uint8 as float32."""
+    if value.dtype is not DType.UINT8:
+        return value
+    name = builder.unique_name(f"{value.name}.real")
+    real = builder.add_value(Value(name, DType.FLOAT32, value.shape))
+    builder.add_node(Node("cast", name, (value.name,), (name,), CastAttrs()))
+    return real
+
+
+def _constants(model: onnx.ModelProto) -> Iterable[str]:
+    """Names of the constants: old files list them among the inputs."""
+    return (tensor.name for tensor in model.graph.initializer)
 
 
 def _opsets(model: onnx.ModelProto) -> dict[str, int]:
@@ -109,10 +129,18 @@ def _opsets(model: onnx.ModelProto) -> dict[str, int]:
 
     Raises:
         UnsupportedError: ONNX's own is older or newer than the importers know.
+        ModelFormatError: there is none, although its ops are used, or there are two.
 
     """
     opsets = {entry.domain: int(entry.version) for entry in model.opset_import}
-    own = opsets.get("", opsets.get("ai.onnx", 0))
+    own = opsets.get("", opsets.get("ai.onnx"))
+    if own is None:
+        if any(node.domain in ("", "ai.onnx") for node in model.graph.node):
+            raise ModelFormatError(
+                "the model does not say which of ONNX's operator sets it uses",
+                expected="an entry of opset_import for ONNX's own domain",
+            )
+        own = NEWEST_OPSET
     if opsets.get("ai.onnx", own) != own:
         raise ModelFormatError(
             f"the model uses ONNX operator sets {own} and {opsets['ai.onnx']}",

@@ -29,16 +29,27 @@ TINYRT_CONVERSION(tinyrt_f32_to_s64, float, int64_t,
                   : x >= -9223372036854775808.0F ? (int64_t)x
                   : x < -9223372036854775808.0F  ? INT64_MIN
                                                  : 0)
+TINYRT_CONVERSION(tinyrt_f32_to_u8, float, uint8_t,
+                  x >= 256.0F ? UINT8_MAX
+                  : x > 0.0F  ? (uint8_t)x
+                              : 0)
 TINYRT_CONVERSION(tinyrt_f32_to_b8, float, uint8_t, x < 0.0F || x > 0.0F || x != x)
 TINYRT_CONVERSION(tinyrt_s32_to_f32, int32_t, float, x)
 TINYRT_CONVERSION(tinyrt_s32_to_s64, int32_t, int64_t, x)
 TINYRT_CONVERSION(tinyrt_s32_to_b8, int32_t, uint8_t, x != 0)
+TINYRT_CONVERSION(tinyrt_s32_to_u8, int32_t, uint8_t, (uint8_t)x)
 TINYRT_CONVERSION(tinyrt_s64_to_f32, int64_t, float, x)
 TINYRT_CONVERSION(tinyrt_s64_to_s32, int64_t, int32_t, (uint32_t)x)
 TINYRT_CONVERSION(tinyrt_s64_to_b8, int64_t, uint8_t, x != 0)
+TINYRT_CONVERSION(tinyrt_s64_to_u8, int64_t, uint8_t, (uint8_t)x)
 TINYRT_CONVERSION(tinyrt_b8_to_f32, uint8_t, float, x)
 TINYRT_CONVERSION(tinyrt_b8_to_s32, uint8_t, int32_t, x)
 TINYRT_CONVERSION(tinyrt_b8_to_s64, uint8_t, int64_t, x)
+TINYRT_CONVERSION(tinyrt_b8_to_u8, uint8_t, uint8_t, x)
+TINYRT_CONVERSION(tinyrt_u8_to_f32, uint8_t, float, x)
+TINYRT_CONVERSION(tinyrt_u8_to_s32, uint8_t, int32_t, x)
+TINYRT_CONVERSION(tinyrt_u8_to_s64, uint8_t, int64_t, x)
+TINYRT_CONVERSION(tinyrt_u8_to_b8, uint8_t, uint8_t, x != 0)
 
 #undef TINYRT_CONVERSION
 

@@ -40,6 +40,14 @@ void tinyrt_rescale_s16_s32(const tinyrt_rescale_params *p, const int16_t *x,
 void tinyrt_rescale_s8_s32(const tinyrt_rescale_params *p, const int8_t *x,
                            int32_t *TINYRT_RESTRICT y);
 
+/** As tinyrt_rescale_s16, from int32. x_zp is 0. y overlaps nothing. */
+void tinyrt_rescale_s32_s16(const tinyrt_rescale_params *p, const int32_t *x,
+                            int16_t *TINYRT_RESTRICT y);
+
+/** As tinyrt_rescale_s16, from int32 to int8. x_zp is 0. y overlaps nothing. */
+void tinyrt_rescale_s32_s8(const tinyrt_rescale_params *p, const int32_t *x,
+                           int8_t *TINYRT_RESTRICT y);
+
 #ifdef __cplusplus
 }
 #endif

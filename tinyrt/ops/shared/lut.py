@@ -142,11 +142,12 @@ def table_op(
     ref_f32: Callable[[AttrsT, Array], Array],
     vjp: Vjp[AttrsT],
     prepare: Callable[[BoundNode], LutS8],
+    wide: IntegerForm[Any] | None = None,
     traits: Traits = NO_TRAITS,
 ) -> OpSpec[AttrsT]:
-    """The record of an op with one input and an int8 form only: the table from ``prepare``.
+    """The record of an op with one input, whose int8 form is the table from ``prepare``.
 
-    The other fields are as in ``OpSpec``.
+    ``wide`` is its form on int16, if it has one. The other fields are as in ``OpSpec``.
     """
     return OpSpec(
         name=name,
@@ -156,7 +157,7 @@ def table_op(
         quant=Quant.OWN_RANGE,
         ref_f32=ref_f32,
         vjp=vjp,
-        forms={Form.INT8: IntegerForm(prepare, lut_s8)},
+        forms={Form.INT8: IntegerForm(prepare, lut_s8)} | ({Form.INT16X8: wide} if wide else {}),
         traits=traits,
     )
 

@@ -230,7 +230,8 @@ def _integer_form(node: BoundNode) -> Form:
     activations = (v for v in (*inputs, node.output) if v is not None and not v.is_constant)
     wide = any(v.dtype is DType.INT16 for v in activations)
     # int32 without a scale are places; those with one stand for real numbers, as int16 do.
-    widened = node.output.dtype is DType.INT32 and node.output.q is not None
+    ends = (node.optional(0), node.output)
+    widened = any(v is not None and v.dtype is DType.INT32 and v.q is not None for v in ends)
     return Form.INT16X8 if wide or widened else Form.INT8
 
 
