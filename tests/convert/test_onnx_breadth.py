@@ -210,6 +210,22 @@ def gather_places(m):
     return m.op("GatherND", m.input(2, 3, 4, 5), places)
 
 
+@at(18)
+def scatter_rows(m):
+    return m.op("ScatterND", m.input(4, 5), m.const([[-2], [0]], np.int64), m.weights(2, 5))
+
+
+@at(18)
+def scatter_sums(m):
+    places = m.const([[0, 1, 1], [0, 2, 1]], np.int64)
+    return m.op("ScatterElements", m.input(3, 4), places, m.weights(2, 3), reduction="add")
+
+
+@at(10)
+def scatter(m):
+    return m.op("Scatter", m.input(3, 4), m.const([[0, 2]], np.int64), m.weights(1, 2))
+
+
 @case
 def gather_one(m):
     return m.op("Gather", m.input(3, 5, 4), m.const(-2, np.int64), axis=1)

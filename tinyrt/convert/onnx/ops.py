@@ -20,6 +20,7 @@ from tinyrt.convert.onnx.move import MOVE, split, take_elements
 from tinyrt.convert.onnx.pointwise import POINTWISE
 from tinyrt.convert.onnx.recurrent import KINDS, recurrent
 from tinyrt.convert.onnx.reduce import REDUCE, layer_normalization
+from tinyrt.convert.onnx.scatter import scatter_elements, scatter_nd
 from tinyrt.convert.onnx.shapes import (
     WIDEST,
     flattened,
@@ -246,6 +247,9 @@ IMPORTERS: dict[str, Importer] = {
     "Pad": pad,
     "ReduceMean": reduce_mean,
     "Reshape": reshape,
+    "Scatter": scatter_elements,
+    "ScatterElements": scatter_elements,
+    "ScatterND": scatter_nd,
     "LogSoftmax": _softmax("log_softmax"),
     "Softmax": _softmax("softmax"),
     "Squeeze": squeeze,

@@ -18,6 +18,7 @@ from tinyrt import budget
 from tinyrt.budget import Computed
 from tinyrt.convert.onnx.call import Call
 from tinyrt.convert.onnx.grid import grid_of, tensor_params, turned, with_grid
+from tinyrt.convert.onnx.scatter import scattered_elements, scattered_rows
 from tinyrt.convert.onnx.shapes import (
     WIDEST,
     broadcast,
@@ -344,6 +345,8 @@ STATIC: dict[str, Static] = {
     "ReduceSum": _reduction(np.sum, input_since=13),
     "Reshape": _reshaping(reshaped),
     "Round": _elementwise(np.round, 1),
+    "ScatterElements": Static(scattered_elements, copies=3),
+    "ScatterND": Static(scattered_rows, copies=3),
     "Shape": Static(_shape, of_rank),
     "Size": Static(_size, of_rank),
     "Slice": Static(_slice, copies=1),

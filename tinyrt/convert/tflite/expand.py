@@ -20,6 +20,7 @@ from tinyrt.convert.tflite.codec import (
 from tinyrt.convert.tflite.constants import broadcast_args, densify, fill, zeros_like
 from tinyrt.convert.tflite.index import embedding_lookup, reverse, strided_slice
 from tinyrt.convert.tflite.parts import Parts
+from tinyrt.convert.tflite.scatter import scatter_nd
 from tinyrt.convert.tflite.topk import topk_v2
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import DType, QParams, Shape, Value
@@ -331,6 +332,7 @@ EXPANSIONS: dict[str, Expansion] = {
     "REDUCE_ALL": Expansion("ReducerOptions", _reduce_logic("reduce_min")),
     "REDUCE_ANY": Expansion("ReducerOptions", _reduce_logic("reduce_max")),
     "REVERSE_V2": Expansion(None, reverse),
+    "SCATTER_ND": Expansion(None, scatter_nd),
     "SELECT": Expansion(None, _select),
     "SHAPE": Expansion(None, _shape),
     "SPACE_TO_BATCH_ND": Expansion(None, _space_to_batch),
