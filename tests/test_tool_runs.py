@@ -24,6 +24,12 @@ def test_a_program_gets_its_input_and_folder_and_gives_what_it_writes(tmp_path):
     assert run_tool(["printf", 12]).out == "12"
 
 
+def test_compilers_write_what_no_cache_of_objects_has(monkeypatch):
+    monkeypatch.setenv("USERS", "own")
+    code = "import os; print(os.environ['USERS'], os.environ['CCACHE_DISABLE'])"
+    assert python(code).out == "own 1\n"
+
+
 def test_the_end_of_what_a_program_says_fits_an_error():
     text = "\n".join(f"line {i}" for i in range(20)) + "\n\n"
     assert last_lines(text).split("\n") == [f"line {i}" for i in range(12, 20)]

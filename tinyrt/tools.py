@@ -34,6 +34,11 @@ MAX_LINES, MAX_COLUMNS = 8, 200
 OWN_WORDS = "these words are its own; another release of it may do what is asked"
 """The hint for a program that failed."""
 
+ENVIRONMENT = {"CCACHE_DISABLE": "1"}
+"""What programs are told besides the user's environment. Some releases of ccache, which Debian's
+users have in front of their compilers, give back an object without the call graph that the stack's
+bound is read from."""
+
 _POLL_S = 0.2
 
 
@@ -141,7 +146,13 @@ def _run(
     try:
         # A session of its own, so that its child processes can be killed along with it.
         process = subprocess.Popen(
-            command, cwd=cwd, stdin=stdin, stdout=out, stderr=err, start_new_session=True
+            command,
+            cwd=cwd,
+            env=os.environ | ENVIRONMENT,
+            stdin=stdin,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
         )
     except OSError as error:
         raise ToolError(

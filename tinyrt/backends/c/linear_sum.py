@@ -98,7 +98,9 @@ def _addend(
     a, b = products(a_factor), products(b_factor)
     sums = a[:, None] + b
     low, high = int((least - sums).max()), int((most - sums).min())
+    if low >= high:
+        return None
     addend = (low + high - 1) // 2
     parts = (sums, sums + addend, b + addend, np.array(addend))
     reach = max(int(np.abs(part).max()) for part in parts)
-    return addend if low < high and reach <= INT32_MAX else None
+    return addend if reach <= INT32_MAX else None
