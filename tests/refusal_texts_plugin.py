@@ -106,6 +106,18 @@ def chosen(refusals: Iterable[Refusal], old: dict[str, str]) -> dict[str, Refusa
     return {one.key: one for one in by_kind.values()}
 
 
+def faults(seen: Iterable[Refusal], entries: dict[str, str], skipped: set[str]) -> list[str]:
+    """Kinds of refusals without an entry, and entries that nothing was compared with."""
+    keys = {one.key for one in seen}
+    held = {one.kind for one in seen if one.key in entries}
+    missing = chosen((one for one in seen if one.kind not in held), {})
+    gone = [key for key in entries.keys() - keys if _test_of(key) not in skipped]
+    return [
+        *(f"no entry for tinyrt/{one.statement}, in {key}" for key, one in missing.items()),
+        *(f"no error for the entry {key}" for key in gone),
+    ]
+
+
 def write(folder: Path, refusals: Iterable[Refusal], ran: set[str]) -> None:
     """Write the entries of tests that ran, beside those of others that are there."""
     old = load(folder)
@@ -224,20 +236,9 @@ class Texts:
         elif self.is_writing:
             write(self.folder, self.seen, self.ran)
         elif exitstatus == 0 and is_of_all(self.config) and not session.shouldstop:
-            self.lines = self.faults()
+            self.lines = faults(self.seen, self.entries, self.skipped)
             if self.lines:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-    def faults(self) -> list[str]:
-        """Kinds of refusals without an entry, and entries that nothing was compared with."""
-        keys = {one.key for one in self.seen}
-        held = {one.kind for one in self.seen if one.key in self.entries}
-        missing = chosen((one for one in self.seen if one.kind not in held), {})
-        gone = [key for key in self.entries.keys() - keys if _test_of(key) not in self.skipped]
-        return [
-            *(f"no entry for tinyrt/{one.statement}, in {key}" for key, one in missing.items()),
-            *(f"no error for the entry {key}" for key in gone),
-        ]
 
     def pytest_terminal_summary(self, terminalreporter) -> None:
         """What is missing."""
