@@ -19,7 +19,7 @@ UNORDERED = {
     *("batch_matmul", "batch_norm", "cast", "cumsum", "dequantize", "embedding"),
     *("l2_normalization", "log_softmax", "logical_and", "logical_not", "logical_or", "mean"),
     *("quantize", "reduce_max", "reduce_min", "reduce_prod", "reshape", "softmax", "sum", "svdf"),
-    *("gather_nd", "slice_at", "topk_v2"),
+    *("dynamic_update_slice", "gather_nd", "slice_at", "topk_v2"),
     "unidirectional_sequence_lstm",
 }
 """Ops whose kernels keep to no order."""

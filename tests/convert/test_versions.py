@@ -131,7 +131,7 @@ WRITTEN = {
     **dict.fromkeys(("concatenation", "mean", "mirror_pad", "pad", "softmax"), (1, 2, 3)),
     **dict.fromkeys(("greater_equal", "less", "logistic", "tanh"), (1, 2, 3)),
     **dict.fromkeys(("reduce_max", "reduce_min", "relu", "relu6"), (1, 2, 3)),
-    "gather_nd": (1, 1, 4),
+    **dict.fromkeys(("dynamic_update_slice", "gather_nd"), (1, 1, 4)),
     **dict.fromkeys(("gather", "equal", "not_equal"), (1, 2, 4)),
     **dict.fromkeys(("maximum", "minimum", "mul", "resize_nearest_neighbor"), (1, 2, 4)),
     "slice": (1, 2, 1),  # with strides

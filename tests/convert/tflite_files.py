@@ -100,6 +100,10 @@ FILES = {
     **{f"cast {source} to {target}": single("CAST", [T("x", (9,), source), T("y", (9,), target)])
        for source in ("UINT8", "INT8", "INT16") for target in ("FLOAT32", "INT32")},
     "cast to UINT8": single("CAST", [T("x", (9,), "INT32"), T("y", (9,), "UINT8")]),
+    "dynamic_update_slice": single("DYNAMIC_UPDATE_SLICE", [
+        T("x", (4, 3)), T("part", (2, 3)), T("at", (2,), "INT32"), T("y", (4, 3))]),
+    "dynamic_update_slice int8": single("DYNAMIC_UPDATE_SLICE", [
+        s8("x", 9), s8("part", 4), i32("at", 3), s8("y", 9)]),
     "quantize INT32": single("QUANTIZE", [T("x", (40,), "INT32", scale=1e-9), s8("y", 40)]),
     "add_n": single("ADD_N", [T("a", (3,)), T("b", (3,)), T("c", (3,)), T("y", (3,))]),
     "space_to_batch": single("SPACE_TO_BATCH_ND", [T("x", (2, 3, 4, 5)), i32("block", 2, 2),

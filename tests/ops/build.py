@@ -85,7 +85,7 @@ def build_f32(case: Case, rng: Rng) -> Built:
         small = arrays[i] > 0 if dtype is DType.BOOL else np.rint(3 * arrays[i])
         arrays[i] = small.astype(dtype.numpy)
     if case.op in PICKING:
-        arrays[1] = _indices(case, rng)
+        arrays[-1] = _indices(case, rng)
     values = [
         Value.constant(f"in{i}", a)
         if i in case.constant
@@ -130,6 +130,9 @@ def _indices(case: Case, rng: Rng) -> NDArray[np.int32]:
     """Of parts of the first input: all of them lie in it, since LiteRT refuses others."""
     if case.op == "slice_at":
         free = np.subtract(case.shapes[0], case.attrs.size)
+        return rng.integers(0, free + 1).astype(np.int32)
+    if case.op == "dynamic_update_slice":
+        free = np.subtract(*case.shapes[:2])
         return rng.integers(0, free + 1).astype(np.int32)
     if case.op == "gather_nd":
         depth = case.shapes[1][-1]
@@ -217,7 +220,7 @@ def _activation_inputs(
             arrays.append((rng.normal(size=shape) * 10).astype(np.float32))
             values.append(Value(f"in{i}", DType.FLOAT32, shape))
             continue
-        if case.op in PICKING and i == 1:
+        if case.op in PICKING and i == len(case.shapes) - 1:
             arrays.append(_indices(case, rng))
             values.append(Value(f"in{i}", DType.INT32, shape))
             continue

@@ -38,7 +38,15 @@ DISCRETE = {
 
 
 ONLY_READ = {
-    *("embedding", "gather_nd", "pointwise", "slice_at", "svdf", "unidirectional_sequence_lstm")
+    *(
+        "dynamic_update_slice",
+        "embedding",
+        "gather_nd",
+        "pointwise",
+        "slice_at",
+        "svdf",
+        "unidirectional_sequence_lstm",
+    )
 }
 """Ops of files, and of models being quantised: networks that are trained here have none of them."""
 

@@ -27,6 +27,7 @@ from tinyrt.ops.cumsum import CUMSUM
 from tinyrt.ops.depth_to_space import DEPTH_TO_SPACE, SPACE_TO_DEPTH
 from tinyrt.ops.depthwise_conv2d import DEPTHWISE_CONV2D
 from tinyrt.ops.div import DIV
+from tinyrt.ops.dynamic_update_slice import DYNAMIC_UPDATE_SLICE
 from tinyrt.ops.elu import ELU
 from tinyrt.ops.embedding import EMBEDDING
 from tinyrt.ops.erf import ERF
@@ -100,6 +101,7 @@ OPS |= {
         DEPTH_TO_SPACE,
         DEQUANTIZE,
         DIV,
+        DYNAMIC_UPDATE_SLICE,
         ELU,
         EMBEDDING,
         EQUAL,

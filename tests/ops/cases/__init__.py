@@ -76,6 +76,7 @@ CASES: dict[str, Callable[[Rng], Case]] = {
     "resize_nearest_neighbor": moving.resize_nearest_neighbor,
     "select_v2": pairs.select_v2,
     "slice": moving.slice_,
+    "dynamic_update_slice": moving.dynamic_update_slice,
     "slice_at": moving.slice_at,
     "softmax": elementwise.softmax,
     "space_to_depth": moving.space_to_depth,

@@ -69,6 +69,15 @@ def slice_at(rng: Rng) -> Case:
     return Case("slice_at", SliceAtAttrs(size), (shape, (len(shape),)), input_dtypes=dtypes)
 
 
+def dynamic_update_slice(rng: Rng) -> Case:
+    """Parts of any size, also the whole."""
+    shape = ints(rng, 1, 6, int(rng.integers(1, 5)))
+    part = tuple(int(rng.integers(1, d + 1)) for d in shape)
+    dtypes = (DType.FLOAT32, DType.FLOAT32, DType.INT32)
+    shapes = (shape, part, (len(shape),))
+    return Case("dynamic_update_slice", NoAttrs(), shapes, input_dtypes=dtypes)
+
+
 def broadcast_to(rng: Rng) -> Case:
     """Dimensions of 1, and leading ones that the input lacks."""
     full = ints(rng, 1, 5, int(rng.integers(1, 5)))

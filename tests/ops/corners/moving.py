@@ -117,6 +117,10 @@ def _runs() -> dict[str, Built]:
                 [Given(spread((3, n)), 0.5, -3), plain(place, np.int32)],
                 Q,
             )
+            parts = [Given(spread((3, n)), 0.5, -3), Given(spread((2, n - n // 2)), 0.5, -3)]
+            made[f"dynamic_update_slice: half of {n} elements at {place}"] = corner(
+                "dynamic_update_slice", NoAttrs(), [*parts, plain(place, np.int32)], Q
+            )
         x, found = Given(spread((2, 3, n)), 0.5, -3), [[1, 2], [0, 0], [1, 0]]
         for name, places in (("inside", found), ("beyond", [[2, -1], [-1, 3], [9, 9]])):
             made[f"gather_nd: {n} elements, {name}"] = corner(

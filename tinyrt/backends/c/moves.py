@@ -11,7 +11,7 @@ from itertools import starmap
 
 from tinyrt.backends.c.chooser import Choosers, always
 from tinyrt.backends.c.kernel import Calls, Data, Fields, Params, Place, Target, call
-from tinyrt.ir import BoundNode, Shape
+from tinyrt.ir import BoundNode, Shape, Value
 from tinyrt.memory.indices import Places, Steps, Table
 from tinyrt.memory.sweep import Sweep, in_order
 from tinyrt.ops.depth_to_space import walk_depth_to_space, walk_space_to_depth
@@ -136,16 +136,30 @@ def gather_nd_calls(node: BoundNode, target: Target) -> Calls:
 def slice_at_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_slice_at``."""
     del target
-    x, size = node.input(0), node.attrs_as(SliceAtAttrs).size
+    x = node.input(0)
+    fields = _part_fields(x, node.attrs_as(SliceAtAttrs).size)
+    params = Params("tinyrt_slice_at_params", fields)
+    return (call("tinyrt_slice_at", params, x, node.input(1), node.output),)
+
+
+def update_calls(node: BoundNode, target: Target) -> Calls:
+    """The call of ``tinyrt_dynamic_update_slice``."""
+    del target
+    x, part, begin = (node.input(i) for i in range(3))
+    fields: Fields = {"bytes": x.nbytes, **_part_fields(x, part.shape)}
+    params = Params("tinyrt_dynamic_update_slice_params", fields)
+    return (call("tinyrt_dynamic_update_slice", params, x, part, begin, node.output),)
+
+
+def _part_fields(x: Value, size: Shape) -> Fields:
+    """A part of ``x`` of that size: its walk, and where it may begin."""
     strides = tuple(strides_of(x.shape))
-    fields: Fields = {
+    return {
         "part": _walk_fields(Walk(size, strides), x.dtype.itemsize),
         "rank": len(size),
         "most": tuple(d - n for d, n in zip(x.shape, size, strict=True)),
         "steps": tuple(x.dtype.itemsize * step for step in strides),
     }
-    params = Params("tinyrt_slice_at_params", fields)
-    return (call("tinyrt_slice_at", params, x, node.input(1), node.output),)
 
 
 _MOVE, _EMBEDDING = always(move_calls, move_sweep), always(embedding_calls)
@@ -158,5 +172,6 @@ KERNELS: Choosers = {
     **{op: {Form.INT8: _MOVE, Form.FLOAT: _MOVE} for op in NOT_IN_INT16},
     "embedding": dict.fromkeys(Form, _EMBEDDING),
     "gather_nd": dict.fromkeys(Form, always(gather_nd_calls)),
+    "dynamic_update_slice": dict.fromkeys(Form, always(update_calls)),
     "slice_at": dict.fromkeys(Form, always(slice_at_calls)),
 }

@@ -39,6 +39,7 @@ _OTHERS: dict[str, dict[Form, Emitter]] = {
     "depthwise_conv2d": _both(weighted.emit_depthwise_conv2d),
     "dequantize": _both(elementwise.emit_dequantize),
     "div": {INT8: elementwise.emit_pair_table},
+    "dynamic_update_slice": _both(moves.emit_update),
     "embedding": _both(moves.emit_embedding),
     "equal": _both(elementwise.emit_comparison),
     "fully_connected": _both(weighted.emit_fully_connected),

@@ -120,6 +120,30 @@ def emit_slice_at(node: BoundNode, p: SliceAtAttrs, w: DeviceWriter) -> None:
     _emit_parts(x, begin, y, y.size, terms, index_of(y.shape, strides), w)
 
 
+def emit_update(node: BoundNode, p: object, w: DeviceWriter) -> None:
+    """Write a copy with a part of it replaced."""
+    del p
+    x, part, begin, y = *(node.input(i) for i in range(3)), node.output
+    strides, inner, inside, terms = strides_of(part.shape), 1, [], []
+    for axis in range(len(x.shape) - 1, -1, -1):
+        size, count = x.shape[axis], part.shape[axis]
+        at = f"(i / {inner} % {size} - nearest(at[{axis}], {size - count + 1}))"
+        inside.append(f"static_cast<u32>{at} < {count}u")
+        terms.append(f"{at} * {strides[axis]}")
+        inner *= size
+    w.op(
+        "update",
+        "elementwise",
+        y.size,
+        ints={"SIZE": y.size},
+        tensors={"x": x, "part": part, "places": begin, "y": y},
+        functions={
+            "bool inside(const i32 *at, int i)": " && ".join(inside),
+            "int from(const i32 *at, int i)": " + ".join(terms),
+        },
+    )
+
+
 def _emit_parts(
     x: Value, places: Value, y: Value, run: int, terms: list[str], inside: str, w: DeviceWriter
 ) -> None:

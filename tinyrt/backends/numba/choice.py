@@ -55,6 +55,7 @@ _INTEGER: dict[str, dict[Form, Packer | None]] = {
     "depthwise_conv2d": {INT8: depthwise_conv2d.pack, INT16X8: wide.pack_depthwise},
     "dequantize": {INT8: quantize.pack_dequantize, INT16X8: None},
     "div": {INT8: None},
+    "dynamic_update_slice": {INT8: None, INT16X8: None},
     "embedding": {INT8: None, INT16X8: None},
     "equal": {INT8: None, INT16X8: None},
     "fully_connected": {INT8: fully_connected.pack, INT16X8: wide.pack_dense},

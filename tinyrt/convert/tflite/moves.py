@@ -227,6 +227,7 @@ MOVES: tuple[Codec, ...] = (
         _decode_gather,
         since_s8(2, s16=4, boolean=3),
     ),
+    plain("dynamic_update_slice", "DYNAMIC_UPDATE_SLICE", since_s8(1, s16=4)),
     plain("gather_nd", "GATHER_ND", since_s8(1, s16=4)),
     Codec(
         "broadcast_to",

@@ -11,8 +11,8 @@ from tinyrt.ir import BoundNode, Graph, Node, Value
 from tinyrt.ops import OPS, verify
 from tinyrt.ops.shared.shapes import axis_of
 
-PICKING = ("embedding", "gather_nd", "slice_at")
-"""Ops that pick parts of their first input."""
+PICKING = ("dynamic_update_slice", "embedding", "gather_nd", "slice_at")
+"""Ops that pick or replace parts of their first input, at places that are the last one."""
 
 
 def rebatch(graph: Graph, batch: int) -> Graph:
