@@ -22,22 +22,6 @@ typedef struct {
 void tinyrt_fully_connected_s8(const tinyrt_fully_connected_s8_params *p, const int8_t *x,
                                const int8_t *w, const int32_t *bias, int8_t *TINYRT_RESTRICT y);
 
-/** Where outputs go up: last[i] is the last sum whose output is act_min + i or less. */
-typedef struct {
-    int32_t rows;
-    int32_t c_in;
-    int32_t c_out;
-    int32_t x_zp;
-    int32_t act_min;
-    int32_t steps;
-    const int32_t *last;
-} tinyrt_fully_connected_legacy_s8_params;
-
-/** As tinyrt_fully_connected_s8, rounded by any rule that never goes down as sums go up. */
-void tinyrt_fully_connected_legacy_s8(const tinyrt_fully_connected_legacy_s8_params *p,
-                                      const int8_t *x, const int8_t *w, const int32_t *bias,
-                                      int8_t *TINYRT_RESTRICT y);
-
 #ifdef __cplusplus
 }
 #endif

@@ -1,4 +1,4 @@
-#include "tinyrt_fully_connected.h"
+#include "tinyrt_fully_connected_legacy.h"
 
 /** How many of the steps lie below acc. */
 static int32_t steps_below(const int32_t *last, int32_t steps, int32_t acc) {
