@@ -169,6 +169,34 @@ def unfolded(m: Body, x: str) -> str:
     return m.conv(m.reshape(y, 1, 8, H, W), 8, 5)
 
 
+def pixel_attention(m: Body, x: str) -> str:
+    """YOLO11's, between pixels, with heads of (2, 2, 4) channels and taps of the values added."""
+    heads = m.reshape(m.conv(x, 8, 16), 1, 2, 8, H * W)
+    first = m.op("Split", heads, m.ints(2, 2, 4), outputs=3, axis=2)
+    query, key, value = first, f"{first}_1", f"{first}_2"
+    scores = m.op("MatMul", m.transpose(query, 0, 1, 3, 2), key)
+    weights = m.op("Softmax", scores, axis=3)
+    sums = m.op("MatMul", value, m.transpose(weights, 0, 1, 3, 2))
+    taps = m.conv(m.reshape(value, 1, 8, H, W), 8, 8, 3, groups=8)
+    return m.op("Add", x, m.conv(m.op("Add", m.reshape(sums, 1, 8, H, W), taps), 8, 8))
+
+
+def gathered(m: Body, x: str) -> str:
+    """An image that torch's unfold cuts into patches, and pixel shuffle puts together again."""
+    rows = m.const(np.arange(H).reshape(-1, 2).T, np.int64)
+    columns = m.const(np.arange(W).reshape(-1, 2).T, np.int64)
+    y = m.op("Gather", m.op("Gather", x, rows, axis=2), columns, axis=4)
+    y = m.reshape(m.transpose(y, 0, 1, 2, 4, 3, 5), 1, 8, 4, H * W // 4)
+    y = m.reshape(m.relu(m.conv(y, 8, 8)), 1, 8, 2, 2, H // 2, W // 2)
+    return m.conv(m.reshape(m.transpose(y, 0, 1, 4, 2, 5, 3), 1, 8, H, W), 8, 5)
+
+
+def lines_of_text(m: Body, x: str) -> str:
+    """A recogniser's: each column of pixels becomes a row of features."""
+    rows = m.reshape(m.transpose(m.conv(x, 8, 8, 3), 3, 0, 1, 2), W, 8 * H)
+    return m.op("MatMul", m.op("Tanh", rows), m.weights(8 * H, 7))
+
+
 Block = Callable[[Body, str], str]
 
 BODIES: dict[str, tuple[Block, int, int]] = {
@@ -180,7 +208,10 @@ BODIES: dict[str, tuple[Block, int, int]] = {
     "FSMN": (memory, 0, 7),
     "C2f": (stage, 0, 14),
     "YOLOv8's head": (box_head, 0, 6),
-    "MobileViT": (unfolded, 4, 24),
+    "MobileViT": (unfolded, 3, 24),
     "MobileViTv2": (linear_attention, 2, 21),
+    "YOLO11's attention": (pixel_attention, 3, 20),
+    "unfold": (gathered, 2, 12),
+    "lines of text": (lines_of_text, 0, 6),
 }
 """Name -> the block, and how many transposes and ops are left of it at most."""

@@ -336,8 +336,8 @@ BODIES: dict[str, tuple[Make, int]] = {
     "yolo_body": (yolo_body, 0),
     "yolo_v8": (yolo_v8, 0),
     "yolo_v5": (yolo_v5, 2),
-    "mobilevit": (mobilevit, 6),
+    "mobilevit": (mobilevit, 4),
     "mobilevit_v2": (mobilevit_v2, 2),
-    "vit": (vit, 4),
+    "vit": (vit, 2),
 }
 """Name -> the network, and how many transposes it needs at most."""

@@ -55,6 +55,14 @@ changed(
     itemsize=4,
 )
 changed(
+    "heads_into_layer",
+    "heads_into_layer",
+    (1, 6, 5, 16),
+    lambda net: net.dense(net.reshape(net.transpose("x", (0, 2, 1, 3)), 1, 5, 96), 100),
+    ("the weights of 'fully_connected_2'", 100 * 96),
+    itemsize=4,
+)
+changed(
     "merge_parallel",
     "merge_parallel",
     IMAGE,

@@ -1,15 +1,16 @@
-"""Examples of the passes that move channels, and of those on layers side by side."""
+"""Examples of the passes that move channels or heads, and of those on layers side by side."""
 
 from __future__ import annotations
 
 from tests.passes.example import IMAGE, Example
 from tests.passes.example_parts import behind_a_layer, branches, picked, rows, shuffled
+from tests.passes.examples_heads import HEADS_AND_PATCHES
 from tests.passes.nets import TO_NCHW, TO_NHWC
 from tinyrt.ops.mean import MeanAttrs
 
 EVEN = (1, 6, 5, 4)
 
-CHANNELS = {
+CHANNELS = HEADS_AND_PATCHES | {
     "shuffle_to_gather": Example(
         EVEN,
         lambda net: net.op("tanh", (shuffled(net, "x", (1, 6, 5, 2, 2), (0, 1, 2, 4, 3)),)),

@@ -160,7 +160,7 @@ def shuffled(net: RandomNet, x: str, rng: Rng) -> str | None:
     """Channels in another order, as exporters of channels-first models write it."""
     shape = net.shape(x)
     if len(shape) != 4 or shape[3] % 2:
-        return None
+        return unfolded(net, x, rng)
     x = net.transpose(x, TO_NCHW)
     x = net.reshape(x, shape[0], 2, shape[3] // 2, *shape[1:3])
     x = net.transpose(x, (0, 2, 1, 3, 4))
@@ -169,9 +169,10 @@ def shuffled(net: RandomNet, x: str, rng: Rng) -> str | None:
 
 def halved(net: RandomNet, x: str, rng: Rng) -> str | None:
     """Channels in another order, of which a layer reads a half and the rest passes."""
-    y = shuffled(net, x, rng)
-    if y is None:
+    if len(net.shape(x)) != 4 or net.channels(x) % 2:
         return None
+    y = shuffled(net, x, rng)
+    assert y is not None
     shape = net.shape(y)
     halves, size = [], (*shape[:3], shape[3] // 2)
     for begin in (0, shape[3] // 2):
@@ -225,8 +226,26 @@ def attention(net: RandomNet, x: str, rng: Rng) -> str | None:
         parts = [net.transpose(head, (1, 2, 0, 3)) for head in heads]
     q, k, v = parts
     scores = net.op("batch_matmul", (q, net.transpose(k, (0, 1, 3, 2))), BatchMatmulAttrs())
-    mixed = net.op("batch_matmul", (net.softmax(net.mul(scores, 0.1)), v), BatchMatmulAttrs())
-    return net.reshape(net.transpose(mixed, (0, 2, 1, 3)), steps, 2 * width)
+    weights = net.softmax(net.mul(scores, 0.1))
+    if rng.random() < 0.3:  # as attention between pixels is written, channels first
+        turned = net.transpose(v, (0, 1, 3, 2))
+        mixed = net.op("batch_matmul", (turned, weights), BatchMatmulAttrs(adj_y=True))
+        return net.reshape(net.transpose(mixed, (0, 3, 1, 2)), steps, 2 * width)
+    mixed = net.op("batch_matmul", (weights, v), BatchMatmulAttrs())
+    rows = net.reshape(net.transpose(mixed, (0, 2, 1, 3)), steps, 2 * width)
+    return net.dense(net.op("tanh", (rows,))) if rng.random() < 0.5 else rows
+
+
+def unfolded(net: RandomNet, x: str, rng: Rng) -> str | None:
+    """The same pixel of all patches side by side, as exporters write it of an image."""
+    shape = net.shape(x)
+    axes = [axis for axis in (2, 1) if len(shape) == 4 and shape[axis] % 2 == 0]
+    for axis in axes[: int(rng.integers(1, 3))]:
+        steps = shape[axis] // 2
+        places = np.arange(2 * steps).reshape(steps, 2).T.reshape(-1)
+        attrs = GatherAttrs(axis, tuple(places.tolist()), (2, steps))
+        x = net.op("gather", (x,), attrs)
+    return net.reshape(x, shape[0], math.prod(shape[1:3]), shape[3]) if axes else None
 
 
 def _part(net: RandomNet, x: str, i: int, dropped: tuple[int, ...]) -> str:

@@ -26,8 +26,11 @@ from tinyrt.convert.passes.fuse_pad import FUSE_PAD
 from tinyrt.convert.passes.heads import (
     DROP_BY_RESHAPE,
     HOIST_OVER_PARTS,
+    TRANSPOSE_INTO_LEFT,
     TRANSPOSE_INTO_PRODUCT,
+    TURN_PRODUCT,
 )
+from tinyrt.convert.passes.heads_into_layer import HEADS_INTO_LAYER
 from tinyrt.convert.passes.hoist_slice import HOIST_OVER_SLICE
 from tinyrt.convert.passes.join import SINK_JOIN, SUM_PARTS
 from tinyrt.convert.passes.known import KNOWN_PASSES, apply_known
@@ -90,6 +93,7 @@ from tinyrt.convert.passes.truth import (
     RECOGNISE_CHOICE,
     SWAP_CHOICES,
 )
+from tinyrt.convert.passes.unfold import GATHER_TO_TRANSPOSE
 from tinyrt.convert.passes.write_out import WRITE_OUT_ERF
 from tinyrt.errors import DataError
 from tinyrt.ir import BoundNode, Graph, RewriteLog, Rule, Stage, rewrite
@@ -124,6 +128,7 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     # Channels that change places, before transposes take their reshapes apart.
     SHUFFLE_TO_GATHER,
     MERGE_GATHERS,
+    GATHER_TO_TRANSPOSE,
     PAIR_SOFTMAX,
     # Layout next: until transposes are out of the way, ops that could fuse do not meet.
     MERGE_TRANSPOSES,
@@ -172,6 +177,10 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     FOLD_BEFORE,
     FUSE_PAD,
     CONV_AS_DENSE,
+    # Where transposes stay: layers and products that read and write in other orders.
+    HEADS_INTO_LAYER,
+    TRANSPOSE_INTO_LEFT,
+    TURN_PRODUCT,
     # Last resorts: they end hopes of cancelling a transpose or folding a batch_norm.
     PIXEL_SHUFFLE,
     TRANSPOSE_TO_RESHAPE,

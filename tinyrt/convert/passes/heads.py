@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tinyrt.convert.passes.common import Names, is_private, permuted, producer
@@ -20,24 +21,68 @@ MAX_STRIDED_DIMS = 4
 
 def transpose_into_product(graph: Graph, node: Node) -> Patch | Refusal | None:
     """X @ transpose(y, (..., k, n)) = x @ transpose(y, (..., n, k)).T: rows are moved whole."""
-    transpose = producer(graph, node, 1, op="transpose")
+    return _into_operand(graph, node, 1)
+
+
+def transpose_into_left(graph: Graph, node: Node) -> Patch | Refusal | None:
+    """transpose(x, (..., m, k)) @ y = transpose(x, (..., k, m)).T @ y: rows are moved whole."""
+    return _into_operand(graph, node, 0)
+
+
+def _into_operand(graph: Graph, node: Node, i: int) -> Patch | Refusal | None:
+    transpose = producer(graph, node, i, op="transpose")
     if transpose is None:
         return None
     perm = transpose.attrs_as(TransposeAttrs).perm
     if perm[-2] != len(perm) - 1:
         return None
-    if not is_private(graph, transpose.outputs[0]) or node.inputs[0] == transpose.outputs[0]:
+    if not is_private(graph, transpose.outputs[0]) or node.inputs[1 - i] == transpose.outputs[0]:
         return Refusal(node.name, f"the output of '{transpose.name}' has other readers")
-    swapped = (*perm[:-2], perm[-1], perm[-2])
+    return _read_turned(graph, node, i, transpose)
+
+
+def _read_turned(graph: Graph, node: Node, i: int, transpose: Node) -> Patch:
+    """The product with its operand ``i`` turned by itself, and by the transpose no longer."""
+    perm = transpose.attrs_as(TransposeAttrs).perm
+    swapped = _swapped(perm)
     source, output = graph.value(transpose.inputs[0]), graph.value(transpose.outputs[0])
     name = Names(graph).new(f"{output.name}.rows")
     rows = replace(output, name=name, shape=permuted(source.shape, swapped))
     new_transpose = replace(transpose, name=name, outputs=(name,), attrs=TransposeAttrs(swapped))
-    attrs = node.attrs_as(BatchMatmulAttrs)
-    product = replace(
-        node, inputs=(node.inputs[0], name), attrs=replace(attrs, adj_y=not attrs.adj_y)
-    )
+    inputs, attrs = list(node.inputs), node.attrs_as(BatchMatmulAttrs)
+    inputs[i] = name
+    turned = replace(attrs, adj_y=not attrs.adj_y) if i else replace(attrs, adj_x=not attrs.adj_x)
+    product = replace(node, inputs=tuple(inputs), attrs=turned)
     return Patch(remove=(transpose, node), add=(new_transpose, product), values=(rows,))
+
+
+def turn_product(graph: Graph, node: Node) -> Patch | Refusal | None:
+    """transpose(x @ y, (..., n, m)) = transpose(y.T @ x.T, (..., m, n)): rows are moved whole."""
+    product = producer(graph, node, op="batch_matmul")
+    perm = node.attrs_as(TransposeAttrs).perm
+    rank = len(perm)
+    if product is None or perm[-1] != rank - 2:
+        return None
+    if not is_private(graph, product.outputs[0]):
+        return Refusal(node.name, f"the output of '{product.name}' has other readers")
+    attrs, old = product.attrs_as(BatchMatmulAttrs), graph.value(product.outputs[0])
+    name = Names(graph).new(f"{old.name}.turned")
+    exchanged = replace(
+        product,
+        name=name,
+        inputs=product.inputs[::-1],
+        outputs=(name,),
+        attrs=BatchMatmulAttrs(adj_x=not attrs.adj_y, adj_y=not attrs.adj_x),
+    )
+    last = (*range(rank - 2), rank - 1, rank - 2)
+    value = replace(old, name=name, shape=permuted(old.shape, last))
+    move = replace(node, inputs=(name,), attrs=TransposeAttrs(tuple(last[axis] for axis in perm)))
+    return Patch(remove=(product, node), add=(exchanged, move), values=(value,))
+
+
+def _swapped(perm: Sequence[int]) -> tuple[int, ...]:
+    """The permutation with its last two dimensions exchanged."""
+    return (*perm[:-2], perm[-1], perm[-2])
 
 
 def hoist_over_parts(graph: Graph, node: Node) -> Patch | Refusal | None:
@@ -125,5 +170,7 @@ def _is_part(graph: Graph, node: Node) -> bool:
 
 
 TRANSPOSE_INTO_PRODUCT = Rule("transpose_into_product", ("batch_matmul",), transpose_into_product)
+TRANSPOSE_INTO_LEFT = Rule("transpose_into_left", ("batch_matmul",), transpose_into_left)
+TURN_PRODUCT = Rule("turn_product", ("transpose",), turn_product)
 DROP_BY_RESHAPE = Rule("drop_by_reshape", ("slice",), drop_by_reshape)
 HOIST_OVER_PARTS = Rule("hoist_over_parts", ("slice",), hoist_over_parts)

@@ -1,0 +1,61 @@
+"""Examples of the passes that attention and unfolded images give occasion for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.passes.example import Example
+from tests.passes.example_parts import two_readers
+from tests.passes.random_net import RandomNet as Net
+from tinyrt.ops.batch_matmul import BatchMatmulAttrs
+from tinyrt.ops.gather import GatherAttrs
+
+HEADS = (1, 2, 3, 4)
+"""Two heads of three tokens, four numbers each."""
+
+
+def table(net: Net, x: str, axis: int, count: int, steps: int, *, backwards: bool = False) -> str:
+    """What an unfolded image picks along an axis: for each of its patches' places, all patches."""
+    places = np.arange(count * steps).reshape(steps, count).T.reshape(-1)
+    indices = tuple(int(i) for i in (places[::-1] if backwards else places))
+    return net.op("gather", (x,), GatherAttrs(axis, indices, (count, steps)))
+
+
+def tokens(net: Net, x: str) -> str:
+    """The heads of each token side by side."""
+    n, heads, steps, depth = net.shape(x)
+    return net.reshape(net.transpose(x, (0, 2, 1, 3)), n, steps, heads * depth)
+
+
+def product(net: Net, a: str, b: str, adj_x: bool = False, adj_y: bool = False) -> str:
+    return net.op("batch_matmul", (a, b), BatchMatmulAttrs(adj_x, adj_y))
+
+
+HEADS_AND_PATCHES = {
+    "heads_into_layer": Example(
+        HEADS,
+        lambda net: net.dense(tokens(net, "x")),
+        lambda net: two_readers(net, y := tokens(net, "x"), net.dense(y)),
+        "has other readers",
+    ),
+    "transpose_into_left": Example(
+        HEADS,
+        lambda net: product(net, net.transpose("x", (0, 1, 3, 2)), "x"),
+        lambda net: two_readers(net, y := net.transpose("x", (0, 1, 3, 2)), product(net, y, "x")),
+        "has other readers",
+    ),
+    "turn_product": Example(
+        HEADS,
+        lambda net: net.transpose(product(net, "x", "x", adj_x=True), (0, 3, 1, 2)),
+        lambda net: two_readers(
+            net, y := product(net, "x", "x", adj_x=True), net.transpose(y, (0, 3, 1, 2))
+        ),
+        "has other readers",
+    ),
+    "gather_to_transpose": Example(
+        (1, 3, 4, 6),
+        lambda net: table(net, table(net, "x", 2, 2, 2), 4, 3, 2),
+        lambda net: table(net, "x", 2, 2, 2, backwards=True),
+        "not all, in even steps",
+    ),
+}

@@ -1,0 +1,183 @@
+"""Layers, products and transposes that read and write what is turned as it is."""
+
+import numpy as np
+import pytest
+
+from tests.passes.examples_heads import HEADS, product, table, tokens
+from tests.passes.misses import Miss, check
+from tests.passes.random_net import RandomNet as Net
+from tests.passes.run import apply, ops
+from tinyrt.convert.passes.heads import TRANSPOSE_INTO_LEFT, TRANSPOSE_INTO_PRODUCT, TURN_PRODUCT
+from tinyrt.convert.passes.heads_into_layer import HEADS_INTO_LAYER
+from tinyrt.convert.passes.merge_moves import MERGE_TRANSPOSES
+from tinyrt.convert.passes.prune import REMOVE_DEAD, REMOVE_IDENTITY
+from tinyrt.convert.passes.unfold import GATHER_TO_TRANSPOSE
+from tinyrt.ir import QParams, Value
+from tinyrt.ops.batch_matmul import BatchMatmulAttrs
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
+
+SWAP = (0, 1, 3, 2)
+
+
+@pytest.mark.parametrize(
+    ("shape", "perm", "columns", "image"),
+    [
+        ((1, 2, 3, 4), (0, 2, 1, 3), 8, (1, 2, 3, 4)),
+        ((5, 2, 3, 4), (0, 2, 1, 3), 8, (5, 2, 3, 4)),
+        ((2, 5, 2, 3, 4), (0, 1, 3, 2, 4), 8, (10, 2, 3, 4)),
+        ((2, 3, 4), (1, 0, 2), 8, (1, 2, 3, 4)),
+        ((2, 3, 4), (1, 2, 0), 8, (1, 2, 3, 4)),
+        ((1, 6, 5, 3), (2, 0, 3, 1), 18, (1, 6, 5, 3)),
+        ((5, 2, 6, 3, 4), (0, 3, 4, 1, 2), 48, (5, 12, 3, 4)),
+        ((3, 1, 2, 4), (2, 1, 0, 3), 12, (1, 3, 2, 4)),
+        ((2, 3, 1, 4), (2, 1, 0, 3), 8, (1, 2, 3, 4)),
+    ],
+)
+def test_a_window_gathers_what_a_transpose_would(shape, perm, columns, image):
+    net = Net(shape)
+    rows = net.reshape(
+        net.op("tanh", (net.transpose("x", perm),)), -(-np.prod(shape) // columns), columns
+    )
+    graph, _ = apply(net.graph(net.dense(rows)), HEADS_INTO_LAYER)
+    assert ops(graph) == ["reshape", "tanh", "conv2d", "reshape"]
+    (layer,) = (n for n in graph.nodes if n.op == "conv2d")
+    assert graph.value(layer.inputs[0]).shape == image
+
+
+def test_the_layer_may_be_a_pointwise_convolution():
+    net = Net((1, 2, 6, 5, 4))
+    joined = net.reshape(net.transpose("x", (0, 2, 3, 1, 4)), 1, 6, 5, 8)
+    graph, _ = apply(net.graph(net.conv(joined, 3, 1, activation="RELU")), HEADS_INTO_LAYER)
+    assert ops(graph) == ["reshape", "conv2d", "reshape"]
+    assert graph.nodes[1].attrs == Conv2dAttrs(padding="VALID", activation="RELU")
+
+
+def test_bias_activation_and_scales_of_the_rows_stay():
+    net = Net(HEADS)
+    w = net.random(5, 8)
+    scales = QParams((0.1, 0.2, 0.3, 0.4, 0.5), 0, 0)
+    net.values[w] = Value.constant(w, net.values[w].data, scales)
+    attrs = FullyConnectedAttrs(keep_num_dims=True, activation="RELU")
+    y = net.op("fully_connected", (tokens(net, "x"), w, net.random(5)), attrs)
+    graph, _ = apply(net.graph(y), HEADS_INTO_LAYER)
+    layer = graph.nodes[1]
+    assert layer.attrs == Conv2dAttrs(padding="VALID", activation="RELU")
+    assert len(layer.inputs) == 3
+    assert graph.value(layer.inputs[1]).q == scales
+    assert graph.value(y).shape == (1, 3, 5)
+
+
+MISSES = {
+    "rows in another order": Miss(
+        "heads_into_layer",
+        ((3, 2, 5, 4),),
+        lambda net: net.dense(net.reshape(net.transpose("x", (2, 0, 1, 3)), 15, 8)),
+        "no window reads",
+    ),
+    "features in one piece": Miss(
+        "heads_into_layer",
+        ((3, 2, 4),),
+        lambda net: net.dense(net.reshape(net.transpose("x", (0, 2, 1)), 3, 8)),
+        "no window reads",
+    ),
+    "rows that cut a dimension": Miss(
+        "heads_into_layer",
+        (HEADS,),
+        lambda net: net.dense(net.reshape(net.transpose("x", (0, 2, 1, 3)), 12, 2)),
+        "no window reads",
+    ),
+    "functions that others read": Miss(
+        "heads_into_layer",
+        (HEADS,),
+        lambda net: (
+            y := net.op("tanh", (net.transpose("x", (0, 2, 1, 3)),)),
+            net.dense(net.reshape(y, 3, 8)),
+        ),
+        "has other readers",
+    ),
+    "computed weights": Miss(
+        "heads_into_layer",
+        (HEADS, (5, 8)),
+        lambda net: net.op("fully_connected", (tokens(net, "x"), "x1"), FullyConnectedAttrs()),
+    ),
+    "a window": Miss(
+        "heads_into_layer",
+        ((1, 2, 6, 5, 4),),
+        lambda net: net.conv(net.reshape(net.transpose("x", (0, 2, 3, 1, 4)), 1, 6, 5, 8), 3, 3),
+    ),
+    "a step": Miss(
+        "heads_into_layer",
+        ((1, 2, 6, 5, 4),),
+        lambda net: net.conv(
+            net.reshape(net.transpose("x", (0, 2, 3, 1, 4)), 1, 6, 5, 8), 3, 1, stride=(2, 2)
+        ),
+    ),
+    "a square": Miss(
+        "transpose_into_left",
+        ((1, 4, 4),),
+        lambda net: product(net, y := net.transpose("x", (0, 2, 1)), y),
+        "has other readers",
+    ),
+    "whole rows": Miss(
+        "transpose_into_left",
+        (HEADS,),
+        lambda net: product(net, net.transpose("x", (0, 2, 1, 3)), net.random(1, 3, 4, 5)),
+    ),
+    "rows of a product": Miss(
+        "turn_product",
+        (HEADS,),
+        lambda net: net.transpose(product(net, "x", "x", adj_y=True), (0, 2, 1, 3)),
+    ),
+    "more than LiteRT turns": Miss(
+        "gather_to_transpose",
+        ((2, 3, 4, 6, 2),),
+        lambda net: table(net, table(net, "x", 2, 2, 2), 4, 3, 2),
+        "7 dimensions at once",
+    ),
+    "a part of the places": Miss(
+        "gather_to_transpose",
+        ((1, 5, 3),),
+        lambda net: table(net, "x", 1, 2, 2),
+        "not all, in even steps",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISSES)
+def test_it_is_left(name):
+    check(MISSES[name])
+
+
+@pytest.mark.parametrize("adj_x", [False, True])
+@pytest.mark.parametrize("adj_y", [False, True])
+def test_products_read_and_write_turned_rows(adj_x, adj_y):
+    net = Net((1, 2, 4, 4), (1, 2, 4, 4))
+    attrs = BatchMatmulAttrs(adj_x, adj_y)
+    y = net.op("batch_matmul", (net.transpose("x", SWAP), net.transpose("x1", SWAP)), attrs)
+    graph = net.graph(net.transpose(y, SWAP))
+    rules = (TRANSPOSE_INTO_LEFT, TRANSPOSE_INTO_PRODUCT, TURN_PRODUCT)
+    graph, _ = apply(graph, *rules, MERGE_TRANSPOSES, REMOVE_IDENTITY, REMOVE_DEAD)
+    assert ops(graph)[0] == "batch_matmul"
+    assert graph.nodes[0].inputs == ("x1", "x")
+    assert graph.nodes[0].attrs == BatchMatmulAttrs(adj_y, adj_x)
+
+
+def test_a_dimension_that_is_cut_twice():
+    net = Net((1, 12, 3))
+    y = table(net, table(net, "x", 1, 2, 6), 2, 3, 2)
+    graph, _ = apply(net.graph(y), GATHER_TO_TRANSPOSE)
+    assert ops(graph) == ["reshape", "transpose"]
+    net = Net((1, 12, 3))
+    y = table(net, table(net, "x", 1, 6, 2), 1, 3, 2)
+    graph, _ = apply(net.graph(y), GATHER_TO_TRANSPOSE)
+    assert ops(graph) == ["reshape", "transpose"]
+
+
+def test_a_gather_that_others_read_is_turned_by_itself():
+    net = Net((1, 4, 6, 3))
+    first = table(net, "x", 1, 2, 2)
+    graph, _ = apply(
+        net.graph(table(net, first, 3, 3, 2), net.op("tanh", (first,))), GATHER_TO_TRANSPOSE
+    )
+    assert ops(graph) == ["reshape", "transpose"] * 2 + ["tanh"]
