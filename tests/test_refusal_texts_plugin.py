@@ -128,6 +128,8 @@ def test_folders_that_differ_are_left_out(monkeypatch):
     said = normal("'/tmp/pytest-7/test_x0/a.npy', /data/zoo/b.npy at 0x7f3a2b1c4d50", base)
     assert said == "'TMP/a.npy', ZOO/b.npy at 0x..."
     assert normal(f"{ROOT}/docs, 0x12", base) == "ROOT/docs, 0x12"
+    assert normal(f"one of {', '.join('abcdefghi')}; or", base) == "one of NAMES or"
+    assert normal(f"one of {', '.join('abcdefgh')}", base) == f"one of {', '.join('abcdefgh')}"
 
 
 def test_text_that_is_no_utf_8_is_escaped():
