@@ -21,8 +21,9 @@ from benchmarks.public_answers import (
     ops_of,
     rules_of,
 )
+from benchmarks.public_onnx import OnnxTypes
 from tinyrt.api.models import convert_model, random_inputs, run_emulated
-from tinyrt.api.reading import is_quantized, open_model
+from tinyrt.api.reading import open_model
 from tinyrt.backends.c.planning import kernels_of
 from tinyrt.export import find_core
 from tinyrt.interpreter import Interpreter
@@ -95,15 +96,19 @@ def read(path: Path, inputs: Answers, core: str) -> Read:
 
     """
     graph = open_graph(path, inputs)
-    inputs = inputs or _random(graph)
+    file = OnnxTypes.of(path) if is_onnx(path) else None
+    if not inputs:
+        inputs = _random(graph)
+        inputs = [file.in_file(graph, sample) for sample in inputs] if file else inputs
     outputs, arena = [], 0
     for sample in inputs:
-        interpreter = Interpreter.from_graph(graph) if is_onnx(path) else Interpreter(path)
+        interpreter = Interpreter.from_graph(graph) if file else Interpreter(path)
         interpreter.allocate_tensors()
         arena = interpreter.plan.arena_bytes
-        outputs.append(_run(interpreter, sample))
-    if is_onnx(path):
-        rules, series = (("ONNX integers",) if is_quantized(graph) else ()), True
+        answers = _run(interpreter, file.in_graph(graph, sample) if file else sample)
+        outputs.append(file.answered(graph, answers) if file else answers)
+    if file:
+        rules, series = (("ONNX integers",) if file.in_integers else ()), True
     else:
         ops = ops_of(path)
         rules, series = rules_of(ops), any(op.name in SERIES for op in ops)

@@ -153,3 +153,44 @@ def test_onnx_models_keep_their_layout(tmp_path):
     image = np.arange(18, dtype=np.float32).reshape(1, 2, 3, 3)
     ((answer,),) = read(tmp_path / "net.onnx", [[image]], "cortex-m4").outputs
     np.testing.assert_array_equal(answer, image[..., [1, 2, 2]])
+
+
+@pytest.mark.parametrize(("dtype", "offset"), [("float32", 0), ("uint8", 128), ("int8", 0)])
+def test_quantised_onnx_models_are_fed_and_read_as_their_files_have_it(dtype, offset, tmp_path):
+    """Both ends in real numbers, or in the file's integers; 3 is the zero point, 0.5 the scale."""
+    onnx = pytest.importorskip("onnx")
+    make, kinds = onnx.helper, {"float32": 1, "uint8": 2, "int8": 3}
+    x, y = (make.make_tensor_value_info(name, kinds[dtype], [1, 4]) for name in "xy")
+    zero_point = make.make_tensor("zero", kinds["int8"], [], [3])
+    if offset:
+        zero_point = make.make_tensor("zero", kinds["uint8"], [], [3 + offset])
+    scale = make.make_tensor("scale", 1, [], [0.5])
+    ends = ("QuantizeLinear", "DequantizeLinear")
+    middle = [("DequantizeLinear", "x"), ("Neg", "a"), ("QuantizeLinear", "b")]
+    ops = [(ends[0], "x"), (ends[1], "q"), ("Neg", "a"), (ends[0], "b"), (ends[1], "c")]
+    nodes, names = (ops, "qabcy") if dtype == "float32" else (middle, "aby")
+    made = [
+        make.make_node(op, [source, *(() if op == "Neg" else ("scale", "zero"))], [output])
+        for (op, source), output in zip(nodes, names, strict=True)
+    ]
+    graph = make.make_graph(made, "net", [x], [y], [scale, zero_point])
+    path = tmp_path / "net.onnx"
+    opsets = [make.make_opsetid("", 13)]
+    onnx.save(make.make_model(graph, opset_imports=opsets, ir_version=8), path)
+    given = np.array([[-128, -20, 3, 127]], np.int16)
+    negated = np.array([[127, 26, 3, -121]], np.int16)
+    if dtype == "float32":
+        sample, wanted = ((part - 3) * np.float32(0.5) for part in (given, negated))
+    else:
+        sample, wanted = ((part + offset).astype(dtype) for part in (given, negated))
+    found = read(path, [[sample]], "cortex-m4")
+    assert found.rules == ("ONNX integers",)
+    ((answer,),) = found.outputs
+    np.testing.assert_array_equal(answer, wanted, strict=True)
+    drawn = read(path, [], "cortex-m4")
+    assert all(x.dtype == dtype for (x,) in drawn.inputs)
+    for (x,), (y,) in zip(drawn.inputs, drawn.outputs, strict=True):
+        numbers = x.astype(np.float64) if dtype == "float32" else x.astype(np.int16) - offset - 3
+        ends = (-65.5, 62.0) if dtype == "float32" else (-131, 124)
+        shift = 0 if dtype == "float32" else offset + 3
+        np.testing.assert_array_equal(y, np.clip(-numbers, *ends) + shift)

@@ -321,7 +321,7 @@ REFUSED = {
     "joins integers of different scales": lambda m, x: m.op(
         "Concat", *(m.op("QuantizeLinear", x, *scalar(m, scale)) for scale in (0.1, 0.2)), axis=1
     ),
-    "DynamicQuantizeLSTM": lambda m, x: m.op("DynamicQuantizeLSTM", x, domain="com.microsoft"),
+    "QAttention": lambda m, x: m.op("QAttention", x, domain="com.microsoft"),
 }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from tinyrt.convert.onnx.call import Call, Importer
@@ -61,7 +63,7 @@ def _integer(call: Call, i: int, kind: DType) -> Value:
     return call.builder.constant(name, np.atleast_1d(x).astype(kind.numpy))
 
 
-def binary(op: str) -> Importer:
+def binary(op: str) -> Callable[[Call], Value]:
     """``op`` over two operands."""
 
     def convert(call: Call) -> Value:

@@ -175,6 +175,24 @@ def _matrix(call: Call, i: int) -> Array:
     return matrix
 
 
+def _normalized(call: Call, x: Value) -> Value:
+    """The same where parameters are computed: op by op."""
+    r, shape = call.result, (x.shape[1], *(1,) * (len(x.shape) - 2))
+    scale, bias, mean, variance = (
+        call.reshape(call.value(i), shape, f"{r}.{name}")
+        for i, name in enumerate(("scale", "bias", "mean", "variance"), start=1)
+    )
+    epsilon = call.constant(
+        f"{r}.epsilon", np.full(1, call.node.get_float("epsilon", 1e-5), np.float32)
+    )
+    spread = call.emit("add", variance, epsilon, name=f"{r}.spread")
+    slope = call.emit(
+        "mul", scale, call.emit("rsqrt", spread, name=f"{r}.rsqrt"), name=f"{r}.slope"
+    )
+    centred = call.emit("sub", x, mean, name=f"{r}.centred")
+    return call.emit("add", call.emit("mul", centred, slope, name=f"{r}.scaled"), bias)
+
+
 def batch_normalization(call: Call) -> Value:
     """``(x - mean) / sqrt(var + epsilon) * scale + B``, per channel (dimension 1)."""
     node = call.node
@@ -189,6 +207,8 @@ def batch_normalization(call: Call) -> Value:
     rank, names = len(x.shape), ("scale", "B", "mean", "var")
     if rank < 2:
         raise ModelFormatError(f"the input is {x.type}", expected="(n, c, ...)")
+    if not all(call.is_constant_input(i) for i in range(1, 5)):
+        return _normalized(call, x)
     arrays = [call.array(i, f"'{name}'") for i, name in enumerate(names, start=1)]
     parameters = [call.constant(node.inputs[i], array) for i, array in enumerate(arrays, start=1)]
     epsilon = node.get_float("epsilon", 1e-5)

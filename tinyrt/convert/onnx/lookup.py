@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.convert.onnx.call import Call
+from tinyrt.convert.onnx.grid import OFFSETS, Grid, Quantized
 from tinyrt.convert.onnx.shapes import WIDEST, normal_axes, sized
 from tinyrt.convert.onnx.weights import TYPED
 from tinyrt.errors import ModelFormatError, UnsupportedError
@@ -26,9 +27,18 @@ def _embedding(call: Call, table: Value, indices: Value, name: str = "") -> Valu
     return call.emit("embedding", table, indices, name=name)
 
 
-def gather_at_run_time(call: Call, indices: Value) -> Value:
-    """An embedding, whose table is turned so that its rows are what is picked."""
+def gather_at_run_time(call: Call, indices: Value) -> Value | Quantized:
+    """An embedding, whose table is turned so that its rows are what is picked.
+
+    Rows of integers are the numbers that they are, in steps of 1 from 0, until they are
+    dequantised.
+    """
     elements = call.array(0, "the table that computed indices pick from")
+    if elements.dtype.name in OFFSETS and not call.node.get_int("axis", 0):
+        dtype = elements.dtype.name
+        numbers = call.constant(f"{call.result}.integers", elements.astype(np.float32))
+        grid = Grid(np.ones(1, np.float32), np.zeros(1, dtype), dtype)
+        return Quantized(_embedding(call, numbers, indices), grid)
     (axis,) = normal_axes([call.node.get_int("axis", 0)], elements.ndim)
     if axis == 0:
         return _embedding(call, call.value(0), indices)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.convert.onnx.call import Call, Importer
+from tinyrt.convert.onnx.grid import Quantized
 from tinyrt.convert.onnx.lookup import gather_at_run_time, gather_nd, one_hot
 from tinyrt.convert.onnx.resample import Kernel, resample
 from tinyrt.convert.onnx.shapes import WIDEST, normal_axes, sized, split_sizes
@@ -94,7 +95,7 @@ def _step(places: NDArray[np.int64]) -> int:
     return 0 if (steps != first).any() else first
 
 
-def gather(call: Call) -> Value:
+def gather(call: Call) -> Value | Quantized:
     """Elements of one dimension, picked by constant indices, or rows by those of the input."""
     operand = call.operand(1)
     if isinstance(operand, Value):

@@ -16,20 +16,14 @@ import onnx
 from tinyrt import budget
 from tinyrt.convert.onnx.bodies import check_dense, reads
 from tinyrt.convert.onnx.call import Builder, Call, Operand
+from tinyrt.convert.onnx.expansion import MICROSOFT
 from tinyrt.convert.onnx.features import DOMAIN, advice_on
 from tinyrt.convert.onnx.flow import FLOW
 from tinyrt.convert.onnx.grid import Grid, Quantized, moved_grid
 from tinyrt.convert.onnx.learned import LEARNED
 from tinyrt.convert.onnx.ops import IMPORTERS, SEVERAL
 from tinyrt.convert.onnx.proto import OnnxNode
-from tinyrt.convert.onnx.quantized import (
-    EXPANSIONS,
-    MICROSOFT,
-    MOVES,
-    PLACES,
-    QUANTIZED,
-    dynamic_quantize_linear,
-)
+from tinyrt.convert.onnx.quantized import EXPANSIONS, MOVES, PLACES, QUANTIZED
 from tinyrt.convert.onnx.static import (
     SHAPE_ONLY,
     STATIC,
@@ -194,8 +188,7 @@ def _is_function(source: Source, node: OnnxNode) -> bool:
 def _is_quantized(node: OnnxNode) -> bool:
     """Whether the op is one of those between integers and real numbers."""
     is_border = node.op in QUANTIZED and node.domain in ("", MICROSOFT)
-    dynamic = node.qualified_op == "DynamicQuantizeLinear"
-    return is_border or dynamic or (node.domain, node.op) in EXPANSIONS
+    return is_border or (node.domain, node.op) in EXPANSIONS
 
 
 def _is_learned(node: OnnxNode) -> bool:
@@ -281,14 +274,13 @@ def _results(call: Call, source: Source) -> Sequence[Operand]:
 def _quantized(call: Call, source: Source) -> Sequence[Operand]:
     """The outputs of an op between integers and real numbers."""
     node = call.node
-    if node.qualified_op == "DynamicQuantizeLinear":
-        return dynamic_quantize_linear(call)
     if node.op in QUANTIZED:
-        return [QUANTIZED[node.op](call)]
+        return QUANTIZED[node.op](call)
     scope = {name: call.operand(i) for i, name in enumerate(node.inputs) if name}
-    inner, outputs = source.inner(), node.outputs[:1]
+    inner, outputs = source.inner(), [name for name in node.outputs if name]
     body = body_of(inner, EXPANSIONS[node.domain, node.op](node), (), outputs)
-    return _in_scope(call.builder, inner, body, ChainMap(scope), outputs)
+    results = iter(_in_scope(call.builder, inner, body, ChainMap(scope), outputs))
+    return [next(results) if name else np.empty(0) for name in node.outputs]
 
 
 def _on_integers(call: Call) -> Sequence[Operand]:

@@ -7,13 +7,13 @@ the float op, QuantizeLinear. ``EXPANSIONS`` has the nodes of each.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper
 
 from tinyrt.convert.onnx.call import Call, Operand
+from tinyrt.convert.onnx.dynamic import BY_RANGE, dynamic_quantize_linear
+from tinyrt.convert.onnx.expansion import MICROSOFT, WINDOW, Expansion
 from tinyrt.convert.onnx.grid import (
     OFFSETS,
     SIGNED,
@@ -21,15 +21,13 @@ from tinyrt.convert.onnx.grid import (
     Grid,
     Quantized,
     checked_scale,
+    tensor_params,
 )
 from tinyrt.convert.onnx.proto import OnnxNode
 from tinyrt.convert.onnx.weights import DTYPES, Array, element_type
 from tinyrt.errors import ModelFormatError, UnsupportedError
-from tinyrt.ir import Value
+from tinyrt.ir import Node, Value
 from tinyrt.ops.shared.spec import limits_of
-
-MICROSOFT = "com.microsoft"
-"""The domain of the quantised ops that onnxruntime adds."""
 
 
 def _grid(call: Call, shape: Sequence[int], dtype: str | None) -> Grid:
@@ -116,7 +114,28 @@ def dequantize_linear(call: Call) -> Operand:
         return Dequantized.of(real, grid) if grid.dtype in OFFSETS else real
     if x.grid is None:
         return _on_grid(call, x.value, grid)
+    if grid.axis is None and (lookup := _lookup_of(call, x.value)) is not None:
+        return _looked_up(call, lookup, grid)
     return x.value if x.grid.equals(grid) else _scaled(call, x.value, x.grid, grid)
+
+
+def _lookup_of(call: Call, x: Value) -> Node | None:
+    """The embedding that picks ``x`` from a table of integers, if one does."""
+    node = call.builder.producers.get(x.name)
+    if node is None or node.op != "embedding":
+        return None
+    return node if call.builder.values[node.inputs[0]].is_constant else None
+
+
+def _looked_up(call: Call, lookup: Node, grid: Grid) -> Value:
+    """Rows of the table's real values, instead of real values of its rows."""
+    table, indices = (call.builder.values[name] for name in lookup.inputs)
+    assert table.data is not None, "its table is a constant"
+    scale, zero_point = grid.along(1)
+    real = (table.data - zero_point.astype(np.float32)) * scale
+    rows = Dequantized.of(np.asarray(real, np.float32), grid)
+    named = call.constant(f"{call.result}.rows", rows, tensor_params(rows))
+    return call.emit("embedding", named, indices)
 
 
 def _integer_type(x: Array | Quantized) -> str | None:
@@ -144,113 +163,28 @@ def _scaled(call: Call, x: Value, source: Grid | float, target: Grid) -> Value:
     return x
 
 
-def dynamic_quantize_linear(call: Call) -> Sequence[Operand]:
-    """Quantisation whose scale and zero point are computed at run time: here it is skipped.
-
-    The output is the input itself, with scale 1 and zero point 0, and nothing is rounded. A later
-    product with the scale gives the exact value, which the file's integers only approximate.
-    """
-    grid = Grid(np.ones(1, np.float32), np.zeros(1, np.uint8), "uint8")
-    one, zero = np.ones((), np.float32), np.zeros((), np.uint8)
-    return [Quantized(call.value(0), grid), one, zero]
-
-
-def _node(op: str, inputs: Sequence[str], output: str, **attrs: Any) -> onnx.NodeProto:
-    return helper.make_node(op, list(inputs), [output], name=output, **attrs)
-
-
-class _Body:
-    """The nodes that an op stands for, with its own inputs and attributes."""
-
-    def __init__(self, node: OnnxNode) -> None:
-        self.node = node
-        self.nodes: list[onnx.NodeProto] = []
-
-    def name(self, i: int) -> str:
-        """The name of input ``i``, empty where it is absent."""
-        return self.node.inputs[i] if i < len(self.node.inputs) else ""
-
-    def real(self, i: int, axis: int = 0, names: Sequence[str] = ()) -> str:
-        """Input ``i``, whose scale and zero point follow it, as real numbers."""
-        x, scale, zero_point = names or (self.name(i), self.name(i + 1), self.name(i + 2))
-        output = f"{self.node.outputs[0]}/real{i}"
-        self.nodes.append(_node("DequantizeLinear", (x, scale, zero_point), output, axis=axis))
-        return output
-
-    def bias(self, i: int, x_scale: str, w_scale: str) -> str:
-        """Input ``i``, integers in steps of the product of both scales; empty where absent."""
-        if not self.name(i):
-            return ""
-        product = f"{self.node.outputs[0]}/bias_scale"
-        self.nodes.append(_node("Mul", (x_scale, w_scale), product))
-        return self.real(i, names=(self.name(i), product, ""))
-
-    def op(self, op: str, inputs: Sequence[str], keep: Sequence[str] = (), **attrs: Any) -> str:
-        """A float op with the attributes named in ``keep``; its output's name."""
-        output = f"{self.node.outputs[0]}/{op}"
-        proto = _node(op, inputs, output, **attrs)
-        for name in keep:
-            if name in self.node.attributes:
-                proto.attribute.append(self.node.attributes[name])
-        self.nodes.append(proto)
-        return output
-
-    def quantized(self, x: str, scale: int) -> list[onnx.NodeProto]:
-        """All nodes, the last of which brings ``x`` to the scale, input number ``scale``."""
-        inputs = (x, self.name(scale), self.name(scale + 1))
-        return [*self.nodes, _node("QuantizeLinear", inputs, self.node.outputs[0])]
-
-    def ended(self) -> list[onnx.NodeProto]:
-        """All nodes, the last of which has the op's own output."""
-        self.nodes[-1].output[0] = self.node.outputs[0]
-        return self.nodes
-
-
-WINDOW = (
-    *("auto_pad", "ceil_mode", "count_include_pad", "dilations", "group", "kernel_shape"),
-    *("pads", "strides"),
-)
-"""Attributes of ops with a window."""
-
-
 def _qlinear_conv(node: OnnxNode) -> list[onnx.NodeProto]:
-    b = _Body(node)
+    b = Expansion(node)
     operands = (b.real(0), b.real(3), b.bias(8, b.name(1), b.name(4)))
     return b.quantized(b.op("Conv", operands, WINDOW), 6)
 
 
 def _qlinear_matmul(node: OnnxNode) -> list[onnx.NodeProto]:
-    b = _Body(node)
+    b = Expansion(node)
     return b.quantized(b.op("MatMul", (b.real(0), b.real(3, axis=-1))), 6)
 
 
 def _qgemm(node: OnnxNode) -> list[onnx.NodeProto]:
-    b = _Body(node)
+    b = Expansion(node)
     by_row = "transB" in node.attributes and node.get_int("transB", 0) != 0
     operands = (b.real(0), b.real(3, axis=0 if by_row else 1), b.bias(6, b.name(1), b.name(4)))
     y = b.op("Gemm", operands, ("alpha", "transA", "transB"))
     return b.quantized(y, 7) if b.name(7) else b.ended()
 
 
-def _integer_product(op: str, axis: int) -> Callable[[OnnxNode], list[onnx.NodeProto]]:
-    """A product of integers, without their zero points."""
-
-    def expand(node: OnnxNode) -> list[onnx.NodeProto]:
-        b = _Body(node)
-        one = f"{node.outputs[0]}/one"
-        b.nodes.append(_node("Constant", (), one, value_float=1.0))
-        x = b.real(0, names=(b.name(0), one, b.name(2)))
-        w_scale, w_zero_point = one, b.name(3)
-        w = b.real(1, axis, (b.name(1), w_scale, w_zero_point))
-        b.op(op, (x, w), WINDOW if op == "Conv" else ())
-        return b.ended()
-
-    return expand
-
-
 def _binary(op: str) -> Callable[[OnnxNode], list[onnx.NodeProto]]:
     def expand(node: OnnxNode) -> list[onnx.NodeProto]:
-        b = _Body(node)
+        b = Expansion(node)
         return b.quantized(b.op(op, (b.real(0), b.real(3))), 6)
 
     return expand
@@ -264,21 +198,20 @@ def _unary(op: str, *keep: str) -> Callable[[OnnxNode], list[onnx.NodeProto]]:
                 expected="channels_last = 0",
                 hint="save the model without onnxruntime's layout optimisation",
             )
-        b = _Body(node)
+        b = Expansion(node)
         return b.quantized(b.op(op, (b.real(0),), keep), 3)
 
     return expand
 
 
 def _qlinear_concat(node: OnnxNode) -> list[onnx.NodeProto]:
-    b = _Body(node)
+    b = Expansion(node)
     operands = [b.real(i) for i in range(2, len(node.inputs), 3)]
     return b.quantized(b.op("Concat", operands, ("axis",)), 0)
 
 
 EXPANSIONS: dict[tuple[str, str], Callable[[OnnxNode], list[onnx.NodeProto]]] = {
-    ("", "ConvInteger"): _integer_product("Conv", 0),
-    ("", "MatMulInteger"): _integer_product("MatMul", -1),
+    **BY_RANGE,
     ("", "QLinearConv"): _qlinear_conv,
     ("", "QLinearMatMul"): _qlinear_matmul,
     (MICROSOFT, "QGemm"): _qgemm,
@@ -293,9 +226,10 @@ EXPANSIONS: dict[tuple[str, str], Callable[[OnnxNode], list[onnx.NodeProto]]] = 
 }
 """Domain and op type -> the nodes that it stands for."""
 
-QUANTIZED: dict[str, Callable[[Call], Operand]] = {
-    "DequantizeLinear": dequantize_linear,
-    "QuantizeLinear": quantize_linear,
+QUANTIZED: dict[str, Callable[[Call], Sequence[Operand]]] = {
+    "DequantizeLinear": lambda call: [dequantize_linear(call)],
+    "DynamicQuantizeLinear": dynamic_quantize_linear,
+    "QuantizeLinear": lambda call: [quantize_linear(call)],
 }
 """Ops between integers and real numbers; onnxruntime's domain has them too."""
 
