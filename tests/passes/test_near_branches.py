@@ -122,6 +122,16 @@ MISSES = {
         lambda net: added(net, window(net, "x", 3, 3, dilation=(2, 2)), window(net, "x", 3, 3)),
         "do not lie on one grid",
     ),
+    "taps between those of a dilated window": Miss(
+        "merge_parallel",
+        (IMAGE,),
+        lambda net: added(
+            net,
+            window(net, "x", 3, 3, dilation=(2, 2)),
+            window(net, rows_cut(net, bordered(net, "x", 0, 1), 1, 6), 1, 1, padding="VALID"),
+        ),
+        "do not lie on one grid",
+    ),
     "other groups": Miss(
         "merge_parallel",
         (WIDE,),

@@ -17,6 +17,12 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         " -> return np.asarray((np.abs(a) // np.abs(b)) * (np.sign(a) // np.sign(b)))"
         ".astype(a.dtype)": ("signs are -1, 0 and 1, and that of the divisor is never 0"),
     },
+    "tinyrt/quantize/explain/restored.py": {
+        "found = weight_params(exact, None, 1.0, axis, stored.dtype)"
+        " -> found = weight_params(exact, None, 2.0, axis, stored.dtype)": (
+            "the input's scale counts beside a bias alone"
+        )
+    },
     "tinyrt/memory/advice.py": {
         "break  # the rest of the budget belongs to the command itself"
         " -> continue  # the rest of the budget belongs to the command itself": (
@@ -163,6 +169,10 @@ EQUIVALENT: dict[str, dict[str, str]] = {
 EQUIVALENT_EVERYWHERE: dict[str, str] = {
     r"slots=True": "a dataclass with slots only takes less memory",
     r"frozen=True": "nobody assigns to values that are meant to be frozen; mypy sees it",
+    r"stacklevel=": "what a warning says names its tensors and files, whichever line it comes from",
+    r"^(LIMIT|EMULATOR|PROBE)_S = ": (
+        "how long programs of others may take is chosen; tests hold that they are stopped"
+    ),
     r"maxsize=|lru_cache": "how many answers a cache keeps only costs time",
     r"\bTraining\(epochs=|\bEpochs\(\d|\bVariation\(scale=": (
         "how long, how fast and on what a recipe trains is chosen; tests hold what it reaches"

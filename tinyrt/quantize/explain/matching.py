@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tinyrt.convert.channels.lost import Lost
 from tinyrt.convert.values.interval import channels_of
 from tinyrt.errors import DataError, UnsupportedError
-from tinyrt.ir import BoundNode, Graph, Value
+from tinyrt.ir import BoundNode, Graph, Shape, Value
 from tinyrt.ops import is_weighted
 from tinyrt.quantize.explain.restored import other_shape, restored
 from tinyrt.quantize.methods.channels import Space, affine_constant, free_spaces
@@ -105,9 +105,7 @@ def _partners(graph: Graph, quantized: Graph) -> dict[str, BoundNode]:
 def _require_all_channels(node: BoundNode, other: BoundNode) -> None:
     """Raise ``DataError`` where the quantised model has lost channels: it does not say which."""
     for value, cut in zip((node.output, *node.inputs), (other.output, *other.inputs), strict=False):
-        if value is None or cut is None or len(value.shape) != len(cut.shape):
-            continue
-        if value.shape[:-1] == cut.shape[:-1] and value.shape[-1:] > cut.shape[-1:]:
+        if value is not None and cut is not None and _is_cut(value.shape, cut.shape):
             raise DataError(
                 "the tensor has fewer channels in the quantised model",
                 tensor=value.describe(),
@@ -115,6 +113,12 @@ def _require_all_channels(node: BoundNode, other: BoundNode) -> None:
                 hint="pass the float model that it was made from; if this is it, quantise it "
                 "again, for the file does not say which channels were cut",
             )
+
+
+def _is_cut(shape: Shape, other: Shape) -> bool:
+    """Whether they differ in nothing but fewer channels of the second."""
+    has_channels = len(shape) == len(other) > 0
+    return has_channels and shape[:-1] == other[:-1] and shape[-1] > other[-1]
 
 
 def stored_constant(graph: Graph, name: str) -> Value:
