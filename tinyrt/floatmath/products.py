@@ -1,8 +1,8 @@
 """Products of float matrices with the same bits on any CPU and with any number of threads.
 
-An element is the sum of its products in order of the inner index. Each product is added without
-being rounded first (FMA). Libraries of linear algebra choose another order of the sum for each CPU,
-so their last bits differ.
+An element is the sum of its products in order of the inner index, in segments of 64 that are added
+up. Each product is added without being rounded first (FMA). Libraries of linear algebra choose
+another order of the sum for each CPU, so their last bits differ.
 """
 
 from __future__ import annotations

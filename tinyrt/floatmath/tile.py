@@ -8,6 +8,7 @@ its derivatives.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +30,9 @@ ROWS = (8, 8, 8, 6) if WIDE else (8, 6)
 ROWS_PER_CHANNEL = 9
 """Rows of a per-channel tile, which is one vector wide: as many as a 3 x 3 kernel has taps."""
 MAX_ROWS = max(*ROWS, ROWS_PER_CHANNEL)
+
+SEGMENT = 64
+"""Products that are added one after the other; a longer sum is the sum of such segments."""
 
 
 class _Vectors:
@@ -121,9 +125,10 @@ def product_tile(vectors: int, per_channel: bool = False) -> Intrinsic:
 
     Elements have the type of the array ``like``. ``count``, ``w_bytes`` and ``channels`` are
     numbers; all other arguments are addresses. ``rows``, ``steps``, ``starts`` and ``places`` are
-    int64 tables of byte offsets. Columns are contiguous. A sum runs in the order of ``k``. On every
-    CPU, products are added without being rounded first (FMA). A CPU without an FMA instruction
-    calls the C library instead: slowly, with the same bits.
+    int64 tables of byte offsets. Columns are contiguous. A sum runs in the order of ``k``, in
+    segments of ``SEGMENT`` products that are added up, so that long sums lose few bits; the start
+    value belongs to the first one. On every CPU, products are added without being rounded first
+    (FMA). A CPU without an FMA instruction calls the C library instead: slowly, with the same bits.
 
     Args:
         vectors: adjacent vectors of the tile; ``channels`` of their columns are read and written.
@@ -180,21 +185,42 @@ def _sum_up(columns: _Vectors, height: int, per_channel: bool, args: Any) -> Non
         return builder.load(builder.inttoptr(at, I64.as_pointer()))
 
     at = [builder.add(x, entry(rows, I64(i))) for i in range(height)]
-    sums = [
-        [cgutils.alloca_once(builder, columns.kind) for _ in range(vectors)] for _ in range(height)
-    ]
+    sums, totals = (
+        [
+            [cgutils.alloca_once(builder, columns.kind) for _ in range(vectors)]
+            for _ in range(height)
+        ]
+        for _ in range(2)
+    )
+    pairs = [*zip(itertools.chain(*sums), itertools.chain(*totals), strict=True)]
     for i, row_sums in enumerate(sums):
         begun = columns.load(builder.add(start, entry(starts, I64(i))))
         for value, place in zip(begun, row_sums, strict=True):
             builder.store(value, place)
-    with cgutils.for_range(builder, count) as loop:
-        step = entry(steps, loop.index)
-        factors = columns.load(builder.add(w, builder.mul(w_bytes, loop.index)))
-        for row, row_sums in zip(at, sums, strict=True):
-            here = builder.add(row, step)
-            read = columns.load(here) if per_channel else [columns.spread(here)] * vectors
-            for value, factor, place in zip(read, factors, row_sums, strict=True):
-                builder.store(columns.fma(value, factor, builder.load(place)), place)
+    is_long = builder.icmp_signed(">", count, I64(SEGMENT))
+    nothing = ir.Constant(columns.kind, [-0.0] * columns.lanes)  # leaves zeros their sign
+    with builder.if_then(is_long):
+        for _, total in pairs:
+            builder.store(nothing, total)
+    with cgutils.for_range_slice(builder, I64(0), count, I64(SEGMENT)) as (first, _):
+        rest = builder.sub(count, first)
+        goes_on = builder.icmp_signed(">", rest, I64(SEGMENT))
+        last = builder.select(goes_on, builder.add(first, I64(SEGMENT)), count)
+        with cgutils.for_range(builder, last, first) as loop:
+            step = entry(steps, loop.index)
+            factors = columns.load(builder.add(w, builder.mul(w_bytes, loop.index)))
+            for row, row_sums in zip(at, sums, strict=True):
+                here = builder.add(row, step)
+                read = columns.load(here) if per_channel else [columns.spread(here)] * vectors
+                for value, factor, place in zip(read, factors, row_sums, strict=True):
+                    builder.store(columns.fma(value, factor, builder.load(place)), place)
+        with builder.if_then(goes_on):
+            for place, total in pairs:
+                builder.store(builder.fadd(builder.load(total), builder.load(place)), total)
+                builder.store(nothing, place)
+    with builder.if_then(is_long):
+        for place, total in pairs:
+            builder.store(builder.fadd(builder.load(total), builder.load(place)), place)
     for i, row_sums in enumerate(sums):
-        totals = [builder.load(place) for place in row_sums]
-        columns.store(totals, builder.add(y, entry(places, I64(i))))
+        ends = [builder.load(place) for place in row_sums]
+        columns.store(ends, builder.add(y, entry(places, I64(i))))
