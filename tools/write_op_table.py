@@ -8,7 +8,8 @@ from tinyrt.ops.shared.unsupported import NOT_IN_INTEGERS, NOT_ON_DEVICES
 PAGE = Path(__file__).parent.parent / "docs" / "ops.md"
 INTRODUCTION = """# Ops
 
-Which op runs where, and for which dtypes (f32: float32, s8: int8). `tinyrt ops` prints this table.
+Which op runs where, and for which dtypes (f32: float32, s8: int8; int: plain integers without
+scales). `tinyrt ops` prints this table.
 "gradient" says that the op can be trained. `tools/write_op_table.py` writes this page from the op
 records.
 

@@ -21,6 +21,7 @@ UNORDERED = {
     *("quantize", "reduce_max", "reduce_min", "reduce_prod", "reshape", "softmax", "sum", "svdf"),
     *("dynamic_update_slice", "gather_nd", "slice_at", "topk_v2"),
     "unidirectional_sequence_lstm",
+    *(op for op in OPS if op.startswith("signal_")),
 }
 """Ops whose kernels keep to no order."""
 

@@ -9,6 +9,7 @@ from typing import Any
 import flatbuffers
 import numpy as np
 import tflite
+from flatbuffers import flexbuffers
 
 from tinyrt.convert.tflite import schema
 
@@ -64,7 +65,8 @@ class Tensor:
 class Op:
     """An op: its inputs and outputs by name (an empty one is absent), or by any number.
 
-    ``kind`` is a number of an options table without the table.
+    ``kind`` is a number of an options table without the table. A custom op is named as in messages,
+    ``CUSTOM (SignalWindow)``: its fields are a map of FlexBuffers, unless ``custom`` is its bytes.
     """
 
     builtin: str
@@ -75,6 +77,7 @@ class Op:
     texts: Mapping[str, str] = field(default_factory=dict)
     lists: Mapping[str, Sequence[int]] = field(default_factory=dict)
     kind: int | None = None
+    custom: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -227,6 +230,9 @@ def _op(b: Any, op: Op, codes: Sequence[str], places: Mapping[str | int, int]) -
     }
     if op.kind is not None:
         fields["BuiltinOptionsType"] = op.kind
+    if schema.custom_code(op.builtin) is not None:
+        options = flexbuffers.Dumps(dict(op.fields)) if op.custom is None else op.custom
+        fields["CustomOptions"] = b.CreateByteVector(bytes(options))
     if op.table:
         texts = {name: b.CreateString(text) for name, text in op.texts.items()}
         lists = {name: _ints(b, numbers) for name, numbers in op.lists.items()}
@@ -241,8 +247,10 @@ def _number(places: Mapping[str | int, int], name: str | int) -> int:
 
 
 def _code(b: Any, builtin: str, versions: bool, old_byte: bool) -> int:
-    code = schema.OP_CODE[builtin]
-    fields = {"DeprecatedBuiltinCode": min(code, 127)} if old_byte else {}
+    custom = schema.custom_code(builtin)
+    code = schema.OP_CODE[builtin if custom is None else "CUSTOM"]
+    fields = {} if custom is None else {"CustomCode": b.CreateString(custom)}
+    fields |= {"DeprecatedBuiltinCode": min(code, 127)} if old_byte else {}
     if versions:
         fields |= {"BuiltinCode": code, "Version": FIRST_VERSION.get(builtin, 1)}
     return _table(b, "OperatorCode", fields)

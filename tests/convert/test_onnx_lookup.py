@@ -124,8 +124,24 @@ def test_an_index_is_as_wide_as_the_place_that_it_is_added_to(tmp_path):
     assert_close(Model(open_model(path))(ids.astype(np.int32)), expected(path, {"x": ids})[0])
 
 
+DIVISORS = {
+    "a number": lambda m, x: m.ints(2),
+    "numbers": lambda m, x: m.const([-3, 7, 1, -1, 5], np.int64),
+    "computed": lambda m, x: m.op("Add", m.op("Mul", x, x), m.ints(1)),
+}
+
+
+@pytest.mark.parametrize("divisor", DIVISORS)
+def test_quotients_of_indices_are_cut_towards_zero(divisor, tmp_path):
+    m = OnnxModel(17)
+    x = m.input(1, 5, dtype=INT64)
+    path = m.save(tmp_path, m.op("Cast", m.op("Div", x, DIVISORS[divisor](m, x)), to=1))
+    ids = np.array([[0, 1, -7, 100, -5]], np.int64)
+    graph = open_model(path)
+    np.testing.assert_array_equal(Model(graph)(ids.astype(np.int32)), expected(path, {"x": ids})[0])
+
+
 ARITHMETIC = {
-    "Div": lambda m, x: m.op("Div", x, m.ints(2)),
     "Abs": lambda m, x: m.op("Abs", x),
     "Pow": lambda m, x: m.op("Pow", x, m.ints(4)),
     "MatMul": lambda m, x: m.op("MatMul", x, m.const(np.ones((5, 2)), np.int64)),

@@ -19,6 +19,7 @@ from tinyrt.ir import DType, Graph, Node, QParams, Shape, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.arg import ArgAttrs
+from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.div import DivAttrs
 from tinyrt.ops.leaky_relu import LeakyReluAttrs
 from tinyrt.ops.log_softmax import LOG_SOFTMAX
@@ -148,6 +149,8 @@ OF_TYPES = {"dequantize", "quantize"}
 BUILTINS = {v: k for k, v in vars(tflite.BuiltinOperator).items() if isinstance(v, int)}
 WITH_STATE = {"svdf", "unidirectional_sequence_lstm"}
 """LiteRT reads them and agrees: tests/ops/test_stateful.py."""
+CUSTOM = {codec.op for codec in DECODERS.values() if codec.options is not None}
+"""TFLM knows them by name, and looks at no version."""
 ROUNDED = [(F32, S8, 1), (F32, S16, 2), (S16, S8, 1), (S8, S16, 2), (S8, S8, 1)]
 
 
@@ -157,6 +160,23 @@ def versions_of(graph: Graph, op: str) -> list[int]:
     codes = [model.OperatorCodes(i) for i in range(model.OperatorCodesLength())]
     of_others = {b for b, name in BUILTINS.items() if name in DECODERS and DECODERS[name].op != op}
     return [int(code.Version()) for code in codes if code.BuiltinCode() not in of_others]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "version"),
+    [
+        (DType.FLOAT32, DType.INT32, 1),
+        (DType.INT16, DType.INT32, 1),
+        (DType.UINT32, DType.INT32, 2),
+        (DType.INT32, DType.UINT32, 2),
+        (DType.INT32, DType.INT8, 3),
+        (DType.INT8, DType.UINT32, 3),
+    ],
+)
+def test_casts_have_the_version_of_their_types(source, target, version):
+    values = {"x": Value("x", source, (3,)), "y": Value("y", target, (3,))}
+    node = Node("cast", "op", ("x",), ("y",), CastAttrs(target))
+    assert versions_of(Graph("net", ("x",), ("y",), values, (node,)), "cast") == [version]
 
 
 @pytest.mark.parametrize(("op", "attrs", "dtype", "shapes", "version"), CASES)
@@ -182,7 +202,12 @@ def test_every_type_has_its_version(op):
 
 
 def test_every_op_in_a_file_has_its_versions():
-    assert {codec.op for codec in DECODERS.values()} == {*WRITTEN, *OF_TYPES, *WITH_STATE}
+    assert {codec.op for codec in DECODERS.values()} == {
+        *WRITTEN,
+        *OF_TYPES,
+        *WITH_STATE,
+        *CUSTOM,
+    }
 
 
 @pytest.mark.parametrize(

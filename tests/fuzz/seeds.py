@@ -22,8 +22,8 @@ from tests.ops.stateful import keeping
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import TinyrtError
 from tinyrt.ir import DType, Graph
-from tinyrt.ops import OPS
-from tinyrt.ops.shared.spec import Form
+from tinyrt.ops import OPS, ops_where
+from tinyrt.ops.shared.spec import Form, Quant
 from tinyrt.quantize import quantize_graph
 
 MAX_BYTES = 80_000
@@ -77,7 +77,7 @@ def _single_op(op: str, name: str) -> Iterator[bytes]:
         return
 
 
-STATEFUL = ("svdf", "unidirectional_sequence_lstm")
+STATEFUL = ops_where(lambda spec: spec.quant is Quant.STATEFUL)
 
 
 def networks() -> list[Graph]:

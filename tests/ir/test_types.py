@@ -24,6 +24,8 @@ DTYPES = [
     (DType.INT32, "s32", np.int32, 4, 20),
     (DType.INT64, "s64", np.int64, 8, 40),
     (DType.UINT8, "u8", np.uint8, 1, 5),
+    (DType.UINT32, "u32", np.uint32, 4, 20),
+    (DType.UINT64, "u64", np.uint64, 8, 40),
     (DType.BOOL, "b8", np.bool_, 1, 5),
 ]
 

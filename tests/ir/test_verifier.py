@@ -228,6 +228,19 @@ def test_attributes_are_of_the_type_that_is_asked_for():
         first.attrs_as(SoftmaxAttrs)
 
 
+@pytest.mark.parametrize("dtype", [DType.INT8, DType.INT16, DType.UINT32, DType.UINT64])
+@pytest.mark.parametrize("stage", [None, Stage.FLOAT, Stage.INT8])
+def test_some_ops_take_integers_without_scales(dtype, stage):
+    x, y = value(dtype, 2, 3), value(dtype, 6)
+    graph = one_op(replace(x, q=None), y=replace(y, q=None), op="reshape", attrs=ReshapeAttrs((6,)))
+    assert verify(graph, stage) is graph
+
+
+def test_integers_with_scales_are_none_of_a_float_graph():
+    graph = one_op(s8(2, 3), y=s8(6), op="reshape", attrs=ReshapeAttrs((6,)))
+    assert UNFIT in refusal(graph, Stage.FLOAT).value.problem
+
+
 def test_a_float_graph_is_one_at_its_stage():
     assert verify(NET, Stage.FLOAT) is NET
 

@@ -79,20 +79,28 @@ def _with_low_rows(x: NDArray[Any]) -> NDArray[Any]:
 
 
 def build_f32(case: Case, rng: Rng) -> Built:
-    """The case in float32, on normally distributed data."""
+    """The case in float32, on normally distributed data; or on plain integers."""
+    if case.op.startswith("signal_"):
+        from tests.ops.cases.signal import data_of
+
+        return single_op(case, _plain(case, arrays := data_of(case, rng)), [], arrays)
     arrays = in_domain(case.op, [rng.normal(size=s).astype(np.float32) for s in case.shapes])
     for i, dtype in enumerate(case.input_dtypes):
         small = arrays[i] > 0 if dtype is DType.BOOL else np.rint(3 * arrays[i])
         arrays[i] = small.astype(dtype.numpy)
     if case.op in PICKING:
         arrays[-1] = _indices(case, rng)
-    values = [
+    return single_op(case, _plain(case, arrays), [], arrays)
+
+
+def _plain(case: Case, arrays: Arrays) -> list[Value]:
+    """The inputs, without scales."""
+    return [
         Value.constant(f"in{i}", a)
         if i in case.constant
         else Value(f"in{i}", DType.of(a.dtype), a.shape)
         for i, a in enumerate(arrays)
     ]
-    return single_op(case, values, [], arrays)
 
 
 def build_s8(case: Case, rng: Rng, weights: DType = DType.INT8) -> Built:

@@ -104,8 +104,13 @@ def holds(trait: str, op: str) -> bool:
 
 
 def shows_traits(op: str) -> bool:
-    """Whether the op's traits can be told from a reference on arrays alone."""
-    return OPS[op].ref_f32 is not None and OPS[op].quant is not Quant.STATEFUL
+    """Whether the op's traits can be told from a reference on arrays of numbers alone."""
+    spec = OPS[op]
+    return (
+        spec.ref_f32 is not None
+        and spec.quant is not Quant.STATEFUL
+        and not op.startswith("signal_")
+    )
 
 
 def _keeps_channels(attrs: Any, inputs: Sequence[Array], y: Array) -> bool:

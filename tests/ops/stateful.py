@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.convert.tflite.ops import codec_for
 from tinyrt.ir import DType, Graph, QParams, Value
 from tinyrt.ops.svdf import STATE
 from tinyrt.ops.unidirectional_sequence_lstm import CELL, HIDDEN
@@ -83,10 +84,12 @@ def _lstm(case: Any, rng: Rng, dtype: DType) -> tuple[list[tuple[DType, QParams]
 
 def keeping(graph: Graph) -> Graph:
     """The graph of one op, its states declared as such."""
-    (node,) = graph.nodes
-    before = [node.inputs[i] for i in PLACES[node.op]]
-    states = tuple(zip(before, node.outputs[1:], strict=True))
-    return replace(graph, outputs=node.outputs, states=states)
+    (node,) = graph.bound()
+    places = codec_for(node).encode(node).variables
+    before = [node.node.inputs[i] for i in places]
+    after = node.node.outputs[len(node.outputs) - len(places) :]
+    states = tuple(zip(before, after, strict=True))
+    return replace(graph, outputs=node.node.outputs, states=states)
 
 
 def sequence(graph: Graph, rng: Rng, runs: int) -> list[NDArray[Any]]:

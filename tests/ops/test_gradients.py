@@ -46,7 +46,8 @@ ONLY_READ = {
         "slice_at",
         "svdf",
         "unidirectional_sequence_lstm",
-    )
+    ),
+    *(op for op in OPS if op.startswith("signal_")),
 }
 """Ops of files, and of models being quantised: networks that are trained here have none of them."""
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.ops.cases import PLAIN
+from tests.ops.signal_refusals import SIGNAL_FIELDS, SIGNAL_REFUSED
 from tinyrt.errors import ShapeError
 from tinyrt.ir import DType, TensorType
 from tinyrt.ops import OPS
@@ -72,6 +73,7 @@ IMAGE = f32(1, 8, 8, 4)
 PLACES = TensorType(DType.INT32, (3,))
 
 COMPARISONS = ("equal", "greater", "greater_equal", "less", "less_equal", "not_equal")
+UNSIGNED = (DType.UINT32, DType.UINT64)
 LOGICAL = {"logical_and": 2, "logical_not": 1, "logical_or": 2}
 REFUSED = [
     ("add", AddAttrs(), [f32(2, 3), f32(2, 4)], "do not broadcast"),
@@ -102,7 +104,7 @@ REFUSED = [
     ("batch_matmul", BatchMatmulAttrs(), [s8(2, 2), TensorType(DType.INT16, (2, 2))], "inputs are"),
     ("broadcast_to", BroadcastToAttrs((2, 4)), [f32(3)], "broadcast"),
     ("broadcast_to", BroadcastToAttrs((1,)), [f32(3)], "to [1]"),
-    ("cast", CastAttrs(DType.INT8), [f32(3)], "a cast of"),
+    ("cast", CastAttrs(DType.UINT64), [f32(3)], "a cast of"),
     ("depth_to_space", BlockAttrs(2), [f32(1, 2, 2, 6)], "blocks of 2"),
     ("space_to_depth", BlockAttrs(0), [f32(1, 2, 2, 6)], "blocks of 0"),
     ("cumsum", CumsumAttrs(2), [f32(2, 3)], "axis 2"),
@@ -217,6 +219,8 @@ REFUSED = [
         [TensorType(DType.INT32, (1, 5, 3)), *[None] * 12, f32(1, 4), f32(1, 4)],
         "input is s32[1,5,3]",
     ),
+    *(("add", AddAttrs(), [TensorType(d, (2,))] * 2, f"inputs are {d.short}") for d in UNSIGNED),
+    *SIGNAL_REFUSED,
 ]
 
 
@@ -287,6 +291,7 @@ FIELDS = {
     "stride": pairs,
     "value": st.floats(-10, 10),
     "zero_point": st.integers(-200, 200),
+    **SIGNAL_FIELDS,
 }
 shapes = st.lists(st.integers(1, 6), min_size=4, max_size=4) | st.lists(
     st.integers(-1, 6), max_size=5

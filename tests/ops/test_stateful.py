@@ -136,6 +136,6 @@ def test_scales_of_states_must_be_kept(op):
 def test_what_is_no_variable_is_refused(monkeypatch):
     rng = rng_of("svdf", 0)
     graph = keeping(build_s8(CASES["svdf"](rng), rng).graph)
-    monkeypatch.setattr("tinyrt.convert.tflite.writer._variables", lambda graph: {})
+    monkeypatch.setattr("tinyrt.convert.tflite.writer._variables", lambda graph: ({}, frozenset()))
     with pytest.raises(ModelFormatError, match="variable"):
         parse_tflite(write_tflite(graph))

@@ -52,7 +52,7 @@ def _dtypes(spec: OpSpec[Any], kernels: Kernels) -> str:
 def _names(spec: OpSpec[Any], form: Form) -> list[str]:
     """Activations of the form, then weights where they may be other than int8."""
     if form is Form.FLOAT:
-        return ["f32"]
+        return spec.traits.takes.split()
     name = "s8" if form is Form.INT8 else "s16"
     if spec.quant is Quant.BOUNDARY:
         name = f"f32/{name}"

@@ -28,6 +28,8 @@ class DType(Enum):
     INT32 = "int32"
     INT64 = "int64"
     UINT8 = "uint8"
+    UINT32 = "uint32"
+    UINT64 = "uint64"
     BOOL = "bool"
 
     @cached_property

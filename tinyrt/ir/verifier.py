@@ -12,9 +12,10 @@ from tinyrt.ir.types import DType, TensorType
 
 
 class Stage(Enum):
-    """FLOAT: float32 activations, truth values and indices. INT8: quantised activations.
+    """FLOAT: float32 activations, truth values and indices; INT8: quantised activations.
 
-    PLANNED: any, each with a place in the arena.
+    In both, some ops take other integers, which stand for themselves. PLANNED: any, each with a
+    place in the arena.
     """
 
     FLOAT = "float"
@@ -48,6 +49,11 @@ class OpRules(Protocol):
     @property
     def float_only(self) -> bool:
         """Whether the op must be replaced before the graph is quantised."""
+        ...
+
+    @property
+    def plain_integers(self) -> bool:
+        """Whether the op also takes integers that stand for themselves."""
         ...
 
     def infer(self, attrs: Any, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
@@ -235,13 +241,13 @@ def _check_stage(node: BoundNode, spec: OpRules, stage: Stage | None) -> None:
     activations = [v for v in (*node.inputs, *node.outputs) if v and not v.is_constant]
     if stage is Stage.FLOAT:
         for value in activations:
-            if value.dtype not in UNQUANTIZED:
+            if value.dtype not in UNQUANTIZED and (value.q is not None or not spec.plain_integers):
                 raise _wrong(value, "float32 activations before quantisation")
     elif stage is Stage.INT8 and spec.float_only and any(v.q for v in activations):
         raise VerifyError("the op has no integer form", hint="fold or replace it before quantising")
     for value in activations:
         _check_not_stored(value)
-        if value.dtype in QUANTIZED and value.q is None:
+        if value.dtype in QUANTIZED and value.q is None and not spec.plain_integers:
             raise _wrong(value, "quantisation parameters on every int8 and int16 tensor")
     if any(v.q for v in activations):
         spec.check_quant(node)

@@ -67,6 +67,21 @@ from tinyrt.ops.select_v2 import SELECT_V2
 from tinyrt.ops.shared.lut import lut_s8
 from tinyrt.ops.shared.spec import Form, OpSpec, PreparedT, Quant
 from tinyrt.ops.sign import ABS, NEG, SIGN
+from tinyrt.ops.signal_fft import SIGNAL_FFT_AUTO_SCALE, SIGNAL_IRFFT, SIGNAL_RFFT
+from tinyrt.ops.signal_filter_bank import (
+    SIGNAL_ENERGY,
+    SIGNAL_FILTER_BANK,
+    SIGNAL_FILTER_BANK_LOG,
+    SIGNAL_FILTER_BANK_SQUARE_ROOT,
+)
+from tinyrt.ops.signal_frames import (
+    SIGNAL_DELAY,
+    SIGNAL_FRAMER,
+    SIGNAL_OVERLAP_ADD,
+    SIGNAL_STACKER,
+)
+from tinyrt.ops.signal_noise import SIGNAL_FILTER_BANK_SPECTRAL_SUBTRACTION, SIGNAL_PCAN
+from tinyrt.ops.signal_window import SIGNAL_WINDOW
 from tinyrt.ops.slice import SLICE
 from tinyrt.ops.slice_at import SLICE_AT
 from tinyrt.ops.softmax import SOFTMAX
@@ -155,6 +170,20 @@ OPS |= {
         RSQRT,
         SELECT_V2,
         SIGN,
+        SIGNAL_DELAY,
+        SIGNAL_ENERGY,
+        SIGNAL_FFT_AUTO_SCALE,
+        SIGNAL_FILTER_BANK,
+        SIGNAL_FILTER_BANK_LOG,
+        SIGNAL_FILTER_BANK_SPECTRAL_SUBTRACTION,
+        SIGNAL_FILTER_BANK_SQUARE_ROOT,
+        SIGNAL_FRAMER,
+        SIGNAL_IRFFT,
+        SIGNAL_OVERLAP_ADD,
+        SIGNAL_PCAN,
+        SIGNAL_RFFT,
+        SIGNAL_STACKER,
+        SIGNAL_WINDOW,
         SIN,
         SLICE,
         SLICE_AT,

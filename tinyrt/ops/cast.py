@@ -13,8 +13,11 @@ from tinyrt.ops.shared.shapes import operand
 from tinyrt.ops.shared.spec import Array, OpSpec, Quant
 from tinyrt.ops.shared.traits import Traits
 
-CASTABLE = (DType.FLOAT32, DType.INT32, DType.INT64, DType.BOOL, DType.UINT8)
-"""UINT8 without a scale, such as an image's: numbers like any other here."""
+CASTABLE = (
+    *(DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64),
+    *(DType.UINT8, DType.UINT32, DType.BOOL),
+)
+"""Integers without a scale, such as the bytes of an image, are numbers like any other here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +37,17 @@ def infer(attrs: CastAttrs, inputs: Sequence[TensorType | None]) -> tuple[Tensor
 
 
 def ref_f32(attrs: CastAttrs, x: Array) -> Array:
-    """The values in the new type. Integers round towards zero; every number but 0 is true.
+    """The values in the new type: floats cut towards zero, and the low bits of integers.
 
-    Floats beyond an integer type's limits give the limit, and NaN gives 0, as on processors that
-    saturate. C leaves these cases undefined. Integers that are too wide lose their upper bits.
+    Every number but 0 is true. Floats beyond an integer type's limits give the limit, and NaN gives
+    0, as on processors that saturate. C leaves these cases undefined.
     """
     dtype = attrs.dtype.numpy
     if x.dtype.kind != "f" or dtype.kind not in "iu":
         return x.astype(dtype)
     limits = np.iinfo(dtype)
     # The greatest integer may have no exact float. One more has, so this comparison is exact.
-    high = x >= float(limits.max + 1)
+    high = x >= float(int(limits.max) + 1)
     fits = np.where(high | (x < float(limits.min)) | np.isnan(x), 0, x).astype(dtype)
     return np.where(high, limits.max, np.where(x < float(limits.min), limits.min, fits))
 
@@ -59,6 +62,7 @@ CAST = OpSpec(
     traits=Traits(
         elementwise=True,
         truth=True,
+        plain_integers=True,
         not_in_integers="what it makes of truth values and places is the same in every model",
     ),
 )

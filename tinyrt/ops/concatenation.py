@@ -108,5 +108,5 @@ CONCATENATION = OpSpec(
     vjp=vjp,
     forms=both_forms(prepare, ref_integer),
     rows=rows,
-    traits=Traits(selects=True, dims={"axis": Dims.AXIS}),
+    traits=Traits(selects=True, plain_integers=True, dims={"axis": Dims.AXIS}),
 )

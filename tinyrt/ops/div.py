@@ -16,7 +16,7 @@ from tinyrt.fixedpoint import (
     rounding_doubling_high_mul,
 )
 from tinyrt.floatmath.function import Gradient
-from tinyrt.ir import BoundNode, TensorType
+from tinyrt.ir import BoundNode, DType, TensorType
 from tinyrt.ops.shared.activation import act_range, activate, activation_grad
 from tinyrt.ops.shared.requant import multiplier
 from tinyrt.ops.shared.shapes import check_computable, infer_binary, sum_to
@@ -59,14 +59,24 @@ class DivS8:
 
 
 def infer(attrs: DivAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
-    """Two float32, int8 or int16 inputs of one dtype -> their broadcast shape."""
+    """Two float32, int8, int16 or int32 inputs of one dtype -> their broadcast shape."""
     (y,) = infer_binary(inputs, attrs.activation)
-    check_computable(y, "div")
+    if y.dtype is not DType.INT32:
+        check_computable(y, "div")
     return (y,)
 
 
 def ref_f32(attrs: DivAttrs, a: Array, b: Array) -> Array:
-    """``activation(a / b)``; infinite or NaN where b is 0."""
+    """``activation(a / b)``; infinite or NaN where b is 0.
+
+    Quotients of integers are cut towards zero, and 0 where b is 0, of which TFLM says nothing.
+    """
+    if a.dtype == np.int32:
+        whole, by = np.broadcast_arrays(a.astype(np.int64), b)
+        sizes = np.abs(whole) // np.maximum(np.abs(by.astype(np.int64)), 1)
+        return np.where(by == 0, 0, np.where((whole < 0) != (by < 0), -sizes, sizes)).astype(
+            np.int32
+        )
     with np.errstate(divide="ignore", invalid="ignore"):
         return activate(np.asarray(a / b), attrs.activation)
 

@@ -99,5 +99,5 @@ RESHAPE = OpSpec(
     vjp=vjp,
     forms=both_forms(prepare, ref_integer),
     rebatch=rebatch,
-    traits=Traits(homogeneous=True, selects=True),
+    traits=Traits(homogeneous=True, selects=True, plain_integers=True),
 )

@@ -9,7 +9,17 @@ from functools import partial
 import numpy as np
 
 from tests.ops.build import Case, Rng
-from tests.ops.cases import elementwise, moving, pairs, reducing, shaping, stateful, unary, windowed
+from tests.ops.cases import (
+    elementwise,
+    moving,
+    pairs,
+    reducing,
+    shaping,
+    signal,
+    stateful,
+    unary,
+    windowed,
+)
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.spec import NoAttrs
 
@@ -75,6 +85,20 @@ CASES: dict[str, Callable[[Rng], Case]] = {
     "resize_bilinear": moving.resize_bilinear,
     "resize_nearest_neighbor": moving.resize_nearest_neighbor,
     "select_v2": pairs.select_v2,
+    "signal_delay": signal.delay,
+    "signal_energy": signal.energy,
+    "signal_fft_auto_scale": signal.fft_auto_scale,
+    "signal_filter_bank": signal.filter_bank,
+    "signal_filter_bank_log": signal.filter_bank_log,
+    "signal_filter_bank_spectral_subtraction": signal.spectral_subtraction,
+    "signal_filter_bank_square_root": signal.filter_bank_square_root,
+    "signal_framer": signal.framer,
+    "signal_irfft": signal.irfft,
+    "signal_overlap_add": signal.overlap_add,
+    "signal_pcan": signal.pcan,
+    "signal_rfft": signal.rfft,
+    "signal_stacker": signal.stacker,
+    "signal_window": signal.window,
     "slice": moving.slice_,
     "dynamic_update_slice": moving.dynamic_update_slice,
     "slice_at": moving.slice_at,

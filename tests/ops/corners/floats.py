@@ -10,6 +10,7 @@ import numpy as np
 
 from tests.ops.build import Built
 from tests.ops.corners.given import LENGTHS, Given, corner, plain
+from tests.ops.corners.signals import signals
 from tinyrt.ir import DType
 from tinyrt.ops import OPS
 from tinyrt.ops.add import AddAttrs
@@ -51,6 +52,9 @@ LIMITS = {
     ),
     DType.INT32: np.array([0, 1, -1, 2**31 - 1, -(2**31), 2**24 + 1], np.int32),
     DType.INT64: np.array([0, 1, -1, 2**31, 2**32 + 5, -(2**31) - 1, 2**63 - 1], np.int64),
+    DType.INT8: np.array([0, 1, -1, 127, -128], np.int8),
+    DType.INT16: np.array([0, 1, -1, 2**15 - 1, -(2**15), 257], np.int16),
+    DType.UINT32: np.array([0, 1, 2**31, 2**32 - 1, 2**24 + 1], np.uint32),
     DType.BOOL: np.array([False, True, True], np.bool_),
     DType.UINT8: np.array([0, 1, 127, 128, 255], np.uint8),
 }
@@ -100,7 +104,7 @@ def _elements() -> dict[str, Built]:
                 "cast", CastAttrs(target), [plain(LIMITS[source], source.numpy)]
             )
     special = plain(np.array([NAN, INF, -INF], np.float32))
-    for target in (DType.UINT8, DType.INT32, DType.INT64, DType.BOOL):
+    for target in CASTABLE[1:]:
         made[f"cast: no numbers to {target.short}"] = corner("cast", CastAttrs(target), [special])
     return made
 
@@ -193,6 +197,6 @@ def _constant(given: Given) -> Given:
 
 def floats() -> dict[str, Built]:
     """All of these; ops that have no reference in float are not among them."""
-    made = {**_elements(), **_reduced(), **_windows()}
+    made = {**_elements(), **_reduced(), **_windows(), **signals()}
     assert all(OPS[name.split(":")[0]].ref_f32 is not None for name in made)
     return made

@@ -18,6 +18,7 @@ from tinyrt.backends.c import (
     recurrent,
     reductions,
     resize,
+    signal,
     sums,
     tables,
 )
@@ -43,6 +44,7 @@ _FAMILIES: tuple[Choosers, ...] = (
     recurrent.KERNELS,
     reductions.KERNELS,
     resize.KERNELS,
+    signal.KERNELS,
     sums.KERNELS,
     tables.KERNELS,
 )

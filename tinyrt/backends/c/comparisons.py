@@ -150,8 +150,14 @@ KERNELS: Choosers = {
     "logical_and": {Form.FLOAT: always(logical_calls)},
     "logical_or": {Form.FLOAT: always(logical_calls)},
     "logical_not": {Form.FLOAT: always(logical_not_calls)},
-    "minimum": {**EXTREMUM, Form.FLOAT: always(zip_f32("tinyrt_minf"), elementwise)},
-    "maximum": {**EXTREMUM, Form.FLOAT: always(zip_f32("tinyrt_maxf"), elementwise)},
+    "minimum": {
+        **EXTREMUM,
+        Form.FLOAT: always(zip_f32("tinyrt_minf", "tinyrt_min_whole"), elementwise),
+    },
+    "maximum": {
+        **EXTREMUM,
+        Form.FLOAT: always(zip_f32("tinyrt_maxf", "tinyrt_max_whole"), elementwise),
+    },
     "select_v2": {
         Form.INT8: always(select_calls, elementwise),
         Form.INT16X8: always(select_calls),

@@ -26,15 +26,22 @@ def map_f32(function: str) -> MakeCalls:
     return make_calls
 
 
-def zip_f32(function: str) -> MakeCalls:
+def zip_f32(function: str, whole: str = "") -> MakeCalls:
     """The call of ``tinyrt_zip_f32`` with a C function of two floats.
 
-    It raises ``UnsupportedError`` for tensors of integers that stand for no real numbers.
+    Args:
+        function: the function.
+        whole: one of two int32, for ``tinyrt_zip_s32``. The calls raise ``UnsupportedError`` for
+            other tensors of integers that stand for no real numbers.
+
     """
 
     def make_calls(node: BoundNode, target: Target) -> Calls:
         del target
         a, b, y = node.input(0), node.input(1), node.output
+        if whole and y.dtype is DType.INT32:
+            shape = Params("tinyrt_broadcast", broadcast_fields(node))
+            return (call("tinyrt_zip_s32", shape, Function(whole), a, b, y),)
         if y.dtype is not DType.FLOAT32:
             raise UnsupportedError(
                 f"{node.op} has no C kernel for {y.dtype.value} tensors",

@@ -118,11 +118,11 @@ KERNELS: Choosers = {
     "mul": {
         Form.INT8: always(times_calls, elementwise),
         Form.INT16X8: always(mul_calls, elementwise),
-        Form.FLOAT: always(zip_f32("tinyrt_mulf"), elementwise),
+        Form.FLOAT: always(zip_f32("tinyrt_mulf", "tinyrt_mul_whole"), elementwise),
     },
     "div": {
         Form.INT8: always(div_calls, elementwise),
-        Form.FLOAT: always(zip_f32("tinyrt_divf"), elementwise),
+        Form.FLOAT: always(zip_f32("tinyrt_divf", "tinyrt_divide_whole"), elementwise),
     },
     "squared_difference": {
         Form.INT8: always(squared_difference_calls, elementwise),

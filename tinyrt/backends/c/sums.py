@@ -121,12 +121,15 @@ def _plain_calls(node: BoundNode, p: AddS8) -> Calls:
     return (call(kernel, params, plain[0], scaled[0], node.output), *clamps)
 
 
-def _sum(c_function: str) -> dict[Form, Chooser]:
+def _sum(c_function: str, whole: str) -> dict[Form, Chooser]:
     return {
         Form.INT8: always(sum_calls, elementwise),
         Form.INT16X8: always(general_sum_calls, elementwise),
-        Form.FLOAT: always(zip_f32(c_function), elementwise),
+        Form.FLOAT: always(zip_f32(c_function, whole), elementwise),
     }
 
 
-KERNELS: Choosers = {"add": _sum("tinyrt_addf"), "sub": _sum("tinyrt_subf")}
+KERNELS: Choosers = {
+    "add": _sum("tinyrt_addf", "tinyrt_add_whole"),
+    "sub": _sum("tinyrt_subf", "tinyrt_sub_whole"),
+}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
+
 from tinyrt.convert.passes.common import Names, constant_data, is_private, producer, spend_on_arrays
 from tinyrt.convert.passes.patterns import (
     is_near,
@@ -244,7 +246,7 @@ def divide_by_root(graph: Graph, node: Node) -> Patch | None:
 def divide_by_constant(graph: Graph, node: Node) -> Patch | Refusal | None:
     """X / c = x * (1 / c), which folds into weights."""
     data = constant_data(graph, node.inputs[1])
-    if data is None:
+    if data is None or data.dtype != np.float32:
         return None
     if not data.all():
         return Refusal(node.name, "the divisor has zeros")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tinyrt.budget import current
 from tinyrt.convert.tflite import schema
 from tinyrt.errors import ModelFormatError, UnsupportedError
-from tinyrt.ir import BoundNode, DType, QParams, Value
+from tinyrt.ir import BoundNode, DType, QParams, TensorType, Value
 from tinyrt.ops.shared.spec import NoAttrs
 
 Operands = Sequence[Value | None]
@@ -30,6 +30,7 @@ class Encoded:
         order: the places of the op's inputs, and then of the constants, in the file; as they come
             by default; -1 for an absent one.
         variables: which of the op's inputs are state that the op changes.
+        hidden: whether the file has no tensors for that state, since the op keeps it inside.
         intermediates: dtypes and quantisation of values inside the op that the file describes.
 
     """
@@ -39,6 +40,7 @@ class Encoded:
     fill_q: QParams | None = None
     order: tuple[int, ...] | None = None
     variables: tuple[int, ...] = ()
+    hidden: bool = False
     intermediates: tuple[tuple[DType, QParams], ...] = ()
 
 
@@ -51,6 +53,7 @@ class Decoded:
         inputs: how many of the file's inputs stay, from the first on.
         picked: which ones stay, in the graph's order, where those are others.
         states: which of those that stay are state that the op changes.
+        hidden: types of the state that the op keeps inside, without tensors in the file.
         op: the op's name in the graph, where it is not the codec's.
 
     """
@@ -59,6 +62,7 @@ class Decoded:
     inputs: int
     picked: tuple[int, ...] | None = None
     states: tuple[int, ...] = ()
+    hidden: tuple[TensorType, ...] = ()
     op: str = ""
 
 
@@ -73,6 +77,7 @@ class Codec:
         encode: graph -> file.
         decode: ``(options, inputs, output)`` -> graph.
         version: the lowest op version that expresses the node.
+        options: names of a custom op's options, in their order in the file; None for a builtin.
 
     """
 
@@ -82,6 +87,7 @@ class Codec:
     encode: Callable[[BoundNode], Encoded]
     decode: Callable[[Any, Operands, Value], Decoded]
     version: Callable[[BoundNode], int]
+    options: tuple[str, ...] | None = None
 
 
 def is_s16(node: BoundNode) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from tinyrt.convert.tflite.parts import Parts
 from tinyrt.convert.tflite.scatter import scatter_nd
 from tinyrt.convert.tflite.topk import topk_v2
 from tinyrt.errors import ModelFormatError, UnsupportedError
-from tinyrt.ir import DType, QParams, Shape, Value
+from tinyrt.ir import DType, Shape, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.cast import CastAttrs
@@ -208,20 +208,6 @@ def _reduce_logic(op: str) -> Expand:
     return expand
 
 
-def _cast(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
-    """Other element types; int8 and int16 without a scale count as numbers of scale 1."""
-    del options
-    x, y = operand(inputs, 0), only(outputs)
-    if x.dtype in (DType.INT8, DType.INT16) and x.q is None and not x.is_constant:
-        parts.values[x.name] = numbers = replace(x, q=QParams((1.0,)))
-        real = Value(f"{y.name}/real", DType.FLOAT32, x.shape)
-        target = y if y.dtype is real.dtype else parts.new(real.name, real)
-        x = parts.add("dequantize", [numbers], target)
-        if target is y:
-            return
-    parts.add("cast", [x], y, CastAttrs(y.dtype))
-
-
 def _add_n(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
     """Sums of two at a time."""
     del options
@@ -321,7 +307,6 @@ EXPANSIONS: dict[str, Expansion] = {
     "ADD_N": Expansion(None, _add_n),
     "BATCH_TO_SPACE_ND": Expansion(None, _batch_to_space),
     "BROADCAST_ARGS": Expansion(None, broadcast_args),
-    "CAST": Expansion(None, _cast),
     "DENSIFY": Expansion(None, densify),
     "EXPAND_DIMS": Expansion(None, _expand_dims),
     "FILL": Expansion(None, fill),

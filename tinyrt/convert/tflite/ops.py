@@ -34,6 +34,7 @@ from tinyrt.convert.tflite.codec import (
 from tinyrt.convert.tflite.layers import LAYERS
 from tinyrt.convert.tflite.moves import MOVES, slice_codec
 from tinyrt.convert.tflite.reductions import REDUCTIONS
+from tinyrt.convert.tflite.signal import SIGNAL
 from tinyrt.convert.tflite.stateful import STATEFUL
 from tinyrt.convert.tflite.topk import TOPK_V2
 from tinyrt.errors import ModelFormatError, UnsupportedError
@@ -278,6 +279,7 @@ _ALL = (
     plain("maximum", "MAXIMUM", widening(3, since_s8(2, s16=4))),
     *MOVES,
     *REDUCTIONS,
+    *SIGNAL,
     *STATEFUL,
     TOPK_V2,
     Codec("quantize", "QUANTIZE", None, encode_plain, _decode_quantize, _quantize_version),

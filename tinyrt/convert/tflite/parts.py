@@ -13,7 +13,7 @@ from tinyrt.budget import OP, current
 from tinyrt.convert.tflite.declared import computed_shapes
 from tinyrt.convert.tflite.tensors import check_elements
 from tinyrt.errors import ModelFormatError, UnsupportedError, VerifyError
-from tinyrt.ir import BoundNode, DType, Node, Shape, Value, check_arity, check_types
+from tinyrt.ir import BoundNode, DType, Node, Shape, TensorType, Value, check_arity, check_types
 from tinyrt.ops import OPS
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.evaluate import folded
@@ -57,6 +57,18 @@ class Parts:
         name = self._unused(wish)
         shape = like.shape if shape is None else shape
         self.values[name] = Value(name, like.dtype, shape, like.q)
+        return self.values[name]
+
+    def hidden_state(self, output: Value, kind: TensorType) -> Value:
+        """A state that the op of that output keeps, for which the file has no tensor.
+
+        Raises:
+            UnsupportedError: it has more elements than kernels count.
+
+        """
+        name = self._unused(f"{output.name}/state")
+        check_elements(kind.shape, f"'{name}' {list(kind.shape)}")
+        self.values[name] = Value(name, kind.dtype, kind.shape)
         return self.values[name]
 
     def protect(self, names: Iterable[str]) -> None:

@@ -17,6 +17,7 @@ from tinyrt.convert.indices import places_in_integers
 from tinyrt.convert.pointwise import gather_islands
 from tinyrt.convert.tflite import schema
 from tinyrt.convert.tflite.codec import Codec
+from tinyrt.convert.tflite.custom import read_options
 from tinyrt.convert.tflite.declared import warn_of
 from tinyrt.convert.tflite.directory import PORT, Directory, read_directory
 from tinyrt.convert.tflite.expand import EXPANSIONS
@@ -311,13 +312,20 @@ class _Reader:
     def _node(
         self, operator: Any, codec: Codec, inputs: list[Value | None], outputs: list[Value]
     ) -> None:
-        decoded = codec.decode(_options(operator, codec.table), inputs, outputs[0])
+        options = (
+            _options(operator, codec.table)
+            if codec.options is None
+            else read_options(operator, codec.options)
+        )
+        decoded = codec.decode(options, inputs, outputs[0])
         if isinstance(decoded.attrs, SliceAttrs) and 0 in decoded.attrs.size:
             self.parts.empty.add(outputs[0].name)
             return
         picked = [inputs[i] for i in decoded.picked or range(min(decoded.inputs, len(inputs)))]
-        names = tuple(v.name if v else "" for v in picked)
         after = tuple(self._next(picked[i]) for i in decoded.states)
+        hidden = [self.parts.hidden_state(outputs[0], kind) for kind in decoded.hidden]
+        after += tuple(self.parts.next_of(state) for state in hidden)
+        names = tuple(v.name if v else "" for v in (*picked, *hidden))
         while names and not names[-1]:
             names = names[:-1]
         results = (*(v.name for v in outputs), *after)

@@ -16,6 +16,7 @@ from tinyrt.convert.tflite.codec import (
     constant_ints,
     encode_plain,
     i32,
+    is_s8,
     plain,
     since_s8,
     widening,
@@ -113,6 +114,12 @@ def _first(node: BoundNode) -> int:
     return 1
 
 
+def _cast_version(node: BoundNode) -> int:
+    if is_s8(node):
+        return 3
+    return 2 if DType.UINT32 in (node.input(0).dtype, node.output.dtype) else 1
+
+
 def _of_floats(node: BoundNode) -> int:
     return 2 if node.output.dtype is DType.FLOAT32 else 1
 
@@ -130,7 +137,7 @@ REDUCTIONS: tuple[Codec, ...] = (
     ),
     Codec("cumsum", "CUMSUM", "CumsumOptions", _encode_cumsum, _decode_cumsum, _first),
     # Old files have no options here: the tensors themselves tell the types.
-    Codec("cast", "CAST", None, encode_plain, _decode_cast, _first),
+    Codec("cast", "CAST", None, encode_plain, _decode_cast, _cast_version),
     Codec("div", "DIV", "DivOptions", _encode_div, _decode_div, widening(2, _first)),
     Codec(
         "batch_matmul",

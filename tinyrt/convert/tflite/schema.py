@@ -62,13 +62,23 @@ def builtin_name(model: Any, index: int) -> str:
     new = table.Get(flatbuffers.number_types.Int32Flags, at + table.Pos) if at else 0
     number = max(new, code.DeprecatedBuiltinCode())
     name = OP_NAME.get(number, f"builtin {number}")
-    if name != "CUSTOM":
-        return name
-    return f"CUSTOM ({bytes(code.CustomCode() or b'?')[:LONGEST].decode(errors='replace')})"
+    return custom_name(bytes(code.CustomCode() or b"?")) if name == "CUSTOM" else name
 
 
 LONGEST = 64
 """Bytes of a custom op's name that messages show."""
+
+_CUSTOM = "CUSTOM ("
+
+
+def custom_name(code: bytes) -> str:
+    """``CUSTOM (SignalWindow)``: what stands for a builtin op's name."""
+    return f"{_CUSTOM}{code[:LONGEST].decode(errors='replace')})"
+
+
+def custom_code(name: str) -> str | None:
+    """The op's own name, of ``custom_name``; None for a builtin op."""
+    return name.removeprefix(_CUSTOM)[:-1] if name.startswith(_CUSTOM) else None
 
 
 def options_code(table: str) -> int:

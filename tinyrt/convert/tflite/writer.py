@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tinyrt.budget import readable
 from tinyrt.convert.tflite import schema
 from tinyrt.convert.tflite.codec import Encoded, i32
+from tinyrt.convert.tflite.custom import written_options
 from tinyrt.convert.tflite.lower import lower
 from tinyrt.convert.tflite.ops import codec_for
 from tinyrt.convert.tflite.products import legacy_entry, products_entry
@@ -100,7 +101,7 @@ class _Writer:
         self.index: dict[str, int] = {}
         self.buffers: list[Value | bytes] = [b""]
         self.codes: dict[tuple[str, int], int] = {}
-        self.variables = _variables(graph)
+        self.variables, self.hidden = _variables(graph)
         self.values_of = values_of(graph)
 
     def write(self, metadata: Mapping[str, bytes]) -> memoryview:
@@ -113,7 +114,8 @@ class _Writer:
             metadata = {FRESH: json.dumps(fresh).encode(), **metadata}
         metadata = {**products_entry(self.graph), **legacy_entry(self.graph), **metadata}
         for value in self.graph.input_values:
-            self._tensor(value)
+            if value.name not in self.hidden:
+                self._tensor(value)
         picked = {value.name for value in self.values_of.values()}
         nodes = (node for node in self.graph.bound() if node.output.name not in picked)
         operators = [self._operator(node) for node in nodes]
@@ -144,13 +146,18 @@ class _Writer:
     def _operator(self, node: BoundNode) -> int:
         codec = codec_for(node)
         encoded = codec.encode(node)
-        inputs = [self._tensor(v) if v else -1 for v in node.inputs]
+        inputs = [
+            self._tensor(v) if v else -1
+            for i, v in enumerate(node.inputs)
+            if not (encoded.hidden and i in encoded.variables)
+        ]
         inputs += [self._tensor(v) for v in self._extra_inputs(node, encoded)]
         if encoded.order is not None:
             inputs = [inputs[i] if i >= 0 else -1 for i in encoded.order]
-        # An op writes its further outputs to its variables.
+        # An op writes its last outputs to its variables.
+        own = node.outputs[: len(node.outputs) - len(encoded.variables)]
         values = self.values_of.get(node.output.name)
-        outputs = [self._tensor(v) for v in (values, node.output) if v is not None]
+        outputs = [self._tensor(v) for v in (values, *own) if v is not None]
         key = (codec.builtin, codec.version(node))
         b = self.builder
         fields = {
@@ -163,6 +170,8 @@ class _Writer:
         if codec.table:
             fields["BuiltinOptions"] = _table(b, codec.table, encoded.fields)
             fields["BuiltinOptionsType"] = schema.options_code(codec.table)
+        if codec.options:
+            fields["CustomOptions"] = b.CreateByteVector(written_options(encoded.fields))
         return _table(b, "Operator", fields)
 
     def _extra_inputs(self, node: BoundNode, encoded: Encoded) -> Iterable[Value]:
@@ -246,8 +255,11 @@ class _Writer:
         )
 
     def _code(self, builtin: str, version: int) -> int:
-        code = schema.OP_CODE[builtin]
+        custom = schema.custom_code(builtin)
+        code = schema.OP_CODE["CUSTOM" if custom else builtin]
+        names = {"CustomCode": self.builder.CreateString(custom)} if custom else {}
         fields = {
+            **names,
             # Readers of older schemas know only the byte; larger codes show as 127 there.
             "DeprecatedBuiltinCode": min(code, 127),
             "BuiltinCode": code,
@@ -278,21 +290,24 @@ def _fresh_states(graph: Graph, node: BoundNode) -> bool:
     return any(node.input(i).is_constant for i in codec_for(node).encode(node).variables)
 
 
-def _variables(graph: Graph) -> dict[str, str]:
-    """State that an op changes -> its next value.
+def _variables(graph: Graph) -> tuple[dict[str, str], frozenset[str]]:
+    """State that an op changes -> its next value; and the state that has no tensors in the file.
 
     Raises:
         UnsupportedError: an op that keeps state is given it from elsewhere.
 
     """
     variables: dict[str, str] = {}
+    hidden: set[str] = set()
     for node in graph.bound():
-        places = codec_for(node).encode(node).variables
-        for place, after in zip(places, node.outputs[1:], strict=True):
+        encoded = codec_for(node).encode(node)
+        places = encoded.variables
+        for place, after in zip(
+            places, node.outputs[len(node.outputs) - len(places) :], strict=True
+        ):
             before = node.input(place)
-            is_state = (before.name, after.name) in graph.states or _begins_anew(
-                graph, before, after
-            )
+            is_state = (before.name, after.name) in graph.states
+            is_state |= not encoded.hidden and _begins_anew(graph, before, after)
             if not is_state or before.name in variables:
                 raise UnsupportedError(
                     "the file format has no way to give this op its state",
@@ -301,7 +316,8 @@ def _variables(graph: Graph) -> dict[str, str]:
                     expected="a state of the graph that this op alone changes, or zeros",
                 )
             variables[before.name] = after.name
-    return variables
+            hidden.update([before.name] if encoded.hidden else [])
+    return variables, frozenset(hidden)
 
 
 def _begins_anew(graph: Graph, before: Value, after: Value) -> bool:

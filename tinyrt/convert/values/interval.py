@@ -15,6 +15,9 @@ Array = NDArray[Any]
 
 FLOATS = (DType.FLOAT32, DType.FLOAT16)
 
+UNBOUNDED = (*FLOATS, DType.UINT64)
+"""Dtypes whose elements an int64 does not hold."""
+
 
 def channels_of(shape: Shape) -> int:
     """How many channels a tensor has: its last dimension."""
@@ -38,7 +41,7 @@ class Bounds:
     def whole(cls, value: Value) -> Bounds:
         """The bounds of a tensor about which nothing but its dtype is known."""
         count = channels_of(value.shape)
-        if value.dtype in FLOATS:
+        if value.dtype in UNBOUNDED:
             return cls(np.full(count, -np.inf), np.full(count, np.inf))
         low, high = (0, 1) if value.dtype is DType.BOOL else limits_of(value.dtype)
         return cls(np.full(count, low, np.int64), np.full(count, high, np.int64))
@@ -49,6 +52,8 @@ class Bounds:
         rows = [a.reshape(-1, channels_of(a.shape)) for a in arrays]
         low = np.min([r.min(axis=0) for r in rows], axis=0)
         high = np.max([r.max(axis=0) for r in rows], axis=0)
+        if low.dtype == np.uint64:
+            return cls(np.full(low.shape, -np.inf), np.full(high.shape, np.inf))
         if low.dtype.kind != "f":
             return cls(low.astype(np.int64), high.astype(np.int64))
         unknown = np.isnan(low) | np.isnan(high)

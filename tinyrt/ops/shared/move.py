@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -168,5 +168,5 @@ def move_op(
         ref_f32=partial(_ref_f32, move),
         vjp=partial(_vjp, move),
         forms=forms,
-        traits=traits,
+        traits=replace(traits, plain_integers=True),
     )

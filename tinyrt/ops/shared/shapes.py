@@ -128,10 +128,12 @@ def infer_binary(inputs: Inputs, activation: str = "NONE") -> tuple[TensorType, 
 
 
 def infer_arithmetic(inputs: Inputs, activation: str = "NONE") -> tuple[TensorType, ...]:
-    """As ``infer_binary``, for arithmetic: truth values are refused."""
+    """As ``infer_binary``, for arithmetic: truth values and unsigned integers are refused."""
     (y,) = infer_binary(inputs, activation)
-    if y.dtype is DType.BOOL:
-        raise ShapeError(f"inputs are {y.dtype.short}", expected="numbers: cast truth values first")
+    if y.dtype in (DType.BOOL, DType.UINT32, DType.UINT64):
+        raise ShapeError(
+            f"inputs are {y.dtype.short}", expected="signed numbers: cast other values first"
+        )
     return (y,)
 
 

@@ -57,6 +57,8 @@ class Quant(Enum):
     starts anew with each run are calibrated: as weighted ops, and their cell states too."""
     BY_TABLE = "by table"
     """The op has no int8 form. It is quantised as a step of ``pointwise``, alone or with others."""
+    PLAIN = "plain integers"
+    """The op works on integers that stand for themselves, in float and integer models alike."""
     FLOAT_ONLY = "float only"
     """Must be folded or replaced before quantisation."""
 
@@ -176,6 +178,11 @@ class OpSpec(Generic[AttrsT]):
     def float_only(self) -> bool:
         """Whether the op must be folded or replaced before the graph is quantised."""
         return self.quant in (Quant.BY_TABLE, Quant.FLOAT_ONLY)
+
+    @property
+    def plain_integers(self) -> bool:
+        """Whether the op also takes integers that stand for themselves."""
+        return self.traits.plain_integers
 
     @property
     def pointwise(self) -> bool:

@@ -41,6 +41,10 @@ class Traits:
         biased: whether a file always holds a bias, of zeros if the op has none. Without a bias,
             several runtimes refuse the op or read past its inputs.
         skips_zeros: whether C kernels exist that skip zero weights.
+        plain_integers: whether the op also takes integers that stand for themselves, of any type
+            that its shape rule takes: int8 and int16 without a scale, and unsigned ones.
+        takes: what the op takes without a scale, for tables of ops: ``f32``, or ``int`` for plain
+            integers, or both.
         in_tflite: whether the .tflite format has the op.
         not_in_integers: the reason why the op has no integer form.
         not_on_devices: the reason why the op has no C kernel on floats.
@@ -58,6 +62,8 @@ class Traits:
     fuses: bool = False
     biased: bool = False
     skips_zeros: bool = False
+    plain_integers: bool = False
+    takes: str = "f32"
     in_tflite: bool = True
     not_in_integers: str = ""
     not_on_devices: str = ""

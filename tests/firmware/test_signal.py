@@ -1,0 +1,33 @@
+"""TFLM's audio front end on emulated cores: the host's answers, run after run."""
+
+import numpy as np
+import pytest
+
+from tests.convert.front_end import front_end, sounds, streams
+from tests.firmware.device import require_core
+from tinyrt import api
+
+
+def runs_alike(data, inputs, core, folder):
+    """The report of a model on a core, whose answers are the host's."""
+    require_core(core)
+    path = folder / "model.tflite"
+    path.write_bytes(data)
+    report = api.run_emulated(path, core=core, inputs=inputs, build_dir=folder)
+    assert report.bit_exact
+    return report
+
+
+@pytest.mark.parametrize("core", ["cortex-m4", "cortex-m0", "cortex-m55", "rv32imc"])
+def test_a_front_end_makes_the_features_that_the_host_makes(tmp_path, core):
+    report = runs_alike(front_end(), {"x": sounds(6)[:, 0]}, core, tmp_path)
+    assert report.ram.state == 24  # an estimate of noise for each channel
+    assert report.ram.static == 0
+
+
+@pytest.mark.parametrize("core", ["cortex-m4", "cortex-m0"])
+def test_samples_are_kept_from_run_to_run(tmp_path, core):
+    rng = np.random.default_rng(3)
+    frames = rng.integers(-(2**15), 2**15, (6, 2, 6), np.int16)
+    features = rng.integers(-(2**15), 2**15, (6 * 3,), np.int16)
+    runs_alike(streams(), {"x": frames, "f": features}, core, tmp_path)

@@ -1,0 +1,49 @@
+/** Spectra of real signals, on the types of tinyrt_fft_loop.h. */
+#ifndef TINYRT_RFFT_LOOP_H
+#define TINYRT_RFFT_LOOP_H
+
+#include "tinyrt_fft_loop.h"
+
+/** The spectrum of a signal from that of its pairs of samples, in place: frequency 0 and count. */
+static void tinyrt_rfft_ends(int32_t count, TINYRT_SCALAR *y) {
+    const tinyrt_complex low = tinyrt_complex_part(y, 2);
+    tinyrt_complex_store(y, low.r + low.i, 0);
+    tinyrt_complex_store(y + 2 * count, low.r - low.i, 0);
+}
+
+/** Likewise frequency k and its counterpart. */
+static void tinyrt_rfft_pair(int32_t k, int32_t count, const TINYRT_SCALAR *split,
+                             TINYRT_SCALAR *y) {
+    TINYRT_SCALAR *const other = y + 2 * (count - k);
+    y += 2 * k;
+    const tinyrt_complex near = tinyrt_complex_part(y, 2);
+    const tinyrt_complex turned = tinyrt_complex_of(other[0], -(TINYRT_WIDE)other[1]);
+    const tinyrt_complex far =
+        tinyrt_complex_of(TINYRT_DIVIDE(turned.r, 2), TINYRT_DIVIDE(turned.i, 2));
+    const tinyrt_complex both = tinyrt_complex_of(near.r + far.r, near.i + far.i);
+    const tinyrt_complex rest = tinyrt_complex_of(near.r - far.r, near.i - far.i);
+    const tinyrt_complex t = tinyrt_complex_mul(rest, split + 2 * (k - 1));
+    tinyrt_complex_store(y, TINYRT_HALF(both.r + t.r), TINYRT_HALF(both.i + t.i));
+    tinyrt_complex_store(other, TINYRT_HALF(both.r - t.r), TINYRT_HALF(t.i - both.i));
+}
+
+static void tinyrt_rfft(const tinyrt_signal_fft_params *p, const TINYRT_SCALAR *x,
+                        const TINYRT_SCALAR *w, const TINYRT_SCALAR *split, TINYRT_SCALAR *y) {
+    for (int32_t row = 0; row < p->rows; ++row) {
+        int32_t digits[TINYRT_FFT_STAGES] = {0};
+        for (int32_t i = 0, at = 0; i < p->count; ++i) {
+            y[2 * i] = 2 * at < p->x_size ? x[2 * at] : 0;
+            y[2 * i + 1] = 2 * at + 1 < p->x_size ? x[2 * at + 1] : 0;
+            at = tinyrt_fft_next(p, digits, at);
+        }
+        tinyrt_fft_stages(p, w, y, 0);
+        tinyrt_rfft_ends(p->count, y);
+        for (int32_t k = 1; 2 * k <= p->count; ++k) {
+            tinyrt_rfft_pair(k, p->count, split, y);
+        }
+        x += p->x_size;
+        y += 2 * (p->count + 1);
+    }
+}
+
+#endif
