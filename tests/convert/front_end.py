@@ -109,6 +109,25 @@ def front_end() -> bytes:
     return build(Subgraph(tensors, _ops(), ["x"], ["y"]))
 
 
+def keywords() -> bytes:
+    """int16 (1, 60) -> float (1, 4): a dense layer in float behind features that keep no state."""
+    rng = np.random.default_rng(1)
+    layer = {"w": rng.normal(size=(4, CHANNELS)), "b": rng.normal(size=4)}
+    made = {"real": (CHANNELS,), "features": (1, CHANNELS), "scores": (1, 4)}
+    tensors = [*_activations(), *_constants(), i32("rows", 1, CHANNELS)]
+    tensors += [Tensor(n, a.shape, data=a.astype(np.float32)) for n, a in layer.items()]
+    tensors += [Tensor(n, shape) for n, shape in made.items()]
+    ops = [
+        *_ops()[:11],
+        _custom("FilterBankLog", "roots", "logs", input_correction_bits=3, output_scale=64),
+        Op("CAST", ["logs"], ["real"]),
+        Op("RESHAPE", ["real", "rows"], ["features"]),
+        Op("FULLY_CONNECTED", ["features", "w", "b"], ["scores"], "FullyConnectedOptions"),
+    ]
+    used = {name for op in ops for name in (*op.inputs, *op.outputs)}
+    return build(Subgraph([t for t in tensors if t.name in used], ops, ["x"], ["scores"]))
+
+
 def sounds(runs: int, seed: int = 0) -> np.ndarray:
     """Frames of noise and of tones, of any loudness, silence, and extremes."""
     rng = np.random.default_rng(seed)

@@ -30,7 +30,7 @@ from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.interpreter.feeds import check_types
 from tinyrt.interpreter.model import Model
 from tinyrt.interpreter.progress import Progress
-from tinyrt.ir import Graph, RewriteLog, Shape
+from tinyrt.ir import DType, Graph, RewriteLog, Shape
 from tinyrt.memory import schedule
 
 if TYPE_CHECKING:
@@ -199,11 +199,14 @@ def _float_model(
             )
         anew = begun_anew(graph)
         if anew.states:
+            in_float = all(graph.value(before).dtype is DType.FLOAT32 for before, _ in anew.states)
             raise UnsupportedError(
                 "the model keeps state from sample to sample",
                 expected="no state but that of UNIDIRECTIONAL_SEQUENCE_LSTM",
                 hint="quantise the model of the whole window, then stream the result: "
-                "tinyrt convert INT8.tflite --stream AXIS",
+                "tinyrt convert INT8.tflite --stream AXIS"
+                if in_float
+                else "quantise the network behind the audio front end as a model of its own",
             )
     return anew, graph.states
 

@@ -94,9 +94,7 @@ class Simulator:
             name = node.output.name
             reads = {v.name for v in node.inputs if v is not None}
             if earlier is None or name in dirty or dirty & reads:
-                dirty.add(name)
-                exact = self.compute(node, live, activations, weights)
-                live[name] = self.rounded(name, exact, activations)
+                dirty.update(self.compute(node, live, activations, weights))
         return live
 
     def rounded(self, name: str, exact: Array, activations: Mapping[str, QParams]) -> Array:
@@ -110,11 +108,30 @@ class Simulator:
     def compute(
         self,
         node: BoundNode,
+        live: Arrays,
+        activations: Mapping[str, QParams],
+        weights: Weights,
+    ) -> list[str]:
+        """Compute one node from the activations in ``live``, and add what it answers, rounded.
+
+        Returns:
+            The names of what was added: the first output, and of others those that are read.
+
+        """
+        names = [v.name for v in node.outputs]
+        added = [n for n in names if n == names[0] or self.graph.consumers(n)]
+        answers = dict(zip(names, self._computed(node, live, activations, weights), strict=True))
+        live.update((n, self.rounded(n, answers[n], activations)) for n in added)
+        return added
+
+    def _computed(
+        self,
+        node: BoundNode,
         live: Mapping[str, Array],
         activations: Mapping[str, QParams],
         weights: Weights,
-    ) -> Array:
-        """One node's output before it is rounded, from the activations in ``live``."""
+    ) -> tuple[Array, ...]:
+        """One node's outputs before they are rounded."""
         reference = OPS[node.op].ref_f32
         assert reference is not None, "the plan refuses ops without a float form"
         first = 1 if has_constant_weights(node) else len(node.inputs)
@@ -129,14 +146,14 @@ class Simulator:
         ]
         fixed = list(weights.get(node.output.name, fixed))
         if not self._stacked:
-            return as_tuple(reference(node.attrs, *inputs, *fixed))[0]
+            return as_tuple(reference(node.attrs, *inputs, *fixed))
         moving = [v is not None and v.name in live for v in node.inputs[:first]]
 
-        def sample(i: int) -> Array:
+        def sample(i: int) -> tuple[Array, ...]:
             own = (a[i] if m and a is not None else a for a, m in zip(inputs, moving, strict=True))
-            return as_tuple(reference(node.attrs, *own, *fixed))[0]
+            return as_tuple(reference(node.attrs, *own, *fixed))
 
-        return np.stack([sample(i) for i in range(self.samples)])
+        return tuple(map(np.stack, zip(*map(sample, range(self.samples)), strict=True)))
 
     @property
     def nodes(self) -> list[BoundNode]:

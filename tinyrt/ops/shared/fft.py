@@ -194,8 +194,8 @@ def _two(a: Arithmetic, z: list[Array], roots: Array, sign: int) -> list[Array]:
 
 def _three(a: Arithmetic, z: list[Array], roots: Array, sign: int) -> list[Array]:
     del sign
-    both = a.wrapped(z[1] + z[2])
-    turned = _by_minus_i(a.rounded(a.wrapped(z[1] - z[2]) * roots[0, 1]))
+    both = z[1] + z[2]  # less than 1, of what is divided by the radix
+    turned = _by_minus_i(a.rounded((z[1] - z[2]) * roots[0, 1]))
     rest = z[0] - (both * np.float32(0.5) if a.is_float else both >> 1)
     return [z[0] + both, rest - turned, rest + turned]
 
@@ -210,8 +210,7 @@ def _four(a: Arithmetic, z: list[Array], roots: Array, sign: int) -> list[Array]
 def _five(a: Arithmetic, z: list[Array], roots: Array, sign: int) -> list[Array]:
     del sign
     (p, p_turned), (q, q_turned) = roots
-    outer, inner = a.wrapped(z[1] + z[4]), a.wrapped(z[2] + z[3])
-    outwards, inwards = a.wrapped(z[1] - z[4]), a.wrapped(z[2] - z[3])
+    outer, inner, outwards, inwards = z[1] + z[4], z[2] + z[3], z[1] - z[4], z[2] - z[3]
     near = z[0] + a.rounded(outer * p) + a.rounded(inner * q)
     far = z[0] + a.rounded(outer * q) + a.rounded(inner * p)
     near_turned = _by_minus_i(a.rounded(outwards * p_turned) + a.rounded(inwards * q_turned))

@@ -52,8 +52,7 @@ def refine(
         if name in plan.weights:
             plan = _refined(simulator, plan, node, live, config)
             weights[name] = plan.real_constants(node)
-        exact = simulator.compute(node, live, plan.activations, weights)
-        live[name] = simulator.rounded(name, exact, plan.activations)
+        simulator.compute(node, live, plan.activations, weights)
         if progress is not None:
             progress(index, len(nodes))
     return plan
