@@ -159,6 +159,23 @@ def attention(m: Body, x: str) -> str:
     return m.op("Add", tokens, m.op("MatMul", joined, m.weights(width, width)))
 
 
+def multihead(m: Body, x: str) -> str:
+    """torch.nn.MultiheadAttention, whose batch comes second, between pixels."""
+    tokens = m.transpose(m.reshape(x, 1, 8, H * W), 2, 0, 1)
+    qkv = m.reshape(m.op("MatMul", tokens, m.weights(8, 24)), 1, H * W, 1, 3, 8)
+    parted = m.reshape(m.transpose(qkv, 3, 1, 2, 0, 4), 3, H * W, 1, 8)
+    parts = [m.op("Gather", parted, m.const(i, np.int64), axis=0) for i in range(3)]
+    query, key, value = (
+        m.reshape(m.transpose(m.reshape(part, H * W, 2, 4), 1, 0, 2), 1, 2, H * W, 4)
+        for part in parts
+    )
+    scores = m.op("MatMul", query, m.transpose(key, 0, 1, 3, 2))
+    sums = m.op("MatMul", m.op("Softmax", scores, axis=-1), value)
+    joined = m.reshape(m.transpose(sums, 2, 0, 1, 3), H * W, 8)
+    y = m.reshape(m.op("MatMul", joined, m.weights(8, 8)), H * W, 1, 8)
+    return m.reshape(m.transpose(m.op("Add", tokens, y), 1, 2, 0), 1, 8, H, W)
+
+
 def unfolded(m: Body, x: str) -> str:
     """MobileViT's: attention among the pixels at the same place of each patch."""
     y = m.transpose(m.reshape(x, 8 * H // 2, 2, W // 2, 2), 0, 2, 1, 3)
@@ -210,6 +227,7 @@ BODIES: dict[str, tuple[Block, int, int]] = {
     "YOLOv8's head": (box_head, 0, 6),
     "MobileViT": (unfolded, 3, 24),
     "MobileViTv2": (linear_attention, 2, 21),
+    "MultiheadAttention": (multihead, 1, 18),
     "YOLO11's attention": (pixel_attention, 3, 20),
     "unfold": (gathered, 2, 12),
     "lines of text": (lines_of_text, 0, 6),

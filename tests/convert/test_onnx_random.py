@@ -61,6 +61,7 @@ NEVER = {
     "transpose_into_left",
     "transpose_into_product",
     "transpose_to_reshape",
+    "turn_parts",
     "turn_product",
     "write_out_erf",
     "write_out_power",

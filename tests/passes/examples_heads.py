@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from tests.passes.example import Example
-from tests.passes.example_parts import two_readers
+from tests.passes.example_parts import joined, two_readers
 from tests.passes.random_net import RandomNet as Net
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.gather import GatherAttrs
+from tinyrt.ops.slice import SliceAttrs
 
 HEADS = (1, 2, 3, 4)
 """Two heads of three tokens, four numbers each."""
@@ -31,7 +32,25 @@ def product(net: Net, a: str, b: str, adj_x: bool = False, adj_y: bool = False) 
     return net.op("batch_matmul", (a, b), BatchMatmulAttrs(adj_x, adj_y))
 
 
+def cut_heads(
+    net: Net, x: str = "x", places: tuple[int, ...] = (0, 1, 2), drop: bool = False
+) -> list[str]:
+    """Parts of the third dimension of (1, 5, 3, 8), each with its two heads turned."""
+    made = []
+    for i in places:
+        attrs = SliceAttrs((0, 0, i, 0), (1, 5, 1, 8), (1, 1, 1, 1), (2,) if drop else ())
+        part = net.reshape(net.op("slice", (x,), attrs), 5, 1, 2, 4)
+        made.append(net.transpose(part, (1, 2, 0, 3)))
+    return made
+
+
 HEADS_AND_PATCHES = {
+    "turn_parts": Example(
+        (1, 5, 3, 8),
+        lambda net: joined(net, *cut_heads(net)),
+        lambda net: net.add(*cut_heads(net, places=(0, 2))),
+        "not all parts of 'x' are split and turned",
+    ),
     "heads_into_layer": Example(
         HEADS,
         lambda net: net.dense(tokens(net, "x")),

@@ -220,8 +220,13 @@ def attention(net: RandomNet, x: str, rng: Rng) -> str | None:
         whole = net.transpose(net.reshape(whole, 1, steps, 3, 2, width), (2, 0, 3, 1, 4))
         parts = [_part(net, whole, i, (0,)) for i in range(3)]
     else:
-        whole = net.transpose(whole, (1, 0, 2))
-        cuts = [_part(net, whole, i, ()) for i in range(3)]
+        if rng.random() < 0.6:
+            whole = net.transpose(whole, (1, 0, 2))
+            cuts = [_part(net, whole, i, ()) for i in range(3)]
+        else:
+            size = (steps, 1, 2 * width)
+            places = [SliceAttrs((0, i, 0), size, (1, 1, 1)) for i in range(3)]
+            cuts = [net.op("slice", (whole,), place) for place in places]
         heads = [net.reshape(cut, steps, 1, 2, width) for cut in cuts]
         parts = [net.transpose(head, (1, 2, 0, 3)) for head in heads]
     q, k, v = parts

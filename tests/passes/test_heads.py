@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tests.passes.examples_heads import HEADS, product, table, tokens
+from tests.passes.example_parts import joined
+from tests.passes.examples_heads import HEADS, cut_heads, product, table, tokens
 from tests.passes.misses import Miss, check
 from tests.passes.random_net import RandomNet as Net
 from tests.passes.run import apply, ops
@@ -11,13 +12,20 @@ from tinyrt.convert.passes.heads import TRANSPOSE_INTO_LEFT, TRANSPOSE_INTO_PROD
 from tinyrt.convert.passes.heads_into_layer import HEADS_INTO_LAYER
 from tinyrt.convert.passes.merge_moves import MERGE_TRANSPOSES
 from tinyrt.convert.passes.prune import REMOVE_DEAD, REMOVE_IDENTITY
+from tinyrt.convert.passes.turn_parts import TURN_PARTS
 from tinyrt.convert.passes.unfold import GATHER_TO_TRANSPOSE
 from tinyrt.ir import QParams, Value
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.slice import SliceAttrs
 
-SWAP = (0, 1, 3, 2)
+SWAP, PARTS = (0, 1, 3, 2), (1, 5, 3, 8)
+
+
+def last_part(net: Net, i: int = 1) -> str:
+    """One part of the third dimension of (1, 5, 2, 8)."""
+    return net.op("slice", ("x",), SliceAttrs((0, 0, i, 0), (1, 5, 1, 8), (1, 1, 1, 1)))
 
 
 @pytest.mark.parametrize(
@@ -135,6 +143,70 @@ MISSES = {
         lambda net: table(net, table(net, "x", 2, 2, 2), 4, 3, 2),
         "7 dimensions at once",
     ),
+    "a part that others read": Miss(
+        "turn_parts",
+        (PARTS,),
+        lambda net: (joined(net, *cut_heads(net)), net.op("tanh", (net.nodes[0].outputs[0],))),
+        "not all parts of 'x'",
+    ),
+    "a whole that others read": Miss(
+        "turn_parts",
+        (PARTS,),
+        lambda net: (joined(net, *cut_heads(net)), net.op("tanh", ("x",))),
+        "not all parts of 'x'",
+    ),
+    "the same part thrice": Miss(
+        "turn_parts",
+        (PARTS,),
+        lambda net: joined(net, *cut_heads(net, places=(1, 1, 1))),
+        "not all parts of 'x'",
+    ),
+    "parts that are turned otherwise": Miss(
+        "turn_parts",
+        ((1, 5, 2, 8),),
+        lambda net: (
+            *cut_heads(net, places=(0,)),
+            net.transpose(net.reshape(last_part(net), 5, 1, 2, 4), (1, 0, 2, 3)),
+        ),
+        "are not all moved alike",
+    ),
+    "parts that are joined": Miss(
+        "turn_parts",
+        ((1, 5, 2, 8),),
+        lambda net: tuple(
+            net.transpose(net.reshape(last_part(net, i), 10, 4), (1, 0)) for i in (0, 1)
+        ),
+        "are not all moved alike",
+    ),
+    "parts of two": Miss(
+        "turn_parts",
+        ((1, 5, 4, 8),),
+        lambda net: net.op("slice", ("x",), SliceAttrs((0, 0, 2, 0), (1, 5, 2, 8), (1, 1, 1, 1))),
+    ),
+    "parts of more dimensions than SLICE cuts": Miss(
+        "turn_parts",
+        ((1, 5, 2, 8),),
+        lambda net: tuple(
+            net.transpose(net.reshape(last_part(net, i), 5, 1, 2, 2, 2), (1, 2, 0, 3, 4))
+            for i in (0, 1)
+        ),
+        "are not all moved alike",
+    ),
+    "steps": Miss(
+        "turn_parts",
+        ((1, 5, 2, 8),),
+        lambda net: net.op("slice", ("x",), SliceAttrs((0, 0, 0, 0), (1, 5, 1, 8), (1, 1, 2, 1))),
+    ),
+    "the last dimension": Miss(
+        "turn_parts",
+        ((1, 5, 2),),
+        lambda net: net.op("slice", ("x",), SliceAttrs((0, 0, 1), (1, 5, 1), (1, 1, 1))),
+    ),
+    "the first dimension": Miss(
+        "turn_parts",
+        ((2, 5, 2),),
+        lambda net: net.op("slice", ("x",), SliceAttrs((1, 0, 0), (1, 5, 2), (1, 1, 1))),
+    ),
     "a part of the places": Miss(
         "gather_to_transpose",
         ((1, 5, 3),),
@@ -142,6 +214,14 @@ MISSES = {
         "not all, in even steps",
     ),
 }
+
+
+@pytest.mark.parametrize("drop", [False, True])
+def test_parts_of_any_dimension_are_turned_at_once(drop):
+    net = Net(PARTS)
+    graph, _ = apply(net.graph(*cut_heads(net, places=(1, 0, 2), drop=drop)), TURN_PARTS)
+    assert ops(graph) == ["reshape", "transpose", "slice", "slice", "slice"]
+    assert [n.attrs.begin[0] for n in graph.nodes[2:]] == [1, 0, 2]
 
 
 @pytest.mark.parametrize("name", MISSES)

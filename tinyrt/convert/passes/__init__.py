@@ -93,6 +93,7 @@ from tinyrt.convert.passes.truth import (
     RECOGNISE_CHOICE,
     SWAP_CHOICES,
 )
+from tinyrt.convert.passes.turn_parts import TURN_PARTS
 from tinyrt.convert.passes.unfold import GATHER_TO_TRANSPOSE
 from tinyrt.convert.passes.write_out import WRITE_OUT_ERF
 from tinyrt.errors import DataError
@@ -139,6 +140,7 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     TRANSPOSE_INTO_DENSE,
     TRANSPOSE_INTO_PRODUCT,
     HOIST_OVER_PARTS,
+    TURN_PARTS,
     TURN_INPUT,
     TURN_OUTPUT,
     FLIP_REGIONS,

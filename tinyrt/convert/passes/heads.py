@@ -137,7 +137,7 @@ def hoist_over_parts(graph: Graph, node: Node) -> Patch | Refusal | None:
     ]
     removed = tuple(n for part, (mover,) in zip(parts, movers, strict=True) for n in (part, mover))
     value = replace(x, name=name, shape=whole)
-    return Patch(remove=_in_order(graph, removed), add=(move, *cuts), values=(value,))
+    return Patch(remove=in_order(graph, removed), add=(move, *cuts), values=(value,))
 
 
 def drop_by_reshape(graph: Graph, node: Node) -> Patch | None:
@@ -154,7 +154,7 @@ def drop_by_reshape(graph: Graph, node: Node) -> Patch | None:
     return Patch(remove=(node,), add=(cut, last), values=(value,))
 
 
-def _in_order(graph: Graph, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+def in_order(graph: Graph, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
     """The nodes in graph order, the first moved to the end: their replacement takes its place."""
     ordered = [n for n in graph.nodes if any(n is other for other in nodes)]
     return (*ordered[1:], ordered[0])

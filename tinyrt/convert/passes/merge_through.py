@@ -41,7 +41,7 @@ def _between(graph: Graph, node: Node, splits: bool) -> _Between | Refusal | Non
     narrow, wide = (before, after) if splits else (after, before)
     if len(wide) <= len(narrow) and _real(wide) <= _real(narrow):
         return None
-    parts = _parts(narrow, wide)
+    parts = parts_of(narrow, wide)
     if parts is None:
         return None
     if not is_private(graph, reshape.outputs[0]):
@@ -92,7 +92,7 @@ def merge_around_regroup(graph: Graph, node: Node) -> Patch | Refusal | None:
     if regroup is None or first is None:
         return None
     before, after = (graph.value(n).shape for n in (regroup.inputs[0], regroup.outputs[0]))
-    if _parts(before, after) is not None or _parts(after, before) is not None:
+    if parts_of(before, after) is not None or parts_of(after, before) is not None:
         return None
     common = _common_parts(before, after)
     if common is None:
@@ -101,7 +101,7 @@ def merge_around_regroup(graph: Graph, node: Node) -> Patch | Refusal | None:
         return Refusal(node.name, f"it would have to move {len(common)} dimensions at once")
     if not is_private(graph, regroup.outputs[0]):
         return Refusal(node.name, f"the output of '{regroup.name}' has other readers")
-    split, join = (_parts(shape, common) or [] for shape in (before, after))
+    split, join = (parts_of(shape, common) or [] for shape in (before, after))
     source, perm = graph.value(first.inputs[0]), first.attrs_as(TransposeAttrs).perm
     order = [part for axis in range(len(perm)) for part in split[perm.index(axis)]]
     moved = [part for axis in node.attrs_as(TransposeAttrs).perm for part in join[axis]]
@@ -136,7 +136,7 @@ def _real(shape: Shape) -> int:
     return sum(size != 1 for size in shape)
 
 
-def _parts(narrow: Shape, wide: Shape) -> list[list[int]] | None:
+def parts_of(narrow: Shape, wide: Shape) -> list[list[int]] | None:
     """Which dimensions of the wide shape each one of the narrow shape is made of.
 
     None where they are not made of dimensions that follow each other.
