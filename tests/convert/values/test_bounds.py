@@ -129,6 +129,15 @@ def test_sums_beyond_32_bits_are_not_ordered(case, dtype, scale, sign):
     assert found is None or case.op not in ("sum", "mul")
 
 
+def test_products_that_fit_32_bits_are_ordered():
+    """Even those of the greatest int16."""
+    values = [Value(f"in{i}", DType.INT16, (1, 2), QParams((1.0,), 0)) for i in (0, 1)]
+    node = of_op(Case("mul", MulAttrs(), ((1, 2), (1, 2))), values, QParams((2.0**16,), 0))
+    found = found_of(node, -(2**15), 2**15 - 1)
+    assert found.high.tolist() == [2**14] * 2
+    assert found.low.tolist() == [-(2**14)] * 2
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 def test_sums_of_64_bits_have_a_limit_too(sign):
     x = Value("x", DType.INT16, (1, 1, 1, 1), QParams((1.0,)))
