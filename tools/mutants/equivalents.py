@@ -23,6 +23,12 @@ EQUIVALENT: dict[str, dict[str, str]] = {
             "the input's scale counts beside a bias alone"
         )
     },
+    "tinyrt/export/rows/segment.py": {
+        'copied = CallLine("tinyrt_copy", (places[0], end, target))'
+        ' -> copied = CallLine("tinyrt_copy", (places[ -1], end, target))': (
+            "a stage that copies reads one tensor"
+        )
+    },
     "tinyrt/memory/advice.py": {
         "break  # the rest of the budget belongs to the command itself"
         " -> continue  # the rest of the budget belongs to the command itself": (

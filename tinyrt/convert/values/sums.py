@@ -50,7 +50,7 @@ def summed(node: BoundNode, known: Mapping[str, Bounds]) -> Bounds | None:
 def _fits(low: Array, high: Array, requant: Requant | Steps | WideRequant) -> NDArray[np.bool_]:
     """Where the sums stay in the bits that requantisation takes: beyond, order is lost."""
     if isinstance(requant, WideRequant):
-        return np.asarray((low > -WIDE_LIMIT) & (high < WIDE_LIMIT))
+        return np.asarray((low >= -WIDE_LIMIT) & (high < WIDE_LIMIT))
     left = 0 if isinstance(requant, Steps) else np.maximum(requant.shift.astype(np.int64), 0)
     return np.asarray((low >= INT32_MIN >> left) & (high <= INT32_MAX >> left))
 
