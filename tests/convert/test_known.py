@@ -21,9 +21,12 @@ from tinyrt.convert.passes.known import (
 )
 from tinyrt.ir import Graph, QParams, RewriteLog
 from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.leaky_relu import LeakyReluAttrs
 from tinyrt.ops.quantize import QuantizeAttrs
 from tinyrt.ops.shared.activation import fused_activation
 from tinyrt.ops.shared.pool import Pool2dAttrs
+from tinyrt.ops.shared.spec import NoAttrs
+from tinyrt.ops.softmax import SoftmaxAttrs
 
 WIDE = QParams((0.05,), -20)
 
@@ -161,6 +164,24 @@ def test_float_clamps_of_what_is_positive_go():
     after = optimize(b.graph(b.op("abs", (b.op("tanh", (z,)),))))
     assert [node.op for node in after.nodes] == ["relu6", "add", "tanh", "abs"]
     assert fused_activation(after.nodes[1]) == "NONE"
+
+
+@pytest.mark.parametrize("before", ["relu", "logistic", "softmax"])
+def test_float_functions_that_keep_what_is_not_below_0_go_behind_what_never_is(before):
+    b = Builder((1, 4))
+    y = b.op(before, ("x",), *([SoftmaxAttrs()] if before == "softmax" else []))
+    for op, attrs in (("leaky_relu", LeakyReluAttrs(0.1)), ("elu", NoAttrs()), ("abs", NoAttrs())):
+        y = b.op(op, (y,), attrs)
+    after = optimize(b.graph(b.op("tanh", (y,))))
+    assert [node.op for node in after.nodes] == [before, "tanh"]
+
+
+@pytest.mark.parametrize("before", ["tanh", "elu"])
+def test_float_functions_stay_behind_what_may_be_below_0(before):
+    b = Builder((1, 4))
+    y = b.op("abs", (b.op("leaky_relu", (b.op(before, ("x",)),), LeakyReluAttrs(0.1)),))
+    after = optimize(b.graph(b.op("tanh", (y,))))
+    assert [node.op for node in after.nodes] == [before, "leaky_relu", "abs", "tanh"]
 
 
 def test_passes_by_values_have_names():

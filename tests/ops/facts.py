@@ -75,6 +75,15 @@ def is_nonnegative(ref: Ref, attrs: Any, inputs: Sequence[Array]) -> bool | None
     return bool(y.min() >= 0) if y.dtype.kind == "f" else None
 
 
+def keeps_positive(ref: Ref, attrs: Any, inputs: Sequence[Array]) -> bool | None:
+    """A function of one number gives back each one that is not below 0."""
+    if len(inputs) != 1 or inputs[0].dtype.kind != "f":
+        return None
+    x = np.append(np.abs(inputs[0]), np.float32([0, 0.3, 1, 7.7, 1e30]))
+    y = ref(attrs, x)
+    return y.dtype == x.dtype and np.array_equal(y, x)
+
+
 def selects(ref: Ref, attrs: Any, inputs: Sequence[Array]) -> bool | None:
     """Every result is an input, or 0."""
     y = ref(attrs, *inputs)
@@ -88,6 +97,7 @@ FACTS: dict[str, Callable[[Ref, Any, Sequence[Array]], bool | None]] = {
     "channelwise": is_channelwise,
     "homogeneous": is_homogeneous,
     "nonnegative": is_nonnegative,
+    "keeps_positive": keeps_positive,
     "selects": selects,
 }
 """Trait -> its predicate."""

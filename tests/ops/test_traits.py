@@ -37,6 +37,7 @@ UNCLAIMED = {
     "nonnegative": {
         *("abs", "exp", "pow", "relu_0_to_1", "rsqrt", "sqrt", "square", "squared_difference"),
     },
+    "keeps_positive": set(),
     "selects": {"maximum", "minimum", "relu"},
 }
 """Trait -> element-wise functions that have it, too: nothing has been made of that yet. Stating it

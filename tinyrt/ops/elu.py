@@ -45,5 +45,5 @@ ELU = table_op(
     ref_f32=ref_f32,
     vjp=vjp,
     prepare=prepare_s8,
-    traits=Traits(elementwise=True, channelwise=True),
+    traits=Traits(elementwise=True, channelwise=True, keeps_positive=True),
 )

@@ -111,5 +111,5 @@ LEAKY_RELU = OpSpec(
         Form.INT8: IntegerForm(prepare_s8, lut_s8),
         Form.INT16X8: IntegerForm(prepare_s16, ref_s16),
     },
-    traits=Traits(elementwise=True, channelwise=True),
+    traits=Traits(elementwise=True, channelwise=True, keeps_positive=True),
 )

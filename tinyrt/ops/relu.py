@@ -108,7 +108,12 @@ RELU = OpSpec(
         Form.INT16X8: IntegerForm(partial(_prepare_s16, "RELU"), _ref_s16),
     },
     traits=Traits(
-        elementwise=True, channelwise=True, homogeneous=True, nonnegative=True, activation="RELU"
+        elementwise=True,
+        channelwise=True,
+        homogeneous=True,
+        nonnegative=True,
+        keeps_positive=True,
+        activation="RELU",
     ),
 )
 

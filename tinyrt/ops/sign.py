@@ -83,7 +83,7 @@ ABS = table_op(
     vjp=abs_vjp,
     prepare=prepare_abs,
     wide=IntegerForm(prepare_abs_s16, ref_s16),
-    traits=Traits(elementwise=True, channelwise=True),
+    traits=Traits(elementwise=True, channelwise=True, keeps_positive=True),
 )
 
 NEG = float_op(

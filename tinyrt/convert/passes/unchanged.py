@@ -58,6 +58,8 @@ def _hands_on(node: BoundNode, x: Bounds) -> bool:
         inside = slice(int(x.low.min()) - least, int(x.high.max()) - least + 1)
         numbers = np.arange(least, least + len(answers))[:, None]
         return bool((answers == numbers)[inside].all())
+    if value.dtype in FLOATS and OPS[node.op].traits.keeps_positive:
+        return bool((x.low >= 0).all())
     if value.dtype in FLOATS and node.op in CLAMPS:
         low, high = clamp_of(OPS[node.op].traits.activation)
         return bool((x.low >= low).all() and (x.high <= high).all())

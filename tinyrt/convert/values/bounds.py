@@ -8,13 +8,17 @@ they may be wider than what can happen, since inputs are taken to be independent
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
+import numpy as np
+
 from tinyrt.convert.values.elementwise import ELEMENTWISE, elementwise
-from tinyrt.convert.values.interval import Bounds
+from tinyrt.convert.values.interval import FLOATS, Bounds
 from tinyrt.convert.values.moving import INCREASING, increasing
 from tinyrt.convert.values.sums import SUMS, summed
-from tinyrt.ir import BoundNode, Graph
+from tinyrt.ir import BoundNode, Graph, Value
+from tinyrt.ops import OPS
 
 
 def bounds_of(graph: Graph) -> dict[str, Bounds]:
@@ -35,9 +39,17 @@ def _bounds_of(graph: Graph) -> dict[str, Bounds]:
     for node in graph.bound():
         found = behind(node, known)
         for value in node.outputs:
-            whole = Bounds.whole(value)
+            whole = _possible(node, value)
             known[value.name] = whole if found is None else found.within(whole)
     return known
+
+
+def _possible(node: BoundNode, value: Value) -> Bounds:
+    """What an output may be whatever the inputs are: floats that are never below 0, or any."""
+    whole = Bounds.whole(value)
+    if value.dtype in FLOATS and OPS[node.op].traits.nonnegative:
+        return replace(whole, low=np.zeros_like(whole.low))
+    return whole
 
 
 def behind(node: BoundNode, known: Mapping[str, Bounds]) -> Bounds | None:

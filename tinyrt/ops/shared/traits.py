@@ -33,6 +33,7 @@ class Traits:
         homogeneous: under the same condition, a positive factor on a channel of all inputs is the
             same factor on that channel of the output.
         nonnegative: no element of the output is below 0.
+        keeps_positive: a function of one number that gives back each one from 0 on.
         selects: each output element is an element of an input, or 0 in a border around them.
         dims: attribute -> how it refers to dimensions, for an op that works in any layout that
             inputs and output share. None if the op needs one layout, or if it is ``elementwise``.
@@ -56,6 +57,7 @@ class Traits:
     channelwise: bool = False
     homogeneous: bool = False
     nonnegative: bool = False
+    keeps_positive: bool = False
     selects: bool = False
     dims: Mapping[str, Dims] | None = None
     activation: str = ""
