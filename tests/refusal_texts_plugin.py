@@ -56,13 +56,14 @@ class Refusal(NamedTuple):
 
 
 def normal(text: str, base: str) -> str:
-    """The text without what differs from run to run, and without lists of all there is."""
+    """The text without what differs between runs or machines, or lists all there is."""
     text = re.sub(rf"{re.escape(base)}/[^/\s']+", "TMP", text)
     zoo = os.environ.get("TINYRT_ZOO")
     for folder, name in ((zoo, "ZOO"), (str(ROOT), "ROOT")):
         text = text.replace(folder, name) if folder else text
     text = re.sub(r"0x[0-9a-f]{6,}", "0x...", text)
     text = re.sub(r"(?:\S+, ){8,}\S+", "NAMES", text)
+    text = re.sub(r"[\d.]+ dB", "N dB", text)
     # Half a pair of surrogates, as damaged files have, is no UTF-8.
     return text.encode(errors="backslashreplace").decode()
 

@@ -225,6 +225,8 @@ def views(m: OnnxModel, op: str) -> list[str]:
         "Not": lambda: [spread(np.bool_)],
         "Range": lambda: [m.const(i, np.int64) for i in (0, SIDE**2, 1)],
         "Reshape": lambda: [spread(), m.ints(-1)],
+        "ScatterElements": lambda: [spread(), spread(np.int64), spread()],
+        "ScatterND": lambda: [spread(), m.op("Expand", m.ints(0), m.ints(SIDE, 1)), spread()],
         "Slice": lambda: [spread(), m.ints(0), m.ints(9999), m.ints(0), m.ints(1)],
         "Tile": lambda: [m.const([[1.0]]), m.ints(SIDE, SIDE)],
         "Unsqueeze": lambda: [spread(), m.ints(0)],

@@ -74,6 +74,12 @@ CHAINS: dict[str, Chain] = {
     "GatherND of each sample": lambda m: m.op(
         "GatherND", m.weights(2, 3, 4), m.const([[2], [-1]], I64), batch_dims=1
     ),
+    "ScatterElements": lambda m: m.op(
+        "ScatterElements", m.weights(2, 4), m.const([[1, -2, 0, -1]], I64), m.weights(1, 4), axis=0
+    ),
+    "ScatterND": lambda m: m.op(
+        "ScatterND", m.weights(2, 4), m.const([[1], [-2]], I64), m.weights(2, 4)
+    ),
     "Slice": lambda m: m.op("Slice", m.weights(7), *(m.ints(v) for v in (-1, -99, 0, -2))),
     "Concat": lambda m: m.op("Concat", m.weights(1), m.weights(3), axis=-1),
     "NonZero": lambda m: chain(m, "Squeeze", m.op("NonZero", m.ints(1, 1, 0, 1, 1)), m.ints(0)),

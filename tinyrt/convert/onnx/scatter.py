@@ -13,6 +13,7 @@ from tinyrt.convert.onnx.weights import TYPED, Array
 from tinyrt.convert.scatter import Places, most_alike, rounds
 from tinyrt.errors import ModelFormatError
 from tinyrt.ir import Shape, Value
+from tinyrt.ops.shared.walks import strides_of
 
 REDUCTIONS: dict[str, tuple[str, np.ufunc]] = {
     "add": ("add", np.add),
@@ -44,10 +45,13 @@ def _elements(call: Call) -> tuple[Places, Shape]:
         n <= m for i, (n, m) in enumerate(zip(indices.shape, data, strict=True)) if i != axis
     )
     _check(call, fits, indices.shape)
-    grid = np.indices(indices.shape)
-    grid[axis] = _inside(indices[..., None], np.asarray(data[axis : axis + 1]))[..., 0]
-    places = np.ravel_multi_index(tuple(g.reshape(-1) for g in grid), data)
-    return np.asarray(places, np.int64), ()
+    places = _inside(indices[..., None], np.asarray(data[axis : axis + 1]))[..., 0]
+    places *= strides_of(data)[axis]
+    for i, count in enumerate(indices.shape):
+        if i != axis:
+            along = np.arange(count) * strides_of(data)[i]
+            places += along.reshape(-1, *(1,) * (indices.ndim - 1 - i))
+    return places.reshape(-1), ()
 
 
 def _indices(call: Call) -> Places:

@@ -345,7 +345,7 @@ STATIC: dict[str, Static] = {
     "ReduceSum": _reduction(np.sum, input_since=13),
     "Reshape": _reshaping(reshaped),
     "Round": _elementwise(np.round, 1),
-    "ScatterElements": Static(scattered_elements, copies=3),
+    "ScatterElements": Static(scattered_elements, copies=4),
     "ScatterND": Static(scattered_rows, copies=3),
     "Shape": Static(_shape, of_rank),
     "Size": Static(_size, of_rank),
