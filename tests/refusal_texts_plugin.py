@@ -64,6 +64,7 @@ def normal(text: str, base: str) -> str:
     text = re.sub(r"0x[0-9a-f]{6,}", "0x...", text)
     text = re.sub(r"(?:\S+, ){8,}\S+", "NAMES", text)
     text = re.sub(r"[\d.]+ dB", "N dB", text)
+    text = re.sub(r"(\d\.\d{4})\d+", r"\1...", text)
     # Half a pair of surrogates, as damaged files have, is no UTF-8.
     return text.encode(errors="backslashreplace").decode()
 

@@ -130,6 +130,7 @@ def test_folders_that_differ_are_left_out(monkeypatch):
     assert normal(f"{ROOT}/docs, 0x12", base) == "ROOT/docs, 0x12"
     assert normal(f"one of {', '.join('abcdefghi')}; or", base) == "one of NAMES or"
     assert normal("reaches 34.7 dB", base) == "reaches N dB"
+    assert normal("slope 0.28122990, 0.2812", base) == "slope 0.2812..., 0.2812"
     assert normal(f"one of {', '.join('abcdefgh')}", base) == f"one of {', '.join('abcdefgh')}"
 
 
