@@ -29,7 +29,7 @@ from tinyrt.ops import conv2d, depthwise_conv2d
 from tinyrt.ops.add import AddS8
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
-from tinyrt.ops.shared import convolution_tables
+from tinyrt.ops.shared import convolution_tables, fft
 from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
 from tinyrt.train.core.function import table_function
 
@@ -62,6 +62,8 @@ FUNCTIONS = {
     "tinyrt.ops.shared.convolution_tables:input_parts": "shapes, window and element size",
     "tinyrt.ops.shared.convolution_tables:outputs": "shapes, window and element size",
     "tinyrt.ops.shared.convolution_tables:weight_sums": "shapes, window and element size",
+    "tinyrt.ops.shared.fft:tables": "element type, length and direction",
+    "tinyrt.ops.signal_filter_bank:log_table": FOREVER,
     "tinyrt.train.core.function:check": "attributes and shapes, each op for itself",
     "tinyrt.train.core.function:table_function": "the op",
 }
@@ -85,6 +87,7 @@ NOTES = {
     "tinyrt.convert.values.bounds:bounds_of": "the graph",
     "tinyrt.ir.rewriter:noted": "as the graph's own, until a tensor that it looked at changes",
     "tinyrt.memory.placing.overlap:leads": "node, kernels, buffers below",
+    "tinyrt.ops.shared.requant:legacy_steps": "the node's scales",
     "tinyrt.ops.shared.requant:weighted_requant": "the node's scales",
     "tinyrt.ops.shared.requant:wide_requant": "the node's scales",
     "tinyrt.ops.shared.spec:prepared": "the node",
@@ -231,6 +234,7 @@ DISTINCT = {
         ],
     ),
     "inverse_root": Kept(inverse_root, [(n,) for n in (0, 1, 2, 3, 255, 2**29, 2**31 - 1)]),
+    "fft.tables": Kept(fft.tables, list(product(fft.DTYPES, (16, 32), (False, True)))),
     "conv2d._shapes": Kept(conv2d._shapes, _window_shapes()),
     **{
         name: Kept(getattr(convolution_tables, name), TABLES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from pathlib import Path
 
@@ -68,6 +69,13 @@ def gathered_places(m: OnnxModel) -> str:
     return m.op("GatherND", m.input(4, 3), m.const(places, np.int64))
 
 
+def scattered(m: OnnxModel, reduction: str) -> str:
+    """Rows at two thirds of the places, each of which two rows go to."""
+    places = np.random.default_rng(0).permutation(4000)[:, None] % 2000
+    x, rows = m.input(3000, 2), m.weights(4000, 2)
+    return m.op("ScatterND", x, m.const(places, np.int64), rows, reduction=reduction)
+
+
 def one_hot(m: OnnxModel) -> str:
     return m.op("OneHot", m.input(2, dtype=I64), m.const(N, np.int64), m.const([0, 1]))
 
@@ -103,6 +111,23 @@ read("gather", "move", gathered,
      sized("the places of 't0'", 5000, copies=4),
      sized("the places of 't0'", 5000, copies=PLACES))  # fmt: skip
 read("gather_nd", "lookup", gathered_places, sized("the places of 't0'", 3000, 2, copies=PLACES))
+PICKED = (
+    sized("the places of 't0.before'", 2000, copies=PLACES),
+    sized("the places of 't0.with'", 2000, copies=PLACES),
+)
+WRITTEN = sized("the places of 't0.written'", 3000, copies=PLACES)
+read(
+    "scatter_nd", "scatter", partial(scattered, reduction="none"),
+    sized("the places of 't0'", 2, 4000, 1, copies=PLACES),
+    sized("the places of 't0'", 3000, copies=PLACES),
+    WRITTEN,
+)  # fmt: skip
+read(
+    "scatter_nd_of_sums", "scatter", partial(scattered, reduction="add"),
+    sized("the places of 't0'", 2, 4000, 1, copies=PLACES),
+    sized("the places of 't0'", 2, 3000, copies=PLACES),
+    *(*PICKED, WRITTEN) * 2,
+)  # fmt: skip
 read("one_hot", "lookup", one_hot, sized("the table of 't0'", N, N))
 read(
     "resize",

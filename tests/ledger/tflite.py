@@ -17,6 +17,7 @@ from tinyrt.convert.tflite.constants import fill
 from tinyrt.convert.tflite.lost import LOST, lost_entry, read_lost
 from tinyrt.convert.tflite.parts import Parts
 from tinyrt.convert.tflite.reader import parse_tflite
+from tinyrt.convert.tflite.signal import BANDS
 from tinyrt.convert.tflite.states import FRESH
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.convert.unsigned import to_signed
@@ -188,6 +189,42 @@ def constants_that_ops_make(folder: Path) -> tuple[Run, list[Entry]]:
         constant(f"'total' s64[{N * N}]", 8 * N * N),
         ("hold", 4 * N * N, f"the state 'state' f32[{N},{N}]"),
         ("spend", OP, "reading ops"),
+    ]
+
+
+@asks("convert/tflite/scatter.py")
+def rows_at_their_places(folder: Path) -> tuple[Run, list[Entry]]:
+    """Two rows for each of two thirds of the places: two rounds, and zeros elsewhere."""
+    count, n = 3000, 4000
+    places = np.random.default_rng(0).permutation(n).astype(np.int32)[:, None] % 2000
+    tensors = [
+        T("i", (n, 1), "INT32", places),
+        T("x", (n, 2)),
+        T("shape", (2,), "INT32", np.array([count, 2], np.int32)),
+        T("y", (count, 2)),
+    ]
+    data = build(Subgraph(tensors, [Op("SCATTER_ND", ["i", "x", "shape"], ["y"])], ["x"], ["y"]))
+    return lambda: parse_tflite(data), [
+        ("reserve", 48 * 2 * count, "the places of 'y'"),
+        ("spend", 2 * (count + 2 * count), "the places of 'y'"),
+        constant("'y/zeros' f32[1,2]", 8),
+        ("reserve", 48 * count, "the places of 'y/placed'"),
+        ("reserve", 48 * count, "the places of 'y/placed_1'"),
+    ]
+
+
+@asks("convert/tflite/signal.py")
+def bands_of_a_filter_bank(folder: Path) -> tuple[Run, list[Entry]]:
+    """Lists of numbers that become an op's attributes."""
+    count = 2000
+    lists = dict.fromkeys(("weights", "unweights"), 4 * count)
+    lists |= dict.fromkeys(BANDS, count)
+    tensors = [T(k, (n,), "INT16", np.zeros(n, np.int16)) for k, n in lists.items()]
+    tensors += [T("x", (9,), "UINT32"), T("y", (count - 1,), "UINT64")]
+    op = Op("CUSTOM (SignalFilterBank)", ["x", *lists], ["y"], fields={"num_channels": count - 1})
+    data = build(Subgraph(tensors, [op], ["x"], ["y"]))
+    return lambda: parse_tflite(data), [
+        ("hold", 64 * count, f"{name}, '{name}' s16[{count}],") for name in BANDS
     ]
 
 

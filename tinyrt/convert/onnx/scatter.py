@@ -110,6 +110,7 @@ def _written(call: Call, data: Value, rows: Value, places: Places) -> Value:
 
 
 def _gathered(call: Call, rows: Value, order: Places, name: str) -> Value:
+    sized(order.shape, f"the places of '{name}'", TYPED // WIDEST)
     indices = tuple(order.tolist())
     return call.emit("gather", rows, name=name, axis=0, indices=indices, shape=(len(indices),))
 

@@ -58,6 +58,7 @@ def scatter_nd(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[V
     total = None
     for turn in turns:
         picked = parts.new(f"{y.name}/placed", updates, (count, *inner))
+        current().reserve(LISTED * count, f"the places of '{picked.name}'")
         attrs = GatherAttrs(0, tuple(turn.tolist()), (count,))
         picked = parts.add("gather", [rows], picked, attrs)
         if total is not None:
