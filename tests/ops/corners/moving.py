@@ -121,6 +121,10 @@ def _runs() -> dict[str, Built]:
             made[f"dynamic_update_slice: half of {n} elements at {place}"] = corner(
                 "dynamic_update_slice", NoAttrs(), [*parts, plain(place, np.int32)], Q
             )
+        parts = [Given(spread(shape), 0.5, -3) for shape in ((3, 4, 3, n), (2, 3, 2, n))]
+        made[f"dynamic_update_slice: blocks of {n} elements"] = corner(
+            "dynamic_update_slice", NoAttrs(), [*parts, plain([1, 0, 1, 0], np.int32)], Q
+        )
         x, found = Given(spread((2, 3, n)), 0.5, -3), [[1, 2], [0, 0], [1, 0]]
         for name, places in (("inside", found), ("beyond", [[2, -1], [-1, 3], [9, 9]])):
             made[f"gather_nd: {n} elements, {name}"] = corner(

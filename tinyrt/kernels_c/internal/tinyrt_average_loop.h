@@ -2,26 +2,11 @@
 #ifndef TINYRT_AVERAGE_LOOP_H
 #define TINYRT_AVERAGE_LOOP_H
 
-#include "tinyrt_types.h"
+#include "tinyrt_window_sum.h"
 
-/** The sum of rows by columns elements, of which x is the first. */
-static inline int32_t tinyrt_sum_of_window(const TINYRT_ELEMENT *x, int32_t rows, int32_t columns,
-                                           int32_t row_step, int32_t column_step) {
-    int32_t sum = 0;
-    for (int32_t ky = 0; ky < rows; ++ky, x += row_step) {
-        const TINYRT_ELEMENT *tap = x;
-        int32_t left = columns;
-        for (; left >= 2; left -= 2, tap += 2 * column_step) {
-            sum += tap[0] + tap[column_step];
-        }
-        sum += left != 0 ? *tap : 0;
-    }
-    return sum;
-}
-
-/** Their mean, halves away from zero. */
-static inline int32_t tinyrt_average(const TINYRT_ELEMENT *x, int32_t rows, int32_t columns,
-                                     int32_t row_step, int32_t column_step) {
+/** The mean of rows by columns elements, of which x is the first, halves away from zero. */
+static int32_t tinyrt_average(const TINYRT_ELEMENT *x, int32_t rows, int32_t columns,
+                              int32_t row_step, int32_t column_step) {
     const int32_t count = rows * columns;
     const int32_t sum = tinyrt_sum_of_window(x, rows, columns, row_step, column_step);
     return (sum > 0 ? sum + count / 2 : sum - count / 2) / count;

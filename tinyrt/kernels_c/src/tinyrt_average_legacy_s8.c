@@ -1,7 +1,7 @@
 #include "tinyrt_average_pool2d.h"
 
 #define TINYRT_ELEMENT int8_t
-#include "tinyrt_average_loop.h"
+#include "tinyrt_window_sum.h"
 
 /** The mean of values 128 higher, none of which is negative: halves up. */
 static int32_t average_up(const int8_t *x, int32_t rows, int32_t columns, int32_t row_step,
