@@ -232,13 +232,14 @@ template <class P> TINYRT_FN void parts(const Team &t) {
     }
 }
 
-// An input with a part of it replaced: where an element lies inside of the part, it comes from there.
+// An input with a part of it replaced: where an element lies inside of the part, it comes from
+// there.
 template <class P> TINYRT_FN void update(const Team &t) {
     for (int i = t.thread; i < P::SAMPLES * P::SIZE; i += t.threads) {
         const int sample = i / P::SIZE, at = i % P::SIZE;
         const i32 *place = P::places(t, sample);
-        P::y(t, sample)[at] = P::inside(place, at) ? P::part(t, sample)[P::from(place, at)]
-                                                   : P::x(t, sample)[at];
+        P::y(t, sample)[at] =
+            P::inside(place, at) ? P::part(t, sample)[P::from(place, at)] : P::x(t, sample)[at];
     }
 }
 
