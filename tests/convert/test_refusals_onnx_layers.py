@@ -169,6 +169,13 @@ REFUSED = [
         ),
     ),
     (
+        "2 groups of f32[1,4]",
+        "groups of the channels",
+        lambda m: at(m, 18).op(
+            "GroupNormalization", m.input(1, 4), m.weights(2), m.weights(2), num_groups=2
+        ),
+    ),
+    (
         "LRN of size 3 of f32[1,3]",
         "(n, c, ...), size > 0",
         lambda m: m.op("LRN", m.input(1, 3), size=3),

@@ -15,7 +15,14 @@ from tinyrt.ir import DType, QParams
 from tinyrt.memory import check_plan, plan_memory
 from tinyrt.memory.kernels import NoKernels
 from tinyrt.memory.placing.overlap import lead_of, starts_together
-from tinyrt.memory.sweep import SweepStep, columns, planes_by_lines, planes_by_rows, windows
+from tinyrt.memory.sweep import (
+    SweepStep,
+    columns,
+    planes_by_lines,
+    planes_by_rows,
+    row_bands,
+    windows,
+)
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
@@ -126,6 +133,21 @@ def test_rows_that_are_copied_first_let_the_output_begin_where_the_input_does(st
     # Rows that are read in place must be behind the output: those of stride 2 are.
     in_place = planes_by_rows(node, window, copied=False)
     assert starts_together(in_place, 0, nbytes) == (stride == 2)
+
+
+@pytest.mark.parametrize("band", [2, 4, 6])
+def test_bands_of_every_image_read_and_write_each_row_once(band):
+    (node,) = depthwise_graph((2, 6, 5, 4)).bound()
+    window = window_of(Pool2dAttrs((3, 3), (1, 1), "SAME"), node.input(0).shape)
+    steps = list(row_bands(node, window, band))
+    reads = [step.reads[0] for step in steps if step.reads[0] is not None]
+    for spans, nbytes in ((reads, node.input(0).nbytes), ([s.writes for s in steps], 2 * 6 * 20)):
+        ends = [0, *(end for _, end in spans)]
+        assert [begin for begin, _ in spans] == ends[:-1]
+        assert ends[-1] == nbytes
+    assert [end - begin for begin, end in reads] == {2: [60, 40, 20], 4: [100, 20], 6: [120]}[
+        band
+    ] * 2
 
 
 def test_matrix_rows_that_are_copied_first_may_narrow_in_place_and_widen_ahead():

@@ -15,6 +15,7 @@ from tinyrt.quantize import BiasCorrection, QuantConfig, Scheme, calibrate, quan
 from tinyrt.quantize.mixed.budget import Budget
 from tinyrt.quantize.mixed.noise import NoiseModel
 from tinyrt.quantize.mixed.steps import Steps
+from tinyrt.quantize.schemes import lay_out
 
 WIDTHS = (64, 64, 32, 64, 4)
 """Dense layers of 4096, 2048, 2048 and 256 weights."""
@@ -34,6 +35,15 @@ def net():
     data = rng.normal(size=(32, WIDTHS[0])).astype(np.float32)
     graph = b.graph(x)
     return graph, calibrate(graph, data), data
+
+
+@pytest.mark.parametrize(
+    ("scheme", "power"),
+    [(Scheme.INT8, 1.0), (Scheme.INT16X8, 2.0**-14), (Scheme.WEIGHTS_INT8, 0.0)],
+)
+def test_noise_of_activations_goes_with_the_square_of_their_step(net, scheme, power):
+    layout = lay_out(net[0], QuantConfig(scheme=scheme))
+    assert NoiseModel({("x", NAMES[0]): 0.5, (NAMES[1],): 0.25}, {}).total(layout) == 0.75 * power
 
 
 def _steps(net, budget, int4=(0, 0, 0, 0), config=INT8, activations=0.0, **options):

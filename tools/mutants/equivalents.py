@@ -29,6 +29,12 @@ EQUIVALENT: dict[str, dict[str, str]] = {
             "a stage that copies reads one tensor"
         )
     },
+    "tinyrt/floatmath/depthwise_loops.py": {
+        "first = 0 if start >= 0 else (-start + step - 1) // step"
+        " -> first = 0 if start > 0 else (-start + step - 1) // step": (
+            "from 0 on, the other branch gives 0, too"
+        )
+    },
     "tinyrt/memory/advice.py": {
         "break  # the rest of the budget belongs to the command itself"
         " -> continue  # the rest of the budget belongs to the command itself": (
@@ -183,6 +189,7 @@ EQUIVALENT_EVERYWHERE: dict[str, str] = {
     r"\bTraining\(epochs=|\bEpochs\(\d|\bVariation\(scale=": (
         "how long, how fast and on what a recipe trains is chosen; tests hold what it reaches"
     ),
+    r"^ASK, PASS = |> 2 \* workers:": "how much is counted or fetched ahead costs time alone",
     r"^PIECE = \d+ << |^GPU_BATCH = |^MAX_BYTES = 2\*\*28$": (
         "how much is done or kept at a time costs time and memory alone"
     ),
