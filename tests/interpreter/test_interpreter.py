@@ -20,6 +20,7 @@ from tinyrt.backends.support import support_rows
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import BudgetError, DataError, ShapeError, TinyrtError, UnsupportedError
 from tinyrt.interpreter import Interpreter, Model
+from tinyrt.interpreter.backends import candidates
 from tinyrt.memory import plan_memory
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.cumsum import CumsumAttrs
@@ -291,3 +292,15 @@ def test_a_model_that_asks_for_too_much_memory_is_refused():
     with pytest.raises(BudgetError, match="--max-memory"):
         interpreter.allocate_tensors()
     assert not interpreter.allocated
+
+
+@pytest.mark.parametrize(
+    ("backend", "watched", "tried"),
+    [
+        ("cuda", True, ("cuda",)),
+        ("auto", False, ("native", "numba")),
+        ("auto", True, ("numba",)),  # the others' ops run in one call
+    ],
+)
+def test_which_backends_are_tried(backend, watched, tried):
+    assert candidates(backend, small_cnn(), watched) == tried

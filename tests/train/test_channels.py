@@ -1,5 +1,7 @@
 """Structured pruning: channels that belong together go together, and nothing else changes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -186,6 +188,19 @@ class Twins(Module):
     def forward(self, x):
         left, right = self.conv(x[:, :, :4]), self.conv(x[:, :, 4:])
         return self.head(self.narrow(left * right))
+
+
+def test_channels_of_outputs_stay():
+    """Of the model's own, and of those that are read on."""
+    b = Builder((1, 4, 4, 3))
+    first, second = (b.constant(np.ones((5, 1, 1, c), np.float32)) for c in (3, 5))
+    inner = b.op("conv2d", ("x", first), Conv2dAttrs())
+    graph = b.graph(last := b.op("conv2d", (inner, second), Conv2dAttrs()))
+    channels = Channels(graph)
+    assert len(channels.removable(inner)) == 5
+    assert not len(channels.removable(last))
+    both = Channels(replace(graph, outputs=(last, inner)))
+    assert not len(both.removable(inner))
 
 
 def test_a_layer_that_is_applied_twice_keeps_its_channels_and_stays_one():
