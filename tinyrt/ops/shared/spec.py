@@ -289,11 +289,13 @@ def qparams(value: Value, *, shifted: bool = False) -> tuple[np.float32, int]:
 
 def require_same_q(node: BoundNode, *values: Value) -> None:
     """Raise ``VerifyError`` unless all the values have the first one's scale and zero point."""
-    first = qparams(values[0])
+    scale, zero_point = qparams(values[0])
     for value in values[1:]:
-        if qparams(value) != first:
+        found = qparams(value)
+        if found != (scale, zero_point):
             raise VerifyError(
-                f"scale and zero point {qparams(value)} differ from {first}",
+                f"scale and zero point ({found[0]}, {found[1]}) differ from"
+                f" ({scale}, {zero_point})",
                 tensor=value.describe(),
                 expected=f"those of {values[0].describe()}: {node.op} only moves data",
             )
@@ -309,9 +311,10 @@ def prepare_moved(node: BoundNode, inputs: Sequence[int]) -> NoAttrs:
 
 def require_fixed(value: Value, fixed: tuple[float, int]) -> None:
     """Raise ``VerifyError`` unless the value has the scale and zero point its op prescribes."""
-    if qparams(value) != (np.float32(fixed[0]), fixed[1]):
+    scale, zero_point = qparams(value)
+    if (scale, zero_point) != (np.float32(fixed[0]), fixed[1]):
         raise VerifyError(
-            f"scale and zero point are {qparams(value)}",
+            f"scale and zero point are ({scale}, {zero_point})",
             tensor=value.describe(),
             expected=f"{fixed}, which the op prescribes",
         )
