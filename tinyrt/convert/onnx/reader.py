@@ -12,9 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnx.checker
+import onnx.version_converter
 from numpy.typing import ArrayLike
 
-from tinyrt.budget import limited
+from tinyrt.budget import current, limited
 from tinyrt.convert.onnx.call import Builder
 from tinyrt.convert.onnx.grid import Quantized
 from tinyrt.convert.onnx.inputs import input_values
@@ -35,7 +37,10 @@ from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 
 OLDEST_OPSET, NEWEST_OPSET = 7, 28
-"""Operator sets whose differences the importers know."""
+"""Operator sets whose differences the importers know; onnx brings older ones to the first."""
+
+COPIES = 4
+"""So many times the size of a file that onnx brings to a later operator set are held."""
 
 HINTS: dict[type[TinyrtError], str] = {
     ModelFormatError: "export the model again; onnx.checker.check_model says whether it is valid",
@@ -89,7 +94,7 @@ def import_onnx(
     """As ``read_onnx``, for callers that have opened a budget and know the file."""
     # What overflows in a damaged file ends as NaN, which constants are checked for.
     with np.errstate(all="ignore"):
-        model = parse_model(path)
+        model = _modern(parse_model(path))
         builder = Builder(sequence_lstm=sequence_lstm)
         functions = {(f.domain, f.name): f for f in model.functions}
         source = Source(_opsets(model), WeightsReader(path.parent), functions)
@@ -122,6 +127,55 @@ def _as_numbers(builder: Builder, value: Value) -> Value:
 def _constants(model: onnx.ModelProto) -> Iterable[str]:
     """Names of the constants: old files list them among the inputs."""
     return (tensor.name for tensor in model.graph.initializer)
+
+
+def _modern(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model in the oldest operator set that the importers know, where its own is older.
+
+    Raises:
+        UnsupportedError: onnx does not convert it, or does not do so faithfully.
+        BudgetError: the copies that onnx makes do not fit.
+
+    """
+    own = max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=0)
+    if not 0 < own < OLDEST_OPSET:
+        return model
+    current().reserve(COPIES * model.ByteSize(), "the model in a later operator set")
+    reason = _lost_by_onnx(model)
+    if reason is None:
+        try:
+            onnx.checker.check_model(model)
+            return onnx.version_converter.convert_version(model, OLDEST_OPSET)
+        # Its errors have no common base; all say that onnx did not convert the model.
+        except Exception as error:
+            reason = f"onnx says: {(str(error).splitlines() or [type(error).__name__])[0]}"
+    raise UnsupportedError(
+        f"the model uses ONNX operator set {own}, which is not brought to set {OLDEST_OPSET}",
+        expected=f"{OLDEST_OPSET} to {NEWEST_OPSET}, or what onnx.version_converter can convert",
+        hint=f"export it again with opset 18 ({reason})",
+    )
+
+
+def _lost_by_onnx(model: onnx.ModelProto) -> str | None:
+    """What onnx's converter would leave out or take for something else, if there is any.
+
+    Slopes of PRelu went along the channels and now go along the last axis; batch norms learned
+    unless ``is_test`` was set.
+    """
+    if model.functions or model.graph.sparse_initializer:
+        return "onnx drops its functions and sparse constants"
+    if any(tensor.data_location for tensor in model.graph.initializer):
+        return "onnx does not read constants from other files"
+    for node in model.graph.node:
+        if any(a.HasField("g") or a.graphs for a in node.attribute):
+            return f"onnx does not convert the graphs inside of {node.op_type}"
+        if node.op_type == "PRelu":
+            return "onnx does not turn the slopes of PRelu"
+        if node.op_type == "BatchNormalization" and not any(
+            a.name == "is_test" and a.i for a in node.attribute
+        ):
+            return "its batch norms are in training mode"
+    return None
 
 
 def _opsets(model: onnx.ModelProto) -> dict[str, int]:
