@@ -261,12 +261,6 @@ def space_to_depth(m):
     return m.op("SpaceToDepth", m.input(1, 3, 4, 6), blocksize=2)
 
 
-@case
-def blocks_of_one(m):
-    y = m.op("SpaceToDepth", m.input(1, 3, 4, 6), blocksize=1)
-    return m.op("Relu", m.op("DepthToSpace", y, blocksize=1))
-
-
 def resize(name: str, mode: str, scales: tuple[float, float], **attrs) -> None:
     def build(m):
         return m.op("Resize", m.input(1, 3, 4, 6), "", m.const([1, 1, *scales]), mode=mode, **attrs)

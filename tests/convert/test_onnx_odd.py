@@ -60,10 +60,16 @@ def transposed_rank_5(m):
     return [m.op("Sub", x, m.weights(5, 1, 1, 1))]
 
 
+def blocks_of_one(m):
+    y = m.op("SpaceToDepth", m.input(1, 3, 4, 6), blocksize=1)
+    return [m.op("Relu", m.op("DepthToSpace", y, blocksize=1))]
+
+
 ODD = {
     build.__name__: build
     for build in (
         asymmetric,
+        blocks_of_one,
         dead_branch,
         long_integers,
         scalar,

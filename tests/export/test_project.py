@@ -11,6 +11,8 @@ from tests.c.host import build_program, host_compiler, run_program
 from tests.export.models import dense, views
 from tests.graphs import Builder
 from tests.memory.targets import DSP
+from tinyrt.convert.tflite.reader import read_tflite
+from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.export import export_c, export_graph
 from tinyrt.ir import DType, Value
 from tinyrt.memory import plan_memory
@@ -48,6 +50,20 @@ def test_folder_holds_the_model_and_only_its_kernels(tmp_path):
         "out/tinyrt/tinyrt_simd.h",
         "out/tinyrt/tinyrt_types.h",
     }
+
+
+@pytest.mark.parametrize(
+    "option", [{"core": "cortex-m0"}, {"optimize": "size"}, {"max_arena": 1 << 20}]
+)
+def test_a_file_is_exported_as_its_graph_is(tmp_path, option):
+    graph = dense()
+    (tmp_path / "net.tflite").write_bytes(write_tflite(graph))
+    of_file = export_c(tmp_path / "net.tflite", tmp_path / "file", **option)
+    of_graph = export_graph(read_tflite(tmp_path / "net.tflite"), tmp_path / "graph", **option)
+    assert (of_file.core, of_file.optimize) == (of_graph.core, of_graph.optimize)
+    for path in (p for p in of_graph.directory.rglob("*") if p.is_file()):
+        other = of_file.directory / path.relative_to(of_graph.directory)
+        assert other.read_bytes() == path.read_bytes(), path.name
 
 
 @pytest.mark.parametrize(

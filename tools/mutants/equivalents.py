@@ -45,6 +45,18 @@ EQUIVALENT: dict[str, dict[str, str]] = {
             "no value of a network is so small that its bin matters"
         )
     },
+    "tinyrt/memory/placing/place.py": {
+        "return Buffer(members[0].names, group.nbytes, first, last)"
+        " -> return Buffer(members[ -1].names, group.nbytes, first, last)": (
+            "bounds look at sizes and lives alone"
+        )
+    },
+    "tinyrt/quantize/imported/integers.py": {
+        "return replace(value, dtype=wide, data=data, q=bias_q)"
+        " -> return replace(value, dtype=wide, q=bias_q)": (
+            "the node is made to be checked, and no rule reads a bias"
+        )
+    },
     "tinyrt/memory/advice.py": {
         "break  # the rest of the budget belongs to the command itself"
         " -> continue  # the rest of the budget belongs to the command itself": (
