@@ -13,6 +13,7 @@ from onnx import helper, numpy_helper
 
 from tests.convert.onnx_build import FLOAT, OnnxModel
 from tests.convert.onnx_small import I64, untyped
+from tests.convert.test_onnx_limits import of_old
 from tests.ledger.case import CASES, Case, Run, asks
 from tests.ledger.watch import Entry
 from tinyrt.budget import OP
@@ -175,6 +176,17 @@ read(
     "dilated", "upsample", lambda m: turned(m, dilations=[2, 3]),
     sized("the dilated weights", 60, 60, 9, 7, copies=1),
 )  # fmt: skip
+
+
+@asks("convert/onnx/reader.py")
+def an_older_operator_set(folder: Path) -> tuple[Run, list[Entry]]:
+    """Copies of the model, as onnx brings it to the oldest set that is read."""
+    old = of_old(6, helper.make_node("Mul", ["x", "w"], ["y"]), w=np.ones((2, 3, 4), np.float32))
+    (folder / "old.onnx").write_bytes(old.SerializeToString())
+    return lambda: read_onnx(folder / "old.onnx"), [
+        ("allow_for", old.ByteSize()),
+        ("reserve", 4 * old.ByteSize(), "the model in a later operator set"),
+    ]
 
 
 # Constants
