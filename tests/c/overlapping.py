@@ -17,6 +17,7 @@ from tinyrt.ops import OPS
 
 UNORDERED = {
     *("batch_matmul", "batch_norm", "cast", "cumsum", "dequantize", "embedding"),
+    "detection_postprocess",
     *("l2_normalization", "log_softmax", "logical_and", "logical_not", "logical_or", "mean"),
     *("quantize", "reduce_max", "reduce_min", "reduce_prod", "reshape", "softmax", "sum", "svdf"),
     *("dynamic_update_slice", "gather_nd", "slice_at", "topk_v2"),

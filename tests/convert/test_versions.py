@@ -115,6 +115,7 @@ WRITTEN = {
         ("ceil", "cos", "floor", "logical_and", "logical_not", "logical_or", "neg", "pow", "round"),
         (1,),
     ),
+    "detection_postprocess": (1,),
     "floor_mod": (1,),
     "floor_div": (2,),
     **dict.fromkeys(("cast", "sign", "sin", "square"), (1,)),

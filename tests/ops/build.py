@@ -64,6 +64,8 @@ def in_domain(op: str, inputs: Arrays) -> Arrays:
         return [np.abs(inputs[0]) + inputs[0].dtype.type(0.5), inputs[1]]
     if op in ("div", "floor_div", "floor_mod"):
         return [inputs[0], np.copysign(np.abs(inputs[1]) + inputs[1].dtype.type(0.5), inputs[1])]
+    if op == "detection_postprocess":
+        return [*inputs[:2], np.abs(inputs[2]) + inputs[2].dtype.type(0.5)]  # anchors have a size
     if op in ("softmax", "log_softmax"):
         return [_with_low_rows(inputs[0])]
     if op == "batch_norm":

@@ -33,6 +33,7 @@ DISCRETE = {
     "logical_or",
     "not_equal",
     "select_v2",
+    "detection_postprocess",
     "topk_v2",
 }
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+import math
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.cumsum import CumsumAttrs
 from tinyrt.ops.depth_to_space import BlockAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
+from tinyrt.ops.detection_postprocess import DetectionPostprocessAttrs
 from tinyrt.ops.div import DivAttrs
 from tinyrt.ops.embedding import EmbeddingAttrs
 from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
@@ -70,6 +72,8 @@ def steps(*parts):
 
 
 IMAGE = f32(1, 8, 8, 4)
+SSD = DetectionPostprocessAttrs(5, 2, 0.5, 0.5, 1.0, 1.0, 1.0, 1.0)
+DETECTED = [TensorType(DType.FLOAT32, shape) for shape in ((1, 9, 4), (1, 9, 2), (9, 4))]
 PLACES = TensorType(DType.INT32, (3,))
 
 COMPARISONS = ("equal", "greater", "greater_equal", "less", "less_equal", "not_equal")
@@ -221,6 +225,30 @@ REFUSED = [
     ),
     *(("add", AddAttrs(), [TensorType(d, (2,))] * 2, f"inputs are {d.short}") for d in UNSIGNED),
     *SIGNAL_REFUSED,
+    ("detection_postprocess", SSD, [f32(2, 9, 4), f32(2, 9, 3), f32(9, 4)], "boxes f32[2,9,4]"),
+    ("detection_postprocess", SSD, [f32(1, 9, 3), f32(1, 9, 3), f32(9, 4)], "boxes f32[1,9,3]"),
+    ("detection_postprocess", SSD, [f32(1, 9, 4), f32(1, 8, 3), f32(9, 4)], "scores f32[1,8,3]"),
+    ("detection_postprocess", SSD, [f32(1, 9, 4), f32(1, 9, 3), f32(9, 5)], "anchors f32[9,5]"),
+    ("detection_postprocess", SSD, [f32(1, 9, 4), f32(1, 9, 4), f32(9, 4)], "for 2 classes"),
+    ("detection_postprocess", SSD, [f32(1, 9, 4), f32(1, 9, 1), f32(9, 4)], "for 2 classes"),
+    ("detection_postprocess", SSD, [f32(9, 4), f32(1, 9, 3), f32(9, 4)], "boxes"),
+    ("detection_postprocess", SSD, [s8(1, 9, 4), f32(1, 9, 3), f32(9, 4)], "inputs are s8"),
+    *(
+        ("detection_postprocess", replace(SSD, **changed), DETECTED, says)
+        for changed, says in (
+            ({"num_classes": 0}, "for 0 classes"),
+            ({"max_detections": 0}, "0 detections, 100 of a class"),
+            ({"max_detections": 65_537}, "65537 detections"),
+            ({"detections_per_class": 0}, "5 detections, 0 of a class"),
+            ({"y_scale": 0.0}, "y_scale is 0.0"),
+            ({"w_scale": math.inf}, "w_scale is inf"),
+            ({"score_threshold": math.nan}, "score_threshold is nan"),
+            ({"iou_threshold": 0.0}, "iou_threshold is 0.0"),
+            ({"iou_threshold": 1.5}, "iou_threshold is 1.5"),
+            ({"h_scale": 1e300}, "h_scale is 1e+300"),
+            ({"x_scale": 1e-60}, "x_scale is 1e-60"),
+        )
+    ),
 ]
 
 
@@ -271,6 +299,16 @@ FIELDS = {
     "reverse": st.booleans(),
     "epsilon": st.floats(1e-5, 1.0),
     "keep_dims": st.booleans(),
+    "detections_per_class": small,
+    "h_scale": st.floats(width=32),
+    "iou_threshold": st.floats(-1, 2, width=32),
+    "max_detections": small,
+    "num_classes": small,
+    "score_threshold": st.floats(width=32),
+    "use_regular_nms": st.booleans(),
+    "w_scale": st.floats(width=32),
+    "x_scale": st.floats(width=32),
+    "y_scale": st.floats(width=32),
     "keep_num_dims": st.booleans(),
     "legacy": st.booleans(),
     "widen": st.booleans(),

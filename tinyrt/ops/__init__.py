@@ -26,6 +26,7 @@ from tinyrt.ops.conv2d import CONV2D
 from tinyrt.ops.cumsum import CUMSUM
 from tinyrt.ops.depth_to_space import DEPTH_TO_SPACE, SPACE_TO_DEPTH
 from tinyrt.ops.depthwise_conv2d import DEPTHWISE_CONV2D
+from tinyrt.ops.detection_postprocess import DETECTION_POSTPROCESS
 from tinyrt.ops.div import DIV
 from tinyrt.ops.dynamic_update_slice import DYNAMIC_UPDATE_SLICE
 from tinyrt.ops.elu import ELU
@@ -115,6 +116,7 @@ OPS |= {
         DEPTHWISE_CONV2D,
         DEPTH_TO_SPACE,
         DEQUANTIZE,
+        DETECTION_POSTPROCESS,
         DIV,
         DYNAMIC_UPDATE_SLICE,
         ELU,

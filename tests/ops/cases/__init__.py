@@ -46,6 +46,7 @@ CASES: dict[str, Callable[[Rng], Case]] = {
     "cumsum": reducing.cumsum,
     "depth_to_space": moving.depth_to_space,
     "depthwise_conv2d": windowed.depthwise_conv2d,
+    "detection_postprocess": reducing.detection_postprocess,
     "div": pairs.div,
     "embedding": moving.embedding,
     "equal": pairs.equal,

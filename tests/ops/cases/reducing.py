@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
+
 from tests.ops.build import Case, Rng
 from tests.ops.cases.elementwise import shape_of
 from tests.ops.cases.shaping import mean
@@ -13,6 +15,7 @@ from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.cast import CASTABLE, CastAttrs
 from tinyrt.ops.cumsum import CumsumAttrs
+from tinyrt.ops.detection_postprocess import DetectionPostprocessAttrs
 from tinyrt.ops.l2_normalization import L2NormalizationAttrs
 from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.shared.spec import NoAttrs
@@ -90,3 +93,23 @@ def cumsum(rng: Rng) -> Case:
     axis = int(rng.integers(-len(shape), len(shape)))
     attrs = CumsumAttrs(axis, bool(rng.random() < 0.5), bool(rng.random() < 0.5))
     return Case("cumsum", attrs, (shape,))
+
+
+def detection_postprocess(rng: Rng) -> Case:
+    """A few boxes, class by class; the other way TFLM does not write what it has no box for."""
+    boxes, classes, background = int(rng.integers(1, 40)), int(rng.integers(1, 5)), rng.integers(2)
+    attrs = DetectionPostprocessAttrs(
+        max_detections=int(rng.integers(1, 12)),
+        num_classes=classes,
+        score_threshold=float(np.float32(rng.choice([-5.0, 0.0, 0.3]))),
+        iou_threshold=float(np.float32(rng.choice([0.1, 0.5, 1.0]))),
+        y_scale=10.0,
+        x_scale=8.0,
+        h_scale=5.0,
+        w_scale=4.0,
+        use_regular_nms=True,
+        detections_per_class=int(rng.integers(1, 6)),
+    )
+    coordinates = 4 + int(rng.integers(3))
+    shapes = (1, boxes, coordinates), (1, boxes, classes + int(background)), (boxes, 4)
+    return Case("detection_postprocess", attrs, shapes, frozenset({2} if background else ()))

@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 
 from tests.ops.build import Built
+from tests.ops.corners.detecting import detecting
 from tests.ops.corners.given import LENGTHS, Given, corner, plain
 from tests.ops.corners.signals import signals
 from tinyrt.ir import DType
@@ -197,6 +198,6 @@ def _constant(given: Given) -> Given:
 
 def floats() -> dict[str, Built]:
     """All of these; ops that have no reference in float are not among them."""
-    made = {**_elements(), **_reduced(), **_windows(), **signals()}
+    made = {**_elements(), **_reduced(), **_windows(), **signals(), **detecting()}
     assert all(OPS[name.split(":")[0]].ref_f32 is not None for name in made)
     return made

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tinyrt.convert.tflite import schema
 from tinyrt.convert.tflite.codec import (
     Operands,
     activation_of,
@@ -18,6 +19,7 @@ from tinyrt.convert.tflite.codec import (
     padding_of,
 )
 from tinyrt.convert.tflite.constants import broadcast_args, densify, fill, zeros_like
+from tinyrt.convert.tflite.detection import DETECTION, detection_postprocess
 from tinyrt.convert.tflite.index import embedding_lookup, reverse, strided_slice
 from tinyrt.convert.tflite.parts import Parts
 from tinyrt.convert.tflite.scatter import scatter_nd
@@ -304,6 +306,7 @@ def _batch_to_space(parts: Parts, options: Any, inputs: Operands, outputs: Seque
 
 
 EXPANSIONS: dict[str, Expansion] = {
+    DETECTION.builtin: Expansion(schema.CUSTOM, detection_postprocess),
     "ADD_N": Expansion(None, _add_n),
     "BATCH_TO_SPACE_ND": Expansion(None, _batch_to_space),
     "BROADCAST_ARGS": Expansion(None, broadcast_args),

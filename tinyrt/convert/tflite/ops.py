@@ -31,6 +31,7 @@ from tinyrt.convert.tflite.codec import (
     since_s8,
     widening,
 )
+from tinyrt.convert.tflite.detection import DETECTION
 from tinyrt.convert.tflite.layers import LAYERS
 from tinyrt.convert.tflite.moves import MOVES, slice_codec
 from tinyrt.convert.tflite.reductions import REDUCTIONS
@@ -281,6 +282,7 @@ _ALL = (
     *REDUCTIONS,
     *SIGNAL,
     *STATEFUL,
+    DETECTION,
     TOPK_V2,
     Codec("quantize", "QUANTIZE", None, encode_plain, _decode_quantize, _quantize_version),
     plain("dequantize", "DEQUANTIZE", _dequantize_version),

@@ -17,7 +17,7 @@ from tinyrt.convert.indices import places_in_integers
 from tinyrt.convert.pointwise import gather_islands
 from tinyrt.convert.tflite import schema
 from tinyrt.convert.tflite.codec import Codec
-from tinyrt.convert.tflite.custom import read_options
+from tinyrt.convert.tflite.custom import options_of, read_options
 from tinyrt.convert.tflite.declared import warn_of
 from tinyrt.convert.tflite.directory import PORT, Directory, read_directory
 from tinyrt.convert.tflite.expand import EXPANSIONS
@@ -381,6 +381,8 @@ def _options(operator: Any, table: str | None) -> Any:
     """The op's options; their defaults where the file leaves them out, as writers may."""
     if table is None:
         return None
+    if table == schema.CUSTOM:
+        return options_of(operator)
     second = schema.is_second(table)
     kind = operator.BuiltinOptions2Type() if second else operator.BuiltinOptionsType()
     if kind == tflite.BuiltinOptions.NONE:

@@ -65,6 +65,9 @@ def builtin_name(model: Any, index: int) -> str:
     return custom_name(bytes(code.CustomCode() or b"?")) if name == "CUSTOM" else name
 
 
+CUSTOM = "CustomOptions"
+"""Stands for the options table of a custom op, whose options are bytes of its own."""
+
 LONGEST = 64
 """Bytes of a custom op's name that messages show."""
 

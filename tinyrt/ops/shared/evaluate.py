@@ -61,7 +61,8 @@ def folded(node: BoundNode) -> tuple[NDArray[Any], ...]:
     nbytes = copies * moved + gathered
     kernel = reference_kernel(node)
     arrays = [None if v is None else v.data for v in node.inputs]
-    return spent.computed(what, nbytes, lambda: as_tuple(kernel(*arrays)), nbytes + macs)
+    work = nbytes + macs + spec.work(node)
+    return spent.computed(what, nbytes, lambda: as_tuple(kernel(*arrays)), work)
 
 
 MOVING, COMPUTING = 2, 6

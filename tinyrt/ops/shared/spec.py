@@ -134,6 +134,8 @@ class OpSpec(Generic[AttrsT]):
         int4_weights: whether the weights (input 1) of the int8 form may be int4.
         weight_axis: the output channels' axis of the weights where ``quant`` is WEIGHTED.
         macs: multiply-accumulates of one inference.
+        work: element operations of the float reference beyond one for each byte that it reads or
+            writes, and beyond ``macs``: what computing it ahead spends of the budget.
         rows: gives the row-by-row form of a node, or None if it has none. Element-wise ops need no
             such function.
         traits: properties of the op that do not depend on its tensors.
@@ -154,6 +156,7 @@ class OpSpec(Generic[AttrsT]):
     int4_weights: bool = False
     weight_axis: int = 0
     macs: Callable[[BoundNode], int] = no_macs
+    work: Callable[[BoundNode], int] = no_macs
     rows: Callable[[BoundNode], RowOp | None] | None = None
     rebatch: Callable[[AttrsT, int, int], AttrsT] | None = None
     traits: Traits = NO_TRAITS
