@@ -3,12 +3,12 @@
 import re
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
 
 from tests.refusal_texts_plugin import Refusal, chosen, faults, normal
+from tests.trees import write_tree
 
 ROOT = Path(__file__).parents[1]
 CONFTEST = """
@@ -50,15 +50,12 @@ hint: copy or export the model again
 @pytest.fixture
 def folder(tmp_path):
     """Two tests that expect three errors of two kinds."""
-    for name, text in {
+    files = {
         "tests/conftest.py": CONFTEST,
         "tests/test_few.py": TESTS,
         "pytest.ini": "[pytest]\ntestpaths = tests",
-    }.items():
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(textwrap.dedent(text))
-    return tmp_path
+    }
+    return write_tree(tmp_path, files)
 
 
 def run(folder: Path, *options: str) -> tuple[int, str]:

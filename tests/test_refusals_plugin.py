@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 import tinyrt.errors
 from tests.refusals_plugin import Raise, Reads, raises_of, reason_for
 from tests.refusals_unread import REASONS_BY_NAME, REASONS_BY_PLACE
+from tests.trees import write_tree
 
 ROOT = Path(__file__).parents[1]
 STATEMENTS = raises_of(Path(tinyrt.errors.__file__).parent)
@@ -76,17 +76,14 @@ TESTS = """
 @pytest.fixture
 def folder(tmp_path):
     """A package, and tests that read two of its four messages."""
-    for name, text in {
+    files = {
         "madeup/__init__.py": PACKAGE,
         "madeup/errors.py": ERRORS,
         "tests/conftest.py": CONFTEST,
         "tests/test_madeup.py": TESTS,
         "pytest.ini": "[pytest]\ntestpaths = tests",
-    }.items():
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(textwrap.dedent(text))
-    return tmp_path
+    }
+    return write_tree(tmp_path, files)
 
 
 def run(folder: Path, *options: str) -> tuple[int, list[str]]:
