@@ -88,6 +88,9 @@ def _transforms() -> dict[str, Built]:
         made[f"signal_irfft: {name}"] = corner("signal_irfft", attrs, [plain(pairs, dtype.numpy)])
         resonant = plain(_resonant(length, limits.min, limits.max), dtype.numpy)
         made[f"signal_rfft: waves of {name}"] = corner("signal_rfft", attrs, [resonant])
+    for op, size in (("signal_rfft", 16), ("signal_irfft", 18)):
+        stacked = plain(spread((2, 3, size), DType.INT16), np.int16)
+        made[f"{op}: rows of two batches"] = corner(op, SignalFftAttrs(16), [stacked])
     for n in LENGTHS:
         x = plain(spread((n,), DType.INT16) // 64, np.int16)
         made[f"signal_fft_auto_scale: {n}"] = corner("signal_fft_auto_scale", NoAttrs(), [x])
