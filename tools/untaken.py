@@ -9,9 +9,6 @@ from typing import Any
 from tools.covered import ROOT
 
 REASONS: Mapping[str, Mapping[str, str]] = {
-    "tinyrt/backends/numba/vector.py": {
-        "if _VNNI:": "a processor has the instruction or it has not: one of both is compiled"
-    },
     "tinyrt/floatmath/parallel.py": {
         'if hasattr(os, "register_at_fork"):': "Windows has no fork; all systems that run tests do"
     },
