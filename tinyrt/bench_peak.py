@@ -64,7 +64,10 @@ def peak_macs_per_second() -> float | None:
         project = folder / "peak"
         include = make_folder(project / "tinyrt")
         write_text(project / "peak.c", _SOURCE)
-        for header in (lanes, kernels_c.header("tinyrt_types.h", isa)):
+        for header in (
+            lanes,
+            *(kernels_c.header(n, isa) for n in ("tinyrt_types.h", kernels_c.NAMES)),
+        ):
             write_text(include / header.name, header.read_text(encoding="utf-8"))
         run = load_library(build_library(compiler, project)).tinyrt_peak
     x, y = ctypes.create_string_buffer(bytes(range(128)), 128), ctypes.create_string_buffer(16 * 16)

@@ -18,6 +18,7 @@ BACKEND = Path(*tinyrt.backends.c.__path__)
 ALLOWED = {
     ("text.py", 'f"[^{SAFE}\'>*]|\\\\*(?! )|(?<! )\\\\*"'): "keeps comments to one line",
     ("names.py", "'[^a-z0-9]+'"): "makes a model's name an identifier",
+    ("names.py", "'[a-z][a-z0-9]*(_[a-z0-9]+)*_?'"): "refuses prefixes of names",
     ("names.py", "'io|state|(input|output)_[0-9]+(_row)?'"): "refuses names of regions",
     ("names.py", "'[A-Za-z][A-Za-z0-9_]{0,31}'"): "refuses names of regions",
     ("names.py", "'[A-Za-z0-9._$]{1,64}'"): "refuses names of sections",

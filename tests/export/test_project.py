@@ -44,6 +44,7 @@ def test_folder_holds_the_model_and_only_its_kernels(tmp_path):
         "out/tinyrt/tinyrt_block_s8.c",
         "out/tinyrt/tinyrt_block_s8.h",
         "out/tinyrt/tinyrt_columns.h",
+        "out/tinyrt/tinyrt_names.h",
         "out/tinyrt/tinyrt_copy.h",
         "out/tinyrt/tinyrt_dot_loop.h",
         "out/tinyrt/tinyrt_requant4.h",

@@ -48,7 +48,7 @@ int main(int argc, char **argv) {
         void *const arena = block_of(entry->arena_bytes, entry->arena_alignment);
         void *const state = block_of(entry->state_bytes, 4);
         if (entry->reset != NULL) {
-            entry->reset(state);
+            (void)entry->reset(state);
         }
         if (n >= first) {
             fprintf(stderr, "model %zu\n", n);

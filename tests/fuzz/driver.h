@@ -7,7 +7,7 @@
 typedef struct {
     const char *name;
     int (*invoke)(void *const *ports, void *arena, void *state);
-    void (*reset)(void *state);
+    int (*reset)(void *state);
     size_t arena_bytes;
     size_t arena_alignment;
     size_t state_bytes;

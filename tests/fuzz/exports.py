@@ -108,7 +108,8 @@ class _Collector:
         project, files = render_project(replace(graph, name=name), self._place, request)
         for file, text in files.items():
             if file.startswith(f"{project.name}"):
-                (self._place / file).write_text(text)
+                # The kernels lie in folders of their own here, under their own names.
+                (self._place / file).write_text(text.replace('"tinyrt/', '"'))
         (self._place / f"{name}_all.c").write_text(_wrapper(project))
         shutil.copy(path, self._place / f"{name}{path.suffix}")
         np.savez(self._place / f"{name}.npz", *wanted)

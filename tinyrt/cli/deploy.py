@@ -56,6 +56,13 @@ def export(
         bool,
         typer.Option("--shared-arena", help="Declare one arena for all: they take turns in it."),
     ] = False,
+    name: Annotated[
+        str | None,
+        typer.Option("--name", help="What the model is called in C; as its file is, by default."),
+    ] = None,
+    prefix: Annotated[
+        str | None, typer.Option("--prefix", help="What stands before each model's name in C.")
+    ] = None,
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
@@ -69,6 +76,7 @@ def export(
         if len(models) > 1 or shared_arena:
             options = {"core": core, "optimize": optimize, "memories": memories}
             options |= {"by_rows": by_rows, "input_rows": input_rows, "shared_arena": shared_arena}
+            options |= {"name": name, "prefix": prefix}
             report(*_export_several(models, output, max_arena, options))
             return
         (model,) = models
@@ -81,11 +89,14 @@ def export(
             by_rows=by_rows,
             input_rows=input_rows,
             memories=memories,
+            name=name,
+            prefix=prefix,
         )
         rows = list(project.row_by_row)
         data: dict[str, Any] = {
             "output": str(project.directory),
             "name": project.name,
+            "identity": project.identity,
             "core": project.core.name,
             "optimize": project.optimize.value,
             "arena_bytes": project.arena_bytes,
@@ -125,13 +136,16 @@ def _export_several(
     data: dict[str, Any] = {
         "output": str(bundle.directory),
         "name": bundle.name,
+        "identity": bundle.identity,
         "arena_bytes": bundle.arena_bytes,
         "shared_arena": options["shared_arena"],
         "models": {project.name: project.arena_bytes for project in bundle.models},
         "arena_lower_bounds": {p.name: p.arena_lower_bound for p in bundle.models},
         "row_by_row": {p.name: list(p.row_by_row) for p in bundle.models},
     }
-    facts = {name: data[name] for name in ("output", "name", "arena_bytes", "shared_arena")}
+    facts = {
+        name: data[name] for name in ("output", "name", "identity", "arena_bytes", "shared_arena")
+    }
     for project in bundle.models:
         each: dict[str, object] = {"arena bytes": project.arena_bytes}
         each |= tables.arena_bound(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tinyrt.backends.c.kernel import Target
@@ -12,6 +12,7 @@ from tinyrt.budget import current
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import ConversionWarning, error_context
+from tinyrt.export.identity import sealed
 from tinyrt.export.memories import Memories
 from tinyrt.export.model import (
     Port,
@@ -21,7 +22,7 @@ from tinyrt.export.model import (
     port_of,
     write_ops,
 )
-from tinyrt.export.names import identifier
+from tinyrt.export.names import OWN_NAMES, Naming
 from tinyrt.export.rendering import CFile
 from tinyrt.export.sparsity import SparseLayer, sparse_layers
 from tinyrt.export.states import lay_out, settle
@@ -66,6 +67,7 @@ class ExportedProject:
         filter_bytes: flash for the weights of convolutions and dense layers, as packed.
         sparse: layers with many zeros, and how their weights are stored.
         arena_lower_bound: lower bound of the bytes of any placement of its buffers.
+        identity: eight hexadecimal digits that all its symbols hold, and no other export's.
 
     """
 
@@ -85,6 +87,7 @@ class ExportedProject:
     filter_bytes: int = 0
     sparse: tuple[SparseLayer, ...] = ()
     arena_lower_bound: int = 0
+    identity: str = ""
 
     @property
     def row_by_row(self) -> tuple[str, ...]:
@@ -103,6 +106,8 @@ def export_c(
     by_rows: bool = False,
     input_rows: bool = False,
     memories: Memories | None = None,
+    name: str | None = None,
+    prefix: str | None = None,
 ) -> ExportedProject:
     """Write the C project of a .tflite model.
 
@@ -119,6 +124,8 @@ def export_c(
         input_rows: whether the input is pushed row by row: the project has the functions
             ``<name>_begin`` and ``<name>_push_row`` instead of ``<name>_invoke``.
         memories: which memory there is and what lies in it; one arena for all by default.
+        name: the model's name in C, by which files and functions begin; the file's by default.
+        prefix: what stands before that name, ``acme`` or ``acme_``.
 
     Raises:
         ModelFormatError: the file is not a model.
@@ -138,6 +145,8 @@ def export_c(
             by_rows=by_rows,
             input_rows=input_rows,
             memories=memories,
+            name=name,
+            prefix=prefix,
         )
 
 
@@ -159,6 +168,7 @@ class Request:
         max_arena: bytes that the arena may take; None for any number.
         rows: which rows the ops and the input may come by.
         memories: which memory there is and what lies in it.
+        naming: what the user calls the model.
 
     """
 
@@ -167,6 +177,7 @@ class Request:
     max_arena: int | None
     rows: Rows
     memories: Memories
+    naming: Naming = OWN_NAMES
 
     @classmethod
     def of(
@@ -176,6 +187,7 @@ class Request:
         max_arena: int | None,
         rows: Rows,
         memories: Memories | None,
+        naming: Naming = OWN_NAMES,
     ) -> Request:
         """The request, with core and aim by their names.
 
@@ -184,7 +196,7 @@ class Request:
 
         """
         target, aim = find_core(core), find_optimize(optimize)
-        return cls(target, aim, max_arena, rows, memories or Memories())
+        return cls(target, aim, max_arena, rows, memories or Memories(), naming)
 
 
 def export_graph(
@@ -197,9 +209,12 @@ def export_graph(
     by_rows: bool = False,
     input_rows: bool = False,
     memories: Memories | None = None,
+    name: str | None = None,
+    prefix: str | None = None,
 ) -> ExportedProject:
-    """Write the C project of a graph, named after the graph; see ``export_c``."""
-    request = Request.of(core, optimize, max_arena, Rows(by_rows, input_rows), memories)
+    """Write the C project of a graph, by default named after the graph; see ``export_c``."""
+    rows, naming = Rows(by_rows, input_rows), Naming(name, prefix)
+    request = Request.of(core, optimize, max_arena, rows, memories, naming)
     project, files = render_project(graph, Path(out_dir), request)
     write_folder(project.directory, files)
     return project
@@ -213,7 +228,8 @@ def render_project(
     name = project.name
     texts = {file_name: file.text for file_name, file in own.items()}
     texts |= library_files(name, [name], project.kernels, request.core, request.optimize)
-    return project, texts
+    identity, texts = sealed(texts)
+    return replace(project, identity=identity), texts
 
 
 def render_model(
@@ -226,7 +242,7 @@ def render_model(
         UnsupportedError: the model cannot be exported.
 
     """
-    prefix = identifier(graph.name)
+    prefix = request.naming.model(graph.name)
     graph = settle(_with_wide_weights(graph))
     check_writable(graph)
     states = lay_out(graph)

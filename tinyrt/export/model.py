@@ -16,6 +16,7 @@ from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.export import text as c_text
 from tinyrt.export.code import Port as PortVariable
 from tinyrt.export.code import rendered, tokens_of
+from tinyrt.export.identity import IDENTITY, kernel_names
 from tinyrt.export.memories import Memories
 from tinyrt.export.rendering import TEMPLATES, CFile, Source, as_source, render, render_c
 from tinyrt.export.rows.segment import SegmentWriter, row_nodes
@@ -217,6 +218,8 @@ def model_files(
         "section": memories.weights_section,
         "inputs": [port_of(graph.value(name), plan) for name in graph.fed],
         "outputs": [port_of(graph.value(name), plan) for name in graph.answers],
+        "identity": IDENTITY,
+        "functions": _public(writer, states),
         "headers": sorted({kernels_c.own_header(s) for s in sources}),
         "floats": _needs_math(writer),
         "definitions": as_source(map(_definition, writer.definitions)),
@@ -232,6 +235,12 @@ def model_files(
         f"{prefix}{end}": render_c(TEMPLATES, template, context)
         for end, template in MODEL_FILES.items()
     }
+
+
+def _public(writer: ModelWriter, states: StateLayout) -> list[str]:
+    """What the model's functions are called behind its name."""
+    calls = ["invoke"] if writer.pushed is None else ["begin", "push_row"]
+    return (["reset"] if states.fills else []) + calls
 
 
 def _tensor(writer: ModelWriter, name: str) -> Value:
@@ -304,6 +313,7 @@ def library_files(
     files = {
         name: render(TEMPLATES, f"{name}.j2", context) for name in ("Makefile", "CMakeLists.txt")
     }
-    return files | {
-        f"{KERNEL_FOLDER}/{path.name}": path.read_text(encoding="utf-8") for path in needed
-    }
+    for path in needed:
+        files[f"{KERNEL_FOLDER}/{path.name}"] = path.read_text(encoding="utf-8")
+    names = kernel_names(library, kernels_c.functions(needed))
+    return files | {f"{KERNEL_FOLDER}/{kernels_c.NAMES}": names}

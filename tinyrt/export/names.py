@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
 from tinyrt.errors import UnsupportedError
 from tinyrt.export.rendering import CFile
@@ -69,6 +71,76 @@ def identifier(text: str) -> str:
     if not name[0].isalpha() or name.startswith(OWN_PREFIXES) or name.endswith("intrin") or used:
         name = f"model_{name}"
     return name
+
+
+PREFIX = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*_?")
+MAX_PREFIX = 40
+"""Most characters of a prefix."""
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """The names that the user wants.
+
+    Attributes:
+        name: of the model; None for that of its file.
+        prefix: what stands before the names of models and libraries; None for nothing.
+
+    """
+
+    name: str | None = None
+    prefix: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.name is not None and identifier(self.name) != self.name:
+            raise UnsupportedError(
+                f"a model cannot be called '{self.name}'",
+                expected=f"at most {MAX_IDENTIFIER} lower-case letters, digits and single "
+                "underscores, a letter first, and no name that compilers or build tools know",
+                hint=f"'{identifier(self.name)}' would do",
+            )
+        prefix = self.prefix
+        wrong = prefix is not None and (
+            not PREFIX.fullmatch(prefix)
+            or len(prefix) > MAX_PREFIX
+            or prefix.startswith(OWN_PREFIXES)
+        )
+        if wrong:
+            raise UnsupportedError(
+                f"'{prefix}' cannot be the prefix of a name",
+                expected=f"at most {MAX_PREFIX} lower-case letters, digits and single underscores, "
+                f"a letter first, and no beginning of {' or '.join(OWN_PREFIXES)}",
+            )
+
+    def model(self, own: str) -> str:
+        """The name in C of a model that calls itself ``own``.
+
+        Raises:
+            UnsupportedError: with the prefix it is one that compilers or build tools know.
+
+        """
+        return self._prefixed(self.name or identifier(own))
+
+    def library(self, folder: Path) -> str:
+        """The name of the library of several models in a folder; raises as ``model``."""
+        return self._prefixed(identifier(folder.resolve().name))
+
+    def _prefixed(self, name: str) -> str:
+        if self.prefix is None:
+            return name
+        start = self.prefix.removesuffix("_")
+        whole = identifier(f"{start}_{name}")
+        if not whole.startswith(f"{start}_"):
+            raise UnsupportedError(
+                f"with prefix '{self.prefix}', '{name}' is a name that compilers or build tools "
+                "know",
+                expected=f"another prefix or name than those of '{start}_{name}'",
+            )
+        return whole
+
+
+OWN_NAMES = Naming()
+"""Each model is called as its file is."""
 
 
 def add_files(files: dict[str, CFile], more: Mapping[str, CFile], of: str) -> None:

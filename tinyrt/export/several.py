@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.export.bundle import ExportedProject, Request, Rows, render_model
+from tinyrt.export.identity import IDENTITY, sealed
 from tinyrt.export.memories import Memories
 from tinyrt.export.model import ARENA_ALIGNMENT, library_files
-from tinyrt.export.names import add_files, identifier
+from tinyrt.export.names import Naming, add_files
 from tinyrt.export.rendering import TEMPLATES, CFile, render_c
 from tinyrt.folders import write_folder
 from tinyrt.memory import Region
@@ -29,6 +30,7 @@ class ExportedModels:
         models: one entry per model.
         regions: name and size of each region of the arena that all models share; none where each
             model has its own.
+        identity: eight hexadecimal digits that all its symbols hold, and no other export's.
 
     """
 
@@ -36,6 +38,7 @@ class ExportedModels:
     directory: Path
     models: tuple[ExportedProject, ...]
     regions: tuple[Region, ...]
+    identity: str
 
     @property
     def arena_bytes(self) -> int:
@@ -57,6 +60,8 @@ def export_several(
     input_rows: bool = False,
     memories: Memories | None = None,
     shared_arena: bool = False,
+    name: str | None = None,
+    prefix: str | None = None,
 ) -> ExportedModels:
     """Write one C project for several .tflite models; it holds shared kernels once.
 
@@ -72,6 +77,8 @@ def export_several(
         memories: which memory there is and what lies in it, for each model alike.
         shared_arena: write a header that declares an arena as large as the largest one, for models
             that do not run at the same time.
+        name: as for ``export_c``, where there is one model.
+        prefix: what stands before the names of all models and of the library.
 
     Raises:
         UnsupportedError: two models have the same name, or one cannot be exported.
@@ -79,7 +86,14 @@ def export_several(
 
     """
     directory = Path(out_dir)
-    request = Request.of(core, optimize, max_arena, Rows(by_rows, input_rows), memories)
+    naming = Naming(name, prefix)
+    if name is not None and len(model_paths) > 1:
+        raise UnsupportedError(
+            f"{len(model_paths)} models cannot all be called '{name}'",
+            expected="one model where a name is given",
+            hint="leave the name out, or give a prefix, which stands before each model's own name",
+        )
+    request = Request.of(core, optimize, max_arena, Rows(by_rows, input_rows), memories, naming)
     projects: list[ExportedProject] = []
     own: dict[str, CFile] = {}
     for path in model_paths:
@@ -89,11 +103,11 @@ def export_several(
                 raise UnsupportedError(
                     f"two models are called '{project.name}'",
                     expected="a name for each: the prefix of its functions",
-                    hint="rename one of the files",
+                    hint="rename one of the files, or export it apart with a name of its own",
                 )
         projects.append(project)
         add_files(own, files, project.name)
-    library = identifier(directory.resolve().name)
+    library = naming.library(directory)
     kernels = list(dict.fromkeys(k for project in projects for k in project.kernels))
     regions = _largest(projects) if shared_arena else ()
     if shared_arena:
@@ -101,6 +115,7 @@ def export_several(
         context = {
             "library": library,
             "LIBRARY": library.upper(),
+            "identity": IDENTITY,
             "models": [project.name for project in projects],
             "regions": regions,
             "alignment": alignment,
@@ -110,8 +125,10 @@ def export_several(
     models = [project.name for project in projects]
     texts = {name: file.text for name, file in own.items()}
     texts |= library_files(library, models, kernels, request.core, request.optimize)
+    identity, texts = sealed(texts)
     write_folder(directory, texts)
-    return ExportedModels(library, directory, tuple(projects), regions)
+    models_of = tuple(replace(project, identity=identity) for project in projects)
+    return ExportedModels(library, directory, models_of, regions, identity)
 
 
 def _largest(projects: Sequence[ExportedProject]) -> tuple[Region, ...]:

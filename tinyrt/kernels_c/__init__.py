@@ -35,7 +35,15 @@ OWN_SOURCES = {
 }
 """Instruction set -> the folder of kernels that are written for it."""
 
+NAMES = "tinyrt_names.h"
+"""The header, empty in the library itself, in which an export renames its kernels."""
+
 _INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_PROTOTYPE = re.compile(
+    r"^(?!typedef|extern|static|TINYRT_NOINLINE static|#)[A-Za-z_][\w *]*?\b(tinyrt_\w+)\(",
+    re.MULTILINE,
+)
 
 
 def source(kernel: str, isa: str = "scalar") -> Path:
@@ -73,12 +81,27 @@ def includes(path: Path) -> list[str]:
     return _INCLUDE.findall(path.read_text(encoding="utf-8"))
 
 
+def functions(paths: Iterable[Path]) -> list[str]:
+    """The functions with external linkage that these files define or declare, sorted.
+
+    A source is named like the function that it defines; others are declared in headers.
+    """
+    names = set()
+    for path in paths:
+        if path.suffix == ".c":
+            names.add(path.stem)
+        else:
+            names.update(_PROTOTYPE.findall(_COMMENT.sub("", path.read_text(encoding="utf-8"))))
+    return sorted(names)
+
+
 def closure(kernels: Iterable[str], isa: str = "scalar") -> list[Path]:
     """Sources of the kernels and everything that these need, sorted by name.
 
     A kernel may be a header alone.
     """
-    pending = [_file_of(k, isa) for k in kernels]
+    # A model without any kernel still needs the status codes.
+    pending = [_file_of(k, isa) for k in kernels] + [INCLUDE / "tinyrt_types.h"]
     found: set[Path] = set()
     while pending:
         path = pending.pop()
@@ -88,5 +111,4 @@ def closure(kernels: Iterable[str], isa: str = "scalar") -> list[Path]:
         shared = source(path.stem, isa)
         pending += [header(name, isa) for name in includes(path)]
         pending += [shared] if shared.is_file() else []
-    # A model without any kernel still needs the status codes.
-    return sorted(found | {INCLUDE / "tinyrt_types.h"}, key=lambda path: path.name)
+    return sorted(found, key=lambda path: path.name)

@@ -191,10 +191,17 @@ def called_kernels(project):
     return list(dict.fromkeys(re.findall(r"^ +(?:\w+ = )?(tinyrt_\w+)\(", text, re.MULTILINE)))
 
 
+def identity_of(project, name):
+    """The digits in the name of the function that a program calls."""
+    text = (project / f"{name}.h").read_text()
+    return re.search(rf"#define {name}_invoke {name}_([0-9a-f]{{8}})_invoke\n", text)[1]
+
+
 def exported(made, project, name):
     return {
         "output": str(project),
         "name": name,
+        "identity": identity_of(project, name),
         "core": "cortex-m4",
         "optimize": "balanced",
         "arena_bytes": header(project).get(f"{name.upper()}_ARENA_BYTES"),
@@ -208,6 +215,7 @@ def exported(made, project, name):
 def test_export(made, tmp_path):
     found = call_json("export", made.int8, "-o", tmp_path / "c")
     assert_fields(found, exported(made, tmp_path / "c", "int8"))
+    assert found["identity"] != "00000000"
 
 
 def test_export_by_rows_and_in_regions(made, tmp_path):
@@ -245,6 +253,7 @@ def test_export_of_several(made, tmp_path):
     expected = {
         "output": str(tmp_path / "both"),
         "name": "both",
+        "identity": identity_of(tmp_path / "both", "int8"),
         "arena_bytes": sum(a["arena_bytes"] for a in alone.values()),
         "shared_arena": False,
         "models": {name: a["arena_bytes"] for name, a in alone.items()},

@@ -133,6 +133,22 @@ def test_weights_lie_in_the_section_named(made, plain, tmp_path):
     assert '".qspi"' in after.read_text()
 
 
+@shows("export", "name", "prefix")
+def test_files_are_called_as_is_asked_for(made, tmp_path):
+    for options, names in (
+        (("--name", "kws"), ["kws"]),
+        (("--prefix", "acme"), ["acme_int8"]),
+        (("--name", "kws", "--prefix", "acme_", "--shared-arena"), ["acme_kws"]),
+    ):
+        folder = tmp_path / "-".join(options)
+        call("export", made.int8, "-o", folder, *options)
+        assert [p.stem for p in sorted(folder.glob("*.c")) if "weights" not in p.stem] == names
+    found = call_json("export", made.int8, made.tall, "-o", tmp_path / "both", "--prefix", "acme")
+    assert (found["name"], list(found["models"])) == ("acme_both", ["acme_int8", "acme_tall"])
+    refused = call("export", made.int8, "-o", tmp_path / "d", "--name", "Kws", code=1)
+    assert "'kws' would do" in refused.stderr
+
+
 # emulate, on this machine
 
 

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tinyrt_names.h"
+
 #ifdef __cplusplus
 #define TINYRT_RESTRICT
 #else
@@ -99,6 +101,8 @@ typedef enum {
     TINYRT_NO_ROW_WANTED = 3,
     TINYRT_NULL_TENSOR = 4,
     TINYRT_NULL_STATE = 5,
+    TINYRT_NULL_IO = 6,
+    TINYRT_MISALIGNED_STATE = 7,
 } tinyrt_status;
 
 /** A shape: batch, height, width, channels. */

@@ -1,0 +1,118 @@
+"""What an exported model's functions return for pointers that are missing or misaligned."""
+
+import subprocess
+
+import pytest
+
+from tests.c.host import SANITIZE, host_compiler
+from tests.export.models import dense, echo, views
+from tests.memory.nets import random_net
+from tinyrt.export import Memories, export_graph
+from tinyrt.memory import Region
+
+MAIN = """#include <stddef.h>
+#include <stdio.h>
+#include "mo.h"
+#include "tinyrt/tinyrt_types.h"
+static union {{ long long whole; unsigned char bytes[1 << 16]; }} memory;
+int main(void) {{
+    unsigned char *arena = memory.bytes;
+    while ((size_t)arena % MO_ARENA_ALIGNMENT != 0) {{
+        ++arena;
+    }}
+    unsigned char *const state = arena + (1 << 15);
+    const mo_io_t io = {{0}};
+    (void)io;
+    (void)state;
+    {setup}
+    const int found[] = {{ {calls} }};
+    const int wanted[] = {{ {statuses} }};
+    for (size_t i = 0; i < sizeof found / sizeof *found; ++i) {{
+        if (found[i] != wanted[i]) {{
+            printf("call %d: %d, not %d", (int)i, found[i], wanted[i]);
+            return 1;
+        }}
+    }}
+    return 0;
+}}
+"""
+
+REGIONS = Memories((Region("fast", 16), Region("slow")))
+CASES = {
+    "arena": (
+        dense,
+        {},
+        "",
+        {
+            "mo_invoke(&io, arena)": "OK",
+            "mo_invoke(NULL, arena)": "NULL_IO",
+            "mo_invoke(&io, NULL)": "NULL_ARENA",
+            "mo_invoke(&io, arena + 1)": "MISALIGNED_ARENA",
+        },
+    ),
+    "outside": (
+        dense,
+        {"memories": Memories(inputs_in_arena=False)},
+        "",
+        {"mo_invoke(&io, arena)": "NULL_TENSOR", "mo_invoke(NULL, arena)": "NULL_IO"},
+    ),
+    "regions": (
+        views,
+        {"memories": REGIONS},
+        "const mo_arena_t both = {arena, arena + 64}, one = {arena, NULL};"
+        "const mo_arena_t odd = {arena + 4, arena};",
+        {
+            "mo_invoke(&io, &both)": "OK",
+            "mo_invoke(NULL, &both)": "NULL_IO",
+            "mo_invoke(&io, NULL)": "NULL_ARENA",
+            "mo_invoke(&io, &one)": "NULL_ARENA",
+            "mo_invoke(&io, &odd)": "MISALIGNED_ARENA",
+        },
+    ),
+    "state": (
+        echo,
+        {},
+        "",
+        {
+            "mo_reset(NULL)": "NULL_STATE",
+            "mo_reset(state + 1)": "MISALIGNED_STATE",
+            "mo_reset(state)": "OK",
+            "mo_invoke(&io, arena, state)": "OK",
+            "mo_invoke(NULL, arena, state)": "NULL_IO",
+            "mo_invoke(&io, arena, NULL)": "NULL_STATE",
+            "mo_invoke(&io, arena, state + 1)": "MISALIGNED_STATE",
+        },
+    ),
+    "rows": (
+        lambda: random_net(28),
+        {"input_rows": True},
+        "int8_t row[MO_INPUT_0_ROW_BYTES] = {0}; int status = mo_begin(arena);"
+        "for (int i = 1; i < MO_INPUT_0_ROWS; ++i) { status += mo_push_row(&io, arena, row); }",
+        {
+            "status": "OK",
+            "mo_begin(NULL)": "NULL_ARENA",
+            "mo_begin(arena + 2)": "MISALIGNED_ARENA",
+            "mo_push_row(NULL, arena, row)": "NULL_IO",
+            "mo_push_row(&io, arena, NULL)": "NULL_TENSOR",
+            "mo_push_row(&io, NULL, row)": "NULL_ARENA",
+            "mo_push_row(&io, arena, row)": "OK",
+            "mo_push_row(&io, arena, row) ": "NO_ROW_WANTED",
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_missing_is_a_status(tmp_path, case):
+    graph, options, setup, calls = CASES[case]
+    folder = tmp_path / "out"
+    export_graph(graph(), folder, core="host", name="mo", **options)
+    statuses = ", ".join(f"TINYRT_{status}" for status in calls.values())
+    text = MAIN.format(setup=setup, calls=", ".join(calls), statuses=statuses)
+    (tmp_path / "main.c").write_text(text)
+    sources = [tmp_path / "main.c", *folder.glob("*.c"), *folder.glob("tinyrt/*.c")]
+    command = [host_compiler(), "-std=c99", "-Wall", "-Wextra", "-Werror", *SANITIZE.split()]
+    program = tmp_path / "program"
+    subprocess.run([*command, f"-I{folder}", *sources, "-lm", "-o", program], check=True)
+    done = subprocess.run([program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
