@@ -7,8 +7,6 @@ import pytest
 
 from tests.convert.onnx_build import OnnxModel, assert_matches
 from tinyrt.convert.onnx.pointwise import PLAIN
-from tinyrt.convert.onnx.reader import read_onnx
-from tinyrt.ops.shared.evaluate import evaluate
 
 Case = Callable[[OnnxModel], str]
 
@@ -398,14 +396,3 @@ def test_layer_normalization_gives_its_statistics(axis, tmp_path):
     attrs = {"outputs": 3, "axis": axis}
     y = m.op("LayerNormalization", m.input(2, 3, 8), m.weights(*(2, 3, 8)[axis:]), **attrs)
     assert_matches(m.save(tmp_path, y, y + "_1", y + "_2"), tolerance=1e-4)
-
-
-@pytest.mark.parametrize("left", [["t0"], ["t0", ""]])
-def test_the_places_of_the_largest_may_be_left_out(tmp_path, left):
-    m = OnnxModel()
-    values = m.op("TopK", m.input(2, 3, 7), m.ints(3), outputs=2)
-    m.nodes[-1].output[:] = left
-    graph = read_onnx(m.save(tmp_path, values))
-    x = np.random.default_rng(5).normal(size=(2, 3, 7)).astype(np.float32)
-    (found,) = evaluate(graph, {graph.inputs[0]: x}).values()
-    np.testing.assert_array_equal(found, -np.sort(-x)[..., :3])

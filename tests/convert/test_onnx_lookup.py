@@ -10,9 +10,11 @@ from tests.convert.onnx_build import OnnxModel, assert_close, channels_last, exp
 from tests.convert.test_onnx_errors import refused
 from tests.ops.peers import answers_of_litert, run_tflm
 from tinyrt.api import open_model
+from tinyrt.convert.onnx.reader import read_onnx
 from tinyrt.errors import UnsupportedError
 from tinyrt.interpreter import Model
 from tinyrt.ir import DType
+from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.quantize import quantize_graph
 
 INT32, INT64 = onnx.TensorProto.INT32, onnx.TensorProto.INT64
@@ -172,3 +174,14 @@ def test_places_of_several_dimensions_are_gathered(places, tmp_path):
     x = np.random.default_rng(0).normal(size=(3, 4, 5)).astype(np.float32)
     graph = open_model(path)
     assert_close(answers_of_litert(graph, {"x": x})[0], expected(path, {"x": x})[0])
+
+
+@pytest.mark.parametrize("left", [["t0"], ["t0", ""]])
+def test_the_places_of_the_largest_may_be_left_out(tmp_path, left):
+    m = OnnxModel()
+    values = m.op("TopK", m.input(2, 3, 7), m.ints(3), outputs=2)
+    m.nodes[-1].output[:] = left
+    graph = read_onnx(m.save(tmp_path, values))
+    x = np.random.default_rng(5).normal(size=(2, 3, 7)).astype(np.float32)
+    (found,) = evaluate(graph, {graph.inputs[0]: x}).values()
+    np.testing.assert_array_equal(found, -np.sort(-x)[..., :3])

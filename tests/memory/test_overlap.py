@@ -29,6 +29,7 @@ from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.shared.pool import Pool2dAttrs, window_of
+from tinyrt.ops.shared.window import Window
 
 
 def _pools(*layers, shape=(1, 12, 6, 4)):
@@ -135,19 +136,20 @@ def test_rows_that_are_copied_first_let_the_output_begin_where_the_input_does(st
     assert starts_together(in_place, 0, nbytes) == (stride == 2)
 
 
-@pytest.mark.parametrize("band", [2, 4, 6])
-def test_bands_of_every_image_read_and_write_each_row_once(band):
+@pytest.mark.parametrize(
+    ("band", "dilation", "read"),
+    [(2, 1, [60, 40, 20]), (4, 1, [100, 20]), (6, 1, [120]), (2, 2, [80, 40]), (6, 2, [120])],
+)
+def test_bands_of_every_image_read_and_write_each_row_once(band, dilation, read):
     (node,) = depthwise_graph((2, 6, 5, 4)).bound()
-    window = window_of(Pool2dAttrs((3, 3), (1, 1), "SAME"), node.input(0).shape)
+    window = Window.of((6, 5), (3, 3), (1, 1), "SAME", (dilation, dilation))
     steps = list(row_bands(node, window, band))
     reads = [step.reads[0] for step in steps if step.reads[0] is not None]
     for spans, nbytes in ((reads, node.input(0).nbytes), ([s.writes for s in steps], 2 * 6 * 20)):
         ends = [0, *(end for _, end in spans)]
         assert [begin for begin, _ in spans] == ends[:-1]
         assert ends[-1] == nbytes
-    assert [end - begin for begin, end in reads] == {2: [60, 40, 20], 4: [100, 20], 6: [120]}[
-        band
-    ] * 2
+    assert [end - begin for begin, end in reads] == 2 * read
 
 
 def test_matrix_rows_that_are_copied_first_may_narrow_in_place_and_widen_ahead():

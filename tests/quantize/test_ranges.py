@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.graphs import Builder
-from tinyrt.errors import DataError
+from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.metrics import evaluate_graph
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
@@ -73,6 +73,12 @@ def test_a_bias_that_would_overflow_raises_its_channel_s_scale():
     stored, bias_q = quantize_bias(bias, 1e-4, q)
     assert np.abs(stored).max() <= BIAS_MAX * 1.001
     np.testing.assert_allclose(stored * np.asarray(bias_q.scales), bias, rtol=1e-6)
+
+
+def test_one_bias_beyond_all_scales_is_refused():
+    bias = np.array([1.0, 3e38], np.float32)
+    with pytest.raises(UnsupportedError, match="the bias is too large for integers"):
+        weight_params(np.ones((2, 1), np.float32), bias, 1e-10, axis=0)
 
 
 def _attention(hidden: float, *, given: bool):

@@ -147,6 +147,7 @@ def test_a_channel_that_changes_nothing_scores_nothing(net):
     assert scores["block.4"][3] == 0
     assert (scores["block.4"] > 0).sum() >= 10
     assert "block.3" not in scores  # its norm counts instead
+    assert all(parameter.grad is None for parameter in model.parameters())
 
 
 def test_layers_keep_a_multiple_and_a_least(net):

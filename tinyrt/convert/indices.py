@@ -40,7 +40,7 @@ def places_in_integers(graph: Graph) -> Graph:
     nodes = [
         replace(node, inputs=tuple(integers.get(name, name) for name in node.inputs))
         for node in graph.nodes
-        if node.outputs[0] not in integers
+        if node.output not in integers
     ]
     values = {name: value for name, value in graph.values.items() if name not in integers}
     return replace(graph, nodes=tuple(nodes), values=values)

@@ -47,7 +47,7 @@ class PointwiseRegions:
     def __init__(self, graph: Graph, belongs: Callable[[Node], bool]) -> None:
         self.graph = graph
         self._belongs = belongs
-        self._place = {node.outputs[0]: i for i, node in enumerate(graph.nodes)}
+        self._place = {node.output: i for i, node in enumerate(graph.nodes)}
 
     def behind(self, root: Node) -> PointwiseRegion | None:
         """The largest region that ends in the node; None where there is none.
@@ -55,7 +55,7 @@ class PointwiseRegions:
         Tensors are added from the latest to the earliest. Whenever a single open input is left, the
         whole region depends on it alone.
         """
-        graph, inside = self.graph, {root.outputs[0]: root}
+        graph, inside = self.graph, {root.output: root}
         open_ends, region = self._operands(root), None
         while open_ends:
             latest = max(open_ends, key=lambda name: self._place.get(name, -1))
@@ -66,7 +66,7 @@ class PointwiseRegions:
             if (
                 node is None
                 or latest in graph.outputs
-                or any(r.outputs[0] not in inside for r in readers)
+                or any(r.output not in inside for r in readers)
             ):
                 break
             further = self._operands(node)
@@ -77,13 +77,13 @@ class PointwiseRegions:
         return region
 
     def _order(self, node: Node) -> int:
-        return self._place[node.outputs[0]]
+        return self._place[node.output]
 
     def _operands(self, node: Node) -> set[str]:
         """The tensors that the node reads; none where it cannot be a step of a region."""
         if not OPS[node.op].pointwise or len(node.outputs) > 1 or not self._belongs(node):
             return set()
-        y = self.graph.value(node.outputs[0])
+        y = self.graph.value(node.output)
         operands = set()
         for name in node.inputs:
             value = self.graph.values.get(name)
@@ -105,7 +105,7 @@ class PointwiseRegions:
         for i, node in enumerate(region.nodes, 1):
             operands = tuple(self._operand(name, places) for name in node.inputs)
             steps.append(Step(node.op, node.attrs, operands))
-            places[node.outputs[0]] = i
+            places[node.output] = i
         return PointwiseAttrs(tuple(steps))
 
     def _operand(self, name: str, places: dict[str, int]) -> Operand:
@@ -133,18 +133,16 @@ def gather(
     ends: dict[str, Node] = {}
     absorbed: set[str] = set()
     for node in reversed(graph.nodes):
-        if node.outputs[0] in absorbed or graph.value(node.outputs[0]).dtype is not DType.FLOAT32:
+        if node.output in absorbed or graph.value(node.output).dtype is not DType.FLOAT32:
             continue
         region = regions.behind(node)
         if region is not None and accepts(region):
             attrs, last = regions.attrs(region), region.nodes[-1]
-            ends[last.outputs[0]] = replace(
-                last, op="pointwise", inputs=(region.source,), attrs=attrs
-            )
-            absorbed.update(n.outputs[0] for n in region.nodes[:-1])
+            ends[last.output] = replace(last, op="pointwise", inputs=(region.source,), attrs=attrs)
+            absorbed.update(n.output for n in region.nodes[:-1])
     if not ends:
         return graph
-    nodes = [ends.get(n.outputs[0], n) for n in graph.nodes if n.outputs[0] not in absorbed]
+    nodes = [ends.get(n.output, n) for n in graph.nodes if n.output not in absorbed]
     return _without_unused(replace(graph, nodes=tuple(nodes)))
 
 
@@ -164,12 +162,12 @@ def gather_islands(graph: Graph) -> Graph:
             continue
         name, attrs = node.output.name, regions.attrs(region)
         ends[name] = Node("pointwise", node.name, source.inputs, (name,), attrs)
-        absorbed.update(n.outputs[0] for n in region.nodes)
+        absorbed.update(n.output for n in region.nodes)
     if not ends:
         return graph
-    nodes = [ends.get(n.outputs[0], n) for n in graph.nodes if n.outputs[0] not in absorbed]
+    nodes = [ends.get(n.output, n) for n in graph.nodes if n.output not in absorbed]
     read = {name for node in nodes for name in node.inputs} | set(graph.outputs)
-    live = [n for n in nodes if n.op != "dequantize" or n.outputs[0] in read]
+    live = [n for n in nodes if n.op != "dequantize" or n.output in read]
     return _without_unused(replace(graph, nodes=tuple(live)))
 
 

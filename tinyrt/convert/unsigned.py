@@ -118,7 +118,7 @@ class _Signed:
         attrs: Any = node.attrs
         if attrs == QuantizeAttrs(DType.UINT8):
             attrs = QuantizeAttrs(DType.INT8)
-        if node.op in LEGACY and self._graph.value(node.outputs[0]).dtype is DType.UINT8:
+        if node.op in LEGACY and self._graph.value(node.output).dtype is DType.UINT8:
             attrs = replace(attrs, legacy=True)
         self._nodes.append(replace(node, inputs=inputs, outputs=outputs, attrs=attrs))
 

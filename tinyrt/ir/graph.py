@@ -73,6 +73,11 @@ class Node:
     outputs: tuple[str, ...]
     attrs: object = None
 
+    @property
+    def output(self) -> str:
+        """The first output."""
+        return self.outputs[0]
+
     def attrs_as(self, kind: type[AttrsT]) -> AttrsT:
         """The op's attributes, which must be of that type.
 

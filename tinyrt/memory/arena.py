@@ -151,7 +151,7 @@ class _Plans:
             ),
             region_of={name: assigned.region[i] for i, name in names if assigned.region[i]},
             views=views,
-            idle=idle | {i for i, node in nodes if node.outputs[0] in views},
+            idle=idle | {i for i, node in nodes if node.output in views},
             outside=self.outside,
         )
 

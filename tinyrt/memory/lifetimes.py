@@ -45,10 +45,10 @@ def view_roots(graph: Graph) -> dict[str, str]:
     """
     roots: dict[str, str] = {}
     for node in graph.nodes:
-        if node.op != "reshape" or node.outputs[0] in graph.outputs:
+        if node.op != "reshape" or node.output in graph.outputs:
             continue
         if not graph.value(node.inputs[0]).is_constant:
-            roots[node.outputs[0]] = roots.get(node.inputs[0], node.inputs[0])
+            roots[node.output] = roots.get(node.inputs[0], node.inputs[0])
     return roots
 
 

@@ -138,7 +138,7 @@ class _Applier:
         stored = self._constant(f"{value.name}/stored", data, q)
         for node in self.nodes:
             if node.op == "dequantize" and node.inputs == (stored,):
-                return node.outputs[0]
+                return node.output
         name = self._add(Value(self._fresh(f"{value.name}/float"), DType.FLOAT32, value.shape))
         self.nodes.append(Node("dequantize", name, (stored,), (name,), NoAttrs()))
         return name

@@ -78,7 +78,7 @@ def _by_reader(
     graph: Graph, node: Node, own_range: Range, range_of: RangeOf, dtypes: Mapping[str, DType]
 ) -> Range | None:
     """The part that decides what the reader computes; None where the whole range does."""
-    spec, name = OPS[node.op], node.outputs[0]
+    spec, name = OPS[node.op], node.output
     if dtypes.get(name) is not DType.INT8 or len(node.inputs) != 1:
         return None
     if spec.quant is Quant.SAME_AS_INPUT:

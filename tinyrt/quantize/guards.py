@@ -18,7 +18,7 @@ def remove_guard(graph: Graph, node: Node) -> Patch | Refusal | None:
     x = node.inputs[2]
     if guard is None or guard.inputs != (x, x):
         return None
-    if graph.value(x).shape != graph.value(node.outputs[0]).shape:
+    if graph.value(x).shape != graph.value(node.output).shape:
         return Refusal(node.name, "it makes its operand larger")
     return bypass(graph, node, x)
 

@@ -74,7 +74,7 @@ class Layout:
         return {
             self.origins.get(name, name): self.schemes[name]
             for node in self.graph.nodes
-            if (name := node.outputs[0]) not in self.borders
+            if (name := node.output) not in self.borders
         }
 
     def fixed_output(self, node: BoundNode) -> tuple[float, int] | None:
@@ -127,7 +127,7 @@ def lay_out_as(
 def assign_schemes(graph: Graph, config: QuantConfig) -> dict[str, Scheme]:
     """Node output name -> scheme; raises as ``lay_out``."""
     named = named_schemes(graph, config)
-    schemes = {n.outputs[0]: named.get(n.outputs[0], config.scheme) for n in graph.nodes}
+    schemes = {n.output: named.get(n.output, config.scheme) for n in graph.nodes}
     unnamed = [node for node in graph.bound() if node.output.name not in named]
     schemes.update({n.output.name: Scheme.FLOAT for n in unnamed if _begins_in_float(n)})
     free = [
@@ -147,9 +147,9 @@ def named_schemes(graph: Graph, config: QuantConfig) -> dict[str, Scheme]:
     schemes: dict[str, Scheme] = {}
     rules = [*config.scheme_for, *((p, Scheme.FLOAT) for p in config.keep_float)]
     for pattern, scheme in rules:
-        matched = [node.outputs[0] for node in graph.nodes if _matches(node, pattern)]
+        matched = [node.output for node in graph.nodes if _matches(node, pattern)]
         if not matched:
-            names = [node.outputs[0] for node in graph.nodes]
+            names = [node.output for node in graph.nodes]
             more = f", ... ({len(names)} in all)" if len(names) > 8 else ""
             raise TinyrtError(
                 f"no op matches '{pattern}'",
@@ -165,7 +165,7 @@ def named_schemes(graph: Graph, config: QuantConfig) -> dict[str, Scheme]:
 def _matches(node: Node, pattern: str) -> bool:
     steps = node.attrs.steps if isinstance(node.attrs, PointwiseAttrs) else ()
     kinds = [step.op for step in steps]
-    names = (node.name, node.outputs[0], node.op, *kinds)
+    names = (node.name, node.output, node.op, *kinds)
     return any(fnmatchcase(name, pattern) for name in names)
 
 
@@ -177,7 +177,7 @@ def pattern_for(graph: Graph, name: str) -> str:
     for i in range(1, min(len(name), MAX_PATTERN)):
         pattern = f"{escape(name[:i])}*"
         whole = name[i] in ";/:_." or name[i - 1] in ";/"
-        if whole and [n.outputs[0] for n in graph.nodes if _matches(n, pattern)] == [name]:
+        if whole and [n.output for n in graph.nodes if _matches(n, pattern)] == [name]:
             return _quotable(pattern)
     if len(name) > MAX_PATTERN:
         return _quotable(f"{escape(name[:MAX_PATTERN])}*")
@@ -215,16 +215,14 @@ def _adopt(
             producer = graph.producer(name)
             ends = name in graph.outputs or producer is None
             nodes = [*graph.consumers(name), *([producer] if producer is not None else [])]
-            outer = [schemes[n.outputs[0]] for n in nodes if n.outputs[0] not in inside]
+            outer = [schemes[n.output] for n in nodes if n.output not in inside]
             around |= {ACTIVATIONS[s] for s in (*outer, *([default] if ends else []))}
     for node in region:
         producer = graph.producer(node.inputs[0].name) if node.inputs[0] is not None else None
         moves = OPS[node.op].quant is Quant.SAME_AS_INPUT and len(node.inputs) == 1
         candidates = around
         if len(around) != 1:
-            candidates = (
-                {ACTIVATIONS[schemes[producer.outputs[0]]]} if moves and producer else set()
-            )
+            candidates = {ACTIVATIONS[schemes[producer.output]]} if moves and producer else set()
         if len(candidates) == 1:
             scheme = IN_DTYPE[next(iter(candidates))]
             if scheme is Scheme.FLOAT or _form_of(node, scheme):
@@ -313,7 +311,7 @@ class _Borders:
             inner = self.renamed.get(name)
             if inner is not None:
                 self._identity(inner, name, self.ports[name])
-        borders = frozenset(node.outputs[0] for node in self.nodes if node.outputs[0] in self._ends)
+        borders = frozenset(node.output for node in self.nodes if node.output in self._ends)
         new_graph = self.graph.with_nodes(self.nodes, self.values.values())
         graph = new_graph if borders or self.values else self.graph
         return Layout(graph, self.schemes, self.dtypes, borders, self.origins)

@@ -49,20 +49,20 @@ def score_depths(graph: Graph) -> dict[str, Depth]:
     """Tensors that softmax alone reads -> how far below a row's greatest value they matter."""
     depths: dict[str, Depth] = {}
     for node in reversed(graph.nodes):
-        readers = graph.consumers(node.outputs[0])
+        readers = graph.consumers(node.output)
         reader_depths = [d for r in readers if (d := _depth(graph, r, depths)) is not None]
         if (
             reader_depths
-            and node.outputs[0] not in graph.outputs
+            and node.output not in graph.outputs
             and len(reader_depths) == len(readers)
         ):
             answers = any(d.answers for d in reader_depths)
-            depths[node.outputs[0]] = Depth(max(d.least for d in reader_depths), answers)
+            depths[node.output] = Depth(max(d.least for d in reader_depths), answers)
     return depths
 
 
 def _depth(graph: Graph, reader: Node, depths: Mapping[str, Depth]) -> Depth | None:
-    source, output = reader.inputs[0], reader.outputs[0]
+    source, output = reader.inputs[0], reader.output
     if reader.op == "softmax":
         return Depth(DEPTH / float(reader.attrs_as(SoftmaxAttrs).beta), output in graph.outputs)
     same_rows = graph.value(source).shape[-1:] == graph.value(output).shape[-1:]
@@ -73,9 +73,9 @@ def masks(graph: Graph) -> frozenset[str]:
     """Tensors whose values far below all others, even minus infinity, do not matter."""
     depths, names = score_depths(graph), set[str]()
     for node in reversed(graph.nodes):
-        name = node.outputs[0]
+        name = node.output
         flags = [
-            _passes(graph, reader) and (reader.outputs[0] in depths or reader.outputs[0] in names)
+            _passes(graph, reader) and (reader.output in depths or reader.output in names)
             for reader in graph.consumers(name)
             if not _takes_greatest(graph, name, reader)
         ]
@@ -133,7 +133,7 @@ def _least(graph: Graph, name: str, range_of: RangeOf) -> float | None:
     depths = graph.noted("score depths", lambda: score_depths(graph))
     lows = []
     for reader in graph.consumers(name):
-        output = reader.outputs[0]
+        output = reader.output
         scores = range_of(output) if output in depths else None
         low = scores.low if scores is not None else None
         if low is None and _passes(graph, reader):

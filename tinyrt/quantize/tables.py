@@ -29,11 +29,11 @@ def gather_tables(graph: Graph, config: QuantConfig, *, chains: bool = True) -> 
     named = named_schemes(graph, config)
 
     def on_int8(node: Node) -> bool:
-        scheme = named.get(node.outputs[0], config.scheme)
+        scheme = named.get(node.output, config.scheme)
         return ACTIVATIONS[scheme] is DType.INT8
 
     def belongs(node: Node) -> bool:
-        return on_int8(node) and (node.outputs[0] not in named or not _has_form(node))
+        return on_int8(node) and (node.output not in named or not _has_form(node))
 
     def accepts(region: PointwiseRegion) -> bool:
         return saves(region) if chains else _lacks_a_form(region)

@@ -190,7 +190,7 @@ class _Remover:
         present = [v for v in node.inputs if v is not None]
         names = [self._input(node, i, v, survivors) for i, v in enumerate(present)]
         attrs = node.attrs
-        if isinstance(attrs, ReshapeAttrs) and attrs.new_shape[-1] != -1:
+        if isinstance(attrs, ReshapeAttrs):
             attrs = ReshapeAttrs((*attrs.new_shape[:-1], len(survivors)))
         new = replace(node.node, inputs=tuple(names), attrs=attrs)
         inferred = OPS[node.op].infer(attrs, [self.values[n].type for n in names])

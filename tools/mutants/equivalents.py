@@ -17,6 +17,11 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         " -> return np.asarray((np.abs(a) // np.abs(b)) * (np.sign(a) // np.sign(b)))"
         ".astype(a.dtype)": ("signs are -1, 0 and 1, and that of the divisor is never 0"),
     },
+    "tinyrt/memory/kernels.py": {
+        "has_vectors: bool = False -> has_vectors: bool = True": (
+            "it is asked where rows are planned; a backend without kernels plans none"
+        )
+    },
     "tinyrt/quantize/explain/restored.py": {
         "found = weight_params(exact, None, 1.0, axis, stored.dtype)"
         " -> found = weight_params(exact, None, 2.0, axis, stored.dtype)": (

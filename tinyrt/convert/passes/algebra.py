@@ -29,7 +29,7 @@ def zero_product(graph: Graph, node: Node) -> Patch | Refusal | None:
     split = split_constant(graph, node)
     if split is None or np.any(split[1]):
         return None
-    output = graph.value(node.outputs[0])
+    output = graph.value(node.output)
     if output.name in graph.outputs:
         return Refusal(node.name, "its output is the model's own, which an op must compute")
     spend_on_arrays(f"the zeros of '{output.name}'", output.size)
@@ -44,7 +44,7 @@ def merge_constants(graph: Graph, node: Node) -> Patch | Refusal | None:
     inner = split_constant(graph, first) if first is not None else None
     if outer is None or first is None or inner is None:
         return None
-    if not is_private(graph, first.outputs[0]):
+    if not is_private(graph, first.output):
         return Refusal(node.name, f"the output of '{first.name}' has other readers")
     activation = fused_activation(first)
     if activation != "NONE":
@@ -56,7 +56,7 @@ def merge_constants(graph: Graph, node: Node) -> Patch | Refusal | None:
         both = (c * d if node.op == "mul" else c + d).astype(np.float32)
     if not np.isfinite(both).all():
         return Refusal(node.name, "the constants together overflow")
-    constant = Value.constant(Names(graph).new(f"{node.outputs[0]}.constant"), both)
+    constant = Value.constant(Names(graph).new(f"{node.output}.constant"), both)
     merged = replace(node, inputs=(first.inputs[inner[0]], constant.name))
     return Patch(remove=(first, node), add=(merged,), values=(constant,))
 
@@ -67,7 +67,7 @@ def as_product(graph: Graph, node: Node) -> Patch:
     if node.op == "square":
         square = replace(node, op="mul", inputs=(x, x), attrs=MulAttrs())
         return Patch(remove=(node,), add=(square,))
-    name = Names(graph).new(f"{node.outputs[0]}.minus_one")
+    name = Names(graph).new(f"{node.output}.minus_one")
     constant = Value.constant(name, np.full(1, -1, np.float32))
     product = replace(node, op="mul", inputs=(x, name), attrs=MulAttrs())
     return Patch(remove=(node,), add=(product,), values=(constant,))
@@ -100,7 +100,7 @@ def write_out_power(graph: Graph, node: Node) -> Patch | Refusal | None:
     exponent = number(graph, node.inputs[1])
     if exponent is None:
         return None
-    x, output = graph.value(node.inputs[0]), graph.value(node.outputs[0])
+    x, output = graph.value(node.inputs[0]), graph.value(node.output)
     if x.shape != output.shape:
         return Refusal(node.name, "it makes its operand larger")
     if exponent == 1:

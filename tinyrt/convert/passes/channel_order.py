@@ -44,7 +44,7 @@ def order_channels(graph: Graph, node: Node) -> Patch | Refusal | None:
     order = np.argsort(stored, kind="stable")
     if np.array_equal(order, np.arange(len(order))):
         return None
-    walk = _Walk(graph, {node.outputs[0]: order})
+    walk = _Walk(graph, {node.output: order})
     reason = walk.run(node)
     if reason:
         return Refusal(node.name, reason)
@@ -129,12 +129,12 @@ def _elementwise(walk: _Walk, node: Node) -> Node | None:
                 return None
             name = walk.moved(name, data, places)
         inputs.append(name)
-    walk.orders[node.outputs[0]] = orders[0]
+    walk.orders[node.output] = orders[0]
     return replace(node, inputs=tuple(inputs))
 
 
 def _same(walk: _Walk, node: Node) -> Node | None:
-    walk.orders[node.outputs[0]] = walk.orders[node.inputs[0]]
+    walk.orders[node.output] = walk.orders[node.inputs[0]]
     return node
 
 
@@ -176,7 +176,7 @@ def _slice(walk: _Walk, node: Node) -> Node | None:
 
 def _join(walk: _Walk, node: Node) -> Node | None:
     """Joined along the channels, each operand keeps its order."""
-    rank = len(walk.graph.value(node.outputs[0]).shape)
+    rank = len(walk.graph.value(node.output).shape)
     if node.attrs_as(ConcatenationAttrs).axis % rank != rank - 1:
         return _elementwise(walk, node)
     parts, start = [], 0
@@ -184,7 +184,7 @@ def _join(walk: _Walk, node: Node) -> Node | None:
         count = walk.channels(name)
         parts.append(start + walk.orders.get(name, np.arange(count)))
         start += count
-    walk.orders[node.outputs[0]] = np.concatenate(parts)
+    walk.orders[node.output] = np.concatenate(parts)
     return node
 
 

@@ -27,7 +27,7 @@ def skip_monotonic(graph: Graph, node: Node) -> Patch | Refusal | None:
     axis = node.attrs_as(ArgAttrs).axis
     if axis % len(graph.value(node.inputs[0]).shape) != _last_axis(graph, node):
         return Refusal(node.name, f"it does not choose along the axis of '{function.name}'")
-    if not is_private(graph, function.outputs[0]):
+    if not is_private(graph, function.output):
         return Refusal(node.name, f"the output of '{function.name}' has other readers")
     return Patch(remove=(function, node), add=(replace(node, inputs=function.inputs),))
 
@@ -41,7 +41,7 @@ def choose_as(graph: Graph, node: Node) -> Patch | Refusal | None:
     choice, dtype = _choice_before(graph, node), node.attrs_as(CastAttrs).dtype
     if choice is None or dtype not in (DType.INT32, DType.INT64):
         return None
-    if not is_private(graph, choice.outputs[0]):
+    if not is_private(graph, choice.output):
         return Refusal(node.name, f"the output of '{choice.name}' has other readers")
     attrs = replace(choice.attrs_as(ArgAttrs), dtype=dtype)
     return Patch(remove=(choice, node), add=(replace(choice, outputs=node.outputs, attrs=attrs),))
@@ -50,11 +50,11 @@ def choose_as(graph: Graph, node: Node) -> Patch | Refusal | None:
 def choose_shaped(graph: Graph, node: Node) -> Patch | Refusal | None:
     """reshape(arg_max(x)) = arg_max(reshape(x)) for a model's output: this copies nothing."""
     choice = _choice_before(graph, node)
-    if choice is None or node.outputs[0] not in graph.outputs:
+    if choice is None or node.output not in graph.outputs:
         return None
-    if not is_private(graph, choice.outputs[0]):
+    if not is_private(graph, choice.output):
         return Refusal(node.name, f"the output of '{choice.name}' has other readers")
-    x, target = graph.value(choice.inputs[0]), graph.value(node.outputs[0]).shape
+    x, target = graph.value(choice.inputs[0]), graph.value(node.output).shape
     old_attrs = choice.attrs_as(ArgAttrs)
     axis = old_attrs.axis % len(x.shape)
     before, behind = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])

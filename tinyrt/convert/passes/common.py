@@ -111,7 +111,7 @@ def bypass(graph: Graph, node: Node, source: str) -> Patch | Refusal:
 
     The model's outputs keep their names: where the node computes one, its name moves to the value.
     """
-    output = node.outputs[0]
+    output = node.output
     if output not in graph.outputs:
         return Patch(remove=(node,), rename={output: source})
     maker = graph.producer(source)
@@ -159,7 +159,7 @@ def rescaled(
         activation: what ``last`` clamps to.
 
     """
-    if not is_private(graph, node.outputs[0]):
+    if not is_private(graph, node.output):
         return Refusal(last.name, f"the output of '{node.name}' has other readers")
     before = fused_activation(node)
     if before != "NONE":
@@ -177,7 +177,7 @@ def rescaled(
     weights = graph.value(node.inputs[1])
     q = _rescaled_params(weights, factor, CHANNEL_AXIS[node.op])
     new_w = derived(names, weights.name, w * factor.astype(np.float64).reshape(along), q)
-    wish = node.inputs[2] if len(node.inputs) > 2 and node.inputs[2] else f"{node.outputs[0]}.bias"
+    wish = node.inputs[2] if len(node.inputs) > 2 and node.inputs[2] else f"{node.output}.bias"
     new_bias = derived(names, wish, bias * factor.astype(np.float64) + shift)
     folded = replace(
         node,

@@ -30,7 +30,7 @@ class _Parts:
 
 
 def _parts_read(graph: Graph, join: Node, attrs: SliceAttrs) -> _Parts:
-    shape = graph.value(join.outputs[0]).shape
+    shape = graph.value(join.output).shape
     axis = axis_of(join.attrs_as(ConcatenationAttrs).axis, len(shape))
     last = attrs.begin[axis] + (attrs.size[axis] - 1) * attrs.strides[axis]
     low, high = sorted((attrs.begin[axis], last))
@@ -52,11 +52,11 @@ def slice_concatenation(graph: Graph, node: Node) -> Patch | Refusal | None:
     if join is None:
         return None
     attrs = node.attrs_as(SliceAttrs)
-    shape, parts = graph.value(join.outputs[0]).shape, _parts_read(graph, join, attrs)
+    shape, parts = graph.value(join.output).shape, _parts_read(graph, join, attrs)
     moved = tuple(b - parts.start * (i == parts.axis) for i, b in enumerate(attrs.begin))
     whole = tuple(parts.length if i == parts.axis else d for i, d in enumerate(shape))
     takes_all = (moved, attrs.size, attrs.dropped) == ((0,) * len(shape), whole, ())
-    output = graph.value(node.outputs[0])
+    output = graph.value(node.output)
     if any(graph.value(name).q != output.q for name in parts.names):
         return Refusal(node.name, f"'{join.name}' brings other grids together")
     if len(parts.names) == 1 and takes_all and set(attrs.strides) == {1}:
@@ -72,7 +72,7 @@ def slice_concatenation(graph: Graph, node: Node) -> Patch | Refusal | None:
 
 def merge_concatenations(graph: Graph, node: Node) -> Patch | Refusal | None:
     """concatenation(concatenation(x, y), z) = concatenation(x, y, z) along one dimension."""
-    output = graph.value(node.outputs[0])
+    output = graph.value(node.output)
     axis = axis_of(node.attrs_as(ConcatenationAttrs).axis, len(output.shape))
     for i, name in enumerate(node.inputs):
         inner = producer(graph, node, i, op="concatenation")

@@ -17,7 +17,7 @@ def conv_as_dense(graph: Graph, node: Node) -> Patch | Refusal | None:
     Both cost the same instructions. Where no reshape would go, the convolution stays: presets may
     give a dense layer one scale in all.
     """
-    x, output = graph.value(node.inputs[0]), graph.value(node.outputs[0])
+    x, output = graph.value(node.inputs[0]), graph.value(node.output)
     w = constant_data(graph, node.inputs[1])
     if w is None or x.shape[1:3] != (1, 1) or w.shape[1:] != (1, 1, x.shape[3]):
         return None

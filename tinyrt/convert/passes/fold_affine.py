@@ -24,7 +24,7 @@ def fold_affine(graph: Graph, node: Node) -> Patch | Refusal | None:
     weighted = producer(graph, node, position)
     if weighted is None or weighted.op not in CHANNEL_AXIS:
         return None
-    vector = channel_vector(constant, graph.value(weighted.outputs[0]).shape)
+    vector = channel_vector(constant, graph.value(weighted.output).shape)
     if vector is None:
         return Refusal(node.name, f"its constant {list(constant.shape)} is not one per channel")
     factor, shift = scale_and_shift(node.op, vector, position)

@@ -37,7 +37,7 @@ def split_batchnorm(graph: Graph, node: Node) -> Patch | Refusal:
     affine = affine_of(graph, node)
     if affine is None:
         return Refusal(node.name, "its parameters are not constant")
-    names, output = Names(graph), graph.value(node.outputs[0])
+    names, output = Names(graph), graph.value(node.output)
     factor, shift = (
         Value.constant(names.new(f"{output.name}.{suffix}"), data.astype(np.float32))
         for suffix, data in zip(("factor", "shift"), affine, strict=True)

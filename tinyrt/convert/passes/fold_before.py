@@ -36,7 +36,7 @@ def fold_before(graph: Graph, node: Node) -> Patch | Refusal | None:
     if isinstance(affine, Refusal):
         return Refusal(node.name, affine.reason)
     source, factor, shift = affine
-    if not is_private(graph, maker.outputs[0]):
+    if not is_private(graph, maker.output):
         return Refusal(node.name, f"the output of '{maker.name}' has other readers")
     w, bias = weights_and_bias(graph, node)
     if w is None or bias is None:
@@ -52,7 +52,7 @@ def fold_before(graph: Graph, node: Node) -> Patch | Refusal | None:
     added = (w * shifts).astype(np.float64)
     axis = CHANNEL_AXIS[node.op]
     total = added.sum(axis=tuple(i for i in range(w.ndim) if i != axis))
-    wish = node.inputs[2] if len(node.inputs) > 2 and node.inputs[2] else f"{node.outputs[0]}.bias"
+    wish = node.inputs[2] if len(node.inputs) > 2 and node.inputs[2] else f"{node.output}.bias"
     values, inputs = [new_w], [source, new_w.name, *node.inputs[2:]]
     if np.any(shift):
         values.append(derived(names, wish, bias + total))
@@ -77,7 +77,7 @@ def _affine(graph: Graph, maker: Node) -> tuple[str, Array, Array] | Refusal | N
     activation = fused_activation(maker)
     if activation != "NONE":
         return Refusal("", f"'{maker.name}' has a fused {activation}")
-    if vector is None or source.shape != graph.value(maker.outputs[0]).shape:
+    if vector is None or source.shape != graph.value(maker.output).shape:
         return Refusal("", f"the constant of '{maker.name}' is not one per channel")
     return source.name, *scale_and_shift(maker.op, vector.astype(np.float64), split[0])
 

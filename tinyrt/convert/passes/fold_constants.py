@@ -16,7 +16,7 @@ def fold_constants(graph: Graph, node: Node) -> Patch | None:
     queue = [node]
     while queue:
         node = queue.pop()
-        inputs = None if node.outputs[0] in folded_nodes else _constants(graph, node, constants)
+        inputs = None if node.output in folded_nodes else _constants(graph, node, constants)
         if inputs is None:
             continue
         outputs = tuple(graph.value(n) for n in node.outputs)
@@ -24,7 +24,7 @@ def fold_constants(graph: Graph, node: Node) -> Patch | None:
         constants |= {
             v.name: Value.constant(v.name, x) for v, x in zip(outputs, results, strict=True)
         }
-        folded_nodes[node.outputs[0]] = node
+        folded_nodes[node.output] = node
         for name in open_reads.keys() & node.inputs:
             open_reads[name] -= 1
             if not open_reads[name] and name not in graph.outputs:

@@ -34,11 +34,11 @@ def absorbs_transpose(graph: Graph, node: Node, perm: tuple[int, ...]) -> bool:
 def transpose_into_dense(graph: Graph, node: Node) -> Patch | Refusal | None:
     """reshape(transpose(x)) @ w.T = reshape(x) @ w'.T, where w' has its columns permuted alike."""
     transpose = producer(graph, node, op="transpose")
-    readers = graph.consumers(node.outputs[0])
+    readers = graph.consumers(node.output)
     if transpose is None or not any(n.op == "fully_connected" for n in readers):
         return None
     perm = transpose.attrs_as(TransposeAttrs).perm
-    shape = graph.value(transpose.outputs[0]).shape
+    shape = graph.value(transpose.output).shape
     if moves_only_units(graph.value(transpose.inputs[0]).shape, perm):
         return None
     new_weights = _turned_weights(graph, node, shape, perm)
@@ -69,7 +69,7 @@ def _turned_weights(
     None where there are other readers, or where undoing ``perm`` would move elements from one row
     of a product to another.
     """
-    name, new_weights = flat.outputs[0], {}
+    name, new_weights = flat.output, {}
     for reader in graph.consumers(name):
         w = constant_data(graph, reader.inputs[1]) if reader.op == "fully_connected" else None
         if w is None or reader.inputs.count(name) != 1:
@@ -99,9 +99,9 @@ def transpose_into_mean(graph: Graph, node: Node) -> Patch | Refusal | None:
     order = _order_of_rest(node, perm)
     if order == tuple(sorted(order)):
         return Patch(remove=(node,), add=(mean,))
-    if not is_private(graph, transpose.outputs[0]):
+    if not is_private(graph, transpose.output):
         return Refusal(node.name, f"the output of '{transpose.name}' has other readers")
-    output = graph.value(node.outputs[0])
+    output = graph.value(node.output)
     name = Names(graph).new(f"{output.name}.{node.op}")
     value = replace(output, name=name, shape=permuted(output.shape, inverse(order)))
     transpose_after = Node("transpose", output.name, (name,), node.outputs, TransposeAttrs(order))

@@ -15,7 +15,7 @@ class Formula:
     def __init__(self, graph: Graph, node: Node) -> None:
         self._node = node
         self._names = Names(graph)
-        self._output = graph.value(node.outputs[0])
+        self._output = graph.value(node.output)
         self._graph = graph
         self._types: dict[str, TensorType] = {}
         self._values: list[Value] = []
@@ -48,5 +48,5 @@ class Formula:
         """The node's replacement: the last op computes its output."""
         *before, last = self._nodes
         final = Node(last.op, self._node.name, last.inputs, self._node.outputs, last.attrs)
-        values = tuple(v for v in self._values if v.name != last.outputs[0])
+        values = tuple(v for v in self._values if v.name != last.output)
         return Patch(remove=(self._node,), add=(*before, final), values=values)

@@ -21,7 +21,7 @@ def fuse_activation(graph: Graph, node: Node) -> Patch | Refusal | None:
     first = producer(graph, node)
     if first is None or first.op not in (*FUSING, *ACTIVATIONS):
         return None
-    if not is_private(graph, first.outputs[0]):
+    if not is_private(graph, first.output):
         return Refusal(node.name, f"the output of '{first.name}' has other readers")
     before = ACTIVATIONS.get(first.op) or fused_activation(first)
     both = _intersection(before, ACTIVATIONS[node.op])

@@ -35,7 +35,7 @@ def fuse_pad(graph: Graph, node: Node) -> Patch | Refusal | None:
         return Refusal(node.name, f"'{pad.name}' pads other dimensions than height and width")
     attrs, kernel = _window_attrs(node), _kernel(graph, node)
     same = replace(attrs, padding="SAME")
-    padded, plain = (graph.value(n).shape[1:3] for n in (pad.outputs[0], pad.inputs[0]))
+    padded, plain = (graph.value(n).shape[1:3] for n in (pad.output, pad.inputs[0]))
     window = _window(attrs, padded, kernel)
     target = _window(same, plain, kernel)
     before = (rows[0] + window.before[0], columns[0] + window.before[1])

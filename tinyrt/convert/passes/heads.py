@@ -36,7 +36,7 @@ def _into_operand(graph: Graph, node: Node, i: int) -> Patch | Refusal | None:
     perm = transpose.attrs_as(TransposeAttrs).perm
     if perm[-2] != len(perm) - 1:
         return None
-    if not is_private(graph, transpose.outputs[0]) or node.inputs[1 - i] == transpose.outputs[0]:
+    if not is_private(graph, transpose.output) or node.inputs[1 - i] == transpose.output:
         return Refusal(node.name, f"the output of '{transpose.name}' has other readers")
     return _read_turned(graph, node, i, transpose)
 
@@ -45,7 +45,7 @@ def _read_turned(graph: Graph, node: Node, i: int, transpose: Node) -> Patch:
     """The product with its operand ``i`` turned by itself, and by the transpose no longer."""
     perm = transpose.attrs_as(TransposeAttrs).perm
     swapped = _swapped(perm)
-    source, output = graph.value(transpose.inputs[0]), graph.value(transpose.outputs[0])
+    source, output = graph.value(transpose.inputs[0]), graph.value(transpose.output)
     name = Names(graph).new(f"{output.name}.rows")
     rows = replace(output, name=name, shape=permuted(source.shape, swapped))
     new_transpose = replace(transpose, name=name, outputs=(name,), attrs=TransposeAttrs(swapped))
@@ -63,9 +63,9 @@ def turn_product(graph: Graph, node: Node) -> Patch | Refusal | None:
     rank = len(perm)
     if product is None or perm[-1] != rank - 2:
         return None
-    if not is_private(graph, product.outputs[0]):
+    if not is_private(graph, product.output):
         return Refusal(node.name, f"the output of '{product.name}' has other readers")
-    attrs, old = product.attrs_as(BatchMatmulAttrs), graph.value(product.outputs[0])
+    attrs, old = product.attrs_as(BatchMatmulAttrs), graph.value(product.output)
     name = Names(graph).new(f"{old.name}.turned")
     exchanged = replace(
         product,
@@ -93,16 +93,16 @@ def hoist_over_parts(graph: Graph, node: Node) -> Patch | Refusal | None:
     )
     if len(parts) < 2 or parts[0] is not node:
         return None
-    movers = [graph.consumers(part.outputs[0]) for part in parts]
+    movers = [graph.consumers(part.output) for part in parts]
     first = movers[0][0] if movers[0] else None
     if first is None or first.op not in ("reshape", "transpose"):
         return None
     alike = all(len(m) == 1 and (m[0].op, m[0].attrs) == (first.op, first.attrs) for m in movers)
     cut_attrs = [part.attrs_as(SliceAttrs) for part in parts]
     same = {(cut.size, cut.dropped) for cut in cut_attrs}
-    if not alike or len(same) > 1 or any(n.outputs[0] in graph.outputs for n in parts):
+    if not alike or len(same) > 1 or any(n.output in graph.outputs for n in parts):
         return Refusal(node.name, "its parts are not all moved alike")
-    x, shape = graph.value(source), graph.value(first.outputs[0]).shape
+    x, shape = graph.value(source), graph.value(first.output).shape
     if first.op == "reshape" and shape == x.shape[1:]:
         return None  # no more than what a cut can drop itself
     count, keeps = x.shape[0], not cut_attrs[0].dropped
@@ -146,7 +146,7 @@ def drop_by_reshape(graph: Graph, node: Node) -> Patch | None:
     is_plain = bool(attrs.dropped) and set(attrs.strides) == {1}
     if not is_plain or not MAX_STRIDED_DIMS < len(attrs.size) <= MAX_DIMS:
         return None
-    output = graph.value(node.outputs[0])
+    output = graph.value(node.output)
     name = Names(graph).new(f"{output.name}.cut")
     cut = replace(node, name=name, outputs=(name,), attrs=replace(attrs, dropped=()))
     last = Node("reshape", node.name, (name,), node.outputs, ReshapeAttrs(output.shape))

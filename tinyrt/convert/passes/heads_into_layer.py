@@ -37,11 +37,11 @@ def heads_into_layer(graph: Graph, node: Node) -> Patch | Refusal | None:
     w = constant_data(graph, weights.name)
     if joined is None or turn is None or w is None or not _reads_rows(node, w.shape):
         return None
-    source, output = graph.value(turn.inputs[0]), graph.value(node.outputs[0])
+    source, output = graph.value(turn.inputs[0]), graph.value(node.output)
     picture = _picture(source.shape, turn.attrs_as(TransposeAttrs).perm, w.shape[-1])
     if picture is None:
         return Refusal(node.name, f"no window reads what '{turn.name}' moves")
-    if not all(is_private(graph, n.outputs[0]) for n in (turn, *between, joined)):
+    if not all(is_private(graph, n.output) for n in (turn, *between, joined)):
         return Refusal(node.name, f"what '{turn.name}' moves has other readers")
     names, shape = Names(graph), picture.shape
     spend_on_arrays(f"the weights of '{node.name}'", w.size, itemsize=w.itemsize)
@@ -50,17 +50,17 @@ def heads_into_layer(graph: Graph, node: Node) -> Patch | Refusal | None:
     image = names.new(f"{source.name}.image")
     nodes = [Node("reshape", image, (source.name,), (image,), ReshapeAttrs(shape))]
     for function in between:
-        nodes.append(replace(function, inputs=(nodes[-1].outputs[0],)))
+        nodes.append(replace(function, inputs=(nodes[-1].output,)))
     y = replace(
         output, name=names.new(f"{output.name}.image"), shape=(shape[0], 1, shape[2], len(w))
     )
     attrs = Conv2dAttrs(padding="VALID", activation=fused_activation(node))
-    inputs = (nodes[-1].outputs[0], window.name, *node.inputs[2:])
+    inputs = (nodes[-1].output, window.name, *node.inputs[2:])
     nodes += [
         Node("conv2d", y.name, inputs, (y.name,), attrs),
         Node("reshape", node.name, (y.name,), node.outputs, ReshapeAttrs(output.shape)),
     ]
-    turned = (replace(graph.value(n.outputs[0]), shape=shape) for n in between)
+    turned = (replace(graph.value(n.output), shape=shape) for n in between)
     values = (window, replace(source, name=image, shape=shape), *turned, y)
     return Patch(remove=(turn, *between, joined, node), add=tuple(nodes), values=values)
 

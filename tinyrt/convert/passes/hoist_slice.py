@@ -31,13 +31,13 @@ def hoist_over_slice(graph: Graph, node: Node) -> Patch | Refusal | None:
         return None
     if node.op in ACTIVATIONS and not OPS[layer.op].traits.fuses:
         return Refusal(node.name, "no transposed convolution clamps: behind the slice it is less")
-    whole, part = graph.value(cut.inputs[0]), graph.value(cut.outputs[0])
+    whole, part = graph.value(cut.inputs[0]), graph.value(cut.output)
     if not is_private(graph, whole.name) or not is_private(graph, part.name):
         return Refusal(node.name, f"'{cut.name}' or what it cuts has other readers")
     if cut.attrs_as(SliceAttrs).dropped or part.shape[-1:] != whole.shape[-1:]:
         return Refusal(node.name, f"'{cut.name}' cuts channels, or drops dimensions")
     constants = [constant_data(graph, n) for i, n in enumerate(node.inputs) if i != split[0]]
-    same = graph.value(node.outputs[0]).shape == part.shape
+    same = graph.value(node.output).shape == part.shape
     if not same or any(c is None or channel_vector(c, part.shape) is None for c in constants):
         return Refusal(node.name, "its constant is not one per channel")
     name = Names(graph).new(f"{whole.name}.{node.op}")

@@ -31,7 +31,7 @@ def _join(graph: Graph, node: Node, position: int) -> _Join | None:
     reshape = producer(graph, node, position, op="reshape")
     if reshape is None:
         return None
-    before, after = (graph.value(n).shape for n in (reshape.inputs[0], reshape.outputs[0]))
+    before, after = (graph.value(n).shape for n in (reshape.inputs[0], reshape.output))
     parts = {}
     for whole, behind in groups_of(before, after) or ():
         large = [axis for axis in behind if after[axis] != 1]
@@ -47,7 +47,7 @@ def sum_parts(graph: Graph, node: Node) -> Patch | None:
     join = _join(graph, node, 0)
     if join is None:
         return None
-    source, output = graph.value(join.node.inputs[0]), graph.value(node.outputs[0])
+    source, output = graph.value(join.node.inputs[0]), graph.value(node.output)
     attrs = node.attrs_as(MeanAttrs)
     axes = axes_of(attrs, graph.value(node.inputs[0]).shape)
     parts = tuple(part for axis in axes for part in join.parts.get(axis, ()))
@@ -72,8 +72,8 @@ def sink_join(graph: Graph, node: Node) -> Patch | Refusal | None:
     join = None if place is None else joins[place]
     if place is None or join is None or graph.value(node.inputs[1 - place]).is_constant:
         return None
-    source, output = graph.value(join.node.inputs[0]), graph.value(node.outputs[0])
-    joined = join.node.outputs[0]
+    source, output = graph.value(join.node.inputs[0]), graph.value(node.output)
+    joined = join.node.output
     if output.shape != graph.value(joined).shape:
         return Refusal(node.name, "it makes its operand larger")
     readers = graph.consumers(joined)

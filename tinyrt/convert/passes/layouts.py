@@ -63,7 +63,7 @@ def _is_transparent(graph: Graph, node: Node, rank: int) -> bool:
 
 def _rows(graph: Graph, node: Node, perm: Perm) -> dict[str, Perm] | None:
     """Rows may come in any order, where the last dimension stays the last."""
-    x, y = node.inputs[0], node.outputs[0]
+    x, y = node.inputs[0], node.output
     if perm[-1] != len(perm) - 1 or any(
         n and not graph.value(n).is_constant for n in node.inputs[1:]
     ):
@@ -79,7 +79,7 @@ def _rows(graph: Graph, node: Node, perm: Perm) -> dict[str, Perm] | None:
 
 def _reduced(graph: Graph, node: Node, name: str, perm: Perm) -> dict[str, Perm]:
     """Dimensions that go are in front of those that follow them."""
-    x, y = node.inputs[0], node.outputs[0]
+    x, y = node.inputs[0], node.output
     rank = len(graph.value(x).shape)
     gone = axes_of(node.attrs_as(MeanAttrs), graph.value(x).shape)
     rest = [axis for axis in range(rank) if axis not in gone]
@@ -93,7 +93,7 @@ def _reduced(graph: Graph, node: Node, name: str, perm: Perm) -> dict[str, Perm]
 
 
 def _reshaped(graph: Graph, node: Node, name: str, perm: Perm) -> dict[str, Perm] | None:
-    x, y = node.inputs[0], node.outputs[0]
+    x, y = node.inputs[0], node.output
     other = y if name == x else x
     found = through_reshape(graph.value(name).shape, graph.value(other).shape, perm)
     return None if found is None else {name: perm, other: found}

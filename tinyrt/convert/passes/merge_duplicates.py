@@ -15,7 +15,7 @@ def merge_duplicates(graph: Graph, node: Node) -> Patch | Refusal | None:
     if node is first:
         return None
     if not _is_inner(graph, node):
-        return bypass(graph, node, first.outputs[0])
+        return bypass(graph, node, first.output)
     # All in one patch: separate patches would invalidate each other.
     if node is not next(n for n in alike[1:] if _is_inner(graph, n)):
         return None

@@ -47,7 +47,7 @@ def transpose_to_reshape(graph: Graph, node: Node) -> Patch | None:
     perm = node.attrs_as(TransposeAttrs).perm
     if not moves_only_units(graph.value(node.inputs[0]).shape, perm):
         return None
-    attrs = ReshapeAttrs(graph.value(node.outputs[0]).shape)
+    attrs = ReshapeAttrs(graph.value(node.output).shape)
     return Patch(remove=(node,), add=(replace(node, op="reshape", attrs=attrs),))
 
 

@@ -63,9 +63,9 @@ def merge_parallel(graph: Graph, node: Node) -> Patch | Refusal | None:
     one, two = _branch(graph, layer), _branch(graph, other)
     if one is None or two is None or one.source != two.source:
         return None
-    if not all(is_private(graph, n.outputs[0]) for n in (layer, other)):
+    if not all(is_private(graph, n.output) for n in (layer, other)):
         return Refusal(node.name, "the output of one of its convolutions has other readers")
-    shapes = {graph.value(n.outputs[0]).shape for n in (layer, other, node)}
+    shapes = {graph.value(n.output).shape for n in (layer, other, node)}
     if len(shapes) > 1 or (two.w.ndim == 4 and one.w.shape[3] != two.w.shape[3]):
         return Refusal(node.name, "its convolutions differ in their groups or in their outputs")
     clamped = [n for n in (layer, other) if fused_activation(n) != "NONE"]
@@ -127,7 +127,7 @@ def _merged(graph: Graph, node: Node, layer: Node, one: _Branch, two: _Branch) -
     area, areas = math.prod(frame.taps), [math.prod(b.taps) for b in (one, two)]
     if area > sum(areas):
         return Refusal(node.name, f"one window of {area} taps costs more than two of {areas}")
-    source, output = graph.value(one.source), graph.value(node.outputs[0])
+    source, output = graph.value(one.source), graph.value(node.output)
     paddings = _paddings(source.shape, output.shape, frame)
     if paddings is None:
         return Refusal(node.name, "its convolutions leave out the edge of what they read")

@@ -29,7 +29,7 @@ def merge_siblings(graph: Graph, node: Node) -> Patch | Refusal | None:
     siblings = [n for n in graph.consumers(node.inputs[0]) if _is_sibling(graph, node, n)]
     if len(siblings) < 2 or siblings[0] is not node:
         return None
-    readers = [r for n in siblings for r in graph.consumers(n.outputs[0])]
+    readers = [r for n in siblings for r in graph.consumers(n.output)]
     if any(r.op == "fake_quantize" for r in readers):
         return Refusal(node.name, "its output and its siblings' are rounded to grids of their own")
     joined = _joined(graph, siblings)
@@ -56,14 +56,14 @@ def _is_sibling(graph: Graph, node: Node, other: Node) -> bool:
 
 def _joined(graph: Graph, siblings: list[Node]) -> tuple[Node, list[Node]] | None:
     """The concatenation along channels that reads all siblings in a row, in its order."""
-    readers = graph.consumers(siblings[0].outputs[0])
+    readers = graph.consumers(siblings[0].output)
     if len(readers) != 1 or readers[0].op != "concatenation":
         return None
     (join,) = readers
-    rank = len(graph.value(join.outputs[0]).shape)
+    rank = len(graph.value(join.output).shape)
     if join.attrs_as(ConcatenationAttrs).axis % rank != rank - 1:
         return None
-    by_output = {n.outputs[0]: n for n in siblings}
+    by_output = {n.output: n for n in siblings}
     if not all(is_private(graph, name) and join.inputs.count(name) == 1 for name in by_output):
         return None
     places = [i for i, name in enumerate(join.inputs) if name in by_output]
@@ -87,12 +87,12 @@ def _merged(graph: Graph, siblings: list[Node], join: Node | None) -> Patch:
     spend_on_arrays(
         "weights that are joined", *(part[0].size for part in parts if part[0] is not None)
     )
-    name = names.new(f"{first.outputs[0]}.merged")
+    name = names.new(f"{first.output}.merged")
     w = np.concatenate([part[0] for part in parts if part[0] is not None])
     b = np.concatenate([part[1] for part in parts if part[1] is not None])
     weights = Value.constant(names.new(f"{name}.weights"), w)
     bias = Value.constant(names.new(f"{name}.bias"), b.astype(np.float32))
-    outputs = [graph.value(n.outputs[0]) for n in siblings]
+    outputs = [graph.value(n.output) for n in siblings]
     whole = replace(outputs[0], name=name, shape=(*outputs[0].shape[:-1], len(w)))
     inputs = (first.inputs[0], weights.name, bias.name)
     merged = [replace(first, name=name, inputs=inputs, outputs=(name,))]

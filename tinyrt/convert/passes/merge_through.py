@@ -37,14 +37,14 @@ def _between(graph: Graph, node: Node, splits: bool) -> _Between | Refusal | Non
     first = producer(graph, reshape, op="transpose") if reshape is not None else None
     if reshape is None or first is None:
         return None
-    before, after = (graph.value(n).shape for n in (reshape.inputs[0], reshape.outputs[0]))
+    before, after = (graph.value(n).shape for n in (reshape.inputs[0], reshape.output))
     narrow, wide = (before, after) if splits else (after, before)
     if len(wide) <= len(narrow) and _real(wide) <= _real(narrow):
         return None
     parts = parts_of(narrow, wide)
     if parts is None:
         return None
-    if not is_private(graph, reshape.outputs[0]):
+    if not is_private(graph, reshape.output):
         return Refusal(node.name, f"the output of '{reshape.name}' has other readers")
     return _Between(first, reshape, parts)
 
@@ -56,7 +56,7 @@ def merge_around_split(graph: Graph, node: Node) -> Patch | Refusal | None:
         return match
     first, split, parts = match.first, match.reshape, match.parts
     source, perm = graph.value(first.inputs[0]), first.attrs_as(TransposeAttrs).perm
-    wide = graph.value(split.outputs[0]).shape
+    wide = graph.value(split.output).shape
     # The parts of each dimension of x, in its own order.
     order = [part for axis in range(len(perm)) for part in parts[perm.index(axis)]]
     name = Names(graph).new(f"{source.name}.split")
@@ -75,12 +75,12 @@ def merge_around_join(graph: Graph, node: Node) -> Patch | Refusal | None:
     if not isinstance(match, _Between):
         return match
     order = [part for axis in node.attrs_as(TransposeAttrs).perm for part in match.parts[axis]]
-    middle = graph.value(match.first.outputs[0])
+    middle = graph.value(match.first.output)
     name = Names(graph).new(f"{middle.name}.turned")
     inner = replace(middle, name=name, shape=permuted(middle.shape, order))
     attrs = TransposeAttrs(permuted(match.first.attrs_as(TransposeAttrs).perm, order))
     transpose = replace(match.first, name=name, outputs=(name,), attrs=attrs)
-    shape = graph.value(node.outputs[0]).shape
+    shape = graph.value(node.output).shape
     last = Node("reshape", node.name, (name,), node.outputs, ReshapeAttrs(shape))
     return Patch(remove=(match.reshape, node), add=(transpose, last), values=(inner,))
 
@@ -91,7 +91,7 @@ def merge_around_regroup(graph: Graph, node: Node) -> Patch | Refusal | None:
     first = producer(graph, regroup, op="transpose") if regroup is not None else None
     if regroup is None or first is None:
         return None
-    before, after = (graph.value(n).shape for n in (regroup.inputs[0], regroup.outputs[0]))
+    before, after = (graph.value(n).shape for n in (regroup.inputs[0], regroup.output))
     if parts_of(before, after) is not None or parts_of(after, before) is not None:
         return None
     common = _common_parts(before, after)
@@ -99,7 +99,7 @@ def merge_around_regroup(graph: Graph, node: Node) -> Patch | Refusal | None:
         return Refusal(node.name, f"'{regroup.name}' splits a dimension into no common parts")
     if len(common) > MOST_DIMENSIONS:
         return Refusal(node.name, f"it would have to move {len(common)} dimensions at once")
-    if not is_private(graph, regroup.outputs[0]):
+    if not is_private(graph, regroup.output):
         return Refusal(node.name, f"the output of '{regroup.name}' has other readers")
     split, join = (parts_of(shape, common) or [] for shape in (before, after))
     source, perm = graph.value(first.inputs[0]), first.attrs_as(TransposeAttrs).perm
@@ -107,10 +107,8 @@ def merge_around_regroup(graph: Graph, node: Node) -> Patch | Refusal | None:
     moved = [part for axis in node.attrs_as(TransposeAttrs).perm for part in join[axis]]
     names = Names(graph)
     parted = replace(source, name=names.new(f"{source.name}.split"), shape=permuted(common, order))
-    turned = replace(
-        source, name=names.new(f"{node.outputs[0]}.turned"), shape=permuted(common, moved)
-    )
-    shape = graph.value(node.outputs[0]).shape
+    turned = replace(source, name=names.new(f"{node.output}.turned"), shape=permuted(common, moved))
+    shape = graph.value(node.output).shape
     attrs = TransposeAttrs(tuple(order.index(part) for part in moved))
     return Patch(
         remove=(regroup, node),

@@ -16,10 +16,10 @@ from tinyrt.ops.transpose import TransposeAttrs
 def pair_softmax(graph: Graph, node: Node) -> Patch | Refusal | None:
     """softmax(transpose((a, b))) = transpose(logistic((a, b) - (b, a))), for pairs apart."""
     turn = producer(graph, node, op="transpose")
-    if turn is None or graph.value(node.outputs[0]).shape[-1] != 2:
+    if turn is None or graph.value(node.output).shape[-1] != 2:
         return None
     perm, source = turn.attrs_as(TransposeAttrs).perm, graph.value(turn.inputs[0])
-    axis, output = perm[-1], graph.value(node.outputs[0])
+    axis, output = perm[-1], graph.value(node.output)
     readers = graph.consumers(output.name)
     if axis == len(perm) - 1 or not all(n.op == "transpose" for n in readers):
         return Refusal(node.name, "its pairs are to lie side by side")

@@ -62,7 +62,7 @@ def products_with(graph: Graph, name: str, factor: str) -> Iterator[tuple[Node, 
         coefficient *= constant
         if has_factor:
             yield node, coefficient
-        current = node.outputs[0]
+        current = node.output
 
 
 def is_read_by(graph: Graph, name: str, count: int = 1) -> bool:

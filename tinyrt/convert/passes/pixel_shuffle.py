@@ -21,13 +21,13 @@ def pixel_shuffle(graph: Graph, node: Node) -> Patch | Refusal | None:
     split = producer(graph, transpose, op="reshape") if transpose is not None else None
     if transpose is None or split is None or transpose.attrs_as(TransposeAttrs).perm != PERM:
         return None
-    n, h, w, c, block, other = graph.value(split.outputs[0]).shape
-    before, after = graph.value(split.inputs[0]).shape, graph.value(node.outputs[0]).shape
+    n, h, w, c, block, other = graph.value(split.output).shape
+    before, after = graph.value(split.inputs[0]).shape, graph.value(node.output).shape
     whole = (n, h, w, c * block**2), (n, h * block, w * block, c)
     if block != other or (before, after) != whole:
         return None
     layer = producer(graph, split, op="conv2d")
-    between = [transpose.outputs[0], split.outputs[0], split.inputs[0]]
+    between = [transpose.output, split.output, split.inputs[0]]
     if layer is None or not all(is_private(graph, name) for name in between):
         return Refusal(node.name, "no convolution lies before it that nothing else reads")
     kernel = graph.value(layer.inputs[1])
@@ -42,7 +42,7 @@ def pixel_shuffle(graph: Graph, node: Node) -> Patch | Refusal | None:
         spend_on_arrays(f"the weights of '{layer.name}'", data.size)
         q = _moved(graph.value(name).q, order)
         values.append(Value.constant(names.new(f"{name}.shuffled"), data[order], q))
-    inner = replace(graph.value(layer.outputs[0]), name=names.new(f"{node.outputs[0]}.channels"))
+    inner = replace(graph.value(layer.output), name=names.new(f"{node.output}.channels"))
     inputs = (layer.inputs[0], *(value.name for value in values))
     new_layer = replace(layer, inputs=inputs, outputs=(inner.name,))
     attrs = BlockAttrs(block)

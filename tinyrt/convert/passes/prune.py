@@ -37,7 +37,7 @@ def _neutral_operand(graph: Graph, node: Node) -> int | None:
 
 
 def _keeps_shape(graph: Graph, node: Node, position: int) -> bool:
-    return graph.value(node.inputs[position]).shape == graph.value(node.outputs[0]).shape
+    return graph.value(node.inputs[position]).shape == graph.value(node.output).shape
 
 
 def _unchanged(graph: Graph, node: Node) -> int | None:

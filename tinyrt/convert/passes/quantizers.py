@@ -66,7 +66,7 @@ def clamp_before(graph: Graph, node: Node) -> Patch | Refusal | None:
     rounding = producer(graph, node, op="fake_quantize")
     if rounding is None:
         return None
-    if not is_private(graph, rounding.outputs[0]):
+    if not is_private(graph, rounding.output):
         return Refusal(node.name, f"the output of '{rounding.name}' has other readers")
     bounds = BOUNDS[ACTIVATIONS[node.op]]
     grid = rounding.attrs_as(FakeQuantizeAttrs)
@@ -94,7 +94,7 @@ def hoist_quantizer(graph: Graph, node: Node) -> Patch | Refusal | None:
         root = graph.producer(root.inputs[0])
     if root is None or root.op == "fake_quantize":
         return None
-    if not is_private(graph, selecting.outputs[0]) or not is_private(graph, source.name):
+    if not is_private(graph, selecting.output) or not is_private(graph, source.name):
         return Refusal(node.name, f"'{selecting.name}' or what it reads has other readers")
     rounded = replace(source, name=graph.unique_name(f"{source.name}.rounded"))
     first = replace(node, name=rounded.name, inputs=(source.name,), outputs=(rounded.name,))

@@ -33,14 +33,14 @@ def recognise_gelu(graph: Graph, node: Node) -> Patch | Refusal | None:
     x = _erf_argument(graph, node) if node.op == "erf" else _tanh_argument(graph, node)
     if x is None:
         return None
-    if not is_read_by(graph, node.outputs[0]):
+    if not is_read_by(graph, node.output):
         return Refusal(node.name, "others read what would vanish")
-    (one_added,) = graph.consumers(node.outputs[0])
-    plus = scaled(graph, one_added.outputs[0], op="add")
+    (one_added,) = graph.consumers(node.output)
+    plus = scaled(graph, one_added.output, op="add")
     if plus is None or not is_near(plus[1], 1.0):
         return Refusal(node.name, "1 is not added to it")
     attrs = GeluAttrs(approximate=node.op == "tanh")
-    return _with_factor(graph, node, one_added.outputs[0], x, 0.5, "gelu", attrs)
+    return _with_factor(graph, node, one_added.output, x, 0.5, "gelu", attrs)
 
 
 def _with_factor(
@@ -95,7 +95,7 @@ def recognise_hard_swish(graph: Graph, node: Node) -> Patch | Refusal | None:
     if gate is None:
         return None
     x, target = gate
-    return _with_factor(graph, node, node.outputs[0], x, target, "hard_swish", NoAttrs())
+    return _with_factor(graph, node, node.output, x, target, "hard_swish", NoAttrs())
 
 
 def _hard_gate(graph: Graph, node: Node) -> tuple[str, float] | None:
@@ -127,11 +127,11 @@ def recognise_logistic(graph: Graph, node: Node) -> Patch | Refusal | None:
     if x is None:
         return Refusal(node.name, "its exponent is not negated")
     shape = graph.value(x).shape
-    if graph.value(node.outputs[0]).shape != shape or fused_activation(node) != "NONE":
+    if graph.value(node.output).shape != shape or fused_activation(node) != "NONE":
         return Refusal(node.name, "it changes the shape, or clamps")
     if number(graph, node.inputs[0]) == 1:
         return _replaced(node, "logistic", x, NoAttrs())
-    gate = Names(graph).new(f"{node.outputs[0]}.gate")
+    gate = Names(graph).new(f"{node.output}.gate")
     product = Node("mul", node.name, (node.inputs[0], gate), node.outputs, MulAttrs())
     return Patch(
         remove=(node,),
@@ -146,9 +146,9 @@ def recognise_softmax(graph: Graph, node: Node) -> Patch | Refusal | None:
     # The dimension that is summed up may come back behind the sum.
     back = op_before(graph, node.inputs[1], "reshape")
     total = op_before(graph, back.inputs[0] if back is not None else node.inputs[1], "sum")
-    if exponential is None or total is None or total.inputs[0] != exponential.outputs[0]:
+    if exponential is None or total is None or total.inputs[0] != exponential.output:
         return None
-    shape = graph.value(exponential.outputs[0]).shape
+    shape = graph.value(exponential.output).shape
     axes = tuple(a % len(shape) for a in total.attrs_as(ReduceAttrs).axes)
     if axes != (len(shape) - 1,) or graph.value(node.inputs[1]).shape != (*shape[:-1], 1):
         return Refusal(node.name, "the sum is not along the last dimension")
@@ -190,25 +190,25 @@ def _sharpened(node: Node, factor: float) -> SoftmaxAttrs:
 def scale_through_product(graph: Graph, node: Node) -> Patch | Refusal | None:
     """softmax((x * c) @ y) = softmax(x @ y, beta = c), also where x * c is moved on its way."""
     product = producer(graph, node, op="batch_matmul")
-    if product is None or not is_private(graph, product.outputs[0]):
+    if product is None or not is_private(graph, product.output):
         return None
     refusal = None
     for name in product.inputs:
         factor = _behind_moves(graph, name)
-        operands = scaled(graph, factor.outputs[0]) if factor is not None else None
+        operands = scaled(graph, factor.output) if factor is not None else None
         if factor is None or operands is None:
             continue
         x, scale = operands
-        if not is_private(graph, factor.outputs[0]):
+        if not is_private(graph, factor.output):
             refusal = Refusal(node.name, f"the output of '{factor.name}' has other readers")
         elif not scale > 0:
             refusal = Refusal(node.name, f"the factor {scale:g} is not above 0")
-        elif graph.value(x).shape == graph.value(factor.outputs[0]).shape:
+        elif graph.value(x).shape == graph.value(factor.output).shape:
             attrs = _sharpened(node, scale)
             return Patch(
                 remove=(factor, node),
                 add=(replace(node, attrs=attrs),),
-                rename={factor.outputs[0]: x},
+                rename={factor.output: x},
             )
     return refusal
 
@@ -217,7 +217,7 @@ def _behind_moves(graph: Graph, name: str) -> Node | None:
     """The product that the value is, behind reshapes and transposes that nothing else reads."""
     node = graph.producer(name)
     while node is not None and node.op in ("reshape", "transpose"):
-        if not is_private(graph, node.outputs[0]):
+        if not is_private(graph, node.output):
             return None
         node = graph.producer(node.inputs[0])
     return node if node is not None and node.op == "mul" else None
@@ -231,9 +231,9 @@ def divide_by_root(graph: Graph, node: Node) -> Patch | None:
     activation = fused_activation(node)
     one = number(graph, node.inputs[0]) == 1 and activation == "NONE"
     source = graph.value(root.inputs[0])
-    if one and graph.value(node.outputs[0]).shape == source.shape:
+    if one and graph.value(node.output).shape == source.shape:
         return _replaced(node, "rsqrt", source.name, NoAttrs())
-    inverse = Names(graph).new(f"{node.outputs[0]}.inverse")
+    inverse = Names(graph).new(f"{node.output}.inverse")
     attrs = MulAttrs(activation)
     product = Node("mul", node.name, (node.inputs[0], inverse), node.outputs, attrs)
     return Patch(

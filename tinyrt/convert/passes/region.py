@@ -78,7 +78,7 @@ def regions_around(graph: Graph, seed: str, perm: Perm) -> Iterator[LayoutRegion
 
 
 def _in_one_rank(graph: Graph, node: Node, name: str, perm: Perm) -> Mapping[str, Perm] | None:
-    is_one = len(graph.value(node.outputs[0]).shape) == len(perm)
+    is_one = len(graph.value(node.output).shape) == len(perm)
     found = layouts(graph, node, name, perm) if node.op in TRANSPARENT and is_one else None
     return found if found is not None and set(found.values()) == {perm} else None
 
@@ -194,10 +194,8 @@ def _free_borders(graph: Graph, region: LayoutRegion, *, interface: bool) -> set
 
 def _meets_itself(region: LayoutRegion) -> bool:
     """Whether a transpose leads from the region back into it."""
-    ends = {n.inputs[0] for n in region.entries.values()} | {n.outputs[0] for n in region.exits}
-    ends |= {
-        n.inputs[0] if n.outputs[0] in region.members else n.outputs[0] for n, _, _ in region.bent
-    }
+    ends = {n.inputs[0] for n in region.entries.values()} | {n.output for n in region.exits}
+    ends |= {n.inputs[0] if n.output in region.members else n.output for n, _, _ in region.bent}
     return not ends.isdisjoint(region.members)
 
 

@@ -39,8 +39,8 @@ def shuffle_to_gather(graph: Graph, node: Node) -> Patch | Refusal | None:
     if transpose is None or split is None:
         return None
     perm = transpose.attrs_as(TransposeAttrs).perm
-    source, output = graph.value(split.inputs[0]), graph.value(node.outputs[0])
-    wide = graph.value(split.outputs[0]).shape
+    source, output = graph.value(split.inputs[0]), graph.value(node.output)
+    wide = graph.value(split.output).shape
     moved = [i for i, axis in enumerate(perm) if axis != i] or [0]
     first, behind = moved[0], moved[-1] + 1
     before, size = math.prod(wide[:first]), math.prod(wide[first:behind])
@@ -70,7 +70,7 @@ def merge_gathers(graph: Graph, node: Node) -> Patch | Refusal | None:
     places = _places(graph, node, attrs.axis)
     if places is None:
         return Refusal(node.name, f"it does not pick along the axis of '{first.name}' alone")
-    if not all(n.op == node.op for n in graph.consumers(first.outputs[0])):
+    if not all(n.op == node.op for n in graph.consumers(first.output)):
         return Refusal(node.name, f"others read the output of '{first.name}' whole")
     indices = tuple(attrs.indices[i] for i in places)
     merged = GatherAttrs(attrs.axis, indices, (len(indices),))
@@ -97,10 +97,10 @@ def gather_into_layer(graph: Graph, node: Node) -> Patch | Refusal | None:
     layer, attrs = producer(graph, node), node.attrs_as(GatherAttrs)
     if layer is None or layer.op not in FILTERS:
         return None
-    shape = graph.value(layer.outputs[0]).shape
+    shape = graph.value(layer.output).shape
     if attrs.axis != len(shape) - 1 or len(attrs.shape) != 1:
         return None
-    if not is_private(graph, layer.outputs[0]):
+    if not is_private(graph, layer.output):
         return Refusal(node.name, f"the output of '{layer.name}' has other readers")
     kernel = graph.value(layer.inputs[1])
     if layer.op == "conv2d" and kernel.shape[-1] != graph.value(layer.inputs[0]).shape[-1]:

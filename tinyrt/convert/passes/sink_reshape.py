@@ -30,10 +30,10 @@ def sink_reshape(graph: Graph, node: Node) -> Patch | Refusal | None:
     reshape = producer(graph, node, position, op="reshape")
     if reshape is None:
         return None
-    if not is_private(graph, reshape.outputs[0]):
+    if not is_private(graph, reshape.output):
         return Refusal(node.name, f"the output of '{reshape.name}' has other readers")
-    source, shaped = graph.value(reshape.inputs[0]), graph.value(reshape.outputs[0])
-    if graph.value(node.outputs[0]).shape != shaped.shape:
+    source, shaped = graph.value(reshape.inputs[0]), graph.value(reshape.output)
+    if graph.value(node.output).shape != shaped.shape:
         return Refusal(node.name, "it makes its operand larger")
     names, inputs, constants = Names(graph), list(node.inputs), []
     inputs[position] = source.name
@@ -65,10 +65,10 @@ def sink_reshapes(graph: Graph, node: Node) -> Patch | Refusal | None:
         return None
     x, y = graph.value(first.inputs[0]), graph.value(second.inputs[0])
     if x.shape != y.shape or {graph.value(n).shape for n in node.inputs} != {
-        graph.value(node.outputs[0]).shape
+        graph.value(node.output).shape
     }:
         return Refusal(node.name, f"its operands come from shapes {x.shape} and {y.shape}")
-    falling = tuple(r for r in (first, second) if is_private(graph, r.outputs[0]))
+    falling = tuple(r for r in (first, second) if is_private(graph, r.output))
     if not falling:
         return Refusal(node.name, "both of its operands have other readers")
     op = replace(node, inputs=(x.name, y.name))
@@ -80,11 +80,11 @@ def sink_pad(graph: Graph, node: Node) -> Patch | Refusal | None:
     pad = producer(graph, node, op="pad")
     if pad is None:
         return None
-    if not is_private(graph, pad.outputs[0]):
+    if not is_private(graph, pad.output):
         return Refusal(node.name, f"the output of '{pad.name}' has other readers")
-    source, output = graph.value(pad.inputs[0]), graph.value(node.outputs[0])
+    source, output = graph.value(pad.inputs[0]), graph.value(node.output)
     old_attrs = pad.attrs_as(PadAttrs)
-    padded = list(zip(graph.value(pad.outputs[0]).shape, old_attrs.paddings, strict=True))
+    padded = list(zip(graph.value(pad.output).shape, old_attrs.paddings, strict=True))
     paddings = []
     for size in output.shape:
         is_inserted = not padded or (size == 1 and padded[0][0] != 1)
@@ -105,10 +105,10 @@ def sink_pad(graph: Graph, node: Node) -> Patch | Refusal | None:
 def sink_transpose(graph: Graph, node: Node) -> Patch | Refusal | None:
     """reshape(transpose(x)) = transpose(reshape(x)), where it only inserts dimensions of 1."""
     transpose = producer(graph, node, op="transpose")
-    shape, wide = graph.value(node.inputs[0]).shape, graph.value(node.outputs[0]).shape
+    shape, wide = graph.value(node.inputs[0]).shape, graph.value(node.output).shape
     if transpose is None or len(wide) <= len(shape):
         return None
-    if not is_private(graph, transpose.outputs[0]):
+    if not is_private(graph, transpose.output):
         return Refusal(node.name, f"the output of '{transpose.name}' has other readers")
     positions = _places(shape, wide)
     if positions is None:
@@ -149,7 +149,7 @@ def _reshaped_behind(
     constants: tuple[Value, ...] = (),
 ) -> Patch:
     """The op before the reshape; it keeps its output's name, unless that is the model's output."""
-    output = graph.value(op.outputs[0])
+    output = graph.value(op.output)
     is_output = output.name in graph.outputs
     flat = names.new(f"{output.name}.reshaped")
     before, after = (flat, output.name) if is_output else (output.name, flat)

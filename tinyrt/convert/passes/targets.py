@@ -88,7 +88,7 @@ def lower_product(graph: Graph, node: Node) -> Patch | Refusal:
         x = parts[0]
         for i, part in enumerate(parts[1:]):
             x = f.emit("mul", f"product{axis}_{i}", x, part)
-    f.emit("reshape", "shaped", x, attrs=ReshapeAttrs(graph.value(node.outputs[0]).shape))
+    f.emit("reshape", "shaped", x, attrs=ReshapeAttrs(graph.value(node.output).shape))
     return f.patch()
 
 

@@ -32,7 +32,7 @@ from tinyrt.ops.transpose import TransposeAttrs
 def flip_region(graph: Graph, node: Node, *, interface: bool) -> Patch | Refusal:
     """f(transpose(x), transpose(y), ...) = transpose(f(x, y, ...)), for whole regions of such f."""
     perm = node.attrs_as(TransposeAttrs).perm
-    for seed, flip in ((node.outputs[0], inverse(perm)), (node.inputs[0], perm)):
+    for seed, flip in ((node.output, inverse(perm)), (node.inputs[0], perm)):
         for region in regions_around(graph, seed, flip):
             if flip_pays(graph, region, interface=interface):
                 return _Flip(graph, region).patch()
@@ -123,7 +123,7 @@ class _Flip:
         perms = self.region.members
         outputs = tuple(self.inside.get(n, n) for n in node.outputs)
         if node.op == "reshape":
-            shape, order = self.graph.value(node.outputs[0]).shape, perms.get(node.outputs[0])
+            shape, order = self.graph.value(node.output).shape, perms.get(node.output)
             attrs = ReshapeAttrs(shape if order is None else permuted(shape, order))
             source = self._operand(node.inputs[0])
             return replace(node, inputs=(source,), outputs=outputs, attrs=attrs)
@@ -205,7 +205,7 @@ def turn_input(graph: Graph, node: Node) -> Patch | Refusal | None:
 
 def turn_output(graph: Graph, node: Node) -> Patch | Refusal | None:
     """An output that is a transpose from channels-last takes that layout."""
-    output = graph.value(node.outputs[0])
+    output = graph.value(node.output)
     perm = channels_last(len(output.shape))
     if output.name not in graph.outputs or not permutes(node, inverse(perm)) or len(perm) < 3:
         return None

@@ -34,7 +34,7 @@ ABOVE, BELOW = ("greater", "greater_equal"), ("less", "less_equal")
 
 def cast_as_choice(graph: Graph, node: Node) -> Patch | None:
     """cast(truth) = truth ? 1 : 0, cast(x) to truth = x != 0: both have integer forms."""
-    x, y = graph.value(node.inputs[0]), graph.value(node.outputs[0])
+    x, y = graph.value(node.inputs[0]), graph.value(node.output)
     f = Formula(graph, node)
     if (x.dtype, y.dtype) == (DType.BOOL, DType.FLOAT32):
         f.emit("select_v2", "choice", x.name, 1.0, 0.0)
@@ -50,7 +50,7 @@ def negate_comparison(graph: Graph, node: Node) -> Patch | Refusal | None:
     compared = producer(graph, node)
     if compared is None or compared.op not in NEGATED:
         return None
-    if not is_private(graph, compared.outputs[0]):
+    if not is_private(graph, compared.output):
         return Refusal(node.name, f"the output of '{compared.name}' has other readers")
     negated = replace(compared, op=NEGATED[compared.op], outputs=node.outputs)
     return Patch(remove=(compared, node), add=(negated,))
@@ -76,13 +76,13 @@ def fold_into_choice(graph: Graph, node: Node) -> Patch | Refusal | None:
     numbers = [d for d in (*data, constant) if d is not None]
     if len(numbers) < 2 + (constant is not None) or any(d.size != 1 for d in numbers):
         return Refusal(node.name, "what is chosen from, or joins it, is no number")
-    if not is_private(graph, choice.outputs[0]):
+    if not is_private(graph, choice.output):
         return Refusal(node.name, f"the output of '{choice.name}' has other readers")
     names = Names(graph)
     sides = [_applied(names, node, at, d, constant) for d in data if d is not None]
     folded = replace(choice, inputs=(choice.inputs[0], *(v.name for v in sides)))
     shape = graph.value(choice.inputs[0]).shape
-    if graph.value(node.outputs[0]).shape != shape:
+    if graph.value(node.output).shape != shape:
         return Refusal(node.name, "it gives its operand more dimensions")
     return Patch(
         remove=(choice, node), add=(replace(folded, outputs=node.outputs),), values=tuple(sides)
@@ -95,7 +95,7 @@ def _applied(names: Names, node: Node, at: int, data: Array, constant: Array | N
     operands = [data] if constant is None else [data, constant][:: 1 if at == 0 else -1]
     with np.errstate(all="ignore"):
         result = np.asarray(ref(node.attrs, *operands), np.float32).reshape(data.shape)
-    return Value.constant(names.new(f"{node.outputs[0]}.choice"), result)
+    return Value.constant(names.new(f"{node.output}.choice"), result)
 
 
 def choose_factor(graph: Graph, node: Node) -> Patch | Refusal | None:
@@ -128,7 +128,7 @@ def recognise_choice(graph: Graph, node: Node) -> Patch | Refusal | None:
     slope = 0.0 if number(graph, negative) == 0 else _slope(graph, negative, x)
     if slope is None:
         return Refusal(node.name, f"below 0 it is no product of '{x}' with a number")
-    if graph.value(x).shape != graph.value(node.outputs[0]).shape:
+    if graph.value(x).shape != graph.value(node.output).shape:
         return Refusal(node.name, "it makes its operand larger")
     op = {0.0: "relu", -1.0: "abs"}.get(slope, "leaky_relu")
     attrs = LeakyReluAttrs(slope) if op == "leaky_relu" else NoAttrs()

@@ -26,7 +26,7 @@ def turn_parts(graph: Graph, node: Node) -> Patch | Refusal | None:
         return Refusal(node.name, f"not all parts of '{source.name}' are split and turned")
     first = (axis, *(i for i in range(len(source.shape)) if i != axis))
     (_, split, turn), *_ = moved
-    wide = (len(moved), *graph.value(split.outputs[0]).shape)
+    wide = (len(moved), *graph.value(split.output).shape)
     parts = parts_of(permuted(source.shape, first), wide)
     alike = {(split.attrs, turn.attrs) for _, split, turn in moved}
     if len(alike) > 1 or parts is None or len(wide) > MAX_DIMS:

@@ -35,7 +35,7 @@ def gather_to_transpose(graph: Graph, node: Node) -> Patch | Refusal | None:
         order[attrs.axis : attrs.axis + 1] = [(axis, i + 1), (axis, i)]
     if len(order) > MOST_DIMENSIONS:
         return Refusal(node.name, f"it would have to move {len(order)} dimensions at once")
-    stored, output = sorted(order), graph.value(node.outputs[0])
+    stored, output = sorted(order), graph.value(node.output)
     split = tuple(parts[axis][i] for axis, i in stored)
     name = Names(graph).new(f"{output.name}.split")
     perm = TransposeAttrs(tuple(stored.index(place) for place in order))

@@ -141,7 +141,7 @@ class _Builder:
 
     def draft(self) -> bool:
         """Find stages and readers; false where one ring cannot serve all readers."""
-        inside = {n.outputs[0] for n in self.graph.nodes[self.first : self.stop]}
+        inside = {n.output for n in self.graph.nodes[self.first : self.stop]}
         read = {name for n in self.graph.nodes[self.first : self.stop] for name in n.inputs}
         for i in range(self.first, self.stop):
             node, op = self.graph.bind(i), self.ops[i]

@@ -107,9 +107,9 @@ class _Goal:
         A user who cannot hold the input prefers more flash to more time. Either is better than an
         arena nearly as large as one that holds the input.
         """
-        if self.base is None:
+        if self.base is None or not candidates:
             return _smallest(candidates, self.most)
-        least = min((candidate.bound for candidate in candidates), default=0)
+        least = min(candidate.bound for candidate in candidates)
         most = min(self.most, least * MAX_OF_LEAST // 100 + 1)
         for base in (self.base, replace(self.base, code=NO_LIMIT)):
             best = _smallest(candidates, most, base=base)

@@ -198,7 +198,7 @@ def _as_plan(
         ),
         region_of=placed.region_of,
         views={view: (root, 0) for view, root in roots.items()},
-        idle=frozenset(i for i, node in enumerate(graph.nodes) if node.outputs[0] in roots),
+        idle=frozenset(i for i, node in enumerate(graph.nodes) if node.output in roots),
         outside=outside,
         segments=placed.segments,
         peak=placed.peak,

@@ -75,7 +75,7 @@ def _with_tables(graph: Graph) -> Graph:
     """The graph with one op for each chain of element-wise ops of which only the end is rounded."""
 
     def is_rounded_table(region: PointwiseRegion) -> bool:
-        readers = graph.consumers(region.nodes[-1].outputs[0])
+        readers = graph.consumers(region.nodes[-1].output)
         rounded = bool(readers) and all(n.op == "fake_quantize" for n in readers)
         return rounded and saves(region)
 
@@ -191,7 +191,7 @@ class _Decisions:
         if not self._is_rounded(name):
             return False
         first = self.graph.consumers(name)[0]
-        output = first.outputs[0]
+        output = first.output
         self.params[output] = _grid(first)
         self._absorbed.add(output)
         self.renamed[name] = output
@@ -202,7 +202,7 @@ class _Decisions:
         if not self._is_rounded(name):
             return
         first = self.graph.consumers(name)[0]
-        output = first.outputs[0]
+        output = first.output
         if output not in self.graph.outputs:
             self.params[name] = _grid(first)
             self._absorbed.add(output)
@@ -309,7 +309,7 @@ class _Decisions:
         """The graph without the absorbed roundings, with borders where dtypes change."""
         nodes, absorbed = [], self._absorbed
         for node in self.graph.nodes:
-            if node.op == "fake_quantize" and node.outputs[0] in absorbed:
+            if node.op == "fake_quantize" and node.output in absorbed:
                 continue
             inputs = tuple(self._final(n) for n in node.inputs)
             outputs = tuple(self._final(n) for n in node.outputs)
@@ -324,7 +324,7 @@ class _Decisions:
             name: self.params[name][0] if name in self.params else DType.FLOAT32
             for name in (*graph.inputs, *graph.outputs)
         }
-        schemes = {n.outputs[0]: self.schemes[n.outputs[0]] for n in graph.nodes}
+        schemes = {n.output: self.schemes[n.output] for n in graph.nodes}
         return lay_out_as(graph, schemes, ports, self.conversions)
 
 

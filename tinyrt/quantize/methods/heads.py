@@ -44,8 +44,8 @@ def split_heads(graph: Graph, ranges: Mapping[str, Range], config: QuantConfig) 
     gone: set[str] = set()
     for node in graph.bound():
         parts = _parts(graph, node) if node.output.name not in named else ()
-        if parts and _differ([ranges[part.outputs[0]] for part in parts]):
-            gone.update(part.outputs[0] for part in parts)
+        if parts and _differ([ranges[part.output] for part in parts]):
+            gone.update(part.output for part in parts)
             for part in parts:
                 layer, constants = _layer(graph, node, part)
                 nodes.append(layer)
@@ -86,7 +86,7 @@ def _differ(ranges: list[Range]) -> bool:
 
 def _layer(graph: Graph, node: BoundNode, part: Node) -> tuple[Node, list[Value]]:
     """The layer that computes one part, and its constants."""
-    attrs, name = part.attrs_as(SliceAttrs), part.outputs[0]
+    attrs, name = part.attrs_as(SliceAttrs), part.output
     rows = slice(attrs.begin[-1], attrs.begin[-1] + attrs.size[-1])
     values = [
         Value.constant(graph.unique_name(f"{name}.{kind}"), np.ascontiguousarray(v.data[rows]))

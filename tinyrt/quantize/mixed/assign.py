@@ -80,7 +80,7 @@ def raised(
         The wider scheme, and the whole new assignment.
 
     """
-    alone = [(n.outputs[0],) for n in graph.nodes if is_weighted(n)]
+    alone = [(n.output,) for n in graph.nodes if is_weighted(n)]
     schemes = layout.op_schemes()
     for scheme in [s for s in WIDER[1:] if s in allowed]:
         around = [_around(graph, names) for names in groups] if scheme is not Scheme.INT8 else []
@@ -103,9 +103,9 @@ def _is_wider(scheme: Scheme, than: Scheme) -> bool:
 def _around(graph: Graph, names: tuple[str, ...]) -> tuple[str, ...]:
     """Output names of the ops that compute or read any of the tensors."""
     return tuple(
-        node.outputs[0]
+        node.output
         for node in graph.nodes
-        if node.outputs[0] in names or any(name in names for name in node.inputs)
+        if node.output in names or any(name in names for name in node.inputs)
     )
 
 
