@@ -159,7 +159,7 @@ def test_a_short_name_is_that_of_a_cortex():
 
 
 def test_aims_are_options_of_the_compiler():
-    assert {aim.value: aim.flag for aim in Optimize} == {
+    assert {aim.value: aim.flags for aim in Optimize} == {
         "speed": "-O2 -DTINYRT_FAST",
         "balanced": "-O2",
         "size": "-Os",

@@ -290,7 +290,13 @@ def _ports_used(writer: ModelWriter) -> set[str]:
 
 
 def library_files(
-    library: str, models: Sequence[str], kernels: Iterable[str], core: Core, optimize: Optimize
+    library: str,
+    models: Sequence[str],
+    kernels: Iterable[str],
+    core: Core,
+    optimize: Optimize,
+    *,
+    has_arena: bool = False,
 ) -> Mapping[str, str]:
     """File name -> text, for the build files of some models and their kernels as one library.
 
@@ -300,12 +306,17 @@ def library_files(
         kernels: the kernels that they call.
         core: the target core.
         optimize: the goal of their code: speed, balanced or size.
+        has_arena: whether there is a header of an arena for all models.
 
     """
     needed = kernels_c.closure(kernels, core.isa.value)
+    texts = {path.name: path.read_text(encoding="utf-8") for path in needed}
     context = {
         "library": library,
+        "LIBRARY": library.upper(),
         "models": models,
+        "headers": [f"{name}.h" for name in (*models, *[f"{library}_arena"] * has_arena)],
+        "libm": any("#include <math.h>" in text for text in texts.values()),
         "core": core,
         "optimize": optimize,
         "sources": [path.name for path in needed if path.suffix == ".c"],
@@ -313,7 +324,6 @@ def library_files(
     files = {
         name: render(TEMPLATES, f"{name}.j2", context) for name in ("Makefile", "CMakeLists.txt")
     }
-    for path in needed:
-        files[f"{KERNEL_FOLDER}/{path.name}"] = path.read_text(encoding="utf-8")
+    files |= {f"{KERNEL_FOLDER}/{name}": text for name, text in texts.items()}
     names = kernel_names(library, kernels_c.functions(needed))
     return files | {f"{KERNEL_FOLDER}/{kernels_c.NAMES}": names}

@@ -124,7 +124,9 @@ def export_several(
         add_files(own, {f"{library}_arena.h": header}, library)
     models = [project.name for project in projects]
     texts = {name: file.text for name, file in own.items()}
-    texts |= library_files(library, models, kernels, request.core, request.optimize)
+    texts |= library_files(
+        *(library, models, kernels, request.core, request.optimize), has_arena=shared_arena
+    )
     identity, texts = sealed(texts)
     write_folder(directory, texts)
     models_of = tuple(replace(project, identity=identity) for project in projects)

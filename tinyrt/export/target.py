@@ -52,9 +52,19 @@ class Optimize(Enum):
     SIZE = "size"
 
     @property
-    def flag(self) -> str:
-        """The compiler's options."""
-        return {"speed": "-O2 -DTINYRT_FAST", "balanced": "-O2", "size": "-Os"}[self.value]
+    def level(self) -> str:
+        """The compiler's option."""
+        return "-Os" if self is Optimize.SIZE else "-O2"
+
+    @property
+    def definitions(self) -> tuple[str, ...]:
+        """Macros that the kernels ask for."""
+        return ("TINYRT_FAST",) if self is Optimize.SPEED else ()
+
+    @property
+    def flags(self) -> str:
+        """All of these as the compiler's options."""
+        return " ".join([self.level, *(f"-D{name}" for name in self.definitions)])
 
 
 def _cortex_m(suffix: str, isa: InstructionSet, *fpu: str) -> Core:

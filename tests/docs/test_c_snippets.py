@@ -1,0 +1,57 @@
+"""Pieces of C in the pages are C99, and compile beside what is exported."""
+
+import re
+import subprocess
+
+import pytest
+
+from tests.c.host import host_compiler
+from tests.docs.pages import ROOT
+from tests.export.models import dense, echo
+from tests.memory.nets import random_net
+from tinyrt.export import Memories, export_graph
+from tinyrt.memory import Region
+
+FENCE = re.compile(r"^```c\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BEFORE = """#include <stddef.h>
+#include <stdint.h>
+#include "{name}.h"
+extern const int8_t *frame;
+const int8_t *next_row(void);
+"""
+REGIONS = Memories((Region("dtcm", 16), Region("sram")), inputs_in_arena=False)
+SNIPPETS = {
+    ("export.md", 0): (dense, "digits", {}),
+    ("memory.md", 0): (dense, "digits", {"memories": REGIONS}),
+    ("memory.md", 1): (echo, "streamed", {}),
+    ("memory.md", 2): (lambda: random_net(28), "camera_net", {"input_rows": True}),
+}
+"""Page and number of its piece of C -> the model that it speaks of."""
+
+
+def snippets(page):
+    return FENCE.findall((ROOT / "docs" / page).read_text(encoding="utf-8"))
+
+
+def test_every_piece_is_compiled():
+    pages = sorted(path.name for path in (ROOT / "docs").glob("*.md"))
+    there = {(page, i) for page in pages for i in range(len(snippets(page)))}
+    assert there == set(SNIPPETS)
+
+
+@pytest.mark.parametrize(("page", "number"), SNIPPETS)
+def test_it_is_c99(tmp_path, page, number):
+    """What comes before the first empty line behind declarations stands outside of a function."""
+    graph, name, options = SNIPPETS[page, number]
+    export_graph(graph(), tmp_path / "out", core="host", name=name, **options)
+    lines = snippets(page)[number].splitlines()
+    last = max((i for i, s in enumerate(lines) if s.startswith(("static", "#"))), default=-1)
+    outside, inside = lines[: last + 1], lines[last + 1 :]
+    arena = "extern uint8_t arena[];" if "arena[" not in "\n".join(outside) else ""
+    text = [BEFORE.format(name=name), arena, *outside, "void all(void);", "void all(void) {"]
+    text += [*inside, *["(void)output;"] * ("*output" in "".join(inside)), "}", ""]
+    (tmp_path / "main.c").write_text("\n".join(text))
+    options = ["-std=c99", "-Wall", "-Wextra", "-pedantic-errors", "-Werror", "-fsyntax-only"]
+    command = [host_compiler(), *options, "-Wno-unused", f"-I{tmp_path / 'out'}", "main.c"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
