@@ -47,6 +47,11 @@ Written = Mapping[str, str]
 """Name -> SHA-256 of the file's content."""
 
 
+def written_files(files: Mapping[str, object]) -> tuple[str, ...]:
+    """The names of all that ``write_folder`` writes for these files, sorted."""
+    return tuple(sorted({*files, MANIFEST}))
+
+
 def write_folder(directory: Path, files: Mapping[str, str]) -> None:
     """Write the files, and remove those of the last time; all or none.
 

@@ -99,9 +99,9 @@ def test_segments_are_told_by_their_first_and_last_op():
 
 def test_the_arena_of_several_models_is_shared_or_the_sum():
     models = (SimpleNamespace(arena_bytes=30), SimpleNamespace(arena_bytes=12))
-    assert ExportedModels("lib", None, models, (), "").arena_bytes == 42
+    assert ExportedModels("lib", None, models, ()).arena_bytes == 42
     regions = (Region("a", 20), Region("b", 3))
-    assert ExportedModels("lib", None, models, regions, "").arena_bytes == 23
+    assert ExportedModels("lib", None, models, regions).arena_bytes == 23
 
 
 @pytest.mark.parametrize(

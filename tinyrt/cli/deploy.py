@@ -114,7 +114,9 @@ def export(
             f"  {layer.index} {tables.named(layer.name)}": str(layer) for layer in project.sparse
         }
         extra |= {"sparse": f"{len(sparse)} layers with many zeros" if sparse else "-"}
-        report(data, tables.facts(_with_bound({**data, **extra}, bool(rows)) | sparse))
+        facts = tables.facts(_with_bound({**data, **extra}, bool(rows)) | sparse)
+        others = {"flash": project.flash(), "ports": project.ports(), "files": list(project.files)}
+        report(data | others, facts)
 
 
 def _with_bound(data: dict[str, Any], by_rows: bool) -> dict[str, object]:
@@ -143,6 +145,9 @@ def _export_several(
         "arena_lower_bounds": {p.name: p.arena_lower_bound for p in bundle.models},
         "row_by_row": {p.name: list(p.row_by_row) for p in bundle.models},
     }
+    data["flash"] = {project.name: project.flash() for project in bundle.models}
+    data["ports"] = {project.name: project.ports() for project in bundle.models}
+    data["files"] = list(bundle.files)
     facts = {
         name: data[name] for name in ("output", "name", "identity", "arena_bytes", "shared_arena")
     }

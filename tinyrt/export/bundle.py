@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from tinyrt.backends.c.kernel import Target
 from tinyrt.backends.c.planning import kernels_of
@@ -28,7 +29,7 @@ from tinyrt.export.sparsity import SparseLayer, sparse_layers
 from tinyrt.export.states import lay_out, settle
 from tinyrt.export.target import Core, Optimize, find_core, find_optimize
 from tinyrt.export.writer import PushedRows
-from tinyrt.folders import write_folder
+from tinyrt.folders import write_folder, written_files
 from tinyrt.ir import Graph
 from tinyrt.memory import (
     ArenaPlan,
@@ -64,10 +65,12 @@ class ExportedProject:
         pushed: the rows of the input that is pushed row by row; None where it is held.
         regions: name and size of each memory region; the arena alone by default.
         state_bytes: memory that the model keeps between inferences.
-        filter_bytes: flash for the weights of convolutions and dense layers, as packed.
+        weight_bytes: flash for all constants of the weights' file.
+        filter_bytes: of these, the weights of convolutions and dense layers, as packed.
         sparse: layers with many zeros, and how their weights are stored.
         arena_lower_bound: lower bound of the bytes of any placement of its buffers.
         identity: eight hexadecimal digits that all its symbols hold, and no other export's.
+        files: the names of all files in the folder that tinyrt wrote, sorted.
 
     """
 
@@ -84,10 +87,29 @@ class ExportedProject:
     pushed: PushedRows | None = None
     regions: tuple[Region, ...] = (Region(ARENA),)
     state_bytes: int = 0
+    weight_bytes: int = 0
     filter_bytes: int = 0
     sparse: tuple[SparseLayer, ...] = ()
     arena_lower_bound: int = 0
     identity: str = ""
+    files: tuple[str, ...] = ()
+
+    def flash(self) -> dict[str, int | None]:
+        """Bytes of flash, as far as they are known without a compiler, for ``--json``."""
+        return {"code": None, "weights": self.weight_bytes, "filters": self.filter_bytes}
+
+    def ports(self) -> dict[str, list[dict[str, Any]]]:
+        """Inputs and outputs as plain data, for ``--json``."""
+
+        def described(port: Port) -> dict[str, Any]:
+            several = len(self.regions) > 1 and port.offset is not None
+            region = {"region": self.regions[port.region].name} if several else {}
+            return port.as_dict() | region
+
+        return {
+            "inputs": [described(port) for port in self.inputs],
+            "outputs": [described(port) for port in self.outputs],
+        }
 
     @property
     def row_by_row(self) -> tuple[str, ...]:
@@ -229,7 +251,7 @@ def render_project(
     texts = {file_name: file.text for file_name, file in own.items()}
     texts |= library_files(name, [name], project.kernels, request.core, request.optimize)
     identity, texts = sealed(texts)
-    return replace(project, identity=identity), texts
+    return replace(project, identity=identity, files=written_files(texts)), texts
 
 
 def render_model(
@@ -269,6 +291,7 @@ def render_model(
         pushed=writer.pushed,
         regions=plan.regions,
         state_bytes=states.nbytes,
+        weight_bytes=writer.weight_bytes,
         filter_bytes=writer.filter_bytes,
         sparse=sparse_layers(graph, chosen_for),
     )

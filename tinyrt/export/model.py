@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -70,6 +71,18 @@ class Port:
     scale: float | None
     zero_point: int | None
     region: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """The port as plain data, for ``--json``."""
+        return {
+            "name": self.name,
+            "dtype": self.dtype.value,
+            "shape": list(self.shape),
+            "scale": self.scale,
+            "zero_point": self.zero_point,
+            "offset": self.offset,
+            "bytes": self.nbytes,
+        }
 
     @property
     def c_type(self) -> str:

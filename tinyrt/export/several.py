@@ -15,7 +15,7 @@ from tinyrt.export.memories import Memories
 from tinyrt.export.model import ARENA_ALIGNMENT, library_files
 from tinyrt.export.names import Naming, add_files
 from tinyrt.export.rendering import TEMPLATES, CFile, render_c
-from tinyrt.folders import write_folder
+from tinyrt.folders import write_folder, written_files
 from tinyrt.memory import Region
 from tinyrt.memory.regions import ARENA
 
@@ -31,6 +31,7 @@ class ExportedModels:
         regions: name and size of each region of the arena that all models share; none where each
             model has its own.
         identity: eight hexadecimal digits that all its symbols hold, and no other export's.
+        files: the names of all files in the folder that tinyrt wrote, sorted.
 
     """
 
@@ -38,7 +39,8 @@ class ExportedModels:
     directory: Path
     models: tuple[ExportedProject, ...]
     regions: tuple[Region, ...]
-    identity: str
+    identity: str = ""
+    files: tuple[str, ...] = ()
 
     @property
     def arena_bytes(self) -> int:
@@ -130,7 +132,8 @@ def export_several(
     identity, texts = sealed(texts)
     write_folder(directory, texts)
     models_of = tuple(replace(project, identity=identity) for project in projects)
-    return ExportedModels(library, directory, models_of, regions, identity)
+    names = written_files(texts)
+    return ExportedModels(library, directory, models_of, regions, identity, names)
 
 
 def _largest(projects: Sequence[ExportedProject]) -> tuple[Region, ...]:

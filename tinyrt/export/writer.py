@@ -335,6 +335,11 @@ class ModelWriter:
         return f"({c_text.c_type(value.dtype)} *)(void *)(", place, ")"
 
     @property
+    def weight_bytes(self) -> int:
+        """Bytes of all constants of the weights' file."""
+        return sum(data.array.nbytes for data in self.weights.values())
+
+    @property
     def filter_bytes(self) -> int:
         """Bytes of the weights of convolutions and dense layers, without biases and mantissas."""
         return sum(data.array.nbytes for data in self.weights.values() if data.role == FILTERS)

@@ -209,7 +209,42 @@ def exported(made, project, name):
         "row_by_row": [],
         "kernels": lambda kernels: set(kernels) == set(called_kernels(project)),
         "sparse": [],
+        "flash": flash_of(project),
+        "ports": ports_of(project, getattr(made, name)),
+        "files": files_of(project),
     }
+
+
+def flash_of(project):
+    """What is known without a compiler."""
+    weights, filters = constants_in(project), constants_in(project, "_w")
+    return {"code": None, "weights": weights, "filters": filters}
+
+
+def ports_of(project, model):
+    """Tensors as the model has them, at the places that the header says."""
+    graph, text = read_tflite(model), header(project)
+
+    def port(kind, i, name):
+        value = graph.value(name)
+        return {
+            "name": name,
+            "dtype": value.dtype.value,
+            "shape": list(value.shape),
+            "scale": value.q.scale if value.q else None,
+            "zero_point": value.q.zero_point if value.q else None,
+            "offset": text[f"{project_name(project).upper()}_{kind}_{i}_OFFSET"],
+            "bytes": value.nbytes,
+        }
+
+    return {
+        "inputs": [port("INPUT", i, name) for i, name in enumerate(graph.inputs)],
+        "outputs": [port("OUTPUT", i, name) for i, name in enumerate(graph.outputs)],
+    }
+
+
+def files_of(project):
+    return sorted(str(p.relative_to(project)) for p in project.rglob("*") if p.is_file())
 
 
 def test_export(made, tmp_path):
@@ -232,7 +267,11 @@ def test_export_by_rows_and_in_regions(made, tmp_path):
     whole = sum(sizes.values())
     bound = found["arena_lower_bound"]
     assert 0 < bound <= whole
-    others = {"regions": sizes, "arena_bytes": whole, "arena_lower_bound": bound}
+    ports = ports_of(path, made.tall)
+    places = re.findall(r"from the start of region (\w+) \*/", text[""])
+    for port, place in zip((*ports["inputs"], *ports["outputs"]), places, strict=True):
+        port["region"] = place
+    others = {"regions": sizes, "arena_bytes": whole, "arena_lower_bound": bound, "ports": ports}
     assert_fields(found, exported(made, path, "tall") | others)
 
 
@@ -259,6 +298,9 @@ def test_export_of_several(made, tmp_path):
         "models": {name: a["arena_bytes"] for name, a in alone.items()},
         "arena_lower_bounds": {name: a["arena_lower_bound"] for name, a in alone.items()},
         "row_by_row": {name: [] for name in alone},
+        "flash": {name: a["flash"] for name, a in alone.items()},
+        "ports": {name: a["ports"] for name, a in alone.items()},
+        "files": files_of(tmp_path / "both"),
     }
     assert_fields(found, expected)
 
