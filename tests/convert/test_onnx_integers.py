@@ -5,11 +5,11 @@ import pytest
 from onnx import TensorProto
 
 from tests.convert.onnx_build import OnnxModel, expected
-from tests.convert.test_onnx_quantised import ints, on_grid, real, saved, scalar
+from tests.convert.test_onnx_quantised import on_grid, real, saved, scalar
 from tinyrt.api import open_model
 from tinyrt.convert.onnx.reader import read_onnx
 from tinyrt.interpreter import Model
-from tinyrt.ir import DType
+from tinyrt.ir import DType, RewriteLog
 from tinyrt.ops.shared.evaluate import evaluate
 
 SCALE, SHAPE = 0.03, (1, 4, 7, 9)
@@ -99,16 +99,24 @@ def test_weights_that_the_file_rounds_are_stored_in_int8(tmp_path, grid):
     assert open_model(path).value(conv.inputs[1]).dtype is DType.INT8
 
 
-def test_weights_of_several_zero_points_stay_numbers(tmp_path):
-    """Int8 kernels have no zero points of weights."""
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+def test_weights_of_several_zero_points_are_counted_from_them(tmp_path, dtype):
+    """Int8 kernels have no zero points of weights: what is wider than int8 is a sum of parts."""
     m = OnnxModel(13)
-    grid = m.const(np.linspace(0.001, 0.003, 5)), m.const([0, 3, -5, 0, 1], np.int8)
-    w = m.op("DequantizeLinear", ints(m, 5, 4, 3, 3), *grid, axis=0)
-    path = saved(m, tmp_path, layer(m, w))
-    with pytest.warns(match="its weights lie on no symmetric int8 grid"):
-        wanted, found, int8 = answers(path)
+    zero_points = np.array([0, 3, -5, 0, 1]) + (0 if dtype is np.int8 else 128)
+    grid = m.const(np.linspace(0.001, 0.003, 5)), m.const(zero_points, dtype)
+    steps = m.rng.integers(-128, 128, (5, 4, 3, 3)) + (0 if dtype is np.int8 else 128)
+    w = m.op("DequantizeLinear", m.const(steps, dtype), *grid, axis=0)
+    path, log = saved(m, tmp_path, layer(m, w)), RewriteLog()
+    graph = open_model(path, log=log)
+    assert [n.op for n in graph.nodes] == ["slice", "concatenation", "conv2d"]
+    assert all(n.output.dtype is DType.INT8 for n in graph.bound())
+    (reason,) = (r for (step, _), r in log.reasons.items() if step == "weights_in_parts")
+    assert reason == "its weights are wider than int8, and so sums of 2 parts"
+    wanted, found, int8 = answers(path)
     assert np.abs(found - wanted).max() < 0.2001
     assert np.abs(int8 - wanted).max() < 0.2001
+    assert np.mean(np.abs(int8 - wanted) > 1e-5) < 0.01
 
 
 def test_a_type_of_integers_may_be_an_attribute(tmp_path):

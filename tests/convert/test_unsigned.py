@@ -16,6 +16,7 @@ WINDOW = {"Padding": 0, "StrideH": 1, "StrideW": 2}
 LAYERS = {
     "CONV_2D": ((1, 6, 8, 3), (4, 3, 3, 3), (1, 6, 4, 4), "Conv2DOptions"),
     "DEPTHWISE_CONV_2D": ((1, 6, 8, 3), (1, 3, 3, 6), (1, 6, 4, 6), "DepthwiseConv2DOptions"),
+    "CONV_2D in groups": ((1, 6, 8, 4), (6, 3, 3, 2), (1, 6, 4, 6), "Conv2DOptions"),
     "FULLY_CONNECTED": ((2, 12), (5, 12), (2, 5), "FullyConnectedOptions"),
 }
 
@@ -38,7 +39,7 @@ def layer(builtin, zero_point, seed=0):
     if builtin == "DEPTHWISE_CONV_2D":
         fields["DepthMultiplier"] = 2
     tensors = [u8("x", *x), weights, bias, u8("y", *y, scale=0.1, zero_point=19)]
-    op = Op(builtin, ["x", "w", "b"], ["y"], table, fields)
+    op = Op(builtin.split()[0], ["x", "w", "b"], ["y"], table, fields)
     return build(Subgraph(tensors, [op], ["x"], ["y"]))
 
 

@@ -13,6 +13,7 @@ from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.leaky_relu import LeakyReluAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.evaluate import evaluate
@@ -56,15 +57,15 @@ FLOAT_CASES = {
     ),
     "weights on no grid": (
         lambda b: rounded(b, conv(b, rounded(b, "x"), None)),
-        {"conv2d": "its weights lie on no symmetric int8 grid"},
+        {"conv2d": "its weights lie on no grid of 8 bits"},
     ),
     "weights with a zero point": (
         lambda b: rounded(b, conv(b, rounded(b, "x"), QParams((1 / 128,), 3))),
-        {"conv2d": "its weights lie on no symmetric int8 grid"},
+        {"conv2d": "its weights lie on no grid of 8 bits"},
     ),
-    "weights beyond int8": (
-        lambda b: rounded(b, conv(b, rounded(b, "x"), QParams((1 / 256,), 0))),
-        {"conv2d": "its weights lie on no symmetric int8 grid"},
+    "weights beyond 8 bits": (
+        lambda b: rounded(b, conv(b, rounded(b, "x"), QParams((1 / 512,), 0))),
+        {"conv2d": "its weights lie on no grid of 8 bits"},
     ),
     "inputs of two widths": (
         lambda b: rounded(
@@ -137,6 +138,10 @@ def test_what_an_op_reads_beside_its_activations_is_of_its_own_kind(build, op):
 
 INTEGER_CASES = {
     "a convolution": (lambda b, x: rounded(b, conv(b, x, QParams((1 / 128,), 0)), COARSE), COARSE),
+    "a convolution whose weights are wider than int8": (
+        lambda b, x: rounded(b, conv(b, x, QParams((1 / 256,), 0)), COARSE),
+        COARSE,
+    ),
     "a sum": (lambda b, x: rounded(b, b.op("add", (x, x), AddAttrs()), COARSE), COARSE),
     "a move on its input's grid": (
         lambda b, x: rounded(b, b.op("reshape", (x,), ReshapeAttrs((1, 108)))),
@@ -247,6 +252,20 @@ def test_weights_are_stored_where_int8_holds_their_steps(steps, held):
     if held:
         assert found.dtype == np.int8
         assert found.tolist() == steps
+
+
+@pytest.mark.parametrize(("steps", "wide"), [(127, False), (128, True), (255, True), (256, False)])
+def test_weights_without_roundings_stay_in_float_where_int8_is_too_narrow(steps, wide):
+    """Those of dynamically quantised models; the log names them."""
+    b, log = Builder((1, 2)), RewriteLog()
+    name = b.constant(np.array([[steps, 1]], np.float32))
+    b.values[name] = replace(b.values[name], q=QParams((1.0,), 0))
+    y = b.op("fully_connected", ("x", name), FullyConnectedAttrs())
+    graph = quantize_on_own_grids(b.graph(y), log)
+    assert [n.op for n in graph.nodes] == ["dequantize"] * (steps == 127) + ["fully_connected"]
+    (node,) = (n for n in graph.nodes if n.op == "fully_connected")
+    reason = {(STEP, node.name): "its weights are wider than int8: they stay in float32"}
+    assert log.refused == (reason if wide else {})
 
 
 @pytest.mark.parametrize("axis", [0, 1])

@@ -9,7 +9,6 @@ are resized keep its rounding.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,14 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.budget import OP, current
+from tinyrt.convert.weight_parts import in_parts, parts_of
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, TensorType, Value
 from tinyrt.ops import OPS, ops_where
-from tinyrt.ops.concatenation import ConcatenationAttrs
-from tinyrt.ops.conv2d import Conv2dAttrs
-from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.quantize import QuantizeAttrs
-from tinyrt.ops.reshape import ReshapeAttrs
 
 HALF = 128
 """The difference between a uint8 and the int8 of the same real value."""
@@ -136,12 +132,12 @@ class _Signed:
         centred = weights.data.astype(np.int16) - weights.q.zero_point
         in_f32 = node.op != "fully_connected"
         q = QParams(weights.q.scales, 0, weights.q.axis, product_f32=in_f32)
-        parts = _parts(centred)
+        parts = parts_of(centred)
         if len(parts) == 1:
             name = self._constant(weights, parts[0], q)
             self._append(_with_inputs(node.node, {1: name}))
             return
-        self._repeated(node, weights, q, parts)
+        self._in_parts(node, weights, q, parts)
 
     def _transposed(self, node: BoundNode, weights: Value) -> None:
         """A transposed convolution; the op itself refuses weights with a zero point."""
@@ -151,47 +147,18 @@ class _Signed:
         self._values[name] = replace(signed, name=name, q=replace(signed.q, product_f32=True))
         self._append(_with_inputs(node.node, {1: name}))
 
-    def _repeated(
+    def _in_parts(
         self, node: BoundNode, weights: Value, q: QParams, parts: Sequence[NDArray[Any]]
     ) -> None:
         """The op on copies of its input along the channels, one for each part of the weights."""
         x = self._values[self._ports.get(node.input(0).name, node.input(0).name)]
-        if node.op == "depthwise_conv2d":
-            wide = self._interleaved(x, len(parts))
-            grouped = [np.moveaxis(part[0], -1, 0)[..., None] for part in parts]
-            stacked = self._constant(weights, np.concatenate(grouped, axis=3), _moved(q))
-            a = node.attrs_as(DepthwiseConv2dAttrs)
-            attrs = Conv2dAttrs(a.stride, a.padding, a.dilation, a.activation)
-            inputs = (wide, stacked, *node.node.inputs[2:])
-            self._append(replace(node.node, op="conv2d", inputs=inputs, attrs=attrs))
-            return
-        if node.op == "fully_connected":
-            length = weights.shape[1]
-            rows = (math.prod(x.shape) // length, length)
-            x = x if x.shape[-1] == length else self._reshaped(x, rows)
-        wide = self._beside(x, len(x.shape) - 1, len(parts))
-        stacked = self._constant(weights, np.concatenate(parts, axis=-1), q)
-        self._append(_with_inputs(node.node, {0: wide, 1: stacked}))
-
-    def _interleaved(self, x: Value, times: int) -> str:
-        """Every channel beside itself."""
-        n, h, w, c = x.shape
-        apart = self._reshaped(x, (n, h, w, c, 1))
-        both = self._values[self._beside(apart, 4, times)]
-        return self._reshaped(both, (n, h, w, times * c)).name
-
-    def _beside(self, x: Value, axis: int, times: int) -> str:
-        shape = tuple(times * n if i == axis else n for i, n in enumerate(x.shape))
-        y = self._new(f"{x.name}/repeated", x, shape)
-        inputs = (x.name,) * times
-        node = Node("concatenation", y.name, inputs, (y.name,), ConcatenationAttrs(axis))
-        self._nodes.append(node)
-        return y.name
-
-    def _reshaped(self, x: Value, shape: tuple[int, ...]) -> Value:
-        y = self._new(f"{x.name}/reshaped", x, shape)
-        self._nodes.append(Node("reshape", y.name, (x.name,), (y.name,), ReshapeAttrs(shape)))
-        return y
+        op = in_parts(node, x, parts, self._added)
+        self._nodes += op.nodes
+        moved = op.channel_axis is not None and q.axis is not None
+        stacked = self._constant(
+            weights, op.weights, replace(q, axis=op.channel_axis) if moved else q
+        )
+        self._append(_with_inputs(op.node, {1: stacked}))
 
     def _constant(self, like: Value, data: NDArray[Any], q: QParams) -> str:
         name = self._unused(f"{like.name}/int8")
@@ -199,9 +166,9 @@ class _Signed:
         self._values[name] = Value.constant(name, data.astype(np.int8), q)
         return name
 
-    def _new(self, wish: str, like: Value, shape: tuple[int, ...]) -> Value:
-        name = self._unused(wish)
-        self._values[name] = Value(name, like.dtype, shape, like.q)
+    def _added(self, value: Value) -> Value:
+        name = self._unused(value.name)
+        self._values[name] = replace(value, name=name)
         return self._values[name]
 
     def _unused(self, wish: str) -> str:
@@ -211,16 +178,6 @@ class _Signed:
             name = f"{wish}_{i}"
         self._tried[wish] = i
         return name
-
-
-def _parts(weights: NDArray[np.int16]) -> list[NDArray[np.int16]]:
-    """Arrays within int8 whose sum the weights are: one where that suffices."""
-    parts: list[NDArray[np.int16]] = []
-    rest = weights
-    while not parts or rest.any():
-        parts.append(np.clip(rest, -HALF, HALF - 1))
-        rest = rest - parts[-1]
-    return parts
 
 
 def _signed(value: Value) -> Value:
@@ -241,8 +198,3 @@ def _signed_type(value: Value | None) -> TensorType | None:
 
 def _with_inputs(node: Node, replacements: dict[int, str]) -> Node:
     return replace(node, inputs=tuple(replacements.get(i, n) for i, n in enumerate(node.inputs)))
-
-
-def _moved(q: QParams) -> QParams:
-    """Scales of depthwise filters, along the first axis of a convolution's."""
-    return replace(q, axis=None if q.axis is None else 0)

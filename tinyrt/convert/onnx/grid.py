@@ -119,13 +119,17 @@ def turned(array: NDArray[Any], perm: Sequence[int]) -> NDArray[Any]:
 def weight_params(array: NDArray[Any], channels: int, axis: int) -> QParams | None:
     """Parameters of weights whose output channels are along ``channels``, and then along ``axis``.
 
-    None where the weights lie on no grid, or on one that int8 weights can't be on.
+    Steps are counted from zero points, so that there are none; they may be more than int8 holds.
+    None where the weights lie on no grid, or have scales along another dimension.
     """
     grid = grid_of(array)
-    q = grid.params() if grid is not None else None
-    if q is None or q.zero_point != 0 or q.axis not in (None, channels):
+    if grid is None:
         return None
-    return replace(q, axis=axis if q.axis is not None else None)
+    scales = tuple(float(s) for s in grid.scale.reshape(-1))
+    own = grid.axis if len(scales) > 1 else None
+    if own not in (None, channels):
+        return None
+    return QParams(scales, 0, axis if own is not None else None)
 
 
 def tensor_params(array: NDArray[Any]) -> QParams | None:

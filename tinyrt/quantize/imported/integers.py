@@ -13,6 +13,9 @@ from tinyrt.ops import OPS, is_weighted
 from tinyrt.ops.shared.spec import Quant, limits_of
 from tinyrt.quantize.ranges import Range, quantize_bias
 
+MAX_STEPS = 255
+"""Of a weight, from its zero point: what 8 bits with any zero point can have."""
+
 
 def is_activation(value: Value) -> bool:
     """Whether the value is a float activation, which may be quantised."""
@@ -20,22 +23,27 @@ def is_activation(value: Value) -> bool:
 
 
 def has_weights(node: BoundNode) -> bool:
-    """Whether weights are constant and on a symmetric grid that int8 holds, and a bias constant."""
+    """Whether weights are constant, on a grid of at most ``MAX_STEPS``, and a bias constant."""
     w, bias = node.input(1), node.optional(2)
     if w.data is None or w.q is None or w.q.zero_point or (bias is not None and bias.data is None):
         return False
-    steps = stored_weights(w)
-    return bool(steps is not None)
+    steps = weight_steps(w)
+    return bool(np.abs(steps).max(initial=0) <= MAX_STEPS)
 
 
-def stored_weights(w: Value) -> NDArray[np.int8] | None:
-    """The integers that weights stand for; None where int8 does not hold them."""
+def weight_steps(w: Value) -> NDArray[np.float64]:
+    """The integers that weights stand for, counted from their zero points."""
     assert w.data is not None
     assert w.q is not None
     scales = np.asarray(w.q.scales, np.float64)
     if w.q.axis is not None:
         scales = scales.reshape([-1 if i == w.q.axis else 1 for i in range(w.data.ndim)])
-    steps = np.rint(w.data.astype(np.float64) / scales)
+    return np.asarray(np.rint(w.data.astype(np.float64) / scales))
+
+
+def stored_weights(w: Value) -> NDArray[np.int8] | None:
+    """The integers that weights stand for; None where int8 does not hold them."""
+    steps = weight_steps(w)
     low, high = limits_of(DType.INT8)
     if steps.min(initial=0) < low or steps.max(initial=0) > high:
         return None
@@ -52,8 +60,8 @@ def in_integers(
         if value is None:
             return None
         if weighted and i == 1:
-            data = stored_weights(value)
-            return replace(value, dtype=DType.INT8, data=data)
+            zeros = np.zeros(value.shape, np.int8)
+            return replace(value, dtype=DType.INT8, data=zeros)
         if weighted and i == 2:
             q, w_q = params[node.input(0).name][1], node.input(1).q
             assert value.data is not None

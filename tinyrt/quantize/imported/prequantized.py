@@ -32,6 +32,7 @@ from tinyrt.quantize.imported.integers import (
     is_activation,
     stored_weights,
 )
+from tinyrt.quantize.imported.wide import with_weights_in_parts
 from tinyrt.quantize.plan import QuantPlan
 from tinyrt.quantize.schemes import FORMS, IN_DTYPE, Layout, has_floats, lay_out_as
 from tinyrt.quantize.tables import saves
@@ -58,8 +59,11 @@ def quantize_on_own_grids(graph: Graph, log: RewriteLog | None = None) -> Graph:
     graph = _with_tables(_whole_averages(graph))
     decisions = _Decisions(graph)
     if not decisions.rounds:
-        return _without_grids(_stored_weights(graph))
+        return _without_grids(_stored_weights(graph, log))
     decisions.decide()
+    if wide := decisions.wide():
+        decisions = _Decisions(with_weights_in_parts(graph, wide, log))
+        decisions.decide()
     layout = decisions.layout()
     for name, scheme in decisions.schemes.items():
         node = decisions.named[name]
@@ -173,6 +177,16 @@ class _Decisions:
             else:
                 self._op(node)
 
+    def wide(self) -> frozenset[str]:
+        """Outputs of the ops in integers whose weights int8 does not hold."""
+        return frozenset(
+            node.output.name
+            for node in self.graph.bound()
+            if is_weighted(node)
+            and self.schemes[self._final(node.output.name)] is not Scheme.FLOAT
+            and stored_weights(node.input(1)) is None
+        )
+
     def _final(self, name: str) -> str:
         return self.renamed.get(name, name)
 
@@ -251,7 +265,7 @@ class _Decisions:
         if FORMS[dtype] not in spec.forms or spec.quant is Quant.BOUNDARY:
             return f"{node.op} has no {FORMS[dtype]} form"
         if spec.quant is Quant.WEIGHTED and not has_weights(node):
-            return "its weights lie on no symmetric int8 grid"
+            return "its weights lie on no grid of 8 bits"
         return self._output(node, dtype, names) or self._misfit(node, dtype)
 
     def _output(self, node: BoundNode, dtype: DType, names: list[str]) -> str:
@@ -352,14 +366,15 @@ def _plan(layout: Layout, decisions: _Decisions) -> QuantPlan:
     return QuantPlan(activations, weights, rounded, layout=layout)
 
 
-def _stored_weights(graph: Graph) -> Graph:
+def _stored_weights(graph: Graph, log: RewriteLog) -> Graph:
     """The float graph with the weights that lie on grids stored in int8."""
-    schemes = {
-        node.output.name: Scheme.WEIGHTS_INT8
-        if is_weighted(node) and has_weights(node)
-        else Scheme.FLOAT
-        for node in graph.bound()
-    }
+    schemes = {}
+    for node in graph.bound():
+        on_grid = is_weighted(node) and has_weights(node)
+        fits = on_grid and stored_weights(node.input(1)) is not None
+        schemes[node.output.name] = Scheme.WEIGHTS_INT8 if fits else Scheme.FLOAT
+        if on_grid and not fits:
+            log.refused[STEP, node.name] = "its weights are wider than int8: they stay in float32"
     ports = dict.fromkeys((*graph.inputs, *graph.outputs), DType.FLOAT32)
     layout = lay_out_as(graph, schemes, ports, ())
     stored = [n for n in layout.graph.bound() if schemes[n.output.name] is Scheme.WEIGHTS_INT8]
