@@ -219,8 +219,12 @@ HOSTILE = {
     "a block of 0": (op("BATCH_TO_SPACE_ND", i32("b", 0), i32("c", 0, 0)),
                      ModelFormatError, "pair"),
     "places to reverse": (op("REVERSE_V2", i32("a", 5)), ModelFormatError, "axes"),
-    "two numbers of maxima": (op("TOPK_V2", i32("k", 1, 1), table="TopKV2Options"),
-                              ModelFormatError, "2 numbers"),
+    "two numbers of maxima": (
+        model(i32("k", 1, 1), T("p", (1, 1), "INT32"), y=(1, 1),
+              op=Op("TOPK_V2", ["x", "k"], ["y", "p"], "TopKV2Options")),
+        ModelFormatError, "2 numbers"),
+    "maxima without places": (op("TOPK_V2", i32("k", 1), table="TopKV2Options"),
+                              ModelFormatError, "1 outputs"),
     "two places of a maximum": (op("ARG_MAX", i32("a", 0, 1), table="ArgMaxOptions"),
                                 ModelFormatError, "one axis"),
     # What is computed of constants while the file is read

@@ -12,9 +12,10 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 from tests.convert.onnx_build import OnnxModel, expected
 from tests.convert.quantized_onnx import both, file_grids, quantized, residual_net, worst_steps
 from tinyrt.api import open_model
+from tinyrt.convert.onnx.grid import Grid, Quantized, moved_grid
 from tinyrt.errors import TinyrtError
 from tinyrt.interpreter.model import Model
-from tinyrt.ir import DType, RewriteLog
+from tinyrt.ir import DType, RewriteLog, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.spec import Quant
 from tinyrt.quantize.config import QuantizationWarning
@@ -332,6 +333,29 @@ def test_what_has_no_integer_form_is_refused_by_name(tmp_path, says):
     with pytest.raises(TinyrtError) as caught, warnings.catch_warnings():
         open_model(path)
     assert says in str(caught.value)
+
+
+def _grid(scale: float) -> Grid:
+    return Grid(np.full(1, scale, np.float32), np.zeros(1, int), "int8", None)
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "are_joined"),
+    [
+        (None, None, True),
+        (_grid(0.1), _grid(0.1), True),
+        (_grid(0.1), _grid(0.2), False),
+        (_grid(0.1), None, False),
+        (None, _grid(0.1), False),
+    ],
+)
+def test_integers_are_joined_on_one_grid_alone(first, other, are_joined):
+    operands = [Quantized(Value("x", DType.INT8, (1, 2)), grid) for grid in (first, other)]
+    if are_joined:
+        assert moved_grid("Concat", operands) is first
+    else:
+        with pytest.raises(TinyrtError, match="joins integers of different scales"):
+            moved_grid("Concat", operands)
 
 
 @pytest.mark.parametrize("activations", ["uint8", "int8", "int16"])

@@ -57,6 +57,11 @@ def test_a_recipes_network_costs_what_the_page_says(name, tmp_path):
     assert path.stat().st_size == nbytes
 
 
+def test_every_recipe_prunes_to_a_share():
+    assert all(0 < recipe.macs < 1 for recipe in RECIPES.values())
+    assert 0 < digits.SMALL_DIGITS.macs < 1
+
+
 # Data
 
 
