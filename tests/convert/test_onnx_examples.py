@@ -23,8 +23,10 @@ def test_a_size_is_one_that_such_an_input_often_has(symbol, is_index, rank, shap
 
 @pytest.mark.parametrize(
     ("symbol", "size"),
-    [("N", 1), ("batch", 1), ("C", 3), ("Height", 224), ("W", 224), ("sequence", 128), ("s", 128)]
-    + [("context_len", 128), ("audio", 16_000), ("n_mels", 80), ("time", 100), ("T", 100)],
+    [
+        *(("N", 1), ("batch", 1), ("C", 3), ("Height", 224), ("W", 224), ("sequence", 128)),
+        *(("s", 128), ("context", 128), ("audio", 16_000), ("n_mels", 80), ("time", 100)),
+    ],
 )
 def test_a_name_counts_more_than_a_place(symbol, size):
     assert example_size(symbol, 1, 5, is_index=False) == size
