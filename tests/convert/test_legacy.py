@@ -14,7 +14,7 @@ from tests.ops.corners.legacy import legacy
 from tinyrt.convert.tflite.products import LEGACY_RESULTS
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.convert.tflite.writer import write_tflite
-from tinyrt.convert.unsigned import LEGACY
+from tinyrt.convert.unsigned import ROUNDED
 from tinyrt.convert.values.bounds import bounds_of
 from tinyrt.errors import ModelFormatError, VerifyError
 from tinyrt.ir import DType, QParams, Value
@@ -83,11 +83,12 @@ def test_converting_changes_no_answer_on_any_backend(backend, tmp_path):
 def test_marks_are_in_the_attributes_and_in_the_file():
     graph = parse_tflite(network())
     written = write_tflite(graph)
-    names = [n.outputs[0] for n in graph.nodes if n.op in LEGACY]
+    names = [n.outputs[0] for n in graph.nodes if n.op in ROUNDED]
     assert len(names) == 4
     assert json.dumps(names).encode() in written
     for made in (graph, parse_tflite(written)):
-        assert all(n.attrs.legacy for n in made.nodes if n.op in LEGACY)
+        assert all(n.attrs.legacy for n in made.nodes if n.op in ROUNDED)
+        assert not any(n.attrs.legacy for n in made.nodes if n.op == "quantize")
 
 
 def test_int8_layers_have_no_marks():
@@ -139,9 +140,11 @@ def dense(dtype, metadata=None):
     ops = [
         Op("FULLY_CONNECTED", ["x", "w"], ["y"], "FullyConnectedOptions"),
         Op("RELU", ["y"], ["z"]),
+        Op("QUANTIZE", ["f"], ["q"]),
     ]
     tensors.append(Tensor("z", (1, 2), kind, None, scale))
-    return build(Subgraph(tensors, ops, ["x"], ["z"]), metadata=metadata)
+    tensors += [Tensor("f", (1, 2)), Tensor("q", (1, 2), "INT8", None, 0.1)]
+    return build(Subgraph(tensors, ops, ["x", "f"], ["z", "q"]), metadata=metadata)
 
 
 @pytest.mark.parametrize(
@@ -151,6 +154,7 @@ def dense(dtype, metadata=None):
         (np.int8, b'["none"]', f"metadata '{LEGACY_RESULTS}' names 'none'"),
         (np.int8, b'["z"]', f"metadata '{LEGACY_RESULTS}' names 'z'"),
         (np.int16, b'["y"]', f"metadata '{LEGACY_RESULTS}' names 'y'"),
+        (np.int8, b'["q"]', f"metadata '{LEGACY_RESULTS}' names 'q'"),
         (np.float32, b'["y"]', "int8 results of average_pool2d, fully_connected, l2_norm"),
     ],
 )
@@ -174,9 +178,9 @@ def test_weights_with_scales_of_their_own_are_refused():
         OPS["fully_connected"].prepared(node)
 
 
-def test_bounds_of_a_dense_layer_hold_its_answers():
+def test_bounds_of_a_layer_hold_its_answers():
     for name, built in legacy().items():
-        if not name.startswith("fully_connected"):
+        if not name.startswith(("fully_connected", "quantize")):
             continue
         found = evaluate(built.graph, built.feeds)["out"]
         bounds = bounds_of(built.graph)["out"]

@@ -91,7 +91,14 @@ def _norm(attrs: Any) -> tuple[str, str, dict[str, Any]]:
     return "L2_NORMALIZATION", "L2NormOptions", {}
 
 
+def _joined(attrs: Any) -> tuple[str, str, dict[str, Any]]:
+    """What rescales a tensor like this is a concatenation of it alone."""
+    del attrs
+    return "CONCATENATION", "ConcatenationOptions", {"Axis": 0}
+
+
 OPTIONS = {
+    "quantize": _joined,
     "l2_normalization": _norm,
     "fully_connected": _dense,
     "average_pool2d": _pool,

@@ -33,8 +33,11 @@ WEIGHTED = ops_where(lambda spec: spec.traits.biased)
 """Ops whose weights may have a zero point; a transposed convolution's are refused if they do."""
 
 
-LEGACY = ("average_pool2d", "fully_connected", "l2_normalization", "resize_bilinear")
+ROUNDED = ("average_pool2d", "fully_connected", "l2_normalization", "resize_bilinear")
 """Ops that LiteRT rounds in another way on uint8 than on int8, and whose attributes say so."""
+
+LEGACY = (*ROUNDED, "quantize")
+"""These, and what rescales the tensors that a concatenation joins."""
 
 
 def to_signed(graph: Graph) -> Graph:
@@ -76,6 +79,8 @@ class _Signed:
                 self._weighted(node, weights)
             elif node.op == "transpose_conv" and weights is not None and shifted:
                 self._transposed(node, weights)
+            elif node.op == "concatenation" and node.output.dtype is DType.UINT8:
+                self._joined(node)
             else:
                 if node.op == "prelu" and shifted:
                     self._keep_products(node.node.inputs[1])
@@ -104,19 +109,36 @@ class _Signed:
 
     def _keep_products(self, name: str) -> None:
         """Mark slopes, whose scale is multiplied in float32."""
-        value = self._values[self._ports.get(name, name)]
+        value = self._values[self._now(name)]
         q = value.q and replace(value.q, product_f32=True)
         self._values[value.name] = replace(value, q=q)
 
     def _append(self, node: Node) -> None:
-        inputs = tuple(self._ports.get(n, n) for n in node.inputs)
-        outputs = tuple(self._ports.get(n, n) for n in node.outputs)
+        inputs = tuple(self._now(n) for n in node.inputs)
+        outputs = tuple(self._now(n) for n in node.outputs)
         attrs: Any = node.attrs
         if attrs == QuantizeAttrs(DType.UINT8):
             attrs = QuantizeAttrs(DType.INT8)
-        if node.op in LEGACY and self._graph.value(node.output).dtype is DType.UINT8:
+        if node.op in ROUNDED and self._graph.value(node.output).dtype is DType.UINT8:
             attrs = replace(attrs, legacy=True)
         self._nodes.append(replace(node, inputs=inputs, outputs=outputs, attrs=attrs))
+
+    def _joined(self, node: BoundNode) -> None:
+        """A concatenation; inputs on other scales than its output are rescaled in front of it."""
+        scaled: dict[int, str] = {}
+        target = self._values[self._now(node.output.name)]
+        for i in range(len(node.inputs)):
+            x = self._values[self._now(node.input(i).name)]
+            if x.q is not None and target.q is not None and not _is_same(x.q, target.q):
+                y = self._added(replace(target, name=f"{x.name}/rescaled", shape=x.shape))
+                attrs = QuantizeAttrs(DType.INT8, legacy=True)
+                self._nodes.append(Node("quantize", y.name, (x.name,), (y.name,), attrs))
+                scaled[i] = y.name
+        self._append(_with_inputs(node.node, scaled))
+
+    def _now(self, name: str) -> str:
+        """The name of the int8 value that ops use."""
+        return self._ports.get(name, name)
 
     def _weighted(self, node: BoundNode, weights: Value) -> None:
         if weights.data is None or weights.q is None:
@@ -151,7 +173,7 @@ class _Signed:
         self, node: BoundNode, weights: Value, q: QParams, parts: Sequence[NDArray[Any]]
     ) -> None:
         """The op on copies of its input along the channels, one for each part of the weights."""
-        x = self._values[self._ports.get(node.input(0).name, node.input(0).name)]
+        x = self._values[self._now(node.input(0).name)]
         op = in_parts(node, x, parts, self._added)
         self._nodes += op.nodes
         moved = op.channel_axis is not None and q.axis is not None
@@ -188,6 +210,11 @@ def _signed(value: Value) -> Value:
     data = None if value.data is None else (value.data ^ np.uint8(HALF)).view(np.int8)
     q = replace(value.q, zero_point=value.q.zero_point - HALF)
     return replace(value, dtype=DType.INT8, q=q, data=data)
+
+
+def _is_same(x: QParams, y: QParams) -> bool:
+    """Whether kernels take both for the same: their scales are float32."""
+    return np.float32(x.scale) == np.float32(y.scale) and x.zero_point == y.zero_point
 
 
 def _signed_type(value: Value | None) -> TensorType | None:

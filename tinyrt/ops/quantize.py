@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError
 from tinyrt.fixedpoint import multiply_by_quantized_multiplier
-from tinyrt.ir import BoundNode, DType, TensorType
+from tinyrt.ir import BoundNode, DType, TensorType, Value
 from tinyrt.ops.shared.lut import LutS8, rescale
 from tinyrt.ops.shared.requant import multiplier
 from tinyrt.ops.shared.shapes import check_computable, operand
@@ -32,9 +32,18 @@ from tinyrt.ops.shared.traits import Traits
 
 @dataclass(frozen=True, slots=True)
 class QuantizeAttrs:
-    """The output's element type: int8 or int16; int32 from either of these."""
+    """How integers or numbers are stored.
+
+    Attributes:
+        dtype: the output's element type: int8 or int16; int32 from either of these.
+        legacy: whether int8 is rescaled as LiteRT does on uint8 where it joins tensors of several
+            scales: in float32, halves away from zero. Files have no field for it, but an entry of
+            their metadata.
+
+    """
 
     dtype: DType = DType.INT8
+    legacy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +129,30 @@ def prepare_quantize(node: BoundNode) -> Affine | LutS8:
     if x.dtype is DType.FLOAT32:
         require_s8(y)
         return Affine(float(scale), zp)
+    if node.attrs_as(QuantizeAttrs).legacy:
+        require_s8(x, y)
+        return _legacy_table(x, y)
     x_scale, x_zp = qparams(x)
     mult, shift = multiplier(float(x_scale) / float(scale))
     # All inputs in the order of their bytes.
     values = np.arange(256, dtype=np.uint8).view(x.dtype.numpy).astype(np.int64)
     outputs = np.clip(rescale(values - x_zp, mult, shift) + zp, *limits_of(y.dtype))
     return LutS8(outputs.astype(y.dtype.numpy).view(np.int8), y.dtype is DType.INT8)
+
+
+def _legacy_table(x: Value, y: Value) -> LutS8:
+    """``round(q * s - x_zp * s) + y_zp`` in float32, ``s = x_scale * (1 / y_scale)``.
+
+    q and zero points are 128 higher there. That is LiteRT's ``ConcatenationWithScaling``.
+    """
+    (x_scale, x_zp), (y_scale, y_zp) = qparams(x), qparams(y)
+    multiplier(float(x_scale) / float(y_scale))
+    scale = np.float32(x_scale) * (np.float32(1) / np.float32(y_scale))
+    bias = np.float32(-(x_zp + 128)) * scale
+    steps = np.arange(256, dtype=np.uint8).view(np.int8).astype(np.float32) + np.float32(128)
+    steps = steps * scale + bias
+    rounded = np.copysign(np.floor(np.abs(steps.astype(np.float64)) + 0.5), steps)
+    return LutS8(np.clip(rounded + y_zp, *limits_of(DType.INT8)).astype(np.int8))
 
 
 def quantize_s8(p: Affine | LutS8, x: Array) -> NDArray[np.int8]:

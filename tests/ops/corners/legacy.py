@@ -1,5 +1,6 @@
 """Layers that are rounded as LiteRT does on uint8: ties, all steps of the output, both ends of
-sums, windows of every number of elements, shares of pixels that no float holds."""
+sums, windows of every number of elements, shares of pixels that no float holds, tensors that are
+joined."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from tests.ops.build import Built
 from tests.ops.corners.given import Given, corner, extremes, q_of, spread
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.l2_normalization import L2NormalizationAttrs
+from tinyrt.ops.quantize import QuantizeAttrs
 from tinyrt.ops.resize import ResizeAttrs
 from tinyrt.ops.shared.pool import Pool2dAttrs
 
@@ -96,6 +98,17 @@ def _normalised() -> dict[str, Built]:
     }
 
 
+def _rescaled() -> dict[str, Built]:
+    """Every value at once: ties beside powers of two, odd scales, saturation at both ends."""
+    made = {}
+    for (name, (x, _, y)), zp in product(SCALES.items(), (-128, 5, 127)):
+        values = spread((2, 3, 64))
+        made[f"quantize: legacy, scales {name}, zero point {zp}"] = corner(
+            "quantize", QuantizeAttrs(legacy=True), [Given(values, x, zp)], q_of(y, -zp // 2)
+        )
+    return made
+
+
 def legacy() -> dict[str, Built]:
     """All of these."""
-    return {**_dense(), **_averages(), **_resized(), **_normalised()}
+    return {**_dense(), **_averages(), **_resized(), **_normalised(), **_rescaled()}

@@ -14,7 +14,7 @@ from typing import Any
 from tinyrt.convert.tflite.metadata import read_entry
 from tinyrt.convert.unsigned import LEGACY
 from tinyrt.errors import ModelFormatError
-from tinyrt.ir import DType, Graph, Node, Value
+from tinyrt.ir import BoundNode, DType, Graph, Node, Value
 
 PRODUCTS = "tinyrt.float32_products"
 """Name of the entry: a JSON list of the weights' names."""
@@ -71,8 +71,7 @@ def with_legacy(model: Any, graph: Graph, subgraph: int) -> Graph:
 
     """
     names = _listed(model, LEGACY_RESULTS, subgraph)
-    layers = {n.outputs[0] for n in graph.nodes if n.op in LEGACY}
-    fitting = {n for n in layers if graph.value(n).dtype is DType.INT8 and graph.value(n).q}
+    fitting = {n.output.name for n in graph.bound() if n.op in LEGACY and _is_int8(n)}
     if not names <= fitting:
         raise ModelFormatError(
             f"metadata '{LEGACY_RESULTS}' names '{min(names - fitting)}'",
@@ -83,6 +82,11 @@ def with_legacy(model: Any, graph: Graph, subgraph: int) -> Graph:
         for n in graph.nodes
     )
     return replace(graph, nodes=tuple(nodes)) if names else graph
+
+
+def _is_int8(node: BoundNode) -> bool:
+    """Whether the node reads and makes int8 with a scale."""
+    return all(v.dtype is DType.INT8 and v.q is not None for v in (node.input(0), node.output))
 
 
 def _attrs(node: Node) -> Any:
