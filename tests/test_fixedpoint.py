@@ -91,6 +91,24 @@ def test_exp_is_accurate(x):
     )
 
 
+def test_exp_has_every_step_of_the_rule():
+    """e**(x - 1/8) = e**(-1/8) * (1 + x + x**2 / 2 + x**3 / 6 + x**4 / 24), in whole numbers."""
+
+    def product(a, b):
+        return half_up(Fraction(a * b, 2**31))
+
+    base, third = round(2**31 * math.exp(-1 / 8)), round(2**31 / 3)
+    given = np.random.default_rng(0).integers(-(2**24), 0, 20_000)
+    for raw, found in zip(
+        given.tolist(), fp.exp_on_negative_values(given, 5).tolist(), strict=True
+    ):
+        x = (raw << 5) + 2**28
+        square = product(x, x)
+        fourth = half_away(Fraction(product(square, square), 4))
+        tail = half_away(Fraction(product(fourth + product(square, x), third) + square, 2))
+        assert fp.exp_on_negative_values(raw, 5) == base + product(base, x + tail)
+
+
 def test_exp_of_zero_is_the_greatest_value():
     assert int(fp.exp_on_negative_values(0, 5)) == fp.INT32_MAX
 

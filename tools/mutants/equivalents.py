@@ -17,6 +17,17 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         " -> return np.asarray((np.abs(a) // np.abs(b)) * (np.sign(a) // np.sign(b)))"
         ".astype(a.dtype)": ("signs are -1, 0 and 1, and that of the divisor is never 0"),
     },
+    "tinyrt/fixedpoint.py": {
+        "constant_1_over_3 = 715827883 -> constant_1_over_3 = 715827882": (
+            "a third of a whole number below 2**22 is far from every tie: both give the same"
+        )
+    },
+    "tinyrt/floatmath/convolution_loops.py": {
+        "pads = padded_height > height or padded_width > width"
+        " -> pads = padded_height > height or padded_width >= width": (
+            "a copy without a border has the same numbers, and takes a little time"
+        )
+    },
     "tinyrt/memory/kernels.py": {
         "has_vectors: bool = False -> has_vectors: bool = True": (
             "it is asked where rows are planned; a backend without kernels plans none"
