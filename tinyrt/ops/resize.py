@@ -20,8 +20,8 @@ from tinyrt.ops.shared.spec import (
     IntegerForm,
     OpSpec,
     Quant,
+    qparams,
     require_s8,
-    require_same_q,
 )
 from tinyrt.ops.shared.traits import Traits
 from tinyrt.ops.shared.window import Pair
@@ -221,10 +221,11 @@ def _float_shares(attrs: ResizeAttrs, n: int, out: int) -> FloatAxis:
 
 
 def bilinear_prepare_s8(node: BoundNode) -> BilinearS8 | BilinearLegacyS8:
-    """Positions and shares; input and output share scale and zero point."""
+    """Positions and shares. All runtimes read integers as they are, whatever the output's scale."""
     x, y = node.input(0), node.output
     require_s8(x, y)
-    require_same_q(node, x, y)
+    qparams(x)
+    qparams(y)
     attrs = node.attrs_as(ResizeAttrs)
     sizes = list(zip(x.shape[1:3], attrs.size, strict=True))
     if attrs.legacy:
@@ -279,6 +280,7 @@ RESIZE_NEAREST_NEIGHBOR = move_op(
     nearest,
     nearest_picks,
     Traits(channelwise=True, selects=True),
+    as_stored=True,
 )
 
 RESIZE_BILINEAR = OpSpec(

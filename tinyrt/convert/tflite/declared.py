@@ -1,4 +1,4 @@
-"""Shapes that a .tflite file declares and its ops do not compute: the ops are right.
+"""What a .tflite file declares and its ops do not compute: shapes and scales. The ops are right.
 
 Converters write a shape beside every tensor, and tools that change a model's input leave others as
 they were. LiteRT computes all shapes anew, and so does the reader.
@@ -11,11 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tinyrt.errors import ConversionWarning, TinyrtError
-from tinyrt.ir import DType, Node, Shape, TensorType, Value
+from tinyrt.ir import DType, Graph, Node, Shape, TensorType, Value
 from tinyrt.ops import OPS
 
 SHOWN = 5
 """Tensors that a warning names."""
+
+RESIZING = frozenset({"resize_bilinear", "resize_nearest_neighbor"})
 
 
 def computed_shapes(node: Node, inputs: Sequence[Value | None]) -> tuple[Shape, ...]:
@@ -39,6 +41,25 @@ def _type(value: Value, hybrid: bool) -> TensorType:
     if value.dtype is DType.UINT8 and value.q is not None:
         return replace(value.type, dtype=DType.INT8)
     return value.type
+
+
+def warn_of_scales(graph: Graph) -> None:
+    """Warn of images that are resized to tensors of another scale, if there are any.
+
+    All runtimes move the integers as they are: what these stand for changes.
+    """
+    resized = [n for n in graph.bound() if n.op in RESIZING]
+    named = [f"'{n.output.name}'" for n in resized if n.output.q != n.input(0).q]
+    if not named:
+        return
+    more = f", and {len(named) - SHOWN} more tensors" if len(named) > SHOWN else ""
+    warnings.warn(
+        f"images are resized to another scale or zero point: {', '.join(named[:SHOWN])}{more}. As "
+        "in TFLite's runtimes, their integers stay, and what these stand for changes. If that is "
+        "not meant, quantise the model again",
+        ConversionWarning,
+        stacklevel=2,
+    )
 
 
 def warn_of(stale: Mapping[str, tuple[Shape, Shape]]) -> None:

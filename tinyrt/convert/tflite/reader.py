@@ -18,7 +18,7 @@ from tinyrt.convert.pointwise import gather_islands
 from tinyrt.convert.tflite import schema
 from tinyrt.convert.tflite.codec import Codec
 from tinyrt.convert.tflite.custom import options_of, read_options
-from tinyrt.convert.tflite.declared import warn_of
+from tinyrt.convert.tflite.declared import warn_of, warn_of_scales
 from tinyrt.convert.tflite.directory import PORT, Directory, read_directory
 from tinyrt.convert.tflite.expand import EXPANSIONS
 from tinyrt.convert.tflite.ops import DECODERS
@@ -115,7 +115,9 @@ def import_tflite(data: Buffer, name: str = "model", subgraph: int = 0) -> tuple
             directory = read_directory(reader.model, reader.graph, reader.stated())
         warn_of(reader.parts.stale)
         graph = gather_islands(dequantize_weights(to_signed(graph)))
-        return verify(places_in_integers(graph)), directory
+        graph = verify(places_in_integers(graph))
+        warn_of_scales(graph)
+        return graph, directory
 
 
 @contextmanager

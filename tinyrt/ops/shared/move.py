@@ -26,6 +26,7 @@ from tinyrt.ops.shared.spec import (
     OpSpec,
     Quant,
     both_forms,
+    qparams,
     require_alike,
     require_same_q,
 )
@@ -123,10 +124,14 @@ def _positions(move: Move, attrs: Any, shape: Shape) -> NDArray[np.int64]:
     return move(attrs, places)
 
 
-def _prepare(move: Move, layout_of: LayoutOf, node: BoundNode) -> MoveS8:
-    """Input and output share scale and zero point."""
+def _prepare(move: Move, layout_of: LayoutOf, as_stored: bool, node: BoundNode) -> MoveS8:
+    """Input and output share scale and zero point, unless integers are moved as they are stored."""
     require_alike(node.input(0), node.output)
-    require_same_q(node, node.input(0), node.output)
+    if as_stored:
+        qparams(node.input(0))
+        qparams(node.output)
+    else:
+        require_same_q(node, node.input(0), node.output)
     return MoveS8(move, node.attrs, layout_of(node.attrs, node.input(0).shape))
 
 
@@ -143,6 +148,7 @@ def move_op(
     traits: Traits,
     *,
     int16: bool = True,
+    as_stored: bool = False,
 ) -> OpSpec[AttrsT]:
     """The record of an op with one input that only moves elements.
 
@@ -154,9 +160,10 @@ def move_op(
         layout_of: gives the positions of the output's elements in the input.
         traits: its traits.
         int16: whether TFLite has the op for int16.
+        as_stored: whether all runtimes move integers as they are, whatever the output's scale is.
 
     """
-    forms = both_forms(partial(_prepare, move, layout_of), _ref_integer)
+    forms = both_forms(partial(_prepare, move, layout_of, as_stored), _ref_integer)
     if not int16:
         del forms[Form.INT16X8]
     return OpSpec(
