@@ -98,10 +98,7 @@ def test_exp_has_every_step_of_the_rule():
         return half_up(Fraction(a * b, 2**31))
 
     base, third = round(2**31 * math.exp(-1 / 8)), round(2**31 / 3)
-    given = np.random.default_rng(0).integers(-(2**24), 0, 20_000)
-    for raw, found in zip(
-        given.tolist(), fp.exp_on_negative_values(given, 5).tolist(), strict=True
-    ):
+    for raw in np.random.default_rng(0).integers(-(2**24), 0, 2_000).tolist():
         x = (raw << 5) + 2**28
         square = product(x, x)
         fourth = half_away(Fraction(product(square, square), 4))
