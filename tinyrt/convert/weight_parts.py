@@ -115,7 +115,7 @@ class _Repeater:
         values, weights = [x], [parts[0]]
         for part in parts[1:]:
             used = part.any(axis=tuple(range(part.ndim - 1)))
-            for first, end in _runs(np.flatnonzero(used)):
+            for first, end in runs_of(np.flatnonzero(used)):
                 values.append(self._channels(x, first, end))
                 weights.append(part[..., first:end])
         return self._joined(values), np.concatenate(weights, axis=-1)
@@ -145,8 +145,8 @@ class _Repeater:
         return y
 
 
-def _runs(places: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """First and end of each run of consecutive places, or of all if there are too many runs."""
+def runs_of(places: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """First and end of each run of ascending places, or of all if there are too many runs."""
     breaks = np.flatnonzero(np.diff(places) > 1) + 1
     runs = [(int(run[0]), int(run[-1]) + 1) for run in np.split(places, breaks)]
     return runs if len(runs) <= MAX_RUNS else [(runs[0][0], runs[-1][1])]
