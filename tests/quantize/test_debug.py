@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.graphs import small_cnn
+from tests.graphs import Builder, small_cnn
 from tests.quantize.hard import depthwise_net, encoder, spread_depthwise
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import save_tflite
@@ -14,6 +14,7 @@ from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.interpreter import Model
 from tinyrt.metrics import evaluate_graph
 from tinyrt.ops import verify
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.quantize import PRESETS, Preset, QuantConfig, Scheme, quantize_graph
 from tinyrt.quantize.explain.bisect import bisect
@@ -191,6 +192,21 @@ def test_rescaled_channels_are_recognised(tmp_path):
     assert report.equalized
     assert report.sqnr_db > 30
     assert all(layer.accumulated_db > 25 for layer in report.layers)
+
+
+@pytest.mark.parametrize("outlier", [-64.0, 64.0])
+def test_a_range_that_one_value_set_is_told_by_how_far(outlier):
+    """On either side of what the other values are."""
+    rng, b = np.random.default_rng(0), Builder((1, 4))
+    x = rng.uniform(-1, 1, (500, 4)).astype(np.float32)
+    w = b.constant(rng.uniform(-1, 1, (3, 4)).astype(np.float32))
+    graph = b.graph(b.op("fully_connected", ("x", w), FullyConnectedAttrs()))
+    wide = np.concatenate([x, np.full((1, 4), outlier, np.float32)])
+    config = QuantConfig(calibrator="minmax")
+    report = debug_graphs(graph, quantize_graph(graph, {"x": wide}, config), {"x": x})
+    (layer,) = (layer for layer in report.layers if layer.name == "x")
+    assert "64." in layer.cause, layer.cause
+    assert "times beyond the rest" in layer.cause
 
 
 def _symptoms(**changes):

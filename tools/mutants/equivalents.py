@@ -12,6 +12,11 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "tinyrt/backends/numba/wide_tables.py": {
         "bits = 0 -> bits = 1": "the greatest element alone adds 32,767 to the sum"
     },
+    "tinyrt/cli/app.py": {
+        "pretty_exceptions_enable=False, -> pretty_exceptions_enable=True,": (
+            "how what nobody catches is drawn; each command catches all there is"
+        )
+    },
     "tinyrt/convert/onnx/static.py": {
         "return np.asarray((np.abs(a) // np.abs(b)) * (np.sign(a) * np.sign(b))).astype(a.dtype)"
         " -> return np.asarray((np.abs(a) // np.abs(b)) * (np.sign(a) // np.sign(b)))"
