@@ -12,6 +12,8 @@ from tinyrt import folders
 from tinyrt.errors import OutputError
 from tinyrt.folders import INTERRUPTED, MANIFEST, write_folder
 
+SPDX = "SPDX-License-Identifier"
+
 
 @pytest.fixture
 def goal(tmp_path):
@@ -48,9 +50,9 @@ def test_each_step_is_on_disk_before_the_next_one_begins(goal, monkeypatch):
     assert begun == old | headers
     assert moved == new | headers
     assert done == new
-    assert set(both) == {"written_by", "files", "before"}
+    assert set(both) == {SPDX, "written_by", "files", "before"}
     assert (set(both["files"]), set(both["before"])) == (set(NEW), set(OLD))
-    assert set(last) == {"written_by", "files"}
+    assert set(last) == {SPDX, "written_by", "files"}
     assert last["written_by"] == "tinyrt"
     assert list(last["files"]) == sorted(NEW)
 

@@ -142,7 +142,8 @@ def _try_lock(handle: int) -> bool:
 def _manifest(files: Files, before: Written | None = None) -> bytes:
     """The manifest: digests of the new files, and during the exchange of the old ones, too."""
     digests = {name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files)}
-    data: dict[str, Any] = {"written_by": "tinyrt", "files": digests}
+    data: dict[str, Any] = {"SPDX-License-Identifier": "Apache-2.0", "written_by": "tinyrt"}
+    data["files"] = digests
     if before is not None:
         data["before"] = dict(before)
     return f"{json.dumps(data, indent=1)}\n".encode()

@@ -115,7 +115,8 @@ def export(
         }
         extra |= {"sparse": f"{len(sparse)} layers with many zeros" if sparse else "-"}
         facts = tables.facts(_with_bound({**data, **extra}, bool(rows)) | sparse)
-        others = {"flash": project.flash(), "ports": project.ports(), "files": list(project.files)}
+        others: dict[str, Any] = {"model_sha256": project.model_sha256}
+        others |= {"flash": project.flash(), "ports": project.ports(), "files": list(project.files)}
         report(data | others, facts)
 
 
@@ -145,6 +146,7 @@ def _export_several(
         "arena_lower_bounds": {p.name: p.arena_lower_bound for p in bundle.models},
         "row_by_row": {p.name: list(p.row_by_row) for p in bundle.models},
     }
+    data["model_sha256"] = {project.name: project.model_sha256 for project in bundle.models}
     data["flash"] = {project.name: project.flash() for project in bundle.models}
     data["ports"] = {project.name: project.ports() for project in bundle.models}
     data["files"] = list(bundle.files)

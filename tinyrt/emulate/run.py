@@ -19,6 +19,7 @@ from tinyrt.emulate.qemu import run_image
 from tinyrt.emulate.report import EmulationReport, Ram
 from tinyrt.errors import DataError, ToolError, UnsupportedError, error_context
 from tinyrt.export import ExportedProject, Memories, Port, export_graph, find_core
+from tinyrt.export.identity import sha256_of
 from tinyrt.files import make_folder
 from tinyrt.ir import DType, Shape
 from tinyrt.tools import EMULATOR_S
@@ -90,6 +91,7 @@ def run_emulated(
             by_rows=by_rows,
             input_rows=input_rows,
             memories=memories,
+            model_sha256=sha256_of(Path(model_path)),
         )
     packed, samples = pack_inputs(project.inputs, inputs)
     image = build_image(project, build, board=place)

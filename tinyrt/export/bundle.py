@@ -13,7 +13,8 @@ from tinyrt.budget import current
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import ConversionWarning, error_context
-from tinyrt.export.identity import sealed
+from tinyrt.export.identity import sealed, sha256_of
+from tinyrt.export.licence import licensed
 from tinyrt.export.memories import Memories
 from tinyrt.export.model import (
     Port,
@@ -70,6 +71,7 @@ class ExportedProject:
         sparse: layers with many zeros, and how their weights are stored.
         arena_lower_bound: lower bound of the bytes of any placement of its buffers.
         identity: eight hexadecimal digits that all its symbols hold, and no other export's.
+        model_sha256: of the model's file; None for a model without one.
         files: the names of all files in the folder that tinyrt wrote, sorted.
 
     """
@@ -92,6 +94,7 @@ class ExportedProject:
     sparse: tuple[SparseLayer, ...] = ()
     arena_lower_bound: int = 0
     identity: str = ""
+    model_sha256: str | None = None
     files: tuple[str, ...] = ()
 
     def flash(self) -> dict[str, int | None]:
@@ -161,6 +164,7 @@ def export_c(
         return export_graph(
             read_tflite(model_path),
             out_dir,
+            model_sha256=sha256_of(Path(model_path)),
             core=core,
             optimize=optimize,
             max_arena=max_arena,
@@ -233,31 +237,41 @@ def export_graph(
     memories: Memories | None = None,
     name: str | None = None,
     prefix: str | None = None,
+    model_sha256: str | None = None,
 ) -> ExportedProject:
-    """Write the C project of a graph, by default named after the graph; see ``export_c``."""
+    """Write the C project of a graph, by default named after the graph; see ``export_c``.
+
+    ``model_sha256`` is the digest of the file that the graph was read from, where there is one.
+    """
     rows, naming = Rows(by_rows, input_rows), Naming(name, prefix)
     request = Request.of(core, optimize, max_arena, rows, memories, naming)
-    project, files = render_project(graph, Path(out_dir), request)
+    project, files = render_project(graph, Path(out_dir), request, model_sha256)
     write_folder(project.directory, files)
     return project
 
 
 def render_project(
-    graph: Graph, directory: Path, request: Request
+    graph: Graph, directory: Path, request: Request, model_sha256: str | None = None
 ) -> tuple[ExportedProject, dict[str, str]]:
     """A project, and the text of its files by name; raises as ``render_model``."""
-    project, own = render_model(graph, directory, request)
+    project, own = render_model(graph, directory, request, model_sha256)
     name = project.name
     texts = {file_name: file.text for file_name, file in own.items()}
     texts |= library_files(name, [name], project.kernels, request.core, request.optimize)
-    identity, texts = sealed(texts)
+    identity, texts = sealed(licensed(texts))
     return replace(project, identity=identity, files=written_files(texts)), texts
 
 
 def render_model(
-    graph: Graph, directory: Path, request: Request
+    graph: Graph, directory: Path, request: Request, model_sha256: str | None = None
 ) -> tuple[ExportedProject, dict[str, CFile]]:
     """A project, and its own files, without kernels and build files.
+
+    Args:
+        graph: the model.
+        directory: where it is to lie.
+        request: the choices that it is made with.
+        model_sha256: of the model's file; None for a model without one.
 
     Raises:
         BudgetError: the arena takes more than ``max_arena``, or a region is too small.
@@ -275,7 +289,7 @@ def render_model(
         require_budget(graph, plan, max_arena)
     chosen_for = Target(isa, request.optimize is Optimize.SIZE)
     writer = write_ops(prefix, graph, plan, chosen_for, states)
-    files = model_files(prefix, graph, plan, writer, states, request.memories)
+    files = model_files(prefix, graph, plan, writer, states, request.memories, model_sha256)
     project = ExportedProject(
         name=prefix,
         directory=directory,
@@ -291,6 +305,7 @@ def render_model(
         pushed=writer.pushed,
         regions=plan.regions,
         state_bytes=states.nbytes,
+        model_sha256=model_sha256,
         weight_bytes=writer.weight_bytes,
         filter_bytes=writer.filter_bytes,
         sparse=sparse_layers(graph, chosen_for),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from tinyrt.export.rendering import TEMPLATES, Source, render
 
@@ -27,6 +28,12 @@ def sealed(files: Mapping[str, str]) -> tuple[str, dict[str, str]]:
             digest.update(b"%d:" % len(part) + part)
     identity = digest.hexdigest()[:DIGITS]
     return identity, {name: text.replace(IDENTITY, identity) for name, text in files.items()}
+
+
+def sha256_of(model_path: Path) -> str:
+    """The SHA-256 of a model's file, in hexadecimal."""
+    with model_path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def kernel_names(library: str, functions: Iterable[str]) -> str:

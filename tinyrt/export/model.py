@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyrt import kernels_c
+from tinyrt import __version__, kernels_c
 from tinyrt.backends.c.blocks.dense import has_doubled_kernels
 from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.kernel import Target
@@ -206,6 +206,7 @@ def model_files(
     writer: ModelWriter,
     states: StateLayout,
     memories: Memories,
+    model_sha256: str | None,
 ) -> dict[str, CFile]:
     """The model's own files by name."""
     sources = [kernels_c.source(k, writer.target.isa.value) for k in writer.functions]
@@ -232,6 +233,8 @@ def model_files(
         "inputs": [port_of(graph.value(name), plan) for name in graph.fed],
         "outputs": [port_of(graph.value(name), plan) for name in graph.answers],
         "identity": IDENTITY,
+        "version": Source(f'"{__version__}"'),
+        "sha256": Source(f'"{model_sha256}"') if model_sha256 else None,
         "functions": _public(writer, states),
         "headers": sorted({kernels_c.own_header(s) for s in sources}),
         "floats": _needs_math(writer),

@@ -10,7 +10,8 @@ from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.export.bundle import ExportedProject, Request, Rows, render_model
-from tinyrt.export.identity import IDENTITY, sealed
+from tinyrt.export.identity import IDENTITY, sealed, sha256_of
+from tinyrt.export.licence import licensed
 from tinyrt.export.memories import Memories
 from tinyrt.export.model import ARENA_ALIGNMENT, library_files
 from tinyrt.export.names import Naming, add_files
@@ -100,7 +101,8 @@ def export_several(
     own: dict[str, CFile] = {}
     for path in model_paths:
         with error_context(file=str(path)):
-            project, files = render_model(read_tflite(path), directory, request)
+            graph, digest = read_tflite(path), sha256_of(Path(path))
+            project, files = render_model(graph, directory, request, digest)
             if any(project.name == other.name for other in projects):
                 raise UnsupportedError(
                     f"two models are called '{project.name}'",
@@ -129,7 +131,7 @@ def export_several(
     texts |= library_files(
         *(library, models, kernels, request.core, request.optimize), has_arena=shared_arena
     )
-    identity, texts = sealed(texts)
+    identity, texts = sealed(licensed(texts))
     write_folder(directory, texts)
     models_of = tuple(replace(project, identity=identity) for project in projects)
     names = written_files(texts)

@@ -1,5 +1,6 @@
 """Figures of ``emulate``, ``export`` and ``bench``."""
 
+import hashlib
 import itertools
 import re
 import statistics
@@ -209,6 +210,7 @@ def exported(made, project, name):
         "row_by_row": [],
         "kernels": lambda kernels: set(kernels) == set(called_kernels(project)),
         "sparse": [],
+        "model_sha256": hashlib.sha256(getattr(made, name).read_bytes()).hexdigest(),
         "flash": flash_of(project),
         "ports": ports_of(project, getattr(made, name)),
         "files": files_of(project),
@@ -298,6 +300,7 @@ def test_export_of_several(made, tmp_path):
         "models": {name: a["arena_bytes"] for name, a in alone.items()},
         "arena_lower_bounds": {name: a["arena_lower_bound"] for name, a in alone.items()},
         "row_by_row": {name: [] for name in alone},
+        "model_sha256": {name: a["model_sha256"] for name, a in alone.items()},
         "flash": {name: a["flash"] for name, a in alone.items()},
         "ports": {name: a["ports"] for name, a in alone.items()},
         "files": files_of(tmp_path / "both"),
