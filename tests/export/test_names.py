@@ -16,7 +16,7 @@ from tests.c.host import host_compiler
 from tests.export.models import dense, echo, views
 from tests.memory.nets import random_net
 from tinyrt.backends.cuda.program import LATENCY, Shape, generate
-from tinyrt.emulate.blocks import harness_context
+from tinyrt.emulate.blocks import harness_context, script_context
 from tinyrt.emulate.boards import BOARDS
 from tinyrt.emulate.image import FIRMWARE
 from tinyrt.export.bundle import Request, Rows, render_project
@@ -111,7 +111,7 @@ def written(graph: Graph, **options) -> dict[str, str]:
         if not name.startswith("tinyrt/")
     }
     files["harness_model.h"] = render(FIRMWARE, "harness_model.h.j2", harness_context(made))
-    files["image.ld"] = render(FIRMWARE, "image.ld.j2", {"board": board, "model": made.name})
+    files["image.ld"] = render(FIRMWARE, "image.ld.j2", script_context(made, board))
     return files
 
 

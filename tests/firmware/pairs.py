@@ -8,8 +8,18 @@ from pathlib import Path
 import numpy as np
 
 from tinyrt.emulate import Image, run_image, toolchain
+from tinyrt.emulate.blocks import script_context
 from tinyrt.emulate.boards import find_board
-from tinyrt.emulate.image import FIRMWARE, LIBC, LINK_FLAGS, _compile_harness
+from tinyrt.emulate.image import (
+    FIRMWARE,
+    HARNESS_FLAGS,
+    HARNESS_SOURCES,
+    LIBC,
+    LINK_FLAGS,
+    MACHINE_FLAGS,
+    _bring_harness,
+    _compile,
+)
 from tinyrt.emulate.run import unpack_outputs
 from tinyrt.emulate.sizes import sizes_of_image
 from tinyrt.export import Core, ExportedProject, Port, export_c, find_core
@@ -97,14 +107,17 @@ class Pairs:
         target = find_core(core)
         pair = _written(both, folder, target)
         board = find_board(target)
-        objects = _compile_harness(pair, folder, board, ())
+        _bring_harness(pair, folder, (FIRMWARE, FIRMWARE / "arm"))
+        _run_samples_only(folder / "harness_main.c")
+        flags = (*HARNESS_FLAGS, *MACHINE_FLAGS["arm"], "-DHARNESS_GUARD_BYTES=4096")
+        names = _compile(pair, folder, HARNESS_SOURCES, flags)
+        objects = [folder / name for name in names]
         for name, of in (("first", both[0]), ("second", both[1]), ("pair", pair)):
             own = ["-iquote", of.directory, "-iquote", folder, "-c", folder / f"{name}.c"]
             objects.append(folder / f"{name}.o")
             command = [target.compiler, *target.flags, "-O2", *own, "-o", objects[-1]]
             toolchain.run(command, doing="compiling")
-        objects[2] = _once(target, folder)
-        script = render(FIRMWARE, "image.ld.j2", {"board": board, "model": "pair"})
+        script = render(FIRMWARE, "image.ld.j2", script_context(pair, board))
         if core == "cortex-m55":
             weights = next(line for line in script.splitlines() if ".weights :" in line)
             script = script.replace("    RAM (rwx)", f"{MORE_FLASH}    RAM (rwx)")
@@ -156,18 +169,8 @@ def _written(
     )
 
 
-def _once(target: Core, folder: Path) -> Path:
-    """The harness's main function, which runs samples but does not time them."""
-    text = (FIRMWARE / "harness_main.c").read_text()
+def _run_samples_only(main: Path) -> None:
+    """Have the harness run samples without timing them, which takes four times as long."""
+    text = main.read_text()
     assert text.count("\n    measure_time(inputs);") == 1
-    source = folder / "harness_once.c"
-    source.write_text(text.replace("\n    measure_time(inputs);", "\n    (void)measure_time;"))
-    options = ["-std=gnu99", "-O2", "-ffreestanding", "-ffunction-sections"]
-    options += ["-fno-tree-loop-distribute-patterns", "-masm-syntax-unified"]
-    options += ["-DHARNESS_GUARD_BYTES=4096", f"-I{folder}", f"-I{FIRMWARE}"]
-    options += [f"-I{FIRMWARE / 'arm'}", "-iquote", folder]
-    toolchain.run(
-        [target.compiler, *target.flags, *options, "-c", source, "-o", folder / "harness_once.o"],
-        doing="compiling",
-    )
-    return folder / "harness_once.o"
+    main.write_text(text.replace("\n    measure_time(inputs);", "\n    (void)measure_time;"))

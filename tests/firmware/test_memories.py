@@ -5,6 +5,7 @@ import pytest
 
 from tests.convert.test_sequence_lstm import classifier, samples
 from tests.export.models import echo
+from tests.firmware.test_zoo import emulate
 from tests.ops.build import build_s8, build_s16
 from tests.ops.cases import CASES, rng_of
 from tests.ops.stateful import keeping, sequence
@@ -132,3 +133,18 @@ def test_an_lstm_that_begins_each_run_anew_keeps_no_state(tmp_path):
     assert report.bit_exact
     assert report.samples == 3
     assert report.as_dict()["ram"]["state"] == 0
+
+
+@pytest.mark.parametrize("core", ["cortex-m4", "host"])
+def test_weights_in_a_section_of_their_own_are_weights(zoo, tmp_path, core):
+    """They are linked, counted and read where they are."""
+    plain, named = (
+        emulate(zoo, "autoencoder_ad", tmp_path / name, core, 1, memories=memories)[0]
+        for name, memories in (("plain", None), ("named", Memories(weights_section=".qspi")))
+    )
+    assert named.bit_exact
+    # On this machine, arrays of one section begin at multiples of 32.
+    padding = named.flash.weights - plain.flash.weights
+    assert padding == 0 or (core == "host" and 0 < padding < 1000)
+    assert named.flash.code == plain.flash.code
+    assert plain.flash.weights > 260_000

@@ -23,6 +23,7 @@ from tinyrt.cli.options import (
     MaxMemory,
     OutputInArena,
     Regions,
+    WeightsSection,
     parse_bytes,
     parse_regions,
     require_without,
@@ -48,10 +49,7 @@ def export(
     input_in_arena: InputInArena = True,
     output_in_arena: OutputInArena = True,
     alignment: Alignment = 4,
-    weights_section: Annotated[
-        str | None,
-        typer.Option("--weights-section", metavar="NAME", help="The linker section of weights."),
-    ] = None,
+    weights_section: WeightsSection = None,
     shared_arena: Annotated[
         bool,
         typer.Option("--shared-arena", help="Declare one arena for all: they take turns in it."),
@@ -184,6 +182,7 @@ def emulate(
     input_in_arena: InputInArena = True,
     output_in_arena: OutputInArena = True,
     alignment: Alignment = 4,
+    weights_section: WeightsSection = None,
     profile: Annotated[bool, typer.Option(help="Count every op's instructions, too.")] = False,
     keep: Annotated[
         Path | None, typer.Option("--keep", help="Keep the build in this folder.")
@@ -199,6 +198,9 @@ def emulate(
     from tinyrt.export import Memories
 
     with reporting(json, max_memory) as report:
+        memories = Memories(
+            *(parse_regions(region), input_in_arena, output_in_arena, alignment, weights_section)
+        )
         require_without("--samples", samples, "--input", there=inputs is not None)
         with progress_bar("emulating") as progress:
             emulation = api.run_emulated(
@@ -211,9 +213,7 @@ def emulate(
                 max_arena=None if max_arena is None else parse_bytes(max_arena),
                 by_rows=by_rows,
                 input_rows=input_rows,
-                memories=Memories(
-                    *(parse_regions(region), input_in_arena, output_in_arena, alignment)
-                ),
+                memories=memories,
                 profile=profile,
                 build_dir=keep,
                 timeout_s=timeout,

@@ -123,6 +123,10 @@ OutputInArena = Annotated[
         "--output-in-arena/--output-outside", help="Whether the arena has places for outputs."
     ),
 ]
+WeightsSection = Annotated[
+    str | None,
+    typer.Option("--weights-section", metavar="NAME", help="The linker section of weights."),
+]
 Alignment = Annotated[
     int, typer.Option("--alignment", help="Bytes that tensors' offsets are multiples of.")
 ]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from tinyrt.emulate.boards import Board
 from tinyrt.export import ExportedProject, Port
+from tinyrt.export.rendering import Source
 
 
 def harness_context(project: ExportedProject) -> dict[str, Any]:
@@ -36,6 +38,12 @@ def harness_context(project: ExportedProject) -> dict[str, Any]:
         "inputs": ports["input"],
         "outputs": ports["output"],
     }
+
+
+def script_context(project: ExportedProject, board: Board) -> dict[str, Any]:
+    """The values for the template of the linker's script."""
+    section = project.weights_section
+    return {"board": board, "model": project.name, "section": Source(section) if section else None}
 
 
 def _places(

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tinyrt.emulate import toolchain
-from tinyrt.emulate.blocks import harness_context
+from tinyrt.emulate.blocks import harness_context, script_context
 from tinyrt.emulate.boards import Board, find_board
 from tinyrt.emulate.sizes import Sizes, sizes_of_image, sizes_of_library
 from tinyrt.emulate.stack import CALL_GRAPH_FLAG, stack_bound
 from tinyrt.errors import ToolError
 from tinyrt.export import ExportedProject
-from tinyrt.export.rendering import render
+from tinyrt.export.licence import head
+from tinyrt.export.rendering import Source, render
 from tinyrt.files import make_folder, write_text
 
 FIRMWARE = Path(__file__).parent / "firmware"
@@ -32,6 +35,11 @@ MACHINE_FLAGS = {
 }
 LINK_FLAGS = ("-nostartfiles", "-Wl,--gc-sections")
 LIBC = {"arm": ("--specs=nano.specs",), "riscv": ()}
+PROGRAM_SOURCES = ("harness_main.c",)
+PROGRAM_FLAGS = ("-std=gnu99", "-O2", "-Wall", "-Wextra")
+IMAGE, SCRIPT, PROGRAM = "image.elf", "image.ld", "program"
+"""Names of what is linked, for a board and for this machine, and of the linker's script."""
+
 INVOKE = "harness_call"
 """The harness's function around the model's invoke function, where stack is measured from."""
 
@@ -85,17 +93,20 @@ def build_image(
     hooks: tuple[str, ...] = (CALL_GRAPH_FLAG,)
     mode = hooks
     if profile:
-        hooks, mode = ("-include", str(FIRMWARE / "harness_profile.h")), ("-DHARNESS_PROFILE",)
+        hook = folder.resolve() / "harness_profile.h"
+        hooks, mode = ("-include", str(hook)), ("-DHARNESS_PROFILE",)
+    _bring_harness(project, folder, (FIRMWARE, FIRMWARE / board.machine))
     library = build_library(project, folder, hooks)
-    objects = _compile_harness(project, folder, board, mode)
-    text = render(FIRMWARE, "image.ld.j2", {"board": board, "model": project.name})
-    script = write_text(folder / "image.ld", text)
-    path = folder / "image.elf"
-    command = [
-        *(core.compiler, *core.flags, *LINK_FLAGS, *LIBC[board.machine], "-T", script),
-        *(*objects, library, "-lm", f"-Wl,-Map={path.with_suffix('.map')}", "-o", path),
-    ]
-    _link(command, board)
+    flags = (*HARNESS_FLAGS, *MACHINE_FLAGS[board.machine], *mode)
+    flags = (*flags, f"-DHARNESS_GUARD_BYTES={board.guard_bytes}")
+    objects = _compile(project, folder, HARNESS_SOURCES, flags)
+    text = render(FIRMWARE, "image.ld.j2", script_context(project, board))
+    _write(project, folder / SCRIPT, text)
+    link = (*LINK_FLAGS, *LIBC[board.machine], "-T", SCRIPT, "-Wl,-Map=image.map")
+    _write_makefile(project, folder, IMAGE, (flags, hooks, link), objects, library)
+    command = [core.compiler, *core.flags, *link, *objects, library.resolve(), "-lm", "-o", IMAGE]
+    _link(command, board, folder)
+    path = folder / IMAGE
     bound = None if profile else stack_bound(folder, path, INVOKE, core)
     return Image(path, board, sizes_of_image(path, core), bound)
 
@@ -115,9 +126,9 @@ def build_library(project: ExportedProject, build_dir: Path, flags: tuple[str, .
     return build / f"lib{project.name}.a"
 
 
-def _link(command: list[object], board: Board) -> None:
+def _link(command: list[object], board: Board, folder: Path | None = None) -> None:
     try:
-        toolchain.run(command, doing=f"linking for {board.name}")
+        toolchain.run(command, doing=f"linking for {board.name}", cwd=folder)
     except ToolError as error:
         short = re.search(r"region `(\w+)' overflowed by (\d+) bytes", error.problem)
         if short is None:
@@ -135,46 +146,67 @@ def _build_program(project: ExportedProject, build_dir: Path) -> Image:
     """The model and its harness as a program of this machine."""
     core = project.core
     library = build_library(project, build_dir)
-    _write_header(project, build_dir)
-    path = build_dir / "program"
+    _bring_harness(project, build_dir, (FIRMWARE / "host",))
+    objects = _compile(project, build_dir, PROGRAM_SOURCES, PROGRAM_FLAGS)
+    _write_makefile(project, build_dir, PROGRAM, (PROGRAM_FLAGS, (), ()), objects, library)
     toolchain.run(
-        [
-            *(core.compiler, "-std=gnu99", "-O2", "-Wall", "-Wextra", f"-I{build_dir}"),
-            *("-iquote", project.directory, FIRMWARE / "host" / "harness_main.c", library),
-            *("-lm", "-o", path),
-        ],
+        [core.compiler, *objects, library.resolve(), "-lm", "-o", PROGRAM],
         doing="building the harness",
+        cwd=build_dir,
     )
-    return Image(path, None, sizes_of_library(library, project.name, core), None)
+    path = build_dir / PROGRAM
+    return Image(path, None, sizes_of_library(library, project, core), None)
 
 
-def _write_header(project: ExportedProject, build_dir: Path) -> None:
+def _bring_harness(project: ExportedProject, folder: Path, sources: Iterable[Path]) -> None:
+    """Put the harness's sources beside what is built from them, so that all of it can be kept."""
+    for source in (path for place in sources for path in sorted(place.glob("*.[ch]"))):
+        _write(project, folder / source.name, source.read_text(encoding="utf-8"))
     text = render(FIRMWARE, "harness_model.h.j2", harness_context(project))
-    write_text(build_dir / "harness_model.h", text)
+    _write(project, folder / "harness_model.h", text)
 
 
-def _compile_harness(
-    project: ExportedProject, build_dir: Path, board: Board, flags: tuple[str, ...]
-) -> list[Path]:
-    _write_header(project, build_dir)
-    core = project.core
-    machine = FIRMWARE / board.machine
-    folders = (
-        f"-I{build_dir}",
-        f"-I{FIRMWARE}",
-        f"-I{machine}",
-        *("-iquote", str(project.directory)),
-    )
-    options: tuple[object, ...] = (
-        *(*core.flags, *HARNESS_FLAGS, *MACHINE_FLAGS[board.machine], *flags, *folders),
-        f"-DHARNESS_GUARD_BYTES={board.guard_bytes}",
-    )
+def _write(project: ExportedProject, path: Path, text: str) -> None:
+    write_text(path, head(path.name, project.identity) + text)
+
+
+def _compile(
+    project: ExportedProject, folder: Path, sources: Sequence[str], flags: tuple[str, ...]
+) -> list[str]:
+    """Compile sources of that folder; returns the names of their objects there."""
+    core, model = project.core, project.directory.resolve()
     objects = []
-    for name in HARNESS_SOURCES:
-        source = next(p for p in (machine / name, FIRMWARE / name) if p.is_file())
-        target = build_dir / Path(name).with_suffix(".o")
+    for name in sources:
+        objects.append(str(Path(name).with_suffix(".o")))
+        command = [core.compiler, *core.flags, *flags, "-I.", "-iquote", model]
         toolchain.run(
-            [core.compiler, *options, "-c", source, "-o", target], doing=f"compiling {name}"
+            [*command, "-c", name, "-o", objects[-1]], doing=f"compiling {name}", cwd=folder
         )
-        objects.append(target)
     return objects
+
+
+def _write_makefile(
+    project: ExportedProject,
+    folder: Path,
+    image: str,
+    flags: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]],
+    objects: list[str],
+    library: Path,
+) -> None:
+    """The commands of this build once more, as a Makefile with paths relative to the folder.
+
+    ``flags`` are the harness's, what the model's own are added to, and the linker's.
+    """
+    here = folder.resolve()
+    context = {
+        "image": image,
+        "core": project.core,
+        "model_folder": Source(os.path.relpath(project.directory.resolve(), here)),
+        "harness_flags": list(map(Source, flags[0])),
+        "model_flags": [Source(f.replace(str(here), "$(CURDIR)")) for f in flags[1]],
+        "link_flags": list(map(Source, flags[2])),
+        "library": Source(library.resolve().relative_to(here)),
+        "objects": objects,
+        "scripts": [SCRIPT] if SCRIPT in flags[2] else [],
+    }
+    _write(project, folder / "Makefile", render(FIRMWARE, "rebuild.mk.j2", context))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tinyrt.emulate import toolchain
-from tinyrt.export import Core
+from tinyrt.export import Core, ExportedProject
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +55,12 @@ def sizes_of_image(path: Path, core: Core) -> Sizes:
     )
 
 
-def sizes_of_library(path: Path, model: str, core: Core) -> Sizes:
+def sizes_of_library(path: Path, project: ExportedProject, core: Core) -> Sizes:
     """The sizes of a model's static library: all of its kernels, and nothing of the C library."""
     listing = toolchain.run([f"{core.prefix}size", "-A", "-d", path], doing="reading sizes")
     members = {part.split()[0]: _rows(part) for part in listing.split("\n\n") if "(ex " in part}
-    own = members.get(f"{model}.o", {})
+    own = members.get(f"{project.name}.o", {})
+    weights = members.get(f"{project.name}_weights.o", {})
     kernels = [rows for name, rows in members.items() if name.startswith("tinyrt_")]
     # Constants with addresses in them are writable only while a shared library is loaded.
     relocated = sum(_sum(rows, ".data.rel.ro") for rows in members.values())
@@ -68,7 +69,7 @@ def sizes_of_library(path: Path, model: str, core: Core) -> Sizes:
         model=_sum(own, ".text"),
         tables=_sum(own, ".rodata", ".data.rel.ro"),
         library=0,
-        weights=_constant(members.get(f"{model}_weights.o", {})),
+        weights=_constant(weights) + weights.get(project.weights_section or "", 0),
         harness=0,
         static=sum(_sum(rows, ".data", ".bss") for rows in members.values()) - relocated,
     )

@@ -72,6 +72,7 @@ class ExportedProject:
         arena_lower_bound: lower bound of the bytes of any placement of its buffers.
         identity: eight hexadecimal digits that all its symbols hold, and no other export's.
         model_sha256: of the model's file; None for a model without one.
+        weights_section: the linker section of the weights; None for the compiler's choice.
         files: the names of all files in the folder that tinyrt wrote, sorted.
 
     """
@@ -95,6 +96,7 @@ class ExportedProject:
     arena_lower_bound: int = 0
     identity: str = ""
     model_sha256: str | None = None
+    weights_section: str | None = None
     files: tuple[str, ...] = ()
 
     def flash(self) -> dict[str, int | None]:
@@ -306,6 +308,7 @@ def render_model(
         regions=plan.regions,
         state_bytes=states.nbytes,
         model_sha256=model_sha256,
+        weights_section=request.memories.weights_section,
         weight_bytes=writer.weight_bytes,
         filter_bytes=writer.filter_bytes,
         sparse=sparse_layers(graph, chosen_for),

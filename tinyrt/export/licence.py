@@ -19,16 +19,17 @@ MODEL = "LicenseRef-Model"
 
 def licensed(files: Mapping[str, str]) -> dict[str, str]:
     """The files, licence and export in the first two lines of each, and the licence's text."""
-    marked = {name: _head(name) + text for name, text in files.items()}
+    marked = {name: head(name) + text for name, text in files.items()}
     return marked | {LICENCE_FILE: (kernels_c.ROOT / LICENCE_FILE).read_text(encoding="utf-8")}
 
 
-def _head(name: str) -> str:
+def head(name: str, identity: str = IDENTITY) -> str:
+    """The first two lines of a file of that name."""
     lines = [
         f"SPDX-License-Identifier: {MODEL if name.endswith('_weights.c') else OWN}",
-        f"tinyrt {__version__}, export {IDENTITY}",
+        f"tinyrt {__version__}, export {identity}",
     ]
-    if PurePosixPath(name).suffix in (".c", ".h"):
+    if PurePosixPath(name).suffix in (".c", ".h", ".ld"):
         lines = [f"/* {line} */" for line in lines]
     else:
         lines = [f"# {line}" for line in lines]
