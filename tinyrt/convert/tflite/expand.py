@@ -23,6 +23,7 @@ from tinyrt.convert.tflite.detection import DETECTION, detection_postprocess
 from tinyrt.convert.tflite.index import embedding_lookup, reverse, strided_slice
 from tinyrt.convert.tflite.parts import Parts
 from tinyrt.convert.tflite.scatter import scatter_nd
+from tinyrt.convert.tflite.sequence import reverse_sequence
 from tinyrt.convert.tflite.topk import topk_v2
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import DType, Shape, Value
@@ -319,6 +320,7 @@ EXPANSIONS: dict[str, Expansion] = {
     "PACK": Expansion("PackOptions", _pack),
     "REDUCE_ALL": Expansion("ReducerOptions", _reduce_logic("reduce_min")),
     "REDUCE_ANY": Expansion("ReducerOptions", _reduce_logic("reduce_max")),
+    "REVERSE_SEQUENCE": Expansion("ReverseSequenceOptions", reverse_sequence),
     "REVERSE_V2": Expansion(None, reverse),
     "SCATTER_ND": Expansion(None, scatter_nd),
     "SELECT": Expansion(None, _select),
