@@ -21,6 +21,8 @@ from tinyrt.memory.sweep import (
     planes_by_lines,
     planes_by_rows,
     row_bands,
+    transposed_windows,
+    whole_images,
     windows,
 )
 from tinyrt.ops.add import AddAttrs
@@ -150,6 +152,34 @@ def test_bands_of_every_image_read_and_write_each_row_once(band, dilation, read)
         assert [begin for begin, _ in spans] == ends[:-1]
         assert ends[-1] == nbytes
     assert [end - begin for begin, end in reads] == 2 * read
+
+
+SWEEPS = {
+    "windows": windows,
+    "transposed": transposed_windows,
+    "rows": lambda node, window: planes_by_rows(node, window, copied=False),
+    "copied rows": lambda node, window: planes_by_rows(node, window, copied=True),
+    "bands": lambda node, window: row_bands(node, window, 4),
+    "whole": lambda node, _: whole_images(node),
+    "lines": lambda node, window: planes_by_lines(node, window, down=False),
+    "columns": lambda node, window: planes_by_lines(node, window, down=True),
+}
+"""How kernels go through images; called with the node and its window."""
+
+
+@pytest.mark.parametrize("name", SWEEPS)
+def test_every_image_is_read_and_each_of_its_outputs_is_written_once(name):
+    """Of three images, neither of whose sides is three."""
+    (node,) = depthwise_graph((3, 6, 5, 4)).bound()
+    sweep = SWEEPS[name](node, Window.of((6, 5), (3, 3), (1, 1), "SAME", (1, 1)))
+    read, written = np.zeros(node.input(0).nbytes, int), np.zeros(node.output.nbytes, int)
+    for step in sweep:
+        for counts, span in ((read, step.reads[0]), (written, step.writes)):
+            if span is not None:
+                assert 0 <= span[0] <= span[1] <= len(counts)
+                counts[slice(*span)] += 1
+    assert read.all()
+    assert (written == 1).all()
 
 
 def test_matrix_rows_that_are_copied_first_may_narrow_in_place_and_widen_ahead():
