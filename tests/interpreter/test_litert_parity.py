@@ -1,12 +1,13 @@
 """One script, two interpreters: what is written for LiteRT's runs on tinyrt's."""
 
+from contextlib import nullcontext
 from functools import partial
 
 import numpy as np
 import pytest
 
 import tinyrt
-from tests.convert.raw_tflite import build, scaled
+from tests.convert.raw_tflite import Op, Subgraph, Tensor, build, scaled
 from tests.graphs import small_cnn
 from tinyrt.convert.tflite.writer import write_tflite
 
@@ -146,6 +147,20 @@ def test_strict_resizing_keeps_closed_dimensions():
         interpreter = make(model_content=write_tflite(small_cnn()))
         with pytest.raises((ValueError, RuntimeError)):
             interpreter.resize_tensor_input(0, (2, 8, 8, 3), strict=True)
+
+
+@pytest.mark.parametrize(("signature", "resizes"), [((-1, 3), True), ((1, -1), False)])
+def test_strict_resizing_changes_the_dimension_that_is_open(signature, resizes):
+    ports = [Tensor(name, (1, 3), signature=signature) for name in "xy"]
+    content = build(Subgraph(ports, [Op("RELU", ["x"], ["y"])], ["x"], ["y"]))
+    for make in (tinyrt.Interpreter, EXACT):
+        interpreter = make(model_content=content)
+        expected = nullcontext() if resizes else pytest.raises((ValueError, RuntimeError))
+        with expected:
+            interpreter.resize_tensor_input(0, (2, 3), strict=True)
+        interpreter.allocate_tensors()
+        batch = interpreter.get_output_details()[0]["shape"][0]
+        assert batch == (2 if resizes else 1)
 
 
 def allocated(interpreter):

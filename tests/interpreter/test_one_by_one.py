@@ -5,12 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.export.test_float import mixed
 from tests.graphs import small_cnn
 from tests.memory.nets import random_net
 from tests.memory.targets import SCALAR
 from tests.memory.test_segments import feeds_of, ranges, run_in
 from tests.quantize.test_mixed import samples
 from tinyrt.interpreter import Interpreter
+from tinyrt.interpreter.split import splits
 from tinyrt.memory import plan_memory, plan_segments
 from tinyrt.ops.shared.evaluate import evaluate, reference_kernel
 from tinyrt.quantize import QuantConfig, quantize_graph
@@ -47,6 +49,14 @@ def test_ops_of_a_batch_that_threads_share(int8, threads):
         apart.run_op(index)
     np.testing.assert_array_equal(answer(apart), answer(whole))
     assert len(np.unique(answer(whole), axis=0)) > 1
+
+
+@pytest.mark.parametrize("backend", ["auto", "native", "numba", "reference"])
+def test_threads_share_batches_of_integers_alone(int8, backend):
+    """The last bits of floats depend on the batch."""
+    assert splits(int8, backend) is (backend != "reference")
+    assert not splits(small_cnn(), backend)
+    assert not splits(mixed(), backend)
 
 
 def test_threads_have_memory_of_their_own_and_no_op_writes_on_what_it_reads(int8):

@@ -78,9 +78,9 @@ def test_a_beam_as_wide_as_all_orders_finds_the_best(graph):
         assert peak_bytes(schedule(graph)) == min(_orders(graph))
 
 
-def wide_branches():
+def wide_branches(count=4):
     b = Builder((1, 8))
-    wide = [b.op("concatenation", ("x",) * 16, ConcatenationAttrs(axis=1)) for _ in range(4)]
+    wide = [b.op("concatenation", ("x",) * 16, ConcatenationAttrs(axis=1)) for _ in range(count)]
     narrow = [b.op("mean", (w,), MeanAttrs((1,), keep_dims=True)) for w in wide]
     total = narrow[0]
     for name in narrow[1:]:
@@ -90,9 +90,10 @@ def wide_branches():
 
 @pytest.mark.parametrize("states", [0, order.SEARCH_STATES])
 def test_wide_branches_are_finished_one_by_one(states, monkeypatch):
+    """Of eight branches, a beam keeps some of the states alone."""
     monkeypatch.setattr(order, "SEARCH_STATES", states)
-    graph = wide_branches()
-    assert peak_bytes(graph) > 4 * 16 * 8 * 4
+    graph = wide_branches(8)
+    assert peak_bytes(graph) > 8 * 16 * 8 * 4
     assert peak_bytes(schedule(graph)) < 1.2 * 16 * 8 * 4
 
 

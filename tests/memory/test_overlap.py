@@ -13,11 +13,14 @@ from tests.ops.build import Case, build_s8
 from tinyrt.errors import VerifyError
 from tinyrt.ir import DType, QParams
 from tinyrt.memory import check_plan, plan_memory
+from tinyrt.memory.indices import Steps
 from tinyrt.memory.kernels import NoKernels
 from tinyrt.memory.placing.overlap import lead_of, starts_together
 from tinyrt.memory.sweep import (
     SweepStep,
     columns,
+    elementwise,
+    in_order,
     planes_by_lines,
     planes_by_rows,
     row_bands,
@@ -93,6 +96,17 @@ def test_where_there_are_too_many_steps_nothing_overlaps(monkeypatch):
     # The first one's are counted.
     monkeypatch.setattr("tinyrt.memory.placing.overlap.MAX_SWEPT", 11)
     assert planned() == max(x, y + z)
+
+
+@pytest.mark.parametrize("count", [3, 64, 65, 1000])
+def test_what_is_moved_or_computed_by_element_takes_few_steps(count):
+    b = Builder((1, count))
+    (node,) = b.graph(b.op("add", ("x", "x"), AddAttrs())).bound()
+    places = [[Steps(count, 1)]] * 2
+    for sweep, most in ((elementwise(node), 65), (in_order(node, places), 64)):
+        assert min(count, 32) <= len(sweep) <= most
+        assert [step.writes[0] for step in sweep[1:]] == [step.writes[1] for step in sweep[:-1]]
+        assert (sweep[0].writes[0], sweep[-1].writes[1]) == (0, node.output.nbytes)
 
 
 def test_a_repeating_input_is_whole_until_the_last_element():
