@@ -17,6 +17,7 @@ BACKEND = Path(*tinyrt.backends.c.__path__)
 
 ALLOWED = {
     ("text.py", 'f"[^{SAFE}\'>*]|\\\\*(?! )|(?<! )\\\\*"'): "keeps comments to one line",
+    ("text.py", "f'[{SAFE}]'"): "keeps strings harmless",
     ("names.py", "'[^a-z0-9]+'"): "makes a model's name an identifier",
     ("names.py", "'[a-z][a-z0-9]*(_[a-z0-9]+)*_?'"): "refuses prefixes of names",
     ("names.py", "'io|state|(input|output)_[0-9]+(_row)?'"): "refuses names of regions",

@@ -61,6 +61,9 @@ def export(
     prefix: Annotated[
         str | None, typer.Option("--prefix", help="What stands before each model's name in C.")
     ] = None,
+    info: Annotated[
+        bool, typer.Option("--info", help="Bring tensors' names and labels along, as NAME_info.")
+    ] = False,
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
@@ -74,7 +77,7 @@ def export(
         if len(models) > 1 or shared_arena:
             options = {"core": core, "optimize": optimize, "memories": memories}
             options |= {"by_rows": by_rows, "input_rows": input_rows, "shared_arena": shared_arena}
-            options |= {"name": name, "prefix": prefix}
+            options |= {"name": name, "prefix": prefix, "info": info}
             report(*_export_several(models, output, max_arena, options))
             return
         (model,) = models
@@ -89,6 +92,7 @@ def export(
             memories=memories,
             name=name,
             prefix=prefix,
+            info=info,
         )
         rows = list(project.row_by_row)
         data: dict[str, Any] = {

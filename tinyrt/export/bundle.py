@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import ConversionWarning, error_context
 from tinyrt.export.identity import sealed, sha256_of
+from tinyrt.export.info import info_files, labels_in
 from tinyrt.export.licence import licensed
 from tinyrt.export.memories import Memories
 from tinyrt.export.model import (
@@ -99,6 +101,12 @@ class ExportedProject:
     weights_section: str | None = None
     files: tuple[str, ...] = ()
 
+    def info_files(self, title: str, labels: Sequence[Sequence[str]]) -> dict[str, CFile]:
+        """What the project says of a model that calls itself ``title``; see ``info``."""
+        has_sha256 = self.model_sha256 is not None
+        ports = (self.inputs, self.outputs)
+        return info_files(self.name, title, *ports, labels, has_sha256=has_sha256)
+
     def flash(self) -> dict[str, int | None]:
         """Bytes of flash, as far as they are known without a compiler, for ``--json``."""
         return {"code": None, "weights": self.weight_bytes, "filters": self.filter_bytes}
@@ -135,6 +143,7 @@ def export_c(
     memories: Memories | None = None,
     name: str | None = None,
     prefix: str | None = None,
+    info: bool = False,
 ) -> ExportedProject:
     """Write the C project of a .tflite model.
 
@@ -153,6 +162,7 @@ def export_c(
         memories: which memory there is and what lies in it; one arena for all by default.
         name: the model's name in C, by which files and functions begin; the file's by default.
         prefix: what stands before that name, ``acme`` or ``acme_``.
+        info: whether the project says its tensors' names and the model's labels, ``<name>_info``.
 
     Raises:
         ModelFormatError: the file is not a model.
@@ -167,6 +177,7 @@ def export_c(
             read_tflite(model_path),
             out_dir,
             model_sha256=sha256_of(Path(model_path)),
+            labels=labels_in(Path(model_path)) if info else None,
             core=core,
             optimize=optimize,
             max_arena=max_arena,
@@ -240,26 +251,35 @@ def export_graph(
     name: str | None = None,
     prefix: str | None = None,
     model_sha256: str | None = None,
+    labels: Sequence[Sequence[str]] | None = None,
 ) -> ExportedProject:
     """Write the C project of a graph, by default named after the graph; see ``export_c``.
 
-    ``model_sha256`` is the digest of the file that the graph was read from, where there is one.
+    ``model_sha256`` is the digest of the file that the graph was read from, where there is one;
+    ``labels`` are lists of labels that may be an output's, None for a project without information.
     """
     rows, naming = Rows(by_rows, input_rows), Naming(name, prefix)
     request = Request.of(core, optimize, max_arena, rows, memories, naming)
-    project, files = render_project(graph, Path(out_dir), request, model_sha256)
+    project, files = render_project(graph, Path(out_dir), request, model_sha256, labels)
     write_folder(project.directory, files)
     return project
 
 
 def render_project(
-    graph: Graph, directory: Path, request: Request, model_sha256: str | None = None
+    graph: Graph,
+    directory: Path,
+    request: Request,
+    model_sha256: str | None = None,
+    labels: Sequence[Sequence[str]] | None = None,
 ) -> tuple[ExportedProject, dict[str, str]]:
     """A project, and the text of its files by name; raises as ``render_model``."""
     project, own = render_model(graph, directory, request, model_sha256)
     name = project.name
+    if labels is not None:
+        own |= project.info_files(graph.name, labels)
     texts = {file_name: file.text for file_name, file in own.items()}
-    texts |= library_files(name, [name], project.kernels, request.core, request.optimize)
+    choices = (request.core, request.optimize)
+    texts |= library_files(name, [name], project.kernels, *choices, has_info=labels is not None)
     identity, texts = sealed(licensed(texts))
     return replace(project, identity=identity, files=written_files(texts)), texts
 

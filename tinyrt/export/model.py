@@ -313,6 +313,7 @@ def library_files(
     optimize: Optimize,
     *,
     has_arena: bool = False,
+    has_info: bool = False,
 ) -> Mapping[str, str]:
     """File name -> text, for the build files of some models and their kernels as one library.
 
@@ -323,15 +324,19 @@ def library_files(
         core: the target core.
         optimize: the goal of their code: speed, balanced or size.
         has_arena: whether there is a header of an arena for all models.
+        has_info: whether each model has what it says of itself.
 
     """
     needed = kernels_c.closure(kernels, core.isa.value)
     texts = {path.name: path.read_text(encoding="utf-8") for path in needed}
+    headers = [*models, *[f"{name}_info" for name in models if has_info]]
+    headers += [f"{library}_arena"] * has_arena
     context = {
         "library": library,
         "LIBRARY": library.upper(),
         "models": models,
-        "headers": [f"{name}.h" for name in (*models, *[f"{library}_arena"] * has_arena)],
+        "headers": [f"{name}.h" for name in headers],
+        "parts": ("", "_weights", "_info") if has_info else ("", "_weights"),
         "libm": any("#include <math.h>" in text for text in texts.values()),
         "core": core,
         "optimize": optimize,

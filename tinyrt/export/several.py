@@ -11,6 +11,7 @@ from tinyrt.entry import entry
 from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.export.bundle import ExportedProject, Request, Rows, render_model
 from tinyrt.export.identity import IDENTITY, sealed, sha256_of
+from tinyrt.export.info import labels_in
 from tinyrt.export.licence import licensed
 from tinyrt.export.memories import Memories
 from tinyrt.export.model import ARENA_ALIGNMENT, library_files
@@ -65,6 +66,7 @@ def export_several(
     shared_arena: bool = False,
     name: str | None = None,
     prefix: str | None = None,
+    info: bool = False,
 ) -> ExportedModels:
     """Write one C project for several .tflite models; it holds shared kernels once.
 
@@ -82,6 +84,7 @@ def export_several(
             that do not run at the same time.
         name: as for ``export_c``, where there is one model.
         prefix: what stands before the names of all models and of the library.
+        info: as for ``export_c``, for each model.
 
     Raises:
         UnsupportedError: two models have the same name, or one cannot be exported.
@@ -103,6 +106,8 @@ def export_several(
         with error_context(file=str(path)):
             graph, digest = read_tflite(path), sha256_of(Path(path))
             project, files = render_model(graph, directory, request, digest)
+            if info:
+                files |= project.info_files(graph.name, labels_in(Path(path)))
             if any(project.name == other.name for other in projects):
                 raise UnsupportedError(
                     f"two models are called '{project.name}'",
@@ -129,7 +134,9 @@ def export_several(
     models = [project.name for project in projects]
     texts = {name: file.text for name, file in own.items()}
     texts |= library_files(
-        *(library, models, kernels, request.core, request.optimize), has_arena=shared_arena
+        *(library, models, kernels, request.core, request.optimize),
+        has_arena=shared_arena,
+        has_info=info,
     )
     identity, texts = sealed(licensed(texts))
     write_folder(directory, texts)

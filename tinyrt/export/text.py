@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tinyrt.budget import current
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import DType, Value
-from tinyrt.text import SAFE, clean
+from tinyrt.text import MAX_NAME, SAFE, clean, shortened, shown_name
 
 LINE = 100
 """Columns of a source line."""
@@ -55,9 +55,20 @@ NOT_IN_COMMENTS = re.compile(rf"[^{SAFE}'>*]|\*(?! )|(?<! )\*")
 """Text that a comment must not contain. It holds safe characters, ', > and * between spaces."""
 
 
+SAFE_CHARACTER = re.compile(f"[{SAFE}]")
+
+
 def comment(text: str) -> str:
     """``text`` as part of a comment on one line, with nothing that could end or continue it."""
     return NOT_IN_COMMENTS.sub("_", text)
+
+
+def string(text: str) -> str:
+    """A string literal of the text in UTF-8: what is not harmless in it as octal escapes."""
+    data = shortened(shown_name(text), MAX_NAME).encode("utf-8", "replace")
+    return "".join(
+        ['"', *(c if SAFE_CHARACTER.fullmatch(c := chr(b)) else f"\\{b:03o}" for b in data), '"']
+    )
 
 
 def described(value: Value) -> str:

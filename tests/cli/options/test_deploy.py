@@ -149,6 +149,16 @@ def test_files_are_called_as_is_asked_for(made, tmp_path):
     assert "'kws' would do" in refused.stderr
 
 
+@shows("export", "info")
+def test_a_project_tells_names_of_tensors_on_request(made, tmp_path):
+    for models, names in (((made.int8,), ["int8"]), ((made.int8, made.tall), ["int8", "tall"])):
+        folder = tmp_path / "-".join(names)
+        found = call_json("export", *models, "-o", folder, "--info")
+        assert {f"{name}_info.c" for name in names} <= set(found["files"])
+        assert not any("info" in n for n in call_json("export", *models, "-o", folder)["files"])
+        assert not list(folder.glob("*info*"))
+
+
 # emulate, on this machine
 
 
