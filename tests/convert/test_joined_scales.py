@@ -89,3 +89,27 @@ def test_int8_is_not_rescaled_and_refused():
     """LiteRT refuses it too; its numbers would be wrong."""
     with pytest.raises(VerifyError, match="differ from"):
         parse_tflite(joined([(0.5, 1), (0.25, 1)], (0.5, 1), dtype="INT8"))
+
+
+OTHERS = {
+    "PACK": ("PackOptions", {"ValuesCount": 2, "Axis": 0}),
+    "REVERSE_SEQUENCE": ("ReverseSequenceOptions", {"SeqDim": 1, "BatchDim": 0}),
+}
+"""Ops that become joins: LiteRT refuses the one, and copies integers in the other."""
+
+
+@pytest.mark.parametrize("builtin", OTHERS)
+def test_other_ops_that_become_joins_rescale_nothing(builtin):
+    table, fields = OTHERS[builtin]
+    tensors = [
+        Tensor("a", (2, 4), "UINT8", None, 0.5, 3),
+        Tensor("b", (2, 4), "UINT8", None, 0.5, 3),
+    ]
+    shape = (2, 2, 4) if builtin == "PACK" else (2, 4)
+    if builtin != "PACK":
+        tensors[1] = Tensor("b", (2,), "INT32", np.array([2, 4], np.int32))
+    tensors.append(Tensor("y", shape, "UINT8", None, 0.25, 3))
+    fed = [t.name for t in tensors[:2] if t.data is None]
+    op = Op(builtin, ["a", "b"], ["y"], table, fields)
+    with pytest.raises(VerifyError, match="concatenation only moves data"):
+        parse_tflite(build(Subgraph(tensors, [op], fed, ["y"])))

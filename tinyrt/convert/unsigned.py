@@ -79,8 +79,6 @@ class _Signed:
                 self._weighted(node, weights)
             elif node.op == "transpose_conv" and weights is not None and shifted:
                 self._transposed(node, weights)
-            elif node.op == "concatenation" and node.output.dtype is DType.UINT8:
-                self._joined(node)
             else:
                 if node.op == "prelu" and shifted:
                     self._keep_products(node.node.inputs[1])
@@ -117,24 +115,11 @@ class _Signed:
         inputs = tuple(self._now(n) for n in node.inputs)
         outputs = tuple(self._now(n) for n in node.outputs)
         attrs: Any = node.attrs
-        if attrs == QuantizeAttrs(DType.UINT8):
-            attrs = QuantizeAttrs(DType.INT8)
+        if node.op == "quantize" and attrs.dtype is DType.UINT8:
+            attrs = replace(attrs, dtype=DType.INT8)
         if node.op in ROUNDED and self._graph.value(node.output).dtype is DType.UINT8:
             attrs = replace(attrs, legacy=True)
         self._nodes.append(replace(node, inputs=inputs, outputs=outputs, attrs=attrs))
-
-    def _joined(self, node: BoundNode) -> None:
-        """A concatenation; inputs on other scales than its output are rescaled in front of it."""
-        scaled: dict[int, str] = {}
-        target = self._values[self._now(node.output.name)]
-        for i in range(len(node.inputs)):
-            x = self._values[self._now(node.input(i).name)]
-            if x.q is not None and target.q is not None and not _is_same(x.q, target.q):
-                y = self._added(replace(target, name=f"{x.name}/rescaled", shape=x.shape))
-                attrs = QuantizeAttrs(DType.INT8, legacy=True)
-                self._nodes.append(Node("quantize", y.name, (x.name,), (y.name,), attrs))
-                scaled[i] = y.name
-        self._append(_with_inputs(node.node, scaled))
 
     def _now(self, name: str) -> str:
         """The name of the int8 value that ops use."""
@@ -210,11 +195,6 @@ def _signed(value: Value) -> Value:
     data = None if value.data is None else (value.data ^ np.uint8(HALF)).view(np.int8)
     q = replace(value.q, zero_point=value.q.zero_point - HALF)
     return replace(value, dtype=DType.INT8, q=q, data=data)
-
-
-def _is_same(x: QParams, y: QParams) -> bool:
-    """Whether kernels take both for the same: their scales are float32."""
-    return np.float32(x.scale) == np.float32(y.scale) and x.zero_point == y.zero_point
 
 
 def _signed_type(value: Value | None) -> TensorType | None:

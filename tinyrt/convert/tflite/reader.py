@@ -21,6 +21,7 @@ from tinyrt.convert.tflite.custom import options_of, read_options
 from tinyrt.convert.tflite.declared import warn_of, warn_of_scales
 from tinyrt.convert.tflite.directory import PORT, Directory, read_directory
 from tinyrt.convert.tflite.expand import EXPANSIONS
+from tinyrt.convert.tflite.operands import operands_of
 from tinyrt.convert.tflite.ops import DECODERS
 from tinyrt.convert.tflite.parts import Parts
 from tinyrt.convert.tflite.products import with_legacy, with_products
@@ -274,10 +275,9 @@ class _Reader:
         current().spend(PORT * ports, "reading ops")
         indices = operator.InputsAsNumpy() if operator.InputsLength() else ()
         inputs = [self._filled(int(i)) if i >= 0 else None for i in indices]
-        if self.parts.empty:
-            inputs = self._without_empty(builtin, inputs)
         places = operator.OutputsAsNumpy() if operator.OutputsLength() else ()
         outputs = [self._filled(int(i)) for i in places]
+        inputs = operands_of(self.parts, builtin, inputs, outputs)
         if builtin in HANDLES:
             self._variable(operator, builtin, inputs, outputs)
             return
@@ -293,23 +293,6 @@ class _Reader:
             expansion.expand(self.parts, options, inputs, outputs)
             return
         self._node(operator, DECODERS[builtin], inputs, outputs)
-
-    def _without_empty(self, builtin: str, inputs: list[Value | None]) -> list[Value | None]:
-        """The op's inputs; a join leaves out what has no elements.
-
-        Raises:
-            UnsupportedError: another op reads such a tensor.
-
-        """
-        known = self.parts.empty
-        empty = [value for value in inputs if value is not None and value.name in known]
-        if empty and builtin != "CONCATENATION":
-            raise UnsupportedError(
-                "the op reads a tensor without elements",
-                tensor=empty[0].describe(),
-                expected="at least one element, but for what CONCATENATION joins",
-            )
-        return [value for value in inputs if value is None or value.name not in known]
 
     def _node(
         self, operator: Any, codec: Codec, inputs: list[Value | None], outputs: list[Value]

@@ -1,0 +1,47 @@
+"""Inputs of a .tflite file's ops that the graph needs otherwise than the file has them.
+
+Joins leave out what has no elements. On uint8, CONCATENATION brings its inputs to the output's
+scale; other ops that become joins, such as PACK and REVERSE_SEQUENCE, do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tinyrt.convert.tflite.parts import Parts
+from tinyrt.errors import UnsupportedError
+from tinyrt.ir import DType, Value
+from tinyrt.ops.quantize import QuantizeAttrs
+
+JOIN = "CONCATENATION"
+
+
+def operands_of(
+    parts: Parts, builtin: str, inputs: Sequence[Value | None], outputs: Sequence[Value]
+) -> list[Value | None]:
+    """The inputs as the graph needs them.
+
+    Raises:
+        UnsupportedError: an op other than a join reads a tensor without elements.
+
+    """
+    filled = [value for value in inputs if value is None or value.name not in parts.empty]
+    if builtin == JOIN and outputs:
+        return [None if x is None else _rescaled(parts, x, outputs[0]) for x in filled]
+    empty = [value for value in inputs if value is not None and value.name in parts.empty]
+    if empty and builtin != JOIN:
+        raise UnsupportedError(
+            "the op reads a tensor without elements",
+            tensor=empty[0].describe(),
+            expected="at least one element, but for what CONCATENATION joins",
+        )
+    return filled
+
+
+def _rescaled(parts: Parts, x: Value, y: Value) -> Value:
+    """The input of a join, on the output's scale where both are uint8."""
+    on_bytes = x.dtype is y.dtype is DType.UINT8
+    if not on_bytes or x.q is None or y.q is None or x.q == y.q:
+        return x
+    rescaled = parts.new(f"{x.name}/rescaled", y, x.shape)
+    return parts.add("quantize", [x], rescaled, QuantizeAttrs(DType.UINT8, legacy=True))
