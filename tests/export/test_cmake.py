@@ -114,6 +114,7 @@ def test_what_is_installed_is_found_by_its_name(tmp_path):
     cmake("--install", tmp_path / "build", "--prefix", place)
     headers = {str(p.relative_to(place / "include")) for p in place.rglob("*.h")}
     assert headers == {f"soft/{n}" for n in ("soft.h", "tinyrt/tinyrt_types.h", NAMES)}
+    assert (place / "share" / "doc" / "soft" / "LICENSE").is_file()
     how = "find_package(soft REQUIRED)"
     user = tmp_path / "user"
     user.mkdir()
