@@ -1,9 +1,12 @@
 """Errors say what, where, what was expected and what to do; each fact once, and the nearest."""
 
 import re
+import sys
 
+import numpy as np
 import pytest
 
+from tests.graphs import small_cnn
 from tinyrt.errors import (
     MAX_JSON,
     BudgetError,
@@ -20,6 +23,8 @@ from tinyrt.errors import (
     error_context,
     raised_in,
 )
+from tinyrt.quantize import quantize_graph
+from tinyrt.quantize.config import QuantizationWarning
 from tinyrt.text import shortened
 
 FACTS = {"file": "a.bin", "op": "#0 add 'a'", "tensor": "'x'", "expected": "b", "hint": "c"}
@@ -181,3 +186,12 @@ def test_errors_belong_to_the_package_that_raised_them():
     assert raised_in(error, "tinyrt", "json")
     assert not raised_in(error, "tests")
     assert not raised_in(ValueError(), "")
+
+
+def test_a_warning_names_the_line_that_called_the_package():
+    graph = small_cnn()
+    few = np.zeros((1, 8, 8, 3), np.float32)
+    with pytest.warns(QuantizationWarning) as found:
+        quantize_graph(graph, few)
+    here = sys._getframe().f_lineno - 1
+    assert {(w.filename, w.lineno) for w in found} == {(__file__, here)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
@@ -280,3 +282,12 @@ _OP = "tinyrt_op"
 
 class ConversionWarning(UserWarning):
     """A model was converted, but not quite as asked, or with something to know about the file."""
+
+
+def warn(text: str, category: type[Warning]) -> None:
+    """Warn, at the line of the caller's program that called this package."""
+    package = __name__.partition(".")[0]
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from tinyrt.backends.c.planning import kernels_of
 from tinyrt.budget import current
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.entry import entry
-from tinyrt.errors import ConversionWarning, error_context
+from tinyrt.errors import ConversionWarning, error_context, warn
 from tinyrt.export.identity import sealed, sha256_of
 from tinyrt.export.info import info_files, labels_in
 from tinyrt.export.licence import licensed
@@ -340,12 +339,11 @@ def _with_wide_weights(graph: Graph) -> Graph:
     """The graph with its weights as its ops compute with them; warns where they grow."""
     wide, nbytes = widen_weights(graph, current())
     if nbytes:
-        warnings.warn(
+        warn(
             "weights that are stored in fewer bits than their ops compute in are written as "
             f"floats, {nbytes:,} bytes of them. Quantise the model to keep them small: tinyrt "
             "quantize",
             ConversionWarning,
-            stacklevel=2,
         )
     return wide
 

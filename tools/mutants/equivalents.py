@@ -224,7 +224,6 @@ EQUIVALENT: dict[str, dict[str, str]] = {
 EQUIVALENT_EVERYWHERE: dict[str, str] = {
     r"slots=True": "a dataclass with slots only takes less memory",
     r"frozen=True": "nobody assigns to values that are meant to be frozen; mypy sees it",
-    r"stacklevel=": "what a warning says names its tensors and files, whichever line it comes from",
     r"^(LIMIT|EMULATOR|PROBE)_S = ": (
         "how long programs of others may take is chosen; tests hold that they are stopped"
     ),

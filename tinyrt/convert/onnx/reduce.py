@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -11,7 +10,7 @@ from tinyrt.convert.onnx.call import Call, Importer
 from tinyrt.convert.onnx.grid import Quantized
 from tinyrt.convert.onnx.pointwise import scalar
 from tinyrt.convert.onnx.shapes import normal_axes, reduced_axes, sized
-from tinyrt.errors import ConversionWarning, ModelFormatError, UnsupportedError
+from tinyrt.errors import ConversionWarning, ModelFormatError, UnsupportedError, warn
 from tinyrt.ir import DType, Value
 
 Several = Callable[[Call], Sequence[Value]]
@@ -106,11 +105,10 @@ def _normalised(
     """``(x - mean) / sqrt(variance + epsilon)`` along the axes; also mean and inverse deviation."""
     r = call.result
     if all(x.shape[axis] == 1 for axis in axes):
-        warnings.warn(
+        warn(
             f"{call.node.describe()} normalises single elements of {x.type}: whatever it reads, it "
             "answers its bias. Normalise more than one element, or take the op out",
             ConversionWarning,
-            stacklevel=2,
         )
     mean = call.emit("mean", x, name=f"{r}.mean", axes=axes, keep_dims=True)
     centred = call.emit("sub", x, mean, name=f"{r}.centred")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
 
 from tinyrt.convert.onnx.call import Call
 from tinyrt.convert.onnx.cells import Activation, CellWeights, Emitter
-from tinyrt.errors import ConversionWarning
+from tinyrt.errors import ConversionWarning, warn
 from tinyrt.ir import Value
 
 GATES = (0, 2, 3, 1)
@@ -43,7 +42,7 @@ def fits(call: Call, activations: Sequence[Sequence[Activation]]) -> bool:
     reasons = [reason for reason, applies in checks.items() if applies]
     if reasons:
         name = call.node.describe()
-        warnings.warn(f"{name} is unrolled: {reasons[0]}", ConversionWarning, stacklevel=2)
+        warn(f"{name} is unrolled: {reasons[0]}", ConversionWarning)
     return not reasons
 
 

@@ -6,11 +6,10 @@ they were. LiteRT computes all shapes anew, and so does the reader.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from tinyrt.errors import ConversionWarning, TinyrtError
+from tinyrt.errors import ConversionWarning, TinyrtError, warn
 from tinyrt.ir import DType, Graph, Node, Shape, TensorType, Value
 from tinyrt.ops import OPS
 
@@ -53,12 +52,11 @@ def warn_of_scales(graph: Graph) -> None:
     if not named:
         return
     more = f", and {len(named) - SHOWN} more tensors" if len(named) > SHOWN else ""
-    warnings.warn(
+    warn(
         f"images are resized to another scale or zero point: {', '.join(named[:SHOWN])}{more}. As "
         "in TFLite's runtimes, their integers stay, and what these stand for changes. If that is "
         "not meant, quantise the model again",
         ConversionWarning,
-        stacklevel=2,
     )
 
 
@@ -76,9 +74,8 @@ def warn_of(stale: Mapping[str, tuple[Shape, Shape]]) -> None:
         for name, (declared, shape) in list(stale.items())[:SHOWN]
     ]
     more = f", and {len(stale) - SHOWN} more tensors likewise" if len(stale) > SHOWN else ""
-    warnings.warn(
+    warn(
         f"the file declares shapes that its ops do not compute; what they compute is used: "
         f"{'; '.join(texts)}{more}. Convert the model again to have them right",
         ConversionWarning,
-        stacklevel=2,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from tinyrt.convert.tflite.ops import codec_for
 from tinyrt.convert.tflite.products import legacy_entry, products_entry
 from tinyrt.convert.tflite.states import FRESH, STATES
 from tinyrt.convert.tflite.topk import values_of
-from tinyrt.errors import ConversionWarning, UnsupportedError
+from tinyrt.errors import ConversionWarning, UnsupportedError, warn
 from tinyrt.files import write_atomic
 from tinyrt.ir import BoundNode, DType, Graph, QParams, Value, pack_int4
 from tinyrt.ops import OPS, verify
@@ -54,11 +53,10 @@ def save_tflite(
     data = _written(graph, metadata or {})
     fresh = [node.name for node in graph.bound() if _fresh_states(graph, node)]
     if fresh:
-        warnings.warn(
+        warn(
             f"other interpreters than tinyrt's keep the state of {', '.join(fresh)} from run to "
             "run: there, reset the variables before each one",
             ConversionWarning,
-            stacklevel=2,
         )
     return write_atomic(path, lambda file: file.write(data))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from functools import reduce
 from typing import Any, TypeVar
@@ -10,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.errors import DataError
+from tinyrt.errors import DataError, warn
 from tinyrt.interpreter.model import Model
 from tinyrt.interpreter.progress import Progress
 from tinyrt.ir import BoundNode, DType, Graph
@@ -203,4 +202,4 @@ def _warn(graph: Graph, samples: int, extent: dict[str, Range]) -> None:
 
 
 def _say(message: str) -> None:
-    warnings.warn(message, QuantizationWarning, stacklevel=4)
+    warn(message, QuantizationWarning)

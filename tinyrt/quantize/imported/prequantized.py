@@ -7,7 +7,6 @@ integer ops with exactly these parameters; ops whose parameters are not all give
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from tinyrt.convert.passes.quantizers import has_own_grids as has_own_grids
 from tinyrt.convert.pointwise import PointwiseRegion, gather
-from tinyrt.errors import VerifyError
+from tinyrt.errors import VerifyError, warn
 from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, RewriteLog
 from tinyrt.ops import OPS, is_weighted
 from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
@@ -122,10 +121,9 @@ def _grid(rounding: Node) -> tuple[DType, QParams]:
 def _warn(reasons: Mapping[str, str]) -> None:
     parts = [f"'{name}' ({reason})" for name, reason in list(reasons.items())[:SHOWN]]
     more = f", and {len(reasons) - SHOWN} more" if len(reasons) > SHOWN else ""
-    warnings.warn(
+    warn(
         f"ops that stay in float32: {', '.join(parts)}{more}; --explain lists all",
         QuantizationWarning,
-        stacklevel=3,
     )
 
 
