@@ -119,7 +119,7 @@ def check_programs(make, seed, folder, cflags=""):
         check_on_device(*many(make, rng), here, CORE, cflags)
 
 
-@pytest.mark.parametrize("cflags", ["", "-DTINYRT_MVE_WITHOUT_ASM"], ids=["assembly", "intrinsics"])
+@pytest.mark.parametrize("cflags", ["", "-DTINYRT_NO_ASM"], ids=["assembly", "intrinsics"])
 @pytest.mark.parametrize("make", [conv2d, depthwise_conv2d, fully_connected])
 def test_weighted_ops(make, cflags, tmp_path):
     check_programs(make, 1, tmp_path, cflags)

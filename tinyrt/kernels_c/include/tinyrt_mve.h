@@ -6,16 +6,6 @@
 
 #include "tinyrt_types.h"
 
-/** Whether assembly is used: it needs the register in which code without optimisation keeps frames,
- *  and names registers that clang has no names for. Define TINYRT_MVE_WITHOUT_ASM to optimise with
- *  frame pointers. */
-#if defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(__clang__) &&                           \
-    !defined(TINYRT_MVE_WITHOUT_ASM)
-#define TINYRT_MVE_ASM 1
-#else
-#define TINYRT_MVE_ASM 0
-#endif
-
 /** Bytes of a vector. */
 #define TINYRT_VECTOR 16
 

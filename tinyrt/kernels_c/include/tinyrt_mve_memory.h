@@ -4,7 +4,7 @@
 
 #include "tinyrt_mve.h"
 
-#if TINYRT_MVE_ASM
+#if TINYRT_ASM_LOOPS
 
 /* The compiler knows no loops that idle the lanes behind the end by themselves. */
 

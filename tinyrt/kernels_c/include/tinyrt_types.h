@@ -27,8 +27,22 @@
 #define TINYRT_ALIGNED(pointer) (pointer)
 #endif
 
+/** Set where instructions are written in assembly. Define TINYRT_NO_ASM for C alone, which gives
+ * the same answers, slower. */
+#if defined(__GNUC__) && !defined(TINYRT_NO_ASM)
+#define TINYRT_ASM
+#endif
+
+/** Whether whole loops are: code without optimisation leaves too few registers for them, and clang
+ *  runs out of them, too. */
+#if defined(TINYRT_ASM) && defined(__OPTIMIZE__) && !defined(__clang__)
+#define TINYRT_ASM_LOOPS 1
+#else
+#define TINYRT_ASM_LOOPS 0
+#endif
+
 /** Stands in short loops, for compilers would call memcpy or memset instead. */
-#ifdef __GNUC__
+#ifdef TINYRT_ASM
 #define TINYRT_SHORT_LOOP __asm volatile("")
 #else
 #define TINYRT_SHORT_LOOP ((void)0)
@@ -71,9 +85,8 @@ static inline int32_t tinyrt_skipped(int32_t taps, int32_t tap_bytes) {
 }
 
 /** Set where loops may be assembly of Thumb. Made for size, compilers for cores without Thumb-2
- * keep off the upper registers, and do not save them either; clang runs out of registers. */
-#if defined(__ARM_ARCH_ISA_THUMB) && defined(__GNUC__) && defined(__OPTIMIZE__) &&                 \
-    !defined(__clang__)
+ * keep off the upper registers, and do not save them either. */
+#if defined(__ARM_ARCH_ISA_THUMB) && TINYRT_ASM_LOOPS
 #if __ARM_ARCH_ISA_THUMB == 2 || !defined(__OPTIMIZE_SIZE__)
 #define TINYRT_THUMB_ASSEMBLY
 #endif

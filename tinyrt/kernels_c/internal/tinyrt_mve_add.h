@@ -78,7 +78,7 @@ static inline void tinyrt_mve_add_run(const tinyrt_add_s8_params *p, const tinyr
     }
 }
 
-#if TINYRT_MVE_ASM
+#if TINYRT_ASM_LOOPS
 
 /* The compiler runs out of registers for the constants. */
 

@@ -9,6 +9,7 @@
 #ifndef TINYRT_MVE_DOT_H
 #define TINYRT_MVE_DOT_H
 
+#include "tinyrt_flexible.h"
 #include "tinyrt_mve.h"
 
 /** A patch's length, as the loops want it: the full blocks from bit 16 on, below them the lanes
@@ -24,8 +25,8 @@ static inline int32_t tinyrt_mve_first_bytes(int32_t length) {
     return (length - 1) % TINYRT_VECTOR + 1;
 }
 
-/** What four output channels share, and how the loop over patches walks. The assembly below knows
- *  the offsets. */
+/** What four output channels share, and how the loop over patches walks. The assembly below loads
+ *  patch with w, y_zp with any, y_step with x_next. */
 typedef struct {
     uint32_t patch;
     const int8_t *w;
@@ -47,11 +48,12 @@ typedef struct {
     int32x4_t act_max;
 } tinyrt_mve_channels;
 
-#if TINYRT_MVE_ASM
+#if TINYRT_ASM_LOOPS
 
-/* Sums across a vector go to even-numbered registers. There are eight with lr: enough for four
- * filters and two patches, but the compiler copies and spills where more than four are in use, and
- * moves lanes through memory. */
+/* Sums across a vector go to even-numbered registers: to the lower four, which no
+ * option takes away, and to others ("Te"). There are eight with lr: enough for
+ * four filters and two patches, but the compiler copies and spills where more than four are in use,
+ * and moves lanes through memory. */
 
 #if TINYRT_WEIGHT_BITS == 4
 
@@ -102,19 +104,27 @@ typedef struct {
     "vldrb.8 q1, [%[b]], #16\n" TINYRT_MVE_MULTIPLY_4X2("vmladava.s8")
 
 /** Outputs of patches, two a turn, until y reaches its end. a points behind the first bytes of the
- *  first patch. */
+ *  first patch. quad lies in the caller's frame, so that no register is taken for it; y may be in
+ *  memory, with w standing in for it. */
 static inline void tinyrt_mve_patch_pairs(const tinyrt_mve_quad *quad, tinyrt_mve_channels c,
                                           const int8_t *a, int8_t *y) {
     const int8_t *b = a + quad->x_step;
     const int8_t *w;
     uint32_t patch;
+    int32_t b0, b1, b2, b3;
+    /* A compiler that may not use one of these registers says so here, not below. */
+    __asm volatile("" : "=Te"(b0), "=Te"(b1), "=Te"(b2), "=Te"(b3) : : "r0", "r2", "r4", "r6");
+    TINYRT_OPAQUE(y, b);
     __asm volatile(
-        "1:\n"
-        "ldrd %[patch], %[w], [%[quad]]\n"
-        "vmsr p0, %[patch]\n"
-        "vpstt\n"
-        "vldrbt.8 q0, [%[a], #-16]\n"
-        "vldrbt.8 q1, [%[b], #-16]\n" TINYRT_MVE_MULTIPLY_4X2("vmladav.s8")
+        TINYRT_FIND_SPILLED("%[y]") TINYRT_IF_SPILLED(
+            "tinyrt_y .req %[w]\n",
+            "tinyrt_y .req %[y]\n") "1:\n"
+                                    "ldrd %[patch], %[w], %[quad_patch]\n"
+                                    "vmsr p0, %[patch]\n"
+                                    "vpstt\n"
+                                    "vldrbt.8 q0, [%[a], #-16]\n"
+                                    "vldrbt.8 q1, [%[b], #-16]\n" TINYRT_MVE_MULTIPLY_4X2(
+                                        "vmladav.s8")
         /* One block where their number is odd, then two, then fours. */
         "lsrs %[patch], %[patch], #17\n"
         "bcc 2f\n" TINYRT_MVE_BLOCK_4X2 "2:\n"
@@ -129,9 +139,9 @@ static inline void tinyrt_mve_patch_pairs(const tinyrt_mve_quad *quad, tinyrt_mv
         "vmov q0[3], q0[1], r2, r6\n"
         "vmov q1[2], q1[0], r8, r12\n"
         "vmov q1[3], q1[1], r10, lr\n" TINYRT_MVE_DIVIDE("q0") TINYRT_MVE_DIVIDE(
-            "q1") "ldrd r0, r2, [%[quad], #8]\n"
-                  "ldrd r4, r6, [%[quad], #16]\n"
-                  "ldr r8, [%[quad], #24]\n"
+            "q1") "ldrd r0, r2, %[quad_y_zp]\n"
+                  "ldrd r4, r6, %[quad_y_step]\n"
+                  "ldr r8, %[quad_y_end]\n"
                   "vadd.i32 q0, q0, %q[bias]\n"
                   "vadd.i32 q1, q1, %q[bias]\n"
                   "cbnz r2, 7f\n"
@@ -145,41 +155,47 @@ static inline void tinyrt_mve_patch_pairs(const tinyrt_mve_quad *quad, tinyrt_mv
                   "vqadd.s16 q0, q0, r0\n"
                   "vqmovnb.s16 q0, q0\n"
                   "vshr.u32 q1, q0, #16\n"
-                  "6:\n"
-                  "add r0, %[y], r4\n"
-                  "vstrb.32 q0, [%[y]]\n"
-                  "vstrb.32 q1, [r0]\n"
-                  "add %[y], r0, r4\n"
-                  "add %[a], r6\n"
-                  "add %[b], r6\n"
-                  "cmp %[y], r8\n"
-                  "bne 1b\n"
-                  "b 8f\n"
-                  "7:\n"
-                  "vldrw.32 q2, [%[quad], #32]\n"
-                  "vshl.s32 q0, q0, q2\n"
-                  "vshl.s32 q1, q1, q2\n"
-                  "vqrdmulh.s32 q0, q0, %q[mult]\n"
-                  "vqrdmulh.s32 q1, q1, %q[mult]\n"
-                  /* The shift rounds halves up: one less for what is negative and shifted. */
-                  "vand q2, q0, %q[right]\n"
-                  "vshr.s32 q2, q2, #31\n"
-                  "vqadd.s32 q0, q0, q2\n"
-                  "vand q2, q1, %q[right]\n"
-                  "vshr.s32 q2, q2, #31\n"
-                  "vqadd.s32 q1, q1, q2\n"
-                  "vrshl.s32 q0, q0, %q[right]\n"
-                  "vrshl.s32 q1, q1, %q[right]\n"
-                  "vadd.i32 q0, q0, r0\n"
-                  "vadd.i32 q1, q1, r0\n"
-                  "vmax.s32 q0, q0, %q[act_min]\n"
-                  "vmax.s32 q1, q1, %q[act_min]\n"
-                  "vmin.s32 q0, q0, %q[act_max]\n"
-                  "vmin.s32 q1, q1, %q[act_max]\n"
-                  "b 6b\n"
-                  "8:\n"
-        : [a] "+r"(a), [b] "+r"(b), [y] "+l"(y), [w] "=&r"(w), [patch] "=&r"(patch)
-        : [quad] "r"(quad), [bias] "w"(c.bias), [mult] "w"(c.mult), [right] "w"(c.right),
+                  "6:\n" TINYRT_FIND_SPILLED("%[y]") TINYRT_IF_SPILLED(
+                      "ldr %[w], %[y]\n", "") "add r0, tinyrt_y, r4\n"
+                                              "vstrb.32 q0, [tinyrt_y]\n"
+                                              "vstrb.32 q1, [r0]\n"
+                                              "add tinyrt_y, r0, r4\n" TINYRT_IF_SPILLED(
+                                                  "str %[w], %[y]\n",
+                                                  "") "add %[a], r6\n"
+                                                      "add %[b], r6\n"
+                                                      "cmp tinyrt_y, r8\n"
+                                                      "bne 1b\n"
+                                                      "b 8f\n"
+                                                      "7:\n"
+                                                      "vldrw.32 q2, %[quad_left]\n"
+                                                      "vshl.s32 q0, q0, q2\n"
+                                                      "vshl.s32 q1, q1, q2\n"
+                                                      "vqrdmulh.s32 q0, q0, %q[mult]\n"
+                                                      "vqrdmulh.s32 q1, q1, %q[mult]\n"
+                                                      /* The shift rounds halves up: one less
+                                                         for what is negative and shifted. */
+                                                      "vand q2, q0, %q[right]\n"
+                                                      "vshr.s32 q2, q2, #31\n"
+                                                      "vqadd.s32 q0, q0, q2\n"
+                                                      "vand q2, q1, %q[right]\n"
+                                                      "vshr.s32 q2, q2, #31\n"
+                                                      "vqadd.s32 q1, q1, q2\n"
+                                                      "vrshl.s32 q0, q0, %q[right]\n"
+                                                      "vrshl.s32 q1, q1, %q[right]\n"
+                                                      "vadd.i32 q0, q0, r0\n"
+                                                      "vadd.i32 q1, q1, r0\n"
+                                                      "vmax.s32 q0, q0, %q[act_min]\n"
+                                                      "vmax.s32 q1, q1, %q[act_min]\n"
+                                                      "vmin.s32 q0, q0, %q[act_max]\n"
+                                                      "vmin.s32 q1, q1, %q[act_max]\n"
+                                                      "b 6b\n"
+                                                      "8:\n"
+
+                                                      ".unreq tinyrt_y\n"
+        : [a] "+r"(a), [b] "+r"(b), [y] "+lm"(y), [w] "=&l"(w), [patch] "=&r"(patch)
+        : [quad_patch] "m"(quad->patch), [quad_y_zp] "m"(quad->y_zp),
+          [quad_y_step] "m"(quad->y_step), [quad_y_end] "m"(quad->y_end),
+          [quad_left] "m"(quad->left), [bias] "w"(c.bias), [mult] "w"(c.mult), [right] "w"(c.right),
           [act_min] "w"(c.act_min), [act_max] "w"(c.act_max)
         : "r0", "r2", "r4", "r6", "r8", "r10", "r12", "lr", "q0", "q1", "q2", "cc", "p0", "memory");
 }
@@ -236,7 +252,7 @@ static inline int32x4_t tinyrt_mve_dot(uint32_t patch, const int8_t *a, const in
 
 #endif
 
-#if !TINYRT_MVE_ASM
+#if !TINYRT_ASM_LOOPS
 
 static inline void tinyrt_mve_patch_pairs(const tinyrt_mve_quad *quad, tinyrt_mve_channels c,
                                           const int8_t *a, int8_t *y) {

@@ -37,7 +37,7 @@ typedef struct {
     int32_t x_next; /* from behind the last line to the next two points */
 } tinyrt_mve_block;
 
-#if TINYRT_MVE_ASM
+#if TINYRT_ASM_LOOPS
 
 /* The compiler sums up in an order of its own, and spills. q0 has a tap's weights, q1 and q2 are
  * the sums of a pair of taps, q4 to q7 those of the window: even and odd channels of both points.

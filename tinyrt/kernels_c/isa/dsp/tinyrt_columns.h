@@ -7,6 +7,7 @@
 #define TINYRT_COLUMNS_H
 
 #include "tinyrt_copy.h"
+#include "tinyrt_flexible.h"
 #include "tinyrt_simd.h"
 
 /** Two taps of one column. */
@@ -86,7 +87,11 @@ static inline const tinyrt_single *tinyrt_as_single(const int8_t *x, int32_t cou
     return x;
 }
 
-#if defined(__ARM_FEATURE_DSP) && defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(__clang__)
+#if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS
+
+/** Products of pairs, added to a sum that may be in memory: t is free. */
+#define TINYRT_ADD_PAIRS(sum, w, x, t)                                                             \
+    "tinyrt_add smlad, \"%[" sum "]\", %[" w "], %[" x "], %[" t "]\n"
 
 #define TINYRT_TWO_TAPS                                                                            \
     "ldrd %[x0], %[x1], [%[x]], #8\n"                                                              \
@@ -95,12 +100,9 @@ static inline const tinyrt_single *tinyrt_as_single(const int8_t *x, int32_t cou
     "smlad %[b1], %[w0], %[x1], %[b1]\n"                                                           \
     "sxtb16 %[w0], %[w0]\n"                                                                        \
     "smlad %[a0], %[w0], %[x0], %[a0]\n"                                                           \
-    "smlad %[b0], %[w0], %[x1], %[b0]\n"                                                           \
-    "smlad %[a3], %[w1], %[x0], %[a3]\n"                                                           \
-    "smlad %[b3], %[w1], %[x1], %[b3]\n"                                                           \
-    "sxtb16 %[w1], %[w1]\n"                                                                        \
-    "smlad %[a2], %[w1], %[x0], %[a2]\n"                                                           \
-    "smlad %[b2], %[w1], %[x1], %[b2]\n"
+    "smlad %[b0], %[w0], %[x1], %[b0]\n" TINYRT_ADD_PAIRS("a3", "w1", "x0", "w0")                  \
+        TINYRT_ADD_PAIRS("b3", "w1", "x1", "w0") "sxtb16 %[w1], %[w1]\n" TINYRT_ADD_PAIRS(         \
+            "a2", "w1", "x0", "w0") TINYRT_ADD_PAIRS("b2", "w1", "x1", "w0")
 
 #define TINYRT_FOUR_CHANNELS(x)                                                                    \
     "ldrd %[w0], %[w1], [%[w]], #8\n"                                                              \

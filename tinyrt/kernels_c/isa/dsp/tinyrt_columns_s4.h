@@ -36,22 +36,20 @@ static inline void tinyrt_sum_columns(const tinyrt_taps_word *columns, int32_t t
     sum[1] = second;
 }
 
-#if defined(__ARM_FEATURE_DSP) && defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(__clang__)
+#if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS
 
 #define TINYRT_TWO_TAPS                                                                            \
     "ldrd %[x0], %[x1], [%[x]], #8\n"                                                              \
-    "ldr %[w0], [%[w]], #4\n"                                                                      \
-    "smlad %[a3], %[w0], %[x0], %[a3]\n"                                                           \
-    "smlad %[b3], %[w0], %[x1], %[b3]\n"                                                           \
-    "uxtb16 %[w1], %[w0]\n"                                                                        \
-    "smlad %[a1], %[w1], %[x0], %[a1]\n"                                                           \
-    "smlad %[b1], %[w1], %[x1], %[b1]\n"                                                           \
-    "and %[w1], %[w0], #0x0F000F00\n"                                                              \
-    "smlad %[a2], %[w1], %[x0], %[a2]\n"                                                           \
-    "smlad %[b2], %[w1], %[x1], %[b2]\n"                                                           \
-    "and %[w0], %[w0], #0x000F000F\n"                                                              \
-    "smlad %[a0], %[w0], %[x0], %[a0]\n"                                                           \
-    "smlad %[b0], %[w0], %[x1], %[b0]\n"
+    "ldr %[w0], [%[w]], #4\n" TINYRT_ADD_PAIRS("a3", "w0", "x0", "w1") TINYRT_ADD_PAIRS(           \
+        "b3", "w0", "x1", "w1") "uxtb16 %[w1], %[w0]\n"                                            \
+                                "smlad %[a1], %[w1], %[x0], %[a1]\n"                               \
+                                "smlad %[b1], %[w1], %[x1], %[b1]\n"                               \
+                                "and %[w1], %[w0], #0x000F000F\n"                                  \
+                                "smlad %[a0], %[w1], %[x0], %[a0]\n"                               \
+                                "smlad %[b0], %[w1], %[x1], %[b0]\n"                               \
+                                "and %[w0], %[w0], #0x0F000F00\n" TINYRT_ADD_PAIRS("a2", "w0",     \
+                                                                                   "x0", "w1")     \
+                                    TINYRT_ADD_PAIRS("b2", "w0", "x1", "w1")
 
 #define TINYRT_FOUR_CHANNELS(x)                                                                    \
     "ldr %[w0], [%[w]], #4\n"                                                                      \

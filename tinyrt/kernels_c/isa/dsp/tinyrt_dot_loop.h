@@ -20,7 +20,7 @@ static inline const int32_t *TINYRT_DOT_ONE(const int32_t *w, const tinyrt_singl
     return w;
 }
 
-/* In assembly because it takes every register that there is: compilers keep some of the sums on the
+/* In assembly because it takes every register that there is: compilers keep more of the sums on the
  * stack. */
 static inline const int32_t *TINYRT_DOT_TWO(const int32_t *w, const tinyrt_taps_word *columns,
                                             int32_t taps, int32_t *acc) {
@@ -30,12 +30,11 @@ static inline const int32_t *TINYRT_DOT_TWO(const int32_t *w, const tinyrt_taps_
     int32_t b0 = acc[4], b1 = acc[5], b2 = acc[6], b3 = acc[7];
     uint32_t x0, x1, w0, w1;
     (void)skip;
-    __asm(TINYRT_ENTER("%[w0]")
-              TINYRT_LOOP_OF(TINYRT_TWO_TAPS TINYRT_TWO_TAPS) "ldr %[w0], %[end]\n"
-                                                              "cmp %[x], %[w0]\n"
-                                                              "bne 1b\n"
-          : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [b0] "+r"(b0),
-            [b1] "+r"(b1), [b2] "+r"(b2), [b3] "+r"(b3), [w] "+r"(w), [x] "+r"(columns),
+    TINYRT_OPAQUE(a2, a3);
+    TINYRT_OPAQUE(b2, b3);
+    __asm(TINYRT_FLEXIBLE_LOOP("%[a2]%[a3]%[b2]%[b3]", "%[w0]", TINYRT_TWO_TAPS TINYRT_TWO_TAPS)
+          : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+rm"(a2), [a3] "+rm"(a3), [b0] "+r"(b0),
+            [b1] "+r"(b1), [b2] "+rm"(b2), [b3] "+rm"(b3), [w] "+r"(w), [x] "+r"(columns),
             [x0] "=&r"(x0), [x1] "=&r"(x1), [w0] "=&r"(w0), [w1] "=&r"(w1)
           : [end] "m"(end)TINYRT_SKIP(skip)
           : "cc", "memory");

@@ -30,7 +30,7 @@ static inline uint32_t tinyrt_pair(int32_t low, int32_t high) {
     return (uint32_t)(uint16_t)low | (uint32_t)high << 16;
 }
 
-#if defined(__ARM_FEATURE_DSP) && defined(__GNUC__)
+#if defined(__ARM_FEATURE_DSP) && defined(TINYRT_ASM)
 
 /** Bytes 0 and 2, sign-extended to a pair. */
 static inline uint32_t tinyrt_even_bytes(uint32_t word) {

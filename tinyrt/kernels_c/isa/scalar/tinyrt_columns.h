@@ -5,6 +5,7 @@
 #ifndef TINYRT_COLUMNS_H
 #define TINYRT_COLUMNS_H
 
+#include "tinyrt_eight_sums.h"
 #include "tinyrt_types.h"
 
 /** One tap of one column. */
@@ -125,18 +126,25 @@ static inline const tinyrt_single *tinyrt_as_single(const int8_t *x, int32_t cou
 #define TINYRT_TWO_TAPS_ONE                                                                        \
     "ldmia %[x]!, {%[x0]}\n" TINYRT_TAP_ONE("x0") "ldmia %[x]!, {%[x0]}\n" TINYRT_TAP_ONE("x0")
 
-#define TINYRT_PRODUCT_TWO(take, a, b)                                                             \
-    take "muls %[v], %[x0], %[v]\n"                                                                \
-         "add " a ", %[v]\n" take "muls %[v], %[x1], %[v]\n"                                       \
-         "add " b ", %[v]\n"
+#define TINYRT_PRODUCT_TWO(take, add_a, add_b)                                                     \
+    take "muls %[v], %[x0], %[v]\n" add_a take "muls %[v], %[x1], %[v]\n" add_b
 #define TINYRT_TAP_TWO                                                                             \
     "ldmia %[x]!, {%[x0]}\n"                                                                       \
     "ldmia %[x]!, {%[x1]}\n"                                                                       \
-    "ldmia %[w]!, {%[t]}\n" TINYRT_PRODUCT_TWO("sxth %[v], %[t]\n", "r9", "lr")                    \
-        TINYRT_PRODUCT_TWO("sxtb %[v], %[t]\n", "r8", "r12") TINYRT_PRODUCT_TWO(                   \
-            "asrs %[v], %[t], #16\n", "r11",                                                       \
-            "%[b3]") "lsls %[t], %[t], #8\n" TINYRT_PRODUCT_TWO("asrs %[v], %[t], #24\n", "r10",   \
-                                                                "%[b2]")
+    "ldmia %[w]!, {%[t]}\n" TINYRT_PRODUCT_TWO("sxth %[v], %[t]\n", TINYRT_ADD_TO("s1"),           \
+                                               TINYRT_ADD_TO_S5)                                   \
+        TINYRT_PRODUCT_TWO("sxtb %[v], %[t]\n", TINYRT_ADD_TO("s0"), TINYRT_ADD_TO("s4"))          \
+            TINYRT_PRODUCT_TWO(                                                                    \
+                "asrs %[v], %[t], #16\n", TINYRT_ADD_TO("s3"),                                     \
+                TINYRT_ADD_TO(                                                                     \
+                    "s7")) "lsls %[t], %[t], #8\n" TINYRT_PRODUCT_TWO("asrs %[v], %[t], #24\n",    \
+                                                                      TINYRT_ADD_TO("s2"),         \
+                                                                      TINYRT_ADD_TO("s6"))
+/** The first activation of a tap that is loaded already. */
+#define TINYRT_RESTORE_X0                                                                          \
+    "subs %[x], #8\n"                                                                              \
+    "ldr %[x0], [%[x]]\n"                                                                          \
+    "adds %[x], #8\n"
 #define TINYRT_TEMPORARIES [t] "=&l"(t), [v] "=&l"(v), [x0] "=&l"(x0), [x1] "=&l"(x1)
 #define TINYRT_SUM "+h"
 /* As many as a conditional branch can jump over. */
@@ -195,32 +203,16 @@ static inline const int32_t *tinyrt_dot_two(const int32_t *w, const tinyrt_taps_
 
 #else
 
-#define TINYRT_LOAD_SUM(reg, index)                                                                \
-    "ldr %[v], [%[t], #" index " * 4]\n"                                                           \
-    "mov " reg ", %[v]\n"
-#define TINYRT_STORE_SUM(reg, index)                                                               \
-    "mov %[v], " reg "\n"                                                                          \
-    "str %[v], [%[t], #" index " * 4]\n"
-
 static inline const int32_t *tinyrt_dot_two(const int32_t *w, const tinyrt_taps_word *columns,
                                             int32_t taps, int32_t *acc) {
     const tinyrt_taps_word *const end = columns + 2 * taps;
-    int32_t b2 = acc[6], b3 = acc[7];
+    TINYRT_EIGHT_SUMS;
     TINYRT_DECLARE_TEMPORARIES;
-    __asm(".syntax unified\n"
-          "ldr %[t], %[acc]\n" TINYRT_LOAD_SUM("r8", "0") TINYRT_LOAD_SUM("r9", "1")
-              TINYRT_LOAD_SUM("r10", "2") TINYRT_LOAD_SUM("r11", "3") TINYRT_LOAD_SUM("r12", "4")
-                  TINYRT_LOAD_SUM("lr", "5") TINYRT_LOOP(
-                      "0", "end",
-                      TINYRT_TAP_TWO TINYRT_TAP_TWO TINYRT_TAP_TWO
-                          TINYRT_TAP_TWO) "ldr %[t], %[acc]\n" TINYRT_STORE_SUM("r8", "0")
-                      TINYRT_STORE_SUM("r9", "1") TINYRT_STORE_SUM("r10", "2")
-                          TINYRT_STORE_SUM("r11", "3") TINYRT_STORE_SUM("r12", "4")
-                              TINYRT_STORE_SUM("lr", "5")
-          : [b2] "+l"(b2), [b3] "+l"(b3), [w] "+l"(w), [x] "+l"(columns), TINYRT_TEMPORARIES
-          : [end] "m"(end), [acc] "m"(acc)
-          : "cc", "memory", "r8", "r9", "r10", "r11", "r12", "lr");
-    acc[6] = b2, acc[7] = b3;
+    __asm volatile(
+        TINYRT_EIGHT_LOOP(TINYRT_RESTORE_X0, TINYRT_EIGHT_TURNS("0", "end", TINYRT_FOUR_TAPS_TWO))
+        : TINYRT_EIGHT_OPERANDS, [w] "+l"(w), [x] "+l"(columns), TINYRT_TEMPORARIES
+        : [end] "m"(end), [acc] "m"(acc)
+        : "cc", "memory", "lr");
     return w;
 }
 

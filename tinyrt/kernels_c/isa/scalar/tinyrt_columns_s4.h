@@ -65,20 +65,20 @@ static inline const int32_t *tinyrt_dot_one_s4(const int32_t *w, const tinyrt_si
 
 #if __ARM_ARCH_ISA_THUMB == 2
 
+/** A product, added to a sum that may be in memory. */
+#define TINYRT_ADD_S4(sum, x) "tinyrt_add mla, \"%[" sum "]\", %[t], %[" x "], %[u]\n"
+
 #define TINYRT_TAP_S4                                                                              \
     "ldrd %[x0], %[x1], [%[x]], #8\n"                                                              \
-    "ldrsh %[t], [%[w]], #2\n"                                                                     \
-    "mla %[a3], %[t], %[x0], %[a3]\n"                                                              \
-    "mla %[b3], %[t], %[x1], %[b3]\n"                                                              \
-    "uxtb.w %[u], %[t]\n"                                                                          \
-    "mla %[a1], %[u], %[x0], %[a1]\n"                                                              \
-    "mla %[b1], %[u], %[x1], %[b1]\n"                                                              \
-    "and %[u], %[t], #0xF00\n"                                                                     \
-    "mla %[a2], %[u], %[x0], %[a2]\n"                                                              \
-    "mla %[b2], %[u], %[x1], %[b2]\n"                                                              \
-    "and %[t], %[t], #0xF\n"                                                                       \
-    "mla %[a0], %[t], %[x0], %[a0]\n"                                                              \
-    "mla %[b0], %[t], %[x1], %[b0]\n"
+    "ldrsh %[t], [%[w]], #2\n" TINYRT_ADD_S4("a3", "x0")                                           \
+        TINYRT_ADD_S4("b3", "x1") "uxtb.w %[u], %[t]\n"                                            \
+                                  "mla %[a1], %[u], %[x0], %[a1]\n"                                \
+                                  "mla %[b1], %[u], %[x1], %[b1]\n"                                \
+                                  "and %[u], %[t], #0xF\n"                                         \
+                                  "mla %[a0], %[u], %[x0], %[a0]\n"                                \
+                                  "mla %[b0], %[u], %[x1], %[b0]\n"                                \
+                                  "and %[t], %[t], #0xF00\n" TINYRT_ADD_S4("a2", "x0")             \
+                                      TINYRT_ADD_S4("b2", "x1")
 #define TINYRT_FOUR_TAPS_S4 TINYRT_TAP_S4 TINYRT_TAP_S4 TINYRT_TAP_S4 TINYRT_TAP_S4
 #define TINYRT_ROW_TAP_S4                                                                          \
     "ldrsb %[x0], [%[x]], #1\n"                                                                    \
@@ -102,11 +102,11 @@ static inline const int32_t *tinyrt_dot_two_s4(const int32_t *w, const tinyrt_ta
     int32_t b0 = acc[4], b1 = acc[5], b2 = acc[6], b3 = acc[7];
     int32_t t, u, x0, x1;
     (void)skip;
-    __asm(TINYRT_ENTER("%[t]") TINYRT_LOOP_OF(TINYRT_FOUR_TAPS_S4) "ldr %[t], %[end]\n"
-                                                                   "cmp %[x], %[t]\n"
-                                                                   "bne 1b\n"
-          : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [b0] "+r"(b0),
-            [b1] "+r"(b1), [b2] "+r"(b2), [b3] "+r"(b3), [w] "+r"(w), [x] "+r"(columns),
+    TINYRT_OPAQUE(a2, a3);
+    TINYRT_OPAQUE(b2, b3);
+    __asm(TINYRT_FLEXIBLE_LOOP("%[a2]%[a3]%[b2]%[b3]", "%[t]", TINYRT_FOUR_TAPS_S4)
+          : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+rm"(a2), [a3] "+rm"(a3), [b0] "+r"(b0),
+            [b1] "+r"(b1), [b2] "+rm"(b2), [b3] "+rm"(b3), [w] "+r"(w), [x] "+r"(columns),
             [t] "=&r"(t), [u] "=&r"(u), [x0] "=&r"(x0), [x1] "=&r"(x1)
           : [end] "m"(end)TINYRT_SKIP(skip)
           : "cc", "memory");
@@ -123,10 +123,13 @@ static inline const int32_t *tinyrt_dot_two_s4(const int32_t *w, const tinyrt_ta
 #define TINYRT_TAP_S4(half)                                                                        \
     "ldmia %[x]!, {%[x0]}\n"                                                                       \
     "ldmia %[x]!, {%[x1]}\n"                                                                       \
-    "ldrh %[t], [%[w], #" half "]\n" TINYRT_PRODUCT_TWO("sxth %[v], %[t]\n", "r11", "%[b3]")       \
-        TINYRT_PRODUCT_TWO("uxtb %[v], %[t]\n", "r9", "lr")                                        \
-            TINYRT_PRODUCT_TWO("lsls %[v], %[t], #20\nlsrs %[v], %[v], #28\n", "r10", "%[b2]")     \
-                TINYRT_PRODUCT_TWO("lsls %[v], %[t], #28\nlsrs %[v], %[v], #28\n", "r8", "r12")
+    "ldrh %[t], [%[w], #" half                                                                     \
+    "]\n" TINYRT_PRODUCT_TWO("sxth %[v], %[t]\n", TINYRT_ADD_TO("s3"), TINYRT_ADD_TO("s7"))        \
+        TINYRT_PRODUCT_TWO("uxtb %[v], %[t]\n", TINYRT_ADD_TO("s1"), TINYRT_ADD_TO_S5)             \
+            TINYRT_PRODUCT_TWO("lsls %[v], %[t], #20\nlsrs %[v], %[v], #28\n",                     \
+                               TINYRT_ADD_TO("s2"), TINYRT_ADD_TO("s6"))                           \
+                TINYRT_PRODUCT_TWO("lsls %[v], %[t], #28\nlsrs %[v], %[v], #28\n",                 \
+                                   TINYRT_ADD_TO("s0"), TINYRT_ADD_TO("s4"))
 #define TINYRT_TWO_TAPS_S4                                                                         \
     TINYRT_TAP_S4("0")                                                                             \
     TINYRT_TAP_S4("2")                                                                             \
@@ -136,22 +139,16 @@ static inline const int32_t *tinyrt_dot_two_s4(const int32_t *w, const tinyrt_ta
                                                int32_t taps, int32_t *acc) {
     const tinyrt_taps_word *const end = columns + 2 * taps;
     /* Third nibbles are summed as they are, not times 256. */
-    acc[2] >>= 8;
-    int32_t b2 = acc[6] >> 8, b3 = acc[7];
+    acc[2] >>= 8, acc[6] >>= 8;
+    TINYRT_EIGHT_SUMS;
     TINYRT_DECLARE_TEMPORARIES;
-    __asm(".syntax unified\n"
-          "ldr %[t], %[acc]\n" TINYRT_LOAD_SUM("r8", "0") TINYRT_LOAD_SUM(
-              "r9", "1") TINYRT_LOAD_SUM("r10", "2") TINYRT_LOAD_SUM("r11", "3")
-              TINYRT_LOAD_SUM("r12", "4") TINYRT_LOAD_SUM("lr", "5") TINYRT_LOOP(
-                  "0", "end", TINYRT_TWO_TAPS_S4) "ldr %[t], %[acc]\n" TINYRT_STORE_SUM("r8", "0")
-                  TINYRT_STORE_SUM("r9", "1") TINYRT_STORE_SUM("r10", "2")
-                      TINYRT_STORE_SUM("r11", "3") TINYRT_STORE_SUM("r12", "4")
-                          TINYRT_STORE_SUM("lr", "5")
-          : [b2] "+l"(b2), [b3] "+l"(b3), [w] "+l"(w), [x] "+l"(columns), TINYRT_TEMPORARIES
-          : [end] "m"(end), [acc] "m"(acc)
-          : "cc", "memory", "r8", "r9", "r10", "r11", "r12", "lr");
+    __asm volatile(
+        TINYRT_EIGHT_LOOP(TINYRT_RESTORE_X0, TINYRT_EIGHT_TURNS("0", "end", TINYRT_TWO_TAPS_S4))
+        : TINYRT_EIGHT_OPERANDS, [w] "+l"(w), [x] "+l"(columns), TINYRT_TEMPORARIES
+        : [end] "m"(end), [acc] "m"(acc)
+        : "cc", "memory", "lr");
     acc[2] = (int32_t)((uint32_t)acc[2] << 8);
-    acc[6] = (int32_t)((uint32_t)b2 << 8), acc[7] = b3;
+    acc[6] = (int32_t)((uint32_t)acc[6] << 8);
     return w;
 }
 

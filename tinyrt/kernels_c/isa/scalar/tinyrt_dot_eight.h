@@ -2,6 +2,7 @@
 #ifndef TINYRT_DOT_EIGHT_H
 #define TINYRT_DOT_EIGHT_H
 
+#include "tinyrt_eight_sums.h"
 #include "tinyrt_types.h"
 
 #ifdef TINYRT_THUMB_ASSEMBLY
@@ -55,61 +56,46 @@ static inline const int32_t *tinyrt_dot_eight(const int32_t *w, const int8_t *x,
 
 #else
 
-#define TINYRT_PRODUCT(take, sum)                                                                  \
-    take "muls %[v], %[x0], %[v]\n"                                                                \
-         "add " sum ", %[v]\n"
-#define TINYRT_CHANNELS(a0, a1, a2, a3)                                                            \
-    "ldmia %[w]!, {%[t]}\n" TINYRT_PRODUCT("sxth %[v], %[t]\n", a1)                                \
-        TINYRT_PRODUCT("sxtb %[v], %[t]\n", a0)                                                    \
-            TINYRT_PRODUCT("asrs %[v], %[t], #16\n", a3) "lsls %[t], %[t], #8\n" TINYRT_PRODUCT(   \
-                "asrs %[v], %[t], #24\n", a2)
+#define TINYRT_PRODUCT(take, add) take "muls %[v], %[x0], %[v]\n" add
+#define TINYRT_CHANNELS(add_0, add_1, add_2, add_3)                                                \
+    "ldmia %[w]!, {%[t]}\n" TINYRT_PRODUCT("sxth %[v], %[t]\n",                                    \
+                                           add_1) TINYRT_PRODUCT("sxtb %[v], %[t]\n", add_0)       \
+        TINYRT_PRODUCT("asrs %[v], %[t], #16\n", add_3) "lsls %[t], %[t], #8\n" TINYRT_PRODUCT(    \
+            "asrs %[v], %[t], #24\n", add_2)
 #define TINYRT_TAP                                                                                 \
     "ldrsb %[x0], [%[x], %[zero]]\n"                                                               \
-    "adds %[x], #1\n" TINYRT_CHANNELS("r8", "r9", "r10", "r11")                                    \
-        TINYRT_CHANNELS("r12", "lr", "%[a6]", "%[a7]")
-#define TINYRT_MOVE_SUM(move, reg, index) move(reg, "[%[t], #" index " * 4]")
-#define TINYRT_LOAD(reg, place) "ldr %[v], " place "\nmov " reg ", %[v]\n"
-#define TINYRT_STORE(reg, place) "mov %[v], " reg "\nstr %[v], " place "\n"
-#define TINYRT_MOVE_SUMS(move)                                                                     \
-    TINYRT_MOVE_SUM(move, "r8", "0")                                                               \
-    TINYRT_MOVE_SUM(move, "r9", "1")                                                               \
-    TINYRT_MOVE_SUM(move, "r10", "2")                                                              \
-    TINYRT_MOVE_SUM(move, "r11", "3")                                                              \
-    TINYRT_MOVE_SUM(move, "r12", "4")                                                              \
-    TINYRT_MOVE_SUM(move, "lr", "5")
+    "adds %[x], #1\n" TINYRT_CHANNELS(TINYRT_ADD_TO("s0"), TINYRT_ADD_TO("s1"),                    \
+                                      TINYRT_ADD_TO("s2"), TINYRT_ADD_TO("s3"))                    \
+        TINYRT_CHANNELS(TINYRT_ADD_TO("s4"), TINYRT_ADD_TO_S5, TINYRT_ADD_TO("s6"),                \
+                        TINYRT_ADD_TO("s7"))
+/** The activation of a tap that is loaded already. */
+#define TINYRT_RESTORE_BYTE                                                                        \
+    "subs %[x], #1\n"                                                                              \
+    "ldrsb %[x0], [%[x], %[zero]]\n"                                                               \
+    "adds %[x], #1\n"
+#define TINYRT_ROW_LOOP                                                                            \
+    TINYRT_UNROLLED(                                                                               \
+        TINYRT_EIGHT_TURNS("0", "long_end", TINYRT_TAP TINYRT_TAP TINYRT_TAP TINYRT_TAP))          \
+    TINYRT_EIGHT_TURNS("1", "end", TINYRT_TAP)
 
 static inline const int32_t *tinyrt_dot_eight(const int32_t *w, const int8_t *x, int32_t taps,
                                               int32_t *acc) {
     const int8_t *const end = x + taps;
     const int8_t *const long_end = x + (taps & ~3);
-    int32_t a6 = acc[6], a7 = acc[7];
+    TINYRT_EIGHT_SUMS;
     int32_t t, v, x0;
-    __asm(".syntax unified\n"
-          "ldr %[t], %[acc]\n" TINYRT_MOVE_SUMS(TINYRT_LOAD)
-              TINYRT_UNROLLED("b 2f\n"
-                              "1:\n" TINYRT_TAP TINYRT_TAP TINYRT_TAP TINYRT_TAP "2:\n"
-                              "ldr %[t], %[long_end]\n"
-                              "cmp %[x], %[t]\n"
-                              "bne 1b\n") "b 4f\n"
-                                          "3:\n" TINYRT_TAP "4:\n"
-                                          "ldr %[t], %[end]\n"
-                                          "cmp %[x], %[t]\n"
-                                          "bne 3b\n"
-                                          "ldr %[t], %[acc]\n" TINYRT_MOVE_SUMS(TINYRT_STORE)
-          : [a6] "+l"(a6), [a7] "+l"(a7), [w] "+l"(w), [x] "+l"(x), [t] "=&l"(t), [v] "=&l"(v),
-            [x0] "=&l"(x0)
-          : [zero] "l"(0), [end] "m"(end), [long_end] "m"(long_end), [acc] "m"(acc)
-          : "cc", "memory", "r8", "r9", "r10", "r11", "r12", "lr");
-    acc[6] = a6, acc[7] = a7;
+    __asm volatile(TINYRT_EIGHT_LOOP(TINYRT_RESTORE_BYTE, TINYRT_ROW_LOOP)
+                   : TINYRT_EIGHT_OPERANDS, [w] "+l"(w), [x] "+l"(x), [t] "=&l"(t), [v] "=&l"(v),
+                     [x0] "=&l"(x0)
+                   : [zero] "l"(0), [end] "m"(end), [long_end] "m"(long_end), [acc] "m"(acc)
+                   : "cc", "memory", "lr");
     return w;
 }
 
-#undef TINYRT_MOVE_SUMS
-#undef TINYRT_STORE
-#undef TINYRT_LOAD
-#undef TINYRT_MOVE_SUM
+#undef TINYRT_ROW_LOOP
 #undef TINYRT_TAP
 #undef TINYRT_CHANNELS
+#undef TINYRT_RESTORE_BYTE
 #undef TINYRT_PRODUCT
 
 #endif

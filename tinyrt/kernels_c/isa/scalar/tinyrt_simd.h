@@ -27,7 +27,7 @@ static inline int32_t tinyrt_high_mul(int32_t a, int32_t b) {
 
 #endif
 
-#if defined(__ARM_ARCH_ISA_THUMB) && __ARM_ARCH_ISA_THUMB == 2 && defined(__GNUC__)
+#if defined(__ARM_ARCH_ISA_THUMB) && __ARM_ARCH_ISA_THUMB == 2 && defined(TINYRT_ASM)
 
 /** value limited to an int8's range. */
 static inline int32_t tinyrt_saturate(int32_t value) {

@@ -1,0 +1,138 @@
+"""Exported code under the flags of other people's projects: no warnings, and the same answers.
+
+Frame pointers, fixed registers and static bases take registers that the loops in assembly would
+have, and levels of optimisation choose between these and C. ``TINYRT_TESTS=all`` has all flags on
+all cores: ``TINYRT_TESTS=all pytest tests/firmware/test_flags.py``.
+"""
+
+import numpy as np
+import pytest
+
+from tests.c.packed_cases import (
+    INT4_CASES,
+    PACKED_CASES,
+    SPARSE_CASES,
+    int4_weights,
+    sparse_weights,
+)
+from tests.c.programs import drawn, one_graph
+from tests.firmware.device import require_core
+from tests.ops.build import build_s8
+from tests.ops.cases import CASES
+from tests.sampling import sampled
+from tinyrt.emulate import build_image, run_image
+from tinyrt.emulate.image import build_library
+from tinyrt.emulate.run import unpack_outputs
+from tinyrt.errors import ToolError
+from tinyrt.export import export_graph
+from tinyrt.ops.shared.evaluate import evaluate
+
+pytestmark = pytest.mark.slow
+
+WARNINGS = "-Wall -Wextra -Wconversion -Wpedantic -Werror"
+
+CORES = ("cortex-m0", "cortex-m4", "cortex-m55")
+
+LTO = "-O2 -flto"
+FLAGS = {
+    "O0": "-O0",
+    "Og": "-Og",
+    "O1": "-O1",
+    "O2": "-O2",
+    "O3": "-O3",
+    "Os": "-Os",
+    "LTO": LTO,
+    "frame pointer": "-O2 -fno-omit-frame-pointer",
+    "frame pointer, for size": "-Os -fno-omit-frame-pointer",
+    "fixed register": "-O2 -ffixed-r9",
+    "Thumb frames": "-O2 -mtpcs-frame",
+    "position-independent": "-O2 -fPIC",
+    "no assembly": "-O2 -DTINYRT_NO_ASM",
+    "another compiler": "-O2 -U__GNUC__",
+}
+"""What the library is compiled with instead of -O2."""
+
+TWO_REGISTERS = "-O2 -fno-omit-frame-pointer -ffixed-r9"
+STATIC_BASE = "-O2 -fPIC -msingle-pic-base"
+
+ALL = [(core, name) for core in CORES for name in FLAGS]
+SAMPLE = [
+    ("cortex-m0", "frame pointer"),
+    ("cortex-m4", "fixed register"),
+    ("cortex-m55", "frame pointer"),
+    ("cortex-m4", "no assembly"),
+]
+"""One for each set of kernels in assembly, and one for what stands in for them."""
+
+LAYERS = ("conv2d", "depthwise_conv2d", "fully_connected", "add", "max_pool2d", "mean", "softmax")
+
+
+@pytest.fixture(scope="module")
+def program():
+    """Layers of all kinds of weights, and ops that copy and add."""
+    return one_graph(
+        {
+            **drawn("int8", {op: CASES[op] for op in LAYERS}, range(2), build_s8),
+            **drawn("packed", PACKED_CASES, range(1), build_s8),
+            **drawn("int4", INT4_CASES, range(1), int4_weights),
+            **drawn("sparse", SPARSE_CASES, range(1), sparse_weights),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def expected(program):
+    return evaluate(*program)
+
+
+def exported(program, folder, core, flags):
+    """The project, whose Makefile has these flags and warnings."""
+    require_core(core)
+    project = export_graph(program[0], folder / "project", core=core)
+    makefile = project.directory / "Makefile"
+    lines = makefile.read_text().splitlines()
+    for i, line in enumerate(lines):
+        if line.startswith("CFLAGS ?="):
+            lines[i] = f"CFLAGS ?= {flags}"
+        elif line.startswith("WARNINGS ?="):
+            lines[i] = f"WARNINGS ?= {WARNINGS}"
+    text = "\n".join(lines)
+    makefile.write_text(text.replace("$(AR) rcs", "$(CC)-ar rcs") if flags == LTO else text)
+    return project
+
+
+def check(program, expected, folder, core, flags):
+    """Exact on the device."""
+    project = exported(program, folder, core, flags)
+    data = b"".join(program[1][port.name].tobytes() for port in project.inputs)
+    found = run_image(build_image(project, folder), data, folder)
+    answers = unpack_outputs(project.outputs, found.outputs, 1)
+    for name, values in expected.items():
+        np.testing.assert_array_equal(answers[name].reshape(values.shape), values, err_msg=name)
+
+
+def test_the_sample_is_of_all_flags():
+    assert set(SAMPLE) <= set(ALL)
+
+
+@pytest.mark.parametrize(("core", "name"), sampled(SAMPLE, ALL))
+def test_code_is_exact_under_any_flags(program, expected, tmp_path, core, name):
+    check(program, expected, tmp_path, core, FLAGS[name])
+
+
+@pytest.mark.parametrize("core", sampled(["cortex-m4"], ["cortex-m0", "cortex-m4"]))
+def test_two_registers_may_be_kept(program, expected, tmp_path, core):
+    check(program, expected, tmp_path, core, TWO_REGISTERS)
+
+
+@pytest.mark.parametrize("core", sampled(["cortex-m0"], CORES))
+def test_code_around_a_static_base_builds(program, tmp_path, core):
+    """It is not run: the harness has no static base."""
+    build_library(exported(program, tmp_path, core, STATIC_BASE), tmp_path)
+
+
+def test_a_register_that_the_vectors_need_is_not_taken(program, tmp_path):
+    """A Cortex-M55's loop over patches names r8 and r10: a compiler that keeps one says so."""
+    project = exported(program, tmp_path, "cortex-m55", "-O2 -ffixed-r10")
+    with pytest.raises(ToolError, match="impossible constraints"):
+        build_library(project, tmp_path)

@@ -1,0 +1,56 @@
+/** Loops in assembly that take every register, and yet compile where one is kept for something
+ * else: a frame pointer, a fixed register, a static base.
+ *
+ *  No macro of the compiler tells whether one is. So some of a loop's operands may be in memory
+ *  ("rm"): the compiler gives them registers as long as it has any, then places on the stack, and
+ *  the assembler, which sees which it was, takes other instructions there. Where all of them are in
+ *  registers, the code is what it would be without this header. */
+#ifndef TINYRT_FLEXIBLE_H
+#define TINYRT_FLEXIBLE_H
+
+#include "tinyrt_types.h"
+
+/** Sets .Ltinyrt_spilled: whether one of these operands, one behind the other, is in memory. */
+#define TINYRT_FIND_SPILLED(operands)                                                              \
+    ".set .Ltinyrt_spilled, 0\n"                                                                   \
+    ".irpc character, \"" operands "\"\n"                                                          \
+    ".ifc \"\\character\", \"[\"\n"                                                                \
+    ".set .Ltinyrt_spilled, 1\n"                                                                   \
+    ".endif\n"                                                                                     \
+    ".endr\n"
+
+/** One text or the other, by TINYRT_FIND_SPILLED. */
+#define TINYRT_IF_SPILLED(spilled, otherwise)                                                      \
+    ".if .Ltinyrt_spilled\n" spilled ".else\n" otherwise ".endif\n"
+
+/** Stands before a loop that may have these in memory: compilers find no place for operands whose
+ *  first value they know, or share. */
+#define TINYRT_OPAQUE(a, b) __asm("" : "+rm"(a), "+rm"(b))
+
+/** Macros of the assembler around a loop of it. */
+#define TINYRT_WITH_MACRO(name, parameters, body, loop)                                            \
+    ".macro " name " " parameters "\n" body ".endm\n" loop ".purgem " name "\n"
+
+/** A loop with the macro tinyrt_add: sum += a * b, of those halves that the instruction takes.
+ * Where the sum is in memory, t is overwritten, and restored by what is in after. */
+#define TINYRT_WITH_ADD(loop)                                                                      \
+    TINYRT_WITH_MACRO("tinyrt_add", "instruction, sum, a, b, t, after",                            \
+                      TINYRT_FIND_SPILLED("\\sum")                                                 \
+                          TINYRT_IF_SPILLED("ldr \\t, \\sum\n"                                     \
+                                            "\\instruction \\t, \\a, \\b, \\t\n"                   \
+                                            "str \\t, \\sum\n"                                     \
+                                            "\\after\n",                                           \
+                                            "\\instruction \\sum, \\a, \\b, \\sum\n"),             \
+                      loop)
+
+/** A loop over taps until x is at its end, entered in its middle where TINYRT_ENTER enters it, with
+ *  t for the end. four takes four taps with tinyrt_add; where any of the operands that this adds to
+ *  is in memory, the loop is not unrolled any further, as code has other lengths. */
+#define TINYRT_FLEXIBLE_LOOP(operands, t, four)                                                    \
+    TINYRT_FIND_SPILLED(operands)                                                                  \
+    TINYRT_WITH_ADD(TINYRT_IF_SPILLED("1:\n" four, TINYRT_ENTER(t) TINYRT_LOOP_OF(four)))          \
+    "ldr " t ", %[end]\n"                                                                          \
+    "cmp %[x], " t "\n"                                                                            \
+    "bne 1b\n"
+
+#endif
