@@ -2,8 +2,10 @@
 
 import pytest
 
+from tests.c.test_rows import NETS
 from tests.graphs import Builder
 from tests.memory.targets import SCALAR
+from tinyrt.memory import plan_by_rows
 from tinyrt.memory.plan import MemoryOptions
 from tinyrt.memory.regions import NO_LIMIT
 from tinyrt.memory.rows.candidates import Model
@@ -39,3 +41,10 @@ def test_what_is_live_between_ops():
     model = wide_and_narrow()
     assert model.live_across(None) == [4, 400, 4, 200, 4, 80]
     assert model.live_across("x") == [0, 400, 4, 200, 4, 80]
+
+
+@pytest.mark.parametrize(("net", "seed"), NETS)
+def test_at_the_fullest_moment_the_op_whose_working_memory_lives_runs(net, seed):
+    moment = plan_by_rows(net(seed), SCALAR, enough=1).fullest()
+    working = {name for name, _ in moment.sizes if name.startswith("scratch#")}
+    assert working == {f"scratch#{moment.node}"}

@@ -46,6 +46,17 @@ def test_odd_arguments_have_the_c_library_s_answers():
         np.testing.assert_allclose(elementary.power(a, b), np.power(a, b), rtol=1e-12)
 
 
+@pytest.mark.parametrize("exponent", [2, 3, 64, -64])
+def test_whole_powers_are_products(exponent):
+    x = np.random.default_rng(0).uniform(0.9, 1.1, 1000)
+    product = np.ones(1000)
+    for bit in f"{abs(exponent):b}"[::-1]:
+        product, x = product * x if bit == "1" else product, x * x
+    expected = 1 / product if exponent < 0 else product
+    given = np.random.default_rng(0).uniform(0.9, 1.1, 1000)
+    np.testing.assert_array_equal(elementary.power(given, exponent), expected)
+
+
 def test_angles_of_any_size():
     large = np.array([1e6, -1e6, 1e22, 1e300, 2.0**19 + 0.5])
     np.testing.assert_allclose(elementary.sin(large), np.sin(large), atol=1e-15)

@@ -228,7 +228,7 @@ EQUIVALENT_EVERYWHERE: dict[str, str] = {
         "how long programs of others may take is chosen; tests hold that they are stopped"
     ),
     r"maxsize=|lru_cache": "how many answers a cache keeps only costs time",
-    r"\bTraining\(epochs=|\bEpochs\(\d|\bVariation\(scale=": (
+    r"^batch: int = 32$|\bTraining\(epochs=|\bEpochs\(\d|\bVariation\(scale=": (
         "how long, how fast and on what a recipe trains is chosen; tests hold what it reaches"
     ),
     r"^ASK, PASS = |> 2 \* workers:": "how much is counted or fetched ahead costs time alone",
