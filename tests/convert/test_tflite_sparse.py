@@ -9,8 +9,6 @@ from tests.convert.tflite_files import T
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.errors import BudgetError, ModelFormatError, TinyrtError
 
-RNG = np.random.default_rng(3)
-
 
 def stored(name, dense, order, kinds, blocks=(), index=np.int32, **grid):
     """A sparse constant.
@@ -49,8 +47,11 @@ def stored(name, dense, order, kinds, blocks=(), index=np.int32, **grid):
 
 
 def thinned(*shape, share=0.7, dtype=np.float32):
-    dense = RNG.integers(1, 100, shape)
-    return np.where(RNG.random(shape) < share, 0, dense).astype(dtype)
+    """The same elements for each shape, some of them not zero: LiteRT needs one."""
+    rng = np.random.default_rng(shape)
+    dense = np.where(rng.random(shape) < share, 0, rng.integers(1, 100, shape)).astype(dtype)
+    assert dense.any()
+    return dense
 
 
 def added(k, dense):
