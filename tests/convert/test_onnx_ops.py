@@ -6,8 +6,10 @@ import pytest
 from tests.convert import test_onnx_breadth, test_onnx_forms, test_onnx_lookup
 from tests.convert.onnx_build import OnnxModel, assert_matches
 from tests.convert.onnx_cases import CASES, case
+from tinyrt.convert.onnx import reader
 from tinyrt.convert.onnx.flow import FLOW
 from tinyrt.convert.onnx.ops import IMPORTERS, SEVERAL
+from tinyrt.convert.onnx.reader import _finish
 
 
 @case(7, 9, 11, 13)
@@ -306,6 +308,41 @@ def test_every_importer_is_tested():
         used.update(node.op_type for node in model.nodes)
     # onnxruntime does not have the last one yet.
     assert used >= (IMPORTERS.keys() | SEVERAL.keys() | FLOW.keys()) - {"Swish"}
+
+
+NAMED = {
+    **{name: (build, opsets[-1]) for name, (build, opsets) in CASES.items()},
+    **test_onnx_breadth.CASES,
+    **test_onnx_forms.CASES,
+    "swish": (lambda m: m.op("Swish", m.input(2, 5), alpha=1.7), 24),
+    "nearest along two axes": (
+        lambda m: m.op("Resize", m.input(2, 3, 1, 1), "", m.const([2, 2, 1, 1]), mode="nearest"),
+        13,
+    ),
+}
+NAMED_AGAIN = {
+    "lp_pool": "the mean has the name, what is computed from it has a number",
+    "a_loop_of_three": "the body has names of the graph around it",
+    "a_scan": "as a loop",
+}
+
+
+@pytest.mark.parametrize("name", sorted(NAMED.keys() - NAMED_AGAIN))
+def test_a_tensor_of_the_files_name_is_that_tensor(name, tmp_path, monkeypatch):
+    build, opset = NAMED[name]
+    m = OnnxModel(opset)
+    path = m.save(tmp_path, build(m))
+    named = []
+
+    def finish(builder, *args):
+        for output in (o for node in m.nodes for o in node.output if o in builder.values):
+            named.append((builder.tensors[output].name, output))
+        return _finish(builder, *args)
+
+    monkeypatch.setattr(reader, "_finish", finish)
+    reader.read_onnx(path)
+    # A layer on channels last has the name; what follows it turns them back.
+    assert all(found in (output, f"{output}.nchw") for found, output in named)
 
 
 def test_casts_to_float_vanish(tmp_path):

@@ -173,6 +173,19 @@ BROKEN = {
 }
 
 
+LSTM_WITHOUT = {
+    **dict.fromkeys((9, 10, 11), "peepholes"),
+    **dict.fromkeys((16, 17), "a projection"),
+    **dict.fromkeys((20, 21, 22, 23), "layer normalisation"),
+}
+
+
+@pytest.mark.parametrize("place", LSTM_WITHOUT)
+def test_inputs_of_an_lstm_that_are_left_out_are_all_named(place):
+    says = f"an LSTM with {LSTM_WITHOUT[place]}"
+    refused(lambda: Interpreter(model_content=lstm(given=[place])), says, "one without")
+
+
 @pytest.mark.parametrize("kind", BROKEN)
 def test_ops_that_make_no_sense_are_refused(kind):
     data, says = BROKEN[kind]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ import tflite
 from tests.ops.build import build_f32, build_s8, build_s16
 from tests.ops.cases import CASES as RANDOM
 from tests.ops.cases import rng_of
-from tinyrt.convert.tflite.ops import DECODERS
+from tinyrt.convert.tflite import schema
+from tinyrt.convert.tflite.ops import DECODERS, codec_for
+from tinyrt.convert.tflite.ops import WRITTEN as IN_FILES
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.ir import DType, Graph, Node, QParams, Shape, Value
@@ -134,9 +137,10 @@ WRITTEN = {
     **dict.fromkeys(("greater_equal", "less", "logistic", "tanh"), (1, 2, 3)),
     **dict.fromkeys(("reduce_max", "reduce_min", "relu", "relu6"), (1, 2, 3)),
     **dict.fromkeys(("dynamic_update_slice", "gather_nd"), (1, 1, 4)),
-    **dict.fromkeys(("gather", "equal", "not_equal"), (1, 2, 4)),
+    **dict.fromkeys(("embedding", "gather", "equal", "not_equal"), (1, 2, 4)),
     **dict.fromkeys(("maximum", "minimum", "mul", "resize_nearest_neighbor"), (1, 2, 4)),
     "slice": (1, 2, 1),  # with strides
+    "slice_at": (1, 2, 4),
     **dict.fromkeys(("sub", "transpose"), (1, 2, 5)),
     "tile": (1, 3, 1),
     "broadcast_to": (2, 3, 3),
@@ -156,11 +160,12 @@ ROUNDED = [(F32, S8, 1), (F32, S16, 2), (S16, S8, 1), (S8, S16, 2), (S8, S8, 1)]
 
 
 def versions_of(graph: Graph, op: str) -> list[int]:
-    """Of all codes by which the op is written; STRIDED_SLICE has no decoder of its own."""
+    """Of all codes by which the op is written."""
     model = tflite.Model.GetRootAs(write_tflite(graph))
     codes = [model.OperatorCodes(i) for i in range(model.OperatorCodesLength())]
-    of_others = {b for b, name in BUILTINS.items() if name in DECODERS and DECODERS[name].op != op}
-    return [int(code.Version()) for code in codes if code.BuiltinCode() not in of_others]
+    own = {codec_for(node).builtin for node in graph.bound() if node.op == op}
+    names = [schema.builtin_name(model, i) for i in range(len(codes))]
+    return [int(code.Version()) for code, name in zip(codes, names, strict=True) if name in own]
 
 
 @pytest.mark.parametrize(
@@ -202,13 +207,36 @@ def test_every_type_has_its_version(op):
     assert tuple(lowest) == WRITTEN[op]
 
 
+FORMS = {
+    "float": build_f32,
+    "int8": build_s8,
+    "int16": build_s16,
+    "int4": partial(build_s8, weights=DType.INT4),
+}
+WEIGHTED = {
+    "conv2d": ({1, 6}, {3, 6}, {4, 6}, {6, 7}),  # in groups: 6
+    "depthwise_conv2d": ({1, 2}, {3}, {5}, {7}),  # dilated in float: 2
+    "fully_connected": ({1, 5}, {4, 5, 12}, {7, 12}, {10}),  # keeps dimensions: 5, channels: 12
+    "transpose_conv": ({1, 3}, {2, 3}, {2, 3}),  # with a bias: 3
+}
+"""Op -> all versions that random layers need, with weights of each form."""
+
+
+@pytest.mark.parametrize("op", WEIGHTED)
+def test_layers_have_the_version_of_their_weights_and_form(op):
+    for (form, build), versions in zip(FORMS.items(), WEIGHTED[op], strict=False):
+        cases = [(RANDOM[op](rng), rng) for rng in (rng_of(op, seed) for seed in range(12))]
+        graphs = [build(case, rng).graph for case, rng in cases]
+        assert {v for graph in graphs for v in versions_of(graph, op)} == versions, form
+
+
 def test_every_op_in_a_file_has_its_versions():
-    assert {codec.op for codec in DECODERS.values()} == {
+    assert {
         *WRITTEN,
         *OF_TYPES,
         *WITH_STATE,
         *CUSTOM,
-    }
+    } == IN_FILES
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,12 @@ FILES = {
     "space_to_batch int8": single("SPACE_TO_BATCH_ND", [s8("x", 1, 4, 3), i32("block", 2),
                                   Tensor("pads", (1, 2), "INT32", np.array([[1, 1]], np.int32)),
                                   s8("y", 2, 3, 3)]),
+    "space_to_batch along rows": single(
+        "SPACE_TO_BATCH_ND", [T("x", (2, 3, 4, 5)), i32("block", 1, 2), Tensor("pads", (2, 2),
+        "INT32", np.array([[0, 1], [1, 1]], np.int32)), T("y", (4, 4, 3, 5))]),
+    "batch_to_space along columns": single(
+        "BATCH_TO_SPACE_ND", [T("x", (6, 2, 3, 5)), i32("block", 3, 1), Tensor("crop", (2, 2),
+        "INT32", np.array([[1, 2], [0, 1]], np.int32)), T("y", (2, 3, 2, 5))]),
     "batch_to_space": single("BATCH_TO_SPACE_ND", [T("x", (8, 2, 3, 5)), i32("block", 2, 2),
                              Tensor("crop", (2, 2), "INT32", np.array([[0, 1], [1, 1]], np.int32)),
                              T("y", (2, 3, 4, 5))]),
@@ -136,6 +142,8 @@ FILES = {
         "STRIDED_SLICE", [T("x", (4, 3)), i32("begin", 1, 0), i32("end", 2, 2),
         i32("strides", 1, 1), T("y", (2, 2))], "StridedSliceOptions", Offset=True),
     "reverse": single("REVERSE_V2", [s8("x", 2, 3, 4), i32("axes", -1), s8("y", 2, 3, 4)]),
+    "reverse along the first axes": single(
+        "REVERSE_V2", [T("x", (2, 3, 4)), i32("axes", 0, 1), T("y", (2, 3, 4))]),
     "embedding_lookup": single("EMBEDDING_LOOKUP", [T("row", (3,), "INT32"), T("x", (5, 4), data=
                                np.arange(20, dtype=np.float32)), T("y", (3, 4))]),
     "gather rows": single("GATHER", [T("x", (5, 4), data=np.arange(20, dtype=np.float32)),

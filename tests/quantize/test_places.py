@@ -94,6 +94,7 @@ def test_the_order_of_real_values_is_that_of_the_integers(dtype, scale):
     graph = behind_dequantize(dtype, scale)
     read = parse_tflite(write_tflite(graph))
     assert [n.op for n in read.nodes] == ["arg_min"]
+    assert read.values.keys() == {"x", "y"}
     limits = np.iinfo(dtype.numpy)
     for seed in range(20):
         rng = np.random.default_rng(seed)

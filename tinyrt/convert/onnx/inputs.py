@@ -243,7 +243,7 @@ def _elements(entry: _Input, shape: Shape, given: ArrayLike) -> Array:
         return elements.reshape(shape)
     if elements.size != 1:
         raise _misfit(entry, shape, f"has {elements.size} elements")
-    return np.full(shape, elements.reshape(-1)[0])
+    return np.full(shape, elements.reshape(()))
 
 
 def _misfit(entry: _Input, shape: Shape, what: str) -> DataError:

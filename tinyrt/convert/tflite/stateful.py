@@ -31,7 +31,7 @@ PLACES = (*range(9), *range(12, 16), 18, 19)
 OPTIONAL = {
     **dict.fromkeys(range(9, 12), "peepholes"),
     **dict.fromkeys((16, 17), "a projection"),
-    **dict.fromkeys(range(20, 24), "layer normalisation"),
+    **dict.fromkeys(range(20, LSTM_INPUTS), "layer normalisation"),
 }
 """Other inputs of the file, and what it means that they are there."""
 
