@@ -18,7 +18,7 @@ from tinyrt.export.names import MAX_IDENTIFIER, identifier
 from tinyrt.export.several import ExportedModels
 from tinyrt.export.sparsity import sparse_layers
 from tinyrt.export.states import StateLayout
-from tinyrt.export.target import Optimize
+from tinyrt.export.target import Optimize, without_unaligned
 from tinyrt.ir import DType, Graph, QParams, Value
 from tinyrt.memory import ArenaPlan, Region
 
@@ -164,3 +164,10 @@ def test_aims_are_options_of_the_compiler():
         "balanced": "-O2",
         "size": "-Os",
     }
+
+
+def test_only_compilers_for_arm_are_told_to_align_words():
+    with pytest.raises(UnsupportedError, match="no option of cc for host against unaligned words"):
+        without_unaligned(CORES["host"])
+    core = without_unaligned(CORES["cortex-m4"])
+    assert (core.flags, core.unaligned) == ((*M4, "-mno-unaligned-access"), False)

@@ -5,6 +5,8 @@ have, and levels of optimisation choose between these and C. ``TINYRT_TESTS=all`
 all cores: ``TINYRT_TESTS=all pytest tests/firmware/test_flags.py``.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -24,7 +26,7 @@ from tinyrt.emulate import build_image, run_image
 from tinyrt.emulate.image import build_library
 from tinyrt.emulate.run import unpack_outputs
 from tinyrt.errors import ToolError
-from tinyrt.export import export_graph
+from tinyrt.export import export_graph, find_core
 from tinyrt.ops.shared.evaluate import evaluate
 
 pytestmark = pytest.mark.slow
@@ -67,6 +69,10 @@ SAMPLE = [
 LAYERS = ("conv2d", "depthwise_conv2d", "fully_connected", "add", "max_pool2d", "mean", "softmax")
 
 
+UNALIGNED = ["cortex-m4", "cortex-m55"]
+"""Cores that load words at any address, unless they are told to trap that."""
+
+
 @pytest.fixture(scope="module")
 def program():
     """Layers of all kinds of weights, and ops that copy and add."""
@@ -85,10 +91,10 @@ def expected(program):
     return evaluate(*program)
 
 
-def exported(program, folder, core, flags):
+def exported(program, folder, core, flags, **options):
     """The project, whose Makefile has these flags and warnings."""
     require_core(core)
-    project = export_graph(program[0], folder / "project", core=core)
+    project = export_graph(program[0], folder / "project", core=core, **options)
     makefile = project.directory / "Makefile"
     lines = makefile.read_text().splitlines()
     for i, line in enumerate(lines):
@@ -101,14 +107,23 @@ def exported(program, folder, core, flags):
     return project
 
 
-def check(program, expected, folder, core, flags):
+def check(program, expected, folder, core, flags, **options):
     """Exact on the device."""
-    project = exported(program, folder, core, flags)
+    run_and_compare(program, expected, folder, exported(program, folder, core, flags, **options))
+
+
+def run_and_compare(program, expected, folder, project):
     data = b"".join(program[1][port.name].tobytes() for port in project.inputs)
     found = run_image(build_image(project, folder), data, folder)
     answers = unpack_outputs(project.outputs, found.outputs, 1)
     for name, values in expected.items():
         np.testing.assert_array_equal(answers[name].reshape(values.shape), values, err_msg=name)
+
+
+def trapping(project):
+    """The project, whose harness makes words at other addresses than multiples of four faults."""
+    flags = (*project.core.flags, "-mno-unaligned-access", "-DHARNESS_TRAP_UNALIGNED")
+    return replace(project, core=replace(project.core, flags=flags))
 
 
 def test_the_sample_is_of_all_flags():
@@ -136,3 +151,31 @@ def test_a_register_that_the_vectors_need_is_not_taken(program, tmp_path):
     project = exported(program, tmp_path, "cortex-m55", "-O2 -ffixed-r10")
     with pytest.raises(ToolError, match="impossible constraints"):
         build_library(project, tmp_path)
+
+
+@pytest.mark.parametrize("core", sampled(UNALIGNED[:1], UNALIGNED))
+def test_words_at_any_address_are_trapped(program, expected, tmp_path, core):
+    """What the emulator does, and so what the next test is worth."""
+    project = trapping(exported(program, tmp_path, core, "-O2 -munaligned-access"))
+    with pytest.raises(ToolError, match="the processor faulted"):
+        run_and_compare(program, expected, tmp_path, project)
+
+
+@pytest.mark.parametrize("optimize", ["-O2", "-O2 -DTINYRT_NO_ASM", "-O0", "-Os"])
+@pytest.mark.parametrize("core", sampled(UNALIGNED[:1], UNALIGNED))
+def test_code_without_unaligned_words_runs_where_these_fault(
+    program, expected, tmp_path, core, optimize
+):
+    project = exported(program, tmp_path, core, optimize, unaligned=False)
+    run_and_compare(program, expected, tmp_path, trapping(project))
+
+
+def test_the_compiler_s_option_is_enough(program, expected, tmp_path):
+    project = exported(program, tmp_path, "cortex-m4", "-O2")
+    run_and_compare(program, expected, tmp_path, trapping(project))
+
+
+def test_code_without_unaligned_words_does_not_compile_with_them(program, tmp_path):
+    project = exported(program, tmp_path, "cortex-m4", "-O2", unaligned=False)
+    with pytest.raises(ToolError, match="compile with -mno-unaligned-access"):
+        build_library(replace(project, core=find_core("cortex-m4")), tmp_path)

@@ -64,6 +64,10 @@ def export(
     info: Annotated[
         bool, typer.Option("--info", help="Bring tensors' names and labels along, as NAME_info.")
     ] = False,
+    no_unaligned: Annotated[
+        bool,
+        typer.Option("--no-unaligned", help="Load words at multiples of four only, and slower."),
+    ] = False,
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
@@ -78,6 +82,7 @@ def export(
             options = {"core": core, "optimize": optimize, "memories": memories}
             options |= {"by_rows": by_rows, "input_rows": input_rows, "shared_arena": shared_arena}
             options |= {"name": name, "prefix": prefix, "info": info}
+            options |= {"unaligned": not no_unaligned}
             report(*_export_several(models, output, max_arena, options))
             return
         (model,) = models
@@ -93,6 +98,7 @@ def export(
             name=name,
             prefix=prefix,
             info=info,
+            unaligned=not no_unaligned,
         )
         rows = list(project.row_by_row)
         data: dict[str, Any] = {

@@ -29,7 +29,7 @@ from tinyrt.export.names import OWN_NAMES, Naming
 from tinyrt.export.rendering import CFile
 from tinyrt.export.sparsity import SparseLayer, sparse_layers
 from tinyrt.export.states import lay_out, settle
-from tinyrt.export.target import Core, Optimize, find_core, find_optimize
+from tinyrt.export.target import Core, Optimize, find_core, find_optimize, without_unaligned
 from tinyrt.export.writer import PushedRows
 from tinyrt.folders import write_folder, written_files
 from tinyrt.ir import Graph
@@ -143,6 +143,7 @@ def export_c(
     name: str | None = None,
     prefix: str | None = None,
     info: bool = False,
+    unaligned: bool = True,
 ) -> ExportedProject:
     """Write the C project of a .tflite model.
 
@@ -162,6 +163,8 @@ def export_c(
         name: the model's name in C, by which files and functions begin; the file's by default.
         prefix: what stands before that name, ``acme`` or ``acme_``.
         info: whether the project says its tensors' names and the model's labels, ``<name>_info``.
+        unaligned: whether code may load words at any address; if not, it is for compilers with
+            ``-mno-unaligned-access`` only, and does not compile without.
 
     Raises:
         ModelFormatError: the file is not a model.
@@ -185,6 +188,7 @@ def export_c(
             memories=memories,
             name=name,
             prefix=prefix,
+            unaligned=unaligned,
         )
 
 
@@ -226,14 +230,17 @@ class Request:
         rows: Rows,
         memories: Memories | None,
         naming: Naming = OWN_NAMES,
+        *,
+        unaligned: bool = True,
     ) -> Request:
-        """The request, with core and aim by their names.
+        """The request, with core and aim by their names; ``unaligned`` as for ``export_c``.
 
         Raises:
-            UnsupportedError: there is no such core or aim.
+            UnsupportedError: there is no such core or aim, or no option against unaligned words.
 
         """
         target, aim = find_core(core), find_optimize(optimize)
+        target = target if unaligned else without_unaligned(target)
         return cls(target, aim, max_arena, rows, memories or Memories(), naming)
 
 
@@ -251,6 +258,7 @@ def export_graph(
     prefix: str | None = None,
     model_sha256: str | None = None,
     labels: Sequence[Sequence[str]] | None = None,
+    unaligned: bool = True,
 ) -> ExportedProject:
     """Write the C project of a graph, by default named after the graph; see ``export_c``.
 
@@ -258,7 +266,7 @@ def export_graph(
     ``labels`` are lists of labels that may be an output's, None for a project without information.
     """
     rows, naming = Rows(by_rows, input_rows), Naming(name, prefix)
-    request = Request.of(core, optimize, max_arena, rows, memories, naming)
+    request = Request.of(core, optimize, max_arena, rows, memories, naming, unaligned=unaligned)
     project, files = render_project(graph, Path(out_dir), request, model_sha256, labels)
     write_folder(project.directory, files)
     return project

@@ -36,13 +36,15 @@ def sha256_of(model_path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def kernel_names(library: str, functions: Iterable[str]) -> str:
+def kernel_names(library: str, functions: Iterable[str], *, unaligned: bool = True) -> str:
     """The header that gives kernels the names of one library.
 
     Args:
         library: its name.
         functions: their names in the sources.
+        unaligned: whether code may load words at any address.
 
     """
-    context = {"library": library, "identity": IDENTITY, "functions": list(functions)}
+    context: dict[str, object] = {"library": library, "identity": IDENTITY}
+    context |= {"functions": list(functions), "unaligned": unaligned}
     return render(TEMPLATES, "names.h.j2", context)

@@ -346,5 +346,5 @@ def library_files(
         name: render(TEMPLATES, f"{name}.j2", context) for name in ("Makefile", "CMakeLists.txt")
     }
     files |= {f"{KERNEL_FOLDER}/{name}": text for name, text in texts.items()}
-    names = kernel_names(library, kernels_c.functions(needed))
+    names = kernel_names(library, kernels_c.functions(needed), unaligned=core.unaligned)
     return files | {f"{KERNEL_FOLDER}/{kernels_c.NAMES}": names}

@@ -67,6 +67,7 @@ def export_several(
     name: str | None = None,
     prefix: str | None = None,
     info: bool = False,
+    unaligned: bool = True,
 ) -> ExportedModels:
     """Write one C project for several .tflite models; it holds shared kernels once.
 
@@ -85,6 +86,7 @@ def export_several(
         name: as for ``export_c``, where there is one model.
         prefix: what stands before the names of all models and of the library.
         info: as for ``export_c``, for each model.
+        unaligned: as for ``export_c``.
 
     Raises:
         UnsupportedError: two models have the same name, or one cannot be exported.
@@ -99,7 +101,8 @@ def export_several(
             expected="one model where a name is given",
             hint="leave the name out, or give a prefix, which stands before each model's own name",
         )
-    request = Request.of(core, optimize, max_arena, Rows(by_rows, input_rows), memories, naming)
+    rows = Rows(by_rows, input_rows)
+    request = Request.of(core, optimize, max_arena, rows, memories, naming, unaligned=unaligned)
     projects: list[ExportedProject] = []
     own: dict[str, CFile] = {}
     for path in model_paths:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from tinyrt.backends.c.isa import InstructionSet
@@ -21,6 +21,7 @@ class Core:
         isa: the kernels' variant.
         flags: compiler options that select the core, its float ABI and its C library.
         prefix: prefix of the names of its compiler and binary tools.
+        unaligned: whether code may load words at any address, where the core can.
 
     """
 
@@ -28,6 +29,7 @@ class Core:
     isa: InstructionSet
     flags: tuple[str, ...]
     prefix: str = ARM
+    unaligned: bool = True
 
     @property
     def compiler(self) -> str:
@@ -114,6 +116,22 @@ def find_optimize(name: str) -> Optimize:
     except ValueError:
         names = ", ".join(o.value for o in Optimize)
         raise UnsupportedError(f"cannot optimise for '{name}'", expected=names) from None
+
+
+def without_unaligned(core: Core) -> Core:
+    """The core, for code that loads words at multiples of their size alone.
+
+    Raises:
+        UnsupportedError: the core is no Arm core.
+
+    """
+    if core.prefix != ARM:
+        raise UnsupportedError(
+            f"there is no option of {core.compiler} for {core.name} against unaligned words",
+            expected="an Arm core",
+            hint="export without --no-unaligned, and choose the compiler's options yourself",
+        )
+    return replace(core, flags=(*core.flags, "-mno-unaligned-access"), unaligned=False)
 
 
 def find_core(name: str) -> Core:

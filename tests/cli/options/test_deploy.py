@@ -159,6 +159,17 @@ def test_a_project_tells_names_of_tensors_on_request(made, tmp_path):
         assert not list(folder.glob("*info*"))
 
 
+@shows("export", "no_unaligned")
+def test_words_are_loaded_at_multiples_of_four_on_request(made, tmp_path):
+    for models in ((made.int8,), (made.int8, made.tall)):
+        for options, says in (((), False), (("--no-unaligned",), True)):
+            folder = tmp_path / "-".join((str(len(models)), *options))
+            call("export", *models, "-o", folder, *options)
+            names = (folder / "tinyrt" / "tinyrt_names.h").read_text()
+            assert ("#define TINYRT_NO_UNALIGNED\n" in names) == says
+            assert ("-mno-unaligned-access" in (folder / "Makefile").read_text()) == says
+
+
 # emulate, on this machine
 
 

@@ -13,6 +13,11 @@
 #define TINYRT_RESTRICT restrict
 #endif
 
+/* Set by an export for memory where words must be aligned. */
+#if defined(TINYRT_NO_UNALIGNED) && defined(__ARM_FEATURE_UNALIGNED)
+#error "exported with --no-unaligned: compile with -mno-unaligned-access"
+#endif
+
 /** Keeps a function's loop from sharing registers with its caller's. */
 #ifdef __GNUC__
 #define TINYRT_NOINLINE __attribute__((noinline))
@@ -41,8 +46,8 @@
 #define TINYRT_ASM_LOOPS 0
 #endif
 
-/** Stands in short loops, for compilers would call memcpy or memset instead. */
-#ifdef TINYRT_ASM
+/** Stands in short loops, for compilers would call memcpy or memset instead. No instruction. */
+#ifdef __GNUC__
 #define TINYRT_SHORT_LOOP __asm volatile("")
 #else
 #define TINYRT_SHORT_LOOP ((void)0)

@@ -1,8 +1,6 @@
 #include "tinyrt_dynamic_update_slice.h"
 
-#include <string.h>
-
-#include "tinyrt_copy.h"
+#include "tinyrt_copy_all.h"
 #include "tinyrt_index.h"
 
 void tinyrt_dynamic_update_slice(const tinyrt_dynamic_update_slice_params *p,
@@ -13,7 +11,7 @@ void tinyrt_dynamic_update_slice(const tinyrt_dynamic_update_slice_params *p,
     const int8_t *from = part;
     int8_t *first = y;
     int32_t index[TINYRT_MAX_RANK] = {0};
-    memcpy(y, x, (size_t)p->bytes);
+    tinyrt_copy_all(x, (size_t)p->bytes, y);
     for (int32_t axis = 0; axis < p->rank; ++axis) {
         const int32_t at = begin[axis] < 0 ? 0 : begin[axis];
         first += (at < p->most[axis] ? at : p->most[axis]) * p->steps[axis];

@@ -1,7 +1,7 @@
 #include "tinyrt_reshape.h"
 
-#include <string.h>
+#include "tinyrt_copy_all.h"
 
 void tinyrt_reshape(int32_t bytes, const void *x, void *TINYRT_RESTRICT y) {
-    memcpy(y, x, (size_t)bytes);
+    tinyrt_copy_all(x, (size_t)bytes, y);
 }

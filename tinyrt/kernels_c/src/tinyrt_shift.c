@@ -1,6 +1,6 @@
 #include "tinyrt_shift.h"
 
-#include <string.h>
+#include "tinyrt_copy_all.h"
 
 /* Small C libraries move byte by byte; windows are long enough for this to matter. */
 #ifdef __GNUC__
@@ -29,5 +29,5 @@ void tinyrt_shift(int32_t kept_bytes, int32_t x_bytes, const void *TINYRT_RESTRI
     for (; from < end; ++from, ++to) {
         *to = *from;
     }
-    memcpy(to, x, (size_t)x_bytes);
+    tinyrt_copy_all(x, (size_t)x_bytes, to);
 }

@@ -55,8 +55,18 @@ static void guard_stack(void) {
 #endif
 }
 
+/** Makes loads and stores of words at other addresses than multiples of four faults. */
+static void trap_unaligned(void) {
+#ifdef HARNESS_TRAP_UNALIGNED
+    volatile uint32_t *const configuration = (volatile uint32_t *)0xE000ED14U;
+    *configuration |= 1U << 3;
+    __asm volatile("dsb\n isb" ::: "memory");
+#endif
+}
+
 void reset(void) {
     enable_fpu();
+    trap_unaligned();
     guard_stack();
     copy_data();
     clear_bss();

@@ -93,6 +93,24 @@ static inline const tinyrt_single *tinyrt_as_single(const int8_t *x, int32_t cou
 #define TINYRT_ADD_PAIRS(sum, w, x, t)                                                             \
     "tinyrt_add smlad, \"%[" sum "]\", %[" w "], %[" x "], %[" t "]\n"
 
+/** Four bytes at any address: the even ones in x0, the odd ones in x1. */
+#ifdef __ARM_FEATURE_UNALIGNED
+#define TINYRT_LOAD_FOUR                                                                           \
+    "ldr %[x0], [%[x]], #4\n"                                                                      \
+    "sxtb16 %[x1], %[x0], ror #8\n"                                                                \
+    "sxtb16 %[x0], %[x0]\n"
+#define TINYRT_LOAD_FOUR_CODE 12
+#else
+#define TINYRT_LOAD_FOUR                                                                           \
+    "ldrsb %[x0], [%[x]], #1\n"                                                                    \
+    "ldrsb %[x1], [%[x]], #1\n"                                                                    \
+    "ldrsb %[w0], [%[x]], #1\n"                                                                    \
+    "ldrsb %[w1], [%[x]], #1\n"                                                                    \
+    "pkhbt %[x0], %[x0], %[w0], lsl #16\n"                                                         \
+    "pkhbt %[x1], %[x1], %[w1], lsl #16\n"
+#define TINYRT_LOAD_FOUR_CODE 24
+#endif
+
 #define TINYRT_TWO_TAPS                                                                            \
     "ldrd %[x0], %[x1], [%[x]], #8\n"                                                              \
     "ldrd %[w0], %[w1], [%[w]], #8\n"                                                              \
@@ -112,13 +130,10 @@ static inline const tinyrt_single *tinyrt_as_single(const int8_t *x, int32_t cou
     "smlad %[a3], %[w1], %[" x "], %[a3]\n"                                                        \
     "sxtb16 %[w1], %[w1]\n"                                                                        \
     "smlad %[a2], %[w1], %[" x "], %[a2]\n"
-#define TINYRT_FOUR_BYTES                                                                          \
-    "ldr %[x0], [%[x]], #4\n"                                                                      \
-    "sxtb16 %[x1], %[x0], ror #8\n"                                                                \
-    "sxtb16 %[x0], %[x0]\n" TINYRT_FOUR_CHANNELS("x0") TINYRT_FOUR_CHANNELS("x1")
+#define TINYRT_FOUR_BYTES TINYRT_LOAD_FOUR TINYRT_FOUR_CHANNELS("x0") TINYRT_FOUR_CHANNELS("x1")
 
 #define TINYRT_TWO_TAPS_CODE 48
-#define TINYRT_FOUR_BYTES_CODE 68
+#define TINYRT_FOUR_BYTES_CODE (TINYRT_LOAD_FOUR_CODE + 56)
 
 /** Sums of four channels over one column: those of channels 0 and 2 in acc[0] and acc[2], and with
  *  256 times those of channels 1 and 3 in acc[1] and acc[3].

@@ -60,13 +60,10 @@ static inline void tinyrt_sum_columns(const tinyrt_taps_word *columns, int32_t t
     "smlad %[a2], %[w1], %[" x "], %[a2]\n"                                                        \
     "and %[w0], %[w0], #0x000F000F\n"                                                              \
     "smlad %[a0], %[w0], %[" x "], %[a0]\n"
-#define TINYRT_FOUR_BYTES                                                                          \
-    "ldr %[x0], [%[x]], #4\n"                                                                      \
-    "sxtb16 %[x1], %[x0], ror #8\n"                                                                \
-    "sxtb16 %[x0], %[x0]\n" TINYRT_FOUR_CHANNELS("x0") TINYRT_FOUR_CHANNELS("x1")
+#define TINYRT_FOUR_BYTES TINYRT_LOAD_FOUR TINYRT_FOUR_CHANNELS("x0") TINYRT_FOUR_CHANNELS("x1")
 
 #define TINYRT_TWO_TAPS_CODE 52
-#define TINYRT_FOUR_BYTES_CODE 76
+#define TINYRT_FOUR_BYTES_CODE (TINYRT_LOAD_FOUR_CODE + 64)
 
 /** Adds to acc[3] the products with halves, to acc[1] those with their low bytes, to acc[2] 256
  *  times those with the third nibble, to acc[0] those with the first.
