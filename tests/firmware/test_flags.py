@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.c.host import require_tool
 from tests.c.packed_cases import (
     INT4_CASES,
     PACKED_CASES,
@@ -18,6 +19,7 @@ from tests.c.packed_cases import (
     sparse_weights,
 )
 from tests.c.programs import drawn, one_graph
+from tests.c.test_lint import CLANG, headers_of
 from tests.firmware.device import require_core
 from tests.ops.build import build_s8
 from tests.ops.cases import CASES
@@ -179,3 +181,15 @@ def test_code_without_unaligned_words_does_not_compile_with_them(program, tmp_pa
     project = exported(program, tmp_path, "cortex-m4", "-O2", unaligned=False)
     with pytest.raises(ToolError, match="compile with -mno-unaligned-access"):
         build_library(replace(project, core=find_core("cortex-m4")), tmp_path)
+
+
+@pytest.mark.parametrize("core", sampled(CORES[1:2], CORES))
+def test_code_is_exact_from_another_compiler(program, expected, tmp_path, core):
+    """By clang, linked with GCC's harness and libraries."""
+    require_tool("clang")
+    project = exported(program, tmp_path, core, "-O2")
+    options = [*CLANG[core], "-isystem", str(headers_of(project.core))]
+    makefile = project.directory / "Makefile"
+    text = makefile.read_text().replace("$(TARGET_FLAGS)", " ".join(options))
+    makefile.write_text(text.replace("$(CC) $(FLAGS)", "clang $(FLAGS)"))
+    run_and_compare(program, expected, tmp_path, project)
