@@ -190,10 +190,9 @@ static inline void tinyrt_mve_patch_pairs(const tinyrt_mve_quad *quad, tinyrt_mv
                                                       "vmin.s32 q1, q1, %q[act_max]\n"
                                                       "b 6b\n"
                                                       "8:\n"
-
                                                       ".unreq tinyrt_y\n"
         : [a] "+r"(a), [b] "+r"(b), [y] "+lm"(y), [w] "=&l"(w), [patch] "=&r"(patch)
-        : [quad_patch] "m"(quad->patch), [quad_y_zp] "m"(quad->y_zp),
+        : "m"(*quad), [quad_patch] "m"(quad->patch), [quad_y_zp] "m"(quad->y_zp),
           [quad_y_step] "m"(quad->y_step), [quad_y_end] "m"(quad->y_end),
           [quad_left] "m"(quad->left), [bias] "w"(c.bias), [mult] "w"(c.mult), [right] "w"(c.right),
           [act_min] "w"(c.act_min), [act_max] "w"(c.act_max)
