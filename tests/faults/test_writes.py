@@ -333,6 +333,14 @@ def test_a_temporary_directory_that_is_full_is_named(place):
     assert "TMPDIR" in str(caught.value)
 
 
+def test_a_temporary_directory_that_is_missing_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    says = "cannot write to the temporary directory"
+    with pytest.raises(OutputError, match=says) as caught, scratch_folder():
+        pass
+    assert "TMPDIR" in str(caught.value)
+
+
 # What an export owns
 
 

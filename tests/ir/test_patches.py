@@ -49,6 +49,7 @@ NEW, MORE = (Node("new", name, (), ()) for name in ("new", "more"))
         (Patch(remove=(A, B, C, D), add=(A, B, C, D, NEW, MORE)), [A, B, C, D, NEW, MORE]),
         (Patch(remove=(A, B, C, D), add=(NEW, A, C)), [NEW, A, C]),
         (Patch(remove=(A, B, C, D), add=(A, NEW, MORE)), [A, NEW, MORE]),
+        (Patch(remove=(A, B, C, D), add=(A, B, D, NEW)), [A, B, D, NEW]),
         (Patch(remove=(A, B, C, D), add=(D, C, NEW, B, A)), [D, C, NEW, B, A]),
         (Patch(remove=(A, B, C, D), add=(NEW, MORE)), [NEW, MORE]),
     ],

@@ -46,6 +46,10 @@ def test_odd_arguments_have_the_c_library_s_answers():
         np.testing.assert_allclose(elementary.power(a, b), np.power(a, b), rtol=1e-12)
 
 
+def test_a_polynomial_has_each_coefficient_once():
+    assert elementary_formulas.horner(10.0, (3.0, 2.0, 1.0)) == 321
+
+
 @pytest.mark.parametrize("exponent", [2, 3, 64, -64])
 def test_whole_powers_are_products(exponent):
     x = np.random.default_rng(0).uniform(0.9, 1.1, 1000)

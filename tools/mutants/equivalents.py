@@ -22,6 +22,12 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         " -> return np.asarray((np.abs(a) // np.abs(b)) * (np.sign(a) // np.sign(b)))"
         ".astype(a.dtype)": ("signs are -1, 0 and 1, and that of the divisor is never 0"),
     },
+    "tinyrt/emulate/qemu.py": {
+        'report["stack_bytes"][0] if "stack_bytes" in report else None,'
+        ' -> report["stack_bytes"][ -1] if "stack_bytes" in report else None,': (
+            "the image says it once"
+        )
+    },
     "tinyrt/fixedpoint.py": {
         "constant_1_over_3 = 715827883 -> constant_1_over_3 = 715827882": (
             "a third of a whole number below 2**22 is far from every tie: both give the same"
@@ -33,10 +39,18 @@ EQUIVALENT: dict[str, dict[str, str]] = {
             "a copy without a border has the same numbers, and takes a little time"
         )
     },
+    "tinyrt/memory/check/plan.py": {
+        "self._whole[y.name] = runs[0].content.moved(at)"
+        " -> self._whole[y.name] = runs[ -1].content.moved(at)": "there is one run"
+    },
     "tinyrt/memory/kernels.py": {
         "has_vectors: bool = False -> has_vectors: bool = True": (
             "it is asked where rows are planned; a backend without kernels plans none"
         )
+    },
+    "tinyrt/ops/pad.py": {
+        "require_alike(node.input(0), node.output)"
+        " -> require_alike(node.input( -1), node.output)": "it has one input"
     },
     "tinyrt/quantize/explain/restored.py": {
         "found = weight_params(exact, None, 1.0, axis, stored.dtype)"
