@@ -48,6 +48,7 @@ def test_folder_holds_the_model_and_only_its_kernels(tmp_path):
         "out/tinyrt/tinyrt_names.h",
         "out/tinyrt/tinyrt_copy.h",
         "out/tinyrt/tinyrt_dot_loop.h",
+        "out/tinyrt/tinyrt_flexible.h",
         "out/tinyrt/tinyrt_requant4.h",
         "out/tinyrt/tinyrt_simd.h",
         "out/tinyrt/tinyrt_types.h",

@@ -11,8 +11,14 @@ from tinyrt.ir import DType
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.spec import Form, Quant
 
-RESCALED = {("relu6", Form.INT16X8)}
-"""Forms that move data between scales, although the op otherwise keeps them."""
+RESCALED = {
+    ("relu6", Form.INT16X8),
+    ("resize_bilinear", Form.INT8),
+    ("resize_nearest_neighbor", Form.INT8),
+    ("resize_nearest_neighbor", Form.INT16X8),
+}
+"""Forms that move data between scales, although their kind of op keeps them: one rescales, the
+others copy integers whatever these stand for, as in TFLite's runtimes."""
 
 BUILD = {Form.INT8: build_s8, Form.INT16X8: build_s16}
 
