@@ -1,12 +1,12 @@
 """An exported folder in CMake: alone, in another project, and installed."""
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.c.host import require_tool
 from tests.export.models import dense, views
 from tests.graphs import Builder
 from tinyrt.convert.tflite.writer import save_tflite
@@ -33,8 +33,7 @@ int main(void) {{
 
 @pytest.fixture(autouse=True)
 def _cmake():
-    if shutil.which("cmake") is None:
-        pytest.skip("cmake is not installed")
+    require_tool("cmake")
 
 
 def cmake(*arguments):

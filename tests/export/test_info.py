@@ -112,12 +112,25 @@ def test_labels_are_those_of_an_output_with_as_many_classes(tmp_path):
 
 
 def test_text_files_of_a_usual_size_are_read(tmp_path):
-    files = {"a.txt": "1\n2", "B.TXT": "3", "c.json": "{}", "d.txt": "x" * (MAX_LABEL_BYTES + 1)}
+    files = {"a.txt": "1\n2", "B.TXT": "3", "c.json": "{}"}
     path = packed(tmp_path, files)
     assert labels_in(path) == (("1", "2"), ("3",))
     assert read_tflite(path).name == "net"
     save_tflite(dense(), tmp_path / "plain.tflite")
     assert labels_in(tmp_path / "plain.tflite") == ()
+
+
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_text_files_are_read_up_to_a_size_in_all(tmp_path, beyond):
+    size = MAX_LABEL_BYTES // 2
+    path = packed(tmp_path, {"a.txt": "x" * size, "b.txt": "y" * (size + beyond)})
+    if not beyond:
+        assert [len(lines) for lines in labels_in(path)] == [1, 1]
+        return
+    with pytest.raises(ModelFormatError, match="take 1,048,577 bytes") as caught:
+        export_c(path, tmp_path / "out", info=True)
+    assert "leave --info out" in str(caught.value)
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_archive_that_cannot_be_read_is_refused(tmp_path):

@@ -17,7 +17,7 @@ from tinyrt.export.model import Port
 from tinyrt.export.rendering import TEMPLATES, CFile, Source, render_c
 
 MAX_LABEL_BYTES = 1 << 20
-"""Most bytes of a file of labels."""
+"""Most bytes of all files of labels together."""
 
 BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError)
 """What ``zipfile`` raises for an archive that it cannot read."""
@@ -27,18 +27,22 @@ def labels_in(model_path: Path) -> tuple[tuple[str, ...], ...]:
     """The lines of each text file that is packed behind the model, in the archive's order.
 
     Raises:
-        ModelFormatError: there is an archive, and it cannot be read.
+        ModelFormatError: there is an archive, and it cannot be read, or has too much text.
 
     """
     try:
         if not zipfile.is_zipfile(model_path):
             return ()
         with zipfile.ZipFile(model_path) as archive:
-            return tuple(
-                tuple(archive.read(entry).decode("utf-8").splitlines())
-                for entry in archive.infolist()
-                if entry.filename.lower().endswith(".txt") and entry.file_size <= MAX_LABEL_BYTES
-            )
+            texts = [e for e in archive.infolist() if e.filename.lower().endswith(".txt")]
+            nbytes = sum(entry.file_size for entry in texts)
+            if nbytes > MAX_LABEL_BYTES:
+                raise ModelFormatError(
+                    f"the text files behind the model take {nbytes:,} bytes",
+                    expected=f"labels of at most {MAX_LABEL_BYTES:,} bytes in all",
+                    hint="export the model without its labels: leave --info out",
+                )
+            return tuple(tuple(archive.read(e).decode("utf-8").splitlines()) for e in texts)
     except (*BROKEN, UnicodeDecodeError) as error:
         raise ModelFormatError(
             f"the archive behind the model cannot be read: {error}",
