@@ -1,4 +1,4 @@
-"""Derivatives of every op and any order, own functions, checkpoints, and what is refused."""
+"""Derivatives of every op and any order, checkpoints, and what is refused."""
 
 import gc
 import tracemalloc
@@ -15,7 +15,6 @@ from tinyrt.floatmath.function import Function
 from tinyrt.floatmath.parallel import threads
 from tinyrt.ops import OPS
 from tinyrt.train import (
-    CustomFunction,
     Tensor,
     apply,
     checkpoint,
@@ -207,80 +206,6 @@ def test_a_computed_tensor_cannot_be_edited():
     y = Tensor([1.0, 2.0], requires_grad=True) * 2
     with pytest.raises(GradientError, match="in-place"):
         y[0] = 1.0
-
-
-class Cube(CustomFunction):
-    @staticmethod
-    def forward(context, x):
-        context.save_for_backward(x)
-        return x * x * x
-
-    @staticmethod
-    def backward(context, grad):
-        (x,) = context.saved
-        return grad * 3 * x * x
-
-
-class Clamped(CustomFunction):
-    """A gradient that differences do not know: it passes as if nothing had been clipped."""
-
-    @staticmethod
-    def forward(context, x, low):
-        context.save_for_backward(x)
-        return np.maximum(x, low)
-
-    @staticmethod
-    def backward(context, grad):
-        return grad, None
-
-
-def test_custom_functions_have_the_derivatives_they_say():
-    x = leaf(np.random.default_rng(0), 3)
-    gradcheck(Cube.apply, [x])
-    gradgradcheck(Cube.apply, [x])
-    y = Tensor([-1.0, 2.0], requires_grad=True)
-    Clamped.apply(y, Tensor(0.0)).sum().backward()
-    assert y.grad.tolist() == [1, 1]
-
-
-def test_a_custom_function_without_one_of_its_parts_names_it():
-    class Forward(CustomFunction):
-        forward = Cube.forward
-
-    class Backward(CustomFunction):
-        backward = Cube.backward
-
-    x = Tensor(2.0, requires_grad=True)
-    with pytest.raises(NotImplementedError, match="a custom function defines backward"):
-        Forward.apply(x).backward()
-    with pytest.raises(NotImplementedError, match="a custom function defines forward"):
-        Backward.apply(x)
-
-
-@pytest.mark.parametrize("given", [(), (1.0, None, None)])
-def test_a_custom_function_has_a_gradient_for_each_operand(given):
-    class Other(Clamped):
-        @staticmethod
-        def backward(context, grad):
-            return given
-
-    y = Tensor([-1.0, 2.0], requires_grad=True)
-    with pytest.raises(GradientError, match=f"'Other' gave {len(given)} gradients") as raised:
-        Other.apply(y, Tensor(0.0)).sum().backward()
-    assert "2, one (or None) for each operand" in str(raised.value)
-
-
-def test_gradcheck_finds_a_wrong_gradient():
-    class Wrong(Cube):
-        @staticmethod
-        def backward(context, grad):
-            return grad * 2 * context.saved[0]
-
-    x = leaf(np.random.default_rng(0), 3)
-    with pytest.raises(GradientError, match="input 0 gives slope"):
-        gradcheck(Wrong.apply, [x])
-    with pytest.raises(GradientError, match="float32"):
-        gradcheck(Cube.apply, [Tensor([1.0], requires_grad=True)])
 
 
 def deep_net(rng, depth):

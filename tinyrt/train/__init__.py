@@ -4,10 +4,11 @@ Read in this order: ``tinyrt.floatmath.function`` (what can be differentiated, a
 enough for every order); of ``core``: ``function`` (the op table as such functions), ``tape`` (the
 backward pass), ``tensor``, ``arithmetic`` and ``normalise`` (what the op table lacks), ``autograd``
 (derivatives as values), ``gradcheck``, ``module``, ``init``; then ``losses``, ``nn`` and
-``sequence`` (layers), ``checkpoint`` (memory for time), ``optim``, ``data``, ``fit`` and
-``history`` (the loop), ``trace`` (from a trained module to a graph), ``graph_model`` (and back),
-``qat`` with ``fake_quant`` and ``qat_weights`` (training for int8), ``prune``, ``channels`` and
-``cluster`` (less of it), ``distill`` (from great to small), ``recipes`` (all of it at work).
+``sequence`` (layers), ``checkpoint`` (memory for time), ``custom`` (derivatives of one's own),
+``optim``, ``data``, ``fit`` and ``history`` (the loop), ``trace`` (from a trained module to a
+graph), ``graph_model`` (and back), ``qat`` with ``fake_quant`` and ``qat_weights`` (training for
+int8), ``prune``, ``channels`` and ``cluster`` (less of it), ``distill`` (from great to small),
+``recipes`` (all of it at work).
 """
 
 from tinyrt.train.checkpointing import (
@@ -15,9 +16,10 @@ from tinyrt.train.checkpointing import (
     checkpoint_cheap_layers,
     checkpoint_sequential,
 )
-from tinyrt.train.core.autograd import CustomFunction, grad, hvp, jvp
+from tinyrt.train.core.autograd import grad, hvp, jvp
 from tinyrt.train.core.gradcheck import gradcheck, gradgradcheck
 from tinyrt.train.core.tensor import Tensor, apply, no_grad
+from tinyrt.train.custom import CustomFunction
 from tinyrt.train.losses import cross_entropy
 from tinyrt.train.optim import SGD, Adam, cosine_lr
 from tinyrt.train.tracing import trace

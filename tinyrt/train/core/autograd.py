@@ -1,4 +1,4 @@
-"""Derivatives as values: gradients of any order, Jacobian-vector products, own functions.
+"""Derivatives as values: gradients of any order, products with Jacobians and Hessians.
 
 ``grad`` gives the gradient instead of gathering it on leaves; with ``create_graph`` the result is
 itself on the tape. ``jvp`` needs no forward mode of its own: the vector-Jacobian product
@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tinyrt.errors import GradientError, ShapeError
-from tinyrt.train.core.function import Array, Function, Gradient
 from tinyrt.train.core.tape import reverse
-from tinyrt.train.core.tensor import Tensor, apply, enable_grad
+from tinyrt.train.core.tensor import Tensor, enable_grad
 
 
 def grad(
@@ -147,66 +146,3 @@ def hvp(
         Tensor(np.zeros_like(x.data)) if h is None else h
         for x, h in zip(leaves, products, strict=True)
     )
-
-
-class Context:
-    """What a ``CustomFunction`` carries from its forward to its backward computation.
-
-    Further attributes may be set on it freely.
-    """
-
-    def __init__(self) -> None:
-        self._saved: tuple[Array, ...] = ()
-        self._stand_ins: dict[int, Any] = {}
-
-    def save_for_backward(self, *arrays: Array) -> None:
-        """Keep arrays for ``backward``; operands and the result are recognised as themselves."""
-        self._saved = arrays
-
-    @property
-    def saved(self) -> tuple[Any, ...]:
-        """What was saved: arrays, or the tensors they belong to if the gradient is recorded."""
-        return tuple(self._stand_ins.get(id(a), a) for a in self._saved)
-
-    def stand_in(self, tensors: Sequence[Any], arrays: Sequence[Array]) -> None:
-        """Hand out ``tensors`` wherever one of ``arrays`` was saved."""
-        self._stand_ins = {id(a): t for t, a in zip(tensors, arrays, strict=True)}
-
-
-class CustomFunction:
-    """Base of functions with a derivative of one's own; apply with ``MyFunction.apply(x, ...)``.
-
-    Subclasses define both computations. ``forward`` gets arrays. ``backward`` gets the gradient
-    of the result and gives one per operand, or None. It gets arrays, too; under ``create_graph``
-    tensors: where it uses only operators and methods that both have, it can be differentiated.
-    """
-
-    @staticmethod
-    def forward(context: Context, *operands: Array) -> Array:
-        """The result for arrays, in any shape."""
-        raise NotImplementedError("a custom function defines forward")
-
-    @staticmethod
-    def backward(context: Context, grad: Any) -> Any:
-        """The gradient of each operand, in its shape: a tuple, or one alone."""
-        raise NotImplementedError("a custom function defines backward")
-
-    @classmethod
-    def apply(cls, *operands: Tensor) -> Tensor:
-        """The result for tensors, recorded on the tape."""
-
-        def vjp(
-            context: Context, inputs: Sequence[Any], output: Any, grad: Any
-        ) -> tuple[Gradient, ...]:
-            if isinstance(output, Tensor):
-                pairs = (*inputs, output)
-                context.stand_in(pairs, [t.data for t in pairs])
-            given = cls.backward(context, grad)
-            context.stand_in((), ())
-            parts = given if isinstance(given, tuple) else (given,)
-            if len(parts) != len(inputs):
-                what = f"'{cls.__name__}' gave {len(parts)} gradients"
-                raise GradientError(what, expected=f"{len(inputs)}, one (or None) for each operand")
-            return parts
-
-        return apply(Function(cls.__name__, cls.forward, vjp), Context(), *operands)
