@@ -138,9 +138,9 @@ def train(out: Path) -> None:
     from tinyrt.train import Adam, trace
     from tinyrt.train.fit import FitConfig, fit
     from tinyrt.train.nn import Flatten, LayerNorm, Linear, Sequential, Tanh
-    from tinyrt.train.optim import cosine_lr
     from tinyrt.train.qat import QatConfig, QatModel, Scales
     from tinyrt.train.recipes.digits import digits_cnn, split_digits
+    from tinyrt.train.schedules import cosine_lr
     from tinyrt.train.sequence import GRU, MultiHeadAttention
 
     data, rng = split_digits(0), np.random.default_rng(0)

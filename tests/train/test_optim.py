@@ -12,9 +12,8 @@ from tinyrt.train.optim import (
     Lion,
     RMSProp,
     clip_gradients,
-    one_cycle_lr,
-    step_lr,
 )
+from tinyrt.train.schedules import one_cycle_lr, step_lr
 
 
 def moved(make, gradients, start=1.0):
@@ -147,3 +146,51 @@ def test_cosine_rises_then_falls_to_zero():
     assert rates[110] == pytest.approx(0.0)
     assert rates[10:] == sorted(rates[10:], reverse=True)
     assert cosine_lr(0, 10, 0.4) == pytest.approx(0.4)
+
+
+def one():
+    return [Tensor([1.0], requires_grad=True)]
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda p: SGD(p, -0.1), r"lr is -0\.1\n[^$]*0 or more, finite"),
+        (lambda p: Adam(p, float("nan")), "lr is nan"),
+        (lambda p: Adam(p, float("inf")), "lr is inf"),
+        (lambda p: SGD(p, 0.1, weight_decay=-1e-9), "weight_decay is -1e-09"),
+        (lambda p: SGD(p, 0.1, momentum=1.0), r"momentum is 1\.0\n[^$]*0 or more, below 1"),
+        (lambda p: SGD(p, 0.1, nesterov=True), "Nesterov's correction needs momentum"),
+        (lambda p: Adam(p, betas=(1.0, 0.5)), r"betas\[0\] is 1\.0"),
+        (lambda p: Adam(p, betas=(0.5, -0.5)), r"betas\[1\] is -0\.5"),
+        (lambda p: Adam(p, eps=-1.0), r"eps is -1\.0"),
+        (lambda p: RMSProp(p, decay=1.0), r"decay is 1\.0"),
+        (lambda p: RMSProp(p, eps=-1.0), r"eps is -1\.0"),
+        (lambda p: Lion(p, betas=(1.0, 0.5)), r"betas\[0\] is 1\.0"),
+        (lambda p: Lion(p, betas=(0.5, 1.5)), r"betas\[1\] is 1\.5"),
+        (lambda p: Adam([]), "there is nothing to train"),
+        (lambda p: Adam([Group([])]), "there is nothing to train"),
+        (lambda p: Adam([*p, *p]), "given twice"),
+        (lambda p: Adam([Group(p), Group(p, 0.1)]), "given twice"),
+    ],
+)
+def test_settings_out_of_range_are_refused(make, says):
+    with pytest.raises(DataError, match=says):
+        make(one())
+
+
+def test_the_bounds_themselves_are_taken():
+    for optimizer in (SGD(one(), 0.0, momentum=0.0), Adam(one(), betas=(0.0, 0.0), eps=0.0)):
+        assert optimizer.parameters
+
+
+def test_settings_are_what_was_chosen():
+    optimizer = SGD([Group(one(), 0.5), Group(one(), weight_decay=0.0)], 0.1, momentum=0.9)
+    optimizer.steps, optimizer.lr = 7, 0.3
+    assert optimizer.settings() == {
+        "optimiser": "SGD",
+        "weight_decay": 0.0,
+        "momentum": 0.9,
+        "nesterov": False,
+        "groups": [[0.5, None], [1.0, 0.0]],
+    }

@@ -27,10 +27,11 @@ from tinyrt.train.nn import (
     Residual,
     Sequential,
 )
-from tinyrt.train.optim import AdamW, cosine_lr
+from tinyrt.train.optim import AdamW
 from tinyrt.train.prune import Pruner, Schedule
 from tinyrt.train.qat import QatConfig, QatModel, Scales
 from tinyrt.train.recipes.stages import answers_of
+from tinyrt.train.schedules import cosine_lr
 from tinyrt.train.sequence import GRU, LSTM, Conv1d, MultiHeadAttention
 
 IMAGE, SERIES = (6, 6, 2), (5, 3)

@@ -3,12 +3,12 @@
 Read in this order: ``tinyrt.floatmath.function`` (what can be differentiated, and how once is
 enough for every order); of ``core``: ``function`` (the op table as such functions), ``tape`` (the
 backward pass), ``tensor``, ``arithmetic`` and ``normalise`` (what the op table lacks), ``autograd``
-(derivatives as values), ``gradcheck``, ``module``, ``init``; then ``losses``, ``nn`` and
-``sequence`` (layers), ``checkpoint`` (memory for time), ``custom`` (derivatives of one's own),
-``optim``, ``data``, ``fit`` and ``history`` (the loop), ``trace`` (from a trained module to a
-graph), ``graph_model`` (and back), ``qat`` with ``fake_quant`` and ``qat_weights`` (training for
-int8), ``prune``, ``channels`` and ``cluster`` (less of it), ``distill`` (from great to small),
-``recipes`` (all of it at work).
+(derivatives as values), ``module``, ``init``; then ``gradcheck`` (are they right?), ``losses``,
+``nn`` and ``sequence`` (layers), ``checkpoint`` (memory for time), ``custom`` (derivatives of one's
+own), ``optim`` and ``schedules``, ``data``, ``fit`` with ``fit_state`` and ``history`` (the loop),
+``trace`` (from a trained module to a graph), ``graph_model`` (and back), ``qat`` with
+``fake_quant`` and ``qat_weights`` (training for int8), ``prune``, ``channels`` and ``cluster`` (less
+of it), ``distill`` (from great to small), ``recipes`` (all of it at work).
 """
 
 from tinyrt.train.checkpointing import (
@@ -17,11 +17,12 @@ from tinyrt.train.checkpointing import (
     checkpoint_sequential,
 )
 from tinyrt.train.core.autograd import grad, hvp, jvp
-from tinyrt.train.core.gradcheck import gradcheck, gradgradcheck
 from tinyrt.train.core.tensor import Tensor, apply, no_grad
 from tinyrt.train.custom import CustomFunction
+from tinyrt.train.gradcheck import gradcheck, gradgradcheck
 from tinyrt.train.losses import cross_entropy
-from tinyrt.train.optim import SGD, Adam, cosine_lr
+from tinyrt.train.optim import SGD, Adam
+from tinyrt.train.schedules import cosine_lr
 from tinyrt.train.tracing import trace
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Optimisers: how a gradient becomes a step. And the learning rate's way through training."""
+"""Optimisers: how a gradient becomes a step."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -48,6 +49,10 @@ class Optimizer(ABC):
         steps: steps taken so far.
         state: per parameter, the arrays that its rule remembers, by name.
 
+    Raises:
+        DataError: there is nothing to train, a parameter comes twice, or a setting is out of its
+            range.
+
     """
 
     decoupled = False
@@ -55,10 +60,22 @@ class Optimizer(ABC):
     def __init__(
         self, parameters: Iterable[Tensor] | Iterable[Group], lr: float, weight_decay: float = 0.0
     ) -> None:
+        _require(lr=lr, weight_decay=weight_decay)
         self.lr, self.weight_decay = lr, weight_decay
         groups = [g if isinstance(g, Group) else Group([g]) for g in parameters]
         self.parameters = [p for g in groups for p in g.parameters]
         self._group_of = [g for g in groups for _ in g.parameters]
+        if not self.parameters:
+            raise DataError(
+                "there is nothing to train",
+                expected="the parameters of a module, or groups of them",
+                hint="layers are found as attributes of a module, or in its lists and dicts",
+            )
+        if len({id(p) for p in self.parameters}) < len(self.parameters):
+            raise DataError(
+                "a parameter is given twice, which would step twice",
+                expected="each parameter in one group; module.parameters() has each once",
+            )
         self.state: list[State] = [{} for _ in self.parameters]
         self.steps = 0
 
@@ -82,6 +99,13 @@ class Optimizer(ABC):
         """Forget the gradients gathered so far."""
         for parameter in self.parameters:
             parameter.grad = None
+
+    def settings(self) -> dict[str, Any]:
+        """What was chosen for all steps, by name, and per parameter its group's own choices."""
+        groups = [[g.lr_scale, g.weight_decay] for g in self._group_of]
+        own = {k: v for k, v in vars(self).items() if isinstance(v, float | int | tuple)}
+        chosen = {k: v for k, v in own.items() if k not in ("lr", "steps")}
+        return {"optimiser": type(self).__name__, **chosen, "groups": groups}
 
     def state_dict(self) -> State:
         """Copies of all that the next step depends on, beside the parameters, by name."""
@@ -135,6 +159,9 @@ class SGD(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(parameters, lr, weight_decay)
+        _require(below_one=True, momentum=momentum)
+        if nesterov and not momentum:
+            raise DataError("Nesterov's correction needs momentum", expected="momentum above 0")
         self.momentum, self.nesterov = momentum, nesterov
 
     def _change(self, grad: Array, state: State) -> Array:
@@ -168,6 +195,8 @@ class Adam(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(parameters, lr, weight_decay)
+        _require(below_one=True, **{"betas[0]": betas[0], "betas[1]": betas[1]})
+        _require(eps=eps)
         self.betas, self.eps = betas, eps
 
     def _change(self, grad: Array, state: State) -> Array:
@@ -208,6 +237,8 @@ class RMSProp(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(parameters, lr, weight_decay)
+        _require(below_one=True, decay=decay)
+        _require(eps=eps)
         self.decay, self.eps = decay, eps
 
     def _change(self, grad: Array, state: State) -> Array:
@@ -238,6 +269,7 @@ class Lion(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(parameters, lr, weight_decay)
+        _require(below_one=True, **{"betas[0]": betas[0], "betas[1]": betas[1]})
         self.betas = betas
 
     def _change(self, grad: Array, state: State) -> Array:
@@ -246,6 +278,15 @@ class Lion(Optimizer):
         direction = np.sign(beta1 * m + (1 - beta1) * grad)
         m += (1 - beta2) * (grad - m)
         return np.asarray(direction)
+
+
+def _require(*, below_one: bool = False, **settings: float) -> None:
+    """Refuse settings that are negative, not finite, or reach 1 where they must not."""
+    greatest = 1.0 if below_one else math.inf
+    for name, value in settings.items():
+        if not 0 <= value < greatest:
+            limit = "0 or more, below 1" if below_one else "0 or more, finite"
+            raise DataError(f"{name} is {value}", expected=limit)
 
 
 def _remembered(state: State, name: str, like: Array) -> Array:
@@ -270,44 +311,3 @@ def clip_gradients(parameters: Iterable[Tensor], max_norm: float) -> float:
         for parameter, gradient in gradients:
             parameter.grad = gradient * (max_norm / norm)
     return norm
-
-
-def cosine_lr(step: int, steps: int, peak: float, warmup: int = 0) -> float:
-    """Learning rate of step ``step`` of ``steps``: a linear rise, then half a cosine down to 0.
-
-    Loshchilov & Hutter 2017, without restarts; the rise takes ``warmup`` steps.
-    """
-    if step < warmup:
-        return peak * (step + 1) / warmup
-    progress = (step - warmup) / max(1, steps - warmup)
-    return 0.5 * peak * (1 + _cosine(progress))
-
-
-def _cosine(progress: float) -> float:
-    return float(elementary.cos(math.pi * progress))
-
-
-def step_lr(step: int, start: float, every: int, factor: float = 0.1) -> float:
-    """Learning rate of step ``step``: multiplied by ``factor`` every ``every`` steps."""
-    return start * float(elementary.whole_power(factor, step // every))
-
-
-def one_cycle_lr(step: int, steps: int, peak: float, rise: float = 0.3, low: float = 25.0) -> float:
-    """Learning rate of step ``step`` of ``steps``: up from ``peak / low``, down to nearly 0.
-
-    Smith & Topin 2018, "Super-Convergence", with half cosines both ways.
-
-    Args:
-        step: from 0.
-        steps: of the whole training.
-        peak: the greatest rate.
-        rise: share of the steps until the peak.
-        low: how many times smaller than the peak the rate starts; it ends ``low ** 2`` times.
-
-    """
-    top = max(1.0, rise * steps)
-    if step < top:
-        start, progress = peak / low, step / top
-    else:
-        start, progress = peak / low**2, 1 - (step - top) / max(1.0, steps - 1 - top)
-    return start + (peak - start) * 0.5 * (1 - _cosine(progress))

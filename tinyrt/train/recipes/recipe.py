@@ -14,7 +14,7 @@ from tinyrt.train.data import stratified_split
 from tinyrt.train.fit import Augment, Loss
 from tinyrt.train.losses import cross_entropy
 from tinyrt.train.nn import Sequential, Softmax
-from tinyrt.train.optim import cosine_lr
+from tinyrt.train.schedules import cosine_lr
 
 Answer = Callable[[Array], Array]
 
