@@ -39,6 +39,16 @@ def _pair(value: int | Pair) -> Pair:
     return (value, value) if isinstance(value, int) else value
 
 
+def _require_channels(layer: Module, x: Tensor, count: int) -> None:
+    """Ops would flatten or broadcast what has another last dimension."""
+    if x.shape[-1:] != (count,):
+        raise ShapeError(
+            f"{type(layer).__name__} gets shape {x.shape}",
+            expected=f"(..., {count})",
+            hint="put Flatten() in front, if all but the first dimension are one",
+        )
+
+
 class Conv2d(Module):
     """Convolution of (n, h, w, c_in) to (n, h', w', c_out).
 
@@ -177,6 +187,7 @@ class Linear(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., k) -> (..., c_out)."""
+        _require_channels(self, x, self.weight.shape[1])
         attrs = FullyConnectedAttrs(keep_num_dims=x.ndim > 2)
         return apply("fully_connected", attrs, x, self.weight, self.bias)
 
@@ -201,6 +212,7 @@ class BatchNorm(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., channels) -> the same shape."""
+        _require_channels(self, x, self.gamma.shape[0])
         if not self.training:
             return apply(
                 "batch_norm", self.attrs, x, self.gamma, self.beta, self.mean, self.variance
@@ -330,6 +342,7 @@ class LayerNorm(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., channels) -> the same shape."""
+        _require_channels(self, x, self.gamma.shape[0])
         centred = x - x.mean(-1, keepdims=True)
         variance = (centred * centred).mean(-1, keepdims=True)
         return centred * (variance + self.epsilon) ** -0.5 * self.gamma + self.beta

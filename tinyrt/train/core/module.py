@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from tinyrt.errors import DataError, ShapeError
+from tinyrt.errors import DataError, GradientError, ShapeError
 from tinyrt.train.core.function import Array
 from tinyrt.train.core.tensor import Tensor
 
@@ -37,7 +37,8 @@ class Buffer(Tensor):
 class Module:
     """A part of a model: parameters, buffers and other modules are its attributes.
 
-    Parts are named by the path of attributes that leads to them: ``stem.conv.weight``.
+    Parts are named by the path of attributes that leads to them: ``stem.conv.weight``. They may
+    stand in lists, tuples and dicts, too: ``blocks.0.conv.weight``.
 
     Attributes:
         training: whether the module behaves as in training (batch statistics) or as deployed.
@@ -68,20 +69,45 @@ class Module:
 
     def children(self) -> Iterator[tuple[str, Module]]:
         """Modules that this one holds directly, by name, in the order of definition."""
-        return ((k, v) for k, v in vars(self).items() if isinstance(v, Module))
+        return ((k, v) for k, v in _parts(vars(self)) if isinstance(v, Module))
 
     def named_modules(self, path: str = "") -> Iterator[tuple[str, Module]]:
-        """All modules of the tree, this one first, each with its path (``path`` for this one)."""
+        """All modules of the tree, this one first, each with its path (``path`` for this one).
+
+        A module that several hold comes once, under the first of its paths.
+        """
+        return self._tree(path, set())
+
+    def _tree(self, path: str, visited: set[int]) -> Iterator[tuple[str, Module]]:
+        if id(self) in visited:
+            return
+        visited.add(id(self))
         yield path, self
         for name, child in self.children():
-            yield from child.named_modules(f"{path}.{name}" if path else name)
+            yield from child._tree(_joined(path, name), visited)
 
     def named_tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """Parameters and buffers of this module and of all below it, by path."""
+        """Parameters and buffers of this module and of all below it, by path, each once.
+
+        Raises:
+            GradientError: an attribute wants a gradient, but is no parameter.
+
+        """
+        visited: set[int] = set()
         for path, module in self.named_modules():
-            for name, value in vars(module).items():
+            for name, value in _parts(vars(module)):
+                if not isinstance(value, Tensor) or id(value) in visited:
+                    continue
+                visited.add(id(value))
                 if isinstance(value, Parameter | Buffer):
-                    yield f"{path}.{name}" if path else name, value
+                    yield _joined(path, name), value
+                elif value.requires_grad and value.step is None:
+                    raise GradientError(
+                        f"'{_joined(path, name)}' wants a gradient, but nothing would train it",
+                        tensor=f"shape {value.shape}",
+                        expected="a Parameter, or a Tensor without requires_grad",
+                        hint=f"write self.{name.partition('.')[0]} = Parameter(array)",
+                    )
 
     def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
         """Parameters of this module and of all below it, by path."""
@@ -146,6 +172,20 @@ class Module:
                 )
         for name, tensor in own.items():
             tensor.data = state[name].astype(tensor.dtype)
+
+
+def _parts(held: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What is held, by name; of lists, tuples and dicts what is in them, by position or key."""
+    for name, value in held.items():
+        if isinstance(value, dict | list | tuple):
+            pairs = value.items() if isinstance(value, dict) else enumerate(value)
+            yield from _parts({f"{name}.{k}": v for k, v in pairs})
+        else:
+            yield name, value
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
 
 
 class Sequential(Module):
