@@ -5,7 +5,7 @@ import pytest
 
 from tests.train.test_layers import LAYERS as MORE_LAYERS
 from tests.train.test_nn import LAYERS, Residual
-from tinyrt.errors import ShapeError, UnsupportedError
+from tinyrt.errors import DataError, ShapeError, UnsupportedError
 from tinyrt.ir import Stage
 from tinyrt.ops import verify
 from tinyrt.ops.shared.batch import rebatch
@@ -135,3 +135,46 @@ def test_what_only_training_has_is_refused_by_name(compute, name):
 def test_a_wrong_input_shape_is_refused():
     with pytest.raises(ShapeError, match="conv2d in training"):
         trace(Conv2d(3, 4, 3, rng=np.random.default_rng(0)), (8, 8, 1))
+
+
+def centred(x):
+    return x - np.float32(x.data.mean())
+
+
+def branch(x):
+    return x * 2 if x.data.max() > 0 else x
+
+
+def constant(x):
+    return Tensor(x.data * 2)
+
+
+@pytest.mark.parametrize(
+    ("compute", "says"),
+    [
+        (centred, r"a constant is computed from the input[^$]*sub 'sub'[^$]*'constant'"),
+        (constant, r"a constant is computed from the input[^$]*the output"),
+        (branch, r"depends on its input's values: nothing for zeros, mul 'mul' for random numbers"),
+        (
+            lambda x: x * 2 if not x.data.any() else x + 1,
+            r"mul 'mul' for zeros, add 'add' for",
+        ),
+        (lambda x: x if x.data.any() else x * 2, r"mul 'mul' for zeros, nothing for random num"),
+    ],
+)
+def test_what_depends_on_values_is_refused(compute, says):
+    with pytest.raises(UnsupportedError, match=says):
+        trace(Applied(compute), (4,))
+
+
+def test_shapes_may_decide():
+    graph = trace(Applied(lambda x: x * (1 / x.shape[-1]) if x.ndim == 2 else x), (4,))
+    assert graph.value("constant").data == 0.25
+
+
+@pytest.mark.parametrize("name", ["gamma", "mean"])
+def test_parameters_that_are_not_finite_are_refused(name):
+    norm = BatchNorm(2)
+    getattr(norm, name).data = np.array([1, np.nan], np.float32)
+    with pytest.raises(DataError, match=rf"'0\.{name}' holds numbers that are not fin[^$]*\(2,\)"):
+        trace(Sequential(norm), (2,))

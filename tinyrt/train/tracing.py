@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
-from tinyrt.errors import UnsupportedError
+from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.ir import DType, Graph, Node, Shape, Stage, Value
 from tinyrt.ops import verify
-from tinyrt.train.core.function import Function
+from tinyrt.train.core.function import Array, Function
 from tinyrt.train.core.module import Module, active_module
 from tinyrt.train.core.tensor import Tensor, listening, no_grad
 
@@ -22,8 +23,10 @@ def trace(module: Module, input_shape: Shape, *, name: str = "model") -> Graph:
     path of the layer that applied it (``stem.conv``); where a module with parts of its own did,
     by that path and the op's type (``block.add``).
 
+    The module is run twice, on zeros and on random numbers: what it does must not depend on them.
+
     Args:
-        module: any composition of table ops; control flow is followed as for this input.
+        module: any composition of table ops; control flow may depend on shapes, not on values.
         input_shape: of one sample, without the batch dimension.
         name: the graph's name; its input is called ``input``.
 
@@ -31,15 +34,63 @@ def trace(module: Module, input_shape: Shape, *, name: str = "model") -> Graph:
         A verified graph for batch 1.
 
     Raises:
-        UnsupportedError: the module applies a function that the op table does not have.
+        UnsupportedError: the module applies a function that the op table does not have, or what it
+            applies depends on the values of its input.
         ShapeError: the module does not take this input.
+        DataError: a parameter or buffer is not finite.
 
     """
-    x = Tensor(np.zeros((1, *input_shape), np.float32))
+    for path, tensor in module.named_tensors():
+        if not np.isfinite(tensor.data).all():
+            raise DataError(
+                f"'{path}' holds numbers that are not finite",
+                tensor=f"shape {tensor.shape}",
+                expected="finite parameters and buffers",
+                hint="train anew with a lower learning rate, or load a state from before",
+            )
+    shape = (1, *input_shape)
+    graph = _recorded(module, np.zeros(shape, np.float32), name)
+    numbers = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    _require_same(graph, _recorded(module, numbers, name))
+    return verify(graph, Stage.FLOAT)
+
+
+def _recorded(module: Module, samples: Array, name: str) -> Graph:
+    """The graph of what the module does with one input."""
+    x = Tensor(samples)
     recorder = _Recorder(name, x, module)
     with module.evaluating(), no_grad(), listening(recorder.record):
         y = module(x)
-    return verify(recorder.graph(y), Stage.FLOAT)
+    return recorder.graph(y)
+
+
+def _require_same(graph: Graph, other: Graph) -> None:
+    """Refuse a module that does other things with other values."""
+    for node, again in zip_longest(graph.nodes, other.nodes):
+        if node != again:
+            kinds = [f"{n.op} '{n.name}'" if n is not None else "nothing" for n in (node, again)]
+            raise UnsupportedError(
+                f"what the module does depends on its input's values: {kinds[0]} for zeros, "
+                f"{kinds[1]} for random numbers",
+                expected="the same ops for every input of this shape",
+                hint="branch on shapes only; choose between values by arithmetic, as with "
+                "apply('maximum', ...), or trace each branch as a model of its own",
+            )
+    for name, value in graph.values.items():
+        constant = other.values[name].data if other.has_value(name) else None
+        if value.data is not None and not _equal(value.data, constant):
+            raise UnsupportedError(
+                "a constant is computed from the input, and would be that of zeros for ever",
+                op=", ".join(f"{n.op} '{n.name}'" for n in graph.consumers(name)) or "the output",
+                tensor=value.describe(),
+                expected="ops on tensors from input to output",
+                hint="compute with the tensor's own methods and tinyrt.train.apply, not with "
+                ".data, .item() or NumPy",
+            )
+
+
+def _equal(one: Array, other: Array | None) -> bool:
+    return other is not None and np.array_equal(one, other, equal_nan=True)
 
 
 class _Recorder:
@@ -74,7 +125,8 @@ class _Recorder:
 
     def graph(self, y: Tensor) -> Graph:
         """What was recorded, with ``y`` as the output."""
-        return replace(self._graph, outputs=(self._name_of(y),))
+        name = self._name_of(y)  # which may add a constant to the graph
+        return replace(self._graph, outputs=(name,))
 
     def _node_name(self, op: str) -> str:
         module = active_module()
