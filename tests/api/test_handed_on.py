@@ -215,6 +215,6 @@ def test_what_comparisons_are_asked_for(files, monkeypatch):
     assert debugging.args[3:] == (print, {})
     assert bisecting.args[4:] == ("target", print, {})
     for called in (debugging, bisecting):
-        found = [api.is_quantized(graph) for graph in called.args[:2]]
+        found = [graph.is_quantized for graph in called.args[:2]]
         assert found == [False, True]
         np.testing.assert_array_equal(called.args[2]["x"], samples(6))

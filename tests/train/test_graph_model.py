@@ -9,12 +9,15 @@ from tests.train.build import train
 from tinyrt.api.reading import open_model
 from tinyrt.errors import UnsupportedError
 from tinyrt.interpreter.model import Model
+from tinyrt.ir import Value
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.batch_norm import BatchNormAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
+from tinyrt.quantize import quantize_graph
 from tinyrt.train import Tensor
 from tinyrt.train.graph_model import GraphModel, applied_once, each_once
+from tinyrt.train.qat import QatModel
 from tinyrt.train.recipes.stages import answers_of
 
 
@@ -185,3 +188,24 @@ def test_several_inputs_or_outputs_are_refused(inputs):
     said = f"{inputs} inputs and {len(outputs)} outputs"
     with pytest.raises(UnsupportedError, match=said):
         GraphModel(net.builder.graph(*outputs))
+
+
+def halved(graph):
+    """The same, its weights stored in float16."""
+    value = next(v for v in graph.values.values() if v.is_constant)
+    return graph.with_nodes(
+        graph.nodes, [Value.constant(value.name, value.data.astype(np.float16))]
+    )
+
+
+def in_int8(graph):
+    return quantize_graph(graph, samples()[0])
+
+
+@pytest.mark.parametrize("stored", [in_int8, halved])
+@pytest.mark.parametrize("kind", [GraphModel, lambda graph: QatModel(graph, samples()[0])])
+def test_quantised_models_are_refused(stored, kind):
+    net = Net()
+    graph = stored(net.builder.graph(net.dense("x", net.constant(4, 4))))
+    with pytest.raises(UnsupportedError, match=r"quantised already[^$]*train the float model"):
+        kind(graph)

@@ -13,7 +13,7 @@ from tinyrt.api.models import (
     run_with_backend,
 )
 from tinyrt.api.quantize import bisect_model, debug_model, quantize_model, quantize_within
-from tinyrt.api.reading import is_quantized, open_model
+from tinyrt.api.reading import open_model
 
 __all__ = [
     "Inspection",
@@ -25,7 +25,6 @@ __all__ = [
     "debug_model",
     "evaluate",
     "inspect_model",
-    "is_quantized",
     "open_model",
     "profile_model",
     "quantize_model",

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tinyrt.api.inputs import Array, Data, labels_of, running, source_of
-from tinyrt.api.reading import is_quantized, lost_channels, open_model
+from tinyrt.api.reading import lost_channels, open_model
 from tinyrt.budget import current
 from tinyrt.convert.channels.lost import LostChannels
 from tinyrt.convert.over_time.windows import stream as stream_graph
@@ -87,7 +87,7 @@ def convert_model(
     )
     lost: LostChannels = {}
     with error_context(file=str(model)):
-        if is_quantized(graph):
+        if graph.is_quantized:
             lost = lost_channels(model, graph)
             chosen = KNOWN_PASSES if passes is None else passes
             graph = apply_known(graph, frozenset(chosen) - frozenset(skip_passes), log, lost)
@@ -95,7 +95,7 @@ def convert_model(
             graph = stream_graph(graph, stream.axis, stream.hop, stream.input).graph
         if target is not None:
             require_target(target)
-            if not is_quantized(graph):
+            if not graph.is_quantized:
                 graph = lower_for(graph, target, log)
         graph = schedule(graph)
         save_tflite(graph, output, lost_entry(lost, graph))

@@ -19,7 +19,7 @@ from tinyrt.api.inputs import (
     running,
     source_of,
 )
-from tinyrt.api.reading import is_quantized, lost_channels, open_model, with_float_weights
+from tinyrt.api.reading import lost_channels, open_model, with_float_weights
 from tinyrt.convert.channels.lost import LostChannels
 from tinyrt.convert.lstm_states import States, begun_anew, kept_on
 from tinyrt.convert.passes.known import CUT_CHANNELS, KNOWN_PASSES, apply_known
@@ -190,7 +190,7 @@ def _float_model(
     graph = open_model(model, shapes=shapes, values=values, sequence_lstm=sequence_lstm, log=log)
     with error_context(file=str(model)):
         graph = with_float_weights(graph, log)
-        if is_quantized(graph):
+        if graph.is_quantized:
             raise UnsupportedError(
                 "the model is quantised already",
                 expected="activations in float32; weights may be in float16, int8 or int4",

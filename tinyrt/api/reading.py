@@ -14,7 +14,7 @@ from tinyrt.convert.tflite.lost import read_lost
 from tinyrt.convert.tflite.reader import import_tflite, map_file
 from tinyrt.convert.tflite.schema import IDENTIFIER
 from tinyrt.errors import DataError, ModelFormatError, boundary
-from tinyrt.ir import DType, Graph, RewriteLog, Shape, Value
+from tinyrt.ir import Graph, RewriteLog, Shape
 
 
 def open_model(
@@ -75,7 +75,7 @@ def open_model(
             )
         if not optimize:
             return graph
-        if is_quantized(graph):
+        if graph.is_quantized:
             _refuse_passes_of_floats(passes, skip_passes)
             return graph
         from tinyrt.convert.passes import optimize as run_passes
@@ -142,11 +142,6 @@ def _refuse_passes_of_floats(passes: Collection[str] | None, skipped: Collection
         )
 
 
-def is_quantized(graph: Graph) -> bool:
-    """Whether any activation or weight of the model is."""
-    return any(_is_stored(v) for v in graph.values.values())
-
-
 def with_float_weights(graph: Graph, log: RewriteLog | None = None) -> Graph:
     """The optimised float model behind one that stores nothing but its weights in fewer bits.
 
@@ -163,13 +158,7 @@ def with_float_weights(graph: Graph, log: RewriteLog | None = None) -> Graph:
     """
     from tinyrt.convert.passes import optimize as run_passes
 
-    stored = [v for v in graph.values.values() if _is_stored(v)]
+    stored = [v for v in graph.values.values() if v.is_quantized]
     if not stored or not all(v.is_constant for v in stored):
         return graph
     return run_passes(graph, log=log)
-
-
-def _is_stored(value: Value) -> bool:
-    """Whether a value is quantised, or of a type in which weights are only stored."""
-    quantised = value.q is not None and value.dtype is not DType.FLOAT32
-    return quantised or value.dtype is DType.FLOAT16

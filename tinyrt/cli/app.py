@@ -131,7 +131,7 @@ def convert(
             "inputs": {name: list(graph.value(name).shape) for name in graph.fed},
             "outputs": {name: list(graph.value(name).shape) for name in graph.answers},
         }
-        if api.is_quantized(graph):
+        if graph.is_quantized:
             kinds = [graph.value(node.outputs[0]).dtype for node in graph.nodes]
             data["integer_ops"] = sum(kind in (DType.INT8, DType.INT16) for kind in kinds)
         if graph.states:

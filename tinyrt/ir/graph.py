@@ -49,6 +49,12 @@ class Value:
         return self.data is not None
 
     @property
+    def is_quantized(self) -> bool:
+        """Whether integers stand for real numbers, or float16 does, in which weights are stored."""
+        quantised = self.q is not None and self.dtype is not DType.FLOAT32
+        return quantised or self.dtype is DType.FLOAT16
+
+    @property
     def size(self) -> int:
         """Number of elements."""
         return math.prod(self.shape)
@@ -234,6 +240,11 @@ class Graph:
         """The outputs that a caller reads: those that are no state."""
         states = {name for _, name in self.states}
         return tuple(name for name in self.outputs if name not in states)
+
+    @property
+    def is_quantized(self) -> bool:
+        """Whether any activation or weight is."""
+        return any(v.is_quantized for v in self.values.values())
 
     def value(self, name: str) -> Value:
         """The value of that name."""

@@ -38,7 +38,8 @@ class GraphModule(Module):
             the place of the largest, what goes into it, which a loss wants.
 
     Raises:
-        UnsupportedError: the graph has several inputs or outputs, or an op without gradient.
+        UnsupportedError: the graph is quantised, has several inputs or outputs, or an op without
+            gradient.
 
     """
 
@@ -48,6 +49,12 @@ class GraphModule(Module):
                 f"the model has {len(graph.inputs)} inputs and {len(graph.outputs)} outputs",
                 expected="one of each",
                 hint="train the part between one input and one output",
+            )
+        if graph.is_quantized:
+            raise UnsupportedError(
+                "the model is quantised already: its integers have no gradients",
+                expected="a float model",
+                hint="train the float model that it was made from; QatModel trains it for int8",
             )
         self.graph = with_own_constants(graph)
         self._graphs = {1: self.graph}
