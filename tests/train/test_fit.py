@@ -10,8 +10,9 @@ from tinyrt.errors import DataError, TinyrtError
 from tinyrt.train import SGD, Adam, Tensor, cross_entropy
 from tinyrt.train.fit import FitConfig, fit
 from tinyrt.train.history import plot_history, save_history
-from tinyrt.train.nn import BatchNorm, Dropout, Linear, ReLU, Sequential
-from tinyrt.train.optim import cosine_lr
+from tinyrt.train.nn import BatchNorm, Dropout, Linear, Parameter, ReLU, Sequential
+from tinyrt.train.optim import Group
+from tinyrt.train.schedules import cosine_lr
 
 
 def problem():
@@ -178,8 +179,11 @@ def test_a_state_of_another_training_is_refused(tmp_path):
     fit(net, Adam(net.parameters()), *problem(), config, rng=rng, state_file=path)
     noisy = Sequential(net.layers["0"], Dropout(0.1, rng=rng))
     for module, optimizer, found in (
-        (net, SGD(net.parameters(), 0.1), "SGD, 0 layers"),
-        (noisy, Adam(net.parameters()), "Adam, 1 layers"),
+        (net, SGD(net.parameters(), 0.1), r"with optimiser Adam,[^$]*expected: optimiser SGD, mom"),
+        (net, Adam(net.parameters(), 1e-2), r"with lr 0\.001\n[^$]*expected: lr 0\.01\n"),
+        (net, Adam(net.parameters(), betas=(0.8, 0.999)), r"with betas \[0\.9, 0\.999\]\n"),
+        (net, Adam([Group(net.parameters(), 0.5)]), r"with groups \[\[1\.0, None\]"),
+        (noisy, Adam(net.parameters()), r"with layers that draw at random 0\n"),
         (Sequential(Linear(4, 2, rng=rng)), Adam(net.parameters()), r"\(2, 4\)"),
     ):
         with pytest.raises(TinyrtError, match=found):
@@ -196,3 +200,179 @@ def test_a_score_that_is_no_number_is_never_the_best():
 
     net, _ = run(FitConfig(epochs=4, keep_best=True), validate=validate)
     np.testing.assert_array_equal(net.state_dict()["0.weight"], states[1]["0.weight"])
+
+
+@pytest.mark.parametrize(
+    ("config", "rows", "options", "found"),
+    [
+        (FitConfig(epochs=2, batch=45), 90, {}, r"with batch 30\n[^$]*expected: batch 45\n"),
+        (FitConfig(2, 30, accumulate=2), 90, {}, r"with accumulate 1\n"),
+        (FitConfig(2, 30, clip_norm=1.0), 90, {}, r"with clip_norm None\n"),
+        (FitConfig(2, 30), 60, {}, r"with samples \[90, 4\], labels \[90\]\n"),
+        (
+            FitConfig(3, 30),
+            90,
+            {},
+            r"with lr in epoch 2 0\.0003[^$]*: lr in epoch 2 0\.00206",
+        ),
+        (FitConfig(2, 30), 90, {"lr": None}, r"with lr by a schedule\n[^$]*expected: lr 0\.001\n"),
+        (
+            FitConfig(2, 30),
+            90,
+            {"lr": lambda step, steps: 1e-3},
+            r"expected: lr in epoch 2 0\.001\n",
+        ),
+    ],
+)
+def test_a_state_of_other_batches_or_another_schedule_is_refused(
+    config, rows, options, found, tmp_path
+):
+    def go(config, rows=90, **options):
+        net = Sequential(Linear(4, 3, rng=np.random.default_rng(1)))
+        options = {"lr": lambda step, steps: cosine_lr(step, steps, 5e-3)} | options
+        x, y = (array[:rows] for array in problem())
+        rng = np.random.default_rng(2)
+        state_file = tmp_path / "state.npz"
+        return fit(
+            net, Adam(net.parameters()), x, y, config, rng=rng, state_file=state_file, **options
+        )
+
+    go(FitConfig(2, 30))
+    with pytest.raises(DataError, match=found):
+        go(config, rows, **options)
+
+
+def test_more_epochs_may_follow_at_a_constant_rate(tmp_path):
+    found = []
+    for path, parts in ((tmp_path / "whole.npz", [4]), (tmp_path / "parts.npz", [2, 4])):
+        for epochs in parts:
+            net = Sequential(Linear(4, 3, rng=np.random.default_rng(1)))
+            rng = np.random.default_rng(2)
+            optimizer = Adam(net.parameters())
+            fit(net, optimizer, *problem(), FitConfig(epochs), rng=rng, state_file=path)
+        found.append(net.state_dict()["0.weight"])
+    np.testing.assert_array_equal(*found)
+
+
+def with_norm():
+    rng = np.random.default_rng(1)
+    return Sequential(Linear(4, 8, rng=rng), BatchNorm(8), ReLU(), Linear(8, 3, rng=rng))
+
+
+def trained(net, **options):
+    """How often the norm's statistics moved in an epoch of three steps, for two epochs."""
+    rng, moves = np.random.default_rng(0), []
+    norm = net.layers["1"]
+
+    def noted(step, steps):
+        moves.append(bool(np.any(norm.mean.data != noted.before)))
+        noted.before = norm.mean.data
+
+    noted.before = norm.mean.data
+    fit(
+        net,
+        Adam(net.parameters()),
+        *problem(),
+        FitConfig(epochs=2, batch=30),
+        rng=rng,
+        on_step=noted,
+        **options,
+    )
+    return moves
+
+
+def test_norms_that_are_held_still_stay_so():
+    net = with_norm()
+    net.layers["1"].train(False)
+    assert trained(net, validate=lambda m: m.train(False) or 0.0) == [False] * 6
+    assert not net.layers["1"].training
+
+
+def test_what_stands_as_deployed_is_trained_as_a_whole():
+    net = with_norm()
+    net.train(False)
+    assert trained(net) == [True] * 6
+    assert all(m.training for _, m in net.named_modules())
+
+
+def test_callbacks_may_release_a_part_and_look_at_the_deployed_module():
+    net = with_norm()
+    net.layers["1"].train(False)
+
+    def release(epoch):
+        net.layers["1"].train(epoch == 2)
+
+    assert trained(net, before_epoch=release) == [False] * 3 + [True] * 3
+    assert trained(with_norm(), on_epoch=lambda epoch: net.train(False)) == [True] * 6
+    again = with_norm()
+    assert trained(again, on_epoch=lambda epoch: again.train(False)) == [True] * 6
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_a_loss_that_is_not_finite_ends_training(number, tmp_path):
+    net, (x, y) = with_norm(), problem()
+    x[89] = number
+
+    def ordered(net, samples, labels):
+        return cross_entropy(net(Tensor(samples)), labels)
+
+    state = tmp_path / "state.npz"
+    with pytest.raises(DataError, match=r"the loss of epoch 1, batch [1-3] is not finite any more"):
+        fit(
+            net,
+            Adam(net.parameters()),
+            x,
+            y,
+            FitConfig(2, 30),
+            rng=np.random.default_rng(0),
+            objective=ordered,
+            state_file=state,
+        )
+    assert not state.exists()
+
+
+def test_parameters_that_the_last_step_made_infinite_are_named():
+    net = Sequential(Linear(4, 3, rng=np.random.default_rng(0)))
+    x, y = problem()
+
+    def steep(net, samples, labels):
+        return cross_entropy(net(Tensor(samples)), labels) * np.float32(1e30)
+
+    rng, text = np.random.default_rng(0), r"parameter '0\.weight' after epoch 1 is not finite"
+    with np.errstate(over="ignore"), pytest.raises(DataError, match=text):
+        fit(net, SGD(net.parameters(), 1e30), x, y, FitConfig(1, 90), rng=rng, objective=steep)
+
+
+def test_the_optimiser_of_another_module_is_refused():
+    net, other = (Sequential(Linear(4, 3, rng=np.random.default_rng(n))) for n in (0, 1))
+    before = net.state_dict()["0.weight"]
+    both = [*net.parameters(), *other.parameters()]
+    for parameters, found in ((other.parameters(), "2 of the optimiser's 2"), (both, "2 of .* 4 ")):
+        with pytest.raises(DataError, match=f"{found}[^$]*the first has shape \\(3, 4\\)"):
+            fit(net, Adam(parameters), *problem(), FitConfig(1), rng=np.random.default_rng(0))
+    np.testing.assert_array_equal(net.state_dict()["0.weight"], before)
+
+
+def test_the_optimiser_of_another_module_is_refused_after_resuming_too(tmp_path):
+    net, other = (Sequential(Linear(4, 3, rng=np.random.default_rng(n))) for n in (0, 1))
+
+    def go(optimizer, epochs):
+        rng, path = np.random.default_rng(0), tmp_path / "state.npz"
+        fit(net, optimizer, *problem(), FitConfig(epochs), rng=rng, state_file=path)
+
+    go(Adam(net.parameters()), 1)
+    with pytest.raises(DataError, match="2 of the optimiser's 2"):
+        go(Adam(other.parameters()), 2)
+
+
+def test_a_loss_may_have_parameters_of_its_own_and_layers_may_rest():
+    net, temperature = with_norm(), Parameter(np.ones(1, np.float32))
+
+    def objective(net, samples, labels):
+        hidden = net.layers["0"](Tensor(samples))
+        return cross_entropy(net.layers["3"](hidden) * temperature, labels)
+
+    parameters = [*net.parameters(), temperature]
+    rng = np.random.default_rng(0)
+    fit(net, Adam(parameters), *problem(), FitConfig(1), rng=rng, objective=objective)
+    assert temperature.data != 1
