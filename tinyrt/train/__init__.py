@@ -7,8 +7,8 @@ backward pass), ``tensor``, ``arithmetic`` and ``normalise`` (what the op table 
 ``nn`` and ``sequence`` (layers), ``checkpoint`` (memory for time), ``custom`` (derivatives of one's
 own), ``optim`` and ``schedules``, ``data``, ``fit`` with ``fit_state`` and ``history`` (the loop),
 ``trace`` (from a trained module to a graph), ``graph_model`` (and back), ``qat`` with
-``fake_quant`` and ``qat_weights`` (training for int8), ``prune``, ``channels`` and ``cluster`` (less
-of it), ``distill`` (from great to small), ``recipes`` (all of it at work).
+``fake_quant`` and ``qat_weights`` (training for int8), ``prune``, ``channels`` and ``cluster``
+(less of it), ``distill`` (from great to small), ``recipes`` (all of it at work).
 """
 
 from tinyrt.train.checkpointing import (
