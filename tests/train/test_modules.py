@@ -12,6 +12,7 @@ from tinyrt.train.nn import (
     Linear,
     Module,
     Parameter,
+    ReLU,
     Residual,
     Sequential,
 )
@@ -101,3 +102,49 @@ def test_layers_refuse_another_last_dimension(layer, shape):
         layer.train(mode)
         with pytest.raises(ShapeError, match=text):
             layer(Tensor(np.ones(shape)))
+
+
+def test_chains_are_lists_of_layers_by_position_and_name():
+    rng = np.random.default_rng(0)
+    chain = Sequential(first=Linear(3, 3, rng=rng), act=ReLU(), last=Linear(3, 2, rng=rng))
+    assert len(chain) == 3
+    assert list(chain) == [chain["first"], chain["act"], chain["last"]]
+    assert chain[0] is chain["first"]
+    assert chain[-1] is chain["last"]
+    part = chain[1:]
+    assert [name for name, _ in part.children()] == ["act", "last"]
+    assert part[1] is chain["last"]
+    with pytest.raises(IndexError):
+        chain[3]
+
+
+def test_modules_show_their_parts():
+    rng = np.random.default_rng(0)
+    net = Sequential(
+        stem=Linear(3, 4, rng=rng), block=Residual(Sequential(BatchNorm(4))), act=ReLU()
+    )
+    assert (
+        repr(net)
+        == """Sequential(
+  stem: Linear(weight (4, 3), bias (4,))
+  block: Residual(
+    body: Sequential(
+      0: BatchNorm(gamma (4,), beta (4,), mean (4,), variance (4,))
+    )
+  )
+  act: ReLU()
+)"""
+    )
+    assert repr(Towers()).startswith("Towers(scales.0 (3,), scales.1 (3,)\n  blocks.0: Linear(")
+
+
+def test_modes_and_gradients_are_set_for_the_whole_tree():
+    net = Sequential(BatchNorm(3), Linear(3, 3, rng=np.random.default_rng(0)))
+    assert net.eval() is net
+    assert not any(m.training for _, m in net.named_modules())
+    assert net.train() is net
+    assert all(m.training for _, m in net.named_modules())
+    net(Tensor(np.ones((2, 3)))).sum().backward()
+    assert all(p.grad is not None for p in net.parameters())
+    net.zero_grad()
+    assert all(p.grad is None for p in net.parameters())

@@ -12,6 +12,7 @@ from tests.train.build import leaf
 from tinyrt.errors import GradientError, ShapeError, UnsupportedError
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.train import Tensor, apply, cross_entropy, gradcheck, gradgradcheck, no_grad
+from tinyrt.train.functional import cat, maximum, minimum, stack, var
 from tinyrt.train.nn import BatchNorm
 
 EXPRESSIONS = {
@@ -27,6 +28,15 @@ EXPRESSIONS = {
     "slices": lambda a, b: a[1:, ::2] * b[0, 1:3] + a[:2, [0, 0]],
     "magnitude": lambda a, b: (a * b).abs() - a.abs(),
     "batched matmul": lambda a, b: a.reshape(3, 2, 2) @ b.reshape(3, 2, 2)[:1],
+    "roots and bounds": lambda a, b: (a * a + 0.5).sqrt() + a.relu() + b.clip(-0.3, a * a),
+    "one bound": lambda a, b: a.clip(None, 0.1) + b.clip(-0.2, None),
+    "extrema": lambda a, b: a.max(1) * b.min((0, 1), keepdims=True) + a.max(),
+    "power of a number": lambda a, b: 2**a + np.ones(4) ** b,
+    "joined": lambda a, b: (
+        cat([a, a + b[:1]], -1) * cat([b, b]).reshape(3, 8) + stack([a, b], 1)[:, 0, :1]
+    ),
+    "spread": lambda a, b: var(a, 1, keepdims=True) * var(b, ddof=1) + var(b, 0),
+    "the greater": lambda a, b: maximum(a, b) * minimum(b, 0.25) + maximum(b, a * a),
     "one tensor on many paths": lambda a, b: a * a + a * b + (a + a) * (a - b),
 }
 
@@ -206,3 +216,48 @@ def test_shapes_that_do_not_fit_are_named_with_the_op(combine):
 def test_unknown_op_is_refused():
     with pytest.raises(UnsupportedError, match="no op 'conv9d'"):
         apply("conv9d", NoAttrs(), Tensor(1.0))
+
+
+def test_arrays_and_tensors_compare_to_truth_values():
+    x, y = Tensor([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 2.0])
+    for compare in (operator.lt, operator.le, operator.gt, operator.ge):
+        expected = compare(x.data, y)
+        for found in (compare(x, y), compare(x, Tensor(y)), compare(x, 2)):
+            assert found.dtype == bool
+            np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(compare(y, x), compare(y, x.data))
+
+
+def test_functions_of_tensors_follow_numpy():
+    rng = np.random.default_rng(5)
+    a, b = (rng.normal(size=(2, 3)).astype(np.float32) for _ in range(2))
+    t, u = Tensor(a), Tensor(b)
+    for axis in (0, 1, -1):
+        np.testing.assert_array_equal(cat([t, u], axis).data, np.concatenate([a, b], axis))
+        np.testing.assert_array_equal(stack([t, u], axis).data, np.stack([a, b], axis))
+        for ddof in (0, 1):
+            np.testing.assert_allclose(
+                var(t, axis, ddof=ddof).data, np.var(a, axis, ddof=ddof), rtol=1e-5
+            )
+    np.testing.assert_array_equal(t.clip(-0.5, 0.5).data, np.clip(a, -0.5, 0.5))
+    np.testing.assert_array_equal(t.max(0, keepdims=True).data, a.max(0, keepdims=True))
+    np.testing.assert_array_equal(t.min(1).data, a.min(1))
+    np.testing.assert_array_equal(maximum(t, u).data, np.maximum(a, b))
+    np.testing.assert_array_equal(minimum(t, b).data, np.minimum(a, b))
+
+
+@pytest.mark.parametrize(
+    ("join", "says"),
+    [
+        (lambda: cat([]), "nothing to put together"),
+        (
+            lambda: cat([Tensor(np.ones((2, 3))), Tensor(np.ones((3, 3)))], 1),
+            r"\(2, 3\), \(3, 3\) do",
+        ),
+        (lambda: stack([]), "shapes of nothing do not stack"),
+        (lambda: stack([Tensor(np.ones(2)), Tensor(np.ones(3))]), r"\(2,\), \(3,\) do not stack"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(join, says):
+    with pytest.raises(ShapeError, match=says):
+        join()

@@ -3,7 +3,7 @@
 Read in this order: ``tinyrt.floatmath.function`` (what can be differentiated, and how once is
 enough for every order); of ``core``: ``function`` (the op table as such functions), ``tape`` (the
 backward pass), ``tensor``, ``arithmetic`` and ``normalise`` (what the op table lacks), ``autograd``
-(derivatives as values), ``module``, ``init``; then ``gradcheck`` (are they right?), ``losses``,
+(derivatives as values), ``module``, ``init``; then ``functional``, ``gradcheck``, ``losses``,
 ``nn`` and ``sequence`` (layers), ``checkpoint`` (memory for time), ``custom`` (derivatives of one's
 own), ``optim`` and ``schedules``, ``data``, ``fit`` with ``fit_state`` and ``history`` (the loop),
 ``trace`` (from a trained module to a graph), ``graph_model`` (and back), ``qat`` with

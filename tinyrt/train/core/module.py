@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Self, overload
 
 from tinyrt.errors import DataError, GradientError, ShapeError
 from tinyrt.train.core.function import Array
@@ -128,10 +129,27 @@ class Module:
         """What an optimiser takes."""
         return [p for _, p in self.named_parameters()]
 
-    def train(self, mode: bool = True) -> None:
-        """Set ``training`` here and in all modules below."""
+    def train(self, mode: bool = True) -> Self:
+        """Set ``training`` here and in all modules below; gives the module."""
         for _, module in self.named_modules():
             module.training = mode
+        return self
+
+    def eval(self) -> Self:
+        """``train(False)``."""
+        return self.train(False)
+
+    def zero_grad(self) -> None:
+        """Forget the gradients gathered so far."""
+        for parameter in self.parameters():
+            parameter.grad = None
+
+    def __repr__(self) -> str:
+        """The parts by name, each with the shapes of its own parameters and buffers."""
+        own = [f"{k} {v.shape}" for k, v in _parts(vars(self)) if isinstance(v, Parameter | Buffer)]
+        lines = [f"{name}: {child!r}" for name, child in self.children()]
+        inner = "".join(f"\n{textwrap.indent(line, '  ')}" for line in lines)
+        return f"{type(self).__name__}({', '.join(own)}{inner}{chr(10) if inner else ''})"
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:
@@ -201,6 +219,24 @@ class Sequential(Module):
     def children(self) -> Iterator[tuple[str, Module]]:
         """The layers in order."""
         return iter(self.layers.items())
+
+    def __len__(self) -> int:
+        return len(self.layers)
+
+    def __iter__(self) -> Iterator[Module]:
+        return iter(self.layers.values())
+
+    @overload
+    def __getitem__(self, index: int | str) -> Module: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequential: ...
+
+    def __getitem__(self, index: int | str | slice) -> Module:
+        """A layer by position or name; for a slice a chain of these layers, under their names."""
+        if isinstance(index, slice):
+            return Sequential(**dict(list(self.layers.items())[index]))
+        return self.layers[index] if isinstance(index, str) else list(self)[index]
 
     def forward(self, x: Tensor) -> Tensor:
         """Any shape that the first layer takes."""

@@ -219,6 +219,22 @@ class Tensor:
             return apply("pow", _NONE, self, exponent)
         return apply(arithmetic.POWER, exponent, self)
 
+    def __rpow__(self, base: float | Array) -> Tensor:
+        return self._operand(base) ** self
+
+    def __lt__(self, other: Tensor | ArrayLike) -> Array:
+        """Comparisons give arrays of truth values: they have no gradient."""
+        return np.less(self._data, self._operand(other)._data)
+
+    def __le__(self, other: Tensor | ArrayLike) -> Array:
+        return np.less_equal(self._data, self._operand(other)._data)
+
+    def __gt__(self, other: Tensor | ArrayLike) -> Array:
+        return np.greater(self._data, self._operand(other)._data)
+
+    def __ge__(self, other: Tensor | ArrayLike) -> Array:
+        return np.greater_equal(self._data, self._operand(other)._data)
+
     def __matmul__(self, other: Tensor | ArrayLike) -> Tensor:
         return apply("batch_matmul", _MATMUL, self, self._operand(other))
 
@@ -270,6 +286,27 @@ class Tensor:
         """Magnitude of each element."""
         return apply("abs", _NONE, self)
 
+    def sqrt(self) -> Tensor:
+        """Square root of each element."""
+        return apply("sqrt", _NONE, self)
+
+    def relu(self) -> Tensor:
+        """``max(x, 0)`` of each element."""
+        return apply("relu", _NONE, self)
+
+    def clip(self, low: ArrayLike | Tensor | None, high: ArrayLike | Tensor | None) -> Tensor:
+        """Each element, but at least ``low`` and at most ``high``; None is no bound."""
+        above = self if low is None else apply("maximum", _NONE, self, self._operand(low))
+        return above if high is None else apply("minimum", _NONE, above, self._operand(high))
+
+    def max(self, axis: Axes = None, keepdims: bool = False) -> Tensor:
+        """Greatest element over these dimensions; equal ones share the gradient."""
+        return apply("reduce_max", ReduceAttrs(self._axes(axis), keepdims), self)
+
+    def min(self, axis: Axes = None, keepdims: bool = False) -> Tensor:
+        """Least element over these dimensions; equal ones share the gradient."""
+        return apply("reduce_min", ReduceAttrs(self._axes(axis), keepdims), self)
+
     def sum(self, axis: Axes = None, keepdims: bool = False) -> Tensor:
         """Sum over these dimensions, over all for None."""
         return apply("sum", ReduceAttrs(self._axes(axis), keepdims), self)
@@ -292,8 +329,7 @@ class Tensor:
         return apply("transpose", TransposeAttrs(_integers(order)), self)
 
 
-_NONE, _ADD, _MUL, _DIV = NoAttrs(), AddAttrs(), MulAttrs(), DivAttrs()
-_MATMUL = BatchMatmulAttrs()
+_NONE, _ADD, _MUL, _DIV, _MATMUL = NoAttrs(), AddAttrs(), MulAttrs(), DivAttrs(), BatchMatmulAttrs()
 
 
 def _integers(values: tuple[Any, ...]) -> tuple[int, ...]:

@@ -1,0 +1,69 @@
+"""Functions of several tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tinyrt.errors import ShapeError
+from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.shared.spec import NoAttrs
+from tinyrt.train.core.tensor import Axes, Tensor, apply
+
+
+def cat(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
+    """Tensors of the same shape but for ``axis``, one behind the other along it.
+
+    Raises:
+        ShapeError: there is none, or their shapes differ elsewhere.
+
+    """
+    if not tensors:
+        raise ShapeError("there is nothing to put together", expected="one tensor or more")
+    at = axis % tensors[0].ndim
+    if len({(*t.shape[:at], *t.shape[at + 1 :]) for t in tensors}) > 1:
+        shapes = ", ".join(str(t.shape) for t in tensors)
+        raise ShapeError(
+            f"shapes {shapes} do not fit together", expected=f"all but axis {at} equal"
+        )
+    return apply("concatenation", ConcatenationAttrs(at), *tensors)
+
+
+def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
+    """Tensors of one shape along a new dimension ``axis``.
+
+    Raises:
+        ShapeError: there is none, or their shapes differ.
+
+    """
+    if len({t.shape for t in tensors}) != 1:
+        shapes = ", ".join(str(t.shape) for t in tensors) or "of nothing"
+        raise ShapeError(f"shapes {shapes} do not stack", expected="one shape")
+    at = axis % (tensors[0].ndim + 1)
+    return cat([t.reshape((*t.shape[:at], 1, *t.shape[at:])) for t in tensors], at)
+
+
+def maximum(a: Tensor, b: Tensor | ArrayLike) -> Tensor:
+    """The greater of each two elements, which broadcast; of equals the gradient goes to ``a``."""
+    return apply("maximum", NoAttrs(), a, _operand(a, b))
+
+
+def minimum(a: Tensor, b: Tensor | ArrayLike) -> Tensor:
+    """The less of each two elements, which broadcast; of equals the gradient goes to ``a``."""
+    return apply("minimum", NoAttrs(), a, _operand(a, b))
+
+
+def _operand(a: Tensor, b: Tensor | ArrayLike) -> Tensor:
+    return b if isinstance(b, Tensor) else Tensor(np.asarray(b, a.dtype))
+
+
+def var(x: Tensor, axis: Axes = None, *, ddof: int = 0, keepdims: bool = False) -> Tensor:
+    """Mean square of the deviation over these dimensions, over all for None.
+
+    With ``ddof=1`` the sum is divided by one less than the count, as PyTorch does by default.
+    """
+    centred = x - x.mean(axis, keepdims=True)
+    total = (centred * centred).sum(axis, keepdims)
+    return total * (1 / (x.data.size // total.data.size - ddof))
