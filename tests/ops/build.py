@@ -95,6 +95,14 @@ def build_f32(case: Case, rng: Rng) -> Built:
     return single_op(case, _plain(case, arrays), [], arrays)
 
 
+def real_inputs(case: Case, rng: Rng) -> Arrays:
+    """Float64 where the op may have a gradient, truth values and places elsewhere."""
+    arrays = in_domain(case.op, [rng.normal(size=s) for s in case.shapes])
+    for i, dtype in enumerate(case.input_dtypes):
+        arrays[i] = arrays[i] > 0 if dtype is DType.BOOL else arrays[i]
+    return [*arrays[:-1], _indices(case, rng)] if case.op in PICKING else arrays
+
+
 def _plain(case: Case, arrays: Arrays) -> list[Value]:
     """The inputs, without scales."""
     return [

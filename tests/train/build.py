@@ -11,6 +11,11 @@ def leaf(rng, *shape, low=None):
     return Tensor(np.asarray(data if low is None else np.abs(data) + low), requires_grad=True)
 
 
+def tensor_of(array):
+    """One with a gradient, but of truth values and places."""
+    return Tensor(array, requires_grad=array.dtype.kind == "f", dtype=array.dtype)
+
+
 def in_float64(module):
     for _, tensor in module.named_tensors():
         tensor.data = tensor.data.astype(np.float64)

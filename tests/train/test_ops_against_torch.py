@@ -5,8 +5,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from tests.ops.build import in_domain
+from tests.ops.build import real_inputs
 from tests.ops.cases import CASES, PLAIN, rng_of
+from tests.train.build import tensor_of
 from tinyrt.ops import OPS
 from tinyrt.train import Tensor, apply
 from tinyrt.train.core.autograd import partial_derivatives
@@ -125,6 +126,15 @@ def sliced(a, x):
     return picked(x, *(b + s * np.arange(n) for b, n, s in parts)).reshape(a.shape)
 
 
+def embedded(a, table, places):
+    """Rows of the one table that all samples share, or of each sample's own."""
+    batch, rest = a.batch_dims, table.shape[a.batch_dims + 1 :]
+    tables = table.reshape(-1, *table.shape[batch:])
+    own = places.long().reshape(tables.shape[0], -1)
+    rows = [t.index_select(0, i) for t, i in zip(tables, own, strict=True)]
+    return torch.stack(rows).reshape(*places.shape, *rest)
+
+
 def product(a, x):
     for axis in sorted(axes(a, x), reverse=True):
         x = x.prod(axis, a.keep_dims)
@@ -181,6 +191,7 @@ TWINS = {
     "gather": lambda a, x: x.index_select(a.axis % x.ndim, torch.tensor(a.indices)).reshape(
         *x.shape[: a.axis % x.ndim], *a.shape, *x.shape[a.axis % x.ndim + 1 :]
     ),
+    "embedding": embedded,
     "gelu": lambda a, x: F.gelu(x, approximate="tanh" if a.approximate else "none"),
     "l2_normalization": lambda a, x: F.normalize(x, dim=-1),
     "hard_swish": lambda a, x: F.hardswish(x),
@@ -211,6 +222,7 @@ TWINS = {
     "relu_n1_to_1": lambda a, x: x.clamp(-1, 1),
     "relu6": lambda a, x: F.relu6(x),
     "reshape": lambda a, x: x.reshape(a.new_shape),
+    "select_v2": lambda a, condition, x, y: torch.where(condition, x, y),
     "softmax": lambda a, x: F.softmax(a.beta * x, -1),
     "squared_difference": lambda a, x, y: (x - y) ** 2,
     "sub": lambda a, x, y: clamp(a.activation, x - y),
@@ -250,10 +262,12 @@ def assert_close(ours, theirs):
 @pytest.mark.parametrize("op", sorted(TWINS))
 def test_values_and_derivatives(op, seed):
     case, rng = case_of(op, seed)
-    arrays = in_domain(op, [rng.normal(size=shape) for shape in case.shapes])
-    inputs = [Tensor(a.copy(), requires_grad=True) for a in arrays]
-    twins = [torch.tensor(a, requires_grad=True) for a in arrays]
-    y, ty = apply(op, case.attrs, *inputs), TWINS[op](case.attrs, *twins)
+    operands = [tensor_of(a.copy()) for a in real_inputs(case, rng)]
+    inputs = [x for x in operands if x.requires_grad]
+    arrays = [x.data for x in inputs]
+    their_operands = [torch.tensor(x.data, requires_grad=x.requires_grad) for x in operands]
+    twins = [t for t in their_operands if t.requires_grad]
+    y, ty = apply(op, case.attrs, *operands), TWINS[op](case.attrs, *their_operands)
     assert_close(y.data, ty)
     u = rng.normal(size=y.shape)
     weights = [rng.normal(size=a.shape) for a in arrays]

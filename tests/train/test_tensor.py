@@ -10,8 +10,11 @@ from hypothesis.extra.numpy import mutually_broadcastable_shapes
 
 from tests.train.build import leaf
 from tinyrt.errors import GradientError, ShapeError, UnsupportedError
+from tinyrt.ops.embedding import EmbeddingAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.train import Tensor, apply, cross_entropy, gradcheck, gradgradcheck, no_grad
+from tinyrt.train.core.function import table_function
 from tinyrt.train.functional import cat, maximum, minimum, stack, var
 from tinyrt.train.nn import BatchNorm
 
@@ -93,6 +96,49 @@ def test_dtype_is_float32_unless_an_array_says_float64():
     assert wide.dtype == np.float64
     assert (wide * 2 + 1).dtype == np.float64
     assert (Tensor([1.0]) * 2 + 1).mean().dtype == np.float32
+
+
+def test_truth_values_and_places_are_kept_where_a_dtype_is_named():
+    for dtype in (np.bool_, np.int32):
+        x = Tensor([[0, 1]], dtype=dtype)
+        for y in (x, x.reshape(2), x.detach()):
+            assert y.dtype == dtype
+        assert not apply("reshape", ReshapeAttrs((2,)), x).requires_grad
+        with pytest.raises(ShapeError, match=f"not all elements are {np.dtype(dtype)}"):
+            Tensor([0, 1.5], dtype=dtype)
+        with pytest.raises(GradientError, match=f"a tensor of {np.dtype(dtype)} has no gradient"):
+            Tensor([0], dtype=dtype, requires_grad=True)
+        with pytest.raises(ShapeError, match="add in training"):
+            x + 0.5  # a half is no place, nor true
+    assert Tensor([1], dtype=np.float64, requires_grad=True).dtype == np.float64
+    assert Tensor(np.array([True])).dtype == Tensor(np.array([1], np.int32)).dtype == np.float32
+
+
+def test_a_choice_keeps_what_is_not_chosen_out():
+    """Where it is not finite, and where one number stands for all."""
+    condition = Tensor([True, False, False], dtype=np.bool_)
+    a = Tensor([2.0, np.inf, np.nan], requires_grad=True)
+    b = Tensor(3.0, requires_grad=True)
+    y = apply("select_v2", NoAttrs(), condition, a, b)
+    assert y.data.tolist() == [2, 3, 3]
+    apart = table_function("select_v2")(NoAttrs(), condition, np.array([2.5] * 3), np.array(0.5))
+    assert apart.data.tolist() == [2.5, 0.5, 0.5]
+    y.backward([np.nan, 1.0, 2.0])
+    assert np.isnan(a.grad[0])
+    assert a.grad[1:].tolist() == [0, 0]
+    assert b.grad == 3
+    with pytest.raises(ShapeError, match=r"select_v2 in training[\s\S]*bool"):
+        apply("select_v2", NoAttrs(), Tensor([1.0]), a, b)
+
+
+def test_rows_of_a_table_get_the_gradients_of_where_they_went():
+    table = Tensor(np.arange(6.0).reshape(3, 2), requires_grad=True)
+    y = apply("embedding", EmbeddingAttrs(), table, Tensor([[0, 2, 2, 9]], dtype=np.int32))
+    assert y.data[..., 0].tolist() == [[0, 4, 4, 4]]  # the nearest row, as on a device
+    y.backward(np.arange(8.0).reshape(1, 4, 2))
+    assert table.grad.tolist() == [[0, 1], [0, 0], [12, 15]]
+    with pytest.raises(ShapeError, match=r"embedding in training[\s\S]*int32"):
+        apply("embedding", EmbeddingAttrs(), table, Tensor([1.0]))
 
 
 def test_a_gradient_has_the_dtype_of_its_leaf():

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, DType, TensorType
+from tinyrt.ops.shared.move import picking_vjp
 from tinyrt.ops.shared.shapes import operand, size_of
 from tinyrt.ops.shared.spec import Array, OpSpec, Quant, both_forms, prepare_moved
 
@@ -67,5 +69,6 @@ EMBEDDING = OpSpec(
     infer=infer,
     quant=Quant.SAME_AS_INPUT,
     ref_f32=ref,
+    vjp=partial(picking_vjp, ref),
     forms=both_forms(prepare, ref),
 )

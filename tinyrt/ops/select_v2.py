@@ -8,8 +8,9 @@ from functools import partial
 import numpy as np
 
 from tinyrt.errors import ShapeError
+from tinyrt.floatmath.function import Function, Gradient
 from tinyrt.ir import DType, TensorType
-from tinyrt.ops.shared.shapes import broadcast, infer_binary, operand
+from tinyrt.ops.shared.shapes import broadcast, infer_binary, operand, sum_to
 from tinyrt.ops.shared.spec import (
     Array,
     NoAttrs,
@@ -38,6 +39,25 @@ def ref(attrs: NoAttrs, condition: Array, a: Array, b: Array) -> Array:
     return np.asarray(np.where(condition, a, b))
 
 
+def vjp(
+    attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Gradient, ...]:
+    """Gradients of both choices, each where it is chosen; the condition has none.
+
+    A choice, not a product with 0, so that what is not chosen stays out where it is not finite.
+    """
+    del output
+    condition, a, b = inputs
+    nothing = np.zeros((), np.float32)
+    return (
+        None,
+        lambda: sum_to(_SELECT(attrs, condition, grad, nothing), a.shape),
+        lambda: sum_to(_SELECT(attrs, condition, nothing, grad), b.shape),
+    )
+
+
+_SELECT = Function("select_v2", ref, vjp)
+
 prepare = partial(prepare_moved, inputs=(1, 2))
 
 
@@ -48,6 +68,7 @@ SELECT_V2 = OpSpec(
     infer=infer,
     quant=Quant.SAME_AS_INPUT,
     ref_f32=ref,
+    vjp=vjp,
     forms=both_forms(prepare, ref),
     rows=no_rows,
     traits=Traits(elementwise=True, truth=True),

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.floatmath.function import Gradient, linear_pair
+from tinyrt.floatmath.function import Gradient, constant, linear_pair
 from tinyrt.ir import BoundNode, Shape
 from tinyrt.ops.shared.spec import (
     Array,
@@ -117,6 +117,24 @@ def _vjp(
     del output
     shape = tuple(inputs[0].shape)
     return (_SCATTER(_Positions(_positions(move, attrs, shape), shape), grad),)
+
+
+def picking_vjp(
+    move: Callable[[Any, Array, Array], Array],
+    attrs: Any,
+    inputs: Sequence[Array],
+    output: Array,
+    grad: Array,
+) -> tuple[Gradient, ...]:
+    """As for ops that only move elements, where ``move`` is told the places by a second input."""
+    del output
+    x, places = inputs
+
+    def moved(attrs: Any, x: Array) -> Array:
+        return move(attrs, x, constant(places))
+
+    shape = tuple(x.shape)
+    return _SCATTER(_Positions(_positions(moved, attrs, shape), shape), grad), None
 
 
 def _positions(move: Move, attrs: Any, shape: Shape) -> NDArray[np.int64]:

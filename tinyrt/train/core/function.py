@@ -11,8 +11,10 @@ from typing import Any
 
 from tinyrt.errors import UnsupportedError
 from tinyrt.floatmath.function import Array, Function, Gradient, Vjp
-from tinyrt.ir import DType, Shape, TensorType
+from tinyrt.ir import DType, TensorType
 from tinyrt.ops import OPS
+
+FLOAT = DType.FLOAT32
 
 __all__ = ["Array", "Function", "Gradient", "Vjp", "table_function"]
 
@@ -21,7 +23,8 @@ __all__ = ["Array", "Function", "Gradient", "Vjp", "table_function"]
 def table_function(op: str) -> Function:
     """The op of that name in ``OPS``: ``train_f32`` or ``ref_f32``, differentiated by ``vjp``.
 
-    The op's shape rule runs first, so that shapes that do not fit are reported as shapes.
+    The op's shape rule runs first, so that shapes that do not fit are reported as shapes; float64
+    counts as float32.
 
     Raises:
         UnsupportedError: there is no such op, or it cannot be differentiated.
@@ -36,11 +39,11 @@ def table_function(op: str) -> Function:
         raise UnsupportedError(what, hint="'tinyrt ops' lists the ops that have one")
 
     @lru_cache(maxsize=256)  # a training step asks for the same few shapes again and again
-    def check(attrs: Any, shapes: tuple[Shape, ...]) -> None:
-        infer(attrs, [TensorType(DType.FLOAT32, shape) for shape in shapes])
+    def check(attrs: Any, *types: Any) -> None:
+        infer(attrs, [TensorType(FLOAT if d.kind == "f" else DType.of(d), s) for d, s in types])
 
     def forward(attrs: Any, *arrays: Array) -> Array:
-        check(attrs, tuple(a.shape for a in arrays))
+        check(attrs, *((a.dtype, a.shape) for a in arrays))
         output: Array = compute(attrs, *arrays)
         return output
 

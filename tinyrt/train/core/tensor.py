@@ -9,12 +9,10 @@ of its methods that gradients use, with the same arguments, so that one piece of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from tinyrt.errors import GradientError, ShapeError, error_context
 from tinyrt.ops.add import AddAttrs
@@ -28,19 +26,20 @@ from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.transpose import TransposeAttrs
 from tinyrt.train.core import arithmetic
 from tinyrt.train.core.function import Array, Function, table_function
+from tinyrt.train.core.modes import GRAD_ENABLED, LISTENER, PRESET_OUTPUT
+from tinyrt.train.core.modes import enable_grad as enable_grad
+from tinyrt.train.core.modes import listening as listening
+from tinyrt.train.core.modes import no_grad as no_grad
+from tinyrt.train.core.modes import preset_output as preset_output
 from tinyrt.train.core.tape import Step, reverse
 
 Axes = int | tuple[int, ...] | None
-Value = TypeVar("Value")
-Listener = Callable[[Function, Any, tuple["Tensor", ...], "Tensor"], None]
-
-_grad_enabled: ContextVar[bool] = ContextVar("grad_enabled", default=True)
-_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
-_preset_output: ContextVar[Array | None] = ContextVar("preset_output", default=None)
 
 
 class Tensor:
     """A float array that can be differentiated with respect to.
+
+    With a ``dtype``, it may hold truth values or places, which ops take and which have no gradient.
 
     ``data`` may be assigned, and elements set by ``t[index] = ...``; both count as an edit, which
     a later backward pass refuses if it needs the old value. Writing into the array itself
@@ -53,16 +52,29 @@ class Tensor:
         step: how the tensor was computed; None for a leaf.
         hooks: called with each gradient that arrives, see ``register_hook``.
 
+    Raises:
+        ShapeError: an element changes its value in an integer dtype or bool.
+        GradientError: such a tensor is to have a gradient.
+
     """
 
     __slots__ = ("_data", "_edits", "_retains", "grad", "hooks", "requires_grad", "step")
     # Makes NumPy leave ``array * tensor`` to the tensor.
     __array_ufunc__ = None
 
-    def __init__(self, data: ArrayLike, *, requires_grad: bool = False) -> None:
-        array = np.asarray(data)
+    def __init__(
+        self, data: ArrayLike, *, requires_grad: bool = False, dtype: DTypeLike | None = None
+    ) -> None:
+        array = np.asarray(data, dtype)
         keeps_dtype = isinstance(data, np.ndarray | np.generic) and array.dtype.kind == "f"
-        self._data: Array = array if keeps_dtype else array.astype(np.float32)
+        if dtype is not None and array.dtype.kind != "f":
+            if np.any(array != np.asarray(data)):
+                what = f"not all elements are {array.dtype}"
+                fits = "whole numbers within the dtype's range, 0 and 1 for bool"
+                raise ShapeError(what, expected=fits)
+            if requires_grad:
+                raise GradientError(f"a tensor of {array.dtype} has no gradient", expected="floats")
+        self._data: Array = array if dtype or keeps_dtype else array.astype(np.float32)
         # In a list, because views of the same elements share the count.
         self._edits = [0]
         self._retains = False
@@ -73,7 +85,7 @@ class Tensor:
 
     @property
     def data(self) -> Array:
-        """The elements, float32 unless given as a float64 array; given arrays are not copied."""
+        """The elements, float32 unless given as float64 or with a dtype; arrays are not copied."""
         return self._data
 
     @data.setter
@@ -103,7 +115,7 @@ class Tensor:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Float dtype of the elements."""
+        """Dtype of the elements."""
         return self._data.dtype
 
     def item(self) -> float:
@@ -112,7 +124,7 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """The same elements (shared, not copied) without their history."""
-        twin = Tensor(self._data)
+        twin = Tensor(self._data, dtype=self.dtype)
         twin._edits = self._edits
         return twin
 
@@ -242,7 +254,8 @@ class Tensor:
         return self._operand(other) @ self
 
     def _operand(self, other: Tensor | ArrayLike) -> Tensor:
-        return other if isinstance(other, Tensor) else Tensor(np.asarray(other, self.dtype))
+        dtype = self.dtype if self.dtype.kind == "f" else np.float32
+        return other if isinstance(other, Tensor) else Tensor(np.asarray(other, dtype))
 
     def __getitem__(self, index: Any) -> Tensor:
         """The selected elements: a view for slices, a copy for arrays of indices, as in NumPy."""
@@ -352,49 +365,21 @@ def apply(function: str | Function, attrs: Any, *inputs: Tensor | None) -> Tenso
     if isinstance(function, str):
         function = table_function(function)
     operands = tuple(t for t in inputs if t is not None)
-    preset = _preset_output.get()
+    preset = PRESET_OUTPUT.get()
     if preset is not None:
         output = Tensor(preset)
     else:
         with error_context(op=f"{function.name} in training"):
-            output = Tensor(np.asarray(function.forward(attrs, *(t.data for t in operands))))
+            value = np.asarray(function.forward(attrs, *(t.data for t in operands)))
+        output = Tensor(value, dtype=value.dtype)
     base = output.data.base
     if base is not None and (base is operands[0].data or base is operands[0].data.base):
         output._edits = operands[0]._edits  # a view: an edit of one is one of the other
-    if _grad_enabled.get() and any(t.requires_grad for t in operands):
+    if GRAD_ENABLED.get() and any(t.requires_grad for t in operands):
         output.requires_grad = True
         edits = tuple(t.edits for t in (*operands, output))
         output.step = Step(function, attrs, operands, edits)
-    listener = _listener.get()
+    listener = LISTENER.get()
     if listener is not None:
         listener(function, attrs, operands, output)
     return output
-
-
-@contextmanager
-def _setting(variable: ContextVar[Value], value: Value) -> Iterator[None]:
-    token = variable.set(value)
-    try:
-        yield
-    finally:
-        variable.reset(token)
-
-
-def no_grad() -> AbstractContextManager[None]:
-    """Compute without a tape: results do not require gradients, and operands are not kept."""
-    return _setting(_grad_enabled, False)
-
-
-def enable_grad() -> AbstractContextManager[None]:
-    """Compute with a tape again, inside of ``no_grad``."""
-    return _setting(_grad_enabled, True)
-
-
-def preset_output(value: Array) -> AbstractContextManager[None]:
-    """The one ``apply`` within a ``with`` block returns ``value`` and computes nothing."""
-    return _setting(_preset_output, value)
-
-
-def listening(listener: Listener) -> AbstractContextManager[None]:
-    """Tell ``listener`` of every ``apply``: function, attributes, operands, result."""
-    return _setting(_listener, listener)
