@@ -376,3 +376,33 @@ def test_a_loss_may_have_parameters_of_its_own_and_layers_may_rest():
     rng = np.random.default_rng(0)
     fit(net, Adam(parameters), *problem(), FitConfig(1), rng=rng, objective=objective)
     assert temperature.data != 1
+
+
+def test_the_loss_of_an_epoch_is_the_mean_of_its_samples():
+    net, (x, y) = Sequential(Linear(4, 3, rng=np.random.default_rng(0))), problem()
+    expected = cross_entropy(net(Tensor(x)), y).item()
+    optimizer = SGD(net.parameters(), 0.0)
+    history = fit(net, optimizer, x, y, FitConfig(1, 40), rng=np.random.default_rng(0))
+    assert history[0].loss == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_best_of_a_resumed_training_is_kept_only_on_request(tmp_path):
+    scores = iter([0.9, 0.1, 0.2])
+    path, states = tmp_path / "state.npz", []
+
+    def go(epochs, keep_best):
+        net = Sequential(Linear(4, 3, rng=np.random.default_rng(1)))
+        config, rng = FitConfig(epochs, keep_best=keep_best), np.random.default_rng(0)
+        fit(
+            net,
+            Adam(net.parameters()),
+            *problem(),
+            config,
+            rng=rng,
+            state_file=path,
+            validate=lambda m: states.append(m.state_dict()["0.weight"]) or next(scores),
+        )
+        return net.state_dict()["0.weight"]
+
+    np.testing.assert_array_equal(go(2, True), states[0])
+    np.testing.assert_array_equal(go(3, False), states[2])

@@ -54,14 +54,16 @@ def test_decoupled_decay_leaves_the_moments_alone():
 
 def test_rmsprop_divides_by_the_root_of_the_mean_square():
     v = 0.1 * 4.0
-    assert moved(lambda p: RMSProp(p, 0.1, decay=0.9), [2.0]) == pytest.approx(
-        1 - 0.1 * 2 / np.sqrt(v)
-    )
+    first, second = 2 / np.sqrt(v), -1 / np.sqrt(0.9 * v + 0.1)
+    found = moved(lambda p: RMSProp(p, 0.1, decay=0.9), [2.0, -1.0])
+    assert found == pytest.approx(1 - 0.1 * first - 0.1 * second)
 
 
 def test_lion_steps_by_the_sign():
-    # The momentum, 0.01 * 2 after the first step, is outweighed by the second gradient.
-    assert moved(lambda p: Lion(p, 0.1), [2.0, -0.5]) == pytest.approx(1 - 0.1 + 0.1)
+    # The momentum is 0.01 * 2 after the first step: 0.9 of it against 0.1 of the second gradient.
+    assert moved(lambda p: Lion(p, 0.1), [2.0, -0.2]) == pytest.approx(1 - 0.1 + 0.1)
+    assert moved(lambda p: Lion(p, 0.1), [2.0, -0.1]) == pytest.approx(1 - 0.1 - 0.1)
+    assert Lion([Tensor([1.0], requires_grad=True)]).lr == 1e-4
     assert moved(lambda p: Lion(p, 0.1, weight_decay=1.0), [2.0]) == pytest.approx(1 - 0.2)
 
 

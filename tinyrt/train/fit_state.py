@@ -127,9 +127,9 @@ class FitState:
             )
         wrong = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError)
         with boundary("training state", file=str(path), corrupt=wrong, damaged=DataError):
-            self._take(arrays, path)
+            self._take(arrays)
 
-    def _take(self, arrays: dict[str, Array], path: Path) -> None:
+    def _take(self, arrays: dict[str, Array]) -> None:
         """Continue from the state in a file."""
         parts: dict[str, dict[str, Array]] = {"module": {}, "best": {}, "optimizer": {}}
         for key, array in arrays.items():
@@ -137,12 +137,12 @@ class FitState:
             if slash:
                 parts[part][name] = array
         facts: dict[str, Any] = json.loads(str(arrays["facts"]))
-        self._compare(facts["kind"], self._kind(), path)
+        self._compare(facts["kind"], self._kind())
         history = [Epoch(**e) for e in facts["history"]]
         if self.schedule is not None and history:
             rate = self.schedule.rate(int(parts["optimizer"]["steps"]) - 1)
             what = f"lr in epoch {len(history)}"
-            self._compare({what: history[-1].lr}, {what: rate}, path)
+            self._compare({what: history[-1].lr}, {what: rate})
         self.module.load_state_dict(parts["module"])
         self.optimizer.load_state_dict(parts["optimizer"])
         self.best = parts["best"] or None
@@ -152,14 +152,13 @@ class FitState:
         for (module, _), state in zip(self._module_random(), others, strict=True):
             module.set_random_state(state)
 
-    def _compare(self, found: Mapping[str, Any], expected: Mapping[str, Any], path: Path) -> None:
+    def _compare(self, found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
         """Refuse a state whose facts are others than those of this training."""
         names = [k for k in {**expected, **found} if found.get(k) != expected.get(k)]
         if names:
             raise DataError(
                 "the state is of another training, with "
                 + ", ".join(f"{k} {found.get(k)}" for k in names),
-                file=str(path),
                 expected=", ".join(f"{k} {expected.get(k)}" for k in names),
                 hint="give another name, or remove the file to start anew",
             )

@@ -90,7 +90,7 @@ def _require_same(graph: Graph, other: Graph) -> None:
 
 
 def _equal(one: Array, other: Array | None) -> bool:
-    return other is not None and np.array_equal(one, other, equal_nan=True)
+    return other is not None and np.array_equal(one, other)
 
 
 class _Recorder:
