@@ -1,5 +1,6 @@
 """Weights in training for int8: which batch norm is folded into them, and what scales they have."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,8 @@ from tinyrt.convert.onnx.reader import read_onnx
 from tinyrt.convert.passes import optimize
 from tinyrt.ops.batch_norm import BatchNormAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.mul import MulAttrs
+from tinyrt.quantize.config import QuantizationWarning
 from tinyrt.quantize.ranges import Range
 from tinyrt.train import Tensor, no_grad, trace
 from tinyrt.train.fake_quant import RangeQuantizer
@@ -144,13 +147,46 @@ def with_turned_weights(net):
 
 
 @pytest.mark.parametrize("layer", [turned_twice, with_turned_weights])
-def test_a_norm_is_folded_for_good_where_the_source_does_not_show_its_weights(layer, x):
+def test_a_norm_is_found_where_passes_bring_it_to_its_layer(layer, x):
     net = Net((1, *SHAPE))
     source = net.graph(net.batch_norm(layer(net)))
     graph = optimize(source)
     (found,) = QatModel(graph, x, source=source).layers.values()
-    assert not is_found(found)
-    np.testing.assert_array_equal(found.weight.data, graph.bind(0).input(1).data)
+    assert is_found(found)
+    w, b = found.folded(next(graph.bound()), None)
+    np.testing.assert_allclose(w.data, graph.bind(0).input(1).data, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(b.data, graph.bind(0).input(2).data, rtol=1e-5, atol=1e-6)
+
+
+def test_all_norms_of_a_channels_first_import_are_trained(rng, tmp_path):
+    """Without biases, as PyTorch exports networks with norms: residual and depthwise."""
+    file = OnnxModel()
+
+    def block(y, c_in, groups=1):
+        w = file.weights(4, c_in // groups, 3, 3)
+        y = file.op("Conv", y, w, kernel_shape=[3, 3], pads=[1, 1, 1, 1], group=groups)
+        return file.op("BatchNormalization", y, *(file.weights(4, low=0.5) for _ in range(4)))
+
+    y = file.op("Relu", block(file.input(1, 3, 6, 6), 3))
+    y = file.op("Relu", file.op("Add", block(y, 4), y))
+    y = file.op("Clip", block(y, 4, groups=4), file.const(0.0), file.const(6.0))
+    y = file.op("Relu", block(y, 4))
+    y = file.op("Flatten", file.op("GlobalAveragePool", block(y, 4)))
+    source = read_onnx(file.save(tmp_path, file.op("Gemm", y, file.weights(4, 5))))
+    graph = optimize(source)
+    x = rng.normal(size=(32, *graph.input_values[0].shape[1:])).astype(np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = QatModel(graph, x, source=source)
+    assert [is_found(layer) for layer in model.layers.values()] == [True] * 5 + [False]
+    for node in graph.bound():
+        if node.name in model.layers:
+            w = model.layers[node.name].folded(node, None)[0]
+            np.testing.assert_allclose(w.data, node.input(1).data, rtol=1e-4, atol=1e-6)
+    model(Tensor(x)).sum().backward()
+    gradients = {name: p.grad for name, p in model.named_parameters() if name.endswith("gamma")}
+    assert len(gradients) == 5
+    assert all(np.any(g != 0) for g in gradients.values())
 
 
 def with_constants(graph, change):
@@ -174,10 +210,17 @@ def other_epsilon(graph):
     return graph.with_nodes(nodes)
 
 
-@pytest.mark.parametrize("change", [other_weights, other_epsilon])
+def unknown_weights(graph):
+    name = graph.nodes[0].inputs[1]
+    values = graph.values | {name: replace(graph.value(name), data=None)}
+    return replace(graph, inputs=(*graph.inputs, name), values=values)
+
+
+@pytest.mark.parametrize("change", [other_weights, other_epsilon, unknown_weights])
 def test_a_source_that_folds_to_other_weights_is_not_taken(change, rng, x):
     net = convolution(rng, norm_with_statistics(rng), ReLU())
-    layer, node = only_layer(net, x, source=change(trace(net, SHAPE)))
+    with pytest.warns(QuantizationWarning, match=r"1 of 1 batch norms are not trained[^:]*: 1; th"):
+        layer, node = only_layer(net, x, source=change(trace(net, SHAPE)))
     assert not is_found(layer)
     w, b = layer.folded(node, Tensor(x))
     assert (w, b) == (layer.weight, layer.bias)
@@ -189,7 +232,35 @@ def test_a_source_with_a_kernel_of_another_size_is_not_taken(rng, x):
     other = Sequential(Conv2d(2, 4, 1, rng=rng), norm_with_statistics(rng), ReLU())
     ours, theirs = trace(net, SHAPE), trace(other, SHAPE)
     assert ours.outputs == theirs.outputs
-    assert not is_found(only_layer(net, x, source=theirs)[0])
+    with pytest.warns(QuantizationWarning, match="1 of 1 batch norms are not trained"):
+        assert not is_found(only_layer(net, x, source=theirs)[0])
+
+
+def test_a_norm_that_stays_an_op_of_its_own_is_not_missed(rng):
+    """Where a norm has no layer in front, it is two ops, or stays one that has no integer form."""
+    net = Sequential(ReLU(), norm_with_statistics(rng, 2), Conv2d(2, 4, 3, rng=rng))
+    x = rng.normal(size=(32, *SHAPE)).astype(np.float32)
+    assert not is_found(only_layer(net, x)[0])
+
+
+def test_norms_between_layers_and_behind_a_scaled_input_are_found(rng, x):
+    """A layer of one tap could take the norm in front of it, and takes the input's factor."""
+    net = Net((1, *SHAPE))
+    y = net.op("mul", ("x", net.random(2)), MulAttrs())
+    for _ in range(3):
+        y = net.batch_norm(net.op("conv2d", (y, net.random(2, 1, 1, 2)), Conv2dAttrs()))
+    source = net.graph(y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = QatModel(optimize(source), x, source=source)
+    assert [is_found(layer) for layer in model.layers.values()] == [True] * 3
+
+
+def test_only_the_first_five_norms_are_named(rng, x):
+    blocks = [m for _ in range(7) for m in (Conv2d(2, 2, 1, rng=rng), norm_with_statistics(rng, 2))]
+    source = trace(Sequential(*blocks), SHAPE)
+    with pytest.warns(QuantizationWarning, match=r"7 of 7 [^:]*: 1, 3, 5, 7, 9, \.\.\.; their"):
+        QatModel(optimize(source), x, source=other_weights(source))
 
 
 @pytest.mark.parametrize("behind", [(), (ReLU(),)])

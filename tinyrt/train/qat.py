@@ -41,7 +41,7 @@ from tinyrt.train.fake_quant import (
 )
 from tinyrt.train.graph_model import GraphModule, each_once, layers_of
 from tinyrt.train.nn import Module
-from tinyrt.train.qat_weights import WeightedLayer
+from tinyrt.train.qat_weights import WeightedLayer, warn_of_folded, with_norms
 
 
 class Scales(StrEnum):
@@ -91,7 +91,8 @@ class QatModel(GraphModule):
     Args:
         graph: an optimised float graph with one input and one output, batch 1.
         data: calibration inputs, (n, ...): where the activations' ranges start from.
-        source: the graph before optimisation, whose batch norms then stay trainable.
+        source: the graph before optimisation, whose batch norms then stay trainable; a warning
+            names those that do not.
         config: the user's choices.
 
     Raises:
@@ -122,6 +123,7 @@ class QatModel(GraphModule):
             if (form := OPS[node.op].forms.get(Form.INT8)) is not None
             and form.fixed_output is not None
         }
+        norms = None if source is None else with_norms(source)
         self.quantizers: dict[str, Quantizer] = {}
         for name, root in self._group.items():
             if root in self.quantizers:
@@ -138,13 +140,15 @@ class QatModel(GraphModule):
             return WeightedLayer(
                 node,
                 plan.weights[node.output.name],
-                source,
+                norms,
                 bits=config.weight_bits if _takes_int4(node) else 8,
                 learned=config.weight_scales is not Scales.RANGE,
                 learns_from_rounding=config.weight_scales is Scales.LSQ,
             )
 
         self.layers = layers_of(graph, layer)
+        if norms is not None:
+            warn_of_folded(norms, graph, {layer.norm for layer in self.layers.values()})
 
     def children(self) -> Iterator[tuple[str, Module]]:
         """Layers by their first nodes' names, then quantisers by their groups'."""

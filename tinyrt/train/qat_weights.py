@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tinyrt.convert.passes import optimize
+from tinyrt.errors import warn
 from tinyrt.floatmath import elementary
 from tinyrt.ir import BoundNode, Graph, QParams
 from tinyrt.ops import OPS
 from tinyrt.ops.batch_norm import BatchNormAttrs
 from tinyrt.ops.shared.activation import with_activation
+from tinyrt.quantize.config import QuantizationWarning
 from tinyrt.quantize.ranges import WEIGHT_MAX, weight_params
 from tinyrt.train.core.function import Array
 from tinyrt.train.core.tensor import Tensor, apply
@@ -24,6 +28,7 @@ NORM_MOMENTUM = 0.1
 class _Norm:
     """A convolution and the batch norm behind it, as they were before folding."""
 
+    name: str
     epsilon: float
     weight: Array
     bias: Array | None
@@ -39,10 +44,13 @@ class WeightedLayer(Module):
     Args:
         node: a convolution or dense layer of the optimised graph.
         q: the weights' parameters to start from; their number of scales stays.
-        source: the graph before optimisation, to find the batch norm in.
+        source: the graph that ``with_norms`` gave, to find the layer's in.
         bits: of the integers that stand for weights, 8 or 4.
         learned: whether the scales are trained, by their logarithms.
         learns_from_rounding: what they are trained on, as in ``fake_quant.Steps``.
+
+    Attributes:
+        norm: name of the batch norm's node in the source; empty where there is none.
 
     """
 
@@ -64,7 +72,7 @@ class WeightedLayer(Module):
         start = _starting_scales(weight, q, self._greatest)
         self.log_scales = Parameter(elementary.log(start)) if learned else None
         norm = None if source is None else _find_norm(source, node)
-        self._has_norm = norm is not None
+        self.norm = "" if norm is None else norm.name
         self.weight = Parameter((weight if norm is None else norm.weight).copy())
         own_bias = (bias.data if bias is not None else None) if norm is None else norm.bias
         self.bias = None if own_bias is None else Parameter(own_bias.copy())
@@ -101,7 +109,7 @@ class WeightedLayer(Module):
             x: the batch whose statistics count, and move the running ones; None for the latter.
 
         """
-        if not self._has_norm:
+        if not self.norm:
             return self.weight, self.bias
         mean, variance = self._statistics(node, x)
         factor = self.gamma * (variance + self._epsilon) ** -0.5
@@ -121,6 +129,35 @@ class WeightedLayer(Module):
         for average, value in ((self.mean, mean), (self.variance, variance)):
             average.data = average.data + NORM_MOMENTUM * (value.data - average.data)
         return mean, variance
+
+
+def with_norms(source: Graph) -> Graph:
+    """The graph optimised, but with its batch norms.
+
+    Their factors count as inputs meanwhile, so that no pass can fold them into anything.
+    """
+    norms = [node for node in source.nodes if node.op == "batch_norm"]
+    factors = {name: source.value(name) for name in (node.inputs[1] for node in norms)}
+    unknown = {name: replace(value, data=None) for name, value in factors.items()}
+    inputs = tuple(name for name in factors if name not in source.inputs)
+    opened = replace(source, inputs=(*source.inputs, *inputs), values={**source.values, **unknown})
+    graph = optimize(opened)
+    graph = replace(graph, inputs=tuple(name for name in graph.inputs if name not in inputs))
+    return graph.with_nodes(graph.nodes, factors.values())
+
+
+def warn_of_folded(source: Graph, graph: Graph, found: Container[str]) -> None:
+    """Name the source's batch norms that are neither in a layer nor ops of the graph."""
+    norms = [node.name for node in source.nodes if node.op == "batch_norm"]
+    kept = {node.name for node in graph.nodes}
+    lost = [name for name in norms if name not in found and name not in kept]
+    if lost:
+        warn(
+            f"{len(lost)} of {len(norms)} batch norms are not trained, but folded as they stand: "
+            f"{', '.join(lost[:5])}{', ...' if len(lost) > 5 else ''}; their layers' weights are "
+            "not those of the source: pass the graph that the model was optimised from",
+            QuantizationWarning,
+        )
 
 
 def _starting_scales(weights: Array, q: QParams, greatest: int) -> Array:
@@ -152,7 +189,9 @@ def _find_norm(source: Graph, node: BoundNode) -> _Norm | None:
         return None
     gamma, beta, mean, variance, weight, *bias = arrays
     epsilon = producer.attrs_as(BatchNormAttrs).epsilon
-    norm = _Norm(epsilon, weight, bias[0] if bias else None, gamma, beta, mean, variance)
+    norm = _Norm(
+        producer.name, epsilon, weight, bias[0] if bias else None, gamma, beta, mean, variance
+    )
     return norm if _folds_to(norm, node) else None
 
 
