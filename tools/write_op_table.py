@@ -10,8 +10,8 @@ INTRODUCTION = """# Ops
 
 Which op runs where, and for which dtypes (f32: float32, s8: int8; int: plain integers without
 scales). `tinyrt ops` prints this table.
-"gradient" says that the op can be trained. `tools/write_op_table.py` writes this page from the op
-records.
+"gradient" says that the op can be part of what is trained. `tools/write_op_table.py` writes this
+page from the op records.
 
 "By table": int8 models have these ops as part of `pointwise`, one table of 256 answers for an op,
 or for several that follow each other on one tensor ([more](quantize.md)).

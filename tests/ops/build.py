@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.ops.stateful import inputs_of
+from tinyrt.floatmath.function import no_gradient
 from tinyrt.ir import DType, Graph, Node, QParams, Shape, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.comparison import ACCEPTED, BY_STORED_VALUE
@@ -93,6 +94,11 @@ def build_f32(case: Case, rng: Rng) -> Built:
     if case.op in PICKING:
         arrays[-1] = _indices(case, rng)
     return single_op(case, _plain(case, arrays), [], arrays)
+
+
+def differentiable_ops() -> list[str]:
+    """Ops that a gradient passes."""
+    return sorted(name for name, spec in OPS.items() if spec.vjp not in (None, no_gradient))
 
 
 def real_inputs(case: Case, rng: Rng) -> Arrays:

@@ -6,14 +6,13 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from tests.ops.build import real_inputs
+from tests.ops.build import differentiable_ops, real_inputs
 from tests.ops.cases import CASES, rng_of
 from tests.train.build import in_float64, leaf, tensor_of
 from tinyrt.errors import GradientError, ShapeError
 from tinyrt.floatmath import buffers
 from tinyrt.floatmath.function import Function
 from tinyrt.floatmath.parallel import threads
-from tinyrt.ops import OPS
 from tinyrt.train import (
     Tensor,
     apply,
@@ -31,7 +30,7 @@ from tinyrt.train.losses import log_softmax
 from tinyrt.train.nn import BatchNorm, Conv2d, Dropout, Linear, ReLU, Sequential
 
 CASES_PER_OP = 4
-DIFFERENTIABLE = sorted(name for name, spec in OPS.items() if spec.vjp is not None)
+DIFFERENTIABLE = differentiable_ops()
 
 
 @pytest.mark.parametrize("seed", range(CASES_PER_OP))

@@ -63,6 +63,14 @@ def constant(operand: Any) -> Array:
     return elements
 
 
+def no_gradient(
+    attrs: Any, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Gradient, ...]:
+    """The product of a function of discrete values: there is no gradient in any input."""
+    del attrs, output, grad
+    return (None,) * len(inputs)
+
+
 def linear_pair(
     name: str, forward: Callable[[Any, Array], Array], adjoint: Callable[[Any, Array], Array]
 ) -> tuple[Function, Function]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import ShapeError, VerifyError
 from tinyrt.fixedpoint import multiply_by_quantized_multiplier, quantize_multiplier
+from tinyrt.floatmath.function import no_gradient
 from tinyrt.ir import BoundNode, DType, TensorType, Value
 from tinyrt.ops.shared.shapes import infer_binary
 from tinyrt.ops.shared.spec import (
@@ -142,6 +143,7 @@ def _spec(name: str) -> OpSpec[NoAttrs]:
         arity=(2, 2),
         infer=infer,
         quant=Quant.INPUTS_ONLY,
+        vjp=no_gradient,
         ref_f32=partial(_ref_f32, function),
         forms={
             Form.INT8: IntegerForm(prepare, partial(ref, function)),

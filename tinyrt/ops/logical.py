@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tinyrt.errors import ShapeError
+from tinyrt.floatmath.function import no_gradient
 from tinyrt.ir import DType, TensorType
 from tinyrt.ops.shared.shapes import broadcast, operand
 from tinyrt.ops.shared.spec import Array, NoAttrs, OpSpec, Quant
@@ -39,6 +40,7 @@ LOGICAL_AND, LOGICAL_OR, LOGICAL_NOT = (
         arity=(arity, arity),
         infer=infer,
         quant=Quant.FLOAT_ONLY,
+        vjp=no_gradient,
         ref_f32=partial(_ref, getattr(np, name)),
         traits=Traits(
             elementwise=True,

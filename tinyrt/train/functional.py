@@ -59,6 +59,22 @@ def _operand(a: Tensor, b: Tensor | ArrayLike) -> Tensor:
     return b if isinstance(b, Tensor) else Tensor(np.asarray(b, a.dtype))
 
 
+def where(condition: Tensor | ArrayLike, a: Tensor | ArrayLike, b: Tensor | ArrayLike) -> Tensor:
+    """``a`` where the condition is true, ``b`` elsewhere; all three broadcast.
+
+    A condition that a traced graph is to compute is a tensor, from ``apply("less", ...)`` or
+    ``apply("greater", ...)``; an array, as comparisons of tensors give, is one that never changes.
+
+    Raises:
+        ShapeError: the condition holds other values than true and false, or shapes do not fit.
+
+    """
+    mask = condition if isinstance(condition, Tensor) else Tensor(condition, dtype=np.bool_)
+    dtype = next((x.dtype for x in (a, b) if isinstance(x, Tensor)), np.float32)
+    a, b = (x if isinstance(x, Tensor) else Tensor(np.asarray(x, dtype)) for x in (a, b))
+    return apply("select_v2", NoAttrs(), mask, a, b)
+
+
 def var(x: Tensor, axis: Axes = None, *, ddof: int = 0, keepdims: bool = False) -> Tensor:
     """Mean square of the deviation over these dimensions, over all for None.
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tinyrt.errors import UnsupportedError
-from tinyrt.ir import BoundNode, Graph, Value
+from tinyrt.ir import BoundNode, DType, Graph, Value
 from tinyrt.metrics import logits_name
 from tinyrt.ops import OPS, is_weighted
 from tinyrt.ops.batch_norm import BatchNormAttrs
@@ -69,6 +69,16 @@ class GraphModule(Module):
                     hint="train the part in front of it, or replace it in the model",
                 )
 
+    def samples(self, x: Tensor) -> Tensor:
+        """``x`` in the dtype of the graph's input: batches come as floats, of places, too.
+
+        Raises:
+            ShapeError: an element is none of that dtype.
+
+        """
+        dtype = self.graph.input_values[0].dtype
+        return x if dtype is DType.FLOAT32 else Tensor(x.data, dtype=dtype.numpy)
+
     def nodes(self, n: int) -> Iterator[BoundNode]:
         """The nodes that lead to the logits of ``n`` samples, in execution order."""
         if n not in self._graphs:  # a training run asks for the same few again and again
@@ -102,7 +112,7 @@ class GraphModel(GraphModule):
 
     def forward(self, x: Tensor) -> Tensor:
         """(n, ...) -> (n, ...), the logits where the graph ends in a softmax."""
-        live = {self.graph.inputs[0]: x}
+        live = {self.graph.inputs[0]: self.samples(x)}
         for node in self.nodes(x.shape[0]):
             operands = [_operand(value, live) for value in node.inputs if value is not None]
             layer = self.layers.get(node.name)
@@ -223,4 +233,6 @@ def _layer(node: BoundNode) -> Module | None:
 
 
 def _operand(value: Value, live: dict[str, Tensor]) -> Tensor:
-    return Tensor(value.data) if value.data is not None else live[value.name]
+    if value.data is None:
+        return live[value.name]
+    return Tensor(value.data, dtype=value.data.dtype)

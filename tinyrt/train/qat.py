@@ -163,7 +163,8 @@ class QatModel(GraphModule):
         """(n, ...) -> (n, ...), the logits where the graph ends in a softmax."""
         moving = self.training and not self.frozen
         (name,) = self.graph.inputs
-        live = {name: self._round(name, x, moving)}
+        x = self.samples(x)
+        live = {name: self._round(name, x, moving) if name in self._group else _plain(x.data)}
         for node in self.nodes(x.shape[0]):
             run = self._run_weighted if node.name in self.layers else self._run
             live[node.output.name] = run(node, live, moving)
@@ -231,8 +232,13 @@ class QatModel(GraphModule):
     def _run(self, node: BoundNode, live: dict[str, _Activation], moving: bool) -> _Activation:
         y = node.output.name
         moves_only = OPS[node.op].quant is Quant.SAME_AS_INPUT
-        operands, parameters = [], []
+        operands: list[_Activation] = []
+        parameters: list[QParams | None] = []
         for value in (v for v in node.inputs if v is not None):
+            if value.dtype is not DType.FLOAT32:
+                operands.append(live[value.name] if value.data is None else _plain(value.data))
+                parameters.append(None)
+                continue
             name = y if moves_only else value.name
             q = self._quantizer(name).q
             if value.data is not None:
@@ -243,9 +249,10 @@ class QatModel(GraphModule):
                     operand = self._rescale(value, name, operand)
             operands.append(operand)
             parameters.append(q)
-        answer = _integer_kernel(node, parameters, self._quantizer(y).q)(
-            *(o.steps for o in operands)
-        )
+        y_q = self._quantizer(y).q if y in self._group else None
+        answer = _integer_kernel(node, parameters, y_q)(*(o.steps for o in operands))
+        if y_q is None:
+            return _plain(answer)
         result = self._in_float(node, [o.tensor for o in operands], answer)
         return self._replace(y, result, answer, moving)
 
@@ -276,8 +283,13 @@ class _Activation:
     steps: Array
 
 
+def _plain(values: Array) -> _Activation:
+    """Truth values and places, which have no scale and no gradient."""
+    return _Activation(Tensor(values, dtype=values.dtype), values)
+
+
 def _integer_kernel(
-    node: BoundNode, inputs: Sequence[QParams], output: QParams
+    node: BoundNode, inputs: Sequence[QParams | None], output: QParams | None
 ) -> Callable[..., Array]:
     """The node's integer reference kernel with these parameters of its inputs and output."""
     present = [v for v in node.inputs if v is not None]

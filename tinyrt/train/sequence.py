@@ -9,6 +9,7 @@ import numpy as np
 
 from tinyrt.errors import ShapeError
 from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.embedding import EmbeddingAttrs
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.train.core.init import glorot_uniform, orthogonal
@@ -67,7 +68,7 @@ class Conv1d(Module):
 class Embedding(Module):
     """A trained vector for each of ``count`` symbols; takes integers, so it comes first.
 
-    The table has no op for it: on a device the vectors are looked up before the model runs.
+    To trace a module that begins with one, name the dtype: ``trace(..., dtype=np.int32)``.
 
     Args:
         count: symbols.
@@ -86,11 +87,12 @@ class Embedding(Module):
             ShapeError: an element is not a symbol.
 
         """
-        symbols = x.data.astype(np.intp)
         count = self.weight.shape[0]
-        if np.any(symbols != x.data) or np.any((symbols < 0) | (symbols >= count)):
-            raise ShapeError("not all elements are symbols", expected=f"0 to {count - 1}")
-        return self.weight[symbols]
+        if not np.all((x.data >= 0) & (x.data < count) & (np.floor(x.data) == x.data)):
+            what, hint = "not all elements are symbols", "trace with dtype=np.int32"
+            raise ShapeError(what, expected=f"whole numbers from 0 to {count - 1}", hint=hint)
+        symbols = x if x.dtype == np.int32 else Tensor(x.data.astype(np.int32), dtype=np.int32)
+        return apply("embedding", EmbeddingAttrs(), self.weight, symbols)
 
 
 class _Recurrent(Module):

@@ -7,6 +7,7 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.ir import DType, Graph, Node, Shape, Stage, Value
@@ -16,19 +17,23 @@ from tinyrt.train.core.module import Module, active_module
 from tinyrt.train.core.tensor import Tensor, listening, no_grad
 
 
-def trace(module: Module, input_shape: Shape, *, name: str = "model") -> Graph:
+def trace(
+    module: Module, input_shape: Shape, *, name: str = "model", dtype: DTypeLike = np.float32
+) -> Graph:
     """The float graph that computes what the module computes when it is not training.
 
     Parameters and buffers become constants under their path in the module. An op is named by the
     path of the layer that applied it (``stem.conv``); where a module with parts of its own did,
     by that path and the op's type (``block.add``).
 
-    The module is run twice, on zeros and on random numbers: what it does must not depend on them.
+    The module is run twice, on zeros and on random numbers (of places and truth values, zeros and
+    ones): what it does must not depend on them.
 
     Args:
         module: any composition of table ops; control flow may depend on shapes, not on values.
         input_shape: of one sample, without the batch dimension.
         name: the graph's name; its input is called ``input``.
+        dtype: of the input: int32 where the module takes places, as ``Embedding`` does.
 
     Returns:
         A verified graph for batch 1.
@@ -49,15 +54,17 @@ def trace(module: Module, input_shape: Shape, *, name: str = "model") -> Graph:
                 hint="train anew with a lower learning rate, or load a state from before",
             )
     shape = (1, *input_shape)
-    graph = _recorded(module, np.zeros(shape, np.float32), name)
-    numbers = np.random.default_rng(0).normal(size=shape).astype(np.float32)
-    _require_same(graph, _recorded(module, numbers, name))
+    rng, samples = np.random.default_rng(0), np.zeros(shape, dtype)
+    graph = _recorded(module, samples, name)
+    is_float = samples.dtype.kind == "f"
+    numbers = rng.normal(size=shape) if is_float else rng.integers(0, 2, shape)
+    _require_same(graph, _recorded(module, numbers.astype(dtype), name))
     return verify(graph, Stage.FLOAT)
 
 
 def _recorded(module: Module, samples: Array, name: str) -> Graph:
     """The graph of what the module does with one input."""
-    x = Tensor(samples)
+    x = Tensor(samples, dtype=samples.dtype)
     recorder = _Recorder(name, x, module)
     with module.evaluating(), no_grad(), listening(recorder.record):
         y = module(x)
@@ -93,6 +100,11 @@ def _equal(one: Array, other: Array | None) -> bool:
     return other is not None and np.array_equal(one, other)
 
 
+def _dtype_of(tensor: Tensor) -> DType:
+    """Float32 of all floats; places and truth values stay as they are."""
+    return DType.FLOAT32 if tensor.dtype.kind == "f" else DType.of(tensor.dtype)
+
+
 class _Recorder:
     """The graph of the ops applied so far."""
 
@@ -101,7 +113,7 @@ class _Recorder:
         self._tensors = {id(t): path for path, t in module.named_tensors()}
         # Tensors are kept beside their names: an id is unique only while its tensor lives.
         self._names: dict[int, tuple[Tensor, str]] = {id(x): (x, "input")}
-        inputs = {"input": Value("input", DType.FLOAT32, x.shape)}
+        inputs = {"input": Value("input", _dtype_of(x), x.shape)}
         self._graph = Graph(name, tuple(inputs), (), inputs, ())
 
     def record(
@@ -120,7 +132,7 @@ class _Recorder:
         name = self._graph.unique_name(self._node_name(op))
         self._names[id(output)] = (output, name)
         node = Node(op, name, names, (name,), attrs)
-        value = Value(name, DType.FLOAT32, output.shape)
+        value = Value(name, _dtype_of(output), output.shape)
         self._graph = self._graph.with_nodes((*self._graph.nodes, node), [value])
 
     def graph(self, y: Tensor) -> Graph:
@@ -142,6 +154,6 @@ class _Recorder:
             name = self._graph.unique_name(self._tensors.get(id(tensor), "constant"))
             self._names[id(tensor)] = (tensor, name)
             # A copy: an optimiser may go on to change the parameter in place.
-            constant = Value.constant(name, np.array(tensor.data, np.float32))
+            constant = Value.constant(name, np.array(tensor.data, _dtype_of(tensor).numpy))
             self._graph = self._graph.with_nodes(self._graph.nodes, [constant])
         return self._names[id(tensor)][1]

@@ -375,7 +375,8 @@ def apply(function: str | Function, attrs: Any, *inputs: Tensor | None) -> Tenso
     base = output.data.base
     if base is not None and (base is operands[0].data or base is operands[0].data.base):
         output._edits = operands[0]._edits  # a view: an edit of one is one of the other
-    if GRAD_ENABLED.get() and any(t.requires_grad for t in operands):
+    is_float = output.dtype.kind == "f"
+    if is_float and GRAD_ENABLED.get() and any(t.requires_grad for t in operands):
         output.requires_grad = True
         edits = tuple(t.edits for t in (*operands, output))
         output.step = Step(function, attrs, operands, edits)
