@@ -13,6 +13,7 @@ from tests.memory.targets import DSP, SCALAR
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.errors import VerifyError
 from tinyrt.memory import ArenaPlan, Buffer, check_plan, plan_memory
+from tinyrt.memory.placing import exact
 from tinyrt.memory.placing.place import place, place_in_order
 from tinyrt.memory.placing.problem import ALIGNMENT, Problem
 from tinyrt.ops.reshape import ReshapeAttrs
@@ -72,6 +73,23 @@ def test_small_problems_are_solved_exactly(found):
     every_order = (place_in_order(problem, p) for p in permutations(range(len(found))))
     best = min(problem.size(at) for at in every_order)
     assert place(problem).nbytes == best
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_lower_bounds_make_proofs_short(seed, monkeypatch):
+    """The bytes of the fullest step, not of any other, rule out what would be tried in vain."""
+    for limit in ("SEARCH_WORK", "PROOF_WORK"):
+        monkeypatch.setattr(exact, limit, 1_000)
+    rng, found = np.random.default_rng(seed), []
+    for i in range(9):
+        first = int(rng.integers(0, 6))
+        last = int(rng.integers(first, 7))
+        found.append(Buffer((f"b{i}",), int(rng.integers(1, 60)) * 16, first, last))
+    problem = Problem(found, {})
+    by_size = sorted(range(9), key=lambda i: -found[i].nbytes)
+    start = place_in_order(problem, by_size)
+    _, is_proven = exact.search(problem, start, problem.lower_bound() - 1)
+    assert is_proven
 
 
 def test_the_plan_places_every_activation_and_nothing_else():

@@ -39,6 +39,12 @@ EQUIVALENT: dict[str, dict[str, str]] = {
             "a copy without a border has the same numbers, and takes a little time"
         )
     },
+    "tinyrt/floatmath/elementary.py": {
+        "whole, odd = np.floor(y) == y, np.floor(y / 2) * 2 != y"
+        " -> whole, odd = np.floor(y) == y, np.ceil(y / 2) * 2 != y": (
+            "odd counts where the number is whole: then both differ from it, or neither"
+        )
+    },
     "tinyrt/memory/check/plan.py": {
         "self._whole[y.name] = runs[0].content.moved(at)"
         " -> self._whole[y.name] = runs[ -1].content.moved(at)": "there is one run"
