@@ -79,7 +79,7 @@ def test_small_problems_are_solved_exactly(found):
 def test_lower_bounds_make_proofs_short(seed, monkeypatch):
     """The bytes of the fullest step, not of any other, rule out what would be tried in vain."""
     for limit in ("SEARCH_WORK", "PROOF_WORK"):
-        monkeypatch.setattr(exact, limit, 1_000)
+        monkeypatch.setattr(exact, limit, 4_000)
     rng, found = np.random.default_rng(seed), []
     for i in range(9):
         first = int(rng.integers(0, 6))
