@@ -22,8 +22,6 @@ from tinyrt.train import (
     grad,
     gradcheck,
     gradgradcheck,
-    hvp,
-    jvp,
 )
 from tinyrt.train.core.autograd import partial_derivatives
 from tinyrt.train.losses import log_softmax
@@ -86,24 +84,6 @@ def test_grad_of_a_target_does_not_need_the_tape_behind_it():
     y = x * x
     y.backward()
     assert grad(y * 5, [y])[0].item() == pytest.approx(5.0)
-
-
-def test_jvp_and_hvp_agree_with_matrices():
-    rng = np.random.default_rng(0)
-    a, v = rng.normal(size=(3, 3)), rng.normal(size=(1, 3))
-    x = leaf(rng, 1, 3)
-    value, along = jvp(lambda x: (x @ a).exp(), [x], [v])
-    np.testing.assert_allclose(value.data, np.exp(x.data @ a))
-    np.testing.assert_allclose(along.data, np.exp(x.data @ a) * (v @ a))
-    (product,) = hvp(lambda x: (x @ a @ x.transpose(1, 0)).sum(), [x], [v])
-    np.testing.assert_allclose(product.data, v @ (a + a.T))
-    (nothing,) = hvp(lambda x: x.sum(), [x], [v])
-    assert not nothing.data.any()
-    for product in (jvp, hvp):
-        with pytest.raises(ShapeError, match=r"\(2,\)[\s\S]*\(1, 3\)"):
-            product(lambda x: x.exp().sum(), [x], [np.ones(2)])
-        with pytest.raises(GradientError, match=r"none of the inputs|does not influence"):
-            product(lambda x: Tensor(1.0), [x], [v])
 
 
 def test_gradients_nobody_asked_for_are_not_computed():

@@ -3,12 +3,13 @@
 Read in this order: ``tinyrt.floatmath.function`` (what can be differentiated, and how once is
 enough for every order); of ``core``: ``function`` (the op table as such functions), ``tape`` (the
 backward pass), ``tensor``, ``arithmetic`` and ``normalise`` (what the op table lacks), ``autograd``
-(derivatives as values), ``module``, ``init``; then ``functional``, ``gradcheck``, ``losses``,
-``nn`` and ``sequence`` (layers), ``checkpoint`` (memory for time), ``custom`` (derivatives of one's
-own), ``optim`` and ``schedules``, ``data``, ``fit`` with ``fit_state`` and ``history`` (the loop),
-``trace`` (from a trained module to a graph), ``graph_model`` (and back), ``qat`` with
-``fake_quant`` and ``qat_weights`` (training for int8), ``prune``, ``channels`` and ``cluster``
-(less of it), ``distill`` (from great to small), ``recipes`` (all of it at work).
+(derivatives as values), ``module``, ``init``; then ``functional``, ``products`` (with Jacobians
+and Hessians), ``gradcheck``, ``losses``, ``nn`` and ``sequence`` (layers), ``checkpoint`` (memory
+for time), ``custom`` (derivatives of one's own), ``optim`` and ``schedules``, ``data``, ``fit``
+with ``fit_state`` and ``history`` (the loop), ``trace`` (from a trained module to a graph),
+``graph_model`` (and back), ``qat`` with ``fake_quant`` and ``qat_weights`` (training for int8),
+``prune``, ``channels`` and ``cluster`` (less of it), ``distill`` (from great to small), ``recipes``
+(all of it at work).
 """
 
 from tinyrt.train.checkpointing import (
@@ -16,12 +17,13 @@ from tinyrt.train.checkpointing import (
     checkpoint_cheap_layers,
     checkpoint_sequential,
 )
-from tinyrt.train.core.autograd import grad, hvp, jvp
+from tinyrt.train.core.autograd import grad
 from tinyrt.train.core.tensor import Tensor, apply, no_grad
 from tinyrt.train.custom import CustomFunction
 from tinyrt.train.gradcheck import gradcheck, gradgradcheck
 from tinyrt.train.losses import cross_entropy
 from tinyrt.train.optim import SGD, Adam
+from tinyrt.train.products import hvp, jvp, parameter_hvp
 from tinyrt.train.schedules import cosine_lr
 from tinyrt.train.tracing import trace
 
@@ -42,5 +44,6 @@ __all__ = [
     "hvp",
     "jvp",
     "no_grad",
+    "parameter_hvp",
     "trace",
 ]

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tinyrt.errors import GradientError
-from tinyrt.train.core.autograd import inner_product, partial_derivatives
+from tinyrt.train.core.autograd import partial_derivatives
 from tinyrt.train.core.function import Array
 from tinyrt.train.core.tensor import Tensor
+from tinyrt.train.products import inner_product
 
 
 def gradcheck(
