@@ -1,5 +1,7 @@
 """Layers and losses that exist in training only, or that are built from others."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -9,16 +11,20 @@ from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.train import Adam, Tensor, cross_entropy, gradcheck, gradgradcheck, trace
 from tinyrt.train.losses import bce_loss, huber_loss, kl_loss, mae_loss, mse_loss
 from tinyrt.train.nn import (
+    GELU,
     Conv2d,
     ConvTranspose2d,
     Dropout,
+    GroupNorm,
     HardSwish,
     LayerNorm,
     LeakyReLU,
     MaxPool2d,
+    PReLU,
     Residual,
     Sequential,
     Sigmoid,
+    SiLU,
     Tanh,
 )
 from tinyrt.train.sequence import GRU, LSTM, Conv1d, Embedding, MultiHeadAttention
@@ -32,6 +38,12 @@ LAYERS = {
         (2, 3, 4, 3),
         (2, 6, 8, 2),
     ),
+    "group norm": (lambda r: GroupNorm(2, 4), (2, 3, 2, 4), (2, 3, 2, 4)),
+    "group norm of a series": (lambda r: GroupNorm(1, 3), SEQUENCE, SEQUENCE),
+    "silu": (lambda r: SiLU(), SEQUENCE, SEQUENCE),
+    "gelu": (lambda r: GELU(), SEQUENCE, SEQUENCE),
+    "gelu by tanh": (lambda r: GELU(approximate=True), SEQUENCE, SEQUENCE),
+    "prelu": (lambda r: PReLU(3), SEQUENCE, SEQUENCE),
     "conv1d": (lambda r: Conv1d(3, 2, 3, stride=2, rng=r), SEQUENCE, (2, 2, 2)),
     "lstm": (lambda r: LSTM(3, 2, rng=r), SEQUENCE, (2, 4, 2)),
     "gru": (lambda r: GRU(3, 2, rng=r), SEQUENCE, (2, 4, 2)),
@@ -157,3 +169,38 @@ def test_recurrent_layers_remember(make):
         loss.backward()
         optimizer.step()
     assert loss.item() < 0.35
+
+
+def test_group_norms_follow_their_definition():
+    rng = np.random.default_rng(3)
+    norm = GroupNorm(2, 4, epsilon=0.5)
+    norm.gamma.data, norm.beta.data = (rng.normal(size=4).astype(np.float32) for _ in range(2))
+    x = rng.normal(1, 2, (3, 5, 4)).astype(np.float32)
+    expected = np.empty_like(x)
+    for part in (slice(0, 2), slice(2, 4)):
+        centred = x[..., part] - x[..., part].mean((1, 2), keepdims=True)
+        expected[..., part] = centred / np.sqrt(centred.var((1, 2), keepdims=True) + 0.5)
+    expected = expected * norm.gamma.data + norm.beta.data
+    np.testing.assert_allclose(norm(Tensor(x)).data, expected, rtol=1e-4, atol=1e-5)
+    with pytest.raises(ShapeError, match="3 groups do not divide 4 channels"):
+        GroupNorm(3, 4)
+    with pytest.raises(ShapeError, match=r"GroupNorm gets shape \(2, 8\)"):
+        norm(Tensor(np.ones((2, 8))))
+
+
+def test_activations_follow_their_definitions():
+    x = np.linspace(-3, 3, 12, dtype=np.float32).reshape(4, 3)
+    t = Tensor(x)
+    np.testing.assert_allclose(SiLU()(t).data, x / (1 + np.exp(-x)), rtol=1e-5)
+    share = [0.5 * (1 + math.erf(v / math.sqrt(2))) for v in x.reshape(-1)]
+    np.testing.assert_allclose(GELU()(t).data.reshape(-1), x.reshape(-1) * share, rtol=1e-4)
+    inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
+    by_tanh = GELU(approximate=True)(t).data
+    np.testing.assert_allclose(by_tanh, 0.5 * x * (1 + np.tanh(inner)), rtol=1e-4, atol=1e-6)
+    layer = PReLU(3)
+    layer.slope.data = np.array([0.25, -1, 2], np.float32)
+    np.testing.assert_allclose(layer(t).data, np.where(x > 0, x, x * layer.slope.data), rtol=1e-6)
+    assert PReLU(3).slope.data.tolist() == [0.25] * 3
+    for layer in (PReLU(1), PReLU(4)):
+        with pytest.raises(ShapeError, match=r"PReLU gets shape \(4, 3\)[^$]*\(\.\.\., [14]\)"):
+            layer(t)

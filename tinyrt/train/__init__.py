@@ -4,12 +4,12 @@ Read in this order: ``tinyrt.floatmath.function`` (what can be differentiated, a
 enough for every order); of ``core``: ``function`` (the op table as such functions), ``tape`` (the
 backward pass), ``tensor``, ``arithmetic`` and ``normalise`` (what the op table lacks), ``autograd``
 (derivatives as values), ``module``, ``init``; then ``functional``, ``products`` (with Jacobians
-and Hessians), ``gradcheck``, ``losses``, ``nn`` and ``sequence`` (layers), ``checkpoint`` (memory
-for time), ``custom`` (derivatives of one's own), ``optim`` and ``schedules``, ``data``, ``fit``
-with ``fit_state`` and ``history`` (the loop), ``trace`` (from a trained module to a graph),
-``graph_model`` (and back), ``qat`` with ``fake_quant`` and ``qat_weights`` (training for int8),
-``prune``, ``channels`` and ``cluster`` (less of it), ``distill`` (from great to small), ``recipes``
-(all of it at work).
+and Hessians), ``gradcheck``, ``losses``, ``activations``, ``nn`` and ``sequence`` (layers),
+``checkpoint`` (memory for time), ``custom`` (derivatives of one's own), ``optim`` and
+``schedules``, ``data``, ``fit`` with ``fit_state`` and ``history`` (the loop), ``trace`` (from a
+trained module to a graph), ``graph_model`` (and back), ``qat`` with ``fake_quant`` and
+``qat_weights`` (training for int8), ``prune``, ``channels`` and ``cluster`` (less of it),
+``distill`` (from great to small), ``recipes`` (all of it at work).
 """
 
 from tinyrt.train.checkpointing import (

@@ -11,12 +11,19 @@ from tinyrt.ops.batch_norm import BatchNormAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
-from tinyrt.ops.leaky_relu import LeakyReluAttrs
 from tinyrt.ops.shared.pool import Pool2dAttrs
-from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.shared.window import Pair
-from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.transpose_conv import TransposeConvAttrs
+from tinyrt.train.activations import GELU as GELU
+from tinyrt.train.activations import HardSwish as HardSwish
+from tinyrt.train.activations import LeakyReLU as LeakyReLU
+from tinyrt.train.activations import PReLU as PReLU
+from tinyrt.train.activations import ReLU as ReLU
+from tinyrt.train.activations import ReLU6 as ReLU6
+from tinyrt.train.activations import Sigmoid as Sigmoid
+from tinyrt.train.activations import SiLU as SiLU
+from tinyrt.train.activations import Softmax as Softmax
+from tinyrt.train.activations import Tanh as Tanh
 from tinyrt.train.core.function import Array
 from tinyrt.train.core.init import he_normal
 from tinyrt.train.core.module import Buffer as Buffer
@@ -269,62 +276,6 @@ class Flatten(Module):
         return x.reshape(x.shape[0], -1)
 
 
-class _Op(Module):
-    """One op on one tensor, whose shape it keeps."""
-
-    op: str
-    attrs: Any = NoAttrs()
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Any shape."""
-        return apply(self.op, self.attrs, x)
-
-
-class ReLU(_Op):
-    """``max(x, 0)``."""
-
-    op = "relu"
-
-
-class ReLU6(_Op):
-    """``min(max(x, 0), 6)``: bounded, so that int8 steps stay fine."""
-
-    op = "relu6"
-
-
-class LeakyReLU(_Op):
-    """``x``, or ``slope * x`` where that is greater."""
-
-    op = "leaky_relu"
-
-    def __init__(self, slope: float = 0.01) -> None:
-        self.attrs = LeakyReluAttrs(slope)
-
-
-class Sigmoid(_Op):
-    """``1 / (1 + exp(-x))``."""
-
-    op = "logistic"
-
-
-class Tanh(_Op):
-    """Hyperbolic tangent."""
-
-    op = "tanh"
-
-
-class HardSwish(_Op):
-    """``x * min(max(x + 3, 0), 6) / 6`` (Howard et al. 2019)."""
-
-    op = "hard_swish"
-
-
-class Softmax(_Op):
-    """Probabilities from logits, along the last dimension."""
-
-    op, attrs = "softmax", SoftmaxAttrs()
-
-
 class LayerNorm(Module):
     """Per sample and position, zero mean and unit deviation over the last dimension.
 
@@ -346,6 +297,39 @@ class LayerNorm(Module):
         centred = x - x.mean(-1, keepdims=True)
         variance = (centred * centred).mean(-1, keepdims=True)
         return centred * (variance + self.epsilon) ** -0.5 * self.gamma + self.beta
+
+
+class GroupNorm(Module):
+    """As layer norm, over positions and each of ``groups`` equal parts of the channels together.
+
+    Wu & He 2018; one group is a layer norm over the whole sample, as many as channels are instance
+    norms.
+
+    Args:
+        groups: parts of the channels.
+        channels: size of the last dimension.
+        epsilon: added to the variance.
+
+    Raises:
+        ShapeError: the groups do not divide the channels.
+
+    """
+
+    def __init__(self, groups: int, channels: int, *, epsilon: float = 1e-5) -> None:
+        if channels % groups:
+            what = f"{groups} groups do not divide {channels} channels"
+            raise ShapeError(what, expected="a divisor of them")
+        self.groups, self.epsilon = groups, epsilon
+        self.gamma, self.beta = Parameter(_ones(channels)), Parameter(_zeros(channels))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(n, ..., channels) -> the same shape."""
+        _require_channels(self, x, self.gamma.shape[0])
+        parts = x.reshape(x.shape[0], -1, self.groups, x.shape[-1] // self.groups)
+        centred = parts - parts.mean((1, 3), keepdims=True)
+        variance = (centred * centred).mean((1, 3), keepdims=True)
+        y = (centred * (variance + self.epsilon) ** -0.5).reshape(x.shape)
+        return y * self.gamma + self.beta
 
 
 class Dropout(Module):
