@@ -34,9 +34,7 @@ DISCRETE = {
 ONLY_READ = {
     *(
         "dynamic_update_slice",
-        "gather_nd",
         "pointwise",
-        "slice_at",
         "svdf",
         "unidirectional_sequence_lstm",
     ),

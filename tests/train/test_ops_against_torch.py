@@ -135,6 +135,12 @@ def embedded(a, table, places):
     return torch.stack(rows).reshape(*places.shape, *rest)
 
 
+def sliced_at(a, x, begin):
+    for axis, (first, size) in enumerate(zip(begin.tolist(), a.size, strict=True)):
+        x = x.narrow(axis, first, size)
+    return x
+
+
 def product(a, x):
     for axis in sorted(axes(a, x), reverse=True):
         x = x.prod(axis, a.keep_dims)
@@ -192,6 +198,7 @@ TWINS = {
         *x.shape[: a.axis % x.ndim], *a.shape, *x.shape[a.axis % x.ndim + 1 :]
     ),
     "embedding": embedded,
+    "gather_nd": lambda a, x, places: x[tuple(places.long().unbind(-1))],
     "gelu": lambda a, x: F.gelu(x, approximate="tanh" if a.approximate else "none"),
     "l2_normalization": lambda a, x: F.normalize(x, dim=-1),
     "hard_swish": lambda a, x: F.hardswish(x),
@@ -215,6 +222,7 @@ TWINS = {
     "resize_bilinear": bilinear,
     "resize_nearest_neighbor": nearest,
     "slice": sliced,
+    "slice_at": sliced_at,
     "space_to_depth": space_to_depth,
     "tile": lambda a, x: x.repeat(a.multiples),
     "transpose_conv": transpose_conv,

@@ -15,6 +15,7 @@ from tinyrt.ops.embedding import EmbeddingAttrs
 from tinyrt.ops.shared.batch import rebatch
 from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.ops.shared.spec import NoAttrs
+from tinyrt.ops.slice_at import SliceAtAttrs
 from tinyrt.train import Tensor, apply, no_grad, trace
 from tinyrt.train.functional import where
 from tinyrt.train.graph_model import GraphModel
@@ -168,17 +169,30 @@ def test_the_deployed_model_answers_what_the_trained_one_did(make, data, shape, 
     np.testing.assert_allclose(Model(deployed)(x), expected, rtol=0, atol=1e-6)
 
 
-def test_places_that_the_model_holds_pick_rows():
-    """Of a table that is computed."""
+PICKS = {
+    "embedding": (EmbeddingAttrs(1), [[2, 0]], (1, 2)),
+    "gather_nd": (NoAttrs(), [[[0, 2], [0, 0]]], (1, 2)),
+    "slice_at": (SliceAtAttrs((1, 2)), [0, 2], (1, 2)),
+}
+
+
+@pytest.mark.parametrize(("op", "attrs", "at", "shape"), [(k, *v) for k, v in PICKS.items()])
+def test_places_that_the_model_holds_pick_from_what_is_computed(op, attrs, at, shape):
     b = Builder((1, 4))
-    b.values["at"] = Value.constant("at", np.array([[2, 0]], np.int32))
-    table = b.op("abs", ("x",))
-    graph = b.graph(b.op("embedding", (table, "at"), EmbeddingAttrs(1)))
+    b.values["at"] = Value.constant("at", np.array(at, np.int32))
+    graph = b.graph(b.op(op, (b.op("abs", ("x",)), "at"), attrs))
     x = np.array([[-1.0, 2.0, -3.0, 4.0]], np.float32)
-    assert GraphModel(graph)(Tensor(x)).data.tolist() == [[3, 1]]
+    sample = Tensor(x, requires_grad=True)
+    y = GraphModel(graph)(sample)
+    assert y.shape == shape
+    assert y.data.tolist() == ([[3, 4]] if op == "slice_at" else [[3, 1]])
+    y.sum().backward()
+    assert sample.grad.tolist() == ([[0, 0, -1, 1]] if op == "slice_at" else [[-1, 0, -1, 0]])
     model = QatModel(graph, np.repeat(x, 64, 0))
-    np.testing.assert_allclose(model(Tensor(x)).data, [[3, 1]], atol=0.05)
-    np.testing.assert_allclose(Model(model.deployed())(x), model(Tensor(x)).data, atol=1e-6)
+    with model.evaluating(), no_grad():
+        rounded = model(Tensor(x)).data
+    np.testing.assert_allclose(rounded, y.data, atol=0.05)
+    np.testing.assert_allclose(Model(model.deployed())(x), rounded, rtol=0, atol=1e-6)
 
 
 def test_a_choice_of_numbers_is_one_of_tensors():

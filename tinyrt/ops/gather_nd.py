@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, DType, TensorType
 from tinyrt.ops.embedding import MOVED
+from tinyrt.ops.shared.move import picking_vjp
 from tinyrt.ops.shared.shapes import operand
 from tinyrt.ops.shared.spec import Array, NoAttrs, OpSpec, Quant, both_forms, prepare_moved
 from tinyrt.ops.shared.walks import MAX_RANK
@@ -47,5 +49,6 @@ GATHER_ND = OpSpec(
     infer=infer,
     quant=Quant.SAME_AS_INPUT,
     ref_f32=ref,
+    vjp=partial(picking_vjp, ref),
     forms=both_forms(prepare, ref),
 )
