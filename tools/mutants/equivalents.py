@@ -38,6 +38,10 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         )
     },
     "tinyrt/floatmath/convolution_loops.py": {
+        "aligned = -np.int64(around.ctypes.data) % VECTOR_BYTES // x.itemsize"
+        " -> aligned = np.int64(around.ctypes.data) % VECTOR_BYTES // x.itemsize": (
+            "where the copy begins: a matter of speed"
+        ),
         "pads = padded_height > height or padded_width > width"
         " -> pads = padded_height > height or padded_width >= width": (
             "a copy without a border has the same numbers, and takes a little time"
@@ -47,6 +51,11 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "whole, odd = np.floor(y) == y, np.floor(y / 2) * 2 != y"
         " -> whole, odd = np.floor(y) == y, np.ceil(y / 2) * 2 != y": (
             "odd counts where the number is whole: then both differ from it, or neither"
+        )
+    },
+    "tinyrt/floatmath/products.py": {
+        "PACKED_ROWS, PACKED_BYTES = 48, 2**17 -> PACKED_ROWS, PACKED_BYTES = 48, 2** 18": (
+            "from which size on a copy pays: a matter of speed"
         )
     },
     "tinyrt/memory/check/plan.py": {
