@@ -45,7 +45,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "pads = padded_height > height or padded_width > width"
         " -> pads = padded_height > height or padded_width >= width": (
             "a copy without a border has the same numbers, and takes a little time"
-        )
+        ),
     },
     "tinyrt/floatmath/elementary.py": {
         "whole, odd = np.floor(y) == y, np.floor(y / 2) * 2 != y"
