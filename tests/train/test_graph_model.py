@@ -94,13 +94,14 @@ def test_layers_with_the_same_constants_and_another_activation_part_ways():
 
 
 def test_what_is_no_layer_keeps_a_constant_as_it_was():
-    """A bias that is added once more."""
+    """A bias that is a limit as well."""
     net = Net()
     bias = net.constant(4)
     y = net.dense("x", net.constant(4, 4), bias)
-    graph = net.builder.graph(net.add(y, bias))
+    graph = net.builder.graph(net.builder.op("maximum", (y, bias)))
     before = graph.value(bias).data.copy()
     model = trained(graph)
+    assert model.untrained() == {"maximum_1": (bias,)}
     deployed = model.trained()
     np.testing.assert_array_equal(deployed.value(bias).data, before)
     assert np.any(deployed.value(deployed.nodes[0].inputs[2]).data != before)

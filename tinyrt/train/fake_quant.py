@@ -224,3 +224,23 @@ class LearnedQuantizer(Quantizer):
 
     def _scale(self) -> Tensor:
         return self.log_scale.exp()
+
+
+class ConstantQuantizer(Quantizer):
+    """Scale and zero point that cover a parameter's present values, as the quantiser has them.
+
+    Args:
+        constant: the parameter.
+
+    """
+
+    def __init__(self, constant: Parameter) -> None:
+        self.constant = constant
+
+    @property
+    def q(self) -> QParams:
+        """Scale and zero point at present."""
+        return Range.of(self.constant.data).asymmetric()
+
+    def _steps(self, steps: Array) -> Steps:
+        return Steps(steps, self.q.zero_point, bounds=None)

@@ -1,23 +1,25 @@
 """A float graph in training: any model that tinyrt reads, and what pruning has left of it.
 
-The graph is run op by op on tensors. Weights and biases of convolutions and dense layers and the
-parameters of batch norms are trained; other constants stay.
+The graph is run op by op on tensors. Weights and biases of convolutions and dense layers, the
+parameters of batch norms, and what ``constant_places`` finds (of layer norms, PReLU, position
+embeddings, ...) are trained; other constants stay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 
-from tinyrt.errors import UnsupportedError
+from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.ir import BoundNode, DType, Graph, Value
 from tinyrt.metrics import logits_name
 from tinyrt.ops import OPS, is_weighted
 from tinyrt.ops.batch_norm import BatchNormAttrs
 from tinyrt.ops.shared.batch import rebatch
+from tinyrt.train.constants import ConstantLayer, constant_places, parameter_places
 from tinyrt.train.core.module import Module, Parameter
 from tinyrt.train.core.tensor import Tensor, apply
 from tinyrt.train.nn import BatchNorm
@@ -90,25 +92,54 @@ class GraphModule(Module):
 
 
 class GraphModel(GraphModule):
-    """A float graph whose weights and batch norms can be trained.
+    """A float graph whose parameters can be trained.
 
     Where the graph ends in a softmax, the model gives the logits before it; ``trained`` has it.
+    ``named_parameters`` names what is trained, ``untrained`` which constants are not.
 
     Args:
         graph: a float graph with one input and one output, batch 1.
+        frozen: layers that stay as they are, by their names in ``children``; batch norms among
+            them use their running statistics.
 
     Raises:
         UnsupportedError: the graph has several inputs or outputs.
+        DataError: no layer has the name of one that is to be frozen.
 
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, *, frozen: Collection[str] = ()) -> None:
         super().__init__(graph)
-        self.layers = layers_of(self.graph, _layer)
+        self._places = constant_places(self.graph)
+        layers = layers_of(self.graph, _layer) | constant_layers_of(self.graph)
+        layers = {n.name: layers[n.name] for n in self.graph.nodes if n.name in layers}
+        names = [name for name, _ in each_once(layers)]
+        if unknown := sorted({*frozen} - {*names}):
+            raise DataError(
+                f"there is no layer '{unknown[0]}' to freeze",
+                expected=", ".join(names),
+                hint="name a layer by the first node that applies it, without '.weight'",
+            )
+        still = [layers[name] for name in frozen]
+        self.layers = {k: v for k, v in layers.items() if not any(v is layer for layer in still)}
 
     def children(self) -> Iterator[tuple[str, Module]]:
         """Layers by their nodes' names, the first where there are several."""
         yield from each_once(self.layers)
+
+    def untrained(self) -> dict[str, tuple[str, ...]]:
+        """Node name -> its constants of more than one element that are not trained."""
+        rest = {}
+        for node in self.graph.bound():
+            own = self._parameters(node) if node.name in self.layers else ()
+            names = tuple(
+                value.name
+                for i, value in enumerate(node.inputs)
+                if value is not None and value.is_constant and i not in own and value.size > 1
+            )
+            if names:
+                rest[node.name] = names
+        return rest
 
     def forward(self, x: Tensor) -> Tensor:
         """(n, ...) -> (n, ...), the logits where the graph ends in a softmax."""
@@ -117,7 +148,8 @@ class GraphModel(GraphModule):
             operands = [_operand(value, live) for value in node.inputs if value is not None]
             layer = self.layers.get(node.name)
             if layer is not None:
-                live[node.output.name] = layer(operands[0])
+                varying = 1 if self._parameters(node) == (0,) else 0
+                live[node.output.name] = layer(operands[varying])
             else:
                 live[node.output.name] = apply(node.op, node.attrs, *operands)
         return live[self.logits]
@@ -129,10 +161,13 @@ class GraphModel(GraphModule):
             layer = self.layers.get(node.name)
             if layer is not None:
                 tensors = [t for _, t in layer.named_tensors()]
-                for value, tensor in zip(node.inputs[1:], tensors, strict=True):
-                    assert value is not None
-                    constants.append(Value.constant(value.name, tensor.data.copy()))
+                for place, tensor in zip(self._parameters(node), tensors, strict=True):
+                    name = node.input(place).name
+                    constants.append(Value.constant(name, tensor.data.copy()))
         return self.graph.with_nodes(self.graph.nodes, constants)
+
+    def _parameters(self, node: BoundNode) -> tuple[int, ...]:
+        return parameter_places(node, self._places)
 
 
 class GraphLayer(Module):
@@ -185,35 +220,57 @@ def applied_once(graph: Graph, node: BoundNode) -> bool:
     return len(graph.consumers(node.input(1).name)) == 1
 
 
+def constant_layers_of(graph: Graph) -> dict[str, ConstantLayer]:
+    """Node name -> the layer of its constant operand; nodes with the same constant share one.
+
+    Args:
+        graph: one whose constants are those of one layer each, as ``with_own_constants`` gives it.
+
+    """
+    places, by_constant, by_node = constant_places(graph), {}, {}
+    for node in graph.bound():
+        if node.name in places:
+            name = node.input(places[node.name]).name
+            if name not in by_constant:
+                by_constant[name] = ConstantLayer(node, places[node.name])
+            by_node[node.name] = by_constant[name]
+    return by_node
+
+
 def with_own_constants(graph: Graph) -> Graph:
-    """The same graph where no two layers share weights, bias or batch norm parameters.
+    """The same graph where no two layers share their parameters.
 
     Nodes that do the same with the same constants are one layer.
     """
+    constants = constant_places(graph)
     layers: dict[Any, list[BoundNode]] = {}
     for node in graph.bound():
-        if is_weighted(node) or node.op == "batch_norm":
-            layers.setdefault((node.op, node.attrs, node.node.inputs[1:]), []).append(node)
-    for applications in layers.values():
-        graph = _owning(graph, applications)
+        places = parameter_places(node, constants)
+        if places:
+            names = tuple((i, node.input(i).name) for i in places)
+            layers.setdefault((node.op, node.attrs, names), []).append(node)
+    for (_, _, names), applications in layers.items():
+        graph = _owning(graph, applications, [i for i, _ in names])
     return graph
 
 
-def _owning(graph: Graph, applications: Sequence[BoundNode]) -> Graph:
+def _owning(graph: Graph, applications: Sequence[BoundNode], places: Sequence[int]) -> Graph:
     """The graph where nothing but one layer's applications reads its constants."""
     first, nodes = applications[0], list(graph.nodes)
     names, readers = list(first.node.inputs), {node.name for node in applications}
-    while not names[-1]:  # imported layers may end in the bias that they do not have
-        names.pop()
-    for i, value in enumerate(first.inputs[1:], start=1):
-        if value is None or value.data is None:
+    for i in places:
+        value = first.input(i)
+        if value.data is None:
             continue
         others = {node.name for node in graph.consumers(value.name)} - readers
         if others or names.count(value.name) > 1:
             names[i] = graph.unique_name(f"{first.name}.{value.name}")
             graph = graph.with_nodes(nodes, [replace(value, name=names[i])])
     for node in applications:
-        nodes[node.index] = replace(node.node, inputs=(node.node.inputs[0], *names[1:]))
+        own = [names[i] if i in places else name for i, name in enumerate(node.node.inputs)]
+        while not own[-1]:  # imported layers may end in the bias that they do not have
+            own.pop()
+        nodes[node.index] = replace(node.node, inputs=tuple(own))
     return graph.with_nodes(nodes)
 
 

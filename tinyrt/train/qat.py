@@ -8,6 +8,9 @@ hold here as well: which tensors share a scale, which scale is prescribed, how a
 follows from its values. ``deployed`` hands what was learned to ``apply_plan``; nothing is decided
 a second time.
 
+Constants of other layers (PReLU, layer norm, position embeddings) are trained as they are rounded
+for their op, on a grid that covers their present values.
+
 Batch norms that the graph passes have folded can stay trainable: given the graph from before, the
 fold is computed anew at each step, from the batch's statistics (Jacob et al. 2018, section 3.2),
 and from the running ones once the model is frozen, as it will be deployed.
@@ -31,15 +34,22 @@ from tinyrt.ops.shared.spec import Form, Quant
 from tinyrt.quantize import QuantConfig, QuantPlan, apply_plan, calibrate, make_plan
 from tinyrt.quantize.plan import shared_parameters
 from tinyrt.quantize.ranges import Range
+from tinyrt.train.constants import constant_places
 from tinyrt.train.core.function import Array
 from tinyrt.train.core.tensor import Tensor, apply, no_grad, preset_output
 from tinyrt.train.fake_quant import (
+    ConstantQuantizer,
     LearnedQuantizer,
     Quantizer,
     RangeQuantizer,
     fake_quantize_bias,
 )
-from tinyrt.train.graph_model import GraphModule, each_once, layers_of
+from tinyrt.train.graph_model import (
+    GraphModule,
+    constant_layers_of,
+    each_once,
+    layers_of,
+)
 from tinyrt.train.nn import Module
 from tinyrt.train.qat_weights import WeightedLayer, warn_of_folded, with_norms
 
@@ -124,6 +134,13 @@ class QatModel(GraphModule):
             and form.fixed_output is not None
         }
         norms = None if source is None else with_norms(source)
+        self.constants = constant_layers_of(graph)
+        places = constant_places(graph)
+        self._by_constant = {
+            node.input(places[node.name]).name: self.constants[node.name]
+            for node in graph.bound()
+            if node.name in places
+        }
         self.quantizers: dict[str, Quantizer] = {}
         for name, root in self._group.items():
             if root in self.quantizers:
@@ -131,6 +148,8 @@ class QatModel(GraphModule):
             q = plan.activations[name]
             if root in prescribed:
                 self.quantizers[root] = Quantizer(q)
+            elif name in self._by_constant and config.activation_scales is Scales.RANGE:
+                self.quantizers[root] = ConstantQuantizer(self._by_constant[name].constant)
             else:
                 self.quantizers[root] = _quantizer(q, config.activation_scales)
 
@@ -153,6 +172,7 @@ class QatModel(GraphModule):
     def children(self) -> Iterator[tuple[str, Module]]:
         """Layers by their first nodes' names, then quantisers by their groups'."""
         yield from each_once(self.layers)
+        yield from each_once(self.constants)
         yield from ((f"{root}.quantizer", q) for root, q in self.quantizers.items())
 
     def freeze(self) -> None:
@@ -189,6 +209,8 @@ class QatModel(GraphModule):
                 for value, tensor in ((node.input(1), w), (node.optional(2), bias)):
                     if value is not None and tensor is not None:
                         constants.append(Value.constant(value.name, tensor.data))
+        for name, parameter in self._by_constant.items():
+            constants.append(Value.constant(name, parameter.constant.data.copy()))
         activations = {name: self.quantizers[root].q for name, root in self._group.items()}
         trained = self.graph.with_nodes(self.graph.nodes, constants)
         return _with_int4(apply_plan(trained, QuantPlan(activations, weights, rounded)), narrow)
@@ -242,7 +264,9 @@ class QatModel(GraphModule):
             name = y if moves_only else value.name
             q = self._quantizer(name).q
             if value.data is not None:
-                operand = self._round(name, Tensor(value.data), moving=False)
+                parameter = self._by_constant.get(value.name)
+                constant = Tensor(value.data) if parameter is None else parameter.constant
+                operand = self._round(name, constant, moving=False)
             else:
                 operand = live[value.name]
                 if self._group[value.name] != self._group[name]:
@@ -254,7 +278,10 @@ class QatModel(GraphModule):
         if y_q is None:
             return _plain(answer)
         result = self._in_float(node, [o.tensor for o in operands], answer)
-        return self._replace(y, result, answer, moving)
+        activation = self._replace(y, result, answer, moving)
+        if node.name in self.constants:
+            self.constants[node.name].announce(activation.tensor)
+        return activation
 
     def _in_float(self, node: BoundNode, operands: Sequence[Tensor], answer: Array) -> Tensor:
         """The float op; where its value is not finite (a root of 0), the integers' real value."""
