@@ -6,6 +6,7 @@ import pytest
 from tests.convert.onnx_build import OnnxModel, channels_last, expected
 from tests.train.build import train
 from tests.train.test_graph_model import Net, assert_near, samples
+from tests.train.test_plain_values import LENGTH, SYMBOLS, Tokens, tokens
 from tinyrt.convert.onnx.reader import read_onnx
 from tinyrt.convert.passes import optimize
 from tinyrt.errors import DataError
@@ -254,6 +255,49 @@ def test_freezing_what_is_no_layer_is_refused():
     graph = net.builder.graph(net.dense("x", net.constant(4, 4)))
     with pytest.raises(DataError, match=r"no layer 'head'[^$]*fully_connected_0[^$]*\.weight"):
         GraphModel(graph, frozen=["head"])
+
+
+def test_tables_are_trained_and_tables_of_ones_stay():
+    """Symbols as vectors are parameters; symbols one-hot are none."""
+    net = Tokens(np.random.default_rng(0))
+    graph, (x, y) = trace(net, (LENGTH,), dtype=np.int32), tokens()
+    model = GraphModel(graph)
+    assert sizes(model.parameters()) == sizes(net.parameters())
+    assert "embed.constant" in moved(model, x, y)
+    assert_near(Model(model.trained())(x), answers_of(model)(x))
+    net.embed.weight.data = np.eye(SYMBOLS, 4, dtype=np.float32)
+    graph = trace(net, (LENGTH,), dtype=np.int32)
+    assert GraphModel(graph).untrained() == {"embed": ("embed.weight",)}
+
+
+def test_a_table_that_outgrows_its_range_in_int8_widens_it():
+    graph, (x, y) = trace(Tokens(np.random.default_rng(0)), (LENGTH,), dtype=np.int32), tokens()
+    model = QatModel(optimize(graph), x)
+    assert any(name.endswith("embed.constant") for name in moved(model, x, y))
+    (layer,) = model.constants.values()
+    layer.constant.data = layer.constant.data * 3
+    before = [float(q.high.item()) for q in model.quantizers.values()]
+    model(Tensor(x, dtype=np.int32))
+    after = [float(q.high.item()) for q in model.quantizers.values()]
+    greatest = float(layer.constant.data.max())
+    assert any(
+        new == pytest.approx(old + 0.01 * (greatest - old))
+        for old, new in zip(before, after, strict=True)
+    )
+    np.testing.assert_allclose(Model(model.deployed())(x), answers_of(model)(x), rtol=0, atol=1e-6)
+
+
+def test_the_range_of_a_mask_in_int8_stays():
+    net = Net()
+    y = net.add(net.dense("x", net.constant(4, 4)), number(net, 0, -1e9, 0, 0))
+    y = net.dense(op(net, "softmax", y, attrs=SoftmaxAttrs()), net.constant(4, 4))
+    graph, (x, _) = net.builder.graph(y), samples()
+    model = QatModel(graph, x)
+    quantizer = model.quantizers[graph.nodes[1].inputs[1]]
+    before = quantizer.q
+    model(Tensor(x))
+    assert before.scale < 1e3
+    assert quantizer.q == before
 
 
 CONFIGS = {

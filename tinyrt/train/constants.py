@@ -15,8 +15,11 @@ from tinyrt.train.core.function import Array
 from tinyrt.train.core.module import Module, Parameter
 from tinyrt.train.core.tensor import Tensor, apply
 
-LEARNS = frozenset({"add", "sub", "mul", "prelu"})
+LEARNS = frozenset({"add", "sub", "mul", "prelu", "embedding"})
 """Ops whose one constant operand is a parameter."""
+
+OF_ANY_INPUT = frozenset({"prelu", "embedding"})
+"""Those among them that never merely prepare an input."""
 
 PREPARES = frozenset({"add", "sub", "mul", "div", "cast", "resize_bilinear"})
 """Ops that, with constants only, prepare an input; so do those that move or select elements."""
@@ -26,7 +29,7 @@ HIDES = 100
 
 
 class ConstantLayer(Module):
-    """The constant operand of one product, sum, difference or PReLU.
+    """The constant operand of one product, sum, difference, PReLU or look-up.
 
     Args:
         node: the op; one of its two operands is constant.
@@ -49,13 +52,13 @@ class ConstantLayer(Module):
 def constant_places(graph: Graph) -> dict[str, int]:
     """Node name -> which of the node's inputs is a parameter, for ops without weights.
 
-    That is the constant operand of an op in ``LEARNS`` if it has more than one element (slopes of
-    a PReLU: any number), except
+    That is the constant operand of an op in ``LEARNS`` if it holds floats and has more than one
+    element (slopes of a PReLU: any number), except
 
     - masks: they hold infinities, or only zeros beside ones or a number of at least ``HIDES``;
     - zeros that are multiplied or subtracted from: a state before its first step;
-    - what meets a prepared input: one that has only been moved, resized and combined with
-      constants since it came in.
+    - what meets a prepared input, but for slopes and tables: one that has only been moved,
+      resized and combined with constants since it came in.
     """
     prepared = _prepared(graph)
     places = {}
@@ -70,7 +73,7 @@ def constant_places(graph: Graph) -> dict[str, int]:
         assert data is not None
         is_single = data.size == 1 and node.op != "prelu"
         is_float = node.input(place).dtype is DType.FLOAT32
-        of_input = node.input(1 - place).name in prepared and node.op != "prelu"
+        of_input = node.input(1 - place).name in prepared and node.op not in OF_ANY_INPUT
         is_state = node.op in ("mul", "sub") and not data.any()
         if is_float and not (is_single or of_input or is_state or _is_mask(data)):
             places[node.name] = place

@@ -266,7 +266,8 @@ class QatModel(GraphModule):
             if value.data is not None:
                 parameter = self._by_constant.get(value.name)
                 constant = Tensor(value.data) if parameter is None else parameter.constant
-                operand = self._round(name, constant, moving=False)
+                widens = moving and parameter is not None  # rows of a table that has grown
+                operand = self._round(name, constant, widens)
             else:
                 operand = live[value.name]
                 if self._group[value.name] != self._group[name]:
