@@ -12,17 +12,10 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 from tests.convert.onnx_build import OnnxModel, expected
 from tests.convert.quantized_onnx import both, file_grids, quantized, residual_net, worst_steps
 from tinyrt.api import open_model
-from tinyrt.convert.onnx.grid import (
-    Dequantized,
-    Grid,
-    Quantized,
-    moved_grid,
-    tensor_params,
-    weight_params,
-)
+from tinyrt.convert.onnx.grid import Grid, Quantized, moved_grid
 from tinyrt.errors import TinyrtError
 from tinyrt.interpreter.model import Model
-from tinyrt.ir import DType, QParams, RewriteLog, Value
+from tinyrt.ir import DType, RewriteLog, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.spec import Quant
 from tinyrt.quantize.config import QuantizationWarning
@@ -379,39 +372,3 @@ def test_places_are_chosen_among_the_integers(tmp_path, activations):
     theirs = np.concatenate([session.run(None, {name: x[None]})[0] for x in SAMPLES])
     ours = Model(integers)(SAMPLES.transpose(0, 2, 3, 1))
     assert np.mean(ours == theirs) > 0.99  # a step of rounding decides between neighbours
-
-
-def grid(scales, zero_points, dtype="int8", axis=None):
-    return Grid(np.float32(scales), np.array(zero_points, dtype), dtype, axis)
-
-
-@pytest.mark.parametrize(
-    ("of", "q"),
-    [
-        (grid([0.5, 0.25], [1, 2], "uint8", 0), None),
-        (grid([0.5, 0.0], [3, 3], "uint8", 0), None),
-        (grid(-0.5, 3), None),
-        (grid([0.5, 0.25], [130, 130], "uint8", 1), QParams((0.5, 0.25), 2, 1)),
-        (grid([0.5], [3], axis=0), QParams((0.5,), 3)),
-        (grid(0.5, -3), QParams((0.5,), -3)),
-    ],
-)
-def test_grids_become_parameters_where_integers_here_have_them(of, q):
-    assert of.params() == q
-    one = q if q is not None and q.axis is None else None
-    assert tensor_params(Dequantized.of(np.ones((2, 2), np.float32), of)) == one
-
-
-@pytest.mark.parametrize(
-    ("of", "q"),
-    [
-        (grid([0.5, 0.25], [0, 9], axis=1), QParams((0.5, 0.25), 0, 3)),
-        (grid([0.5, 0.25], [0, 0], axis=0), None),
-        (grid([0.5], [7], axis=0), QParams((0.5,), 0)),
-        (grid(0.5, 7), QParams((0.5,), 0)),
-    ],
-)
-def test_weights_have_parameters_where_their_scales_go_along_the_output_channels(of, q):
-    weights = Dequantized.of(np.ones((2, 2), np.float32), of)
-    assert weight_params(weights, channels=1, axis=3) == q
-    assert weight_params(np.ones((2, 2), np.float32), channels=1, axis=3) is None
