@@ -60,7 +60,7 @@ class Optimizer(ABC):
     def __init__(
         self, parameters: Iterable[Tensor] | Iterable[Group], lr: float, weight_decay: float = 0.0
     ) -> None:
-        _require(lr=lr, weight_decay=weight_decay)
+        _require_range(lr=lr, weight_decay=weight_decay)
         self.lr, self.weight_decay = lr, weight_decay
         groups = [g if isinstance(g, Group) else Group([g]) for g in parameters]
         self.parameters = [p for g in groups for p in g.parameters]
@@ -159,7 +159,7 @@ class SGD(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(parameters, lr, weight_decay)
-        _require(below_one=True, momentum=momentum)
+        _require_range(below_one=True, momentum=momentum)
         if nesterov and not momentum:
             raise DataError("Nesterov's correction needs momentum", expected="momentum above 0")
         self.momentum, self.nesterov = momentum, nesterov
@@ -195,8 +195,8 @@ class Adam(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(parameters, lr, weight_decay)
-        _require(below_one=True, **{"betas[0]": betas[0], "betas[1]": betas[1]})
-        _require(eps=eps)
+        _require_range(below_one=True, **{"betas[0]": betas[0], "betas[1]": betas[1]})
+        _require_range(eps=eps)
         self.betas, self.eps = betas, eps
 
     def _change(self, grad: Array, state: State) -> Array:
@@ -237,8 +237,8 @@ class RMSProp(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(parameters, lr, weight_decay)
-        _require(below_one=True, decay=decay)
-        _require(eps=eps)
+        _require_range(below_one=True, decay=decay)
+        _require_range(eps=eps)
         self.decay, self.eps = decay, eps
 
     def _change(self, grad: Array, state: State) -> Array:
@@ -269,7 +269,7 @@ class Lion(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(parameters, lr, weight_decay)
-        _require(below_one=True, **{"betas[0]": betas[0], "betas[1]": betas[1]})
+        _require_range(below_one=True, **{"betas[0]": betas[0], "betas[1]": betas[1]})
         self.betas = betas
 
     def _change(self, grad: Array, state: State) -> Array:
@@ -280,7 +280,7 @@ class Lion(Optimizer):
         return np.asarray(direction)
 
 
-def _require(*, below_one: bool = False, **settings: float) -> None:
+def _require_range(*, below_one: bool = False, **settings: float) -> None:
     """Refuse settings that are negative, not finite, or reach 1 where they must not."""
     greatest = 1.0 if below_one else math.inf
     for name, value in settings.items():
