@@ -298,9 +298,13 @@ def test_functions_of_tensors_follow_numpy():
         (lambda: cat([]), "nothing to put together"),
         (
             lambda: cat([Tensor(np.ones((2, 3))), Tensor(np.ones((3, 3)))], 1),
-            r"\(2, 3\), \(3, 3\) do",
+            r"input 1 is f32\[3,3\]",
         ),
+        (lambda: cat([Tensor(np.ones((2, 3)))], 2), "axis 2 of 2 dimensions"),
         (lambda: stack([]), "shapes of nothing do not stack"),
+        (lambda: stack([Tensor(np.ones(2))], 2), r"there is no axis 2[^$]*-2 to 1"),
+        (lambda: stack([Tensor(np.ones(2))], -3), "there is no axis -3"),
+        (lambda: var(Tensor(np.ones((2, 1))), 1, ddof=1), r"the variance of 1 elem[^$]*than 1"),
         (lambda: stack([Tensor(np.ones(2)), Tensor(np.ones(3))]), r"\(2,\), \(3,\) do not stack"),
     ],
 )

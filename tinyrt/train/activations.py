@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from tinyrt.errors import ShapeError
 from tinyrt.ops.gelu import GeluAttrs
 from tinyrt.ops.leaky_relu import LeakyReluAttrs
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
-from tinyrt.train.core.module import Module, Parameter
+from tinyrt.train.core.module import Module, Parameter, require_channels
 from tinyrt.train.core.tensor import Tensor, apply
 
 
@@ -112,7 +111,5 @@ class PReLU(Module):
             ShapeError: the last dimension is another.
 
         """
-        if x.shape[-1:] != self.slope.shape:
-            count = self.slope.shape[0]
-            raise ShapeError(f"PReLU gets shape {x.shape}", expected=f"(..., {count})")
+        require_channels(self, x, self.slope.shape[0])
         return apply("prelu", NoAttrs(), x, self.slope)

@@ -22,13 +22,7 @@ def cat(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
     """
     if not tensors:
         raise ShapeError("there is nothing to put together", expected="one tensor or more")
-    at = axis % tensors[0].ndim
-    if len({(*t.shape[:at], *t.shape[at + 1 :]) for t in tensors}) > 1:
-        shapes = ", ".join(str(t.shape) for t in tensors)
-        raise ShapeError(
-            f"shapes {shapes} do not fit together", expected=f"all but axis {at} equal"
-        )
-    return apply("concatenation", ConcatenationAttrs(at), *tensors)
+    return apply("concatenation", ConcatenationAttrs(axis), *tensors)
 
 
 def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
@@ -41,22 +35,21 @@ def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
     if len({t.shape for t in tensors}) != 1:
         shapes = ", ".join(str(t.shape) for t in tensors) or "of nothing"
         raise ShapeError(f"shapes {shapes} do not stack", expected="one shape")
-    at = axis % (tensors[0].ndim + 1)
+    rank = tensors[0].ndim + 1
+    if not -rank <= axis < rank:
+        raise ShapeError(f"there is no axis {axis}", expected=f"{-rank} to {rank - 1}")
+    at = axis % rank
     return cat([t.reshape((*t.shape[:at], 1, *t.shape[at:])) for t in tensors], at)
 
 
 def maximum(a: Tensor, b: Tensor | ArrayLike) -> Tensor:
     """The greater of each two elements, which broadcast; of equals the gradient goes to ``a``."""
-    return apply("maximum", NoAttrs(), a, _operand(a, b))
+    return apply("maximum", NoAttrs(), a, a.operand(b))
 
 
 def minimum(a: Tensor, b: Tensor | ArrayLike) -> Tensor:
     """The less of each two elements, which broadcast; of equals the gradient goes to ``a``."""
-    return apply("minimum", NoAttrs(), a, _operand(a, b))
-
-
-def _operand(a: Tensor, b: Tensor | ArrayLike) -> Tensor:
-    return b if isinstance(b, Tensor) else Tensor(np.asarray(b, a.dtype))
+    return apply("minimum", NoAttrs(), a, a.operand(b))
 
 
 def where(condition: Tensor | ArrayLike, a: Tensor | ArrayLike, b: Tensor | ArrayLike) -> Tensor:
@@ -79,7 +72,14 @@ def var(x: Tensor, axis: Axes = None, *, ddof: int = 0, keepdims: bool = False) 
     """Mean square of the deviation over these dimensions, over all for None.
 
     With ``ddof=1`` the sum is divided by one less than the count, as PyTorch does by default.
+
+    Raises:
+        ShapeError: there are no more elements than ``ddof``.
+
     """
     centred = x - x.mean(axis, keepdims=True)
     total = (centred * centred).sum(axis, keepdims)
-    return total * (1 / (x.data.size // total.data.size - ddof))
+    count = x.data.size // max(1, total.data.size)
+    if count <= ddof:
+        raise ShapeError(f"the variance of {count} elements", expected=f"more than {ddof}")
+    return total * (1 / (count - ddof))

@@ -30,6 +30,7 @@ from tinyrt.train.core.module import Buffer as Buffer
 from tinyrt.train.core.module import Module as Module
 from tinyrt.train.core.module import Parameter as Parameter
 from tinyrt.train.core.module import Sequential as Sequential
+from tinyrt.train.core.module import require_channels
 from tinyrt.train.core.normalise import normalise_batch
 from tinyrt.train.core.tensor import Tensor, apply
 
@@ -44,16 +45,6 @@ def _ones(count: int) -> Array:
 
 def _pair(value: int | Pair) -> Pair:
     return (value, value) if isinstance(value, int) else value
-
-
-def _require_channels(layer: Module, x: Tensor, count: int) -> None:
-    """Ops would flatten or broadcast what has another last dimension."""
-    if x.shape[-1:] != (count,):
-        raise ShapeError(
-            f"{type(layer).__name__} gets shape {x.shape}",
-            expected=f"(..., {count})",
-            hint="put Flatten() in front, if all but the first dimension are one",
-        )
 
 
 class Conv2d(Module):
@@ -194,7 +185,7 @@ class Linear(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., k) -> (..., c_out)."""
-        _require_channels(self, x, self.weight.shape[1])
+        require_channels(self, x, self.weight.shape[1])
         attrs = FullyConnectedAttrs(keep_num_dims=x.ndim > 2)
         return apply("fully_connected", attrs, x, self.weight, self.bias)
 
@@ -219,7 +210,7 @@ class BatchNorm(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., channels) -> the same shape."""
-        _require_channels(self, x, self.gamma.shape[0])
+        require_channels(self, x, self.gamma.shape[0])
         if not self.training:
             return apply(
                 "batch_norm", self.attrs, x, self.gamma, self.beta, self.mean, self.variance
@@ -293,7 +284,7 @@ class LayerNorm(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., channels) -> the same shape."""
-        _require_channels(self, x, self.gamma.shape[0])
+        require_channels(self, x, self.gamma.shape[0])
         centred = x - x.mean(-1, keepdims=True)
         variance = (centred * centred).mean(-1, keepdims=True)
         return centred * (variance + self.epsilon) ** -0.5 * self.gamma + self.beta
@@ -324,7 +315,7 @@ class GroupNorm(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(n, ..., channels) -> the same shape."""
-        _require_channels(self, x, self.gamma.shape[0])
+        require_channels(self, x, self.gamma.shape[0])
         parts = x.reshape(x.shape[0], -1, self.groups, x.shape[-1] // self.groups)
         centred = parts - parts.mean((1, 3), keepdims=True)
         variance = (centred * centred).mean((1, 3), keepdims=True)

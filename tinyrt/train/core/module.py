@@ -243,3 +243,13 @@ class Sequential(Module):
         for layer in self.layers.values():
             x = layer(x)
         return x
+
+
+def require_channels(layer: Module, x: Tensor, count: int) -> None:
+    """Refuse another last dimension, which ops would flatten or broadcast."""
+    if x.shape[-1:] != (count,):
+        raise ShapeError(
+            f"{type(layer).__name__} gets shape {x.shape}",
+            expected=f"(..., {count})",
+            hint="put Flatten() in front, if all but the first dimension are one",
+        )

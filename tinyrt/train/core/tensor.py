@@ -200,25 +200,25 @@ class Tensor:
 
     def record(self, function: Function, attrs: Any, operands: tuple[Any, ...]) -> Tensor:
         """Apply a function whose operands are tensors and arrays; arrays count as constants."""
-        return apply(function, attrs, *(self._operand(o) for o in operands))
+        return apply(function, attrs, *(self.operand(o) for o in operands))
 
     def __add__(self, other: Tensor | ArrayLike) -> Tensor:
-        return apply("add", _ADD, self, self._operand(other))
+        return apply("add", _ADD, self, self.operand(other))
 
     def __mul__(self, other: Tensor | ArrayLike) -> Tensor:
-        return apply("mul", _MUL, self, self._operand(other))
+        return apply("mul", _MUL, self, self.operand(other))
 
     def __sub__(self, other: Tensor | ArrayLike) -> Tensor:
-        return apply("sub", _ADD, self, self._operand(other))
+        return apply("sub", _ADD, self, self.operand(other))
 
     def __rsub__(self, other: Tensor | ArrayLike) -> Tensor:
-        return self._operand(other) - self
+        return self.operand(other) - self
 
     def __truediv__(self, other: Tensor | ArrayLike) -> Tensor:
-        return apply("div", _DIV, self, self._operand(other))
+        return apply("div", _DIV, self, self.operand(other))
 
     def __rtruediv__(self, other: Tensor | ArrayLike) -> Tensor:
-        return self._operand(other) / self
+        return self.operand(other) / self
 
     __radd__ = __add__
     __rmul__ = __mul__
@@ -232,28 +232,29 @@ class Tensor:
         return apply(arithmetic.POWER, exponent, self)
 
     def __rpow__(self, base: float | Array) -> Tensor:
-        return self._operand(base) ** self
+        return self.operand(base) ** self
 
     def __lt__(self, other: Tensor | ArrayLike) -> Array:
         """Comparisons give arrays of truth values: they have no gradient."""
-        return np.less(self._data, self._operand(other)._data)
+        return np.less(self._data, self.operand(other)._data)
 
     def __le__(self, other: Tensor | ArrayLike) -> Array:
-        return np.less_equal(self._data, self._operand(other)._data)
+        return np.less_equal(self._data, self.operand(other)._data)
 
     def __gt__(self, other: Tensor | ArrayLike) -> Array:
-        return np.greater(self._data, self._operand(other)._data)
+        return np.greater(self._data, self.operand(other)._data)
 
     def __ge__(self, other: Tensor | ArrayLike) -> Array:
-        return np.greater_equal(self._data, self._operand(other)._data)
+        return np.greater_equal(self._data, self.operand(other)._data)
 
     def __matmul__(self, other: Tensor | ArrayLike) -> Tensor:
-        return apply("batch_matmul", _MATMUL, self, self._operand(other))
+        return apply("batch_matmul", _MATMUL, self, self.operand(other))
 
     def __rmatmul__(self, other: Tensor | ArrayLike) -> Tensor:
-        return self._operand(other) @ self
+        return self.operand(other) @ self
 
-    def _operand(self, other: Tensor | ArrayLike) -> Tensor:
+    def operand(self, other: Tensor | ArrayLike) -> Tensor:
+        """A number or array as a tensor of this one's dtype; a tensor as it is."""
         dtype = self.dtype if self.dtype.kind == "f" else np.float32
         return other if isinstance(other, Tensor) else Tensor(np.asarray(other, dtype))
 
@@ -309,8 +310,8 @@ class Tensor:
 
     def clip(self, low: ArrayLike | Tensor | None, high: ArrayLike | Tensor | None) -> Tensor:
         """Each element, but at least ``low`` and at most ``high``; None is no bound."""
-        above = self if low is None else apply("maximum", _NONE, self, self._operand(low))
-        return above if high is None else apply("minimum", _NONE, above, self._operand(high))
+        above = self if low is None else apply("maximum", _NONE, self, self.operand(low))
+        return above if high is None else apply("minimum", _NONE, above, self.operand(high))
 
     def max(self, axis: Axes = None, keepdims: bool = False) -> Tensor:
         """Greatest element over these dimensions; equal ones share the gradient."""
