@@ -10,6 +10,7 @@ are missing, and those that belong to no test any more.
 
 from __future__ import annotations
 
+import enum
 import os
 import re
 from collections.abc import Iterable
@@ -253,6 +254,13 @@ class Texts:
     def pytest_unconfigure(self) -> None:
         """Put pytest's own back."""
         RaisesExc.__exit__ = self.leave
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name what has no name of its own without its place: a new row renames no others."""
+    named = (str, bytes, int, float, complex, re.Pattern, enum.Enum)
+    has_name = val is None or isinstance(val, named) or hasattr(val, "__name__")
+    return None if has_name else argname
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

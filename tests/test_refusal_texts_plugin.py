@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -13,7 +14,9 @@ from tests.trees import write_tree
 ROOT = Path(__file__).parents[1]
 CONFTEST = """
     from pathlib import Path
-    from tests.refusal_texts_plugin import Texts, pytest_addoption
+    from tests.refusal_texts_plugin import (
+        Texts, pytest_addoption, pytest_make_parametrize_id,
+    )
 
     def pytest_configure(config):
         config.pluginmanager.register(Texts(config, Path(__file__).parent / "texts"))
@@ -88,6 +91,22 @@ def test_entries_are_written_then_compared_then_missed(folder):
     assert status == 0
     assert re.search(r"no entry for tinyrt/convert/tflite/reader.py:\d+, in \S+_empty 1\n", said)
     assert "2 passed" in said
+
+
+def test_a_new_row_of_a_table_renames_no_others(folder):
+    rows = """
+        import pytest
+
+        @pytest.mark.parametrize(("size", "parts"), [{rows}])
+        def test_a_row(size, parts): ...
+    """
+    few = folder / "tests" / "test_few.py"
+    few.write_text(dedent(rows.format(rows="(1, [1]), (2, {2})")))
+    names = {"test_a_row[1-parts]", "test_a_row[2-parts]"}
+    assert set(re.findall(r"test_a_row\S+", run(folder, "--collect-only")[1])) == names
+    few.write_text(dedent(rows.format(rows="(None, (0,)), (1, [1]), (2, {2}), (len, 'a')")))
+    names |= {"test_a_row[None-parts]", "test_a_row[len-a]"}
+    assert set(re.findall(r"test_a_row\S+", run(folder, "--collect-only")[1])) == names
 
 
 def test_entries_of_tests_that_do_not_run_are_kept(folder):
