@@ -1,0 +1,78 @@
+"""Log-mel features are TFLM's microfrontend's, byte for byte."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.dsp.sounds import mixed, recordings, sound
+from tests.dsp.vectors import FILE, digest, front_of, samples_of
+from tests.sampling import sampled
+from tinyrt.dsp import LogMel, LogMelStream
+
+STEP = 160
+"""Samples that pymicro-features takes at once."""
+
+SCALE = 25.6
+"""It divides features by this."""
+
+VECTORS = json.loads(FILE.read_text())
+
+
+class Tflm:
+    """TFLM's code behind Python, with its only options: those of ``LogMel()``."""
+
+    def __init__(self):
+        package = pytest.importorskip("pymicro_features", reason="pymicro-features not installed")
+        self.front = package.MicroFrontend()
+
+    def push(self, samples):
+        rows = []
+        for at in range(0, len(samples) - STEP + 1, STEP):
+            features = self.front.process_samples(samples[at : at + STEP].tobytes()).features
+            rows += [np.rint(SCALE * np.array(features)).astype(np.uint16)] if features else []
+        return np.array(rows, np.uint16).reshape(-1, 40)
+
+
+def test_the_default_is_the_microfrontends():
+    assert LogMel().is_microfrontend
+    assert not LogMel(noise_reduction=None, pcan=None).is_microfrontend
+    assert not LogMel(fft=960).is_microfrontend
+    assert not LogMel(window=30, step=10).is_microfrontend
+
+
+@pytest.mark.parametrize("seed", [s for s in VECTORS if s.isdigit()])
+def test_all_options_have_its_features(seed):
+    front = front_of(int(seed))
+    features = LogMelStream(front).push(samples_of(front, int(seed)))
+    assert features.shape == (7, front.bands)
+    assert digest(features) == VECTORS[seed]
+
+
+@pytest.mark.parametrize("name", [s for s in VECTORS if not s.isdigit()])
+def test_all_kinds_of_sounds_have_its_features(name):
+    features = LogMelStream(LogMel()).push(samples_of(LogMel(), int(name.split()[1])))
+    assert digest(features) == VECTORS[name]
+
+
+def test_a_thousand_sounds_equal_its_code():
+    stream = LogMelStream(LogMel())
+    for seed in range(sampled(1_000, 10_000)):
+        samples = mixed(seed, 5 * STEP)
+        np.testing.assert_array_equal(stream.push(samples), Tflm().push(samples), err_msg=str(seed))
+        stream.reset()
+
+
+def test_long_sounds_and_recordings_equal_its_code():
+    for samples in (sound("words", 1, 32_000), *recordings()):
+        whole = samples[: len(samples) // STEP * STEP]
+        np.testing.assert_array_equal(LogMelStream(LogMel()).push(whole), Tflm().push(whole))
+
+
+def test_a_reset_is_its_reset():
+    stream, tflm = LogMelStream(LogMel()), Tflm()
+    for seed in (0, 6):
+        samples = mixed(seed, 20 * STEP)
+        np.testing.assert_array_equal(stream.push(samples), tflm.push(samples))
+        stream.reset()
+        tflm.front.reset()
