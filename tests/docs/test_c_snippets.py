@@ -9,7 +9,8 @@ from tests.c.host import host_compiler
 from tests.docs.pages import ROOT
 from tests.export.models import dense, echo
 from tests.memory.nets import random_net
-from tinyrt.export import Memories, export_graph
+from tinyrt.dsp import LogMel
+from tinyrt.export import Memories, export_front_end, export_graph
 from tinyrt.memory import Region
 
 FENCE = re.compile(r"^```c\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -21,12 +22,13 @@ const int8_t *next_row(void);
 """
 REGIONS = Memories((Region("dtcm", 16), Region("sram")), inputs_in_arena=False)
 SNIPPETS = {
+    ("dsp.md", 0): (LogMel, "ears", {}),
     ("export.md", 0): (dense, "digits", {}),
     ("memory.md", 0): (dense, "digits", {"memories": REGIONS}),
     ("memory.md", 1): (echo, "streamed", {}),
     ("memory.md", 2): (lambda: random_net(28), "camera_net", {"input_rows": True}),
 }
-"""Page and number of its piece of C -> the model that it speaks of."""
+"""Page and number of its piece of C -> the model, or the front end, that it speaks of."""
 
 
 def snippets(page):
@@ -43,7 +45,10 @@ def test_every_piece_is_compiled():
 def test_it_is_c99(tmp_path, page, number):
     """What comes before the first empty line behind declarations stands outside of a function."""
     graph, name, options = SNIPPETS[page, number]
-    export_graph(graph(), tmp_path / "out", core="host", name=name, **options)
+    if graph is LogMel:
+        export_front_end(LogMel(), tmp_path / "out", core="host", name=name)
+    else:
+        export_graph(graph(), tmp_path / "out", core="host", name=name, **options)
     lines = snippets(page)[number].splitlines()
     last = max((i for i, s in enumerate(lines) if s.startswith(("static", "#"))), default=-1)
     outside, inside = lines[: last + 1], lines[last + 1 :]

@@ -1,6 +1,7 @@
 """From a .tflite file to a C project that builds by itself."""
 
 from tinyrt.export.bundle import ExportedProject, export_c, export_graph
+from tinyrt.export.front_end import ExportedFrontEnd, export_front_end
 from tinyrt.export.memories import Memories
 from tinyrt.export.model import Port
 from tinyrt.export.several import ExportedModels, export_several
@@ -11,11 +12,13 @@ __all__ = [
     "CORES",
     "RISCV",
     "Core",
+    "ExportedFrontEnd",
     "ExportedModels",
     "ExportedProject",
     "Memories",
     "Port",
     "export_c",
+    "export_front_end",
     "export_graph",
     "export_several",
     "find_core",

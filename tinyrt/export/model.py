@@ -314,6 +314,7 @@ def library_files(
     *,
     has_arena: bool = False,
     has_info: bool = False,
+    parts: tuple[str, ...] = ("", "_weights"),
 ) -> Mapping[str, str]:
     """File name -> text, for the build files of some models and their kernels as one library.
 
@@ -325,6 +326,7 @@ def library_files(
         optimize: the goal of their code: speed, balanced or size.
         has_arena: whether there is a header of an arena for all models.
         has_info: whether each model has what it says of itself.
+        parts: how the names of each model's sources end.
 
     """
     needed = kernels_c.closure(kernels, core.isa.value)
@@ -336,7 +338,7 @@ def library_files(
         "LIBRARY": library.upper(),
         "models": models,
         "headers": [f"{name}.h" for name in headers],
-        "parts": ("", "_weights", "_info") if has_info else ("", "_weights"),
+        "parts": (*parts, "_info") if has_info else parts,
         "libm": any("#include <math.h>" in text for text in texts.values()),
         "core": core,
         "optimize": optimize,

@@ -1,0 +1,160 @@
+"""Exported front ends: as a program of this machine under sanitizers, and as an image in QEMU."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tests.c.host import ABORT, SANITIZE, host_compiler
+from tests.firmware.device import require_core
+from tinyrt.dsp import LogMel
+from tinyrt.emulate import build_image, run_image
+from tinyrt.export import (
+    ExportedFrontEnd,
+    ExportedProject,
+    Port,
+    export_front_end,
+    find_core,
+)
+from tinyrt.ir import DType
+
+RESET, MISUSE = -1, -2
+"""What ``program.c`` takes for a number of samples."""
+
+
+def build_program(front: LogMel, folder: Path, *, core: str = "host", options=()) -> Path:
+    """The front end as a program, see ``program.c``."""
+    project = export_front_end(front, folder / "project", core=core)
+    cc, flags = host_compiler(), f"-O1 {SANITIZE} {' '.join(options)}"
+    make = ["make", "-s", "-C", project.directory, f"CC={cc}", f"CFLAGS={flags}", "BUILD=build"]
+    subprocess.run(make, check=True)
+    library, program = project.directory / "build" / "libfront_end.a", folder / "program"
+    command = [cc, *SANITIZE.split(), f"-I{project.directory}", Path(__file__).parent / "program.c"]
+    subprocess.run([*command, library, "-o", program], check=True)
+    return program
+
+
+def run_program(program: Path, pieces) -> bytes:
+    """What the program writes for pieces of samples int16 (n,), RESET or MISUSE."""
+    parts = []
+    for piece in pieces:
+        count = piece if isinstance(piece, int) else len(piece)
+        parts += [np.int32(count).tobytes(), b"" if isinstance(piece, int) else piece.tobytes()]
+    environment = os.environ | ABORT
+    done = subprocess.run(
+        [program], input=b"".join(parts), capture_output=True, check=False, env=environment
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout
+
+
+def features_of(program: Path, front: LogMel, pieces) -> np.ndarray:
+    """Features uint16 (frames, bands)."""
+    return np.frombuffer(run_program(program, pieces), "<u2").reshape(-1, front.bands)
+
+
+INVOKE = """
+#include "front_end.h"
+#include "clip.h"
+
+/* All samples from a new beginning, in pieces; the state and the memory for work are the arena. */
+int clip_invoke(const clip_io_t *io, void *arena) {{
+    (void)io;
+    uint8_t *const bytes = arena;
+    void *const state = bytes + CLIP_STATE;
+    void *const work = bytes + CLIP_STATE + FRONT_END_STATE_BYTES;
+    const int16_t *samples = arena;
+    uint16_t *features = (uint16_t *)(void *)(bytes + CLIP_OUTPUT_0_OFFSET);
+    int status = front_end_reset(state);
+    for (int32_t left = {samples}, used, full; status == 0 && left > 0; left -= used) {{
+        const int32_t count = left < {piece} ? left : {piece};
+        status = front_end_push_audio(samples, count, &used, &full, features, state, work);
+        samples += used;
+        features += full ? FRONT_END_BANDS : 0;
+    }}
+    return status;
+}}
+"""
+
+HEADER = """
+#include <stdint.h>
+#define CLIP_ARENA_BYTES {arena}
+#define CLIP_STATE {state}
+#define CLIP_INPUT_0_OFFSET 0
+#define CLIP_INPUT_0_BYTES {inputs}
+#define CLIP_OUTPUT_0_OFFSET {output}
+#define CLIP_OUTPUT_0_BYTES {outputs}
+typedef struct {{ const int8_t *input_0; int8_t *output_0; }} clip_io_t;
+int clip_invoke(const clip_io_t *io, void *arena);
+"""
+
+MAKE = """
+$(BUILD)/libclip.a: $(BUILD)/libfront_end.a clip.c clip_weights.c
+\tcd $(BUILD) && $(CC) -O2 $(TARGET_FLAGS) -ffunction-sections -I$(abspath .) \\
+\t    -c $(abspath clip.c clip_weights.c)
+\tcp $< $@
+\t$(AR) r $@ $(BUILD)/clip.o $(BUILD)/clip_weights.o
+"""
+
+
+@dataclass(frozen=True)
+class OnCore:
+    """What a front end did on a core.
+
+    Attributes:
+        features: of each clip, uint16 (clips, frames, bands).
+        instructions: for each clip.
+        stack_bytes: most stack.
+        code_bytes: flash for code and constants.
+        project: the export.
+
+    """
+
+    features: np.ndarray
+    instructions: int
+    stack_bytes: int
+    code_bytes: int
+    project: ExportedFrontEnd
+
+
+def run_on_core(
+    front: LogMel, clips: np.ndarray, core: str, folder: Path, *, piece: int = 1 << 20, **options
+) -> OnCore:
+    """Clips int16 (clips, samples) on an emulated core, each from a new beginning, in pieces."""
+    require_core(core)
+    project = export_front_end(front, folder / "project", core=core, **options)
+    count, samples = clips.shape
+    frames = front.frames(samples)
+    inputs, outputs = 2 * samples, 2 * frames * front.bands
+    state = -(-inputs // 8) * 8
+    output = state + project.state_bytes + project.work_bytes
+    arena = output + outputs
+    sizes = {"arena": arena, "state": state, "inputs": inputs, "output": output, "outputs": outputs}
+    there = project.directory
+    (there / "clip.h").write_text(HEADER.format(**sizes))
+    (there / "clip.c").write_text(INVOKE.format(samples=samples, piece=piece))
+    (there / "clip_weights.c").write_text("extern const signed char clip_none;\n")
+    own = (there / "Makefile").read_text()
+    (there / "Makefile").write_text("all: $(BUILD)/libclip.a\n" + own + MAKE)
+    port = {"dtype": DType.INT16, "scale": 1.0, "zero_point": 0}
+    clip = ExportedProject(
+        name="clip",
+        directory=there,
+        core=find_core(core),
+        arena_bytes=arena,
+        inputs=(Port(name="x", offset=0, shape=(1, samples), nbytes=inputs, **port),),
+        outputs=(
+            Port(name="y", offset=output, shape=(1, frames * front.bands), nbytes=outputs, **port),
+        ),
+        kernels=(),
+        macs=0,
+    )
+    image = build_image(clip, folder)
+    found = run_image(image, clips.tobytes(), folder)
+    features = np.frombuffer(found.outputs, "<u2").reshape(count, frames, front.bands)
+    code = image.sizes.code + image.sizes.weights
+    return OnCore(features, found.instructions, found.stack_bytes, code, project)

@@ -1,0 +1,96 @@
+"""Exported front ends on this machine, under sanitizers: the features of their reference."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.dsp.device import MISUSE, RESET, build_program, features_of, run_program
+from tests.dsp.sounds import mixed, recordings, sound
+from tests.sampling import sampled
+from tinyrt.dsp import LogMel, LogMelStream, NoiseReduction
+from tinyrt.errors import UnsupportedError
+from tinyrt.export import export_front_end
+
+pytestmark = pytest.mark.slow
+
+FRONTS = {
+    "default": LogMel(),
+    "radices": LogMel(window=700, step=90, fft=720, bands=17),
+    "odd": LogMel(
+        window=401, step=401, fft=500, bands=80, lower_hz=0, noise_reduction=None, pcan=None
+    ),
+    "without log": LogMel(window=1000, fft=1024, log_shift=None, pcan=None),
+    "loud": LogMel(window=64, step=1, bands=3, noise_reduction=NoiseReduction(0.5, 1, 0, 6)),
+}
+
+
+def expected(front, pieces):
+    stream, rows = LogMelStream(front), []
+    for piece in pieces:
+        if isinstance(piece, int):
+            stream.reset()
+        else:
+            rows += [*stream.push(piece)]
+    return np.array(rows, np.uint16).reshape(-1, front.bands)
+
+
+@pytest.mark.parametrize("name", FRONTS)
+def test_features_are_the_references(name, tmp_path):
+    """The code for cores with DSP instructions, which have twins in C."""
+    front, rng = FRONTS[name], np.random.default_rng(1)
+    program = build_program(front, tmp_path, core="cortex-m4")
+    pieces = []
+    for seed in range(sampled(70, 1_000)):
+        samples = mixed(seed, int(rng.integers(2 * front.window)))
+        cuts = np.sort(rng.integers(0, len(samples) + 1, 3))
+        pieces += [*np.split(samples, cuts), *[RESET] * (seed % 3 == 0)]
+    np.testing.assert_array_equal(features_of(program, front, pieces), expected(front, pieces))
+
+
+@pytest.fixture(scope="module")
+def portable(tmp_path_factory):
+    """The default front end in portable code."""
+    return build_program(LogMel(), tmp_path_factory.mktemp("portable"))
+
+
+def test_a_thousand_sounds_and_recordings(portable):
+    pieces = []
+    for samples in (sound("words", 2, 30_000), *recordings()):
+        pieces += [samples, RESET]
+    for seed in range(1_000):
+        pieces += [mixed(seed, 640), RESET]
+    found = features_of(portable, LogMel(), pieces)
+    assert len(found) > 2_000
+    np.testing.assert_array_equal(found, expected(LogMel(), pieces))
+
+
+def test_misuse_is_answered(portable):
+    statuses = np.frombuffer(run_program(portable, [MISUSE]), np.int32)
+    assert statuses.tolist() == [5, 7, 5, 7, 1, 2, 4, 4, 4, 4, 4]
+
+
+def test_what_an_export_says(tmp_path):
+    front = LogMel(window=512, bands=32)
+    project = export_front_end(front, tmp_path / "a", name="ears", prefix="acme", core="host")
+    header = (project.directory / "acme_ears.h").read_text()
+    figures = dict(re.findall(r"#define ACME_EARS_(\w+) (\d+)$", header, re.MULTILINE))
+    assert (project.state_bytes, project.work_bytes) == (1_160, 2_064)
+    assert figures == {
+        **{"STATE_BYTES": "1160", "WORK_BYTES": "2064", "ALIGNMENT": "8", "WINDOW": "512"},
+        **{"STEP": "160", "SAMPLE_RATE": "16000", "BANDS": "32"},
+    }
+    assert f"acme_ears_{project.identity}_push_audio" in header
+    assert "acme_ears.c" in project.files
+    assert project.table_bytes > 3_000
+    assert project.core.name == "host"
+    assert project.front == front
+    without = export_front_end(replace(front, pcan=None), tmp_path / "b", core="host")
+    assert without.table_bytes == project.table_bytes - 250
+
+
+def test_a_core_that_is_not_there(tmp_path):
+    with pytest.raises(UnsupportedError, match="cortex-m1"):
+        export_front_end(LogMel(), tmp_path / "a", core="cortex-m1")
+    assert not (tmp_path / "a").exists()

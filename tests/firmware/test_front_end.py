@@ -1,0 +1,58 @@
+"""Log-mel front ends on emulated cores: the host's features, in their budgets."""
+
+import numpy as np
+import pytest
+
+from tests.dsp.device import run_on_core
+from tests.dsp.sounds import mixed, recordings
+from tests.sampling import sampled
+from tinyrt.dsp import LogMel, LogMelStream
+
+pytestmark = pytest.mark.device
+
+LIMITS = {
+    "cortex-m0": (202_000, 9_700, 560),
+    "cortex-m4": (107_500, 9_000, 560),
+    "cortex-m55": (98_600, 9_100, 560),
+    "rv32imc": (117_100, 9_500, 512),
+}
+"""Core -> most instructions of a frame of 480 samples, 160 of them new, 40 bands, a transform of
+512; bytes of code and constants; bytes of stack, the test's own included."""
+
+MAX_RAM = 3_200
+"""Bytes of state and memory for work."""
+
+
+def equal_the_host(front, clips, found):
+    for clip, features in zip(clips, found.features, strict=True):
+        np.testing.assert_array_equal(features, LogMelStream(front).push(clip))
+
+
+@pytest.mark.parametrize("core", LIMITS)
+def test_features_and_budgets(core, tmp_path):
+    front = LogMel()
+    clips = [np.stack([mixed(s, n) for s in range(sampled(14, 500))]) for n in (640, 480)]
+    runs = []
+    for i, part in enumerate(clips):
+        (tmp_path / str(i)).mkdir()
+        runs.append(run_on_core(front, part, core, tmp_path / str(i), piece=100 * (i + 1)))
+        equal_the_host(front, part, runs[-1])
+    instructions, code, stack = LIMITS[core]
+    assert runs[0].instructions - runs[1].instructions <= instructions
+    assert runs[0].code_bytes <= code
+    assert runs[0].stack_bytes <= stack
+    assert runs[0].project.state_bytes + runs[0].project.work_bytes <= MAX_RAM
+
+
+@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m4", "cortex-m55"])
+def test_other_transforms(core, tmp_path):
+    front = LogMel(window=700, step=350, fft=720, bands=25, log_shift=9)
+    clips = np.stack([mixed(s, 1_400) for s in range(7)])
+    equal_the_host(front, clips, run_on_core(front, clips, core, tmp_path))
+
+
+def test_recordings(tmp_path):
+    sounds = [x[:3_200] for x in recordings()]
+    if not sounds:
+        pytest.skip("Python's own tests are not installed")
+    equal_the_host(LogMel(), sounds, run_on_core(LogMel(), np.stack(sounds), "cortex-m4", tmp_path))
