@@ -8,8 +8,8 @@ checkpoints.
 Each side runs in a process of its own: in one process, their pools of threads wait for each other
 actively, which slows PyTorch down many times. They take turns, some steps at a time, and the least
 time of a step counts, so that other load on the machine matters less. Memory is what the process's
-peak rises by from before the network is made. PyTorch (extra ``torch``) runs eagerly on the CPU;
-without it, only tinyrt is timed.
+peak rises by from before the network is made. PyTorch (extra ``torch``) runs eagerly on the CPU,
+with a fused Adam, in the faster of two memory formats; without it, only tinyrt is timed.
 """
 
 from __future__ import annotations
@@ -49,12 +49,17 @@ from tinyrt.train.nn import (
     Sequential,
 )
 from tinyrt.train.recipes.digits import digits_cnn
+from tinyrt.train.sequence import LSTM
 
 BATCH = 32
 BURST = 3
 """Steps of one side before the other's turn."""
 PAUSE = 0.05
 """Seconds between turns, in which the other side's threads stop waiting actively."""
+
+CHANNELS_LAST = "torch, channels last"
+TORCH = ("torch", CHANNELS_LAST)
+"""PyTorch in both memory formats: the faster one counts."""
 
 Step = Callable[[], None]
 
@@ -102,10 +107,23 @@ def resnet8(rng: np.random.Generator) -> Sequential:
     )
 
 
+class LastOfTime(Module):
+    """What a series has come to: (n, t, c) -> (n, c)."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x[:, -1]
+
+
+def lstm(rng: np.random.Generator) -> Sequential:
+    """29 steps of 12 features, as spoken vowels have them, 24 units, 10 classes."""
+    return Sequential(LSTM(12, 24, rng=rng), LastOfTime(), Linear(24, 10, rng=rng))
+
+
 MODELS: dict[str, tuple[Callable[[np.random.Generator], Sequential], tuple[int, ...], int]] = {
     "digits CNN": (digits_cnn, (8, 8, 1), 10),
     "DS-CNN": (dscnn, (49, 10, 1), 12),
     "ResNet8": (resnet8, (32, 32, 3), 10),
+    "LSTM": (lstm, (29, 12), 10),
 }
 
 
@@ -121,16 +139,21 @@ def tinyrt_step(net: Sequential, x: np.ndarray, y: np.ndarray) -> Step:
     return step
 
 
-def torch_step(net: Sequential, x: np.ndarray, y: np.ndarray) -> Step:
+def torch_step(net: Sequential, x: np.ndarray, y: np.ndarray, *, channels_last: bool) -> Step:
     """The same network in PyTorch."""
     import torch
 
     twin = _twin(net)
-    images, labels = torch.from_numpy(x.transpose(0, 3, 1, 2).copy()), torch.from_numpy(y)
-    optimizer = torch.optim.Adam(twin.parameters(), 1e-3)
+    samples, labels = torch.from_numpy(np.moveaxis(x, -1, 1).copy()), torch.from_numpy(y)
+    if x.ndim == 3:
+        samples = torch.from_numpy(x)
+    elif channels_last:
+        twin = twin.to(memory_format=torch.channels_last)
+        samples = samples.contiguous(memory_format=torch.channels_last)
+    optimizer = torch.optim.Adam(twin.parameters(), 1e-3, fused=True)
 
     def step() -> None:
-        loss = torch.nn.functional.cross_entropy(twin(images), labels)
+        loss = torch.nn.functional.cross_entropy(twin(samples), labels)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -156,6 +179,10 @@ def _twin(module: Module) -> Any:
             return nn.BatchNorm2d(module.gamma.shape[0], eps=module.attrs.epsilon)
         case Linear():
             return nn.Linear(module.weight.shape[1], module.weight.shape[0])
+        case LSTM():
+            return _torch_lstm(module.input.weight.shape[1], module.state.weight.shape[1])
+        case LastOfTime():
+            return nn.Identity()  # its part is done by the LSTM's twin
         case GlobalAvgPool2d():
             return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
     name = type(module).__name__
@@ -169,6 +196,20 @@ def _convolution(module: Any, c_in: int, c_out: int, kernel: tuple[int, int], gr
     padding: Any = "same" if stride == (1, 1) else (kernel[0] // 2, kernel[1] // 2)
     bias = module.bias is not None
     return nn.Conv2d(c_in, c_out, kernel, stride, padding, groups=groups, bias=bias)
+
+
+def _torch_lstm(c_in: int, c_out: int) -> Any:
+    from torch import nn
+
+    class TorchLstm(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lstm = nn.LSTM(c_in, c_out, batch_first=True)
+
+        def forward(self, x: Any) -> Any:
+            return self.lstm(x)[0][:, -1]
+
+    return TorchLstm()
 
 
 def _torch_residual(body: Any, shortcut: Any) -> Any:
@@ -215,13 +256,17 @@ def work(side: str, model: str, threads: int, pipe: Connection) -> None:
     y = rng.integers(0, classes, BATCH)
     before = 0.0
     with threadpool_limits(1), parallel.threads(threads):
-        if side == "torch":
+        if side in TORCH:
             import torch
 
             torch.set_num_threads(threads)
         before = peak_megabytes()
         net = make(rng)
-        step = tinyrt_step(net, x, y) if side == "tinyrt" else torch_step(net, x, y)
+        step = (
+            torch_step(net, x, y, channels_last=side == CHANNELS_LAST)
+            if side in TORCH
+            else tinyrt_step(net, x, y)
+        )
         step()
         pipe.send(None)
         while pipe.recv():
@@ -293,7 +338,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2, help="of both sides")
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     args = parser.parse_args()
-    sides = ["tinyrt", "torch"] if find_spec("torch") else ["tinyrt"]
+    sides = ["tinyrt", *(TORCH if find_spec("torch") else ())]
     results = []
     for model in MODELS:
         results.append(compare(model, sides, args.threads, args.seconds))
@@ -311,9 +356,10 @@ def main() -> None:
 def line_of(result: dict[str, Any]) -> str:
     ms, mb = result["milliseconds"], result["megabytes"]
     line = f"{result['model']:<12}tinyrt {ms['tinyrt']:7.2f} ms {mb['tinyrt']:6.1f} MB"
-    if "torch" in ms:
-        line += f"   torch {ms['torch']:7.2f} ms {mb['torch']:6.1f} MB"
-        line += f"   ratios {ms['tinyrt'] / ms['torch']:.2f} {mb['tinyrt'] / mb['torch']:.2f}"
+    if len(ms) > 1:
+        peer = min(TORCH, key=ms.__getitem__)
+        line += f"   {peer} {ms[peer]:7.2f} ms {mb[peer]:6.1f} MB"
+        line += f"   ratios {ms['tinyrt'] / ms[peer]:.2f} {mb['tinyrt'] / mb[peer]:.2f}"
     return line
 
 

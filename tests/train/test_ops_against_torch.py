@@ -178,6 +178,14 @@ def _of_name(op, attrs, x):
     return getattr(torch, op)(x)
 
 
+def lstm(a, x, *operands):
+    """PyTorch's gates: input, forget, cell, output, as TFLite has them."""
+    w, r, b = (torch.cat(operands[at : at + 4]) for at in (0, 4, 8))
+    weights, states = [w, r, b, torch.zeros_like(b)], [s[None] for s in operands[12:]]
+    first = not a.time_major
+    return torch.lstm(x, states, weights, True, 1, 0.0, False, False, first)[0]
+
+
 TWINS = {
     # What PyTorch has by the same name.
     **{op: partial(_of_name, op) for op in PLAIN if OPS[op].vjp and hasattr(torch, op)},
@@ -236,10 +244,12 @@ TWINS = {
     "sub": lambda a, x, y: clamp(a.activation, x - y),
     "sum": lambda a, x: x.sum(axes(a, x), a.keep_dims),
     "transpose": lambda a, x: x.permute(a.perm),
+    "unidirectional_sequence_lstm": lstm,
 }
 
 
 ABSENT = {
+    "unidirectional_sequence_lstm": lambda a: a.cell_clip > 0,
     "resize_bilinear": lambda a: not (a.half_pixel_centers or a.align_corners),
     "resize_nearest_neighbor": lambda a: a.align_corners,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +12,13 @@ from numpy.typing import NDArray
 from tinyrt.errors import ShapeError, UnsupportedError, VerifyError
 from tinyrt.fixedpoint import INT16_MAX, INT16_MIN, multiply_by_quantized_multiplier
 from tinyrt.floatmath import elementary
+from tinyrt.floatmath.function import Gradient
 from tinyrt.floatmath.products import matmul
 from tinyrt.ir import BoundNode, DType, TensorType, Value
+from tinyrt.ops import lstm_gradient as lstm
 from tinyrt.ops.logistic import ref_f32 as sigmoid_f32
 from tinyrt.ops.logistic import ref_s16 as sigmoid_s16
+from tinyrt.ops.lstm_gradient import Lstm
 from tinyrt.ops.shared.constants import stored_data
 from tinyrt.ops.shared.requant import Requant, WideRequant, multiplier, reduced, weight_scales
 from tinyrt.ops.shared.shapes import operand
@@ -34,6 +38,8 @@ from tinyrt.ops.tanh import ref_s16 as tanh_s16
 GATES = ("input", "forget", "cell", "output")
 """Gates in TFLite's order. Inputs 1 to 4 are the gates' weights for the input, inputs 5 to 8 their
 weights for the hidden state, inputs 9 to 12 their biases."""
+SIDE_BY_SIDE = (0, 1, 3, 2)
+"""The order of gates in ``tinyrt.ops.lstm_gradient``."""
 HIDDEN, CELL = 13, 14
 """Indices of the state inputs. The second and third output are the next states."""
 GATE_SCALE = 2.0**-12
@@ -140,6 +146,39 @@ def ref_f32(attrs: LstmAttrs, x: Array, *others: Array) -> tuple[Array, Array, A
 
 def _sigmoid(x: Array) -> Array:
     return sigmoid_f32(NoAttrs(), x)
+
+
+def train_f32(attrs: LstmAttrs, x: Array, *others: Array) -> Array:
+    """The first of ``ref_f32``'s outputs."""
+    (w, r, b), (h, c) = side_by_side(*others[:12]), others[12:]
+    y = lstm.forward(Lstm(attrs.cell_clip), _over_time(attrs.time_major, x), w, r, b, h, c)
+    return _over_time(attrs.time_major, y)
+
+
+def vjp(
+    attrs: LstmAttrs, inputs: Sequence[Array], output: Array, grad: Array
+) -> tuple[Gradient, ...]:
+    """Gradients of all inputs from that of the first output."""
+    turned = (0, 1, 2) if attrs.time_major else (1, 0, 2)
+    x, y, g = (a.transpose(turned) for a in (inputs[0], output, grad))
+    operands = (x, *side_by_side(*inputs[1:13]), *inputs[13:])
+    gradients = lstm.gradients(Lstm(attrs.cell_clip), operands, y, g)
+    blocks = [cache(block) for block in gradients.blocks]
+    units = inputs[CELL].shape[1]
+
+    def part(i: int) -> Gradient:
+        kind, gate = divmod(i, 4)
+        at = SIDE_BY_SIDE.index(gate) * units
+        return lambda: blocks[kind]()[at : at + units]
+
+    parts = (part(i) for i in range(12))
+    return (lambda: gradients.x().transpose(turned), *parts, gradients.h, gradients.c)
+
+
+def side_by_side(*constants: Array) -> tuple[Array, Array, Array]:
+    """The gates' weights for the input, for the hidden state, and biases, each in one block."""
+    w, r, b = (lstm.joined(0, *(constants[at + i] for i in SIDE_BY_SIDE)) for at in (0, 4, 8))
+    return w, r, b
 
 
 def _gate_requant(x: Value, w: Value) -> Requant | WideRequant:
@@ -268,6 +307,8 @@ UNIDIRECTIONAL_SEQUENCE_LSTM = OpSpec(
     infer=infer,
     quant=Quant.STATEFUL,
     ref_f32=ref_f32,
+    train_f32=train_f32,
+    vjp=vjp,
     forms=both_forms(prepare, ref_integer),
     macs=macs,
 )

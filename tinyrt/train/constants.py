@@ -11,10 +11,12 @@ import numpy as np
 
 from tinyrt.ir import BoundNode, DType, Graph
 from tinyrt.ops import OPS, is_weighted
+from tinyrt.ops.unidirectional_sequence_lstm import HIDDEN, UNIDIRECTIONAL_SEQUENCE_LSTM
 from tinyrt.train.core.function import Array
 from tinyrt.train.core.module import Module, Parameter
 from tinyrt.train.core.tensor import Tensor, apply
 
+SEQUENCE = UNIDIRECTIONAL_SEQUENCE_LSTM.name
 LEARNS = frozenset({"add", "sub", "mul", "prelu", "embedding"})
 """Ops whose one constant operand is a parameter."""
 
@@ -84,6 +86,10 @@ def parameter_places(node: BoundNode, constants: dict[str, int]) -> tuple[int, .
     """Which inputs of a node are its parameters, ``constants`` as ``constant_places`` has them."""
     if node.name in constants:
         return (constants[node.name],)
+    if node.op == SEQUENCE:
+        operands = [node.input(i).data for i in range(1, len(node.inputs))]
+        begins_anew = all(d is not None for d in operands) and not any(map(np.any, operands[12:]))
+        return tuple(range(1, HIDDEN)) if begins_anew else ()
     if is_weighted(node) or node.op == "batch_norm":
         return tuple(i for i, value in enumerate(node.inputs) if i > 0 and value is not None)
     return ()

@@ -23,6 +23,7 @@ from tinyrt.train.constants import ConstantLayer, constant_places, parameter_pla
 from tinyrt.train.core.module import Module, Parameter
 from tinyrt.train.core.tensor import Tensor, apply
 from tinyrt.train.nn import BatchNorm
+from tinyrt.train.recurrent import SequenceLayer, sequence_layers_of
 
 Layer = TypeVar("Layer", bound=Module)
 
@@ -62,6 +63,7 @@ class GraphModule(Module):
         self._graphs = {1: self.graph}
         self.logits = logits_name(graph)
         for node in self.nodes(1):
+            _require_first_output(node, graph)
             if OPS[node.op].vjp is None:
                 raise UnsupportedError(
                     f"{node.op} has no gradient",
@@ -112,6 +114,7 @@ class GraphModel(GraphModule):
         super().__init__(graph)
         self._places = constant_places(self.graph)
         layers = layers_of(self.graph, _layer) | constant_layers_of(self.graph)
+        layers |= sequence_layers_of(self.graph, SequenceLayer)
         layers = {n.name: layers[n.name] for n in self.graph.nodes if n.name in layers}
         names = [name for name, _ in each_once(layers)]
         if unknown := sorted({*frozen} - {*names}):
@@ -272,6 +275,19 @@ def _owning(graph: Graph, applications: Sequence[BoundNode], places: Sequence[in
             own.pop()
         nodes[node.index] = replace(node.node, inputs=tuple(own))
     return graph.with_nodes(nodes)
+
+
+def _require_first_output(node: BoundNode, graph: Graph) -> None:
+    """Refuse a node whose further outputs are read: gradients pass through the first one alone."""
+    for value in node.outputs[1:]:
+        if graph.consumers(value.name) or value.name in graph.outputs:
+            raise UnsupportedError(
+                f"only the first output of {node.op} can be trained through",
+                op=node.describe(),
+                tensor=value.describe(),
+                expected="that nothing reads the others",
+                hint="read the last step of the first output, which is the last hidden state",
+            )
 
 
 def _layer(node: BoundNode) -> Module | None:

@@ -52,6 +52,7 @@ from tinyrt.train.graph_model import (
 )
 from tinyrt.train.nn import Module
 from tinyrt.train.qat_weights import WeightedLayer, warn_of_folded, with_norms
+from tinyrt.train.recurrent import QuantizedSequenceLayer, sequence_layers_of
 
 
 class Scales(StrEnum):
@@ -124,7 +125,8 @@ class QatModel(GraphModule):
         config = config or QatConfig()
         by_channel = config.per_channel_dense and config.weight_bits == 8
         quant = QuantConfig(per_channel_dense=by_channel)
-        plan = make_plan(graph, calibrate(graph, data), quant)
+        ranges = calibrate(graph, data)
+        plan = make_plan(graph, ranges, quant)
         self.frozen = False
         self._group = shared_parameters(graph)
         prescribed = {
@@ -165,6 +167,10 @@ class QatModel(GraphModule):
                 learns_from_rounding=config.weight_scales is Scales.LSQ,
             )
 
+        def recurrent(node: BoundNode) -> QuantizedSequenceLayer:
+            return QuantizedSequenceLayer(node, ranges[node.node.outputs[2]])
+
+        self.recurrent = sequence_layers_of(graph, recurrent)
         self.layers = layers_of(graph, layer)
         if norms is not None:
             warn_of_folded(norms, graph, {layer.norm for layer in self.layers.values()})
@@ -172,6 +178,7 @@ class QatModel(GraphModule):
     def children(self) -> Iterator[tuple[str, Module]]:
         """Layers by their first nodes' names, then quantisers by their groups'."""
         yield from each_once(self.layers)
+        yield from each_once(self.recurrent)
         yield from each_once(self.constants)
         yield from ((f"{root}.quantizer", q) for root, q in self.quantizers.items())
 
@@ -186,9 +193,9 @@ class QatModel(GraphModule):
         x = self.samples(x)
         live = {name: self._round(name, x, moving) if name in self._group else _plain(x.data)}
         for node in self.nodes(x.shape[0]):
-            run = self._run_weighted if node.name in self.layers else self._run
-            live[node.output.name] = run(node, live, moving)
-        for quantizer in self.quantizers.values():
+            live[node.output.name] = self._way_of(node)(node, live, moving)
+        cells = (layer.cell for layer in self.recurrent.values())
+        for quantizer in (*self.quantizers.values(), *cells):
             quantizer.settle()
         return live[self.logits].tensor
 
@@ -212,6 +219,12 @@ class QatModel(GraphModule):
         for name, parameter in self._by_constant.items():
             constants.append(Value.constant(name, parameter.constant.data.copy()))
         activations = {name: self.quantizers[root].q for name, root in self._group.items()}
+        for node in self.graph.bound():
+            if node.name in self.recurrent:
+                lstm = self.recurrent[node.name]
+                constants += lstm.constants(node)
+                y, hidden, cell = node.node.outputs
+                activations |= {hidden: activations[y], cell: lstm.cell.q}
         trained = self.graph.with_nodes(self.graph.nodes, constants)
         return _with_int4(apply_plan(trained, QuantPlan(activations, weights, rounded)), narrow)
 
@@ -230,6 +243,24 @@ class QatModel(GraphModule):
         if moving:
             quantizer.observe(x)
         return _Activation(quantizer.replace(x, steps), steps)
+
+    def _way_of(self, node: BoundNode) -> Callable[..., _Activation]:
+        """How the node is run."""
+        if node.name in self.recurrent:
+            return self._run_recurrent
+        return self._run_weighted if node.name in self.layers else self._run
+
+    def _run_recurrent(
+        self, node: BoundNode, live: dict[str, _Activation], moving: bool
+    ) -> _Activation:
+        x, layer = live[node.input(0).name], self.recurrent[node.name]
+        x_q, y_q = (self._quantizer(v.name).q for v in (node.input(0), node.output))
+        y, answer = layer.answer(node, x.tensor, x.steps, x_q, y_q)
+        if moving:
+            layer.observe(x.tensor, y)
+        activation = self._replace(node.output.name, y, answer, moving)
+        layer.announce(activation.tensor)
+        return activation
 
     def _run_weighted(
         self, node: BoundNode, live: dict[str, _Activation], moving: bool

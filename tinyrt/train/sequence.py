@@ -10,9 +10,13 @@ import numpy as np
 from tinyrt.errors import ShapeError
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.embedding import EmbeddingAttrs
+from tinyrt.ops.lstm_gradient import LSTM as LSTM_FUNCTION
+from tinyrt.ops.lstm_gradient import Lstm
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
+from tinyrt.ops.unidirectional_sequence_lstm import SIDE_BY_SIDE, LstmAttrs
 from tinyrt.train.core.init import glorot_uniform, orthogonal
+from tinyrt.train.core.modes import is_traced
 from tinyrt.train.core.tensor import Tensor, apply
 from tinyrt.train.nn import Conv2d, Linear, Module, Parameter
 
@@ -134,14 +138,46 @@ class LSTM(_Recurrent):
 
     ``i, f, o = sigmoid(...)``, ``g = tanh(...)``, each linear in the input and the last output;
     ``cell = f * cell + i * g``, ``y = o * tanh(cell)``. The forget gate's bias starts at 1.
+
+    Args:
+        c_in: input channels.
+        c_out: size of the state.
+        rng: draws the weights.
+        whole: how it is traced: as one op over the whole sequence, whose size does not grow with
+            the number of steps, or else as its steps, which take fewer instructions.
+
     """
 
     gates = 4
 
-    def __init__(self, c_in: int, c_out: int, *, rng: np.random.Generator) -> None:
+    def __init__(
+        self, c_in: int, c_out: int, *, rng: np.random.Generator, whole: bool = False
+    ) -> None:
         super().__init__(c_in, c_out, rng=rng)
         assert self.input.bias is not None
         self.input.bias.data[c_out : 2 * c_out] = 1
+        self.whole = whole
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(n, t, c_in) -> (n, t, c_out), the output after each step."""
+        if is_traced() and not self.whole:
+            return super().forward(x)
+        w, r = self.input.weight, self.state.weight
+        assert self.input.bias is not None
+        assert self.state.bias is not None
+        bias = self.input.bias + self.state.bias
+        zeros = Tensor(np.zeros((x.shape[0], r.shape[1]), x.dtype))
+        if is_traced():
+            parts = [p for block in (w, r, bias) for p in self._by_gate(block)]
+            return apply("unidirectional_sequence_lstm", LstmAttrs(), x, *parts, zeros, zeros)
+        y = apply(LSTM_FUNCTION, Lstm(), x.transpose(1, 0, 2), w, r, bias, zeros, zeros)
+        return y.transpose(1, 0, 2)
+
+    def _by_gate(self, block: Tensor) -> list[Tensor]:
+        """A block's parts in the op's order of gates."""
+        size = self.state.weight.shape[1]
+        parts = [block[at : at + size] for at in range(0, 4 * size, size)]
+        return [parts[SIDE_BY_SIDE.index(gate)] for gate in range(4)]
 
     def step(self, a: Tensor, b: Tensor, y: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
         """As the class says; the memory is the cell."""

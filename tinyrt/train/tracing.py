@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 
 from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.ir import DType, Graph, Node, Shape, Stage, Value
-from tinyrt.ops import verify
+from tinyrt.ops import OPS, verify
 from tinyrt.train.core.function import Array, Function
 from tinyrt.train.core.module import Module, active_module
 from tinyrt.train.core.tensor import Tensor, listening, no_grad
@@ -131,9 +131,12 @@ class _Recorder:
         names = tuple(self._name_of(t) for t in inputs)
         name = self._graph.unique_name(self._node_name(op))
         self._names[id(output)] = (output, name)
-        node = Node(op, name, names, (name,), attrs)
-        value = Value(name, _dtype_of(output), output.shape)
-        self._graph = self._graph.with_nodes((*self._graph.nodes, node), [value])
+        types = OPS[op].infer(attrs, [self._graph.value(n).type for n in names])
+        values = [Value(name, _dtype_of(output), output.shape)]
+        for i, type_ in enumerate(types[1:], 1):  # which no function of one output reads
+            values.append(Value(self._graph.unique_name(f"{name}.{i}"), type_.dtype, type_.shape))
+        node = Node(op, name, names, tuple(v.name for v in values), attrs)
+        self._graph = self._graph.with_nodes((*self._graph.nodes, node), values)
 
     def graph(self, y: Tensor) -> Graph:
         """What was recorded, with ``y`` as the output."""

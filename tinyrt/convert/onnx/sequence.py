@@ -50,6 +50,7 @@ def sequence(emit: Emitter, x: Value, w: CellWeights, *, backwards: bool) -> tup
     """Every step's hidden state (steps, n, hidden), in the order of time, and the last (n, hidden).
 
     The op begins with constant states of zeros: each run of the model is a sequence of its own.
+    One sample goes first, before time, so that the model can be run and trained on many at once.
 
     Args:
         emit: emits ops under the direction's name.
@@ -58,9 +59,11 @@ def sequence(emit: Emitter, x: Value, w: CellWeights, *, backwards: bool) -> tup
         backwards: begin with the last step.
 
     """
-    steps, batch, _ = x.shape
-    hidden = w.hidden
-    x = _reversed(emit, "x_reversed", x) if backwards else x
+    (steps, batch, inputs), hidden = x.shape, w.hidden
+    time = 1 if batch == 1 else 0
+    if batch == 1:
+        x = emit.call.reshape(x, (1, steps, inputs), f"{emit.prefix}.sample")
+    x = _reversed(emit, "x_reversed", x, time) if backwards else x
     parts = {"W": w.w, "R": w.r, "B": (w.wb + w.rb)[:, None]}
     constants = []
     for kind, data in parts.items():
@@ -76,14 +79,19 @@ def sequence(emit: Emitter, x: Value, w: CellWeights, *, backwards: bool) -> tup
         *constants,
         *states,
         name=f"{emit.prefix}.lstm",
-        time_major=True,
+        time_major=time == 0,
     )
-    size = (1, batch, hidden)
-    last = emit("slice", "last", y, begin=(steps - 1, 0, 0), size=size, strides=(1, 1, 1))
+    begin, size = [0, 0, 0], list(y.shape)
+    begin[time], size[time] = steps - 1, 1
+    last = emit("slice", "last", y, begin=tuple(begin), size=tuple(size), strides=(1, 1, 1))
     last = emit.call.reshape(last, (batch, hidden), f"{emit.prefix}.last_row")
-    return (_reversed(emit, "reversed", y) if backwards else y), last
+    y = _reversed(emit, "reversed", y, time) if backwards else y
+    if batch == 1:
+        y = emit.call.reshape(y, (steps, 1, hidden), f"{emit.prefix}.steps")
+    return y, last
 
 
-def _reversed(emit: Emitter, name: str, x: Value) -> Value:
-    begin = (x.shape[0] - 1, 0, 0)
-    return emit("slice", name, x, begin=begin, size=x.shape, strides=(-1, 1, 1))
+def _reversed(emit: Emitter, name: str, x: Value, axis: int) -> Value:
+    begin, strides = [0, 0, 0], [1, 1, 1]
+    begin[axis], strides[axis] = x.shape[axis] - 1, -1
+    return emit("slice", name, x, begin=tuple(begin), size=x.shape, strides=tuple(strides))

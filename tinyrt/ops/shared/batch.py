@@ -6,6 +6,8 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, Graph, Node, Value
 from tinyrt.ops import OPS, verify
@@ -13,6 +15,9 @@ from tinyrt.ops.shared.shapes import axis_of
 
 PICKING = ("dynamic_update_slice", "embedding", "gather_nd", "slice_at")
 """Ops that pick or replace parts of their first input, at places that are the last one."""
+
+STATES = {"unidirectional_sequence_lstm": (13, 14)}
+"""Op -> its inputs that have a row for each sample, whether they are constants or not."""
 
 
 def rebatch(graph: Graph, batch: int) -> Graph:
@@ -45,9 +50,11 @@ def rebatch(graph: Graph, batch: int) -> Graph:
             raise _mixes(f"{bound.describe()} may not keep samples apart", bound.output)
         if bound.op == "cumsum" and _first_axis_is_summed(bound):
             raise _mixes(f"{bound.describe()} adds samples up", bound.output)
+        if getattr(bound.attrs, "time_major", False):
+            raise _mixes(f"{bound.describe()} has time before samples", bound.output)
         if bound.op in PICKING and _samples_are_rows(bound, fixed):
             raise _mixes(f"{bound.describe()} picks from all samples", bound.output)
-        node = _with_batch(bound, old, batch)
+        node = _with_states(_with_batch(bound, old, batch), values, old, batch)
         nodes.append(node)
         types = [values[n].type if n else None for n in node.inputs]
         inferred = OPS[node.op].infer(node.attrs, types)
@@ -80,6 +87,24 @@ def _with_batch(bound: BoundNode, old: int, new: int) -> Node:
     if change is None:
         return bound.node
     return replace(bound.node, attrs=change(bound.attrs, old, new))
+
+
+def _with_states(node: Node, values: dict[str, Value], old: int, new: int) -> Node:
+    """The node with constant states for all samples, which are added to the values."""
+    inputs = list(node.inputs)
+    for place in STATES.get(node.op, ()):
+        state = values[inputs[place]]
+        if state.data is None or new == old:
+            continue
+        if (state.data != state.data[:1]).any():
+            raise _mixes("samples have constant states of their own", state)
+        name = f"{state.name}/{new}"
+        while name in values and not values[name].is_constant:
+            name += "_"
+        data = np.repeat(state.data[:1], new, axis=0)
+        values[name] = Value.constant(name, data, state.q, state.dtype)
+        inputs[place] = name
+    return replace(node, inputs=tuple(inputs))
 
 
 def _mixes(problem: str, value: Value) -> ShapeError:

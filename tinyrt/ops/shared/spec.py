@@ -127,7 +127,8 @@ class OpSpec(Generic[AttrsT]):
         quant: how its tensors get their quantisation parameters.
         ref_f32: ``(attrs, *arrays) -> array``, the float specification. An op with several outputs
             returns a tuple of arrays.
-        train_f32: a faster ``ref_f32`` for training; None to use ``ref_f32``.
+        train_f32: a faster ``ref_f32`` for training, which gives the first output alone; None to
+            use ``ref_f32``.
         vjp: ``(attrs, inputs, output, grad) -> gradients``, as in ``Function``; None if the op
             cannot be trained.
         forms: the op's integer forms.

@@ -47,3 +47,8 @@ def preset_output(value: Array) -> AbstractContextManager[None]:
 def listening(listener: Listener) -> AbstractContextManager[None]:
     """Tell ``listener`` of every ``apply``: function, attributes, operands, result."""
     return _setting(LISTENER, listener)
+
+
+def is_traced() -> bool:
+    """Whether somebody listens: a module may choose among ops that compute the same."""
+    return LISTENER.get() is not None
