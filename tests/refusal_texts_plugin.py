@@ -2,8 +2,8 @@
 
 An error that a test expects (``pytest.raises``) is compared with the entry of that test, if there
 is one. There is one entry for each ``raise`` statement and each set of fields that its errors have,
-so that every field that users read is held by some test. A run of all tests lists the entries that
-are missing, and those that belong to no test any more.
+so that every field that users read is held by some test. A run of all tests fails where such an
+entry is missing, or belongs to no test any more.
 
 ``pytest TESTS --write-refusals`` writes the entries of the tests that run; look at the difference.
 """
@@ -233,7 +233,7 @@ class Texts:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Write the entries, or look which ones a whole run lacks."""
+        """Write the entries, or fail a whole run that lacks one."""
         if self.is_worker:
             seen = [tuple(one) for one in self.seen]
             self.config.workeroutput["refusal_texts"] = (seen, sorted(self.ran))
@@ -241,6 +241,8 @@ class Texts:
             write(self.folder, self.seen, self.ran)
         elif exitstatus == 0 and is_of_all(self.config) and not session.shouldstop:
             self.lines = faults(self.seen, self.entries, self.skipped)
+            if self.lines:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter) -> None:
         """What is missing."""

@@ -88,7 +88,7 @@ def test_entries_are_written_then_compared_then_missed(folder):
 
     file.write_text(MISSING)
     status, said = run(folder)
-    assert status == 0
+    assert status == 1
     assert re.search(r"no entry for tinyrt/convert/tflite/reader.py:\d+, in \S+_empty 1\n", said)
     assert "2 passed" in said
 

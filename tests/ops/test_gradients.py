@@ -53,6 +53,12 @@ def test_every_float_op_has_a_gradient_unless_it_speaks_of_truth_or_places():
     assert floats - set(DIFFERENTIABLE) - TRUE_OR_FALSE == DISCRETE | ONLY_READ
 
 
+def test_truth_values_have_no_gradient():
+    x = np.zeros(2)
+    for op in sorted(TRUE_OR_FALSE):
+        assert OPS[op].vjp(None, [x, x], x > 0, x) == (None, None)
+
+
 @pytest.mark.parametrize("seed", range(CASES_PER_OP))
 @pytest.mark.parametrize("op", DIFFERENTIABLE)
 def test_gradient_equals_finite_differences(op, seed):

@@ -44,6 +44,14 @@ def test_first_and_second_derivatives_of_every_op(op, seed):
 
     gradcheck(compute, inputs)
     gradgradcheck(compute, inputs, rtol=1e-4, atol=1e-5)
+    output = compute()
+    weights = rng.normal(size=output.shape)
+    plain = partial_derivatives(output, inputs, weights, retain_graph=True)
+    recorded = partial_derivatives(output, inputs, Tensor(weights), create_graph=True)
+    for one, other in zip(plain, recorded, strict=True):
+        assert (one is None) == (other is None)
+        if one is not None:
+            np.testing.assert_allclose(one.data, other.data, rtol=1e-9, atol=1e-12)
 
 
 def test_third_derivative():

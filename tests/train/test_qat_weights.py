@@ -16,8 +16,16 @@ from tinyrt.ops.mul import MulAttrs
 from tinyrt.quantize.config import QuantizationWarning
 from tinyrt.quantize.ranges import Range
 from tinyrt.train import Tensor, no_grad, trace
+from tinyrt.train.activations import LeakyReLU
 from tinyrt.train.fake_quant import RangeQuantizer
-from tinyrt.train.nn import BatchNorm, Conv2d, DepthwiseConv2d, Linear, ReLU, Sequential
+from tinyrt.train.nn import (
+    BatchNorm,
+    Conv2d,
+    DepthwiseConv2d,
+    Linear,
+    ReLU,
+    Sequential,
+)
 from tinyrt.train.qat import QatConfig, QatModel, Scales
 
 EPSILON = 0.25
@@ -234,6 +242,16 @@ def test_a_source_with_a_kernel_of_another_size_is_not_taken(rng, x):
     assert ours.outputs == theirs.outputs
     with pytest.warns(QuantizationWarning, match="1 of 1 batch norms are not trained"):
         assert not is_found(only_layer(net, x, source=theirs)[0])
+
+
+@pytest.mark.parametrize("between", [ReLU(), LeakyReLU(0.5)])
+def test_a_source_with_an_op_between_layer_and_norm_is_not_taken(between, rng, x):
+    norm = norm_with_statistics(rng)
+    conv = convolution(rng)[0]
+    between = trace(Sequential(conv=conv, between=between, norm=norm), SHAPE)
+    with pytest.warns(QuantizationWarning, match="norm"):
+        layer, _ = only_layer(Sequential(conv=conv, norm=norm), x, source=between)
+    assert not layer.norm
 
 
 def test_a_norm_that_stays_an_op_of_its_own_is_not_missed(rng):

@@ -13,6 +13,7 @@ from tinyrt.errors import ShapeError, UnsupportedError
 from tinyrt.floatmath import parallel
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import DType, Graph, Node, Value
+from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.lstm_gradient import LSTM as FUNCTION
 from tinyrt.ops.lstm_gradient import Lstm
 from tinyrt.ops.shared.batch import rebatch
@@ -111,12 +112,36 @@ def test_parameters_are_named_by_gate():
     assert names == [f"lstm.{kind}.{gate}" for kind in kinds for gate in gates]
 
 
+def test_layers_are_told_apart_by_their_weights():
+    """Three LSTMs on one input, two of them with the same weights."""
+    graph, nodes, values = one_op(), [], []
+    for k, name in enumerate(("one", "same", "other")):
+        outputs = tuple(f"{v}_{k}" for v in ("y", "h", "c"))
+        values += [replace(graph.value(v[0]), name=v) for v in outputs]
+        inputs = graph.nodes[0].inputs
+        if name == "other":
+            values += [replace(graph.value(i), name=f"{i}/other") for i in inputs[1:]]
+            inputs = ("x", *(f"{i}/other" for i in inputs[1:]))
+        nodes.append(replace(graph.nodes[0], name=name, inputs=inputs, outputs=outputs))
+    join = Node("concatenation", "join", ("y_0", "y_1", "y_2"), ("all",), ConcatenationAttrs(2))
+    values.append(Value("all", DType.FLOAT32, (1, STEPS, 3 * UNITS)))
+    graph = replace(graph.with_nodes((*nodes, join), values), outputs=("all",))
+    for model in (GraphModel(graph), QatModel(graph, samples(40))):
+        layers = {name.split(".")[0] for name, _ in model.named_parameters()}
+        assert layers == {"one", "other"}
+        assert len(model.parameters()) == 24
+
+
 def test_states_that_are_no_zeros_stay_and_so_do_the_weights():
     model = GraphModel(one_op(states=np.full((1, UNITS), 0.5)))
     assert model.parameters() == []
     x = samples(3)
     one_by_one = [Model(model.graph)(x[i : i + 1]) for i in range(3)]
     np.testing.assert_allclose(answers_of(model)(x), np.concatenate(one_by_one), atol=1e-6)
+
+
+def test_an_lstm_with_time_before_samples_stays():
+    assert GraphModel(one_op(time_major=True, shape=(STEPS, 1, INPUTS))).parameters() == []
 
 
 def test_only_the_first_output_is_trained_through():

@@ -11,7 +11,11 @@ import numpy as np
 
 from tinyrt.ir import BoundNode, DType, Graph
 from tinyrt.ops import OPS, is_weighted
-from tinyrt.ops.unidirectional_sequence_lstm import HIDDEN, UNIDIRECTIONAL_SEQUENCE_LSTM
+from tinyrt.ops.unidirectional_sequence_lstm import (
+    HIDDEN,
+    UNIDIRECTIONAL_SEQUENCE_LSTM,
+    LstmAttrs,
+)
 from tinyrt.train.core.function import Array
 from tinyrt.train.core.module import Module, Parameter
 from tinyrt.train.core.tensor import Tensor, apply
@@ -88,6 +92,8 @@ def parameter_places(node: BoundNode, constants: dict[str, int]) -> tuple[int, .
         return (constants[node.name],)
     if node.op == SEQUENCE:
         operands = [node.input(i).data for i in range(1, len(node.inputs))]
+        if node.attrs_as(LstmAttrs).time_major:
+            return ()
         begins_anew = all(d is not None for d in operands) and not any(map(np.any, operands[12:]))
         return tuple(range(1, HIDDEN)) if begins_anew else ()
     if is_weighted(node) or node.op == "batch_norm":

@@ -182,6 +182,8 @@ def _find_norm(source: Graph, node: BoundNode) -> _Norm | None:
     convolution = source.producer(producer.inputs[0])
     if convolution is None or convolution.op != node.op:
         return None
+    if getattr(convolution.attrs, "activation", "NONE") != "NONE":
+        return None
     names = (*producer.inputs[1:], *filter(None, convolution.inputs[1:]))
     parts = [source.value(name).data for name in names]
     arrays = [p for p in parts if p is not None]

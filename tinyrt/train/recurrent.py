@@ -27,7 +27,8 @@ class SequenceLayer(Module):
     """The weights and biases of one LSTM over sequences, whose states begin anew with each run.
 
     Args:
-        node: the op; all its inputs but the first are constant, its states zeros.
+        node: the op, samples before time; all its inputs but the first are constant, its states
+            zeros.
 
     """
 
@@ -52,8 +53,7 @@ class SequenceLayer(Module):
 
     def applied(self, x: Tensor, operands: Sequence[Tensor]) -> Tensor:
         """``forward`` with other operands in the place of its own."""
-        samples = x.shape[1 if self._attrs.time_major else 0]
-        zeros = Tensor(np.zeros((samples, len(self.biases["cell"].data)), x.dtype))
+        zeros = Tensor(np.zeros((x.shape[0], len(self.biases["cell"].data)), x.dtype))
         return apply(SEQUENCE, self._attrs, x, *operands, zeros, zeros)
 
 
@@ -121,8 +121,7 @@ class QuantizedSequenceLayer(SequenceLayer):
 
     def observe(self, x: Tensor, y: Tensor) -> None:
         """Look at the cell states on the way from the op's input to its output."""
-        turned = (0, 1, 2) if self._attrs.time_major else (1, 0, 2)
-        samples, outputs = (t.data.transpose(turned) for t in (x, y))
+        samples, outputs = (t.data.transpose(1, 0, 2) for t in (x, y))
         zeros = np.zeros_like(outputs[:1])
         w, r, b = side_by_side(*(p.data for p in self.operands))
         gates = gates_of(samples, w, r, b, joined(0, zeros, outputs[:-1]))
