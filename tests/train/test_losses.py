@@ -99,6 +99,26 @@ def test_labels_that_do_not_fit_are_refused(shape, labels, weights):
         cross_entropy(Tensor(np.zeros(shape)), labels, weights=weights)
 
 
+@pytest.mark.parametrize("weights", [None, [1.0, 2.0, 3.0, 4.0]])
+@pytest.mark.parametrize("ignored", [-100, 2])
+def test_labels_that_are_ignored_do_not_count(ignored, weights):
+    """Whether the ignored label is that of a class or not."""
+    labels = np.array([0, ignored, 1, ignored, 3])
+    x = np.random.default_rng(4).normal(size=(5, 4))
+    logits, kept = Tensor(x, requires_grad=True), labels != ignored
+    loss = cross_entropy(logits, labels, ignore_index=ignored, weights=weights, smoothing=0.1)
+    alone = cross_entropy(Tensor(x[kept]), labels[kept], weights=weights, smoothing=0.1)
+    assert loss.item() == pytest.approx(alone.item(), rel=1e-12)
+    loss.backward()
+    assert (logits.grad[~kept] == 0).all()
+    assert (logits.grad[kept] != 0).all()
+
+
+def test_a_batch_without_labels_that_count_is_refused():
+    with pytest.raises(ShapeError, match="all 2 labels are 7, which is ignored"):
+        cross_entropy(Tensor(np.zeros((2, 4))), [7, 7], ignore_index=7)
+
+
 def test_the_first_and_the_last_class_are_classes():
     x = Tensor(np.zeros((2, 4)))
     assert cross_entropy(x, [0, 3]).item() == pytest.approx(np.log(4))

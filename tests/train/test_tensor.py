@@ -264,6 +264,26 @@ def test_unknown_op_is_refused():
         apply("conv9d", NoAttrs(), Tensor(1.0))
 
 
+def test_tensors_are_equal_by_their_elements():
+    x = Tensor([1.0, 2.0, 3.0])
+    for other in (Tensor([1.0, 0.0, 3.0]), np.array([1.0, 0.0, 3.0]), [1, 0, 3]):
+        assert (x == other).tolist() == [True, False, True]
+        assert (x != other).tolist() == [False, True, False]
+    assert (x == 2).tolist() == (np.float32(2) == x).tolist() == [False, True, False]
+    assert (x != np.float32(2)).tolist() == [True, False, True]
+    assert x.__eq__(None) is x.__ne__(None) is NotImplemented
+    assert x != "1"
+    assert {x: 1}[x] == 1  # a key by identity
+
+
+def test_places_of_the_greatest_elements_are_an_array():
+    x = Tensor([[1.0, 5.0, 2.0], [7.0, 7.0, 0.0]])
+    assert x.argmax(1).tolist() == [1, 0]
+    assert x.argmax(0).tolist() == [1, 1, 0]
+    assert x.argmax() == 3
+    assert (x.argmax(1) == np.array([1, 2])).mean() == 0.5
+
+
 def test_arrays_and_tensors_compare_to_truth_values():
     x, y = Tensor([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 2.0])
     for compare in (operator.lt, operator.le, operator.gt, operator.ge):

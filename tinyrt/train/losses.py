@@ -24,6 +24,7 @@ def cross_entropy(
     *,
     smoothing: float = 0.0,
     weights: ArrayLike | None = None,
+    ignore_index: int | None = None,
 ) -> Tensor:
     """Mean over the batch of ``-log(softmax(logits)[label])``.
 
@@ -33,9 +34,10 @@ def cross_entropy(
         smoothing: share of the target that is spread evenly over all classes (Szegedy et al.
             2016, section 7).
         weights: (classes,), how much samples of each class count; the mean is weighted by them.
+        ignore_index: a label whose samples do not count, as what fills a batch up has it.
 
     Raises:
-        ShapeError: shapes do not match, or a label is not a class.
+        ShapeError: shapes do not match, a label is not a class, or no label counts.
 
     """
     classes = np.asarray(labels)
@@ -45,18 +47,24 @@ def cross_entropy(
             expected="logits (n, classes) and labels (n,), at least one",
         )
     n, count = logits.shape
+    counts = np.ones(n, bool) if ignore_index is None else classes != ignore_index
+    if not counts.any():
+        what = f"all {n} labels are {ignore_index}, which is ignored"
+        raise ShapeError(what, expected="at least one label that counts")
+    classes = np.where(counts, classes, classes[counts][0])
     if classes.dtype.kind not in "iu" or np.any((classes < 0) | (classes >= count)):
         what = f"labels of type {classes.dtype} from {classes.min()} to {classes.max()}"
         raise ShapeError(what, expected=f"integers from 0 to {count - 1}")
     target = np.full(logits.shape, smoothing / count, logits.dtype)
     target[np.arange(n), classes] += 1 - smoothing
-    total = float(n)
+    target *= counts[:, np.newaxis]
+    total = float(counts.sum())
     if weights is not None:
         share = np.asarray(weights, logits.dtype)
         if share.shape != (count,):
             raise ShapeError(f"class weights {share.shape}", expected=f"({count},)")
         target *= share[classes, np.newaxis]
-        total = float(share[classes].sum())
+        total = float(share[classes[counts]].sum())
     return (log_softmax(logits) * target).sum() * (-1 / total)
 
 

@@ -83,3 +83,14 @@ def _select_deployed(selection: Selection) -> tuple[str, SliceAttrs] | None:
 
 POWER = Function("power", _power, _power_vjp, deployed=POWERS_IN_TABLE.get)
 SELECT = replace(linear_pair("select", _select, _place)[0], deployed=_select_deployed)
+
+
+def integers(values: tuple[Any, ...]) -> tuple[int, ...]:
+    """Integers given one by one, or as one tuple."""
+    return values[0] if len(values) == 1 and isinstance(values[0], tuple) else values
+
+
+def is_numbers(other: object) -> bool:
+    """Whether a tensor is compared with it by its elements."""
+    plain = isinstance(other, np.ndarray | np.generic | int | float | list | tuple)
+    return plain or hasattr(other, "operand")

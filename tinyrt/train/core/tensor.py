@@ -234,18 +234,30 @@ class Tensor:
     def __rpow__(self, base: float | Array) -> Tensor:
         return self.operand(base) ** self
 
+    def _compared(self, compare: np.ufunc, other: Tensor | ArrayLike) -> Array:
+        """An array of truth values, which have no gradient."""
+        return np.asarray(compare(self._data, self.operand(other)._data))
+
     def __lt__(self, other: Tensor | ArrayLike) -> Array:
-        """Comparisons give arrays of truth values: they have no gradient."""
-        return np.less(self._data, self.operand(other)._data)
+        return self._compared(np.less, other)
 
     def __le__(self, other: Tensor | ArrayLike) -> Array:
-        return np.less_equal(self._data, self.operand(other)._data)
+        return self._compared(np.less_equal, other)
 
     def __gt__(self, other: Tensor | ArrayLike) -> Array:
-        return np.greater(self._data, self.operand(other)._data)
+        return self._compared(np.greater, other)
 
     def __ge__(self, other: Tensor | ArrayLike) -> Array:
-        return np.greater_equal(self._data, self.operand(other)._data)
+        return self._compared(np.greater_equal, other)
+
+    def __eq__(self, other: Any) -> Any:
+        """Element by element, but for what is no number or array, as None."""
+        return self._compared(np.equal, other) if arithmetic.is_numbers(other) else NotImplemented
+
+    def __ne__(self, other: Any) -> Any:
+        return ~(self == other) if arithmetic.is_numbers(other) else NotImplemented
+
+    __hash__ = object.__hash__  # by identity
 
     def __matmul__(self, other: Tensor | ArrayLike) -> Tensor:
         return apply("batch_matmul", _MATMUL, self, self.operand(other))
@@ -321,6 +333,10 @@ class Tensor:
         """Least element over these dimensions; equal ones share the gradient."""
         return apply("reduce_min", ReduceAttrs(self._axes(axis), keepdims), self)
 
+    def argmax(self, axis: int | None = None) -> Array:
+        """The place of the greatest element, the first of equal ones; places have no gradient."""
+        return np.asarray(self._data.argmax(axis))
+
     def sum(self, axis: Axes = None, keepdims: bool = False) -> Tensor:
         """Sum over these dimensions, over all for None."""
         return apply("sum", ReduceAttrs(self._axes(axis), keepdims), self)
@@ -336,18 +352,14 @@ class Tensor:
 
     def reshape(self, *shape: Any) -> Tensor:
         """The same elements in another shape (integers or one tuple); -1 is what remains."""
-        return apply("reshape", ReshapeAttrs(_integers(shape)), self)
+        return apply("reshape", ReshapeAttrs(arithmetic.integers(shape)), self)
 
     def transpose(self, *order: Any) -> Tensor:
         """Dimensions in another order (integers or one tuple)."""
-        return apply("transpose", TransposeAttrs(_integers(order)), self)
+        return apply("transpose", TransposeAttrs(arithmetic.integers(order)), self)
 
 
 _NONE, _ADD, _MUL, _DIV, _MATMUL = NoAttrs(), AddAttrs(), MulAttrs(), DivAttrs(), BatchMatmulAttrs()
-
-
-def _integers(values: tuple[Any, ...]) -> tuple[int, ...]:
-    return values[0] if len(values) == 1 and isinstance(values[0], tuple) else values
 
 
 def apply(function: str | Function, attrs: Any, *inputs: Tensor | None) -> Tensor:
