@@ -1,5 +1,7 @@
 """Graphs in training: which nodes share a layer, and whose constants are whose."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,16 +9,20 @@ from tests.convert.onnx_build import OnnxModel
 from tests.graphs import Builder
 from tests.train.build import train
 from tinyrt.api.reading import open_model
+from tinyrt.convert.passes import optimize
 from tinyrt.errors import UnsupportedError
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import Value
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.batch_norm import BatchNormAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.quantize import quantize_graph
+from tinyrt.quantize.config import QuantizationWarning
 from tinyrt.train import Tensor
-from tinyrt.train.graph_model import GraphModel, applied_once, each_once
+from tinyrt.train.channels import channel_scores
+from tinyrt.train.graph_model import GraphModel, GraphModule, applied_once, each_once
 from tinyrt.train.qat import QatModel
 from tinyrt.train.recipes.stages import answers_of
 
@@ -182,13 +188,53 @@ def test_the_logits_before_a_softmax_are_trained_on_and_the_softmax_is_deployed(
 
 
 @pytest.mark.parametrize("inputs", [1, 2])
-def test_several_inputs_or_outputs_are_refused(inputs):
+def test_several_inputs_or_outputs_are_not_called_with_one_tensor(inputs):
     net = Net(*[(1, 4)] * inputs)
     y = net.add("x", net.builder.inputs[-1])
     outputs = (y, net.add(y, y)) if inputs == 1 else (y,)
     said = f"{inputs} inputs and {len(outputs)} outputs"
+    model = GraphModel(net.builder.graph(*outputs))
     with pytest.raises(UnsupportedError, match=said):
-        GraphModel(net.builder.graph(*outputs))
+        model(Tensor(samples()[0]))
+
+
+def two_heads():
+    """Two inputs; a softmax of what both give, and what a layer makes of that softmax."""
+    net = Net((1, 4), (1, 4))
+    first, second = net.builder.inputs
+    logits = net.add(net.dense(first, net.constant(4, 4)), second)
+    chosen = net.builder.op("softmax", (logits,), SoftmaxAttrs())
+    weights = net.constant(3, 4)
+    return net.builder.graph(chosen, net.dense(chosen, weights)), logits
+
+
+def test_several_inputs_and_outputs_are_trained_by_name():
+    graph, logits = two_heads()
+    x, z = samples()[0], samples()[0][::-1] * 2
+    feeds = dict(zip(graph.inputs, (x, z), strict=True))
+    expected = Model(replace(graph, outputs=(logits, graph.outputs[1])))(feeds)
+    model = GraphModel(graph)
+    assert model.ends == (logits, graph.outputs[1])
+    answers = model.answers({name: Tensor(array) for name, array in feeds.items()})
+    for answer, name in zip(answers, model.ends, strict=True):
+        np.testing.assert_allclose(answer.data, expected[name], atol=1e-6)
+    (answers[0].sum() + (answers[1] * answers[1]).sum()).backward()
+    assert all(p.grad is not None for p in model.parameters())
+    in_int8 = QatModel(graph, feeds)
+    in_int8.eval()
+    answers = in_int8.answers({name: Tensor(array) for name, array in feeds.items()})
+    deployed = in_int8.deployed()
+    assert deployed.outputs == graph.outputs
+    outputs = Model(replace(deployed, outputs=in_int8.ends))(feeds)
+    for answer, name in zip(answers, in_int8.ends, strict=True):
+        np.testing.assert_allclose(answer.data, outputs[name], rtol=0, atol=1e-6)
+
+
+def test_a_module_of_a_graph_says_what_it_lacks():
+    net = Net()
+    module = GraphModule(net.builder.graph("x"))
+    with pytest.raises(NotImplementedError, match="GraphModule does not define _answers"):
+        module(Tensor(samples()[0]))
 
 
 def halved(graph):
@@ -210,3 +256,59 @@ def test_quantised_models_are_refused(stored, kind):
     graph = stored(net.builder.graph(net.dense("x", net.constant(4, 4))))
     with pytest.raises(UnsupportedError, match=r"quantised already[^$]*train the float model"):
         kind(graph)
+
+
+def moved(net, x, back=True):
+    """A layer on halves of the samples, which makes the first axis theirs no more."""
+    halves = net.builder.op("reshape", (x,), ReshapeAttrs((2, 1, 2)))
+    y = net.builder.op(
+        "fully_connected", (halves, net.constant(2, 2)), FullyConnectedAttrs(keep_num_dims=True)
+    )
+    return net.builder.op("reshape", (y,), ReshapeAttrs((1, 4))) if back else y
+
+
+def test_samples_go_one_by_one_where_the_model_moves_their_axis():
+    net = Net()
+    graph = net.builder.graph(net.dense(moved(net, "x"), net.constant(4, 4)))
+    model = trained(graph)
+    assert model.one_by_one
+    assert not GraphModel(two_heads()[0]).one_by_one
+    x, y = samples()
+    scores = channel_scores(model, x, y)
+    single = channel_scores(model, x, y, batch=1)
+    np.testing.assert_array_equal(scores[graph.outputs[0]], single[graph.outputs[0]])
+
+
+def test_ranges_move_once_for_all_samples_that_go_one_by_one():
+    net = Net()
+    model = QatModel(net.builder.graph(moved(net, "x")), samples()[0])
+    x = samples()[0][:8] * 10
+    quantizer = model.quantizers["x"]
+    start = quantizer.high.item()
+    model.answers({"x": Tensor(x)})
+    expected = start + quantizer.momentum * (x.max() - start)
+    assert quantizer.high.item() == pytest.approx(expected, rel=1e-5)
+
+
+def with_norm(net, x):
+    """Behind a norm of mean 0 and variance 1."""
+    factors = [net.builder.constant(np.full(4, v, np.float32)) for v in (2, 1, 0, 1)]
+    return normed(net, x, *factors)
+
+
+def test_what_cannot_go_one_by_one_is_refused():
+    net = Net()
+    graph = net.builder.graph(moved(net, with_norm(net, "x")))
+    with pytest.raises(UnsupportedError, match=r"batch norms want the samples of a batch together"):
+        GraphModel(graph)
+    net = Net()
+    with pytest.raises(UnsupportedError, match=r"moves the samples' axis away from the front"):
+        GraphModel(net.builder.graph(moved(net, "x", back=False)))
+
+
+def test_norms_of_samples_that_go_one_by_one_are_folded_with_a_warning():
+    net = Net()
+    source = net.builder.graph(moved(net, with_norm(net, net.dense("x", net.constant(4, 4)))))
+    with pytest.warns(QuantizationWarning, match=r"1 of 1 batch norms.*samples go .* one by one"):
+        model = QatModel(optimize(source), samples()[0], source=source)
+    assert {layer.norm for layer in model.layers.values()} == {""}

@@ -10,10 +10,8 @@ from tests.train.build import train
 from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import save_tflite
-from tinyrt.errors import UnsupportedError
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import DType, QParams
-from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.quantize import QuantConfig, quantize_graph
@@ -230,13 +228,6 @@ def test_logits_of_the_digits_are_deployed_to_the_step(digits):
     logits = Model(replace(graph, nodes=nodes, outputs=(name,)))(digits.data.x_test)
     steps = np.abs(logits - answers_of(model)(digits.data.x_test)) / graph.value(name).q.scale
     assert np.mean(steps.max(axis=1) <= 1.001) >= 0.995
-
-
-def test_several_inputs_are_refused():
-    builder = Builder((1, 4), (1, 4))
-    graph = builder.graph(builder.op("add", builder.inputs, AddAttrs()))
-    with pytest.raises(UnsupportedError, match="2 inputs"):
-        QatModel(graph, np.zeros((1, 4), np.float32))
 
 
 def as_deployed(model, x):

@@ -25,9 +25,8 @@ from tinyrt.ops.shared.shapes import axis_of
 from tinyrt.ops.shared.traits import Dims
 from tinyrt.ops.transpose import TransposeAttrs
 from tinyrt.train.core.function import Array
-from tinyrt.train.core.tensor import Tensor
 from tinyrt.train.distill import recording
-from tinyrt.train.fit import Loss
+from tinyrt.train.fit import Loss, Objective, objective_of
 from tinyrt.train.graph_model import GraphModel, applied_once, with_own_constants
 from tinyrt.train.losses import cross_entropy
 
@@ -269,7 +268,13 @@ def macs_of(graph: Graph) -> int:
 
 
 def channel_scores(
-    model: GraphModel, x: Array, y: Array, *, loss: Loss = cross_entropy, batch: int = 32
+    model: GraphModel,
+    x: Array,
+    y: Array,
+    *,
+    loss: Loss = cross_entropy,
+    objective: Objective | None = None,
+    batch: int = 32,
 ) -> dict[str, Array]:
     """How much the loss would change without each channel, to first order.
 
@@ -281,21 +286,24 @@ def channel_scores(
         model: the trained float model.
         x: samples, (n, ...).
         y: what the loss compares with.
-        loss: what matters.
-        batch: samples per pass.
+        loss: what matters, of the model's output and ``y``.
+        objective: in its place, as for ``fit``.
+        batch: samples per pass; a model that takes them one by one gets one.
 
     Returns:
         Value name -> (channels,), for the output of each layer; for that of the batch norm where
         one follows.
 
     """
+    objective = objective or objective_of(loss)
+    batch = 1 if model.one_by_one else batch
     outputs = {node.name: node.output.name for node in _scored(model.graph)}
     sums: dict[str, Array] = {}
     with model.evaluating():
         for start in range(0, len(x), batch):
             samples, labels = x[start : start + batch], y[start : start + batch]
             with recording(model, outputs) as activations:
-                value = loss(model(Tensor(samples)), labels) * len(samples)
+                value = objective(model, samples, labels) * len(samples)
             for tensor in activations.values():
                 tensor.retain_grad()
             value.backward()

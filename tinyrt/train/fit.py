@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -41,6 +41,7 @@ def fit(
     on_step: Callable[[int, int], None] | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
     state_file: Path | None = None,
+    origin: Mapping[str, str] | None = None,
 ) -> tuple[Epoch, ...]:
     """Train, and give the history.
 
@@ -69,6 +70,7 @@ def fit(
             ``prune.Pruner`` is one.
         on_epoch: called after each epoch, for progress.
         state_file: an ``.npz`` file to write to and resume from.
+        origin: what else a state file must be of, in words: data, the weights at the start, ...
 
     Raises:
         DataError: samples and labels differ in number, the state file is of another training,
@@ -81,14 +83,10 @@ def fit(
             "the best epoch can only be told by a score",
             expected="validate, where keep_best or patience is set",
         )
-    if objective is None:
-
-        def objective(module: Module, samples: Array, labels: Array) -> Tensor:
-            return loss(module(Tensor(samples)), labels)
-
+    objective = objective or objective_of(loss)
     steps = config.epochs * -(-len(x) // (config.batch * config.accumulate))
     schedule = None if lr is None else Schedule(lr, steps)
-    state = FitState(module, optimizer, rng, config, (x.shape, y.shape), schedule)
+    state = FitState(module, optimizer, rng, config, (x.shape, y.shape), schedule, origin or {})
     if state_file is not None and state_file.exists():
         state.restore(state_file)
     if not module.training:
@@ -118,6 +116,15 @@ def fit(
     if config.keep_best and state.best is not None:
         module.load_state_dict(state.best)
     return tuple(state.history)
+
+
+def objective_of(loss: Loss) -> Objective:
+    """A loss of the module's output as what ``fit`` brings down."""
+
+    def objective(module: Module, samples: Array, labels: Array) -> Tensor:
+        return loss(module(Tensor(samples)), labels)
+
+    return objective
 
 
 def _epoch(

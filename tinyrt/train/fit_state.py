@@ -69,9 +69,10 @@ class FitState:
         config: FitConfig,
         shapes: tuple[Shape, Shape],
         schedule: Schedule | None,
+        origin: Mapping[str, str],
     ) -> None:
         self.module, self.optimizer, self.rng, self.config = module, optimizer, rng, config
-        self.shapes, self.schedule = shapes, schedule
+        self.shapes, self.schedule, self.origin = shapes, schedule, origin
         self.first_lr = optimizer.lr
         self.history: list[Epoch] = []
         self.resumed = 0
@@ -168,6 +169,7 @@ class FitState:
         samples, labels = self.shapes
         kind = {
             **self.optimizer.settings(),
+            **self.origin,
             "samples": samples,
             "labels": labels,
             "batch": self.config.batch,

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tinyrt.errors import DataError, UnsupportedError
+from tinyrt.errors import DataError, ShapeError, UnsupportedError
 from tinyrt.ir import BoundNode, DType, Graph, Value
 from tinyrt.metrics import logits_name
 from tinyrt.ops import OPS, is_weighted
@@ -22,6 +22,7 @@ from tinyrt.ops.shared.batch import rebatch
 from tinyrt.train.constants import ConstantLayer, constant_places, parameter_places
 from tinyrt.train.core.module import Module, Parameter
 from tinyrt.train.core.tensor import Tensor, apply
+from tinyrt.train.functional import cat
 from tinyrt.train.nn import BatchNorm
 from tinyrt.train.recurrent import SequenceLayer, sequence_layers_of
 
@@ -31,28 +32,27 @@ Layer = TypeVar("Layer", bound=Module)
 class GraphModule(Module):
     """A graph as a module that can be trained, for any number of samples.
 
+    With one input and one output it is called as any module is; ``answers`` takes and gives any
+    number of them.
+
     Args:
-        graph: a float graph with one input and one output, batch 1.
+        graph: a float graph, batch 1.
 
     Attributes:
         graph: the same, where layers share no constants: each goes its own way. One that is applied
             several times, with the same weights and bias, stays one.
-        logits: name of the value that the module gives: the output, or where that is a softmax or
-            the place of the largest, what goes into it, which a loss wants.
+        ends: name of the value that the module gives for each output: the output, or where that is
+            a softmax or the place of the largest, what goes into it, which a loss wants.
+        one_by_one: whether the graph takes the samples of a batch one after the other, since its
+            first axis is not theirs all through, as in an imported transformer.
 
     Raises:
-        UnsupportedError: the graph is quantised, has several inputs or outputs, or an op without
-            gradient.
+        UnsupportedError: the graph is quantised, or has an op without gradient; it takes samples
+            one by one and has batch norms, or an output whose first axis is not theirs.
 
     """
 
     def __init__(self, graph: Graph) -> None:
-        if len(graph.inputs) != 1 or len(graph.outputs) != 1:
-            raise UnsupportedError(
-                f"the model has {len(graph.inputs)} inputs and {len(graph.outputs)} outputs",
-                expected="one of each",
-                hint="train the part between one input and one output",
-            )
         if graph.is_quantized:
             raise UnsupportedError(
                 "the model is quantised already: its integers have no gradients",
@@ -61,7 +61,11 @@ class GraphModule(Module):
             )
         self.graph = with_own_constants(graph)
         self._graphs = {1: self.graph}
-        self.logits = logits_name(graph)
+        self.ends = ends_of(graph)
+        self._needed = _needed_for(self.graph, self.ends)
+        self.one_by_one = mixes_samples(self.graph)
+        if self.one_by_one:
+            _require_one_by_one(self.graph, self.ends)
         for node in self.nodes(1):
             _require_first_output(node, graph)
             if OPS[node.op].vjp is None:
@@ -73,24 +77,54 @@ class GraphModule(Module):
                     hint="train the part in front of it, or replace it in the model",
                 )
 
-    def samples(self, x: Tensor) -> Tensor:
-        """``x`` in the dtype of the graph's input: batches come as floats, of places, too.
+    @property
+    def logits(self) -> str:
+        """What the module gives for its only output, as in ``ends``."""
+        return self.ends[0]
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(n, ...) -> (n, ...), the logits where the graph ends in a softmax.
+
+        Raises:
+            UnsupportedError: the model has several inputs or outputs.
+
+        """
+        if len(self.graph.inputs) != 1 or len(self.ends) != 1:
+            raise UnsupportedError(
+                f"the model has {len(self.graph.inputs)} inputs and {len(self.ends)} outputs",
+                expected="one of each, where it is called with one tensor",
+                hint="model.answers takes tensors by the inputs' names",
+            )
+        return self.answers({self.graph.inputs[0]: x})[0]
+
+    def answers(self, samples: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
+        """What ``ends`` names, from inputs by name, each (n, ...) with the same n."""
+        n = samples[self.graph.inputs[0]].shape[0]
+        if n == 1 or not self.one_by_one:
+            return self._answers(samples, n)
+        each = ({k: x[i : i + 1] for k, x in samples.items()} for i in range(n))
+        rows = [self._answers(sample, 1) for sample in each]
+        return tuple(cat(column, 0) for column in zip(*rows, strict=True))
+
+    def _answers(self, samples: Mapping[str, Tensor], n: int) -> tuple[Tensor, ...]:
+        """As ``answers``, of n samples that the graph takes together."""
+        raise NotImplementedError(f"{type(self).__name__} does not define _answers")
+
+    def samples(self, name: str, x: Tensor) -> Tensor:
+        """``x`` in the dtype of that input: batches come as floats, of places, too.
 
         Raises:
             ShapeError: an element is none of that dtype.
 
         """
-        dtype = self.graph.input_values[0].dtype
+        dtype = self.graph.value(name).dtype
         return x if dtype is DType.FLOAT32 else Tensor(x.data, dtype=dtype.numpy)
 
     def nodes(self, n: int) -> Iterator[BoundNode]:
-        """The nodes that lead to the logits of ``n`` samples, in execution order."""
+        """The nodes that lead to the ends of ``n`` samples, in execution order."""
         if n not in self._graphs:  # a training run asks for the same few again and again
             self._graphs[n] = rebatch(self.graph, n)
-        for node in self._graphs[n].bound():
-            yield node
-            if node.output.name == self.logits:
-                return
+        return (node for node in self._graphs[n].bound() if node.name in self._needed)
 
 
 class GraphModel(GraphModule):
@@ -100,12 +134,12 @@ class GraphModel(GraphModule):
     ``named_parameters`` names what is trained, ``untrained`` which constants are not.
 
     Args:
-        graph: a float graph with one input and one output, batch 1.
+        graph: a float graph, batch 1.
         frozen: layers that stay as they are, by their names in ``children``; batch norms among
             them use their running statistics.
 
     Raises:
-        UnsupportedError: the graph has several inputs or outputs.
+        UnsupportedError: the graph is quantised, or has an op without gradient.
         DataError: no layer has the name of one that is to be frozen.
 
     """
@@ -144,10 +178,9 @@ class GraphModel(GraphModule):
                 rest[node.name] = names
         return rest
 
-    def forward(self, x: Tensor) -> Tensor:
-        """(n, ...) -> (n, ...), the logits where the graph ends in a softmax."""
-        live = {self.graph.inputs[0]: self.samples(x)}
-        for node in self.nodes(x.shape[0]):
+    def _answers(self, samples: Mapping[str, Tensor], n: int) -> tuple[Tensor, ...]:
+        live = {name: self.samples(name, samples[name]) for name in self.graph.inputs}
+        for node in self.nodes(n):
             operands = [_operand(value, live) for value in node.inputs if value is not None]
             layer = self.layers.get(node.name)
             if layer is not None:
@@ -155,7 +188,7 @@ class GraphModel(GraphModule):
                 live[node.output.name] = layer(operands[varying])
             else:
                 live[node.output.name] = apply(node.op, node.attrs, *operands)
-        return live[self.logits]
+        return tuple(live[name] for name in self.ends)
 
     def trained(self) -> Graph:
         """The graph with the constants as trained."""
@@ -191,6 +224,56 @@ class GraphLayer(Module):
     def forward(self, x: Tensor) -> Tensor:
         """The node's output for the input ``x``."""
         return apply(self._op, self._attrs, x, self.weight, self.bias)
+
+
+def ends_of(graph: Graph) -> tuple[str, ...]:
+    """For each output, the value before a final softmax, else itself; see ``logits_name``."""
+    return tuple(logits_name(replace(graph, outputs=(name,))) for name in graph.outputs)
+
+
+def at_ends(graph: Graph) -> Graph:
+    """The graph that gives what ``ends_of`` names, for the interpreter."""
+    return replace(graph, outputs=tuple(dict.fromkeys(ends_of(graph))))
+
+
+def mixes_samples(graph: Graph) -> bool:
+    """Whether the graph cannot take several samples along its first axis."""
+    try:
+        rebatch(graph, 2)
+    except ShapeError:
+        return True
+    return False
+
+
+def _require_one_by_one(graph: Graph, ends: Collection[str]) -> None:
+    """Refuse what would be wrong if samples went through one after the other."""
+    for node in graph.bound():
+        if node.op == "batch_norm":
+            raise UnsupportedError(
+                "batch norms want the samples of a batch together, but the model moves their axis",
+                op=node.describe(),
+                expected="a first axis that every op leaves alone",
+                hint="train the optimised graph, in which batch norms are folded, or leave the "
+                "batch first in the model",
+            )
+    for name in ends:
+        if graph.value(name).shape[:1] != (1,):
+            raise UnsupportedError(
+                "the model moves the samples' axis away from the front of an output",
+                tensor=graph.value(name).describe(),
+                expected="(1, ...)",
+                hint="give the batch first where the model is exported",
+            )
+
+
+def _needed_for(graph: Graph, ends: Collection[str]) -> frozenset[str]:
+    """Names of the nodes that lead to these values."""
+    wanted, needed = set(ends), []
+    for node in reversed(graph.nodes):
+        if not wanted.isdisjoint(node.outputs):
+            wanted.update(node.inputs)
+            needed.append(node.name)
+    return frozenset(needed)
 
 
 def layers_of(graph: Graph, make: Callable[[BoundNode], Layer | None]) -> dict[str, Layer]:

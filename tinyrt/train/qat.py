@@ -18,7 +18,7 @@ and from the running ones once the model is frozen, as it will be deployed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -75,6 +75,8 @@ class QatConfig:
         weight_scales: where the weights' scales come from.
         weight_bits: of the weights, 8 or 4. Layers with few weights (depthwise ones), and ops
             without a kernel for int4, keep 8.
+        int4_layers: outputs of further layers whose weights have 4 bits, as a plan for a budget
+            names them (``MixedReport``).
         per_channel_dense: one scale per output channel for fully connected layers too, as the
             quantiser has it by default; int4 ones have one, as their kernels do.
 
@@ -86,11 +88,18 @@ class QatConfig:
     activation_scales: Scales = Scales.RANGE
     weight_scales: Scales = Scales.RANGE
     weight_bits: int = 8
+    int4_layers: frozenset[str] = frozenset()
     per_channel_dense: bool = True
 
     def __post_init__(self) -> None:
         if self.weight_bits not in (4, 8):
             raise DataError(f"weights of {self.weight_bits} bits", expected="8 or 4")
+
+    def bits(self, node: BoundNode) -> int:
+        """Of the weights of a layer."""
+        narrow = self.weight_bits == 4 and node.op != "depthwise_conv2d"
+        narrow = narrow or node.output.name in self.int4_layers
+        return 4 if narrow and OPS[node.op].int4_weights else 8
 
 
 class QatModel(GraphModule):
@@ -100,14 +109,15 @@ class QatModel(GraphModule):
     ``deployed`` has the softmax.
 
     Args:
-        graph: an optimised float graph with one input and one output, batch 1.
-        data: calibration inputs, (n, ...): where the activations' ranges start from.
+        graph: an optimised float graph, batch 1.
+        data: calibration inputs, (n, ...), by name where there are several: where the activations'
+            ranges start from.
         source: the graph before optimisation, whose batch norms then stay trainable; a warning
             names those that do not.
         config: the user's choices.
 
     Raises:
-        UnsupportedError: the graph has several inputs or outputs, or an op without integer form.
+        UnsupportedError: the graph is quantised, or has an op without gradient or integer form.
         DataError: the data do not fit the model.
 
     """
@@ -115,7 +125,7 @@ class QatModel(GraphModule):
     def __init__(
         self,
         graph: Graph,
-        data: Array,
+        data: Array | Mapping[str, Array],
         *,
         source: Graph | None = None,
         config: QatConfig | None = None,
@@ -123,10 +133,9 @@ class QatModel(GraphModule):
         super().__init__(graph)
         graph = self.graph
         config = config or QatConfig()
-        by_channel = config.per_channel_dense and config.weight_bits == 8
-        quant = QuantConfig(per_channel_dense=by_channel)
         ranges = calibrate(graph, data)
-        plan = make_plan(graph, ranges, quant)
+        plan = make_plan(graph, ranges, QuantConfig(per_channel_dense=config.per_channel_dense))
+        by_tensor = make_plan(graph, ranges, QuantConfig(per_channel_dense=False))
         self.frozen = False
         self._group = shared_parameters(graph)
         prescribed = {
@@ -135,7 +144,7 @@ class QatModel(GraphModule):
             if (form := OPS[node.op].forms.get(Form.INT8)) is not None
             and form.fixed_output is not None
         }
-        norms = None if source is None else with_norms(source)
+        norms = None if source is None or self.one_by_one else with_norms(source)
         self.constants = constant_layers_of(graph)
         places = constant_places(graph)
         self._by_constant = {
@@ -158,11 +167,12 @@ class QatModel(GraphModule):
         def layer(node: BoundNode) -> WeightedLayer | None:
             if not is_weighted(node):
                 return None
+            bits = config.bits(node)
             return WeightedLayer(
                 node,
-                plan.weights[node.output.name],
+                (plan if bits == 8 else by_tensor).weights[node.output.name],
                 norms,
-                bits=config.weight_bits if _takes_int4(node) else 8,
+                bits=bits,
                 learned=config.weight_scales is not Scales.RANGE,
                 learns_from_rounding=config.weight_scales is Scales.LSQ,
             )
@@ -174,6 +184,8 @@ class QatModel(GraphModule):
         self.layers = layers_of(graph, layer)
         if norms is not None:
             warn_of_folded(norms, graph, {layer.norm for layer in self.layers.values()})
+        elif source is not None:
+            warn_of_folded(source, graph, {}, "samples go through the model one by one")
 
     def children(self) -> Iterator[tuple[str, Module]]:
         """Layers by their first nodes' names, then quantisers by their groups'."""
@@ -186,18 +198,24 @@ class QatModel(GraphModule):
         """Hold ranges and batch norms' statistics still for the last steps."""
         self.frozen = True
 
-    def forward(self, x: Tensor) -> Tensor:
-        """(n, ...) -> (n, ...), the logits where the graph ends in a softmax."""
-        moving = self.training and not self.frozen
-        (name,) = self.graph.inputs
-        x = self.samples(x)
-        live = {name: self._round(name, x, moving) if name in self._group else _plain(x.data)}
-        for node in self.nodes(x.shape[0]):
-            live[node.output.name] = self._way_of(node)(node, live, moving)
+    def answers(self, samples: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
+        """What ``ends`` names, from inputs by name, each (n, ...) with the same n."""
+        answers = super().answers(samples)
         cells = (layer.cell for layer in self.recurrent.values())
         for quantizer in (*self.quantizers.values(), *cells):
             quantizer.settle()
-        return live[self.logits].tensor
+        return answers
+
+    def _answers(self, samples: Mapping[str, Tensor], n: int) -> tuple[Tensor, ...]:
+        moving = self.training and not self.frozen
+        live = {}
+        for name in self.graph.inputs:
+            x = self.samples(name, samples[name])
+            rounded = name in self._group
+            live[name] = self._round(name, x, moving) if rounded else _plain(x.data)
+        for node in self.nodes(n):
+            live[node.output.name] = self._way_of(node)(node, live, moving)
+        return tuple(live[name].tensor for name in self.ends)
 
     def deployed(self) -> Graph:
         """The int8 graph with the weights and scales as trained."""
@@ -361,10 +379,6 @@ def _integer_kernel(
     )
     result = replace(node.output, dtype=DType.INT8, q=output)
     return reference_kernel(replace(node, inputs=values, outputs=(result,)))
-
-
-def _takes_int4(node: BoundNode) -> bool:
-    return OPS[node.op].int4_weights and node.op != "depthwise_conv2d"
 
 
 def _with_int4(graph: Graph, narrow: Sequence[str]) -> Graph:

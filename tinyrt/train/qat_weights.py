@@ -146,7 +146,16 @@ def with_norms(source: Graph) -> Graph:
     return graph.with_nodes(graph.nodes, factors.values())
 
 
-def warn_of_folded(source: Graph, graph: Graph, found: Container[str]) -> None:
+ELSEWHERE = (
+    "their layers' weights are not those of the source: pass the graph that the model was "
+    "optimised from"
+)
+"""Why batch norms that the source has are not found in the graph."""
+
+
+def warn_of_folded(
+    source: Graph, graph: Graph, found: Container[str], why: str = ELSEWHERE
+) -> None:
     """Name the source's batch norms that are neither in a layer nor ops of the graph."""
     norms = [node.name for node in source.nodes if node.op == "batch_norm"]
     kept = {node.name for node in graph.nodes}
@@ -154,8 +163,7 @@ def warn_of_folded(source: Graph, graph: Graph, found: Container[str]) -> None:
     if lost:
         warn(
             f"{len(lost)} of {len(norms)} batch norms are not trained, but folded as they stand: "
-            f"{', '.join(lost[:5])}{', ...' if len(lost) > 5 else ''}; their layers' weights are "
-            "not those of the source: pass the graph that the model was optimised from",
+            f"{', '.join(lost[:5])}{', ...' if len(lost) > 5 else ''}; {why}",
             QuantizationWarning,
         )
 
