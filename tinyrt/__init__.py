@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         inspect_model,
         quantize_model,
         run_emulated,
+        train_int8_model,
     )
     from tinyrt.errors import TinyrtError
     from tinyrt.export import export_c
@@ -33,6 +34,7 @@ _HOMES = {
     "load": "tinyrt.interpreter",
     "quantize_model": "tinyrt.api",
     "run_emulated": "tinyrt.api",
+    "train_int8_model": "tinyrt.api",
 }
 
 __all__ = [
@@ -46,6 +48,7 @@ __all__ = [
     "load",
     "quantize_model",
     "run_emulated",
+    "train_int8_model",
 ]
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.screen import lines_of, styled
+from tinyrt.api import Trained
 from tinyrt.bench import Latency, Result
-from tinyrt.cli import bench, debug, demo, quantize, tables, train
+from tinyrt.cli import bench, debug, demo, qat, quantize, tables, train
 from tinyrt.emulate import EmulationReport, OpCost
 from tinyrt.emulate.report import Ram
 from tinyrt.emulate.sizes import Sizes
@@ -16,6 +17,9 @@ from tinyrt.quantize.config import Scheme
 from tinyrt.quantize.explain.bisect import BisectReport, BisectStep
 from tinyrt.quantize.explain.debug import DebugReport, LayerReport
 from tinyrt.quantize.mixed.choose import LayerChoice, MixedReport
+from tinyrt.train.history import Epoch
+from tinyrt.train.pipeline.lessons import Kind
+from tinyrt.train.pipeline.outcome import Outcome, OutputFigures
 
 
 def evaluation(sqnr_db, top1):
@@ -219,6 +223,54 @@ def test_forms_of_a_model_are_compared_with_the_first():
     ]
     assert styled(table)[0] == "bold(motion on m4)"
     assert styled(table)[-1].startswith("cyan(  models, C projects")
+
+
+# qat
+
+
+def test_a_training_shows_how_good_each_output_is_and_what_it_costs():
+    figures = (
+        OutputFigures("logits", Kind.CLASSES, "labels and teacher", "top1", 0.99, 0.9, 0.98, 0.98),
+        OutputFigures("model/head/ink_of_all", Kind.VALUES, "labels", "mse", 0.5, 0.6, 0.7, 1e-4),
+    )
+    epochs = (Epoch(1, 5, 0.5, 1e-3, 0.9), Epoch(2, 5, 0.4, 1e-3, 0.8))
+    outcome = Outcome(
+        graph=None,
+        figures=figures,
+        float_history=(),
+        history=epochs,
+        best_epoch=1,
+        int4_layers=("conv_a", "model/block_1/conv2d_long"),
+        float_macs=4000,
+        macs=2000,
+        zero_weights=0.25,
+        samples=1200,
+        held_out=130,
+    )
+    assert lines_of(qat.shown(Path("o"), Trained(4321, outcome))) == [
+        "",
+        " output            learns from      figure    float   before  trained  deployed",
+        " ──────────────────────────────────────────────────────────────────────────────",
+        " logits            labels, teacher  top1    99.00 %  90.00 %  98.00 %   98.00 %",
+        " …l/head/ink_of_…  labels           mse      0.5000   0.6000   0.7000   1.0e-04",
+        "",
+        "",
+        "  output                                                   o",
+        "  bytes                                                4,321",
+        "  samples trained on                                   1,200",
+        "  samples held out, measured on                          130",
+        "  epochs                                                   2",
+        "  best epoch                                               1",
+        "  MACs in float                                        4,000",
+        "  MACs                                                 2,000",
+        "  weights that are 0                                 25.00 %",
+        "  layers with int4 weights        conv_a, …ock_1/conv2d_long",
+        "",
+    ]
+    unhelped = replace(outcome, best_epoch=0, int4_layers=())
+    plain = lines_of(qat.shown(Path("o"), Trained(1, unhelped)))
+    assert any(line.endswith("none: as before training") for line in plain)
+    assert "int4" not in "".join(plain)
 
 
 # emulate and demo

@@ -29,6 +29,7 @@ FORMS = {
     "allow": "SCHEMES",
     "region": "NAME=SIZE",
     "weights_section": "NAME",
+    "prune": "WHAT=SHARE",
 }
 """Options of a form of their own; of all others, it is the type."""
 TYPES = re.compile(r"<(path|str|int|float|int range|float range|list\[\w+\]|[\w|-]+)>$")
@@ -40,6 +41,7 @@ DEFAULTS = {
     "quantize with_tables": "on",
     "quantize allow": "int4,int8,int16x8,float",
     "quantize data": "the calibration file",
+    "qat finetune": "0; as --epochs with --prune",
     "debug min_accuracy": "within 1 % of float; 40dB without labels",
     "debug allow": "int8,int16x8,float",
 } | dict.fromkeys(
@@ -81,6 +83,10 @@ LEAST = {
     "bench --seconds": ("0", "-0.01"),
     "train --epochs": ("1", "0"),
     "train --samples": ("1", "0"),
+    "qat --epochs": ("1", "0"),
+    "qat --batch": ("1", "0"),
+    "qat --patience": ("1", "0"),
+    "qat --seed": ("0", "-1"),
 }
 
 
@@ -90,7 +96,8 @@ def test_the_least_value_is_said_and_less_is_refused(option, values):
     assert f"x>={least}]" in SHOWN[option.replace("--", "")][1]
     command, name = option.split()
     assert f"Invalid value for '{name}'" in call(command, "net", name, less, code=2).stderr
-    call(command, "net", name, least, code=1)
+    others = ("-d", "d.npz", "-o", "o.tflite") if command == "qat" else ()
+    call(command, "net", *others, name, least, code=1)
 
 
 TWO_NAMES = {

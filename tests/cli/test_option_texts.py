@@ -15,9 +15,11 @@ from tinyrt.cli.options import (
     parse_values,
     require_with,
 )
+from tinyrt.cli.qat import parse_pruning
 from tinyrt.errors import DataError, TinyrtError
 from tinyrt.memory import Region
 from tinyrt.quantize.config import Scheme
+from tinyrt.train.pipeline.setting import Pruned, Pruning
 
 
 def shapes(*options):
@@ -67,6 +69,9 @@ TAKEN = [
     (parse_accuracy, ("2 %",), (0.02, None)),
     (parse_allowed, ("int4, int8,",), (Scheme.INT4, Scheme.INT8)),
     (parse_allowed, ("",), ()),
+    (parse_pruning, ("channels=0.5",), Pruning(Pruned.CHANNELS, 0.5)),
+    (parse_pruning, ("weights=8e-1",), Pruning(Pruned.WEIGHTS, 0.8)),
+    (parse_pruning, (None,), None),
 ]
 
 
@@ -82,6 +87,15 @@ REFUSED = {
     schemes: ["int8", "=int8", "conv=int3", "conv="],
     parse_accuracy: ["", "%", "dB", "many", "1%dB", "91 percent"],
     parse_allowed: ["int3", "int8,float32", "all"],
+    parse_pruning: [
+        "",
+        "0.5",
+        "channels",
+        "channels=",
+        "channels=many",
+        "layers=0.5",
+        "channels=nan",
+    ],
 }
 NAMES = {
     shapes: "--shape",
@@ -90,6 +104,7 @@ NAMES = {
     schemes: "--scheme-for",
     parse_accuracy: "--min-accuracy",
     parse_allowed: "--allow",
+    parse_pruning: "--prune",
 }
 
 

@@ -300,10 +300,10 @@ def test_what_cannot_go_one_by_one_is_refused():
     net = Net()
     graph = net.builder.graph(moved(net, with_norm(net, "x")))
     with pytest.raises(UnsupportedError, match=r"batch norms want the samples of a batch together"):
-        GraphModel(graph)
+        GraphModel(graph)(Tensor(samples()[0]))
     net = Net()
     with pytest.raises(UnsupportedError, match=r"moves the samples' axis away from the front"):
-        GraphModel(net.builder.graph(moved(net, "x", back=False)))
+        GraphModel(net.builder.graph(moved(net, "x", back=False)))(Tensor(samples()[0]))
 
 
 def test_norms_of_samples_that_go_one_by_one_are_folded_with_a_warning():

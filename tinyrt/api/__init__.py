@@ -14,12 +14,14 @@ from tinyrt.api.models import (
 )
 from tinyrt.api.quantize import bisect_model, debug_model, quantize_model, quantize_within
 from tinyrt.api.reading import open_model
+from tinyrt.api.training import Trained, train_int8_model
 
 __all__ = [
     "Inspection",
     "OpCost",
     "Run",
     "Stream",
+    "Trained",
     "bisect_model",
     "convert_model",
     "debug_model",
@@ -33,4 +35,5 @@ __all__ = [
     "run_emulated",
     "run_model",
     "run_with_backend",
+    "train_int8_model",
 ]

@@ -72,11 +72,16 @@ def require_float(graph: Graph, inputs: dict[str, Array]) -> dict[str, Array]:
 def layout_as(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """Inputs as the converted model takes them: channels move last where only that fits."""
     return {
-        name: np.ascontiguousarray(np.moveaxis(array, 1, -1))
-        if name in graph.inputs and _turns(array.shape, graph.values[name].shape)
-        else array
+        name: turned(array, graph.values[name].shape) if name in graph.inputs else array
         for name, array in _named(graph, inputs).items()
     }
+
+
+def turned(array: Array, target: Shape) -> Array:
+    """An array, its channels moved last where only that fits the shape."""
+    if not _turns(array.shape, target):
+        return array
+    return np.ascontiguousarray(np.moveaxis(array, 1, -1))
 
 
 def source_of(graph: Graph, data: Data) -> Source:

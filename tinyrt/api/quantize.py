@@ -83,11 +83,13 @@ def quantize_model(
     """
     from tinyrt.quantize import quantize_graph
 
-    graph, states = _float_model(model, shapes, values, sequence_lstm, log)
+    graph, states = float_model(model, shapes, values, sequence_lstm, log)
     with running(model, calibration):
         batches = _batches(graph, calibration) if calibration is not None else None
         quantized = kept_on(quantize_graph(graph, batches, config, progress), states)
-    return _save_plainer(quantized, output, keep_channels, log)
+    graph, lost = plainer(quantized, keep_channels, log)
+    save_plain(graph, lost, output)
+    return graph
 
 
 @entry
@@ -138,7 +140,7 @@ def quantize_within(
     from tinyrt.quantize.mixed.budget import Judge
     from tinyrt.quantize.mixed.choose import quantize_within as within
 
-    graph, states = _float_model(model, shapes, values, sequence_lstm, log)
+    graph, states = float_model(model, shapes, values, sequence_lstm, log)
     if data is None and isinstance(calibration, str | Path) and Path(calibration).suffix == ".npz":
         data = calibration
     judge = None
@@ -151,32 +153,30 @@ def quantize_within(
         config = config or PRESETS[Preset.BEST]
         quantized, report = within(graph, batches, config, budget, judge, progress)
     quantized = kept_on(quantized, states)
-    _save_plainer(quantized, output, keep_channels, log, budget.max_bytes)
+    save_plain(*plainer(quantized, keep_channels, log), output, budget.max_bytes)
     return report
 
 
-def _save_plainer(
-    graph: Graph,
-    output: str | Path,
-    keep_channels: bool,
-    log: RewriteLog | None,
-    max_bytes: int | None = None,
-) -> Graph:
-    """Write the quantised graph without what changes no answer; gives what was written.
-
-    The file says which channels are gone, if there is room for that.
-    """
+def plainer(
+    graph: Graph, keep_channels: bool = False, log: RewriteLog | None = None
+) -> tuple[Graph, LostChannels]:
+    """The quantised graph without what changes no answer, and which channels are gone."""
     passes = frozenset(KNOWN_PASSES) - ({CUT_CHANNELS} if keep_channels else set())
     lost: LostChannels = {}
-    graph = schedule(apply_known(graph, passes, log, lost))
+    return schedule(apply_known(graph, passes, log, lost)), lost
+
+
+def save_plain(
+    graph: Graph, lost: LostChannels, output: str | Path, max_bytes: int | None = None
+) -> None:
+    """Write the graph; the file says which channels are gone, if there is room for that."""
     entry = lost_entry(lost, graph)
     if entry and max_bytes is not None and len(write_tflite(graph, entry)) > max_bytes:
         entry = {}
     save_tflite(graph, output, entry)
-    return graph
 
 
-def _float_model(
+def float_model(
     model: str | Path,
     shapes: Mapping[str, Shape] | None,
     values: Mapping[str, ArrayLike] | None,

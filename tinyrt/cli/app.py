@@ -36,6 +36,7 @@ from tinyrt.cli.options import (
     require_with,
 )
 from tinyrt.cli.placement import placement
+from tinyrt.cli.qat import qat
 from tinyrt.cli.quantize import quantize
 from tinyrt.cli.train import train
 from tinyrt.interpreter import DEFAULT_BACKEND
@@ -305,3 +306,4 @@ app.command()(export)
 app.command()(emulate)
 app.command()(bench)
 app.command()(train)
+app.command()(qat)

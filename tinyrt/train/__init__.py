@@ -9,7 +9,8 @@ and Hessians), ``gradcheck``, ``losses``, ``activations``, ``nn`` and ``sequence
 ``schedules``, ``data``, ``fit`` with ``fit_state`` and ``history`` (the loop), ``trace`` (from a
 trained module to a graph), ``graph_model`` (and back), ``qat`` with ``fake_quant`` and
 ``qat_weights`` (training for int8), ``prune``, ``channels`` and ``cluster`` (less of it),
-``distill`` (from great to small), ``recipes`` (all of it at work).
+``distill`` (from great to small), ``pipeline`` (an imported model's way through all that),
+``recipes`` (all of it at work).
 """
 
 from tinyrt.train.checkpointing import (

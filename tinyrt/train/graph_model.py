@@ -13,15 +13,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tinyrt.errors import DataError, ShapeError, UnsupportedError
+from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.ir import BoundNode, DType, Graph, Value
-from tinyrt.metrics import logits_name
 from tinyrt.ops import OPS, is_weighted
 from tinyrt.ops.batch_norm import BatchNormAttrs
 from tinyrt.ops.shared.batch import rebatch
 from tinyrt.train.constants import ConstantLayer, constant_places, parameter_places
 from tinyrt.train.core.module import Module, Parameter
 from tinyrt.train.core.tensor import Tensor, apply
+from tinyrt.train.ends import ends_of, mixes_samples, needed_for, require_one_by_one
 from tinyrt.train.functional import cat
 from tinyrt.train.nn import BatchNorm
 from tinyrt.train.recurrent import SequenceLayer, sequence_layers_of
@@ -47,8 +47,7 @@ class GraphModule(Module):
             first axis is not theirs all through, as in an imported transformer.
 
     Raises:
-        UnsupportedError: the graph is quantised, or has an op without gradient; it takes samples
-            one by one and has batch norms, or an output whose first axis is not theirs.
+        UnsupportedError: the graph is quantised, or has an op without gradient.
 
     """
 
@@ -62,10 +61,8 @@ class GraphModule(Module):
         self.graph = with_own_constants(graph)
         self._graphs = {1: self.graph}
         self.ends = ends_of(graph)
-        self._needed = _needed_for(self.graph, self.ends)
+        self._needed = needed_for(self.graph, self.ends)
         self.one_by_one = mixes_samples(self.graph)
-        if self.one_by_one:
-            _require_one_by_one(self.graph, self.ends)
         for node in self.nodes(1):
             _require_first_output(node, graph)
             if OPS[node.op].vjp is None:
@@ -98,10 +95,17 @@ class GraphModule(Module):
         return self.answers({self.graph.inputs[0]: x})[0]
 
     def answers(self, samples: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
-        """What ``ends`` names, from inputs by name, each (n, ...) with the same n."""
+        """What ``ends`` names, from inputs by name, each (n, ...) with the same n.
+
+        Raises:
+            UnsupportedError: several samples go one by one, and the model has batch norms, or an
+                output whose first axis is not the samples'.
+
+        """
         n = samples[self.graph.inputs[0]].shape[0]
         if n == 1 or not self.one_by_one:
             return self._answers(samples, n)
+        require_one_by_one(self.graph, self.ends)
         each = ({k: x[i : i + 1] for k, x in samples.items()} for i in range(n))
         rows = [self._answers(sample, 1) for sample in each]
         return tuple(cat(column, 0) for column in zip(*rows, strict=True))
@@ -224,56 +228,6 @@ class GraphLayer(Module):
     def forward(self, x: Tensor) -> Tensor:
         """The node's output for the input ``x``."""
         return apply(self._op, self._attrs, x, self.weight, self.bias)
-
-
-def ends_of(graph: Graph) -> tuple[str, ...]:
-    """For each output, the value before a final softmax, else itself; see ``logits_name``."""
-    return tuple(logits_name(replace(graph, outputs=(name,))) for name in graph.outputs)
-
-
-def at_ends(graph: Graph) -> Graph:
-    """The graph that gives what ``ends_of`` names, for the interpreter."""
-    return replace(graph, outputs=tuple(dict.fromkeys(ends_of(graph))))
-
-
-def mixes_samples(graph: Graph) -> bool:
-    """Whether the graph cannot take several samples along its first axis."""
-    try:
-        rebatch(graph, 2)
-    except ShapeError:
-        return True
-    return False
-
-
-def _require_one_by_one(graph: Graph, ends: Collection[str]) -> None:
-    """Refuse what would be wrong if samples went through one after the other."""
-    for node in graph.bound():
-        if node.op == "batch_norm":
-            raise UnsupportedError(
-                "batch norms want the samples of a batch together, but the model moves their axis",
-                op=node.describe(),
-                expected="a first axis that every op leaves alone",
-                hint="train the optimised graph, in which batch norms are folded, or leave the "
-                "batch first in the model",
-            )
-    for name in ends:
-        if graph.value(name).shape[:1] != (1,):
-            raise UnsupportedError(
-                "the model moves the samples' axis away from the front of an output",
-                tensor=graph.value(name).describe(),
-                expected="(1, ...)",
-                hint="give the batch first where the model is exported",
-            )
-
-
-def _needed_for(graph: Graph, ends: Collection[str]) -> frozenset[str]:
-    """Names of the nodes that lead to these values."""
-    wanted, needed = set(ends), []
-    for node in reversed(graph.nodes):
-        if not wanted.isdisjoint(node.outputs):
-            wanted.update(node.inputs)
-            needed.append(node.name)
-    return frozenset(needed)
 
 
 def layers_of(graph: Graph, make: Callable[[BoundNode], Layer | None]) -> dict[str, Layer]:

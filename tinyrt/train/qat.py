@@ -20,11 +20,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import numpy as np
 
-from tinyrt.errors import DataError
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
 from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, Stage, Value
 from tinyrt.ops import OPS, is_weighted, verify
@@ -51,55 +49,10 @@ from tinyrt.train.graph_model import (
     layers_of,
 )
 from tinyrt.train.nn import Module
+from tinyrt.train.qat_config import QatConfig as QatConfig
+from tinyrt.train.qat_config import Scales as Scales
 from tinyrt.train.qat_weights import WeightedLayer, warn_of_folded, with_norms
 from tinyrt.train.recurrent import QuantizedSequenceLayer, sequence_layers_of
-
-
-class Scales(StrEnum):
-    """Where scales come from."""
-
-    RANGE = "range"
-    """From the values: the activations' running range, the weights' greatest magnitude."""
-    LSQ = "lsq"
-    """Trained on what rounding and clipping cost (learned step size)."""
-    PACT = "pact"
-    """Trained on what clipping costs: the range's limits are learned."""
-
-
-@dataclass(frozen=True, slots=True)
-class QatConfig:
-    """The user's choices.
-
-    Attributes:
-        activation_scales: where the activations' scales come from.
-        weight_scales: where the weights' scales come from.
-        weight_bits: of the weights, 8 or 4. Layers with few weights (depthwise ones), and ops
-            without a kernel for int4, keep 8.
-        int4_layers: outputs of further layers whose weights have 4 bits, as a plan for a budget
-            names them (``MixedReport``).
-        per_channel_dense: one scale per output channel for fully connected layers too, as the
-            quantiser has it by default; int4 ones have one, as their kernels do.
-
-    Raises:
-        DataError: other bits than 8 or 4.
-
-    """
-
-    activation_scales: Scales = Scales.RANGE
-    weight_scales: Scales = Scales.RANGE
-    weight_bits: int = 8
-    int4_layers: frozenset[str] = frozenset()
-    per_channel_dense: bool = True
-
-    def __post_init__(self) -> None:
-        if self.weight_bits not in (4, 8):
-            raise DataError(f"weights of {self.weight_bits} bits", expected="8 or 4")
-
-    def bits(self, node: BoundNode) -> int:
-        """Of the weights of a layer."""
-        narrow = self.weight_bits == 4 and node.op != "depthwise_conv2d"
-        narrow = narrow or node.output.name in self.int4_layers
-        return 4 if narrow and OPS[node.op].int4_weights else 8
 
 
 class QatModel(GraphModule):

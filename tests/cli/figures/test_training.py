@@ -1,4 +1,4 @@
-"""Figures of ``train``, ``demo`` and ``convert``."""
+"""Figures of ``train``, ``qat``, ``demo`` and ``convert``."""
 
 import numpy as np
 import pytest
@@ -7,14 +7,20 @@ from tests.cli.calls import call, call_json
 from tests.cli.figures.compare import assert_fields
 from tests.cli.tiny import STAGES, two_classes
 from tests.convert.onnx_build import OnnxModel
+from tests.train.pipeline.made import learned
 from tinyrt.api import inspect_model
 from tinyrt.cli import demo
 from tinyrt.cli.demo import Demo
+from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.reader import read_tflite
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate.report import EmulationReport, Ram
 from tinyrt.emulate.sizes import Sizes
 from tinyrt.interpreter import Model
+from tinyrt.ir import DType
 from tinyrt.metrics import Evaluation
+from tinyrt.train.pipeline.lessons import Kind, Lesson
+from tinyrt.train.pipeline.samples import split
 
 pytestmark = pytest.mark.slow
 
@@ -113,3 +119,57 @@ def test_convert(hop, made, tmp_path):
     assert found["inputs"]["x"] == [hop if n == 12 else n for n in whole]
     # Of the five rows that each output needs, four are not new: two channels of four bytes.
     assert found["state_bytes"] == 4 * 2 * 4
+
+
+def test_qat(tmp_path):
+    graph, x, y = learned()
+    model, out, data = tmp_path / "net.tflite", tmp_path / "o.tflite", tmp_path / "d.npz"
+    save_tflite(optimize(graph), model)
+    np.savez(data, x=x, y=y)
+    found = call_json(
+        *("qat", model, "-d", data, "-o", out, "--epochs", "2", "--finetune", "1"),
+        *("--validation", "0.25", "--max-bytes", "3k"),
+    )
+    lessons = [Lesson("", Kind.CLASSES, False, y, None)]
+    training, held = split(lessons, len(x), 0.25, 0)
+    right = [
+        float((Model(read_tflite(path))(x[held]).argmax(axis=1) == y[held]).mean())
+        for path in (model, out)
+    ]
+    weights = {n.inputs[1] for n in read_tflite(out).nodes if "conv" in n.op or "fully" in n.op}
+    arrays = [read_tflite(out).value(name) for name in weights]
+    zeros = sum((v.data == 0).sum() for v in arrays) / sum(v.data.size for v in arrays)
+
+    def epochs(count):
+        fields = {"number": int, "epochs": int, "loss": float, "lr": float, "score": float}
+        return lambda rows: (
+            [{k: type(v) for k, v in row.items()} for row in rows] == [fields] * count
+        )
+
+    expected = {
+        "output": str(out),
+        "bytes": out.stat().st_size,
+        "samples": len(training),
+        "held_out": len(held),
+        "best_epoch": lambda n: n in (0, 1, 2),
+        "outputs": [
+            {
+                "name": read_tflite(out).outputs[0],
+                "kind": "classes",
+                "learns_from": "labels",
+                "measure": "top1",
+                "in_float": right[0],
+                "before": lambda share: 0.5 < share <= 1,
+                "trained": right[1],
+                "deployed": right[1],
+            }
+        ],
+        "int4_layers": lambda names: len(names) == sum(v.dtype is DType.INT4 for v in arrays) > 0,
+        "float_macs": 16 * 8 * 18 + 16 * 8 * 72 + 24,
+        "macs": 16 * 8 * 18 + 16 * 8 * 72 + 24,
+        "zero_weights": float(zeros),
+        "float_history": epochs(1),
+        "history": epochs(2),
+        "warnings": [],
+    }
+    assert_fields(found, expected)

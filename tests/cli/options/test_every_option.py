@@ -54,6 +54,10 @@ ARGUMENTS = {
     "export": lambda made, to: (made.int8, "-o", to / "c"),
     "emulate": lambda made, to: (made.int8, "--core", "host", "--samples", "1"),
     "train": lambda made, to: (),
+    "qat": lambda made, to: (
+        *(made.net, "-d", made.test, "-o", to / "o.tflite", "--validation", "0.4"),
+        *("--epochs", "1"),
+    ),
 }
 """What a command needs to end well; demo and bench, which take long, have tests of their own."""
 

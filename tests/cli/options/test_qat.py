@@ -1,0 +1,133 @@
+"""Options of ``tinyrt qat``: the file is the one that the same choices make in Python."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.cli.calls import call, call_json
+from tests.cli.shown import shows
+from tests.convert.onnx_build import OnnxModel
+from tests.train.pipeline.made import learned
+from tinyrt.api import train_int8_model
+from tinyrt.convert.passes import optimize
+from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.quantize.config import Scheme
+from tinyrt.train.pipeline.setting import Pruned, Pruning, QatSetting
+
+QUICK = QatSetting(epochs=2)
+
+
+@pytest.fixture(scope="module")
+def blobs(tmp_path_factory):
+    """A folder with a float model, samples with and without classes, and a teacher."""
+    folder = tmp_path_factory.mktemp("blobs")
+    graph, x, y = learned()
+    save_tflite(optimize(graph), folder / "net.tflite")
+    np.savez(folder / "xy.npz", x=x, y=y)
+    np.savez(folder / "x.npz", x=x)
+    name = graph.nodes[0].inputs[1]
+    weights = replace(graph.value(name), data=graph.value(name).data * 0.9)
+    save_tflite(optimize(graph.with_nodes(graph.nodes, [weights])), folder / "teacher.tflite")
+    return folder
+
+
+CHOICES = {
+    "--epochs 2": QUICK,
+    "--epochs 3": replace(QUICK, epochs=3),
+    "--epochs 2 --learning-rate 0.01": replace(QUICK, learning_rate=0.01),
+    "--epochs 2 --batch 8": replace(QUICK, batch=8),
+    "--epochs 2 --validation 0.5": replace(QUICK, validation=0.5),
+    "--epochs 5 --patience 1 --learning-rate 1": replace(
+        QUICK, epochs=5, patience=1, learning_rate=1.0
+    ),
+    "--epochs 2 --seed 3": replace(QUICK, seed=3),
+    "--epochs 2 --finetune 1": replace(QUICK, finetune=1),
+    "--epochs 2 --prune channels=0.3": replace(QUICK, pruning=Pruning(Pruned.CHANNELS, 0.3)),
+    "--epochs 2 --prune weights=0.5": replace(QUICK, pruning=Pruning(Pruned.WEIGHTS, 0.5)),
+    "--epochs 2 --scheme int4": replace(QUICK, scheme=Scheme.INT4),
+    "--epochs 2 --max-bytes 3k": replace(QUICK, max_bytes=3072),
+}
+
+
+@shows(
+    "qat",
+    *("model", "data", "output", "epochs", "learning_rate", "batch", "validation", "patience"),
+    *("seed", "finetune", "prune", "scheme", "max_bytes"),
+)
+@pytest.mark.parametrize("options", CHOICES)
+def test_options_are_the_choices_of_the_same_name(options, blobs, tmp_path):
+    files = blobs / "net.tflite", "-d", blobs / "xy.npz", "-o", tmp_path / "o.tflite"
+    found = call_json("qat", *files, *options.split())
+    setting = CHOICES[options]
+    trained = train_int8_model(
+        blobs / "net.tflite", blobs / "xy.npz", tmp_path / "wanted.tflite", setting
+    )
+    assert (tmp_path / "o.tflite").read_bytes() == (tmp_path / "wanted.tflite").read_bytes()
+    history = [epoch["score"] for epoch in found["history"]]
+    assert history == [epoch.score for epoch in trained.outcome.history]
+    other = train_int8_model(
+        *(blobs / "net.tflite", blobs / "xy.npz", tmp_path / "other.tflite"),
+        replace(QUICK, epochs=5, learning_rate=1.0) if "patience" in options else QUICK,
+    )
+    same = [epoch.score for epoch in other.outcome.history] == history
+    sizes = (tmp_path / "o.tflite").stat().st_size, (tmp_path / "other.tflite").stat().st_size
+    assert (same and sizes[0] == sizes[1]) == (setting == QUICK)
+
+
+@shows("qat", "teacher")
+def test_a_teacher_and_the_model_itself(blobs, tmp_path):
+    out = tmp_path / "o.tflite"
+    arguments = ("qat", blobs / "net.tflite", "-o", out, "--epochs", "1", "-d")
+    taught = ("--teacher", blobs / "teacher.tflite")
+    froms = [
+        call_json(*arguments, blobs / data, *options)["outputs"][0]["learns_from"]
+        for data, options in (("xy.npz", ()), ("x.npz", ()), ("xy.npz", taught), ("x.npz", taught))
+    ]
+    assert froms == ["labels", "teacher", "labels and teacher", "teacher"]
+    own, other = (
+        call_json(*arguments, blobs / "x.npz", *options)["outputs"][0]["in_float"]
+        for options in ((), taught)
+    )
+    assert own == 1.0 > other
+
+
+@shows("qat", "resume")
+def test_training_goes_on_from_its_state(blobs, tmp_path):
+    state = tmp_path / "state.npz"
+    arguments = ("qat", blobs / "net.tflite", "-d", blobs / "xy.npz", "--epochs", "2")
+    written = []
+    for name in ("first", "again"):
+        call(*arguments, "-o", tmp_path / f"{name}.tflite", "--resume", state)
+        written.append(state.stat().st_mtime_ns)
+    assert written[0] == written[1], "nothing was left to train"
+    assert (tmp_path / "first.tflite").read_bytes() == (tmp_path / "again.tflite").read_bytes()
+    refused = call(*arguments, "-o", tmp_path / "o", "--resume", state, "--seed", "5", code=1)
+    assert "another training" in refused.stderr
+
+
+@shows("qat", "shape", "value")
+def test_a_shape_and_a_value_fix_what_a_trained_file_leaves_open(tmp_path):
+    m = OnnxModel()
+    y = m.op("Conv", m.input(1, 2, "rows", 4), m.weights(3, 2, 1, 1))
+    model = m.save(tmp_path, m.op("Mul", y, m.input(1, name="gain")))
+    x = np.random.default_rng(0).normal(size=(20, 2, 5, 4)).astype(np.float32)
+    np.savez(tmp_path / "x.npz", x=x)
+    arguments = ("qat", model, "-d", tmp_path / "x.npz", "-o", tmp_path / "o.tflite")
+    fixed = ("--epochs", "1", "--shape", "x=1,2,5,4", "--value", "gain=2")
+    found = call_json(*arguments, *fixed)
+    assert found["macs"] == 5 * 4 * 2 * 3
+    assert "rows" in call(*arguments, "--value", "gain=2", code=1).stderr
+    assert "gain" in call(*arguments, "--shape", "x=1,2,5,4", code=1).stderr
+
+
+def test_what_happens_is_said_on_stderr_and_the_result_on_stdout(blobs, tmp_path):
+    arguments = ("qat", blobs / "net.tflite", "-d", blobs / "xy.npz", "-o", tmp_path / "o.tflite")
+    done = call(*arguments, "--epochs", "1", "--prune", "channels=0.3", "--max-bytes", "5k")
+    assert done.stderr.splitlines()[:4] == [
+        "pruning channels",
+        "training in float, at most 1 epochs",
+        "choosing layers for int4",
+        "training for int8, at most 1 epochs",
+    ]
+    assert "labels" in done.stdout

@@ -1,0 +1,1 @@
+"""Training an imported model for int8, in one call."""

@@ -1,0 +1,305 @@
+"""From a float graph to a trained int8 one: every stage does what was asked, and no more."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.graphs import Builder
+from tests.train.pipeline.made import CLASSES, N, learned, samples_of
+from tinyrt.convert.passes import optimize
+from tinyrt.convert.tflite.writer import write_tflite
+from tinyrt.errors import BudgetError, DataError, DefectError
+from tinyrt.interpreter.model import Model
+from tinyrt.ir import DType, Value
+from tinyrt.ops import is_weighted
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.softmax import SoftmaxAttrs
+from tinyrt.quantize.config import Scheme
+from tinyrt.train.ends import mixes_samples
+from tinyrt.train.pipeline import run as stages
+from tinyrt.train.pipeline.lessons import Kind
+from tinyrt.train.pipeline.run import train_for_int8
+from tinyrt.train.pipeline.samples import Samples, digest
+from tinyrt.train.pipeline.setting import Pruned, Pruning, QatSetting
+
+QUICK = QatSetting(epochs=3, learning_rate=3e-3, validation=0.25)
+
+
+def trained(setting=QUICK, *, labels=True, **options):
+    graph, x, y = learned()
+    return train_for_int8(graph, samples_of(graph, x, *[y] * labels), setting, **options)
+
+
+def held_out(outcome, seed=0):
+    """The samples that the figures are of, as they were drawn."""
+    graph, x, y = learned()
+    drawn = stages._Run(graph, samples_of(graph, x, y), replace(QUICK, seed=seed), None, print)
+    assert len(drawn.held) == outcome.held_out
+    return x[drawn.held], y[drawn.held]
+
+
+def share_right(graph, x, y):
+    return float(np.mean(Model(graph)(x).argmax(axis=1) == y))
+
+
+def weights_of(graph):
+    return {n.input(1).name: n.input(1) for n in graph.bound() if is_weighted(n)}
+
+
+def test_figures_are_those_of_the_models_on_the_samples_held_out():
+    said = []
+    outcome = trained(on_stage=said.append)
+    assert said == ["training for int8, at most 3 epochs"]
+    (figures,) = outcome.figures
+    x, y = held_out(outcome)
+    assert (figures.name, figures.kind) == (learned()[0].outputs[0], Kind.CLASSES)
+    assert (figures.learns_from, figures.measure) == ("labels", "top1")
+    assert figures.deployed == figures.trained == share_right(outcome.graph, x, y)
+    assert figures.in_float == share_right(learned()[0], x, y)
+    assert (outcome.samples, outcome.held_out) == (N - len(x), len(x))
+    assert outcome.held_out == pytest.approx(N / 4, abs=2)
+    assert [e.number for e in outcome.history] == [1, 2, 3]
+    assert outcome.float_history == outcome.int4_layers == ()
+    assert outcome.macs == outcome.float_macs
+    best = max(outcome.history, key=lambda e: e.score)
+    assert outcome.best_epoch == best.number
+    assert best.score == pytest.approx(figures.trained, abs=1 / (CLASSES * len(y)))
+    assert {v.dtype for v in outcome.graph.values.values() if not v.is_constant} == {DType.INT8}
+
+
+def test_the_batch_norm_is_trained_with_the_statistics_of_batches():
+    graph, x, y = learned()
+    drawn = stages._Run(graph, samples_of(graph, x, y), QUICK, None, print)
+    model, _ = drawn._in_int8(drawn._in_float()[0])
+    assert any(layer.norm for layer in model.layers.values())
+
+
+def test_the_seed_decides_what_is_held_out_and_all_that_follows():
+    first, again = (write_tflite(trained().graph) for _ in range(2))
+    other = trained(replace(QUICK, seed=1))
+    assert first == again != write_tflite(other.graph)
+    assert not np.array_equal(held_out(other, 1)[0], held_out(other, 0)[0])
+
+
+def test_rates_and_batches_reach_the_training():
+    whole = trained()
+    for setting in (replace(QUICK, learning_rate=1e-3), replace(QUICK, batch=8)):
+        assert trained(setting).history != whole.history
+    assert whole.history[0].lr > whole.history[-1].lr > 0
+
+
+def test_where_no_epoch_is_better_the_model_stays_as_it_was():
+    spoiled = trained(replace(QUICK, learning_rate=10.0))
+    (figures,) = spoiled.figures
+    assert spoiled.best_epoch == 0
+    assert figures.before == figures.trained == figures.deployed
+    assert all(e.score < figures.before for e in spoiled.history)
+
+
+def test_training_ends_where_it_helps_no_more():
+    spoiled = trained(replace(QUICK, epochs=9, patience=2, learning_rate=10.0))
+    best = max(spoiled.history, key=lambda e: e.score)
+    assert len(spoiled.history) == best.number + 3 < 9
+
+
+def test_without_labels_the_float_model_teaches():
+    (figures,) = trained(labels=False).figures
+    assert (figures.learns_from, figures.measure) == ("teacher", "agreement")
+    assert figures.in_float == 1.0
+    assert figures.trained == figures.deployed > 0.8
+
+
+def test_a_teacher_counts_beside_labels_and_instead_of_the_model_itself():
+    graph, x, y = learned()
+    name = next(iter(weights_of(graph)))
+    changed = Value.constant(name, -weights_of(graph)[name].data)
+    stranger = graph.with_nodes(graph.nodes, [changed])
+    both = trained(teacher=stranger)
+    assert both.figures[0].learns_from == "labels and teacher"
+    assert both.history != trained().history
+    alone = trained(labels=False, teacher=stranger)
+    assert alone.figures[0].in_float < 1
+    assert alone.history != trained(labels=False).history
+    assert trained(labels=True, teacher=graph).history != both.history
+    del x, y
+
+
+def test_channels_go_first_and_the_rest_is_trained_in_float():
+    said = []
+    setting = replace(QUICK, pruning=Pruning(Pruned.CHANNELS, 0.4))
+    outcome = trained(setting, on_stage=said.append)
+    assert said[:2] == ["pruning channels", "training in float, at most 3 epochs"]
+    assert outcome.macs <= 0.6 * outcome.float_macs
+    assert len(outcome.float_history) == 3
+    assert outcome.figures[0].deployed > 0.6
+    least = trained(replace(setting, finetune=0), on_stage=said.append)
+    assert least.float_history == ()
+    assert least.macs == outcome.macs
+
+
+def test_weights_that_are_pruned_stay_zero():
+    setting = replace(QUICK, epochs=6, patience=1, pruning=Pruning(Pruned.WEIGHTS, 0.5))
+    outcome = trained(setting)
+    arrays = [v.data.ravel() for v in weights_of(outcome.graph).values()]
+    zeros = float((np.concatenate(arrays) == 0).mean())
+    assert outcome.zero_weights == zeros >= 0.49
+    assert trained().zero_weights < 0.2
+    assert len(outcome.float_history) == 6, "patience would leave weights"
+
+
+def test_a_float_part_may_stand_alone():
+    outcome = trained(replace(QUICK, finetune=2))
+    assert len(outcome.float_history) == 2
+    assert outcome.figures[0].before != outcome.figures[0].in_float or outcome.best_epoch
+    assert write_tflite(outcome.graph) != write_tflite(trained().graph)
+
+
+def test_int4_has_weights_of_four_bits():
+    outcome = trained(replace(QUICK, scheme=Scheme.INT4))
+    dtypes = {v.dtype for v in weights_of(outcome.graph).values()}
+    assert dtypes == {DType.INT4}
+    assert outcome.figures[0].deployed == outcome.figures[0].trained
+
+
+def test_a_number_of_bytes_makes_layers_int4():
+    whole = len(write_tflite(trained().graph))
+    said = []
+    outcome = trained(replace(QUICK, max_bytes=whole - 200), on_stage=said.append)
+    assert said[0] == "choosing layers for int4"
+    narrow = [v for v in weights_of(outcome.graph).values() if v.dtype is DType.INT4]
+    assert 0 < len(narrow) == len(outcome.int4_layers) < 3
+    assert len(write_tflite(outcome.graph)) <= whole - 200
+    assert outcome.figures[0].deployed == outcome.figures[0].trained
+    loose = trained(replace(QUICK, max_bytes=10 * whole))
+    assert loose.int4_layers == ()
+    with pytest.raises(BudgetError, match="bytes"):
+        trained(replace(QUICK, max_bytes=100))
+
+
+class InterruptedHereError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("stage", ["float", "int8"])
+def test_what_was_interrupted_ends_with_the_same_bits(stage, tmp_path, monkeypatch):
+    setting = replace(QUICK, pruning=Pruning(Pruned.WEIGHTS, 0.5), epochs=4)
+    whole = trained(setting)
+    setting = replace(setting, state_file=tmp_path / "state.npz")
+    whole_score, calls = stages._Run._score, []
+
+    def interrupting(self, answers):
+        calls.append(None)
+        if len(calls) == (3 if stage == "float" else 8):
+            raise InterruptedHereError
+        return whole_score(self, answers)
+
+    monkeypatch.setattr(stages._Run, "_score", interrupting)
+    with pytest.raises(InterruptedHereError):
+        trained(setting)
+    states = {"state.float.npz"} | ({"state.npz"} if stage == "int8" else set())
+    assert {path.name for path in tmp_path.iterdir()} == states
+    monkeypatch.undo()
+    resumed = trained(setting)
+    assert resumed.history == whole.history
+    assert resumed.float_history == whole.float_history
+    assert write_tflite(resumed.graph) == write_tflite(whole.graph)
+
+
+OTHERS = {
+    "data": lambda graph, x, y, setting: (graph, x * 1.5, y, setting),
+    "seed": lambda graph, x, y, setting: (graph, x, y, replace(setting, seed=4)),
+    "weights at the start": lambda graph, x, y, setting: (
+        *(graph.with_nodes(graph.nodes, [_shifted(graph)]), x, y, setting),
+    ),
+    "pruning": lambda graph, x, y, setting: (
+        *(graph, x, y, replace(setting, finetune=0, pruning=Pruning(Pruned.WEIGHTS, 0.1))),
+    ),
+    "teacher": lambda graph, x, y, setting: (
+        *(graph, x, y, replace(setting, teaching=replace(setting.teaching, temperature=2.0))),
+    ),
+}
+
+
+def _shifted(graph):
+    name, value = next(iter(weights_of(graph).items()))
+    return Value.constant(name, value.data * 1.01)
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_a_state_of_another_training_is_refused(what, tmp_path):
+    graph, x, y = learned()
+    setting = replace(QUICK, epochs=1, state_file=tmp_path / "s.npz")
+    train_for_int8(graph, samples_of(graph, x, y), setting)
+    graph, x, y, setting = OTHERS[what](graph, x, y, setting)
+    with pytest.raises(DataError, match=f"the state is of another training, with .*{what}"):
+        train_for_int8(graph, samples_of(graph, x, y), setting)
+
+
+def test_an_int8_graph_that_answers_otherwise_is_a_defect():
+    def spoil(graph):
+        value = next(iter(weights_of(graph).values()))
+        return graph.with_nodes(graph.nodes, [replace(value, data=-value.data)])
+
+    with pytest.raises(DefectError, match="answers otherwise than in training, by "):
+        trained(finish=spoil)
+
+
+def two_heads(moves=False):
+    """Two inputs; classes and a value. ``moves`` lays the samples along the second axis meanwhile.
+
+    Returns the graph, its inputs, classes and values.
+    """
+    rng = np.random.default_rng(2)
+    b = Builder((1, 4), (1, 4))
+
+    def dense(x, out, inner):
+        w = b.constant(rng.normal(size=(out, inner)).astype(np.float32))
+        return b.op("fully_connected", (x, w), FullyConnectedAttrs())
+
+    h = b.op("mul", (dense("x", 8, 4), dense("x1", 8, 4)), MulAttrs())
+    if moves:
+        h = b.op("reshape", (h,), ReshapeAttrs((2, 1, 4)))
+        w = b.constant(rng.normal(size=(4, 4)).astype(np.float32))
+        h = b.op("fully_connected", (h, w), FullyConnectedAttrs(keep_num_dims=True))
+        h = b.op("reshape", (h,), ReshapeAttrs((1, 8)))
+    classes = b.op("softmax", (dense(h, 3, 8),), SoftmaxAttrs())
+    graph = b.graph(classes, dense(h, 1, 8))
+    inputs = {n: rng.normal(size=(60, 4)).astype(np.float32) for n in ("x", "x1")}
+    answers = Model(graph)(inputs)
+    noisy = answers[graph.outputs[1]] + rng.normal(size=(60, 1))
+    return graph, inputs, answers[graph.outputs[0]].argmax(axis=1), noisy
+
+
+@pytest.mark.parametrize("moves", [False, True], ids=["together", "one by one"])
+def test_two_inputs_and_two_heads(moves):
+    graph, inputs, classes, values = two_heads(moves)
+    labels = dict(zip(graph.outputs, (classes, values), strict=True))
+    assert mixes_samples(optimize(graph)) == moves
+    outcome = train_for_int8(graph, Samples(inputs, labels), QUICK)
+    kinds = [(f.kind, f.measure, f.learns_from) for f in outcome.figures]
+    assert kinds == [(Kind.CLASSES, "top1", "labels"), (Kind.VALUES, "mse", "labels")]
+    assert [f.name for f in outcome.figures] == list(graph.outputs)
+    assert outcome.figures[0].deployed > 0.7
+    assert outcome.figures[1].deployed == pytest.approx(outcome.figures[1].trained, rel=1e-5)
+    del labels[graph.outputs[0]]
+    taught = train_for_int8(graph, Samples(inputs, labels), QUICK)
+    assert [f.learns_from for f in taught.figures] == ["teacher", "labels and teacher"]
+
+
+def test_too_few_samples_are_refused():
+    graph, x, y = learned()
+    for few, share in ((slice(0, 2), 0.1), (slice(0, 1), 0.9)):
+        with pytest.raises(DataError, match=r"of \d samples, \d are left to train on and \d to"):
+            train_for_int8(
+                graph, samples_of(graph, x[few], y[few]), replace(QUICK, validation=share)
+            )
+
+
+def test_a_digest_tells_arrays_apart():
+    zeros = np.zeros(4, np.float32)
+    others = [zeros + 1, zeros.reshape(2, 2), zeros.astype(np.int32)]
+    assert digest([zeros]) == digest([zeros.copy()])
+    assert len({digest([array]) for array in [zeros, *others]}) == 4

@@ -1,0 +1,200 @@
+"""The command ``qat``: anyone's float model, trained for int8."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from tinyrt.cli import tables
+from tinyrt.cli.console import ERR, noting, reporting
+from tinyrt.cli.options import (
+    Json,
+    MaxMemory,
+    Model,
+    Shapes,
+    TfliteOut,
+    Values,
+    parse_bytes,
+    parse_shapes,
+    parse_values,
+)
+from tinyrt.errors import DataError
+from tinyrt.quantize.config import Scheme
+
+if TYPE_CHECKING:
+    from tinyrt.api.training import Trained
+    from tinyrt.train.pipeline.setting import Pruning
+
+
+def qat(
+    model: Model,
+    data: Annotated[
+        Path,
+        typer.Option(
+            "-d", "--data", help=".npz with x and y; without y, the float model is the teacher."
+        ),
+    ],
+    output: TfliteOut,
+    epochs: Annotated[int, typer.Option(help="Passes over the data, at most.", min=1)] = 20,
+    learning_rate: Annotated[
+        float, typer.Option("--learning-rate", help="Greatest learning rate.")
+    ] = 3e-4,
+    batch: Annotated[int, typer.Option(help="Samples per step.", min=1)] = 32,
+    validation: Annotated[
+        float, typer.Option(help="Share of the samples that is held out, to choose and measure by.")
+    ] = 0.1,
+    patience: Annotated[
+        int, typer.Option(help="Epochs without a better score before training ends.", min=1)
+    ] = 5,
+    seed: Annotated[int, typer.Option(help="Seed of split and order.", min=0)] = 0,
+    teacher: Annotated[
+        Path | None, typer.Option("--teacher", help="A model that is learned from, too.")
+    ] = None,
+    finetune: Annotated[
+        int | None,
+        typer.Option(
+            "--finetune",
+            help="Passes in float before.",
+            show_default="0; as --epochs with --prune",
+        ),
+    ] = None,
+    prune: Annotated[
+        str | None,
+        typer.Option(
+            "--prune",
+            metavar="WHAT=SHARE",
+            help="Take away channels, by the MACs they cost, or weights first, e.g. channels=0.5.",
+        ),
+    ] = None,
+    scheme: Annotated[
+        Scheme, typer.Option(help="Dtypes to train for: int8; or int4, for weights of 4 bits.")
+    ] = Scheme.INT8,
+    max_bytes: Annotated[
+        str | None,
+        typer.Option(
+            "--max-bytes",
+            metavar="BYTES",
+            help="Size of the file at most; layers get int4 weights as it asks for.",
+        ),
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            "--resume", help="An .npz that keeps where training stands, and is gone on from."
+        ),
+    ] = None,
+    shape: Shapes = None,
+    value: Values = None,
+    max_memory: MaxMemory = None,
+    json: Json = False,
+) -> None:
+    """Train a float model for int8: labels or a teacher, early stopping, a standard .tflite."""
+    with reporting(json, max_memory) as report:
+        from tinyrt.api.training import train_int8_model
+        from tinyrt.train.pipeline.setting import QatSetting
+
+        setting = QatSetting(
+            epochs=epochs,
+            finetune=finetune,
+            pruning=parse_pruning(prune),
+            patience=patience,
+            validation=validation,
+            batch=batch,
+            learning_rate=learning_rate,
+            seed=seed,
+            scheme=scheme,
+            max_bytes=None if max_bytes is None else parse_bytes(max_bytes),
+            state_file=resume,
+            progress=None,
+        )
+        with noting() as notes:
+            trained = train_int8_model(
+                model,
+                data,
+                output,
+                setting,
+                teacher=teacher,
+                shapes=parse_shapes(shape),
+                values=parse_values(value),
+                on_stage=ERR.print,
+            )
+        report({**as_data(output, trained), "warnings": notes}, shown(output, trained))
+
+
+def parse_pruning(option: str | None) -> Pruning | None:
+    """``channels=0.5`` -> half of the multiply-accumulates go; ``weights=0.8``: of the weights.
+
+    Raises:
+        DataError: the option has another form.
+
+    """
+    from tinyrt.train.pipeline.setting import Pruned, Pruning
+
+    if option is None:
+        return None
+    what, _, share = option.partition("=")
+    try:
+        number = float(share)
+    except ValueError:
+        number = float("nan")
+    if what not in set(Pruned) or number != number:
+        raise DataError(
+            f"--prune {option}",
+            expected="channels=SHARE or weights=SHARE, of what goes",
+            hint="--prune channels=0.5",
+        )
+    return Pruning(Pruned(what), number)
+
+
+def as_data(output: Path, trained: Trained) -> dict[str, Any]:
+    """The result as plain data, for ``--json``."""
+    outcome = trained.outcome
+    return {
+        "output": str(output),
+        "bytes": trained.bytes,
+        "samples": outcome.samples,
+        "held_out": outcome.held_out,
+        "best_epoch": outcome.best_epoch,
+        "outputs": [asdict(figures) for figures in outcome.figures],
+        "int4_layers": list(outcome.int4_layers),
+        "float_macs": outcome.float_macs,
+        "macs": outcome.macs,
+        "zero_weights": outcome.zero_weights,
+        "float_history": [asdict(epoch) for epoch in outcome.float_history],
+        "history": [asdict(epoch) for epoch in outcome.history],
+    }
+
+
+def shown(output: Path, trained: Trained) -> RenderableType:
+    """The result as tables: how good each output is, and what it costs."""
+    outcome = trained.outcome
+    table = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
+    columns = ("output", "learns from", "figure", "float", "before", "trained", "deployed")
+    for column in columns:
+        text = column in columns[:3]
+        table.add_column(column, justify="left" if text else "right")
+    for row in outcome.figures:
+        number = tables.number if row.measure == "mse" else tables.percent
+        figures = (row.in_float, row.before, row.trained, row.deployed)
+        froms = row.learns_from.replace(" and ", ", ")
+        table.add_row(tables.short(row.name), froms, row.measure, *(number(f) for f in figures))
+    facts = {
+        "output": str(output),
+        "bytes": trained.bytes,
+        "samples trained on": outcome.samples,
+        "samples held out, measured on": outcome.held_out,
+        "epochs": len(outcome.history),
+        "best epoch": outcome.best_epoch or "none: as before training",
+        "MACs in float": outcome.float_macs,
+        "MACs": outcome.macs,
+        "weights that are 0": tables.percent(outcome.zero_weights),
+    }
+    if outcome.int4_layers:
+        facts["layers with int4 weights"] = ", ".join(map(tables.short, outcome.int4_layers))
+    return Group(table, tables.facts(facts))

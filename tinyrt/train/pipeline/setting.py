@@ -1,0 +1,129 @@
+"""The user's choices for training an imported model for int8."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from tinyrt.errors import DataError, UnsupportedError
+from tinyrt.quantize.config import Scheme
+from tinyrt.train.pipeline.lessons import Teaching
+
+TRAINED = (Scheme.INT8, Scheme.INT4)
+"""Schemes that training knows."""
+
+
+class Pruned(StrEnum):
+    """What pruning takes away."""
+
+    CHANNELS = "channels"
+    """Whole channels, with what computes and reads them."""
+    WEIGHTS = "weights"
+    """Single weights, which become 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pruning:
+    """How much is pruned.
+
+    Attributes:
+        what: channels or weights.
+        share: of the multiply-accumulates, or of the weights, that goes; above 0, below 1.
+
+    Raises:
+        DataError: the share is out of range.
+
+    """
+
+    what: Pruned
+    share: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share < 1:
+            raise DataError(
+                f"pruning takes away {self.share:g} of the {self.what.value}",
+                expected="a share above 0 and below 1",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class QatSetting:
+    """The user's choices.
+
+    Attributes:
+        epochs: passes over the data in training for int8, at most.
+        finetune: passes in float before; as many as ``epochs`` where something is pruned, else
+            none.
+        pruning: what is pruned before that, if anything.
+        patience: epochs without a better score before training ends.
+        validation: share of the samples that are held out, to choose the best epoch by and to
+            measure with.
+        batch: samples per step.
+        learning_rate: greatest learning rate; from there half a cosine leads down to 0.
+        seed: of the samples held out, and of the order of the others.
+        teaching: how much a teacher counts.
+        scheme: int8, or int4: int8 activations, int4 weights but for depthwise layers.
+        max_bytes: size of the file at most; as many layers as that takes get int4 weights.
+        state_file: where training stands, written after each epoch, and gone on from if there is
+            one; the float part has a file beside it, ``NAME.float.npz``.
+        progress: show bars on stderr; None to show them where that is a terminal.
+
+    Raises:
+        DataError: a number is out of range, or two choices exclude each other.
+        UnsupportedError: there is no training for the scheme.
+
+    """
+
+    epochs: int = 20
+    finetune: int | None = None
+    pruning: Pruning | None = None
+    patience: int = 5
+    validation: float = 0.1
+    batch: int = 32
+    learning_rate: float = 3e-4
+    seed: int = 0
+    teaching: Teaching = field(default_factory=Teaching)
+    scheme: Scheme = Scheme.INT8
+    max_bytes: int | None = None
+    state_file: Path | None = None
+    progress: bool | None = False
+
+    def __post_init__(self) -> None:
+        least = {"epochs": 1, "patience": 1, "batch": 1, "finetune": 0, "seed": 0}
+        for name, lowest in least.items():
+            given = getattr(self, name)
+            if given is not None and given < lowest:
+                raise DataError(f"{name} is {given}", expected=f"{lowest} or more")
+        if not 0 < self.validation < 1:
+            raise DataError(
+                f"{self.validation:g} of the samples are to be held out",
+                expected="a share above 0 and below 1",
+                hint="0.1 holds out a tenth",
+            )
+        if not 0 < self.learning_rate < float("inf"):
+            raise DataError(f"a learning rate of {self.learning_rate:g}", expected="above 0")
+        if self.scheme not in TRAINED:
+            raise UnsupportedError(
+                f"there is no training for scheme {self.scheme.value}",
+                expected=" or ".join(scheme.value for scheme in TRAINED),
+                hint=f"tinyrt quantize --scheme {self.scheme.value} loses little after training",
+            )
+        if self.max_bytes is not None and self.scheme is not Scheme.INT8:
+            raise DataError(
+                f"a number of bytes says nothing beside scheme {self.scheme.value}",
+                expected="scheme int8, from which layers become int4 as the bytes ask for it",
+            )
+
+    @property
+    def float_epochs(self) -> int:
+        """Passes over the data in float."""
+        if self.finetune is not None:
+            return self.finetune
+        return 0 if self.pruning is None else self.epochs
+
+    @property
+    def float_state(self) -> Path | None:
+        """The state file of the float part."""
+        path = self.state_file
+        return None if path is None else path.with_name(f"{path.stem}.float{path.suffix}")
