@@ -294,6 +294,15 @@ def test_arrays_and_tensors_compare_to_truth_values():
         np.testing.assert_array_equal(compare(y, x), compare(y, x.data))
 
 
+@pytest.mark.parametrize(("choose", "expected"), [(maximum, [0.5, 0, 1]), (minimum, [0.5, 1, 0])])
+def test_equal_numbers_share_the_gradient(choose, expected):
+    a, b = (Tensor(x, requires_grad=True) for x in ([1.0, 2.0, 3.0], [1.0, 4.0, 0.0]))
+    choose(a, b).sum().backward()
+    assert a.grad.tolist() == expected
+    assert b.grad.tolist() == [1 - e for e in expected]
+    assert a.grad.dtype == np.float32
+
+
 def test_functions_of_tensors_follow_numpy():
     rng = np.random.default_rng(5)
     a, b = (rng.normal(size=(2, 3)).astype(np.float32) for _ in range(2))

@@ -23,11 +23,12 @@ def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorTy
 def vjp(
     attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Array | None, ...]:
-    """Gradients of both inputs: ``grad`` goes to the chosen input, to the first one if equal."""
+    """Gradients of both inputs: ``grad`` goes to the chosen input; equal ones share it."""
     del attrs
     a, b = inputs
-    first = constant(output) == constant(a)
-    return sum_to(grad * first, a.shape), sum_to(grad * ~first, b.shape)
+    one, other = constant(a), constant(b)
+    first = np.where(one == other, 0.5, constant(output) == one).astype(one.dtype)
+    return sum_to(grad * first, a.shape), sum_to(grad * (1 - first), b.shape)
 
 
 prepare = partial(prepare_moved, inputs=(0, 1))

@@ -15,6 +15,7 @@ from tinyrt.ops.lstm_gradient import Lstm
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.unidirectional_sequence_lstm import SIDE_BY_SIDE, LstmAttrs
+from tinyrt.train.core.function import Array
 from tinyrt.train.core.init import glorot_uniform, orthogonal
 from tinyrt.train.core.modes import is_traced
 from tinyrt.train.core.tensor import Tensor, apply
@@ -165,18 +166,19 @@ class LSTM(_Recurrent):
         w, r = self.input.weight, self.state.weight
         assert self.input.bias is not None
         assert self.state.bias is not None
-        bias = self.input.bias + self.state.bias
         zeros = Tensor(np.zeros((x.shape[0], r.shape[1]), x.dtype))
         if is_traced():
-            parts = [p for block in (w, r, bias) for p in self._by_gate(block)]
+            bias = Tensor(self.input.bias.data + self.state.bias.data)
+            parts = [p for block in (w, r, bias) for p in self._by_gate(block.data)]
             return apply("unidirectional_sequence_lstm", LstmAttrs(), x, *parts, zeros, zeros)
+        bias = self.input.bias + self.state.bias
         y = apply(LSTM_FUNCTION, Lstm(), x.transpose(1, 0, 2), w, r, bias, zeros, zeros)
         return y.transpose(1, 0, 2)
 
-    def _by_gate(self, block: Tensor) -> list[Tensor]:
+    def _by_gate(self, block: Array) -> list[Tensor]:
         """A block's parts in the op's order of gates."""
         size = self.state.weight.shape[1]
-        parts = [block[at : at + size] for at in range(0, 4 * size, size)]
+        parts = [Tensor(block[at : at + size]) for at in range(0, 4 * size, size)]
         return [parts[SIDE_BY_SIDE.index(gate)] for gate in range(4)]
 
     def step(self, a: Tensor, b: Tensor, y: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:

@@ -43,7 +43,7 @@ def rebatch(graph: Graph, batch: int) -> Graph:
             fixed.update(v.name for v in bound.outputs)  # does not depend on any sample
             nodes.append(bound.node)
             continue
-        ranks = {len(v.shape) for v in bound.inputs if v is not None and not v.is_constant}
+        ranks = {len(v.shape) for v in bound.inputs if v is not None and v.name not in fixed}
         if 1 in ranks or len(ranks) > 1:
             # An op on rank 1 may add or compare samples. Of two ranks, the lower one is broadcast
             # against the higher one's last axes, so its first axis is not the batch.
