@@ -14,9 +14,12 @@ from tests.c.conformance import (
     all_int4_ops,
     all_int16_ops,
     all_ops,
+    graph_of,
 )
 from tests.c.floats import assert_close
 from tests.c.host import BESIDE, build_program, run_program
+from tests.ops.build import build_f32
+from tests.ops.cases import CASES
 from tests.sampling import sampled
 from tinyrt import kernels_c
 from tinyrt.backends.c.choice import KERNELS
@@ -55,6 +58,15 @@ def test_kernels_on_other_widths_equal_the_references(tmp_path, cases, core):
     found = run_program(build_program(project, tmp_path), project, feeds, "beside")
     for name, expected in evaluate(graph, feeds).items():
         np.testing.assert_array_equal(found[name], expected, err_msg=name, strict=True)
+
+
+def test_transforms_of_pairs_equal_the_references(tmp_path):
+    cases = {op: CASES[op] for op in ("signal_rfft", "signal_irfft")}
+    graph, feeds = graph_of(cases, range(60), build_f32)
+    project = export_graph(graph, tmp_path / "project", core="cortex-m4", memories=BESIDE)
+    found = run_program(build_program(project, tmp_path), project, feeds, "beside")
+    for name, expected in evaluate(graph, feeds).items():
+        assert_close(name.split("/")[0], found[name], expected)
 
 
 @pytest.fixture(scope="module")

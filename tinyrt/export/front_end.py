@@ -10,7 +10,7 @@ import numpy as np
 
 from tinyrt import __version__
 from tinyrt.dsp.log_mel import LogMel
-from tinyrt.dsp.tables import WEIGHT_BITS, LogMelTables, tables_of
+from tinyrt.dsp.tables import LogMelTables, tables_of
 from tinyrt.entry import entry
 from tinyrt.export import text as c_text
 from tinyrt.export.identity import IDENTITY, sealed
@@ -26,10 +26,7 @@ ALIGNMENT = 8
 
 KERNELS = (
     "tinyrt_log_mel",
-    "tinyrt_signal_window",
     "tinyrt_signal_rfft_s16",
-    "tinyrt_signal_energy",
-    "tinyrt_signal_filter_bank",
     "tinyrt_signal_filter_bank_square_root",
     "tinyrt_signal_filter_bank_spectral_subtraction",
     "tinyrt_signal_pcan",
@@ -168,7 +165,7 @@ def _fields(front: LogMel, tables: LogMelTables) -> dict[str, object]:
     fft, noise = tables.fft, tables.subtraction
     steps = tuple(math.prod(fft.factors[:i]) for i in range(len(fft.factors)))
     fields: dict[str, object] = {
-        "window": {"size": front.window, "weights": front.window, "shift": WEIGHT_BITS},
+        "window": front.window,
         "step": front.step,
         "weights": "window",
         "fft": {

@@ -5,18 +5,17 @@
 #include "tinyrt_signal_fft.h"
 #include "tinyrt_signal_filter_bank.h"
 #include "tinyrt_signal_noise.h"
-#include "tinyrt_signal_window.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/** Frames of window.size samples, each step samples later, become features of bank.channels bands.
- *  Of memory for work, what is behind `second` bytes is used by every other step. Without gains
- *  there is no PCAN, and where noise.size is 0 no noise reduction either. A log_scale of 0 leaves
- *  bands without logarithm. */
+/** Frames of window samples, each step samples later, become features of bank.channels bands.
+ *  Weights are in [0, 4096]. Of memory for work, what is behind second bytes is used by every other
+ *  step. Without gains there is no PCAN, and where noise.size is 0 no noise reduction either. A
+ *  log_scale of 0 leaves bands without logarithm. */
 typedef struct {
-    tinyrt_signal_window_params window;
+    int32_t window;
     int32_t step;
     const int16_t *weights;
     tinyrt_signal_fft_params fft;

@@ -1,7 +1,8 @@
 /** Transforms of real signals, where this is included: TINYRT_SCALAR is the elements' type, and
  *  TINYRT_WIDE one that holds their products. TINYRT_ROUND makes an element of a product of an
  *  element and a fraction, TINYRT_DIVIDE divides an integer by a radix, TINYRT_HALF halves a sum.
- *  Sums are cut to TINYRT_SCALAR before they are multiplied or stored. */
+ *  Sums are cut to TINYRT_SCALAR before they are multiplied or stored. A core's own functions for
+ *  int16 take the place of TINYRT_FFT_FOURS and TINYRT_RFFT_PAIRS. */
 #ifndef TINYRT_FFT_LOOP_H
 #define TINYRT_FFT_LOOP_H
 
@@ -70,6 +71,9 @@ static void tinyrt_fft_three(TINYRT_SCALAR *y, int32_t m, int32_t step, const TI
     }
 }
 
+#ifndef TINYRT_FFT_FOURS
+#define TINYRT_FFT_FOURS tinyrt_fft_fours
+
 static void tinyrt_fft_four(TINYRT_SCALAR *y, int32_t m, int32_t step, const TINYRT_SCALAR *w,
                             int32_t inverse) {
     const int32_t second = inverse ? 6 * m : 2 * m;
@@ -88,6 +92,16 @@ static void tinyrt_fft_four(TINYRT_SCALAR *y, int32_t m, int32_t step, const TIN
         tinyrt_complex_store(y + fourth, a.r - t.r - (s.i - u.i), a.i - t.i + (s.r - u.r));
     }
 }
+
+/** All blocks of such a stage, one for each step. */
+static void tinyrt_fft_fours(TINYRT_SCALAR *y, int32_t m, int32_t step, const TINYRT_SCALAR *w,
+                             int32_t inverse) {
+    for (int32_t block = 0; block < step; ++block) {
+        tinyrt_fft_four(y + 8 * block * m, m, step, w, inverse);
+    }
+}
+
+#endif
 
 /** a + x * p + y * q. */
 static inline tinyrt_complex tinyrt_complex_sum(tinyrt_complex a, tinyrt_complex x, TINYRT_WIDE p,
@@ -133,11 +147,12 @@ static void tinyrt_fft_stages(const tinyrt_signal_fft_params *p, const TINYRT_SC
     for (int32_t stage = p->stages - 1; stage >= 0; --stage) {
         const int32_t radix = p->radix[stage];
         const int32_t step = p->step[stage];
-        for (int32_t block = 0; block < step; ++block) {
+        if (radix == 4) {
+            TINYRT_FFT_FOURS(y, m, step, w, inverse);
+        }
+        for (int32_t block = 0; radix != 4 && block < step; ++block) {
             TINYRT_SCALAR *const part = y + 2 * block * radix * m;
-            if (radix == 4) {
-                tinyrt_fft_four(part, m, step, w, inverse);
-            } else if (radix == 2) {
+            if (radix == 2) {
                 tinyrt_fft_two(part, m, step, w);
             } else if (radix == 3) {
                 tinyrt_fft_three(part, m, step, w);
@@ -149,9 +164,10 @@ static void tinyrt_fft_stages(const tinyrt_signal_fft_params *p, const TINYRT_SC
     }
 }
 
-/** The number that comes behind the one at a place, by the digits of that place. */
-static int32_t tinyrt_fft_next(const tinyrt_signal_fft_params *p, int32_t *digits, int32_t at) {
-    for (int32_t stage = p->stages - 1; stage >= 0; --stage) {
+/** The number that comes behind the one at a place, by the digits of that place up to a stage. */
+static int32_t tinyrt_fft_next(const tinyrt_signal_fft_params *p, int32_t stage, int32_t *digits,
+                               int32_t at) {
+    for (; stage >= 0; --stage) {
         at += p->step[stage];
         if (++digits[stage] < p->radix[stage]) {
             break;

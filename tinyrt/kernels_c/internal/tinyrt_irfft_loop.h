@@ -35,7 +35,7 @@ static void tinyrt_irfft(const tinyrt_signal_fft_params *p, const TINYRT_SCALAR 
         for (int32_t i = 0, at = 0; i < p->count; ++i) {
             const tinyrt_complex z = tinyrt_irfft_at(at, p->count, split, x);
             tinyrt_complex_store(y + 2 * i, z.r, z.i);
-            at = tinyrt_fft_next(p, digits, at);
+            at = tinyrt_fft_next(p, p->stages - 1, digits, at);
         }
         tinyrt_fft_stages(p, w, y, 1);
         x += p->x_size;

@@ -11,6 +11,9 @@ static void tinyrt_rfft_ends(int32_t count, TINYRT_SCALAR *y) {
     tinyrt_complex_store(y + 2 * count, low.r - low.i, 0);
 }
 
+#ifndef TINYRT_RFFT_PAIRS
+#define TINYRT_RFFT_PAIRS tinyrt_rfft_pairs
+
 /** Likewise frequency k and its counterpart. */
 static void tinyrt_rfft_pair(int32_t k, int32_t count, const TINYRT_SCALAR *split,
                              TINYRT_SCALAR *y) {
@@ -27,20 +30,43 @@ static void tinyrt_rfft_pair(int32_t k, int32_t count, const TINYRT_SCALAR *spli
     tinyrt_complex_store(other, TINYRT_HALF(both.r - t.r), TINYRT_HALF(t.i - both.i));
 }
 
+/** Likewise all frequencies between. */
+static void tinyrt_rfft_pairs(int32_t count, const TINYRT_SCALAR *split, TINYRT_SCALAR *y) {
+    for (int32_t k = 1; 2 * k <= count; ++k) {
+        tinyrt_rfft_pair(k, count, split, y);
+    }
+}
+
+#endif
+
+/** Pairs of samples in the order of tinyrt_fft_next, a round of the innermost stage at a time. */
+static void tinyrt_rfft_load(const tinyrt_signal_fft_params *p, const TINYRT_SCALAR *x,
+                             TINYRT_SCALAR *y) {
+    const int32_t last = p->stages - 1;
+    const int32_t radix = p->radix[last];
+    const int32_t step = p->step[last];
+    const int32_t whole = p->x_size / 2;
+    int32_t digits[TINYRT_FFT_STAGES] = {0};
+    for (int32_t i = 0, start = 0; i < p->count; i += radix) {
+        for (int32_t at = start; at < start + radix * step; at += step, y += 2) {
+            const int is_there = at < whole;
+            y[0] = is_there ? x[2 * at] : 0;
+            y[1] = is_there ? x[2 * at + 1] : 0;
+            if (2 * at + 1 == p->x_size) {
+                y[0] = x[2 * at];
+            }
+        }
+        start = tinyrt_fft_next(p, last - 1, digits, start);
+    }
+}
+
 static void tinyrt_rfft(const tinyrt_signal_fft_params *p, const TINYRT_SCALAR *x,
                         const TINYRT_SCALAR *w, const TINYRT_SCALAR *split, TINYRT_SCALAR *y) {
     for (int32_t row = 0; row < p->rows; ++row) {
-        int32_t digits[TINYRT_FFT_STAGES] = {0};
-        for (int32_t i = 0, at = 0; i < p->count; ++i) {
-            y[2 * i] = 2 * at < p->x_size ? x[2 * at] : 0;
-            y[2 * i + 1] = 2 * at + 1 < p->x_size ? x[2 * at + 1] : 0;
-            at = tinyrt_fft_next(p, digits, at);
-        }
+        tinyrt_rfft_load(p, x, y);
         tinyrt_fft_stages(p, w, y, 0);
         tinyrt_rfft_ends(p->count, y);
-        for (int32_t k = 1; 2 * k <= p->count; ++k) {
-            tinyrt_rfft_pair(k, p->count, split, y);
-        }
+        TINYRT_RFFT_PAIRS(p->count, split, y);
         x += p->x_size;
         y += 2 * (p->count + 1);
     }

@@ -1,23 +1,33 @@
 #include "tinyrt_log_mel.h"
 
+#include "tinyrt_bits.h"
+#include "tinyrt_copy.h"
+#include "tinyrt_frame.h"
 #include "tinyrt_samples.h"
 
-/** Shifts samples left until the largest fills 15 bits; returns by how many. The size of -32768,
- *  which an int16 does not hold, does not count. */
-static int32_t scale(int32_t size, int16_t *x) {
-    int32_t most = 0;
-    for (int32_t i = 0; i < size; ++i) {
-        const int32_t loud = x[i] < 0 ? -x[i] : x[i];
-        most |= loud & INT16_MAX;
+/** Energies of frequencies that no band takes are not computed. */
+static void energies(const tinyrt_signal_energy_params *p, const int16_t *x, uint32_t *y) {
+    for (int32_t i = p->start; i < p->end; ++i) {
+        const int32_t real = x[2 * i];
+        const int32_t imaginary = x[2 * i + 1];
+        y[i] = (uint32_t)(real * real) + (uint32_t)(imaginary * imaginary);
     }
-    int32_t shift = 0;
-    while (shift < 15 && most >> (14 - shift) == 0) {
-        ++shift;
+}
+
+/** Sums of bands: what a band's frequencies give to it, and what those of the band before do. */
+static void sums(const tinyrt_log_mel_params *p, const uint32_t *x, uint64_t *y) {
+    uint64_t before = 0;
+    for (int32_t i = 0; i <= p->bank.channels; ++i) {
+        const int32_t at = p->bank.weight_start[i];
+        uint64_t own;
+        uint64_t next;
+        tinyrt_band_sums(p->bank.width[i], x + p->bank.frequency_start[i], p->up + at, p->down + at,
+                         &own, &next);
+        if (i > 0) {
+            y[i - 1] = before + own;
+        }
+        before = next;
     }
-    for (int32_t i = 0; i < size; ++i) {
-        x[i] = (int16_t)(uint16_t)((uint32_t)x[i] << shift);
-    }
-    return shift;
 }
 
 /** Bands without noise and of even loudness: two more rows of bands lie behind them. Returns the
@@ -43,11 +53,12 @@ static void frame(const tinyrt_log_mel_params *p, const int16_t *samples, uint32
                   void *work, uint16_t *features) {
     const int32_t size = p->bank.channels;
     void *const other = (int8_t *)work + p->second;
-    tinyrt_signal_window(&p->window, samples, p->weights, work);
-    const int32_t shift = scale(p->window.size, work);
+    const uint32_t sizes = tinyrt_windowed(p->window, samples, p->weights, work);
+    const int32_t shift = 15 - (sizes != 0 ? tinyrt_bit_length(sizes) : 0);
+    tinyrt_shifted_left(p->window, shift, work);
     tinyrt_signal_rfft_s16(&p->fft, work, p->roots, p->split, other);
-    tinyrt_signal_energy(&p->energy, other, work);
-    tinyrt_signal_filter_bank(&p->bank, work, p->up, p->down, other);
+    energies(&p->energy, other, work);
+    sums(p, work, other);
     tinyrt_signal_filter_bank_square_root(size, other, &shift, work);
     const uint32_t *const bands = clean(p, work, estimate);
     if (p->log_scale != 0) {
@@ -66,20 +77,29 @@ void tinyrt_log_mel_reset(const tinyrt_log_mel_params *p, void *state) {
     }
 }
 
+/** Samples that lie at least a vector apart, or behind. */
+static void copy(const int16_t *from, int32_t count, int16_t *to) {
+    tinyrt_copy((const int8_t *)from, (const int8_t *)(to + count), (int8_t *)to);
+}
+
 int32_t tinyrt_log_mel(const tinyrt_log_mel_params *p, const int16_t *samples, int32_t count,
                        void *state, void *work, uint16_t *features, int32_t *is_full) {
     int32_t *const held = state;
     uint32_t *const estimate = (uint32_t *)state + 1;
     int16_t *const window = (int16_t *)(void *)(estimate + p->bank.channels);
-    const int32_t missing = p->window.size - *held;
+    const int32_t missing = p->window - *held;
     const int32_t taken = count < missing ? count : missing;
-    tinyrt_samples_copy(samples, taken, window + *held);
+    copy(samples, taken, window + *held);
     *held += taken;
-    *is_full = *held == p->window.size;
+    *is_full = *held == p->window;
     if (*is_full) {
         frame(p, window, estimate, work, features);
         *held -= p->step;
-        tinyrt_samples_copy(window + p->step, *held, window);
+        if (p->step < 8) {
+            tinyrt_samples_copy(window + p->step, *held, window);
+        } else {
+            copy(window + p->step, *held, window);
+        }
     }
     return taken;
 }

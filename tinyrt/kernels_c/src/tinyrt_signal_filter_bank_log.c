@@ -1,5 +1,7 @@
 #include "tinyrt_signal_filter_bank.h"
 
+#include "tinyrt_bits.h"
+
 /** log2(1 + x) - x at 128ths, as 65536ths, and a 0 behind them. */
 static const uint16_t TABLE[130] = {
     0,    224,  442,  654,  861,  1063, 1259, 1450, 1636, 1817, 1992, 2163, 2329, 2490, 2646,
@@ -17,10 +19,7 @@ static const uint16_t TABLE[130] = {
 
 /** log2 of a number above 0, as 65536ths. */
 static uint32_t log2_of(uint32_t x) {
-    uint32_t whole = 0;
-    while (x >> whole > 1) {
-        ++whole;
-    }
+    const uint32_t whole = (uint32_t)tinyrt_bit_length(x) - 1;
     const uint32_t above = x - (UINT32_C(1) << whole);
     const uint32_t fraction = whole < 16 ? above << (16 - whole) : above >> (whole - 16);
     const uint32_t segment = fraction >> 9;

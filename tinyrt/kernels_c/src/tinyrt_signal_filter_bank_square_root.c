@@ -1,30 +1,60 @@
 #include "tinyrt_signal_filter_bank.h"
 
-/** The root, rounded down, of less than two to the power of bits; what is left goes to rest. */
-static uint64_t root_of(uint64_t x, int32_t bits, uint64_t *rest) {
-    uint64_t root = 0;
-    for (uint64_t bit = UINT64_C(1) << (bits - 2); bit != 0; bit >>= 2) {
-        if (x >= root + bit) {
-            x -= root + bit;
-            root = (root >> 1) + bit;
-        } else {
-            root >>= 1;
-        }
+#include "tinyrt_bits.h"
+
+/** 128 / sqrt(m) in the middle of each 128th of m from 1/4 to 1. */
+static const uint8_t INVERSE[96] = {
+    254, 250, 247, 243, 240, 236, 233, 230, 228, 225, 222, 220, 217, 215, 212, 210,
+    208, 206, 204, 202, 200, 198, 196, 194, 193, 191, 189, 188, 186, 185, 183, 182,
+    180, 179, 178, 176, 175, 174, 172, 171, 170, 169, 168, 167, 166, 164, 163, 162,
+    161, 160, 159, 158, 158, 157, 156, 155, 154, 153, 152, 151, 151, 150, 149, 148,
+    147, 147, 146, 145, 144, 144, 143, 142, 142, 141, 140, 140, 139, 138, 138, 137,
+    137, 136, 135, 135, 134, 134, 133, 132, 132, 131, 131, 130, 130, 129, 129, 128};
+
+/** (a * b) >> bits. */
+static inline uint32_t product(uint32_t a, uint32_t b, int32_t bits) {
+    return (uint32_t)(((uint64_t)a * b) >> bits);
+}
+
+/** About the root of x, which is not 0: two steps of Newton's of the inverse root r of the upper 32
+ *  bits m, r <- r * (3 - m * r * r) / 2. */
+static uint32_t near_root(uint64_t x) {
+    const uint32_t upper = (uint32_t)(x >> 32);
+    const int32_t length =
+        upper != 0 ? 32 + tinyrt_bit_length(upper) : tinyrt_bit_length((uint32_t)x);
+    const int32_t shift = (64 - length) & ~1;
+    const uint32_t m = (uint32_t)((x << shift) >> 32);
+    uint32_t r = (uint32_t)INVERSE[(m >> 25) - 32] << 23;
+    for (int32_t i = 0; i < 2; ++i) {
+        const uint32_t one = product(m, product(r, r, 32), 32);
+        r = product(r, (UINT32_C(3) << 28) - one, 29);
     }
-    *rest = x;
-    return root;
+    const uint64_t root = ((uint64_t)m * r) >> 30;
+    return (root < UINT32_MAX ? (uint32_t)root : UINT32_MAX) >> (shift / 2);
+}
+
+/** The nearest root, of at most 16 bits where x has 32, and else of 32. */
+static uint32_t root_of(uint64_t x) {
+    if (x == 0) {
+        return 0;
+    }
+    uint32_t root = near_root(x);
+    int64_t rest = (int64_t)(x - (uint64_t)root * root);
+    while (rest < 0) {
+        --root;
+        rest += 2 * (int64_t)root + 1;
+    }
+    while (rest > 2 * (int64_t)root) {
+        rest -= 2 * (int64_t)root + 1;
+        ++root;
+    }
+    return root + (rest > root && root != (x > UINT32_MAX ? UINT32_MAX : UINT16_MAX));
 }
 
 void tinyrt_signal_filter_bank_square_root(int32_t size, const uint64_t *TINYRT_RESTRICT x,
                                            const int32_t *bits, uint32_t *TINYRT_RESTRICT y) {
     const int32_t shift = *bits & 31;
     for (int32_t i = 0; i < size; ++i) {
-        const int is_wide = x[i] > UINT32_MAX;
-        uint64_t rest;
-        uint64_t root = root_of(x[i], is_wide ? 64 : 32, &rest);
-        if (rest > root && root != (is_wide ? UINT32_MAX : UINT16_MAX)) {
-            ++root;
-        }
-        y[i] = (uint32_t)root >> shift;
+        y[i] = root_of(x[i]) >> shift;
     }
 }

@@ -5,6 +5,8 @@
 #define TINYRT_ROUND(x) (((x) + (1 << 14)) >> 15)
 #define TINYRT_DIVIDE(x, radix) TINYRT_ROUND((x) * (INT16_MAX / (radix)))
 #define TINYRT_HALF(x) ((x) >> 1)
+#include "tinyrt_fft_s16.h"
+
 #include "tinyrt_irfft_loop.h"
 
 void tinyrt_signal_irfft_s16(const tinyrt_signal_fft_params *p, const int16_t *TINYRT_RESTRICT x,

@@ -1,5 +1,7 @@
 #include "tinyrt_signal_noise.h"
 
+#include "tinyrt_bits.h"
+
 /** Fraction bits of a ratio of signal to noise, and of an output. */
 #define SNR_BITS 12
 #define OUTPUT_BITS 6
@@ -9,10 +11,7 @@ static uint32_t gain_of(uint32_t noise, const int16_t *gains) {
     if (noise <= 2) {
         return (uint32_t)gains[noise];
     }
-    int32_t bits = 2;
-    while (noise >> (bits - 1) > 1) {
-        ++bits;
-    }
+    const int32_t bits = tinyrt_bit_length(noise);
     const int16_t *const part = gains + 4 * bits - 6;
     const uint32_t shifted = bits < 11 ? noise << (11 - bits) : noise >> (bits - 11);
     const int32_t fraction = (int32_t)(shifted & 0x3FF);

@@ -1,0 +1,20 @@
+/** Sums of what a band's frequencies give to it and to the next one. */
+#ifndef TINYRT_BAND_SUMS_H
+#define TINYRT_BAND_SUMS_H
+
+#include "tinyrt_types.h"
+
+/** Sums of count products of x with up, and with down, neither of them negative. */
+static inline void tinyrt_band_sums(int32_t count, const uint32_t *x, const int16_t *up,
+                                    const int16_t *down, uint64_t *ups, uint64_t *downs) {
+    uint64_t sum = 0;
+    uint64_t other = 0;
+    for (int32_t i = 0; i < count; ++i) {
+        sum += (uint64_t)x[i] * (uint16_t)up[i];
+        other += (uint64_t)x[i] * (uint16_t)down[i];
+    }
+    *ups = sum;
+    *downs = other;
+}
+
+#endif
