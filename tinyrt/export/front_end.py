@@ -178,11 +178,8 @@ def _fields(front: LogMel, tables: LogMelTables) -> dict[str, object]:
         },
         "roots": "roots",
         "split": "split",
-        "energy": {
-            "size": front.fft_size // 2 + 1,
-            "start": tables.energy.start_index,
-            "end": tables.energy.end_index,
-        },
+        "start": tables.energy.start_index,
+        "end": tables.energy.end_index,
         "bank": {
             "channels": front.bands,
             **{n: n for n in ("frequency_start", "weight_start", "width")},

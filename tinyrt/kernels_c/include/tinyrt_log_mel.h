@@ -10,10 +10,10 @@
 extern "C" {
 #endif
 
-/** Frames of window samples, each step samples later, become features of bank.channels bands.
- *  Weights are in [0, 4096]. Of memory for work, what is behind second bytes is used by every other
- *  step. Without gains there is no PCAN, and where noise.size is 0 no noise reduction either. A
- *  log_scale of 0 leaves bands without logarithm. */
+/** Frames of window samples, each step samples later, become features of bank.channels bands
+ *  of the frequencies from start to before end. Weights are in [0, 4096]. Of memory for work, what
+ * is behind second bytes is used by every other step. Without gains there is no PCAN, and where
+ * noise.size is 0 no noise reduction either. A log_scale of 0 leaves bands without logarithm. */
 typedef struct {
     int32_t window;
     int32_t step;
@@ -21,7 +21,8 @@ typedef struct {
     tinyrt_signal_fft_params fft;
     const int16_t *roots;
     const int16_t *split;
-    tinyrt_signal_energy_params energy;
+    int32_t start;
+    int32_t end;
     tinyrt_signal_filter_bank_params bank;
     const int16_t *up;
     const int16_t *down;

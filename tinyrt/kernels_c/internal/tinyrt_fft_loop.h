@@ -42,7 +42,8 @@ static inline tinyrt_complex tinyrt_complex_scale(tinyrt_complex x, TINYRT_WIDE 
                       TINYRT_DIVIDE((TINYRT_WIDE)(y)[1], radix))
 
 /** One stage of m numbers for each of its parts, whose roots are step apart in w. */
-static void tinyrt_fft_two(TINYRT_SCALAR *y, int32_t m, int32_t step, const TINYRT_SCALAR *w) {
+TINYRT_NOINLINE static void tinyrt_fft_two(TINYRT_SCALAR *y, int32_t m, int32_t step,
+                                           const TINYRT_SCALAR *w) {
     for (int32_t k = 0; k < m; ++k, y += 2) {
         const tinyrt_complex a = tinyrt_complex_part(y, 2);
         const tinyrt_complex b = tinyrt_complex_part(y + 2 * m, 2);
@@ -52,7 +53,8 @@ static void tinyrt_fft_two(TINYRT_SCALAR *y, int32_t m, int32_t step, const TINY
     }
 }
 
-static void tinyrt_fft_three(TINYRT_SCALAR *y, int32_t m, int32_t step, const TINYRT_SCALAR *w) {
+TINYRT_NOINLINE static void tinyrt_fft_three(TINYRT_SCALAR *y, int32_t m, int32_t step,
+                                             const TINYRT_SCALAR *w) {
     const TINYRT_WIDE root = w[2 * m * step + 1];
     for (int32_t k = 0; k < m; ++k, y += 2) {
         const tinyrt_complex a = tinyrt_complex_part(y, 3);
@@ -94,8 +96,8 @@ static void tinyrt_fft_four(TINYRT_SCALAR *y, int32_t m, int32_t step, const TIN
 }
 
 /** All blocks of such a stage, one for each step. */
-static void tinyrt_fft_fours(TINYRT_SCALAR *y, int32_t m, int32_t step, const TINYRT_SCALAR *w,
-                             int32_t inverse) {
+TINYRT_NOINLINE static void tinyrt_fft_fours(TINYRT_SCALAR *y, int32_t m, int32_t step,
+                                             const TINYRT_SCALAR *w, int32_t inverse) {
     for (int32_t block = 0; block < step; ++block) {
         tinyrt_fft_four(y + 8 * block * m, m, step, w, inverse);
     }
@@ -112,7 +114,8 @@ static inline tinyrt_complex tinyrt_complex_sum(tinyrt_complex a, tinyrt_complex
     return sum;
 }
 
-static void tinyrt_fft_five(TINYRT_SCALAR *y, int32_t m, int32_t step, const TINYRT_SCALAR *w) {
+TINYRT_NOINLINE static void tinyrt_fft_five(TINYRT_SCALAR *y, int32_t m, int32_t step,
+                                            const TINYRT_SCALAR *w) {
     const TINYRT_SCALAR *const p = w + 2 * m * step;
     const TINYRT_SCALAR *const q = w + 4 * m * step;
     const tinyrt_complex zero = {0, 0};

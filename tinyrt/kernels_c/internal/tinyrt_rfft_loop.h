@@ -31,7 +31,8 @@ static void tinyrt_rfft_pair(int32_t k, int32_t count, const TINYRT_SCALAR *spli
 }
 
 /** Likewise all frequencies between. */
-static void tinyrt_rfft_pairs(int32_t count, const TINYRT_SCALAR *split, TINYRT_SCALAR *y) {
+TINYRT_NOINLINE static void tinyrt_rfft_pairs(int32_t count, const TINYRT_SCALAR *split,
+                                              TINYRT_SCALAR *y) {
     for (int32_t k = 1; 2 * k <= count; ++k) {
         tinyrt_rfft_pair(k, count, split, y);
     }
@@ -39,24 +40,41 @@ static void tinyrt_rfft_pairs(int32_t count, const TINYRT_SCALAR *split, TINYRT_
 
 #endif
 
-/** Pairs of samples in the order of tinyrt_fft_next, a round of the innermost stage at a time. */
-static void tinyrt_rfft_load(const tinyrt_signal_fft_params *p, const TINYRT_SCALAR *x,
-                             TINYRT_SCALAR *y) {
+#ifndef TINYRT_RFFT_ROUND
+#define TINYRT_RFFT_ROUND tinyrt_rfft_round
+
+/** Pairs of samples step apart, as many as the radix of a stage; zeros behind the last sample. */
+static inline void tinyrt_rfft_round(int32_t radix, int32_t step, int32_t at, int32_t x_size,
+                                     const TINYRT_SCALAR *x, TINYRT_SCALAR *y) {
+    const int32_t whole = x_size / 2;
+    for (; radix > 0; --radix, at += step, y += 2) {
+        if (at < whole) {
+            y[0] = x[2 * at];
+            y[1] = x[2 * at + 1];
+        } else {
+            y[0] = 2 * at < x_size ? x[2 * at] : 0;
+            y[1] = 0;
+        }
+    }
+}
+
+#endif
+
+/** All pairs of samples in the order of tinyrt_fft_next, a round of the innermost stage at a time.
+ */
+TINYRT_NOINLINE static void tinyrt_rfft_load(const tinyrt_signal_fft_params *p,
+                                             const TINYRT_SCALAR *x, TINYRT_SCALAR *y) {
     const int32_t last = p->stages - 1;
     const int32_t radix = p->radix[last];
-    const int32_t step = p->step[last];
-    const int32_t whole = p->x_size / 2;
+    /* A last but one stage of one round, where there is only one. */
+    const int32_t rounds = last > 0 ? p->radix[last - 1] : 1;
+    const int32_t step = last > 0 ? p->step[last - 1] : 0;
     int32_t digits[TINYRT_FFT_STAGES] = {0};
-    for (int32_t i = 0, start = 0; i < p->count; i += radix) {
-        for (int32_t at = start; at < start + radix * step; at += step, y += 2) {
-            const int is_there = at < whole;
-            y[0] = is_there ? x[2 * at] : 0;
-            y[1] = is_there ? x[2 * at + 1] : 0;
-            if (2 * at + 1 == p->x_size) {
-                y[0] = x[2 * at];
-            }
+    for (int32_t i = 0, start = 0; i < p->count; i += radix * rounds) {
+        for (int32_t round = 0; round < rounds; ++round, y += 2 * radix) {
+            TINYRT_RFFT_ROUND(radix, p->step[last], start + round * step, p->x_size, x, y);
         }
-        start = tinyrt_fft_next(p, last - 1, digits, start);
+        start = tinyrt_fft_next(p, last - 2, digits, start);
     }
 }
 

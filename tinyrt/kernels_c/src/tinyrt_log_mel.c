@@ -1,18 +1,10 @@
 #include "tinyrt_log_mel.h"
 
+#include "tinyrt_band_sums.h"
 #include "tinyrt_bits.h"
 #include "tinyrt_copy.h"
 #include "tinyrt_frame.h"
 #include "tinyrt_samples.h"
-
-/** Energies of frequencies that no band takes are not computed. */
-static void energies(const tinyrt_signal_energy_params *p, const int16_t *x, uint32_t *y) {
-    for (int32_t i = p->start; i < p->end; ++i) {
-        const int32_t real = x[2 * i];
-        const int32_t imaginary = x[2 * i + 1];
-        y[i] = (uint32_t)(real * real) + (uint32_t)(imaginary * imaginary);
-    }
-}
 
 /** Sums of bands: what a band's frequencies give to it, and what those of the band before do. */
 static void sums(const tinyrt_log_mel_params *p, const uint32_t *x, uint64_t *y) {
@@ -57,7 +49,9 @@ static void frame(const tinyrt_log_mel_params *p, const int16_t *samples, uint32
     const int32_t shift = 15 - (sizes != 0 ? tinyrt_bit_length(sizes) : 0);
     tinyrt_shifted_left(p->window, shift, work);
     tinyrt_signal_rfft_s16(&p->fft, work, p->roots, p->split, other);
-    energies(&p->energy, other, work);
+    /* Energies of frequencies that no band takes are not needed. */
+    tinyrt_energies(p->end - p->start, (int16_t *)other + 2 * p->start,
+                    (uint32_t *)work + p->start);
     sums(p, work, other);
     tinyrt_signal_filter_bank_square_root(size, other, &shift, work);
     const uint32_t *const bands = clean(p, work, estimate);

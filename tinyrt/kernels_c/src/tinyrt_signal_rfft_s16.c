@@ -6,6 +6,7 @@
 #define TINYRT_DIVIDE(x, radix) TINYRT_ROUND((x) * (INT16_MAX / (radix)))
 #define TINYRT_HALF(x) ((x) >> 1)
 #include "tinyrt_fft_s16.h"
+#include "tinyrt_rfft_s16.h"
 
 #include "tinyrt_rfft_loop.h"
 

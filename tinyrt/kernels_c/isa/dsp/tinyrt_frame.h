@@ -2,7 +2,6 @@
 #ifndef TINYRT_FRAME_H
 #define TINYRT_FRAME_H
 
-#include "tinyrt_band_sums.h"
 #include "tinyrt_simd.h"
 
 #if defined(__ARM_FEATURE_DSP) && defined(TINYRT_ASM)

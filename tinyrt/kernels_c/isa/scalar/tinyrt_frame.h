@@ -2,7 +2,7 @@
 #ifndef TINYRT_FRAME_H
 #define TINYRT_FRAME_H
 
-#include "tinyrt_band_sums.h"
+#include "tinyrt_types.h"
 
 /** y = x * w / 2^12, rounded down, of w in [0, 2^12]. Returns a number with as many bits as the
  *  largest size; that of -32768, which an int16 does not hold, does not count. */
