@@ -51,7 +51,7 @@ def graph_of(
     seeds: Iterable[int],
     build: Callable[[Case, Rng], Built] = build_s8,
 ) -> tuple[Graph, dict[str, np.ndarray]]:
-    """A graph whose outputs are ``<case>/<seed>/out``, and data for its inputs."""
+    """A graph whose outputs are ``<case>/<seed>/out``, ``out1``, ..., and data for its inputs."""
     values, nodes, feeds = {}, [], {}
     inputs, outputs = [], []
     for op, case in cases.items():
@@ -66,7 +66,7 @@ def graph_of(
             )
             feeds |= {new[name]: array for name, array in built.feeds.items()}
             inputs += [new[name] for name in built.graph.inputs]
-            outputs.append(new["out"])
+            outputs += [new[name] for name in built.graph.outputs]
     return verify(Graph("all_ops", tuple(inputs), tuple(outputs), values, tuple(nodes))), feeds
 
 

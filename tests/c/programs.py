@@ -30,7 +30,7 @@ Build = Callable[[Case, Rng], Built]
 
 
 def one_graph(made: Mapping[str, Built]) -> tuple[Graph, Feeds]:
-    """Graphs of one op as one graph, whose outputs are ``<name>/0/out``."""
+    """Graphs of one op as one graph, whose outputs are ``<name>/0/out``, ``out1``, ..."""
     return graph_of({name: partial(_first, built) for name, built in made.items()}, (0,), _first)
 
 

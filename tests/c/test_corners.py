@@ -5,9 +5,11 @@ from itertools import islice
 import numpy as np
 import pytest
 
+from tests.c.conformance import F32_OPS
+from tests.c.floats import assert_close
 from tests.c.host import BESIDE, build_program, host_compiler, run_program
 from tests.c.programs import of_vectors, one_graph
-from tests.ops.corners import integer_corners
+from tests.ops.corners import FAMILIES, integer_corners
 from tests.sampling import sampled
 from tinyrt.export import export_graph
 from tinyrt.export.target import find_core
@@ -32,6 +34,17 @@ def test_vectors_equal_the_references(tmp_path):
         pytest.skip("this processor has no vectors that kernels are written for")
     graph, feeds = one_graph(of_vectors())
     assert_answers(graph, feeds, core, tmp_path, *find_core(core).flags)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # infinities are among them
+def test_floats_are_near_the_references(tmp_path):
+    """What keeps state or comes from TFLM's signal library is among them."""
+    corners = {k: b for k, b in FAMILIES["floats"]().items() if b.graph.nodes[0].op in F32_OPS}
+    graph, feeds = one_graph(corners)
+    project = export_graph(graph, tmp_path / "project", core="cortex-m3", memories=BESIDE)
+    found = run_program(build_program(project, tmp_path), project, feeds, "beside")
+    for name, expected in evaluate(graph, feeds).items():
+        assert_close(name.split(":")[0], found[name], expected)
 
 
 def assert_answers(graph, feeds, core, folder, *flags):

@@ -176,7 +176,7 @@ def single_op(
     names = tuple(v.name for v in values)
     free = tuple(v.name for v in values if not v.is_constant)
     node = Node(case.op, "op", names, tuple(v.name for v in outputs), case.attrs)
-    graph = Graph("case", free, ("out",), {v.name: v for v in (*values, *outputs)}, (node,))
+    graph = Graph("case", free, node.outputs, {v.name: v for v in (*values, *outputs)}, (node,))
     data = dict(zip(names, arrays, strict=True))
     return Built(graph, {name: data[name] for name in free})
 
