@@ -10,7 +10,11 @@ from tests.convert.onnx_build import OnnxModel
 from tests.graphs import Builder
 from tests.train.pipeline.made import learned
 from tests.train.pipeline.test_run import two_heads
+from tests.train.test_sequence_lstm import INPUTS, OP, STEPS
+from tests.train.test_sequence_lstm import net as lstm_net
+from tests.train.test_sequence_lstm import samples as lstm_samples
 from tinyrt.api import train_int8_model
+from tinyrt.convert.lstm_states import kept_on
 from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import save_tflite, write_tflite
@@ -18,6 +22,7 @@ from tinyrt.errors import BudgetError, ConversionWarning, DataError, Unsupported
 from tinyrt.interpreter import load
 from tinyrt.ir import DType
 from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
+from tinyrt.train import trace
 from tinyrt.train.pipeline import run
 from tinyrt.train.pipeline.setting import QatSetting
 
@@ -181,3 +186,20 @@ def test_weights_stored_in_float16_are_trained(blobs, tmp_path):
     model = save_tflite(halved, tmp_path / "half.tflite")
     trained = train_int8_model(model, {"x": x, "y": y}, tmp_path / "o.tflite", QUICK)
     assert trained.outcome.figures[0].deployed > 0.7
+
+
+def test_states_that_a_file_keeps_are_kept(tmp_path):
+    """Each sample begins with zeros in training; the file goes on from run to run, as it did."""
+    graph = optimize(trace(lstm_net(), (STEPS, INPUTS)))
+    (lstm,) = (node for node in graph.nodes if node.op == OP)
+    cell = replace(graph.value(lstm.inputs[14]), name="cell")
+    apart = replace(lstm, inputs=(*lstm.inputs[:14], "cell"))
+    nodes = [apart if node is lstm else node for node in graph.nodes]
+    graph, lstm = graph.with_nodes(nodes, [cell]), apart
+    states = tuple(zip(lstm.inputs[13:15], lstm.outputs[1:3], strict=True))
+    model = save_tflite(kept_on(graph, states), tmp_path / "lstm.tflite")
+    trained = train_int8_model(model, {"x": lstm_samples(20)}, tmp_path / "o.tflite", QUICK)
+    found = read_tflite(tmp_path / "o.tflite")
+    assert len(found.states) == len(states) == 2
+    assert trained.bytes == (tmp_path / "o.tflite").stat().st_size
+    assert trained.outcome.graph.states == ()

@@ -16,6 +16,7 @@ from tinyrt.ir import Value
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.batch_norm import BatchNormAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.quantize import quantize_graph
@@ -259,10 +260,11 @@ def test_quantised_models_are_refused(stored, kind):
 
 
 def moved(net, x, back=True):
-    """A layer on halves of the samples, which makes the first axis theirs no more."""
+    """A layer on padded halves of a sample: such a border is not known to keep samples apart."""
     halves = net.builder.op("reshape", (x,), ReshapeAttrs((2, 1, 2)))
+    padded = net.builder.op("pad", (halves,), PadAttrs(((0, 0), (0, 0), (0, 1))))
     y = net.builder.op(
-        "fully_connected", (halves, net.constant(2, 2)), FullyConnectedAttrs(keep_num_dims=True)
+        "fully_connected", (padded, net.constant(2, 3)), FullyConnectedAttrs(keep_num_dims=True)
     )
     return net.builder.op("reshape", (y,), ReshapeAttrs((1, 4))) if back else y
 

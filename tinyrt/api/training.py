@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from tinyrt.api.inputs import Data, file_of, layout_as, require_float, running, turned
 from tinyrt.api.quantize import float_model, plainer
 from tinyrt.api.reading import open_model, with_float_weights
+from tinyrt.convert.lstm_states import begun_anew, kept_on
 from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.writer import save_tflite, write_tflite
 from tinyrt.data import LABELS, load_npz
@@ -27,6 +28,7 @@ from tinyrt.errors import (
 )
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import Graph, Shape
+from tinyrt.memory import schedule
 from tinyrt.ops.shared.batch import batch_of
 
 PROBED = 8
@@ -63,6 +65,7 @@ def train_int8_model(
     teacher: str | Path | None = None,
     shapes: Mapping[str, Shape] | None = None,
     values: Mapping[str, ArrayLike] | None = None,
+    sequence_lstm: bool = False,
     on_stage: Callable[[str], None] = lambda what: None,
 ) -> Trained:
     """Train a float model for int8, whoever made it, and write it as .tflite.
@@ -78,6 +81,7 @@ def train_int8_model(
             missing, by default the float model itself.
         shapes: input name -> shape, for dimensions that the model leaves open.
         values: as for ``convert_model``.
+        sequence_lstm: as for ``convert_model``; whole LSTMs train faster, and are smaller.
         on_stage: called with what is done next, in words.
 
     Raises:
@@ -90,8 +94,11 @@ def train_int8_model(
     from tinyrt.train.pipeline.setting import QatSetting
 
     setting = setting or QatSetting()
-    graph, _ = float_model(model, shapes, values, False, None)
-    source = open_model(model, shapes=shapes, values=values, optimize=False)
+    graph, states = float_model(model, shapes, values, sequence_lstm, None)
+    source = open_model(
+        model, shapes=shapes, values=values, sequence_lstm=sequence_lstm, optimize=False
+    )
+    source = begun_anew(with_float_weights(source))
     with error_context(file=str(model)):
         if batch_of(graph) != 1:
             raise UnsupportedError(
@@ -103,7 +110,6 @@ def train_int8_model(
     with error_context(file=file_of(data)):
         samples = _samples(graph, data)
     teaching = None if teacher is None else _teacher(teacher, graph)
-    source = with_float_weights(source)
     _warn_of_layout(graph, source, samples)
     with running(model, data):
         outcome = train_for_int8(
@@ -111,17 +117,18 @@ def train_int8_model(
             samples,
             setting,
             teacher=teaching,
-            finish=lambda trained: plainer(trained)[0],
+            finish=lambda graph: plainer(graph)[0],
             on_stage=on_stage,
         )
-    size = len(write_tflite(outcome.graph))
+    trained = schedule(kept_on(outcome.graph, states))
+    size = len(write_tflite(trained))
     if setting.max_bytes is not None and size > setting.max_bytes:
         raise BudgetError(
             f"the trained model has {size:,} bytes",
             expected=f"at most {setting.max_bytes:,}",
             hint=f"--max-bytes {2 * setting.max_bytes - size} leaves room for it",
         )
-    save_tflite(outcome.graph, output)
+    save_tflite(trained, output)
     return Trained(size, outcome)
 
 

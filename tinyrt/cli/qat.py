@@ -17,6 +17,7 @@ from tinyrt.cli.options import (
     Json,
     MaxMemory,
     Model,
+    SequenceLstm,
     Shapes,
     TfliteOut,
     Values,
@@ -91,6 +92,7 @@ def qat(
     ] = None,
     shape: Shapes = None,
     value: Values = None,
+    sequence_lstm: SequenceLstm = False,
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
@@ -122,6 +124,7 @@ def qat(
                 teacher=teacher,
                 shapes=parse_shapes(shape),
                 values=parse_values(value),
+                sequence_lstm=sequence_lstm,
                 on_stage=ERR.print,
             )
         report({**as_data(output, trained), "warnings": notes}, shown(output, trained))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from tinyrt.errors import ShapeError, UnsupportedError
 from tinyrt.ir import Graph
 from tinyrt.metrics import logits_name
-from tinyrt.ops.shared.batch import rebatch
+from tinyrt.train.batched import batched
 
 
 def ends_of(graph: Graph) -> tuple[str, ...]:
@@ -22,9 +22,9 @@ def at_ends(graph: Graph) -> Graph:
 
 
 def mixes_samples(graph: Graph) -> bool:
-    """Whether the graph cannot take several samples along its first axis."""
+    """Whether the graph cannot take several samples at once."""
     try:
-        rebatch(graph, 2)
+        batched(graph, 2)
     except ShapeError:
         return True
     return False

@@ -17,7 +17,7 @@ from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.ir import BoundNode, DType, Graph, Value
 from tinyrt.ops import OPS, is_weighted
 from tinyrt.ops.batch_norm import BatchNormAttrs
-from tinyrt.ops.shared.batch import rebatch
+from tinyrt.train.batched import Batched, batched
 from tinyrt.train.constants import ConstantLayer, constant_places, parameter_places
 from tinyrt.train.core.module import Module, Parameter
 from tinyrt.train.core.tensor import Tensor, apply
@@ -43,8 +43,8 @@ class GraphModule(Module):
             several times, with the same weights and bias, stays one.
         ends: name of the value that the module gives for each output: the output, or where that is
             a softmax or the place of the largest, what goes into it, which a loss wants.
-        one_by_one: whether the graph takes the samples of a batch one after the other, since its
-            first axis is not theirs all through, as in an imported transformer.
+        one_by_one: whether the graph takes the samples of a batch one after the other, since it is
+            not known to keep them apart.
 
     Raises:
         UnsupportedError: the graph is quantised, or has an op without gradient.
@@ -59,7 +59,7 @@ class GraphModule(Module):
                 hint="train the float model that it was made from; QatModel trains it for int8",
             )
         self.graph = with_own_constants(graph)
-        self._graphs = {1: self.graph}
+        self._graphs = {1: Batched(self.graph)}
         self.ends = ends_of(graph)
         self._needed = needed_for(self.graph, self.ends)
         self.one_by_one = mixes_samples(self.graph)
@@ -127,8 +127,13 @@ class GraphModule(Module):
     def nodes(self, n: int) -> Iterator[BoundNode]:
         """The nodes that lead to the ends of ``n`` samples, in execution order."""
         if n not in self._graphs:  # a training run asks for the same few again and again
-            self._graphs[n] = rebatch(self.graph, n)
-        return (node for node in self._graphs[n].bound() if node.name in self._needed)
+            self._graphs[n] = batched(self.graph, n)
+            self.know(self._graphs[n].origins)
+        graph, owners = self._graphs[n].graph, self._graphs[n].owners
+        return (n for n in graph.bound() if owners.get(n.name, n.name) in self._needed)
+
+    def know(self, origins: Mapping[str, str]) -> None:
+        """Take note of values that hold the elements of others, for several samples at once."""
 
 
 class GraphModel(GraphModule):

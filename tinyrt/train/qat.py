@@ -147,6 +147,11 @@ class QatModel(GraphModule):
         yield from each_once(self.constants)
         yield from ((f"{root}.quantizer", q) for root, q in self.quantizers.items())
 
+    def know(self, origins: Mapping[str, str]) -> None:
+        """Values that hold the elements of others are kept as these are."""
+        known = {name: origin for name, origin in origins.items() if origin in self._group}
+        self._group.update((name, self._group[origin]) for name, origin in known.items())
+
     def freeze(self) -> None:
         """Hold ranges and batch norms' statistics still for the last steps."""
         self.frozen = True
@@ -189,7 +194,8 @@ class QatModel(GraphModule):
                         constants.append(Value.constant(value.name, tensor.data))
         for name, parameter in self._by_constant.items():
             constants.append(Value.constant(name, parameter.constant.data.copy()))
-        activations = {name: self.quantizers[root].q for name, root in self._group.items()}
+        own = {name: root for name, root in self._group.items() if name in self.graph.values}
+        activations = {name: self.quantizers[root].q for name, root in own.items()}
         for node in self.graph.bound():
             if node.name in self.recurrent:
                 lstm = self.recurrent[node.name]

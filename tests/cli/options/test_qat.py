@@ -8,9 +8,11 @@ import pytest
 from tests.cli.calls import call, call_json
 from tests.cli.shown import shows
 from tests.convert.onnx_build import OnnxModel
+from tests.convert.test_sequence_lstm import OP
 from tests.train.pipeline.made import learned
 from tinyrt.api import train_int8_model
 from tinyrt.convert.passes import optimize
+from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.quantize.config import Scheme
 from tinyrt.train.pipeline.setting import Pruned, Pruning, QatSetting
@@ -131,3 +133,24 @@ def test_what_happens_is_said_on_stderr_and_the_result_on_stdout(blobs, tmp_path
         "training for int8, at most 1 epochs",
     ]
     assert "labels" in done.stdout
+
+
+@shows("qat", "sequence_lstm")
+def test_an_lstm_is_trained_whole_where_asked(tmp_path):
+    m = OnnxModel(17, seed=3)
+    x = m.op("Transpose", m.input(1, 3, 4), perm=[1, 0, 2])
+    weights = m.weights(1, 20, 4), m.weights(1, 20, 5), m.weights(1, 40)
+    state = m.op("LSTM", x, *weights, outputs=2, hidden_size=5) + "_1"
+    flat = m.op("Reshape", state, m.ints(1, 5))
+    model = m.save(tmp_path, m.op("Gemm", flat, m.weights(5, 2)))
+    x = np.random.default_rng(0).normal(size=(20, 3, 4)).astype(np.float32)
+    np.savez(tmp_path / "x.npz", x=x)
+    arguments = ("qat", model, "-d", tmp_path / "x.npz", "-o", tmp_path / "o.tflite")
+    whole = []
+    for options in ((), ("--sequence-lstm",)):
+        found = call_json(*arguments, "--epochs", "1", *options)
+        graph = read_tflite(tmp_path / "o.tflite")
+        whole.append(sum(node.op == OP for node in graph.nodes))
+        assert found["outputs"][0]["deployed"] < 0.05
+        assert graph.states == ()
+    assert whole == [0, 1]

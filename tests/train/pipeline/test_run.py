@@ -15,6 +15,7 @@ from tinyrt.ir import DType, Value
 from tinyrt.ops import is_weighted
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.quantize.config import Scheme
@@ -248,7 +249,7 @@ def test_an_int8_graph_that_answers_otherwise_is_a_defect():
 
 
 def two_heads(moves=False):
-    """Two inputs; classes and a value. ``moves`` lays the samples along the second axis meanwhile.
+    """Two inputs; classes and a value. With ``moves`` it is not known to keep samples apart.
 
     Returns the graph, its inputs, classes and values.
     """
@@ -262,7 +263,8 @@ def two_heads(moves=False):
     h = b.op("mul", (dense("x", 8, 4), dense("x1", 8, 4)), MulAttrs())
     if moves:
         h = b.op("reshape", (h,), ReshapeAttrs((2, 1, 4)))
-        w = b.constant(rng.normal(size=(4, 4)).astype(np.float32))
+        h = b.op("pad", (h,), PadAttrs(((0, 0), (0, 0), (1, 1))))
+        w = b.constant(rng.normal(size=(4, 6)).astype(np.float32))
         h = b.op("fully_connected", (h, w), FullyConnectedAttrs(keep_num_dims=True))
         h = b.op("reshape", (h,), ReshapeAttrs((1, 8)))
     classes = b.op("softmax", (dense(h, 3, 8),), SoftmaxAttrs())

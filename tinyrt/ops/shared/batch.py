@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tinyrt.errors import ShapeError
-from tinyrt.ir import BoundNode, Graph, Node, Value
+from tinyrt.ir import BoundNode, Graph, Node, TensorType, Value
 from tinyrt.ops import OPS, verify
 from tinyrt.ops.shared.shapes import axis_of
 
@@ -43,26 +43,50 @@ def rebatch(graph: Graph, batch: int) -> Graph:
             fixed.update(v.name for v in bound.outputs)  # does not depend on any sample
             nodes.append(bound.node)
             continue
-        ranks = {len(v.shape) for v in bound.inputs if v is not None and v.name not in fixed}
-        if 1 in ranks or len(ranks) > 1:
-            # An op on rank 1 may add or compare samples. Of two ranks, the lower one is broadcast
-            # against the higher one's last axes, so its first axis is not the batch.
-            raise _mixes(f"{bound.describe()} may not keep samples apart", bound.output)
-        if bound.op == "cumsum" and _first_axis_is_summed(bound):
-            raise _mixes(f"{bound.describe()} adds samples up", bound.output)
-        if getattr(bound.attrs, "time_major", False):
-            raise _mixes(f"{bound.describe()} has time before samples", bound.output)
-        if bound.op in PICKING and _samples_are_rows(bound, fixed):
-            raise _mixes(f"{bound.describe()} picks from all samples", bound.output)
-        node = _with_states(_with_batch(bound, old, batch), values, old, batch)
+        node, types = with_samples(bound, values, fixed, old, batch)
         nodes.append(node)
-        types = [values[n].type if n else None for n in node.inputs]
-        inferred = OPS[node.op].infer(node.attrs, types)
-        for value, type_ in zip(bound.outputs, inferred, strict=True):
-            if value.shape[:1] != (old,) or type_.shape != (batch, *value.shape[1:]):
-                raise _mixes(f"{bound.describe()} does not keep samples apart", value)
+        for value, type_ in zip(bound.outputs, types, strict=True):
             values[value.name] = replace(value, shape=type_.shape)
     return verify(replace(graph, values=values, nodes=tuple(nodes)))
+
+
+def with_samples(
+    bound: BoundNode, values: dict[str, Value], fixed: Collection[str], old: int, batch: int
+) -> tuple[Node, Sequence[TensorType]]:
+    """A node for another number of samples along the first axis of what it reads and gives.
+
+    Args:
+        bound: the node.
+        values: those that it reads, as they are for the new number; states are added.
+        fixed: names of values that do not depend on any sample.
+        old: the number that the node is for.
+        batch: the new number.
+
+    Returns:
+        The node, and its outputs' types.
+
+    Raises:
+        ShapeError: the node does not keep samples apart, or not along the first axis.
+
+    """
+    ranks = {len(v.shape) for v in bound.inputs if v is not None and v.name not in fixed}
+    if 1 in ranks or len(ranks) > 1:
+        # An op on rank 1 may add or compare samples. Of two ranks, the lower one is broadcast
+        # against the higher one's last axes, so its first axis is not the batch.
+        raise _mixes(f"{bound.describe()} may not keep samples apart", bound.output)
+    if bound.op == "cumsum" and _first_axis_is_summed(bound):
+        raise _mixes(f"{bound.describe()} adds samples up", bound.output)
+    if getattr(bound.attrs, "time_major", False):
+        raise _mixes(f"{bound.describe()} has time before samples", bound.output)
+    if bound.op in PICKING and _samples_are_rows(bound, fixed):
+        raise _mixes(f"{bound.describe()} picks from all samples", bound.output)
+    node = _with_states(_with_batch(bound, old, batch), values, old, batch)
+    types = [values[n].type if n else None for n in node.inputs]
+    inferred = OPS[node.op].infer(node.attrs, types)
+    for value, type_ in zip(bound.outputs, inferred, strict=True):
+        if value.shape[:1] != (old,) or type_.shape != (batch, *value.shape[1:]):
+            raise _mixes(f"{bound.describe()} does not keep samples apart", value)
+    return node, inferred
 
 
 def _first_axis_is_summed(node: BoundNode) -> bool:
