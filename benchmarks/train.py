@@ -49,7 +49,7 @@ from tinyrt.train.nn import (
     Sequential,
 )
 from tinyrt.train.recipes.digits import digits_cnn
-from tinyrt.train.sequence import LSTM
+from tinyrt.train.sequence import GRU, LSTM
 
 BATCH = 32
 BURST = 3
@@ -114,16 +114,17 @@ class LastOfTime(Module):
         return x[:, -1]
 
 
-def lstm(rng: np.random.Generator) -> Sequential:
+def recurrent(rng: np.random.Generator, layer: type[LSTM | GRU]) -> Sequential:
     """29 steps of 12 features, as spoken vowels have them, 24 units, 10 classes."""
-    return Sequential(LSTM(12, 24, rng=rng), LastOfTime(), Linear(24, 10, rng=rng))
+    return Sequential(layer(12, 24, rng=rng), LastOfTime(), Linear(24, 10, rng=rng))
 
 
 MODELS: dict[str, tuple[Callable[[np.random.Generator], Sequential], tuple[int, ...], int]] = {
     "digits CNN": (digits_cnn, (8, 8, 1), 10),
     "DS-CNN": (dscnn, (49, 10, 1), 12),
     "ResNet8": (resnet8, (32, 32, 3), 10),
-    "LSTM": (lstm, (29, 12), 10),
+    "LSTM": (partial(recurrent, layer=LSTM), (29, 12), 10),
+    "GRU": (partial(recurrent, layer=GRU), (29, 12), 10),
 }
 
 
@@ -179,10 +180,12 @@ def _twin(module: Module) -> Any:
             return nn.BatchNorm2d(module.gamma.shape[0], eps=module.attrs.epsilon)
         case Linear():
             return nn.Linear(module.weight.shape[1], module.weight.shape[0])
-        case LSTM():
-            return _torch_lstm(module.input.weight.shape[1], module.state.weight.shape[1])
+        case LSTM() | GRU():
+            kind = nn.LSTM if isinstance(module, LSTM) else nn.GRU
+            sizes = module.input.weight.shape[1], module.state.weight.shape[1]
+            return _torch_last(kind(*sizes, batch_first=True))
         case LastOfTime():
-            return nn.Identity()  # its part is done by the LSTM's twin
+            return nn.Identity()  # its part is done by the recurrent twin
         case GlobalAvgPool2d():
             return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
     name = type(module).__name__
@@ -198,18 +201,18 @@ def _convolution(module: Any, c_in: int, c_out: int, kernel: tuple[int, int], gr
     return nn.Conv2d(c_in, c_out, kernel, stride, padding, groups=groups, bias=bias)
 
 
-def _torch_lstm(c_in: int, c_out: int) -> Any:
+def _torch_last(layer: Any) -> Any:
     from torch import nn
 
-    class TorchLstm(nn.Module):
+    class Last(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.lstm = nn.LSTM(c_in, c_out, batch_first=True)
+            self.layer = layer
 
         def forward(self, x: Any) -> Any:
-            return self.lstm(x)[0][:, -1]
+            return self.layer(x)[0][:, -1]
 
-    return TorchLstm()
+    return Last()
 
 
 def _torch_residual(body: Any, shortcut: Any) -> Any:

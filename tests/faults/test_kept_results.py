@@ -59,6 +59,7 @@ FUNCTIONS = {
     "tinyrt.interpreter.native:core_of": "the compiler, which stays what it is while it is used",
     "tinyrt.interpreter.native:flags_of": "the compiler, which stays what it is while it is used",
     "tinyrt.ops.lstm_gradient:_loops": FOREVER,
+    "tinyrt.train.gru:_loops": FOREVER,
     "tinyrt.ops.conv2d:_shapes": "attributes and shapes",
     "tinyrt.ops.depthwise_conv2d:_shapes": "attributes and shapes",
     "tinyrt.ops.shared.convolution_tables:input_parts": "shapes, window and element size",

@@ -37,7 +37,9 @@ def steps(
     products = np.empty((count, 4 * units), gates.dtype)
     c, bent = before[1, first:last].copy(), np.empty(units, gates.dtype)
     for t in range(gates.shape[0]):
-        _multiply(outputs[t - 1, first:last] if t > 0 else before[0, first:last], turned, products)
+        multiply_into(
+            outputs[t - 1, first:last] if t > 0 else before[0, first:last], turned, products
+        )
         for i in range(count):
             gate, free, y = gates[t, first + i], cells[t, first + i], outputs[t, first + i]
             memory = c[i]
@@ -77,7 +79,7 @@ def steps_back(
     memory, bent = np.empty(units, grad.dtype), np.empty(units, grad.dtype)
     for t in range(steps - 1, -1, -1):
         if t < steps - 1:
-            _multiply(sums[t + 1, first:last], weights, dh)
+            multiply_into(sums[t + 1, first:last], weights, dh)
         for i in range(count):
             gate, own, free = gates[t, first + i], sums[t, first + i], cells[t, first + i]
             for q in range(units):
@@ -102,7 +104,7 @@ def steps_back(
 
 
 @compiled
-def _multiply(a: Any, b: Any, y: Any) -> None:
+def multiply_into(a: Any, b: Any, y: Any) -> None:
     """``y = a @ b`` of (m, k) and (k, n)."""
     size = b.itemsize
     places = (np.int64(a.ctypes.data), np.int64(b.ctypes.data), np.int64(y.ctypes.data))

@@ -18,7 +18,8 @@ import numpy as np
 from tinyrt.floatmath.function import Array, Function, Gradient, constant
 from tinyrt.floatmath.parallel import each_part
 from tinyrt.floatmath.products import matmul
-from tinyrt.ops import concatenation, logistic, tanh
+from tinyrt.ops import concatenation, logistic
+from tinyrt.ops import tanh as tanh_op
 from tinyrt.ops.batch_matmul import float_product
 from tinyrt.ops.shared.spec import NoAttrs
 
@@ -69,13 +70,19 @@ def forward(attrs: Lstm, x: Array, w: Array, r: Array, b: Array, h: Array, c: Ar
     cells, outputs = (np.empty((*x.shape[:2], c.shape[1]), gates.dtype) for _ in range(2))
     clip = gates.dtype.type(attrs.limit)
     steps = _loops().steps
-    _by_samples(gates, lambda part: steps(gates, turned, before, cells, outputs, clip, part))
+    by_samples(gates, lambda part: steps(gates, turned, before, cells, outputs, clip, part))
     attrs.kept = gates, cells
     return outputs
 
 
-def _by_samples(gates: Array, work: Callable[[tuple[int, int]], None]) -> None:
-    """Work on parts of the samples, in threads where that pays."""
+def by_samples(gates: Array, work: Callable[[tuple[int, int]], None]) -> None:
+    """Work on parts of the samples (first one, one behind the last), in threads if that pays.
+
+    Args:
+        gates: (t, n, gates * units).
+        work: what is done with a part.
+
+    """
     _, samples, width = gates.shape
     cost = gates.nbytes * (width // 4 + STEP)
     each_part(samples, cost // 4, lambda part: work((part.start, min(part.stop, samples))))
@@ -110,9 +117,9 @@ def gates_of(x: Any, w: Any, r: Any, b: Any, before: Any) -> tuple[Any, ...]:
     """
     units = r.shape[1]
     sums = float_product(x, w, adj_y=True) + float_product(before, r, adj_y=True) + b
-    gates, g = _SIGMOID(NoAttrs(), sums[:, :, : 3 * units]), sums[:, :, 3 * units :]
+    gates, g = sigmoid(sums[:, :, : 3 * units]), sums[:, :, 3 * units :]
     i, f, o = (gates[:, :, k * units : (k + 1) * units] for k in range(3))
-    return i, f, o, _TANH(NoAttrs(), g)
+    return i, f, o, tanh(g)
 
 
 class Gradients(NamedTuple):
@@ -169,7 +176,7 @@ def _back(attrs: Lstm, inputs: Sequence[Array], before: Array, grad: Array) -> t
     weights, grad = np.ascontiguousarray(r, gates.dtype), np.ascontiguousarray(grad, gates.dtype)
     clip = gates.dtype.type(attrs.limit)
     back = _loops().steps_back
-    _by_samples(gates, lambda part: back(gates, weights, dc, cells, grad, sums, clip, part))
+    by_samples(gates, lambda part: back(gates, weights, dc, cells, grad, sums, clip, part))
     return sums.reshape(-1, gates.shape[2]), dc
 
 
@@ -179,7 +186,7 @@ def _back_recorded(attrs: Lstm, inputs: Sequence[Any], before: Any, grad: Any) -
     count = x.shape[0]
     i, f, o, g = gates_of(x, w, r, b, before)
     states, inside = _states(attrs, (i, f, g), c)
-    bent = _TANH(NoAttrs(), states[1:])
+    bent = tanh(states[1:])
     of_cell, of_output = o * (1 - bent * bent) * inside, bent * o * (1 - o)
     of_input, of_forget, of_gate = g * i * (1 - i), states[:count] * f * (1 - f), i * (1 - g * g)
     rows: list[Any] = []
@@ -211,6 +218,16 @@ def joined(axis: int, *parts: Any) -> Any:
     return _JOIN(concatenation.ConcatenationAttrs(axis), *parts)
 
 
+def sigmoid(x: Any) -> Any:
+    """Of an array or tensor."""
+    return _SIGMOID(NoAttrs(), x)
+
+
+def tanh(x: Any) -> Any:
+    """Of an array or tensor."""
+    return _TANH(NoAttrs(), x)
+
+
 @cache
 def _loops() -> Any:
     # Importing Numba is slow.
@@ -220,6 +237,6 @@ def _loops() -> Any:
 
 
 _SIGMOID = Function("logistic", logistic.ref_f32, logistic.vjp)
-_TANH = Function("tanh", tanh.ref_f32, tanh.vjp)
+_TANH = Function("tanh", tanh_op.ref_f32, tanh_op.vjp)
 _JOIN = Function("concatenation", concatenation.ref_f32, concatenation.vjp)
 LSTM = Function("lstm", forward, vjp)

@@ -19,6 +19,8 @@ from tinyrt.train.core.function import Array
 from tinyrt.train.core.init import glorot_uniform, orthogonal
 from tinyrt.train.core.modes import is_traced
 from tinyrt.train.core.tensor import Tensor, apply
+from tinyrt.train.gru import GRU as GRU_FUNCTION
+from tinyrt.train.gru import Gru
 from tinyrt.train.nn import Conv2d, Linear, Module, Parameter
 
 
@@ -197,6 +199,14 @@ class GRU(_Recurrent):
     """
 
     gates = 3
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(n, t, c_in) -> (n, t, c_out), the output after each step."""
+        if is_traced():
+            return super().forward(x)
+        zeros = Tensor(np.zeros((x.shape[0], self.state.weight.shape[1]), x.dtype))
+        maps = (self.input.weight, self.input.bias, self.state.weight, self.state.bias)
+        return apply(GRU_FUNCTION, Gru(), x.transpose(1, 0, 2), *maps, zeros).transpose(1, 0, 2)
 
     def step(self, a: Tensor, b: Tensor, y: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
         """As the class says; there is no memory besides the output."""
