@@ -13,7 +13,7 @@ pytestmark = pytest.mark.device
 LIMITS = {
     "cortex-m0": (165_000, 10_200, 520),
     "cortex-m4": (41_400, 9_300, 480),
-    "cortex-m55": (19_900, 10_100, 480),
+    "cortex-m55": (14_500, 10_600, 480),
     "rv32imc": (84_500, 9_900, 520),
 }
 """Core -> most instructions of a frame of 480 samples, 160 of them new, 40 bands, a transform of

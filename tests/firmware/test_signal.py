@@ -1,11 +1,18 @@
 """TFLM's audio front end on emulated cores: the host's answers, run after run."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
+from tests.c.conformance import graph_of
 from tests.convert.front_end import front_end, sounds, streams
-from tests.firmware.device import require_core
+from tests.firmware.device import check_on_device, require_core
+from tests.ops.build import build_f32
+from tests.ops.cases import CASES
+from tests.sampling import sampled
 from tinyrt import api
+from tinyrt.ir import DType
 
 
 def runs_alike(data, inputs, core, folder):
@@ -16,6 +23,30 @@ def runs_alike(data, inputs, core, folder):
     report = api.run_emulated(path, core=core, inputs=inputs, build_dir=folder)
     assert report.bit_exact
     return report
+
+
+ON_INTEGERS = (
+    "energy",
+    "fft_auto_scale",
+    "filter_bank",
+    "filter_bank_log",
+    "filter_bank_square_root",
+)
+ON_INTEGERS += ("filter_bank_spectral_subtraction", "irfft", "pcan", "rfft", "window")
+
+
+def integer_case(op, rng):
+    """A random case of the op; of transforms, one on integers."""
+    while DType.FLOAT32 in (case := CASES[op](rng)).input_dtypes:
+        pass
+    return case
+
+
+@pytest.mark.parametrize("core", ["cortex-m4", "cortex-m55"])
+def test_each_op_on_many_integers(tmp_path, core):
+    cases = {f"signal_{op}": partial(integer_case, f"signal_{op}") for op in ON_INTEGERS}
+    graph, feeds = graph_of(cases, range(sampled(16, 100)), build_f32)
+    check_on_device(graph, feeds, tmp_path, core)
 
 
 @pytest.mark.parametrize("core", ["cortex-m4", "cortex-m0", "cortex-m55", "rv32imc"])

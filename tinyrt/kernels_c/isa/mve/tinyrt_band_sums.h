@@ -5,14 +5,18 @@
 
 #include "tinyrt_mve.h"
 
+static inline uint32x4_t tinyrt_energies_of(int16x8_t z) {
+    return vreinterpretq_u32_s32(vaddq_s32(vmullbq_int_s16(z, z), vmulltq_int_s16(z, z)));
+}
+
 /** y = real**2 + imaginary**2 of count pairs. */
 static inline void tinyrt_energies(int32_t count, const int16_t *x, uint32_t *y) {
-    for (int32_t i = 0; i < count; i += 4) {
-        const mve_pred16_t lanes = vctp32q((uint32_t)(count - i));
-        const int16x8_t z = vldrhq_z_s16(x + 2 * i, lanes);
-        const int32x4_t sum = vaddq_s32(vmullbq_int_s16(z, z), vmulltq_int_s16(z, z));
-        vstrwq_p_u32(y + i, vreinterpretq_u32_s32(sum), lanes);
+    const int32_t whole = count & ~3;
+    for (int32_t i = 0; i < whole; i += 4) {
+        vstrwq_u32(y + i, tinyrt_energies_of(vldrhq_s16(x + 2 * i)));
     }
+    const mve_pred16_t lanes = vctp32q((uint32_t)(count - whole));
+    vstrwq_p_u32(y + whole, tinyrt_energies_of(vldrhq_z_s16(x + 2 * whole, lanes)), lanes);
 }
 
 /** Sums of count products of x with up, and with down, neither of them negative. */

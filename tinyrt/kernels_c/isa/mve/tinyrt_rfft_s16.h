@@ -8,16 +8,7 @@
 #define TINYRT_RFFT_ROUND tinyrt_rfft_round_lanes
 #define TINYRT_RFFT_PAIRS tinyrt_rfft_vectors
 
-/** The samples at these places, count of them; zeros behind the last one of x. */
-static inline void tinyrt_rfft_gather(int32_t count, uint16x8_t places, int32_t x_size,
-                                      const int16_t *x, int16_t *y) {
-    const mve_pred16_t wanted = vctp16q((uint32_t)count);
-    const uint16x8_t last = vdupq_n_u16((uint16_t)(x_size - 1));
-    const mve_pred16_t there = vcmpcsq_m_u16(last, places, wanted);
-    vstrhq_p_s16(y, vldrhq_gather_shifted_offset_z_s16(x, places, there), wanted);
-}
-
-/** Pairs of samples step apart, radix of them. */
+/** Pairs of samples step apart, radix of them; zeros behind the last sample. */
 static inline void tinyrt_rfft_round_lanes(int32_t radix, int32_t step, int32_t at, int32_t x_size,
                                            const int16_t *x, int16_t *y) {
     const uint16x8_t lanes = vidupq_n_u16(0, 1);
@@ -25,10 +16,18 @@ static inline void tinyrt_rfft_round_lanes(int32_t radix, int32_t step, int32_t 
     /* Lane i is of the pair i / 2. */
     const uint16x8_t apart = vmlaq_n_u16(odd, vsubq_u16(lanes, odd), (uint16_t)step);
     const uint16x8_t places = vaddq_n_u16(apart, (uint16_t)(2 * at));
-    tinyrt_rfft_gather(2 * radix, places, x_size, x, y);
+    const uint16x8_t last = vdupq_n_u16((uint16_t)(x_size - 1));
+    const mve_pred16_t there = vcmpcsq_u16(last, places);
+    const int16x8_t pairs = vldrhq_gather_shifted_offset_z_s16(x, places, there);
+    if (radix == TINYRT_COMPLEX_LANES) {
+        vstrhq_s16(y, pairs);
+        return;
+    }
+    vstrhq_p_s16(y, pairs, vctp16q((uint32_t)(2 * radix)));
     if (radix > TINYRT_COMPLEX_LANES) {
-        const uint16x8_t others = vaddq_n_u16(places, (uint16_t)(8 * step));
-        tinyrt_rfft_gather(2 * radix - 8, others, x_size, x, y + 8);
+        at += TINYRT_COMPLEX_LANES * step;
+        y[8] = 2 * at < x_size ? x[2 * at] : 0;
+        y[9] = 2 * at + 1 < x_size ? x[2 * at + 1] : 0;
     }
 }
 
