@@ -38,11 +38,22 @@ class Target:
     row_kernels: bool = True
 
 
+Each = tuple[int, int]
+"""What advances with rounds and turns of a slice, see ``tinyrt.backends.c.parts.rounds``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number as an argument."""
+    """A number as an argument.
+
+    Attributes:
+        value: the number.
+        each: what is added to it for each round and turn of a slice.
+
+    """
 
     value: int | float
+    each: Each = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +72,19 @@ class Data:
         array: its elements, in the order in which the kernel reads them.
         table: C type of an element of a table beside the parameters; None for data that are written
             with the weights, whose type follows from the array's.
+        skip: elements behind the first one, where a pointer into the array is meant.
+        each: further elements for each round and turn of a slice.
 
     """
 
     role: str
     array: NDArray[Any]
     table: str | None = None
+    skip: int = 0
+    each: Each = (0, 0)
 
     def is_same(self, other: Data) -> bool:
-        """Whether both have the same role, type and elements."""
+        """Whether both have the same role, type and elements; pointers into them may differ."""
         if self is other:
             return True
         alike = (self.role, self.table) == (other.role, other.table)
@@ -84,12 +99,14 @@ class Place:
         value: the tensor.
         skip: elements behind the first one.
         pointer: C type of the pointer, where it is not that of the tensor's elements.
+        each: further elements for each round and turn of a slice.
 
     """
 
     value: Value
     skip: int = 0
     pointer: str | None = None
+    each: Each = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,15 @@ void tinyrt_depthwise_block_spread_s4(const tinyrt_depthwise_block_s8_params *p,
 void tinyrt_depthwise_block_fine_s4(const tinyrt_depthwise_block_s8_params *p, const int8_t *x,
                                     tinyrt_tap_entry *taps, int8_t *lines, int8_t *y);
 
+/** As those without spread channels, of one image, for the channels [first, end): multiples of
+ * four. Slices of an inference are made of them. */
+typedef void tinyrt_depthwise_part(const tinyrt_depthwise_block_s8_params *p, int32_t first,
+                                   int32_t end, const int8_t *x, tinyrt_tap_entry *taps,
+                                   int8_t *lines, int8_t *y);
+
+tinyrt_depthwise_part tinyrt_depthwise_part_s8, tinyrt_depthwise_part_s4,
+    tinyrt_depthwise_part_fine_s8, tinyrt_depthwise_part_fine_s4;
+
 #ifdef __cplusplus
 }
 #endif

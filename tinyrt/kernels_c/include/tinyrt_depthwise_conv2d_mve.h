@@ -45,6 +45,15 @@ void tinyrt_depthwise_conv2d_s8(const tinyrt_depthwise_conv2d_s8_params *p, cons
 void tinyrt_depthwise_conv2d_s4(const tinyrt_depthwise_conv2d_s8_params *p, const int8_t *x,
                                 const int8_t *w, const int32_t *bias, int8_t *scratch, int8_t *y);
 
+/** As those, for the output lines [first, end) of one image of at most eight channels: whole bands,
+ *  but for the last one. Lines before are computed already: scratch has what they have read. Slices
+ *  of an inference are made of them. */
+typedef void tinyrt_depthwise_bands(const tinyrt_depthwise_conv2d_s8_params *p, int32_t first,
+                                    int32_t end, const int8_t *x, const int8_t *w,
+                                    const int32_t *bias, int8_t *scratch, int8_t *y);
+
+tinyrt_depthwise_bands tinyrt_depthwise_bands_s8, tinyrt_depthwise_bands_s4;
+
 #ifdef __cplusplus
 }
 #endif

@@ -26,6 +26,15 @@ typedef void tinyrt_window_kernel(const tinyrt_window_block_s8_params *p, const 
 /** Over weights packed for tinyrt_block_s8, tinyrt_block_s4 and tinyrt_block_sparse_s8. */
 tinyrt_window_kernel tinyrt_window_block_s8, tinyrt_window_block_s4, tinyrt_window_block_sparse_s8;
 
+/** Some channels of one or two pixels of a row: block.c_out of c_out, at most 64, whose outputs y
+ *  points to. columns are filled only where fills is not 0; else they hold what the last call for
+ *  these pixels has left there. Slices of an inference are made of them. */
+typedef void tinyrt_window_some(const tinyrt_window_block_s8_params *p, int32_t fills,
+                                int32_t c_out, const int8_t *x, tinyrt_taps_word *columns,
+                                int8_t *patch, int8_t *y);
+
+tinyrt_window_some tinyrt_window_part_s8, tinyrt_window_part_s4, tinyrt_window_part_sparse_s8;
+
 #ifdef __cplusplus
 }
 #endif

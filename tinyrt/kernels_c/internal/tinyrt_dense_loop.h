@@ -3,6 +3,7 @@
 #define TINYRT_DENSE_LOOP_H
 
 #include "tinyrt_dense.h"
+#include "tinyrt_part_of_columns.h"
 
 /** All rows, two at a time; one and two are constants where this is called. */
 static inline void tinyrt_dense_loop(const tinyrt_dense_s8_params *p, tinyrt_block_product one,
@@ -19,6 +20,20 @@ static inline void tinyrt_dense_loop(const tinyrt_dense_s8_params *p, tinyrt_blo
     if (p->rows & 1) {
         one(&p->block, tinyrt_set_single(x, c_in, columns), y);
     }
+}
+
+/** Some channels of one or two rows, likewise. */
+static inline void tinyrt_dense_part(const tinyrt_dense_s8_params *p, tinyrt_block_product one,
+                                     tinyrt_two_blocks_product two, int32_t fills, int32_t c_out,
+                                     const int8_t *x, tinyrt_taps_word *columns, int8_t *y) {
+    const int32_t c_in = p->c_in;
+    if (fills && p->rows == 1) {
+        tinyrt_set_single(x, c_in, columns);
+    } else if (fills) {
+        tinyrt_widen_all(x, c_in, columns);
+        tinyrt_widen_all(x + c_in, c_in, columns + 1);
+    }
+    tinyrt_part_of_columns(&p->block, one, two, p->rows, c_out, columns, y);
 }
 
 #endif

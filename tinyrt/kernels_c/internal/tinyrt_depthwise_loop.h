@@ -172,6 +172,16 @@ static inline void tinyrt_depthwise_four_planes(const tinyrt_depthwise_block_s8_
     }
 }
 
+/** The channels [first, end) of an image, in fours. */
+static inline void tinyrt_depthwise_planes(const tinyrt_depthwise_block_s8_params *p,
+                                           tinyrt_line_of_block line_of, int32_t bits, int spread,
+                                           int32_t first, int32_t end, const int8_t *x,
+                                           tinyrt_tap_entry *taps, int8_t *lines, int8_t *y) {
+    for (int32_t c = first; c < end; c += 4) {
+        tinyrt_depthwise_four_planes(p, line_of, bits, spread, c, x, taps, lines, y + c);
+    }
+}
+
 /** All images; line_of, bits and spread, whether a channel has several filters, are constants where
  *  this is called. */
 static inline void tinyrt_depthwise_loop(const tinyrt_depthwise_block_s8_params *p,
@@ -179,9 +189,7 @@ static inline void tinyrt_depthwise_loop(const tinyrt_depthwise_block_s8_params 
                                          const int8_t *x, tinyrt_tap_entry *taps, int8_t *lines,
                                          int8_t *y) {
     for (int32_t n = 0; n < p->y.n; ++n) {
-        for (int32_t c = 0; c < p->y.c; c += 4) {
-            tinyrt_depthwise_four_planes(p, line_of, bits, spread, c, x, taps, lines, y + c);
-        }
+        tinyrt_depthwise_planes(p, line_of, bits, spread, 0, p->y.c, x, taps, lines, y);
         x += p->x.h * p->x.w * p->x.c;
         y += p->y.h * p->y.w * p->y.c;
     }

@@ -198,6 +198,34 @@ static void tinyrt_widen_nibbles(const int8_t *w, int32_t bytes, int8_t *wide) {
 
 #endif
 
+#ifdef TINYRT_BANDS
+
+void TINYRT_KERNEL(const tinyrt_depthwise_conv2d_s8_params *p, int32_t first, int32_t end,
+                   const int8_t *x, const int8_t *w, const int32_t *bias, int8_t *scratch,
+                   int8_t *y) {
+    tinyrt_walk walk;
+    tinyrt_mve_block block;
+#if TINYRT_WEIGHT_BITS == 4
+    const int32_t taps = p->window.kernel_h * p->window.kernel_w;
+    tinyrt_widen_nibbles(w, TINYRT_LANES / 2 * taps, scratch);
+    w = scratch;
+    scratch += TINYRT_LANES * taps;
+#endif
+    tinyrt_set_walk(p, &walk, &block);
+    tinyrt_set_channels(p, 0, bias, &block);
+    block.w = w;
+    if (first == 0) {
+        tinyrt_mve_fill(scratch, (int8_t)p->x_zp,
+                        ((p->band - 1) * p->window.stride_h + walk.extent) * walk.line_bytes);
+    }
+    for (; first < end; first += p->band) {
+        const int32_t rest = end - first;
+        tinyrt_output_band(&walk, &block, 0, first, rest < p->band ? rest : p->band, x, scratch, y);
+    }
+}
+
+#else
+
 void TINYRT_KERNEL(const tinyrt_depthwise_conv2d_s8_params *p, const int8_t *x, const int8_t *w,
                    const int32_t *bias, int8_t *scratch, int8_t *y) {
     const tinyrt_window *window = &p->window;
@@ -232,5 +260,7 @@ void TINYRT_KERNEL(const tinyrt_depthwise_conv2d_s8_params *p, const int8_t *x, 
         y += p->y.h * p->y.w * p->y.c;
     }
 }
+
+#endif
 
 #endif

@@ -3,6 +3,7 @@
 #define TINYRT_WINDOW_LOOP_H
 
 #include "tinyrt_copy.h"
+#include "tinyrt_part_of_columns.h"
 #include "tinyrt_taps.h"
 #include "tinyrt_window_block.h"
 
@@ -100,6 +101,22 @@ static inline void tinyrt_window_loop(const tinyrt_window_block_s8_params *p,
         }
         y += lanes * p->block.c_out;
     }
+}
+
+/** Some channels of one or two pixels of a row; one and two are constants where this is called. */
+static inline void tinyrt_window_part(const tinyrt_window_block_s8_params *p,
+                                      tinyrt_block_product one, tinyrt_two_blocks_product two,
+                                      int32_t fills, int32_t c_out, const int8_t *x,
+                                      tinyrt_taps_word *columns, int8_t *patch, int8_t *y) {
+    const int32_t taps = p->window.kernel_h * p->window.kernel_w * p->x.c;
+    for (int32_t lane = 0; lane < p->y.w && fills; ++lane) {
+        tinyrt_fill_column(p, x, -p->window.pad_top, lane * p->window.stride_w - p->window.pad_left,
+                           p->y.w == 2 ? columns + lane : NULL, patch);
+    }
+    if (fills && p->y.w == 1) {
+        tinyrt_set_single(patch, taps, columns);
+    }
+    tinyrt_part_of_columns(&p->block, one, two, p->y.w, c_out, columns, y);
 }
 
 #endif

@@ -1,0 +1,320 @@
+"""Calls in parts: how long they are, and the rounds and turns that they are written in."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.kernel import Call, Data, Number, Params, Place, Scratch, call
+from tinyrt.backends.c.parts.channels import starts_of_runs
+from tinyrt.backends.c.parts.cutting import MARGIN, Part, cut_of, divided
+from tinyrt.backends.c.parts.edit import Cut, edited, params_of
+from tinyrt.backends.c.parts.rounds import MAX_PATTERN, stages_of
+from tinyrt.ir import DType, QParams, Value
+
+SCALAR = InstructionSet.SCALAR
+X = Value("x", DType.INT8, (1, 40, 6, 8), QParams((0.5,)))
+Y = Value("y", DType.INT8, (1, 40, 6, 4), QParams((0.5,)))
+
+
+def numbered(first, count):
+    return Call("f", (Number(first), Number(count)))
+
+
+def halves(one):
+    """A cut of a call on so many units into single ones, each of which can be cut no further."""
+    first, count = (int(arg.value) for arg in one.args)
+    if count == 1:
+        return None
+    return Cut(count, lambda a, b: numbered(first + a, b - a), fixed=10)
+
+
+def spans(parts):
+    return [tuple(int(arg.value) for arg in part.call.args) for part in parts]
+
+
+@pytest.mark.parametrize("limit", [100, 180, 333, 500, 799, 5000])
+def test_parts_are_even_short_and_in_order(limit):
+    parts = list(divided(numbered(5, 12), 1200, limit, halves))
+    found = spans(parts)
+    assert found[0][0] == 5
+    assert sum(count for _, count in found) == 12
+    assert all(a + n == b for (a, n), (b, _) in pairwise(found))
+    if limit >= 180:
+        assert all(part.instructions <= limit for part in parts)
+    if len(parts) > 1:
+        counts = [count for _, count in found]
+        assert max(counts) - counts[-1] < len(counts)
+        assert set(counts[:-1]) == {counts[0]}
+        assert [p.instructions for p in parts] == [10 + 100 * n for n in counts]
+
+
+def test_a_call_within_the_margin_stays_whole():
+    whole = numbered(0, 8)
+    assert list(divided(whole, MARGIN * 100, 100, halves)) == [Part(whole, MARGIN * 100)]
+    assert len(list(divided(whole, MARGIN * 100 + 1, 100, halves))) > 1
+    assert list(divided(whole, 500, 100, lambda _: None)) == [Part(whole, 500)]
+
+
+def test_what_is_still_too_long_is_cut_again():
+    def nested(one):
+        first, count = (int(arg.value) for arg in one.args)
+        coarse = count // 4 if count > 4 else None
+        if coarse:
+            return Cut(coarse, lambda a, b: numbered(first + 4 * a, 4 * (b - a)), fixed=0)
+        return halves(one)
+
+    parts = list(divided(numbered(0, 16), 1600, 200, nested))
+    assert spans(parts) == [(i, 1) for i in range(16)]
+
+
+def test_a_part_has_at_most_so_many_units_and_the_last_may_be_less():
+    def few(one):
+        count = int(one.args[1].value)
+        made = Cut(count, lambda a, b: numbered(a, b - a), fixed=0, most=2, last=0.5)
+        return made if count > 2 else None
+
+    parts = list(divided(numbered(0, 7), 650, 640, few))
+    assert spans(parts) == [(0, 2), (2, 2), (4, 2), (6, 1)]
+    assert [part.instructions for part in parts] == [200, 200, 200, 50]
+
+
+# Which calls can be cut
+
+
+def plain(function, *args, **fields):
+    return call(f"tinyrt_{function}", Params("p_t", fields), *args, X, Y)
+
+
+IMAGES = {
+    "x": dict(zip("nhwc", X.shape, strict=True)),
+    "y": dict(zip("nhwc", Y.shape, strict=True)),
+    "window": {
+        **{"kernel_h": 3, "kernel_w": 3, "stride_h": 1, "stride_w": 1},
+        **{"dilation_h": 1, "dilation_w": 1, "pad_top": 1, "pad_left": 1},
+    },
+}
+WHOLE = {
+    "unknown": plain("softmax_s8", rows=9),
+    "no type at the end": plain("move", rank=1),
+    "elements of two shapes": plain(
+        "add_s8", shape={"rank": 2, "dims": [3, 4], "a_strides": [4, 1], "b_strides": [0, 1]}
+    ),
+    "few elements": plain("linear_sum_s8", size=64),
+    "several images": plain("conv2d_f32", **IMAGES | {"y": {"n": 2, "h": 9, "w": 9, "c": 1}}),
+    "several pools": plain("max_pool2d_s8", **IMAGES | {"y": {"n": 2, "h": 1, "w": 1, "c": 64}}),
+    "a single output": plain("conv2d_f32", **IMAGES | {"y": {"n": 1, "h": 1, "w": 1, "c": 9}}),
+    "one channel": plain("fully_connected_s8", rows=1, c_in=8, c_out=1),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_what_cannot_be_cut_stays_whole(name):
+    assert cut_of(WHOLE[name], SCALAR, False) is None
+
+
+@pytest.mark.parametrize(
+    "function", ["conv2d_f32", "conv2d_s8", "depthwise_conv2d_s8", "average_pool2d_s8"]
+)
+def test_general_kernels_are_whole_where_an_output_lies_on_an_input(function):
+    one = plain(function, **IMAGES)
+    assert cut_of(one, SCALAR, True) is None
+    assert cut_of(one, SCALAR, False).units == Y.shape[1]
+
+
+def test_rows_read_what_lies_under_their_windows():
+    cut = cut_of(plain("conv2d_f32", **IMAGES), SCALAR, False)
+    for start, stop, first, rows, pad in [(0, 10, 0, 11, 1), (10, 12, 9, 4, 0), (39, 40, 38, 2, 0)]:
+        part = cut.part(start, stop)
+        p = params_of(part)
+        assert (p["x"]["h"], p["y"]["h"]) == (rows, stop - start)
+        assert (p["window"]["pad_top"], p["window"]["pad_left"]) == (pad, 1)
+        _, x, y = part.args
+        assert (x.skip, y.skip) == (first * 6 * 8, start * 6 * 4)
+
+
+def test_pixels_of_a_row_begin_at_the_first_window_that_lies_inside():
+    row = plain("conv2d_f32", **IMAGES | {"y": {"n": 1, "h": 1, "w": 6, "c": 4}})
+    cut = cut_of(row, SCALAR, False)
+    found = []
+    for start, stop in [(0, 2), (2, 4), (4, 6)]:
+        part = cut.part(start, stop)
+        p = params_of(part)
+        assert (p["y"]["w"], p["x"]["w"]) == (2, 6)
+        found.append((p["window"]["pad_left"], part.args[1].skip, part.args[2].skip))
+    # The last window reaches over the end, which the kernel has to see where it is.
+    assert found == [(1, 0, 0), (0, 8, 8), (-3, 0, 16)]
+
+
+def test_an_edit_changes_what_it_names_in_the_first_struct_alone():
+    one = Call("f", (Params("a", {"n": {"h": 1, "w": 2}, "m": 3}), Params("b", {"m": 4})))
+    first, second = edited(one, {"n.h": 7, "m": 8}, {}).args
+    assert (first.fields, second.fields) == ({"n": {"h": 7, "w": 2}, "m": 8}, {"m": 4})
+    assert one.args[0].fields == {"n": {"h": 1, "w": 2}, "m": 3}
+    assert params_of(Call("f", (Scratch(),))) == {}
+
+
+def test_blocks_without_zeros_begin_behind_their_last_run():
+    # Two runs of 4 and 8 taps, a run of 4: heads say first tap, taps, and whether it is the last.
+    words = np.array([4 << 1, *[7] * 4, 8 << 16 | 8 << 1 | 1, *[7] * 8, 4 << 1 | 1, *[7] * 4])
+    assert starts_of_runs(words, 1) == [0, 14, 19]
+    pairs = np.array([(1 << 31) - (1 << 16) | 4 << 1 | 1, *[7] * 8, 4 << 1 | 1, *[7] * 8])
+    assert starts_of_runs(pairs, 2) == [0, 9, 18]
+
+
+# Rounds and turns
+
+
+def at(x, y=0, kind="f", **fields):
+    """A part that reads at x and writes at y."""
+    args = (Params("p_t", fields), Place(X, x), Scratch(), Place(Y, y)) if fields else ()
+    return Part(Call(kind, args or (Place(X, x), Place(Y, y))), 5)
+
+
+def replayed(stages):
+    """The parts that stages stand for, as a device runs them."""
+    place, rounds, turns = 0, 0, 0
+    found = []
+    while place < len(stages):
+        stage = stages[place]
+        one = stage.part.call
+        where = tuple(
+            arg.skip + arg.each[0] * rounds + arg.each[1] * turns
+            for arg in one.args
+            if isinstance(arg, Place | Data)
+        )
+        inner = tuple(
+            data.skip + data.each[0] * rounds + data.each[1] * turns
+            for arg in one.args
+            if isinstance(arg, Params)
+            for data in arg.fields.values()
+            if isinstance(data, Data)
+        )
+        numbers = tuple(
+            arg.value + arg.each[0] * rounds + arg.each[1] * turns
+            for arg in one.args
+            if isinstance(arg, Number)
+        )
+        found.append((one.function, where, inner, numbers))
+        if stage.rounds > 1:
+            rounds += 1
+            if rounds < stage.rounds:
+                place -= stage.back
+                continue
+            rounds = 0
+        if stage.turns > 1:
+            turns += 1
+            if turns < stage.turns:
+                place -= stage.turn_back
+                continue
+            turns = 0
+        place += 1
+    return found
+
+
+def shapes(stages):
+    return [(s.rounds, s.back, s.turns, s.turn_back) for s in stages]
+
+
+TABLE = Data("w", np.arange(100))
+OTHER = Data("w", np.arange(1, 101))
+
+
+def moved(n):
+    return Data("w", TABLE.array, skip=n)
+
+
+CASES = {
+    "none": ([], []),
+    "alone": ([at(0)], [(1, 0, 1, 0)]),
+    "a run": ([at(3 * i, 2 * i) for i in range(5)], [(5, 0, 1, 0)]),
+    "uneven steps": ([at(0), at(1), at(5)], [(2, 0, 1, 0), (1, 0, 1, 0)]),
+    "other functions": ([at(0), at(1, kind="g")], [(1, 0, 1, 0)] * 2),
+    "other fields": ([at(0, n=1), at(1, n=2)], [(1, 0, 1, 0)] * 2),
+    "other data": ([at(0, w=TABLE), at(1, w=OTHER)], [(1, 0, 1, 0)] * 2),
+    "data": ([at(i, w=moved(7 * i)) for i in range(3)], [(3, 0, 1, 0)]),
+    "nested fields": ([at(i, w={"n": [1, 2]}) for i in range(3)], [(3, 0, 1, 0)]),
+    "nested fields that differ": ([at(i, w={"n": [1, i]}) for i in range(2)], [(1, 0, 1, 0)] * 2),
+    "numbers": (
+        [Part(Call("f", (Number(4 - i), Number(2.5), Place(X, i))), 1) for i in range(3)],
+        [(3, 0, 1, 0)],
+    ),
+    "other floats": (
+        [Part(Call("f", (Number(i + 0.5),)), 1) for i in range(2)],
+        [(1, 0, 1, 0)] * 2,
+    ),
+    "kinds of arguments": (
+        [Part(Call("f", (arg,)), 1) for arg in (Scratch(), Number(1))],
+        [(1, 0, 1, 0)] * 2,
+    ),
+    "a pattern": (
+        [at(i, kind=kind) for i in range(4) for kind in "fg"],
+        [(1, 0, 1, 0), (1, 0, 4, 1)],
+    ),
+    "turns": (
+        [at(10 * row + x, row) for row in range(4) for x in (0, 1, 2)],
+        [(3, 0, 4, 0)],
+    ),
+    "turns of several": (
+        [
+            at(10 * row + x, kind=kind)
+            for row in range(3)
+            for kind, xs in (("f", (0,)), ("g", (1, 2, 3)), ("h", (9,)))
+            for x in xs
+        ],
+        [(1, 0, 1, 0), (3, 0, 1, 0), (1, 0, 3, 2)],
+    ),
+    "turns of a pattern": (
+        [at(100 * row + 2 * x, kind=kind) for row in range(3) for x in range(3) for kind in "fg"]
+        + [at(7, kind="h")],
+        [(1, 0, 1, 0), (3, 1, 3, 1), (1, 0, 1, 0)],
+    ),
+    "patterns of other lengths": (
+        [at(i) for i in range(3)] + [at(100 + 7 * i) for i in range(4)],
+        [(3, 0, 1, 0), (4, 0, 1, 0)],
+    ),
+    "too long a pattern": (
+        [at(i, kind=f"f{n}") for i in range(2) for n in range(MAX_PATTERN + 1)],
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_stages_run_what_the_parts_are(name):
+    parts, expected = CASES[name]
+    stages = stages_of(parts)
+    assert replayed(stages) == [replayed([stage])[0] for stage in map(alone, parts)]
+    if expected is not None:
+        assert shapes(stages) == expected
+
+
+def alone(part):
+    (stage,) = stages_of([part])
+    return stage
+
+
+def test_the_longest_pattern_is_found():
+    for length in range(2, MAX_PATTERN + 1):
+        parts = [at(i, kind=f"f{n}") for i in range(3) for n in range(length)]
+        stages = stages_of(parts)
+        assert len(stages) == length
+        assert stages[-1].rounds * stages[-1].turns == 3
+
+
+def test_random_parts_are_what_their_stages_run():
+    rng = np.random.default_rng(11)
+    for _ in range(300):
+        steps = rng.integers(1, 4, 3)
+        parts = [
+            at(int(v), kind="fg"[int(k)])
+            for v, k in zip(
+                np.cumsum(rng.choice(steps, 12)), rng.integers(0, 2, 12) // 1, strict=True
+            )
+        ] * int(rng.integers(1, 3))
+        stages = stages_of(parts)
+        assert replayed(stages) == [replayed([stage])[0] for stage in map(alone, parts)]
+        for i, stage in enumerate(stages):
+            assert stage.repeats == (stage.rounds > 1 or stage.turns > 1)
+            assert stage.reach <= i

@@ -1,0 +1,303 @@
+"""Kernels in parts that are output channels, with their weights and scales."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.backends.c.kernel import Call, Data, Field, Number
+from tinyrt.backends.c.parts.edit import Cut, edited, ends_of, moved, moved_data, params_of
+
+QUAD, EIGHT = 4, 8
+"""Channels of a block of weights, and of two or of a depthwise kernel's vectors."""
+
+MOST = 16
+"""Most blocks of a part whose outputs are moved: they lie on the stack."""
+
+PAIR = 2
+"""Lines of a unit of a plane: the second line alone would read the first one again."""
+
+
+def row_channels(call: Call, step: int) -> Cut | None:
+    """Channels of ``tinyrt_dense_row_s8`` and its like, ``step`` of them to a unit."""
+    c_out = params_of(call)["block"]["c_out"]
+    if c_out <= step:
+        return None
+    block = _Block.of(call, step)
+
+    def part(a: int, b: int) -> Call:
+        _, y = ends_of(call)
+        return edited(call, block.fields(a, b), {y: moved(call.args[y], a * step)})
+
+    return Cut(block.units, part)
+
+
+def dense_channels(call: Call) -> Cut | None:
+    """Channels of one or two rows of ``tinyrt_dense_s8``; the first part fills all columns."""
+    return _from_columns(call, "dense", params_of(call)["block"]["c_out"], MOST)
+
+
+def window_channels(call: Call) -> Cut | None:
+    """Channels of one or two pixels of ``tinyrt_window_block_s8``, likewise."""
+    y = params_of(call)["y"]
+    if y["n"] * y["h"] * y["w"] > 2 or y["h"] > 1:
+        return None
+    return _from_columns(call, "window_block", y["c"], MOST)
+
+
+def _from_columns(call: Call, kernel: str, c_out: int, most: int) -> Cut | None:
+    """Four channels at a time of what has been copied to columns, by ``<kernel>_part``.
+
+    The outputs of two columns lie apart by all channels, not by those of a part. So the function
+    moves them, and takes the number of all channels.
+    """
+    if c_out <= QUAD:
+        return None
+    block = _Block.of(call, QUAD)
+    _, y = ends_of(call)
+    tensors = call.args[1:]
+    function = call.function.replace(f"_{kernel}_", f"_{kernel.removesuffix('_block')}_part_")
+
+    def part(a: int, b: int) -> Call:
+        own, *_ = edited(call, block.fields(a, b), {}).args
+        args = (*tensors[:-1], moved(call.args[y], a * QUAD))
+        return Call(function, (own, Number(int(a == 0)), Number(c_out), *args))
+
+    return Cut(block.units, part, 150, most)
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A packed layer by units of channels.
+
+    Attributes:
+        block: the fields of ``tinyrt_block_s8_params``.
+        step: channels of a unit.
+        starts: the first word of each unit's weights, and the end of all.
+
+    """
+
+    block: Mapping[str, Any]
+    step: int
+    starts: Sequence[int]
+
+    @classmethod
+    def of(cls, call: Call, step: int) -> _Block:
+        """The layer of a call; where zeros are not stored, units differ in size."""
+        block = params_of(call)["block"]
+        words = block["w"].array.ravel()
+        if "sparse" in call.function:
+            return cls(block, step, starts_of_runs(words, step // QUAD))
+        each = words.size * step // block["init"].array.size
+        return cls(block, step, range(0, words.size + 1, each))
+
+    @property
+    def units(self) -> int:
+        """How many there are."""
+        c_out: int = self.block["c_out"]
+        return -(-c_out // self.step)
+
+    def fields(self, a: int, b: int) -> dict[str, Field]:
+        """The fields for the units [a, b)."""
+        start, stop = a * self.step, min(b * self.step, self.block["c_out"])
+        scales = start if self.block["requant_step"] else 0
+        fields: dict[str, Field] = {
+            "block.c_out": stop - start,
+            "block.w": moved_data(self.block["w"], self.starts[a]),
+            "block.init": moved_data(self.block["init"], start),
+            "block.mult": moved_data(self.block["mult"], scales),
+            "block.shift": moved_data(self.block["shift"], scales),
+        }
+        if not isinstance(self.starts, range):
+            whole = self.starts[a + (stop - start) // self.step] - self.starts[a]
+            fields["block.taps"] = whole
+        return fields
+
+
+def starts_of_runs(words: NDArray[np.int32], per_tap: int) -> list[int]:
+    """Where blocks begin in weights without zeros, and their end; see ``tinyrt_sparse_run.h``.
+
+    Args:
+        words: runs of taps, each behind a head.
+        per_tap: words of a tap.
+
+    """
+    starts, at = [0], 0
+    while at < words.size:
+        head = int(words[at]) & 0xFFFF
+        at += 1 + (head >> 1) * per_tap
+        if head & 1:
+            starts.append(at)
+    return starts
+
+
+def sliding_channels(call: Call) -> Cut | None:
+    """Channels of ``tinyrt_depthwise3x3_s8``, plane by plane; lines of a single one.
+
+    Returns:
+        None for several images, and for a plane of few lines.
+
+    """
+    p = params_of(call)
+    if p["images"] != 1:
+        return None
+    channels = p["channels"]
+    if channels == 1:
+        return _sliding_lines(call)
+    each = p["w"].array.size // p["init"].array.size
+
+    def part(start: int, stop: int) -> Call:
+        scales = start if p["requant_step"] else 0
+        fields: dict[str, Field] = {
+            "channels": stop - start,
+            "w": moved_data(p["w"], start * each),
+            "init": moved_data(p["init"], start),
+            "mult": moved_data(p["mult"], scales),
+            "shift": moved_data(p["shift"], scales),
+        }
+        x, y = ends_of(call)
+        args = {x: moved(call.args[x], start), y: moved(call.args[y], start)}
+        return edited(call, fields, args)
+
+    return Cut(channels, part)
+
+
+def _sliding_lines(call: Call) -> Cut | None:
+    """Lines of a plane. The kernel saves the line before each: outputs may have overwritten it.
+
+    A part begins behind the first lines of the input, as if these were negative padding: then the
+    kernel takes the line before from where the last part saved it.
+    """
+    across = params_of(call)["across"]
+    count, stride = across["y_count"], params_of(call)["stride"]
+
+    def part(a: int, b: int) -> Call:
+        start, stop = a * PAIR, min(b * PAIR, count)
+        fields = {"across.y_count": stop - start, "across.pad": across["pad"] - start * stride}
+        _, y = ends_of(call)
+        return edited(call, fields, {y: moved(call.args[y], start * across["y_step"])})
+
+    return Cut(-(-count // PAIR), part, 350) if count > PAIR else None
+
+
+def pool_channels(call: Call) -> Cut | None:
+    """Four channels at a time of a pool's only output; None for more outputs than one."""
+    y = params_of(call)["y"]
+    channels = y["c"]
+    if y["n"] * y["h"] * y["w"] != 1 or channels <= QUAD:
+        return None
+
+    def part(a: int, b: int) -> Call:
+        start, stop = a * QUAD, min(b * QUAD, channels)
+        x, end = ends_of(call)
+        args = {i: moved(call.args[i], start) for i in (x, end)}
+        return edited(call, {"y.c": stop - start}, args)
+
+    return Cut(-(-channels // QUAD), part)
+
+
+def listed_channels(call: Call) -> Cut | None:
+    """Four channels at a time of ``tinyrt_depthwise_block_s8``; None for several images."""
+    p = params_of(call)
+    if p["y"]["n"] != 1 or p["y"]["c"] <= QUAD:
+        return None
+    params, *tensors = call.args
+    function = call.function.replace("_block_", "_part_")
+
+    def part(a: int, b: int) -> Call:
+        return Call(function, (params, Number(a * QUAD), Number(b * QUAD), *tensors))
+
+    return Cut(p["y"]["c"] // QUAD, part)
+
+
+def vector_planes(call: Call) -> Cut | None:
+    """Eight channels at a time of a depthwise convolution on vectors; bands of lines of eight."""
+    p = params_of(call)
+    channels = p["y"]["c"]
+    if p["y"]["n"] != 1 or p["x"]["c"] != channels:
+        return None
+    if channels <= EIGHT:
+        return _vector_bands(call)
+    w, bias = (i for i, arg in enumerate(call.args) if isinstance(arg, Data))
+    data = call.args[w]
+    assert isinstance(data, Data)
+    each = data.array.size // -(-channels // EIGHT)
+    requant = p["requant"]
+
+    def part(a: int, b: int) -> Call:
+        start, stop = a * EIGHT, min(b * EIGHT, channels)
+        fields = {"x.c": stop - start, "y.c": stop - start, **_scales(requant, "requant", start)}
+        x, y = ends_of(call)
+        args = {i: moved(call.args[i], start) for i in (x, bias, y)}
+        return edited(call, fields, args | {w: moved(data, a * each)})
+
+    return Cut(-(-channels // EIGHT), part, 400)
+
+
+def _vector_bands(call: Call) -> Cut | None:
+    """Bands of lines: each reads what the last one left of its copy. None for a single band."""
+    p = params_of(call)
+    lines, band = p["y"]["h"], p["band"]
+    if lines <= band:
+        return None
+    params, *tensors = call.args
+    function = call.function.replace("_conv2d_", "_bands_")
+
+    def part(a: int, b: int) -> Call:
+        first, end = Number(a * band), Number(min(b * band, lines))
+        return Call(function, (params, first, end, *tensors))
+
+    return Cut(-(-lines // band), part, 400)
+
+
+def _scales(requant: Mapping[str, Any], path: str, start: int) -> dict[str, Field]:
+    """Mantissas and shifts of ``tinyrt_requant_params`` from a channel on."""
+    scales = start * requant["step"]
+    return {f"{path}.{name}": moved_data(requant[name], scales) for name in ("mult", "shift")}
+
+
+def vector_rows(call: Call) -> Cut | None:
+    """Four channels at a time of one row of a dense layer on vectors."""
+    product = params_of(call)["product"]
+    c_out = product["c_out"]
+    if c_out <= QUAD:
+        return None
+    w, bias = (i for i, arg in enumerate(call.args) if isinstance(arg, Data))
+    data = call.args[w]
+    assert isinstance(data, Data)
+    each = data.array.size // -(-c_out // QUAD)
+
+    def part(a: int, b: int) -> Call:
+        start, stop = a * QUAD, min(b * QUAD, c_out)
+        scales = _scales(product["requant"], "product.requant", start)
+        _, y = ends_of(call)
+        args = {bias: moved(call.args[bias], start), y: moved(call.args[y], start)}
+        fields = {"product.c_out": stop - start, **scales}
+        return edited(call, fields, args | {w: moved(data, a * each)})
+
+    return Cut(-(-c_out // QUAD), part)
+
+
+def plain_channels(call: Call) -> Cut | None:
+    """Channels of one row of ``tinyrt_fully_connected_s8``, with the model's own weights."""
+    p = params_of(call)
+    c_in, c_out = p["c_in"], p["c_out"]
+    if c_out == 1:
+        return None
+
+    def part(start: int, stop: int) -> Call:
+        fields = {"c_out": stop - start, **_scales(p["requant"], "requant", start)}
+        _, x, w, bias, y = call.args
+        args = {
+            2: moved(w, start * c_in),
+            3: moved(bias, start),
+            4: moved(y, start),
+        }
+        del x
+        return edited(call, fields, args)
+
+    return Cut(c_out, part)

@@ -1,0 +1,202 @@
+"""What calls of kernels cost: instructions, estimated from the calls themselves.
+
+Packed kernels have formulas (``tinyrt.backends.c.blocks.cost``), vector kernels that of the whole
+op. For the others there are so many instructions to a multiplication and to an element, more rather
+than fewer. ``tinyrt emulate --slices`` counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil, prod
+from typing import Any
+
+from tinyrt.backends.c.blocks.cost import (
+    COSTS,
+    LOOK_UP,
+    dense_cost,
+    dense_row_cost,
+    depthwise_list_cost,
+    slide_cost,
+    window_cost,
+)
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.kernel import Call, Kernel, Place
+from tinyrt.backends.c.mve.cost import CALL, PAIR, UNCLAMPED, element_cost
+from tinyrt.backends.c.mve.packing import QUAD, VECTOR
+from tinyrt.backends.c.parts.edit import params_of
+from tinyrt.ir import BoundNode, DType
+from tinyrt.ops import OPS
+
+SET_UP = 120
+"""Instructions of any call, its caller's among them."""
+
+NIBBLES = 1.35
+"""Instructions of a kernel over weights of four bits, to one over bytes."""
+
+LOOPS, SPARSE = {InstructionSet.DSP: 0.22, InstructionSet.SCALAR: 0.1}, 1.0
+"""Share of a layer's cost that is no product, and that of products for each of its weights."""
+
+RARE = 1.2
+"""Instructions of depthwise kernels for any scale, or several filters, to those of others."""
+
+PER_MAC, PER_ELEMENT = 8, 40
+"""Instructions of general kernels on integers."""
+
+GROUP_MAC = 2.2
+"""Instructions of kernels for groups of channels, per multiplication."""
+
+SOFTMAX, SOFTMAX_ROW = 260, 300
+"""Instructions of softmax on int8 for each element, and for each row."""
+
+FLOAT_MAC, FLOAT_ELEMENT = 12, 250
+"""The same of kernels on floats, with a unit for floats."""
+
+WITHOUT_UNIT = 12
+"""How many times as many where floats are computed in software."""
+
+WITHOUT_LONG_PRODUCTS, WITHOUT_WORDS = 2.5, 3.2
+"""How many times as many a core takes that has 32-bit products alone; that copies windows of short
+runs byte by byte."""
+
+FLAT = {
+    **{"reshape": 4, "mean_columns_s8": 3, "mean_s8": 10, "linear_sum_rows_s8": 12},
+    **{"maximum_s8": 8, "minimum_s8": 8, "times_s8": 20},
+}
+"""Instructions of kernels per element of the largest tensor."""
+
+POOLS = {"average": (50, 6, 4.6), "max_pool2d": (14, 0, 1.7)}
+"""Kind of pool -> instructions of an output, of a row of its window, and of a tap."""
+
+VECTORS = frozenset(
+    f"tinyrt_{name}_s8" for name in ("lut", "times", "add", "sub", "maximum", "minimum")
+)
+"""Element-wise kernels on vectors."""
+
+SHORT_RUN = 8
+"""Most bytes of a window's row that count as a short run."""
+
+
+def instructions_of(
+    call: Call, node: BoundNode, kernel: Kernel, isa: InstructionSet, *, small: bool = False
+) -> float:
+    """Instructions of one of a node's calls.
+
+    Args:
+        call: of the node's kernel.
+        node: the op.
+        kernel: all of its calls.
+        isa: the instruction set that it is chosen for.
+        small: whether the core has products of 32 bits, and loads words at multiples of four, only.
+
+    """
+    p = params_of(call)
+    short = "window_block" in call.function and p["window"]["kernel_w"] * p["x"]["c"] <= SHORT_RUN
+    more = WITHOUT_WORDS if short else WITHOUT_LONG_PRODUCTS
+    return (more if small else 1) * _instructions(call, node, kernel, isa)
+
+
+def _instructions(call: Call, node: BoundNode, kernel: Kernel, isa: InstructionSet) -> float:
+    if isa is InstructionSet.MVE:
+        whole = call is kernel.calls[0]
+        if whole and kernel.cost is not None:
+            return kernel.cost()
+        if call.function.startswith("tinyrt_fully_connected_s"):
+            return _dense_on_vectors(params_of(call))
+        if "_pool2d_s8" in call.function:
+            return SET_UP + _pooled(call, 20, 0, 1.2)
+        if call.function in VECTORS:
+            return 2 * element_cost(node)
+    elif isa in COSTS:
+        known = _packed(call, isa)
+        if known is not None:
+            return SET_UP + known
+    return _general(call, node, isa)
+
+
+def _dense_on_vectors(p: Mapping[str, Any]) -> float:
+    """Instructions of ``tinyrt_fully_connected_s8``: pairs of rows, and the last one alone."""
+    product = p["product"]
+    blocks, quads = ceil(product["length"] / VECTOR), ceil(product["c_out"] / QUAD)
+    pairs, alone = divmod(p["rows"], 2)
+    each = pairs * (44 + PAIR + UNCLAMPED + 14 * blocks) + alone * (62 + 11 * blocks)
+    return float(CALL + 160 + quads * each)
+
+
+def _packed(call: Call, isa: InstructionSet) -> float | None:
+    """Instructions of a packed kernel; None for another one."""
+    p, k = params_of(call), COSTS[isa]
+    name = call.function.removeprefix("tinyrt_")
+    more = NIBBLES if name.endswith("_s4") else 1
+    if name.startswith("window_block"):
+        window = p["window"]
+        kernel = window["kernel_h"], window["kernel_w"]
+        pixels = _size(p["y"]) // p["y"]["c"]
+        whole = window_cost(isa, pixels, kernel, p["x"]["c"], p["block"]["c_out"])
+        return more * _without_zeros(whole, call, isa, prod(kernel) * p["x"]["c"])
+    if name in ("dense_s8", "dense_s4", "dense_sparse_s8"):
+        whole = dense_cost(isa, p["rows"], p["c_in"], p["block"]["c_out"])
+        return more * _without_zeros(whole, call, isa, p["c_in"])
+    if name.startswith("dense_row"):
+        whole = dense_row_cost(isa, p["c_in"], p["block"]["c_out"])
+        return more * _without_zeros(whole, call, isa, p["c_in"])
+    if name.startswith("depthwise3x3"):
+        out = p["across"]["y_count"], p["along"]["y_count"]
+        each = more * slide_cost(isa, out, p["channels"], p["stride"])
+        return int(p["images"]) * each
+    if name.startswith("depthwise_block"):
+        window, y = p["window"], p["y"]
+        kernel, stride = (window["kernel_h"], window["kernel_w"]), window["stride_h"]
+        out, border = (y["h"], y["w"]), p["line_bytes"] > 0
+        each = more * depthwise_list_cost(isa, out, kernel, y["c"], stride, border)
+        rare = "fine" in name or "spread" in name
+        return int(y["n"]) * each * (RARE if rare else 1)
+    flat = {"linear_sum_s8": k.add, "sum_s8": 2 * k.add, "lut_s8": LOOK_UP, "clamp_s8": k.clamp}
+    if name in flat:
+        return flat[name] * _elements(call)
+    pools = [costs for kind, costs in POOLS.items() if name.startswith(kind)]
+    return _pooled(call, *pools[0]) if pools else None
+
+
+def _pooled(call: Call, output: float, row: float, tap: float) -> float:
+    """Instructions of a pool: of an output, of each of its window's rows, and of each tap."""
+    p = params_of(call)
+    rows, columns = p["window"]["kernel_h"], p["window"]["kernel_w"]
+    return float(_size(p["y"]) * (output + row * rows + tap * rows * columns))
+
+
+def _without_zeros(whole: float, call: Call, isa: InstructionSet, taps: int) -> float:
+    """What of a cost is left where blocks of zeros are not stored: loops, and a share of taps."""
+    block = params_of(call)["block"]
+    if "sparse" not in call.function:
+        return whole
+    share: float = block["w"].array.size / (block["init"].array.size // QUAD * taps)
+    return whole * min(1.0, LOOPS[isa] + SPARSE * share)
+
+
+def _size(shape: Mapping[str, int]) -> int:
+    """Elements of ``tinyrt_nhwc``."""
+    return prod(shape.values())
+
+
+def _elements(call: Call) -> int:
+    return max(arg.value.size for arg in call.args if isinstance(arg, Place))
+
+
+def _general(call: Call, node: BoundNode, isa: InstructionSet) -> float:
+    """Instructions of a kernel without a formula."""
+    if call.function.startswith("tinyrt_softmax_s"):
+        size, classes = node.output.size, node.output.shape[-1]
+        return SOFTMAX_ROW * size / classes + SOFTMAX * size
+    tensors = [v for v in (*node.inputs, *node.outputs) if v is not None and not v.is_constant]
+    floats = any(v.dtype is DType.FLOAT32 for v in tensors)
+    macs, elements = OPS[node.op].macs(node), max(v.size for v in tensors)
+    flat = FLAT.get(call.function.removeprefix("tinyrt_"))
+    if flat is not None:
+        return SET_UP + flat * elements
+    if "group_block" in call.function:
+        return SET_UP + GROUP_MAC * macs + PER_ELEMENT * node.output.size
+    if floats:
+        each = FLOAT_MAC * macs + FLOAT_ELEMENT * elements
+        return SET_UP + each * (WITHOUT_UNIT if isa is InstructionSet.SCALAR else 1)
+    return SET_UP + PER_MAC * macs + PER_ELEMENT * elements

@@ -1,0 +1,165 @@
+"""Which calls can be made in parts, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import ceil
+
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.kernel import Call
+from tinyrt.backends.c.parts import channels, elements, rows
+from tinyrt.backends.c.parts.edit import Cut, params_of
+
+MARGIN = 0.84
+"""Share of a limit that a part may take by its estimate: formulas are off by some per cent."""
+
+ALL = 1 << 30
+"""Stands for all points of a line."""
+
+SIZED = frozenset(
+    f"tinyrt_{name}"
+    for name in (
+        *("linear_sum_s8", "sum_s8", "logistic_s16", "tanh_s16", "quantize_f32_s8"),
+        *("dequantize_s8_f32", "rescale_s16", "rescale_s16_s8", "rescale_s8_s16"),
+        *("rescale_s16_s32", "rescale_s8_s32", "rescale_s32_s16", "rescale_s32_s8"),
+    )
+)
+NUMBERED = frozenset(
+    f"tinyrt_{name}"
+    for name in (
+        *("lut_s8", "clamp_s8", "clamp_f32", "map_f32", "reshape", "rsqrt_s16"),
+        *("quantize_f32_s16", "dequantize_s16_f32"),
+    )
+)
+SHAPED = frozenset(
+    f"tinyrt_{name}"
+    for name in (
+        *("add_s8", "sub_s8", "add_s16", "sub_s16", "mul_s8", "mul_s16", "times_s8", "div_s8"),
+        *("squared_difference_s8", "prelu_s8", "maximum_s8", "maximum_s16", "minimum_s8"),
+        *("minimum_s16", "zip_f32"),
+    )
+)
+WINDOWED = frozenset(
+    f"tinyrt_{name}"
+    for name in (
+        *("conv2d_s16", "conv2d_f32", "depthwise_conv2d_s16", "depthwise_conv2d_f32"),
+        *("group_block_s8", "group_block_long_s8", "pool2d_f32"),
+    )
+)
+POOLED = frozenset(
+    f"tinyrt_{name}"
+    for name in (
+        *("average_pool2d_s8", "average_pool2d_s16", "average_columns_s8", "average_legacy_s8"),
+        *("max_pool2d_s8", "max_pool2d_s16"),
+    )
+)
+"""Kernels by what their parts are; other int8 kernels stand in ``_cut_of_layer``."""
+
+
+def cut_of(call: Call, isa: InstructionSet, overlaps: bool) -> Cut | None:
+    """How a call can be made in parts; None where it cannot.
+
+    Parts compute what the kernel computes in one step of its order, or several steps. Where the
+    output lies on no input, they may be smaller than its steps.
+
+    Args:
+        call: of a kernel.
+        isa: the instruction set that it is chosen for.
+        overlaps: whether its output lies on one of its inputs.
+
+    """
+    name = call.function
+    if name in SIZED:
+        return elements.by_field(call)
+    if name in NUMBERED:
+        return elements.by_number(call)
+    if name in SHAPED:
+        return elements.by_shape(call)
+    if name in WINDOWED:
+        return None if overlaps else rows.lines(call, 1)
+    if name in POOLED and not overlaps:
+        return rows.lines(call, 1) or channels.pool_channels(call)
+    return _cut_of_layer(call, isa, overlaps)
+
+
+def _cut_of_layer(call: Call, isa: InstructionSet, overlaps: bool) -> Cut | None:
+    """As ``cut_of`` for the int8 kernels of convolutions and dense layers."""
+    name, _, bits = call.function.removeprefix("tinyrt_").rpartition("_")
+    if bits not in ("s8", "s4"):
+        return None
+    vectors = isa is InstructionSet.MVE
+    if name.startswith("window_block"):
+        return rows.lines(call) or channels.window_channels(call)
+    if name in ("dense", "dense_sparse"):
+        p = params_of(call)
+        pairs = rows.matrix_rows(call, rows.AT_ONCE, p["c_in"], p["block"]["c_out"])
+        return pairs or channels.dense_channels(call)
+    if name in ("dense_row", "dense_row_sparse"):
+        eights = isa is InstructionSet.SCALAR and bits == "s8"
+        return channels.row_channels(call, channels.EIGHT if eights else channels.QUAD)
+    if name == "depthwise3x3":
+        return channels.sliding_channels(call)
+    if name in ("depthwise_block", "depthwise_block_fine"):
+        return channels.listed_channels(call)
+    if name == "conv2d":
+        if vectors:
+            return rows.vector_lines(call)
+        return None if overlaps else rows.lines(call, 1)
+    if name == "depthwise_conv2d":
+        planes = channels.vector_planes(call) if vectors else None
+        return planes or (None if overlaps else rows.lines(call, ALL))
+    if name == "fully_connected":
+        return _dense(call, vectors)
+    return None
+
+
+def _dense(call: Call, vectors: bool) -> Cut | None:
+    """Rows of a dense layer's general or vector kernel; channels of a single row."""
+    p = params_of(call)
+    if vectors:
+        sizes = p["product"]["length"], p["product"]["c_out"]
+        return rows.matrix_rows(call, rows.AT_ONCE, *sizes) or (
+            channels.vector_rows(call) if p["rows"] == 1 else None
+        )
+    return rows.matrix_rows(call, 1, p["c_in"], p["c_out"]) or channels.plain_channels(call)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A call that is made in one go.
+
+    Attributes:
+        call: of a kernel.
+        instructions: how many, estimated.
+
+    """
+
+    call: Call
+    instructions: float
+
+
+def divided(
+    call: Call, instructions: float, limit: float, cut_of_call: Callable[[Call], Cut | None]
+) -> Iterator[Part]:
+    """A call in parts of at most ``limit`` instructions, as far as it can be cut.
+
+    Args:
+        call: of a kernel.
+        instructions: of the whole call.
+        limit: most instructions of a part.
+        cut_of_call: says how a call can be cut.
+
+    """
+    cut = cut_of_call(call) if instructions > MARGIN * limit else None
+    if cut is None:
+        yield Part(call, instructions)
+        return
+    unit = instructions / (cut.units - 1 + cut.last)
+    most = max(1, int((MARGIN * limit - cut.fixed) / unit))
+    size = ceil(cut.units / ceil(cut.units / min(most, cut.most or most)))
+    for start in range(0, cut.units, size):
+        stop = min(start + size, cut.units)
+        units = stop - start - (1 - cut.last) * (stop == cut.units)
+        cost = cut.fixed + units * unit
+        yield from divided(cut.part(start, stop), cost, limit, cut_of_call)

@@ -1,0 +1,151 @@
+"""Convolutions, pools and dense layers in parts: rows of outputs, pixels of a row, pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tinyrt.backends.c.kernel import Call, Null
+from tinyrt.backends.c.parts.edit import Cut, edited, ends_of, moved, params_of
+
+AT_ONCE = 2
+"""Pixels that packed kernels compute together."""
+
+ALONE = 1.5
+"""Instructions of such a pixel alone, to those of one of two."""
+
+
+def lines(call: Call, together: int = AT_ONCE) -> Cut | None:
+    """Rows of outputs; of a single row, ``together`` pixels.
+
+    The first parameter struct has ``x``, ``y`` and ``window``, and steps of lines and points where
+    lines may be columns. Padding above is what the first rows have; below, the input ends.
+
+    Returns:
+        None for several images, and where there is nothing to divide.
+
+    """
+    p = params_of(call)
+    y = p["y"]
+    if y["n"] != 1:
+        return None
+    if y["h"] > 1:
+        # An odd number of pixels leaves one over, which costs more than half of two.
+        step = 2 if together == AT_ONCE and y["w"] % 2 and y["h"] > AT_ONCE else 1
+        count = y["h"]
+        return Cut(
+            -(-count // step),
+            lambda a, b: _lines(call, a * step, min(b * step, count)),
+            last=share_of_last(count, step),
+        )
+    if y["w"] > together:
+        count = y["w"]
+        units = -(-count // together)
+        return Cut(
+            units,
+            lambda a, b: _points(call, a * together, min(b * together, count)),
+            last=share_of_last(count, together),
+        )
+    return None
+
+
+def share_of_last(count: int, step: int) -> float:
+    """What the last of units of ``step`` costs, as a share of one: alone, more than its part."""
+    rest = count % step
+    return min(1.0, ALONE * rest / step) if rest else 1.0
+
+
+def _steps(p: Mapping[str, Any]) -> tuple[int, int, int]:
+    """Elements from one line of inputs, of outputs, and point of outputs to the next."""
+    x, y = p["x"], p["y"]
+    return (
+        p.get("x_line_step", x["w"] * x["c"]),
+        p.get("y_line_step", y["w"] * y["c"]),
+        p.get("y_point_step", y["c"]),
+    )
+
+
+def _lines(call: Call, start: int, stop: int) -> Call:
+    p = params_of(call)
+    window = p["window"]
+    x_step, y_step, _ = _steps(p)
+    top = start * window["stride_h"] - window["pad_top"]
+    first = max(top, 0)
+    reach = (window["kernel_h"] - 1) * window["dilation_h"] + 1
+    bottom = top + (stop - 1 - start) * window["stride_h"] + reach
+    fields = {
+        "x.h": min(p["x"]["h"], bottom) - first,
+        "y.h": stop - start,
+        "window.pad_top": first - top,
+    }
+    x, y = ends_of(call)
+    args = {x: moved(call.args[x], first * x_step), y: moved(call.args[y], start * y_step)}
+    return edited(call, fields, args)
+
+
+def _points(call: Call, start: int, stop: int) -> Call:
+    """Points of a line: what is padded to the left is less by what lies before them.
+
+    Where no window reaches over the line's ends, the input begins at the first one.
+    """
+    p = params_of(call)
+    window, (_, _, y_step) = p["window"], _steps(p)
+    left = window["pad_left"] - start * window["stride_w"]
+    reach = (window["kernel_w"] - 1) * window["dilation_w"] + 1
+    x, y = ends_of(call)
+    args = {y: moved(call.args[y], start * y_step)}
+    if left <= 0 and (stop - start - 1) * window["stride_w"] + reach - left <= p["x"]["w"]:
+        args[x] = moved(call.args[x], -left * p.get("x_point_step", p["x"]["c"]))
+        left = 0
+    fields = {"y.w": stop - start, "window.pad_left": left}
+    return edited(call, fields, args)
+
+
+def vector_lines(call: Call) -> Cut | None:
+    """Lines of a convolution on vectors, or the points of a line that it computes at once.
+
+    Where windows are one element, without strides, pixels: as many as are copied at once, if any.
+    """
+    p = params_of(call)
+    window, at_once = p["window"], p["at_once"]
+    steps = window["stride_h"], window["stride_w"]
+    pointwise = (window["kernel_h"], window["kernel_w"], *steps) == (1, 1, 1, 1)
+    if not pointwise:
+        return lines(call, at_once)
+    if p["y"]["n"] != 1 or p["groups"] != 1:
+        return None
+    pixels = p["y"]["h"] * p["y"]["w"]
+    step = AT_ONCE if any(isinstance(arg, Null) for arg in call.args) else at_once
+    if pixels <= step:
+        return None
+    return Cut(
+        -(-pixels // step),
+        lambda a, b: _pixels(call, a * step, min(b * step, pixels)),
+        last=share_of_last(pixels, step),
+    )
+
+
+def _pixels(call: Call, start: int, stop: int) -> Call:
+    p = params_of(call)
+    fields = {"x.h": 1, "x.w": stop - start, "y.h": 1, "y.w": stop - start}
+    x, y = ends_of(call)
+    args = {
+        x: moved(call.args[x], start * p["x_point_step"]),
+        y: moved(call.args[y], start * p["y_point_step"]),
+    }
+    return edited(call, fields, args)
+
+
+def matrix_rows(call: Call, step: int, c_in: int, c_out: int) -> Cut | None:
+    """Rows of a dense layer, ``step`` of them to a unit; None for no more than one unit."""
+    rows = params_of(call)["rows"]
+    if rows <= step:
+        return None
+
+    def part(a: int, b: int) -> Call:
+        start, stop = a * step, min(b * step, rows)
+        x, y = ends_of(call)
+        args = {x: moved(call.args[x], start * c_in), y: moved(call.args[y], start * c_out)}
+        return edited(call, {"rows": stop - start}, args)
+
+    return Cut(-(-rows // step), part, last=share_of_last(rows, step))
