@@ -17,7 +17,7 @@ HEADERS = sorted(path for folder in FOLDERS for path in folder.rglob("*.h"))
 PUBLIC = {path.name for path in kernels_c.INCLUDE.glob("*.h")}
 INTERNAL = {path.name for path in kernels_c.INTERNAL.glob("*.h")}
 SOURCES = sorted(kernels_c.ROOT.glob("src*/*.c"))
-WITHOUT_SOURCE = {"tinyrt_types.h", f"{ROWS_HEADER}.h"}
+WITHOUT_SOURCE = {"tinyrt_slices.h", "tinyrt_types.h", f"{ROWS_HEADER}.h"}
 """What a model's code includes beside the headers of the kernels that it calls."""
 
 NO_NAMES = re.compile(r"/\*.*?\*/|__attribute__\(\(\w+\)\)|(?<=\\\n).*?[^\\]\n", re.DOTALL)

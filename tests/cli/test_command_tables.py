@@ -10,8 +10,9 @@ from tinyrt.api import Trained
 from tinyrt.bench import Latency, Result
 from tinyrt.cli import bench, debug, demo, qat, quantize, tables, train
 from tinyrt.emulate import EmulationReport, OpCost
-from tinyrt.emulate.report import Ram
+from tinyrt.emulate.report import Ram, SlicesRun
 from tinyrt.emulate.sizes import Sizes
+from tinyrt.export.slices import NOTHING, Slice, Slices
 from tinyrt.metrics import Evaluation
 from tinyrt.quantize.config import Scheme
 from tinyrt.quantize.explain.bisect import BisectReport, BisectStep
@@ -318,6 +319,27 @@ MORE = {
     "bit_exact": (None, "bit-exact with the host -"),
     "ops": ((OpCost(3, "add", "n", 0, 5, None),), "3 add 0 5 100.00 % -"),
 }
+
+
+def test_an_emulation_shows_how_long_slices_are():
+    stages = tuple(Slice((i,), 1_000 * (i + 1), NOTHING, True, ()) for i in range(3))
+    plan = Slices(4_000, stages, {i: f"conv2d 'layer {i}'" for i in range(3)})
+    counted = replace(DEVICE, slices=SlicesRun(plan, (900, 2_345, 2_100)))
+    host = replace(DEVICE, slices=SlicesRun(plan, None))
+    for report, longest, ops in ((counted, "2,345", "1 conv2d"), (host, "-", "2 conv2d")):
+        shown = [" ".join(line.split()) for line in lines_of(tables.emulation(report))]
+        at = shown.index("slices 3")
+        assert shown[at + 1 : at + 4] == [
+            "instructions, as estimated 3,000",
+            f"instructions of the longest {longest}",
+            f"its ops {ops}",
+        ]
+    assert host.as_dict()["slices"]["longest"] == {
+        "instructions": None,
+        "ops": [2],
+        "names": ["conv2d 'layer 2'"],
+    }
+    assert "slices" not in DEVICE.as_dict()
 
 
 @pytest.mark.parametrize("field", list(MORE))

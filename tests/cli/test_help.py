@@ -30,6 +30,7 @@ FORMS = {
     "region": "NAME=SIZE",
     "weights_section": "NAME",
     "prune": "WHAT=SHARE",
+    "slices": "INSTRUCTIONS",
 }
 """Options of a form of their own; of all others, it is the type."""
 TYPES = re.compile(r"<(path|str|int|float|int range|float range|list\[\w+\]|[\w|-]+)>$")

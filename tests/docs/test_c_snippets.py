@@ -26,6 +26,7 @@ SNIPPETS = {
     ("export.md", 0): (dense, "digits", {}),
     ("memory.md", 0): (dense, "digits", {"memories": REGIONS}),
     ("memory.md", 1): (echo, "streamed", {}),
+    ("slices.md", 0): (dense, "digits", {"slices": 1000}),
     ("memory.md", 2): (lambda: random_net(28), "camera_net", {"input_rows": True}),
 }
 """Page and number of its piece of C -> the model, or the front end, that it speaks of."""

@@ -10,6 +10,7 @@ from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.spec import NoAttrs
+from tinyrt.ops.softmax import SoftmaxAttrs
 
 Q = QParams((0.5,), 3)
 
@@ -60,3 +61,13 @@ def echo() -> Graph:
     by_name = {v.name: v for v in values}
     graph = Graph("echo", ("x", "old"), ("y", "new"), by_name, nodes, (("old", "new"),))
     return verify(graph)
+
+
+def softmax(classes: int) -> Graph:
+    """(1, classes) -> softmax."""
+    values = [
+        Value("x", DType.INT8, (1, classes), Q),
+        Value("y", DType.INT8, (1, classes), QParams((1 / 256,), -128)),
+    ]
+    node = Node("softmax", "classes", ("x",), ("y",), SoftmaxAttrs())
+    return verify(Graph("net", ("x",), ("y",), {v.name: v for v in values}, (node,)))

@@ -5,7 +5,8 @@ import pytest
 
 from tinyrt.backends.c.kernel import Data, Params
 from tinyrt.export.code import ROWS, At, Int, Struct, line, linear, rendered
-from tinyrt.export.rows.batches import _copy, _Fit, _Written, is_int, leaves
+from tinyrt.export.copies import copied, leaves
+from tinyrt.export.rows.batches import _Fit, _Written, is_int
 
 TABLE = np.arange(4, dtype=np.int8)
 ONE, TWO = {"t": TABLE}, {"t": TABLE, "u": TABLE}
@@ -132,7 +133,7 @@ def test_flags_and_floats_are_no_integers(value, answer):
 )
 def test_small_parameters_are_copied_by_assignment(fields, by_call):
     text = "\n".join(
-        rendered(_copy(Struct("n0_params", "p_t", pointer=False), Params("p_t", fields)))
+        rendered(copied(Struct("n0_params", "p_t", pointer=False), Params("p_t", fields)))
     )
     assert ("tinyrt_copy(" in text) is by_call
     assert ("= " in text) is not by_call

@@ -19,10 +19,11 @@ from tinyrt.backends.cuda.program import LATENCY, Shape, generate
 from tinyrt.emulate.blocks import harness_context, script_context
 from tinyrt.emulate.boards import BOARDS
 from tinyrt.emulate.image import FIRMWARE
-from tinyrt.export.bundle import Request, Rows, render_project
+from tinyrt.export.bundle import render_project
 from tinyrt.export.memories import Memories
 from tinyrt.export.names import MAX_IDENTIFIER, identifier
 from tinyrt.export.rendering import render
+from tinyrt.export.request import Request, Rows
 from tinyrt.ir import Graph
 from tinyrt.memory import Region
 from tinyrt.memory.regions import ARENA

@@ -37,6 +37,8 @@ int main(void) {{
 }}
 """
 
+SLICES = {"slices": 10_000}
+BEGUN = "mo_slices_t run = {0};"
 REGIONS = Memories((Region("fast", 16), Region("slow")))
 CASES = {
     "arena": (
@@ -97,6 +99,74 @@ CASES = {
             "mo_push_row(&io, NULL, row)": "NULL_ARENA",
             "mo_push_row(&io, arena, row)": "OK",
             "mo_push_row(&io, arena, row) ": "NO_ROW_WANTED",
+        },
+    ),
+    "slices": (
+        dense,
+        SLICES,
+        BEGUN + "mo_slices_t other = {0};",
+        {
+            "mo_step(&run, 0)": "NOT_BEGUN",
+            "mo_cancel(&run)": "NOT_BEGUN",
+            "mo_begin(NULL, &io, arena)": "NULL_SLICES",
+            "mo_begin((mo_slices_t *)(void *)((char *)&run + 1), &io, arena)": "MISALIGNED_SLICES",
+            "mo_begin(&run, NULL, arena)": "NULL_IO",
+            "mo_begin(&run, &io, NULL)": "NULL_ARENA",
+            "mo_begin(&run, &io, arena + 1)": "MISALIGNED_ARENA",
+            "mo_step(&run, 1)": "NOT_BEGUN",
+            "mo_begin(&run, &io, arena)": "OK",
+            "mo_step(NULL, 0)": "NULL_SLICES",
+            "mo_step((mo_slices_t *)(void *)((char *)&run + 2), 0)": "MISALIGNED_SLICES",
+            "mo_step(&other, 0)": "NOT_BEGUN",
+            "mo_step(&run, 0)  ": "OK",
+            "mo_step(&run, 0) ": "NOT_BEGUN",
+            "mo_cancel(&run) ": "NOT_BEGUN",
+            "mo_begin(&run, &io, arena) ": "OK",
+            "mo_begin(&run, &io, arena)  ": "OK",
+            "mo_cancel(NULL)": "NULL_SLICES",
+            "mo_cancel((mo_slices_t *)(void *)((char *)&run + 3))": "MISALIGNED_SLICES",
+            "mo_cancel(&run)  ": "OK",
+            "mo_step(&run, 2)": "NOT_BEGUN",
+            "mo_cancel(&run)   ": "NOT_BEGUN",
+            "mo_invoke(&io, arena)": "OK",
+            "mo_invoke(NULL, arena)": "NULL_IO",
+            "mo_invoke(&io, NULL)": "NULL_ARENA",
+        },
+    ),
+    "slices outside": (
+        dense,
+        SLICES | {"memories": Memories(inputs_in_arena=False, outputs_in_arena=False)},
+        BEGUN + "int8_t x[4] = {0}, y[2]; const mo_io_t in = {x, NULL}, out = {NULL, y};",
+        {
+            "mo_begin(&run, &in, arena)": "NULL_TENSOR",
+            "mo_begin(&run, &out, arena)": "NULL_TENSOR",
+            "mo_begin(&run, &(mo_io_t){x, y}, arena)": "OK",
+            "mo_step(&run, 0)": "OK",
+        },
+    ),
+    "slices in regions": (
+        views,
+        SLICES | {"memories": REGIONS},
+        BEGUN + "const mo_arena_t both = {arena, arena + 64}, one = {arena, NULL};",
+        {
+            "mo_begin(&run, &io, NULL)": "NULL_ARENA",
+            "mo_begin(&run, &io, &one)": "NULL_ARENA",
+            "mo_begin(&run, &io, &both)": "OK",
+            "mo_step(&run, 0)": "OK",
+            "mo_invoke(&io, &both)": "OK",
+        },
+    ),
+    "slices with a state": (
+        echo,
+        SLICES,
+        BEGUN,
+        {
+            "mo_begin(&run, &io, arena, NULL)": "NULL_STATE",
+            "mo_begin(&run, &io, arena, state + 1)": "MISALIGNED_STATE",
+            "mo_begin(&run, &io, arena, state)": "OK",
+            "mo_step(&run, 0)": "OK",
+            "mo_invoke(&io, arena, state)": "OK",
+            "mo_invoke(&io, arena, NULL)": "NULL_STATE",
         },
     ),
 }

@@ -60,9 +60,10 @@ def check_on_device(
     core: str,
     cflags: str = "",
     optimize: str = "balanced",
+    slices: int | None = None,
 ) -> None:
     """Every output: integers bit for bit, floats to 1e-5 of the reference's."""
-    image, found, outputs = run_on_device(graph, feeds, folder, core, cflags, optimize)
+    image, found, outputs = run_on_device(graph, feeds, folder, core, cflags, optimize, slices)
     check_image(image, find_core(core))
     if image.stack_bound is not None:
         ports = len(graph.inputs) + len(graph.outputs)
@@ -83,10 +84,11 @@ def run_on_device(
     core: str,
     cflags: str = "",
     optimize: str = "balanced",
+    slices: int | None = None,
 ) -> tuple[Image, Run, dict[str, np.ndarray]]:
     """Build for a core and run once; the outputs by name."""
     require_core(core)
-    project = export_graph(graph, folder / "project", core=core, optimize=optimize)
+    project = export_graph(graph, folder / "project", core=core, optimize=optimize, slices=slices)
     if cflags:
         makefile = project.directory / "Makefile"
         text = makefile.read_text().replace("CFLAGS ?= -O2", f"CFLAGS ?= -O2 {cflags}")

@@ -26,7 +26,8 @@ from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.data import load_inputs, load_npz, read_inputs
 from tinyrt.errors import DefectError, TinyrtError, ToolError, UnsupportedError
-from tinyrt.export.bundle import Request, Rows, render_project
+from tinyrt.export.bundle import render_project
+from tinyrt.export.request import Request, Rows
 from tinyrt.interpreter import Interpreter, Model
 from tinyrt.ir import DType, Graph
 from tinyrt.memory import schedule

@@ -251,6 +251,7 @@ def run_emulated(
     max_arena: int | None = None,
     by_rows: bool = False,
     input_rows: bool = False,
+    slices: int | None = None,
     memories: Memories | None = None,
     profile: bool = False,
     build_dir: str | Path | None = None,
@@ -269,6 +270,8 @@ def run_emulated(
         max_arena: bytes that the arena may take; ops run row by row where they must.
         by_rows: whether ops may run row by row, where that makes the arena smaller.
         input_rows: whether the input is pushed row by row.
+        slices: most instructions of a slice, as estimated; the model then runs slice by slice, and
+            the report says how many each takes. None for inferences in one go.
         memories: which memory there is and what lies in it; one arena for all by default.
         profile: whether to count every op's instructions, too.
         build_dir: where to keep the project and its image; a temporary folder by default.
@@ -304,6 +307,7 @@ def run_emulated(
             max_arena=max_arena,
             by_rows=by_rows,
             input_rows=input_rows,
+            slices=slices,
             memories=memories,
             profile=profile,
             build_dir=build_dir or scratch,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import RenderableType
@@ -23,12 +23,16 @@ from tinyrt.cli.options import (
     MaxMemory,
     OutputInArena,
     Regions,
+    Slices,
     WeightsSection,
     parse_bytes,
     parse_regions,
     require_without,
 )
 from tinyrt.tools import EMULATOR_S
+
+if TYPE_CHECKING:
+    from tinyrt.export import ExportedProject
 
 SAMPLES = 4
 """Random inputs that ``emulate`` runs by default."""
@@ -45,6 +49,7 @@ def export(
     max_arena: MaxArena = None,
     by_rows: ByRows = False,
     input_rows: InputRows = False,
+    slices: Slices = None,
     region: Regions = None,
     input_in_arena: InputInArena = True,
     output_in_arena: OutputInArena = True,
@@ -74,6 +79,12 @@ def export(
     """Write models as a C project that builds by itself."""
     from tinyrt.export import Memories, export_c
 
+    if name is not None and len(models) > 1:
+        raise typer.BadParameter(
+            f"{len(models)} models cannot all be called '{name}'; --prefix stands before the names "
+            "of all.",
+            param_hint="--name",
+        )
     with reporting(json, max_memory) as report:
         memories = Memories(
             *(parse_regions(region), input_in_arena, output_in_arena, alignment, weights_section)
@@ -82,7 +93,7 @@ def export(
             options = {"core": core, "optimize": optimize, "memories": memories}
             options |= {"by_rows": by_rows, "input_rows": input_rows, "shared_arena": shared_arena}
             options |= {"name": name, "prefix": prefix, "info": info}
-            options |= {"unaligned": not no_unaligned}
+            options |= {"unaligned": not no_unaligned, "slices": slices}
             report(*_export_several(models, output, max_arena, options))
             return
         (model,) = models
@@ -99,6 +110,7 @@ def export(
             prefix=prefix,
             info=info,
             unaligned=not no_unaligned,
+            slices=slices,
         )
         rows = list(project.row_by_row)
         data: dict[str, Any] = {
@@ -117,15 +129,26 @@ def export(
         if project.state_bytes:
             data["state_bytes"] = project.state_bytes
         data["sparse"] = [layer.as_dict() for layer in project.sparse]
-        extra = {"row_by_row": ", ".join(rows) or "-", "kernels": ", ".join(project.kernels)}
+        data |= _slices(project)
+        extra: dict[str, Any] = {
+            "row_by_row": ", ".join(rows) or "-",
+            "kernels": ", ".join(project.kernels),
+        }
         sparse = {
             f"  {layer.index} {tables.named(layer.name)}": str(layer) for layer in project.sparse
         }
         extra |= {"sparse": f"{len(sparse)} layers with many zeros" if sparse else "-"}
+        if project.slices is not None:
+            extra |= tables.slices(project.slices)
         facts = tables.facts(_with_bound({**data, **extra}, bool(rows)) | sparse)
         others: dict[str, Any] = {"model_sha256": project.model_sha256}
         others |= {"flash": project.flash(), "ports": project.ports(), "files": list(project.files)}
         report(data | others, facts)
+
+
+def _slices(project: ExportedProject) -> dict[str, Any]:
+    """The slices of a project that has some, for ``--json``."""
+    return {} if project.slices is None else {"slices": project.slices.as_dict()}
 
 
 def _with_bound(data: dict[str, Any], by_rows: bool) -> dict[str, object]:
@@ -154,6 +177,8 @@ def _export_several(
         "arena_lower_bounds": {p.name: p.arena_lower_bound for p in bundle.models},
         "row_by_row": {p.name: list(p.row_by_row) for p in bundle.models},
     }
+    if options["slices"] is not None:
+        data["slices"] = {project.name: _slices(project)["slices"] for project in bundle.models}
     data["model_sha256"] = {project.name: project.model_sha256 for project in bundle.models}
     data["flash"] = {project.name: project.flash() for project in bundle.models}
     data["ports"] = {project.name: project.ports() for project in bundle.models}
@@ -167,6 +192,7 @@ def _export_several(
             project.arena_bytes, project.arena_lower_bound, bool(project.segments)
         )
         each["row by row"] = ", ".join(project.row_by_row) or "-"
+        each |= {} if project.slices is None else tables.slices(project.slices)
         facts |= {f"  {project.name}, {what}": text for what, text in each.items()}
     return data, tables.facts(facts)
 
@@ -188,6 +214,7 @@ def emulate(
     max_arena: MaxArena = None,
     by_rows: ByRows = False,
     input_rows: InputRows = False,
+    slices: Slices = None,
     region: Regions = None,
     input_in_arena: InputInArena = True,
     output_in_arena: OutputInArena = True,
@@ -223,6 +250,7 @@ def emulate(
                 max_arena=None if max_arena is None else parse_bytes(max_arena),
                 by_rows=by_rows,
                 input_rows=input_rows,
+                slices=slices,
                 memories=memories,
                 profile=profile,
                 build_dir=keep,

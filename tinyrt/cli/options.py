@@ -38,6 +38,14 @@ InputRows = Annotated[
         help="Take the input row by row, as a camera gives it; implies --by-rows.",
     ),
 ]
+Slices = Annotated[
+    int | None,
+    typer.Option(
+        "--slices",
+        metavar="INSTRUCTIONS",
+        help="Cut inferences into slices of at most so many instructions, e.g. 50000.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 TfliteOut = Annotated[Path, typer.Option("-o", "--output", help="The .tflite file to write.")]
 Shapes = Annotated[

@@ -12,6 +12,8 @@ from rich.text import Text
 from tinyrt.api import Inspection
 from tinyrt.cli.arena_map import arena_map
 from tinyrt.emulate import EmulationReport, OpCost
+from tinyrt.emulate.report import SlicesRun
+from tinyrt.export.slices import Slices
 from tinyrt.interpreter.profile import OpTime
 from tinyrt.ir import RewriteLog
 from tinyrt.text import clean
@@ -239,6 +241,7 @@ def emulation(report: EmulationReport) -> RenderableType:
         "bit-exact with the host": report.bit_exact,
         **({} if report.float_error is None else {"greatest float error": report.float_error}),
         "instructions per inference": report.instructions,
+        **({} if report.slices is None else slices(report.slices.plan, report.slices)),
         "instructions per MAC": report.instructions_per_mac,
         **({"  of TFLM + CMSIS-NN": percent((report.instructions or 0) / peer)} if peer else {}),
         "flash, code bytes": flash.code,
@@ -256,6 +259,18 @@ def emulation(report: EmulationReport) -> RenderableType:
         "RAM, static bytes": ram.static,
     }
     return facts(rows) if report.ops is None else Group(costs(report.ops), facts(rows))
+
+
+def slices(plan: Slices, run: SlicesRun | None = None) -> dict[str, object]:
+    """How an inference was cut, and its longest slice: as estimated, and as counted if it ran."""
+    longest = plan.longest.nodes if run is None else run.longest_ops
+    counted = {"  instructions of the longest": run.longest} if run is not None else {}
+    return {
+        "slices": plan.count,
+        "  instructions, as estimated": plan.longest.instructions,
+        **counted,
+        "  its ops": ", ".join(f"{i} {plan.names[i].split()[0]}" for i in longest) or "-",
+    }
 
 
 def costs(ops: Sequence[OpCost]) -> Table:

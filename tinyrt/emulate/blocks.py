@@ -34,6 +34,7 @@ def harness_context(project: ExportedProject) -> dict[str, Any]:
         "blocks": blocks,
         "regions": regions,
         "pushed": project.pushed is not None,
+        "sliced": project.slices is not None,
         "state": state,
         "inputs": ports["input"],
         "outputs": ports["output"],

@@ -32,6 +32,8 @@ class Run:
         instructions: per inference; None where they are not counted.
         stack_bytes: most stack that an inference used; None where it is not measured.
         arena_bytes: the arena that the image declares.
+        slices: instructions of every slice in their order; None where there are none, or they are
+            not counted.
 
     """
 
@@ -39,6 +41,7 @@ class Run:
     instructions: int | None
     stack_bytes: int | None
     arena_bytes: int
+    slices: tuple[int, ...] | None = None
 
 
 def run_image(
@@ -70,6 +73,7 @@ def run_image(
             instructions(report) if counted else None,
             report["stack_bytes"][0] if "stack_bytes" in report else None,
             report["arena_bytes"][0],
+            slice_instructions(report) if "slice_ticks" in report else None,
         )
 
 
@@ -164,6 +168,17 @@ def instructions(report: Mapping[str, list[int]]) -> int:
         return sum(counts) / len(counts)
 
     return round(mean("invoke") - mean("empty"))
+
+
+def slice_instructions(report: Mapping[str, list[int]]) -> tuple[int, ...]:
+    """Instructions of every slice, without those of calling and timing it; see ``instructions``."""
+    count = Instructions(report)
+    ticks, polls = report["slice_ticks"], report["slice_polls"]
+    phases = len(report["empty_ticks"])
+    empty = sum(map(count, report["empty_ticks"], report["empty_polls"])) / phases
+    slices = len(ticks) // phases
+    times = list(map(count, ticks, polls))
+    return tuple(round(sum(times[i::slices]) / phases - empty) for i in range(slices))
 
 
 class Instructions:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tinyrt.emulate.profile import OpCost
 from tinyrt.emulate.sizes import Sizes
+from tinyrt.export.slices import Slices
 
 FLOAT_TOLERANCE = 1e-4
 """Part of a float output's largest element by which the device may be off."""
@@ -37,6 +38,42 @@ class Ram:
 
 
 @dataclass(frozen=True, slots=True)
+class SlicesRun:
+    """An inference that ran slice by slice.
+
+    Attributes:
+        plan: how it was cut.
+        instructions: of every slice in their order; None on this machine.
+
+    """
+
+    plan: Slices
+    instructions: tuple[int, ...] | None
+
+    @property
+    def longest(self) -> int | None:
+        """Instructions of the longest slice, as counted."""
+        return max(self.instructions) if self.instructions else None
+
+    @property
+    def longest_ops(self) -> tuple[int, ...]:
+        """The ops of the longest slice, as counted, or as estimated where nothing is."""
+        if not self.instructions:
+            return self.plan.longest.nodes
+        at = self.instructions.index(max(self.instructions))
+        return self.plan.in_order()[at].nodes
+
+    def as_dict(self) -> dict[str, Any]:
+        """The slices as plain data, for ``--json``; ``longest`` is as counted."""
+        names = [self.plan.names[i] for i in self.longest_ops]
+        longest = {"instructions": self.longest, "ops": list(self.longest_ops), "names": names}
+        return self.plan.as_dict() | {
+            "estimated": self.plan.longest.instructions,
+            "longest": longest,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class EmulationReport:
     """One model on one emulated core.
 
@@ -57,6 +94,7 @@ class EmulationReport:
         baseline: instructions per inference of TFLM with CMSIS-NN, where they are known.
         ops: what every op costs; None unless it was asked for.
         row_by_row: the ops that run so, as ``first-last`` of each segment.
+        slices: what the inference was cut into; None where it ran in one go.
 
     """
 
@@ -74,6 +112,7 @@ class EmulationReport:
     float_error: float | None = None
     filter_bytes: int = 0
     row_by_row: tuple[str, ...] = ()
+    slices: SlicesRun | None = None
 
     @property
     def agrees(self) -> bool:
@@ -111,6 +150,8 @@ class EmulationReport:
             "bit_exact": self.bit_exact,
             "float_error": self.float_error,
         }
+        if self.slices is not None:
+            fields["slices"] = self.slices.as_dict()
         if self.ops is not None:
             fields["ops"] = [op.as_dict() for op in self.ops]
         fields["outputs"] = {name: array.tolist() for name, array in self.outputs.items()}

@@ -16,7 +16,7 @@ from tinyrt.emulate.boards import find_board
 from tinyrt.emulate.image import build_image
 from tinyrt.emulate.profile import profile_ops
 from tinyrt.emulate.qemu import run_image
-from tinyrt.emulate.report import EmulationReport, Ram
+from tinyrt.emulate.report import EmulationReport, Ram, SlicesRun
 from tinyrt.errors import DataError, ToolError, UnsupportedError, error_context
 from tinyrt.export import ExportedProject, Memories, Port, export_graph, find_core
 from tinyrt.export.identity import sha256_of
@@ -39,6 +39,7 @@ def run_emulated(
     max_arena: int | None = None,
     by_rows: bool = False,
     input_rows: bool = False,
+    slices: int | None = None,
     macs: int | None = None,
     profile: bool = False,
     memories: Memories | None = None,
@@ -58,6 +59,8 @@ def run_emulated(
         max_arena: bytes that the arena may take; ops run row by row where they must.
         by_rows: whether ops may run row by row, where that makes the arena smaller.
         input_rows: whether the input is pushed row by row.
+        slices: most instructions of a slice, as estimated; the model then runs slice by slice, and
+            the report says how many each takes. None for inferences in one go.
         macs: multiply-accumulates per inference; counted if not given.
         profile: whether to count every op's instructions, too.
         memories: which memory there is and what lies in it; one arena for all by default.
@@ -90,6 +93,7 @@ def run_emulated(
             max_arena=max_arena,
             by_rows=by_rows,
             input_rows=input_rows,
+            slices=slices,
             memories=memories,
             model_sha256=sha256_of(Path(model_path)),
         )
@@ -130,6 +134,7 @@ def run_emulated(
         float_error=None if expected is None else _float_error(project, outputs, expected),
         filter_bytes=project.filter_bytes,
         row_by_row=project.row_by_row,
+        slices=None if project.slices is None else SlicesRun(project.slices, run.slices),
     )
 
 

@@ -25,12 +25,15 @@ from tinyrt.export.model import (
     port_of,
     write_ops,
 )
-from tinyrt.export.names import OWN_NAMES, Naming
+from tinyrt.export.names import Naming
+from tinyrt.export.pushed import PushedRows
 from tinyrt.export.rendering import CFile
+from tinyrt.export.request import Request, Rows
+from tinyrt.export.slices import Slices, write_slices
 from tinyrt.export.sparsity import SparseLayer, sparse_layers
-from tinyrt.export.states import lay_out, settle
-from tinyrt.export.target import Core, Optimize, find_core, find_optimize, without_unaligned
-from tinyrt.export.writer import PushedRows
+from tinyrt.export.states import StateLayout, lay_out, settle
+from tinyrt.export.target import Core, Optimize
+from tinyrt.export.writer import ModelWriter
 from tinyrt.folders import write_folder, written_files
 from tinyrt.ir import Graph
 from tinyrt.memory import (
@@ -75,6 +78,7 @@ class ExportedProject:
         model_sha256: of the model's file; None for a model without one.
         weights_section: the linker section of the weights; None for the compiler's choice.
         files: the names of all files in the folder that tinyrt wrote, sorted.
+        slices: what an inference is cut into; None where it runs in one go.
 
     """
 
@@ -99,6 +103,7 @@ class ExportedProject:
     model_sha256: str | None = None
     weights_section: str | None = None
     files: tuple[str, ...] = ()
+    slices: Slices | None = None
 
     def info_files(self, title: str, labels: Sequence[Sequence[str]]) -> dict[str, CFile]:
         """What the project says of a model that calls itself ``title``; see ``info``."""
@@ -144,6 +149,7 @@ def export_c(
     prefix: str | None = None,
     info: bool = False,
     unaligned: bool = True,
+    slices: int | None = None,
 ) -> ExportedProject:
     """Write the C project of a .tflite model.
 
@@ -165,83 +171,32 @@ def export_c(
         info: whether the project says its tensors' names and the model's labels, ``<name>_info``.
         unaligned: whether code may load words at any address; if not, it is for compilers with
             ``-mno-unaligned-access`` only, and does not compile without.
+        slices: most instructions, as estimated, that an inference computes in one go: the project
+            has the functions ``<name>_begin``, ``_step`` and ``_cancel``, too. None without them.
 
     Raises:
         ModelFormatError: the file is not a model.
         BudgetError: the arena takes more than ``max_arena``, or a region is too small; nothing is
             written.
-        UnsupportedError: an op has no C kernel, or there is no such core or optimisation.
+        UnsupportedError: an op has no C kernel, cannot be cut into such slices, or there is no such
+            core or optimisation.
         OutputError: the folder cannot be written.
 
     """
-    with error_context(file=str(model_path)):
-        return export_graph(
-            read_tflite(model_path),
-            out_dir,
-            model_sha256=sha256_of(Path(model_path)),
-            labels=labels_in(Path(model_path)) if info else None,
-            core=core,
-            optimize=optimize,
-            max_arena=max_arena,
-            by_rows=by_rows,
-            input_rows=input_rows,
-            memories=memories,
-            name=name,
-            prefix=prefix,
-            unaligned=unaligned,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """The user's options for rows: whether ops may run by rows, whether the input comes by rows."""
-
-    allowed: bool
-    pushed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """The choices that an export is made with.
-
-    Attributes:
-        core: the processor core.
-        optimize: the aim of the code.
-        max_arena: bytes that the arena may take; None for any number.
-        rows: which rows the ops and the input may come by.
-        memories: which memory there is and what lies in it.
-        naming: what the user calls the model.
-
-    """
-
-    core: Core
-    optimize: Optimize
-    max_arena: int | None
-    rows: Rows
-    memories: Memories
-    naming: Naming = OWN_NAMES
-
-    @classmethod
-    def of(
-        cls,
-        core: str,
-        optimize: str,
-        max_arena: int | None,
-        rows: Rows,
-        memories: Memories | None,
-        naming: Naming = OWN_NAMES,
-        *,
-        unaligned: bool = True,
-    ) -> Request:
-        """The request, with core and aim by their names; ``unaligned`` as for ``export_c``.
-
-        Raises:
-            UnsupportedError: there is no such core or aim, or no option against unaligned words.
-
-        """
-        target, aim = find_core(core), find_optimize(optimize)
-        target = target if unaligned else without_unaligned(target)
-        return cls(target, aim, max_arena, rows, memories or Memories(), naming)
+    request = Request.of(
+        core,
+        optimize,
+        max_arena,
+        Rows(by_rows, input_rows),
+        memories,
+        Naming(name, prefix),
+        unaligned=unaligned,
+        slices=slices,
+    )
+    path = Path(model_path)
+    with error_context(file=str(path)):
+        labels = labels_in(path) if info else None
+        return export_request(read_tflite(path), out_dir, request, sha256_of(path), labels)
 
 
 def export_graph(
@@ -259,6 +214,7 @@ def export_graph(
     model_sha256: str | None = None,
     labels: Sequence[Sequence[str]] | None = None,
     unaligned: bool = True,
+    slices: int | None = None,
 ) -> ExportedProject:
     """Write the C project of a graph, by default named after the graph; see ``export_c``.
 
@@ -266,7 +222,19 @@ def export_graph(
     ``labels`` are lists of labels that may be an output's, None for a project without information.
     """
     rows, naming = Rows(by_rows, input_rows), Naming(name, prefix)
-    request = Request.of(core, optimize, max_arena, rows, memories, naming, unaligned=unaligned)
+    choices = core, optimize, max_arena, rows, memories, naming
+    request = Request.of(*choices, unaligned=unaligned, slices=slices)
+    return export_request(graph, out_dir, request, model_sha256, labels)
+
+
+def export_request(
+    graph: Graph,
+    out_dir: str | Path,
+    request: Request,
+    model_sha256: str | None = None,
+    labels: Sequence[Sequence[str]] | None = None,
+) -> ExportedProject:
+    """Write the C project of a graph as it is asked for; see ``export_graph``."""
     project, files = render_project(graph, Path(out_dir), request, model_sha256, labels)
     write_folder(project.directory, files)
     return project
@@ -317,8 +285,8 @@ def render_model(
     if max_arena is not None:
         require_budget(graph, plan, max_arena)
     chosen_for = Target(isa, request.optimize is Optimize.SIZE)
-    writer = write_ops(prefix, graph, plan, chosen_for, states)
-    files = model_files(prefix, graph, plan, writer, states, request.memories, model_sha256)
+    writer, slices = _written(prefix, graph, plan, chosen_for, states, request)
+    files = model_files(prefix, graph, plan, writer, states, request.memories, model_sha256, slices)
     project = ExportedProject(
         name=prefix,
         directory=directory,
@@ -339,8 +307,24 @@ def render_model(
         weight_bytes=writer.weight_bytes,
         filter_bytes=writer.filter_bytes,
         sparse=sparse_layers(graph, chosen_for),
+        slices=slices,
     )
     return project, files
+
+
+def _written(
+    prefix: str,
+    graph: Graph,
+    plan: ArenaPlan,
+    target: Target,
+    states: StateLayout,
+    request: Request,
+) -> tuple[ModelWriter, Slices | None]:
+    """The calls of all ops, in one go or in slices."""
+    if request.slices is None:
+        return write_ops(prefix, graph, plan, target, states), None
+    writer = ModelWriter(prefix, graph, plan, target, states)
+    return writer, write_slices(writer, graph, plan, request.core, request.slices)
 
 
 def _with_wide_weights(graph: Graph) -> Graph:

@@ -71,6 +71,9 @@ class Variable:
 ROWS = Variable("rows")
 """The number of rows of a batch."""
 
+ROUND, TURN = Variable("round"), Variable("turn")
+"""The numbers of the round and of the turn that a slice runs in, from 0 on."""
+
 FIRST = Variable("first")
 """The index of the first row that a batch has."""
 
@@ -206,6 +209,16 @@ def plus(place: Tokens, offset: int) -> Tokens:
     if isinstance(last, At) and last.offsets:
         return *others, At(last.base, (*last.offsets, offset))
     return *place, " + ", Int(offset)
+
+
+def advanced(each: tuple[int, int]) -> list[Tokens]:
+    """Products of round and turn with these numbers, where they are not 0."""
+    return [(Int(n), " * ", v) for n, v in zip(each, (ROUND, TURN), strict=True) if n]
+
+
+def advancing(place: Tokens, each: tuple[int, int]) -> Tokens:
+    """A place plus so many elements for each round and turn."""
+    return (*place, *(token for more in advanced(each) for token in (" + ", *more)))
 
 
 def text_of(tokens: Iterable[Token]) -> str:

@@ -21,6 +21,7 @@ from tinyrt.export.identity import IDENTITY, kernel_names
 from tinyrt.export.memories import Memories
 from tinyrt.export.rendering import TEMPLATES, CFile, Source, as_source, render, render_c
 from tinyrt.export.rows.segment import SegmentWriter, row_nodes
+from tinyrt.export.slices import Slices
 from tinyrt.export.states import StateLayout
 from tinyrt.export.target import Core, Optimize
 from tinyrt.export.writer import ModelWriter, Parameters, Table, base_of
@@ -207,6 +208,7 @@ def model_files(
     states: StateLayout,
     memories: Memories,
     model_sha256: str | None,
+    slices: Slices | None = None,
 ) -> dict[str, CFile]:
     """The model's own files by name."""
     sources = [kernels_c.source(k, writer.target.isa.value) for k in writer.functions]
@@ -226,6 +228,10 @@ def model_files(
             if len(plan.regions) == 1
             else Source(f"const {prefix}_arena_t *arena")
         ),
+        "arena_argument": Source(
+            ("arena_start" if len(plan.regions) == 1 else "arena")
+            + (", state_start" if states.fills else "")
+        ),
         "state_parameter": Source(", void *state_start") if states.fills else "",
         "reserved": memories.inputs_in_arena or memories.outputs_in_arena,
         "states": states,
@@ -235,12 +241,14 @@ def model_files(
         "identity": IDENTITY,
         "version": Source(f'"{__version__}"'),
         "sha256": Source(f'"{model_sha256}"') if model_sha256 else None,
-        "functions": _public(writer, states),
+        "functions": _public(writer, states, slices),
         "headers": sorted({kernels_c.own_header(s) for s in sources}),
         "floats": _needs_math(writer),
         "definitions": as_source(map(_definition, writer.definitions)),
         "statements": as_source(rendered(writer.statements)),
-        "used": _ports_used(writer),
+        "slices": slices,
+        "stages": [as_source(rendered(s.statements, 2)) for s in slices.stages] if slices else [],
+        "used": _ports_used(writer, slices),
         "pushed": writer.pushed,
         "cases": as_source(writer.pushed.cases if writer.pushed else ()),
         "weights": {name: (c_text.c_type(v.dtype), v.size) for name, v in tensors.items()},
@@ -253,9 +261,10 @@ def model_files(
     }
 
 
-def _public(writer: ModelWriter, states: StateLayout) -> list[str]:
+def _public(writer: ModelWriter, states: StateLayout, slices: Slices | None) -> list[str]:
     """What the model's functions are called behind its name."""
     calls = ["invoke"] if writer.pushed is None else ["begin", "push_row"]
+    calls += ["begin", "step", "cancel"] if slices else []
     return (["reset"] if states.fills else []) + calls
 
 
@@ -298,10 +307,11 @@ def _array(name: str, value: Value) -> tuple[Source, Source]:
     return Source(c_text.described(value)), Source(c_text.array("const", ctype, name, data))
 
 
-def _ports_used(writer: ModelWriter) -> set[str]:
+def _ports_used(writer: ModelWriter, slices: Slices | None) -> set[str]:
     """Variables of the inputs and outputs that the code uses: some inputs may have no reader."""
     pushed = writer.pushed.code if writer.pushed else ()
-    tokens = tokens_of((*writer.statements, *pushed))
+    sliced = [s for stage in slices.stages for s in stage.statements] if slices else []
+    tokens = tokens_of((*writer.statements, *pushed, *sliced))
     return {token.name for token in tokens if isinstance(token, PortVariable)}
 
 

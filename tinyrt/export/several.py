@@ -9,7 +9,7 @@ from pathlib import Path
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import UnsupportedError, error_context
-from tinyrt.export.bundle import ExportedProject, Request, Rows, render_model
+from tinyrt.export.bundle import ExportedProject, render_model
 from tinyrt.export.identity import IDENTITY, sealed, sha256_of
 from tinyrt.export.info import labels_in
 from tinyrt.export.licence import licensed
@@ -17,6 +17,7 @@ from tinyrt.export.memories import Memories
 from tinyrt.export.model import ARENA_ALIGNMENT, library_files
 from tinyrt.export.names import Naming, add_files
 from tinyrt.export.rendering import TEMPLATES, CFile, render_c
+from tinyrt.export.request import Request, Rows
 from tinyrt.folders import write_folder, written_files
 from tinyrt.memory import Region
 from tinyrt.memory.regions import ARENA
@@ -68,6 +69,7 @@ def export_several(
     prefix: str | None = None,
     info: bool = False,
     unaligned: bool = True,
+    slices: int | None = None,
 ) -> ExportedModels:
     """Write one C project for several .tflite models; it holds shared kernels once.
 
@@ -87,6 +89,7 @@ def export_several(
         prefix: what stands before the names of all models and of the library.
         info: as for ``export_c``, for each model.
         unaligned: as for ``export_c``.
+        slices: as for ``export_c``, for each model.
 
     Raises:
         UnsupportedError: two models have the same name, or one cannot be exported.
@@ -102,7 +105,8 @@ def export_several(
             hint="leave the name out, or give a prefix, which stands before each model's own name",
         )
     rows = Rows(by_rows, input_rows)
-    request = Request.of(core, optimize, max_arena, rows, memories, naming, unaligned=unaligned)
+    choices = core, optimize, max_arena, rows, memories, naming
+    request = Request.of(*choices, unaligned=unaligned, slices=slices)
     projects: list[ExportedProject] = []
     own: dict[str, CFile] = {}
     for path in model_paths:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,10 +41,14 @@ from tinyrt.export.code import (
     Statement,
     Struct,
     Tokens,
+    advanced,
+    advancing,
     line,
     plus,
     text_of,
 )
+from tinyrt.export.copies import copied, data_of, field_path
+from tinyrt.export.pushed import PushedRows
 from tinyrt.export.states import StateLayout
 from tinyrt.ir import BoundNode, DType, Graph, Value
 from tinyrt.memory import ArenaPlan
@@ -60,36 +64,6 @@ FILTERS = "w"
 
 BYTES = ("int8_t *", "uint8_t *")
 """Types of pointers to bytes; these need no intermediate cast to ``void *``."""
-
-
-@dataclass(frozen=True, slots=True)
-class PushedRows:
-    """A segment that runs as the rows of the model's input are pushed.
-
-    Attributes:
-        base: C variable that points to the region with the segment's rings and state.
-        state: offset in that region of the state: the position in the schedule, and counters.
-        moving: number of counters.
-        rows: number of rows of the input.
-        row_bytes: size of a row.
-        place: C expression for the target of a copied row, the first one of a batch.
-        block: rows of a whole batch.
-        next_stage: C expression for the stage that comes next.
-        cases: the cases of the switch over stages.
-        code: the statements of these cases.
-
-    """
-
-    base: str
-    state: int
-    moving: int
-    rows: int
-    row_bytes: int
-    place: str
-    block: int
-    next_stage: str
-    cases: tuple[str, ...]
-    code: tuple[Statement, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,11 +163,22 @@ class ModelWriter:
 
     def _write_op(self, node: BoundNode) -> None:
         self.begin(node)
-        if self._is_view(node):
-            return
+        kernel = self.kernel_of(node)
+        if kernel is not None:
+            self.write_part(node, kernel.calls)
+
+    def write_part(self, node: BoundNode, calls: Iterable[Call]) -> None:
+        """Write some of a node's calls, which are a slice."""
         self.statements.append(line("TINYRT_PROFILE_BEGIN(", NodeNumber(node.index), ");"))
-        self._write_calls(self._shift_of(node) or choose(node, self.target))
+        for one in calls:
+            self.write_call(one)
         self.statements.append(line("TINYRT_PROFILE_END(", NodeNumber(node.index), ");"))
+
+    def kernel_of(self, node: BoundNode) -> Kernel | None:
+        """What computes the node; None for a view."""
+        if self._is_view(node):
+            return None
+        return self._shift_of(node) or choose(node, self.target)
 
     def begin(self, node: BoundNode) -> None:
         """Start a node's statements with a comment: its op, its tensors' types and their places."""
@@ -219,10 +204,6 @@ class ModelWriter:
         shift_call = call("tinyrt_shift", shift.tail, shift.new, shift.rows, shift.window)
         return Kernel(lambda: (shift_call,))
 
-    def _write_calls(self, kernel: Kernel) -> None:
-        for one in kernel.calls:
-            self.write_call(one)
-
     def write_call(self, one: Call) -> None:
         """Write one call of the current node, except a copy onto the same bytes."""
         for data in one.data:
@@ -244,11 +225,11 @@ class ModelWriter:
     def _arg(self, arg: Arg) -> Tokens:
         match arg:
             case Number(value):
-                return self._number(value)
+                return advancing(self._number(value), arg.each)
             case Function(name):
                 return (name,)
             case Data():
-                return (Name(self._define(arg)),)
+                return advancing(plus((Name(self._define(arg)),), arg.skip), arg.each)
             case Place():
                 return self._place(arg)
             case Scratch():
@@ -262,7 +243,7 @@ class ModelWriter:
                 between = [token for place in places for token in (", ", *place)][1:]
                 return f"(const {ctype} *const[]){{", *between, "}"
             case _:
-                return (Struct(self._define_params(arg), arg.ctype),)
+                return (self._struct(arg),)
 
     def _number(self, value: int | float) -> Tokens:
         if isinstance(value, int):
@@ -274,7 +255,7 @@ class ModelWriter:
         tokens = self.pointer(place.value)
         if place.pointer is not None:
             tokens = (f"({place.pointer})(", *tokens, ")")
-        return plus(tokens, place.skip)
+        return advancing(plus(tokens, place.skip), place.each)
 
     def _scratch(self, scratch: Scratch) -> Tokens:
         name = scratch_name(self._current().index)
@@ -309,10 +290,24 @@ class ModelWriter:
         self.definitions.append(Parameters(name, params.ctype, fields))
         return name
 
+    def _struct(self, params: Params) -> Struct:
+        """A pointer to parameters, or to a copy whose pointers have advanced with the round."""
+        struct = Struct(self._define_params(params), params.ctype)
+        changed = [(path, data.each) for path, data in data_of(params.fields) if any(data.each)]
+        if changed:
+            copy_of = replace(struct, pointer=False, copied=True)
+            self.statements += copied(replace(struct, pointer=False), params)
+            self.statements += [
+                line(copy_of, *field_path(path), " += ", *more, ";")
+                for path, each in changed
+                for more in advanced(each)
+            ]
+        return replace(struct, copied=bool(changed))
+
     def _defined(self, field: Field) -> object:
-        """A field, with data replaced by their C names."""
+        """A field, with data replaced by pointers: their C names, and what is skipped."""
         if isinstance(field, Data):
-            return self._define(field)
+            return text_of(plus((Name(self._define(field)),), field.skip))
         if isinstance(field, Mapping):
             return {name: self._defined(own) for name, own in field.items()}
         return field

@@ -62,6 +62,13 @@ def without(what):
     return check
 
 
+def sliced(folder, found):
+    assert found["slices"]["limit"] == 15000
+    text = header(folder)
+    assert text["TALL_SLICES"] == found["slices"]["count"] > 1
+    assert text["TALL_LONGEST_SLICE"] == found["slices"]["longest"]["instructions"] <= 15000
+
+
 SHARED = {
     "core": ("--core cortex-m0", lambda folder, found: found["core"] == "cortex-m0"),
     "optimize": ("--optimize size", lambda folder, found: found["optimize"] == "size"),
@@ -73,6 +80,7 @@ SHARED = {
     "output_in_arena": ("--output-outside", without("OUTPUT")),
     "alignment": ("--alignment 64", aligned),
     "weights_section": ("--weights-section .qspi", in_section),
+    "slices": ("--slices 15000", sliced),
 }
 """Options of both commands, and what the project that they make shows."""
 
@@ -145,6 +153,9 @@ def test_files_are_called_as_is_asked_for(made, tmp_path):
         assert [p.stem for p in sorted(folder.glob("*.c")) if "weights" not in p.stem] == names
     found = call_json("export", made.int8, made.tall, "-o", tmp_path / "both", "--prefix", "acme")
     assert (found["name"], list(found["models"])) == ("acme_both", ["acme_int8", "acme_tall"])
+    models = (made.int8, made.tall, "-o", tmp_path / "d")
+    wrong = call("export", *models, "--name", "kws", code=2).stderr
+    assert "--name: 2 models cannot all be called 'kws'" in " ".join(wrong.split())
     refused = call("export", made.int8, "-o", tmp_path / "d", "--name", "Kws", code=1)
     assert "'kws' would do" in refused.stderr
 
@@ -226,3 +237,21 @@ def test_ops_are_counted_on_request(made):
     assert 0.5 < sum(op["instructions"] for op in ops) / plain["instructions"] < 1.5
     assert call_json(*arguments, "--no-profile") == plain
     assert "not on this machine" in call(*arguments, "--profile", "--core", "host", code=1).stderr
+
+
+def test_slices_of_each_model_are_said(made, tmp_path):
+    models = (made.int8, made.tall, "-o", tmp_path / "c", "--slices", "15000")
+    found = call_json("export", *models)["slices"]
+    assert list(found) == ["int8", "tall"]
+    assert all(plan["limit"] == 15000 for plan in found.values())
+    shown = [" ".join(line.split()) for line in call("export", *models).stdout.splitlines()]
+    for name, plan in found.items():
+        assert f"{name}, slices {plan['count']:,}" in shown
+    alone = call("export", made.tall, "-o", tmp_path / "d", "--slices", "15000").stdout
+    shown = [" ".join(line.split()) for line in alone.splitlines()]
+    at = shown.index(f"slices {found['tall']['count']:,}")
+    longest = found["tall"]["longest"]
+    assert shown[at + 1].endswith(f"estimated {longest['instructions']:,}")
+    assert shown[at + 2].startswith(f"its ops {longest['ops'][0]} ")
+    plain = call_json("export", *models[:-2])
+    assert "slices" not in plain

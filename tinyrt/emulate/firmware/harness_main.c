@@ -213,6 +213,32 @@ static void measure_time(int32_t inputs) {
 static void do_nothing(void) {
 }
 
+#ifdef HARNESS_SLICES
+
+static void step(void) {
+    invoke_status = harness_step();
+}
+
+/** Times every slice of the first sample. */
+static void measure_slices(int32_t inputs) {
+    for (uint32_t phase = 0; phase < PHASES; ++phase) {
+        read_first_inputs(inputs);
+        invoke_status = harness_begin(memory);
+        do {
+            report_time("slice_ticks", "slice_polls", time_call(step, phase));
+        } while (invoke_status == HARNESS_MORE);
+        check_run();
+    }
+}
+
+#else
+
+static void measure_slices(int32_t inputs) {
+    (void)inputs;
+}
+
+#endif
+
 static void measure_time(int32_t inputs) {
     calibrate();
     for (uint32_t phase = 0; phase < PHASES; ++phase) {
@@ -221,6 +247,7 @@ static void measure_time(int32_t inputs) {
         report_time("invoke_ticks", "invoke_polls", time_call(harness_call, phase));
         check_run();
     }
+    measure_slices(inputs);
 }
 
 #endif

@@ -13,7 +13,7 @@ from typing import TypeGuard
 
 import numpy as np
 
-from tinyrt.backends.c.kernel import Data, Field, Params
+from tinyrt.backends.c.kernel import Data, Params
 from tinyrt.export.code import (
     ROWS,
     At,
@@ -29,10 +29,8 @@ from tinyrt.export.code import (
     line,
     linear,
 )
+from tinyrt.export.copies import copied, field_path, leaves
 from tinyrt.export.writer import ModelWriter
-
-MAX_FIELDS = 16
-"""Fields of a parameter struct that is copied by an assignment."""
 
 Write = Callable[[ModelWriter, int], None]
 """Writes an op's statements for this number of rows."""
@@ -112,19 +110,6 @@ def _atoms(tokens: Tokens) -> Iterator[object]:
             yield token.value if isinstance(token, Int) else token
 
 
-def leaves(fields: Mapping[str, Field], path: str = "") -> Iterator[tuple[str, object]]:
-    """Numbers and data of a struct, each with its path; numbers of an array one by one."""
-    for name, value in fields.items():
-        if isinstance(value, Mapping):
-            yield from leaves(value, f"{path}{name}.")
-        elif isinstance(value, list | tuple | np.ndarray):
-            yield from ((f"{path}{name}[{i}]", one) for i, one in enumerate(value))
-        elif isinstance(value, Data):
-            yield path + name, value.role
-        else:
-            yield path + name, value
-
-
 @dataclass(frozen=True, slots=True)
 class _Fit:
     """A linear model of the numbers that an op writes, from its output for two numbers of rows."""
@@ -201,21 +186,17 @@ def _copies(fit: _Fit) -> list[Statement]:
     for name, params in fit.one.parameters.items():
         changed = fit.changed(name)
         if changed:
-            statements += _copy(Struct(name, params.ctype, pointer=False), params)
-        copied = Struct(name, params.ctype, pointer=False, copied=True)
-        statements += [line(copied, *_path(path), " = ", *value, ";") for path, value in changed]
+            statements += copied(Struct(name, params.ctype, pointer=False), params)
+        target = Struct(name, params.ctype, pointer=False, copied=True)
+        statements += [
+            line(target, *field_path(path), " = ", *value, ";") for path, value in changed
+        ]
     return statements
-
-
-def _path(path: str) -> Tokens:
-    """The tokens of a field's path, after the struct's name."""
-    name, *indices = path.replace("]", "").split("[")
-    return f".{name}", *(t for i in indices for t in ("[", Int(int(i)), "]"))
 
 
 def _merged_statements(fit: _Fit, statements: Sequence[Statement]) -> list[Statement]:
     """The statements for the most rows, with expressions in ``rows`` where numbers differ."""
-    copied = {name for name in fit.one.parameters if fit.changed(name)}
+    changed = {name for name in fit.one.parameters if fit.changed(name)}
     others = iter(fit.other.code)
     merged: list[Statement] = []
     for one in statements:
@@ -223,7 +204,7 @@ def _merged_statements(fit: _Fit, statements: Sequence[Statement]) -> list[State
             merged.append(one)
             continue
         tokens = fit.merged(one.tokens(), next(others).tokens())
-        merged.append(Line(tuple(_as_copied(token, copied) for token in tokens)))
+        merged.append(Line(tuple(_as_copied(token, changed) for token in tokens)))
     return merged
 
 
@@ -231,20 +212,3 @@ def _as_copied(token: Token, copied: set[str]) -> Token:
     if isinstance(token, Struct) and token.name in copied:
         return replace(token, copied=True)
     return token
-
-
-def _copy(struct: Struct, params: Params) -> list[Statement]:
-    """A copy of parameters: by assignment if small, else by a call.
-
-    For a large struct or for arrays, compilers would turn an assignment into memcpy or memset.
-    """
-    paths = [path for path, _ in leaves(params.fields)]
-    copied, target = replace(struct, copied=True), replace(struct, pointer=True, copied=True)
-    if len(paths) <= MAX_FIELDS and not any(path.endswith("]") for path in paths):
-        return [line(f"{struct.ctype} ", copied, " = ", struct, ";")]
-    source = "(const int8_t *)", replace(struct, pointer=True)
-    end = "(int8_t *)(", target, " + ", Int(1), ")"
-    return [
-        line(f"{struct.ctype} ", copied, ";"),
-        CallLine("tinyrt_copy", (source, end, ("(int8_t *)", target))),
-    ]

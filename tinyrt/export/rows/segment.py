@@ -22,9 +22,10 @@ from tinyrt.export.code import (
     rendered,
     tokens_of,
 )
+from tinyrt.export.pushed import PushedRows
 from tinyrt.export.rows.batches import write_batch
 from tinyrt.export.rows.sharing import Body, Group, alike, tables
-from tinyrt.export.writer import ModelWriter, PushedRows, base_of
+from tinyrt.export.writer import ModelWriter, base_of
 from tinyrt.ir import BoundNode, DType, Graph, Value
 from tinyrt.memory import ArenaPlan
 from tinyrt.memory.rows.candidates import STATE_NAME

@@ -121,6 +121,10 @@ typedef enum {
     TINYRT_NULL_STATE = 5,
     TINYRT_NULL_IO = 6,
     TINYRT_MISALIGNED_STATE = 7,
+    TINYRT_MORE = 8, /**< An inference in slices is not done yet. */
+    TINYRT_NOT_BEGUN = 9,
+    TINYRT_NULL_SLICES = 10,
+    TINYRT_MISALIGNED_SLICES = 11,
 } tinyrt_status;
 
 /** A shape: batch, height, width, channels. */

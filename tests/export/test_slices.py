@@ -1,0 +1,198 @@
+"""Slices of an inference: how a model is cut, and what a program does between them."""
+
+import subprocess
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.c.host import SANITIZE, host_compiler
+from tests.export.models import dense, echo, softmax, views
+from tests.memory.nets import random_net
+from tinyrt.backends.c.parts.cutting import MARGIN
+from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.errors import UnsupportedError
+from tinyrt.export import export_graph, export_several
+from tinyrt.ops.shared.evaluate import evaluate
+
+NET = 51
+"""A random network of convolutions, depthwise ones, sums and a table, with one output."""
+
+MAIN = """#include <stdio.h>
+#include <string.h>
+#include "one.h"
+#include "two.h"
+#include "tinyrt/tinyrt_types.h"
+
+#define MOST 4000
+
+static _Alignas(16) int8_t first[ONE_ARENA_BYTES], second[TWO_ARENA_BYTES];
+static int8_t image[ONE_INPUT_0_BYTES], other[TWO_INPUT_0_BYTES];
+static int8_t answers[3][ONE_OUTPUT_0_BYTES], others[TWO_OUTPUT_0_BYTES];
+
+static int all(one_slices_t *slices, uint32_t budget) {
+    int steps = 1;
+    for (; one_step(slices, budget) == TINYRT_MORE && steps < MOST; ++steps) {
+    }
+    return steps;
+}
+
+int main(void) {
+    fread(image, 1, sizeof image, stdin);
+    fread(other, 1, sizeof other, stdin);
+    one_slices_t one;
+    two_slices_t two;
+    one_io_t io = {image, answers[0]};
+
+    /* Both in turn, slice by slice. What io holds is forgotten at once. */
+    one_begin(&one, &io, first);
+    io.output_0 = NULL;
+    two_begin(&two, &(two_io_t){other, others}, second);
+    int left = TINYRT_MORE, right = TINYRT_MORE, slices = 0;
+    while (left == TINYRT_MORE || right == TINYRT_MORE) {
+        left = left == TINYRT_MORE ? one_step(&one, 0) : left;
+        right = right == TINYRT_MORE ? two_step(&two, 0) : right;
+        ++slices;
+    }
+
+    /* Cancelled on the way, and begun again in an arena that held other things. */
+    io.output_0 = answers[1];
+    one_begin(&one, &io, first);
+    one_step(&one, 0);
+    one_step(&one, 0);
+    one_cancel(&one);
+    memset(first, 0x5A, sizeof first);
+    one_begin(&one, &io, first);
+    const int in_pairs = all(&one, 2 * ONE_LONGEST_SLICE);
+
+    io.output_0 = answers[2];
+    one_begin(&one, &io, first);
+    const int at_once = all(&one, UINT32_MAX);
+    fwrite(answers, 1, sizeof answers, stdout);
+    fwrite(others, 1, sizeof others, stdout);
+    fprintf(stderr, "%d %d %d %d %d", left, right, slices, in_pairs, at_once);
+    return 0;
+}
+"""
+
+
+def test_inferences_take_turns_are_cancelled_and_begun_again(tmp_path):
+    graphs = {name: replace(random_net(NET), name=name) for name in ("one", "two")}
+    for name, graph in graphs.items():
+        save_tflite(graph, tmp_path / f"{name}.tflite")
+    paths = [tmp_path / f"{name}.tflite" for name in graphs]
+    models = export_several(paths, tmp_path / "out", core="host", slices=4000).models
+    counts = [model.slices.count for model in models]
+    assert counts[0] > 10
+    main = tmp_path / "main.c"
+    main.write_text(MAIN)
+    folder = tmp_path / "out"
+    sources = [main, *folder.glob("*.c"), *folder.glob("tinyrt/*.c")]
+    command = [host_compiler(), "-std=c11", "-Wall", "-Wextra", "-Werror", *SANITIZE.split()]
+    command += ["-Wno-unused-result", f"-I{folder}", *sources, "-lm", "-o", tmp_path / "main"]
+    subprocess.run(command, check=True)
+    rng = np.random.default_rng(5)
+    feeds = [
+        {v.name: rng.integers(-128, 128, v.shape).astype(np.int8) for v in g.input_values}
+        for g in graphs.values()
+    ]
+    data = b"".join(array.tobytes() for feed in feeds for array in feed.values())
+    done = subprocess.run([tmp_path / "main"], input=data, capture_output=True, check=True)
+    expected = [evaluate(g, f) for g, f in zip(graphs.values(), feeds, strict=True)]
+    first, second = (np.concatenate([y.ravel() for y in out.values()]) for out in expected)
+    answers = np.frombuffer(done.stdout, np.int8)
+    np.testing.assert_array_equal(answers, np.concatenate([first, first, first, second]))
+    left, right, slices, in_pairs, at_once = map(int, done.stderr.split())
+    assert (left, right, slices, at_once) == (0, 0, max(counts), 1)
+    assert counts[0] / 4 < in_pairs <= counts[0] / 1.5
+
+
+def sliced(folder, graph=None, **options):
+    return export_graph(graph or random_net(NET), folder, **{"slices": 4000} | options)
+
+
+def test_slices_are_no_longer_than_asked_for(tmp_path):
+    projects = [sliced(tmp_path / str(n), slices=n) for n in (3000, 10_000, 1_000_000)]
+    for project in projects:
+        plan = project.slices
+        assert plan.longest.instructions == max(s.instructions for s in plan.stages) <= plan.limit
+        assert plan.count == len(plan.in_order()) >= len(plan.stages)
+        assert plan.as_dict() == {
+            "limit": plan.limit,
+            "count": plan.count,
+            "longest": {
+                "instructions": plan.longest.instructions,
+                "ops": list(plan.longest.nodes),
+                "names": [plan.names[i] for i in plan.longest.nodes],
+            },
+        }
+    counts = [project.slices.count for project in projects]
+    assert counts[0] > counts[1] > counts[2] == 1
+    assert len({n for s in projects[2].slices.stages for n in s.nodes}) > 5
+
+
+def test_neighbours_share_a_slice_up_to_the_limits_margin(tmp_path):
+    stages = sliced(tmp_path / "out", slices=20_000).slices.stages
+    joined = [s for s in stages if len(s.nodes) > 1]
+    assert joined
+    assert all(s.instructions <= MARGIN * 20_000 for s in joined)
+
+
+def test_the_plan_is_in_the_header_and_the_table(tmp_path):
+    project = sliced(tmp_path / "out", name="mo")
+    header = (tmp_path / "out" / "mo.h").read_text()
+    plan = project.slices
+    assert f"#define MO_SLICES {plan.count}\n" in header
+    assert f"#define MO_LONGEST_SLICE {plan.longest.instructions}\n" in header
+    text = (tmp_path / "out" / "mo.c").read_text()
+    rows = [
+        f"{{{s.instructions}, {s.repeats.rounds}, {s.repeats.back}, {s.repeats.turns}, "
+        f"{s.repeats.turn_back}}},"
+        for s in plan.stages
+    ]
+    assert f"all_slices[{len(rows)}] = {{\n    " + "\n    ".join(rows) + "\n};" in text
+
+
+def test_without_slices_nothing_of_them_is_there(tmp_path):
+    project = export_graph(random_net(NET), tmp_path / "out", name="mo")
+    assert project.slices is None
+    assert "tinyrt_slices.h" not in " ".join(project.files)
+    text = (tmp_path / "out" / "mo.h").read_text() + (tmp_path / "out" / "mo.c").read_text()
+    assert "slice" not in text
+
+
+def test_a_model_of_views_alone_has_a_slice(tmp_path):
+    assert sliced(tmp_path / "out", views()).slices.count == 1
+
+
+def test_the_header_says_what_becomes_of_a_cancelled_models_state(tmp_path):
+    for graph, said in ((echo(), True), (dense(), False)):
+        export_graph(graph, tmp_path / graph.name, name="mo", slices=1000)
+        assert ("reset it" in (tmp_path / graph.name / "mo.h").read_text()) == said
+
+
+def test_what_runs_row_by_row_is_refused(tmp_path):
+    with pytest.raises(UnsupportedError, match="row by row cannot be cut into slices") as caught:
+        sliced(tmp_path / "out", random_net(41), by_rows=True)
+    assert "leave out --slices" in str(caught.value.hint)
+    assert caught.value.op
+    with pytest.raises(UnsupportedError, match="row by row cannot be cut into slices"):
+        sliced(tmp_path / "out", input_rows=True)
+    assert not (tmp_path / "out").exists()
+
+
+def test_slices_that_are_too_short_are_refused(tmp_path):
+    sliced(tmp_path / "least", dense(), slices=1000)
+    with pytest.raises(UnsupportedError, match="slices of 999 instructions are too short") as e:
+        sliced(tmp_path / "out", slices=999)
+    assert e.value.expected == "at least 1,000"
+
+
+def test_an_op_that_cannot_be_cut_is_named(tmp_path):
+    graph = softmax(200)
+    with pytest.raises(UnsupportedError, match="tinyrt_softmax_s8 cannot be cut further") as e:
+        sliced(tmp_path / "out", graph, slices=20_000)
+    assert e.value.op == "softmax 'classes'"
+    assert e.value.expected == "at most 20,000"
+    needed = int(str(e.value.hint).split()[4].replace(",", ""))
+    assert sliced(tmp_path / "out", graph, slices=needed).slices.longest.instructions == needed

@@ -1,0 +1,131 @@
+"""Models of the zoo slice by slice on emulated cores: how long slices are, and what they cost."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.firmware.test_zoo import MODELS, emulate
+from tests.sampling import sampled
+from tinyrt.emulate import build_image, run_image
+from tinyrt.emulate.run import pack_inputs, unpack_outputs
+from tinyrt.export import ExportedProject, export_c
+
+pytestmark = pytest.mark.slow
+
+LIMIT = 50_000
+COSTS = {"cortex-m4": 0.01, "cortex-m55": 0.01, "cortex-m3": 0.012, "cortex-m0": 0.025}
+"""Core -> most instructions that slices add, as a share of all."""
+SAMPLE = [("cortex-m4", "dscnn_kws"), ("cortex-m55", "mobilenet_vww")]
+ALL = [(core, model) for core in COSTS for model in MODELS]
+
+
+@pytest.mark.parametrize(("core", "name"), sampled(SAMPLE, ALL))
+def test_slices_are_as_short_as_asked_for_and_cost_little(zoo, tmp_path, core, name):
+    whole, _ = emulate(zoo, name, tmp_path / "whole", core, samples=1)
+    report, _ = emulate(zoo, name, tmp_path / "slices", core, samples=2, slices=LIMIT)
+    run = report.slices
+    assert report.bit_exact
+    assert run.longest <= LIMIT
+    assert report.instructions <= (1 + COSTS[core]) * whole.instructions
+    assert report.ram.arena == whole.ram.arena
+    assert report.flash.weights == whole.flash.weights
+    assert report.ram.stack <= report.ram.stack_bound
+    assert report.ram.static == 0
+    assert len(run.instructions) == run.plan.count
+    # Slices alone are an inference without the begin, and with a step's call for each.
+    assert sum(run.instructions) == pytest.approx(report.instructions, rel=0.01)
+    estimates = [stage.instructions for stage in run.plan.in_order()]
+    ratios = np.array(run.instructions) / estimates
+    long = np.array(estimates) > LIMIT / 5
+    assert ratios[long].max() < 1.25 + 0.2 * (core == "cortex-m55")
+    assert ratios[long].min() > 0.35
+    assert run.as_dict() | {"limit": LIMIT} == run.as_dict()
+    at = run.instructions.index(run.longest)
+    assert run.as_dict()["longest"]["ops"] == list(run.plan.in_order()[at].nodes)
+    assert run.as_dict()["estimated"] == max(estimates)
+
+
+FIRST, SECOND = "autoencoder_ad_int8", "dscnn_kws_int8"
+
+MAKEFILE = """
+LIBRARIES = $(BUILD)/first/libautoencoder_ad_int8.a $(BUILD)/second/libdscnn_kws_int8.a
+
+$(BUILD)/libpair.a: pair.c
+\t$(MAKE) -C first BUILD=$(BUILD)/first
+\t$(MAKE) -C second BUILD=$(BUILD)/second
+\t$(CC) -O2 $(TARGET_FLAGS) -Ifirst -Isecond -c pair.c -o $(BUILD)/pair.o
+\t$(CC) $(TARGET_FLAGS) -r -nostdlib $(BUILD)/pair.o $(LIBRARIES) -o $(BUILD)/both.o
+\t$(AR) rcs $@ $(BUILD)/both.o
+"""
+
+SOURCE = """
+#include "pair.h"
+#include "autoencoder_ad_int8.h"
+#include "dscnn_kws_int8.h"
+
+int pair_invoke(const pair_io_t *io, void *arena) {
+    int8_t *const bytes = arena;
+    const autoencoder_ad_int8_io_t one = {bytes + PAIR_INPUT_0_OFFSET,
+                                          bytes + PAIR_OUTPUT_0_OFFSET};
+    const dscnn_kws_int8_io_t two = {bytes + PAIR_INPUT_1_OFFSET, bytes + PAIR_OUTPUT_1_OFFSET};
+    autoencoder_ad_int8_slices_t first;
+    dscnn_kws_int8_slices_t second;
+    int left = 8, right = 8;
+    (void)io;
+    int status = autoencoder_ad_int8_begin(&first, &one, bytes);
+    status += dscnn_kws_int8_begin(&second, &two, bytes + PAIR_SECOND);
+    /* The first model is cancelled on its way, and begun again between slices of the second. */
+    status += autoencoder_ad_int8_step(&first, 0) - 8;
+    status += autoencoder_ad_int8_cancel(&first);
+    status += dscnn_kws_int8_step(&second, 0) - 8;
+    status += autoencoder_ad_int8_begin(&first, &one, bytes);
+    while (status == 0 && (left == 8 || right == 8)) {
+        left = left == 8 ? autoencoder_ad_int8_step(&first, 0) : left;
+        right = right == 8 ? dscnn_kws_int8_step(&second, 0) : right;
+    }
+    return status + left + right;
+}
+"""
+
+
+def pair(zoo, folder):
+    """A project that runs two models slice by slice in turn, each in an arena of its own."""
+    models = [
+        export_c(zoo / "models" / f"{name}.tflite", folder / which, slices=20_000)
+        for name, which in ((FIRST, "first"), (SECOND, "second"))
+    ]
+    start = -(-models[0].arena_bytes // 16) * 16
+    end = start + models[1].arena_bytes
+    lines = ["#include <stdint.h>", "typedef struct { int8_t *tensors[4]; } pair_io_t;"]
+    ports = []
+    for kind in ("inputs", "outputs"):
+        for i, project in enumerate(models):
+            (port,) = getattr(project, kind)
+            ports.append(replace(port, name=f"{kind}{i}", offset=end))
+            name = f"PAIR_{kind[:-1].upper()}_{i}"
+            lines += [f"#define {name}_OFFSET {end}", f"#define {name}_BYTES {port.nbytes}"]
+            end += port.nbytes
+    lines += [f"#define PAIR_ARENA_BYTES {end}", f"#define PAIR_SECOND {start}"]
+    lines += ["int pair_invoke(const pair_io_t *io, void *arena);"]
+    for name, text in (("pair.h", "\n".join(lines) + "\n"), ("pair.c", SOURCE)):
+        (folder / name).write_text(text)
+    (folder / "Makefile").write_text(MAKEFILE)
+    return ExportedProject(
+        "pair", folder, models[0].core, end, tuple(ports[:2]), tuple(ports[2:]), (), 0
+    )
+
+
+def test_two_models_take_turns_slice_by_slice(zoo, tmp_path):
+    project = pair(zoo, tmp_path / "pair")
+    golden = [np.load(zoo / "golden" / f"{name}.npz") for name in (FIRST, SECOND)]
+    feeds = {
+        port.name: file["inputs"].reshape(-1, *port.shape[1:])[:3]
+        for port, file in zip(project.inputs, golden, strict=True)
+    }
+    packed, samples = pack_inputs(project.inputs, feeds)
+    found = run_image(build_image(project, tmp_path), packed, tmp_path)
+    outputs = unpack_outputs(project.outputs, found.outputs, samples)
+    for port, file in zip(project.outputs, golden, strict=True):
+        expected = file["outputs"].reshape(-1, *port.shape[1:])[:samples]
+        np.testing.assert_array_equal(outputs[port.name], expected)

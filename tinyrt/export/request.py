@@ -1,0 +1,68 @@
+"""What the user asks of an export, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tinyrt.export.memories import Memories
+from tinyrt.export.names import OWN_NAMES, Naming
+from tinyrt.export.slices import check_limit
+from tinyrt.export.target import Core, Optimize, find_core, find_optimize, without_unaligned
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The user's options for rows: whether ops may run by rows, whether the input comes by rows."""
+
+    allowed: bool
+    pushed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The choices that an export is made with.
+
+    Attributes:
+        core: the processor core.
+        optimize: the aim of the code.
+        max_arena: bytes that the arena may take; None for any number.
+        rows: which rows the ops and the input may come by.
+        memories: which memory there is and what lies in it.
+        naming: what the user calls the model.
+        slices: most instructions of a slice; None for inferences in one go.
+
+    """
+
+    core: Core
+    optimize: Optimize
+    max_arena: int | None
+    rows: Rows
+    memories: Memories
+    naming: Naming = OWN_NAMES
+    slices: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        core: str,
+        optimize: str,
+        max_arena: int | None,
+        rows: Rows,
+        memories: Memories | None,
+        naming: Naming = OWN_NAMES,
+        *,
+        unaligned: bool = True,
+        slices: int | None = None,
+    ) -> Request:
+        """The request, with core and aim by their names; other arguments as for ``export_c``.
+
+        Raises:
+            UnsupportedError: there is no such core or aim, no option against unaligned words, or
+                slices are too short.
+
+        """
+        target, aim = find_core(core), find_optimize(optimize)
+        target = target if unaligned else without_unaligned(target)
+        if slices is not None:
+            check_limit(slices)
+        return cls(target, aim, max_arena, rows, memories or Memories(), naming, slices)
