@@ -10,7 +10,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.c.host import require_tool
 from tests.c.packed_cases import (
     INT4_CASES,
     PACKED_CASES,
@@ -19,7 +18,7 @@ from tests.c.packed_cases import (
     sparse_weights,
 )
 from tests.c.programs import drawn, one_graph
-from tests.c.test_lint import CLANG, headers_of
+from tests.firmware.compilers import OTHER, by_clang, with_options
 from tests.firmware.device import require_core
 from tests.ops.build import build_s8
 from tests.ops.cases import CASES
@@ -52,7 +51,8 @@ FLAGS = {
     "Thumb frames": "-O2 -mtpcs-frame",
     "position-independent": "-O2 -fPIC",
     "no assembly": "-O2 -DTINYRT_NO_ASM",
-    "another compiler": "-O2 -U__GNUC__",
+    "plain C": "-O2 -DTINYRT_NO_ASM -DTINYRT_NO_ACLE",
+    "another compiler": f"-O2 {OTHER}",
 }
 """What the library is compiled with instead of -O2."""
 
@@ -64,9 +64,10 @@ SAMPLE = [
     ("cortex-m0", "frame pointer"),
     ("cortex-m4", "fixed register"),
     ("cortex-m55", "frame pointer"),
-    ("cortex-m4", "no assembly"),
+    ("cortex-m4", "another compiler"),
+    ("cortex-m55", "no assembly"),
 ]
-"""One for each set of kernels in assembly, and one for what stands in for them."""
+"""One for each set of kernels in assembly, and for what stands in for them."""
 
 LAYERS = ("conv2d", "depthwise_conv2d", "fully_connected", "add", "max_pool2d", "mean", "softmax")
 
@@ -97,15 +98,10 @@ def exported(program, folder, core, flags, **options):
     """The project, whose Makefile has these flags and warnings."""
     require_core(core)
     project = export_graph(program[0], folder / "project", core=core, **options)
-    makefile = project.directory / "Makefile"
-    lines = makefile.read_text().splitlines()
-    for i, line in enumerate(lines):
-        if line.startswith("CFLAGS ?="):
-            lines[i] = f"CFLAGS ?= {flags}"
-        elif line.startswith("WARNINGS ?="):
-            lines[i] = f"WARNINGS ?= {WARNINGS}"
-    text = "\n".join(lines)
-    makefile.write_text(text.replace("$(AR) rcs", "$(CC)-ar rcs") if flags == LTO else text)
+    with_options(project, flags, WARNINGS)
+    if flags == LTO:
+        makefile = project.directory / "Makefile"
+        makefile.write_text(makefile.read_text().replace("$(AR) rcs", "$(CC)-ar rcs"))
     return project
 
 
@@ -182,13 +178,40 @@ def test_code_without_unaligned_words_does_not_compile_with_them(program, tmp_pa
         build_library(replace(project, core=find_core("cortex-m4")), tmp_path)
 
 
-@pytest.mark.parametrize("core", sampled(CORES[1:2], CORES))
-def test_code_is_exact_from_another_compiler(program, expected, tmp_path, core):
-    """By clang, linked with GCC's harness and libraries."""
-    require_tool("clang")
-    project = exported(program, tmp_path, core, "-O2")
-    options = [*CLANG[core], "-isystem", str(headers_of(project.core))]
-    makefile = project.directory / "Makefile"
-    text = makefile.read_text().replace("$(TARGET_FLAGS)", " ".join(options))
-    makefile.write_text(text.replace("$(CC) $(FLAGS)", "clang $(FLAGS)"))
+CLANG_FLAGS = {
+    **{level: f"-{level}" for level in ("O0", "O1", "O2", "O3", "Os", "Oz")},
+    "no frame pointer": "-O2 -fomit-frame-pointer",
+    "frame pointer": "-O2 -fno-omit-frame-pointer",
+    "fixed register": "-O2 -fomit-frame-pointer -ffixed-r9",
+    "position-independent": "-O2 -fPIC",
+    "read-only position-independent": "-O2 -fropi",
+    "no assembly": "-O2 -DTINYRT_NO_ASM",
+    "plain C": "-O2 -DTINYRT_NO_ASM -DTINYRT_NO_ACLE",
+}
+CLANG_SAMPLE = [("cortex-m4", "O2"), ("cortex-m55", "frame pointer")]
+
+
+@pytest.mark.parametrize(
+    ("core", "name"),
+    sampled(CLANG_SAMPLE, [(core, name) for core in CORES for name in CLANG_FLAGS]),
+)
+def test_code_is_exact_from_clang(program, expected, tmp_path, core, name):
+    project = exported(program, tmp_path, core, CLANG_FLAGS[name])
+    by_clang(project)
     run_and_compare(program, expected, tmp_path, project)
+
+
+@pytest.mark.parametrize("core", sampled(["cortex-m4"], ["cortex-m4", "cortex-m55"]))
+def test_code_around_clang_s_static_base_builds(program, tmp_path, core):
+    """It is not run: the harness has no static base."""
+    project = exported(program, tmp_path, core, "-O2 -fno-omit-frame-pointer -fropi -frwpi")
+    by_clang(project)
+    build_library(project, tmp_path)
+
+
+def test_clang_says_where_it_has_too_few_registers(program, tmp_path):
+    flags = "-O2 -fno-omit-frame-pointer -ffixed-r9"
+    project = exported(program, tmp_path, "cortex-m4", flags)
+    by_clang(project)
+    with pytest.raises(ToolError, match="requires more registers than available"):
+        build_library(project, tmp_path)

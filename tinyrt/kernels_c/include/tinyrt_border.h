@@ -2,9 +2,9 @@
 #ifndef TINYRT_BORDER_H
 #define TINYRT_BORDER_H
 
-#include <string.h>
-
 #include "tinyrt_types.h"
+
+#include <string.h>
 
 /** What a copy with a border looks like, in elements; fill is what the border's bytes hold. */
 typedef struct {

@@ -2,9 +2,9 @@
 #ifndef TINYRT_COPY_H
 #define TINYRT_COPY_H
 
-#include <string.h>
-
 #include "tinyrt_types.h"
+
+#include <string.h>
 
 #if defined(__arm__) && !defined(__ARM_FEATURE_UNALIGNED) ||                                       \
     defined(__riscv) && !defined(__riscv_misaligned_fast)

@@ -2,9 +2,9 @@
 #ifndef TINYRT_FLOAT_H
 #define TINYRT_FLOAT_H
 
-#include <math.h>
-
 #include "tinyrt_types.h"
+
+#include <math.h>
 
 /** A function of one float, and one of two. */
 typedef float (*tinyrt_function)(float x);

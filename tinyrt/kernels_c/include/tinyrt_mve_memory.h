@@ -37,18 +37,25 @@ static inline void tinyrt_mve_fill(int8_t *y, int8_t value, int32_t bytes) {
 #else
 
 static inline void tinyrt_mve_copy(int8_t *y, const int8_t *x, int32_t bytes) {
-    for (; bytes > 0; bytes -= TINYRT_VECTOR) {
-        const mve_pred16_t lanes = vctp8q((uint32_t)bytes);
-        vstrbq_p_s8(y, vldrbq_z_s8(x, lanes), lanes);
+    for (; bytes >= TINYRT_VECTOR; bytes -= TINYRT_VECTOR) {
+        vstrbq_s8(y, vldrbq_s8(x));
         x += TINYRT_VECTOR;
         y += TINYRT_VECTOR;
+    }
+    if (bytes > 0) {
+        const mve_pred16_t lanes = vctp8q((uint32_t)bytes);
+        vstrbq_p_s8(y, vldrbq_z_s8(x, lanes), lanes);
     }
 }
 
 static inline void tinyrt_mve_fill(int8_t *y, int8_t value, int32_t bytes) {
-    for (; bytes > 0; bytes -= TINYRT_VECTOR) {
-        vstrbq_p_s8(y, vdupq_n_s8(value), vctp8q((uint32_t)bytes));
+    const int8x16_t values = vdupq_n_s8(value);
+    for (; bytes >= TINYRT_VECTOR; bytes -= TINYRT_VECTOR) {
+        vstrbq_s8(y, values);
         y += TINYRT_VECTOR;
+    }
+    if (bytes > 0) {
+        vstrbq_p_s8(y, values, vctp8q((uint32_t)bytes));
     }
 }
 

@@ -2,9 +2,9 @@
 #ifndef TINYRT_NIBBLES_H
 #define TINYRT_NIBBLES_H
 
-#include <string.h>
-
 #include "tinyrt_types.h"
+
+#include <string.h>
 
 /** Nibble i of a word, sign-extended. */
 static inline int32_t tinyrt_nibble(uint32_t word, int32_t i) {

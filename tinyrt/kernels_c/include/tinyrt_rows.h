@@ -2,9 +2,9 @@
 #ifndef TINYRT_ROWS_H
 #define TINYRT_ROWS_H
 
-#include <string.h>
-
 #include "tinyrt_copy.h"
+
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -2,6 +2,26 @@
 #ifndef TINYRT_TYPES_H
 #define TINYRT_TYPES_H
 
+/** Set where instructions are written in assembly. Define TINYRT_NO_ASM for C alone, which gives
+ * the same answers, slower. */
+#if defined(__GNUC__) && !defined(TINYRT_NO_ASM)
+#define TINYRT_ASM
+#endif
+
+/** How instructions on pairs of halves are written: in assembly for GCC, by the intrinsics of Arm's
+ * C language extensions for others, whose allocators place these better, or not at all. Releases of
+ *  GCC before 10 lack the intrinsics; define TINYRT_NO_ACLE where the header is missing. */
+#ifdef __ARM_FEATURE_DSP
+#if defined(TINYRT_ASM) && !defined(__clang__)
+#define TINYRT_ASM_DSP
+#elif defined(__ARM_FEATURE_SIMD32) && !defined(TINYRT_NO_ACLE) &&                                 \
+    (!defined(__GNUC__) || __GNUC__ >= 10 || defined(__clang__))
+#define TINYRT_ACLE_DSP
+/* Before the C library's headers: some of these redefine what it is written with. */
+#include <arm_acle.h>
+#endif
+#endif
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,15 +52,9 @@
 #define TINYRT_ALIGNED(pointer) (pointer)
 #endif
 
-/** Set where instructions are written in assembly. Define TINYRT_NO_ASM for C alone, which gives
- * the same answers, slower. */
-#if defined(__GNUC__) && !defined(TINYRT_NO_ASM)
-#define TINYRT_ASM
-#endif
-
-/** Whether whole loops are: code without optimisation leaves too few registers for them, and clang
- *  runs out of them, too. */
-#if defined(TINYRT_ASM) && defined(__OPTIMIZE__) && !defined(__clang__)
+/** Whether whole loops are: code without optimisation leaves too few registers for them, as clang
+ * does with one of them for a static base. */
+#if defined(TINYRT_ASM) && defined(__OPTIMIZE__) && !(defined(__clang__) && defined(__ARM_RWPI))
 #define TINYRT_ASM_LOOPS 1
 #else
 #define TINYRT_ASM_LOOPS 0
@@ -84,14 +98,31 @@
 #endif
 #endif
 
+/** The same where an operand in memory would take a register: the end lies on the stack, skip is in
+ * a register. */
+#ifdef __OPTIMIZE_SIZE__
+#define TINYRT_ENTER_HELD(end, skip) "push {" end "}\n1:\n"
+#else
+#define TINYRT_ENTER_HELD(end, skip)                                                               \
+    "push {" end "}\n"                                                                             \
+    "add pc, " skip "\n"                                                                           \
+    "nop\n"                                                                                        \
+    "1:\n"
+#endif
+#define TINYRT_NEXT_HELD(x, t)                                                                     \
+    "ldr " t ", [sp]\n"                                                                            \
+    "cmp " x ", " t "\n"                                                                           \
+    "bne 1b\n"                                                                                     \
+    "add sp, #4\n"
+
 /** What of a loop is skipped when it is entered, for so many bytes of code to a tap. */
 static inline int32_t tinyrt_skipped(int32_t taps, int32_t tap_bytes) {
     return (-taps & (TINYRT_LOOP_TAPS - 1)) * tap_bytes;
 }
 
-/** Set where loops may be assembly of Thumb. Made for size, compilers for cores without Thumb-2
- * keep off the upper registers, and do not save them either. */
-#if defined(__ARM_ARCH_ISA_THUMB) && TINYRT_ASM_LOOPS
+/** Set where loops may be assembly of Thumb, which clang has too few registers for. Made for size,
+ * compilers for cores without Thumb-2 keep off the upper registers, and do not save them either. */
+#if defined(__ARM_ARCH_ISA_THUMB) && TINYRT_ASM_LOOPS && !defined(__clang__)
 #if __ARM_ARCH_ISA_THUMB == 2 || !defined(__OPTIMIZE_SIZE__)
 #define TINYRT_THUMB_ASSEMBLY
 #endif

@@ -2,9 +2,9 @@
 #ifndef TINYRT_COPY_ALL_H
 #define TINYRT_COPY_ALL_H
 
-#include <string.h>
-
 #include "tinyrt_copy.h"
+
+#include <string.h>
 
 /** y = x. Libraries for cores that load words at any address do so, even where this code must not.
  */

@@ -31,7 +31,7 @@ static int tinyrt_is_common(const tinyrt_depthwise_conv2d_s8_params *p) {
                            (window->dilation_h ^ 1) | (window->dilation_w ^ 1) |
                            (p->requant.act_min ^ INT8_MIN) | (p->requant.act_max ^ INT8_MAX) |
                            (p->y.c % TINYRT_LANES);
-    return TINYRT_ASM_LOOPS && others == 0 && p->tap_pairs && p->only_positive;
+    return others == 0 && p->tap_pairs && p->only_positive;
 }
 
 static void tinyrt_set_walk(const tinyrt_depthwise_conv2d_s8_params *p, tinyrt_walk *walk,

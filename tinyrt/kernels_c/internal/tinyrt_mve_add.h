@@ -137,10 +137,47 @@ __attribute__((noinline)) static void tinyrt_mve_add_dense(const tinyrt_add_s8_p
 
 #else
 
+/** Fours of a run in which nothing repeats; positive is a constant where this is called. */
+static inline void tinyrt_mve_add_fours(const tinyrt_add_s8_params *p, const tinyrt_mve_sum *sum,
+                                        int positive, const int8_t *coarse, const int8_t *fine,
+                                        int32_t fours, int8_t *y) {
+    const tinyrt_mve_sum s = *sum;
+    const int32_t y_mult = p->y_mult;
+    const int32_t y_zp = p->y_zp;
+    const int32x4_t coarse_factor = vdupq_n_s32(s.coarse_factor);
+    const int32x4_t fine_factor = vdupq_n_s32(s.fine_factor);
+    const int32x4_t y_shift = vdupq_n_s32(p->y_shift);
+    const int32x4_t act_min = vdupq_n_s32(p->act_min);
+    const int32x4_t act_max = vdupq_n_s32(p->act_max);
+    for (; fours > 0; --fours) {
+        int32x4_t value = vmlasq_n_s32(vldrbq_s32(fine), fine_factor, s.fine_offset);
+        value = vqrdmulhq_n_s32(value, s.fine_mult);
+        value = vaddq_s32(value, vshrq_n_s32(value, 31));
+        value = vrshlq_n_s32(value, s.fine_shift);
+        int32x4_t total = vmlasq_n_s32(vldrbq_s32(coarse), coarse_factor, s.coarse_offset);
+        total = vqrdmulhq_n_s32(vmlaq_n_s32(total, value, s.fine_sign), y_mult);
+        total =
+            positive ? vrshlq_s32(total, y_shift) : tinyrt_mve_rounding_shift_right(total, y_shift);
+        total = vaddq_n_s32(total, y_zp);
+        vstrbq_s32(y, vminq_s32(vmaxq_s32(total, act_min), act_max));
+        fine += 4;
+        coarse += 4;
+        y += 4;
+    }
+}
+
 static inline void tinyrt_mve_add_dense(const tinyrt_add_s8_params *p, const tinyrt_mve_sum *sum,
                                         const int8_t *coarse, const int8_t *fine, int32_t length,
                                         int8_t *y) {
-    tinyrt_mve_add_run(p, sum, coarse, 1, fine, 1, length, y);
+    const int32_t whole = length & ~3;
+    if (p->act_min >= p->y_zp) {
+        tinyrt_mve_add_fours(p, sum, 1, coarse, fine, whole >> 2, y);
+    } else {
+        tinyrt_mve_add_fours(p, sum, 0, coarse, fine, whole >> 2, y);
+    }
+    if (whole != length) {
+        tinyrt_mve_add_run(p, sum, coarse + whole, 1, fine + whole, 1, length - whole, y + whole);
+    }
 }
 
 #endif

@@ -175,11 +175,12 @@ typedef struct {
     "bne 1b\n"
 
 #define TINYRT_MVE_POINTS(body)                                                                    \
-    __asm volatile(body                                                                            \
+    __asm volatile(TINYRT_MVE_KEEP_P0 body TINYRT_MVE_RESTORE_P0                                   \
                    : [a] "+l"(a), [y] "+l"(y), [pairs] "+r"(pairs), [b] "=&l"(b), [w] "=&l"(w),    \
-                     [step] "=&r"(step), [lines] "=&r"(lines), [t] "=&r"(t)                        \
+                     [step] "=&r"(step), [lines] "=&r"(lines), [t] "=&r"(t)TINYRT_MVE_KEPT_P0      \
                    : [block] "r"(block)                                                            \
-                   : "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "lr", "cc", "p0", "memory")
+                   : "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "lr", "cc",                   \
+                     "memory" TINYRT_MVE_CLOBBERS_P0)
 
 /** Computes pairs > 0 pairs of points; a is the first tap of the first one.
  *  common: the window is 3x3, its taps lie side by side, and line_step and x_next count from a
@@ -189,6 +190,8 @@ static inline void tinyrt_mve_point_pairs(const tinyrt_mve_block *block, int com
                                           const int8_t *a, int8_t *y) {
     const int8_t *b, *w;
     int32_t step, lines, t;
+    uint32_t p0;
+    (void)p0;
     if (common) {
         TINYRT_MVE_POINTS(
             TINYRT_MVE_BEGIN_POINTS
@@ -224,38 +227,139 @@ static inline int32x4_t tinyrt_mve_scale(int32x4_t value, int32x4_t left, int32x
     return tinyrt_mve_rounding_shift_right(vqrdmulhq_s32(vshlq_s32(value, left), mult), right);
 }
 
-/** Returns where x is behind the last line. */
-static inline const int8_t *tinyrt_mve_point(const tinyrt_mve_block *block, const int8_t *x,
-                                             int8_t *y) {
-    const int8_t *w = block->w;
-    int32x4_t even = block->bias_even;
-    int32x4_t odd = block->bias_odd;
-    for (int32_t line = 0; line < block->lines; ++line) {
-        for (int32_t tap = 2 * block->tap_pairs + block->single_taps; tap > 0; --tap) {
-            const int16x8_t product = vmulq_s16(vldrbq_s16(x), vldrbq_s16(w));
-            even = vaddq_s32(even, vmovlbq_s16(product));
-            odd = vaddq_s32(odd, vmovltq_s16(product));
-            x += block->tap_step;
-            w += TINYRT_LANES;
-        }
-        x += block->line_step;
-    }
-    even = tinyrt_mve_scale(even, block->left_even, block->right_even, block->mult_even);
-    odd = tinyrt_mve_scale(odd, block->left_odd, block->right_odd, block->mult_odd);
-    int16x8_t value = vqmovntq_s32(vqmovnbq_s32(vdupq_n_s16(0), even), odd);
+/** Sums of one point: of even and of odd channels. */
+typedef struct {
+    int32x4_t even;
+    int32x4_t odd;
+} tinyrt_mve_sums;
+
+static inline tinyrt_mve_sums tinyrt_mve_widen(tinyrt_mve_sums sums, int16x8_t products) {
+    sums.even = vaddq_s32(sums.even, vmovlbq_s16(products));
+    sums.odd = vaddq_s32(sums.odd, vmovltq_s16(products));
+    return sums;
+}
+
+/** A pair of taps, for both points. */
+static inline void tinyrt_mve_two_taps(const int8_t *a0, const int8_t *a1, const int8_t *b0,
+                                       const int8_t *b1, const int8_t *w0, const int8_t *w1,
+                                       tinyrt_mve_sums *a_sums, tinyrt_mve_sums *b_sums) {
+    const int16x8_t first = vldrbq_s16(w0);
+    const int16x8_t second = vldrbq_s16(w1);
+    const int16x8_t a_products =
+        vaddq_s16(vmulq_s16(vldrbq_s16(a0), first), vmulq_s16(vldrbq_s16(a1), second));
+    *a_sums = tinyrt_mve_widen(*a_sums, a_products);
+    const int16x8_t b_products =
+        vaddq_s16(vmulq_s16(vldrbq_s16(b0), first), vmulq_s16(vldrbq_s16(b1), second));
+    *b_sums = tinyrt_mve_widen(*b_sums, b_products);
+}
+
+/** Eight channels of a common layer's point. */
+static inline void tinyrt_mve_finish_common(const tinyrt_mve_block *block, tinyrt_mve_sums sums,
+                                            int8_t *y) {
+    const int32x4_t even =
+        vrshlq_s32(vqrdmulhq_s32(sums.even, block->mult_even), block->right_even);
+    const int32x4_t odd = vrshlq_s32(vqrdmulhq_s32(sums.odd, block->mult_odd), block->right_odd);
+    const int16x8_t value = vqmovntq_s32(vqmovnbq_s32(vreinterpretq_s16_s32(sums.even), even), odd);
+    const int16x8_t moved = vqaddq_n_s16(value, (int16_t)block->y_zp);
+    vstrbq_s16(y, vreinterpretq_s16_s8(vqmovnbq_s16(vreinterpretq_s8_s32(sums.odd), moved)));
+}
+
+/** Eight channels of a point. */
+static inline void tinyrt_mve_finish_any(const tinyrt_mve_block *block, tinyrt_mve_sums sums,
+                                         int8_t *y) {
+    const int32x4_t even =
+        tinyrt_mve_scale(sums.even, block->left_even, block->right_even, block->mult_even);
+    const int32x4_t odd =
+        tinyrt_mve_scale(sums.odd, block->left_odd, block->right_odd, block->mult_odd);
+    int16x8_t value = vqmovntq_s32(vqmovnbq_s32(vreinterpretq_s16_s32(even), even), odd);
     value = vqaddq_n_s16(value, (int16_t)block->y_zp);
     value = vminq_s16(vmaxq_s16(value, block->act_min), block->act_max);
     vstrbq_p_s16(y, value, (mve_pred16_t)block->lanes);
-    return x;
+}
+
+/** Pairs of a common layer's points: first the pairs of taps that each line begins with, then those
+ *  behind them. */
+static inline void tinyrt_mve_common_pairs(const tinyrt_mve_block *block, int32_t pairs,
+                                           const int8_t *a, int8_t *y) {
+    const int32_t line_step = block->line_step;
+    const int32_t next = line_step - TINYRT_LANES;
+    for (; pairs > 0; --pairs) {
+        const int8_t *b = a + block->x_pair;
+        const int8_t *w = block->w;
+        tinyrt_mve_sums a_sums = {block->bias_even, block->bias_odd};
+        tinyrt_mve_sums b_sums = a_sums;
+        for (int32_t line = 3; line > 0; --line) {
+            const int8_t *const a0 = a;
+            const int8_t *const b0 = b;
+            const int8_t *const w0 = w;
+            a += TINYRT_LANES;
+            b += TINYRT_LANES;
+            w += TINYRT_LANES;
+            tinyrt_mve_two_taps(a0, a, b0, b, w0, w, &a_sums, &b_sums);
+            a += next;
+            b += next;
+            w += 2 * TINYRT_LANES;
+        }
+        a -= 3 * line_step - 2 * TINYRT_LANES;
+        b -= 3 * line_step - 2 * TINYRT_LANES;
+        w -= 7 * TINYRT_LANES;
+        tinyrt_mve_two_taps(a, a + line_step, b, b + line_step, w, w + 3 * TINYRT_LANES, &a_sums,
+                            &b_sums);
+        const int16x8_t weights = vldrbq_s16(w + 6 * TINYRT_LANES);
+        a_sums = tinyrt_mve_widen(a_sums, vmulq_s16(vldrbq_s16(a + 2 * line_step), weights));
+        b_sums = tinyrt_mve_widen(b_sums, vmulq_s16(vldrbq_s16(b + 2 * line_step), weights));
+        tinyrt_mve_finish_common(block, b_sums, y + block->y_pair);
+        tinyrt_mve_finish_common(block, a_sums, y);
+        a += 2 * line_step - 2 * TINYRT_LANES + block->x_next;
+        y += block->y_next;
+    }
+}
+
+static inline void tinyrt_mve_any_pairs(const tinyrt_mve_block *block, int32_t pairs,
+                                        const int8_t *a, int8_t *y) {
+    const int32_t step = block->tap_step;
+    for (; pairs > 0; --pairs) {
+        const int8_t *b = a + block->x_pair;
+        const int8_t *w = block->w;
+        tinyrt_mve_sums a_sums = {block->bias_even, block->bias_odd};
+        tinyrt_mve_sums b_sums = a_sums;
+        for (int32_t line = block->lines; line > 0; --line) {
+            for (int32_t left = block->tap_pairs; left > 0; --left) {
+                const int8_t *const a0 = a;
+                const int8_t *const b0 = b;
+                const int8_t *const w0 = w;
+                a += step;
+                b += step;
+                w += TINYRT_LANES;
+                tinyrt_mve_two_taps(a0, a, b0, b, w0, w, &a_sums, &b_sums);
+                a += step;
+                b += step;
+                w += TINYRT_LANES;
+            }
+            for (int32_t left = block->single_taps; left > 0; --left) {
+                const int16x8_t weights = vldrbq_s16(w);
+                a_sums = tinyrt_mve_widen(a_sums, vmulq_s16(vldrbq_s16(a), weights));
+                b_sums = tinyrt_mve_widen(b_sums, vmulq_s16(vldrbq_s16(b), weights));
+                a += step;
+                b += step;
+                w += TINYRT_LANES;
+            }
+            a += block->line_step;
+            b += block->line_step;
+        }
+        tinyrt_mve_finish_any(block, b_sums, y + block->y_pair);
+        tinyrt_mve_finish_any(block, a_sums, y);
+        a += block->x_next;
+        y += block->y_next;
+    }
 }
 
 static inline void tinyrt_mve_point_pairs(const tinyrt_mve_block *block, int common, int32_t pairs,
                                           const int8_t *a, int8_t *y) {
-    (void)common;
-    for (; pairs > 0; --pairs) {
-        tinyrt_mve_point(block, a + block->x_pair, y + block->y_pair);
-        a = tinyrt_mve_point(block, a, y) + block->x_next;
-        y += block->y_next;
+    if (common) {
+        tinyrt_mve_common_pairs(block, pairs, a, y);
+    } else {
+        tinyrt_mve_any_pairs(block, pairs, a, y);
     }
 }
 

@@ -111,6 +111,18 @@ static inline const tinyrt_single *tinyrt_as_single(const int8_t *x, int32_t cou
 #define TINYRT_LOAD_FOUR_CODE 24
 #endif
 
+#ifdef __clang__
+#define TINYRT_PRODUCTS_TWO(even, odd)                                                             \
+    "ldr %[w0], [%[w]], #4\n"                                                                      \
+    "smlad %[a" odd "], %[w0], %[x0], %[a" odd "]\n"                                               \
+    "smlad %[b" odd "], %[w0], %[x1], %[b" odd "]\n"                                               \
+    "sxtb16 %[w0], %[w0]\n"                                                                        \
+    "smlad %[a" even "], %[w0], %[x0], %[a" even "]\n"                                             \
+    "smlad %[b" even "], %[w0], %[x1], %[b" even "]\n"
+#define TINYRT_TWO_TAPS                                                                            \
+    "ldrd %[x0], %[x1], [%[x]], #8\n" TINYRT_PRODUCTS_TWO("0", "1") TINYRT_PRODUCTS_TWO("2", "3")
+#define TINYRT_TWO_TAPS_CODE 52
+#else
 #define TINYRT_TWO_TAPS                                                                            \
     "ldrd %[x0], %[x1], [%[x]], #8\n"                                                              \
     "ldrd %[w0], %[w1], [%[w]], #8\n"                                                              \
@@ -121,6 +133,8 @@ static inline const tinyrt_single *tinyrt_as_single(const int8_t *x, int32_t cou
     "smlad %[b0], %[w0], %[x1], %[b0]\n" TINYRT_ADD_PAIRS("a3", "w1", "x0", "w0")                  \
         TINYRT_ADD_PAIRS("b3", "w1", "x1", "w0") "sxtb16 %[w1], %[w1]\n" TINYRT_ADD_PAIRS(         \
             "a2", "w1", "x0", "w0") TINYRT_ADD_PAIRS("b2", "w1", "x1", "w0")
+#define TINYRT_TWO_TAPS_CODE 48
+#endif
 
 #define TINYRT_FOUR_CHANNELS(x)                                                                    \
     "ldrd %[w0], %[w1], [%[w]], #8\n"                                                              \
@@ -132,7 +146,6 @@ static inline const tinyrt_single *tinyrt_as_single(const int8_t *x, int32_t cou
     "smlad %[a2], %[w1], %[" x "], %[a2]\n"
 #define TINYRT_FOUR_BYTES TINYRT_LOAD_FOUR TINYRT_FOUR_CHANNELS("x0") TINYRT_FOUR_CHANNELS("x1")
 
-#define TINYRT_TWO_TAPS_CODE 48
 #define TINYRT_FOUR_BYTES_CODE (TINYRT_LOAD_FOUR_CODE + 56)
 
 /** Sums of four channels over one column: those of channels 0 and 2 in acc[0] and acc[2], and with
@@ -150,33 +163,62 @@ static inline const tinyrt_single *tinyrt_as_single(const int8_t *x, int32_t cou
 
 #else
 
-/** Two taps of four channels. */
-static inline const int32_t *tinyrt_dot_taps(const int32_t *w, uint32_t x, int32_t *acc) {
+/* Sums are in variables of their own, which compilers keep in registers. */
+
+/** Two taps of one column, two words of weights. */
+static inline void tinyrt_dot_taps(const int32_t *w, uint32_t x, int32_t *sum) {
     const uint32_t low = (uint32_t)w[0];
     const uint32_t high = (uint32_t)w[1];
-    acc[1] = tinyrt_dot_pair(low, x, acc[1]);
-    acc[0] = tinyrt_dot_pair(tinyrt_even_bytes(low), x, acc[0]);
-    acc[3] = tinyrt_dot_pair(high, x, acc[3]);
-    acc[2] = tinyrt_dot_pair(tinyrt_even_bytes(high), x, acc[2]);
-    return w + 2;
+    sum[1] = tinyrt_dot_pair(low, x, sum[1]);
+    sum[0] = tinyrt_dot_pair(tinyrt_even_bytes(low), x, sum[0]);
+    sum[3] = tinyrt_dot_pair(high, x, sum[3]);
+    sum[2] = tinyrt_dot_pair(tinyrt_even_bytes(high), x, sum[2]);
 }
 
-static inline const int32_t *tinyrt_dot_one(const int32_t *w, const tinyrt_single *x, int32_t taps,
-                                            int32_t *acc) {
-    for (const tinyrt_single *const end = x + taps; x != end; x += 4) {
+static inline const int32_t *tinyrt_dot_one(const int32_t *TINYRT_RESTRICT w,
+                                            const tinyrt_single *TINYRT_RESTRICT x, int32_t taps,
+                                            int32_t *TINYRT_RESTRICT acc) {
+    int32_t sum[4] = {acc[0], acc[1], acc[2], acc[3]};
+    for (const tinyrt_single *const end = x + taps; x != end; x += 4, w += 4) {
         const uint32_t word = tinyrt_load_word(x);
-        w = tinyrt_dot_taps(w, tinyrt_even_bytes(word), acc);
-        w = tinyrt_dot_taps(w, tinyrt_odd_bytes(word), acc);
+        tinyrt_dot_taps(w, tinyrt_even_bytes(word), sum);
+        tinyrt_dot_taps(w + 2, tinyrt_odd_bytes(word), sum);
     }
+    acc[0] = sum[0], acc[1] = sum[1], acc[2] = sum[2], acc[3] = sum[3];
     return w;
 }
 
-static inline const int32_t *tinyrt_dot_two(const int32_t *w, const tinyrt_taps_word *columns,
-                                            int32_t taps, int32_t *acc) {
-    for (int32_t i = 0; i < taps; i += 2) {
-        tinyrt_dot_taps(w, *columns++, acc);
-        w = tinyrt_dot_taps(w, *columns++, acc + 4);
-    }
+/** Two taps of two columns. */
+static inline void tinyrt_dot_both(const int32_t *w, const tinyrt_taps_word *x, int32_t *sum) {
+    const uint32_t x0 = x[0];
+    const uint32_t x1 = x[1];
+    const uint32_t low = (uint32_t)w[0];
+    sum[1] = tinyrt_dot_pair(low, x0, sum[1]);
+    sum[5] = tinyrt_dot_pair(low, x1, sum[5]);
+    const uint32_t low_even = tinyrt_even_bytes(low);
+    sum[0] = tinyrt_dot_pair(low_even, x0, sum[0]);
+    sum[4] = tinyrt_dot_pair(low_even, x1, sum[4]);
+    const uint32_t high = (uint32_t)w[1];
+    sum[3] = tinyrt_dot_pair(high, x0, sum[3]);
+    sum[7] = tinyrt_dot_pair(high, x1, sum[7]);
+    const uint32_t high_even = tinyrt_even_bytes(high);
+    sum[2] = tinyrt_dot_pair(high_even, x0, sum[2]);
+    sum[6] = tinyrt_dot_pair(high_even, x1, sum[6]);
+}
+
+static inline const int32_t *tinyrt_dot_two(const int32_t *TINYRT_RESTRICT w,
+                                            const tinyrt_taps_word *TINYRT_RESTRICT columns,
+                                            int32_t taps, int32_t *TINYRT_RESTRICT acc) {
+    int32_t sum[8] = {acc[0], acc[1], acc[2], acc[3], acc[4], acc[5], acc[6], acc[7]};
+    const tinyrt_taps_word *const end = columns + taps;
+    do {
+        tinyrt_dot_both(w, columns, sum);
+        tinyrt_dot_both(w + 2, columns + 2, sum);
+        columns += 4;
+        w += 4;
+    } while (columns != end);
+    acc[0] = sum[0], acc[1] = sum[1], acc[2] = sum[2], acc[3] = sum[3];
+    acc[4] = sum[4], acc[5] = sum[5], acc[6] = sum[6], acc[7] = sum[7];
     return w;
 }
 

@@ -38,6 +38,20 @@ static inline void tinyrt_sum_columns(const tinyrt_taps_word *columns, int32_t t
 
 #if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS
 
+#ifdef __clang__
+#define TINYRT_PRODUCTS_S4(channel)                                                                \
+    "smlad %[a" channel "], %[w0], %[x0], %[a" channel "]\n"                                       \
+    "smlad %[b" channel "], %[w0], %[x1], %[b" channel "]\n"
+#define TINYRT_TWO_TAPS                                                                            \
+    "ldrd %[x0], %[x1], [%[x]], #8\n"                                                              \
+    "ldr.w %[w0], [%[w]]\n" TINYRT_PRODUCTS_S4("3") "uxtb16 %[w0], %[w0]\n" TINYRT_PRODUCTS_S4(    \
+        "1") "and %[w0], %[w0], #0x000F000F\n" TINYRT_PRODUCTS_S4("0") "ldr %[w0], [%[w]], #4\n"   \
+                                                                       "and %[w0], %[w0], "        \
+                                                                       "#0x0F000F00"               \
+                                                                       "\n" TINYRT_PRODUCTS_S4(    \
+                                                                           "2")
+#define TINYRT_TWO_TAPS_CODE 56
+#else
 #define TINYRT_TWO_TAPS                                                                            \
     "ldrd %[x0], %[x1], [%[x]], #8\n"                                                              \
     "ldr %[w0], [%[w]], #4\n" TINYRT_ADD_PAIRS("a3", "w0", "x0", "w1") TINYRT_ADD_PAIRS(           \
@@ -50,6 +64,8 @@ static inline void tinyrt_sum_columns(const tinyrt_taps_word *columns, int32_t t
                                 "and %[w0], %[w0], #0x0F000F00\n" TINYRT_ADD_PAIRS("a2", "w0",     \
                                                                                    "x0", "w1")     \
                                     TINYRT_ADD_PAIRS("b2", "w0", "x1", "w1")
+#define TINYRT_TWO_TAPS_CODE 52
+#endif
 
 #define TINYRT_FOUR_CHANNELS(x)                                                                    \
     "ldr %[w0], [%[w]], #4\n"                                                                      \
@@ -62,7 +78,6 @@ static inline void tinyrt_sum_columns(const tinyrt_taps_word *columns, int32_t t
     "smlad %[a0], %[w0], %[" x "], %[a0]\n"
 #define TINYRT_FOUR_BYTES TINYRT_LOAD_FOUR TINYRT_FOUR_CHANNELS("x0") TINYRT_FOUR_CHANNELS("x1")
 
-#define TINYRT_TWO_TAPS_CODE 52
 #define TINYRT_FOUR_BYTES_CODE (TINYRT_LOAD_FOUR_CODE + 64)
 
 /** Adds to acc[3] the products with halves, to acc[1] those with their low bytes, to acc[2] 256
@@ -80,29 +95,37 @@ static inline void tinyrt_sum_columns(const tinyrt_taps_word *columns, int32_t t
 #else
 
 /** Two taps of four channels. */
-static inline void tinyrt_dot_taps_s4(uint32_t w, uint32_t x, int32_t *acc) {
-    acc[3] = tinyrt_dot_pair(w, x, acc[3]);
-    acc[1] = tinyrt_dot_pair(w & UINT32_C(0x00FF00FF), x, acc[1]);
-    acc[2] = tinyrt_dot_pair(w & UINT32_C(0x0F000F00), x, acc[2]);
-    acc[0] = tinyrt_dot_pair(w & UINT32_C(0x000F000F), x, acc[0]);
+static inline void tinyrt_dot_taps_s4(uint32_t w, uint32_t x, int32_t *sum) {
+    const uint32_t low = w & UINT32_C(0x00FF00FF);
+    sum[3] = tinyrt_dot_pair(w, x, sum[3]);
+    sum[1] = tinyrt_dot_pair(low, x, sum[1]);
+    sum[2] = tinyrt_dot_pair(w & UINT32_C(0x0F000F00), x, sum[2]);
+    sum[0] = tinyrt_dot_pair(low & UINT32_C(0x000F000F), x, sum[0]);
 }
 
-static inline const int32_t *tinyrt_dot_one_s4(const int32_t *w, const tinyrt_single *x,
-                                               int32_t taps, int32_t *acc) {
-    for (const tinyrt_single *const end = x + taps; x != end; x += 4) {
+static inline const int32_t *tinyrt_dot_one_s4(const int32_t *TINYRT_RESTRICT w,
+                                               const tinyrt_single *TINYRT_RESTRICT x, int32_t taps,
+                                               int32_t *TINYRT_RESTRICT acc) {
+    int32_t sum[4] = {acc[0], acc[1], acc[2], acc[3]};
+    for (const tinyrt_single *const end = x + taps; x != end; x += 4, w += 2) {
         const uint32_t word = tinyrt_load_word(x);
-        tinyrt_dot_taps_s4((uint32_t)*w++, tinyrt_even_bytes(word), acc);
-        tinyrt_dot_taps_s4((uint32_t)*w++, tinyrt_odd_bytes(word), acc);
+        tinyrt_dot_taps_s4((uint32_t)w[0], tinyrt_even_bytes(word), sum);
+        tinyrt_dot_taps_s4((uint32_t)w[1], tinyrt_odd_bytes(word), sum);
     }
+    acc[0] = sum[0], acc[1] = sum[1], acc[2] = sum[2], acc[3] = sum[3];
     return w;
 }
 
-static inline const int32_t *tinyrt_dot_two_s4(const int32_t *w, const tinyrt_taps_word *columns,
-                                               int32_t taps, int32_t *acc) {
-    for (int32_t i = 0; i < taps; i += 2) {
-        tinyrt_dot_taps_s4((uint32_t)*w, *columns++, acc);
-        tinyrt_dot_taps_s4((uint32_t)*w++, *columns++, acc + 4);
+static inline const int32_t *tinyrt_dot_two_s4(const int32_t *TINYRT_RESTRICT w,
+                                               const tinyrt_taps_word *TINYRT_RESTRICT columns,
+                                               int32_t taps, int32_t *TINYRT_RESTRICT acc) {
+    int32_t sum[8] = {acc[0], acc[1], acc[2], acc[3], acc[4], acc[5], acc[6], acc[7]};
+    for (const tinyrt_taps_word *const end = columns + taps; columns != end; columns += 2, ++w) {
+        tinyrt_dot_taps_s4((uint32_t)*w, columns[0], sum);
+        tinyrt_dot_taps_s4((uint32_t)*w, columns[1], sum + 4);
     }
+    acc[0] = sum[0], acc[1] = sum[1], acc[2] = sum[2], acc[3] = sum[3];
+    acc[4] = sum[4], acc[5] = sum[5], acc[6] = sum[6], acc[7] = sum[7];
     return w;
 }
 

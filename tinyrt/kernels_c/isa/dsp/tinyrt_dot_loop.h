@@ -21,15 +21,26 @@ static inline const int32_t *TINYRT_DOT_ONE(const int32_t *w, const tinyrt_singl
 }
 
 /* In assembly because it takes every register that there is: compilers keep more of the sums on the
- * stack. */
+ * stack. clang keeps one register for itself, and puts what may be in memory there: it has a loop
+ * that loads the second word of weights later, to where the first one was. */
 static inline const int32_t *TINYRT_DOT_TWO(const int32_t *w, const tinyrt_taps_word *columns,
                                             int32_t taps, int32_t *acc) {
     const tinyrt_taps_word *const end = columns + taps;
     const int32_t skip = tinyrt_skipped(taps, TINYRT_TWO_TAPS_CODE / 2);
     int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
     int32_t b0 = acc[4], b1 = acc[5], b2 = acc[6], b3 = acc[7];
-    uint32_t x0, x1, w0, w1;
     (void)skip;
+#ifdef __clang__
+    uint32_t x0 = (uint32_t)skip, w0 = (uint32_t)(uintptr_t)end, x1;
+    __asm(TINYRT_ENTER_HELD("%[w0]", "%[x0]") TINYRT_LOOP_OF(TINYRT_TWO_TAPS TINYRT_TWO_TAPS)
+              TINYRT_NEXT_HELD("%[x]", "%[w0]")
+          : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [b0] "+r"(b0),
+            [b1] "+r"(b1), [b2] "+r"(b2), [b3] "+r"(b3), [w] "+r"(w), [x] "+r"(columns),
+            [x0] "+r"(x0), [x1] "=&r"(x1), [w0] "+r"(w0)
+          :
+          : "cc", "memory");
+#else
+    uint32_t x0, x1, w0, w1;
     TINYRT_OPAQUE(a2, a3);
     TINYRT_OPAQUE(b2, b3);
     __asm(TINYRT_FLEXIBLE_LOOP("%[a2]%[a3]%[b2]%[b3]", "%[w0]", TINYRT_TWO_TAPS TINYRT_TWO_TAPS)
@@ -38,6 +49,7 @@ static inline const int32_t *TINYRT_DOT_TWO(const int32_t *w, const tinyrt_taps_
             [x0] "=&r"(x0), [x1] "=&r"(x1), [w0] "=&r"(w0), [w1] "=&r"(w1)
           : [end] "m"(end)TINYRT_SKIP(skip)
           : "cc", "memory");
+#endif
     acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3;
     acc[4] = b0, acc[5] = b1, acc[6] = b2, acc[7] = b3;
     return w;

@@ -9,6 +9,19 @@
 /** A row shorter than this is soonest done byte by byte. */
 #define TINYRT_LONG_ROW 8
 
+/** The lowest bit that is set; there is one. */
+static inline int32_t tinyrt_lowest_bit(uint32_t bits) {
+#ifdef __GNUC__
+    return __builtin_ctz(bits);
+#else
+    int32_t lowest = 0;
+    for (; (bits & 1) == 0; bits >>= 1) {
+        ++lowest;
+    }
+    return lowest;
+#endif
+}
+
 /** First the best of all, a vector at a time, then where it is first. */
 static int32_t tinyrt_place_in_row(const int8_t *x, int32_t depth) {
     int8x16_t most = vdupq_n_s8(x[0]);
@@ -21,7 +34,7 @@ static int32_t tinyrt_place_in_row(const int8_t *x, int32_t depth) {
         const mve_pred16_t lanes = vctp8q((uint32_t)(depth - i));
         const mve_pred16_t hits = vcmpeqq_m_n_s8(vldrbq_z_s8(x + i, lanes), best, lanes);
         if (hits != 0) {
-            return i + __builtin_ctz(hits);
+            return i + tinyrt_lowest_bit(hits);
         }
     }
 }
