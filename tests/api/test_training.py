@@ -180,9 +180,10 @@ def test_a_file_that_is_larger_than_planned_is_not_written(blobs, tmp_path, monk
     assert "--max-bytes" in error.value.hint
 
 
-def test_weights_stored_in_float16_are_trained(blobs, tmp_path):
+@pytest.mark.parametrize("scheme", [Scheme.WEIGHTS_FLOAT16, Scheme.WEIGHTS_INT8])
+def test_weights_stored_in_fewer_bits_are_trained(scheme, tmp_path):
     graph, x, y = learned()
-    halved = quantize_graph(optimize(graph), None, QuantConfig(scheme=Scheme.WEIGHTS_FLOAT16))
+    halved = quantize_graph(optimize(graph), None, QuantConfig(scheme=scheme))
     model = save_tflite(halved, tmp_path / "half.tflite")
     trained = train_int8_model(model, {"x": x, "y": y}, tmp_path / "o.tflite", QUICK)
     assert trained.outcome.figures[0].deployed > 0.7

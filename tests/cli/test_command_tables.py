@@ -7,6 +7,7 @@ import pytest
 
 from tests.cli.screen import lines_of, styled
 from tinyrt.api import Trained
+from tinyrt.api.fitting import Costs
 from tinyrt.bench import Latency, Result
 from tinyrt.cli import bench, debug, demo, qat, quantize, tables, train
 from tinyrt.emulate import EmulationReport, OpCost
@@ -267,6 +268,10 @@ def test_a_training_shows_how_good_each_output_is_and_what_it_costs():
         "  weights that are 0                                 25.00 %",
         "  layers with int4 weights        conv_a, …ock_1/conv2d_long",
         "",
+    ]
+    fitted = lines_of(qat.shown(Path("o"), Trained(1, outcome, Costs(4096))))
+    assert [line.split() for line in fitted if "core" in line] == [
+        ["on", "the", "core:", "arena", "4,096"]
     ]
     unhelped = replace(outcome, best_epoch=0, int4_layers=())
     plain = lines_of(qat.shown(Path("o"), Trained(1, unhelped)))

@@ -23,6 +23,7 @@ FORMS = {
     "max_memory": "BYTES",
     "max_arena": "BYTES",
     "max_bytes": "BYTES",
+    "max_flash": "BYTES",
     "scheme_for": "PATTERN=SCHEME",
     "keep_float": "PATTERN",
     "min_accuracy": "SHARE|dB",
@@ -42,6 +43,7 @@ DEFAULTS = {
     "quantize with_tables": "on",
     "quantize allow": "int4,int8,int16x8,float",
     "quantize data": "the calibration file",
+    "qat core": "cortex-m4",
     "qat finetune": "0; as --epochs with --prune",
     "debug min_accuracy": "within 1 % of float; 40dB without labels",
     "debug allow": "int8,int16x8,float",
@@ -88,13 +90,14 @@ LEAST = {
     "qat --batch": ("1", "0"),
     "qat --patience": ("1", "0"),
     "qat --seed": ("0", "-1"),
+    "qat --max-instructions": ("1", "0"),
 }
 
 
 @pytest.mark.parametrize(("option", "values"), list(LEAST.items()))
 def test_the_least_value_is_said_and_less_is_refused(option, values):
     least, less = values
-    assert f"x>={least}]" in SHOWN[option.replace("--", "")][1]
+    assert f"x>={least}]" in SHOWN[option.replace("--", "").replace("-", "_")][1]
     command, name = option.split()
     assert f"Invalid value for '{name}'" in call(command, "net", name, less, code=2).stderr
     others = ("-d", "d.npz", "-o", "o.tflite") if command == "qat" else ()

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tinyrt.api.fitting import Costs, DeviceBudget
 from tinyrt.api.inputs import Data, file_of, layout_as, require_float, running, turned
 from tinyrt.api.quantize import float_model, plainer
-from tinyrt.api.reading import open_model, with_float_weights
+from tinyrt.api.reading import open_model
 from tinyrt.convert.lstm_states import begun_anew, kept_on
 from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.writer import save_tflite, write_tflite
@@ -48,11 +49,13 @@ class Trained:
         bytes: size of the .tflite file.
         outcome: the graph that was written, histories, and how good each output is in float, before
             training, in training and as deployed.
+        costs: on the core, where a budget for one was given.
 
     """
 
     bytes: int
     outcome: Outcome
+    costs: Costs | None = None
 
 
 @entry
@@ -63,6 +66,7 @@ def train_int8_model(
     setting: QatSetting | None = None,
     *,
     teacher: str | Path | None = None,
+    budget: DeviceBudget | None = None,
     shapes: Mapping[str, Shape] | None = None,
     values: Mapping[str, ArrayLike] | None = None,
     sequence_lstm: bool = False,
@@ -79,13 +83,14 @@ def train_int8_model(
         setting: the user's choices.
         teacher: a model of the same inputs and outputs that is learned from, too; where labels are
             missing, by default the float model itself.
+        budget: what the model may cost on a core; as few channels as that takes are pruned first.
         shapes: input name -> shape, for dimensions that the model leaves open.
         values: as for ``convert_model``.
         sequence_lstm: as for ``convert_model``; whole LSTMs train faster, and are smaller.
         on_stage: called with what is done next, in words.
 
     Raises:
-        BudgetError: the model does not fit the bytes asked for.
+        BudgetError: the model does not fit the bytes or the budget asked for.
         DataError: the data or the teacher do not fit the model.
         TinyrtError: the model cannot be read, trained or quantised, or the file not be written.
 
@@ -98,7 +103,7 @@ def train_int8_model(
     source = open_model(
         model, shapes=shapes, values=values, sequence_lstm=sequence_lstm, optimize=False
     )
-    source = begun_anew(with_float_weights(source))
+    source = begun_anew(source)
     with error_context(file=str(model)):
         if batch_of(graph) != 1:
             raise UnsupportedError(
@@ -118,6 +123,7 @@ def train_int8_model(
             setting,
             teacher=teaching,
             finish=lambda graph: plainer(graph)[0],
+            fits=None if budget is None else budget.fits,
             on_stage=on_stage,
         )
     trained = schedule(kept_on(outcome.graph, states))
@@ -128,8 +134,12 @@ def train_int8_model(
             expected=f"at most {setting.max_bytes:,}",
             hint=f"--max-bytes {2 * setting.max_bytes - size} leaves room for it",
         )
+    costs = None
+    if budget is not None:
+        costs = budget.costs(trained)
+        budget.require(costs)
     save_tflite(trained, output)
-    return Trained(size, outcome)
+    return Trained(size, outcome, costs)
 
 
 def _samples(graph: Graph, data: Data) -> Samples:

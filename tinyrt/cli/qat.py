@@ -24,11 +24,14 @@ from tinyrt.cli.options import (
     parse_bytes,
     parse_shapes,
     parse_values,
+    require_with,
+    require_without,
 )
 from tinyrt.errors import DataError
 from tinyrt.quantize.config import Scheme
 
 if TYPE_CHECKING:
+    from tinyrt.api.fitting import DeviceBudget
     from tinyrt.api.training import Trained
     from tinyrt.train.pipeline.setting import Pruning
 
@@ -84,6 +87,30 @@ def qat(
             help="Size of the file at most; layers get int4 weights as it asks for.",
         ),
     ] = None,
+    max_arena: Annotated[
+        str | None,
+        typer.Option(
+            "--max-arena",
+            metavar="BYTES",
+            help="Arena on the core at most, e.g. 4k; channels are pruned until it fits.",
+        ),
+    ] = None,
+    max_flash: Annotated[
+        str | None,
+        typer.Option(
+            "--max-flash", metavar="BYTES", help="Code and weights on the core at most; likewise."
+        ),
+    ] = None,
+    max_instructions: Annotated[
+        int | None,
+        typer.Option(
+            "--max-instructions", help="Instructions per inference at most; likewise.", min=1
+        ),
+    ] = None,
+    core: Annotated[
+        str | None,
+        typer.Option("--core", help="The core of these limits.", show_default="cortex-m4"),
+    ] = None,
     resume: Annotated[
         Path | None,
         typer.Option(
@@ -115,6 +142,9 @@ def qat(
             state_file=resume,
             progress=None,
         )
+        budget = device_budget(core, max_arena, max_flash, max_instructions)
+        require_with("--core", core, "--max-arena or the like", there=budget is not None)
+        require_without("--prune", prune, "--max-arena or the like", there=budget is not None)
         with noting() as notes:
             trained = train_int8_model(
                 model,
@@ -122,12 +152,28 @@ def qat(
                 output,
                 setting,
                 teacher=teacher,
+                budget=budget,
                 shapes=parse_shapes(shape),
                 values=parse_values(value),
                 sequence_lstm=sequence_lstm,
                 on_stage=ERR.print,
             )
         report({**as_data(output, trained), "warnings": notes}, shown(output, trained))
+
+
+def device_budget(
+    core: str | None, arena: str | None, flash: str | None, instructions: int | None
+) -> DeviceBudget | None:
+    """The limits from the options; None without any."""
+    from tinyrt.api.fitting import DeviceBudget
+
+    if arena is None and flash is None and instructions is None:
+        return None
+    most = {
+        "arena": None if arena is None else parse_bytes(arena),
+        "flash": None if flash is None else parse_bytes(flash),
+    }
+    return DeviceBudget(core or "cortex-m4", **most, instructions=instructions)
 
 
 def parse_pruning(option: str | None) -> Pruning | None:
@@ -169,6 +215,7 @@ def as_data(output: Path, trained: Trained) -> dict[str, Any]:
         "float_macs": outcome.float_macs,
         "macs": outcome.macs,
         "zero_weights": outcome.zero_weights,
+        "costs": None if trained.costs is None else asdict(trained.costs),
         "float_history": [asdict(epoch) for epoch in outcome.float_history],
         "history": [asdict(epoch) for epoch in outcome.history],
     }
@@ -198,6 +245,9 @@ def shown(output: Path, trained: Trained) -> RenderableType:
         "MACs": outcome.macs,
         "weights that are 0": tables.percent(outcome.zero_weights),
     }
+    if trained.costs is not None:
+        costs = {name: n for name, n in asdict(trained.costs).items() if n is not None}
+        facts |= {f"on the core: {name}": n for name, n in costs.items()}
     if outcome.int4_layers:
         facts["layers with int4 weights"] = ", ".join(map(tables.short, outcome.int4_layers))
     return Group(table, tables.facts(facts))

@@ -9,7 +9,7 @@ is left is a smaller graph of the same kind: nothing is masked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -241,25 +241,74 @@ def prune_channels(
         DataError: so few cannot be reached.
 
     """
-    channels = Channels(graph)
-    order = _cheapest_first(channels, scores)
     limit = macs * macs_of(graph)
-    low, high = 0, len(order)  # fewer channels never cost more: search for how many must go
-    best: Graph | None = None
-    while low <= high:
-        count = (low + high) // 2
-        removed = _rounded(channels, order, count, multiple, least)
-        smaller = channels.without(np.asarray(removed, np.intp))
-        if macs_of(smaller) <= limit:
-            best, high = smaller, count - 1
-        else:
-            low = count + 1
+    search = _Search(graph, scores, multiple, least)
+    best = search.first(lambda smaller: macs_of(smaller) <= limit)
     if best is None:
         raise DataError(
             f"{macs:.0%} of the multiply-accumulates cannot be reached by removing channels",
-            expected=f"at least {macs_of(smaller) / macs_of(graph):.0%} with {least} in each layer",
+            expected=f"at least {macs_of(search.smallest) / macs_of(graph):.0%} with {least} in "
+            "each layer",
         )
     return best
+
+
+def prune_to_fit(
+    graph: Graph,
+    scores: Mapping[str, Array],
+    fits: Callable[[Graph], bool],
+    *,
+    multiple: int = 1,
+    least: int = 4,
+) -> Graph | None:
+    """The graph without as few channels as make it fit; None where no number of them does.
+
+    Args:
+        graph: as for ``prune_channels``.
+        scores: likewise.
+        fits: whether a smaller graph costs as little as it may: bytes, instructions, ... on a core.
+            Where one fits, those with fewer channels are taken to fit as well.
+        multiple: as for ``prune_channels``.
+        least: likewise.
+
+    """
+    return _Search(graph, scores, multiple, least).first(fits)
+
+
+class _Search:
+    """Looks for how many channels must go, those first that matter least for what they cost."""
+
+    def __init__(
+        self, graph: Graph, scores: Mapping[str, Array], multiple: int, least: int
+    ) -> None:
+        self._channels = Channels(graph)
+        self._order = _cheapest_first(self._channels, scores)
+        self._multiple, self._least = multiple, least
+
+    @property
+    def smallest(self) -> Graph:
+        """The graph without all that may go."""
+        return self._channels.without(np.asarray(self._removed(len(self._order)), np.intp))
+
+    def first(self, fits: Callable[[Graph], bool]) -> Graph | None:
+        """The graph with the most channels that fits: those with fewer never cost more."""
+        judged: dict[tuple[int, ...], bool] = {}  # several counts come to the same
+        low, high = 0, len(self._order)
+        best: Graph | None = None
+        while low <= high:
+            count = (low + high) // 2
+            removed = tuple(self._removed(count))
+            smaller = self._channels.without(np.asarray(removed, np.intp))
+            if removed not in judged:
+                judged[removed] = fits(smaller)
+            if judged[removed]:
+                best, high = smaller, count - 1
+            else:
+                low = count + 1
+        return best
+
+    def _removed(self, count: int) -> list[int]:
+        return _rounded(self._channels, self._order, count, self._multiple, self._least)
 
 
 def macs_of(graph: Graph) -> int:

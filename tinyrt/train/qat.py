@@ -194,8 +194,7 @@ class QatModel(GraphModule):
                         constants.append(Value.constant(value.name, tensor.data))
         for name, parameter in self._by_constant.items():
             constants.append(Value.constant(name, parameter.constant.data.copy()))
-        own = {name: root for name, root in self._group.items() if name in self.graph.values}
-        activations = {name: self.quantizers[root].q for name, root in own.items()}
+        activations = {name: self.quantizers[root].q for name, root in self._group.items()}
         for node in self.graph.bound():
             if node.name in self.recurrent:
                 lstm = self.recurrent[node.name]

@@ -168,6 +168,7 @@ def test_qat(tmp_path):
         "float_macs": 16 * 8 * 18 + 16 * 8 * 72 + 24,
         "macs": 16 * 8 * 18 + 16 * 8 * 72 + 24,
         "zero_weights": float(zeros),
+        "costs": None,
         "float_history": epochs(1),
         "history": epochs(2),
         "warnings": [],

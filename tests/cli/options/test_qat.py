@@ -11,6 +11,7 @@ from tests.convert.onnx_build import OnnxModel
 from tests.convert.test_sequence_lstm import OP
 from tests.train.pipeline.made import learned
 from tinyrt.api import train_int8_model
+from tinyrt.api.fitting import Costs, DeviceBudget
 from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import save_tflite
@@ -154,3 +155,31 @@ def test_an_lstm_is_trained_whole_where_asked(tmp_path):
         assert found["outputs"][0]["deployed"] < 0.05
         assert graph.states == ()
     assert whole == [0, 1]
+
+
+@shows("qat", "max_arena", "max_flash", "max_instructions", "core")
+def test_limits_on_a_core_are_a_budget(blobs, tmp_path, monkeypatch):
+    budgets = []
+
+    def costs(budget, graph):
+        budgets.append(budget)
+        return Costs(1, 2, 3)
+
+    monkeypatch.setattr(DeviceBudget, "costs", costs)
+    arguments = ("qat", blobs / "net.tflite", "-d", blobs / "xy.npz", "-o", tmp_path / "o.tflite")
+    arguments = (*arguments, "--epochs", "1")
+    limits = {
+        "--max-arena 4k": DeviceBudget(arena=4096),
+        "--max-flash 16k": DeviceBudget(flash=16384),
+        "--max-instructions 150000 --core cortex-m0": DeviceBudget(
+            "cortex-m0", instructions=150000
+        ),
+    }
+    for options, budget in limits.items():
+        found = call_json(*arguments, *options.split())
+        assert found["costs"] == {"arena": 1, "flash": 2, "instructions": 3}
+        assert set(budgets) == {budget}
+        budgets.clear()
+    assert call_json(*arguments)["costs"] is None
+    for wrong in (("--core", "cortex-m0"), ("--max-arena", "4k", "--prune", "channels=0.5")):
+        assert f"{wrong[-2]} says nothing" in call(*arguments, *wrong, code=1).stderr

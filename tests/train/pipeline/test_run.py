@@ -25,6 +25,7 @@ from tinyrt.train.pipeline.lessons import Kind
 from tinyrt.train.pipeline.run import train_for_int8
 from tinyrt.train.pipeline.samples import Samples, digest
 from tinyrt.train.pipeline.setting import Pruned, Pruning, QatSetting
+from tinyrt.train.qat import QatModel
 
 QUICK = QatSetting(epochs=3, learning_rate=3e-3, validation=0.25)
 
@@ -74,7 +75,7 @@ def test_figures_are_those_of_the_models_on_the_samples_held_out():
 def test_the_batch_norm_is_trained_with_the_statistics_of_batches():
     graph, x, y = learned()
     drawn = stages._Run(graph, samples_of(graph, x, y), QUICK, None, print)
-    model, _ = drawn._in_int8(drawn._in_float()[0])
+    model, _ = drawn._in_int8(drawn._in_float(drawn.source, shrunk=False)[0])
     assert any(layer.norm for layer in model.layers.values())
 
 
@@ -98,6 +99,30 @@ def test_where_no_epoch_is_better_the_model_stays_as_it_was():
     assert spoiled.best_epoch == 0
     assert figures.before == figures.trained == figures.deployed
     assert all(e.score < figures.before for e in spoiled.history)
+
+
+def test_the_weights_are_those_of_the_best_epoch():
+    outcome = trained(replace(QUICK, epochs=4, learning_rate=0.02, seed=1))
+    scores = [e.score for e in outcome.history]
+    assert outcome.best_epoch == 1 + int(np.argmax(scores)) < 4
+    assert outcome.figures[0].trained == pytest.approx(max(scores), abs=1 / 48)
+    assert outcome.figures[0].trained > scores[-1] + 1 / 24
+
+
+@pytest.mark.parametrize(("epochs", "first"), [(1, 2), (3, 3), (6, 5)])
+def test_ranges_hold_still_in_the_last_third(epochs, first, monkeypatch):
+    calls, epoch = [], stages._Run._score
+
+    def score(self, answers):
+        calls.append("epoch")
+        return epoch(self, answers)
+
+    monkeypatch.setattr(stages._Run, "_score", score)
+    monkeypatch.setattr(QatModel, "freeze", lambda self: calls.append("freeze"))
+    trained(replace(QUICK, epochs=epochs, patience=epochs))
+    assert calls.count("freeze") == epochs - first + 1
+    if first <= epochs:
+        assert calls.index("freeze") == first - 1
 
 
 def test_training_ends_where_it_helps_no_more():
@@ -244,7 +269,7 @@ def test_an_int8_graph_that_answers_otherwise_is_a_defect():
         value = next(iter(weights_of(graph).values()))
         return graph.with_nodes(graph.nodes, [replace(value, data=-value.data)])
 
-    with pytest.raises(DefectError, match="answers otherwise than in training, by "):
+    with pytest.raises(DefectError, match="answers otherwise than in training"):
         trained(finish=spoil)
 
 

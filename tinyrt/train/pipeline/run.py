@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from tinyrt.convert.passes import optimize
-from tinyrt.errors import DefectError, UnsupportedError
+from tinyrt.errors import BudgetError, DefectError, UnsupportedError
 from tinyrt.ir import Graph
 from tinyrt.quantize import QuantConfig
 from tinyrt.quantize.config import Scheme
 from tinyrt.quantize.mixed.budget import Budget
 from tinyrt.quantize.mixed.choose import quantize_within
-from tinyrt.train.channels import channel_scores, macs_of, prune_channels
+from tinyrt.train.channels import channel_scores, macs_of, prune_channels, prune_to_fit
 from tinyrt.train.core.function import Array
 from tinyrt.train.core.module import Module
 from tinyrt.train.core.tensor import Tensor, no_grad
@@ -46,6 +46,7 @@ def train_for_int8(
     *,
     teacher: Graph | None = None,
     finish: Callable[[Graph], Graph] = lambda graph: graph,
+    fits: Callable[[Graph], bool] | None = None,
     on_stage: OnStage = lambda what: None,
 ) -> Outcome:
     """Prune a float model, train it, train it for int8.
@@ -57,16 +58,19 @@ def train_for_int8(
         teacher: what it learns from beside the labels; where an output has none, by default the
             float model itself.
         finish: what is still done to the int8 graph, without changing an answer.
+        fits: whether an int8 graph costs as little as it may; as few channels as that takes are
+            pruned, and what is left is trained in float first.
         on_stage: called with what is done next, in words.
 
     Raises:
-        BudgetError: no choice of int4 layers is small enough.
+        BudgetError: no number of channels makes the model fit, or no choice of int4 layers is
+            small enough.
         DataError: samples, labels or teacher do not fit the model.
         DefectError: the int8 graph does not answer what the model in training did.
         UnsupportedError: the model has something that cannot be trained or computed in integers.
 
     """
-    return _Run(source, samples, setting, teacher, on_stage).outcome(finish)
+    return _Run(source, samples, setting, teacher, on_stage).outcome(finish, fits)
 
 
 class _Run:
@@ -94,10 +98,15 @@ class _Run:
             self.lessons, len(samples), setting.validation, setting.seed
         )
 
-    def outcome(self, finish: Callable[[Graph], Graph]) -> Outcome:
+    def outcome(
+        self, finish: Callable[[Graph], Graph], fits: Callable[[Graph], bool] | None
+    ) -> Outcome:
         """All stages."""
         with one_thread():
-            source, float_history = self._in_float()
+            source = self.source
+            if fits is not None:
+                source = self._fitted(lambda graph: fits(finish(graph)))
+            source, float_history = self._in_float(source, shrunk=source is not self.source)
             model, int4_layers = self._in_int8(source)
             before, start = self._answers(model), model.state_dict()
             history = self._fit_int8(model)
@@ -130,17 +139,44 @@ class _Run:
             held_out=len(self.held),
         )
 
-    def _in_float(self) -> tuple[Graph, tuple[Epoch, ...]]:
+    def _fitted(self, fits: Callable[[Graph], bool]) -> Graph:
+        """The float model without as few channels as make its int8 graph fit."""
+        self.say("pruning channels until the model fits")
+
+        def judged(smaller: Graph) -> bool:
+            try:
+                model, _ = self._in_int8(smaller)
+            except BudgetError:  # not even with int4 everywhere
+                return False
+            return fits(model.deployed())
+
+        fitted = prune_to_fit(self.source, self._scores(), judged, multiple=MULTIPLE)
+        if fitted is None:
+            raise BudgetError(
+                "no number of channels makes the model fit",
+                expected="limits that what is left of each layer keeps",
+                hint="wider limits, --scheme int4, or a model with fewer layers",
+            )
+        return fitted
+
+    def _scores(self) -> dict[str, Array]:
+        """How much each channel matters to what the model learns."""
+        rows = self.training
+        return channel_scores(GraphModel(self.source), rows, rows, objective=self._objective)
+
+    def _in_float(self, source: Graph, *, shrunk: bool) -> tuple[Graph, tuple[Epoch, ...]]:
         """The float model, pruned and trained on, as training for int8 starts from it."""
-        source, setting = self.source, self.setting
+        setting = self.setting
         pruning, epochs = setting.pruning, setting.float_epochs
+        if shrunk and setting.finetune is None:
+            epochs = setting.epochs
         on_step: Pruner | None = None
         patience: int | None = setting.patience
         if pruning is not None and pruning.what is Pruned.CHANNELS:
             self.say("pruning channels")
-            scored = GraphModel(source)
-            scores = channel_scores(scored, self.training, self.training, objective=self._objective)
-            source = prune_channels(source, scores, macs=1 - pruning.share, multiple=MULTIPLE)
+            source = prune_channels(
+                source, self._scores(), macs=1 - pruning.share, multiple=MULTIPLE
+            )
         if epochs == 0:
             return source, ()
         self.say(f"training in float, at most {epochs} epochs")
@@ -284,7 +320,7 @@ class _Run:
             step, distance = graph.value(end).q, np.abs(own - other.reshape(own.shape)).max()
             if step is not None and distance > step.scale / 2:
                 raise DefectError(
-                    f"the int8 model answers otherwise than in training, by {distance:g}",
+                    "the int8 model answers otherwise than in training",
                     tensor=lesson.name,
                     expected="the same answers, bit for bit",
                     hint="please report this with the model",
