@@ -40,8 +40,8 @@ def log1p(x: Floats) -> Floats:
     small = x < SMALL
     k = np.where(small, 0, exponent + upper).astype(np.float32)
     f = np.where(small, x, np.where(upper, mantissa * half, mantissa) - one)
-    lost = np.where(exponent > 0, one - (u - x), x - (u - one)) / u
-    c = np.where(small, F32(0), lost)
+    # What 1 + x lost where it was rounded; both differences are exact.
+    c = np.where(small, F32(0), (x - (u - one)) / u)
     square = half * f * f
     s = f / (two + f)
     z = s * s

@@ -57,7 +57,7 @@ class LogMelStream:
         joined = np.concatenate([self._kept, x])
         count = self.front.frames(len(joined))
         starts = self.front.step * np.arange(count)
-        self._kept = joined[count * self.front.step :].copy()
+        self._kept = joined[count * self.front.step :]
         parts = [
             self._features(joined, starts[at : at + FRAMES_AT_ONCE])
             for at in range(0, count, FRAMES_AT_ONCE)

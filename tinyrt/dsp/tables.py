@@ -105,7 +105,6 @@ def _bands(
     spacing = (high - low) / F32(front.bands + 1)
     numbers = np.arange(front.bands + 2, dtype=np.float32)
     corners = (low + spacing * numbers).astype(np.float32)
-    corners[0] = low
     hz_per_bin = F32(0.5) * F32(front.sample_rate) / F32(front.fft_size // 2)
     first = int(F32(1.5) + F32(front.lower_hz) / hz_per_bin)
     mels = mel_of(np.arange(front.fft_size // 2 + 1, dtype=np.float32) * hz_per_bin)
@@ -153,8 +152,7 @@ def _gains(front: LogMel, pcan: Pcan) -> tuple[NDArray[np.int16], int]:
     assert front.noise_reduction is not None
     unit = 1 << front.noise_reduction.smoothing_bits - front.correction_bits
     powers = 1 << np.arange(1, WIDE_BITS, dtype=np.int64)
-    ends = np.minimum(2 * powers, (1 << WIDE_BITS) - 1)
-    first, middle, last = (_gain(pcan, x, unit) for x in (powers, powers + powers // 2, ends))
+    first, middle, last = (_gain(pcan, x, unit) for x in (powers, powers + powers // 2, 2 * powers))
     slope = 4 * (middle - first) - (last - first)
     curve = last - first - slope
     gains = np.zeros(4 * WIDE_BITS - 3, np.int64)
@@ -168,7 +166,7 @@ def _gains(front: LogMel, pcan: Pcan) -> tuple[NDArray[np.int16], int]:
     least = front.correction_bits + SNR_BITS
     require(snr_shift >= 0, "gain_bits", pcan.gain_bits, f"at least {least} for this fft")
     most = int(gains[0]) << ROOT_BITS >> snr_shift >> SNR_BITS - OUTPUT_BITS
-    fits = most << front.correction_bits < 1 << 32 and most << SNR_BITS - OUTPUT_BITS < 1 << 32
+    fits = most << max(front.correction_bits, SNR_BITS - OUTPUT_BITS) < 1 << 32
     expected = "a higher offset, or other gain_bits: a loud band times the highest gain overflows"
     require(fits, "pcan", pcan, expected)
     return gains.astype(np.int16), snr_shift
