@@ -9,8 +9,8 @@ from tests.c.host import host_compiler
 from tests.docs.pages import ROOT
 from tests.export.models import dense, echo
 from tests.memory.nets import random_net
-from tinyrt.dsp import LogMel
-from tinyrt.export import Memories, export_front_end, export_graph
+from tinyrt.dsp import Detector, LogMel
+from tinyrt.export import Memories, export_detector, export_front_end, export_graph
 from tinyrt.memory import Region
 
 FENCE = re.compile(r"^```c\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -23,13 +23,14 @@ const int8_t *next_row(void);
 REGIONS = Memories((Region("dtcm", 16), Region("sram")), inputs_in_arena=False)
 SNIPPETS = {
     ("dsp.md", 0): (LogMel, "ears", {}),
+    ("dsp.md", 1): (Detector, "wake", {}),
     ("export.md", 0): (dense, "digits", {}),
     ("memory.md", 0): (dense, "digits", {"memories": REGIONS}),
     ("memory.md", 1): (echo, "streamed", {}),
     ("slices.md", 0): (dense, "digits", {"slices": 1000}),
     ("memory.md", 2): (lambda: random_net(28), "camera_net", {"input_rows": True}),
 }
-"""Page and number of its piece of C -> the model, or the front end, that it speaks of."""
+"""Page and number of its piece of C -> the model, or what stands around one, that it speaks of."""
 
 
 def snippets(page):
@@ -48,6 +49,8 @@ def test_it_is_c99(tmp_path, page, number):
     graph, name, options = SNIPPETS[page, number]
     if graph is LogMel:
         export_front_end(LogMel(), tmp_path / "out", core="host", name=name)
+    elif graph is Detector:
+        export_detector(Detector(4), tmp_path / "out", core="host", name=name)
     else:
         export_graph(graph(), tmp_path / "out", core="host", name=name, **options)
     lines = snippets(page)[number].splitlines()

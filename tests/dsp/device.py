@@ -12,7 +12,7 @@ import numpy as np
 from tests.c.host import ABORT, SANITIZE, host_compiler
 from tests.firmware.device import require_core
 from tinyrt.dsp import LogMel
-from tinyrt.emulate import build_image, run_image
+from tinyrt.emulate import Image, Run, build_image, run_image
 from tinyrt.export import (
     ExportedFrontEnd,
     ExportedProject,
@@ -93,7 +93,7 @@ int clip_invoke(const clip_io_t *io, void *arena);
 """
 
 MAKE = """
-$(BUILD)/libclip.a: $(BUILD)/libfront_end.a clip.c clip_weights.c
+$(BUILD)/libclip.a: $(BUILD)/LIBRARY.a clip.c clip_weights.c
 \tcd $(BUILD) && $(CC) -O2 $(TARGET_FLAGS) -ffunction-sections -I$(abspath .) \\
 \t    -c $(abspath clip.c clip_weights.c)
 \tcp $< $@
@@ -129,32 +129,67 @@ def run_on_core(
     project = export_front_end(front, folder / "project", core=core, **options)
     count, samples = clips.shape
     frames = front.frames(samples)
-    inputs, outputs = 2 * samples, 2 * frames * front.bands
+    memory = project.state_bytes + project.work_bytes
+    invoke = INVOKE.format(samples=samples, piece=piece)
+    image, found = run_invoke(
+        project.directory,
+        "front_end",
+        core,
+        folder,
+        invoke,
+        clips,
+        memory,
+        2 * frames * front.bands,
+    )
+    features = np.frombuffer(found.outputs, "<u2").reshape(count, frames, front.bands)
+    code = image.sizes.code + image.sizes.weights
+    return OnCore(features, found.instructions, found.stack_bytes, code, project)
+
+
+def run_invoke(
+    there: Path,
+    library: str,
+    core: str,
+    folder: Path,
+    invoke: str,
+    data: np.ndarray,
+    memory: int,
+    outputs: int,
+) -> tuple[Image, Run]:
+    """Run ``clip_invoke`` on an emulated core for each row of data.
+
+    Args:
+        there: an exported folder.
+        library: the name of its library.
+        core: the core's name.
+        folder: where to build.
+        invoke: the function's source.
+        data: its input, which lies at the arena's start.
+        memory: bytes of the arena from ``CLIP_STATE`` on.
+        outputs: bytes of its output, which lie behind.
+
+    """
+    inputs = data[0].nbytes
     state = -(-inputs // 8) * 8
-    output = state + project.state_bytes + project.work_bytes
+    output = state + memory
+    sizes = {"state": state, "inputs": inputs, "output": output, "outputs": outputs}
     arena = output + outputs
-    sizes = {"arena": arena, "state": state, "inputs": inputs, "output": output, "outputs": outputs}
-    there = project.directory
-    (there / "clip.h").write_text(HEADER.format(**sizes))
-    (there / "clip.c").write_text(INVOKE.format(samples=samples, piece=piece))
+    (there / "clip.h").write_text(HEADER.format(arena=arena, **sizes))
+    (there / "clip.c").write_text(invoke)
     (there / "clip_weights.c").write_text("extern const signed char clip_none;\n")
     own = (there / "Makefile").read_text()
-    (there / "Makefile").write_text("all: $(BUILD)/libclip.a\n" + own + MAKE)
-    port = {"dtype": DType.INT16, "scale": 1.0, "zero_point": 0}
+    make = MAKE.replace("LIBRARY", f"lib{library}")
+    (there / "Makefile").write_text(f"all: $(BUILD)/libclip.a\n{own}{make}")
+    port = {"dtype": DType.INT8, "scale": 1.0, "zero_point": 0}
     clip = ExportedProject(
         name="clip",
         directory=there,
         core=find_core(core),
         arena_bytes=arena,
-        inputs=(Port(name="x", offset=0, shape=(1, samples), nbytes=inputs, **port),),
-        outputs=(
-            Port(name="y", offset=output, shape=(1, frames * front.bands), nbytes=outputs, **port),
-        ),
+        inputs=(Port(name="x", offset=0, shape=(1, inputs), nbytes=inputs, **port),),
+        outputs=(Port(name="y", offset=output, shape=(1, outputs), nbytes=outputs, **port),),
         kernels=(),
         macs=0,
     )
     image = build_image(clip, folder)
-    found = run_image(image, clips.tobytes(), folder)
-    features = np.frombuffer(found.outputs, "<u2").reshape(count, frames, front.bands)
-    code = image.sizes.code + image.sizes.weights
-    return OnCore(features, found.instructions, found.stack_bytes, code, project)
+    return image, run_image(image, data.tobytes(), folder)

@@ -21,6 +21,7 @@ FRONTS = {
     "odd": LogMel(
         window=401, step=401, fft=500, bands=80, lower_hz=0, noise_reduction=None, pcan=None
     ),
+    "many bands": LogMel(window=100, step=50, fft=120, bands=60),
     "without log": LogMel(window=1000, fft=1024, log_shift=None, pcan=None),
     "loud": LogMel(window=64, step=1, bands=3, noise_reduction=NoiseReduction(0.5, 1, 0, 6)),
 }

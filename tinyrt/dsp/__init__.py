@@ -1,9 +1,10 @@
-"""What stands before a network: front ends from raw samples to features, in fixed point.
+"""What stands around a network: front ends from samples to features, and decisions by scores.
 
-A front end is a value; its reference in NumPy is the specification of the C code.
+Each is a value in fixed point; its reference in NumPy is the specification of the C code.
 """
 
+from tinyrt.dsp.detector import Detector, DetectorStream
 from tinyrt.dsp.log_mel import LogMel, NoiseReduction, Pcan
 from tinyrt.dsp.stream import LogMelStream
 
-__all__ = ["LogMel", "LogMelStream", "NoiseReduction", "Pcan"]
+__all__ = ["Detector", "DetectorStream", "LogMel", "LogMelStream", "NoiseReduction", "Pcan"]

@@ -12,10 +12,10 @@ weights of 12 bits is at most ``2**41``, and its root less than ``2**21``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from tinyrt.errors import DataError
+from tinyrt.dsp.checks import known, require, require_int, require_real
 from tinyrt.ops.shared.fft import RADICES, factors_of
 
 ROOT_BITS = 22
@@ -27,24 +27,6 @@ MAX_BANDS = 256
 MAX_RATE = 1_000_000
 MAX_LOG_SHIFT = 10
 """The largest logarithm, times two to the power of this, fits an int16."""
-
-
-def require(holds: bool, name: str, value: object, expected: str) -> None:
-    """Raise ``DataError`` unless an option is as it has to be."""
-    if not holds:
-        raise DataError(f"a front end's {name} is {value!r}", expected=expected)
-
-
-def require_int(value: object, low: int, high: int, name: str) -> None:
-    """Raise ``DataError`` unless an option is a whole number between limits, these included."""
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    require(whole and low <= value <= high, name, value, f"a whole number, {low} to {high}")  # type: ignore[operator]
-
-
-def require_real(value: object, low: float, high: float, name: str) -> None:
-    """Raise ``DataError`` unless an option is a number between limits, these included."""
-    real = isinstance(value, int | float) and not isinstance(value, bool)
-    require(real and low <= value <= high, name, value, f"a number, {low} to {high}")  # type: ignore[operator]
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,18 +163,10 @@ class LogMel:
 
         """
         parts = {"noise_reduction": NoiseReduction, "pcan": Pcan}
-        made = dict(_known(cls, options))
+        made = dict(known(cls, options))
         for name, part in parts.items():
             if isinstance(made.get(name), Mapping):
-                made[name] = part(**_known(part, made[name]))
+                made[name] = part(**known(part, made[name]))
             else:
                 require(made.get(name) is None, name, made.get(name), "options by name, or null")
         return cls(**made)
-
-
-def _known(kind: type, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The options, each of which is a field of the kind."""
-    names = [field.name for field in fields(kind)]
-    for name in options:
-        require(name in names, "option", name, " ".join(names))
-    return options

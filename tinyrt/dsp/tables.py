@@ -13,7 +13,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.dsp.log_mel import ROOT_BITS, LogMel, NoiseReduction, Pcan, require
+from tinyrt.dsp.checks import require
+from tinyrt.dsp.log_mel import ROOT_BITS, LogMel, NoiseReduction, Pcan
 from tinyrt.dsp.mel import F32, Floats, mel_of
 from tinyrt.ir import DType
 from tinyrt.ops.shared.fft import Tables as FftTables

@@ -1,6 +1,7 @@
 """From a .tflite file to a C project that builds by itself."""
 
 from tinyrt.export.bundle import ExportedProject, export_c, export_graph
+from tinyrt.export.detector import ExportedDetector, export_detector
 from tinyrt.export.front_end import ExportedFrontEnd, export_front_end
 from tinyrt.export.memories import Memories
 from tinyrt.export.model import Port
@@ -12,12 +13,14 @@ __all__ = [
     "CORES",
     "RISCV",
     "Core",
+    "ExportedDetector",
     "ExportedFrontEnd",
     "ExportedModels",
     "ExportedProject",
     "Memories",
     "Port",
     "export_c",
+    "export_detector",
     "export_front_end",
     "export_graph",
     "export_several",

@@ -1,0 +1,121 @@
+"""The C project of a detector alone: its options, two functions, and the kernel that they call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tinyrt import __version__
+from tinyrt.dsp.detector import Detector
+from tinyrt.entry import entry
+from tinyrt.export import text as c_text
+from tinyrt.export.identity import IDENTITY, sealed
+from tinyrt.export.licence import licensed
+from tinyrt.export.model import library_files
+from tinyrt.export.names import Naming
+from tinyrt.export.rendering import TEMPLATES, Source, as_source, render_c
+from tinyrt.export.target import Core, find_core, find_optimize
+from tinyrt.folders import write_folder, written_files
+
+ALIGNMENT = 4
+"""The state begins with words."""
+
+COUNTS = 3
+"""Words before the sums."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedDetector:
+    """The exported project of a detector.
+
+    Attributes:
+        name: its name as a C identifier: the prefix of all its public names.
+        directory: the folder.
+        core: the target core.
+        detector: what it decides by.
+        state_bytes: memory that it keeps between calls.
+        identity: eight hexadecimal digits that all its symbols hold, and no other export's.
+        files: the names of all files in the folder that tinyrt wrote, sorted.
+
+    """
+
+    name: str
+    directory: Path
+    core: Core
+    detector: Detector
+    state_bytes: int
+    identity: str
+    files: tuple[str, ...]
+
+
+@entry
+def export_detector(
+    detector: Detector,
+    out_dir: str | Path,
+    *,
+    core: str = "cortex-m4",
+    optimize: str = "balanced",
+    name: str = "detector",
+    prefix: str | None = None,
+) -> ExportedDetector:
+    """Write the C project of a detector: its decisions are those of ``DetectorStream``.
+
+    Args:
+        detector: what it decides by.
+        out_dir: the folder to write; as for ``export_c``.
+        core: a name in ``tinyrt.export.target.CORES``.
+        optimize: ``speed``, ``balanced`` or ``size``, of the code.
+        name: its name in C, by which files and functions begin.
+        prefix: what stands before that name.
+
+    Raises:
+        UnsupportedError: there is no such core or optimisation, or the name will not do.
+        OutputError: the folder cannot be written.
+
+    """
+    target, aim = find_core(core), find_optimize(optimize)
+    own = Naming(name, prefix).model(name)
+    rows = -(-detector.window * detector.classes // ALIGNMENT) * ALIGNMENT
+    state_bytes = 4 * (COUNTS + detector.classes) + rows
+    context = _context(own, detector, state_bytes)
+    texts = {
+        f"{own}{end}": render_c(TEMPLATES, f"detector{end}.j2", context).text
+        for end in (".c", ".h")
+    }
+    texts |= library_files(own, [own], ["tinyrt_detector_s8"], target, aim, parts=("",))
+    identity, texts = sealed(licensed(texts))
+    directory = Path(out_dir)
+    write_folder(directory, texts)
+    files = written_files(texts)
+    return ExportedDetector(own, directory, target, detector, state_bytes, identity, files)
+
+
+def _context(name: str, detector: Detector, state_bytes: int) -> dict[str, object]:
+    """What the templates are filled in with."""
+    ignored = np.zeros(detector.classes, np.uint8)
+    ignored[list(detector.ignored)] = 1
+    fields = {
+        "classes": detector.classes,
+        "window": detector.window,
+        "least": detector.least,
+        "hold": detector.hold,
+        "ignored": "ignored",
+    }
+    definitions = [
+        c_text.array("static const", "uint8_t", "ignored", ignored),
+        c_text.struct("tinyrt_detector_params", "params", fields),
+    ]
+    return {
+        "name": name,
+        "NAME": name.upper(),
+        "title": f"{name}: decisions by the scores of {detector.classes} classes",
+        "detector": detector,
+        "state_bytes": state_bytes,
+        "alignment": ALIGNMENT,
+        "identity": IDENTITY,
+        "version": Source(f'"{__version__}"'),
+        "functions": ("reset", "push"),
+        "definitions": as_source(definitions),
+    }
