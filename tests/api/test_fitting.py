@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.train.pipeline.made import learned
+from tests.train.pipeline.test_run import in_fours
 from tinyrt.api import fitting, inspect_model, run_emulated, train_int8_model
 from tinyrt.api.fitting import Costs, DeviceBudget
 from tinyrt.convert.passes import optimize
@@ -92,6 +93,7 @@ def test_a_model_is_shrunk_no_further_than_it_takes(blobs, monkeypatch):
     final = macs_of(read_tflite(out))
     assert trained.costs == Costs(1, 2, final)
     assert final <= 0.7 * whole
+    assert in_fours(read_tflite(out))
     fitting_ones = [macs for macs in asked if macs <= 0.7 * whole]
     assert final == max(fitting_ones)
     assert len(asked) == len(set(asked)) + 1, "each candidate once, and the result"
@@ -103,6 +105,7 @@ def test_a_model_that_fits_is_not_pruned(blobs, monkeypatch):
     whole = macs_of(learned()[0])
     trained = train_int8_model(model, data, out, QUICK, budget=DeviceBudget(instructions=whole))
     assert trained.costs.instructions == whole
+    assert trained.outcome.float_history == ()
     again = train_int8_model(model, data, out, QUICK)
     assert again.costs is None
 

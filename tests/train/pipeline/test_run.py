@@ -153,12 +153,19 @@ def test_a_teacher_counts_beside_labels_and_instead_of_the_model_itself():
     del x, y
 
 
+def in_fours(graph):
+    """Whether convolutions have channels as kernels for SIMD cores work on them, and fewer."""
+    counts = [v.shape[0] for v in weights_of(graph).values() if len(v.shape) == 4]
+    return all(count % 4 == 0 for count in counts) and min(counts) < 8
+
+
 def test_channels_go_first_and_the_rest_is_trained_in_float():
     said = []
     setting = replace(QUICK, pruning=Pruning(Pruned.CHANNELS, 0.4))
     outcome = trained(setting, on_stage=said.append)
     assert said[:2] == ["pruning channels", "training in float, at most 3 epochs"]
     assert outcome.macs <= 0.6 * outcome.float_macs
+    assert in_fours(outcome.graph)
     assert len(outcome.float_history) == 3
     assert outcome.figures[0].deployed > 0.6
     least = trained(replace(setting, finetune=0), on_stage=said.append)
@@ -188,6 +195,22 @@ def test_int4_has_weights_of_four_bits():
     dtypes = {v.dtype for v in weights_of(outcome.graph).values()}
     assert dtypes == {DType.INT4}
     assert outcome.figures[0].deployed == outcome.figures[0].trained
+
+
+SETTINGS = [
+    (QUICK, False),
+    (replace(QUICK, scheme=Scheme.INT4), True),
+    (replace(QUICK, max_bytes=3072), True),
+    (replace(QUICK, max_bytes=9999), False),
+]
+
+
+@pytest.mark.parametrize(("setting", "learned_ones"), SETTINGS)
+def test_scales_are_learned_where_weights_are_int4(setting, learned_ones):
+    graph, x, y = learned()
+    drawn = stages._Run(graph, samples_of(graph, x, y), setting, None, print)
+    model, _ = drawn._in_int8(drawn.source)
+    assert {layer.log_scales is not None for layer in model.layers.values()} == {learned_ones}
 
 
 def test_a_number_of_bytes_makes_layers_int4():
@@ -314,6 +337,17 @@ def test_two_inputs_and_two_heads(moves):
     del labels[graph.outputs[0]]
     taught = train_for_int8(graph, Samples(inputs, labels), QUICK)
     assert [f.learns_from for f in taught.figures] == ["teacher", "labels and teacher"]
+
+
+def test_logits_and_their_softmax_may_both_be_outputs():
+    b = Builder((1, 4))
+    w = b.constant(np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32))
+    logits = b.op("fully_connected", ("x", w), FullyConnectedAttrs())
+    graph = b.graph(logits, b.op("softmax", (logits,), SoftmaxAttrs()))
+    x = np.random.default_rng(1).normal(size=(40, 4)).astype(np.float32)
+    outcome = train_for_int8(graph, Samples({"x": x}, {}), QUICK)
+    assert [f.measure for f in outcome.figures] == ["mse", "agreement"]
+    assert outcome.figures[1].in_float == 1.0
 
 
 def test_too_few_samples_are_refused():

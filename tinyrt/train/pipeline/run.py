@@ -157,7 +157,8 @@ class _Run:
                 expected="limits that what is left of each layer keeps",
                 hint="wider limits, --scheme int4, or a model with fewer layers",
             )
-        return fitted
+        fits_whole = macs_of(fitted) == macs_of(self.source)
+        return self.source if fits_whole else fitted
 
     def _scores(self) -> dict[str, Array]:
         """How much each channel matters to what the model learns."""
