@@ -31,6 +31,16 @@ def test_instructions_are_the_mean_of_phases_without_the_empty_call():
     assert found == round((2003 - 22) / 2 * PER_TICK - (11 - 1) / 2 * 4)
 
 
+def test_each_slice_has_the_mean_of_its_phases_without_the_empty_call():
+    slices = {"slice_ticks": [100, 50, 9, 103, 51, 9], "slice_polls": [3, 0, 1, 8, 0, 0]}
+    empty = 11 * PER_TICK - 0.5 * 4
+    assert qemu.slice_instructions(CALIBRATION | EMPTY | slices) == (
+        round(101.5 * PER_TICK - 5.5 * 4 - empty),
+        round(50.5 * PER_TICK - empty),
+        round(9 * PER_TICK - 0.5 * 4 - empty),
+    )
+
+
 @pytest.mark.parametrize(("polls", "expected"), [([0, 0, 1], 12), ([0, 1, 1], 10)])
 def test_a_mean_of_phases_is_rounded_to_the_nearest(polls, expected):
     """Means of 11 2/3 and 10 1/3, at four instructions to a poll."""

@@ -46,6 +46,14 @@ def test_slices_are_as_short_as_asked_for_and_cost_little(zoo, tmp_path, core, n
     assert run.as_dict()["estimated"] == max(estimates)
 
 
+def test_this_machine_counts_no_slices(zoo, tmp_path):
+    report, _ = emulate(zoo, "autoencoder_ad", tmp_path, "host", samples=2, slices=200_000)
+    assert report.bit_exact
+    assert report.slices.longest is None
+    assert report.slices.longest_ops == report.slices.plan.longest.nodes
+    assert report.slices.plan.count > 1
+
+
 FIRST, SECOND = "autoencoder_ad_int8", "dscnn_kws_int8"
 
 MAKEFILE = """

@@ -71,8 +71,8 @@ class Variable:
 ROWS = Variable("rows")
 """The number of rows of a batch."""
 
-ROUND, TURN = Variable("round"), Variable("turn")
-"""The numbers of the round and of the turn that a slice runs in, from 0 on."""
+ROUND, TURN = Variable("rounds_done"), Variable("turns_done")
+"""How many rounds and turns of a slice are done. (``round`` is a function of C.)"""
 
 FIRST = Variable("first")
 """The index of the first row that a batch has."""

@@ -147,6 +147,57 @@ def test_pixels_of_a_row_begin_at_the_first_window_that_lies_inside():
     assert found == [(1, 0, 0), (0, 8, 8), (-3, 0, 16)]
 
 
+@pytest.mark.parametrize(("stride", "pads"), [(1, [1, -1, -3]), (2, [1, -3, -7])])
+def test_lines_of_a_plane_begin_behind_those_that_are_saved(stride, pads):
+    line = {"y_count": 5, "y_step": 24, "pad": 1}
+    plane = plain("depthwise3x3_s8", images=1, channels=1, stride=stride, across=line)
+    cut = cut_of(plane, SCALAR, True)
+    parts = [cut.part(i, i + 1) for i in range(cut.units)]
+    across = [params_of(part)["across"] for part in parts]
+    assert [a["pad"] for a in across] == pads
+    assert [a["y_count"] for a in across] == [2, 2, 1]
+    assert [(p.args[1].skip, p.args[2].skip) for p in parts] == [(0, 0), (0, 48), (0, 96)]
+    assert cut_of(plain("depthwise3x3_s8", images=2, channels=4), SCALAR, False) is None
+
+
+def test_four_channels_of_taps_are_cut_by_lines_unless_outputs_lie_on_inputs():
+    four = plain("depthwise_block_s8", **IMAGES)
+    eight = plain("depthwise_block_fine_s8", **IMAGES | {"y": IMAGES["y"] | {"c": 8}})
+    planes = cut_of(eight, SCALAR, True)
+    assert planes.units == 2
+    for one in (four, planes.part(1, 2)):
+        assert cut_of(one, SCALAR, True) is None
+        lines = cut_of(one, SCALAR, False)
+        assert (lines.units, lines.fixed) == (Y.shape[1], 2000)
+        assert params_of(lines.part(3, 5))["y"]["h"] == 2
+
+
+def test_channels_of_a_plane_take_their_own_constants():
+    arrays = {
+        "w": Data("w", np.zeros((6, 9))),
+        "init": Data("init", np.zeros(6)),
+        "mult": Data("mult", np.zeros(8)),
+        "shift": Data("shift", np.zeros(8)),
+    }
+    for step, scale in ((4, 2), (0, 0)):
+        planes = plain("depthwise3x3_s8", images=1, channels=6, requant_step=step, **arrays)
+        p = params_of(cut_of(planes, SCALAR, True).part(2, 5))
+        skips = [p[name].skip for name in arrays]
+        assert (p["channels"], skips) == (3, [18, 2, scale, scale])
+
+
+def test_a_copy_counts_bytes_and_other_kernels_elements():
+    x, y = (Value(name, DType.INT16, (150,), QParams((0.5,))) for name in "xy")
+    for one, number in (
+        (call("tinyrt_reshape", 300, x, y), 2),
+        (call("tinyrt_map_f32", 150, x, y), 1),
+    ):
+        cut = cut_of(one, SCALAR, True)
+        last = cut.part(cut.units - 1, cut.units)
+        assert [arg.skip for arg in last.args[1:]] == [128, 128]
+        assert last.args[0].value == 22 * number
+
+
 def test_an_edit_changes_what_it_names_in_the_first_struct_alone():
     one = Call("f", (Params("a", {"n": {"h": 1, "w": 2}, "m": 3}), Params("b", {"m": 4})))
     first, second = edited(one, {"n.h": 7, "m": 8}, {}).args
@@ -305,13 +356,11 @@ def test_the_longest_pattern_is_found():
 
 def test_random_parts_are_what_their_stages_run():
     rng = np.random.default_rng(11)
-    for _ in range(300):
+    for _ in range(60):
         steps = rng.integers(1, 4, 3)
         parts = [
             at(int(v), kind="fg"[int(k)])
-            for v, k in zip(
-                np.cumsum(rng.choice(steps, 12)), rng.integers(0, 2, 12) // 1, strict=True
-            )
+            for v, k in zip(np.cumsum(rng.choice(steps, 12)), rng.integers(0, 2, 12), strict=True)
         ] * int(rng.integers(1, 3))
         stages = stages_of(parts)
         assert replayed(stages) == [replayed([stage])[0] for stage in map(alone, parts)]

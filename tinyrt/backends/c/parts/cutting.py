@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from tinyrt.backends.c.isa import InstructionSet
@@ -13,6 +13,9 @@ from tinyrt.backends.c.parts.edit import Cut, params_of
 
 MARGIN = 0.84
 """Share of a limit that a part may take by its estimate: formulas are off by some per cent."""
+
+LISTED = 2_000
+"""Instructions of a list of taps and of the first lines under it."""
 
 ALL = 1 << 30
 """Stands for all points of a line."""
@@ -101,7 +104,9 @@ def _cut_of_layer(call: Call, isa: InstructionSet, overlaps: bool) -> Cut | None
     if name == "depthwise3x3":
         return channels.sliding_channels(call)
     if name in ("depthwise_block", "depthwise_block_fine"):
-        return channels.listed_channels(call)
+        return channels.listed_channels(call) or _lines_of_four(call, overlaps)
+    if name in ("depthwise_part", "depthwise_part_fine"):
+        return _lines_of_four(call, overlaps)
     if name == "conv2d":
         if vectors:
             return rows.vector_lines(call)
@@ -112,6 +117,12 @@ def _cut_of_layer(call: Call, isa: InstructionSet, overlaps: bool) -> Cut | None
     if name == "fully_connected":
         return _dense(call, vectors)
     return None
+
+
+def _lines_of_four(call: Call, overlaps: bool) -> Cut | None:
+    """Lines of four channels, each part of which lists the taps and copies lines of its own."""
+    cut = None if overlaps else rows.lines(call, ALL)
+    return cut and replace(cut, fixed=LISTED)
 
 
 def _dense(call: Call, vectors: bool) -> Cut | None:
