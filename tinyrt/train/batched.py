@@ -68,7 +68,11 @@ class _Batching:
     def run(self) -> Batched:
         """All nodes in order."""
         if self.graph.states:
-            raise ShapeError("the model keeps state from sample to sample")
+            raise ShapeError(
+                "the model keeps state from sample to sample",
+                expected="samples that begin anew each",
+                hint="run samples one by one",
+            )
         for name in (*self.graph.inputs, *self.graph.outputs):
             value = self.graph.value(name)
             if value.shape[:1] != (1,):

@@ -18,6 +18,8 @@ from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.quantize.config import Scheme
 from tinyrt.train.pipeline.setting import Pruned, Pruning, QatSetting
 
+pytestmark = pytest.mark.slow
+
 QUICK = QatSetting(epochs=2)
 
 

@@ -194,6 +194,8 @@ def test_int4_has_weights_of_four_bits():
     outcome = trained(replace(QUICK, scheme=Scheme.INT4))
     dtypes = {v.dtype for v in weights_of(outcome.graph).values()}
     assert dtypes == {DType.INT4}
+    dense = [n for n in outcome.graph.bound() if n.op == "fully_connected"]
+    assert [len(n.input(1).q.scales) for n in dense] == [1], "as kernels for int4 have it"
     assert outcome.figures[0].deployed == outcome.figures[0].trained
 
 
