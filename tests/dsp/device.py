@@ -93,9 +93,7 @@ int clip_invoke(const clip_io_t *io, void *arena);
 """
 
 MAKE = """
-$(BUILD)/libclip.a: $(BUILD)/LIBRARY.a clip.c clip_weights.c
-\tcd $(BUILD) && $(CC) -O2 $(TARGET_FLAGS) -ffunction-sections -I$(abspath .) \\
-\t    -c $(abspath clip.c clip_weights.c)
+$(BUILD)/libclip.a: $(BUILD)/LIBRARY.a $(BUILD)/clip.o $(BUILD)/clip_weights.o
 \tcp $< $@
 \t$(AR) r $@ $(BUILD)/clip.o $(BUILD)/clip_weights.o
 """
@@ -122,11 +120,14 @@ class OnCore:
 
 
 def run_on_core(
-    front: LogMel, clips: np.ndarray, core: str, folder: Path, *, piece: int = 1 << 20, **options
+    front: LogMel, clips: np.ndarray, core: str, folder: Path, *, piece: int = 1 << 20, prepare=None
 ) -> OnCore:
-    """Clips int16 (clips, samples) on an emulated core, each from a new beginning, in pieces."""
+    """Clips int16 (clips, samples) on an emulated core, each from a new beginning, in pieces.
+
+    ``prepare`` may change the project before it is built.
+    """
     require_core(core)
-    project = export_front_end(front, folder / "project", core=core, **options)
+    project = export_front_end(front, folder / "project", core=core)
     count, samples = clips.shape
     frames = front.frames(samples)
     memory = project.state_bytes + project.work_bytes
@@ -155,6 +156,7 @@ def run_invoke(
     data: np.ndarray,
     memory: int,
     outputs: int,
+    prepare=None,
 ) -> tuple[Image, Run]:
     """Run ``clip_invoke`` on an emulated core for each row of data.
 
@@ -167,6 +169,7 @@ def run_invoke(
         data: its input, which lies at the arena's start.
         memory: bytes of the arena from ``CLIP_STATE`` on.
         outputs: bytes of its output, which lie behind.
+        prepare: changes the project before it is built; None for nothing.
 
     """
     inputs = data[0].nbytes
@@ -191,5 +194,7 @@ def run_invoke(
         kernels=(),
         macs=0,
     )
+    if prepare is not None:
+        prepare(clip)
     image = build_image(clip, folder)
     return image, run_image(image, data.tobytes(), folder)

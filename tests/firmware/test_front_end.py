@@ -1,10 +1,13 @@
 """Log-mel front ends on emulated cores: the host's features, in their budgets."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from tests.dsp.device import run_on_core
 from tests.dsp.sounds import mixed, recordings
+from tests.firmware.compilers import OTHER, by_clang, with_options
 from tests.sampling import sampled
 from tinyrt.dsp import LogMel, LogMelStream
 
@@ -51,6 +54,24 @@ def test_other_transforms(core, fft, tmp_path):
     front = LogMel(window=fft - 7, step=fft // 2, fft=fft, bands=9, lower_hz=20, log_shift=9)
     clips = np.stack([mixed(s, 2 * fft) for s in range(7)])
     equal_the_host(front, clips, run_on_core(front, clips, core, tmp_path))
+
+
+OTHERS = {
+    ("cortex-m4", "clang"): (by_clang, 1.15),
+    ("cortex-m4", "others"): (partial(with_options, options=f"-O2 {OTHER}"), 1.3),
+    ("cortex-m55", "others"): (partial(with_options, options=f"-O2 {OTHER}"), 1.25),
+}
+"""Core and compiler -> how it builds a project, and most instructions to those of GCC's code."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("core", "compiler"), OTHERS)
+def test_other_compilers_make_the_same_features(core, compiler, tmp_path):
+    prepare, most = OTHERS[core, compiler]
+    clips = np.stack([mixed(s, 480) for s in range(14)])
+    found = run_on_core(LogMel(), clips, core, tmp_path, prepare=prepare)
+    equal_the_host(LogMel(), clips, found)
+    assert found.instructions <= most * LIMITS[core][0]
 
 
 def test_recordings(tmp_path):

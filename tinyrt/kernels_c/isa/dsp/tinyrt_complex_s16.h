@@ -1,11 +1,11 @@
-/** Complex numbers of int16 in a word, the real part in its lower half; each instruction has a twin
- *  in C for compilers of other machines. */
+/** Complex numbers of int16 in a word, the real part in its lower half: in assembly, by intrinsics
+ * or in C, as tinyrt_simd.h has it. */
 #ifndef TINYRT_COMPLEX_S16_H
 #define TINYRT_COMPLEX_S16_H
 
 #include "tinyrt_simd.h"
 
-#if defined(__ARM_FEATURE_DSP) && defined(TINYRT_ASM)
+#ifdef TINYRT_ASM_DSP
 
 /** Defines name(a, b) as an instruction on two words. */
 #define TINYRT_OF_WORDS(name, instruction)                                                         \
@@ -60,6 +60,52 @@ static inline uint32_t tinyrt_fractions(int32_t low, int32_t high) {
 
 #else
 
+#ifdef TINYRT_ACLE_DSP
+
+/* In GCC's header some are macros that convert signs. */
+#ifndef __ICCARM__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#endif
+
+static inline uint32_t tinyrt_sub_pairs(uint32_t a, uint32_t b) {
+    return (uint32_t)__ssub16((int32_t)a, (int32_t)b);
+}
+
+static inline uint32_t tinyrt_sub_turned(uint32_t a, uint32_t b) {
+    return (uint32_t)__ssax((int32_t)a, (int32_t)b);
+}
+
+static inline uint32_t tinyrt_add_turned(uint32_t a, uint32_t b) {
+    return (uint32_t)__sasx((int32_t)a, (int32_t)b);
+}
+
+static inline uint32_t tinyrt_half_sum(uint32_t a, uint32_t b) {
+    return (uint32_t)__shadd16((int32_t)a, (int32_t)b);
+}
+
+static inline uint32_t tinyrt_half_difference(uint32_t a, uint32_t b) {
+    return (uint32_t)__shsub16((int32_t)a, (int32_t)b);
+}
+
+static inline int32_t tinyrt_real_part(uint32_t a, uint32_t b, int32_t acc) {
+    return __smlsd((int32_t)a, (int32_t)b, acc);
+}
+
+static inline int32_t tinyrt_imaginary_part(uint32_t a, uint32_t b, int32_t acc) {
+    return __smladx((int32_t)a, (int32_t)b, acc);
+}
+
+static inline int32_t tinyrt_add_high_low(uint32_t a, uint32_t b, int32_t acc) {
+    return __smlatb((int32_t)a, (int32_t)b, acc);
+}
+
+#ifndef __ICCARM__
+#pragma GCC diagnostic pop
+#endif
+
+#else
+
 static inline uint32_t tinyrt_sub_pairs(uint32_t a, uint32_t b) {
     return tinyrt_pair(tinyrt_low(a) - tinyrt_low(b), tinyrt_high(a) - tinyrt_high(b));
 }
@@ -94,12 +140,16 @@ static inline int32_t tinyrt_add_high_low(uint32_t a, uint32_t b, int32_t acc) {
     return acc + tinyrt_high(a) * tinyrt_low(b);
 }
 
+#endif
+
+/* Compilers know the instructions from these. */
+
 static inline uint32_t tinyrt_uppers(int32_t low, int32_t high) {
-    return tinyrt_pair(low >> 16, high >> 16);
+    return (uint32_t)low >> 16 | ((uint32_t)high & UINT32_C(0xFFFF0000));
 }
 
 static inline uint32_t tinyrt_fractions(int32_t low, int32_t high) {
-    return tinyrt_pair(low >> 15, high >> 15);
+    return ((uint32_t)(low >> 15) & UINT32_C(0xFFFF)) | (uint32_t)high << 1 >> 16 << 16;
 }
 
 #endif

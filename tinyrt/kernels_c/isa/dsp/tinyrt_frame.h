@@ -4,7 +4,7 @@
 
 #include "tinyrt_simd.h"
 
-#if defined(__ARM_FEATURE_DSP) && defined(TINYRT_ASM)
+#ifdef TINYRT_ASM_DSP
 
 /** Products of a pair of samples and a pair of weights, divided by 2^12. */
 static inline uint32_t tinyrt_weighted(uint32_t x, uint32_t w) {
@@ -37,6 +37,32 @@ static inline uint32_t tinyrt_low_and_high(uint32_t first, uint32_t second) {
 
 #else
 
+#ifdef TINYRT_ACLE_DSP
+
+/* In GCC's header some are macros that convert signs. */
+#ifndef __ICCARM__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#endif
+
+static inline uint32_t tinyrt_weighted(uint32_t x, uint32_t w) {
+    const int32_t low = __smlabb((int32_t)x, (int32_t)w, 0);
+    const int32_t high = __smlatt((int32_t)x, (int32_t)w, 0);
+    return ((uint32_t)(low >> 12) & UINT32_C(0xFFFF)) | (uint32_t)(high >> 12) << 16;
+}
+
+/** The difference sets flags by which the second instruction selects. */
+static inline uint32_t tinyrt_sizes(uint32_t pair) {
+    const uint32_t negative = (uint32_t)__ssub16(0, (int32_t)pair);
+    return (uint32_t)__sel(negative, pair);
+}
+
+#ifndef __ICCARM__
+#pragma GCC diagnostic pop
+#endif
+
+#else
+
 static inline uint32_t tinyrt_weighted(uint32_t x, uint32_t w) {
     return tinyrt_pair((tinyrt_low(x) * tinyrt_low(w)) >> 12,
                        (tinyrt_high(x) * tinyrt_high(w)) >> 12);
@@ -47,6 +73,8 @@ static inline uint32_t tinyrt_sizes(uint32_t pair) {
     const int32_t high = tinyrt_high(pair);
     return tinyrt_pair(low < 0 ? -low : low, high < 0 ? -high : high);
 }
+
+#endif
 
 static inline uint32_t tinyrt_low_and_high(uint32_t first, uint32_t second) {
     return (first & UINT32_C(0xFFFF)) | (second & UINT32_C(0xFFFF0000));

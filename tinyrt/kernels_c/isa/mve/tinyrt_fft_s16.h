@@ -9,6 +9,13 @@
 
 #define TINYRT_FFT_FOURS tinyrt_fft_fours_vectors
 
+/** Keeps loads and stores of words and of halves in their order. */
+#ifdef TINYRT_ASM
+#define TINYRT_ALL_STORED __asm volatile("" : : : "memory")
+#else
+#define TINYRT_ALL_STORED ((void)0)
+#endif
+
 /** Four parts of four numbers each, not yet divided, joined: see tinyrt_join_four. */
 static inline int16x8x4_t tinyrt_joined_lanes(int16x8_t a, int16x8_t b, int16x8_t c, int16x8_t d,
                                               int32_t inverse) {
@@ -32,7 +39,7 @@ static inline int16x8_t tinyrt_quarter(int16x8_t z) {
 static inline int32_t tinyrt_fours_side_by_side(int16_t *y, int32_t step, int32_t inverse) {
     const int32_t whole = step & ~(TINYRT_COMPLEX_LANES - 1);
     /* Words here are halves elsewhere. */
-    __asm volatile("" : : : "memory");
+    TINYRT_ALL_STORED;
     for (int32_t block = 0; block < whole; block += TINYRT_COMPLEX_LANES, y += 32) {
         const int32x4x4_t z = vld4q_s32((const int32_t *)(const void *)y);
         const int16x8x4_t joined =
@@ -45,7 +52,7 @@ static inline int32_t tinyrt_fours_side_by_side(int16_t *y, int32_t step, int32_
              vreinterpretq_s32_s16(joined.val[2]), vreinterpretq_s32_s16(joined.val[3])}};
         vst4q_s32((int32_t *)(void *)y, words);
     }
-    __asm volatile("" : : : "memory");
+    TINYRT_ALL_STORED;
     return whole;
 }
 
