@@ -183,7 +183,12 @@ def test_what_leads_to_no_answer_is_left_out_with_its_reshapes():
     assert any(dead in node.outputs for node in graph.nodes)
     extra = batched(graph, N)
     assert any(owner == dead for owner in extra.owners.values())
-    assert GraphModel(graph)(Tensor(samples())).shape == (N, 3)
+    model = GraphModel(graph)
+    assert model(Tensor(samples())).shape == (N, 3)
+    names = {node.name for node in model.nodes(N)}
+    unneeded = {"reshape_0", "abs_1", dead}
+    assert names.isdisjoint(unneeded)
+    assert unneeded.isdisjoint(extra.owners.get(name) for name in names)
 
 
 def test_a_batch_in_front_stays_as_it_is():
