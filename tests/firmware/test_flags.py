@@ -69,7 +69,10 @@ SAMPLE = [
 ]
 """One for each set of kernels in assembly, and for what stands in for them."""
 
-LAYERS = ("conv2d", "depthwise_conv2d", "fully_connected", "add", "max_pool2d", "mean", "softmax")
+LAYERS = (
+    *("conv2d", "depthwise_conv2d", "fully_connected", "add", "mul", "max_pool2d", "mean"),
+    *("minimum", "softmax", "arg_max"),
+)
 
 
 UNALIGNED = ["cortex-m4", "cortex-m55"]
