@@ -97,7 +97,7 @@ IMAGES = {
 }
 WHOLE = {
     "unknown": plain("softmax_s8", rows=9),
-    "no type at the end": plain("move", rank=1),
+    "no type at the end": plain("gather", rank=1),
     "elements of two shapes": plain(
         "add_s8", shape={"rank": 2, "dims": [3, 4], "a_strides": [4, 1], "b_strides": [0, 1]}
     ),
@@ -161,14 +161,16 @@ def test_lines_of_a_plane_begin_behind_those_that_are_saved(stride, pads):
 
 
 def test_four_channels_of_taps_are_cut_by_lines_unless_outputs_lie_on_inputs():
-    four = plain("depthwise_block_s8", **IMAGES)
-    eight = plain("depthwise_block_fine_s8", **IMAGES | {"y": IMAGES["y"] | {"c": 8}})
+    four = plain("depthwise_block_s8", **IMAGES, line_bytes=32)
+    wide = IMAGES | {"y": IMAGES["y"] | {"c": 8}}
+    eight = plain("depthwise_block_fine_s8", **wide, line_bytes=32)
     planes = cut_of(eight, SCALAR, True)
     assert planes.units == 2
-    for one in (four, planes.part(1, 2)):
+    spread = plain("depthwise_block_spread_s8", **wide, line_bytes=32)
+    for one, fours in ((four, 1), (planes.part(1, 2), 1), (spread, 2)):
         assert cut_of(one, SCALAR, True) is None
         lines = cut_of(one, SCALAR, False)
-        assert (lines.units, lines.fixed) == (Y.shape[1], 2000)
+        assert (lines.units, lines.fixed) == (Y.shape[1], fours * (800 + 3 * (300 + 5 * 32)))
         assert params_of(lines.part(3, 5))["y"]["h"] == 2
 
 
@@ -196,6 +198,18 @@ def test_a_copy_counts_bytes_and_other_kernels_elements():
         last = cut.part(cut.units - 1, cut.units)
         assert [arg.skip for arg in last.args[1:]] == [128, 128]
         assert last.args[0].value == 22 * number
+
+
+def test_moves_are_cut_along_the_first_axis_of_their_output():
+    x = Value("x", DType.INT16, (600,), QParams((0.5,)))
+    walk = {"rank": 3, "dims": [5, 4, 3], "x_strides": [-6, 40, 2], "run": 4}
+    move = call("tinyrt_move", Params("p_t", walk), Place(x, skip=70), x)
+    cut = cut_of(move, SCALAR, True)
+    part = cut.part(2, 4)
+    assert (cut.units, params_of(part)["dims"]) == (5, [2, 4, 3])
+    assert [arg.skip for arg in part.args[1:]] == [70 - 6, 2 * 4 * 3 * 2]
+    alone = call("tinyrt_move", Params("p_t", walk | {"dims": [1, 4, 3]}), x, x)
+    assert cut_of(alone, SCALAR, False) is None
 
 
 def test_an_edit_changes_what_it_names_in_the_first_struct_alone():

@@ -65,6 +65,9 @@ FLAT = {
 }
 """Instructions of kernels per element of the largest tensor."""
 
+RUN, RUN_BYTE = 18, 2.8
+"""Instructions of ``tinyrt_move`` for each run of bytes, and for each of its bytes."""
+
 POOLS = {"average": (50, 6, 4.6), "max_pool2d": (14, 0, 5.2)}
 """Kind of pool -> instructions of an output, of a row of its window, and of a tap."""
 
@@ -191,6 +194,10 @@ def _general(call: Call, node: BoundNode, isa: InstructionSet) -> float:
     tensors = [v for v in (*node.inputs, *node.outputs) if v is not None and not v.is_constant]
     floats = any(v.dtype is DType.FLOAT32 for v in tensors)
     macs, elements = OPS[node.op].macs(node), max(v.size for v in tensors)
+    if call.function == "tinyrt_move":
+        p = params_of(call)
+        runs: int = prod(p["dims"])
+        return SET_UP + runs * (RUN + RUN_BYTE * float(p["run"]))
     flat = FLAT.get(call.function.removeprefix("tinyrt_"))
     if flat is not None:
         return SET_UP + flat * elements

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.backends.c.kernel import Call
+from tinyrt.backends.c.kernel import Call, Number
 from tinyrt.backends.c.parts import channels, elements, rows
 from tinyrt.backends.c.parts.edit import Cut, params_of
 
 MARGIN = 0.84
 """Share of a limit that a part may take by its estimate: formulas are off by some per cent."""
 
-LISTED = 2_000
-"""Instructions of a list of taps and of the first lines under it."""
+LISTED, LINE, LINE_BYTE = 800, 300, 5
+"""Instructions of a list of taps, and of a line that is copied: in all, and for a byte."""
 
 ALL = 1 << 30
 """Stands for all points of a line."""
@@ -79,6 +79,8 @@ def cut_of(call: Call, isa: InstructionSet, overlaps: bool) -> Cut | None:
         return elements.by_number(call)
     if name in SHAPED:
         return elements.by_shape(call)
+    if name == "tinyrt_move":
+        return elements.by_runs(call)
     if name in WINDOWED:
         return None if overlaps else rows.lines(call, 1)
     if name in POOLED and not overlaps:
@@ -105,7 +107,7 @@ def _cut_of_layer(call: Call, isa: InstructionSet, overlaps: bool) -> Cut | None
         return channels.sliding_channels(call)
     if name in ("depthwise_block", "depthwise_block_fine"):
         return channels.listed_channels(call) or _lines_of_four(call, overlaps)
-    if name in ("depthwise_part", "depthwise_part_fine"):
+    if name in ("depthwise_part", "depthwise_part_fine", "depthwise_block_spread"):
         return _lines_of_four(call, overlaps)
     if name == "conv2d":
         if vectors:
@@ -120,9 +122,21 @@ def _cut_of_layer(call: Call, isa: InstructionSet, overlaps: bool) -> Cut | None
 
 
 def _lines_of_four(call: Call, overlaps: bool) -> Cut | None:
-    """Lines of four channels, each part of which lists the taps and copies lines of its own."""
+    """Lines of four channels or more.
+
+    For every four, each part lists the taps and copies all lines under its first outputs.
+    """
     cut = None if overlaps else rows.lines(call, ALL)
-    return cut and replace(cut, fixed=LISTED)
+    if cut is None:
+        return None
+    p = params_of(call)
+    first, end = [int(arg.value) for arg in call.args if isinstance(arg, Number)] or (
+        0,
+        p["y"]["c"],
+    )
+    reach = (p["window"]["kernel_h"] - 1) * p["window"]["dilation_h"] + 1
+    each = LISTED + reach * (LINE + LINE_BYTE * p["line_bytes"])
+    return replace(cut, fixed=(end - first) // channels.QUAD * each)
 
 
 def _dense(call: Call, vectors: bool) -> Cut | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import prod
 
 from tinyrt.backends.c.kernel import Arg, Call, Data, Number, Place
 from tinyrt.backends.c.parts.edit import Cut, edited, ends_of, moved, params_of
@@ -55,6 +56,25 @@ def by_shape(call: Call) -> Cut | None:
         return edited(call, {f"{prefix}dims": [b - a]}, args)
 
     return _cut(size, part)
+
+
+def by_runs(call: Call) -> Cut | None:
+    """Copies of runs of bytes, along the output's first axis; None where that has one element."""
+    p = params_of(call)
+    dims, strides = p["dims"], p["x_strides"]
+    if dims[0] == 1:
+        return None
+    x, y = ends_of(call)
+    source = call.args[x]
+    assert isinstance(source, Place)
+    size = source.value.dtype.itemsize
+    each = prod(dims[1:]) * p["run"] // size
+
+    def part(a: int, b: int) -> Call:
+        args = {x: moved(source, a * strides[0] // size), y: moved(call.args[y], a * each)}
+        return edited(call, {"dims": [b - a, *dims[1:]]}, args)
+
+    return Cut(dims[0], part)
 
 
 def _moved(call: Call, elements: int) -> dict[int, Arg]:
