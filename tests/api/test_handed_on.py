@@ -49,6 +49,7 @@ EMULATION = {
     "profile": True,
     "timeout_s": 7.5,
     "progress": print,
+    "slices": 5_000,
 }
 
 
