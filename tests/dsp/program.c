@@ -41,7 +41,8 @@ int main(void) {
         int16_t *const samples = malloc(count > 0 ? (size_t)count * sizeof *samples : 1);
         status = fread(samples, sizeof *samples, (size_t)count, stdin) != (size_t)count;
         for (int32_t at = 0, used, full; status == 0 && at < count; at += used) {
-            status = front_end_push_audio(samples + at, count - at, &used, &full, features, state, work);
+            status =
+                front_end_push_audio(samples + at, count - at, &used, &full, features, state, work);
             if (full) {
                 fwrite(features, sizeof *features, FRONT_END_BANDS, stdout);
             }
