@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize(
-    ("core", "step"), [pytest.param("cortex-m3", sampled(3, 1), id="cortex-m3"), ("cortex-m4", 1)]
+    ("core", "step"), [(core, sampled(3, 1)) for core in ("cortex-m3", "cortex-m4")]
 )
 def test_integers_equal_the_references(tmp_path, core, step):
     """As the code is that is made for speed; ``test_branches`` has it as it is otherwise."""

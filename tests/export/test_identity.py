@@ -11,6 +11,7 @@ from tests.c.host import build_program, host_compiler, run_program
 from tests.export.models import dense, echo, views
 from tests.firmware.device import require_core
 from tests.memory.nets import random_net
+from tests.sampling import sampled
 from tinyrt import kernels_c
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import UnsupportedError
@@ -68,7 +69,10 @@ def test_every_symbol_begins_with_the_name_and_holds_the_identity(tmp_path, grap
 
 @pytest.mark.device
 @pytest.mark.slow
-@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m4", "cortex-m55", "rv32imc"])
+@pytest.mark.parametrize(
+    "core",
+    sampled(["cortex-m4", "cortex-m55"], ["cortex-m0", "cortex-m4", "cortex-m55", "rv32imc"]),
+)
 def test_so_it_is_with_every_kernel_of_every_core(tmp_path, core):
     """With all kernels that there are in one folder: also those that only others call."""
     require_core(core)

@@ -80,7 +80,8 @@ def with_samples(
         raise _mixes(f"{bound.describe()} has time before samples", bound.output)
     if bound.op in PICKING and _samples_are_rows(bound, fixed):
         raise _mixes(f"{bound.describe()} picks from all samples", bound.output)
-    node = _with_states(_with_batch(bound, old, batch), values, old, batch)
+    node = _with_batch(bound, old, batch)
+    _repeat_states(node, values, old, batch)
     types = [values[n].type if n else None for n in node.inputs]
     inferred = OPS[node.op].infer(node.attrs, types)
     for value, type_ in zip(bound.outputs, inferred, strict=True):
@@ -113,22 +114,16 @@ def _with_batch(bound: BoundNode, old: int, new: int) -> Node:
     return replace(bound.node, attrs=change(bound.attrs, old, new))
 
 
-def _with_states(node: Node, values: dict[str, Value], old: int, new: int) -> Node:
-    """The node with constant states for all samples, which are added to the values."""
-    inputs = list(node.inputs)
+def _repeat_states(node: Node, values: dict[str, Value], old: int, new: int) -> None:
+    """Give constant states a row for each sample."""
     for place in STATES.get(node.op, ()):
-        state = values[inputs[place]]
+        state = values[node.inputs[place]]
         if state.data is None or new == old:
             continue
         if (state.data != state.data[:1]).any():
             raise _mixes("samples have constant states of their own", state)
-        name = f"{state.name}/{new}"
-        while name in values and not values[name].is_constant:
-            name += "_"
         data = np.repeat(state.data[:1], new, axis=0)
-        values[name] = Value.constant(name, data, state.q, state.dtype)
-        inputs[place] = name
-    return replace(node, inputs=tuple(inputs))
+        values[state.name] = Value.constant(state.name, data, state.q, state.dtype)
 
 
 def _mixes(problem: str, value: Value) -> ShapeError:
