@@ -10,6 +10,9 @@ REASONS_BY_NAME = {
 """By the exception's name; the empty name is a bare ``raise``."""
 
 REASONS_BY_PLACE = {
+    "cli/deploy.py": {
+        "raise typer.BadParameter": "tests/cli/options/test_deploy.py reads what is shown",
+    },
     "convert/onnx/weights.py": {
         "raise FileNotFoundError": "has no text: the handler behind it says what is missing",
     },
