@@ -1,15 +1,12 @@
 """Models of the zoo slice by slice on emulated cores: how long slices are, and what they cost."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from tests.firmware.test_zoo import MODELS, emulate
+from tests.firmware.two_models import FIRST, SECOND, assert_golden, pair_of
 from tests.sampling import sampled
-from tinyrt.emulate import build_image, run_image
-from tinyrt.emulate.run import pack_inputs, unpack_outputs
-from tinyrt.export import ExportedProject, export_c
+from tinyrt.export import export_c
 
 pytestmark = pytest.mark.slow
 
@@ -54,19 +51,6 @@ def test_this_machine_counts_no_slices(zoo, tmp_path):
     assert report.slices.plan.count > 1
 
 
-FIRST, SECOND = "autoencoder_ad_int8", "dscnn_kws_int8"
-
-MAKEFILE = """
-LIBRARIES = $(BUILD)/first/libautoencoder_ad_int8.a $(BUILD)/second/libdscnn_kws_int8.a
-
-$(BUILD)/libpair.a: pair.c
-\t$(MAKE) -C first BUILD=$(BUILD)/first
-\t$(MAKE) -C second BUILD=$(BUILD)/second
-\t$(CC) -O2 $(TARGET_FLAGS) -Ifirst -Isecond -c pair.c -o $(BUILD)/pair.o
-\t$(CC) $(TARGET_FLAGS) -r -nostdlib $(BUILD)/pair.o $(LIBRARIES) -o $(BUILD)/both.o
-\t$(AR) rcs $@ $(BUILD)/both.o
-"""
-
 SOURCE = """
 #include "pair.h"
 #include "autoencoder_ad_int8.h"
@@ -97,43 +81,14 @@ int pair_invoke(const pair_io_t *io, void *arena) {
 """
 
 
-def pair(zoo, folder):
-    """A project that runs two models slice by slice in turn, each in an arena of its own."""
+def test_two_models_take_turns_slice_by_slice(zoo, tmp_path):
+    """Each in an arena of its own."""
+    folder = tmp_path / "pair"
     models = [
         export_c(zoo / "models" / f"{name}.tflite", folder / which, slices=20_000)
         for name, which in ((FIRST, "first"), (SECOND, "second"))
     ]
     start = -(-models[0].arena_bytes // 16) * 16
     end = start + models[1].arena_bytes
-    lines = ["#include <stdint.h>", "typedef struct { int8_t *tensors[4]; } pair_io_t;"]
-    ports = []
-    for kind in ("inputs", "outputs"):
-        for i, project in enumerate(models):
-            (port,) = getattr(project, kind)
-            ports.append(replace(port, name=f"{kind}{i}", offset=end))
-            name = f"PAIR_{kind[:-1].upper()}_{i}"
-            lines += [f"#define {name}_OFFSET {end}", f"#define {name}_BYTES {port.nbytes}"]
-            end += port.nbytes
-    lines += [f"#define PAIR_ARENA_BYTES {end}", f"#define PAIR_SECOND {start}"]
-    lines += ["int pair_invoke(const pair_io_t *io, void *arena);"]
-    for name, text in (("pair.h", "\n".join(lines) + "\n"), ("pair.c", SOURCE)):
-        (folder / name).write_text(text)
-    (folder / "Makefile").write_text(MAKEFILE)
-    return ExportedProject(
-        "pair", folder, models[0].core, end, tuple(ports[:2]), tuple(ports[2:]), (), 0
-    )
-
-
-def test_two_models_take_turns_slice_by_slice(zoo, tmp_path):
-    project = pair(zoo, tmp_path / "pair")
-    golden = [np.load(zoo / "golden" / f"{name}.npz") for name in (FIRST, SECOND)]
-    feeds = {
-        port.name: file["inputs"].reshape(-1, *port.shape[1:])[:3]
-        for port, file in zip(project.inputs, golden, strict=True)
-    }
-    packed, samples = pack_inputs(project.inputs, feeds)
-    found = run_image(build_image(project, tmp_path), packed, tmp_path)
-    outputs = unpack_outputs(project.outputs, found.outputs, samples)
-    for port, file in zip(project.outputs, golden, strict=True):
-        expected = file["outputs"].reshape(-1, *port.shape[1:])[:samples]
-        np.testing.assert_array_equal(outputs[port.name], expected)
+    pair = pair_of(folder, models, SOURCE, end, f"#define PAIR_SECOND {start}")
+    assert_golden(zoo, pair, tmp_path, 3)

@@ -5,11 +5,9 @@ import pytest
 
 from tests.sampling import sampled
 from tests.train.random_nets import random_net
+from tests.train.test_ops_against_torch import TWINS, torch
 from tinyrt.ops.shared.batch import rebatch
 from tinyrt.train import Tensor, trace
-
-torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'tinyrt[torch]'")
-from tests.train.test_ops_against_torch import TWINS  # noqa: E402  (it needs PyTorch, too)
 
 NETS = sampled(100, 2000)
 BATCH = 3

@@ -17,14 +17,14 @@ def require(holds: bool, name: str, value: object, expected: str) -> None:
 
 def require_int(value: object, low: int, high: int, name: str) -> None:
     """Raise ``DataError`` unless an option is a whole number between limits, these included."""
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    require(whole and low <= value <= high, name, value, f"a whole number, {low} to {high}")  # type: ignore[operator]
+    fits = isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+    require(fits, name, value, f"a whole number, {low} to {high}")
 
 
 def require_real(value: object, low: float, high: float, name: str) -> None:
     """Raise ``DataError`` unless an option is a number between limits, these included."""
-    real = isinstance(value, int | float) and not isinstance(value, bool)
-    require(real and low <= value <= high, name, value, f"a number, {low} to {high}")  # type: ignore[operator]
+    fits = isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
+    require(fits, name, value, f"a number, {low} to {high}")
 
 
 def known(kind: type, options: Mapping[str, Any]) -> Mapping[str, Any]:
