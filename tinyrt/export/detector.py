@@ -11,13 +11,11 @@ from tinyrt import __version__
 from tinyrt.dsp.detector import Detector
 from tinyrt.entry import entry
 from tinyrt.export import text as c_text
-from tinyrt.export.identity import IDENTITY, sealed
-from tinyrt.export.licence import licensed
-from tinyrt.export.model import library_files
+from tinyrt.export.identity import IDENTITY
 from tinyrt.export.names import Naming
 from tinyrt.export.rendering import TEMPLATES, Source, as_source, render_c
-from tinyrt.export.target import Core, find_core, find_optimize
-from tinyrt.folders import write_folder, written_files
+from tinyrt.export.standalone import write_standalone
+from tinyrt.export.target import Core, find_core
 
 ALIGNMENT = 4
 """The state begins with words."""
@@ -75,7 +73,7 @@ def export_detector(
         OutputError: the folder cannot be written.
 
     """
-    target, aim = find_core(core), find_optimize(optimize)
+    target = find_core(core)
     own = Naming(name, prefix).model(name)
     rows = -(-detector.window * detector.classes // ALIGNMENT) * ALIGNMENT
     state_bytes = 4 * (COUNTS + detector.classes) + rows
@@ -84,12 +82,10 @@ def export_detector(
         f"{own}{end}": render_c(TEMPLATES, f"detector{end}.j2", context).text
         for end in (".c", ".h")
     }
-    texts |= library_files(own, [own], ["tinyrt_detector_s8"], target, aim, parts=("",))
-    identity, texts = sealed(licensed(texts))
-    directory = Path(out_dir)
-    write_folder(directory, texts)
-    files = written_files(texts)
-    return ExportedDetector(own, directory, target, detector, state_bytes, identity, files)
+    identity, files = write_standalone(
+        own, texts, ["tinyrt_detector_s8"], out_dir, core=core, optimize=optimize
+    )
+    return ExportedDetector(own, Path(out_dir), target, detector, state_bytes, identity, files)
 
 
 def _context(name: str, detector: Detector, state_bytes: int) -> dict[str, object]:

@@ -13,13 +13,11 @@ from tinyrt.dsp.log_mel import LogMel
 from tinyrt.dsp.tables import LogMelTables, tables_of
 from tinyrt.entry import entry
 from tinyrt.export import text as c_text
-from tinyrt.export.identity import IDENTITY, sealed
-from tinyrt.export.licence import licensed
-from tinyrt.export.model import library_files
+from tinyrt.export.identity import IDENTITY
 from tinyrt.export.names import Naming
 from tinyrt.export.rendering import TEMPLATES, CFile, Source, as_source, render_c
-from tinyrt.export.target import Core, find_core, find_optimize
-from tinyrt.folders import write_folder, written_files
+from tinyrt.export.standalone import write_standalone
+from tinyrt.export.target import Core, find_core
 
 ALIGNMENT = 8
 """Sums of bands have 64 bits."""
@@ -88,19 +86,15 @@ def export_front_end(
         OutputError: the folder cannot be written.
 
     """
-    target, aim = find_core(core), find_optimize(optimize)
+    target = find_core(core)
     own, tables = Naming(name, prefix).model(name), tables_of(front)
     arrays = _arrays(tables)
     memory = (_state_bytes(front), 2 * _half_bytes(front))
     files = _files(own, front, tables, arrays, memory)
     texts = {file: rendered.text for file, rendered in files.items()}
-    texts |= library_files(own, [own], KERNELS, target, aim, parts=("",))
-    identity, texts = sealed(licensed(texts))
-    directory = Path(out_dir)
-    write_folder(directory, texts)
+    identity, names = write_standalone(own, texts, KERNELS, out_dir, core=core, optimize=optimize)
     nbytes = sum(array.nbytes for array in arrays.values())
-    names = written_files(texts)
-    return ExportedFrontEnd(own, directory, target, front, *memory, nbytes, identity, names)
+    return ExportedFrontEnd(own, Path(out_dir), target, front, *memory, nbytes, identity, names)
 
 
 def _state_bytes(front: LogMel) -> int:
