@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from tests.ops.peers import run_tflm
 from tests.quantize.hard import spread_depthwise
+from tests.sampling import sampled
 from tinyrt.api.reading import open_model
 from tinyrt.cli.app import app
 from tinyrt.convert.tflite.reader import read_tflite
@@ -15,6 +16,9 @@ from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.interpreter import Model
 
 pytestmark = pytest.mark.slow
+
+NAMES = ("dscnn_kws", "dscnn_kws_torch_bn", "dscnn_kws_torch_legacy_bn")
+"""The same network as several exporters write it."""
 
 CALIBRATION = 100
 MIN_CORRECT = 817  # of 900; the float model has 819, other converters 818 at most
@@ -40,7 +44,7 @@ def _json(*arguments):
 
 
 @pytest.mark.device
-@pytest.mark.parametrize("name", ["dscnn_kws", "dscnn_kws_torch_bn", "dscnn_kws_torch_legacy_bn"])
+@pytest.mark.parametrize("name", sampled([*NAMES[::2]], NAMES))
 def test_from_onnx_to_device(zoo, speech, tmp_path, name):
     quantized = tmp_path / "kws.tflite"
     models = zoo / "models"

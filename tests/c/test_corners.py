@@ -19,12 +19,11 @@ from tinyrt.ops.shared.evaluate import evaluate
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize(
-    ("core", "step"), [(core, sampled(3, 1)) for core in ("cortex-m3", "cortex-m4")]
-)
-def test_integers_equal_the_references(tmp_path, core, step):
+@pytest.mark.parametrize(("core", "first"), [("cortex-m3", 0), ("cortex-m4", 1)])
+def test_integers_equal_the_references(tmp_path, core, first):
     """As the code is that is made for speed; ``test_branches`` has it as it is otherwise."""
-    graph, feeds = one_graph(dict(islice(integer_corners().items(), 0, None, step)))
+    start, step = sampled((first, 5), (0, 1))
+    graph, feeds = one_graph(dict(islice(integer_corners().items(), start, None, step)))
     assert_answers(graph, feeds, core, tmp_path, "-DTINYRT_FAST")
 
 

@@ -61,7 +61,7 @@ def headers_of(core):
     return Path(header).parent
 
 
-@pytest.mark.parametrize("core", CLANG)
+@pytest.mark.parametrize("core", sampled(["cortex-m4", "cortex-m55"], [*CLANG]))
 def test_clang_has_nothing_to_warn_of(graph, tmp_path, core):
     require_tool("clang")
     require_core(core)
@@ -74,7 +74,7 @@ def test_clang_has_nothing_to_warn_of(graph, tmp_path, core):
         checked(["clang", *options, "-Itinyrt", "-c", source], tmp_path / "project")
 
 
-@pytest.mark.parametrize("core", sampled(["cortex-m4", "cortex-m55"], [*MACROS]))
+@pytest.mark.parametrize("core", sampled(["cortex-m55"], [*MACROS]))
 def test_cppcheck_finds_nothing(graph, tmp_path, core):
     require_tool("cppcheck")
     project = export_graph(graph, tmp_path / "project", core=core)

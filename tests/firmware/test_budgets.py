@@ -8,6 +8,7 @@ import pytest
 
 from tests.firmware.test_zoo import emulate
 from tests.memory.targets import kernels_for
+from tests.sampling import sampled
 from tinyrt.memory import plan_memory
 
 LIMITS = {
@@ -71,7 +72,7 @@ def test_code_made_for_size_is_small(zoo, tmp_path, name):
     assert report.flash.code <= SMALL_CODE[name]
 
 
-@pytest.mark.parametrize("name", FAST)
+@pytest.mark.parametrize("name", sampled(["dscnn_kws", "autoencoder_ad"], [*FAST]))
 def test_code_made_for_speed_is_faster(zoo, tmp_path, name):
     balanced, _ = emulate(zoo, name, tmp_path / "balanced", samples=1)
     fast, _ = emulate(zoo, name, tmp_path / "fast", samples=1, optimize="speed")

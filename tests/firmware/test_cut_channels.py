@@ -3,6 +3,7 @@
 import pytest
 
 from tests.firmware.device import require_core
+from tests.sampling import sampled
 from tinyrt.api import convert_model, run_emulated
 
 MOST_WEIGHTS = 40_000
@@ -18,7 +19,7 @@ INSTRUCTIONS = {
 """core -> most instructions per inference, half a percent above what was reached."""
 
 
-@pytest.mark.parametrize("core", INSTRUCTIONS)
+@pytest.mark.parametrize("core", sampled(["cortex-m0", "cortex-m55"], [*INSTRUCTIONS]))
 def test_visual_wake_words_is_a_third_of_its_size(zoo, tmp_path, core):
     require_core(core)
     smaller = tmp_path / "smaller.tflite"

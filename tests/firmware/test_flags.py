@@ -161,7 +161,9 @@ def test_words_at_any_address_are_trapped(program, expected, tmp_path):
         run_and_compare(program, expected, tmp_path, project)
 
 
-@pytest.mark.parametrize("optimize", ["-O2", "-O2 -DTINYRT_NO_ASM", "-O0", "-Os"])
+@pytest.mark.parametrize(
+    "optimize", sampled(["-O2", "-O0"], ["-O2", "-O2 -DTINYRT_NO_ASM", "-O0", "-Os"])
+)
 @pytest.mark.parametrize("core", sampled(UNALIGNED[:1], UNALIGNED))
 def test_code_without_unaligned_words_runs_where_these_fault(
     program, expected, tmp_path, core, optimize

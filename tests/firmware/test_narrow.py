@@ -6,6 +6,7 @@ import pytest
 from benchmarks.sparse import stored_as
 from tests.firmware.narrow import narrow_twin
 from tests.firmware.test_zoo import MODELS, emulate
+from tests.sampling import sampled
 from tinyrt.backends.c.weights import Weights
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import run_emulated
@@ -27,7 +28,7 @@ MAX_FILTER_BYTES = 0.515
 mostly zeros, which int8 models store without these, do so here where that takes less still."""
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", sampled(["mobilenet_vww", "streaming_wakeword"], MODELS))
 def test_narrow_weights_are_about_as_fast(zoo, tmp_path, name):
     with stored_as(Weights.DENSE):
         wide, _ = emulate(zoo, name, tmp_path / "wide", samples=1)

@@ -5,10 +5,14 @@ import pytest
 from tests.c.conformance import C_OPS
 from tests.c.overlapping import overlapping_cases, overlapping_plan
 from tests.firmware.device import check_on_device
+from tests.sampling import sampled
 from tinyrt.export import bundle
 
 
-@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m4", "cortex-m55", "rv32imc"])
+@pytest.mark.parametrize(
+    "core",
+    sampled(["cortex-m4", "cortex-m55"], ["cortex-m0", "cortex-m4", "cortex-m55", "rv32imc"]),
+)
 def test_outputs_on_inputs(tmp_path, monkeypatch, core):
     monkeypatch.setattr(bundle, "plan_memory", overlapping_plan)
     graph, feeds = overlapping_cases(C_OPS, range(3))

@@ -5,6 +5,7 @@ import pytest
 from tests.c.conformance import graph_of
 from tests.c.packed_cases import INT4_CASES, PACKED_CASES, int4_weights
 from tests.firmware.device import CORES_THAT_RUN, check_on_device
+from tests.sampling import sampled
 
 SEEDS = (0, 1, 2, 4, 7, 10, 11)
 """Between them they reach every kernel that twelve in a row do."""
@@ -16,14 +17,16 @@ def test_packed_kernels_on_the_device(tmp_path, core):
     check_on_device(graph, feeds, tmp_path, core)
 
 
-@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m3", "cortex-m4"])
+@pytest.mark.parametrize(
+    "core", sampled(["cortex-m0", "cortex-m4"], ["cortex-m0", "cortex-m3", "cortex-m4"])
+)
 def test_packed_kernels_made_for_size(tmp_path, core):
     """Loops that are not unrolled; on a Cortex-M0, none in assembly."""
     graph, feeds = graph_of(PACKED_CASES, range(4))
     check_on_device(graph, feeds, tmp_path, core, "-Os")
 
 
-@pytest.mark.parametrize("core", CORES_THAT_RUN)
+@pytest.mark.parametrize("core", sampled(["cortex-m0", "cortex-m4", "cortex-m55"], CORES_THAT_RUN))
 def test_packed_int4_weights_on_the_device(tmp_path, core):
     graph, feeds = graph_of(INT4_CASES, SEEDS, int4_weights)
     check_on_device(graph, feeds, tmp_path, core)

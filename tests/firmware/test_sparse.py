@@ -10,6 +10,7 @@ from tests.c.conformance import graph_of
 from tests.c.packed_cases import SPARSE_CASES, sparse_weights
 from tests.firmware.device import check_on_device, require_core
 from tests.ops.build import Case, build_s8
+from tests.sampling import sampled
 from tinyrt.backends.c.kernel import Target
 from tinyrt.backends.c.weights import Weights
 from tinyrt.emulate import build_image, run_image
@@ -56,13 +57,15 @@ def instructions(graph, core, folder, form):
 
 
 @pytest.mark.parametrize("optimize", ["balanced", "size"])
-@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m3", "cortex-m4", "rv32imc"])
+@pytest.mark.parametrize(
+    "core", sampled(["cortex-m0", "cortex-m4"], ["cortex-m0", "cortex-m3", "cortex-m4", "rv32imc"])
+)
 def test_sparse_kernels_on_the_device(tmp_path, core, optimize):
     graph, feeds = graph_of(SPARSE_CASES, range(10), sparse_weights)
     check_on_device(graph, feeds, tmp_path, core, optimize=optimize)
 
 
-@pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
+@pytest.mark.parametrize("core", sampled(["cortex-m4"], ["cortex-m3", "cortex-m4"]))
 @pytest.mark.parametrize("case", [ROW, PIXELS], ids=["row", "pixels"])
 @pytest.mark.parametrize("pattern", [Weights.BLOCKS, Weights.ONE_OF_4, Weights.TWO_OF_4])
 def test_what_is_stored_sparsely_is_what_pays(tmp_path, core, case, pattern):
