@@ -10,7 +10,8 @@ from tests.c.branches import Taken, run_counted
 from tests.c.floats import assert_close
 from tests.c.host import BESIDE, host_compiler, require_tool
 from tests.c.programs import of_floats, of_integers, of_vectors, of_zeros, one_graph
-from tests.c.test_rows import NETS, rows_of
+from tests.c.test_rows import narrow_net, rows_of
+from tests.memory.nets import gated_net, random_net
 from tinyrt import kernels_c
 from tinyrt.export import export_graph
 from tinyrt.interpreter.native import CORES, core_of
@@ -29,6 +30,16 @@ PROGRAMS = {
     "zeros": (of_zeros, ("cortex-m3", "cortex-m4"), "size"),
 }
 """What a program computes -> its cases, the cores it is made for, and the aim of its code."""
+
+ROWS = [
+    (random_net, 23, "cortex-m4", False),
+    (random_net, 8, "cortex-m3", True),
+    (random_net, 9, "cortex-m3", True),
+    (gated_net, 8, "cortex-m3", True),
+    (gated_net, 8, "cortex-m4", False),
+    (narrow_net, 23, "cortex-m3", True),
+]
+"""Network, its seed, core, and whether its input is pushed: as few as take every branch."""
 
 ELSEWHERE = {
     "*mve*": "vector instructions of Arm: tests/firmware runs them in QEMU",
@@ -71,15 +82,14 @@ def taken(tmp_path_factory):
             found = run_counted(project, here, feeds, "beside", taken)
             for output, answer in expected.items():
                 assert_equal(output, found[output], answer)
-    for net, seed in NETS:
+    for net, seed, core, pushed in ROWS:
         graph = net(seed)
         feeds = {"x": np.random.default_rng(seed).integers(-128, 128, graph.value("x").shape, "b")}
-        for core, pushed in (("cortex-m3", True), ("cortex-m4", True), ("cortex-m4", False)):
-            here = folder / f"rows-{net.__name__}-{seed}-{core}-{pushed}"
-            project = rows_of(graph, here / "project", core, pushed)
-            found = run_counted(project, here, feeds, "beside", taken)
-            for output, answer in evaluate(graph, feeds).items():
-                assert_equal(output, found[output], answer)
+        here = folder / f"rows-{net.__name__}-{seed}-{core}-{pushed}"
+        project = rows_of(graph, here / "project", core, pushed)
+        found = run_counted(project, here, feeds, "beside", taken)
+        for output, answer in evaluate(graph, feeds).items():
+            assert_equal(output, found[output], answer)
     return taken
 
 
