@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tinyrt.api import (
         convert_model,
+        cost,
         evaluate,
         inspect_model,
         quantize_model,
@@ -28,6 +29,7 @@ _HOMES = {
     "Model": "tinyrt.interpreter",
     "TinyrtError": "tinyrt.errors",
     "convert_model": "tinyrt.api",
+    "cost": "tinyrt.api",
     "evaluate": "tinyrt.api",
     "export_c": "tinyrt.export",
     "inspect_model": "tinyrt.api",
@@ -42,6 +44,7 @@ __all__ = [
     "Model",
     "TinyrtError",
     "convert_model",
+    "cost",
     "evaluate",
     "export_c",
     "inspect_model",

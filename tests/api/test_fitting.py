@@ -6,7 +6,7 @@ import pytest
 
 from tests.train.pipeline.made import learned
 from tests.train.pipeline.test_run import in_fours
-from tinyrt.api import fitting, inspect_model, run_emulated, train_int8_model
+from tinyrt.api import costs, inspect_model, run_emulated, train_int8_model
 from tinyrt.api.fitting import Costs, DeviceBudget
 from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.reader import read_tflite
@@ -32,7 +32,7 @@ def test_limits_are_one_or_more_and_at_least_one(limits):
 
 
 def test_the_arena_alone_is_known_without_building(monkeypatch, tmp_path):
-    monkeypatch.setattr(fitting, "run_emulated", None)
+    monkeypatch.setattr(costs, "run_emulated", None)
     path = save_tflite(in_int8(), tmp_path / "m.tflite")
     arena = inspect_model(path).arena_bytes
     assert DeviceBudget(arena=1).costs(in_int8()) == Costs(arena)

@@ -1,5 +1,6 @@
 """The commands as functions: from files to files, with errors that say how to fix them."""
 
+from tinyrt.api.costs import Basis, ModelCost, cost
 from tinyrt.api.inspection import Inspection, OpCost, inspect_model
 from tinyrt.api.models import (
     Run,
@@ -17,13 +18,16 @@ from tinyrt.api.reading import open_model
 from tinyrt.api.training import Trained, train_int8_model
 
 __all__ = [
+    "Basis",
     "Inspection",
+    "ModelCost",
     "OpCost",
     "Run",
     "Stream",
     "Trained",
     "bisect_model",
     "convert_model",
+    "cost",
     "debug_model",
     "evaluate",
     "inspect_model",

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from pathlib import Path
 
-from tinyrt.api.inspection import inspect_model
-from tinyrt.api.models import run_emulated
-from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.api.costs import Basis, cost
 from tinyrt.errors import BudgetError, DataError
-from tinyrt.files import scratch_folder
 from tinyrt.ir import Graph
 
 
@@ -70,14 +66,10 @@ class DeviceBudget:
             TinyrtError: it cannot be exported or emulated.
 
         """
-        with scratch_folder() as folder:
-            path = Path(save_tflite(graph, folder / "candidate.tflite"))
-            arena = inspect_model(path, core=self.core).arena_bytes
-            if self.limits.keys() == {"arena"}:
-                return Costs(arena)
-            report = run_emulated(path, core=self.core, samples=1, build_dir=folder / "build")
-        flash = report.flash.code + report.flash.weights
-        return Costs(report.ram.arena, flash, report.instructions)
+        if self.limits.keys() == {"arena"}:
+            return Costs(cost(graph, self.core).arena)
+        whole = cost(graph, self.core, basis=Basis.COUNTED)
+        return Costs(whole.arena, whole.flash, whole.instructions)
 
     def excess(self, costs: Costs) -> dict[str, int]:
         """What is beyond its limit, and how much it costs."""

@@ -13,6 +13,7 @@ from tinyrt.budget import current
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import ConversionWarning, error_context, warn
+from tinyrt.export.estimate import instructions_estimated
 from tinyrt.export.identity import sealed, sha256_of
 from tinyrt.export.info import info_files, labels_in
 from tinyrt.export.licence import licensed
@@ -79,6 +80,7 @@ class ExportedProject:
         weights_section: the linker section of the weights; None for the compiler's choice.
         files: the names of all files in the folder that tinyrt wrote, sorted.
         slices: what an inference is cut into; None where it runs in one go.
+        instructions: of one inference, estimated; None on this machine.
 
     """
 
@@ -104,6 +106,7 @@ class ExportedProject:
     weights_section: str | None = None
     files: tuple[str, ...] = ()
     slices: Slices | None = None
+    instructions: int | None = None
 
     def info_files(self, title: str, labels: Sequence[Sequence[str]]) -> dict[str, CFile]:
         """What the project says of a model that calls itself ``title``; see ``info``."""
@@ -308,6 +311,7 @@ def render_model(
         filter_bytes=writer.filter_bytes,
         sparse=sparse_layers(graph, chosen_for),
         slices=slices,
+        instructions=instructions_estimated(writer, graph, plan, request.core),
     )
     return project, files
 

@@ -17,6 +17,7 @@ from tinyrt.backends.c.parts.cutting import MARGIN, Part, cut_of, divided
 from tinyrt.backends.c.parts.rounds import Stage, stages_of
 from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.export.code import Statement
+from tinyrt.export.estimate import SMALL_CORES
 from tinyrt.export.target import Core
 from tinyrt.export.writer import ModelWriter
 from tinyrt.ir import BoundNode, Graph, Value
@@ -27,10 +28,6 @@ MIN_LIMIT = 1_000
 
 SLICES_HEADER = "tinyrt_slices"
 """The header with the C code that goes from slice to slice; it has no source file."""
-
-SMALL_CORES = ("cortex-m0", "cortex-m0plus", "cortex-m23")
-"""Cores with products of 32 bits and aligned words only."""
-
 
 NOTHING = Stage(Part(Call("", ()), 0))
 """The stage of a model that computes nothing: its outputs are its inputs' bytes."""

@@ -1,0 +1,185 @@
+"""What a model costs on a core: by formula in milliseconds, or built, linked and counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tinyrt.api.models import random_inputs, run_emulated
+from tinyrt.api.reading import open_model
+from tinyrt.convert.passes import optimize as optimized
+from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.entry import entry
+from tinyrt.errors import DataError
+from tinyrt.files import scratch_folder
+from tinyrt.ir import Graph, Shape
+from tinyrt.memory import schedule
+
+if TYPE_CHECKING:
+    from tinyrt.train.core.module import Module
+
+SAMPLES = 10
+"""Random samples that a float model is quantised with: its costs do not depend on them."""
+
+
+class Basis(StrEnum):
+    """What the figures of a cost come from."""
+
+    FORMULA = "formula"
+    """The arena's plan, the packed weights, and a formula for each kernel's instructions."""
+    LINKED = "linked"
+    """The code is compiled and linked, too."""
+    COUNTED = "counted"
+    """The image runs in the emulator, which counts instructions."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCost:
+    """What a model costs on a core.
+
+    Attributes:
+        core: the processor core.
+        basis: what the figures come from.
+        arena: bytes of activations; exact.
+        weights: bytes of flash for weights and biases; exact.
+        code: bytes of flash for code and tables; exact; None where nothing was linked.
+        instructions: of an inference; exact where they were counted, else estimated; None on this
+            machine.
+
+    """
+
+    core: str
+    basis: Basis
+    arena: int
+    weights: int
+    code: int | None
+    instructions: int | None
+
+    @property
+    def flash(self) -> int | None:
+        """Bytes of code, tables and weights; None where nothing was linked."""
+        return None if self.code is None else self.code + self.weights
+
+    @property
+    def estimated(self) -> tuple[str, ...]:
+        """Names of the figures that are estimates."""
+        return () if self.basis is Basis.COUNTED else ("instructions",)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures as plain data."""
+        names = ("core", "arena", "weights", "code", "flash", "instructions")
+        figures = {name: getattr(self, name) for name in names}
+        return {**figures, "basis": self.basis.value, "estimated": list(self.estimated)}
+
+
+@entry
+def cost(
+    model: str | Path | Graph | Module,
+    core: str = "cortex-m4",
+    *,
+    optimize: str = "balanced",
+    basis: str = "formula",
+    input_shape: Shape | None = None,
+) -> ModelCost:
+    """What a model costs on a core, trained or not.
+
+    Costs depend on shapes, and hardly on weights: a float model is quantised with random samples.
+    By formula nothing is compiled. Estimates of instructions are within 3 % of the emulator's count
+    on cores with the DSP extension; docs/search.md has the others.
+
+    Args:
+        model: a .tflite or .onnx file, a graph, or a network of ``tinyrt.train``.
+        core: a name in ``tinyrt.export.CORES``.
+        optimize: what the code is made for: ``speed``, ``balanced`` or ``size``.
+        basis: what the figures come from: ``formula``; ``linked``, for the code's size, which takes
+            a cross-compiler; or ``counted``, in the emulator.
+        input_shape: of a sample of the network, without the batch; for others the file says it.
+
+    Raises:
+        DataError: there is no such basis, or an input shape where none belongs, or none.
+        ToolError: the compiler or the emulator that the basis takes is missing.
+        UnsupportedError: an op has no C kernel, or there is no such core.
+
+    """
+    if basis not in set(Basis):
+        raise DataError(f"costs cannot be {basis}", expected=", ".join(Basis))
+    graph = _int8_graph(model, input_shape)
+    by_formula = _by_formula(graph, core, optimize)
+    if basis == Basis.FORMULA:
+        return by_formula
+    if basis == Basis.LINKED:
+        return _linked(graph, by_formula, optimize)
+    return _counted(graph, by_formula, optimize)
+
+
+def _int8_graph(model: str | Path | Graph | Module, input_shape: Shape | None) -> Graph:
+    """What is deployed: a quantised model as it is, a float one in int8."""
+    if isinstance(model, str | Path | Graph):
+        if input_shape is not None:
+            raise DataError(
+                f"the model has an input shape of its own, {list(input_shape)} is given",
+                expected="an input shape for networks of tinyrt.train only",
+            )
+        graph = model if isinstance(model, Graph) else open_model(model)
+    else:
+        graph = _traced(model, input_shape)
+    if not graph.is_quantized:
+        from tinyrt.quantize import quantize_graph
+
+        graph = optimized(graph)
+        graph = quantize_graph(graph, random_inputs(graph, SAMPLES))
+    return schedule(graph)
+
+
+def _traced(module: Module, input_shape: Shape | None) -> Graph:
+    from tinyrt.train.tracing import trace
+
+    if input_shape is None:
+        raise DataError(
+            "a network has costs for samples of some shape",
+            expected="input_shape, of one sample without the batch",
+            hint="cost(network, input_shape=(8, 8, 1))",
+        )
+    return trace(module, input_shape)
+
+
+def _by_formula(graph: Graph, core: str, optimize: str) -> ModelCost:
+    from tinyrt.export.bundle import render_model
+    from tinyrt.export.request import Request, Rows
+
+    request = Request.of(core, optimize, None, Rows(False, False), None)
+    project, _ = render_model(graph, Path(), request)
+    return ModelCost(
+        core=request.core.name,
+        basis=Basis.FORMULA,
+        arena=project.arena_bytes,
+        weights=project.weight_bytes,
+        code=None,
+        instructions=project.instructions,
+    )
+
+
+def _linked(graph: Graph, known: ModelCost, optimize: str) -> ModelCost:
+    from tinyrt.emulate.image import build_image
+    from tinyrt.export import export_graph
+
+    with scratch_folder() as folder:
+        project = export_graph(graph, folder / "model", core=known.core, optimize=optimize)
+        sizes = build_image(project, folder).sizes
+    return ModelCost(
+        known.core, Basis.LINKED, known.arena, sizes.weights, sizes.code, known.instructions
+    )
+
+
+def _counted(graph: Graph, known: ModelCost, optimize: str) -> ModelCost:
+    with scratch_folder() as folder:
+        path = Path(save_tflite(graph, folder / "candidate.tflite"))
+        report = run_emulated(
+            path, core=known.core, optimize=optimize, samples=1, build_dir=folder / "build"
+        )
+    flash, arena = report.flash, report.ram.arena
+    return ModelCost(
+        known.core, Basis.COUNTED, arena, flash.weights, flash.code, report.instructions
+    )

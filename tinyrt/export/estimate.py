@@ -1,0 +1,31 @@
+"""What an inference costs, estimated from the calls that are written."""
+
+from __future__ import annotations
+
+from tinyrt.backends.c.parts.cost import instructions_of
+from tinyrt.backends.c.planning import kernels_of
+from tinyrt.export.target import HOST, Core
+from tinyrt.export.writer import ModelWriter
+from tinyrt.ir import Graph
+from tinyrt.memory import ArenaPlan
+from tinyrt.memory.rows.costs import added_instructions
+
+SMALL_CORES = ("cortex-m0", "cortex-m0plus", "cortex-m23")
+"""Cores with products of 32 bits and aligned words only."""
+
+
+def instructions_estimated(
+    writer: ModelWriter, graph: Graph, plan: ArenaPlan, core: Core
+) -> int | None:
+    """Instructions of an inference; None on this machine, whose compilers know too many ways."""
+    if core.prefix == HOST:
+        return None
+    isa, small = core.isa, core.name in SMALL_CORES
+    kernels = [(node, writer.kernel_of(node)) for node in graph.bound()]
+    total = sum(
+        instructions_of(call, node, kernel, isa, small=small)
+        for node, kernel in kernels
+        if kernel is not None
+        for call in kernel.calls
+    )
+    return round(total) + added_instructions(graph, plan.segments, kernels_of(isa))
