@@ -1,0 +1,123 @@
+"""What a search has found: the Pareto front, each point a .tflite file and a C project."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tinyrt.export import export_c
+from tinyrt.files import make_folder, write_atomic, write_text
+from tinyrt.search.funnel import Funnel
+from tinyrt.search.store import End, Record, Store
+
+FRONT, MODEL, PROJECT = "front", "model.tflite", "c"
+"""Names in the output folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A trained model that no other beats in everything.
+
+    Attributes:
+        trial: its number.
+        params: its choices.
+        score: of the int8 model on the samples to choose by, greater is better.
+        costs: name -> figure, of the trained model.
+        model: the .tflite file.
+        project: the folder with its C code.
+
+    """
+
+    trial: int
+    params: Mapping[str, Any]
+    score: float
+    costs: Mapping[str, int]
+    model: Path
+    project: Path
+
+    def as_dict(self) -> dict[str, Any]:
+        """The point as plain data, for ``--json``."""
+        return {
+            "trial": self.trial,
+            "score": self.score,
+            "costs": dict(self.costs),
+            "params": dict(self.params),
+            "model": str(self.model),
+            "project": str(self.project),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """What a search has found.
+
+    Attributes:
+        front: its points, the best score first.
+        records: number of a trial -> what became of it.
+        measure: what scores are: ``accuracy``, or ``error`` below zero.
+        study: the file that it can be gone on from.
+
+    """
+
+    front: tuple[Point, ...]
+    records: Mapping[int, Record]
+    measure: str
+    study: Path
+
+    @property
+    def ends(self) -> dict[str, int]:
+        """How many trials ended how."""
+        counts = Counter(record.end for record in self.records.values())
+        return {end.value: counts[end] for end in End}
+
+    @property
+    def refused_early(self) -> float | None:
+        """Share of the trials that do not fit which were refused before training."""
+        early, late = self.ends[End.REFUSED], self.ends[End.MISFIT]
+        return early / (early + late) if early + late else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result as plain data, for ``--json``."""
+        return {
+            "study": str(self.study),
+            "measure": self.measure,
+            "trials": len(self.records),
+            "ends": self.ends,
+            "refused_early": self.refused_early,
+            "front": [point.as_dict() for point in self.front],
+            "not_trained": [
+                {"trial": n, "end": r.end.value, "stage": r.stage, "reason": r.reason}
+                for n, r in sorted(self.records.items())
+                if r.end is not End.TRAINED
+            ],
+        }
+
+
+def write_front(funnel: Funnel, store: Store, folder: Path, study: Path) -> SearchResult:
+    """Write the front's models, their C projects, and ``front.json``.
+
+    Raises:
+        OutputError: the folder cannot be written.
+
+    """
+    records = store.records()
+    trained = [t for t in store.study.best_trials if records[t.number].end is End.TRAINED]
+    points = []
+    for trial in sorted(trained, key=lambda t: (-t.values[0], t.values[1:])):
+        record = records[trial.number]
+        place = make_folder(folder / FRONT / f"{trial.number:05}")
+        content = funnel.model_file(trial.number).read_bytes()
+        model = write_atomic(place / MODEL, lambda file, content=content: file.write(content))
+        export_c(model, place / PROJECT, core=funnel.setting.budget.core)
+        score, costs = record.score, record.costs
+        assert score is not None
+        assert costs is not None
+        points.append(Point(trial.number, trial.params, score, costs, model, place / PROJECT))
+    measure = "accuracy" if funnel.problem.has_classes else "error"
+    result = SearchResult(tuple(points), records, measure, study)
+    write_text(folder / f"{FRONT}.json", json.dumps(result.as_dict(), indent=1) + "\n")
+    return result

@@ -1,0 +1,236 @@
+"""A candidate's way: shape, plan, cost, training in rungs, int8; the cheapest refusal first."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tinyrt.api.costs import ModelCost, cost
+from tinyrt.errors import TinyrtError
+from tinyrt.files import write_atomic
+from tinyrt.search.candidate import candidate_of, graph_of, structure_of, untrained_int8
+from tinyrt.search.problem import Problem
+from tinyrt.search.setting import COSTS, SearchSetting
+from tinyrt.search.source import SpaceSource
+from tinyrt.search.store import End, Record, Store
+from tinyrt.search.work import (
+    Deployed,
+    Failure,
+    Order,
+    Rung,
+    deploy,
+    price,
+    price_model,
+    train,
+)
+from tinyrt.search.workers import Task
+
+if TYPE_CHECKING:
+    from optuna.trial import Trial
+
+Course = Generator[Task, Any, "Ended"]
+"""A trial on its way: it asks for a task, is sent what came of it, and ends."""
+
+KNOWN = ("arena", "weights", "code", "flash", "instructions")
+"""Figures of a cost that are kept."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ended:
+    """What became of a trial, and the objectives of one that is in the running."""
+
+    record: Record
+    values: list[float] | None = None
+
+
+class _RefusedError(Exception):
+    """A trial comes to its end before it is trained to the end."""
+
+    def __init__(self, record: Record) -> None:
+        super().__init__(record.reason)
+        self.record = record
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Funnel:
+    """What all trials have in common.
+
+    Attributes:
+        space: where candidates come from.
+        problem: what they are for.
+        setting: the user's choices.
+        store: the study.
+        folder: where models, and the states of trials under way, are kept.
+
+    """
+
+    space: SpaceSource
+    problem: Problem
+    setting: SearchSetting
+    store: Store
+    folder: Path
+
+    def course(self, trial: Trial) -> Course:
+        """The way of a trial, from where an earlier run left it."""
+        try:
+            return (yield from self._steps(trial))
+        except _RefusedError as refused:
+            return Ended(refused.record)
+
+    def model_file(self, number: int) -> Path:
+        """The trained model of a trial."""
+        return self.folder / f"{number:05}.tflite"
+
+    def state_file(self, number: int) -> Path:
+        """Where a trial's training stands."""
+        return self.folder / f"{number:05}.state.npz"
+
+    def _steps(self, trial: Trial) -> Course:
+        record = self._shaped(trial)
+        order = self._order(trial)
+        record = yield from self._priced(trial, order, record)
+        state = yield from self._trained(trial, order, record)
+        record = replace(record, stage="int8")
+        deployed: Deployed = yield from _done(Task(deploy, (order, state)), record)
+        task = Task(_price_model, (deployed.model, order.core, self.setting.basis), builds=True)
+        final: ModelCost = yield from _done(task, record)
+        record = replace(record, costs=_figures(final), basis=final.basis.value)
+        self._require(record, End.MISFIT)
+        path = self.model_file(trial.number)
+        write_atomic(path, lambda file: file.write(deployed.model))
+        record = replace(record, end=End.TRAINED, score=deployed.score)
+        costs = record.costs or {}
+        return Ended(record, [deployed.score, *(costs[name] for name in self.setting.traded)])
+
+    def _order(self, trial: Trial) -> Order:
+        setting = self.setting
+        return Order(
+            self.space,
+            dict(trial.params),
+            self._seed(trial),
+            setting.budget.core,
+            setting.epochs,
+            setting.final_epochs,
+        )
+
+    def _seed(self, trial: Trial) -> int:
+        sequence = np.random.SeedSequence([self.setting.seed, trial.number])
+        return int(sequence.generate_state(1)[0])
+
+    def _shaped(self, trial: Trial) -> Record:
+        """Shape and plan: whether the candidate builds, and what it costs by formula."""
+        record = Record(End.FAILED, "shape")
+        try:
+            candidate = candidate_of(self.space.load(), trial, self.problem, self._seed(trial))
+            self._require_new(trial)
+            graph = graph_of(candidate, self.problem)
+            record = replace(record, structure=structure_of(graph))
+            known = cost(untrained_int8(graph, self.problem), self.setting.budget.core)
+        except _RefusedError:
+            raise
+        except TinyrtError as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise _RefusedError(replace(record, end=End.REFUSED, reason=reason)) from error
+        except Exception as error:  # the user's function may raise anything
+            reason = f"{type(error).__name__}: {error}"
+            raise _RefusedError(replace(record, reason=reason)) from error
+        figures = _figures(known)
+        record = replace(record, stage="plan", costs=figures, basis=known.basis.value)
+        least = {"arena": known.arena, "flash": known.weights}
+        if known.least_instructions is not None:
+            least["instructions"] = known.least_instructions
+        self._judge(trial, record, least)
+        return record
+
+    def _require_new(self, trial: Trial) -> None:
+        """Refuse choices that an earlier trial had."""
+        other = self.store.number_of(trial.params)
+        if other is not None:
+            reason = f"trial {other} has the same choices"
+            raise _RefusedError(Record(End.REPEATED, "shape", reason))
+
+    def _priced(
+        self, trial: Trial, order: Order, record: Record
+    ) -> Generator[Task, Any, Record]:
+        """Costs as built, linked and counted; known already where a trial has the same graph."""
+        setting = self.setting
+        record = replace(record, stage="cost")
+        figures = self.store.costs.get(record.structure)
+        if figures is None:
+            task = Task(price, (order, setting.basis), builds=True)
+            built: ModelCost = yield from _done(task, record)
+            figures = _figures(built)
+            self.store.costs[record.structure] = figures
+        record = replace(record, costs=figures, basis=setting.basis.value)
+        self._judge(trial, record, {name: figures[name] for name in COSTS if name in figures})
+        return record
+
+    def _judge(self, trial: Trial, record: Record, costs: dict[str, int]) -> None:
+        """Tell the sampler how far costs are from the limits, and refuse what is beyond."""
+        limits = self.setting.budget.limits
+        excess = {n: costs[n] / limit - 1 for n, limit in limits.items() if n in costs}
+        if record.stage == "cost" or max(excess.values(), default=0) > 0:
+            for name, share in excess.items():
+                if name not in trial.constraints:
+                    trial.set_constraint(name, share)
+        self._require(record, End.REFUSED, costs)
+
+    def _require(self, record: Record, end: End, costs: dict[str, int] | None = None) -> None:
+        """Refuse costs beyond the limits."""
+        spent = dict(record.costs or {}) if costs is None else costs
+        limits = self.setting.budget.limits
+        beyond = [
+            f"{name} {spent[name]:,} of {limit:,}"
+            for name, limit in limits.items()
+            if spent.get(name, 0) > limit
+        ]
+        if beyond:
+            raise _RefusedError(replace(record, end=end, reason=", ".join(beyond)))
+
+    def _trained(
+        self, trial: Trial, order: Order, record: Record
+    ) -> Generator[Task, Any, bytes]:
+        """Training in float from rung to rung; the state after the last one."""
+        record, path = replace(record, stage="training"), self.state_file(trial.number)
+        ladder = self.store.ladder(trial.number)
+        state = path.read_bytes() if path.exists() else None
+        for epochs in self.setting.rungs:
+            if epochs in ladder.seen and state is not None:
+                continue
+            result = yield Task(train, (order, epochs, state))
+            if isinstance(result, Failure):
+                ladder.end(failed=True)
+                raise _RefusedError(replace(record, end=End.FAILED, reason=result.reason))
+            rung: Rung = result
+            state = rung.state
+            write_atomic(path, lambda file, state=state: file.write(state))
+            if ladder.stops(rung.score, epochs) and epochs < self.setting.epochs:
+                ladder.end()
+                reason = f"score {rung.score:.4g} after {epochs} epochs"
+                raise _RefusedError(replace(record, end=End.STOPPED, reason=reason))
+        ladder.end()
+        assert state is not None, "there is a rung at least"
+        return state
+
+
+def _price_model(model: bytes, core: str, basis: Any, problem: Problem) -> ModelCost:
+    del problem
+    return price_model(model, core, basis)
+
+
+def _done(task: Task, record: Record) -> Generator[Task, Any, Any]:
+    """What comes of a task; a failure ends the trial."""
+    result = yield task
+    if isinstance(result, Failure):
+        raise _RefusedError(replace(record, end=End.FAILED, reason=result.reason))
+    return result
+
+
+def _figures(known: ModelCost) -> dict[str, int]:
+    figures = known.as_dict()
+    return {name: figures[name] for name in KNOWN if figures[name] is not None}
+

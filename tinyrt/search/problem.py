@@ -1,0 +1,122 @@
+"""What a search is for: samples, what they should give, and which of them choose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tinyrt.data import LABELS, load_npz
+from tinyrt.errors import DataError
+from tinyrt.ir import Shape
+from tinyrt.train.core.function import Array
+from tinyrt.train.pipeline.lessons import Kind, Lesson
+from tinyrt.train.pipeline.samples import digest, split
+
+INPUT = "x"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Samples and what a network should give for them.
+
+    Attributes:
+        x: samples, (n, ...), float32.
+        y: classes as integers, (n,); or values, (n, ...), float32: for an autoencoder, ``x``.
+        validation: share of the samples that candidates are judged by, and never trained on.
+        seed: draws which.
+
+    Raises:
+        DataError: samples and labels differ in number, are not finite, or too few.
+
+    """
+
+    x: Array
+    y: Array
+    validation: float = 0.2
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.x.ndim < 2 or len(self.x) != len(self.y):
+            raise DataError(
+                f"samples {list(self.x.shape)} and labels {list(self.y.shape)}",
+                expected="[n, ...] and [n, ...]",
+            )
+        if not (np.isfinite(self.x).all() and np.isfinite(self.y).all()):
+            raise DataError("not all samples and labels are finite", expected="finite numbers")
+        if not 0 < self.validation < 1:
+            raise DataError(
+                f"{self.validation:g} of the samples are to choose by",
+                expected="a share above 0 and below 1",
+                hint="0.2 holds out a fifth",
+            )
+        if self.has_classes and (self.y.ndim != 1 or self.y.min() < 0 or self.classes < 2):
+            raise DataError(
+                f"labels are {self.y.dtype}{list(self.y.shape)} from {self.y.min()} to "
+                f"{self.y.max()}",
+                expected="integers from 0, one for each sample, of two classes or more",
+                hint="y.astype(float) makes values of them",
+            )
+        _ = self.parts
+
+    @classmethod
+    def of(
+        cls,
+        data: str | Path | Mapping[str, ArrayLike],
+        validation: float = 0.2,
+        seed: int = 0,
+    ) -> Problem:
+        """The problem in a data file, or in arrays by name: ``x`` and, for other than x, ``y``.
+
+        Raises:
+            DataError: there is no ``x``, or the arrays make no problem.
+
+        """
+        named = load_npz(data) if isinstance(data, str | Path) else data
+        arrays = {name: np.asarray(array) for name, array in named.items()}
+        if INPUT not in arrays:
+            raise DataError(
+                "there are no samples among " + (", ".join(arrays) or "nothing"),
+                file=str(data) if isinstance(data, str | Path) else None,
+                expected=f"'{INPUT}', and '{LABELS}' unless an autoencoder is sought",
+            )
+        x = arrays[INPUT].astype(np.float32)
+        y = arrays.get(LABELS, x)
+        y = y.astype(np.int64 if y.dtype.kind in "iub" else np.float32)
+        return cls(x, y, validation, seed)
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether labels are classes."""
+        return self.y.dtype.kind == "i"
+
+    @cached_property
+    def classes(self) -> int:
+        """How many classes there are."""
+        return int(self.y.max()) + 1
+
+    @property
+    def input_shape(self) -> Shape:
+        """Of a sample, without the batch."""
+        return self.x.shape[1:]
+
+    @property
+    def outputs(self) -> int:
+        """How many numbers a network gives for a sample: a score of each class, or all values."""
+        return self.classes if self.has_classes else int(np.prod(self.y.shape[1:]))
+
+    @cached_property
+    def parts(self) -> tuple[Array, Array]:
+        """Indices of samples to train on, and of those to choose by; each class has its share."""
+        kind = Kind.CLASSES if self.has_classes else Kind.VALUES
+        lesson = Lesson(LABELS, kind, False, self.y, None)
+        return split([lesson], len(self.x), self.validation, self.seed)
+
+    @cached_property
+    def digest(self) -> str:
+        """A few hexadecimal digits that tell this problem from others."""
+        return f"{digest([self.x, self.y])} {self.validation:g} {self.seed}"

@@ -1,0 +1,143 @@
+"""The search: candidates are proposed, go through the funnel, and what is left is a front."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import ArrayLike
+
+from tinyrt.entry import entry
+from tinyrt.files import make_folder
+from tinyrt.search.candidate import Space
+from tinyrt.search.front import SearchResult, write_front
+from tinyrt.search.funnel import Course, Ended, Funnel
+from tinyrt.search.problem import Problem
+from tinyrt.search.setting import FACTOR, SearchSetting
+from tinyrt.search.source import SpaceSource, space_source
+from tinyrt.search.store import Record, opened, optuna_there
+from tinyrt.search.work import require_tools
+from tinyrt.search.workers import Task, Workers, workers_of
+
+if TYPE_CHECKING:
+    from optuna.trial import Trial
+
+STUDY, TRIALS = "study.log", "trials"
+"""Names in the output folder: the study, unless it has another name, and trained models."""
+
+OnTrial = Callable[[int, int, Record], None]
+
+
+@entry
+def search_networks(
+    space: str | Space,
+    data: str | Path | Mapping[str, ArrayLike],
+    output: str | Path,
+    setting: SearchSetting,
+    *,
+    validation: float = 0.2,
+    study: str | Path | None = None,
+    resume: bool = False,
+    workers: int | None = 1,
+    scheduler: str | None = None,
+    on_trial: OnTrial = lambda done, total, record: None,
+) -> SearchResult:
+    """Search for networks within a budget, and write those that none beats in everything.
+
+    What does not fit is refused before it is trained. With one worker the same seed gives the same
+    search; with more, what is proposed depends on who is done first.
+
+    Args:
+        space: a name in ``tinyrt.search.SPACES``, ``file.py:function``, or a function: of an Optuna
+            trial, a ``Problem`` and a random generator, to a network or a ``Candidate``.
+        data: an .npz file or arrays: ``x``, samples first, and ``y``: classes as integers, or
+            values as floats; without it an autoencoder is sought.
+        output: the folder for models, C code and the study.
+        setting: the user's choices.
+        validation: share of the samples that candidates are judged by, and never trained on.
+        study: the study's file; by default ``study.log`` in the folder.
+        resume: whether to go on with the study in the file.
+        workers: processes on this machine; one is this process; None for one to each processor.
+        scheduler: the address of a Dask scheduler, in place of these: ``tcp://host:8786``.
+        on_trial: called with how many trials came to their end, how many there will be, and what
+            became of the last.
+
+    Raises:
+        DataError: data, space or a choice are no good, or the study is another one.
+        OutputError: the folder cannot be written, or another search has the study open.
+        ToolError: Optuna, Dask, the compiler or the emulator are missing.
+
+    """
+    source = space_source(space)
+    problem = Problem.of(data, validation, setting.seed)
+    folder = Path(output)
+    path = folder / STUDY if study is None else Path(study)
+    pruner = optuna_there().pruners.SuccessiveHalvingPruner(
+        min_resource=setting.first_rung, reduction_factor=FACTOR
+    )
+    facts = setting.facts(_named(source), problem)
+    if scheduler is None:
+        require_tools(setting.budget.core, setting.basis)
+    with opened(
+        *(path, facts, setting.directions, setting.seed, pruner, setting.basis.value),
+        resume=resume,
+    ) as store:
+        funnel = Funnel(source, problem, setting, store, make_folder(folder / TRIALS))
+        with workers_of(problem, None if scheduler else workers, scheduler) as crew:
+            _Run(funnel, crew, on_trial).all()
+        return write_front(funnel, store, folder, path)
+
+
+def _named(source: SpaceSource) -> str:
+    """The space, by its name and what stands in its file."""
+    digest = hashlib.sha256(source.text.encode()).hexdigest()[:12]
+    return f"{source.name} {digest}" if source.file else source.name
+
+
+class _Run:
+    """Trials on their way, as many at a time as there are workers for."""
+
+    def __init__(self, funnel: Funnel, crew: Workers, on_trial: OnTrial) -> None:
+        self.funnel, self.crew, self.on_trial = funnel, crew, on_trial
+        self.total = funnel.setting.trials
+        self.left = funnel.store.under_way()
+        self.done = len(funnel.store.finished())
+        self.running: dict[int, tuple[Trial, Course]] = {}
+
+    def all(self) -> None:
+        """All trials that are missing."""
+        while True:
+            while len(self.running) < self.crew.slots and self._is_more():
+                self._start(self.left.pop() if self.left else self.funnel.store.study.ask())
+            if not self.running:
+                return
+            number, result = self.crew.finished()
+            self._go_on(number, result)
+
+    def _is_more(self) -> bool:
+        return bool(self.left) or self.done + len(self.running) < self.total
+
+    def _start(self, trial: Trial) -> None:
+        self.running[trial.number] = trial, self.funnel.course(trial)
+        self._go_on(trial.number, None)
+
+    def _go_on(self, number: Any, result: Any) -> None:
+        trial, course = self.running[number]
+        try:
+            task: Task = course.send(result)
+        except StopIteration as stop:
+            self._end(trial, stop.value)
+        else:
+            self.crew.begin(number, task)
+
+    def _end(self, trial: Trial, ended: Ended) -> None:
+        self.funnel.store.end(trial, ended.record, ended.values)
+        self.funnel.state_file(trial.number).unlink(missing_ok=True)
+        del self.running[trial.number]
+        self.done += 1
+        self.on_trial(self.done, self.total, ended.record)
+
+
+

@@ -1,0 +1,121 @@
+"""The user's choices for a search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from tinyrt.api.costs import Basis
+from tinyrt.api.fitting import DeviceBudget
+from tinyrt.errors import DataError
+from tinyrt.export import find_core
+from tinyrt.search.problem import Problem
+
+COSTS = ("arena", "flash", "instructions")
+
+FACTOR = 3
+"""Of so many candidates, one trains on from rung to rung, for so many times as long."""
+
+RUNGS = 3
+"""How many rungs there are at most."""
+
+
+@dataclass(frozen=True)
+class SearchSetting:
+    """The user's choices.
+
+    Attributes:
+        budget: what a model may cost, and on which core.
+        trials: candidates that are proposed in all.
+        objectives: what is traded against each other: ``quality``, and of arena, flash and
+            instructions those named; by default those that the budget limits.
+        epochs: passes over the data in float, on the last rung.
+        int8_epochs: passes in training for int8; a fifth of ``epochs`` by default.
+        seed: of what is proposed, of weights, and of the samples' order.
+
+    Raises:
+        DataError: a number is out of range, there is no such objective, or the host is asked for
+            instructions.
+
+    """
+
+    budget: DeviceBudget
+    trials: int = 100
+    objectives: tuple[str, ...] = ()
+    epochs: int = 30
+    int8_epochs: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        least = {"trials": 1, "epochs": 1, "int8_epochs": 1, "seed": 0}
+        for name, lowest in least.items():
+            given = getattr(self, name)
+            if given is not None and given < lowest:
+                raise DataError(f"{name} is {given}", expected=f"{lowest} or more")
+        unknown = [name for name in self.objectives if name not in COSTS]
+        if unknown or len(set(self.objectives)) < len(self.objectives):
+            raise DataError(
+                f"objectives {', '.join(self.objectives)}",
+                expected=f"of {', '.join(COSTS)}, each once; quality always counts",
+            )
+        core = find_core(self.budget.core)
+        if not core.prefix and "instructions" in self.needed:
+            raise DataError(
+                f"instructions are not counted on {core.name}",
+                expected="a core that is emulated",
+                hint="limit the arena and flash only, or choose another core",
+            )
+        object.__setattr__(self, "budget", replace(self.budget, core=core.name))
+
+    @property
+    def traded(self) -> tuple[str, ...]:
+        """The costs that are traded against quality."""
+        return self.objectives or tuple(self.budget.limits)
+
+    @property
+    def needed(self) -> frozenset[str]:
+        """The costs that must be known."""
+        return frozenset((*self.traded, *self.budget.limits))
+
+    @property
+    def basis(self) -> Basis:
+        """What these costs take."""
+        if "instructions" in self.needed:
+            return Basis.COUNTED
+        return Basis.LINKED if "flash" in self.needed else Basis.FORMULA
+
+    @property
+    def directions(self) -> tuple[str, ...]:
+        """For Optuna: quality is to rise, costs are to fall."""
+        return ("maximize", *("minimize" for _ in self.traded))
+
+    @cached_property
+    def rungs(self) -> tuple[int, ...]:
+        """Epochs after which candidates are compared; the last are all there are."""
+        first = self.first_rung
+        below = [first * FACTOR**i for i in range(RUNGS)]
+        return (*(epochs for epochs in below if epochs < self.epochs), self.epochs)
+
+    @property
+    def first_rung(self) -> int:
+        """Epochs of the first rung."""
+        return -(-self.epochs // FACTOR ** (RUNGS - 1))
+
+    @property
+    def final_epochs(self) -> int:
+        """Passes in training for int8."""
+        return self.int8_epochs or max(1, round(self.epochs / 5))
+
+    def facts(self, space: str, problem: Problem) -> Mapping[str, Any]:
+        """What a study that is gone on with must agree in; the number of trials may grow."""
+        return {
+            "space": space,
+            "data": problem.digest,
+            "core": self.budget.core,
+            "limits": self.budget.limits,
+            "objectives": list(self.traded),
+            "epochs": [self.epochs, self.final_epochs],
+            "seed": self.seed,
+        }

@@ -1,0 +1,260 @@
+"""Spaces that ship: each turns an Optuna trial's choices into an untrained network.
+
+Samples are images (h, w, c), series (1, steps, channels), or rows of numbers (k,).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tinyrt.errors import ShapeError
+from tinyrt.search.candidate import Candidate, Space
+from tinyrt.search.problem import Problem
+from tinyrt.train.nn import (
+    BatchNorm,
+    Conv2d,
+    DepthwiseConv2d,
+    Flatten,
+    GlobalAvgPool2d,
+    LayerNorm,
+    Linear,
+    MaxPool2d,
+    Module,
+    ReLU,
+    Residual,
+    Sequential,
+)
+from tinyrt.train.sequence import MultiHeadAttention
+
+if TYPE_CHECKING:
+    from optuna.trial import BaseTrial
+
+    from tinyrt.train.core.tensor import Tensor
+
+Rng = np.random.Generator
+QUAD = 4
+"""Channels come in fours, as the kernels for SIMD cores work on them."""
+
+
+def dscnn(trial: BaseTrial, problem: Problem, rng: Rng) -> Candidate:
+    """A convolution, then depthwise-separable ones (Zhang et al. 2017)."""
+    h, w, c = image_shape(problem)
+    channels = _channels(trial, "stem", 32)
+    stride = trial.suggest_int("stem_stride", 1, 2)
+    kernel = _kernel(trial, "stem_kernel", h, w)
+    layers = _normed("stem", Conv2d(c, channels, kernel, stride=stride, rng=rng, bias=False))
+    h, w = -(-h // stride), -(-w // stride)
+    for i in range(1, trial.suggest_int("blocks", 1, 4) + 1):
+        size = _kernel(trial, f"block{i}_kernel", h, w)
+        wider = _channels(trial, f"block{i}", 64)
+        depthwise = DepthwiseConv2d(channels, size, rng=rng, bias=False)
+        pointwise = Conv2d(channels, wider, 1, rng=rng, bias=False)
+        layers |= _normed(f"depthwise{i}", depthwise) | _normed(f"pointwise{i}", pointwise)
+        channels = wider
+        pool = 1 if min(h, w) < 2 else trial.suggest_int(f"block{i}_pool", 1, 2)
+        if pool > 1:
+            layers[f"pool{i}"] = MaxPool2d(pool)
+            h, w = h // pool, w // pool
+    return _trained(trial, Sequential(**layers, **_head(trial, (h, w, channels), problem, rng)))
+
+
+def mobilenet(trial: BaseTrial, problem: Problem, rng: Rng) -> Candidate:
+    """Inverted bottlenecks: expand, filter, project (Sandler et al. 2018)."""
+    h, w, c = image_shape(problem)
+    channels = _channels(trial, "stem", 24)
+    stride = trial.suggest_int("stem_stride", 1, 2)
+    stem = Conv2d(c, channels, _short(3, h, w), stride=stride, rng=rng, bias=False)
+    layers = _normed("stem", stem)
+    h, w = -(-h // stride), -(-w // stride)
+    for i in range(1, trial.suggest_int("blocks", 1, 5) + 1):
+        wider = _channels(trial, f"block{i}", 48)
+        hidden = channels * trial.suggest_int(f"block{i}_expansion", 1, 4)
+        step = 1 if min(h, w) < 2 else trial.suggest_int(f"block{i}_stride", 1, 2)
+        kernel = _kernel(trial, f"block{i}_kernel", h, w)
+        body = Sequential(
+            **_normed("expand", Conv2d(channels, hidden, 1, rng=rng, bias=False)),
+            **_normed("filter", DepthwiseConv2d(hidden, kernel, stride=step, rng=rng, bias=False)),
+            project=Conv2d(hidden, wider, 1, rng=rng, bias=False),
+            project_bn=BatchNorm(wider),
+        )
+        same = step == 1 and wider == channels
+        layers[f"block{i}"] = Residual(body) if same else body
+        channels, h, w = wider, -(-h // step), -(-w // step)
+    return _trained(trial, Sequential(**layers, **_head(trial, (h, w, channels), problem, rng)))
+
+
+def resnet(trial: BaseTrial, problem: Problem, rng: Rng) -> Candidate:
+    """Pairs of convolutions with a shortcut around them (He et al. 2016)."""
+    h, w, c = image_shape(problem)
+    channels = _channels(trial, "stem", 32)
+    stem = Conv2d(c, channels, _short(3, h, w), rng=rng, bias=False)
+    layers = _normed("stem", stem)
+    for i in range(1, trial.suggest_int("blocks", 1, 4) + 1):
+        wider = _channels(trial, f"block{i}", 64)
+        step = 1 if min(h, w) < 2 else trial.suggest_int(f"block{i}_stride", 1, 2)
+        kernel = _short(3, h, w)
+        first = Conv2d(channels, wider, kernel, stride=step, rng=rng, bias=False)
+        body = Sequential(
+            **_normed("first", first),
+            second=Conv2d(wider, wider, kernel, rng=rng, bias=False),
+            second_bn=BatchNorm(wider),
+        )
+        shortcut = None
+        if step > 1 or wider != channels:
+            shortcut = Conv2d(channels, wider, 1, stride=step, rng=rng, bias=False)
+        layers[f"block{i}"], layers[f"block{i}_relu"] = Residual(body, shortcut), ReLU()
+        channels, h, w = wider, -(-h // step), -(-w // step)
+    return _trained(trial, Sequential(**layers, **_head(trial, (h, w, channels), problem, rng)))
+
+
+def tcn(trial: BaseTrial, problem: Problem, rng: Rng) -> Candidate:
+    """Convolutions along time whose steps grow from block to block (Bai et al. 2018)."""
+    _, steps, c = series_shape(problem)
+    channels = _channels(trial, "channels", 48)
+    stride = trial.suggest_int("stem_stride", 1, 4)
+    kernel = trial.suggest_int("kernel", 3, 7, step=2)
+    stem = Conv2d(c, channels, (1, kernel), stride=(1, stride), rng=rng, bias=False)
+    layers = _normed("stem", stem)
+    steps = -(-steps // stride)
+    for i in range(trial.suggest_int("blocks", 1, 5)):
+        dilation = min(2**i, max(1, (steps - 1) // (kernel - 1)))
+        along = DepthwiseConv2d(channels, (1, kernel), dilation=(1, dilation), rng=rng, bias=False)
+        body = Sequential(
+            **_normed("along", along),
+            across=Conv2d(channels, channels, 1, rng=rng, bias=False),
+            across_bn=BatchNorm(channels),
+        )
+        layers[f"block{i}"], layers[f"block{i}_relu"] = Residual(body), ReLU()
+    head = {"pool": GlobalAvgPool2d(), "out": Linear(channels, problem.outputs, rng=rng)}
+    return _trained(trial, Sequential(**layers, **head))
+
+
+class _AsSequence(Module):
+    """(n, 1, t, c) -> (n, t, c)."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.reshape(x.shape[0], x.shape[1] * x.shape[2], x.shape[3])
+
+
+class _MeanOverTime(Module):
+    """(n, t, c) -> (n, c)."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.mean(1)
+
+
+def transformer(trial: BaseTrial, problem: Problem, rng: Rng) -> Candidate:
+    """Attention over patches of a series (Vaswani et al. 2017)."""
+    _, steps, c = series_shape(problem)
+    heads = trial.suggest_int("heads", 1, 4)
+    width = heads * trial.suggest_int("head_width", 4, 16, step=4)
+    patch = trial.suggest_int("patch", 1, max(1, min(16, steps // 2)))
+    patches = Conv2d(c, width, (1, patch), stride=(1, patch), padding="VALID", rng=rng)
+    layers: dict[str, Module] = {"patches": patches, "sequence": _AsSequence()}
+    hidden = width * trial.suggest_int("expansion", 1, 3)
+    for i in range(trial.suggest_int("blocks", 1, 3)):
+        layers[f"attention{i}"] = Residual(MultiHeadAttention(width, heads, rng=rng))
+        layers[f"attention{i}_norm"] = LayerNorm(width)
+        wide, narrow = Linear(width, hidden, rng=rng), Linear(hidden, width, rng=rng)
+        layers[f"dense{i}"] = Residual(Sequential(wide=wide, relu=ReLU(), narrow=narrow))
+        layers[f"dense{i}_norm"] = LayerNorm(width)
+    head = {"mean": _MeanOverTime(), "out": Linear(width, problem.outputs, rng=rng)}
+    return _trained(trial, Sequential(**layers, **head), most=1e-2)
+
+
+def autoencoder(trial: BaseTrial, problem: Problem, rng: Rng) -> Candidate:
+    """Dense layers down to a few numbers, and back."""
+    size, widths = math.prod(problem.input_shape), list[int]()
+    for i in range(trial.suggest_int("layers", 1, 3)):
+        widths.append(_channels(trial, f"width{i}", 128))
+    code = _channels(trial, "code", 16)
+    layers: dict[str, Module] = {"flatten": Flatten()}
+    for i, width in enumerate([*widths, code, *reversed(widths)]):
+        layers |= _normed(f"dense{i}", Linear(size, width, rng=rng, bias=False), width)
+        size = width
+    layers["out"] = Linear(size, problem.outputs, rng=rng)
+    return _trained(trial, Sequential(**layers))
+
+
+SPACES: dict[str, Space] = {
+    "dscnn": dscnn,
+    "mobilenet": mobilenet,
+    "resnet": resnet,
+    "tcn": tcn,
+    "transformer": transformer,
+    "autoencoder": autoencoder,
+}
+"""Name on the command line -> space."""
+
+
+def image_shape(problem: Problem) -> tuple[int, int, int]:
+    """Height, width and channels of a sample.
+
+    Raises:
+        ShapeError: samples have other dimensions.
+
+    """
+    shape = problem.input_shape
+    if len(shape) != 3:
+        raise ShapeError(
+            f"the space is for images, samples are {list(shape)}",
+            expected="(height, width, channels), series as (1, steps, channels)",
+            hint="x[..., None] adds a channel; space autoencoder takes any shape",
+        )
+    return shape[0], shape[1], shape[2]
+
+
+def series_shape(problem: Problem) -> tuple[int, int, int]:
+    """As ``image_shape``, of height 1.
+
+    Raises:
+        ShapeError: samples are no series.
+
+    """
+    h, steps, c = image_shape(problem)
+    if h != 1:
+        raise ShapeError(
+            f"the space is for series, samples are {list(problem.input_shape)}",
+            expected="(1, steps, channels)",
+            hint="space dscnn, mobilenet or resnet is for images",
+        )
+    return h, steps, c
+
+
+def _channels(trial: BaseTrial, name: str, most: int) -> int:
+    return trial.suggest_int(name, QUAD, most, step=QUAD)
+
+
+def _kernel(trial: BaseTrial, name: str, h: int, w: int) -> tuple[int, int]:
+    return _short(trial.suggest_int(name, 3, 5, step=2), h, w)
+
+
+def _short(kernel: int, h: int, w: int) -> tuple[int, int]:
+    """A kernel of that size, no longer than an image."""
+    return min(kernel, h), min(kernel, w)
+
+
+def _normed(name: str, layer: Module, channels: int | None = None) -> dict[str, Module]:
+    """A layer without bias, its batch norm and ReLU, under names that begin alike."""
+    weight: Tensor = layer.weight  # type: ignore[attr-defined]
+    axis = -1 if isinstance(layer, DepthwiseConv2d) else 0
+    norm = BatchNorm(channels or weight.shape[axis])
+    return {name: layer, f"{name}_bn": norm, f"{name}_relu": ReLU()}
+
+
+def _head(
+    trial: BaseTrial, shape: tuple[int, int, int], problem: Problem, rng: Rng
+) -> dict[str, Module]:
+    """Scores of an image: by the mean over places, or by all of them."""
+    h, w, channels = shape
+    if trial.suggest_categorical("head", ["mean", "flat"]) == "mean":
+        return {"mean": GlobalAvgPool2d(), "out": Linear(channels, problem.outputs, rng=rng)}
+    return {"flat": Flatten(), "out": Linear(h * w * channels, problem.outputs, rng=rng)}
+
+
+def _trained(trial: BaseTrial, network: Module, most: float = 3e-2) -> Candidate:
+    rate = trial.suggest_float("learning_rate", most / 10, most, log=True)
+    return Candidate(network, learning_rate=rate)

@@ -1,0 +1,267 @@
+"""What workers do for a trial; each piece is plain data in, plain data out, and can be repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tinyrt.api.costs import Basis, ModelCost, cost
+from tinyrt.api.quantize import plainer
+from tinyrt.convert.tflite.reader import read_tflite
+from tinyrt.convert.tflite.writer import write_tflite
+from tinyrt.emulate import toolchain
+from tinyrt.emulate.boards import find_board
+from tinyrt.errors import TinyrtError, ToolError
+from tinyrt.export import find_core
+from tinyrt.files import scratch_folder
+from tinyrt.floatmath.parallel import threads
+from tinyrt.memory import schedule
+from tinyrt.ops.shared.spec import Array
+from tinyrt.search.candidate import Candidate, candidate_of, graph_of, untrained_int8
+from tinyrt.search.problem import Problem
+from tinyrt.search.source import SpaceSource
+from tinyrt.train.core.tensor import Tensor, no_grad
+from tinyrt.train.fit import FitConfig, fit
+from tinyrt.train.losses import cross_entropy, mse_loss
+from tinyrt.train.nn import Module
+from tinyrt.train.optim import Adam
+from tinyrt.train.pipeline.run import train_for_int8
+from tinyrt.train.pipeline.samples import Samples
+from tinyrt.train.pipeline.setting import QatSetting
+from tinyrt.train.recipes.recipe import Training, one_thread
+
+BATCH = 64
+"""Samples that answers are computed for at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A candidate that a worker can build by itself.
+
+    Attributes:
+        space: where it comes from.
+        params: the trial's choices.
+        seed: of its weights, and of the samples' order.
+        core: the processor core that it is for.
+        epochs: passes over the data in float, on the last rung.
+        int8_epochs: passes in training for int8.
+
+    """
+
+    space: SpaceSource
+    params: Mapping[str, Any]
+    seed: int
+    core: str
+    epochs: int
+    int8_epochs: int
+
+    def candidate(self, problem: Problem) -> Candidate:
+        """The untrained candidate; always the same."""
+        from optuna.trial import FixedTrial
+
+        return candidate_of(self.space.load(), FixedTrial(dict(self.params)), problem, self.seed)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a piece of work came to nothing.
+
+    Attributes:
+        reason: in words.
+        lacks_tools: whether another machine may do it, which has a compiler and an emulator.
+        worker: where it was tried.
+
+    """
+
+    reason: str
+    lacks_tools: bool = False
+    worker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """Training up to some epoch.
+
+    Attributes:
+        score: share of the samples to choose by that is right, or the mean squared error below zero.
+        state: the content of the state file, from which training goes on.
+
+    """
+
+    score: float
+    state: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """A trained int8 model.
+
+    Attributes:
+        score: of the int8 model on the samples to choose by, greater is better.
+        model: the .tflite file.
+
+    """
+
+    score: float
+    model: bytes = field(repr=False)
+
+
+def attempted(work: Callable[..., Any], *arguments: Any) -> Any:
+    """What the work gives, or a ``Failure``: whatever goes wrong in a trial is its own."""
+    try:
+        with _alone():
+            return work(*arguments)
+    except TinyrtError as error:
+        return Failure(f"{type(error).__name__}: {error}", _lacks_tools(error), _worker())
+    except Exception as error:
+        return Failure(f"{type(error).__name__}: {error}", worker=_worker())
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """One thread: workers are as many as processors."""
+    with one_thread(), threads(1):
+        yield
+
+
+class LacksToolsError(ToolError):
+    """This machine cannot build for the core, or not emulate it."""
+
+
+def _lacks_tools(error: TinyrtError) -> bool:
+    return isinstance(error, LacksToolsError)
+
+
+def _worker() -> str:
+    """The Dask worker that this runs in; empty in the process of the search."""
+    from importlib.util import find_spec
+
+    if find_spec("distributed") is None:
+        return ""
+    from distributed import get_worker
+
+    try:
+        return str(get_worker().address)
+    except ValueError:
+        return ""
+
+
+def require_tools(core: str, basis: Basis) -> None:
+    """Check that this machine can find out costs.
+
+    Raises:
+        LacksToolsError: it lacks a compiler or an emulator.
+
+    """
+    target = find_core(core)
+    programs = [target.compiler, target.archiver, f"{target.prefix}size", "make"]
+    if basis is Basis.COUNTED:
+        programs.append(find_board(target).qemu)
+    try:
+        if basis is not Basis.FORMULA:
+            toolchain.require(*programs)
+            toolchain.require_core(target)
+    except ToolError as error:
+        raise LacksToolsError(
+            error.problem, expected=error.expected, hint=error.hint
+        ) from error
+
+
+def price(order: Order, basis: Basis, problem: Problem) -> ModelCost:
+    """What the untrained candidate costs."""
+    require_tools(order.core, basis)
+    graph = graph_of(order.candidate(problem), problem)
+    return cost(untrained_int8(graph, problem), order.core, basis=basis)
+
+
+def price_model(model: bytes, core: str, basis: Basis) -> ModelCost:
+    """What a trained model costs, as its file says."""
+    require_tools(core, basis)
+    with scratch_folder() as folder:
+        path = folder / "model.tflite"
+        path.write_bytes(model)
+        return cost(read_tflite(path), core, basis=basis)
+
+
+def train(order: Order, epochs: int, state: bytes | None, problem: Problem) -> Rung:
+    """Train in float up to some epoch, from the state of an earlier rung, if there is one."""
+    candidate = order.candidate(problem)
+    with scratch_folder() as folder:
+        path = folder / "state.npz"
+        if state is not None:
+            path.write_bytes(state)
+        score = _fit(candidate, order, epochs, problem, path)
+        return Rung(score, path.read_bytes())
+
+
+def _fit(candidate: Candidate, order: Order, epochs: int, problem: Problem, path: Any) -> float:
+    rows, held = problem.parts
+    network = candidate.network
+    whole = Training(order.epochs, candidate.learning_rate, order.epochs // 15, candidate.batch)
+    steps = order.epochs * -(-len(rows) // candidate.batch)
+    history = fit(
+        network,
+        Adam(network.parameters(), candidate.learning_rate),
+        problem.x[rows],
+        problem.y[rows],
+        FitConfig(epochs, candidate.batch, progress=False),
+        rng=np.random.default_rng([order.seed, 1]),
+        loss=_loss(problem),
+        # The rate of a step is that of the whole training, however many epochs this rung has.
+        lr=lambda step, _: whole.lr(step, steps),
+        augment=candidate.augment,
+        validate=lambda module: _score(module, problem, held),
+        state_file=path,
+    )
+    return history[epochs - 1].score
+
+
+def _loss(problem: Problem) -> Callable[[Tensor, Array], Tensor]:
+    if problem.has_classes:
+        return cross_entropy
+    return lambda answers, labels: mse_loss(answers, labels.reshape(answers.shape))
+
+
+def _score(module: Module, problem: Problem, rows: Array) -> float:
+    """Share of right answers, or the squared error below zero."""
+    answers = []
+    with module.evaluating(), no_grad():
+        for start in range(0, len(rows), BATCH):
+            answers.append(module(Tensor(problem.x[rows[start : start + BATCH]])).data)
+    return _figure(np.concatenate(answers), problem.y[rows], problem)
+
+
+def _figure(answers: Array, right: Array, problem: Problem) -> float:
+    if problem.has_classes:
+        return float(np.mean(answers.reshape(len(right), -1).argmax(axis=1) == right))
+    errors = answers.astype(np.float64) - right.reshape(answers.shape)
+    return -float(np.square(errors).mean())
+
+
+def deploy(order: Order, state: bytes, problem: Problem) -> Deployed:
+    """Train the candidate of the last rung for int8."""
+    candidate = order.candidate(problem)
+    with scratch_folder() as folder:
+        path = folder / "state.npz"
+        path.write_bytes(state)
+        _fit(candidate, order, order.epochs, problem, path)  # as it was left
+    graph = graph_of(candidate, problem)
+    (name,) = graph.answers
+    shape = () if problem.has_classes else graph.value(name).shape[1:]
+    samples = Samples(
+        {graph.fed[0]: problem.x}, {name: problem.y.reshape(len(problem.y), *shape)}
+    )
+    setting = QatSetting(
+        epochs=order.int8_epochs,
+        batch=candidate.batch,
+        validation=problem.validation,
+        seed=problem.seed,
+    )
+    outcome = train_for_int8(graph, samples, setting, finish=lambda graph: plainer(graph)[0])
+    (figures,) = outcome.figures
+    better = 1 if problem.has_classes else -1
+    return Deployed(better * figures.deployed, bytes(write_tflite(schedule(outcome.graph))))
