@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tinyrt.errors import TinyrtError
     from tinyrt.export import export_c
     from tinyrt.interpreter import Interpreter, Model, load
+    from tinyrt.search import search_networks
 
 __version__ = "0.1.0"
 
@@ -36,6 +37,7 @@ _HOMES = {
     "load": "tinyrt.interpreter",
     "quantize_model": "tinyrt.api",
     "run_emulated": "tinyrt.api",
+    "search_networks": "tinyrt.search",
     "train_int8_model": "tinyrt.api",
 }
 
@@ -51,6 +53,7 @@ __all__ = [
     "load",
     "quantize_model",
     "run_emulated",
+    "search_networks",
     "train_int8_model",
 ]
 

@@ -64,6 +64,11 @@ def write_text(path: str | Path, text: str) -> Path:
     return write_atomic(path, lambda file: file.write(text.encode()))
 
 
+def write_bytes(path: str | Path, content: bytes) -> Path:
+    """Write a file as ``write_atomic`` does."""
+    return write_atomic(path, lambda file: file.write(content))
+
+
 def make_folder(path: str | Path) -> Path:
     """Make a folder, and those above it, where they are missing.
 

@@ -38,6 +38,7 @@ from tinyrt.cli.options import (
 from tinyrt.cli.placement import placement
 from tinyrt.cli.qat import qat
 from tinyrt.cli.quantize import quantize
+from tinyrt.cli.search import search
 from tinyrt.cli.train import train
 from tinyrt.interpreter import DEFAULT_BACKEND
 from tinyrt.ir import DType, RewriteLog
@@ -307,3 +308,4 @@ app.command()(emulate)
 app.command()(bench)
 app.command()(train)
 app.command()(qat)
+app.command()(search)

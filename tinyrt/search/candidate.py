@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tinyrt.api.quantize import plainer
+from tinyrt.api.costs import BY_WEIGHTS
 from tinyrt.convert.passes import optimize
 from tinyrt.errors import DataError, ShapeError
 from tinyrt.ir import Graph
-from tinyrt.quantize import QuantizationWarning
+from tinyrt.memory import schedule
 from tinyrt.search.problem import Problem
 from tinyrt.train.fit import Augment
 from tinyrt.train.nn import Module, Sequential, Softmax
 from tinyrt.train.qat import QatModel
-from tinyrt.train.qat_weights import with_norms
 from tinyrt.train.recipes.stages import CALIBRATION_SAMPLES
 from tinyrt.train.tracing import trace
 
@@ -90,20 +88,18 @@ def graph_of(candidate: Candidate, problem: Problem) -> Graph:
 
 
 def untrained_int8(graph: Graph, problem: Problem) -> Graph:
-    """The int8 graph before training: what it costs does not change by training.
+    """The int8 graph before training, with all its channels: trained, it costs no more.
+
+    Channels that random weights leave without effect stay: training may bring them to life.
 
     Raises:
         UnsupportedError: something in it cannot be computed in integers.
 
     """
-    source = with_norms(graph)
+    plain = optimize(graph, skip=BY_WEIGHTS)
     rows = problem.parts[0][:CALIBRATION_SAMPLES]
-    calibration = {source.fed[0]: problem.x[rows]}
-    with warnings.catch_warnings():
-        # Norms that are equal before training are one constant.
-        warnings.simplefilter("ignore", QuantizationWarning)
-        model = QatModel(optimize(source), calibration, source=source)
-    return plainer(model.deployed())[0]
+    model = QatModel(plain, {plain.fed[0]: problem.x[rows]})
+    return schedule(model.deployed())
 
 
 def structure_of(graph: Graph) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tinyrt.export import export_c
-from tinyrt.files import make_folder, write_atomic, write_text
+from tinyrt.files import make_folder, write_bytes, write_text
 from tinyrt.search.funnel import Funnel
 from tinyrt.search.store import End, Record, Store
 
@@ -111,7 +111,7 @@ def write_front(funnel: Funnel, store: Store, folder: Path, study: Path) -> Sear
         record = records[trial.number]
         place = make_folder(folder / FRONT / f"{trial.number:05}")
         content = funnel.model_file(trial.number).read_bytes()
-        model = write_atomic(place / MODEL, lambda file, content=content: file.write(content))
+        model = write_bytes(place / MODEL, content)
         export_c(model, place / PROJECT, core=funnel.setting.budget.core)
         score, costs = record.score, record.costs
         assert score is not None

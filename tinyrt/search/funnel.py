@@ -11,7 +11,7 @@ import numpy as np
 
 from tinyrt.api.costs import ModelCost, cost
 from tinyrt.errors import TinyrtError
-from tinyrt.files import write_atomic
+from tinyrt.files import write_bytes
 from tinyrt.search.candidate import candidate_of, graph_of, structure_of, untrained_int8
 from tinyrt.search.problem import Problem
 from tinyrt.search.setting import COSTS, SearchSetting
@@ -101,7 +101,7 @@ class Funnel:
         record = replace(record, costs=_figures(final), basis=final.basis.value)
         self._require(record, End.MISFIT)
         path = self.model_file(trial.number)
-        write_atomic(path, lambda file: file.write(deployed.model))
+        write_bytes(path, deployed.model)
         record = replace(record, end=End.TRAINED, score=deployed.score)
         costs = record.costs or {}
         return Ended(record, [deployed.score, *(costs[name] for name in self.setting.traded)])
@@ -153,9 +153,7 @@ class Funnel:
             reason = f"trial {other} has the same choices"
             raise _RefusedError(Record(End.REPEATED, "shape", reason))
 
-    def _priced(
-        self, trial: Trial, order: Order, record: Record
-    ) -> Generator[Task, Any, Record]:
+    def _priced(self, trial: Trial, order: Order, record: Record) -> Generator[Task, Any, Record]:
         """Costs as built, linked and counted; known already where a trial has the same graph."""
         setting = self.setting
         record = replace(record, stage="cost")
@@ -191,9 +189,7 @@ class Funnel:
         if beyond:
             raise _RefusedError(replace(record, end=end, reason=", ".join(beyond)))
 
-    def _trained(
-        self, trial: Trial, order: Order, record: Record
-    ) -> Generator[Task, Any, bytes]:
+    def _trained(self, trial: Trial, order: Order, record: Record) -> Generator[Task, Any, bytes]:
         """Training in float from rung to rung; the state after the last one."""
         record, path = replace(record, stage="training"), self.state_file(trial.number)
         ladder = self.store.ladder(trial.number)
@@ -207,7 +203,7 @@ class Funnel:
                 raise _RefusedError(replace(record, end=End.FAILED, reason=result.reason))
             rung: Rung = result
             state = rung.state
-            write_atomic(path, lambda file, state=state: file.write(state))
+            write_bytes(path, state)
             if ladder.stops(rung.score, epochs) and epochs < self.setting.epochs:
                 ladder.end()
                 reason = f"score {rung.score:.4g} after {epochs} epochs"
@@ -233,4 +229,3 @@ def _done(task: Task, record: Record) -> Generator[Task, Any, Any]:
 def _figures(known: ModelCost) -> dict[str, int]:
     figures = known.as_dict()
     return {name: figures[name] for name in KNOWN if figures[name] is not None}
-

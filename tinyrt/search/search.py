@@ -138,6 +138,3 @@ class _Run:
         del self.running[trial.number]
         self.done += 1
         self.on_trial(self.done, self.total, ended.record)
-
-
-

@@ -101,7 +101,8 @@ class SearchSetting:
     @property
     def first_rung(self) -> int:
         """Epochs of the first rung."""
-        return -(-self.epochs // FACTOR ** (RUNGS - 1))
+        most: int = FACTOR ** (RUNGS - 1)
+        return -(-self.epochs // most)
 
     @property
     def final_epochs(self) -> int:

@@ -87,7 +87,8 @@ class Rung:
     """Training up to some epoch.
 
     Attributes:
-        score: share of the samples to choose by that is right, or the mean squared error below zero.
+        score: share of right answers to the samples to choose by; of values, the mean squared
+            error below zero.
         state: the content of the state file, from which training goes on.
 
     """
@@ -129,7 +130,7 @@ def _alone() -> Iterator[None]:
 
 
 class LacksToolsError(ToolError):
-    """This machine cannot build for the core, or not emulate it."""
+    """No compiler or emulator for the core is installed where the work is done."""
 
 
 def _lacks_tools(error: TinyrtError) -> bool:
@@ -166,9 +167,7 @@ def require_tools(core: str, basis: Basis) -> None:
             toolchain.require(*programs)
             toolchain.require_core(target)
     except ToolError as error:
-        raise LacksToolsError(
-            error.problem, expected=error.expected, hint=error.hint
-        ) from error
+        raise LacksToolsError(error.problem, expected=error.expected, hint=error.hint) from error
 
 
 def price(order: Order, basis: Basis, problem: Problem) -> ModelCost:
@@ -252,9 +251,7 @@ def deploy(order: Order, state: bytes, problem: Problem) -> Deployed:
     graph = graph_of(candidate, problem)
     (name,) = graph.answers
     shape = () if problem.has_classes else graph.value(name).shape[1:]
-    samples = Samples(
-        {graph.fed[0]: problem.x}, {name: problem.y.reshape(len(problem.y), *shape)}
-    )
+    samples = Samples({graph.fed[0]: problem.x}, {name: problem.y.reshape(len(problem.y), *shape)})
     setting = QatSetting(
         epochs=order.int8_epochs,
         batch=candidate.batch,

@@ -6,8 +6,10 @@ import contextlib
 import os
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Protocol
 
 from tinyrt.errors import DataError, ToolError
@@ -59,7 +61,7 @@ class Workers(Protocol):
 
 
 class Here:
-    """This process does one piece after the other."""
+    """One piece after the other, in the process of the search."""
 
     slots = 1
 
@@ -113,12 +115,10 @@ class Cluster:
             ToolError: the scheduler is gone.
 
         """
-        from distributed import wait
-
         while True:
             self._require_scheduler()
             with contextlib.suppress(TimeoutError):
-                wait(list(self._owners), timeout=2, return_when="FIRST_COMPLETED")
+                _distributed().wait(list(self._owners), timeout=2, return_when="FIRST_COMPLETED")
             done = next((f for f in self._owners if f.done()), None)
             if done is None:
                 continue
@@ -132,13 +132,9 @@ class Cluster:
 
     def _result(self, owner: Hashable, future: Any) -> Any:
         """The future's result; None where the samples were lost, and are sent again."""
-        from concurrent.futures import CancelledError
-
-        from distributed import KilledWorker
-
         try:
             return future.result()
-        except KilledWorker as error:
+        except _distributed().KilledWorker as error:
             return Failure(f"workers died under it {DEATHS + 1} times: {error.last_worker.address}")
         except CancelledError:
             self._require_scheduler()
@@ -194,14 +190,7 @@ def workers_of(problem: Problem, number: int | None, scheduler: str | None) -> I
     if scheduler is None and (number or processors()) == 1:
         yield Here(problem)
         return
-    try:
-        import distributed
-    except ImportError as error:
-        raise ToolError(
-            "workers are Dask's, which is not installed",
-            expected="distributed",
-            hint="pip install 'tinyrt[search]', or --workers 1",
-        ) from error
+    distributed = _distributed()
     with contextlib.ExitStack() as stack:
         if scheduler is None:
             address = stack.enter_context(_local(distributed, number or processors()))
@@ -215,6 +204,18 @@ def workers_of(problem: Problem, number: int | None, scheduler: str | None) -> I
                 expected="the address that dask scheduler prints, as tcp://host:8786",
             ) from error
         yield Cluster(problem, client)
+
+
+def _distributed() -> Any:
+    """Dask's package, whose functions have no types."""
+    try:
+        return import_module("distributed")
+    except ImportError as error:
+        raise ToolError(
+            "workers are Dask's, which is not installed",
+            expected="distributed",
+            hint="pip install 'tinyrt[search]', or --workers 1",
+        ) from error
 
 
 def processors() -> int:

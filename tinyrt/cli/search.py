@@ -1,0 +1,193 @@
+"""The command ``search``: networks within a budget, none of which another beats in everything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tinyrt.cli import tables
+from tinyrt.cli.console import noting, progress_bar, reporting
+from tinyrt.cli.options import Core, Json, MaxMemory, parse_bytes
+from tinyrt.errors import DataError
+
+if TYPE_CHECKING:
+    from tinyrt.api.fitting import DeviceBudget
+    from tinyrt.search import SearchResult
+
+REASONS = 8
+"""Trials that were refused or failed which are shown; --json has them all."""
+
+
+def search(
+    space: Annotated[
+        str,
+        typer.Argument(
+            help="dscnn, mobilenet, resnet, tcn, transformer, autoencoder, or FILE.py:FUNCTION."
+        ),
+    ],
+    data: Annotated[
+        Path, typer.Option("-d", "--data", help=".npz with x and y; without y, x is reproduced.")
+    ],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="Where models, C code and the study go.")
+    ],
+    core: Core = "cortex-m4",
+    max_arena: Annotated[
+        str | None,
+        typer.Option("--max-arena", metavar="BYTES", help="Arena on the core at most, e.g. 4k."),
+    ] = None,
+    max_flash: Annotated[
+        str | None,
+        typer.Option(
+            "--max-flash", metavar="BYTES", help="Code and weights on the core at most, e.g. 32k."
+        ),
+    ] = None,
+    max_instructions: Annotated[
+        str | None,
+        typer.Option(
+            "--max-instructions",
+            metavar="NUMBER",
+            help="Instructions per inference at most, e.g. 500000 or 2M.",
+        ),
+    ] = None,
+    objective: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--objective",
+            metavar="COST",
+            help="Trade arena, flash or instructions for quality. May be repeated.",
+            show_default="what is limited",
+        ),
+    ] = None,
+    trials: Annotated[int, typer.Option(help="Candidates in all.", min=1)] = 100,
+    epochs: Annotated[
+        int, typer.Option(help="Passes over the data for the best candidates.", min=1)
+    ] = 30,
+    validation: Annotated[
+        float, typer.Option(help="Share of the samples that candidates are judged by.")
+    ] = 0.2,
+    seed: Annotated[int, typer.Option(help="Seed of all that is drawn.", min=0)] = 0,
+    study: Annotated[
+        Path | None,
+        typer.Option(
+            "--study", help="The file of the study.", show_default="study.log in the folder"
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the study in the file.")
+    ] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            help="Processes on this machine.",
+            min=1,
+            show_default="one for each processor",
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            "--scheduler",
+            metavar="ADDRESS",
+            help="A Dask cluster's scheduler in place of them, e.g. tcp://host:8786.",
+        ),
+    ] = None,
+    max_memory: MaxMemory = None,
+    json: Json = False,
+) -> None:
+    """Search for networks that fit a core; what does not fit is never trained."""
+    with reporting(json, max_memory) as report:
+        from tinyrt.search import SearchSetting, search_networks
+
+        setting = SearchSetting(
+            budget=search_budget(core, max_arena, max_flash, max_instructions),
+            trials=trials,
+            objectives=tuple(objective or ()),
+            epochs=epochs,
+            seed=seed,
+        )
+        with noting() as notes, progress_bar("trials") as advance:
+            result = search_networks(
+                space,
+                data,
+                output,
+                setting,
+                validation=validation,
+                study=study,
+                resume=resume,
+                workers=workers,
+                scheduler=scheduler,
+                on_trial=lambda done, total, _: advance(done, total),
+            )
+        report({**result.as_dict(), "warnings": notes}, shown(result))
+    if not result.front:
+        raise typer.Exit(1)
+
+
+def search_budget(
+    core: str, arena: str | None, flash: str | None, instructions: str | None
+) -> DeviceBudget:
+    """The limits from the options.
+
+    Raises:
+        DataError: there are none, or one is no number.
+
+    """
+    from tinyrt.api.fitting import DeviceBudget
+
+    return DeviceBudget(
+        core,
+        arena=None if arena is None else parse_bytes(arena),
+        flash=None if flash is None else parse_bytes(flash),
+        instructions=None if instructions is None else parse_count(instructions),
+    )
+
+
+def parse_count(option: str) -> int:
+    """``2M`` -> 2,000,000; ``k`` and ``M`` are thousands and millions.
+
+    Raises:
+        DataError: it is no number.
+
+    """
+    digits, factor = option, 1
+    for letter, value in (("k", 1_000), ("M", 1_000_000)):
+        if option.endswith(letter):
+            digits, factor = option.removesuffix(letter), value
+    try:
+        return round(float(digits) * factor)
+    except (ValueError, OverflowError):
+        raise DataError(
+            f"'{option}' is no number of instructions",
+            expected="a number, with k for thousands or M for millions",
+            hint="--max-instructions 2M",
+        ) from None
+
+
+def shown(result: SearchResult) -> RenderableType:
+    """The front as a table, how trials ended, and why some were refused."""
+    table = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
+    for column in ("trial", result.measure, "arena", "flash", "instructions", "model"):
+        table.add_column(column, justify="left" if column == "model" else "right")
+    for point in result.front:
+        right = result.measure == "accuracy"
+        score = tables.percent(point.score) if right else tables.number(-point.score)
+        costs = (tables.number(point.costs.get(n)) for n in ("arena", "flash", "instructions"))
+        table.add_row(str(point.trial), score, *costs, str(point.model))
+    facts = {"trials": len(result.records), **result.ends, "study": str(result.study)}
+    if result.refused_early is not None:
+        facts["of misfits, refused before training"] = tables.percent(result.refused_early)
+    others = [
+        f"  trial {number} {record.end.value} ({record.stage}): {record.reason.splitlines()[0]}"
+        for number, record in sorted(result.records.items(), reverse=True)
+        if record.end.value in ("failed", "misfit", "refused")
+    ]
+    others.sort(key=lambda line: "refused" in line.split("(")[0])
+    return Group(table, tables.facts(facts), *map(Text, others[:REASONS]))
