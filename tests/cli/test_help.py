@@ -32,6 +32,9 @@ FORMS = {
     "weights_section": "NAME",
     "prune": "WHAT=SHARE",
     "slices": "INSTRUCTIONS",
+    "objective": "COST",
+    "search max_instructions": "NUMBER",
+    "scheduler": "ADDRESS",
 }
 """Options of a form of their own; of all others, it is the type."""
 TYPES = re.compile(r"<(path|str|int|float|int range|float range|list\[\w+\]|[\w|-]+)>$")
@@ -45,6 +48,9 @@ DEFAULTS = {
     "quantize data": "the calibration file",
     "qat core": "cortex-m4",
     "qat finetune": "0; as --epochs with --prune",
+    "search objective": "what is limited",
+    "search study": "study.log in the folder",
+    "search workers": "one for each processor",
     "debug min_accuracy": "within 1 % of float; 40dB without labels",
     "debug allow": "int8,int16x8,float",
 } | dict.fromkeys(
@@ -61,7 +67,7 @@ DEFAULTS = {
 @pytest.mark.parametrize("option", list(SHOWN))
 def test_the_form_of_a_value_is_said(option):
     left, right = SHOWN[option]
-    form = FORMS.get(option.split()[1])
+    form = FORMS.get(option, FORMS.get(option.split()[1]))
     if form is not None:
         assert left.endswith(f" {form}")
     elif " " in left.replace(", ", "").replace(" / ", ""):
@@ -91,6 +97,9 @@ LEAST = {
     "qat --patience": ("1", "0"),
     "qat --seed": ("0", "-1"),
     "qat --max-instructions": ("1", "0"),
+    "search --trials": ("1", "0"),
+    "search --epochs": ("1", "0"),
+    "search --seed": ("0", "-1"),
 }
 
 
@@ -100,7 +109,7 @@ def test_the_least_value_is_said_and_less_is_refused(option, values):
     assert f"x>={least}]" in SHOWN[option.replace("--", "").replace("-", "_")][1]
     command, name = option.split()
     assert f"Invalid value for '{name}'" in call(command, "net", name, less, code=2).stderr
-    others = ("-d", "d.npz", "-o", "o.tflite") if command == "qat" else ()
+    others = ("-d", "d.npz", "-o", "o.tflite") if command in ("qat", "search") else ()
     call(command, "net", *others, name, least, code=1)
 
 

@@ -28,7 +28,8 @@ def search(
     space: Annotated[
         str,
         typer.Argument(
-            help="dscnn, mobilenet, resnet, tcn, transformer, autoencoder, or FILE.py:FUNCTION."
+            help="A space: dscnn, mobilenet, resnet, tcn, transformer, autoencoder, or "
+            "FILE.py:FUNCTION."
         ),
     ],
     data: Annotated[
@@ -87,7 +88,6 @@ def search(
         typer.Option(
             "--workers",
             help="Processes on this machine.",
-            min=1,
             show_default="one for each processor",
         ),
     ] = None,
@@ -174,14 +174,16 @@ def parse_count(option: str) -> int:
 def shown(result: SearchResult) -> RenderableType:
     """The front as a table, how trials ended, and why some were refused."""
     table = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
-    for column in ("trial", result.measure, "arena", "flash", "instructions", "model"):
-        table.add_column(column, justify="left" if column == "model" else "right")
+    for column in ("trial", result.measure, "arena", "flash", "instructions"):
+        table.add_column(column, justify="right")
     for point in result.front:
         right = result.measure == "accuracy"
         score = tables.percent(point.score) if right else tables.number(-point.score)
         costs = (tables.number(point.costs.get(n)) for n in ("arena", "flash", "instructions"))
-        table.add_row(str(point.trial), score, *costs, str(point.model))
+        table.add_row(str(point.trial), score, *costs)
     facts = {"trials": len(result.records), **result.ends, "study": str(result.study)}
+    if result.front:
+        facts["models and C code"] = str(result.front[0].model.parents[1])
     if result.refused_early is not None:
         facts["of misfits, refused before training"] = tables.percent(result.refused_early)
     others = [

@@ -106,8 +106,10 @@ def write_front(funnel: Funnel, store: Store, folder: Path, study: Path) -> Sear
     """
     records = store.records()
     trained = [t for t in store.study.best_trials if records[t.number].end is End.TRAINED]
-    points = []
-    for trial in sorted(trained, key=lambda t: (-t.values[0], t.values[1:])):
+    points: list[Point] = []
+    # Of equals, the first that was found.
+    best = {tuple(trial.values): trial for trial in reversed(trained)}
+    for trial in sorted(best.values(), key=lambda t: (-t.values[0], t.values[1:])):
         record = records[trial.number]
         place = make_folder(folder / FRONT / f"{trial.number:05}")
         content = funnel.model_file(trial.number).read_bytes()

@@ -86,7 +86,7 @@ class Problem:
             )
         x = arrays[INPUT].astype(np.float32)
         y = arrays.get(LABELS, x)
-        y = y.astype(np.int64 if y.dtype.kind in "iub" else np.float32)
+        y = y.astype(np.int64 if y.dtype.kind in "iub" else np.float32, copy=False)
         return cls(x, y, validation, seed)
 
     @property

@@ -211,10 +211,7 @@ def opened(
         )
     make_folder(path.parent)
     with _held(path), _calm(optuna):
-        storage = optuna.storages.JournalStorage(
-            optuna.storages.journal.JournalFileBackend(str(path))
-        )
-        _require_own(optuna, storage, path)
+        storage = _storage_in(optuna, path)
         new = optuna.create_study
         new(study_name=RUNGS, storage=storage, direction="maximize", load_if_exists=True)
         study = new(
@@ -247,17 +244,19 @@ def optuna_there() -> Any:
     return optuna
 
 
-def _require_own(optuna: Any, storage: Any, path: Path) -> None:
-    """Refuse a file with other studies than those of a search."""
+def _storage_in(optuna: Any, path: Path) -> Any:
+    """The file as Optuna's storage.
+
+    Raises:
+        DataError: it is damaged, or holds other studies than those of a search.
+
+    """
+    backend = optuna.storages.journal.JournalFileBackend(str(path))
     try:
+        storage = optuna.storages.JournalStorage(backend)
         names = {summary.study_name for summary in optuna.get_all_study_summaries(storage)}
     except (ValueError, KeyError, TypeError, AttributeError, AssertionError) as error:
-        raise DataError(
-            f"the file is no study: {type(error).__name__}: {error}",
-            file=str(path),
-            expected="what an earlier tinyrt search wrote",
-            hint="give another name",
-        ) from error
+        raise _no_study(path, f"{type(error).__name__}: {error}") from error
     if foreign := sorted(names - {SEARCH, RUNGS}):
         raise DataError(
             f"the file has studies {', '.join(foreign)}",
@@ -265,6 +264,16 @@ def _require_own(optuna: Any, storage: Any, path: Path) -> None:
             expected="the study of tinyrt search",
             hint="give another name",
         )
+    return storage
+
+
+def _no_study(path: Path, why: str) -> DataError:
+    return DataError(
+        f"the file is no study: {why}",
+        file=str(path),
+        expected="what an earlier tinyrt search wrote",
+        hint="give another name",
+    )
 
 
 def _require_same(found: Mapping[str, Any], wanted: Mapping[str, Any], path: Path) -> None:
@@ -292,11 +301,17 @@ def _held(path: Path) -> Iterator[None]:
                 file=str(path),
                 hint="wait for it, or give another name",
             ) from None
-        # Nobody else has the file, so that this is the lock of one that was killed.
-        path.with_name(f"{path.name}.lock").unlink(missing_ok=True)
-        content = path.read_bytes()
-        os.truncate(path, content.rfind(b"\n") + 1)
+        _mend(path)
         yield
+
+
+def _mend(path: Path) -> None:
+    """Remove the lock and the half line of a search that was killed: nobody else has the file."""
+    content = path.read_bytes()
+    if content and b'"op_code":' not in content.partition(b"\n")[0]:
+        raise _no_study(path, "its first line is not of a journal")
+    path.with_name(f"{path.name}.lock").unlink(missing_ok=True)
+    os.truncate(path, content.rfind(b"\n") + 1)
 
 
 @contextmanager

@@ -135,7 +135,8 @@ class Cluster:
         try:
             return future.result()
         except _distributed().KilledWorker as error:
-            return Failure(f"workers died under it {DEATHS + 1} times: {error.last_worker.address}")
+            times, last = error.allowed_failures + 1, error.last_worker.address
+            return Failure(f"workers died under it {times} times, the last at {last}")
         except CancelledError:
             self._require_scheduler()
             lost = self._losses[owner] = self._losses.get(owner, 0) + 1
@@ -193,7 +194,7 @@ def workers_of(problem: Problem, number: int | None, scheduler: str | None) -> I
     distributed = _distributed()
     with contextlib.ExitStack() as stack:
         if scheduler is None:
-            address = stack.enter_context(_local(distributed, number or processors()))
+            address = stack.enter_context(_local(number or processors()))
         else:
             address = scheduler
         try:
@@ -223,14 +224,17 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _local(distributed: Any, number: int) -> Any:
+@contextmanager
+def _local(number: int) -> Iterator[Any]:
     """A cluster of processes on this machine, which share its memory evenly."""
     import dask
 
-    dask.config.set(
-        {f"distributed.nanny.pre-spawn-environ.{key}": n for key, n in ENVIRONMENT.items()}
-        | {"distributed.scheduler.allowed-failures": DEATHS}
-    )
-    return distributed.LocalCluster(
-        n_workers=number, threads_per_worker=1, dashboard_address=None, silence_logs=50
-    )
+    choices = {f"distributed.nanny.pre-spawn-environ.{key}": n for key, n in ENVIRONMENT.items()}
+    choices["distributed.scheduler.allowed-failures"] = DEATHS
+    with (
+        dask.config.set(choices),
+        _distributed().LocalCluster(
+            n_workers=number, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        ) as cluster,
+    ):
+        yield cluster

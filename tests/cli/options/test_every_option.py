@@ -71,11 +71,16 @@ def test_json_is_one_object_and_without_it_there_is_a_table(name, made, tmp_path
         json.loads(call(*arguments).stdout)
 
 
+MORE = {
+    "search": lambda made, to: ("tcn", "-d", made.test, "-o", to / "s", "--max-arena", "1k"),
+}
+"""The same of one that does not end well twice, and has a test of its own for --json."""
+
 READING = [name for name, parameter in PARAMETERS if parameter == "max_memory"]
 
 
 @shows(READING, "max_memory")
 @pytest.mark.parametrize("name", sorted(READING))
 def test_a_file_that_costs_more_than_the_memory_given_is_refused(name, made, tmp_path):
-    others = ARGUMENTS.get(name, lambda made, to: (made.int8,))(made, tmp_path)
+    others = (ARGUMENTS | MORE).get(name, lambda made, to: (made.int8,))(made, tmp_path)
     assert "--max-memory" in call(name, *others, "--max-memory", "100", code=1).stderr

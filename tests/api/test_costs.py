@@ -1,0 +1,119 @@
+"""What a model costs: by formula, and against what is linked and counted."""
+
+import numpy as np
+import pytest
+
+import tinyrt
+from tests.graphs import small_cnn
+from tests.sampling import sampled
+from tinyrt import api
+from tinyrt.api import costs
+from tinyrt.api.costs import MARGINS, Basis, cost
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.errors import DataError, UnsupportedError
+from tinyrt.quantize import quantize_graph
+from tinyrt.train.nn import Conv2d, Flatten, Linear, ReLU, Sequential
+from tinyrt.train.recipes.digits import digits_cnn
+
+ZOO = ("dscnn_kws", "resnet8", "autoencoder_ad", "mobilenet_vww", "streaming_wakeword")
+NEAR = {
+    "cortex-m4": 0.03,
+    "cortex-m3": 0.03,
+    "cortex-m55": 0.3,
+    "cortex-m0": 0.4,
+    "cortex-m7": 0.03,
+    "cortex-m33": 0.03,
+    "cortex-m0plus": 0.4,
+    "cortex-m23": 0.4,
+}
+"""Core -> how far an estimate of instructions may be from the count, as docs/search.md says."""
+SAMPLE = [("cortex-m4", "dscnn_kws"), ("cortex-m55", "streaming_wakeword")]
+
+
+def int8():
+    rng = np.random.default_rng(0)
+    return quantize_graph(small_cnn(), rng.standard_normal((16, 8, 8, 3)).astype(np.float32))
+
+
+@pytest.mark.device
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("core", "model"), sampled(SAMPLE, [(core, model) for core in NEAR for model in ZOO])
+)
+def test_formulas_are_as_near_to_the_emulator_as_is_said(core, model, zoo):
+    path = zoo / "models" / f"{model}_int8.tflite"
+    formula, counted = (cost(path, core, basis=basis) for basis in ("formula", "counted"))
+    assert (formula.arena, formula.weights) == (counted.arena, counted.weights)
+    assert formula.instructions == pytest.approx(counted.instructions, rel=NEAR[core])
+    assert formula.least_instructions <= counted.instructions == counted.least_instructions
+    assert (formula.estimated, counted.estimated) == (("instructions",), ())
+    assert formula.flash is None
+    assert counted.flash == counted.code + counted.weights
+
+
+@pytest.mark.device
+@pytest.mark.slow
+def test_what_is_linked_is_what_the_emulator_has_in_flash(tmp_path):
+    path = save_tflite(int8(), tmp_path / "m.tflite")
+    linked = cost(path, "m4", optimize="size", basis="linked")
+    report = api.run_emulated(path, core="m4", optimize="size", samples=1)
+    assert (linked.code, linked.weights) == (report.flash.code, report.flash.weights)
+    assert linked.instructions == cost(path, "m4", optimize="size").instructions
+    assert linked.estimated == ("instructions",)
+    counted = cost(path, "m4", optimize="size", basis="counted")
+    assert (counted.instructions, counted.code) == (report.instructions, report.flash.code)
+    assert counted.code < cost(path, "m4", basis="linked").code
+
+
+def test_a_file_a_graph_and_a_float_model_cost_the_same(tmp_path):
+    path = save_tflite(int8(), tmp_path / "m.tflite")
+    wanted = cost(path)
+    assert cost(int8()) == wanted
+    assert cost(str(path), "cortex-m4") == wanted
+    assert wanted.arena == api.inspect_model(path).arena_bytes
+    in_float = cost(small_cnn())
+    assert (in_float.arena, in_float.weights) == (wanted.arena, wanted.weights)
+    assert wanted.as_dict()["estimated"] == ["instructions"]
+    assert wanted.as_dict()["basis"] == "formula"
+
+
+def test_nothing_is_built_or_run_for_a_formula(monkeypatch):
+    monkeypatch.setattr(costs, "run_emulated", None)
+    monkeypatch.setenv("PATH", "")
+    found = cost(digits_cnn(np.random.default_rng(0)), input_shape=(8, 8, 1))
+    assert found.arena == 2176
+    assert found.code is None
+
+
+def test_a_network_keeps_channels_that_random_weights_leave_without_effect():
+    def made(sign):
+        rng = np.random.default_rng(0)
+        dead, out = Conv2d(1, 8, 3, rng=rng), Linear(8 * 16, 3, rng=rng)
+        dead.weight.data = np.abs(dead.weight.data)
+        dead.weight.data[:4] *= sign
+        dead.bias.data[:4] = sign
+        return Sequential(conv=dead, relu=ReLU(), flat=Flatten(), out=out)
+
+    alive, half = (cost(made(sign), input_shape=(4, 4, 1)) for sign in (1, -1))
+    assert (alive.arena, alive.weights) == (half.arena, half.weights)
+
+
+def test_the_host_has_no_instructions():
+    assert cost(int8(), "host").instructions is None
+    assert cost(int8(), "host").least_instructions is None
+    assert set(MARGINS) >= {InstructionSet.DSP, InstructionSet.MVE, InstructionSet.SCALAR}
+
+
+def test_what_is_asked_for_wrongly_is_refused():
+    network = digits_cnn(np.random.default_rng(0))
+    with pytest.raises(DataError, match="costs cannot be guessed"):
+        cost(int8(), basis="guessed")
+    with pytest.raises(DataError, match="a network has costs for samples of some shape"):
+        cost(network)
+    with pytest.raises(DataError, match="the model has an input shape of its own"):
+        cost(int8(), input_shape=(8, 8, 3))
+    with pytest.raises(UnsupportedError, match="m99"):
+        cost(int8(), "m99")
+    assert tinyrt.cost is cost
+    assert list(Basis) == ["formula", "linked", "counted"]

@@ -1,0 +1,124 @@
+"""Options of ``tinyrt search``: each reaches the search; one search runs as it is."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import tinyrt.search
+from tests.cli.calls import call, call_json
+from tests.cli.shown import shows
+from tests.search.made import FILE, blobs
+from tinyrt.api.fitting import DeviceBudget
+from tinyrt.cli.search import parse_count
+from tinyrt.errors import DataError
+from tinyrt.search import SearchSetting
+
+BUDGET = DeviceBudget("cortex-m4", arena=2048)
+LIMITED = ("--max-arena", "2k")
+DEFAULT = SearchSetting(BUDGET)
+
+SETTINGS = {
+    "": DEFAULT,
+    "--core m0": SearchSetting(DeviceBudget("m0", arena=2048)),
+    "--max-flash 3k": SearchSetting(DeviceBudget("cortex-m4", arena=2048, flash=3072)),
+    "--max-instructions 2M": SearchSetting(
+        DeviceBudget("cortex-m4", arena=2048, instructions=2_000_000)
+    ),
+    "--objective flash --objective arena": SearchSetting(BUDGET, objectives=("flash", "arena")),
+    "--trials 7": SearchSetting(BUDGET, trials=7),
+    "--epochs 4": SearchSetting(BUDGET, epochs=4),
+    "--seed 3": SearchSetting(BUDGET, seed=3),
+}
+REST = {
+    "--validation 0.4": ("validation", 0.4),
+    "--study s.log": ("study", "s.log"),
+    "--resume": ("resume", True),
+    "--workers 3": ("workers", 3),
+    "--scheduler tcp://a:1": ("scheduler", "tcp://a:1"),
+}
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What the search is asked for; it finds nothing."""
+    given = []
+    empty = SimpleNamespace(front=(), records={}, measure="accuracy", ends={}, study="s")
+    empty.refused_early, empty.as_dict = None, dict
+    monkeypatch.setattr(
+        tinyrt.search, "search_networks", lambda *a, **k: (given.append((a, k)), empty)[1]
+    )
+    return given
+
+
+@shows(
+    "search",
+    *("space", "data", "output", "core", "max_arena", "max_flash", "max_instructions"),
+    *("objective", "trials", "epochs", "seed"),
+)
+@pytest.mark.parametrize("options", SETTINGS)
+def test_options_are_the_setting_of_the_same_name(options, asked):
+    call("search", "tcn", "-d", "d.npz", "-o", "out", *LIMITED, *options.split(), code=1)
+    ((arguments, _),) = asked
+    assert [str(a) for a in arguments[:3]] == ["tcn", "d.npz", "out"]
+    assert arguments[3] == SETTINGS[options]
+    assert (arguments[3] == DEFAULT) == (options == "")
+
+
+@shows("search", "validation", "study", "resume", "workers", "scheduler")
+@pytest.mark.parametrize("options", REST)
+def test_other_options_are_arguments_of_the_same_name(options, asked):
+    files = ("search", "tcn", "-d", "d.npz", "-o", "out", *LIMITED)
+    call(*files, code=1)
+    call(*files, *options.split(), code=1)
+    (_, default), (_, given) = asked
+    name, value = REST[options]
+    assert str(given[name]) == str(value) != str(default[name])
+    assert {k for k in given if str(given[k]) != str(default[k])} - {"on_trial"} == {name}
+    plain = {"validation": 0.2, "study": None, "resume": False, "workers": None}
+    assert {k: default[k] for k in plain} == plain
+
+
+@shows("search", "json")
+def test_a_search_from_a_file_to_a_front(tmp_path):
+    (tmp_path / "mine.py").write_text(FILE)
+    np.savez(tmp_path / "d.npz", **blobs())
+    files = (f"{tmp_path}/mine.py:flat", "-d", tmp_path / "d.npz", "-o", tmp_path / "out")
+    quick = ("--max-arena", "1k", "--workers", "1", "--trials", "2", "--epochs", "1")
+    found = call_json("search", *files, *quick)
+    assert (found["measure"], found["trials"]) == ("accuracy", 2)
+    (point,) = found["front"]
+    assert 0 < point["score"] <= 1
+    assert point["costs"]["arena"] <= 1024
+    shown = call("search", *files, *quick, "--resume").stdout
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(shown)
+    assert "models and C code" in shown
+    refused = call("search", *files, *quick, code=1)
+    assert "there is a study already" in refused.stderr
+
+
+def test_a_search_that_finds_nothing_says_why_and_fails(tmp_path):
+    np.savez(tmp_path / "d.npz", **blobs())
+    files = ("-d", tmp_path / "d.npz", "-o", tmp_path / "out", "--workers", "1")
+    done = call("search", "autoencoder", *files, "--max-arena", "4", "--trials", "2", code=1)
+    assert "refused (plan): arena " in done.stdout
+    assert "of misfits, refused before training" in done.stdout
+    assert "100.00 %" in done.stdout
+
+
+@pytest.mark.parametrize(("text", "number"), [("7", 7), ("2.5k", 2500), ("2M", 2_000_000)])
+def test_numbers_of_instructions(text, number):
+    assert parse_count(text) == number
+
+
+@pytest.mark.parametrize("text", ["2G", "much", "infM", "", "nan"])
+def test_what_is_no_number_of_instructions(text):
+    with pytest.raises(DataError, match="is no number of instructions"):
+        parse_count(text)
+
+
+def test_limits_are_asked_for():
+    done = call("search", "tcn", "-d", "d.npz", "-o", "out", code=1)
+    assert "limits of nothing on cortex-m4" in done.stderr

@@ -1,0 +1,53 @@
+"""What a search is for: which samples choose, and what data say."""
+
+import numpy as np
+import pytest
+
+from tests.search.made import blobs
+from tinyrt.errors import DataError
+from tinyrt.search import Problem
+
+
+def test_each_class_has_its_share_to_choose_by_and_none_is_trained_on():
+    problem = Problem.of(blobs(90), 0.2)
+    training, held = problem.parts
+    assert sorted([*training, *held]) == list(range(90))
+    assert np.bincount(problem.y[held]).tolist() == [6, 6, 6]
+    assert Problem.of(blobs(90), 0.2).digest == problem.digest
+    assert Problem.of(blobs(90), 0.2, seed=1).digest != problem.digest
+    assert Problem.of(blobs(90), 0.3).digest != problem.digest
+
+
+def test_a_file_is_read_and_without_labels_samples_are_reproduced(tmp_path):
+    np.savez(tmp_path / "d.npz", x=blobs()["x"].astype(np.float64))
+    problem = Problem.of(tmp_path / "d.npz")
+    assert problem.x.dtype == np.float32
+    assert problem.y is problem.x
+    assert (problem.outputs, problem.has_classes) == (12, False)
+    assert Problem.of(blobs()).outputs == 3
+    values = {"x": blobs()["x"], "y": np.ones((90, 2))}
+    assert Problem.of(values).outputs == 2
+
+
+WRONG = {
+    "there are no samples among y": {"y": np.arange(9)},
+    "samples [9] and labels [9]": {"x": np.ones(9)},
+    "samples [9, 2] and labels [8]": {"x": np.ones((9, 2)), "y": np.arange(8)},
+    "not all samples and labels are finite": {"x": np.full((9, 2), np.nan)},
+    "labels are int64[9] from -1 to 7": {"x": np.ones((9, 2)), "y": np.arange(9) - 1},
+    "labels are int64[9] from 0 to 0": {"x": np.ones((9, 2)), "y": np.zeros(9, int)},
+    "labels are int64[9, 2] from 1 to 1": {"x": np.ones((9, 2)), "y": np.ones((9, 2), int)},
+}
+
+
+@pytest.mark.parametrize("problem", WRONG)
+def test_data_that_make_no_problem_are_refused(problem):
+    with pytest.raises(DataError) as error:
+        Problem.of(WRONG[problem])
+    assert error.value.problem == problem
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.5])
+def test_the_share_to_choose_by_is_one(share):
+    with pytest.raises(DataError, match="of the samples are to choose by"):
+        Problem.of(blobs(), share)

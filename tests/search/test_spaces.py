@@ -1,0 +1,120 @@
+"""Spaces that ship, and those of users: each choice is a network that deploys."""
+
+import numpy as np
+import optuna
+import pytest
+
+from tests.search.made import FILE, dense, problem
+from tinyrt.api.costs import cost
+from tinyrt.errors import DataError, ShapeError
+from tinyrt.search import SPACES, Candidate, Problem
+from tinyrt.search.candidate import candidate_of, graph_of, structure_of, untrained_int8
+from tinyrt.search.source import space_source
+from tinyrt.search.work import Order, deploy, price, train
+from tinyrt.train.nn import Linear, Sequential
+
+RNG = np.random.default_rng(3)
+IMAGES = Problem(RNG.random((30, 7, 6, 2), np.float32), np.arange(30) % 3)
+SERIES = Problem(RNG.random((30, 1, 40, 3), np.float32), np.arange(30) % 2)
+ROWS = Problem(IMAGES.x, IMAGES.x)
+"""What an autoencoder reproduces: images, too."""
+FOR = {"tcn": SERIES, "transformer": SERIES, "autoencoder": ROWS}
+
+
+def order(space, params, epochs=1, seed=0):
+    return Order(space_source(space), params, seed, "cortex-m4", epochs, 1)
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_choices_become_networks_of_the_problems_outputs(name):
+    sampler = optuna.samplers.RandomSampler(seed=1)
+    study, of = optuna.create_study(sampler=sampler), FOR.get(name, IMAGES)
+    arenas = set()
+    for _ in range(3):
+        trial = study.ask()
+        candidate = candidate_of(SPACES[name], trial, of, seed=0)
+        arenas.add(cost(untrained_int8(graph_of(candidate, of), of)).arena)
+        assert 0 < candidate.learning_rate < 1
+        again = order(name, trial.params).candidate(of)
+        one, other = (c.network.state_dict() for c in (candidate, again))
+        assert all(np.array_equal(one[key], other[key]) for key in one)
+    assert len(arenas) > 1
+
+
+@pytest.mark.parametrize("name", ["dscnn", "autoencoder"])
+def test_what_ships_is_trained_and_deployed(name):
+    of = FOR.get(name, IMAGES)
+    params = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=2)).ask()
+    candidate_of(SPACES[name], params, of, 0)
+    asked = order(name, params.params)
+    rung = train(asked, 1, None, of)
+    deployed = deploy(asked, rung.state, of)
+    assert (deployed.score > 0) is of.has_classes
+    assert deployed.model[4:8] == b"TFL3"
+
+
+def test_samples_of_other_forms_are_refused():
+    trial = optuna.create_study().ask()
+    with pytest.raises(ShapeError, match="the space is for images, samples are"):
+        SPACES["resnet"](trial, problem(), RNG)
+    with pytest.raises(ShapeError, match="the space is for series, samples are"):
+        SPACES["tcn"](trial, IMAGES, RNG)
+
+
+def test_a_users_file_travels_as_text(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(FILE)
+    source = space_source(f"{path}:flat")
+    path.unlink()
+    trial = optuna.trial.FixedTrial({"nothing": 1})
+    candidate = candidate_of(source.load(), trial, problem(), 0)
+    assert graph_of(candidate, problem()).outputs
+    assert space_source(dense).load() is dense
+
+
+SOURCES = {
+    "there is no space 'dogs'": "dogs",
+    "there is no space 'mine.txt:flat'": "mine.txt:flat",
+    "the space's file cannot be read: ": "missing.py:flat",
+    "the file has no function 'round'": "mine.py:round",
+    "the space's file fails: ZeroDivisionError: ": "broken.py:flat",
+}
+
+
+@pytest.mark.parametrize("start", SOURCES)
+def test_spaces_that_are_not_there(start, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(FILE)
+    (tmp_path / "broken.py").write_text("1 / 0")
+    with pytest.raises(DataError) as error:
+        space_source(SOURCES[start])
+    assert error.value.problem.startswith(start)
+
+
+def test_what_a_space_gives_is_checked():
+    trial = optuna.trial.FixedTrial({})
+    with pytest.raises(DataError, match="the space gives int"):
+        candidate_of(lambda *_: 3, trial, problem(), 0)
+    wide = candidate_of(
+        lambda trial, problem, rng: Sequential(out=Linear(12, 5, rng=rng)), trial, problem(), 0
+    )
+    assert isinstance(wide, Candidate)
+    with pytest.raises(ShapeError, match="the network gives 5 numbers for a sample"):
+        graph_of(wide, problem())
+
+
+def test_structure_is_that_of_the_graph_and_not_of_the_weights():
+    def made(width, seed):
+        trial = optuna.trial.FixedTrial({"width": width, "rate": 0.01})
+        return structure_of(graph_of(candidate_of(dense, trial, problem(), seed), problem()))
+
+    assert made(8, 0) == made(8, 1) != made(12, 0)
+
+
+def test_a_price_before_training_is_no_less_than_after():
+    """Random weights leave channels without effect, which training may bring to life."""
+    asked = order(dense, {"width": 32, "rate": 0.01})
+    before = price(asked, "formula", problem())
+    trained = deploy(asked, train(asked, 1, None, problem()).state, problem())
+    assert before.weights >= 12 * 32 + 32 * 3
+    assert trained.model

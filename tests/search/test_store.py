@@ -1,0 +1,178 @@
+"""The study's file: gone on with after a crash, kept from others, and told from other files."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import optuna
+import pytest
+
+from tests.search.made import FILE, QUICK, blobs, dense
+from tinyrt.errors import DataError, OutputError, ToolError
+from tinyrt.search import search_networks, store
+from tinyrt.search.store import End
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A search that nobody disturbed, and its folder."""
+    folder = tmp_path_factory.mktemp("whole")
+    return search_networks(dense, blobs(), folder, QUICK), folder
+
+
+CHILD = """
+import os, signal
+from tests.search.made import QUICK, blobs, dense
+from tinyrt.search import funnel, search_networks
+
+class Bytes:
+    count = 0
+
+def killed(path, content, write=funnel.write_bytes):
+    write(path, content)
+    Bytes.count += 1
+    if Bytes.count == {after}:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+funnel.write_bytes = killed
+search_networks(dense, blobs(), "{folder}", QUICK)
+"""
+
+
+@pytest.mark.slow
+def test_a_search_that_is_killed_goes_on_from_its_last_rung(whole, tmp_path, monkeypatch):
+    code = CHILD.format(after=3, folder=tmp_path)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, check=False
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    states = list((tmp_path / "trials").glob("*.state.npz"))
+    assert len(states) == 1
+    # What a program that is killed while it writes leaves: half a line, and its lock.
+    log = tmp_path / "study.log"
+    log.write_bytes(log.read_bytes() + b'{"op_code": 5, "wor')
+    (tmp_path / "study.log.lock").symlink_to(log)
+    trained = []
+    train = store_funnel().train
+    monkeypatch.setattr(
+        store_funnel(), "train", lambda *given: (trained.append(given[1:3]), train(*given))[1]
+    )
+    result = search_networks(dense, blobs(), tmp_path, QUICK, resume=True)
+    assert trained[0][1] is not None, "it goes on from the state"
+    assert len(result.records) == QUICK.trials
+    first = min(n for n, r in whole[0].records.items() if r.end is not End.REFUSED)
+    assert result.records[first] == whole[0].records[first]
+    assert not list((tmp_path / "trials").glob("*.state.npz"))
+    assert len(rung_numbers(log)) == len(set(rung_numbers(log)))
+
+
+def store_funnel():
+    from tinyrt.search import funnel
+
+    return funnel
+
+
+def rung_numbers(path):
+    """Which trials have scores in training, each as often as it was begun."""
+    backend = optuna.storages.journal.JournalFileBackend(str(path))
+    storage = optuna.storages.JournalStorage(backend)
+    study = optuna.load_study(study_name=store.RUNGS, storage=storage)
+    return [t.user_attrs[store.OF] for t in study.trials]
+
+
+def test_a_study_is_begun_once_and_gone_on_with_on_request(whole, tmp_path):
+    _, folder = whole
+    with pytest.raises(DataError, match="there is a study already") as error:
+        search_networks(dense, blobs(), folder, QUICK)
+    assert error.value.hint == "--resume goes on with it"
+    with pytest.raises(DataError, match="there is no study to go on with"):
+        search_networks(dense, blobs(), tmp_path / "new", QUICK, resume=True)
+    assert not (tmp_path / "new" / "study.log").exists()
+
+
+OTHERS = {
+    "seed 0": {"seed": 3},
+    "epochs [9, 1]": {"epochs": 8},
+    "limits {'arena': 60}": {"budget": replace(QUICK.budget, arena=61)},
+    "core cortex-m4": {"budget": replace(QUICK.budget, core="m0")},
+    "objectives ['arena']": {"objectives": ("flash",), "budget": replace(QUICK.budget)},
+}
+
+
+@pytest.mark.parametrize("fact", OTHERS)
+def test_a_study_goes_on_with_the_same_choices(whole, fact):
+    _, folder = whole
+    data = blobs()
+    with pytest.raises(DataError, match="the study is of another search, with") as error:
+        search_networks(dense, data, folder, replace(QUICK, **OTHERS[fact]), resume=True)
+    assert fact in error.value.problem
+
+
+def test_data_and_space_must_be_the_same(whole, tmp_path):
+    _, folder = whole
+    (tmp_path / "mine.py").write_text(FILE)
+    for space, data in ((dense, blobs(93)), (f"{tmp_path}/mine.py:flat", blobs())):
+        with pytest.raises(DataError, match="the study is of another search"):
+            search_networks(space, data, folder, QUICK, resume=True)
+
+
+FOREIGN = {
+    "its first line is not of a journal": ("nothing, and no end of line", "[]\n"),
+    "JSONDecodeError: ": ('{"op_code": 0, "worker_id": "a", \n{}\n',),
+    "KeyError: ": ('{"op_code": 0}\n',),
+}
+
+
+@pytest.mark.parametrize("why", FOREIGN)
+def test_other_files_are_told_from_studies_and_stay_as_they_are(why, tmp_path):
+    path = tmp_path / "a.log"
+    for text in FOREIGN[why]:
+        path.write_text(text)
+        with pytest.raises(DataError, match="the file is no study: " + why):
+            search_networks(dense, blobs(), tmp_path, QUICK, study=path, resume=True)
+        assert path.read_text() == text
+
+
+def test_studies_of_others_are_left_alone(tmp_path):
+    path = tmp_path / "theirs.log"
+    storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(path)))
+    optuna.create_study(study_name="theirs", storage=storage)
+    before = path.read_bytes()
+    with pytest.raises(DataError, match="the file has studies theirs"):
+        search_networks(dense, blobs(), tmp_path, QUICK, study=path, resume=True)
+    assert path.read_bytes() == before
+
+
+def test_a_study_is_one_search_s_at_a_time(tmp_path):
+    def again(done, total, record):
+        with pytest.raises(OutputError, match="another search has the study open"):
+            search_networks(dense, blobs(), tmp_path, QUICK, resume=True)
+        asked.append(done)
+
+    asked = []
+    search_networks(dense, blobs(), tmp_path, replace(QUICK, trials=1), on_trial=again)
+    assert asked == [1]
+
+
+def test_without_optuna_it_is_said_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(ToolError, match="candidates are proposed by Optuna") as error:
+        search_networks(dense, blobs(), tmp_path, QUICK)
+    assert error.value.hint == "pip install 'tinyrt[search]'"
+    assert not list(tmp_path.iterdir())
+
+
+def test_optuna_says_nothing_and_is_left_as_it_was(capsys, tmp_path):
+    before = optuna.logging.get_verbosity()
+    search_networks(dense, blobs(), tmp_path, replace(QUICK, trials=2))
+    assert capsys.readouterr() == ("", "")
+    assert optuna.logging.get_verbosity() == before
+    lines = (tmp_path / "study.log").read_text().splitlines()
+    assert all(json.loads(line) for line in lines)
