@@ -67,6 +67,7 @@ FUNCTIONS = {
     "tinyrt.ops.shared.convolution_tables:weight_sums": "shapes, window and element size",
     "tinyrt.ops.shared.fft:tables": "element type, length and direction",
     "tinyrt.ops.signal_filter_bank:log_table": FOREVER,
+    "tinyrt.search.source:_loaded": "the file's name and text, and the function",
     "tinyrt.train.core.function:check": "attributes and shapes, each op for itself",
     "tinyrt.train.core.function:table_function": "the op",
 }

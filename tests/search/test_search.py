@@ -1,6 +1,7 @@
 """A search from end to end, in this process: who is refused when, and what is found."""
 
 import json
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -10,10 +11,11 @@ import tinyrt
 from tests.search.made import ARENA, FILE, QUICK, blobs, dense, problem
 from tinyrt.api.costs import Basis, ModelCost, cost
 from tinyrt.api.fitting import DeviceBudget
-from tinyrt.errors import DataError
+from tinyrt.errors import DataError, ToolError
 from tinyrt.search import SearchSetting, funnel, search, search_networks, work
 from tinyrt.search.candidate import graph_of, untrained_int8
 from tinyrt.search.store import End
+from tinyrt.search.workers import Here
 from tinyrt.train.nn import Linear, Module, Sequential
 
 
@@ -186,6 +188,42 @@ def test_costs_are_found_once_for_a_graph_and_judged(monkeypatch, tmp_path):
     assert len(asked) == 1
     search_networks(f"{path}:flat", blobs(), tmp_path, replace(setting, trials=6), resume=True)
     assert len(asked) == 1, "known from the file"
+
+
+def test_a_price_that_cannot_be_found_ends_the_trial(monkeypatch, tmp_path):
+    def failing(*_):
+        raise ToolError("the linker is out of sorts")
+
+    monkeypatch.setattr(funnel, "price", failing)
+    monkeypatch.setattr(search, "require_tools", lambda *_: None)
+    setting = SearchSetting(DeviceBudget(flash=9_000), trials=2, epochs=1)
+    result = search_networks(dense, blobs(), tmp_path, setting)
+    assert {(r.end, r.stage) for r in result.records.values()} == {(End.FAILED, "cost")}
+    assert "the linker is out of sorts" in result.records[0].reason
+
+
+def test_tools_are_looked_for_before_anything_is_proposed(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", "")
+    setting = SearchSetting(DeviceBudget(flash=9_000), trials=2, epochs=1)
+    with pytest.raises(ToolError, match="not installed: arm-none-eabi-gcc"):
+        search_networks(dense, blobs(), tmp_path, setting)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_cluster_is_used_in_place_of_this_machine(monkeypatch, tmp_path):
+    asked = []
+
+    @contextmanager
+    def crew(problem, number, scheduler):
+        asked.append((number, scheduler))
+        yield Here(problem)
+
+    monkeypatch.setattr(search, "workers_of", crew)
+    monkeypatch.setattr(search, "require_tools", None)
+    host = SearchSetting(DeviceBudget("host", arena=60), trials=1, epochs=1)
+    result = search_networks(dense, blobs(), tmp_path, host, scheduler="tcp://a", workers=4)
+    assert asked == [(None, "tcp://a")]
+    assert result.records[0].costs.keys() == {"arena", "weights"}
 
 
 def _untrained(order, of):

@@ -13,7 +13,7 @@ import pytest
 
 from tests.search.made import FILE, QUICK, blobs, dense
 from tinyrt.errors import DataError, OutputError, ToolError
-from tinyrt.search import search_networks, store
+from tinyrt.search import funnel, search_networks, store
 from tinyrt.search.store import End
 
 ROOT = Path(__file__).parents[2]
@@ -46,8 +46,11 @@ search_networks(dense, blobs(), "{folder}", QUICK)
 
 
 @pytest.mark.slow
-def test_a_search_that_is_killed_goes_on_from_its_last_rung(whole, tmp_path, monkeypatch):
-    code = CHILD.format(after=3, folder=tmp_path)
+@pytest.mark.parametrize(
+    ("after", "rungs"), [(2, [3, 9]), (4, [])], ids=["between rungs", "after the last"]
+)
+def test_a_search_that_is_killed_goes_on_where_it_was(after, rungs, whole, tmp_path, monkeypatch):
+    code = CHILD.format(after=after, folder=tmp_path)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, check=False
@@ -60,23 +63,19 @@ def test_a_search_that_is_killed_goes_on_from_its_last_rung(whole, tmp_path, mon
     log.write_bytes(log.read_bytes() + b'{"op_code": 5, "wor')
     (tmp_path / "study.log.lock").symlink_to(log)
     trained = []
-    train = store_funnel().train
+    train = funnel.train
     monkeypatch.setattr(
-        store_funnel(), "train", lambda *given: (trained.append(given[1:3]), train(*given))[1]
+        funnel, "train", lambda *given: (trained.append(given[1:3]), train(*given))[1]
     )
     result = search_networks(dense, blobs(), tmp_path, QUICK, resume=True)
-    assert trained[0][1] is not None, "it goes on from the state"
+    assert [epochs for epochs, _ in trained[: len(rungs)]] == rungs
+    assert all(state is not None for _, state in trained[: len(rungs)])
+    assert trained[len(rungs)] == (1, None), "the next trial"
     assert len(result.records) == QUICK.trials
     first = min(n for n, r in whole[0].records.items() if r.end is not End.REFUSED)
     assert result.records[first] == whole[0].records[first]
     assert not list((tmp_path / "trials").glob("*.state.npz"))
     assert len(rung_numbers(log)) == len(set(rung_numbers(log)))
-
-
-def store_funnel():
-    from tinyrt.search import funnel
-
-    return funnel
 
 
 def rung_numbers(path):
@@ -85,6 +84,19 @@ def rung_numbers(path):
     storage = optuna.storages.JournalStorage(backend)
     study = optuna.load_study(study_name=store.RUNGS, storage=storage)
     return [t.user_attrs[store.OF] for t in study.trials]
+
+
+def test_a_score_counts_once_however_often_it_is_found():
+    study = optuna.create_study(direction="maximize")
+    trial = study.ask()
+    trial.report(0.5, 1)
+    store.Ladder(trial, {1: 0.5}, is_open=True).stops(0.7, 1)
+    over = store.Ladder(trial, {}, is_open=False)
+    assert not over.stops(0.9, 3)
+    over.end()
+    (found,) = study.trials
+    assert found.intermediate_values == {1: 0.5}
+    assert not found.state.is_finished()
 
 
 def test_a_study_is_begun_once_and_gone_on_with_on_request(whole, tmp_path):

@@ -5,9 +5,11 @@ import os
 import signal
 import sys
 from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import dask
 import pytest
 
 from tests.sampling import WHOLE
@@ -16,7 +18,7 @@ from tinyrt.errors import DataError, ToolError
 from tinyrt.search import search_networks, work
 from tinyrt.search.store import End
 from tinyrt.search.work import Failure, attempted, require_tools
-from tinyrt.search.workers import Cluster, Here, Task, workers_of
+from tinyrt.search.workers import Cluster, Here, Task, processors, workers_of
 
 
 def double(number, problem):
@@ -32,13 +34,14 @@ def lacking(number, problem):
 
 
 class Future:
-    """One that is done at once."""
+    """One that is done when it is asked for the second time."""
 
     def __init__(self, outcome):
-        self.outcome = outcome
+        self.outcome, self.asked = outcome, 0
 
     def done(self):
-        return True
+        self.asked += 1
+        return self.asked > 1
 
     def result(self):
         if isinstance(self.outcome, BaseException):
@@ -155,6 +158,7 @@ def test_numbers_of_workers_and_schedulers():
         pass
     with workers_of(problem(), 1, None) as crew:
         assert isinstance(crew, Here)
+    assert 1 <= processors() <= os.cpu_count()
 
 
 @pytest.mark.parametrize("kind", [OSError, TimeoutError, ValueError])
@@ -177,6 +181,33 @@ def test_without_dask_one_worker_is_left(monkeypatch):
         pass
     assert "--workers 1" in error.value.hint
     assert attempted(double, 3, problem()) == 6
+    assert attempted(failing, KeyError("a"), problem()) == Failure("KeyError: 'a'")
+
+
+def test_a_cluster_of_as_many_workers_as_asked_each_of_one_thread(monkeypatch):
+    @contextmanager
+    def cluster(**choices):
+        asked.update(choices)
+        asked.update(dask.config.get("distributed.nanny.pre-spawn-environ"))
+        yield "here"
+
+    @contextmanager
+    def client(address, timeout):
+        asked["address"] = address
+        yield Client(42)
+
+    asked = {}
+    monkeypatch.setattr("distributed.LocalCluster", cluster)
+    monkeypatch.setattr("distributed.Client", client)
+    with workers_of(problem(), 3, None) as crew:
+        crew.begin("trial", Task(double, (21,)))
+        assert crew.finished() == ("trial", 42)
+    assert (asked["n_workers"], asked["threads_per_worker"]) == (3, 1)
+    assert (asked["NUMBA_NUM_THREADS"], asked["OPENBLAS_NUM_THREADS"]) == (1, 1)
+    assert asked["address"] == "here"
+    assert "NUMBA_NUM_THREADS" not in dask.config.get("distributed.nanny.pre-spawn-environ")
+    with workers_of(problem(), None, "tcp://a"):
+        assert asked["address"] == "tcp://a"
 
 
 def suicidal(trial, problem, rng):
