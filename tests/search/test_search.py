@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
+import optuna
 import pytest
 
 import tinyrt
@@ -49,6 +50,16 @@ def test_what_does_not_fit_is_never_trained(found):
     assert result.refused_early == 1
 
 
+def test_the_sampler_is_told_how_far_costs_are_from_the_limits(found):
+    result, folder, _, _ = found
+    backend = optuna.storages.journal.JournalFileBackend(str(folder / "study.log"))
+    storage = optuna.storages.JournalStorage(backend)
+    for trial in optuna.load_study(study_name="search", storage=storage).trials:
+        record = result.records[trial.number]
+        assert trial.constraints == {"arena": record.costs["arena"] / 60 - 1}
+        assert (trial.constraints["arena"] > 0) == (record.end is End.REFUSED)
+
+
 def test_each_point_is_a_model_that_fits_and_a_c_project(found):
     result, folder, _, _ = found
     costs = [(-p.score, p.costs["arena"]) for p in result.front]
@@ -89,7 +100,8 @@ def test_a_study_goes_on_for_more_trials_as_if_it_had_never_stopped(found, tmp_p
     assert [more.records[n] for n in range(3)] == [few.records[n] for n in range(3)]
     assert len(more.records) == QUICK.trials
     widths = [t for t in more.records.values() if t.costs]
-    assert len({r.structure for r in widths}) > 3, "it does not propose the same again"
+    assert len({r.structure for r in widths}) > 3
+    assert more.ends["repeated"] == 0, "it does not begin again"
 
 
 class Infinite(Module):

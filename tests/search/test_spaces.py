@@ -1,5 +1,8 @@
 """Spaces that ship, and those of users: each choice is a network that deploys."""
 
+import io
+import json
+
 import numpy as np
 import optuna
 import pytest
@@ -11,7 +14,7 @@ from tinyrt.search import SPACES, Candidate, Problem
 from tinyrt.search.candidate import candidate_of, graph_of, structure_of, untrained_int8
 from tinyrt.search.source import space_source
 from tinyrt.search.work import Order, deploy, price, train
-from tinyrt.train.nn import Linear, Sequential
+from tinyrt.train.nn import Linear, ReLU, Sequential
 
 RNG = np.random.default_rng(3)
 IMAGES = Problem(RNG.random((30, 7, 6, 2), np.float32), np.arange(30) % 3)
@@ -109,6 +112,35 @@ def test_structure_is_that_of_the_graph_and_not_of_the_weights():
         return structure_of(graph_of(candidate_of(dense, trial, problem(), seed), problem()))
 
     assert made(8, 0) == made(8, 1) != made(12, 0)
+
+
+def test_training_in_rungs_is_training_in_one_go():
+    asked = order(dense, {"width": 8, "rate": 0.03}, epochs=9)
+    state = None
+    for epochs in (1, 3, 9):
+        rung = train(asked, epochs, state, problem())
+        state = rung.state
+    whole = train(asked, 9, None, problem())
+    one, other = (np.load(io.BytesIO(r.state)) for r in (rung, whole))
+    assert all(np.array_equal(one[name], other[name]) for name in other if name != "facts")
+    rates = [epoch["lr"] for epoch in json.loads(str(one["facts"]))["history"]]
+    assert rates == sorted(rates, reverse=True)
+    assert rates[0] <= 0.03
+    assert rates[-1] < 0.01 * rates[0]
+    assert rung.score == whole.score
+
+
+def test_channels_that_random_weights_leave_without_effect_are_counted():
+    def space(trial, problem, rng):
+        first, second = Linear(12, 8, rng=rng), Linear(8, 16, rng=rng)
+        second.weight.data[4:] = -np.abs(second.weight.data[4:])
+        layers = {"first": first, "relu": ReLU(), "second": second, "again": ReLU()}
+        return Sequential(**layers, out=Linear(16, 3, rng=rng))
+
+    candidate = candidate_of(space, optuna.trial.FixedTrial({}), problem(), 0)
+    graph = untrained_int8(graph_of(candidate, problem()), problem())
+    widths = [n.input(1).shape for n in graph.bound() if n.op == "fully_connected"]
+    assert widths == [(8, 12), (16, 8), (3, 16)]
 
 
 def test_a_price_before_training_is_no_less_than_after():

@@ -86,6 +86,15 @@ def rung_numbers(path):
     return [t.user_attrs[store.OF] for t in study.trials]
 
 
+def test_what_a_killed_search_left_is_mended(tmp_path):
+    path, lock = tmp_path / "study.log", tmp_path / "study.log.lock"
+    path.write_bytes(b'{"op_code": 0}\n{"op_co')
+    lock.symlink_to(path)
+    store._mend(path)
+    assert path.read_bytes() == b'{"op_code": 0}\n'
+    assert not lock.is_symlink()
+
+
 def test_a_score_counts_once_however_often_it_is_found():
     study = optuna.create_study(direction="maximize")
     trial = study.ask()
