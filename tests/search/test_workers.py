@@ -96,6 +96,24 @@ def test_samples_that_were_lost_with_their_workers_are_sent_again():
     assert result == Failure("all workers died under it 4 times")
 
 
+def test_a_wait_that_is_cancelled_is_none_of_the_others(monkeypatch):
+    def wait(*_, **__):
+        raise CancelledError
+
+    monkeypatch.setattr("distributed.wait", wait)
+    assert done_by(Client(CancelledError(), 42)) == ("trial", 42)
+
+
+def test_a_cluster_without_workers_is_no_use(monkeypatch):
+    def scatter(self, what, **options):
+        raise TimeoutError
+
+    monkeypatch.setattr(Client, "scatter", scatter)
+    with pytest.raises(ToolError, match="the cluster has no workers") as error:
+        Cluster(problem(), Client())
+    assert "dask worker" in error.value.hint
+
+
 def test_who_kills_every_worker_is_given_up():
     from distributed import KilledWorker
 

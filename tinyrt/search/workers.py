@@ -117,7 +117,7 @@ class Cluster:
         """
         while True:
             self._require_scheduler()
-            with contextlib.suppress(TimeoutError):
+            with contextlib.suppress(TimeoutError, CancelledError):  # each result says so itself
                 _distributed().wait(list(self._owners), timeout=2, return_when="FIRST_COMPLETED")
             done = next((f for f in self._owners if f.done()), None)
             if done is None:
@@ -159,7 +159,14 @@ class Cluster:
         return set(self._client.scheduler_info(n_workers=-1)["workers"])
 
     def _send_samples(self) -> None:
-        self._samples = self._client.scatter(self._problem, broadcast=True, hash=False)
+        try:
+            self._samples = self._client.scatter(self._problem, broadcast=True, hash=False)
+        except TimeoutError as error:
+            raise ToolError(
+                "the cluster has no workers",
+                expected="one that takes the samples",
+                hint="start some: dask worker ADDRESS; a study goes on with --resume",
+            ) from error
 
     def _require_scheduler(self) -> None:
         if self._client.status != "running":
