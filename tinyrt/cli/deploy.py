@@ -12,6 +12,7 @@ from tinyrt.cli import tables
 from tinyrt.cli.console import progress_bar, reporting
 from tinyrt.cli.options import (
     Alignment,
+    Blob,
     ByRows,
     Core,
     InputInArena,
@@ -50,6 +51,7 @@ def export(
     by_rows: ByRows = False,
     input_rows: InputRows = False,
     slices: Slices = None,
+    blob: Blob = False,
     region: Regions = None,
     input_in_arena: InputInArena = True,
     output_in_arena: OutputInArena = True,
@@ -93,7 +95,7 @@ def export(
             options = {"core": core, "optimize": optimize, "memories": memories}
             options |= {"by_rows": by_rows, "input_rows": input_rows, "shared_arena": shared_arena}
             options |= {"name": name, "prefix": prefix, "info": info}
-            options |= {"unaligned": not no_unaligned, "slices": slices}
+            options |= {"unaligned": not no_unaligned, "slices": slices, "blob": blob}
             report(*_export_several(models, output, max_arena, options))
             return
         (model,) = models
@@ -111,6 +113,7 @@ def export(
             info=info,
             unaligned=not no_unaligned,
             slices=slices,
+            blob=blob,
         )
         rows = list(project.row_by_row)
         data: dict[str, Any] = {
@@ -197,6 +200,35 @@ def _export_several(
     return data, tables.facts(facts)
 
 
+def blob(
+    model: Int8Model,
+    project: Annotated[
+        Path,
+        typer.Option("--for", help="The exported folder, or NAME_blob.json in it."),
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The blob to write.")],
+    revision: Annotated[
+        int, typer.Option("--revision", help="A number that programs can read from it.", min=0)
+    ] = 0,
+    max_memory: MaxMemory = None,
+    json: Json = False,
+) -> None:
+    """Write a model's constants as a field update of a project that was exported with --blob."""
+    from tinyrt.export import make_blob
+
+    with reporting(json, max_memory) as report:
+        made = make_blob(model, project, output, revision=revision)
+        data: dict[str, Any] = {
+            "output": str(made.path),
+            "name": made.name,
+            "structure": made.structure,
+            "revision": made.revision,
+            "bytes": made.nbytes,
+            "model_sha256": made.model_sha256,
+        }
+        report(data, tables.facts(data))
+
+
 def emulate(
     model: Int8Model,
     core: Core = "cortex-m4",
@@ -215,6 +247,7 @@ def emulate(
     by_rows: ByRows = False,
     input_rows: InputRows = False,
     slices: Slices = None,
+    blob: Blob = False,
     region: Regions = None,
     input_in_arena: InputInArena = True,
     output_in_arena: OutputInArena = True,
@@ -251,6 +284,7 @@ def emulate(
                 by_rows=by_rows,
                 input_rows=input_rows,
                 slices=slices,
+                blob=blob,
                 memories=memories,
                 profile=profile,
                 build_dir=keep,

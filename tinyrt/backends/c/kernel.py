@@ -30,12 +30,14 @@ class Target:
         small: whether a choice minimises bytes of flash, and not instructions.
         row_kernels: whether convolutions on rows may take kernels without padding above or below;
             otherwise they take the kernels for images.
+        sparse: whether zeros among weights may be left out; otherwise other weights fit, too.
 
     """
 
     isa: InstructionSet = InstructionSet.SCALAR
     small: bool = False
     row_kernels: bool = True
+    sparse: bool = True
 
 
 Each = tuple[int, int]

@@ -48,7 +48,9 @@ class Stored:
     forms: Mapping[Weights, Cost]
 
     @classmethod
-    def cheapest(cls, forms: Mapping[Weights, Cost], small: bool) -> Stored:
+    def cheapest(
+        cls, forms: Mapping[Weights, Cost], small: bool, *, sparse: bool = True
+    ) -> Stored:
         """The form with the fewest bytes, or the fewest instructions.
 
         A sparse form is chosen only if it costs less than ``WORTH`` of the dense form.
@@ -56,11 +58,12 @@ class Stored:
         Args:
             forms: the cost of each form.
             small: whether to minimise bytes, else instructions.
+            sparse: whether sparse forms may be chosen.
 
         """
 
         def cost(form: Weights) -> float:
             return forms[form].nbytes if small else forms[form].instructions
 
-        best = min(forms, key=cost)
+        best = min(forms, key=cost) if sparse else Weights.DENSE
         return cls(best if cost(best) < WORTH * cost(Weights.DENSE) else Weights.DENSE, forms)

@@ -1,0 +1,176 @@
+"""Calls whose constants come from a blob: ``constants->n0_w`` stands where others name an array.
+
+Parameter structs lie on the stack, each in the block of its call. What training changes is read from
+the blob into them; shapes, offsets and choices are compiled in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tinyrt.backends.c.kernel import Arg, Call, Data, Field, Number, Params, Target
+from tinyrt.errors import UnsupportedError
+from tinyrt.export import text as c_text
+from tinyrt.export.blob.layout import ELEMENTS, Member
+from tinyrt.export.blob.trained import ARGUMENTS, BYTES, FIELDS
+from tinyrt.export.code import Declaration, Name, Nested, NodeNumber, Tokens, line
+from tinyrt.export.states import StateLayout
+from tinyrt.export.writer import ModelWriter
+from tinyrt.fixedpoint import INT32_MAX, INT32_MIN
+from tinyrt.ir import BoundNode, Graph
+from tinyrt.memory import ArenaPlan
+
+POINTER = "constants->"
+"""How C reaches the body of the blob."""
+
+BLOB_KERNELS = ("tinyrt_open_blob", "tinyrt_hash_blob")
+"""C functions that check a blob."""
+
+C_TYPES = {np.dtype(element): ctype for ctype, element in ELEMENTS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Trained(Number):
+    """A number that lies in the blob.
+
+    Attributes:
+        member: how C reaches it.
+
+    """
+
+    member: str = ""
+
+
+class BlobWriter(ModelWriter):
+    """As ``ModelWriter``, for constants in a blob.
+
+    Attributes:
+        numbers: C name -> single numbers and short arrays, beside ``weights``.
+
+    """
+
+    def __init__(
+        self, prefix: str, graph: Graph, plan: ArenaPlan, target: Target, states: StateLayout
+    ) -> None:
+        super().__init__(prefix, graph, plan, target, states)
+        self.numbers: dict[str, Member] = {}
+        self.functions += BLOB_KERNELS
+
+    @property
+    def members(self) -> dict[str, Member]:
+        """Name -> constants of the blob's body, in the order of first use."""
+        arrays = {
+            name: Member(self._ctype(name, data), np.asarray(data.array))
+            for name, data in self.weights.items()
+        }
+        return {name.removeprefix(POINTER): m for name, m in {**self.numbers, **arrays}.items()}
+
+    def write_part(self, node: BoundNode, calls: Iterable[Call]) -> None:
+        """Write some of a node's calls, each in a block with its parameters."""
+        self.statements.append(line("TINYRT_PROFILE_BEGIN(", NodeNumber(node.index), ");"))
+        for number, one in enumerate(calls):
+            with self.variant(self._variant) as inner:
+                self.write_call(self._with_members(one, number))
+            if inner:
+                self.statements += [line("{"), Nested(tuple(inner)), line("}")]
+        self.statements.append(line("TINYRT_PROFILE_END(", NodeNumber(node.index), ");"))
+
+    def _with_members(self, one: Call, number: int) -> Call:
+        """The call, with numbers that training changes as members."""
+        args: list[Arg] = list(one.args)
+        for i in ARGUMENTS.get(one.function, ()):
+            arg = args[i]
+            if isinstance(arg, Number):
+                member = self._keep(f"call{number}_{i}", arg.value)
+                args[i] = Trained(arg.value, arg.each, member)
+        return replace(one, args=tuple(args))
+
+    def _arg(self, arg: Arg) -> Tokens:
+        return (Name(arg.member),) if isinstance(arg, Trained) else super()._arg(arg)
+
+    def _keep(self, suffix: str, value: Field) -> str:
+        """The member that holds one number of the current op, or several."""
+        name = self._global(self._local_name(suffix))
+        array = np.asarray(value)
+        single = array.ndim == 0
+        ctype = "float" if array.dtype.kind == "f" else "int32_t"
+        if suffix.rpartition("_")[2] in BYTES:
+            ctype = "uint8_t"
+        self.numbers[name] = Member(ctype, array, single)
+        return name
+
+    def _global(self, local: str) -> str:
+        return POINTER + local
+
+    def _ctype(self, name: str, data: Data) -> str:
+        if name in self.described:
+            return c_text.c_type(self.described[name].dtype)
+        return data.table or C_TYPES[np.asarray(data.array).dtype.newbyteorder("<")]
+
+    def _define(self, data: Data) -> str:
+        """The member that holds these data; parts of an op share it where they share the array.
+
+        Whether two arrays are equal by chance must not matter: training would change the layout.
+        """
+        local = self._local_name(data.role)
+        names = [f"n{self._current().index}_{data.role}", local]
+        names += [f"{local}_{i}" for i in range(len(self.weights))]
+        for name in map(self._global, names):
+            kept = self.weights.setdefault(name, data)
+            if kept.array is data.array:
+                return name
+        raise AssertionError(names)  # there are more names than data
+
+    def _define_params(self, params: Params) -> str:
+        name = self._local_name("params")
+        fields = self._read(params.fields, "params")
+        self.parameters[name] = params
+        self.statements.append(
+            Declaration(c_text.struct(params.ctype, name, fields, qualifiers="const"))
+        )
+        return name
+
+    def _read(self, fields: Mapping[str, Field], path: str) -> dict[str, object]:
+        """The fields, with members for what training changes."""
+        read: dict[str, object] = {}
+        for name, field in fields.items():
+            where = f"{path}_{name}"
+            if isinstance(field, Mapping):
+                read[name] = self._read(field, where)
+            elif isinstance(field, Data) or name not in FIELDS or not _is_word(field):
+                read[name] = self._defined(field)
+            else:
+                member = self._keep(where, field)
+                several = isinstance(field, Sequence | np.ndarray)
+                read[name] = (
+                    [f"{member}[{i}]" for i in range(len(field))] if several else member
+                )
+        return read
+
+
+def require_whole_tensors(graph: Graph, plan: ArenaPlan) -> None:
+    """Check that no op runs row by row.
+
+    Raises:
+        UnsupportedError: one does.
+
+    """
+    if plan.segments:
+        first = graph.bind(plan.segments[0].first)
+        raise UnsupportedError(
+            "ops that run row by row cannot read their constants from a blob",
+            op=first.describe(),
+            expected="an arena with room for whole tensors",
+            hint="leave out --blob, or --max-arena",
+        )
+
+
+def _is_word(field: Field) -> bool:
+    """Whether all numbers of a field are such as a member holds: floats, or integers of 32 bits."""
+    array = np.asarray(field)
+    if array.dtype.kind not in "iub":
+        return array.dtype.kind == "f"
+    return bool(INT32_MIN <= array.min() and array.max() <= INT32_MAX)
