@@ -9,6 +9,7 @@ from typing import Any
 
 from tinyrt.backends.c.kernel import Target
 from tinyrt.backends.c.planning import kernels_of
+from tinyrt.backends.c.weights import Weights
 from tinyrt.budget import current
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.entry import entry
@@ -302,12 +303,12 @@ def render_model(
     plan = _plan(graph, kernels_of(isa), options, max_arena or 0, request.rows)
     if max_arena is not None:
         require_budget(graph, plan, max_arena)
-    chosen_for = Target(isa, request.optimize is Optimize.SIZE, sparse=not request.blob)
+    chosen_for = _target(graph, request)
     writer, slices = _written(prefix, graph, plan, chosen_for, states, request)
     blob = None
     if isinstance(writer, BlobWriter):
         parts = (graph, plan, states, writer, slices, request.core)
-        blob = blob_code(*parts, model_sha256)
+        blob = blob_code(*parts, model_sha256, chosen_for.blocks or frozenset())
     files = model_files(
         *(prefix, graph, plan, writer, states, request.memories, model_sha256, slices), blob
     )
@@ -335,6 +336,21 @@ def render_model(
         blob=blob,
     )
     return project, files
+
+
+def _target(graph: Graph, request: Request) -> Target:
+    """What kernels are chosen for.
+
+    With a blob, which ops leave out zeros is written into the code, and holds for other weights.
+    """
+    target = Target(request.core.isa, request.optimize is Optimize.SIZE)
+    if not request.blob:
+        return target
+    blocks = request.blocks
+    if blocks is None:
+        sparse = () if request.slices else sparse_layers(graph, target)
+        blocks = frozenset(layer.index for layer in sparse if layer.form is Weights.BLOCKS)
+    return replace(target, blocks=blocks)
 
 
 def _written(

@@ -33,6 +33,8 @@ class Request:
         naming: what the user calls the model.
         slices: most instructions of a slice; None for inferences in one go.
         blob: whether constants lie in a blob, apart from the code.
+        blocks: for a blob, indices of the ops whose weights are stored without blocks of zeros;
+            None for those where the weights say that it pays.
 
     """
 
@@ -44,6 +46,7 @@ class Request:
     naming: Naming = OWN_NAMES
     slices: int | None = None
     blob: bool = False
+    blocks: frozenset[int] | None = None
 
     @classmethod
     def of(

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.backends.c.weights import Stored
+from tinyrt.backends.c.weights import Cost, Stored, Weights
 from tinyrt.ir import Value
 from tinyrt.memory.sweep import Sweep
 
@@ -30,14 +30,22 @@ class Target:
         small: whether a choice minimises bytes of flash, and not instructions.
         row_kernels: whether convolutions on rows may take kernels without padding above or below;
             otherwise they take the kernels for images.
-        sparse: whether zeros among weights may be left out; otherwise other weights fit, too.
+        blocks: indices of the ops whose weights are stored without blocks of zeros, where that does
+            not follow from the weights; None where each op's weights say what pays.
 
     """
 
     isa: InstructionSet = InstructionSet.SCALAR
     small: bool = False
     row_kernels: bool = True
-    sparse: bool = True
+    blocks: frozenset[int] | None = None
+
+    def stored(self, index: int, forms: Mapping[Weights, Cost]) -> Stored:
+        """The form of an op's weights, of those that they can have."""
+        if self.blocks is None:
+            return Stored.cheapest(forms, self.small)
+        without_zeros = index in self.blocks and Weights.BLOCKS in forms
+        return Stored(Weights.BLOCKS if without_zeros else Weights.DENSE, forms)
 
 
 Each = tuple[int, int]

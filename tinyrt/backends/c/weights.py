@@ -48,9 +48,7 @@ class Stored:
     forms: Mapping[Weights, Cost]
 
     @classmethod
-    def cheapest(
-        cls, forms: Mapping[Weights, Cost], small: bool, *, sparse: bool = True
-    ) -> Stored:
+    def cheapest(cls, forms: Mapping[Weights, Cost], small: bool) -> Stored:
         """The form with the fewest bytes, or the fewest instructions.
 
         A sparse form is chosen only if it costs less than ``WORTH`` of the dense form.
@@ -58,12 +56,11 @@ class Stored:
         Args:
             forms: the cost of each form.
             small: whether to minimise bytes, else instructions.
-            sparse: whether sparse forms may be chosen.
 
         """
 
         def cost(form: Weights) -> float:
             return forms[form].nbytes if small else forms[form].instructions
 
-        best = min(forms, key=cost) if sparse else Weights.DENSE
+        best = min(forms, key=cost)
         return cls(best if cost(best) < WORTH * cost(Weights.DENSE) else Weights.DENSE, forms)

@@ -1,4 +1,4 @@
-"""All that a model with a blob has beside other models: the layout, the code's structure, the blob."""
+"""All that a model with a blob has beside others: the layout, the code's structure, the blob."""
 
 from __future__ import annotations
 
@@ -30,12 +30,14 @@ class BlobCode:
         fields: of the struct that the body is.
         parts: of the code.
         model_sha256: of the model's file; None for a model without one.
+        blocks: indices of the ops whose weights are stored without blocks of zeros.
 
     """
 
     fields: Sequence[Field]
     parts: tuple[Part, ...]
     model_sha256: str | None
+    blocks: frozenset[int]
 
     @cached_property
     def blob(self) -> Blob:
@@ -85,6 +87,7 @@ def blob_code(
     slices: Slices | None,
     core: Core,
     model_sha256: str | None,
+    blocks: frozenset[int],
 ) -> BlobCode:
     """The blob of a model whose calls are written."""
     ports = {"input": graph.fed, "output": graph.answers}
@@ -95,7 +98,7 @@ def blob_code(
         members[f"{kind}_zero_point"] = Member("int32_t", np.array(zero_points, np.int32))
     fields = fields_of(members | writer.members)
     parts = parts_of(graph, plan, states, writer, slices, core, fields)
-    return BlobCode(fields, parts, model_sha256)
+    return BlobCode(fields, parts, model_sha256, blocks)
 
 
 def _quantisation(values: Sequence[Value]) -> tuple[list[float], list[int]]:

@@ -1,9 +1,9 @@
-"""The record beside a blob, ``<name>_blob.json``: what a new blob for the same code is made with."""
+"""The record beside a blob, ``<name>_blob.json``: what a new one for the same code is made with."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,7 @@ def blob_files(name: str, code: BlobCode, request: Request) -> dict[str, str | b
         "inputs_in_arena": memories.inputs_in_arena,
         "outputs_in_arena": memories.outputs_in_arena,
         "alignment": memories.alignment,
+        "blocks": sorted(code.blocks),
         "parts": [asdict(part) for part in code.parts],
     }
     text = f"{json.dumps(record, indent=1)}\n"
@@ -118,4 +119,5 @@ def _record(data: dict[str, Any]) -> Record:
         blob=True,
     )
     parts = tuple(Part(part["what"], part["text"]) for part in data["parts"])
+    request = replace(request, blocks=frozenset(map(int, data["blocks"])))
     return Record(data["name"], data["tinyrt"], data["structure"], request, parts)

@@ -1,4 +1,4 @@
-"""What compiled code assumes of a blob, part by part: the code itself, without what training changes.
+"""What compiled code assumes of a blob: the code itself, without what training changes.
 
 Two models with the same parts are computed by the same code, so that one's blob fits the other's.
 """

@@ -1,7 +1,7 @@
 """Calls whose constants come from a blob: ``constants->n0_w`` stands where others name an array.
 
-Parameter structs lie on the stack, each in the block of its call. What training changes is read from
-the blob into them; shapes, offsets and choices are compiled in.
+Parameter structs lie on the stack, each in the block of its call. What training changes is read
+from the blob into them; shapes, offsets and choices are compiled in.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tinyrt.backends.c.blocks.layer import QUAD
+from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.kernel import Arg, Call, Data, Field, Number, Params, Target
+from tinyrt.backends.c.weights import Weights
 from tinyrt.errors import UnsupportedError
 from tinyrt.export import text as c_text
 from tinyrt.export.blob.layout import ELEMENTS, Member
@@ -26,7 +29,10 @@ from tinyrt.memory import ArenaPlan
 POINTER = "constants->"
 """How C reaches the body of the blob."""
 
-BLOB_KERNELS = ("tinyrt_open_blob", "tinyrt_hash_blob")
+SPARSE = "_sparse_"
+"""In the names of kernels for weights without blocks of zeros."""
+
+BLOB_KERNELS = ("tinyrt_blob_open", "tinyrt_blob_sha256")
 """C functions that check a blob."""
 
 C_TYPES = {np.dtype(element): ctype for ctype, element in ELEMENTS.items()}
@@ -58,6 +64,7 @@ class BlobWriter(ModelWriter):
         super().__init__(prefix, graph, plan, target, states)
         self.numbers: dict[str, Member] = {}
         self.functions += BLOB_KERNELS
+        self._in_blob = FIELDS
 
     @property
     def members(self) -> dict[str, Member]:
@@ -81,12 +88,28 @@ class BlobWriter(ModelWriter):
     def _with_members(self, one: Call, number: int) -> Call:
         """The call, with numbers that training changes as members."""
         args: list[Arg] = list(one.args)
+        self._in_blob = FIELDS
+        if SPARSE in one.function:
+            self._in_blob = FIELDS | {"taps"}
+            args = [self._with_room(arg) if isinstance(arg, Params) else arg for arg in args]
         for i in ARGUMENTS.get(one.function, ()):
             arg = args[i]
             if isinstance(arg, Number):
                 member = self._keep(f"call{number}_{i}", arg.value)
                 args[i] = Trained(arg.value, arg.each, member)
         return replace(one, args=tuple(args))
+
+    def _with_room(self, params: Params) -> Params:
+        """Parameters of weights without blocks of zeros, with room for weights that have none."""
+        kernel = choose(self._current(), self.target)
+        assert kernel.stored is not None
+        block = params.fields["block"]
+        assert isinstance(block, Mapping)
+        w, init = block["w"], block["init"]
+        dense = kernel.stored.forms[Weights.DENSE].nbytes // w.array.itemsize
+        heads = init.array.size // QUAD
+        w = replace(w, array=np.pad(w.array, (0, dense + heads - w.array.size)))
+        return replace(params, fields={**params.fields, "block": {**block, "w": w}})
 
     def _arg(self, arg: Arg) -> Tokens:
         return (Name(arg.member),) if isinstance(arg, Trained) else super()._arg(arg)
@@ -140,14 +163,13 @@ class BlobWriter(ModelWriter):
             where = f"{path}_{name}"
             if isinstance(field, Mapping):
                 read[name] = self._read(field, where)
-            elif isinstance(field, Data) or name not in FIELDS or not _is_word(field):
+            elif isinstance(field, Data) or name not in self._in_blob or not _is_word(field):
                 read[name] = self._defined(field)
             else:
                 member = self._keep(where, field)
                 several = isinstance(field, Sequence | np.ndarray)
-                read[name] = (
-                    [f"{member}[{i}]" for i in range(len(field))] if several else member
-                )
+                places = [f"{member}[{i}]" for i in range(np.size(field))]
+                read[name] = places if several else member
         return read
 
 
@@ -173,4 +195,4 @@ def _is_word(field: Field) -> bool:
     array = np.asarray(field)
     if array.dtype.kind not in "iub":
         return array.dtype.kind == "f"
-    return bool(INT32_MIN <= array.min() and array.max() <= INT32_MAX)
+    return bool(array.min() >= INT32_MIN and array.max() <= INT32_MAX)

@@ -53,10 +53,10 @@ typedef struct {
 
 /** Whether a blob is whole, and is one for this code: TINYRT_OK, or what is wrong. Reads at most
  * size bytes, and writes nothing. */
-int tinyrt_open_blob(const tinyrt_blob_wanted *wanted, const void *blob, size_t size);
+int tinyrt_blob_open(const tinyrt_blob_wanted *wanted, const void *blob, size_t size);
 
 /** Whether the SHA-256 of the body of a blob that was opened is as its header says. */
-int tinyrt_hash_blob(const void *blob);
+int tinyrt_blob_sha256(const void *blob);
 
 #ifdef __cplusplus
 }

@@ -68,7 +68,7 @@ static uint32_t byte_of(const uint8_t *bytes, uint32_t count, uint32_t all, uint
     return left < 8U ? (uint32_t)(((uint64_t)count * 8U) >> (8U * left)) & 0xFFU : 0U;
 }
 
-int tinyrt_hash_blob(const void *blob) {
+int tinyrt_blob_sha256(const void *blob) {
     const tinyrt_blob_header *const header = blob;
     const uint8_t *const body = (const uint8_t *)(header + 1);
     const uint32_t count = header->total_bytes - header->header_bytes;

@@ -20,7 +20,7 @@ static int is_structure(const uint32_t *a, const uint32_t *b) {
     return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3];
 }
 
-int tinyrt_open_blob(const tinyrt_blob_wanted *wanted, const void *blob, size_t size) {
+int tinyrt_blob_open(const tinyrt_blob_wanted *wanted, const void *blob, size_t size) {
     if (blob == NULL) {
         return TINYRT_NULL_BLOB;
     }
