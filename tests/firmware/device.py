@@ -21,7 +21,7 @@ HEAP = {"malloc", "malloc_r", "calloc", "calloc_r", "realloc", "realloc_r", "fre
 MAX_STACK = 1024
 """Bytes of stack that an inference may use, whatever the ops."""
 
-BLOB_STACK = 512
+BLOB_STACK = 640
 """Bytes more where constants lie in a blob: parameters of the op that runs."""
 
 BYTES_PER_PORT = 8

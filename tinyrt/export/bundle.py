@@ -9,11 +9,11 @@ from typing import Any
 
 from tinyrt.backends.c.kernel import Target
 from tinyrt.backends.c.planning import kernels_of
-from tinyrt.backends.c.weights import Weights
 from tinyrt.budget import current
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import ConversionWarning, error_context, warn
+from tinyrt.export.blob.choices import choices_of
 from tinyrt.export.blob.code import BlobCode, blob_code
 from tinyrt.export.blob.record import blob_files
 from tinyrt.export.blob.writer import BlobWriter, require_whole_tensors
@@ -308,7 +308,7 @@ def render_model(
     blob = None
     if isinstance(writer, BlobWriter):
         parts = (graph, plan, states, writer, slices, request.core)
-        blob = blob_code(*parts, model_sha256, chosen_for.blocks or frozenset())
+        blob = blob_code(*parts, model_sha256, chosen_for.choices)
     files = model_files(
         *(prefix, graph, plan, writer, states, request.memories, model_sha256, slices), blob
     )
@@ -341,16 +341,13 @@ def render_model(
 def _target(graph: Graph, request: Request) -> Target:
     """What kernels are chosen for.
 
-    With a blob, which ops leave out zeros is written into the code, and holds for other weights.
+    With a blob, choices are written into the code, and hold for other weights and scales.
     """
     target = Target(request.core.isa, request.optimize is Optimize.SIZE)
     if not request.blob:
         return target
-    blocks = request.blocks
-    if blocks is None:
-        sparse = () if request.slices else sparse_layers(graph, target)
-        blocks = frozenset(layer.index for layer in sparse if layer.form is Weights.BLOCKS)
-    return replace(target, blocks=blocks)
+    sliced = request.slices is not None
+    return replace(target, choices=request.choices or choices_of(graph, target, sliced=sliced))
 
 
 def _written(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.kernel import Choices
 from tinyrt.errors import UnsupportedError
 from tinyrt.export.memories import Memories
 from tinyrt.export.names import OWN_NAMES, Naming
@@ -33,8 +34,7 @@ class Request:
         naming: what the user calls the model.
         slices: most instructions of a slice; None for inferences in one go.
         blob: whether constants lie in a blob, apart from the code.
-        blocks: for a blob, indices of the ops whose weights are stored without blocks of zeros;
-            None for those where the weights say that it pays.
+        choices: for the blob of code that is there already, what was chosen for it; else None.
 
     """
 
@@ -46,7 +46,7 @@ class Request:
     naming: Naming = OWN_NAMES
     slices: int | None = None
     blob: bool = False
-    blocks: frozenset[int] | None = None
+    choices: Choices | None = None
 
     @classmethod
     def of(

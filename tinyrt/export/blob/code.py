@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from tinyrt.backends.c.kernel import Choices
 from tinyrt.budget import current
 from tinyrt.export import text as c_text
 from tinyrt.export.blob.format import HEADER_BYTES, Blob
@@ -30,14 +31,14 @@ class BlobCode:
         fields: of the struct that the body is.
         parts: of the code.
         model_sha256: of the model's file; None for a model without one.
-        blocks: indices of the ops whose weights are stored without blocks of zeros.
+        choices: what the code was chosen by.
 
     """
 
     fields: Sequence[Field]
     parts: tuple[Part, ...]
     model_sha256: str | None
-    blocks: frozenset[int]
+    choices: Choices
 
     @cached_property
     def blob(self) -> Blob:
@@ -87,7 +88,7 @@ def blob_code(
     slices: Slices | None,
     core: Core,
     model_sha256: str | None,
-    blocks: frozenset[int],
+    choices: Choices | None,
 ) -> BlobCode:
     """The blob of a model whose calls are written."""
     ports = {"input": graph.fed, "output": graph.answers}
@@ -96,9 +97,10 @@ def blob_code(
         scales, zero_points = _quantisation([graph.value(name) for name in names])
         members[f"{kind}_scale"] = Member("float", np.array(scales, np.float32))
         members[f"{kind}_zero_point"] = Member("int32_t", np.array(zero_points, np.int32))
+    assert choices is not None  # code for a blob is chosen so
     fields = fields_of(members | writer.members)
     parts = parts_of(graph, plan, states, writer, slices, core, fields)
-    return BlobCode(fields, parts, model_sha256, blocks)
+    return BlobCode(fields, parts, model_sha256, choices)
 
 
 def _quantisation(values: Sequence[Value]) -> tuple[list[float], list[int]]:

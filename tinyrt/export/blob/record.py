@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tinyrt import __version__
+from tinyrt.backends.c.kernel import Choices
 from tinyrt.errors import ModelFormatError
 from tinyrt.export.blob.code import BlobCode
 from tinyrt.export.blob.structure import Part
@@ -59,7 +60,8 @@ def blob_files(name: str, code: BlobCode, request: Request) -> dict[str, str | b
         "inputs_in_arena": memories.inputs_in_arena,
         "outputs_in_arena": memories.outputs_in_arena,
         "alignment": memories.alignment,
-        "blocks": sorted(code.blocks),
+        "blocks": sorted(code.choices.blocks),
+        "plain_sums": sorted(code.choices.plain_sums),
         "parts": [asdict(part) for part in code.parts],
     }
     text = f"{json.dumps(record, indent=1)}\n"
@@ -119,5 +121,6 @@ def _record(data: dict[str, Any]) -> Record:
         blob=True,
     )
     parts = tuple(Part(part["what"], part["text"]) for part in data["parts"])
-    request = replace(request, blocks=frozenset(map(int, data["blocks"])))
+    blocks, plain_sums = (frozenset(map(int, data[key])) for key in ("blocks", "plain_sums"))
+    request = replace(request, choices=Choices(blocks, plain_sums))
     return Record(data["name"], data["tinyrt"], data["structure"], request, parts)

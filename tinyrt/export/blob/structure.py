@@ -52,9 +52,10 @@ def parts_of(
     ports = [("input", name) for name in graph.fed] + [("output", name) for name in graph.answers]
     return (
         Part("the instruction set", f"{core.isa.value}{'' if core.unaligned else ', aligned'}"),
-        Part("the memory", f"{regions}; state {states.nbytes} {states.fills}"),
-        *(Part(f"{kind} '{n}'", _port(kind, graph.value(n), plan)) for kind, n in ports),
         *_ops(_statements(writer, slices)),
+        *(Part(f"{kind} '{n}'", _port(kind, graph.value(n), plan)) for kind, n in ports),
+        Part("the memory", f"{regions}; state {states.nbytes} {states.fills}"),
+        Part("the order of slices", _order(slices)),
         Part("the layout of the constants", "\n".join(map(str, fields))),
         Part("the kernels", hashlib.sha256("\n".join(sources).encode()).hexdigest()),
     )
@@ -65,6 +66,13 @@ def _port(kind: str, value: Value, plan: ArenaPlan) -> str:
     return f"{kind} {value.dtype.value} {value.shape} at {where}"
 
 
+def _order(slices: Slices | None) -> str:
+    if slices is None:
+        return ""
+    orders = [s.repeats for s in slices.stages]
+    return " ".join(f"{s.rounds},{s.back},{s.turns},{s.turn_back}" for s in orders)
+
+
 def _statements(writer: BlobWriter, slices: Slices | None) -> list[Statement]:
     if slices is None:
         return writer.statements
@@ -73,16 +81,15 @@ def _statements(writer: BlobWriter, slices: Slices | None) -> list[Statement]:
 
 def _ops(statements: Iterable[Statement]) -> Iterator[Part]:
     """The code of each op, which follows its comment."""
-    title, code = "the first op", list[Statement]()
+    title, lines = "what comes before the ops", list[str]()
     for statement in statements:
-        if not isinstance(statement, Comment):
-            code.append(statement)
-            continue
-        if code:
-            yield Part(title, "\n".join(rendered(code)))
-        title, code = f"op {statement.title}", []
-    if code:
-        yield Part(title, "\n".join(rendered(code)))
+        if isinstance(statement, Comment):
+            yield Part(title, "\n".join(lines))
+            # Types and places, without names.
+            title, lines = f"op {statement.title}", [statement.text]
+        else:
+            lines += rendered([statement])
+    yield Part(title, "\n".join(lines))
 
 
 def digest_of(parts: Iterable[Part]) -> bytes:
