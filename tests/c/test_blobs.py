@@ -286,7 +286,7 @@ int main(int count, char **words) {
 
 
 def test_who_signed_is_asked_last(tmp_path):
-    """With a keyed hash in the place of a signature; openssl's Ed25519 where it is there."""
+    """With a keyed hash in the place of a signature."""
     project = export_graph(dense(), tmp_path / "net", core="host", blob=True)
     (tmp_path / "main.c").write_text(SIGNING)
     sources = sorted(project.directory.rglob("*.c"))

@@ -132,7 +132,7 @@ def export(
         if project.state_bytes:
             data["state_bytes"] = project.state_bytes
         data["sparse"] = [layer.as_dict() for layer in project.sparse]
-        data |= _slices(project)
+        data |= _slices(project) | _blob(project)
         extra: dict[str, Any] = {
             "row_by_row": ", ".join(rows) or "-",
             "kernels": ", ".join(project.kernels),
@@ -143,6 +143,8 @@ def export(
         extra |= {"sparse": f"{len(sparse)} layers with many zeros" if sparse else "-"}
         if project.slices is not None:
             extra |= tables.slices(project.slices)
+        if project.blob is not None:
+            extra["blob"] = f"{project.blob.nbytes:,} bytes, structure {project.blob.structure}"
         facts = tables.facts(_with_bound({**data, **extra}, bool(rows)) | sparse)
         others: dict[str, Any] = {"model_sha256": project.model_sha256}
         others |= {"flash": project.flash(), "ports": project.ports(), "files": list(project.files)}
@@ -152,6 +154,11 @@ def export(
 def _slices(project: ExportedProject) -> dict[str, Any]:
     """The slices of a project that has some, for ``--json``."""
     return {} if project.slices is None else {"slices": project.slices.as_dict()}
+
+
+def _blob(project: ExportedProject) -> dict[str, Any]:
+    """The blob of a project that has one, for ``--json``."""
+    return {} if project.blob is None else {"blob": project.blob.as_dict()}
 
 
 def _with_bound(data: dict[str, Any], by_rows: bool) -> dict[str, object]:
@@ -182,6 +189,8 @@ def _export_several(
     }
     if options["slices"] is not None:
         data["slices"] = {project.name: _slices(project)["slices"] for project in bundle.models}
+    if options["blob"]:
+        data["blob"] = {project.name: _blob(project)["blob"] for project in bundle.models}
     data["model_sha256"] = {project.name: project.model_sha256 for project in bundle.models}
     data["flash"] = {project.name: project.flash() for project in bundle.models}
     data["ports"] = {project.name: project.ports() for project in bundle.models}

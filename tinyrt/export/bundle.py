@@ -329,7 +329,7 @@ def render_model(
         state_bytes=states.nbytes,
         model_sha256=model_sha256,
         weights_section=request.memories.weights_section,
-        weight_bytes=writer.weight_bytes,
+        weight_bytes=writer.weight_bytes if blob is None else blob.nbytes,
         filter_bytes=writer.filter_bytes,
         sparse=sparse_layers(graph, chosen_for),
         slices=slices,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from tinyrt.backends.c.kernel import Choices
 from tinyrt.budget import current
 from tinyrt.export import text as c_text
 from tinyrt.export.blob.format import HEADER_BYTES, Blob
-from tinyrt.export.blob.layout import Field, Member, body_of, fields_of
+from tinyrt.export.blob.layout import ALIGNMENT, Field, Member, body_of, fields_of
 from tinyrt.export.blob.structure import Part, digest_of, parts_of
 from tinyrt.export.blob.writer import BlobWriter
 from tinyrt.export.rendering import Source
@@ -71,6 +72,10 @@ class BlobCode:
     def nbytes(self) -> int:
         """Of the blob."""
         return HEADER_BYTES + self.body_bytes
+
+    def as_dict(self) -> dict[str, Any]:
+        """What is said of it, for ``--json``."""
+        return {"bytes": self.nbytes, "alignment": ALIGNMENT, "structure": self.structure}
 
     @property
     def c_words(self) -> Source:

@@ -107,20 +107,28 @@ def _only_record(folder: Path) -> Path:
 
 
 def _record(data: dict[str, Any]) -> Record:
-    regions = tuple(Region(name, nbytes) for name, nbytes in data["regions"])
-    places = data["inputs_in_arena"], data["outputs_in_arena"], data["alignment"]
+    regions = tuple(Region(name, _count(nbytes)) for name, nbytes in data["regions"])
+    places = bool(data["inputs_in_arena"]), bool(data["outputs_in_arena"]), int(data["alignment"])
     request = Request.of(
         data["core"],
         data["optimize"],
-        data["max_arena"],
+        _count(data["max_arena"]),
         Rows(allowed=False, pushed=False),
         Memories(regions, *places),
         Naming(data["name"]),
-        unaligned=data["unaligned"],
-        slices=data["slices"],
+        unaligned=bool(data["unaligned"]),
+        slices=_count(data["slices"]),
         blob=True,
     )
-    parts = tuple(Part(part["what"], part["text"]) for part in data["parts"])
+    parts = tuple(Part(str(part["what"]), str(part["text"])) for part in data["parts"])
     blocks, plain_sums = (frozenset(map(int, data[key])) for key in ("blocks", "plain_sums"))
     request = replace(request, choices=Choices(blocks, plain_sums))
-    return Record(data["name"], data["tinyrt"], data["structure"], request, parts)
+    about = (str(data[key]) for key in ("name", "tinyrt", "structure"))
+    return Record(*about, request, parts)
+
+
+def _count(value: object) -> int | None:
+    """A number of the record, or none."""
+    if value is None or type(value) is int:
+        return value
+    raise TypeError(f"{value!r} is no number")

@@ -130,5 +130,6 @@ def _other(what: str, expected: str, found: str) -> UnsupportedError:
     return UnsupportedError(
         f"the model does not fit the exported code: {what} differs; {found}",
         expected=expected,
-        hint="train on from the exported model, or export this one anew, as a new firmware",
+        hint="train on from the exported model and quantise with --keep-channels; or export this "
+        "one anew, with a new firmware",
     )
