@@ -221,5 +221,17 @@ def test_members_lie_where_every_compiler_puts_them():
 
 
 def test_no_shape_is_among_what_training_changes():
-    assert not FIELDS & {"n", "h", "w", "c", "rows", "taps", "c_in", "c_out", "rank", "dims", "size"}
+    assert not FIELDS & {
+        "n",
+        "h",
+        "w",
+        "c",
+        "rows",
+        "taps",
+        "c_in",
+        "c_out",
+        "rank",
+        "dims",
+        "size",
+    }
     assert all(min(places) > 0 for places in ARGUMENTS.values())

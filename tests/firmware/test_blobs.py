@@ -27,7 +27,9 @@ COST = 0.005
 
 ALL = [(core, name) for core in CORES for name in MODELS]
 SAMPLE = [("cortex-m4", "dscnn_kws"), ("cortex-m55", "autoencoder_ad")]
-ROW = re.compile(r"^\| (\w+) \| (cortex-\w+) \| ([\d,]+) \| ([\d,]+) \| ([\d.]+) % \| (\d+) \|$", re.M)
+ROW = re.compile(
+    r"^\| (\w+) \| (cortex-\w+) \| ([\d,]+) \| ([\d,]+) \| ([\d.]+) % \| (\d+) \|$", re.M
+)
 
 
 @pytest.mark.parametrize(("core", "name"), sampled(SAMPLE, ALL))
@@ -109,7 +111,10 @@ def slot_of(folder: Path, model: ExportedProject, nbytes: int) -> ExportedProjec
         ports.append(replace(port, name=f"{name.lower()}", offset=end))
         lines += [f"#define SLOT_{name}_OFFSET {end}", f"#define SLOT_{name}_BYTES {port.nbytes}"]
         end += -(-port.nbytes // 64) * 64
-    lines += [f"#define SLOT_ARENA_BYTES {end}", "int slot_invoke(const slot_io_t *io, void *arena);"]
+    lines += [
+        f"#define SLOT_ARENA_BYTES {end}",
+        "int slot_invoke(const slot_io_t *io, void *arena);",
+    ]
     (folder / "slot.h").write_text("\n".join([*lines, ""]))
     (folder / "slot.c").write_text(SOURCE)
     (folder / "Makefile").write_text(MAKEFILE)
