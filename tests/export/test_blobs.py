@@ -2,19 +2,26 @@
 
 import json
 from dataclasses import replace
+from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.c.conformance import C_OPS, all_ops
 from tests.export.models import dense, echo, views
 from tests.memory.nets import random_net
+from tests.sampling import sampled
 from tinyrt.convert.tflite.writer import save_tflite
-from tinyrt.errors import ModelFormatError, UnsupportedError
+from tinyrt.errors import ModelFormatError, TinyrtError, UnsupportedError
 from tinyrt.export import Memories, export_graph, export_several, make_blob, update
 from tinyrt.export.blob.layout import Member, body_of, fields_of
 from tinyrt.export.blob.structure import Part, require_same
 from tinyrt.export.blob.trained import ARGUMENTS, FIELDS
+from tinyrt.export.bundle import render_model
+from tinyrt.export.request import Request, Rows
 from tinyrt.ir import DType, QParams
+from tinyrt.ops import verify
 
 
 def exported(folder, graph, **options):
@@ -220,18 +227,46 @@ def test_members_lie_where_every_compiler_puts_them():
     assert [str(f) for f in fields_of({})] == ["uint8_t unused_0[8];"]
 
 
+OTHERWISE = {"not_equal": "kernels for one scale and for two"}
+"""Ops whose kernels may differ where scales do -> why."""
+
+
+@pytest.mark.parametrize("core", sampled(["cortex-m4"], ["cortex-m4", "cortex-m55", "cortex-m0"]))
+def test_what_scales_decide_is_no_code(core):
+    """Of every op, with all scales and zero points moved, wherever the op has them free."""
+    request = Request.of(core, "balanced", None, Rows(False, False), None, blob=True)
+    moved = 0
+    for op, seed in product(C_OPS, sampled((1, 2), range(6))):
+        graph, _ = all_ops([seed], [op])
+        try:
+            other = _moved(graph)
+        except TinyrtError:
+            continue  # scales that the op ties to each other
+        made, _ = render_model(graph, Path(), request)
+        again = replace(request, choices=made.blob.choices)
+        new, _ = render_model(other, Path(), again)
+        moved += new.blob.blob.body != made.blob.blob.body
+        if op not in OTHERWISE:
+            require_same(made.blob.parts, new.blob.parts)
+    assert moved > 60
+
+
+def _moved(graph):
+    values = {}
+    for name, value in graph.values.items():
+        q = value.q
+        if q is not None and value.is_constant:
+            # A bias has the product of two scales.
+            factor = 1.03 * 0.95 ** (1 + (value.dtype is DType.INT32))
+            q = replace(q, scales=tuple(factor * s for s in q.scales))
+        elif q is not None and q.scales[0] not in (1 / 256, 1 / 128):
+            zero = q.zero_point - (value.dtype is DType.INT8 and q.zero_point > -128)
+            q = replace(q, scales=tuple(0.95 * s for s in q.scales), zero_point=zero)
+        values[name] = replace(value, q=q)
+    return verify(replace(graph, values=values))
+
+
 def test_no_shape_is_among_what_training_changes():
-    assert not FIELDS & {
-        "n",
-        "h",
-        "w",
-        "c",
-        "rows",
-        "taps",
-        "c_in",
-        "c_out",
-        "rank",
-        "dims",
-        "size",
-    }
+    shapes = {"n", "h", "w", "c", "rows", "taps", "c_in", "c_out", "rank", "dims", "size"}
+    assert not FIELDS & shapes
     assert all(min(places) > 0 for places in ARGUMENTS.values())

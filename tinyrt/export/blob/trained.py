@@ -6,67 +6,21 @@ structure, and no update is made of it: a gap costs an update, never a wrong ans
 
 from __future__ import annotations
 
-FIELDS = frozenset(
-    (
-        "a_factor",
-        "a_mult",
-        "a_shift",
-        "a_zp",
-        "act_max",
-        "act_min",
-        "addend",
-        "alpha_zp",
-        "b_addend",
-        "b_factor",
-        "b_mult",
-        "b_shift",
-        "b_zp",
-        "back_mult",
-        "back_shift",
-        "cell_clip",
-        "diff_min",
-        "feature_mult",
-        "feature_shift",
-        "forget_mult",
-        "forget_shift",
-        "h_scale",
-        "h_zp",
-        "left_shift",
-        "mult",
-        "neg_mult",
-        "neg_shift",
-        "next_shift",
-        "only_positive",
-        "output_mult",
-        "output_shift",
-        "plain_factor",
-        "pos_mult",
-        "pos_shift",
-        "rescaled_factor",
-        "scale",
-        "scaled_addend",
-        "scaled_factor",
-        "scaled_mult",
-        "scaled_shift",
-        "shift",
-        "state_zp",
-        "tanh_mult",
-        "tanh_right",
-        "time_mult",
-        "time_shift",
-        "update_mult",
-        "update_shift",
-        "value",
-        "w_scale",
-        "x_mult",
-        "x_scale",
-        "x_shift",
-        "x_zp",
-        "y_mult",
-        "y_scale",
-        "y_shift",
-        "y_zp",
-    )
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+FIELDS = _words(
+    """
+    a_factor a_mult a_shift a_zp act_max act_min addend alpha_zp b_addend b_factor b_mult
+    b_shift b_zp back_mult back_shift cell_clip diff_min feature_mult feature_shift first
+    forget_mult forget_shift h_scale h_zp left_shift mult neg_mult neg_shift next_shift
+    only_positive output_mult output_shift plain_factor pos_mult pos_shift rescaled_factor scale
+    scaled_addend scaled_factor scaled_mult scaled_shift shift state_zp tanh_mult tanh_right
+    time_mult time_shift update_mult update_shift value w_scale x_mult x_scale x_shift x_zp
+    y_mult y_scale y_shift y_zp
+    """
 )
 """Fields of parameter structs that follow from scales, zero points and weights."""
 
@@ -76,6 +30,7 @@ BYTES = frozenset({"value"})
 ARGUMENTS = {
     "tinyrt_clamp_s8": (1, 2),
     "tinyrt_clamp_f32": (1, 2),
+    "tinyrt_l2_normalization_s8": (2,),
     "tinyrt_quantize_f32_s16": (1,),
     "tinyrt_dequantize_s16_f32": (1,),
     "tinyrt_rsqrt_s16": (1, 2),
