@@ -123,8 +123,8 @@ def _record(data: dict[str, Any]) -> Record:
     parts = tuple(Part(str(part["what"]), str(part["text"])) for part in data["parts"])
     blocks, plain_sums = (frozenset(map(int, data[key])) for key in ("blocks", "plain_sums"))
     request = replace(request, choices=Choices(blocks, plain_sums))
-    about = (str(data[key]) for key in ("name", "tinyrt", "structure"))
-    return Record(*about, request, parts)
+    name, version, structure = (str(data[key]) for key in ("name", "tinyrt", "structure"))
+    return Record(name, version, structure, request, parts)
 
 
 def _count(value: object) -> int | None:
