@@ -12,7 +12,11 @@ from tests.c.host import SANITIZE, host_compiler
 from tests.export.blobs import HEADER, trained_twice, with_word, without_sha256
 from tests.export.models import dense
 from tinyrt import load
+from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.export import export_c, export_graph, make_blob
+from tinyrt.ir import DType, Graph, Node, QParams, Value
+from tinyrt.ops import verify
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
 
 pytestmark = pytest.mark.slow
 
@@ -184,12 +188,17 @@ def made(zoo, tmp_path_factory):
     project = export_c(one, folder / "mo", core="host", name="mo", blob=True)
     make_blob(other, project.directory, folder / "b.blob", revision=7)
     shutil.copy(project.directory / "mo.blob", folder / "a.blob")
+    build(folder, project)
+    return folder
+
+
+def build(folder, project):
+    """A program that does what its first argument says with blobs for this project."""
     (folder / "main.c").write_text(MAIN)
     sources = sorted(project.directory.rglob("*.c"))
     flags = ["-std=c11", "-g", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror"]
     command = [host_compiler(), *flags, *SANITIZE.split(), "-I", project.directory]
     subprocess.run([*command, "main.c", *sources, "-lm", "-o", "program"], cwd=folder, check=True)
-    return folder
 
 
 def run(folder, *words):
@@ -232,16 +241,51 @@ def test_blobs_of_others_are_refused(made, tmp_path):
     run(made, "codes", *words)
 
 
-@pytest.mark.parametrize("kind", "ab")
-def test_the_same_code_answers_as_either_model(made, tmp_path, kind):
-    model = made / f"dscnn_kws_{kind}.tflite"
+def answers_as(folder, blob, model):
+    """Check that the program answers with a blob as the host does; what it says of the blob."""
     graph = load(model).graph
     (x,), (y,) = graph.input_values, graph.output_values
     data = np.random.default_rng(3).integers(-128, 128, (20, *x.shape[1:]), np.int8)
-    data.tofile(tmp_path / "x")
-    found = run(made, "run", f"{kind}.blob", tmp_path / "x", tmp_path / "y")
+    data.tofile(folder / "x")
+    found = run(folder, "run", blob, "x", "y")
     expected = load(model).run_raw({x.name: data})[y.name]
-    np.testing.assert_array_equal(np.fromfile(tmp_path / "y", np.int8), expected.ravel())
+    np.testing.assert_array_equal(np.fromfile(folder / "y", np.int8), expected.ravel())
+    return x, y, found
+
+
+def test_weights_without_zeros_fit_code_that_leaves_out_zeros(tmp_path):
+    """And weights with other zeros; where few are stored, the rest of their room is not read."""
+    rng = np.random.default_rng(4)
+    full = rng.integers(1, 20, (16, 96), np.int8)
+    few = full * np.repeat(rng.random((2, 24)) < 0.1, 4, axis=1).repeat(8, axis=0)
+    other = full * np.repeat(rng.random((2, 24)) < 0.5, 4, axis=1).repeat(8, axis=0)
+    for name, w in (("few", few), ("full", full), ("other", other)):
+        save_tflite(layer(w.astype(np.int8)), tmp_path / f"{name}.tflite")
+    project = export_c(tmp_path / "few.tflite", tmp_path / "mo", core="host", name="mo", blob=True)
+    assert any("_sparse_" in kernel for kernel in project.kernels)
+    build(tmp_path, project)
+    for name in ("few", "full", "other"):
+        make_blob(tmp_path / f"{name}.tflite", tmp_path / "mo", tmp_path / f"{name}.blob")
+        answers_as(tmp_path, f"{name}.blob", tmp_path / f"{name}.tflite")
+
+
+def layer(w):
+    """A fully connected layer with these weights."""
+    q = QParams((0.5,), 3)
+    c_out, size = w.shape
+    values = [
+        Value("x", DType.INT8, (1, size), q),
+        Value.constant("w", w, QParams((0.01,))),
+        Value("y", DType.INT8, (1, c_out), q),
+    ]
+    node = Node("fully_connected", "dense", ("x", "w"), ("y",), FullyConnectedAttrs())
+    return verify(Graph("layer", ("x",), ("y",), {v.name: v for v in values}, (node,)))
+
+
+@pytest.mark.parametrize("kind", "ab")
+def test_the_same_code_answers_as_either_model(made, kind):
+    model = made / f"dscnn_kws_{kind}.tflite"
+    x, y, found = answers_as(made, f"{kind}.blob", model)
     sha256 = hashlib.sha256(model.read_bytes()).hexdigest()
     assert found[1::2] == [str(x.q.zero_point), str(y.q.zero_point), sha256]
     scales = [np.float32(float(word)) for word in found[:3:2]]

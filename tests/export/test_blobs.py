@@ -82,6 +82,14 @@ def test_constants_are_in_the_blob_alone(tmp_path):
     assert not (tmp_path / "c" / "net_weights.c").exists()
 
 
+def test_where_a_kernel_writes_is_no_matter_of_a_blob(tmp_path):
+    graph, _ = all_ops([1], ["concatenation"])
+    exported(tmp_path / "c", graph)
+    text = (tmp_path / "c" / "all_ops.c").read_text()
+    assert "static const int32_t n0_row_bytes[" in text
+    assert "constants->n0_row_bytes" not in text
+
+
 def test_without_a_blob_nothing_changes(tmp_path):
     project = export_graph(dense(), tmp_path / "c", core="host")
     assert project.blob is None

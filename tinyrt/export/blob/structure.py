@@ -56,6 +56,7 @@ def parts_of(
         *(Part(f"{kind} '{n}'", _port(kind, graph.value(n), plan)) for kind, n in ports),
         Part("the memory", f"{regions}; state {states.nbytes} {states.fills}"),
         Part("the order of slices", _order(slices)),
+        Part("the tables", "\n".join(f"{n} {t.array.tolist()}" for n, t in writer.tables.items())),
         Part("the layout of the constants", "\n".join(map(str, fields))),
         Part("the kernels", hashlib.sha256("\n".join(sources).encode()).hexdigest()),
     )

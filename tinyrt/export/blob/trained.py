@@ -27,6 +27,9 @@ FIELDS = _words(
 BYTES = frozenset({"value"})
 """Of these, arrays of bytes; all others are int32 or float."""
 
+COMPILED_IN = frozenset({"row_bytes"})
+"""Roles of tables that say where a kernel writes: whatever a blob holds, that is the code's."""
+
 ARGUMENTS = {
     "tinyrt_clamp_s8": (1, 2),
     "tinyrt_clamp_f32": (1, 2),

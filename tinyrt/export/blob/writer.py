@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tinyrt.backends.c.blocks.layer import QUAD
 from tinyrt.backends.c.choice import choose
-from tinyrt.backends.c.kernel import Arg, Call, Data, Field, Number, Params, Target
+from tinyrt.backends.c.kernel import Arg, Call, Data, Field, Fields, Number, Params, Target
 from tinyrt.backends.c.weights import Weights
 from tinyrt.errors import UnsupportedError
 from tinyrt.export import text as c_text
 from tinyrt.export.blob.layout import ELEMENTS, Member
-from tinyrt.export.blob.trained import ARGUMENTS, BYTES, FIELDS
+from tinyrt.export.blob.trained import ARGUMENTS, BYTES, COMPILED_IN, FIELDS
 from tinyrt.export.code import Declaration, Name, Nested, NodeNumber, Tokens, line
 from tinyrt.export.states import StateLayout
 from tinyrt.export.writer import ModelWriter
@@ -28,6 +30,9 @@ from tinyrt.memory import ArenaPlan
 
 POINTER = "constants->"
 """How C reaches the body of the blob."""
+
+GROUPS = "_group_block_"
+"""In the names of kernels whose steps from channel to channel are other ones."""
 
 SPARSE = "_sparse_"
 """In the names of kernels for weights without blocks of zeros."""
@@ -65,6 +70,7 @@ class BlobWriter(ModelWriter):
         self.numbers: dict[str, Member] = {}
         self.functions += BLOB_KERNELS
         self._in_blob = FIELDS
+        self._longer: dict[tuple[int, int], tuple[NDArray[Any], NDArray[Any]]] = {}
 
     @property
     def members(self) -> dict[str, Member]:
@@ -87,7 +93,9 @@ class BlobWriter(ModelWriter):
 
     def _with_members(self, one: Call, number: int) -> Call:
         """The call, with numbers that training changes as members."""
-        args: list[Arg] = list(one.args)
+        args = list(one.args)
+        if GROUPS not in one.function:
+            args = [self._by_channel_in(arg) if isinstance(arg, Params) else arg for arg in args]
         self._in_blob = FIELDS
         if SPARSE in one.function:
             self._in_blob = FIELDS | {"taps"}
@@ -98,6 +106,35 @@ class BlobWriter(ModelWriter):
                 member = self._keep(f"call{number}_{i}", arg.value)
                 args[i] = Trained(arg.value, arg.each, member)
         return replace(one, args=tuple(args))
+
+    def _by_channel_in(self, params: Params) -> Params:
+        """Parameters of packed layers with a mantissa for each channel, also where all are alike.
+
+        Whether they are follows from the weights: one channel without any is not as the others.
+        """
+        return replace(params, fields=self._by_channel(params.fields))
+
+    def _by_channel(self, fields: Mapping[str, Field]) -> Fields:
+        own: Fields = {
+            name: self._by_channel(field) if isinstance(field, Mapping) else field
+            for name, field in fields.items()
+        }
+        init = own.get("init")
+        if own.get("requant_step") != 0 or not isinstance(init, Data):
+            return own
+        size = -(-init.array.size // QUAD) * QUAD
+        for name in ("mult", "shift"):
+            data = own[name]
+            assert isinstance(data, Data)
+            own[name] = replace(data, array=self._filled(data.array, size))
+        return own | {"requant_step": QUAD}
+
+    def _filled(self, array: NDArray[Any], size: int) -> NDArray[Any]:
+        """So many of the array's first element; of one array always the same one."""
+        key = id(array), size
+        if key not in self._longer:
+            self._longer[key] = array, np.full(size, array.flat[0], array.dtype)
+        return self._longer[key][1]
 
     def _with_room(self, params: Params) -> Params:
         """Parameters of weights without blocks of zeros, with room for weights that have none."""
@@ -138,6 +175,8 @@ class BlobWriter(ModelWriter):
 
         Whether two arrays are equal by chance must not matter: training would change the layout.
         """
+        if data.role in COMPILED_IN:
+            return super()._define(data)
         local = self._local_name(data.role)
         names = [f"n{self._current().index}_{data.role}", local]
         names += [f"{local}_{i}" for i in range(len(self.weights))]
