@@ -244,7 +244,7 @@ def test_what_scales_decide_is_no_code(core):
     """Of every op, with all scales and zero points moved, wherever the op has them free."""
     request = Request.of(core, "balanced", None, Rows(False, False), None, blob=True)
     moved = 0
-    for op, seed in product(C_OPS, sampled((1, 2), range(6))):
+    for op, seed in product(C_OPS, sampled((2,), range(6))):
         graph, _ = all_ops([seed], [op])
         try:
             other = _moved(graph)
@@ -256,7 +256,7 @@ def test_what_scales_decide_is_no_code(core):
         moved += new.blob.blob.body != made.blob.blob.body
         if op not in OTHERWISE:
             require_same(made.blob.parts, new.blob.parts)
-    assert moved > 60
+    assert moved > 30
 
 
 def _moved(graph):
