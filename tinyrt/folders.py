@@ -52,18 +52,18 @@ def written_files(files: Mapping[str, object]) -> tuple[str, ...]:
     return tuple(sorted({*files, MANIFEST}))
 
 
-def write_folder(directory: Path, files: Mapping[str, str]) -> None:
+def write_folder(directory: Path, files: Mapping[str, str | bytes]) -> None:
     """Write the files, and remove those of the last time; all or none.
 
     Args:
         directory: the folder; a symbolic link to one stays a link.
-        files: name -> text; names may have one folder in front.
+        files: name -> text, or bytes; names may have one folder in front.
 
     Raises:
         OutputError: the folder cannot be written.
 
     """
-    contents = {name: text.encode() for name, text in files.items()}
+    contents = {n: text.encode() if isinstance(text, str) else text for n, text in files.items()}
     with writing(directory, what="cannot write the C project"):
         goal = Path(os.path.realpath(directory))
         goal.parent.mkdir(parents=True, exist_ok=True)

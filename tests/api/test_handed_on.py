@@ -50,6 +50,7 @@ EMULATION = {
     "timeout_s": 7.5,
     "progress": print,
     "slices": 5_000,
+    "blob": True,
 }
 
 
@@ -63,6 +64,7 @@ def test_options_of_an_emulation(option, files, monkeypatch):
     assert run.args == (path,)
     defaults = dict.fromkeys(EMULATION) | {"core": "cortex-m4", "optimize": "balanced"}
     defaults |= {"by_rows": False, "input_rows": False, "profile": False, "timeout_s": 300.0}
+    defaults |= {"blob": False}
     want = defaults | {option: EMULATION[option]}
     assert {name: run.kwargs[name] for name in EMULATION} == want
     assert set(run.kwargs) == {*EMULATION, "inputs", "expected", "build_dir"}

@@ -28,6 +28,7 @@ SNIPPETS = {
     ("memory.md", 0): (dense, "digits", {"memories": REGIONS}),
     ("memory.md", 1): (echo, "streamed", {}),
     ("slices.md", 0): (dense, "digits", {"slices": 1000}),
+    ("updates.md", 0): (dense, "digits", {"blob": True}),
     ("memory.md", 2): (lambda: random_net(28), "camera_net", {"input_rows": True}),
 }
 """Page and number of its piece of C -> the model, or what stands around one, that it speaks of."""

@@ -21,6 +21,9 @@ HEAP = {"malloc", "malloc_r", "calloc", "calloc_r", "realloc", "realloc_r", "fre
 MAX_STACK = 1024
 """Bytes of stack that an inference may use, whatever the ops."""
 
+BLOB_STACK = 640
+"""Bytes more where constants lie in a blob: parameters of the op that runs."""
+
 BYTES_PER_PORT = 8
 """What every input and output adds: a pointer of the caller's, and one of the model's."""
 
@@ -61,13 +64,16 @@ def check_on_device(
     cflags: str = "",
     optimize: str = "balanced",
     slices: int | None = None,
+    *,
+    blob: bool = False,
 ) -> None:
     """Every output: integers bit for bit, floats to 1e-5 of the reference's."""
-    image, found, outputs = run_on_device(graph, feeds, folder, core, cflags, optimize, slices)
+    choices = cflags, optimize, slices
+    image, found, outputs = run_on_device(graph, feeds, folder, core, *choices, blob=blob)
     check_image(image, find_core(core))
     if image.stack_bound is not None:
         ports = len(graph.inputs) + len(graph.outputs)
-        most = MAX_STACK + BYTES_PER_PORT * ports
+        most = MAX_STACK + BYTES_PER_PORT * ports + BLOB_STACK * blob
         assert found.stack_bytes <= image.stack_bound <= most
     for name, expected in evaluate(graph, feeds).items():
         answer = outputs[name].reshape(expected.shape)
@@ -85,10 +91,13 @@ def run_on_device(
     cflags: str = "",
     optimize: str = "balanced",
     slices: int | None = None,
+    *,
+    blob: bool = False,
 ) -> tuple[Image, Run, dict[str, np.ndarray]]:
     """Build for a core and run once; the outputs by name."""
     require_core(core)
-    project = export_graph(graph, folder / "project", core=core, optimize=optimize, slices=slices)
+    options = {"optimize": optimize, "slices": slices, "blob": blob}
+    project = export_graph(graph, folder / "project", core=core, **options)
     if cflags:
         makefile = project.directory / "Makefile"
         text = makefile.read_text().replace("CFLAGS ?= -O2", f"CFLAGS ?= -O2 {cflags}")

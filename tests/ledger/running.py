@@ -18,11 +18,14 @@ from tests.memory.targets import SCALAR
 from tinyrt import api, npz
 from tinyrt.api.inputs import source_of
 from tinyrt.api.reading import lost_channels, open_model
+from tinyrt.backends.c.kernel import Choices
 from tinyrt.budget import current
 from tinyrt.cli.console import reporting
 from tinyrt.convert.tflite.writer import save_tflite, write_tflite
 from tinyrt.data import FromFile, InMemory
 from tinyrt.entry import entry
+from tinyrt.export.blob.code import BlobCode
+from tinyrt.export.blob.layout import fields_of
 from tinyrt.export.text import ELEMENT, LITERAL, array
 from tinyrt.interpreter import Interpreter, load, native
 from tinyrt.interpreter.model import Model
@@ -204,6 +207,11 @@ add(
 add(
     "bytes_in_c", ("export/text.py",),
     lambda: array("const", "int8_t", "k", np.int8([1, 2, 2])), ("spend", ELEMENT * 3, C_TEXT),
+)  # fmt: skip
+add(
+    "a_blob_in_c", ("export/blob/code.py",),
+    lambda: BlobCode(fields_of({}), (), None, Choices(frozenset(), frozenset())).c_words,
+    ("spend", LITERAL * 17, "writing the blob as C"),
 )  # fmt: skip
 
 

@@ -252,6 +252,7 @@ def run_emulated(
     by_rows: bool = False,
     input_rows: bool = False,
     slices: int | None = None,
+    blob: bool = False,
     memories: Memories | None = None,
     profile: bool = False,
     build_dir: str | Path | None = None,
@@ -272,6 +273,7 @@ def run_emulated(
         input_rows: whether the input is pushed row by row.
         slices: most instructions of a slice, as estimated; the model then runs slice by slice, and
             the report says how many each takes. None for inferences in one go.
+        blob: whether constants lie in a blob, apart from the code.
         memories: which memory there is and what lies in it; one arena for all by default.
         profile: whether to count every op's instructions, too.
         build_dir: where to keep the project and its image; a temporary folder by default.
@@ -308,6 +310,7 @@ def run_emulated(
             by_rows=by_rows,
             input_rows=input_rows,
             slices=slices,
+            blob=blob,
             memories=memories,
             profile=profile,
             build_dir=build_dir or scratch,

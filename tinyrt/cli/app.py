@@ -14,7 +14,7 @@ from tinyrt.cli import tables
 from tinyrt.cli.bench import bench
 from tinyrt.cli.console import noting, progress_bar, reporting
 from tinyrt.cli.debug import debug
-from tinyrt.cli.deploy import emulate, export
+from tinyrt.cli.deploy import blob, emulate, export
 from tinyrt.cli.options import (
     AllowFallback,
     Backend,
@@ -304,6 +304,7 @@ def demo(
 app.command()(quantize)
 app.command()(debug)
 app.command()(export)
+app.command()(blob)
 app.command()(emulate)
 app.command()(bench)
 app.command()(train)

@@ -12,6 +12,7 @@ from tinyrt.cli import tables
 from tinyrt.cli.console import progress_bar, reporting
 from tinyrt.cli.options import (
     Alignment,
+    Blob,
     ByRows,
     Core,
     InputInArena,
@@ -50,6 +51,7 @@ def export(
     by_rows: ByRows = False,
     input_rows: InputRows = False,
     slices: Slices = None,
+    blob: Blob = False,
     region: Regions = None,
     input_in_arena: InputInArena = True,
     output_in_arena: OutputInArena = True,
@@ -93,7 +95,7 @@ def export(
             options = {"core": core, "optimize": optimize, "memories": memories}
             options |= {"by_rows": by_rows, "input_rows": input_rows, "shared_arena": shared_arena}
             options |= {"name": name, "prefix": prefix, "info": info}
-            options |= {"unaligned": not no_unaligned, "slices": slices}
+            options |= {"unaligned": not no_unaligned, "slices": slices, "blob": blob}
             report(*_export_several(models, output, max_arena, options))
             return
         (model,) = models
@@ -111,6 +113,7 @@ def export(
             info=info,
             unaligned=not no_unaligned,
             slices=slices,
+            blob=blob,
         )
         rows = list(project.row_by_row)
         data: dict[str, Any] = {
@@ -129,7 +132,7 @@ def export(
         if project.state_bytes:
             data["state_bytes"] = project.state_bytes
         data["sparse"] = [layer.as_dict() for layer in project.sparse]
-        data |= _slices(project)
+        data |= _slices(project) | _blob(project)
         extra: dict[str, Any] = {
             "row_by_row": ", ".join(rows) or "-",
             "kernels": ", ".join(project.kernels),
@@ -140,6 +143,8 @@ def export(
         extra |= {"sparse": f"{len(sparse)} layers with many zeros" if sparse else "-"}
         if project.slices is not None:
             extra |= tables.slices(project.slices)
+        if project.blob is not None:
+            extra["blob"] = f"{project.blob.nbytes:,} bytes, structure {project.blob.structure}"
         facts = tables.facts(_with_bound({**data, **extra}, bool(rows)) | sparse)
         others: dict[str, Any] = {"model_sha256": project.model_sha256}
         others |= {"flash": project.flash(), "ports": project.ports(), "files": list(project.files)}
@@ -149,6 +154,11 @@ def export(
 def _slices(project: ExportedProject) -> dict[str, Any]:
     """The slices of a project that has some, for ``--json``."""
     return {} if project.slices is None else {"slices": project.slices.as_dict()}
+
+
+def _blob(project: ExportedProject) -> dict[str, Any]:
+    """The blob of a project that has one, for ``--json``."""
+    return {} if project.blob is None else {"blob": project.blob.as_dict()}
 
 
 def _with_bound(data: dict[str, Any], by_rows: bool) -> dict[str, object]:
@@ -179,6 +189,8 @@ def _export_several(
     }
     if options["slices"] is not None:
         data["slices"] = {project.name: _slices(project)["slices"] for project in bundle.models}
+    if options["blob"]:
+        data["blob"] = {project.name: _blob(project)["blob"] for project in bundle.models}
     data["model_sha256"] = {project.name: project.model_sha256 for project in bundle.models}
     data["flash"] = {project.name: project.flash() for project in bundle.models}
     data["ports"] = {project.name: project.ports() for project in bundle.models}
@@ -195,6 +207,35 @@ def _export_several(
         each |= {} if project.slices is None else tables.slices(project.slices)
         facts |= {f"  {project.name}, {what}": text for what, text in each.items()}
     return data, tables.facts(facts)
+
+
+def blob(
+    model: Int8Model,
+    project: Annotated[
+        Path,
+        typer.Option("--for", help="The exported folder, or NAME_blob.json in it."),
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The blob to write.")],
+    revision: Annotated[
+        int, typer.Option("--revision", help="A number that programs can read from it.", min=0)
+    ] = 0,
+    max_memory: MaxMemory = None,
+    json: Json = False,
+) -> None:
+    """Write a model's constants as a field update of a project that was exported with --blob."""
+    from tinyrt.export import make_blob
+
+    with reporting(json, max_memory) as report:
+        made = make_blob(model, project, output, revision=revision)
+        data: dict[str, Any] = {
+            "output": str(made.path),
+            "name": made.name,
+            "structure": made.structure,
+            "revision": made.revision,
+            "bytes": made.nbytes,
+            "model_sha256": made.model_sha256,
+        }
+        report(data, tables.facts(data))
 
 
 def emulate(
@@ -215,6 +256,7 @@ def emulate(
     by_rows: ByRows = False,
     input_rows: InputRows = False,
     slices: Slices = None,
+    blob: Blob = False,
     region: Regions = None,
     input_in_arena: InputInArena = True,
     output_in_arena: OutputInArena = True,
@@ -251,6 +293,7 @@ def emulate(
                 by_rows=by_rows,
                 input_rows=input_rows,
                 slices=slices,
+                blob=blob,
                 memories=memories,
                 profile=profile,
                 build_dir=keep,

@@ -46,6 +46,10 @@ Slices = Annotated[
         help="Cut inferences into slices of at most so many instructions, e.g. 50000.",
     ),
 ]
+Blob = Annotated[
+    bool,
+    typer.Option("--blob", help="Keep constants apart from code, as NAME.blob, for field updates."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 TfliteOut = Annotated[Path, typer.Option("-o", "--output", help="The .tflite file to write.")]
 Shapes = Annotated[

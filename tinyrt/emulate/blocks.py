@@ -35,6 +35,7 @@ def harness_context(project: ExportedProject) -> dict[str, Any]:
         "regions": regions,
         "pushed": project.pushed is not None,
         "sliced": project.slices is not None,
+        "blob": project.blob is not None,
         "state": state,
         "inputs": ports["input"],
         "outputs": ports["output"],

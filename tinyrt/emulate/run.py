@@ -40,6 +40,7 @@ def run_emulated(
     by_rows: bool = False,
     input_rows: bool = False,
     slices: int | None = None,
+    blob: bool = False,
     macs: int | None = None,
     profile: bool = False,
     memories: Memories | None = None,
@@ -61,6 +62,7 @@ def run_emulated(
         input_rows: whether the input is pushed row by row.
         slices: most instructions of a slice, as estimated; the model then runs slice by slice, and
             the report says how many each takes. None for inferences in one go.
+        blob: whether constants lie in a blob, apart from the code.
         macs: multiply-accumulates per inference; counted if not given.
         profile: whether to count every op's instructions, too.
         memories: which memory there is and what lies in it; one arena for all by default.
@@ -94,6 +96,7 @@ def run_emulated(
             by_rows=by_rows,
             input_rows=input_rows,
             slices=slices,
+            blob=blob,
             memories=memories,
             model_sha256=sha256_of(Path(model_path)),
         )

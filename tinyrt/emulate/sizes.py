@@ -60,7 +60,8 @@ def sizes_of_library(path: Path, project: ExportedProject, core: Core) -> Sizes:
     listing = toolchain.run([f"{core.prefix}size", "-A", "-d", path], doing="reading sizes")
     members = {part.split()[0]: _rows(part) for part in listing.split("\n\n") if "(ex " in part}
     own = members.get(f"{project.name}.o", {})
-    weights = members.get(f"{project.name}_weights.o", {})
+    part = "weights" if project.blob is None else "blob"
+    weights = members.get(f"{project.name}_{part}.o", {})
     kernels = [rows for name, rows in members.items() if name.startswith("tinyrt_")]
     # Constants with addresses in them are writable only while a shared library is loaded.
     relocated = sum(_sum(rows, ".data.rel.ro") for rows in members.values())

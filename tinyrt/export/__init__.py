@@ -7,6 +7,7 @@ from tinyrt.export.memories import Memories
 from tinyrt.export.model import Port
 from tinyrt.export.several import ExportedModels, export_several
 from tinyrt.export.target import ARM, CORES, RISCV, Core, find_core
+from tinyrt.export.update import MadeBlob, make_blob
 
 __all__ = [
     "ARM",
@@ -17,6 +18,7 @@ __all__ = [
     "ExportedFrontEnd",
     "ExportedModels",
     "ExportedProject",
+    "MadeBlob",
     "Memories",
     "Port",
     "export_c",
@@ -25,4 +27,5 @@ __all__ = [
     "export_graph",
     "export_several",
     "find_core",
+    "make_blob",
 ]

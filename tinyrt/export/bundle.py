@@ -13,6 +13,10 @@ from tinyrt.budget import current
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import ConversionWarning, error_context, warn
+from tinyrt.export.blob.choices import choices_of
+from tinyrt.export.blob.code import BlobCode, blob_code
+from tinyrt.export.blob.record import blob_files
+from tinyrt.export.blob.writer import BlobWriter, require_whole_tensors
 from tinyrt.export.estimate import instructions_estimated
 from tinyrt.export.identity import sealed, sha256_of
 from tinyrt.export.info import info_files, labels_in
@@ -81,6 +85,7 @@ class ExportedProject:
         files: the names of all files in the folder that tinyrt wrote, sorted.
         slices: what an inference is cut into; None where it runs in one go.
         instructions: of one inference, estimated; None on this machine.
+        blob: its constants apart from the code; None where they are compiled in.
 
     """
 
@@ -107,12 +112,17 @@ class ExportedProject:
     files: tuple[str, ...] = ()
     slices: Slices | None = None
     instructions: int | None = None
+    blob: BlobCode | None = None
 
     def info_files(self, title: str, labels: Sequence[Sequence[str]]) -> dict[str, CFile]:
         """What the project says of a model that calls itself ``title``; see ``info``."""
-        has_sha256 = self.model_sha256 is not None
+        has_sha256 = self.model_sha256 is not None and self.blob is None
         ports = (self.inputs, self.outputs)
         return info_files(self.name, title, *ports, labels, has_sha256=has_sha256)
+
+    def blob_files(self, request: Request) -> dict[str, str | bytes]:
+        """The blob and its record, by name; nothing where constants are compiled in."""
+        return {} if self.blob is None else blob_files(self.name, self.blob, request)
 
     def flash(self) -> dict[str, int | None]:
         """Bytes of flash, as far as they are known without a compiler, for ``--json``."""
@@ -153,6 +163,7 @@ def export_c(
     info: bool = False,
     unaligned: bool = True,
     slices: int | None = None,
+    blob: bool = False,
 ) -> ExportedProject:
     """Write the C project of a .tflite model.
 
@@ -176,6 +187,7 @@ def export_c(
             ``-mno-unaligned-access`` only, and does not compile without.
         slices: most instructions, as estimated, that an inference computes in one go: the project
             has the functions ``<name>_begin``, ``_step`` and ``_cancel``, too. None without them.
+        blob: whether constants lie in ``<name>.blob``, apart from the code, for field updates.
 
     Raises:
         ModelFormatError: the file is not a model.
@@ -195,6 +207,7 @@ def export_c(
         Naming(name, prefix),
         unaligned=unaligned,
         slices=slices,
+        blob=blob,
     )
     path = Path(model_path)
     with error_context(file=str(path)):
@@ -218,6 +231,7 @@ def export_graph(
     labels: Sequence[Sequence[str]] | None = None,
     unaligned: bool = True,
     slices: int | None = None,
+    blob: bool = False,
 ) -> ExportedProject:
     """Write the C project of a graph, by default named after the graph; see ``export_c``.
 
@@ -226,7 +240,7 @@ def export_graph(
     """
     rows, naming = Rows(by_rows, input_rows), Naming(name, prefix)
     choices = core, optimize, max_arena, rows, memories, naming
-    request = Request.of(*choices, unaligned=unaligned, slices=slices)
+    request = Request.of(*choices, unaligned=unaligned, slices=slices, blob=blob)
     return export_request(graph, out_dir, request, model_sha256, labels)
 
 
@@ -249,7 +263,7 @@ def render_project(
     request: Request,
     model_sha256: str | None = None,
     labels: Sequence[Sequence[str]] | None = None,
-) -> tuple[ExportedProject, dict[str, str]]:
+) -> tuple[ExportedProject, dict[str, str | bytes]]:
     """A project, and the text of its files by name; raises as ``render_model``."""
     project, own = render_model(graph, directory, request, model_sha256)
     name = project.name
@@ -257,9 +271,14 @@ def render_project(
         own |= project.info_files(graph.name, labels)
     texts = {file_name: file.text for file_name, file in own.items()}
     choices = (request.core, request.optimize)
-    texts |= library_files(name, [name], project.kernels, *choices, has_info=labels is not None)
+    texts |= library_files(
+        *(name, [name], project.kernels, *choices),
+        has_info=labels is not None,
+        has_blob=request.blob,
+    )
     identity, texts = sealed(licensed(texts))
-    return replace(project, identity=identity, files=written_files(texts)), texts
+    contents: dict[str, str | bytes] = {**texts, **project.blob_files(request)}
+    return replace(project, identity=identity, files=written_files(contents)), contents
 
 
 def render_model(
@@ -287,9 +306,15 @@ def render_model(
     plan = _plan(graph, kernels_of(isa), options, max_arena or 0, request.rows)
     if max_arena is not None:
         require_budget(graph, plan, max_arena)
-    chosen_for = Target(isa, request.optimize is Optimize.SIZE)
+    chosen_for = _target(graph, request)
     writer, slices = _written(prefix, graph, plan, chosen_for, states, request)
-    files = model_files(prefix, graph, plan, writer, states, request.memories, model_sha256, slices)
+    blob = None
+    if isinstance(writer, BlobWriter):
+        parts = (graph, plan, states, writer, slices, request.core)
+        blob = blob_code(*parts, model_sha256, chosen_for.choices)
+    files = model_files(
+        *(prefix, graph, plan, writer, states, request.memories, model_sha256, slices), blob
+    )
     project = ExportedProject(
         name=prefix,
         directory=directory,
@@ -307,13 +332,26 @@ def render_model(
         state_bytes=states.nbytes,
         model_sha256=model_sha256,
         weights_section=request.memories.weights_section,
-        weight_bytes=writer.weight_bytes,
+        weight_bytes=writer.weight_bytes if blob is None else blob.nbytes,
         filter_bytes=writer.filter_bytes,
         sparse=sparse_layers(graph, chosen_for),
         slices=slices,
         instructions=instructions_estimated(writer, graph, plan, request.core),
+        blob=blob,
     )
     return project, files
+
+
+def _target(graph: Graph, request: Request) -> Target:
+    """What kernels are chosen for.
+
+    With a blob, choices are written into the code, and hold for other weights and scales.
+    """
+    target = Target(request.core.isa, request.optimize is Optimize.SIZE)
+    if not request.blob:
+        return target
+    sliced = request.slices is not None
+    return replace(target, choices=request.choices or choices_of(graph, target, sliced=sliced))
 
 
 def _written(
@@ -325,9 +363,12 @@ def _written(
     request: Request,
 ) -> tuple[ModelWriter, Slices | None]:
     """The calls of all ops, in one go or in slices."""
+    if request.blob:
+        require_whole_tensors(graph, plan)
+    kind = BlobWriter if request.blob else ModelWriter
     if request.slices is None:
-        return write_ops(prefix, graph, plan, target, states), None
-    writer = ModelWriter(prefix, graph, plan, target, states)
+        return write_ops(prefix, graph, plan, target, states, kind), None
+    writer = kind(prefix, graph, plan, target, states)
     return writer, write_slices(writer, graph, plan, request.core, request.slices)
 
 

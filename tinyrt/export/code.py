@@ -186,7 +186,23 @@ class Loop:
         return tuple(tokens_of(self.code))
 
 
-Statement = Comment | Line | CallLine | Nested | Loop
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A definition within a function.
+
+    Attributes:
+        text: all of it, in C, not indented.
+
+    """
+
+    text: str
+
+    def tokens(self) -> Tokens:
+        """None that concern tensors."""
+        return ()
+
+
+Statement = Comment | Line | CallLine | Nested | Loop | Declaration
 
 
 def line(*tokens: Token) -> Line:
@@ -249,6 +265,8 @@ def _text(statement: Statement) -> str:
         return c_text.call(statement.function, [text_of(simplified(a)) for a in statement.args])
     if isinstance(statement, Loop):
         return statement.text
+    if isinstance(statement, Declaration):
+        return c_text.indented(statement.text, 1)
     if isinstance(statement, Nested):
         inner = (text.lstrip("\n") for text in rendered(statement.statements))
         return "\n".join(c_text.indented(text, 1) for text in inner)

@@ -26,7 +26,7 @@ def licensed(files: Mapping[str, str]) -> dict[str, str]:
 def head(name: str, identity: str = IDENTITY) -> str:
     """The first two lines of a file of that name."""
     lines = [
-        f"SPDX-License-Identifier: {MODEL if name.endswith('_weights.c') else OWN}",
+        f"SPDX-License-Identifier: {MODEL if name.endswith(('_weights.c', '_blob.c')) else OWN}",
         f"tinyrt {__version__}, export {identity}",
     ]
     if PurePosixPath(name).suffix in (".c", ".h", ".ld"):

@@ -15,6 +15,7 @@ from tinyrt.backends.c.kernel import Target
 from tinyrt.budget import readable
 from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.export import text as c_text
+from tinyrt.export.blob.code import BlobCode
 from tinyrt.export.code import Port as PortVariable
 from tinyrt.export.code import rendered, tokens_of
 from tinyrt.export.identity import IDENTITY, kernel_names
@@ -42,6 +43,14 @@ MODEL_FILES = {
     "_weights.c": "weights.c.j2",
 }
 """Ending of the name of a model's own file -> the file's template."""
+
+BLOB_FILES = {
+    ".h": "model.h.j2",
+    ".c": "model.c.j2",
+    "_blob.h": "blob.h.j2",
+    "_blob.c": "blob.c.j2",
+}
+"""The same for a model whose constants lie in a blob."""
 
 ARENA_ALIGNMENT = 16
 """Bytes that the arena's address must be a multiple of."""
@@ -122,9 +131,14 @@ def port_of(value: Value, plan: ArenaPlan) -> Port:
 
 
 def write_ops(
-    prefix: str, graph: Graph, plan: ArenaPlan, target: Target, states: StateLayout
+    prefix: str,
+    graph: Graph,
+    plan: ArenaPlan,
+    target: Target,
+    states: StateLayout,
+    kind: type[ModelWriter] = ModelWriter,
 ) -> ModelWriter:
-    """Write the calls of every op's kernel.
+    """Write the calls of every op's kernel, by a writer of that kind.
 
     Raises:
         UnsupportedError: an op has no C kernel, or could overflow.
@@ -132,7 +146,7 @@ def write_ops(
     """
     if plan.segments and has_doubled_kernels(_functions(graph, plan, target)):
         target = replace(target, row_kernels=False)
-    writer = ModelWriter(prefix, graph, plan, target, states)
+    writer = kind(prefix, graph, plan, target, states)
     numbers = {s.first: i for i, s in enumerate(plan.segments)}
     inside = _inside(plan)
     for node in graph.bound():
@@ -209,10 +223,11 @@ def model_files(
     memories: Memories,
     model_sha256: str | None,
     slices: Slices | None = None,
+    blob: BlobCode | None = None,
 ) -> dict[str, CFile]:
     """The model's own files by name."""
     sources = [kernels_c.source(k, writer.target.isa.value) for k in writer.functions]
-    tensors = {name: _tensor(writer, name) for name in writer.weights}
+    tensors = {} if blob else {name: _tensor(writer, name) for name in writer.weights}
     context = {
         "model": prefix,
         "MODEL": prefix.upper(),
@@ -241,7 +256,9 @@ def model_files(
         "identity": IDENTITY,
         "version": Source(f'"{__version__}"'),
         "sha256": Source(f'"{model_sha256}"') if model_sha256 else None,
-        "functions": _public(writer, states, slices),
+        "functions": _public(writer, states, slices) + (BLOB_FUNCTIONS if blob else []),
+        "blob": blob,
+        "handle_parameter": Source(f"const {prefix}_handle_t *handle, ") if blob else "",
         "headers": sorted({kernels_c.own_header(s) for s in sources}),
         "floats": _needs_math(writer),
         "definitions": as_source(map(_definition, writer.definitions)),
@@ -257,8 +274,15 @@ def model_files(
     }
     return {
         f"{prefix}{end}": render_c(TEMPLATES, template, context)
-        for end, template in MODEL_FILES.items()
+        for end, template in (BLOB_FILES if blob else MODEL_FILES).items()
     }
+
+
+BLOB_FUNCTIONS = [
+    *("open", "open_signed", "check_sha256", "revision", "model_sha256"),
+    *("input_scale", "input_zero_point", "output_scale", "output_zero_point"),
+]
+"""What the functions of a model with a blob are called behind its name, beside the others."""
 
 
 def _public(writer: ModelWriter, states: StateLayout, slices: Slices | None) -> list[str]:
@@ -324,6 +348,7 @@ def library_files(
     *,
     has_arena: bool = False,
     has_info: bool = False,
+    has_blob: bool = False,
     parts: tuple[str, ...] = ("", "_weights"),
 ) -> Mapping[str, str]:
     """File name -> text, for the build files of some models and their kernels as one library.
@@ -336,6 +361,7 @@ def library_files(
         optimize: the goal of their code: speed, balanced or size.
         has_arena: whether there is a header of an arena for all models.
         has_info: whether each model has what it says of itself.
+        has_blob: whether each model's constants lie in a blob.
         parts: how the names of each model's sources end.
 
     """
@@ -343,12 +369,15 @@ def library_files(
     texts = {path.name: path.read_text(encoding="utf-8") for path in needed}
     headers = [*models, *[f"{name}_info" for name in models if has_info]]
     headers += [f"{library}_arena"] * has_arena
+    headers += [f"{name}_blob" for name in models if has_blob]
+    parts = ("", "_blob") if has_blob else parts
     context = {
         "library": library,
         "LIBRARY": library.upper(),
         "models": models,
         "headers": [f"{name}.h" for name in headers],
         "parts": (*parts, "_info") if has_info else parts,
+        "has_blob": has_blob,
         "libm": any("#include <math.h>" in text for text in texts.values()),
         "core": core,
         "optimize": optimize,

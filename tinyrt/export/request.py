@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.kernel import Choices
+from tinyrt.errors import UnsupportedError
 from tinyrt.export.memories import Memories
 from tinyrt.export.names import OWN_NAMES, Naming
 from tinyrt.export.slices import check_limit
@@ -30,6 +33,8 @@ class Request:
         memories: which memory there is and what lies in it.
         naming: what the user calls the model.
         slices: most instructions of a slice; None for inferences in one go.
+        blob: whether constants lie in a blob, apart from the code.
+        choices: for the blob of code that is there already, what was chosen for it; else None.
 
     """
 
@@ -40,6 +45,8 @@ class Request:
     memories: Memories
     naming: Naming = OWN_NAMES
     slices: int | None = None
+    blob: bool = False
+    choices: Choices | None = None
 
     @classmethod
     def of(
@@ -53,16 +60,45 @@ class Request:
         *,
         unaligned: bool = True,
         slices: int | None = None,
+        blob: bool = False,
     ) -> Request:
         """The request, with core and aim by their names; other arguments as for ``export_c``.
 
         Raises:
             UnsupportedError: there is no such core or aim, no option against unaligned words, or
-                slices are too short.
+                slices are too short, or a blob is asked for beside what it excludes.
 
         """
         target, aim = find_core(core), find_optimize(optimize)
         target = target if unaligned else without_unaligned(target)
         if slices is not None:
             check_limit(slices)
-        return cls(target, aim, max_arena, rows, memories or Memories(), naming, slices)
+        memories = memories or Memories()
+        if blob:
+            check_blob(target, rows, memories)
+        return cls(target, aim, max_arena, rows, memories, naming, slices, blob)
+
+
+def check_blob(core: Core, rows: Rows, memories: Memories) -> None:
+    """Check that nothing stands against constants in a blob.
+
+    Raises:
+        UnsupportedError: something does.
+
+    """
+    if rows.allowed or rows.pushed:
+        raise UnsupportedError(
+            "ops that run row by row cannot read their constants from a blob",
+            expected="an arena with room for whole tensors",
+            hint="leave out --blob, or --by-rows and --input-rows",
+        )
+    if memories.weights_section is not None:
+        raise UnsupportedError(
+            "a blob has no linker section for weights: it lies wherever the program finds it",
+            expected="--blob or --weights-section, not both",
+            hint="leave out --weights-section, and place the array NAME_blob in your linker script",
+        )
+    if core.isa in (InstructionSet.AVX2, InstructionSet.AVX512):
+        raise UnsupportedError(
+            f"there are no blobs for {core.name}", expected="a core of a device, or host"
+        )

@@ -70,6 +70,7 @@ def export_several(
     info: bool = False,
     unaligned: bool = True,
     slices: int | None = None,
+    blob: bool = False,
 ) -> ExportedModels:
     """Write one C project for several .tflite models; it holds shared kernels once.
 
@@ -90,6 +91,7 @@ def export_several(
         info: as for ``export_c``, for each model.
         unaligned: as for ``export_c``.
         slices: as for ``export_c``, for each model.
+        blob: as for ``export_c``, for each model.
 
     Raises:
         UnsupportedError: two models have the same name, or one cannot be exported.
@@ -106,7 +108,7 @@ def export_several(
         )
     rows = Rows(by_rows, input_rows)
     choices = core, optimize, max_arena, rows, memories, naming
-    request = Request.of(*choices, unaligned=unaligned, slices=slices)
+    request = Request.of(*choices, unaligned=unaligned, slices=slices, blob=blob)
     projects: list[ExportedProject] = []
     own: dict[str, CFile] = {}
     for path in model_paths:
@@ -144,11 +146,15 @@ def export_several(
         *(library, models, kernels, request.core, request.optimize),
         has_arena=shared_arena,
         has_info=info,
+        has_blob=blob,
     )
     identity, texts = sealed(licensed(texts))
-    write_folder(directory, texts)
+    contents: dict[str, str | bytes] = {**texts}
+    for project in projects:
+        contents |= project.blob_files(request)
+    write_folder(directory, contents)
     models_of = tuple(replace(project, identity=identity) for project in projects)
-    names = written_files(texts)
+    names = written_files(contents)
     return ExportedModels(library, directory, models_of, regions, identity, names)
 
 

@@ -129,9 +129,11 @@ def has_odd_floats(value: object) -> bool:
     return isinstance(value, list | tuple) and any(map(has_odd_floats, value))
 
 
-def struct(ctype: str, name: str, fields: Mapping[str, object]) -> str:
-    """A ``static const`` struct with one designated initialiser on a line."""
-    lines = [f"static const {ctype} {name} = {{"]
+def struct(
+    ctype: str, name: str, fields: Mapping[str, object], qualifiers: str = "static const"
+) -> str:
+    """A constant struct with one designated initialiser on a line."""
+    lines = [f"{qualifiers} {ctype} {name} = {{"]
     lines += [_field(field, value) for field, value in fields.items()]
     return "\n".join([*lines, "};"])
 

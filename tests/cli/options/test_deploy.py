@@ -69,6 +69,18 @@ def sliced(folder, found):
     assert text["TALL_LONGEST_SLICE"] == found["slices"]["longest"]["instructions"] <= 15000
 
 
+def in_blob(folder, found):
+    blob = (folder / "tall.blob").read_bytes()
+    assert found["blob"] == {
+        "bytes": len(blob),
+        "alignment": 8,
+        "structure": blob[16:32].hex(),
+    }
+    assert found["flash"]["weights"] == len(blob)
+    assert {"tall.blob", "tall_blob.json", "tall_blob.c", "tall_blob.h"} <= {*found["files"]}
+    assert "tall_weights.c" not in found["files"]
+
+
 SHARED = {
     "core": ("--core cortex-m0", lambda folder, found: found["core"] == "cortex-m0"),
     "optimize": ("--optimize size", lambda folder, found: found["optimize"] == "size"),
@@ -81,6 +93,7 @@ SHARED = {
     "alignment": ("--alignment 64", aligned),
     "weights_section": ("--weights-section .qspi", in_section),
     "slices": ("--slices 15000", sliced),
+    "blob": ("--blob", in_blob),
 }
 """Options of both commands, and what the project that they make shows."""
 
@@ -255,3 +268,35 @@ def test_slices_of_each_model_are_said(made, tmp_path):
     assert shown[at + 2].startswith(f"its ops {longest['ops'][0]} ")
     plain = call_json("export", *models[:-2])
     assert "slices" not in plain
+
+
+def test_blobs_of_each_model_are_said(made, tmp_path):
+    models = (made.int8, made.tall, "-o", tmp_path / "c", "--blob")
+    found = call_json("export", *models)["blob"]
+    sizes = {name: (tmp_path / "c" / f"{name}.blob").stat().st_size for name in ("int8", "tall")}
+    assert {name: blob["bytes"] for name, blob in found.items()} == sizes
+    alone = call("export", made.tall, "-o", tmp_path / "d", "--blob").stdout
+    assert f"{sizes['tall']:,} bytes, structure" in " ".join(alone.split())
+
+
+@shows("blob", "model", "project", "output", "revision")
+def test_a_new_blob_is_written_for_a_project(made, tmp_path):
+    call("export", made.int8, "-o", tmp_path / "c", "--blob")
+    arguments = (made.int8, "--for", tmp_path / "c", "-o", tmp_path / "new.blob")
+    found = call_json("blob", *arguments, "--revision", "7")
+    old, new = (tmp_path / "c" / "int8.blob").read_bytes(), (tmp_path / "new.blob").read_bytes()
+    assert (old[36:40], new[36:40]) == (bytes(4), b"\7\0\0\0")
+    assert (old[:36], old[40:124], old[128:]) == (new[:36], new[40:124], new[128:])
+    assert found == {
+        "output": str(tmp_path / "new.blob"),
+        "name": "int8",
+        "structure": old[16:32].hex(),
+        "revision": 7,
+        "bytes": len(old),
+        "model_sha256": old[72:104].hex(),
+    }
+    call("blob", *arguments)
+    assert (tmp_path / "new.blob").read_bytes() == old
+    other = call("blob", made.tall, *arguments[1:], code=1).stderr
+    assert "does not fit the exported code" in other
+    assert call("blob", *arguments, "--revision", "-1", code=2).stderr

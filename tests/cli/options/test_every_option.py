@@ -11,6 +11,7 @@ from tests.cli.calls import call
 from tests.cli.shown import SHOWN, shows
 from tinyrt import __version__
 from tinyrt.cli.app import app
+from tinyrt.export import export_c
 
 GROUP = typer.main.get_command(app)
 COMMANDS = {"": GROUP, **GROUP.commands}
@@ -43,6 +44,11 @@ def test_help_names_every_option(name):
                 assert word in text
 
 
+def exported(made, folder):
+    """A project with a blob."""
+    return export_c(made.int8, folder / "exported", core="host", blob=True).directory
+
+
 ARGUMENTS = {
     "convert": lambda made, to: (made.net, "-o", to / "o.tflite"),
     "run": lambda made, to: (made.int8, "-i", made.test, "-o", to / "o.npz"),
@@ -52,6 +58,7 @@ ARGUMENTS = {
     "quantize": lambda made, to: (made.net, "-c", made.calib, "-o", to / "o.tflite"),
     "debug": lambda made, to: (made.net, made.int8, "-d", made.test),
     "export": lambda made, to: (made.int8, "-o", to / "c"),
+    "blob": lambda made, to: (made.int8, "--for", exported(made, to), "-o", to / "o.blob"),
     "emulate": lambda made, to: (made.int8, "--core", "host", "--samples", "1"),
     "train": lambda made, to: (),
     "qat": lambda made, to: (

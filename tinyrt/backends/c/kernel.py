@@ -16,9 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.backends.c.weights import Stored
+from tinyrt.backends.c.weights import Cost, Stored, Weights
 from tinyrt.ir import Value
 from tinyrt.memory.sweep import Sweep
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """Choices that follow from weights and scales.
+
+    Attributes:
+        blocks: indices of the ops whose weights are stored without blocks of zeros.
+        plain_sums: indices of the sums that have no form with one rounding.
+
+    """
+
+    blocks: frozenset[int]
+    plain_sums: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +44,22 @@ class Target:
         small: whether a choice minimises bytes of flash, and not instructions.
         row_kernels: whether convolutions on rows may take kernels without padding above or below;
             otherwise they take the kernels for images.
+        choices: for code that other weights and scales are to fit, too: what was chosen for the
+            first ones. None where each op's own say what pays.
 
     """
 
     isa: InstructionSet = InstructionSet.SCALAR
     small: bool = False
     row_kernels: bool = True
+    choices: Choices | None = None
+
+    def stored(self, index: int, forms: Mapping[Weights, Cost]) -> Stored:
+        """The form of an op's weights, of those that they can have."""
+        if self.choices is None:
+            return Stored.cheapest(forms, self.small)
+        without_zeros = index in self.choices.blocks and Weights.BLOCKS in forms
+        return Stored(Weights.BLOCKS if without_zeros else Weights.DENSE, forms)
 
 
 Each = tuple[int, int]

@@ -38,7 +38,10 @@ MIN_EXPONENT = -30
 def sum_calls(node: BoundNode, target: Target) -> Calls:
     """The call of the fastest kernel for a sum of int8 values."""
     p = prepared(node, AddS8)
-    linear = _linear(target.isa, node.op == "sub", p) if target.isa in LINEAR_SETS else None
+    plain = target.choices is not None and node.index in target.choices.plain_sums
+    linear = None
+    if target.isa in LINEAR_SETS and not plain:
+        linear = _linear(target.isa, node.op == "sub", p)
     if linear is not None:
         return _linear_calls(linear, node, p)
     if target.isa is not InstructionSet.MVE and _is_plain_sum(p):

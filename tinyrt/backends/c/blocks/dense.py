@@ -41,7 +41,7 @@ from tinyrt.backends.c.kernel import (
     call,
     unordered,
 )
-from tinyrt.backends.c.weights import Stored, Weights
+from tinyrt.backends.c.weights import Weights
 from tinyrt.ir import BoundNode, DType, Value
 from tinyrt.memory.sweep import columns, windows
 from tinyrt.ops.shared.requant import Requant
@@ -195,7 +195,8 @@ class _Dense:
 def dense_kernel(node: BoundNode, block: Block, requant: Requant, target: Target) -> Kernel:
     """The kernel of a dense layer, or of a pointwise convolution, in the form that pays."""
     layer = _Dense(node, block, requant, *matrix_of(node))
-    stored = Stored.cheapest(costs(block, *layer.layout, layer.rows, matrix=True), target.small)
+    forms = costs(block, *layer.layout, layer.rows, matrix=True)
+    stored = target.stored(node.index, forms)
     return Kernel(
         lambda: layer.calls(stored.form),
         layer.scratch_bytes,
@@ -278,7 +279,7 @@ def convolution_kernel(
     if is_pointwise(window):
         return dense_kernel(node, block, requant, target)
     pixels = node.output.size // node.output.shape[3]
-    stored = Stored.cheapest(costs(block, QUAD, block.taps, pixels, matrix=False), target.small)
+    stored = target.stored(node.index, costs(block, QUAD, block.taps, pixels, matrix=False))
     in_columns = columns_scratch(block, pixels)
 
     def calls() -> Calls:

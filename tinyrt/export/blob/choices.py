@@ -1,0 +1,30 @@
+"""Choices of kernels that follow from weights and scales, kept for the models of later blobs."""
+
+from __future__ import annotations
+
+from tinyrt.backends.c.choice import choose
+from tinyrt.backends.c.kernel import Choices, Target
+from tinyrt.backends.c.weights import Weights
+from tinyrt.export.sparsity import sparse_layers
+from tinyrt.ir import Graph
+from tinyrt.ops.shared.spec import Form, form_of
+
+LINEAR = "tinyrt_linear_sum"
+"""How kernels of sums with one rounding begin."""
+
+
+def choices_of(graph: Graph, target: Target, *, sliced: bool) -> Choices:
+    """What pays for a model's own weights and scales.
+
+    Args:
+        graph: the model.
+        target: what kernels are chosen for.
+        sliced: whether ops are cut into slices: where a slice of weights without zeros begins would
+            follow from the weights.
+
+    """
+    layers = () if sliced else sparse_layers(graph, target)
+    sums = [n for n in graph.bound() if n.op in ("add", "sub") and form_of(n) is Form.INT8]
+    plain = (n.index for n in sums if not choose(n, target).name.startswith(LINEAR))
+    blocks = (layer.index for layer in layers if layer.form is Weights.BLOCKS)
+    return Choices(frozenset(blocks), frozenset(plain))
