@@ -46,6 +46,13 @@ Slices = Annotated[
         help="Cut inferences into slices of at most so many instructions, e.g. 50000.",
     ),
 ]
+Layout = Annotated[
+    str,
+    typer.Option(
+        "--layout",
+        help="The folder's shape: cmake, arduino, platformio, zephyr, esp-idf, cmsis-pack or mbed.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 TfliteOut = Annotated[Path, typer.Option("-o", "--output", help="The .tflite file to write.")]
 Shapes = Annotated[

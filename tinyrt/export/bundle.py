@@ -15,6 +15,7 @@ from tinyrt.entry import entry
 from tinyrt.errors import ConversionWarning, error_context, warn
 from tinyrt.export.identity import sealed, sha256_of
 from tinyrt.export.info import info_files, labels_in
+from tinyrt.export.layouts import Contents, arranged
 from tinyrt.export.licence import licensed
 from tinyrt.export.memories import Memories
 from tinyrt.export.model import (
@@ -150,6 +151,7 @@ def export_c(
     info: bool = False,
     unaligned: bool = True,
     slices: int | None = None,
+    layout: str = "cmake",
 ) -> ExportedProject:
     """Write the C project of a .tflite model.
 
@@ -173,6 +175,7 @@ def export_c(
             ``-mno-unaligned-access`` only, and does not compile without.
         slices: most instructions, as estimated, that an inference computes in one go: the project
             has the functions ``<name>_begin``, ``_step`` and ``_cancel``, too. None without them.
+        layout: the shape of the folder, a name in ``tinyrt.export.layouts.LAYOUTS``.
 
     Raises:
         ModelFormatError: the file is not a model.
@@ -192,6 +195,7 @@ def export_c(
         Naming(name, prefix),
         unaligned=unaligned,
         slices=slices,
+        layout=layout,
     )
     path = Path(model_path)
     with error_context(file=str(path)):
@@ -215,6 +219,7 @@ def export_graph(
     labels: Sequence[Sequence[str]] | None = None,
     unaligned: bool = True,
     slices: int | None = None,
+    layout: str = "cmake",
 ) -> ExportedProject:
     """Write the C project of a graph, by default named after the graph; see ``export_c``.
 
@@ -223,7 +228,7 @@ def export_graph(
     """
     rows, naming = Rows(by_rows, input_rows), Naming(name, prefix)
     choices = core, optimize, max_arena, rows, memories, naming
-    request = Request.of(*choices, unaligned=unaligned, slices=slices)
+    request = Request.of(*choices, unaligned=unaligned, slices=slices, layout=layout)
     return export_request(graph, out_dir, request, model_sha256, labels)
 
 
@@ -253,9 +258,12 @@ def render_project(
     if labels is not None:
         own |= project.info_files(graph.name, labels)
     texts = {file_name: file.text for file_name, file in own.items()}
-    choices = (request.core, request.optimize)
-    texts |= library_files(name, [name], project.kernels, *choices, has_info=labels is not None)
-    identity, texts = sealed(licensed(texts))
+    choices, layout = (request.core, request.optimize), request.layout
+    texts |= library_files(
+        *(name, [name], project.kernels, *choices), has_info=labels is not None, layout=layout
+    )
+    contents = Contents(name, *choices, f"{name}, a model", (project,))
+    identity, texts = sealed(licensed(arranged(texts, layout, contents)))
     return replace(project, identity=identity, files=written_files(texts)), texts
 
 

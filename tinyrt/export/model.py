@@ -18,6 +18,7 @@ from tinyrt.export import text as c_text
 from tinyrt.export.code import Port as PortVariable
 from tinyrt.export.code import rendered, tokens_of
 from tinyrt.export.identity import IDENTITY, kernel_names
+from tinyrt.export.layouts import CMAKE, Layout
 from tinyrt.export.memories import Memories
 from tinyrt.export.rendering import TEMPLATES, CFile, Source, as_source, render, render_c
 from tinyrt.export.rows.segment import SegmentWriter, row_nodes
@@ -324,6 +325,7 @@ def library_files(
     *,
     has_arena: bool = False,
     has_info: bool = False,
+    layout: Layout = CMAKE,
     parts: tuple[str, ...] = ("", "_weights"),
 ) -> Mapping[str, str]:
     """File name -> text, for the build files of some models and their kernels as one library.
@@ -336,6 +338,7 @@ def library_files(
         optimize: the goal of their code: speed, balanced or size.
         has_arena: whether there is a header of an arena for all models.
         has_info: whether each model has what it says of itself.
+        layout: the shape of the folder; build files are those of ``cmake`` alone.
         parts: how the names of each model's sources end.
 
     """
@@ -354,9 +357,10 @@ def library_files(
         "optimize": optimize,
         "sources": [path.name for path in needed if path.suffix == ".c"],
     }
-    files = {
-        name: render(TEMPLATES, f"{name}.j2", context) for name in ("Makefile", "CMakeLists.txt")
-    }
+    builds = ("Makefile", "CMakeLists.txt") if layout is CMAKE else ()
+    files = {name: render(TEMPLATES, f"{name}.j2", context) for name in builds}
     files |= {f"{KERNEL_FOLDER}/{name}": text for name, text in texts.items()}
-    names = kernel_names(library, kernels_c.functions(needed), unaligned=core.unaligned)
+    macros = () if layout.takes_options else optimize.definitions
+    functions = kernels_c.functions(needed)
+    names = kernel_names(library, functions, unaligned=core.unaligned, definitions=macros)
     return files | {f"{KERNEL_FOLDER}/{kernels_c.NAMES}": names}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tinyrt.export.layouts import CMAKE, Layout, find_layout
 from tinyrt.export.memories import Memories
 from tinyrt.export.names import OWN_NAMES, Naming
 from tinyrt.export.slices import check_limit
@@ -30,6 +31,7 @@ class Request:
         memories: which memory there is and what lies in it.
         naming: what the user calls the model.
         slices: most instructions of a slice; None for inferences in one go.
+        layout: the shape of the folder.
 
     """
 
@@ -40,6 +42,7 @@ class Request:
     memories: Memories
     naming: Naming = OWN_NAMES
     slices: int | None = None
+    layout: Layout = CMAKE
 
     @classmethod
     def of(
@@ -53,16 +56,18 @@ class Request:
         *,
         unaligned: bool = True,
         slices: int | None = None,
+        layout: str = CMAKE.name,
     ) -> Request:
         """The request, with core and aim by their names; other arguments as for ``export_c``.
 
         Raises:
-            UnsupportedError: there is no such core or aim, no option against unaligned words, or
-                slices are too short.
+            UnsupportedError: there is no such core, aim or layout, no option against unaligned
+                words, slices are too short, or the layout is not for the core.
 
         """
         target, aim = find_core(core), find_optimize(optimize)
         target = target if unaligned else without_unaligned(target)
         if slices is not None:
             check_limit(slices)
-        return cls(target, aim, max_arena, rows, memories or Memories(), naming, slices)
+        shape = find_layout(layout, target)
+        return cls(target, aim, max_arena, rows, memories or Memories(), naming, slices, shape)

@@ -12,6 +12,7 @@ from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.export.bundle import ExportedProject, render_model
 from tinyrt.export.identity import IDENTITY, sealed, sha256_of
 from tinyrt.export.info import labels_in
+from tinyrt.export.layouts import Contents, arranged
 from tinyrt.export.licence import licensed
 from tinyrt.export.memories import Memories
 from tinyrt.export.model import ARENA_ALIGNMENT, library_files
@@ -70,6 +71,7 @@ def export_several(
     info: bool = False,
     unaligned: bool = True,
     slices: int | None = None,
+    layout: str = "cmake",
 ) -> ExportedModels:
     """Write one C project for several .tflite models; it holds shared kernels once.
 
@@ -90,6 +92,7 @@ def export_several(
         info: as for ``export_c``, for each model.
         unaligned: as for ``export_c``.
         slices: as for ``export_c``, for each model.
+        layout: as for ``export_c``.
 
     Raises:
         UnsupportedError: two models have the same name, or one cannot be exported.
@@ -106,7 +109,7 @@ def export_several(
         )
     rows = Rows(by_rows, input_rows)
     choices = core, optimize, max_arena, rows, memories, naming
-    request = Request.of(*choices, unaligned=unaligned, slices=slices)
+    request = Request.of(*choices, unaligned=unaligned, slices=slices, layout=layout)
     projects: list[ExportedProject] = []
     own: dict[str, CFile] = {}
     for path in model_paths:
@@ -144,8 +147,11 @@ def export_several(
         *(library, models, kernels, request.core, request.optimize),
         has_arena=shared_arena,
         has_info=info,
+        layout=request.layout,
     )
-    identity, texts = sealed(licensed(texts))
+    what = f"{library}, {len(projects)} models"
+    contents = Contents(library, request.core, request.optimize, what, projects)
+    identity, texts = sealed(licensed(arranged(texts, request.layout, contents)))
     write_folder(directory, texts)
     models_of = tuple(replace(project, identity=identity) for project in projects)
     names = written_files(texts)
