@@ -107,6 +107,7 @@ def _context(texts: Mapping[str, str], layout: Layout, contents: Contents) -> di
         "NAME": name.upper(),
         "what": contents.what,
         "version": Source(f"{semantic(__version__)}+{IDENTITY}"),
+        "plain_version": Source(semantic(__version__)),
         "identity": IDENTITY,
         "tinyrt_version": Source(__version__),
         "folder": layout.folder,
