@@ -1,7 +1,7 @@
 """``python -m tests.ecosystems``: what tools of ESP-IDF, Zephyr and PlatformIO say of exports.
 
-They come with ``make test-ecosystems``. PlatformIO builds and runs its example on this machine, with
-its own platform ``native``, which it brings from its registry.
+They come with ``make test-ecosystems``. PlatformIO builds and runs its example on this machine,
+with its own platform ``native``, which it brings from its registry.
 """
 
 from __future__ import annotations
