@@ -64,6 +64,10 @@ add_subdirectory({folder}/examples/{name}/main main)
 MBED = """
 add_library(mbed-core-flags INTERFACE)
 add_subdirectory({folder} library)
+get_target_property(linked {name} LINK_LIBRARIES)
+if(NOT linked MATCHES mbed-core-flags)
+    message(FATAL_ERROR "the options of the board's processor are missing")
+endif()
 """
 
 TOPS = {"zephyr": ZEPHYR, "esp-idf": IDF, "mbed": MBED}

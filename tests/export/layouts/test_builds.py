@@ -1,12 +1,13 @@
 """Each layout's own files are enough to build its sources, and its example, for a board."""
 
+import json
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.c.host import host_compiler
-from tests.export.layouts.stand_ins import build_with_example, lacking
+from tests.export.layouts.stand_ins import TOPS, build_with_example, lacking
 from tests.export.models import dense, echo, softmax, views
 from tests.graphs import Builder, small_cnn
 from tests.quantize.test_mixed import samples
@@ -38,9 +39,16 @@ def core_of(layout):
 @pytest.mark.parametrize("layout", SHAPES)
 def test_sources_and_example_build_from_what_the_layouts_files_list(layout, tmp_path):
     core = core_of(layout)
-    project = export_graph(softmax(4), tmp_path / "lib", core=core.name, layout=layout)
+    options = {"core": core.name, "layout": layout, "optimize": "speed"}
+    project = export_graph(softmax(4), tmp_path / "lib", **options)
     built = build_with_example(layout, project.directory, "net", core, tmp_path / "build")
     assert lacking(built, core, project.identity) == set()
+    if layout in TOPS:
+        commands = json.loads((built / "compile_commands.json").read_text())
+        own = [entry["command"] for entry in commands if "/lib/src/" in entry["file"]]
+        assert len(own) > 2
+        assert all("-DTINYRT_FAST" in command for command in own)
+        assert all((" -O2" in command) == (layout != "mbed") for command in own)
 
 
 LISTS = {
@@ -110,6 +118,7 @@ EXPORTS = {
     "plain": (a_graph(views), "views"),
     "outside": (a_graph(views, memories=OUTSIDE), "views"),
     "regions": (a_graph(quantised, memories=Memories((Region("dtcm", 99), Region("sram")))), "net"),
+    "one region": (a_graph(views, memories=Memories((Region("sram"),))), "views"),
     "empty region": (a_graph(dense, memories=TWO), "net"),
     "rows": (a_graph(quantised, input_rows=True), "net"),
     "slices": (a_graph(quantised, slices=3000), "net"),
@@ -133,6 +142,7 @@ def test_examples_run_whatever_the_export_was_asked_for(case, tmp_path):
     export, name = EXPORTS[case]
     folder = tmp_path / "lib"
     export(folder, core="host", layout="platformio")
+    assert not list(folder.rglob("Makefile"))
     sources = sorted(map(str, (folder / "src").rglob("*.c")))
     example = folder / "examples" / name / "src" / "main.c"
     program = tmp_path / "program"
@@ -143,6 +153,9 @@ def test_examples_run_whatever_the_export_was_asked_for(case, tmp_path):
     said = subprocess.run([program], check=True, capture_output=True, text=True).stdout
     assert said.splitlines()[-1] == "status 0"
     assert len(said.splitlines()) > 1
+    if case == "plain":
+        # Zeros stay zeros in all that this model does: their zero point.
+        assert {line.split(": ")[1] for line in said.splitlines()[:-1]} == {"3"}
 
 
 def test_what_arduino_cannot_define_the_code_defines(tmp_path):
@@ -160,6 +173,17 @@ def test_what_arduino_cannot_define_the_code_defines(tmp_path):
         )
 
 
+def test_the_mathematical_library_is_asked_for_where_floats_need_it(tmp_path):
+    for graph, is_needed in ((floats, True), (dense, False)):
+        for layout, file, says in (
+            ("platformio", "library.json", '"-lm"'),
+            ("zephyr", "zephyr/Kconfig", "select REQUIRES_FULL_LIBC\n"),
+        ):
+            folder = tmp_path / f"{layout}-{is_needed}"
+            export_graph(graph(), folder, layout=layout)
+            assert (says in (folder / file).read_text()) == is_needed
+
+
 def test_options_that_code_needs_are_carried(tmp_path):
     for layout, file in (
         ("platformio", "library.json"),
@@ -171,3 +195,5 @@ def test_options_that_code_needs_are_carried(tmp_path):
             export_graph(dense(), folder, layout=layout, unaligned=unaligned)
             text = Path(folder / file).read_text()
             assert ("-mno-unaligned-access" in text) == (not unaligned)
+    export_graph(dense(), tmp_path / "host", core="host-avx2", layout="zephyr")
+    assert "(-mavx2)" in (tmp_path / "host" / "zephyr" / "CMakeLists.txt").read_text()

@@ -7,6 +7,7 @@ import pytest
 from tests.export.layouts.test_builds import SHAPES
 from tests.export.models import dense
 from tinyrt import folders
+from tinyrt.errors import TinyrtError
 from tinyrt.export import export_graph
 
 
@@ -50,14 +51,44 @@ def test_a_file_that_was_changed_stays(tmp_path):
     assert files_of(folder) == {*project.files, "samples/net/src/main.c"}
 
 
-def test_a_folder_that_is_a_link_keeps_what_it_leads_to(tmp_path):
+@pytest.mark.parametrize("in_one_step", [True, False])
+def test_a_folder_that_is_a_link_keeps_what_it_leads_to(in_one_step, tmp_path, monkeypatch):
     """What lies behind it is nobody's to remove, however deep below."""
+    if not in_one_step:
+        monkeypatch.setattr(folders, "_must_stay", lambda goal: True)
     folder = tmp_path / "out"
     export_graph(dense(), folder, layout="zephyr")
     (folder / "samples").rename(tmp_path / "elsewhere")
     (folder / "samples").symlink_to(tmp_path / "elsewhere")
     export_graph(dense(), folder, layout="cmake")
     assert (tmp_path / "elsewhere" / "net" / "src" / "main.c").is_file()
+
+
+def test_folders_that_are_needed_again_stay_as_they_are(tmp_path):
+    folder = tmp_path / "out"
+    export_graph(dense(), folder, layout="zephyr")
+    (folder / "src" / "tinyrt").chmod(0o750)
+    export_graph(dense(), folder, layout="arduino")
+    assert (folder / "src" / "tinyrt").stat().st_mode & 0o777 == 0o750
+
+
+def test_headers_of_an_export_that_was_interrupted_do_not_compile(tmp_path, monkeypatch):
+    folder = tmp_path / "out"
+    export_graph(dense(), folder, layout="zephyr")
+
+    def fail(folder):
+        raise OSError("no power")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(folders, "_must_stay", lambda goal: True)
+        patch.setattr(folders, "sync_folder", fail)
+        with pytest.raises(TinyrtError, match="no power"):
+            export_graph(dense(), folder, layout="arduino")
+    headers = list((folder / "src").rglob("*.h"))
+    assert len(headers) > 2
+    assert {header.read_bytes() for header in headers} == {folders.INTERRUPTED}
+    project = export_graph(dense(), folder, layout="arduino")
+    assert files_of(folder) == set(project.files)
 
 
 def test_a_file_where_a_folder_is_needed_is_named(tmp_path):
