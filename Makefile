@@ -1,5 +1,5 @@
-# make setup | demo | check | test | test-all | test-frameworks | zoo | coverage | mutants | fuzz | lint | lock
-#      wheel | format | clean
+# make setup | demo | check | test | test-all | test-frameworks | test-ecosystems | zoo | coverage | mutants
+#      fuzz | lint | lock | wheel | format | clean
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 C_FILES = $(shell git ls-files '*.c' '*.h' '*.cuh')
 
-.PHONY: setup demo check test test-all test-frameworks zoo coverage mutants fuzz lint lock wheel format clean
+.PHONY: setup demo check test test-all test-frameworks test-ecosystems zoo coverage mutants fuzz lint lock wheel format clean
 
 setup:
 	@PYTHON="$(PYTHON)" tools/setup_system.sh
@@ -40,6 +40,13 @@ FRAMEWORKS ?= torch transformers keras jax
 # The pages for users of other frameworks, with these: gigabytes, below build/frameworks.
 test-frameworks:
 	@PYTHON="$(PYTHON)" tools/frameworks.sh $(FRAMEWORKS)
+
+# What exports say to Zephyr, ESP-IDF and PlatformIO, with tools of theirs, below build/ecosystems.
+test-ecosystems:
+	@$(PYTHON) -m venv build/ecosystems
+	@build/ecosystems/bin/python -m pip install --quiet --disable-pip-version-check \
+	    --editable ".[ecosystems]"
+	@build/ecosystems/bin/python -m tests.ecosystems
 
 # The public models that many tests need, from where their authors publish them.
 zoo: setup

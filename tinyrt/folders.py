@@ -22,7 +22,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tinyrt.files import UNFINISHED, sync_folder, unfinished_folder, writing
@@ -38,7 +38,7 @@ MAX_OTHERS = 2000
 PATIENCE_S = 20.0
 """How long to wait for another export into the same folder."""
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)?")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 _MAX_MANIFEST = 4 << 20
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
@@ -57,7 +57,7 @@ def write_folder(directory: Path, files: Mapping[str, str | bytes]) -> None:
 
     Args:
         directory: the folder; a symbolic link to one stays a link.
-        files: name -> text, or bytes; names may have one folder in front.
+        files: name -> text, or bytes; names may have folders in front.
 
     Raises:
         OutputError: the folder cannot be written.
@@ -105,8 +105,14 @@ def _look_for_obstacles(goal: Path, files: Files) -> None:
         path = goal / name
         if path.is_dir() and not path.is_symlink():
             raise IsADirectoryError(errno.EISDIR, f"'{name}' is a folder")
-        if path.parent.exists() and not path.parent.is_dir():
-            raise NotADirectoryError(errno.ENOTDIR, f"'{path.parent.name}' is not a folder")
+        for folder in map(goal.__truediv__, _folders_of(name)):
+            if folder.exists() and not folder.is_dir():
+                raise NotADirectoryError(errno.ENOTDIR, f"'{folder.name}' is not a folder")
+
+
+def _folders_of(name: str) -> list[str]:
+    """The folders in front of a name, the innermost first: ``a/b/c`` is in ``a/b`` and ``a``."""
+    return [str(folder) for folder in PurePosixPath(name).parents][:-1]
 
 
 @contextmanager
@@ -170,7 +176,9 @@ def _read_manifest(folder: Path) -> dict[str, str]:
 def _is_unchanged(folder: Path, name: str, before: Written) -> bool:
     """Whether a file is as tinyrt wrote it; nothing that a link leads to is."""
     path = folder / name
-    if path.is_symlink() or path.parent.is_symlink() or not path.is_file():
+    if any((folder / part).is_symlink() for part in (name, *_folders_of(name))):
+        return False
+    if not path.is_file():
         return False
     content = path.read_bytes()
     return content == INTERRUPTED or hashlib.sha256(content).hexdigest() in before[name].split()
@@ -186,7 +194,7 @@ def _exchange(goal: Path, files: Files, own: set[str]) -> bool:
     try:
         with unfinished_folder(goal.parent) as room:
             staged = room / "project"
-            _link_others(goal, staged, own)
+            _link_others(goal, staged, own, {f for name in files for f in _folders_of(name)})
             _write_all(staged, files, _manifest(files))
             _swap(staged, goal)
             _after_swap(staged, goal, own)
@@ -212,8 +220,13 @@ def _must_stay(goal: Path) -> bool:
     )
 
 
-def _link_others(source: Path, target: Path, own: set[str], within: str = "") -> int:
-    """Hard-link files that are not tinyrt's into the new folder."""
+def _link_others(
+    source: Path, target: Path, own: set[str], needed: set[str], within: str = ""
+) -> int:
+    """Hard-link files that are not tinyrt's into the new folder; returns how many.
+
+    Folders of tinyrt's files alone go with these, but for those that are needed again.
+    """
     try:
         target.mkdir()
         status, new_status = source.stat(), target.stat()
@@ -228,7 +241,13 @@ def _link_others(source: Path, target: Path, own: set[str], within: str = "") ->
             if name in own or UNFINISHED.fullmatch(entry.name):
                 continue
             if entry.is_dir(follow_symlinks=False):
-                count += _link_others(Path(entry.path), target / entry.name, own, f"{name}/")
+                found = _link_others(
+                    *(Path(entry.path), target / entry.name, own, needed), within=f"{name}/"
+                )
+                if not found and name not in needed and any(os.scandir(entry.path)):
+                    (target / entry.name).rmdir()
+                    continue
+                count += found
             else:
                 os.link(entry.path, target / entry.name, follow_symlinks=False)
             count += 1
@@ -274,7 +293,7 @@ def _after_swap(old: Path, new: Path, own: set[str]) -> None:
 
 
 def _move_into(goal: Path, files: Files, stale: list[str], before: Written) -> None:
-    headers = [n for n in (*files, *stale) if n.endswith(".h") and "/" not in n]
+    headers = [n for n in (*files, *stale) if n.endswith(".h")]
     with unfinished_folder(goal) as room:
         _write_all(room, files, _manifest(files))
 
@@ -284,7 +303,7 @@ def _move_into(goal: Path, files: Files, stale: list[str], before: Written) -> N
             if content is not None:
                 source = room / "other"
                 source.write_bytes(content)
-            (goal / name).parent.mkdir(exist_ok=True)
+            (goal / name).parent.mkdir(parents=True, exist_ok=True)
             source.replace(goal / name)
 
         # From here on the folder is said to hold files of both times, and none is compiled.
@@ -297,6 +316,9 @@ def _move_into(goal: Path, files: Files, stale: list[str], before: Written) -> N
                 bring(name)
         for name in stale:
             (goal / name).unlink(missing_ok=True)
+            for folder in _folders_of(name):
+                with suppress(OSError):  # something of others is in it
+                    (goal / folder).rmdir()
         sync_folder(goal)
         for name in files:
             if name in headers:

@@ -67,6 +67,9 @@ the pages out with small ONNX files of the same forms. `make test-frameworks` in
 into an environment of its own below `build/`, in its newest version, and carries the pages out as
 they stand. skl2onnx is in the set-up: it takes 3 MB and requires onnx and scikit-learn alone, which
 are there.
+
+`make test-ecosystems` likewise installs the extra `ecosystems`: tools of ESP-IDF, Zephyr's language
+of options and PlatformIO, which judge [the folders in their shapes](ecosystems.md).
 """
 Package = dict[str, Any]
 

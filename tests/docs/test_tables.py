@@ -7,6 +7,7 @@ import pytest
 from tests.docs.pages import ROOT
 from tinyrt.emulate import BOARDS
 from tinyrt.export import CORES
+from tinyrt.export.layouts import LAYOUTS
 
 ROWS = [
     line.strip("| \n").split(" | ")
@@ -24,6 +25,13 @@ def test_page_names_every_core_with_its_boards(core):
     assert kernels.lower() == CORES[core].isa.value
     able = [name for name, board in BOARDS.items() if core in board.cores]
     assert able == [name for name in BOARD.findall(boards) if core in BOARDS[name].cores]
+
+
+def test_page_names_every_layout_and_its_command():
+    text = (ROOT / "docs" / "ecosystems.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `([a-z][a-z-]*)` \|", text, re.MULTILINE) == list(LAYOUTS)
+    commands = re.findall(r"^tinyrt export .* --layout ([a-z-]+) ", text, re.MULTILINE)
+    assert commands == [name for name in LAYOUTS if name != "cmake"]
 
 
 def test_page_names_no_other_boards():

@@ -11,10 +11,10 @@ from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Target
 from tinyrt.errors import UnsupportedError
 from tinyrt.export import CORES, find_core
-from tinyrt.export.bundle import ExportedProject
 from tinyrt.export.memories import Memories
 from tinyrt.export.model import Port, check_writable, port_of
 from tinyrt.export.names import MAX_IDENTIFIER, identifier
+from tinyrt.export.project import ExportedProject
 from tinyrt.export.several import ExportedModels
 from tinyrt.export.sparsity import sparse_layers
 from tinyrt.export.states import StateLayout

@@ -25,8 +25,9 @@ from tinyrt import kernels_c
 from tinyrt.api.reading import open_model
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.errors import DefectError, TinyrtError
-from tinyrt.export.bundle import ExportedProject, render_project
+from tinyrt.export.bundle import render_project
 from tinyrt.export.memories import Memories
+from tinyrt.export.project import ExportedProject
 from tinyrt.export.request import Request, Rows
 from tinyrt.export.target import Core, find_core, find_optimize
 

@@ -19,6 +19,7 @@ from tinyrt.cli.options import (
     InputRows,
     Int8Model,
     Json,
+    Layout,
     MadeFor,
     MaxArena,
     MaxMemory,
@@ -75,6 +76,7 @@ def export(
         bool,
         typer.Option("--no-unaligned", help="Load words at multiples of four only, and slower."),
     ] = False,
+    layout: Layout = "cmake",
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
@@ -95,7 +97,8 @@ def export(
             options = {"core": core, "optimize": optimize, "memories": memories}
             options |= {"by_rows": by_rows, "input_rows": input_rows, "shared_arena": shared_arena}
             options |= {"name": name, "prefix": prefix, "info": info}
-            options |= {"unaligned": not no_unaligned, "slices": slices, "blob": blob}
+            options |= {"unaligned": not no_unaligned, "slices": slices}
+            options |= {"blob": blob, "layout": layout}
             report(*_export_several(models, output, max_arena, options))
             return
         (model,) = models
@@ -114,6 +117,7 @@ def export(
             unaligned=not no_unaligned,
             slices=slices,
             blob=blob,
+            layout=layout,
         )
         rows = list(project.row_by_row)
         data: dict[str, Any] = {
@@ -122,6 +126,7 @@ def export(
             "identity": project.identity,
             "core": project.core.name,
             "optimize": project.optimize.value,
+            "layout": layout,
             "arena_bytes": project.arena_bytes,
             "arena_lower_bound": project.arena_lower_bound,
             "row_by_row": rows,
@@ -181,6 +186,7 @@ def _export_several(
         "output": str(bundle.directory),
         "name": bundle.name,
         "identity": bundle.identity,
+        "layout": options["layout"],
         "arena_bytes": bundle.arena_bytes,
         "shared_arena": options["shared_arena"],
         "models": {project.name: project.arena_bytes for project in bundle.models},
@@ -196,7 +202,8 @@ def _export_several(
     data["ports"] = {project.name: project.ports() for project in bundle.models}
     data["files"] = list(bundle.files)
     facts = {
-        name: data[name] for name in ("output", "name", "identity", "arena_bytes", "shared_arena")
+        name: data[name]
+        for name in ("output", "name", "identity", "layout", "arena_bytes", "shared_arena")
     }
     for project in bundle.models:
         each: dict[str, object] = {"arena bytes": project.arena_bytes}

@@ -50,6 +50,13 @@ Blob = Annotated[
     bool,
     typer.Option("--blob", help="Keep constants apart from code, as NAME.blob, for field updates."),
 ]
+Layout = Annotated[
+    str,
+    typer.Option(
+        "--layout",
+        help="The folder's shape: cmake, arduino, platformio, zephyr, esp-idf, cmsis-pack or mbed.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 TfliteOut = Annotated[Path, typer.Option("-o", "--output", help="The .tflite file to write.")]
 Shapes = Annotated[

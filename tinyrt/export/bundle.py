@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +14,15 @@ from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import ConversionWarning, error_context, warn
 from tinyrt.export.blob.choices import choices_of
-from tinyrt.export.blob.code import BlobCode, blob_code
-from tinyrt.export.blob.record import blob_files
+from tinyrt.export.blob.code import blob_code
 from tinyrt.export.blob.writer import BlobWriter, require_whole_tensors
 from tinyrt.export.estimate import instructions_estimated
 from tinyrt.export.identity import sealed, sha256_of
-from tinyrt.export.info import info_files, labels_in
+from tinyrt.export.info import labels_in
+from tinyrt.export.layouts import Contents, arranged
 from tinyrt.export.licence import licensed
 from tinyrt.export.memories import Memories
 from tinyrt.export.model import (
-    Port,
     check_writable,
     library_files,
     model_files,
@@ -31,120 +30,27 @@ from tinyrt.export.model import (
     write_ops,
 )
 from tinyrt.export.names import Naming
-from tinyrt.export.pushed import PushedRows
+from tinyrt.export.project import ExportedProject
 from tinyrt.export.rendering import CFile
 from tinyrt.export.request import Request, Rows
 from tinyrt.export.slices import Slices, write_slices
-from tinyrt.export.sparsity import SparseLayer, sparse_layers
+from tinyrt.export.sparsity import sparse_layers
 from tinyrt.export.states import StateLayout, lay_out, settle
-from tinyrt.export.target import Core, Optimize
+from tinyrt.export.target import Optimize
 from tinyrt.export.writer import ModelWriter
 from tinyrt.folders import write_folder, written_files
 from tinyrt.ir import Graph
 from tinyrt.memory import (
     ArenaPlan,
     MemoryOptions,
-    Region,
     plan_by_rows,
     plan_memory,
     plan_pushed,
     require_budget,
 )
 from tinyrt.memory.kernels import Kernels
-from tinyrt.memory.regions import ARENA
-from tinyrt.memory.segments import Segment
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.stored_weights import widen_weights
-
-
-@dataclass(frozen=True, slots=True)
-class ExportedProject:
-    """The exported project.
-
-    Attributes:
-        name: the model's name as a C identifier: the prefix of all its public names.
-        directory: the folder.
-        core: the target core.
-        arena_bytes: size of the memory that the model works in.
-        inputs: in the model's order.
-        outputs: in the model's order.
-        kernels: names of the C functions it calls.
-        macs: multiply-accumulates of one inference.
-        optimize: the goal of its code: speed, balanced or size.
-        segments: ops that run row by row.
-        pushed: the rows of the input that is pushed row by row; None where it is held.
-        regions: name and size of each memory region; the arena alone by default.
-        state_bytes: memory that the model keeps between inferences.
-        weight_bytes: flash for all constants of the weights' file.
-        filter_bytes: of these, the weights of convolutions and dense layers, as packed.
-        sparse: layers with many zeros, and how their weights are stored.
-        arena_lower_bound: lower bound of the bytes of any placement of its buffers.
-        identity: eight hexadecimal digits that all its symbols hold, and no other export's.
-        model_sha256: of the model's file; None for a model without one.
-        weights_section: the linker section of the weights; None for the compiler's choice.
-        files: the names of all files in the folder that tinyrt wrote, sorted.
-        slices: what an inference is cut into; None where it runs in one go.
-        instructions: of one inference, estimated; None on this machine.
-        blob: its constants apart from the code; None where they are compiled in.
-
-    """
-
-    name: str
-    directory: Path
-    core: Core
-    arena_bytes: int
-    inputs: tuple[Port, ...]
-    outputs: tuple[Port, ...]
-    kernels: tuple[str, ...]
-    macs: int
-    optimize: Optimize = Optimize.BALANCED
-    segments: tuple[Segment, ...] = ()
-    pushed: PushedRows | None = None
-    regions: tuple[Region, ...] = (Region(ARENA),)
-    state_bytes: int = 0
-    weight_bytes: int = 0
-    filter_bytes: int = 0
-    sparse: tuple[SparseLayer, ...] = ()
-    arena_lower_bound: int = 0
-    identity: str = ""
-    model_sha256: str | None = None
-    weights_section: str | None = None
-    files: tuple[str, ...] = ()
-    slices: Slices | None = None
-    instructions: int | None = None
-    blob: BlobCode | None = None
-
-    def info_files(self, title: str, labels: Sequence[Sequence[str]]) -> dict[str, CFile]:
-        """What the project says of a model that calls itself ``title``; see ``info``."""
-        has_sha256 = self.model_sha256 is not None and self.blob is None
-        ports = (self.inputs, self.outputs)
-        return info_files(self.name, title, *ports, labels, has_sha256=has_sha256)
-
-    def blob_files(self, request: Request) -> dict[str, str | bytes]:
-        """The blob and its record, by name; nothing where constants are compiled in."""
-        return {} if self.blob is None else blob_files(self.name, self.blob, request)
-
-    def flash(self) -> dict[str, int | None]:
-        """Bytes of flash, as far as they are known without a compiler, for ``--json``."""
-        return {"code": None, "weights": self.weight_bytes, "filters": self.filter_bytes}
-
-    def ports(self) -> dict[str, list[dict[str, Any]]]:
-        """Inputs and outputs as plain data, for ``--json``."""
-
-        def described(port: Port) -> dict[str, Any]:
-            several = len(self.regions) > 1 and port.offset is not None
-            region = {"region": self.regions[port.region].name} if several else {}
-            return port.as_dict() | region
-
-        return {
-            "inputs": [described(port) for port in self.inputs],
-            "outputs": [described(port) for port in self.outputs],
-        }
-
-    @property
-    def row_by_row(self) -> tuple[str, ...]:
-        """Numbers of the ops in each segment, as ``first-last``."""
-        return tuple(f"{s.first}-{s.stop - 1}" for s in self.segments)
 
 
 @entry
@@ -164,6 +70,7 @@ def export_c(
     unaligned: bool = True,
     slices: int | None = None,
     blob: bool = False,
+    layout: str = "cmake",
 ) -> ExportedProject:
     """Write the C project of a .tflite model.
 
@@ -188,6 +95,7 @@ def export_c(
         slices: most instructions, as estimated, that an inference computes in one go: the project
             has the functions ``<name>_begin``, ``_step`` and ``_cancel``, too. None without them.
         blob: whether constants lie in ``<name>.blob``, apart from the code, for field updates.
+        layout: the shape of the folder, a name in ``tinyrt.export.layouts.LAYOUTS``.
 
     Raises:
         ModelFormatError: the file is not a model.
@@ -208,6 +116,7 @@ def export_c(
         unaligned=unaligned,
         slices=slices,
         blob=blob,
+        layout=layout,
     )
     path = Path(model_path)
     with error_context(file=str(path)):
@@ -232,6 +141,7 @@ def export_graph(
     unaligned: bool = True,
     slices: int | None = None,
     blob: bool = False,
+    layout: str = "cmake",
 ) -> ExportedProject:
     """Write the C project of a graph, by default named after the graph; see ``export_c``.
 
@@ -240,7 +150,8 @@ def export_graph(
     """
     rows, naming = Rows(by_rows, input_rows), Naming(name, prefix)
     choices = core, optimize, max_arena, rows, memories, naming
-    request = Request.of(*choices, unaligned=unaligned, slices=slices, blob=blob)
+    options: dict[str, Any] = {"slices": slices, "blob": blob, "layout": layout}
+    request = Request.of(*choices, unaligned=unaligned, **options)
     return export_request(graph, out_dir, request, model_sha256, labels)
 
 
@@ -270,15 +181,17 @@ def render_project(
     if labels is not None:
         own |= project.info_files(graph.name, labels)
     texts = {file_name: file.text for file_name, file in own.items()}
-    choices = (request.core, request.optimize)
+    choices, layout = (request.core, request.optimize), request.layout
     texts |= library_files(
         *(name, [name], project.kernels, *choices),
         has_info=labels is not None,
         has_blob=request.blob,
+        layout=layout,
     )
-    identity, texts = sealed(licensed(texts))
-    contents: dict[str, str | bytes] = {**texts, **project.blob_files(request)}
-    return replace(project, identity=identity, files=written_files(contents)), contents
+    contents = Contents(name, *choices, f"{name}, a model", (project,))
+    identity, texts = sealed(licensed(arranged(texts, layout, contents)))
+    files: dict[str, str | bytes] = {**texts, **project.blob_files(request)}
+    return replace(project, identity=identity, files=written_files(files)), files
 
 
 def render_model(

@@ -57,6 +57,7 @@ def export_detector(
     optimize: str = "balanced",
     name: str = "detector",
     prefix: str | None = None,
+    layout: str = "cmake",
 ) -> ExportedDetector:
     """Write the C project of a detector: its decisions are those of ``DetectorStream``.
 
@@ -67,9 +68,10 @@ def export_detector(
         optimize: ``speed``, ``balanced`` or ``size``, of the code.
         name: its name in C, by which files and functions begin.
         prefix: what stands before that name.
+        layout: as for ``export_c``.
 
     Raises:
-        UnsupportedError: there is no such core or optimisation, or the name will not do.
+        UnsupportedError: there is no such core, optimisation or layout, or the name will not do.
         OutputError: the folder cannot be written.
 
     """
@@ -82,9 +84,8 @@ def export_detector(
         f"{own}{end}": render_c(TEMPLATES, f"detector{end}.j2", context).text
         for end in (".c", ".h")
     }
-    identity, files = write_standalone(
-        own, texts, ["tinyrt_detector_s8"], out_dir, core=core, optimize=optimize
-    )
+    choices = {"core": core, "optimize": optimize, "layout": layout, "kind": "detector"}
+    identity, files = write_standalone(own, texts, ["tinyrt_detector_s8"], out_dir, **choices)
     return ExportedDetector(own, Path(out_dir), target, detector, state_bytes, identity, files)
 
 

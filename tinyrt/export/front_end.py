@@ -69,6 +69,7 @@ def export_front_end(
     optimize: str = "balanced",
     name: str = "front_end",
     prefix: str | None = None,
+    layout: str = "cmake",
 ) -> ExportedFrontEnd:
     """Write the C project of a front end: its features are those of ``LogMelStream``.
 
@@ -79,10 +80,11 @@ def export_front_end(
         optimize: ``speed``, ``balanced`` or ``size``, of the code.
         name: its name in C, by which files and functions begin.
         prefix: what stands before that name.
+        layout: as for ``export_c``.
 
     Raises:
         DataError: its constants overflow, see ``tables_of``.
-        UnsupportedError: there is no such core or optimisation, or the name will not do.
+        UnsupportedError: there is no such core, optimisation or layout, or the name will not do.
         OutputError: the folder cannot be written.
 
     """
@@ -92,7 +94,8 @@ def export_front_end(
     memory = (_state_bytes(front), 2 * _half_bytes(front))
     files = _files(own, front, tables, arrays, memory)
     texts = {file: rendered.text for file, rendered in files.items()}
-    identity, names = write_standalone(own, texts, KERNELS, out_dir, core=core, optimize=optimize)
+    choices = {"core": core, "optimize": optimize, "layout": layout, "kind": "front_end"}
+    identity, names = write_standalone(own, texts, KERNELS, out_dir, **choices)
     nbytes = sum(array.nbytes for array in arrays.values())
     return ExportedFrontEnd(own, Path(out_dir), target, front, *memory, nbytes, identity, names)
 

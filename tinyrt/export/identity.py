@@ -36,15 +36,23 @@ def sha256_of(model_path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def kernel_names(library: str, functions: Iterable[str], *, unaligned: bool = True) -> str:
+def kernel_names(
+    library: str,
+    functions: Iterable[str],
+    *,
+    unaligned: bool = True,
+    definitions: Iterable[str] = (),
+) -> str:
     """The header that gives kernels the names of one library.
 
     Args:
         library: its name.
         functions: their names in the sources.
         unaligned: whether code may load words at any address.
+        definitions: macros that the build files cannot define.
 
     """
     context: dict[str, object] = {"library": library, "identity": IDENTITY}
+    context["definitions"] = list(definitions)
     context |= {"functions": list(functions), "unaligned": unaligned}
     return render(TEMPLATES, "names.h.j2", context)

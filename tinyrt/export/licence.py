@@ -17,6 +17,13 @@ MODEL = "LicenseRef-Model"
 """Of a model's constants: what its author says. tinyrt cannot know that."""
 
 
+COMMENTS = dict.fromkeys((".c", ".h", ".ino", ".ld"), ("/* ", " */"))
+"""Ending of a file's name -> what opens and closes a comment; a number sign for all others."""
+
+SAY_IT_THEMSELVES = (".json", ".pdsc")
+"""Endings of files whose text has these lines in another place, since it cannot begin with them."""
+
+
 def licensed(files: Mapping[str, str]) -> dict[str, str]:
     """The files, licence and export in the first two lines of each, and the licence's text."""
     marked = {name: head(name) + text for name, text in files.items()}
@@ -25,12 +32,13 @@ def licensed(files: Mapping[str, str]) -> dict[str, str]:
 
 def head(name: str, identity: str = IDENTITY) -> str:
     """The first two lines of a file of that name."""
+    open_, close = COMMENTS.get(PurePosixPath(name).suffix, ("# ", ""))
     lines = [
         f"SPDX-License-Identifier: {MODEL if name.endswith(('_weights.c', '_blob.c')) else OWN}",
         f"tinyrt {__version__}, export {identity}",
     ]
-    if PurePosixPath(name).suffix in (".c", ".h", ".ld"):
-        lines = [f"/* {line} */" for line in lines]
-    else:
-        lines = [f"# {line}" for line in lines]
-    return "".join(f"{line}\n" for line in lines)
+    return (
+        ""
+        if PurePosixPath(name).suffix in SAY_IT_THEMSELVES
+        else "".join(f"{open_}{line}{close}\n" for line in lines)
+    )

@@ -19,6 +19,7 @@ from tinyrt.export.blob.code import BlobCode
 from tinyrt.export.code import Port as PortVariable
 from tinyrt.export.code import rendered, tokens_of
 from tinyrt.export.identity import IDENTITY, kernel_names
+from tinyrt.export.layouts import CMAKE, Layout
 from tinyrt.export.memories import Memories
 from tinyrt.export.rendering import TEMPLATES, CFile, Source, as_source, render, render_c
 from tinyrt.export.rows.segment import SegmentWriter, row_nodes
@@ -349,6 +350,7 @@ def library_files(
     has_arena: bool = False,
     has_info: bool = False,
     has_blob: bool = False,
+    layout: Layout = CMAKE,
     parts: tuple[str, ...] = ("", "_weights"),
 ) -> Mapping[str, str]:
     """File name -> text, for the build files of some models and their kernels as one library.
@@ -362,6 +364,7 @@ def library_files(
         has_arena: whether there is a header of an arena for all models.
         has_info: whether each model has what it says of itself.
         has_blob: whether each model's constants lie in a blob.
+        layout: the shape of the folder; build files are those of ``cmake`` alone.
         parts: how the names of each model's sources end.
 
     """
@@ -383,9 +386,10 @@ def library_files(
         "optimize": optimize,
         "sources": [path.name for path in needed if path.suffix == ".c"],
     }
-    files = {
-        name: render(TEMPLATES, f"{name}.j2", context) for name in ("Makefile", "CMakeLists.txt")
-    }
+    builds = ("Makefile", "CMakeLists.txt") if layout is CMAKE else ()
+    files = {name: render(TEMPLATES, f"{name}.j2", context) for name in builds}
     files |= {f"{KERNEL_FOLDER}/{name}": text for name, text in texts.items()}
-    names = kernel_names(library, kernels_c.functions(needed), unaligned=core.unaligned)
+    macros = () if layout.takes_options else optimize.definitions
+    functions = kernels_c.functions(needed)
+    names = kernel_names(library, functions, unaligned=core.unaligned, definitions=macros)
     return files | {f"{KERNEL_FOLDER}/{kernels_c.NAMES}": names}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Choices
 from tinyrt.errors import UnsupportedError
+from tinyrt.export.layouts import CMAKE, Layout, find_layout
 from tinyrt.export.memories import Memories
 from tinyrt.export.names import OWN_NAMES, Naming
 from tinyrt.export.slices import check_limit
@@ -35,6 +36,7 @@ class Request:
         slices: most instructions of a slice; None for inferences in one go.
         blob: whether constants lie in a blob, apart from the code.
         choices: for the blob of code that is there already, what was chosen for it; else None.
+        layout: the shape of the folder.
 
     """
 
@@ -47,6 +49,7 @@ class Request:
     slices: int | None = None
     blob: bool = False
     choices: Choices | None = None
+    layout: Layout = CMAKE
 
     @classmethod
     def of(
@@ -61,12 +64,14 @@ class Request:
         unaligned: bool = True,
         slices: int | None = None,
         blob: bool = False,
+        layout: str = CMAKE.name,
     ) -> Request:
         """The request, with core and aim by their names; other arguments as for ``export_c``.
 
         Raises:
-            UnsupportedError: there is no such core or aim, no option against unaligned words, or
-                slices are too short, or a blob is asked for beside what it excludes.
+            UnsupportedError: there is no such core, aim or layout, no option against unaligned
+                words, slices are too short, the layout is not for the core, or a blob is asked for
+                beside what it excludes.
 
         """
         target, aim = find_core(core), find_optimize(optimize)
@@ -76,7 +81,8 @@ class Request:
         memories = memories or Memories()
         if blob:
             check_blob(target, rows, memories)
-        return cls(target, aim, max_arena, rows, memories, naming, slices, blob)
+        shape = find_layout(layout, target)
+        return cls(target, aim, max_arena, rows, memories, naming, slices, blob, layout=shape)
 
 
 def check_blob(core: Core, rows: Rows, memories: Memories) -> None:

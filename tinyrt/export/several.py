@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import UnsupportedError, error_context
-from tinyrt.export.bundle import ExportedProject, render_model
+from tinyrt.export.bundle import render_model
 from tinyrt.export.identity import IDENTITY, sealed, sha256_of
 from tinyrt.export.info import labels_in
+from tinyrt.export.layouts import Contents, arranged
 from tinyrt.export.licence import licensed
 from tinyrt.export.memories import Memories
 from tinyrt.export.model import ARENA_ALIGNMENT, library_files
 from tinyrt.export.names import Naming, add_files
+from tinyrt.export.project import ExportedProject
 from tinyrt.export.rendering import TEMPLATES, CFile, render_c
 from tinyrt.export.request import Request, Rows
 from tinyrt.folders import write_folder, written_files
@@ -71,6 +74,7 @@ def export_several(
     unaligned: bool = True,
     slices: int | None = None,
     blob: bool = False,
+    layout: str = "cmake",
 ) -> ExportedModels:
     """Write one C project for several .tflite models; it holds shared kernels once.
 
@@ -92,6 +96,7 @@ def export_several(
         unaligned: as for ``export_c``.
         slices: as for ``export_c``, for each model.
         blob: as for ``export_c``, for each model.
+        layout: as for ``export_c``.
 
     Raises:
         UnsupportedError: two models have the same name, or one cannot be exported.
@@ -108,7 +113,8 @@ def export_several(
         )
     rows = Rows(by_rows, input_rows)
     choices = core, optimize, max_arena, rows, memories, naming
-    request = Request.of(*choices, unaligned=unaligned, slices=slices, blob=blob)
+    options: dict[str, Any] = {"slices": slices, "blob": blob, "layout": layout}
+    request = Request.of(*choices, unaligned=unaligned, **options)
     projects: list[ExportedProject] = []
     own: dict[str, CFile] = {}
     for path in model_paths:
@@ -147,14 +153,17 @@ def export_several(
         has_arena=shared_arena,
         has_info=info,
         has_blob=blob,
+        layout=request.layout,
     )
-    identity, texts = sealed(licensed(texts))
-    contents: dict[str, str | bytes] = {**texts}
+    what = f"{library}, {len(projects)} models"
+    contents = Contents(library, request.core, request.optimize, what, projects)
+    identity, texts = sealed(licensed(arranged(texts, request.layout, contents)))
+    written: dict[str, str | bytes] = {**texts}
     for project in projects:
-        contents |= project.blob_files(request)
-    write_folder(directory, contents)
+        written |= project.blob_files(request)
+    write_folder(directory, written)
     models_of = tuple(replace(project, identity=identity) for project in projects)
-    names = written_files(contents)
+    names = written_files(written)
     return ExportedModels(library, directory, models_of, regions, identity, names)
 
 

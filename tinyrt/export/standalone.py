@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tinyrt.export.identity import sealed
+from tinyrt.export.layouts import Contents, arranged, find_layout
 from tinyrt.export.licence import licensed
 from tinyrt.export.model import library_files
 from tinyrt.export.target import find_core, find_optimize
@@ -20,6 +21,8 @@ def write_standalone(
     *,
     core: str,
     optimize: str,
+    layout: str,
+    kind: str,
 ) -> tuple[str, tuple[str, ...]]:
     """Write files with the kernels that they call, licence and build files.
 
@@ -30,17 +33,23 @@ def write_standalone(
         out_dir: the folder to write; as for ``export_c``.
         core: a name in ``tinyrt.export.target.CORES``.
         optimize: ``speed``, ``balanced`` or ``size``.
+        layout: as for ``export_c``.
+        kind: what it is, ``front_end`` or ``detector``.
 
     Returns:
         The identity of what was written, and the names of all files.
 
     Raises:
-        UnsupportedError: there is no such core or optimisation.
+        UnsupportedError: there is no such core, optimisation or layout, or the layout is not for
+            the core.
         OutputError: the folder cannot be written.
 
     """
     target, aim = find_core(core), find_optimize(optimize)
-    whole = {**texts, **library_files(name, [name], kernels, target, aim, parts=("",))}
+    shape = find_layout(layout, target)
+    library = library_files(name, [name], kernels, target, aim, parts=("",), layout=shape)
+    contents = Contents(name, target, aim, f"{name}, a {kind.replace('_', ' ')}", calls=kind)
+    whole = arranged({**texts, **library}, shape, contents)
     identity, sealed_texts = sealed(licensed(whole))
     write_folder(Path(out_dir), sealed_texts)
     return identity, written_files(sealed_texts)

@@ -194,6 +194,20 @@ def test_words_are_loaded_at_multiples_of_four_on_request(made, tmp_path):
             assert ("-mno-unaligned-access" in (folder / "Makefile").read_text()) == says
 
 
+@shows("export", "layout")
+def test_a_project_has_the_shape_of_an_ecosystem_on_request(made, tmp_path):
+    for models, name in (((made.int8,), "int8"), ((made.int8, made.tall), "both")):
+        folder = tmp_path / name
+        assert call_json("export", *models, "-o", folder)["layout"] == "cmake"
+        assert (folder / "CMakeLists.txt").is_file()
+        found = call_json("export", *models, "-o", folder, "--layout", "arduino")
+        assert found["layout"] == "arduino"
+        assert f"examples/{name}/{name}.ino" in found["files"]
+        assert not (folder / "CMakeLists.txt").exists()
+        arguments = ("export", *models, "-o", folder, "--layout", "esp-idf", "--core", "m4")
+        assert "ESP-IDF does not build for cortex-m4" in call(*arguments, code=1).stderr
+
+
 # emulate, on this machine
 
 

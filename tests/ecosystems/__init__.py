@@ -1,0 +1,1 @@
+"""Exported folders, judged by tools of the ecosystems whose shapes they have."""

@@ -1,0 +1,199 @@
+"""Each layout's own files are enough to build its sources, and its example, for a board."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.c.host import host_compiler
+from tests.export.layouts.stand_ins import TOPS, build_with_example, lacking
+from tests.export.models import dense, echo, softmax, views
+from tests.graphs import Builder, small_cnn
+from tests.quantize.test_mixed import samples
+from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.dsp import Detector, LogMel
+from tinyrt.export import (
+    Memories,
+    export_c,
+    export_detector,
+    export_front_end,
+    export_graph,
+    export_several,
+    find_core,
+)
+from tinyrt.export.layouts import LAYOUTS
+from tinyrt.memory import Region
+from tinyrt.ops.softmax import SoftmaxAttrs
+from tinyrt.quantize import QuantConfig, quantize_graph
+
+pytestmark = pytest.mark.slow
+
+SHAPES = [name for name in LAYOUTS if name != "cmake"]
+
+
+def core_of(layout):
+    return find_core("rv32imc" if layout == "esp-idf" else "cortex-m4")
+
+
+@pytest.mark.parametrize("layout", SHAPES)
+def test_sources_and_example_build_from_what_the_layouts_files_list(layout, tmp_path):
+    core = core_of(layout)
+    options = {"core": core.name, "layout": layout, "optimize": "speed"}
+    project = export_graph(softmax(4), tmp_path / "lib", **options)
+    built = build_with_example(layout, project.directory, "net", core, tmp_path / "build")
+    assert lacking(built, core, project.identity) == set()
+    if layout in TOPS:
+        commands = json.loads((built / "compile_commands.json").read_text())
+        own = [entry["command"] for entry in commands if "/lib/src/" in entry["file"]]
+        assert len(own) > 2
+        assert all("-DTINYRT_FAST" in command for command in own)
+        assert all((" -O2" in command) == (layout != "mbed") for command in own)
+
+
+LISTS = {
+    "cmsis-pack": "tinyrt.net.pdsc",
+    "esp-idf": "CMakeLists.txt",
+    "mbed": "CMakeLists.txt",
+    "zephyr": "zephyr/CMakeLists.txt",
+}
+
+
+@pytest.mark.parametrize("layout", LISTS)
+def test_every_source_is_in_the_list(layout, tmp_path):
+    project = export_graph(dense(), tmp_path / "lib", core=core_of(layout).name, layout=layout)
+    text = (project.directory / LISTS[layout]).read_text()
+    sources = [f for f in project.files if f.startswith("src/") and f.endswith(".c")]
+    assert len(sources) > 3
+    assert [f for f in sources if text.count(f'{f}"') + text.count(f"{f}\n") != 1] == []
+
+
+def test_a_source_that_is_not_listed_is_missed(tmp_path):
+    """What the tests above would say of an export that forgets one."""
+    core = core_of("cmsis-pack")
+    project = export_graph(softmax(4), tmp_path / "lib", layout="cmsis-pack")
+    pack = project.directory / "tinyrt.net.pdsc"
+    lines = pack.read_text().splitlines(keepends=True)
+    pack.write_text("".join(line for line in lines if "tinyrt_softmax_s8.c" not in line))
+    built = build_with_example("cmsis-pack", project.directory, "net", core, tmp_path / "build")
+    assert lacking(built, core, project.identity) == {f"net_{project.identity}_tinyrt_softmax_s8"}
+
+
+# Examples run, whatever the export was asked for
+
+
+def a_graph(graph, **options):
+    return lambda folder, **more: export_graph(graph(), folder, **options, **more)
+
+
+def several(**options):
+    def export(folder, **more):
+        folder.parent.mkdir(exist_ok=True)
+        paths = [folder.parent / f"{graph.name}.tflite" for graph in (dense(), views())]
+        for path, graph in zip(paths, (dense(), views()), strict=True):
+            save_tflite(graph, path)
+        return export_several(paths, folder, **options, **more)
+
+    return export
+
+
+def quantised():
+    return quantize_graph(small_cnn(), samples(100), QuantConfig())
+
+
+def floats():
+    builder = Builder((1, 4))
+    return builder.graph(builder.op("softmax", ("x",), SoftmaxAttrs()))
+
+
+def with_labels(folder, **more):
+    folder.parent.mkdir(exist_ok=True)
+    save_tflite(dense(), folder.parent / "net.tflite")
+    return export_c(folder.parent / "net.tflite", folder, info=True, **more)
+
+
+TWO = Memories((Region("dtcm"), Region("sram")))
+OUTSIDE = Memories(inputs_in_arena=False, outputs_in_arena=False)
+EXPORTS = {
+    "plain": (a_graph(views), "views"),
+    "outside": (a_graph(views, memories=OUTSIDE), "views"),
+    "regions": (a_graph(quantised, memories=Memories((Region("dtcm", 99), Region("sram")))), "net"),
+    "one region": (a_graph(views, memories=Memories((Region("sram"),))), "views"),
+    "empty region": (a_graph(dense, memories=TWO), "net"),
+    "rows": (a_graph(quantised, input_rows=True), "net"),
+    "slices": (a_graph(quantised, slices=3000), "net"),
+    "state": (a_graph(echo), "echo"),
+    "float": (a_graph(floats), "net"),
+    "info": (with_labels, "net"),
+    "speed": (a_graph(dense, optimize="speed"), "net"),
+    "several": (several(), "lib"),
+    "shared": (several(shared_arena=True), "lib"),
+    "shared regions": (several(shared_arena=True, memories=TWO), "lib"),
+    "front end": (lambda folder, **more: export_front_end(LogMel(), folder, **more), "front_end"),
+    "detector": (
+        lambda folder, **more: export_detector(Detector(2), folder, **more),
+        "detector",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", EXPORTS)
+def test_examples_run_whatever_the_export_was_asked_for(case, tmp_path):
+    export, name = EXPORTS[case]
+    folder = tmp_path / "lib"
+    export(folder, core="host", layout="platformio")
+    assert not list(folder.rglob("Makefile"))
+    sources = sorted(map(str, (folder / "src").rglob("*.c")))
+    example = folder / "examples" / name / "src" / "main.c"
+    program = tmp_path / "program"
+    options = ["-std=c99", "-O0", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror"]
+    command = [host_compiler(), *options, "-fsanitize=undefined", "-fno-sanitize-recover=all"]
+    command += [f"-I{folder / 'src'}", str(example), *sources, "-lm", "-o", str(program)]
+    subprocess.run(command, check=True)
+    said = subprocess.run([program], check=True, capture_output=True, text=True).stdout
+    assert said.splitlines()[-1] == "status 0"
+    assert len(said.splitlines()) > 1
+    if case == "plain":
+        # Zeros stay zeros in all that this model does: their zero point.
+        assert {line.split(": ")[1] for line in said.splitlines()[:-1]} == {"3"}
+
+
+def test_what_arduino_cannot_define_the_code_defines(tmp_path):
+    """Macros for speed: in build files where these can have them, in a header elsewhere."""
+    for layout, optimize in (("arduino", "speed"), ("arduino", "size"), ("platformio", "speed")):
+        folder = tmp_path / f"{layout}-{optimize}"
+        export_graph(dense(), folder, layout=layout, optimize=optimize)
+        names = (folder / "src" / "tinyrt" / "tinyrt_names.h").read_text()
+        is_said = (
+            layout == "platformio" and "-DTINYRT_FAST" in (folder / "library.json").read_text()
+        )
+        assert ("#define TINYRT_FAST" in names, is_said) == (
+            layout == "arduino" and optimize == "speed",
+            layout == "platformio",
+        )
+
+
+def test_the_mathematical_library_is_asked_for_where_floats_need_it(tmp_path):
+    for graph, is_needed in ((floats, True), (dense, False)):
+        for layout, file, says in (
+            ("platformio", "library.json", '"-lm"'),
+            ("zephyr", "zephyr/Kconfig", "select REQUIRES_FULL_LIBC\n"),
+        ):
+            folder = tmp_path / f"{layout}-{is_needed}"
+            export_graph(graph(), folder, layout=layout)
+            assert (says in (folder / file).read_text()) == is_needed
+
+
+def test_options_that_code_needs_are_carried(tmp_path):
+    for layout, file in (
+        ("platformio", "library.json"),
+        ("zephyr", "zephyr/CMakeLists.txt"),
+        ("mbed", "CMakeLists.txt"),
+    ):
+        for unaligned in (True, False):
+            folder = tmp_path / f"{layout}-{unaligned}"
+            export_graph(dense(), folder, layout=layout, unaligned=unaligned)
+            text = Path(folder / file).read_text()
+            assert ("-mno-unaligned-access" in text) == (not unaligned)
+    export_graph(dense(), tmp_path / "host", core="host-avx2", layout="zephyr")
+    assert "(-mavx2)" in (tmp_path / "host" / "zephyr" / "CMakeLists.txt").read_text()
