@@ -53,6 +53,7 @@ class Run:
         state: the name of the array of its state; None where it keeps none.
         pushed: whether its input is pushed row by row.
         sliced: whether it runs slice by slice.
+        opened: whether its constants lie in a blob, which is opened first.
 
     """
 
@@ -65,13 +66,20 @@ class Run:
     state: str | None
     pushed: bool
     sliced: bool
+    opened: bool
 
     @property
     def calls(self) -> tuple[str, ...]:
         """What the model's functions are called behind its name."""
         once = ("begin", "push_row") if self.pushed else ("invoke",)
         sliced = ("begin", "step", "cancel") if self.sliced else ()
-        return (*(("reset",) if self.state else ()), *once, *sliced)
+        opened = ("open",) if self.opened else ()
+        return (*opened, *(("reset",) if self.state else ()), *once, *sliced)
+
+    @property
+    def handle(self) -> Source:
+        """The arguments in front of the others of what runs the model."""
+        return Source("&model, " if self.opened else "")
 
     @property
     def arena(self) -> Source:
@@ -136,4 +144,5 @@ def run_of(project: ExportedProject, shared: str | None) -> Run:
         state,
         is_pushed,
         project.slices is not None,
+        project.blob is not None,
     )
