@@ -31,7 +31,7 @@ class At:
     offsets: tuple[int, ...]
 
     def __str__(self) -> str:
-        return " + ".join([self.base, *map(str, self.offsets)])
+        return " + ".join([self.base, *(str(offset) for offset in self.offsets if offset)])
 
 
 NO_SCRATCH = At("NULL", ())

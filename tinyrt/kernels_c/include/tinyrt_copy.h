@@ -15,9 +15,9 @@
 
 /** Copies bytes to [to, end); returns end. */
 static inline int8_t *tinyrt_copy(const int8_t *from, const int8_t *end, int8_t *to) {
-    for (; end - to >= TINYRT_COPY_BYTES; to += TINYRT_COPY_BYTES, from += TINYRT_COPY_BYTES) {
+    for (; (end - to) >= TINYRT_COPY_BYTES; to += TINYRT_COPY_BYTES, from += TINYRT_COPY_BYTES) {
         TINYRT_SHORT_LOOP;
-        memcpy(to, from, TINYRT_COPY_BYTES);
+        (void)memcpy(to, from, TINYRT_COPY_BYTES);
     }
     while (to != end) {
         TINYRT_SHORT_LOOP;
@@ -29,19 +29,19 @@ static inline int8_t *tinyrt_copy(const int8_t *from, const int8_t *end, int8_t 
 /** As tinyrt_copy, for a multiple of 16 bytes: fewer instructions. */
 static inline void tinyrt_copy_blocks(const int8_t *from, const int8_t *end, int8_t *to) {
     /* Where words must be aligned, compilers would call memcpy for more than a byte. */
-    enum { STEP = TINYRT_COPY_BYTES == 1 ? 1 : 16 };
+    enum { STEP = (TINYRT_COPY_BYTES == 1) ? 1 : 16 };
     for (; to != end; to += STEP, from += STEP) {
         TINYRT_SHORT_LOOP;
-        memcpy(to, from, STEP);
+        (void)memcpy(to, from, STEP);
     }
 }
 
 /** Sets [to, end) to value. */
 static inline void tinyrt_fill(int8_t value, const int8_t *end, int8_t *to) {
-    const uint32_t word = UINT32_C(0x01010101) * (uint8_t)value;
-    for (; end - to >= TINYRT_COPY_BYTES; to += TINYRT_COPY_BYTES) {
+    const uint32_t word = 0x01010101U * (uint8_t)value;
+    for (; (end - to) >= TINYRT_COPY_BYTES; to += TINYRT_COPY_BYTES) {
         TINYRT_SHORT_LOOP;
-        memcpy(to, &word, TINYRT_COPY_BYTES);
+        (void)memcpy(to, &word, TINYRT_COPY_BYTES);
     }
     while (to != end) {
         TINYRT_SHORT_LOOP;
@@ -51,10 +51,10 @@ static inline void tinyrt_fill(int8_t value, const int8_t *end, int8_t *to) {
 
 /** As tinyrt_fill, for words: to and end are multiples of four. */
 static inline void tinyrt_fill_words(int8_t value, const int8_t *end, int8_t *to) {
-    const uint32_t word = UINT32_C(0x01010101) * (uint8_t)value;
+    const uint32_t word = 0x01010101U * (uint8_t)value;
     for (; to != end; to += 4) {
         TINYRT_SHORT_LOOP;
-        memcpy(TINYRT_ALIGNED(to), &word, 4);
+        (void)memcpy(TINYRT_ALIGNED(to), &word, 4);
     }
 }
 

@@ -12,7 +12,7 @@ static inline int32_t tinyrt_clamp(int32_t value, int32_t low, int32_t high) {
     if (value < low) {
         return low;
     }
-    return value > high ? high : value;
+    return (value > high) ? high : value;
 }
 
 /** value * 2^exponent, wrapping as a register does; exponent in [0, 31]. */
@@ -26,25 +26,25 @@ static inline int32_t tinyrt_saturating_shift_left(int32_t value, int32_t expone
     if (value > limit) {
         return INT32_MAX;
     }
-    return value < -limit - 1 ? INT32_MIN : tinyrt_shift_left(value, exponent);
+    return (value < (-limit - 1)) ? INT32_MIN : tinyrt_shift_left(value, exponent);
 }
 
 /** round(a * b / 2^31), halves towards +infinity. Requires: not both operands INT32_MIN. */
 static inline int32_t tinyrt_rounding_doubling_high_mul(int32_t a, int32_t b) {
-    return (int32_t)(((int64_t)a * b + (INT64_C(1) << 30)) >> 31);
+    return (int32_t)((((int64_t)a * b) + (INT64_C(1) << 30)) >> 31);
 }
 
 /** value / 2^exponent, halves away from zero; exponent in [0, 31]. */
 static inline int32_t tinyrt_rounding_divide_by_pot(int32_t value, int32_t exponent) {
     const int32_t mask = (int32_t)((UINT32_C(1) << exponent) - 1);
-    const int32_t threshold = (mask >> 1) + (value < 0 ? 1 : 0);
-    return (value >> exponent) + ((value & mask) > threshold ? 1 : 0);
+    const int32_t threshold = (mask >> 1) + ((value < 0) ? 1 : 0);
+    return (value >> exponent) + (((value & mask) > threshold) ? 1 : 0);
 }
 
 /** value * mult * 2^(shift - 31), rounded twice. Requires: mult >= 0, shift in [-31, 31]. */
 static inline int32_t tinyrt_requant(int32_t value, int32_t mult, int32_t shift) {
-    const int32_t left = shift > 0 ? shift : 0;
-    const int32_t right = shift > 0 ? 0 : -shift;
+    const int32_t left = (shift > 0) ? shift : 0;
+    const int32_t right = (shift > 0) ? 0 : -shift;
     return tinyrt_rounding_divide_by_pot(
         tinyrt_rounding_doubling_high_mul(tinyrt_shift_left(value, left), mult), right);
 }

@@ -15,7 +15,7 @@ static inline float tinyrt_mlaf(float sum, float a, float b) {
 #ifdef __FP_FAST_FMAF
     return fmaf(a, b, sum);
 #else
-    return sum + a * b;
+    return sum + (a * b);
 #endif
 }
 
@@ -30,7 +30,7 @@ static inline float tinyrt_clampf(float value, float low, float high) {
     if (value < low) {
         return low;
     }
-    return value > high ? high : value;
+    return (value > high) ? high : value;
 }
 
 static inline float tinyrt_negf(float x) {
@@ -38,10 +38,10 @@ static inline float tinyrt_negf(float x) {
 }
 
 static inline float tinyrt_signf(float x) {
-    if (x == 0.0F || isnan(x)) {
+    if ((x == 0.0F) || isnan(x)) {
         return x;
     }
-    return x > 0.0F ? 1.0F : -1.0F;
+    return (x > 0.0F) ? 1.0F : -1.0F;
 }
 
 static inline float tinyrt_squaref(float x) {
@@ -53,13 +53,13 @@ static inline float tinyrt_rsqrtf(float x) {
 }
 
 static inline float tinyrt_eluf(float x) {
-    return x > 0.0F ? x : expm1f(x);
+    return (x > 0.0F) ? x : expm1f(x);
 }
 
 /** 1 / (1 + exp(-x)), from an exponential that cannot overflow. */
 static inline float tinyrt_logisticf(float x) {
     const float small = expf(-fabsf(x));
-    return (x >= 0.0F ? 1.0F : small) / (1.0F + small);
+    return ((x >= 0.0F) ? 1.0F : small) / (1.0F + small);
 }
 
 static inline float tinyrt_hard_swishf(float x) {
@@ -73,14 +73,14 @@ static inline float tinyrt_geluf(float x) {
 
 /** The same with tanh in place of erf. */
 static inline float tinyrt_gelu_tanhf(float x) {
-    const float inner = 0.797884561F * (x + 0.044715F * x * x * x);
+    const float inner = 0.797884561F * (x + (0.044715F * x * x * x));
     return 0.5F * x * (1.0F + tanhf(inner));
 }
 
 /** The remainder of a / b with b's sign. */
 static inline float tinyrt_floor_modf(float a, float b) {
     const float rest = fmodf(a, b);
-    return rest != 0.0F && (rest < 0.0F) != (b < 0.0F) ? rest + b : rest;
+    return ((rest != 0.0F) && ((rest < 0.0F) != (b < 0.0F))) ? (rest + b) : rest;
 }
 
 /** The quotient a / b rounded down: one less where rounding to a float lifts it to a whole number.
@@ -88,8 +88,8 @@ static inline float tinyrt_floor_modf(float a, float b) {
 static inline float tinyrt_floor_divf(float a, float b) {
     const float quotient = a / b;
     const float whole = floorf(quotient);
-    const int is_lifted = whole == quotient && fabsf(tinyrt_floor_modf(a, b)) > 0.5F * fabsf(b);
-    return is_lifted ? whole - 1.0F : whole;
+    const int is_lifted = (whole == quotient) && fabsf(tinyrt_floor_modf(a, b)) > (0.5F * fabsf(b));
+    return is_lifted ? (whole - 1.0F) : whole;
 }
 
 static inline float tinyrt_addf(float a, float b) {
@@ -113,16 +113,16 @@ static inline float tinyrt_squared_differencef(float a, float b) {
 }
 
 static inline float tinyrt_preluf(float x, float alpha) {
-    return x >= 0.0F ? x : x * alpha;
+    return (x >= 0.0F) ? x : (x * alpha);
 }
 
 /** The larger, the smaller; NaN if either is. */
 static inline float tinyrt_maxf(float a, float b) {
-    return a > b || isnan(a) ? a : b;
+    return (a > b) || isnan(a) ? a : b;
 }
 
 static inline float tinyrt_minf(float a, float b) {
-    return a < b || isnan(a) ? a : b;
+    return (a < b) || isnan(a) ? a : b;
 }
 
 #endif

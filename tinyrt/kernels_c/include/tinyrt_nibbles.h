@@ -8,7 +8,7 @@
 
 /** Nibble i of a word, sign-extended. */
 static inline int32_t tinyrt_nibble(uint32_t word, int32_t i) {
-    return (int32_t)(word << (28 - 4 * i)) >> 28;
+    return (int32_t)(word << (28 - (4 * i))) >> 28;
 }
 
 /** Of a shift of a depthwise layer: the right shift plus 1. */
@@ -37,10 +37,10 @@ typedef struct {
  *  from the lowest nibble on, last 22. Two channels take nine bytes: the first one's word, a byte
  *  with the last of both, the second one's word. */
 static inline tinyrt_nibbles9 tinyrt_filter3_nibbles(const int8_t *w, int32_t c) {
-    const int8_t *const two = w + 9 * (c >> 1);
+    const int8_t *const two = w + (9 * (c >> 1));
     const int32_t odd = c & 1;
     tinyrt_nibbles9 n;
-    memcpy(&n.word, two + 5 * odd, sizeof n.word);
+    (void)memcpy(&n.word, two + (5 * odd), sizeof n.word);
     n.last = tinyrt_nibble((uint32_t)two[4], odd);
     return n;
 }

@@ -20,7 +20,7 @@ typedef struct {
 
 /** A product at the next scale, halves towards +infinity; it wraps as a register does. */
 static inline int32_t tinyrt_rescale_product(const tinyrt_reduce_prod_params *p, int64_t product) {
-    return (int32_t)((product * p->mult + (INT64_C(1) << (p->right - 1))) >> p->right);
+    return (int32_t)(((product * p->mult) + (INT64_C(1) << (p->right - 1))) >> p->right);
 }
 
 /** The product of the elements that go into one output, of which x is the first. */
@@ -29,7 +29,7 @@ static inline int32_t tinyrt_rescale_product(const tinyrt_reduce_prod_params *p,
         const tinyrt_reduction *r = &p->axes;                                                      \
         int32_t index[TINYRT_MAX_RANK] = {0};                                                      \
         int32_t product = x[0] - p->x_zp;                                                          \
-        while (tinyrt_next_index(r->reduced_rank, r->reduced_dims, index)) {                       \
+        while (tinyrt_next_index(r->reduced_rank, r->reduced_dims, index) != 0) {                  \
             const int32_t at = tinyrt_flat_index(r->reduced_rank, r->reduced_strides, index);      \
             product = tinyrt_rescale_product(p, (int64_t)product * (x[at] - p->x_zp));             \
         }                                                                                          \

@@ -37,8 +37,8 @@ static inline int8_t tinyrt_requant_rounded(int32_t doubled, int32_t mult, int32
  *  Requires: mult in [2^30, 2^31) or 0; shift in [-22, 22]; |sum| * 2^-min(shift, 0) < 2^29. */
 static inline int8_t tinyrt_requant_any(int32_t sum, int32_t mult, int32_t shift,
                                         int32_t zp_and_half) {
-    const int32_t left = shift < 0 ? 1 - shift : 1;
-    const int32_t next = shift < 0 ? 1 : shift + 1;
+    const int32_t left = (shift < 0) ? (1 - shift) : 1;
+    const int32_t next = (shift < 0) ? 1 : (shift + 1);
     const int32_t doubled = (int32_t)((uint32_t)sum << left);
     return tinyrt_requant_rounded(doubled, mult, next, tinyrt_rounding_of(next, zp_and_half));
 }

@@ -26,11 +26,11 @@ static inline int16_t tinyrt_requant_s16(const tinyrt_requant_s16_params *p, int
         const int32_t value = tinyrt_requant((int32_t)acc, mult, shift);
         return (int16_t)tinyrt_clamp(value, p->act_min, p->act_max);
     }
-    const int64_t value = (acc * mult + (INT64_C(1) << (shift - 1))) >> shift;
+    const int64_t value = ((acc * mult) + (INT64_C(1) << (shift - 1))) >> shift;
     if (value < p->act_min) {
         return (int16_t)p->act_min;
     }
-    return (int16_t)(value > p->act_max ? p->act_max : value);
+    return (int16_t)((value > p->act_max) ? p->act_max : value);
 }
 
 #endif

@@ -86,7 +86,7 @@ static TINYRT_NOINLINE void tinyrt_move_ring(const tinyrt_ring *ring, uint32_t w
     if (TINYRT_COPY_BYTES > 4 && (step & TINYRT_FILL) != 0) {
         tinyrt_fill((int8_t)ring->fill, end, to);
     } else if ((step & TINYRT_FILL) != 0) {
-        const uint32_t word = UINT32_C(0x01010101) * (uint8_t)ring->fill;
+        const uint32_t word = 0x01010101U * (uint8_t)ring->fill;
         for (; in_words && to != end; to += 4) {
             TINYRT_SHORT_LOOP;
             memcpy(TINYRT_ALIGNED(to), &word, 4);

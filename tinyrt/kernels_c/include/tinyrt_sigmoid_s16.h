@@ -26,35 +26,35 @@ static inline int32_t tinyrt_sigmoid_at(const uint16_t *table, int32_t magnitude
         return beyond;
     }
     const int32_t rest = magnitude & ((1 << bits) - 1);
-    return (table[index] << bits) + rest * (table[index + 1] - table[index]);
+    return (table[index] << bits) + (rest * (table[index + 1] - table[index]));
 }
 
 /** An input's position, limited to a little more than the table has. */
 static inline int32_t tinyrt_sigmoid_position(const tinyrt_sigmoid_s16_params *p, int32_t x) {
     const int64_t rounding = (INT64_C(1) << p->right) >> 1;
-    const int64_t position = ((int64_t)x * p->mult + rounding) >> p->right;
+    const int64_t position = (((int64_t)x * p->mult) + rounding) >> p->right;
     if (position > INT32_MAX) {
         return INT32_MAX;
     }
-    return position < -INT32_MAX ? -INT32_MAX : (int32_t)position;
+    return (position < -INT32_MAX) ? -INT32_MAX : (int32_t)position;
 }
 
 /** 1 / (1 + exp(-x)) at scale 2^-15. */
 static inline int16_t tinyrt_logistic_at(const tinyrt_sigmoid_s16_params *p, int32_t x) {
     const int32_t position = tinyrt_sigmoid_position(p, x);
-    const int32_t magnitude = position < 0 ? -position : position;
+    const int32_t magnitude = (position < 0) ? -position : position;
     const int32_t value = tinyrt_sigmoid_at(p->table, magnitude, 9, 0x7FFF << 10);
     const int32_t half = 1 << 9;
-    return (int16_t)((position >= 0 ? value + half : (1 << 25) - value + half - 1) >> 10);
+    return (int16_t)(((position >= 0) ? (value + half) : (1 << 25) - value + half - 1) >> 10);
 }
 
 /** tanh(x) at scale 2^-15. */
 static inline int16_t tinyrt_tanh_at(const tinyrt_sigmoid_s16_params *p, int32_t x) {
     const int32_t position = tinyrt_sigmoid_position(p, x);
-    const int32_t magnitude = position < 0 ? -position : position;
+    const int32_t magnitude = (position < 0) ? -position : position;
     const int32_t value = tinyrt_sigmoid_at(p->table, magnitude, 8, 0xFFFF << 8) - (1 << 23);
     const int32_t half = 1 << 7;
-    return (int16_t)((position >= 0 ? value + half : half - 1 - value) >> 8);
+    return (int16_t)(((position >= 0) ? (value + half) : (half - 1 - value)) >> 8);
 }
 
 /** y = 1 / (1 + exp(-x)) at scale 2^-15. y may be x. */

@@ -18,7 +18,7 @@ static inline tinyrt_range tinyrt_taps_inside(int32_t origin, int32_t size, int3
         taps.begin = (dilation - 1 - origin) / dilation;
     }
     if (origin + (kernel - 1) * dilation >= size) {
-        taps.end = origin < size ? (size - origin + dilation - 1) / dilation : 0;
+        taps.end = (origin < size) ? ((size - origin + dilation - 1) / dilation) : 0;
     }
     if (taps.begin > taps.end) {
         taps.begin = taps.end;

@@ -32,15 +32,15 @@ static inline int32_t tinyrt_divide_whole(int32_t a, int32_t b) {
     if (b == -1) {
         return tinyrt_sub_whole(0, a);
     }
-    return b == 0 ? 0 : a / b;
+    return (b == 0) ? 0 : (a / b);
 }
 
 static inline int32_t tinyrt_max_whole(int32_t a, int32_t b) {
-    return a > b ? a : b;
+    return (a > b) ? a : b;
 }
 
 static inline int32_t tinyrt_min_whole(int32_t a, int32_t b) {
-    return a < b ? a : b;
+    return (a < b) ? a : b;
 }
 
 #ifdef __cplusplus

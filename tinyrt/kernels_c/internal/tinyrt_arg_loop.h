@@ -14,12 +14,12 @@ static int32_t tinyrt_place_one_by_one(const TINYRT_ELEMENT *x, int32_t depth, i
     int32_t left = depth - 1;
     x += step;
     while (left > 0) {
-        while (left >= 4 && !TINYRT_BETTER(x[0], best) && !TINYRT_BETTER(x[step], best) &&
+        while ((left >= 4) && !TINYRT_BETTER(x[0], best) && !TINYRT_BETTER(x[step], best) &&
                !TINYRT_BETTER(x[2 * step], best) && !TINYRT_BETTER(x[3 * step], best)) {
             x += 4 * step;
             left -= 4;
         }
-        while (left > 0 && !TINYRT_BETTER(*x, best)) {
+        while ((left > 0) && !TINYRT_BETTER(*x, best)) {
             x += step;
             --left;
         }

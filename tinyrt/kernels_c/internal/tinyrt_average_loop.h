@@ -9,7 +9,7 @@ static int32_t tinyrt_average(const TINYRT_ELEMENT *x, int32_t rows, int32_t col
                               int32_t row_step, int32_t column_step) {
     const int32_t count = rows * columns;
     const int32_t sum = tinyrt_sum_of_window(x, rows, columns, row_step, column_step);
-    return (sum > 0 ? sum + count / 2 : sum - count / 2) / count;
+    return ((sum > 0) ? (sum + (count / 2)) : (sum - (count / 2))) / count;
 }
 
 #endif

@@ -11,7 +11,7 @@ static inline int32_t tinyrt_bit_length(uint32_t x) {
 #else
     int32_t bits = 0;
     for (int32_t part = 16; part != 0; part >>= 1) {
-        if (x >> part != 0) {
+        if ((x >> part) != 0) {
             x >>= part;
             bits += part;
         }

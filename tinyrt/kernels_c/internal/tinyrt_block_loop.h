@@ -19,7 +19,7 @@ static inline int32_t tinyrt_doubled_even(int32_t even) {
 static TINYRT_NOINLINE void tinyrt_one_column(const tinyrt_block_s8_params *p,
                                               const tinyrt_single *column, int last, int8_t *y) {
     tinyrt_run run = TINYRT_RUN_OF(p, last, y);
-    const int32_t zp = 2 * p->y_zp + 1;
+    const int32_t zp = (2 * p->y_zp) + 1;
     for (; run.blocks != 0; --run.blocks) {
         int32_t acc[4] = {run.init[0], run.init[1], run.init[2], run.init[3]};
         run.w = TINYRT_BLOCK_DOT_ONE(run.w, column, p->taps, acc);
@@ -49,7 +49,7 @@ static TINYRT_NOINLINE void tinyrt_two_columns(const tinyrt_block_s8_params *p,
                                                const tinyrt_taps_word *columns, int last,
                                                int8_t *y) {
     tinyrt_run run = TINYRT_RUN_OF(p, last, y);
-    const int32_t zp = 2 * p->y_zp + 1;
+    const int32_t zp = (2 * p->y_zp) + 1;
     for (; run.blocks != 0; --run.blocks) {
         const int32_t *const init = run.init;
         int32_t acc[8] = {init[0], init[1], init[2], init[3], init[0], init[1], init[2], init[3]};

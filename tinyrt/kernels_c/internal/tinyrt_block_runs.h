@@ -30,8 +30,8 @@ static inline tinyrt_run tinyrt_run_of(const tinyrt_block_s8_params *p, int32_t 
     const int32_t first = last ? whole : 0;
     const int32_t step = first * p->requant_step;
     const tinyrt_run run = {
-        p->w + first * words, p->init + first * 4, p->mult + step, p->shift + step, y,
-        last ? 4 : p->c_out,  last ? 1 : whole,
+        p->w + (first * words), p->init + (first * 4), p->mult + step, p->shift + step, y,
+        last ? 4 : p->c_out,    last ? 1 : whole,
     };
     return run;
 }
@@ -40,7 +40,7 @@ static inline tinyrt_run tinyrt_run_of(const tinyrt_block_s8_params *p, int32_t 
 static inline void tinyrt_all_blocks(const tinyrt_block_s8_params *p, tinyrt_run_product product,
                                      const tinyrt_single *column, int8_t *y) {
     product(p, column, 0, y);
-    if (p->c_out & 3) {
+    if ((p->c_out & 3) != 0) {
         int8_t last[4];
         product(p, column, 1, last);
         for (int32_t i = p->c_out & ~3; i < p->c_out; ++i) {
@@ -55,7 +55,7 @@ static inline void tinyrt_all_two_blocks(const tinyrt_block_s8_params *p,
                                          tinyrt_two_run_product product,
                                          const tinyrt_taps_word *columns, int8_t *y) {
     product(p, columns, 0, y);
-    if (p->c_out & 3) {
+    if ((p->c_out & 3) != 0) {
         int8_t last[8];
         product(p, columns, 1, last);
         for (int32_t i = p->c_out & ~3; i < p->c_out; ++i) {

@@ -57,7 +57,7 @@ static void tinyrt_spread_small_points(const tinyrt_points *points, const int8_t
     const int32_t copy_step = at_once * points->copy_step;
     const int32_t bytes = at_once * points->bytes;
     for (int32_t left = count * points->bytes; left > 0; left -= bytes) {
-        const mve_pred16_t lanes = vctp8q((uint32_t)(left < bytes ? left : bytes));
+        const mve_pred16_t lanes = vctp8q((uint32_t)((left < bytes) ? left : bytes));
         vstrbq_scatter_offset_p_s8(copy, points->spread, vldrbq_z_s8(x, lanes), lanes);
         x += bytes;
         copy += copy_step;
@@ -88,11 +88,11 @@ static void tinyrt_copy_vectors(const tinyrt_points *points, const int8_t *x, in
 static void tinyrt_copy_points(const tinyrt_points *points, const int8_t *x, int32_t count,
                                int8_t *copy) {
     const int contiguous = points->x_step == points->bytes;
-    if (contiguous && points->copy_step == points->bytes) {
+    if (contiguous && (points->copy_step == points->bytes)) {
         tinyrt_mve_copy(copy, x, count * points->bytes);
-    } else if (contiguous && points->bytes <= TINYRT_SMALL_POINT &&
-               points->bytes == points->spread_bytes &&
-               TINYRT_VECTOR * points->copy_step <= UINT8_MAX) {
+    } else if (contiguous && (points->bytes <= TINYRT_SMALL_POINT) &&
+               (points->bytes == points->spread_bytes) &&
+               ((TINYRT_VECTOR * points->copy_step) <= UINT8_MAX)) {
         tinyrt_spread_small_points(points, x, count, copy);
     } else {
         for (int32_t i = 0; i < points->bytes; i += TINYRT_VECTOR) {
@@ -120,25 +120,25 @@ static void tinyrt_copy_windows(const tinyrt_conv2d_s8_params *p, tinyrt_points 
     const tinyrt_window *window = &p->window;
     const int32_t c_in = p->x.c / p->groups;
     const int8_t x_zp = (int8_t)p->x_zp;
-    const int32_t y0 = line * window->stride_h - window->pad_top;
+    const int32_t y0 = (line * window->stride_h) - window->pad_top;
     const tinyrt_range in = tinyrt_taps_inside(x0, p->x.w, count, window->dilation_w);
     const tinyrt_range lines = tinyrt_taps_inside(y0, p->x.h, window->kernel_h, window->dilation_h);
-    const int adjacent = window->dilation_h == 1 && p->x_line_step == c_in;
-    const int32_t together = adjacent ? lines.end - lines.begin : 1;
+    const int adjacent = (window->dilation_h == 1) && (p->x_line_step == c_in);
+    const int32_t together = adjacent ? (lines.end - lines.begin) : 1;
     tinyrt_fill_points(points, x_zp, count, lines.begin * c_in, copy);
     for (int32_t i = lines.begin; i < lines.end; i += together) {
-        int8_t *const part = copy + i * c_in;
+        int8_t *const part = copy + (i * c_in);
         points->bytes = together * c_in;
         tinyrt_fill_points(points, x_zp, in.begin, points->bytes, part);
         tinyrt_copy_points(points,
-                           x + (y0 + i * window->dilation_h) * p->x_line_step +
-                               (x0 + in.begin * window->dilation_w) * p->x_point_step,
-                           in.end - in.begin, part + in.begin * points->copy_step);
+                           x + (y0 + (i * window->dilation_h)) * p->x_line_step +
+                               (x0 + (in.begin * window->dilation_w)) * p->x_point_step,
+                           in.end - in.begin, part + (in.begin * points->copy_step));
         tinyrt_fill_points(points, x_zp, count - in.end, points->bytes,
-                           part + in.end * points->copy_step);
+                           part + (in.end * points->copy_step));
     }
     tinyrt_fill_points(points, x_zp, count, (window->kernel_h - lines.end) * c_in,
-                       copy + lines.end * c_in);
+                       copy + (lines.end * c_in));
 }
 
 /** One output line, some of its points at once. */
@@ -146,14 +146,14 @@ static void tinyrt_output_line(const tinyrt_conv2d_s8_params *p, const tinyrt_gr
                                int32_t line, tinyrt_points *points, int8_t *scratch) {
     const tinyrt_window *window = &p->window;
     const int32_t stride = window->stride_w;
-    int8_t *const y = g->y + line * p->y_line_step;
+    int8_t *const y = g->y + (line * p->y_line_step);
     for (int32_t first = 0; first < p->y.w; first += p->at_once) {
         const int32_t left = p->y.w - first;
-        const int32_t count = left < p->at_once ? left : p->at_once;
-        tinyrt_copy_windows(p, points, g->x, line, first * stride - window->pad_left,
-                            (count - 1) * stride + window->kernel_w, scratch);
+        const int32_t count = (left < p->at_once) ? left : p->at_once;
+        tinyrt_copy_windows(p, points, g->x, line, (first * stride) - window->pad_left,
+                            ((count - 1) * stride) + window->kernel_w, scratch);
         TINYRT_PRODUCT(&g->product, scratch, stride * points->copy_step, count, g->w, g->bias,
-                       y + first * p->y_point_step, p->y_point_step);
+                       y + (first * p->y_point_step), p->y_point_step);
     }
 }
 
@@ -162,20 +162,20 @@ static void tinyrt_output_line(const tinyrt_conv2d_s8_params *p, const tinyrt_gr
 static void tinyrt_pointwise(const tinyrt_conv2d_s8_params *p, const tinyrt_group *g,
                              int8_t *scratch) {
     const tinyrt_window *window = &p->window;
-    const int whole = window->stride_h == 1 && window->stride_w == 1;
+    const int whole = (window->stride_h == 1) && (window->stride_w == 1);
     const int32_t lines = whole ? 1 : p->y.h;
-    const int32_t points = whole ? p->y.h * p->y.w : p->y.w;
+    const int32_t points = whole ? (p->y.h * p->y.w) : p->y.w;
     const int32_t x_step = window->stride_w * p->x_point_step;
     for (int32_t line = 0; line < lines; ++line) {
-        const int8_t *x = g->x + line * window->stride_h * p->x_line_step;
-        int8_t *y = g->y + line * p->y_line_step;
+        const int8_t *x = g->x + (line * window->stride_h * p->x_line_step);
+        int8_t *y = g->y + (line * p->y_line_step);
         for (int32_t left = points; left > 0; left -= p->at_once) {
-            const int32_t count = left < p->at_once ? left : p->at_once;
+            const int32_t count = (left < p->at_once) ? left : p->at_once;
             if (scratch != NULL) {
                 tinyrt_mve_copy(scratch, x, count * x_step);
             }
-            TINYRT_PRODUCT(&g->product, scratch != NULL ? scratch : x, x_step, count, g->w, g->bias,
-                           y, p->y_point_step);
+            TINYRT_PRODUCT(&g->product, (scratch != NULL) ? scratch : x, x_step, count, g->w,
+                           g->bias, y, p->y_point_step);
             x += p->at_once * x_step;
             y += p->at_once * p->y_point_step;
         }
@@ -184,7 +184,7 @@ static void tinyrt_pointwise(const tinyrt_conv2d_s8_params *p, const tinyrt_grou
 
 static void tinyrt_conv2d_image(const tinyrt_conv2d_s8_params *p, const tinyrt_group *g,
                                 int8_t *scratch) {
-    if (p->window.kernel_h * p->window.kernel_w == 1) {
+    if ((p->window.kernel_h * p->window.kernel_w) == 1) {
         tinyrt_pointwise(p, g, scratch);
         return;
     }

@@ -13,7 +13,7 @@ static inline void tinyrt_copy_all(const void *x, size_t bytes, void *y) {
     int8_t *const to = (int8_t *)y;
     tinyrt_copy((const int8_t *)x, to + bytes, to);
 #else
-    memcpy(y, x, bytes);
+    (void)memcpy(y, x, bytes);
 #endif
 }
 

@@ -17,7 +17,7 @@ static inline void tinyrt_dense_loop(const tinyrt_dense_s8_params *p, tinyrt_blo
         x += 2 * c_in;
         y += 2 * p->block.c_out;
     }
-    if (p->rows & 1) {
+    if ((p->rows & 1) != 0) {
         one(&p->block, tinyrt_set_single(x, c_in, columns), y);
     }
 }
@@ -27,11 +27,13 @@ static inline void tinyrt_dense_part(const tinyrt_dense_s8_params *p, tinyrt_blo
                                      tinyrt_two_blocks_product two, int32_t fills, int32_t c_out,
                                      const int8_t *x, tinyrt_taps_word *columns, int8_t *y) {
     const int32_t c_in = p->c_in;
-    if (fills && p->rows == 1) {
-        tinyrt_set_single(x, c_in, columns);
-    } else if (fills) {
-        tinyrt_widen_all(x, c_in, columns);
-        tinyrt_widen_all(x + c_in, c_in, columns + 1);
+    if (fills != 0) {
+        if (p->rows == 1) {
+            (void)tinyrt_set_single(x, c_in, columns);
+        } else {
+            tinyrt_widen_all(x, c_in, columns);
+            tinyrt_widen_all(x + c_in, c_in, columns + 1);
+        }
     }
     tinyrt_part_of_columns(&p->block, one, two, p->rows, c_out, columns, y);
 }

@@ -125,10 +125,10 @@ static TINYRT_NOINLINE void tinyrt_set_borders(const tinyrt_depthwise3x3_s8_para
     tinyrt_filter3 *const f = &channel->filter;
     *f = TINYRT_LOAD_FILTER3(p->w, c, p->shift[c & -(p->requant_step >> 2)]);
     channel->init = p->init[c];
-    if (no_line_before) {
+    if (no_line_before != 0) {
         channel->init += tinyrt_drop_first3(f, p->x_zp);
     }
-    if (no_line_behind) {
+    if (no_line_behind != 0) {
         channel->init += tinyrt_drop_last3(f, p->x_zp);
     }
     channel->init *= 2;
@@ -145,8 +145,8 @@ static void tinyrt_all_lines(const tinyrt_depthwise3x3_s8_params *p, int32_t c, 
     tinyrt_channel channel;
     channel.mult = p->mult[i];
     channel.shift = TINYRT_RIGHT(p->shift[i]);
-    channel.rounding = tinyrt_rounding_of(channel.shift, 2 * p->y_zp + 1);
-    if (p->stride == 1 && across->pad == 0) {
+    channel.rounding = tinyrt_rounding_of(channel.shift, (2 * p->y_zp) + 1);
+    if ((p->stride == 1) && (across->pad == 0)) {
         for (int32_t k = 0; k < p->along.x_count; ++k) {
             saved[k] = x[k * p->along.x_step];
         }
@@ -155,12 +155,12 @@ static void tinyrt_all_lines(const tinyrt_depthwise3x3_s8_params *p, int32_t c, 
     int32_t middle = 1 - across->pad;
     for (int32_t left = across->y_count; left > 0; --left, y += across->y_step) {
         const int32_t first = middle == 0;
-        const int32_t last = middle == across->x_count - 1;
-        if (borders != 2 * first + last) {
-            borders = 2 * first + last;
+        const int32_t last = middle == (across->x_count - 1);
+        if (borders != ((2 * first) + last)) {
+            borders = (2 * first) + last;
             tinyrt_set_borders(p, c, first, last, &channel);
         }
-        const tinyrt_line line = {x + middle * across->x_step, first ? 0 : -across->x_step,
+        const tinyrt_line line = {x + (middle * across->x_step), first ? 0 : -across->x_step,
                                   last ? 0 : across->x_step, y};
         if (p->stride == 1) {
             tinyrt_slide_by_one(p, &channel, line, saved);

@@ -39,14 +39,14 @@ static void tinyrt_depthwise_channels(const TINYRT_PARAMS *p, int32_t oy, int32_
                                       TINYRT_Y y) {
     const tinyrt_window *window = &p->window;
     const int32_t multiplier = p->y.c / p->x.c;
-    const int32_t y0 = oy * window->stride_h - window->pad_top;
-    const int32_t x0 = ox * window->stride_w - window->pad_left;
+    const int32_t y0 = (oy * window->stride_h) - window->pad_top;
+    const int32_t x0 = (ox * window->stride_w) - window->pad_left;
     const tinyrt_range ky = tinyrt_taps_inside(y0, p->x.h, window->kernel_h, window->dilation_h);
     const tinyrt_range kx = tinyrt_taps_inside(x0, p->x.w, window->kernel_w, window->dilation_w);
-    const int32_t row = y0 + ky.begin * window->dilation_h;
-    const int32_t column = x0 + kx.begin * window->dilation_w;
-    x += (row * p->x.w + column) * p->x.c;
-    w += (ky.begin * window->kernel_w + kx.begin) * p->y.c;
+    const int32_t row = y0 + (ky.begin * window->dilation_h);
+    const int32_t column = x0 + (kx.begin * window->dilation_w);
+    x += ((row * p->x.w) + column) * p->x.c;
+    w += ((ky.begin * window->kernel_w) + kx.begin) * p->y.c;
 
     int32_t oc = 0;
     for (int32_t ic = 0; ic < p->x.c; ++ic) {

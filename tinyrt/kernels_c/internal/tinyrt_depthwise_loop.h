@@ -7,14 +7,14 @@
 
 /** Input rows that a window reaches over. */
 static inline int32_t tinyrt_depthwise_reach_of(const tinyrt_window *window) {
-    return (window->kernel_h - 1) * window->dilation_h + 1;
+    return ((window->kernel_h - 1) * window->dilation_h) + 1;
 }
 
 /** Where the window's taps lie, seen from its first column in the given rows. */
 static TINYRT_NOINLINE void tinyrt_depthwise_list_offsets(const tinyrt_depthwise_block_s8_params *p,
                                                           int32_t slot, tinyrt_tap_entry *entry) {
     const int in_lines = p->line_bytes != 0;
-    const int32_t row_step = in_lines ? p->line_bytes : p->x.w * p->x.c;
+    const int32_t row_step = in_lines ? p->line_bytes : (p->x.w * p->x.c);
     const int32_t step = (in_lines ? 4 : p->x.c) * p->window.dilation_w;
     const int32_t lines = tinyrt_depthwise_reach_of(&p->window);
     int32_t i = 0;
@@ -30,7 +30,7 @@ static TINYRT_NOINLINE void tinyrt_depthwise_list_offsets(const tinyrt_depthwise
             }
         }
         slot += p->window.dilation_h;
-        slot -= slot >= lines && in_lines ? lines : 0;
+        slot -= ((slot >= lines) && in_lines) ? lines : 0;
     }
     if (i != 0) {
         entry->offset[i] = offset - step;
@@ -56,7 +56,7 @@ static inline void tinyrt_depthwise_copy_inputs(const tinyrt_depthwise_block_s8_
                                                 const int8_t *stop, int8_t *line) {
     if (inputs == NULL) {
         for (; line != stop; line += 4, pixel += p->x.c) {
-            memcpy(line, pixel, 4);
+            (void)memcpy(line, pixel, 4);
         }
         return;
     }
@@ -73,11 +73,12 @@ static TINYRT_NOINLINE void tinyrt_depthwise_load_line(const tinyrt_depthwise_bl
                                                        const tinyrt_inputs *inputs, const int8_t *x,
                                                        int32_t row, int8_t *line) {
     const int8_t *const end = line + p->line_bytes;
-    if (row >= 0 && row < p->x.h) {
-        const int8_t *const pixel = x + row * p->x.w * p->x.c;
-        int8_t *const content = line + 4 * p->window.pad_left;
+    if ((row >= 0) && (row < p->x.h)) {
+        const int8_t *const pixel = x + (row * p->x.w * p->x.c);
+        int8_t *const content = line + (4 * p->window.pad_left);
         /* A window that does not reach the end of a row needs less of it. */
-        const int8_t *const stop = end - content < 4 * p->x.w ? end : content + 4 * p->x.w;
+        const int8_t *const stop =
+            ((end - content) < (4 * p->x.w)) ? end : (content + (4 * p->x.w));
         tinyrt_fill((int8_t)p->x_zp, content, line);
         tinyrt_depthwise_copy_inputs(p, inputs, pixel, stop, content);
         line += stop - line;
@@ -95,17 +96,18 @@ typedef struct {
     int8_t *y;
     int32_t y_step;
     int32_t count;
-} tinyrt_line;
+} tinyrt_tapped_line;
 
 /** Four channels of a line of outputs. */
 static inline void tinyrt_depthwise_line_of_block(const tinyrt_depthwise_block_s8_params *p,
-                                                  tinyrt_finish finish, int32_t c, tinyrt_line line,
+                                                  tinyrt_finish finish, int32_t c,
+                                                  tinyrt_tapped_line line,
                                                   const tinyrt_tap_entry *taps,
                                                   const tinyrt_tap_entry *end) {
-    const int32_t zp = 2 * p->y_zp + 1;
+    const int32_t zp = (2 * p->y_zp) + 1;
     const int32_t *const init = p->init + c;
-    const int32_t *const mult = p->mult + (p->requant_step != 0 ? c : 0);
-    const int8_t *const shift = p->shift + (p->requant_step != 0 ? c : 0);
+    const int32_t *const mult = p->mult + ((p->requant_step != 0) ? c : 0);
+    const int8_t *const shift = p->shift + ((p->requant_step != 0) ? c : 0);
     for (; line.count > 0; --line.count) {
         int8_t *const y = line.y;
         int32_t acc[4] = {init[0], init[1], init[2], init[3]};
@@ -121,7 +123,7 @@ static inline void tinyrt_depthwise_line_of_block(const tinyrt_depthwise_block_s
 
 /** A line for one kind of requantisation. */
 typedef void (*tinyrt_line_of_block)(const tinyrt_depthwise_block_s8_params *p, int32_t c,
-                                     tinyrt_line line, const tinyrt_tap_entry *taps,
+                                     tinyrt_tapped_line line, const tinyrt_tap_entry *taps,
                                      const tinyrt_tap_entry *end);
 
 /** Four channels of all rows. Lines take turns: slot is where the window's first row lies once its
@@ -133,7 +135,7 @@ static inline void tinyrt_depthwise_four_planes(const tinyrt_depthwise_block_s8_
     const int32_t count = p->window.kernel_h * p->window.kernel_w;
     const int32_t reach = tinyrt_depthwise_reach_of(&p->window);
     tinyrt_inputs inputs;
-    if (spread) {
+    if (spread != 0) {
         inputs = tinyrt_depthwise_inputs_of(p, c);
     } else {
         x += c;
@@ -149,24 +151,26 @@ static inline void tinyrt_depthwise_four_planes(const tinyrt_depthwise_block_s8_
     }
     tinyrt_depthwise_list_offsets(p, 0, taps);
     /* A single column in place is a line of its own. */
-    const int down = p->line_bytes == 0 && p->y.w == 1;
+    const int down = (p->line_bytes == 0) && (p->y.w == 1);
     const int32_t x_row = p->x.w * p->x.c;
     for (int32_t oy = 0; oy < (down ? 1 : p->y.h); ++oy) {
-        const int32_t top = oy * p->window.stride_h - p->window.pad_top;
-        tinyrt_line line = {x + top * x_row, p->window.stride_w * p->x.c, y + oy * p->y.w * p->y.c,
-                            p->y.c, p->y.w};
-        if (down) {
+        const int32_t top = (oy * p->window.stride_h) - p->window.pad_top;
+        tinyrt_tapped_line line = {x + (top * x_row), p->window.stride_w * p->x.c,
+                                   y + (oy * p->y.w * p->y.c), p->y.c, p->y.w};
+        if (down != 0) {
             line.x_step = p->window.stride_h * x_row;
             line.count = p->y.h;
         } else if (p->line_bytes != 0) {
-            for (; next < top + reach; ++next) {
+            for (; next < (top + reach); ++next) {
                 tinyrt_depthwise_load_line(p, spread ? &inputs : NULL, x, next,
-                                           lines + slot * p->line_bytes);
-                slot = slot + 1 == reach ? 0 : slot + 1;
+                                           lines + (slot * p->line_bytes));
+                slot = ((slot + 1) == reach) ? 0 : (slot + 1);
             }
             tinyrt_depthwise_list_offsets(p, slot, taps);
             line.x = lines;
             line.x_step = 4 * p->window.stride_w;
+        } else {
+            /* The line of the input itself. */
         }
         line_of(p, c, line, taps, end);
     }

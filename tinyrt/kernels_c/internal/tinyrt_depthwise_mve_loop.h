@@ -31,7 +31,7 @@ static int tinyrt_is_common(const tinyrt_depthwise_conv2d_s8_params *p) {
                            (window->dilation_h ^ 1) | (window->dilation_w ^ 1) |
                            (p->requant.act_min ^ INT8_MIN) | (p->requant.act_max ^ INT8_MAX) |
                            (p->y.c % TINYRT_LANES);
-    return others == 0 && p->tap_pairs && p->only_positive;
+    return (others == 0) && p->tap_pairs && p->only_positive;
 }
 
 static void tinyrt_set_walk(const tinyrt_depthwise_conv2d_s8_params *p, tinyrt_walk *walk,
@@ -39,21 +39,21 @@ static void tinyrt_set_walk(const tinyrt_depthwise_conv2d_s8_params *p, tinyrt_w
     const tinyrt_window *window = &p->window;
     const int common = tinyrt_is_common(p);
     const int32_t points =
-        (p->y.w - 1) * window->stride_w + (window->kernel_w - 1) * window->dilation_w + 1;
-    const int32_t before = window->pad_left < points ? window->pad_left : points;
+        ((p->y.w - 1) * window->stride_w) + (window->kernel_w - 1) * window->dilation_w + 1;
+    const int32_t before = (window->pad_left < points) ? window->pad_left : points;
     const int32_t line = window->dilation_h * points * TINYRT_LANES;
     walk->p = p;
     walk->common = common;
     walk->before = before;
-    walk->inside = points - before < p->x.w ? points - before : p->x.w;
+    walk->inside = ((points - before) < p->x.w) ? (points - before) : p->x.w;
     walk->line_bytes = points * TINYRT_LANES;
-    walk->extent = (window->kernel_h - 1) * window->dilation_h + 1;
+    walk->extent = ((window->kernel_h - 1) * window->dilation_h) + 1;
     walk->walked = (common ? 2 : window->kernel_h) * line;
     block->tap_step = window->dilation_w * TINYRT_LANES;
     block->line_step = line - (common ? 0 : window->kernel_w) * block->tap_step;
     block->lines = window->kernel_h;
-    block->tap_pairs = p->tap_pairs ? window->kernel_w / 2 : 0;
-    block->single_taps = window->kernel_w - 2 * block->tap_pairs;
+    block->tap_pairs = p->tap_pairs ? (window->kernel_w / 2) : 0;
+    block->single_taps = window->kernel_w - (2 * block->tap_pairs);
     block->y_zp = p->requant.y_zp;
     block->act_min = vdupq_n_s16((int16_t)p->requant.act_min);
     block->act_max = vdupq_n_s16((int16_t)p->requant.act_max);
@@ -61,8 +61,8 @@ static void tinyrt_set_walk(const tinyrt_depthwise_conv2d_s8_params *p, tinyrt_w
 
 static void tinyrt_set_channels(const tinyrt_depthwise_conv2d_s8_params *p, int32_t c,
                                 const int32_t *bias, tinyrt_mve_block *block) {
-    const int32_t *const mult = p->requant.mult + c * p->requant.step;
-    const int8_t *const shift = p->requant.shift + c * p->requant.step;
+    const int32_t *const mult = p->requant.mult + (c * p->requant.step);
+    const int8_t *const shift = p->requant.shift + (c * p->requant.step);
     const int32x4_t zero = vdupq_n_s32(0);
     const int32x4_t even = vldrbq_s32(shift);
     const int32x4_t odd = vldrbq_s32(shift + 4);
@@ -82,7 +82,7 @@ static uint16x8_t tinyrt_inputs_from(const tinyrt_depthwise_conv2d_s8_params *p,
     const int32_t multiplier = p->y.c / p->x.c;
     uint16_t inputs[TINYRT_LANES];
     for (int32_t i = 0; i < TINYRT_LANES; ++i) {
-        inputs[i] = (uint16_t)((c + i < p->y.c ? c + i : c) / multiplier);
+        inputs[i] = (uint16_t)((((c + i) < p->y.c) ? (c + i) : c) / multiplier);
     }
     return vldrhq_u16(inputs);
 }
@@ -91,12 +91,12 @@ static uint16x8_t tinyrt_inputs_from(const tinyrt_depthwise_conv2d_s8_params *p,
 static void tinyrt_copy_lines(const tinyrt_walk *walk, int32_t c, int32_t lines, const int8_t *x,
                               int8_t *scratch) {
     const tinyrt_depthwise_conv2d_s8_params *const p = walk->p;
-    const int side_by_side = p->y.c == p->x.c && p->y.c - c >= TINYRT_LANES;
+    const int side_by_side = (p->y.c == p->x.c) && (p->y.c - c) >= TINYRT_LANES;
     const uint16x8_t inputs = side_by_side ? vdupq_n_u16(0) : tinyrt_inputs_from(p, c);
     scratch += walk->before * TINYRT_LANES;
     for (; lines > 0; --lines) {
         int8_t *to = scratch;
-        if (side_by_side) {
+        if (side_by_side != 0) {
             const int8_t *from = x + c;
             for (int32_t points = walk->inside; points > 0; --points) {
                 vstrbq_s16(to, vldrbq_s16(from));
@@ -145,13 +145,13 @@ static void tinyrt_output_lines(const tinyrt_walk *walk, tinyrt_mve_block *block
         x += 2 * x_steps.pair;
         y += 2 * y_steps.pair;
     }
-    if (count > 0 && points > 1) {
+    if ((count > 0) && (points > 1)) {
         const tinyrt_steps x_line = {.pair = x_steps.next, .next = 2 * x_steps.next};
         const tinyrt_steps y_line = {.pair = y_steps.next, .next = 2 * y_steps.next};
         tinyrt_set_steps(walk, x_line, y_line, block);
         tinyrt_mve_point_pairs(block, walk->common, points / 2, x, y);
     }
-    if (count > 0 && points % 2 != 0) {
+    if ((count > 0) && ((points % 2) != 0)) {
         block->x_pair = 0;
         block->y_pair = 0;
         tinyrt_mve_point_pairs(block, walk->common, 1, x + (points - 1) * x_steps.next,
@@ -167,21 +167,21 @@ static void tinyrt_output_band(const tinyrt_walk *walk, tinyrt_mve_block *block,
     const tinyrt_depthwise_conv2d_s8_params *const p = walk->p;
     const int32_t line_bytes = walk->line_bytes;
     const int32_t stride = p->window.stride_h;
-    const int32_t lines = (count - 1) * stride + walk->extent;
-    const int32_t top = first * stride - p->window.pad_top;
+    const int32_t lines = ((count - 1) * stride) + walk->extent;
+    const int32_t top = (first * stride) - p->window.pad_top;
     int32_t kept = 0;
-    if (first > 0 && walk->extent > stride) {
+    if ((first > 0) && (walk->extent > stride)) {
         kept = walk->extent - stride;
-        tinyrt_mve_copy(scratch, scratch + p->band * stride * line_bytes, kept * line_bytes);
+        tinyrt_mve_copy(scratch, scratch + (p->band * stride * line_bytes), kept * line_bytes);
     }
     const tinyrt_range in = tinyrt_taps_inside(top + kept, p->x.h, lines - kept, 1);
-    int8_t *const fresh = scratch + kept * line_bytes;
+    int8_t *const fresh = scratch + (kept * line_bytes);
     tinyrt_mve_fill(fresh, (int8_t)p->x_zp, in.begin * line_bytes);
     tinyrt_copy_lines(walk, c, in.end - in.begin, x + (top + kept + in.begin) * p->x_line_step,
-                      fresh + in.begin * line_bytes);
-    tinyrt_mve_fill(fresh + in.end * line_bytes, (int8_t)p->x_zp,
+                      fresh + (in.begin * line_bytes));
+    tinyrt_mve_fill(fresh + (in.end * line_bytes), (int8_t)p->x_zp,
                     (lines - kept - in.end) * line_bytes);
-    tinyrt_output_lines(walk, block, count, scratch, y + first * p->y_line_step + c);
+    tinyrt_output_lines(walk, block, count, scratch, y + (first * p->y_line_step) + c);
 }
 
 #if TINYRT_WEIGHT_BITS == 4
@@ -216,11 +216,12 @@ void TINYRT_KERNEL(const tinyrt_depthwise_conv2d_s8_params *p, int32_t first, in
     block.w = w;
     if (first == 0) {
         tinyrt_mve_fill(scratch, (int8_t)p->x_zp,
-                        ((p->band - 1) * p->window.stride_h + walk.extent) * walk.line_bytes);
+                        (((p->band - 1) * p->window.stride_h) + walk.extent) * walk.line_bytes);
     }
     for (; first < end; first += p->band) {
         const int32_t rest = end - first;
-        tinyrt_output_band(&walk, &block, 0, first, rest < p->band ? rest : p->band, x, scratch, y);
+        tinyrt_output_band(&walk, &block, 0, first, (rest < p->band) ? rest : p->band, x, scratch,
+                           y);
     }
 }
 
@@ -230,7 +231,7 @@ void TINYRT_KERNEL(const tinyrt_depthwise_conv2d_s8_params *p, const int8_t *x, 
                    const int32_t *bias, int8_t *scratch, int8_t *y) {
     const tinyrt_window *window = &p->window;
     const int32_t taps = window->kernel_h * window->kernel_w;
-    const int32_t together = p->y.h < p->band ? p->y.h : p->band;
+    const int32_t together = (p->y.h < p->band) ? p->y.h : p->band;
     tinyrt_walk walk;
     tinyrt_mve_block block;
 #if TINYRT_WEIGHT_BITS == 4
@@ -240,7 +241,7 @@ void TINYRT_KERNEL(const tinyrt_depthwise_conv2d_s8_params *p, const int8_t *x, 
     tinyrt_set_walk(p, &walk, &block);
     /* Channels change what lies inside of the input alone. */
     tinyrt_mve_fill(scratch, (int8_t)p->x_zp,
-                    ((together - 1) * window->stride_h + walk.extent) * walk.line_bytes);
+                    (((together - 1) * window->stride_h) + walk.extent) * walk.line_bytes);
     for (int32_t n = 0; n < p->y.n; ++n) {
         for (int32_t c = 0; c < p->y.c; c += TINYRT_LANES) {
             tinyrt_set_channels(p, c, bias, &block);
@@ -248,11 +249,11 @@ void TINYRT_KERNEL(const tinyrt_depthwise_conv2d_s8_params *p, const int8_t *x, 
             tinyrt_widen_nibbles(w + (c >> 1) * taps, TINYRT_LANES / 2 * taps, wide);
             block.w = wide;
 #else
-            block.w = w + c * taps;
+            block.w = w + (c * taps);
 #endif
             for (int32_t first = 0; first < p->y.h; first += p->band) {
                 const int32_t rest = p->y.h - first;
-                tinyrt_output_band(&walk, &block, c, first, rest < p->band ? rest : p->band, x,
+                tinyrt_output_band(&walk, &block, c, first, (rest < p->band) ? rest : p->band, x,
                                    scratch, y);
             }
         }

@@ -8,7 +8,7 @@
 
 /** Four elements, or one that repeats. */
 static uint32_t tinyrt_four_of(const int8_t *x, int32_t step) {
-    return step == 0 ? tinyrt_four_times(*x) : tinyrt_load_word(x);
+    return (step == 0) ? tinyrt_four_times(*x) : tinyrt_load_word(x);
 }
 
 static void tinyrt_extreme_row(const void *params, const int8_t *a, int32_t a_step, const int8_t *b,

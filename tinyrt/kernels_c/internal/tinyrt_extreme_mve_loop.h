@@ -8,7 +8,7 @@
 
 /** A vector of neighbours, or of one element that repeats. */
 static int8x16_t tinyrt_vector_of(const int8_t *x, int32_t step, mve_pred16_t lanes) {
-    return step == 0 ? vdupq_n_s8(*x) : vldrbq_z_s8(x, lanes);
+    return (step == 0) ? vdupq_n_s8(*x) : vldrbq_z_s8(x, lanes);
 }
 
 static TINYRT_NOINLINE void tinyrt_extreme_row(const void *params, const int8_t *a, int32_t a_step,

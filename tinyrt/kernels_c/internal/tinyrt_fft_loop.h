@@ -28,7 +28,8 @@ static inline void tinyrt_complex_store(TINYRT_SCALAR *y, TINYRT_WIDE r, TINYRT_
 static inline tinyrt_complex tinyrt_complex_mul(tinyrt_complex x, const TINYRT_SCALAR *w) {
     const TINYRT_WIDE wr = w[0];
     const TINYRT_WIDE wi = w[1];
-    return tinyrt_complex_of(TINYRT_ROUND(x.r * wr - x.i * wi), TINYRT_ROUND(x.r * wi + x.i * wr));
+    return tinyrt_complex_of(TINYRT_ROUND((x.r * wr) - (x.i * wi)),
+                             TINYRT_ROUND((x.r * wi) + (x.i * wr)));
 }
 
 /** x * s. */
@@ -46,30 +47,30 @@ TINYRT_NOINLINE static void tinyrt_fft_two(TINYRT_SCALAR *y, int32_t m, int32_t 
                                            const TINYRT_SCALAR *w) {
     for (int32_t k = 0; k < m; ++k, y += 2) {
         const tinyrt_complex a = tinyrt_complex_part(y, 2);
-        const tinyrt_complex b = tinyrt_complex_part(y + 2 * m, 2);
-        const tinyrt_complex t = tinyrt_complex_mul(b, w + 2 * k * step);
+        const tinyrt_complex b = tinyrt_complex_part(y + (2 * m), 2);
+        const tinyrt_complex t = tinyrt_complex_mul(b, w + (2 * k * step));
         tinyrt_complex_store(y, a.r + t.r, a.i + t.i);
-        tinyrt_complex_store(y + 2 * m, a.r - t.r, a.i - t.i);
+        tinyrt_complex_store(y + (2 * m), a.r - t.r, a.i - t.i);
     }
 }
 
 TINYRT_NOINLINE static void tinyrt_fft_three(TINYRT_SCALAR *y, int32_t m, int32_t step,
                                              const TINYRT_SCALAR *w) {
-    const TINYRT_WIDE root = w[2 * m * step + 1];
+    const TINYRT_WIDE root = w[(2 * m * step) + 1];
     for (int32_t k = 0; k < m; ++k, y += 2) {
         const tinyrt_complex a = tinyrt_complex_part(y, 3);
-        const tinyrt_complex b = tinyrt_complex_part(y + 2 * m, 3);
-        const tinyrt_complex c = tinyrt_complex_part(y + 4 * m, 3);
-        const tinyrt_complex s = tinyrt_complex_mul(b, w + 2 * k * step);
-        const tinyrt_complex t = tinyrt_complex_mul(c, w + 4 * k * step);
+        const tinyrt_complex b = tinyrt_complex_part(y + (2 * m), 3);
+        const tinyrt_complex c = tinyrt_complex_part(y + (4 * m), 3);
+        const tinyrt_complex s = tinyrt_complex_mul(b, w + (2 * k * step));
+        const tinyrt_complex t = tinyrt_complex_mul(c, w + (4 * k * step));
         const tinyrt_complex sum = tinyrt_complex_of(s.r + t.r, s.i + t.i);
         const tinyrt_complex rest = tinyrt_complex_of(s.r - t.r, s.i - t.i);
         const tinyrt_complex turned = tinyrt_complex_scale(rest, root);
         const TINYRT_WIDE r = a.r - TINYRT_HALF(sum.r);
         const TINYRT_WIDE i = a.i - TINYRT_HALF(sum.i);
         tinyrt_complex_store(y, a.r + sum.r, a.i + sum.i);
-        tinyrt_complex_store(y + 2 * m, r - turned.i, i + turned.r);
-        tinyrt_complex_store(y + 4 * m, r + turned.i, i - turned.r);
+        tinyrt_complex_store(y + (2 * m), r - turned.i, i + turned.r);
+        tinyrt_complex_store(y + (4 * m), r + turned.i, i - turned.r);
     }
 }
 
@@ -78,18 +79,18 @@ TINYRT_NOINLINE static void tinyrt_fft_three(TINYRT_SCALAR *y, int32_t m, int32_
 
 static void tinyrt_fft_four(TINYRT_SCALAR *y, int32_t m, int32_t step, const TINYRT_SCALAR *w,
                             int32_t inverse) {
-    const int32_t second = inverse ? 6 * m : 2 * m;
-    const int32_t fourth = inverse ? 2 * m : 6 * m;
+    const int32_t second = inverse ? (6 * m) : (2 * m);
+    const int32_t fourth = inverse ? (2 * m) : (6 * m);
     for (int32_t k = 0; k < m; ++k, y += 2) {
         const tinyrt_complex a = tinyrt_complex_part(y, 4);
-        const tinyrt_complex b = tinyrt_complex_part(y + 2 * m, 4);
-        const tinyrt_complex c = tinyrt_complex_part(y + 4 * m, 4);
-        const tinyrt_complex d = tinyrt_complex_part(y + 6 * m, 4);
-        const tinyrt_complex s = tinyrt_complex_mul(b, w + 2 * k * step);
-        const tinyrt_complex t = tinyrt_complex_mul(c, w + 4 * k * step);
-        const tinyrt_complex u = tinyrt_complex_mul(d, w + 6 * k * step);
+        const tinyrt_complex b = tinyrt_complex_part(y + (2 * m), 4);
+        const tinyrt_complex c = tinyrt_complex_part(y + (4 * m), 4);
+        const tinyrt_complex d = tinyrt_complex_part(y + (6 * m), 4);
+        const tinyrt_complex s = tinyrt_complex_mul(b, w + (2 * k * step));
+        const tinyrt_complex t = tinyrt_complex_mul(c, w + (4 * k * step));
+        const tinyrt_complex u = tinyrt_complex_mul(d, w + (6 * k * step));
         tinyrt_complex_store(y, a.r + t.r + (s.r + u.r), a.i + t.i + (s.i + u.i));
-        tinyrt_complex_store(y + 4 * m, a.r + t.r - (s.r + u.r), a.i + t.i - (s.i + u.i));
+        tinyrt_complex_store(y + (4 * m), a.r + t.r - (s.r + u.r), a.i + t.i - (s.i + u.i));
         tinyrt_complex_store(y + second, a.r - t.r + (s.i - u.i), a.i - t.i - (s.r - u.r));
         tinyrt_complex_store(y + fourth, a.r - t.r - (s.i - u.i), a.i - t.i + (s.r - u.r));
     }
@@ -99,7 +100,7 @@ static void tinyrt_fft_four(TINYRT_SCALAR *y, int32_t m, int32_t step, const TIN
 TINYRT_NOINLINE static void tinyrt_fft_fours(TINYRT_SCALAR *y, int32_t m, int32_t step,
                                              const TINYRT_SCALAR *w, int32_t inverse) {
     for (int32_t block = 0; block < step; ++block) {
-        tinyrt_fft_four(y + 8 * block * m, m, step, w, inverse);
+        tinyrt_fft_four(y + (8 * block * m), m, step, w, inverse);
     }
 }
 
@@ -116,15 +117,15 @@ static inline tinyrt_complex tinyrt_complex_sum(tinyrt_complex a, tinyrt_complex
 
 TINYRT_NOINLINE static void tinyrt_fft_five(TINYRT_SCALAR *y, int32_t m, int32_t step,
                                             const TINYRT_SCALAR *w) {
-    const TINYRT_SCALAR *const p = w + 2 * m * step;
-    const TINYRT_SCALAR *const q = w + 4 * m * step;
+    const TINYRT_SCALAR *const p = w + (2 * m * step);
+    const TINYRT_SCALAR *const q = w + (4 * m * step);
     const tinyrt_complex zero = {0, 0};
     for (int32_t k = 0; k < m; ++k, y += 2) {
         const tinyrt_complex a = tinyrt_complex_part(y, 5);
         tinyrt_complex z[5];
         for (int32_t part = 1; part < 5; ++part) {
-            const tinyrt_complex x = tinyrt_complex_part(y + 2 * part * m, 5);
-            z[part] = tinyrt_complex_mul(x, w + 2 * part * k * step);
+            const tinyrt_complex x = tinyrt_complex_part(y + (2 * part * m), 5);
+            z[part] = tinyrt_complex_mul(x, w + (2 * part * k * step));
         }
         const tinyrt_complex outer = tinyrt_complex_of(z[1].r + z[4].r, z[1].i + z[4].i);
         const tinyrt_complex inner = tinyrt_complex_of(z[2].r + z[3].r, z[2].i + z[3].i);
@@ -136,10 +137,10 @@ TINYRT_NOINLINE static void tinyrt_fft_five(TINYRT_SCALAR *y, int32_t m, int32_t
         const tinyrt_complex t = tinyrt_complex_scale(inwards, p[1]);
         const tinyrt_complex u = tinyrt_complex_scale(outwards, q[1]);
         tinyrt_complex_store(y, a.r + outer.r + inner.r, a.i + outer.i + inner.i);
-        tinyrt_complex_store(y + 2 * m, near.r - s.i, near.i + s.r);
-        tinyrt_complex_store(y + 8 * m, near.r + s.i, near.i - s.r);
-        tinyrt_complex_store(y + 4 * m, far.r + (t.i - u.i), far.i - (t.r - u.r));
-        tinyrt_complex_store(y + 6 * m, far.r - (t.i - u.i), far.i + (t.r - u.r));
+        tinyrt_complex_store(y + (2 * m), near.r - s.i, near.i + s.r);
+        tinyrt_complex_store(y + (8 * m), near.r + s.i, near.i - s.r);
+        tinyrt_complex_store(y + (4 * m), far.r + (t.i - u.i), far.i - (t.r - u.r));
+        tinyrt_complex_store(y + (6 * m), far.r - (t.i - u.i), far.i + (t.r - u.r));
     }
 }
 
@@ -153,8 +154,8 @@ static void tinyrt_fft_stages(const tinyrt_signal_fft_params *p, const TINYRT_SC
         if (radix == 4) {
             TINYRT_FFT_FOURS(y, m, step, w, inverse);
         }
-        for (int32_t block = 0; radix != 4 && block < step; ++block) {
-            TINYRT_SCALAR *const part = y + 2 * block * radix * m;
+        for (int32_t block = 0; (radix != 4) && (block < step); ++block) {
+            TINYRT_SCALAR *const part = y + (2 * block * radix * m);
             if (radix == 2) {
                 tinyrt_fft_two(part, m, step, w);
             } else if (radix == 3) {

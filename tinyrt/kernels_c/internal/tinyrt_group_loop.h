@@ -17,12 +17,12 @@ static inline void tinyrt_copy_taps(const tinyrt_group_block_s8_params *p,
                                     const tinyrt_origin *origin, int32_t channel, int8_t *patch) {
     const tinyrt_window *const window = &p->window;
     for (int32_t ky = 0; ky < window->kernel_h; ++ky) {
-        const int32_t row = origin->y + ky * window->dilation_h;
-        const int8_t *const pixels = origin->image + row * p->x.w * p->x.c + channel;
+        const int32_t row = origin->y + (ky * window->dilation_h);
+        const int8_t *const pixels = origin->image + (row * p->x.w * p->x.c) + channel;
         for (int32_t kx = 0; kx < window->kernel_w; ++kx, patch += p->c_in) {
-            const int32_t column = origin->x + kx * window->dilation_w;
-            if (row >= 0 && row < p->x.h && column >= 0 && column < p->x.w) {
-                tinyrt_copy(pixels + column * p->x.c, patch + p->c_in, patch);
+            const int32_t column = origin->x + (kx * window->dilation_w);
+            if ((row >= 0) && (row < p->x.h) && (column >= 0) && (column < p->x.w)) {
+                (void)tinyrt_copy(pixels + (column * p->x.c), patch + p->c_in, patch);
             } else {
                 tinyrt_fill((int8_t)p->x_zp, patch + p->c_in, patch);
             }
@@ -63,7 +63,7 @@ static inline void tinyrt_join_groups(const tinyrt_group_block_s8_params *p, int
                                       const int8_t *groups, int8_t *y) {
     const int32_t c_out = p->block.c_out;
     for (int32_t lane = 0; lane < lanes; ++lane) {
-        const int8_t *from = groups + lane * c_out;
+        const int8_t *from = groups + (lane * c_out);
         for (int32_t group = 0; group < p->groups; ++group) {
             y = tinyrt_copy(from, y + c_out, y);
             from += lanes * c_out;
@@ -83,11 +83,11 @@ static inline void tinyrt_group_loop(const tinyrt_group_block_s8_params *p,
     int32_t ox = 0;
     int32_t lanes = 2;
     for (int32_t left = p->y.n * p->y.h * p->y.w; left > 0; left -= lanes) {
-        lanes = left > 1 ? 2 : 1;
+        lanes = (left > 1) ? 2 : 1;
         for (int32_t lane = 0; lane < lanes; ++lane) {
             origins[lane].image = x;
-            origins[lane].y = oy * window->stride_h - window->pad_top;
-            origins[lane].x = ox * window->stride_w - window->pad_left;
+            origins[lane].y = (oy * window->stride_h) - window->pad_top;
+            origins[lane].x = (ox * window->stride_w) - window->pad_left;
             if (++ox == p->y.w) {
                 ox = 0;
                 if (++oy == p->y.h) {

@@ -27,10 +27,10 @@ static inline int32_t tinyrt_inverse_root(int32_t n, int32_t *shift) {
         return INT32_MAX;
     }
     int32_t right = 11;
-    for (; n >= 1 << 29; n /= 4) {
+    for (; n >= (1 << 29); n /= 4) {
         ++right;
     }
-    for (; n < 1 << 27; n *= 4) {
+    for (; n < (1 << 27); n *= 4) {
         --right;
     }
     const int32_t root = tinyrt_newton_root(n >> 1);

@@ -14,7 +14,7 @@ static inline tinyrt_lstm_strides tinyrt_lstm_strides_of(int32_t time_major, int
                                                          int32_t steps, int32_t size) {
     const tinyrt_lstm_strides by_time = {size, samples * size};
     const tinyrt_lstm_strides by_sample = {steps * size, size};
-    return time_major != 0 ? by_time : by_sample;
+    return (time_major != 0) ? by_time : by_sample;
 }
 
 #endif

@@ -27,11 +27,11 @@ static void tinyrt_matmul_rows(const tinyrt_batch_matmul_s8_params *p, const int
         for (int32_t row = 0; row < p->rows; ++row) {
             for (int32_t column = 0; column < p->columns; ++column) {
                 const int64_t acc =
-                    tinyrt_matmul_dot(p, left + row * p->a_row, other + column * p->b_column);
+                    tinyrt_matmul_dot(p, left + (row * p->a_row), other + (column * p->b_column));
                 *y++ = tinyrt_requant_s16(&requant, 0, acc);
             }
         }
-    } while (tinyrt_next_index(p->rank, p->batch, index));
+    } while (tinyrt_next_index(p->rank, p->batch, index) != 0);
 }
 
 #endif

@@ -32,7 +32,7 @@ static inline tinyrt_mve_sum tinyrt_mve_sum_of(const tinyrt_add_s8_params *p, in
     const int32_t coarse_zp = *swap ? p->b_zp : p->a_zp;
     const int32_t fine_zp = *swap ? p->a_zp : p->b_zp;
     const int32_t fine_shift = *swap ? p->a_shift : p->b_shift;
-    const int32_t raised = fine_shift == 0 ? p->left_shift + 1 : p->left_shift;
+    const int32_t raised = (fine_shift == 0) ? (p->left_shift + 1) : p->left_shift;
     const int32_t coarse_factor = coarse_sign * tinyrt_mve_raise(1, p->left_shift - 1);
     const tinyrt_mve_sum sum = {
         .coarse_factor = coarse_factor,
@@ -40,7 +40,7 @@ static inline tinyrt_mve_sum tinyrt_mve_sum_of(const tinyrt_add_s8_params *p, in
         .fine_factor = tinyrt_mve_raise(1, raised),
         .fine_offset = -fine_zp * tinyrt_mve_raise(1, raised),
         .fine_mult = *swap ? p->a_mult : p->b_mult,
-        .fine_shift = fine_shift == 0 ? -1 : fine_shift,
+        .fine_shift = (fine_shift == 0) ? -1 : fine_shift,
         .fine_sign = *swap ? 1 : sign,
     };
     return sum;
@@ -69,8 +69,8 @@ static inline void tinyrt_mve_add_run(const tinyrt_add_s8_params *p, const tinyr
     int32x4_t second = vdupq_n_s32(*fine);
     for (; length > 0; length -= 4) {
         const mve_pred16_t lanes = vctp32q((uint32_t)length);
-        first = coarse_step != 0 ? vldrbq_z_s32(coarse, lanes) : first;
-        second = fine_step != 0 ? vldrbq_z_s32(fine, lanes) : second;
+        first = (coarse_step != 0) ? vldrbq_z_s32(coarse, lanes) : first;
+        second = (fine_step != 0) ? vldrbq_z_s32(fine, lanes) : second;
         vstrbq_p_s32(y, tinyrt_mve_add_four(p, sum, first, second), lanes);
         coarse += 4 * coarse_step;
         fine += 4 * fine_step;
@@ -124,11 +124,11 @@ __attribute__((noinline)) static void tinyrt_mve_add_dense(const tinyrt_add_s8_p
                                                            int32_t length, int8_t *y) {
     const int positive = p->act_min >= p->y_zp;
     register int32_t count __asm("lr") = length;
-    if (sum->fine_sign > 0 && positive) {
+    if ((sum->fine_sign > 0) && positive) {
         TINYRT_MVE_ADD_LOOP("vadd.i32", "");
     } else if (sum->fine_sign > 0) {
         TINYRT_MVE_ADD_LOOP("vadd.i32", TINYRT_MVE_ADD_ROUND);
-    } else if (positive) {
+    } else if (positive != 0) {
         TINYRT_MVE_ADD_LOOP("vsub.i32", "");
     } else {
         TINYRT_MVE_ADD_LOOP("vsub.i32", TINYRT_MVE_ADD_ROUND);
@@ -196,14 +196,14 @@ static inline void tinyrt_mve_add(const tinyrt_add_s8_params *p, int32_t sign, c
     do {
         const int8_t *coarse = (swap ? b : a) + tinyrt_flat_index(outer, coarse_strides, index);
         const int8_t *fine = (swap ? a : b) + tinyrt_flat_index(outer, fine_strides, index);
-        if (coarse_strides[outer] != 0 && fine_strides[outer] != 0) {
+        if ((coarse_strides[outer] != 0) && (fine_strides[outer] != 0)) {
             tinyrt_mve_add_dense(p, &sum, coarse, fine, length, y);
         } else {
             tinyrt_mve_add_run(p, &sum, coarse, coarse_strides[outer], fine, fine_strides[outer],
                                length, y);
         }
         y += length;
-    } while (tinyrt_next_index(outer, shape->dims, index));
+    } while (tinyrt_next_index(outer, shape->dims, index) != 0);
 }
 
 #endif

@@ -22,7 +22,7 @@ static inline uint32_t tinyrt_mve_patch(int32_t length) {
 
 /** Bytes before a patch's full blocks, 1 to 16. */
 static inline int32_t tinyrt_mve_first_bytes(int32_t length) {
-    return (length - 1) % TINYRT_VECTOR + 1;
+    return ((length - 1) % TINYRT_VECTOR) + 1;
 }
 
 /** What four output channels share, and how the loop over patches walks. The assembly below loads

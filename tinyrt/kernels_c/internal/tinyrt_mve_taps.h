@@ -192,7 +192,7 @@ static inline void tinyrt_mve_point_pairs(const tinyrt_mve_block *block, int com
     int32_t step, lines, t;
     uint32_t p0;
     (void)p0;
-    if (common) {
+    if (common != 0) {
         TINYRT_MVE_POINTS(
             TINYRT_MVE_BEGIN_POINTS
             "ldr %[step], [%[block], #188]\n" TINYRT_MVE_TAPS_3X3 TINYRT_MVE_SCALE_POSITIVE(

@@ -13,7 +13,7 @@ typedef struct {
 
 static inline tinyrt_narrow tinyrt_narrow_of(const tinyrt_block_s8_params *p) {
     const int32_t y_zp = (int8_t)p->y_zp;
-    const tinyrt_narrow narrow = {2 * y_zp + 1, ((p->y_zp - y_zp) >> 8) - 1};
+    const tinyrt_narrow narrow = {(2 * y_zp) + 1, ((p->y_zp - y_zp) >> 8) - 1};
     return narrow;
 }
 
@@ -34,7 +34,7 @@ static inline int32_t tinyrt_doubled_2(const int32_t *sum, int32_t x16) {
 
 static inline int32_t tinyrt_doubled_3(const int32_t *sum, int32_t init) {
     const uint32_t others = (uint32_t)sum[1] + (uint32_t)sum[2];
-    return ((int32_t)((uint32_t)sum[3] - others) >> 11) + 2 * init;
+    return ((int32_t)((uint32_t)sum[3] - others) >> 11) + (2 * init);
 }
 
 /** The sums' first values. */

@@ -22,8 +22,8 @@ static inline void tinyrt_part_of_columns(const tinyrt_block_s8_params *block,
         return;
     }
     two(block, columns, both);
-    tinyrt_copy(both, y + channels, y);
-    tinyrt_copy(both + channels, y + c_out + channels, y + c_out);
+    (void)tinyrt_copy(both, y + channels, y);
+    (void)tinyrt_copy(both + channels, y + c_out + channels, y + c_out);
 }
 
 #endif

@@ -29,7 +29,7 @@ static void tinyrt_single_patch(const tinyrt_product_s8_params *p, int32_t c, co
             mult = vldrwq_z_s32(p->requant.mult + c, lanes);
             shift = vldrbq_z_s32(p->requant.shift + c, lanes);
         }
-        if (p->only_positive) {
+        if (p->only_positive != 0) {
             value = vrshlq_s32(vqrdmulhq_s32(value, mult), shift);
         } else {
             value = vqrdmulhq_s32(vshlq_s32(value, vmaxq_s32(shift, zero)), mult);
@@ -57,19 +57,19 @@ TINYRT_NOINLINE static void tinyrt_pairs_of_patches(const tinyrt_product_s8_para
     quad.w = w;
     quad.y_zp = p->requant.y_zp;
     quad.any =
-        !(p->only_positive && p->requant.act_min == INT8_MIN && p->requant.act_max == INT8_MAX);
+        !(p->only_positive && (p->requant.act_min == INT8_MIN) && (p->requant.act_max == INT8_MAX));
     quad.y_step = y_step;
     quad.x_step = x_step;
-    quad.x_next = 2 * x_step - (int32_t)(patch >> 16) * TINYRT_VECTOR;
-    quad.y_end = y + count * y_step;
+    quad.x_next = (2 * x_step) - (int32_t)(patch >> 16) * TINYRT_VECTOR;
+    quad.y_end = y + (count * y_step);
     channels.act_min = vdupq_n_s32(p->requant.act_min);
     channels.act_max = vdupq_n_s32(p->requant.act_max);
     x += tinyrt_mve_first_bytes(p->length);
     for (int32_t left = p->c_out / 4; left > 0; --left) {
-        channels.mult = step != 0 ? vldrwq_s32(mult) : vdupq_n_s32(*mult);
-        channels.right = step != 0 ? vldrbq_s32(shift) : vdupq_n_s32(*shift);
+        channels.mult = (step != 0) ? vldrwq_s32(mult) : vdupq_n_s32(*mult);
+        channels.right = (step != 0) ? vldrbq_s32(shift) : vdupq_n_s32(*shift);
         channels.bias = vldrwq_s32(bias);
-        if (quad.any) {
+        if (quad.any != 0) {
             quad.left = vmaxq_s32(channels.right, vdupq_n_s32(0));
             channels.right = vminq_s32(channels.right, vdupq_n_s32(0));
         }
@@ -87,16 +87,16 @@ void TINYRT_KERNEL(const tinyrt_product_s8_params *p, const int8_t *x, int32_t x
                    int32_t count, const int8_t *w, const int32_t *bias, int8_t *y, int32_t y_step) {
     const int32_t even = count & ~1;
     const int32_t full = p->c_out & ~3;
-    if (even != 0 && full != 0) {
+    if ((even != 0) && (full != 0)) {
         tinyrt_pairs_of_patches(p, x, x_step, even, w, bias, y, y_step);
     }
     if (even != count) {
-        tinyrt_single_patch(p, 0, x + even * x_step, w, bias, y + even * y_step);
+        tinyrt_single_patch(p, 0, x + (even * x_step), w, bias, y + (even * y_step));
     }
     if (full != p->c_out) {
         w += full / 4 * tinyrt_quad_bytes(tinyrt_mve_patch(p->length));
         for (int32_t i = 0; i < even; ++i) {
-            tinyrt_single_patch(p, full, x + i * x_step, w, bias, y + i * y_step);
+            tinyrt_single_patch(p, full, x + (i * x_step), w, bias, y + (i * y_step));
         }
     }
 }

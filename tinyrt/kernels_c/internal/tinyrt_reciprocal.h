@@ -32,14 +32,13 @@ static inline int32_t tinyrt_one_over_one_plus(int32_t a) {
 /** Of a sum in Q12.19. Requires: sum is not 0. */
 static inline tinyrt_reciprocal tinyrt_reciprocal_of(uint32_t sum) {
     int32_t zeros = 0;
-    while (sum < UINT32_C(0x80000000)) {
+    while (sum < 0x80000000U) {
         sum <<= 1;
         ++zeros;
     }
     /* The sum is (1 + fraction) * 2^(12 - zeros); the output has 8 fractional bits. */
-    const tinyrt_reciprocal reciprocal = {
-        tinyrt_one_over_one_plus((int32_t)(sum - UINT32_C(0x80000000))),
-        TINYRT_SUM_BITS - zeros + 31 - 8};
+    const tinyrt_reciprocal reciprocal = {tinyrt_one_over_one_plus((int32_t)(sum - 0x80000000U)),
+                                          TINYRT_SUM_BITS - zeros + 31 - 8};
     return reciprocal;
 }
 
@@ -50,7 +49,7 @@ static inline int8_t tinyrt_softmax_output(int32_t share, int32_t exponent) {
     }
     const uint32_t half = (UINT32_C(1) << exponent) >> 1;
     const int32_t value = (int32_t)(((uint32_t)share + half) >> exponent) + INT8_MIN;
-    return (int8_t)(value > INT8_MAX ? INT8_MAX : value);
+    return (int8_t)((value > INT8_MAX) ? INT8_MAX : value);
 }
 
 #endif

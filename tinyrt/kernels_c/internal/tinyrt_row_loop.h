@@ -18,13 +18,13 @@ void TINYRT_DENSE_ROW(const tinyrt_dense_row_s8_params *p, const int8_t *x,
                       tinyrt_taps_word *column, int8_t *y) {
     /* A copy: the compiler need not read it again after each output. */
     tinyrt_block_s8_params block = p->block;
-    const int32_t zp = 2 * block.y_zp + 1;
+    const int32_t zp = (2 * block.y_zp) + 1;
     const int32_t c_in = p->c_in;
     (void)column;
     for (int32_t left = block.c_out; left > 0; left -= 8) {
         int32_t acc[8];
         int8_t last[8];
-        int8_t *const eight = left >= 8 ? y : last;
+        int8_t *const eight = (left >= 8) ? y : last;
         for (int32_t i = 0; i < 8; ++i) {
             acc[i] = *block.init++;
         }
@@ -35,7 +35,7 @@ void TINYRT_DENSE_ROW(const tinyrt_dense_row_s8_params *p, const int8_t *x,
             block.mult += block.requant_step;
             block.shift += block.requant_step;
         }
-        for (int32_t i = 0; i < left && left < 8; ++i) {
+        for (int32_t i = 0; (i < left) && (left < 8); ++i) {
             TINYRT_SHORT_LOOP;
             y[i] = last[i];
         }

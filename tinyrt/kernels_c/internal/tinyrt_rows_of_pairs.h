@@ -16,8 +16,8 @@ static inline void tinyrt_for_each_row(const tinyrt_broadcast *shape, tinyrt_row
     const int32_t last = shape->rank - 1;
     const int32_t count = shape->dims[last];
     /* The last axis but one is a plain loop. */
-    const int32_t outer = last > 0 ? last - 1 : 0;
-    const int32_t rows = last > 0 ? shape->dims[outer] : 1;
+    const int32_t outer = (last > 0) ? (last - 1) : 0;
+    const int32_t rows = (last > 0) ? shape->dims[outer] : 1;
     int32_t index[TINYRT_MAX_RANK] = {0};
     do {
         const int8_t *a_row = a + tinyrt_flat_index(outer, shape->a_strides, index);
@@ -27,7 +27,7 @@ static inline void tinyrt_for_each_row(const tinyrt_broadcast *shape, tinyrt_row
             a_row += shape->a_strides[outer];
             b_row += shape->b_strides[outer];
         }
-    } while (tinyrt_next_index(outer, shape->dims, index));
+    } while (tinyrt_next_index(outer, shape->dims, index) != 0);
 }
 
 #endif

@@ -7,7 +7,7 @@
 static inline int32_t tinyrt_largest_s8(const int8_t *x, const int8_t *end) {
     int32_t most = INT8_MIN;
     for (; x != end; ++x) {
-        most = *x > most ? *x : most;
+        most = (*x > most) ? *x : most;
     }
     return most;
 }

@@ -17,7 +17,7 @@ static inline tinyrt_sparse_run tinyrt_sparse_run_of(int32_t head) {
     const uint32_t bits = (uint32_t)head;
     const tinyrt_sparse_run run = {
         (int32_t)(bits >> 16),
-        (int32_t)(bits >> 1 & 0x7FFF),
+        (int32_t)((bits >> 1) & 0x7FFF),
         (int32_t)(bits & 1),
     };
     return run;

@@ -16,13 +16,13 @@ typedef struct {
 static inline tinyrt_strided_taps tinyrt_taps_at(int32_t at, int32_t size, int32_t kernel,
                                                  int32_t stride) {
     int32_t x = at / stride;
-    int32_t first = at - x * stride;
+    int32_t first = at - (x * stride);
     if (x >= size) {
         first += (x - size + 1) * stride;
         x = size - 1;
     }
-    const int32_t left = first < kernel ? (kernel - first + stride - 1) / stride : 0;
-    const tinyrt_strided_taps taps = {first, left <= x + 1 ? left : x + 1, x};
+    const int32_t left = (first < kernel) ? ((kernel - first + stride - 1) / stride) : 0;
+    const tinyrt_strided_taps taps = {first, (left <= (x + 1)) ? left : (x + 1), x};
     return taps;
 }
 

@@ -38,10 +38,10 @@ void TINYRT_KERNEL(const tinyrt_svdf_s8_params *p, const int8_t *x, const int8_t
                    const TINYRT_STATE *before, TINYRT_STATE *after, int8_t *y) {
     for (int32_t n = 0; n < p->batches; ++n) {
         for (int32_t f = 0, unit = 0; unit < p->units; ++unit) {
-            uint32_t acc = bias != NULL ? (uint32_t)bias[unit] : 0;
+            uint32_t acc = (bias != NULL) ? (uint32_t)bias[unit] : 0;
             for (int32_t r = 0; r < p->rank; ++r, ++f) {
-                const int32_t feature = tinyrt_feature_of(p, x, w + f * p->c_in, start[f]);
-                acc = tinyrt_row_of_filter(p, feature, time + f * p->memory, before, after, acc);
+                const int32_t feature = tinyrt_feature_of(p, x, w + (f * p->c_in), start[f]);
+                acc = tinyrt_row_of_filter(p, feature, time + (f * p->memory), before, after, acc);
                 before += p->memory;
                 after += p->memory;
             }

@@ -9,8 +9,8 @@
 static void tinyrt_topk_row(const TINYRT_ELEMENT *x, int32_t depth, int32_t k, int32_t *y) {
     for (int32_t i = 0; i < depth; ++i) {
         const TINYRT_ELEMENT element = x[i];
-        int32_t at = i < k ? i : k;
-        for (; at > 0 && TINYRT_ABOVE(element, x[y[at - 1]]); --at) {
+        int32_t at = (i < k) ? i : k;
+        for (; (at > 0) && TINYRT_ABOVE(element, x[y[at - 1]]); --at) {
             if (at < k) {
                 y[at] = y[at - 1];
             }

@@ -14,10 +14,10 @@ static TINYRT_SUM tinyrt_transpose_sum(const TINYRT_PARAMS *p, tinyrt_strided_ta
     const int32_t c_in = p->x.c;
     TINYRT_SUM sum = 0;
     for (int32_t i = 0; i < ky.count; ++i) {
-        const int32_t w_row = (ky.first + i * p->window.stride_h) * p->window.kernel_w;
+        const int32_t w_row = (ky.first + (i * p->window.stride_h)) * p->window.kernel_w;
         const int32_t x_row = (ky.x - i) * p->x.w;
         for (int32_t j = 0; j < kx.count; ++j) {
-            const TINYRT_W *tap = w + (w_row + kx.first + j * p->window.stride_w) * c_in;
+            const TINYRT_W *tap = w + (w_row + kx.first + (j * p->window.stride_w)) * c_in;
             const TINYRT_X *pixel = x + (x_row + kx.x - j) * c_in;
             for (int32_t c = 0; c < c_in; ++c) {
                 sum = TINYRT_ADD_PRODUCT(p, sum, pixel[c], tap[c]);
@@ -39,8 +39,9 @@ void TINYRT_KERNEL(const TINYRT_PARAMS *p, const TINYRT_X *x, const TINYRT_W *w,
                 const tinyrt_strided_taps kx = tinyrt_taps_at(ox + window->pad_left, p->x.w,
                                                               window->kernel_w, window->stride_w);
                 for (int32_t oc = 0; oc < p->y.c; ++oc) {
-                    const TINYRT_SUM sum = tinyrt_transpose_sum(p, ky, kx, x, w + oc * filter_size);
-                    *y++ = TINYRT_FINISH(p, oc, sum + (bias != NULL ? bias[oc] : 0));
+                    const TINYRT_SUM sum =
+                        tinyrt_transpose_sum(p, ky, kx, x, w + (oc * filter_size));
+                    *y++ = TINYRT_FINISH(p, oc, sum + ((bias != NULL) ? bias[oc] : 0));
                 }
             }
         }

@@ -13,10 +13,10 @@ static TINYRT_NOINLINE void tinyrt_rows_column(const tinyrt_window_rows_s8_param
     const int32_t run = p->run;
     const int32_t taps = p->kernel_h * run;
     const int32_t behind = p->row_bytes - first;
-    const int32_t begin = first < 0 ? -first : 0;
-    const int32_t end = behind < run ? behind : run;
+    const int32_t begin = (first < 0) ? -first : 0;
+    const int32_t end = (behind < run) ? behind : run;
     x += first;
-    if (column != NULL && begin == 0 && end == run && run % TINYRT_WIDEN_MULTIPLE == 0) {
+    if ((column != NULL) && (begin == 0) && (end == run) && ((run % TINYRT_WIDEN_MULTIPLE) == 0)) {
         for (int32_t ky = p->kernel_h; ky > 0; --ky) {
             column = tinyrt_widen(x, run, column);
             x += p->row_bytes;
@@ -26,15 +26,15 @@ static TINYRT_NOINLINE void tinyrt_rows_column(const tinyrt_window_rows_s8_param
     }
     /* What is behind the taps meets weights of zero, whatever it is. */
     const int32_t padded = (taps + 3) & ~3;
-    if (end - begin != run) {
+    if ((end - begin) != run) {
         tinyrt_fill_words((int8_t)p->x_zp, patch + padded, patch);
     }
-    for (int8_t *to = patch; to != patch + taps; to += run) {
-        tinyrt_copy(x + begin, to + end, to + begin);
+    for (int8_t *to = patch; to != (patch + taps); to += run) {
+        (void)tinyrt_copy(x + begin, to + end, to + begin);
         x += p->row_bytes;
     }
     if (column != NULL) {
-        tinyrt_widen(patch, padded, column);
+        (void)tinyrt_widen(patch, padded, column);
     }
 }
 
@@ -47,9 +47,9 @@ static inline void tinyrt_window_rows_loop(const tinyrt_window_rows_s8_params *p
         int32_t first = -p->pad;
         int32_t lanes = 2;
         for (int32_t left = p->width; left > 0; left -= lanes) {
-            lanes = left > 1 ? 2 : 1;
+            lanes = (left > 1) ? 2 : 1;
             for (int32_t lane = 0; lane < lanes; ++lane) {
-                tinyrt_rows_column(p, x, first, lanes == 2 ? columns + lane : NULL, patch);
+                tinyrt_rows_column(p, x, first, (lanes == 2) ? (columns + lane) : NULL, patch);
                 first += p->step;
             }
             if (lanes == 2) {

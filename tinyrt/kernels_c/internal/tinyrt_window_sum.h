@@ -14,7 +14,7 @@ static inline int32_t tinyrt_sum_of_window(const TINYRT_ELEMENT *x, int32_t rows
         for (; left >= 2; left -= 2, tap += 2 * column_step) {
             sum += tap[0] + tap[column_step];
         }
-        sum += left != 0 ? *tap : 0;
+        sum += (left != 0) ? *tap : 0;
     }
     return sum;
 }

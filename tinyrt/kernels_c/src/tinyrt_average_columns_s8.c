@@ -13,20 +13,22 @@ typedef struct {
 
 /** sum / count, halves away from zero. */
 static int32_t divide(const tinyrt_divisor *divisor, int32_t sum) {
-    const uint32_t doubled = (uint32_t)(sum < 0 ? -sum : sum) + (uint32_t)(divisor->count / 2);
+    const uint32_t doubled = (uint32_t)((sum < 0) ? -sum : sum) + (uint32_t)(divisor->count / 2);
     uint32_t mean = doubled;
     if (divisor->count >= MOST_RECIPROCAL) {
         mean = doubled / (uint32_t)divisor->count;
     } else if (divisor->count > 1) {
         mean = (uint32_t)(((uint64_t)doubled * divisor->reciprocal) >> 32);
+    } else {
+        /* The mean of one value. */
     }
-    return sum < 0 ? -(int32_t)mean : (int32_t)mean;
+    return (sum < 0) ? -(int32_t)mean : (int32_t)mean;
 }
 
 static void all_channels(const tinyrt_pool2d_s8_params *p, tinyrt_area area,
                          const tinyrt_divisor *divisor, const int8_t *x, int8_t *y) {
     int32_t c = 0;
-    for (; c + 4 <= p->y.c; c += 4) {
+    for (; (c + 4) <= p->y.c; c += 4) {
         int32_t sums[4] = {0};
         tinyrt_add_four_columns(area, x + c, sums);
         for (int32_t i = 0; i < 4; ++i) {
@@ -44,7 +46,7 @@ static void set_divisor(int32_t count, tinyrt_divisor *divisor) {
     TINYRT_ASSERT(count > 0);
     if (count != divisor->count) {
         divisor->count = count;
-        divisor->reciprocal = UINT32_MAX / (uint32_t)count + 1;
+        divisor->reciprocal = (UINT32_MAX / (uint32_t)count) + 1U;
     }
 }
 
@@ -54,10 +56,10 @@ void tinyrt_average_columns_s8(const tinyrt_pool2d_s8_params *p, const int8_t *x
     tinyrt_divisor divisor = {0, 0};
     for (int32_t n = 0; n < p->y.n; ++n, x += p->x.h * row_step) {
         for (int32_t oy = 0; oy < p->y.h; ++oy) {
-            const int32_t y0 = oy * window->stride_h - window->pad_top;
+            const int32_t y0 = (oy * window->stride_h) - window->pad_top;
             const tinyrt_range ky = tinyrt_taps_inside(y0, p->x.h, window->kernel_h, 1);
             for (int32_t ox = 0; ox < p->y.w; ++ox, y += p->y.c) {
-                const int32_t x0 = ox * window->stride_w - window->pad_left;
+                const int32_t x0 = (ox * window->stride_w) - window->pad_left;
                 const tinyrt_range kx = tinyrt_taps_inside(x0, p->x.w, window->kernel_w, 1);
                 const tinyrt_area area = {ky.end - ky.begin, kx.end - kx.begin, row_step, p->x.c};
                 set_divisor(area.rows * area.columns, &divisor);

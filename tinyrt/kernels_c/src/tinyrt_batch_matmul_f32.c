@@ -19,8 +19,8 @@ void tinyrt_batch_matmul_f32(const tinyrt_batch_matmul_f32_params *p, const floa
         const float *other = b + tinyrt_flat_index(p->rank, p->b_batch, index);
         for (int32_t row = 0; row < p->rows; ++row) {
             for (int32_t column = 0; column < p->columns; ++column) {
-                *y++ = dot(p, left + row * p->a_row, other + column * p->b_column);
+                *y++ = dot(p, left + (row * p->a_row), other + (column * p->b_column));
             }
         }
-    } while (tinyrt_next_index(p->rank, p->batch, index));
+    } while (tinyrt_next_index(p->rank, p->batch, index) != 0);
 }

@@ -40,12 +40,12 @@ void tinyrt_batch_matmul_s8(const tinyrt_batch_matmul_s8_params *p, const int8_t
     int32_t b_at = 0;
     do {
         for (int32_t row = 0; row < p->rows; row++) {
-            const int8_t *x = a + a_at + row * p->a_row;
+            const int8_t *x = a + a_at + (row * p->a_row);
             for (int32_t column = 0; column < p->columns; column++) {
-                const int32_t acc = dot(p, x, b + b_at + column * p->b_column);
+                const int32_t acc = dot(p, x, b + b_at + (column * p->b_column));
                 const int32_t scaled = tinyrt_requant(acc, p->y_mult, p->y_shift);
                 *y++ = tinyrt_to_s8(scaled, p->y_zp, INT8_MIN, INT8_MAX);
             }
         }
-    } while (next_matrix(p, index, &a_at, &b_at));
+    } while (next_matrix(p, index, &a_at, &b_at) != 0);
 }

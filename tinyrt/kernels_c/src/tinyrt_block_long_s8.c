@@ -15,7 +15,7 @@ static inline void add_apart(const int32_t *acc, int32_t *sum) {
 }
 
 static inline int32_t taps_from(const tinyrt_block_s8_params *p, int32_t done) {
-    return p->taps - done < MOST_TAPS ? p->taps - done : MOST_TAPS;
+    return ((p->taps - done) < MOST_TAPS) ? (p->taps - done) : MOST_TAPS;
 }
 
 static void finish(const tinyrt_run *run, const int32_t *sum, int32_t zp, int8_t *y) {
@@ -41,7 +41,7 @@ static TINYRT_NOINLINE void one_column(const tinyrt_block_s8_params *p, const ti
             run.w = tinyrt_dot_one(run.w, column + done, taps_from(p, done), acc);
             add_apart(acc, sum);
         }
-        finish(&run, sum, 2 * p->y_zp + 1, run.y);
+        finish(&run, sum, (2 * p->y_zp) + 1, run.y);
         next_block(p, &run);
     }
 }
@@ -54,13 +54,13 @@ static TINYRT_NOINLINE void two_columns(const tinyrt_block_s8_params *p,
         int32_t sum[8] = {init[0], init[1], init[2], init[3], init[0], init[1], init[2], init[3]};
         for (int32_t done = 0; done < p->taps; done += MOST_TAPS) {
             int32_t acc[8] = {0};
-            run.w = tinyrt_dot_two(run.w, columns + 2 * done / TINYRT_TAPS_PER_WORD,
+            run.w = tinyrt_dot_two(run.w, columns + ((2 * done) / TINYRT_TAPS_PER_WORD),
                                    taps_from(p, done), acc);
             add_apart(acc, sum);
             add_apart(acc + 4, sum + 4);
         }
-        finish(&run, sum, 2 * p->y_zp + 1, run.y);
-        finish(&run, sum + 4, 2 * p->y_zp + 1, run.y + run.y_step);
+        finish(&run, sum, (2 * p->y_zp) + 1, run.y);
+        finish(&run, sum + 4, (2 * p->y_zp) + 1, run.y + run.y_step);
         next_block(p, &run);
     }
 }

@@ -23,7 +23,8 @@ static TINYRT_NOINLINE const int32_t *dot_two(const int32_t *w, const tinyrt_tap
     (void)taps;
     do {
         run = tinyrt_sparse_run_of(*w);
-        w = tinyrt_dot_two(w + 1, columns + run.first * 2 / TINYRT_TAPS_PER_WORD, run.taps, acc);
+        w = tinyrt_dot_two(w + 1, columns + ((run.first * 2) / TINYRT_TAPS_PER_WORD), run.taps,
+                           acc);
     } while (!run.last);
     return w;
 }

@@ -9,7 +9,7 @@ void tinyrt_column_sums_s8(int32_t pixels, int32_t channels, const int8_t *x, in
             sum += *tap;
             tap += channels;
         }
-        for (const int8_t *const stop = x + pixels * channels; tap != stop; tap += 2 * channels) {
+        for (const int8_t *const stop = x + (pixels * channels); tap != stop; tap += 2 * channels) {
             sum += tap[0];
             sum += tap[channels];
         }

@@ -14,7 +14,7 @@ void tinyrt_compare_table_s8(const tinyrt_compare_params *p, const uint32_t *tab
         for (int32_t i = 0; i < length; ++i) {
             const uint32_t entry = table[(uint8_t)b_row[i * b_step]];
             const uint32_t place = (uint32_t)(a_row[i * a_step] + 128) - (entry & 0xffffU);
-            *y++ = (uint8_t)((place < entry >> 16 ? 1 : 0) ^ outside);
+            *y++ = (uint8_t)(((place < (entry >> 16)) ? 1 : 0) ^ outside);
         }
-    } while (tinyrt_next_index(outer, p->dims, index));
+    } while (tinyrt_next_index(outer, p->dims, index) != 0);
 }

@@ -7,7 +7,7 @@ void tinyrt_concatenation(const tinyrt_concatenation_params *p, const void *cons
     for (int32_t row = 0; row < p->rows; ++row) {
         for (int32_t i = 0; i < p->inputs; ++i) {
             const int32_t bytes = p->x_row_bytes[i];
-            to = tinyrt_copy((const int8_t *)x[i] + row * bytes, to + bytes, to);
+            to = tinyrt_copy((const int8_t *)x[i] + (row * bytes), to + bytes, to);
         }
     }
 }

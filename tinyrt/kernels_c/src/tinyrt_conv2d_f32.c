@@ -36,8 +36,8 @@ static void accumulate(const tinyrt_footprint *f, const float *x, const float *w
     w += channels * f->w_start;
     for (int32_t row = 0; row < f->rows; ++row) {
         for (int32_t run = 0; run < f->runs; ++run) {
-            const float *from = x + run * f->x_run_step;
-            const float *weights = w + channels * run * f->w_run_step;
+            const float *from = x + (run * f->x_run_step);
+            const float *weights = w + (channels * run * f->w_run_step);
             if (channels == BLOCK) {
                 run_of_block(from, weights, f->run_length, sum);
             } else {
@@ -59,7 +59,7 @@ static void all_channels(const tinyrt_conv2d_f32_params *p, const tinyrt_footpri
         for (int32_t left = c_out; left > 0;) {
             const int32_t channels = left >= BLOCK ? BLOCK : 1;
             float sum[BLOCK] = {0.0F};
-            for (int32_t i = 0; i < channels && bias != NULL; ++i) {
+            for (int32_t i = 0; (i < channels) && (bias != NULL); ++i) {
                 sum[i] = bias[oc + i];
             }
             accumulate(f, x, w, channels, sum);

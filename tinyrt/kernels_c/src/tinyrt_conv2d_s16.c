@@ -7,12 +7,12 @@ static void fill_column(const tinyrt_conv2d_s16_params *p, const int16_t *x, int
                         int32_t oy, int32_t ox, int16_t *column) {
     const tinyrt_window *window = &p->window;
     int16_t *const end = column + p->taps;
-    int32_t row = oy * window->stride_h - window->pad_top;
+    int32_t row = (oy * window->stride_h) - window->pad_top;
     for (int32_t ky = 0; ky < window->kernel_h; ++ky, row += window->dilation_h) {
-        int32_t col = ox * window->stride_w - window->pad_left;
+        int32_t col = (ox * window->stride_w) - window->pad_left;
         for (int32_t kx = 0; kx < window->kernel_w; ++kx, col += window->dilation_w) {
-            const int inside = row >= 0 && row < p->x.h && col >= 0 && col < p->x.w;
-            const int16_t *pixel = x + (inside ? (row * p->x.w + col) * p->x.c : 0);
+            const int inside = (row >= 0) && (row < p->x.h) && (col >= 0) && (col < p->x.w);
+            const int16_t *pixel = x + (inside ? (((row * p->x.w) + col) * p->x.c) : 0);
             for (int32_t c = 0; c < c_in; ++c) {
                 *column++ = inside ? pixel[c] : 0;
             }
@@ -26,12 +26,12 @@ static void fill_column(const tinyrt_conv2d_s16_params *p, const int16_t *x, int
 /** The channels of one group for one column, of which oc is the first. */
 static const int8_t *one_group(const tinyrt_conv2d_s16_params *p, const int16_t *column,
                                const int8_t *w, const int64_t *bias, int32_t oc, int16_t *y) {
-    const int32_t end = oc + p->y.c / p->groups;
+    const int32_t end = oc + (p->y.c / p->groups);
     while (oc < end) {
         int64_t sum[4] = {0};
         w = tinyrt_dot16(w, column, p->taps, sum);
-        for (int32_t i = 0; i < 4 && oc < end; ++i, ++oc) {
-            const int64_t acc = sum[i] + (bias != NULL ? bias[oc] : 0);
+        for (int32_t i = 0; (i < 4) && (oc < end); ++i, ++oc) {
+            const int64_t acc = sum[i] + ((bias != NULL) ? bias[oc] : 0);
             y[oc] = tinyrt_requant_s16(&p->requant, oc, acc);
         }
     }
@@ -42,12 +42,12 @@ static void one_pixel(const tinyrt_conv2d_s16_params *p, const int16_t *x, const
                       const int64_t *bias, int32_t oy, int32_t ox, int16_t *column, int16_t *y) {
     const int32_t c_in = p->x.c / p->groups;
     if (p->direct != 0) {
-        const int32_t pixel = oy * p->window.stride_h * p->x.w + ox * p->window.stride_w;
-        one_group(p, x + pixel * c_in, w, bias, 0, y);
+        const int32_t pixel = (oy * p->window.stride_h * p->x.w) + (ox * p->window.stride_w);
+        (void)one_group(p, x + (pixel * c_in), w, bias, 0, y);
         return;
     }
     for (int32_t group = 0; group < p->groups; ++group) {
-        fill_column(p, x + group * c_in, c_in, oy, ox, column);
+        fill_column(p, x + (group * c_in), c_in, oy, ox, column);
         w = one_group(p, column, w, bias, group * (p->y.c / p->groups), y);
     }
 }

@@ -18,7 +18,7 @@ static int32_t accumulate(const tinyrt_footprint *f, const int8_t *x, const int8
     w += f->w_start;
     for (int32_t row = 0; row < f->rows; ++row) {
         for (int32_t run = 0; run < f->runs; ++run) {
-            sum += dot(x + run * f->x_run_step, w + run * f->w_run_step, f->run_length, x_zp);
+            sum += dot(x + (run * f->x_run_step), w + (run * f->w_run_step), f->run_length, x_zp);
         }
         x += f->x_row_step;
         w += f->w_row_step;
@@ -35,7 +35,7 @@ static void all_channels(const tinyrt_conv2d_s8_params *p, const tinyrt_footprin
     for (int32_t group = 0; group < p->groups; ++group) {
         for (int32_t i = 0; i < c_out; ++i, ++oc) {
             const int32_t sum = accumulate(f, x, w, p->x_zp);
-            y[oc] = tinyrt_requant_channel(&p->requant, oc, sum + (bias != NULL ? bias[oc] : 0));
+            y[oc] = tinyrt_requant_channel(&p->requant, oc, sum + ((bias != NULL) ? bias[oc] : 0));
             w += filter_size;
         }
         x += c_in;

@@ -16,8 +16,9 @@ void tinyrt_cumsum_f32(const tinyrt_cumsum_f32_params *p, const float *x, float 
     const int32_t last = (p->depth - 1) * p->inner;
     for (int32_t outer = 0; outer < p->outer; ++outer) {
         for (int32_t inner = 0; inner < p->inner; ++inner) {
-            const int32_t front = outer * p->depth * p->inner + inner;
-            sum_line(p, p->reverse ? front + last : front, p->reverse ? -p->inner : p->inner, x, y);
+            const int32_t front = (outer * p->depth * p->inner) + inner;
+            sum_line(p, p->reverse ? (front + last) : front, p->reverse ? -p->inner : p->inner, x,
+                     y);
         }
     }
 }

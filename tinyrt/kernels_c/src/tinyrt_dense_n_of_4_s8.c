@@ -11,11 +11,11 @@ typedef struct {
 
 /** The products of four weights, of which n are in one group. */
 static inline int32_t four(const int8_t *w, uint32_t places, int32_t n, const int8_t *x) {
-    const int8_t *const second = x + (n == 2 ? 0 : 4);
-    const int8_t *const third = x + (n == 2 ? 4 : 8);
-    const int8_t *const fourth = x + (n == 2 ? 4 : 12);
-    return w[0] * x[places & 3] + w[1] * second[places >> 2 & 3] + w[2] * third[places >> 4 & 3] +
-           w[3] * fourth[places >> 6];
+    const int8_t *const second = x + ((n == 2) ? 0 : 4);
+    const int8_t *const third = x + ((n == 2) ? 4 : 8);
+    const int8_t *const fourth = x + ((n == 2) ? 4 : 12);
+    return (w[0] * x[places & 3]) + (w[1] * second[(places >> 2) & 3]) +
+           (w[2] * third[(places >> 4) & 3]) + (w[3] * fourth[places >> 6]);
 }
 
 /** A channel's sum, which is added to acc. */
@@ -30,7 +30,7 @@ static inline int32_t dot(kept *from, int32_t n, const int8_t *x, const int8_t *
 static inline void one_row(const tinyrt_dense_n_of_4_s8_params *p, int32_t n, const int8_t *x,
                            int8_t *y) {
     const int8_t *const end = x + p->c_in;
-    const int32_t zp = 2 * p->y_zp + 1;
+    const int32_t zp = (2 * p->y_zp) + 1;
     kept from = {p->w, p->places};
     const int32_t *mult = p->mult;
     const int8_t *shift = p->shift;
@@ -47,7 +47,7 @@ void tinyrt_dense_n_of_4_s8(const tinyrt_dense_n_of_4_s8_params *p, const int8_t
     for (int32_t left = p->rows; left > 0; --left) {
         const int8_t *from = x;
         if (row != NULL) {
-            tinyrt_copy(x, row + p->c_in, row);
+            (void)tinyrt_copy(x, row + p->c_in, row);
             from = row;
         }
         if (p->n == 2) {

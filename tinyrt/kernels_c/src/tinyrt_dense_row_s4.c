@@ -30,7 +30,7 @@ void tinyrt_dense_row_s4(const tinyrt_dense_row_s8_params *p, const int8_t *x,
     const int32_t c_out = p->block.c_out;
     (void)column;
     row_of_blocks(p, x, 0, y);
-    if (c_out & 3) {
+    if ((c_out & 3) != 0) {
         int8_t last[4];
         row_of_blocks(p, x, 1, last);
         for (int32_t i = c_out & ~3; i < c_out; ++i) {

@@ -7,7 +7,7 @@ static inline int8_t finish(int32_t sum, int32_t mult, int32_t shift, int32_t zp
 }
 
 static TINYRT_NOINLINE void line_of_block(const tinyrt_depthwise_block_s8_params *p, int32_t c,
-                                          tinyrt_line line, const tinyrt_tap_entry *taps,
+                                          tinyrt_tapped_line line, const tinyrt_tap_entry *taps,
                                           const tinyrt_tap_entry *end) {
     tinyrt_depthwise_line_of_block(p, finish, c, line, taps, end);
 }

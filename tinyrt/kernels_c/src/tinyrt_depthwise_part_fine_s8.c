@@ -3,7 +3,7 @@
 #include "tinyrt_depthwise_loop.h"
 
 static TINYRT_NOINLINE void line_of_block(const tinyrt_depthwise_block_s8_params *p, int32_t c,
-                                          tinyrt_line line, const tinyrt_tap_entry *taps,
+                                          tinyrt_tapped_line line, const tinyrt_tap_entry *taps,
                                           const tinyrt_tap_entry *end) {
     tinyrt_depthwise_line_of_block(p, tinyrt_requant_any, c, line, taps, end);
 }

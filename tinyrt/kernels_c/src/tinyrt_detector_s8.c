@@ -20,14 +20,14 @@ void tinyrt_detector_reset(const tinyrt_detector_params *p, void *state) {
 /** Puts a row in the place of the oldest one, once there are enough. */
 static void add(const tinyrt_detector_params *p, const int8_t *scores, counts *count,
                 int32_t *sums) {
-    int8_t *const row = (int8_t *)(sums + p->classes) + count->next * p->classes;
+    int8_t *const row = (int8_t *)(sums + p->classes) + (count->next * p->classes);
     const int32_t is_full = count->rows == p->window;
     for (int32_t i = 0; i < p->classes; ++i) {
         sums[i] += scores[i] - (is_full ? row[i] : 0);
         row[i] = scores[i];
     }
     count->rows += !is_full;
-    count->next = count->next + 1 < p->window ? count->next + 1 : 0;
+    count->next = ((count->next + 1) < p->window) ? (count->next + 1) : 0;
 }
 
 int32_t tinyrt_detector_s8(const tinyrt_detector_params *p, const int8_t *scores, void *state) {
@@ -44,11 +44,11 @@ int32_t tinyrt_detector_s8(const tinyrt_detector_params *p, const int8_t *scores
     int32_t best = -1;
     int32_t most = p->least - 1;
     for (int32_t i = 0; i < p->classes; ++i) {
-        if (sums[i] > most && !p->ignored[i]) {
+        if ((sums[i] > most) && !p->ignored[i]) {
             best = i;
             most = sums[i];
         }
     }
-    count->silent = best >= 0 ? p->hold : 0;
+    count->silent = (best >= 0) ? p->hold : 0;
     return best;
 }

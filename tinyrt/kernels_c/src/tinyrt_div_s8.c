@@ -6,7 +6,7 @@
 
 /** Bits by which a number can be raised without overflow. */
 static int32_t spare_bits(int32_t value) {
-    uint32_t rest = (uint32_t)(value < 0 ? -(value + 1) : value);
+    uint32_t rest = (uint32_t)((value < 0) ? -(value + 1) : value);
     int32_t spare = 31;
     while (rest > 0) {
         rest >>= 1;
@@ -19,13 +19,13 @@ static int32_t by_zero(int32_t dividend, int32_t y_zp) {
     if (dividend == 0) {
         return y_zp;
     }
-    return dividend < 0 ? INT8_MIN : INT8_MAX;
+    return (dividend < 0) ? INT8_MIN : INT8_MAX;
 }
 
 static int8_t divide(const void *params, int32_t a, int32_t b) {
     const tinyrt_div_s8_params *p = params;
     const int32_t divisor = b - p->b_zp;
-    const int32_t dividend = divisor < 0 ? p->a_zp - a : a - p->a_zp;
+    const int32_t dividend = (divisor < 0) ? (p->a_zp - a) : (a - p->a_zp);
     if (divisor == 0) {
         return (int8_t)tinyrt_clamp(by_zero(dividend, p->y_zp), p->act_min, p->act_max);
     }

@@ -13,8 +13,8 @@ void tinyrt_dynamic_update_slice(const tinyrt_dynamic_update_slice_params *p,
     int32_t index[TINYRT_MAX_RANK] = {0};
     tinyrt_copy_all(x, (size_t)p->bytes, y);
     for (int32_t axis = 0; axis < p->rank; ++axis) {
-        const int32_t at = begin[axis] < 0 ? 0 : begin[axis];
-        first += (at < p->most[axis] ? at : p->most[axis]) * p->steps[axis];
+        const int32_t at = (begin[axis] < 0) ? 0 : begin[axis];
+        first += ((at < p->most[axis]) ? at : p->most[axis]) * p->steps[axis];
     }
     do {
         int8_t *to = first + tinyrt_flat_index(outer, walk->x_strides, index);
@@ -23,5 +23,5 @@ void tinyrt_dynamic_update_slice(const tinyrt_dynamic_update_slice_params *p,
             from += walk->run;
             to += walk->x_strides[outer];
         }
-    } while (tinyrt_next_index(outer, walk->dims, index));
+    } while (tinyrt_next_index(outer, walk->dims, index) != 0);
 }

@@ -10,9 +10,9 @@ static float folded(const tinyrt_fold_f32_params *p, tinyrt_function2 f, const f
     float levels[MOST_LEVELS];
     uint32_t blocks = 0;
     int more = 1;
-    while (more) {
+    while (more != 0) {
         float so_far = p->start;
-        for (int32_t i = 0; more && i < BLOCK; ++i) {
+        for (int32_t i = 0; (more != 0) && (i < BLOCK); ++i) {
             so_far =
                 f(so_far, x[tinyrt_flat_index(axes->reduced_rank, axes->reduced_strides, index)]);
             more = tinyrt_next_index(axes->reduced_rank, axes->reduced_dims, index);
@@ -25,7 +25,7 @@ static float folded(const tinyrt_fold_f32_params *p, tinyrt_function2 f, const f
     }
     float result = p->start;
     for (int32_t level = 0; blocks >> level; ++level) {
-        if (blocks >> level & 1u) {
+        if (((blocks >> level) & 1u) != 0) {
             result = f(levels[level], result);
         }
     }
@@ -38,5 +38,5 @@ void tinyrt_fold_f32(const tinyrt_fold_f32_params *p, tinyrt_function2 f, const 
     int32_t at = 0;
     do {
         *y++ = folded(p, f, x + at) / p->divisor;
-    } while (tinyrt_next_kept(&p->axes, index, &at));
+    } while (tinyrt_next_kept(&p->axes, index, &at) != 0);
 }

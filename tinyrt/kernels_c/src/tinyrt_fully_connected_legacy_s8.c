@@ -21,7 +21,7 @@ void tinyrt_fully_connected_legacy_s8(const tinyrt_fully_connected_legacy_s8_par
     for (int32_t row = 0; row < p->rows; ++row) {
         const int8_t *filter = w;
         for (int32_t oc = 0; oc < p->c_out; ++oc) {
-            int32_t acc = bias != NULL ? bias[oc] : 0;
+            int32_t acc = (bias != NULL) ? bias[oc] : 0;
             for (int32_t i = 0; i < p->c_in; ++i) {
                 acc += (x[i] - p->x_zp) * filter[i];
             }

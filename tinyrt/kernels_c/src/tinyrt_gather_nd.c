@@ -8,8 +8,8 @@ void tinyrt_gather_nd(const tinyrt_gather_nd_params *p, const void *TINYRT_RESTR
     for (int32_t i = 0; i < p->n; ++i) {
         const int8_t *from = x;
         for (int32_t axis = 0; axis < p->depth; ++axis) {
-            int32_t at = *places < 0 ? 0 : *places;
-            at = at < p->sizes[axis] ? at : p->sizes[axis] - 1;
+            int32_t at = (*places < 0) ? 0 : *places;
+            at = (at < p->sizes[axis]) ? at : (p->sizes[axis] - 1);
             from += at * p->steps[axis];
             ++places;
         }

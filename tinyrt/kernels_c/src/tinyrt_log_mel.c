@@ -46,11 +46,11 @@ static void frame(const tinyrt_log_mel_params *p, const int16_t *samples, uint32
     const int32_t size = p->bank.channels;
     void *const other = (int8_t *)work + p->second;
     const uint32_t sizes = tinyrt_windowed(p->window, samples, p->weights, work);
-    const int32_t shift = 15 - (sizes != 0 ? tinyrt_bit_length(sizes) : 0);
+    const int32_t shift = 15 - ((sizes != 0) ? tinyrt_bit_length(sizes) : 0);
     tinyrt_shifted_left(p->window, shift, work);
     tinyrt_signal_rfft_s16(&p->fft, work, p->roots, p->split, other);
     /* Energies of frequencies that no band takes are not needed. */
-    tinyrt_energies(p->end - p->start, (int16_t *)other + 2 * p->start,
+    tinyrt_energies(p->end - p->start, (int16_t *)other + (2 * p->start),
                     (uint32_t *)work + p->start);
     sums(p, work, other);
     tinyrt_signal_filter_bank_square_root(size, other, &shift, work);
@@ -60,7 +60,7 @@ static void frame(const tinyrt_log_mel_params *p, const int16_t *samples, uint32
         return;
     }
     for (int32_t i = 0; i < size; ++i) {
-        features[i] = (uint16_t)(bands[i] < UINT16_MAX ? bands[i] : UINT16_MAX);
+        features[i] = (uint16_t)((bands[i] < UINT16_MAX) ? bands[i] : UINT16_MAX);
     }
 }
 
@@ -73,7 +73,7 @@ void tinyrt_log_mel_reset(const tinyrt_log_mel_params *p, void *state) {
 
 /** Samples that lie at least a vector apart, or behind. */
 static void copy(const int16_t *from, int32_t count, int16_t *to) {
-    tinyrt_copy((const int8_t *)from, (const int8_t *)(to + count), (int8_t *)to);
+    (void)tinyrt_copy((const int8_t *)from, (const int8_t *)(to + count), (int8_t *)to);
 }
 
 int32_t tinyrt_log_mel(const tinyrt_log_mel_params *p, const int16_t *samples, int32_t count,
@@ -82,11 +82,11 @@ int32_t tinyrt_log_mel(const tinyrt_log_mel_params *p, const int16_t *samples, i
     uint32_t *const estimate = (uint32_t *)state + 1;
     int16_t *const window = (int16_t *)(void *)(estimate + p->bank.channels);
     const int32_t missing = p->window - *held;
-    const int32_t taken = count < missing ? count : missing;
+    const int32_t taken = (count < missing) ? count : missing;
     copy(samples, taken, window + *held);
     *held += taken;
     *is_full = *held == p->window;
-    if (*is_full) {
+    if (*is_full != 0) {
         frame(p, window, estimate, work, features);
         *held -= p->step;
         if (p->step < 8) {

@@ -33,12 +33,12 @@ static int32_t log_of(int32_t x) {
     const int32_t room = headroom(x);
     const int32_t raised = tinyrt_shift_left(x, room);
     const int32_t first = tinyrt_saturating_shift_left(high_mul(raised, half_root), 1);
-    const int32_t first_power = (TINYRT_SUM_BITS - room - 1) * unit + one_quarter;
+    const int32_t first_power = ((TINYRT_SUM_BITS - room - 1) * unit) + one_quarter;
     const int32_t other = headroom(high_mul(x, half_root));
-    const int32_t second = other > 0 ? tinyrt_saturating_shift_left(x, other) : x;
-    const int32_t second_power = (TINYRT_SUM_BITS - other) * unit - one_quarter;
-    const int32_t r = first < second ? first : second;
-    const int32_t power = first_power > second_power ? first_power : second_power;
+    const int32_t second = (other > 0) ? tinyrt_saturating_shift_left(x, other) : x;
+    const int32_t second_power = ((TINYRT_SUM_BITS - other) * unit) - one_quarter;
+    const int32_t r = (first < second) ? first : second;
+    const int32_t power = (first_power > second_power) ? first_power : second_power;
     const int32_t p = (int32_t)(((int64_t)r + quarter_root + 1) / 2);
     const int32_t q = tinyrt_shift_left(r - quarter_root, 1);
     const int32_t square = high_mul(q, q);
@@ -53,7 +53,7 @@ static int32_t log_of(int32_t x) {
 static void log_softmax_row(const tinyrt_log_softmax_s8_params *p, const int8_t *x, int8_t *y) {
     int32_t most = INT8_MIN;
     for (int32_t i = 0; i < p->c; ++i) {
-        most = x[i] > most ? x[i] : most;
+        most = (x[i] > most) ? x[i] : most;
     }
     int32_t sum = 0;
     for (int32_t i = 0; i < p->c; ++i) {
@@ -61,7 +61,7 @@ static void log_softmax_row(const tinyrt_log_softmax_s8_params *p, const int8_t 
     }
     const int32_t log = log_of(sum);
     const int32_t held = tinyrt_requant(log + INT32_MIN, p->back_mult, p->back_shift);
-    const int32_t least = held > p->diff_min - 1 ? held : p->diff_min - 1;
+    const int32_t least = (held > (p->diff_min - 1)) ? held : (p->diff_min - 1);
     for (int32_t i = 0; i < p->c; ++i) {
         const int32_t below = most - x[i];
         if (-below > least) {
@@ -76,6 +76,6 @@ static void log_softmax_row(const tinyrt_log_softmax_s8_params *p, const int8_t 
 
 void tinyrt_log_softmax_s8(const tinyrt_log_softmax_s8_params *p, const int8_t *x, int8_t *y) {
     for (int32_t row = 0; row < p->rows; ++row) {
-        log_softmax_row(p, x + row * p->c, y + row * p->c);
+        log_softmax_row(p, x + (row * p->c), y + (row * p->c));
     }
 }

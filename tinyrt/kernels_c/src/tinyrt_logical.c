@@ -10,7 +10,7 @@ void tinyrt_logical(const tinyrt_logical_params *p, const uint8_t *a, const uint
         const uint8_t *a_row = a + tinyrt_flat_index(outer, p->a_strides, index);
         const uint8_t *b_row = b + tinyrt_flat_index(outer, p->b_strides, index);
         for (int32_t i = 0; i < p->dims[outer]; ++i) {
-            *y++ = (uint8_t)((p->table >> (2 * a_row[i * a_step] + b_row[i * b_step])) & 1);
+            *y++ = (uint8_t)((p->table >> ((2 * a_row[i * a_step]) + b_row[i * b_step])) & 1);
         }
-    } while (tinyrt_next_index(outer, p->dims, index));
+    } while (tinyrt_next_index(outer, p->dims, index) != 0);
 }

@@ -5,7 +5,7 @@
 /** Changes the cell state; returns the hidden state. */
 static float unit_of(const tinyrt_lstm_f32_params *p, const float gate[4], float before,
                      float *after) {
-    float cell = tinyrt_logisticf(gate[1]) * before + tinyrt_logisticf(gate[0]) * tanhf(gate[2]);
+    float cell = (tinyrt_logisticf(gate[1]) * before) + tinyrt_logisticf(gate[0]) * tanhf(gate[2]);
     if (p->cell_clip > 0.0F) {
         cell = tinyrt_clampf(cell, -p->cell_clip, p->cell_clip);
     }

@@ -4,11 +4,11 @@
 
 static int16_t requant(const tinyrt_lstm_params *p, int32_t i, int64_t acc) {
     const int32_t right = p->shift[i];
-    const int64_t value = (acc * p->mult[i] + (INT64_C(1) << (right - 1))) >> right;
+    const int64_t value = ((acc * p->mult[i]) + (INT64_C(1) << (right - 1))) >> right;
     if (value < INT16_MIN) {
         return INT16_MIN;
     }
-    return value > INT16_MAX ? INT16_MAX : (int16_t)value;
+    return (value > INT16_MAX) ? INT16_MAX : (int16_t)value;
 }
 
 /** The sum that gate g of a unit takes its function of. */

@@ -5,8 +5,8 @@ static int32_t largest(const int16_t *x, int32_t rows, int32_t columns, int32_t 
     int32_t most = INT16_MIN;
     for (int32_t ky = 0; ky < rows; ++ky) {
         for (int32_t kx = 0; kx < columns; ++kx) {
-            const int16_t value = x[ky * row_step + kx * column_step];
-            most = value > most ? value : most;
+            const int16_t value = x[(ky * row_step) + (kx * column_step)];
+            most = (value > most) ? value : most;
         }
     }
     return most;

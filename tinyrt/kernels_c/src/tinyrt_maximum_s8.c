@@ -2,7 +2,7 @@
 
 static int8_t larger(const void *params, int32_t a, int32_t b) {
     (void)params;
-    return (int8_t)(a > b ? a : b);
+    return (int8_t)((a > b) ? a : b);
 }
 
 void tinyrt_maximum_s8(const tinyrt_broadcast *shape, const int8_t *a, const int8_t *b, int8_t *y) {

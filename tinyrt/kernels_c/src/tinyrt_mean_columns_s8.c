@@ -12,7 +12,7 @@ void tinyrt_mean_columns_s8(const tinyrt_mean_columns_s8_params *p, const int8_t
     const tinyrt_area area = {1, p->pixels, 0, p->channels};
     for (int32_t outer = 0; outer < p->outer; ++outer) {
         int32_t c = 0;
-        for (; c + 4 <= p->channels; c += 4) {
+        for (; (c + 4) <= p->channels; c += 4) {
             int32_t sums[4] = {p->first, p->first, p->first, p->first};
             tinyrt_add_four_columns(area, x + c, sums);
             for (int32_t i = 0; i < 4; ++i) {

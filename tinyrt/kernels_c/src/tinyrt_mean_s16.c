@@ -13,5 +13,5 @@ void tinyrt_mean_s16(const tinyrt_mean_s8_params *p, const int16_t *x, int16_t *
         const int32_t sum = tinyrt_fold_s16(&p->axes, add, 0, x + at);
         const int32_t mean = tinyrt_requant(sum, p->y_mult, p->y_shift);
         *y++ = (int16_t)tinyrt_clamp(mean, INT16_MIN, INT16_MAX);
-    } while (tinyrt_next_kept(&p->axes, index, &at));
+    } while (tinyrt_next_kept(&p->axes, index, &at) != 0);
 }

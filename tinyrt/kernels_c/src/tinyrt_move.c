@@ -16,5 +16,5 @@ void tinyrt_move(const tinyrt_move_params *p, const void *x, void *y) {
             to = tinyrt_copy(from, to + run, to);
             from += step;
         }
-    } while (tinyrt_next_index(outer, p->dims, index));
+    } while (tinyrt_next_index(outer, p->dims, index) != 0);
 }

@@ -7,11 +7,11 @@
 
 /** Sets [to, end) to the border's element; returns end. */
 static int8_t *border(const tinyrt_pad_params *p, const int8_t *end, int8_t *to) {
-    for (; end - to >= 4; to += 4) {
-        memcpy(to, p->value, 4);
+    for (; (end - to) >= 4; to += 4) {
+        (void)memcpy(to, p->value, 4);
     }
     for (const uint8_t *value = p->value; to != end; ++to) {
-        memcpy(to, value++, 1);
+        (void)memcpy(to, value++, 1);
     }
     return to;
 }
@@ -25,6 +25,6 @@ void tinyrt_pad(const tinyrt_pad_params *p, const void *x, void *y) {
         to = border(p, first + p->begin + tinyrt_flat_index(p->rank, p->y_strides, index), to);
         to = tinyrt_copy(from, to + p->run, to);
         from += p->run;
-    } while (tinyrt_next_index(p->rank, p->dims, index));
-    border(p, first + p->y_bytes, to);
+    } while (tinyrt_next_index(p->rank, p->dims, index) != 0);
+    (void)border(p, first + p->y_bytes, to);
 }

@@ -9,10 +9,10 @@ static float folded(const tinyrt_pool2d_f32_params *p, tinyrt_function2 f, const
     float so_far = p->start;
     for (int32_t ky = 0; ky < rows; ++ky) {
         for (int32_t kx = 0; kx < columns; ++kx) {
-            so_far = f(so_far, x[ky * row_step + kx * p->x.c]);
+            so_far = f(so_far, x[(ky * row_step) + (kx * p->x.c)]);
         }
     }
-    return p->average != 0 ? so_far / (float)(rows * columns) : so_far;
+    return (p->average != 0) ? so_far / (float)(rows * columns) : so_far;
 }
 
 void tinyrt_pool2d_f32(const tinyrt_pool2d_f32_params *p, tinyrt_function2 f, const float *x,
@@ -21,10 +21,10 @@ void tinyrt_pool2d_f32(const tinyrt_pool2d_f32_params *p, tinyrt_function2 f, co
     const int32_t row_step = p->x.w * p->x.c;
     for (int32_t n = 0; n < p->y.n; ++n) {
         for (int32_t oy = 0; oy < p->y.h; ++oy) {
-            const int32_t y0 = oy * window->stride_h - window->pad_top;
+            const int32_t y0 = (oy * window->stride_h) - window->pad_top;
             const tinyrt_range ky = tinyrt_taps_inside(y0, p->x.h, window->kernel_h, 1);
             for (int32_t ox = 0; ox < p->y.w; ++ox) {
-                const int32_t x0 = ox * window->stride_w - window->pad_left;
+                const int32_t x0 = (ox * window->stride_w) - window->pad_left;
                 const tinyrt_range kx = tinyrt_taps_inside(x0, p->x.w, window->kernel_w, 1);
                 const float *first = x + (y0 + ky.begin) * row_step + (x0 + kx.begin) * p->x.c;
                 for (int32_t c = 0; c < p->y.c; ++c) {

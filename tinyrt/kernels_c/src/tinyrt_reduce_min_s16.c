@@ -1,7 +1,7 @@
 #include "tinyrt_reduce.h"
 
 static int32_t smaller(int32_t so_far, int32_t x) {
-    return x < so_far ? x : so_far;
+    return (x < so_far) ? x : so_far;
 }
 
 void tinyrt_reduce_min_s16(const tinyrt_reduction *p, const int16_t *x,
@@ -10,5 +10,5 @@ void tinyrt_reduce_min_s16(const tinyrt_reduction *p, const int16_t *x,
     int32_t at = 0;
     do {
         *y++ = (int16_t)tinyrt_fold_s16(p, smaller, INT16_MAX, x + at);
-    } while (tinyrt_next_kept(p, index, &at));
+    } while (tinyrt_next_kept(p, index, &at) != 0);
 }

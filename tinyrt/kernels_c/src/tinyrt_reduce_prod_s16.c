@@ -8,5 +8,5 @@ void tinyrt_reduce_prod_s16(const tinyrt_reduce_prod_params *p, const int16_t *x
     int32_t at = 0;
     do {
         *y++ = (int16_t)tinyrt_clamp(tinyrt_product_of_s16(p, x + at), INT16_MIN, INT16_MAX);
-    } while (tinyrt_next_kept(&p->axes, index, &at));
+    } while (tinyrt_next_kept(&p->axes, index, &at) != 0);
 }

@@ -8,5 +8,5 @@ void tinyrt_reduce_prod_s8(const tinyrt_reduce_prod_params *p, const int8_t *x,
     int32_t at = 0;
     do {
         *y++ = tinyrt_to_s8(tinyrt_product_of_s8(p, x + at), p->y_zp, INT8_MIN, INT8_MAX);
-    } while (tinyrt_next_kept(&p->axes, index, &at));
+    } while (tinyrt_next_kept(&p->axes, index, &at) != 0);
 }

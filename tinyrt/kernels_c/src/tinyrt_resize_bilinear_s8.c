@@ -6,12 +6,12 @@
 /** The four pixels around, of which the first two lie above. */
 static void pixel(const int8_t *const x[4], const int32_t share[4], int32_t channels, int8_t *y) {
     for (int32_t c = 0; c < channels; ++c) {
-        const int32_t sum =
-            x[0][c] * share[0] + x[1][c] * share[1] + x[2][c] * share[2] + x[3][c] * share[3];
+        const int32_t sum = (x[0][c] * share[0]) + (x[1][c] * share[1]) + (x[2][c] * share[2]) +
+                            (x[3][c] * share[3]);
         const int32_t half = 1 << (2 * FRACTION_BITS - 1);
-        const int32_t away = (sum < 0 ? -sum : sum) + half;
+        const int32_t away = ((sum < 0) ? -sum : sum) + half;
         const int32_t mean = away >> (2 * FRACTION_BITS);
-        y[c] = (int8_t)(sum < 0 ? -mean : mean);
+        y[c] = (int8_t)((sum < 0) ? -mean : mean);
     }
 }
 

@@ -13,5 +13,5 @@ void tinyrt_select(const tinyrt_select_params *p, const uint8_t *condition, cons
         const int8_t *from = first ? a : b;
         from += tinyrt_flat_index(rank, first ? p->a_strides : p->b_strides, index);
         to = tinyrt_copy(from, to + p->bytes, to);
-    } while (tinyrt_next_index(rank, p->dims, index));
+    } while (tinyrt_next_index(rank, p->dims, index) != 0);
 }

@@ -19,5 +19,5 @@ void tinyrt_select_s8(const tinyrt_select_params *p, const uint8_t *condition, c
             const int8_t second = b_row[i * b_step];
             *y++ = chosen[i * step] ? first : second;
         }
-    } while (tinyrt_next_index(outer, p->dims, index));
+    } while (tinyrt_next_index(outer, p->dims, index) != 0);
 }

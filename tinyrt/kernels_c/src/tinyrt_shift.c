@@ -14,7 +14,7 @@ void tinyrt_shift(int32_t kept_bytes, int32_t x_bytes, const void *TINYRT_RESTRI
     int8_t *to = window;
     const int8_t *from = to + x_bytes;
     const int8_t *const end = from + kept_bytes;
-    for (; end - from >= 16; from += 16, to += 16) {
+    for (; (end - from) >= 16; from += 16, to += 16) {
         const word *const source = (const void *)from;
         word *const target = (void *)to;
         const word a = source[0];

@@ -8,7 +8,9 @@ static int32_t largest(int32_t size, const int16_t *x) {
         if (x[i] > most) {
             most = x[i];
         } else if (-x[i] > most) {
-            most = x[i] == INT16_MIN ? INT16_MIN : -x[i];
+            most = (x[i] == INT16_MIN) ? INT16_MIN : -x[i];
+        } else {
+            /* No larger one. */
         }
     }
     return most;
@@ -17,7 +19,7 @@ static int32_t largest(int32_t size, const int16_t *x) {
 void tinyrt_signal_fft_auto_scale(int32_t size, const int16_t *x, int16_t *y, int32_t *bits) {
     const int32_t most = largest(size, x);
     int32_t shift = 0;
-    while (most > 0 && most << (shift + 1) <= INT16_MAX) {
+    while ((most > 0) && most << (shift + 1) <= INT16_MAX) {
         ++shift;
     }
     for (int32_t i = 0; i < size; ++i) {

@@ -7,7 +7,7 @@
 static uint32_t log2_of(uint32_t x) {
     const uint32_t whole = (uint32_t)tinyrt_bit_length(x) - 1;
     const uint32_t above = x - (UINT32_C(1) << whole);
-    const uint32_t fraction = whole < 16 ? above << (16 - whole) : above >> (whole - 16);
+    const uint32_t fraction = (whole < 16) ? above << (16 - whole) : (above >> (whole - 16));
     const uint32_t segment = fraction >> 9;
     const int32_t rise = TINYRT_LOG_TABLE[segment + 1] - TINYRT_LOG_TABLE[segment];
     const int32_t between = (rise * (int32_t)(fraction - (segment << 9))) >> 16;

@@ -21,7 +21,7 @@ static inline uint32_t product(uint32_t a, uint32_t b, int32_t bits) {
 static uint32_t near_root(uint64_t x) {
     const uint32_t upper = (uint32_t)(x >> 32);
     const int32_t length =
-        upper != 0 ? 32 + tinyrt_bit_length(upper) : tinyrt_bit_length((uint32_t)x);
+        (upper != 0) ? 32 + tinyrt_bit_length(upper) : tinyrt_bit_length((uint32_t)x);
     const int32_t shift = (64 - length) & ~1;
     const uint32_t m = (uint32_t)((x << shift) >> 32);
     uint32_t r = (uint32_t)INVERSE[(m >> 25) - 32] << 23;
@@ -44,11 +44,11 @@ static uint32_t root_of(uint64_t x) {
         --root;
         rest += 2 * (int64_t)root + 1;
     }
-    while (rest > 2 * (int64_t)root) {
+    while (rest > (2 * (int64_t)root)) {
         rest -= 2 * (int64_t)root + 1;
         ++root;
     }
-    return root + (rest > root && root != (x > UINT32_MAX ? UINT32_MAX : UINT16_MAX));
+    return root + ((rest > root) && root != (x > UINT32_MAX ? UINT32_MAX : UINT16_MAX));
 }
 
 void tinyrt_signal_filter_bank_square_root(int32_t size, const uint64_t *TINYRT_RESTRICT x,

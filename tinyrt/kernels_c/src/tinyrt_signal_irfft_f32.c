@@ -10,7 +10,7 @@
 void tinyrt_signal_irfft_f32(const tinyrt_signal_fft_params *p, const float *TINYRT_RESTRICT x,
                              const float *w, const float *split, float *TINYRT_RESTRICT y) {
     tinyrt_irfft(p, x, w, split, y);
-    for (int32_t i = 0; i < 2 * p->rows * p->count; ++i) {
+    for (int32_t i = 0; i < (2 * p->rows * p->count); ++i) {
         y[i] /= (float)(2 * p->count);
     }
 }

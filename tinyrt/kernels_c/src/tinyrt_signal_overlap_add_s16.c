@@ -1,8 +1,8 @@
 #include "tinyrt_signal_frames.h"
 
 static inline int16_t saturated(int32_t sum) {
-    const int32_t high = sum > INT16_MAX ? INT16_MAX : sum;
-    return (int16_t)(high < INT16_MIN ? INT16_MIN : high);
+    const int32_t high = (sum > INT16_MAX) ? INT16_MAX : sum;
+    return (int16_t)((high < INT16_MIN) ? INT16_MIN : high);
 }
 
 #define TINYRT_SCALAR int16_t

@@ -26,12 +26,12 @@ void tinyrt_softmax_s16(const tinyrt_softmax_s16_params *p, const int16_t *x, in
     for (int32_t row = 0; row < p->rows; ++row) {
         int32_t most = INT16_MIN;
         for (int32_t i = 0; i < p->c; ++i) {
-            most = x[i] > most ? x[i] : most;
+            most = (x[i] > most) ? x[i] : most;
         }
         int32_t sum = 0;
         for (int32_t i = 0; i < p->c; ++i) {
             const int32_t below = tinyrt_requant(x[i] - most, p->x_mult, p->x_shift);
-            const int32_t clear = below < -4 * INT16_MAX ? -4 * INT16_MAX : below;
+            const int32_t clear = (below < (-4 * INT16_MAX)) ? (-4 * INT16_MAX) : below;
             y[i] = (int16_t)interpolate(p->exponentials, limit(clear + INT16_MAX));
             sum += y[i];
         }
@@ -41,7 +41,7 @@ void tinyrt_softmax_s16(const tinyrt_softmax_s16_params *p, const int16_t *x, in
             interpolate(p->reciprocals, limit(normalised - (1 << 15) - (1 << 16)));
         const int32_t right = 30 - left;
         for (int32_t i = 0; i < p->c; ++i) {
-            const int32_t share = (y[i] * reciprocal + ((1 << right) >> 1)) >> right;
+            const int32_t share = ((y[i] * reciprocal) + ((1 << right) >> 1)) >> right;
             y[i] = (int16_t)tinyrt_clamp(share, 0, INT16_MAX);
         }
         x += p->c;

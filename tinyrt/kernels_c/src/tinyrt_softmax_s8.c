@@ -37,7 +37,7 @@ static int32_t exp_of_negative(int32_t a) {
     }
     int32_t result = exp_of_rest(tinyrt_shift_left(rest, 5));
     for (int32_t i = 0; i < (int32_t)(sizeof powers / sizeof powers[0]); ++i) {
-        if (multiple & tinyrt_shift_left(quarter, i)) {
+        if ((multiple & tinyrt_shift_left(quarter, i)) != 0) {
             result = tinyrt_rounding_doubling_high_mul(result, powers[i]);
         }
     }
@@ -47,7 +47,7 @@ static int32_t exp_of_negative(int32_t a) {
 static int32_t largest(const int8_t *x, int32_t length) {
     int32_t most = INT8_MIN;
     for (int32_t i = 0; i < length; ++i) {
-        most = x[i] > most ? x[i] : most;
+        most = (x[i] > most) ? x[i] : most;
     }
     return most;
 }
@@ -76,7 +76,7 @@ static void softmax_row(const tinyrt_softmax_s8_params *p, const int8_t *x, int8
     }
     const tinyrt_reciprocal reciprocal = tinyrt_reciprocal_of((uint32_t)sum);
     for (int32_t i = 0; i < p->c; ++i) {
-        const int32_t exponential = i < MOST_KEPT ? kept[i] : exp_of_difference(p, x[i] - most);
+        const int32_t exponential = (i < MOST_KEPT) ? kept[i] : exp_of_difference(p, x[i] - most);
         const int32_t share = tinyrt_rounding_doubling_high_mul(reciprocal.scale, exponential);
         y[i] = tinyrt_softmax_output(share, reciprocal.exponent);
     }
@@ -84,6 +84,6 @@ static void softmax_row(const tinyrt_softmax_s8_params *p, const int8_t *x, int8
 
 void tinyrt_softmax_s8(const tinyrt_softmax_s8_params *p, const int8_t *x, int8_t *y) {
     for (int32_t row = 0; row < p->rows; ++row) {
-        softmax_row(p, x + row * p->c, y + row * p->c);
+        softmax_row(p, x + (row * p->c), y + (row * p->c));
     }
 }

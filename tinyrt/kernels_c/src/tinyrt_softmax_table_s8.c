@@ -14,6 +14,6 @@ static void softmax_row(const int32_t *table, const int8_t *x, int32_t c, int8_t
 
 void tinyrt_softmax_table_s8(const tinyrt_softmax_table_s8_params *p, const int8_t *x, int8_t *y) {
     for (int32_t row = 0; row < p->rows; ++row) {
-        softmax_row(p->exponentials, x + row * p->c, p->c, y + row * p->c);
+        softmax_row(p->exponentials, x + (row * p->c), p->c, y + (row * p->c));
     }
 }

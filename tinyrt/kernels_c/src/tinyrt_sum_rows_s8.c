@@ -7,13 +7,14 @@ static void row(const void *params, const int8_t *plain, int32_t plain_step, con
     /* A copy: the compiler need not read it again after each output. */
     const tinyrt_sum_s8_params p = *(const tinyrt_sum_s8_params *)params;
     const int32_t half = (1 << p.scaled_shift) >> 1;
-    const int32_t zp = 2 * p.y_zp + 1;
+    const int32_t zp = (2 * p.y_zp) + 1;
     const int8_t *const end = y + count;
     while (y != end) {
         const int32_t high =
-            tinyrt_high_mul(*scaled * p.scaled_factor + p.scaled_addend, p.scaled_mult);
+            tinyrt_high_mul((*scaled * p.scaled_factor) + p.scaled_addend, p.scaled_mult);
         const int32_t rescaled = (high + (high >> 31) + half) >> p.scaled_shift;
-        const int32_t doubled = *plain * p.plain_factor + rescaled * p.rescaled_factor + p.addend;
+        const int32_t doubled =
+            (*plain * p.plain_factor) + (rescaled * p.rescaled_factor) + p.addend;
         *y++ = tinyrt_requant_doubled(doubled, p.y_mult, p.y_shift, zp);
         plain += plain_step;
         scaled += scaled_step;

@@ -15,13 +15,13 @@ void tinyrt_svdf_f32(const tinyrt_svdf_f32_params *p, const float *x, const floa
                      float *y) {
     for (int32_t n = 0; n < p->batches; ++n) {
         for (int32_t f = 0, unit = 0; unit < p->units; ++unit) {
-            float sum = bias != NULL ? bias[unit] : 0.0F;
+            float sum = (bias != NULL) ? bias[unit] : 0.0F;
             for (int32_t r = 0; r < p->rank; ++r, ++f) {
-                for (int32_t i = 0; i + 1 < p->memory; ++i) {
+                for (int32_t i = 0; (i + 1) < p->memory; ++i) {
                     after[i] = before[i + 1];
                 }
-                after[p->memory - 1] = products(x, w + f * p->c_in, p->c_in);
-                sum += products(after, time + f * p->memory, p->memory);
+                after[p->memory - 1] = products(x, w + (f * p->c_in), p->c_in);
+                sum += products(after, time + (f * p->memory), p->memory);
                 before += p->memory;
                 after += p->memory;
             }

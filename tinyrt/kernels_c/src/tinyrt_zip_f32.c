@@ -15,5 +15,5 @@ void tinyrt_zip_f32(const tinyrt_zip_f32_params *p, tinyrt_function2 f, const fl
             a_row += a_step;
             b_row += b_step;
         }
-    } while (tinyrt_next_index(outer, shape->dims, index));
+    } while (tinyrt_next_index(outer, shape->dims, index) != 0);
 }

@@ -14,5 +14,5 @@ void tinyrt_zip_s32(const tinyrt_broadcast *shape, tinyrt_function2_s32 f, const
             a_row += a_step;
             b_row += b_step;
         }
-    } while (tinyrt_next_index(outer, shape->dims, index));
+    } while (tinyrt_next_index(outer, shape->dims, index) != 0);
 }

@@ -42,7 +42,7 @@ static TINYRT_NOINLINE void fours(scaling s, int32_t a_zp, int32_t b_zp, const i
         const uint32_t odd_b = tinyrt_add_odd_bytes(b_centre, from_b);
         const uint32_t even = two(s, tinyrt_add_pairs(even_a, even_a), even_b);
         const uint32_t odd = two(s, tinyrt_add_pairs(odd_a, odd_a), odd_b);
-        tinyrt_store_word(y, (even | odd << 8) ^ UINT32_C(0x80808080));
+        tinyrt_store_word(y, (even | (odd << 8)) ^ 0x80808080U);
     }
 }
 
@@ -51,7 +51,7 @@ static TINYRT_NOINLINE void row(const void *params, const int8_t *a, int32_t a_s
     /* A copy: the compiler need not read it again after each output. */
     const tinyrt_times_s8_params p = *(const tinyrt_times_s8_params *)params;
     int32_t i = 0;
-    if (p.next_shift > 1 && (a_step | b_step) == 1) {
+    if ((p.next_shift > 1) && (a_step | b_step) == 1) {
         /* Here b_factor is 2: products are doubled and go right. */
         const int32_t shift = p.next_shift - 1;
         const scaling s = {p.y_mult, shift, tinyrt_rounding_of(shift, 2 * (p.y_zp + 128) + 1)};
@@ -63,10 +63,10 @@ static TINYRT_NOINLINE void row(const void *params, const int8_t *a, int32_t a_s
             fours(s, b_zp, p.a_zp, b, a, 0, i, y);
         }
     }
-    const int32_t rounding = tinyrt_rounding_of(p.next_shift, 2 * p.y_zp + 1);
+    const int32_t rounding = tinyrt_rounding_of(p.next_shift, (2 * p.y_zp) + 1);
     for (; i < count; ++i) {
         const int32_t doubled =
-            (a[i * a_step] - p.a_zp) * (b[i * b_step] * p.b_factor + p.b_addend);
+            (a[i * a_step] - p.a_zp) * ((b[i * b_step] * p.b_factor) + p.b_addend);
         y[i] = tinyrt_requant_rounded(doubled, p.y_mult, p.next_shift, rounding);
     }
 }

@@ -48,10 +48,10 @@ static void average(const tinyrt_pool2d_s8_params *p, const tinyrt_taps *taps, c
     int32x4_t even = vdupq_n_s32(0);
     int32x4_t odd = even;
     for (int32_t row = 0; row < taps->rows; ++row) {
-        const int8_t *tap = x + row * taps->row_step;
+        const int8_t *tap = x + (row * taps->row_step);
         for (int32_t left = taps->columns; left > 0; left -= MOST_SHORT) {
             int16x8_t sum = vdupq_n_s16(0);
-            for (int32_t i = left < MOST_SHORT ? left : MOST_SHORT; i > 0; --i) {
+            for (int32_t i = (left < MOST_SHORT) ? left : MOST_SHORT; i > 0; --i) {
                 sum = vaddq_s16(sum, vldrbq_z_s16(tap, lanes));
                 tap += taps->step;
             }
@@ -85,10 +85,10 @@ void tinyrt_average_pool2d_s8(const tinyrt_pool2d_s8_params *p, const int8_t *x,
     const int32_t row_step = p->x.w * p->x.c;
     for (int32_t n = 0; n < p->y.n; ++n) {
         for (int32_t oy = 0; oy < p->y.h; ++oy) {
-            const int32_t y0 = oy * window->stride_h - window->pad_top;
+            const int32_t y0 = (oy * window->stride_h) - window->pad_top;
             const tinyrt_range ky = tinyrt_taps_inside(y0, p->x.h, window->kernel_h, 1);
             for (int32_t ox = 0; ox < p->y.w; ++ox) {
-                const int32_t x0 = ox * window->stride_w - window->pad_left;
+                const int32_t x0 = (ox * window->stride_w) - window->pad_left;
                 const tinyrt_range kx = tinyrt_taps_inside(x0, p->x.w, window->kernel_w, 1);
                 const int8_t *first = x + (y0 + ky.begin) * row_step + (x0 + kx.begin) * p->x.c;
                 const tinyrt_taps taps = taps_at(p, ky, kx);

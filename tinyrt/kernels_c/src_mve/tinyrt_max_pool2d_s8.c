@@ -14,7 +14,7 @@ typedef struct {
 static int8x16_t largest(const tinyrt_taps_inside_x *taps, const int8_t *x, mve_pred16_t lanes) {
     int8x16_t most = vdupq_n_s8(INT8_MIN);
     for (int32_t ky = 0; ky < taps->rows; ++ky) {
-        const int8_t *tap = x + ky * taps->row_step;
+        const int8_t *tap = x + (ky * taps->row_step);
         for (int32_t kx = taps->columns; kx > 0; --kx) {
             most = vmaxq_s8(most, vldrbq_z_s8(tap, lanes));
             tap += taps->step;
@@ -30,10 +30,10 @@ void tinyrt_max_pool2d_s8(const tinyrt_pool2d_s8_params *p, const int8_t *x, int
     const int8x16_t act_max = vdupq_n_s8((int8_t)p->act_max);
     for (int32_t n = 0; n < p->y.n; ++n) {
         for (int32_t oy = 0; oy < p->y.h; ++oy) {
-            const int32_t y0 = oy * window->stride_h - window->pad_top;
+            const int32_t y0 = (oy * window->stride_h) - window->pad_top;
             const tinyrt_range ky = tinyrt_taps_inside(y0, p->x.h, window->kernel_h, 1);
             for (int32_t ox = 0; ox < p->y.w; ++ox) {
-                const int32_t x0 = ox * window->stride_w - window->pad_left;
+                const int32_t x0 = (ox * window->stride_w) - window->pad_left;
                 const tinyrt_range kx = tinyrt_taps_inside(x0, p->x.w, window->kernel_w, 1);
                 const int8_t *first = x + (y0 + ky.begin) * row_step + (x0 + kx.begin) * p->x.c;
                 const tinyrt_taps_inside_x taps = {.rows = ky.end - ky.begin,

@@ -9,8 +9,8 @@
 #define MOST_SHORT 255
 
 static int32x4_t outputs(const tinyrt_mean_columns_s8_params *p, int32x4_t sums) {
-    const int32_t left = p->y_shift > 0 ? p->y_shift : 0;
-    const int32_t right = p->y_shift > 0 ? 0 : p->y_shift;
+    const int32_t left = (p->y_shift > 0) ? p->y_shift : 0;
+    const int32_t right = (p->y_shift > 0) ? 0 : p->y_shift;
     const int32x4_t high = vqrdmulhq_n_s32(vshlq_r_s32(sums, left), p->y_mult);
     const int32x4_t value = tinyrt_mve_rounding_shift_right(high, vdupq_n_s32(right));
     /* Limits are moved instead of the value, which has all of an int32. */
@@ -25,7 +25,7 @@ static void block(const tinyrt_mean_columns_s8_params *p, mve_pred16_t lanes, co
     int32x4_t odd = even;
     for (int32_t left = p->pixels; left > 0; left -= MOST_SHORT) {
         int16x8_t sum = vdupq_n_s16(0);
-        for (int32_t i = left < MOST_SHORT ? left : MOST_SHORT; i > 0; --i) {
+        for (int32_t i = (left < MOST_SHORT) ? left : MOST_SHORT; i > 0; --i) {
             sum = vaddq_s16(sum, vldrbq_z_s16(x, lanes));
             x += p->channels;
         }

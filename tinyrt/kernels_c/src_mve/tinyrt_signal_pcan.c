@@ -33,7 +33,7 @@ void tinyrt_signal_pcan(int32_t size, int32_t shift, const uint32_t *TINYRT_REST
         const tinyrt_wide product = tinyrt_wide_product(vldrwq_z_u32(x + i, lanes), gain);
         const uint32x4_t ratio = tinyrt_wide_shifted(product, shift);
         const uint32x4_t squared =
-            vshrq_n_u32(vmulq_u32(ratio, ratio), 2 + 2 * SNR_BITS - OUTPUT_BITS);
+            vshrq_n_u32(vmulq_u32(ratio, ratio), 2 + (2 * SNR_BITS) - OUTPUT_BITS);
         const uint32x4_t linear =
             vsubq_n_u32(vshrq_n_u32(ratio, SNR_BITS - OUTPUT_BITS), 1 << OUTPUT_BITS);
         const mve_pred16_t is_large = vcmpcsq_n_u32(ratio, 2 << SNR_BITS);

@@ -39,7 +39,7 @@ static inline void products(tinyrt_times_s8_params p, int dense, const int8_t *a
 static void row(const void *params, const int8_t *a, int32_t a_step, const int8_t *b,
                 int32_t b_step, int32_t count, int8_t *y) {
     const tinyrt_times_s8_params p = *(const tinyrt_times_s8_params *)params;
-    if (a_step == 1 && b_step == 1) {
+    if ((a_step == 1) && (b_step == 1)) {
         products(p, 1, a, 1, b, 1, count, y);
     } else {
         products(p, 0, a, a_step, b, b_step, count, y);

@@ -62,11 +62,11 @@ static inline void tinyrt_widen_all(const int8_t *x, int32_t count, tinyrt_taps_
     column = tinyrt_widen(x, whole, column);
     if (whole != count) {
         int8_t last[4] = {0};
-        for (int32_t i = 0; i < count - whole; ++i) {
+        for (int32_t i = 0; i < (count - whole); ++i) {
             TINYRT_SHORT_LOOP;
             last[i] = x[whole + i];
         }
-        tinyrt_widen(last, 4, column);
+        (void)tinyrt_widen(last, 4, column);
     }
 }
 

@@ -8,7 +8,7 @@
 
 #include "tinyrt_columns.h"
 
-#define TINYRT_ONES UINT32_C(0x00010001)
+#define TINYRT_ONES 0x00010001U
 
 /** The sum of a single column. */
 static inline int32_t tinyrt_sum_single(const tinyrt_single *x, int32_t taps) {
@@ -96,11 +96,11 @@ static inline void tinyrt_sum_columns(const tinyrt_taps_word *columns, int32_t t
 
 /** Two taps of four channels. */
 static inline void tinyrt_dot_taps_s4(uint32_t w, uint32_t x, int32_t *sum) {
-    const uint32_t low = w & UINT32_C(0x00FF00FF);
+    const uint32_t low = w & 0x00FF00FFU;
     sum[3] = tinyrt_dot_pair(w, x, sum[3]);
     sum[1] = tinyrt_dot_pair(low, x, sum[1]);
-    sum[2] = tinyrt_dot_pair(w & UINT32_C(0x0F000F00), x, sum[2]);
-    sum[0] = tinyrt_dot_pair(low & UINT32_C(0x000F000F), x, sum[0]);
+    sum[2] = tinyrt_dot_pair(w & 0x0F000F00U, x, sum[2]);
+    sum[0] = tinyrt_dot_pair(low & 0x000F000FU, x, sum[0]);
 }
 
 static inline const int32_t *tinyrt_dot_one_s4(const int32_t *TINYRT_RESTRICT w,

@@ -145,11 +145,11 @@ static inline int32_t tinyrt_add_high_low(uint32_t a, uint32_t b, int32_t acc) {
 /* Compilers know the instructions from these. */
 
 static inline uint32_t tinyrt_uppers(int32_t low, int32_t high) {
-    return (uint32_t)low >> 16 | ((uint32_t)high & UINT32_C(0xFFFF0000));
+    return ((uint32_t)low >> 16) | ((uint32_t)high & 0xFFFF0000U);
 }
 
 static inline uint32_t tinyrt_fractions(int32_t low, int32_t high) {
-    return ((uint32_t)(low >> 15) & UINT32_C(0xFFFF)) | (uint32_t)high << 1 >> 16 << 16;
+    return ((uint32_t)(low >> 15) & 0xFFFFU) | (uint32_t)high << 1 >> 16 << 16;
 }
 
 #endif

@@ -13,7 +13,7 @@
 static inline const int8_t *tinyrt_dot16(const int8_t *w, const int16_t *x, int32_t taps,
                                          int64_t sum[4]) {
     while (taps > 0) {
-        const int32_t some = taps < TINYRT_DOT16_TAPS ? taps : TINYRT_DOT16_TAPS;
+        const int32_t some = (taps < TINYRT_DOT16_TAPS) ? taps : TINYRT_DOT16_TAPS;
         const int16_t *const end = x + some;
         int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
         for (; x != end; x += 2, w += 8) {

@@ -21,7 +21,7 @@ typedef struct {
 /** The filter of channel c; w holds for every channel the weights of taps 00, 01, 10, 11, 02, 20,
  *  12, 21, 22 (row, column). */
 static inline tinyrt_filter3 tinyrt_load_filter3_s8(const int8_t *w, int32_t c) {
-    const int8_t *const taps = w + 9 * c;
+    const int8_t *const taps = w + (9 * c);
     const uint32_t first = tinyrt_load_word(taps);
     const uint32_t second = tinyrt_load_word(taps + 4);
     const tinyrt_filter3 f = {
@@ -55,7 +55,7 @@ static inline int32_t tinyrt_drop_first3(tinyrt_filter3 *f, int32_t factor) {
     int32_t sum = 0;
     for (int32_t kx = 0; kx < 3; ++kx) {
         sum = tinyrt_add_low_low(f->upper[kx], (uint32_t)factor, sum);
-        f->upper[kx] &= UINT32_C(0xFFFF0000);
+        f->upper[kx] &= 0xFFFF0000U;
     }
     return sum;
 }
@@ -72,7 +72,7 @@ static inline int32_t tinyrt_drop_last3(tinyrt_filter3 *f, int32_t factor) {
 
 /** Both halves doubled; each fits into 15 bits. */
 static inline uint32_t tinyrt_double_pair(uint32_t pair) {
-    return (pair << 1) & UINT32_C(0xFFFEFFFF);
+    return (pair << 1) & 0xFFFEFFFFU;
 }
 
 /** Doubles all weights. */
@@ -96,7 +96,7 @@ static inline int32_t tinyrt_add_column3(const tinyrt_filter3 *f, int32_t kx, ti
     if (kx == 1) {
         return tinyrt_add_low_high(x.lowest, f->lowest_01, upper);
     }
-    return tinyrt_add_low_low(x.lowest, kx == 0 ? f->lowest_01 : f->lowest_2, upper);
+    return tinyrt_add_low_low(x.lowest, (kx == 0) ? f->lowest_01 : f->lowest_2, upper);
 }
 
 #endif

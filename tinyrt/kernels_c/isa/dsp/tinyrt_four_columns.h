@@ -13,7 +13,7 @@ static TINYRT_NOINLINE void tinyrt_add_short_columns(const tinyrt_area *area, in
                                                      int32_t columns, const int8_t *x,
                                                      int32_t *sums) {
     const int32_t step = area->column_step;
-    const int32_t row_step = area->row_step - columns * step;
+    const int32_t row_step = area->row_step - (columns * step);
     uint32_t even = 0;
     uint32_t odd = 0;
     for (; rows > 0; --rows, x += row_step) {
@@ -33,16 +33,16 @@ static TINYRT_NOINLINE void tinyrt_add_short_columns(const tinyrt_area *area, in
 static inline void tinyrt_add_four_columns(tinyrt_area area, const int8_t *x, int32_t *sums) {
     int32_t rows = area.rows;
     int32_t columns = area.columns;
-    if (rows * columns > TINYRT_SHORT_SUM) {
+    if ((rows * columns) > TINYRT_SHORT_SUM) {
         /* A part of a row at a time. */
         rows = 1;
-        columns = columns < TINYRT_SHORT_SUM ? columns : TINYRT_SHORT_SUM;
+        columns = (columns < TINYRT_SHORT_SUM) ? columns : TINYRT_SHORT_SUM;
     }
     for (int32_t row = 0; row < area.rows; row += rows) {
         for (int32_t left = area.columns; left > 0; left -= columns) {
             const int8_t *const first =
-                x + row * area.row_step + (area.columns - left) * area.column_step;
-            tinyrt_add_short_columns(&area, rows, left < columns ? left : columns, first, sums);
+                x + (row * area.row_step) + (area.columns - left) * area.column_step;
+            tinyrt_add_short_columns(&area, rows, (left < columns) ? left : columns, first, sums);
         }
     }
 }

@@ -48,7 +48,7 @@ static inline uint32_t tinyrt_low_and_high(uint32_t first, uint32_t second) {
 static inline uint32_t tinyrt_weighted(uint32_t x, uint32_t w) {
     const int32_t low = __smlabb((int32_t)x, (int32_t)w, 0);
     const int32_t high = __smlatt((int32_t)x, (int32_t)w, 0);
-    return ((uint32_t)(low >> 12) & UINT32_C(0xFFFF)) | (uint32_t)(high >> 12) << 16;
+    return ((uint32_t)(low >> 12) & 0xFFFFU) | (uint32_t)(high >> 12) << 16;
 }
 
 /** The difference sets flags by which the second instruction selects. */
@@ -77,7 +77,7 @@ static inline uint32_t tinyrt_sizes(uint32_t pair) {
 #endif
 
 static inline uint32_t tinyrt_low_and_high(uint32_t first, uint32_t second) {
-    return (first & UINT32_C(0xFFFF)) | (second & UINT32_C(0xFFFF0000));
+    return (first & 0xFFFFU) | (second & 0xFFFF0000U);
 }
 
 #endif
@@ -98,14 +98,14 @@ static inline uint32_t tinyrt_windowed(int32_t size, const int16_t *x, const int
         sizes |= tinyrt_sizes(one);
         y[last] = (int16_t)(uint16_t)one;
     }
-    return (sizes | sizes >> 16) & INT16_MAX;
+    return (sizes | (sizes >> 16)) & INT16_MAX;
 }
 
 /** y = y * 2^shift, modulo 2^16. */
 static inline void tinyrt_shifted_left(int32_t size, int32_t shift, int16_t *y) {
-    for (int32_t i = 0; i + 1 < size; i += 2) {
+    for (int32_t i = 0; (i + 1) < size; i += 2) {
         const uint32_t pair = tinyrt_load_word(y + i);
-        const uint32_t high = (pair & UINT32_C(0xFFFF0000)) << shift;
+        const uint32_t high = (pair & 0xFFFF0000U) << shift;
         tinyrt_store_word(y + i, tinyrt_low_and_high(pair << shift, high));
     }
     if ((size & 1) != 0) {

@@ -9,12 +9,12 @@
 /** The four bytes at any address, as a little-endian word. */
 static inline uint32_t tinyrt_load_word(const void *bytes) {
     uint32_t word;
-    memcpy(&word, bytes, sizeof word);
+    (void)memcpy(&word, bytes, sizeof word);
     return word;
 }
 
 static inline void tinyrt_store_word(void *bytes, uint32_t word) {
-    memcpy(bytes, &word, sizeof word);
+    (void)memcpy(bytes, &word, sizeof word);
 }
 
 static inline int32_t tinyrt_low(uint32_t word) {

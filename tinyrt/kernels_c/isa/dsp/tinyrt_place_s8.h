@@ -16,13 +16,13 @@ static int32_t tinyrt_place_in_row(const int8_t *x, int32_t depth) {
     for (int32_t i = 0; i < last; i += 4) {
         best = TINYRT_MOST_OF_BYTES(best, tinyrt_load_word(x + i));
     }
-    best = TINYRT_MOST_OF_BYTES(best, best >> 16 | best << 16);
-    best = TINYRT_MOST_OF_BYTES(best, best >> 8 | best << 24);
+    best = TINYRT_MOST_OF_BYTES(best, (best >> 16) | (best << 16));
+    best = TINYRT_MOST_OF_BYTES(best, (best >> 8) | (best << 24));
     int32_t i = 0;
     for (; i < last; i += 4) {
         // A byte of a difference is 0 where borrowing sets a bit that it has not itself.
         const uint32_t differs = tinyrt_load_word(x + i) ^ best;
-        if ((differs - 0x01010101U) & ~differs & 0x80808080U) {
+        if (((differs - 0x01010101U) & ~differs & 0x80808080U) != 0) {
             break;
         }
     }
@@ -33,7 +33,7 @@ static int32_t tinyrt_place_in_row(const int8_t *x, int32_t depth) {
 }
 
 static int32_t tinyrt_place(const int8_t *x, int32_t depth, int32_t step) {
-    if (step == 1 && depth >= TINYRT_LONG_ROW) {
+    if ((step == 1) && (depth >= TINYRT_LONG_ROW)) {
         return tinyrt_place_in_row(x, depth);
     }
     return tinyrt_place_one_by_one(x, depth, step);

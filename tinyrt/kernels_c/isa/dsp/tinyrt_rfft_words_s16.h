@@ -9,7 +9,7 @@
 TINYRT_NOINLINE static void tinyrt_rfft_words(int32_t k, int32_t count, const int16_t *split,
                                               int16_t *y) {
     const uint32_t half = 2 * (INT16_MAX / 2);
-    int16_t *other = y + 2 * (count - k);
+    int16_t *other = y + (2 * (count - k));
     split += 2 * (k - 1);
     for (y += 2 * k; y <= other; y += 2, other -= 2, split += 2) {
         const uint32_t z = tinyrt_load_word(other);

@@ -18,11 +18,11 @@
 #endif
 
 static inline uint32_t tinyrt_low_halves(uint32_t first, uint32_t second) {
-    return (first & UINT32_C(0xFFFF)) | second << 16;
+    return (first & 0xFFFFU) | (second << 16);
 }
 
 static inline uint32_t tinyrt_high_halves(uint32_t first, uint32_t second) {
-    return first >> 16 | (second & UINT32_C(0xFFFF0000));
+    return (first >> 16) | (second & 0xFFFF0000U);
 }
 
 static inline int32_t tinyrt_high_mul(int32_t a, int32_t b) {
@@ -43,7 +43,7 @@ static inline int32_t tinyrt_add_high_mul(int32_t a, int32_t b, int32_t acc) {
 
 /** The byte value in all four places. */
 static inline uint32_t tinyrt_four_times(int32_t value) {
-    return UINT32_C(0x01010101) * (uint8_t)value;
+    return 0x01010101U * (uint8_t)value;
 }
 
 #endif

@@ -55,7 +55,7 @@ static inline uint32_t tinyrt_max_bytes(uint32_t a, uint32_t b) {
     for (int32_t i = 0; i < 32; i += 8) {
         const int8_t from_a = (int8_t)(uint8_t)(a >> i);
         const int8_t from_b = (int8_t)(uint8_t)(b >> i);
-        most |= (uint32_t)(uint8_t)(from_a >= from_b ? from_a : from_b) << i;
+        most |= (uint32_t)(uint8_t)((from_a >= from_b) ? from_a : from_b) << i;
     }
     return most;
 }
@@ -83,7 +83,7 @@ static inline int32_t tinyrt_saturate(int32_t value) {
     if (value < INT8_MIN) {
         return INT8_MIN;
     }
-    return value > INT8_MAX ? INT8_MAX : value;
+    return (value > INT8_MAX) ? INT8_MAX : value;
 }
 
 #endif

@@ -20,7 +20,7 @@ static inline uint32_t tinyrt_sum_high(tinyrt_linear_sum p, uint32_t a, uint32_t
 static inline void tinyrt_sum_fours(tinyrt_linear_sum p, const int8_t *a, const int8_t *b,
                                     int32_t b_step, int32_t count, int8_t *y) {
     /* Bytes in the upper halves of pairs: the signed value, times 256. */
-    const uint32_t upper = UINT32_C(0xFF00FF00);
+    const uint32_t upper = 0xFF00FF00U;
     int8_t repeated[4];
     if (b_step == 0) {
         tinyrt_store_word(repeated, tinyrt_four_times(*b));
@@ -29,14 +29,14 @@ static inline void tinyrt_sum_fours(tinyrt_linear_sum p, const int8_t *a, const 
     for (const int8_t *const end = y + (count & ~3); y != end; a += 4, b += 4 * b_step, y += 4) {
         const uint32_t from_a = tinyrt_load_word(a);
         const uint32_t from_b = tinyrt_load_word(b);
-        const uint32_t even_a = from_a << 8 & upper;
-        const uint32_t even_b = from_b << 8 & upper;
+        const uint32_t even_a = (from_a << 8) & upper;
+        const uint32_t even_b = (from_b << 8) & upper;
         const uint32_t odd_a = from_a & upper;
         const uint32_t odd_b = from_b & upper;
         const uint32_t four =
             tinyrt_sum_low(p, even_a, even_b) | tinyrt_sum_low(p, odd_a, odd_b) << 8 |
             tinyrt_sum_high(p, even_a, even_b) << 16 | tinyrt_sum_high(p, odd_a, odd_b) << 24;
-        tinyrt_store_word(y, four ^ UINT32_C(0x80808080));
+        tinyrt_store_word(y, four ^ 0x80808080U);
     }
 }
 

@@ -21,7 +21,7 @@ static inline void tinyrt_list_weights(const int8_t *w, int32_t step, int32_t co
                                        tinyrt_tap_entry *entry) {
     for (; count > 0; count -= 2, ++entry, w += 2 * step) {
         const uint32_t first = tinyrt_load_word(w);
-        const uint32_t second = count > 1 ? tinyrt_load_word(w + step) : 0;
+        const uint32_t second = (count > 1) ? tinyrt_load_word(w + step) : 0;
         const uint32_t low = tinyrt_low_halves(first, second);
         const uint32_t high = tinyrt_high_halves(first, second);
         entry->w[0] = tinyrt_even_bytes(low);
@@ -36,7 +36,7 @@ static inline void tinyrt_list_weights_s4(const int8_t *w, int32_t step, int32_t
                                           tinyrt_tap_entry *entry) {
     for (; count > 0; count -= 2, ++entry, w += 2 * step) {
         const uint32_t first = tinyrt_four_nibbles(w);
-        const uint32_t second = count > 1 ? tinyrt_four_nibbles(w + step) : 0;
+        const uint32_t second = (count > 1) ? tinyrt_four_nibbles(w + step) : 0;
         for (int32_t i = 0; i < 4; ++i) {
             entry->w[i] = tinyrt_low_halves((uint32_t)tinyrt_nibble(first, i),
                                             (uint32_t)tinyrt_nibble(second, i));

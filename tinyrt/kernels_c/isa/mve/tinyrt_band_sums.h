@@ -13,10 +13,10 @@ static inline uint32x4_t tinyrt_energies_of(int16x8_t z) {
 static inline void tinyrt_energies(int32_t count, const int16_t *x, uint32_t *y) {
     const int32_t whole = count & ~3;
     for (int32_t i = 0; i < whole; i += 4) {
-        vstrwq_u32(y + i, tinyrt_energies_of(vldrhq_s16(x + 2 * i)));
+        vstrwq_u32(y + i, tinyrt_energies_of(vldrhq_s16(x + (2 * i))));
     }
     const mve_pred16_t lanes = vctp32q((uint32_t)(count - whole));
-    vstrwq_p_u32(y + whole, tinyrt_energies_of(vldrhq_z_s16(x + 2 * whole, lanes)), lanes);
+    vstrwq_p_u32(y + whole, tinyrt_energies_of(vldrhq_z_s16(x + (2 * whole), lanes)), lanes);
 }
 
 /** Sums of count products of x with up, and with down, neither of them negative. */

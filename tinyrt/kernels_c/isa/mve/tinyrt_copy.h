@@ -15,7 +15,7 @@ static inline int8_t *tinyrt_copy(const int8_t *from, const int8_t *end, int8_t 
 
 /** As tinyrt_copy; where others have a loop for multiples of 16 bytes. */
 static inline void tinyrt_copy_blocks(const int8_t *from, const int8_t *end, int8_t *to) {
-    tinyrt_copy(from, end, to);
+    (void)tinyrt_copy(from, end, to);
 }
 
 /** Sets [to, end) to value. */

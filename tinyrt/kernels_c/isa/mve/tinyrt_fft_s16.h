@@ -74,13 +74,13 @@ static inline void tinyrt_fours_of_lanes(int16_t *y, int32_t m, int32_t step, co
         for (int32_t block = 0; block < step; ++block, z += 8 * m) {
             const int16x8x4_t joined = tinyrt_joined_lanes(
                 tinyrt_quarter(vldrhq_s16(z)),
-                tinyrt_turned_lanes(tinyrt_quarter(vldrhq_s16(z + 2 * m)), first),
-                tinyrt_turned_lanes(tinyrt_quarter(vldrhq_s16(z + 4 * m)), second),
-                tinyrt_turned_lanes(tinyrt_quarter(vldrhq_s16(z + 6 * m)), third), inverse);
+                tinyrt_turned_lanes(tinyrt_quarter(vldrhq_s16(z + (2 * m))), first),
+                tinyrt_turned_lanes(tinyrt_quarter(vldrhq_s16(z + (4 * m))), second),
+                tinyrt_turned_lanes(tinyrt_quarter(vldrhq_s16(z + (6 * m))), third), inverse);
             vstrhq_s16(z, joined.val[0]);
-            vstrhq_s16(z + 2 * m, joined.val[1]);
-            vstrhq_s16(z + 4 * m, joined.val[2]);
-            vstrhq_s16(z + 6 * m, joined.val[3]);
+            vstrhq_s16(z + (2 * m), joined.val[1]);
+            vstrhq_s16(z + (4 * m), joined.val[2]);
+            vstrhq_s16(z + (6 * m), joined.val[3]);
         }
         at = vaddq_n_u32(at, (uint32_t)(TINYRT_COMPLEX_LANES * step));
     }
@@ -88,11 +88,11 @@ static inline void tinyrt_fours_of_lanes(int16_t *y, int32_t m, int32_t step, co
 
 TINYRT_NOINLINE static void tinyrt_fft_fours_vectors(int16_t *y, int32_t m, int32_t step,
                                                      const int16_t *w, int32_t inverse) {
-    if (m % TINYRT_COMPLEX_LANES == 0) {
+    if ((m % TINYRT_COMPLEX_LANES) == 0) {
         tinyrt_fours_of_lanes(y, m, step, w, inverse);
     } else if (m == 1) {
         const int32_t done = tinyrt_fours_side_by_side(y, step, inverse);
-        tinyrt_fft_fours_words(y + 8 * done, m, step - done, w, inverse);
+        tinyrt_fft_fours_words(y + (8 * done), m, step - done, w, inverse);
     } else {
         tinyrt_fft_fours_words(y, m, step, w, inverse);
     }

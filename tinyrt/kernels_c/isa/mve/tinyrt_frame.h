@@ -29,7 +29,7 @@ static inline uint32_t tinyrt_windowed(int32_t size, const int16_t *x, const int
     const uint32x4_t words = vreinterpretq_u32_s16(sizes);
     const uint32_t all = vgetq_lane_u32(words, 0) | vgetq_lane_u32(words, 1) |
                          vgetq_lane_u32(words, 2) | vgetq_lane_u32(words, 3);
-    return (all | all >> 16) & INT16_MAX;
+    return (all | (all >> 16)) & INT16_MAX;
 }
 
 /** y = y * 2^shift, modulo 2^16. */

@@ -40,7 +40,7 @@ static int32_t tinyrt_place_in_row(const int8_t *x, int32_t depth) {
 }
 
 static int32_t tinyrt_place(const int8_t *x, int32_t depth, int32_t step) {
-    if (step == 1 && depth >= TINYRT_LONG_ROW) {
+    if ((step == 1) && (depth >= TINYRT_LONG_ROW)) {
         return tinyrt_place_in_row(x, depth);
     }
     return tinyrt_place_one_by_one(x, depth, step);

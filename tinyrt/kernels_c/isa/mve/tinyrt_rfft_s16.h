@@ -26,14 +26,14 @@ static inline void tinyrt_rfft_round_lanes(int32_t radix, int32_t step, int32_t 
     vstrhq_p_s16(y, pairs, vctp16q((uint32_t)(2 * radix)));
     if (radix > TINYRT_COMPLEX_LANES) {
         at += TINYRT_COMPLEX_LANES * step;
-        y[8] = 2 * at < x_size ? x[2 * at] : 0;
-        y[9] = 2 * at + 1 < x_size ? x[2 * at + 1] : 0;
+        y[8] = ((2 * at) < x_size) ? x[2 * at] : 0;
+        y[9] = (((2 * at) + 1) < x_size) ? x[(2 * at) + 1] : 0;
     }
 }
 
 /** Lanes of imaginary parts. As a constant, GCC 12 makes another one of it. */
 static inline mve_pred16_t tinyrt_imaginary_lanes(void) {
-    return vcmpltq_n_s16(vreinterpretq_s16_u32(vdupq_n_u32(UINT32_C(0xFFFF0000))), 0);
+    return vcmpltq_n_s16(vreinterpretq_s16_u32(vdupq_n_u32(0xFFFF0000U)), 0);
 }
 
 /** The spectrum of a signal from that of its pairs of samples: see tinyrt_rfft_words. */
@@ -43,15 +43,15 @@ TINYRT_NOINLINE static void tinyrt_rfft_vectors(int32_t count, const int16_t *sp
     const mve_pred16_t imaginary = tinyrt_imaginary_lanes();
     int32_t k = 1;
     for (; 2 * (k + TINYRT_COMPLEX_LANES - 1) <= count; k += TINYRT_COMPLEX_LANES) {
-        int16_t *const here = y + 2 * k;
-        int16_t *const other = y + 2 * (count - k - TINYRT_COMPLEX_LANES + 1);
+        int16_t *const here = y + (2 * k);
+        int16_t *const other = y + (2 * (count - k - TINYRT_COMPLEX_LANES + 1));
         const int16x8_t z = vldrhq_gather_shifted_offset_s16(other, backwards);
         const int16x8_t conjugate = vnegq_m_s16(z, z, imaginary);
         const int16x8_t near = vqrdmulhq_n_s16(vldrhq_s16(here), INT16_MAX / 2);
         const int16x8_t far = vqrdmulhq_n_s16(conjugate, INT16_MAX / 2);
         const int16x8_t both = vaddq_s16(near, far);
         const int16x8_t t =
-            tinyrt_turned_lanes(vsubq_s16(near, far), vldrhq_s16(split + 2 * (k - 1)));
+            tinyrt_turned_lanes(vsubq_s16(near, far), vldrhq_s16(split + (2 * (k - 1))));
         const int16x8_t less = vhsubq_m_s16(vhsubq_s16(both, t), t, both, imaginary);
         vstrhq_s16(here, vhaddq_s16(both, t));
         vstrhq_scatter_shifted_offset_s16(other, backwards, less);

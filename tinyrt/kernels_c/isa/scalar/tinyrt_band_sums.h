@@ -9,7 +9,7 @@
 static inline void tinyrt_energies(int32_t count, const int16_t *x, uint32_t *y) {
     for (int32_t i = 0; i < count; ++i) {
         const int32_t real = x[2 * i];
-        const int32_t imaginary = x[2 * i + 1];
+        const int32_t imaginary = x[(2 * i) + 1];
         y[i] = (uint32_t)(real * real) + (uint32_t)(imaginary * imaginary);
     }
 }

@@ -47,7 +47,7 @@ static inline tinyrt_taps_word *tinyrt_widen(const int8_t *x, int32_t count,
 
 /** Zeros behind one of two columns of so many taps, up to a multiple of four. */
 static inline void tinyrt_pad_column(int32_t taps, tinyrt_taps_word *column) {
-    for (; taps % 4 != 0; ++taps, column += 2) {
+    for (; (taps % 4) != 0; ++taps, column += 2) {
         *column = 0;
     }
 }
@@ -61,7 +61,7 @@ static inline void tinyrt_widen_all(const int8_t *x, int32_t count, tinyrt_taps_
 static inline const tinyrt_single *tinyrt_set_single(const int8_t *x, int32_t count,
                                                      tinyrt_taps_word *columns) {
     for (int32_t i = 0; i < ((count + 3) & ~3); ++i) {
-        columns[i] = i < count ? x[i] : 0;
+        columns[i] = (i < count) ? x[i] : 0;
     }
     return columns;
 }
@@ -205,7 +205,7 @@ static inline const int32_t *tinyrt_dot_two(const int32_t *w, const tinyrt_taps_
 
 static inline const int32_t *tinyrt_dot_two(const int32_t *w, const tinyrt_taps_word *columns,
                                             int32_t taps, int32_t *acc) {
-    const tinyrt_taps_word *const end = columns + 2 * taps;
+    const tinyrt_taps_word *const end = columns + (2 * taps);
     TINYRT_EIGHT_SUMS;
     TINYRT_DECLARE_TEMPORARIES;
     __asm volatile(

@@ -22,7 +22,7 @@ static inline void tinyrt_sum_columns(const tinyrt_taps_word *columns, int32_t t
                                       int32_t sum[2]) {
     int32_t first = 0;
     int32_t second = 0;
-    for (const tinyrt_taps_word *const end = columns + 2 * taps; columns != end; columns += 2) {
+    for (const tinyrt_taps_word *const end = columns + (2 * taps); columns != end; columns += 2) {
         first += columns[0];
         second += columns[1];
     }
@@ -137,7 +137,7 @@ static inline const int32_t *tinyrt_dot_two_s4(const int32_t *w, const tinyrt_ta
 
 static inline const int32_t *tinyrt_dot_two_s4(const int32_t *w, const tinyrt_taps_word *columns,
                                                int32_t taps, int32_t *acc) {
-    const tinyrt_taps_word *const end = columns + 2 * taps;
+    const tinyrt_taps_word *const end = columns + (2 * taps);
     /* Third nibbles are summed as they are, not times 256. */
     acc[2] >>= 8, acc[6] >>= 8;
     TINYRT_EIGHT_SUMS;

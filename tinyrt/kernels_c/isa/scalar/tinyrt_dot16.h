@@ -13,15 +13,15 @@
 static inline const int8_t *tinyrt_dot16(const int8_t *w, const int16_t *x, int32_t taps,
                                          int64_t sum[4]) {
     while (taps > 0) {
-        const int32_t some = taps < TINYRT_DOT16_TAPS ? taps : TINYRT_DOT16_TAPS;
+        const int32_t some = (taps < TINYRT_DOT16_TAPS) ? taps : TINYRT_DOT16_TAPS;
         const int16_t *const end = x + some;
         int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
         for (; x != end; x += 2, w += 8) {
             const int32_t x0 = x[0], x1 = x[1];
-            s0 += x0 * w[0] + x1 * w[2];
-            s1 += x0 * w[1] + x1 * w[3];
-            s2 += x0 * w[4] + x1 * w[6];
-            s3 += x0 * w[5] + x1 * w[7];
+            s0 += (x0 * w[0]) + (x1 * w[2]);
+            s1 += (x0 * w[1]) + (x1 * w[3]);
+            s2 += (x0 * w[4]) + (x1 * w[6]);
+            s3 += (x0 * w[5]) + (x1 * w[7]);
         }
         sum[0] += s0, sum[1] += s1, sum[2] += s2, sum[3] += s3;
         taps -= some;

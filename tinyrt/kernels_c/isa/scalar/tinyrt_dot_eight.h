@@ -32,7 +32,7 @@
 static inline const int32_t *tinyrt_dot_eight(const int32_t *w, const int8_t *x, int32_t taps,
                                               int32_t *acc) {
     const int8_t *const end = x + taps;
-    const int32_t skip = (-taps & (TINYRT_LOOP_TAPS / 2 - 1)) * 68;
+    const int32_t skip = (-taps & ((TINYRT_LOOP_TAPS / 2) - 1)) * 68;
     int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
     int32_t a4 = acc[4], a5 = acc[5], a6 = acc[6], a7 = acc[7];
     int32_t t, v;

@@ -38,7 +38,7 @@ static inline tinyrt_filter3 tinyrt_load_filter3_s4(const int8_t *w, int32_t c, 
 
 /** Takes the weights of row r out; returns their sum, times factor. */
 static inline int32_t tinyrt_drop_row3(tinyrt_filter3 *f, int32_t r, int32_t factor) {
-    int32_t *const w = f->w + 3 * r;
+    int32_t *const w = f->w + (3 * r);
     const int32_t sum = w[0] + w[1] + w[2];
     w[0] = 0, w[1] = 0, w[2] = 0;
     return sum * factor;
@@ -69,7 +69,7 @@ static inline tinyrt_column3 tinyrt_load_column3(int32_t x0, int32_t x1, int32_t
 /** sum plus the products of column kx. */
 static inline int32_t tinyrt_add_column3(const tinyrt_filter3 *f, int32_t kx, tinyrt_column3 x,
                                          int32_t sum) {
-    return sum + x.x[0] * f->w[kx] + x.x[1] * f->w[3 + kx] + x.x[2] * f->w[6 + kx];
+    return sum + (x.x[0] * f->w[kx]) + (x.x[1] * f->w[3 + kx]) + (x.x[2] * f->w[6 + kx]);
 }
 
 #endif

@@ -5,11 +5,11 @@
 #include "tinyrt_area.h"
 
 static inline int32_t tinyrt_larger(int32_t a, int32_t b) {
-    return a > b ? a : b;
+    return (a > b) ? a : b;
 }
 
 static inline int32_t tinyrt_smaller(int32_t a, int32_t b) {
-    return a < b ? a : b;
+    return (a < b) ? a : b;
 }
 
 /** A limit of outputs, as four channels need it. */

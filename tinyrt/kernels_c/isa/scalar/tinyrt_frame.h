@@ -11,7 +11,7 @@ static inline uint32_t tinyrt_windowed(int32_t size, const int16_t *x, const int
     int32_t sizes = 0;
     for (int32_t i = 0; i < size; ++i) {
         const int32_t product = (x[i] * w[i]) >> 12;
-        sizes |= (product < 0 ? -product : product) & INT16_MAX;
+        sizes |= ((product < 0) ? -product : product) & INT16_MAX;
         y[i] = (int16_t)product;
     }
     return (uint32_t)sizes;

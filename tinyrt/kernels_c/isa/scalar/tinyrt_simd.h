@@ -13,8 +13,8 @@ static inline int32_t tinyrt_high_mul(int32_t a, int32_t b) {
     const int32_t a_high = (a - a_low) >> 16;
     const int32_t b_low = b & 0xFFFF;
     const int32_t b_high = b >> 16;
-    const int32_t middle = a_high * b_low + a_low * b_high + ((a_low * b_low) >> 16);
-    return a_high * b_high + ((middle + (1 << 15)) >> 16);
+    const int32_t middle = (a_high * b_low) + (a_low * b_high) + ((a_low * b_low) >> 16);
+    return (a_high * b_high) + ((middle + (1 << 15)) >> 16);
 }
 
 #else
@@ -42,7 +42,7 @@ static inline int32_t tinyrt_saturate(int32_t value) {
     if (value < INT8_MIN) {
         return INT8_MIN;
     }
-    return value > INT8_MAX ? INT8_MAX : value;
+    return (value > INT8_MAX) ? INT8_MAX : value;
 }
 
 #endif
