@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.firmware.facts import problems_of_library
 from tests.sampling import sampled
 from tinyrt.emulate import Image, Run, build_image, run_image, toolchain
 from tinyrt.emulate.run import unpack_outputs
@@ -48,12 +49,15 @@ def require_core(name: str) -> None:
 
 
 def check_image(image: Image, core: Core) -> None:
-    """No heap, no variables, and a bound on the stack wherever the compiler gives one."""
+    """No heap, no variables, no floats but in float kernels, and a bound on the stack wherever the
+    compiler gives one: so there is no recursion, and no call that leads nobody knows where."""
     listing = toolchain.run([f"{core.prefix}nm", image.path], doing="reading symbols")
     symbols = {line.split()[-1].lstrip("_") for line in listing.splitlines()}
     assert not symbols & HEAP or not core.prefix, symbols & HEAP
     assert image.sizes.static == 0
     assert image.stack_bound is not None or not core.prefix
+    for library in image.path.parent.rglob("lib*.a") if core.prefix else ():
+        assert problems_of_library(library, core) == []
 
 
 def check_on_device(
