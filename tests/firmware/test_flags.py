@@ -20,6 +20,7 @@ from tests.c.packed_cases import (
 from tests.c.programs import drawn, one_graph
 from tests.firmware.compilers import OTHER, by_clang, with_options
 from tests.firmware.device import require_core
+from tests.firmware.test_slices_ops import smallest
 from tests.ops.build import build_s8
 from tests.ops.cases import CASES
 from tests.sampling import sampled
@@ -27,7 +28,7 @@ from tinyrt.emulate import build_image, run_image
 from tinyrt.emulate.image import build_library
 from tinyrt.emulate.run import unpack_outputs
 from tinyrt.errors import ToolError
-from tinyrt.export import export_graph, find_core
+from tinyrt.export import export_graph, find_core, slices
 from tinyrt.ops.shared.evaluate import evaluate
 
 pytestmark = pytest.mark.slow
@@ -134,6 +135,20 @@ def test_the_sample_is_of_all_flags():
 @pytest.mark.parametrize(("core", "name"), sampled(SAMPLE, ALL))
 def test_code_is_exact_under_any_flags(program, expected, tmp_path, core, name):
     check(program, expected, tmp_path, core, FLAGS[name])
+
+
+SLICED_SAMPLE = [("cortex-m4", "frame pointer, for size")]
+
+
+@pytest.mark.parametrize(("core", "name"), sampled(SLICED_SAMPLE, ALL))
+def test_code_in_slices_is_exact_under_any_flags(
+    program, expected, tmp_path, monkeypatch, core, name
+):
+    """In the smallest that there are."""
+    monkeypatch.setattr(slices, "divided", smallest)
+    project = exported(program, tmp_path, core, FLAGS[name], slices=1000)
+    assert project.slices.count > 2 * len(program[0].nodes)
+    run_and_compare(program, expected, tmp_path, project)
 
 
 @pytest.mark.parametrize("core", sampled(["cortex-m4"], ["cortex-m0", "cortex-m4"]))
