@@ -231,7 +231,7 @@ class SegmentWriter:
         target = self._place(stage.writes, cut, moves, stage)
         if stage.node is None:
             end = _behind(target, stage.writes.nbytes, stage.block, cut)
-            copied = CallLine("tinyrt_copy", (places[0], end, target))
+            copied = CallLine("(void)tinyrt_copy", (places[0], end, target))
             self.writer.statements.append(copied)
         elif stage.fold is not None:
             self._write_sums(stage, places[0], cut)

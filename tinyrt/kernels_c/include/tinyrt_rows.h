@@ -56,7 +56,8 @@ enum {
  * what it keeps if nothing was moved and nothing is cut. */
 static TINYRT_NOINLINE void tinyrt_move_ring(const tinyrt_ring *ring, uint32_t what, uint32_t step,
                                              uint32_t cut, int8_t *to) {
-    const int in_words = (what & TINYRT_IN_WORDS) != 0 || ((ring->keep | ring->block) & 3U) == 0;
+    const int in_words =
+        ((what & TINYRT_IN_WORDS) != 0) || (((ring->keep | ring->block) & 3U) == 0);
     int8_t *const last = to + ring->keep;
     const int8_t *from = to + ring->block;
     const int8_t *end = last;
@@ -67,11 +68,11 @@ static TINYRT_NOINLINE void tinyrt_move_ring(const tinyrt_ring *ring, uint32_t w
             /* One short loop instead of two: it takes fewer bytes. */
             for (; to != last; to += 4, from += 4) {
                 TINYRT_SHORT_LOOP;
-                memcpy(TINYRT_ALIGNED(to), TINYRT_ALIGNED(from), 4);
+                (void)memcpy(TINYRT_ALIGNED(to), TINYRT_ALIGNED(from), 4);
             }
         } else {
-            for (; in_words && last - to >= 16; to += 16, from += 16) {
-                memcpy(TINYRT_ALIGNED(to), TINYRT_ALIGNED(from), 16);
+            for (; (in_words != 0) && ((last - to) >= 16); to += 16, from += 16) {
+                (void)memcpy(TINYRT_ALIGNED(to), TINYRT_ALIGNED(from), 16);
             }
             for (; to != last; ++to) {
                 TINYRT_SHORT_LOOP;
@@ -79,17 +80,20 @@ static TINYRT_NOINLINE void tinyrt_move_ring(const tinyrt_ring *ring, uint32_t w
             }
         }
     }
-    if (to == last || cut != 0) {
+    if ((to == last) || (cut != 0U)) {
         to = last;
         end = last + ring->block;
     }
-    if (TINYRT_COPY_BYTES > 4 && (step & TINYRT_FILL) != 0) {
+    if ((step & TINYRT_FILL) == 0) {
+        return;
+    }
+    if (TINYRT_COPY_BYTES > 4) {
         tinyrt_fill((int8_t)ring->fill, end, to);
-    } else if ((step & TINYRT_FILL) != 0) {
+    } else {
         const uint32_t word = 0x01010101U * (uint8_t)ring->fill;
-        for (; in_words && to != end; to += 4) {
+        for (; (in_words != 0) && (to != end); to += 4) {
             TINYRT_SHORT_LOOP;
-            memcpy(TINYRT_ALIGNED(to), &word, 4);
+            (void)memcpy(TINYRT_ALIGNED(to), &word, 4);
         }
         for (; to != end; ++to) {
             TINYRT_SHORT_LOOP;
@@ -113,10 +117,10 @@ static inline uint32_t tinyrt_next_stage(const uint8_t *steps, const tinyrt_ring
             } else {
                 at -= at[1];
             }
-        } else if ((what & TINYRT_WITH_CUTS) != 0 && step == stage) {
-            cut |= step < TINYRT_AT_END ? step : (step - TINYRT_AT_END) << 4;
+        } else if (((what & TINYRT_WITH_CUTS) != 0) && (step == stage)) {
+            cut |= (step < TINYRT_AT_END) ? step : ((step - TINYRT_AT_END) << 4);
         } else {
-            if ((what & TINYRT_WITH_RINGS) != 0 && (step & (TINYRT_SHIFT | TINYRT_FILL)) != 0) {
+            if (((what & TINYRT_WITH_RINGS) != 0) && ((step & (TINYRT_SHIFT | TINYRT_FILL)) != 0)) {
                 tinyrt_move_ring(rings + stage, what, step, cut, arena + rings[stage].offset);
             }
             if ((step & TINYRT_RUN) != 0) {
@@ -131,7 +135,7 @@ static inline uint32_t tinyrt_next_stage(const uint8_t *steps, const tinyrt_ring
 
 /** Whether there is no step left. */
 static inline int tinyrt_at_end(const uint8_t *steps, const tinyrt_progress *progress) {
-    return progress->at != 0 && steps[progress->at - 1] == TINYRT_END;
+    return (progress->at != 0U) && (steps[progress->at - 1U] == TINYRT_END);
 }
 
 #ifdef __cplusplus
