@@ -36,7 +36,7 @@ class Deviation:
         category: ``required`` or ``advisory``.
         about: what it asks for, in our words.
         reason: why the code departs from it.
-        files: patterns of the names of the files that do; a model's own are ``NAME.c`` and ``NAME.h``.
+        files: patterns of the names of the files that do; a model's own are NAME.c and NAME.h.
 
     """
 
