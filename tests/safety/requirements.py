@@ -56,7 +56,7 @@ REQUIREMENTS = (
             "firmware/test_all_ops.py::test_ops_on_the_device",
             "firmware/test_all_ops.py::test_ops_of_other_widths_on_the_device",
             "firmware/test_zoo.py::test_device_answers_what_is_golden",
-            "c/test_packed.py::test_ten_thousand_random_cases",
+            "c/test_packed.py::test_thousands_of_random_cases",
         ),
     ),
     Requirement(
@@ -137,6 +137,15 @@ REQUIREMENTS = (
             "firmware/test_slices.py::test_slices_are_as_short_as_asked_for_and_cost_little",
             "firmware/test_slices_ops.py::test_kernels_in_parts_answer_as_whole_ones",
             "firmware/test_slices.py::test_two_models_take_turns_slice_by_slice",
+        ),
+    ),
+    Requirement(
+        "updates",
+        "A blob that is damaged, or of another structure, is refused, and nothing is written",
+        (
+            "c/test_blobs.py::test_every_byte_counts",
+            "c/test_blobs.py::test_blobs_of_others_are_refused",
+            "firmware/test_blobs.py::test_one_image_computes_with_one_blob_and_then_another",
         ),
     ),
     Requirement(
