@@ -33,6 +33,7 @@ OPTIONS = {
     "in slices": {"slices": 50_000, "info": True},
     "row by row": {"by_rows": True},
     "by pushed rows": {"input_rows": True},
+    "from a blob": {"blob": True},
 }
 """Further code of a model, on one core."""
 OPTIONS_OF = ("dscnn_kws", "cortex-m4")

@@ -17,14 +17,14 @@ static uint32_t crc32(const uint8_t *bytes, uint32_t count) {
 }
 
 static int is_structure(const uint32_t *a, const uint32_t *b) {
-    return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3];
+    return (a[0] == b[0]) && (a[1] == b[1]) && (a[2] == b[2]) && (a[3] == b[3]);
 }
 
 int tinyrt_blob_open(const tinyrt_blob_wanted *wanted, const void *blob, size_t size) {
     if (blob == NULL) {
         return TINYRT_NULL_BLOB;
     }
-    if ((uintptr_t)blob % TINYRT_BLOB_ALIGNMENT != 0) {
+    if (((uintptr_t)blob % (uintptr_t)TINYRT_BLOB_ALIGNMENT) != 0U) {
         return TINYRT_MISALIGNED_BLOB;
     }
     if (size < sizeof(tinyrt_blob_header)) {

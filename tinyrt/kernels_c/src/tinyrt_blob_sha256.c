@@ -36,7 +36,7 @@ static void take(uint32_t *hash, uint32_t *w) {
         TINYRT_SHORT_LOOP;
     }
     for (int32_t i = 0; i < 64; ++i) {
-        const uint32_t word = i < 16 ? w[i] : next(w, i);
+        const uint32_t word = (i < 16) ? w[i] : next(w, i);
         const uint32_t e = s[4];
         const uint32_t a = s[0];
         const uint32_t one = s[7] + (turned(e, 6) ^ turned(e, 11) ^ turned(e, 25)) +
@@ -83,7 +83,7 @@ int tinyrt_blob_sha256(const void *blob) {
         take(hash, w);
     }
     for (uint32_t i = 0; i < 32U; ++i) {
-        if (((hash[i / 4U] >> (24U - 8U * (i % 4U))) & 0xFFU) != header->body_sha256[i]) {
+        if (((hash[i / 4U] >> (24U - (8U * (i % 4U)))) & 0xFFU) != header->body_sha256[i]) {
             return TINYRT_OTHER_SHA256;
         }
     }
