@@ -25,6 +25,7 @@ from tinyrt.export.memories import Memories
 from tinyrt.export.model import (
     check_writable,
     library_files,
+    model_context,
     model_files,
     port_of,
     write_ops,
@@ -33,6 +34,7 @@ from tinyrt.export.names import Naming
 from tinyrt.export.project import ExportedProject
 from tinyrt.export.rendering import CFile
 from tinyrt.export.request import Request, Rows
+from tinyrt.export.selftest import write_selftest
 from tinyrt.export.slices import Slices, write_slices
 from tinyrt.export.sparsity import sparse_layers
 from tinyrt.export.states import StateLayout, lay_out, settle
@@ -71,6 +73,7 @@ def export_c(
     slices: int | None = None,
     blob: bool = False,
     layout: str = "cmake",
+    selftest: int | None = None,
 ) -> ExportedProject:
     """Write the C project of a .tflite model.
 
@@ -96,6 +99,7 @@ def export_c(
             has the functions ``<name>_begin``, ``_step`` and ``_cancel``, too. None without them.
         blob: whether constants lie in ``<name>.blob``, apart from the code, for field updates.
         layout: the shape of the folder, a name in ``tinyrt.export.layouts.LAYOUTS``.
+        selftest: how many golden vectors the project's ``<name>_selftest`` runs; None without it.
 
     Raises:
         ModelFormatError: the file is not a model.
@@ -117,6 +121,7 @@ def export_c(
         slices=slices,
         blob=blob,
         layout=layout,
+        selftest=selftest,
     )
     path = Path(model_path)
     with error_context(file=str(path)):
@@ -142,6 +147,7 @@ def export_graph(
     slices: int | None = None,
     blob: bool = False,
     layout: str = "cmake",
+    selftest: int | None = None,
 ) -> ExportedProject:
     """Write the C project of a graph, by default named after the graph; see ``export_c``.
 
@@ -151,6 +157,7 @@ def export_graph(
     rows, naming = Rows(by_rows, input_rows), Naming(name, prefix)
     choices = core, optimize, max_arena, rows, memories, naming
     options: dict[str, Any] = {"slices": slices, "blob": blob, "layout": layout}
+    options |= {"selftest": selftest}
     request = Request.of(*choices, unaligned=unaligned, **options)
     return export_request(graph, out_dir, request, model_sha256, labels)
 
@@ -186,6 +193,7 @@ def render_project(
         *(name, [name], project.kernels, *choices),
         has_info=labels is not None,
         has_blob=request.blob,
+        has_selftest=project.selftest is not None,
         layout=layout,
     )
     contents = Contents(name, *choices, f"{name}, a model", (project,))
@@ -225,9 +233,14 @@ def render_model(
     if isinstance(writer, BlobWriter):
         parts = (graph, plan, states, writer, slices, request.core)
         blob = blob_code(*parts, model_sha256, chosen_for.choices)
-    files = model_files(
+    context = model_context(
         *(prefix, graph, plan, writer, states, request.memories, model_sha256, slices), blob
     )
+    files, selftest = model_files(prefix, context), None
+    if request.selftest is not None:
+        vectors = request.selftest
+        selftest, more = write_selftest(prefix, graph, plan, writer, vectors, context)
+        files |= more
     project = ExportedProject(
         name=prefix,
         directory=directory,
@@ -251,6 +264,7 @@ def render_model(
         slices=slices,
         instructions=instructions_estimated(writer, graph, plan, request.core),
         blob=blob,
+        selftest=selftest,
     )
     return project, files
 

@@ -215,7 +215,13 @@ def check_writable(graph: Graph) -> None:
             )
 
 
-def model_files(
+def model_files(prefix: str, context: Mapping[str, Any]) -> dict[str, CFile]:
+    """The model's own files by name."""
+    kinds = BLOB_FILES if context["blob"] else MODEL_FILES
+    return {f"{prefix}{end}": render_c(TEMPLATES, name, context) for end, name in kinds.items()}
+
+
+def model_context(
     prefix: str,
     graph: Graph,
     plan: ArenaPlan,
@@ -225,11 +231,11 @@ def model_files(
     model_sha256: str | None,
     slices: Slices | None = None,
     blob: BlobCode | None = None,
-) -> dict[str, CFile]:
-    """The model's own files by name."""
+) -> dict[str, Any]:
+    """What the templates of the model's own files are filled in with."""
     sources = [kernels_c.source(k, writer.target.isa.value) for k in writer.functions]
     tensors = {} if blob else {name: _tensor(writer, name) for name in writer.weights}
-    context = {
+    return {
         "model": prefix,
         "MODEL": prefix.upper(),
         "title": clean(graph.name),
@@ -272,10 +278,6 @@ def model_files(
         "weights": {name: (c_text.c_type(v.dtype), v.size) for name, v in tensors.items()},
         "weight_arrays": [_array(name, value) for name, value in tensors.items()],
         "odd_weights": any(c_text.has_odd_floats(np.asarray(v.data)) for v in tensors.values()),
-    }
-    return {
-        f"{prefix}{end}": render_c(TEMPLATES, template, context)
-        for end, template in (BLOB_FILES if blob else MODEL_FILES).items()
     }
 
 
@@ -351,6 +353,7 @@ def library_files(
     has_info: bool = False,
     has_blob: bool = False,
     layout: Layout = CMAKE,
+    has_selftest: bool = False,
     parts: tuple[str, ...] = ("", "_weights"),
 ) -> Mapping[str, str]:
     """File name -> text, for the build files of some models and their kernels as one library.
@@ -365,12 +368,14 @@ def library_files(
         has_info: whether each model has what it says of itself.
         has_blob: whether each model's constants lie in a blob.
         layout: the shape of the folder; build files are those of ``cmake`` alone.
+        has_selftest: whether each model has golden vectors.
         parts: how the names of each model's sources end.
 
     """
     needed = kernels_c.closure(kernels, core.isa.value)
     texts = {path.name: path.read_text(encoding="utf-8") for path in needed}
     headers = [*models, *[f"{name}_info" for name in models if has_info]]
+    headers += [f"{name}_selftest" for name in models if has_selftest]
     headers += [f"{library}_arena"] * has_arena
     headers += [f"{name}_blob" for name in models if has_blob]
     parts = ("", "_blob") if has_blob else parts
@@ -379,7 +384,7 @@ def library_files(
         "LIBRARY": library.upper(),
         "models": models,
         "headers": [f"{name}.h" for name in headers],
-        "parts": (*parts, "_info") if has_info else parts,
+        "parts": (*parts, *["_info"] * has_info, *["_selftest"] * has_selftest),
         "has_blob": has_blob,
         "libm": any("#include <math.h>" in text for text in texts.values()),
         "core": core,

@@ -14,6 +14,7 @@ from tinyrt.export.model import Port
 from tinyrt.export.pushed import PushedRows
 from tinyrt.export.rendering import CFile
 from tinyrt.export.request import Request
+from tinyrt.export.selftest import Selftest
 from tinyrt.export.slices import Slices
 from tinyrt.export.sparsity import SparseLayer
 from tinyrt.export.target import Core, Optimize
@@ -51,6 +52,7 @@ class ExportedProject:
         slices: what an inference is cut into; None where it runs in one go.
         instructions: of one inference, estimated; None on this machine.
         blob: its constants apart from the code; None where they are compiled in.
+        selftest: what it tests on the board; None without a test.
 
     """
 
@@ -78,6 +80,7 @@ class ExportedProject:
     slices: Slices | None = None
     instructions: int | None = None
     blob: BlobCode | None = None
+    selftest: Selftest | None = None
 
     def info_files(self, title: str, labels: Sequence[Sequence[str]]) -> dict[str, CFile]:
         """What the project says of a model that calls itself ``title``; see ``info``."""

@@ -37,6 +37,7 @@ class Request:
         blob: whether constants lie in a blob, apart from the code.
         choices: for the blob of code that is there already, what was chosen for it; else None.
         layout: the shape of the folder.
+        selftest: golden vectors of the test on the board; None without a test.
 
     """
 
@@ -50,6 +51,7 @@ class Request:
     blob: bool = False
     choices: Choices | None = None
     layout: Layout = CMAKE
+    selftest: int | None = None
 
     @classmethod
     def of(
@@ -65,6 +67,7 @@ class Request:
         slices: int | None = None,
         blob: bool = False,
         layout: str = CMAKE.name,
+        selftest: int | None = None,
     ) -> Request:
         """The request, with core and aim by their names; other arguments as for ``export_c``.
 
@@ -82,7 +85,13 @@ class Request:
         if blob:
             check_blob(target, rows, memories)
         shape = find_layout(layout, target)
-        return cls(target, aim, max_arena, rows, memories, naming, slices, blob, layout=shape)
+        if selftest is not None:
+            check_selftest(shape, blob=blob)
+        return cls(
+            *(target, aim, max_arena, rows, memories, naming, slices, blob),
+            layout=shape,
+            selftest=selftest,
+        )
 
 
 def check_blob(core: Core, rows: Rows, memories: Memories) -> None:
@@ -107,4 +116,25 @@ def check_blob(core: Core, rows: Rows, memories: Memories) -> None:
     if core.isa in (InstructionSet.AVX2, InstructionSet.AVX512):
         raise UnsupportedError(
             f"there are no blobs for {core.name}", expected="a core of a device, or host"
+        )
+
+
+def check_selftest(layout: Layout, *, blob: bool) -> None:
+    """Check that nothing stands against a test on the board.
+
+    Raises:
+        UnsupportedError: constants that are exchanged in the field, or another layout.
+
+    """
+    if blob:
+        raise UnsupportedError(
+            "golden answers are of one set of constants, and a blob brings others",
+            expected="--selftest or --blob, not both",
+            hint="leave out --selftest: opening a blob checks its bytes",
+        )
+    if layout is not CMAKE:
+        raise UnsupportedError(
+            f"there is no self-test in the layout '{layout.name}'",
+            expected=f"the layout {CMAKE.name}",
+            hint="leave out --layout, or --selftest",
         )

@@ -75,6 +75,7 @@ def export_several(
     slices: int | None = None,
     blob: bool = False,
     layout: str = "cmake",
+    selftest: int | None = None,
 ) -> ExportedModels:
     """Write one C project for several .tflite models; it holds shared kernels once.
 
@@ -97,6 +98,7 @@ def export_several(
         slices: as for ``export_c``, for each model.
         blob: as for ``export_c``, for each model.
         layout: as for ``export_c``.
+        selftest: as for ``export_c``, for each model.
 
     Raises:
         UnsupportedError: two models have the same name, or one cannot be exported.
@@ -114,6 +116,7 @@ def export_several(
     rows = Rows(by_rows, input_rows)
     choices = core, optimize, max_arena, rows, memories, naming
     options: dict[str, Any] = {"slices": slices, "blob": blob, "layout": layout}
+    options |= {"selftest": selftest}
     request = Request.of(*choices, unaligned=unaligned, **options)
     projects: list[ExportedProject] = []
     own: dict[str, CFile] = {}
@@ -154,6 +157,7 @@ def export_several(
         has_info=info,
         has_blob=blob,
         layout=request.layout,
+        has_selftest=selftest is not None,
     )
     what = f"{library}, {len(projects)} models"
     contents = Contents(library, request.core, request.optimize, what, projects)
