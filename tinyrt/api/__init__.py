@@ -1,6 +1,7 @@
 """The commands as functions: from files to files, with errors that say how to fix them."""
 
 from tinyrt.api.costs import Basis, ModelCost, cost
+from tinyrt.api.emulating import run_emulated_several
 from tinyrt.api.inspection import Inspection, OpCost, inspect_model
 from tinyrt.api.models import (
     Run,
@@ -8,7 +9,6 @@ from tinyrt.api.models import (
     convert_model,
     evaluate,
     profile_model,
-    random_inputs,
     run_emulated,
     run_model,
     run_with_backend,
@@ -16,6 +16,7 @@ from tinyrt.api.models import (
 from tinyrt.api.quantize import bisect_model, debug_model, quantize_model, quantize_within
 from tinyrt.api.reading import open_model
 from tinyrt.api.training import Trained, train_int8_model
+from tinyrt.ops.shared.samples import random_inputs
 
 __all__ = [
     "Basis",
@@ -37,6 +38,7 @@ __all__ = [
     "quantize_within",
     "random_inputs",
     "run_emulated",
+    "run_emulated_several",
     "run_model",
     "run_with_backend",
     "train_int8_model",

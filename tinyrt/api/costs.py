@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tinyrt.api.models import random_inputs, run_emulated
+from tinyrt.api.models import run_emulated
 from tinyrt.api.reading import open_model
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.convert.passes import optimize as optimized
@@ -17,6 +17,7 @@ from tinyrt.errors import DataError
 from tinyrt.files import scratch_folder
 from tinyrt.ir import Graph, Shape
 from tinyrt.memory import schedule
+from tinyrt.ops.shared.samples import random_inputs
 
 if TYPE_CHECKING:
     from tinyrt.train.core.module import Module

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from tinyrt.api.inputs import Array, Data, labels_of, running, source_of
@@ -26,9 +25,10 @@ from tinyrt.interpreter import DEFAULT_BACKEND, Interpreter
 from tinyrt.interpreter.model import Model
 from tinyrt.interpreter.profile import OpTime, profile
 from tinyrt.interpreter.progress import Progress
-from tinyrt.ir import DType, Graph, RewriteLog, Shape
+from tinyrt.ir import Graph, RewriteLog, Shape
 from tinyrt.memory import schedule
 from tinyrt.metrics import Evaluation, evaluate_graph
+from tinyrt.ops.shared.samples import random_inputs
 from tinyrt.tools import EMULATOR_S
 
 if TYPE_CHECKING:
@@ -256,6 +256,7 @@ def run_emulated(
     memories: Memories | None = None,
     profile: bool = False,
     build_dir: str | Path | None = None,
+    gdb: int | None = None,
     timeout_s: float = EMULATOR_S,
     progress: Progress | None = None,
 ) -> EmulationReport:
@@ -277,6 +278,7 @@ def run_emulated(
         memories: which memory there is and what lies in it; one arena for all by default.
         profile: whether to count every op's instructions, too.
         build_dir: where to keep the project and its image; a temporary folder by default.
+        gdb: the port of this machine at which a debugger is waited for; None without one.
         timeout_s: when to give up on the emulator, in seconds.
         progress: called with the samples done and their total.
 
@@ -287,17 +289,7 @@ def run_emulated(
     """
     from tinyrt.emulate import run_emulated as run
 
-    graph = open_model(model, optimize=False)
-    host = Model(graph)
-    if inputs is None:
-        feeds = random_inputs(graph, samples)
-    else:
-        with running(model, inputs):
-            feeds = host.stored_source(source_of(graph, inputs))
-            # All inputs are packed and written for the device at once.
-            current().reserve(2 * sum(array.nbytes for array in feeds.values()), "packed inputs")
-    expected = host.run_raw(feeds)
-    feeds, expected = (_apart(graph, arrays) for arrays in (feeds, expected))
+    feeds, expected = compared_inputs(model, inputs, samples)
     with scratch_folder() as scratch:
         return run(
             model,
@@ -314,9 +306,37 @@ def run_emulated(
             memories=memories,
             profile=profile,
             build_dir=build_dir or scratch,
+            gdb=gdb,
             timeout_s=timeout_s,
             progress=progress,
         )
+
+
+def compared_inputs(
+    model: str | Path, inputs: Data | None, samples: int
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """What a device is to run, and what the host answers, one entry per run.
+
+    Args:
+        model: a quantised .tflite file.
+        inputs: as for ``evaluate``; None for seeded random ones.
+        samples: how many random inputs.
+
+    Raises:
+        DataError: the inputs do not fit the model.
+
+    """
+    graph = open_model(model, optimize=False)
+    host = Model(graph)
+    if inputs is None:
+        feeds = random_inputs(graph, samples)
+    else:
+        with running(model, inputs):
+            feeds = host.stored_source(source_of(graph, inputs))
+            # All inputs are packed and written for the device at once.
+            current().reserve(2 * sum(array.nbytes for array in feeds.values()), "packed inputs")
+    expected = host.run_raw(feeds)
+    return _apart(graph, feeds), _apart(graph, expected)
 
 
 def _apart(graph: Graph, arrays: Mapping[str, Array]) -> dict[str, Array]:
@@ -338,30 +358,3 @@ def _apart(graph: Graph, arrays: Mapping[str, Array]) -> dict[str, Array]:
             )
         runs[name] = array if rows == 1 else array.reshape(-1, *value.shape)
     return runs
-
-
-def random_inputs(graph: Graph, samples: int, seed: int = 0) -> dict[str, Array]:
-    """Seeded random inputs over the whole range of each input's dtype, samples first.
-
-    Indices lie in the tables that they pick from.
-    """
-    rng = np.random.default_rng(seed)
-    feeds: dict[str, Array] = {}
-    for value in map(graph.value, graph.fed):
-        rows = value.shape[0] if value.shape else 1
-        shape = (samples * rows, *value.shape[1:])
-        if value.dtype in (DType.INT8, DType.UINT8, DType.INT16):
-            limits = np.iinfo(value.dtype.numpy)
-            feeds[value.name] = rng.integers(limits.min, limits.max + 1, shape, limits.dtype)
-        elif value.dtype in (DType.INT32, DType.INT64, DType.BOOL):
-            below = 2 if value.dtype is DType.BOOL else _rows_of(graph, value.name)
-            feeds[value.name] = rng.integers(0, below, shape, value.dtype.numpy)
-        else:
-            feeds[value.name] = rng.standard_normal(shape).astype(value.dtype.numpy)
-    return feeds
-
-
-def _rows_of(graph: Graph, name: str) -> int:
-    """How many rows the tables have that an input's indices pick from."""
-    tables = [graph.value(n.inputs[0]) for n in graph.consumers(name) if n.op == "embedding"]
-    return min((table.shape[0] for table in tables), default=2)

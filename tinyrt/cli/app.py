@@ -14,7 +14,8 @@ from tinyrt.cli import tables
 from tinyrt.cli.bench import bench
 from tinyrt.cli.console import noting, progress_bar, reporting
 from tinyrt.cli.debug import debug
-from tinyrt.cli.deploy import blob, emulate, export
+from tinyrt.cli.deploy import blob, export
+from tinyrt.cli.emulate import emulate
 from tinyrt.cli.options import (
     AllowFallback,
     Backend,

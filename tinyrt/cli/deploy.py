@@ -1,4 +1,4 @@
-"""The commands ``export`` and ``emulate``."""
+"""The command ``export``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 from rich.console import RenderableType
 
 from tinyrt.cli import tables
-from tinyrt.cli.console import progress_bar, reporting
+from tinyrt.cli.console import reporting
 from tinyrt.cli.options import (
     Alignment,
     Blob,
@@ -18,6 +18,7 @@ from tinyrt.cli.options import (
     InputInArena,
     InputRows,
     Int8Model,
+    Int8Models,
     Json,
     Layout,
     MadeFor,
@@ -25,26 +26,20 @@ from tinyrt.cli.options import (
     MaxMemory,
     OutputInArena,
     Regions,
+    Selftest,
+    SharedArena,
     Slices,
     WeightsSection,
     parse_bytes,
     parse_regions,
-    require_without,
 )
-from tinyrt.tools import EMULATOR_S
 
 if TYPE_CHECKING:
     from tinyrt.export import ExportedProject
 
-SAMPLES = 4
-"""Random inputs that ``emulate`` runs by default."""
-
 
 def export(
-    models: Annotated[
-        list[Path],
-        typer.Argument(metavar="MODEL...", help="Quantised .tflite models."),
-    ],
+    models: Int8Models,
     output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write.")],
     core: Core = "cortex-m4",
     optimize: MadeFor = "balanced",
@@ -58,10 +53,7 @@ def export(
     output_in_arena: OutputInArena = True,
     alignment: Alignment = 4,
     weights_section: WeightsSection = None,
-    shared_arena: Annotated[
-        bool,
-        typer.Option("--shared-arena", help="Declare one arena for all: they take turns in it."),
-    ] = False,
+    shared_arena: SharedArena = False,
     name: Annotated[
         str | None,
         typer.Option("--name", help="What the model is called in C; as its file is, by default."),
@@ -77,6 +69,7 @@ def export(
         typer.Option("--no-unaligned", help="Load words at multiples of four only, and slower."),
     ] = False,
     layout: Layout = "cmake",
+    selftest: Selftest = None,
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
@@ -99,6 +92,7 @@ def export(
             options |= {"name": name, "prefix": prefix, "info": info}
             options |= {"unaligned": not no_unaligned, "slices": slices}
             options |= {"blob": blob, "layout": layout}
+            options |= {"selftest": selftest}
             report(*_export_several(models, output, max_arena, options))
             return
         (model,) = models
@@ -118,6 +112,7 @@ def export(
             slices=slices,
             blob=blob,
             layout=layout,
+            selftest=selftest,
         )
         rows = list(project.row_by_row)
         data: dict[str, Any] = {
@@ -137,7 +132,7 @@ def export(
         if project.state_bytes:
             data["state_bytes"] = project.state_bytes
         data["sparse"] = [layer.as_dict() for layer in project.sparse]
-        data |= _slices(project) | _blob(project)
+        data |= _slices(project) | _blob(project) | _selftest(project)
         extra: dict[str, Any] = {
             "row_by_row": ", ".join(rows) or "-",
             "kernels": ", ".join(project.kernels),
@@ -146,6 +141,8 @@ def export(
             f"  {layer.index} {tables.named(layer.name)}": str(layer) for layer in project.sparse
         }
         extra |= {"sparse": f"{len(sparse)} layers with many zeros" if sparse else "-"}
+        if project.selftest is not None:
+            extra |= {"selftest": str(project.selftest)}
         if project.slices is not None:
             extra |= tables.slices(project.slices)
         if project.blob is not None:
@@ -164,6 +161,11 @@ def _slices(project: ExportedProject) -> dict[str, Any]:
 def _blob(project: ExportedProject) -> dict[str, Any]:
     """The blob of a project that has one, for ``--json``."""
     return {} if project.blob is None else {"blob": project.blob.as_dict()}
+
+
+def _selftest(project: ExportedProject) -> dict[str, Any]:
+    """The golden vectors of a project that has some, for ``--json``."""
+    return {} if project.selftest is None else {"selftest": project.selftest.as_dict()}
 
 
 def _with_bound(data: dict[str, Any], by_rows: bool) -> dict[str, object]:
@@ -197,6 +199,8 @@ def _export_several(
         data["slices"] = {project.name: _slices(project)["slices"] for project in bundle.models}
     if options["blob"]:
         data["blob"] = {project.name: _blob(project)["blob"] for project in bundle.models}
+    if options["selftest"] is not None:
+        data["selftest"] = {p.name: _selftest(p)["selftest"] for p in bundle.models}
     data["model_sha256"] = {project.name: project.model_sha256 for project in bundle.models}
     data["flash"] = {project.name: project.flash() for project in bundle.models}
     data["ports"] = {project.name: project.ports() for project in bundle.models}
@@ -243,70 +247,3 @@ def blob(
             "model_sha256": made.model_sha256,
         }
         report(data, tables.facts(data))
-
-
-def emulate(
-    model: Int8Model,
-    core: Core = "cortex-m4",
-    optimize: MadeFor = "balanced",
-    inputs: Annotated[
-        Path | None,
-        typer.Option("-i", "--input", help=".npz with inputs; random ones by default."),
-    ] = None,
-    samples: Annotated[
-        int | None, typer.Option(help="Random inputs to run.", min=1, show_default=str(SAMPLES))
-    ] = None,
-    board: Annotated[
-        str | None, typer.Option(help="The emulated board; the core's own one by default.")
-    ] = None,
-    max_arena: MaxArena = None,
-    by_rows: ByRows = False,
-    input_rows: InputRows = False,
-    slices: Slices = None,
-    blob: Blob = False,
-    region: Regions = None,
-    input_in_arena: InputInArena = True,
-    output_in_arena: OutputInArena = True,
-    alignment: Alignment = 4,
-    weights_section: WeightsSection = None,
-    profile: Annotated[bool, typer.Option(help="Count every op's instructions, too.")] = False,
-    keep: Annotated[
-        Path | None, typer.Option("--keep", help="Keep the build in this folder.")
-    ] = None,
-    max_memory: MaxMemory = None,
-    timeout: Annotated[
-        float, typer.Option("--timeout", help="Seconds that the emulator may take.", min=0.1)
-    ] = EMULATOR_S,
-    json: Json = False,
-) -> None:
-    """Build the C code, boot it in QEMU, compare every output with the host's."""
-    from tinyrt import api
-    from tinyrt.export import Memories
-
-    with reporting(json, max_memory) as report:
-        memories = Memories(
-            *(parse_regions(region), input_in_arena, output_in_arena, alignment, weights_section)
-        )
-        require_without("--samples", samples, "--input", there=inputs is not None)
-        with progress_bar("emulating") as progress:
-            emulation = api.run_emulated(
-                model,
-                core=core,
-                optimize=optimize,
-                board=board,
-                inputs=inputs,
-                samples=samples or SAMPLES,
-                max_arena=None if max_arena is None else parse_bytes(max_arena),
-                by_rows=by_rows,
-                input_rows=input_rows,
-                slices=slices,
-                blob=blob,
-                memories=memories,
-                profile=profile,
-                build_dir=keep,
-                timeout_s=timeout,
-                progress=progress,
-            )
-        report(emulation.as_dict(), tables.emulation(emulation))
-    if not emulation.agrees:
-        raise typer.Exit(1)

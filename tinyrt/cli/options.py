@@ -16,6 +16,12 @@ from tinyrt.quantize.config import Scheme
 
 Model = Annotated[Path, typer.Argument(help="A .tflite or .onnx model.")]
 Int8Model = Annotated[Path, typer.Argument(help="A quantised .tflite model.")]
+Int8Models = Annotated[
+    list[Path], typer.Argument(metavar="MODEL...", help="Quantised .tflite models.")
+]
+SharedArena = Annotated[
+    bool, typer.Option("--shared-arena", help="One arena for all models: they take turns in it.")
+]
 MaxArena = Annotated[
     str | None,
     typer.Option(
@@ -55,6 +61,15 @@ Layout = Annotated[
     typer.Option(
         "--layout",
         help="The folder's shape: cmake, arduino, platformio, zephyr, esp-idf, cmsis-pack or mbed.",
+    ),
+]
+Selftest = Annotated[
+    int | None,
+    typer.Option(
+        "--selftest",
+        metavar="VECTORS",
+        help="Bring so many golden vectors along, and NAME_selftest, which runs them on the board.",
+        min=1,
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]

@@ -261,6 +261,33 @@ def emulation(report: EmulationReport) -> RenderableType:
     return facts(rows) if report.ops is None else Group(costs(report.ops), facts(rows))
 
 
+def emulations(reports: Mapping[str, EmulationReport]) -> RenderableType:
+    """Several models of one image, one column for each; flash and static RAM are the image's."""
+    table = Table(box=box.SIMPLE_HEAD)
+    names = list(map(named, reports))
+    for column in ("", *names):
+        table.add_column(column, justify="right" if column else "left")
+    rows: dict[str, list[object]] = {
+        "core": [f"{r.core} ({r.board or 'this machine'})" for r in reports.values()],
+        "samples": [r.samples for r in reports.values()],
+        "bit-exact with the host": [r.bit_exact for r in reports.values()],
+        "greatest float error": [r.float_error for r in reports.values()],
+        "instructions per inference": [r.instructions for r in reports.values()],
+        "instructions per MAC": [r.instructions_per_mac for r in reports.values()],
+        "slices": [r.slices and r.slices.plan.count for r in reports.values()],
+        "RAM, arena bytes": [r.ram.arena for r in reports.values()],
+        "RAM, state bytes": [r.ram.state for r in reports.values()],
+        "RAM, stack bytes": [r.ram.stack for r in reports.values()],
+        "  at most, as compiled": [r.ram.stack_bound for r in reports.values()],
+        "image, code bytes": [r.flash.code for r in reports.values()],
+        "image, weight bytes": [r.flash.weights for r in reports.values()],
+        "image, static RAM bytes": [r.ram.static for r in reports.values()],
+    }
+    for name, figures in rows.items():
+        table.add_row(name, *map(number, figures))
+    return table
+
+
 def slices(plan: Slices, run: SlicesRun | None = None) -> dict[str, object]:
     """How an inference was cut, and its longest slice: as estimated, and as counted if it ran."""
     longest = plan.longest.nodes if run is None else run.longest_ops

@@ -6,6 +6,7 @@ from tinyrt.emulate.profile import OpCost
 from tinyrt.emulate.qemu import Run, run_image
 from tinyrt.emulate.report import EmulationReport, Ram
 from tinyrt.emulate.run import run_emulated
+from tinyrt.emulate.several import run_emulated_several
 from tinyrt.emulate.sizes import Sizes
 
 __all__ = [
@@ -20,5 +21,6 @@ __all__ = [
     "build_image",
     "find_board",
     "run_emulated",
+    "run_emulated_several",
     "run_image",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tinyrt.emulate.boards import Board
@@ -42,10 +42,9 @@ def harness_context(project: ExportedProject) -> dict[str, Any]:
     }
 
 
-def script_context(project: ExportedProject, board: Board) -> dict[str, Any]:
-    """The values for the template of the linker's script."""
-    section = project.weights_section
-    return {"board": board, "model": project.name, "section": Source(section) if section else None}
+def script_context(models: Sequence[str], section: str | None, board: Board) -> dict[str, Any]:
+    """The values for the template of the linker's script: names of models, section of weights."""
+    return {"board": board, "models": models, "section": Source(section) if section else None}
 
 
 def _places(

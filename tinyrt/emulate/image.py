@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tinyrt.emulate import toolchain
 from tinyrt.emulate.blocks import harness_context, script_context
@@ -95,20 +96,44 @@ def build_image(
     if profile:
         hook = folder.resolve() / "harness_profile.h"
         hooks, mode = ("-include", str(hook)), ("-DHARNESS_PROFILE",)
-    _bring_harness(project, folder, (FIRMWARE, FIRMWARE / board.machine))
-    library = build_library(project, folder, hooks)
-    flags = (*HARNESS_FLAGS, *MACHINE_FLAGS[board.machine], *mode)
-    flags = (*flags, f"-DHARNESS_GUARD_BYTES={board.guard_bytes}")
-    objects = _compile(project, folder, HARNESS_SOURCES, flags)
-    text = render(FIRMWARE, "image.ld.j2", script_context(project, board))
-    _write(project, folder / SCRIPT, text)
-    link = (*LINK_FLAGS, *LIBC[board.machine], "-T", SCRIPT, "-Wl,-Map=image.map")
-    _write_makefile(project, folder, IMAGE, (flags, hooks, link), objects, library)
-    command = [core.compiler, *core.flags, *link, *objects, library.resolve(), "-lm", "-o", IMAGE]
-    _link(command, board, folder)
-    path = folder / IMAGE
+    bring_harness(project, folder, (FIRMWARE, FIRMWARE / board.machine))
+    bring_model(project, folder)
+    context = script_context([project.name], project.weights_section, board)
+    path = link_image(project, folder, board, HARNESS_SOURCES, context, (mode, hooks))
     bound = None if profile else stack_bound(folder, path, INVOKE, core)
     return Image(path, board, sizes_of_image(path, core), bound)
+
+
+def link_image(
+    project: ExportedProject,
+    folder: Path,
+    board: Board,
+    sources: Sequence[str],
+    script: Mapping[str, Any],
+    flags: tuple[tuple[str, ...], tuple[str, ...]],
+) -> Path:
+    """Compile the harness in that folder and link it with the project's library.
+
+    Args:
+        project: what the library is of.
+        folder: where the harness's sources lie.
+        board: what it is to run on.
+        sources: of the harness.
+        script: values for the template of the linker's script.
+        flags: those of the harness beside its usual ones, and those of the library.
+
+    """
+    core = project.core
+    library = build_library(project, folder, flags[1])
+    own = (*HARNESS_FLAGS, *MACHINE_FLAGS[board.machine], *flags[0])
+    own = (*own, f"-DHARNESS_GUARD_BYTES={board.guard_bytes}")
+    objects = compile_harness(project, folder, sources, own)
+    write_source(project, folder / SCRIPT, render(FIRMWARE, "image.ld.j2", script))
+    link = (*LINK_FLAGS, *LIBC[board.machine], "-T", SCRIPT, "-Wl,-Map=image.map")
+    write_makefile(project, folder, IMAGE, (own, flags[1], link), objects, library)
+    command = [core.compiler, *core.flags, *link, *objects, library.resolve(), "-lm", "-o", IMAGE]
+    link_for(command, board, folder)
+    return folder / IMAGE
 
 
 def build_library(project: ExportedProject, build_dir: Path, flags: tuple[str, ...] = ()) -> Path:
@@ -126,7 +151,8 @@ def build_library(project: ExportedProject, build_dir: Path, flags: tuple[str, .
     return build / f"lib{project.name}.a"
 
 
-def _link(command: list[object], board: Board, folder: Path | None = None) -> None:
+def link_for(command: list[object], board: Board, folder: Path | None = None) -> None:
+    """Link for a board; an image that is too large for it is an error that says so."""
     try:
         toolchain.run(command, doing=f"linking for {board.name}", cwd=folder)
     except ToolError as error:
@@ -144,33 +170,45 @@ def _link(command: list[object], board: Board, folder: Path | None = None) -> No
 
 def _build_program(project: ExportedProject, build_dir: Path) -> Image:
     """The model and its harness as a program of this machine."""
+    bring_harness(project, build_dir, (FIRMWARE / "host",))
+    bring_model(project, build_dir)
+    library = link_program(project, build_dir, PROGRAM_SOURCES)
+    sizes = sizes_of_library(library, [project], project.core)
+    return Image(build_dir / PROGRAM, None, sizes, None)
+
+
+def link_program(project: ExportedProject, build_dir: Path, sources: Sequence[str]) -> Path:
+    """Link a program of this machine from these sources of the harness; returns its library."""
     core = project.core
     library = build_library(project, build_dir)
-    _bring_harness(project, build_dir, (FIRMWARE / "host",))
-    objects = _compile(project, build_dir, PROGRAM_SOURCES, PROGRAM_FLAGS)
-    _write_makefile(project, build_dir, PROGRAM, (PROGRAM_FLAGS, (), ()), objects, library)
+    objects = compile_harness(project, build_dir, sources, PROGRAM_FLAGS)
+    write_makefile(project, build_dir, PROGRAM, (PROGRAM_FLAGS, (), ()), objects, library)
     toolchain.run(
         [core.compiler, *objects, library.resolve(), "-lm", "-o", PROGRAM],
         doing="building the harness",
         cwd=build_dir,
     )
-    path = build_dir / PROGRAM
-    return Image(path, None, sizes_of_library(library, project, core), None)
+    return library
 
 
-def _bring_harness(project: ExportedProject, folder: Path, sources: Iterable[Path]) -> None:
+def bring_harness(project: ExportedProject, folder: Path, sources: Iterable[Path]) -> None:
     """Put the harness's sources beside what is built from them, so that all of it can be kept."""
     for source in (path for place in sources for path in sorted(place.glob("*.[ch]"))):
-        _write(project, folder / source.name, source.read_text(encoding="utf-8"))
+        write_source(project, folder / source.name, source.read_text(encoding="utf-8"))
+
+
+def bring_model(project: ExportedProject, folder: Path, name: str = "harness_model.h") -> None:
+    """Write the header through which the harness knows a model."""
     text = render(FIRMWARE, "harness_model.h.j2", harness_context(project))
-    _write(project, folder / "harness_model.h", text)
+    write_source(project, folder / name, text)
 
 
-def _write(project: ExportedProject, path: Path, text: str) -> None:
+def write_source(project: ExportedProject, path: Path, text: str) -> None:
+    """Write a file of the harness, with what every exported file says of itself."""
     write_text(path, head(path.name, project.identity) + text)
 
 
-def _compile(
+def compile_harness(
     project: ExportedProject, folder: Path, sources: Sequence[str], flags: tuple[str, ...]
 ) -> list[str]:
     """Compile sources of that folder; returns the names of their objects there."""
@@ -185,7 +223,7 @@ def _compile(
     return objects
 
 
-def _write_makefile(
+def write_makefile(
     project: ExportedProject,
     folder: Path,
     image: str,
@@ -209,4 +247,4 @@ def _write_makefile(
         "objects": objects,
         "scripts": [SCRIPT] if SCRIPT in flags[2] else [],
     }
-    _write(project, folder / "Makefile", render(FIRMWARE, "rebuild.mk.j2", context))
+    write_source(project, folder / "Makefile", render(FIRMWARE, "rebuild.mk.j2", context))

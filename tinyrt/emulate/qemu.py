@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from tinyrt.emulate import toolchain
 from tinyrt.emulate.image import Image
@@ -51,6 +52,7 @@ def run_image(
     *,
     timeout_s: float = EMULATOR_S,
     progress: Progress | None = None,
+    gdb: int | None = None,
 ) -> Run:
     """Run all samples in one boot.
 
@@ -60,16 +62,37 @@ def run_image(
         run_dir: an existing folder for the files that host and image exchange.
         timeout_s: when to give up, in seconds.
         progress: called now and then with the bytes of output written so far.
+        gdb: the port of this machine at which a debugger is waited for, before the first
+            instruction; None without one.
 
     Raises:
         ToolError: QEMU is missing, the image failed (fault, canary, stack), or time ran out.
 
     """
-    report = boot(image, inputs, run_dir, timeout_s=timeout_s, progress=progress)
+    parts = {"": inputs}
+    runs = run_parts(image, parts, run_dir, timeout_s=timeout_s, progress=progress, gdb=gdb)
+    return runs[""]
+
+
+def run_parts(
+    image: Image,
+    parts: Mapping[str, bytes],
+    run_dir: Path,
+    *,
+    timeout_s: float = EMULATOR_S,
+    progress: Progress | None = None,
+    gdb: int | None = None,
+) -> dict[str, Run]:
+    """As ``run_image``, for each model of an image: what its files end with -> its inputs."""
+    reports = boot_parts(image, parts, run_dir, timeout_s=timeout_s, progress=progress, gdb=gdb)
+    return {part: _run_of(image, report, run_dir, part) for part, report in reports.items()}
+
+
+def _run_of(image: Image, report: Mapping[str, list[int]], run_dir: Path, part: str) -> Run:
     with _whole(image):
         counted = "invoke_ticks" in report
         return Run(
-            (run_dir / OUTPUTS).read_bytes(),
+            part_of(run_dir / OUTPUTS, part).read_bytes(),
             instructions(report) if counted else None,
             report["stack_bytes"][0] if "stack_bytes" in report else None,
             report["arena_bytes"][0],
@@ -86,17 +109,41 @@ def boot(
     progress: Progress | None = None,
 ) -> dict[str, list[int]]:
     """Run all samples and return what the image reported; see ``run_image``."""
-    write_atomic(run_dir / INPUTS, lambda file: file.write(inputs))
-    outputs, report = run_dir / OUTPUTS, run_dir / REPORT
-    for stale in (outputs, report):
+    parts = {"": inputs}
+    return boot_parts(image, parts, run_dir, timeout_s=timeout_s, progress=progress)[""]
+
+
+def part_of(path: Path, part: str) -> Path:
+    """The file of one model of several: ``inputs.bin`` -> ``inputs_kws.bin``."""
+    return path.with_name(f"{path.stem}{part}{path.suffix}")
+
+
+def boot_parts(
+    image: Image,
+    parts: Mapping[str, bytes],
+    run_dir: Path,
+    *,
+    timeout_s: float = EMULATOR_S,
+    progress: Progress | None = None,
+    gdb: int | None = None,
+) -> dict[str, dict[str, list[int]]]:
+    """As ``boot``, for each model of an image; see ``run_parts``."""
+    outputs = [part_of(run_dir / OUTPUTS, part) for part in parts]
+    reports = {part: part_of(run_dir / REPORT, part) for part in parts}
+    for part, inputs in parts.items():
+        write_atomic(part_of(run_dir / INPUTS, part), _writing(inputs))
+    for stale in (*outputs, *reports.values()):
         stale.unlink(missing_ok=True)
 
-    def watch() -> None:
-        if progress is not None and outputs.exists():
-            progress(outputs.stat().st_size)
+    def written() -> int:
+        return sum(path.stat().st_size for path in outputs if path.exists())
 
-    with _explained(image, outputs, timeout_s):
-        process = run_tool(_command(image), cwd=run_dir, limit_s=timeout_s, watch=watch)
+    def watch() -> None:
+        if progress is not None and any(path.exists() for path in outputs):
+            progress(written())
+
+    with _explained(image, written, timeout_s):
+        process = run_tool(_command(image, gdb), cwd=run_dir, limit_s=timeout_s, watch=watch)
     where = image.board.name if image.board else "this machine"
     if process.status != 0:
         raise ToolError(
@@ -105,7 +152,12 @@ def boot(
             expected="status 0",
         )
     with _whole(image, process.last_words):
-        return parse_report(report.read_text(encoding="utf-8"))
+        texts = {part: path.read_text(encoding="utf-8") for part, path in reports.items()}
+        return {part: parse_report(text) for part, text in texts.items()}
+
+
+def _writing(data: bytes) -> Callable[[BinaryIO], object]:
+    return lambda file: file.write(data)
 
 
 @contextmanager
@@ -121,7 +173,7 @@ def _whole(image: Image, words: str = "") -> Iterator[None]:
         ) from error
 
 
-def _command(image: Image) -> list[str]:
+def _command(image: Image, gdb: int | None = None) -> list[str]:
     board, path = image.board, str(image.path.resolve())
     if board is None:
         return [path]
@@ -129,19 +181,19 @@ def _command(image: Image) -> list[str]:
     return [
         *(board.qemu, "-M", board.name, *board.options, "-icount", "shift=0"),
         *("-display", "none", "-monitor", "none", "-serial", "none"),
+        *(() if gdb is None else ("-S", "-gdb", f"tcp:127.0.0.1:{gdb}")),
         *("-semihosting-config", "enable=on,target=native", "-kernel", path),
     ]
 
 
 @contextmanager
-def _explained(image: Image, outputs: Path, timeout_s: float) -> Iterator[None]:
+def _explained(image: Image, written: Callable[[], int], timeout_s: float) -> Iterator[None]:
     """Add the image's progress and a hint to the error of a time-out."""
     try:
         yield
     except OutOfTimeError as error:
         error.file = str(image.path)
-        nbytes = outputs.stat().st_size if outputs.exists() else 0
-        error.expected = f"an end; {nbytes:,} bytes of output were written until then"
+        error.expected = f"an end; {written():,} bytes of output were written until then"
         error.hint = f"run fewer samples, or allow more than {timeout_s:g} seconds with --timeout"
         raise
 

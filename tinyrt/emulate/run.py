@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.emulate.baseline import load_baseline
 from tinyrt.emulate.boards import find_board
-from tinyrt.emulate.image import build_image
-from tinyrt.emulate.profile import profile_ops
-from tinyrt.emulate.qemu import run_image
+from tinyrt.emulate.image import Image, build_image
+from tinyrt.emulate.profile import OpCost, profile_ops
+from tinyrt.emulate.qemu import Run, run_image
 from tinyrt.emulate.report import EmulationReport, Ram, SlicesRun
 from tinyrt.errors import DataError, ToolError, UnsupportedError, error_context
 from tinyrt.export import ExportedProject, Memories, Port, export_graph, find_core
@@ -44,6 +44,7 @@ def run_emulated(
     macs: int | None = None,
     profile: bool = False,
     memories: Memories | None = None,
+    gdb: int | None = None,
     timeout_s: float = EMULATOR_S,
     progress: Callable[[int, int], None] | None = None,
 ) -> EmulationReport:
@@ -66,6 +67,7 @@ def run_emulated(
         macs: multiply-accumulates per inference; counted if not given.
         profile: whether to count every op's instructions, too.
         memories: which memory there is and what lies in it; one arena for all by default.
+        gdb: the port of this machine at which a debugger is waited for; None without one.
         timeout_s: when to give up on the emulator, in seconds.
         progress: called now and then with samples done and samples in all.
 
@@ -84,6 +86,11 @@ def run_emulated(
         raise UnsupportedError(
             "instructions are counted by the emulator, not on this machine",
             hint="choose an emulated core with --core, or leave --profile out",
+        )
+    if gdb is not None and place is None:
+        raise UnsupportedError(
+            "a debugger is waited for by the emulator, not on this machine",
+            hint="choose an emulated core with --core, or leave --gdb out",
         )
     build = make_folder(build_dir)
     with error_context(file=str(model_path)):
@@ -108,10 +115,9 @@ def run_emulated(
         packed,
         build,
         timeout_s=timeout_s,
+        gdb=gdb,
         progress=progress and (lambda nbytes: progress(nbytes // output_bytes, samples)),
     )
-    outputs = unpack_outputs(project.outputs, run.outputs, samples)
-    macs = project.macs if macs is None else macs
     peer = load_baseline()
     ops = None
     if profile and place is not None:
@@ -119,9 +125,46 @@ def run_emulated(
         ops = profile_ops(
             *(project, graph, first, build), board=place, baseline=peer, timeout_s=timeout_s
         )
+    return report_of(
+        *(project, image, run, samples, expected),
+        baseline=peer.total(target.name, graph),
+        macs=macs,
+        ops=ops,
+    )
+
+
+def report_of(
+    project: ExportedProject,
+    image: Image,
+    run: Run,
+    samples: int,
+    expected: Arrays | None,
+    *,
+    baseline: int | None = None,
+    macs: int | None = None,
+    ops: tuple[OpCost, ...] | None = None,
+) -> EmulationReport:
+    """What a run says of a model, and whether the host answers the same.
+
+    Args:
+        project: the model.
+        image: what ran it.
+        run: its outputs and its counts.
+        samples: how many there were.
+        expected: what the host answers, as for ``run_emulated``.
+        baseline: instructions of another engine, if they are known.
+        macs: multiply-accumulates per inference; the project's if not given.
+        ops: what every op costs, where it was counted.
+
+    Raises:
+        ToolError: there are not as many outputs as there should be.
+
+    """
+    outputs = unpack_outputs(project.outputs, run.outputs, samples)
+    macs = project.macs if macs is None else macs
     return EmulationReport(
-        core=target.name,
-        board=place.name if place else None,
+        core=project.core.name,
+        board=image.board.name if image.board else None,
         samples=samples,
         instructions=run.instructions,
         instructions_per_mac=run.instructions / macs if macs and run.instructions else None,
@@ -132,7 +175,7 @@ def run_emulated(
         ),
         bit_exact=None if expected is None else _equal(project, outputs, expected),
         outputs=outputs,
-        baseline=peer.total(target.name, graph),
+        baseline=baseline,
         ops=ops,
         float_error=None if expected is None else _float_error(project, outputs, expected),
         filter_bytes=project.filter_bytes,

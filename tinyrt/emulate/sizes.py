@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,22 +55,24 @@ def sizes_of_image(path: Path, core: Core) -> Sizes:
     )
 
 
-def sizes_of_library(path: Path, project: ExportedProject, core: Core) -> Sizes:
-    """The sizes of a model's static library: all of its kernels, and nothing of the C library."""
+def sizes_of_library(path: Path, models: Sequence[ExportedProject], core: Core) -> Sizes:
+    """The sizes of a static library of models: all of its kernels, nothing of the C library."""
     listing = toolchain.run([f"{core.prefix}size", "-A", "-d", path], doing="reading sizes")
     members = {part.split()[0]: _rows(part) for part in listing.split("\n\n") if "(ex " in part}
-    own = members.get(f"{project.name}.o", {})
-    part = "weights" if project.blob is None else "blob"
-    weights = members.get(f"{project.name}_{part}.o", {})
+    own = [members.get(f"{model.name}.o", {}) for model in models]
+    parts = [(m, "weights" if m.blob is None else "blob") for m in models]
+    weights = [
+        (members.get(f"{m.name}_{part}.o", {}), m.weights_section or "") for m, part in parts
+    ]
     kernels = [rows for name, rows in members.items() if name.startswith("tinyrt_")]
     # Constants with addresses in them are writable only while a shared library is loaded.
     relocated = sum(_sum(rows, ".data.rel.ro") for rows in members.values())
     return Sizes(
         kernels=sum(_constant(rows) for rows in kernels),
-        model=_sum(own, ".text"),
-        tables=_sum(own, ".rodata", ".data.rel.ro"),
+        model=sum(_sum(rows, ".text") for rows in own),
+        tables=sum(_sum(rows, ".rodata", ".data.rel.ro") for rows in own),
         library=0,
-        weights=_constant(weights) + weights.get(project.weights_section or "", 0),
+        weights=sum(_constant(rows) + rows.get(section, 0) for rows, section in weights),
         harness=0,
         static=sum(_sum(rows, ".data", ".bss") for rows in members.values()) - relocated,
     )

@@ -3,10 +3,16 @@
  *  Reads inputs.bin (the samples one after the other, each with all inputs), writes outputs.bin
  *  likewise and report.txt (one "name hexadecimal" to a line). The model works in blocks of
  *  memory with a canary on both sides, checked after every inference. */
+/* Where there are several models, each has this file to itself, and files of its own. */
+#ifndef HARNESS_MODEL
+#define HARNESS_MODEL "harness_model.h"
+#define HARNESS_PART ""
+#endif
+
 #include <stdint.h>
 
 #include "harness_clock.h"
-#include "harness_model.h"
+#include HARNESS_MODEL
 #include "harness_profile.h"
 #include "harness_semihosting.h"
 
@@ -17,7 +23,13 @@
 
 extern uint32_t image_stack_limit;
 
+#ifdef HARNESS_SHARED
+/* Models that take turns define it each; the linker keeps one, as large as the largest. */
+#define memory harness_memory
+uint8_t memory[HARNESS_MEMORY_BYTES] __attribute__((common, aligned(64)));
+#else
 static uint8_t memory[HARNESS_MEMORY_BYTES] __attribute__((aligned(64)));
+#endif
 static int32_t report_file;
 static int32_t invoke_status;
 
@@ -267,11 +279,11 @@ static uint32_t run_samples(int32_t inputs, int32_t outputs) {
 }
 
 int main(void) {
-    const int32_t inputs = open_file("inputs.bin", SEMIHOSTING_OPEN_READ);
-    const int32_t outputs = open_file("outputs.bin", SEMIHOSTING_OPEN_WRITE);
-    report_file = open_file("report.txt", SEMIHOSTING_OPEN_WRITE);
+    const int32_t inputs = open_file("inputs" HARNESS_PART ".bin", SEMIHOSTING_OPEN_READ);
+    const int32_t outputs = open_file("outputs" HARNESS_PART ".bin", SEMIHOSTING_OPEN_WRITE);
+    report_file = open_file("report" HARNESS_PART ".txt", SEMIHOSTING_OPEN_WRITE);
 
-    fill(memory, sizeof memory, CANARY_FILL);
+    fill(memory, HARNESS_MEMORY_BYTES, CANARY_FILL);
     for (uint32_t block = 0; block < HARNESS_BLOCKS; ++block) {
         fill(memory + harness_blocks[block].offset, harness_blocks[block].bytes, ARENA_FILL);
     }

@@ -2,17 +2,29 @@
  *
  *  Files are those of the emulated harness; report.txt has no counts. The model works in blocks
  *  of memory with a canary on both sides, checked after every inference. */
+/* Where there are several models, each has this file to itself, and files of its own. */
+#ifndef HARNESS_MODEL
+#define HARNESS_MODEL "harness_model.h"
+#define HARNESS_PART ""
+#endif
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness_model.h"
+#include HARNESS_MODEL
 
 #define ARENA_FILL 0xA5
 #define CANARY_FILL 0x3C
 
+#ifdef HARNESS_SHARED
+/* Models that take turns define it each; the linker keeps one, as large as the largest. */
+#define memory harness_memory
+uint8_t memory[HARNESS_MEMORY_BYTES] __attribute__((common, aligned(64)));
+#else
 static uint8_t memory[HARNESS_MEMORY_BYTES] __attribute__((aligned(64)));
+#endif
 
 static void fail(const char *message) {
     fprintf(stderr, "error: %s\n", message);
@@ -64,9 +76,9 @@ static void write_outputs(FILE *file) {
 }
 
 int main(void) {
-    FILE *const inputs = open_file("inputs.bin", "rb");
-    FILE *const outputs = open_file("outputs.bin", "wb");
-    memset(memory, CANARY_FILL, sizeof memory);
+    FILE *const inputs = open_file("inputs" HARNESS_PART ".bin", "rb");
+    FILE *const outputs = open_file("outputs" HARNESS_PART ".bin", "wb");
+    memset(memory, CANARY_FILL, HARNESS_MEMORY_BYTES);
     for (uint32_t block = 0; block < HARNESS_BLOCKS; ++block) {
         memset(memory + harness_blocks[block].offset, ARENA_FILL, harness_blocks[block].bytes);
     }
@@ -78,7 +90,7 @@ int main(void) {
         check_canaries();
         write_outputs(outputs);
     }
-    FILE *const report = open_file("report.txt", "w");
+    FILE *const report = open_file("report" HARNESS_PART ".txt", "w");
     fprintf(report, "arena_bytes %x\n", (unsigned)HARNESS_ARENA_BYTES);
     return fclose(outputs) != 0 || fclose(report) != 0;
 }

@@ -1,0 +1,86 @@
+"""Several models in the emulator, each beside the host."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tinyrt.api.models import compared_inputs
+from tinyrt.entry import entry
+from tinyrt.files import scratch_folder
+from tinyrt.tools import EMULATOR_S
+
+if TYPE_CHECKING:
+    from tinyrt.emulate import EmulationReport
+    from tinyrt.export import Memories
+    from tinyrt.interpreter.progress import Progress
+
+
+@entry
+def run_emulated_several(
+    models: Sequence[str | Path],
+    *,
+    core: str = "cortex-m4",
+    optimize: str = "balanced",
+    board: str | None = None,
+    samples: int = 4,
+    max_arena: int | None = None,
+    by_rows: bool = False,
+    input_rows: bool = False,
+    slices: int | None = None,
+    blob: bool = False,
+    memories: Memories | None = None,
+    shared_arena: bool = False,
+    build_dir: str | Path | None = None,
+    timeout_s: float = EMULATOR_S,
+    progress: Progress | None = None,
+) -> dict[str, EmulationReport]:
+    """Build several models into one image, run each in the emulator, compare with the host.
+
+    Args:
+        models: quantised .tflite files, whose names differ.
+        core: as for ``run_emulated``.
+        optimize: as for ``run_emulated``.
+        board: as for ``run_emulated``.
+        samples: how many seeded random inputs each model runs.
+        max_arena: bytes that each model's arena may take.
+        by_rows: as for ``run_emulated``, for each model.
+        input_rows: as for ``run_emulated``, for each model.
+        slices: as for ``run_emulated``, for each model.
+        blob: as for ``run_emulated``, for each model.
+        memories: as for ``run_emulated``, for each model.
+        shared_arena: whether the models take turns in the same memory.
+        build_dir: as for ``run_emulated``.
+        timeout_s: when to give up on the emulator, in seconds.
+        progress: called with bytes of output written, and bytes in all.
+
+    Returns:
+        The model's name in C -> its report. Flash and static RAM are those of the whole image.
+
+    Raises:
+        TinyrtError: as ``run_emulated``; or two models have the same name.
+
+    """
+    from tinyrt.emulate import run_emulated_several as run
+
+    pairs = [compared_inputs(model, None, samples) for model in models]
+    with scratch_folder() as scratch:
+        return run(
+            models,
+            core=core,
+            optimize=optimize,
+            board=board,
+            inputs=[feeds for feeds, _ in pairs],
+            expected=[answers for _, answers in pairs],
+            max_arena=max_arena,
+            by_rows=by_rows,
+            input_rows=input_rows,
+            slices=slices,
+            blob=blob,
+            memories=memories,
+            shared_arena=shared_arena,
+            build_dir=build_dir or scratch,
+            timeout_s=timeout_s,
+            progress=progress,
+        )
