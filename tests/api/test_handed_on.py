@@ -47,6 +47,7 @@ EMULATION = {
     "input_rows": True,
     "memories": object(),
     "profile": True,
+    "gdb": 1234,
     "timeout_s": 7.5,
     "progress": print,
     "slices": 5_000,

@@ -35,6 +35,8 @@ FORMS = {
     "objective": "COST",
     "search max_instructions": "NUMBER",
     "scheduler": "ADDRESS",
+    "selftest": "VECTORS",
+    "gdb": "PORT",
 }
 """Options of a form of their own; of all others, it is the type."""
 TYPES = re.compile(r"<(path|str|int|float|int range|float range|list\[\w+\]|[\w|-]+)>$")

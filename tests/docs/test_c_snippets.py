@@ -27,6 +27,7 @@ SNIPPETS = {
     ("export.md", 0): (dense, "digits", {}),
     ("memory.md", 0): (dense, "digits", {"memories": REGIONS}),
     ("memory.md", 1): (echo, "streamed", {}),
+    ("selftest.md", 0): (dense, "digits", {"selftest": 2}),
     ("slices.md", 0): (dense, "digits", {"slices": 1000}),
     ("updates.md", 0): (dense, "digits", {"blob": True}),
     ("memory.md", 2): (lambda: random_net(28), "camera_net", {"input_rows": True}),

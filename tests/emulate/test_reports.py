@@ -182,8 +182,8 @@ def emulated(tmp_path, monkeypatch):
         seen["project"], seen["board"] = project, board
         return Image(Path("image.elf"), board, SIZES, 33)
 
-    def boot(image, packed, run_dir, *, timeout_s, progress):
-        seen.update(packed=packed, timeout_s=timeout_s)
+    def boot(image, packed, run_dir, *, timeout_s, progress, gdb):
+        seen.update(packed=packed, timeout_s=timeout_s, gdb=gdb)
         for nbytes in (0, 2, 5, 6):
             if progress is not None:
                 progress(nbytes)
@@ -216,6 +216,7 @@ def test_each_figure_comes_from_its_source(emulated):
     np.testing.assert_array_equal(found.outputs["y"], ANSWERS)
     assert seen["packed"] == bytes(range(12))
     assert seen["timeout_s"] == 7.0
+    assert seen["gdb"] is None
     assert "profile" not in seen
 
 

@@ -9,7 +9,7 @@ from tinyrt.emulate import toolchain
 from tinyrt.emulate.sizes import Sizes, sizes_of_image, sizes_of_library
 from tinyrt.export import find_core
 
-NET = SimpleNamespace(name="net", weights_section=None)
+NET = SimpleNamespace(name="net", weights_section=None, blob=None)
 IMAGE = """image.elf  :
 section            size        addr
 .vectors              1           0
@@ -94,7 +94,7 @@ def test_parts_that_are_not_there_take_nothing(listed):
 
 def test_each_part_of_a_library_has_its_members(listed):
     commands = listed(MEMBERS)
-    found = sizes_of_library(Path("libnet.a"), NET, find_core("host"))
+    found = sizes_of_library(Path("libnet.a"), [NET], find_core("host"))
     assert commands == [["size", "-A", "-d", "libnet.a"]]
     assert found == Sizes(
         kernels=987, model=120, tables=7, library=0, weights=60000, harness=0, static=5011
@@ -103,11 +103,11 @@ def test_each_part_of_a_library_has_its_members(listed):
 
 def test_a_library_without_a_model_is_empty(listed):
     listed("")
-    assert sizes_of_library(Path("a"), NET, find_core("host")) == Sizes(0, 0, 0, 0, 0, 0, 0)
+    assert sizes_of_library(Path("a"), [NET], find_core("host")) == Sizes(0, 0, 0, 0, 0, 0, 0)
 
 
 def test_weights_in_a_section_of_their_own_are_weights(listed):
     listed("net_weights.o   (ex libnet.a):\nsection size addr\n.qspi 70 0\n.rodata 5 0\n\n")
-    named = SimpleNamespace(name="net", weights_section=".qspi")
-    assert sizes_of_library(Path("a"), named, find_core("host")).weights == 75
-    assert sizes_of_library(Path("a"), NET, find_core("host")).weights == 5
+    named = SimpleNamespace(name="net", weights_section=".qspi", blob=None)
+    assert sizes_of_library(Path("a"), [named], find_core("host")).weights == 75
+    assert sizes_of_library(Path("a"), [NET], find_core("host")).weights == 5

@@ -85,7 +85,7 @@ def test_a_program_that_fails_is_named_by_what_it_did(compiler, status):
 def test_a_link_that_fails_for_another_reason_than_memory_says_what_the_linker_said(compiler):
     compiler(1, err="undefined reference to `net_invoke'")
     with pytest.raises(ToolError) as caught:
-        image._link(["ld"], BOARDS["microbit"])
+        image.link_for(["ld"], BOARDS["microbit"])
     assert "linking for microbit failed:\nundefined reference to `net_invoke'" in str(caught.value)
     assert "does not fit" not in str(caught.value)
 

@@ -112,7 +112,9 @@ def written(graph: Graph, **options) -> dict[str, str]:
         if not name.startswith("tinyrt/")
     }
     files["harness_model.h"] = render(FIRMWARE, "harness_model.h.j2", harness_context(made))
-    files["image.ld"] = render(FIRMWARE, "image.ld.j2", script_context(made, board))
+    files["image.ld"] = render(
+        FIRMWARE, "image.ld.j2", script_context([made.name], made.weights_section, board)
+    )
     return files
 
 

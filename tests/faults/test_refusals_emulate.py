@@ -11,7 +11,7 @@ from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import run_emulated, toolchain
 from tinyrt.emulate.baseline import load_baseline
 from tinyrt.emulate.boards import BOARDS, find_board
-from tinyrt.emulate.image import _link
+from tinyrt.emulate.image import link_for
 from tinyrt.emulate.run import pack_inputs
 from tinyrt.errors import DataError, ToolError, UnsupportedError
 from tinyrt.export.model import Port
@@ -126,6 +126,6 @@ def test_a_model_that_does_not_fit_its_board_lacks_bytes():
     board = next(iter(BOARDS.values()))
     message = "ld: region `RAM' overflowed by 512 bytes"
     command = ["sh", "-c", f'echo "{message.replace("`", chr(92) + "`")}" >&2; exit 1']
-    text = refused(lambda: _link(command, board), ToolError)
+    text = refused(lambda: link_for(command, board), ToolError)
     for part in [board.name, "lacks 512 bytes of RAM", f"at most {board.ram_bytes:,} bytes"]:
         assert part in text

@@ -17,8 +17,9 @@ from tinyrt.emulate.image import (
     LIBC,
     LINK_FLAGS,
     MACHINE_FLAGS,
-    _bring_harness,
-    _compile,
+    bring_harness,
+    bring_model,
+    compile_harness,
 )
 from tinyrt.emulate.run import unpack_outputs
 from tinyrt.emulate.sizes import sizes_of_image
@@ -107,17 +108,18 @@ class Pairs:
         target = find_core(core)
         pair = _written(both, folder, target)
         board = find_board(target)
-        _bring_harness(pair, folder, (FIRMWARE, FIRMWARE / "arm"))
+        bring_harness(pair, folder, (FIRMWARE, FIRMWARE / "arm"))
+        bring_model(pair, folder)
         _run_samples_only(folder / "harness_main.c")
         flags = (*HARNESS_FLAGS, *MACHINE_FLAGS["arm"], "-DHARNESS_GUARD_BYTES=4096")
-        names = _compile(pair, folder, HARNESS_SOURCES, flags)
+        names = compile_harness(pair, folder, HARNESS_SOURCES, flags)
         objects = [folder / name for name in names]
         for name, of in (("first", both[0]), ("second", both[1]), ("pair", pair)):
             own = ["-iquote", of.directory, "-iquote", folder, "-c", folder / f"{name}.c"]
             objects.append(folder / f"{name}.o")
             command = [target.compiler, *target.flags, "-O2", *own, "-o", objects[-1]]
             toolchain.run(command, doing="compiling")
-        script = render(FIRMWARE, "image.ld.j2", script_context(pair, board))
+        script = render(FIRMWARE, "image.ld.j2", script_context([pair.name], None, board))
         if core == "cortex-m55":
             weights = next(line for line in script.splitlines() if ".weights :" in line)
             script = script.replace("    RAM (rwx)", f"{MORE_FLASH}    RAM (rwx)")

@@ -16,6 +16,7 @@ ALONE = [
     ("run", ("--allow-fallback",), "--backend cuda"),
     ("eval", ("--allow-fallback",), "--backend cuda"),
     ("emulate", ("--input", "test.npz"), "--samples"),
+    ("emulate", ("--gdb", "1234"), "--keep"),
 ]
 
 

@@ -208,11 +208,33 @@ def test_a_project_has_the_shape_of_an_ecosystem_on_request(made, tmp_path):
         assert "ESP-IDF does not build for cortex-m4" in call(*arguments, code=1).stderr
 
 
+@shows("export", "selftest")
+def test_golden_vectors_are_brought_along_on_request(made, tmp_path):
+    for models, options, names in (
+        ((made.int8,), (), ["int8"]),
+        ((made.int8, made.tall), ("--shared-arena",), ["int8", "tall"]),
+    ):
+        folder = tmp_path / "-".join(names)
+        found = call_json("export", *models, "-o", folder, *options, "--selftest", "3")
+        assert {f"{name}_selftest.c" for name in names} <= set(found["files"])
+        tests = [found["selftest"]] if len(names) == 1 else list(found["selftest"].values())
+        for name, test in zip(names, tests, strict=True):
+            header = (folder / f"{name}_selftest.h").read_text()
+            assert f"#define {name.upper()}_SELFTEST_VECTORS 3\n" in header
+            assert test["vectors"] == 3
+            assert test["looks"] > 0
+        shown = call("export", *models, "-o", folder, *options, "--selftest", "1").stdout
+        assert "1 vectors" not in shown
+        assert ("selftest" in shown) == (len(names) == 1)
+        assert "selftest" not in call_json("export", *models, "-o", folder, *options)
+        assert not list(folder.glob("*selftest*"))
+
+
 # emulate, on this machine
 
 
 @pytest.mark.slow
-@shows("emulate", "model", "inputs", "samples")
+@shows("emulate", "models", "inputs", "samples")
 def test_the_inputs_named_or_as_many_random_ones_are_run(made, tmp_path):
     arguments = ("emulate", made.int8, "--core", "host")
     graph = read_tflite(made.int8)
