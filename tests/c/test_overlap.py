@@ -21,7 +21,7 @@ from tinyrt.ops.shared.evaluate import evaluate
 
 pytestmark = pytest.mark.slow
 
-SEEDS = range(sampled(4, 30))
+SEEDS = range(sampled(6, 30))
 
 NEVER_IN_REACH = {"fully_connected"}
 """Ops that compute so few outputs from so many inputs, or read them so often, that cases in which

@@ -27,7 +27,7 @@ defined by what another runtime computes in floats."""
 
 FLOAT_INSTRUCTION = re.compile(r"\t(v\w+\.f(?:16|32|64)|f\w+\.[sd])\b")
 
-_OBJECT = re.compile(r"^(\S+\.o):")
+_OBJECT = re.compile(r"^(\S+\.o(?:bj)?):")
 
 
 def problems_of_library(library: Path, core: Core) -> list[str]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from tinyrt.backends.c.parts.cost import instructions_of
-from tinyrt.backends.c.planning import kernels_of
 from tinyrt.export.target import HOST, Core
 from tinyrt.export.writer import ModelWriter
 from tinyrt.ir import Graph
 from tinyrt.memory import ArenaPlan
-from tinyrt.memory.rows.costs import added_instructions
 
 SMALL_CORES = ("cortex-m0", "cortex-m0plus", "cortex-m23")
 """Cores with products of 32 bits and aligned words only."""
@@ -17,8 +15,11 @@ SMALL_CORES = ("cortex-m0", "cortex-m0plus", "cortex-m23")
 def instructions_estimated(
     writer: ModelWriter, graph: Graph, plan: ArenaPlan, core: Core
 ) -> int | None:
-    """Instructions of an inference; None on this machine, whose compilers know too many ways."""
-    if core.prefix == HOST:
+    """Instructions of an inference; None on this machine, whose compilers know too many ways.
+
+    Nor are ops estimated that run row by row: their calls depend on the rows that are there.
+    """
+    if core.prefix == HOST or plan.segments:
         return None
     isa, small = core.isa, core.name in SMALL_CORES
     kernels = [(node, writer.kernel_of(node)) for node in graph.bound()]
@@ -28,4 +29,4 @@ def instructions_estimated(
         if kernel is not None
         for call in kernel.calls
     )
-    return round(total) + added_instructions(graph, plan.segments, kernels_of(isa))
+    return round(total)

@@ -50,7 +50,7 @@ class ExportedProject:
         weights_section: the linker section of the weights; None for the compiler's choice.
         files: the names of all files in the folder that tinyrt wrote, sorted.
         slices: what an inference is cut into; None where it runs in one go.
-        instructions: of one inference, estimated; None on this machine.
+        instructions: of one inference, estimated; None on this machine, and with ops row by row.
         blob: its constants apart from the code; None where they are compiled in.
         selftest: what it tests on the board; None without a test.
 
