@@ -56,7 +56,7 @@ EXEMPT = {
     r"^TINYRT_POOL2D": "the same, in a macro",
     r"^ *TINYRT_COMPARE(_BY)?\(": "integers are never unordered",
     r"return \(value < \(-limit - 1\)\)": "no kernel gets so low; tests/c/test_fixedpoint.py does",
-    r"taps\.begin = taps\.end|taps\.begin > taps\.end|\(origin < size\) \?": "no padding is so wide",
+    r"taps\.begin = taps\.end|taps\.begin > taps\.end|\(origin < size\) \?": "no pads so wide",
     r"\(a_step \| b_step\) <= 1|a_step == 1": "broadcast inputs have steps of 0 and 1",
     r"\(bias != NULL\) \? .*bias\[unit\]": "no file is written without it",
 }
