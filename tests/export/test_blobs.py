@@ -15,6 +15,7 @@ from tests.sampling import sampled
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import ModelFormatError, TinyrtError, UnsupportedError
 from tinyrt.export import Memories, export_graph, export_several, make_blob, update
+from tinyrt.export.blob import record
 from tinyrt.export.blob.layout import Member, body_of, fields_of
 from tinyrt.export.blob.structure import Part, require_same
 from tinyrt.export.blob.trained import ARGUMENTS, FIELDS
@@ -196,6 +197,13 @@ def test_a_broken_record_is_refused(tmp_path, change):
     path.write_text(json.dumps(data))
     with pytest.raises(ModelFormatError, match="record of the exported model cannot be read"):
         make_blob(saved(dense(), tmp_path / "n.tflite"), path, tmp_path / "b")
+
+
+def test_a_record_that_is_too_large_is_not_read(tmp_path, monkeypatch):
+    exported(tmp_path / "c", dense())
+    monkeypatch.setattr(record, "MAX_RECORD_BYTES", 1000)
+    with pytest.raises(ModelFormatError, match="ValueError it takes more than 1,000 bytes"):
+        make_blob(saved(dense(), tmp_path / "n.tflite"), tmp_path / "c", tmp_path / "b")
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b"\xff"])
