@@ -1,5 +1,6 @@
 """What a caller passes to the Python interface reaches the function that does the work."""
 
+from inspect import signature
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from tests.graphs import small_cnn
 from tests.quantize.test_mixed import samples
-from tinyrt import api, emulate, quantize
+from tinyrt import api, emulate, export, quantize
 from tinyrt.api import models
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import BudgetError
@@ -222,3 +223,19 @@ def test_what_comparisons_are_asked_for(files, monkeypatch):
         found = [graph.is_quantized for graph in called.args[:2]]
         assert found == [False, True]
         np.testing.assert_array_equal(called.args[2]["x"], samples(6))
+
+
+@pytest.mark.parametrize(
+    ("one", "several"),
+    [
+        (api.run_emulated, api.run_emulated_several),
+        (emulate.run_emulated, emulate.run_emulated_several),
+        (export.export_c, export.export_several),
+        (export.export_c, export.export_graph),
+    ],
+)
+def test_what_is_left_out_is_the_same_for_one_model_and_for_several(one, several):
+    first, others = signature(one).parameters, signature(several).parameters
+    shared = set(first) & set(others)
+    assert len(shared) > 10
+    assert {n: others[n].default for n in shared} == {n: first[n].default for n in shared}

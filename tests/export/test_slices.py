@@ -85,6 +85,12 @@ int main(void) {
 """
 
 
+def test_kernels_of_this_machine_are_estimated_as_general_ones(tmp_path):
+    project = export_graph(dense(), tmp_path / "out", core="host-avx2", slices=4000)
+    assert project.slices.count == 1
+    assert project.slices.longest.instructions > 50
+
+
 def test_inferences_take_turns_are_cancelled_and_begun_again(tmp_path):
     graphs = {name: replace(random_net(NET), name=name) for name in ("one", "two")}
     for name, graph in graphs.items():

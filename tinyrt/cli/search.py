@@ -178,7 +178,7 @@ def shown(result: SearchResult) -> RenderableType:
         table.add_column(column, justify="right")
     for point in result.front:
         right = result.measure == "accuracy"
-        score = tables.percent(point.score) if right else tables.number(-point.score)
+        score = tables.percent(point.score) if right else f"{-point.score:.4g}"
         costs = (tables.number(point.costs.get(n)) for n in ("arena", "flash", "instructions"))
         table.add_row(str(point.trial), score, *costs)
     facts = {"trials": len(result.records), **result.ends, "study": str(result.study)}

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.backends.c.kernel import Call, Data, Number, Params, Place, Scratch, call
+from tinyrt.backends.c.kernel import Call, Data, Null, Number, Params, Place, Scratch, call
+from tinyrt.backends.c.parts import edit
 from tinyrt.backends.c.parts.channels import starts_of_runs
 from tinyrt.backends.c.parts.cutting import MARGIN, Part, cut_of, divided
 from tinyrt.backends.c.parts.edit import Cut, edited, params_of
 from tinyrt.backends.c.parts.rounds import MAX_PATTERN, stages_of
+from tinyrt.backends.c.parts.rows import vector_lines
 from tinyrt.ir import DType, QParams, Value
 
 SCALAR = InstructionSet.SCALAR
@@ -121,6 +123,21 @@ def test_general_kernels_are_whole_where_an_output_lies_on_an_input(function):
     one = plain(function, **IMAGES)
     assert cut_of(one, SCALAR, True) is None
     assert cut_of(one, SCALAR, False).units == Y.shape[1]
+
+
+@pytest.mark.parametrize(("images", "groups"), [(2, 1), (1, 2)])
+def test_pixels_on_vectors_are_whole_where_they_are_no_single_row(images, groups):
+    window = dict.fromkeys(("kernel_h", "kernel_w", "stride_h", "stride_w"), 1)
+    fields = {"window": window, "at_once": 8, "groups": groups}
+    fields["y"] = {"n": images, "h": 9, "w": 9, "c": 4}
+    assert vector_lines(call("tinyrt_f", Params("f_t", fields), X, Y)) is None
+    alone = fields | {"y": fields["y"] | {"n": 1}, "groups": 1}
+    assert vector_lines(call("tinyrt_f", Params("f_t", alone), X, Y)).units == -(-81 // 8)
+
+
+def test_what_is_no_pointer_does_not_move():
+    assert edit.moved(Null(), 3) == Null()
+    assert edit.moved(Place(X, skip=4), 3).skip == 7
 
 
 def test_rows_read_what_lies_under_their_windows():

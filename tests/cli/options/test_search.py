@@ -1,6 +1,8 @@
 """Options of ``tinyrt search``: each reaches the search; one search runs as it is."""
 
 import json
+import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +13,8 @@ from tests.cli.calls import call, call_json
 from tests.cli.shown import shows
 from tests.search.made import FILE, blobs
 from tinyrt.api.fitting import DeviceBudget
-from tinyrt.cli.search import parse_count
+from tinyrt.cli.console import OUT
+from tinyrt.cli.search import parse_count, shown
 from tinyrt.errors import DataError
 from tinyrt.search import SearchSetting
 
@@ -95,6 +98,7 @@ def test_a_search_from_a_file_to_a_front(tmp_path):
     with pytest.raises(json.JSONDecodeError):
         json.loads(shown)
     assert "models and C code" in shown
+    assert f" {100 * point['score']:.2f} % " in shown
     refused = call("search", *files, *quick, code=1)
     assert "there is a study already" in refused.stderr
 
@@ -106,6 +110,14 @@ def test_a_search_that_finds_nothing_says_why_and_fails(tmp_path):
     assert "refused (plan): arena " in done.stdout
     assert "of misfits, refused before training" in done.stdout
     assert "100.00 %" in done.stdout
+
+
+def test_errors_are_shown_as_they_are():
+    point = SimpleNamespace(trial=4, score=-0.25, costs={"arena": 656}, model=Path("out/f/m/x"))
+    nothing = {"records": {}, "ends": {}, "study": "s", "refused_early": None}
+    with OUT.capture() as said:
+        OUT.print(shown(SimpleNamespace(front=(point,), measure="error", **nothing)))
+    assert re.search(r"4 +0\.25 +656 ", said.get())
 
 
 @pytest.mark.parametrize(("text", "number"), [("7", 7), ("2.5k", 2500), ("2M", 2_000_000)])

@@ -1,0 +1,64 @@
+"""Calls of kernels as they are written for a blob: what becomes a member of its body."""
+
+import numpy as np
+import pytest
+
+from tests.export.models import dense
+from tests.memory.targets import DSP
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.kernel import Call, Data, Number, Params, Place, Target, call
+from tinyrt.export.blob.writer import BlobWriter
+from tinyrt.export.code import Nested
+from tinyrt.export.states import lay_out
+from tinyrt.export.writer import COPY
+from tinyrt.memory import plan_memory
+
+
+@pytest.fixture
+def graph():
+    return dense()
+
+
+@pytest.fixture
+def writer(graph):
+    target = Target(InstructionSet.DSP, False)
+    return BlobWriter("net", graph, plan_memory(graph, DSP), target, lay_out(graph))
+
+
+def written(graph, writer, *calls):
+    """The members that the calls of the first op have."""
+    node = next(iter(graph.bound()))
+    writer.begin(node)
+    writer.write_part(node, calls)
+    return writer.members
+
+
+def test_parts_of_an_op_share_a_member_where_they_share_the_array(graph, writer):
+    """Not where arrays are equal by chance, which training would change."""
+    one, other = np.arange(4, dtype=np.int8), np.arange(4, dtype=np.int8)
+    data = [Data("w", one), Data("w", other), Data("w", one, skip=2)]
+    members = written(graph, writer, *(Call("tinyrt_f", (each,)) for each in data))
+    assert [m.data is one for m in members.values()] == [True, False]
+
+
+def test_mantissas_that_are_alike_are_filled_once(graph, writer):
+    init, one = np.zeros(6, np.int32), np.array([7], np.int32)
+    fields = {"requant_step": 0, "init": Data("init", init)}
+    fields |= {"mult": Data("mult", one), "shift": Data("shift", one)}
+    parts = [call("tinyrt_f", Params("f_t", fields)) for _ in range(2)]
+    members = written(graph, writer, *parts)
+    filled = [m.data for name, m in members.items() if name.endswith("mult")]
+    assert [array.tolist() for array in filled] == [[7] * 8]
+
+
+def test_numbers_alone_become_members(graph, writer):
+    (x,) = graph.input_values
+    members = written(graph, writer, call("tinyrt_clamp_s8", 8, Place(x), Number(5), x, x))
+    assert [int(member.data) for member in members.values()] == [5]
+
+
+def test_a_copy_onto_the_same_bytes_is_left_out(graph, writer):
+    (x,) = graph.input_values
+    written(graph, writer, call(COPY, 4, x, x), call(COPY, 4, *graph.output_values, x))
+    blocks = [statement for statement in writer.statements if isinstance(statement, Nested)]
+    assert len(blocks) == 1
