@@ -12,6 +12,7 @@ from tinyrt.api.costs import cost
 from tinyrt.errors import DataError, ShapeError
 from tinyrt.search import SPACES, Candidate, Problem
 from tinyrt.search.candidate import candidate_of, graph_of, structure_of, untrained_int8
+from tinyrt.search.problem import Problem
 from tinyrt.search.source import space_source
 from tinyrt.search.work import Order, deploy, price, train
 from tinyrt.train.nn import Linear, ReLU, Sequential
@@ -54,6 +55,14 @@ def test_what_ships_is_trained_and_deployed(name):
     deployed = deploy(asked, rung.state, of)
     assert (deployed.score > 0) is of.has_classes
     assert deployed.model[4:8] == b"TFL3"
+
+
+@pytest.mark.parametrize(("steps", "most"), [(1, 1), (5, 2), (40, 16)])
+def test_a_series_has_two_patches_at_least(steps, most):
+    data = {"x": np.zeros((20, 1, steps, 2), np.float32), "y": np.arange(20) % 2}
+    trial = optuna.create_study().ask()
+    SPACES["transformer"](trial, Problem.of(data, 0.2, 0), RNG)
+    assert trial.distributions["patch"].high == most
 
 
 def test_samples_of_other_forms_are_refused():
