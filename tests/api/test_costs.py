@@ -1,5 +1,7 @@
 """What a model costs: by formula, and against what is linked and counted."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from tests.graphs import small_cnn
 from tests.sampling import sampled
 from tinyrt import api
 from tinyrt.api import costs
-from tinyrt.api.costs import MARGINS, Basis, cost
+from tinyrt.api.costs import MARGINS, Basis, ModelCost, cost
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import DataError, UnsupportedError
@@ -117,3 +119,12 @@ def test_what_is_asked_for_wrongly_is_refused():
         cost(int8(), "m99")
     assert tinyrt.cost is cost
     assert list(Basis) == ["formula", "linked", "counted"]
+
+
+@pytest.mark.parametrize(
+    ("core", "estimate"), [("cortex-m4", 1050), ("cortex-m55", 1300), ("cortex-m0", 1400)]
+)
+def test_an_estimate_is_refused_by_what_the_emulator_counts_at_least(core, estimate):
+    known = ModelCost(core, Basis.FORMULA, 1, 1, None, estimate)
+    assert known.least_instructions == 1000
+    assert replace(known, basis=Basis.COUNTED).least_instructions == estimate

@@ -12,7 +12,6 @@ from tinyrt.api.costs import cost
 from tinyrt.errors import DataError, ShapeError
 from tinyrt.search import SPACES, Candidate, Problem
 from tinyrt.search.candidate import candidate_of, graph_of, structure_of, untrained_int8
-from tinyrt.search.problem import Problem
 from tinyrt.search.source import space_source
 from tinyrt.search.work import Order, deploy, price, train
 from tinyrt.train.nn import Linear, ReLU, Sequential
