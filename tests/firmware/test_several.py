@@ -31,16 +31,20 @@ def models(tmp_path_factory):
 
 @pytest.mark.device
 @shows("emulate", "shared_arena")
-@pytest.mark.parametrize("options", [(), ("--shared-arena",)], ids=["apart", "shared"])
-def test_each_answers_as_on_the_host(models, options, tmp_path):
+@pytest.mark.parametrize(
+    ("options", "board"),
+    [((), "mps2-an386"), (("--shared-arena", "--board", "mps2-an500", "--blob"), "mps2-an500")],
+    ids=["apart", "shared"],
+)
+def test_each_answers_as_on_the_host(models, options, board, tmp_path):
     require_core("cortex-m4")
     found = call_json("emulate", *models, *options, "--samples", "3", "--keep", tmp_path)
     assert found["shared_arena"] == bool(options)
     reports = found["models"]
     assert list(reports) == ["dense", "cnn"]
     for path, report in zip(models, reports.values(), strict=True):
-        assert (report["bit_exact"], report["samples"], report["board"]) == (True, 3, "mps2-an386")
-        alone = api.run_emulated(path, samples=3)
+        assert (report["bit_exact"], report["samples"], report["board"]) == (True, 3, board)
+        alone = api.run_emulated(path, samples=3, blob="--blob" in options)
         assert report["instructions"] == alone.instructions
         assert report["ram"]["stack"] == alone.ram.stack
         assert report["ram"]["stack_bound"] == alone.ram.stack_bound

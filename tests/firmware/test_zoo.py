@@ -32,6 +32,7 @@ def emulate(zoo, name, build_dir, core="cortex-m4", samples=None, **options):
 def test_device_answers_what_is_golden(zoo, tmp_path, name):
     report, graph = emulate(zoo, name, tmp_path)
     assert report.bit_exact
+    assert report.baseline > report.instructions
     assert report.ram.arena == plan_memory(graph, DSP).arena_bytes
     assert report.ram.static == 0
     assert 0 < report.ram.stack <= report.ram.stack_bound < 512
