@@ -72,6 +72,26 @@ def test_options_of_an_emulation(option, files, monkeypatch):
     assert set(run.kwargs) == {*EMULATION, "inputs", "expected", "build_dir"}
 
 
+SEVERAL = {**EMULATION, "shared_arena": True}
+for of_one in ("profile", "gdb"):
+    SEVERAL.pop(of_one)
+
+
+@pytest.mark.parametrize("option", SEVERAL)
+def test_options_of_an_emulation_of_several(option, files, monkeypatch):
+    run = Called({})
+    monkeypatch.setattr(emulate, "run_emulated_several", run)
+    path = files / "int8.tflite"
+    assert api.run_emulated_several([path], **{option: SEVERAL[option]}, samples=1) == {}
+    assert run.args == ([path],)
+    defaults = dict.fromkeys(SEVERAL) | {"core": "cortex-m4", "optimize": "balanced"}
+    defaults |= dict.fromkeys(("by_rows", "input_rows", "blob", "shared_arena"), False)
+    want = defaults | {"timeout_s": 300.0, option: SEVERAL[option]}
+    assert {name: run.kwargs[name] for name in SEVERAL} == want
+    assert set(run.kwargs) == {*SEVERAL, "inputs", "expected", "build_dir"}
+    assert [len(arrays) for arrays in run.kwargs["expected"]] == [1]
+
+
 def test_inputs_of_an_emulation_and_what_the_host_answers(files, tmp_path, monkeypatch):
     run = Called()
     monkeypatch.setattr(emulate, "run_emulated", run)

@@ -30,7 +30,11 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         'report["stack_bytes"][0] if "stack_bytes" in report else None,'
         ' -> report["stack_bytes"][ -1] if "stack_bytes" in report else None,': (
             "the image says it once"
-        )
+        ),
+        'texts = {part: path.read_text(encoding="utf-8") for part, path in reports.items()}'
+        " -> texts = {part: path.read_text() for part, path in reports.items()}": (
+            "the image writes names of C and numbers"
+        ),
     },
     "tinyrt/fixedpoint.py": {
         "constant_1_over_3 = 715827883 -> constant_1_over_3 = 715827882": (
