@@ -129,3 +129,9 @@ def test_files_have_a_short_name(option):
     for long, short in TWO_NAMES.items():
         if long in names:
             assert names[0] == short
+
+
+@pytest.mark.parametrize("parameter", SHOWN)
+def test_what_it_is_for_is_said(parameter):
+    text = SHOWN[parameter][1].partition("[")[0].strip()
+    assert re.fullmatch(r".{8,}[.;)]", text, re.DOTALL), text

@@ -206,6 +206,12 @@ def test_a_record_that_is_too_large_is_not_read(tmp_path, monkeypatch):
         make_blob(saved(dense(), tmp_path / "n.tflite"), tmp_path / "c", tmp_path / "b")
 
 
+def test_a_graph_without_a_file_has_a_digest_of_zeros(tmp_path):
+    project = exported(tmp_path / "c", dense())
+    assert project.blob.blob.model_sha256 == bytes(32)
+    assert len(project.blob.blob.packed()) == (tmp_path / "c" / "net.blob").stat().st_size
+
+
 @pytest.mark.parametrize("content", [b"{", b"[]", b"\xff"])
 def test_what_is_no_record_is_refused(tmp_path, content):
     (tmp_path / "net_blob.json").write_bytes(content)

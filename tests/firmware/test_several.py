@@ -12,11 +12,12 @@ from tests.firmware.device import require_core
 from tests.firmware.test_kept import rebuild
 from tests.graphs import small_cnn
 from tests.quantize.test_mixed import samples
-from tinyrt import api
+from tinyrt import api, emulate
 from tinyrt.cli.emulate import require_one
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import several
 from tinyrt.errors import DataError
+from tinyrt.export import Memories
 from tinyrt.quantize import QuantConfig, quantize_graph
 
 
@@ -59,13 +60,37 @@ def test_each_answers_as_on_the_host(models, options, board, tmp_path):
 
 def test_they_run_on_this_machine(models, tmp_path):
     found = call("emulate", *models, "--core", "host", "--shared-arena", "--keep", tmp_path)
-    assert "dense" in found.stdout
+    header, _, *rows = [line.rstrip() for line in found.stdout.splitlines() if line.strip()]
+    assert header.split() == ["dense", "cnn"]
+    assert {len(row) for row in rows} == {len(header)}  # numbers end below each other
     assert (tmp_path / "outputs_dense.bin").stat().st_size > 0
     assert (tmp_path / "outputs_cnn.bin").stat().st_size > 0
     one = json.loads(
         call("emulate", models[0], "--core", "host", "--shared-arena", "--json").stdout
     )
     assert list(one["models"]) == ["dense"]
+
+
+OPTIONS = {"optimize": "size", "max_arena": 9_999, "by_rows": True, "input_rows": True}
+OPTIONS |= {"slices": 5_000, "blob": True, "memories": Memories(), "shared_arena": True}
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_what_is_asked_for_is_exported(models, option, tmp_path, monkeypatch):
+    asked = []
+
+    def export(paths, folder, **options):
+        asked.append(options)
+        raise OSError("enough")
+
+    monkeypatch.setattr(several, "export_several", export)
+    with pytest.raises(OSError, match="enough"):
+        emulate.run_emulated_several(
+            models, inputs=[], build_dir=tmp_path, core="m3", **{option: OPTIONS[option]}
+        )
+    defaults = dict.fromkeys(OPTIONS) | {"core": "cortex-m3", "optimize": "balanced"}
+    defaults |= dict.fromkeys(("by_rows", "input_rows", "blob", "shared_arena"), False)
+    assert asked == [defaults | {option: OPTIONS[option]}]
 
 
 def test_a_model_that_answers_otherwise_is_seen(models, monkeypatch, tmp_path):
@@ -82,7 +107,11 @@ def test_a_model_that_answers_otherwise_is_seen(models, monkeypatch, tmp_path):
     assert exact == {"dense": True, "cnn": False}
 
 
-@pytest.mark.parametrize("option", [("--profile",), ("--input", "x.npz")], ids=lambda o: o[0])
+@pytest.mark.parametrize(
+    "option",
+    [("--profile",), ("--input", "x.npz"), ("--gdb", "1234", "--keep", "kept")],
+    ids=lambda o: o[0],
+)
 def test_what_belongs_to_one_model_is_refused(models, option):
     error = call_json("emulate", *models, *option, code=1)["error"]
     assert f"{option[0]} belongs to one model" in error["problem"]
