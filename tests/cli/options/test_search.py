@@ -17,6 +17,7 @@ from tinyrt.cli.console import OUT
 from tinyrt.cli.search import parse_count, shown
 from tinyrt.errors import DataError
 from tinyrt.search import SearchSetting
+from tinyrt.search.store import End, Record
 
 BUDGET = DeviceBudget("cortex-m4", arena=2048)
 LIMITED = ("--max-arena", "2k")
@@ -118,6 +119,16 @@ def test_errors_are_shown_as_they_are():
     with OUT.capture() as said:
         OUT.print(shown(SimpleNamespace(front=(point,), measure="error", **nothing)))
     assert re.search(r"4 +0\.25 +656 ", said.get())
+
+
+def test_what_failed_is_shown_before_what_was_refused_and_the_last_first():
+    ends = {1: End.REFUSED, 2: End.FAILED, 3: End.REFUSED, 4: End.TRAINED, 5: End.MISFIT}
+    records = {n: Record(end, "cost", f"for {n}\nand more") for n, end in ends.items()}
+    nothing = {"front": (), "ends": {}, "study": "s", "refused_early": None}
+    with OUT.capture() as said:
+        OUT.print(shown(SimpleNamespace(records=records, measure="error", **nothing)))
+    lines = [line.strip() for line in said.get().splitlines() if "(cost)" in line]
+    assert lines == [f"trial {n} {ends[n].value} (cost): for {n}" for n in (5, 2, 3, 1)]
 
 
 @pytest.mark.parametrize(("text", "number"), [("7", 7), ("2.5k", 2500), ("2M", 2_000_000)])
