@@ -7,6 +7,7 @@ from tests.export.models import dense
 from tests.memory.targets import DSP
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Call, Data, Number, Params, Place, Target, call
+from tinyrt.export.blob.layout import Member
 from tinyrt.export.blob.writer import BlobWriter
 from tinyrt.export.code import Nested
 from tinyrt.export.states import lay_out
@@ -62,3 +63,10 @@ def test_a_copy_onto_the_same_bytes_is_left_out(graph, writer):
     written(graph, writer, call(COPY, 4, x, x), call(COPY, 4, *graph.output_values, x))
     blocks = [statement for statement in writer.statements if isinstance(statement, Nested)]
     assert len(blocks) == 1
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int32])
+def test_numbers_lie_at_their_size_and_arrays_at_words_at_least(dtype):
+    ctype = f"{np.dtype(dtype)}_t"
+    single, array = Member(ctype, dtype(3), True), Member(ctype, np.zeros(3, dtype))
+    assert (single.alignment, array.alignment) == (np.dtype(dtype).itemsize, 4)

@@ -265,7 +265,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
 EQUIVALENT_EVERYWHERE: dict[str, str] = {
     r"slots=True": "a dataclass with slots only takes less memory",
     r"frozen=True": "nobody assigns to values that are meant to be frozen; mypy sees it",
-    r"^(LIMIT|EMULATOR|PROBE)_S = ": (
+    r"^(LIMIT|EMULATOR|PROBE|CONNECT)_S = ": (
         "how long programs of others may take is chosen; tests hold that they are stopped"
     ),
     r"maxsize=|lru_cache": "how many answers a cache keeps only costs time",

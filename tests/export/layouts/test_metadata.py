@@ -230,6 +230,15 @@ def test_options_that_a_layout_has_no_place_for(layout, tmp_path):
     assert refused.value.hint == "export without --no-unaligned, or in one of these"
 
 
+@pytest.mark.parametrize(
+    ("layout", "most"), [("arduino", 63), ("platformio", 100), ("esp-idf", 64), ("zephyr", 200)]
+)
+def test_names_are_as_long_as_an_ecosystem_takes_them(layout, most):
+    LAYOUTS[layout].check_name("a" * most)
+    with pytest.raises(UnsupportedError, match=f"a name of {most + 1} characters"):
+        LAYOUTS[layout].check_name("a" * (most + 1))
+
+
 def test_names_that_are_too_long_or_kept_for_others(tmp_path):
     for name, says in (
         ("a" * 64, f"Arduino does not take a name of 64 characters, '{'a' * 64}'"),
