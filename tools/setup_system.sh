@@ -21,7 +21,7 @@ if [ "$tests" ]; then
     command -v $riscv-gcc >/dev/null || missing+=(gcc-$riscv)
     has_libc $riscv-gcc --specs=picolibc.specs || missing+=(picolibc-$riscv)
     command -v qemu-system-riscv32 >/dev/null || missing+=(qemu-system-misc)
-    for tool in gcc g++ clang cmake cppcheck; do
+    for tool in gcc g++ clang cmake cppcheck openssl; do
         command -v $tool >/dev/null || missing+=($tool)
     done
 fi

@@ -8,7 +8,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from tests.c.host import SANITIZE, host_compiler
+from tests.c.host import SANITIZE, host_compiler, require_tool
 from tests.export.blobs import HEADER, trained_twice, with_word, without_sha256
 from tests.export.models import dense
 from tinyrt import load
@@ -354,8 +354,8 @@ def test_who_signed_is_asked_last(tmp_path):
     assert status(blob + tag, 32, "none") == 76
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl here")
 def test_a_signature_of_openssl(tmp_path):
+    require_tool("openssl")
     project = export_graph(dense(), tmp_path / "net", core="host", blob=True)
     (tmp_path / "main.c").write_text(SIGNING)
     sources = sorted(project.directory.rglob("*.c"))

@@ -237,9 +237,11 @@ def _short(kernel: int, h: int, w: int) -> tuple[int, int]:
     return min(kernel, h), min(kernel, w)
 
 
-def _normed(name: str, layer: Module, channels: int | None = None) -> dict[str, Module]:
+def _normed(
+    name: str, layer: Conv2d | DepthwiseConv2d | Linear, channels: int | None = None
+) -> dict[str, Module]:
     """A layer without bias, its batch norm and ReLU, under names that begin alike."""
-    weight: Tensor = layer.weight  # type: ignore[attr-defined]
+    weight = layer.weight
     axis = -1 if isinstance(layer, DepthwiseConv2d) else 0
     norm = BatchNorm(channels or weight.shape[axis])
     return {name: layer, f"{name}_bn": norm, f"{name}_relu": ReLU()}
