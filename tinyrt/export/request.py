@@ -83,18 +83,15 @@ class Request:
             check_limit(slices)
         memories = memories or Memories()
         if blob:
-            check_blob(target, rows, memories)
-        shape = find_layout(layout, target)
-        if selftest is not None:
-            check_selftest(shape, blob=blob)
+            check_blob(target, rows, memories, selftest)
         return cls(
             *(target, aim, max_arena, rows, memories, naming, slices, blob),
-            layout=shape,
+            layout=find_layout(layout, target),
             selftest=selftest,
         )
 
 
-def check_blob(core: Core, rows: Rows, memories: Memories) -> None:
+def check_blob(core: Core, rows: Rows, memories: Memories, selftest: int | None) -> None:
     """Check that nothing stands against constants in a blob.
 
     Raises:
@@ -117,24 +114,9 @@ def check_blob(core: Core, rows: Rows, memories: Memories) -> None:
         raise UnsupportedError(
             f"there are no blobs for {core.name}", expected="a core of a device, or host"
         )
-
-
-def check_selftest(layout: Layout, *, blob: bool) -> None:
-    """Check that nothing stands against a test on the board.
-
-    Raises:
-        UnsupportedError: constants that are exchanged in the field, or another layout.
-
-    """
-    if blob:
+    if selftest is not None:
         raise UnsupportedError(
             "golden answers are of one set of constants, and a blob brings others",
             expected="--selftest or --blob, not both",
             hint="leave out --selftest: opening a blob checks its bytes",
-        )
-    if layout is not CMAKE:
-        raise UnsupportedError(
-            f"there is no self-test in the layout '{layout.name}'",
-            expected=f"the layout {CMAKE.name}",
-            hint="leave out --layout, or --selftest",
         )

@@ -1,6 +1,7 @@
 """Each layout's own files are enough to build its sources, and its example, for a board."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -128,6 +129,9 @@ EXPORTS = {
     "several blobs": (several(shared_arena=True, blob=True), "lib"),
     "float": (a_graph(floats), "net"),
     "info": (with_labels, "net"),
+    "self-test": (a_graph(echo, selftest=2), "echo"),
+    "self-test in regions": (a_graph(quantised, memories=TWO, selftest=1), "net"),
+    "self-tests": (several(shared_arena=True, selftest=1), "lib"),
     "speed": (a_graph(dense, optimize="speed"), "net"),
     "several": (several(), "lib"),
     "shared": (several(shared_arena=True), "lib"),
@@ -140,25 +144,41 @@ EXPORTS = {
 }
 
 
+def said_by_example(folder, name):
+    """The lines that the example of a PlatformIO library prints on the host."""
+    sources = sorted(map(str, (folder / "src").rglob("*.c")))
+    example = folder / "examples" / name / "src" / "main.c"
+    program = folder.parent / "program"
+    options = ["-std=c99", "-O0", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror"]
+    command = [host_compiler(), *options, "-fsanitize=undefined", "-fno-sanitize-recover=all"]
+    command += [f"-I{folder / 'src'}", str(example), *sources, "-lm", "-o", str(program)]
+    subprocess.run(command, check=True)
+    return subprocess.run(
+        [program], check=False, capture_output=True, text=True
+    ).stdout.splitlines()
+
+
 @pytest.mark.parametrize("case", EXPORTS)
 def test_examples_run_whatever_the_export_was_asked_for(case, tmp_path):
     export, name = EXPORTS[case]
     folder = tmp_path / "lib"
     export(folder, core="host", layout="platformio")
     assert not list(folder.rglob("Makefile"))
-    sources = sorted(map(str, (folder / "src").rglob("*.c")))
-    example = folder / "examples" / name / "src" / "main.c"
-    program = tmp_path / "program"
-    options = ["-std=c99", "-O0", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror"]
-    command = [host_compiler(), *options, "-fsanitize=undefined", "-fno-sanitize-recover=all"]
-    command += [f"-I{folder / 'src'}", str(example), *sources, "-lm", "-o", str(program)]
-    subprocess.run(command, check=True)
-    said = subprocess.run([program], check=True, capture_output=True, text=True).stdout
-    assert said.splitlines()[-1] == "status 0"
-    assert len(said.splitlines()) > 1
+    *shown, status = said_by_example(folder, name)
+    assert status == "status 0"
+    assert shown
     if case == "plain":
         # Zeros stay zeros in all that this model does: their zero point.
-        assert {line.split(": ")[1] for line in said.splitlines()[:-1]} == {"3"}
+        assert {line.split(": ")[1] for line in shown} == {"3"}
+
+
+def test_examples_stop_where_the_self_test_fails(tmp_path):
+    folder = tmp_path / "lib"
+    project = export_graph(dense(), folder, core="host", layout="platformio", selftest=1)
+    weights = folder / "src" / "net_weights.c"
+    weights.write_text(re.sub(r"(?<=\n)    -?\d+(?=,)", "    77", weights.read_text()))
+    assert project.selftest.vectors == 1
+    assert said_by_example(folder, "net") == ["status -1"]
 
 
 def test_what_arduino_cannot_define_the_code_defines(tmp_path):

@@ -54,6 +54,7 @@ class Run:
         pushed: whether its input is pushed row by row.
         sliced: whether it runs slice by slice.
         opened: whether its constants lie in a blob, which is opened first.
+        tested: whether it has golden vectors, which run first.
 
     """
 
@@ -67,6 +68,7 @@ class Run:
     pushed: bool
     sliced: bool
     opened: bool
+    tested: bool
 
     @property
     def calls(self) -> tuple[str, ...]:
@@ -74,7 +76,8 @@ class Run:
         once = ("begin", "push_row") if self.pushed else ("invoke",)
         sliced = ("begin", "step", "cancel") if self.sliced else ()
         opened = ("open",) if self.opened else ()
-        return (*opened, *(("reset",) if self.state else ()), *once, *sliced)
+        tested = ("selftest",) if self.tested else ()
+        return (*opened, *(("reset",) if self.state else ()), *once, *sliced, *tested)
 
     @property
     def handle(self) -> Source:
@@ -145,4 +148,5 @@ def run_of(project: ExportedProject, shared: str | None) -> Run:
         is_pushed,
         project.slices is not None,
         project.blob is not None,
+        project.selftest is not None,
     )
