@@ -89,13 +89,14 @@ def test_an_arduino_library_says_what_the_specification_asks_for(exported):
     assert all(word in header for word in words)
 
 
-def test_keywords_of_a_model_with_a_state_and_slices(tmp_path):
+def test_keywords_of_a_model_with_a_state_slices_and_a_self_test(tmp_path):
     folder = tmp_path / "out"
-    export_graph(echo(), folder, layout="arduino", slices=1000)
-    header = (folder / "src" / "echo.h").read_text()
+    export_graph(echo(), folder, layout="arduino", slices=1000, selftest=1)
+    headers = ("echo.h", "echo_selftest.h")
+    header = "".join((folder / "src" / name).read_text() for name in headers)
     lines = (folder / "keywords.txt").read_text().splitlines()
     words = {line.split("\t")[0] for line in lines if not line.startswith("#")}
-    functions = {f"echo_{n}" for n in ("reset", "invoke", "begin", "step", "cancel")}
+    functions = {f"echo_{n}" for n in ("reset", "invoke", "begin", "step", "cancel", "selftest")}
     assert words == {*functions, "echo_io_t", "echo_slices_t"} | {
         f"ECHO_ARENA_{n}" for n in ("BYTES", "ALIGNMENT")
     }
