@@ -151,6 +151,14 @@ def test_code_in_slices_is_exact_under_any_flags(
     run_and_compare(program, expected, tmp_path, project)
 
 
+BLOB_SAMPLE = [("cortex-m4", "LTO")]
+
+
+@pytest.mark.parametrize(("core", "name"), sampled(BLOB_SAMPLE, ALL))
+def test_code_that_reads_a_blob_is_exact_under_any_flags(program, expected, tmp_path, core, name):
+    check(program, expected, tmp_path, core, FLAGS[name], blob=True)
+
+
 @pytest.mark.parametrize("core", sampled(["cortex-m4"], ["cortex-m0", "cortex-m4"]))
 def test_two_registers_may_be_kept(program, expected, tmp_path, core):
     check(program, expected, tmp_path, core, TWO_REGISTERS)
