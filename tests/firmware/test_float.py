@@ -6,7 +6,7 @@ import pytest
 from tests.c.conformance import all_float_ops
 from tests.c.floats import assert_close
 from tests.export.test_float import mixed
-from tests.firmware.device import CORES_THAT_RUN, run_on_device
+from tests.firmware.device import CORES_THAT_RUN, ONE_OF_EACH_KIND, run_on_device
 from tests.sampling import sampled
 from tinyrt import api
 from tinyrt.ops.shared.evaluate import evaluate
@@ -18,6 +18,15 @@ def test_ops_are_near_the_references(tmp_path, core):
     _, _, outputs = run_on_device(graph, feeds, tmp_path, core)
     for name, expected in evaluate(graph, feeds).items():
         assert_close(name.split("/")[0], outputs[name].reshape(expected.shape), expected)
+
+
+@pytest.mark.parametrize("core", sampled(["cortex-m55"], ONE_OF_EACH_KIND))
+def test_ops_that_read_a_blob_answer_the_same(tmp_path, core):
+    graph, feeds = all_float_ops(range(1))
+    _, _, plain = run_on_device(graph, feeds, tmp_path / "plain", core)
+    _, _, read = run_on_device(graph, feeds, tmp_path / "blob", core, blob=True)
+    for name, expected in plain.items():
+        np.testing.assert_array_equal(read[name], expected, err_msg=name)
 
 
 @pytest.mark.parametrize("core", ["cortex-m0", "cortex-m4"])
