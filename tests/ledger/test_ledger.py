@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tests.graphs import Builder
-from tests.ledger import onnx, passes, running, tflite  # noqa: F401, as each adds its cases
+from tests.ledger import datasets, onnx, passes, running, tflite  # noqa: F401, as each adds its cases
 from tests.ledger.case import CASES, Case
 from tests.ledger.running import BYTES, N
 from tests.ledger.watch import Entry, Ledger, sites, watched

@@ -13,6 +13,7 @@ from tinyrt import __version__
 from tinyrt.cli import tables
 from tinyrt.cli.bench import bench
 from tinyrt.cli.console import noting, progress_bar, reporting
+from tinyrt.cli.dataset import dataset
 from tinyrt.cli.debug import debug
 from tinyrt.cli.deploy import blob, export
 from tinyrt.cli.emulate import emulate
@@ -310,4 +311,5 @@ app.command()(emulate)
 app.command()(bench)
 app.command()(train)
 app.command()(qat)
+app.command()(dataset)
 app.command()(search)
