@@ -3,6 +3,7 @@
 from tinyrt.api.costs import Basis, ModelCost, cost
 from tinyrt.api.emulating import run_emulated_several
 from tinyrt.api.inspection import Inspection, OpCost, inspect_model
+from tinyrt.api.learning import split_last_layer
 from tinyrt.api.models import (
     Run,
     Stream,
@@ -41,5 +42,6 @@ __all__ = [
     "run_emulated_several",
     "run_model",
     "run_with_backend",
+    "split_last_layer",
     "train_int8_model",
 ]

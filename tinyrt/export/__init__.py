@@ -3,6 +3,7 @@
 from tinyrt.export.bundle import export_c, export_graph
 from tinyrt.export.detector import ExportedDetector, export_detector
 from tinyrt.export.front_end import ExportedFrontEnd, export_front_end
+from tinyrt.export.learner import ExportedLearner, export_learner
 from tinyrt.export.memories import Memories
 from tinyrt.export.model import Port
 from tinyrt.export.project import ExportedProject
@@ -17,6 +18,7 @@ __all__ = [
     "Core",
     "ExportedDetector",
     "ExportedFrontEnd",
+    "ExportedLearner",
     "ExportedModels",
     "ExportedProject",
     "MadeBlob",
@@ -26,6 +28,7 @@ __all__ = [
     "export_detector",
     "export_front_end",
     "export_graph",
+    "export_learner",
     "export_several",
     "find_core",
     "make_blob",

@@ -1,4 +1,4 @@
-"""A folder of C that stands alone: a front end or a detector, without a model."""
+"""A folder of C that stands alone: a front end, a detector or a layer that learns."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def write_standalone(
         core: a name in ``tinyrt.export.target.CORES``.
         optimize: ``speed``, ``balanced`` or ``size``.
         layout: as for ``export_c``.
-        kind: what it is, ``front_end`` or ``detector``.
+        kind: what it is, ``front_end``, ``detector`` or ``learner``.
 
     Returns:
         The identity of what was written, and the names of all files.

@@ -24,7 +24,11 @@ TEMPLATES = Path(__file__).parent / "templates"
 PRIVATE = "_weights.h"
 """Ending of the header that is for a model's own sources alone."""
 
-FUNCTIONS = {"front_end": ("reset", "push_audio"), "detector": ("reset", "push")}
+FUNCTIONS = {
+    "front_end": ("reset", "push_audio"),
+    "detector": ("reset", "push"),
+    "learner": ("reset", "scores", "learn", "save", "load"),
+}
 """What the functions of a project without models are called behind its name, by its kind."""
 
 DSP_CORES = ("Cortex-M4", "Cortex-M7", "Cortex-M33", "Cortex-M35P", "Cortex-M55", "Cortex-M85")

@@ -1,0 +1,434 @@
+"""A layer that goes on learning: by its definition, saved, split from a model, and in C."""
+
+import json
+import os
+import re
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.c.host import ABORT, SANITIZE, host_compiler
+from tests.dsp.device import run_invoke
+from tests.export.models import dense, views
+from tests.firmware.device import require_core
+from tests.graphs import small_cnn
+from tests.quantize.test_mixed import samples
+from tests.sampling import sampled
+from tinyrt import api, load
+from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.dsp import Learner, LearnerState
+from tinyrt.dsp.learner import MAX_BIAS, MAX_WEIGHT
+from tinyrt.errors import DataError, UnsupportedError
+from tinyrt.export import export_learner
+from tinyrt.quantize import QuantConfig, quantize_graph
+
+
+def drawn(seed=0, classes=4, features=9, **options):
+    rng = np.random.default_rng(seed)
+    options = {"scale": 0.02, "zero_point": -5} | options
+    weights = rng.normal(0, 1, (classes, features))
+    return Learner.from_layer(weights, rng.normal(0, 0.5, classes), **options)
+
+
+def orders(learner, count, seed=1):
+    """Features (count, features), and labels that go with them."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, learner.classes, count)
+    centres = rng.integers(-100, 100, (learner.classes, learner.features))
+    x = (centres[labels] + rng.normal(0, 30, (count, learner.features))).clip(-128, 127)
+    x[rng.random(x.shape) < 0.02] = -128
+    return x.astype(np.int8), labels
+
+
+LEARNERS = {
+    "plain": drawn(),
+    "fast": drawn(1, rate=2.0, scale=0.1, max_step=0.01, max_drift=0.1),
+    "fine": drawn(2, classes=2, features=1, bits=20, rate=0.5),
+    "coarse": drawn(3, classes=12, features=33, bits=8, rate=5.0, scale=0.3, zero_point=127),
+    "held": Learner(((MAX_WEIGHT, -MAX_WEIGHT),) * 2, (MAX_BIAS, -MAX_BIAS), -128, 0.5, rate=10.0),
+}
+
+
+def real_softmax(z):
+    e = np.exp(z - z.max())
+    return e / e.sum()
+
+
+def test_scores_are_the_softmax_of_the_layer():
+    learner = LEARNERS["plain"]
+    state = LearnerState(learner)
+    weights, biases = learner.start
+    for x in orders(learner, 200)[0]:
+        z = (weights @ (x.astype(float) + 5) + biases) / 2**16
+        found = state.scores(x)
+        assert found.dtype == np.int32
+        np.testing.assert_allclose(found / 2**15, real_softmax(z), atol=2e-4)
+        assert 2**15 - learner.classes <= found.sum() <= 2**15
+
+
+def test_a_step_goes_down_the_gradient_of_the_cross_entropy():
+    learner = drawn(rate=0.02, scale=0.02, max_step=100, max_drift=100)
+    state = LearnerState(learner)
+    x, labels = orders(learner, 40)
+    weights, biases = (a / 2**16 for a in learner.start)
+    weights = weights / 0.02
+    for features, label in zip(x, labels, strict=True):
+        real = (features.astype(float) + 5) * 0.02
+        error = real_softmax(weights @ real + biases) - np.eye(4)[label]
+        weights = weights - 0.02 * np.outer(error, real)
+        biases = biases - 0.02 * error
+        state.learn(features, int(label))
+    np.testing.assert_allclose(state.weights / 2**16 / 0.02, weights, atol=0.005)
+    np.testing.assert_allclose(state.biases / 2**16, biases, atol=0.001)
+
+
+def test_it_learns():
+    learner = drawn(4, classes=5, features=20, scale=0.02, rate=0.1)
+    x, labels = orders(learner, 300)
+    state = LearnerState(learner)
+
+    def right():
+        return np.mean(
+            [state.scores(f).argmax() == k for f, k in zip(x[200:], labels[200:], strict=True)]
+        )
+
+    before = right()
+    for features, label in zip(x[:200], labels[:200], strict=True):
+        state.learn(features, int(label))
+    assert before < 0.5
+    assert right() >= 0.95
+    state.reset()
+    assert right() == before
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_steps_and_drifts_are_held(name):
+    learner = LEARNERS[name]
+    state = LearnerState(learner)
+    step, drift, bias_step, bias_drift = learner.limits
+    weights, biases = learner.start
+    most = 0
+    for features, label in zip(*orders(learner, 60), strict=True):
+        was = state.weights.astype(np.int64), state.biases.astype(np.int64)
+        state.learn(features, int(label))
+        most = max(most, np.abs(state.weights - was[0]).max())
+        assert np.abs(state.biases - was[1]).max() <= bias_step
+        assert np.abs(state.weights).max() <= MAX_WEIGHT
+        assert np.abs(state.biases).max() <= MAX_BIAS
+        assert np.abs(state.weights - weights.astype(np.int64)).max() <= drift
+        assert np.abs(state.biases - biases.astype(np.int64)).max() <= bias_drift
+    assert 0 < most <= step
+    if name == "fast":
+        assert most == step
+        assert np.abs(state.weights - weights.astype(np.int64)).max() == drift
+
+
+def test_limits_are_in_real_units():
+    learner = drawn(scale=0.25, bits=10, max_step=0.5, max_drift=2.0)
+    assert learner.limits == (128, 512, 512, 2048)
+    assert replace(learner, max_step=1e-6).limits[0] == 1
+
+
+def test_what_is_saved_is_taken_by_the_same_layer_alone():
+    learner = LEARNERS["plain"]
+    state, other = LearnerState(learner), LearnerState(learner)
+    for features, label in zip(*orders(learner, 20), strict=True):
+        state.learn(features, int(label))
+    saved = state.save(41)
+    assert len(saved) == 4 * (4 + 4 * 10)
+    assert other.load(saved) == 41
+    np.testing.assert_array_equal(other.weights, state.weights)
+    np.testing.assert_array_equal(other.biases, state.biases)
+    for damaged in (
+        saved[:-4],
+        saved + saved[:4],
+        b"",
+        bytes(len(saved)),
+        saved[:9] + b"x" + saved[10:],
+    ):
+        with pytest.raises(DataError, match="that no layer has saved, or that are damaged"):
+            LearnerState(learner).load(damaged)
+    changes = ({"rate": 0.06}, {"max_step": 0.2}, {"max_drift": 3.0}, {"zero_point": 4})
+    for change in changes:
+        with pytest.raises(DataError, match="the bytes are of another layer"):
+            LearnerState(replace(learner, **change)).load(saved)
+
+
+def test_options_as_plain_data():
+    for learner in LEARNERS.values():
+        assert Learner.from_dict(json.loads(json.dumps(learner.as_dict()))) == learner
+
+
+ROWS = [[1, 2], [3, 4]]
+REFUSED = {
+    "the option classes is 1": {"weights": [[1, 2]], "biases": [1]},
+    "the option classes is 257": {"weights": [[1]] * 257, "biases": [1] * 257},
+    "the option features is 0": {"weights": [[], []]},
+    "the option features is 4097": {"weights": [[1] * 4097] * 2},
+    "the option weights is 'rows of different lengths'": {"weights": [[1, 2], [3]]},
+    f"the option weights is {MAX_WEIGHT + 1}": {"weights": [[1, 2], [3, MAX_WEIGHT + 1]]},
+    f"the option biases is {-MAX_BIAS - 1}": {"biases": [0, -MAX_BIAS - 1]},
+    "the option biases is 3": {"biases": [0, 0, 0]},
+    "the option zero_point is 128": {"zero_point": 128},
+    "the option bits is 7": {"bits": 7},
+    "the option bits is 21": {"bits": 21},
+    "the option scale is 0": {"scale": 0},
+    "the option rate is 11": {"rate": 11},
+    "the option rate is 1e-06": {"rate": 1e-6, "scale": 1e-3},
+    "the option rate is 9.0": {"rate": 9.0, "scale": 900.0},
+    "the option max_step is 0": {"max_step": 0},
+    "the option max_drift is -1": {"max_drift": -1},
+    "the option name is 'weigths'": {"weigths": 1},
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_options_that_do_not_fit_are_refused(text):
+    options = {"weights": ROWS, "biases": [0, 0], "zero_point": 0, "scale": 0.1}
+    Learner.from_dict(options)
+    with pytest.raises(DataError, match=re.escape(text)):
+        Learner.from_dict(options | REFUSED[text])
+
+
+@pytest.mark.parametrize(
+    ("features", "label", "says"),
+    [
+        (np.zeros(9, np.uint8), 0, "features are uint8 of the shape"),
+        (np.zeros(8, np.int8), 0, r"features are int8 of the shape \[8\]"),
+        (np.zeros(9, np.int8), 4, "the option label is 4"),
+        (np.zeros(9, np.int8), -1, "the option label is -1"),
+    ],
+)
+def test_samples_that_do_not_fit_are_refused(features, label, says):
+    state = LearnerState(LEARNERS["plain"])
+    with pytest.raises(DataError, match=says):
+        state.learn(features, label)
+    np.testing.assert_array_equal(state.weights, LEARNERS["plain"].start[0])
+
+
+# In C
+
+
+def told(learner, steps, seed=7):
+    """Orders for the program, and what it should answer to each: bytes."""
+    x, labels = orders(learner, steps, seed)
+    rng = np.random.default_rng(seed)
+    state, saves, given, answers = LearnerState(learner), [], [], []
+    for i, (features, label) in enumerate(zip(x, labels, strict=True)):
+        order = int(rng.choice([int(label), -1, -2, -3], p=[0.7, 0.1, 0.1, 0.1]))
+        order = -4 if i == steps // 2 else order
+        if order == -3 and not saves:
+            order = -2
+        answer = b""
+        if order >= 0:
+            state.learn(features, order)
+        elif order == -2:
+            saves.append(state.save(len(saves)))
+        elif order == -3:
+            answer = np.uint32(state.load(saves[-1])).tobytes()
+        elif order == -4:
+            state.reset()
+        given.append(np.int32(order).tobytes() + features.tobytes())
+        parts = (state.scores(features), state.weights, state.biases)
+        answers.append(answer + b"".join(part.tobytes() for part in parts))
+    assert len(saves) > 2
+    return given, answers
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LEARNERS)
+def test_c_learns_as_python_does(name, tmp_path):
+    learner = LEARNERS[name]
+    project = export_learner(learner, tmp_path / "project", core="host")
+    cc = host_compiler()
+    make = ["make", "-s", "-C", project.directory, f"CC={cc}", f"CFLAGS=-O1 {SANITIZE}"]
+    subprocess.run([*make, "BUILD=build"], check=True)
+    library, program = project.directory / "build" / "liblearner.a", tmp_path / "program"
+    source = Path(__file__).parent / "learning.c"
+    command = [cc, *SANITIZE.split(), f"-I{project.directory}", source, library, "-o", program]
+    subprocess.run(command, check=True)
+    given, expected = told(learner, 400)
+    done = subprocess.run(
+        [program], input=b"".join(given), capture_output=True, check=True, env=os.environ | ABORT
+    )
+    misuse = np.frombuffer(done.stdout[: 19 * 4], np.int32).tolist()
+    assert misuse == [5, 7, 5, 7, 4, 4, 5, 7, 4, -2, -2, 5, 7, 5, 5, 4, -1, -1, 7]
+    at = 19 * 4
+    for i, answer in enumerate(expected):
+        assert done.stdout[at : at + len(answer)] == answer, f"order {i}"
+        at += len(answer)
+    assert at == len(done.stdout)
+
+
+SLOTS = """
+#include <stdio.h>
+#include <string.h>
+#include "learner.h"
+
+static int32_t state[LEARNER_STATE_BYTES / 4];
+static uint32_t slots[2][LEARNER_SAVED_BYTES / 4];
+
+static int load(const void *a, const void *b) {
+    uint32_t number = 0;
+    const int status = learner_load(a, b, &number, state);
+    printf("%d %lu\\n", status, (unsigned long)number);
+    return status;
+}
+
+int main(void) {
+    learner_reset(state);
+    learner_save(5, slots[0], state);
+    load(slots[0], slots[1]);
+    load(slots[1], slots[0]);
+    load(slots[0], NULL);
+    learner_save(6, slots[1], state);
+    load(slots[0], slots[1]);
+    load(slots[1], slots[0]);
+    learner_save(UINT32_MAX, slots[0], state);
+    learner_save(0, slots[1], state);
+    load(slots[0], slots[1]);
+    load(slots[1], slots[0]);
+    /* Every byte of the newer one, damaged: the older one is taken, and nothing of the damage. */
+    int wrong = 0;
+    for (size_t i = 0; i < sizeof slots[1]; ++i) {
+        uint32_t number = 9;
+        ((uint8_t *)slots[1])[i] ^= 16;
+        wrong += learner_load(slots[0], slots[1], &number, state) != 0 || number != UINT32_MAX;
+        wrong += learner_load(NULL, slots[1], &number, state) != LEARNER_NOTHING_SAVED;
+        wrong += number != UINT32_MAX;
+        ((uint8_t *)slots[1])[i] ^= 16;
+    }
+    printf("%d\\n", wrong);
+    return 0;
+}
+"""
+
+
+def test_the_newer_of_two_whole_slots_is_taken(tmp_path):
+    project = export_learner(LEARNERS["plain"], tmp_path / "c", core="host")
+    (tmp_path / "main.c").write_text(SLOTS)
+    sources = [str(path) for path in project.directory.rglob("*.c")]
+    command = [host_compiler(), "-std=c99", *SANITIZE.split(), f"-I{project.directory}"]
+    command += [str(tmp_path / "main.c"), *sources, "-o", str(tmp_path / "main")]
+    subprocess.run(command, check=True)
+    said = subprocess.run([tmp_path / "main"], check=True, capture_output=True, text=True).stdout
+    assert said.split("\n")[:-1] == ["0 5"] * 3 + ["0 6"] * 2 + ["0 0"] * 2 + ["0"]
+
+
+INVOKE = """
+#include "learner.h"
+#include "clip.h"
+
+int clip_invoke(const clip_io_t *io, void *arena) {{
+    (void)io;
+    uint8_t *const bytes = arena;
+    int32_t *const scores = (int32_t *)(void *)(bytes + CLIP_OUTPUT_0_OFFSET);
+    int8_t *const weights = (int8_t *)(scores + LEARNER_CLASSES);
+    const int8_t *const state = (const int8_t *)bytes + CLIP_STATE;
+    int status = learner_reset(bytes + CLIP_STATE);
+    for (int32_t i = 0; status == 0 && i < {steps}; ++i) {{
+        const int8_t *const sample = (const int8_t *)arena + i * (LEARNER_FEATURES + 1);
+        status = learner_learn(sample + 1, sample[0], bytes + CLIP_STATE);
+    }}
+    status = status != 0 ? status : learner_scores((const int8_t *)arena + 1, scores, state);
+    for (int32_t i = 0; i < LEARNER_SAVED_BYTES - 16; ++i) {{
+        weights[i] = state[i];
+    }}
+    return status;
+}}
+"""
+
+
+@pytest.mark.device
+@pytest.mark.parametrize(
+    ("core", "most"),
+    sampled(
+        [("cortex-m4", 36_000)],
+        [("cortex-m0", 200_000), ("cortex-m4", 36_000), ("rv32imc", 60_000)],
+    ),
+)
+def test_a_core_has_the_host_s_weights_after_a_hundred_steps(core, most, tmp_path):
+    """In so many instructions for a step of 12 classes and 33 features."""
+    require_core(core)
+    learner, steps = LEARNERS["coarse"], 100
+    project = export_learner(learner, tmp_path / "project", core=core)
+    clips, expected = [], []
+    for seed in range(2):
+        x, labels = orders(learner, steps, seed)
+        state = LearnerState(learner)
+        for features, label in zip(x, labels, strict=True):
+            state.learn(features, int(label))
+        clips.append(np.concatenate([labels[:, None].astype(np.int8), x], axis=1))
+        parts = (state.scores(x[0]), state.weights, state.biases)
+        expected.append(b"".join(part.tobytes() for part in parts))
+    size = -(-project.state_bytes // 8) * 8
+    where = (project.directory, "learner", core, tmp_path)
+    invoke = INVOKE.format(steps=steps)
+    _, found = run_invoke(*where, invoke, np.stack(clips), size, len(expected[0]))
+    assert found.outputs == b"".join(expected)
+    assert found.instructions <= most * steps
+
+
+def test_what_an_export_says(tmp_path):
+    project = export_learner(LEARNERS["plain"], tmp_path / "a", name="head", prefix="acme")
+    header = (project.directory / "acme_head.h").read_text()
+    assert (project.state_bytes, project.saved_bytes) == (4 * (40 + 4), 4 * (4 + 40))
+    assert "#define ACME_HEAD_STATE_BYTES 176\n" in header
+    assert "#define ACME_HEAD_SAVED_BYTES 176\n" in header
+    assert "#define ACME_HEAD_CLASSES 4\n" in header
+    assert "#define ACME_HEAD_FEATURES 9\n" in header
+    assert f"acme_head_{project.identity}_learn" in header
+    assert "acme_head.c" in project.files
+    assert project.learner == LEARNERS["plain"]
+
+
+# From a model
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    path = tmp_path_factory.mktemp("split") / "net.tflite"
+    save_tflite(quantize_graph(small_cnn(), samples(50), QuantConfig()), path)
+    return path
+
+
+def test_features_and_layer_answer_what_the_model_answers(whole, tmp_path):
+    learner = api.split_last_layer(whole, tmp_path / "features.tflite", rate=0.2)
+    assert (learner.rate, learner.bits) == (0.2, 16)
+    model, before = load(whole), load(tmp_path / "features.tflite")
+    (x,) = model.check_inputs(samples(30)).values()
+    (expected,) = model.run_raw({model.graph.inputs[0]: x}).values()
+    (rows,) = before.run_raw({before.graph.inputs[0]: x}).values()
+    state = LearnerState(learner)
+    found = np.stack([state.scores(row) for row in rows]) / 2**15
+    # The model's softmax has steps of 1 / 256, behind logits that were rounded to int8.
+    np.testing.assert_allclose(found, (expected.astype(int) + 128) / 256, atol=0.02)
+    assert (found.argmax(1) == expected.argmax(1)).mean() > 0.9
+
+
+def test_the_options_of_a_layer_that_was_split(whole, tmp_path):
+    options = {"rate": 0.3, "max_step": 0.5, "max_drift": 2.0, "bits": 12}
+    learner = api.split_last_layer(whole, tmp_path / "f.tflite", **options)
+    assert {name: getattr(learner, name) for name in options} == options
+    plain = api.split_last_layer(whole, tmp_path / "g.tflite")
+    assert (plain.rate, plain.max_step, plain.max_drift) == (0.05, 0.25, 4.0)
+    assert (tmp_path / "f.tflite").read_bytes() == (tmp_path / "g.tflite").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (small_cnn, "comes from fully_connected"),
+        (views, "comes from"),
+        (dense, "nothing comes before the model's only layer"),
+    ],
+)
+def test_models_that_end_otherwise_are_refused(make, says, tmp_path):
+    save_tflite(make(), tmp_path / "net.tflite")
+    with pytest.raises(UnsupportedError) as caught:
+        api.split_last_layer(tmp_path / "net.tflite", tmp_path / "f.tflite")
+    assert says in str(caught.value)
+    assert not (tmp_path / "f.tflite").exists()
