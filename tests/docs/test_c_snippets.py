@@ -3,14 +3,21 @@
 import re
 import subprocess
 
+import numpy as np
 import pytest
 
 from tests.c.host import host_compiler
 from tests.docs.pages import ROOT
 from tests.export.models import dense, echo
 from tests.memory.nets import random_net
-from tinyrt.dsp import Detector, LogMel
-from tinyrt.export import Memories, export_detector, export_front_end, export_graph
+from tinyrt.dsp import Detector, Learner, LogMel
+from tinyrt.export import (
+    Memories,
+    export_detector,
+    export_front_end,
+    export_graph,
+    export_learner,
+)
 from tinyrt.memory import Region
 
 FENCE = re.compile(r"^```c\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -25,6 +32,7 @@ SNIPPETS = {
     ("dsp.md", 0): (LogMel, "ears", {}),
     ("dsp.md", 1): (Detector, "wake", {}),
     ("export.md", 0): (dense, "digits", {}),
+    ("learning.md", 0): (Learner, "head", {}),
     ("memory.md", 0): (dense, "digits", {"memories": REGIONS}),
     ("memory.md", 1): (echo, "streamed", {}),
     ("selftest.md", 0): (dense, "digits", {"selftest": 2}),
@@ -53,6 +61,9 @@ def test_it_is_c99(tmp_path, page, number):
         export_front_end(LogMel(), tmp_path / "out", core="host", name=name)
     elif graph is Detector:
         export_detector(Detector(4), tmp_path / "out", core="host", name=name)
+    elif graph is Learner:
+        learner = Learner.from_layer(np.eye(4), np.zeros(4), scale=0.1, zero_point=0)
+        export_learner(learner, tmp_path / "out", core="host", name=name)
     else:
         export_graph(graph(), tmp_path / "out", core="host", name=name, **options)
     lines = snippets(page)[number].splitlines()

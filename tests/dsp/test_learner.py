@@ -28,7 +28,7 @@ from tinyrt.quantize import QuantConfig, quantize_graph
 
 def drawn(seed=0, classes=4, features=9, **options):
     rng = np.random.default_rng(seed)
-    options = {"scale": 0.02, "zero_point": -5} | options
+    options = {"scale": 0.02, "zero_point": -5, "bits": 16} | options
     weights = rng.normal(0, 1, (classes, features))
     return Learner.from_layer(weights, rng.normal(0, 0.5, classes), **options)
 
@@ -48,6 +48,7 @@ LEARNERS = {
     "fast": drawn(1, rate=2.0, scale=0.1, max_step=0.01, max_drift=0.1),
     "fine": drawn(2, classes=2, features=1, bits=20, rate=0.5),
     "coarse": drawn(3, classes=12, features=33, bits=8, rate=5.0, scale=0.3, zero_point=127),
+    "most bits": drawn(5, bits=24, rate=0.1, scale=0.01),
     "held": Learner(((MAX_WEIGHT, -MAX_WEIGHT),) * 2, (MAX_BIAS, -MAX_BIAS), -128, 0.5, rate=10.0),
 }
 
@@ -132,6 +133,17 @@ def test_limits_are_in_real_units():
     assert replace(learner, max_step=1e-6).limits[0] == 1
 
 
+def test_without_a_number_there_are_as_many_bits_as_leave_room():
+    weights = np.array([[3.0, -1], [0, 2]])
+    learner = Learner.from_layer(weights, [0.5, -2], scale=0.1, zero_point=0)
+    room = MAX_WEIGHT / np.abs(learner.start[0]).max()
+    assert 4 <= room < 8
+    biased = Learner.from_layer(weights, [500, -2], scale=0.1, zero_point=0)
+    assert 4 <= MAX_BIAS / biased.start[1].max() < 8
+    assert Learner.from_layer(weights * 1e-9, [0, 0], scale=0.1, zero_point=0).bits == 24
+    assert Learner.from_layer(weights * 2e4, [0, 0], scale=0.1, zero_point=0, rate=9.0).bits == 8
+
+
 def test_what_is_saved_is_taken_by_the_same_layer_alone():
     learner = LEARNERS["plain"]
     state, other = LearnerState(learner), LearnerState(learner)
@@ -174,7 +186,7 @@ REFUSED = {
     "the option biases is 3": {"biases": [0, 0, 0]},
     "the option zero_point is 128": {"zero_point": 128},
     "the option bits is 7": {"bits": 7},
-    "the option bits is 21": {"bits": 21},
+    "the option bits is 25": {"bits": 25},
     "the option scale is 0": {"scale": 0},
     "the option rate is 11": {"rate": 11},
     "the option rate is 1e-06": {"rate": 1e-6, "scale": 1e-3},
@@ -397,7 +409,7 @@ def whole(tmp_path_factory):
 
 def test_features_and_layer_answer_what_the_model_answers(whole, tmp_path):
     learner = api.split_last_layer(whole, tmp_path / "features.tflite", rate=0.2)
-    assert (learner.rate, learner.bits) == (0.2, 16)
+    assert learner.rate == 0.2
     model, before = load(whole), load(tmp_path / "features.tflite")
     (x,) = model.check_inputs(samples(30)).values()
     (expected,) = model.run_raw({model.graph.inputs[0]: x}).values()

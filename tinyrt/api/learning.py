@@ -26,7 +26,7 @@ def split_last_layer(
     rate: float = 0.05,
     max_step: float = 0.25,
     max_drift: float = 4.0,
-    bits: int = 16,
+    bits: int | None = None,
 ) -> Learner:
     """Write a model without its last dense layer, and give that layer as one that learns.
 
@@ -36,7 +36,7 @@ def split_last_layer(
         rate: learning rate.
         max_step: the most that one sample moves a weight, in real units of a logit per feature.
         max_drift: the most that a weight or bias ever moves, likewise.
-        bits: fraction bits of a logit.
+        bits: fraction bits of a logit; None for as many as leave room.
 
     Returns:
         The layer, which begins with the model's weights and biases.

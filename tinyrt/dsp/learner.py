@@ -23,7 +23,7 @@ from tinyrt.errors import DataError
 Ints = NDArray[np.int32]
 
 MAX_CLASSES, MAX_FEATURES = 256, 4096
-MAX_BITS = 20
+MIN_BITS, MAX_BITS = 8, 24
 MAX_WEIGHT, MAX_BIAS = (1 << 22) - 1, (1 << 30) - 1
 """What weights and biases are held to: sums of 4,096 products then fit into 64 bits with room."""
 
@@ -81,7 +81,7 @@ class Learner:
         require_int(self.classes, 2, MAX_CLASSES, "classes")
         require_int(self.features, 1, MAX_FEATURES, "features")
         require_int(self.zero_point, -128, 127, "zero_point")
-        require_int(self.bits, 8, MAX_BITS, "bits")
+        require_int(self.bits, MIN_BITS, MAX_BITS, "bits")
         require_real(self.scale, 1e-9, 1e3, "scale")
         require_real(self.rate, 1e-6, 10, "rate")
         require_real(self.max_step, 1e-6, 1e3, "max_step")
@@ -174,19 +174,20 @@ class Learner:
         *,
         scale: float,
         zero_point: int,
-        bits: int = 16,
+        bits: int | None = None,
         rate: float = 0.05,
         max_step: float = 0.25,
         max_drift: float = 4.0,
     ) -> Learner:
-        """The layer that begins as a float one, rounded to ``bits``.
+        """The layer that begins as a float one, rounded.
 
         Args:
             weights: real, (classes, features).
             biases: real, (classes,).
             scale: of the int8 features.
             zero_point: of the features.
-            bits: fraction bits of a logit.
+            bits: fraction bits of a logit; None for as many as leave weights and biases room to
+                become four times as large.
             rate: learning rate.
             max_step: as the attribute.
             max_drift: as the attribute.
@@ -195,11 +196,19 @@ class Learner:
             DataError: an option is out of range.
 
         """
-        w = np.rint(np.asarray(weights, np.float64) * scale * 2**bits)
-        b = np.rint(np.asarray(biases, np.float64) * 2**bits)
+        w, b = np.asarray(weights, np.float64) * scale, np.asarray(biases, np.float64)
+        if bits is None:
+            bits = min(_bits(w, MAX_WEIGHT), _bits(b, MAX_BIAS))
+        w, b = np.rint(w * 2.0**bits), np.rint(b * 2.0**bits)
         limits = {"rate": rate, "max_step": max_step, "max_drift": max_drift}
         rows = tuple(tuple(int(v) for v in row) for row in w)
         return cls(rows, tuple(int(v) for v in b), zero_point, scale, bits, **limits)
+
+
+def _bits(values: NDArray[np.float64], most: int) -> int:
+    """Most fraction bits of values that may become four times as large."""
+    greatest = max(float(np.abs(values).max(initial=0.0)), 2.0**-MAX_BITS)
+    return min(max(math.floor(math.log2(most / (4 * greatest))), MIN_BITS), MAX_BITS)
 
 
 def _limit(value: float) -> int:

@@ -13,13 +13,14 @@ from tests.export.models import dense, echo, softmax, views
 from tests.graphs import Builder, small_cnn
 from tests.quantize.test_mixed import samples
 from tinyrt.convert.tflite.writer import save_tflite
-from tinyrt.dsp import Detector, LogMel
+from tinyrt.dsp import Detector, Learner, LogMel
 from tinyrt.export import (
     Memories,
     export_c,
     export_detector,
     export_front_end,
     export_graph,
+    export_learner,
     export_several,
     find_core,
 )
@@ -140,6 +141,12 @@ EXPORTS = {
     "detector": (
         lambda folder, **more: export_detector(Detector(2), folder, **more),
         "detector",
+    ),
+    "learner": (
+        lambda folder, **more: export_learner(
+            Learner(((1, 2), (3, 4)), (0, 5), 3, 0.1), folder, **more
+        ),
+        "learner",
     ),
 }
 
