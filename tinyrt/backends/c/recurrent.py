@@ -7,8 +7,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.backends.c.blocks.lstm import LstmBlock, lstm_block
 from tinyrt.backends.c.chooser import Choosers, always
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Call, Calls, Data, Fields, Params, Target, call
+from tinyrt.backends.c.mve.lstm import quad_filters, quad_scales, quad_sums
 from tinyrt.fixedpoint import wrap_int32
 from tinyrt.ir import BoundNode, DType, Value
 from tinyrt.ops import prepared
@@ -79,6 +82,50 @@ def _svdf(kernel: str, params: Params, node: BoundNode, *start: Data) -> Call:
     return call(kernel, params, node.input(0), *weights, *states, node.output)
 
 
+def lstm_s8_calls(node: BoundNode, target: Target) -> Calls:
+    """The call of the kernel of packed weights that takes the LSTM, else of ``tinyrt_lstm_s8``.
+
+    Raises:
+        UnsupportedError: weights are computed at run time, or a sum of products is too large.
+
+    """
+    p = prepared(node, LstmInteger)
+    require_summable(node, p)
+    if target.isa is InstructionSet.MVE:
+        return (_lstm_quads(node, p),)
+    block = lstm_block(node, p, target.isa)
+    return lstm_calls(node, target) if block is None else (_lstm_block(node, block),)
+
+
+def _lstm_block(node: BoundNode, block: LstmBlock) -> Call:
+    """Of scalar and DSP cores."""
+    p, isa = block.p, block.isa
+    weights = Data("w", block.x.words(isa)), Data("r", block.h.words(isa))
+    sums = Data("start", block.x.starts(isa)), Data("restart", block.h.starts(isa))
+    return _packed_lstm("tinyrt_lstm_block_s8", node, p, block.scale_fields(), weights, sums)
+
+
+def _lstm_quads(node: BoundNode, p: LstmInteger) -> Call:
+    """Of cores with vectors."""
+    w, r, start, restart = _lstm_constants(node, p)
+    weights = Data("w", quad_filters(w)), Data("r", quad_filters(r))
+    sums = Data("start", quad_sums(start)), Data("restart", quad_sums(restart))
+    return _packed_lstm("tinyrt_lstm_quads_s8", node, p, quad_scales(p), weights, sums)
+
+
+def _packed_lstm(
+    kernel: str,
+    node: BoundNode,
+    p: LstmInteger,
+    scales: Fields,
+    weights: tuple[Data, Data],
+    sums: tuple[Data, Data],
+) -> Call:
+    params = Params(f"{kernel}_params", _lstm_fields(node) | scales | _unit_fields(p))
+    made = call(kernel, params, node.input(0), *weights, *sums, *_states(node), node.output)
+    return replace(made, data=(*sums, *weights))
+
+
 def lstm_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_lstm_s8`` or ``tinyrt_lstm_s16``.
 
@@ -90,16 +137,27 @@ def lstm_calls(node: BoundNode, target: Target) -> Calls:
     p = prepared(node, LstmInteger)
     require_summable(node, p)
     wide = p.h_dtype is DType.INT16
-    w, r, bias = (joined(node, i).astype(np.int64) for i in (1, 5, 9))
-    # The zero points' share of the products with weights is constant.
-    start = (bias - p.x_zp * w.sum(axis=1)).astype(np.int64 if wide else np.int32)
-    restart = (-p.h_zp * r.sum(axis=1)).astype(np.int32)
-    weights = Data("w", w.astype(np.int8)), Data("r", r.astype(np.int8))
-    sums = [Data("start", start), *([] if wide else [Data("restart", restart)])]
+    w, r, start, restart = _lstm_constants(node, p)
+    weights = Data("w", w), Data("r", r)
+    sums = [Data("start", start)]
+    if not wide:
+        sums = [Data("start", start.astype(np.int32)), Data("restart", restart.astype(np.int32))]
     params = Params("tinyrt_lstm_params", _lstm_fields(node) | _gate_fields(p))
     kernel = "tinyrt_lstm_s16" if wide else "tinyrt_lstm_s8"
     lstm_call = call(kernel, params, node.input(0), *weights, *sums, *_states(node), node.output)
     return (replace(lstm_call, data=(*sums, *weights)),)
+
+
+def _lstm_constants(
+    node: BoundNode, p: LstmInteger
+) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int64], NDArray[np.int64]]:
+    """Weights of x and of the hidden state, gate by gate, and what their sums begin with.
+
+    The zero points' share of the products with weights is constant.
+    """
+    w, r, bias = (joined(node, i) for i in (1, 5, 9))
+    start = bias.astype(np.int64) - p.x_zp * w.sum(axis=1, dtype=np.int64)
+    return w, r, start, -p.h_zp * r.sum(axis=1, dtype=np.int64)
 
 
 def lstm_f32_calls(node: BoundNode, target: Target) -> Calls:
@@ -136,6 +194,13 @@ def _gate_fields(p: LstmInteger) -> Fields:
         "update_shift": p.update[1],
         "output_mult": p.output[0],
         "output_shift": p.output[1],
+        **_unit_fields(p),
+    }
+
+
+def _unit_fields(p: LstmInteger) -> Fields:
+    """What the parameters of integer kernels end with."""
+    return {
         "h_zp": p.h_zp,
         "cell_clip": p.cell_clip,
         "tanh_mult": p.cell_tanh.mult,
@@ -154,13 +219,11 @@ def _states(node: BoundNode) -> tuple[Value, ...]:
     return node.input(HIDDEN), node.input(CELL), node.outputs[1], node.outputs[2]
 
 
-_LSTM = always(lstm_calls)
-
 KERNELS: Choosers = {
     "svdf": {Form.INT8: always(svdf_s8_calls), Form.FLOAT: always(svdf_f32_calls)},
     "unidirectional_sequence_lstm": {
-        Form.INT8: _LSTM,
-        Form.INT16X8: _LSTM,
+        Form.INT8: always(lstm_s8_calls),
+        Form.INT16X8: always(lstm_calls),
         Form.FLOAT: always(lstm_f32_calls),
     },
 }

@@ -1,0 +1,58 @@
+/** An LSTM, four units at a time, for cores with MVE. */
+#ifndef TINYRT_LSTM_QUADS_H
+#define TINYRT_LSTM_QUADS_H
+
+#include "tinyrt_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** value * mult * 2^(left + right - 31), rounded twice: left is not below 0, right not above. One
+ *  is taken from negative values before they go right: below is 1, or 0 where right is 0. */
+typedef struct {
+    int32_t mult;
+    int32_t left;
+    int32_t below;
+    int32_t right;
+} tinyrt_lstm_quads_scale;
+
+/** Of a gate's products with x, and with the hidden state. */
+typedef struct {
+    tinyrt_lstm_quads_scale x;
+    tinyrt_lstm_quads_scale h;
+} tinyrt_lstm_quads_gate;
+
+/** As tinyrt_lstm_params. */
+typedef struct {
+    int32_t samples;
+    int32_t steps;
+    int32_t c_in;
+    int32_t units;
+    int32_t time_major;
+    tinyrt_lstm_quads_gate input;
+    tinyrt_lstm_quads_gate forget;
+    tinyrt_lstm_quads_gate cell;
+    tinyrt_lstm_quads_gate output;
+    tinyrt_lstm_quads_scale kept;
+    tinyrt_lstm_quads_scale update;
+    tinyrt_lstm_quads_scale shown;
+    int32_t h_zp;
+    int32_t cell_clip;
+    int32_t tanh_mult;
+    int32_t tanh_right;
+    const uint16_t *table;
+} tinyrt_lstm_quads_s8_params;
+
+/** As tinyrt_lstm_s8. For every four units and each gate, w and r have a quad of filters as
+ *  tinyrt_product_s8_params describes them, and start and restart four first sums. */
+void tinyrt_lstm_quads_s8(const tinyrt_lstm_quads_s8_params *p, const int8_t *x, const int8_t *w,
+                          const int8_t *r, const int32_t *start, const int32_t *restart,
+                          const int8_t *h_before, const int16_t *c_before, int8_t *h_after,
+                          int16_t *c_after, int8_t *y);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
