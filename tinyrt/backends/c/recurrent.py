@@ -108,8 +108,8 @@ def _lstm_block(node: BoundNode, block: LstmBlock) -> Call:
 def _lstm_quads(node: BoundNode, p: LstmInteger) -> Call:
     """Of cores with vectors."""
     w, r, start, restart = _lstm_constants(node, p)
-    weights = Data("w", quad_filters(w)), Data("r", quad_filters(r))
-    sums = Data("start", quad_sums(start)), Data("restart", quad_sums(restart))
+    weights = (Data("w", quad_filters(w, r)),)
+    sums = (Data("start", quad_sums(start, restart)),)
     return _packed_lstm("tinyrt_lstm_quads_s8", node, p, quad_scales(p), weights, sums)
 
 
@@ -118,8 +118,8 @@ def _packed_lstm(
     node: BoundNode,
     p: LstmInteger,
     scales: Fields,
-    weights: tuple[Data, Data],
-    sums: tuple[Data, Data],
+    weights: tuple[Data, ...],
+    sums: tuple[Data, ...],
 ) -> Call:
     params = Params(f"{kernel}_params", _lstm_fields(node) | scales | _unit_fields(p))
     made = call(kernel, params, node.input(0), *weights, *sums, *_states(node), node.output)

@@ -44,12 +44,12 @@ typedef struct {
     const uint16_t *table;
 } tinyrt_lstm_quads_s8_params;
 
-/** As tinyrt_lstm_s8. For every four units and each gate, w and r have a quad of filters as
- *  tinyrt_product_s8_params describes them, and start and restart four first sums. */
+/** As tinyrt_lstm_s8. For every four units and each gate, w has two quads of filters as
+ *  tinyrt_product_s8_params describes them, for x and for the hidden state, and start four first
+ *  sums of each. */
 void tinyrt_lstm_quads_s8(const tinyrt_lstm_quads_s8_params *p, const int8_t *x, const int8_t *w,
-                          const int8_t *r, const int32_t *start, const int32_t *restart,
-                          const int8_t *h_before, const int16_t *c_before, int8_t *h_after,
-                          int16_t *c_after, int8_t *y);
+                          const int32_t *start, const int8_t *h_before, const int16_t *c_before,
+                          int8_t *h_after, int16_t *c_after, int8_t *y);
 
 #ifdef __cplusplus
 }

@@ -12,17 +12,30 @@ from tinyrt.ops.shared.requant import Requant
 from tinyrt.ops.unidirectional_sequence_lstm import GATES, LstmInteger
 
 
-def quad_filters(w: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Weights (4 units, taps), gate by gate, as (units / 4, gate, blocks, 4, 16)."""
-    by_gate = np.stack([pack_filters(rows) for rows in np.split(w, len(GATES))])
-    return by_gate.swapaxes(0, 1)
+def quad_filters(w: NDArray[np.int8], r: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Weights of both operands as the kernel reads them.
+
+    Args:
+        w: weights (4 units, taps) of x, gate by gate.
+        r: those of the hidden state.
+
+    Returns:
+        For every four units and each gate, (blocks, 4, 16) of x, then of the hidden state.
+
+    """
+    both = [
+        np.stack([pack_filters(rows) for rows in np.split(rows_of_all, len(GATES))], axis=1)
+        for rows_of_all in (w, r)
+    ]
+    quads = both[0].shape[0]
+    return np.concatenate([part.reshape(quads, len(GATES), -1) for part in both], axis=2)
 
 
-def quad_sums(sums: NDArray[np.int64]) -> NDArray[np.int32]:
-    """First sums (4 units,), gate by gate, as (units / 4, gate, 4)."""
-    by_gate = sums.reshape(len(GATES), -1)
-    padded = np.pad(by_gate, ((0, 0), (0, -by_gate.shape[1] % QUAD)))
-    quads = padded.reshape(len(GATES), -1, QUAD).swapaxes(0, 1)
+def quad_sums(start: NDArray[np.int64], restart: NDArray[np.int64]) -> NDArray[np.int32]:
+    """First sums (4 units,) of both operands, gate by gate, as (units / 4, gate, operand, 4)."""
+    by_gate = np.stack([start, restart]).reshape(2, len(GATES), -1)
+    padded = np.pad(by_gate, ((0, 0), (0, 0), (0, -by_gate.shape[2] % QUAD)))
+    quads = padded.reshape(2, len(GATES), -1, QUAD).transpose(2, 1, 0, 3)
     return wrap_int32(quads).astype(np.int32)
 
 
