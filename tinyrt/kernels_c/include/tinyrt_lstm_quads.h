@@ -2,25 +2,16 @@
 #ifndef TINYRT_LSTM_QUADS_H
 #define TINYRT_LSTM_QUADS_H
 
-#include "tinyrt_types.h"
+#include "tinyrt_quads.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/** value * mult * 2^(left + right - 31), rounded twice: left is not below 0, right not above. One
- *  is taken from negative values before they go right: below is 1, or 0 where right is 0. */
-typedef struct {
-    int32_t mult;
-    int32_t left;
-    int32_t below;
-    int32_t right;
-} tinyrt_lstm_quads_scale;
-
 /** Of a gate's products with x, and with the hidden state. */
 typedef struct {
-    tinyrt_lstm_quads_scale x;
-    tinyrt_lstm_quads_scale h;
+    tinyrt_quads_scale x;
+    tinyrt_quads_scale h;
 } tinyrt_lstm_quads_gate;
 
 /** As tinyrt_lstm_params. */
@@ -34,9 +25,9 @@ typedef struct {
     tinyrt_lstm_quads_gate forget;
     tinyrt_lstm_quads_gate cell;
     tinyrt_lstm_quads_gate output;
-    tinyrt_lstm_quads_scale kept;
-    tinyrt_lstm_quads_scale update;
-    tinyrt_lstm_quads_scale shown;
+    tinyrt_quads_scale kept;
+    tinyrt_quads_scale update;
+    tinyrt_quads_scale shown;
     int32_t h_zp;
     int32_t cell_clip;
     int32_t tanh_mult;

@@ -3,12 +3,7 @@
 #include "tinyrt_lstm_strides.h"
 #define TINYRT_WEIGHT_BITS 8
 #include "tinyrt_mve_dot.h"
-
-static inline int32x4_t rescaled(const tinyrt_lstm_quads_scale *scale, int32x4_t value) {
-    value = vqrdmulhq_n_s32(vshlq_r_s32(value, scale->left), scale->mult);
-    value = vmlaq_n_s32(value, vshrq_n_s32(value, 31), scale->below);
-    return vrshlq_n_s32(value, scale->right);
-}
+#include "tinyrt_mve_rescale.h"
 
 /** The sum of two, both and itself limited to an int16's range. */
 static inline int32x4_t saturated_sum(int32x4_t a, int32x4_t b) {
@@ -38,9 +33,9 @@ static TINYRT_NOINLINE void next_gates(const tinyrt_lstm_quads_gate *const *scal
     for (int32_t *const end = gates + 16; gates != end; gates += 4) {
         const tinyrt_lstm_quads_gate *const gate = *scales++;
         const int32x4_t of_x = tinyrt_mve_next_dot(x->patch, x->x, &w);
-        const int32x4_t from_x = rescaled(&gate->x, vaddq_s32(of_x, vldrwq_s32(start)));
+        const int32x4_t from_x = tinyrt_mve_rescale(&gate->x, vaddq_s32(of_x, vldrwq_s32(start)));
         const int32x4_t of_h = tinyrt_mve_next_dot(h->patch, h->x, &w);
-        const int32x4_t from_h = rescaled(&gate->h, vaddq_s32(of_h, vldrwq_s32(start + 4)));
+        const int32x4_t from_h = tinyrt_mve_rescale(&gate->h, vaddq_s32(of_h, vldrwq_s32(start + 4)));
         vstrwq_s32(gates, saturated_sum(from_x, from_h));
         start += 8;
     }
@@ -80,18 +75,18 @@ static inline int32x4_t hidden_of(const tinyrt_lstm_quads_s8_params *p, const in
                                   int32x4_t before, int16_t *after, mve_pred16_t lanes) {
     const uint16_t *const table = p->table;
     const int32x4_t forget = logistic(table, vldrwq_s32(gates + 4));
-    const int32x4_t kept = rescaled(&p->kept, vmulq_s32(forget, before));
+    const int32x4_t kept = tinyrt_mve_rescale(&p->kept, vmulq_s32(forget, before));
     const int32x4_t in = logistic(table, vldrwq_s32(gates));
     const int32x4_t new = hyperbolic_tangent(table, vmulq_n_s32(vldrwq_s32(gates + 8), 3));
-    int32x4_t cell = saturated_sum(kept, rescaled(&p->update, vmulq_s32(in, new)));
+    int32x4_t cell = saturated_sum(kept, tinyrt_mve_rescale(&p->update, vmulq_s32(in, new)));
     if (p->cell_clip > 0) {
-        cell = vmaxq_s32(vminq_s32(cell, vdupq_n_s32(p->cell_clip)), vdupq_n_s32(-p->cell_clip));
+        cell = tinyrt_mve_limit(cell, -p->cell_clip, p->cell_clip);
     }
     vstrhq_p_s32(after, cell, lanes);
     const int32x4_t position = vrshlq_n_s32(vmulq_n_s32(cell, p->tanh_mult), -p->tanh_right);
     const int32x4_t shown = hyperbolic_tangent(table, position);
     const int32x4_t out = logistic(table, vldrwq_s32(gates + 12));
-    return rescaled(&p->shown, vmulq_s32(out, shown));
+    return tinyrt_mve_rescale(&p->shown, vmulq_s32(out, shown));
 }
 
 /** One step of a sample. */
@@ -104,8 +99,7 @@ static TINYRT_NOINLINE void step_of(const tinyrt_lstm_quads_s8_params *p, const 
         int32_t gates[16];
         next_gates(scales, x, h, &next, gates);
         int32x4_t value = hidden_of(p, gates, vldrhq_z_s32(before, lanes), after, lanes);
-        value = vaddq_n_s32(value, p->h_zp);
-        value = vmaxq_s32(vminq_s32(value, vdupq_n_s32(INT8_MAX)), vdupq_n_s32(INT8_MIN));
+        value = tinyrt_mve_limit(vaddq_n_s32(value, p->h_zp), INT8_MIN, INT8_MAX);
         vstrbq_p_s32(y, value, lanes);
         before += 4;
         after += 4;

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.backends.c.blocks.lstm import gate_scales
+from tinyrt.backends.c.blocks.rows import Scale
 from tinyrt.backends.c.kernel import Fields
-from tinyrt.backends.c.mve.packing import QUAD, pack_filters
-from tinyrt.fixedpoint import wrap_int32
-from tinyrt.ops.shared.requant import Requant
+from tinyrt.backends.c.mve.packing import QUAD, pack_filters, whole_quads
 from tinyrt.ops.unidirectional_sequence_lstm import GATES, LstmInteger
 
 
@@ -34,27 +34,23 @@ def quad_filters(w: NDArray[np.int8], r: NDArray[np.int8]) -> NDArray[np.int8]:
 def quad_sums(start: NDArray[np.int64], restart: NDArray[np.int64]) -> NDArray[np.int32]:
     """First sums (4 units,) of both operands, gate by gate, as (units / 4, gate, operand, 4)."""
     by_gate = np.stack([start, restart]).reshape(2, len(GATES), -1)
-    padded = np.pad(by_gate, ((0, 0), (0, 0), (0, -by_gate.shape[2] % QUAD)))
-    quads = padded.reshape(2, len(GATES), -1, QUAD).transpose(2, 1, 0, 3)
-    return wrap_int32(quads).astype(np.int32)
+    quads = whole_quads(by_gate).reshape(2, len(GATES), -1, QUAD)
+    return quads.transpose(2, 1, 0, 3)
 
 
 def quad_scales(p: LstmInteger) -> Fields:
     """The fields of ``tinyrt_lstm_quads_s8_params`` with which it rescales."""
+    pairs = zip(gate_scales(p.from_x), gate_scales(p.from_h), strict=True)
     gates: Fields = {
-        gate: {"x": _scale(*_pair(x)), "h": _scale(*_pair(h))}
-        for gate, x, h in zip(GATES, p.from_x, p.from_h, strict=True)
+        gate: {"x": quad_scale(x), "h": quad_scale(h)}
+        for gate, (x, h) in zip(GATES, pairs, strict=True)
     }
     units = {"kept": p.forget, "update": p.update, "shown": p.output}
-    return gates | {name: _scale(*pair) for name, pair in units.items()}
+    return gates | {name: quad_scale(scale) for name, scale in units.items()}
 
 
-def _pair(scale: object) -> tuple[int, int]:
-    assert isinstance(scale, Requant)
-    return int(scale.mult[0]), int(scale.shift[0])
-
-
-def _scale(mult: int, shift: int) -> Fields:
-    """``tinyrt_lstm_quads_scale``."""
+def quad_scale(scale: Scale) -> Fields:
+    """``tinyrt_quads_scale``."""
+    mult, shift = scale
     right = min(shift, 0)
     return {"mult": mult, "left": max(shift, 0), "below": int(right < 0), "right": right}
