@@ -35,7 +35,8 @@ static TINYRT_NOINLINE void next_gates(const tinyrt_lstm_quads_gate *const *scal
         const int32x4_t of_x = tinyrt_mve_next_dot(x->patch, x->x, &w);
         const int32x4_t from_x = tinyrt_mve_rescale(&gate->x, vaddq_s32(of_x, vldrwq_s32(start)));
         const int32x4_t of_h = tinyrt_mve_next_dot(h->patch, h->x, &w);
-        const int32x4_t from_h = tinyrt_mve_rescale(&gate->h, vaddq_s32(of_h, vldrwq_s32(start + 4)));
+        const int32x4_t from_h =
+            tinyrt_mve_rescale(&gate->h, vaddq_s32(of_h, vldrwq_s32(start + 4)));
         vstrwq_s32(gates, saturated_sum(from_x, from_h));
         start += 8;
     }
@@ -47,7 +48,8 @@ static TINYRT_NOINLINE void next_gates(const tinyrt_lstm_quads_gate *const *scal
  *  end is what lies right before it. */
 static inline int32x4_t sigmoid(const uint16_t *table, int32x4_t magnitude, int bits) {
     const int32x4_t inside = vminq_s32(magnitude, vdupq_n_s32((255 << bits) - 1));
-    const uint32x4_t index = vreinterpretq_u32_s32((bits == 9) ? vshrq_n_s32(inside, 9) : vshrq_n_s32(inside, 8));
+    const uint32x4_t index =
+        vreinterpretq_u32_s32((bits == 9) ? vshrq_n_s32(inside, 9) : vshrq_n_s32(inside, 8));
     const int32x4_t first = vreinterpretq_s32_u32(vldrhq_gather_shifted_offset_u32(table, index));
     const int32x4_t second =
         vreinterpretq_s32_u32(vldrhq_gather_shifted_offset_u32(table + 1, index));

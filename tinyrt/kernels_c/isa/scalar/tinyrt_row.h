@@ -1,4 +1,5 @@
-/** Products of one row of activations, read where they lie, with eight output channels at a time. */
+/** Products of one row of activations, read where they lie, with eight output channels at a time.
+ */
 #ifndef TINYRT_ROW_H
 #define TINYRT_ROW_H
 
