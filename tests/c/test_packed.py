@@ -47,6 +47,9 @@ PACKED = {
     "tinyrt_clamp_s8",
     "tinyrt_max_pool2d_s8",
     "tinyrt_softmax_s8",
+    "tinyrt_lstm_block_s8",
+    "tinyrt_svdf_block_s8",
+    "tinyrt_svdf_block_s8_s16",
 }
 PACKED_INT4 = {
     "tinyrt_dense_s4",

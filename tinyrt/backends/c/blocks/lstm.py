@@ -16,6 +16,7 @@ from tinyrt.backends.c.blocks.layer import BLOCK_SETS
 from tinyrt.backends.c.blocks.rows import (
     Rows,
     Scale,
+    are_mostly_padding,
     even_move,
     is_exact,
     odd_move,
@@ -70,7 +71,7 @@ def lstm_block(constants: LstmConstants, p: LstmInteger, isa: InstructionSet) ->
         for mult, shift in (p.forget, p.update, p.output)
     )
     fits = exact and x.fits(gate_scales(p.from_x)) and h.fits(gate_scales(p.from_h))
-    return LstmBlock(x, h, p) if fits else None
+    return LstmBlock(x, h, p) if fits and not are_mostly_padding((x, h), isa) else None
 
 
 LstmConstants = tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int64], NDArray[np.int64]]

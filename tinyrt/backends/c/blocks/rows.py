@@ -13,8 +13,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.backends.c.blocks.block import is_mostly_padding
-from tinyrt.backends.c.blocks.layer import MAX_SINGLE_SUM, MAX_SUM, QUAD, padded
+from tinyrt.backends.c.blocks.layer import MAX_PADDING, MAX_SINGLE_SUM, MAX_SUM, QUAD, padded
 from tinyrt.backends.c.blocks.words import eight_at_a_time, fit_halves, int32_words, pair_weights
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Fields
@@ -58,7 +57,7 @@ class Rows:
             scales: of the channels of every quad.
 
         """
-        if is_mostly_padding(self.w) or not fit_halves(self.w):
+        if not fit_halves(self.w):
             return False
         each = zip(self.reach.tolist(), list(scales) * (len(self.w) // len(scales)), strict=True)
         return bool(self.reach[1::2].max(initial=0) < MAX_SUM) and all(
@@ -81,6 +80,12 @@ class Rows:
         pairs = _whole(self.first, isa).reshape(-1, 2).copy()
         pairs[:, 1] = (pairs[:, 1] << SHARED_BITS) + pairs[:, 0]
         return int32_words(pairs.ravel())
+
+
+def are_mostly_padding(rows: Sequence[Rows], isa: InstructionSet) -> bool:
+    """Whether too much of the packed weights of an op would be zeros that are added."""
+    size = sum(one.w.size for one in rows)
+    return sum(one.words(isa).nbytes for one in rows) - size > max(MAX_PADDING, size // 2)
 
 
 def is_exact(largest: int, mult: int, shift: int) -> bool:

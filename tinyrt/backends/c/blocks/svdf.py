@@ -6,7 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.backends.c.blocks.layer import BLOCK_SETS
-from tinyrt.backends.c.blocks.rows import Rows, even_move, odd_move, rounding_fields
+from tinyrt.backends.c.blocks.rows import (
+    Rows,
+    are_mostly_padding,
+    even_move,
+    odd_move,
+    rounding_fields,
+)
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Fields
 from tinyrt.ops.svdf import SvdfS8
@@ -19,7 +25,8 @@ def svdf_rows(
     if isa not in BLOCK_SETS:
         return None
     rows = Rows(features, start)
-    return rows if rows.fits((p.feature,)) else None
+    fits = rows.fits((p.feature,)) and not are_mostly_padding((rows,), isa)
+    return rows if fits else None
 
 
 def feature_fields(p: SvdfS8) -> Fields:
