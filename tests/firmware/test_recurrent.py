@@ -8,7 +8,7 @@ from tests.c.programs import one_graph
 from tests.firmware.device import check_on_device
 from tests.ops.corners.recurrent import recurrent
 from tests.sampling import sampled
-from tinyrt import run_emulated
+from tinyrt import cost, run_emulated
 
 PROGRAMS = 4
 """Programs that the corner cases are spread over: each has pointers to all its ports."""
@@ -33,7 +33,7 @@ LIMITS = {
     ("cortex-m55", "svdf_128_256_2_8_s16"): 11_270,
     ("cortex-m55", "svdf_128_256_2_8_s8"): 10_370,
     ("cortex-m3", "lstm_49_40_64"): 3_940_000,
-    ("cortex-m3", "svdf_128_256_2_8_s8"): 100_800,
+    ("cortex-m3", "svdf_128_256_2_8_s8"): 94_700,
     ("cortex-m0", "lstm_29_12_24"): 1_068_000,
     ("cortex-m0", "svdf_40_64_1_10_s16"): 32_900,
 }
@@ -62,3 +62,5 @@ def test_models_of_one_op_keep_to_their_budgets(zoo, tmp_path, core, name):
     assert report.bit_exact
     assert report.instructions <= LIMITS[core, name]
     assert report.ram.static == 0
+    if core != "cortex-m0":  # whose figures are those of a Cortex-M3, times a bound
+        assert cost(path, core=core).instructions == pytest.approx(report.instructions, rel=0.03)

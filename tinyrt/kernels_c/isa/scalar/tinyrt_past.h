@@ -2,7 +2,7 @@
 #ifndef TINYRT_PAST_H
 #define TINYRT_PAST_H
 
-#include "tinyrt_types.h"
+#include "tinyrt_copy.h"
 
 /** Copies count elements behind the first one of before to the start of after, which may be the
  *  same. */
@@ -10,7 +10,15 @@ static inline void tinyrt_move_on(const void *before, int32_t element_bytes, int
                                   void *after) {
     int8_t *to = after;
     const int8_t *from = (const int8_t *)before + element_bytes;
-    for (int32_t left = count * element_bytes; left > 0; --left) {
+    int32_t left = count * element_bytes;
+    for (; left >= TINYRT_COPY_BYTES; left -= TINYRT_COPY_BYTES) {
+        uint32_t word = 0;
+        (void)memcpy(&word, from, TINYRT_COPY_BYTES);
+        (void)memcpy(to, &word, TINYRT_COPY_BYTES);
+        from += TINYRT_COPY_BYTES;
+        to += TINYRT_COPY_BYTES;
+    }
+    for (; left > 0; --left) {
         TINYRT_SHORT_LOOP;
         *to++ = *from++;
     }
