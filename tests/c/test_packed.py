@@ -33,6 +33,7 @@ MIN_LAYERS = 200
 PACKED = {
     "tinyrt_dense_s8",
     "tinyrt_dense_row_s8",
+    "tinyrt_dense_row_long_s8",
     "tinyrt_window_block_s8",
     "tinyrt_depthwise_block_s8",
     "tinyrt_depthwise3x3_s8",

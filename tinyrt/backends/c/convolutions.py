@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from tinyrt.backends.c.blocks.dense import block_of
+from tinyrt.backends.c.blocks.block import LongBlock
+from tinyrt.backends.c.blocks.dense import block_of, long_row_kernel
 from tinyrt.backends.c.blocks.dense import convolution_kernel as block_convolution
 from tinyrt.backends.c.blocks.dense import dense_kernel as block_dense
 from tinyrt.backends.c.blocks.depthwise import depthwise_kernel as block_depthwise
@@ -206,6 +207,8 @@ def fully_connected_s8(node: BoundNode, target: Target) -> Kernel:
     if block is not None:
         return block_dense(node, block, requant, target)
     groups = groups_of(node, x_zp, requant, target.isa)
+    if groups is not None and fields["rows"] == 1 and isinstance(groups.blocks[0], LongBlock):
+        return long_row_kernel(node, groups.blocks[0], requant)
     if groups is not None:
         x, y, window = _as_pixels(node)
         return groups_kernel(node, groups, (x, y), window, x_zp, requant, unordered)

@@ -4,6 +4,7 @@
 #define TINYRT_ROW_H
 
 #include "tinyrt_dot_eight.h"
+#include "tinyrt_dot_four.h"
 
 /** Output channels that are computed together. */
 #define TINYRT_ROW_CHANNELS 8
@@ -23,6 +24,12 @@ static inline tinyrt_row tinyrt_row_of(const int8_t *x, int32_t taps) {
 /** Adds a row's products as tinyrt_dot_eight does. Returns the end of w. */
 static inline const int32_t *tinyrt_dot_row(const int32_t *w, const tinyrt_row *row, int32_t *acc) {
     return tinyrt_dot_eight(w, row->x, row->taps, acc);
+}
+
+/** The last four channels: w holds a word for every tap. */
+static inline const int32_t *tinyrt_dot_last(const int32_t *w, const tinyrt_row *row,
+                                             int32_t *acc) {
+    return tinyrt_dot_four(w, row->x, row->taps, acc);
 }
 
 #endif
