@@ -20,6 +20,7 @@ from tinyrt.backends.c.kernel import Calls, Fields, Kernel, Params, Target, call
 from tinyrt.backends.c.mve.depthwise import depthwise_kernel as mve_depthwise
 from tinyrt.backends.c.mve.products import convolution_kernel as mve_convolution
 from tinyrt.backends.c.mve.products import dense_kernel as mve_dense
+from tinyrt.backends.c.one_channel import as_convolution, is_rather_convolution
 from tinyrt.backends.c.wide import bias_s64, convolution_s16, requant_s16_fields, weights_of
 from tinyrt.backends.c.x86.products import convolution_kernel as x86_convolution
 from tinyrt.backends.c.x86.products import dense_kernel as x86_dense
@@ -115,9 +116,16 @@ def depthwise_s8(node: BoundNode, target: Target) -> Kernel:
     p = prepared(node, ConvolutionS8)
     layer = p.window, p.x_zp, p.requant
     if target.isa is MVE:
+        if is_rather_convolution(node, p.window, MVE):
+            return mve_convolution(as_convolution(node), *layer)
         return mve_depthwise(node, *layer)
     if target.isa in X86:
         return x86_depthwise(node, *layer)
+    if is_rather_convolution(node, p.window, target.isa):
+        one = as_convolution(node)
+        block = block_of(one, p.x_zp, p.requant, target.isa)
+        if block is not None:
+            return block_convolution(one, block, *layer, target)
     filters = filters_of(node, *layer, target.isa)
     if filters is not None:
         return block_depthwise(node, filters, p.window, p.requant, target.isa)
