@@ -18,6 +18,8 @@ from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.shared.pool import Pool2dAttrs
 from tinyrt.ops.shared.window import BARE_ROWS, ROWS
 from tinyrt.ops.softmax import SoftmaxAttrs
+from tinyrt.ops.svdf import SvdfAttrs
+from tinyrt.ops.unidirectional_sequence_lstm import LstmAttrs
 
 
 def _attrs(rng: Rng, kind, stride):
@@ -154,12 +156,33 @@ def average_pool2d(rng: Rng) -> Case:
     return Case("average_pool2d", attrs, (shape,))
 
 
+def lstm(rng: Rng) -> Case:
+    """Units and inputs around what is computed at once; any order of time; now and then a clip."""
+    n, t, k, units = (int(rng.integers(1, most)) for most in (3, 4, 70, 36))
+    time_major = bool(rng.integers(2))
+    clip = float(np.float32(rng.uniform(0.1, 3))) if rng.random() < 0.3 else 0.0
+    x = (t, n, k) if time_major else (n, t, k)
+    weights = ((units, k),) * 4 + ((units, units),) * 4 + ((units,),) * 4
+    attrs = LstmAttrs(clip, time_major)
+    shapes = (x, *weights, (n, units), (n, units))
+    return Case("unidirectional_sequence_lstm", attrs, shapes, frozenset(range(1, 13)))
+
+
+def svdf(rng: Rng) -> Case:
+    """Filters and memories around what is computed at once."""
+    n, k, units, rank, memory = (int(rng.integers(1, most)) for most in (3, 70, 20, 4, 36))
+    filters = units * rank
+    shapes = ((n, k), (filters, k), (filters, memory), (units,), (n, filters * memory))
+    return Case("svdf", SvdfAttrs(rank), shapes, constant=frozenset({1, 2, 3}))
+
+
 PACKED_CASES = {
     case.__name__: case
     for case in (
         *(pointwise, window, dense, depthwise, depthwise3x3, grouped, long_dense),
         *(depthwise_dilated, depthwise_filters, add, sub, add_rows, mul),
         *(max_pool2d, average_pool2d, softmax),
+        *(lstm, svdf),
     )
 }
 

@@ -21,6 +21,7 @@ from tests.c.packed_cases import (
 from tests.ops.build import Built, Case, Rng, build_f32, build_s8, build_s16
 from tests.ops.cases import CASES, rng_of
 from tests.ops.corners import FAMILIES, integer_corners
+from tests.ops.corners.recurrent import recurrent
 from tinyrt.ir import Graph
 
 LSTM = "unidirectional_sequence_lstm"
@@ -54,6 +55,7 @@ def of_integers() -> dict[str, Built]:
     rows = {"rows": window_rows}
     return {
         **integer_corners(),
+        **recurrent(),
         **drawn("int8", {op: CASES[op] for op in C_OPS}, range(3), build_s8),
         **drawn("clipped", {LSTM: CASES[LSTM]}, range(3, 10), build_s8),
         **drawn("int16", {op: CASES[op] for op in INT16_OPS}, range(3), build_s16),

@@ -33,6 +33,7 @@ MIN_LAYERS = 200
 PACKED = {
     "tinyrt_dense_s8",
     "tinyrt_dense_row_s8",
+    "tinyrt_dense_row_long_s8",
     "tinyrt_window_block_s8",
     "tinyrt_depthwise_block_s8",
     "tinyrt_depthwise3x3_s8",
@@ -47,6 +48,9 @@ PACKED = {
     "tinyrt_clamp_s8",
     "tinyrt_max_pool2d_s8",
     "tinyrt_softmax_s8",
+    "tinyrt_lstm_block_s8",
+    "tinyrt_svdf_block_s8",
+    "tinyrt_svdf_block_s8_s16",
 }
 PACKED_INT4 = {
     "tinyrt_dense_s4",

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.c.packed_cases import lstm, svdf
 from tests.firmware.device import check_on_device
 from tests.ops.build import Case, build_s8
 from tests.ops.cases.windowed import pair
@@ -87,6 +88,11 @@ def max_pool2d(rng):
     return Case("max_pool2d", attrs, (shape,))
 
 
+def recurrent(rng):
+    """An LSTM or an SVDF: units, inputs and memories of one vector, of some, and in between."""
+    return lstm(rng) if rng.random() < 0.5 else svdf(rng)
+
+
 def plain(shapes):
     return tuple(tuple(int(d) for d in shape) for shape in shapes)
 
@@ -107,7 +113,7 @@ def many(make, rng):
         inputs, outputs = ([names[n] for n in side] for side in (node.inputs, node.outputs))
         nodes.append(Node(node.op, str(i), tuple(inputs), tuple(outputs), node.attrs))
         feeds |= {names[name]: array for name, array in built.feeds.items()}
-    outputs = tuple(n.outputs[0] for n in nodes)
+    outputs = tuple(name for n in nodes for name in n.outputs)
     return verify(Graph("many", tuple(feeds), outputs, values, tuple(nodes))), feeds
 
 
@@ -120,7 +126,7 @@ def check_programs(make, seed, folder, cflags=""):
 
 
 @pytest.mark.parametrize("cflags", ["", "-DTINYRT_NO_ASM"], ids=["assembly", "intrinsics"])
-@pytest.mark.parametrize("make", [conv2d, depthwise_conv2d, fully_connected])
+@pytest.mark.parametrize("make", [conv2d, depthwise_conv2d, fully_connected, recurrent])
 def test_weighted_ops(make, cflags, tmp_path):
     check_programs(make, 1, tmp_path, cflags)
 

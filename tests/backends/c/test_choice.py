@@ -6,6 +6,10 @@ import numpy as np
 import pytest
 
 from tests.ops.build import Case, build_s8
+from tests.ops.corners.recurrent import recurrent
+from tinyrt.backends.c.choice import choose
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.kernel import Target
 from tinyrt.export import export_graph
 from tinyrt.ir import QParams
 from tinyrt.ops import OPS
@@ -64,8 +68,9 @@ LAYERS = [
     ("dense_s8", BOTH, dense(2, 16, 8)),
     ("dense_row_s8", BOTH, dense(1, 16, 8)),
     ("dense_row_s8", ("cortex-m4",), dense(1, 16, 12)),
-    ("dense_s8", ("cortex-m3",), dense(1, 16, 12)),
-    ("group_block_long_s8", BOTH, dense(1, 1000, 12)),
+    ("dense_row_long_s8", ("cortex-m3",), dense(1, 16, 12)),
+    ("dense_row_long_s8", BOTH, dense(1, 1000, 12)),
+    ("group_block_long_s8", BOTH, dense(2, 1000, 12)),
     ("average_columns_s8", BOTH, pool((1, 32, 32, 16))),
     ("average_pool2d_s8", BOTH, pool((1, 8, 8, 16))),
     ("average_legacy_s8", BOTH, pool((1, 32, 32, 16), legacy=True)),
@@ -82,6 +87,34 @@ LAYERS = [
     ("linear_sum_s8", BOTH, Case("add", AddAttrs(), ((1, 4, 4, 8), (1, 4, 4, 8)))),
     ("linear_sum_rows_s8", BOTH, Case("add", AddAttrs(), ((1, 4, 4, 8), (1, 1, 1, 8)))),
 ]
+
+
+RECURRENT = [
+    ("lstm_block_s8", "lstm_quads_s8", "unidirectional_sequence_lstm: 17 to 7"),
+    ("lstm_block_s8", "lstm_quads_s8", "unidirectional_sequence_lstm: exponent 7 of x"),
+    ("lstm_s8", "lstm_quads_s8", "unidirectional_sequence_lstm: exponent 8 of h"),
+    ("lstm_block_s8", "lstm_quads_s8", "unidirectional_sequence_lstm: exponent -30 of h"),
+    ("lstm_s8", "lstm_quads_s8", "unidirectional_sequence_lstm: exponent -31 of x"),
+    ("lstm_s8", "lstm_quads_s8", "unidirectional_sequence_lstm: cell scale 2^-30"),
+    ("lstm_s8", "lstm_quads_s8", "unidirectional_sequence_lstm: sums beyond shared halves"),
+    ("lstm_s8", "lstm_quads_s8", "unidirectional_sequence_lstm: -128 beside negative weights"),
+    ("lstm_block_s8", "lstm_quads_s8", "unidirectional_sequence_lstm: one input and many units"),
+    ("lstm_s16", "lstm_s16", "unidirectional_sequence_lstm: clip 0.3, time first, s16"),
+    ("svdf_block_s8", "svdf_quads_s8", "svdf: 17 units"),
+    ("svdf_block_s8_s16", "svdf_quads_s8_s16", "svdf: exponent 7"),
+    ("svdf_s8_s16", "svdf_quads_s8_s16", "svdf: exponent 8"),
+    ("svdf_s8_s16", "svdf_quads_s8_s16", "svdf: sums beyond shared halves"),
+    ("svdf_s8", "svdf_quads_s8", "svdf: -128 beside negative weights"),
+]
+"""Kernel of scalar and DSP cores, that of cores with vectors, and a case."""
+
+
+@pytest.mark.parametrize(("packed", "vectors", "name"), RECURRENT, ids=[r[2] for r in RECURRENT])
+def test_recurrent_ops_take_the_kernel_of_their_scales(packed, vectors, name):
+    kinds = {"scalar": packed, "dsp": packed, "mve": vectors}
+    node = recurrent()[name].graph.bind(0)
+    for kind, kernel in kinds.items():
+        assert choose(node, Target(InstructionSet(kind))).name == f"tinyrt_{kernel}"
 
 
 def _plain(graph):

@@ -8,15 +8,19 @@ from hypothesis import strategies as st
 from tinyrt.backends.c.blocks.block import pair_block
 from tinyrt.backends.c.blocks.depthwise import pack_filters
 from tinyrt.backends.c.blocks.layer import padded, simplify
+from tinyrt.backends.c.blocks.lstm import side_by_side
 from tinyrt.backends.c.blocks.nibbles import nibble_block, pack_filters_s4
+from tinyrt.backends.c.blocks.rows import Rows, are_mostly_padding
 from tinyrt.backends.c.blocks.words import eight_at_a_time
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.mve import packing as mve_packing
+from tinyrt.backends.c.mve.lstm import quad_filters, quad_sums
 from tinyrt.backends.c.wide import in_pairs
 from tinyrt.backends.c.x86.products import pack_columns
 from tinyrt.backends.lanes import LANES, SIGN, Weighted, pack_quant, pack_weights
 from tinyrt.ir.types import unpack_int4
 from tinyrt.ops.shared.requant import Requant
+from tinyrt.ops.shared.table_s16 import sigmoid_table
 
 SCALAR, DSP = InstructionSet.SCALAR, InstructionSet.DSP
 
@@ -264,3 +268,98 @@ def test_constants_of_lanes_are_a_sum_a_mantissa_and_two_shifts(groups, has_bias
         total = first + int(row @ (x + SIGN)) - int(row @ (x - x_zp)) - int(start)
         assert total % 2**32 == 0
         assert others == [mult[channel], max(shift[channel], 0), max(-shift[channel], 0)]
+
+
+def test_gates_of_a_unit_are_neighbours():
+    rows = np.arange(24).reshape(12, 2)
+    assert side_by_side(rows)[:, 0].tolist() == [0, 6, 12, 18, 2, 8, 14, 20, 4, 10, 16, 22]
+
+
+@pytest.mark.parametrize("isa", [SCALAR, DSP])
+def test_rows_unpack_to_the_weights(isa):
+    rng = np.random.default_rng(3)
+    w = rng.integers(-127, 128, (12, 7)).astype(np.int8)
+    first = rng.integers(-5000, 5000, 12)
+    rows = Rows(w, first)
+    words, starts = rows.words(isa), rows.starts(isa).astype(np.int64)
+    channels, taps = (16, 7) if isa is SCALAR else (12, 8)
+    if isa is SCALAR:
+        # By tap, two words of four channels each: as blocks, the first word of all taps is first.
+        words = words.reshape(-1, taps, 2).transpose(0, 2, 1).ravel()
+        low, high = halves(words)
+        found = np.stack([*split(low), *split(high)]).reshape(4, channels // 4, taps)
+        found = found.swapaxes(0, 1).reshape(channels, taps)
+    else:
+        found = unpack(words, channels, taps, isa)
+    np.testing.assert_array_equal(found[:12, :7], w)
+    assert not found[12:].any()
+    assert not found[:, 7:].any()
+    even, odd = starts[0::2], starts[1::2]
+    np.testing.assert_array_equal(even[:6], first[0::2])
+    np.testing.assert_array_equal((odd - even)[:6] >> 8, first[1::2])
+
+
+@pytest.mark.parametrize(
+    ("weights", "first", "scale", "fits"),
+    [
+        ((1, 0), (0, (1 << 23) - 129), (1 << 30, -8), True),
+        ((1, 1), (0, (1 << 23) - 127), (1 << 30, -8), False),
+        ((0, 0), ((1 << 29) - 1, 0), (1 << 30, -8), True),
+        ((0, 0), (1 << 29, 0), (1 << 30, -8), False),
+        ((0, 0), (0, (1 << 23) - 1), (1 << 30, 5), True),
+        ((0, 0), (0, 1 << 22), (1 << 30, 7), False),
+        ((0, 0), (0, (1 << 22) - 1), (1 << 30, 7), True),
+        ((1, 0), (-1, 0), (1 << 30, -30), True),
+        ((1, 0), (-1, 0), (1 << 30, -31), False),
+        ((1, 0), (0, 0), (1 << 30, 8), False),
+        ((-1, -128), (0, 0), (1 << 30, -8), False),
+        ((1, -128), (0, 0), (1 << 30, -8), True),
+    ],
+)
+def test_rows_fit_where_sums_and_scales_keep_within_32_bits(weights, first, scale, fits):
+    """Sums of the odd row below 2^23, of all below 2^29 after a shift to the left."""
+    rows = Rows(np.array(weights, np.int8)[:, None], np.array(first))
+    assert rows.fits((scale,)) is fits
+
+
+def test_a_row_reaches_as_far_as_inputs_can_take_it():
+    rows = Rows(np.array([[3, -2], [-5, 0], [0, 0]], np.int8), np.array([10, -10, -7]))
+    x = np.array([[a, b] for a in (-128, 127) for b in (-128, 127)])
+    sums = np.abs(x @ rows.w.astype(int).T + rows.first).max(axis=0)
+    np.testing.assert_array_equal(rows.reach, sums)
+
+
+@pytest.mark.parametrize(("units", "is_padding"), [(64, False), (86, True)])
+def test_padding_is_judged_by_all_rows_of_an_op(units, is_padding):
+    """Three bytes of four beside one tap: more than 1,024, and than half of what there is."""
+    thin = Rows(np.ones((4 * units, 1), np.int8), np.zeros(4 * units, np.int64))
+    wide = Rows(np.ones((4 * units, 64), np.int8), np.zeros(4 * units, np.int64))
+    assert are_mostly_padding((thin,), DSP) is is_padding
+    assert not are_mostly_padding((thin, wide), DSP)
+
+
+def test_vectors_of_gates_unpack_to_the_weights():
+    rng = np.random.default_rng(4)
+    w, r = (rng.integers(-127, 128, (4 * 6, taps)).astype(np.int8) for taps in (5, 17))
+    start, restart = rng.integers(-5000, 5000, (2, 24))
+    filters, sums = quad_filters(w, r), quad_sums(start, restart)
+    assert filters.shape == (2, 4, 64 + 128)
+    for g in range(4):
+        of_x = filters[:, g, :64].reshape(2, 4, 16).reshape(8, 16)[:6, -5:]
+        of_h = filters[:, g, 64:].reshape(2, 2, 4, 16).transpose(0, 2, 1, 3).reshape(8, 32)
+        np.testing.assert_array_equal(of_x, w[6 * g : 6 * g + 6])
+        np.testing.assert_array_equal(of_h[:6, -17:], r[6 * g : 6 * g + 6])
+        np.testing.assert_array_equal(sums[:, g, 0].ravel()[:6], start[6 * g : 6 * g + 6])
+        np.testing.assert_array_equal(sums[:, g, 1].ravel()[:6], restart[6 * g : 6 * g + 6])
+    assert not filters[1, :, :64].reshape(4, 4, 16)[:, 2:].any()
+
+
+def test_the_table_ends_in_what_lies_beyond_it():
+    """So that kernels with vectors need no comparison: they limit positions to the last one."""
+    table = sigmoid_table().astype(int)
+    for bits, beyond, rounding in ((9, 0x7FFF << 10, 10), (8, 0xFFFF << 8, 8)):
+        part = (1 << bits) - 1
+        last = (table[254] << bits) + part * (table[255] - table[254])
+        half = 1 << (rounding - 1)
+        assert (last + half) >> rounding == (beyond + half) >> rounding
+        assert (half - 1 - last) >> rounding == (half - 1 - beyond) >> rounding

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from tinyrt.backends.c.blocks.dense import block_of
+from tinyrt.backends.c.blocks.block import LongBlock
+from tinyrt.backends.c.blocks.dense import block_of, long_row_kernel
 from tinyrt.backends.c.blocks.dense import convolution_kernel as block_convolution
 from tinyrt.backends.c.blocks.dense import dense_kernel as block_dense
 from tinyrt.backends.c.blocks.depthwise import depthwise_kernel as block_depthwise
@@ -19,6 +20,7 @@ from tinyrt.backends.c.kernel import Calls, Fields, Kernel, Params, Target, call
 from tinyrt.backends.c.mve.depthwise import depthwise_kernel as mve_depthwise
 from tinyrt.backends.c.mve.products import convolution_kernel as mve_convolution
 from tinyrt.backends.c.mve.products import dense_kernel as mve_dense
+from tinyrt.backends.c.one_channel import as_convolution, is_rather_convolution
 from tinyrt.backends.c.wide import bias_s64, convolution_s16, requant_s16_fields, weights_of
 from tinyrt.backends.c.x86.products import convolution_kernel as x86_convolution
 from tinyrt.backends.c.x86.products import dense_kernel as x86_dense
@@ -114,9 +116,16 @@ def depthwise_s8(node: BoundNode, target: Target) -> Kernel:
     p = prepared(node, ConvolutionS8)
     layer = p.window, p.x_zp, p.requant
     if target.isa is MVE:
+        if is_rather_convolution(node, p.window, MVE):
+            return mve_convolution(as_convolution(node), *layer)
         return mve_depthwise(node, *layer)
     if target.isa in X86:
         return x86_depthwise(node, *layer)
+    if is_rather_convolution(node, p.window, target.isa):
+        one = as_convolution(node)
+        block = block_of(one, p.x_zp, p.requant, target.isa)
+        if block is not None:
+            return block_convolution(one, block, *layer, target)
     filters = filters_of(node, *layer, target.isa)
     if filters is not None:
         return block_depthwise(node, filters, p.window, p.requant, target.isa)
@@ -206,6 +215,8 @@ def fully_connected_s8(node: BoundNode, target: Target) -> Kernel:
     if block is not None:
         return block_dense(node, block, requant, target)
     groups = groups_of(node, x_zp, requant, target.isa)
+    if groups is not None and fields["rows"] == 1 and isinstance(groups.blocks[0], LongBlock):
+        return long_row_kernel(node, groups.blocks[0], requant)
     if groups is not None:
         x, y, window = _as_pixels(node)
         return groups_kernel(node, groups, (x, y), window, x_zp, requant, unordered)

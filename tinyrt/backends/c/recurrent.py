@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.backends.c.blocks.lstm import LstmBlock, LstmConstants, lstm_block
+from tinyrt.backends.c.blocks.rows import Rows
+from tinyrt.backends.c.blocks.svdf import feature_fields, svdf_rows
 from tinyrt.backends.c.chooser import Choosers, always
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Call, Calls, Data, Fields, Params, Target, call
+from tinyrt.backends.c.mve.lstm import quad_filters, quad_scale, quad_scales, quad_sums
+from tinyrt.backends.c.mve.packing import pack_filters, whole_quads
 from tinyrt.fixedpoint import wrap_int32
 from tinyrt.ir import BoundNode, DType, Value
 from tinyrt.ops import prepared
@@ -29,27 +36,78 @@ from tinyrt.ops.unidirectional_sequence_lstm import (
 
 
 def svdf_s8_calls(node: BoundNode, target: Target) -> Calls:
-    """The call of ``tinyrt_svdf_s8`` or ``tinyrt_svdf_s8_s16``, by the state's dtype.
+    """The call of the kernel of packed weights that takes it, else of ``tinyrt_svdf_s8``.
+
+    Those of int16 states are named ``tinyrt_svdf_s8_s16``, and likewise.
 
     Raises:
         UnsupportedError: the weights are computed at run time.
 
     """
-    del target
     p = prepared(node, SvdfS8)
-    features = stored_data(node.input(1))
+    features, time = stored_data(node.input(1)), stored_data(node.input(2))
+    start = -p.x_zp * features.sum(axis=1, dtype=np.int64)
+    if target.isa is InstructionSet.MVE:
+        return (_svdf_quads(node, p, features, start, time),)
+    rows = svdf_rows(features, start, p, target.isa)
+    if rows is not None:
+        return (_svdf_block(node, p, rows, time, target.isa),)
     fields = _svdf_fields(node) | {
         "feature_mult": p.feature[0],
         "feature_shift": p.feature[1],
         "state_zp": p.state_zp,
-        "time_mult": p.time[0],
-        "time_shift": p.time[1],
-        "y_zp": p.y_zp,
+        **_time_fields(p),
     }
-    sums = features.astype(np.int64).sum(axis=1)
-    start = Data("start", wrap_int32(-p.x_zp * sums).astype(np.int32))
-    kernel = "tinyrt_svdf_s8_s16" if p.state_dtype is DType.INT16 else "tinyrt_svdf_s8"
-    return (_svdf(kernel, Params("tinyrt_svdf_s8_params", fields), node, start),)
+    params = Params("tinyrt_svdf_s8_params", fields)
+    first = Data("start", wrap_int32(start).astype(np.int32))
+    weights = (node.input(1), first, node.input(2), node.optional(3))
+    return (_svdf(_svdf_name("", p), params, node, *weights),)
+
+
+def _svdf_block(
+    node: BoundNode, p: SvdfS8, rows: Rows, time: NDArray[Any], isa: InstructionSet
+) -> Call:
+    """Of scalar and DSP cores."""
+    fields = _svdf_fields(node) | feature_fields(p) | {"state_zp": p.state_zp, **_time_fields(p)}
+    first = Data("w", rows.words(isa)), Data("start", rows.starts(isa))
+    bias = Data("bias", wrap_int32(_time_sums(node, p, time)).astype(np.int32))
+    params = Params("tinyrt_svdf_block_params", fields)
+    return _svdf(_svdf_name("_block", p), params, node, *first, node.input(2), bias)
+
+
+def _svdf_quads(
+    node: BoundNode,
+    p: SvdfS8,
+    features: NDArray[np.int8],
+    start: NDArray[np.int64],
+    time: NDArray[Any],
+) -> Call:
+    """Of cores with vectors."""
+    scales: Fields = {
+        "feature": quad_scale(p.feature),
+        "state_zp": p.state_zp,
+        "time": quad_scale(p.time),
+    }
+    params = Params("tinyrt_svdf_quads_params", _svdf_fields(node) | scales | {"y_zp": p.y_zp})
+    first = Data("w", pack_filters(features)), Data("start", whole_quads(start))
+    bias = Data("bias", whole_quads(_time_sums(node, p, time)))
+    return _svdf(_svdf_name("_quads", p), params, node, *first, node.input(2), bias)
+
+
+def _svdf_name(variant: str, p: SvdfS8) -> str:
+    return f"tinyrt_svdf{variant}_s8" + ("_s16" if p.state_dtype is DType.INT16 else "")
+
+
+def _time_fields(p: SvdfS8) -> Fields:
+    return {"time_mult": p.time[0], "time_shift": p.time[1], "y_zp": p.y_zp}
+
+
+def _time_sums(node: BoundNode, p: SvdfS8, time: NDArray[Any]) -> NDArray[np.int64]:
+    """What each unit's products with the state begin with: the bias, and the zero point's share."""
+    bias = node.optional(3)
+    first = 0 if bias is None else stored_data(bias).astype(np.int64)
+    of_zp = p.state_zp * time.reshape(-1, p.rank * time.shape[1]).sum(axis=1, dtype=np.int64)
+    return np.asarray(first - of_zp)
 
 
 def svdf_f32_calls(node: BoundNode, target: Target) -> Calls:
@@ -57,7 +115,8 @@ def svdf_f32_calls(node: BoundNode, target: Target) -> Calls:
     del target
     low, high = bounds(fused_activation(node))
     fields = _svdf_fields(node) | {"act_min": low, "act_max": high}
-    return (_svdf("tinyrt_svdf_f32", Params("tinyrt_svdf_f32_params", fields), node),)
+    weights = (node.input(1), node.input(2), node.optional(3))
+    return (_svdf("tinyrt_svdf_f32", Params("tinyrt_svdf_f32_params", fields), node, *weights),)
 
 
 def _svdf_fields(node: BoundNode) -> Fields:
@@ -72,11 +131,53 @@ def _svdf_fields(node: BoundNode) -> Fields:
     }
 
 
-def _svdf(kernel: str, params: Params, node: BoundNode, *start: Data) -> Call:
+def _svdf(kernel: str, params: Params, node: BoundNode, *weights: Data | Value | None) -> Call:
     """Input, weights and what is added to their products, time weights, bias, states, output."""
-    weights = (node.input(1), *start, node.input(2), node.optional(3))
     states = (node.input(STATE), node.outputs[1])
     return call(kernel, params, node.input(0), *weights, *states, node.output)
+
+
+def lstm_s8_calls(node: BoundNode, target: Target) -> Calls:
+    """The call of the kernel of packed weights that takes the LSTM, else of ``tinyrt_lstm_s8``.
+
+    Raises:
+        UnsupportedError: weights are computed at run time, or a sum of products is too large.
+
+    """
+    p = prepared(node, LstmInteger)
+    require_summable(node, p)
+    if target.isa is InstructionSet.MVE:
+        return (_lstm_quads(node, p),)
+    block = lstm_block(_lstm_constants(node, p), p, target.isa)
+    return lstm_calls(node, target) if block is None else (_lstm_block(node, block, target.isa),)
+
+
+def _lstm_block(node: BoundNode, block: LstmBlock, isa: InstructionSet) -> Call:
+    """Of scalar and DSP cores."""
+    weights = Data("w", block.x.words(isa)), Data("r", block.h.words(isa))
+    sums = Data("start", block.x.starts(isa)), Data("restart", block.h.starts(isa))
+    return _packed_lstm("tinyrt_lstm_block_s8", node, block.p, block.scale_fields(), weights, sums)
+
+
+def _lstm_quads(node: BoundNode, p: LstmInteger) -> Call:
+    """Of cores with vectors."""
+    w, r, start, restart = _lstm_constants(node, p)
+    weights = (Data("w", quad_filters(w, r)),)
+    sums = (Data("start", quad_sums(start, restart)),)
+    return _packed_lstm("tinyrt_lstm_quads_s8", node, p, quad_scales(p), weights, sums)
+
+
+def _packed_lstm(
+    kernel: str,
+    node: BoundNode,
+    p: LstmInteger,
+    scales: Fields,
+    weights: tuple[Data, ...],
+    sums: tuple[Data, ...],
+) -> Call:
+    params = Params(f"{kernel}_params", _lstm_fields(node) | scales | _unit_fields(p))
+    made = call(kernel, params, node.input(0), *weights, *sums, *_states(node), node.output)
+    return replace(made, data=(*sums, *weights))
 
 
 def lstm_calls(node: BoundNode, target: Target) -> Calls:
@@ -90,16 +191,25 @@ def lstm_calls(node: BoundNode, target: Target) -> Calls:
     p = prepared(node, LstmInteger)
     require_summable(node, p)
     wide = p.h_dtype is DType.INT16
-    w, r, bias = (joined(node, i).astype(np.int64) for i in (1, 5, 9))
-    # The zero points' share of the products with weights is constant.
-    start = (bias - p.x_zp * w.sum(axis=1)).astype(np.int64 if wide else np.int32)
-    restart = (-p.h_zp * r.sum(axis=1)).astype(np.int32)
-    weights = Data("w", w.astype(np.int8)), Data("r", r.astype(np.int8))
-    sums = [Data("start", start), *([] if wide else [Data("restart", restart)])]
+    w, r, start, restart = _lstm_constants(node, p)
+    weights = Data("w", w), Data("r", r)
+    sums = [Data("start", start)]
+    if not wide:
+        sums = [Data("start", start.astype(np.int32)), Data("restart", restart.astype(np.int32))]
     params = Params("tinyrt_lstm_params", _lstm_fields(node) | _gate_fields(p))
     kernel = "tinyrt_lstm_s16" if wide else "tinyrt_lstm_s8"
     lstm_call = call(kernel, params, node.input(0), *weights, *sums, *_states(node), node.output)
     return (replace(lstm_call, data=(*sums, *weights)),)
+
+
+def _lstm_constants(node: BoundNode, p: LstmInteger) -> LstmConstants:
+    """Weights of x and of the hidden state, gate by gate, and what their sums begin with.
+
+    The zero points' share of the products with weights is constant.
+    """
+    w, r, bias = (joined(node, i) for i in (1, 5, 9))
+    start = bias.astype(np.int64) - p.x_zp * w.sum(axis=1, dtype=np.int64)
+    return w, r, start, -p.h_zp * r.sum(axis=1, dtype=np.int64)
 
 
 def lstm_f32_calls(node: BoundNode, target: Target) -> Calls:
@@ -136,6 +246,13 @@ def _gate_fields(p: LstmInteger) -> Fields:
         "update_shift": p.update[1],
         "output_mult": p.output[0],
         "output_shift": p.output[1],
+        **_unit_fields(p),
+    }
+
+
+def _unit_fields(p: LstmInteger) -> Fields:
+    """What the parameters of integer kernels end with."""
+    return {
         "h_zp": p.h_zp,
         "cell_clip": p.cell_clip,
         "tanh_mult": p.cell_tanh.mult,
@@ -154,13 +271,11 @@ def _states(node: BoundNode) -> tuple[Value, ...]:
     return node.input(HIDDEN), node.input(CELL), node.outputs[1], node.outputs[2]
 
 
-_LSTM = always(lstm_calls)
-
 KERNELS: Choosers = {
     "svdf": {Form.INT8: always(svdf_s8_calls), Form.FLOAT: always(svdf_f32_calls)},
     "unidirectional_sequence_lstm": {
-        Form.INT8: _LSTM,
-        Form.INT16X8: _LSTM,
+        Form.INT8: always(lstm_s8_calls),
+        Form.INT16X8: always(lstm_calls),
         Form.FLOAT: always(lstm_f32_calls),
     },
 }

@@ -8,7 +8,8 @@
 
 /* The compiler knows no loops that idle the lanes behind the end by themselves. */
 
-/** y = x, for bytes >= 0; y may overlap what is a vector or more behind it. */
+/** y = x, for bytes >= 0; y may overlap what is a vector or more behind it, or
+ *  begin before x. */
 static inline void tinyrt_mve_copy(int8_t *y, const int8_t *x, int32_t bytes) {
     __asm volatile("wlstp.8 lr, %[bytes], 2f\n"
                    "1:\n"

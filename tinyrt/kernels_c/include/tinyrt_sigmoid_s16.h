@@ -39,22 +39,30 @@ static inline int32_t tinyrt_sigmoid_position(const tinyrt_sigmoid_s16_params *p
     return (position < -INT32_MAX) ? -INT32_MAX : (int32_t)position;
 }
 
-/** 1 / (1 + exp(-x)) at scale 2^-15. */
-static inline int16_t tinyrt_logistic_at(const tinyrt_sigmoid_s16_params *p, int32_t x) {
-    const int32_t position = tinyrt_sigmoid_position(p, x);
+/** 1 / (1 + exp(-x)) at scale 2^-15, of x's position. */
+static inline int16_t tinyrt_logistic_of(const uint16_t *table, int32_t position) {
     const int32_t magnitude = (position < 0) ? -position : position;
-    const int32_t value = tinyrt_sigmoid_at(p->table, magnitude, 9, 0x7FFF << 10);
+    const int32_t value = tinyrt_sigmoid_at(table, magnitude, 9, 0x7FFF << 10);
     const int32_t half = 1 << 9;
     return (int16_t)(((position >= 0) ? (value + half) : (1 << 25) - value + half - 1) >> 10);
 }
 
-/** tanh(x) at scale 2^-15. */
-static inline int16_t tinyrt_tanh_at(const tinyrt_sigmoid_s16_params *p, int32_t x) {
-    const int32_t position = tinyrt_sigmoid_position(p, x);
+/** tanh(x) at scale 2^-15, of x's position. */
+static inline int16_t tinyrt_tanh_of(const uint16_t *table, int32_t position) {
     const int32_t magnitude = (position < 0) ? -position : position;
-    const int32_t value = tinyrt_sigmoid_at(p->table, magnitude, 8, 0xFFFF << 8) - (1 << 23);
+    const int32_t value = tinyrt_sigmoid_at(table, magnitude, 8, 0xFFFF << 8) - (1 << 23);
     const int32_t half = 1 << 7;
     return (int16_t)(((position >= 0) ? (value + half) : (half - 1 - value)) >> 8);
+}
+
+/** 1 / (1 + exp(-x)) at scale 2^-15. */
+static inline int16_t tinyrt_logistic_at(const tinyrt_sigmoid_s16_params *p, int32_t x) {
+    return tinyrt_logistic_of(p->table, tinyrt_sigmoid_position(p, x));
+}
+
+/** tanh(x) at scale 2^-15. */
+static inline int16_t tinyrt_tanh_at(const tinyrt_sigmoid_s16_params *p, int32_t x) {
+    return tinyrt_tanh_of(p->table, tinyrt_sigmoid_position(p, x));
 }
 
 /** y = 1 / (1 + exp(-x)) at scale 2^-15. y may be x. */

@@ -241,8 +241,10 @@ static inline void tinyrt_mve_patch_pairs(tinyrt_mve_quad *quad, tinyrt_mve_chan
                      "memory" TINYRT_MVE_CLOBBERS_P0);
 }
 
-/** Lane i: the dot product of the patch with filter i. a points behind the patch's first bytes. */
-static inline int32x4_t tinyrt_mve_dot(uint32_t patch, const int8_t *a, const int8_t *w) {
+/** Lane i: the dot product of the patch with filter i. a points behind the patch's first bytes;
+ *  w goes on to the next filters. */
+static inline int32x4_t tinyrt_mve_next_dot(uint32_t patch, const int8_t *a, const int8_t **w) {
+    const int8_t *filters = *w;
     int32x4_t sums;
     uint32_t p0;
     (void)p0;
@@ -261,9 +263,10 @@ static inline int32x4_t tinyrt_mve_dot(uint32_t patch, const int8_t *a, const in
                                              "vmov %q[sums][3], %q[sums][1], r2, "
                                              "r6\n" TINYRT_MVE_DIVIDE("%q[sums]")
                                                  TINYRT_MVE_RESTORE_P0
-        : [sums] "=w"(sums), [patch] "+r"(patch), [a] "+r"(a), [w] "+r"(w)TINYRT_MVE_KEPT_P0
+        : [sums] "=w"(sums), [patch] "+r"(patch), [a] "+r"(a), [w] "+r"(filters)TINYRT_MVE_KEPT_P0
         :
         : "r0", "r2", "r4", "r6", "lr", "q0", "q1", "cc", "memory" TINYRT_MVE_CLOBBERS_P0);
+    *w = filters;
     return sums;
 }
 
@@ -272,5 +275,10 @@ static inline int32x4_t tinyrt_mve_dot(uint32_t patch, const int8_t *a, const in
 #include "tinyrt_mve_dot_c.h"
 
 #endif
+
+/** As tinyrt_mve_next_dot, of these filters. */
+static inline int32x4_t tinyrt_mve_dot(uint32_t patch, const int8_t *a, const int8_t *w) {
+    return tinyrt_mve_next_dot(patch, a, &w);
+}
 
 #endif

@@ -39,7 +39,9 @@ static inline int32x4_t tinyrt_mve_separate(const int32_t *sum) {
     return sums;
 }
 
-static inline int32x4_t tinyrt_mve_dot(uint32_t patch, const int8_t *a, const int8_t *w) {
+static inline int32x4_t tinyrt_mve_next_dot(uint32_t patch, const int8_t *a,
+                                            const int8_t **filters) {
+    const int8_t *w = *filters;
     const int32_t two = TINYRT_MVE_FOUR_FILTERS / 2;
     int8x16_t block = vldrbq_z_s8(a - TINYRT_VECTOR, (mve_pred16_t)(patch & 0xFFFFU));
     int32_t s0 = vmladavq_s8(block, tinyrt_mve_even_filter(w));
@@ -57,6 +59,7 @@ static inline int32x4_t tinyrt_mve_dot(uint32_t patch, const int8_t *a, const in
         a += TINYRT_VECTOR;
         w += TINYRT_MVE_FOUR_FILTERS;
     }
+    *filters = w + TINYRT_VECTOR;
     const int32_t sum[4] = {s0, s1, s2, s3};
     return tinyrt_mve_separate(sum);
 }

@@ -54,6 +54,10 @@ class Costs:
         row: per row of a list with a border, and per copied input row.
         add: per output of a sum.
         clamp: per clamped output.
+        unit: per step and unit of an LSTM, without taps.
+        rest: per row of a unit's weights that ends in the middle of a word.
+        features: per filter of an SVDF without taps, and per byte of its state that moves on.
+        time: per unit of an SVDF, per four bytes of its state, and per byte that is left.
 
     """
 
@@ -74,6 +78,10 @@ class Costs:
     row: tuple[float, float]
     add: float
     clamp: float
+    unit: float
+    rest: float
+    features: tuple[float, float]
+    time: tuple[float, dict[int, float], float]
 
 
 _BY_SET: dict[str, tuple[Any, Any]] = {
@@ -97,6 +105,10 @@ _BY_SET: dict[str, tuple[Any, Any]] = {
     "row": ((230, 270), (290, 190)),
     "add": (7, 10),
     "clamp": (2.25, 8),
+    "unit": (357, 347),
+    "rest": (24, 0),
+    "features": ((24, 0.81), (25, 0.95)),
+    "time": ((45.5, {1: 10.9, 2: 5.5}, 6.3), (32, {1: 21.2, 2: 10.6}, 5.3)),
 }
 """Constant -> its value on DSP cores, and on scalar ones."""
 
@@ -154,3 +166,38 @@ def depthwise_list_cost(
 def max_pool_cost(outputs: int, taps: int) -> float:
     """``tinyrt_max_pool2d_s8`` of DSP cores."""
     return outputs * (taps + 14)
+
+
+def _row(k: Costs, taps: int) -> float:
+    """Products of a row with the channels that are computed together."""
+    turn, turn_taps = k.row_turn
+    whole = taps if k.row_channels > QUAD else taps - taps % QUAD
+    rest = k.rest if taps != whole else 0
+    return k.row_tap * whole + turn * ceil(whole / turn_taps) + rest
+
+
+def lstm_cost(isa: InstructionSet, steps: int, c_in: int, units: int) -> float:
+    """``tinyrt_lstm_block_s8``; the steps of all samples."""
+    k = COSTS[isa]
+    products = _row(k, c_in) + _row(k, units)
+    return steps * (k.unit * units + ceil(units * QUAD / k.row_channels) * products)
+
+
+def svdf_cost(isa: InstructionSet, c_in: int, units: int, length: int, shape: Pair) -> float:
+    """``tinyrt_svdf_block_s8`` or ``tinyrt_svdf_block_s8_s16``, of one sample.
+
+    Args:
+        isa: the instruction set.
+        c_in: inputs.
+        units: outputs.
+        length: features of a unit.
+        shape: filters, and bytes of a feature.
+
+    """
+    k = COSTS[isa]
+    filters, size = shape
+    per_unit, per_word, per_byte = k.time
+    words, left = divmod(length * size, QUAD)
+    time = per_unit + per_word[size] * words + per_byte * left / size
+    rows = k.features[0] * filters + ceil(filters / k.row_channels) * _row(k, c_in)
+    return rows + k.features[1] * units * length * size + units * time

@@ -7,15 +7,20 @@ into columns pixel by pixel. General kernels compute the layers that ``block`` r
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.backends.c.blocks.block import Block, Packed, pair_block
+from tinyrt.backends.c.blocks.block import Block, LongBlock, Packed, pair_block
 from tinyrt.backends.c.blocks.layer import BLOCK_SETS, QUAD, constants_of
 from tinyrt.backends.c.blocks.nibbles import nibble_block
-from tinyrt.backends.c.blocks.words import column_bytes, eight_at_a_time, single_bytes
+from tinyrt.backends.c.blocks.words import (
+    column_bytes,
+    eight_at_a_time,
+    rows_at_a_time,
+    single_bytes,
+)
 from tinyrt.backends.c.blocks.zeros import (
     costs,
     joined,
@@ -197,12 +202,33 @@ def dense_kernel(node: BoundNode, block: Block, requant: Requant, target: Target
     layer = _Dense(node, block, requant, *matrix_of(node))
     forms = costs(block, *layer.layout, layer.rows, matrix=True)
     stored = target.stored(node.index, forms)
+    if layer.rows == 1 and not layer.is_row and stored.form is Weights.DENSE:
+        long = LongBlock(block.layer, block.x_zp, block.isa)
+        return replace(long_row_kernel(node, long, requant), stored=stored)
     return Kernel(
         lambda: layer.calls(stored.form),
         layer.scratch_bytes,
         unordered if layer.is_row else lambda: columns(node, layer.rows, COLUMNS),
         stored=stored,
     )
+
+
+def long_row_kernel(node: BoundNode, block: LongBlock, requant: Requant) -> Kernel:
+    """The kernel ``tinyrt_dense_row_long_s8``: a row of any sums, read where it lies."""
+    c_in, _ = matrix_of(node)
+
+    def calls() -> Calls:
+        packed = block.packed
+        words = packed.w
+        if block.isa is InstructionSet.SCALAR:
+            words = rows_at_a_time(words, block.taps, c_in)
+        stored = Packed(words, packed.init, packed.requant)
+        own = block_fields(stored, block.taps, block.layer.c_out, requant.y_zp)
+        params = Params("tinyrt_dense_row_s8_params", {"c_in": c_in, "block": own})
+        product = call("tinyrt_dense_row_long_s8", params, node.input(0), node.output)
+        return (product, *clamp_calls(node, requant.act_min, requant.act_max))
+
+    return Kernel(calls)
 
 
 def suffix(block: Block, form: Weights) -> str:

@@ -50,6 +50,14 @@ def eight_at_a_time(words: NDArray[np.int32], padded_taps: int, taps: int) -> ND
     return by_quad[:, :, :taps].transpose(0, 2, 1).ravel()
 
 
+def rows_at_a_time(words: NDArray[np.int32], padded_taps: int, taps: int) -> NDArray[np.int32]:
+    """The scalar cores' words as ``tinyrt_dense_row_long_s8`` reads them: a last quad by itself."""
+    quads = words.reshape(-1, padded_taps)
+    pairs = len(quads) // 2 * 2
+    eights = eight_at_a_time(quads[:pairs].ravel(), padded_taps, taps)
+    return np.concatenate([eights, quads[pairs:, :taps].ravel()])
+
+
 def _words_scalar(halves: NDArray[np.int64]) -> NDArray[np.int64]:
     """(channel pairs, taps) -> words (quads, taps)."""
     low, high = halves[0::2], halves[1::2]

@@ -109,3 +109,31 @@ def depthwise_cost(node: BoundNode, window: Window) -> int:
     block += 45 * called + point_pairs(lines, points) * pair
     filled = min(copied, (band - 1) * window.stride[0] + depthwise_extent(window)) * read
     return CALL + 150 + filled - (-node.output.shape[3] // LANES) * block
+
+
+def _blocks(length: int) -> int:
+    """Blocks of a vector's patch, without the first one."""
+    return -(-length // VECTOR) - 1
+
+
+def lstm_cost(steps: int, c_in: int, units: int) -> int:
+    """Instructions of ``tinyrt_lstm_quads_s8``, of the steps of all samples."""
+    quad = 485 + 40 * (_blocks(c_in) + _blocks(units))
+    return CALL + steps * (75 + -(-units // QUAD) * quad)
+
+
+def svdf_cost(c_in: int, units: int, length: int, filters: int, size: int) -> int:
+    """Instructions of ``tinyrt_svdf_quads_s8`` or ``tinyrt_svdf_quads_s8_s16``, of one sample.
+
+    Args:
+        c_in: inputs.
+        units: outputs.
+        length: features of a unit.
+        filters: in all.
+        size: bytes of a feature.
+
+    """
+    features = -(-filters // QUAD) * (43 + 10 * _blocks(c_in))
+    moved = 3 * units * length * size // VECTOR
+    times = units * (9 + 4 * -(-length * size // VECTOR)) + 26 * -(-units // QUAD)
+    return CALL + 70 + features + moved + times

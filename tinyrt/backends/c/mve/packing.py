@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tinyrt.backends.c.general import axes_of_a_channel, check_accumulator
 from tinyrt.backends.c.kernel import Fields
-from tinyrt.fixedpoint import INT8_MIN
+from tinyrt.fixedpoint import INT8_MIN, wrap_int32
 from tinyrt.ir import BoundNode, DType
 from tinyrt.ops.shared.requant import Requant
 from tinyrt.ops.shared.walks import strides_of
@@ -55,6 +55,12 @@ def pack_filters(w: NDArray[np.int8]) -> NDArray[np.int8]:
     before, after = padded(length, VECTOR) - length, padded(channels, QUAD) - channels
     full = np.pad(w, ((0, after), (before, 0)))
     return full.reshape(-1, QUAD, full.shape[1] // VECTOR, VECTOR).transpose(0, 2, 1, 3)
+
+
+def whole_quads(sums: NDArray[np.int64]) -> NDArray[np.int32]:
+    """First sums (..., channels), padded with zeros to a multiple of four; they wrap."""
+    rest = padded(sums.shape[-1], QUAD) - sums.shape[-1]
+    return wrap_int32(np.pad(sums, ((0, 0),) * (sums.ndim - 1) + ((0, rest),))).astype(np.int32)
 
 
 def pack_filters_s4(w: NDArray[np.int8]) -> NDArray[np.int8] | None:

@@ -17,11 +17,14 @@ from tinyrt.backends.c.blocks.cost import (
     dense_cost,
     dense_row_cost,
     depthwise_list_cost,
+    lstm_cost,
     slide_cost,
+    svdf_cost,
     window_cost,
 )
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Call, Kernel, Place
+from tinyrt.backends.c.mve import cost as mve
 from tinyrt.backends.c.mve.cost import CALL, PAIR, UNCLAMPED, element_cost
 from tinyrt.backends.c.mve.packing import QUAD, VECTOR
 from tinyrt.backends.c.parts.edit import params_of
@@ -108,6 +111,8 @@ def _instructions(call: Call, node: BoundNode, kernel: Kernel, isa: InstructionS
             return _dense_on_vectors(params_of(call))
         if "_pool2d_s8" in call.function:
             return SET_UP + _pooled(call, 20, 0, 1.2)
+        if "_quads_s8" in call.function:
+            return _recurrent_on_vectors(call)
         if call.function in VECTORS:
             return 2 * element_cost(node)
     elif isa in COSTS:
@@ -124,6 +129,20 @@ def _dense_on_vectors(p: Mapping[str, Any]) -> float:
     pairs, alone = divmod(p["rows"], 2)
     each = pairs * (44 + PAIR + UNCLAMPED + 14 * blocks) + alone * (62 + 11 * blocks)
     return float(CALL + 160 + quads * each)
+
+
+def _recurrent_on_vectors(call: Call) -> float:
+    """Instructions of an LSTM or SVDF, four units or filters at a time."""
+    p = params_of(call)
+    if "lstm" in call.function:
+        return mve.lstm_cost(p["samples"] * p["steps"], p["c_in"], p["units"])
+    length, filters = p["rank"] * p["memory"], p["units"] * p["rank"]
+    sizes = p["units"], length, filters, _feature_bytes(call)
+    return int(p["batches"]) * mve.svdf_cost(p["c_in"], *sizes)
+
+
+def _feature_bytes(call: Call) -> int:
+    return 2 if call.function.endswith("_s16") else 1
 
 
 def _packed(call: Call, isa: InstructionSet) -> float | None:
@@ -143,6 +162,12 @@ def _packed(call: Call, isa: InstructionSet) -> float | None:
     if name.startswith("dense_row"):
         whole = dense_row_cost(isa, p["c_in"], p["block"]["c_out"])
         return more * _without_zeros(whole, call, isa, p["c_in"])
+    if name == "lstm_block_s8":
+        return lstm_cost(isa, p["samples"] * p["steps"], p["c_in"], p["units"])
+    if name.startswith("svdf_block"):
+        shape = p["units"] * p["rank"], _feature_bytes(call)
+        each = svdf_cost(isa, p["c_in"], p["units"], p["rank"] * p["memory"], shape)
+        return int(p["batches"]) * each
     if name.startswith("depthwise3x3"):
         out = p["across"]["y_count"], p["along"]["y_count"]
         each = more * slide_cost(isa, out, p["channels"], p["stride"])

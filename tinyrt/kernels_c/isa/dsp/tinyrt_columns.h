@@ -87,6 +87,16 @@ static inline const tinyrt_single *tinyrt_as_single(const int8_t *x, int32_t cou
     return x;
 }
 
+/** Two taps of one column, two words of weights. */
+static inline void tinyrt_dot_taps(const int32_t *w, uint32_t x, int32_t *sum) {
+    const uint32_t low = (uint32_t)w[0];
+    const uint32_t high = (uint32_t)w[1];
+    sum[1] = tinyrt_dot_pair(low, x, sum[1]);
+    sum[0] = tinyrt_dot_pair(tinyrt_even_bytes(low), x, sum[0]);
+    sum[3] = tinyrt_dot_pair(high, x, sum[3]);
+    sum[2] = tinyrt_dot_pair(tinyrt_even_bytes(high), x, sum[2]);
+}
+
 #if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS
 
 /** Products of pairs, added to a sum that may be in memory: t is free. */
@@ -164,16 +174,6 @@ static inline const tinyrt_single *tinyrt_as_single(const int8_t *x, int32_t cou
 #else
 
 /* Sums are in variables of their own, which compilers keep in registers. */
-
-/** Two taps of one column, two words of weights. */
-static inline void tinyrt_dot_taps(const int32_t *w, uint32_t x, int32_t *sum) {
-    const uint32_t low = (uint32_t)w[0];
-    const uint32_t high = (uint32_t)w[1];
-    sum[1] = tinyrt_dot_pair(low, x, sum[1]);
-    sum[0] = tinyrt_dot_pair(tinyrt_even_bytes(low), x, sum[0]);
-    sum[3] = tinyrt_dot_pair(high, x, sum[3]);
-    sum[2] = tinyrt_dot_pair(tinyrt_even_bytes(high), x, sum[2]);
-}
 
 static inline const int32_t *tinyrt_dot_one(const int32_t *TINYRT_RESTRICT w,
                                             const tinyrt_single *TINYRT_RESTRICT x, int32_t taps,

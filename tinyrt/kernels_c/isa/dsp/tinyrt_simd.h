@@ -41,6 +41,12 @@ static inline int32_t tinyrt_add_high_mul(int32_t a, int32_t b, int32_t acc) {
 
 #endif
 
+/** round(2 * a * b / 2^32), halves towards +infinity. Requires: |a| < 2^30, or a is that negative.
+ */
+static inline int32_t tinyrt_doubling_high_mul(int32_t a, int32_t b) {
+    return tinyrt_high_mul((int32_t)((uint32_t)a << 1), b);
+}
+
 /** The byte value in all four places. */
 static inline uint32_t tinyrt_four_times(int32_t value) {
     return 0x01010101U * (uint8_t)value;

@@ -76,6 +76,10 @@ static inline int32_t tinyrt_saturate(int32_t value) {
     return __ssat(value, 8);
 }
 
+static inline int32_t tinyrt_saturate_s16(int32_t value) {
+    return __ssat(value, 16);
+}
+
 #ifndef __ICCARM__
 #pragma GCC diagnostic pop
 #endif

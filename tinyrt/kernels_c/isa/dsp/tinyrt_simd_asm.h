@@ -143,4 +143,11 @@ static inline int32_t tinyrt_saturate(int32_t value) {
     return limited;
 }
 
+/** value limited to an int16's range. */
+static inline int32_t tinyrt_saturate_s16(int32_t value) {
+    int32_t limited;
+    __asm("ssat %0, #16, %1" : "=r"(limited) : "r"(value) : "cc");
+    return limited;
+}
+
 #endif

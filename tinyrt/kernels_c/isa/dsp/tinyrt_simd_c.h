@@ -86,4 +86,11 @@ static inline int32_t tinyrt_saturate(int32_t value) {
     return (value > INT8_MAX) ? INT8_MAX : value;
 }
 
+static inline int32_t tinyrt_saturate_s16(int32_t value) {
+    if (value < INT16_MIN) {
+        return INT16_MIN;
+    }
+    return (value > INT16_MAX) ? INT16_MAX : value;
+}
+
 #endif

@@ -2,6 +2,7 @@
 #ifndef TINYRT_SIMD_H
 #define TINYRT_SIMD_H
 
+#include "tinyrt_fixedpoint.h"
 #include "tinyrt_types.h"
 
 #if defined(__ARM_ARCH_ISA_THUMB) && __ARM_ARCH_ISA_THUMB == 1
@@ -36,6 +37,13 @@ static inline int32_t tinyrt_saturate(int32_t value) {
     return limited;
 }
 
+/** value limited to an int16's range. */
+static inline int32_t tinyrt_saturate_s16(int32_t value) {
+    int32_t limited;
+    __asm("ssat %0, #16, %1" : "=r"(limited) : "r"(value) : "cc");
+    return limited;
+}
+
 #else
 
 static inline int32_t tinyrt_saturate(int32_t value) {
@@ -45,6 +53,18 @@ static inline int32_t tinyrt_saturate(int32_t value) {
     return (value > INT8_MAX) ? INT8_MAX : value;
 }
 
+static inline int32_t tinyrt_saturate_s16(int32_t value) {
+    if (value < INT16_MIN) {
+        return INT16_MIN;
+    }
+    return (value > INT16_MAX) ? INT16_MAX : value;
+}
+
 #endif
+
+/** round(2 * a * b / 2^32), halves towards +infinity. Requires: |a| <= 2^30, 0 <= b < 2^31. */
+static inline int32_t tinyrt_doubling_high_mul(int32_t a, int32_t b) {
+    return tinyrt_rounding_doubling_high_mul(a, b);
+}
 
 #endif

@@ -1,0 +1,37 @@
+"""LSTM and SVDF over packed weights, under sanitizers: random shapes, and ends of all ranges."""
+
+import numpy as np
+import pytest
+
+from tests.c.conformance import graph_of
+from tests.c.host import BESIDE, build_program, run_program
+from tests.c.packed_cases import lstm, svdf
+from tests.c.programs import one_graph
+from tests.ops.corners.recurrent import recurrent
+from tests.sampling import sampled
+from tinyrt.export import export_graph
+from tinyrt.ops.shared.evaluate import evaluate
+
+pytestmark = pytest.mark.slow
+
+SHAPES = range(100, 100 + sampled(25, 1000))
+KERNELS = {"tinyrt_lstm_block_s8", "tinyrt_svdf_block_s8", "tinyrt_svdf_block_s8_s16"}
+
+
+@pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
+def test_random_shapes_equal_the_references(tmp_path, core):
+    graph, feeds = graph_of({"lstm": lstm, "svdf": svdf}, SHAPES)
+    project = export_graph(graph, tmp_path / "project", core=core, memories=BESIDE)
+    assert set(project.kernels) >= KERNELS
+    found = run_program(build_program(project, tmp_path), project, feeds, "beside")
+    for name, expected in evaluate(graph, feeds).items():
+        np.testing.assert_array_equal(found[name], expected, err_msg=name, strict=True)
+
+
+@pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
+def test_corners_equal_the_references(tmp_path, core):
+    graph, feeds = one_graph(recurrent())
+    project = export_graph(graph, tmp_path / "project", core=core, memories=BESIDE)
+    found = run_program(build_program(project, tmp_path), project, feeds, "beside")
+    for name, expected in evaluate(graph, feeds).items():
+        np.testing.assert_array_equal(found[name], expected, err_msg=name, strict=True)

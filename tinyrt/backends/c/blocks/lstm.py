@@ -1,0 +1,104 @@
+"""LSTMs over packed weights: the four gates of a unit are a quad of output channels.
+
+Gates come in the order input, forget, cell, output, so that forget and output gates are the odd
+channels, see ``rows``. Scalar cores compute two units at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.backends.c.blocks.layer import BLOCK_SETS
+from tinyrt.backends.c.blocks.rows import (
+    Rows,
+    Scale,
+    are_mostly_padding,
+    even_move,
+    is_exact,
+    odd_move,
+    rounding_fields,
+)
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.kernel import Fields
+from tinyrt.ops.shared.requant import Requant, WideRequant
+from tinyrt.ops.unidirectional_sequence_lstm import GATES, LstmInteger
+
+T = TypeVar("T", bound=np.generic)
+
+MAX_PRODUCT = 1 << 30
+"""The largest product of two int16."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LstmBlock:
+    """An LSTM for ``tinyrt_lstm_block_s8``.
+
+    Attributes:
+        x: the products with the input.
+        h: the products with the hidden state.
+        p: multipliers.
+
+    """
+
+    x: Rows
+    h: Rows
+    p: LstmInteger
+
+    def scale_fields(self) -> Fields:
+        """The fields of ``tinyrt_lstm_block_s8_params`` with which it rescales."""
+        return {
+            "from_x": _gate_fields(gate_scales(self.p.from_x)),
+            "from_h": _gate_fields(gate_scales(self.p.from_h)),
+            "forget": _scale_fields(self.p.forget),
+            "update": _scale_fields(self.p.update),
+            "output": _scale_fields(self.p.output),
+        }
+
+
+def lstm_block(constants: LstmConstants, p: LstmInteger, isa: InstructionSet) -> LstmBlock | None:
+    """The LSTM for ``tinyrt_lstm_block_s8``; None where only the general kernel will do."""
+    if isa not in BLOCK_SETS:
+        return None
+    w, r, start, restart = constants
+    x = Rows(side_by_side(w), side_by_side(start))
+    h = Rows(side_by_side(r), side_by_side(restart))
+    exact = all(
+        shift <= 0 and is_exact(MAX_PRODUCT, mult, shift)
+        for mult, shift in (p.forget, p.update, p.output)
+    )
+    fits = exact and x.fits(gate_scales(p.from_x)) and h.fits(gate_scales(p.from_h))
+    return LstmBlock(x, h, p) if fits and not are_mostly_padding((x, h), isa) else None
+
+
+LstmConstants = tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int64], NDArray[np.int64]]
+"""Weights of the input and of the hidden state, gate by gate, and what their sums begin with."""
+
+
+def side_by_side(rows: NDArray[T]) -> NDArray[T]:
+    """(4 units, ...), gate by gate, as (4 units, ...), unit by unit."""
+    by_gate = rows.reshape(len(GATES), -1, *rows.shape[1:])
+    return by_gate.swapaxes(0, 1).reshape(rows.shape)
+
+
+def gate_scales(scales: tuple[Requant | WideRequant, ...]) -> tuple[Scale, ...]:
+    """Mantissas and exponents of each gate, for int8."""
+    return tuple((int(s.mult[0]), int(s.shift[0])) for s in scales if isinstance(s, Requant))
+
+
+def _gate_fields(scales: tuple[Scale, ...]) -> Fields:
+    """``tinyrt_lstm_gate_scales``."""
+    return {
+        gate: _scale_fields(scale, i)
+        for i, (gate, scale) in enumerate(zip(GATES, scales, strict=True))
+    }
+
+
+def _scale_fields(scale: Scale, channel: int = 0) -> Fields:
+    """``tinyrt_lstm_scale``."""
+    mult, shift = scale
+    move = odd_move(shift) if channel % 2 else even_move(shift)
+    return {"mult": mult, "move": move, **rounding_fields(shift)}

@@ -1,0 +1,49 @@
+/** An LSTM, four units at a time, for cores with MVE. */
+#ifndef TINYRT_LSTM_QUADS_H
+#define TINYRT_LSTM_QUADS_H
+
+#include "tinyrt_quads.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Of a gate's products with x, and with the hidden state. */
+typedef struct {
+    tinyrt_quads_scale x;
+    tinyrt_quads_scale h;
+} tinyrt_lstm_quads_gate;
+
+/** As tinyrt_lstm_params. */
+typedef struct {
+    int32_t samples;
+    int32_t steps;
+    int32_t c_in;
+    int32_t units;
+    int32_t time_major;
+    tinyrt_lstm_quads_gate input;
+    tinyrt_lstm_quads_gate forget;
+    tinyrt_lstm_quads_gate cell;
+    tinyrt_lstm_quads_gate output;
+    tinyrt_quads_scale kept;
+    tinyrt_quads_scale update;
+    tinyrt_quads_scale shown;
+    int32_t h_zp;
+    int32_t cell_clip;
+    int32_t tanh_mult;
+    int32_t tanh_right;
+    const uint16_t *table;
+} tinyrt_lstm_quads_s8_params;
+
+/** As tinyrt_lstm_s8. For every four units and each gate, w has two quads of filters as
+ *  tinyrt_product_s8_params describes them, for x and for the hidden state, and start four first
+ *  sums of each. */
+void tinyrt_lstm_quads_s8(const tinyrt_lstm_quads_s8_params *p, const int8_t *x, const int8_t *w,
+                          const int32_t *start, const int8_t *h_before, const int16_t *c_before,
+                          int8_t *h_after, int16_t *c_after, int8_t *y);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
