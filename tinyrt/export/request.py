@@ -38,6 +38,7 @@ class Request:
         choices: for the blob of code that is there already, what was chosen for it; else None.
         layout: the shape of the folder.
         selftest: golden vectors of the test on the board; None without a test.
+        board: whether there are protocols for a serial port.
 
     """
 
@@ -52,6 +53,7 @@ class Request:
     choices: Choices | None = None
     layout: Layout = CMAKE
     selftest: int | None = None
+    board: bool = False
 
     @classmethod
     def of(
@@ -68,6 +70,7 @@ class Request:
         blob: bool = False,
         layout: str = CMAKE.name,
         selftest: int | None = None,
+        board: bool = False,
     ) -> Request:
         """The request, with core and aim by their names; other arguments as for ``export_c``.
 
@@ -87,10 +90,17 @@ class Request:
         shape = find_layout(layout, target)
         if selftest is not None:
             check_selftest(shape, blob=blob)
+        if board and blob:
+            raise UnsupportedError(
+                "a board's identity is that of one set of constants, and a blob brings others",
+                expected="--board or --blob, not both",
+                hint="prove the model with --board first, then export it with --blob",
+            )
         return cls(
             *(target, aim, max_arena, rows, memories, naming, slices, blob),
             layout=shape,
             selftest=selftest,
+            board=board,
         )
 
 
