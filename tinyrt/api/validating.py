@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tinyrt.api.inputs import Data
+from tinyrt.api.inputs import Array, Data
 from tinyrt.api.models import compared_inputs
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.entry import entry
@@ -21,6 +21,9 @@ BAUD = 115_200
 
 ANSWER_S = 5.0
 """How long each answer of a board may take, in seconds, unless told otherwise."""
+
+EMULATED_ANSWER_S = 30.0
+"""The same for a board in the emulator."""
 
 SAMPLES = 4
 """Random inputs that a board runs where no data are given."""
@@ -59,19 +62,60 @@ def validate(
     """
     from tinyrt.board import SerialLine, validate_on
 
-    feeds, expected = compared_inputs(model, data, samples or SAMPLES)
-    if data is not None and samples is not None:
-        feeds, expected = (
-            {name: array[:samples] for name, array in arrays.items()}
-            for arrays in (feeds, expected)
-        )
-    subject = subject_of(model)
+    pair = _compared(model, data, samples)
     with SerialLine(port, baud) as line:
-        pair = (feeds, expected)
+        subject = _subject_of(model)
         return validate_on(line, subject, *pair, answer_s=timeout_s, progress=progress)
 
 
-def subject_of(model: str | Path) -> Subject:
+@entry
+def run_firmware(
+    model: str | Path,
+    elf: str | Path,
+    *,
+    machine: str | None = None,
+    data: Data | None = None,
+    samples: int | None = None,
+    timeout_s: float = EMULATED_ANSWER_S,
+    progress: Progress | None = None,
+) -> ValidationReport:
+    """Boot a firmware in QEMU and compare what it answers on its serial port; see ``validate``.
+
+    Instructions are not counted: the ticks are those of the firmware's own clock.
+
+    Args:
+        model: as for ``validate``.
+        elf: the firmware, as the linker wrote it.
+        machine: QEMU's name of the machine; mps2-an386 for Arm and virt for RISC-V by default.
+        data: as for ``validate``.
+        samples: as for ``validate``.
+        timeout_s: as for ``validate``.
+        progress: as for ``validate``.
+
+    Raises:
+        DataError: the file is no firmware, or the data do not fit the model.
+        ToolError: the emulator is missing or ends, or as for ``validate``.
+
+    """
+    from tinyrt.board import emulated_port, validate_on
+
+    pair = _compared(model, data, samples)
+    with emulated_port(elf, machine) as line:
+        subject = _subject_of(model)
+        return validate_on(line, subject, *pair, answer_s=timeout_s, progress=progress)
+
+
+def _compared(
+    model: str | Path, data: Data | None, samples: int | None
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Inputs and the host's answers: random ones, or so many of the data."""
+    pair = compared_inputs(model, data, samples or SAMPLES)
+    few = None if data is None else samples
+    feeds, expected = ({n: array[:few] for n, array in arrays.items()} for arrays in pair)
+    return feeds, expected
+
+
+def _subject_of(model: str | Path) -> Subject:
     """What a board should say of itself that runs this model.
 
     Raises:

@@ -1,5 +1,6 @@
 """An exported model on a real board: the host's side of its protocol on a serial port."""
 
+from tinyrt.board.emulated import emulated_port
 from tinyrt.board.identity import Identity
 from tinyrt.board.line import Line, SerialLine
 from tinyrt.board.session import Session
@@ -14,5 +15,6 @@ __all__ = [
     "Subject",
     "Ticks",
     "ValidationReport",
+    "emulated_port",
     "validate_on",
 ]

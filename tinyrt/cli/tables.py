@@ -289,8 +289,10 @@ def emulations(reports: Mapping[str, EmulationReport]) -> RenderableType:
     return table
 
 
-def validation(report: ValidationReport) -> RenderableType:
-    """Whether a board answered what the host answers, and how long it took."""
+def validation(
+    report: ValidationReport, more: Mapping[str, object] | None = None
+) -> RenderableType:
+    """Whether a board answered what the host answers, how long it took, and more rows."""
     board, ticks, first = report.identity, report.ticks, report.difference
     rows: dict[str, object] = {
         "port": report.port,
@@ -309,7 +311,7 @@ def validation(report: ValidationReport) -> RenderableType:
     for name, count in (("least", ticks.least), ("median", ticks.median), ("most", ticks.most)):
         time = ticks.milliseconds(count)
         rows[f"ticks, {name}"] = number(count) + (f" ({time:,.3f} ms)" if time is not None else "")
-    return facts(rows)
+    return facts(rows | dict(more or {}))
 
 
 def slices(plan: Slices, run: SlicesRun | None = None) -> dict[str, object]:
