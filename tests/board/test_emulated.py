@@ -23,15 +23,8 @@ from tinyrt.quantize import QuantConfig, quantize_graph
 EXAMPLE = Path(__file__).parents[2] / "firmware_examples" / "serial_port"
 MACHINES = {"cortex-m4": "mps2-an386", "cortex-m0": "mps2-an385", "cortex-m3": "mps2-an385"}
 QEMU = [
-    "qemu-system-arm",
-    "-M",
-    "mps2-an386",
-    "-display",
-    "none",
-    "-monitor",
-    "none",
-    "-serial",
-    "pty",
+    *("qemu-system-arm", "-M", "mps2-an386", "-display", "none"),
+    *("-monitor", "none", "-serial", "pty"),
 ]
 PTY = re.compile(rb"redirected to (/dev/\S+)")
 
@@ -67,20 +60,7 @@ def elf(model, tmp_path_factory):
 
 def test_a_board_behind_a_pseudo_terminal_is_exact(model, elf):
     process = subprocess.Popen(
-        [
-            *[
-                "qemu-system-arm",
-                "-M",
-                "mps2-an386",
-                "-display",
-                "none",
-                "-monitor",
-                "none",
-                "-serial",
-                "pty",
-            ],
-            *kernel,
-        ],
+        [*QEMU, "-kernel", elf],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )

@@ -10,7 +10,6 @@ from tinyrt.api.models import compared_inputs
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import error_context
-from tinyrt.export.identity import sha256_of
 
 if TYPE_CHECKING:
     from tinyrt.board import Subject, ValidationReport
@@ -123,6 +122,7 @@ def _subject_of(model: str | Path) -> Subject:
 
     """
     from tinyrt.board import Subject
+    from tinyrt.export.identity import sha256_of
 
     with error_context(file=str(model)):
         graph = read_tflite(model)
