@@ -32,13 +32,14 @@ class FakeBoard:
     Args:
         graph: the model.
         sha256: of its file.
+        path: what the port is called: a link to the pseudo-terminal.
         change: called with a command, how many of its kind there were before, and the answer's
             payload; returns what is written: bytes, or a frame by ``sealed``; None for nothing.
         identity: numbers of IDENTIFY that are others than the model's, by their names.
 
     """
 
-    def __init__(self, graph, sha256, change=None, **identity):
+    def __init__(self, graph, sha256, path, change=None, **identity):
         self.graph, self.model = graph, Model(graph)
         self.change = change or (lambda command, number, sequence, payload: ...)
         sizes = [
@@ -57,6 +58,7 @@ class FakeBoard:
             "sha256": sha256,
             "version": __version__,
         } | identity
+        self.path = path
         self.input, self.output = bytearray(sizes[0]), b""
         self.counts = dict.fromkeys(range(256), 0)
         self.frames = []
@@ -65,7 +67,9 @@ class FakeBoard:
     def __enter__(self):
         self.master, slave = pty.openpty()
         tty.setraw(slave)
-        self.port = os.ttyname(slave)
+        self.path.unlink(missing_ok=True)
+        self.path.symlink_to(os.ttyname(slave))
+        self.port = str(self.path)
         self.slave = slave
         self.thread = threading.Thread(target=self.serve, daemon=True)
         self.thread.start()

@@ -6,10 +6,12 @@ import struct
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import serial
+from serial.tools import list_ports
 
 import tinyrt
 from tests.board.fake import FakeBoard, sealed
@@ -21,6 +23,7 @@ from tinyrt.board import SerialLine
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import ToolError
+from tinyrt.export import identity
 from tinyrt.export.board import Command, Fault
 from tinyrt.export.identity import sha256_of
 
@@ -35,8 +38,9 @@ class Made:
         save_tflite(graph, path)
         self.path, self.graph, self.sha256 = path, read_tflite(path), sha256_of(path)
 
-    def board(self, change=None, **identity):
-        return FakeBoard(self.graph, identity.pop("sha256", self.sha256), change, **identity)
+    def board(self, change=None, **numbers):
+        of = (self.graph, numbers.pop("sha256", self.sha256), self.path.with_name("port"))
+        return FakeBoard(*of, change, **numbers)
 
 
 @pytest.fixture(scope="module")
@@ -245,6 +249,19 @@ FAULTS = {
 }
 
 
+HINTS = {
+    **{
+        "silent": "RX and TX",
+        "garbage": "set --baud",
+        "long": "NAME_board.c",
+        "hangs": "--timeout",
+    },
+    **{"late": "--timeout", "damaged": "lower the baud", "length": "NAME_board.c", "deaf": "queue"},
+    **{"empty": "NAME_board.c", "fault": "NAME_board.c", "refused": "flash", "gone": "cable"},
+    "model": "tinyrt_types.h",
+}
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 def test_each_fault_has_its_own_error(fault, net):
     change, said = FAULTS[fault]
@@ -254,7 +271,7 @@ def test_each_fault_has_its_own_error(fault, net):
     assert time.monotonic() - start < 5
     assert board.port in caught.value.problem
     assert caught.value.expected
-    assert caught.value.hint
+    assert HINTS[fault] in caught.value.hint
 
 
 IDENTITIES = {
@@ -269,9 +286,14 @@ IDENTITIES = {
 
 
 @pytest.mark.parametrize("which", IDENTITIES)
-def test_another_model_or_build_is_refused(which, net):
+def test_another_model_or_build_is_refused(which, net, monkeypatch):
     other, said = IDENTITIES[which]
-    with net.board(**other) as board, pytest.raises(ToolError, match=said) as caught:
+    own = "cd" * 32
+    monkeypatch.setattr(identity, "sha256_of", lambda path: own)
+    with (
+        net.board(**{"sha256": own, **other}) as board,
+        pytest.raises(ToolError, match=said) as caught,
+    ):
         validate(net, board)
     assert caught.value.hint
     assert {command for command, _ in board.frames} == {Command.IDENTIFY}
@@ -283,10 +305,14 @@ def test_an_identity_that_is_too_short_is_refused(net):
         validate(net, board)
 
 
-def test_a_port_that_is_not_there_is_named(net, tmp_path):
+@pytest.mark.parametrize("there", [[], ["/dev/ttyB", "/dev/ttyA"]])
+def test_a_port_that_is_not_there_is_named(there, net, tmp_path, monkeypatch):
+    ports = [SimpleNamespace(device=name) for name in there]
+    monkeypatch.setattr(list_ports, "comports", lambda: ports)
     with pytest.raises(ToolError, match="nothing at 9600 baud") as caught:
         tinyrt.validate(net.path, port=str(tmp_path / "nothing"), baud=9600)
     assert "dialout" in caught.value.hint
+    assert caught.value.expected.endswith(", ".join(sorted(there)) or "none")
 
 
 def test_a_line_that_is_gone_cannot_be_written_to(net):
