@@ -12,7 +12,7 @@ from tinyrt.board.line import lost
 from tinyrt.export import ExportedProject
 from tinyrt.export.rendering import Source, render
 
-FLAGS = ("-std=c11", "-O1", "-g", "-Wall", "-Wextra", *SANITIZE.split())
+FLAGS = ("-std=c11", "-O0", "-Wall", "-Wextra", *SANITIZE.split())
 
 
 def build(project: ExportedProject, folder: Path, *flags: str) -> Path:

@@ -149,7 +149,7 @@ def relu(dtype, q, count):
     return verify(Graph("net", ("x",), ("y",), {v.name: v for v in values}, (node,)))
 
 
-SCALES = sampled((1 / 3, 1.7e-9), (1 / 3, 1.7e-9, 5e-4, 1.0, 12345.678, 3e10, 2.0**-140))
+SCALES = sampled((1 / 3,), (1 / 3, 1.7e-9, 5e-4, 1.0, 12345.678, 3e10, 2.0**-140))
 
 
 @pytest.mark.parametrize("scale", SCALES)

@@ -4,6 +4,7 @@ import re
 import shutil
 import struct
 import sys
+import termios
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -322,6 +323,18 @@ def test_a_line_that_is_gone_cannot_be_written_to(net):
         board.hang_up()
         with pytest.raises(ToolError, match="is gone in the middle"):
             line.write(b"x")
+
+
+@pytest.mark.parametrize("kind", [termios.error, OSError, serial.SerialException])
+def test_whatever_a_port_fails_with_it_is_gone(kind, net):
+    def fail(*arguments):
+        raise kind(5, "Input/output error")
+
+    with net.board() as board, SerialLine(board.port, 9600) as line:
+        line._port.write = line._port.read = fail
+        for use in (lambda: line.write(b"x"), line.read):
+            with pytest.raises(ToolError, match="is gone in the middle"):
+                use()
 
 
 def test_without_pyserial_it_is_said_how_to_install_it(net, monkeypatch):

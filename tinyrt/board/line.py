@@ -6,6 +6,13 @@ from typing import Any, Protocol
 
 from tinyrt.errors import ToolError
 
+try:
+    from termios import error as _terminal_error
+except ImportError:  # where ports are no terminals
+    _OF_TERMINALS: tuple[type[Exception], ...] = ()
+else:
+    _OF_TERMINALS = (_terminal_error,)
+
 READ_S = 0.05
 """Longest that one read waits, in seconds."""
 
@@ -49,7 +56,7 @@ class SerialLine:
     def __init__(self, port: str, baud: int) -> None:
         self.name = port
         serial = _pyserial()
-        self._failures = (serial.SerialException, OSError)
+        self._failures = (serial.SerialException, OSError, *_OF_TERMINALS)
         try:
             self._port = serial.serial_for_url(
                 port, baudrate=baud, timeout=READ_S, write_timeout=2.0
@@ -75,7 +82,6 @@ class SerialLine:
         """Send all these bytes."""
         try:
             self._port.write(data)
-            self._port.flush()
         except self._failures as error:
             raise lost(self.name, error) from error
 
