@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         quantize_model,
         run_emulated,
         train_int8_model,
+        validate,
     )
     from tinyrt.errors import TinyrtError
     from tinyrt.export import export_c
@@ -39,6 +40,7 @@ _HOMES = {
     "run_emulated": "tinyrt.api",
     "search_networks": "tinyrt.search",
     "train_int8_model": "tinyrt.api",
+    "validate": "tinyrt.api",
 }
 
 __all__ = [
@@ -55,6 +57,7 @@ __all__ = [
     "run_emulated",
     "search_networks",
     "train_int8_model",
+    "validate",
 ]
 
 

@@ -50,6 +50,7 @@ SPDX = {
 READ = {
     **{"aeon": "BSD-3-Clause", "jinja2": "BSD-3-Clause", "scipy": "BSD-3-Clause"},
     **{"cosmic-ray": "MIT", "numba": "BSD-2-Clause", "tflite-micro": "Apache-2.0"},
+    "pyserial": "BSD-3-Clause",
 }
 """Packages whose metadata do not say it, or not which -> the licence of their source."""
 FRAMEWORKS = """

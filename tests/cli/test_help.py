@@ -42,6 +42,7 @@ FORMS = {
     "scheduler": "ADDRESS",
     "selftest": "VECTORS",
     "gdb": "PORT",
+    "port": "DEV",
 }
 """Options of a form of their own; of all others, it is the type."""
 TYPES = re.compile(r"<(path|str|int|float|int range|float range|list\[\w+\]|[\w|-]+)>$")

@@ -29,6 +29,7 @@ const int8_t *next_row(void);
 """
 REGIONS = Memories((Region("dtcm", 16), Region("sram")), inputs_in_arena=False)
 SNIPPETS = {
+    ("boards.md", 0): (dense, "digits", {"board": True}),
     ("dsp.md", 0): (LogMel, "ears", {}),
     ("dsp.md", 1): (Detector, "wake", {}),
     ("export.md", 0): (dense, "digits", {}),

@@ -14,7 +14,7 @@ from tinyrt.emulate import EmulationReport, OpCost, Ram, Run, Sizes, run, run_em
 from tinyrt.emulate.baseline import Baseline
 from tinyrt.emulate.image import Image
 from tinyrt.errors import ToolError
-from tinyrt.export.model import Port
+from tinyrt.export.ports import Port
 from tinyrt.ir import DType
 
 SIZES = Sizes(kernels=10, model=200, tables=3000, library=40000, weights=5, harness=6, static=7)

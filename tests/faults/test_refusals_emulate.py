@@ -14,7 +14,7 @@ from tinyrt.emulate.boards import BOARDS, find_board
 from tinyrt.emulate.image import link_for
 from tinyrt.emulate.run import pack_inputs
 from tinyrt.errors import DataError, ToolError, UnsupportedError
-from tinyrt.export.model import Port
+from tinyrt.export.ports import Port
 from tinyrt.export.target import find_core
 from tinyrt.ir import DType
 

@@ -17,6 +17,7 @@ from tinyrt.api.models import (
 from tinyrt.api.quantize import bisect_model, debug_model, quantize_model, quantize_within
 from tinyrt.api.reading import open_model
 from tinyrt.api.training import Trained, train_int8_model
+from tinyrt.api.validating import run_firmware, validate
 from tinyrt.ops.shared.samples import random_inputs
 
 __all__ = [
@@ -40,8 +41,10 @@ __all__ = [
     "random_inputs",
     "run_emulated",
     "run_emulated_several",
+    "run_firmware",
     "run_model",
     "run_with_backend",
     "split_last_layer",
     "train_int8_model",
+    "validate",
 ]

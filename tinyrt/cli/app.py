@@ -42,6 +42,7 @@ from tinyrt.cli.qat import qat
 from tinyrt.cli.quantize import quantize
 from tinyrt.cli.search import search
 from tinyrt.cli.train import train
+from tinyrt.cli.validate import validate
 from tinyrt.interpreter import DEFAULT_BACKEND
 from tinyrt.ir import DType, RewriteLog
 from tinyrt.memory import require_budget
@@ -308,6 +309,7 @@ app.command()(debug)
 app.command()(export)
 app.command()(blob)
 app.command()(emulate)
+app.command()(validate)
 app.command()(bench)
 app.command()(train)
 app.command()(qat)

@@ -13,6 +13,7 @@ from tinyrt.cli.console import reporting
 from tinyrt.cli.options import (
     Alignment,
     Blob,
+    BoardPort,
     ByRows,
     Core,
     InputInArena,
@@ -70,6 +71,7 @@ def export(
     ] = False,
     layout: Layout = "cmake",
     selftest: Selftest = None,
+    board: BoardPort = False,
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
@@ -92,7 +94,7 @@ def export(
             options |= {"name": name, "prefix": prefix, "info": info}
             options |= {"unaligned": not no_unaligned, "slices": slices}
             options |= {"blob": blob, "layout": layout}
-            options |= {"selftest": selftest}
+            options |= {"selftest": selftest, "board": board}
             report(*_export_several(models, output, max_arena, options))
             return
         (model,) = models
@@ -113,6 +115,7 @@ def export(
             blob=blob,
             layout=layout,
             selftest=selftest,
+            board=board,
         )
         rows = list(project.row_by_row)
         data: dict[str, Any] = {
@@ -133,6 +136,7 @@ def export(
             data["state_bytes"] = project.state_bytes
         data["sparse"] = [layer.as_dict() for layer in project.sparse]
         data |= _slices(project) | _blob(project) | _selftest(project)
+        data |= _board(project)
         extra: dict[str, Any] = {
             "row_by_row": ", ".join(rows) or "-",
             "kernels": ", ".join(project.kernels),
@@ -143,6 +147,8 @@ def export(
         extra |= {"sparse": f"{len(sparse)} layers with many zeros" if sparse else "-"}
         if project.selftest is not None:
             extra |= {"selftest": str(project.selftest)}
+        if project.board is not None:
+            extra |= {"board": str(project.board)}
         if project.slices is not None:
             extra |= tables.slices(project.slices)
         if project.blob is not None:
@@ -166,6 +172,11 @@ def _blob(project: ExportedProject) -> dict[str, Any]:
 def _selftest(project: ExportedProject) -> dict[str, Any]:
     """The golden vectors of a project that has some, for ``--json``."""
     return {} if project.selftest is None else {"selftest": project.selftest.as_dict()}
+
+
+def _board(project: ExportedProject) -> dict[str, Any]:
+    """The serial port of a project that has one, for ``--json``."""
+    return {} if project.board is None else {"board": project.board.as_dict()}
 
 
 def _with_bound(data: dict[str, Any], by_rows: bool) -> dict[str, object]:
@@ -201,6 +212,8 @@ def _export_several(
         data["blob"] = {project.name: _blob(project)["blob"] for project in bundle.models}
     if options["selftest"] is not None:
         data["selftest"] = {p.name: _selftest(p)["selftest"] for p in bundle.models}
+    if options["board"]:
+        data["board"] = {p.name: _board(p)["board"] for p in bundle.models}
     data["model_sha256"] = {project.name: project.model_sha256 for project in bundle.models}
     data["flash"] = {project.name: project.flash() for project in bundle.models}
     data["ports"] = {project.name: project.ports() for project in bundle.models}

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from tinyrt.api.validating import EMULATED_ANSWER_S
 from tinyrt.cli import tables
-from tinyrt.cli.console import ERR, progress_bar, reporting
+from tinyrt.cli.console import ERR, Report, progress_bar, reporting
 from tinyrt.cli.options import (
     Alignment,
     Blob,
@@ -37,14 +38,19 @@ from tinyrt.tools import EMULATOR_S
 DEBUGGER_S = 86_400.0
 """Seconds that an emulator may take whose program is being debugged."""
 
+CORE, OPTIMIZE, ALIGNMENT = "cortex-m4", "balanced", 4
+"""What holds where an option of the build is not given."""
+
+NOT_COUNTED = {"instructions": "not counted: ticks are of the firmware's own clock"}
+
 SAMPLES = 4
 """Random inputs that ``emulate`` runs by default."""
 
 
 def emulate(
     models: Int8Models,
-    core: Core = "cortex-m4",
-    optimize: MadeFor = "balanced",
+    core: Core = CORE,
+    optimize: MadeFor = OPTIMIZE,
     inputs: Annotated[
         Path | None,
         typer.Option("-i", "--input", help=".npz with inputs; random ones by default."),
@@ -63,7 +69,7 @@ def emulate(
     region: Regions = None,
     input_in_arena: InputInArena = True,
     output_in_arena: OutputInArena = True,
-    alignment: Alignment = 4,
+    alignment: Alignment = ALIGNMENT,
     weights_section: WeightsSection = None,
     shared_arena: SharedArena = False,
     profile: Annotated[bool, typer.Option(help="Count every op's instructions, too.")] = False,
@@ -85,9 +91,21 @@ def emulate(
         float | None,
         typer.Option(
             "--timeout",
-            help="Seconds that the emulator may take.",
+            help="Seconds that the emulator may take; with --elf, each answer.",
             min=0.1,
-            show_default="300; a day with --gdb",
+            show_default="300; a day with --gdb, 30 with --elf",
+        ),
+    ] = None,
+    elf: Annotated[
+        Path | None,
+        typer.Option("--elf", help="Run this firmware, which has the model from --board."),
+    ] = None,
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            "--machine",
+            help="With --elf: QEMU's name of the machine.",
+            show_default="mps2-an386; virt for RISC-V",
         ),
     ] = None,
     json: Json = False,
@@ -97,6 +115,31 @@ def emulate(
     from tinyrt.export import Memories
 
     with reporting(json, max_memory) as report:
+        require_with("--machine", machine, "--elf", there=elf is not None)
+        if elf is not None:
+            built: dict[str, object] = {
+                "--core": None if core == CORE else core,
+                "--optimize": None if optimize == OPTIMIZE else optimize,
+                "--board": board,
+                "--max-arena": max_arena,
+                "--by-rows": by_rows or None,
+                "--input-rows": input_rows or None,
+                "--slices": slices,
+                "--blob": blob or None,
+                "--region": region,
+                "--input-outside": None if input_in_arena else True,
+                "--output-outside": None if output_in_arena else True,
+                "--alignment": None if alignment == ALIGNMENT else alignment,
+                "--weights-section": weights_section,
+                "--shared-arena": shared_arena or None,
+                "--profile": profile or None,
+                "--keep": keep,
+                "--gdb": gdb,
+            }
+            for option, given in built.items():
+                require_without(option, given, "--elf", there=True)
+            _run_firmware(report, models, elf, machine, inputs, samples, timeout)
+            return
         memories = Memories(
             *(parse_regions(region), input_in_arena, output_in_arena, alignment, weights_section)
         )
@@ -135,6 +178,39 @@ def emulate(
         else:
             report(emulation.as_dict(), tables.emulation(emulation))
     if not all(emulation.agrees for emulation in reports.values()):
+        raise typer.Exit(1)
+
+
+def _run_firmware(
+    report: Report,
+    models: list[Path],
+    elf: Path,
+    machine: str | None,
+    inputs: Path | None,
+    samples: int | None,
+    timeout: float | None,
+) -> None:
+    """Run a firmware that is built already, and compare what it answers on its serial port."""
+    from tinyrt import api
+
+    if len(models) > 1:
+        raise DataError(
+            f"--elf belongs to one model, and {len(models)} are named",
+            expected="the model whose protocol the firmware's serial port speaks",
+            hint="name this model alone",
+        )
+    with progress_bar("emulating") as progress:
+        found = api.run_firmware(
+            *(models[0], elf),
+            machine=machine,
+            data=inputs,
+            samples=samples,
+            timeout_s=timeout or EMULATED_ANSWER_S,
+            progress=progress,
+        )
+    data = {"elf": str(elf), **found.as_dict(), "instructions": None}
+    report(data, tables.validation(found, NOT_COUNTED))
+    if not found.agrees:
         raise typer.Exit(1)
 
 

@@ -72,6 +72,10 @@ Selftest = Annotated[
         min=1,
     ),
 ]
+BoardPort = Annotated[
+    bool,
+    typer.Option("--board", help="Bring protocols for a serial port along, for tinyrt validate."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 TfliteOut = Annotated[Path, typer.Option("-o", "--output", help="The .tflite file to write.")]
 Shapes = Annotated[

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tinyrt.api import Inspection
+from tinyrt.board import ValidationReport
 from tinyrt.cli.arena_map import arena_map
 from tinyrt.emulate import EmulationReport, OpCost
 from tinyrt.emulate.report import SlicesRun
@@ -286,6 +287,31 @@ def emulations(reports: Mapping[str, EmulationReport]) -> RenderableType:
     for name, figures in rows.items():
         table.add_row(name, *map(number, figures))
     return table
+
+
+def validation(
+    report: ValidationReport, more: Mapping[str, object] | None = None
+) -> RenderableType:
+    """Whether a board answered what the host answers, how long it took, and more rows."""
+    board, ticks, first = report.identity, report.ticks, report.difference
+    rows: dict[str, object] = {
+        "port": report.port,
+        "export": f"{board.export}, tinyrt {board.tinyrt_version}",
+        "samples": report.samples,
+        "answered as on the host": report.equal,
+        "all of them": report.agrees,
+    }
+    if first is not None:
+        rows |= {
+            "first difference": f"sample {first.sample}, output {named(first.output)}, "
+            f"element {first.index}",
+            "  on the host": first.expected,
+            "  on the board": first.found,
+        }
+    for name, count in (("least", ticks.least), ("median", ticks.median), ("most", ticks.most)):
+        time = ticks.milliseconds(count)
+        rows[f"ticks, {name}"] = number(count) + (f" ({time:,.3f} ms)" if time is not None else "")
+    return facts(rows | dict(more or {}))
 
 
 def slices(plan: Slices, run: SlicesRun | None = None) -> dict[str, object]:

@@ -5,7 +5,7 @@ from tinyrt.export.detector import ExportedDetector, export_detector
 from tinyrt.export.front_end import ExportedFrontEnd, export_front_end
 from tinyrt.export.learner import ExportedLearner, export_learner
 from tinyrt.export.memories import Memories
-from tinyrt.export.model import Port
+from tinyrt.export.ports import Port
 from tinyrt.export.project import ExportedProject
 from tinyrt.export.several import ExportedModels, export_several
 from tinyrt.export.target import ARM, CORES, RISCV, Core, find_core

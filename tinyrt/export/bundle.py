@@ -16,6 +16,7 @@ from tinyrt.errors import ConversionWarning, error_context, warn
 from tinyrt.export.blob.choices import choices_of
 from tinyrt.export.blob.code import blob_code
 from tinyrt.export.blob.writer import BlobWriter, require_whole_tensors
+from tinyrt.export.board import write_board
 from tinyrt.export.estimate import instructions_estimated
 from tinyrt.export.identity import sealed, sha256_of
 from tinyrt.export.info import labels_in
@@ -27,10 +28,10 @@ from tinyrt.export.model import (
     library_files,
     model_context,
     model_files,
-    port_of,
     write_ops,
 )
 from tinyrt.export.names import Naming
+from tinyrt.export.ports import port_of
 from tinyrt.export.project import ExportedProject
 from tinyrt.export.rendering import CFile
 from tinyrt.export.request import Request, Rows
@@ -74,6 +75,7 @@ def export_c(
     blob: bool = False,
     layout: str = "cmake",
     selftest: int | None = None,
+    board: bool = False,
 ) -> ExportedProject:
     """Write the C project of a .tflite model.
 
@@ -100,6 +102,8 @@ def export_c(
         blob: whether constants lie in ``<name>.blob``, apart from the code, for field updates.
         layout: the shape of the folder, a name in ``tinyrt.export.layouts.LAYOUTS``.
         selftest: how many golden vectors the project's ``<name>_selftest`` runs; None without it.
+        board: whether the project has ``<name>_board``: protocols by which ``tinyrt validate``, and
+            MLPerf Tiny's host runner, run the model over a serial port.
 
     Raises:
         ModelFormatError: the file is not a model.
@@ -122,6 +126,7 @@ def export_c(
         blob=blob,
         layout=layout,
         selftest=selftest,
+        board=board,
     )
     path = Path(model_path)
     with error_context(file=str(path)):
@@ -148,6 +153,7 @@ def export_graph(
     blob: bool = False,
     layout: str = "cmake",
     selftest: int | None = None,
+    board: bool = False,
 ) -> ExportedProject:
     """Write the C project of a graph, by default named after the graph; see ``export_c``.
 
@@ -157,7 +163,7 @@ def export_graph(
     rows, naming = Rows(by_rows, input_rows), Naming(name, prefix)
     choices = core, optimize, max_arena, rows, memories, naming
     options: dict[str, Any] = {"slices": slices, "blob": blob, "layout": layout}
-    options |= {"selftest": selftest}
+    options |= {"selftest": selftest, "board": board}
     request = Request.of(*choices, unaligned=unaligned, **options)
     return export_request(graph, out_dir, request, model_sha256, labels)
 
@@ -194,6 +200,7 @@ def render_project(
         has_info=labels is not None,
         has_blob=request.blob,
         has_selftest=project.selftest is not None,
+        has_board=project.board is not None,
         layout=layout,
     )
     contents = Contents(name, *choices, f"{name}, a model", (project,))
@@ -241,6 +248,10 @@ def render_model(
         vectors = request.selftest
         selftest, more = write_selftest(prefix, graph, plan, writer, vectors, context)
         files |= more
+    board = None
+    if request.board:
+        board, more = write_board(prefix, context, model_sha256, selftest=selftest is not None)
+        files |= more
     project = ExportedProject(
         name=prefix,
         directory=directory,
@@ -265,6 +276,7 @@ def render_model(
         instructions=instructions_estimated(writer, graph, plan, request.core),
         blob=blob,
         selftest=selftest,
+        board=board,
     )
     return project, files
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from tinyrt.errors import ModelFormatError
 from tinyrt.export import text as c_text
 from tinyrt.export.identity import IDENTITY
-from tinyrt.export.model import Port
+from tinyrt.export.ports import Port
 from tinyrt.export.rendering import TEMPLATES, CFile, Source, render_c
 
 MAX_LABEL_BYTES = 1 << 20

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,13 +21,14 @@ from tinyrt.export.code import rendered, tokens_of
 from tinyrt.export.identity import IDENTITY, kernel_names
 from tinyrt.export.layouts import CMAKE, Layout
 from tinyrt.export.memories import Memories
+from tinyrt.export.ports import port_of
 from tinyrt.export.rendering import TEMPLATES, CFile, Source, as_source, render, render_c
 from tinyrt.export.rows.segment import SegmentWriter, row_nodes
 from tinyrt.export.slices import Slices
 from tinyrt.export.states import StateLayout
 from tinyrt.export.target import Core, Optimize
 from tinyrt.export.writer import ModelWriter, Parameters, Table, base_of
-from tinyrt.ir import DType, Graph, Shape, Value
+from tinyrt.ir import Graph, Value
 from tinyrt.memory import ArenaPlan
 from tinyrt.text import clean
 
@@ -55,80 +56,6 @@ BLOB_FILES = {
 
 ARENA_ALIGNMENT = 16
 """Bytes that the arena's address must be a multiple of."""
-
-
-@dataclass(frozen=True, slots=True)
-class Port:
-    """A model input or output, as the C header describes it.
-
-    Attributes:
-        name: the tensor's name in the model.
-        dtype: element type.
-        shape: as in the model.
-        offset: its reserved place in its region of the arena, in bytes; None without one, such as
-            for an input that is pushed row by row.
-        nbytes: its size.
-        scale: real value of one step; None for a tensor that is not quantised.
-        zero_point: the value that stands for zero; None likewise.
-        region: which region of the arena the reserved place is in, in the order of their cost.
-
-    """
-
-    name: str
-    dtype: DType
-    shape: Shape
-    offset: int | None
-    nbytes: int
-    scale: float | None
-    zero_point: int | None
-    region: int = 0
-
-    def as_dict(self) -> dict[str, Any]:
-        """The port as plain data, for ``--json``."""
-        return {
-            "name": self.name,
-            "dtype": self.dtype.value,
-            "shape": list(self.shape),
-            "scale": self.scale,
-            "zero_point": self.zero_point,
-            "offset": self.offset,
-            "bytes": self.nbytes,
-        }
-
-    @property
-    def c_type(self) -> str:
-        """C type of an element."""
-        return c_text.c_type(self.dtype)
-
-    @property
-    def c_shape(self) -> Source:
-        """Initialiser of the shape."""
-        return Source(c_text.literal(self.shape))
-
-    @property
-    def c_scale(self) -> str:
-        """Literal of the scale."""
-        return c_text.literal(self.scale)
-
-    @property
-    def c_name(self) -> Source:
-        """The name in quotes, for a comment."""
-        return Source(f"'{clean(self.name)}'")
-
-
-def port_of(value: Value, plan: ArenaPlan) -> Port:
-    """The port of a model input or output."""
-    q = value.q if value.q is not None and len(value.q.scales) == 1 else None
-    return Port(
-        value.name,
-        value.dtype,
-        value.shape,
-        plan.offsets.get(value.name),
-        value.nbytes,
-        q.scale if q else None,
-        q.zero_point if q else None,
-        plan.region_of.get(value.name, 0),
-    )
 
 
 def write_ops(
@@ -354,6 +281,7 @@ def library_files(
     has_blob: bool = False,
     layout: Layout = CMAKE,
     has_selftest: bool = False,
+    has_board: bool = False,
     parts: tuple[str, ...] = ("", "_weights"),
 ) -> Mapping[str, str]:
     """File name -> text, for the build files of some models and their kernels as one library.
@@ -369,6 +297,7 @@ def library_files(
         has_blob: whether each model's constants lie in a blob.
         layout: the shape of the folder; build files are those of ``cmake`` alone.
         has_selftest: whether each model has golden vectors.
+        has_board: whether each model has its protocols on a serial port.
         parts: how the names of each model's sources end.
 
     """
@@ -376,15 +305,17 @@ def library_files(
     texts = {path.name: path.read_text(encoding="utf-8") for path in needed}
     headers = [*models, *[f"{name}_info" for name in models if has_info]]
     headers += [f"{name}_selftest" for name in models if has_selftest]
+    headers += [f"{name}_board" for name in models if has_board]
     headers += [f"{library}_arena"] * has_arena
     headers += [f"{name}_blob" for name in models if has_blob]
     parts = ("", "_blob") if has_blob else parts
+    more = ["_info"] * has_info + ["_selftest"] * has_selftest + ["_board"] * has_board
     context = {
         "library": library,
         "LIBRARY": library.upper(),
         "models": models,
         "headers": [f"{name}.h" for name in headers],
-        "parts": (*parts, *["_info"] * has_info, *["_selftest"] * has_selftest),
+        "parts": (*parts, *more),
         "has_blob": has_blob,
         "libm": any("#include <math.h>" in text for text in texts.values()),
         "core": core,

@@ -9,8 +9,9 @@ from typing import Any
 
 from tinyrt.export.blob.code import BlobCode
 from tinyrt.export.blob.record import blob_files
+from tinyrt.export.board import BoardPort
 from tinyrt.export.info import info_files
-from tinyrt.export.model import Port
+from tinyrt.export.ports import Port
 from tinyrt.export.pushed import PushedRows
 from tinyrt.export.rendering import CFile
 from tinyrt.export.request import Request
@@ -53,6 +54,7 @@ class ExportedProject:
         instructions: of one inference, estimated; None on this machine, and with ops row by row.
         blob: its constants apart from the code; None where they are compiled in.
         selftest: what it tests on the board; None without a test.
+        board: its protocols for a serial port; None without them.
 
     """
 
@@ -81,6 +83,7 @@ class ExportedProject:
     instructions: int | None = None
     blob: BlobCode | None = None
     selftest: Selftest | None = None
+    board: BoardPort | None = None
 
     def info_files(self, title: str, labels: Sequence[Sequence[str]]) -> dict[str, CFile]:
         """What the project says of a model that calls itself ``title``; see ``info``."""

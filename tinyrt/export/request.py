@@ -38,6 +38,7 @@ class Request:
         choices: for the blob of code that is there already, what was chosen for it; else None.
         layout: the shape of the folder.
         selftest: golden vectors of the test on the board; None without a test.
+        board: whether there are protocols for a serial port.
 
     """
 
@@ -52,6 +53,7 @@ class Request:
     choices: Choices | None = None
     layout: Layout = CMAKE
     selftest: int | None = None
+    board: bool = False
 
     @classmethod
     def of(
@@ -68,6 +70,7 @@ class Request:
         blob: bool = False,
         layout: str = CMAKE.name,
         selftest: int | None = None,
+        board: bool = False,
     ) -> Request:
         """The request, with core and aim by their names; other arguments as for ``export_c``.
 
@@ -84,10 +87,17 @@ class Request:
         memories = memories or Memories()
         if blob:
             check_blob(target, rows, memories, selftest)
+        if board and blob:
+            raise UnsupportedError(
+                "a board's identity is that of one set of constants, and a blob brings others",
+                expected="--board or --blob, not both",
+                hint="prove the model with --board first, then export it with --blob",
+            )
         return cls(
             *(target, aim, max_arena, rows, memories, naming, slices, blob),
             layout=find_layout(layout, target),
             selftest=selftest,
+            board=board,
         )
 
 

@@ -76,6 +76,7 @@ def export_several(
     blob: bool = False,
     layout: str = "cmake",
     selftest: int | None = None,
+    board: bool = False,
 ) -> ExportedModels:
     """Write one C project for several .tflite models; it holds shared kernels once.
 
@@ -99,6 +100,7 @@ def export_several(
         blob: as for ``export_c``, for each model.
         layout: as for ``export_c``.
         selftest: as for ``export_c``, for each model.
+        board: as for ``export_c``, for each model.
 
     Raises:
         UnsupportedError: two models have the same name, or one cannot be exported.
@@ -116,7 +118,7 @@ def export_several(
     rows = Rows(by_rows, input_rows)
     choices = core, optimize, max_arena, rows, memories, naming
     options: dict[str, Any] = {"slices": slices, "blob": blob, "layout": layout}
-    options |= {"selftest": selftest}
+    options |= {"selftest": selftest, "board": board}
     request = Request.of(*choices, unaligned=unaligned, **options)
     projects: list[ExportedProject] = []
     own: dict[str, CFile] = {}
@@ -158,6 +160,7 @@ def export_several(
         has_blob=blob,
         layout=request.layout,
         has_selftest=selftest is not None,
+        has_board=board,
     )
     what = f"{library}, {len(projects)} models"
     contents = Contents(library, request.core, request.optimize, what, projects)

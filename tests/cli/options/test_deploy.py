@@ -230,6 +230,30 @@ def test_golden_vectors_are_brought_along_on_request(made, tmp_path):
         assert not list(folder.glob("*selftest*"))
 
 
+@shows("export", "board")
+def test_a_port_is_brought_along_on_request(made, tmp_path):
+    for models, options, names in (
+        ((made.int8,), (), ["int8"]),
+        ((made.int8, made.tall), ("--shared-arena",), ["int8", "tall"]),
+    ):
+        folder = tmp_path / "-".join(names)
+        found = call_json("export", *models, "-o", folder, *options, "--board")
+        assert {f"{name}_board.c" for name in names} <= set(found["files"])
+        ports = [found["board"]] if len(names) == 1 else list(found["board"].values())
+        for name, model, port in zip(names, models, ports, strict=True):
+            graph = read_tflite(model)
+            sizes = [graph.value(names[0]).nbytes for names in (graph.fed, graph.answers)]
+            assert port == {"protocol": 1, "input_bytes": sizes[0], "output_bytes": sizes[1]}
+            for build in ("Makefile", "CMakeLists.txt"):
+                assert f"{name}_board" in (folder / build).read_text()
+        shown = call("export", *models, "-o", folder, *options, "--board").stdout
+        if len(names) == 1:
+            said = f"protocol 1, inputs {sizes[0]:,} bytes, outputs {sizes[1]}"
+            assert said in " ".join(shown.split())
+        assert "board" not in call_json("export", *models, "-o", folder, *options)
+        assert not list(folder.glob("*board*"))
+
+
 # emulate, on this machine
 
 

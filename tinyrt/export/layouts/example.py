@@ -10,7 +10,7 @@ from tinyrt.export.rendering import Source
 from tinyrt.memory.regions import ARENA
 
 if TYPE_CHECKING:
-    from tinyrt.export.model import Port
+    from tinyrt.export.ports import Port
     from tinyrt.export.project import ExportedProject
 
 
