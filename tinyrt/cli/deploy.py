@@ -233,7 +233,10 @@ def blob(
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
-    """Write a model's constants as a field update of a project that was exported with --blob."""
+    """Write a model's constants as a field update.
+
+    It fits a project that was exported with --blob.
+    """
     from tinyrt.export import make_blob
 
     with reporting(json, max_memory) as report:

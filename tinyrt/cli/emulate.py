@@ -92,7 +92,7 @@ def emulate(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Build the C code, boot it in QEMU, compare every output with the host's."""
+    """Boot the C code in QEMU and compare every output with the host's."""
     from tinyrt import api
     from tinyrt.export import Memories
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tinyrt.api import Stream
 from tinyrt.errors import DataError, TinyrtError
-from tinyrt.ir import Shape
-from tinyrt.memory import Region
-from tinyrt.memory.regions import ARENA
-from tinyrt.quantize.config import Scheme
+
+if TYPE_CHECKING:
+    from tinyrt.api import Stream
+    from tinyrt.ir import Shape
+    from tinyrt.memory import Region
+    from tinyrt.quantize.config import Scheme
 
 Model = Annotated[Path, typer.Argument(help="A .tflite or .onnx model.")]
 Int8Model = Annotated[Path, typer.Argument(help="A quantised .tflite model.")]
@@ -271,6 +272,8 @@ def parse_stream(option: str, hop: int) -> Stream:
         TinyrtError: the option is not of that form.
 
     """
+    from tinyrt.api import Stream
+
     name, _, axis = option.rpartition("=")
     if not axis.removeprefix("-").isdecimal():
         raise TinyrtError(
@@ -288,6 +291,9 @@ def parse_regions(options: list[str] | None) -> tuple[Region, ...]:
         TinyrtError: a size is not a number of bytes.
 
     """
+    from tinyrt.memory import Region
+    from tinyrt.memory.regions import ARENA
+
     regions = []
     for option in options or [ARENA]:
         name, _, size = option.partition("=")
@@ -318,6 +324,8 @@ def parse_schemes(options: list[str] | None) -> tuple[tuple[str, Scheme], ...]:
         TinyrtError: an option has another form, or names no scheme.
 
     """
+    from tinyrt.quantize.config import Scheme
+
     schemes = []
     for option in options or []:
         pattern, _, name = option.rpartition("=")
@@ -360,6 +368,8 @@ def parse_allowed(option: str) -> tuple[Scheme, ...]:
         TinyrtError: a scheme is unknown.
 
     """
+    from tinyrt.quantize.config import Scheme
+
     names = [name.strip() for name in option.split(",") if name.strip()]
     if unknown := [name for name in names if name not in set(Scheme)]:
         raise TinyrtError(

@@ -102,7 +102,10 @@ def search(
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
-    """Search for networks that fit a core; what does not fit is never trained."""
+    """Search for networks that fit a core.
+
+    What does not fit is never trained.
+    """
     with reporting(json, max_memory) as report:
         from tinyrt.search import SearchSetting, search_networks
 
