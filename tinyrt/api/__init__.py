@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tinyrt.api.converting import Stream, convert_model
     from tinyrt.api.costs import Basis, ModelCost, cost
+    from tinyrt.api.doctor import Health, examine
     from tinyrt.api.emulating import run_emulated_several
     from tinyrt.api.inspection import Inspection, OpCost, inspect_model
     from tinyrt.api.models import (
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from tinyrt.ops.shared.samples import random_inputs
 
 _HOMES = {
+    "Health": "tinyrt.api.doctor",
+    "examine": "tinyrt.api.doctor",
     "Basis": "tinyrt.api.costs",
     "Inspection": "tinyrt.api.inspection",
     "ModelCost": "tinyrt.api.costs",
@@ -54,6 +57,7 @@ _HOMES = {
 
 __all__ = [
     "Basis",
+    "Health",
     "Inspection",
     "ModelCost",
     "OpCost",
@@ -65,6 +69,7 @@ __all__ = [
     "cost",
     "debug_model",
     "evaluate",
+    "examine",
     "inspect_model",
     "open_model",
     "profile_model",

@@ -68,6 +68,9 @@ SECTIONS: dict[str, dict[str, Listed]] = {
     },
     "Find your way": {
         "demo": Listed("demo", "demo", "The whole way on handwritten digits, to firmware in QEMU."),
+        "doctor": Listed(
+            "doctor", "doctor", "What of this machine works, and what mends the rest."
+        ),
         "ops": Listed("inspect", "ops", "Which op runs where, and for which dtypes."),
     },
 }
