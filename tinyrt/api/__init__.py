@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tinyrt.api.costs import Basis, ModelCost, cost
     from tinyrt.api.doctor import Health, examine
     from tinyrt.api.emulating import run_emulated_several
+    from tinyrt.api.gate.checking import Checked, check
     from tinyrt.api.inspection import Inspection, OpCost, inspect_model
     from tinyrt.api.models import (
         Run,
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from tinyrt.ops.shared.samples import random_inputs
 
 _HOMES = {
+    "Checked": "tinyrt.api.gate.checking",
+    "check": "tinyrt.api.gate.checking",
     "Health": "tinyrt.api.doctor",
     "examine": "tinyrt.api.doctor",
     "Basis": "tinyrt.api.costs",
@@ -57,6 +60,7 @@ _HOMES = {
 
 __all__ = [
     "Basis",
+    "Checked",
     "Health",
     "Inspection",
     "ModelCost",
@@ -65,6 +69,7 @@ __all__ = [
     "Stream",
     "Trained",
     "bisect_model",
+    "check",
     "convert_model",
     "cost",
     "debug_model",

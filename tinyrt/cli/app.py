@@ -63,6 +63,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
             "emulate",
             "Boot the C code in QEMU and compare every output with the host's.",
         ),
+        "check": Listed("check", "check", "Hold a model against limits and a baseline, for CI."),
         "export": Listed("deploy", "export", "Write models as a C project that builds by itself."),
         "blob": Listed("deploy", "blob", "Write a model's constants as a field update."),
     },
@@ -86,6 +87,7 @@ tinyrt eval net.tflite -d test.npz --against net.onnx  what that costs
 tinyrt debug net.onnx net.tflite -d test.npz           which layer it costs
 tinyrt inspect net.tflite                              ops, sizes, memory
 tinyrt emulate net.tflite --core m4                    in QEMU, bit for bit
+tinyrt check net.tflite --budget budget.toml           limits, for your CI
 tinyrt export net.tflite -o firmware --core m4         C that builds itself
 """
 

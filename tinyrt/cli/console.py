@@ -19,8 +19,8 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderHook, Re
 from rich.segment import Segment
 from rich.text import Text
 
+from tinyrt.amounts import parse_bytes
 from tinyrt.budget import limited
-from tinyrt.cli.options import parse_bytes
 from tinyrt.errors import MAX_LINES, MAX_PROBLEM, TinyrtError, catch_all
 from tinyrt.text import encodable, message, printable
 

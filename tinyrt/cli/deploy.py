@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import RenderableType
 
+from tinyrt.amounts import parse_bytes
 from tinyrt.cli import tables
 from tinyrt.cli.console import reporting
 from tinyrt.cli.options import (
@@ -30,7 +31,6 @@ from tinyrt.cli.options import (
     SharedArena,
     Slices,
     WeightsSection,
-    parse_bytes,
     parse_regions,
 )
 

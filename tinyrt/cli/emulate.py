@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tinyrt.amounts import parse_bytes
 from tinyrt.cli import tables
 from tinyrt.cli.console import ERR, progress_bar, reporting
 from tinyrt.cli.options import (
@@ -26,7 +27,6 @@ from tinyrt.cli.options import (
     SharedArena,
     Slices,
     WeightsSection,
-    parse_bytes,
     parse_regions,
     require_with,
     require_without,

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from tinyrt.amounts import parse_bytes
 from tinyrt.cli import tables
 from tinyrt.cli.console import reporting
 from tinyrt.cli.options import (
@@ -19,7 +20,6 @@ from tinyrt.cli.options import (
     Model,
     Shapes,
     Values,
-    parse_bytes,
     parse_shapes,
     parse_values,
 )

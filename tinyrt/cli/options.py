@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tinyrt.amounts import parse_bytes
 from tinyrt.errors import DataError, TinyrtError
 
 if TYPE_CHECKING:
@@ -299,22 +300,6 @@ def parse_regions(options: list[str] | None) -> tuple[Region, ...]:
         name, _, size = option.partition("=")
         regions.append(Region(name, parse_bytes(size) if size else None))
     return tuple(regions)
-
-
-def parse_bytes(option: str) -> int:
-    """``32k`` -> 32768, ``1M`` -> 1048576, ``2G`` -> 2147483648, plain numbers as they are.
-
-    Raises:
-        TinyrtError: the option is not of that form.
-
-    """
-    number, unit = (option[:-1], option[-1].lower()) if option[-1:].isalpha() else (option, "")
-    factors = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-    if not (number.isascii() and number.isdecimal()) or len(number) > 18 or unit not in factors:
-        raise TinyrtError(
-            f"'{option}' is not a number of bytes", expected="a number, with k, M or G behind it"
-        )
-    return int(number) * factors[unit]
 
 
 def parse_schemes(options: list[str] | None) -> tuple[tuple[str, Scheme], ...]:

@@ -11,6 +11,7 @@ from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 
+from tinyrt.amounts import parse_bytes
 from tinyrt.cli import tables
 from tinyrt.cli.console import ERR, noting, reporting
 from tinyrt.cli.options import (
@@ -21,7 +22,6 @@ from tinyrt.cli.options import (
     Shapes,
     TfliteOut,
     Values,
-    parse_bytes,
     parse_shapes,
     parse_values,
     require_with,

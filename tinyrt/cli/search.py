@@ -11,9 +11,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from tinyrt.amounts import parse_bytes
 from tinyrt.cli import tables
 from tinyrt.cli.console import noting, progress_bar, reporting
-from tinyrt.cli.options import Core, Json, MaxMemory, parse_bytes
+from tinyrt.cli.options import Core, Json, MaxMemory
 from tinyrt.errors import DataError
 
 if TYPE_CHECKING:
