@@ -57,7 +57,7 @@ def test_running_an_int8_model_loads_neither_compilers_nor_writers(tmp_path):
     from tinyrt.convert.tflite.writer import save_tflite
     from tinyrt.quantize import QuantConfig, quantize_graph
 
-    x = np.random.default_rng(3).normal(size=(4, 8, 8, 3)).astype(np.float32)
+    x = np.random.default_rng(3).normal(size=(12, 8, 8, 3)).astype(np.float32)
     save_tflite(quantize_graph(small_cnn(), x, QuantConfig()), tmp_path / "net.tflite")
     np.savez(tmp_path / "x.npz", x=x)
     output = tmp_path / "y.npz"

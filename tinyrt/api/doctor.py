@@ -265,7 +265,8 @@ def _answer(*command: str) -> str:
     """
     process = run_tool(command, limit_s=PROBE_S)
     if process.status:
-        raise ToolError(f"{command[0]} ends with status {process.status}: {process.last_words}")
+        problem = f"{command[0]} ends with status {process.status}: {process.last_words}"
+        raise ToolError(problem, hint="install it anew")
     return process.out
 
 

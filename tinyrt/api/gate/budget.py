@@ -61,7 +61,10 @@ def read_limits(path: str | Path) -> Limits:
         for name in _table(tables, "cores"):
             core, table = find_core(name).name, _table(tables["cores"], name)
             if core in limits:
-                raise DataError(f"[cores.{clean(name)}] is {core}, which is there already")
+                raise DataError(
+                    f"[cores.{clean(name)}] is {core}, which is there already",
+                    expected="one table for each core",
+                )
             limits[core] = _core_limits(name, table)
             optimize = find_optimize(table.get(OPTIMIZE, "balanced")).value
             cores.append(Asked(core, tuple(limits[core]), optimize))
