@@ -22,7 +22,7 @@ from benchmarks.public_answers import (
     rules_of,
 )
 from benchmarks.public_onnx import OnnxTypes
-from tinyrt.api.models import convert_model, random_inputs, run_emulated
+from tinyrt.api import convert_model, random_inputs, run_emulated
 from tinyrt.api.reading import open_model
 from tinyrt.backends.c.planning import kernels_of
 from tinyrt.export import find_core

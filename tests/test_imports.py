@@ -28,6 +28,48 @@ def test_imports_stay_light(statement, absent):
     assert not absent & _modules_after(statement)
 
 
+ALLOWED = {"tinyrt", "tinyrt.cli", "tinyrt.cli.app", "tinyrt.__main__"}
+"""Modules of tinyrt that ``tinyrt --help`` may load."""
+
+
+def _modules_of(*arguments: str) -> set[str]:
+    """What a command has imported when it ends."""
+    return _modules_after(
+        f"import contextlib, io; sys.argv = ['tinyrt', *{arguments}]\n"
+        "from tinyrt.cli import main\n"
+        "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
+        "    main()"
+    )
+
+
+def test_help_loads_the_command_line_alone():
+    modules = _modules_of("--help")
+    assert "tinyrt.cli.app" in modules
+    assert {m for m in modules if m.split(".")[0] == "tinyrt"} <= ALLOWED
+    assert not {"numpy", "numba", "rich", "jinja2", "tflite", "onnx", "pydantic"} & modules
+
+
+def test_running_an_int8_model_loads_neither_compilers_nor_writers(tmp_path):
+    """What makes the first answer late: LLVM, templates, passes and the training core."""
+    import numpy as np
+
+    from tests.graphs import small_cnn
+    from tinyrt.convert.tflite.writer import save_tflite
+    from tinyrt.quantize import QuantConfig, quantize_graph
+
+    x = np.random.default_rng(3).normal(size=(12, 8, 8, 3)).astype(np.float32)
+    save_tflite(quantize_graph(small_cnn(), x, QuantConfig()), tmp_path / "net.tflite")
+    np.savez(tmp_path / "x.npz", x=x)
+    output = tmp_path / "y.npz"
+    modules = _modules_of(
+        "run", str(tmp_path / "net.tflite"), "-i", str(tmp_path / "x.npz"), "-o", str(output)
+    )
+    assert output.exists()
+    heavy = {"numba", "llvmlite", "onnx", "jinja2", "rich.progress", "tinyrt.convert.passes"}
+    heavy |= {f"tinyrt.{name}" for name in ("emulate", "export", "quantize", "search", "train")}
+    assert not heavy & modules
+
+
 FOR_TYPES = {
     "tinyrt.api, tinyrt.interpreter.native": {
         "tinyrt.backends.cuda.partition",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tinyrt.api import (
+        check,
         convert_model,
         cost,
         evaluate,
@@ -30,6 +31,7 @@ _HOMES = {
     "Interpreter": "tinyrt.interpreter",
     "Model": "tinyrt.interpreter",
     "TinyrtError": "tinyrt.errors",
+    "check": "tinyrt.api",
     "convert_model": "tinyrt.api",
     "cost": "tinyrt.api",
     "evaluate": "tinyrt.api",
@@ -47,6 +49,7 @@ __all__ = [
     "Interpreter",
     "Model",
     "TinyrtError",
+    "check",
     "convert_model",
     "cost",
     "evaluate",

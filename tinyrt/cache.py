@@ -11,6 +11,7 @@ import hashlib
 import os
 import shutil
 import stat
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -20,6 +21,8 @@ from tinyrt.files import write_atomic, writing
 MARK = b"\ntinyrt cache 1\n"
 _TAIL = len(MARK) + hashlib.sha256().digest_size
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+KINDS = ("numba", "native", "cuda")
+"""What is kept, a folder for each."""
 HINT = "set TINYRT_CACHE to a folder of your own with some space"
 
 
@@ -39,6 +42,47 @@ def cache_folder(kind: str) -> Path:
         problem = "there is no home folder to keep built code in"
         raise OutputError(problem, hint=HINT) from error
     return home / "tinyrt" / kind
+
+
+@dataclass(frozen=True, slots=True)
+class CacheState:
+    """The folder of a kind, as it is.
+
+    Attributes:
+        path: where it is, or would be made; empty where there is no place for it.
+        entries: files in it.
+        nbytes: what they take.
+        problem: why nothing can be kept in it; None where it can.
+
+    """
+
+    path: str
+    entries: int
+    nbytes: int
+    problem: str | None
+
+
+def state_of(kind: str) -> CacheState:
+    """Size of the folder of that kind, and whether it can be used; nothing is written."""
+    try:
+        path = cache_folder(kind)
+    except OutputError as error:
+        return CacheState("", 0, 0, error.problem)
+    try:
+        sizes = [entry.stat().st_size for entry in path.iterdir()] if path.exists() else []
+        there = next(folder for folder in (path, *path.parents) if folder.exists())
+        return CacheState(str(path), len(sizes), sum(sizes), _problem(path, there))
+    except OSError as error:
+        return CacheState(str(path), 0, 0, f"it cannot be read: {error.strerror}")
+
+
+def _problem(path: Path, there: Path) -> str | None:
+    """What keeps entries out of a folder, of which ``there`` exists already."""
+    if not there.is_dir():
+        return f"{there} is no folder"
+    if there == path and not _is_own_folder(path.lstat()):
+        return "it is a link, or another user's, or others may write to it"
+    return None if os.access(there, os.W_OK | os.X_OK) else f"{there} cannot be written"
 
 
 def key_of(*parts: str | bytes) -> str:

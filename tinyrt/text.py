@@ -8,6 +8,8 @@ terminal, only characters are left that mean nothing in any of them.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 SAFE = r"A-Za-z0-9 _\-./:;,+=()\[\]"
 """Characters of names that generated text may hold, for a regular expression: none that ends or
@@ -72,6 +74,12 @@ def encodable(text: str, encoding: str) -> str:
     except (UnicodeEncodeError, LookupError):
         return text.translate(_FALLBACK).encode("ascii", "replace").decode()
     return text
+
+
+def closest(name: str, names: Iterable[str]) -> str | None:
+    """``did you mean 'NAME'?`` with the name that is written most alike; None if none is alike."""
+    alike = get_close_matches(name, [*names], n=1)
+    return f"did you mean '{alike[0]}'?" if alike else None
 
 
 def message(text: str, limit: int, lines: int = 1) -> str:

@@ -6,7 +6,7 @@ import pytest
 import typer
 
 from tests.cli.calls import call
-from tinyrt.cli.app import app
+from tinyrt.cli.app import SECTIONS, app
 
 COMMANDS = typer.main.get_command(app).commands
 SHOWN = {
@@ -15,6 +15,23 @@ SHOWN = {
     for parameter in command.params
 }
 """Command and parameter -> the two columns of its line."""
+
+
+@pytest.mark.parametrize("name", [n for commands in SECTIONS.values() for n in commands])
+def test_the_list_of_commands_says_what_each_says_of_itself(name):
+    (listed,) = [commands[name] for commands in SECTIONS.values() if name in commands]
+    assert COMMANDS[name].help.split("\n\n")[0] == listed.help
+    assert f"  {name}" in call("--help").stdout
+    assert len(listed.help) <= 66
+
+
+def test_the_story_fits_a_narrow_terminal_and_its_commands_exist():
+    lines = call("--help").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    story = [line.split()[1] for line in lines if line.startswith("  tinyrt ")]
+    assert len(story) >= 7
+    assert set(story) <= set(COMMANDS)
+
 
 FORMS = {
     "stream": "[INPUT=]AXIS",
@@ -43,6 +60,7 @@ FORMS = {
     "selftest": "VECTORS",
     "gdb": "PORT",
     "port": "DEV",
+    "need": "PART",
 }
 """Options of a form of their own; of all others, it is the type."""
 TYPES = re.compile(r"<(path|str|int|float|int range|float range|list\[\w+\]|[\w|-]+)>$")

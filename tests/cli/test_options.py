@@ -2,7 +2,7 @@
 
 import pytest
 
-from tinyrt.cli.options import parse_bytes
+from tinyrt.amounts import parse_bytes
 from tinyrt.errors import TinyrtError
 
 SIZES = {

@@ -6,8 +6,7 @@ import pytest
 
 from tests.docs.pages import ROOT
 from tests.firmware.test_zoo import emulate
-from tinyrt.api import convert_model, random_inputs
-from tinyrt.api.models import Stream
+from tinyrt.api import Stream, convert_model, random_inputs
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.emulate import run_emulated
 

@@ -1,27 +1,72 @@
-"""The commands as functions: from files to files, with errors that say how to fix them."""
+"""The commands as functions: from files to files, with errors that say how to fix them.
 
-from tinyrt.api.costs import Basis, ModelCost, cost
-from tinyrt.api.emulating import run_emulated_several
-from tinyrt.api.inspection import Inspection, OpCost, inspect_model
-from tinyrt.api.learning import split_last_layer
-from tinyrt.api.models import (
-    Run,
-    Stream,
-    convert_model,
-    evaluate,
-    profile_model,
-    run_emulated,
-    run_model,
-    run_with_backend,
-)
-from tinyrt.api.quantize import bisect_model, debug_model, quantize_model, quantize_within
-from tinyrt.api.reading import open_model
-from tinyrt.api.training import Trained, train_int8_model
-from tinyrt.api.validating import run_firmware, validate
-from tinyrt.ops.shared.samples import random_inputs
+The names below are imported when they are first used: a command pays for what it does.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tinyrt.api.converting import Stream, convert_model
+    from tinyrt.api.costs import Basis, ModelCost, cost
+    from tinyrt.api.doctor import Health, examine
+    from tinyrt.api.emulating import run_emulated_several
+    from tinyrt.api.gate.checking import Checked, check
+    from tinyrt.api.inspection import Inspection, OpCost, inspect_model
+    from tinyrt.api.learning import split_last_layer
+    from tinyrt.api.models import (
+        Run,
+        evaluate,
+        profile_model,
+        run_emulated,
+        run_model,
+        run_with_backend,
+    )
+    from tinyrt.api.quantize import bisect_model, debug_model, quantize_model, quantize_within
+    from tinyrt.api.reading import open_model
+    from tinyrt.api.training import Trained, train_int8_model
+    from tinyrt.api.validating import run_firmware, validate
+    from tinyrt.ops.shared.samples import random_inputs
+
+_HOMES = {
+    "Checked": "tinyrt.api.gate.checking",
+    "check": "tinyrt.api.gate.checking",
+    "Health": "tinyrt.api.doctor",
+    "examine": "tinyrt.api.doctor",
+    "Basis": "tinyrt.api.costs",
+    "Inspection": "tinyrt.api.inspection",
+    "ModelCost": "tinyrt.api.costs",
+    "OpCost": "tinyrt.api.inspection",
+    "Run": "tinyrt.api.models",
+    "Stream": "tinyrt.api.converting",
+    "Trained": "tinyrt.api.training",
+    "bisect_model": "tinyrt.api.quantize",
+    "convert_model": "tinyrt.api.converting",
+    "cost": "tinyrt.api.costs",
+    "debug_model": "tinyrt.api.quantize",
+    "evaluate": "tinyrt.api.models",
+    "inspect_model": "tinyrt.api.inspection",
+    "open_model": "tinyrt.api.reading",
+    "profile_model": "tinyrt.api.models",
+    "quantize_model": "tinyrt.api.quantize",
+    "quantize_within": "tinyrt.api.quantize",
+    "random_inputs": "tinyrt.ops.shared.samples",
+    "run_emulated": "tinyrt.api.models",
+    "run_emulated_several": "tinyrt.api.emulating",
+    "run_model": "tinyrt.api.models",
+    "run_with_backend": "tinyrt.api.models",
+    "run_firmware": "tinyrt.api.validating",
+    "split_last_layer": "tinyrt.api.learning",
+    "train_int8_model": "tinyrt.api.training",
+    "validate": "tinyrt.api.validating",
+}
 
 __all__ = [
     "Basis",
+    "Checked",
+    "Health",
     "Inspection",
     "ModelCost",
     "OpCost",
@@ -29,10 +74,12 @@ __all__ = [
     "Stream",
     "Trained",
     "bisect_model",
+    "check",
     "convert_model",
     "cost",
     "debug_model",
     "evaluate",
+    "examine",
     "inspect_model",
     "open_model",
     "profile_model",
@@ -48,3 +95,15 @@ __all__ = [
     "train_int8_model",
     "validate",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tinyrt.api' has no attribute '{name}'")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

@@ -1,23 +1,16 @@
-"""The Python interface: each function mirrors a command."""
+"""What a model answers: run, evaluated, timed and emulated; each mirrors a command."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from numpy.typing import ArrayLike
-
 from tinyrt.api.inputs import Array, Data, labels_of, running, source_of
-from tinyrt.api.reading import lost_channels, open_model
+from tinyrt.api.reading import open_model
+from tinyrt.api.soonest import soonest_backend
 from tinyrt.budget import current
-from tinyrt.convert.channels.lost import LostChannels
-from tinyrt.convert.over_time.windows import stream as stream_graph
-from tinyrt.convert.passes.known import KNOWN_PASSES, apply_known
-from tinyrt.convert.passes.targets import lower_for, require_target
-from tinyrt.convert.tflite.lost import lost_entry
-from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import DataError, error_context
 from tinyrt.files import scratch_folder
@@ -25,8 +18,7 @@ from tinyrt.interpreter import DEFAULT_BACKEND, Interpreter
 from tinyrt.interpreter.model import Model
 from tinyrt.interpreter.profile import OpTime, profile
 from tinyrt.interpreter.progress import Progress
-from tinyrt.ir import Graph, RewriteLog, Shape
-from tinyrt.memory import schedule
+from tinyrt.ir import Graph
 from tinyrt.metrics import Evaluation, evaluate_graph
 from tinyrt.ops.shared.samples import random_inputs
 from tinyrt.tools import EMULATOR_S
@@ -34,88 +26,6 @@ from tinyrt.tools import EMULATOR_S
 if TYPE_CHECKING:
     from tinyrt.emulate import EmulationReport
     from tinyrt.export import Memories
-
-
-@entry
-def convert_model(
-    model: str | Path,
-    output: str | Path,
-    *,
-    shapes: Mapping[str, Shape] | None = None,
-    values: Mapping[str, ArrayLike] | None = None,
-    keep_layout: bool = False,
-    sequence_lstm: bool = False,
-    stream: Stream | None = None,
-    passes: Collection[str] | None = None,
-    skip_passes: Collection[str] = (),
-    target: str | None = None,
-    log: RewriteLog | None = None,
-) -> Graph:
-    """Convert a model to an optimised .tflite file of the same precision.
-
-    Args:
-        model: .onnx or .tflite.
-        output: the .tflite file to write.
-        shapes: input name -> shape, for dimensions that the model leaves open.
-        values: ONNX input name -> its elements, or one number for all of them; such inputs
-            become constants.
-        keep_layout: keep NCHW inputs and outputs instead of NHWC.
-        sequence_lstm: keep an ONNX model's LSTMs whole where TFLite's op for sequences fits; other
-            interpreters must reset its state before each run.
-        stream: have the model take its window's newest rows only, and keep the rest as state.
-        passes: names of the passes to run; all by default.
-        skip_passes: names of passes to leave out.
-        target: write a float model in ops that this runtime has: ``tflm``.
-        log: what the passes did and refused is added to it.
-
-    Returns:
-        The graph that was written.
-
-    Raises:
-        TinyrtError: the model cannot be read or the file cannot be written.
-
-    """
-    graph = open_model(
-        model,
-        shapes=shapes,
-        values=values,
-        keep_layout=keep_layout,
-        sequence_lstm=sequence_lstm,
-        passes=passes,
-        skip_passes=skip_passes,
-        log=log,
-    )
-    lost: LostChannels = {}
-    with error_context(file=str(model)):
-        if graph.is_quantized:
-            lost = lost_channels(model, graph)
-            chosen = KNOWN_PASSES if passes is None else passes
-            graph = apply_known(graph, frozenset(chosen) - frozenset(skip_passes), log, lost)
-        if stream is not None:
-            graph = stream_graph(graph, stream.axis, stream.hop, stream.input).graph
-        if target is not None:
-            require_target(target)
-            if not graph.is_quantized:
-                graph = lower_for(graph, target, log)
-        graph = schedule(graph)
-        save_tflite(graph, output, lost_entry(lost, graph))
-    return graph
-
-
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """How a model is streamed over time; see ``tinyrt.convert.over_time.windows``.
-
-    Attributes:
-        axis: the input's dimension that is time.
-        hop: new rows per inference.
-        input: which input moves in time, where the model has several.
-
-    """
-
-    axis: int
-    hop: int = 1
-    input: str | None = None
 
 
 @entry
@@ -195,7 +105,7 @@ def run_with_backend(
     model: str | Path,
     inputs: Data,
     *,
-    backend: str = DEFAULT_BACKEND,
+    backend: str | None = DEFAULT_BACKEND,
     max_memory: int | None = None,
     progress: Progress | None = None,
 ) -> Run:
@@ -204,7 +114,8 @@ def run_with_backend(
     Args:
         model: .tflite or .onnx.
         inputs: an .npz file, an array, or arrays by input name; samples first.
-        backend: the interpreter's backend.
+        backend: the interpreter's backend; None for the one that answers soonest where a program
+            runs one model once: see ``tinyrt.api.soonest``.
         max_memory: bytes that model and data may cost; by default 640 MiB and 8 times the files
             that are read.
         progress: called with the samples done and their total.
@@ -216,8 +127,9 @@ def run_with_backend(
     """
     graph = open_model(model)
     with running(model, inputs):
-        runner = Model(graph, backend=backend)
-        outputs = runner.run_source(source_of(graph, inputs), progress)
+        source = source_of(graph, inputs)
+        runner = Model(graph, backend=backend or soonest_backend(graph, source))
+        outputs = runner.run_source(source, progress)
         return Run(outputs, runner.backend)
 
 

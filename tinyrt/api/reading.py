@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
 from tinyrt.budget import limited
-from tinyrt.convert.channels.lost import LostChannels
 from tinyrt.convert.file_kinds import LONGEST, refuse_foreign
-from tinyrt.convert.tflite.lost import read_lost
 from tinyrt.convert.tflite.reader import import_tflite, map_file
 from tinyrt.convert.tflite.schema import IDENTIFIER
 from tinyrt.errors import DataError, ModelFormatError, boundary
 from tinyrt.ir import Graph, RewriteLog, Shape
+
+if TYPE_CHECKING:
+    from tinyrt.convert.channels.lost import LostChannels
 
 
 def open_model(
@@ -96,6 +98,8 @@ def lost_channels(path: str | Path, graph: Graph) -> LostChannels:
         ModelFormatError: the file says what cannot be.
 
     """
+    from tinyrt.convert.tflite.lost import read_lost
+
     data = map_file(path)
     if bytes(data[4:8]) != IDENTIFIER:
         return {}
@@ -131,6 +135,8 @@ def _refuse_options_of_onnx(
 
 def _refuse_passes_of_floats(passes: Collection[str] | None, skipped: Collection[str]) -> None:
     """Raise ``DataError`` for passes that would be ignored, for they run on float models."""
+    if not passes and not skipped:
+        return
     from tinyrt.convert.passes.known import KNOWN_PASSES
 
     others = {*(passes or ()), *skipped}.difference(KNOWN_PASSES)

@@ -16,12 +16,11 @@ from typing import Any
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType, RenderHook, RenderResult
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.segment import Segment
 from rich.text import Text
 
+from tinyrt.amounts import parse_bytes
 from tinyrt.budget import limited
-from tinyrt.cli.options import parse_bytes
 from tinyrt.errors import MAX_LINES, MAX_PROBLEM, TinyrtError, catch_all
 from tinyrt.text import encodable, message, printable
 
@@ -150,6 +149,17 @@ def noting() -> Iterator[list[str]]:
 @contextmanager
 def progress_bar(label: str) -> Iterator[Advance]:
     """A bar on stderr where that is a terminal; the function takes a count and the total."""
+    if not ERR.is_terminal:
+        yield lambda count, total: None
+        return
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -157,7 +167,6 @@ def progress_bar(label: str) -> Iterator[Advance]:
         TimeRemainingColumn(),
         console=ERR,
         transient=True,
-        disable=not ERR.is_terminal,
     )
     with bar:
         task = bar.add_task(label, total=None)

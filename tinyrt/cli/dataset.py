@@ -69,7 +69,7 @@ def dataset(
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
-    """Make the data file that other commands take, from images, sounds or tables."""
+    """Make a data file from images, sounds or tables."""
     images = {"--grey": grey or None, "--stretch": stretch or None, "--range": value_range}
     sounds = {"--rate": rate}
     series = {"--step": step, "--columns": columns, "--label": label}

@@ -70,7 +70,10 @@ def debug(
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
-    """Where a quantised model loses accuracy: every layer, worst first, with cause and cure."""
+    """Where a quantised model loses accuracy, with cause and cure.
+
+    Every layer, the worst first.
+    """
     from tinyrt import api
     from tinyrt.quantize.mixed.budget import Budget
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -15,7 +16,8 @@ from rich.text import Text
 
 from tinyrt import api
 from tinyrt.cli import tables
-from tinyrt.cli.console import ERR, progress_bar
+from tinyrt.cli.console import ERR, progress_bar, reporting
+from tinyrt.cli.options import Json
 from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.data import save_npz
@@ -102,6 +104,21 @@ class Demo:
         for path, what in self.artifacts.items():
             files.add_row(Text(str(path), style="cyan"), what)
         return Group(Text(title, style="bold"), tables.facts(self.rows()), files)
+
+
+def demo(
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where the artifacts go.")] = Path(
+        "build/demo"
+    ),
+    seed: Annotated[int, typer.Option(help="Seed of data split and training.")] = 0,
+    json: Json = False,
+) -> None:
+    """The whole way on handwritten digits, to firmware in QEMU."""
+    with reporting(json) as report:
+        result = run_demo(output, seed=seed)
+        report(result.as_dict(), result.renderable())
+    if not result.device.agrees:
+        raise typer.Exit(1)
 
 
 def run_demo(folder: Path, *, seed: int = 0) -> Demo:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import RenderableType
 
+from tinyrt.amounts import parse_bytes
 from tinyrt.cli import tables
 from tinyrt.cli.console import reporting
 from tinyrt.cli.options import (
@@ -31,7 +32,6 @@ from tinyrt.cli.options import (
     SharedArena,
     Slices,
     WeightsSection,
-    parse_bytes,
     parse_regions,
 )
 
@@ -246,7 +246,10 @@ def blob(
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
-    """Write a model's constants as a field update of a project that was exported with --blob."""
+    """Write a model's constants as a field update.
+
+    It fits a project that was exported with --blob.
+    """
     from tinyrt.export import make_blob
 
     with reporting(json, max_memory) as report:

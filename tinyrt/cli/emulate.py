@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tinyrt.amounts import parse_bytes
 from tinyrt.api.validating import EMULATED_ANSWER_S
 from tinyrt.cli import tables
 from tinyrt.cli.console import ERR, Report, progress_bar, reporting
@@ -27,7 +28,6 @@ from tinyrt.cli.options import (
     SharedArena,
     Slices,
     WeightsSection,
-    parse_bytes,
     parse_regions,
     require_with,
     require_without,
@@ -110,7 +110,7 @@ def emulate(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Build the C code, boot it in QEMU, compare every output with the host's."""
+    """Boot the C code in QEMU and compare every output with the host's."""
     from tinyrt import api
     from tinyrt.export import Memories
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tinyrt.api import Stream
+from tinyrt.amounts import parse_bytes
 from tinyrt.errors import DataError, TinyrtError
-from tinyrt.ir import Shape
-from tinyrt.memory import Region
-from tinyrt.memory.regions import ARENA
-from tinyrt.quantize.config import Scheme
+
+if TYPE_CHECKING:
+    from tinyrt.api import Stream
+    from tinyrt.ir import Shape
+    from tinyrt.memory import Region
+    from tinyrt.quantize.config import Scheme
 
 Model = Annotated[Path, typer.Argument(help="A .tflite or .onnx model.")]
 Int8Model = Annotated[Path, typer.Argument(help="A quantised .tflite model.")]
@@ -275,6 +277,8 @@ def parse_stream(option: str, hop: int) -> Stream:
         TinyrtError: the option is not of that form.
 
     """
+    from tinyrt.api import Stream
+
     name, _, axis = option.rpartition("=")
     if not axis.removeprefix("-").isdecimal():
         raise TinyrtError(
@@ -292,27 +296,14 @@ def parse_regions(options: list[str] | None) -> tuple[Region, ...]:
         TinyrtError: a size is not a number of bytes.
 
     """
+    from tinyrt.memory import Region
+    from tinyrt.memory.regions import ARENA
+
     regions = []
     for option in options or [ARENA]:
         name, _, size = option.partition("=")
         regions.append(Region(name, parse_bytes(size) if size else None))
     return tuple(regions)
-
-
-def parse_bytes(option: str) -> int:
-    """``32k`` -> 32768, ``1M`` -> 1048576, ``2G`` -> 2147483648, plain numbers as they are.
-
-    Raises:
-        TinyrtError: the option is not of that form.
-
-    """
-    number, unit = (option[:-1], option[-1].lower()) if option[-1:].isalpha() else (option, "")
-    factors = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-    if not (number.isascii() and number.isdecimal()) or len(number) > 18 or unit not in factors:
-        raise TinyrtError(
-            f"'{option}' is not a number of bytes", expected="a number, with k, M or G behind it"
-        )
-    return int(number) * factors[unit]
 
 
 def parse_schemes(options: list[str] | None) -> tuple[tuple[str, Scheme], ...]:
@@ -322,6 +313,8 @@ def parse_schemes(options: list[str] | None) -> tuple[tuple[str, Scheme], ...]:
         TinyrtError: an option has another form, or names no scheme.
 
     """
+    from tinyrt.quantize.config import Scheme
+
     schemes = []
     for option in options or []:
         pattern, _, name = option.rpartition("=")
@@ -364,6 +357,8 @@ def parse_allowed(option: str) -> tuple[Scheme, ...]:
         TinyrtError: a scheme is unknown.
 
     """
+    from tinyrt.quantize.config import Scheme
+
     names = [name.strip() for name in option.split(",") if name.strip()]
     if unknown := [name for name in names if name not in set(Scheme)]:
         raise TinyrtError(

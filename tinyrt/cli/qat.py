@@ -11,6 +11,7 @@ from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 
+from tinyrt.amounts import parse_bytes
 from tinyrt.cli import tables
 from tinyrt.cli.console import ERR, noting, reporting
 from tinyrt.cli.options import (
@@ -21,7 +22,6 @@ from tinyrt.cli.options import (
     Shapes,
     TfliteOut,
     Values,
-    parse_bytes,
     parse_shapes,
     parse_values,
     require_with,
@@ -123,7 +123,10 @@ def qat(
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
-    """Train a float model for int8: labels or a teacher, early stopping, a standard .tflite."""
+    """Train a float model for int8, by labels or a teacher.
+
+    Early stopping keeps the best epoch; the result is a standard .tflite file.
+    """
     with reporting(json, max_memory) as report:
         from tinyrt.api.training import train_int8_model
         from tinyrt.train.pipeline.setting import QatSetting

@@ -12,6 +12,7 @@ from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 
+from tinyrt.amounts import parse_bytes
 from tinyrt.cli import tables
 from tinyrt.cli.console import noting, progress_bar, reporting
 from tinyrt.cli.options import (
@@ -25,7 +26,6 @@ from tinyrt.cli.options import (
     Values,
     parse_accuracy,
     parse_allowed,
-    parse_bytes,
     parse_schemes,
     parse_shapes,
     parse_values,

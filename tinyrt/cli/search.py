@@ -11,9 +11,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from tinyrt.amounts import parse_bytes
 from tinyrt.cli import tables
 from tinyrt.cli.console import noting, progress_bar, reporting
-from tinyrt.cli.options import Core, Json, MaxMemory, parse_bytes
+from tinyrt.cli.options import Core, Json, MaxMemory
 from tinyrt.errors import DataError
 
 if TYPE_CHECKING:
@@ -102,7 +103,10 @@ def search(
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
-    """Search for networks that fit a core; what does not fit is never trained."""
+    """Search for networks that fit a core.
+
+    What does not fit is never trained.
+    """
     with reporting(json, max_memory) as report:
         from tinyrt.search import SearchSetting, search_networks
 

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tinyrt.api import Inspection
-from tinyrt.board import ValidationReport
-from tinyrt.cli.arena_map import arena_map
-from tinyrt.emulate import EmulationReport, OpCost
-from tinyrt.emulate.report import SlicesRun
-from tinyrt.export.slices import Slices
-from tinyrt.interpreter.profile import OpTime
-from tinyrt.ir import RewriteLog
 from tinyrt.text import clean
+
+if TYPE_CHECKING:
+    from tinyrt.api import Inspection
+    from tinyrt.board import ValidationReport
+    from tinyrt.emulate import EmulationReport, OpCost
+    from tinyrt.emulate.report import SlicesRun
+    from tinyrt.export.slices import Slices
+    from tinyrt.interpreter.profile import OpTime
+    from tinyrt.ir import RewriteLog
 
 BAR_WIDTH = 16
 SHOWN_NAME = 18
@@ -109,6 +111,8 @@ def percent(fraction: float | None) -> str:
 
 def inspection(report: Inspection, whole: bool = False) -> RenderableType:
     """Ops with their cost, and the arena's use at each: a few of each kind, or all of them."""
+    from tinyrt.cli.arena_map import arena_map
+
     most = None if whole else MAX_LINES
     table = Table(box=box.SIMPLE_HEAD)
     for column in ("#", "op", "output", "MACs", "arena", "arena use"):

@@ -91,7 +91,10 @@ def train(
         bool, typer.Option("--json", help="Print one JSON object instead of a table.")
     ] = False,
 ) -> None:
-    """Train a recipe: float, int8, pruned, int4; measure each, down to the emulated core."""
+    """Train a recipe and measure it, down to the emulated core.
+
+    Its forms are float, int8, pruned and int4.
+    """
     from tinyrt.train.recipes import RECIPES
 
     with reporting(json) as report:

@@ -45,6 +45,13 @@ def test_help_names_every_option(name):
                 assert word in text
 
 
+def limits(folder):
+    """A budget that any small model meets."""
+    path = folder / "budget.toml"
+    path.write_text("[cores.m4]\narena = '1M'\n")
+    return path
+
+
 def exported(made, folder):
     """A project with a blob."""
     return export_c(made.int8, folder / "exported", core="host", blob=True).directory
@@ -88,6 +95,7 @@ def test_json_is_one_object_and_without_it_there_is_a_table(name, made, tmp_path
 
 
 MORE = {
+    "check": lambda made, to: (made.int8, "--budget", limits(to)),
     "search": lambda made, to: ("tcn", "-d", made.test, "-o", to / "s", "--max-arena", "1k"),
 }
 """The same of one that does not end well twice, and has a test of its own for --json."""

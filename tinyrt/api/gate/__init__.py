@@ -1,0 +1,1 @@
+"""A gate for firmware's CI: what a model costs, against committed limits and a baseline."""

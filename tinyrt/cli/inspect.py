@@ -1,0 +1,94 @@
+"""The commands that only look: ``inspect`` and ``ops``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tinyrt.amounts import parse_bytes
+from tinyrt.cli import tables
+from tinyrt.cli.console import reporting
+from tinyrt.cli.options import (
+    ByRows,
+    Core,
+    InputRows,
+    Json,
+    MaxMemory,
+    Model,
+    Shapes,
+    Values,
+    parse_shapes,
+    parse_values,
+)
+from tinyrt.memory import require_budget
+
+
+def inspect(
+    model: Model,
+    shape: Shapes = None,
+    value: Values = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Write the report as a page.")] = None,
+    core: Core = "cortex-m4",
+    by_rows: ByRows = False,
+    input_rows: InputRows = False,
+    backend: Annotated[
+        str | None,
+        typer.Option("--backend", help="Say which ops run on a GPU, too: cuda. Needs none."),
+    ] = None,
+    max_arena: Annotated[
+        str | None,
+        typer.Option("--max-arena", metavar="BYTES", help="Refuse a larger arena, e.g. 32k."),
+    ] = None,
+    whole: Annotated[
+        bool, typer.Option("--all", help="Show all ops and tensors of a large model, too.")
+    ] = False,
+    max_memory: MaxMemory = None,
+    json: Json = False,
+) -> None:
+    """Ops, shapes, quantisation, cost, and the arena over time."""
+    from tinyrt import api
+
+    with reporting(json, max_memory) as report:
+        inspection = api.inspect_model(
+            model,
+            shapes=parse_shapes(shape),
+            values=parse_values(value),
+            core=core,
+            by_rows=by_rows,
+            input_rows=input_rows,
+            backend=backend,
+        )
+        if max_arena is not None:
+            require_budget(inspection.graph, inspection.plan, parse_bytes(max_arena))
+        if html is not None:
+            from tinyrt.report import write_page
+
+            write_page(inspection, html)
+        data = {
+            "ops": [{**asdict(op), "output_shape": list(op.output_shape)} for op in inspection.ops],
+            "macs": inspection.macs,
+            "weight_bytes": inspection.weight_bytes,
+            "packed_bytes": inspection.packed_bytes,
+            "arena_bytes": inspection.arena_bytes,
+            "segments": [
+                {"first": s.first, "last": s.stop - 1, "rows": {r.value: r.rows for r in s.images}}
+                for s in inspection.plan.segments
+            ],
+            "arena_lower_bound": inspection.plan.lower_bound,
+            "arena_optimal": inspection.plan.optimal,
+            "advice": [asdict(advice) for advice in inspection.advice],
+            "placement": [segment.as_dict() for segment in inspection.placement],
+        }
+        report(data, tables.inspection(inspection, whole))
+
+
+def ops(json: Json = False) -> None:
+    """Which op runs where, and for which dtypes."""
+    from tinyrt.backends.support import support_rows
+
+    with reporting(json) as report:
+        rows = support_rows()
+        report({"ops": rows}, tables.op_table(rows))
