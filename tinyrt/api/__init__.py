@@ -3,6 +3,7 @@
 from tinyrt.api.costs import Basis, ModelCost, cost
 from tinyrt.api.emulating import run_emulated_several
 from tinyrt.api.inspection import Inspection, OpCost, inspect_model
+from tinyrt.api.listening import Heard, attach_front_end, listen_model
 from tinyrt.api.models import (
     Run,
     Stream,
@@ -20,18 +21,21 @@ from tinyrt.ops.shared.samples import random_inputs
 
 __all__ = [
     "Basis",
+    "Heard",
     "Inspection",
     "ModelCost",
     "OpCost",
     "Run",
     "Stream",
     "Trained",
+    "attach_front_end",
     "bisect_model",
     "convert_model",
     "cost",
     "debug_model",
     "evaluate",
     "inspect_model",
+    "listen_model",
     "open_model",
     "profile_model",
     "quantize_model",

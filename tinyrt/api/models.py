@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from tinyrt.api.inputs import Array, Data, labels_of, running, source_of
 from tinyrt.api.reading import lost_channels, open_model
+from tinyrt.attached import carried_on
 from tinyrt.budget import current
 from tinyrt.convert.channels.lost import LostChannels
 from tinyrt.convert.over_time.windows import stream as stream_graph
@@ -98,7 +99,8 @@ def convert_model(
             if not graph.is_quantized:
                 graph = lower_for(graph, target, log)
         graph = schedule(graph)
-        save_tflite(graph, output, lost_entry(lost, graph))
+        carried = carried_on(model, graph, streamed=stream is not None)
+        save_tflite(graph, output, lost_entry(lost, graph) | carried)
     return graph
 
 

@@ -16,6 +16,7 @@ from tinyrt.cli.console import noting, progress_bar, reporting
 from tinyrt.cli.debug import debug
 from tinyrt.cli.deploy import blob, export
 from tinyrt.cli.emulate import emulate
+from tinyrt.cli.listen import front_end, front_end_facts, run_on_audio
 from tinyrt.cli.options import (
     AllowFallback,
     Backend,
@@ -35,12 +36,14 @@ from tinyrt.cli.options import (
     parse_stream,
     parse_values,
     require_with,
+    require_without,
 )
 from tinyrt.cli.placement import placement
 from tinyrt.cli.qat import qat
 from tinyrt.cli.quantize import quantize
 from tinyrt.cli.search import search
 from tinyrt.cli.train import train
+from tinyrt.errors import DataError
 from tinyrt.interpreter import DEFAULT_BACKEND
 from tinyrt.ir import DType, RewriteLog
 from tinyrt.memory import require_budget
@@ -149,8 +152,16 @@ def convert(
 @app.command()
 def run(
     model: Model,
-    inputs: Annotated[Path, typer.Option("-i", "--input", help=".npz with the inputs.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The .npz file to write.")],
+    audio: Annotated[
+        Path | None,
+        typer.Argument(help="A recording, for a model with a front end: 16-bit WAV, one channel."),
+    ] = None,
+    inputs: Annotated[
+        Path | None, typer.Option("-i", "--input", help=".npz with the inputs.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="The .npz file to write.")
+    ] = None,
     backend: Backend = DEFAULT_BACKEND,
     allow_fallback: AllowFallback = False,
     max_memory: MaxMemory = None,
@@ -163,6 +174,18 @@ def run(
 
     with reporting(json, max_memory) as report:
         backend, segments = placement(model, backend, allow_fallback)
+        if audio is not None:
+            require_without("--input", inputs, "a recording", there=True)
+            require_without("--profile", profile or None, "a recording", there=True)
+            data, renderable = run_on_audio(model, audio, output, backend)
+            report(data | segments.data, renderable)
+            return
+        if inputs is None or output is None:
+            raise DataError(
+                "there is nothing to run the model on, or no file for what it answers",
+                expected="--input FILE.npz and --output FILE.npz, or a recording",
+                hint="tinyrt run MODEL -i IN.npz -o OUT.npz, or tinyrt run MODEL RECORDING.wav",
+            )
         with progress_bar("running") as progress:
             ran = api.run_with_backend(model, inputs, backend=backend, progress=progress)
         save_npz(output, ran.outputs)
@@ -271,7 +294,12 @@ def inspect(
             "advice": [asdict(advice) for advice in inspection.advice],
             "placement": [segment.as_dict() for segment in inspection.placement],
         }
-        report(data, tables.inspection(inspection, whole))
+        data["front_end"] = None
+        table = tables.inspection(inspection, whole)
+        if inspection.front_end is not None:
+            data["front_end"] = inspection.front_end.pipeline.as_dict()
+            table = Group(table, tables.facts(front_end_facts(inspection.front_end)))
+        report(data, table)
 
 
 @app.command()
@@ -307,6 +335,7 @@ app.command()(debug)
 app.command()(export)
 app.command()(blob)
 app.command()(emulate)
+app.command("front-end")(front_end)
 app.command()(bench)
 app.command()(train)
 app.command()(qat)

@@ -5,6 +5,15 @@ Each is a value in fixed point; its reference in NumPy is the specification of t
 
 from tinyrt.dsp.detector import Detector, DetectorStream
 from tinyrt.dsp.log_mel import LogMel, NoiseReduction, Pcan
+from tinyrt.dsp.pipeline import Pipeline
 from tinyrt.dsp.stream import LogMelStream
 
-__all__ = ["Detector", "DetectorStream", "LogMel", "LogMelStream", "NoiseReduction", "Pcan"]
+__all__ = [
+    "Detector",
+    "DetectorStream",
+    "LogMel",
+    "LogMelStream",
+    "NoiseReduction",
+    "Pcan",
+    "Pipeline",
+]
