@@ -23,8 +23,9 @@ from tests.listening import (
     wav,
 )
 from tinyrt import api
-from tinyrt.attached import MAX_RATIO, fitted, front_end_of
-from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.api.quantize import save_plain
+from tinyrt.attached import MAX_RATIO, fitted, front_end_entry, front_end_of
+from tinyrt.convert.tflite.writer import save_tflite, write_tflite
 from tinyrt.dsp import DetectorStream, LogMelStream, Pipeline
 from tinyrt.dsp.pipeline import ENTRY
 from tinyrt.errors import BudgetError, DataError, ModelFormatError, UnsupportedError
@@ -34,6 +35,7 @@ from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.quantize import QuantConfig
 from tinyrt.quantize.config import Scheme
+from tinyrt.train.pipeline.setting import QatSetting
 
 SAMPLES = np.concatenate([mixed(6, 4_000), mixed(0, 3_000)])
 
@@ -281,6 +283,26 @@ def test_what_writes_files_anew_keeps_the_front_end(tmp_path):
     assert front_end_of(out) == pipeline
     api.convert_model(out, tmp_path / "again.tflite")
     assert front_end_of(tmp_path / "again.tflite") == pipeline
+
+
+def test_a_front_end_needs_room_in_a_file_of_at_most_so_many_bytes(tmp_path):
+    graph = int8_net()
+    size = len(write_tflite(graph, carried := front_end_entry(PIPELINE)))
+    save_plain(graph, {}, tmp_path / "a.tflite", carried, size)
+    assert (tmp_path / "a.tflite").stat().st_size == size
+    with pytest.raises(BudgetError, match=f"the model has {size:,} bytes with the front end"):
+        save_plain(graph, {}, tmp_path / "b.tflite", carried, size - 1)
+    save_plain(graph, {}, tmp_path / "b.tflite", {}, 0)  # what was measured before counts
+
+
+def test_training_keeps_the_front_end(tmp_path):
+    pipeline = replace(PIPELINE, detector=None)
+    path = saved(tmp_path / "float.tflite", float_net(), pipeline)
+    x = np.random.default_rng(0).uniform(-6, 8, (24, ROWS, BANDS)).astype(np.float32)
+    data = {"x": x, "y": np.arange(24) % CLASSES}
+    setting = QatSetting(epochs=1, validation=0.4)
+    api.train_int8_model(path, data, tmp_path / "o.tflite", setting=setting)
+    assert front_end_of(tmp_path / "o.tflite") == pipeline
 
 
 def hostile(tmp_path, data):
