@@ -8,6 +8,7 @@ import pytest
 from tests.c.host import host_compiler
 from tests.docs.pages import ROOT
 from tests.export.models import dense, echo
+from tests.listening import PIPELINE, int8_net
 from tests.memory.nets import random_net
 from tinyrt.dsp import Detector, LogMel
 from tinyrt.export import Memories, export_detector, export_front_end, export_graph
@@ -21,7 +22,9 @@ extern const int8_t *frame;
 const int8_t *next_row(void);
 """
 REGIONS = Memories((Region("dtcm", 16), Region("sram")), inputs_in_arena=False)
+HEARING = {"front_end": PIPELINE}
 SNIPPETS = {
+    ("audio.md", 0): (int8_net, "ears", HEARING),
     ("dsp.md", 0): (LogMel, "ears", {}),
     ("dsp.md", 1): (Detector, "wake", {}),
     ("export.md", 0): (dense, "digits", {}),

@@ -1,7 +1,7 @@
 """The commands as functions: from files to files, with errors that say how to fix them."""
 
 from tinyrt.api.costs import Basis, ModelCost, cost
-from tinyrt.api.emulating import run_emulated_several
+from tinyrt.api.emulating import emulate_audio, run_emulated_several
 from tinyrt.api.inspection import Inspection, OpCost, inspect_model
 from tinyrt.api.listening import Heard, attach_front_end, listen_model
 from tinyrt.api.models import (
@@ -33,6 +33,7 @@ __all__ = [
     "convert_model",
     "cost",
     "debug_model",
+    "emulate_audio",
     "evaluate",
     "inspect_model",
     "listen_model",

@@ -132,7 +132,7 @@ def export(
         if project.state_bytes:
             data["state_bytes"] = project.state_bytes
         data["sparse"] = [layer.as_dict() for layer in project.sparse]
-        data |= _slices(project) | _blob(project) | _selftest(project)
+        data |= _slices(project) | _blob(project) | _selftest(project) | _audio(project)
         extra: dict[str, Any] = {
             "row_by_row": ", ".join(rows) or "-",
             "kernels": ", ".join(project.kernels),
@@ -143,6 +143,9 @@ def export(
         extra |= {"sparse": f"{len(sparse)} layers with many zeros" if sparse else "-"}
         if project.selftest is not None:
             extra |= {"selftest": str(project.selftest)}
+        if project.audio is not None:
+            held, constants = project.audio.state_bytes, project.audio.table_bytes
+            extra["audio"] = f"{held:,} bytes of state, {constants:,} of constants"
         if project.slices is not None:
             extra |= tables.slices(project.slices)
         if project.blob is not None:
@@ -166,6 +169,11 @@ def _blob(project: ExportedProject) -> dict[str, Any]:
 def _selftest(project: ExportedProject) -> dict[str, Any]:
     """The golden vectors of a project that has some, for ``--json``."""
     return {} if project.selftest is None else {"selftest": project.selftest.as_dict()}
+
+
+def _audio(project: ExportedProject) -> dict[str, Any]:
+    """What a project has for samples, for ``--json``; nothing where it takes its input alone."""
+    return {} if project.audio is None else {"audio": project.audio.as_dict()}
 
 
 def _with_bound(data: dict[str, Any], by_rows: bool) -> dict[str, object]:
@@ -201,6 +209,8 @@ def _export_several(
         data["blob"] = {project.name: _blob(project)["blob"] for project in bundle.models}
     if options["selftest"] is not None:
         data["selftest"] = {p.name: _selftest(p)["selftest"] for p in bundle.models}
+    heard = {p.name: _audio(p)["audio"] for p in bundle.models if p.audio is not None}
+    data |= {"audio": heard} if heard else {}
     data["model_sha256"] = {project.name: project.model_sha256 for project in bundle.models}
     data["flash"] = {project.name: project.flash() for project in bundle.models}
     data["ports"] = {project.name: project.ports() for project in bundle.models}

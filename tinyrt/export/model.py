@@ -12,7 +12,6 @@ from tinyrt import __version__, kernels_c
 from tinyrt.backends.c.blocks.dense import has_doubled_kernels
 from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.kernel import Target
-from tinyrt.budget import readable
 from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.export import text as c_text
 from tinyrt.export.blob.code import BlobCode
@@ -30,9 +29,6 @@ from tinyrt.export.writer import ModelWriter, Parameters, Table, base_of
 from tinyrt.ir import DType, Graph, Shape, Value
 from tinyrt.memory import ArenaPlan
 from tinyrt.text import clean
-
-MAX_BYTES = 2**31 - 1
-"""Most bytes of a tensor."""
 
 KERNEL_FOLDER = "tinyrt"
 """Folder of the kernels in an exported one."""
@@ -186,35 +182,6 @@ def _write_segment(writer: ModelWriter, graph: Graph, plan: ArenaPlan, number: i
     rows.finish()
 
 
-def check_writable(graph: Graph) -> None:
-    """Refuse, before memory is planned, models that cannot be written.
-
-    Raises:
-        UnsupportedError: an output is not computed, or a tensor is larger than C code counts.
-
-    """
-    for value in graph.values.values():
-        if value.nbytes > MAX_BYTES:
-            raise UnsupportedError(
-                f"a tensor takes {readable(value.nbytes)}",
-                tensor=value.describe(),
-                expected="less than 2 GiB, which sizes of 32 bits count",
-            )
-    for value in graph.output_values:
-        if value.is_constant or value.name in graph.inputs:
-            raise UnsupportedError(
-                "a model output is a constant or a model input; there is nothing to compute",
-                tensor=value.describe(),
-                hint="remove this output from the model",
-            )
-        if graph.answers.count(value.name) > 1:
-            raise UnsupportedError(
-                "a tensor is several of the model's outputs; the code would write one of them only",
-                tensor=value.describe(),
-                hint="remove all but one of these outputs from the model",
-            )
-
-
 def model_files(prefix: str, context: Mapping[str, Any]) -> dict[str, CFile]:
     """The model's own files by name."""
     kinds = BLOB_FILES if context["blob"] else MODEL_FILES
@@ -354,6 +321,7 @@ def library_files(
     has_blob: bool = False,
     layout: Layout = CMAKE,
     has_selftest: bool = False,
+    with_audio: Sequence[str] = (),
     parts: tuple[str, ...] = ("", "_weights"),
 ) -> Mapping[str, str]:
     """File name -> text, for the build files of some models and their kernels as one library.
@@ -369,6 +337,7 @@ def library_files(
         has_blob: whether each model's constants lie in a blob.
         layout: the shape of the folder; build files are those of ``cmake`` alone.
         has_selftest: whether each model has golden vectors.
+        with_audio: prefixes of the models that take samples.
         parts: how the names of each model's sources end.
 
     """
@@ -376,6 +345,7 @@ def library_files(
     texts = {path.name: path.read_text(encoding="utf-8") for path in needed}
     headers = [*models, *[f"{name}_info" for name in models if has_info]]
     headers += [f"{name}_selftest" for name in models if has_selftest]
+    headers += [f"{name}_audio" for name in with_audio]
     headers += [f"{library}_arena"] * has_arena
     headers += [f"{name}_blob" for name in models if has_blob]
     parts = ("", "_blob") if has_blob else parts
@@ -383,6 +353,7 @@ def library_files(
         "library": library,
         "LIBRARY": library.upper(),
         "models": models,
+        "with_audio": with_audio,
         "headers": [f"{name}.h" for name in headers],
         "parts": (*parts, *["_info"] * has_info, *["_selftest"] * has_selftest),
         "has_blob": has_blob,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tinyrt.export.audio import AudioCode
 from tinyrt.export.blob.code import BlobCode
 from tinyrt.export.blob.record import blob_files
 from tinyrt.export.info import info_files
@@ -53,6 +54,7 @@ class ExportedProject:
         instructions: of one inference, estimated; None on this machine, and with ops row by row.
         blob: its constants apart from the code; None where they are compiled in.
         selftest: what it tests on the board; None without a test.
+        audio: what it has for samples; None where it takes its input alone.
 
     """
 
@@ -81,6 +83,7 @@ class ExportedProject:
     instructions: int | None = None
     blob: BlobCode | None = None
     selftest: Selftest | None = None
+    audio: AudioCode | None = None
 
     def info_files(self, title: str, labels: Sequence[Sequence[str]]) -> dict[str, CFile]:
         """What the project says of a model that calls itself ``title``; see ``info``."""

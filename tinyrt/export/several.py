@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tinyrt.attached import front_end_of
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import UnsupportedError, error_context
@@ -123,7 +124,8 @@ def export_several(
     for path in model_paths:
         with error_context(file=str(path)):
             graph, digest = read_tflite(path), sha256_of(Path(path))
-            project, files = render_model(graph, directory, request, digest)
+            front_end = front_end_of(path)
+            project, files = render_model(graph, directory, request, digest, front_end)
             if info:
                 files |= project.info_files(graph.name, labels_in(Path(path)))
             if any(project.name == other.name for other in projects):
@@ -158,6 +160,7 @@ def export_several(
         has_blob=blob,
         layout=request.layout,
         has_selftest=selftest is not None,
+        with_audio=[project.name for project in projects if project.audio is not None],
     )
     what = f"{library}, {len(projects)} models"
     contents = Contents(library, request.core, request.optimize, what, projects)

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ from tests.cli.figures.compare import assert_fields
 from tests.cli.shown import shows
 from tests.dsp.sounds import mixed
 from tests.listening import FRONT, PIPELINE, float_net, int8_net, saved, wav
-from tinyrt import api
+from tinyrt import api, emulate
 from tinyrt.attached import front_end_of
+from tinyrt.cli import tables
+from tinyrt.export import export_c
 
 SAMPLES = mixed(6, 3_000)
 
@@ -127,3 +130,58 @@ def test_a_run_needs_inputs_or_a_recording(ears, audio, tmp_path):
     text = call("run", ears, ears, code=1).stderr
     assert "this is not a WAV file" in text
     assert str(ears) in text
+
+
+@shows("emulate", "audio")
+@pytest.mark.slow
+def test_a_recording_is_pushed_and_compared(ears, audio, tmp_path):
+    heard = api.listen_model(ears, SAMPLES)
+    (name,) = heard.outputs
+    found = call_json("emulate", ears, "--audio", audio, "--core", "host", "--keep", tmp_path / "b")
+    assert (found["bit_exact"], found["samples"]) == (True, len(heard.samples))
+    assert found["outputs"] == {name: heard.raw[name].tolist()}
+    assert (tmp_path / "b" / "model" / "ears_audio.c").exists()
+
+
+BESIDE = {
+    "--input": ["-i", "x.npz"],
+    "--samples": ["--samples", "3"],
+    "--input-rows": ["--input-rows"],
+    "--slices": ["--slices", "9000"],
+    "--blob": ["--blob"],
+    "--profile": ["--profile"],
+    "--gdb": ["--gdb", "1234", "--keep", "k"],
+    "--shared-arena": ["--shared-arena"],
+    "another model": ["other.tflite"],
+}
+
+
+@pytest.mark.parametrize("option", BESIDE)
+def test_what_says_nothing_beside_a_recording(option, ears, audio):
+    text = call("emulate", ears, *BESIDE[option], "--audio", audio, code=1).stderr
+    assert f"{option} says nothing beside --audio" in text
+
+
+def test_a_device_that_differs_is_told(ears, audio, monkeypatch):
+    def spoilt(model, samples, pipeline, expected, **options):
+        return SimpleNamespace(as_dict=dict, agrees=False)
+
+    monkeypatch.setattr(emulate.audio, "emulate_audio", spoilt)
+    monkeypatch.setattr(tables, "emulation", lambda report: "")
+    call("emulate", ears, "--audio", audio, code=1)
+
+
+def test_an_export_says_what_it_has_for_samples(ears, tmp_path):
+    project = export_c(ears, tmp_path / "a")
+    found = call_json("export", ears, "-o", tmp_path / "b")
+    assert found["audio"] == project.audio.as_dict()
+    text = " ".join(call("export", ears, "-o", tmp_path / "c").stdout.split())
+    want = (
+        f"{project.audio.state_bytes:,} bytes of state, {project.audio.table_bytes:,} of constants"
+    )
+    assert want in text
+    bare = saved(tmp_path / "bare.tflite", int8_net(), None)
+    assert "audio" not in call_json("export", bare, "-o", tmp_path / "d")
+    several = call_json("export", ears, bare, "-o", tmp_path / "e")
+    assert several["audio"] == {"ears": project.audio.as_dict()}
+    assert "audio" not in call_json("export", bare, "-o", tmp_path / "f", "--shared-arena")
