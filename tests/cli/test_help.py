@@ -37,6 +37,8 @@ FORMS = {
     "scheduler": "ADDRESS",
     "selftest": "VECTORS",
     "gdb": "PORT",
+    "input_type": "TYPE",
+    "output_type": "TYPE",
 }
 """Options of a form of their own; of all others, it is the type."""
 TYPES = re.compile(r"<(path|str|int|float|int range|float range|list\[\w+\]|[\w|-]+)>$")

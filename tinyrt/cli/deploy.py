@@ -17,6 +17,7 @@ from tinyrt.cli.options import (
     Core,
     InputInArena,
     InputRows,
+    InputType,
     Int8Model,
     Int8Models,
     Json,
@@ -25,6 +26,7 @@ from tinyrt.cli.options import (
     MaxArena,
     MaxMemory,
     OutputInArena,
+    OutputType,
     Regions,
     Selftest,
     SharedArena,
@@ -70,6 +72,8 @@ def export(
     ] = False,
     layout: Layout = "cmake",
     selftest: Selftest = None,
+    input_type: InputType = None,
+    output_type: OutputType = None,
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
@@ -93,6 +97,7 @@ def export(
             options |= {"unaligned": not no_unaligned, "slices": slices}
             options |= {"blob": blob, "layout": layout}
             options |= {"selftest": selftest}
+            options |= {"input_type": input_type, "output_type": output_type}
             report(*_export_several(models, output, max_arena, options))
             return
         (model,) = models
@@ -113,6 +118,8 @@ def export(
             blob=blob,
             layout=layout,
             selftest=selftest,
+            input_type=input_type,
+            output_type=output_type,
         )
         rows = list(project.row_by_row)
         data: dict[str, Any] = {

@@ -94,6 +94,12 @@ def with_audio(request: Request) -> Request:
             expected="--input-rows for a model without a front end",
             hint=f"leave --input-rows out, or {off}",
         )
+    if request.input_type is not None:
+        raise UnsupportedError(
+            "the input is a window of features, which the front end writes",
+            expected="--input-type for a model without a front end",
+            hint=f"leave --input-type out, or {off}",
+        )
     if request.blob:
         raise UnsupportedError(
             "a blob brings another scale of the input, and features are written for this one",

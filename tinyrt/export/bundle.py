@@ -11,6 +11,7 @@ from tinyrt.attached import fitted, front_end_of
 from tinyrt.backends.c.kernel import Target
 from tinyrt.backends.c.planning import kernels_of
 from tinyrt.budget import current
+from tinyrt.convert.port_types import with_port_types
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.dsp.pipeline import Pipeline
 from tinyrt.entry import entry
@@ -77,6 +78,8 @@ def export_c(
     blob: bool = False,
     layout: str = "cmake",
     selftest: int | None = None,
+    input_type: str | None = None,
+    output_type: str | None = None,
 ) -> ExportedProject:
     """Write the C project of a .tflite model.
 
@@ -103,6 +106,9 @@ def export_c(
         blob: whether constants lie in ``<name>.blob``, apart from the code, for field updates.
         layout: the shape of the folder, a name in ``tinyrt.export.layouts.LAYOUTS``.
         selftest: how many golden vectors the project's ``<name>_selftest`` runs; None without it.
+        input_type: ``float32``, ``uint8``, ``int16`` or ``int8``, of all inputs; None for the
+            model's own.
+        output_type: of all outputs, likewise.
 
     Raises:
         ModelFormatError: the file is not a model.
@@ -125,6 +131,8 @@ def export_c(
         blob=blob,
         layout=layout,
         selftest=selftest,
+        input_type=input_type,
+        output_type=output_type,
     )
     path = Path(model_path)
     with error_context(file=str(path)):
@@ -152,6 +160,8 @@ def export_graph(
     blob: bool = False,
     layout: str = "cmake",
     selftest: int | None = None,
+    input_type: str | None = None,
+    output_type: str | None = None,
     front_end: Pipeline | None = None,
 ) -> ExportedProject:
     """Write the C project of a graph, by default named after the graph; see ``export_c``.
@@ -163,7 +173,7 @@ def export_graph(
     rows, naming = Rows(by_rows, input_rows), Naming(name, prefix)
     choices = core, optimize, max_arena, rows, memories, naming
     options: dict[str, Any] = {"slices": slices, "blob": blob, "layout": layout}
-    options |= {"selftest": selftest}
+    options |= {"selftest": selftest, "input_type": input_type, "output_type": output_type}
     request = Request.of(*choices, unaligned=unaligned, **options)
     return export_request(graph, out_dir, request, model_sha256, labels, front_end)
 
@@ -234,6 +244,7 @@ def render_model(
 
     """
     prefix = request.naming.model(graph.name)
+    graph = with_port_types(graph, request.input_type, request.output_type)
     fit = None if front_end is None else fitted(front_end, graph)
     request = request if fit is None else with_audio(request)
     graph = settle(_with_wide_weights(graph))

@@ -77,6 +77,8 @@ def export_several(
     blob: bool = False,
     layout: str = "cmake",
     selftest: int | None = None,
+    input_type: str | None = None,
+    output_type: str | None = None,
 ) -> ExportedModels:
     """Write one C project for several .tflite models; it holds shared kernels once.
 
@@ -100,6 +102,8 @@ def export_several(
         blob: as for ``export_c``, for each model.
         layout: as for ``export_c``.
         selftest: as for ``export_c``, for each model.
+        input_type: as for ``export_c``, for each model.
+        output_type: as for ``export_c``, for each model.
 
     Raises:
         UnsupportedError: two models have the same name, or one cannot be exported.
@@ -117,7 +121,7 @@ def export_several(
     rows = Rows(by_rows, input_rows)
     choices = core, optimize, max_arena, rows, memories, naming
     options: dict[str, Any] = {"slices": slices, "blob": blob, "layout": layout}
-    options |= {"selftest": selftest}
+    options |= {"selftest": selftest, "input_type": input_type, "output_type": output_type}
     request = Request.of(*choices, unaligned=unaligned, **options)
     projects: list[ExportedProject] = []
     own: dict[str, CFile] = {}
