@@ -1,7 +1,7 @@
 /** Hears words in raw 16 kHz audio and prints them.
  *
- *  The model's file carries its front end, so the exported code takes samples: features, network and
- *  decisions are one call. A file stands for the microphone here; on a board, a DMA interrupt
+ *  The model's file carries its front end, so the exported code takes samples: features, network
+ * and decisions are one call. A file stands for the microphone here; on a board, a DMA interrupt
  *  hands over one block after the other. */
 #include <stdint.h>
 #include <stdio.h>
