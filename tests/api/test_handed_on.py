@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.graphs import small_cnn
+from tests.listening import PIPELINE, int8_net, saved
 from tests.quantize.test_mixed import samples
 from tinyrt import api, emulate, export, quantize
 from tinyrt.api import models
@@ -259,3 +260,31 @@ def test_what_is_left_out_is_the_same_for_one_model_and_for_several(one, several
     shared = set(first) & set(others)
     assert len(shared) > 10
     assert {n: others[n].default for n in shared} == {n: first[n].default for n in shared}
+
+
+HEARING = {
+    "core": "cortex-m55",
+    "optimize": "size",
+    "board": "mps3",
+    "max_arena": 12_345,
+    "by_rows": True,
+    "memories": object(),
+    "timeout_s": 7.5,
+}
+
+
+@pytest.mark.parametrize("option", HEARING)
+def test_options_of_an_emulation_on_a_recording(option, tmp_path, monkeypatch):
+    run = Called("report")
+    monkeypatch.setattr(emulate.audio, "emulate_audio", run)
+    path = saved(tmp_path / "ears.tflite", int8_net())
+    sound = np.zeros(900, np.int16)
+    assert api.emulate_audio(path, sound, **{option: HEARING[option]}) == "report"
+    model, heard, pipeline, expected = run.args
+    assert (model, pipeline) == (path, PIPELINE)
+    np.testing.assert_array_equal(heard, sound)
+    assert len(expected.samples) == len(expected.detected) == len(next(iter(expected.raw.values())))
+    defaults = dict.fromkeys(HEARING) | {"core": "cortex-m4", "optimize": "balanced"}
+    want = defaults | {"by_rows": False, "timeout_s": 300.0, option: HEARING[option]}
+    assert {name: run.kwargs[name] for name in HEARING} == want
+    assert set(run.kwargs) == {*HEARING, "build_dir"}

@@ -61,6 +61,8 @@ FORMS = {
     "gdb": "PORT",
     "port": "DEV",
     "need": "PART",
+    "input_type": "TYPE",
+    "output_type": "TYPE",
 }
 """Options of a form of their own; of all others, it is the type."""
 TYPES = re.compile(r"<(path|str|int|float|int range|float range|list\[\w+\]|[\w|-]+)>$")

@@ -9,6 +9,7 @@ import pytest
 from tests.c.host import host_compiler
 from tests.docs.pages import ROOT
 from tests.export.models import dense, echo
+from tests.listening import PIPELINE, int8_net
 from tests.memory.nets import random_net
 from tinyrt.dsp import Detector, Learner, LogMel
 from tinyrt.export import (
@@ -28,8 +29,10 @@ extern const int8_t *frame;
 const int8_t *next_row(void);
 """
 REGIONS = Memories((Region("dtcm", 16), Region("sram")), inputs_in_arena=False)
+HEARING = {"front_end": PIPELINE}
 SNIPPETS = {
     ("boards.md", 0): (dense, "digits", {"board": True}),
+    ("audio.md", 0): (int8_net, "ears", HEARING),
     ("dsp.md", 0): (LogMel, "ears", {}),
     ("dsp.md", 1): (Detector, "wake", {}),
     ("export.md", 0): (dense, "digits", {}),

@@ -11,8 +11,8 @@ from tests.docs.pages import PAGES, ROOT, blocks
 
 CODE = re.compile(r"`([^`\n]+)`")
 FOLDERS = ("tinyrt", "tests", "tools", "docs", "benchmarks", "firmware_examples", ".github")
-FOREIGN = {"tinyrt.states"}
-"""Names that look like modules and are none: of an entry of the metadata in a file."""
+FOREIGN = {"tinyrt.states", "tinyrt.front_end", "tinyrt.samples", "tinyrt.detected"}
+"""Names that look like modules and are none: of a file's metadata, and of arrays."""
 
 
 def words(page):

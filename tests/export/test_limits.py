@@ -12,7 +12,6 @@ from tinyrt.backends.c.kernel import Target
 from tinyrt.errors import UnsupportedError
 from tinyrt.export import CORES, find_core
 from tinyrt.export.memories import Memories
-from tinyrt.export.model import check_writable
 from tinyrt.export.names import MAX_IDENTIFIER, identifier
 from tinyrt.export.ports import Port, port_of
 from tinyrt.export.project import ExportedProject
@@ -20,6 +19,7 @@ from tinyrt.export.several import ExportedModels
 from tinyrt.export.sparsity import sparse_layers
 from tinyrt.export.states import StateLayout
 from tinyrt.export.target import Optimize, without_unaligned
+from tinyrt.export.writable import check_writable
 from tinyrt.ir import DType, Graph, QParams, Value
 from tinyrt.memory import ArenaPlan, Region
 

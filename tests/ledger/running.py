@@ -14,6 +14,7 @@ import numpy as np
 from tests.graphs import Builder, small_cnn
 from tests.ledger.case import Run, add, asks
 from tests.ledger.watch import Entry
+from tests.listening import CLASSES, FRONT, int8_net, saved, wav
 from tests.memory.targets import SCALAR
 from tinyrt import api, npz
 from tinyrt.api.inputs import source_of
@@ -65,6 +66,21 @@ def files_of_arrays(folder: Path) -> tuple[Run, list[Entry]]:
         ("allow_for", size),
         ("zeros", 4 * SIZE, "the array"),
         ("zeros", 2 * 3 * SIZE, "the array"),
+    ]
+
+
+@asks("wav.py", "api/listening.py", measured=False)
+def a_recording(folder: Path) -> tuple[Run, list[Entry]]:
+    path = saved(folder / "ears.tflite", int8_net())
+    samples = np.zeros(FRONT.window + FRONT.step * 12, np.int16)
+    (folder / "a.wav").write_bytes(wav(samples))
+    size = (folder / "a.wav").stat().st_size
+    # Frames 0 to 12, windows of 4 of them, 3 of which are new.
+    answers = 4
+    return lambda: api.listen_model(path, folder / "a.wav"), [
+        ("allow_for", size),
+        ("reserve", 2 * size, "the recording"),
+        ("reserve", 2 * answers * CLASSES, "all answers"),
     ]
 
 

@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from tinyrt.api.converting import Stream, convert_model
     from tinyrt.api.costs import Basis, ModelCost, cost
     from tinyrt.api.doctor import Health, examine
-    from tinyrt.api.emulating import run_emulated_several
+    from tinyrt.api.emulating import emulate_audio, run_emulated_several
     from tinyrt.api.gate.checking import Checked, check
     from tinyrt.api.inspection import Inspection, OpCost, inspect_model
     from tinyrt.api.learning import split_last_layer
+    from tinyrt.api.listening import Heard, attach_front_end, listen_model
     from tinyrt.api.models import (
         Run,
         evaluate,
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
     from tinyrt.ops.shared.samples import random_inputs
 
 _HOMES = {
+    "Heard": "tinyrt.api.listening",
+    "attach_front_end": "tinyrt.api.listening",
+    "emulate_audio": "tinyrt.api.emulating",
+    "listen_model": "tinyrt.api.listening",
     "Checked": "tinyrt.api.gate.checking",
     "check": "tinyrt.api.gate.checking",
     "Health": "tinyrt.api.doctor",
@@ -67,20 +72,24 @@ __all__ = [
     "Basis",
     "Checked",
     "Health",
+    "Heard",
     "Inspection",
     "ModelCost",
     "OpCost",
     "Run",
     "Stream",
     "Trained",
+    "attach_front_end",
     "bisect_model",
     "check",
     "convert_model",
     "cost",
     "debug_model",
+    "emulate_audio",
     "evaluate",
     "examine",
     "inspect_model",
+    "listen_model",
     "open_model",
     "profile_model",
     "quantize_model",

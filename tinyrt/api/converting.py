@@ -9,6 +9,7 @@ from pathlib import Path
 from numpy.typing import ArrayLike
 
 from tinyrt.api.reading import lost_channels, open_model
+from tinyrt.attached import carried_on
 from tinyrt.convert.channels.lost import LostChannels
 from tinyrt.convert.over_time.windows import stream as stream_graph
 from tinyrt.convert.passes.known import KNOWN_PASSES, apply_known
@@ -99,5 +100,6 @@ def convert_model(
             if not graph.is_quantized:
                 graph = lower_for(graph, target, log)
         graph = schedule(graph)
-        save_tflite(graph, output, lost_entry(lost, graph))
+        carried = carried_on(model, graph, streamed=stream is not None)
+        save_tflite(graph, output, lost_entry(lost, graph) | carried)
     return graph

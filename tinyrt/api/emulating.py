@@ -1,4 +1,4 @@
-"""Several models in the emulator, each beside the host."""
+"""Several models, and models on recordings, in the emulator and beside the host."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from numpy.typing import ArrayLike
+
+from tinyrt.api.listening import listen_model, require_front_end, sound_of
 from tinyrt.api.models import compared_inputs
 from tinyrt.entry import entry
 from tinyrt.files import scratch_folder
@@ -83,4 +86,60 @@ def run_emulated_several(
             build_dir=build_dir or scratch,
             timeout_s=timeout_s,
             progress=progress,
+        )
+
+
+@entry
+def emulate_audio(
+    model: str | Path,
+    audio: str | Path | ArrayLike,
+    *,
+    core: str = "cortex-m4",
+    optimize: str = "balanced",
+    board: str | None = None,
+    max_arena: int | None = None,
+    by_rows: bool = False,
+    memories: Memories | None = None,
+    build_dir: str | Path | None = None,
+    timeout_s: float = EMULATOR_S,
+) -> EmulationReport:
+    """Push a recording through a model's C code in the emulator, and compare with the host.
+
+    Args:
+        model: a quantised .tflite file that carries a front end.
+        audio: as for ``listen_model``.
+        core: as for ``run_emulated``.
+        optimize: likewise.
+        board: likewise.
+        max_arena: likewise.
+        by_rows: likewise.
+        memories: likewise.
+        build_dir: likewise.
+        timeout_s: likewise.
+
+    Returns:
+        The report; instructions are those from one answer to the next, features and network.
+
+    Raises:
+        TinyrtError: as ``listen_model`` and ``run_emulated``; or there is no answer.
+
+    """
+    from tinyrt.emulate.audio import Expected
+    from tinyrt.emulate.audio import emulate_audio as run
+
+    pipeline = require_front_end(model)
+    sound = sound_of(audio, pipeline)
+    heard = listen_model(model, sound.samples)
+    expected = Expected(heard.raw, heard.samples, heard.detected)
+    with scratch_folder() as scratch:
+        return run(
+            *(model, sound.samples, pipeline, expected),
+            build_dir=build_dir or scratch,
+            core=core,
+            optimize=optimize,
+            board=board,
+            max_arena=max_arena,
+            by_rows=by_rows,
+            memories=memories,
+            timeout_s=timeout_s,
         )

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from numpy.typing import ArrayLike
 
 from tinyrt.api.reading import open_model
+from tinyrt.attached import Fitted, fitted, front_end_of
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.planning import kernels_of
 from tinyrt.entry import entry
-from tinyrt.errors import DataError, TinyrtError
+from tinyrt.errors import DataError, TinyrtError, error_context
 from tinyrt.interpreter import CUDA, FALLBACK, Interpreter
 from tinyrt.ir import Graph, Shape
 from tinyrt.memory import ArenaPlan, plan_by_rows, plan_memory, plan_pushed
@@ -50,6 +51,7 @@ class Inspection:
         isa: whose kernels' scratch memory the plan counts.
         placement: which ops run on a GPU and which on the CPU between them; empty where that was
             not asked for.
+        front_end: what its file carries, at the model; None without.
 
     """
 
@@ -61,6 +63,7 @@ class Inspection:
     plan: ArenaPlan
     isa: InstructionSet
     placement: tuple[DeviceSegment, ...] = ()
+    front_end: Fitted | None = None
 
     @cached_property
     def advice(self) -> tuple[Advice, ...]:
@@ -141,7 +144,14 @@ def inspect_model(
         plan=plan,
         isa=isa,
         placement=() if backend is None else placement_of(graph, backend),
+        front_end=_front_end(model, graph),
     )
+
+
+def _front_end(model: str | Path, graph: Graph) -> Fitted | None:
+    with error_context(file=str(model)):
+        found = front_end_of(model)
+        return None if found is None else fitted(found, graph)
 
 
 def placement_of(graph: Graph, backend: str) -> tuple[DeviceSegment, ...]:

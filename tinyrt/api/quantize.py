@@ -20,13 +20,14 @@ from tinyrt.api.inputs import (
     source_of,
 )
 from tinyrt.api.reading import lost_channels, open_model, with_float_weights
+from tinyrt.attached import carried_on
 from tinyrt.convert.channels.lost import LostChannels
 from tinyrt.convert.lstm_states import States, begun_anew, kept_on
 from tinyrt.convert.passes.known import CUT_CHANNELS, KNOWN_PASSES, apply_known
 from tinyrt.convert.tflite.lost import lost_entry
 from tinyrt.convert.tflite.writer import save_tflite, write_tflite
 from tinyrt.entry import entry
-from tinyrt.errors import UnsupportedError, error_context
+from tinyrt.errors import BudgetError, UnsupportedError, error_context
 from tinyrt.interpreter.feeds import check_types
 from tinyrt.interpreter.model import Model
 from tinyrt.interpreter.progress import Progress
@@ -88,7 +89,7 @@ def quantize_model(
         batches = _batches(graph, calibration) if calibration is not None else None
         quantized = kept_on(quantize_graph(graph, batches, config, progress), states)
     graph, lost = plainer(quantized, keep_channels, log)
-    save_plain(graph, lost, output)
+    save_plain(graph, lost, output, carried_on(model, graph))
     return graph
 
 
@@ -152,8 +153,8 @@ def quantize_within(
         batches = _batches(graph, calibration)
         config = config or PRESETS[Preset.BEST]
         quantized, report = within(graph, batches, config, budget, judge, progress)
-    quantized = kept_on(quantized, states)
-    save_plain(*plainer(quantized, keep_channels, log), output, budget.max_bytes)
+    graph, lost = plainer(kept_on(quantized, states), keep_channels, log)
+    save_plain(graph, lost, output, carried_on(model, graph), budget.max_bytes)
     return report
 
 
@@ -167,12 +168,35 @@ def plainer(
 
 
 def save_plain(
-    graph: Graph, lost: LostChannels, output: str | Path, max_bytes: int | None = None
+    graph: Graph,
+    lost: LostChannels,
+    output: str | Path,
+    carried: Mapping[str, bytes],
+    max_bytes: int | None = None,
 ) -> None:
-    """Write the graph; the file says which channels are gone, if there is room for that."""
-    entry = lost_entry(lost, graph)
-    if entry and max_bytes is not None and len(write_tflite(graph, entry)) > max_bytes:
-        entry = {}
+    """Write the graph; the file says which channels are gone, if there is room for that.
+
+    Args:
+        graph: the model.
+        lost: which channels of its tensors are gone.
+        output: the file.
+        carried: what its metadata have to say.
+        max_bytes: of the file; None for any number.
+
+    Raises:
+        BudgetError: what is carried does not fit in.
+
+    """
+    entry = {**lost_entry(lost, graph), **carried}
+    if max_bytes is not None and len(write_tflite(graph, entry)) > max_bytes:
+        entry = dict(carried)
+        size = len(write_tflite(graph, entry))
+        if entry and size > max_bytes:
+            raise BudgetError(
+                f"the model has {size:,} bytes with the front end that its file carries",
+                expected=f"at most {max_bytes:,}",
+                hint=f"--max-bytes {2 * max_bytes - size} leaves room for it",
+            )
     save_tflite(graph, output, entry)
 
 

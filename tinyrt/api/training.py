@@ -14,6 +14,7 @@ from tinyrt.api.fitting import Costs, DeviceBudget
 from tinyrt.api.inputs import Data, file_of, layout_as, require_float, running, turned
 from tinyrt.api.quantize import float_model, plainer
 from tinyrt.api.reading import open_model
+from tinyrt.attached import carried_on
 from tinyrt.convert.lstm_states import begun_anew, kept_on
 from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.writer import save_tflite, write_tflite
@@ -127,7 +128,8 @@ def train_int8_model(
             on_stage=on_stage,
         )
     trained = schedule(kept_on(outcome.graph, states))
-    size = len(write_tflite(trained))
+    carried = carried_on(model, trained)
+    size = len(write_tflite(trained, carried))
     if setting.max_bytes is not None and size > setting.max_bytes:
         raise BudgetError(
             f"the trained model has {size:,} bytes",
@@ -138,7 +140,7 @@ def train_int8_model(
     if budget is not None:
         costs = budget.costs(trained)
         budget.require(costs)
-    save_tflite(trained, output)
+    save_tflite(trained, output, carried)
     return Trained(size, outcome, costs)
 
 

@@ -37,6 +37,9 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "convert": Listed("convert", "convert", "Convert a model to an optimised .tflite file."),
         "quantize": Listed("quantize", "quantize", "Quantise a float model after training."),
         "dataset": Listed("dataset", "dataset", "Make a data file from images, sounds or tables."),
+        "front-end": Listed(
+            "listen", "front_end", "Attach what makes a model's features of sound."
+        ),
         "qat": Listed("qat", "qat", "Train a float model for int8, by labels or a teacher."),
         "train": Listed(
             "train", "train", "Train a recipe and measure it, down to the emulated core."

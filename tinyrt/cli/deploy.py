@@ -19,6 +19,7 @@ from tinyrt.cli.options import (
     Core,
     InputInArena,
     InputRows,
+    InputType,
     Int8Model,
     Int8Models,
     Json,
@@ -27,6 +28,7 @@ from tinyrt.cli.options import (
     MaxArena,
     MaxMemory,
     OutputInArena,
+    OutputType,
     Regions,
     Selftest,
     SharedArena,
@@ -72,6 +74,8 @@ def export(
     layout: Layout = "cmake",
     selftest: Selftest = None,
     board: BoardPort = False,
+    input_type: InputType = None,
+    output_type: OutputType = None,
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
@@ -95,6 +99,7 @@ def export(
             options |= {"unaligned": not no_unaligned, "slices": slices}
             options |= {"blob": blob, "layout": layout}
             options |= {"selftest": selftest, "board": board}
+            options |= {"input_type": input_type, "output_type": output_type}
             report(*_export_several(models, output, max_arena, options))
             return
         (model,) = models
@@ -116,6 +121,8 @@ def export(
             layout=layout,
             selftest=selftest,
             board=board,
+            input_type=input_type,
+            output_type=output_type,
         )
         rows = list(project.row_by_row)
         data: dict[str, Any] = {
@@ -136,7 +143,7 @@ def export(
             data["state_bytes"] = project.state_bytes
         data["sparse"] = [layer.as_dict() for layer in project.sparse]
         data |= _slices(project) | _blob(project) | _selftest(project)
-        data |= _board(project)
+        data |= _board(project) | _audio(project)
         extra: dict[str, Any] = {
             "row_by_row": ", ".join(rows) or "-",
             "kernels": ", ".join(project.kernels),
@@ -149,6 +156,9 @@ def export(
             extra |= {"selftest": str(project.selftest)}
         if project.board is not None:
             extra |= {"board": str(project.board)}
+        if project.audio is not None:
+            held, constants = project.audio.state_bytes, project.audio.table_bytes
+            extra["audio"] = f"{held:,} bytes of state, {constants:,} of constants"
         if project.slices is not None:
             extra |= tables.slices(project.slices)
         if project.blob is not None:
@@ -177,6 +187,11 @@ def _selftest(project: ExportedProject) -> dict[str, Any]:
 def _board(project: ExportedProject) -> dict[str, Any]:
     """The serial port of a project that has one, for ``--json``."""
     return {} if project.board is None else {"board": project.board.as_dict()}
+
+
+def _audio(project: ExportedProject) -> dict[str, Any]:
+    """What a project has for samples, for ``--json``; nothing where it takes its input alone."""
+    return {} if project.audio is None else {"audio": project.audio.as_dict()}
 
 
 def _with_bound(data: dict[str, Any], by_rows: bool) -> dict[str, object]:
@@ -214,6 +229,8 @@ def _export_several(
         data["selftest"] = {p.name: _selftest(p)["selftest"] for p in bundle.models}
     if options["board"]:
         data["board"] = {p.name: _board(p)["board"] for p in bundle.models}
+    heard = {p.name: _audio(p)["audio"] for p in bundle.models if p.audio is not None}
+    data |= {"audio": heard} if heard else {}
     data["model_sha256"] = {project.name: project.model_sha256 for project in bundle.models}
     data["flash"] = {project.name: project.flash() for project in bundle.models}
     data["ports"] = {project.name: project.ports() for project in bundle.models}

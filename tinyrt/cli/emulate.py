@@ -55,6 +55,10 @@ def emulate(
         Path | None,
         typer.Option("-i", "--input", help=".npz with inputs; random ones by default."),
     ] = None,
+    audio: Annotated[
+        Path | None,
+        typer.Option("--audio", help="A WAV file to push, for a model with a front end."),
+    ] = None,
     samples: Annotated[
         int | None, typer.Option(help="Random inputs to run.", min=1, show_default=str(SAMPLES))
     ] = None,
@@ -150,7 +154,27 @@ def emulate(
         options |= {"memories": memories, "by_rows": by_rows, "input_rows": input_rows}
         options |= {"slices": slices, "blob": blob}
         options |= {"max_arena": None if max_arena is None else parse_bytes(max_arena)}
-        options |= {"samples": samples or SAMPLES, "build_dir": keep, "timeout_s": limit}
+        options |= {"build_dir": keep, "timeout_s": limit}
+        if audio is not None:
+            others: dict[str, object] = {
+                "--input": inputs,
+                "--samples": samples,
+                "--input-rows": input_rows or None,
+            }
+            others |= {"--slices": slices, "--blob": blob or None, "--profile": profile or None}
+            others |= {"--gdb": gdb, "--shared-arena": shared_arena or None}
+            others |= {"another model": models[1:] or None}
+            for option, given in others.items():
+                require_without(option, given, "--audio", there=True)
+            for name in ("input_rows", "slices", "blob"):
+                del options[name]
+            with progress_bar("emulating"):
+                emulation = api.emulate_audio(models[0], audio, **options)
+            report(emulation.as_dict(), tables.emulation(emulation))
+            if not emulation.agrees:
+                raise typer.Exit(1)
+            return
+        options |= {"samples": samples or SAMPLES}
         with progress_bar("emulating") as progress:
             if len(models) > 1 or shared_arena:
                 require_one("--input", inputs)

@@ -78,6 +78,22 @@ BoardPort = Annotated[
     bool,
     typer.Option("--board", help="Bring protocols for a serial port along, for tinyrt validate."),
 ]
+InputType = Annotated[
+    str | None,
+    typer.Option(
+        "--input-type",
+        metavar="TYPE",
+        help="Inputs as the program has them: float32, uint8, int16 or int8.",
+    ),
+]
+OutputType = Annotated[
+    str | None,
+    typer.Option(
+        "--output-type",
+        metavar="TYPE",
+        help="Outputs as the program wants them: float32, uint8, int16 or int8.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 TfliteOut = Annotated[Path, typer.Option("-o", "--output", help="The .tflite file to write.")]
 Shapes = Annotated[

@@ -12,15 +12,23 @@ from rich.console import Group, RenderableType
 from tinyrt.cli import tables
 from tinyrt.cli.answers import answers, plain
 from tinyrt.cli.console import progress_bar, reporting
-from tinyrt.cli.options import AllowFallback, Backend, Json, MaxMemory, Model
+from tinyrt.cli.listen import run_on_audio
+from tinyrt.cli.options import AllowFallback, Backend, Json, MaxMemory, Model, require_without
 from tinyrt.cli.placement import Segments, placement
 from tinyrt.data import save_npz
+from tinyrt.errors import DataError
 from tinyrt.interpreter import DEFAULT_BACKEND
 
 
 def run(
     model: Model,
-    inputs: Annotated[Path, typer.Option("-i", "--input", help=".npz with the inputs.")],
+    audio: Annotated[
+        Path | None,
+        typer.Argument(help="A recording, for a model with a front end: 16-bit WAV, one channel."),
+    ] = None,
+    inputs: Annotated[
+        Path | None, typer.Option("-i", "--input", help=".npz with the inputs.")
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -47,6 +55,18 @@ def run(
         chosen, segments = backend, Segments()
         if backend is not None or allow_fallback or profile:
             chosen, segments = placement(model, backend or DEFAULT_BACKEND, allow_fallback)
+        if audio is not None:
+            require_without("--input", inputs, "a recording", there=True)
+            require_without("--profile", profile or None, "a recording", there=True)
+            heard, renderable = run_on_audio(model, audio, output, chosen or DEFAULT_BACKEND)
+            report(heard | segments.data, renderable)
+            return
+        if inputs is None:
+            raise DataError(
+                "there is nothing to run the model on",
+                expected="--input FILE.npz, or a recording",
+                hint="tinyrt run MODEL -i IN.npz, or tinyrt run MODEL RECORDING.wav",
+            )
         with progress_bar("running") as progress:
             ran = api.run_with_backend(model, inputs, backend=chosen, progress=progress)
         shapes = {name: list(array.shape) for name, array in ran.outputs.items()}

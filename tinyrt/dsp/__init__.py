@@ -6,6 +6,7 @@ Each is a value in fixed point; its reference in NumPy is the specification of t
 from tinyrt.dsp.detector import Detector, DetectorStream
 from tinyrt.dsp.learner import Learner, LearnerState
 from tinyrt.dsp.log_mel import LogMel, NoiseReduction, Pcan
+from tinyrt.dsp.pipeline import Pipeline
 from tinyrt.dsp.stream import LogMelStream
 
 __all__ = [
@@ -17,4 +18,5 @@ __all__ = [
     "LogMelStream",
     "NoiseReduction",
     "Pcan",
+    "Pipeline",
 ]

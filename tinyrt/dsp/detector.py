@@ -69,7 +69,10 @@ class Detector:
 
         """
         made = dict(known(cls, options))
-        return cls(**made | {"ignored": tuple(made.get("ignored", ()))})
+        require("classes" in made, "classes", None, f"a whole number, 1 to {MAX_CLASSES}")
+        ignored = made.get("ignored", ())
+        require(isinstance(ignored, list | tuple), "ignored", ignored, "a list of classes")
+        return cls(**made | {"ignored": tuple(ignored)})
 
 
 class DetectorStream:

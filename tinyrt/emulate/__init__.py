@@ -1,5 +1,6 @@
 """Run exported models on emulated boards: build, boot, read back outputs and counters."""
 
+from tinyrt.emulate.audio import emulate_audio
 from tinyrt.emulate.boards import BOARDS, Board, find_board
 from tinyrt.emulate.image import Image, build_image
 from tinyrt.emulate.profile import OpCost
@@ -19,6 +20,7 @@ __all__ = [
     "Run",
     "Sizes",
     "build_image",
+    "emulate_audio",
     "find_board",
     "run_emulated",
     "run_emulated_several",

@@ -17,9 +17,7 @@ def harness_context(project: ExportedProject) -> dict[str, Any]:
     are pushed, too) is a block of its own, with canaries around it.
     """
     name = project.name.upper()
-    several = len(project.regions) > 1
-    regions = [region.name.lower() for region in project.regions] if several else []
-    blocks = [f"{name}_{region.upper()}_BYTES" for region in regions] or [f"{name}_ARENA_BYTES"]
+    regions, blocks = _arena(project)
     state = None
     if project.state_bytes:
         state = f"HARNESS_BLOCK_{len(blocks)}"
@@ -42,6 +40,39 @@ def harness_context(project: ExportedProject) -> dict[str, Any]:
     }
 
 
+def audio_context(project: ExportedProject, samples: int) -> dict[str, Any]:
+    """The same for a model that takes samples.
+
+    A run pushes a record: an int32 says how many samples it has, int16, at most so many. Before the
+    model's outputs, two int32 say whether there is an answer, and which class it detects.
+    """
+    name = project.name.upper()
+    regions, blocks = _arena(project)
+    state, record, heard = (f"HARNESS_BLOCK_{len(blocks) + i}" for i in range(3))
+    blocks += [f"{name}_AUDIO_STATE_BYTES", str(4 + 2 * samples), "8"]
+    outputs = list(_places(name, "output", project.outputs, blocks))
+    detector = project.audio is not None and project.audio.pipeline.detector is not None
+    return {
+        "model": project.name,
+        "MODEL": name,
+        "blocks": blocks,
+        "regions": regions,
+        "blob": False,
+        "state": state,
+        "has_detector": detector,
+        "inputs": [{"offset": record, "bytes": f"{record}_BYTES"}],
+        "outputs": [{"offset": heard, "bytes": f"{heard}_BYTES", "outside": False}, *outputs],
+    }
+
+
+def _arena(project: ExportedProject) -> tuple[list[str], list[str]]:
+    """The names of several regions, and the macros with the bytes of each or of the only one."""
+    name = project.name.upper()
+    several = len(project.regions) > 1
+    regions = [region.name.lower() for region in project.regions] if several else []
+    return regions, [f"{name}_{r.upper()}_BYTES" for r in regions] or [f"{name}_ARENA_BYTES"]
+
+
 def script_context(models: Sequence[str], section: str | None, board: Board) -> dict[str, Any]:
     """The values for the template of the linker's script: names of models, section of weights."""
     return {"board": board, "models": models, "section": Source(section) if section else None}
@@ -59,5 +90,6 @@ def _places(
         yield {
             "index": i,
             "outside": outside,
+            "bytes": f"{macro}_BYTES",
             "offset": at if outside else f"{at} + {macro}_OFFSET",
         }

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tinyrt.emulate import toolchain
-from tinyrt.emulate.blocks import harness_context, script_context
+from tinyrt.emulate.blocks import audio_context, harness_context, script_context
 from tinyrt.emulate.boards import Board, find_board
 from tinyrt.emulate.sizes import Sizes, sizes_of_image, sizes_of_library
 from tinyrt.emulate.stack import CALL_GRAPH_FLAG, stack_bound
@@ -70,6 +70,7 @@ def build_image(
     *,
     board: Board | None = None,
     profile: bool = False,
+    samples: int | None = None,
 ) -> Image:
     """Build the project with its own Makefile and link it with the harness.
 
@@ -78,6 +79,8 @@ def build_image(
         build_dir: an existing folder for objects and the image.
         board: what it is to run on; the core's own board by default.
         profile: whether the image is to count the instructions of every op.
+        samples: most samples of a record, of a project that takes these; None for one that takes
+            its model's inputs.
 
     Raises:
         ToolError: a tool is missing, or something does not compile or fit into the board.
@@ -88,7 +91,7 @@ def build_image(
     toolchain.require(core.compiler, core.archiver, f"{core.prefix}size", "make")
     toolchain.require_core(core)
     if not core.prefix:
-        return _build_program(project, build_dir)
+        return _build_program(project, build_dir, samples)
     board = board or find_board(core)
     folder = make_folder(build_dir / ("profile" if profile else "image"))
     hooks: tuple[str, ...] = (CALL_GRAPH_FLAG,)
@@ -97,7 +100,7 @@ def build_image(
         hook = folder.resolve() / "harness_profile.h"
         hooks, mode = ("-include", str(hook)), ("-DHARNESS_PROFILE",)
     bring_harness(project, folder, (FIRMWARE, FIRMWARE / board.machine))
-    bring_model(project, folder)
+    bring_model(project, folder, samples=samples)
     context = script_context([project.name], project.weights_section, board)
     path = link_image(project, folder, board, HARNESS_SOURCES, context, (mode, hooks))
     bound = None if profile else stack_bound(folder, path, INVOKE, core)
@@ -168,10 +171,10 @@ def link_for(command: list[object], board: Board, folder: Path | None = None) ->
         ) from error
 
 
-def _build_program(project: ExportedProject, build_dir: Path) -> Image:
+def _build_program(project: ExportedProject, build_dir: Path, samples: int | None) -> Image:
     """The model and its harness as a program of this machine."""
     bring_harness(project, build_dir, (FIRMWARE / "host",))
-    bring_model(project, build_dir)
+    bring_model(project, build_dir, samples=samples)
     library = link_program(project, build_dir, PROGRAM_SOURCES)
     sizes = sizes_of_library(library, [project], project.core)
     return Image(build_dir / PROGRAM, None, sizes, None)
@@ -197,9 +200,18 @@ def bring_harness(project: ExportedProject, folder: Path, sources: Iterable[Path
         write_source(project, folder / source.name, source.read_text(encoding="utf-8"))
 
 
-def bring_model(project: ExportedProject, folder: Path, name: str = "harness_model.h") -> None:
-    """Write the header through which the harness knows a model."""
-    text = render(FIRMWARE, "harness_model.h.j2", harness_context(project))
+def bring_model(
+    project: ExportedProject,
+    folder: Path,
+    name: str = "harness_model.h",
+    *,
+    samples: int | None = None,
+) -> None:
+    """Write the header through which the harness knows a model; ``samples`` see ``build_image``."""
+    if samples is None:
+        text = render(FIRMWARE, "harness_model.h.j2", harness_context(project))
+    else:
+        text = render(FIRMWARE, "harness_audio.h.j2", audio_context(project, samples))
     write_source(project, folder / name, text)
 
 

@@ -16,8 +16,8 @@ class Sizes:
 
     Attributes:
         kernels: the kernels' code and constants.
-        model: the code of the model's invoke function.
-        tables: the model's parameters and lookup tables.
+        model: the code of the model's own functions.
+        tables: the model's parameters and lookup tables, those of its front end included.
         library: what these need of the C library and the compiler's.
         weights: weights and biases.
         harness: start-up code, vectors and the test harness, which are none of the model's.
@@ -59,7 +59,8 @@ def sizes_of_library(path: Path, models: Sequence[ExportedProject], core: Core) 
     """The sizes of a static library of models: all of its kernels, nothing of the C library."""
     listing = toolchain.run([f"{core.prefix}size", "-A", "-d", path], doing="reading sizes")
     members = {part.split()[0]: _rows(part) for part in listing.split("\n\n") if "(ex " in part}
-    own = [members.get(f"{model.name}.o", {}) for model in models]
+    ends = ("", "_audio")
+    own = [members.get(f"{m.name}{end}.o", {}) for m in models for end in ends]
     parts = [(m, "weights" if m.blob is None else "blob") for m in models]
     weights = [
         (members.get(f"{m.name}_{part}.o", {}), m.weights_section or "") for m, part in parts

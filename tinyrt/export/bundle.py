@@ -7,12 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tinyrt.attached import fitted, front_end_of
 from tinyrt.backends.c.kernel import Target
 from tinyrt.backends.c.planning import kernels_of
 from tinyrt.budget import current
+from tinyrt.convert.port_types import with_port_types
 from tinyrt.convert.tflite.reader import read_tflite
+from tinyrt.dsp.pipeline import Pipeline
 from tinyrt.entry import entry
 from tinyrt.errors import ConversionWarning, error_context, warn
+from tinyrt.export.audio import with_audio, write_audio
 from tinyrt.export.blob.choices import choices_of
 from tinyrt.export.blob.code import blob_code
 from tinyrt.export.blob.writer import BlobWriter, require_whole_tensors
@@ -24,7 +28,6 @@ from tinyrt.export.layouts import Contents, arranged
 from tinyrt.export.licence import licensed
 from tinyrt.export.memories import Memories
 from tinyrt.export.model import (
-    check_writable,
     library_files,
     model_context,
     model_files,
@@ -40,6 +43,7 @@ from tinyrt.export.slices import Slices, write_slices
 from tinyrt.export.sparsity import sparse_layers
 from tinyrt.export.states import StateLayout, lay_out, settle
 from tinyrt.export.target import Optimize
+from tinyrt.export.writable import check_writable
 from tinyrt.export.writer import ModelWriter
 from tinyrt.folders import write_folder, written_files
 from tinyrt.ir import Graph
@@ -76,6 +80,8 @@ def export_c(
     layout: str = "cmake",
     selftest: int | None = None,
     board: bool = False,
+    input_type: str | None = None,
+    output_type: str | None = None,
 ) -> ExportedProject:
     """Write the C project of a .tflite model.
 
@@ -104,6 +110,9 @@ def export_c(
         selftest: how many golden vectors the project's ``<name>_selftest`` runs; None without it.
         board: whether the project has ``<name>_board``: protocols by which ``tinyrt validate``, and
             MLPerf Tiny's host runner, run the model over a serial port.
+        input_type: ``float32``, ``uint8``, ``int16`` or ``int8``, of all inputs; None for the
+            model's own.
+        output_type: of all outputs, likewise.
 
     Raises:
         ModelFormatError: the file is not a model.
@@ -127,11 +136,14 @@ def export_c(
         layout=layout,
         selftest=selftest,
         board=board,
+        input_type=input_type,
+        output_type=output_type,
     )
     path = Path(model_path)
     with error_context(file=str(path)):
-        labels = labels_in(path) if info else None
-        return export_request(read_tflite(path), out_dir, request, sha256_of(path), labels)
+        labels, front_end = labels_in(path) if info else None, front_end_of(path)
+        graph, digest = read_tflite(path), sha256_of(path)
+        return export_request(graph, out_dir, request, digest, labels, front_end)
 
 
 def export_graph(
@@ -154,18 +166,23 @@ def export_graph(
     layout: str = "cmake",
     selftest: int | None = None,
     board: bool = False,
+    input_type: str | None = None,
+    output_type: str | None = None,
+    front_end: Pipeline | None = None,
 ) -> ExportedProject:
     """Write the C project of a graph, by default named after the graph; see ``export_c``.
 
     ``model_sha256`` is the digest of the file that the graph was read from, where there is one;
-    ``labels`` are lists of labels that may be an output's, None for a project without information.
+    ``labels`` are lists of labels that may be an output's, None for a project without information;
+    with a ``front_end``, the project takes samples, too.
     """
     rows, naming = Rows(by_rows, input_rows), Naming(name, prefix)
     choices = core, optimize, max_arena, rows, memories, naming
     options: dict[str, Any] = {"slices": slices, "blob": blob, "layout": layout}
     options |= {"selftest": selftest, "board": board}
+    options |= {"input_type": input_type, "output_type": output_type}
     request = Request.of(*choices, unaligned=unaligned, **options)
-    return export_request(graph, out_dir, request, model_sha256, labels)
+    return export_request(graph, out_dir, request, model_sha256, labels, front_end)
 
 
 def export_request(
@@ -174,9 +191,11 @@ def export_request(
     request: Request,
     model_sha256: str | None = None,
     labels: Sequence[Sequence[str]] | None = None,
+    front_end: Pipeline | None = None,
 ) -> ExportedProject:
     """Write the C project of a graph as it is asked for; see ``export_graph``."""
-    project, files = render_project(graph, Path(out_dir), request, model_sha256, labels)
+    where = Path(out_dir)
+    project, files = render_project(graph, where, request, model_sha256, labels, front_end)
     write_folder(project.directory, files)
     return project
 
@@ -187,9 +206,10 @@ def render_project(
     request: Request,
     model_sha256: str | None = None,
     labels: Sequence[Sequence[str]] | None = None,
+    front_end: Pipeline | None = None,
 ) -> tuple[ExportedProject, dict[str, str | bytes]]:
     """A project, and the text of its files by name; raises as ``render_model``."""
-    project, own = render_model(graph, directory, request, model_sha256)
+    project, own = render_model(graph, directory, request, model_sha256, front_end)
     name = project.name
     if labels is not None:
         own |= project.info_files(graph.name, labels)
@@ -201,6 +221,7 @@ def render_project(
         has_blob=request.blob,
         has_selftest=project.selftest is not None,
         has_board=project.board is not None,
+        with_audio=[name] if project.audio is not None else [],
         layout=layout,
     )
     contents = Contents(name, *choices, f"{name}, a model", (project,))
@@ -210,7 +231,11 @@ def render_project(
 
 
 def render_model(
-    graph: Graph, directory: Path, request: Request, model_sha256: str | None = None
+    graph: Graph,
+    directory: Path,
+    request: Request,
+    model_sha256: str | None = None,
+    front_end: Pipeline | None = None,
 ) -> tuple[ExportedProject, dict[str, CFile]]:
     """A project, and its own files, without kernels and build files.
 
@@ -219,13 +244,17 @@ def render_model(
         directory: where it is to lie.
         request: the choices that it is made with.
         model_sha256: of the model's file; None for a model without one.
+        front_end: what makes features of samples; None for a model that takes its input.
 
     Raises:
         BudgetError: the arena takes more than ``max_arena``, or a region is too small.
-        UnsupportedError: the model cannot be exported.
+        UnsupportedError: the model cannot be exported, or the front end does not fit it.
 
     """
     prefix = request.naming.model(graph.name)
+    graph = with_port_types(graph, request.input_type, request.output_type)
+    fit = None if front_end is None else fitted(front_end, graph)
+    request = request if fit is None else with_audio(request)
     graph = settle(_with_wide_weights(graph))
     check_writable(graph)
     states = lay_out(graph)
@@ -243,7 +272,7 @@ def render_model(
     context = model_context(
         *(prefix, graph, plan, writer, states, request.memories, model_sha256, slices), blob
     )
-    files, selftest = model_files(prefix, context), None
+    files, selftest, audio = model_files(prefix, context), None, None
     if request.selftest is not None:
         vectors = request.selftest
         selftest, more = write_selftest(prefix, graph, plan, writer, vectors, context)
@@ -251,6 +280,9 @@ def render_model(
     board = None
     if request.board:
         board, more = write_board(prefix, context, model_sha256, selftest=selftest is not None)
+        files |= more
+    if fit is not None:
+        audio, more = write_audio(prefix, fit, plan, states, context)
         files |= more
     project = ExportedProject(
         name=prefix,
@@ -261,7 +293,7 @@ def render_model(
         arena_lower_bound=plan.lower_bound,
         inputs=tuple(port_of(graph.value(name), plan) for name in graph.fed),
         outputs=tuple(port_of(graph.value(name), plan) for name in graph.answers),
-        kernels=tuple(writer.functions),
+        kernels=(*writer.functions, *(audio.kernels if audio else ())),
         macs=sum(OPS[n.op].macs(n) for n in graph.bound()),
         segments=plan.segments,
         pushed=writer.pushed,
@@ -277,6 +309,7 @@ def render_model(
         blob=blob,
         selftest=selftest,
         board=board,
+        audio=audio,
     )
     return project, files
 

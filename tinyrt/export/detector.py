@@ -77,8 +77,7 @@ def export_detector(
     """
     target = find_core(core)
     own = Naming(name, prefix).model(name)
-    rows = -(-detector.window * detector.classes // ALIGNMENT) * ALIGNMENT
-    state_bytes = 4 * (COUNTS + detector.classes) + rows
+    state_bytes = state_bytes_of(detector)
     context = _context(own, detector, state_bytes)
     texts = {
         f"{own}{end}": render_c(TEMPLATES, f"detector{end}.j2", context).text
@@ -89,8 +88,14 @@ def export_detector(
     return ExportedDetector(own, Path(out_dir), target, detector, state_bytes, identity, files)
 
 
-def _context(name: str, detector: Detector, state_bytes: int) -> dict[str, object]:
-    """What the templates are filled in with."""
+def state_bytes_of(detector: Detector) -> int:
+    """Bytes of a detector's state: counts, sums of each class, rows."""
+    rows = -(-detector.window * detector.classes // ALIGNMENT) * ALIGNMENT
+    return 4 * (COUNTS + detector.classes) + rows
+
+
+def definitions_of(detector: Detector, name: str) -> list[str]:
+    """A detector's options in C, as a struct of that name."""
     ignored = np.zeros(detector.classes, np.uint8)
     ignored[list(detector.ignored)] = 1
     fields = {
@@ -100,10 +105,14 @@ def _context(name: str, detector: Detector, state_bytes: int) -> dict[str, objec
         "hold": detector.hold,
         "ignored": "ignored",
     }
-    definitions = [
+    return [
         c_text.array("static const", "uint8_t", "ignored", ignored),
-        c_text.struct("tinyrt_detector_params", "params", fields),
+        c_text.struct("tinyrt_detector_params", name, fields),
     ]
+
+
+def _context(name: str, detector: Detector, state_bytes: int) -> dict[str, object]:
+    """What the templates are filled in with."""
     return {
         "name": name,
         "NAME": name.upper(),
@@ -114,5 +123,5 @@ def _context(name: str, detector: Detector, state_bytes: int) -> dict[str, objec
         "identity": IDENTITY,
         "version": Source(f'"{__version__}"'),
         "functions": ("reset", "push"),
-        "definitions": as_source(definitions),
+        "definitions": as_source(definitions_of(detector, "params")),
     }

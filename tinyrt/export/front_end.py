@@ -90,8 +90,8 @@ def export_front_end(
     """
     target = find_core(core)
     own, tables = Naming(name, prefix).model(name), tables_of(front)
-    arrays = _arrays(tables)
-    memory = (_state_bytes(front), 2 * _half_bytes(front))
+    arrays = arrays_of(tables)
+    memory = (state_bytes_of(front), 2 * half_bytes_of(front))
     files = _files(own, front, tables, arrays, memory)
     texts = {file: rendered.text for file, rendered in files.items()}
     choices = {"core": core, "optimize": optimize, "layout": layout, "kind": "front_end"}
@@ -100,20 +100,23 @@ def export_front_end(
     return ExportedFrontEnd(own, Path(out_dir), target, front, *memory, nbytes, identity, names)
 
 
-def _state_bytes(front: LogMel) -> int:
-    """A count, noise of each band, samples."""
+def state_bytes_of(front: LogMel) -> int:
+    """Bytes of a front end's state: a count, noise of each band, samples."""
     nbytes = 4 + 4 * front.bands + 2 * front.window
     return -(-nbytes // ALIGNMENT) * ALIGNMENT
 
 
-def _half_bytes(front: LogMel) -> int:
-    """What the largest of any step's results takes: a spectrum, or three rows of bands."""
+def half_bytes_of(front: LogMel) -> int:
+    """Half of a front end's memory for work.
+
+    It holds the largest of any step's results: a spectrum, or three rows of bands.
+    """
     nbytes = max(4 * (front.fft_size // 2 + 1), 12 * front.bands)
     return -(-nbytes // ALIGNMENT) * ALIGNMENT
 
 
-def _arrays(tables: LogMelTables) -> dict[str, np.ndarray]:
-    """Name -> constants, int16."""
+def arrays_of(tables: LogMelTables) -> dict[str, np.ndarray]:
+    """A front end's constants, name -> int16."""
     bank = tables.bank
     arrays = {
         "window": tables.window,
@@ -136,7 +139,7 @@ def _files(
     memory: tuple[int, int],
 ) -> dict[str, CFile]:
     definitions = [c_text.array("static const", "int16_t", n, a) for n, a in arrays.items()]
-    fields = _fields(front, tables)
+    fields = fields_of(front, tables)
     context = {
         "name": name,
         "NAME": name.upper(),
@@ -157,8 +160,8 @@ def _files(
     }
 
 
-def _fields(front: LogMel, tables: LogMelTables) -> dict[str, object]:
-    """Of ``tinyrt_log_mel_params``."""
+def fields_of(front: LogMel, tables: LogMelTables) -> dict[str, object]:
+    """The fields of ``tinyrt_log_mel_params``."""
     fft, noise = tables.fft, tables.subtraction
     steps = tuple(math.prod(fft.factors[:i]) for i in range(len(fft.factors)))
     fields: dict[str, object] = {
@@ -187,7 +190,7 @@ def _fields(front: LogMel, tables: LogMelTables) -> dict[str, object]:
         "snr_shift": tables.snr_shift,
         "log_bits": front.correction_bits,
         "log_scale": 0 if front.log_shift is None else 1 << front.log_shift,
-        "second": _half_bytes(front),
+        "second": half_bytes_of(front),
     }
     if noise is not None:
         fields["noise"] = {

@@ -12,7 +12,6 @@ from tinyrt import __version__, kernels_c
 from tinyrt.backends.c.blocks.dense import has_doubled_kernels
 from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.kernel import Target
-from tinyrt.budget import readable
 from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.export import text as c_text
 from tinyrt.export.blob.code import BlobCode
@@ -31,9 +30,6 @@ from tinyrt.export.writer import ModelWriter, Parameters, Table, base_of
 from tinyrt.ir import Graph, Value
 from tinyrt.memory import ArenaPlan
 from tinyrt.text import clean
-
-MAX_BYTES = 2**31 - 1
-"""Most bytes of a tensor."""
 
 KERNEL_FOLDER = "tinyrt"
 """Folder of the kernels in an exported one."""
@@ -111,35 +107,6 @@ def _write_segment(writer: ModelWriter, graph: Graph, plan: ArenaPlan, number: i
     else:
         writer.pushed = rows.pushed_rows(cases)
     rows.finish()
-
-
-def check_writable(graph: Graph) -> None:
-    """Refuse, before memory is planned, models that cannot be written.
-
-    Raises:
-        UnsupportedError: an output is not computed, or a tensor is larger than C code counts.
-
-    """
-    for value in graph.values.values():
-        if value.nbytes > MAX_BYTES:
-            raise UnsupportedError(
-                f"a tensor takes {readable(value.nbytes)}",
-                tensor=value.describe(),
-                expected="less than 2 GiB, which sizes of 32 bits count",
-            )
-    for value in graph.output_values:
-        if value.is_constant or value.name in graph.inputs:
-            raise UnsupportedError(
-                "a model output is a constant or a model input; there is nothing to compute",
-                tensor=value.describe(),
-                hint="remove this output from the model",
-            )
-        if graph.answers.count(value.name) > 1:
-            raise UnsupportedError(
-                "a tensor is several of the model's outputs; the code would write one of them only",
-                tensor=value.describe(),
-                hint="remove all but one of these outputs from the model",
-            )
 
 
 def model_files(prefix: str, context: Mapping[str, Any]) -> dict[str, CFile]:
@@ -282,6 +249,7 @@ def library_files(
     layout: Layout = CMAKE,
     has_selftest: bool = False,
     has_board: bool = False,
+    with_audio: Sequence[str] = (),
     parts: tuple[str, ...] = ("", "_weights"),
 ) -> Mapping[str, str]:
     """File name -> text, for the build files of some models and their kernels as one library.
@@ -298,6 +266,7 @@ def library_files(
         layout: the shape of the folder; build files are those of ``cmake`` alone.
         has_selftest: whether each model has golden vectors.
         has_board: whether each model has its protocols on a serial port.
+        with_audio: prefixes of the models that take samples.
         parts: how the names of each model's sources end.
 
     """
@@ -306,6 +275,7 @@ def library_files(
     headers = [*models, *[f"{name}_info" for name in models if has_info]]
     headers += [f"{name}_selftest" for name in models if has_selftest]
     headers += [f"{name}_board" for name in models if has_board]
+    headers += [f"{name}_audio" for name in with_audio]
     headers += [f"{library}_arena"] * has_arena
     headers += [f"{name}_blob" for name in models if has_blob]
     parts = ("", "_blob") if has_blob else parts
@@ -314,6 +284,7 @@ def library_files(
         "library": library,
         "LIBRARY": library.upper(),
         "models": models,
+        "with_audio": with_audio,
         "headers": [f"{name}.h" for name in headers],
         "parts": (*parts, *more),
         "has_blob": has_blob,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tinyrt.export.audio import AudioCode
 from tinyrt.export.blob.code import BlobCode
 from tinyrt.export.blob.record import blob_files
 from tinyrt.export.board import BoardPort
@@ -55,6 +56,7 @@ class ExportedProject:
         blob: its constants apart from the code; None where they are compiled in.
         selftest: what it tests on the board; None without a test.
         board: its protocols for a serial port; None without them.
+        audio: what it has for samples; None where it takes its input alone.
 
     """
 
@@ -84,6 +86,7 @@ class ExportedProject:
     blob: BlobCode | None = None
     selftest: Selftest | None = None
     board: BoardPort | None = None
+    audio: AudioCode | None = None
 
     def info_files(self, title: str, labels: Sequence[Sequence[str]]) -> dict[str, CFile]:
         """What the project says of a model that calls itself ``title``; see ``info``."""

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Choices
+from tinyrt.convert.port_types import port_type_of
 from tinyrt.errors import UnsupportedError
 from tinyrt.export.layouts import CMAKE, Layout, find_layout
 from tinyrt.export.memories import Memories
 from tinyrt.export.names import OWN_NAMES, Naming
 from tinyrt.export.slices import check_limit
 from tinyrt.export.target import Core, Optimize, find_core, find_optimize, without_unaligned
+from tinyrt.ir import DType
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,8 @@ class Request:
         layout: the shape of the folder.
         selftest: golden vectors of the test on the board; None without a test.
         board: whether there are protocols for a serial port.
+        input_type: type of the inputs; None for the model's own.
+        output_type: type of the outputs; None likewise.
 
     """
 
@@ -54,6 +58,8 @@ class Request:
     layout: Layout = CMAKE
     selftest: int | None = None
     board: bool = False
+    input_type: DType | None = None
+    output_type: DType | None = None
 
     @classmethod
     def of(
@@ -71,6 +77,8 @@ class Request:
         layout: str = CMAKE.name,
         selftest: int | None = None,
         board: bool = False,
+        input_type: str | None = None,
+        output_type: str | None = None,
     ) -> Request:
         """The request, with core and aim by their names; other arguments as for ``export_c``.
 
@@ -93,11 +101,19 @@ class Request:
                 expected="--board or --blob, not both",
                 hint="prove the model with --board first, then export it with --blob",
             )
+        if blob and (input_type, output_type) != (None, None):
+            raise UnsupportedError(
+                "a blob brings other scales, and types of ports are written into the code",
+                expected="--blob, or --input-type and --output-type",
+                hint="leave out --blob, or convert values by the scales that NAME_input_scale says",
+            )
         return cls(
             *(target, aim, max_arena, rows, memories, naming, slices, blob),
             layout=find_layout(layout, target),
             selftest=selftest,
             board=board,
+            input_type=None if input_type is None else port_type_of(input_type),
+            output_type=None if output_type is None else port_type_of(output_type),
         )
 
 

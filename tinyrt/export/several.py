@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tinyrt.attached import front_end_of
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import UnsupportedError, error_context
@@ -77,6 +78,8 @@ def export_several(
     layout: str = "cmake",
     selftest: int | None = None,
     board: bool = False,
+    input_type: str | None = None,
+    output_type: str | None = None,
 ) -> ExportedModels:
     """Write one C project for several .tflite models; it holds shared kernels once.
 
@@ -101,6 +104,8 @@ def export_several(
         layout: as for ``export_c``.
         selftest: as for ``export_c``, for each model.
         board: as for ``export_c``, for each model.
+        input_type: as for ``export_c``, for each model.
+        output_type: as for ``export_c``, for each model.
 
     Raises:
         UnsupportedError: two models have the same name, or one cannot be exported.
@@ -119,13 +124,15 @@ def export_several(
     choices = core, optimize, max_arena, rows, memories, naming
     options: dict[str, Any] = {"slices": slices, "blob": blob, "layout": layout}
     options |= {"selftest": selftest, "board": board}
+    options |= {"input_type": input_type, "output_type": output_type}
     request = Request.of(*choices, unaligned=unaligned, **options)
     projects: list[ExportedProject] = []
     own: dict[str, CFile] = {}
     for path in model_paths:
         with error_context(file=str(path)):
             graph, digest = read_tflite(path), sha256_of(Path(path))
-            project, files = render_model(graph, directory, request, digest)
+            front_end = front_end_of(path)
+            project, files = render_model(graph, directory, request, digest, front_end)
             if info:
                 files |= project.info_files(graph.name, labels_in(Path(path)))
             if any(project.name == other.name for other in projects):
@@ -161,6 +168,7 @@ def export_several(
         layout=request.layout,
         has_selftest=selftest is not None,
         has_board=board,
+        with_audio=[project.name for project in projects if project.audio is not None],
     )
     what = f"{library}, {len(projects)} models"
     contents = Contents(library, request.core, request.optimize, what, projects)

@@ -64,6 +64,7 @@ def test_inspect(made, tmp_path):
         "placement": [
             {"device": "gpu", "nodes": list(range(8)), "ops": [op for op, _, _ in SHAPES.values()]}
         ],
+        "front_end": None,
     }
     assert_fields(found, expected)
 

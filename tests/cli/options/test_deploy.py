@@ -254,6 +254,21 @@ def test_a_port_is_brought_along_on_request(made, tmp_path):
         assert not list(folder.glob("*board*"))
 
 
+@shows("export", "input_type", "output_type")
+def test_ports_are_of_the_type_that_is_asked_for(made, tmp_path):
+    types = ("--input-type", "uint8", "--output-type", "float32")
+    for models, options, of in (
+        ((made.int8,), (), lambda found: found["ports"]),
+        ((made.int8, made.tall), ("--shared-arena",), lambda found: found["ports"]["tall"]),
+    ):
+        arguments = ("export", *models, "-o", tmp_path / str(len(models)), *options)
+        ports = [of(call_json(*arguments, *more)) for more in ((), types)]
+        kinds = [[port["dtype"] for side in each.values() for port in side] for each in ports]
+        assert kinds == [["int8", "int8"], ["uint8", "float32"]]
+    text = call("export", made.int8, "-o", tmp_path / "x", "--input-type", "int4", code=1).stderr
+    assert "there are no inputs and outputs of type 'int4'" in text
+
+
 # emulate, on this machine
 
 

@@ -9,6 +9,7 @@ import typer
 
 from tests.cli.calls import call
 from tests.cli.shown import SHOWN, shows
+from tests.listening import int8_net, saved
 from tinyrt import __version__
 from tinyrt.cli.app import app
 from tinyrt.export import export_c
@@ -76,6 +77,9 @@ ARGUMENTS = {
     "export": lambda made, to: (made.int8, "-o", to / "c"),
     "blob": lambda made, to: (made.int8, "--for", exported(made, to), "-o", to / "o.blob"),
     "emulate": lambda made, to: (made.int8, "--core", "host", "--samples", "1"),
+    "front-end": lambda made, to: (
+        *(saved(to / "ears.tflite", int8_net()), "--remove", "-o", to / "o.tflite"),
+    ),
     "train": lambda made, to: (),
     "qat": lambda made, to: (
         *(made.net, "-d", made.test, "-o", to / "o.tflite", "--validation", "0.4"),

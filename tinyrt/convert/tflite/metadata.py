@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinyrt.budget import current
-from tinyrt.errors import ModelFormatError
+import tflite
+
+from tinyrt.budget import current, limited
+from tinyrt.convert.tflite.schema import IDENTIFIER
+from tinyrt.convert.tflite.tensors import Buffer
+from tinyrt.errors import ModelFormatError, boundary
 
 PARSED = 100
 """Bytes of memory for each byte of JSON, generously."""
@@ -35,3 +39,12 @@ def read_entry(model: Any, name: str) -> bytes | None:
             current().reserve(PARSED * buffer.DataLength(), f"metadata '{name}'")
             return bytes(buffer.DataAsNumpy()) if buffer.DataLength() else b""
     return None
+
+
+def entry_of(data: Buffer, name: str) -> bytes | None:
+    """As ``read_entry``, of a file's bytes; None, too, of a file that is no .tflite model."""
+    if bytes(data[4:8]) != IDENTIFIER:
+        return None
+    parsers = ("flatbuffers", "tflite")
+    with limited(file_bytes=len(data)), boundary(".tflite file", parsers=parsers):
+        return read_entry(tflite.Model.GetRootAs(data), name)

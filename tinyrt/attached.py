@@ -1,0 +1,195 @@
+"""The front end that a model's file carries, and how it fits the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.convert.tflite.metadata import entry_of
+from tinyrt.convert.tflite.reader import map_file
+from tinyrt.dsp.pipeline import ENTRY, Pipeline
+from tinyrt.errors import DataError, ModelFormatError, UnsupportedError, error_context
+from tinyrt.ir import DType, Graph, Value
+from tinyrt.ops.quantize import Rescale, quantize_s16
+from tinyrt.ops.shared.requant import multiplier
+
+Array = NDArray[Any]
+
+RAISED_BITS = 14
+"""How far features are shifted left before they are rescaled: they have 16 bits and a sign, and
+what is rounded to fewer bits first is then half a step of the input away at most, and hardly more.
+"""
+
+MAX_RATIO = 2.0**13
+"""Exclusive limit of the input's steps for each step of a feature."""
+
+TAKEN = (DType.INT8, DType.INT16, DType.FLOAT32)
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A front end at its model.
+
+    Attributes:
+        pipeline: the front end.
+        input: the model's only input that is fed.
+        rows: rows of features that the input holds.
+        stride: rows from one inference to the next.
+        rescale: from features less the offset, shifted left by ``RAISED_BITS``, to the input's
+            integers; None for float32.
+
+    """
+
+    pipeline: Pipeline
+    input: Value
+    rows: int
+    stride: int
+    rescale: Rescale | None
+
+    @property
+    def bands(self) -> int:
+        """Features of a row."""
+        return self.pipeline.log_mel.bands
+
+    def stored(self, features: NDArray[np.uint16]) -> Array:
+        """Features uint16 (rows, bands) -> the same as the input stores them."""
+        centred = features.astype(np.int64) - self.pipeline.offset
+        if self.rescale is None:
+            return np.float32(self.pipeline.scale) * centred.astype(np.float32)
+        return quantize_s16(self.rescale, centred << RAISED_BITS)
+
+
+def front_end_of(path: str | Path) -> Pipeline | None:
+    """The front end that a model's file carries; None where it has none.
+
+    Raises:
+        ModelFormatError: the file says what cannot be.
+
+    """
+    with error_context(file=str(path)):
+        found = entry_of(map_file(path), ENTRY)
+        if found is None:
+            return None
+        try:
+            return Pipeline.from_json(found)
+        except DataError as error:
+            raise ModelFormatError(
+                f"metadata '{ENTRY}' cannot be read: {error.problem}",
+                expected=error.expected,
+                hint="attach the front end again: tinyrt front-end",
+            ) from error
+
+
+def front_end_entry(pipeline: Pipeline | None) -> dict[str, bytes]:
+    """The metadata of a file that carries the front end; empty without one."""
+    return {} if pipeline is None else {ENTRY: pipeline.to_json()}
+
+
+def carried_on(path: str | Path, graph: Graph, *, streamed: bool = False) -> dict[str, bytes]:
+    """The metadata of a file that is written from another one: its front end goes along.
+
+    Args:
+        path: the other file; an ONNX model carries none.
+        graph: what is written.
+        streamed: whether it now takes its newest rows only, and keeps the others.
+
+    Raises:
+        UnsupportedError: the front end does not fit any more.
+
+    """
+    pipeline = front_end_of(path)
+    if pipeline is not None:
+        pipeline = replace(pipeline, stride=None) if streamed else pipeline
+        with error_context(file=str(path)):
+            fitted(pipeline, graph)
+    return front_end_entry(pipeline)
+
+
+def fitted(pipeline: Pipeline, graph: Graph) -> Fitted:
+    """The front end at the model.
+
+    Raises:
+        UnsupportedError: the model has another number of inputs, its input holds no rows of such
+            features or has no type for them, or its first output has no scores for the detector.
+
+    """
+    if len(graph.fed) != 1:
+        raise UnsupportedError(
+            f"the model has {len(graph.fed)} inputs",
+            expected="one input, which takes the features",
+            hint="call the front end of tinyrt.dsp yourself, and feed the other inputs",
+        )
+    value = graph.value(graph.fed[0])
+    rows = _rows_in(value, pipeline.log_mel.bands)
+    stride = _stride(pipeline, rows, has_state=bool(graph.states))
+    if pipeline.detector is not None:
+        _check_scores(graph.value(graph.answers[0]), pipeline.detector.classes)
+    return Fitted(pipeline, value, rows, stride, _rescale(pipeline, value))
+
+
+def _rows_in(value: Value, bands: int) -> int:
+    """Rows of features that an input holds, one after the other."""
+    sizes = [size for size in value.shape if size != 1]
+    count = int(np.prod(sizes, dtype=np.int64))
+    in_order = len(sizes) < 2 or (len(sizes) == 2 and sizes[1] == bands)
+    if not in_order or count % bands or not count:
+        raise UnsupportedError(
+            f"the input holds no rows of {bands} features",
+            tensor=value.describe(),
+            expected=f"[1, rows, {bands}], with ones between or behind, or [1, rows * {bands}]",
+            hint="give log_mel as many bands as the model was trained with, or transpose its input",
+        )
+    return count // bands
+
+
+def _stride(pipeline: Pipeline, rows: int, *, has_state: bool) -> int:
+    stride = rows if pipeline.stride is None else pipeline.stride
+    if has_state and stride != rows:
+        raise UnsupportedError(
+            f"a stride of {stride} would show rows twice to a model that keeps state, or leave out "
+            "some",
+            expected=f"{rows}, which it takes at a time",
+            hint="leave stride out",
+        )
+    if stride > rows:
+        raise UnsupportedError(
+            f"a stride of {stride} leaves rows out: a window has {rows}",
+            expected=f"1 to {rows}",
+            hint="leave stride out for windows side by side",
+        )
+    return stride
+
+
+def _rescale(pipeline: Pipeline, value: Value) -> Rescale | None:
+    if value.dtype not in TAKEN or (value.dtype is not DType.FLOAT32 and value.q is None):
+        raise UnsupportedError(
+            "the input takes no features",
+            tensor=value.describe(),
+            expected="float32, or int8 or int16 with a scale",
+            hint="quantise the model with tinyrt quantize",
+        )
+    if value.dtype is DType.FLOAT32 or value.q is None:
+        return None
+    ratio = pipeline.scale / value.q.scale
+    if not ratio < MAX_RATIO:
+        raise UnsupportedError(
+            f"a step of a feature is {ratio:.6g} steps of the input",
+            tensor=value.describe(),
+            expected=f"less than {MAX_RATIO:.0f}",
+            hint="give the front end the scale of the features that the model was calibrated with",
+        )
+    return Rescale(0, *multiplier(ratio / 2**RAISED_BITS), value.q.zero_point, value.dtype)
+
+
+def _check_scores(value: Value, classes: int) -> None:
+    if value.dtype is not DType.INT8 or value.shape[-1:] != (classes,) or value.nbytes != classes:
+        raise UnsupportedError(
+            f"the first output has no scores of {classes} classes",
+            tensor=value.describe(),
+            expected=f"int8[1, {classes}], for the detector",
+            hint="give the detector the model's number of classes, or quantise the model to int8",
+        )

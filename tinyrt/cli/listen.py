@@ -1,0 +1,130 @@
+"""The command ``front-end``, and what ``run`` says of a recording."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from tinyrt.cli import tables
+from tinyrt.cli.console import progress_bar, reporting
+from tinyrt.cli.options import Json, MaxMemory, TfliteOut
+from tinyrt.errors import DataError
+
+if TYPE_CHECKING:
+    from tinyrt.api import Heard
+    from tinyrt.attached import Fitted
+
+
+def front_end(
+    model: Annotated[Path, typer.Argument(help="A .tflite model.")],
+    output: TfliteOut,
+    options: Annotated[
+        Path | None,
+        typer.Argument(help="A .toml or .json file: log_mel, scale, offset, stride, detector."),
+    ] = None,
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Take the front end off instead.")
+    ] = False,
+    max_memory: MaxMemory = None,
+    json: Json = False,
+) -> None:
+    """Attach what makes a model's features of sound.
+
+    Decisions by its scores may follow.
+    """
+    from tinyrt import api
+
+    with reporting(json, max_memory) as report:
+        if remove != (options is None):
+            raise DataError(
+                "a front end is attached or taken off",
+                expected="a file of options, or --remove",
+                hint="tinyrt front-end MODEL.tflite OPTIONS.toml -o OUT.tflite",
+            )
+        fit = api.attach_front_end(model, options, output)
+        data: dict[str, Any] = {"output": str(output), "bytes": output.stat().st_size}
+        data["front_end"] = None if fit is None else fit.pipeline.as_dict()
+        facts = {"output": str(output), "bytes": data["bytes"]}
+        report(data, tables.facts(facts | ({} if fit is None else front_end_facts(fit))))
+
+
+def front_end_facts(fit: Fitted) -> dict[str, object]:
+    """What a table says of a front end."""
+    front, pipeline = fit.pipeline.log_mel, fit.pipeline
+    ms = 1000 / front.sample_rate
+    facts: dict[str, object] = {
+        "front end": f"{front.bands} log-mel bands at {front.sample_rate:,} Hz",
+        "  frame": f"{front.window} samples every {front.step}"
+        f" ({front.window * ms:.4g} ms every {front.step * ms:.4g} ms)",
+        "  input": f"{fit.rows} rows, then {fit.stride} new ones each"
+        f" ({fit.stride * front.step * ms:.4g} ms)",
+        "  feature": f"{pipeline.scale:.6g} * (feature - {pipeline.offset})",
+    }
+    if pipeline.detector is not None:
+        d = pipeline.detector
+        facts["  detector"] = (
+            f"mean of {d.window} scores, at least {d.threshold}; then {d.hold} without"
+        )
+    return facts
+
+
+def run_on_audio(
+    model: Path, audio: Path, output: Path | None, backend: str
+) -> tuple[dict[str, Any], RenderableType]:
+    """What a model answers to a recording, for ``--json`` and as a table; written where asked.
+
+    Raises:
+        TinyrtError: as ``listen_model``, or the file cannot be written.
+
+    """
+    from tinyrt import api
+    from tinyrt.data import save_npz
+
+    with progress_bar("listening") as progress:
+        heard = api.listen_model(model, audio, backend=backend, progress=progress)
+    own: dict[str, NDArray[Any]] = {"tinyrt.samples": heard.samples}
+    if heard.detected is not None:
+        own["tinyrt.detected"] = heard.detected
+    if output is not None:
+        save_npz(output, {**heard.outputs, **own})
+    shapes = {name: list(array.shape) for name, array in heard.outputs.items()}
+    data: dict[str, Any] = {
+        "output": None if output is None else str(output),
+        "outputs": shapes,
+        "backend": heard.backend,
+        "seconds": [int(n) / heard.rate for n in heard.samples],
+        "best": best_of(heard).tolist(),
+        "detected": None if heard.detected is None else heard.detected.tolist(),
+    }
+    facts = {"outputs": shapes, "backend": heard.backend}
+    facts |= {} if output is None else {"output": str(output)}
+    return data, Group(_table(heard), tables.facts(facts))
+
+
+def best_of(heard: Heard) -> NDArray[np.int64]:
+    """The place of the greatest score of each answer, in the first output."""
+    first = next(iter(heard.raw.values()))
+    return np.array([scores.argmax() for scores in first], np.int64)
+
+
+def _table(heard: Heard) -> Table:
+    """A line for each answer."""
+    table = Table(box=box.SIMPLE_HEAD)
+    columns = ["seconds", "best", "score", *(["detected"] if heard.detected is not None else [])]
+    for column in columns:
+        table.add_column(column, justify="right")
+    scores = next(iter(heard.outputs.values()))
+    for i, best in enumerate(best_of(heard)):
+        score = scores[i].reshape(-1)[best]
+        row = [f"{heard.samples[i] / heard.rate:.3f}", str(best), f"{score:.4g}"]
+        if heard.detected is not None:
+            row.append(str(heard.detected[i]) if heard.detected[i] >= 0 else "")
+        table.add_row(*row)
+    return table

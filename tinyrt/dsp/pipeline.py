@@ -1,0 +1,133 @@
+"""What stands before and behind a network as one value, which a model's file carries.
+
+Samples become rows of features (``LogMel``). Rows become the network's input, and its scores become
+decisions (``Detector``), where there are some. As JSON it is an entry of a .tflite file's metadata;
+whoever wrote the file, everything in the entry is checked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tinyrt.dsp.checks import known, require, require_int, require_real
+from tinyrt.dsp.detector import Detector
+from tinyrt.dsp.log_mel import LogMel
+from tinyrt.errors import DataError
+
+ENTRY = "tinyrt.front_end"
+"""Name of the entry."""
+
+VERSION = 1
+"""Of what the entry says; it begins with it."""
+
+MAX_BYTES = 1 << 16
+"""Of the entry."""
+
+MAX_ROWS = 1 << 12
+MAX_FEATURE = (1 << 16) - 1
+
+PYMICRO_SCALE = 0.0390625
+"""1 / 25.6: by this pymicro-features scales features, and micro-wake-word's models expect it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """From samples to decisions.
+
+    The network takes ``scale * (feature - offset)``, row after row, a window of rows at a time.
+
+    Attributes:
+        log_mel: samples to rows of features.
+        scale: real value of one step of a feature.
+        offset: the feature that stands for 0.0.
+        stride: rows from one window to the next; None for windows side by side, and for models that
+            keep state.
+        detector: scores of the first output to decisions; None without.
+
+    """
+
+    log_mel: LogMel = field(default_factory=LogMel)
+    scale: float = PYMICRO_SCALE
+    offset: int = 0
+    stride: int | None = None
+    detector: Detector | None = None
+
+    def __post_init__(self) -> None:
+        require_real(self.scale, 2.0**-40, 2.0**20, "scale")
+        require_int(self.offset, 0, MAX_FEATURE, "offset")
+        if self.stride is not None:
+            require_int(self.stride, 1, MAX_ROWS, "stride")
+
+    def as_dict(self) -> dict[str, Any]:
+        """The options as plain data, for JSON."""
+        return {
+            "version": VERSION,
+            "log_mel": self.log_mel.as_dict(),
+            "scale": self.scale,
+            "offset": self.offset,
+            "stride": self.stride,
+            "detector": None if self.detector is None else self.detector.as_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, options: Mapping[str, Any]) -> Pipeline:
+        """The pipeline of such options; those that are missing have their defaults.
+
+        Raises:
+            DataError: an option is unknown or out of range, or of another version.
+
+        """
+        made = dict(options)
+        version = made.pop("version", VERSION)
+        is_own = type(version) is int and version == VERSION
+        require(is_own, "version", version, f"{VERSION}; later ones need a later tinyrt")
+        known(cls, made)
+        log_mel = made.get("log_mel", {})
+        require(isinstance(log_mel, Mapping), "log_mel", log_mel, "options by name")
+        made["log_mel"] = LogMel.from_dict(log_mel)
+        detector = made.get("detector")
+        if detector is not None:
+            require(isinstance(detector, Mapping), "detector", detector, "options by name, or null")
+            made["detector"] = Detector.from_dict(detector)
+        return cls(**made)
+
+    def to_json(self) -> bytes:
+        """The entry's bytes."""
+        return json.dumps(self.as_dict(), separators=(",", ":")).encode()
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Pipeline:
+        """The pipeline that an entry holds.
+
+        Raises:
+            DataError: it is no JSON, too long, or says what cannot be.
+
+        """
+        if len(data) > MAX_BYTES:
+            raise DataError(
+                f"the front end takes {len(data):,} bytes", expected=f"at most {MAX_BYTES:,}"
+            )
+        try:
+            made = json.loads(data.decode(), object_pairs_hook=_once, parse_constant=_no_number)
+        except (ValueError, RecursionError) as error:
+            raise DataError(
+                f"the front end is no JSON: {error}", expected="an object of options by name"
+            ) from error
+        require(isinstance(made, dict), "front end", type(made).__name__, "an object of options")
+        require("version" in made, "version", None, str(VERSION))
+        return cls.from_dict(made)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object each of whose names stands once: readers differ on which of several counts."""
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a name stands twice in one object")
+    return made
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no number")

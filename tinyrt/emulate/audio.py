@@ -1,0 +1,166 @@
+"""A model that takes samples, in the emulator: a recording in, the same answers as the host's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.attached import Fitted, fitted
+from tinyrt.convert.tflite.reader import read_tflite
+from tinyrt.dsp import Pipeline
+from tinyrt.emulate.boards import find_board
+from tinyrt.emulate.image import build_image
+from tinyrt.emulate.qemu import Run, run_image
+from tinyrt.emulate.report import EmulationReport
+from tinyrt.emulate.run import report_of, unpack_outputs
+from tinyrt.errors import DataError, error_context
+from tinyrt.export import ExportedProject, Memories, Port, export_graph, find_core
+from tinyrt.export.identity import sha256_of
+from tinyrt.files import make_folder
+from tinyrt.ir import DType
+from tinyrt.tools import EMULATOR_S
+
+HEARD = Port("tinyrt.heard", DType.INT32, (1, 2), None, 8, None, None)
+"""What stands before the outputs of a record: whether there is an answer, and what it detects."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What the host answers.
+
+    Attributes:
+        raw: output -> its answers as the model stores them, (answers, ...).
+        samples: (answers,): samples heard when each came.
+        detected: (answers,): the class that each detected, or -1; None without a detector.
+
+    """
+
+    raw: Mapping[str, NDArray[Any]]
+    samples: NDArray[np.int64]
+    detected: NDArray[np.int32] | None
+
+
+def emulate_audio(
+    model_path: str | Path,
+    samples: NDArray[np.int16],
+    pipeline: Pipeline,
+    expected: Expected,
+    *,
+    build_dir: str | Path,
+    core: str = "cortex-m4",
+    optimize: str = "balanced",
+    board: str | None = None,
+    max_arena: int | None = None,
+    by_rows: bool = False,
+    memories: Memories | None = None,
+    timeout_s: float = EMULATOR_S,
+) -> EmulationReport:
+    """Push a recording through a model's C code in the emulator.
+
+    Args:
+        model_path: a .tflite file.
+        samples: int16 (n,).
+        pipeline: the model's front end.
+        expected: what the host answers.
+        build_dir: as for ``run_emulated``.
+        core: likewise.
+        optimize: likewise.
+        board: likewise.
+        max_arena: likewise.
+        by_rows: likewise.
+        memories: likewise.
+        timeout_s: likewise.
+
+    Returns:
+        The report; instructions are those from one answer to the next, outputs those of all
+        answers.
+
+    Raises:
+        DataError: the recording is too short for an answer.
+        TinyrtError: as ``run_emulated``.
+
+    """
+    target = find_core(core)
+    place = find_board(target, board) if board or target.prefix else None
+    build = make_folder(build_dir)
+    with error_context(file=str(model_path)):
+        graph = read_tflite(model_path)
+        fit = fitted(pipeline, graph)
+        counts = pieces_of(fit, len(samples))
+        project = export_graph(
+            *(graph, build / "model"),
+            core=target.name,
+            optimize=optimize,
+            max_arena=max_arena,
+            by_rows=by_rows,
+            memories=memories,
+            model_sha256=sha256_of(Path(model_path)),
+            front_end=pipeline,
+        )
+    chunk = fit.stride * pipeline.log_mel.step
+    image = build_image(project, build, board=place, samples=chunk)
+    run = run_image(image, _records(samples, counts, chunk), build, timeout_s=timeout_s)
+    ends = np.cumsum(counts)
+    answered, run, found = _answers(project, run, len(counts))
+    report = report_of(project, image, run, int(answered.sum()), expected.raw)
+    same = np.array_equal(ends[answered], expected.samples)
+    if expected.detected is not None:
+        same = same and np.array_equal(found[answered], expected.detected)
+    assert project.audio is not None
+    return replace(
+        report,
+        ram=replace(report.ram, state=project.audio.state_bytes),
+        instructions_per_mac=None,
+        bit_exact=bool(report.bit_exact and same),
+        float_error=report.float_error if same else None,
+    )
+
+
+def pieces_of(fit: Fitted, samples: int) -> list[int]:
+    """How many samples each push has: answers come with the last sample of one.
+
+    The first piece is as long as from one answer to the next. It is pushed again to be timed.
+
+    Raises:
+        DataError: there is no answer.
+
+    """
+    front = fit.pipeline.log_mel
+    chunk = fit.stride * front.step
+    first = front.window + (fit.rows - 1) * front.step
+    if samples < first:
+        raise DataError(
+            f"the recording has {samples:,} samples",
+            expected=f"at least {first:,}, for an answer",
+            hint="take a longer recording",
+        )
+    whole, rest = divmod(samples - first, chunk)
+    before = first % chunk
+    counts = [chunk, *[before] * (before > 0), *[chunk] * (first // chunk - 1 + whole)]
+    return counts + [rest] * (rest > 0)
+
+
+def _records(samples: NDArray[np.int16], counts: list[int], chunk: int) -> bytes:
+    """Each piece of the samples behind its length, all of them as long as a whole one."""
+    parts = []
+    for count, end in zip(counts, np.cumsum(counts), strict=True):
+        piece = np.zeros(chunk, "<i2")
+        piece[:count] = samples[end - count : end]
+        parts.append(np.int32(count).astype("<i4").tobytes() + piece.tobytes())
+    return b"".join(parts)
+
+
+def _answers(
+    project: ExportedProject, run: Run, records: int
+) -> tuple[NDArray[np.bool_], Run, NDArray[np.int32]]:
+    """Which records have an answer, the run with the outputs of these, and what each detected."""
+    unpacked = unpack_outputs((HEARD, *project.outputs), run.outputs, records)
+    heard = unpacked[HEARD.name]
+    rows = np.frombuffer(run.outputs, np.uint8).reshape(records, -1)
+    answered = heard[:, 0] != 0
+    return answered, replace(run, outputs=rows[answered, HEARD.nbytes :].tobytes()), heard[:, 1]

@@ -1,0 +1,204 @@
+"""The functions of a model that takes samples: its front end, its network and its detector.
+
+They lie in files of their own beside the model's, which stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tinyrt.attached import RAISED_BITS, Fitted
+from tinyrt.dsp.pipeline import Pipeline
+from tinyrt.dsp.tables import tables_of
+from tinyrt.errors import UnsupportedError
+from tinyrt.export import detector as decisions
+from tinyrt.export import front_end as features
+from tinyrt.export import text as c_text
+from tinyrt.export.rendering import TEMPLATES, CFile, Source, as_source, render_c
+from tinyrt.export.request import Request
+from tinyrt.export.states import StateLayout
+from tinyrt.ir import DType
+from tinyrt.memory import ArenaPlan
+from tinyrt.ops.shared.spec import limits_of
+
+ALIGNMENT = features.ALIGNMENT
+"""Of the state, and of each part of it."""
+
+RESCALE = {DType.INT8: "tinyrt_rescale_s32_s8", DType.INT16: "tinyrt_rescale_s32_s16"}
+"""Type of the input -> the kernel that stores features."""
+
+
+@dataclass(frozen=True, slots=True)
+class AudioCode:
+    """What a project has for samples.
+
+    Attributes:
+        pipeline: what it computes.
+        rows: rows of features that the input holds.
+        stride: rows from one answer to the next.
+        state_bytes: memory that it keeps between calls, the model's states included.
+        work_in_arena: whether the front end works in the arena; else it has memory of its own in
+            the state.
+        table_bytes: flash for the front end's constants.
+        kernels: names of the C functions it calls beside the model's.
+
+    """
+
+    pipeline: Pipeline
+    rows: int
+    stride: int
+    state_bytes: int
+    work_in_arena: bool
+    table_bytes: int
+    kernels: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The code as plain data, for ``--json``."""
+        return {
+            "rows": self.rows,
+            "stride": self.stride,
+            "state_bytes": self.state_bytes,
+            "work_in_arena": self.work_in_arena,
+            "table_bytes": self.table_bytes,
+            "front_end": self.pipeline.as_dict(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Offsets of the parts of the state; ``work`` is None where it lies in the arena."""
+
+    ears: int
+    rows: int
+    model: int
+    detector: int
+    work: int | None
+    nbytes: int
+
+
+def with_audio(request: Request) -> Request:
+    """The request for a model that takes samples: its input lies in the state, as a window.
+
+    Raises:
+        UnsupportedError: something is asked for that excludes it.
+
+    """
+    off = "take the front end off: tinyrt front-end MODEL --remove"
+    if request.rows.pushed:
+        raise UnsupportedError(
+            "the input is a window of features, which is there as a whole",
+            expected="--input-rows for a model without a front end",
+            hint=f"leave --input-rows out, or {off}",
+        )
+    if request.input_type is not None:
+        raise UnsupportedError(
+            "the input is a window of features, which the front end writes",
+            expected="--input-type for a model without a front end",
+            hint=f"leave --input-type out, or {off}",
+        )
+    if request.blob:
+        raise UnsupportedError(
+            "a blob brings another scale of the input, and features are written for this one",
+            expected="--blob for a model without a front end",
+            hint=f"leave --blob out, or {off}",
+        )
+    return replace(request, memories=replace(request.memories, inputs_in_arena=False))
+
+
+def write_audio(
+    prefix: str, fit: Fitted, plan: ArenaPlan, states: StateLayout, context: Mapping[str, Any]
+) -> tuple[AudioCode, dict[str, CFile]]:
+    """The header and the source of ``<prefix>_push_audio``.
+
+    Args:
+        prefix: the model's name in C.
+        fit: the front end at the model.
+        plan: where the model's tensors lie.
+        states: the model's states.
+        context: what the templates of the model's own files are filled in with.
+
+    Raises:
+        DataError: the constants of the front end overflow, see ``tables_of``.
+
+    """
+    front, detector = fit.pipeline.log_mel, fit.pipeline.detector
+    tables = tables_of(front)
+    arrays = features.arrays_of(tables)
+    places = _places(fit, plan, states)
+    kernels = list(features.KERNELS)
+    kernels += [RESCALE[fit.input.dtype]] if fit.rescale is not None else []
+    kernels += ["tinyrt_detector_s8"] if detector is not None else []
+    definitions = [c_text.array("static const", "int16_t", n, a) for n, a in arrays.items()]
+    fields = features.fields_of(front, tables)
+    definitions.append(c_text.struct("tinyrt_log_mel_params", "front", fields))
+    if fit.rescale is not None:
+        definitions.append(c_text.struct("tinyrt_rescale_params", "to_input", _rescale(fit)))
+    if detector is not None:
+        definitions += decisions.definitions_of(detector, "decider")
+    own = {
+        "fit": fit,
+        "front": front,
+        "detector": detector,
+        "places": places,
+        "half_bytes": features.half_bytes_of(front),
+        "raised_bits": RAISED_BITS,
+        "c_scale": Source(c_text.literal(np.float32(fit.pipeline.scale))),
+        "audio_alignment": ALIGNMENT,
+        "audio_functions": ("reset_audio", "push_audio"),
+        "audio_definitions": as_source(definitions),
+    }
+    files = {
+        f"{prefix}_audio{end}": render_c(TEMPLATES, f"audio{end}.j2", {**context, **own})
+        for end in (".h", ".c")
+    }
+    nbytes = sum(array.nbytes for array in arrays.values())
+    in_arena = places.work is None
+    code = AudioCode(
+        *(fit.pipeline, fit.rows, fit.stride, places.nbytes, in_arena, nbytes, tuple(kernels))
+    )
+    return code, files
+
+
+def work_bytes_of(fit: Fitted) -> int:
+    """Memory for a frame: the front end's, a row of features, and the same as words."""
+    return _aligned(2 * features.half_bytes_of(fit.pipeline.log_mel) + 6 * fit.bands)
+
+
+def _places(fit: Fitted, plan: ArenaPlan, states: StateLayout) -> _Places:
+    """The parts of the state, one behind the other; its first word counts the rows there are."""
+    detector = fit.pipeline.detector
+    ears = ALIGNMENT
+    rows = ears + _aligned(features.state_bytes_of(fit.pipeline.log_mel))
+    model = rows + _aligned(fit.input.nbytes)
+    decider = model + _aligned(states.nbytes)
+    end = decider + _aligned(0 if detector is None else decisions.state_bytes_of(detector))
+    work = work_bytes_of(fit)
+    if len(plan.regions) == 1 and plan.arena_bytes >= work:
+        return _Places(ears, rows, model, decider, None, end)
+    return _Places(ears, rows, model, decider, end, end + work)
+
+
+def _aligned(nbytes: int) -> int:
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+
+
+def _rescale(fit: Fitted) -> dict[str, object]:
+    """Of ``tinyrt_rescale_params``."""
+    assert fit.rescale is not None
+    rescale = fit.rescale
+    low, high = limits_of(rescale.dtype)
+    return {
+        "size": fit.bands,
+        "x_zp": 0,
+        "mult": rescale.mult,
+        "shift": rescale.shift,
+        "neg_mult": rescale.mult,
+        "neg_shift": rescale.shift,
+        "y_zp": rescale.y_zp,
+        "act_min": low,
+        "act_max": high,
+    }
