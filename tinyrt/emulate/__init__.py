@@ -1,6 +1,7 @@
 """Run exported models on emulated boards: build, boot, read back outputs and counters."""
 
 from tinyrt.emulate.boards import BOARDS, Board, find_board
+from tinyrt.emulate.cycles import CycleReport, Cycles, Flash, Timing
 from tinyrt.emulate.image import Image, build_image
 from tinyrt.emulate.profile import OpCost
 from tinyrt.emulate.qemu import Run, run_image
@@ -12,12 +13,16 @@ from tinyrt.emulate.sizes import Sizes
 __all__ = [
     "BOARDS",
     "Board",
+    "CycleReport",
+    "Cycles",
     "EmulationReport",
+    "Flash",
     "Image",
     "OpCost",
     "Ram",
     "Run",
     "Sizes",
+    "Timing",
     "build_image",
     "find_board",
     "run_emulated",
