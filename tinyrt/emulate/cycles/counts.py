@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,16 +31,18 @@ class Counts:
 
     Attributes:
         edges: edge -> how often.
+        code_misses: lines of code that were fetched and not kept.
         flash_loads: loads of data from flash by the model.
-        flash_lines: how many of these were of another line than the last one.
+        data_misses: lines of data that were read from flash and not kept.
         loads_apart: accesses beyond one to each of its words, for loads that are not aligned.
         stores_apart: the same of stores.
 
     """
 
     edges: dict[Edge, int] = field(default_factory=dict)
+    code_misses: int = 0
     flash_loads: int = 0
-    flash_lines: int = 0
+    data_misses: int = 0
     loads_apart: int = 0
     stores_apart: int = 0
 
@@ -48,10 +50,15 @@ class Counts:
         """Add those of another stretch."""
         for edge, times in other.edges.items():
             self.edges[edge] = self.edges.get(edge, 0) + times
+        self.code_misses += other.code_misses
         self.flash_loads += other.flash_loads
-        self.flash_lines += other.flash_lines
+        self.data_misses += other.data_misses
         self.loads_apart += other.loads_apart
         self.stores_apart += other.stores_apart
+
+    def of(self, code: Container[int]) -> Counts:
+        """The same with only the blocks that begin in this code."""
+        return replace(self, edges={e: n for e, n in self.edges.items() if e.start in code})
 
     @property
     def instructions(self) -> int:
@@ -83,11 +90,9 @@ def read_counts(path: Path) -> list[tuple[int, Counts]]:
                 (mark,) = numbers
                 stretches.append((mark, Counts()))
             elif word == "memory":
-                loads, lines, loads_apart, stores_apart = numbers
-                stretches[-1] = (
-                    stretches[-1][0],
-                    Counts({}, loads, lines, loads_apart, stores_apart),
-                )
+                code, loads, data, loads_apart, stores_apart = numbers
+                counts = Counts({}, code, loads, data, loads_apart, stores_apart)
+                stretches[-1] = (stretches[-1][0], counts)
             else:
                 start, instructions, to, times = numbers
                 stretches[-1][1].edges[Edge(start, instructions, to)] = times

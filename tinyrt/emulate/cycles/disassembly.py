@@ -10,11 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.emulate import toolchain
 from tinyrt.export import Core
 
 MODEL_SECTIONS = (".kernels", ".model_code", ".library")
 """Sections of the linker script that hold the model's code."""
+
+ARCHITECTURES = {InstructionSet.MVE: ("-m", "armv8.1-m.main")}
+"""What objdump has to be told of images whose attributes do not make it read vectors."""
 
 _SECTION = re.compile(r"^Disassembly of section (\S+):$")
 _SYMBOL = re.compile(r"^([0-9a-f]+) <(.+)>:$")
@@ -72,7 +76,8 @@ def read_listing(image: Path, core: Core) -> Listing:
         ToolError: the image cannot be read.
 
     """
-    text = toolchain.run([f"{core.prefix}objdump", "-d", image], doing="reading the image")
+    command = [f"{core.prefix}objdump", "-d", *ARCHITECTURES.get(core.isa, ()), image]
+    text = toolchain.run(command, doing="reading the image")
     return parse_listing(text)
 
 

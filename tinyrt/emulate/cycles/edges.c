@@ -1,13 +1,15 @@
 /** Counts how often control went from one block of code to another, in a plugin of QEMU.
  *
  *  Arguments: out=FILE; mark=ADDRESS, where a new segment of the counts begins, as often as wanted;
- *  code=FIRST-LAST, the instructions whose data accesses are counted; flash=FIRST-LAST and
- *  line=BYTES, the memory that they may be slow in. Numbers are hexadecimal.
+ *  code=FIRST-LAST, the instructions whose fetches and data accesses are counted; flash=FIRST-LAST
+ *  and line=BYTES, the memory that they may be slow in; code_lines=N and data_lines=N, how many of
+ *  its lines are kept, the ones used last. Numbers are hexadecimal.
  *
- *  The file has for each segment "segment MARK" (0 before the first one), "memory" with loads from
- *  flash, how many of these were of another line than the last, and extra accesses of loads and of
- *  stores whose address is not aligned, then a line "edge START INSTRUCTIONS NEXT TIMES" to each
- *  pair of blocks. The last block of a run has no next one, and is in no edge.
+ *  The file has for each segment "segment MARK" (0 before the first one), "memory" with lines of
+ *  code that were not kept, loads from flash, lines of data that were not kept, and extra accesses
+ *  of loads and of stores whose address is not aligned, then a line
+ *  "edge START INSTRUCTIONS NEXT TIMES" to each pair of blocks. The last block of a run has no next
+ *  one, and is in no edge.
  *
  *  QEMU's functions are declared here: its header comes with few installations. */
 #include <inttypes.h>
@@ -37,6 +39,7 @@ size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *);
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *, size_t);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *);
+size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *);
 unsigned qemu_plugin_mem_size_shift(memory_info);
 bool qemu_plugin_mem_is_store(memory_info);
 EXPORTED extern int qemu_plugin_version;
@@ -64,12 +67,23 @@ typedef struct block {
     uint64_t start;
     size_t instructions;
     edge *edges;
+    uint64_t first_line;
+    uint64_t last_line;
     bool is_mark;
+    bool is_fetched;
 } block;
 
+/** Lines that are kept, the one used last in front. */
+typedef struct {
+    uint64_t *lines;
+    size_t count;
+    size_t used;
+} cache;
+
 static struct {
+    uint64_t code_misses;
     uint64_t flash_loads;
-    uint64_t flash_lines;
+    uint64_t data_misses;
     uint64_t loads_apart;
     uint64_t stores_apart;
 } memory;
@@ -83,7 +97,8 @@ static uint64_t segment;
 static range code;
 static range flash;
 static uint64_t line_bytes = 16;
-static uint64_t last_line = UINT64_MAX;
+static cache code_cache = {NULL, 1, 0};
+static cache data_cache = {NULL, 1, 0};
 
 static bool is_in(range where, uint64_t address) {
     return where.first <= address && address <= where.last;
@@ -101,8 +116,9 @@ static void *allocated(size_t bytes) {
 /** Writes what was counted since the last mark, and starts anew. */
 static void end_segment(uint64_t next) {
     fprintf(out, "segment %" PRIx64 "\n", segment);
-    fprintf(out, "memory %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 "\n", memory.flash_loads,
-            memory.flash_lines, memory.loads_apart, memory.stores_apart);
+    fprintf(out, "memory %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 "\n",
+            memory.code_misses, memory.flash_loads, memory.data_misses, memory.loads_apart,
+            memory.stores_apart);
     for (block *b = blocks; b != NULL; b = b->next) {
         for (edge *e = b->edges; e != NULL; e = e->next) {
             if (e->times != 0) {
@@ -113,7 +129,6 @@ static void end_segment(uint64_t next) {
         }
     }
     memset(&memory, 0, sizeof memory);
-    last_line = UINT64_MAX;
     segment = next;
 }
 
@@ -131,6 +146,23 @@ static void count_edge(block *from, uint64_t to) {
     e->times += 1;
 }
 
+/** Uses a line; returns whether it was not kept. */
+static bool misses(cache *c, uint64_t line) {
+    size_t at = 0;
+    while (at < c->used && c->lines[at] != line) {
+        ++at;
+    }
+    const bool is_new = at == c->used;
+    if (is_new && c->used < c->count) {
+        c->used += 1;
+    } else if (is_new) {
+        at -= 1;
+    }
+    memmove(c->lines + 1, c->lines, at * sizeof *c->lines);
+    c->lines[0] = line;
+    return is_new;
+}
+
 static void on_block(unsigned processor, void *data) {
     block *const b = data;
     (void)processor;
@@ -140,6 +172,11 @@ static void on_block(unsigned processor, void *data) {
     last_block = b;
     if (b->is_mark) {
         end_segment(b->start);
+    }
+    if (b->is_fetched) {
+        for (uint64_t line = b->first_line; line <= b->last_line; ++line) {
+            memory.code_misses += misses(&code_cache, line);
+        }
     }
 }
 
@@ -162,14 +199,12 @@ static void on_access(unsigned processor, memory_info info, uint64_t address, vo
     }
     memory.loads_apart += more;
     if (is_in(flash, address)) {
-        const uint64_t line = address / line_bytes;
         memory.flash_loads += 1;
-        memory.flash_lines += line != last_line;
-        last_line = line;
+        memory.data_misses += misses(&data_cache, address / line_bytes);
     }
 }
 
-static block *known_block(uint64_t start, size_t instructions) {
+static block *known_block(uint64_t start, uint64_t last, size_t instructions) {
     block *b = blocks;
     while (b != NULL && (b->start != start || b->instructions != instructions)) {
         b = b->next;
@@ -178,6 +213,9 @@ static block *known_block(uint64_t start, size_t instructions) {
         b = allocated(sizeof *b);
         b->start = start;
         b->instructions = instructions;
+        b->first_line = start / line_bytes;
+        b->last_line = last / line_bytes;
+        b->is_fetched = is_in(code, start) && is_in(flash, start);
         for (int i = 0; i < mark_count; ++i) {
             b->is_mark = b->is_mark || marks[i] == start;
         }
@@ -189,9 +227,11 @@ static block *known_block(uint64_t start, size_t instructions) {
 
 static void on_translation(plugin_id id, struct qemu_plugin_tb *tb) {
     const size_t count = qemu_plugin_tb_n_insns(tb);
+    const struct qemu_plugin_insn *const final = qemu_plugin_tb_get_insn(tb, count - 1);
+    const uint64_t last = qemu_plugin_insn_vaddr(final) + qemu_plugin_insn_size(final) - 1;
     (void)id;
     qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, NO_REGISTERS,
-                                         known_block(qemu_plugin_tb_vaddr(tb), count));
+                                         known_block(qemu_plugin_tb_vaddr(tb), last, count));
     for (size_t i = 0; i < count; ++i) {
         struct qemu_plugin_insn *const instruction = qemu_plugin_tb_get_insn(tb, i);
         if (is_in(code, qemu_plugin_insn_vaddr(instruction))) {
@@ -217,19 +257,29 @@ static range range_of(const char *text) {
     return both;
 }
 
+/** The value of an argument of that name; NULL where it is another one. */
+static const char *value_of(const char *argument, const char *name) {
+    const size_t length = strlen(name);
+    return strncmp(argument, name, length) == 0 && argument[length] == '=' ? argument + length + 1
+                                                                           : NULL;
+}
+
 static bool take(const char *argument) {
-    const char *const equals = strchr(argument, '=');
-    const size_t length = equals == NULL ? 0 : (size_t)(equals - argument);
-    if (length == 3 && strncmp(argument, "out", length) == 0) {
-        out = fopen(equals + 1, "w");
-    } else if (length == 4 && strncmp(argument, "mark", length) == 0 && mark_count < MARKS) {
-        marks[mark_count++] = range_of(equals + 1).first;
-    } else if (length == 4 && strncmp(argument, "code", length) == 0) {
-        code = range_of(equals + 1);
-    } else if (length == 5 && strncmp(argument, "flash", length) == 0) {
-        flash = range_of(equals + 1);
-    } else if (length == 4 && strncmp(argument, "line", length) == 0) {
-        line_bytes = range_of(equals + 1).first;
+    const char *value;
+    if ((value = value_of(argument, "out")) != NULL) {
+        out = fopen(value, "w");
+    } else if ((value = value_of(argument, "mark")) != NULL && mark_count < MARKS) {
+        marks[mark_count++] = range_of(value).first;
+    } else if ((value = value_of(argument, "code")) != NULL) {
+        code = range_of(value);
+    } else if ((value = value_of(argument, "flash")) != NULL) {
+        flash = range_of(value);
+    } else if ((value = value_of(argument, "line")) != NULL) {
+        line_bytes = range_of(value).first;
+    } else if ((value = value_of(argument, "code_lines")) != NULL) {
+        code_cache.count = range_of(value).first;
+    } else if ((value = value_of(argument, "data_lines")) != NULL) {
+        data_cache.count = range_of(value).first;
     } else {
         fprintf(stderr, "the plugin does not know %s\n", argument);
         return false;
@@ -244,10 +294,12 @@ int qemu_plugin_install(plugin_id id, const void *info, int argc, char **argv) {
             return 1;
         }
     }
-    if (out == NULL || line_bytes == 0) {
+    if (out == NULL || line_bytes == 0 || code_cache.count == 0 || data_cache.count == 0) {
         fputs("the plugin needs a file to write to, and lines that are not empty\n", stderr);
         return 1;
     }
+    code_cache.lines = allocated(code_cache.count * sizeof *code_cache.lines);
+    data_cache.lines = allocated(data_cache.count * sizeof *data_cache.lines);
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
     qemu_plugin_register_atexit_cb(id, on_end, NULL);
     return 0;

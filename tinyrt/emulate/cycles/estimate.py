@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tinyrt.emulate.cycles.counts import Counts, Edge
 from tinyrt.emulate.cycles.disassembly import Instruction
-from tinyrt.emulate.cycles.flash import Flash, lines_entered, lines_of, with_waits
+from tinyrt.emulate.cycles.flash import Flash, with_waits
 from tinyrt.emulate.cycles.kinds import facts_of
 from tinyrt.emulate.cycles.table import Span
 from tinyrt.emulate.cycles.timing import CoreTiming, Cost
@@ -69,24 +69,19 @@ def estimate(
         UnsupportedError: the core's table lacks an instruction.
 
     """
-    total, fetched = Cost(), 0
-    seen: set[Instruction] = set()
+    total = Cost()
     ways: dict[int, list[int]] = {}
     for edge, times in counts.edges.items():
         if edge.start not in code:
             continue
         block = _Block(_instructions(edge, code), edge.to)
         total += _cost(block, code, timing).times(times)
-        if not _leaves(block, code):
-            fetched += times * lines_entered(edge.start, block.last.end - 1, edge.to, flash.line)
-        seen.update(block.code)
         if not facts_of(block.last).goes_on:
             ways.setdefault(block.last.address, [0, 0])[block.jumped] += times
     least, most = total.bounds
-    least, most = _with_unaligned((least, most + _mispredicted(ways, timing)), counts, timing)
-    lines = len(lines_of(seen, flash.line))
-    least, most = with_waits((least, most), fetched, lines, passes, counts, flash)
-    return Cycles(math.floor(least / passes), math.ceil(most / passes))
+    bounds = least, most + _mispredicted(ways, timing)
+    bounds = with_waits(_with_unaligned(bounds, counts, timing), counts, flash)
+    return Cycles(math.floor(bounds[0] / passes), math.ceil(bounds[1] / passes))
 
 
 def _instructions(edge: Edge, code: Code) -> list[Instruction]:

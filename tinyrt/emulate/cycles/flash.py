@@ -1,17 +1,14 @@
 """What slow flash adds: wait states of the code that is fetched and of the data that are read.
 
-Flash is read by lines. Code has a buffer of one line, and so have data where there is a cache for
-them; whoever leaves its line waits. A cache of code makes all waits but the first ones go away
-where the code of an op fits.
+Flash is read by lines. Code has a buffer of at least one; a cache keeps the lines that were used
+last. Whoever needs a line that is not kept waits for it, unless something fetched it ahead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tinyrt.emulate.cycles.counts import Counts
-from tinyrt.emulate.cycles.disassembly import Instruction
 from tinyrt.emulate.cycles.table import Span
 from tinyrt.errors import DataError
 
@@ -51,48 +48,38 @@ class Flash:
             if size is not None and size < 0:
                 raise DataError(f"the cache for {what} has {size} bytes", expected="0 or more")
 
+    @property
+    def code_lines(self) -> int:
+        """Lines of code that are kept."""
+        return max(1, (self.code_cache or 0) // self.line)
 
-def with_waits(
-    bounds: Span, fetched: int, lines: int, passes: int, counts: Counts, flash: Flash
-) -> Span:
+    @property
+    def data_lines(self) -> int:
+        """Lines of data that are kept, where any are."""
+        return max(1, (self.data_cache or 0) // self.line)
+
+
+def with_waits(bounds: Span, counts: Counts, flash: Flash) -> Span:
     """Least and most cycles with slow flash.
 
     Args:
         bounds: those without wait states.
-        fetched: how often code went on in another line.
-        lines: how many lines of code there are.
-        passes: how often all of it ran; each time its lines may have to be read anew.
-        counts: the accesses to data.
+        counts: what was fetched and read.
         flash: the memory.
 
     """
     least, most = bounds
     if not flash.wait:
         return bounds
-    data_least, data_most = _of_data(counts, flash)
+    data_least, data_most = _reads_of_data(counts, flash)
     least += data_least * flash.wait
-    misses = fetched
-    if flash.code_cache and lines * flash.line <= flash.code_cache:
-        misses = min(fetched, lines * passes)
     if flash.code_cache == 0:  # no way round reading each line, whatever goes on meanwhile
-        least = max(least, float(fetched * (1 + flash.wait)))
-    return least, most + (misses + data_most) * flash.wait
+        least = max(least, float(counts.code_misses * (1 + flash.wait)))
+    return least, most + (counts.code_misses + data_most) * flash.wait
 
 
-def _of_data(counts: Counts, flash: Flash) -> tuple[int, int]:
+def _reads_of_data(counts: Counts, flash: Flash) -> tuple[int, int]:
     """Reads of data that wait: at least and at most."""
-    if flash.data_cache is None:
-        return 0, counts.flash_loads
-    if flash.data_cache == 0:
-        return counts.flash_loads, counts.flash_loads
-    return 0, counts.flash_lines
-
-
-def lines_of(instructions: Iterable[Instruction], line: int) -> set[int]:
-    """The lines that instructions lie in."""
-    return {at // line for each in instructions for at in (each.address, each.end - 1)}
-
-
-def lines_entered(first: int, last: int, to: int, line: int) -> int:
-    """How many lines are gone into from the first byte of a block over its last one to the next."""
-    return last // line - first // line + (to // line != last // line)
+    if flash.data_cache:
+        return 0, counts.data_misses
+    return 0 if flash.data_cache is None else counts.flash_loads, counts.flash_loads
