@@ -11,10 +11,16 @@ from tinyrt.emulate.cycles.estimate import Code, Cycles
 from tinyrt.emulate.cycles.flash import Flash
 from tinyrt.emulate.cycles.kinds import ACCESSES, facts_of
 from tinyrt.emulate.cycles.table import Span
-from tinyrt.emulate.cycles.timing import CoreTiming, Cost
+from tinyrt.emulate.cycles.timing import SINGLE, CoreTiming, Cost
 
 MAX_APART = 2
 """Accesses beyond one that a word takes at most which is not aligned."""
+
+COMPUTED = ("table_branch", "write_pc")
+"""Jumps whose target is computed, returns aside."""
+
+FROM_BEFORE = ("after_store", "address_after_result", "float_result_used")
+"""Rules by which an instruction takes longer behind another."""
 
 _TARGET = re.compile(r"\b([0-9a-f]+)$")
 
@@ -46,19 +52,22 @@ def estimate_without_edges(
 def blocks_of(code: Code) -> Iterator[list[Instruction]]:
     """Runs of instructions that are entered at the first one and left at the last one only."""
     entries = set(_targets(code))
-    # Where a table of jumps leads is not read: so every instruction may be its target.
-    anywhere = any(facts_of(each).kind in ("table_branch", "write_pc") for each in code.values())
+    # Where computed jumps lead is not read, so that any instruction may be their target; but no
+    # code jumps to one whose condition stands before it.
+    anywhere = any(facts_of(each).kind in COMPUTED for each in code.values())
     block: list[Instruction] = []
     for address in sorted(code):
-        if block and (anywhere or address in entries or address != block[-1].end):
+        is_entry = anywhere or address in entries or not block or not _goes_to(block[-1], address)
+        if block and is_entry and not code[address].conditional:
             yield block
             block = []
         block.append(code[address])
-        if not facts_of(block[-1]).goes_on:
-            yield block
-            block = []
     if block:
         yield block
+
+
+def _goes_to(instruction: Instruction, address: int) -> bool:
+    return facts_of(instruction).goes_on and instruction.end == address
 
 
 def _targets(code: Code) -> Iterator[int]:
@@ -68,33 +77,34 @@ def _targets(code: Code) -> Iterator[int]:
 
 
 def _mean(block: Sequence[Instruction], timing: CoreTiming, flash: Flash) -> Span:
-    """Least and most cycles to an instruction of a block."""
-    *body, last = block
-    before = body[-1] if body else None
-    straight = timing.run(body)
-    ways = [straight + timing.passed(last, before)]
-    if not facts_of(last).goes_on:
-        missed = timing.table.rule("mispredicted")[1]
-        ways = [ways[0] + Cost(0, missed), straight + timing.jump(last, before) + Cost(0, missed)]
-    words = sum(max(1, facts_of(each).registers) for each in block if _reads(each))
+    """Least and most cycles to an instruction of a block, whatever ran before it."""
+    total = Cost()
+    for before, instruction in zip([None, *block], block, strict=False):
+        if facts_of(instruction).goes_on:
+            total += timing.one(instruction, before)
+        else:
+            passed, jump = timing.passed(instruction, before), timing.jump(instruction, before)
+            total += Cost(min(passed.least, jump.least), max(passed.most, jump.most))
+            total += Cost(0.0, timing.table.rule("mispredicted")[1])
+    rules = [timing.table.rule(rule) for rule in FROM_BEFORE]
+    least = total.least - _saved(block[0], timing)
+    most = total.most + sum(max(rule[1], 0.0) for rule in rules)
+    words = [max(1, facts_of(each).registers) for each in block if _accesses(each)]
     apart = max(timing.table.rule(rule)[1] for rule in ("unaligned_load", "unaligned_store"))
     # Every instruction may lie across two lines, and every word of data in another one.
-    waits = flash.wait * (2 * len(block) + words)
-    most = max(way.most for way in ways) + MAX_APART * apart * words + waits
-    # A block may be entered behind an instruction that makes its first one dearer, or cheaper.
-    dearer = max(0.0, *(timing.table.rule(rule)[1] for rule in timing.table.rules), 0.0)
-    return (min(way.least for way in ways) - _saved(block[0], timing)) / len(block), (
-        most + dearer
-    ) / len(block)
+    most += MAX_APART * apart * len(words) + flash.wait * (2 * len(block) + sum(words))
+    return least / len(block), most / len(block)
 
 
 def _saved(first: Instruction, timing: CoreTiming) -> float:
-    """What the first instruction may save behind the one before it."""
+    """What the first instruction may save by the one before it."""
+    alone = timing.one(first, None).least
     if facts_of(first).kind == "it":
-        return timing.one(first, None).least
-    return -timing.table.rule("after_load")[0] if _reads(first) else 0.0
+        return alone
+    saved = -timing.table.rule("after_load")[0]
+    return saved if facts_of(first).kind in SINGLE and alone - saved >= 1 else 0.0
 
 
-def _reads(instruction: Instruction) -> bool:
+def _accesses(instruction: Instruction) -> bool:
     kind = facts_of(instruction).kind
     return kind in ACCESSES or kind.startswith(("float_load", "float_store", "vector_"))
