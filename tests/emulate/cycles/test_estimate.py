@@ -16,7 +16,7 @@ M0, M4, M7, M55 = (CoreTiming(table_of(f"cortex-m{n}")) for n in (0, 4, 7, 55))
 
 
 def code_of(*lines, at=0x100):
-    """Instructions of two bytes in a row; a star makes four of them, a question mark a condition."""
+    """Instructions of two bytes in a row; of four with a star, conditional with a ``?``."""
     code = {}
     for line in lines:
         name, _, operands = line.strip("*?").partition(" ")
