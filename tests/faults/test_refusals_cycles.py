@@ -2,11 +2,15 @@
 
 import stat
 
+import numpy as np
 import pytest
 
+from tests.export.models import dense
 from tests.faults.test_refusals_emulate import refused
 from tinyrt import cache
-from tinyrt.emulate import Flash, Timing
+from tinyrt.cli.cycles import timing_of
+from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.emulate import Flash, Timing, run_emulated
 from tinyrt.emulate.boards import find_board
 from tinyrt.emulate.cycles import plugin
 from tinyrt.emulate.cycles.counts import Counts, Edge, read_counts
@@ -25,6 +29,24 @@ def test_cores_without_a_table_are_refused(core):
     text = refused(lambda: meter_for(find_core(core), None, Timing()), UnsupportedError)
     assert f"the cycles of {core} are not known" in text
     assert "cortex-m4, cortex-m55" in text
+
+
+def test_this_machine_has_no_cycles(tmp_path):
+    save_tflite(dense(), tmp_path / "net.tflite")
+    inputs = {"x": np.zeros((1, 4), np.int8)}
+    options = {"build_dir": tmp_path, "core": "host", "cycles": Timing()}
+    text = refused(
+        lambda: run_emulated(tmp_path / "net.tflite", inputs=inputs, **options), UnsupportedError
+    )
+    assert "cycles are told of emulated cores, not of this machine" in text
+    assert "cortex-m7, cortex-m85" in text
+
+
+def test_a_multiplier_takes_1_or_32_cycles():
+    names = ("clock", "mj_per_mcycle", "flash_wait", "flash_line", "code_cache", "data_cache")
+    nothing = dict.fromkeys(names)
+    text = refused(lambda: timing_of(True, **nothing, multiplier=2), DataError)
+    assert "--multiplier 2" in text
 
 
 def test_an_instruction_that_nobody_knows_is_named():
