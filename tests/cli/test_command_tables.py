@@ -11,8 +11,6 @@ from tinyrt.api.fitting import Costs
 from tinyrt.bench import Latency, Result
 from tinyrt.cli import bench, debug, demo, qat, quantize, tables, train
 from tinyrt.emulate import EmulationReport, OpCost
-from tinyrt.emulate.cycles import CycleReport, Cycles, Flash, Timing, table_of
-from tinyrt.emulate.cycles.report import Basis
 from tinyrt.emulate.report import Ram, SlicesRun
 from tinyrt.emulate.sizes import Sizes
 from tinyrt.export.slices import NOTHING, Slice, Slices
@@ -326,46 +324,6 @@ MORE = {
     "bit_exact": (None, "bit-exact with the host -"),
     "ops": ((OpCost(3, "add", "n", 0, 5, None),), "3 add 0 5 100.00 % -"),
 }
-
-M4_CYCLES = CycleReport(Cycles(1000, 3000), table_of("cortex-m4"), Basis.EDGES, Timing())
-TIMED = replace(M4_CYCLES, timing=Timing(Flash(3), clock_hz=1e6, mj_per_mcycle=2000.0))
-BOUNDS = replace(M4_CYCLES, table=table_of("cortex-m7"), basis=Basis.INSTRUCTIONS)
-
-
-@pytest.mark.parametrize(
-    ("cycles", "expected"),
-    [
-        (M4_CYCLES, ["1,000 to 3,000", "figures of the manual", "instructions per MAC 1.50"]),
-        (
-            TIMED,
-            [
-                *("1,000 to 3,000", "figures of the manual", "wait states 3"),
-                *(
-                    "milliseconds per inference 1.00 to 3.00",
-                    "millijoules per inference 2.00 to 6.00",
-                ),
-                "instructions per MAC 1.50",
-            ],
-        ),
-        (
-            BOUNDS,
-            [
-                *("1,000 to 3,000", "figures bounds: none are published"),
-                "counted instructions only: this QEMU has no plugins",
-                "instructions per MAC 1.50",
-            ],
-        ),
-    ],
-    ids=["plain", "timed", "bounds"],
-)
-def test_an_emulation_shows_cycles_and_what_they_are_made_of(cycles, expected):
-    shown = lines_of(tables.emulation(replace(DEVICE, cycles=cycles)))
-    shown = [" ".join(line.split()) for line in shown]
-    at = shown.index("instructions per inference 1,234")
-    assert shown[at + 1 : at + 1 + len(expected)] == [
-        f"cycles per inference {expected[0]}",
-        *expected[1:],
-    ]
 
 
 def test_an_emulation_shows_how_long_slices_are():

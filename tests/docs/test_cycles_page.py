@@ -5,6 +5,7 @@ import re
 import pytest
 
 from benchmarks.cycles import BEGIN, CORES, END, HEADER, MODELS, PAGE, PUBLISHED, measure, published
+from tests.firmware.device import require_core
 from tests.sampling import sampled
 from tinyrt.cli.cycles import timing_of
 from tinyrt.emulate.cycles import cores_with_cycles, table_of
@@ -49,7 +50,10 @@ CASES = sampled(
 @pytest.mark.slow
 @pytest.mark.parametrize(("model", "core"), CASES)
 def test_the_ranges_are_those_of_today_s_code(zoo, model, core):
+    require_core(core)
     row = ROWS[model, core]
+    if row[0] == "–":
+        pytest.skip(f"the page was written without a compiler for {core}")
     for flash, cell in list(zip(CORES[core], row[1:3], strict=False))[-1:]:
         instructions, cycles = measure(zoo, model, core, flash)
         assert int(row[0].replace(",", "")) == pytest.approx(instructions, rel=NEAR), STALE
