@@ -34,6 +34,7 @@ FORMS = {
     "slices": "INSTRUCTIONS",
     "objective": "COST",
     "search max_instructions": "NUMBER",
+    "max_cycles": "NUMBER",
     "scheduler": "ADDRESS",
     "selftest": "VECTORS",
     "gdb": "PORT",

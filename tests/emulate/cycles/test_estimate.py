@@ -99,6 +99,12 @@ def test_the_busiest_unit_is_waited_for():
     assert estimate(counts, code, M55, Flash()).low == 10 * 2 * 2
 
 
+def test_an_instruction_that_may_be_skipped_keeps_no_unit_busy():
+    always, perhaps = code_of("mul r0, r1, r2*", "mul r0, r1, r2?*").values()
+    assert M7.one(always, None).busy == {"multiplier": 1}
+    assert M7.one(perhaps, None) == Cost(0.5, M7.one(always, None).most)
+
+
 def test_costs_add_up_unit_by_unit():
     cost = Cost(1, 2, {"a": 3}) + Cost(10, 20, {"a": 1, "b": 9}).times(2)
     assert cost == Cost(21, 42, {"a": 5, "b": 18})

@@ -102,7 +102,7 @@ def table_of(core: str) -> Table:
         raise UnsupportedError(
             f"the cycles of {core} are not known",
             expected=", ".join(cores_with_cycles()),
-            hint="leave --cycles out; instructions are counted without",
+            hint="ask for instructions in place of cycles, or choose another core",
         )
     data = tomllib.loads((CORES / f"{core}.toml").read_text(encoding="utf-8"))
     return Table(
