@@ -102,7 +102,7 @@ def _instructions(edge: Edge, code: Code) -> list[Instruction]:
 
 def _leaves(block: _Block, code: Code) -> bool:
     """Whether the block calls what is not the model's: the hooks around ops."""
-    return block.to not in code and facts_of(block.last).kind in ("call", "call_register")
+    return block.to not in code and facts_of(block.last).kind == "call"
 
 
 def _cost(block: _Block, code: Code, timing: CoreTiming) -> Cost:
@@ -117,7 +117,7 @@ def _cost(block: _Block, code: Code, timing: CoreTiming) -> Cost:
     if not facts_of(last).goes_on:
         return cost + timing.passed(last, before)
     cost += timing.one(last, before)
-    if block.to == last.end and block.to in code:
+    if block.to in code:
         # The emulator cut straight code here, which a core does not notice.
         following = code[block.to]
         whole, apart = timing.one(following, last), timing.one(following, None)
