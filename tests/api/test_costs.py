@@ -13,6 +13,7 @@ from tinyrt.api import costs
 from tinyrt.api.costs import MARGINS, Basis, ModelCost, cost
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.emulate import Timing
 from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.quantize import quantize_graph
 from tinyrt.train.nn import Conv2d, Flatten, Linear, ReLU, Sequential
@@ -68,6 +69,18 @@ def test_what_is_linked_is_what_the_emulator_has_in_flash(tmp_path):
     assert counted.code < cost(path, "m4", basis="linked").code
 
 
+@pytest.mark.device
+@pytest.mark.slow
+def test_cycles_are_the_most_that_the_emulator_tells(tmp_path):
+    path = save_tflite(int8(), tmp_path / "m.tflite")
+    timed = cost(path, "m4", optimize="size", basis="timed")
+    report = api.run_emulated(path, core="m4", optimize="size", samples=1, cycles=Timing())
+    assert (timed.cycles, timed.instructions) == (report.cycles.cycles.high, report.instructions)
+    assert (timed.estimated, timed.least_instructions) == ((), report.instructions)
+    assert timed.as_dict()["cycles"] == timed.cycles > timed.instructions
+    assert timed.as_dict()["basis"] == "timed"
+
+
 def test_a_file_a_graph_and_a_float_model_cost_the_same(tmp_path):
     path = save_tflite(int8(), tmp_path / "m.tflite")
     wanted = cost(path)
@@ -118,7 +131,7 @@ def test_what_is_asked_for_wrongly_is_refused():
     with pytest.raises(UnsupportedError, match="m99"):
         cost(int8(), "m99")
     assert tinyrt.cost is cost
-    assert list(Basis) == ["formula", "linked", "counted"]
+    assert list(Basis) == ["formula", "linked", "counted", "timed"]
 
 
 @pytest.mark.parametrize(
@@ -127,4 +140,5 @@ def test_what_is_asked_for_wrongly_is_refused():
 def test_an_estimate_is_refused_by_what_the_emulator_counts_at_least(core, estimate):
     known = ModelCost(core, Basis.FORMULA, 1, 1, None, estimate)
     assert known.least_instructions == 1000
-    assert replace(known, basis=Basis.COUNTED).least_instructions == estimate
+    for basis in (Basis.COUNTED, Basis.TIMED):
+        assert replace(known, basis=basis).least_instructions == estimate

@@ -6,7 +6,8 @@ import pytest
 
 from tests.train.pipeline.made import learned
 from tests.train.pipeline.test_run import in_fours
-from tinyrt.api import costs, inspect_model, run_emulated, train_int8_model
+from tinyrt.api import costs, fitting, inspect_model, run_emulated, train_int8_model
+from tinyrt.api.costs import ModelCost
 from tinyrt.api.fitting import Costs, DeviceBudget
 from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.reader import read_tflite
@@ -48,6 +49,21 @@ def test_the_rest_is_what_the_emulator_says(tmp_path):
     costs = DeviceBudget("cortex-m0", flash=1).costs(in_int8())
     flash = report.flash.code + report.flash.weights
     assert costs == Costs(report.ram.arena, flash, report.instructions)
+
+
+def test_cycles_are_told_where_they_are_limited(monkeypatch):
+    asked = []
+
+    def cost(graph, core, *, basis="formula"):
+        asked.append((core, basis))
+        return ModelCost(core, basis, 1, 2, 3, 4, None if basis == "counted" else 6)
+
+    monkeypatch.setattr(fitting, "cost", cost)
+    assert DeviceBudget("cortex-m0", cycles=5).costs("graph") == Costs(1, 5, 4, 6)
+    assert DeviceBudget("cortex-m0", instructions=5).costs("graph") == Costs(1, 5, 4)
+    assert asked == [("cortex-m0", "timed"), ("cortex-m0", "counted")]
+    assert DeviceBudget(cycles=5).excess(Costs(1, 5, 4, 6)) == {"cycles": 6}
+    assert DeviceBudget(cycles=6).excess(Costs(1, 5, 4, 6)) == {}
 
 
 def test_what_is_beyond_is_named():

@@ -49,6 +49,7 @@ EMULATION = {
     "input_rows": True,
     "memories": object(),
     "profile": True,
+    "cycles": object(),
     "gdb": 1234,
     "timeout_s": 7.5,
     "progress": print,
@@ -74,7 +75,7 @@ def test_options_of_an_emulation(option, files, monkeypatch):
 
 
 SEVERAL = {**EMULATION, "shared_arena": True}
-for of_one in ("profile", "gdb"):
+for of_one in ("profile", "cycles", "gdb"):
     SEVERAL.pop(of_one)
 
 

@@ -63,6 +63,12 @@ FORMS = {
     "need": "PART",
     "input_type": "TYPE",
     "output_type": "TYPE",
+    "max_cycles": "NUMBER",
+    "clock": "FREQUENCY",
+    "mj_per_mcycle": "MJ",
+    "flash_line": "BYTES",
+    "code_cache": "BYTES",
+    "data_cache": "BYTES",
 }
 """Options of a form of their own; of all others, it is the type."""
 TYPES = re.compile(r"<(path|str|int|float|int range|float range|list\[\w+\]|[\w|-]+)>$")
@@ -74,6 +80,9 @@ DEFAULTS = {
     "quantize with_tables": "on",
     "quantize allow": "int4,int8,int16x8,float",
     "quantize data": "the calibration file",
+    "emulate flash_wait": "0",
+    "emulate flash_line": "16",
+    "emulate multiplier": "1",
     "qat core": "cortex-m4",
     "qat finetune": "0; as --epochs with --prune",
     "dataset value_range": "0:1",

@@ -1,5 +1,6 @@
 """What tables show of figures that tests make up, line by line, on a screen of 80 columns."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -10,7 +11,7 @@ from tinyrt.api import inspect_model
 from tinyrt.cli import tables
 from tinyrt.cli.arena_map import arena_map
 from tinyrt.convert.tflite.writer import save_tflite
-from tinyrt.emulate import OpCost
+from tinyrt.emulate import Cycles, OpCost
 from tinyrt.interpreter.profile import OpTime
 from tinyrt.ir import RewriteLog
 from tinyrt.memory import ArenaPlan, Buffer
@@ -130,6 +131,20 @@ def test_costs_without_a_peer():
         " #  op       MACs  instructions  share  per MAC",
         " ──────────────────────────────────────────────",
         " 0  conv2d  2,000             0      -   0.0000",
+        "",
+    ]
+
+
+def test_costs_with_cycles_have_their_ranges():
+    costs = [replace(COSTS[0], cycles=Cycles(1600, 2000)), replace(COSTS[1], cycles=Cycles(7, 7))]
+    costs.append(OpCost(2, "reshape", "r", 0, 0, None))
+    assert lines_of(tables.costs(costs)) == [
+        "",
+        " #  op        MACs  instructions  per MAC          cycles",
+        " ────────────────────────────────────────────────────────",
+        " 0  conv2d   2,000         1,500   0.7500  1,600 to 2,000",
+        " 1  add          0           500        -               7",
+        " 2  reshape      0             0        -               -",
         "",
     ]
 

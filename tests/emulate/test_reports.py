@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,6 +13,8 @@ from tests.export.models import dense
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import EmulationReport, OpCost, Ram, Run, Sizes, run, run_emulated
 from tinyrt.emulate.baseline import Baseline
+from tinyrt.emulate.cycles import CycleReport, Cycles, Flash, Timing, table_of
+from tinyrt.emulate.cycles.report import Basis
 from tinyrt.emulate.image import Image
 from tinyrt.errors import ToolError
 from tinyrt.export.ports import Port
@@ -182,8 +185,8 @@ def emulated(tmp_path, monkeypatch):
         seen["project"], seen["board"] = project, board
         return Image(Path("image.elf"), board, SIZES, 33)
 
-    def boot(image, packed, run_dir, *, timeout_s, progress, gdb):
-        seen.update(packed=packed, timeout_s=timeout_s, gdb=gdb)
+    def boot(image, packed, run_dir, *, timeout_s, progress, gdb, options):
+        seen.update(packed=packed, timeout_s=timeout_s, gdb=gdb, options=options)
         for nbytes in (0, 2, 5, 6):
             if progress is not None:
                 progress(nbytes)
@@ -217,6 +220,8 @@ def test_each_figure_comes_from_its_source(emulated):
     assert seen["packed"] == bytes(range(12))
     assert seen["timeout_s"] == 7.0
     assert seen["gdb"] is None
+    assert seen["options"] == ()
+    assert found.cycles is None
     assert "profile" not in seen
 
 
@@ -254,3 +259,68 @@ def test_a_profile_is_of_the_first_sample_on_the_same_board(emulated):
 def test_on_this_machine_there_is_no_board(emulated):
     found, seen = emulated(core="host")
     assert found.board is seen["board"] is None
+
+
+# Cycles
+
+
+class Measured:
+    """Stands for a meter: what it is asked, and what it answers."""
+
+    def __init__(self, core, board, timing):
+        self.asked = (core.name, board.name, timing)
+
+    def listing(self, image):
+        return f"listing of {image}"
+
+    def options(self, listing, marks, run_dir):
+        return [listing, *marks, run_dir.name]
+
+    def of_inference(self, *arguments):
+        return arguments
+
+
+def test_cycles_are_those_of_the_run_and_its_last_passes(emulated, monkeypatch):
+    meters = []
+
+    def meter_for(*arguments):
+        meters.append(Measured(*arguments))
+        return meters[-1]
+
+    monkeypatch.setattr(run, "meter_for", meter_for)
+    found, seen = emulated(cycles=TIMING, core="cortex-m3")
+    assert meters[0].asked == ("cortex-m3", "mps2-an385", TIMING)
+    listing = "listing of image.elf"
+    assert seen["options"] == [listing, "harness_call", "harness_clock_stop", "b"]
+    assert found.cycles[0] == listing
+    assert found.cycles[1].name == "b"
+    assert found.cycles[2:] == (640, 4)
+    assert found.ops == (OP,)
+    assert seen["profile"][3]["meter"] is meters[0]
+    emulated(profile=True)
+    assert seen["profile"][3]["meter"] is None
+
+
+TIMING = Timing(Flash(3, 32, 1024, None), clock_hz=2e6, mj_per_mcycle=5.0)
+
+
+def test_cycles_as_data_have_time_and_energy():
+    cycles = CycleReport(Cycles(1000, 3000), table_of("cortex-m7"), Basis.INSTRUCTIONS, TIMING)
+    found = report(cycles=cycles, ops=(replace(OP, cycles=Cycles(7, 9)),)).as_dict()
+    assert found["cycles"] == {"low": 1000, "high": 3000}
+    assert found["milliseconds"] == {"low": 0.5, "high": 1.5}
+    assert found["millijoules"] == pytest.approx({"low": 0.005, "high": 0.015})
+    timing = found["timing"]
+    assert timing.pop("reason").startswith("the manual has no cycles")
+    assert timing == {
+        "manual": "Cortex-M7 Technical Reference Manual, Arm DDI 0489",
+        "exact": False,
+        "basis": "instructions",
+        "flash": {"wait": 3, "line": 32, "code_cache": 1024, "data_cache": None},
+        "multiplier": 1,
+        "clock_hz": 2e6,
+        "mj_per_mcycle": 5.0,
+    }
+    assert found["ops"][0]["cycles"] == {"low": 7, "high": 9}
+    plain = replace(cycles, timing=Timing(small_multiplier=True)).as_dict()
+    assert (plain["timing"]["multiplier"], "milliseconds" in plain) == (32, False)

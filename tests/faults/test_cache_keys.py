@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tinyrt.backends.cuda import host, nvrtc
+from tinyrt.emulate.cycles import plugin
 from tinyrt.interpreter import native
 from tinyrt.tools import Finished
 
@@ -166,3 +167,31 @@ def test_the_host_librarys_key(monkeypatch, change):
     host._version.cache_clear()
     host._headers.cache_clear()
     assert (changed or host.build("source", ("-O1",))) != before
+
+
+# The plugin of the emulator
+
+PLUGIN = {
+    "the source": lambda patched: patched.setattr(Path, "read_bytes", lambda path: b"other"),
+    "the options": lambda patched: patched.setattr(plugin, "FLAGS", ("-O0",)),
+    "the compiler": lambda patched: patched.setattr(plugin.toolchain, "run", _told(cc="13")),
+    "the emulator": lambda patched: patched.setattr(plugin.toolchain, "run", _told(qemu="8")),
+}
+
+
+def _told(cc="12", qemu="7"):
+    """Programs that tell their versions."""
+    versions = {"cc": cc, "qemu": qemu}
+    return lambda command, **_: versions[command[0]]
+
+
+@pytest.mark.parametrize("change", PLUGIN.values(), ids=PLUGIN)
+def test_the_plugin_s_key(monkeypatch, change):
+    monkeypatch.setattr(plugin.toolchain, "require", lambda *programs: None)
+    monkeypatch.setattr(plugin.toolchain, "run", _told())
+    monkeypatch.setattr(plugin, "run_tool", lambda *_, **options: Finished(0, "", ""))
+    monkeypatch.setattr(plugin, "_built", lambda qemu, name: name)
+    before = plugin.plugin_for("qemu")
+    assert plugin.plugin_for("qemu") == before
+    change(monkeypatch)
+    assert plugin.plugin_for("qemu") != before

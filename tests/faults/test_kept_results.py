@@ -46,6 +46,8 @@ FUNCTIONS = {
     "tinyrt.backends.numba.abi:_compiled": "the function itself",
     "tinyrt.backends.numba.abi:runner": FOREVER,
     "tinyrt.convert.onnx.proto:_parts_of": "the kind of message",
+    "tinyrt.emulate.cycles.kinds:facts_of": "the instruction",
+    "tinyrt.emulate.cycles.table:table_of": "the core's name",
     "tinyrt.export.rendering:_environment": "the folder; templates that change are read again",
     "tinyrt.export.text:_int8_literals": FOREVER,
     "tinyrt.fixedpoint:inverse_root": "the number",
@@ -102,6 +104,7 @@ KINDS = {
     "native": test_cache_keys.test_the_native_librarys_key,
     "cuda": test_cache_keys.test_the_cubins_key,
     "cuda-host": test_cache_keys.test_the_host_librarys_key,
+    "qemu-plugin": test_cache_keys.test_the_plugin_s_key,
     "numba": test_caches.test_numbas_key_has_its_sources_its_versions_and_the_processor,
 }
 

@@ -11,6 +11,9 @@ import pytest
 from tests.firmware.facts import problems_of_library
 from tests.sampling import sampled
 from tinyrt.emulate import Image, Run, build_image, run_image, toolchain
+from tinyrt.emulate.cycles import cores_with_cycles, table_of
+from tinyrt.emulate.cycles.disassembly import read_listing
+from tinyrt.emulate.cycles.kinds import facts_of
 from tinyrt.emulate.run import unpack_outputs
 from tinyrt.export import CORES, Core, export_graph, find_core
 from tinyrt.ir import Graph
@@ -56,8 +59,16 @@ def check_image(image: Image, core: Core) -> None:
     assert not symbols & HEAP or not core.prefix, symbols & HEAP
     assert image.sizes.static == 0
     assert image.stack_bound is not None or not core.prefix
+    if core.name in cores_with_cycles():
+        check_cycles_are_known(image, core)
     for library in image.path.parent.rglob("lib*.a") if core.prefix else ():
         assert problems_of_library(library, core) == []
+
+
+def check_cycles_are_known(image: Image, core: Core) -> None:
+    """Every instruction of the model's code is of a kind that the core's table has."""
+    kinds = {facts_of(each).kind for each in read_listing(image.path, core).code.values()}
+    assert kinds <= {*table_of(core.name).kinds}
 
 
 def check_on_device(

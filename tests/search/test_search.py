@@ -12,7 +12,7 @@ import tinyrt
 from tests.search.made import ARENA, FILE, QUICK, blobs, dense, problem
 from tinyrt.api.costs import Basis, ModelCost, cost
 from tinyrt.api.fitting import DeviceBudget
-from tinyrt.errors import DataError, ToolError
+from tinyrt.errors import DataError, ToolError, UnsupportedError
 from tinyrt.search import SearchSetting, funnel, search, search_networks, work
 from tinyrt.search.candidate import graph_of, untrained_int8
 from tinyrt.search.store import End
@@ -256,6 +256,31 @@ def test_a_model_that_costs_more_once_trained_is_not_in_the_front(monkeypatch, t
     assert result.refused_early < 1
 
 
+def test_cycles_are_judged_as_told(monkeypatch, tmp_path):
+    def find(model, core="cortex-m4", *, basis="formula", **options):
+        known = cost(model, core, **options)
+        if basis == "formula":
+            return known
+        return replace(known, basis=Basis(basis), code=9, instructions=500, cycles=700)
+
+    asked = []
+    monkeypatch.setattr(work, "cost", find)
+    monkeypatch.setattr(work, "require_tools", lambda core, basis: asked.append(basis))
+    monkeypatch.setattr(search, "require_tools", lambda core, basis: asked.append(basis))
+    path = tmp_path / "mine.py"
+    path.write_text(FILE)
+    setting = SearchSetting(DeviceBudget(cycles=699), trials=2, epochs=1)
+    result = search_networks(f"{path}:flat", blobs(), tmp_path / "a", setting, workers=1)
+    assert {r.reason for r in result.records.values()} == {"cycles 700 of 699"}
+    assert set(asked) == {Basis.TIMED}
+
+
+def test_cores_whose_cycles_are_not_known_are_refused():
+    for core in ("host", "cortex-m23"):
+        with pytest.raises(UnsupportedError, match=f"the cycles of {core} are not known"):
+            SearchSetting(DeviceBudget(core, cycles=9))
+
+
 WRONG = {
     "trials is 0": {"trials": 0},
     "epochs is 0": {"epochs": 0},
@@ -282,5 +307,7 @@ def test_rungs_are_compared_at_a_third_and_a_ninth():
     assert rungs == {1: (1,), 2: (1, 2), 9: (1, 3, 9), 10: (2, 6, 10), 30: (4, 12, 30)}
     assert SearchSetting(DeviceBudget("m0", flash=9)).basis is Basis.LINKED
     assert SearchSetting(ARENA, objectives=("instructions",)).basis is Basis.COUNTED
+    assert SearchSetting(ARENA, objectives=("cycles", "instructions")).basis is Basis.TIMED
+    assert SearchSetting(DeviceBudget("m0", cycles=9)).traded == ("cycles",)
     assert SearchSetting(ARENA).basis is Basis.FORMULA
     assert np.isclose(SearchSetting(ARENA).final_epochs, 6)

@@ -42,6 +42,12 @@ class Basis(StrEnum):
     """The code is compiled and linked, too."""
     COUNTED = "counted"
     """The image runs in the emulator, which counts instructions."""
+    TIMED = "timed"
+    """The same, and cycles are told, of flash without wait states."""
+
+
+EMULATED = (Basis.COUNTED, Basis.TIMED)
+"""What takes the emulator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +62,7 @@ class ModelCost:
         code: bytes of flash for code and tables; exact; None where nothing was linked.
         instructions: of an inference; exact where they were counted, else estimated; None on this
             machine.
+        cycles: of an inference, at most; None where they were not told.
 
     """
 
@@ -65,6 +72,7 @@ class ModelCost:
     weights: int
     code: int | None
     instructions: int | None
+    cycles: int | None = None
 
     @property
     def flash(self) -> int | None:
@@ -74,20 +82,20 @@ class ModelCost:
     @property
     def estimated(self) -> tuple[str, ...]:
         """Names of the figures that are estimates."""
-        return () if self.basis is Basis.COUNTED else ("instructions",)
+        return () if self.basis in EMULATED else ("instructions",)
 
     @property
     def least_instructions(self) -> int | None:
         """What the emulator counts at least, by the estimate: a model above this is above it."""
         from tinyrt.export import find_core
 
-        if self.basis is Basis.COUNTED or self.instructions is None:
+        if self.basis in EMULATED or self.instructions is None:
             return self.instructions
         return round(self.instructions / MARGINS[find_core(self.core).isa])
 
     def as_dict(self) -> dict[str, Any]:
         """The figures as plain data."""
-        names = ("core", "arena", "weights", "code", "flash", "instructions")
+        names = ("core", "arena", "weights", "code", "flash", "instructions", "cycles")
         figures = {name: getattr(self, name) for name in names}
         return {**figures, "basis": self.basis.value, "estimated": list(self.estimated)}
 
@@ -113,13 +121,13 @@ def cost(
         core: a name in ``tinyrt.export.CORES``.
         optimize: what the code is made for: ``speed``, ``balanced`` or ``size``.
         basis: what the figures come from: ``formula``; ``linked``, for the code's size, which takes
-            a cross-compiler; or ``counted``, in the emulator.
+            a cross-compiler; ``counted``, in the emulator; or ``timed``, which tells cycles, too.
         input_shape: of a sample of the network, without the batch; for others the file says it.
 
     Raises:
         DataError: there is no such basis, or an input shape where none belongs, or none.
         ToolError: the compiler or the emulator that the basis takes is missing.
-        UnsupportedError: an op has no C kernel, or there is no such core.
+        UnsupportedError: an op has no C kernel, there is no such core, or its cycles are not known.
 
     """
     if basis not in set(Basis):
@@ -130,7 +138,7 @@ def cost(
         return by_formula
     if basis == Basis.LINKED:
         return _linked(graph, by_formula, optimize)
-    return _counted(graph, by_formula, optimize)
+    return _counted(graph, by_formula, optimize, Basis(basis))
 
 
 def _int8_graph(model: str | Path | Graph | Module, input_shape: Shape | None) -> Graph:
@@ -193,13 +201,26 @@ def _linked(graph: Graph, known: ModelCost, optimize: str) -> ModelCost:
     )
 
 
-def _counted(graph: Graph, known: ModelCost, optimize: str) -> ModelCost:
+def _counted(graph: Graph, known: ModelCost, optimize: str, basis: Basis) -> ModelCost:
+    from tinyrt.emulate import Timing
+
     with scratch_folder() as folder:
         path = Path(save_tflite(graph, folder / "candidate.tflite"))
         report = run_emulated(
-            path, core=known.core, optimize=optimize, samples=1, build_dir=folder / "build"
+            path,
+            core=known.core,
+            optimize=optimize,
+            samples=1,
+            cycles=Timing() if basis is Basis.TIMED else None,
+            build_dir=folder / "build",
         )
-    flash, arena = report.flash, report.ram.arena
+    flash, told = report.flash, report.cycles
     return ModelCost(
-        known.core, Basis.COUNTED, arena, flash.weights, flash.code, report.instructions
+        known.core,
+        basis,
+        arena=report.ram.arena,
+        weights=flash.weights,
+        code=flash.code,
+        instructions=report.instructions,
+        cycles=None if told is None else told.cycles.high,
     )

@@ -17,12 +17,14 @@ class Costs:
         arena: bytes of activations.
         flash: bytes of code, tables and weights; None where nothing was built.
         instructions: per inference, as the emulator counts them; None likewise.
+        cycles: per inference at most, of flash without wait states; None where nobody asked.
 
     """
 
     arena: int
     flash: int | None = None
     instructions: int | None = None
+    cycles: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ class DeviceBudget:
         arena: bytes of activations at most.
         flash: bytes of code, tables and weights at most.
         instructions: per inference at most.
+        cycles: per inference at most, the high end of their range, without wait states.
 
     Raises:
         DataError: nothing is limited, or a limit is below 1.
@@ -44,13 +47,14 @@ class DeviceBudget:
     arena: int | None = None
     flash: int | None = None
     instructions: int | None = None
+    cycles: int | None = None
 
     def __post_init__(self) -> None:
         limits = list(self.limits.values())
         if not limits or min(limits) < 1:
             raise DataError(
                 f"limits of {', '.join(map(str, limits)) or 'nothing'} on {self.core}",
-                expected="arena, flash or instructions, 1 or more",
+                expected="arena, flash, instructions or cycles, 1 or more",
             )
 
     @property
@@ -68,8 +72,9 @@ class DeviceBudget:
         """
         if self.limits.keys() == {"arena"}:
             return Costs(cost(graph, self.core).arena)
-        whole = cost(graph, self.core, basis=Basis.COUNTED)
-        return Costs(whole.arena, whole.flash, whole.instructions)
+        basis = Basis.TIMED if "cycles" in self.limits else Basis.COUNTED
+        whole = cost(graph, self.core, basis=basis)
+        return Costs(whole.arena, whole.flash, whole.instructions, whole.cycles)
 
     def excess(self, costs: Costs) -> dict[str, int]:
         """What is beyond its limit, and how much it costs."""

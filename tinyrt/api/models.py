@@ -24,7 +24,7 @@ from tinyrt.ops.shared.samples import random_inputs
 from tinyrt.tools import EMULATOR_S
 
 if TYPE_CHECKING:
-    from tinyrt.emulate import EmulationReport
+    from tinyrt.emulate import EmulationReport, Timing
     from tinyrt.export import Memories
 
 
@@ -167,6 +167,7 @@ def run_emulated(
     blob: bool = False,
     memories: Memories | None = None,
     profile: bool = False,
+    cycles: Timing | None = None,
     build_dir: str | Path | None = None,
     gdb: int | None = None,
     timeout_s: float = EMULATOR_S,
@@ -189,6 +190,8 @@ def run_emulated(
         blob: whether constants lie in a blob, apart from the code.
         memories: which memory there is and what lies in it; one arena for all by default.
         profile: whether to count every op's instructions, too.
+        cycles: what cycles depend on besides the core, ``tinyrt.emulate.Timing()`` for flash
+            without wait states; None to count instructions only.
         build_dir: where to keep the project and its image; a temporary folder by default.
         gdb: the port of this machine at which a debugger is waited for; None without one.
         timeout_s: when to give up on the emulator, in seconds.
@@ -217,6 +220,7 @@ def run_emulated(
             blob=blob,
             memories=memories,
             profile=profile,
+            cycles=cycles,
             build_dir=build_dir or scratch,
             gdb=gdb,
             timeout_s=timeout_s,

@@ -11,6 +11,17 @@ from tinyrt.amounts import parse_bytes
 from tinyrt.api.validating import EMULATED_ANSWER_S
 from tinyrt.cli import tables
 from tinyrt.cli.console import ERR, Report, progress_bar, reporting
+from tinyrt.cli.cycles import (
+    Clock,
+    CodeCache,
+    DataCache,
+    Energy,
+    FlashLine,
+    FlashWait,
+    Multiplier,
+    WithCycles,
+    timing_of,
+)
 from tinyrt.cli.options import (
     Alignment,
     Blob,
@@ -77,6 +88,14 @@ def emulate(
     weights_section: WeightsSection = None,
     shared_arena: SharedArena = False,
     profile: Annotated[bool, typer.Option(help="Count every op's instructions, too.")] = False,
+    cycles: WithCycles = False,
+    clock: Clock = None,
+    mj_per_mcycle: Energy = None,
+    flash_wait: FlashWait = None,
+    flash_line: FlashLine = None,
+    code_cache: CodeCache = None,
+    data_cache: DataCache = None,
+    multiplier: Multiplier = None,
     keep: Annotated[
         Path | None, typer.Option("--keep", help="Keep the build in this folder.")
     ] = None,
@@ -149,6 +168,16 @@ def emulate(
         )
         require_without("--samples", samples, "--input", there=inputs is not None)
         require_with("--gdb", gdb, "--keep", there=keep is not None)
+        timing = timing_of(
+            cycles,
+            clock=clock,
+            mj_per_mcycle=mj_per_mcycle,
+            flash_wait=flash_wait,
+            flash_line=flash_line,
+            code_cache=code_cache,
+            data_cache=data_cache,
+            multiplier=multiplier,
+        )
         limit = timeout or (EMULATOR_S if gdb is None else DEBUGGER_S)
         options: dict[str, Any] = {"core": core, "optimize": optimize, "board": board}
         options |= {"memories": memories, "by_rows": by_rows, "input_rows": input_rows}
@@ -179,6 +208,7 @@ def emulate(
             if len(models) > 1 or shared_arena:
                 require_one("--input", inputs)
                 require_one("--profile", profile or None)
+                require_one("--cycles", timing)
                 require_one("--gdb", gdb)
                 reports = api.run_emulated_several(
                     models, shared_arena=shared_arena, progress=progress, **options
@@ -191,6 +221,7 @@ def emulate(
                     *(models[0],),
                     inputs=inputs,
                     profile=profile,
+                    cycles=timing,
                     gdb=gdb,
                     progress=progress,
                     **options,

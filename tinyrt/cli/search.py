@@ -58,12 +58,20 @@ def search(
             help="Instructions per inference at most, e.g. 500000 or 2M.",
         ),
     ] = None,
+    max_cycles: Annotated[
+        str | None,
+        typer.Option(
+            "--max-cycles",
+            metavar="NUMBER",
+            help="Cycles per inference at most, without wait states, e.g. 2M.",
+        ),
+    ] = None,
     objective: Annotated[
         list[str] | None,
         typer.Option(
             "--objective",
             metavar="COST",
-            help="Trade arena, flash or instructions for quality. May be repeated.",
+            help="Trade arena, flash, instructions or cycles for quality. May be repeated.",
             show_default="what is limited",
         ),
     ] = None,
@@ -111,7 +119,7 @@ def search(
         from tinyrt.search import SearchSetting, search_networks
 
         setting = SearchSetting(
-            budget=search_budget(core, max_arena, max_flash, max_instructions),
+            budget=search_budget(core, max_arena, max_flash, max_instructions, max_cycles),
             trials=trials,
             objectives=tuple(objective or ()),
             epochs=epochs,
@@ -136,7 +144,11 @@ def search(
 
 
 def search_budget(
-    core: str, arena: str | None, flash: str | None, instructions: str | None
+    core: str,
+    arena: str | None,
+    flash: str | None,
+    instructions: str | None,
+    cycles: str | None,
 ) -> DeviceBudget:
     """The limits from the options.
 
@@ -151,10 +163,11 @@ def search_budget(
         arena=None if arena is None else parse_bytes(arena),
         flash=None if flash is None else parse_bytes(flash),
         instructions=None if instructions is None else parse_count(instructions),
+        cycles=None if cycles is None else parse_count(cycles, "cycles"),
     )
 
 
-def parse_count(option: str) -> int:
+def parse_count(option: str, what: str = "instructions") -> int:
     """``2M`` -> 2,000,000; ``k`` and ``M`` are thousands and millions.
 
     Raises:
@@ -169,21 +182,23 @@ def parse_count(option: str) -> int:
         return round(float(digits) * factor)
     except (ValueError, OverflowError):
         raise DataError(
-            f"'{option}' is no number of instructions",
+            f"'{option}' is no number of {what}",
             expected="a number, with k for thousands or M for millions",
-            hint="--max-instructions 2M",
+            hint=f"--max-{what} 2M",
         ) from None
 
 
 def shown(result: SearchResult) -> RenderableType:
     """The front as a table, how trials ended, and why some were refused."""
     table = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
-    for column in ("trial", result.measure, "arena", "flash", "instructions"):
+    names = ["arena", "flash", "instructions"]
+    names += ["cycles"] if any("cycles" in point.costs for point in result.front) else []
+    for column in ("trial", result.measure, *names):
         table.add_column(column, justify="right")
     for point in result.front:
         right = result.measure == "accuracy"
         score = tables.percent(point.score) if right else f"{-point.score:.4g}"
-        costs = (tables.number(point.costs.get(n)) for n in ("arena", "flash", "instructions"))
+        costs = (tables.number(point.costs.get(name)) for name in names)
         table.add_row(str(point.trial), score, *costs)
     facts = {"trials": len(result.records), **result.ends, "study": str(result.study)}
     if result.front:

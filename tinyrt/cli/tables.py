@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tinyrt.api import Inspection
     from tinyrt.board import ValidationReport
     from tinyrt.emulate import EmulationReport, OpCost
+    from tinyrt.emulate.cycles import CycleReport
     from tinyrt.emulate.report import SlicesRun
     from tinyrt.export.slices import Slices
     from tinyrt.interpreter.profile import OpTime
@@ -247,6 +248,7 @@ def emulation(report: EmulationReport) -> RenderableType:
         **({} if report.float_error is None else {"greatest float error": report.float_error}),
         "instructions per inference": report.instructions,
         **({} if report.slices is None else slices(report.slices.plan, report.slices)),
+        **({} if report.cycles is None else cycles(report.cycles)),
         "instructions per MAC": report.instructions_per_mac,
         **({"  of TFLM + CMSIS-NN": percent((report.instructions or 0) / peer)} if peer else {}),
         "flash, code bytes": flash.code,
@@ -330,8 +332,31 @@ def slices(plan: Slices, run: SlicesRun | None = None) -> dict[str, object]:
     }
 
 
+def cycles(report: CycleReport) -> dict[str, object]:
+    """Cycles of an inference, what they are made of, and the time and energy that they take."""
+    from tinyrt.emulate.cycles.report import Basis
+
+    rows: dict[str, object] = {"cycles per inference": span(report.cycles.low, report.cycles.high)}
+    rows["  figures"] = "of the manual" if report.table.exact else "bounds: none are published"
+    if report.basis is Basis.INSTRUCTIONS:
+        rows["  counted"] = "instructions only: this QEMU has no plugins"
+    if report.timing.flash.wait:
+        rows["  wait states"] = report.timing.flash.wait
+    for name in ("milliseconds", "millijoules"):
+        if (ends := getattr(report, name)) is not None:
+            rows[f"{name} per inference"] = span(*ends)
+    return rows
+
+
+def span(low: float, high: float) -> str:
+    """A range as people read it."""
+    return number(low) if low == high else f"{number(low)} to {number(high)}"
+
+
 def costs(ops: Sequence[OpCost]) -> Table:
     """Where the instructions go, op by op, and the peer's where they are known."""
+    if any(op.cycles for op in ops):
+        return _timed(ops)
     compared = any(op.baseline for op in ops)
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False)
     columns = ["#", "op", "MACs", "instructions", "share", "per MAC"]
@@ -346,6 +371,18 @@ def costs(ops: Sequence[OpCost]) -> Table:
         share = percent(op.instructions / total) if total else "-"
         row = [*map(number, figures), share, number(op.instructions_per_mac)]
         table.add_row(*row, *([number(op.baseline), number(op.ratio)] if compared else []))
+    return table
+
+
+def _timed(ops: Sequence[OpCost]) -> Table:
+    """Instructions and cycles, op by op."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False)
+    for column in ("#", "op", "MACs", "instructions", "per MAC", "cycles"):
+        table.add_column(column, justify="left" if column == "op" else "right")
+    for op in ops:
+        figures = map(number, (op.index, op.op, op.macs, op.instructions))
+        cycles_of = "-" if op.cycles is None else span(op.cycles.low, op.cycles.high)
+        table.add_row(*figures, number(op.instructions_per_mac), cycles_of)
     return table
 
 

@@ -2,6 +2,7 @@
 
 from tinyrt.emulate.audio import emulate_audio
 from tinyrt.emulate.boards import BOARDS, Board, find_board
+from tinyrt.emulate.cycles import CycleReport, Cycles, Flash, Timing
 from tinyrt.emulate.image import Image, build_image
 from tinyrt.emulate.profile import OpCost
 from tinyrt.emulate.qemu import Run, run_image
@@ -13,12 +14,16 @@ from tinyrt.emulate.sizes import Sizes
 __all__ = [
     "BOARDS",
     "Board",
+    "CycleReport",
+    "Cycles",
     "EmulationReport",
+    "Flash",
     "Image",
     "OpCost",
     "Ram",
     "Run",
     "Sizes",
+    "Timing",
     "build_image",
     "emulate_audio",
     "find_board",

@@ -9,6 +9,8 @@ from typing import Any
 
 from tinyrt.emulate.baseline import Baseline
 from tinyrt.emulate.boards import Board
+from tinyrt.emulate.cycles import Cycles, Meter
+from tinyrt.emulate.cycles.meter import BEGIN, END
 from tinyrt.emulate.image import build_image
 from tinyrt.emulate.qemu import PHASES, Instructions, boot
 from tinyrt.export import ExportedProject
@@ -18,6 +20,8 @@ from tinyrt.tools import EMULATOR_S
 
 NOTHING = 0xFFFF_FFFF
 """The op index under which the harness times an empty pair of hooks."""
+
+HOOKS = (BEGIN, END)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,7 @@ class OpCost:
         macs: multiply-accumulates.
         instructions: of its calls; 0 for an op that moves nothing.
         baseline: instructions that another engine needs for the same op on this core, if known.
+        cycles: fewest and most of its calls; None unless they were asked for.
 
     """
 
@@ -40,6 +45,7 @@ class OpCost:
     macs: int
     instructions: int
     baseline: int | None
+    cycles: Cycles | None = None
 
     @property
     def instructions_per_mac(self) -> float | None:
@@ -62,7 +68,7 @@ class OpCost:
             "instructions_per_mac": self.instructions_per_mac,
             "baseline": self.baseline,
             "ratio": self.ratio,
-        }
+        } | ({} if self.cycles is None else {"cycles": self.cycles.as_dict()})
 
 
 def profile_ops(
@@ -73,6 +79,7 @@ def profile_ops(
     *,
     board: Board,
     baseline: Baseline | None = None,
+    meter: Meter | None = None,
     timeout_s: float = EMULATOR_S,
 ) -> tuple[OpCost, ...]:
     """Count every op's instructions in an image of its own, with hooks around the ops' calls.
@@ -84,14 +91,24 @@ def profile_ops(
         build_dir: an existing folder.
         board: what to run on.
         baseline: the other engine's figures for this model, if there are any.
+        meter: what tells cycles; None without them.
         timeout_s: when to give up on the emulator, in seconds.
 
     Raises:
         ToolError: compiler or emulator are missing or failed.
+        UnsupportedError: the cycles of an instruction are not known.
 
     """
     image = build_image(project, build_dir, board=board, profile=True)
-    instructions = op_instructions(boot(image, inputs, image.path.parent, timeout_s=timeout_s))
+    folder = image.path.parent
+    listing = None if meter is None else meter.listing(image.path)
+    options = [] if meter is None or listing is None else meter.options(listing, HOOKS, folder)
+    report = boot(image, inputs, folder, timeout_s=timeout_s, options=options)
+    instructions = op_instructions(report)
+    cycles: Mapping[int, Cycles] = {}
+    if meter is not None and listing is not None:
+        cycles = meter.of_ops(listing, folder, report["op"], instructions, PHASES)
+    none = None if meter is None else Cycles(0, 0)
     others = baseline.ops(project.core.name, graph) if baseline else {}
     return tuple(
         OpCost(
@@ -101,6 +118,7 @@ def profile_ops(
             OPS[node.op].macs(node),
             instructions.get(node.index, 0),
             others.get(node.index),
+            cycles.get(node.index, none),
         )
         for node in graph.bound()
     )

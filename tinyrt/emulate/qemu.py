@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +53,7 @@ def run_image(
     timeout_s: float = EMULATOR_S,
     progress: Progress | None = None,
     gdb: int | None = None,
+    options: Sequence[str] = (),
 ) -> Run:
     """Run all samples in one boot.
 
@@ -64,13 +65,19 @@ def run_image(
         progress: called now and then with the bytes of output written so far.
         gdb: the port of this machine at which a debugger is waited for, before the first
             instruction; None without one.
+        options: further options of the emulator.
 
     Raises:
         ToolError: QEMU is missing, the image failed (fault, canary, stack), or time ran out.
 
     """
-    parts = {"": inputs}
-    runs = run_parts(image, parts, run_dir, timeout_s=timeout_s, progress=progress, gdb=gdb)
+    runs = run_parts(
+        *(image, {"": inputs}, run_dir),
+        timeout_s=timeout_s,
+        progress=progress,
+        gdb=gdb,
+        options=options,
+    )
     return runs[""]
 
 
@@ -82,9 +89,16 @@ def run_parts(
     timeout_s: float = EMULATOR_S,
     progress: Progress | None = None,
     gdb: int | None = None,
+    options: Sequence[str] = (),
 ) -> dict[str, Run]:
     """As ``run_image``, for each model of an image: what its files end with -> its inputs."""
-    reports = boot_parts(image, parts, run_dir, timeout_s=timeout_s, progress=progress, gdb=gdb)
+    reports = boot_parts(
+        *(image, parts, run_dir),
+        timeout_s=timeout_s,
+        progress=progress,
+        gdb=gdb,
+        options=options,
+    )
     return {part: _run_of(image, report, run_dir, part) for part, report in reports.items()}
 
 
@@ -107,10 +121,14 @@ def boot(
     *,
     timeout_s: float = EMULATOR_S,
     progress: Progress | None = None,
+    options: Sequence[str] = (),
 ) -> dict[str, list[int]]:
     """Run all samples and return what the image reported; see ``run_image``."""
     parts = {"": inputs}
-    return boot_parts(image, parts, run_dir, timeout_s=timeout_s, progress=progress)[""]
+    reports = boot_parts(
+        *(image, parts, run_dir), timeout_s=timeout_s, progress=progress, options=options
+    )
+    return reports[""]
 
 
 def part_of(path: Path, part: str) -> Path:
@@ -126,6 +144,7 @@ def boot_parts(
     timeout_s: float = EMULATOR_S,
     progress: Progress | None = None,
     gdb: int | None = None,
+    options: Sequence[str] = (),
 ) -> dict[str, dict[str, list[int]]]:
     """As ``boot``, for each model of an image; see ``run_parts``."""
     outputs = [part_of(run_dir / OUTPUTS, part) for part in parts]
@@ -143,7 +162,9 @@ def boot_parts(
             progress(written())
 
     with _explained(image, written, timeout_s):
-        process = run_tool(_command(image, gdb), cwd=run_dir, limit_s=timeout_s, watch=watch)
+        process = run_tool(
+            _command(image, gdb, options), cwd=run_dir, limit_s=timeout_s, watch=watch
+        )
     where = image.board.name if image.board else "this machine"
     if process.status != 0:
         raise ToolError(
@@ -173,7 +194,7 @@ def _whole(image: Image, words: str = "") -> Iterator[None]:
         ) from error
 
 
-def _command(image: Image, gdb: int | None = None) -> list[str]:
+def _command(image: Image, gdb: int | None = None, options: Sequence[str] = ()) -> list[str]:
     board, path = image.board, str(image.path.resolve())
     if board is None:
         return [path]
@@ -183,6 +204,7 @@ def _command(image: Image, gdb: int | None = None) -> list[str]:
         *("-display", "none", "-monitor", "none", "-serial", "none"),
         *(() if gdb is None else ("-S", "-gdb", f"tcp:127.0.0.1:{gdb}")),
         *("-semihosting-config", "enable=on,target=native", "-kernel", path),
+        *options,
     ]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from tinyrt.emulate.cycles import CycleReport
 from tinyrt.emulate.profile import OpCost
 from tinyrt.emulate.sizes import Sizes
 from tinyrt.export.slices import Slices
@@ -95,6 +96,7 @@ class EmulationReport:
         ops: what every op costs; None unless it was asked for.
         row_by_row: the ops that run so, as ``first-last`` of each segment.
         slices: what the inference was cut into; None where it ran in one go.
+        cycles: of an inference; None unless they were asked for.
 
     """
 
@@ -113,6 +115,7 @@ class EmulationReport:
     filter_bytes: int = 0
     row_by_row: tuple[str, ...] = ()
     slices: SlicesRun | None = None
+    cycles: CycleReport | None = None
 
     @property
     def agrees(self) -> bool:
@@ -150,6 +153,8 @@ class EmulationReport:
             "bit_exact": self.bit_exact,
             "float_error": self.float_error,
         }
+        if self.cycles is not None:
+            fields |= self.cycles.as_dict()
         if self.slices is not None:
             fields["slices"] = self.slices.as_dict()
         if self.ops is not None:

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.emulate.baseline import load_baseline
 from tinyrt.emulate.boards import find_board
+from tinyrt.emulate.cycles import CycleReport, Timing, cores_with_cycles, meter_for
+from tinyrt.emulate.cycles.meter import CALL, STOP
 from tinyrt.emulate.image import Image, build_image
 from tinyrt.emulate.profile import OpCost, profile_ops
-from tinyrt.emulate.qemu import Run, run_image
+from tinyrt.emulate.qemu import PHASES, Run, run_image
 from tinyrt.emulate.report import EmulationReport, Ram, SlicesRun
 from tinyrt.errors import DataError, ToolError, UnsupportedError, error_context
 from tinyrt.export import ExportedProject, Memories, Port, export_graph, find_core
@@ -23,6 +25,8 @@ from tinyrt.export.identity import sha256_of
 from tinyrt.files import make_folder
 from tinyrt.ir import DType, Shape
 from tinyrt.tools import EMULATOR_S
+
+AROUND = (CALL, STOP)
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -43,6 +47,7 @@ def run_emulated(
     blob: bool = False,
     macs: int | None = None,
     profile: bool = False,
+    cycles: Timing | None = None,
     memories: Memories | None = None,
     gdb: int | None = None,
     timeout_s: float = EMULATOR_S,
@@ -66,14 +71,16 @@ def run_emulated(
         blob: whether constants lie in a blob, apart from the code.
         macs: multiply-accumulates per inference; counted if not given.
         profile: whether to count every op's instructions, too.
+        cycles: what cycles depend on besides the core; None to count instructions only. With
+            cycles every op is counted, too.
         memories: which memory there is and what lies in it; one arena for all by default.
         gdb: the port of this machine at which a debugger is waited for; None without one.
         timeout_s: when to give up on the emulator, in seconds.
         progress: called now and then with samples done and samples in all.
 
     Raises:
-        UnsupportedError: the model cannot be exported, there is no such core or board, or this
-            machine is to be profiled.
+        UnsupportedError: the model cannot be exported, there is no such core or board, its cycles
+            are not known, or this machine is to be profiled.
         BudgetError: the arena takes more than ``max_arena``.
         DataError: an input is missing or has the wrong shape or dtype.
         OutputError: the build folder cannot be written.
@@ -92,6 +99,13 @@ def run_emulated(
             "a debugger is waited for by the emulator, not on this machine",
             hint="choose an emulated core with --core, or leave --gdb out",
         )
+    if cycles is not None and place is None:
+        raise UnsupportedError(
+            "cycles are told of emulated cores, not of this machine",
+            expected=", ".join(cores_with_cycles()),
+            hint="choose one with --core, or leave --cycles out",
+        )
+    meter = None if cycles is None or place is None else meter_for(target, place, cycles)
     build = make_folder(build_dir)
     with error_context(file=str(model_path)):
         graph = read_tflite(model_path)
@@ -109,6 +123,8 @@ def run_emulated(
         )
     packed, samples = pack_inputs(project.inputs, inputs)
     image = build_image(project, build, board=place)
+    listing = None if meter is None else meter.listing(image.path)
+    options = () if meter is None or listing is None else meter.options(listing, AROUND, build)
     output_bytes = sum(port.nbytes for port in project.outputs)
     run = run_image(
         image,
@@ -116,20 +132,29 @@ def run_emulated(
         build,
         timeout_s=timeout_s,
         gdb=gdb,
+        options=options,
         progress=progress and (lambda nbytes: progress(nbytes // output_bytes, samples)),
     )
     peer = load_baseline()
     ops = None
-    if profile and place is not None:
+    if (profile or meter is not None) and place is not None:
         first = packed[: len(packed) // samples]
         ops = profile_ops(
-            *(project, graph, first, build), board=place, baseline=peer, timeout_s=timeout_s
+            *(project, graph, first, build),
+            board=place,
+            baseline=peer,
+            meter=meter,
+            timeout_s=timeout_s,
         )
+    of_inference = None
+    if meter is not None and listing is not None and run.instructions is not None:
+        of_inference = meter.of_inference(listing, build, run.instructions, PHASES)
     return report_of(
         *(project, image, run, samples, expected),
         baseline=peer.total(target.name, graph),
         macs=macs,
         ops=ops,
+        cycles=of_inference,
     )
 
 
@@ -143,6 +168,7 @@ def report_of(
     baseline: int | None = None,
     macs: int | None = None,
     ops: tuple[OpCost, ...] | None = None,
+    cycles: CycleReport | None = None,
 ) -> EmulationReport:
     """What a run says of a model, and whether the host answers the same.
 
@@ -155,6 +181,7 @@ def report_of(
         baseline: instructions of another engine, if they are known.
         macs: multiply-accumulates per inference; the project's if not given.
         ops: what every op costs, where it was counted.
+        cycles: of an inference, where they were asked for.
 
     Raises:
         ToolError: there are not as many outputs as there should be.
@@ -181,6 +208,7 @@ def report_of(
         filter_bytes=project.filter_bytes,
         row_by_row=project.row_by_row,
         slices=None if project.slices is None else SlicesRun(project.slices, run.slices),
+        cycles=cycles,
     )
 
 

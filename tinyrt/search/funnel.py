@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Course = Generator[Task, Any, "Ended"]
 """A trial on its way: it asks for a task, is sent what came of it, and ends."""
 
-KNOWN = ("arena", "weights", "code", "flash", "instructions")
+KNOWN = ("arena", "weights", "code", "flash", "instructions", "cycles")
 """Figures of a cost that are kept."""
 
 

@@ -9,11 +9,12 @@ from typing import Any
 
 from tinyrt.api.costs import Basis
 from tinyrt.api.fitting import DeviceBudget
+from tinyrt.emulate.cycles import table_of
 from tinyrt.errors import DataError
 from tinyrt.export import find_core
 from tinyrt.search.problem import Problem
 
-COSTS = ("arena", "flash", "instructions")
+COSTS = ("arena", "flash", "instructions", "cycles")
 
 FACTOR = 3
 """Of so many candidates, one trains on from rung to rung, for so many times as long."""
@@ -29,8 +30,8 @@ class SearchSetting:
     Attributes:
         budget: what a model may cost, and on which core.
         trials: candidates that are proposed in all.
-        objectives: what is traded against each other: ``quality``, and of arena, flash and
-            instructions those named; by default those that the budget limits.
+        objectives: what is traded against each other: ``quality``, and of arena, flash,
+            instructions and cycles those named; by default those that the budget limits.
         epochs: passes over the data in float, on the last rung.
         int8_epochs: passes in training for int8; a fifth of ``epochs`` by default.
         seed: of what is proposed, of weights, and of the samples' order.
@@ -38,6 +39,7 @@ class SearchSetting:
     Raises:
         DataError: a number is out of range, there is no such objective, or the host is asked for
             instructions.
+        UnsupportedError: cycles are asked for of a core whose cycles are not known.
 
     """
 
@@ -67,6 +69,8 @@ class SearchSetting:
                 expected="a core that is emulated",
                 hint="limit the arena and flash only, or choose another core",
             )
+        if "cycles" in self.needed:
+            table_of(core.name)
         object.__setattr__(self, "budget", replace(self.budget, core=core.name))
 
     @property
@@ -82,6 +86,8 @@ class SearchSetting:
     @property
     def basis(self) -> Basis:
         """What these costs take."""
+        if "cycles" in self.needed:
+            return Basis.TIMED
         if "instructions" in self.needed:
             return Basis.COUNTED
         return Basis.LINKED if "flash" in self.needed else Basis.FORMULA

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from tinyrt.api.costs import Basis, ModelCost, cost
+from tinyrt.api.costs import EMULATED, Basis, ModelCost, cost
 from tinyrt.api.quantize import plainer
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.emulate import toolchain
 from tinyrt.emulate.boards import find_board
+from tinyrt.emulate.cycles.plugin import COMPILER
 from tinyrt.errors import TinyrtError, ToolError
 from tinyrt.export import find_core
 from tinyrt.files import scratch_folder
@@ -160,8 +161,10 @@ def require_tools(core: str, basis: Basis) -> None:
     """
     target = find_core(core)
     programs = [target.compiler, target.archiver, f"{target.prefix}size", "make"]
-    if basis is Basis.COUNTED:
+    if basis in EMULATED:
         programs.append(find_board(target).qemu)
+    if basis is Basis.TIMED:
+        programs.append(COMPILER)
     try:
         if basis is not Basis.FORMULA:
             toolchain.require(*programs)

@@ -30,6 +30,7 @@ SETTINGS = {
     "--max-instructions 2M": SearchSetting(
         DeviceBudget("cortex-m4", arena=2048, instructions=2_000_000)
     ),
+    "--max-cycles 3M": SearchSetting(DeviceBudget("cortex-m4", arena=2048, cycles=3_000_000)),
     "--objective flash --objective arena": SearchSetting(BUDGET, objectives=("flash", "arena")),
     "--trials 7": SearchSetting(BUDGET, trials=7),
     "--epochs 4": SearchSetting(BUDGET, epochs=4),
@@ -58,7 +59,16 @@ def asked(monkeypatch):
 
 @shows(
     "search",
-    *("space", "data", "output", "core", "max_arena", "max_flash", "max_instructions"),
+    *(
+        "space",
+        "data",
+        "output",
+        "core",
+        "max_arena",
+        "max_flash",
+        "max_instructions",
+        "max_cycles",
+    ),
     *("objective", "trials", "epochs", "seed"),
 )
 @pytest.mark.parametrize("options", SETTINGS)
@@ -119,6 +129,12 @@ def test_errors_are_shown_as_they_are():
     with OUT.capture() as said:
         OUT.print(shown(SimpleNamespace(front=(point,), measure="error", **nothing)))
     assert re.search(r"4 +0\.25 +656 ", said.get())
+    assert "cycles" not in said.get()
+    point.costs["cycles"] = 7_890
+    with OUT.capture() as said:
+        OUT.print(shown(SimpleNamespace(front=(point,), measure="error", **nothing)))
+    assert re.search(r"arena +flash +instructions +cycles", said.get())
+    assert re.search(r"4 +0\.25 +656 +- +- +7,890", said.get())
 
 
 def test_what_failed_is_shown_before_what_was_refused_and_the_last_first():
@@ -138,8 +154,12 @@ def test_numbers_of_instructions(text, number):
 
 @pytest.mark.parametrize("text", ["2G", "much", "infM", "", "nan"])
 def test_what_is_no_number_of_instructions(text):
-    with pytest.raises(DataError, match="is no number of instructions"):
+    with pytest.raises(DataError, match="is no number of instructions") as error:
         parse_count(text)
+    assert error.value.hint == "--max-instructions 2M"
+    with pytest.raises(DataError, match="is no number of cycles") as error:
+        parse_count(text, "cycles")
+    assert error.value.hint == "--max-cycles 2M"
 
 
 def test_limits_are_asked_for():

@@ -1,0 +1,99 @@
+"""Options of ``tinyrt emulate`` that cycles depend on: each reaches the figures."""
+
+import pytest
+
+from tests.cli.calls import call, call_json
+from tests.cli.shown import shows
+from tinyrt import api
+from tinyrt.cli.cycles import parse_clock
+from tinyrt.emulate import Flash, Timing
+from tinyrt.errors import DataError, ToolError
+
+OPTIONS = {
+    "clock": ("--clock 120MHz", Timing(clock_hz=120e6)),
+    "mj_per_mcycle": ("--mj-per-mcycle 0.25", Timing(mj_per_mcycle=0.25)),
+    "flash_wait": ("--flash-wait 5", Timing(Flash(wait=5))),
+    "flash_line": ("--flash-line 32", Timing(Flash(line=32))),
+    "code_cache": ("--code-cache 1k", Timing(Flash(code_cache=1024))),
+    "data_cache": ("--data-cache 0", Timing(Flash(data_cache=0))),
+    "multiplier": ("--multiplier 32", Timing(small_multiplier=True)),
+}
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What is asked of the emulation, which is not run."""
+    given = []
+
+    def run(*models, **options):
+        given.append(options["cycles"])
+        raise ToolError("nothing is emulated here")
+
+    monkeypatch.setattr(api, "run_emulated", run)
+    return given
+
+
+@shows("emulate", "cycles", *OPTIONS)
+@pytest.mark.parametrize(("options", "timing"), OPTIONS.values(), ids=OPTIONS)
+def test_what_cycles_depend_on_is_handed_on(options, timing, made, asked):
+    call("emulate", made.int8, "--cycles", *options.split(), code=1)
+    call("emulate", made.int8, "--cycles", code=1)
+    call("emulate", made.int8, code=1)
+    assert asked == [timing, Timing(), None]
+    assert timing != Timing()
+    alone = call("emulate", made.int8, *options.split(), code=1).stderr
+    assert f"{options.split()[0]} says nothing without --cycles" in alone
+
+
+def test_the_usual_multiplier_can_be_said(made, asked):
+    call("emulate", made.int8, "--cycles", "--multiplier", "1", code=1)
+    assert asked == [Timing()]
+    text = call("emulate", made.int8, "--cycles", "--multiplier", "2", code=1).stderr
+    assert "--multiplier 2" in text
+    assert "1 or 32" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "hertz"),
+    [("120MHz", 120e6), ("1.5 ghz", 1.5e9), ("32768Hz", 32768.0), (" 80kHz", 80e3)],
+)
+def test_a_clock_has_a_unit(text, hertz):
+    assert parse_clock(text) == hertz
+
+
+@pytest.mark.parametrize("text", ["120", "MHz", "-1MHz", "1 mm", "1e3Hz", "120MHz!"])
+def test_what_is_no_clock_is_refused(text):
+    with pytest.raises(DataError, match=f"--clock {text}: not a clock"):
+        parse_clock(text)
+
+
+def test_this_machine_has_no_cycles(made):
+    text = call("emulate", made.int8, "--cycles", "--core", "host", code=1).stderr
+    assert "not of this machine" in text
+
+
+def test_cycles_belong_to_one_model(made):
+    text = call("emulate", made.int8, made.tall, "--cycles", code=1).stderr
+    assert "--cycles belongs to one model" in text
+
+
+@pytest.mark.device
+@pytest.mark.slow
+def test_time_and_energy_are_those_of_the_cycles(made):
+    options = ("--samples", "1", "--cycles", "--clock", "4MHz", "--mj-per-mcycle", "0.5")
+    found = call_json("emulate", made.int8, *options, "--flash-wait", "2", "--data-cache", "0")
+    low, high = found["cycles"]["low"], found["cycles"]["high"]
+    assert found["instructions"] < low < high < 12 * found["instructions"]
+    assert found["milliseconds"] == {"low": low / 4e3, "high": high / 4e3}
+    assert found["millijoules"] == {"low": low * 0.5e-6, "high": high * 0.5e-6}
+    assert found["timing"] == {
+        "manual": "Cortex-M4 Technical Reference Manual r0p1, Arm DDI 0439D",
+        "exact": True,
+        "reason": "",
+        "basis": "edges",
+        "flash": {"wait": 2, "line": 16, "code_cache": None, "data_cache": 0},
+        "multiplier": 1,
+        "clock_hz": 4e6,
+        "mj_per_mcycle": 0.5,
+    }
+    assert sum(op["cycles"]["low"] for op in found["ops"]) == pytest.approx(low, rel=0.05)

@@ -1,0 +1,70 @@
+"""The page about cycles: its table has every published figure, and ranges of today's code."""
+
+import re
+
+import pytest
+
+from benchmarks.cycles import BEGIN, CORES, END, HEADER, MODELS, PAGE, PUBLISHED, measure, published
+from tests.firmware.device import require_core
+from tests.sampling import sampled
+from tinyrt.cli.cycles import timing_of
+from tinyrt.emulate.cycles import cores_with_cycles, table_of
+
+TEXT = PAGE.read_text(encoding="utf-8")
+TABLE = TEXT.partition(BEGIN)[2].partition(END)[0].strip().splitlines()
+ROWS = {(row[0], row[1]): row[2:] for row in (line.strip("| ").split(" | ") for line in TABLE[2:])}
+STALE = "run python -m benchmarks.cycles --write"
+NEAR = 0.03
+"""How far a figure of the page may be from today's: code gets better in many small steps."""
+
+
+def ends(text):
+    """Fewest and most cycles, of a range in millions."""
+    numbers = [round(float(n) * 1e6) for n in text.split(" to ")]
+    return numbers[0], numbers[-1]
+
+
+def test_the_table_has_every_model_on_every_core_and_all_that_is_published():
+    assert "\n".join(TABLE[:2]) == HEADER, STALE
+    assert [*ROWS] == [(model, core) for model in MODELS for core in CORES], STALE
+    for (model, core), row in ROWS.items():
+        assert " | ".join(row[-2:]) == published(model, core), STALE
+        assert all(low <= high for low, high in (ends(cell) for cell in row[1:3] if cell != "–"))
+        if row[2] != "–":
+            assert ends(row[1]) <= ends(row[2])
+
+
+def test_published_cycles_are_milliseconds_times_the_clock():
+    assert published("resnet8", "cortex-m4").startswith("19.81; 20.78; 84.48 | fastest")
+    assert published("streaming_wakeword", "cortex-m0plus") == "– | –"
+    assert {entry.core for entry in PUBLISHED} == {*CORES}
+    assert all(len(entry.milliseconds) == len(MODELS) for entry in PUBLISHED)
+
+
+CASES = sampled(
+    [("autoencoder_ad", "cortex-m4")], [(model, core) for model in MODELS for core in CORES]
+)
+
+
+@pytest.mark.device
+@pytest.mark.slow
+@pytest.mark.parametrize(("model", "core"), CASES)
+def test_the_ranges_are_those_of_today_s_code(zoo, model, core):
+    require_core(core)
+    row = ROWS[model, core]
+    if row[0] == "–":
+        pytest.skip(f"the page was written without a compiler for {core}")
+    for flash, cell in list(zip(CORES[core], row[1:3], strict=False))[-1:]:
+        instructions, cycles = measure(zoo, model, core, flash)
+        assert int(row[0].replace(",", "")) == pytest.approx(instructions, rel=NEAR), STALE
+        assert ends(cell) == pytest.approx((cycles.low, cycles.high), rel=NEAR), STALE
+
+
+def test_the_page_says_which_cores_are_exact_and_names_every_option():
+    rows = re.findall(r"^\| (cortex-m[^|]*) \| (of the manual|bounds) \|", TEXT, re.MULTILINE)
+    said = {core: kind for cores, kind in rows for core in cores.split(", ")}
+    exact = {True: "of the manual", False: "bounds"}
+    assert said == {core: exact[table_of(core).exact] for core in cores_with_cycles()}
+    names = [name for name in timing_of.__annotations__ if name not in ("cycles", "return")]
+    options = [f"--{name.replace('_', '-')}" for name in names]
+    assert [option for option in options if f"| `{option} " not in TEXT] == []
