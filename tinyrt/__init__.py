@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tinyrt.errors import TinyrtError
     from tinyrt.export import export_c
     from tinyrt.interpreter import Interpreter, Model, load
+    from tinyrt.report import write_report
     from tinyrt.search import search_networks
 
 __version__ = "0.1.0"
@@ -39,6 +40,7 @@ _HOMES = {
     "run_emulated": "tinyrt.api",
     "search_networks": "tinyrt.search",
     "train_int8_model": "tinyrt.api",
+    "write_report": "tinyrt.report",
 }
 
 __all__ = [
@@ -55,6 +57,7 @@ __all__ = [
     "run_emulated",
     "search_networks",
     "train_int8_model",
+    "write_report",
 ]
 
 

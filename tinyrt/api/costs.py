@@ -56,6 +56,7 @@ class ModelCost:
         code: bytes of flash for code and tables; exact; None where nothing was linked.
         instructions: of an inference; exact where they were counted, else estimated; None on this
             machine.
+        by_op: instructions of each op, where they are estimated; else None.
 
     """
 
@@ -65,6 +66,7 @@ class ModelCost:
     weights: int
     code: int | None
     instructions: int | None
+    by_op: tuple[int, ...] | None = None
 
     @property
     def flash(self) -> int | None:
@@ -125,7 +127,7 @@ def cost(
     if basis not in set(Basis):
         raise DataError(f"costs cannot be {basis}", expected=", ".join(Basis))
     graph = _int8_graph(model, input_shape)
-    by_formula = _by_formula(graph, core, optimize)
+    by_formula = cost_by_formula(graph, core, optimize)
     if basis == Basis.FORMULA:
         return by_formula
     if basis == Basis.LINKED:
@@ -165,7 +167,13 @@ def _traced(module: Module, input_shape: Shape | None) -> Graph:
     return trace(module, input_shape)
 
 
-def _by_formula(graph: Graph, core: str, optimize: str) -> ModelCost:
+def cost_by_formula(graph: Graph, core: str, optimize: str = "balanced") -> ModelCost:
+    """What a graph costs as it stands, its ops in their order; other arguments as for ``cost``.
+
+    Raises:
+        UnsupportedError: an op has no C kernel, or there is no such core.
+
+    """
     from tinyrt.export.bundle import render_model
     from tinyrt.export.request import Request, Rows
 
@@ -178,6 +186,7 @@ def _by_formula(graph: Graph, core: str, optimize: str) -> ModelCost:
         weights=project.weight_bytes,
         code=None,
         instructions=project.instructions,
+        by_op=None if project.estimates is None else tuple(map(round, project.estimates)),
     )
 
 

@@ -39,6 +39,7 @@ from tinyrt.cli.options import (
 from tinyrt.cli.placement import placement
 from tinyrt.cli.qat import qat
 from tinyrt.cli.quantize import quantize
+from tinyrt.cli.report import report
 from tinyrt.cli.search import search
 from tinyrt.cli.train import train
 from tinyrt.interpreter import DEFAULT_BACKEND
@@ -311,3 +312,4 @@ app.command()(bench)
 app.command()(train)
 app.command()(qat)
 app.command()(search)
+app.command()(report)

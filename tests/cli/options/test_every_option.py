@@ -60,6 +60,7 @@ ARGUMENTS = {
     "export": lambda made, to: (made.int8, "-o", to / "c"),
     "blob": lambda made, to: (made.int8, "--for", exported(made, to), "-o", to / "o.blob"),
     "emulate": lambda made, to: (made.int8, "--core", "host", "--samples", "1"),
+    "report": lambda made, to: (made.int8, "-o", to / "r.html", "--estimate"),
     "train": lambda made, to: (),
     "qat": lambda made, to: (
         *(made.net, "-d", made.test, "-o", to / "o.tflite", "--validation", "0.4"),
