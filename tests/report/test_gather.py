@@ -166,7 +166,9 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("change", "text"), WRONG)
+@pytest.mark.parametrize(
+    ("change", "text"), WRONG, ids=["no model", "no core", "one core twice", "twice", "no data"]
+)
 def test_what_makes_no_report_is_refused(change, text, files, tmp_path):
     options = {"models": [files[1]], "cores": ["m4"], "estimate": True} | change
     if options.pop("twice", False):

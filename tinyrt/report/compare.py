@@ -17,15 +17,21 @@ class Row:
     Attributes:
         label: what it is.
         values: one for each model; None where it is not known.
-        changes: relative to the first model's; None where one of them is not known or zero.
-        more_is_better: whether a larger figure is a better one; None where neither is.
+        changes: from the first model's; None where one of them is not known.
+        unit: of the changes: ``%`` of the first model's figure, percentage ``points``, or ``dB``.
+        more_is_better: whether a larger figure is a better one.
 
     """
 
     label: str
     values: tuple[Figure, ...]
     changes: tuple[float | None, ...]
-    more_is_better: bool | None = False
+    unit: str
+    more_is_better: bool
+
+    def change_text(self, change: float) -> str:
+        """A change with its sign and its unit."""
+        return f"{change:+.{2 if self.unit == 'points' else 1}f} {self.unit}"
 
 
 def compared(models: Sequence[ModelFacts]) -> tuple[Row, ...]:
@@ -35,9 +41,10 @@ def compared(models: Sequence[ModelFacts]) -> tuple[Row, ...]:
         _row("multiply-accumulates", [m.macs for m in models]),
     ]
     qualities = [m.quality for m in models]
+    top1, sqnr = ([getattr(q, name, None) for q in qualities] for name in ("top1", "sqnr_db"))
     rows += [
-        _row("right, share", [q.top1 if q else None for q in qualities], True),
-        _row("SQNR against float, dB", [q.sqnr_db if q else None for q in qualities], True),
+        Row("right, share", tuple(top1), _differences(top1, 100), "points", True),
+        Row("SQNR against float, dB", tuple(sqnr), _differences(sqnr, 1), "dB", True),
     ]
     for i, core in enumerate(models[0].cores):
         for what, figure in CORE_FIGURES.items():
@@ -55,7 +62,13 @@ CORE_FIGURES: dict[str, Callable[[CoreFacts], Figure]] = {
 """What is compared of each core."""
 
 
-def _row(label: str, values: list[Figure], more_is_better: bool | None = False) -> Row:
+def _row(label: str, values: list[Figure]) -> Row:
+    """A cost, with its changes in percent of the first model's."""
     first = values[0]
-    changes = tuple(None if value is None or not first else value / first - 1 for value in values)
-    return Row(label, tuple(values), changes, more_is_better)
+    changes = [None if v is None or not first else 100 * (v / first - 1) for v in values]
+    return Row(label, tuple(values), tuple(changes), "%", False)
+
+
+def _differences(values: list[Figure], factor: float) -> tuple[float | None, ...]:
+    first = values[0]
+    return tuple(None if v is None or first is None else factor * (v - first) for v in values)
