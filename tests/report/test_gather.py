@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.report.made import reported, save_pair
+from tests.sampling import sampled
 from tinyrt import api
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.planning import kernels_of
@@ -128,6 +129,22 @@ def test_counted_costs_are_those_of_emulate(files, tmp_path):
     assert f"<b>{emulation.instructions:,}</b>instructions, counted" in page
     assert f"<b>{found.flash.total:,}</b>bytes of flash" in page
     assert f"<b>{emulation.ram.stack:,}</b>bytes of stack used" in page
+
+
+MODELS = ("dscnn_kws", "autoencoder_ad", "mobilenet_vww", "resnet8", "streaming_wakeword")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sampled(MODELS[:1], MODELS))
+def test_pages_of_models_of_the_zoo_are_small(name, zoo, tmp_path):
+    page, model = tmp_path / "r.html", zoo / f"models/{name}_int8.tflite"
+    report = write_report(model, page, cores=["m4", "m55"], estimate=True)
+    assert page.stat().st_size < 2e6
+    for core in report.models[0].cores:
+        assert core.ram.arena == core.arena.bytes
+        assert core.baseline is not None
+        assert f"{core.baseline / core.instructions:.2f} times" in page.read_text()
+        assert sum(op.baseline or 0 for op in core.ops) == pytest.approx(core.baseline, rel=0.01)
 
 
 def test_this_machine_has_no_counts(files, tmp_path):
