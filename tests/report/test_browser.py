@@ -11,9 +11,12 @@ from dataclasses import replace
 
 import pytest
 
-from tests.report.made import reported
+from tests.report.made import reported, save_pair
 from tests.report.test_page import long_report
 from tests.sampling import sampled
+from tinyrt.api import debug_model, inspect_model
+from tinyrt.report import write_page
+from tinyrt.report.debug_page import write_debug_page
 from tinyrt.report.page import render_report
 
 BROWSER = next(
@@ -24,6 +27,10 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(BROWSER is None, reason="tools/setup_system.sh --tests installs Chromium"),
 ]
+
+
+WIDE = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+"""Whether the page itself has to be scrolled sideways."""
 
 
 @pytest.fixture(scope="module")
@@ -84,11 +91,10 @@ def test_the_browser_has_nothing_to_complain_of(browser, file):
 @pytest.mark.parametrize("width", [320, 360, 768, 1920])
 def test_the_page_is_never_wider_than_the_window(width, page):
     page.set_viewport_size({"width": width, "height": 800})
-    wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
-    assert not page.evaluate(wide)
+    assert not page.evaluate(WIDE)
     for details in page.locator("details").all():
         details.evaluate("element => { element.open = true; }")
-    assert not page.evaluate(wide)
+    assert not page.evaluate(WIDE)
     page.set_viewport_size({"width": 1280, "height": 800})
 
 
@@ -261,3 +267,19 @@ def test_a_page_of_many_ops_opens(browser, tmp_path):
     assert shown(page, "m0-ops") == [str(ops - 1)]
     assert said == []
     page.close()
+
+
+def test_the_pages_of_inspect_and_debug_are_made_of_the_same_parts(browser, tmp_path):
+    net, int8, data = save_pair(tmp_path)
+    write_page(inspect_model(int8), tmp_path / "inspect.html")
+    write_debug_page("int8", debug_model(net, int8, data), tmp_path / "debug.html")
+    for name in ("inspect.html", "debug.html"):
+        page, said = opened(browser, tmp_path / name, width=320)
+        assert not page.evaluate(WIDE)
+        mark = page.locator("svg.marks .mark").last
+        mark.hover()
+        assert page.locator("#tip").inner_text() == mark.get_attribute("data-tip")
+        page.locator("table.sortable thead button").nth(1).click()
+        assert page.locator("th[aria-sort=descending]").count() == 1
+        assert said == []
+        page.close()

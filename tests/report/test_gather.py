@@ -8,12 +8,13 @@ import fastjsonschema
 import numpy as np
 import pytest
 
+from tests.convert.onnx_build import OnnxModel
 from tests.report.made import reported, save_pair
 from tests.sampling import sampled
 from tinyrt import api
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.planning import kernels_of
-from tinyrt.errors import DataError
+from tinyrt.errors import DataError, ModelFormatError
 from tinyrt.report import write_report
 from tinyrt.report.gather import distinct
 from tinyrt.report.schema import schema
@@ -196,6 +197,18 @@ def test_what_makes_no_report_is_refused(change, text, files, tmp_path):
         write_report(options.pop("models"), tmp_path / "r.html", **options)
     assert text in str(caught.value)
     assert not (tmp_path / "r.html").exists()
+
+
+def test_a_model_is_a_tflite_file_as_it_stands(tmp_path):
+    """An ONNX model would be optimised first, and have other costs."""
+    m = OnnxModel()
+    m.save(tmp_path, m.op("Relu", m.input(1, 4)))
+    with pytest.raises(ModelFormatError) as caught:
+        write_report(tmp_path / "model.onnx", tmp_path / "r.html", estimate=True)
+    assert "this is not a .tflite file" in str(caught.value)
+    assert "try:      make one with tinyrt convert (float) or tinyrt quantize (int8)" in str(
+        caught.value
+    )
 
 
 NAMES = [

@@ -15,10 +15,10 @@ from tinyrt.api import Inspection, run_emulated
 from tinyrt.api.costs import Basis, ModelCost, cost_by_formula
 from tinyrt.api.inputs import Data
 from tinyrt.api.inspection import inspect_graph
-from tinyrt.api.reading import open_model
 from tinyrt.backends.c.choice import find
 from tinyrt.backends.c.kernel import Target
 from tinyrt.backends.c.reasons import reason
+from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.emulate import EmulationReport
 from tinyrt.emulate.baseline import load_baseline
 from tinyrt.errors import DataError, error_context
@@ -71,7 +71,7 @@ def gather(
     cores = _cores(asked)
     _require_several("model", [str(Path(model).resolve()) for model in models])
     optimize = find_optimize(asked.optimize)
-    graphs = [open_model(model, optimize=False) for model in models]
+    graphs = [read_tflite(model) for model in models]
     steps = len(models) * (1 + len(cores))
     done = 0
 
