@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tinyrt.errors import TinyrtError
     from tinyrt.export import export_c
     from tinyrt.interpreter import Interpreter, Model, load
+    from tinyrt.report import write_report
     from tinyrt.search import search_networks
 
 __version__ = "0.1.0"
@@ -43,6 +44,7 @@ _HOMES = {
     "search_networks": "tinyrt.search",
     "train_int8_model": "tinyrt.api",
     "validate": "tinyrt.api",
+    "write_report": "tinyrt.report",
 }
 
 __all__ = [
@@ -61,6 +63,7 @@ __all__ = [
     "search_networks",
     "train_int8_model",
     "validate",
+    "write_report",
 ]
 
 

@@ -28,6 +28,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORD = ROOT / "tools" / "dependencies.json"
+VENDORED = ROOT / "tinyrt" / "report" / "vendor" / "manifest.json"
 SETS = {"runtime": ["."], "setup": [".[dev]", "setuptools>=77"]}
 ALONE = ["aeon>=1.0", "cosmic-ray>=8.7"]
 """Installed without what they require: only a part of them is used, as setup_python.sh says."""
@@ -49,8 +50,8 @@ SPDX = {
 """What packages call their licence -> the identifier of SPDX."""
 READ = {
     **{"aeon": "BSD-3-Clause", "jinja2": "BSD-3-Clause", "scipy": "BSD-3-Clause"},
-    **{"cosmic-ray": "MIT", "numba": "BSD-2-Clause", "tflite-micro": "Apache-2.0"},
-    "pyserial": "BSD-3-Clause",
+    **{"axe-playwright-python": "MIT AND MPL-2.0", "cosmic-ray": "MIT"},
+    **{"numba": "BSD-2-Clause", "pyserial": "BSD-3-Clause", "tflite-micro": "Apache-2.0"},
 }
 """Packages whose metadata do not say it, or not which -> the licence of their source."""
 FRAMEWORKS = """
@@ -166,6 +167,10 @@ def page(packages: list[Package], made_for: str) -> str:
             for p in packages
             if p["scope"] == scope
         ]
+    vendored = json.loads(VENDORED.read_text())
+    lines += ["", "## What the pages of `tinyrt report` carry", ""]
+    lines += ["| library | version | licence |", "|---|---|---|"]
+    lines += [f"| {v['name']} | {v['version']} | {v['licence']} |" for v in vendored]
     return "\n".join(lines) + "\n" + FRAMEWORKS
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Install what the system lacks: the Arm compiler, the emulator, and Python's venv module; with
-# --tests also RISC-V's, and the C tools that the tests check the kernels with.
+# --tests also RISC-V's, the C tools that the tests check the kernels with, and a browser for the pages.
 # As root or through sudo; otherwise print the one command to run and stop.
 set -euo pipefail
 python=${PYTHON:-python3}
@@ -24,6 +24,10 @@ if [ "$tests" ]; then
     for tool in gcc g++ clang cmake cppcheck openssl; do
         command -v $tool >/dev/null || missing+=($tool)
     done
+    # Ubuntu has Chromium as a snap only: there the tests of pages in a browser are skipped.
+    if ! command -v chromium >/dev/null && grep -qx ID=debian /etc/os-release; then
+        missing+=(chromium)
+    fi
 fi
 [ ${#missing[@]} -gt 0 ] || exit 0
 

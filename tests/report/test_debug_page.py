@@ -9,7 +9,9 @@ from tinyrt.metrics import Evaluation
 from tinyrt.quantize.config import Scheme
 from tinyrt.quantize.explain.bisect import BisectReport, BisectStep
 from tinyrt.quantize.explain.debug import DebugReport, LayerReport
-from tinyrt.report.debug_page import error_lines, write_debug_page
+from tinyrt.report.debug_page import write_debug_page
+from tinyrt.report.errors_chart import draw_errors
+from tinyrt.report.models import error_facts
 
 USUAL = dict.fromkeys(LayerReport.__dataclass_fields__, 1.0) | {"op": "add", "cause": "c"}
 
@@ -25,6 +27,10 @@ def report(*layers):
         for index, impact, own, total in layers
     )
     return DebugReport(8, 30.0, False, made)
+
+
+def error_lines(found):
+    return draw_errors(error_facts(found)).lines
 
 
 def points(*layers):
@@ -62,7 +68,7 @@ def test_a_points_title_is_the_layer_with_its_figure():
 @pytest.mark.parametrize(("greatest", "last"), [(5, 10), (39, 30), (40, 40), (200, 100)])
 def test_every_ten_decibels_there_is_a_line(greatest, last, tmp_path):
     text = write_debug_page("net", report((0, greatest, 0, 0)), tmp_path / "p.html").read_text()
-    ticks = re.findall(r'<text x="956" y="([\d.]+)" text-anchor="end">(\d+) dB', text)
+    ticks = re.findall(r'x="956" y="([\d.]+)" text-anchor="end">(\d+) dB', text)
     assert [int(label) for _, label in ticks] == list(range(0, last + 1, 10))
     assert ticks[0][0] == "305.00"
 

@@ -1,120 +1,269 @@
-"""The page of ``tinyrt inspect --html``: where its drawing has each tensor, and what it says."""
+"""The page of ``tinyrt report``, without a browser: what it says, and that nothing breaks it."""
 
-from types import SimpleNamespace
+import json
+import re
+import time
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
 
 import pytest
-from jinja2 import UndefinedError
 
-from tests.graphs import Builder
-from tinyrt.api import inspect_model
+from tests.graphs import small_cnn
+from tests.report.made import HOSTILE, hostile_graph, renamed, reported, samples
 from tinyrt.convert.tflite.writer import save_tflite
-from tinyrt.ir import DType, QParams, Value
-from tinyrt.memory import ArenaPlan, Buffer
-from tinyrt.report import render_page
-from tinyrt.report.page import arena_boxes, quant_text, template
-
-PLAN = ArenaPlan(
-    {"a": 0, "b": 64, "c": 0},
-    *(160, 160),
-    (
-        Buffer(("a",), 64, -1, 0),
-        Buffer(("b", "view<b>"), 96, 0, 1),
-        Buffer(("c",), 32, 1, 2),
-    ),
-)
+from tinyrt.quantize import QuantConfig, quantize_graph
+from tinyrt.report import write_report
+from tinyrt.report.facts import Report
+from tinyrt.report.page import render_report
 
 
-def test_the_map_has_ops_from_left_to_right_and_bytes_upwards():
-    """960 by 360 units are two ops and 160 bytes, so a byte is 2.25 units high."""
-    boxes = arena_boxes(SimpleNamespace(ops=[None] * 2, arena_bytes=160, plan=PLAN))
-    assert [(box.x, box.y, box.width, box.height) for box in boxes] == [
-        (0, 216, 480, 144),
-        (0, 0, 960, 216),
-        (480, 288, 480, 72),
+class Parsed(HTMLParser):
+    """Elements of a page, as tag and attributes; and its text by element."""
+
+    VOID = frozenset({"meta", "link", "input", "br"})
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.open, self.texts = [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append((self.open[-1] if self.open else "", data))
+
+    def of(self, tag):
+        return [attrs for name, attrs in self.elements if name == tag]
+
+    def text(self, tag):
+        return [data for name, data in self.texts if name == tag]
+
+
+@pytest.fixture(scope="module")
+def page():
+    return reported()[1]
+
+
+@pytest.fixture(scope="module")
+def parsed(page):
+    return Parsed(page)
+
+
+def test_elements_are_nested_and_ids_are_there_once(parsed):
+    assert parsed.open == []
+    ids = [attrs["id"] for _, attrs in parsed.elements if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    named = {
+        name for _, attrs in parsed.elements for name in attrs.get("aria-labelledby", "").split()
+    } | {attrs["href"][1:] for attrs in parsed.of("a")}
+    assert named <= set(ids)
+
+
+def test_the_page_asks_for_nothing_from_outside(page, parsed):
+    for tag, attrs in parsed.elements:
+        assert "src" not in attrs, tag
+        if "href" in attrs:
+            assert attrs["href"].startswith(("#", "data:,"))
+    assert not re.search(r"url\(|@import|fetch\(|XMLHttpRequest|WebSocket|import\(", page)
+    policy = next(a["content"] for a in parsed.of("meta") if a.get("http-equiv"))
+    assert policy.startswith("default-src 'none'; ")
+
+
+def test_headings_go_down_one_by_one(parsed):
+    levels = [int(tag[1]) for tag, _ in parsed.elements if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(b <= a + 1 for a, b in pairwise(levels))
+
+
+def test_every_drawing_has_a_name_and_every_chart_a_table(page, parsed):
+    assert len(parsed.of("svg")) > 10
+    for attrs in parsed.of("svg"):
+        assert attrs.get("aria-label") or attrs.get("aria-labelledby")
+    for chart in re.findall(r"<figure.*?</figure>", page, re.DOTALL):
+        assert "<table" in chart or "table below" in chart or "SQNR" in chart
+    for attrs in parsed.of("th"):
+        assert attrs["scope"] in ("col", "row")
+
+
+def test_the_cards_say_what_the_data_say(page):
+    report = reported()[0]
+    for model in report.models:
+        for core in model.cores:
+            ms = core.instructions / 100e6 * 1e3
+            assert f'data-instructions="{core.instructions}">{ms:.2f} ms</b>' in page
+            assert f"<b>{core.instructions:,}</b>instructions, estimated" in page
+            assert f"<b>{core.flash.weights:,}</b>bytes of flash for weights" in page
+            assert f"<b>{core.ram.arena:,}</b>bytes of RAM for the arena" in page
+            assert f"<b>{core.instructions_per_mac:.3f}</b>instructions per multiply" in page
+        assert f"<b>{100 * model.quality.top1:.2f} %</b>right, of 16 samples" in page
+        assert f"<b>{model.quality.sqnr_db:.1f} dB</b>SQNR against the float model" in page
+
+
+def rows_of(page, name):
+    (found,) = re.findall(rf'<table[^>]* id="{name}".*?</table>', page, re.DOTALL)
+    rows = re.findall(r"<tr.*?</tr>", found.partition("<tbody>")[2], re.DOTALL)
+    return [
+        [re.sub(r"<[^>]+>", "", cell) for cell in re.findall(r"<t[dh].*?</t[dh]>", row, re.DOTALL)]
+        for row in rows
     ]
-    assert [box.label for box in boxes] == ["64", "96", "32"]
-    assert [box.title for box in boxes] == [
-        "a: 64 bytes at 0, ops 0 to 0",
-        "b, view_b_: 96 bytes at 64, ops 0 to 1",
-        "c: 32 bytes at 0, ops 1 to 1",
+
+
+def test_the_table_of_ops_has_every_figure_the_costliest_op_first(page):
+    model = reported()[0].models[0]
+    rows = rows_of(page, "m0-ops")
+    costs = [op.instructions for op in model.cores[0].ops]
+    assert [int(row[0]) for row in rows] == sorted(range(len(costs)), key=lambda i: -costs[i])
+    for row in rows:
+        op = model.ops[int(row[0])]
+        want = [str(op.index), op.op, op.name, " × ".join(map(str, op.outputs[0].shape))]
+        want.append(f"{op.macs:,}")
+        for core in model.cores:
+            one = core.ops[op.index]
+            per_mac = f"{one.instructions / op.macs:.2f}" if op.macs else "–"
+            share = f"{100 * one.instructions / core.instructions:.1f}"
+            want += [f"{one.instructions:,}", share, per_mac, f"{one.arena:,}", one.kernel]
+        assert row == want
+
+
+def test_bars_are_as_long_as_their_op_is_costly(page):
+    model = reported()[0].models[0]
+    (bars,) = re.findall(r'<ol class="bars">.*?</ol>', page.partition('id="m1"')[0], re.DOTALL)
+    found = re.findall(
+        r'class="bar" style="--part: ([\d.]+)%"></span><span class="value">([\d,]+)<', bars
+    )
+    most = max(op.instructions for core in model.cores for op in core.ops)
+    order = sorted(range(len(model.ops)), key=lambda i: -model.cores[0].ops[i].instructions)
+    want = [core.ops[i].instructions for i in order for core in model.cores]
+    assert found == [(f"{100 * n / most:.1f}", f"{n:,}") for n in want]
+    slopes = re.findall(r'per-mac" style="--part: ([\d.]+)%"></span><span[^>]*>([\d.–]+)<', bars)
+    per_mac = {
+        (i, core.core): core.ops[i].instructions / model.ops[i].macs
+        for i in order
+        for core in model.cores
+        if model.ops[i].macs
+    }
+    steepest = max(per_mac.values())
+    assert slopes == [
+        (f"{100 * per_mac[key] / steepest:.1f}", f"{per_mac[key]:.2f}")
+        if (key := (i, core.core)) in per_mac
+        else ("0.0", "–")
+        for i in order
+        for core in model.cores
     ]
 
 
-def test_neighbours_differ_in_colour():
-    """On a circle of 360 degrees, by 40 at least: of any two and of those with one between."""
-    buffers = tuple(Buffer((f"t{i}",), 16, i, i + 1) for i in range(60))
-    plan = ArenaPlan({f"t{i}": 16 * i for i in range(60)}, 960, 960, buffers)
-    hues = [box.hue for box in arena_boxes(_inspection(plan, 60, 960))]
-    assert all(0 <= hue < 360 for hue in hues)
-    apart = [abs(a - b) for step in (1, 2) for a, b in zip(hues, hues[step:], strict=False)]
-    assert min(min(d, 360 - d) for d in apart) >= 40
-    assert max(hues) > 320
+def test_what_a_click_on_an_op_shows_is_in_the_page(page):
+    (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page)
+    models = json.loads(text)
+    report = reported()[0]
+    assert [len(ops) for ops in models] == [len(model.ops) for model in report.models]
+    conv, model = models[0][0], report.models[0]
+    assert (conv["title"], conv["name"], conv["macs"]) == ("0 conv2d", "conv2d_0", 13824)
+    assert conv["attributes"]["activation"] == "RELU"
+    q = model.ops[0].inputs[0]
+    assert conv["inputs"][0] == [
+        *("x", "int8[1,8,8,3]"),
+        f"scale {q.scales[0]:.6g}, zero point {q.zero_point}",
+    ]
+    weights = model.ops[0].inputs[1]
+    assert conv["inputs"][1][1:] == [
+        "int8[8,3,3,3], constant",
+        f"8 scales {weights.scales[0]:.6g} and on, zero point 0",
+    ]
+    assert models[1][0]["inputs"][0] == ["x", "float32[1,8,8,3]", ""]
+    for core, said in zip(model.cores, conv["cores"], strict=True):
+        op = core.ops[0]
+        assert said == {
+            "core": core.core,
+            "instructions": op.instructions,
+            "baseline": None,
+            "arena": op.arena,
+            "kernel": op.kernel,
+            "why": op.why,
+        }
 
 
-def _inspection(plan, ops, nbytes):
-    return SimpleNamespace(ops=[None] * ops, arena_bytes=nbytes, plan=plan)
-
-
-def test_sizes_have_their_thousands_apart():
-    plan = ArenaPlan({"a": 4096}, 8192, 8192, (Buffer(("a",), 4096, 0, 0),))
-    (box,) = arena_boxes(_inspection(plan, 1, 8192))
-    assert (box.label, box.title) == ("4,096", "a: 4,096 bytes at 4,096, ops 0 to 0")
-
-
-def page_of(tmp_path, graph):
+def test_hostile_names_are_text(tmp_path):
+    graph = renamed(quantize_graph(small_cnn(), samples(8), QuantConfig()))
     save_tflite(graph, tmp_path / "net.tflite")
-    return render_page(inspect_model(tmp_path / "net.tflite"))
+    page = tmp_path / "r.html"
+    write_report(tmp_path / "net.tflite", page, estimate=True)
+    check_harmless(page.read_text(), reported()[1])
 
 
-def test_lines_across_the_map_are_at_quarters_of_the_arena(tmp_path):
-    b = Builder((1, 100))
-    page = page_of(tmp_path, b.graph(b.op("tanh", (b.op("tanh", ("x",)),))))
-    lines = [line for line in page.splitlines() if 'text-anchor="end"' in line]
-    # The input's 400 bytes take the outputs, too.
-    assert [line.rpartition("</")[0].rpartition(">")[2] for line in lines] == [
-        *("0", "100", "200", "300", "400")
-    ]
-    assert [line.partition(' y="')[2].partition('"')[0] for line in lines] == [
-        *("357.00", "267.00", "177.00", "87.00", "12.00")
-    ]
+def test_hostile_names_of_a_float_model_are_text(tmp_path):
+    save_tflite(hostile_graph(), tmp_path / "<img src=x>.tflite")
+    page = tmp_path / "r.html"
+    write_report(tmp_path / "<img src=x>.tflite", page, estimate=True)
+    check_harmless(page.read_text(), reported()[1])
 
 
-def test_a_model_without_ops_has_a_map_of_one_column(tmp_path):
-    page = page_of(tmp_path, Builder((1, 4)).graph("x"))
-    assert '<rect x="0.00" y="0.00" width="960.00" height="360.00"' in page
-    assert "Fullest at op #0 (framed), which keeps:" in page
+def check_harmless(page, usual):
+    """No element, script or direction of text comes from a name."""
+    parsed = Parsed(page)
+    assert parsed.open == []
+    assert parsed.of("img") == []
+    assert len(parsed.of("script")) == len(Parsed(usual).of("script")) == 4
+    assert not [a for _, attrs in parsed.elements for a in attrs if a.startswith("on")]
+    assert HOSTILE not in page
+    assert "\u202e" not in page
+    assert "_/script__img src=x onerror=_alert(1)__" in page  # what is left of the name
+    json.loads(parsed.text("script")[0])
 
 
-@pytest.mark.parametrize(("length", "is_cut"), [(1200, False), (1201, True)])
-def test_a_text_of_more_than_1200_characters_is_cut(length, is_cut, tmp_path):
-    text = "w" * length
-    page = template("inspect.html.j2").environment.from_string("{{ text }}").render(text=text)
-    assert page == text or is_cut
-    assert len(page) <= 1200
-    assert (f"...({length} characters)..." in page) == is_cut
+def long_report(ops, length=2):
+    """A report of so many ops, made of one op."""
+    model = reported()[0].models[0]
+    core = model.cores[0]
+    (first, *_), (cost, *_) = model.ops, core.ops
+    many = replace(
+        model,
+        ops=tuple(
+            replace(first, index=i, name=f"op{i}" + "/long" * length, sources=(i - 1,) * (i > 0))
+            for i in range(ops)
+        ),
+        cores=(replace(core, ops=tuple(replace(cost, instructions=i + 1) for i in range(ops))),),
+        weights=tuple(replace(model.weights[0], op=i) for i in range(ops)),
+        activations=(),
+        errors=None,
+    )
+    return Report("0", "balanced", (many,))
 
 
-def test_a_template_may_not_ask_for_what_it_is_not_given():
-    asking = template("inspect.html.j2").environment.from_string("{{ nothing }}")
-    with pytest.raises(UndefinedError, match="nothing"):
-        asking.render()
+def test_ten_thousand_ops_make_a_page_that_says_what_it_leaves_out():
+    started = time.process_time()
+    page = render_report(long_report(10_000))
+    assert time.process_time() - started < 30
+    assert len(page) < 8e6
+    assert "9,000 further ops are not drawn." in page
+    assert "8,000 cheaper ops are left out" in page
+    rest = sum(range(1, 10_001 - 40))
+    assert f"9,960 cheaper ops take {rest:,} instructions together" in page
+    assert page.count('class="node ') == 1000
+    rows = rows_of(page, "m0-ops")
+    assert [int(row[0]) for row in rows] == list(range(9_999, 7_999, -1))
 
 
-QUANTS = [
-    (None, ""),
-    (QParams((0.125,), -3), "scale 0.125, zero point -3"),
-    (QParams((1 / 3,), 0), "scale 0.333333, zero point 0"),
-    (QParams((0.5, 0.25), 0, 0), "scale 0.5, zero point 0"),
-]
+def test_names_are_never_cut():
+    page = render_report(long_report(3, 60))
+    for text in ("op1" + "/long" * 60,):
+        assert f'<td class="name">{text}</td>' in page
+        lines = re.findall(r"<text[^>]*>([^<]*)</text>", page)
+        assert text in "".join(lines)
 
 
-@pytest.mark.parametrize(("q", "text"), QUANTS)
-def test_a_ports_grid_is_said_in_words(q, text):
-    dtype = DType.FLOAT32 if q is None else DType.INT8
-    assert quant_text(Value("x", (2, 4), dtype, q)) == text
-
-
-def test_a_page_has_no_empty_lines(tmp_path):
-    """What templates do leaves nothing behind."""
-    page = page_of(tmp_path, Builder((1, 4)).graph("x"))
-    assert [line for line in page.split("\n")[:-1] if not line.strip()] == []
+def test_one_model_is_compared_with_nothing():
+    assert 'id="comparison"' not in render_report(long_report(3))
+    assert 'id="comparison"' in reported()[1]

@@ -63,6 +63,7 @@ class ModelCost:
         instructions: of an inference; exact where they were counted, else estimated; None on this
             machine.
         cycles: of an inference, at most; None where they were not told.
+        by_op: instructions of each op, where they are estimated; else None.
 
     """
 
@@ -73,6 +74,7 @@ class ModelCost:
     code: int | None
     instructions: int | None
     cycles: int | None = None
+    by_op: tuple[int, ...] | None = None
 
     @property
     def flash(self) -> int | None:
@@ -133,7 +135,7 @@ def cost(
     if basis not in set(Basis):
         raise DataError(f"costs cannot be {basis}", expected=", ".join(Basis))
     graph = _int8_graph(model, input_shape)
-    by_formula = _by_formula(graph, core, optimize)
+    by_formula = cost_by_formula(graph, core, optimize)
     if basis == Basis.FORMULA:
         return by_formula
     if basis == Basis.LINKED:
@@ -173,7 +175,13 @@ def _traced(module: Module, input_shape: Shape | None) -> Graph:
     return trace(module, input_shape)
 
 
-def _by_formula(graph: Graph, core: str, optimize: str) -> ModelCost:
+def cost_by_formula(graph: Graph, core: str, optimize: str = "balanced") -> ModelCost:
+    """What a graph costs as it stands, its ops in their order; other arguments as for ``cost``.
+
+    Raises:
+        UnsupportedError: an op has no C kernel, or there is no such core.
+
+    """
     from tinyrt.export.bundle import render_model
     from tinyrt.export.request import Request, Rows
 
@@ -186,6 +194,7 @@ def _by_formula(graph: Graph, core: str, optimize: str) -> ModelCost:
         weights=project.weight_bytes,
         code=None,
         instructions=project.instructions,
+        by_op=None if project.estimates is None else tuple(map(round, project.estimates)),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -117,9 +117,29 @@ def inspect_model(
     """
     from tinyrt.export import find_core
 
-    isa = find_core(core).isa
-    kernels = kernels_of(isa)
     graph = open_model(model, shapes=shapes, values=values)
+    isa = find_core(core).isa
+    inspection = inspect_graph(graph, isa, by_rows=by_rows, input_rows=input_rows)
+    placement = () if backend is None else placement_of(graph, backend)
+    return replace(inspection, placement=placement, front_end=_front_end(model, graph))
+
+
+def inspect_graph(
+    graph: Graph, isa: InstructionSet, *, by_rows: bool = False, input_rows: bool = False
+) -> Inspection:
+    """The structure and the costs of a graph; see ``inspect_model``.
+
+    Args:
+        graph: the model.
+        isa: whose kernels' scratch memory counts.
+        by_rows: whether ops may run row by row, where that makes the arena smaller.
+        input_rows: whether the input is pushed row by row.
+
+    Raises:
+        TinyrtError: its input cannot come row by row.
+
+    """
+    kernels = kernels_of(isa)
     if input_rows:
         plan = plan_pushed(graph, kernels)
     else:
@@ -143,8 +163,6 @@ def inspect_model(
         graph=graph,
         plan=plan,
         isa=isa,
-        placement=() if backend is None else placement_of(graph, backend),
-        front_end=_front_end(model, graph),
     )
 
 

@@ -57,6 +57,11 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "inspect": Listed(
             "inspect", "inspect", "Ops, shapes, quantisation, cost, and the arena over time."
         ),
+        "report": Listed(
+            "report",
+            "report",
+            "Write a page: cost on each core, graph, arena, quantisation, and parts that fit.",
+        ),
         "bench": Listed(
             "bench", "bench", "Latency and throughput on this host, beside other runtimes."
         ),

@@ -305,7 +305,7 @@ def render_model(
         filter_bytes=writer.filter_bytes,
         sparse=sparse_layers(graph, chosen_for),
         slices=slices,
-        instructions=instructions_estimated(writer, graph, plan, request.core),
+        estimates=instructions_estimated(writer, graph, plan, request.core),
         blob=blob,
         selftest=selftest,
         board=board,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from tinyrt.backends.c.parts.cost import instructions_of
 from tinyrt.export.target import HOST, Core
 from tinyrt.export.writer import ModelWriter
@@ -14,8 +16,8 @@ SMALL_CORES = ("cortex-m0", "cortex-m0plus", "cortex-m23")
 
 def instructions_estimated(
     writer: ModelWriter, graph: Graph, plan: ArenaPlan, core: Core
-) -> int | None:
-    """Instructions of an inference; None on this machine, whose compilers know too many ways.
+) -> tuple[float, ...] | None:
+    """Instructions of each op; None on this machine, whose compilers know too many ways.
 
     Nor are ops estimated that run row by row: their calls depend on the rows that are there.
     """
@@ -23,10 +25,11 @@ def instructions_estimated(
         return None
     isa, small = core.isa, core.name in SMALL_CORES
     kernels = [(node, writer.kernel_of(node)) for node in graph.bound()]
-    total = sum(
-        instructions_of(call, node, kernel, isa, small=small)
+    return tuple(
+        0.0
+        if kernel is None
+        else math.fsum(
+            instructions_of(call, node, kernel, isa, small=small) for call in kernel.calls
+        )
         for node, kernel in kernels
-        if kernel is not None
-        for call in kernel.calls
     )
-    return round(total)

@@ -52,7 +52,8 @@ class ExportedProject:
         weights_section: the linker section of the weights; None for the compiler's choice.
         files: the names of all files in the folder that tinyrt wrote, sorted.
         slices: what an inference is cut into; None where it runs in one go.
-        instructions: of one inference, estimated; None on this machine, and with ops row by row.
+        estimates: instructions of each op, estimated; None on this machine, and with ops row by
+            row.
         blob: its constants apart from the code; None where they are compiled in.
         selftest: what it tests on the board; None without a test.
         board: its protocols for a serial port; None without them.
@@ -82,11 +83,16 @@ class ExportedProject:
     weights_section: str | None = None
     files: tuple[str, ...] = ()
     slices: Slices | None = None
-    instructions: int | None = None
+    estimates: tuple[float, ...] | None = None
     blob: BlobCode | None = None
     selftest: Selftest | None = None
     board: BoardPort | None = None
     audio: AudioCode | None = None
+
+    @property
+    def instructions(self) -> int | None:
+        """Instructions of one inference, estimated; None where its ops have no estimates."""
+        return None if self.estimates is None else round(sum(self.estimates))
 
     def info_files(self, title: str, labels: Sequence[Sequence[str]]) -> dict[str, CFile]:
         """What the project says of a model that calls itself ``title``; see ``info``."""

@@ -1,107 +1,154 @@
-"""``tinyrt inspect --html``: a model's ops, costs, and arena over time on one page."""
+"""``tinyrt report``: one page of everything that is known of one or more models."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template, select_autoescape
-
-from tinyrt import __version__
-from tinyrt.api import Inspection
+from tinyrt.api.inputs import Data
+from tinyrt.entry import entry
+from tinyrt.errors import DataError
 from tinyrt.files import write_atomic
-from tinyrt.ir import Value
-from tinyrt.memory import Buffer
-from tinyrt.text import clean, message
+from tinyrt.interpreter.progress import Progress
+from tinyrt.report.arena import draw_arena
+from tinyrt.report.bars import draw_bars
+from tinyrt.report.compare import compared
+from tinyrt.report.errors_chart import draw_errors
+from tinyrt.report.facts import ModelFacts, Report
+from tinyrt.report.gather import Asked, gather
+from tinyrt.report.graph import draw_graph
+from tinyrt.report.parts import fits
+from tinyrt.report.rendering import cleaned, embedded, rendered
 
-MAP_WIDTH = 960
-MAP_HEIGHT = 360
-MAX_TEXT = 1_200
-"""Characters of anything that is filled in."""
-TICKS = 4
-"""Parts into which lines divide the map's height."""
-
-
-@dataclass(frozen=True, slots=True)
-class Box:
-    """One buffer in the arena map, in the drawing's units."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-    hue: int
-    label: str
-    title: str
+MAX_OPS = 2_000
+"""Ops that the page lists; ``--json`` has all of them."""
+MAX_BARS = 40
+"""Ops whose costs are drawn as bars."""
+MHZ = 100
+"""The clock that the page begins with."""
 
 
-def write_page(inspection: Inspection, path: str | Path) -> Path:
-    """Write the page, whole or not at all.
+@entry
+def write_report(
+    models: str | Path | Sequence[str | Path],
+    output: str | Path,
+    *,
+    cores: Sequence[str] = ("cortex-m4",),
+    optimize: str = "balanced",
+    estimate: bool = False,
+    data: Data | None = None,
+    against: str | Path | None = None,
+    max_memory: int | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Write a page that says what models cost and how good they are; see ``docs/report.md``.
+
+    Args:
+        models: .tflite files, quantised or float; all others are compared with the first.
+        output: the .html file.
+        cores: whose code is built and counted.
+        optimize: what the code is made for: ``speed``, ``balanced`` or ``size``.
+        estimate: whether costs are computed by formula, so that nothing is built.
+        data: an .npz file with ``x`` and, where there are labels, ``y``; or arrays.
+        against: the float model that the others were made from, for the error of each layer; it
+            takes data.
+        max_memory: bytes that models and data may cost.
+        progress: called with the steps done and their total.
+
+    Returns:
+        The data behind the page.
 
     Raises:
+        DataError: no model or core is given, one is given twice, the data do not fit, or a float
+            model is given without data.
+        ToolError: the cross-compiler or the emulator is missing or failed.
         OutputError: the file cannot be written.
 
     """
-    data = render_page(inspection).encode()
-    return write_atomic(path, lambda file: file.write(data))
-
-
-def render_page(inspection: Inspection) -> str:
-    """The page as HTML without outside references."""
-    return template("inspect.html.j2").render(
-        inspection=inspection,
-        boxes=arena_boxes(inspection),
-        ticks=[inspection.arena_bytes * i // TICKS for i in range(TICKS + 1)],
-        peak=inspection.plan.fullest(),
-        ports=[("input", v, quant_text(v)) for v in inspection.graph.input_values]
-        + [("output", v, quant_text(v)) for v in inspection.graph.output_values],
-        width=MAP_WIDTH,
-        height=MAP_HEIGHT,
-        version=__version__,
-    )
-
-
-def template(name: str) -> Template:
-    """One of the package's page templates.
-
-    Names go through the filter ``name``; whatever else is filled in is printable and escaped.
-    """
-    environment = Environment(
-        loader=PackageLoader("tinyrt.report"),
-        autoescape=select_autoescape(default=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        finalize=lambda value: message(value, MAX_TEXT) if type(value) is str else value,
-    )
-    environment.filters["name"] = clean
-    return environment.get_template(name)
-
-
-def arena_boxes(inspection: Inspection) -> list[Box]:
-    """The arena map: time to the right, one column per op; bytes upwards from offset 0."""
-    steps = max(len(inspection.ops), 1)
-    column = MAP_WIDTH / steps
-    scale = MAP_HEIGHT / inspection.arena_bytes
-
-    def box(index: int, buffer: Buffer) -> Box:
-        offset = inspection.plan.start_of(buffer.names[0])
-        first, last = max(buffer.first, 0), min(buffer.last, steps - 1)
-        return Box(
-            x=first * column,
-            y=MAP_HEIGHT - (offset + buffer.nbytes) * scale,
-            width=(last - first + 1) * column,
-            height=buffer.nbytes * scale,
-            hue=index * 47 % 360,
-            label=f"{buffer.nbytes:,}",
-            title=f"{', '.join(map(clean, buffer.names))}: {buffer.nbytes:,} bytes at {offset:,}, "
-            f"ops {first} to {last}",
+    if against is not None and data is None:
+        raise DataError(
+            f"{Path(against).name} is there to compare with, and there are no samples to do it on",
+            expected="data beside it",
+            hint="add data, or leave the float model out",
         )
+    several = [models] if isinstance(models, str | Path) else list(models)
+    asked = Asked(tuple(cores), optimize, estimate, data, against)
+    report = gather(several, asked, progress)
+    page = render_report(report).encode()
+    write_atomic(output, lambda file: file.write(page))
+    return report
 
-    return [box(i, buffer) for i, buffer in enumerate(inspection.plan.buffers)]
+
+def render_report(report: Report) -> str:
+    """The page as HTML without outside references."""
+    shown = cleaned(report)
+    return rendered(
+        "report.html.j2",
+        report=shown,
+        mhz=MHZ,
+        rows=compared(shown.models) if len(shown.models) > 1 else (),
+        sections=[_section(model) for model in shown.models],
+        data=embedded([_details(model) for model in shown.models]),
+    )
 
 
-def quant_text(value: Value) -> str:
-    """A tensor's quantisation in words; empty for floats."""
-    if value.q is None:
-        return ""
-    return f"scale {value.q.scales[0]:.6g}, zero point {value.q.zero_point}"
+def _section(model: ModelFacts) -> dict[str, Any]:
+    """What the templates need of a model, beside its facts."""
+    order = sorted(range(len(model.ops)), key=lambda i: (-_cost(model, i), i))
+    return {
+        "model": model,
+        "order": order[:MAX_OPS],
+        "left_out": len(order[MAX_OPS:]),
+        "bars": draw_bars(model, order[:MAX_BARS]),
+        "more_bars": len(order[MAX_BARS:]),
+        "rest": sum(model.cores[0].ops[i].instructions or 0 for i in order[MAX_BARS:]),
+        "kinds": sorted({op.op for op in model.ops}),
+        "graph": draw_graph(model),
+        "arenas": [draw_arena(core.arena, len(model.ops)) for core in model.cores],
+        "errors": None if model.errors is None else draw_errors(model.errors),
+        "fits": fits(model.cores),
+    }
+
+
+def _cost(model: ModelFacts, index: int) -> int:
+    """What the table of ops is sorted by: instructions on the first core, else products."""
+    instructions = model.cores[0].ops[index].instructions
+    return model.ops[index].macs if instructions is None else instructions
+
+
+def _details(model: ModelFacts) -> list[dict[str, Any]]:
+    """What the page's own dialogue says of each op."""
+    return [
+        {
+            "title": f"{op.index} {op.op}",
+            "name": op.name,
+            "attributes": dict(op.attributes),
+            "inputs": [_tensor(tensor) for tensor in op.inputs],
+            "outputs": [_tensor(tensor) for tensor in op.outputs],
+            "macs": op.macs,
+            "cores": [
+                {
+                    "core": core.core,
+                    "instructions": core.ops[i].instructions,
+                    "baseline": core.ops[i].baseline,
+                    "arena": core.ops[i].arena,
+                    "kernel": core.ops[i].kernel or "",
+                    "why": core.ops[i].why,
+                }
+                for core in model.cores
+            ],
+        }
+        for i, op in enumerate(model.ops[:MAX_OPS])
+    ]
+
+
+def _tensor(tensor: Any) -> list[str]:
+    """Name, type and quantisation of a tensor, as text."""
+    shape = ",".join(map(str, tensor.shape))
+    kind = f"{tensor.dtype}[{shape}]{', constant' if tensor.constant else ''}"
+    if not tensor.scale_count:
+        return [tensor.name, kind, ""]
+    scale = f"{tensor.scale_count} scales" if tensor.scale_count > 1 else "scale"
+    first = f"{tensor.scales[0]:.6g}{' and on' if tensor.scale_count > 1 else ''}"
+    return [tensor.name, kind, f"{scale} {first}, zero point {tensor.zero_point}"]

@@ -80,6 +80,7 @@ ARGUMENTS = {
     "front-end": lambda made, to: (
         *(saved(to / "ears.tflite", int8_net()), "--remove", "-o", to / "o.tflite"),
     ),
+    "report": lambda made, to: (made.int8, "-o", to / "r.html", "--estimate"),
     "train": lambda made, to: (),
     "qat": lambda made, to: (
         *(made.net, "-d", made.test, "-o", to / "o.tflite", "--validation", "0.4"),

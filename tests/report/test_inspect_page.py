@@ -1,0 +1,112 @@
+"""The page of ``tinyrt inspect --html``: where its drawing has each tensor, and what it says."""
+
+from dataclasses import replace
+
+import pytest
+from jinja2 import UndefinedError
+
+from tests.graphs import Builder
+from tinyrt.api import inspect_model
+from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.report import arena as arena_drawing
+from tinyrt.report import render_page
+from tinyrt.report.arena import draw_arena
+from tinyrt.report.facts import ArenaFacts, BufferFacts, Kept
+from tinyrt.report.rendering import template
+
+BUFFERS = (
+    BufferFacts(("a",), 0, 64, 0, 0),
+    BufferFacts(("b", "view<b>"), 64, 96, 0, 1),
+    BufferFacts(("c",), 0, 32, 1, 1),
+)
+PLAN = ArenaFacts(160, 160, True, 1, (Kept("b", 96),), BUFFERS, ())
+
+
+def test_the_map_has_ops_from_left_to_right_and_bytes_upwards():
+    """960 by 360 units are two ops and 160 bytes, so a byte is 2.25 units high."""
+    drawn = draw_arena(PLAN, 2)
+    assert [(box.x, box.y, box.width, box.height) for box in drawn.boxes] == [
+        (0, 216, 480, 144),
+        (0, 0, 960, 216),
+        (480, 288, 480, 72),
+    ]
+    assert [box.label for box in drawn.boxes] == ["64", "96", "32"]
+    assert [box.title for box in drawn.boxes] == [
+        "a: 64 bytes at 0, ops 0 to 0",
+        "b, view_b_: 96 bytes at 64, ops 0 to 1",
+        "c: 32 bytes at 0, ops 1 to 1",
+    ]
+    assert (drawn.peak_x, drawn.column, drawn.left_out) == (480, 480, 0)
+
+
+def test_of_too_many_tensors_the_largest_are_drawn(monkeypatch):
+    monkeypatch.setattr(arena_drawing, "MAX_BOXES", 2)
+    drawn = draw_arena(PLAN, 2)
+    assert [box.label for box in drawn.boxes] == ["64", "96"]
+    assert drawn.left_out == 1
+
+
+def test_neighbours_differ_in_colour():
+    """On a circle of 360 degrees, by 40 at least: of any two and of those with one between."""
+    buffers = tuple(BufferFacts((f"t{i}",), 16 * i, 16, i, i + 1) for i in range(60))
+    hues = [box.hue for box in draw_arena(replace(PLAN, bytes=960, buffers=buffers), 60).boxes]
+    assert all(0 <= hue < 360 for hue in hues)
+    apart = [abs(a - b) for step in (1, 2) for a, b in zip(hues, hues[step:], strict=False)]
+    assert min(min(d, 360 - d) for d in apart) >= 40
+    assert max(hues) > 320
+
+
+def test_sizes_have_their_thousands_apart():
+    plan = replace(PLAN, bytes=8192, buffers=(BufferFacts(("a",), 4096, 4096, 0, 0),))
+    (box,) = draw_arena(plan, 1).boxes
+    assert (box.label, box.title) == ("4,096", "a: 4,096 bytes at 4,096, ops 0 to 0")
+
+
+def test_lines_across_the_map_are_at_quarters_of_the_arena():
+    drawn = draw_arena(replace(PLAN, bytes=400), 2)
+    assert drawn.ticks == ((0, 360), (100, 270), (200, 180), (300, 90), (400, 0))
+
+
+def page_of(tmp_path, graph):
+    save_tflite(graph, tmp_path / "net.tflite")
+    return render_page(inspect_model(tmp_path / "net.tflite"))
+
+
+def test_the_lines_are_labelled_with_their_bytes(tmp_path):
+    b = Builder((1, 100))
+    page = page_of(tmp_path, b.graph(b.op("tanh", (b.op("tanh", ("x",)),))))
+    lines = [line for line in page.splitlines() if 'text-anchor="end"' in line]
+    # The input's 400 bytes take the outputs, too.
+    assert [line.rpartition("</")[0].rpartition(">")[2] for line in lines] == [
+        *("0", "100", "200", "300", "400")
+    ]
+    assert [line.partition(' y="')[2].partition('"')[0] for line in lines] == [
+        *("357.00", "267.00", "177.00", "87.00", "12.00")
+    ]
+
+
+def test_a_model_without_ops_has_a_map_of_one_column(tmp_path):
+    page = page_of(tmp_path, Builder((1, 4)).graph("x"))
+    assert 'x="0.00" y="0.00" width="960.00" height="360.00"' in page
+    assert "Fullest at op #0 (framed), which keeps:" in page
+
+
+@pytest.mark.parametrize(("length", "is_cut"), [(2500, False), (2501, True)])
+def test_a_text_of_more_than_2500_characters_is_cut(length, is_cut):
+    text = "w" * length
+    page = template("inspect.html.j2").environment.from_string("{{ text }}").render(text=text)
+    assert page == text or is_cut
+    assert len(page) <= 2500
+    assert (f"...({length} characters)..." in page) == is_cut
+
+
+def test_a_template_may_not_ask_for_what_it_is_not_given():
+    asking = template("inspect.html.j2").environment.from_string("{{ nothing }}")
+    with pytest.raises(UndefinedError, match="nothing"):
+        asking.render()
+
+
+def test_a_page_has_no_empty_lines(tmp_path):
+    """What templates do leaves nothing behind."""
+    page = page_of(tmp_path, Builder((1, 4)).graph("x"))
+    assert [line for line in page.split("\n")[:-1] if not line.strip()] == []

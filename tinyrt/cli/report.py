@@ -1,0 +1,84 @@
+"""The command ``report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from tinyrt.cli import tables
+from tinyrt.cli.console import noting, progress_bar, reporting
+from tinyrt.cli.options import Json, MadeFor, MaxMemory
+from tinyrt.report.facts import Report
+
+
+def report(
+    models: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="MODEL...", help=".tflite models; the others are compared with the first."
+        ),
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The .html file to write.")],
+    core: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--core",
+            help="A processor core, as for emulate. May be repeated.",
+            show_default="cortex-m4",
+        ),
+    ] = None,
+    optimize: MadeFor = "balanced",
+    estimate: Annotated[
+        bool,
+        typer.Option("--estimate", help="Compute costs by formula: nothing is built or emulated."),
+    ] = False,
+    data: Annotated[
+        Path | None,
+        typer.Option("-d", "--data", help=".npz with x, and y for accuracy."),
+    ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option("--against", help="With --data: the float model, for each layer's error."),
+    ] = None,
+    max_memory: MaxMemory = None,
+    json: Json = False,
+) -> None:
+    """Write a page: cost on each core, graph, arena, quantisation, and parts that fit."""
+    from tinyrt.report import write_report
+
+    with reporting(json, max_memory) as said:
+        with noting() as notes, progress_bar("reporting") as progress:
+            found = write_report(
+                models,
+                output,
+                cores=core or ["cortex-m4"],
+                optimize=optimize,
+                estimate=estimate,
+                data=data,
+                against=against,
+                progress=progress,
+            )
+        written = {"output": str(output), "bytes": output.stat().st_size}
+        said({**written, "report": found.as_dict(), "warnings": notes}, _table(found, written))
+    if any(one.bit_exact is False for model in found.models for one in model.cores):
+        raise typer.Exit(1)
+
+
+def _table(found: Report, written: dict[str, object]) -> RenderableType:
+    """The page's first figures: a line for each model on each core."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in ("model", "core", "right", "instructions", "flash", "arena", "stack"):
+        left = column in ("model", "core")
+        table.add_column(column, justify="left" if left else "right")
+    for model in found.models:
+        right = None if model.quality is None else model.quality.top1
+        for one in model.cores:
+            figures = (one.instructions, one.flash.total, one.ram.arena, one.ram.stack)
+            row = (tables.named(model.name), one.core, tables.percent(right))
+            table.add_row(*row, *map(tables.number, figures))
+    return Group(table, tables.facts(written))
