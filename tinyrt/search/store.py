@@ -302,7 +302,8 @@ def _held(path: Path) -> Iterator[None]:
                 hint="wait for it, or give another name",
             ) from None
         _mend(path)
-        yield
+        with writing(path, hint="make room on the disk; the study goes on with --resume"):
+            yield
 
 
 def _mend(path: Path) -> None:

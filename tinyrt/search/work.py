@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,9 @@ from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.emulate import toolchain
 from tinyrt.emulate.boards import find_board
-from tinyrt.errors import TinyrtError, ToolError
+from tinyrt.errors import DataError, OutputError, ToolError
 from tinyrt.export import find_core
-from tinyrt.files import scratch_folder
+from tinyrt.files import FULL, scratch_folder
 from tinyrt.floatmath.parallel import threads
 from tinyrt.memory import schedule
 from tinyrt.ops.shared.spec import Array
@@ -66,19 +67,26 @@ class Order:
         return candidate_of(self.space.load(), FixedTrial(dict(self.params)), problem, self.seed)
 
 
+class Lack(Enum):
+    """What a machine lacks for a piece of work that another may do."""
+
+    TOOLS = "a compiler or an emulator"
+    ROOM = "room on its disk"
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """Why a piece of work came to nothing.
 
     Attributes:
         reason: in words.
-        lacks_tools: whether another machine may do it, which has a compiler and an emulator.
+        lacks: what the machine lacks; None where it would fail on any.
         worker: where it was tried.
 
     """
 
     reason: str
-    lacks_tools: bool = False
+    lacks: Lack | None = None
     worker: str = ""
 
 
@@ -116,10 +124,8 @@ def attempted(work: Callable[..., Any], *arguments: Any) -> Any:
     try:
         with _alone():
             return work(*arguments)
-    except TinyrtError as error:
-        return Failure(f"{type(error).__name__}: {error}", _lacks_tools(error), _worker())
     except Exception as error:
-        return Failure(f"{type(error).__name__}: {error}", worker=_worker())
+        return Failure(f"{type(error).__name__}: {error}", _lack(error), _worker())
 
 
 @contextmanager
@@ -133,8 +139,12 @@ class LacksToolsError(ToolError):
     """No compiler or emulator for the core is installed where the work is done."""
 
 
-def _lacks_tools(error: TinyrtError) -> bool:
-    return isinstance(error, LacksToolsError)
+def _lack(error: BaseException) -> Lack | None:
+    if isinstance(error, LacksToolsError):
+        return Lack.TOOLS
+    cause = error.__cause__ if isinstance(error, OutputError) else error
+    full = isinstance(cause, OSError) and cause.errno in FULL
+    return Lack.ROOM if full else None
 
 
 def _worker() -> str:
@@ -235,6 +245,18 @@ def _score(module: Module, problem: Problem, rows: Array) -> float:
 
 
 def _figure(answers: Array, right: Array, problem: Problem) -> float:
+    """See ``_score``.
+
+    Raises:
+        DataError: not all answers are finite: the largest of them would still be some class.
+
+    """
+    if not np.isfinite(answers).all():
+        raise DataError(
+            "answers of the trained network are not finite",
+            expected="finite numbers",
+            hint="train with a lower learning rate",
+        )
     if problem.has_classes:
         return float(np.mean(answers.reshape(len(right), -1).argmax(axis=1) == right))
     errors = answers.astype(np.float64) - right.reshape(answers.shape)
