@@ -86,7 +86,7 @@ def search_networks(
     ) as store:
         funnel = Funnel(source, problem, setting, store, make_folder(folder / TRIALS))
         with workers_of(problem, None if scheduler else workers, scheduler) as crew:
-            _Run(funnel, crew, on_trial).all()
+            Run(funnel, crew, on_trial).all()
         return write_front(funnel, store, folder, path)
 
 
@@ -96,7 +96,7 @@ def _named(source: SpaceSource) -> str:
     return f"{source.name} {digest}" if source.file else source.name
 
 
-class _Run:
+class Run:
     """Trials on their way, as many at a time as there are workers for."""
 
     def __init__(self, funnel: Funnel, crew: Workers, on_trial: OnTrial) -> None:

@@ -16,13 +16,19 @@ from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.emulate import toolchain
 from tinyrt.emulate.boards import find_board
-from tinyrt.errors import DataError, OutputError, ToolError
+from tinyrt.errors import DataError, OutputError, TinyrtError, ToolError
 from tinyrt.export import find_core
 from tinyrt.files import FULL, scratch_folder
 from tinyrt.floatmath.parallel import threads
 from tinyrt.memory import schedule
 from tinyrt.ops.shared.spec import Array
-from tinyrt.search.candidate import Candidate, candidate_of, graph_of, untrained_int8
+from tinyrt.search.candidate import (
+    Candidate,
+    candidate_of,
+    graph_of,
+    structure_of,
+    untrained_int8,
+)
 from tinyrt.search.problem import Problem
 from tinyrt.search.source import SpaceSource
 from tinyrt.train.core.tensor import Tensor, no_grad
@@ -88,6 +94,22 @@ class Failure:
     reason: str
     lacks: Lack | None = None
     worker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A candidate as it is before it is built.
+
+    Attributes:
+        structure: of its graph; empty without one.
+        costs: by formula; None where it cannot be deployed.
+        reason: why it cannot.
+
+    """
+
+    structure: str
+    costs: ModelCost | None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +200,17 @@ def require_tools(core: str, basis: Basis) -> None:
             toolchain.require_core(target)
     except ToolError as error:
         raise LacksToolsError(error.problem, expected=error.expected, hint=error.hint) from error
+
+
+def outlined(order: Order, problem: Problem) -> Outline:
+    """Shape and plan: whether the candidate builds, and what it costs by formula."""
+    structure = ""
+    try:
+        graph = graph_of(order.candidate(problem), problem)
+        structure = structure_of(graph)
+        return Outline(structure, cost(untrained_int8(graph, problem), order.core))
+    except TinyrtError as error:
+        return Outline(structure, None, f"{type(error).__name__}: {error}")
 
 
 def price(order: Order, basis: Basis, problem: Problem) -> ModelCost:

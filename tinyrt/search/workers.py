@@ -29,6 +29,9 @@ CONNECT_S = 60
 WORKERS_S = 300
 """Seconds that a cluster may be without workers."""
 
+SPARE = 4
+"""For each so many workers, one more trial is under way, so that none waits for a proposal."""
+
 LOOK_S, PAUSE_S = 2, 0.1
 """Seconds between looks at who is there while nothing is done, and while the scheduler is gone."""
 
@@ -55,8 +58,10 @@ class Task:
 class Workers(Protocol):
     """Who does the work."""
 
-    slots: int
-    """Trials that are under way at the same time."""
+    @property
+    def slots(self) -> int:
+        """Trials that are under way at the same time."""
+        ...
 
     def begin(self, owner: Hashable, task: Task) -> None:
         """Have a task done for its owner, who has no other."""
@@ -113,9 +118,16 @@ class Cluster:
         self._begun: dict[Any, _Begun] = {}
         self._losses: dict[Hashable, int] = {}
         self._unfit: dict[Lack, set[str]] = {lack: set() for lack in Lack}
-        # One more than there are workers: the next has its work while the last is told.
-        self.slots = max(1, len(self._addresses())) + 1
+        self._looked, self._slots = -float("inf"), 1
         self._send_samples()
+
+    @property
+    def slots(self) -> int:
+        """More than there are workers: the next have their work while the last are told."""
+        if time.monotonic() > self._looked + LOOK_S:
+            there = max(1, len(self._addresses()))
+            self._looked, self._slots = time.monotonic(), there + 1 + there // SPARE
+        return self._slots
 
     def begin(self, owner: Hashable, task: Task) -> None:
         """See ``Workers``."""
