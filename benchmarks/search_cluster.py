@@ -56,6 +56,16 @@ class Mark:
     memory: int
     journal: int
 
+    def __str__(self) -> str:
+        """A line of the table."""
+        return (
+            f"{self.trials:6,}  {self.seconds / 3600:8.3f}  {self.busy:5.1%}  "
+            f"{1000 * self.own:12.1f}  {self.memory / 1e6:9.0f}  {self.journal / 1e6:10.1f}"
+        )
+
+
+Show = Callable[[Mark], object]
+
 
 class Clocked:
     """Workers of which only the clock knows: what they do is done at once."""
@@ -110,6 +120,7 @@ def measured(
     busy: Callable[[], float],
     folder: Path,
     every: int,
+    show: Show = lambda mark: None,
 ) -> list[Mark]:
     """Search with these workers, and look every so many trials."""
     setting = SearchSetting(
@@ -130,6 +141,7 @@ def measured(
         memory = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         size = path.stat().st_size
         marks.append(Mark(done, seconds - begin, share, (own - last[2]) / every, memory, size))
+        show(marks[-1])
         last[:] = seconds, worked, own
 
     basis = setting.basis.value
@@ -163,21 +175,25 @@ def real_cluster(number: int) -> Iterator[Any]:
         yield client
 
 
-def clocked(number: int, trials: int, epoch: float, every: int) -> list[Mark]:
+def clocked(
+    number: int, trials: int, epoch: float, every: int, show: Show = lambda mark: None
+) -> list[Mark]:
     """A search on workers that only the clock knows."""
     Pace.epoch, Pace.spend = epoch, staticmethod(lambda seconds: None)
     crew = Clocked(number)
     with scratch_folder() as folder:
-        return measured(crew, number, trials, crew.now, crew.worked, folder, every)
+        return measured(crew, number, trials, crew.now, crew.worked, folder, every, show)
 
 
-def real(number: int, trials: int, epoch: float, every: int) -> tuple[list[Mark], int]:
+def real(
+    number: int, trials: int, epoch: float, every: int, show: Show = lambda mark: None
+) -> tuple[list[Mark], int]:
     """A search on Dask's workers, and how many tasks its scheduler remembers at the end."""
     Pace.epoch, Pace.spend = epoch, staticmethod(time.sleep)
     with scratch_folder() as folder, real_cluster(number) as client:
         crew = Cluster(Problem(np.zeros((4, 1, 1, 1), np.float32), np.arange(4) % 2, 0.5), client)
         marks = measured(
-            crew, number, trials, time.monotonic, lambda: sum(Pace.busy), folder, every
+            crew, number, trials, time.monotonic, lambda: sum(Pace.busy), folder, every, show
         )
         return marks, len(client.cluster.scheduler.tasks)
 
@@ -192,15 +208,16 @@ def main() -> None:
     parser.add_argument("--real", action="store_true", help="on Dask's workers, which sleep")
     chosen = parser.parse_args()
     given = chosen.workers, chosen.trials, chosen.epoch, chosen.every
-    marks, left = real(*given) if chosen.real else (clocked(*given), None)
     print("trials     hours   busy  own ms/trial  memory MB  journal MB")
-    for mark in marks:
-        print(
-            f"{mark.trials:6,}  {mark.seconds / 3600:8.3f}  {mark.busy:5.1%}  "
-            f"{1000 * mark.own:12.1f}  {mark.memory / 1e6:9.0f}  {mark.journal / 1e6:10.1f}"
-        )
-    if left is not None:
+
+    def show(mark: Mark) -> None:
+        print(mark, flush=True)
+
+    if chosen.real:
+        _, left = real(*given, show)
         print(f"tasks that the scheduler remembers: {left}")
+    else:
+        clocked(*given, show)
 
 
 if __name__ == "__main__":

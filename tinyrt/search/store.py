@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SEARCH, RUNGS = "search", "rungs"
 """Names of the studies in the file: the candidates, and their scores while they train."""
 
-RECORD, SETTINGS, OF = "record", "settings", "trial"
+RECORD, SETTINGS, OF, LOOKS = "record", "settings", "trial", "test looks"
 """Names of what a trial and a study are given."""
 
 
@@ -160,6 +160,14 @@ class Store:
             self.study.tell(trial, state=TrialState.FAIL if failed else TrialState.PRUNED)
         self._sync()
         self._note(trial.number, trial.params)
+
+    def look(self, again: bool) -> int:
+        """How often the test samples were looked at, in all runs of the study; now once more."""
+        looks = int(self.study.user_attrs.get(LOOKS, 0)) + again
+        if again:
+            self.study.set_user_attr(LOOKS, looks)
+            self._sync()
+        return looks
 
     def _sync(self) -> None:
         """See to it that what was written outlasts a loss of power."""

@@ -274,11 +274,11 @@ def _score(module: Module, problem: Problem, rows: Array) -> float:
     with module.evaluating(), no_grad():
         for start in range(0, len(rows), BATCH):
             answers.append(module(Tensor(problem.x[rows[start : start + BATCH]])).data)
-    return _figure(np.concatenate(answers), problem.y[rows], problem)
+    return figure(np.concatenate(answers), problem.y[rows], problem)
 
 
-def _figure(answers: Array, right: Array, problem: Problem) -> float:
-    """See ``_score``.
+def figure(answers: Array, right: Array, problem: Problem) -> float:
+    """Share of right answers, or the mean squared error below zero.
 
     Raises:
         DataError: not all answers are finite: the largest of them would still be some class.
