@@ -25,6 +25,9 @@ from tinyrt.errors import OutputError
 UNFINISHED = re.compile(r"\.tinyrt-[0-9a-f]{16}")
 """Names of unfinished files and folders."""
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Errors of a disk, a quota or a file that has no room for more."""
+
 MAX_LINKS = 40
 """Symbolic links that lead from one to the next; as many as Linux follows."""
 
@@ -167,7 +170,7 @@ def writing(path: Path | None, *, what: str = "cannot write", hint: str = "") ->
     try:
         yield
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        full = error.errno in FULL
         choose = "choose another path with -o"
         if full:
             choose = f"make room on the disk, or {choose}"

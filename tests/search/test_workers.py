@@ -1,23 +1,18 @@
 """Who does the work: killed workers, lost samples, machines without a compiler."""
 
-import contextlib
 import os
-import signal
 import sys
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 import dask
 import pytest
 
-from tests.sampling import WHOLE
-from tests.search.made import QUICK, blobs, dense, problem
+from tests.search.made import problem
 from tinyrt.errors import DataError, ToolError
-from tinyrt.search import search_networks, work
-from tinyrt.search.store import End
-from tinyrt.search.work import Failure, attempted, require_tools
+from tinyrt.search import work
+from tinyrt.search.work import Failure, Lack, attempted, require_tools
 from tinyrt.search.workers import Cluster, Here, Task, processors, workers_of
 
 
@@ -60,9 +55,12 @@ class Client:
     def scheduler_info(self, n_workers):
         return {"workers": {"tcp://a": {}, "tcp://b": {}}}
 
+    def wait_for_workers(self, number, timeout):
+        assert (number, timeout) == (1, 300)
+
     def scatter(self, what, **options):
         self.sent += 1
-        return what
+        return object()
 
     def submit(self, function, task, *arguments, workers, **options):
         self.submitted.append(workers)
@@ -125,7 +123,7 @@ def test_who_kills_every_worker_is_given_up():
 
 
 def test_a_machine_without_a_compiler_is_left_out_from_then_on():
-    bare = Failure("not installed", lacks_tools=True, worker="tcp://a")
+    bare = Failure("not installed", lacks=Lack.TOOLS, worker="tcp://a")
     client = Client(bare, 42, 43)
     crew = Cluster(problem(), client)
     for owner in (1, 2):
@@ -133,20 +131,19 @@ def test_a_machine_without_a_compiler_is_left_out_from_then_on():
         assert crew.finished() == (owner, 41 + owner)
     assert client.submitted == [None, ["tcp://b"], ["tcp://b"]]
     none = Client(bare, replace(bare, worker="tcp://b"))
-    assert done_by(none, builds=True)[1].lacks_tools
+    assert done_by(none, builds=True)[1].lacks is Lack.TOOLS
     other = Client(Failure("ShapeError: no", worker="tcp://a"))
     assert done_by(other, builds=True)[1].reason == "ShapeError: no"
 
 
 def test_without_a_scheduler_the_search_ends():
-    for status in ("connecting", "closed"):
-        client = Client(CancelledError())
-        crew = Cluster(problem(), client)
-        crew.begin("trial", Task(double, (21,)))
-        client.status = status
-        with pytest.raises(ToolError, match="the scheduler does not answer any more") as error:
-            crew.finished()
-        assert "--resume" in error.value.hint
+    client = Client(CancelledError())
+    crew = Cluster(problem(), client)
+    crew.begin("trial", Task(double, (21,)))
+    client.status = "closed"
+    with pytest.raises(ToolError, match="the scheduler does not answer any more") as error:
+        crew.finished()
+    assert "--resume" in error.value.hint
 
 
 def test_whatever_is_raised_in_a_trial_is_its_own():
@@ -154,8 +151,8 @@ def test_whatever_is_raised_in_a_trial_is_its_own():
     assert attempted(failing, KeyError("a"), problem()) == Failure("KeyError: 'a'")
     failure = attempted(failing, DataError("no", hint="yes"), problem())
     assert failure.reason.startswith("DataError: no")
-    assert not failure.lacks_tools
-    assert attempted(lacking, 3, problem()).lacks_tools
+    assert failure.lacks is None
+    assert attempted(lacking, 3, problem()).lacks is Lack.TOOLS
 
 
 def test_tools_are_asked_for_as_far_as_they_are_needed(monkeypatch):
@@ -228,31 +225,52 @@ def test_a_cluster_of_as_many_workers_as_asked_each_of_one_thread(monkeypatch):
         assert asked["address"] == "tcp://a"
 
 
-def suicidal(trial, problem, rng):
-    """Kills the worker that trains it, the first time."""
-    from distributed import get_worker
+def test_work_for_workers_that_are_gone_goes_to_those_that_came(monkeypatch):
+    bare = Failure("not installed", lacks=Lack.TOOLS, worker="tcp://a")
+    client = Client(bare, "never", 42)
+    crew = Cluster(problem(), client)
+    crew.begin("trial", Task(double, (21,), builds=True))
+    submit, cancelled = client.submit, []
 
-    mark = Path(os.environ["TINYRT_TEST_MARK"])
-    with contextlib.suppress(ValueError):
-        get_worker()
-        if not mark.exists():
-            mark.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-    return dense(trial, problem, rng)
+    def strand(function, task, *arguments, **options):
+        future = submit(function, task, *arguments, **options)
+        if future.outcome == "never":
+            monkeypatch.setattr(future, "done", lambda: False, raising=False)
+            monkeypatch.setattr(future, "cancel", lambda: cancelled.append(1), raising=False)
+            there = {"workers": {"tcp://a": {}, "tcp://c": {}}}
+            monkeypatch.setattr(client, "scheduler_info", lambda n_workers: there)
+        return future
+
+    monkeypatch.setattr(client, "submit", strand)
+    assert crew.finished() == ("trial", 42)
+    assert client.submitted == [None, ["tcp://b"], ["tcp://c"]]
+    assert cancelled == [1]
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not WHOLE, reason="a cluster takes seconds to start: TINYRT_TESTS=all")
-def test_a_worker_that_is_killed_in_a_trial_costs_nothing_but_time(tmp_path, monkeypatch):
-    monkeypatch.undo()
-    monkeypatch.setenv("TINYRT_TEST_MARK", str(tmp_path / "mark"))
-    setting = replace(QUICK, trials=6)
-    result = search_networks(suicidal, blobs(), tmp_path, setting, workers=2)
-    assert (tmp_path / "mark").exists()
-    assert len(result.records) == 6
-    assert result.ends["failed"] == 0 < result.ends["trained"]
-    alone = search_networks(dense, blobs(), tmp_path / "alone", setting)
-    same = [n for n in range(6) if alone.records[n].structure == result.records[n].structure]
-    assert any(alone.records[n].end is End.TRAINED for n in same)
-    trained = [n for n in same if alone.records[n].end is result.records[n].end is End.TRAINED]
-    assert all(alone.records[n] == result.records[n] for n in trained)
+def test_samples_are_sent_again_once_for_all_that_lost_them():
+    client = Client(CancelledError(), CancelledError(), 42, 43)
+    crew = Cluster(problem(), client)
+    for owner in (1, 2):
+        crew.begin(owner, Task(double, (21,)))
+    assert {crew.finished()[0], crew.finished()[0]} == {1, 2}
+    assert client.sent == 2
+
+
+def test_a_scheduler_that_is_away_for_a_moment_is_waited_for(monkeypatch):
+    client = Client(42)
+    crew = Cluster(problem(), client)
+    states, asked = iter(["connecting", "connecting", "running"]), []
+
+    def info(n_workers):
+        asked.append(n_workers)
+        if len(asked) == 1:
+            raise OSError("the connection broke")
+        return {"workers": {"tcp://a": {}}}
+
+    monkeypatch.setattr(client, "scheduler_info", info)
+    monkeypatch.setattr(
+        Client, "status", property(lambda _: next(states, "running")), raising=False
+    )
+    assert crew._addresses() == {"tcp://a"}
+    assert len(asked) == 2
+    assert next(states, "all seen") == "all seen"

@@ -108,6 +108,18 @@ def search(
             help="A Dask cluster's scheduler in place of them, e.g. tcp://host:8786.",
         ),
     ] = None,
+    test: Annotated[
+        Path | None,
+        typer.Option(
+            "--test", help=".npz of samples that are not in the data: the front is judged by them."
+        ),
+    ] = None,
+    emulate: Annotated[
+        int,
+        typer.Option(
+            "--emulate", help="Samples that the front's models answer on the emulated core.", min=0
+        ),
+    ] = 0,
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
@@ -136,10 +148,12 @@ def search(
                 resume=resume,
                 workers=workers,
                 scheduler=scheduler,
+                test=test,
+                emulate=emulate,
                 on_trial=lambda done, total, _: advance(done, total),
             )
         report({**result.as_dict(), "warnings": notes}, shown(result))
-    if not result.front:
+    if not result.front or not result.agrees:
         raise typer.Exit(1)
 
 
@@ -193,14 +207,23 @@ def shown(result: SearchResult) -> RenderableType:
     table = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
     names = ["arena", "flash", "instructions"]
     names += ["cycles"] if any("cycles" in point.costs for point in result.front) else []
-    for column in ("trial", result.measure, *names):
+    columns = ["trial", result.measure, *names]
+    if result.looks:
+        columns.append("test")
+    if any(point.emulated for point in result.front):
+        columns.append("emulated")
+    for column in columns:
         table.add_column(column, justify="right")
     for point in result.front:
-        right = result.measure == "accuracy"
-        score = tables.percent(point.score) if right else f"{-point.score:.4g}"
-        costs = (tables.number(point.costs.get(name)) for name in names)
-        table.add_row(str(point.trial), score, *costs)
+        costs = [tables.number(point.costs.get(name)) for name in names]
+        checked = [_score(point.test, result.measure)] if result.looks else []
+        if point.emulated:
+            says = "exact" if point.emulated.agrees else "DIFFERS"
+            checked.append(f"{says} ({tables.number(point.emulated.samples)})")
+        table.add_row(str(point.trial), _score(point.score, result.measure), *costs, *checked)
     facts = {"trials": len(result.records), **result.ends, "study": str(result.study)}
+    if result.looks:
+        facts["looks at the test"] = result.looks
     if result.front:
         facts["models and C code"] = str(result.front[0].model.parents[1])
     if result.refused_early is not None:
@@ -212,3 +235,9 @@ def shown(result: SearchResult) -> RenderableType:
     ]
     others.sort(key=lambda line: "refused" in line.split("(")[0])
     return Group(table, tables.facts(facts), *map(Text, others[:REASONS]))
+
+
+def _score(score: float | None, measure: str) -> str:
+    if score is None:
+        return ""
+    return tables.percent(score) if measure == "accuracy" else f"{-score:.4g}"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tinyrt.export import export_c
 from tinyrt.files import make_folder, write_bytes, write_text
+from tinyrt.search.checks import Checks, Emulated
 from tinyrt.search.funnel import Funnel
 from tinyrt.search.store import End, Record, Store
 
@@ -29,6 +30,8 @@ class Point:
         costs: name -> figure, of the trained model.
         model: the .tflite file.
         project: the folder with its C code.
+        test: its score on the test samples; None where there are none.
+        emulated: how it ran on the core; None where that was not asked for.
 
     """
 
@@ -38,6 +41,8 @@ class Point:
     costs: Mapping[str, int]
     model: Path
     project: Path
+    test: float | None = None
+    emulated: Emulated | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The point as plain data, for ``--json``."""
@@ -48,6 +53,8 @@ class Point:
             "params": dict(self.params),
             "model": str(self.model),
             "project": str(self.project),
+            "test": self.test,
+            "emulated": None if self.emulated is None else asdict(self.emulated),
         }
 
 
@@ -60,6 +67,7 @@ class SearchResult:
         records: number of a trial -> what became of it.
         measure: what scores are: ``accuracy``, or ``error`` below zero.
         study: the file that it can be gone on from.
+        looks: how often the test samples were looked at, this time included.
 
     """
 
@@ -67,6 +75,12 @@ class SearchResult:
     records: Mapping[int, Record]
     measure: str
     study: Path
+    looks: int = 0
+
+    @property
+    def agrees(self) -> bool:
+        """Whether all models that were emulated answer as on the host."""
+        return all(point.emulated is None or point.emulated.agrees for point in self.front)
 
     @property
     def ends(self) -> dict[str, int]:
@@ -88,6 +102,7 @@ class SearchResult:
             "trials": len(self.records),
             "ends": self.ends,
             "refused_early": self.refused_early,
+            "test_looks": self.looks,
             "front": [point.as_dict() for point in self.front],
             "not_trained": [
                 {"trial": n, "end": r.end.value, "stage": r.stage, "reason": r.reason}
@@ -97,11 +112,14 @@ class SearchResult:
         }
 
 
-def write_front(funnel: Funnel, store: Store, folder: Path, study: Path) -> SearchResult:
-    """Write the front's models, their C projects, and ``front.json``.
+def write_front(
+    funnel: Funnel, store: Store, folder: Path, study: Path, checks: Checks
+) -> SearchResult:
+    """Write the front's models, their C projects, and ``front.json``; check them at the end.
 
     Raises:
         OutputError: the folder cannot be written.
+        ToolError: the emulator is asked for, and missing.
 
     """
     records = store.records()
@@ -119,7 +137,13 @@ def write_front(funnel: Funnel, store: Store, folder: Path, study: Path) -> Sear
         assert score is not None
         assert costs is not None
         points.append(Point(trial.number, trial.params, score, costs, model, place / PROJECT))
+    core = funnel.setting.budget.core
+    points = [
+        replace(p, test=checks.tested(p.model), emulated=checks.emulated(p.model, core))
+        for p in points
+    ]
+    looks = store.look(checks.test is not None and bool(points))
     measure = "accuracy" if funnel.problem.has_classes else "error"
-    result = SearchResult(tuple(points), records, measure, study)
+    result = SearchResult(tuple(points), records, measure, study, looks)
     write_text(folder / f"{FRONT}.json", json.dumps(result.as_dict(), indent=1) + "\n")
     return result

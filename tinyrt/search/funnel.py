@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tinyrt.api.costs import ModelCost, cost
+from tinyrt.api.costs import ModelCost
 from tinyrt.errors import TinyrtError
 from tinyrt.files import write_bytes
-from tinyrt.search.candidate import candidate_of, graph_of, structure_of, untrained_int8
+from tinyrt.search.candidate import candidate_of
 from tinyrt.search.problem import Problem
 from tinyrt.search.setting import COSTS, SearchSetting
 from tinyrt.search.source import SpaceSource
@@ -21,8 +21,10 @@ from tinyrt.search.work import (
     Deployed,
     Failure,
     Order,
+    Outline,
     Rung,
     deploy,
+    outlined,
     price,
     price_model,
     train,
@@ -90,8 +92,9 @@ class Funnel:
         return self.folder / f"{number:05}.state.npz"
 
     def _steps(self, trial: Trial) -> Course:
-        record = self._shaped(trial)
+        self._require_new(trial)
         order = self._order(trial)
+        record = yield from self._shaped(trial, order)
         record = yield from self._priced(trial, order, record)
         state = yield from self._trained(trial, order, record)
         record = replace(record, stage="int8")
@@ -121,23 +124,14 @@ class Funnel:
         sequence = np.random.SeedSequence([self.setting.seed, trial.number])
         return int(sequence.generate_state(1)[0])
 
-    def _shaped(self, trial: Trial) -> Record:
+    def _shaped(self, trial: Trial, order: Order) -> Generator[Task, Any, Record]:
         """Shape and plan: whether the candidate builds, and what it costs by formula."""
         record = Record(End.FAILED, "shape")
-        try:
-            candidate = candidate_of(self.space.load(), trial, self.problem, self._seed(trial))
-            self._require_new(trial)
-            graph = graph_of(candidate, self.problem)
-            record = replace(record, structure=structure_of(graph))
-            known = cost(untrained_int8(graph, self.problem), self.setting.budget.core)
-        except _RefusedError:
-            raise
-        except TinyrtError as error:
-            reason = f"{type(error).__name__}: {error}"
-            raise _RefusedError(replace(record, end=End.REFUSED, reason=reason)) from error
-        except Exception as error:  # the user's function may raise anything
-            reason = f"{type(error).__name__}: {error}"
-            raise _RefusedError(replace(record, reason=reason)) from error
+        outline: Outline = yield from _done(Task(outlined, (order,)), record)
+        record = replace(record, structure=outline.structure)
+        if outline.costs is None:
+            raise _RefusedError(replace(record, end=End.REFUSED, reason=outline.reason))
+        known = outline.costs
         figures = _figures(known)
         record = replace(record, stage="plan", costs=figures, basis=known.basis.value)
         least = {"arena": known.arena, "flash": known.weights}
@@ -147,7 +141,13 @@ class Funnel:
         return record
 
     def _require_new(self, trial: Trial) -> None:
-        """Refuse choices that an earlier trial had."""
+        """Have the space choose, and refuse choices that an earlier trial had."""
+        try:
+            candidate_of(self.space.load(), trial, self.problem, self._seed(trial))
+        except Exception as error:  # the user's function may raise anything
+            end = End.REFUSED if isinstance(error, TinyrtError) else End.FAILED
+            reason = f"{type(error).__name__}: {error}"
+            raise _RefusedError(Record(end, "shape", reason)) from error
         other = self.store.number_of(trial.params)
         if other is not None:
             reason = f"trial {other} has the same choices"
@@ -193,7 +193,8 @@ class Funnel:
         """Training in float from rung to rung; the state after the last one."""
         record, path = replace(record, stage="training"), self.state_file(trial.number)
         ladder = self.store.ladder(trial.number)
-        state = path.read_bytes() if path.exists() else None
+        # Without a score the state may be of another study, whose file is gone.
+        state = path.read_bytes() if ladder.seen and path.exists() else None
         for epochs in self.setting.rungs:
             if epochs in ladder.seen and state is not None:
                 continue

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
+from tinyrt.api.costs import Basis
 from tinyrt.entry import entry
+from tinyrt.export import find_core
 from tinyrt.files import make_folder
 from tinyrt.search.candidate import Space
+from tinyrt.search.checks import Checks
 from tinyrt.search.front import SearchResult, write_front
 from tinyrt.search.funnel import Course, Ended, Funnel
 from tinyrt.search.problem import Problem
@@ -42,6 +45,8 @@ def search_networks(
     resume: bool = False,
     workers: int | None = 1,
     scheduler: str | None = None,
+    test: str | Path | Mapping[str, ArrayLike] | None = None,
+    emulate: int = 0,
     on_trial: OnTrial = lambda done, total, record: None,
 ) -> SearchResult:
     """Search for networks within a budget, and write those that none beats in everything.
@@ -61,6 +66,10 @@ def search_networks(
         resume: whether to go on with the study in the file.
         workers: processes on this machine; one is this process; None for one to each processor.
         scheduler: the address of a Dask scheduler, in place of these: ``tcp://host:8786``.
+        test: data as ``data``, of samples that are in neither part of it: the front is judged by
+            them at the end, and the result says how often that was done in this study.
+        emulate: samples that each model of the front answers on the emulated core at the end; the
+            result says whether its answers are the host's.
         on_trial: called with how many trials came to their end, how many there will be, and what
             became of the last.
 
@@ -72,6 +81,7 @@ def search_networks(
     """
     source = space_source(space)
     problem = Problem.of(data, validation, setting.seed)
+    checks = Checks.of(problem, test, emulate)
     folder = Path(output)
     path = folder / STUDY if study is None else Path(study)
     pruner = optuna_there().pruners.SuccessiveHalvingPruner(
@@ -80,14 +90,16 @@ def search_networks(
     facts = setting.facts(_named(source), problem)
     if scheduler is None:
         require_tools(setting.budget.core, setting.basis)
+    if emulate and find_core(setting.budget.core).prefix:
+        require_tools(setting.budget.core, Basis.COUNTED)
     with opened(
         *(path, facts, setting.directions, setting.seed, pruner, setting.basis.value),
         resume=resume,
     ) as store:
         funnel = Funnel(source, problem, setting, store, make_folder(folder / TRIALS))
         with workers_of(problem, None if scheduler else workers, scheduler) as crew:
-            _Run(funnel, crew, on_trial).all()
-        return write_front(funnel, store, folder, path)
+            Run(funnel, crew, on_trial).all()
+        return write_front(funnel, store, folder, path, checks)
 
 
 def _named(source: SpaceSource) -> str:
@@ -96,7 +108,7 @@ def _named(source: SpaceSource) -> str:
     return f"{source.name} {digest}" if source.file else source.name
 
 
-class _Run:
+class Run:
     """Trials on their way, as many at a time as there are workers for."""
 
     def __init__(self, funnel: Funnel, crew: Workers, on_trial: OnTrial) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SEARCH, RUNGS = "search", "rungs"
 """Names of the studies in the file: the candidates, and their scores while they train."""
 
-RECORD, SETTINGS, OF = "record", "settings", "trial"
+RECORD, SETTINGS, OF, LOOKS = "record", "settings", "trial", "test looks"
 """Names of what a trial and a study are given."""
 
 
@@ -104,9 +104,11 @@ class Store:
 
     """
 
-    def __init__(self, study: Study, rungs: Study, basis: str) -> None:
-        self.study, self._rungs = study, rungs
+    def __init__(self, study: Study, rungs: Study, basis: str, path: Path) -> None:
+        self.study, self._rungs, self._path = study, rungs, path
         self._numbers: dict[str, int] = {}
+        earlier = rungs.get_trials(deepcopy=False)
+        self._ladders = {t.user_attrs[OF]: t for t in earlier if OF in t.user_attrs}
         self.costs: dict[str, Mapping[str, int]] = {}
         for trial in self.finished():
             self._note(trial.number, trial.params)
@@ -138,13 +140,12 @@ class Store:
         """A trial's scores in training, from where an earlier run left them."""
         from optuna.trial import Trial
 
-        for known in self._rungs.get_trials(deepcopy=False):
-            if known.user_attrs.get(OF) == number:
-                trial = Trial(self._rungs, known._trial_id)
-                seen = known.intermediate_values
-                return Ladder(trial, seen, is_open=not known.state.is_finished())
+        if known := self._ladders.get(number):
+            trial = Trial(self._rungs, known._trial_id)
+            return Ladder(trial, known.intermediate_values, is_open=not known.state.is_finished())
         trial = self._rungs.ask()
         trial.set_user_attr(OF, number)
+        self._sync()
         return Ladder(trial, {}, is_open=True)
 
     def end(self, trial: Trial, record: Record, values: list[float] | None) -> None:
@@ -157,7 +158,21 @@ class Store:
         else:
             failed = record.end is End.FAILED
             self.study.tell(trial, state=TrialState.FAIL if failed else TrialState.PRUNED)
+        self._sync()
         self._note(trial.number, trial.params)
+
+    def look(self, again: bool) -> int:
+        """How often the test samples were looked at, in all runs of the study; now once more."""
+        looks = int(self.study.user_attrs.get(LOOKS, 0)) + again
+        if again:
+            self.study.set_user_attr(LOOKS, looks)
+            self._sync()
+        return looks
+
+    def _sync(self) -> None:
+        """See to it that what was written outlasts a loss of power."""
+        with self._path.open("ab") as file:
+            os.fsync(file.fileno())
 
     def _note(self, number: int, params: Mapping[str, Any]) -> None:
         self._numbers.setdefault(_key(params), number)
@@ -221,10 +236,12 @@ def opened(
             _require_same(study.user_attrs[SETTINGS], settings, path)
         else:
             study.set_user_attr(SETTINGS, dict(settings))
+        from tinyrt.search.optuna_parts import Proposer
+
         # A study that goes on must not propose again what it began with.
-        study.sampler = optuna.samplers.TPESampler(seed=seed + 1009 * len(study.trials))
+        study.sampler = Proposer(seed + 1009 * len(study.trials))
         rungs = optuna.load_study(study_name=RUNGS, storage=storage, pruner=pruner)
-        yield Store(study, rungs, basis)
+        yield Store(study, rungs, basis, path)
 
 
 def optuna_there() -> Any:
@@ -251,9 +268,10 @@ def _storage_in(optuna: Any, path: Path) -> Any:
         DataError: it is damaged, or holds other studies than those of a search.
 
     """
-    backend = optuna.storages.journal.JournalFileBackend(str(path))
+    from tinyrt.search.optuna_parts import Journal
+
     try:
-        storage = optuna.storages.JournalStorage(backend)
+        storage = optuna.storages.JournalStorage(Journal(str(path)))
         names = {summary.study_name for summary in optuna.get_all_study_summaries(storage)}
     except (ValueError, KeyError, TypeError, AttributeError, AssertionError) as error:
         raise _no_study(path, f"{type(error).__name__}: {error}") from error
@@ -302,7 +320,8 @@ def _held(path: Path) -> Iterator[None]:
                 hint="wait for it, or give another name",
             ) from None
         _mend(path)
-        yield
+        with writing(path, hint="make room on the disk; the study goes on with --resume"):
+            yield
 
 
 def _mend(path: Path) -> None:

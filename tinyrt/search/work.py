@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,19 @@ from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.emulate import toolchain
 from tinyrt.emulate.boards import find_board
 from tinyrt.emulate.cycles.plugin import COMPILER
-from tinyrt.errors import TinyrtError, ToolError
+from tinyrt.errors import DataError, OutputError, TinyrtError, ToolError
 from tinyrt.export import find_core
-from tinyrt.files import scratch_folder
+from tinyrt.files import FULL, scratch_folder
 from tinyrt.floatmath.parallel import threads
 from tinyrt.memory import schedule
 from tinyrt.ops.shared.spec import Array
-from tinyrt.search.candidate import Candidate, candidate_of, graph_of, untrained_int8
+from tinyrt.search.candidate import (
+    Candidate,
+    candidate_of,
+    graph_of,
+    structure_of,
+    untrained_int8,
+)
 from tinyrt.search.problem import Problem
 from tinyrt.search.source import SpaceSource
 from tinyrt.train.core.tensor import Tensor, no_grad
@@ -67,20 +74,43 @@ class Order:
         return candidate_of(self.space.load(), FixedTrial(dict(self.params)), problem, self.seed)
 
 
+class Lack(Enum):
+    """What a machine lacks for a piece of work that another may do."""
+
+    TOOLS = "a compiler or an emulator"
+    ROOM = "room on its disk"
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """Why a piece of work came to nothing.
 
     Attributes:
         reason: in words.
-        lacks_tools: whether another machine may do it, which has a compiler and an emulator.
+        lacks: what the machine lacks; None where it would fail on any.
         worker: where it was tried.
 
     """
 
     reason: str
-    lacks_tools: bool = False
+    lacks: Lack | None = None
     worker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A candidate as it is before it is built.
+
+    Attributes:
+        structure: of its graph; empty without one.
+        costs: by formula; None where it cannot be deployed.
+        reason: why it cannot.
+
+    """
+
+    structure: str
+    costs: ModelCost | None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +147,8 @@ def attempted(work: Callable[..., Any], *arguments: Any) -> Any:
     try:
         with _alone():
             return work(*arguments)
-    except TinyrtError as error:
-        return Failure(f"{type(error).__name__}: {error}", _lacks_tools(error), _worker())
     except Exception as error:
-        return Failure(f"{type(error).__name__}: {error}", worker=_worker())
+        return Failure(f"{type(error).__name__}: {error}", _lack(error), _worker())
 
 
 @contextmanager
@@ -134,8 +162,12 @@ class LacksToolsError(ToolError):
     """No compiler or emulator for the core is installed where the work is done."""
 
 
-def _lacks_tools(error: TinyrtError) -> bool:
-    return isinstance(error, LacksToolsError)
+def _lack(error: BaseException) -> Lack | None:
+    if isinstance(error, LacksToolsError):
+        return Lack.TOOLS
+    cause = error.__cause__ if isinstance(error, OutputError) else error
+    full = isinstance(cause, OSError) and cause.errno in FULL
+    return Lack.ROOM if full else None
 
 
 def _worker() -> str:
@@ -171,6 +203,17 @@ def require_tools(core: str, basis: Basis) -> None:
             toolchain.require_core(target)
     except ToolError as error:
         raise LacksToolsError(error.problem, expected=error.expected, hint=error.hint) from error
+
+
+def outlined(order: Order, problem: Problem) -> Outline:
+    """Shape and plan: whether the candidate builds, and what it costs by formula."""
+    structure = ""
+    try:
+        graph = graph_of(order.candidate(problem), problem)
+        structure = structure_of(graph)
+        return Outline(structure, cost(untrained_int8(graph, problem), order.core))
+    except TinyrtError as error:
+        return Outline(structure, None, f"{type(error).__name__}: {error}")
 
 
 def price(order: Order, basis: Basis, problem: Problem) -> ModelCost:
@@ -234,10 +277,22 @@ def _score(module: Module, problem: Problem, rows: Array) -> float:
     with module.evaluating(), no_grad():
         for start in range(0, len(rows), BATCH):
             answers.append(module(Tensor(problem.x[rows[start : start + BATCH]])).data)
-    return _figure(np.concatenate(answers), problem.y[rows], problem)
+    return figure(np.concatenate(answers), problem.y[rows], problem)
 
 
-def _figure(answers: Array, right: Array, problem: Problem) -> float:
+def figure(answers: Array, right: Array, problem: Problem) -> float:
+    """Share of right answers, or the mean squared error below zero.
+
+    Raises:
+        DataError: not all answers are finite: the largest of them would still be some class.
+
+    """
+    if not np.isfinite(answers).all():
+        raise DataError(
+            "answers of the trained network are not finite",
+            expected="finite numbers",
+            hint="train with a lower learning rate",
+        )
     if problem.has_classes:
         return float(np.mean(answers.reshape(len(right), -1).argmax(axis=1) == right))
     errors = answers.astype(np.float64) - right.reshape(answers.shape)

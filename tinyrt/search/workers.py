@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import CancelledError
@@ -12,9 +13,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol
 
-from tinyrt.errors import DataError, ToolError
+from tinyrt.errors import DataError, OutputError, ToolError
 from tinyrt.search.problem import Problem
-from tinyrt.search.work import Failure, attempted
+from tinyrt.search.work import Failure, Lack, attempted
 
 DEATHS = 3
 """Workers that may die under a piece of work before it is given up."""
@@ -22,8 +23,17 @@ DEATHS = 3
 LOSSES = 3
 """How often the samples are sent again after all workers that had them died."""
 
-CONNECT_S = 30
-"""Seconds that a scheduler may take to answer."""
+CONNECT_S = 60
+"""Seconds that a scheduler may take to answer, or be gone for."""
+
+WORKERS_S = 300
+"""Seconds that a cluster may be without workers."""
+
+SPARE = 4
+"""For each so many workers, one more trial is under way, so that none waits for a proposal."""
+
+LOOK_S, PAUSE_S = 2, 0.1
+"""Seconds between looks at who is there while nothing is done, and while the scheduler is gone."""
 
 ENVIRONMENT = {"NUMBA_NUM_THREADS": 1, "OMP_NUM_THREADS": 1, "OPENBLAS_NUM_THREADS": 1}
 """Of each worker: as many are started as there are processors."""
@@ -48,8 +58,10 @@ class Task:
 class Workers(Protocol):
     """Who does the work."""
 
-    slots: int
-    """Trials that are under way at the same time."""
+    @property
+    def slots(self) -> int:
+        """Trials that are under way at the same time."""
+        ...
 
     def begin(self, owner: Hashable, task: Task) -> None:
         """Have a task done for its owner, who has no other."""
@@ -74,9 +86,27 @@ class Here:
         self._waiting.append((owner, task))
 
     def finished(self) -> tuple[Hashable, Any]:
-        """See ``Workers``."""
+        """See ``Workers``.
+
+        Raises:
+            OutputError: the disk is full.
+
+        """
         owner, task = self._waiting.popleft()
-        return owner, attempted(task.work, *task.arguments, self._problem)
+        result = attempted(task.work, *task.arguments, self._problem)
+        if isinstance(result, Failure) and result.lacks is Lack.ROOM:
+            raise _no_room(result)
+        return owner, result
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Begun:
+    """A task that workers have: whose it is, with which samples, and who may do it; all if none."""
+
+    owner: Hashable
+    task: Task
+    samples: Any
+    able: frozenset[str]
 
 
 class Cluster:
@@ -85,18 +115,25 @@ class Cluster:
     def __init__(self, problem: Problem, client: Any) -> None:
         self._problem, self._client = problem, client
         self._samples: Any = None
-        self._owners: dict[Any, tuple[Hashable, Task]] = {}
+        self._begun: dict[Any, _Begun] = {}
         self._losses: dict[Hashable, int] = {}
-        self._bare: set[str] = set()
-        # One more than there are workers: the next has its work while the last is told.
-        self.slots = max(1, len(self._addresses())) + 1
+        self._unfit: dict[Lack, set[str]] = {lack: set() for lack in Lack}
+        self._looked, self._slots = -float("inf"), 1
         self._send_samples()
+
+    @property
+    def slots(self) -> int:
+        """More than there are workers: the next have their work while the last are told."""
+        if time.monotonic() > self._looked + LOOK_S:
+            there = max(1, len(self._addresses()))
+            self._looked, self._slots = time.monotonic(), there + 1 + there // SPARE
+        return self._slots
 
     def begin(self, owner: Hashable, task: Task) -> None:
         """See ``Workers``."""
-        able = None
-        if task.builds and self._bare:
-            able = sorted(self._addresses() - self._bare)
+        able: frozenset[str] = frozenset()
+        if unfit := self._unfit_for(task):
+            able = frozenset(self._addresses() - unfit)
         future = self._client.submit(
             attempted,
             task.work,
@@ -104,34 +141,38 @@ class Cluster:
             self._samples,
             pure=False,
             retries=0,
-            workers=able or None,
+            workers=sorted(able) or None,
         )
-        self._owners[future] = owner, task
+        self._begun[future] = _Begun(owner, task, self._samples, able)
 
     def finished(self) -> tuple[Hashable, Any]:
         """See ``Workers``.
 
         Raises:
+            OutputError: the disks of all workers are full.
             ToolError: the scheduler is gone.
 
         """
         while True:
             self._require_scheduler()
             with contextlib.suppress(TimeoutError, CancelledError):  # each result says so itself
-                _distributed().wait(list(self._owners), timeout=2, return_when="FIRST_COMPLETED")
-            done = next((f for f in self._owners if f.done()), None)
+                _distributed().wait(
+                    list(self._begun), timeout=LOOK_S, return_when="FIRST_COMPLETED"
+                )
+            done = next((f for f in self._begun if f.done()), None)
             if done is None:
+                self._begin_stranded()
                 continue
-            owner, task = self._owners.pop(done)
-            result = self._result(owner, done)
-            if result is not None and not self._passed_on(owner, task, result):
-                self._losses.pop(owner, None)
-                return owner, result
+            begun = self._begun.pop(done)
+            result = self._result(begun, done)
             if result is None:
-                self.begin(owner, task)
+                self.begin(begun.owner, begun.task)
+            elif not self._passed_on(begun, result):
+                self._losses.pop(begun.owner, None)
+                return begun.owner, result
 
-    def _result(self, owner: Hashable, future: Any) -> Any:
-        """The future's result; None where the samples were lost, and are sent again."""
+    def _result(self, begun: _Begun, future: Any) -> Any:
+        """The future's result; None where it was lost with its samples, which are sent again."""
         try:
             return future.result()
         except _distributed().KilledWorker as error:
@@ -139,28 +180,52 @@ class Cluster:
             return Failure(f"workers died under it {times} times, the last at {last}")
         except CancelledError:
             self._require_scheduler()
+            owner = begun.owner
             lost = self._losses[owner] = self._losses.get(owner, 0) + 1
             if lost > LOSSES:
                 return Failure(f"all workers died under it {lost} times")
-            self._send_samples()
+            if begun.samples is self._samples:
+                self._send_samples()
             return None
 
-    def _passed_on(self, owner: Hashable, task: Task, result: Any) -> bool:
-        """Whether another worker does it, since this one has no compiler."""
-        if not isinstance(result, Failure) or not result.lacks_tools:
+    def _passed_on(self, begun: _Begun, result: Any) -> bool:
+        """Whether another worker does it, since this one has no compiler or no room."""
+        if not isinstance(result, Failure) or result.lacks is None:
             return False
-        self._bare.add(result.worker)
-        if not self._addresses() - self._bare:
+        self._unfit[result.lacks].add(result.worker)
+        if not self._addresses() - self._unfit_for(begun.task):
+            if result.lacks is Lack.ROOM:
+                raise _no_room(result)
             return False
-        self.begin(owner, task)
+        self.begin(begun.owner, begun.task)
         return True
 
+    def _unfit_for(self, task: Task) -> set[str]:
+        """Addresses of the workers that cannot do a task."""
+        unfit = self._unfit[Lack.ROOM]
+        return unfit | self._unfit[Lack.TOOLS] if task.builds else unfit
+
+    def _begin_stranded(self) -> None:
+        """Begin again what waits for workers that are gone: others may have come."""
+        if not any(begun.able for begun in self._begun.values()):
+            return
+        there = self._addresses()
+        for future, begun in list(self._begun.items()):
+            if begun.able and not begun.able & there:
+                del self._begun[future]
+                future.cancel()
+                self.begin(begun.owner, begun.task)
+
     def _addresses(self) -> set[str]:
-        return set(self._client.scheduler_info(n_workers=-1)["workers"])
+        return set(self._answered(lambda: self._client.scheduler_info(n_workers=-1)["workers"]))
 
     def _send_samples(self) -> None:
+        def send() -> Any:
+            self._client.wait_for_workers(1, timeout=WORKERS_S)
+            return self._client.scatter(self._problem, broadcast=True, hash=False)
+
         try:
-            self._samples = self._client.scatter(self._problem, broadcast=True, hash=False)
+            self._samples = self._answered(send)
         except TimeoutError as error:
             raise ToolError(
                 "the cluster has no workers",
@@ -168,12 +233,33 @@ class Cluster:
                 hint="start some: dask worker ADDRESS; a study goes on with --resume",
             ) from error
 
+    def _answered(self, ask: Callable[[], Any]) -> Any:
+        """What the scheduler answers, also one that is started again meanwhile."""
+        while True:
+            self._require_scheduler()
+            try:
+                return ask()
+            except TimeoutError:
+                raise
+            except OSError:  # the connection broke: Dask's client sees it, too, in a moment
+                time.sleep(PAUSE_S)
+
     def _require_scheduler(self) -> None:
+        """Wait for a scheduler that is started again: Dask's client looks for it by itself."""
+        while self._client.status == "connecting":
+            time.sleep(PAUSE_S)
         if self._client.status != "running":
             raise ToolError(
                 f"the scheduler does not answer any more: {self._client.status}",
                 hint="start it again; the study goes on with --resume",
             )
+
+
+def _no_room(failure: Failure) -> OutputError:
+    return OutputError(
+        f"the disk of {failure.worker or 'this machine'} is full: {failure.reason}",
+        hint="make room on it; the study goes on with --resume",
+    )
 
 
 @contextmanager

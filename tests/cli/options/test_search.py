@@ -17,6 +17,7 @@ from tinyrt.cli.console import OUT
 from tinyrt.cli.search import parse_count, shown
 from tinyrt.errors import DataError
 from tinyrt.search import SearchSetting
+from tinyrt.search.checks import Emulated
 from tinyrt.search.store import End, Record
 
 BUDGET = DeviceBudget("cortex-m4", arena=2048)
@@ -42,6 +43,8 @@ REST = {
     "--resume": ("resume", True),
     "--workers 3": ("workers", 3),
     "--scheduler tcp://a:1": ("scheduler", "tcp://a:1"),
+    "--test t.npz": ("test", "t.npz"),
+    "--emulate 2": ("emulate", 2),
 }
 
 
@@ -49,7 +52,7 @@ REST = {
 def asked(monkeypatch):
     """What the search is asked for; it finds nothing."""
     given = []
-    empty = SimpleNamespace(front=(), records={}, measure="accuracy", ends={}, study="s")
+    empty = SimpleNamespace(front=(), records={}, measure="accuracy", ends={}, study="s", looks=0)
     empty.refused_early, empty.as_dict = None, dict
     monkeypatch.setattr(
         tinyrt.search, "search_networks", lambda *a, **k: (given.append((a, k)), empty)[1]
@@ -80,7 +83,7 @@ def test_options_are_the_setting_of_the_same_name(options, asked):
     assert (arguments[3] == DEFAULT) == (options == "")
 
 
-@shows("search", "validation", "study", "resume", "workers", "scheduler")
+@shows("search", "validation", "study", "resume", "workers", "scheduler", "test", "emulate")
 @pytest.mark.parametrize("options", REST)
 def test_other_options_are_arguments_of_the_same_name(options, asked):
     files = ("search", "tcn", "-d", "d.npz", "-o", "out", *LIMITED)
@@ -125,10 +128,13 @@ def test_a_search_that_finds_nothing_says_why_and_fails(tmp_path):
 
 def test_errors_are_shown_as_they_are():
     point = SimpleNamespace(trial=4, score=-0.25, costs={"arena": 656}, model=Path("out/f/m/x"))
-    nothing = {"records": {}, "ends": {}, "study": "s", "refused_early": None}
+    point.test, point.emulated = None, None
+    nothing = {"records": {}, "ends": {}, "study": "s", "refused_early": None, "looks": 0}
     with OUT.capture() as said:
         OUT.print(shown(SimpleNamespace(front=(point,), measure="error", **nothing)))
     assert re.search(r"4 +0\.25 +656 ", said.get())
+    assert "test" not in said.get()
+    assert "emulated" not in said.get()
     assert "cycles" not in said.get()
     point.costs["cycles"] = 7_890
     with OUT.capture() as said:
@@ -137,10 +143,21 @@ def test_errors_are_shown_as_they_are():
     assert re.search(r"4 +0\.25 +656 +- +- +7,890", said.get())
 
 
+@pytest.mark.parametrize(("agrees", "said"), [(True, r"exact \(3\)"), (False, r"DIFFERS \(3\)")])
+def test_checks_of_the_front_are_shown(agrees, said):
+    point = SimpleNamespace(trial=4, score=0.25, costs={"arena": 656}, model=Path("out/f/m/x"))
+    point.test, point.emulated = 0.75, Emulated(3, agrees, 100)
+    nothing = {"records": {}, "ends": {}, "study": "s", "refused_early": None, "looks": 2}
+    with OUT.capture() as told:
+        OUT.print(shown(SimpleNamespace(front=(point,), measure="accuracy", **nothing)))
+    assert re.search(r"4 +25\.00 % +656 .* 75\.00 % +" + said, told.get())
+    assert re.search(r"looks at the test +2", told.get())
+
+
 def test_what_failed_is_shown_before_what_was_refused_and_the_last_first():
     ends = {1: End.REFUSED, 2: End.FAILED, 3: End.REFUSED, 4: End.TRAINED, 5: End.MISFIT}
     records = {n: Record(end, "cost", f"for {n}\nand more") for n, end in ends.items()}
-    nothing = {"front": (), "ends": {}, "study": "s", "refused_early": None}
+    nothing = {"front": (), "ends": {}, "study": "s", "refused_early": None, "looks": 0}
     with OUT.capture() as said:
         OUT.print(shown(SimpleNamespace(records=records, measure="error", **nothing)))
     lines = [line.strip() for line in said.get().splitlines() if "(cost)" in line]
