@@ -132,7 +132,7 @@ read(
 read("one_hot", "lookup", one_hot, sized("the table of 't0'", N, N))
 read(
     "resize",
-    "move",
+    "resize",
     lambda m: resized(m, "half_pixel"),
     *(sized("the places of a resize", n, copies=6) for n in (1, 2, N, 5)),
 )
@@ -143,9 +143,8 @@ read(
 read(
     "resize_of_a_part", "resample", lambda m: resized(m, "tf_crop_and_resize"),
     sized("the weights of a resize", N, 8 * (2 * (1 + 1) + 1) + 2 * 6, copies=1),
-    sized("the border of a resize", 1, 1, N, 1),
     sized("the weights of a resize", 5, 8 * (2 * (1 + 1) + 1) + 2 * 5, copies=1),
-    sized("the border of a resize", 1, 1, N, 5),
+    sized("the border of a resize", 1, 1, N, 1),
 )  # fmt: skip
 for build, count, repeat in ((normalised, 9, 1), (normalised_groups, 3, 3)):
     read(

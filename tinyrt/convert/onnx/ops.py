@@ -20,6 +20,7 @@ from tinyrt.convert.onnx.move import MOVE, split, take_elements
 from tinyrt.convert.onnx.pointwise import POINTWISE
 from tinyrt.convert.onnx.recurrent import KINDS, recurrent
 from tinyrt.convert.onnx.reduce import REDUCE, layer_normalization
+from tinyrt.convert.onnx.resize import RESIZE
 from tinyrt.convert.onnx.scatter import scatter_elements, scatter_nd
 from tinyrt.convert.onnx.shapes import (
     WIDEST,
@@ -219,6 +220,7 @@ IMPORTERS: dict[str, Importer] = {
     **MOVE,
     **POINTWISE,
     **REDUCE,
+    **RESIZE,
     "Add": binary("add"),
     "AveragePool": average_pool,
     "BatchNormalization": batch_normalization,

@@ -131,8 +131,7 @@ def _output_region(
         target = height_width(output_shape[-rank:], 1) if output_shape is not None else same
         # An output larger than what the layer reaches is filled up at the end.
         total = [max(w + m - o, 0) for w, m, o in zip(whole, more, target, strict=True)]
-        upper = mode == "SAME_UPPER" or mode == "NOTSET"
-        first = [t // 2 if upper else t - t // 2 for t in total]
+        first = [t // 2 if mode == "SAME_UPPER" else t - t // 2 for t in total]
         return (first[0], first[1]), target
     out = [w - b - a + m for w, b, a, m in zip(whole, before, after, more, strict=True)]
     if min(*before, *after) < 0 or min(out) < 1:
