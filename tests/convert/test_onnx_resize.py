@@ -61,7 +61,7 @@ def test_a_scale_that_gives_a_whole_size_need_not_be_whole_itself(tmp_path):
 
 
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
-@pytest.mark.parametrize("first, last", [(-0.2, 1.3), (0.5, 1.5), (-0.5, 0.4)])
+@pytest.mark.parametrize(("first", "last"), [(-0.2, 1.3), (0.5, 1.5), (-0.5, 0.4)])
 def test_what_lies_outside_of_the_image_is_a_number(mode, first, last, tmp_path):
     m = OnnxModel(13)
     region = (0, 0, first, 0.2, 1, 1, last, 0.9)
@@ -69,7 +69,7 @@ def test_what_lies_outside_of_the_image_is_a_number(mode, first, last, tmp_path)
     assert_equal(m, resized(m, mode, "tf_crop_and_resize", **attrs), tmp_path)
 
 
-@pytest.mark.parametrize("op, opset", [("Resize", 10), ("Upsample", 9)])
+@pytest.mark.parametrize(("op", "opset"), [("Resize", 10), ("Upsample", 9)])
 @pytest.mark.parametrize("scale", [0.6, 0.5, 1.7, 2])
 def test_old_models_round_up_where_they_shrink(op, opset, scale, tmp_path):
     scales = (1.7, 1.7) if op == "Upsample" else (scale, 1.5)
@@ -90,4 +90,5 @@ def test_an_output_shape_of_a_transposed_convolution_says_what_is_cut_off(mode, 
     m = OnnxModel(13)
     shape = [2 * d + more for d in SHAPE[2:]]
     attrs = {"auto_pad": mode, "strides": [2, 2], "output_shape": shape}
-    assert_equal(m, m.op("ConvTranspose", m.input(*SHAPE), m.weights(2, 3, 4, 3), **attrs), tmp_path)
+    y = m.op("ConvTranspose", m.input(*SHAPE), m.weights(2, 3, 4, 3), **attrs)
+    assert_equal(m, y, tmp_path)

@@ -70,6 +70,11 @@ def gathered_places(m: OnnxModel) -> str:
     return m.op("GatherND", m.input(4, 3), m.const(places, np.int64))
 
 
+def gathered_elements(m: OnnxModel) -> str:
+    places = np.random.default_rng(0).integers(0, 9, (9, 500))
+    return m.op("GatherElements", m.input(9, 500), m.const(places, np.int64))
+
+
 def scattered(m: OnnxModel, reduction: str) -> str:
     """Rows at two thirds of the places, each of which two rows go to."""
     places = np.random.default_rng(0).permutation(4000)[:, None] % 2000
@@ -112,6 +117,10 @@ read("gather", "move", gathered,
      sized("the places of 't0'", 5000, copies=4),
      sized("the places of 't0'", 5000, copies=PLACES))  # fmt: skip
 read("gather_nd", "lookup", gathered_places, sized("the places of 't0'", 3000, 2, copies=PLACES))
+read(
+    "gather_elements", "lookup", gathered_elements,
+    sized("the places of 't0'", 2, 9, 500, copies=PLACES),
+)  # fmt: skip
 PICKED = (
     sized("the places of 't0.before'", 2000, copies=PLACES),
     sized("the places of 't0.with'", 2000, copies=PLACES),
@@ -156,7 +165,7 @@ read(
     sized("the mask of 't0'", N, 100),
 )  # fmt: skip
 read(
-    "pad", "ops", padded,
+    "pad", "border", padded,
     sized("the places of 't0'", 2 + 1, copies=PLACES),
     sized("the places of 't0'", 3 + 5000, copies=PLACES),
 )  # fmt: skip
@@ -266,6 +275,7 @@ def constants_in_the_file_and_beside_it(folder: Path) -> tuple[Run, list[Entry]]
         ("extend", 4 * size),
         ("spend", 50 * size, f"reading 'half_of_it' FLOAT16{listed((N, N))}"),
         ("reserve", (8 + 2) * size, f"the constant 'half_of_it' FLOAT16{listed((N, N))}"),
+        ("computed", (8 * size,), f"'half_of_it' FLOAT16{listed((N, N))} in float32"),
     ]
 
 

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from tinyrt.convert.onnx.call import Call, Importer
 from tinyrt.convert.onnx.grid import Quantized
-from tinyrt.convert.onnx.lookup import gather_at_run_time, gather_nd, one_hot
+from tinyrt.convert.onnx.lookup import gather_at_run_time, gather_elements, gather_nd, one_hot
 from tinyrt.convert.onnx.shapes import WIDEST, normal_axes, sized, split_sizes
-from tinyrt.convert.onnx.weights import TYPED, listed
-from tinyrt.errors import ModelFormatError, UnsupportedError
+from tinyrt.convert.onnx.weights import TYPED, Array, listed
+from tinyrt.errors import ModelFormatError
 from tinyrt.ir import Value
 
 
@@ -26,7 +26,7 @@ def _sliced(
     )
 
 
-def slice_(call: Call) -> Value:
+def slice_(call: Call) -> Value | Array:
     """A part of some dimensions; bounds are attributes before opset 10, then inputs."""
     x = call.value(0)
     rank = len(x.shape)
@@ -47,25 +47,26 @@ def slice_(call: Call) -> Value:
     for axis, start, end, step in zip(normal_axes(axes, rank), starts, ends, steps, strict=True):
         parts[axis] = range(*slice(start, end, step).indices(x.shape[axis]))
     if any(len(part) == 0 for part in parts):
-        raise UnsupportedError(
-            f"a slice of {x.type} without elements",
-            expected="at least one element in each dimension",
-            hint="remove the part of the model that works on nothing",
-        )
+        return np.zeros([len(part) for part in parts], np.float32)
     begin, size, strides = zip(*((p.start, len(p), p.step) for p in parts), strict=True)
     return _sliced(call, x, begin, size, strides, "")
 
 
-def split(call: Call) -> list[Value]:
-    """Parts of one dimension, each a slice."""
+def split(call: Call) -> list[Value | Array]:
+    """Parts of one dimension, each a slice, or known where it has no elements."""
     x, count = call.value(0), len(call.node.outputs)
     (axis,) = normal_axes([call.node.get_int("axis", 0)], len(x.shape))
     sizes = split_sizes(call, x.shape[axis], count)
-    parts, begin = [], 0
+    parts: list[Value | Array] = []
+    begin = 0
     for output, size in zip(call.node.outputs, sizes, strict=True):
         first, shape = [0] * len(x.shape), list(x.shape)
         first[axis], shape[axis] = begin, size
-        parts.append(_sliced(call, x, first, shape, [1] * len(shape), output or call.result))
+        parts.append(
+            _sliced(call, x, first, shape, [1] * len(shape), output or call.result)
+            if size
+            else np.zeros(shape, np.float32)
+        )
         begin += size
     return parts
 
@@ -164,8 +165,9 @@ MOVE: dict[str, Importer] = {
     "DepthToSpace": depth_to_space,
     "Expand": expand,
     "Gather": gather,
-    "OneHot": one_hot,
+    "GatherElements": gather_elements,
     "GatherND": gather_nd,
+    "OneHot": one_hot,
     "Slice": slice_,
     "SpaceToDepth": space_to_depth,
     "Tile": tile,

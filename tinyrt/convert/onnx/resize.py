@@ -88,10 +88,10 @@ def _positions(
         return i / s
     if mode == "align_corners":
         return i * np.float32(n - 1) / np.float32(out - 1) if out > 1 else i
+    if mode == "half_pixel" or (mode == "pytorch_half_pixel" and out > 1):
+        return np.asarray((i + half) / s - half, np.float32)
     if mode == "pytorch_half_pixel":
-        return (i + half) / s - half if out > 1 else i
-    if mode == "half_pixel":
-        return (i + half) / s - half
+        return i
     if mode == "half_pixel_symmetric":
         offset = np.float32(n) / 2 * (1 - np.float32(out) / (s * np.float32(n)))
         return np.asarray(offset + (i + half) / s - half, np.float32)
@@ -99,8 +99,9 @@ def _positions(
         start, end = np.asarray(roi, np.float32)
         last = np.float32(n - 1)
         if out == 1:
-            return half * (start + end) * last + i
-        return start * last + i * (end - start) * last / np.float32(out - 1)
+            return np.asarray(half * (start + end) * last + i, np.float32)
+        step = i * (end - start) * last / np.float32(out - 1)
+        return np.asarray(start * last + step, np.float32)
     raise UnsupportedError(
         f"Resize with coordinates '{mode}'",
         expected="asymmetric, align_corners, half_pixel, pytorch_half_pixel, "

@@ -47,7 +47,6 @@ def conv_transpose(call: Call) -> Value:
     fits = whole != out and (same.out, same.before) == (size, before)
     whole = out if fits else whole
     extra = [max(b + o - n, 0) for b, o, n in zip(before, out, whole, strict=True)]
-    bias = call.optional_array(2, "the bias")
     y = call.emit(
         "transpose_conv",
         channels_last(call, x),
@@ -70,9 +69,8 @@ def conv_transpose(call: Call) -> Value:
             size=(y.shape[0], *out, y.shape[3]),
             strides=(1, 1, 1, 1),
         )
-    if bias is not None:
-        shift = call.constant(call.node.inputs[2], bias)
-        y = call.emit("add", y, shift, name=f"{call.result}.biased")
+    if call.has(2):
+        y = call.emit("add", y, call.value(2), name=f"{call.result}.biased")
     return channels_first(call, y, len(x.shape))
 
 
