@@ -166,11 +166,12 @@ def _at_places(call: Call, x: Value, picked: NDArray[np.int64]) -> Value:
         )
     rows = np.where(indices < 0, indices + sizes, indices).reshape(-1, depth)
     places: NDArray[np.int64] = np.asarray(np.ravel_multi_index(tuple(rows.T), x.shape[:depth]))
+    indices_in_all = tuple(places.tolist())
     whole = (math.prod(x.shape[:depth]), *x.shape[depth:])
     return call.emit(
         "gather",
         call.reshape(x, whole, f"{call.result}.joined"),
         axis=0,
-        indices=tuple(places.tolist()),
+        indices=indices_in_all,
         shape=indices.shape[:-1] or (1,),
     )
