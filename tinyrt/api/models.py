@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from numpy.typing import ArrayLike
 
 from tinyrt.api.inputs import Array, Data, labels_of, running, source_of
+from tinyrt.api.layouts import warn_of_layout
 from tinyrt.api.reading import lost_channels, open_model
 from tinyrt.budget import current
 from tinyrt.convert.channels.lost import LostChannels
@@ -148,6 +149,7 @@ def evaluate(
     """
     graph = open_model(model)
     other = open_model(against) if against is not None else None
+    warn_of_layout(model, graph)
     with running(model, data):
         labels = labels_of(data) if labels is None else labels
         return evaluate_graph(
