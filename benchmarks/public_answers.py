@@ -25,6 +25,7 @@ _EXPONENTIAL = ("ELU", "EXP", "GELU", "LOGISTIC", "LOG_SOFTMAX", "SOFTMAX")
 _OTHERS = ("LOG", "POW", "RSQRT", "UNIDIRECTIONAL_SEQUENCE_LSTM", "WHILE")
 SERIES = frozenset((*_TRIGONOMETRIC, *_EXPONENTIAL, *_OTHERS))
 """Ops whose functions are computed as series, or that may hold such ops."""
+HALVES = ("FLOAT16", "BFLOAT16")
 INTEGERS = ("INT4", "INT8", "UINT8", "INT16")
 
 
@@ -87,11 +88,16 @@ def _is_any_integer(op: Op) -> bool:
     return any(t is not None and t.dtype in INTEGERS for t in op.inputs)
 
 
+def _is_half(op: Op) -> bool:
+    return op.reads in HALVES
+
+
 RULES = (
     Rule("zero points", ("TFLM",), 255, 1.0, _has_zero_points),
     Rule("hybrid", ("TFLM", "LiteRT"), 16, 1 / 16, _is_hybrid),
     Rule("one rounding", ("LiteRT",), 16, 1 / 16, _rounds_once),
     Rule("ONNX integers", ("onnxruntime",), 16, 1 / 16, _is_any_integer),
+    Rule("16-bit floats", ("onnxruntime",), 0, 1 / 64, _is_half),
 )
 CONFIRMED = "zero points"
 """The rule that explains a difference from TFLM only where the answers are LiteRT's."""

@@ -108,7 +108,7 @@ def read(path: Path, inputs: Answers, core: str) -> Read:
         answers = _run(interpreter, file.in_graph(graph, sample) if file else sample)
         outputs.append(file.answered(graph, answers) if file else answers)
     if file:
-        rules, series = (("ONNX integers",) if file.in_integers else ()), True
+        rules, series = file.rules, True
     else:
         ops = ops_of(path)
         rules, series = rules_of(ops), any(op.name in SERIES for op in ops)

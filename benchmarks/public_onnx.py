@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.public_answers import Array
+from benchmarks.public_answers import HALVES, Array
 from tinyrt.ir import Graph, Value
 from tinyrt.ops.quantize import quantize_array
 
@@ -25,13 +25,13 @@ class OnnxTypes:
 
     Attributes:
         inputs, outputs: by NumPy's names.
-        in_integers: whether the file brings its quantisation.
+        rules: names of the rules that the file gives rise to.
 
     """
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    in_integers: bool
+    rules: tuple[str, ...]
 
     @classmethod
     def of(cls, path: Path) -> OnnxTypes:
@@ -47,7 +47,11 @@ class OnnxTypes:
             return tuple(onnx.helper.tensor_dtype_to_np_dtype(kind).name for kind in kinds)
 
         integers = any(ON_INTEGERS.search(node.op_type) for node in graph.node)
-        return cls(types(inputs), types(graph.output), integers)
+        taken, given = types(inputs), types(graph.output)
+        stored = {onnx.TensorProto.DataType.Name(tensor.data_type) for tensor in graph.initializer}
+        halves = not {*HALVES}.isdisjoint({*stored, *(kind.upper() for kind in taken)})
+        found = {"ONNX integers": integers, "16-bit floats": halves}
+        return cls(taken, given, tuple(rule for rule, applies in found.items() if applies))
 
     def in_file(self, graph: Graph, sample: Sequence[Array]) -> list[Array]:
         """What a graph takes, as the file takes it."""

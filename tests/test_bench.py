@@ -1,11 +1,15 @@
 """The benchmark: every engine measured, ratios over the first, mistakes refused."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.graphs import small_cnn
 from tinyrt.bench import bench_model
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import DataError, UnsupportedError
+from tinyrt.ir import Node
+from tinyrt.ops import OPS
 
 pytestmark = pytest.mark.slow
 
@@ -34,6 +38,27 @@ def test_every_engine_is_measured(path):
         assert 0 < r.latency_us.median <= r.latency_us.p90
         assert r.ratio == pytest.approx(r.latency_us.median / found[0].latency_us.median)
         assert min(r.cold_start_ms, r.samples_per_second, r.samples_per_second_one_thread) > 0
+
+
+def test_models_that_keep_states_are_measured(tmp_path):
+    graph = small_cnn()
+    (x,), (y,) = graph.inputs, graph.outputs
+    values = dict(graph.values)
+    for name in ("before", "after"):
+        values[name] = replace(graph.value(y), name=name)
+    node = Node("add", "sum", (y, "before"), ("after",), OPS["add"].attrs())
+    kept = replace(
+        graph,
+        inputs=(x, "before"),
+        outputs=(y, "after"),
+        values=values,
+        nodes=(*graph.nodes, node),
+        states=(("before", "after"),),
+    )
+    path = tmp_path / "kept.tflite"
+    save_tflite(kept, path)
+    (found,) = bench_model(path, against=[], seconds=0.01)
+    assert found.samples_per_second > 0
 
 
 def test_unknown_names_are_refused(path):

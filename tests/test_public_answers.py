@@ -1,10 +1,12 @@
 """What the benchmark of public models says of answers beside those of other runtimes."""
 
 import numpy as np
+import onnx
 import pytest
 
 from benchmarks.public_answers import Gap, Op, Tensor, gap, judge, ops_of, rules_of
-from benchmarks.public_model import read, stored
+from benchmarks.public_model import onnxruntime, read, stored
+from tests.convert.onnx_build import OnnxModel
 from tests.convert.raw_tflite import Op as RawOp
 from tests.convert.raw_tflite import Subgraph, build, scaled
 from tests.convert.raw_tflite import Tensor as RawTensor
@@ -95,6 +97,7 @@ def op(name, dtype, constant=None, zero_points=()):
         ([op("FULLY_CONNECTED", "FLOAT32", "INT4")], ("hybrid",)),
         ([op("CONV_2D", "FLOAT32", "FLOAT32")], ()),
         ([op("ADD", "FLOAT32")], ()),
+        ([op("ADD", "FLOAT16")], ("16-bit floats",)),
         ([op("CONV_2D", "INT8", "INT8", (0, 0))], ()),
         ([op("DEQUANTIZE", "INT8", "INT8", (0, 1))], ("zero points",)),
         ([op("CONV_2D", "UINT8", "UINT8"), op("FULLY_CONNECTED", "UINT8", "UINT8")], ()),
@@ -194,3 +197,22 @@ def test_quantised_onnx_models_are_fed_and_read_as_their_files_have_it(dtype, of
         ends = (-65.5, 62.0) if dtype == "float32" else (-131, 124)
         shift = 0 if dtype == "float32" else offset + 3
         np.testing.assert_array_equal(y, np.clip(-numbers, *ends) + shift)
+
+
+def test_onnx_files_in_halves_are_compared_with_their_rounding_in_mind(tmp_path):
+    model = OnnxModel(13)
+    half = onnx.TensorProto.FLOAT16
+    scale = model.const([0.1, 0.7, -3.3], np.float16)
+    y = model.op("Mul", model.input(1, 3, dtype=half), scale)
+    proto = model.model(y)
+    proto.graph.output[0].type.tensor_type.elem_type = half
+    path = tmp_path / "halves.onnx"
+    path.write_bytes(proto.SerializeToString())
+    found = read(path, [], "cortex-m4")
+    assert found.rules == ("16-bit floats",)
+    answers = {"onnxruntime": onnxruntime(path, found.inputs)}
+    verdict = judge(found.outputs, answers, found.rules, found.near)
+    assert verdict.text.startswith("by rule (16-bit floats): ")
+    assert 0 < verdict.gap.part < 1e-3
+    off = [[x * np.float32(1.02) for x in sample] for sample in found.outputs]
+    assert judge(off, answers, found.rules, found.near).word == "differs"

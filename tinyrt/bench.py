@@ -122,7 +122,7 @@ def bench_model(
     """Measure tinyrt's backends and other engines on random inputs, in turn.
 
     Args:
-        path: a .tflite model with one input.
+        path: a .tflite model with one input, beside states that it keeps.
         against: names of ``PEERS``; each needs its package.
         backends: tinyrt's backends.
         onnx: the model's ONNX form, which ``onnxruntime`` runs on random inputs.
@@ -138,9 +138,9 @@ def bench_model(
     engines += [engine for name in against for engine in peers(name, onnx)]
     peak = peak_macs_per_second()
     graph = Interpreter(path).graph
-    if len(graph.inputs) != 1:
-        raise DataError(f"the model has {len(graph.inputs)} inputs", expected="one input")
-    (name,) = graph.inputs
+    if len(graph.fed) != 1:
+        raise DataError(f"the model has {len(graph.fed)} inputs", expected="one input")
+    (name,) = graph.fed
     batch = random_inputs(graph, BATCH)[name]
     macs = sum(OPS[node.op].macs(node) for node in graph.bound())
     with error_context(file=str(path)):

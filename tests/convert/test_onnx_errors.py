@@ -192,21 +192,21 @@ REFUSED = {
         lambda m: m.op("MaxPool", m.input(1, 1, 4, 4), outputs=2, kernel_shape=[2, 2]) + "_1",
         "an output other than the op's first",
     ),
-    "a crop": (
-        lambda m: m.op("Pad", m.input(1, 4), m.ints(0, -1, 0, 0)),
-        "cuts elements off",
+    "a crop of everything": (
+        lambda m: m.op("Pad", m.input(1, 4), m.ints(0, -4, 0, 0)),
+        "leaves nothing",
     ),
-    "an empty slice": (
-        lambda m: m.op("Slice", m.input(1, 4), m.ints(2), m.ints(2), m.ints(1)),
-        "without elements",
+    "an edge that is cut off": (
+        lambda m: m.op("Pad", m.input(1, 4), m.ints(0, -1, 0, 1), mode="edge"),
+        "repeats elements that it cuts off",
     ),
     "parts that do not fit": (
         lambda m: m.op("Split", m.input(1, 4), m.ints(1, 2), outputs=2, axis=1),
         "parts of [1, 2]",
     ),
-    "computed indices into what is computed": (
-        lambda m: m.op("Gather", x := m.input(1, 4), m.op("ArgMax", x, axis=1)),
-        "the table that computed indices pick from depends on the model's input",
+    "elements that are picked at run time": (
+        lambda m: m.op("GatherElements", x := m.input(1, 4), m.op("ArgMax", x, axis=1)),
+        "which elements are gathered depends on the model's input",
     ),
     "unknown coordinates": (
         lambda m: m.op(
@@ -223,13 +223,9 @@ REFUSED = {
         "the last of equal elements",
     ),
     "a division by zero": (lambda m: m.op("Div", m.input(1, 2), m.const([1, 0])), "zeros"),
-    "half precision": (
-        lambda m: m.op("Add", m.input(1, 2), m.const([1, 2], np.float16)),
-        "element type float16",
-    ),
-    "an input in half precision": (
-        lambda m: m.op("Cast", m.input(1, 2, dtype=onnx.TensorProto.FLOAT16), to=1),
-        "model.float()",
+    "an input of complex numbers": (
+        lambda m: m.op("Cast", m.input(1, 2, dtype=onnx.TensorProto.COMPLEX64), to=1),
+        "'x' is COMPLEX64",
     ),
     "an input of text": (
         lambda m: m.op("Identity", m.input(1, 2, dtype=onnx.TensorProto.STRING)),
@@ -239,7 +235,7 @@ REFUSED = {
         lambda m: m.op("Sqrt", m.input(1, 2, dtype=onnx.TensorProto.INT32)),
         "Sqrt on integers that depend on the model's input",
     ),
-    "a cast": (lambda m: m.op("Cast", m.input(1, 2), to=10), "cast to FLOAT16"),
+    "a cast": (lambda m: m.op("Cast", m.input(1, 2), to=14), "cast to COMPLEX64"),
     "a sparse constant": (
         lambda m: m.op("Add", m.input(1, 2), m.op("Constant", value_string="a")),
         "value_string",

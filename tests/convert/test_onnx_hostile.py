@@ -75,7 +75,7 @@ SAYS = {
     "too few numbers": "ModelFormatError: a constant has 11 elements",
     "numbers in another field": "ModelFormatError: a constant has 0 elements",
     "strings": "UnsupportedError: a constant has element type STRING",
-    "bfloat16": "UnsupportedError: a constant has element type BFLOAT16",
+    "bfloat16": "ModelFormatError: a constant has 48 bytes",
     "float8": "UnsupportedError: a constant has element type FLOAT8E4M3FN",
     "int4": "UnsupportedError: a constant has element type INT4",
     "complex numbers": "UnsupportedError: a constant has element type COMPLEX64",

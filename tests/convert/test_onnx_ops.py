@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.convert import test_onnx_breadth, test_onnx_forms, test_onnx_lookup
+from tests.convert import test_onnx_breadth, test_onnx_forms, test_onnx_lookup, test_onnx_wider
 from tests.convert.onnx_build import OnnxModel, assert_matches
 from tests.convert.onnx_cases import CASES, case
 from tinyrt.convert.onnx import reader
@@ -297,7 +297,11 @@ def test_matches_onnxruntime_at_its_newest_opset(name, tmp_path):
 def test_every_importer_is_tested():
     builds = [(build, opsets[-1]) for build, opsets in CASES.values()]
     used = set()
-    others = (*test_onnx_breadth.CASES.values(), *test_onnx_forms.CASES.values())
+    others = (
+        *test_onnx_breadth.CASES.values(),
+        *test_onnx_forms.CASES.values(),
+        *test_onnx_wider.CASES.values(),
+    )
     for build, opset in (*builds, *others):
         model = OnnxModel(opset)
         build(model)

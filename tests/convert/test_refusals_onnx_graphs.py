@@ -223,7 +223,8 @@ REFUSED = [
     ),
     (
         "a cast to STRING",
-        "float32, float64, float16, int8, int16, int32, int64, uint8, uint16, uint32, uint64, bool",
+        "float, double, float16, bfloat16, int8, int16, int32, int64, uint8, uint16, uint32, "
+        "uint64, bool",
         lambda m: m.op("Add", m.input(2), m.op("Cast", m.weights(2), to=onnx.TensorProto.STRING)),
     ),
     (
@@ -247,8 +248,8 @@ REFUSED = [
         lambda m: m.op("OneHot", m.input(2, dtype=I64), m.const(3, np.int64), m.const([0, 1, 2])),
     ),
     (
-        "GatherND with batch_dims 1",
-        "0",
+        "GatherND of indices [1] into f32[2,3], batch_dims 1",
+        "dimensions of the batch that are equal",
         lambda m: m.op("GatherND", m.input(2, 3), m.ints(0), batch_dims=1),
     ),
     (

@@ -59,11 +59,6 @@ REFUSED = [
         lambda m: m.op("MatMul", m.input(1, 3), m.const(2.0)),
     ),
     (
-        "a product of [2, 3] and [3]",
-        "matrices, one of them constant",
-        lambda m: m.op("MatMul", m.weights(2, 3), m.input(3)),
-    ),
-    (
         "a product with constant weights of shape [2, 3, 2]",
         "one matrix",
         lambda m: m.op("MatMul", m.weights(2, 3), m.weights(2, 3, 2)),

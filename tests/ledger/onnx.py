@@ -70,6 +70,11 @@ def gathered_places(m: OnnxModel) -> str:
     return m.op("GatherND", m.input(4, 3), m.const(places, np.int64))
 
 
+def gathered_elements(m: OnnxModel) -> str:
+    places = np.random.default_rng(0).integers(0, 9, (9, 500))
+    return m.op("GatherElements", m.input(9, 500), m.const(places, np.int64))
+
+
 def scattered(m: OnnxModel, reduction: str) -> str:
     """Rows at two thirds of the places, each of which two rows go to."""
     places = np.random.default_rng(0).permutation(4000)[:, None] % 2000
@@ -112,6 +117,10 @@ read("gather", "move", gathered,
      sized("the places of 't0'", 5000, copies=4),
      sized("the places of 't0'", 5000, copies=PLACES))  # fmt: skip
 read("gather_nd", "lookup", gathered_places, sized("the places of 't0'", 3000, 2, copies=PLACES))
+read(
+    "gather_elements", "lookup", gathered_elements,
+    sized("the places of 't0'", 2, 9, 500, copies=PLACES),
+)  # fmt: skip
 PICKED = (
     sized("the places of 't0.before'", 2000, copies=PLACES),
     sized("the places of 't0.with'", 2000, copies=PLACES),
@@ -132,7 +141,7 @@ read(
 read("one_hot", "lookup", one_hot, sized("the table of 't0'", N, N))
 read(
     "resize",
-    "move",
+    "resize",
     lambda m: resized(m, "half_pixel"),
     *(sized("the places of a resize", n, copies=6) for n in (1, 2, N, 5)),
 )
@@ -143,9 +152,8 @@ read(
 read(
     "resize_of_a_part", "resample", lambda m: resized(m, "tf_crop_and_resize"),
     sized("the weights of a resize", N, 8 * (2 * (1 + 1) + 1) + 2 * 6, copies=1),
-    sized("the border of a resize", 1, 1, N, 1),
     sized("the weights of a resize", 5, 8 * (2 * (1 + 1) + 1) + 2 * 5, copies=1),
-    sized("the border of a resize", 1, 1, N, 5),
+    sized("the border of a resize", 1, 1, N, 1),
 )  # fmt: skip
 for build, count, repeat in ((normalised, 9, 1), (normalised_groups, 3, 3)):
     read(
@@ -157,7 +165,7 @@ read(
     sized("the mask of 't0'", N, 100),
 )  # fmt: skip
 read(
-    "pad", "ops", padded,
+    "pad", "border", padded,
     sized("the places of 't0'", 2 + 1, copies=PLACES),
     sized("the places of 't0'", 3 + 5000, copies=PLACES),
 )  # fmt: skip
@@ -267,6 +275,7 @@ def constants_in_the_file_and_beside_it(folder: Path) -> tuple[Run, list[Entry]]
         ("extend", 4 * size),
         ("spend", 50 * size, f"reading 'half_of_it' FLOAT16{listed((N, N))}"),
         ("reserve", (8 + 2) * size, f"the constant 'half_of_it' FLOAT16{listed((N, N))}"),
+        ("computed", (8 * size,), f"'half_of_it' FLOAT16{listed((N, N))} in float32"),
     ]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tinyrt.api.inputs import Array, Data, labels_of, running, source_of
+from tinyrt.api.layouts import warn_of_layout
 from tinyrt.api.reading import open_model
 from tinyrt.api.soonest import soonest_backend
 from tinyrt.budget import current
@@ -58,6 +59,7 @@ def evaluate(
     """
     graph = open_model(model)
     other = open_model(against) if against is not None else None
+    warn_of_layout(model, graph)
     with running(model, data):
         labels = labels_of(data) if labels is None else labels
         return evaluate_graph(

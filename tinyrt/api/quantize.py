@@ -19,6 +19,7 @@ from tinyrt.api.inputs import (
     running,
     source_of,
 )
+from tinyrt.api.layouts import warn_of_layout
 from tinyrt.api.reading import lost_channels, open_model, with_float_weights
 from tinyrt.attached import carried_on
 from tinyrt.convert.channels.lost import LostChannels
@@ -232,6 +233,7 @@ def float_model(
                 if in_float
                 else "quantise the network behind the audio front end as a model of its own",
             )
+    warn_of_layout(model, anew, shapes=shapes, values=values, sequence_lstm=sequence_lstm)
     return anew, graph.states
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from tinyrt.api.fitting import Costs, DeviceBudget
@@ -16,25 +15,19 @@ from tinyrt.api.quantize import float_model, plainer
 from tinyrt.api.reading import open_model
 from tinyrt.attached import carried_on
 from tinyrt.convert.lstm_states import begun_anew, kept_on
-from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.writer import save_tflite, write_tflite
 from tinyrt.data import LABELS, load_npz
 from tinyrt.entry import entry
 from tinyrt.errors import (
     BudgetError,
-    ConversionWarning,
     DataError,
     UnsupportedError,
     error_context,
-    warn,
 )
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import Graph, Shape
 from tinyrt.memory import schedule
 from tinyrt.ops.shared.batch import batch_of
-
-PROBED = 8
-"""Samples that tell one layout from another."""
 
 if TYPE_CHECKING:
     from tinyrt.train.pipeline.outcome import Outcome
@@ -116,7 +109,6 @@ def train_int8_model(
     with error_context(file=file_of(data)):
         samples = _samples(graph, data)
     teaching = None if teacher is None else _teacher(teacher, graph)
-    _warn_of_layout(graph, source, samples)
     with running(model, data):
         outcome = train_for_int8(
             source,
@@ -171,26 +163,6 @@ def _samples(graph: Graph, data: Data) -> Samples:
             )
         labels[name] = turned(array, graph.value(name).shape)
     return Samples(inputs, labels)
-
-
-def _warn_of_layout(graph: Graph, source: Graph, samples: Samples) -> None:
-    """Say so where samples fit with channels first and last, and it matters which is meant."""
-    from tinyrt.train.pipeline.lessons import answers_at_ends
-
-    alike = [v for v in graph.input_values if v.shape[1:] == (*v.shape[2:], *v.shape[1:2])]
-    doubtful = [value for value in alike if len(value.shape) > 2]
-    if not doubtful:
-        return
-    few = samples.rows(np.arange(min(len(samples), PROBED)))
-    as_is = answers_at_ends(optimize(source, keep_layout=True), few)
-    for own, other in zip(answers_at_ends(graph, few), as_is, strict=True):
-        if own.shape != other.shape or not np.allclose(own, other, rtol=1e-3, atol=1e-4):
-            warn(
-                f"samples of '{doubtful[0].name}' fit with channels first and last: they are taken "
-                f"as {list(doubtful[0].shape)}, channels last",
-                ConversionWarning,
-            )
-            return
 
 
 def _teacher(path: str | Path, graph: Graph) -> Graph:

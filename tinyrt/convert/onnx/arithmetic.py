@@ -132,9 +132,30 @@ def _bound(call: Call, i: int, name: str, default: float) -> float | Value:
     return default if abs(bound) >= np.finfo(np.float32).max else bound
 
 
+def _clipped_integers(call: Call, x: Value) -> Value:
+    """``clip`` of what a model counts with."""
+    given = [(op, i) for op, i in (("maximum", 1), ("minimum", 2)) if call.has(i)]
+    for op, i in given:
+        name = "" if i == given[-1][1] else f"{call.result}.{op}"
+        x = call.emit(op, *_ranks_aligned(call, x, _integer(call, i, x.dtype)), name=name)
+    return x
+
+
+def modulo(call: Call) -> Value:
+    """The rest of a division: with ``fmod`` of the dividend's sign, else of the divisor's."""
+    a, b = _ranks_aligned(call, *_operands(call, 2))
+    if not call.node.get_int("fmod", 0):
+        return call.emit("floor_mod", a, b)
+    sizes = [call.emit("abs", x, name=f"{call.result}.size{i}") for i, x in enumerate((a, b))]
+    rest = call.emit("floor_mod", *sizes, name=f"{call.result}.rest")
+    return call.emit("mul", rest, call.emit("sign", a, name=f"{call.result}.sign"))
+
+
 def clip(call: Call) -> Value:
     """``min(max(x, low), high)``, as an op of the relu family where the bounds are one's."""
     x = call.value(0)
+    if x.dtype in INTEGERS:
+        return _clipped_integers(call, x)
     low, high = _bound(call, 1, "min", -np.inf), _bound(call, 2, "max", np.inf)
     if (low, high) in CLIP_OPS:
         return call.emit(CLIP_OPS[low, high], x)  # type: ignore[index]

@@ -363,5 +363,5 @@ class Call:
         return self.emit("transpose", x, name=name, perm=tuple(perm))
 
 
-Importer = Callable[[Call], Value | Quantized]
+Importer = Callable[[Call], Operand]
 """Adds an ONNX op to the graph and returns its output."""

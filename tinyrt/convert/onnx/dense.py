@@ -148,12 +148,10 @@ def matmul(call: Call) -> Value:
 def _matmul_of_constant(call: Call) -> Value:
     """``A @ B = (B.T @ A.T).T`` over the last two dimensions, for a constant A."""
     a, x = _matrix(call, 0), call.value(1)
-    if a.ndim != 2 or len(x.shape) < 2:
-        raise UnsupportedError(
-            f"a product of {list(a.shape)} and {list(x.shape)}",
-            expected="matrices, one of them constant",
-            hint="rewrite the product with a matrix of weights",
-        )
+    if len(x.shape) == 1:
+        row = call.reshape(x, (1, *x.shape), f"{call.result}.row")
+        y = _dense(call, row, a, call.node.inputs[0], None, f"{call.result}.product")
+        return call.reshape(y, (a.shape[0],))
     rank = len(x.shape)
     swap = (*range(rank - 2), rank - 1, rank - 2)
     columns = call.transpose(x, swap, f"{call.result}.b_transposed")

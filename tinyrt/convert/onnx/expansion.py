@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import onnx
-from onnx import helper
+from numpy.typing import NDArray
+from onnx import helper, numpy_helper
 
 from tinyrt.convert.onnx.proto import OnnxNode
 
@@ -62,9 +64,33 @@ class Expansion:
         self.nodes.append(stands_for("ConstantOfShape", (f"{output}/shape",), output, value=one))
         return output
 
+    def constant(self, data: NDArray[np.generic]) -> str:
+        """A constant; its name."""
+        output = self._free("constant")
+        value = numpy_helper.from_array(np.asarray(data), output)
+        self.nodes.append(stands_for("Constant", (), output, value=value))
+        return output
+
+    def number(self, number: float) -> str:
+        """A constant of one number; its name."""
+        return self.constant(np.array(number, np.float32))
+
+    def split(self, x: str, sizes: Sequence[int]) -> list[str]:
+        """Parts of the last dimension; their names."""
+        outputs = [f"{self.node.outputs[0]}/part{len(self.nodes)}.{i}" for i in range(len(sizes))]
+        lengths = self.constant(np.asarray(sizes, np.int64))
+        self.nodes.append(helper.make_node("Split", [x, lengths], outputs, outputs[0], axis=-1))
+        return outputs
+
+    def _free(self, op: str) -> str:
+        """A name that no node has yet."""
+        name = f"{self.node.outputs[0]}/{op}"
+        taken = any(node.name == name for node in self.nodes)
+        return f"{name}{len(self.nodes)}" if taken else name
+
     def op(self, op: str, inputs: Sequence[str], keep: Sequence[str] = (), **attrs: Any) -> str:
         """A float op with the attributes named in ``keep``; its output's name."""
-        output = f"{self.node.outputs[0]}/{op}"
+        output = self._free(op)
         proto = stands_for(op, inputs, output, **attrs)
         for name in keep:
             if name in self.node.attributes:

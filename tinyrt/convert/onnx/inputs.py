@@ -22,21 +22,21 @@ Dim = int | str
 _TENSOR = onnx.TensorProto
 
 QUANTIZED = frozenset({_TENSOR.INT8, _TENSOR.UINT8})
-"""Element types of quantised inputs; uint8 that a Cast reads, as an image's, are numbers."""
+"""Element types of quantised inputs; those that a Cast reads, as an image's, are numbers."""
 
-REALS = frozenset({"FLOAT16", "BFLOAT16"})
-"""Element types of models that can be exported in float32 instead."""
+REALS = (_TENSOR.FLOAT, _TENSOR.DOUBLE, _TENSOR.FLOAT16, _TENSOR.BFLOAT16)
+"""Element types of numbers, all of which are computed with as float32."""
 
 INDICES = frozenset({_TENSOR.INT32, _TENSOR.INT64})
 """Element types of inputs that count: tokens, classes, places. All become int32."""
 
 KINDS: dict[int, DType] = {
-    **dict.fromkeys((_TENSOR.FLOAT, _TENSOR.DOUBLE), DType.FLOAT32),
+    **dict.fromkeys(REALS, DType.FLOAT32),
     **dict.fromkeys(QUANTIZED, DType.FLOAT32),
     **dict.fromkeys(INDICES, DType.INT32),
     _TENSOR.BOOL: DType.BOOL,
 }
-"""Element types of inputs -> what they are here. Doubles are computed with as float32."""
+"""Element types of inputs -> what they are here."""
 
 UNNAMED = frozenset({"", "?", "-1", "None"})
 """What exporters write for a dimension that they know nothing of: two of them are not the same."""
@@ -119,8 +119,11 @@ def input_values(
             expected="one input at least that is not",
             hint="leave one --value out",
         )
-    numbers = {i.name for i in left if i.kind == _TENSOR.UINT8 and _is_cast(graph, i.name)}
-    kinds = {i.name: DType.UINT8 if i.name in numbers else KINDS[i.kind] for i in left}
+    numbers = {i.name for i in left if i.kind in QUANTIZED and _is_cast(graph, i.name)}
+    kinds = {
+        i.name: DType.of(np.dtype(DTYPES[i.kind])) if i.name in numbers else KINDS[i.kind]
+        for i in left
+    }
     return Inputs(
         [Value(i.name, kinds[i.name], resolved[i.name]) for i in left],
         frozenset(i.name for i in left if i.kind in QUANTIZED and i.name not in numbers),
@@ -161,11 +164,9 @@ def _described(info: onnx.ValueInfoProto, is_fixed: bool) -> _Input:
         type_name = element_type(kind.elem_type) if kind.elem_type else "no tensor"
         raise UnsupportedError(
             f"the input '{info.name}' is {type_name}",
-            expected="a tensor of FLOAT, INT32, INT64 or BOOL, or of INT8 or UINT8 that is "
-            "dequantised",
-            hint="export the model in float32 (PyTorch: model.float()); tinyrt quantises it itself"
-            if type_name in REALS
-            else "export the part of the model that computes on numbers",
+            expected="a tensor of numbers, INT32, INT64 or BOOL, or of INT8 or UINT8 that is "
+            "dequantised or cast",
+            hint="export the part of the model that computes on numbers",
         )
     if not info.name:
         raise ModelFormatError("an input has no name", hint="export the model again")

@@ -11,8 +11,8 @@ from tinyrt.convert.onnx.call import Call
 from tinyrt.convert.onnx.grid import OFFSETS, Grid, Quantized
 from tinyrt.convert.onnx.shapes import WIDEST, normal_axes, sized
 from tinyrt.convert.onnx.weights import TYPED
-from tinyrt.errors import ModelFormatError, UnsupportedError
-from tinyrt.ir import DType, Value
+from tinyrt.errors import ModelFormatError
+from tinyrt.ir import DType, Shape, Value
 
 MAX_CLASSES = 4096
 """Most classes of OneHot: with more, its table is better folded into the layer behind it."""
@@ -33,6 +33,9 @@ def gather_at_run_time(call: Call, indices: Value) -> Value | Quantized:
     Rows of integers are the numbers that they are, in steps of 1 from 0, until they are
     dequantised.
     """
+    table = call.operand(0)
+    if isinstance(table, Value):
+        return _picked_rows(call, table, indices)
     elements = call.array(0, "the table that computed indices pick from")
     if elements.dtype.name in OFFSETS and not call.node.get_int("axis", 0):
         dtype = elements.dtype.name
@@ -42,11 +45,30 @@ def gather_at_run_time(call: Call, indices: Value) -> Value | Quantized:
     (axis,) = normal_axes([call.node.get_int("axis", 0)], elements.ndim)
     if axis == 0:
         return _embedding(call, call.value(0), indices)
-    table = call.constant(f"{call.node.inputs[0]}.rows", np.moveaxis(elements, axis, 0))
-    rows = _embedding(call, table, indices, f"{call.result}.rows")
-    index_rank = len(indices.shape)
+    rows = call.constant(f"{call.node.inputs[0]}.rows", np.moveaxis(elements, axis, 0))
+    return _turned_back(call, _embedding(call, rows, indices, f"{call.result}.rows"), indices, axis)
+
+
+def _turned_back(call: Call, rows: Value, indices: Value, axis: int) -> Value:
+    """What was picked, in place of the dimension that it was picked from."""
+    index_rank = max(len(indices.shape), 1)
     rest = range(index_rank, len(rows.shape))
-    return call.transpose(rows, [*rest[:axis], *range(index_rank), *rest[axis:]])
+    turned = call.transpose(rows, [*rest[:axis], *range(index_rank), *rest[axis:]])
+    return turned if indices.shape else call.reshape(turned, _without(turned.shape, axis))
+
+
+def _without(shape: Shape, axis: int) -> Shape:
+    return (*shape[:axis], *shape[axis + 1 :])
+
+
+def _picked_rows(call: Call, table: Value, indices: Value) -> Value:
+    """Rows of a computed table, by computed indices."""
+    (axis,) = normal_axes([call.node.get_int("axis", 0)], len(table.shape))
+    order = (axis, *(i for i in range(len(table.shape)) if i != axis))
+    rows = call.transpose(table, order, f"{call.result}.table")
+    is_plain = axis == 0 and bool(indices.shape)
+    picked = _embedding(call, rows, indices, "" if is_plain else f"{call.result}.rows")
+    return _turned_back(call, picked, indices, axis)
 
 
 def one_hot(call: Call) -> Value:
@@ -95,14 +117,44 @@ def top_k(call: Call) -> list[Value]:
     return results
 
 
+def gather_elements(call: Call) -> Value:
+    """Elements of one dimension, each picked for itself; the indices are constant."""
+    x, picked = call.value(0), call.array(1, "which elements are gathered")
+    rank = len(x.shape)
+    (axis,) = normal_axes([call.node.get_int("axis", 0)], rank)
+    fits = picked.ndim == rank and picked.size > 0
+    if not fits or any(
+        p > d for i, (p, d) in enumerate(zip(picked.shape, x.shape, strict=True)) if i != axis
+    ):
+        raise ModelFormatError(
+            f"indices {list(picked.shape)} into {x.type}",
+            expected="as many dimensions, none larger but the one that is picked from",
+        )
+    sized((rank, *picked.shape), f"the places of '{call.result}'", TYPED // WIDEST)
+    each = np.indices(picked.shape)
+    each[axis] = picked
+    return _at_places(call, x, np.moveaxis(each, 0, -1))
+
+
 def gather_nd(call: Call) -> Value:
     """Places of the first dimensions, taken as one; the indices are constant."""
     x, picked = call.value(0), call.array(1, "which elements are gathered")
-    if call.node.get_int("batch_dims", 0):
-        raise UnsupportedError(
-            f"GatherND with batch_dims {call.node.get_int('batch_dims', 0)}", expected="0"
+    batch = call.node.get_int("batch_dims", 0)
+    if not 0 <= batch < max(picked.ndim, 1) or picked.shape[:batch] != x.shape[:batch]:
+        raise ModelFormatError(
+            f"GatherND of indices {list(picked.shape)} into {x.type}, batch_dims {batch}",
+            expected="dimensions of the batch that are equal",
         )
-    sized(picked.shape, f"the places of '{call.result}'", TYPED // WIDEST)
+    if picked.ndim < 1:
+        return _at_places(call, x, picked)
+    width = batch + picked.shape[-1]
+    sized((*picked.shape[:-1], width), f"the places of '{call.result}'", TYPED // WIDEST)
+    outer = np.indices(picked.shape[:-1])[:batch]
+    return _at_places(call, x, np.concatenate([np.moveaxis(outer, 0, -1), picked], -1))
+
+
+def _at_places(call: Call, x: Value, picked: NDArray[np.int64]) -> Value:
+    """Elements, or parts of the last dimensions, at places (..., first dimensions)."""
     indices = picked.astype(np.int64)
     depth = indices.shape[-1] if indices.ndim else 0
     sizes = np.asarray(x.shape[:depth])
@@ -114,11 +166,12 @@ def gather_nd(call: Call) -> Value:
         )
     rows = np.where(indices < 0, indices + sizes, indices).reshape(-1, depth)
     places: NDArray[np.int64] = np.asarray(np.ravel_multi_index(tuple(rows.T), x.shape[:depth]))
+    indices_in_all = tuple(places.tolist())
     whole = (math.prod(x.shape[:depth]), *x.shape[depth:])
     return call.emit(
         "gather",
         call.reshape(x, whole, f"{call.result}.joined"),
         axis=0,
-        indices=tuple(places.tolist()),
+        indices=indices_in_all,
         shape=indices.shape[:-1] or (1,),
     )

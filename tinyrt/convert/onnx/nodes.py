@@ -19,11 +19,14 @@ from tinyrt.convert.onnx.call import Builder, Call, Operand
 from tinyrt.convert.onnx.expansion import MICROSOFT
 from tinyrt.convert.onnx.features import DOMAIN, advice_on
 from tinyrt.convert.onnx.flow import FLOW
-from tinyrt.convert.onnx.grid import Grid, Quantized, moved_grid
+from tinyrt.convert.onnx.fused import FUSED, OPSET
+from tinyrt.convert.onnx.grid import Quantized
+from tinyrt.convert.onnx.integers import on_integers
 from tinyrt.convert.onnx.learned import LEARNED
 from tinyrt.convert.onnx.ops import IMPORTERS, SEVERAL
 from tinyrt.convert.onnx.proto import OnnxNode
 from tinyrt.convert.onnx.quantized import EXPANSIONS, MOVES, PLACES, QUANTIZED
+from tinyrt.convert.onnx.standard import STANDARD, function_of
 from tinyrt.convert.onnx.static import (
     SHAPE_ONLY,
     STATIC,
@@ -191,6 +194,11 @@ def _is_quantized(node: OnnxNode) -> bool:
     return is_border or (node.domain, node.op) in EXPANSIONS
 
 
+def _stands_for_others(node: OnnxNode) -> bool:
+    """Whether the op is imported as other ops that it is made of."""
+    return (node.domain, node.op) in FUSED or (not node.domain and node.op in STANDARD)
+
+
 def _is_learned(node: OnnxNode) -> bool:
     return node.domain == DOMAIN and node.op in LEARNED
 
@@ -207,6 +215,8 @@ def check_ops(changing: Iterable[str], source: Source, body: Body) -> None:
         if is_dynamic:
             dynamic.update(node.outputs)
         if _is_function(source, node) or _is_quantized(node) or _is_learned(node):
+            continue
+        if _stands_for_others(node):
             continue
         has_op = node.op in DYNAMIC or (node.op in KNOWN and not is_dynamic)
         if node.domain or not has_op:
@@ -259,15 +269,19 @@ def _results(call: Call, source: Source) -> Sequence[Operand]:
     """The node's outputs."""
     node, builder = call.node, call.builder
     if _is_function(source, node):
-        return _import_function(builder, source, node)
+        return _import_function(builder, source, node, source.functions[node.domain, node.op])
     if _is_quantized(node):
         return _quantized(call, source)
     if _is_learned(node):
         return LEARNED[node.op](call)
+    if (node.domain, node.op) in FUSED:
+        return _fused(call, source)
+    if not node.domain and node.op in STANDARD:
+        return _import_function(builder, source, node, function_of(call))
     if node.op in FLOW:
         return FLOW[node.op](call, _Bodies(builder, source))
     if node.op in MOVES | PLACES:
-        return _on_integers(call)
+        return on_integers(call, _plain)
     return _plain(call)
 
 
@@ -276,48 +290,26 @@ def _quantized(call: Call, source: Source) -> Sequence[Operand]:
     node = call.node
     if node.op in QUANTIZED:
         return QUANTIZED[node.op](call)
+    return _expanded(call, source.inner(), EXPANSIONS[node.domain, node.op](node))
+
+
+def _fused(call: Call, source: Source) -> Sequence[Operand]:
+    """The outputs of an op that several others were fused to."""
+    opsets = {**source.opsets, "": OPSET, "ai.onnx": OPSET}
+    inner = replace(source.inner(), opsets=opsets)
+    return _expanded(call, inner, FUSED[call.node.domain, call.node.op](call))
+
+
+def _expanded(call: Call, inner: Source, nodes: Sequence[onnx.NodeProto]) -> Sequence[Operand]:
+    """The outputs of nodes that stand for one; those that nothing reads are left out."""
+    node, builder = call.node, call.builder
     scope = {name: call.operand(i) for i, name in enumerate(node.inputs) if name}
-    inner, outputs = source.inner(), [name for name in node.outputs if name]
-    body = body_of(inner, EXPANSIONS[node.domain, node.op](node), (), outputs)
-    results = iter(_in_scope(call.builder, inner, body, ChainMap(scope), outputs))
-    return [next(results) if name else np.empty(0) for name in node.outputs]
-
-
-def _on_integers(call: Call) -> Sequence[Operand]:
-    """The outputs of an op that takes integers as it takes numbers."""
-    builder, outer = call.builder, call.builder.tensors
-    operands = {name: outer[name] for name in call.node.inputs if name in outer}
-    integers = {name: x for name, x in operands.items() if isinstance(x, Quantized)}
-    if not integers:
-        return _plain(call)
-    grid = None if call.node.op in PLACES else moved_grid(call.node.op, list(integers.values()))
-    scope: dict[str, Operand] = {name: x.value for name, x in integers.items()}
-    builder.tensors = outer.new_child(scope)
-    if call.node.op == "Pad":
-        scope |= _real_border(call, grid)
-    try:
-        results = _plain(call)
-    finally:
-        builder.tensors = outer
-    if call.node.op in PLACES:
-        return results
-    return [Quantized(x, grid) if isinstance(x, Value) else x for x in results]
-
-
-def _real_border(call: Call, grid: Grid | None) -> dict[str, Operand]:
-    """What Pad fills with, as the number that the integer stands for."""
-    constant = call.node.get_string("mode", "constant") == "constant"
-    if not constant:
-        return {}
-    if grid is None or not call.has(2):
-        raise UnsupportedError(
-            "a border of integers without a scale",
-            expected="a border whose integer is given, behind QuantizeLinear",
-            hint="quantise the model in QDQ form",
-        )
-    scale, zero_point = grid.along(0)
-    steps = call.array(2).astype(np.float64) - zero_point
-    return {call.node.inputs[2]: np.asarray(steps * scale, np.float32)}
+    outputs = [name for name in node.outputs if name in builder.read - {""}]
+    body = body_of(inner, nodes, (), outputs)
+    results = dict(
+        zip(outputs, _in_scope(builder, inner, body, ChainMap(scope), outputs), strict=True)
+    )
+    return [results.get(name, np.empty(0)) for name in node.outputs]
 
 
 def _plain(call: Call) -> Sequence[Operand]:
@@ -352,9 +344,10 @@ class _Bodies:
         return _in_scope(self.builder, inner, body, scope, outputs)
 
 
-def _import_function(builder: Builder, source: Source, node: OnnxNode) -> list[Operand]:
-    """The outputs of one call of a function of the file; it sees its inputs alone."""
-    function = source.functions[node.domain, node.op]
+def _import_function(
+    builder: Builder, source: Source, node: OnnxNode, function: onnx.FunctionProto
+) -> list[Operand]:
+    """The outputs of one call of a function; it sees its inputs alone."""
     call = Call(node, builder)
     formals = list(function.input)
     scope = {name: call.operand(i) for i, name in enumerate(formals) if call.has(i)}
@@ -363,9 +356,11 @@ def _import_function(builder: Builder, source: Source, node: OnnxNode) -> list[O
     opsets = {**source.opsets, **{o.domain: int(o.version) for o in function.opset_import}}
     opsets["ai.onnx"] = opsets.get("", 0)
     inner = replace(source.inner(), opsets=opsets, arguments=arguments, absent=absent, bodies={})
-    outputs = list(function.output)[: len(node.outputs)]
+    named = list(zip(function.output, node.outputs, strict=False))
+    outputs = [formal for formal, actual in named if actual]
     body = body_of(inner, function.node, (), outputs)
-    return _in_scope(builder, inner, body, ChainMap(scope), outputs)
+    results = iter(_in_scope(builder, inner, body, ChainMap(scope), outputs))
+    return [next(results) if actual else np.empty(0) for _, actual in named]
 
 
 def _in_scope(

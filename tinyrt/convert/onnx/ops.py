@@ -10,30 +10,30 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tinyrt.convert.onnx.arithmetic import binary, clip, div, neg, sub, variadic
-from tinyrt.convert.onnx.call import Call, Importer
+from tinyrt.convert.onnx.arithmetic import binary, clip, div, modulo, neg, sub, variadic
+from tinyrt.convert.onnx.border import pad
+from tinyrt.convert.onnx.call import Call, Importer, Operand
 from tinyrt.convert.onnx.dense import batch_normalization, gemm, matmul
 from tinyrt.convert.onnx.einsum import einsum
 from tinyrt.convert.onnx.grid import Quantized
 from tinyrt.convert.onnx.lookup import top_k
-from tinyrt.convert.onnx.move import MOVE, split, take_elements
+from tinyrt.convert.onnx.move import MOVE, split
 from tinyrt.convert.onnx.pointwise import POINTWISE
 from tinyrt.convert.onnx.recurrent import KINDS, recurrent
 from tinyrt.convert.onnx.reduce import REDUCE, layer_normalization
+from tinyrt.convert.onnx.resize import RESIZE
 from tinyrt.convert.onnx.scatter import scatter_elements, scatter_nd
 from tinyrt.convert.onnx.shapes import (
-    WIDEST,
     flattened,
     normal_axes,
     permutation,
     reduced_axes,
     reshaped,
-    sized,
     squeezed,
     unsqueezed,
 )
 from tinyrt.convert.onnx.upsample import conv_transpose, global_lp_pool, lp_pool
-from tinyrt.convert.onnx.weights import TYPED, checked_shape, element_type
+from tinyrt.convert.onnx.weights import element_type
 from tinyrt.convert.onnx.window import (
     average_pool,
     conv,
@@ -41,7 +41,7 @@ from tinyrt.convert.onnx.window import (
     global_max_pool,
     max_pool,
 )
-from tinyrt.errors import ModelFormatError, UnsupportedError
+from tinyrt.errors import UnsupportedError
 from tinyrt.ir import DType, Value
 
 
@@ -64,6 +64,10 @@ def dropout(call: Call) -> Value:
 CASTS = {
     "FLOAT": DType.FLOAT32,
     "DOUBLE": DType.FLOAT32,
+    "FLOAT16": DType.FLOAT32,
+    "BFLOAT16": DType.FLOAT32,
+    "UINT8": DType.UINT8,
+    "INT8": DType.INT8,
     "INT32": DType.INT32,
     "INT64": DType.INT64,
     "BOOL": DType.BOOL,
@@ -71,7 +75,7 @@ CASTS = {
 
 
 def cast(call: Call) -> Value:
-    """Another element type, among those that float graphs compute with; doubles are float32."""
+    """Another element type, among those that graphs compute with; all floats are float32."""
     to, x = element_type(call.node.get_int("to", 0)), call.value(0)
     if to not in CASTS:
         raise UnsupportedError(
@@ -122,8 +126,10 @@ def transpose(call: Call) -> Value:
 
 
 def concat(call: Call) -> Value:
-    """All operands along an axis."""
-    values = [call.value(i) for i in range(max(len(call.node.inputs), 1))]
+    """All operands along an axis; what has no elements is left out."""
+    count = max(len(call.node.inputs), 1)
+    parts = [i for i in range(count) if not (call.is_constant_input(i) and 0 in call.shape(i))]
+    values = [call.value(i) for i in parts or (0,)]
     (axis,) = normal_axes([call.node.get_int("axis", 1)], len(values[0].shape))
     return values[0] if len(values) == 1 else call.emit("concatenation", *values, axis=axis)
 
@@ -135,62 +141,6 @@ def reduce_mean(call: Call) -> Value:
         return call.value(0)
     keep = call.node.get_int("keepdims", 1) != 0
     return call.emit("mean", call.value(0), axes=axes, keep_dims=keep)
-
-
-def pad(call: Call) -> Value:
-    """A border; widths are an attribute before opset 11, then an input."""
-    mode = call.node.get_string("mode", "constant")
-    if mode not in ("constant", "reflect", "edge", "wrap"):
-        raise UnsupportedError(
-            f"Pad in mode '{mode}'", expected="constant, reflect, edge or wrap", hint="use one"
-        )
-    x = call.value(0)
-    rank = len(x.shape)
-    if call.opset < 11:
-        widths = call.node.get_ints("pads") or ()
-        value = call.node.get_float("value", 0.0)
-    else:
-        widths = call.ints(1, "the pads")
-        fill = call.optional_array(2, "the pad value")
-        value = 0.0 if fill is None or fill.size == 0 else float(fill.reshape(-1)[0])
-        if fill is not None and fill.dtype.kind != "f":
-            raise UnsupportedError(
-                "a border of integers",
-                expected="a border of numbers, in front of QuantizeLinear",
-                hint="quantise the model in QDQ form",
-            )
-    axes = call.ints(3, "the axes") if call.has(3) else tuple(range(rank))
-    if len(widths) != 2 * len(axes):
-        raise ModelFormatError(f"{len(widths)} pads for {len(axes)} axes", expected="two each")
-    if any(w < 0 for w in widths):
-        raise UnsupportedError(
-            f"Pad by {list(widths)} cuts elements off",
-            expected="pads of 0 and more",
-            hint="remove the cropping from the model",
-        )
-    paddings = [(0, 0)] * rank
-    for i, axis in enumerate(normal_axes(axes, rank)):
-        paddings[axis] = (widths[i], widths[i + len(axes)])
-    padded = [d + sum(pair) for d, pair in zip(x.shape, paddings, strict=True)]
-    checked_shape(padded, f"'{call.result}'")
-    if mode == "constant":
-        return call.emit("pad", x, paddings=tuple(paddings), value=value)
-    return _repeating_pad(call, x, paddings, mode)
-
-
-def _repeating_pad(call: Call, x: Value, paddings: list[tuple[int, int]], mode: str) -> Value:
-    """A border of the input's own elements: TFLite's op where it has one, else gathered."""
-    mirrors = all(max(pair) < d for pair, d in zip(paddings, x.shape, strict=True))
-    if mode == "reflect" and mirrors:
-        return call.emit("mirror_pad", x, paddings=tuple(paddings))
-    axes = [axis for axis, pair in enumerate(paddings) if pair != (0, 0)]
-    for axis in axes:
-        size = x.shape[axis] + sum(paddings[axis])
-        sized((size,), f"the places of '{call.result}'", TYPED // WIDEST)
-        places = np.pad(np.arange(x.shape[axis]), paddings[axis], mode=mode)  # type: ignore[call-overload]
-        name = "" if axis == axes[-1] else f"{call.result}.axis{axis}"
-        x = take_elements(call, x, axis, places, name or call.result)
-    return x
 
 
 def _softmax(op: str) -> Importer:
@@ -219,6 +169,7 @@ IMPORTERS: dict[str, Importer] = {
     **MOVE,
     **POINTWISE,
     **REDUCE,
+    **RESIZE,
     "Add": binary("add"),
     "AveragePool": average_pool,
     "BatchNormalization": batch_normalization,
@@ -242,6 +193,7 @@ IMPORTERS: dict[str, Importer] = {
     "Max": variadic("maximum"),
     "MaxPool": max_pool,
     "Min": variadic("minimum"),
+    "Mod": modulo,
     "Mul": binary("mul"),
     "Neg": neg,
     "Pad": pad,
@@ -260,7 +212,7 @@ IMPORTERS: dict[str, Importer] = {
 }
 """ONNX op type -> its importer; ops on constants alone are in ``onnx_static.STATIC``."""
 
-SEVERAL: dict[str, Callable[[Call], Sequence[Value]]] = {
+SEVERAL: dict[str, Callable[[Call], Sequence[Operand]]] = {
     **dict.fromkeys(KINDS, recurrent),
     "LayerNormalization": layer_normalization,
     "Split": split,

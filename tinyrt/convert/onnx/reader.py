@@ -115,8 +115,8 @@ def import_onnx(
 
 
 def _as_numbers(builder: Builder, value: Value) -> Value:
-    """An input, that of uint8 as float32."""
-    if value.dtype is not DType.UINT8:
+    """An input, that of bytes as float32."""
+    if value.dtype not in (DType.UINT8, DType.INT8):
         return value
     name = builder.unique_name(f"{value.name}.real")
     real = builder.add_value(Value(name, DType.FLOAT32, value.shape))

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from tinyrt.convert.onnx.call import Call
 from tinyrt.convert.onnx.shapes import sized
-from tinyrt.ir import Value
+from tinyrt.ir import Shape, Value
 
 Floats = NDArray[np.float64]
+Places = NDArray[np.float64] | NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,26 +90,40 @@ def resample(
         outside: what outputs are that lie outside of the input; None where the border repeats.
 
     """
-    rank = len(x.shape)
+    read = x.shape
     axes = [
         axis
         for axis, p in enumerate(positions)
-        if len(p) != x.shape[axis] or not np.array_equal(p, np.arange(x.shape[axis]))
+        if len(p) != read[axis] or not np.array_equal(p, np.arange(read[axis]))
     ]
-    masked = np.ones((1,) * rank, bool)
     for axis in axes:
-        n, p = x.shape[axis], positions[axis]
-        name = f"{call.result}.axis{axis}"
+        matrix = kernel.matrix(read[axis], positions[axis], scales[axis])
+        x = _along(call, x, axis, matrix, f"{call.result}.axis{axis}")
+    return x if outside is None else fill_outside(call, x, read, positions, outside)
+
+
+def fill_outside(
+    call: Call, x: Value, read: Shape, positions: Sequence[Places], outside: float
+) -> Value:
+    """``x`` where outputs lie inside of the input, else a number.
+
+    Args:
+        call: the node.
+        x: the resized input.
+        read: the shape of the input.
+        positions: per dimension, where in the input each output lies.
+        outside: the number.
+
+    """
+    rank = len(read)
+    masked = np.ones((1,) * rank, bool)
+    for axis, (n, p) in enumerate(zip(read, positions, strict=True)):
         is_outside = (p < 0) | (p > n - 1)
-        matrix = kernel.matrix(n, p, scales[axis])
-        if outside is not None:
-            column = [-1 if i == axis else 1 for i in range(rank)]
-            sized(
-                (*masked.shape[:axis], len(p), *masked.shape[axis + 1 :]), "the border of a resize"
-            )
-            masked = masked & ~is_outside.reshape(column)
-        x = _along(call, x, axis, matrix, name)
-    if outside is None or masked.all():
+        if not is_outside.any():
+            continue
+        sized((*masked.shape[:axis], len(p), *masked.shape[axis + 1 :]), "the border of a resize")
+        masked = masked & ~is_outside.reshape([-1 if i == axis else 1 for i in range(rank)])
+    if masked.all():
         return x
     mask = call.constant(f"{call.result}.inside", masked.astype(np.float32))
     x = call.emit("mul", x, mask, name=f"{call.result}.kept")

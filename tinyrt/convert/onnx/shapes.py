@@ -129,7 +129,7 @@ def split_sizes(call: Call, length: int, count: int) -> tuple[int, ...]:
     """The sizes of Split's parts of a dimension of that length.
 
     Raises:
-        UnsupportedError: they do not make up the whole, or one is empty.
+        UnsupportedError: they do not make up the whole.
 
     """
     sizes = call.node.get_ints("split") if call.opset < 13 else None
@@ -138,10 +138,10 @@ def split_sizes(call: Call, length: int, count: int) -> tuple[int, ...]:
     if sizes is None:
         each = math.ceil(length / count)
         sizes = (*[each] * (count - 1), length - each * (count - 1))
-    if len(sizes) != count or sum(sizes) != length or min(sizes) < 1:
+    if len(sizes) != count or sum(sizes) != length or min(sizes) < 0:
         raise UnsupportedError(
             f"parts of {list(sizes)} of a dimension of {length}",
-            expected=f"{count} parts with at least one element, which make up the whole",
+            expected=f"{count} parts that make up the whole",
             hint="export the model again with parts that fit",
         )
     return sizes

@@ -42,7 +42,7 @@ from tinyrt.convert.onnx.shapes import (
     tiled,
     unsqueezed,
 )
-from tinyrt.convert.onnx.weights import DTYPES, Array, element_type
+from tinyrt.convert.onnx.weights import DTYPES, KNOWN_TYPES, Array, element_type, in_type
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.floatmath import elementary
 from tinyrt.ir import Shape
@@ -145,10 +145,10 @@ def _cast(call: Call) -> Array:
     if to not in DTYPES:
         raise UnsupportedError(
             f"a cast to {element_type(to)}",
-            expected=", ".join(DTYPES.values()),
+            expected=KNOWN_TYPES,
             hint="export the model in float32",
         )
-    return call.array(0).astype(DTYPES[to])
+    return in_type(call.array(0), to)
 
 
 def _gather(call: Call) -> Array:

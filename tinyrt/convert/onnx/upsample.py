@@ -47,7 +47,6 @@ def conv_transpose(call: Call) -> Value:
     fits = whole != out and (same.out, same.before) == (size, before)
     whole = out if fits else whole
     extra = [max(b + o - n, 0) for b, o, n in zip(before, out, whole, strict=True)]
-    bias = call.optional_array(2, "the bias")
     y = call.emit(
         "transpose_conv",
         channels_last(call, x),
@@ -70,9 +69,8 @@ def conv_transpose(call: Call) -> Value:
             size=(y.shape[0], *out, y.shape[3]),
             strides=(1, 1, 1, 1),
         )
-    if bias is not None:
-        shift = call.constant(call.node.inputs[2], bias)
-        y = call.emit("add", y, shift, name=f"{call.result}.biased")
+    if call.has(2):
+        y = call.emit("add", y, call.value(2), name=f"{call.result}.biased")
     return channels_first(call, y, len(x.shape))
 
 
@@ -131,8 +129,7 @@ def _output_region(
         target = height_width(output_shape[-rank:], 1) if output_shape is not None else same
         # An output larger than what the layer reaches is filled up at the end.
         total = [max(w + m - o, 0) for w, m, o in zip(whole, more, target, strict=True)]
-        upper = mode == "SAME_UPPER" or mode == "NOTSET"
-        first = [t // 2 if upper else t - t // 2 for t in total]
+        first = [t // 2 if mode == "SAME_UPPER" else t - t // 2 for t in total]
         return (first[0], first[1]), target
     out = [w - b - a + m for w, b, a, m in zip(whole, before, after, more, strict=True)]
     if min(*before, *after) < 0 or min(out) < 1:

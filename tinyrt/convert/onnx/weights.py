@@ -23,7 +23,8 @@ _TENSOR = onnx.TensorProto
 DTYPES: dict[int, str] = {
     _TENSOR.FLOAT: "float32",
     _TENSOR.DOUBLE: "float64",
-    _TENSOR.FLOAT16: "float16",
+    _TENSOR.FLOAT16: "float32",
+    _TENSOR.BFLOAT16: "float32",
     _TENSOR.INT8: "int8",
     _TENSOR.INT16: "int16",
     _TENSOR.INT32: "int32",
@@ -34,7 +35,13 @@ DTYPES: dict[int, str] = {
     _TENSOR.UINT64: "uint64",
     _TENSOR.BOOL: "bool",
 }
-"""ONNX element type -> NumPy's name for it."""
+"""ONNX element type -> NumPy's name for what it is computed with: numbers of 16 bits as float32."""
+
+_STORED: dict[int, str] = {_TENSOR.FLOAT16: "float16", _TENSOR.BFLOAT16: "uint16"}
+"""The same, for how elements lie in a file, where that is something else."""
+
+KNOWN_TYPES = ", ".join(_TENSOR.DataType.Name(number).lower() for number in DTYPES)
+"""All element types, for messages."""
 
 _FIELDS: dict[int, str] = {
     _TENSOR.FLOAT: "float_data",
@@ -59,6 +66,31 @@ ON_LABELS = (
 
 TYPED = 50
 """Work, and bytes, for each element that is handled as an object, not in an array."""
+
+
+def in_type(array: Array, number: int) -> Array:
+    """An array in an ONNX element type; of 16 bits, the values of that type in float32."""
+    if number == _TENSOR.FLOAT16:
+        return array.astype(np.float16).astype(np.float32)
+    if number == _TENSOR.BFLOAT16:
+        bits = array.astype(np.float32).view(np.uint32)
+        # To the nearest, of two to the even one.
+        rounded = (bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) & np.uint32(0xFFFF0000)
+        return np.where(np.isnan(array), np.float32(np.nan), rounded.view(np.float32))
+    return array.astype(DTYPES[number])
+
+
+def _widened(elements: Array, number: int, where: str) -> Array:
+    """Elements as they are computed with."""
+    if number not in _STORED:
+        return elements
+
+    def wide() -> Array:
+        if number == _TENSOR.FLOAT16:
+            return elements.astype(np.float32)
+        return (elements.astype(np.uint32) << 16).view(np.float32)
+
+    return budget.current().computed(f"{where} in float32", 8 * elements.size, wide)
 
 
 def element_type(number: int) -> str:
@@ -145,12 +177,13 @@ class WeightsReader:
                 if is_part
                 else f"a constant has element type {element_type(tensor.data_type)}",
                 tensor=where,
-                expected="whole constants" if is_part else ", ".join(DTYPES.values()),
+                expected="whole constants" if is_part else KNOWN_TYPES,
                 hint=ON_LABELS
                 if tensor.data_type == _TENSOR.STRING
                 else "export the model in float32",
             )
-        dtype = np.dtype(DTYPES[tensor.data_type])
+        number = tensor.data_type
+        dtype = np.dtype(_STORED.get(number, DTYPES[number]))
         shape = checked_shape(tensor.dims, "a constant", where)
         nbytes = math.prod(shape) * dtype.itemsize
         if tensor.data_location == _TENSOR.EXTERNAL:
@@ -158,11 +191,12 @@ class WeightsReader:
         elif tensor.HasField("raw_data"):
             data = np.frombuffer(tensor.raw_data, np.uint8)
         else:
-            return _typed_elements(tensor, dtype, shape, where)
+            return _widened(_typed_elements(tensor, dtype, shape, where), number, where)
         if data.size != nbytes:
             raise _wrong_size(where, f"{data.size} bytes", f"{nbytes} bytes")
         elements = data.view(dtype.newbyteorder("<"))
-        return np.require(elements.astype(dtype, copy=False), requirements="A").reshape(shape)
+        aligned = np.require(elements.astype(dtype, copy=False), requirements="A").reshape(shape)
+        return _widened(aligned, number, where)
 
     def _external(self, tensor: onnx.TensorProto, where: str, nbytes: int) -> NDArray[np.uint8]:
         """The bytes of a tensor in another file: a view into it."""
@@ -243,8 +277,8 @@ def _typed_elements(
     limits = budget.current()
     limits.spend(TYPED * count, f"reading {where}")
     limits.reserve((8 + dtype.itemsize) * count, f"the constant {where}")
-    if tensor.data_type == _TENSOR.FLOAT16:
-        return np.asarray(values, np.int64).astype(np.uint16).view(np.float16).reshape(shape)
+    if tensor.data_type in _STORED:
+        return np.asarray(values, np.int64).astype(np.uint16).view(dtype).reshape(shape)
     wide = np.float64 if dtype.kind == "f" else np.uint64 if dtype.kind == "u" else np.int64
     return np.asarray(values, wide).astype(dtype).reshape(shape)
 

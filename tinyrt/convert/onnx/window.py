@@ -198,7 +198,8 @@ def conv(call: Call) -> Value:
     _check_weights(call, x, w, groups)
     taps = w if rank == 2 else w[:, :, None]
     sliding = _sliding(call, x, w.shape[2:])
-    bias = call.optional_array(2, "the bias")
+    computed = call.has(2) and not call.is_constant_input(2)
+    bias = None if computed else call.optional_array(2, "the bias")
     is_depthwise = groups > 1 and groups == x.shape[1]
     # (c_out, c_in / groups, kh, kw) -> (1, kh, kw, c_out) or (c_out, kh, kw, c_in / groups)
     order = (1, 2, 3, 0) if is_depthwise else (0, 2, 3, 1)
@@ -215,7 +216,9 @@ def conv(call: Call) -> Value:
         stride=sliding.stride,
         dilation=sliding.dilation,
         padding="VALID",
+        name=f"{call.result}.unbiased" if computed else "",
     )
+    y = call.emit("add", y, call.value(2), name=f"{call.result}.biased") if computed else y
     return channels_first(call, y, len(x.shape))
 
 
