@@ -88,6 +88,7 @@ def test_answers_are_the_hosts(name, tmp_path):
         "ticks_per_second": 2_000_000,
         "selftest": "selftest" in options,
     }
+    assert report.passed is (True if "selftest" in options else None)
     identity = report.identity
     assert [identity.input_bytes, identity.output_bytes] == sizes
     assert identity.payload_bytes == PAYLOAD_BYTES
