@@ -132,6 +132,8 @@ class FakeBoard:
     def obey(self, command, payload):
         """The payload of the usual answer."""
         ok = bytes([Fault.OK])
+        if len(payload) > self.numbers["payload"]:
+            return bytes([Fault.TOO_LONG])
         if command == Command.IDENTIFY:
             protocol, selftest, *sizes, digest, version = self.numbers.values()
             head = struct.pack("<BBB7I", protocol, selftest, 0, *sizes)
@@ -145,6 +147,8 @@ class FakeBoard:
             return ok + struct.pack("<iQ", 0, 10 + self.counts[Command.RUN])
         elif command == Command.READ:
             at, count = struct.unpack("<IH", payload)
+            if count >= self.numbers["payload"]:
+                return bytes([Fault.OUT_OF_RANGE])
             return ok + self.output[at : at + count]
         return ok
 

@@ -78,7 +78,10 @@ def test_several_inputs_and_outputs_are_read_in_parts(tmp_path):
         report = validate(made, board)
     assert (report.samples, report.equal) == (4, 4)
     assert report.as_dict()["milliseconds"] is None
-    assert [command for command, _ in board.frames].count(Command.READ) == 2 * 4
+    assert report.as_dict()["board"]["ticks_per_second"] is None
+    # 12 bytes of input and their offset are one frame; of 28 bytes of output, 15 fit into one.
+    commands = [command for command, _ in board.frames]
+    assert commands == [Command.IDENTIFY, Command.RESET, *[2, 3, 4, 4] * 4]
 
 
 def changed(payload, at, by=1):
