@@ -125,6 +125,7 @@ FAULTS = {
     "load far": (Command.LOAD, load(b"abcd", 0xFFFFFFFE), Fault.OUT_OF_RANGE),
     "run with": (Command.RUN, b"x", Fault.BAD_LENGTH),
     "read short": (Command.READ, b"\0\0\0\0\0", Fault.BAD_LENGTH),
+    "read with": (Command.READ, read(0, 2) + b"x", Fault.BAD_LENGTH),
     "read too much": (Command.READ, read(0, 3), Fault.OUT_OF_RANGE),
     "read behind": (Command.READ, read(3, 0), Fault.OUT_OF_RANGE),
     "read far": (Command.READ, read(0xFFFFFFFF, 2), Fault.OUT_OF_RANGE),

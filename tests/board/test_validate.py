@@ -302,6 +302,8 @@ def test_each_fault_has_its_own_error(fault, net):
     assert board.port in caught.value.problem
     assert caught.value.expected
     assert HINTS[fault] in caught.value.hint
+    asked = board.frames.count(board.frames[-1])
+    assert asked == {"silent": 2, "hangs": 2, "late": 2, "damaged": 4, "deaf": 4}.get(fault, asked)
 
 
 IDENTITIES = {
