@@ -1,5 +1,7 @@
 """What a caller passes to the Python interface reaches the function that does the work."""
 
+from contextlib import nullcontext
+from hashlib import sha256
 from inspect import signature
 from types import SimpleNamespace
 
@@ -9,7 +11,7 @@ import pytest
 from tests.graphs import small_cnn
 from tests.listening import PIPELINE, int8_net, saved
 from tests.quantize.test_mixed import samples
-from tinyrt import api, emulate, export, quantize
+from tinyrt import api, board, emulate, export, quantize
 from tinyrt.api import models
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import BudgetError
@@ -289,3 +291,45 @@ def test_options_of_an_emulation_on_a_recording(option, tmp_path, monkeypatch):
     want = defaults | {"by_rows": False, "timeout_s": 300.0, option: HEARING[option]}
     assert {name: run.kwargs[name] for name in HEARING} == want
     assert set(run.kwargs) == {*HEARING, "build_dir"}
+
+
+@pytest.mark.parametrize("call", ["validate", "run_firmware"])
+def test_inputs_and_limits_of_a_board(call, files, monkeypatch):
+    """By data or at random, as many as asked for; what carries the bytes is opened as asked."""
+    opened, run = [], Called("report")
+
+    def open_line(*arguments):
+        opened.append(arguments)
+        return nullcontext("line")
+
+    monkeypatch.setattr(board, "validate_on", run)
+    for opener in ("SerialLine", "emulated_port"):
+        monkeypatch.setattr(board, opener, open_line)
+    path, x = files / "int8.tflite", samples(6)
+    host = models.Model(api.open_model(path))
+    own = {"port": "dev", "baud": 9600} if call == "validate" else {"machine": "virt"}
+    first = () if call == "validate" else ("a.elf",)
+    want = {"dev": ("dev", 9600), "a.elf": ("a.elf", "virt")}["".join(first) or "dev"]
+    for given, inputs in (
+        ({}, api.random_inputs(host.graph, 4)["x"]),
+        ({"samples": 2}, api.random_inputs(host.graph, 2)["x"]),
+        ({"data": x}, host.stored_inputs(x)["x"]),
+        ({"data": x, "samples": 2}, host.stored_inputs(x[:2])["x"]),
+    ):
+        options = {"timeout_s": 7.5, "progress": print}
+        assert getattr(api, call)(path, *first, **own, **given, **options) == "report"
+        line, subject, feeds, expected = run.args
+        assert (line, opened.pop()) == ("line", want)
+        assert feeds["x"].tolist() == inputs.tolist()
+        answers = host.run_raw({"x": inputs})
+        assert {name: a.tolist() for name, a in expected.items()} == {
+            name: a.tolist() for name, a in answers.items()
+        }
+        assert run.kwargs == {"answer_s": 7.5, "progress": print}
+    assert [value.name for value in subject.inputs] == list(host.graph.fed)
+    assert [value.name for value in subject.outputs] == list(host.graph.answers)
+    assert subject.sha256 == sha256(path.read_bytes()).hexdigest()
+    defaults = {"validate": {"port": "dev"}, "run_firmware": {}}[call]
+    getattr(api, call)(path, *first, **defaults)
+    assert opened == [("dev", 115_200) if call == "validate" else ("a.elf", None)]
+    assert run.kwargs == {"answer_s": 5.0 if call == "validate" else 30.0, "progress": None}

@@ -48,11 +48,12 @@ class FakeBoard:
         ]
         self.numbers = {
             "protocol": 1,
+            "selftest": 0,
             "payload": 64,
             "inputs": sizes[0],
             "outputs": sizes[1],
             "arena": 400,
-            "state": 0,
+            "state": 8,
             "hertz": 1000,
             "export": 0xABCD,
             "sha256": sha256,
@@ -131,9 +132,11 @@ class FakeBoard:
     def obey(self, command, payload):
         """The payload of the usual answer."""
         ok = bytes([Fault.OK])
+        if len(payload) > self.numbers["payload"]:
+            return bytes([Fault.TOO_LONG])
         if command == Command.IDENTIFY:
-            *sizes, digest, version = list(self.numbers.values())[1:]
-            head = struct.pack("<BBB7I", self.numbers["protocol"], 0, 0, *sizes)
+            protocol, selftest, *sizes, digest, version = self.numbers.values()
+            head = struct.pack("<BBB7I", protocol, selftest, 0, *sizes)
             return ok + head + bytes.fromhex(digest) + version.encode()
         if command == Command.LOAD:
             (at,) = struct.unpack_from("<I", payload)
@@ -144,6 +147,8 @@ class FakeBoard:
             return ok + struct.pack("<iQ", 0, 10 + self.counts[Command.RUN])
         elif command == Command.READ:
             at, count = struct.unpack("<IH", payload)
+            if count >= self.numbers["payload"]:
+                return bytes([Fault.OUT_OF_RANGE])
             return ok + self.output[at : at + count]
         return ok
 

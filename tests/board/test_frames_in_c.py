@@ -88,6 +88,7 @@ def test_answers_are_the_hosts(name, tmp_path):
         "ticks_per_second": 2_000_000,
         "selftest": "selftest" in options,
     }
+    assert report.passed is (True if "selftest" in options else None)
     identity = report.identity
     assert [identity.input_bytes, identity.output_bytes] == sizes
     assert identity.payload_bytes == PAYLOAD_BYTES
@@ -124,6 +125,7 @@ FAULTS = {
     "load far": (Command.LOAD, load(b"abcd", 0xFFFFFFFE), Fault.OUT_OF_RANGE),
     "run with": (Command.RUN, b"x", Fault.BAD_LENGTH),
     "read short": (Command.READ, b"\0\0\0\0\0", Fault.BAD_LENGTH),
+    "read with": (Command.READ, read(0, 2) + b"x", Fault.BAD_LENGTH),
     "read too much": (Command.READ, read(0, 3), Fault.OUT_OF_RANGE),
     "read behind": (Command.READ, read(3, 0), Fault.OUT_OF_RANGE),
     "read far": (Command.READ, read(0xFFFFFFFF, 2), Fault.OUT_OF_RANGE),
@@ -259,9 +261,25 @@ def test_a_blob_is_refused(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def scaled(scale):
+def test_tensors_begin_at_multiples_of_eight():
+    assert Places.of([3, 8, 1]) == Places((0, 8, 16), 17)
+    assert Places.of([9, 2]) == Places((0, 16), 18)
+
+
+def test_an_answer_holds_what_a_payload_does(tmp_path):
+    program = build(exported(scaled(0.5, PAYLOAD_BYTES), tmp_path), tmp_path)
+    data = bytes(range(1, 101))
+    steps = [(Command.LOAD, load(data)), (Command.RUN, b"")]
+    steps += [(Command.READ, read(0, n)) for n in (PAYLOAD_BYTES - 1, PAYLOAD_BYTES)]
+    requests = (frame(command, i, payload) for i, (command, payload) in enumerate(steps))
+    found = answers_of(answered(program, b"".join(requests)))
+    assert [fault for _, _, fault, _ in found] == [Fault.OK] * 3 + [Fault.OUT_OF_RANGE]
+    assert found[2][3] == data + bytes(PAYLOAD_BYTES - 1 - len(data))
+
+
+def scaled(scale, count=4):
     q = QParams((scale,), 0)
-    values = [Value(name, DType.INT8, (1, 4), q) for name in "xy"]
+    values = [Value(name, DType.INT8, (1, count), q) for name in "xy"]
     node = Node("relu", "relu", ("x",), ("y",), NoAttrs())
     return verify(Graph("net", ("x",), ("y",), {v.name: v for v in values}, (node,)))
 

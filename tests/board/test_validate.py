@@ -20,7 +20,7 @@ from tests.cli.calls import call, call_json
 from tests.cli.shown import shows
 from tests.export.models import dense, views
 from tests.graphs import small_cnn
-from tinyrt.board import SerialLine
+from tinyrt.board import SerialLine, session
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import ToolError
@@ -63,7 +63,10 @@ def test_a_board_that_answers_as_the_host_is_said_to(net):
     assert steps == [(1, 3), (2, 3), (3, 3)]
     assert report.as_dict()["ticks"] == {"min": 11, "median": 12, "max": 13}
     assert again.as_dict()["milliseconds"] == {"min": 14.0, "median": 15.0, "max": 16.0}
-    assert report.as_dict()["board"]["export"] == "0000abcd"
+    assert report.as_dict()["board"] == {
+        **{"export": "0000abcd", "model_sha256": net.sha256, "tinyrt_version": tinyrt.__version__},
+        **{"arena_bytes": 400, "state_bytes": 8, "ticks_per_second": 1000, "selftest": False},
+    }
     # 40 bytes of inputs by at most 60 to a frame, and one frame for all of the outputs
     commands = [command for command, _ in board.frames[: len(board.frames) // 2]]
     assert commands == [1, 5, *[2, 3, 4] * 3]
@@ -75,7 +78,10 @@ def test_several_inputs_and_outputs_are_read_in_parts(tmp_path):
         report = validate(made, board)
     assert (report.samples, report.equal) == (4, 4)
     assert report.as_dict()["milliseconds"] is None
-    assert [command for command, _ in board.frames].count(Command.READ) == 2 * 4
+    assert report.as_dict()["board"]["ticks_per_second"] is None
+    # 12 bytes of input and their offset are one frame; of 28 bytes of output, 15 fit into one.
+    commands = [command for command, _ in board.frames]
+    assert commands == [Command.IDENTIFY, Command.RESET, *[2, 3, 4, 4] * 4]
 
 
 def changed(payload, at, by=1):
@@ -117,6 +123,36 @@ def test_floats_may_differ_in_their_last_bits(off, equal, tmp_path):
     assert report.agrees is equal
     assert report.equal == 1 + equal
     assert equal or report.difference.index == 1
+
+
+PASSED = dict.fromkeys(session.SELFTEST_FIELDS, 0) | {"op": -1, "output": -1}
+FAILED = dict(zip(session.SELFTEST_FIELDS, (-1, 1, 7, 2**32 - 1, 3, 0, 8, 4, 9), strict=True))
+
+
+@pytest.mark.parametrize(("fields", "passed"), [(PASSED, True), (FAILED, False)])
+def test_a_board_tests_itself_where_it_can(fields, passed, net):
+    numbers = struct.pack("<9I", *(number % 2**32 for number in fields.values()))
+    tested = only(Command.SELFTEST, lambda c, n, s, p: sealed(c | 0x80, s, b"\0" + numbers))
+    with net.board(tested, selftest=1) as board:
+        arguments = ("validate", net.path, "--port", board.port)
+        found = call_json(*arguments, code=0 if passed else 1)
+        shown = call(*arguments, code=0 if passed else 1).stdout
+    assert found["selftest"] == fields
+    assert (found["agrees"], found["equal"], found["difference"]) == (passed, 4, None)
+    lines = [" ".join(line.split()) for line in shown.splitlines()]
+    assert "all of them yes" in lines
+    assert f"self-test {'yes' if passed else 'NO'}" in lines
+    failed = ["status -1", "vector 1", "op 7", "output 0", "byte 8"]
+    assert [line for line in lines if line in failed] == ([] if passed else failed)
+    commands = [command for command, _ in board.frames]
+    assert commands[:3] == [Command.IDENTIFY, Command.SELFTEST, Command.RESET]
+
+
+def only(which, answer):
+    """That answer to one kind of command."""
+    return lambda command, number, sequence, payload: (
+        answer(command, number, sequence, payload) if command == which else ...
+    )
 
 
 def test_data_are_run_as_the_host_runs_them(net, tmp_path):
@@ -199,13 +235,6 @@ def test_damage_on_the_way_is_repaired(net):
     assert [command for command, _ in repeated] == [3, 4, 2, 2]
 
 
-def only(which, answer):
-    """That answer to one kind of command."""
-    return lambda command, number, sequence, payload: (
-        answer(command, number, sequence, payload) if command == which else ...
-    )
-
-
 def late(command, number, sequence, payload):
     return sealed(command | 0x80, (sequence - 1) % 256, payload)
 
@@ -273,6 +302,8 @@ def test_each_fault_has_its_own_error(fault, net):
     assert board.port in caught.value.problem
     assert caught.value.expected
     assert HINTS[fault] in caught.value.hint
+    asked = board.frames.count(board.frames[-1])
+    assert asked == {"silent": 2, "hangs": 2, "late": 2, "damaged": 4, "deaf": 4}.get(fault, asked)
 
 
 IDENTITIES = {

@@ -103,8 +103,7 @@ class EmulatedLine:
 def emulated_port(elf: str | Path, machine: str | None) -> Iterator[EmulatedLine]:
     """Boot a firmware; its first serial port is the line.
 
-    One instruction takes one nanosecond of the machine's time (``-icount shift=0``), so that runs
-    repeat exactly.
+    One instruction takes one nanosecond of the machine's time (``-icount shift=0``).
 
     Args:
         elf: the firmware.

@@ -80,7 +80,8 @@ class Reader:
             command, sequence, length = HEAD.unpack(head)
             if length <= MAX_ANSWER_BYTES and command & ANSWER:
                 break
-            self.strange = max(self.strange, length)
+            if length > MAX_ANSWER_BYTES:
+                self.strange = max(self.strange, length)
             self._skip(len(MARK))
         end = len(MARK) + HEAD.size + length
         if len(self._bytes) < end + CRC.size:

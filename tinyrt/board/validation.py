@@ -116,6 +116,8 @@ class ValidationReport:
         equal: how many were answered as on the host; floats within ``FLOAT_TOLERANCE``.
         difference: the first one that was not; None where all were.
         ticks: what inferences took.
+        selftest: what the board's own test answered, see ``SELFTEST_FIELDS``; None where the
+            firmware has none.
 
     """
 
@@ -125,11 +127,17 @@ class ValidationReport:
     equal: int
     difference: Difference | None
     ticks: Ticks
+    selftest: Mapping[str, int] | None = None
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether the board's own test passed; None where the firmware has none."""
+        return None if self.selftest is None else self.selftest["status"] == 0
 
     @property
     def agrees(self) -> bool:
-        """Whether all samples were answered as on the host."""
-        return self.difference is None
+        """Whether all samples were answered as on the host, and the board's own test passed."""
+        return self.difference is None and self.passed is not False
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain data, for ``--json``."""
@@ -140,6 +148,7 @@ class ValidationReport:
             "equal": self.equal,
             "agrees": self.agrees,
             "difference": None if self.difference is None else self.difference.as_dict(),
+            "selftest": None if self.selftest is None else dict(self.selftest),
             **self.ticks.as_dict(),
         }
 
@@ -153,7 +162,7 @@ def validate_on(
     answer_s: float,
     progress: Callable[[int, int], None] | None = None,
 ) -> ValidationReport:
-    """Run all samples on a board and compare its answers.
+    """Have a board test itself, where it can; run all samples on it and compare its answers.
 
     Args:
         line: what carries the bytes.
@@ -172,6 +181,7 @@ def validate_on(
     inputs = Places.of([value.nbytes for value in subject.inputs])
     outputs = Places.of([value.nbytes for value in subject.outputs])
     identity.check(line.name, subject.sha256, inputs.nbytes, outputs.nbytes)
+    selftest = session.selftest() if identity.has_selftest else None
     session.reset()
     samples = len(next(iter(feeds.values())))
     ticks, equal, first = [], 0, None
@@ -192,7 +202,7 @@ def validate_on(
         if progress is not None:
             progress(i + 1, samples)
     summary = Ticks.of(ticks, identity.ticks_per_second)
-    return ValidationReport(line.name, identity, samples, equal, first, summary)
+    return ValidationReport(line.name, identity, samples, equal, first, summary, selftest)
 
 
 def _compared(sample: int, value: Value, data: bytes, expected: NDArray[Any]) -> Difference | None:

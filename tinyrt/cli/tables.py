@@ -305,8 +305,13 @@ def validation(
         "export": f"{board.export}, tinyrt {board.tinyrt_version}",
         "samples": report.samples,
         "answered as on the host": report.equal,
-        "all of them": report.agrees,
+        "all of them": report.difference is None,
     }
+    if report.selftest is not None:
+        rows["self-test"] = report.passed
+    if report.selftest is not None and not report.passed:
+        test = report.selftest
+        rows |= {name: test[name] for name in ("status", "vector", "op", "output", "byte")}
     if first is not None:
         rows |= {
             "first difference": f"sample {first.sample}, output {named(first.output)}, "
