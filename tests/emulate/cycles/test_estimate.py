@@ -78,12 +78,15 @@ def test_wait_states_come_on_top():
 
 
 def test_a_branch_is_mispredicted_where_it_changes_its_way():
-    """At most twice for each time that it goes the rarer way, and once at the beginning."""
+    """At most twice for each time that it goes the rarer way, and once; a return each time."""
     table = replace(M7.table, rules={"mispredicted": (0.0, 100.0)})
     priced = CoreTiming(table)
     free = estimate(COUNTS, LOOP, CoreTiming(replace(table, rules={})), Flash())
     # The loop's branch: nine back, one on; the return: always the same way, once.
     assert estimate(COUNTS, LOOP, priced, Flash()).high == free.high + 100 * (3 + 1)
+    returns = Counts({Edge(0x104, 1, 2): 5})
+    free = estimate(returns, LOOP, CoreTiming(replace(table, rules={})), Flash())
+    assert estimate(returns, LOOP, priced, Flash()).high == free.high + 100 * 5
     often = Counts({Edge(0x100, 2, 0x100): 1, Edge(0x100, 2, 0x104): 1})
     free = estimate(often, LOOP, CoreTiming(replace(table, rules={})), Flash())
     assert estimate(often, LOOP, priced, Flash()).high == free.high + 100 * 2
