@@ -164,6 +164,16 @@ def test_the_mean_lies_between_the_cheapest_and_the_dearest_block():
     assert estimate_without_edges(0, {}, M0, Flash()) == Cycles(0, 0)
 
 
+def test_the_dearest_block_has_all_that_may_come_before_it():
+    code = code_of("ldr r0, [r1]", "bx lr")
+    # The load saves one behind another; or a store, a fresh address and a float come before it, and
+    # its address is odd. The jump takes two to four.
+    least, most = 2 - 1 + 2, 2 + 1 + 1 + 1 + 2 + 4
+    assert estimate_without_edges(2, code, M4, Flash()) == Cycles(least, most)
+    # Four reads of code, and one of data.
+    assert estimate_without_edges(2, code, M4, Flash(3)).high == most + 3 * 5
+
+
 def test_bounds_without_edges_hold_for_every_way_through(monkeypatch):
     lines = ["movs r0, #9", "ldr r2, [r1]", "str r2, [r1, #4]", "bne 102", "pop {r4, pc}"]
     code = code_of(*lines)
