@@ -78,12 +78,15 @@ def test_wait_states_come_on_top():
 
 
 def test_a_branch_is_mispredicted_where_it_changes_its_way():
-    """At most twice for each time that it goes the rarer way, and once at the beginning."""
+    """At most twice for each time that it goes the rarer way, and once; a return each time."""
     table = replace(M7.table, rules={"mispredicted": (0.0, 100.0)})
     priced = CoreTiming(table)
     free = estimate(COUNTS, LOOP, CoreTiming(replace(table, rules={})), Flash())
     # The loop's branch: nine back, one on; the return: always the same way, once.
     assert estimate(COUNTS, LOOP, priced, Flash()).high == free.high + 100 * (3 + 1)
+    returns = Counts({Edge(0x104, 1, 2): 5})
+    free = estimate(returns, LOOP, CoreTiming(replace(table, rules={})), Flash())
+    assert estimate(returns, LOOP, priced, Flash()).high == free.high + 100 * 5
     often = Counts({Edge(0x100, 2, 0x100): 1, Edge(0x100, 2, 0x104): 1})
     free = estimate(often, LOOP, CoreTiming(replace(table, rules={})), Flash())
     assert estimate(often, LOOP, priced, Flash()).high == free.high + 100 * 2
@@ -159,6 +162,16 @@ def test_the_mean_lies_between_the_cheapest_and_the_dearest_block():
     # Each may have been fetched anew, twice.
     assert estimate_without_edges(100, code, M0, Flash(1)).high == 500
     assert estimate_without_edges(0, {}, M0, Flash()) == Cycles(0, 0)
+
+
+def test_the_dearest_block_has_all_that_may_come_before_it():
+    code = code_of("ldr r0, [r1]", "bx lr")
+    # The load saves one behind another; or a store, a fresh address and a float come before it, and
+    # its address is odd. The jump takes two to four.
+    least, most = 2 - 1 + 2, 2 + 1 + 1 + 1 + 2 + 4
+    assert estimate_without_edges(2, code, M4, Flash()) == Cycles(least, most)
+    # Four reads of code, and one of data.
+    assert estimate_without_edges(2, code, M4, Flash(3)).high == most + 3 * 5
 
 
 def test_bounds_without_edges_hold_for_every_way_through(monkeypatch):

@@ -3,7 +3,7 @@
 import pytest
 
 from tinyrt.emulate.cycles.disassembly import Instruction, parse_listing
-from tinyrt.emulate.cycles.kinds import Facts, facts_of
+from tinyrt.emulate.cycles.kinds import Facts, facts_of, may_pass
 from tinyrt.emulate.cycles.table import cores_with_cycles, table_of
 
 
@@ -104,6 +104,26 @@ def test_an_instruction_is_of_its_kind(text, expected):
 def test_what_may_jump_is_known(text, goes_on):
     name, _, operands = text.partition(" ")
     assert facts_of(Instruction(0, 2, name, operands)).goes_on is goes_on
+
+
+@pytest.mark.parametrize(
+    ("text", "passes"),
+    [
+        ("add r0, r1", True),
+        ("b 80", False),
+        ("bne 80", True),
+        ("cbz r0, 80", True),
+        ("bl 80", False),
+        ("bx lr", False),
+        ("pop {pc}", False),
+        ("le lr, 80", True),
+        ("dls lr, r0", True),
+    ],
+)
+def test_what_control_may_go_on_behind_is_known(text, passes):
+    name, _, operands = text.partition(" ")
+    assert may_pass(Instruction(0, 2, name, operands)) is passes
+    assert may_pass(Instruction(0, 2, name, operands, True))
 
 
 LISTING = """

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from tinyrt.emulate.cycles.disassembly import Instruction
 from tinyrt.emulate.cycles.estimate import Code, Cycles
 from tinyrt.emulate.cycles.flash import Flash
-from tinyrt.emulate.cycles.kinds import ACCESSES, facts_of
+from tinyrt.emulate.cycles.kinds import ACCESSES, facts_of, may_pass
 from tinyrt.emulate.cycles.table import Span
 from tinyrt.emulate.cycles.timing import SINGLE, CoreTiming, Cost
 
@@ -83,8 +83,9 @@ def _mean(block: Sequence[Instruction], timing: CoreTiming, flash: Flash) -> Spa
         if facts_of(instruction).goes_on:
             total += timing.one(instruction, before)
         else:
-            passed, jump = timing.passed(instruction, before), timing.jump(instruction, before)
-            total += Cost(min(passed.least, jump.least), max(passed.most, jump.most))
+            ways = [timing.jump(instruction, before)]
+            ways += [timing.passed(instruction, before)] if may_pass(instruction) else []
+            total += Cost(min(way.least for way in ways), max(way.most for way in ways))
             total += Cost(0.0, timing.table.rule("mispredicted")[1])
     rules = [timing.table.rule(rule) for rule in FROM_BEFORE]
     least = total.least - _saved(block[0], timing)

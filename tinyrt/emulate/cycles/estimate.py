@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tinyrt.emulate.cycles.counts import Counts, Edge
 from tinyrt.emulate.cycles.disassembly import Instruction
 from tinyrt.emulate.cycles.flash import Flash, with_waits
-from tinyrt.emulate.cycles.kinds import facts_of
+from tinyrt.emulate.cycles.kinds import FIXED, facts_of
 from tinyrt.emulate.cycles.table import Span
 from tinyrt.emulate.cycles.timing import CoreTiming, Cost
 from tinyrt.errors import ToolError
@@ -79,7 +79,7 @@ def estimate(
         if not facts_of(block.last).goes_on:
             ways.setdefault(block.last.address, [0, 0])[block.jumped] += times
     least, most = total.bounds
-    bounds = least, most + _mispredicted(ways, timing)
+    bounds = least, most + _mispredicted(ways, code, timing)
     bounds = with_waits(_with_unaligned(bounds, counts, timing), counts, flash)
     return Cycles(math.floor(bounds[0] / passes), math.ceil(bounds[1] / passes))
 
@@ -125,12 +125,18 @@ def _cost(block: _Block, code: Code, timing: CoreTiming) -> Cost:
     return cost
 
 
-def _mispredicted(ways: Mapping[int, Sequence[int]], timing: CoreTiming) -> float:
-    """Cycles at most for branches that go another way than the last time."""
-    most = timing.table.rule("mispredicted")[1]
-    return most * sum(
-        min(passed + taken, 2 * min(passed, taken) + 1) for passed, taken in ways.values()
-    )
+def _mispredicted(ways: Mapping[int, Sequence[int]], code: Code, timing: CoreTiming) -> float:
+    """Cycles at most for branches that go another way than the last time.
+
+    A branch to one place does so at most twice for each time that it goes the rarer way, and once
+    at the beginning; one to a place that is computed may do so each time.
+    """
+    changes = 0
+    for address, (passed, taken) in ways.items():
+        once = 2 * min(passed, taken) + 1
+        is_fixed = facts_of(code[address]).kind in FIXED
+        changes += min(passed + taken, once) if is_fixed else passed + taken
+    return changes * timing.table.rule("mispredicted")[1]
 
 
 def _with_unaligned(bounds: Span, counts: Counts, timing: CoreTiming) -> Span:

@@ -107,6 +107,9 @@ class Facts:
         return self.kind in ("write_pc", "load_pc") or _PC in self.result
 
 
+FIXED = ("branch", "call", "loop_start", "loop_end")
+"""Jumps to a place that stands in the instruction."""
+
 BRANCHES = (
     *("branch", "call", "call_register", "jump", "table_branch", "loop_start", "loop_end"),
     *("write_pc", "load_pc"),
@@ -149,6 +152,14 @@ def facts_of(instruction: Instruction) -> Facts:
     if kind == "alu" and _PC in result:
         kind = "write_pc"
     return Facts(kind, 0, result, frozenset(), frozenset(named if compares else named[1:] or named))
+
+
+def may_pass(instruction: Instruction) -> bool:
+    """Whether control may go on behind the instruction: a condition, or the end of a loop."""
+    facts = facts_of(instruction)
+    is_conditional = facts.kind == "branch" and instruction.name != "b"
+    is_loop = facts.kind in ("loop_start", "loop_end")
+    return facts.goes_on or instruction.conditional or is_conditional or is_loop
 
 
 def _kind(instruction: Instruction) -> str:
