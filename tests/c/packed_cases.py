@@ -88,6 +88,22 @@ def long_dense(rng: Rng) -> Case:
     return Case("fully_connected", attrs, shapes, frozenset({1, 2}))
 
 
+def long_row(rng: Rng) -> Case:
+    """One row of them, in any number of blocks."""
+    case = long_dense(rng)
+    (_, k), *others = case.shapes
+    return replace(case, shapes=((1, k), *others))
+
+
+def one_channel(rng: Rng) -> Case:
+    """Several filters of the only input channel, and rather large ones."""
+    filters, kernel = int(rng.choice([4, 8, 12])), pair(rng, 3, 6)
+    attrs = _attrs(rng, DepthwiseConv2dAttrs, pair(rng, 1, 2))
+    x = (ints(rng, 1, 2, 1)[0], *pair(rng, 7, 14), 1)
+    shapes = (x, (1, *kernel, filters), (filters,))
+    return Case("depthwise_conv2d", attrs, shapes, frozenset({1, 2}))
+
+
 def depthwise_dilated(rng: Rng) -> Case:
     """Four channels at a time, with gaps between taps."""
     case = _depthwise(rng, int(rng.choice([4, 8])), pair(rng, 1, 3), (1, 1))
@@ -182,7 +198,7 @@ PACKED_CASES = {
         *(pointwise, window, dense, depthwise, depthwise3x3, grouped, long_dense),
         *(depthwise_dilated, depthwise_filters, add, sub, add_rows, mul),
         *(max_pool2d, average_pool2d, softmax),
-        *(lstm, svdf),
+        *(lstm, svdf, long_row, one_channel),
     )
 }
 

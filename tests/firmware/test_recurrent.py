@@ -35,7 +35,7 @@ LIMITS = {
     ("cortex-m3", "lstm_49_40_64"): 3_940_000,
     ("cortex-m3", "svdf_128_256_2_8_s8"): 94_700,
     ("cortex-m0", "lstm_29_12_24"): 1_068_000,
-    ("cortex-m0", "svdf_40_64_1_10_s16"): 32_900,
+    ("cortex-m0", "svdf_40_64_1_10_s16"): 33_140,
 }
 """(core, model) -> most instructions of a run: half a percent above what was reached."""
 

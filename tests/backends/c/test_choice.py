@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.ops.build import Case, build_s8
-from tests.ops.corners.recurrent import recurrent
+from tests.ops.corners.recurrent import LSTM, recurrent
 from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Target
@@ -65,6 +65,11 @@ LAYERS = [
     ("depthwise_block_s8", BOTH, depthwise(8, 3, dilation=(2, 2))),
     ("depthwise_block_spread_s8", BOTH, depthwise(2, 3, filters=4)),
     ("depthwise_conv2d_s8", BOTH, depthwise(5, 5)),
+    ("window_block_s8", BOTH, depthwise(1, 6, filters=16)),
+    ("depthwise_block_spread_s8", BOTH, depthwise(1, 3, filters=4)),
+    ("conv2d_s8", ("cortex-m55",), depthwise(1, 5, filters=8)),
+    ("depthwise_conv2d_s8", ("cortex-m55",), depthwise(1, 5)),
+    ("depthwise_conv2d_s8", ("cortex-m55",), depthwise(2, 5, filters=8)),
     ("dense_s8", BOTH, dense(2, 16, 8)),
     ("dense_row_s8", BOTH, dense(1, 16, 8)),
     ("dense_row_s8", ("cortex-m4",), dense(1, 16, 12)),
@@ -90,16 +95,19 @@ LAYERS = [
 
 
 RECURRENT = [
-    ("lstm_block_s8", "lstm_quads_s8", "unidirectional_sequence_lstm: 17 to 7"),
-    ("lstm_block_s8", "lstm_quads_s8", "unidirectional_sequence_lstm: exponent 7 of x"),
-    ("lstm_s8", "lstm_quads_s8", "unidirectional_sequence_lstm: exponent 8 of h"),
-    ("lstm_block_s8", "lstm_quads_s8", "unidirectional_sequence_lstm: exponent -30 of h"),
-    ("lstm_s8", "lstm_quads_s8", "unidirectional_sequence_lstm: exponent -31 of x"),
-    ("lstm_s8", "lstm_quads_s8", "unidirectional_sequence_lstm: cell scale 2^-30"),
-    ("lstm_s8", "lstm_quads_s8", "unidirectional_sequence_lstm: sums beyond shared halves"),
-    ("lstm_s8", "lstm_quads_s8", "unidirectional_sequence_lstm: -128 beside negative weights"),
-    ("lstm_block_s8", "lstm_quads_s8", "unidirectional_sequence_lstm: one input and many units"),
-    ("lstm_s16", "lstm_s16", "unidirectional_sequence_lstm: clip 0.3, time first, s16"),
+    ("lstm_block_s8", "lstm_quads_s8", f"{LSTM}: 17 to 7"),
+    ("lstm_block_s8", "lstm_quads_s8", f"{LSTM}: exponent 7 of x"),
+    ("lstm_s8", "lstm_quads_s8", f"{LSTM}: exponent 8 of h"),
+    ("lstm_block_s8", "lstm_quads_s8", f"{LSTM}: exponent -30 of h"),
+    ("lstm_s8", "lstm_quads_s8", f"{LSTM}: exponent -31 of x"),
+    ("lstm_s8", "lstm_quads_s8", f"{LSTM}: cell scale 2^-30"),
+    ("lstm_s8", "lstm_quads_s8", f"{LSTM}: hidden scale 2^-30"),
+    ("lstm_block_s8", "lstm_quads_s8", f"{LSTM}: hidden scale just above 2^-7"),
+    ("lstm_block_s8", "lstm_quads_s8", f"{LSTM}: hidden scale 1.9999"),
+    ("lstm_s8", "lstm_quads_s8", f"{LSTM}: sums beyond shared halves"),
+    ("lstm_s8", "lstm_quads_s8", f"{LSTM}: -128 beside negative weights"),
+    ("lstm_block_s8", "lstm_quads_s8", f"{LSTM}: one input and many units"),
+    ("lstm_s16", "lstm_s16", f"{LSTM}: clip 0.3, time first, s16"),
     ("svdf_block_s8", "svdf_quads_s8", "svdf: 17 units"),
     ("svdf_block_s8_s16", "svdf_quads_s8_s16", "svdf: exponent 7"),
     ("svdf_s8_s16", "svdf_quads_s8_s16", "svdf: exponent 8"),

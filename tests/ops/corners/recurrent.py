@@ -35,6 +35,10 @@ RATIOS = {
 }
 """Exponent of a gate's requantisation -> the product of scales that has it."""
 
+HIDDEN = {"1": 1.0, "2^-29": 2.0**-29, "2^-30": 2.0**-30, "1.9999": 1.9999}
+HIDDEN["just above 2^-7"] = 1.0002 / 128
+"""Scales of a hidden state: products of units go right by 0 to 30 bits, with any mantissa."""
+
 
 def recurrent() -> dict[str, Built]:
     """All cases: name -> graph of one op with its data."""
@@ -53,8 +57,8 @@ def _lstms() -> dict[str, Built]:
         made[f"exponent {shift} of h"] = lstm(6, 5, scales=(1e-4, ratio))
     for power in (-30, -15, -9, 0):
         made[f"cell scale 2^{power}"] = lstm(6, 5, cell=2.0**power)
-    for scale in (1.0, 2.0**-29, 2.0**-30, 1.9999):
-        made[f"hidden scale {scale}"] = lstm(6, 5, h_scale=scale)
+    for name, scale in HIDDEN.items():
+        made[f"hidden scale {name}"] = lstm(6, 5, h_scale=scale)
     for clip, time_major, wide in product((0.0, 0.3), (False, True), (S8, S16)):
         name = f"clip {clip}, time {'first' if time_major else 'second'}, {wide.short}"
         attrs = LstmAttrs(clip, time_major)

@@ -20,7 +20,7 @@ from tinyrt.backends.c.kernel import Calls, Fields, Kernel, Params, Target, call
 from tinyrt.backends.c.mve.depthwise import depthwise_kernel as mve_depthwise
 from tinyrt.backends.c.mve.products import convolution_kernel as mve_convolution
 from tinyrt.backends.c.mve.products import dense_kernel as mve_dense
-from tinyrt.backends.c.one_channel import as_convolution, is_rather_convolution
+from tinyrt.backends.c.one_channel import along_rows, as_convolution, is_rather_convolution
 from tinyrt.backends.c.wide import bias_s64, convolution_s16, requant_s16_fields, weights_of
 from tinyrt.backends.c.x86.products import convolution_kernel as x86_convolution
 from tinyrt.backends.c.x86.products import dense_kernel as x86_dense
@@ -116,8 +116,9 @@ def depthwise_s8(node: BoundNode, target: Target) -> Kernel:
     p = prepared(node, ConvolutionS8)
     layer = p.window, p.x_zp, p.requant
     if target.isa is MVE:
-        if is_rather_convolution(node, p.window, MVE):
-            return mve_convolution(as_convolution(node), *layer)
+        rows = along_rows(p.window)
+        if is_rather_convolution(node, rows, MVE):
+            return mve_convolution(as_convolution(node), rows, p.x_zp, p.requant)
         return mve_depthwise(node, *layer)
     if target.isa in X86:
         return x86_depthwise(node, *layer)

@@ -39,6 +39,14 @@ def is_rather_convolution(node: BoundNode, window: Window, isa: InstructionSet) 
     return window_cost(isa, images * pixels, window.kernel, 1, c_out) < SPREAD * images * own
 
 
+def along_rows(window: Window) -> Window:
+    """The window for kernels with vectors, whose lines may be columns: here they are rows.
+
+    So the output, which is larger, may begin where the input's first rows end.
+    """
+    return replace(window, on_rows=True)
+
+
 def as_convolution(node: BoundNode) -> BoundNode:
     """The depthwise convolution of one channel as a conv2d; the same each time."""
     return node.noted("as a convolution", lambda: _as_convolution(node))

@@ -16,7 +16,7 @@ FIELDS = _words(
     a_factor a_mult a_shift a_zp act_max act_min addend alpha_zp b_addend b_factor b_mult
     b_shift b_zp back_mult back_shift below cell_clip diff_min feature_even feature_mult
     feature_next feature_odd feature_rounding feature_shift first forget_mult forget_shift
-    h_scale h_zp left left_shift move mult neg_mult neg_shift next next_shift only_positive
+    h_scale h_zp half left left_shift move mult neg_mult neg_shift next next_shift only_positive
     output_mult output_shift plain_factor pos_mult pos_shift rescaled_factor right rounding
     scale scaled_addend scaled_factor scaled_mult scaled_shift shift state_zp tanh_mult
     tanh_right time_mult time_shift update_mult update_shift value w_scale x_mult x_scale

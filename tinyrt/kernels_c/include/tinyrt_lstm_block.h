@@ -10,8 +10,8 @@ extern "C" {
 
 /** value * mult * 2^(shift - 31), rounded twice. The first rounding is of 2 * value, times 2^shift
  *  where that goes left: move is how far left an even gate's sum goes for it, and how far right an
- *  odd gate's, which is held times 256. Products of units go left by 1. What the first rounding
- *  gives goes right by next - 1; rounding is 2^(next - 1).
+ *  odd gate's, which is held times 256. What the first rounding gives goes right by next - 1;
+ *  rounding is 2^(next - 1).
  *  Requires: |value| * 2^left < 2^30; twice the product, with rounding, is below 2^31. */
 typedef struct {
     int32_t mult;
@@ -20,6 +20,14 @@ typedef struct {
     int32_t next;
 } tinyrt_lstm_scale;
 
+/** The same of a unit's products: what the first rounding gives goes right by right, which is not
+ *  0, nor above 30; half is 2^(right - 1). */
+typedef struct {
+    int32_t mult;
+    int32_t half;
+    int32_t right;
+} tinyrt_lstm_unit_scale;
+
 typedef struct {
     tinyrt_lstm_scale input;
     tinyrt_lstm_scale forget;
@@ -27,7 +35,7 @@ typedef struct {
     tinyrt_lstm_scale output;
 } tinyrt_lstm_gate_scales;
 
-/** As tinyrt_lstm_params. from_x, from_h: of the gates' products. Those of units go right only. */
+/** As tinyrt_lstm_params. from_x, from_h: of the gates' products. */
 typedef struct {
     int32_t samples;
     int32_t steps;
@@ -36,9 +44,9 @@ typedef struct {
     int32_t time_major;
     tinyrt_lstm_gate_scales from_x;
     tinyrt_lstm_gate_scales from_h;
-    tinyrt_lstm_scale forget;
-    tinyrt_lstm_scale update;
-    tinyrt_lstm_scale output;
+    tinyrt_lstm_unit_scale forget;
+    tinyrt_lstm_unit_scale update;
+    tinyrt_lstm_unit_scale output;
     int32_t h_zp;
     int32_t cell_clip;
     int32_t tanh_mult;

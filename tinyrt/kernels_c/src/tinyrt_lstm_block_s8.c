@@ -16,8 +16,9 @@ static inline int32_t rounded(const tinyrt_lstm_scale *scale, int32_t high) {
 }
 
 /** Of a product of two int16, limited to an int16's range. */
-static inline int32_t scaled(const tinyrt_lstm_scale *scale, int32_t product) {
-    return rounded(scale, tinyrt_doubling_high_mul(product, scale->mult));
+static inline int32_t scaled(const tinyrt_lstm_unit_scale *scale, int32_t product) {
+    const int32_t high = tinyrt_doubling_high_mul(product, scale->mult);
+    return tinyrt_saturate_s16((high + (high >> 31) + scale->half) >> scale->right);
 }
 
 /** Of an even gate's sum, likewise. */

@@ -18,7 +18,6 @@ from tinyrt.backends.c.blocks.rows import (
     Scale,
     are_mostly_padding,
     even_move,
-    is_exact,
     odd_move,
     rounding_fields,
 )
@@ -29,8 +28,8 @@ from tinyrt.ops.unidirectional_sequence_lstm import GATES, LstmInteger
 
 T = TypeVar("T", bound=np.generic)
 
-MAX_PRODUCT = 1 << 30
-"""The largest product of two int16."""
+MAX_RIGHT = 30
+"""Most that products of units go right: with half a step they stay below 2**31."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,9 +52,9 @@ class LstmBlock:
         return {
             "from_x": _gate_fields(gate_scales(self.p.from_x)),
             "from_h": _gate_fields(gate_scales(self.p.from_h)),
-            "forget": _scale_fields(self.p.forget),
-            "update": _scale_fields(self.p.update),
-            "output": _scale_fields(self.p.output),
+            "forget": _unit_fields(self.p.forget),
+            "update": _unit_fields(self.p.update),
+            "output": _unit_fields(self.p.output),
         }
 
 
@@ -66,10 +65,7 @@ def lstm_block(constants: LstmConstants, p: LstmInteger, isa: InstructionSet) ->
     w, r, start, restart = constants
     x = Rows(side_by_side(w), side_by_side(start))
     h = Rows(side_by_side(r), side_by_side(restart))
-    exact = all(
-        shift <= 0 and is_exact(MAX_PRODUCT, mult, shift)
-        for mult, shift in (p.forget, p.update, p.output)
-    )
+    exact = all(1 <= -shift <= MAX_RIGHT for _, shift in (p.forget, p.update, p.output))
     fits = exact and x.fits(gate_scales(p.from_x)) and h.fits(gate_scales(p.from_h))
     return LstmBlock(x, h, p) if fits and not are_mostly_padding((x, h), isa) else None
 
@@ -97,7 +93,13 @@ def _gate_fields(scales: tuple[Scale, ...]) -> Fields:
     }
 
 
-def _scale_fields(scale: Scale, channel: int = 0) -> Fields:
+def _unit_fields(scale: Scale) -> Fields:
+    """``tinyrt_lstm_unit_scale``."""
+    mult, shift = scale
+    return {"mult": mult, "half": 1 << (-shift - 1), "right": -shift}
+
+
+def _scale_fields(scale: Scale, channel: int) -> Fields:
     """``tinyrt_lstm_scale``."""
     mult, shift = scale
     move = odd_move(shift) if channel % 2 else even_move(shift)

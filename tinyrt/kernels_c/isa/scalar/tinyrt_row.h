@@ -21,8 +21,10 @@ static inline tinyrt_row tinyrt_row_of(const int8_t *x, int32_t taps) {
     return row;
 }
 
-/** Adds a row's products as tinyrt_dot_eight does. Returns the end of w. */
-static inline const int32_t *tinyrt_dot_row(const int32_t *w, const tinyrt_row *row, int32_t *acc) {
+/** Adds a row's products as tinyrt_dot_eight does, whose registers no caller shares. Returns the
+ * end of w. */
+static TINYRT_NOINLINE const int32_t *tinyrt_dot_row(const int32_t *w, const tinyrt_row *row,
+                                                     int32_t *acc) {
     return tinyrt_dot_eight(w, row->x, row->taps, acc);
 }
 
