@@ -1,4 +1,4 @@
-# make setup | demo | check | test | test-all | test-frameworks | test-ecosystems | zoo | coverage | mutants
+# make setup | demo | firmware | check | test | test-all | test-frameworks | test-ecosystems | zoo | coverage | mutants
 #      fuzz | lint | lock | wheel | format | clean
 PYTHON ?= python3
 VENV := .venv
@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 C_FILES = $(shell git ls-files '*.c' '*.h' '*.cuh')
 
-.PHONY: setup demo check test test-all test-frameworks test-ecosystems zoo coverage mutants fuzz lint lock wheel format clean
+.PHONY: setup demo firmware check test test-all test-frameworks test-ecosystems zoo coverage mutants fuzz lint lock wheel format clean
 
 setup:
 	@PYTHON="$(PYTHON)" tools/setup_system.sh
@@ -20,6 +20,10 @@ $(READY): pyproject.toml constraints.txt tools/setup_python.sh
 
 demo: setup
 	@$(BIN)/tinyrt demo
+
+# The examples that run by themselves, built and run; their table goes into docs/firmware.md.
+firmware: demo
+	$(BIN)/python -m tools.firmware
 
 # Before each commit: a minute or so.
 check: lint

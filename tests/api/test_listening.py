@@ -285,6 +285,21 @@ def test_what_writes_files_anew_keeps_the_front_end(tmp_path):
     assert front_end_of(tmp_path / "again.tflite") == pipeline
 
 
+def test_a_model_that_is_streamed_takes_each_row_once(tmp_path):
+    """It keeps the rows itself, and answers from the first one on: then zeros stand before it."""
+    pipeline = replace(PIPELINE, detector=None, stride=1)
+    path = saved(tmp_path / "window.tflite", float_net(), pipeline)
+    streamed = tmp_path / "streamed.tflite"
+    api.convert_model(path, streamed, stream=api.Stream(1, 1))
+    assert front_end_of(streamed) == replace(pipeline, stride=None)
+    window, rows = api.listen_model(path, SAMPLES), api.listen_model(streamed, SAMPLES)
+    assert rows.samples.tolist()[ROWS - 1 :] == window.samples.tolist()
+    (want,), (found,) = window.raw.values(), rows.raw.values()
+    np.testing.assert_allclose(found[ROWS - 1 :], want, atol=1e-4)
+    with pytest.raises(UnsupportedError, match="a stride of 2 would show rows twice to a model"):
+        api.attach_front_end(streamed, replace(pipeline, stride=2), tmp_path / "o.tflite")
+
+
 def test_a_front_end_needs_room_in_a_file_of_at_most_so_many_bytes(tmp_path):
     graph = int8_net()
     size = len(write_tflite(graph, carried := front_end_entry(PIPELINE)))

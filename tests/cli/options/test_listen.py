@@ -1,6 +1,7 @@
 """Options of ``tinyrt front-end``, and ``tinyrt run`` on a recording."""
 
 import json
+from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -14,7 +15,7 @@ from tests.dsp.sounds import mixed
 from tests.listening import FRONT, PIPELINE, float_net, int8_net, saved, wav
 from tinyrt import api, emulate
 from tinyrt.attached import front_end_of
-from tinyrt.cli import tables
+from tinyrt.cli import listen, tables
 from tinyrt.export import export_c
 
 SAMPLES = mixed(6, 3_000)
@@ -122,8 +123,20 @@ def test_answers_without_a_detector(audio, tmp_path):
     assert call_json("run", path, audio)["best"] == []
 
 
+def test_listening_shows_how_far_it_is(ears, audio, monkeypatch):
+    told = []
+
+    @contextmanager
+    def bar(label):
+        yield lambda *at: told.append((label, *at))
+
+    monkeypatch.setattr(listen, "progress_bar", bar)
+    count = len(call_json("run", ears, audio)["best"])
+    assert told[-1] == ("listening", count, count)
+
+
 def test_a_run_needs_inputs_or_a_recording(ears, audio, tmp_path):
-    for more in (("-i", audio), ("-o", tmp_path / "o.npz"), ()):
+    for more in (("-o", tmp_path / "o.npz"), ()):
         assert "there is nothing to run the model on" in call("run", ears, *more, code=1).stderr
     for more in (("-i", audio), ("--profile",)):
         assert "says nothing beside a recording" in call("run", ears, audio, *more, code=1).stderr
