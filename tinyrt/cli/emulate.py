@@ -27,6 +27,7 @@ from tinyrt.cli.options import (
     SharedArena,
     Slices,
     WeightsSection,
+    Wide,
     parse_regions,
     require_with,
     require_without,
@@ -90,13 +91,14 @@ def emulate(
             show_default="300; a day with --gdb",
         ),
     ] = None,
+    wide: Wide = False,
     json: Json = False,
 ) -> None:
     """Boot the C code in QEMU and compare every output with the host's."""
     from tinyrt import api
     from tinyrt.export import Memories
 
-    with reporting(json, max_memory) as report:
+    with reporting(json, max_memory, wide=wide) as report:
         memories = Memories(
             *(parse_regions(region), input_in_arena, output_in_arena, alignment, weights_section)
         )
