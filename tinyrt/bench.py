@@ -22,6 +22,7 @@ from tinyrt.errors import DataError, ToolError, error_context
 from tinyrt.interpreter import AUTO, BACKENDS, DEFAULT_BACKEND, Interpreter, Model
 from tinyrt.interpreter.split import cores
 from tinyrt.ops import OPS
+from tinyrt.text import closest
 from tinyrt.tools import run_tool
 
 BATCH = 256
@@ -209,7 +210,8 @@ def _throughputs(engines: Sequence[_Engine], path: str, batch: Array, threads: i
 def _tinyrt(backend: str) -> _Engine:
     if backend not in (*BACKENDS, AUTO):
         expected = ", ".join((*BACKENDS, AUTO))
-        raise DataError(f"there is no backend '{backend}'", expected=expected)
+        near = closest(backend, (*BACKENDS, AUTO))
+        raise DataError(f"there is no backend '{backend}'", expected=expected, hint=near)
 
     def run_batch(path: str, batch: Array, threads: int) -> Callable[[], object]:
         model = Model(Interpreter(path).graph, backend=backend, num_threads=threads)

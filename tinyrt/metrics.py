@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tinyrt.budget import current
 from tinyrt.data import InMemory, Source
+from tinyrt.decibels import CEILING_DB
 from tinyrt.errors import DataError
 from tinyrt.floatmath import elementary
 from tinyrt.interpreter import DEFAULT_BACKEND
@@ -194,7 +195,9 @@ class _Tally:
         )
 
 
-def sqnr_db(signal: Array, approximation: Array, ceiling: float = 200.0) -> NDArray[np.float64]:
+def sqnr_db(
+    signal: Array, approximation: Array, ceiling: float = CEILING_DB
+) -> NDArray[np.float64]:
     """``10 log10(sum(s^2) / sum((s - a)^2))`` for each sample (first axis), at most ``ceiling``."""
     s = signal.reshape(len(signal), -1).astype(np.float64)
     noise = ((s - approximation.reshape(len(s), -1)) ** 2).sum(axis=1)

@@ -78,7 +78,7 @@ def encodable(text: str, encoding: str) -> str:
 
 def closest(name: str, names: Iterable[str]) -> str | None:
     """``did you mean 'NAME'?`` with the name that is written most alike; None if none is alike."""
-    alike = get_close_matches(name, [*names], n=1)
+    alike = get_close_matches(str(name), [*names], n=1)
     return f"did you mean '{alike[0]}'?" if alike else None
 
 

@@ -3,11 +3,13 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from tests.cli.screen import lines_of, styled
 from tests.graphs import Builder
 from tinyrt.api import inspect_model
+from tinyrt.backends.support import support_rows
 from tinyrt.cli import tables
 from tinyrt.cli.arena_map import arena_map
 from tinyrt.convert.tflite.writer import save_tflite
@@ -15,6 +17,7 @@ from tinyrt.emulate import Cycles, OpCost
 from tinyrt.interpreter.profile import OpTime
 from tinyrt.ir import RewriteLog
 from tinyrt.memory import ArenaPlan, Buffer
+from tinyrt.metrics import sqnr_db
 from tinyrt.ops.mean import MeanAttrs
 
 NUMBERS = [
@@ -51,12 +54,23 @@ def test_a_few_of_many_shapes_are_shown(count, more):
     assert tables.number(shapes) == f"{shown}{more}"
 
 
-NAMES = {"n" * 17: "n" * 17, "n" * 18: "n" * 18, "abc" + "n" * 16: "…c" + "n" * 16}
+def test_a_layer_has_its_whole_name():
+    assert tables.layer("block/" * 80) == "block/" * 80
+    assert tables.layer("a`b") == "a_b"
 
 
-@pytest.mark.parametrize(("name", "text"), list(NAMES.items()))
-def test_a_short_name_has_eighteen_characters_at_most(name, text):
-    assert tables.short(name) == text
+DECIBELS = {None: "-", 33.868: "33.87", 199.99: "199.99", 200.0: "equal"}
+
+
+@pytest.mark.parametrize("db", DECIBELS)
+def test_no_difference_is_no_number_of_decibels(db):
+    assert tables.decibels(db) == DECIBELS[db]
+
+
+def test_what_counts_as_equal_is_the_distance_of_equal_signals():
+    x = np.arange(1.0, 9.0).reshape(2, 4)
+    assert {tables.decibels(float(db)) for db in sqnr_db(x, x)} == {"equal"}
+    assert "equal" not in {tables.decibels(float(db)) for db in sqnr_db(x, x * (1 + 1e-9))}
 
 
 @pytest.mark.parametrize(("length", "whole"), [(72, True), (73, False)])
@@ -164,16 +178,43 @@ def test_a_profile_has_times_and_speeds():
     ]
 
 
-def test_ops_have_a_column_for_each_backend():
-    rows = [{"op": "add", "C": "s8"}, {"op": "mul", "C": "f32 s8"}]
+def op_row(op, family, reference, numba, c, gradient):
+    backends = {"reference": reference, "numba": numba, "C": c}
+    return {"op": op, "quantisation": family, **backends, "gradient": gradient}
+
+
+def test_ops_stand_by_family_and_backends_by_dtypes():
+    rows = [
+        op_row("add", "own range", "f32 s8", "f32 (NumPy) s8", "f32 s8", "f32"),
+        op_row("pad", "same as input", "f32", "f32", "f32", "-"),
+        op_row("mul", "own range", "s8", "s8", "s8", "f32"),
+    ]
     assert lines_of(tables.op_table(rows)) == [
+        "quantised: own range",
         "",
-        "  op    C",
-        " ──────────────",
-        "  add   s8",
-        "  mul   f32 s8",
+        " op    dtypes           on                    trained",
+        " ────────────────────────────────────────────────────",
+        " add   f32 s8           reference, C          yes",
+        "       f32 (NumPy) s8   numba",
+        " mul   s8               reference, numba, C   yes",
+        "",
+        "quantised: same as input",
+        "",
+        " op    dtypes   on                    trained",
+        " ────────────────────────────────────────────",
+        " pad   f32      reference, numba, C   -",
         "",
     ]
+
+
+def test_every_op_is_shown_within_eighty_columns():
+    rows = support_rows()
+    lines = lines_of(tables.op_table(rows))
+    assert max(map(len, lines)) <= 80
+    shown = {line.split()[0] for line in lines if line.startswith(" ") and line[1:2].isalpha()}
+    assert shown - {"op"} == {row["op"] for row in rows}
+    families = {row["quantisation"] for row in rows}
+    assert sum(line.startswith("quantised: ") for line in lines) == len(families)
 
 
 BOUNDS = {

@@ -5,6 +5,7 @@ A command's module is imported when the command is called, so that ``tinyrt --he
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -153,6 +154,9 @@ class Root(TyperGroup):
                 formatter.write_dl([(name, listed.help) for name, listed in commands.items()])
 
 
+COMPLETING = "_TINYRT_COMPLETE"
+"""Set by a shell that asks what may stand next, and by a user who asks for the shell's script."""
+
 app = typer.Typer(
     name="tinyrt",
     cls=Root,
@@ -163,6 +167,11 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+if COMPLETING in os.environ:
+    # Typer knows shells where it adds options that write to the user's files; these are left out.
+    import_module("typer.completion").completion_init()
 
 
 def _version(show: bool) -> None:

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tinyrt.cli.console import reporting
-from tinyrt.cli.options import Json, MaxMemory, require_with
+from tinyrt.cli.options import Json, MaxMemory, Wide, require_with
 
 if TYPE_CHECKING:
     from tinyrt.api.gate.checking import Checked
@@ -39,6 +39,7 @@ def check(
         Path | None, typer.Option("--markdown", help="Write the table for a pull request.")
     ] = None,
     max_memory: MaxMemory = None,
+    wide: Wide = False,
     json: Json = False,
 ) -> None:
     """Hold a model against limits and a baseline, for CI.
@@ -48,7 +49,7 @@ def check(
     from tinyrt import api
     from tinyrt.files import write_text
 
-    with reporting(json, max_memory) as report:
+    with reporting(json, max_memory, wide=wide) as report:
         require_with("--write-baseline", write_baseline or None, "--baseline", there=bool(baseline))
         checked = api.check(model, budget, data=data, baseline=baseline, write=write_baseline)
         if markdown is not None:

@@ -24,6 +24,9 @@ from tinyrt.budget import limited
 from tinyrt.errors import MAX_LINES, MAX_PROBLEM, TinyrtError, catch_all
 from tinyrt.text import encodable, message, printable
 
+WIDE = 2_000
+"""Columns of a table that is as wide as it comes."""
+
 MAX_NOTES = 10
 """Warnings that a command prints."""
 
@@ -66,7 +69,9 @@ ERR = _console(stderr=True)
 
 
 @contextmanager
-def reporting(as_json: bool, max_memory: str | None = None) -> Iterator[Report]:
+def reporting(
+    as_json: bool, max_memory: str | None = None, *, wide: bool = False
+) -> Iterator[Report]:
     """Give the command a function that prints its result, and turn every failure into exit 1.
 
     With ``--json``, stdout gets one object and nothing else: the result, or ``{"error": ...}``.
@@ -75,6 +80,7 @@ def reporting(as_json: bool, max_memory: str | None = None) -> Iterator[Report]:
     Args:
         as_json: whether ``--json`` was given.
         max_memory: what ``--max-memory`` says that the files of this command may cost.
+        wide: whether ``--wide`` was given: tables then wrap at no terminal's width.
 
     """
 
@@ -82,7 +88,7 @@ def reporting(as_json: bool, max_memory: str | None = None) -> Iterator[Report]:
         if as_json:
             _write_json(data)
         else:
-            OUT.print(renderable)
+            OUT.print(renderable, width=WIDE if wide else None)
 
     try:
         with catch_all(typer.Exit, typer.Abort, BrokenPipeError), _quiet(), _tidying():

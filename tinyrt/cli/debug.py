@@ -14,7 +14,7 @@ from rich.text import Text
 
 from tinyrt.cli import tables
 from tinyrt.cli.console import progress_bar, reporting
-from tinyrt.cli.options import Json, MaxMemory, parse_accuracy, parse_allowed, require_with
+from tinyrt.cli.options import Json, MaxMemory, Wide, parse_accuracy, parse_allowed, require_with
 
 if TYPE_CHECKING:
     from tinyrt.quantize.explain.bisect import BisectReport
@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 COLUMNS = ("layer", "op", "impact", "own", "total", "range", "cut", "dead", "spread")
 
 """Of ``LayerReport``; the table fits 80 columns, ``--json`` has the rest."""
+MAX_OP = 16
+"""Columns of an op's name before it wraps: so many has depthwise_conv2d."""
+CAPTION = f"SQNR in dB, worst layer first; {tables.EQUAL}: not a bit of difference"
 ALLOWED = "int8,int16x8,float"
 """What layers may be kept in where nothing is said."""
-MAX_WIDTH = {"layer": 14, "op": 13}
 
 
 def debug(
@@ -68,6 +70,7 @@ def debug(
         typer.Option("--html", help="Write the report as a page, with a plot."),
     ] = None,
     max_memory: MaxMemory = None,
+    wide: Wide = False,
     json: Json = False,
 ) -> None:
     """Where a quantised model loses accuracy, with cause and cure.
@@ -77,7 +80,7 @@ def debug(
     from tinyrt import api
     from tinyrt.quantize.mixed.budget import Budget
 
-    with reporting(json, max_memory) as report:
+    with reporting(json, max_memory, wide=wide) as report:
         for option, value in (("--min-accuracy", min_accuracy), ("--allow", allow)):
             require_with(option, value, "--bisect", there=bisect)
         share, db = parse_accuracy(min_accuracy) if min_accuracy is not None else (None, None)
@@ -106,19 +109,19 @@ def _steps(bisection: BisectReport) -> RenderableType:
     table = Table(box=box.SIMPLE_HEAD, title="winning it back", title_justify="left")
     for column in ("layers", "kept in", "SQNR", "right"):
         right = column in ("SQNR", "right")
-        table.add_column(column, justify="right" if right else "left")
+        table.add_column(column, justify="right" if right else "left", overflow="fold")
     table.add_row(
         "as it is",
         "-",
-        tables.number(bisection.start.sqnr_db),
+        tables.decibels(bisection.start.sqnr_db),
         tables.percent(bisection.start.top1),
     )
     for step in bisection.steps:
-        names = "\n".join(tables.short(name) for name in step.layers)
-        table.add_row(names, step.scheme, tables.number(step.sqnr_db), tables.percent(step.top1))
+        names = "\n".join(tables.layer(name) for name in step.layers)
+        table.add_row(names, step.scheme, tables.decibels(step.sqnr_db), tables.percent(step.top1))
     facts = {
         "target reached": bisection.reached,
-        "SQNR, dB": bisection.result.sqnr_db,
+        "SQNR, dB": tables.decibels(bisection.result.sqnr_db),
         "right": tables.percent(bisection.result.top1),
         "right in float": tables.percent(bisection.float_top1),
     }
@@ -130,25 +133,23 @@ def _steps(bisection: BisectReport) -> RenderableType:
 
 
 def _layers_table(debugging: DebugReport) -> RenderableType:
-    layers = Table(
-        box=box.SIMPLE_HEAD, caption="SQNR in dB, worst layer first", padding=(0, 0, 0, 1)
-    )
+    layers = Table(box=box.SIMPLE_HEAD, caption=CAPTION, caption_justify="left", padding=0)
     for column in COLUMNS:
         right = column not in ("layer", "op")
-        most = MAX_WIDTH.get(column)
         justify: Literal["left", "right"] = "right" if right else "left"
-        layers.add_column(column, justify=justify, no_wrap=True, max_width=most)
+        most = MAX_OP if column == "op" else None
+        layers.add_column(column, justify=justify, no_wrap=right, overflow="fold", max_width=most)
     advice = Table(box=box.SIMPLE_HEAD)
     for column in ("layer", "likely cause", "what helps"):
-        advice.add_column(column)
+        advice.add_column(column, overflow="fold")
     for layer in debugging.layers:
         layers.add_row(*_row(layer))
         if layer.cure is not None:
-            advice.add_row(tables.short(layer.name), layer.cause, layer.cure)
+            advice.add_row(tables.layer(layer.name), layer.cause, layer.cure)
     totals = tables.facts(
         {
             "samples": debugging.samples,
-            "SQNR of the output, dB": debugging.sqnr_db,
+            "SQNR of the output, dB": tables.decibels(debugging.sqnr_db),
             "channels rescaled": debugging.equalized,
         }
     )
@@ -157,9 +158,9 @@ def _layers_table(debugging: DebugReport) -> RenderableType:
 
 def _row(layer: LayerReport) -> tuple[str, ...]:
     return (
-        tables.short(layer.name),
+        tables.layer(layer.name),
         layer.op,
-        *(f"{db:.1f}" for db in (layer.impact_db, layer.own_db, layer.accumulated_db)),
+        *(tables.decibels(d, 1) for d in (layer.impact_db, layer.own_db, layer.accumulated_db)),
         f"{layer.range_use:.0%}",
         f"{layer.saturation:.1%}",
         str(layer.dead_channels),

@@ -39,6 +39,7 @@ from tinyrt.cli.options import (
     SharedArena,
     Slices,
     WeightsSection,
+    Wide,
     parse_regions,
     require_with,
     require_without,
@@ -131,13 +132,14 @@ def emulate(
             show_default="mps2-an386; virt for RISC-V",
         ),
     ] = None,
+    wide: Wide = False,
     json: Json = False,
 ) -> None:
     """Boot the C code in QEMU and compare every output with the host's."""
     from tinyrt import api
     from tinyrt.export import Memories
 
-    with reporting(json, max_memory) as report:
+    with reporting(json, max_memory, wide=wide) as report:
         require_with("--machine", machine, "--elf", there=elf is not None)
         if elf is not None:
             built: dict[str, object] = {

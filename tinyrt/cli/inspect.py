@@ -22,6 +22,7 @@ from tinyrt.cli.options import (
     Model,
     Shapes,
     Values,
+    Wide,
     parse_shapes,
     parse_values,
 )
@@ -48,12 +49,13 @@ def inspect(
         bool, typer.Option("--all", help="Show all ops and tensors of a large model, too.")
     ] = False,
     max_memory: MaxMemory = None,
+    wide: Wide = False,
     json: Json = False,
 ) -> None:
     """Ops, shapes, quantisation, cost, and the arena over time."""
     from tinyrt import api
 
-    with reporting(json, max_memory) as report:
+    with reporting(json, max_memory, wide=wide) as report:
         inspection = api.inspect_model(
             model,
             shapes=parse_shapes(shape),
@@ -92,10 +94,10 @@ def inspect(
         report(data, table)
 
 
-def ops(json: Json = False) -> None:
+def ops(wide: Wide = False, json: Json = False) -> None:
     """Which op runs where, and for which dtypes."""
     from tinyrt.backends.support import support_rows
 
-    with reporting(json) as report:
+    with reporting(json, wide=wide) as report:
         rows = support_rows()
         report({"ops": rows}, tables.op_table(rows))

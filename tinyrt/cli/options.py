@@ -94,6 +94,9 @@ OutputType = Annotated[
         help="Outputs as the program wants them: float32, uint8, int16 or int8.",
     ),
 ]
+Wide = Annotated[
+    bool, typer.Option("--wide", help="Tables as wide as they come, for pagers and files.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 TfliteOut = Annotated[Path, typer.Option("-o", "--output", help="The .tflite file to write.")]
 Shapes = Annotated[
@@ -128,7 +131,8 @@ Core = Annotated[
     str,
     typer.Option(
         "--core",
-        help="The processor core: m0, m0plus, m3, m4, m7, m23, m33, m55, m85, rv32imc, or host.",
+        help="The processor core: m0, m0plus, m3, m4, m7, m23, m33, m55, m85, rv32imc; or host, "
+        "host-avx2 or host-avx512.",
     ),
 ]
 MadeFor = Annotated[

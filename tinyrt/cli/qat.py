@@ -231,12 +231,14 @@ def shown(output: Path, trained: Trained) -> RenderableType:
     columns = ("output", "learns from", "figure", "float", "before", "trained", "deployed")
     for column in columns:
         text = column in columns[:3]
-        table.add_column(column, justify="left" if text else "right")
+        table.add_column(
+            column, justify="left" if text else "right", no_wrap=not text, overflow="fold"
+        )
     for row in outcome.figures:
         number = tables.number if row.measure == "mse" else tables.percent
         figures = (row.in_float, row.before, row.trained, row.deployed)
         froms = row.learns_from.replace(" and ", ", ")
-        table.add_row(tables.short(row.name), froms, row.measure, *(number(f) for f in figures))
+        table.add_row(tables.layer(row.name), froms, row.measure, *(number(f) for f in figures))
     facts = {
         "output": str(output),
         "bytes": trained.bytes,
@@ -252,5 +254,5 @@ def shown(output: Path, trained: Trained) -> RenderableType:
         costs = {name: n for name, n in asdict(trained.costs).items() if n is not None}
         facts |= {f"on the core: {name}": n for name, n in costs.items()}
     if outcome.int4_layers:
-        facts["layers with int4 weights"] = ", ".join(map(tables.short, outcome.int4_layers))
+        facts["layers with int4 weights"] = ", ".join(map(tables.layer, outcome.int4_layers))
     return Group(table, tables.facts(facts))

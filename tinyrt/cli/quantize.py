@@ -24,6 +24,7 @@ from tinyrt.cli.options import (
     Shapes,
     TfliteOut,
     Values,
+    Wide,
     parse_accuracy,
     parse_allowed,
     parse_schemes,
@@ -180,12 +181,13 @@ def quantize(
     ] = False,
     explain: Explain = False,
     max_memory: MaxMemory = None,
+    wide: Wide = False,
     json: Json = False,
 ) -> None:
     """Quantise a float model after training."""
     from tinyrt import api
 
-    with reporting(json, max_memory) as report:
+    with reporting(json, max_memory, wide=wide) as report:
         budget = _budget(max_bytes, min_accuracy, ALLOWED if allow is None else allow)
         for option, given in (("--allow", allow), ("--data", data)):
             require_with(option, given, "--min-accuracy or --max-bytes", there=budget is not None)
@@ -272,10 +274,15 @@ def _layers(mixed: MixedReport) -> RenderableType:
     table = Table(box=box.SIMPLE_HEAD)
     for column in ("layer", "op", "scheme", "weights", "why"):
         right = column == "weights"
-        table.add_column(column, justify="right" if right else "left", no_wrap=column != "why")
+        table.add_column(
+            column,
+            justify="right" if right else "left",
+            no_wrap=column in ("scheme", "weights"),
+            overflow="fold",
+        )
     for layer in mixed.layers:
         size = f"{layer.weight_bytes:,}" if layer.weight_bytes else "-"
-        table.add_row(tables.short(layer.name), layer.op, layer.scheme, size, layer.why)
+        table.add_row(tables.layer(layer.name), layer.op, layer.scheme, size, layer.why)
     return table
 
 
@@ -286,7 +293,7 @@ def _facts(facts: dict[str, str | int], mixed: MixedReport) -> RenderableType:
             "bytes without a mix": mixed.plain_bytes,
             "right": tables.percent(mixed.evaluation.top1),
             "right in float": tables.percent(mixed.float_top1),
-            "SQNR, dB": mixed.evaluation.sqnr_db,
+            "SQNR, dB": tables.decibels(mixed.evaluation.sqnr_db),
             "models measured": mixed.tried,
         }
     )

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Group, RenderableType
+from rich.text import Text
 
 from tinyrt.cli import tables
 from tinyrt.cli.answers import answers, plain
@@ -18,6 +19,8 @@ from tinyrt.cli.placement import Segments, placement
 from tinyrt.data import save_npz
 from tinyrt.errors import DataError
 from tinyrt.interpreter import DEFAULT_BACKEND
+
+LABELS_WANTED = "Class indices in an array 'y' beside 'x' are labels."
 
 
 def run(
@@ -115,8 +118,13 @@ def evaluate(
             "correct": evaluation.correct,
             "top-1": tables.percent(evaluation.top1),
             "agreement": tables.percent(evaluation.agreement),
-            "SQNR, dB": evaluation.sqnr_db,
+            "SQNR, dB": tables.decibels(evaluation.sqnr_db),
             "samples per second": evaluation.samples_per_second,
             "backend": evaluation.backend,
         }
-        report(asdict(evaluation) | segments.data, tables.facts(rows | segments.facts))
+        parts: list[RenderableType] = [tables.facts(rows | segments.facts)]
+        if evaluation.top1 is None:
+            parts.append(Text(f"  No accuracy: {data} has no labels. {LABELS_WANTED}"))
+        if against is None and evaluation.top1 is None:
+            parts.append(Text("  Nothing is compared: --against MODEL says how near another is."))
+        report(asdict(evaluation) | segments.data, Group(*parts))

@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from tinyrt.decibels import CEILING_DB
 from tinyrt.text import clean
 
 if TYPE_CHECKING:
@@ -23,11 +24,12 @@ if TYPE_CHECKING:
     from tinyrt.ir import RewriteLog
 
 BAR_WIDTH = 16
-SHOWN_NAME = 18
 MAX_NAME = 72
 """Characters of a name in a list."""
 MAX_LINES = 8
 """Tensors, segments and the like that a list shows."""
+EQUAL = "equal"
+"""What stands for the distance of two signals that are equal in every element."""
 TINY = 1e-3
 """Figures below have an exponent."""
 MAX_OPS = 40
@@ -99,10 +101,16 @@ def number(value: object) -> str:
     return str(value)
 
 
-def short(name: str) -> str:
-    """A name with its front cut off where it is long."""
-    name = clean(name)
-    return name if len(name) <= SHOWN_NAME else f"…{name[1 - SHOWN_NAME :]}"
+def layer(name: str) -> str:
+    """A layer's name, whole: it is what ``--scheme-for`` and ``--keep-float`` are told."""
+    return clean(name)
+
+
+def decibels(db: float | None, places: int = 2) -> str:
+    """A distance in dB; two signals without any difference have none that is finite."""
+    if db is None:
+        return "-"
+    return EQUAL if db >= CEILING_DB else f"{db:,.{places}f}"
 
 
 def percent(fraction: float | None) -> str:
@@ -391,14 +399,29 @@ def _timed(ops: Sequence[OpCost]) -> Table:
     return table
 
 
-def op_table(rows: Sequence[Mapping[str, str]]) -> Table:
-    """Which backend has which op, and for which dtypes."""
-    table = Table(box=box.SIMPLE_HEAD)
-    for column in rows[0]:
-        table.add_column(column)
-    for row in rows:
-        table.add_row(*row.values())
-    return table
+def op_table(rows: Sequence[Mapping[str, str]]) -> RenderableType:
+    """Which backend has which op, and for which dtypes: a table for each way of quantising.
+
+    An op has one line where all backends have the same dtypes, and otherwise one for each set.
+    """
+    blocks: list[RenderableType] = []
+    backends = [name for name in rows[0] if name not in ("op", "quantisation", "gradient")]
+    for family in dict.fromkeys(row["quantisation"] for row in rows):
+        table = Table(
+            box=box.SIMPLE_HEAD, title=f"quantised: {family}", title_justify="left", pad_edge=False
+        )
+        for column in ("op", "dtypes", "on", "trained"):
+            table.add_column(column, overflow="fold", no_wrap=column == "op")
+        for row in (row for row in rows if row["quantisation"] == family):
+            dtypes = dict.fromkeys(row[backend] for backend in backends)
+            for i, text in enumerate(dtypes):
+                having = ", ".join(name for name in backends if row[name] == text)
+                trained = "yes" if row["gradient"] != "-" else "-"
+                table.add_row(
+                    *((row["op"], text, having, trained) if not i else ("", text, having, ""))
+                )
+        blocks.append(table)
+    return Group(*blocks)
 
 
 def profile(times: Sequence[OpTime]) -> Table:

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from tinyrt.cli import tables
 from tinyrt.cli.console import ERR, reporting
+from tinyrt.cli.options import Core
 from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.files import make_folder
 
@@ -79,7 +80,7 @@ def train(
         int | None,
         typer.Option(help="Passes over the data in each stage, for a quick look.", min=1),
     ] = None,
-    core: Annotated[str, typer.Option("--core", help="The processor core.")] = "cortex-m4",
+    core: Core = "cortex-m4",
     samples: Annotated[int, typer.Option(help="Test samples to run on the core.", min=1)] = 8,
     validate: Annotated[
         bool,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tinyrt.errors import UnsupportedError
 from tinyrt.export import Core
+from tinyrt.text import closest
 
 ARM_QEMU, RISCV_QEMU = "qemu-system-arm", "qemu-system-riscv32"
 
@@ -98,7 +99,9 @@ def find_board(core: Core, name: str | None = None) -> Board:
         if board.name == name:
             return board
     if name is not None and name not in BOARDS:
-        raise UnsupportedError(f"there is no board '{name}'", expected=", ".join(BOARDS))
+        raise UnsupportedError(
+            f"there is no board '{name}'", expected=", ".join(BOARDS), hint=closest(name, BOARDS)
+        )
     raise UnsupportedError(
         f"board {name} does not run code for {core.name}"
         if name

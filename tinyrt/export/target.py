@@ -7,6 +7,7 @@ from enum import Enum
 
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.errors import UnsupportedError
+from tinyrt.text import closest
 
 ARM, RISCV, HOST = "arm-none-eabi-", "riscv64-unknown-elf-", ""
 """Prefixes of the compilers' names: Arm, RISC-V, and this machine's own."""
@@ -115,7 +116,8 @@ def find_optimize(name: str) -> Optimize:
         return Optimize(name)
     except ValueError:
         names = ", ".join(o.value for o in Optimize)
-        raise UnsupportedError(f"cannot optimise for '{name}'", expected=names) from None
+        near = closest(name, names.split(", "))
+        raise UnsupportedError(f"cannot optimise for '{name}'", expected=names, hint=near) from None
 
 
 def without_unaligned(core: Core) -> Core:
@@ -143,5 +145,8 @@ def find_core(name: str) -> Core:
     """
     core = CORES.get(name) or CORES.get(f"cortex-{name}")
     if core is None:
-        raise UnsupportedError(f"there is no core '{name}'", expected=", ".join(CORES))
+        short = [known.removeprefix("cortex-") for known in CORES]
+        bare = name.removeprefix("cortex-")
+        near = closest(bare, short) or (closest(name, CORES) if bare == name else None)
+        raise UnsupportedError(f"there is no core '{name}'", expected=", ".join(CORES), hint=near)
     return core

@@ -9,6 +9,7 @@ from tinyrt.backends.numba import backend as numba
 from tinyrt.backends.program import Prepare, Program, Tensors
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import DType, Graph
+from tinyrt.text import closest
 
 
 def _prepare_native(graph: Graph, tensors: Tensors) -> Program:
@@ -59,7 +60,11 @@ def require_backend(backend: str) -> None:
     """Raise ``UnsupportedError`` unless there is a backend of that name."""
     names = (*EVERY_BACKEND, AUTO)
     if backend not in names:
-        raise UnsupportedError(f"there is no backend '{backend}'", expected=", ".join(names))
+        raise UnsupportedError(
+            f"there is no backend '{backend}'",
+            expected=", ".join(names),
+            hint=closest(backend, names),
+        )
 
 
 def candidates(backend: str, graph: Graph, watched: bool) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.spec import CONSTANT_WEIGHTS, Form, Quant
 from tinyrt.ops.shared.unsupported import NOT_IN_INTEGERS
 from tinyrt.quantize.config import QuantConfig, Scheme
-from tinyrt.text import printable
+from tinyrt.text import closest, printable
 
 ACTIVATIONS = {
     Scheme.INT8: DType.INT8,
@@ -156,7 +156,8 @@ def named_schemes(graph: Graph, config: QuantConfig) -> dict[str, Scheme]:
                 expected="an op's name or kind, or its output's name, with * and ?: "
                 + ", ".join(names[:8])
                 + more,
-                hint="tinyrt inspect MODEL lists the ops",
+                hint=closest(pattern, [*dict.fromkeys((*names, *(n.op for n in graph.nodes)))])
+                or "tinyrt inspect MODEL lists the ops",
             )
         schemes.update(dict.fromkeys(matched, scheme))
     return schemes

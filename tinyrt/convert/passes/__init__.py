@@ -99,6 +99,7 @@ from tinyrt.convert.passes.write_out import WRITE_OUT_ERF
 from tinyrt.errors import DataError
 from tinyrt.ir import BoundNode, Graph, RewriteLog, Rule, Stage, rewrite
 from tinyrt.ops import verify
+from tinyrt.text import closest
 
 FLOAT_PIPELINE: tuple[Rule, ...] = (
     # Clean-up comes first: it runs after every step, and the other rules see no leftovers.
@@ -254,7 +255,8 @@ def _chosen(passes: Collection[str], skip: Collection[str]) -> frozenset[str]:
         raise DataError(
             f"there is no pass '{unknown[0]}'",
             expected=", ".join(pass_names()),
-            hint="correct the name; 'tinyrt convert --explain' shows what each pass did",
+            hint=closest(unknown[0], pass_names())
+            or "correct the name; 'tinyrt convert --explain' shows what each pass did",
         )
     return frozenset(passes) - frozenset(skip)
 

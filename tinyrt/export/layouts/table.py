@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from tinyrt.errors import UnsupportedError
 from tinyrt.export.target import ARM, HOST, RISCV, Core
+from tinyrt.text import closest
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +170,8 @@ def find_layout(name: str, core: Core) -> Layout:
     """
     layout = LAYOUTS.get(name)
     if layout is None:
-        raise UnsupportedError(f"there is no layout '{name}'", expected=", ".join(LAYOUTS))
+        raise UnsupportedError(
+            f"there is no layout '{name}'", expected=", ".join(LAYOUTS), hint=closest(name, LAYOUTS)
+        )
     layout.check_core(core)
     return layout
