@@ -1,6 +1,8 @@
 """The data of a report: its figures are those of the other commands."""
 
 import json
+import os
+import threading
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -15,7 +17,8 @@ from tinyrt import api
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.planning import kernels_of
 from tinyrt.errors import DataError, ModelFormatError
-from tinyrt.report import write_report
+from tinyrt.export import CORES as CORES_OF_ALL
+from tinyrt.report import gather, write_report
 from tinyrt.report.gather import distinct
 from tinyrt.report.schema import schema
 
@@ -160,6 +163,27 @@ def test_steps_are_reported(files, tmp_path):
     options = {"estimate": True, "progress": lambda *step: steps.append(step)}
     write_report([files[0], files[1]], tmp_path / "r.html", cores=["m4", "m0"], **options)
     assert steps == [(i, 6) for i in range(1, 7)]
+
+
+def test_after_a_failure_nothing_else_is_begun(files, tmp_path, monkeypatch):
+    """Each processor is at one core at most; the data, which do not fit, are read meanwhile."""
+    begun, refused = [], threading.Event()
+
+    def slow(*args):
+        begun.append(args)
+        assert refused.wait(30)
+
+    def refuse(*args):
+        refused.set()
+        raise DataError("these data do not fit")
+
+    monkeypatch.setattr(gather, "on_core", slow)
+    monkeypatch.setattr(gather, "model_facts", refuse)
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    cores = [name for name in CORES_OF_ALL if not name.startswith("host")]
+    with pytest.raises(DataError, match="these data do not fit"):
+        write_report(files[1], tmp_path / "r.html", cores=cores)
+    assert len(begun) <= 2 < len(cores)
 
 
 def test_the_aim_of_the_code_reaches_the_estimates(files, tmp_path):

@@ -267,3 +267,75 @@ def test_names_are_never_cut():
 def test_one_model_is_compared_with_nothing():
     assert 'id="comparison"' not in render_report(long_report(3))
     assert 'id="comparison"' in reported()[1]
+
+
+def test_the_comparison_says_what_is_better(page):
+    """The float model is larger and slower, and nearer to itself."""
+    (section,) = re.findall(r'<section id="comparison".*?</section>', page, re.DOTALL)
+    rows = dict(re.findall(r'<tr><th scope="row">(.*?)</th>(.*?)</tr>', section, re.DOTALL))
+    report = reported()[0]
+    first, other = report.models
+    said = re.findall(r">\s*([\d,.]+)\s*<", rows["cortex-m4: instructions"])
+    counts = [model.cores[0].instructions for model in report.models]
+    assert said == [f"{n:,}" for n in counts]
+    change = 100 * (counts[1] / counts[0] - 1)
+    assert f'<span class="worse">{change:+.1f} %</span>' in rows["cortex-m4: instructions"]
+    nearer = other.quality.sqnr_db - first.quality.sqnr_db
+    assert f'<span class="better">{nearer:+.1f} dB</span>' in rows["SQNR against float, dB"]
+    assert '<span class="same">+0.0 %</span>' in rows["multiply-accumulates"]
+    assert f"{first.quality.top1:.4f}" in rows["right, share"]
+
+
+def test_the_errors_of_layers_are_a_table(page):
+    layers = reported()[0].models[0].errors.layers
+    (table,) = re.findall(r'aria-label="Errors of the layers of int8".*?</table>', page, re.DOTALL)
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", table)
+    assert cells == [
+        text
+        for layer in layers
+        for text in (
+            *(layer.name, layer.op),
+            *(f"{db:.1f}" for db in (layer.impact_db, layer.own_db, layer.accumulated_db)),
+            f"{100 * layer.saturation:.1f}",
+        )
+    ]
+
+
+def test_tensors_of_the_arena_are_a_table(page):
+    buffers = reported()[0].models[0].cores[0].arena.buffers
+    label = "int8 on cortex-m4: tensors in the arena"
+    (table,) = re.findall(rf'aria-label="{label}".*?</table>', page, re.DOTALL)
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", table)
+    assert cells == [
+        text
+        for b in buffers
+        for text in (
+            *(
+                ", ".join(b.names).replace("#", "_"),
+                f"{b.bytes:,}",
+                f"{b.offset:,}",
+                str(b.first),
+                str(b.last),
+            ),
+        )
+    ]
+
+
+def test_histograms_are_drawn_and_listed(page):
+    """A bin is as high as its count, of 60 units for the greatest, and one more to be seen."""
+    model = reported()[0].models[0]
+    histogram = model.weights[0]
+    (drawing,) = re.findall(
+        r'aria-label="Weights of op 0, .*?</svg>', page.partition('id="m1"')[0], re.DOTALL
+    )
+    heights = re.findall(r'height="([\d.]+)"><title>([\d,]+)</title>', drawing)
+    most = max(histogram.counts)
+    assert heights == [(f"{60 * n / most + 1:.2f}", f"{n:,}") for n in histogram.counts if n]
+    (table,) = re.findall(r'aria-label="Weights of int8".*?</table>', page, re.DOTALL)
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", table)[:8]
+    at = (histogram.at_low, histogram.at_high)
+    assert cells == [
+        *("0", histogram.name, f"{sum(histogram.counts):,}", "-128.5", "127.5"),
+        *map(str, at),
+        f"{100 * sum(at) / sum(histogram.counts):.2f}",
+    ]

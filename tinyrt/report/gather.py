@@ -89,14 +89,16 @@ def gather(
     # Compilers and emulators are processes of their own: Python waits for them meanwhile.
     with ThreadPoolExecutor(min(len(jobs), os.cpu_count() or 1)) as pool:
         running = [pool.submit(job) for job in jobs]
-        made = []
-        for model, graph, name in zip(models, graphs, distinct(models), strict=True):
-            made.append(model_facts(model, graph, name, asked.data, asked.against))
-            tick()
-        costs = []
-        for future in running:
-            costs.append(future.result())
-            tick()
+        made, costs = [], []
+        try:
+            for model, graph, name in zip(models, graphs, distinct(models), strict=True):
+                made.append(model_facts(model, graph, name, asked.data, asked.against))
+                tick()
+            for future in running:
+                costs.append(future.result())
+                tick()
+        finally:  # whoever is told that the data do not fit does not wait for the others
+            pool.shutdown(wait=False, cancel_futures=True)
     each = [tuple(costs[i : i + len(cores)]) for i in range(0, len(costs), len(cores))]
     whole = (replace(one, cores=own) for one, own in zip(made, each, strict=True))
     return facts.Report(__version__, optimize.value, tuple(whole))

@@ -16,7 +16,7 @@ PACKED = {
     "group_block_long": "its sums can reach 2^23: they are taken apart",
     "depthwise3x3": "three by three taps with stride 1 or 2: its lines slide over the rows",
     "depthwise_block": "channels are a multiple of four: the filters of four are packed",
-    "depthwise_block_spread": "four channels at once, with dilation or several filters to a channel",
+    "depthwise_block_spread": "several filters read one input channel: four of them at once",
     "depthwise_block_fine": "four channels at once, with a scale finer than that of the sums",
     "linear_sum": "inputs of one shape whose scales allow a single rounding",
     "linear_sum_rows": "an input repeats, and the scales allow a single rounding",
