@@ -221,11 +221,21 @@ def test_the_last_frame_again_gets_the_last_answer_and_runs_nothing(small):
     assert b"m-lap-us-7500\r\n" in last
 
 
-def test_who_it_is_is_never_a_repeated_answer(small):
+def test_a_conversation_that_begins_runs_what_the_last_one_ran(small):
+    run = frame(Command.LOAD, 6, load(b"abcd")) + frame(Command.RUN, 2)
     ask = frame(Command.IDENTIFY, 1)
-    found = answers_of(answered(small[0], ask + frame(Command.IDENTIFY, 1), 5))
-    assert found[0] == found[1]
-    assert found[0][3][:3] == b"\1\1\0"
+    found = answers_of(answered(small[0], run + ask + ask + frame(Command.RUN, 2) + b"timestamp%"))
+    assert found[2] == found[3]
+    assert found[2][3][:3] == b"\1\1\0"
+    ran = answered(small[0], run + ask + frame(Command.RUN, 2) + b"timestamp%", 1_000_000)
+    assert b"m-lap-us-7500\r\n" in ran
+
+
+def test_the_first_frame_is_no_repeated_one_whatever_its_crc(small):
+    """Four bytes of data for which the CRC is that of no frame: 0."""
+    first = frame(Command.LOAD, 1, load(struct.pack("<I", 0xFA5B50)))
+    assert first[-4:] == bytes(4)
+    assert answers_of(answered(small[0], first)) == [(Command.LOAD, 1, Fault.OK, b"")]
 
 
 def test_frames_that_are_too_long_or_damaged_are_answered(small):
