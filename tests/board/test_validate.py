@@ -393,9 +393,3 @@ def test_the_commands_of_the_page_run(net, tmp_path, monkeypatch):
     for command in commands:
         with net.board() as board:
             call(*command.replace("/dev/ttyACM0", board.port).split())
-
-
-def test_the_page_names_commands_and_faults():
-    page = (ROOT / "docs" / "boards.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (\d) ([A-Z_]+) \|", page, re.MULTILINE)
-    assert rows == [(str(int(member)), member.name) for member in (*Command, *list(Fault)[1:])]
