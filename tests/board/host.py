@@ -16,7 +16,7 @@ FLAGS = ("-std=c11", "-O0", "-Wall", "-Wextra", *SANITIZE.split())
 
 
 def build(project: ExportedProject, folder: Path, *flags: str) -> Path:
-    """The project's port as a program: ``program [TICKS_PER_SECOND [FLIP]]``."""
+    """The project's port as a program: ``program [TICKS_PER_SECOND [FLIP [MISALIGNED]]]``."""
     context = {
         "name": Source(project.name),
         "NAME": Source(project.name.upper()),

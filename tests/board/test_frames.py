@@ -1,11 +1,16 @@
 """Answers are found among whatever arrives, however it is cut."""
 
+import re
 import zlib
+from pathlib import Path
 
 import numpy as np
 
 from tests.board.fake import sealed
 from tinyrt.board.frames import MAX_ANSWER_BYTES, Answer, Reader, frame
+from tinyrt.export.board import Command, Fault
+
+ROOT = Path(__file__).parents[2]
 
 FIRST, SECOND = Answer(3, 7, b"\0abc"), Answer(4, 8, b"\xa5\x5a\0")
 STREAM = (
@@ -77,3 +82,9 @@ def test_random_bytes_between_answers_change_nothing():
         noise = rng.bytes(rng.integers(0, 60)).replace(b"\xa5", b"")
         reader = Reader()
         assert reader.take(noise + sealed(0x83, 7, b"\0abc") + noise) == [FIRST]
+
+
+def test_the_page_names_commands_and_faults():
+    page = (ROOT / "docs" / "boards.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d) ([A-Z_]+) \|", page, re.MULTILINE)
+    assert rows == [(str(int(member)), member.name) for member in (*Command, *list(Fault)[1:])]

@@ -166,6 +166,46 @@ def test_nothing_runs_before_a_load_and_nothing_is_read_before_a_run(small):
     assert (found[5][3], found[6][3]) == (y.tobytes(), y.tobytes()[1:])
 
 
+def test_a_model_that_fails_says_its_status_and_has_no_output(small):
+    steps = [(Command.LOAD, load(b"abcd")), (Command.RUN, b""), (Command.READ, read(0, 2))]
+    data = b"".join(frame(command, i, payload) for i, (command, payload) in enumerate(steps))
+    written = answered(small[0], data + b"infer 1 0%infer 1 1%results%", 1000, "flip", "misaligned")
+    found = answers_of(written)
+    assert [fault for _, _, fault, _ in found] == [Fault.OK, Fault.MODEL_FAILED, Fault.NOTHING_RUN]
+    assert found[1][3] == struct.pack("<iQ", 2, 1500)
+    said = b"e-[The model answers status 2]\r\nm-ready\r\n"
+    warm, start = (
+        b"m-warmup-start-%d\r\n",
+        b"m-warmup-done\r\nm-infer-start-1\r\nm-lap-us-4500000\r\n",
+    )
+    end = b"e-[Nothing has run yet]\r\nm-ready\r\n"
+    assert written.endswith(warm % 0 + start + said + warm % 1 + said + end)
+
+
+class DamagingLine(ProgramLine):
+    """Makes the first RUN a frame of 250 bytes more, which never come."""
+
+    damaged = False
+
+    def write(self, data):
+        if data[2] == Command.RUN and not self.damaged:
+            self.damaged = True
+            data = data[:4] + bytes([250]) + data[5:]
+        super().write(data)
+
+
+def test_a_board_that_waits_for_the_rest_of_a_frame_is_woken(small):
+    graph = small[1]
+    feeds = random_inputs(graph, 2)
+    with DamagingLine(small[0]) as line:
+        session = Session(line, 1.0)
+        assert session.identify().model_sha256 == SHA256
+        session.load(feeds["x"][0].tobytes(), PAYLOAD_BYTES)
+        assert session.run() == 1500
+        assert session.outputs(2, PAYLOAD_BYTES) == Model(graph).run_raw(feeds)["y"][0].tobytes()
+    assert line.damaged
+
+
 def test_the_last_frame_again_gets_the_last_answer_and_runs_nothing(small):
     run = frame(Command.RUN, 7)
     data = frame(Command.LOAD, 6, load(b"abcd")) + run + run
@@ -181,11 +221,21 @@ def test_the_last_frame_again_gets_the_last_answer_and_runs_nothing(small):
     assert b"m-lap-us-7500\r\n" in last
 
 
-def test_who_it_is_is_never_a_repeated_answer(small):
+def test_a_conversation_that_begins_runs_what_the_last_one_ran(small):
+    run = frame(Command.LOAD, 6, load(b"abcd")) + frame(Command.RUN, 2)
     ask = frame(Command.IDENTIFY, 1)
-    found = answers_of(answered(small[0], ask + frame(Command.IDENTIFY, 1), 5))
-    assert found[0] == found[1]
-    assert found[0][3][:3] == b"\1\1\0"
+    found = answers_of(answered(small[0], run + ask + ask + frame(Command.RUN, 2) + b"timestamp%"))
+    assert found[2] == found[3]
+    assert found[2][3][:3] == b"\1\1\0"
+    ran = answered(small[0], run + ask + frame(Command.RUN, 2) + b"timestamp%", 1_000_000)
+    assert b"m-lap-us-7500\r\n" in ran
+
+
+def test_the_first_frame_is_no_repeated_one_whatever_its_crc(small):
+    """Four bytes of data for which the CRC is that of no frame: 0."""
+    first = frame(Command.LOAD, 1, load(struct.pack("<I", 0xFA5B50)))
+    assert first[-4:] == bytes(4)
+    assert answers_of(answered(small[0], first)) == [(Command.LOAD, 1, Fault.OK, b"")]
 
 
 def test_frames_that_are_too_long_or_damaged_are_answered(small):

@@ -82,6 +82,12 @@ def test_each_command_has_its_answer(program):
     assert found == [line for answer in ANSWERS.values() for line in (*answer, "m-ready")]
 
 
+@pytest.mark.parametrize("garbage", [b"\xa5", b"\x01", b"\x1f", b"\x7f", b"\xff", b"\r\n"])
+def test_other_bytes_begin_a_line_anew(garbage, program):
+    said = answered(program, b"na" + garbage + b"me%" + b"x" + garbage + b"name%")
+    assert said.endswith(b"e-[Unknown command: me]\r\nm-ready\r\nm-name-dut-[kws01]\r\nm-ready\r\n")
+
+
 def test_a_session_of_the_host_runner(program):
     """Loads in parts, warms up, measures, and reads the results; all of it twice."""
     for x in ((1, 2, 3, 4), (-128, 127, 0, -1)):

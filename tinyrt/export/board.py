@@ -52,7 +52,7 @@ class Fault(IntEnum):
 
 
 MEANINGS: dict[Command | Fault, str] = {
-    Command.IDENTIFY: "nothing -> who the board is, see the documentation; never a repeated answer",
+    Command.IDENTIFY: "nothing -> who the board is, see the documentation",
     Command.LOAD: "32 bits: where to in the inputs; bytes -> nothing",
     Command.RUN: "nothing -> the model's status, 32 bits; ticks, 64 bits",
     Command.READ: "32 bits: where from in the outputs; 16 bits: how many -> these bytes",
