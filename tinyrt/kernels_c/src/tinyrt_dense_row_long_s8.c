@@ -13,11 +13,7 @@ static TINYRT_NOINLINE const int32_t *sums_of(const int32_t *w, const int8_t *x,
         int32_t acc[TINYRT_ROW_CHANNELS] = {0};
         some = (taps < MOST_TAPS) ? taps : MOST_TAPS;
         const tinyrt_row row = tinyrt_row_of(x, some);
-        if (channels == TINYRT_ROW_CHANNELS) {
-            w = tinyrt_dot_row(w, &row, acc);
-        } else {
-            w = tinyrt_dot_last(w, &row, acc);
-        }
+        w = tinyrt_dot_channels(w, &row, channels, acc);
         for (int32_t i = 0; i < channels; i += 2) {
             sum[i] += acc[i];
             sum[i + 1] += (int32_t)((uint32_t)acc[i + 1] - (uint32_t)acc[i]) >> 8;

@@ -37,9 +37,10 @@ static inline const int32_t *tinyrt_dot_row(const int32_t *w, const tinyrt_row *
     return w;
 }
 
-/** The same: four channels are all that there are at once. */
-static inline const int32_t *tinyrt_dot_last(const int32_t *w, const tinyrt_row *row,
-                                             int32_t *acc) {
+/** The same, of so many channels: there are always four. */
+static inline const int32_t *tinyrt_dot_channels(const int32_t *w, const tinyrt_row *row,
+                                                 int32_t channels, int32_t *acc) {
+    (void)channels;
     return tinyrt_dot_row(w, row, acc);
 }
 

@@ -28,9 +28,12 @@ static TINYRT_NOINLINE const int32_t *tinyrt_dot_row(const int32_t *w, const tin
     return tinyrt_dot_eight(w, row->x, row->taps, acc);
 }
 
-/** The last four channels: w holds a word for every tap. */
-static inline const int32_t *tinyrt_dot_last(const int32_t *w, const tinyrt_row *row,
-                                             int32_t *acc) {
+/** The same, of so many channels: of four, w holds a word for every tap. */
+static inline const int32_t *tinyrt_dot_channels(const int32_t *w, const tinyrt_row *row,
+                                                 int32_t channels, int32_t *acc) {
+    if (channels == TINYRT_ROW_CHANNELS) {
+        return tinyrt_dot_row(w, row, acc);
+    }
     return tinyrt_dot_four(w, row->x, row->taps, acc);
 }
 
