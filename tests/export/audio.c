@@ -42,7 +42,7 @@ static int push(const int16_t *samples, int32_t count, int32_t *heard_by_now) {
             fwrite(heard_by_now, sizeof *heard_by_now, 1, stdout);
             fwrite(&heard.detected, sizeof heard.detected, 1, stdout);
             fwrite(arena + EARS_OUTPUT_0_OFFSET, 1, EARS_OUTPUT_0_BYTES, stdout);
-        } else if (at < count) {
+        } else if (at < count || heard.detected != -1) {
             return -1;
         }
     }
