@@ -4,6 +4,7 @@ import json
 
 from typer.testing import CliRunner
 
+from tests.cli.schema import faults, schema_of
 from tinyrt.cli.app import app
 
 
@@ -14,5 +15,8 @@ def call(*arguments, code=0):
 
 
 def call_json(*arguments, code=0):
-    """The one object on stdout: anything else there would not parse."""
-    return json.loads(call(*arguments, "--json", code=code).stdout)
+    """The one object on stdout: anything else there would not parse; its schema takes it."""
+    found = json.loads(call(*arguments, "--json", code=code).stdout)
+    name = "error" if set(found) == {"error"} else str(arguments[0])
+    assert faults(schema_of(name), found) == []
+    return found

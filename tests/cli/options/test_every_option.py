@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from tests.cli.calls import call
+from tests.cli.calls import call, call_json
 from tests.cli.shown import SHOWN, shows
 from tests.listening import int8_net, saved
 from tinyrt import __version__
@@ -94,7 +94,7 @@ ARGUMENTS = {
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_json_is_one_object_and_without_it_there_is_a_table(name, made, tmp_path):
     arguments = (name, *ARGUMENTS[name](made, tmp_path))
-    assert isinstance(json.loads(call(*arguments, "--json").stdout), dict)
+    assert isinstance(call_json(*arguments), dict)
     with pytest.raises(json.JSONDecodeError):
         json.loads(call(*arguments).stdout)
 

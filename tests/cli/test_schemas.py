@@ -1,0 +1,95 @@
+"""The JSON Schemas: one for each command, closed, described; every object in these tests fits."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.calls import call_json
+from tests.cli.schema import WORDS, every, faults, schema_of
+from tinyrt import cli
+from tinyrt.cli.app import SECTIONS
+
+FOLDER = Path(cli.__file__).parent / "schemas"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
+
+
+def test_every_command_has_a_schema():
+    commands = {name for commands in SECTIONS.values() for name in commands}
+    assert set(NAMES) == commands | {"error"}
+    page = (Path(__file__).parents[2] / "docs" / "terminal.md").read_text()
+    assert "tinyrt/cli/schemas" in page
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_fields_are_described_and_no_others_are_there(name):
+    schema = schema_of(name)
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert name in schema["title"].lower().replace("refused", "error")
+    for where, part in every(schema):
+        assert set(part) <= WORDS, where
+        if part.get("type") == "object":
+            assert "additionalProperties" in part, where
+            assert part["additionalProperties"] is not True, where
+            assert set(part.get("required", ())) <= set(part.get("properties", ())), where
+        for field, inner in part.get("properties", {}).items():
+            assert inner["description"].endswith("."), f"{where}.{field}"
+
+
+CASES = {
+    "less": ({"a": 1}, ["$: no 'b'"]),
+    "more": ({"a": 1, "b": [], "c": 0}, ["$: 'c' is not known"]),
+    "kind": ({"a": 1.5, "b": []}, ["$.a: 1.5 is none of ['integer']"]),
+    "truth": ({"a": True, "b": []}, ["$.a: True is none of ['integer']"]),
+    "element": ({"a": 1, "b": ["x", 2]}, ["$.b[1]: 2 is none of ['string', 'null']"]),
+    "map": ({"a": 1, "b": [], "m": {"x": "y"}}, ["$.m.x: 'y' is none of ['number']"]),
+    "good": ({"a": 1, "b": ["x", None], "m": {"x": 2, "y": 0.5}}, []),
+}
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "a": {"type": "integer"},
+        "b": {"type": "array", "items": {"type": ["string", "null"]}},
+        "m": {"type": "object", "additionalProperties": {"type": "number"}},
+    },
+    "required": ["a", "b"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_checker_finds_what_does_not_fit(case):
+    value, found = CASES[case]
+    assert faults(SCHEMA, value) == found
+    either = {"anyOf": [SCHEMA, {"type": "null"}]}
+    assert (faults(either, value) == []) == (found == [])
+    assert faults(either, None) == []
+
+
+def test_the_checker_refuses_words_that_it_does_not_know():
+    with pytest.raises(AssertionError, match="minimum"):
+        faults({"minimum": 3}, 1)
+
+
+MORE = {
+    "several models": lambda made, to: (
+        *("export", made.int8, made.tall, "-o", to / "c", "--core", "host"),
+        *("--slices", "5000000", "--selftest", "1"),
+    ),
+    "memories": lambda made, to: (
+        *("export", made.int8, "-o", to / "c", "--region", "a=1k", "--region", "b", "--blob"),
+        *("--slices", "50000"),
+    ),
+    "no file": lambda made, to: ("run", made.int8, "-i", made.test, "--profile"),
+    "reasons": lambda made, to: ("convert", made.net, "-o", to / "o.tflite", "--explain"),
+    "emulated": lambda made, to: ("emulate", made.int8, made.net, "--core", "host"),
+    "rows": lambda made, to: ("inspect", made.tall, "--by-rows", "--backend", "cuda"),
+}
+
+
+@pytest.mark.parametrize("case", MORE)
+def test_other_forms_of_the_objects_fit_too(case, made, tmp_path):
+    assert call_json(*MORE[case](made, tmp_path))
+
+
+def test_a_refusal_fits(tmp_path):
+    assert "problem" in call_json("inspect", tmp_path / "none.tflite", code=1)["error"]
