@@ -14,7 +14,7 @@ from tests.report.made import HOSTILE, hostile_graph, renamed, reported, samples
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.quantize import QuantConfig, quantize_graph
 from tinyrt.report import write_report
-from tinyrt.report.facts import Report
+from tinyrt.report.facts import FlashFacts, RamFacts, Report
 from tinyrt.report.page import render_report
 
 
@@ -339,3 +339,24 @@ def test_histograms_are_drawn_and_listed(page):
         *map(str, at),
         f"{100 * sum(at) / sum(histogram.counts):.2f}",
     ]
+
+
+def test_the_card_of_a_built_model_says_what_takes_which_flash_and_ram():
+    model = reported()[0].models[0]
+    core = replace(
+        model.cores[0],
+        **{"basis": "counted", "board": "b-1", "bit_exact": True, "baseline": 3_000_000},
+        instructions=1_200_000,
+        flash=FlashFacts(code=12_345, weights=67_890),
+        ram=RamFacts(arena=4_096, stack=321, stack_bound=456, static=0, state=78),
+    )
+    page = render_report(Report("0", "balanced", (replace(model, cores=(core,)),)))
+    for text in (
+        "<b>1,200,000</b>instructions, counted",
+        "<b>2.50 times</b>fewer instructions than TFLM with CMSIS-NN (3,000,000)",
+        "<b>80,235</b>bytes of flash: 12,345 of code, 67,890 of weights",
+        "<b>321</b>bytes of stack used, 456 at most",
+        "<b>78</b>bytes of state between inferences",
+        "<b>yes</b>answers as the host does, on b-1",
+    ):
+        assert text in page

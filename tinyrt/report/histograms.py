@@ -97,7 +97,8 @@ class Counts:
 
     def histogram(self) -> Histogram:
         """What was counted."""
-        edges = self._edges if self._edges is not None else np.zeros(2)
+        edges = self._edges
+        assert edges is not None, "there is a first piece"
         return Histogram(
             name=self._value.name,
             op=self._op,

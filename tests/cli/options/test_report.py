@@ -50,7 +50,7 @@ def test_the_code_is_made_for_what_is_named(made, tmp_path):
         found, page = reported(tmp_path, made.int8, "--optimize", aim)
         cost = api.cost(made.int8, optimize=aim)
         assert found["models"][0]["cores"][0]["instructions"] == cost.instructions
-        assert f"optimised for {aim}" in page
+        assert f"<code>--optimize {aim}</code>" in page
 
 
 @shows("report", "estimate")
