@@ -120,6 +120,10 @@ def search(
             "--emulate", help="Samples that the front's models answer on the emulated core.", min=0
         ),
     ] = 0,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", help="Write a page: the front, and which choices matter."),
+    ] = None,
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
@@ -152,6 +156,10 @@ def search(
                 emulate=emulate,
                 on_trial=lambda done, total, _: advance(done, total),
             )
+        if html is not None:
+            from tinyrt.report.search_page import write_search_page
+
+            write_search_page(result.as_dict(), html)
         report({**result.as_dict(), "warnings": notes}, shown(result))
     if not result.front or not result.agrees:
         raise typer.Exit(1)

@@ -13,6 +13,7 @@ from tinyrt.export import export_c
 from tinyrt.files import make_folder, write_bytes, write_text
 from tinyrt.search.checks import Checks, Emulated
 from tinyrt.search.funnel import Funnel
+from tinyrt.search.setting import SearchSetting
 from tinyrt.search.store import End, Record, Store
 
 FRONT, MODEL, PROJECT = "front", "model.tflite", "c"
@@ -67,6 +68,10 @@ class SearchResult:
         records: number of a trial -> what became of it.
         measure: what scores are: ``accuracy``, or ``error`` below zero.
         study: the file that it can be gone on from.
+        setting: the user's choices.
+        space: its name.
+        importance: objective -> choice -> its share in what the best have in common; empty where
+            too few models are trained to tell.
         looks: how often the test samples were looked at, this time included.
 
     """
@@ -75,6 +80,9 @@ class SearchResult:
     records: Mapping[int, Record]
     measure: str
     study: Path
+    setting: SearchSetting
+    space: str
+    importance: Mapping[str, Mapping[str, float]]
     looks: int = 0
 
     @property
@@ -97,6 +105,10 @@ class SearchResult:
     def as_dict(self) -> dict[str, Any]:
         """The result as plain data, for ``--json``."""
         return {
+            "space": self.space,
+            "core": self.setting.budget.core,
+            "limits": dict(self.setting.budget.limits),
+            "objectives": list(self.setting.traded),
             "study": str(self.study),
             "measure": self.measure,
             "trials": len(self.records),
@@ -104,8 +116,20 @@ class SearchResult:
             "refused_early": self.refused_early,
             "test_looks": self.looks,
             "front": [point.as_dict() for point in self.front],
+            "importance": {name: dict(shares) for name, shares in self.importance.items()},
+            "trained": [
+                {"trial": n, "score": r.score, "costs": dict(r.costs or {})}
+                for n, r in sorted(self.records.items())
+                if r.end is End.TRAINED
+            ],
             "not_trained": [
-                {"trial": n, "end": r.end.value, "stage": r.stage, "reason": r.reason}
+                {
+                    "trial": n,
+                    "end": r.end.value,
+                    "stage": r.stage,
+                    "reason": r.reason,
+                    "costs": None if r.costs is None else dict(r.costs),
+                }
                 for n, r in sorted(self.records.items())
                 if r.end is not End.TRAINED
             ],
@@ -144,6 +168,10 @@ def write_front(
     ]
     looks = store.look(checks.test is not None and bool(points))
     measure = "accuracy" if funnel.problem.has_classes else "error"
-    result = SearchResult(tuple(points), records, measure, study, looks)
+    setting = funnel.setting
+    importance = store.importance((measure, *setting.traded))
+    result = SearchResult(
+        *(tuple(points), records, measure, study, setting, funnel.space.name, importance, looks)
+    )
     write_text(folder / f"{FRONT}.json", json.dumps(result.as_dict(), indent=1) + "\n")
     return result

@@ -97,13 +97,15 @@ def test_other_options_are_arguments_of_the_same_name(options, asked):
     assert {k: default[k] for k in plain} == plain
 
 
-@shows("search", "json")
+@shows("search", "json", "html")
 def test_a_search_from_a_file_to_a_front(tmp_path):
     (tmp_path / "mine.py").write_text(FILE)
     np.savez(tmp_path / "d.npz", **blobs())
     files = (f"{tmp_path}/mine.py:flat", "-d", tmp_path / "d.npz", "-o", tmp_path / "out")
     quick = ("--max-arena", "1k", "--workers", "1", "--trials", "2", "--epochs", "1")
-    found = call_json("search", *files, *quick)
+    page = tmp_path / "page.html"
+    found = call_json("search", *files, *quick, "--html", page)
+    assert "<h1>flat on cortex-m4</h1>" in page.read_text()
     assert (found["measure"], found["trials"]) == ("accuracy", 2)
     (point,) = found["front"]
     assert 0 < point["score"] <= 1
