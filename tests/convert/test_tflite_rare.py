@@ -1,5 +1,7 @@
 """Models that store weights as integers beside float activations, and other rare forms of files."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,9 @@ from tests.convert.test_tflite_breadth import agree
 from tests.graphs import Builder
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.convert.tflite.writer import write_tflite
-from tinyrt.ir import DType
+from tinyrt.errors import TinyrtError
+from tinyrt.ir import DType, Stage
+from tinyrt.ops import verify
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.shared.evaluate import evaluate
@@ -126,3 +130,48 @@ def test_a_transposed_convolution_takes_a_computed_shape_from_the_output():
     graph = parse_tflite(build(Subgraph(tensors, [op], ["n", "x"], ["y"])))
     assert graph.nodes[0].attrs.size == (4, 6)
     assert graph.inputs == ("n", "x")
+
+
+def svdf(bias):
+    rng = np.random.default_rng(3)
+    tensors = [
+        Tensor("x", (1, 4)),
+        Tensor("f", (6, 4), data=rng.standard_normal((6, 4)).astype(np.float32)),
+        Tensor("t", (6, 3), data=rng.standard_normal((6, 3)).astype(np.float32)),
+        Tensor("s", (1, 18), variable=True),
+        Tensor("y", (1, 3)),
+    ]
+    if bias:
+        tensors.append(Tensor("b", (3,), data=np.zeros(3, np.float32)))
+    operands = ["x", "f", "t", "b" if bias else "", "s"]
+    op = Op("SVDF", operands, ["y"], "SVDFOptions", {"Rank": 2})
+    return build(Subgraph(tensors, [op], ["x"], ["y"]))
+
+
+@pytest.mark.parametrize("backend", ["reference", "numba", "native"])
+def test_a_dense_layer_over_time_may_have_no_bias(backend, tmp_path):
+    answers = []
+    for bias in (True, False):
+        read, written = (tmp_path / f"{bias}{i}.tflite" for i in range(2))
+        read.write_bytes(svdf(bias))
+        tinyrt.convert_model(read, written)
+        for path in (read, written):
+            model = tinyrt.load(path, backend=backend)
+            steps = np.random.default_rng(4).standard_normal((5, 4)).astype(np.float32)
+            answers.append(model(steps))
+    assert np.abs(answers[0]).max() > 0.1
+    for other in answers[1:]:
+        np.testing.assert_array_equal(other, answers[0])
+
+
+def test_other_inputs_of_a_dense_layer_over_time_are_needed(tmp_path):
+    path = tmp_path / "model.tflite"
+    whole = svdf(bias=False)
+    path.write_bytes(whole)
+    graph = parse_tflite(whole)
+    (node,) = graph.nodes
+    for place in (0, 1, 2, 4):
+        inputs = tuple("" if i == place else name for i, name in enumerate(node.inputs))
+        broken = graph.with_nodes([replace(node, inputs=inputs)])
+        with pytest.raises(TinyrtError, match=r"missing|absent|needs|tensor"):
+            verify(broken, Stage.FLOAT)

@@ -189,7 +189,7 @@ def macs(node: BoundNode) -> int:
 SVDF = OpSpec(
     name="svdf",
     attrs=SvdfAttrs,
-    arity=(5, 5),
+    arity=(3, 5),
     infer=infer,
     quant=Quant.STATEFUL,
     ref_f32=ref_f32,
