@@ -48,7 +48,10 @@ def report(
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
-    """Write a page: cost on each core, graph, arena, quantisation, and parts that fit."""
+    """Write a page: cost on each core, graph, arena and quantisation.
+
+    And which parts it fits.
+    """
     from tinyrt.report import write_report
 
     with reporting(json, max_memory) as said:
