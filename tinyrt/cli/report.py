@@ -12,7 +12,7 @@ from rich.table import Table
 
 from tinyrt.cli import tables
 from tinyrt.cli.console import noting, progress_bar, reporting
-from tinyrt.cli.options import Json, MadeFor, MaxMemory
+from tinyrt.cli.options import CORES, Json, MadeFor, MaxMemory
 from tinyrt.report.facts import Report
 
 
@@ -28,7 +28,7 @@ def report(
         list[str] | None,
         typer.Option(
             "--core",
-            help="A processor core, as for emulate. May be repeated.",
+            help=f"A processor core, may be repeated: {CORES}.",
             show_default="cortex-m4",
         ),
     ] = None,
