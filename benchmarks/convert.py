@@ -25,7 +25,7 @@ MEASURE = """
 import json, sys, time
 from pathlib import Path
 from tinyrt import api
-import tinyrt.convert.onnx.reader, tinyrt.convert.passes
+import tinyrt.api.converting, tinyrt.convert.onnx.reader, tinyrt.convert.passes
 def peak():
     # Not ru_maxrss, which begins with what the process had that started this one.
     lines = Path("/proc/self/status").read_text().splitlines()

@@ -1,4 +1,4 @@
-"""Folders of WAV files: lengths, widths, channels, features, and files that are damaged."""
+"""Folders of WAV files: lengths, features, and files that are none."""
 
 import wave
 
@@ -7,7 +7,6 @@ import pytest
 
 from tests.datasets.trees import classes_of
 from tinyrt.datasets import load_sounds
-from tinyrt.datasets.sounds import read_wav
 from tinyrt.dsp import LogMel, LogMelStream
 from tinyrt.errors import DataError
 
@@ -37,24 +36,6 @@ def test_long_ones_lose_their_ends_and_short_ones_stand_in_the_middle(tmp_path):
     np.testing.assert_array_equal(nine, [0, *SOUND, 0, 0])
 
 
-def test_every_width_gives_the_upper_sixteen_bits(tmp_path):
-    wide = (SOUND.astype(np.int64) << 16) + 0xABCD
-    rows = wide.astype("<i4").view(np.uint8).reshape(-1, 4)
-    save(tmp_path / "32.wav", rows.tobytes(), width=4)
-    save(tmp_path / "24.wav", rows[:, 1:].tobytes(), width=3)
-    save(tmp_path / "16.wav", rows[:, 2:].tobytes(), width=2)
-    for name in ("16", "24", "32"):
-        np.testing.assert_array_equal(read_wav(tmp_path / f"{name}.wav", 16_000), SOUND)
-    save(tmp_path / "8.wav", bytes([0, 128, 255]), width=1)
-    assert read_wav(tmp_path / "8.wav", 16_000).tolist() == [-32768, 0, 32512]
-
-
-def test_channels_are_averaged(tmp_path):
-    pairs = np.array([[3, 5], [-3, -4], [32767, 32767]], np.int16)
-    save(tmp_path / "a.wav", pairs, channels=2)
-    assert read_wav(tmp_path / "a.wav", 16_000).tolist() == [4, -4, 32767]
-
-
 def test_features_are_the_front_end_s(tmp_path):
     rng = np.random.default_rng(3)
     sounds = rng.integers(-9000, 9000, (2, 1600)).astype(np.int16)
@@ -67,26 +48,12 @@ def test_features_are_the_front_end_s(tmp_path):
         np.testing.assert_array_equal(features, LogMelStream(front).push(sound))
 
 
-def cut(path):
-    save(path, SOUND)
-    path.write_bytes(path.read_bytes()[:-3])
-
-
-def floats(path):
-    save(path, SOUND)
-    data = bytearray(path.read_bytes())
-    data[20] = 3
-    path.write_bytes(data)
-
-
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (cut, "cannot be read: the file ends too early"),
-        (floats, "cannot be read: unknown format: 3"),
-        (lambda path: path.write_bytes(b""), "cannot be read: the file ends too early"),
-        (lambda path: path.write_text("not a sound at all"), "cannot be read: file does not"),
+        (lambda path: path.write_text("not a sound at all"), "this is not a WAV file"),
         (lambda path: save(path, SOUND, rate=8000), "the sound has 8,000 samples a second"),
+        (lambda path: save(path, SOUND, channels=2), "one channel"),
     ],
 )
 def test_a_sound_that_is_none_is_named(make, says, tmp_path):

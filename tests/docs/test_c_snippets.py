@@ -8,7 +8,7 @@ import pytest
 
 from tests.c.host import host_compiler
 from tests.docs.pages import ROOT
-from tests.export.models import dense, echo
+from tests.export.models import dense, echo, views
 from tests.listening import PIPELINE, int8_net
 from tests.memory.nets import random_net
 from tinyrt.dsp import Detector, Learner, LogMel
@@ -37,7 +37,7 @@ SNIPPETS = {
     ("dsp.md", 1): (Detector, "wake", {}),
     ("export.md", 0): (dense, "digits", {}),
     ("learning.md", 0): (Learner, "head", {}),
-    ("memory.md", 0): (dense, "digits", {"memories": REGIONS}),
+    ("memory.md", 0): (views, "digits", {"memories": REGIONS}),
     ("memory.md", 1): (echo, "streamed", {}),
     ("selftest.md", 0): (dense, "digits", {"selftest": 2}),
     ("slices.md", 0): (dense, "digits", {"slices": 1000}),

@@ -84,6 +84,7 @@ NOTES = {
     "tinyrt.backends.c.general:check_accumulator": "the node's constants",
     "tinyrt.backends.c.mve.depthwise:calls": "which axis lines lie along",
     "tinyrt.backends.c.mve.products:calls": "which axis lines lie along",
+    "tinyrt.backends.c.one_channel:as_convolution": "the node's constants",
     "tinyrt.backends.c.wide:make_call": "the node's constants",
     "tinyrt.backends.c.wide:weights_of": "the node's constants",
     "tinyrt.convert.passes.heads:hoist_over_parts": "the tensor that is divided",

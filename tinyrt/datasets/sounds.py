@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import wave
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from tinyrt.datasets.dataset import Dataset, files_by_class, stacked
 from tinyrt.dsp import LogMel, LogMelStream
 from tinyrt.errors import DataError
+from tinyrt.wav import read_wav
 
 MOST_SECONDS = 600.0
 
@@ -24,8 +24,7 @@ def load_sounds(
 ) -> Dataset:
     """Sounds, whose folders are their classes.
 
-    Of a longer sound the middle is taken; a shorter one has zeros on both sides. Several channels
-    are averaged.
+    Of a longer sound the middle is taken; a shorter one has zeros on both sides.
 
     Args:
         folder: one folder of WAV files for each class, or files without classes.
@@ -37,7 +36,7 @@ def load_sounds(
         ``x`` of shape (n, samples), in [-1, 1), or (n, frames, bands), the front end's features.
 
     Raises:
-        DataError: there are no such files, one is damaged, has another rate, or is no PCM.
+        DataError: there are no such files, one has another rate, or as ``read_wav``.
         BudgetError: there is no room for all.
 
     """
@@ -61,7 +60,7 @@ def load_sounds(
     found = files_by_class(folder, (".wav",), "sounds")
 
     def read(file: Path) -> NDArray[np.float32]:
-        sound = centred(read_wav(file, rate), count)
+        sound = centred(recorded(file, rate), count)
         if front_end is None:
             return (sound / np.float32(1 << 15)).astype(np.float32)
         return LogMelStream(front_end).push(sound).astype(np.float32)
@@ -81,45 +80,19 @@ def centred(sound: NDArray[np.int16], count: int) -> NDArray[np.int16]:
     return np.pad(sound, (before, count - len(sound) - before))
 
 
-def read_wav(path: str | Path, rate: int) -> NDArray[np.int16]:
-    """The samples of a WAV file, the mean of its channels: (samples,).
-
-    PCM of 8, 16, 24 and 32 bits; what is below 16 bits is cut off.
+def recorded(file: Path, rate: int) -> NDArray[np.int16]:
+    """The samples of a recording: (samples,).
 
     Raises:
-        DataError: it cannot be read, is no PCM, or has another rate.
+        DataError: as ``read_wav``, or it has another rate.
 
     """
-    file = str(path)
-    try:
-        with wave.open(str(path), "rb") as opened:
-            found, width = opened.getframerate(), opened.getsampwidth()
-            channels, frames = opened.getnchannels(), opened.getnframes()
-            data = opened.readframes(frames)
-        if len(data) != frames * width * channels:
-            raise EOFError
-    except (OSError, EOFError, wave.Error) as error:
+    sound = read_wav(file)
+    if sound.rate != rate:
         raise DataError(
-            f"the sound cannot be read: {str(error) or 'the file ends too early'}",
-            file=file,
-            expected="a WAV file of PCM",
-            hint="ffmpeg -i SOUND -c:a pcm_s16le SOUND.wav",
-        ) from error
-    if found != rate:
-        raise DataError(
-            f"the sound has {found:,} samples a second",
-            file=file,
+            f"the sound has {sound.rate:,} samples a second",
+            file=str(file),
             expected=f"{rate:,}",
             hint=f"ffmpeg -i SOUND -ar {rate} SOUND.wav",
         )
-    samples = _as_int16(np.frombuffer(data, np.uint8).reshape(-1, width))
-    mean = samples.reshape(-1, channels).sum(1) // channels
-    return np.asarray(mean, np.int16)
-
-
-def _as_int16(raw: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """Little-endian samples, one a row, by their upper 16 bits; bytes alone are unsigned."""
-    if raw.shape[1] == 1:
-        return (raw[:, 0].astype(np.int32) - 128) << 8
-    low, high = raw[:, -2].astype(np.int32), raw[:, -1].astype(np.int8).astype(np.int32)
-    return (high << 8) + low
+    return sound.samples

@@ -10,7 +10,7 @@ from typing import Any
 
 from tinyrt import __version__
 from tinyrt.files import write_text
-from tinyrt.report.page import template
+from tinyrt.report.rendering import rendered
 
 WIDTH, HEIGHT, MARGIN = 960, 360, 24
 
@@ -36,7 +36,8 @@ def write_search_page(found: Mapping[str, Any], path: str | Path) -> Path:
         OutputError: the file cannot be written.
 
     """
-    page = template("search.html.j2").render(
+    page = rendered(
+        "search.html.j2",
         found=found,
         dots=dots(found, found["objectives"][0]),
         axis=found["objectives"][0],
