@@ -166,7 +166,7 @@ def test_data_are_run_as_the_host_runs_them(net, tmp_path):
         assert np.abs((last - 3.0) * 0.5 - data[count - 1]).max() <= 0.25
 
 
-@shows("validate", "model", "port", "baud", "data", "samples", "timeout")
+@shows("validate", "model", "port", "baud", "data", "samples", "timeout", "json")
 def test_the_command_shows_what_was_measured(net, tmp_path, monkeypatch):
     np.savez(tmp_path / "data.npz", x=np.ones((3, 40), np.float32))
     options = ("--data", tmp_path / "data.npz", "--samples", 2)

@@ -18,5 +18,6 @@ def call_json(*arguments, code=0):
     """The one object on stdout: anything else there would not parse; its schema takes it."""
     found = json.loads(call(*arguments, "--json", code=code).stdout)
     name = "error" if set(found) == {"error"} else str(arguments[0])
-    assert faults(schema_of(name), found) == []
+    wrong = faults(schema_of(name), found)
+    assert wrong == [], wrong
     return found

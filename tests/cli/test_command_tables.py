@@ -9,7 +9,7 @@ from tests.cli.screen import lines_of, styled
 from tinyrt.api import Trained
 from tinyrt.api.fitting import Costs
 from tinyrt.bench import Latency, Result
-from tinyrt.cli import bench, debug, demo, qat, quantize, tables, train
+from tinyrt.cli import bench, debug, demo, emulation_tables, qat, quantize, train
 from tinyrt.emulate import EmulationReport, OpCost
 from tinyrt.emulate.report import Ram, SlicesRun
 from tinyrt.emulate.sizes import Sizes
@@ -295,7 +295,7 @@ DEVICE = EmulationReport(
 
 
 def test_an_emulation_shows_flash_and_ram_by_part():
-    assert lines_of(tables.emulation(DEVICE)) == [
+    assert lines_of(emulation_tables.emulation(DEVICE)) == [
         "",
         "  core                          cortex-m4 (mps2-an386)",
         "  samples                                           10",
@@ -335,7 +335,7 @@ def test_an_emulation_shows_how_long_slices_are():
     counted = replace(DEVICE, slices=SlicesRun(plan, (900, 2_345, 2_100)))
     host = replace(DEVICE, slices=SlicesRun(plan, None))
     for report, longest, ops in ((counted, "2,345", "1 conv2d"), (host, "-", "2 conv2d")):
-        shown = [" ".join(line.split()) for line in lines_of(tables.emulation(report))]
+        shown = [" ".join(line.split()) for line in lines_of(emulation_tables.emulation(report))]
         at = shown.index("slices 3")
         assert shown[at + 1 : at + 4] == [
             "instructions, as estimated 3,000",
@@ -353,7 +353,7 @@ def test_an_emulation_shows_how_long_slices_are():
 @pytest.mark.parametrize("field", list(MORE))
 def test_an_emulation_shows_what_only_some_have(field):
     value, line = MORE[field]
-    shown = lines_of(tables.emulation(replace(DEVICE, **{field: value})))
+    shown = lines_of(emulation_tables.emulation(replace(DEVICE, **{field: value})))
     assert line in [" ".join(text.split()) for text in shown]
 
 

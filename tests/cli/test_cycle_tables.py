@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.screen import lines_of
 from tests.cli.test_command_tables import DEVICE
-from tinyrt.cli import tables
+from tinyrt.cli import emulation_tables
 from tinyrt.emulate.cycles import CycleReport, Cycles, Flash, Timing, table_of
 from tinyrt.emulate.cycles.report import Basis
 
@@ -42,7 +42,7 @@ BOUNDS = replace(M4_CYCLES, table=table_of("cortex-m7"), basis=Basis.INSTRUCTION
     ids=["plain", "timed", "bounds"],
 )
 def test_an_emulation_shows_cycles_and_what_they_are_made_of(cycles, expected):
-    shown = lines_of(tables.emulation(replace(DEVICE, cycles=cycles)))
+    shown = lines_of(emulation_tables.emulation(replace(DEVICE, cycles=cycles)))
     shown = [" ".join(line.split()) for line in shown]
     at = shown.index("instructions per inference 1,234")
     assert shown[at + 1 : at + 1 + len(expected)] == [

@@ -8,6 +8,7 @@ from tests.cli.calls import call_json
 from tests.cli.schema import WORDS, every, faults, schema_of
 from tinyrt import cli
 from tinyrt.cli.app import SECTIONS
+from tinyrt.report.schema import schema as report_schema
 
 FOLDER = Path(cli.__file__).parent / "schemas"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
@@ -70,6 +71,37 @@ def test_the_checker_refuses_words_that_it_does_not_know():
         faults({"minimum": 3}, 1)
 
 
+def without_descriptions(part, are_names=False):
+    """The same, as ``tinyrt.report.schema`` has it; fields may be called ``description``."""
+    if isinstance(part, list):
+        return [without_descriptions(one) for one in part]
+    if not isinstance(part, dict):
+        return part
+    return {
+        word: without_descriptions(one, word == "properties" and not are_names)
+        for word, one in part.items()
+        if are_names or word != "description"
+    }
+
+
+def in_place(part, definitions):
+    """A schema with definitions in place of what refers to them."""
+    if isinstance(part, list):
+        return [in_place(one, definitions) for one in part]
+    if not isinstance(part, dict):
+        return part
+    if "$ref" in part:
+        return in_place(definitions[part["$ref"].rpartition("/")[2]], definitions)
+    return {word: in_place(one, definitions) for word, one in part.items()}
+
+
+def test_the_report_is_described_as_its_own_schema_describes_it():
+    own = report_schema()
+    whole = in_place({"$ref": own["$ref"]}, own["definitions"])
+    described = schema_of("report")["properties"]["report"]
+    assert without_descriptions(described) == without_descriptions(whole)
+
+
 MORE = {
     "several models": lambda made, to: (
         *("export", made.int8, made.tall, "-o", to / "c", "--core", "host"),
@@ -81,6 +113,10 @@ MORE = {
     ),
     "no file": lambda made, to: ("run", made.int8, "-i", made.test, "--profile"),
     "reasons": lambda made, to: ("convert", made.net, "-o", to / "o.tflite", "--explain"),
+    "a board": lambda made, to: ("export", made.int8, "-o", to / "c", "--board"),
+    "two boards": lambda made, to: (
+        *("export", made.int8, made.tall, "-o", to / "c", "--core", "host", "--board"),
+    ),
     "emulated": lambda made, to: ("emulate", made.int8, made.net, "--core", "host"),
     "rows": lambda made, to: ("inspect", made.tall, "--by-rows", "--backend", "cuda"),
 }

@@ -67,6 +67,10 @@ def test_names_in_json_are_whole_and_ascii(tmp_path):
     assert json.loads(text)["ops"][0]["name"].startswith("\u202e[/b]\x1b[2J\u00e9")
 
 
+SAID = {"data-tip", "aria-label"}
+"""Attributes whose text is shown where a user points, or read aloud."""
+
+
 class Page(HTMLParser):
     """The tags of a page, and its text apart."""
 
@@ -77,7 +81,8 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, attrs))
+        self.tags.append((tag, [(name, text) for name, text in attrs if name not in SAID]))
+        self.texts += [text for name, text in attrs if name in SAID]
 
     def handle_endtag(self, tag):
         self.tags.append(tag)

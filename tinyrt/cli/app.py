@@ -59,9 +59,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
             "inspect", "inspect", "Ops, shapes, quantisation, cost, and the arena over time."
         ),
         "report": Listed(
-            "report",
-            "report",
-            "Write a page: cost on each core, graph, arena, quantisation, and parts that fit.",
+            "report", "report", "Write a page: cost on each core, graph, arena and quantisation."
         ),
         "bench": Listed(
             "bench", "bench", "Latency and throughput on this host, beside other runtimes."
@@ -74,9 +72,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
             "Boot the C code in QEMU and compare every output with the host's.",
         ),
         "validate": Listed(
-            "validate",
-            "validate",
-            "Run an exported model on a board over a serial port, and compare with the host.",
+            "validate", "validate", "Run a model on a board over a serial port, beside the host."
         ),
         "check": Listed("check", "check", "Hold a model against limits and a baseline, for CI."),
         "export": Listed("deploy", "export", "Write models as a C project that builds by itself."),

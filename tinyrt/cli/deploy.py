@@ -9,7 +9,7 @@ import typer
 from rich.console import RenderableType
 
 from tinyrt.amounts import parse_bytes
-from tinyrt.cli import tables
+from tinyrt.cli import emulation_tables, tables
 from tinyrt.cli.console import reporting
 from tinyrt.cli.options import (
     Alignment,
@@ -160,7 +160,7 @@ def export(
             held, constants = project.audio.state_bytes, project.audio.table_bytes
             extra["audio"] = f"{held:,} bytes of state, {constants:,} of constants"
         if project.slices is not None:
-            extra |= tables.slices(project.slices)
+            extra |= emulation_tables.slices(project.slices)
         if project.blob is not None:
             extra["blob"] = f"{project.blob.nbytes:,} bytes, structure {project.blob.structure}"
         facts = tables.facts(_with_bound({**data, **extra}, bool(rows)) | sparse)
@@ -245,7 +245,7 @@ def _export_several(
             project.arena_bytes, project.arena_lower_bound, bool(project.segments)
         )
         each["row by row"] = ", ".join(project.row_by_row) or "-"
-        each |= {} if project.slices is None else tables.slices(project.slices)
+        each |= {} if project.slices is None else emulation_tables.slices(project.slices)
         facts |= {f"  {project.name}, {what}": text for what, text in each.items()}
     return data, tables.facts(facts)
 

@@ -9,7 +9,7 @@ import typer
 
 from tinyrt.amounts import parse_bytes
 from tinyrt.api.validating import EMULATED_ANSWER_S
-from tinyrt.cli import tables
+from tinyrt.cli import emulation_tables
 from tinyrt.cli.console import ERR, Report, progress_bar, reporting
 from tinyrt.cli.cycles import (
     Clock,
@@ -141,6 +141,16 @@ def emulate(
 
     with reporting(json, max_memory, wide=wide) as report:
         require_with("--machine", machine, "--elf", there=elf is not None)
+        timing = timing_of(
+            cycles,
+            clock=clock,
+            mj_per_mcycle=mj_per_mcycle,
+            flash_wait=flash_wait,
+            flash_line=flash_line,
+            code_cache=code_cache,
+            data_cache=data_cache,
+            multiplier=multiplier,
+        )
         if elf is not None:
             built: dict[str, object] = {
                 "--core": None if core == CORE else core,
@@ -158,6 +168,8 @@ def emulate(
                 "--weights-section": weights_section,
                 "--shared-arena": shared_arena or None,
                 "--profile": profile or None,
+                "--cycles": timing,
+                "--audio": audio,
                 "--keep": keep,
                 "--gdb": gdb,
             }
@@ -170,16 +182,6 @@ def emulate(
         )
         require_without("--samples", samples, "--input", there=inputs is not None)
         require_with("--gdb", gdb, "--keep", there=keep is not None)
-        timing = timing_of(
-            cycles,
-            clock=clock,
-            mj_per_mcycle=mj_per_mcycle,
-            flash_wait=flash_wait,
-            flash_line=flash_line,
-            code_cache=code_cache,
-            data_cache=data_cache,
-            multiplier=multiplier,
-        )
         limit = timeout or (EMULATOR_S if gdb is None else DEBUGGER_S)
         options: dict[str, Any] = {"core": core, "optimize": optimize, "board": board}
         options |= {"memories": memories, "by_rows": by_rows, "input_rows": input_rows}
@@ -194,6 +196,7 @@ def emulate(
             }
             others |= {"--slices": slices, "--blob": blob or None, "--profile": profile or None}
             others |= {"--gdb": gdb, "--shared-arena": shared_arena or None}
+            others |= {"--cycles": timing}
             others |= {"another model": models[1:] or None}
             for option, given in others.items():
                 require_without(option, given, "--audio", there=True)
@@ -201,7 +204,7 @@ def emulate(
                 del options[name]
             with progress_bar("emulating"):
                 emulation = api.emulate_audio(models[0], audio, **options)
-            report(emulation.as_dict(), tables.emulation(emulation))
+            report(emulation.as_dict(), emulation_tables.emulation(emulation))
             if not emulation.agrees:
                 raise typer.Exit(1)
             return
@@ -231,9 +234,11 @@ def emulate(
                 reports = {models[0].stem: emulation}
         if len(models) > 1 or shared_arena:
             each = {name: emulation.as_dict() for name, emulation in reports.items()}
-            report({"models": each, "shared_arena": shared_arena}, tables.emulations(reports))
+            report(
+                {"models": each, "shared_arena": shared_arena}, emulation_tables.emulations(reports)
+            )
         else:
-            report(emulation.as_dict(), tables.emulation(emulation))
+            report(emulation.as_dict(), emulation_tables.emulation(emulation))
     if not all(emulation.agrees for emulation in reports.values()):
         raise typer.Exit(1)
 
@@ -266,7 +271,7 @@ def _run_firmware(
             progress=progress,
         )
     data = {"elf": str(elf), **found.as_dict(), "instructions": None}
-    report(data, tables.validation(found, NOT_COUNTED))
+    report(data, emulation_tables.validation(found, NOT_COUNTED))
     if not found.agrees:
         raise typer.Exit(1)
 

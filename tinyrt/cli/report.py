@@ -12,7 +12,7 @@ from rich.table import Table
 
 from tinyrt.cli import tables
 from tinyrt.cli.console import noting, progress_bar, reporting
-from tinyrt.cli.options import Json, MadeFor, MaxMemory
+from tinyrt.cli.options import CORES, Json, MadeFor, MaxMemory
 from tinyrt.report.facts import Report
 
 
@@ -28,7 +28,7 @@ def report(
         list[str] | None,
         typer.Option(
             "--core",
-            help="A processor core, as for emulate. May be repeated.",
+            help=f"A processor core, may be repeated: {CORES}.",
             show_default="cortex-m4",
         ),
     ] = None,
@@ -48,7 +48,10 @@ def report(
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
-    """Write a page: cost on each core, graph, arena, quantisation, and parts that fit."""
+    """Write a page: cost on each core, graph, arena and quantisation.
+
+    And which parts it fits.
+    """
     from tinyrt.report import write_report
 
     with reporting(json, max_memory) as said:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tinyrt.api.validating import ANSWER_S, BAUD, SAMPLES
-from tinyrt.cli import tables
+from tinyrt.cli import emulation_tables
 from tinyrt.cli.console import progress_bar, reporting
 from tinyrt.cli.options import Int8Model, Json, MaxMemory
 
@@ -39,13 +39,16 @@ def validate(
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
-    """Run an exported model on a board over a serial port, and compare with the host."""
+    """Run a model on a board over a serial port, beside the host.
+
+    Its firmware has the model as export --board wrote it.
+    """
     from tinyrt import api
 
     with reporting(json, max_memory) as report:
         with progress_bar("validating") as progress:
             options: dict[str, Any] = {"port": port, "baud": baud, "data": data, "samples": samples}
             found = api.validate(model, timeout_s=timeout, progress=progress, **options)
-        report(found.as_dict(), tables.validation(found))
+        report(found.as_dict(), emulation_tables.validation(found))
     if not found.agrees:
         raise typer.Exit(1)

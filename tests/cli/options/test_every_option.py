@@ -101,9 +101,13 @@ def test_json_is_one_object_and_without_it_there_is_a_table(name, made, tmp_path
 
 MORE = {
     "check": lambda made, to: (made.int8, "--budget", limits(to)),
+    "validate": lambda made, to: (made.int8, "--port", to / "no port"),
     "search": lambda made, to: ("tcn", "-d", made.test, "-o", to / "s", "--max-arena", "1k"),
 }
-"""The same of one that does not end well twice, and has a test of its own for --json."""
+"""The same of one that does not end well twice, and has a test of its own for --json.
+
+No port is opened before the model is read.
+"""
 
 READING = [name for name, parameter in PARAMETERS if parameter == "max_memory"]
 

@@ -15,7 +15,7 @@ from tests.dsp.sounds import mixed
 from tests.listening import FRONT, PIPELINE, float_net, int8_net, saved, wav
 from tinyrt import api, emulate
 from tinyrt.attached import front_end_of
-from tinyrt.cli import listen, tables
+from tinyrt.cli import emulation_tables, listen
 from tinyrt.export import export_c
 
 SAMPLES = mixed(6, 3_000)
@@ -163,6 +163,7 @@ BESIDE = {
     "--slices": ["--slices", "9000"],
     "--blob": ["--blob"],
     "--profile": ["--profile"],
+    "--cycles": ["--cycles"],
     "--gdb": ["--gdb", "1234", "--keep", "k"],
     "--shared-arena": ["--shared-arena"],
     "another model": ["other.tflite"],
@@ -180,7 +181,7 @@ def test_a_device_that_differs_is_told(ears, audio, monkeypatch):
         return SimpleNamespace(as_dict=dict, agrees=False)
 
     monkeypatch.setattr(emulate.audio, "emulate_audio", spoilt)
-    monkeypatch.setattr(tables, "emulation", lambda report: "")
+    monkeypatch.setattr(emulation_tables, "emulation", lambda report: "")
     call("emulate", ears, "--audio", audio, code=1)
 
 

@@ -179,7 +179,7 @@ def test_limits_on_a_core_are_a_budget(blobs, tmp_path, monkeypatch):
     }
     for options, budget in limits.items():
         found = call_json(*arguments, *options.split())
-        assert found["costs"] == {"arena": 1, "flash": 2, "instructions": 3}
+        assert found["costs"] == {"arena": 1, "flash": 2, "instructions": 3, "cycles": None}
         assert set(budgets) == {budget}
         budgets.clear()
     assert call_json(*arguments)["costs"] is None
