@@ -21,7 +21,9 @@ from tinyrt.quantize.explain.bisect import bisect
 from tinyrt.quantize.explain.causes import Symptoms, diagnose
 from tinyrt.quantize.explain.debug import debug_graphs
 from tinyrt.quantize.mixed.budget import Budget
-from tinyrt.report.debug_page import error_lines, write_debug_page
+from tinyrt.report.debug_page import write_debug_page
+from tinyrt.report.errors_chart import draw_errors
+from tinyrt.report.models import error_facts
 
 
 def _samples(count=48):
@@ -177,12 +179,13 @@ def test_the_page_draws_every_layer(tmp_path):
     page = (tmp_path / "page.html").read_text()
     assert page.count("<circle") == 3 * len(report.layers)
     assert page.count("<polyline") == 3
-    assert "http" not in page
+    assert "http:" not in page
+    assert "https:" not in page
     for layer in report.layers:
         assert layer.name in page
         assert (layer.cause in html.unescape(page)) == (layer.cure is not None)
     assert "--keep-float" in page
-    heights = [point.y for line in error_lines(report) for point in line.points]
+    heights = [point.y for line in draw_errors(error_facts(report)).lines for point in line.points]
     assert min(heights) >= 0
     assert max(heights) <= 320
 

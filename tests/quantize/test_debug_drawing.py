@@ -5,7 +5,9 @@ import re
 import pytest
 
 from tinyrt.quantize.explain.debug import DebugReport, LayerReport
-from tinyrt.report.debug_page import error_lines, write_debug_page
+from tinyrt.report.debug_page import write_debug_page
+from tinyrt.report.errors_chart import draw_errors
+from tinyrt.report.models import error_facts
 
 LEFT, RIGHT, UP, DOWN = 12, 948, 12, 308
 """The drawing's edges: 960 by 320 with a margin of 12."""
@@ -36,10 +38,14 @@ def report(*layers):
     return DebugReport(samples=16, sqnr_db=30.0, equalized=False, layers=layers)
 
 
+def drawn_lines(found):
+    return draw_errors(error_facts(found)).lines
+
+
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
 def test_layers_lie_from_edge_to_edge_in_the_order_of_execution(count):
     layers = [layer(i, 10.0 + i) for i in reversed(range(count))]
-    for line in error_lines(report(*layers)):
+    for line in drawn_lines(report(*layers)):
         step = (RIGHT - LEFT) / (count - 1) if count > 1 else 0
         assert [p.x for p in line.points] == pytest.approx([LEFT + i * step for i in range(count)])
         assert [p.title.split()[0] for p in line.points] == [f"l{i}" for i in range(count)]
@@ -55,12 +61,12 @@ def test_layers_lie_from_edge_to_edge_in_the_order_of_execution(count):
     ],
 )
 def test_heights_are_decibels_of_the_highest(figures, heights):
-    lines = error_lines(report(layer(0, *figures)))
+    lines = drawn_lines(report(layer(0, *figures)))
     assert [line.points[0].y for line in lines] == pytest.approx(list(heights))
 
 
 def test_lines_are_named_after_their_figures_and_points_say_them():
-    lines = error_lines(report(layer(0, 11.04, 22.06, 33.1)))
+    lines = drawn_lines(report(layer(0, 11.04, 22.06, 33.1)))
     assert [line.label for line in lines] == ["impact", "own", "total"]
     titles = [line.points[0].title for line in lines]
     assert titles == [f"l0 (conv2d): {db} dB" for db in ("11.0", "22.1", "33.1")]
