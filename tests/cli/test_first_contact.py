@@ -99,6 +99,7 @@ WIDE = {
     "emulate": lambda made, to: (made.int8, "--core", "host", "--samples", "1"),
     "quantize": lambda made, to: (made.net, "-c", made.calib, "-o", to / "o", "--preset", "fast"),
     "check": lambda made, to: (made.int8, "--budget", to / "b.toml"),
+    "report": lambda made, to: (made.int8, "-o", to / "r.html", "--estimate"),
 }
 
 

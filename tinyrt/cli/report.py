@@ -12,7 +12,7 @@ from rich.table import Table
 
 from tinyrt.cli import tables
 from tinyrt.cli.console import noting, progress_bar, reporting
-from tinyrt.cli.options import CORES, Json, MadeFor, MaxMemory
+from tinyrt.cli.options import CORES, Json, MadeFor, MaxMemory, Wide
 from tinyrt.report.facts import Report
 
 
@@ -46,6 +46,7 @@ def report(
         typer.Option("--against", help="With --data: the float model, for each layer's error."),
     ] = None,
     max_memory: MaxMemory = None,
+    wide: Wide = False,
     json: Json = False,
 ) -> None:
     """Write a page: cost on each core, graph, arena and quantisation.
@@ -54,7 +55,7 @@ def report(
     """
     from tinyrt.report import write_report
 
-    with reporting(json, max_memory) as said:
+    with reporting(json, max_memory, wide=wide) as said:
         with noting() as notes, progress_bar("reporting") as progress:
             found = write_report(
                 models,
