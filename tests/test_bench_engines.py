@@ -96,3 +96,14 @@ def test_the_peak_counts_every_product_of_the_loop(monkeypatch, tmp_path):
     clock = itertools.count(step=0.5)
     monkeypatch.setattr(bench_peak.time, "perf_counter", lambda: next(clock))
     assert bench_peak.peak_macs_per_second() == 100_000 * 16 * 16 * 4 / 0.5
+
+
+def test_tflites_runtimes_run_on_one_thread_with_the_kernels_that_are_named(monkeypatch):
+    litert = pytest.importorskip("ai_edge_litert.interpreter")
+    asked = []
+    monkeypatch.setattr(litert, "Interpreter", lambda path, **given: asked.append((path, given)))
+    for engine in bench.peers("litert", None):
+        engine.open("m.tflite")
+    assert [(path, given["num_threads"]) for path, given in asked] == [("m.tflite", 1)] * len(asked)
+    kernels = [given["experimental_op_resolver_type"] for _, given in asked]
+    assert len(set(kernels)) == len(kernels) > 0

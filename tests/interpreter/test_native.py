@@ -154,3 +154,12 @@ def test_what_cannot_be_done_is_said(monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(ToolError, match="no C compiler"):
         Interpreter.from_graph(_dense(1).graph, backend="native").allocate_tensors()
+
+
+@pytest.mark.parametrize(("allowed", "asked"), [(2.5, 2.5), (1e9, native.PROBE_S)])
+def test_a_compiler_that_is_asked_something_gets_no_more_time_than_there_is(
+    allowed, asked, monkeypatch
+):
+    monkeypatch.setattr(native, "limit", lambda: allowed)
+    monkeypatch.setattr(native, "run_tool", lambda command, limit_s: (command, limit_s))
+    assert native._probe("cc", "--version") == (["cc", "--version"], asked)

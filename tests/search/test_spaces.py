@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import optuna
@@ -11,7 +12,7 @@ import pytest
 from tests.search.made import FILE, dense, problem
 from tinyrt.api.costs import cost
 from tinyrt.errors import DataError, ShapeError
-from tinyrt.search import SPACES, Candidate, Problem
+from tinyrt.search import SPACES, Candidate, Problem, work
 from tinyrt.search.candidate import candidate_of, graph_of, structure_of, untrained_int8
 from tinyrt.search.source import space_source
 from tinyrt.search.work import Order, deploy, price, train
@@ -159,6 +160,22 @@ def test_a_price_before_training_is_no_less_than_after():
     trained = deploy(asked, train(asked, 1, None, problem()).state, problem())
     assert before.weights >= 12 * 32 + 32 * 3
     assert trained.model
+
+
+def test_training_for_int8_holds_out_what_the_search_has_held_out(monkeypatch):
+    of, settings = replace(problem(), seed=5, validation=0.3), []
+
+    def stop(graph, data, setting, finish):
+        settings.append(setting)
+        raise DataError("seen")
+
+    asked = order(dense, {"width": 8, "rate": 0.01})
+    state = train(asked, 1, None, of).state
+    monkeypatch.setattr(work, "train_for_int8", stop)
+    with pytest.raises(DataError, match="seen"):
+        deploy(asked, state, of)
+    (setting,) = settings
+    assert (setting.seed, setting.validation, setting.epochs) == (5, 0.3, asked.int8_epochs)
 
 
 class _Extreme:

@@ -17,6 +17,10 @@ EQUIVALENT: dict[str, dict[str, str]] = {
             "how what nobody catches is drawn; each command catches all there is"
         )
     },
+    "tinyrt/convert/onnx/call.py": {
+        "number: float | int = array.reshape(-1)[0].item()"
+        " -> number: float | int = array.reshape(-1)[ -1].item()": ("there is one element"),
+    },
     "tinyrt/convert/onnx/static.py": {
         "return np.asarray((np.abs(a) // np.abs(b)) * (np.sign(a) * np.sign(b))).astype(a.dtype)"
         " -> return np.asarray((np.abs(a) // np.abs(b)) * (np.sign(a) // np.sign(b)))"
@@ -37,9 +41,13 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         ),
     },
     "tinyrt/fixedpoint.py": {
+        "result = np.where(a > 0, positive, INT32_MAX - positive)"
+        " -> result = np.where(a >= 0, positive, INT32_MAX - positive)": (
+            "what 0 gives is replaced in the next line"
+        ),
         "constant_1_over_3 = 715827883 -> constant_1_over_3 = 715827882": (
             "a third of a whole number below 2**22 is far from every tie: both give the same"
-        )
+        ),
     },
     "tinyrt/floatmath/convolution_loops.py": {
         "aligned = -np.int64(around.ctypes.data) % VECTOR_BYTES // x.itemsize"
@@ -203,6 +211,12 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "hue=index * 47 % 360, -> hue=index * 47 % 359,": "a colour beside it",
         "hue=index * 47 % 360, -> hue=index * 48 % 360,": "the same",
     },
+    "tinyrt/search/spaces.py": {
+        "along = DepthwiseConv2d(channels, (1, kernel), dilation=(1, dilation), rng=rng,"
+        " bias=False)"
+        " -> along = DepthwiseConv2d(channels, (1, kernel), dilation=( 2, dilation),"
+        " rng=rng, bias=False)": ("a kernel of one line has no steps between lines"),
+    },
     "tinyrt/train/channels.py": {
         "count = (low + high) // 2 -> count = (low + high) // 1": (
             "the same count is found from above, one by one"
@@ -218,6 +232,10 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "arrays.append(None) -> pass": "only a bias may be absent, and it comes last",
     },
     "tinyrt/npz.py": {
+        'array = array.byteswap(inplace=True).view(header.dtype.newbyteorder("="))'
+        ' -> array = array.byteswap(inplace=False).view(header.dtype.newbyteorder("="))': (
+            "the copy has the same numbers, and takes more memory for a moment"
+        ),
         "if any(end > start for end, start in zip(ends, starts, strict=True)) or ("
         " -> if any(end > start for end, start in zip(ends, starts)) or (": (
             "a check of the code's own loop"
@@ -230,6 +248,12 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         ),
     },
     "tinyrt/ir/rewriter.py": {
+        "lasting = {id(n) for n in patch.remove} & {id(n) for n in patch.add} if is_whole"
+        " else set()"
+        " -> lasting = {id(n) for n in patch.remove} | {id(n) for n in patch.add} if"
+        " is_whole else set()": (
+            "the nodes are the same; more of them count as changed, which takes time"
+        ),
         "marks.clear() -> pass": "a pass is asked again where nothing changed: that takes time",
     },
     "tinyrt/kernels_c/internal/tinyrt_window_rows_loop.h": {
