@@ -224,3 +224,7 @@ def test_features_follow_what_is_heard():
     # Loudness is evened out: eight times the amplitude is not 64 * ln(8) more.
     assert 0 <= np.median(loud.astype(int) - quiet) < 64 * np.log(8)
     assert not LogMelStream(front).push(mixed(1, 2_000)).any()
+
+
+def test_bands_may_end_as_low_as_they_may_begin():
+    assert LogMel(lower_hz=0.0, upper_hz=0.5).upper_hz == 0.5

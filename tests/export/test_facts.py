@@ -39,4 +39,4 @@ def test_a_profile_has_ratios_where_there_is_something_to_divide_by():
     both, neither = OpCost(0, "conv2d", "y", 50, 200, 400), OpCost(1, "relu", "z", 0, 20, None)
     assert (both.instructions_per_mac, both.ratio) == (4, 0.5)
     assert (neither.instructions_per_mac, neither.ratio) == (None, None)
-    assert {f.name for f in fields(both)} <= set(both.as_dict())
+    assert {f.name for f in fields(both)} - {"cycles"} <= set(both.as_dict())

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 
 import numpy as np
 import optuna
@@ -14,7 +15,7 @@ from tinyrt.search import SPACES, Candidate, Problem
 from tinyrt.search.candidate import candidate_of, graph_of, structure_of, untrained_int8
 from tinyrt.search.source import space_source
 from tinyrt.search.work import Order, deploy, price, train
-from tinyrt.train.nn import Linear, ReLU, Sequential
+from tinyrt.train.nn import BatchNorm, Linear, ReLU, Sequential
 
 RNG = np.random.default_rng(3)
 IMAGES = Problem(RNG.random((30, 7, 6, 2), np.float32), np.arange(30) % 3)
@@ -158,3 +159,97 @@ def test_a_price_before_training_is_no_less_than_after():
     trained = deploy(asked, train(asked, 1, None, problem()).state, problem())
     assert before.weights >= 12 * 32 + 32 * 3
     assert trained.model
+
+
+class _Extreme:
+    """A trial whose every choice is the greatest, or the least; what it was asked is kept."""
+
+    def __init__(self, greatest):
+        self.greatest, self.asked = greatest, {}
+
+    def _kept(self, name, *what):
+        self.asked[re.sub(r"\d+", "N", name)] = what
+        return what[self.greatest]
+
+    def suggest_int(self, name, low, high, *, step=1):
+        return self._kept(name, low, high, step)
+
+    def suggest_float(self, name, low, high, *, log=False):
+        return self._kept(name, low, high, log)
+
+    def suggest_categorical(self, name, choices):
+        return self._kept(name, *choices)
+
+
+RATE = {"learning_rate": (3e-3, 3e-2, True)}
+HEAD = {"head": ("mean", "flat")} | RATE
+RANGES = {
+    "dscnn": {
+        "stem": (4, 32, 4),
+        "stem_stride": (1, 2, 1),
+        "stem_kernel": (3, 5, 2),
+        "blocks": (1, 4, 1),
+        "blockN_kernel": (3, 5, 2),
+        "blockN": (4, 64, 4),
+        "blockN_pool": (1, 2, 1),
+        **HEAD,
+    },
+    "mobilenet": {
+        "stem": (4, 24, 4),
+        "stem_stride": (1, 2, 1),
+        "blocks": (1, 5, 1),
+        "blockN": (4, 48, 4),
+        "blockN_expansion": (1, 4, 1),
+        "blockN_stride": (1, 2, 1),
+        "blockN_kernel": (3, 5, 2),
+        **HEAD,
+    },
+    "resnet": {
+        "stem": (4, 32, 4),
+        "blocks": (1, 4, 1),
+        "blockN": (4, 64, 4),
+        "blockN_stride": (1, 2, 1),
+        **HEAD,
+    },
+    "tcn": {
+        "channels": (4, 48, 4),
+        "stem_stride": (1, 4, 1),
+        "kernel": (3, 7, 2),
+        "blocks": (1, 5, 1),
+        **RATE,
+    },
+    "transformer": {
+        "heads": (1, 4, 1),
+        "head_width": (4, 16, 4),
+        "patch": (1, 16, 1),
+        "expansion": (1, 3, 1),
+        "blocks": (1, 3, 1),
+        "learning_rate": (1e-3, 1e-2, True),
+    },
+    "autoencoder": {"layers": (1, 3, 1), "widthN": (4, 128, 4), "code": (4, 16, 4), **RATE},
+}
+"""Space -> choice, its numbers of blocks left out: least, greatest and step, or whether a rate's
+logarithm is drawn."""
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_choices_have_these_ranges(name):
+    trial = _Extreme(greatest=True)
+    candidate_of(SPACES[name], trial, FOR.get(name, IMAGES), seed=0)
+    assert trial.asked == {
+        choice: pytest.approx(limits) if choice == "learning_rate" else limits
+        for choice, limits in RANGES[name].items()
+    }
+
+
+@pytest.mark.parametrize("greatest", [True, False])
+@pytest.mark.parametrize("name", SPACES)
+def test_layers_in_front_of_a_norm_have_no_bias(name, greatest):
+    """It would be a parameter that the norm takes back."""
+    of = FOR.get(name, IMAGES)
+    network = candidate_of(SPACES[name], _Extreme(greatest), of, seed=0).network
+    parts = dict(network.named_modules())
+    norms = [path for path, part in parts.items() if isinstance(part, BatchNorm)]
+    assert norms or name == "transformer"
+    for path in norms:
+        assert parts[path.removesuffix("_bn")].bias is None

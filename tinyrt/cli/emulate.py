@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -53,6 +54,13 @@ DEBUGGER_S = 86_400.0
 CORE, OPTIMIZE, ALIGNMENT = "cortex-m4", "balanced", 4
 """What holds where an option of the build is not given."""
 
+ALWAYS = ("models", "max_memory", "timeout", "wide", "json")
+PLACES = (
+    *("core", "optimize", "board", "region", "input_in_arena", "output_in_arena"),
+    *("alignment", "weights_section"),
+)
+"""What code is made for, and where its memory lies."""
+
 NOT_COUNTED = {"instructions": "not counted: ticks are of the firmware's own clock"}
 
 SAMPLES = 4
@@ -60,6 +68,7 @@ SAMPLES = 4
 
 
 def emulate(
+    ctx: typer.Context,
     models: Int8Models,
     core: Core = CORE,
     optimize: MadeFor = OPTIMIZE,
@@ -136,11 +145,18 @@ def emulate(
     json: Json = False,
 ) -> None:
     """Boot the C code in QEMU and compare every output with the host's."""
-    from tinyrt import api
     from tinyrt.export import Memories
 
     with reporting(json, max_memory, wide=wide) as report:
         require_with("--machine", machine, "--elf", there=elf is not None)
+        if elf is not None:
+            require_only(ctx, "--elf", {"elf", "machine", "inputs", "samples"})
+            _run_firmware(report, models, elf, machine, inputs, samples, timeout)
+            return
+        if audio is not None:
+            require_only(ctx, "--audio", {"audio", "keep", "max_arena", "by_rows", *PLACES})
+        require_without("--samples", samples, "--input", there=inputs is not None)
+        require_with("--gdb", gdb, "--keep", there=keep is not None)
         timing = timing_of(
             cycles,
             clock=clock,
@@ -151,95 +167,99 @@ def emulate(
             data_cache=data_cache,
             multiplier=multiplier,
         )
-        if elf is not None:
-            built: dict[str, object] = {
-                "--core": None if core == CORE else core,
-                "--optimize": None if optimize == OPTIMIZE else optimize,
-                "--board": board,
-                "--max-arena": max_arena,
-                "--by-rows": by_rows or None,
-                "--input-rows": input_rows or None,
-                "--slices": slices,
-                "--blob": blob or None,
-                "--region": region,
-                "--input-outside": None if input_in_arena else True,
-                "--output-outside": None if output_in_arena else True,
-                "--alignment": None if alignment == ALIGNMENT else alignment,
-                "--weights-section": weights_section,
-                "--shared-arena": shared_arena or None,
-                "--profile": profile or None,
-                "--cycles": timing,
-                "--audio": audio,
-                "--keep": keep,
-                "--gdb": gdb,
-            }
-            for option, given in built.items():
-                require_without(option, given, "--elf", there=True)
-            _run_firmware(report, models, elf, machine, inputs, samples, timeout)
-            return
-        memories = Memories(
-            *(parse_regions(region), input_in_arena, output_in_arena, alignment, weights_section)
-        )
-        require_without("--samples", samples, "--input", there=inputs is not None)
-        require_with("--gdb", gdb, "--keep", there=keep is not None)
-        limit = timeout or (EMULATOR_S if gdb is None else DEBUGGER_S)
-        options: dict[str, Any] = {"core": core, "optimize": optimize, "board": board}
-        options |= {"memories": memories, "by_rows": by_rows, "input_rows": input_rows}
-        options |= {"slices": slices, "blob": blob}
-        options |= {"max_arena": None if max_arena is None else parse_bytes(max_arena)}
-        options |= {"build_dir": keep, "timeout_s": limit}
+        options: dict[str, Any] = {
+            "core": core,
+            "optimize": optimize,
+            "board": board,
+            "memories": Memories(
+                *(parse_regions(region), input_in_arena, output_in_arena),
+                *(alignment, weights_section),
+            ),
+            "by_rows": by_rows,
+            "max_arena": None if max_arena is None else parse_bytes(max_arena),
+            "build_dir": keep,
+            "timeout_s": timeout or (EMULATOR_S if gdb is None else DEBUGGER_S),
+        }
         if audio is not None:
-            others: dict[str, object] = {
-                "--input": inputs,
-                "--samples": samples,
-                "--input-rows": input_rows or None,
-            }
-            others |= {"--slices": slices, "--blob": blob or None, "--profile": profile or None}
-            others |= {"--gdb": gdb, "--shared-arena": shared_arena or None}
-            others |= {"--cycles": timing}
-            others |= {"another model": models[1:] or None}
-            for option, given in others.items():
-                require_without(option, given, "--audio", there=True)
-            for name in ("input_rows", "slices", "blob"):
-                del options[name]
-            with progress_bar("emulating"):
-                emulation = api.emulate_audio(models[0], audio, **options)
-            report(emulation.as_dict(), emulation_tables.emulation(emulation))
-            if not emulation.agrees:
-                raise typer.Exit(1)
+            _run_on_audio(report, models, audio, options)
             return
+        options |= {"input_rows": input_rows, "slices": slices, "blob": blob}
         options |= {"samples": samples or SAMPLES}
-        with progress_bar("emulating") as progress:
-            if len(models) > 1 or shared_arena:
-                require_one("--input", inputs)
-                require_one("--profile", profile or None)
-                require_one("--cycles", timing)
-                require_one("--gdb", gdb)
-                reports = api.run_emulated_several(
-                    models, shared_arena=shared_arena, progress=progress, **options
-                )
-            else:
-                if gdb is not None and keep is not None:
-                    image = keep / "image" / "image.elf"
-                    ERR.print(f"waiting for: gdb-multiarch {image} -ex 'target remote :{gdb}'")
-                emulation = api.run_emulated(
-                    *(models[0],),
-                    inputs=inputs,
-                    profile=profile,
-                    cycles=timing,
-                    gdb=gdb,
-                    progress=progress,
-                    **options,
-                )
-                reports = {models[0].stem: emulation}
-        if len(models) > 1 or shared_arena:
-            each = {name: emulation.as_dict() for name, emulation in reports.items()}
-            report(
-                {"models": each, "shared_arena": shared_arena}, emulation_tables.emulations(reports)
-            )
-        else:
-            report(emulation.as_dict(), emulation_tables.emulation(emulation))
-    if not all(emulation.agrees for emulation in reports.values()):
+        if len(models) == 1 and not shared_arena:
+            own = {"inputs": inputs, "profile": profile, "cycles": timing, "gdb": gdb}
+            _run_one(report, models[0], keep, options | own)
+            return
+        of_one = {"--input": inputs, "--profile": profile or None}
+        for option, given in (of_one | {"--cycles": timing, "--gdb": gdb}).items():
+            require_one(option, given)
+        _run_several(report, models, shared_arena, options)
+
+
+def require_only(ctx: typer.Context, mode: str, allowed: Collection[str]) -> None:
+    """Refuse all options that say nothing beside another one.
+
+    Args:
+        ctx: what was given on the command line.
+        mode: the option that the others would say nothing beside.
+        allowed: parameters that go with it, besides those that go with all.
+
+    Raises:
+        DataError: another one was given.
+
+    """
+    for parameter in ctx.command.params:
+        name = str(parameter.name)
+        source = ctx.get_parameter_source(name)
+        if name in allowed or name in ALWAYS or source is None or source.name != "COMMANDLINE":
+            continue
+        is_off = ctx.params[name] is False and parameter.secondary_opts
+        option = max(parameter.secondary_opts if is_off else parameter.opts, key=len)
+        require_without(option, True, mode, there=True)
+
+
+def _run_one(report: Report, model: Path, keep: Path | None, options: dict[str, Any]) -> None:
+    """One model, with all that is counted of it."""
+    from tinyrt import api
+
+    with progress_bar("emulating") as progress:
+        if options["gdb"] is not None and keep is not None:
+            image = keep / "image" / "image.elf"
+            there = f"-ex 'target remote :{options['gdb']}'"
+            ERR.print(f"waiting for: gdb-multiarch {image} {there}")
+        emulation = api.run_emulated(model, progress=progress, **options)
+    report(emulation.as_dict(), emulation_tables.emulation(emulation))
+    _exit_unless(emulation.agrees)
+
+
+def _run_several(
+    report: Report, models: list[Path], shared_arena: bool, options: dict[str, Any]
+) -> None:
+    """Several models in one image."""
+    from tinyrt import api
+
+    with progress_bar("emulating") as progress:
+        reports = api.run_emulated_several(
+            models, shared_arena=shared_arena, progress=progress, **options
+        )
+    each = {name: emulation.as_dict() for name, emulation in reports.items()}
+    data = {"models": each, "shared_arena": shared_arena}
+    report(data, emulation_tables.emulations(reports))
+    _exit_unless(all(emulation.agrees for emulation in reports.values()))
+
+
+def _run_on_audio(report: Report, models: list[Path], audio: Path, options: dict[str, Any]) -> None:
+    """A model with a front end, on a recording."""
+    from tinyrt import api
+
+    require_without("another model", models[1:] or None, "--audio", there=True)
+    with progress_bar("emulating"):
+        emulation = api.emulate_audio(models[0], audio, **options)
+    report(emulation.as_dict(), emulation_tables.emulation(emulation))
+    _exit_unless(emulation.agrees)
+
+
+def _exit_unless(agrees: bool) -> None:
+    if not agrees:
         raise typer.Exit(1)
 
 
@@ -272,8 +292,7 @@ def _run_firmware(
         )
     data = {"elf": str(elf), **found.as_dict(), "instructions": None}
     report(data, emulation_tables.validation(found, NOT_COUNTED))
-    if not found.agrees:
-        raise typer.Exit(1)
+    _exit_unless(found.agrees)
 
 
 def require_one(option: str, given: object) -> None:

@@ -30,7 +30,8 @@ static TINYRT_NOINLINE void next_gates(const tinyrt_lstm_quads_gate *const *scal
                                        int32_t *gates) {
     const int8_t *w = next->w;
     const int32_t *start = next->start;
-    for (int32_t *const end = gates + 16; gates != end; gates += 4) {
+    const tinyrt_lstm_quads_gate *const *const end = scales + 4;
+    while (scales != end) {
         const tinyrt_lstm_quads_gate *const gate = *scales++;
         const int32x4_t of_x = tinyrt_mve_next_dot(x->patch, x->x, &w);
         const int32x4_t from_x = tinyrt_mve_rescale(&gate->x, vaddq_s32(of_x, vldrwq_s32(start)));
@@ -39,6 +40,7 @@ static TINYRT_NOINLINE void next_gates(const tinyrt_lstm_quads_gate *const *scal
             tinyrt_mve_rescale(&gate->h, vaddq_s32(of_h, vldrwq_s32(start + 4)));
         vstrwq_s32(gates, saturated_sum(from_x, from_h));
         start += 8;
+        gates += 4;
     }
     next->w = w;
     next->start = start;
