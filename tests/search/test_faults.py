@@ -232,7 +232,7 @@ def test_what_a_worker_lacks_another_does(lacking, tmp_path):
         address = started.scheduler_address
         result = search_networks(dense, blobs(), tmp_path, FLASH, scheduler=address)
     assert len(set(Tried.by)) == 2
-    assert Tried.by.count(Tried.by[0]) <= 2, "one more may be there when the first comes back"
+    assert Tried.by.count(Tried.by[0]) <= 3, "so many are begun before the first comes back"
     assert {r.end for r in result.records.values()} <= {End.REFUSED, End.REPEATED}
 
 
