@@ -13,6 +13,7 @@ from tests.c.conformance import F32_OPS
 from tests.c.programs import drawn, one_graph
 from tests.ops.build import build_f32
 from tests.ops.cases import CASES
+from tests.ops.corners.recurrent import recurrent
 from tests.safety import counts, misra
 from tinyrt.emulate import build_image, toolchain
 from tinyrt.export import export_c, export_graph, find_core
@@ -51,6 +52,7 @@ def misra_findings(zoo: Path, what: str, core: str, folder: Path) -> misra.Findi
         cases = drawn("float", {op: CASES[op] for op in F32_OPS}, range(2), build_f32)
         for kind in counts.KINDS.values():
             cases |= kind(range(2))
+        cases |= recurrent()
         export_graph(one_graph(cases)[0], folder / "project", core=core)
         return misra.findings(folder / "project", core, "tinyrt")
     model = zoo / "models" / f"{OPTIONS_OF[0] if what in OPTIONS else what}_int8.tflite"
