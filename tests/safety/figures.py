@@ -10,9 +10,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tests.c.conformance import F32_OPS
+from tests.c.packed_cases import PACKED_CASES
 from tests.c.programs import drawn, one_graph
-from tests.ops.build import build_f32
+from tests.ops.build import build_f32, build_s8
 from tests.ops.cases import CASES
+from tests.ops.corners.recurrent import recurrent
 from tests.safety import counts, misra
 from tinyrt.emulate import build_image, toolchain
 from tinyrt.export import export_c, export_graph, find_core
@@ -28,6 +30,9 @@ MODELS = ("autoencoder_ad", "dscnn_kws", "mobilenet_vww", "resnet8", "streaming_
 
 KERNELS = "all kernels"
 """What is looked at beside the models: kernels of all ops, without a model's own code."""
+
+LONG_ROWS = {"long_row": PACKED_CASES["long_row"]}
+"""Of which the first ones take other kernels."""
 
 OPTIONS = {
     "in slices": {"slices": 50_000, "info": True},
@@ -51,6 +56,7 @@ def misra_findings(zoo: Path, what: str, core: str, folder: Path) -> misra.Findi
         cases = drawn("float", {op: CASES[op] for op in F32_OPS}, range(2), build_f32)
         for kind in counts.KINDS.values():
             cases |= kind(range(2))
+        cases |= recurrent() | drawn("rows", LONG_ROWS, range(2, 4), build_s8)
         export_graph(one_graph(cases)[0], folder / "project", core=core)
         return misra.findings(folder / "project", core, "tinyrt")
     model = zoo / "models" / f"{OPTIONS_OF[0] if what in OPTIONS else what}_int8.tflite"

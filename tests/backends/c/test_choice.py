@@ -73,7 +73,7 @@ LAYERS = [
     ("dense_s8", BOTH, dense(2, 16, 8)),
     ("dense_row_s8", BOTH, dense(1, 16, 8)),
     ("dense_row_s8", ("cortex-m4",), dense(1, 16, 12)),
-    ("dense_row_long_s8", ("cortex-m3",), dense(1, 16, 12)),
+    ("dense_s8", ("cortex-m3",), dense(1, 16, 12)),
     ("dense_row_long_s8", BOTH, dense(1, 1000, 12)),
     ("group_block_long_s8", BOTH, dense(2, 1000, 12)),
     ("average_columns_s8", BOTH, pool((1, 32, 32, 16))),

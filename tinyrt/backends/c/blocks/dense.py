@@ -7,7 +7,7 @@ into columns pixel by pixel. General kernels compute the layers that ``block`` r
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -202,9 +202,6 @@ def dense_kernel(node: BoundNode, block: Block, requant: Requant, target: Target
     layer = _Dense(node, block, requant, *matrix_of(node))
     forms = costs(block, *layer.layout, layer.rows, matrix=True)
     stored = target.stored(node.index, forms)
-    if layer.rows == 1 and not layer.is_row and stored.form is Weights.DENSE:
-        long = LongBlock(block.layer, block.x_zp, block.isa)
-        return replace(long_row_kernel(node, long, requant), stored=stored)
     return Kernel(
         lambda: layer.calls(stored.form),
         layer.scratch_bytes,
