@@ -118,8 +118,8 @@ def test_it_runs_on_a_board(tmp_path, monkeypatch):
     require_core("cortex-m4")
     bring_model = image.bring_model
 
-    def tests_itself(project, folder):
-        bring_model(project, folder)
+    def tests_itself(project, folder, **options):
+        bring_model(project, folder, **options)
         path = folder / "harness_model.h"
         text = path.read_text().replace('"net.h"', '"net_selftest.h"')
         calls = "net_invoke(&io, memory + HARNESS_BLOCK_0)"

@@ -11,6 +11,8 @@ import shutil
 import typing
 from enum import Enum
 from functools import cache
+from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from typer.testing import CliRunner
 from tests.fuzz.checks import MAX_LINES, RAN, REFUSED, BrokenPromiseError
 from tests.fuzz.seeds import networks
 from tests.fuzz.values import NAMES, Rng, number, pick, real
-from tinyrt.cli.app import app
+from tinyrt.cli.app import SECTIONS, app
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import REPORT
 
@@ -69,8 +71,9 @@ def _options() -> dict[str, list[Any]]:
 def _hints() -> dict[str, Any]:
     """The type of each option, of all commands, without ``| None``."""
     found: dict[str, Any] = {}
-    for command in app.registered_commands:
-        for name, hint in typing.get_type_hints(command.callback).items():
+    for listed in chain.from_iterable(section.values() for section in SECTIONS.values()):
+        function = getattr(import_module(f"tinyrt.cli.{listed.module}"), listed.function)
+        for name, hint in typing.get_type_hints(function).items():
             kinds = [kind for kind in typing.get_args(hint) if kind is not type(None)]
             found[name] = kinds[0] if len(kinds) == 1 and not isinstance(hint, type) else hint
     return found

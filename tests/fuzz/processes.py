@@ -15,6 +15,16 @@ MAX_RESIDENT, KILL_RESIDENT = 1 << 30, 3 << 29
 """Bytes that a process may hold at its peak, and at which it is ended at once."""
 
 
+USUAL_RESIDENT = 300 << 20
+"""Bytes that a process holds once everything is imported. What the tests before have left behind
+comes on top where a child begins as a copy of the process that ran them: it does not count."""
+
+
+def left_behind(resident: int) -> int:
+    """Bytes that a child has from its parent's tests."""
+    return max(0, resident - USUAL_RESIDENT)
+
+
 class Board:
     """What a child tells its parent without a word: which mutant it is at, and since when."""
 
@@ -54,6 +64,7 @@ def watch(child: int, board: Board) -> tuple[str, int]:
     It is ended where one mutant takes too long or holds too much.
     """
     last, since = -1, time.monotonic()
+    most = KILL_RESIDENT + left_behind(_resident(child))
     while True:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
@@ -61,7 +72,7 @@ def watch(child: int, board: Board) -> tuple[str, int]:
         index, cpu, _ = board.read()
         if index != last:
             last, since = index, time.monotonic()
-        if _resident(child) > KILL_RESIDENT:
+        if _resident(child) > most:
             return _end(child, "memory"), index
         took = _processor_time(child) - cpu
         if (cpu and took > MAX_SECONDS) or time.monotonic() - since > MAX_WALL:

@@ -28,7 +28,14 @@ import numpy as np
 
 from tests.fuzz import commands, npz_mutator, onnx_mutator, tflite_mutator
 from tests.fuzz.checks import OPENED, RAN, REFUSED, check
-from tests.fuzz.processes import MAX_RESIDENT, Board, peak_bytes, reset_peak, watch
+from tests.fuzz.processes import (
+    MAX_RESIDENT,
+    Board,
+    left_behind,
+    peak_bytes,
+    reset_peak,
+    watch,
+)
 from tests.fuzz.seeds import seeds
 from tinyrt.errors import DefectError
 
@@ -250,6 +257,8 @@ def _work(campaign: Campaign, stop: int, board: Board, scratch: Path, job: Job) 
     resource.setrlimit(resource.RLIMIT_AS, (16 << 30, 16 << 30))
     os.chdir(scratch)
     counts = [0] * len(STATES)
+    reset_peak()
+    most = MAX_RESIDENT + left_behind(peak_bytes())
     silent = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(silent, stream)
@@ -270,7 +279,7 @@ def _work(campaign: Campaign, stop: int, board: Board, scratch: Path, job: Job) 
                 problem = {"what": type(error).__name__, "place": place_of(cause or error)}
                 problem["detail"] = _traceback(error)
             peak = peak_bytes()
-            if problem is None and peak > MAX_RESIDENT:
+            if problem is None and peak > most:
                 counts[STATES.index(state)] -= 1
                 problem = {"what": "memory", "place": f"{state}", "detail": f"{peak:,} bytes"}
             if problem is not None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tinyrt.errors import DataError
-from tinyrt.train.data import batches, in_order, shift_images, stratified_split
+from tinyrt.train.data import batches, class_weights, in_order, shift_images, stratified_split
 
 
 def rng():
@@ -77,3 +77,26 @@ def test_workers_stop_when_their_reader_does():
     reader.close()
     assert threading.active_count() == before
     assert len(done) < 10
+
+
+def test_class_weights_make_classes_count_alike():
+    labels = np.array([0, 1, 1, 2, 2, 2, 1, 1])
+    weights = class_weights(labels)
+    assert weights.dtype == np.float32
+    sums = np.bincount(labels, weights=weights[labels])
+    np.testing.assert_allclose(sums, 8 / 3, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("labels", "says"),
+    [
+        ([0, 2, 2], "class 1 has no sample"),
+        ([], "labels of type float64"),
+        ([0.0, 1.0], "labels of type float64"),
+        ([[0], [1]], r"shape \(2, 1\)"),
+        ([-1, 0], "from 0"),
+    ],
+)
+def test_weights_of_no_classes_are_refused(labels, says):
+    with pytest.raises(DataError, match=says):
+        class_weights(labels)

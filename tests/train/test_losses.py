@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from tinyrt.errors import DataError, ShapeError
+from tinyrt.errors import ShapeError
 from tinyrt.train import Tensor, cross_entropy
 from tinyrt.train.distill import Distillation, Features, similarity_loss, softened
 from tinyrt.train.losses import (
     bce_loss,
-    class_weights,
     huber_loss,
     kl_loss,
     log_softmax,
@@ -233,26 +232,3 @@ def test_a_teacher_answers_as_in_use_and_is_left_as_it_was():
     loss.backward()
     assert all(p.grad is None for p in teacher.parameters())
     assert all(p.grad is not None for p in net.parameters())
-
-
-def test_class_weights_make_classes_count_alike():
-    labels = np.array([0, 1, 1, 2, 2, 2, 1, 1])
-    weights = class_weights(labels)
-    assert weights.dtype == np.float32
-    sums = np.bincount(labels, weights=weights[labels])
-    np.testing.assert_allclose(sums, 8 / 3, rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("labels", "says"),
-    [
-        ([0, 2, 2], "class 1 has no sample"),
-        ([], "labels of type float64"),
-        ([0.0, 1.0], "labels of type float64"),
-        ([[0], [1]], r"shape \(2, 1\)"),
-        ([-1, 0], "from 0"),
-    ],
-)
-def test_weights_of_no_classes_are_refused(labels, says):
-    with pytest.raises(DataError, match=says):
-        class_weights(labels)

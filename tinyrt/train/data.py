@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tinyrt.errors import DataError
 from tinyrt.ops.shared.spec import Array
@@ -37,6 +37,36 @@ def stratified_split(
         test.append(members[: round(len(members) * test_fraction)])
     test_indices = np.sort(np.concatenate(test))
     return np.setdiff1d(np.arange(len(labels)), test_indices), test_indices
+
+
+def class_weights(labels: ArrayLike) -> Array:
+    """For ``cross_entropy``: factors by which all classes count alike, whatever their numbers.
+
+    ``w[k] = n / (classes * count[k])``, so that the mean over the samples is 1.
+
+    Args:
+        labels: (n,), integers from 0; every class up to the greatest has a sample.
+
+    Returns:
+        (classes,), float32.
+
+    Raises:
+        DataError: a class has none, or these are no classes.
+
+    """
+    classes = np.asarray(labels)
+    if classes.ndim != 1 or classes.dtype.kind not in "iu" or not classes.size or classes.min() < 0:
+        raise DataError(
+            f"labels of type {classes.dtype} and shape {classes.shape}",
+            expected="integers (n,) from 0, at least one",
+        )
+    counts = np.bincount(classes)
+    if not counts.all():
+        raise DataError(
+            f"class {int(np.argmin(counts))} has no sample",
+            expected=f"one or more of each class from 0 to {len(counts) - 1}",
+        )
+    return np.asarray(len(classes) / (len(counts) * counts), np.float32)
 
 
 def batches(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tinyrt.errors import DataError, ShapeError
+from tinyrt.errors import ShapeError
 from tinyrt.floatmath import elementary
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.shared.spec import NoAttrs
@@ -66,36 +66,6 @@ def cross_entropy(
         target *= share[classes, np.newaxis]
         total = float(share[classes[counts]].sum())
     return (log_softmax(logits) * target).sum() * (-1 / total)
-
-
-def class_weights(labels: ArrayLike) -> Array:
-    """For ``cross_entropy``: factors by which all classes count alike, whatever their numbers.
-
-    ``w[k] = n / (classes * count[k])``, so that the mean over the samples is 1.
-
-    Args:
-        labels: (n,), integers from 0; every class up to the greatest has a sample.
-
-    Returns:
-        (classes,), float32.
-
-    Raises:
-        DataError: a class has none, or these are no classes.
-
-    """
-    classes = np.asarray(labels)
-    if classes.ndim != 1 or classes.dtype.kind not in "iu" or not classes.size or classes.min() < 0:
-        raise DataError(
-            f"labels of type {classes.dtype} and shape {classes.shape}",
-            expected="integers (n,) from 0, at least one",
-        )
-    counts = np.bincount(classes)
-    if not counts.all():
-        raise DataError(
-            f"class {int(np.argmin(counts))} has no sample",
-            expected=f"one or more of each class from 0 to {len(counts) - 1}",
-        )
-    return np.asarray(len(classes) / (len(counts) * counts), np.float32)
 
 
 def mse_loss(output: Tensor, target: ArrayLike) -> Tensor:
