@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tinyrt
+import tinyrt.api
 from tests.cli.calls import call
 from tests.graphs import Builder, small_cnn
 from tests.ops.quantised import constant, f32, graph_of, s8
@@ -43,6 +44,8 @@ def all_in(parts, text):
 def test_the_package_has_its_names_alone():
     text = refused(lambda: tinyrt.nonsense, AttributeError)
     assert "module 'tinyrt' has no attribute 'nonsense'" in text
+    text = refused(lambda: tinyrt.api.nonsense, AttributeError)
+    assert "module 'tinyrt.api' has no attribute 'nonsense'" in text
 
 
 # Files

@@ -6,6 +6,7 @@ from tests.cli.calls import call, call_json
 from tests.cli.shown import shows
 from tinyrt.api import doctor
 from tinyrt.api.doctor import Check, Part, State
+from tinyrt.errors import ToolError
 
 
 @pytest.fixture
@@ -61,3 +62,9 @@ def test_json_has_every_check(found):
     assert [c["needed"] for c in data["checks"]] == [True, False, False, True]
     assert data["checks"][0]["for"] == "everything"
     assert call_json("doctor")["healthy"] is True
+
+
+def test_a_program_that_fails_says_its_last_words():
+    with pytest.raises(ToolError, match="sh ends with status 3: no such thing") as caught:
+        doctor._answer("sh", "-c", "echo no such thing >&2; exit 3")
+    assert caught.value.hint == "install it anew"

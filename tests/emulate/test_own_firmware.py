@@ -15,6 +15,7 @@ from tests.firmware.device import require_core
 from tests.graphs import small_cnn
 from tests.quantize.test_mixed import samples
 from tests.sampling import sampled
+from tinyrt.board.emulated import EmulatedLine
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import DataError, ToolError
 from tinyrt.export import export_c, find_core
@@ -164,3 +165,15 @@ def test_a_firmware_that_is_not_there_is_named(model, tmp_path):
 )
 def test_options_that_would_reach_nothing_are_refused(options, said, model):
     assert said in " ".join(call("emulate", model, *options, code=1).stderr.split())
+
+
+def test_an_emulator_that_is_gone_says_its_last_words(tmp_path):
+    with (tmp_path / "words").open("w+b") as words:
+        command = ["sh", "-c", "echo no machine >&2; exec <&-; exit 4"]
+        with EmulatedLine(command, "the machine", words) as line:
+            line._process.wait()
+            with pytest.raises(ToolError, match=r"conversation \(status 4\)") as caught:
+                line.write(b"hello")
+            assert "no machine" in str(caught.value)
+            with pytest.raises(ToolError, match=r"conversation \(status 4\)"):
+                line.read()

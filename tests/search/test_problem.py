@@ -6,6 +6,7 @@ import pytest
 from tests.search.made import blobs
 from tinyrt.errors import DataError
 from tinyrt.search import Problem
+from tinyrt.search.work import figure
 
 
 def test_each_class_has_its_share_to_choose_by_and_none_is_trained_on():
@@ -51,3 +52,12 @@ def test_data_that_make_no_problem_are_refused(problem):
 def test_the_share_to_choose_by_is_one(share):
     with pytest.raises(DataError, match="of the samples are to choose by"):
         Problem.of(blobs(), share)
+
+
+def test_answers_that_are_not_finite_are_no_class():
+    problem = Problem.of(blobs(30))
+    answers = np.eye(3)[problem.y]
+    assert figure(answers, problem.y, problem) == 1.0
+    answers[2, 1] = np.nan
+    with pytest.raises(DataError, match="answers of the trained network are not finite"):
+        figure(answers, problem.y, problem)
