@@ -26,10 +26,6 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         " -> return np.asarray((np.abs(a) // np.abs(b)) * (np.sign(a) // np.sign(b)))"
         ".astype(a.dtype)": ("signs are -1, 0 and 1, and that of the divisor is never 0"),
     },
-    "tinyrt/emulate/image.py": {
-        '_write(project, folder / source.name, source.read_text(encoding="utf-8"))'
-        " -> _write(project, folder / source.name, source.read_text())": "C files are ASCII"
-    },
     "tinyrt/emulate/qemu.py": {
         'report["stack_bytes"][0] if "stack_bytes" in report else None,'
         ' -> report["stack_bytes"][ -1] if "stack_bytes" in report else None,': (
@@ -87,12 +83,6 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "found = weight_params(exact, None, 1.0, axis, stored.dtype)"
         " -> found = weight_params(exact, None, 2.0, axis, stored.dtype)": (
             "the input's scale counts beside a bias alone"
-        )
-    },
-    "tinyrt/export/rows/segment.py": {
-        'copied = CallLine("tinyrt_copy", (places[0], end, target))'
-        ' -> copied = CallLine("tinyrt_copy", (places[ -1], end, target))': (
-            "a stage that copies reads one tensor"
         )
     },
     "tinyrt/floatmath/depthwise_loops.py": {
@@ -159,10 +149,6 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "dtype = plan.layout.dtypes[names[0]] -> dtype = plan.layout.dtypes[names[ -1]]": (
             "tensors that share their parameters share their dtype"
         ),
-        "params = candidate.params(plan.layout.dtypes[names[0]])"
-        " -> params = candidate.params(plan.layout.dtypes[names[ -1]])": (
-            "tensors that share their parameters share their dtype"
-        ),
     },
     "tinyrt/kernels_c/__init__.py": {
         'return _INCLUDE.findall(path.read_text(encoding="utf-8"))'
@@ -206,10 +192,6 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         " -> alike = bool((mult == mult[0]).all() and (shift == shift[ -1]).all())": (
             "all are equal to the last where all are equal to the first"
         ),
-    },
-    "tinyrt/report/page.py": {
-        "hue=index * 47 % 360, -> hue=index * 47 % 359,": "a colour beside it",
-        "hue=index * 47 % 360, -> hue=index * 48 % 360,": "the same",
     },
     "tinyrt/search/spaces.py": {
         "along = DepthwiseConv2d(channels, (1, kernel), dilation=(1, dilation), rng=rng,"
