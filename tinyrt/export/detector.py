@@ -7,14 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from tinyrt import __version__
 from tinyrt.dsp.detector import Detector
 from tinyrt.entry import entry
 from tinyrt.export import text as c_text
-from tinyrt.export.identity import IDENTITY
 from tinyrt.export.names import Naming
-from tinyrt.export.rendering import TEMPLATES, Source, as_source, render_c
-from tinyrt.export.standalone import write_standalone
+from tinyrt.export.rendering import as_source
+from tinyrt.export.standalone import rendered, write_standalone
 from tinyrt.export.target import Core, find_core
 
 ALIGNMENT = 4
@@ -79,10 +77,7 @@ def export_detector(
     own = Naming(name, prefix).model(name)
     state_bytes = state_bytes_of(detector)
     context = _context(own, detector, state_bytes)
-    texts = {
-        f"{own}{end}": render_c(TEMPLATES, f"detector{end}.j2", context).text
-        for end in (".c", ".h")
-    }
+    texts = rendered(own, "detector", context)
     choices = {"core": core, "optimize": optimize, "layout": layout, "kind": "detector"}
     identity, files = write_standalone(own, texts, ["tinyrt_detector_s8"], out_dir, **choices)
     return ExportedDetector(own, Path(out_dir), target, detector, state_bytes, identity, files)
@@ -114,14 +109,9 @@ def definitions_of(detector: Detector, name: str) -> list[str]:
 def _context(name: str, detector: Detector, state_bytes: int) -> dict[str, object]:
     """What the templates are filled in with."""
     return {
-        "name": name,
-        "NAME": name.upper(),
         "title": f"{name}: decisions by the scores of {detector.classes} classes",
         "detector": detector,
         "state_bytes": state_bytes,
         "alignment": ALIGNMENT,
-        "identity": IDENTITY,
-        "version": Source(f'"{__version__}"'),
-        "functions": ("reset", "push"),
         "definitions": as_source(definitions_of(detector, "params")),
     }

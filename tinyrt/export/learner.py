@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinyrt import __version__
 from tinyrt.dsp.learner import HEADER, MAX_BIAS, MAX_WEIGHT, Learner
 from tinyrt.entry import entry
 from tinyrt.export import text as c_text
-from tinyrt.export.identity import IDENTITY
 from tinyrt.export.names import Naming
-from tinyrt.export.rendering import TEMPLATES, Source, as_source, render_c
-from tinyrt.export.standalone import write_standalone
+from tinyrt.export.rendering import as_source
+from tinyrt.export.standalone import rendered, write_standalone
 from tinyrt.export.target import Core, find_core
 
 ALIGNMENT = 4
@@ -76,9 +74,7 @@ def export_learner(
     saved = learner.classes * (learner.features + 1)
     sizes = {"state_bytes": 4 * (saved + learner.classes), "saved_bytes": 4 * (HEADER + saved)}
     context = _context(own, learner) | sizes
-    texts = {
-        f"{own}{end}": render_c(TEMPLATES, f"learner{end}.j2", context).text for end in (".c", ".h")
-    }
+    texts = rendered(own, "learner", context)
     choices = {"core": core, "optimize": optimize, "layout": layout, "kind": "learner"}
     identity, files = write_standalone(own, texts, ["tinyrt_learner_s8"], out_dir, **choices)
     directory = Path(out_dir)
@@ -108,14 +104,9 @@ def _context(name: str, learner: Learner) -> dict[str, object]:
         c_text.struct("tinyrt_learner_params", "params", fields),
     ]
     return {
-        "name": name,
-        "NAME": name.upper(),
         "title": f"{name}: {learner.classes} classes, learnt by {learner.features} features",
         "learner": learner,
         "alignment": ALIGNMENT,
-        "identity": IDENTITY,
-        "version": Source(f'"{__version__}"'),
-        "functions": ("reset", "scores", "learn", "save", "load"),
         "definitions": as_source(definitions),
     }
 

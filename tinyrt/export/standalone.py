@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tinyrt.export.identity import sealed
+from tinyrt import __version__
+from tinyrt.export.identity import IDENTITY, sealed
 from tinyrt.export.layouts import Contents, arranged, find_layout
+from tinyrt.export.layouts.arrange import FUNCTIONS
 from tinyrt.export.licence import licensed
 from tinyrt.export.model import library_files
+from tinyrt.export.rendering import TEMPLATES, Source, render_c
 from tinyrt.export.target import find_core, find_optimize
 from tinyrt.folders import write_folder, written_files
 
@@ -53,3 +56,25 @@ def write_standalone(
     identity, sealed_texts = sealed(licensed(whole))
     write_folder(Path(out_dir), sealed_texts)
     return identity, written_files(sealed_texts)
+
+
+def rendered(name: str, kind: str, context: Mapping[str, object]) -> dict[str, str]:
+    """The source and the header of a kind's templates, filled in with what all of them have.
+
+    Args:
+        name: of the library in C.
+        kind: a key of ``FUNCTIONS``.
+        context: what this kind has besides.
+
+    """
+    common: dict[str, object] = {
+        "name": name,
+        "NAME": name.upper(),
+        "identity": IDENTITY,
+        "version": Source(f'"{__version__}"'),
+        "functions": FUNCTIONS[kind],
+    }
+    return {
+        f"{name}{end}": render_c(TEMPLATES, f"{kind}{end}.j2", {**common, **context}).text
+        for end in (".c", ".h")
+    }
