@@ -1,5 +1,5 @@
 # make setup | demo | firmware | check | test | test-all | test-frameworks | test-ecosystems | zoo | coverage | mutants
-#      fuzz | lint | lock | wheel | format | clean
+#      fuzz | docs | lint | lock | wheel | format | clean
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 C_FILES = $(shell git ls-files '*.c' '*.h' '*.cuh')
 
-.PHONY: setup demo firmware check test test-all test-frameworks test-ecosystems zoo coverage mutants fuzz lint lock wheel format clean
+.PHONY: setup demo firmware check test test-all test-frameworks test-ecosystems zoo coverage mutants fuzz docs lint lock wheel format clean
 
 setup:
 	@PYTHON="$(PYTHON)" tools/setup_system.sh
@@ -76,6 +76,10 @@ fuzz: setup
 	@PYTHON="$(PYTHON)" tools/setup_system.sh --tests
 	$(BIN)/python -m tests.fuzz all --minutes $(MINUTES) --seed $$(date +%s)
 
+# The documentation as a site, into build/site.
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -83,9 +87,9 @@ lint: setup
 	$(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run --Werror $(C_FILES)
 
-# The versions that setup takes, their hashes and licences, anew.
+# What setup takes, its hashes and licences: UPGRADE=--upgrade for newer versions.
 lock: setup
-	$(BIN)/python tools/lock.py
+	$(BIN)/python tools/lock.py $(UPGRADE)
 
 wheel: setup
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .

@@ -1,6 +1,6 @@
 """Lock what tinyrt is set up and released with, and list the licences of it.
 
-    .venv/bin/python tools/lock.py [--check]
+    .venv/bin/python tools/lock.py [--upgrade | --check]
 
 asks pip what it would install on this Python and machine, and writes:
 
@@ -11,6 +11,7 @@ asks pip what it would install on this Python and machine, and writes:
   (``build_backend.py``) is made from;
 * ``docs/dependencies.md``: the licences as a table.
 
+What is locked keeps its version; with ``--upgrade`` all take the newest that fit.
 With ``--check`` nothing is asked or written: the others must follow from
 ``tools/dependencies.json``.
 """
@@ -113,10 +114,11 @@ def licence_of(metadata: dict[str, Any]) -> str:
     return READ.get(canonical(metadata["name"]), SPDX.get(found, found))
 
 
-def asked() -> list[Package]:
+def asked(*, upgrade: bool) -> list[Package]:
     """All packages, by name: version, licence, hashes and what they are for."""
-    runtime, everything = reported(SETS["runtime"]), reported(SETS["setup"])
-    everything |= reported(ALONE, "--no-deps")
+    kept = () if upgrade else ("--constraint", "constraints.txt")
+    runtime, everything = reported(SETS["runtime"], *kept), reported(SETS["setup"], *kept)
+    everything |= reported(ALONE, "--no-deps", *kept)
     return [
         {
             "name": name,
@@ -177,15 +179,21 @@ def page(packages: list[Package], made_for: str) -> str:
 def main() -> None:
     """Write the files, or compare them."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="write nothing")
-    check = parser.parse_args().check
-    if not check:
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--upgrade", action="store_true", help="take the newest versions")
+    what.add_argument("--check", action="store_true", help="write nothing")
+    options = parser.parse_args()
+    if not options.check:
         python = f"Python {sys.version_info.major}.{sys.version_info.minor}"
-        locked = {"python": python, "platform": "x86-64 Linux", "packages": asked()}
+        locked = {
+            "python": python,
+            "platform": "x86-64 Linux",
+            "packages": asked(upgrade=options.upgrade),
+        }
         RECORD.write_text(json.dumps(locked, indent=1) + "\n")
     files = written(json.loads(RECORD.read_text()))
     stale = [path for path, text in files.items() if not path.exists() or path.read_text() != text]
-    if check and stale:
+    if options.check and stale:
         raise SystemExit(f"lock: stale: {', '.join(path.name for path in stale)}")
     for path in stale:
         path.write_text(files[path])

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.pages import blocks
 from tinyrt.cli.console import ERR
 from tinyrt.cli.demo import run_demo
 
@@ -17,7 +18,6 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 OWN = [page for page in PAGES if not page.name.startswith("from-")]
 """Pages whose examples start from the demo's files; the others are run by tests/frameworks."""
-FENCE = re.compile(r"^```(sh|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 MAKE_TARGETS = re.compile(r"^make \w+ +#", re.MULTILINE)
 
 
@@ -38,12 +38,14 @@ def test_examples_run(page, demo_folder, tmp_path):
     folder = tmp_path / "work"
     shutil.copytree(demo_folder, folder)
     code = []
-    for language, text in FENCE.findall(page.read_text()):
+    for language, file, text in blocks(page):
         if MAKE_TARGETS.search(text):
             continue  # make demo and make test themselves
-        if language == "sh":
+        if file:
+            (folder / file).write_text(text, encoding="utf-8")
+        elif language == "sh":
             _run(["bash", "-euo", "pipefail", "-c", text], folder)
-        else:
+        elif language == "python":
             code.append(text)
     if code:
         # A page's Python examples build on each other.

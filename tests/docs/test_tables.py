@@ -37,3 +37,13 @@ def test_page_names_every_layout_and_its_command():
 def test_page_names_no_other_boards():
     named = {name for row in ROWS for name in BOARD.findall(row[2])}
     assert named == set(BOARDS)
+
+
+def test_comparison_repeats_the_ratios_of_the_benchmarks():
+    page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    rows = [line.strip("| \n").split(" | ") for line in page.splitlines() if "| cortex-" in line]
+    assert len(rows) >= 30
+    said = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
+    for core in ("m4", "m55", "m3", "m0"):
+        ratios = [row[5] for row in rows if row[0] == f"cortex-{core}"]
+        assert f"{core.upper()}: {min(ratios)} to {max(ratios)}" in said
