@@ -60,6 +60,8 @@ FORMS = {
     "selftest": "VECTORS",
     "gdb": "PORT",
     "port": "DEV",
+    "serve port": "PORT",
+    "max_upload": "BYTES",
     "need": "PART",
     "input_type": "TYPE",
     "output_type": "TYPE",

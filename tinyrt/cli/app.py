@@ -61,6 +61,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "report": Listed(
             "report", "report", "Write a page: cost on each core, graph, arena and quantisation."
         ),
+        "serve": Listed("serve", "serve", "Serve a page for models, and its HTTP interface."),
         "bench": Listed(
             "bench", "bench", "Latency and throughput on this host, beside other runtimes."
         ),
