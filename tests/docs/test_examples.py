@@ -63,6 +63,36 @@ def _run(command, folder):
     assert result.returncode == 0, result.stdout + result.stderr
 
 
+@pytest.mark.device
+@pytest.mark.slow
+def test_the_notebook_runs_and_shows_pictures(demo_folder, tmp_path):
+    shutil.copytree(demo_folder, tmp_path / "work")
+    script = tmp_path / "notebook.py"
+    script.write_text(NOTEBOOK)
+    _run([sys.executable, str(script), str(ROOT / "docs" / "demo.ipynb")], tmp_path / "work")
+    shown = (tmp_path / "work" / "shown.html").read_text()
+    assert "<th>equal to the host</th><td>yes</td>" in shown
+    assert 'title="tinyrt report"' in shown
+    assert "&lt;svg" in shown
+
+
+NOTEBOOK = """
+import ast, json, sys
+from pathlib import Path
+
+names, shown = {}, []
+for cell in json.loads(Path(sys.argv[1]).read_text())["cells"]:
+    if cell["cell_type"] != "code":
+        continue
+    *first, last = ast.parse("".join(cell["source"])).body
+    exec(compile(ast.Module(first, []), "cell", "exec"), names)
+    answer = eval(compile(ast.Expression(last.value), "cell", "eval"), names)
+    shown.append(answer._repr_html_() if hasattr(answer, "_repr_html_") else repr(answer))
+Path("shown.html").write_text("\\n".join(shown))
+"""
+"""Runs a notebook's cells as Jupyter does, and keeps what each shows."""
+
+
 def test_links_lead_somewhere():
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -324,3 +325,19 @@ def test_cycles_as_data_have_time_and_energy():
     assert found["ops"][0]["cycles"] == {"low": 7, "high": 9}
     plain = replace(cycles, timing=Timing(small_multiplier=True)).as_dict()
     assert (plain["timing"]["multiplier"], "milliseconds" in plain) == (32, False)
+
+
+@pytest.mark.parametrize(("exact", "equal"), [(True, "yes"), (False, "no"), (None, "–")])
+def test_a_notebook_shows_the_main_figures(exact, equal):
+    made = report(bit_exact=exact, instructions=1900, ram=Ram(11, None, 13, 14, 15))
+    rows = re.findall(r"<tr><th>(.*?)</th><td>(.*?)</td></tr>", made._repr_html_())
+    assert dict(rows) == {
+        "core": "cortex-m4",
+        "samples": "3",
+        "equal to the host": equal,
+        "instructions per inference": "1,900",
+        "flash, code bytes": "43,210",
+        "flash, weight bytes": "5",
+        "arena bytes": "11",
+        "stack bytes": "–",
+    }

@@ -357,3 +357,15 @@ def test_the_best_of_a_resumed_training_is_kept_only_on_request(tmp_path):
 
     np.testing.assert_array_equal(go(2, True), states[0])
     np.testing.assert_array_equal(go(3, False), states[2])
+
+
+def test_loggers_get_each_epochs_figures_and_no_score_without_validation():
+    logged = {}
+    _, history = run(
+        FitConfig(epochs=2, batch=30),
+        on_epoch=lambda epoch: logged.__setitem__(epoch.number, epoch.metrics()),
+    )
+    assert logged == {e.number: {"loss": e.loss, "lr": e.lr, "score": e.score} for e in history}
+    assert list(logged) == [1, 2]
+    _, history = run(FitConfig(epochs=1, batch=30), validate=None)
+    assert history[0].metrics() == {"loss": history[0].loss, "lr": history[0].lr}

@@ -161,3 +161,27 @@ class EmulationReport:
             fields["ops"] = [op.as_dict() for op in self.ops]
         fields["outputs"] = {name: array.tolist() for name, array in self.outputs.items()}
         return fields
+
+    def _repr_html_(self) -> str:
+        """The main figures as a table, as notebooks show what a cell answers."""
+        equal = {True: "yes", False: "no", None: None}[self.bit_exact]
+        figures: dict[str, str | int | None] = {
+            "core": self.core,
+            "samples": self.samples,
+            "equal to the host": equal,
+            "instructions per inference": self.instructions,
+            "flash, code bytes": self.flash.code,
+            "flash, weight bytes": self.flash.weights,
+            "arena bytes": self.ram.arena,
+            "stack bytes": self.ram.stack,
+        }
+        rows = (
+            f"<tr><th>{name}</th><td>{_shown(each)}</td></tr>" for name, each in figures.items()
+        )
+        return f"<table>{''.join(rows)}</table>"
+
+
+def _shown(value: str | int | None) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    return value or "–"

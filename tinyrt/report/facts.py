@@ -7,11 +7,15 @@ characters of it that mean nothing to a browser.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from html import escape
 from typing import Any
 
 FROM_FILE: Mapping[str, bool] = {"from_file": True}
 """Metadata of a field whose text a model's file says."""
+
+FRAME_HEIGHT = 700
+"""Pixels of the page in a notebook."""
 
 MAX_SCALES = 4
 """Scales of a tensor that are listed; their number is said."""
@@ -335,17 +339,27 @@ class Report:
         tinyrt: the version that made it.
         optimize: what the code is made for.
         models: in the order in which they were given; the others are compared with the first.
+        page: the page that was written, as HTML.
 
     """
 
     tinyrt: str
     optimize: str
     models: tuple[ModelFacts, ...]
+    page: str = field(default="", repr=False, compare=False)
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain data, which ``report.schema.json`` describes."""
-        plain: dict[str, Any] = _plain(asdict(self))
+        plain: dict[str, Any] = _plain(asdict(replace(self, page="")))
+        del plain["page"]
         return plain
+
+    def _repr_html_(self) -> str:
+        """The page in a frame, as notebooks show what a cell answers."""
+        return (
+            f'<iframe srcdoc="{escape(self.page)}" title="tinyrt report" '
+            f'style="width: 100%; height: {FRAME_HEIGHT}px; border: 0"></iframe>'
+        )
 
 
 def _plain(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def write_report(
         progress: called with the steps done and their total.
 
     Returns:
-        The data behind the page.
+        The data behind the page; in a notebook it shows the page.
 
     Raises:
         DataError: no model or core is given, one is given twice, the data do not fit, or a float
@@ -75,9 +76,9 @@ def write_report(
     several = [models] if isinstance(models, str | Path) else list(models)
     asked = Asked(tuple(cores), optimize, estimate, data, against)
     report = gather(several, asked, progress)
-    page = render_report(report).encode()
-    write_atomic(output, lambda file: file.write(page))
-    return report
+    page = render_report(report)
+    write_atomic(output, lambda file: file.write(page.encode()))
+    return replace(report, page=page)
 
 
 def render_report(report: Report) -> str:

@@ -36,6 +36,11 @@ class Epoch:
     lr: float
     score: float
 
+    def metrics(self) -> dict[str, float]:
+        """Loss, learning rate and, where there was validation, score: as loggers take them."""
+        named = {"loss": self.loss, "lr": self.lr, "score": self.score}
+        return {name: value for name, value in named.items() if not math.isnan(value)}
+
 
 @contextmanager
 def progress_bar(epochs: int, shown: bool | None = None) -> Iterator[Callable[[Epoch], None]]:
