@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         validate,
     )
     from tinyrt.errors import TinyrtError
-    from tinyrt.export import export_c
+    from tinyrt.export import ExportOptions, export_c
     from tinyrt.interpreter import Interpreter, Model, load
     from tinyrt.report import write_report
     from tinyrt.search import search_networks
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "ExportOptions": "tinyrt.export",
     "Interpreter": "tinyrt.interpreter",
     "Model": "tinyrt.interpreter",
     "TinyrtError": "tinyrt.errors",
@@ -48,6 +49,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "ExportOptions",
     "Interpreter",
     "Model",
     "TinyrtError",

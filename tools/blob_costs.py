@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from tinyrt.api import run_emulated
+from tinyrt.export import ExportOptions
 
 MODELS = ("autoencoder_ad", "dscnn_kws", "mobilenet_vww", "resnet8", "streaming_wakeword")
 CORES = ("cortex-m0", "cortex-m4", "cortex-m55")
@@ -18,7 +19,10 @@ def main() -> None:
     for name in MODELS:
         for core in CORES:
             path = folder / f"{name}_int8.tflite"
-            plain, blob = (run_emulated(path, core=core, samples=1, blob=b) for b in (False, True))
+            plain, blob = (
+                run_emulated(path, core=core, samples=1, options=ExportOptions(blob=b))
+                for b in (False, True)
+            )
             one, other = plain.instructions, blob.instructions
             assert one is not None
             assert other is not None

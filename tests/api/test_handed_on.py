@@ -15,6 +15,7 @@ from tinyrt import api, board, emulate, export, quantize
 from tinyrt.api import models
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import BudgetError
+from tinyrt.export import ExportOptions
 from tinyrt.quantize import QuantConfig, quantize_graph
 from tinyrt.quantize.explain import bisect, debug
 from tinyrt.quantize.mixed import choose
@@ -45,19 +46,25 @@ class Called:
 EMULATION = {
     "core": "cortex-m55",
     "optimize": "size",
+    "options": ExportOptions(slices=5_000),
     "board": "mps3",
-    "max_arena": 12_345,
-    "by_rows": True,
-    "input_rows": True,
-    "memories": object(),
     "profile": True,
     "cycles": object(),
     "gdb": 1234,
     "timeout_s": 7.5,
     "progress": print,
-    "slices": 5_000,
-    "blob": True,
 }
+
+LEFT_OUT = {
+    **{"core": "cortex-m4", "optimize": "balanced", "options": ExportOptions()},
+    **{"profile": False, "shared_arena": False, "timeout_s": 300.0},
+}
+"""What is documented of arguments that are left out; of the others, None."""
+
+
+def wanted(names, **given):
+    """All of these arguments, as they are handed on where some are given."""
+    return {name: LEFT_OUT.get(name) for name in names} | given
 
 
 @pytest.mark.parametrize("option", EMULATION)
@@ -65,14 +72,10 @@ def test_options_of_an_emulation(option, files, monkeypatch):
     """Each on its own: what is not given is as documented."""
     run = Called("report")
     monkeypatch.setattr(emulate, "run_emulated", run)
-    path = files / "int8.tflite"
-    assert api.run_emulated(path, **{option: EMULATION[option]}, samples=1) == "report"
+    path, given = files / "int8.tflite", {option: EMULATION[option]}
+    assert api.run_emulated(path, samples=1, **given) == "report"
     assert run.args == (path,)
-    defaults = dict.fromkeys(EMULATION) | {"core": "cortex-m4", "optimize": "balanced"}
-    defaults |= {"by_rows": False, "input_rows": False, "profile": False, "timeout_s": 300.0}
-    defaults |= {"blob": False}
-    want = defaults | {option: EMULATION[option]}
-    assert {name: run.kwargs[name] for name in EMULATION} == want
+    assert {name: run.kwargs[name] for name in EMULATION} == wanted(EMULATION, **given)
     assert set(run.kwargs) == {*EMULATION, "inputs", "expected", "build_dir"}
 
 
@@ -85,13 +88,10 @@ for of_one in ("profile", "cycles", "gdb"):
 def test_options_of_an_emulation_of_several(option, files, monkeypatch):
     run = Called({})
     monkeypatch.setattr(emulate, "run_emulated_several", run)
-    path = files / "int8.tflite"
-    assert api.run_emulated_several([path], **{option: SEVERAL[option]}, samples=1) == {}
+    path, given = files / "int8.tflite", {option: SEVERAL[option]}
+    assert api.run_emulated_several([path], samples=1, **given) == {}
     assert run.args == ([path],)
-    defaults = dict.fromkeys(SEVERAL) | {"core": "cortex-m4", "optimize": "balanced"}
-    defaults |= dict.fromkeys(("by_rows", "input_rows", "blob", "shared_arena"), False)
-    want = defaults | {"timeout_s": 300.0, option: SEVERAL[option]}
-    assert {name: run.kwargs[name] for name in SEVERAL} == want
+    assert {name: run.kwargs[name] for name in SEVERAL} == wanted(SEVERAL, **given)
     assert set(run.kwargs) == {*SEVERAL, "inputs", "expected", "build_dir"}
     assert [len(arrays) for arrays in run.kwargs["expected"]] == [1]
 
@@ -261,17 +261,17 @@ def test_what_comparisons_are_asked_for(files, monkeypatch):
 def test_what_is_left_out_is_the_same_for_one_model_and_for_several(one, several):
     first, others = signature(one).parameters, signature(several).parameters
     shared = set(first) & set(others)
-    assert len(shared) > 10
-    assert {n: others[n].default for n in shared} == {n: first[n].default for n in shared}
+    assert shared >= {"core", "optimize", "options"}
+    left_out = {name: first[name].default for name in shared}
+    assert {name: others[name].default for name in shared} == left_out
+    assert left_out["options"] in (None, ExportOptions())
 
 
 HEARING = {
     "core": "cortex-m55",
     "optimize": "size",
+    "options": ExportOptions(by_rows=True),
     "board": "mps3",
-    "max_arena": 12_345,
-    "by_rows": True,
-    "memories": object(),
     "timeout_s": 7.5,
 }
 
@@ -282,14 +282,13 @@ def test_options_of_an_emulation_on_a_recording(option, tmp_path, monkeypatch):
     monkeypatch.setattr(emulate.audio, "emulate_audio", run)
     path = saved(tmp_path / "ears.tflite", int8_net())
     sound = np.zeros(900, np.int16)
-    assert api.emulate_audio(path, sound, **{option: HEARING[option]}) == "report"
+    given = {option: HEARING[option]}
+    assert api.emulate_audio(path, sound, **given) == "report"
     model, heard, pipeline, expected = run.args
     assert (model, pipeline) == (path, PIPELINE)
     np.testing.assert_array_equal(heard, sound)
     assert len(expected.samples) == len(expected.detected) == len(next(iter(expected.raw.values())))
-    defaults = dict.fromkeys(HEARING) | {"core": "cortex-m4", "optimize": "balanced"}
-    want = defaults | {"by_rows": False, "timeout_s": 300.0, option: HEARING[option]}
-    assert {name: run.kwargs[name] for name in HEARING} == want
+    assert {name: run.kwargs[name] for name in HEARING} == wanted(HEARING, **given)
     assert set(run.kwargs) == {*HEARING, "build_dir"}
 
 

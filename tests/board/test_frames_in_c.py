@@ -6,6 +6,7 @@ import subprocess
 import numpy as np
 import pytest
 
+from tests.asked import asked
 from tests.board.host import ProgramLine, answered, build
 from tests.c.host import host_compiler
 from tests.export.models import dense, echo, views
@@ -38,7 +39,7 @@ def cnn():
 
 def exported(graph, folder, **options):
     options = {"core": "host", "board": True, "model_sha256": SHA256, **options}
-    return export_graph(graph, folder / "model", **options)
+    return export_graph(graph, folder / "model", **asked(**options))
 
 
 def answers_of(data):

@@ -13,7 +13,7 @@ from tests.board.host import answered, build
 from tests.export.models import dense
 from tests.sampling import sampled
 from tinyrt.board.frames import Reader, frame
-from tinyrt.export import export_graph
+from tinyrt.export import ExportOptions, export_graph
 from tinyrt.export.board import PAYLOAD_BYTES, Command, Fault
 
 STREAMS = sampled(3000, 60_000)
@@ -72,7 +72,10 @@ def streams(rng, count):
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
     folder = tmp_path_factory.mktemp("dense")
-    return build(export_graph(dense(), folder / "model", core="host", board=True), folder)
+    return build(
+        export_graph(dense(), folder / "model", core="host", options=ExportOptions(board=True)),
+        folder,
+    )
 
 
 def test_it_recovers_from_any_stream(program):

@@ -10,7 +10,7 @@ from tests.board.host import answered, build
 from tests.export.models import dense
 from tests.sampling import sampled
 from tinyrt import __version__
-from tinyrt.export import export_graph
+from tinyrt.export import ExportOptions, export_graph
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify
@@ -22,7 +22,12 @@ HERTZ = 1_000_000
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
     folder = tmp_path_factory.mktemp("dense")
-    return build(export_graph(dense("kws01"), folder / "model", core="host", board=True), folder)
+    return build(
+        export_graph(
+            dense("kws01"), folder / "model", core="host", options=ExportOptions(board=True)
+        ),
+        folder,
+    )
 
 
 def lines(program, text, *arguments):
@@ -144,7 +149,9 @@ def test_a_clock_that_is_not_known_tells_no_time(program):
 
 
 def test_buffers_are_shown_by_eight_bytes(tmp_path):
-    project = export_graph(dense(size=10), tmp_path / "model", core="host", board=True)
+    project = export_graph(
+        dense(size=10), tmp_path / "model", core="host", options=ExportOptions(board=True)
+    )
     found = lines(build(project, tmp_path), "db load 10%db 000102030405060708 09%db 00%db print 9%")
     assert found[-3:] == ["m-buffer-00-01-02-03-04-05-06-07", "m-buffer-08", "m-ready"]
 
@@ -163,7 +170,10 @@ SCALES = sampled((1 / 3,), (1 / 3, 1.7e-9, 5e-4, 1.0, 12345.678, 3e10, 2.0**-140
 def test_quantised_results_are_real_numbers(scale, dtype, zero, tmp_path):
     scale = float(np.float32(scale))
     graph = relu(dtype, QParams((scale,), zero), 5)
-    program = build(export_graph(graph, tmp_path / "model", core="host", board=True), tmp_path)
+    program = build(
+        export_graph(graph, tmp_path / "model", core="host", options=ExportOptions(board=True)),
+        tmp_path,
+    )
     most = np.iinfo(dtype.numpy).max
     x = np.array([zero, zero + 1, 17, most - 1, most], dtype.numpy)
     text = f"db load {x.nbytes}%db {x.tobytes().hex()}%infer 1 0%"
@@ -176,7 +186,10 @@ def test_quantised_results_are_real_numbers(scale, dtype, zero, tmp_path):
 
 def test_float_results_are_rounded_to_three_decimals(tmp_path):
     graph = relu(DType.FLOAT32, None, 16)
-    program = build(export_graph(graph, tmp_path / "model", core="host", board=True), tmp_path)
+    program = build(
+        export_graph(graph, tmp_path / "model", core="host", options=ExportOptions(board=True)),
+        tmp_path,
+    )
     rng = np.random.default_rng(7)
     values = [0.0, 1.0, 0.4, 1e-3, 5e-4, 4.9e-4, 1e-40, 123456.789, 2.0**24, 2.0**52, 9e15, 1e30]
     x = np.array([*values, np.inf, *rng.standard_normal(3) ** 2], np.float32)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tests.c.host import BESIDE, StoppedError, build_program, run_program
-from tinyrt.export import ExportedProject, export_graph
+from tinyrt.export import ExportedProject, ExportOptions, export_graph
 from tinyrt.ir import Graph
 from tinyrt.ops.shared.evaluate import evaluate
 
@@ -73,7 +73,7 @@ def answers_by_op(
         here = folder / f"without_{len(stopped)}"
         here.mkdir()
         memories = BESIDE if tuple(modes) == ("beside",) else None
-        project = export_graph(graph, here / "project", memories=memories)
+        project = export_graph(graph, here / "project", options=ExportOptions(memories=memories))
         damage(project)
         program = build_program(project, here)
         try:

@@ -13,7 +13,7 @@ from tests.export.blobs import HEADER, trained_twice, with_word, without_sha256
 from tests.export.models import dense
 from tinyrt import load
 from tinyrt.convert.tflite.writer import save_tflite
-from tinyrt.export import export_c, export_graph, make_blob
+from tinyrt.export import ExportOptions, export_c, export_graph, make_blob
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
@@ -185,7 +185,7 @@ def made(zoo, tmp_path_factory):
     """The folder with a program of model a, and the blobs of a and b."""
     folder = tmp_path_factory.mktemp("blobs")
     one, other = trained_twice(zoo, "dscnn_kws", folder)
-    project = export_c(one, folder / "mo", core="host", name="mo", blob=True)
+    project = export_c(one, folder / "mo", core="host", options=ExportOptions(name="mo", blob=True))
     make_blob(other, project.directory, folder / "b.blob", revision=7)
     shutil.copy(project.directory / "mo.blob", folder / "a.blob")
     build(folder, project)
@@ -219,7 +219,7 @@ def test_misuse_is_a_status(made):
 
 def test_blobs_of_others_are_refused(made, tmp_path):
     blob = (made / "a.blob").read_bytes()
-    export_graph(dense(), tmp_path / "other", core="host", blob=True)
+    export_graph(dense(), tmp_path / "other", core="host", options=ExportOptions(blob=True))
     cases = {
         "erased": (bytes([0xFF]) * len(blob), NOT_A_BLOB),
         "older": (with_word(blob, 4, 0), VERSION),
@@ -261,7 +261,12 @@ def test_weights_without_zeros_fit_code_that_leaves_out_zeros(tmp_path):
     other = full * np.repeat(rng.random((2, 24)) < 0.5, 4, axis=1).repeat(8, axis=0)
     for name, w in (("few", few), ("full", full), ("other", other)):
         save_tflite(layer(w.astype(np.int8)), tmp_path / f"{name}.tflite")
-    project = export_c(tmp_path / "few.tflite", tmp_path / "mo", core="host", name="mo", blob=True)
+    project = export_c(
+        tmp_path / "few.tflite",
+        tmp_path / "mo",
+        core="host",
+        options=ExportOptions(name="mo", blob=True),
+    )
     assert any("_sparse_" in kernel for kernel in project.kernels)
     build(tmp_path, project)
     for name in ("few", "full", "other"):
@@ -331,7 +336,7 @@ int main(int count, char **words) {
 
 def test_who_signed_is_asked_last(tmp_path):
     """With a keyed hash in the place of a signature."""
-    project = export_graph(dense(), tmp_path / "net", core="host", blob=True)
+    project = export_graph(dense(), tmp_path / "net", core="host", options=ExportOptions(blob=True))
     (tmp_path / "main.c").write_text(SIGNING)
     sources = sorted(project.directory.rglob("*.c"))
     command = [host_compiler(), "-std=gnu11", *SANITIZE.split(), "-I", project.directory]
@@ -356,7 +361,7 @@ def test_who_signed_is_asked_last(tmp_path):
 
 def test_a_signature_of_openssl(tmp_path):
     require_tool("openssl")
-    project = export_graph(dense(), tmp_path / "net", core="host", blob=True)
+    project = export_graph(dense(), tmp_path / "net", core="host", options=ExportOptions(blob=True))
     (tmp_path / "main.c").write_text(SIGNING)
     sources = sorted(project.directory.rglob("*.c"))
     command = [host_compiler(), "-std=gnu11", "-I", project.directory, "main.c", *sources]

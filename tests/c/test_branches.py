@@ -13,7 +13,7 @@ from tests.c.programs import of_floats, of_integers, of_vectors, of_zeros, one_g
 from tests.c.test_rows import narrow_net, rows_of
 from tests.memory.nets import gated_net, random_net
 from tinyrt import kernels_c
-from tinyrt.export import export_graph
+from tinyrt.export import ExportOptions, export_graph
 from tinyrt.interpreter.native import CORES, core_of
 from tinyrt.ops.shared.evaluate import evaluate
 
@@ -80,7 +80,11 @@ def taken(tmp_path_factory):
                 continue
             here = folder / f"{name}-{core}"
             project = export_graph(
-                graph, here / "project", core=core, optimize=optimize, memories=BESIDE
+                graph,
+                here / "project",
+                core=core,
+                optimize=optimize,
+                options=ExportOptions(memories=BESIDE),
             )
             found = run_counted(project, here, feeds, "beside", taken)
             for output, answer in expected.items():

@@ -11,7 +11,7 @@ from tests.c.host import BESIDE, build_program, host_compiler, run_program
 from tests.c.programs import of_vectors, one_graph
 from tests.ops.corners import FAMILIES, integer_corners
 from tests.sampling import sampled
-from tinyrt.export import export_graph
+from tinyrt.export import ExportOptions, export_graph
 from tinyrt.export.target import find_core
 from tinyrt.interpreter.native import core_of
 from tinyrt.ops.shared.evaluate import evaluate
@@ -40,7 +40,9 @@ def test_floats_are_near_the_references(tmp_path):
     """What keeps state or comes from TFLM's signal library is among them."""
     corners = {k: b for k, b in FAMILIES["floats"]().items() if b.graph.nodes[0].op in F32_OPS}
     graph, feeds = one_graph(corners)
-    project = export_graph(graph, tmp_path / "project", core="cortex-m3", memories=BESIDE)
+    project = export_graph(
+        graph, tmp_path / "project", core="cortex-m3", options=ExportOptions(memories=BESIDE)
+    )
     found = run_program(build_program(project, tmp_path), project, feeds, "beside")
     for name, expected in evaluate(graph, feeds).items():
         assert_close(name.split(":")[0], found[name], expected)
@@ -48,7 +50,9 @@ def test_floats_are_near_the_references(tmp_path):
 
 def assert_answers(graph, feeds, core, folder, *flags):
     """Every output of the C program, bit for bit."""
-    project = export_graph(graph, folder / "project", core=core, memories=BESIDE)
+    project = export_graph(
+        graph, folder / "project", core=core, options=ExportOptions(memories=BESIDE)
+    )
     found = run_program(build_program(project, folder, *flags), project, feeds, "beside")
     for name, expected in evaluate(graph, feeds).items():
         np.testing.assert_array_equal(found[name], expected, err_msg=name, strict=True)

@@ -8,7 +8,7 @@ import pytest
 from tests.c.conformance import all_float_ops, all_int4_ops, all_int16_ops, all_ops
 from tests.c.host import BESIDE
 from tinyrt import kernels_c
-from tinyrt.export import export_graph
+from tinyrt.export import ExportOptions, export_graph
 from tinyrt.export.rows.segment import ROWS_HEADER
 from tinyrt.export.target import find_core
 
@@ -135,7 +135,9 @@ def test_headers_of_all_kernels_go_together(tmp_path, name):
 @pytest.mark.parametrize("cases", [all_ops, all_int16_ops, all_int4_ops, all_float_ops])
 def test_generated_code_includes_public_headers_alone(tmp_path, cases, core):
     graph, _ = cases(range(4))
-    project = export_graph(graph, tmp_path / "project", core=core, memories=BESIDE)
+    project = export_graph(
+        graph, tmp_path / "project", core=core, options=ExportOptions(memories=BESIDE)
+    )
     source = project.directory / f"{project.name}.c"
     names = kernels_c.includes(source)
     used = {name.removeprefix("tinyrt/") for name in names if name.startswith("tinyrt/")}

@@ -23,7 +23,7 @@ from tests.ops.cases import CASES
 from tests.sampling import sampled
 from tinyrt import kernels_c
 from tinyrt.backends.c.choice import KERNELS
-from tinyrt.export import export_graph
+from tinyrt.export import ExportOptions, export_graph
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.ops.shared.unsupported import NOT_ON_DEVICES
@@ -61,7 +61,9 @@ def test_kernel_equals_reference(answers, op):
 @pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
 def test_kernels_on_other_widths_equal_the_references(tmp_path, cases, core):
     graph, feeds = cases(FEW)
-    project = export_graph(graph, tmp_path / "project", core=core, memories=BESIDE)
+    project = export_graph(
+        graph, tmp_path / "project", core=core, options=ExportOptions(memories=BESIDE)
+    )
     found = run_program(build_program(project, tmp_path), project, feeds, "beside")
     for name, expected in evaluate(graph, feeds).items():
         np.testing.assert_array_equal(found[name], expected, err_msg=name, strict=True)
@@ -70,7 +72,9 @@ def test_kernels_on_other_widths_equal_the_references(tmp_path, cases, core):
 def test_transforms_of_pairs_equal_the_references(tmp_path):
     cases = {op: CASES[op] for op in ("signal_rfft", "signal_irfft")}
     graph, feeds = graph_of(cases, range(60), build_f32)
-    project = export_graph(graph, tmp_path / "project", core="cortex-m4", memories=BESIDE)
+    project = export_graph(
+        graph, tmp_path / "project", core="cortex-m4", options=ExportOptions(memories=BESIDE)
+    )
     found = run_program(build_program(project, tmp_path), project, feeds, "beside")
     for name, expected in evaluate(graph, feeds).items():
         assert_close(name.split("/")[0], found[name], expected)

@@ -21,7 +21,7 @@ from tests.c.packed_cases import (
 from tests.ops.build import build_s8
 from tests.ops.cases import CASES
 from tests.sampling import sampled
-from tinyrt.export import export_graph
+from tinyrt.export import ExportOptions, export_graph
 from tinyrt.ops.shared.evaluate import evaluate
 
 pytestmark = pytest.mark.slow
@@ -83,7 +83,9 @@ def cases():
 @pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
 def test_thousands_of_random_cases(cases, tmp_path, core):
     graph, samples, expected = cases
-    project = export_graph(graph, tmp_path / "project", core=core, memories=BESIDE)
+    project = export_graph(
+        graph, tmp_path / "project", core=core, options=ExportOptions(memories=BESIDE)
+    )
     assert set(project.kernels) >= PACKED
     found = run_samples(build_program(project, tmp_path), project, samples, "beside")
     for answers, outputs in zip(expected, found, strict=True):
@@ -94,7 +96,9 @@ def test_thousands_of_random_cases(cases, tmp_path, core):
 @pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
 def test_packed_int4_weights_equal_the_references(tmp_path, core):
     graph, feeds = graph_of(INT4_CASES, range(10), int4_weights)
-    project = export_graph(graph, tmp_path / "project", core=core, memories=BESIDE)
+    project = export_graph(
+        graph, tmp_path / "project", core=core, options=ExportOptions(memories=BESIDE)
+    )
     assert set(project.kernels) >= PACKED_INT4
     outputs = run_program(build_program(project, tmp_path), project, feeds, "beside")
     for name, expected in evaluate(graph, feeds).items():
@@ -106,7 +110,11 @@ def test_packed_int4_weights_equal_the_references(tmp_path, core):
 def test_sparse_weights_equal_the_references(tmp_path, core, optimize, kernels):
     graph, feeds = graph_of(SPARSE_CASES, range(30), sparse_weights)
     project = export_graph(
-        graph, tmp_path / "project", core=core, optimize=optimize, memories=BESIDE
+        graph,
+        tmp_path / "project",
+        core=core,
+        optimize=optimize,
+        options=ExportOptions(memories=BESIDE),
     )
     assert set(project.kernels) >= kernels
     outputs = run_program(build_program(project, tmp_path), project, feeds, "beside")
@@ -125,7 +133,9 @@ def test_sparse_weights_equal_the_references(tmp_path, core, optimize, kernels):
 )
 def test_rows_equal_the_references(tmp_path, core, kernel, case, build):
     graph, feeds = graph_of({"rows": case}, range(60), build)
-    project = export_graph(graph, tmp_path / "project", core=core, memories=BESIDE)
+    project = export_graph(
+        graph, tmp_path / "project", core=core, options=ExportOptions(memories=BESIDE)
+    )
     assert kernel in project.kernels
     outputs = run_program(build_program(project, tmp_path), project, feeds, "beside")
     for name, expected in evaluate(graph, feeds).items():
@@ -138,7 +148,9 @@ def test_one_kernel_serves_rows_and_images(tmp_path, images):
     net = Net(1, 32, 32, 4)
     x = net.conv(net.conv("x", 16, size=3), 8, size=3, stride=2)
     graph = net.graph("net", net.conv(net.turned(x, 0, 2, 1, 3), 8, size=3) if images else x)
-    project = export_graph(graph, tmp_path / "project", by_rows=True, max_arena=16_000)
+    project = export_graph(
+        graph, tmp_path / "project", options=ExportOptions(by_rows=True, max_arena=16_000)
+    )
     assert "tinyrt_rows" in project.kernels
     assert ("tinyrt_window_block_s8" in project.kernels) == images
     assert ("tinyrt_window_rows_s8" in project.kernels) != images

@@ -9,7 +9,7 @@ from tests.c.packed_cases import lstm, svdf
 from tests.c.programs import one_graph
 from tests.ops.corners.recurrent import recurrent
 from tests.sampling import sampled
-from tinyrt.export import export_graph
+from tinyrt.export import ExportOptions, export_graph
 from tinyrt.ops.shared.evaluate import evaluate
 
 pytestmark = pytest.mark.slow
@@ -21,7 +21,9 @@ KERNELS = {"tinyrt_lstm_block_s8", "tinyrt_svdf_block_s8", "tinyrt_svdf_block_s8
 @pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
 def test_random_shapes_equal_the_references(tmp_path, core):
     graph, feeds = graph_of({"lstm": lstm, "svdf": svdf}, SHAPES)
-    project = export_graph(graph, tmp_path / "project", core=core, memories=BESIDE)
+    project = export_graph(
+        graph, tmp_path / "project", core=core, options=ExportOptions(memories=BESIDE)
+    )
     assert set(project.kernels) >= KERNELS
     found = run_program(build_program(project, tmp_path), project, feeds, "beside")
     for name, expected in evaluate(graph, feeds).items():
@@ -31,7 +33,9 @@ def test_random_shapes_equal_the_references(tmp_path, core):
 @pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
 def test_corners_equal_the_references(tmp_path, core):
     graph, feeds = one_graph(recurrent())
-    project = export_graph(graph, tmp_path / "project", core=core, memories=BESIDE)
+    project = export_graph(
+        graph, tmp_path / "project", core=core, options=ExportOptions(memories=BESIDE)
+    )
     found = run_program(build_program(project, tmp_path), project, feeds, "beside")
     for name, expected in evaluate(graph, feeds).items():
         np.testing.assert_array_equal(found[name], expected, err_msg=name, strict=True)

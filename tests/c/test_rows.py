@@ -9,7 +9,7 @@ from tests.c.host import build_program, run_samples
 from tests.memory.nets import gated_net, random_net
 from tests.memory.targets import kernels_for
 from tests.sampling import sampled
-from tinyrt.export import export_graph
+from tinyrt.export import ExportOptions, export_graph
 from tinyrt.ir import DType, Graph
 from tinyrt.memory import plan_by_rows
 from tinyrt.ops import OPS
@@ -39,9 +39,11 @@ SUMS = ("tinyrt_average_sums_s8.c", "tinyrt_mean_sums_s8.c", "tinyrt_column_sums
 def rows_of(graph, folder, core, pushed):
     """The project with the least memory, or that which takes its input row by row."""
     if pushed:
-        return export_graph(graph, folder, core=core, input_rows=True)
+        return export_graph(graph, folder, core=core, options=ExportOptions(input_rows=True))
     least = plan_by_rows(graph, kernels_for(core), costly=True)
-    return export_graph(graph, folder, core=core, by_rows=True, max_arena=least.arena_bytes)
+    return export_graph(
+        graph, folder, core=core, options=ExportOptions(by_rows=True, max_arena=least.arena_bytes)
+    )
 
 
 def answers_as_the_references(graph, project, folder):
@@ -75,7 +77,9 @@ def test_rows_equal_the_references(tmp_path, core, pushed):
 
 def test_batches_that_are_all_as_short_take_no_number_of_rows(tmp_path):
     graph = random_net(3)
-    project = export_graph(graph, tmp_path / "project", core="cortex-m4", input_rows=True)
+    project = export_graph(
+        graph, tmp_path / "project", core="cortex-m4", options=ExportOptions(input_rows=True)
+    )
     code = (project.directory / f"{project.name}.c").read_text()
     assert code.count("const int32_t first = ") > code.count("const int32_t rows = ")
     answers_as_the_references(graph, project, tmp_path)

@@ -6,7 +6,7 @@ import pytest
 from tests.c.conformance import graph_of
 from tests.c.host import BESIDE, build_program, host_compiler, run_program
 from tests.ops.cases import CASES
-from tinyrt.export import export_graph
+from tinyrt.export import ExportOptions, export_graph
 from tinyrt.export.target import find_core
 from tinyrt.interpreter.native import CORES, core_of
 from tinyrt.ops.shared.evaluate import evaluate
@@ -25,7 +25,9 @@ def test_kernels_equal_references(tmp_path, core):
     if cores.index(core) < cores.index(core_of(host_compiler())):
         pytest.skip(f"this processor cannot run {core}")
     graph, feeds = graph_of({op: CASES[op] for op in OPS}, SEEDS)
-    project = export_graph(graph, tmp_path / "project", core=core, memories=BESIDE)
+    project = export_graph(
+        graph, tmp_path / "project", core=core, options=ExportOptions(memories=BESIDE)
+    )
     program = build_program(project, tmp_path, *find_core(core).flags)
     found = run_program(program, project, feeds, "beside")
     expected = evaluate(graph, feeds)

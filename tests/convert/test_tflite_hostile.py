@@ -26,7 +26,7 @@ from tinyrt.errors import (
     DefectError,
     UnsupportedError,
 )
-from tinyrt.export import export_graph
+from tinyrt.export import ExportOptions, export_graph
 from tinyrt.interpreter import Interpreter
 from tinyrt.ir import DType, Graph, Node, Value
 from tinyrt.ops.add import AddAttrs
@@ -168,5 +168,5 @@ def test_a_bias_beyond_all_scales_is_refused():
 )
 def test_what_no_device_can_run_is_not_exported(tmp_path, data, says, by_rows):
     with pytest.raises(UnsupportedError, match=says):
-        export_graph(parse_tflite(data), tmp_path / "c", by_rows=by_rows)
+        export_graph(parse_tflite(data), tmp_path / "c", options=ExportOptions(by_rows=by_rows))
     assert not list(tmp_path.iterdir())

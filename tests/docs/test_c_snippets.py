@@ -6,6 +6,7 @@ import subprocess
 import numpy as np
 import pytest
 
+from tests.asked import asked
 from tests.c.host import host_compiler
 from tests.docs.pages import ROOT
 from tests.export.models import dense, echo, views
@@ -69,7 +70,7 @@ def test_it_is_c99(tmp_path, page, number):
         learner = Learner.from_layer(np.eye(4), np.zeros(4), scale=0.1, zero_point=0)
         export_learner(learner, tmp_path / "out", core="host", name=name)
     else:
-        export_graph(graph(), tmp_path / "out", core="host", name=name, **options)
+        export_graph(graph(), tmp_path / "out", core="host", **asked(name=name, **options))
     lines = snippets(page)[number].splitlines()
     last = max((i for i, s in enumerate(lines) if s.startswith(("static", "#"))), default=-1)
     outside, inside = lines[: last + 1], lines[last + 1 :]

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.export.models import dense
-from tinyrt.export import ExportedProject, export_graph
+from tinyrt.export import ExportedProject, ExportOptions, export_graph
 
 
 def esp_idf(project: ExportedProject) -> str:
@@ -79,7 +79,9 @@ def main() -> None:
     """Export a model in each layout, and print what is said of it."""
     for layout, (check, core) in CHECKS.items():
         with tempfile.TemporaryDirectory() as folder:
-            project = export_graph(dense(), Path(folder) / "net", core=core, layout=layout)
+            project = export_graph(
+                dense(), Path(folder) / "net", core=core, options=ExportOptions(layout=layout)
+            )
             print(f"{layout}: {check(project)}", flush=True)
 
 

@@ -18,7 +18,7 @@ from tests.sampling import sampled
 from tinyrt.board.emulated import EmulatedLine
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import DataError, ToolError
-from tinyrt.export import export_c, find_core
+from tinyrt.export import ExportOptions, export_c, find_core
 from tinyrt.quantize import QuantConfig, quantize_graph
 
 EXAMPLE = Path(__file__).parents[2] / "firmware_examples" / "serial_port"
@@ -39,7 +39,9 @@ def firmware(model, folder, core):
         pytest.skip("no qemu-system-arm on this machine")
     example = folder / "serial_port"
     shutil.copytree(EXAMPLE, example, ignore=shutil.ignore_patterns("build", "exported"))
-    export_c(model, example / "exported", board=True, core=core, name="digits")
+    export_c(
+        model, example / "exported", core=core, options=ExportOptions(board=True, name="digits")
+    )
     flags = " ".join(find_core(core).flags)
     command = ["make", "-s", f"MACHINE={MACHINES[core]}", f"TARGET_FLAGS={flags}"]
     done = subprocess.run(command, cwd=example, capture_output=True, text=True, check=False)

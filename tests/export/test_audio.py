@@ -16,7 +16,7 @@ from tinyrt import api
 from tinyrt.attached import fitted
 from tinyrt.emulate.audio import pieces_of
 from tinyrt.errors import DataError, UnsupportedError
-from tinyrt.export import export_c, export_several
+from tinyrt.export import ExportOptions, export_c, export_several
 
 SAMPLES = np.concatenate([mixed(6, 2_500), mixed(0, 1_500), mixed(5, 900), mixed(2, 800)])
 RESET, MISUSE = -1, -2
@@ -134,7 +134,7 @@ def test_what_a_project_says(ears, tmp_path):
 )
 def test_what_excludes_samples(options, text, ears, tmp_path):
     with pytest.raises(UnsupportedError, match=text):
-        export_c(ears, tmp_path / "c", **options)
+        export_c(ears, tmp_path / "c", options=ExportOptions(**options))
     assert not (tmp_path / "c").exists()
 
 
@@ -159,10 +159,18 @@ def test_of_several_models_those_with_a_front_end_take_samples(ears, tmp_path):
 @pytest.mark.slow
 def test_options_beside_samples(ears, tmp_path):
     """Slices, golden vectors and a layout of an ecosystem do not mind."""
-    project = export_c(ears, tmp_path / "a", core="host", slices=20_000, name="other")
+    project = export_c(
+        ears, tmp_path / "a", core="host", options=ExportOptions(slices=20_000, name="other")
+    )
     assert project.slices is not None
     assert macros(tmp_path / "a", "other")["OTHER_SLICES"]
-    export_c(ears, tmp_path / "b", core="cortex-m0", layout="arduino", optimize="size")
+    export_c(
+        ears,
+        tmp_path / "b",
+        core="cortex-m0",
+        optimize="size",
+        options=ExportOptions(layout="arduino"),
+    )
     sources = [*(tmp_path / "b").rglob("*.c")]
     assert "ears_audio.c" in [path.name for path in sources]
     (folder,) = {path.parent for path in sources if path.name == "ears.c"}

@@ -14,19 +14,19 @@ from tests.memory.nets import random_net
 from tests.sampling import sampled
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import ModelFormatError, TinyrtError, UnsupportedError
-from tinyrt.export import Memories, export_graph, export_several, make_blob, update
+from tinyrt.export import ExportOptions, Memories, export_graph, export_several, make_blob, update
 from tinyrt.export.blob import record
 from tinyrt.export.blob.layout import Member, body_of, fields_of
 from tinyrt.export.blob.structure import Part, require_same
 from tinyrt.export.blob.trained import ARGUMENTS, FIELDS
 from tinyrt.export.bundle import render_model
-from tinyrt.export.request import Request, Rows
+from tinyrt.export.request import Request
 from tinyrt.ir import DType, QParams
 from tinyrt.ops import verify
 
 
 def exported(folder, graph, **options):
-    return export_graph(graph, folder, core="host", blob=True, **options)
+    return export_graph(graph, folder, core="host", options=ExportOptions(blob=True, **options))
 
 
 def saved(graph, path):
@@ -100,7 +100,7 @@ def test_without_a_blob_nothing_changes(tmp_path):
 
 def test_several_models_have_a_blob_each(tmp_path):
     paths = [saved(dense(n), tmp_path / f"{n}.tflite") for n in ("one", "other")]
-    bundle = export_several(paths, tmp_path / "c", core="host", blob=True)
+    bundle = export_several(paths, tmp_path / "c", core="host", options=ExportOptions(blob=True))
     assert {"one.blob", "one_blob.json", "other.blob", "other_blob.json"} <= {*bundle.files}
     make_blob(paths[1], tmp_path / "c" / "other_blob.json", tmp_path / "new.blob")
     new = (tmp_path / "new.blob").read_bytes()
@@ -132,7 +132,7 @@ def test_a_blob_excludes_an_arena_that_takes_rows(tmp_path):
 
 def test_a_core_of_this_machine_has_no_blobs(tmp_path):
     with pytest.raises(UnsupportedError, match="no blobs for host-avx2"):
-        export_graph(dense(), tmp_path / "c", core="host-avx2", blob=True)
+        export_graph(dense(), tmp_path / "c", core="host-avx2", options=ExportOptions(blob=True))
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ OTHERWISE = {"not_equal": "kernels for one scale and for two"}
 @pytest.mark.parametrize("core", sampled(["cortex-m4"], ["cortex-m4", "cortex-m55", "cortex-m0"]))
 def test_what_scales_decide_is_no_code(core):
     """Of every op, with all scales and zero points moved, wherever the op has them free."""
-    request = Request.of(core, "balanced", None, Rows(False, False), None, blob=True)
+    request = Request.of(core, "balanced", ExportOptions(blob=True))
     moved = 0
     for op, seed in product(C_OPS, sampled((2,), range(6))):
         graph, _ = all_ops([seed], [op])

@@ -10,7 +10,7 @@ from tests.c.host import require_tool
 from tests.export.models import dense, views
 from tests.graphs import Builder
 from tinyrt.convert.tflite.writer import save_tflite
-from tinyrt.export import export_graph, export_several
+from tinyrt.export import ExportOptions, export_graph, export_several
 from tinyrt.ops.softmax import SoftmaxAttrs
 
 pytestmark = pytest.mark.slow
@@ -106,7 +106,7 @@ def test_what_is_installed_is_found_by_its_name(tmp_path):
     """With the mathematical library, which a float softmax needs."""
     builder = Builder((1, 4))
     graph = builder.graph(builder.op("softmax", ("x",), SoftmaxAttrs()))
-    project = export_graph(graph, tmp_path / "out", core="host", name="soft")
+    project = export_graph(graph, tmp_path / "out", core="host", options=ExportOptions(name="soft"))
     cmake("-S", project.directory, "-B", tmp_path / "build")
     cmake("--build", tmp_path / "build")
     place = tmp_path / "place"

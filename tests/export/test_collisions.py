@@ -14,7 +14,7 @@ from tests.graphs import Builder
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import run_emulated
 from tinyrt.errors import UnsupportedError
-from tinyrt.export import Memories, export_c, export_graph, export_several, several
+from tinyrt.export import ExportOptions, Memories, export_c, export_graph, export_several, several
 from tinyrt.export.names import identifier
 from tinyrt.interpreter import Interpreter
 from tinyrt.ir import DType
@@ -145,7 +145,7 @@ def test_memory_regions_have_names_of_their_own():
 
 def test_good_regions_build(tmp_path):
     memories = Memories((*(Region(name, 16) for name in GOOD), Region("rest")))
-    project = export_graph(views(), tmp_path / "out", memories=memories)
+    project = export_graph(views(), tmp_path / "out", options=ExportOptions(memories=memories))
     make = ["make", "-s", "-C", project.directory, f"CC={host_compiler()}"]
     subprocess.run(make, check=True)
 

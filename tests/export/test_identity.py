@@ -15,7 +15,7 @@ from tests.sampling import sampled
 from tinyrt import kernels_c
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import UnsupportedError
-from tinyrt.export import export_c, export_graph, export_several, find_core
+from tinyrt.export import ExportOptions, export_c, export_graph, export_several, find_core
 from tinyrt.export.identity import IDENTITY, sealed
 from tinyrt.export.model import library_files
 from tinyrt.export.names import Naming, identifier
@@ -54,7 +54,7 @@ def symbols(path, core="host"):
     ],
 )
 def test_every_symbol_begins_with_the_name_and_holds_the_identity(tmp_path, graph, options):
-    project = export_graph(graph, tmp_path / "out", core="host", **options)
+    project = export_graph(graph, tmp_path / "out", core="host", options=ExportOptions(**options))
     assert re.fullmatch(r"[0-9a-f]{8}", project.identity)
     start = f"{project.name}_{project.identity}_"
     found = symbols(library(project.directory))
@@ -93,7 +93,9 @@ def test_so_it_is_with_every_kernel_of_every_core(tmp_path, core):
 @pytest.mark.slow
 def test_symbols_of_several_models_begin_with_theirs_or_the_librarys_name(tmp_path):
     paths = saved(tmp_path, dense(), views())
-    bundle = export_several(paths, tmp_path / "both", core="host", prefix="acme")
+    bundle = export_several(
+        paths, tmp_path / "both", core="host", options=ExportOptions(prefix="acme")
+    )
     assert [model.name for model in bundle.models] == ["acme_net", "acme_views"]
     assert bundle.name == "acme_both"
     starts = tuple(
@@ -119,7 +121,7 @@ def test_the_identity_is_that_of_all_files(tmp_path):
         export_graph(dense(), tmp_path / "core", core="cortex-m7"),
         export_graph(dense(), tmp_path / "size", optimize="size"),
         export_graph(dense(bias=8), tmp_path / "weights"),
-        export_graph(dense(), tmp_path / "name", name="other"),
+        export_graph(dense(), tmp_path / "name", options=ExportOptions(name="other")),
         export_graph(replace(dense(), name="Net"), tmp_path / "title"),
     ]
     assert len({one.identity, *(other.identity for other in others)}) == 1 + len(others)
@@ -188,7 +190,7 @@ def test_two_headers_of_one_name_are_an_error_unless_they_are_the_same(tmp_path,
 def test_sources_need_no_include_path(tmp_path, input_rows):
     """As build systems compile them that take every source of a folder, one by one."""
     graph = random_net(28) if input_rows else dense()
-    export_graph(graph, tmp_path / "out", core="host", input_rows=input_rows)
+    export_graph(graph, tmp_path / "out", core="host", options=ExportOptions(input_rows=input_rows))
     sources = sorted(p.resolve() for p in (tmp_path / "out").rglob("*.c"))
     command = [host_compiler(), "-std=c99", "-Wall", "-Wextra", "-Werror", "-c", *sources]
     (tmp_path / "elsewhere").mkdir()
@@ -202,7 +204,7 @@ def test_two_versions_of_a_model_run_side_by_side(tmp_path):
     """Both folders' sources as one program's, with either folder first on the include path."""
     graphs = {"old": dense(), "new": dense(bias=20)}
     for name, graph in graphs.items():
-        export_graph(graph, tmp_path / name, core="host", name=f"net_{name}")
+        export_graph(graph, tmp_path / name, core="host", options=ExportOptions(name=f"net_{name}"))
     (tmp_path / "main.c").write_text(BOTH)
     sources = [tmp_path / "main.c", *tmp_path.glob("*/*.c"), *tmp_path.glob("*/tinyrt/*.c")]
     for order in (("old", "new"), ("new", "old")):
@@ -272,10 +274,10 @@ def test_a_model_is_called_as_is_asked_for(tmp_path, own, name, prefix, expected
 )
 def test_a_name_that_would_not_do_is_refused_with_one_that_would(tmp_path, name, hint):
     with pytest.raises(UnsupportedError, match=f"a model cannot be called '{name}'") as caught:
-        export_graph(dense(), tmp_path / "out", name=name)
+        export_graph(dense(), tmp_path / "out", options=ExportOptions(name=name))
     assert caught.value.hint == f"'{hint}' would do"
     assert not (tmp_path / "out").exists()
-    export_graph(dense(), tmp_path / "out", name=hint)
+    export_graph(dense(), tmp_path / "out", options=ExportOptions(name=hint))
 
 
 @pytest.mark.parametrize(
@@ -295,17 +297,23 @@ def test_a_prefix_that_makes_a_name_of_the_compilers_is_refused():
 def test_several_models_have_no_name_in_common(tmp_path):
     paths = saved(tmp_path, dense(), views())
     with pytest.raises(UnsupportedError, match="2 models cannot all be called 'kws'"):
-        export_several(paths, tmp_path / "out", name="kws")
-    found = export_several(paths[:1], tmp_path / "out", name="kws", shared_arena=True)
+        export_several(paths, tmp_path / "out", options=ExportOptions(name="kws"))
+    found = export_several(
+        paths[:1], tmp_path / "out", shared_arena=True, options=ExportOptions(name="kws")
+    )
     assert [model.name for model in found.models] == ["kws"]
 
 
 def test_another_name_in_a_used_folder_leaves_no_file_of_the_old_one(tmp_path):
     (path,) = saved(tmp_path, views())
-    export_c(path, tmp_path / "out", core="cortex-m55", name="old")
+    export_c(path, tmp_path / "out", core="cortex-m55", options=ExportOptions(name="old"))
     (tmp_path / "out" / "mine.c").write_text("int mine;")
-    project = export_graph(dense(), tmp_path / "out", core="host", name="new")
-    fresh = export_graph(dense(), tmp_path / "fresh", core="host", name="new")
+    project = export_graph(
+        dense(), tmp_path / "out", core="host", options=ExportOptions(name="new")
+    )
+    fresh = export_graph(
+        dense(), tmp_path / "fresh", core="host", options=ExportOptions(name="new")
+    )
     files = [
         {str(p.relative_to(f)): p.read_bytes() for p in f.rglob("*") if p.is_file()}
         for f in (tmp_path / "out", tmp_path / "fresh")

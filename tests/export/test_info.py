@@ -14,7 +14,7 @@ from tinyrt import __version__
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import ModelFormatError, UnsupportedError
-from tinyrt.export import export_c, export_graph, export_several
+from tinyrt.export import ExportOptions, export_c, export_graph, export_several
 from tinyrt.export.info import MAX_LABEL_BYTES, labels_in, labels_of
 
 MAIN = r"""
@@ -60,7 +60,7 @@ def packed(tmp_path, files, graph=None):
 
 def test_names_and_labels_are_told(tmp_path):
     path = packed(tmp_path, {"labels.txt": 'café\n"??/ \\n\n', "vocabulary.txt": "a\nb\nc\n"})
-    project = export_c(path, tmp_path / "out", core="host", info=True)
+    project = export_c(path, tmp_path / "out", core="host", options=ExportOptions(info=True))
     found, labelled = said(tmp_path / "out", tmp_path)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     names = [port.name for port in (*project.inputs, *project.outputs)]
@@ -89,7 +89,9 @@ def test_each_of_several_models_has_its_own(tmp_path):
     paths = [tmp_path / f"{graph.name}.tflite" for graph in (dense(), views())]
     for graph, path in zip((dense(), views()), paths, strict=True):
         save_tflite(graph, path)
-    project = export_several(paths, tmp_path / "both", core="host", info=True)
+    project = export_several(
+        paths, tmp_path / "both", core="host", options=ExportOptions(info=True)
+    )
     make = ["make", "-s", "-C", tmp_path / "both", f"CC={host_compiler()}"]
     subprocess.run(make, check=True)
     nm = ["nm", "-g", "--defined-only", tmp_path / "both" / "build" / "libboth.a"]
@@ -99,7 +101,7 @@ def test_each_of_several_models_has_its_own(tmp_path):
     clashing = [paths[0], tmp_path / "net_info.tflite"]
     save_tflite(replace(dense(), name="net_info"), clashing[1])
     with pytest.raises(UnsupportedError, match=r"a file 'net_info\.h'"):
-        export_several(clashing, tmp_path / "x", info=True)
+        export_several(clashing, tmp_path / "x", options=ExportOptions(info=True))
 
 
 def test_labels_are_those_of_an_output_with_as_many_classes(tmp_path):
@@ -128,7 +130,7 @@ def test_text_files_are_read_up_to_a_size_in_all(tmp_path, beyond):
         assert [len(lines) for lines in labels_in(path)] == [1, 1]
         return
     with pytest.raises(ModelFormatError, match="take 1,048,577 bytes") as caught:
-        export_c(path, tmp_path / "out", info=True)
+        export_c(path, tmp_path / "out", options=ExportOptions(info=True))
     assert "leave --info out" in str(caught.value)
     assert not (tmp_path / "out").exists()
 
@@ -136,6 +138,6 @@ def test_text_files_are_read_up_to_a_size_in_all(tmp_path, beyond):
 def test_an_archive_that_cannot_be_read_is_refused(tmp_path):
     path = packed(tmp_path, {"labels.txt": b"\xff\xfe"})
     with pytest.raises(ModelFormatError, match="the archive behind the model cannot be read"):
-        export_c(path, tmp_path / "out", info=True)
+        export_c(path, tmp_path / "out", options=ExportOptions(info=True))
     assert not (tmp_path / "out").exists()
     export_c(path, tmp_path / "out")

@@ -22,8 +22,9 @@ from tinyrt.emulate.image import FIRMWARE
 from tinyrt.export.bundle import render_project
 from tinyrt.export.memories import Memories
 from tinyrt.export.names import MAX_IDENTIFIER, identifier
+from tinyrt.export.options import ExportOptions
 from tinyrt.export.rendering import render
-from tinyrt.export.request import Request, Rows
+from tinyrt.export.request import Request
 from tinyrt.ir import Graph
 from tinyrt.memory import Region
 from tinyrt.memory.regions import ARENA
@@ -94,11 +95,8 @@ def renamed(graph: Graph, names: list[str]) -> Graph:
     return verify(Graph(graph.name, of(graph.inputs), of(graph.outputs), values, nodes, states))
 
 
-WHOLE = Rows(allowed=False, pushed=False)
-
-
-def project(graph: Graph, rows: Rows = WHOLE, memories: Memories | None = None):
-    request = Request.of("cortex-m4", "balanced", None, rows, memories)
+def project(graph: Graph, **options):
+    request = Request.of("cortex-m4", "balanced", ExportOptions(**options))
     return render_project(graph, Path("folder"), request)
 
 
@@ -152,13 +150,13 @@ LAYOUTS = {
     ),
     "rows": (
         lambda: random_net(45),
-        {"rows": Rows(allowed=True, pushed=False), "memories": Memories((Region(ARENA, 500),))},
+        {"by_rows": True, "memories": Memories((Region(ARENA, 500),))},
     ),
     "single rows": (
         lambda: random_net(20),
-        {"rows": Rows(allowed=True, pushed=False), "memories": Memories((Region(ARENA, 250),))},
+        {"by_rows": True, "memories": Memories((Region(ARENA, 250),))},
     ),
-    "pushed": (lambda: random_net(28), {"rows": Rows(allowed=False, pushed=True)}),
+    "pushed": (lambda: random_net(28), {"input_rows": True}),
 }
 
 

@@ -14,7 +14,7 @@ from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import run_emulated
 from tinyrt.errors import UnsupportedError
-from tinyrt.export import export_c, export_graph
+from tinyrt.export import ExportOptions, export_c, export_graph
 from tinyrt.interpreter import Model
 from tinyrt.ir import DType
 from tinyrt.ops.shared.evaluate import evaluate
@@ -119,17 +119,23 @@ def test_c_answers_as_the_host_does(inputs, outputs, core, tmp_path):
 def test_an_export_has_the_ports_that_are_asked_for(tmp_path):
     graph = int8_net()
     path = saved(tmp_path / "ears.tflite", graph, None)
-    project = export_c(path, tmp_path / "a", input_type="float32", output_type="uint8")
+    project = export_c(
+        path, tmp_path / "a", options=ExportOptions(input_type="float32", output_type="uint8")
+    )
     (x,), (y,) = project.inputs, project.outputs
     assert (x.dtype, x.scale) == (DType.FLOAT32, None)
     q = graph.output_values[0].q
     assert (y.dtype, y.scale, y.zero_point) == (DType.UINT8, q.scale, q.zero_point + 128)
     header = (tmp_path / "a" / "ears.h").read_text()
     assert re.search(r"const float \*input_0;\s+uint8_t \*output_0;", header)
-    project = export_c(path, tmp_path / "b", input_type="int16")
+    project = export_c(path, tmp_path / "b", options=ExportOptions(input_type="int16"))
     assert (project.inputs[0].dtype, project.outputs[0].dtype) == (DType.INT16, DType.INT8)
     assert project.inputs[0].scale == graph.input_values[0].q.scale / 128
-    same = export_graph(read_tflite(path), tmp_path / "c", input_type="int8", output_type="int8")
+    same = export_graph(
+        read_tflite(path),
+        tmp_path / "c",
+        options=ExportOptions(input_type="int8", output_type="int8"),
+    )
     assert same.kernels == export_graph(read_tflite(path), tmp_path / "d").kernels
 
 
@@ -166,10 +172,10 @@ def test_what_ports_cannot_hold():
 def test_what_is_refused(options, text, tmp_path):
     path = saved(tmp_path / "ears.tflite", int8_net(), None)
     with pytest.raises(UnsupportedError, match=text):
-        export_c(path, tmp_path / "c", **options)
+        export_c(path, tmp_path / "c", options=ExportOptions(**options))
 
 
 def test_a_front_end_writes_the_input(tmp_path):
     path = saved(tmp_path / "ears.tflite", int8_net())
     with pytest.raises(UnsupportedError, match="a window of features, which the front end writes"):
-        export_c(path, tmp_path / "c", input_type="float32")
+        export_c(path, tmp_path / "c", options=ExportOptions(input_type="float32"))

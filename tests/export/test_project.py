@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.asked import asked
 from tests.c.host import build_program, host_compiler, run_program
 from tests.export.models import dense, views
 from tests.graphs import Builder
@@ -65,9 +66,9 @@ def test_folder_holds_the_model_and_only_its_kernels(tmp_path):
 def test_a_file_is_exported_as_its_graph_is(tmp_path, option):
     graph = dense()
     (tmp_path / "net.tflite").write_bytes(write_tflite(graph))
-    of_file = export_c(tmp_path / "net.tflite", tmp_path / "file", **option)
+    of_file = export_c(tmp_path / "net.tflite", tmp_path / "file", **asked(**option))
     graph, digest = read_tflite(tmp_path / "net.tflite"), of_file.model_sha256
-    of_graph = export_graph(graph, tmp_path / "graph", model_sha256=digest, **option)
+    of_graph = export_graph(graph, tmp_path / "graph", model_sha256=digest, **asked(**option))
     assert (of_file.core, of_file.optimize) == (of_graph.core, of_graph.optimize)
     for path in (p for p in of_graph.directory.rglob("*") if p.is_file()):
         other = of_file.directory / path.relative_to(of_graph.directory)

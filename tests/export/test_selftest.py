@@ -7,13 +7,14 @@ import subprocess
 import numpy as np
 import pytest
 
+from tests.asked import asked
 from tests.export.models import dense, echo, views
 from tests.firmware.device import require_core
 from tests.graphs import small_cnn
 from tests.quantize.test_mixed import samples
 from tinyrt.emulate import image, run_image
 from tinyrt.errors import ToolError, UnsupportedError
-from tinyrt.export import Memories, export_graph
+from tinyrt.export import ExportOptions, Memories, export_graph
 from tinyrt.quantize import QuantConfig, quantize_graph
 
 FLAGS = ("-std=c99", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic")
@@ -54,7 +55,7 @@ def run(project, *, arena=None, state=False):
 
 
 def export(graph, folder, **options):
-    return export_graph(graph, folder, **{"core": "host", "selftest": 2, **options})
+    return export_graph(graph, folder, **asked(**{"core": "host", "selftest": 2, **options}))
 
 
 @pytest.mark.parametrize(
@@ -129,7 +130,9 @@ def test_it_runs_on_a_board(tmp_path, monkeypatch):
         )
 
     monkeypatch.setattr(image, "bring_model", tests_itself)
-    project = export_graph(dense(), tmp_path / "model", core="cortex-m4", selftest=2)
+    project = export_graph(
+        dense(), tmp_path / "model", core="cortex-m4", options=ExportOptions(selftest=2)
+    )
     run_image(image.build_image(project, tmp_path), bytes(4), tmp_path)
     spoil(project, "*_weights.c", r"(?<=\n)    -?\d+(?=,)", "    77")
     with pytest.raises(ToolError, match="ffffffff"):

@@ -11,7 +11,7 @@ from tests.cli.calls import call_json
 from tests.export.models import dense, views
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import BudgetError, UnsupportedError
-from tinyrt.export import Memories, export_c, export_several
+from tinyrt.export import ExportOptions, Memories, export_c, export_several
 from tinyrt.export.several import _largest
 from tinyrt.memory import Region
 from tinyrt.memory.regions import ARENA
@@ -101,7 +101,11 @@ def test_names_must_differ(tmp_path, models):
 def test_regions_that_are_too_small_are_named(tmp_path, zoo):
     path = zoo / "models" / "resnet8_int8.tflite"
     with pytest.raises(BudgetError, match="region 'sram' would need") as error:
-        export_c(path, tmp_path / "c", memories=Memories((Region("dtcm", 64), Region("sram", 99))))
+        export_c(
+            path,
+            tmp_path / "c",
+            options=ExportOptions(memories=Memories((Region("dtcm", 64), Region("sram", 99)))),
+        )
     assert "activation" in str(error.value) or "Relu" in str(error.value)
     assert not (tmp_path / "c").exists()
 

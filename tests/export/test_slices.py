@@ -6,13 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.asked import asked
 from tests.c.host import SANITIZE, host_compiler
 from tests.export.models import dense, echo, softmax, views
 from tests.memory.nets import random_net
 from tinyrt.backends.c.parts.cutting import MARGIN
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import UnsupportedError
-from tinyrt.export import export_graph, export_several
+from tinyrt.export import ExportOptions, export_graph, export_several
 from tinyrt.ops.shared.evaluate import evaluate
 
 NET = 42
@@ -86,7 +87,9 @@ int main(void) {
 
 
 def test_kernels_of_this_machine_are_estimated_as_general_ones(tmp_path):
-    project = export_graph(dense(), tmp_path / "out", core="host-avx2", slices=4000)
+    project = export_graph(
+        dense(), tmp_path / "out", core="host-avx2", options=ExportOptions(slices=4000)
+    )
     assert project.slices.count == 1
     assert project.slices.longest.instructions > 50
 
@@ -96,7 +99,9 @@ def test_inferences_take_turns_are_cancelled_and_begun_again(tmp_path):
     for name, graph in graphs.items():
         save_tflite(graph, tmp_path / f"{name}.tflite")
     paths = [tmp_path / f"{name}.tflite" for name in graphs]
-    models = export_several(paths, tmp_path / "out", core="host", slices=4000).models
+    models = export_several(
+        paths, tmp_path / "out", core="host", options=ExportOptions(slices=4000)
+    ).models
     counts = [model.slices.count for model in models]
     assert counts[0] > 10
     main = tmp_path / "main.c"
@@ -123,7 +128,7 @@ def test_inferences_take_turns_are_cancelled_and_begun_again(tmp_path):
 
 
 def sliced(folder, graph=None, **options):
-    return export_graph(graph or random_net(NET), folder, **{"slices": 4000} | options)
+    return export_graph(graph or random_net(NET), folder, **asked(**{"slices": 4000} | options))
 
 
 def test_slices_are_no_longer_than_asked_for(tmp_path):
@@ -169,7 +174,7 @@ def test_the_plan_is_in_the_header_and_the_table(tmp_path):
 
 
 def test_without_slices_nothing_of_them_is_there(tmp_path):
-    project = export_graph(random_net(NET), tmp_path / "out", name="mo")
+    project = export_graph(random_net(NET), tmp_path / "out", options=ExportOptions(name="mo"))
     assert project.slices is None
     assert "tinyrt_slices.h" not in " ".join(project.files)
     text = (tmp_path / "out" / "mo.h").read_text() + (tmp_path / "out" / "mo.c").read_text()
@@ -182,7 +187,7 @@ def test_a_model_of_views_alone_has_a_slice(tmp_path):
 
 def test_the_header_says_what_becomes_of_a_cancelled_models_state(tmp_path):
     for graph, said in ((echo(), True), (dense(), False)):
-        export_graph(graph, tmp_path / graph.name, name="mo", slices=1000)
+        export_graph(graph, tmp_path / graph.name, options=ExportOptions(name="mo", slices=1000))
         assert ("reset it" in (tmp_path / graph.name / "mo.h").read_text()) == said
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.c.host import SANITIZE, host_compiler
 from tests.export.models import dense, echo, views
 from tests.memory.nets import random_net
-from tinyrt.export import Memories, export_graph
+from tinyrt.export import ExportOptions, Memories, export_graph
 from tinyrt.memory import Region
 
 MAIN = """#include <stddef.h>
@@ -176,7 +176,7 @@ CASES = {
 def test_what_is_missing_is_a_status(tmp_path, case):
     graph, options, setup, calls = CASES[case]
     folder = tmp_path / "out"
-    export_graph(graph(), folder, core="host", name="mo", **options)
+    export_graph(graph(), folder, core="host", options=ExportOptions(name="mo", **options))
     statuses = ", ".join(f"TINYRT_{status}" for status in calls.values())
     text = MAIN.format(setup=setup, calls=", ".join(calls), statuses=statuses)
     (tmp_path / "main.c").write_text(text)

@@ -23,7 +23,7 @@ from tinyrt import cache as cache_files
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.planning import kernels_of
 from tinyrt.backends.c.sums import _linear
-from tinyrt.export import export_graph
+from tinyrt.export import ExportOptions, export_graph
 from tinyrt.fixedpoint import inverse_root
 from tinyrt.ops import conv2d, depthwise_conv2d
 from tinyrt.ops.add import AddS8
@@ -328,7 +328,7 @@ def test_a_graph_that_was_exported_before_is_exported_as_a_new_one(net, tmp_path
     for core, pushed in product(TARGETS, (False, True)):
         old, new = tmp_path / f"{core}{pushed}_old", tmp_path / f"{core}{pushed}_new"
         for folder, model in ((old, graph), (new, replace(graph))):
-            export_graph(model, folder, core=core, input_rows=pushed)
+            export_graph(model, folder, core=core, options=ExportOptions(input_rows=pushed))
         assert files_of(old) == files_of(new), (core, pushed)
 
 

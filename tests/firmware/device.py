@@ -15,7 +15,7 @@ from tinyrt.emulate.cycles import cores_with_cycles, table_of
 from tinyrt.emulate.cycles.disassembly import read_listing
 from tinyrt.emulate.cycles.kinds import facts_of
 from tinyrt.emulate.run import unpack_outputs
-from tinyrt.export import CORES, Core, export_graph, find_core
+from tinyrt.export import CORES, Core, ExportOptions, export_graph, find_core
 from tinyrt.ir import Graph
 from tinyrt.ops.shared.evaluate import evaluate
 
@@ -111,8 +111,9 @@ def run_on_device(
 ) -> tuple[Image, Run, dict[str, np.ndarray]]:
     """Build for a core and run once; the outputs by name."""
     require_core(core)
-    options = {"optimize": optimize, "slices": slices, "blob": blob}
-    project = export_graph(graph, folder / "project", core=core, **options)
+    options = ExportOptions(slices=slices, blob=blob)
+    made_for = {"core": core, "optimize": optimize}
+    project = export_graph(graph, folder / "project", **made_for, options=options)
     if cflags:
         makefile = project.directory / "Makefile"
         text = makefile.read_text().replace("CFLAGS ?= -O2", f"CFLAGS ?= -O2 {cflags}")

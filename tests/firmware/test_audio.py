@@ -11,7 +11,7 @@ from tests.listening import BANDS, PIPELINE, ROWS, float_net, int8_net, saved, w
 from tests.sampling import sampled
 from tinyrt import api
 from tinyrt.dsp import Detector, LogMel
-from tinyrt.export import Memories
+from tinyrt.export import ExportOptions, Memories
 from tinyrt.memory import Region
 from tinyrt.quantize import QuantConfig
 from tinyrt.quantize.config import Scheme
@@ -77,7 +77,9 @@ def test_memory_in_several_regions_and_outputs_outside(tmp_path):
     several = Memories(regions)
     others = [Memories(regions, outputs_in_arena=False), Memories(outputs_in_arena=False)]
     for memories in sampled([several], [several, *others]):
-        assert api.emulate_audio(path, SAMPLES, core="host", memories=memories).bit_exact
+        assert api.emulate_audio(
+            path, SAMPLES, core="host", options=ExportOptions(memories=memories)
+        ).bit_exact
 
 
 def test_work_in_an_arena_that_is_large_enough(tmp_path):

@@ -16,7 +16,7 @@ from tests.sampling import sampled
 from tinyrt import load
 from tinyrt.emulate import build_image, run_image
 from tinyrt.emulate.run import pack_inputs, unpack_outputs
-from tinyrt.export import ExportedProject, Port, export_c, make_blob
+from tinyrt.export import ExportedProject, ExportOptions, Port, export_c, make_blob
 from tinyrt.ir import DType
 
 pytestmark = [pytest.mark.slow, pytest.mark.device]
@@ -145,7 +145,9 @@ def slot_of(folder: Path, model: ExportedProject, nbytes: int) -> ExportedProjec
 def test_one_image_computes_with_one_blob_and_then_another(zoo, tmp_path, core, name):
     """Blobs come as data, at an address of the program's; broken ones in between change nothing."""
     models = trained_twice(zoo, name, tmp_path)
-    model = export_c(models[0], tmp_path / "mo", core=core, name="mo", blob=True)
+    model = export_c(
+        models[0], tmp_path / "mo", core=core, options=ExportOptions(name="mo", blob=True)
+    )
     blobs = [make_blob(m, tmp_path / "mo", tmp_path / f"{i}.blob") for i, m in enumerate(models)]
     one, other = (np.fromfile(blob.path, np.uint8) for blob in blobs)
     header, body, structure = one.copy(), other.copy(), other.copy()

@@ -28,7 +28,7 @@ from tinyrt.emulate import build_image, run_image
 from tinyrt.emulate.image import build_library
 from tinyrt.emulate.run import unpack_outputs
 from tinyrt.errors import ToolError
-from tinyrt.export import export_graph, find_core, slices
+from tinyrt.export import ExportOptions, export_graph, find_core, slices
 from tinyrt.ops.shared.evaluate import evaluate
 
 pytestmark = pytest.mark.slow
@@ -101,7 +101,9 @@ def expected(program):
 def exported(program, folder, core, flags, **options):
     """The project, whose Makefile has these flags and warnings."""
     require_core(core)
-    project = export_graph(program[0], folder / "project", core=core, **options)
+    project = export_graph(
+        program[0], folder / "project", core=core, options=ExportOptions(**options)
+    )
     with_options(project, flags, WARNINGS)
     if flags == LTO:
         makefile = project.directory / "Makefile"

@@ -14,7 +14,7 @@ from tests.graphs import small_cnn
 from tests.quantize.test_mixed import samples
 from tinyrt.emulate import build_image, image, run_image
 from tinyrt.emulate.run import unpack_outputs
-from tinyrt.export import export_graph, find_core
+from tinyrt.export import ExportOptions, export_graph, find_core
 from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.quantize import QuantConfig, quantize_graph
 
@@ -26,7 +26,7 @@ def test_answers_are_the_hosts(layout, core, tmp_path, monkeypatch):
     require_tool("cmake")
     require_core(core)
     graph = quantize_graph(small_cnn(), samples(100), QuantConfig())
-    project = export_graph(graph, tmp_path / "lib", core=core, layout=layout)
+    project = export_graph(graph, tmp_path / "lib", core=core, options=ExportOptions(layout=layout))
 
     def built(project, folder, flags=()):
         build = tmp_path / "made"  # with the example, which has variables

@@ -14,7 +14,7 @@ from tinyrt import api
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import run_emulated
-from tinyrt.export import Memories
+from tinyrt.export import ExportOptions, Memories
 from tinyrt.interpreter.model import Model
 from tinyrt.memory import Region
 
@@ -111,7 +111,7 @@ def test_memories_give_the_same_answers(zoo, tmp_path, memories):
         inputs={x: golden["inputs"].reshape(-1, 32, 32, 3)[:2]},
         expected={y: golden["outputs"].reshape(-1, 10)[:2]},
         build_dir=tmp_path,
-        memories=memories,
+        options=ExportOptions(memories=memories),
     )
     assert report.bit_exact
 

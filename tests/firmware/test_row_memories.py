@@ -12,7 +12,7 @@ from tests.sampling import sampled
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import run_emulated
 from tinyrt.errors import BudgetError
-from tinyrt.export import Memories
+from tinyrt.export import ExportOptions, Memories
 from tinyrt.export.states import lay_out
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import DType, Graph, Value
@@ -36,7 +36,7 @@ def emulate(path, graph, core, seed=0, samples=3, **wanted):
         inputs=inputs,
         expected=Model(graph).run_raw(inputs),
         build_dir=path / "build",
-        **wanted,
+        options=ExportOptions(**wanted),
     )
 
 

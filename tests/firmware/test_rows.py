@@ -11,6 +11,7 @@ from tests.memory.targets import kernels_for
 from tests.sampling import sampled
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import run_emulated
+from tinyrt.export import ExportOptions
 from tinyrt.memory import plan_by_rows, plan_pushed
 from tinyrt.ops.shared.evaluate import evaluate
 
@@ -143,7 +144,7 @@ def test_random_networks_answer_alike_on_every_kind_of_core(tmp_path, core, net,
         inputs={"x": np.concatenate(samples)},
         expected={n: np.concatenate([a[n] for a in answers]) for n in graph.outputs},
         build_dir=tmp_path / "build",
-        **ways[how],
+        options=ExportOptions(**ways[how]),
     )
     assert report.bit_exact
 

@@ -17,7 +17,7 @@ from tinyrt.cli.emulate import require_one
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import several
 from tinyrt.errors import DataError
-from tinyrt.export import Memories
+from tinyrt.export import ExportOptions
 from tinyrt.quantize import QuantConfig, quantize_graph
 
 
@@ -45,7 +45,7 @@ def test_each_answers_as_on_the_host(models, options, board, tmp_path):
     assert list(reports) == ["dense", "cnn"]
     for path, report in zip(models, reports.values(), strict=True):
         assert (report["bit_exact"], report["samples"], report["board"]) == (True, 3, board)
-        alone = api.run_emulated(path, samples=3, blob="--blob" in options)
+        alone = api.run_emulated(path, samples=3, options=ExportOptions(blob="--blob" in options))
         assert report["instructions"] == alone.instructions
         assert report["ram"]["stack"] == alone.ram.stack
         assert report["ram"]["stack_bound"] == alone.ram.stack_bound
@@ -71,8 +71,7 @@ def test_they_run_on_this_machine(models, tmp_path):
     assert list(one["models"]) == ["dense"]
 
 
-OPTIONS = {"optimize": "size", "max_arena": 9_999, "by_rows": True, "input_rows": True}
-OPTIONS |= {"slices": 5_000, "blob": True, "memories": Memories(), "shared_arena": True}
+OPTIONS = {"optimize": "size", "options": ExportOptions(slices=5_000), "shared_arena": True}
 
 
 @pytest.mark.parametrize("option", OPTIONS)
@@ -86,10 +85,14 @@ def test_what_is_asked_for_is_exported(models, option, tmp_path, monkeypatch):
     monkeypatch.setattr(several, "export_several", export)
     with pytest.raises(OSError, match="enough"):
         emulate.run_emulated_several(
-            models, inputs=[], build_dir=tmp_path, core="m3", **{option: OPTIONS[option]}
+            models,
+            inputs=[],
+            build_dir=tmp_path,
+            core="m3",
+            **{option: OPTIONS[option]},
         )
-    defaults = dict.fromkeys(OPTIONS) | {"core": "cortex-m3", "optimize": "balanced"}
-    defaults |= dict.fromkeys(("by_rows", "input_rows", "blob", "shared_arena"), False)
+    defaults = {"core": "cortex-m3", "optimize": "balanced", "options": ExportOptions()}
+    defaults |= {"shared_arena": False}
     assert asked == [defaults | {option: OPTIONS[option]}]
 
 

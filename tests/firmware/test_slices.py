@@ -6,7 +6,7 @@ import pytest
 from tests.firmware.test_zoo import MODELS, emulate
 from tests.firmware.two_models import FIRST, SECOND, assert_golden, pair_of
 from tests.sampling import sampled
-from tinyrt.export import export_c
+from tinyrt.export import ExportOptions, export_c
 
 pytestmark = pytest.mark.slow
 
@@ -85,7 +85,9 @@ def test_two_models_take_turns_slice_by_slice(zoo, tmp_path):
     """Each in an arena of its own."""
     folder = tmp_path / "pair"
     models = [
-        export_c(zoo / "models" / f"{name}.tflite", folder / which, slices=20_000)
+        export_c(
+            zoo / "models" / f"{name}.tflite", folder / which, options=ExportOptions(slices=20_000)
+        )
         for name, which in ((FIRST, "first"), (SECOND, "second"))
     ]
     start = -(-models[0].arena_bytes // 16) * 16

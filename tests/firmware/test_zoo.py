@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.asked import asked
 from tests.memory.targets import DSP
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.emulate import run_emulated
@@ -23,7 +24,7 @@ def emulate(zoo, name, build_dir, core="cortex-m4", samples=None, **options):
         inputs={x.name: golden["inputs"].reshape(-1, *x.shape[1:])[:samples]},
         expected={y.name: golden["outputs"].reshape(-1, *y.shape[1:])[:samples]},
         build_dir=build_dir,
-        **options,
+        **asked(**options),
     )
     return report, graph
 

@@ -27,7 +27,8 @@ from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.data import load_inputs, load_npz, read_inputs
 from tinyrt.errors import DefectError, TinyrtError, ToolError, UnsupportedError
 from tinyrt.export.bundle import render_project
-from tinyrt.export.request import Request, Rows
+from tinyrt.export.options import ExportOptions
+from tinyrt.export.request import Request
 from tinyrt.interpreter import Interpreter, Model
 from tinyrt.ir import DType, Graph
 from tinyrt.memory import schedule
@@ -194,9 +195,10 @@ CHECKS: dict[str, Callable[[Path, Rng, float], str]] = {
 
 def _render(graph: Graph, path: Path, rng: Rng) -> None:
     core = ("cortex-m3", "cortex-m4", "cortex-m55", "host-avx512")[int(rng.integers(4))]
-    rows = Rows(allowed=bool(rng.random() < 0.3), pushed=bool(rng.random() < 0.1))
+    by_rows, pushed = bool(rng.random() < 0.3), bool(rng.random() < 0.1)
+    options = ExportOptions(by_rows=by_rows, input_rows=pushed)
     try:
-        render_project(graph, path.parent, Request.of(core, "balanced", None, rows, None))
+        render_project(graph, path.parent, Request.of(core, "balanced", options))
     except DefectError:
         raise
     except TinyrtError as error:

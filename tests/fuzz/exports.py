@@ -26,9 +26,9 @@ from tinyrt.api.reading import open_model
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.errors import DefectError, TinyrtError
 from tinyrt.export.bundle import render_project
-from tinyrt.export.memories import Memories
+from tinyrt.export.options import ExportOptions
 from tinyrt.export.project import ExportedProject
-from tinyrt.export.request import Request, Rows
+from tinyrt.export.request import Request
 from tinyrt.export.target import Core, find_core, find_optimize
 
 HERE = Path(__file__).parent
@@ -105,8 +105,8 @@ class _Collector:
         wanted = checks.answers(graph, feeds, "reference")
         name = f"m{sum(1 for _ in self._place.glob('*.json'))}"
         made_for = find_optimize(("speed", "balanced", "size")[int(rng.integers(3))])
-        rows = Rows(allowed=bool(rng.random() < 0.3), pushed=False)
-        request = Request(self._core, made_for, None, rows, Memories())
+        options = ExportOptions(by_rows=bool(rng.random() < 0.3))
+        request = Request(self._core, made_for, options)
         project, files = render_project(replace(graph, name=name), self._place, request)
         for file, text in files.items():
             if file.startswith(f"{project.name}"):

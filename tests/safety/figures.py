@@ -17,7 +17,7 @@ from tests.ops.cases import CASES
 from tests.ops.corners.recurrent import recurrent
 from tests.safety import counts, misra
 from tinyrt.emulate import build_image, toolchain
-from tinyrt.export import export_c, export_graph, find_core
+from tinyrt.export import ExportOptions, export_c, export_graph, find_core
 
 FIGURES = Path(__file__).parent / "figures.json"
 
@@ -60,7 +60,7 @@ def misra_findings(zoo: Path, what: str, core: str, folder: Path) -> misra.Findi
         export_graph(one_graph(cases)[0], folder / "project", core=core)
         return misra.findings(folder / "project", core, "tinyrt")
     model = zoo / "models" / f"{OPTIONS_OF[0] if what in OPTIONS else what}_int8.tflite"
-    export_c(model, folder / "project", core=core, **OPTIONS.get(what, {}))
+    export_c(model, folder / "project", core=core, options=ExportOptions(**OPTIONS.get(what, {})))
     return misra.findings(folder / "project", core)
 
 

@@ -183,9 +183,9 @@ def cost_by_formula(graph: Graph, core: str, optimize: str = "balanced") -> Mode
 
     """
     from tinyrt.export.bundle import render_model
-    from tinyrt.export.request import Request, Rows
+    from tinyrt.export.request import Request
 
-    request = Request.of(core, optimize, None, Rows(False, False), None)
+    request = Request.of(core, optimize)
     project, _ = render_model(graph, Path(), request)
     return ModelCost(
         core=request.core.name,

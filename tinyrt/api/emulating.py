@@ -16,7 +16,7 @@ from tinyrt.tools import EMULATOR_S
 
 if TYPE_CHECKING:
     from tinyrt.emulate import EmulationReport
-    from tinyrt.export import Memories
+    from tinyrt.export import ExportOptions
     from tinyrt.interpreter.progress import Progress
 
 
@@ -26,14 +26,9 @@ def run_emulated_several(
     *,
     core: str = "cortex-m4",
     optimize: str = "balanced",
+    options: ExportOptions | None = None,
     board: str | None = None,
     samples: int = 4,
-    max_arena: int | None = None,
-    by_rows: bool = False,
-    input_rows: bool = False,
-    slices: int | None = None,
-    blob: bool = False,
-    memories: Memories | None = None,
     shared_arena: bool = False,
     build_dir: str | Path | None = None,
     timeout_s: float = EMULATOR_S,
@@ -45,14 +40,9 @@ def run_emulated_several(
         models: quantised .tflite files, whose names differ.
         core: as for ``run_emulated``.
         optimize: as for ``run_emulated``.
+        options: as for ``run_emulated``, for each model.
         board: as for ``run_emulated``.
         samples: how many seeded random inputs each model runs.
-        max_arena: bytes that each model's arena may take.
-        by_rows: as for ``run_emulated``, for each model.
-        input_rows: as for ``run_emulated``, for each model.
-        slices: as for ``run_emulated``, for each model.
-        blob: as for ``run_emulated``, for each model.
-        memories: as for ``run_emulated``, for each model.
         shared_arena: whether the models take turns in the same memory.
         build_dir: as for ``run_emulated``.
         timeout_s: when to give up on the emulator, in seconds.
@@ -66,6 +56,7 @@ def run_emulated_several(
 
     """
     from tinyrt.emulate import run_emulated_several as run
+    from tinyrt.export import ExportOptions
 
     pairs = [compared_inputs(model, None, samples) for model in models]
     with scratch_folder() as scratch:
@@ -76,12 +67,7 @@ def run_emulated_several(
             board=board,
             inputs=[feeds for feeds, _ in pairs],
             expected=[answers for _, answers in pairs],
-            max_arena=max_arena,
-            by_rows=by_rows,
-            input_rows=input_rows,
-            slices=slices,
-            blob=blob,
-            memories=memories,
+            options=options or ExportOptions(),
             shared_arena=shared_arena,
             build_dir=build_dir or scratch,
             timeout_s=timeout_s,
@@ -96,10 +82,8 @@ def emulate_audio(
     *,
     core: str = "cortex-m4",
     optimize: str = "balanced",
+    options: ExportOptions | None = None,
     board: str | None = None,
-    max_arena: int | None = None,
-    by_rows: bool = False,
-    memories: Memories | None = None,
     build_dir: str | Path | None = None,
     timeout_s: float = EMULATOR_S,
 ) -> EmulationReport:
@@ -110,10 +94,8 @@ def emulate_audio(
         audio: as for ``listen_model``.
         core: as for ``run_emulated``.
         optimize: likewise.
-        board: likewise.
-        max_arena: likewise.
-        by_rows: likewise.
-        memories: likewise.
+        options: of the export: ``max_arena``, ``by_rows`` and ``memories``.
+        board: as for ``run_emulated``.
         build_dir: likewise.
         timeout_s: likewise.
 
@@ -126,6 +108,7 @@ def emulate_audio(
     """
     from tinyrt.emulate.audio import Expected
     from tinyrt.emulate.audio import emulate_audio as run
+    from tinyrt.export import ExportOptions
 
     pipeline = require_front_end(model)
     sound = sound_of(audio, pipeline)
@@ -138,8 +121,6 @@ def emulate_audio(
             core=core,
             optimize=optimize,
             board=board,
-            max_arena=max_arena,
-            by_rows=by_rows,
-            memories=memories,
+            options=options or ExportOptions(),
             timeout_s=timeout_s,
         )

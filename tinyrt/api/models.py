@@ -26,7 +26,7 @@ from tinyrt.tools import EMULATOR_S
 
 if TYPE_CHECKING:
     from tinyrt.emulate import EmulationReport, Timing
-    from tinyrt.export import Memories
+    from tinyrt.export import ExportOptions
 
 
 @entry
@@ -159,15 +159,10 @@ def run_emulated(
     *,
     core: str = "cortex-m4",
     optimize: str = "balanced",
+    options: ExportOptions | None = None,
     board: str | None = None,
     inputs: Data | None = None,
     samples: int = 4,
-    max_arena: int | None = None,
-    by_rows: bool = False,
-    input_rows: bool = False,
-    slices: int | None = None,
-    blob: bool = False,
-    memories: Memories | None = None,
     profile: bool = False,
     cycles: Timing | None = None,
     build_dir: str | Path | None = None,
@@ -181,16 +176,11 @@ def run_emulated(
         model: a quantised .tflite file.
         core: the processor core; ``host`` runs the C code on this machine.
         optimize: what the code is made for: ``speed``, ``balanced`` or ``size``.
+        options: of the export: ``max_arena``, ``by_rows``, ``input_rows``, ``memories``,
+            ``slices`` and ``blob``. In slices, the report says how many instructions each takes.
         board: the emulated board; the core's own one by default.
         inputs: what to run, as for ``evaluate``; seeded random inputs by default.
         samples: how many random inputs to run where none are given.
-        max_arena: bytes that the arena may take; ops run row by row where they must.
-        by_rows: whether ops may run row by row, where that makes the arena smaller.
-        input_rows: whether the input is pushed row by row.
-        slices: most instructions of a slice, as estimated; the model then runs slice by slice, and
-            the report says how many each takes. None for inferences in one go.
-        blob: whether constants lie in a blob, apart from the code.
-        memories: which memory there is and what lies in it; one arena for all by default.
         profile: whether to count every op's instructions, too.
         cycles: what cycles depend on besides the core, ``tinyrt.emulate.Timing()`` for flash
             without wait states; None to count instructions only.
@@ -205,6 +195,7 @@ def run_emulated(
 
     """
     from tinyrt.emulate import run_emulated as run
+    from tinyrt.export import ExportOptions
 
     feeds, expected = compared_inputs(model, inputs, samples)
     with scratch_folder() as scratch:
@@ -215,12 +206,7 @@ def run_emulated(
             board=board,
             inputs=feeds,
             expected=expected,
-            max_arena=max_arena,
-            by_rows=by_rows,
-            input_rows=input_rows,
-            slices=slices,
-            blob=blob,
-            memories=memories,
+            options=options or ExportOptions(),
             profile=profile,
             cycles=cycles,
             build_dir=build_dir or scratch,

@@ -38,7 +38,7 @@ from tinyrt.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from tinyrt.export import ExportedProject
+    from tinyrt.export import ExportedModels, ExportedProject, ExportOptions
 
 
 def export(
@@ -80,7 +80,7 @@ def export(
     json: Json = False,
 ) -> None:
     """Write models as a C project that builds by itself."""
-    from tinyrt.export import Memories, export_c
+    from tinyrt.export import ExportOptions, Memories, export_c, export_several
 
     if name is not None and len(models) > 1:
         raise typer.BadParameter(
@@ -89,29 +89,14 @@ def export(
             param_hint="--name",
         )
     with reporting(json, max_memory) as report:
-        memories = Memories(
-            *(parse_regions(region), input_in_arena, output_in_arena, alignment, weights_section)
-        )
-        if len(models) > 1 or shared_arena:
-            options = {"core": core, "optimize": optimize, "memories": memories}
-            options |= {"by_rows": by_rows, "input_rows": input_rows, "shared_arena": shared_arena}
-            options |= {"name": name, "prefix": prefix, "info": info}
-            options |= {"unaligned": not no_unaligned, "slices": slices}
-            options |= {"blob": blob, "layout": layout}
-            options |= {"selftest": selftest, "board": board}
-            options |= {"input_type": input_type, "output_type": output_type}
-            report(*_export_several(models, output, max_arena, options))
-            return
-        (model,) = models
-        budget = None if max_arena is None else parse_bytes(max_arena)
-        project = export_c(
-            *(model, output),
-            core=core,
-            optimize=optimize,
-            max_arena=budget,
+        options = ExportOptions(
+            max_arena=None if max_arena is None else parse_bytes(max_arena),
             by_rows=by_rows,
             input_rows=input_rows,
-            memories=memories,
+            memories=Memories(
+                *(parse_regions(region), input_in_arena, output_in_arena),
+                *(alignment, weights_section),
+            ),
             name=name,
             prefix=prefix,
             info=info,
@@ -124,6 +109,14 @@ def export(
             input_type=input_type,
             output_type=output_type,
         )
+        made_for = {"core": core, "optimize": optimize}
+        if len(models) > 1 or shared_arena:
+            bundle = export_several(
+                *(models, output), **made_for, options=options, shared_arena=shared_arena
+            )
+            report(*_several(bundle, options, shared_arena=shared_arena))
+            return
+        project = export_c(models[0], output, **made_for, options=options)
         rows = list(project.row_by_row)
         data: dict[str, Any] = {
             "output": str(project.directory),
@@ -203,31 +196,28 @@ def _with_bound(data: dict[str, Any], by_rows: bool) -> dict[str, object]:
     return facts
 
 
-def _export_several(
-    models: list[Path], output: Path, max_arena: str | None, options: dict[str, Any]
+def _several(
+    bundle: ExportedModels, options: ExportOptions, *, shared_arena: bool
 ) -> tuple[dict[str, Any], RenderableType]:
-    from tinyrt.export import export_several
-
-    budget = None if max_arena is None else parse_bytes(max_arena)
-    bundle = export_several(models, output, max_arena=budget, **options)
+    """What ``--json`` says of several models, and their table."""
     data: dict[str, Any] = {
         "output": str(bundle.directory),
         "name": bundle.name,
         "identity": bundle.identity,
-        "layout": options["layout"],
+        "layout": options.layout,
         "arena_bytes": bundle.arena_bytes,
-        "shared_arena": options["shared_arena"],
+        "shared_arena": shared_arena,
         "models": {project.name: project.arena_bytes for project in bundle.models},
         "arena_lower_bounds": {p.name: p.arena_lower_bound for p in bundle.models},
         "row_by_row": {p.name: list(p.row_by_row) for p in bundle.models},
     }
-    if options["slices"] is not None:
+    if options.slices is not None:
         data["slices"] = {project.name: _slices(project)["slices"] for project in bundle.models}
-    if options["blob"]:
+    if options.blob:
         data["blob"] = {project.name: _blob(project)["blob"] for project in bundle.models}
-    if options["selftest"] is not None:
+    if options.selftest is not None:
         data["selftest"] = {p.name: _selftest(p)["selftest"] for p in bundle.models}
-    if options["board"]:
+    if options.board:
         data["board"] = {p.name: _board(p)["board"] for p in bundle.models}
     heard = {p.name: _audio(p)["audio"] for p in bundle.models if p.audio is not None}
     data |= {"audio": heard} if heard else {}

@@ -145,7 +145,7 @@ def emulate(
     json: Json = False,
 ) -> None:
     """Boot the C code in QEMU and compare every output with the host's."""
-    from tinyrt.export import Memories
+    from tinyrt.export import ExportOptions, Memories
 
     with reporting(json, max_memory, wide=wide) as report:
         require_with("--machine", machine, "--elf", there=elf is not None)
@@ -171,19 +171,23 @@ def emulate(
             "core": core,
             "optimize": optimize,
             "board": board,
-            "memories": Memories(
-                *(parse_regions(region), input_in_arena, output_in_arena),
-                *(alignment, weights_section),
+            "options": ExportOptions(
+                max_arena=None if max_arena is None else parse_bytes(max_arena),
+                by_rows=by_rows,
+                input_rows=input_rows,
+                slices=slices,
+                blob=blob,
+                memories=Memories(
+                    *(parse_regions(region), input_in_arena, output_in_arena),
+                    *(alignment, weights_section),
+                ),
             ),
-            "by_rows": by_rows,
-            "max_arena": None if max_arena is None else parse_bytes(max_arena),
             "build_dir": keep,
             "timeout_s": timeout or (EMULATOR_S if gdb is None else DEBUGGER_S),
         }
         if audio is not None:
             _run_on_audio(report, models, audio, options)
             return
-        options |= {"input_rows": input_rows, "slices": slices, "blob": blob}
         options |= {"samples": samples or SAMPLES}
         if len(models) == 1 and not shared_arena:
             own = {"inputs": inputs, "profile": profile, "cycles": timing, "gdb": gdb}

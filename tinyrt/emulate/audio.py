@@ -19,11 +19,15 @@ from tinyrt.emulate.qemu import Run, run_image
 from tinyrt.emulate.report import EmulationReport
 from tinyrt.emulate.run import report_of, unpack_outputs
 from tinyrt.errors import DataError, error_context
-from tinyrt.export import ExportedProject, Memories, Port, export_graph, find_core
+from tinyrt.export import ExportedProject, ExportOptions, Port, export_graph, find_core
 from tinyrt.export.identity import sha256_of
+from tinyrt.export.options import NO_OPTIONS
 from tinyrt.files import make_folder
 from tinyrt.ir import DType
 from tinyrt.tools import EMULATOR_S
+
+OPTIONS = ("max_arena", "by_rows", "memories")
+"""Options of an export that change what an emulation on a recording runs."""
 
 HEARD = Port("tinyrt.heard", DType.INT32, (1, 2), None, 8, None, None)
 """What stands before the outputs of a record: whether there is an answer, and what it detects."""
@@ -54,10 +58,8 @@ def emulate_audio(
     build_dir: str | Path,
     core: str = "cortex-m4",
     optimize: str = "balanced",
+    options: ExportOptions = NO_OPTIONS,
     board: str | None = None,
-    max_arena: int | None = None,
-    by_rows: bool = False,
-    memories: Memories | None = None,
     timeout_s: float = EMULATOR_S,
 ) -> EmulationReport:
     """Push a recording through a model's C code in the emulator.
@@ -70,10 +72,8 @@ def emulate_audio(
         build_dir: as for ``run_emulated``.
         core: likewise.
         optimize: likewise.
-        board: likewise.
-        max_arena: likewise.
-        by_rows: likewise.
-        memories: likewise.
+        options: of the export, those in ``OPTIONS``.
+        board: as for ``run_emulated``.
         timeout_s: likewise.
 
     Returns:
@@ -85,6 +85,7 @@ def emulate_audio(
         TinyrtError: as ``run_emulated``.
 
     """
+    options.require_only(OPTIONS, "an emulation on a recording")
     target = find_core(core)
     place = find_board(target, board) if board or target.prefix else None
     build = make_folder(build_dir)
@@ -96,9 +97,7 @@ def emulate_audio(
             *(graph, build / "model"),
             core=target.name,
             optimize=optimize,
-            max_arena=max_arena,
-            by_rows=by_rows,
-            memories=memories,
+            options=options,
             model_sha256=sha256_of(Path(model_path)),
             front_end=pipeline,
         )

@@ -20,13 +20,17 @@ from tinyrt.emulate.profile import OpCost, profile_ops
 from tinyrt.emulate.qemu import PHASES, Run, run_image
 from tinyrt.emulate.report import EmulationReport, Ram, SlicesRun
 from tinyrt.errors import DataError, ToolError, UnsupportedError, error_context
-from tinyrt.export import ExportedProject, Memories, Port, export_graph, find_core
+from tinyrt.export import ExportedProject, ExportOptions, Port, export_graph, find_core
 from tinyrt.export.identity import sha256_of
+from tinyrt.export.options import NO_OPTIONS
 from tinyrt.files import make_folder
 from tinyrt.ir import DType, Shape
 from tinyrt.tools import EMULATOR_S
 
 AROUND = (CALL, STOP)
+
+OPTIONS = ("max_arena", "by_rows", "input_rows", "memories", "slices", "blob")
+"""Options of an export that change what an emulation runs."""
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -38,17 +42,12 @@ def run_emulated(
     build_dir: str | Path,
     core: str = "cortex-m4",
     optimize: str = "balanced",
+    options: ExportOptions = NO_OPTIONS,
     board: str | None = None,
     expected: Arrays | None = None,
-    max_arena: int | None = None,
-    by_rows: bool = False,
-    input_rows: bool = False,
-    slices: int | None = None,
-    blob: bool = False,
     macs: int | None = None,
     profile: bool = False,
     cycles: Timing | None = None,
-    memories: Memories | None = None,
     gdb: int | None = None,
     timeout_s: float = EMULATOR_S,
     progress: Callable[[int, int], None] | None = None,
@@ -61,32 +60,28 @@ def run_emulated(
         build_dir: folder for the exported project, the image and the files they exchange.
         core: a name in ``tinyrt.export.CORES``; ``host`` runs the C code on this machine.
         optimize: what the code is made for: ``speed``, ``balanced`` or ``size``.
+        options: of the export, those in ``OPTIONS``; in slices, the report says how many
+            instructions each takes.
         board: a name in ``BOARDS``; the core's own board by default.
         expected: output name -> what the host answers, samples first.
-        max_arena: bytes that the arena may take; ops run row by row where they must.
-        by_rows: whether ops may run row by row, where that makes the arena smaller.
-        input_rows: whether the input is pushed row by row.
-        slices: most instructions of a slice, as estimated; the model then runs slice by slice, and
-            the report says how many each takes. None for inferences in one go.
-        blob: whether constants lie in a blob, apart from the code.
         macs: multiply-accumulates per inference; counted if not given.
         profile: whether to count every op's instructions, too.
         cycles: what cycles depend on besides the core; None to count instructions only. With
             cycles every op is counted, too.
-        memories: which memory there is and what lies in it; one arena for all by default.
         gdb: the port of this machine at which a debugger is waited for; None without one.
         timeout_s: when to give up on the emulator, in seconds.
         progress: called now and then with samples done and samples in all.
 
     Raises:
-        UnsupportedError: the model cannot be exported, there is no such core or board, its cycles
-            are not known, or this machine is to be profiled.
+        UnsupportedError: another option is given, the model cannot be exported, there is no such
+            core or board, its cycles are not known, or this machine is to be profiled.
         BudgetError: the arena takes more than ``max_arena``.
         DataError: an input is missing or has the wrong shape or dtype.
         OutputError: the build folder cannot be written.
         ToolError: compiler or emulator are missing or failed.
 
     """
+    options.require_only(OPTIONS, "an emulation")
     target = find_core(core)
     place = find_board(target, board) if board or target.prefix else None
     if profile and place is None:
@@ -113,18 +108,13 @@ def run_emulated(
             *(graph, build / "model"),
             core=target.name,
             optimize=optimize,
-            max_arena=max_arena,
-            by_rows=by_rows,
-            input_rows=input_rows,
-            slices=slices,
-            blob=blob,
-            memories=memories,
+            options=options,
             model_sha256=sha256_of(Path(model_path)),
         )
     packed, samples = pack_inputs(project.inputs, inputs)
     image = build_image(project, build, board=place)
     listing = None if meter is None else meter.listing(image.path)
-    options = () if meter is None or listing is None else meter.options(listing, AROUND, build)
+    counting = () if meter is None or listing is None else meter.options(listing, AROUND, build)
     output_bytes = sum(port.nbytes for port in project.outputs)
     run = run_image(
         image,
@@ -132,7 +122,7 @@ def run_emulated(
         build,
         timeout_s=timeout_s,
         gdb=gdb,
-        options=options,
+        options=counting,
         progress=progress and (lambda nbytes: progress(nbytes // output_bytes, samples)),
     )
     peer = load_baseline()

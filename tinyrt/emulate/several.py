@@ -29,10 +29,17 @@ from tinyrt.emulate.image import (
 )
 from tinyrt.emulate.qemu import run_parts
 from tinyrt.emulate.report import EmulationReport
-from tinyrt.emulate.run import Arrays, pack_inputs, report_of
+from tinyrt.emulate.run import OPTIONS, Arrays, pack_inputs, report_of
 from tinyrt.emulate.sizes import sizes_of_image, sizes_of_library
 from tinyrt.emulate.stack import CALL_GRAPH_FLAG, stack_bound
-from tinyrt.export import ExportedModels, ExportedProject, Memories, export_several, find_core
+from tinyrt.export import (
+    ExportedModels,
+    ExportedProject,
+    ExportOptions,
+    export_several,
+    find_core,
+)
+from tinyrt.export.options import NO_OPTIONS
 from tinyrt.export.rendering import render
 from tinyrt.files import make_folder
 from tinyrt.tools import EMULATOR_S
@@ -48,14 +55,9 @@ def run_emulated_several(
     build_dir: str | Path,
     core: str = "cortex-m4",
     optimize: str = "balanced",
+    options: ExportOptions = NO_OPTIONS,
     board: str | None = None,
     expected: Sequence[Arrays] | None = None,
-    max_arena: int | None = None,
-    by_rows: bool = False,
-    input_rows: bool = False,
-    slices: int | None = None,
-    blob: bool = False,
-    memories: Memories | None = None,
     shared_arena: bool = False,
     timeout_s: float = EMULATOR_S,
     progress: Callable[[int, int], None] | None = None,
@@ -68,14 +70,9 @@ def run_emulated_several(
         build_dir: as for one model.
         core: as for one model.
         optimize: as for one model.
+        options: as for one model, for each.
         board: as for one model.
         expected: of each model: output name -> what the host answers, samples first.
-        max_arena: bytes that each model's arena may take.
-        by_rows: as for one model, for each.
-        input_rows: as for one model, for each.
-        slices: as for one model, for each.
-        blob: as for one model, for each.
-        memories: as for one model, for each.
         shared_arena: whether the models take turns in the same memory.
         timeout_s: when to give up on the emulator, in seconds.
         progress: called now and then with bytes of output written, and bytes in all.
@@ -87,6 +84,7 @@ def run_emulated_several(
         TinyrtError: as for one model.
 
     """
+    options.require_only(OPTIONS, "an emulation")
     target = find_core(core)
     place = find_board(target, board) if board or target.prefix else None
     build = make_folder(build_dir)
@@ -94,12 +92,7 @@ def run_emulated_several(
         *(model_paths, build / "model"),
         core=target.name,
         optimize=optimize,
-        max_arena=max_arena,
-        by_rows=by_rows,
-        input_rows=input_rows,
-        slices=slices,
-        blob=blob,
-        memories=memories,
+        options=options,
         shared_arena=shared_arena,
     )
     packed = [pack_inputs(p.inputs, each) for p, each in zip(bundle.models, inputs, strict=True)]

@@ -5,6 +5,7 @@ from tinyrt.export.detector import ExportedDetector, export_detector
 from tinyrt.export.front_end import ExportedFrontEnd, export_front_end
 from tinyrt.export.learner import ExportedLearner, export_learner
 from tinyrt.export.memories import Memories
+from tinyrt.export.options import ExportOptions
 from tinyrt.export.ports import Port
 from tinyrt.export.project import ExportedProject
 from tinyrt.export.several import ExportedModels, export_several
@@ -16,6 +17,7 @@ __all__ = [
     "CORES",
     "RISCV",
     "Core",
+    "ExportOptions",
     "ExportedDetector",
     "ExportedFrontEnd",
     "ExportedLearner",

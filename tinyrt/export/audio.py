@@ -88,25 +88,27 @@ def with_audio(request: Request) -> Request:
 
     """
     off = "take the front end off: tinyrt front-end MODEL --remove"
-    if request.rows.pushed:
+    options = request.options
+    if options.input_rows:
         raise UnsupportedError(
             "the input is a window of features, which is there as a whole",
             expected="--input-rows for a model without a front end",
             hint=f"leave --input-rows out, or {off}",
         )
-    if request.input_type is not None:
+    if options.input_type is not None:
         raise UnsupportedError(
             "the input is a window of features, which the front end writes",
             expected="--input-type for a model without a front end",
             hint=f"leave --input-type out, or {off}",
         )
-    if request.blob:
+    if options.blob:
         raise UnsupportedError(
             "a blob brings another scale of the input, and features are written for this one",
             expected="--blob for a model without a front end",
             hint=f"leave --blob out, or {off}",
         )
-    return replace(request, memories=replace(request.memories, inputs_in_arena=False))
+    memories = replace(options.memories, inputs_in_arena=False)
+    return replace(request, options=replace(options, memories=memories))
 
 
 def write_audio(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from tinyrt.attached import fitted, front_end_of
 from tinyrt.backends.c.kernel import Target
@@ -26,18 +25,17 @@ from tinyrt.export.identity import sealed, sha256_of
 from tinyrt.export.info import labels_in
 from tinyrt.export.layouts import Contents, arranged
 from tinyrt.export.licence import licensed
-from tinyrt.export.memories import Memories
 from tinyrt.export.model import (
     library_files,
     model_context,
     model_files,
     write_ops,
 )
-from tinyrt.export.names import Naming
+from tinyrt.export.options import NO_OPTIONS, ExportOptions
 from tinyrt.export.ports import port_of
 from tinyrt.export.project import ExportedProject
 from tinyrt.export.rendering import CFile
-from tinyrt.export.request import Request, Rows
+from tinyrt.export.request import Request
 from tinyrt.export.selftest import write_selftest
 from tinyrt.export.slices import Slices, write_slices
 from tinyrt.export.sparsity import sparse_layers
@@ -49,7 +47,6 @@ from tinyrt.folders import write_folder, written_files
 from tinyrt.ir import Graph
 from tinyrt.memory import (
     ArenaPlan,
-    MemoryOptions,
     plan_by_rows,
     plan_memory,
     plan_pushed,
@@ -67,21 +64,7 @@ def export_c(
     *,
     core: str = "cortex-m4",
     optimize: str = "balanced",
-    max_arena: int | None = None,
-    by_rows: bool = False,
-    input_rows: bool = False,
-    memories: Memories | None = None,
-    name: str | None = None,
-    prefix: str | None = None,
-    info: bool = False,
-    unaligned: bool = True,
-    slices: int | None = None,
-    blob: bool = False,
-    layout: str = "cmake",
-    selftest: int | None = None,
-    board: bool = False,
-    input_type: str | None = None,
-    output_type: str | None = None,
+    options: ExportOptions = NO_OPTIONS,
 ) -> ExportedProject:
     """Write the C project of a .tflite model.
 
@@ -93,26 +76,7 @@ def export_c(
         out_dir: the folder to write.
         core: a name in ``tinyrt.export.target.CORES``.
         optimize: ``speed``, ``balanced`` or ``size``: of the code, and of weights with zeros.
-        max_arena: bytes that the arena may take; None for any number.
-        by_rows: whether ops may run row by row, where that makes the arena smaller.
-        input_rows: whether the input is pushed row by row: the project has the functions
-            ``<name>_begin`` and ``<name>_push_row`` instead of ``<name>_invoke``.
-        memories: which memory there is and what lies in it; one arena for all by default.
-        name: the model's name in C, by which files and functions begin; the file's by default.
-        prefix: what stands before that name, ``acme`` or ``acme_``.
-        info: whether the project says its tensors' names and the model's labels, ``<name>_info``.
-        unaligned: whether code may load words at any address; if not, it is for compilers with
-            ``-mno-unaligned-access`` only, and does not compile without.
-        slices: most instructions, as estimated, that an inference computes in one go: the project
-            has the functions ``<name>_begin``, ``_step`` and ``_cancel``, too. None without them.
-        blob: whether constants lie in ``<name>.blob``, apart from the code, for field updates.
-        layout: the shape of the folder, a name in ``tinyrt.export.layouts.LAYOUTS``.
-        selftest: how many golden vectors the project's ``<name>_selftest`` runs; None without it.
-        board: whether the project has ``<name>_board``: protocols by which ``tinyrt validate``, and
-            MLPerf Tiny's host runner, run the model over a serial port.
-        input_type: ``float32``, ``uint8``, ``int16`` or ``int8``, of all inputs; None for the
-            model's own.
-        output_type: of all outputs, likewise.
+        options: all else that is asked for; none by default.
 
     Raises:
         ModelFormatError: the file is not a model.
@@ -123,25 +87,10 @@ def export_c(
         OutputError: the folder cannot be written.
 
     """
-    request = Request.of(
-        core,
-        optimize,
-        max_arena,
-        Rows(by_rows, input_rows),
-        memories,
-        Naming(name, prefix),
-        unaligned=unaligned,
-        slices=slices,
-        blob=blob,
-        layout=layout,
-        selftest=selftest,
-        board=board,
-        input_type=input_type,
-        output_type=output_type,
-    )
+    request = Request.of(core, optimize, options)
     path = Path(model_path)
     with error_context(file=str(path)):
-        labels, front_end = labels_in(path) if info else None, front_end_of(path)
+        labels, front_end = labels_in(path) if options.info else None, front_end_of(path)
         graph, digest = read_tflite(path), sha256_of(path)
         return export_request(graph, out_dir, request, digest, labels, front_end)
 
@@ -152,36 +101,18 @@ def export_graph(
     *,
     core: str = "cortex-m4",
     optimize: str = "balanced",
-    max_arena: int | None = None,
-    by_rows: bool = False,
-    input_rows: bool = False,
-    memories: Memories | None = None,
-    name: str | None = None,
-    prefix: str | None = None,
+    options: ExportOptions = NO_OPTIONS,
     model_sha256: str | None = None,
     labels: Sequence[Sequence[str]] | None = None,
-    unaligned: bool = True,
-    slices: int | None = None,
-    blob: bool = False,
-    layout: str = "cmake",
-    selftest: int | None = None,
-    board: bool = False,
-    input_type: str | None = None,
-    output_type: str | None = None,
     front_end: Pipeline | None = None,
 ) -> ExportedProject:
     """Write the C project of a graph, by default named after the graph; see ``export_c``.
 
     ``model_sha256`` is the digest of the file that the graph was read from, where there is one;
-    ``labels`` are lists of labels that may be an output's, None for a project without information;
-    with a ``front_end``, the project takes samples, too.
+    ``labels`` are lists of labels that may be an output's, for information that is asked for with
+    them or by the option ``info``; with a ``front_end``, the project takes samples, too.
     """
-    rows, naming = Rows(by_rows, input_rows), Naming(name, prefix)
-    choices = core, optimize, max_arena, rows, memories, naming
-    options: dict[str, Any] = {"slices": slices, "blob": blob, "layout": layout}
-    options |= {"selftest": selftest, "board": board}
-    options |= {"input_type": input_type, "output_type": output_type}
-    request = Request.of(*choices, unaligned=unaligned, **options)
+    request = Request.of(core, optimize, options)
     return export_request(graph, out_dir, request, model_sha256, labels, front_end)
 
 
@@ -210,15 +141,16 @@ def render_project(
 ) -> tuple[ExportedProject, dict[str, str | bytes]]:
     """A project, and the text of its files by name; raises as ``render_model``."""
     project, own = render_model(graph, directory, request, model_sha256, front_end)
-    name = project.name
-    if labels is not None:
-        own |= project.info_files(graph.name, labels)
+    name, options = project.name, request.options
+    has_info = options.info or labels is not None
+    if has_info:
+        own |= project.info_files(graph.name, labels or ())
     texts = {file_name: file.text for file_name, file in own.items()}
     choices, layout = (request.core, request.optimize), request.layout
     texts |= library_files(
         *(name, [name], project.kernels, *choices),
-        has_info=labels is not None,
-        has_blob=request.blob,
+        has_info=has_info,
+        has_blob=options.blob,
         has_selftest=project.selftest is not None,
         has_board=project.board is not None,
         with_audio=[name] if project.audio is not None else [],
@@ -251,18 +183,17 @@ def render_model(
         UnsupportedError: the model cannot be exported, or the front end does not fit it.
 
     """
-    prefix = request.naming.model(graph.name)
-    graph = with_port_types(graph, request.input_type, request.output_type)
+    prefix = request.options.naming.model(graph.name)
+    graph = with_port_types(graph, *request.options.port_types)
     fit = None if front_end is None else fitted(front_end, graph)
     request = request if fit is None else with_audio(request)
+    options = request.options
     graph = settle(_with_wide_weights(graph))
     check_writable(graph)
     states = lay_out(graph)
-    isa, max_arena = request.core.isa, request.max_arena
-    options = request.memories.options(graph, states)
-    plan = _plan(graph, kernels_of(isa), options, max_arena or 0, request.rows)
-    if max_arena is not None:
-        require_budget(graph, plan, max_arena)
+    plan = _plan(graph, kernels_of(request.core.isa), options, states)
+    if options.max_arena is not None:
+        require_budget(graph, plan, options.max_arena)
     chosen_for = _target(graph, request)
     writer, slices = _written(prefix, graph, plan, chosen_for, states, request)
     blob = None
@@ -270,15 +201,15 @@ def render_model(
         parts = (graph, plan, states, writer, slices, request.core)
         blob = blob_code(*parts, model_sha256, chosen_for.choices)
     context = model_context(
-        *(prefix, graph, plan, writer, states, request.memories, model_sha256, slices), blob
+        *(prefix, graph, plan, writer, states, options.memories, model_sha256, slices), blob
     )
     files, selftest, audio = model_files(prefix, context), None, None
-    if request.selftest is not None:
-        vectors = request.selftest
+    if options.selftest is not None:
+        vectors = options.selftest
         selftest, more = write_selftest(prefix, graph, plan, writer, vectors, context)
         files |= more
     board = None
-    if request.board:
+    if options.board:
         board, more = write_board(prefix, context, model_sha256, selftest=selftest is not None)
         files |= more
     if fit is not None:
@@ -300,7 +231,7 @@ def render_model(
         regions=plan.regions,
         state_bytes=states.nbytes,
         model_sha256=model_sha256,
-        weights_section=request.memories.weights_section,
+        weights_section=options.memories.weights_section,
         weight_bytes=writer.weight_bytes if blob is None else blob.nbytes,
         filter_bytes=writer.filter_bytes,
         sparse=sparse_layers(graph, chosen_for),
@@ -320,9 +251,9 @@ def _target(graph: Graph, request: Request) -> Target:
     With a blob, choices are written into the code, and hold for other weights and scales.
     """
     target = Target(request.core.isa, request.optimize is Optimize.SIZE)
-    if not request.blob:
+    if not request.options.blob:
         return target
-    sliced = request.slices is not None
+    sliced = request.options.slices is not None
     return replace(target, choices=request.choices or choices_of(graph, target, sliced=sliced))
 
 
@@ -335,13 +266,14 @@ def _written(
     request: Request,
 ) -> tuple[ModelWriter, Slices | None]:
     """The calls of all ops, in one go or in slices."""
-    if request.blob:
+    blob, limit = request.options.blob, request.options.slices
+    if blob:
         require_whole_tensors(graph, plan)
-    kind = BlobWriter if request.blob else ModelWriter
-    if request.slices is None:
+    kind = BlobWriter if blob else ModelWriter
+    if limit is None:
         return write_ops(prefix, graph, plan, target, states, kind), None
     writer = kind(prefix, graph, plan, target, states)
-    return writer, write_slices(writer, graph, plan, request.core, request.slices)
+    return writer, write_slices(writer, graph, plan, request.core, limit)
 
 
 def _with_wide_weights(graph: Graph) -> Graph:
@@ -357,12 +289,11 @@ def _with_wide_weights(graph: Graph) -> Graph:
     return wide
 
 
-def _plan(
-    graph: Graph, kernels: Kernels, options: MemoryOptions, max_arena: int, rows: Rows
-) -> ArenaPlan:
+def _plan(graph: Graph, kernels: Kernels, options: ExportOptions, states: StateLayout) -> ArenaPlan:
     """The plan that the user asks for; a plan with segments also where no other plan fits."""
-    if rows.pushed:
-        return plan_pushed(graph, kernels, options=options, enough=max_arena)
-    if rows.allowed or max_arena:
-        return plan_by_rows(graph, kernels, options=options, enough=max_arena)
-    return plan_memory(graph, kernels, options=options)
+    memory, enough = options.memories.options(graph, states), options.max_arena or 0
+    if options.input_rows:
+        return plan_pushed(graph, kernels, options=memory, enough=enough)
+    if options.by_rows or enough:
+        return plan_by_rows(graph, kernels, options=memory, enough=enough)
+    return plan_memory(graph, kernels, options=memory)

@@ -8,15 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from tinyrt import __version__
 from tinyrt.dsp.log_mel import LogMel
 from tinyrt.dsp.tables import LogMelTables, tables_of
 from tinyrt.entry import entry
 from tinyrt.export import text as c_text
-from tinyrt.export.identity import IDENTITY
 from tinyrt.export.names import Naming
-from tinyrt.export.rendering import TEMPLATES, CFile, Source, as_source, render_c
-from tinyrt.export.standalone import write_standalone
+from tinyrt.export.rendering import as_source
+from tinyrt.export.standalone import rendered, write_standalone
 from tinyrt.export.target import Core, find_core
 
 ALIGNMENT = 8
@@ -92,8 +90,7 @@ def export_front_end(
     own, tables = Naming(name, prefix).model(name), tables_of(front)
     arrays = arrays_of(tables)
     memory = (state_bytes_of(front), 2 * half_bytes_of(front))
-    files = _files(own, front, tables, arrays, memory)
-    texts = {file: rendered.text for file, rendered in files.items()}
+    texts = rendered(own, "front_end", _context(own, front, tables, arrays, memory))
     choices = {"core": core, "optimize": optimize, "layout": layout, "kind": "front_end"}
     identity, names = write_standalone(own, texts, KERNELS, out_dir, **choices)
     nbytes = sum(array.nbytes for array in arrays.values())
@@ -131,32 +128,25 @@ def arrays_of(tables: LogMelTables) -> dict[str, np.ndarray]:
     return arrays | ({} if tables.gains is None else {"gains": tables.gains})
 
 
-def _files(
+def _context(
     name: str,
     front: LogMel,
     tables: LogMelTables,
     arrays: dict[str, np.ndarray],
     memory: tuple[int, int],
-) -> dict[str, CFile]:
+) -> dict[str, object]:
+    """What the templates are filled in with."""
     definitions = [c_text.array("static const", "int16_t", n, a) for n, a in arrays.items()]
     fields = fields_of(front, tables)
-    context = {
-        "name": name,
-        "NAME": name.upper(),
+    return {
         "title": f"{name}: {front.bands} log-mel features of {front.window} samples",
         "front": front,
         "state_bytes": memory[0],
         "work_bytes": memory[1],
         "alignment": ALIGNMENT,
-        "identity": IDENTITY,
-        "version": Source(f'"{__version__}"'),
-        "functions": ("reset", "push_audio"),
         "definitions": as_source(
             [*definitions, c_text.struct("tinyrt_log_mel_params", "params", fields)]
         ),
-    }
-    return {
-        f"{name}{end}": render_c(TEMPLATES, f"front_end{end}.j2", context) for end in (".c", ".h")
     }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from tinyrt.attached import front_end_of
 from tinyrt.convert.tflite.reader import read_tflite
@@ -16,12 +15,12 @@ from tinyrt.export.identity import IDENTITY, sealed, sha256_of
 from tinyrt.export.info import labels_in
 from tinyrt.export.layouts import Contents, arranged
 from tinyrt.export.licence import licensed
-from tinyrt.export.memories import Memories
 from tinyrt.export.model import ARENA_ALIGNMENT, library_files
-from tinyrt.export.names import Naming, add_files
+from tinyrt.export.names import add_files
+from tinyrt.export.options import NO_OPTIONS, ExportOptions
 from tinyrt.export.project import ExportedProject
 from tinyrt.export.rendering import TEMPLATES, CFile, render_c
-from tinyrt.export.request import Request, Rows
+from tinyrt.export.request import Request
 from tinyrt.folders import write_folder, written_files
 from tinyrt.memory import Region
 from tinyrt.memory.regions import ARENA
@@ -64,22 +63,8 @@ def export_several(
     *,
     core: str = "cortex-m4",
     optimize: str = "balanced",
-    max_arena: int | None = None,
-    by_rows: bool = False,
-    input_rows: bool = False,
-    memories: Memories | None = None,
+    options: ExportOptions = NO_OPTIONS,
     shared_arena: bool = False,
-    name: str | None = None,
-    prefix: str | None = None,
-    info: bool = False,
-    unaligned: bool = True,
-    slices: int | None = None,
-    blob: bool = False,
-    layout: str = "cmake",
-    selftest: int | None = None,
-    board: bool = False,
-    input_type: str | None = None,
-    output_type: str | None = None,
 ) -> ExportedModels:
     """Write one C project for several .tflite models; it holds shared kernels once.
 
@@ -88,24 +73,9 @@ def export_several(
         out_dir: the folder to write; its name becomes the library's.
         core: a name in ``tinyrt.export.target.CORES``.
         optimize: ``speed``, ``balanced`` or ``size``, of the code.
-        max_arena: bytes that each model's arena may take; None for any number.
-        by_rows: whether ops may run row by row, where that makes an arena smaller.
-        input_rows: whether the models' inputs are pushed row by row; inferences of models that
-            share an arena still take turns, from ``begin`` to the last row.
-        memories: which memory there is and what lies in it, for each model alike.
+        options: what else is asked for, of each model alike; a name where there is one model.
         shared_arena: write a header that declares an arena as large as the largest one, for models
             that do not run at the same time.
-        name: as for ``export_c``, where there is one model.
-        prefix: what stands before the names of all models and of the library.
-        info: as for ``export_c``, for each model.
-        unaligned: as for ``export_c``.
-        slices: as for ``export_c``, for each model.
-        blob: as for ``export_c``, for each model.
-        layout: as for ``export_c``.
-        selftest: as for ``export_c``, for each model.
-        board: as for ``export_c``, for each model.
-        input_type: as for ``export_c``, for each model.
-        output_type: as for ``export_c``, for each model.
 
     Raises:
         UnsupportedError: two models have the same name, or one cannot be exported.
@@ -113,19 +83,13 @@ def export_several(
 
     """
     directory = Path(out_dir)
-    naming = Naming(name, prefix)
-    if name is not None and len(model_paths) > 1:
+    if options.name is not None and len(model_paths) > 1:
         raise UnsupportedError(
-            f"{len(model_paths)} models cannot all be called '{name}'",
+            f"{len(model_paths)} models cannot all be called '{options.name}'",
             expected="one model where a name is given",
             hint="leave the name out, or give a prefix, which stands before each model's own name",
         )
-    rows = Rows(by_rows, input_rows)
-    choices = core, optimize, max_arena, rows, memories, naming
-    options: dict[str, Any] = {"slices": slices, "blob": blob, "layout": layout}
-    options |= {"selftest": selftest, "board": board}
-    options |= {"input_type": input_type, "output_type": output_type}
-    request = Request.of(*choices, unaligned=unaligned, **options)
+    request = Request.of(core, optimize, options)
     projects: list[ExportedProject] = []
     own: dict[str, CFile] = {}
     for path in model_paths:
@@ -133,7 +97,7 @@ def export_several(
             graph, digest = read_tflite(path), sha256_of(Path(path))
             front_end = front_end_of(path)
             project, files = render_model(graph, directory, request, digest, front_end)
-            if info:
+            if options.info:
                 files |= project.info_files(graph.name, labels_in(Path(path)))
             if any(project.name == other.name for other in projects):
                 raise UnsupportedError(
@@ -143,11 +107,11 @@ def export_several(
                 )
         projects.append(project)
         add_files(own, files, project.name)
-    library = naming.library(directory)
+    library = options.naming.library(directory)
     kernels = list(dict.fromkeys(k for project in projects for k in project.kernels))
     regions = _largest(projects) if shared_arena else ()
     if shared_arena:
-        alignment = max(ARENA_ALIGNMENT, memories.alignment if memories else 0)
+        alignment = max(ARENA_ALIGNMENT, options.memories.alignment)
         context = {
             "library": library,
             "LIBRARY": library.upper(),
@@ -163,11 +127,11 @@ def export_several(
     texts |= library_files(
         *(library, models, kernels, request.core, request.optimize),
         has_arena=shared_arena,
-        has_info=info,
-        has_blob=blob,
+        has_info=options.info,
+        has_blob=options.blob,
         layout=request.layout,
-        has_selftest=selftest is not None,
-        has_board=board,
+        has_selftest=options.selftest is not None,
+        has_board=options.board,
         with_audio=[project.name for project in projects if project.audio is not None],
     )
     what = f"{library}, {len(projects)} models"

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.asked import asked
 from tests.ops.build import Case, build_s8
 from tinyrt.backends.c import choice
 from tinyrt.backends.c.blocks import block, dense, depthwise
@@ -89,7 +90,7 @@ def exported(folder, layer, core, done, **options):
         graph = replace(graph, values=values)
     path = save_tflite(graph, folder / "net.tflite")
     done.clear()
-    return export_c(path, folder / "out", core=core, **options), dict(done)
+    return export_c(path, folder / "out", core=core, **asked(**options)), dict(done)
 
 
 def once(layer, core):

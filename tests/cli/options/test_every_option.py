@@ -12,7 +12,7 @@ from tests.cli.shown import SHOWN, shows
 from tests.listening import int8_net, saved
 from tinyrt import __version__
 from tinyrt.cli.app import app
-from tinyrt.export import export_c
+from tinyrt.export import ExportOptions, export_c
 
 GROUP = typer.main.get_command(app)
 COMMANDS = {"": GROUP, **GROUP.commands}
@@ -55,7 +55,9 @@ def limits(folder):
 
 def exported(made, folder):
     """A project with a blob."""
-    return export_c(made.int8, folder / "exported", core="host", blob=True).directory
+    return export_c(
+        made.int8, folder / "exported", core="host", options=ExportOptions(blob=True)
+    ).directory
 
 
 def tables(folder):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.asked import asked
 from tests.c.host import host_compiler
 from tests.export.layouts.stand_ins import TOPS, build_with_example, lacking
 from tests.export.models import dense, echo, softmax, views
@@ -15,6 +16,7 @@ from tests.quantize.test_mixed import samples
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.dsp import Detector, Learner, LogMel
 from tinyrt.export import (
+    ExportOptions,
     Memories,
     export_c,
     export_detector,
@@ -42,7 +44,7 @@ def core_of(layout):
 def test_sources_and_example_build_from_what_the_layouts_files_list(layout, tmp_path):
     core = core_of(layout)
     options = {"core": core.name, "layout": layout, "optimize": "speed"}
-    project = export_graph(softmax(4), tmp_path / "lib", **options)
+    project = export_graph(softmax(4), tmp_path / "lib", **asked(**options))
     built = build_with_example(layout, project.directory, "net", core, tmp_path / "build")
     assert lacking(built, core, project.identity) == set()
     if layout in TOPS:
@@ -63,7 +65,9 @@ LISTS = {
 
 @pytest.mark.parametrize("layout", LISTS)
 def test_every_source_is_in_the_list(layout, tmp_path):
-    project = export_graph(dense(), tmp_path / "lib", core=core_of(layout).name, layout=layout)
+    project = export_graph(
+        dense(), tmp_path / "lib", core=core_of(layout).name, options=ExportOptions(layout=layout)
+    )
     text = (project.directory / LISTS[layout]).read_text()
     sources = [f for f in project.files if f.startswith("src/") and f.endswith(".c")]
     assert len(sources) > 2
@@ -73,7 +77,7 @@ def test_every_source_is_in_the_list(layout, tmp_path):
 def test_a_source_that_is_not_listed_is_missed(tmp_path):
     """What the tests above would say of an export that forgets one."""
     core = core_of("cmsis-pack")
-    project = export_graph(softmax(4), tmp_path / "lib", layout="cmsis-pack")
+    project = export_graph(softmax(4), tmp_path / "lib", options=ExportOptions(layout="cmsis-pack"))
     pack = project.directory / "tinyrt.net.pdsc"
     lines = pack.read_text().splitlines(keepends=True)
     pack.write_text("".join(line for line in lines if "tinyrt_softmax_s8.c" not in line))
@@ -85,7 +89,7 @@ def test_a_source_that_is_not_listed_is_missed(tmp_path):
 
 
 def a_graph(graph, **options):
-    return lambda folder, **more: export_graph(graph(), folder, **options, **more)
+    return lambda folder, **more: export_graph(graph(), folder, **asked(**options, **more))
 
 
 def several(**options):
@@ -94,7 +98,7 @@ def several(**options):
         paths = [folder.parent / f"{graph.name}.tflite" for graph in (dense(), views())]
         for path, graph in zip(paths, (dense(), views()), strict=True):
             save_tflite(graph, path)
-        return export_several(paths, folder, **options, **more)
+        return export_several(paths, folder, **asked(**options, **more))
 
     return export
 
@@ -111,7 +115,7 @@ def floats():
 def with_labels(folder, **more):
     folder.parent.mkdir(exist_ok=True)
     save_tflite(dense(), folder.parent / "net.tflite")
-    return export_c(folder.parent / "net.tflite", folder, info=True, **more)
+    return export_c(folder.parent / "net.tflite", folder, **asked(info=True, **more))
 
 
 TWO = Memories((Region("dtcm"), Region("sram")))
@@ -181,7 +185,9 @@ def test_examples_run_whatever_the_export_was_asked_for(case, tmp_path):
 
 def test_examples_stop_where_the_self_test_fails(tmp_path):
     folder = tmp_path / "lib"
-    project = export_graph(dense(), folder, core="host", layout="platformio", selftest=1)
+    project = export_graph(
+        dense(), folder, core="host", options=ExportOptions(layout="platformio", selftest=1)
+    )
     weights = folder / "src" / "net_weights.c"
     weights.write_text(re.sub(r"(?<=\n)    -?\d+(?=,)", "    77", weights.read_text()))
     assert project.selftest.vectors == 1
@@ -192,7 +198,7 @@ def test_what_arduino_cannot_define_the_code_defines(tmp_path):
     """Macros for speed: in build files where these can have them, in a header elsewhere."""
     for layout, optimize in (("arduino", "speed"), ("arduino", "size"), ("platformio", "speed")):
         folder = tmp_path / f"{layout}-{optimize}"
-        export_graph(dense(), folder, layout=layout, optimize=optimize)
+        export_graph(dense(), folder, optimize=optimize, options=ExportOptions(layout=layout))
         names = (folder / "src" / "tinyrt" / "tinyrt_names.h").read_text()
         is_said = (
             layout == "platformio" and "-DTINYRT_FAST" in (folder / "library.json").read_text()
@@ -210,7 +216,7 @@ def test_the_mathematical_library_is_asked_for_where_floats_need_it(tmp_path):
             ("zephyr", "zephyr/Kconfig", "select REQUIRES_FULL_LIBC\n"),
         ):
             folder = tmp_path / f"{layout}-{is_needed}"
-            export_graph(graph(), folder, layout=layout)
+            export_graph(graph(), folder, options=ExportOptions(layout=layout))
             assert (says in (folder / file).read_text()) == is_needed
 
 
@@ -222,8 +228,10 @@ def test_options_that_code_needs_are_carried(tmp_path):
     ):
         for unaligned in (True, False):
             folder = tmp_path / f"{layout}-{unaligned}"
-            export_graph(dense(), folder, layout=layout, unaligned=unaligned)
+            export_graph(dense(), folder, options=ExportOptions(layout=layout, unaligned=unaligned))
             text = Path(folder / file).read_text()
             assert ("-mno-unaligned-access" in text) == (not unaligned)
-    export_graph(dense(), tmp_path / "host", core="host-avx2", layout="zephyr")
+    export_graph(
+        dense(), tmp_path / "host", core="host-avx2", options=ExportOptions(layout="zephyr")
+    )
     assert "(-mavx2)" in (tmp_path / "host" / "zephyr" / "CMakeLists.txt").read_text()

@@ -15,7 +15,7 @@ from tests.export.models import dense, echo
 from tests.export.test_licence import HEAD
 from tinyrt import __version__
 from tinyrt.errors import UnsupportedError
-from tinyrt.export import CORES, export_graph
+from tinyrt.export import CORES, ExportOptions, export_graph
 from tinyrt.export.layouts import LAYOUTS, find_layout
 from tinyrt.export.layouts.arrange import semantic
 
@@ -31,7 +31,12 @@ def exported(tmp_path_factory):
     """Layout -> the project of a model in it."""
     folder = tmp_path_factory.mktemp("layouts")
     return {
-        layout: export_graph(dense(), folder / layout, core=core_of(layout).name, layout=layout)
+        layout: export_graph(
+            dense(),
+            folder / layout,
+            core=core_of(layout).name,
+            options=ExportOptions(layout=layout),
+        )
         for layout in SHAPES
     }
 
@@ -91,7 +96,7 @@ def test_an_arduino_library_says_what_the_specification_asks_for(exported):
 
 def test_keywords_of_a_model_with_a_state_slices_and_a_self_test(tmp_path):
     folder = tmp_path / "out"
-    export_graph(echo(), folder, layout="arduino", slices=1000, selftest=1)
+    export_graph(echo(), folder, options=ExportOptions(layout="arduino", slices=1000, selftest=1))
     headers = ("echo.h", "echo_selftest.h")
     header = "".join((folder / "src" / name).read_text() for name in headers)
     lines = (folder / "keywords.txt").read_text().splitlines()
@@ -118,7 +123,9 @@ def test_a_platformio_library_and_its_example(exported):
 
 
 def test_vector_code_has_no_environment_for_this_machine(tmp_path):
-    export_graph(dense(), tmp_path / "out", core="cortex-m55", layout="platformio")
+    export_graph(
+        dense(), tmp_path / "out", core="cortex-m55", options=ExportOptions(layout="platformio")
+    )
     text = (tmp_path / "out/examples/net/platformio.ini").read_text()
     assert "[env:native]" not in text
 
@@ -137,7 +144,9 @@ def test_a_pack_lists_files_that_are_there_for_cores_that_run_them(exported, tmp
     assert component.get("Cversion") == semantic(__version__)
     assert component.get("condition") == pack.find("conditions/condition").get("id")
     for core, allowed in (("cortex-m0", []), ("cortex-m55", ["Cortex-M55", "Cortex-M85"])):
-        export_graph(dense(), tmp_path / core, core=core, layout="cmsis-pack")
+        export_graph(
+            dense(), tmp_path / core, core=core, options=ExportOptions(layout="cmsis-pack")
+        )
         other = ElementTree.parse(tmp_path / core / "tinyrt.net.pdsc").getroot()
         assert [accept.get("Dcore") for accept in other.iter("accept")] == allowed
 
@@ -155,7 +164,9 @@ def test_a_zephyr_module_leads_to_its_files(exported, tmp_path):
     assert set(used) == options
     assert "CONFIG_TINYRT_NET=y\n" in (folder / "samples/net/prj.conf").read_text()
     assert "MVEI" not in (folder / "zephyr/Kconfig").read_text()
-    export_graph(dense(), tmp_path / "m55", core="cortex-m55", layout="zephyr")
+    export_graph(
+        dense(), tmp_path / "m55", core="cortex-m55", options=ExportOptions(layout="zephyr")
+    )
     assert "depends on ARMV8_1_M_MVEI\n" in (tmp_path / "m55/zephyr/Kconfig").read_text()
 
 
@@ -197,7 +208,7 @@ def test_every_file_says_its_licence_and_its_export(layout, exported):
 )
 def test_cores_that_an_ecosystem_has_no_boards_for(layout, core, says, tmp_path):
     with pytest.raises(UnsupportedError) as refused:
-        export_graph(dense(), tmp_path / "out", core=core, layout=layout)
+        export_graph(dense(), tmp_path / "out", core=core, options=ExportOptions(layout=layout))
     assert refused.value.problem == says
     assert refused.value.expected == LAYOUTS[layout].cores
     assert refused.value.hint == "choose another core, or --layout cmake"
@@ -217,7 +228,7 @@ def test_every_layout_that_refuses_a_core_says_which_it_takes():
 
 def test_a_layout_that_there_is_not(tmp_path):
     with pytest.raises(UnsupportedError) as refused:
-        export_graph(dense(), tmp_path / "out", layout="keil")
+        export_graph(dense(), tmp_path / "out", options=ExportOptions(layout="keil"))
     assert refused.value.problem == "there is no layout 'keil'"
     assert refused.value.expected == ", ".join(LAYOUTS)
 
@@ -225,7 +236,9 @@ def test_a_layout_that_there_is_not(tmp_path):
 @pytest.mark.parametrize("layout", ["arduino", "cmsis-pack"])
 def test_options_that_a_layout_has_no_place_for(layout, tmp_path):
     with pytest.raises(UnsupportedError) as refused:
-        export_graph(dense(), tmp_path / "out", layout=layout, unaligned=False)
+        export_graph(
+            dense(), tmp_path / "out", options=ExportOptions(layout=layout, unaligned=False)
+        )
     assert "has no place for the compiler's option -mno-unaligned-access" in refused.value.problem
     assert refused.value.expected.endswith("cmake, platformio, zephyr, esp-idf, mbed")
     assert refused.value.hint == "export without --no-unaligned, or in one of these"
@@ -246,7 +259,9 @@ def test_names_that_are_too_long_or_kept_for_others(tmp_path):
         ("arduino_net", "Arduino keeps names such as 'arduino_net' for libraries of its own"),
     ):
         with pytest.raises(UnsupportedError) as refused:
-            export_graph(dense(), tmp_path / "out", layout="arduino", name=name)
+            export_graph(
+                dense(), tmp_path / "out", options=ExportOptions(layout="arduino", name=name)
+            )
         assert refused.value.problem == says
         assert "--name" in refused.value.hint
-    export_graph(dense(), tmp_path / "out", layout="arduino", name="a" * 63)
+    export_graph(dense(), tmp_path / "out", options=ExportOptions(layout="arduino", name="a" * 63))

@@ -14,8 +14,8 @@ from tinyrt.export.blob.code import BlobCode
 from tinyrt.export.blob.structure import Part
 from tinyrt.export.licence import OWN
 from tinyrt.export.memories import Memories
-from tinyrt.export.names import Naming
-from tinyrt.export.request import Request, Rows
+from tinyrt.export.options import ExportOptions
+from tinyrt.export.request import Request
 from tinyrt.memory import Region
 
 ENDING = "_blob.json"
@@ -45,17 +45,17 @@ class Record:
 
 def blob_files(name: str, code: BlobCode, request: Request) -> dict[str, str | bytes]:
     """The blob of a model and its record, by the names of their files."""
-    memories = request.memories
+    options, memories = request.options, request.options.memories
     record = {
         "SPDX-License-Identifier": OWN,
         "tinyrt": __version__,
         "name": name,
         "structure": code.structure,
         "core": request.core.name,
-        "unaligned": request.core.unaligned,
+        "unaligned": options.unaligned,
         "optimize": request.optimize.value,
-        "max_arena": request.max_arena,
-        "slices": request.slices,
+        "max_arena": options.max_arena,
+        "slices": options.slices,
         "regions": [[region.name, region.nbytes] for region in memories.regions],
         "inputs_in_arena": memories.inputs_in_arena,
         "outputs_in_arena": memories.outputs_in_arena,
@@ -109,17 +109,15 @@ def _only_record(folder: Path) -> Path:
 def _record(data: dict[str, Any]) -> Record:
     regions = tuple(Region(name, _count(nbytes)) for name, nbytes in data["regions"])
     places = bool(data["inputs_in_arena"]), bool(data["outputs_in_arena"]), int(data["alignment"])
-    request = Request.of(
-        data["core"],
-        data["optimize"],
-        _count(data["max_arena"]),
-        Rows(allowed=False, pushed=False),
-        Memories(regions, *places),
-        Naming(data["name"]),
+    options = ExportOptions(
+        max_arena=_count(data["max_arena"]),
+        memories=Memories(regions, *places),
+        name=data["name"],
         unaligned=bool(data["unaligned"]),
         slices=_count(data["slices"]),
         blob=True,
     )
+    request = Request.of(data["core"], data["optimize"], options)
     parts = tuple(Part(str(part["what"]), str(part["text"])) for part in data["parts"])
     blocks, plain_sums = (frozenset(map(int, data[key])) for key in ("blocks", "plain_sums"))
     request = replace(request, choices=Choices(blocks, plain_sums))
