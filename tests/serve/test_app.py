@@ -100,7 +100,8 @@ def test_an_export_is_that_of_the_function(client, files, tmp_path):
     answer = client.post("/api/export", data=form, files={"model": upload(files / "int8.tflite")})
     assert answer.headers["content-disposition"] == 'attachment; filename="int8_cortex-m0.zip"'
     own = tmp_path / "int8"
-    tinyrt.export_c(files / "int8.tflite", own, core="cortex-m0", optimize="size", layout="arduino")
+    options = tinyrt.ExportOptions(layout="arduino")
+    tinyrt.export_c(files / "int8.tflite", own, core="cortex-m0", optimize="size", options=options)
     with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
         found = {name: archive.read(name) for name in archive.namelist()}
     wanted = {str(p.relative_to(tmp_path)): p.read_bytes() for p in own.rglob("*") if p.is_file()}

@@ -14,20 +14,21 @@ import tinyrt.train
 from tinyrt.cli.app import SECTIONS, Commands
 from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.export import ExportOptions
 from tinyrt.quantize import QuantConfig, quantize_graph
 from tinyrt.train import trace
 from tinyrt.train.nn import Conv2d, Flatten, Linear, MaxPool2d, ReLU, Sequential
 
 PACKAGES = (tinyrt, tinyrt.train, tinyrt.dsp)
 """Packages whose names are for users."""
-HEADERS: dict[str, tuple[str, dict[str, object]]] = {
-    "A model": ("model.h", {}),
-    "With `--slices`": ("model.h", {"slices": 50_000}),
-    "With `--input-rows`": ("model.h", {"by_rows": True, "input_rows": True}),
-    "With `--blob`": ("model.h", {"blob": True}),
-    "With `--selftest`": ("model_selftest.h", {"selftest": 1}),
-    "With `--info`": ("model_info.h", {"info": True}),
-    "With `--board`": ("model_board.h", {"board": True}),
+HEADERS = {
+    "A model": ("model.h", ExportOptions()),
+    "With `--slices`": ("model.h", ExportOptions(slices=50_000)),
+    "With `--input-rows`": ("model.h", ExportOptions(by_rows=True, input_rows=True)),
+    "With `--blob`": ("model.h", ExportOptions(blob=True)),
+    "With `--selftest`": ("model_selftest.h", ExportOptions(selftest=1)),
+    "With `--info`": ("model_info.h", ExportOptions(info=True)),
+    "With `--board`": ("model_board.h", ExportOptions(board=True)),
 }
 """Heading -> the header that these options of an export write or change."""
 
@@ -75,7 +76,7 @@ def c_page() -> str:
         folder = Path(name)
         model = _small_model(folder / "model.tflite")
         for heading, (header, options) in HEADERS.items():
-            tinyrt.export_c(model, folder / "project", **options)  # type: ignore[arg-type]
+            tinyrt.export_c(model, folder / "project", options=options)
             text = (folder / "project" / header).read_text(encoding="utf-8")
             parts.append(f'## {heading}\n\n```c title="{header}"\n{text}```\n')
     return "\n".join(parts)
