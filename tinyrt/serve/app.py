@@ -102,38 +102,32 @@ def page() -> str:
     return rendered("serve.html.j2", cores=list(Core), schemes=list(Scheme))
 
 
-async def report(
+async def reported(
     job: Working,
     model: Model,
     core: Target = DEFAULT_CORE,
     optimize: MadeFor = DEFAULT_GOAL,
     measured: Measured = False,
 ) -> dict[str, Any]:
-    """The data behind `tinyrt report`."""
-    answer = await _reported(job, model, core, optimize, measured)
-    return dict(answer["report"]) | {"warnings": answer["warnings"]}
-
-
-async def report_page(
-    job: Working,
-    model: Model,
-    core: Target = DEFAULT_CORE,
-    optimize: MadeFor = DEFAULT_GOAL,
-    measured: Measured = False,
-) -> HTMLResponse:
-    """The page that `tinyrt report` writes."""
-    answer = await _reported(job, model, core, optimize, measured)
-    return HTMLResponse(Path(answer["output"]).read_text(encoding="utf-8"))
-
-
-async def _reported(
-    job: Job, model: UploadFile, core: Core, optimize: Optimize, measured: bool
-) -> dict[str, Any]:
+    """What `tinyrt report` prints, with its page in the request's folder."""
     path = await _tflite(job, model)
     options = ["--core", core, "--optimize", optimize.value]
     if not measured:
         options.append("--estimate")
     return await job.run("report", path, "-o", job.made / "page.html", *options)
+
+
+Reported = Annotated[dict[str, Any], Depends(reported)]
+
+
+async def report(answer: Reported) -> dict[str, Any]:
+    """The data behind `tinyrt report`."""
+    return dict(answer["report"]) | {"warnings": answer["warnings"]}
+
+
+async def report_page(answer: Reported) -> HTMLResponse:
+    """The page that `tinyrt report` writes."""
+    return HTMLResponse(Path(answer["output"]).read_text(encoding="utf-8"))
 
 
 async def quantize(
