@@ -24,7 +24,7 @@ from tests.firmware.test_slices_ops import smallest
 from tests.ops.build import build_s8
 from tests.ops.cases import CASES
 from tests.sampling import sampled
-from tinyrt.emulate import build_image, run_image
+from tinyrt.emulate import build_image, image, run_image
 from tinyrt.emulate.image import build_library
 from tinyrt.emulate.run import unpack_outputs
 from tinyrt.errors import ToolError
@@ -166,10 +166,23 @@ def test_two_registers_may_be_kept(program, expected, tmp_path, core):
     check(program, expected, tmp_path, core, TWO_REGISTERS)
 
 
+def around_static_base(project):
+    """The project, whose harness sets r9 to the table of addresses, and leaves it alone."""
+    flags = (*project.core.flags, "-ffixed-r9", "-DHARNESS_STATIC_BASE")
+    return replace(project, core=replace(project.core, flags=flags))
+
+
 @pytest.mark.parametrize("core", sampled(["cortex-m0"], CORES))
-def test_code_around_a_static_base_builds(program, tmp_path, core):
-    """It is not run: the harness has no static base."""
-    build_library(exported(program, tmp_path, core, STATIC_BASE), tmp_path)
+def test_code_around_a_static_base_is_exact(program, expected, tmp_path, core):
+    project = around_static_base(exported(program, tmp_path, core, STATIC_BASE))
+    run_and_compare(program, expected, tmp_path, project)
+
+
+def test_code_around_a_static_base_needs_it(program, expected, tmp_path):
+    """What the harness sets, and so what the test before is worth."""
+    project = exported(program, tmp_path, "cortex-m4", STATIC_BASE)
+    with pytest.raises(ToolError, match="the processor faulted"):
+        run_and_compare(program, expected, tmp_path, project)
 
 
 def test_a_register_that_the_vectors_need_is_not_taken(program, tmp_path):
@@ -232,11 +245,12 @@ def test_code_is_exact_from_clang(program, expected, tmp_path, core, name):
 
 
 @pytest.mark.parametrize("core", sampled(["cortex-m4"], ["cortex-m4", "cortex-m55"]))
-def test_code_around_clang_s_static_base_builds(program, tmp_path, core):
-    """It is not run: the harness has no static base."""
+def test_code_around_clang_s_static_base_is_exact(program, expected, tmp_path, monkeypatch, core):
+    """The base may be anything: exported code has no variables. GCC's objects say nothing of it."""
+    monkeypatch.setattr(image, "LINK_FLAGS", (*image.LINK_FLAGS, "-Wl,--no-warn-mismatch"))
     project = exported(program, tmp_path, core, "-O2 -fno-omit-frame-pointer -fropi -frwpi")
     by_clang(project)
-    build_library(project, tmp_path)
+    run_and_compare(program, expected, tmp_path, project)
 
 
 def test_clang_says_where_it_has_too_few_registers(program, tmp_path):
