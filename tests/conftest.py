@@ -32,7 +32,12 @@ def _is_roomy(folder: Path) -> bool:
 if "TMPDIR" not in os.environ and _is_roomy(MEMORY):
     os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
-pytest_plugins = ["tests.refusals_plugin", "tests.refusal_texts_plugin", "tests.zoo_plugin", "tests.kept_objects"]
+pytest_plugins = [
+    "tests.refusals_plugin",
+    "tests.refusal_texts_plugin",
+    "tests.zoo_plugin",
+    "tests.kept_objects",
+]
 
 # The same examples in every run, however slow the machine is.
 settings.register_profile("repeatable", deadline=None, derandomize=True)
