@@ -1,11 +1,13 @@
 """Fixtures that every test may ask for."""
 
+import gc
 import os
 import shutil
 import signal
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 # Shells start what runs in the background with Ctrl-C ignored, and commands that tests start would
@@ -30,8 +32,22 @@ def _is_roomy(folder: Path) -> bool:
 if "TMPDIR" not in os.environ and _is_roomy(MEMORY):
     os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
-pytest_plugins = ["tests.refusals_plugin", "tests.refusal_texts_plugin", "tests.zoo_plugin"]
+pytest_plugins = [
+    "tests.refusals_plugin",
+    "tests.refusal_texts_plugin",
+    "tests.zoo_plugin",
+    "tests.kept_objects",
+]
 
 # The same examples in every run, however slow the machine is.
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_collection():
+    """Look for no garbage among the tests themselves: not yet, and not in any later search."""
+    gc.disable()
+    yield
+    gc.freeze()
+    gc.enable()

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tinyrt.emulate import toolchain
 from tinyrt.emulate.run import pack_inputs, unpack_outputs
 from tinyrt.export import ExportedProject, Memories
 from tinyrt.export.rendering import render
@@ -61,7 +62,7 @@ def build_program(project: ExportedProject, build_dir: Path, *flags: str) -> Pat
         f"CFLAGS={CFLAGS}",
         f"TARGET_FLAGS={' '.join(flags)}",
     ]
-    _run([*make, f"BUILD={build_dir / 'library'}"])
+    toolchain.run([*make, f"BUILD={build_dir / 'library'}"], doing="building the project")
     driver = write_driver(project, build_dir)
     program = build_dir / "program"
     library = build_dir / "library" / f"lib{project.name}.a"

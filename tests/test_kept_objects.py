@@ -1,0 +1,114 @@
+"""Objects that tests share are those that the compiler makes, and none where it makes others."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from tests.graphs import small_cnn
+from tests.kept_objects import NAME, Objects, sources_of
+from tinyrt.emulate import toolchain
+from tinyrt.export import export_graph
+
+KERNEL = "tinyrt_softmax_f32"
+needs_a_compiler = pytest.mark.skipif(
+    not all(map(shutil.which, ("cc", "make"))), reason="no C compiler on this machine"
+)
+
+
+def exported(folder, seed=0):
+    return export_graph(replace(small_cnn(seed), name="net"), folder, core="host").directory
+
+
+def command(project, build, flags="-O1"):
+    given = ("CC=cc", "AR=ar", f"CFLAGS={flags}", "TARGET_FLAGS=", f"BUILD={build}")
+    return ["make", "-s", "-C", str(project), *given]
+
+
+def keys(project, flags="-O1"):
+    """Object -> its key."""
+    return {place.name: key for key, place, _ in sources_of(command(project, "build", flags))}
+
+
+def changed(project, name, old, new):
+    """The keys after a change of one file."""
+    (file,) = project.rglob(name)
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+    try:
+        return keys(project)
+    finally:
+        file.write_text(text)
+
+
+@needs_a_compiler
+def test_objects_are_those_that_would_be_compiled(tmp_path):
+    """Of a model of the same ops: all but its own code and weights are there already."""
+    first, second = (exported(tmp_path / f"seed{seed}", seed) for seed in (0, 1))
+    (tmp_path / "objects").mkdir()
+    objects = Objects(tmp_path / "objects")
+
+    def build(project, place, make):
+        words = command(project, place)
+        make(words, lambda: toolchain.run(words, doing="building"))
+        return {file.name: file.read_bytes() for file in place.glob("*.o")}
+
+    def seen(words, run):
+        return run()
+
+    build(first, tmp_path / "a", objects.make)
+    before = len(list(objects.folder.iterdir()))
+    with_kept = build(second, tmp_path / "b", objects.make)
+    assert with_kept == build(second, tmp_path / "c", seen)
+    assert f"{KERNEL}.o" in with_kept
+    assert before == len(with_kept)
+    assert len(list(objects.folder.iterdir())) <= before + 2
+    # What it takes is what is kept, not what make would compile once more.
+    kept = objects.folder / keys(second)[KERNEL]
+    kept.write_bytes(kept.read_bytes().replace(b"@@@@@@@@", b"$$$$$$$$"))
+    assert b"$$$$$$$$" in build(second, tmp_path / "d", objects.make)[f"{KERNEL}.o"]
+
+
+def test_a_key_is_of_all_that_an_object_depends_on(tmp_path):
+    project = exported(tmp_path / "net")
+    whole = keys(project)
+    assert {KERNEL, "net", "net_weights"} <= whole.keys()
+    assert len({*whole.values()}) == len(whole)
+
+    def differing(others):
+        return {name for name in whole if whole[name] != others[name]}
+
+    assert differing(changed(project, f"{KERNEL}.c", "float", "float ")) == {KERNEL}
+    assert KERNEL in differing(changed(project, "tinyrt_types.h", "#define", "# define"))
+    assert differing(changed(project, "Makefile", "-ffunction-sections", "")) == {*whole}
+    assert differing(keys(project, "-O2")) == {*whole}
+    assert differing(changed(project, "net_weights.c", "0", "1")) == {"net_weights"}
+
+
+def test_names_of_kernels_that_a_file_does_not_use_are_not_in_its_key(tmp_path):
+    project = exported(tmp_path / "net")
+    (names,) = project.rglob("tinyrt_names.h")
+    lines = names.read_text().splitlines(keepends=True)
+    (used,) = (line for line in lines if line.startswith(f"#define {KERNEL} "))
+    assert NAME.match(used)
+    before = keys(project)
+    names.write_text("".join(line for line in lines if line is not used))
+    after = keys(project)
+    assert before[KERNEL] != after[KERNEL]
+    assert before["tinyrt_conv2d_f32"] == after["tinyrt_conv2d_f32"]
+
+
+@pytest.mark.parametrize("flags", ["-O1 -g", "-O1 -flto", "-O1 -I/usr/include", "--coverage"])
+def test_what_depends_on_more_is_compiled(tmp_path, flags):
+    project = exported(tmp_path / "net")
+    assert keys(project)
+    assert not keys(project, flags)
+
+
+def test_what_is_built_already_is_made_as_it_is(tmp_path):
+    project = exported(tmp_path / "net")
+    (tmp_path / "build").mkdir()
+    assert not sources_of(command(project, tmp_path / "build"))
+    assert not sources_of(["make", "-C", str(tmp_path), "CC=cc", "BUILD=b", "TARGET_FLAGS="])
+    assert not sources_of(["arm-none-eabi-gcc", "--version"])
