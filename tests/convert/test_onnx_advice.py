@@ -1,11 +1,14 @@
 """A refused ONNX file is answered with advice that fits what is wrong with it."""
 
 import pytest
+from onnx import defs
 
 from tests.convert import test_onnx_errors, test_refusals_onnx_graphs, test_refusals_onnx_layers
 from tests.convert.onnx_build import OnnxModel
 from tests.convert.test_onnx_errors import refused
-from tinyrt.errors import TinyrtError
+from tinyrt.convert.onnx.advice import OTHERS
+from tinyrt.convert.onnx.ops import IMPORTERS
+from tinyrt.errors import TinyrtError, UnsupportedError
 
 FORMS = {
     "a 3-D convolution": "2-D convolutions",
@@ -91,3 +94,29 @@ def test_files_that_cannot_be_read(says, build, tmp_path):
     m = OnnxModel()
     hint = refused(m.save(tmp_path, build(m)), TinyrtError).hint
     assert ADVICE.get(says, USUAL) in hint
+
+
+MISSING = {
+    "GridSample": "sample with Resize",
+    "NonZero": "how large its result is depends on the input",
+    "NonMaxSuppression": "up to the boxes and scores",
+    "STFT": "tinyrt front-end",
+    "StringNormalizer": "let the model take numbers",
+    "RandomNormalLike": "make random numbers an input",
+    "Acos": "what the angle is computed from",
+    "Det": "export the part before them",
+}
+"""An op that there is not -> what its advice says."""
+
+
+@pytest.mark.parametrize("op", MISSING)
+def test_ops_that_there_are_not(op, tmp_path):
+    m = OnnxModel(18)
+    error = refused(m.save(tmp_path, m.op(op, m.input(3, 3))), UnsupportedError)
+    assert error.problem == f"the model uses ops that tinyrt does not have: {op}"
+    assert MISSING[op] in error.hint
+
+
+def test_advice_is_on_ops_that_there_are_not():
+    assert not OTHERS.keys() & IMPORTERS.keys()
+    assert all(defs.has(op) for op in OTHERS)

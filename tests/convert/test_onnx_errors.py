@@ -205,7 +205,7 @@ REFUSED = {
         "parts of [1, 2]",
     ),
     "elements that are picked at run time": (
-        lambda m: m.op("GatherElements", x := m.input(1, 4), m.op("ArgMax", x, axis=1)),
+        lambda m: m.op("GatherND", x := m.input(1, 4), m.op("ArgMax", x, axis=1)),
         "which elements are gathered depends on the model's input",
     ),
     "unknown coordinates": (

@@ -6,8 +6,12 @@ import pytest
 from tests.convert.raw_tflite import Op, Subgraph, Tensor, build
 from tests.convert.test_tflite_breadth import agree
 from tinyrt.convert.tflite.reader import parse_tflite
-from tinyrt.errors import ModelFormatError, UnsupportedError
+from tinyrt.convert.tflite.writer import write_tflite
+from tinyrt.errors import ModelFormatError, TinyrtError, UnsupportedError
 from tinyrt.ir import DType
+from tinyrt.ops.shared.evaluate import evaluate
+
+runtime = pytest.importorskip("tflite_micro", reason="needs tflite-micro").runtime
 
 EDGES = np.array([[-128, -127, 0, 126, 127, 1]] * 2, np.int8)
 
@@ -82,3 +86,39 @@ def test_zero_points_without_scales_say_nothing():
     tensors = [Tensor("x", (2,), zero_point=(1, 2), scale=()), Tensor("y", (2,))]
     file = build(Subgraph(tensors, [Op("ADD", ["x", "x"], ["y"], "AddOptions")], ["x"], ["y"]))
     assert parse_tflite(file).value("x").q is None
+
+
+@pytest.mark.parametrize("zero_point", [-128, -1, 5, 127])
+def test_dense_layers_compute_with_the_zero_point_of_their_weights(zero_point):
+    """As TFLM does; weights of all int8 become wider than that."""
+    rng = np.random.default_rng(zero_point + 200)
+    w = rng.integers(-128, 128, (6, 11)).astype(np.int8)
+    tensors = [
+        Tensor("x", (4, 11), "INT8", scale=0.05, zero_point=-30),
+        Tensor("w", w.shape, "INT8", w, 0.01, zero_point),
+        Tensor("b", (6,), "INT32", rng.integers(-900, 900, 6).astype(np.int32)),
+        Tensor("y", (4, 6), "INT8", scale=0.4, zero_point=9),
+    ]
+    op = Op("FULLY_CONNECTED", ["x", "w", "b"], ["y"], "FullyConnectedOptions")
+    data = build(Subgraph(tensors, [op], ["x"], ["y"]))
+    graph = parse_tflite(data)
+    for read in (data, write_tflite(graph)):
+        tflm = runtime.Interpreter.from_bytes(read)
+        for _ in range(3):
+            x = rng.integers(-128, 128, (4, 11), np.int8)
+            tflm.set_input(x, 0)
+            tflm.invoke()
+            np.testing.assert_array_equal(evaluate(graph, {"x": x})["y"], tflm.get_output(0))
+
+
+@pytest.mark.parametrize("several", [False, True], ids=["computed", "a scale for each output"])
+def test_other_weights_of_a_dense_layer_have_none(several):
+    data = np.ones((6, 11), np.int8) if several else None
+    tensors = [
+        Tensor("x", (4, 11), "INT8", scale=0.05, zero_point=-30),
+        Tensor("w", (6, 11), "INT8", data, [0.01] * 6 if several else 0.01, zero_point=5),
+        Tensor("y", (4, 6), "INT8", scale=0.4, zero_point=9),
+    ]
+    op = Op("FULLY_CONNECTED", ["x", "w"], ["y"], "FullyConnectedOptions")
+    with pytest.raises(TinyrtError, match="weights have zero point 5"):
+        parse_tflite(build(Subgraph(tensors, [op], ["x"] + ["w"] * (not several), ["y"])))

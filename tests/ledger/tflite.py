@@ -260,7 +260,7 @@ for zero_point, parts in ((128, 1), (100, 2)):
         ("convert/unsigned.py",),
         partial(to_signed, dense(zero_point)),
         constant(f"'w' u8[{N},{N}]", N * N),
-        ("spend", OP + 10 * N * N, "converting uint8 weights"),
+        ("spend", OP + 10 * N * N, "converting weights"),
         ("reserve", 10 * N * N, f"converting 'w' u8[{N},{N}]"),
         ("hold", parts * N * N, "the weights 'w/int8'"),
     )

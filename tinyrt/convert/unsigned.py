@@ -1,10 +1,11 @@
 """Graphs on uint8, as older converters made them -> the same on int8.
 
 Activations and their zero points move by 128. Weights lose their zero point, for the int8 scheme
-knows none: those that then do not fit int8 are sums of parts, each of which reads the input. Model
-inputs and outputs stay what they were. Scales of convolutions keep the arithmetic of uint8, in
-which their product is a float32; dense layers, means of windows, rows of length 1 and images that
-are resized keep its rounding.
+knows none: those that then do not fit int8 are sums of parts, each of which reads the input. So do
+weights of dense layers on int8, whose zero point TFLM computes with. Model inputs and outputs stay
+what they were. Scales of convolutions keep the arithmetic of uint8, in which their product is a
+float32; dense layers, means of windows, rows of length 1 and images that are resized keep its
+rounding.
 """
 
 from __future__ import annotations
@@ -32,7 +33,6 @@ WIDENED = 10
 WEIGHTED = ops_where(lambda spec: spec.traits.biased)
 """Ops whose weights may have a zero point; a transposed convolution's are refused if they do."""
 
-
 ROUNDED = ("average_pool2d", "fully_connected", "l2_normalization", "resize_bilinear")
 """Ops that LiteRT rounds in another way on uint8 than on int8, and whose attributes say so."""
 
@@ -41,7 +41,9 @@ LEGACY = (*ROUNDED, "quantize")
 
 
 def to_signed(graph: Graph) -> Graph:
-    """The graph with int8 wherever it has uint8; the same graph where it has none.
+    """The graph with int8 wherever it has uint8, and dense layers without zero points of weights.
+
+    It is the same graph where it has neither.
 
     Raises:
         UnsupportedError: weights with a zero point are computed at run time.
@@ -50,7 +52,20 @@ def to_signed(graph: Graph) -> Graph:
 
     """
     unsigned = [v for v in graph.values.values() if v.dtype is DType.UINT8 and v.q is not None]
-    return _Signed(graph, unsigned).graph() if unsigned else graph
+    changes = bool(unsigned) or any(map(_is_off_zero, graph.bound()))
+    return _Signed(graph, unsigned).graph() if changes else graph
+
+
+def _is_off_zero(node: BoundNode) -> bool:
+    """Whether it is a dense layer on int8 whose constant weights have a zero point.
+
+    With a scale for each output there is none: runtimes read it as 0, or not at all.
+    """
+    weights = node.optional(1) if node.op == "fully_connected" else None
+    if weights is None or weights.data is None or weights.q is None:
+        return False
+    is_int8 = weights.dtype is DType.INT8 and node.input(0).dtype is DType.INT8
+    return is_int8 and weights.q.zero_point != 0 and weights.q.axis is None
 
 
 class _Signed:
@@ -75,7 +90,8 @@ class _Signed:
         for node in self._graph.bound():
             weights = node.optional(1)
             shifted = weights is not None and weights.dtype is DType.UINT8
-            if node.op in WEIGHTED and weights is not None and shifted:
+            weighted = _is_off_zero(node) or (node.op in WEIGHTED and shifted)
+            if weights is not None and weighted:
                 self._weighted(node, weights)
             elif node.op == "transpose_conv" and weights is not None and shifted:
                 self._transposed(node, weights)
@@ -134,7 +150,7 @@ class _Signed:
                 expected="constants",
             )
         OPS[node.op].infer(node.attrs, [_signed_type(v) for v in node.inputs])
-        current().spend(OP + WIDENED * weights.size, "converting uint8 weights")
+        current().spend(OP + WIDENED * weights.size, "converting weights")
         current().reserve(WIDENED * weights.size, f"converting {weights.describe()}")
         centred = weights.data.astype(np.int16) - weights.q.zero_point
         in_f32 = node.op != "fully_connected"

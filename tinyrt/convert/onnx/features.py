@@ -15,28 +15,6 @@ from tinyrt.ir import DType, Value
 
 DOMAIN = "ai.onnx.ml"
 
-ADVICE = {
-    "Tree": "train a small network on what the trees answer and export that; emlearn and m2cgen "
-    "write trees as C",
-    "SVM": "train LinearSVC, LogisticRegression or a small network instead: a kernel machine "
-    "compares each input with all its support vectors",
-    "Imputer": "fill in missing values before the model: integers have no NaN",
-    "LabelEncoder": "encode categories before the model, and let it take numbers",
-    "OneHotEncoder": "encode categories before the model, and let it take numbers",
-}
-"""How the name of an op begins -> what to do about it; no op of .tflite files computes these."""
-
-
-def advice_on(ops: Sequence[str]) -> str:
-    """What to do about ops that have no importer, by their names with domains."""
-    names = [op.removeprefix(f"{DOMAIN}.") for op in ops if op.startswith(f"{DOMAIN}.")]
-    for start, hint in ADVICE.items():
-        if any(name.startswith(start) for name in names):
-            return hint
-    if any(op.rpartition(".")[2].startswith("Q") or "Quantize" in op for op in ops):
-        return "quantise the model in QDQ form, or quantise the float model with 'tinyrt quantize'"
-    return "replace these ops in the model, or export the part before them"
-
 
 def check_labels(labels: Sequence[object]) -> None:
     """Nothing, where each class is called by its place.

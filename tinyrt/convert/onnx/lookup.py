@@ -11,7 +11,7 @@ from tinyrt.convert.onnx.call import Call
 from tinyrt.convert.onnx.grid import OFFSETS, Grid, Quantized
 from tinyrt.convert.onnx.shapes import WIDEST, normal_axes, sized
 from tinyrt.convert.onnx.weights import TYPED
-from tinyrt.errors import ModelFormatError
+from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import DType, Shape, Value
 
 MAX_CLASSES = 4096
@@ -95,6 +95,36 @@ def one_hot(call: Call) -> Value:
     return call.transpose(rows, order)
 
 
+def hardmax(call: Call) -> Value:
+    """1 at the first of the largest elements along an axis, else 0: rows of the identity.
+
+    Before opset 13 all dimensions from the axis on are one.
+    """
+    x, name = call.value(0), call.result
+    rank = len(x.shape)
+    (axis,) = normal_axes([call.node.get_int("axis", -1 if call.opset >= 13 else 1)], rank)
+    order = [*(i for i in range(rank) if i != axis), axis]
+    rows = call.transpose(x, order, f"{name}.turned")
+    if call.opset < 13:
+        order = [*range(rank)]
+        rows = call.reshape(x, (math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
+    classes = rows.shape[-1]
+    if classes > MAX_CLASSES:
+        raise UnsupportedError(
+            f"Hardmax of {classes:,} elements",
+            tensor=x.describe(),
+            expected=f"at most {MAX_CLASSES:,}",
+            hint="end the model in front of it: ArgMax says the same",
+        )
+    sized((classes, classes), f"the table of '{name}'")
+    last = len(rows.shape) - 1
+    place = call.emit("arg_max", rows, name=f"{name}.place", axis=last, dtype=DType.INT32)
+    table = call.constant(f"{name}.identity", np.eye(classes, dtype=np.float32))
+    found = _embedding(call, table, place, f"{name}.found")
+    shaped = call.reshape(found, tuple(x.shape[i] for i in order))
+    return call.transpose(shaped, [int(i) for i in np.argsort(order)])
+
+
 def top_k(call: Call) -> list[Value]:
     """The largest elements along an axis, or the smallest, and their places; always in order."""
     x, node = call.value(0), call.node
@@ -118,7 +148,10 @@ def top_k(call: Call) -> list[Value]:
 
 
 def gather_elements(call: Call) -> Value:
-    """Elements of one dimension, each picked for itself; the indices are constant."""
+    """Elements of one dimension, each picked for itself."""
+    places = call.operand(1)
+    if isinstance(places, Value):
+        return _picked_elements(call, places)
     x, picked = call.value(0), call.array(1, "which elements are gathered")
     rank = len(x.shape)
     (axis,) = normal_axes([call.node.get_int("axis", 0)], rank)
@@ -134,6 +167,32 @@ def gather_elements(call: Call) -> Value:
     each = np.indices(picked.shape)
     each[axis] = picked
     return _at_places(call, x, np.moveaxis(each, 0, -1))
+
+
+def _picked_elements(call: Call, picked: Value) -> Value:
+    """Elements of one dimension, each by a place that is computed: rows of tables of their own."""
+    x, name = call.value(0), call.result
+    rank = len(x.shape)
+    (axis,) = normal_axes([call.node.get_int("axis", 0)], rank)
+    others = zip(picked.shape, x.shape, strict=False)
+    is_larger = any(p > d for i, (p, d) in enumerate(others) if i != axis)
+    if len(picked.shape) != rank or is_larger:
+        raise ModelFormatError(
+            f"indices {picked.describe()} into {x.type}",
+            expected="as many dimensions, none larger but the one that is picked from",
+        )
+    sizes = (*picked.shape[:axis], x.shape[axis], *picked.shape[axis + 1 :])
+    order = [*(i for i in range(rank) if i != axis), axis]
+    if sizes != x.shape:
+        origin, step = (0,) * rank, (1,) * rank
+        x = call.emit("slice", x, name=f"{name}.read", begin=origin, size=sizes, strides=step)
+    rows = call.transpose(x, order, f"{name}.rows")
+    turned = call.transpose(picked, order, f"{name}.places")
+    if turned.dtype is not DType.INT32:
+        turned = call.emit("cast", turned, name=f"{name}.index", dtype=DType.INT32)
+    own = name if axis == rank - 1 else f"{name}.found"
+    found = call.emit("embedding", rows, turned, name=own, batch_dims=rank - 1)
+    return call.transpose(found, [int(i) for i in np.argsort(order)])
 
 
 def gather_nd(call: Call) -> Value:

@@ -9,7 +9,13 @@ from numpy.typing import NDArray
 
 from tinyrt.convert.onnx.call import Call, Importer
 from tinyrt.convert.onnx.grid import Quantized
-from tinyrt.convert.onnx.lookup import gather_at_run_time, gather_elements, gather_nd, one_hot
+from tinyrt.convert.onnx.lookup import (
+    gather_at_run_time,
+    gather_elements,
+    gather_nd,
+    hardmax,
+    one_hot,
+)
 from tinyrt.convert.onnx.shapes import WIDEST, normal_axes, sized, split_sizes
 from tinyrt.convert.onnx.weights import TYPED, Array, listed
 from tinyrt.errors import ModelFormatError
@@ -167,6 +173,7 @@ MOVE: dict[str, Importer] = {
     "Gather": gather,
     "GatherElements": gather_elements,
     "GatherND": gather_nd,
+    "Hardmax": hardmax,
     "OneHot": one_hot,
     "Slice": slice_,
     "SpaceToDepth": space_to_depth,

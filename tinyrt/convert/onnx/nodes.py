@@ -14,10 +14,11 @@ import numpy as np
 import onnx
 
 from tinyrt import budget
+from tinyrt.convert.onnx.advice import advice_on
 from tinyrt.convert.onnx.bodies import check_dense, reads
 from tinyrt.convert.onnx.call import Builder, Call, Operand
 from tinyrt.convert.onnx.expansion import MICROSOFT
-from tinyrt.convert.onnx.features import DOMAIN, advice_on
+from tinyrt.convert.onnx.features import DOMAIN
 from tinyrt.convert.onnx.flow import FLOW
 from tinyrt.convert.onnx.fused import FUSED, OPSET
 from tinyrt.convert.onnx.grid import Quantized

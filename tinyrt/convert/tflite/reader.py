@@ -16,6 +16,7 @@ from tinyrt.convert.hybrid import dequantize_weights
 from tinyrt.convert.indices import places_in_integers
 from tinyrt.convert.pointwise import gather_islands
 from tinyrt.convert.tflite import schema
+from tinyrt.convert.tflite.advice import advice_on
 from tinyrt.convert.tflite.codec import Codec
 from tinyrt.convert.tflite.custom import options_of, read_options
 from tinyrt.convert.tflite.declared import warn_of, warn_of_scales
@@ -266,7 +267,7 @@ class _Reader:
                 f"the model uses ops that tinyrt does not have: {', '.join(missing[:SHOWN])}"
                 + (f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""),
                 expected="ops of the table that 'tinyrt ops' prints",
-                hint="replace these ops in the model, or convert the part before them",
+                hint=advice_on(missing),
             )
         return names
 
