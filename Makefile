@@ -22,7 +22,7 @@ demo: setup
 	@$(BIN)/tinyrt demo
 
 # The examples that run by themselves, built and run; their table goes into docs/firmware.md.
-firmware: demo
+firmware: setup
 	$(BIN)/python -m tools.firmware
 
 # Before each commit: a minute or so.

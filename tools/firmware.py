@@ -1,6 +1,7 @@
 """Builds and runs the example firmwares, and writes what they take into docs/firmware.md.
 
-Those that wait for a host have tests of their own.
+Those that wait for a host have tests of their own. FREERTOS_KERNEL names a copy of FreeRTOS-Kernel;
+without one, what the page says of the example that needs it stays.
 
 python -m tools.firmware [--check]: with --check, the page must say it already.
 """
@@ -8,16 +9,18 @@ python -m tools.firmware [--check]: with --check, the page must say it already.
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tinyrt import api
 from tinyrt.emulate import EmulationReport
-from tinyrt.export import export_c
+from tinyrt.export import export_c, export_several, make_blob
 from tools.page import with_table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,6 +28,13 @@ PAGE = ROOT / "docs" / "firmware.md"
 BUILD = ROOT / "build" / "firmware"
 NAME = "firmware"
 HEAD = "| example | core | flash | RAM | of these, arena and state | stack | instructions |"
+
+EXAMPLES_FOLDER = ROOT / "firmware_examples"
+DIGITS = EXAMPLES_FOLDER / "hello_digits" / "digits.tflite"
+KEYWORDS = EXAMPLES_FOLDER / "keyword_spotting" / "keywords.tflite"
+WORDS = EXAMPLES_FOLDER / "keyword_spotting" / "words.wav"
+FIRST, SECOND = (EXAMPLES_FOLDER / "update" / f"{name}.tflite" for name in ("first", "second"))
+FREERTOS = "FREERTOS_KERNEL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,29 +44,78 @@ class Example:
     Attributes:
         name: of the folder.
         cores: those that it runs on.
-        model: the file that is exported.
-        audio: a recording that it hears; empty for one that takes its model's input.
+        models: the files that are exported.
+        options: of the export.
+        hears: models that hear the recording of words; the others take their inputs.
+        prepare: puts further files into a copy of the folder, once the models are exported.
+        needs: a variable of make and of the environment that names what is not in the folder.
 
     """
 
     name: str
     cores: Sequence[str]
-    model: Path
-    audio: str = ""
+    models: Sequence[Path]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    hears: Sequence[Path] = ()
+    prepare: Callable[[Path], object] = lambda folder: None
+    needs: str = ""
 
     @property
     def folder(self) -> Path:
         """Where it lies."""
-        return ROOT / "firmware_examples" / self.name
+        return EXAMPLES_FOLDER / self.name
+
+    @property
+    def needed(self) -> str:
+        """What the variable that it needs says; empty if it says nothing, or needs none."""
+        return os.environ.get(self.needs, "") if self.needs else ""
 
 
-HEARS = ROOT / "firmware_examples" / "keyword_spotting"
+def _bring_words(folder: Path) -> None:
+    shutil.copy(WORDS, folder)
+
+
+def _bring_update(folder: Path) -> None:
+    make_blob(SECOND, folder / "exported", folder / "update.blob", revision=2)
+
+
 EXAMPLES = (
-    Example("hello_digits", ["cortex-m4"], ROOT / "build" / "demo" / "digits.tflite"),
+    Example("hello_digits", ["cortex-m4"], [DIGITS]),
+    Example("keyword_spotting", ["cortex-m4", "cortex-m55"], [KEYWORDS], hears=[KEYWORDS]),
     Example(
-        *("keyword_spotting", ["cortex-m4", "cortex-m55"], HEARS / "keywords.tflite"), "words.wav"
+        *("two_models", ["cortex-m7"], [DIGITS, Path("words.tflite")]),
+        {"shared_arena": True, "slices": 20_000},
     ),
-)
+    Example(
+        *("update", ["cortex-m33"], [FIRST], {"blob": True, "name": "digits"}),
+        prepare=_bring_update,
+    ),
+    Example(
+        *("rtos", ["cortex-m4"], [DIGITS, KEYWORDS]),
+        hears=[KEYWORDS], prepare=_bring_words, needs=FREERTOS,
+    ),
+    Example("risc_v", ["rv32imc"], [DIGITS]),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """An example that was built and run.
+
+    Attributes:
+        folder: the copy that it was built in.
+        models: the files that were exported.
+        printed: by the firmware.
+        flash: bytes of the whole image.
+        ram: bytes of its variables.
+
+    """
+
+    folder: Path
+    models: Sequence[Path]
+    printed: str
+    flash: int
+    ram: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,45 +123,74 @@ class Taken:
     """What an example takes on a core.
 
     Attributes:
-        flash: bytes of the whole image.
-        ram: bytes of its variables.
-        report: the model alone, on the emulator.
+        built: the whole firmware.
+        reports: each model alone, on the emulator.
+        is_shared: whether the models take turns in one arena.
 
     """
 
-    flash: int
-    ram: int
-    report: EmulationReport
+    built: Built
+    reports: Sequence[EmulationReport]
+    is_shared: bool
 
-    def row(self, example: Example, core: str) -> str:
-        """A line of the table."""
-        ram = self.report.ram
-        link = f"[{example.name}](../firmware_examples/{example.name})"
-        figures = (self.flash, self.ram, ram.arena + ram.state, ram.stack, self.report.instructions)
-        return f"| {link} | {core} | {' | '.join(f'{figure:,}' for figure in figures)} |"
+    @property
+    def figures(self) -> tuple[int, int, int, int, int]:
+        """What the table says: flash, RAM, arena and state, stack, instructions."""
+        memory = [report.ram.arena + report.ram.state for report in self.reports]
+        return (
+            self.built.flash,
+            self.built.ram,
+            max(memory) if self.is_shared else sum(memory),
+            max(report.ram.stack for report in self.reports),
+            sum(report.instructions for report in self.reports),
+        )
 
 
-def taken(example: Example, core: str, build: Path) -> Taken:
-    """Export, build and run an example, and its model alone.
+def copied(example: Example, build: Path, core: str) -> tuple[Path, list[Path]]:
+    """A copy of an example with the exported models in it, as its README says; the models."""
+    folder = build / f"{example.name}-{core}"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(example.folder, folder, ignore=shutil.ignore_patterns("build", "exported"))
+    models = [path if path.is_absolute() else folder / path for path in example.models]
+    for path in models:
+        if not path.is_relative_to(EXAMPLES_FOLDER):
+            api.attach_front_end(KEYWORDS, None, path)
+    if len(models) == 1:
+        export_c(models[0], folder / "exported", core=core, **example.options)
+    else:
+        export_several(models, folder / "exported", core=core, **example.options)
+    example.prepare(folder)
+    return folder, models
+
+
+def built(example: Example, core: str, build: Path, *more: str) -> Built:
+    """Export, build and run an example, with more variables of make.
 
     Raises:
         RuntimeError: it does not build, or does not end well.
 
     """
-    folder = build / f"{example.name}-{core}"
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(example.folder, folder, ignore=shutil.ignore_patterns("build", "exported"))
-    export_c(example.model, folder / "exported", core=core)
-    run(["make", "-s", "run", f"CORE={core}"], folder)
+    folder, models = copied(example, build, core)
+    variables = [f"{example.needs}={example.needed}"] if example.needs else []
+    printed = run(["make", "-s", "run", f"CORE={core}", *variables, *more], folder)
     (image,) = (folder / "build").glob("*.elf")
     text, data, bss = run(["arm-none-eabi-size", image], folder).splitlines()[1].split()[:3]
-    if example.audio:
-        report = api.emulate_audio(example.model, example.folder / example.audio, core=core)
-    else:
-        report = api.run_emulated(example.model, core=core)
-    if not report.agrees:
+    return Built(folder, models, printed, int(text) + int(data), int(data) + int(bss))
+
+
+def taken(example: Example, core: str, build: Path) -> Taken:
+    """What an example takes; raises as ``built``, and where a model does not answer as here."""
+    whole = built(example, core, build)
+    own = {key: example.options[key] for key in ("slices", "blob") if key in example.options}
+    reports = [
+        api.emulate_audio(model, WORDS, core=core, **own)
+        if model in example.hears
+        else api.run_emulated(model, core=core, **own)
+        for model in whole.models
+    ]
+    if not all(report.agrees for report in reports):
         raise RuntimeError(f"{example.name} on {core} does not answer what the host does")
-    return Taken(int(text) + int(data), int(data) + int(bss), report)
+    return Taken(whole, reports, bool(example.options.get("shared_arena")))
 
 
 def run(command: Sequence[str | Path], folder: Path) -> str:
@@ -120,10 +208,24 @@ def run(command: Sequence[str | Path], folder: Path) -> str:
     return done.stdout
 
 
-def table(build: Path = BUILD) -> str:
+def start_of(example: Example, core: str) -> str:
+    """How the line of the table begins."""
+    return f"| [{example.name}](../firmware_examples/{example.name}) | {core} |"
+
+
+def row(example: Example, core: str, build: Path, page: str) -> str:
+    """A line of the table; that of the page where the example lacks what it needs."""
+    start = start_of(example, core)
+    if example.needs and not example.needed:
+        print(f"{example.name} is left out: {example.needs} names no folder", file=sys.stderr)
+        return next(line for line in page.splitlines() if line.startswith(start))
+    figures = taken(example, core, build).figures
+    return f"{start} {' | '.join(f'{figure:,}' for figure in figures)} |"
+
+
+def table(page: str, build: Path = BUILD) -> str:
     """The table of these examples."""
-    rows = [taken(example, core, build).row(example, core)
-            for example in EXAMPLES for core in example.cores]  # fmt: skip
+    rows = [row(each, core, build, page) for each in EXAMPLES for core in each.cores]
     return "\n".join([HEAD, "|---|---|---|---|---|---|---|", *rows])
 
 
@@ -133,7 +235,7 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="fail where the page says otherwise")
     check = parser.parse_args().check
     page = PAGE.read_text(encoding="utf-8")
-    made = with_table(page, NAME, table())
+    made = with_table(page, NAME, table(page))
     if check and made != page:
         sys.exit("docs/firmware.md is out of date: run make firmware")
     PAGE.write_text(made, encoding="utf-8")

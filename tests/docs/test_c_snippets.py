@@ -40,12 +40,52 @@ SNIPPETS = {
     ("learning.md", 0): (Learner, "head", {}),
     ("memory.md", 0): (views, "digits", {"memories": REGIONS}),
     ("memory.md", 1): (echo, "streamed", {}),
+    ("rtos.md", 0): (dense, "digits", {}),
+    ("rtos.md", 1): (dense, "digits", {}),
     ("selftest.md", 0): (dense, "digits", {"selftest": 2}),
     ("slices.md", 0): (dense, "digits", {"slices": 1000}),
     ("updates.md", 0): (dense, "digits", {"blob": True}),
     ("memory.md", 2): (lambda: random_net(28), "camera_net", {"input_rows": True}),
 }
 """Page and number of its piece of C -> the model, or what stands around one, that it speaks of."""
+
+ZEPHYR = """#include <stddef.h>
+#include <stdint.h>
+struct k_thread { int unused; };
+typedef char k_thread_stack_t;
+typedef struct { int64_t ticks; } k_timeout_t;
+typedef void (*k_thread_entry_t)(void *, void *, void *);
+typedef struct k_thread *k_tid_t;
+#define K_THREAD_STACK_DEFINE(name, size) k_thread_stack_t name[size]
+#define K_THREAD_STACK_SIZEOF(name) sizeof(name)
+#define K_NO_WAIT ((k_timeout_t){0})
+k_tid_t k_thread_create(struct k_thread *, k_thread_stack_t *, size_t, k_thread_entry_t, void *,
+                        void *, void *, int, uint32_t, k_timeout_t);
+int32_t k_msleep(int32_t ms);
+"""
+TASK_WDT = """#include <stdint.h>
+int task_wdt_add(uint32_t period, void (*callback)(int, void *), void *user);
+int task_wdt_feed(int channel);
+"""
+THREADX = """typedef void VOID;
+typedef char CHAR;
+typedef unsigned int UINT;
+typedef unsigned long ULONG;
+typedef struct { UINT unused; } TX_THREAD, TX_TIMER;
+#define TX_NO_TIME_SLICE ((ULONG)0)
+#define TX_AUTO_START ((UINT)1)
+#define TX_AUTO_ACTIVATE ((UINT)1)
+UINT tx_thread_create(TX_THREAD *, CHAR *, VOID (*)(ULONG), ULONG, VOID *, ULONG, UINT, UINT, ULONG,
+                      UINT);
+UINT tx_thread_sleep(ULONG ticks);
+UINT tx_timer_create(TX_TIMER *, CHAR *, VOID (*)(ULONG), ULONG, ULONG, ULONG, UINT);
+"""
+STAND_INS = {
+    "zephyr/kernel.h": ZEPHYR,
+    "zephyr/task_wdt/task_wdt.h": TASK_WDT,
+    "tx_api.h": THREADX,
+}
+"""Headers of kernels that are not here: what a page calls of them."""
 
 
 def snippets(page):
@@ -71,6 +111,9 @@ def test_it_is_c99(tmp_path, page, number):
         export_learner(learner, tmp_path / "out", core="host", name=name)
     else:
         export_graph(graph(), tmp_path / "out", core="host", **asked(name=name, **options))
+    for header, text in STAND_INS.items():
+        (tmp_path / "out" / header).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "out" / header).write_text(text)
     lines = snippets(page)[number].splitlines()
     last = max((i for i, s in enumerate(lines) if s.startswith(("static", "#"))), default=-1)
     outside, inside = lines[: last + 1], lines[last + 1 :]

@@ -46,7 +46,8 @@ def stored(value, x):
     """Real values as a type stores them: to the nearest step, halves away from zero."""
     if value.q is None:
         return x.astype(np.float32)
-    steps = (x.astype(np.float32) / np.float32(value.q.scale)).astype(np.float64)
+    with np.errstate(over="ignore"):
+        steps = (x.astype(np.float32) / np.float32(value.q.scale)).astype(np.float64)
     info = np.iinfo(value.dtype.numpy)
     rounded = np.copysign(np.floor(np.abs(steps) + 0.5), steps) + value.q.zero_point
     return np.where(np.isnan(steps), value.q.zero_point, rounded.clip(info.min, info.max)).astype(

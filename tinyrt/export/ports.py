@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from tinyrt.convert.port_types import PORT_TYPES
 from tinyrt.export import text as c_text
 from tinyrt.export.rendering import Source
 from tinyrt.ir import DType, Shape, Value
@@ -64,6 +67,20 @@ class Port:
     def c_scale(self) -> str:
         """Literal of the scale."""
         return c_text.literal(self.scale)
+
+    @property
+    def limits(self) -> tuple[int, int] | None:
+        """Least and greatest value of a quantised port of up to 16 bits; None of any other."""
+        if self.scale is None or self.dtype not in PORT_TYPES:
+            return None
+        info = np.iinfo(self.dtype.numpy)
+        return int(info.min), int(info.max)
+
+    @property
+    def c_far(self) -> str:
+        """Literal of steps that are beyond the limits from whatever zero point."""
+        low, high = self.limits or (0, 0)
+        return c_text.literal(float(high - low + 1))
 
     @property
     def c_name(self) -> Source:

@@ -1,0 +1,29 @@
+/** What runs before main on the emulated boards: a vector table, a reset that enables the FPU and
+ *  clears .bss. On a real board, the vendor's start-up code takes the place of this file and of
+ *  the linker script. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern char stack_top[], bss_begin[], bss_end[];
+extern void initialise_monitor_handles(void); /* newlib: connects files to the debugger */
+extern int main(void);
+
+void reset(void);
+
+void reset(void) {
+    *(volatile uint32_t *)0xE000ED88U |= 0xFU << 20; /* CPACR: FPU, and the vectors of an M55 */
+    __asm volatile("dsb\n isb" ::: "memory");
+    memset(bss_begin, 0, (size_t)(bss_end - bss_begin));
+    initialise_monitor_handles();
+    exit(main());
+}
+
+static void fault(void) {
+    abort();
+}
+
+__attribute__((section(".vectors"), used)) static const uintptr_t vectors[] = {
+    (uintptr_t)stack_top, (uintptr_t)reset, (uintptr_t)fault, (uintptr_t)fault,
+    (uintptr_t)fault,     (uintptr_t)fault, (uintptr_t)fault,
+};
