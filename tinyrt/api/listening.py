@@ -31,7 +31,7 @@ from tinyrt.wav import Sound, read_wav
 WINDOWS_AT_ONCE = 1024
 """Windows that are in memory together."""
 
-NULLABLE = ("noise_reduction", "pcan", "log_shift", "fft")
+NULLABLE = ("noise_reduction", "pcan", "log_shift", "fft", "coefficients")
 """Options of ``LogMel`` that may be none, for which TOML has no word: false stands for it."""
 
 

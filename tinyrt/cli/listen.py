@@ -20,6 +20,7 @@ from tinyrt.errors import DataError
 if TYPE_CHECKING:
     from tinyrt.api import Heard
     from tinyrt.attached import Fitted
+    from tinyrt.dsp import Pipeline
 
 
 def front_end(
@@ -60,12 +61,13 @@ def front_end_facts(fit: Fitted) -> dict[str, object]:
     front, pipeline = fit.pipeline.log_mel, fit.pipeline
     ms = 1000 / front.sample_rate
     facts: dict[str, object] = {
-        "front end": f"{front.bands} log-mel bands at {front.sample_rate:,} Hz",
+        "front end": f"{front.bands} log-mel bands at {front.sample_rate:,} Hz"
+        + ("" if front.coefficients is None else f", {front.coefficients} cepstral coefficients"),
         "  frame": f"{front.window} samples every {front.step}"
         f" ({front.window * ms:.4g} ms every {front.step * ms:.4g} ms)",
         "  input": f"{fit.rows} rows, then {fit.stride} new ones each"
         f" ({fit.stride * front.step * ms:.4g} ms)",
-        "  feature": f"{pipeline.scale:.6g} * (feature - {pipeline.offset})",
+        "  feature": _scaling(pipeline),
     }
     if pipeline.detector is not None:
         d = pipeline.detector
@@ -73,6 +75,13 @@ def front_end_facts(fit: Fitted) -> dict[str, object]:
             f"mean of {d.window} scores, at least {d.threshold}; then {d.hold} without"
         )
     return facts
+
+
+def _scaling(pipeline: Pipeline) -> str:
+    """What the network takes of a feature."""
+    if pipeline.is_each:
+        return "each by a scale and an offset of its own"
+    return f"{pipeline.scale:.6g} * (feature - {pipeline.offset})"
 
 
 def run_on_audio(

@@ -27,7 +27,8 @@ MAX_BYTES = 1 << 16
 """Of the entry."""
 
 MAX_ROWS = 1 << 12
-MAX_FEATURE = (1 << 16) - 1
+FEATURES = {False: (0, (1 << 16) - 1), True: (-(1 << 15), (1 << 15) - 1)}
+"""Whether features have a sign -> the least and the greatest."""
 
 PYMICRO_SCALE = 0.0390625
 """1 / 25.6: by this pymicro-features scales features, and micro-wake-word's models expect it."""
@@ -38,11 +39,13 @@ class Pipeline:
     """From samples to decisions.
 
     The network takes ``scale * (feature - offset)``, row after row, a window of rows at a time.
+    One scale for each place of a row, and one offset, are normalisation by constants: an offset is
+    the mean of that feature in training, a scale is one divided by its standard deviation.
 
     Attributes:
         log_mel: samples to rows of features.
-        scale: real value of one step of a feature.
-        offset: the feature that stands for 0.0.
+        scale: real value of one step of a feature; of all, or of each one of a row.
+        offset: the feature that stands for 0.0, likewise.
         stride: rows from one window to the next; None for windows side by side, and for models that
             keep state.
         detector: scores of the first output to decisions; None without.
@@ -50,24 +53,45 @@ class Pipeline:
     """
 
     log_mel: LogMel = field(default_factory=LogMel)
-    scale: float = PYMICRO_SCALE
-    offset: int = 0
+    scale: float | tuple[float, ...] = PYMICRO_SCALE
+    offset: int | tuple[int, ...] = 0
     stride: int | None = None
     detector: Detector | None = None
 
     def __post_init__(self) -> None:
-        require_real(self.scale, 2.0**-40, 2.0**20, "scale")
-        require_int(self.offset, 0, MAX_FEATURE, "offset")
+        for scale in self._each("scale"):
+            require_real(scale, 2.0**-40, 2.0**20, "scale")
+        for offset in self._each("offset"):
+            require_int(offset, *FEATURES[self.log_mel.is_signed], "offset")
         if self.stride is not None:
             require_int(self.stride, 1, MAX_ROWS, "stride")
+
+    def _each(self, name: str) -> tuple[Any, ...]:
+        """An option of all features, or of each one of a row."""
+        value = getattr(self, name)
+        if not isinstance(value, tuple):
+            return (value,)
+        expected = f"one number, or {self.row}: one for each feature of a row"
+        require(len(value) == self.row, name, value, expected)
+        return value
+
+    @property
+    def is_each(self) -> bool:
+        """Whether features of a row have scales or offsets of their own."""
+        return isinstance(self.scale, tuple) or isinstance(self.offset, tuple)
+
+    @property
+    def row(self) -> int:
+        """Features of a row."""
+        return self.log_mel.features
 
     def as_dict(self) -> dict[str, Any]:
         """The options as plain data, for JSON."""
         return {
             "version": VERSION,
             "log_mel": self.log_mel.as_dict(),
-            "scale": self.scale,
-            "offset": self.offset,
+            "scale": list(self.scale) if isinstance(self.scale, tuple) else self.scale,
+            "offset": list(self.offset) if isinstance(self.offset, tuple) else self.offset,
             "stride": self.stride,
             "detector": None if self.detector is None else self.detector.as_dict(),
         }
@@ -88,6 +112,9 @@ class Pipeline:
         log_mel = made.get("log_mel", {})
         require(isinstance(log_mel, Mapping), "log_mel", log_mel, "options by name")
         made["log_mel"] = LogMel.from_dict(log_mel)
+        for name in ("scale", "offset"):
+            if isinstance(made.get(name), list):
+                made[name] = tuple(made[name])
         detector = made.get("detector")
         if detector is not None:
             require(isinstance(detector, Mapping), "detector", detector, "options by name, or null")

@@ -23,6 +23,7 @@ from tinyrt.export.request import Request
 from tinyrt.export.states import StateLayout
 from tinyrt.ir import DType
 from tinyrt.memory import ArenaPlan
+from tinyrt.ops.quantize import Rescale
 from tinyrt.ops.shared.spec import limits_of
 
 ALIGNMENT = features.ALIGNMENT
@@ -129,14 +130,11 @@ def write_audio(
     tables = tables_of(front)
     arrays = features.arrays_of(tables)
     places = _places(fit, plan, states)
-    kernels = list(features.KERNELS)
-    kernels += [RESCALE[fit.input.dtype]] if fit.rescale is not None else []
+    kernels = list(features.kernels_of(front))
+    kernels += [RESCALE[fit.input.dtype]] if fit.rescales else []
     kernels += ["tinyrt_detector_s8"] if detector is not None else []
-    definitions = [c_text.array("static const", "int16_t", n, a) for n, a in arrays.items()]
-    fields = features.fields_of(front, tables)
-    definitions.append(c_text.struct("tinyrt_log_mel_params", "front", fields))
-    if fit.rescale is not None:
-        definitions.append(c_text.struct("tinyrt_rescale_params", "to_input", _rescale(fit)))
+    definitions = features.definitions_of(front, tables, arrays, "front")
+    definitions += _to_input(fit)
     if detector is not None:
         definitions += decisions.definitions_of(detector, "decider")
     own = {
@@ -144,9 +142,12 @@ def write_audio(
         "front": front,
         "detector": detector,
         "places": places,
-        "half_bytes": features.half_bytes_of(front),
+        "feature_type": features.feature_type(front),
+        "work_bytes": features.work_bytes_of(front),
+        "logarithms": 2 * features.half_bytes_of(front),
         "raised_bits": RAISED_BITS,
-        "c_scale": Source(c_text.literal(np.float32(fit.pipeline.scale))),
+        "c_scale": _one_or_each(_real(fit.pipeline.scale), "scales"),
+        "c_offset": _one_or_each(fit.pipeline.offset, "offsets"),
         "audio_alignment": ALIGNMENT,
         "audio_functions": ("reset_audio", "push_audio"),
         "audio_definitions": as_source(definitions),
@@ -165,7 +166,7 @@ def write_audio(
 
 def work_bytes_of(fit: Fitted) -> int:
     """Memory for a frame: the front end's, a row of features, and the same as words."""
-    return _aligned(2 * features.half_bytes_of(fit.pipeline.log_mel) + 6 * fit.bands)
+    return _aligned(features.work_bytes_of(fit.pipeline.log_mel) + 6 * fit.row)
 
 
 def _places(fit: Fitted, plan: ArenaPlan, states: StateLayout) -> _Places:
@@ -186,13 +187,41 @@ def _aligned(nbytes: int) -> int:
     return -(-nbytes // ALIGNMENT) * ALIGNMENT
 
 
-def _rescale(fit: Fitted) -> dict[str, object]:
+def _one_or_each(value: object, name: str) -> Source:
+    """A constant in C, or an element of one for each feature ``i``."""
+    return Source(f"{name}[i]" if isinstance(value, tuple) else c_text.literal(value))
+
+
+def _real(scale: float | tuple[float, ...]) -> float | tuple[float, ...]:
+    """A scale as a float, where the file has a whole number."""
+    return scale if isinstance(scale, tuple) else float(scale)
+
+
+def _to_input(fit: Fitted) -> list[str]:
+    """How features become the input's: offsets and scales of each, where they have their own."""
+    pipeline, made = fit.pipeline, []
+    if isinstance(pipeline.offset, tuple):
+        offsets = np.array(pipeline.offset, np.int32)
+        made.append(c_text.array("static const", "int32_t", "offsets", offsets))
+    if not fit.rescales and isinstance(pipeline.scale, tuple):
+        scales = np.array(pipeline.scale, np.float32)
+        made.append(c_text.array("static const", "float", "scales", scales))
+    size = fit.row if len(fit.rescales) == 1 else 1
+    rescales = [_rescale(rescale, size) for rescale in fit.rescales]
+    if len(rescales) == 1:
+        made.append(c_text.struct("tinyrt_rescale_params", "to_input", rescales[0]))
+    elif rescales:
+        rows = ",\n".join(f"{c_text.INDENT}{c_text.literal(fields)}" for fields in rescales)
+        kind = f"static const tinyrt_rescale_params to_input[{len(rescales)}]"
+        made.append(f"{kind} = {{\n{rows},\n}};")
+    return made
+
+
+def _rescale(rescale: Rescale, size: int) -> dict[str, object]:
     """Of ``tinyrt_rescale_params``."""
-    assert fit.rescale is not None
-    rescale = fit.rescale
     low, high = limits_of(rescale.dtype)
     return {
-        "size": fit.bands,
+        "size": size,
         "x_zp": 0,
         "mult": rescale.mult,
         "shift": rescale.shift,

@@ -91,11 +91,11 @@ def export_front_end(
     target = find_core(core)
     own, tables = Naming(name, prefix).model(name), tables_of(front)
     arrays = arrays_of(tables)
-    memory = (state_bytes_of(front), 2 * half_bytes_of(front))
+    memory = (state_bytes_of(front), work_bytes_of(front))
     files = _files(own, front, tables, arrays, memory)
     texts = {file: rendered.text for file, rendered in files.items()}
     choices = {"core": core, "optimize": optimize, "layout": layout, "kind": "front_end"}
-    identity, names = write_standalone(own, texts, KERNELS, out_dir, **choices)
+    identity, names = write_standalone(own, texts, kernels_of(front), out_dir, **choices)
     nbytes = sum(array.nbytes for array in arrays.values())
     return ExportedFrontEnd(own, Path(out_dir), target, front, *memory, nbytes, identity, names)
 
@@ -115,6 +115,22 @@ def half_bytes_of(front: LogMel) -> int:
     return -(-nbytes // ALIGNMENT) * ALIGNMENT
 
 
+def work_bytes_of(front: LogMel) -> int:
+    """Memory for work: both halves, and the logarithms where others are the features."""
+    logarithms = 2 * front.bands if front.coefficients is not None else 0
+    return 2 * half_bytes_of(front) + -(-logarithms // ALIGNMENT) * ALIGNMENT
+
+
+def kernels_of(front: LogMel) -> tuple[str, ...]:
+    """The C functions that a front end calls."""
+    return KERNELS if front.coefficients is None else (*KERNELS, "tinyrt_cepstra")
+
+
+def feature_type(front: LogMel) -> str:
+    """The C type of a feature."""
+    return "int16_t" if front.is_signed else "uint16_t"
+
+
 def arrays_of(tables: LogMelTables) -> dict[str, np.ndarray]:
     """A front end's constants, name -> int16."""
     bank = tables.bank
@@ -128,7 +144,9 @@ def arrays_of(tables: LogMelTables) -> dict[str, np.ndarray]:
         "up": tables.weights,
         "down": tables.unweights,
     }
-    return arrays | ({} if tables.gains is None else {"gains": tables.gains})
+    more = {} if tables.gains is None else {"gains": tables.gains}
+    more |= {} if tables.cepstra is None else {"cosines": tables.cepstra.weights}
+    return arrays | more
 
 
 def _files(
@@ -138,26 +156,47 @@ def _files(
     arrays: dict[str, np.ndarray],
     memory: tuple[int, int],
 ) -> dict[str, CFile]:
-    definitions = [c_text.array("static const", "int16_t", n, a) for n, a in arrays.items()]
-    fields = fields_of(front, tables)
+    definitions = definitions_of(front, tables, arrays, "params")
     context = {
         "name": name,
         "NAME": name.upper(),
-        "title": f"{name}: {front.bands} log-mel features of {front.window} samples",
+        "title": f"{name}: {front.features} {kind_of(front)} of {front.window} samples",
         "front": front,
+        "feature_type": feature_type(front),
+        "logarithms": 2 * half_bytes_of(front),
         "state_bytes": memory[0],
         "work_bytes": memory[1],
         "alignment": ALIGNMENT,
         "identity": IDENTITY,
         "version": Source(f'"{__version__}"'),
         "functions": ("reset", "push_audio"),
-        "definitions": as_source(
-            [*definitions, c_text.struct("tinyrt_log_mel_params", "params", fields)]
-        ),
+        "definitions": as_source(definitions),
     }
     return {
         f"{name}{end}": render_c(TEMPLATES, f"front_end{end}.j2", context) for end in (".c", ".h")
     }
+
+
+def kind_of(front: LogMel) -> str:
+    """What the features of a front end are, in words."""
+    return "log-mel features" if front.coefficients is None else "cepstral coefficients"
+
+
+def definitions_of(
+    front: LogMel, tables: LogMelTables, arrays: dict[str, np.ndarray], name: str
+) -> list[str]:
+    """A front end's constants and parameters in C; those of the first steps have the name."""
+    made = [c_text.array("static const", "int16_t", n, a) for n, a in arrays.items()]
+    made.append(c_text.struct("tinyrt_log_mel_params", name, fields_of(front, tables)))
+    if tables.cepstra is not None:
+        fields = {
+            "bands": front.bands,
+            "coefficients": front.features,
+            "bits": tables.cepstra.bits,
+            "weights": "cosines",
+        }
+        made.append(c_text.struct("tinyrt_cepstra_params", "cepstra", fields))
+    return made
 
 
 def fields_of(front: LogMel, tables: LogMelTables) -> dict[str, object]:
