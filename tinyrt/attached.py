@@ -128,15 +128,16 @@ def fitted(pipeline: Pipeline, graph: Graph) -> Fitted:
             hint="call the front end of tinyrt.dsp yourself, and feed the other inputs",
         )
     value = graph.value(graph.fed[0])
-    rows = _rows_in(value, pipeline.row)
+    rows = _rows_in(value, pipeline)
     stride = _stride(pipeline, rows, has_state=bool(graph.states))
     if pipeline.detector is not None:
         _check_scores(graph.value(graph.answers[0]), pipeline.detector.classes)
     return Fitted(pipeline, value, rows, stride, _rescales(pipeline, value))
 
 
-def _rows_in(value: Value, row: int) -> int:
+def _rows_in(value: Value, pipeline: Pipeline) -> int:
     """Rows of features that an input holds, one after the other."""
+    row = pipeline.row
     sizes = [size for size in value.shape if size != 1]
     count = int(np.prod(sizes, dtype=np.int64))
     in_order = len(sizes) < 2 or (len(sizes) == 2 and sizes[1] == row)
@@ -145,7 +146,9 @@ def _rows_in(value: Value, row: int) -> int:
             f"the input holds no rows of {row} features",
             tensor=value.describe(),
             expected=f"[1, rows, {row}], with ones between or behind, or [1, rows * {row}]",
-            hint="give log_mel as many bands as the model was trained with, or transpose its input",
+            hint="give log_mel as many bands as the model was trained with, or transpose its input"
+            if pipeline.motion is None
+            else "give motion the axes, edges and peaks that the model was trained with",
         )
     return count // row
 

@@ -6,6 +6,7 @@ import subprocess
 import numpy as np
 import pytest
 
+from tests import moving
 from tests.c.host import host_compiler
 from tests.docs.pages import ROOT
 from tests.export.models import dense, echo, views
@@ -39,6 +40,7 @@ SNIPPETS = {
     ("learning.md", 0): (Learner, "head", {}),
     ("memory.md", 0): (views, "digits", {"memories": REGIONS}),
     ("memory.md", 1): (echo, "streamed", {}),
+    ("motion.md", 0): (moving.int8_net, "arm", {"front_end": moving.PIPELINE}),
     ("selftest.md", 0): (dense, "digits", {"selftest": 2}),
     ("slices.md", 0): (dense, "digits", {"slices": 1000}),
     ("updates.md", 0): (dense, "digits", {"blob": True}),

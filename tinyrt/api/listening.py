@@ -19,13 +19,14 @@ from tinyrt.attached import Fitted, fitted, front_end_entry, front_end_of
 from tinyrt.budget import current
 from tinyrt.convert.tflite.lost import lost_entry
 from tinyrt.convert.tflite.writer import save_tflite
-from tinyrt.dsp import DetectorStream, LogMelStream, Pipeline
+from tinyrt.dsp import DetectorStream, Pipeline
 from tinyrt.entry import entry
 from tinyrt.errors import DataError, ModelFormatError, error_context
 from tinyrt.interpreter import DEFAULT_BACKEND
 from tinyrt.interpreter.model import Model
 from tinyrt.interpreter.progress import Progress
 from tinyrt.ir import Graph
+from tinyrt.series import read_series
 from tinyrt.wav import Sound, read_wav
 
 WINDOWS_AT_ONCE = 1024
@@ -54,7 +55,7 @@ class Heard:
     outputs: dict[str, Array]
     samples: NDArray[np.int64]
     detected: NDArray[np.int32] | None
-    rate: int
+    rate: float
     backend: str
 
 
@@ -155,7 +156,8 @@ def listen_model(
 
     Args:
         model: a .tflite file that carries a front end.
-        audio: a WAV file of 16-bit samples of one channel, or such samples, int16.
+        audio: a WAV file of 16-bit samples of one channel, or such samples, int16; for features of
+            motion, an .npy or .csv file of int16 (n, axes), or such an array.
         backend: the interpreter's backend.
         max_memory: bytes that model and recording may cost; by default 640 MiB and 8 times the
             files that are read.
@@ -174,14 +176,14 @@ def listen_model(
     with error_context(file=str(model)):
         fit = fitted(pipeline, graph)
         runner = Model(graph, backend=backend, file=str(model))
-        features = LogMelStream(pipeline.log_mel).push(sound.samples)
+        features = pipeline.stream().push(sound.samples)
         raw = _answers(fit, runner, fit.stored(features), progress)
     count = len(next(iter(raw.values())))
     detected = None
     if pipeline.detector is not None:
         scores = raw[graph.answers[0]].reshape(count, pipeline.detector.classes)
         detected = DetectorStream(pipeline.detector).push(scores)
-    front = pipeline.log_mel
+    front = pipeline.front
     frames = fit.rows - 1 + fit.stride * np.arange(count, dtype=np.int64)
     real = {name: runner.real(name, array) for name, array in raw.items()}
     samples = front.window + front.step * frames
@@ -206,15 +208,17 @@ def require_front_end(model: str | Path) -> Pipeline:
 
 
 def sound_of(audio: str | Path | ArrayLike, pipeline: Pipeline) -> Sound:
-    """A recording at the rate of the front end.
+    """A recording at the rate of the front end; series of numbers have no rate of their own.
 
     Raises:
         DataError: it is of another rate, or cannot be read.
 
     """
-    rate = pipeline.log_mel.sample_rate
+    rate = pipeline.front.sample_rate
     if not isinstance(audio, str | Path):
         return Sound(np.asarray(audio), rate)
+    if pipeline.motion is not None:
+        return Sound(read_series(audio, pipeline.axes), rate)
     sound = read_wav(audio)
     if sound.rate != rate:
         raise DataError(

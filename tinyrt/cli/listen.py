@@ -28,7 +28,9 @@ def front_end(
     output: TfliteOut,
     options: Annotated[
         Path | None,
-        typer.Argument(help="A .toml or .json file: log_mel, scale, offset, stride, detector."),
+        typer.Argument(
+            help="A .toml or .json file: log_mel or motion, scale, offset, stride, detector."
+        ),
     ] = None,
     remove: Annotated[
         bool, typer.Option("--remove", help="Take the front end off instead.")
@@ -36,7 +38,7 @@ def front_end(
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
-    """Attach what makes a model's features of sound.
+    """Attach what makes a model's features of sound or motion.
 
     Decisions by its scores may follow.
     """
@@ -58,11 +60,10 @@ def front_end(
 
 def front_end_facts(fit: Fitted) -> dict[str, object]:
     """What a table says of a front end."""
-    front, pipeline = fit.pipeline.log_mel, fit.pipeline
+    front, pipeline = fit.pipeline.front, fit.pipeline
     ms = 1000 / front.sample_rate
     facts: dict[str, object] = {
-        "front end": f"{front.bands} log-mel bands at {front.sample_rate:,} Hz"
-        + ("" if front.coefficients is None else f", {front.coefficients} cepstral coefficients"),
+        "front end": _features(pipeline),
         "  frame": f"{front.window} samples every {front.step}"
         f" ({front.window * ms:.4g} ms every {front.step * ms:.4g} ms)",
         "  input": f"{fit.rows} rows, then {fit.stride} new ones each"
@@ -75,6 +76,17 @@ def front_end_facts(fit: Fitted) -> dict[str, object]:
             f"mean of {d.window} scores, at least {d.threshold}; then {d.hold} without"
         )
     return facts
+
+
+def _features(pipeline: Pipeline) -> str:
+    """What features there are."""
+    sound, motion = pipeline.log_mel, pipeline.motion
+    if motion is not None:
+        what = f"{motion.features} features of motion on {motion.axes} axes"
+        return f"{what} at {motion.sample_rate:,} Hz"
+    bands = f"{sound.bands} log-mel bands at {sound.sample_rate:,} Hz"
+    more = f", {sound.coefficients} cepstral coefficients"
+    return bands if sound.coefficients is None else bands + more
 
 
 def _scaling(pipeline: Pipeline) -> str:

@@ -6,6 +6,8 @@ Each is a value in fixed point; its reference in NumPy is the specification of t
 from tinyrt.dsp.detector import Detector, DetectorStream
 from tinyrt.dsp.learner import Learner, LearnerState
 from tinyrt.dsp.log_mel import LogMel, NoiseReduction, Pcan
+from tinyrt.dsp.motion import Motion
+from tinyrt.dsp.motion_stream import MotionStream
 from tinyrt.dsp.pipeline import Pipeline
 from tinyrt.dsp.stream import LogMelStream
 
@@ -16,6 +18,8 @@ __all__ = [
     "LearnerState",
     "LogMel",
     "LogMelStream",
+    "Motion",
+    "MotionStream",
     "NoiseReduction",
     "Pcan",
     "Pipeline",

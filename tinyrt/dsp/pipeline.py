@@ -1,8 +1,8 @@
 """What stands before and behind a network as one value, which a model's file carries.
 
-Samples become rows of features (``LogMel``). Rows become the network's input, and its scores become
-decisions (``Detector``), where there are some. As JSON it is an entry of a .tflite file's metadata;
-whoever wrote the file, everything in the entry is checked.
+Samples become rows of features (``LogMel``, ``Motion``). Rows become the network's input, and its
+scores become decisions (``Detector``), where there are some. As JSON it is an entry of a .tflite
+file's metadata; whoever wrote the file, everything in the entry is checked.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from typing import Any
 from tinyrt.dsp.checks import known, require, require_int, require_real
 from tinyrt.dsp.detector import Detector
 from tinyrt.dsp.log_mel import LogMel
+from tinyrt.dsp.motion import Motion
+from tinyrt.dsp.motion_stream import MotionStream
+from tinyrt.dsp.stream import LogMelStream
 from tinyrt.errors import DataError
 
 ENTRY = "tinyrt.front_end"
@@ -43,12 +46,13 @@ class Pipeline:
     the mean of that feature in training, a scale is one divided by its standard deviation.
 
     Attributes:
-        log_mel: samples to rows of features.
+        log_mel: samples of sound to rows of features.
         scale: real value of one step of a feature; of all, or of each one of a row.
         offset: the feature that stands for 0.0, likewise.
         stride: rows from one window to the next; None for windows side by side, and for models that
             keep state.
         detector: scores of the first output to decisions; None without.
+        motion: samples of motion to rows of features, instead of ``log_mel``; None for sound.
 
     """
 
@@ -57,12 +61,13 @@ class Pipeline:
     offset: int | tuple[int, ...] = 0
     stride: int | None = None
     detector: Detector | None = None
+    motion: Motion | None = None
 
     def __post_init__(self) -> None:
         for scale in self._each("scale"):
             require_real(scale, 2.0**-40, 2.0**20, "scale")
         for offset in self._each("offset"):
-            require_int(offset, *FEATURES[self.log_mel.is_signed], "offset")
+            require_int(offset, *FEATURES[self.front.is_signed], "offset")
         if self.stride is not None:
             require_int(self.stride, 1, MAX_ROWS, "stride")
 
@@ -81,19 +86,39 @@ class Pipeline:
         return isinstance(self.scale, tuple) or isinstance(self.offset, tuple)
 
     @property
+    def front(self) -> LogMel | Motion:
+        """What makes features of samples."""
+        return self.log_mel if self.motion is None else self.motion
+
+    @property
+    def takes(self) -> str:
+        """What it takes, as names in C have it: ``audio``, or ``samples`` of several axes."""
+        return "audio" if self.motion is None else "samples"
+
+    @property
+    def axes(self) -> int:
+        """Numbers of a sample."""
+        return 1 if self.motion is None else self.motion.axes
+
+    @property
     def row(self) -> int:
         """Features of a row."""
-        return self.log_mel.features
+        return self.front.features
+
+    def stream(self) -> LogMelStream | MotionStream:
+        """The front end at work, from a new beginning."""
+        return LogMelStream(self.log_mel) if self.motion is None else MotionStream(self.motion)
 
     def as_dict(self) -> dict[str, Any]:
         """The options as plain data, for JSON."""
         return {
             "version": VERSION,
-            "log_mel": self.log_mel.as_dict(),
+            "log_mel": self.log_mel.as_dict() if self.motion is None else None,
             "scale": list(self.scale) if isinstance(self.scale, tuple) else self.scale,
             "offset": list(self.offset) if isinstance(self.offset, tuple) else self.offset,
             "stride": self.stride,
             "detector": None if self.detector is None else self.detector.as_dict(),
+            "motion": None if self.motion is None else self.motion.as_dict(),
         }
 
     @classmethod
@@ -109,9 +134,16 @@ class Pipeline:
         is_own = type(version) is int and version == VERSION
         require(is_own, "version", version, f"{VERSION}; later ones need a later tinyrt")
         known(cls, made)
-        log_mel = made.get("log_mel", {})
-        require(isinstance(log_mel, Mapping), "log_mel", log_mel, "options by name")
-        made["log_mel"] = LogMel.from_dict(log_mel)
+        motion = made.get("motion")
+        if motion is not None:
+            require(isinstance(motion, Mapping), "motion", motion, "options by name, or null")
+            heard = made.pop("log_mel", None)
+            require(heard is None, "log_mel", heard, "null where there is motion: one of both")
+            made["motion"] = Motion.from_dict(motion)
+        else:
+            log_mel = made.get("log_mel", {})
+            require(isinstance(log_mel, Mapping), "log_mel", log_mel, "options by name")
+            made["log_mel"] = LogMel.from_dict(log_mel)
         for name in ("scale", "offset"):
             if isinstance(made.get(name), list):
                 made[name] = tuple(made[name])

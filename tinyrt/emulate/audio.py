@@ -64,7 +64,7 @@ def emulate_audio(
 
     Args:
         model_path: a .tflite file.
-        samples: int16 (n,).
+        samples: int16 (n,), or (n, axes).
         pipeline: the model's front end.
         expected: what the host answers.
         build_dir: as for ``run_emulated``.
@@ -102,8 +102,8 @@ def emulate_audio(
             model_sha256=sha256_of(Path(model_path)),
             front_end=pipeline,
         )
-    chunk = fit.stride * pipeline.log_mel.step
-    image = build_image(project, build, board=place, samples=chunk)
+    chunk = fit.stride * pipeline.front.step
+    image = build_image(project, build, board=place, samples=chunk * pipeline.axes)
     run = run_image(image, _records(samples, counts, chunk), build, timeout_s=timeout_s)
     ends = np.cumsum(counts)
     answered, run, found = _answers(project, run, len(counts))
@@ -130,7 +130,7 @@ def pieces_of(fit: Fitted, samples: int) -> list[int]:
         DataError: there is no answer.
 
     """
-    front = fit.pipeline.log_mel
+    front = fit.pipeline.front
     chunk = fit.stride * front.step
     first = front.window + (fit.rows - 1) * front.step
     if samples < first:
@@ -149,7 +149,7 @@ def _records(samples: NDArray[np.int16], counts: list[int], chunk: int) -> bytes
     """Each piece of the samples behind its length, all of them as long as a whole one."""
     parts = []
     for count, end in zip(counts, np.cumsum(counts), strict=True):
-        piece = np.zeros(chunk, "<i2")
+        piece = np.zeros((chunk, *samples.shape[1:]), "<i2")
         piece[:count] = samples[end - count : end]
         parts.append(np.int32(count).astype("<i4").tobytes() + piece.tobytes())
     return b"".join(parts)

@@ -18,6 +18,7 @@ from tinyrt.export.names import Naming
 from tinyrt.export.rendering import TEMPLATES, CFile, Source, as_source, render_c
 from tinyrt.export.standalone import write_standalone
 from tinyrt.export.target import Core, find_core
+from tinyrt.ops.shared.fft import Tables as FftTables
 
 ALIGNMENT = 8
 """Sums of bands have 64 bits."""
@@ -102,8 +103,7 @@ def export_front_end(
 
 def state_bytes_of(front: LogMel) -> int:
     """Bytes of a front end's state: a count, noise of each band, samples."""
-    nbytes = 4 + 4 * front.bands + 2 * front.window
-    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+    return aligned(4 + 4 * front.bands + 2 * front.window)
 
 
 def half_bytes_of(front: LogMel) -> int:
@@ -111,14 +111,18 @@ def half_bytes_of(front: LogMel) -> int:
 
     It holds the largest of any step's results: a spectrum, or three rows of bands.
     """
-    nbytes = max(4 * (front.fft_size // 2 + 1), 12 * front.bands)
-    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+    return aligned(max(4 * (front.fft_size // 2 + 1), 12 * front.bands))
 
 
 def work_bytes_of(front: LogMel) -> int:
     """Memory for work: both halves, and the logarithms where others are the features."""
     logarithms = 2 * front.bands if front.coefficients is not None else 0
-    return 2 * half_bytes_of(front) + -(-logarithms // ALIGNMENT) * ALIGNMENT
+    return 2 * half_bytes_of(front) + aligned(logarithms)
+
+
+def aligned(nbytes: int) -> int:
+    """Bytes up to the next address that every part of the memory may have."""
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT
 
 
 def kernels_of(front: LogMel) -> tuple[str, ...]:
@@ -202,19 +206,11 @@ def definitions_of(
 def fields_of(front: LogMel, tables: LogMelTables) -> dict[str, object]:
     """The fields of ``tinyrt_log_mel_params``."""
     fft, noise = tables.fft, tables.subtraction
-    steps = tuple(math.prod(fft.factors[:i]) for i in range(len(fft.factors)))
     fields: dict[str, object] = {
         "window": front.window,
         "step": front.step,
         "weights": "window",
-        "fft": {
-            "rows": 1,
-            "x_size": front.window,
-            "count": len(fft.twiddles),
-            "stages": len(fft.factors),
-            "radix": fft.factors,
-            "step": steps,
-        },
+        "fft": fft_fields(front.window, fft),
         "roots": "roots",
         "split": "split",
         "start": tables.energy.start_index,
@@ -242,3 +238,15 @@ def fields_of(front: LogMel, tables: LogMelTables) -> dict[str, object]:
             "clamping": noise.clamping,
         }
     return fields
+
+
+def fft_fields(window: int, fft: FftTables) -> dict[str, object]:
+    """Of ``tinyrt_signal_fft_params``, for a window of samples."""
+    return {
+        "rows": 1,
+        "x_size": window,
+        "count": len(fft.twiddles),
+        "stages": len(fft.factors),
+        "radix": fft.factors,
+        "step": tuple(math.prod(fft.factors[:i]) for i in range(len(fft.factors))),
+    }

@@ -168,7 +168,7 @@ def export_several(
         layout=request.layout,
         has_selftest=selftest is not None,
         has_board=board,
-        with_audio=[project.name for project in projects if project.audio is not None],
+        takes_samples=[name for project in projects for name in project.sample_files],
     )
     what = f"{library}, {len(projects)} models"
     contents = Contents(library, request.core, request.optimize, what, projects)
