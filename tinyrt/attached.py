@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tinyrt.convert.tflite.metadata import entry_of
 from tinyrt.convert.tflite.reader import map_file
+from tinyrt.dsp.anomaly import MAX_SIZE, AnomalyNumbers, numbers_of
 from tinyrt.dsp.pipeline import ENTRY, Pipeline
 from tinyrt.errors import DataError, ModelFormatError, UnsupportedError, error_context
 from tinyrt.ir import DType, Graph, Value
@@ -41,6 +42,7 @@ class Fitted:
         stride: rows from one inference to the next.
         rescales: from features less the offset, shifted left by ``RAISED_BITS``, to the input's
             integers: one for all features, or one for each of a row; none for float32.
+        anomaly: the integers of its alarm; None without.
 
     """
 
@@ -49,6 +51,7 @@ class Fitted:
     rows: int
     stride: int
     rescales: tuple[Rescale, ...]
+    anomaly: AnomalyNumbers | None = None
 
     @property
     def row(self) -> int:
@@ -132,7 +135,8 @@ def fitted(pipeline: Pipeline, graph: Graph) -> Fitted:
     stride = _stride(pipeline, rows, has_state=bool(graph.states))
     if pipeline.detector is not None:
         _check_scores(graph.value(graph.answers[0]), pipeline.detector.classes)
-    return Fitted(pipeline, value, rows, stride, _rescales(pipeline, value))
+    rescales, output = _rescales(pipeline, value), graph.value(graph.answers[0])
+    return Fitted(pipeline, value, rows, stride, rescales, _anomaly(pipeline, value, output))
 
 
 def _rows_in(value: Value, pipeline: Pipeline) -> int:
@@ -194,6 +198,21 @@ def _rescales(pipeline: Pipeline, value: Value) -> tuple[Rescale, ...]:
         Rescale(0, *multiplier(s / value.q.scale / 2**RAISED_BITS), value.q.zero_point, value.dtype)
         for s in scales
     )
+
+
+def _anomaly(pipeline: Pipeline, x: Value, y: Value) -> AnomalyNumbers | None:
+    if pipeline.anomaly is None:
+        return None
+    are_s8 = x.dtype is DType.INT8 and y.dtype is DType.INT8 and x.nbytes == y.nbytes <= MAX_SIZE
+    if not are_s8 or x.q is None or y.q is None:
+        raise UnsupportedError(
+            "the first output is no reconstruction of the input",
+            tensor=y.describe(),
+            expected=f"int8 with a scale, of {x.nbytes} numbers, as the input {x.describe()}",
+            hint="quantise an autoencoder to int8, or leave anomaly out",
+        )
+    sides = (x.q.scale, x.q.zero_point), (y.q.scale, y.q.zero_point)
+    return numbers_of(pipeline.anomaly, x.nbytes, *sides)
 
 
 def _check_scores(value: Value, classes: int) -> None:

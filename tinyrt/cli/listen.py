@@ -75,6 +75,9 @@ def front_end_facts(fit: Fitted) -> dict[str, object]:
         facts["  detector"] = (
             f"mean of {d.window} scores, at least {d.threshold}; then {d.hold} without"
         )
+    if pipeline.anomaly is not None:
+        a = pipeline.anomaly
+        facts["  alarm"] = f"mean squared error above {a.threshold:.6g}, {a.consecutive} in a row"
     return facts
 
 
@@ -113,6 +116,8 @@ def run_on_audio(
     own: dict[str, NDArray[Any]] = {"tinyrt.samples": heard.samples}
     if heard.detected is not None:
         own["tinyrt.detected"] = heard.detected
+    if heard.errors is not None and heard.alarms is not None:
+        own |= {"tinyrt.errors": heard.errors, "tinyrt.alarms": heard.alarms}
     if output is not None:
         save_npz(output, {**heard.outputs, **own})
     shapes = {name: list(array.shape) for name, array in heard.outputs.items()}
@@ -123,10 +128,24 @@ def run_on_audio(
         "seconds": [int(n) / heard.rate for n in heard.samples],
         "best": best_of(heard).tolist(),
         "detected": None if heard.detected is None else heard.detected.tolist(),
+        "errors": None if heard.errors is None else heard.errors.tolist(),
+        "alarms": None if heard.alarms is None else heard.alarms.tolist(),
     }
     facts = {"outputs": shapes, "backend": heard.backend}
     facts |= {} if output is None else {"output": str(output)}
-    return data, Group(_table(heard), tables.facts(facts))
+    table = _table(heard) if heard.errors is None else _errors(heard, heard.errors)
+    return data, Group(table, tables.facts(facts))
+
+
+def _errors(heard: Heard, errors: NDArray[np.float64]) -> Table:
+    """A line for each answer of an autoencoder."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in ("seconds", "error", "alarm"):
+        table.add_column(column, justify="right")
+    assert heard.alarms is not None
+    for at, error, is_alarm in zip(heard.samples, errors, heard.alarms, strict=True):
+        table.add_row(f"{at / heard.rate:.3f}", f"{error:.4g}", "alarm" if is_alarm else "")
+    return table
 
 
 def best_of(heard: Heard) -> NDArray[np.int64]:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tinyrt.dsp.anomaly import Anomaly
 from tinyrt.dsp.checks import known, require, require_int, require_real
 from tinyrt.dsp.detector import Detector
 from tinyrt.dsp.log_mel import LogMel
@@ -53,6 +54,8 @@ class Pipeline:
             keep state.
         detector: scores of the first output to decisions; None without.
         motion: samples of motion to rows of features, instead of ``log_mel``; None for sound.
+        anomaly: how far the first output is from the input to alarms, instead of a detector; None
+            without.
 
     """
 
@@ -62,12 +65,16 @@ class Pipeline:
     stride: int | None = None
     detector: Detector | None = None
     motion: Motion | None = None
+    anomaly: Anomaly | None = None
 
     def __post_init__(self) -> None:
         for scale in self._each("scale"):
             require_real(scale, 2.0**-40, 2.0**20, "scale")
         for offset in self._each("offset"):
             require_int(offset, *FEATURES[self.front.is_signed], "offset")
+        if self.anomaly is not None:
+            expected = "none, where there is an anomaly: one of both decides"
+            require(self.detector is None, "detector", self.detector, expected)
         if self.stride is not None:
             require_int(self.stride, 1, MAX_ROWS, "stride")
 
@@ -119,6 +126,7 @@ class Pipeline:
             "stride": self.stride,
             "detector": None if self.detector is None else self.detector.as_dict(),
             "motion": None if self.motion is None else self.motion.as_dict(),
+            "anomaly": None if self.anomaly is None else self.anomaly.as_dict(),
         }
 
     @classmethod
@@ -151,6 +159,10 @@ class Pipeline:
         if detector is not None:
             require(isinstance(detector, Mapping), "detector", detector, "options by name, or null")
             made["detector"] = Detector.from_dict(detector)
+        anomaly = made.get("anomaly")
+        if anomaly is not None:
+            require(isinstance(anomaly, Mapping), "anomaly", anomaly, "options by name, or null")
+            made["anomaly"] = Anomaly.from_dict(anomaly)
         return cls(**made)
 
     def to_json(self) -> bytes:

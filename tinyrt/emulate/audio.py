@@ -25,8 +25,9 @@ from tinyrt.files import make_folder
 from tinyrt.ir import DType
 from tinyrt.tools import EMULATOR_S
 
-HEARD = Port("tinyrt.heard", DType.INT32, (1, 2), None, 8, None, None)
-"""What stands before the outputs of a record: whether there is an answer, and what it detects."""
+HEARD = Port("tinyrt.heard", DType.INT32, (1, 4), None, 16, None, None)
+"""What stands before the outputs of a record: whether there is an answer, what it detects, or
+whether it is an alarm, and both words of its error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +38,25 @@ class Expected:
         raw: output -> its answers as the model stores them, (answers, ...).
         samples: (answers,): samples heard when each came.
         detected: (answers,): the class that each detected, or -1; None without a detector.
+        alarms: whether each is an alarm; None without an anomaly.
+        sums: uint64 (answers,): the error of each; None likewise.
 
     """
 
     raw: Mapping[str, NDArray[Any]]
     samples: NDArray[np.int64]
     detected: NDArray[np.int32] | None
+    alarms: NDArray[np.bool_] | None = None
+    sums: NDArray[np.uint64] | None = None
+
+    def decided(self, found: NDArray[np.int32]) -> bool:
+        """Whether a device decided the same: its int32 (answers, 4) of ``HEARD``."""
+        if self.detected is not None:
+            return np.array_equal(found[:, 1], self.detected)
+        if self.alarms is None or self.sums is None:
+            return True
+        words = np.ascontiguousarray(found[:, 2:]).view("<u8")[:, 0]
+        return np.array_equal(found[:, 1] != 0, self.alarms) and np.array_equal(words, self.sums)
 
 
 def emulate_audio(
@@ -109,8 +123,7 @@ def emulate_audio(
     answered, run, found = _answers(project, run, len(counts))
     report = report_of(project, image, run, int(answered.sum()), expected.raw)
     same = np.array_equal(ends[answered], expected.samples)
-    if expected.detected is not None:
-        same = same and np.array_equal(found[answered], expected.detected)
+    same = same and expected.decided(found[answered])
     assert project.audio is not None
     return replace(
         report,
@@ -158,9 +171,9 @@ def _records(samples: NDArray[np.int16], counts: list[int], chunk: int) -> bytes
 def _answers(
     project: ExportedProject, run: Run, records: int
 ) -> tuple[NDArray[np.bool_], Run, NDArray[np.int32]]:
-    """Which records have an answer, the run with the outputs of these, and what each detected."""
+    """Which records have an answer, the run with the outputs of these, and all of ``HEARD``."""
     unpacked = unpack_outputs((HEARD, *project.outputs), run.outputs, records)
     heard = unpacked[HEARD.name]
     rows = np.frombuffer(run.outputs, np.uint8).reshape(records, -1)
     answered = heard[:, 0] != 0
-    return answered, replace(run, outputs=rows[answered, HEARD.nbytes :].tobytes()), heard[:, 1]
+    return answered, replace(run, outputs=rows[answered, HEARD.nbytes :].tobytes()), heard

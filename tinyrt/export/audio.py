@@ -13,6 +13,7 @@ import numpy as np
 
 from tinyrt.attached import RAISED_BITS, Fitted
 from tinyrt.dsp import LogMel, Motion, Pipeline
+from tinyrt.dsp.anomaly import AnomalyNumbers
 from tinyrt.errors import UnsupportedError
 from tinyrt.export import detector as decisions
 from tinyrt.export import text as c_text
@@ -132,10 +133,17 @@ def write_audio(
     definitions = made.definitions + _to_input(fit)
     if detector is not None:
         definitions += decisions.definitions_of(detector, "decider")
+    if fit.anomaly is not None:
+        fields = _anomaly_fields(fit.anomaly)
+        definitions.append(c_text.struct("tinyrt_anomaly_params", "decider", fields))
+        kernels.append("tinyrt_anomaly_s8")
     own = {
         "fit": fit,
         "front": front,
         "detector": detector,
+        "anomaly": fit.anomaly,
+        "error_scale": Source(f"{fit.anomaly.scale!r}" if fit.anomaly else "0"),
+        "error_limit": Source(f"UINT64_C({fit.anomaly.limit})" if fit.anomaly else "0"),
         "places": places,
         "made": made,
         "cepstra_from": _logarithms(front),
@@ -173,17 +181,30 @@ def _logarithms(front: LogMel | Motion) -> int | None:
 
 def _places(fit: Fitted, made: FrontCode, plan: ArenaPlan, states: StateLayout) -> _Places:
     """The parts of the state, one behind the other; its first word counts the rows there are."""
-    detector = fit.pipeline.detector
     ears = ALIGNMENT
     rows = ears + made.state_bytes
     model = rows + aligned(fit.input.nbytes)
     decider = model + aligned(states.nbytes)
-    end = decider + aligned(0 if detector is None else decisions.state_bytes_of(detector))
+    end = decider + aligned(_decider_bytes(fit))
     # A frame needs the front end's, a row of features, and the same as words.
     work = aligned(made.work_bytes + 6 * fit.row)
     if len(plan.regions) == 1 and plan.arena_bytes >= work:
         return _Places(ears, rows, model, decider, None, end)
     return _Places(ears, rows, model, decider, end, end + work)
+
+
+def _decider_bytes(fit: Fitted) -> int:
+    """What decides keeps so many bytes: a detector's state, or a count."""
+    detector = fit.pipeline.detector
+    if detector is not None:
+        return decisions.state_bytes_of(detector)
+    return 0 if fit.anomaly is None else 4
+
+
+def _anomaly_fields(numbers: AnomalyNumbers) -> dict[str, object]:
+    """Of ``tinyrt_anomaly_params``."""
+    names = ("size", "x_zp", "y_zp", "x_mult", "y_mult", "consecutive", "limit")
+    return {name: getattr(numbers, name) for name in names}
 
 
 def _one_or_each(value: object, name: str) -> Source:
