@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tinyrt.convert.tflite.metadata import entry_of
 from tinyrt.convert.tflite.reader import map_file
+from tinyrt.dsp.anomaly import MAX_SIZE, AnomalyNumbers, numbers_of
 from tinyrt.dsp.pipeline import ENTRY, Pipeline
 from tinyrt.errors import DataError, ModelFormatError, UnsupportedError, error_context
 from tinyrt.ir import DType, Graph, Value
@@ -39,8 +40,9 @@ class Fitted:
         input: the model's only input that is fed.
         rows: rows of features that the input holds.
         stride: rows from one inference to the next.
-        rescale: from features less the offset, shifted left by ``RAISED_BITS``, to the input's
-            integers; None for float32.
+        rescales: from features less the offset, shifted left by ``RAISED_BITS``, to the input's
+            integers: one for all features, or one for each of a row; none for float32.
+        anomaly: the integers of its alarm; None without.
 
     """
 
@@ -48,19 +50,24 @@ class Fitted:
     input: Value
     rows: int
     stride: int
-    rescale: Rescale | None
+    rescales: tuple[Rescale, ...]
+    anomaly: AnomalyNumbers | None = None
 
     @property
-    def bands(self) -> int:
+    def row(self) -> int:
         """Features of a row."""
-        return self.pipeline.log_mel.bands
+        return self.pipeline.row
 
-    def stored(self, features: NDArray[np.uint16]) -> Array:
-        """Features uint16 (rows, bands) -> the same as the input stores them."""
-        centred = features.astype(np.int64) - self.pipeline.offset
-        if self.rescale is None:
-            return np.float32(self.pipeline.scale) * centred.astype(np.float32)
-        return quantize_s16(self.rescale, centred << RAISED_BITS)
+    def stored(self, features: Array) -> Array:
+        """Features (rows, features of a row) -> the same as the input stores them."""
+        centred = features.astype(np.int64) - np.array(self.pipeline.offset, np.int64)
+        if not self.rescales:
+            return np.array(self.pipeline.scale, np.float32) * centred.astype(np.float32)
+        raised = centred << RAISED_BITS
+        if len(self.rescales) == 1:
+            return quantize_s16(self.rescales[0], raised)
+        columns = [quantize_s16(r, raised[:, i]) for i, r in enumerate(self.rescales)]
+        return np.stack(columns, axis=1)
 
 
 def front_end_of(path: str | Path) -> Pipeline | None:
@@ -124,26 +131,30 @@ def fitted(pipeline: Pipeline, graph: Graph) -> Fitted:
             hint="call the front end of tinyrt.dsp yourself, and feed the other inputs",
         )
     value = graph.value(graph.fed[0])
-    rows = _rows_in(value, pipeline.log_mel.bands)
+    rows = _rows_in(value, pipeline)
     stride = _stride(pipeline, rows, has_state=bool(graph.states))
     if pipeline.detector is not None:
         _check_scores(graph.value(graph.answers[0]), pipeline.detector.classes)
-    return Fitted(pipeline, value, rows, stride, _rescale(pipeline, value))
+    rescales, output = _rescales(pipeline, value), graph.value(graph.answers[0])
+    return Fitted(pipeline, value, rows, stride, rescales, _anomaly(pipeline, value, output))
 
 
-def _rows_in(value: Value, bands: int) -> int:
+def _rows_in(value: Value, pipeline: Pipeline) -> int:
     """Rows of features that an input holds, one after the other."""
+    row = pipeline.row
     sizes = [size for size in value.shape if size != 1]
     count = int(np.prod(sizes, dtype=np.int64))
-    in_order = len(sizes) < 2 or (len(sizes) == 2 and sizes[1] == bands)
-    if not in_order or count % bands or not count:
+    in_order = len(sizes) < 2 or (len(sizes) == 2 and sizes[1] == row)
+    if not in_order or count % row or not count:
         raise UnsupportedError(
-            f"the input holds no rows of {bands} features",
+            f"the input holds no rows of {row} features",
             tensor=value.describe(),
-            expected=f"[1, rows, {bands}], with ones between or behind, or [1, rows * {bands}]",
-            hint="give log_mel as many bands as the model was trained with, or transpose its input",
+            expected=f"[1, rows, {row}], with ones between or behind, or [1, rows * {row}]",
+            hint="give log_mel as many bands as the model was trained with, or transpose its input"
+            if pipeline.motion is None
+            else "give motion the axes, edges and peaks that the model was trained with",
         )
-    return count // bands
+    return count // row
 
 
 def _stride(pipeline: Pipeline, rows: int, *, has_state: bool) -> int:
@@ -164,7 +175,7 @@ def _stride(pipeline: Pipeline, rows: int, *, has_state: bool) -> int:
     return stride
 
 
-def _rescale(pipeline: Pipeline, value: Value) -> Rescale | None:
+def _rescales(pipeline: Pipeline, value: Value) -> tuple[Rescale, ...]:
     if value.dtype not in TAKEN or (value.dtype is not DType.FLOAT32 and value.q is None):
         raise UnsupportedError(
             "the input takes no features",
@@ -173,8 +184,9 @@ def _rescale(pipeline: Pipeline, value: Value) -> Rescale | None:
             hint="quantise the model with tinyrt quantize",
         )
     if value.dtype is DType.FLOAT32 or value.q is None:
-        return None
-    ratio = pipeline.scale / value.q.scale
+        return ()
+    scales = pipeline.scale if isinstance(pipeline.scale, tuple) else (pipeline.scale,)
+    ratio = max(scales) / value.q.scale
     if not ratio < MAX_RATIO:
         raise UnsupportedError(
             f"a step of a feature is {ratio:.6g} steps of the input",
@@ -182,7 +194,25 @@ def _rescale(pipeline: Pipeline, value: Value) -> Rescale | None:
             expected=f"less than {MAX_RATIO:.0f}",
             hint="give the front end the scale of the features that the model was calibrated with",
         )
-    return Rescale(0, *multiplier(ratio / 2**RAISED_BITS), value.q.zero_point, value.dtype)
+    return tuple(
+        Rescale(0, *multiplier(s / value.q.scale / 2**RAISED_BITS), value.q.zero_point, value.dtype)
+        for s in scales
+    )
+
+
+def _anomaly(pipeline: Pipeline, x: Value, y: Value) -> AnomalyNumbers | None:
+    if pipeline.anomaly is None:
+        return None
+    are_s8 = x.dtype is DType.INT8 and y.dtype is DType.INT8 and x.nbytes == y.nbytes <= MAX_SIZE
+    if not are_s8 or x.q is None or y.q is None:
+        raise UnsupportedError(
+            "the first output is no reconstruction of the input",
+            tensor=y.describe(),
+            expected=f"int8 with a scale, of {x.nbytes} numbers, as the input {x.describe()}",
+            hint="quantise an autoencoder to int8, or leave anomaly out",
+        )
+    sides = (x.q.scale, x.q.zero_point), (y.q.scale, y.q.zero_point)
+    return numbers_of(pipeline.anomaly, x.nbytes, *sides)
 
 
 def _check_scores(value: Value, classes: int) -> None:

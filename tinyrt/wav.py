@@ -28,13 +28,13 @@ class Sound:
     """A recording.
 
     Attributes:
-        samples: int16 (n,).
+        samples: int16 (n,); of several axes (n, axes).
         rate: samples in a second.
 
     """
 
     samples: NDArray[np.int16]
-    rate: int
+    rate: float
 
 
 def read_wav(path: str | Path) -> Sound:

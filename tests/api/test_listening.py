@@ -141,7 +141,7 @@ def test_models_without_a_front_end_do_not_listen(tmp_path):
 def test_attaching_and_taking_off(tmp_path):
     bare = saved(tmp_path / "bare.tflite", int8_net(), None)
     fit = api.attach_front_end(bare, PIPELINE, tmp_path / "a.tflite")
-    assert (fit.rows, fit.stride, fit.bands) == (ROWS, 3, BANDS)
+    assert (fit.rows, fit.stride, fit.row) == (ROWS, 3, BANDS)
     assert front_end_of(tmp_path / "a.tflite") == PIPELINE
     x = np.zeros((1, ROWS, BANDS), np.int8)
     np.testing.assert_array_equal(load(tmp_path / "a.tflite")(x), load(bare)(x))

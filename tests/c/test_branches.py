@@ -48,7 +48,10 @@ ELSEWHERE = {
     "src/tinyrt_detector_s8.c": "decisions behind a model: tests/dsp/test_detector.py",
     "src/tinyrt_learner_s8.c": "a layer that learns: tests/dsp/test_learner_c.py",
     "src/tinyrt_crc32.c": "checksums: tests/c/test_blobs.py, tests/dsp/test_learner_c.py",
+    "src/tinyrt_cepstra.c": "front ends: tests/dsp/test_front_end_c.py",
     "src/tinyrt_log_mel.c": "front ends: tests/dsp and tests/firmware/test_front_end.py",
+    "src/tinyrt_anomaly_s8.c": "alarms behind a model: tests/dsp/test_anomaly.py",
+    "src/tinyrt_motion.c": "features of motion: tests/export/test_samples.py",
     "src/tinyrt_shift.c": "windows that move on in state: tests/firmware/test_zoo.py",
 }
 """Files that no program here has -> why."""

@@ -6,6 +6,7 @@ import subprocess
 import numpy as np
 import pytest
 
+from tests import moving
 from tests.asked import asked
 from tests.c.host import host_compiler
 from tests.docs.pages import ROOT
@@ -40,6 +41,7 @@ SNIPPETS = {
     ("learning.md", 0): (Learner, "head", {}),
     ("memory.md", 0): (views, "digits", {"memories": REGIONS}),
     ("memory.md", 1): (echo, "streamed", {}),
+    ("motion.md", 0): (moving.int8_net, "arm", {"front_end": moving.PIPELINE}),
     ("rtos.md", 0): (dense, "digits", {}),
     ("rtos.md", 1): (dense, "digits", {}),
     ("selftest.md", 0): (dense, "digits", {"selftest": 2}),

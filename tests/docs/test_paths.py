@@ -11,7 +11,13 @@ from tests.docs.pages import PAGES, ROOT, blocks
 
 CODE = re.compile(r"`([^`\n]+)`")
 FOLDERS = ("tinyrt", "tests", "tools", "docs", "benchmarks", "firmware_examples", ".github")
-FOREIGN = {"tinyrt.states", "tinyrt.front_end", "tinyrt.samples", "tinyrt.detected"}
+FOREIGN = {
+    "tinyrt.states",
+    "tinyrt.front_end",
+    "tinyrt.samples",
+    "tinyrt.detected",
+    "tinyrt.alarms",
+}
 """Names that look like modules and are none: of a file's metadata, and of arrays."""
 
 

@@ -53,8 +53,13 @@ def run_program(program: Path, pieces) -> bytes:
 
 
 def features_of(program: Path, front: LogMel, pieces) -> np.ndarray:
-    """Features uint16 (frames, bands)."""
-    return np.frombuffer(run_program(program, pieces), "<u2").reshape(-1, front.bands)
+    """Features (frames, features of a frame)."""
+    return np.frombuffer(run_program(program, pieces), dtype_of(front)).reshape(-1, front.features)
+
+
+def dtype_of(front: LogMel) -> str:
+    """Of features in memory."""
+    return "<i2" if front.is_signed else "<u2"
 
 
 INVOKE = """
@@ -68,13 +73,13 @@ int clip_invoke(const clip_io_t *io, void *arena) {{
     void *const state = bytes + CLIP_STATE;
     void *const work = bytes + CLIP_STATE + FRONT_END_STATE_BYTES;
     const int16_t *samples = arena;
-    uint16_t *features = (uint16_t *)(void *)(bytes + CLIP_OUTPUT_0_OFFSET);
+    front_end_feature_t *features = (void *)(bytes + CLIP_OUTPUT_0_OFFSET);
     int status = front_end_reset(state);
     for (int32_t left = {samples}, used, full; status == 0 && left > 0; left -= used) {{
         const int32_t count = left < {piece} ? left : {piece};
         status = front_end_push_audio(samples, count, &used, &full, features, state, work);
         samples += used;
-        features += full ? FRONT_END_BANDS : 0;
+        features += full ? FRONT_END_FEATURES : 0;
     }}
     return status;
 }}
@@ -104,7 +109,7 @@ class OnCore:
     """What a front end did on a core.
 
     Attributes:
-        features: of each clip, uint16 (clips, frames, bands).
+        features: of each clip, (clips, frames, features of a frame).
         instructions: for each clip.
         stack_bytes: most stack.
         code_bytes: flash for code and constants.
@@ -140,9 +145,9 @@ def run_on_core(
         invoke,
         clips,
         memory,
-        2 * frames * front.bands,
+        2 * frames * front.features,
     )
-    features = np.frombuffer(found.outputs, "<u2").reshape(count, frames, front.bands)
+    features = np.frombuffer(found.outputs, dtype_of(front)).reshape(count, frames, front.features)
     code = image.sizes.code + image.sizes.weights
     return OnCore(features, found.instructions, found.stack_bytes, code, project)
 

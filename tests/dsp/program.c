@@ -9,7 +9,7 @@ static int answers(void) {
     static uint64_t memory[2];
     int8_t *const odd = (int8_t *)memory + 1;
     const int16_t x = 0;
-    uint16_t y;
+    front_end_feature_t y;
     int32_t used, full;
     const int all[] = {
         front_end_reset(NULL),
@@ -30,7 +30,7 @@ static int answers(void) {
 int main(void) {
     void *const state = malloc(FRONT_END_STATE_BYTES);
     void *const work = malloc(FRONT_END_WORK_BYTES);
-    uint16_t *const features = malloc(FRONT_END_BANDS * sizeof *features);
+    front_end_feature_t *const features = malloc(FRONT_END_FEATURES * sizeof *features);
     int status = front_end_reset(state);
     int32_t count;
     while (status == 0 && fread(&count, sizeof count, 1, stdin) == 1) {
@@ -44,7 +44,7 @@ int main(void) {
             status =
                 front_end_push_audio(samples + at, count - at, &used, &full, features, state, work);
             if (full) {
-                fwrite(features, sizeof *features, FRONT_END_BANDS, stdout);
+                fwrite(features, sizeof *features, FRONT_END_FEATURES, stdout);
             }
         }
         free(samples);

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.dsp.device import MISUSE, RESET, build_program, features_of, run_program
+from tests.dsp.device import MISUSE, RESET, build_program, dtype_of, features_of, run_program
 from tests.dsp.sounds import mixed, recordings, sound
 from tests.sampling import sampled
 from tinyrt.dsp import LogMel, LogMelStream, NoiseReduction
@@ -23,6 +23,8 @@ FRONTS = {
     ),
     "many bands": LogMel(window=100, step=50, fft=120, bands=60),
     "without log": LogMel(window=1000, fft=1024, log_shift=None, pcan=None),
+    "cepstra": LogMel(window=300, step=100, bands=23, coefficients=13),
+    "all cepstra": LogMel(window=64, step=32, bands=2, log_shift=10, coefficients=2),
     "loud": LogMel(window=64, step=1, bands=3, noise_reduction=NoiseReduction(0.5, 1, 0, 6)),
 }
 
@@ -34,7 +36,7 @@ def expected(front, pieces):
             stream.reset()
         else:
             rows += [*stream.push(piece)]
-    return np.array(rows, np.uint16).reshape(-1, front.bands)
+    return np.array(rows, dtype_of(front)).reshape(-1, front.features)
 
 
 @pytest.mark.parametrize("name", FRONTS)
@@ -80,7 +82,7 @@ def test_what_an_export_says(tmp_path):
     assert (project.state_bytes, project.work_bytes) == (1_160, 2_064)
     assert figures == {
         **{"STATE_BYTES": "1160", "WORK_BYTES": "2064", "ALIGNMENT": "8", "WINDOW": "512"},
-        **{"STEP": "160", "SAMPLE_RATE": "16000", "BANDS": "32"},
+        **{"STEP": "160", "SAMPLE_RATE": "16000", "BANDS": "32", "FEATURES": "32"},
     }
     assert f"acme_ears_{project.identity}_push_audio" in header
     assert "acme_ears.c" in project.files

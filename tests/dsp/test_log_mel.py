@@ -114,6 +114,10 @@ REFUSED = {
     },
     "the option pcan is Pcan(strength=0.95": {"noise_reduction": None},
     "the option pcan is 'yes'": {"pcan": "yes"},
+    "the option coefficients is 0": {"coefficients": 0},
+    "the option coefficients is 41": {"coefficients": 41},
+    "the option coefficients is 13": {"coefficients": 13, "log_shift": None},
+    "the option log_shift is 8": {"coefficients": 1, "log_shift": 8},
     "the option name is 'bnads'": {"bnads": 3},
     "the option name is 'gain'": {"pcan": {"gain": 3}},
 }

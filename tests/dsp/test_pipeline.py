@@ -13,6 +13,9 @@ PIPELINES = [
     Pipeline(),
     PIPELINE,
     Pipeline(LogMel(pcan=None), 1, 65_535, 4_096, Detector(12, ignored=(0, 1))),
+    Pipeline(LogMel(bands=3), (0.5, 1, 2.0**-40), (0, 7, 65_535)),
+    Pipeline(LogMel(coefficients=2), 0.5, (-32_768, 32_767)),
+    Pipeline(LogMel(coefficients=2), (0.5, 0.25), -1),
     Pipeline(LogMel(noise_reduction=NoiseReduction(0.1), pcan=Pcan(0.5), fft=960), 2.0**-40),
 ]
 
@@ -41,6 +44,13 @@ WRONG = {
     "the option offset is -1": {"offset": -1},
     "the option offset is 65536": {"offset": 65_536},
     "the option offset is 0.5": {"offset": 0.5},
+    "the option offset is -32769": {"offset": -32_769, "log_mel": {"coefficients": 4}},
+    "the option offset is 32768": {"offset": [0, 32_768], "log_mel": {"coefficients": 2}},
+    "the option scale is (0.5,)": {"scale": [0.5]},
+    "the option offset is (1, 2)": {"offset": [1, 2]},
+    "the option scale is ()": {"scale": []},
+    "the option scale is [1]": {"scale": [0.5, [1]], "log_mel": {"coefficients": 2}},
+    "the option scale is {}": {"scale": {}},
     "the option stride is 0": {"stride": 0},
     "the option stride is 4097": {"stride": 4_097},
     "the option log_mel is None": {"log_mel": None},

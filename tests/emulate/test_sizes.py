@@ -9,7 +9,7 @@ from tinyrt.emulate import toolchain
 from tinyrt.emulate.sizes import Sizes, sizes_of_image, sizes_of_library
 from tinyrt.export import find_core
 
-NET = SimpleNamespace(name="net", weights_section=None, blob=None)
+NET = SimpleNamespace(name="net", weights_section=None, blob=None, sample_files=[])
 IMAGE = """image.elf  :
 section            size        addr
 .vectors              1           0
@@ -108,6 +108,13 @@ def test_a_library_without_a_model_is_empty(listed):
 
 def test_weights_in_a_section_of_their_own_are_weights(listed):
     listed("net_weights.o   (ex libnet.a):\nsection size addr\n.qspi 70 0\n.rodata 5 0\n\n")
-    named = SimpleNamespace(name="net", weights_section=".qspi", blob=None)
+    named = SimpleNamespace(name="net", weights_section=".qspi", blob=None, sample_files=[])
     assert sizes_of_library(Path("a"), [named], find_core("host")).weights == 75
     assert sizes_of_library(Path("a"), [NET], find_core("host")).weights == 5
+
+
+def test_files_for_samples_are_the_models_own(listed):
+    listed("net_samples.o   (ex libnet.a):\nsection size addr\n.text 70 0\n.rodata 5 0\n\n")
+    hears = SimpleNamespace(**vars(NET) | {"sample_files": ["net_samples"]})
+    found = sizes_of_library(Path("a"), [hears], find_core("host"))
+    assert (found.model, found.tables) == (70, 5)

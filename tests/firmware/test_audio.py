@@ -59,16 +59,29 @@ def a_single_row():
     return net, replace(PIPELINE, log_mel=front, scale=0.001, stride=None, detector=decider)
 
 
-FORMS = [windows_side_by_side, by_one_row, in_floats, in_int16, a_single_row]
+def cepstra_each_on_its_own_scale():
+    front = LogMel(window=120, step=50, bands=14, lower_hz=100, upper_hz=7_000, coefficients=BANDS)
+    scales, offsets = tuple(0.01 + 0.003 * i for i in range(BANDS)), (1_100, *range(1 - BANDS, 0))
+    return int8_net(), replace(PIPELINE, log_mel=front, scale=scales, offset=offsets)
 
 
-@pytest.mark.parametrize("form", sampled([a_single_row], FORMS))
+def cepstra_in_floats():
+    _, pipeline = cepstra_each_on_its_own_scale()
+    return float_net(), replace(pipeline, detector=None)
+
+
+FLOATS = [in_floats, cepstra_in_floats]
+FORMS = [windows_side_by_side, by_one_row, in_int16, a_single_row, *FLOATS]
+FORMS.append(cepstra_each_on_its_own_scale)
+
+
+@pytest.mark.parametrize("form", sampled([a_single_row, cepstra_each_on_its_own_scale], FORMS))
 @pytest.mark.parametrize("core", sampled(["host"], ["host", *CORES]))
 def test_other_front_ends(form, core, tmp_path):
     require_core(core)
     path = saved(tmp_path / "ears.tflite", *form())
     found = api.emulate_audio(path, SAMPLES, core=core)
-    assert found.bit_exact or (form is in_floats and found.float_error < 1e-6)
+    assert found.bit_exact or (form in FLOATS and found.float_error < 1e-6)
 
 
 def test_memory_in_several_regions_and_outputs_outside(tmp_path):

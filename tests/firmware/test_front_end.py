@@ -47,6 +47,20 @@ def test_features_and_budgets(core, tmp_path):
     assert runs[0].project.state_bytes + runs[0].project.work_bytes <= MAX_RAM
 
 
+CEPSTRA = {"cortex-m0": 173_000, "cortex-m4": 43_500, "cortex-m55": 15_900, "rv32imc": 89_000}
+"""Core -> most instructions of a frame of 480 samples, all of them new, and 13 coefficients."""
+
+
+@pytest.mark.parametrize("core", sampled(["cortex-m0"], [*CEPSTRA]))
+def test_cepstra_and_their_budget(core, tmp_path):
+    clips = np.stack([mixed(s, 480) for s in range(sampled(7, 1_000))])
+    found = run_on_core(LogMel(coefficients=13), clips, core, tmp_path)
+    equal_the_host(LogMel(coefficients=13), clips, found)
+    assert found.instructions <= CEPSTRA[core]
+    assert found.code_bytes <= LIMITS[core][1] + 1_250
+    assert found.project.state_bytes + found.project.work_bytes <= MAX_RAM + 80
+
+
 @pytest.mark.parametrize("fft", sampled([64, 1200], [64, 720, 1024, 1200]))
 @pytest.mark.parametrize("core", sampled(["cortex-m55"], ["cortex-m0", "cortex-m4", "cortex-m55"]))
 def test_other_transforms(core, fft, tmp_path):

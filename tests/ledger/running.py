@@ -42,6 +42,7 @@ from tinyrt.ops.shared.evaluate import folded
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.shared.stored_weights import widen_weights
 from tinyrt.quantize import QuantConfig, quantize_graph
+from tinyrt.series import read_series
 
 N = 200
 SIZE = N * N
@@ -81,6 +82,16 @@ def a_recording(folder: Path) -> tuple[Run, list[Entry]]:
         ("allow_for", size),
         ("reserve", 2 * size, "the recording"),
         ("reserve", 2 * answers * CLASSES, "all answers"),
+    ]
+
+
+@asks("series.py")
+def a_recording_of_three_axes(folder: Path) -> tuple[Run, list[Entry]]:
+    text = "-20000,20000,7\n" * 2_000
+    (folder / "a.csv").write_text(text)
+    return lambda: read_series(folder / "a.csv", 3), [
+        ("allow_for", len(text)),
+        ("reserve", 60 * len(text), "the recording"),
     ]
 
 

@@ -113,7 +113,8 @@ def emulate_audio(
     pipeline = require_front_end(model)
     sound = sound_of(audio, pipeline)
     heard = listen_model(model, sound.samples)
-    expected = Expected(heard.raw, heard.samples, heard.detected)
+    decided = heard.detected, heard.alarms, heard.sums
+    expected = Expected(heard.raw, heard.samples, *decided)
     with scratch_folder() as scratch:
         return run(
             *(model, sound.samples, pipeline, expected),

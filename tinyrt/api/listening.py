@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +19,21 @@ from tinyrt.attached import Fitted, fitted, front_end_entry, front_end_of
 from tinyrt.budget import current
 from tinyrt.convert.tflite.lost import lost_entry
 from tinyrt.convert.tflite.writer import save_tflite
-from tinyrt.dsp import DetectorStream, LogMelStream, Pipeline
+from tinyrt.dsp import AnomalyStream, DetectorStream, Pipeline
+from tinyrt.dsp.anomaly import AnomalyNumbers
 from tinyrt.entry import entry
 from tinyrt.errors import DataError, ModelFormatError, error_context
 from tinyrt.interpreter import DEFAULT_BACKEND
 from tinyrt.interpreter.model import Model
 from tinyrt.interpreter.progress import Progress
 from tinyrt.ir import Graph
+from tinyrt.series import read_series
 from tinyrt.wav import Sound, read_wav
 
 WINDOWS_AT_ONCE = 1024
 """Windows that are in memory together."""
 
-NULLABLE = ("noise_reduction", "pcan", "log_shift", "fft")
+NULLABLE = ("noise_reduction", "pcan", "log_shift", "fft", "coefficients")
 """Options of ``LogMel`` that may be none, for which TOML has no word: false stands for it."""
 
 
@@ -45,6 +47,9 @@ class Heard:
         samples: int64 (answers,): how many samples had been heard when each answer came.
         detected: int32 (answers,): the class that each answer detected, -1 for none; None without a
             detector.
+        errors: float64 (answers,): the mean squared error of each; None without an anomaly.
+        alarms: whether each is an alarm; None likewise.
+        sums: uint64 (answers,): the same errors in integers, as the device computes them.
         rate: samples in a second.
         backend: the backend that ran the model.
 
@@ -54,8 +59,11 @@ class Heard:
     outputs: dict[str, Array]
     samples: NDArray[np.int64]
     detected: NDArray[np.int32] | None
-    rate: int
+    rate: float
     backend: str
+    errors: NDArray[np.float64] | None = None
+    alarms: NDArray[np.bool_] | None = None
+    sums: NDArray[np.uint64] | None = None
 
 
 @entry
@@ -155,7 +163,8 @@ def listen_model(
 
     Args:
         model: a .tflite file that carries a front end.
-        audio: a WAV file of 16-bit samples of one channel, or such samples, int16.
+        audio: a WAV file of 16-bit samples of one channel, or such samples, int16; for features of
+            motion, an .npy or .csv file of int16 (n, axes), or such an array.
         backend: the interpreter's backend.
         max_memory: bytes that model and recording may cost; by default 640 MiB and 8 times the
             files that are read.
@@ -174,18 +183,33 @@ def listen_model(
     with error_context(file=str(model)):
         fit = fitted(pipeline, graph)
         runner = Model(graph, backend=backend, file=str(model))
-        features = LogMelStream(pipeline.log_mel).push(sound.samples)
-        raw = _answers(fit, runner, fit.stored(features), progress)
+        rows = fit.stored(pipeline.stream().push(sound.samples))
+        raw = _answers(fit, runner, rows, progress)
     count = len(next(iter(raw.values())))
     detected = None
     if pipeline.detector is not None:
         scores = raw[graph.answers[0]].reshape(count, pipeline.detector.classes)
         detected = DetectorStream(pipeline.detector).push(scores)
-    front = pipeline.log_mel
+    front = pipeline.front
     frames = fit.rows - 1 + fit.stride * np.arange(count, dtype=np.int64)
     real = {name: runner.real(name, array) for name, array in raw.items()}
     samples = front.window + front.step * frames
-    return Heard(raw, real, samples, detected, sound.rate, runner.backend)
+    heard = Heard(raw, real, samples, detected, sound.rate, runner.backend)
+    return heard if fit.anomaly is None else _judged(heard, fit, rows, fit.anomaly)
+
+
+def _judged(heard: Heard, fit: Fitted, rows: Array, numbers: AnomalyNumbers) -> Heard:
+    """The same with the error of each answer, and whether it is an alarm."""
+    stream, y = AnomalyStream(numbers), next(iter(heard.raw.values()))
+    count = len(heard.samples)
+    parts = [
+        stream.push(windows.reshape(len(windows) // fit.input.shape[0], -1), part)
+        for start, windows in _windows(fit, rows, count)
+        for part in [y[start : start + WINDOWS_AT_ONCE].reshape(-1, numbers.size)]
+    ]
+    none = np.zeros(0, np.uint64), np.zeros(0, np.bool_)
+    sums, alarms = (np.concatenate([none[i], *(p[i] for p in parts)]) for i in range(2))
+    return replace(heard, errors=sums * numbers.scale, alarms=alarms, sums=sums)
 
 
 def require_front_end(model: str | Path) -> Pipeline:
@@ -206,15 +230,17 @@ def require_front_end(model: str | Path) -> Pipeline:
 
 
 def sound_of(audio: str | Path | ArrayLike, pipeline: Pipeline) -> Sound:
-    """A recording at the rate of the front end.
+    """A recording at the rate of the front end; series of numbers have no rate of their own.
 
     Raises:
         DataError: it is of another rate, or cannot be read.
 
     """
-    rate = pipeline.log_mel.sample_rate
+    rate = pipeline.front.sample_rate
     if not isinstance(audio, str | Path):
         return Sound(np.asarray(audio), rate)
+    if pipeline.motion is not None:
+        return Sound(read_series(audio, pipeline.axes), rate)
     sound = read_wav(audio)
     if sound.rate != rate:
         raise DataError(

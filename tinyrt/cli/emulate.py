@@ -78,7 +78,7 @@ def emulate(
     ] = None,
     audio: Annotated[
         Path | None,
-        typer.Option("--audio", help="A WAV file to push, for a model with a front end."),
+        typer.Option("--audio", help="A recording to push, for a model with a front end."),
     ] = None,
     samples: Annotated[
         int | None, typer.Option(help="Random inputs to run.", min=1, show_default=str(SAMPLES))

@@ -20,6 +20,7 @@ from tinyrt.errors import DataError
 if TYPE_CHECKING:
     from tinyrt.api import Heard
     from tinyrt.attached import Fitted
+    from tinyrt.dsp import Pipeline
 
 
 def front_end(
@@ -27,7 +28,9 @@ def front_end(
     output: TfliteOut,
     options: Annotated[
         Path | None,
-        typer.Argument(help="A .toml or .json file: log_mel, scale, offset, stride, detector."),
+        typer.Argument(
+            help="A .toml or .json file: log_mel or motion, scale, offset, stride, detector."
+        ),
     ] = None,
     remove: Annotated[
         bool, typer.Option("--remove", help="Take the front end off instead.")
@@ -35,7 +38,7 @@ def front_end(
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
-    """Attach what makes a model's features of sound.
+    """Attach what makes a model's features of sound or motion.
 
     Decisions by its scores may follow.
     """
@@ -57,22 +60,43 @@ def front_end(
 
 def front_end_facts(fit: Fitted) -> dict[str, object]:
     """What a table says of a front end."""
-    front, pipeline = fit.pipeline.log_mel, fit.pipeline
+    front, pipeline = fit.pipeline.front, fit.pipeline
     ms = 1000 / front.sample_rate
     facts: dict[str, object] = {
-        "front end": f"{front.bands} log-mel bands at {front.sample_rate:,} Hz",
+        "front end": _features(pipeline),
         "  frame": f"{front.window} samples every {front.step}"
         f" ({front.window * ms:.4g} ms every {front.step * ms:.4g} ms)",
         "  input": f"{fit.rows} rows, then {fit.stride} new ones each"
         f" ({fit.stride * front.step * ms:.4g} ms)",
-        "  feature": f"{pipeline.scale:.6g} * (feature - {pipeline.offset})",
+        "  feature": _scaling(pipeline),
     }
     if pipeline.detector is not None:
         d = pipeline.detector
         facts["  detector"] = (
             f"mean of {d.window} scores, at least {d.threshold}; then {d.hold} without"
         )
+    if pipeline.anomaly is not None:
+        a = pipeline.anomaly
+        facts["  alarm"] = f"mean squared error above {a.threshold:.6g}, {a.consecutive} in a row"
     return facts
+
+
+def _features(pipeline: Pipeline) -> str:
+    """What features there are."""
+    sound, motion = pipeline.log_mel, pipeline.motion
+    if motion is not None:
+        what = f"{motion.features} features of motion on {motion.axes} axes"
+        return f"{what} at {motion.sample_rate:,} Hz"
+    bands = f"{sound.bands} log-mel bands at {sound.sample_rate:,} Hz"
+    more = f", {sound.coefficients} cepstral coefficients"
+    return bands if sound.coefficients is None else bands + more
+
+
+def _scaling(pipeline: Pipeline) -> str:
+    """What the network takes of a feature."""
+    if pipeline.is_each:
+        return "each by a scale and an offset of its own"
+    return f"{pipeline.scale:.6g} * (feature - {pipeline.offset})"
 
 
 def run_on_audio(
@@ -92,6 +116,8 @@ def run_on_audio(
     own: dict[str, NDArray[Any]] = {"tinyrt.samples": heard.samples}
     if heard.detected is not None:
         own["tinyrt.detected"] = heard.detected
+    if heard.errors is not None and heard.alarms is not None:
+        own |= {"tinyrt.errors": heard.errors, "tinyrt.alarms": heard.alarms}
     if output is not None:
         save_npz(output, {**heard.outputs, **own})
     shapes = {name: list(array.shape) for name, array in heard.outputs.items()}
@@ -102,10 +128,24 @@ def run_on_audio(
         "seconds": [int(n) / heard.rate for n in heard.samples],
         "best": best_of(heard).tolist(),
         "detected": None if heard.detected is None else heard.detected.tolist(),
+        "errors": None if heard.errors is None else heard.errors.tolist(),
+        "alarms": None if heard.alarms is None else heard.alarms.tolist(),
     }
     facts = {"outputs": shapes, "backend": heard.backend}
     facts |= {} if output is None else {"output": str(output)}
-    return data, Group(_table(heard), tables.facts(facts))
+    table = _table(heard) if heard.errors is None else _errors(heard, heard.errors)
+    return data, Group(table, tables.facts(facts))
+
+
+def _errors(heard: Heard, errors: NDArray[np.float64]) -> Table:
+    """A line for each answer of an autoencoder."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in ("seconds", "error", "alarm"):
+        table.add_column(column, justify="right")
+    assert heard.alarms is not None
+    for at, error, is_alarm in zip(heard.samples, errors, heard.alarms, strict=True):
+        table.add_row(f"{at / heard.rate:.3f}", f"{error:.4g}", "alarm" if is_alarm else "")
+    return table
 
 
 def best_of(heard: Heard) -> NDArray[np.int64]:

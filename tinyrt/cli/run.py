@@ -27,7 +27,9 @@ def run(
     model: Model,
     audio: Annotated[
         Path | None,
-        typer.Argument(help="A recording, for a model with a front end: 16-bit WAV, one channel."),
+        typer.Argument(
+            help="A recording, for a model with a front end: WAV, or of motion .npy or .csv."
+        ),
     ] = None,
     inputs: Annotated[
         Path | None, typer.Option("-i", "--input", help=".npz with the inputs.")

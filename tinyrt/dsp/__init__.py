@@ -3,19 +3,26 @@
 Each is a value in fixed point; its reference in NumPy is the specification of the C code.
 """
 
+from tinyrt.dsp.anomaly import Anomaly, AnomalyStream
 from tinyrt.dsp.detector import Detector, DetectorStream
 from tinyrt.dsp.learner import Learner, LearnerState
 from tinyrt.dsp.log_mel import LogMel, NoiseReduction, Pcan
+from tinyrt.dsp.motion import Motion
+from tinyrt.dsp.motion_stream import MotionStream
 from tinyrt.dsp.pipeline import Pipeline
 from tinyrt.dsp.stream import LogMelStream
 
 __all__ = [
+    "Anomaly",
+    "AnomalyStream",
     "Detector",
     "DetectorStream",
     "Learner",
     "LearnerState",
     "LogMel",
     "LogMelStream",
+    "Motion",
+    "MotionStream",
     "NoiseReduction",
     "Pcan",
     "Pipeline",

@@ -82,12 +82,14 @@ class LogMel:
         window: samples of a frame.
         step: samples from one frame to the next, at most a window.
         fft: samples that are transformed, zeros behind the window; None for the next power of two.
-        bands: features of a frame.
+        bands: sums of a frame's energies, each of which is a feature.
         lower_hz: where the first band begins.
         upper_hz: where the last one ends, below half the sample rate.
         noise_reduction: None for bands as they are.
         pcan: needs the estimate of noise; None for bands of any loudness.
         log_shift: features are ``ln(band) * 2 ** log_shift``; None for bands without logarithm.
+        coefficients: of a cosine transform of the logarithms, which are the features then (MFCC);
+            None for the logarithms themselves.
 
     """
 
@@ -101,6 +103,7 @@ class LogMel:
     noise_reduction: NoiseReduction | None = field(default_factory=NoiseReduction)
     pcan: Pcan | None = field(default_factory=Pcan)
     log_shift: int | None = 6
+    coefficients: int | None = None
 
     def __post_init__(self) -> None:
         require_int(self.sample_rate, 1, MAX_RATE, "sample_rate")
@@ -119,6 +122,11 @@ class LogMel:
         require(above, "upper_hz", self.upper_hz, expected)
         if self.log_shift is not None:
             require_int(self.log_shift, 0, MAX_LOG_SHIFT, "log_shift")
+        if self.coefficients is not None:
+            require_int(self.coefficients, 1, self.bands, "coefficients")
+            has_log = self.log_shift is not None
+            expected = "none, where log_shift is none: they are of logarithms"
+            require(has_log, "coefficients", self.coefficients, expected)
         if self.pcan is not None:
             self._check_pcan(self.pcan)
 
@@ -134,6 +142,16 @@ class LogMel:
     def fft_size(self) -> int:
         """Samples that are transformed."""
         return self.fft or max(MIN_FFT, 1 << (self.window - 1).bit_length())
+
+    @property
+    def features(self) -> int:
+        """Features of a frame."""
+        return self.bands if self.coefficients is None else self.coefficients
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether features have a sign: int16, else uint16."""
+        return self.coefficients is not None
 
     @property
     def correction_bits(self) -> int:

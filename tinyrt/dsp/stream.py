@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tinyrt.dsp.cepstra import cepstra_of
 from tinyrt.dsp.log_mel import LogMel
 from tinyrt.dsp.steps import bands_of, cleaned, features_of, spectra_of
 from tinyrt.dsp.tables import tables_of
@@ -40,8 +41,10 @@ class LogMelStream:
         """The estimate of noise, uint32 (bands,), with ``smoothing_bits`` of fraction."""
         return self._estimate.copy()
 
-    def push(self, samples: ArrayLike) -> NDArray[np.uint16]:
-        """int16 (n,) -> features uint16 (frames, bands) of the frames that are full now.
+    def push(self, samples: ArrayLike) -> NDArray[np.uint16] | NDArray[np.int16]:
+        """int16 (n,) -> features of the frames that are full now.
+
+        They are uint16 (frames, bands); with a cosine transform, int16 (frames, coefficients).
 
         Raises:
             DataError: the samples are no row of int16.
@@ -62,7 +65,9 @@ class LogMelStream:
             self._features(joined, starts[at : at + FRAMES_AT_ONCE])
             for at in range(0, count, FRAMES_AT_ONCE)
         ]
-        return np.concatenate([np.zeros((0, self.front.bands), np.uint16), *parts])
+        features = np.concatenate([np.zeros((0, self.front.bands), np.uint16), *parts])
+        cepstra = self._tables.cepstra
+        return features if cepstra is None else cepstra_of(cepstra, features)
 
     def _features(
         self, samples: NDArray[np.int16], starts: NDArray[np.int64]

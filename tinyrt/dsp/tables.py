@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.dsp.cepstra import CepstraTables, cepstra_tables
 from tinyrt.dsp.checks import require
 from tinyrt.dsp.log_mel import ROOT_BITS, LogMel, NoiseReduction, Pcan
 from tinyrt.dsp.mel import F32, Floats, mel_of
@@ -46,6 +47,7 @@ class LogMelTables:
         subtraction: options of noise reduction; None without.
         gains: int16 (125,); None without PCAN.
         snr_shift: how far products of band and gain are shifted right.
+        cepstra: those of the cosine transform; None without.
 
     """
 
@@ -58,6 +60,7 @@ class LogMelTables:
     subtraction: SpectralSubtractionAttrs | None
     gains: NDArray[np.int16] | None
     snr_shift: int
+    cepstra: CepstraTables | None
 
 
 @lru_cache(maxsize=16)
@@ -65,7 +68,8 @@ def tables_of(front: LogMel) -> LogMelTables:
     """The constants of a front end.
 
     Raises:
-        DataError: the upper frequency is too near to half the sample rate, or gains overflow.
+        DataError: the upper frequency is too near to half the sample rate, or gains or
+            coefficients overflow.
 
     """
     bank, weights, unweights, energy = _bands(front)
@@ -81,6 +85,7 @@ def tables_of(front: LogMel) -> LogMelTables:
         subtraction=None if reduction is None else _subtraction(front.bands, reduction),
         gains=gains,
         snr_shift=snr_shift,
+        cepstra=cepstra_tables(front),
     )
 
 

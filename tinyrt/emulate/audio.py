@@ -29,8 +29,9 @@ from tinyrt.tools import EMULATOR_S
 OPTIONS = ("max_arena", "by_rows", "memories")
 """Options of an export that change what an emulation on a recording runs."""
 
-HEARD = Port("tinyrt.heard", DType.INT32, (1, 2), None, 8, None, None)
-"""What stands before the outputs of a record: whether there is an answer, and what it detects."""
+HEARD = Port("tinyrt.heard", DType.INT32, (1, 4), None, 16, None, None)
+"""What stands before the outputs of a record: whether there is an answer, what it detects, or
+whether it is an alarm, and both words of its error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +42,25 @@ class Expected:
         raw: output -> its answers as the model stores them, (answers, ...).
         samples: (answers,): samples heard when each came.
         detected: (answers,): the class that each detected, or -1; None without a detector.
+        alarms: whether each is an alarm; None without an anomaly.
+        sums: uint64 (answers,): the error of each; None likewise.
 
     """
 
     raw: Mapping[str, NDArray[Any]]
     samples: NDArray[np.int64]
     detected: NDArray[np.int32] | None
+    alarms: NDArray[np.bool_] | None = None
+    sums: NDArray[np.uint64] | None = None
+
+    def decided(self, found: NDArray[np.int32]) -> bool:
+        """Whether a device decided the same: its int32 (answers, 4) of ``HEARD``."""
+        if self.detected is not None:
+            return np.array_equal(found[:, 1], self.detected)
+        if self.alarms is None or self.sums is None:
+            return True
+        words = np.ascontiguousarray(found[:, 2:]).view("<u8")[:, 0]
+        return np.array_equal(found[:, 1] != 0, self.alarms) and np.array_equal(words, self.sums)
 
 
 def emulate_audio(
@@ -66,7 +80,7 @@ def emulate_audio(
 
     Args:
         model_path: a .tflite file.
-        samples: int16 (n,).
+        samples: int16 (n,), or (n, axes).
         pipeline: the model's front end.
         expected: what the host answers.
         build_dir: as for ``run_emulated``.
@@ -101,15 +115,14 @@ def emulate_audio(
             model_sha256=sha256_of(Path(model_path)),
             front_end=pipeline,
         )
-    chunk = fit.stride * pipeline.log_mel.step
-    image = build_image(project, build, board=place, samples=chunk)
+    chunk = fit.stride * pipeline.front.step
+    image = build_image(project, build, board=place, samples=chunk * pipeline.axes)
     run = run_image(image, _records(samples, counts, chunk), build, timeout_s=timeout_s)
     ends = np.cumsum(counts)
     answered, run, found = _answers(project, run, len(counts))
     report = report_of(project, image, run, int(answered.sum()), expected.raw)
     same = np.array_equal(ends[answered], expected.samples)
-    if expected.detected is not None:
-        same = same and np.array_equal(found[answered], expected.detected)
+    same = same and expected.decided(found[answered])
     assert project.audio is not None
     return replace(
         report,
@@ -129,7 +142,7 @@ def pieces_of(fit: Fitted, samples: int) -> list[int]:
         DataError: there is no answer.
 
     """
-    front = fit.pipeline.log_mel
+    front = fit.pipeline.front
     chunk = fit.stride * front.step
     first = front.window + (fit.rows - 1) * front.step
     if samples < first:
@@ -148,7 +161,7 @@ def _records(samples: NDArray[np.int16], counts: list[int], chunk: int) -> bytes
     """Each piece of the samples behind its length, all of them as long as a whole one."""
     parts = []
     for count, end in zip(counts, np.cumsum(counts), strict=True):
-        piece = np.zeros(chunk, "<i2")
+        piece = np.zeros((chunk, *samples.shape[1:]), "<i2")
         piece[:count] = samples[end - count : end]
         parts.append(np.int32(count).astype("<i4").tobytes() + piece.tobytes())
     return b"".join(parts)
@@ -157,9 +170,9 @@ def _records(samples: NDArray[np.int16], counts: list[int], chunk: int) -> bytes
 def _answers(
     project: ExportedProject, run: Run, records: int
 ) -> tuple[NDArray[np.bool_], Run, NDArray[np.int32]]:
-    """Which records have an answer, the run with the outputs of these, and what each detected."""
+    """Which records have an answer, the run with the outputs of these, and all of ``HEARD``."""
     unpacked = unpack_outputs((HEARD, *project.outputs), run.outputs, records)
     heard = unpacked[HEARD.name]
     rows = np.frombuffer(run.outputs, np.uint8).reshape(records, -1)
     answered = heard[:, 0] != 0
-    return answered, replace(run, outputs=rows[answered, HEARD.nbytes :].tobytes()), heard[:, 1]
+    return answered, replace(run, outputs=rows[answered, HEARD.nbytes :].tobytes()), heard

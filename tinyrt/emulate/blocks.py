@@ -43,15 +43,18 @@ def harness_context(project: ExportedProject) -> dict[str, Any]:
 def audio_context(project: ExportedProject, samples: int) -> dict[str, Any]:
     """The same for a model that takes samples.
 
-    A run pushes a record: an int32 says how many samples it has, int16, at most so many. Before the
-    model's outputs, two int32 say whether there is an answer, and which class it detects.
+    A run pushes a record: an int32 says how many samples it has, int16, at most so many numbers.
+    Before the
+    model's outputs, four int32 say whether there is an answer, which class it detects or whether it
+    is an alarm, and both words of its error.
     """
     name = project.name.upper()
     regions, blocks = _arena(project)
     state, record, heard = (f"HARNESS_BLOCK_{len(blocks) + i}" for i in range(3))
-    blocks += [f"{name}_AUDIO_STATE_BYTES", str(4 + 2 * samples), "8"]
+    assert project.audio is not None
+    pipeline = project.audio.pipeline
+    blocks += [f"{name}_{pipeline.takes.upper()}_STATE_BYTES", str(4 + 2 * samples), "16"]
     outputs = list(_places(name, "output", project.outputs, blocks))
-    detector = project.audio is not None and project.audio.pipeline.detector is not None
     return {
         "model": project.name,
         "MODEL": name,
@@ -59,7 +62,10 @@ def audio_context(project: ExportedProject, samples: int) -> dict[str, Any]:
         "regions": regions,
         "blob": False,
         "state": state,
-        "has_detector": detector,
+        "has_detector": pipeline.detector is not None,
+        "has_anomaly": pipeline.anomaly is not None,
+        "takes": pipeline.takes,
+        "axes": pipeline.axes,
         "inputs": [{"offset": record, "bytes": f"{record}_BYTES"}],
         "outputs": [{"offset": heard, "bytes": f"{heard}_BYTES", "outside": False}, *outputs],
     }

@@ -59,8 +59,8 @@ def sizes_of_library(path: Path, models: Sequence[ExportedProject], core: Core) 
     """The sizes of a static library of models: all of its kernels, nothing of the C library."""
     listing = toolchain.run([f"{core.prefix}size", "-A", "-d", path], doing="reading sizes")
     members = {part.split()[0]: _rows(part) for part in listing.split("\n\n") if "(ex " in part}
-    ends = ("", "_audio")
-    own = [members.get(f"{m.name}{end}.o", {}) for m in models for end in ends]
+    names = [name for m in models for name in (m.name, *m.sample_files)]
+    own = [members.get(f"{name}.o", {}) for name in names]
     parts = [(m, "weights" if m.blob is None else "blob") for m in models]
     weights = [
         (members.get(f"{m.name}_{part}.o", {}), m.weights_section or "") for m, part in parts

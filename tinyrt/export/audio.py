@@ -12,21 +12,20 @@ from typing import Any
 import numpy as np
 
 from tinyrt.attached import RAISED_BITS, Fitted
-from tinyrt.dsp.pipeline import Pipeline
-from tinyrt.dsp.tables import tables_of
+from tinyrt.dsp import LogMel, Motion, Pipeline
+from tinyrt.dsp.anomaly import AnomalyNumbers
 from tinyrt.errors import UnsupportedError
 from tinyrt.export import detector as decisions
-from tinyrt.export import front_end as features
 from tinyrt.export import text as c_text
+from tinyrt.export.front_code import FrontCode, front_code
+from tinyrt.export.front_end import ALIGNMENT, aligned, half_bytes_of
 from tinyrt.export.rendering import TEMPLATES, CFile, Source, as_source, render_c
 from tinyrt.export.request import Request
 from tinyrt.export.states import StateLayout
 from tinyrt.ir import DType
 from tinyrt.memory import ArenaPlan
+from tinyrt.ops.quantize import Rescale
 from tinyrt.ops.shared.spec import limits_of
-
-ALIGNMENT = features.ALIGNMENT
-"""Of the state, and of each part of it."""
 
 RESCALE = {DType.INT8: "tinyrt_rescale_s32_s8", DType.INT16: "tinyrt_rescale_s32_s16"}
 """Type of the input -> the kernel that stores features."""
@@ -114,7 +113,7 @@ def with_audio(request: Request) -> Request:
 def write_audio(
     prefix: str, fit: Fitted, plan: ArenaPlan, states: StateLayout, context: Mapping[str, Any]
 ) -> tuple[AudioCode, dict[str, CFile]]:
-    """The header and the source of ``<prefix>_push_audio``.
+    """The header and the source of ``<prefix>_push_audio``, or of ``<prefix>_push_samples``.
 
     Args:
         prefix: the model's name in C.
@@ -127,37 +126,47 @@ def write_audio(
         DataError: the constants of the front end overflow, see ``tables_of``.
 
     """
-    front, detector = fit.pipeline.log_mel, fit.pipeline.detector
-    tables = tables_of(front)
-    arrays = features.arrays_of(tables)
-    places = _places(fit, plan, states)
-    kernels = list(features.KERNELS)
-    kernels += [RESCALE[fit.input.dtype]] if fit.rescale is not None else []
+    pipeline, detector = fit.pipeline, fit.pipeline.detector
+    front, made = pipeline.front, front_code(pipeline.front)
+    places = _places(fit, made, plan, states)
+    kernels = list(made.kernels)
+    kernels += [RESCALE[fit.input.dtype]] if fit.rescales else []
     kernels += ["tinyrt_detector_s8"] if detector is not None else []
-    definitions = [c_text.array("static const", "int16_t", n, a) for n, a in arrays.items()]
-    fields = features.fields_of(front, tables)
-    definitions.append(c_text.struct("tinyrt_log_mel_params", "front", fields))
-    if fit.rescale is not None:
-        definitions.append(c_text.struct("tinyrt_rescale_params", "to_input", _rescale(fit)))
+    definitions = made.definitions + _to_input(fit)
     if detector is not None:
         definitions += decisions.definitions_of(detector, "decider")
+    if fit.anomaly is not None:
+        fields = _anomaly_fields(fit.anomaly)
+        definitions.append(c_text.struct("tinyrt_anomaly_params", "decider", fields))
+        kernels.append("tinyrt_anomaly_s8")
     own = {
         "fit": fit,
         "front": front,
         "detector": detector,
+        "anomaly": fit.anomaly,
+        "error_scale": Source(f"{fit.anomaly.scale!r}" if fit.anomaly else "0"),
+        "error_limit": Source(f"UINT64_C({fit.anomaly.limit})" if fit.anomaly else "0"),
         "places": places,
-        "half_bytes": features.half_bytes_of(front),
+        "made": made,
+        "cepstra_from": _logarithms(front),
         "raised_bits": RAISED_BITS,
-        "c_scale": Source(c_text.literal(np.float32(fit.pipeline.scale))),
-        "audio_alignment": ALIGNMENT,
-        "audio_functions": ("reset_audio", "push_audio"),
-        "audio_definitions": as_source(definitions),
+        "c_scale": _one_or_each(_real(fit.pipeline.scale), "scales"),
+        "c_offset": _one_or_each(fit.pipeline.offset, "offsets"),
+        "sample_rate": Source(f"{front.sample_rate:.9g}"),
+        "takes": pipeline.takes,
+        "TAKES": pipeline.takes.upper(),
+        "axes": pipeline.axes,
+        "samples_alignment": ALIGNMENT,
+        "samples_functions": tuple(f"{verb}_{pipeline.takes}" for verb in ("reset", "push")),
+        "samples_definitions": as_source(definitions),
     }
     files = {
-        f"{prefix}_audio{end}": render_c(TEMPLATES, f"audio{end}.j2", {**context, **own})
+        f"{prefix}_{pipeline.takes}{end}": render_c(
+            TEMPLATES, f"samples{end}.j2", {**context, **own}
+        )
         for end in (".h", ".c")
     }
-    nbytes = sum(array.nbytes for array in arrays.values())
+    nbytes = made.table_bytes
     in_arena = places.work is None
     code = AudioCode(
         *(fit.pipeline, fit.rows, fit.stride, places.nbytes, in_arena, nbytes, tuple(kernels))
@@ -165,36 +174,76 @@ def write_audio(
     return code, files
 
 
-def work_bytes_of(fit: Fitted) -> int:
-    """Memory for a frame: the front end's, a row of features, and the same as words."""
-    return _aligned(2 * features.half_bytes_of(fit.pipeline.log_mel) + 6 * fit.bands)
+def _logarithms(front: LogMel | Motion) -> int | None:
+    """Where in the memory for work logarithms lie of which cepstra are made; None without."""
+    if isinstance(front, LogMel) and front.coefficients is not None:
+        return 2 * half_bytes_of(front)
+    return None
 
 
-def _places(fit: Fitted, plan: ArenaPlan, states: StateLayout) -> _Places:
+def _places(fit: Fitted, made: FrontCode, plan: ArenaPlan, states: StateLayout) -> _Places:
     """The parts of the state, one behind the other; its first word counts the rows there are."""
-    detector = fit.pipeline.detector
     ears = ALIGNMENT
-    rows = ears + _aligned(features.state_bytes_of(fit.pipeline.log_mel))
-    model = rows + _aligned(fit.input.nbytes)
-    decider = model + _aligned(states.nbytes)
-    end = decider + _aligned(0 if detector is None else decisions.state_bytes_of(detector))
-    work = work_bytes_of(fit)
+    rows = ears + made.state_bytes
+    model = rows + aligned(fit.input.nbytes)
+    decider = model + aligned(states.nbytes)
+    end = decider + aligned(_decider_bytes(fit))
+    # A frame needs the front end's, a row of features, and the same as words.
+    work = aligned(made.work_bytes + 6 * fit.row)
     if len(plan.regions) == 1 and plan.arena_bytes >= work:
         return _Places(ears, rows, model, decider, None, end)
     return _Places(ears, rows, model, decider, end, end + work)
 
 
-def _aligned(nbytes: int) -> int:
-    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+def _decider_bytes(fit: Fitted) -> int:
+    """What decides keeps so many bytes: a detector's state, or a count."""
+    detector = fit.pipeline.detector
+    if detector is not None:
+        return decisions.state_bytes_of(detector)
+    return 0 if fit.anomaly is None else 4
 
 
-def _rescale(fit: Fitted) -> dict[str, object]:
+def _anomaly_fields(numbers: AnomalyNumbers) -> dict[str, object]:
+    """Of ``tinyrt_anomaly_params``."""
+    names = ("size", "x_zp", "y_zp", "x_mult", "y_mult", "consecutive", "limit")
+    return {name: getattr(numbers, name) for name in names}
+
+
+def _one_or_each(value: object, name: str) -> Source:
+    """A constant in C, or an element of one for each feature ``i``."""
+    return Source(f"{name}[i]" if isinstance(value, tuple) else c_text.literal(value))
+
+
+def _real(scale: float | tuple[float, ...]) -> float | tuple[float, ...]:
+    """A scale as a float, where the file has a whole number."""
+    return scale if isinstance(scale, tuple) else float(scale)
+
+
+def _to_input(fit: Fitted) -> list[str]:
+    """How features become the input's: offsets and scales of each, where they have their own."""
+    pipeline, made = fit.pipeline, []
+    if isinstance(pipeline.offset, tuple):
+        offsets = np.array(pipeline.offset, np.int32)
+        made.append(c_text.array("static const", "int32_t", "offsets", offsets))
+    if not fit.rescales and isinstance(pipeline.scale, tuple):
+        scales = np.array(pipeline.scale, np.float32)
+        made.append(c_text.array("static const", "float", "scales", scales))
+    size = fit.row if len(fit.rescales) == 1 else 1
+    rescales = [_rescale(rescale, size) for rescale in fit.rescales]
+    if len(rescales) == 1:
+        made.append(c_text.struct("tinyrt_rescale_params", "to_input", rescales[0]))
+    elif rescales:
+        rows = ",\n".join(f"{c_text.INDENT}{c_text.literal(fields)}" for fields in rescales)
+        kind = f"static const tinyrt_rescale_params to_input[{len(rescales)}]"
+        made.append(f"{kind} = {{\n{rows},\n}};")
+    return made
+
+
+def _rescale(rescale: Rescale, size: int) -> dict[str, object]:
     """Of ``tinyrt_rescale_params``."""
-    assert fit.rescale is not None
-    rescale = fit.rescale
     low, high = limits_of(rescale.dtype)
     return {
-        "size": fit.bands,
+        "size": size,
         "x_zp": 0,
         "mult": rescale.mult,
         "shift": rescale.shift,

@@ -153,7 +153,7 @@ def render_project(
         has_blob=options.blob,
         has_selftest=project.selftest is not None,
         has_board=project.board is not None,
-        with_audio=[name] if project.audio is not None else [],
+        takes_samples=project.sample_files,
         layout=layout,
     )
     contents = Contents(name, *choices, f"{name}, a model", (project,))

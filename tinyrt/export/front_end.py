@@ -16,6 +16,7 @@ from tinyrt.export.names import Naming
 from tinyrt.export.rendering import as_source
 from tinyrt.export.standalone import rendered, write_standalone
 from tinyrt.export.target import Core, find_core
+from tinyrt.ops.shared.fft import Tables as FftTables
 
 ALIGNMENT = 8
 """Sums of bands have 64 bits."""
@@ -89,18 +90,17 @@ def export_front_end(
     target = find_core(core)
     own, tables = Naming(name, prefix).model(name), tables_of(front)
     arrays = arrays_of(tables)
-    memory = (state_bytes_of(front), 2 * half_bytes_of(front))
+    memory = (state_bytes_of(front), work_bytes_of(front))
     texts = rendered(own, "front_end", _context(own, front, tables, arrays, memory))
     choices = {"core": core, "optimize": optimize, "layout": layout, "kind": "front_end"}
-    identity, names = write_standalone(own, texts, KERNELS, out_dir, **choices)
+    identity, names = write_standalone(own, texts, kernels_of(front), out_dir, **choices)
     nbytes = sum(array.nbytes for array in arrays.values())
     return ExportedFrontEnd(own, Path(out_dir), target, front, *memory, nbytes, identity, names)
 
 
 def state_bytes_of(front: LogMel) -> int:
     """Bytes of a front end's state: a count, noise of each band, samples."""
-    nbytes = 4 + 4 * front.bands + 2 * front.window
-    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+    return aligned(4 + 4 * front.bands + 2 * front.window)
 
 
 def half_bytes_of(front: LogMel) -> int:
@@ -108,8 +108,28 @@ def half_bytes_of(front: LogMel) -> int:
 
     It holds the largest of any step's results: a spectrum, or three rows of bands.
     """
-    nbytes = max(4 * (front.fft_size // 2 + 1), 12 * front.bands)
+    return aligned(max(4 * (front.fft_size // 2 + 1), 12 * front.bands))
+
+
+def work_bytes_of(front: LogMel) -> int:
+    """Memory for work: both halves, and the logarithms where others are the features."""
+    logarithms = 2 * front.bands if front.coefficients is not None else 0
+    return 2 * half_bytes_of(front) + aligned(logarithms)
+
+
+def aligned(nbytes: int) -> int:
+    """Bytes up to the next address that every part of the memory may have."""
     return -(-nbytes // ALIGNMENT) * ALIGNMENT
+
+
+def kernels_of(front: LogMel) -> tuple[str, ...]:
+    """The C functions that a front end calls."""
+    return KERNELS if front.coefficients is None else (*KERNELS, "tinyrt_cepstra")
+
+
+def feature_type(front: LogMel) -> str:
+    """The C type of a feature."""
+    return "int16_t" if front.is_signed else "uint16_t"
 
 
 def arrays_of(tables: LogMelTables) -> dict[str, np.ndarray]:
@@ -125,7 +145,9 @@ def arrays_of(tables: LogMelTables) -> dict[str, np.ndarray]:
         "up": tables.weights,
         "down": tables.unweights,
     }
-    return arrays | ({} if tables.gains is None else {"gains": tables.gains})
+    more = {} if tables.gains is None else {"gains": tables.gains}
+    more |= {} if tables.cepstra is None else {"cosines": tables.cepstra.weights}
+    return arrays | more
 
 
 def _context(
@@ -136,36 +158,49 @@ def _context(
     memory: tuple[int, int],
 ) -> dict[str, object]:
     """What the templates are filled in with."""
-    definitions = [c_text.array("static const", "int16_t", n, a) for n, a in arrays.items()]
-    fields = fields_of(front, tables)
+    definitions = definitions_of(front, tables, arrays, "params")
     return {
-        "title": f"{name}: {front.bands} log-mel features of {front.window} samples",
+        "title": f"{name}: {front.features} {kind_of(front)} of {front.window} samples",
         "front": front,
+        "feature_type": feature_type(front),
+        "logarithms": 2 * half_bytes_of(front),
         "state_bytes": memory[0],
         "work_bytes": memory[1],
         "alignment": ALIGNMENT,
-        "definitions": as_source(
-            [*definitions, c_text.struct("tinyrt_log_mel_params", "params", fields)]
-        ),
+        "definitions": as_source(definitions),
     }
+
+
+def kind_of(front: LogMel) -> str:
+    """What the features of a front end are, in words."""
+    return "log-mel features" if front.coefficients is None else "cepstral coefficients"
+
+
+def definitions_of(
+    front: LogMel, tables: LogMelTables, arrays: dict[str, np.ndarray], name: str
+) -> list[str]:
+    """A front end's constants and parameters in C; those of the first steps have the name."""
+    made = [c_text.array("static const", "int16_t", n, a) for n, a in arrays.items()]
+    made.append(c_text.struct("tinyrt_log_mel_params", name, fields_of(front, tables)))
+    if tables.cepstra is not None:
+        fields = {
+            "bands": front.bands,
+            "coefficients": front.features,
+            "bits": tables.cepstra.bits,
+            "weights": "cosines",
+        }
+        made.append(c_text.struct("tinyrt_cepstra_params", "cepstra", fields))
+    return made
 
 
 def fields_of(front: LogMel, tables: LogMelTables) -> dict[str, object]:
     """The fields of ``tinyrt_log_mel_params``."""
     fft, noise = tables.fft, tables.subtraction
-    steps = tuple(math.prod(fft.factors[:i]) for i in range(len(fft.factors)))
     fields: dict[str, object] = {
         "window": front.window,
         "step": front.step,
         "weights": "window",
-        "fft": {
-            "rows": 1,
-            "x_size": front.window,
-            "count": len(fft.twiddles),
-            "stages": len(fft.factors),
-            "radix": fft.factors,
-            "step": steps,
-        },
+        "fft": fft_fields(front.window, fft),
         "roots": "roots",
         "split": "split",
         "start": tables.energy.start_index,
@@ -193,3 +228,15 @@ def fields_of(front: LogMel, tables: LogMelTables) -> dict[str, object]:
             "clamping": noise.clamping,
         }
     return fields
+
+
+def fft_fields(window: int, fft: FftTables) -> dict[str, object]:
+    """Of ``tinyrt_signal_fft_params``, for a window of samples."""
+    return {
+        "rows": 1,
+        "x_size": window,
+        "count": len(fft.twiddles),
+        "stages": len(fft.factors),
+        "radix": fft.factors,
+        "step": tuple(math.prod(fft.factors[:i]) for i in range(len(fft.factors))),
+    }

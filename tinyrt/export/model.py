@@ -249,7 +249,7 @@ def library_files(
     layout: Layout = CMAKE,
     has_selftest: bool = False,
     has_board: bool = False,
-    with_audio: Sequence[str] = (),
+    takes_samples: Sequence[str] = (),
     parts: tuple[str, ...] = ("", "_weights"),
 ) -> Mapping[str, str]:
     """File name -> text, for the build files of some models and their kernels as one library.
@@ -266,7 +266,7 @@ def library_files(
         layout: the shape of the folder; build files are those of ``cmake`` alone.
         has_selftest: whether each model has golden vectors.
         has_board: whether each model has its protocols on a serial port.
-        with_audio: prefixes of the models that take samples.
+        takes_samples: names of the files of models that take samples, without their ends.
         parts: how the names of each model's sources end.
 
     """
@@ -275,7 +275,7 @@ def library_files(
     headers = [*models, *[f"{name}_info" for name in models if has_info]]
     headers += [f"{name}_selftest" for name in models if has_selftest]
     headers += [f"{name}_board" for name in models if has_board]
-    headers += [f"{name}_audio" for name in with_audio]
+    headers += takes_samples
     headers += [f"{library}_arena"] * has_arena
     headers += [f"{name}_blob" for name in models if has_blob]
     parts = ("", "_blob") if has_blob else parts
@@ -284,7 +284,7 @@ def library_files(
         "library": library,
         "LIBRARY": library.upper(),
         "models": models,
-        "with_audio": with_audio,
+        "takes_samples": takes_samples,
         "headers": [f"{name}.h" for name in headers],
         "parts": (*parts, *more),
         "has_blob": has_blob,

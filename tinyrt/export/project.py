@@ -90,6 +90,11 @@ class ExportedProject:
     audio: AudioCode | None = None
 
     @property
+    def sample_files(self) -> list[str]:
+        """The names of its files for samples, without their ends; empty where it takes none."""
+        return [] if self.audio is None else [f"{self.name}_{self.audio.pipeline.takes}"]
+
+    @property
     def instructions(self) -> int | None:
         """Instructions of one inference, estimated; None where its ops have no estimates."""
         return None if self.estimates is None else round(sum(self.estimates))

@@ -132,7 +132,7 @@ def export_several(
         layout=request.layout,
         has_selftest=options.selftest is not None,
         has_board=options.board,
-        with_audio=[project.name for project in projects if project.audio is not None],
+        takes_samples=[name for project in projects for name in project.sample_files],
     )
     what = f"{library}, {len(projects)} models"
     contents = Contents(library, request.core, request.optimize, what, projects)

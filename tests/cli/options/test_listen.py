@@ -94,6 +94,8 @@ def test_the_answers_to_a_recording(ears, audio, tmp_path):
         "seconds": [(120 + 50 * (3 * i + 3)) / 16_000 for i in range(windows)],
         "best": best.tolist(),
         "detected": heard.detected.tolist(),
+        "errors": None,
+        "alarms": None,
     }
     assert_fields(found, expected)
     assert len(set(best.tolist())) > 1

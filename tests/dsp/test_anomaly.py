@@ -1,0 +1,178 @@
+"""Alarms of autoencoders: near the mean squared error, exact on devices, and what is refused."""
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.cli.calls import call, call_json
+from tests.firmware.device import require_core
+from tests.graphs import Builder
+from tests.listening import float_net, saved
+from tests.moving import FRONT, int8_net, moving
+from tests.moving import PIPELINE as MOVING
+from tests.sampling import sampled
+from tinyrt import api
+from tinyrt.attached import fitted
+from tinyrt.dsp import Anomaly, AnomalyStream, Pipeline
+from tinyrt.dsp.anomaly import numbers_of
+from tinyrt.emulate.audio import Expected
+from tinyrt.errors import DataError, UnsupportedError
+from tinyrt.interpreter import load
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.quantize import QuantConfig, quantize_graph
+
+PIPELINE = replace(MOVING, detector=None, anomaly=Anomaly(12.0, consecutive=2))
+SAMPLES = np.concatenate([moving("rest", 1, 200), moving("walk", 2, 300), moving("rest", 3, 200)])
+
+
+def autoencoder(rows=1):
+    rng, n = np.random.default_rng(5), rows * FRONT.features
+    b = Builder((1, n))
+    y = "x"
+    for size, count in ((n, 6), (6, n)):
+        weights = [
+            b.constant((0.3 * rng.normal(size=s)).astype(np.float32))
+            for s in ((count, size), (count,))
+        ]
+        y = b.op("fully_connected", (y, *weights), FullyConnectedAttrs())
+    x = rng.uniform(-6, 8, (40, n)).astype(np.float32)
+    return quantize_graph(b.graph(y), x, QuantConfig())
+
+
+@pytest.fixture
+def engine(tmp_path):
+    return saved(tmp_path / "engine.tflite", autoencoder(), PIPELINE)
+
+
+@pytest.mark.parametrize("scales", [(0.1, 0.1), (0.1, 0.037), (0.02, 0.9), (1e-9, 1e3), (3, 3e-4)])
+def test_errors_are_near_their_definition(scales):
+    """Half of a 128th of the coarser scale, and half a unit of each multiplier."""
+    rng = np.random.default_rng(1)
+    numbers = numbers_of(Anomaly(1), 40, (scales[0], -7), (scales[1], 100))
+    x, y = (rng.integers(-128, 128, (50, 40)).astype(np.int8) for _ in range(2))
+    sums, _ = AnomalyStream(numbers).push(x, y)
+    exact = scales[0] * (x.astype(float) + 7) - scales[1] * (y.astype(float) - 100)
+    root, found = np.sqrt((exact**2).mean(1)), np.sqrt(sums * numbers.scale)
+    most = max(scales) * (0.5 / 128 + 0.5 * (235 + 228) / 4096)
+    assert (np.abs(found - root) <= most).all()
+    assert numbers.limit == int(1 / numbers.scale) or numbers.limit == 2**62 - 1
+
+
+def test_no_difference_leaves_its_range():
+    numbers = numbers_of(Anomaly(1), 1, (0.5, -128), (0.5, 127))
+    sums, _ = AnomalyStream(numbers).push(np.array([[127]], np.int8), np.array([[-128]], np.int8))
+    assert sums.tolist() == [(2 * 255 * 4096 // 32) ** 2]
+    assert sums[0] < 2**32
+
+
+def test_an_alarm_needs_so_many_in_a_row():
+    numbers = numbers_of(Anomaly(0.25 * 9, consecutive=3), 1, (0.5, 0), (0.5, 0))
+    stream = AnomalyStream(numbers)
+    far = np.array([[n] for n in (4, 4, 3, 4, 4, 4, 4, -4, 3, 4)], np.int8)
+    _, alarms = stream.push(far, np.zeros_like(far))
+    assert np.flatnonzero(alarms).tolist() == [5, 6, 7]
+    _, alarms = stream.push(far[:2], np.zeros((2, 1), np.int8))
+    assert alarms.tolist() == [False, True]
+    stream.reset()
+    assert not stream.push(far[:2], np.zeros((2, 1), np.int8))[1].any()
+
+
+def test_what_the_host_answers(engine):
+    heard = api.listen_model(engine, SAMPLES)
+    fit, model = fitted(PIPELINE, load(engine).graph), load(engine)
+    rows = fit.stored(PIPELINE.stream().push(SAMPLES))
+    (raw,) = heard.raw.values()
+    x, y = model.graph.input_values[0].q, model.graph.output_values[0].q
+    real = x.scale * (rows.astype(float) - x.zero_point) - y.scale * (
+        raw.astype(float) - y.zero_point
+    )
+    np.testing.assert_allclose(heard.errors, (real**2).mean(1), rtol=0.02)
+    above = heard.errors > 12
+    np.testing.assert_array_equal(heard.alarms, above & np.concatenate([[False], above[:-1]]))
+    assert 3 < heard.alarms.sum() < len(above) - 3
+    assert heard.detected is None
+
+
+def test_windows_of_several_rows(tmp_path, monkeypatch):
+    pipeline = replace(PIPELINE, stride=1)
+    path = saved(tmp_path / "e.tflite", autoencoder(2), pipeline)
+    whole = api.listen_model(path, SAMPLES)
+    monkeypatch.setattr(api.listening, "WINDOWS_AT_ONCE", 5)
+    np.testing.assert_array_equal(api.listen_model(path, SAMPLES).sums, whole.sums)
+    for core in sampled([], ["host"]):
+        assert api.emulate_audio(path, SAMPLES, core=core).bit_exact
+    assert api.listen_model(path, SAMPLES[:10]).errors.shape == (0,)
+
+
+@pytest.mark.device
+@pytest.mark.parametrize(
+    "core", sampled(["cortex-m3"], ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55", "rv32imc"])
+)
+def test_devices_sound_the_same_alarms(core, engine):
+    require_core(core)
+    samples = np.concatenate([SAMPLES, moving("extremes", 1, 200)])
+    assert api.emulate_audio(engine, samples, core=core).bit_exact
+
+
+def test_a_device_that_differs_is_noticed():
+    sums, alarms = np.array([7, 2**40 + 5], np.uint64), np.array([False, True])
+    found = np.array([[1, 0, 7, 0], [1, 1, 5, 256]], np.int32)
+    expected = Expected({}, np.zeros(2), None, alarms, sums)
+    assert expected.decided(found)
+    for place in ((0, 1), (0, 2), (1, 3)):
+        other = found.copy()
+        other[place] += 1
+        assert not expected.decided(other)
+
+
+LINE = "alarm mean squared error above 12, 2 in a row"
+
+
+def test_what_commands_say(engine, tmp_path):
+    np.save(tmp_path / "a.npy", SAMPLES)
+    heard = api.listen_model(engine, SAMPLES)
+    found = call_json("run", engine, tmp_path / "a.npy", "-o", tmp_path / "o.npz")
+    assert found["errors"] == heard.errors.tolist()
+    assert found["alarms"] == heard.alarms.tolist()
+    with np.load(tmp_path / "o.npz") as file:
+        np.testing.assert_array_equal(file["tinyrt.errors"], heard.errors)
+        np.testing.assert_array_equal(file["tinyrt.alarms"], heard.alarms)
+    lines = [line.split() for line in call("run", engine, tmp_path / "a.npy").stdout.splitlines()]
+    for line, at, error, alarm in zip(
+        lines[3:], heard.samples, heard.errors, heard.alarms, strict=False
+    ):
+        assert line == [f"{at / 100:.3f}", f"{error:.4g}", *(["alarm"] if alarm else [])]
+    lines = [" ".join(line.split()) for line in call("inspect", engine).stdout.splitlines()]
+    assert LINE in lines
+    shown = call_json("inspect", engine)["front_end"]
+    assert shown["anomaly"] == {"threshold": 12.0, "consecutive": 2}
+    assert Pipeline.from_dict(json.loads(json.dumps(shown))) == PIPELINE
+
+
+REFUSED = {
+    "the option threshold is -1": {"anomaly": {"threshold": -1}},
+    "the option threshold is None": {"anomaly": {}},
+    "the option consecutive is 0": {"anomaly": {"threshold": 1, "consecutive": 0}},
+    "the option name is 'limit'": {"anomaly": {"threshold": 1, "limit": 0}},
+    "the option anomaly is 3": {"anomaly": 3},
+    "the option detector is Detector": {"anomaly": {"threshold": 1}, "detector": {"classes": 2}},
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_options_that_do_not_fit_are_refused(text):
+    with pytest.raises(DataError, match=re.escape(text)):
+        Pipeline.from_dict(REFUSED[text])
+
+
+def test_a_model_that_reconstructs_nothing_is_refused():
+    for pipeline, graph in (
+        (PIPELINE, int8_net()),
+        (Pipeline(replace(Pipeline().log_mel, bands=9), anomaly=Anomaly(1)), float_net()),
+    ):
+        with pytest.raises(UnsupportedError, match="no reconstruction of the input") as caught:
+            fitted(pipeline, graph)
+        assert caught.value.hint
