@@ -13,14 +13,14 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tinyrt import api
 from tinyrt.emulate import EmulationReport
-from tinyrt.export import export_c, export_several, make_blob
+from tinyrt.export import ExportOptions, export_c, export_several, make_blob
+from tinyrt.export.options import NO_OPTIONS
 from tools.page import with_table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -46,6 +46,7 @@ class Example:
         cores: those that it runs on.
         models: the files that are exported.
         options: of the export.
+        shares_arena: whether its models take turns in one arena.
         hears: models that hear the recording of words; the others take their inputs.
         prepare: puts further files into a copy of the folder, once the models are exported.
         needs: a variable of make and of the environment that names what is not in the folder.
@@ -55,7 +56,8 @@ class Example:
     name: str
     cores: Sequence[str]
     models: Sequence[Path]
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: ExportOptions = NO_OPTIONS
+    shares_arena: bool = False
     hears: Sequence[Path] = ()
     prepare: Callable[[Path], object] = lambda folder: None
     needs: str = ""
@@ -84,10 +86,10 @@ EXAMPLES = (
     Example("keyword_spotting", ["cortex-m4", "cortex-m55"], [KEYWORDS], hears=[KEYWORDS]),
     Example(
         *("two_models", ["cortex-m7"], [DIGITS, Path("words.tflite")]),
-        {"shared_arena": True, "slices": 20_000},
+        *(ExportOptions(slices=20_000), True),
     ),
     Example(
-        *("update", ["cortex-m33"], [FIRST], {"blob": True, "name": "digits"}),
+        *("update", ["cortex-m33"], [FIRST], ExportOptions(blob=True, name="digits")),
         prepare=_bring_update,
     ),
     Example(
@@ -156,9 +158,10 @@ def copied(example: Example, build: Path, core: str) -> tuple[Path, list[Path]]:
         if not path.is_relative_to(EXAMPLES_FOLDER):
             api.attach_front_end(KEYWORDS, None, path)
     if len(models) == 1:
-        export_c(models[0], folder / "exported", core=core, **example.options)
+        export_c(models[0], folder / "exported", core=core, options=example.options)
     else:
-        export_several(models, folder / "exported", core=core, **example.options)
+        how = {"options": example.options, "shared_arena": example.shares_arena}
+        export_several(models, folder / "exported", core=core, **how)
     example.prepare(folder)
     return folder, models
 
@@ -181,16 +184,16 @@ def built(example: Example, core: str, build: Path, *more: str) -> Built:
 def taken(example: Example, core: str, build: Path) -> Taken:
     """What an example takes; raises as ``built``, and where a model does not answer as here."""
     whole = built(example, core, build)
-    own = {key: example.options[key] for key in ("slices", "blob") if key in example.options}
+    own = ExportOptions(slices=example.options.slices, blob=example.options.blob)
     reports = [
-        api.emulate_audio(model, WORDS, core=core, **own)
+        api.emulate_audio(model, WORDS, core=core, options=own)
         if model in example.hears
-        else api.run_emulated(model, core=core, **own)
+        else api.run_emulated(model, core=core, options=own)
         for model in whole.models
     ]
     if not all(report.agrees for report in reports):
         raise RuntimeError(f"{example.name} on {core} does not answer what the host does")
-    return Taken(whole, reports, bool(example.options.get("shared_arena")))
+    return Taken(whole, reports, example.shares_arena)
 
 
 def run(command: Sequence[str | Path], folder: Path) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.asked import asked
 from tests.c.host import SANITIZE, host_compiler
 from tests.dsp.device import run_invoke
 from tests.export.models import dense, views
@@ -77,7 +78,7 @@ def run_here(graph, folder, floats, shorts, port="int8_t", **options):
     """What a program of this machine writes, built with sanitizers and every warning."""
     blob = options.get("blob", False)
     sources = ["main.c", "net_blob.c", "net.c", "tinyrt/*.c"] if blob else ["main.c"]
-    export_graph(graph, folder, core="host", name="net", **options)
+    export_graph(graph, folder, core="host", **asked(name="net", **options))
     (folder / "main.c").write_text(source_of(floats, shorts, port, blob=blob, program=True))
     command = [host_compiler(), "-std=c99", *STRICT, *SANITIZE.split(), "-o", "program"]
     subprocess.run(" ".join([*command, *sources]), cwd=folder, shell=True, check=True)
@@ -123,7 +124,7 @@ def test_cores_convert_as_the_host_does(core, tmp_path):
     require_core(core)
     graph = graph_of((3, -7))
     floats, shorts = floats_for(graph.value("x"), 600), EVERY_SHORT[::61]
-    project = export_graph(graph, tmp_path / "net", core=core, name="net")
+    project = export_graph(graph, tmp_path / "net", core=core, **asked(name="net"))
     want = expected(graph, floats, shorts)
     data = np.frombuffer(floats.tobytes() + shorts.tobytes(), np.uint8)[None]
     invoke = source_of(floats, shorts)
@@ -132,20 +133,20 @@ def test_cores_convert_as_the_host_does(core, tmp_path):
 
 
 def test_each_port_has_its_own(tmp_path):
-    header = export_graph(views(), tmp_path / "a", name="net").directory / "net.h"
+    header = export_graph(views(), tmp_path / "a", **asked(name="net")).directory / "net.h"
     text = header.read_text()
     assert "int8_t net_quantize_f32(float real)" in text
     for i in (0, 1):
         assert f"float net_dequantize_f32_{i}(int8_t value)" in text
         assert f"(int32_t)value - NET_OUTPUT_{i}_ZERO_POINT;" in text
-    header = export_graph(float_net(), tmp_path / "b", name="net").directory / "net.h"
+    header = export_graph(float_net(), tmp_path / "b", **asked(name="net")).directory / "net.h"
     assert "quantize" not in header.read_text()
 
 
 @pytest.mark.parametrize(("language", "standard"), [("c", "c99"), ("c++", "c++11")])
 def test_a_header_that_is_not_used_costs_nothing(language, standard, tmp_path):
     """Nor a warning, also as C++."""
-    export_graph(dense(), tmp_path, core="host", name="net")
+    export_graph(dense(), tmp_path, core="host", **asked(name="net"))
     (tmp_path / "main.c").write_text('#include "net.h"\n')
     options = ["-x", language, f"-std={standard}", *STRICT, "-O0", "-c", "main.c", "-o", "main.o"]
     subprocess.run([host_compiler(), *options], cwd=tmp_path, check=True)
