@@ -216,6 +216,18 @@ def test_models_with_states_are_quantised_before_they_stream(tmp_path, monkeypat
     assert "--stream AXIS" in text
 
 
+def test_integers_among_the_states_are_those_of_an_audio_front_end(tmp_path, monkeypatch):
+    """One of them is enough: the network behind it keeps states in float."""
+    b = Builder((1, 4), (1, 4), (1, 4))
+    graph = b.graph(*(b.op("neg", (name,)) for name in ("x", "x1", "x2")))
+    states = tuple(zip(("x1", "x2"), graph.outputs[1:], strict=True))
+    whole = {n: replace(graph.value(n), dtype=DType.INT16) for n in states[1]}
+    graph = replace(graph, states=states, values={**graph.values, **whole})
+    monkeypatch.setattr("tinyrt.api.quantize.open_model", lambda *_, **__: graph)
+    text = refused(lambda: quantize_model("net.tflite", None, tmp_path / "q"), UnsupportedError)
+    assert "quantise the network behind the audio front end as a model of its own" in text
+
+
 def test_the_default_scheme_is_no_float():
     text = refused(lambda: QuantConfig(scheme=Scheme.FLOAT), TinyrtError)
     all_in(["the default scheme is float", "int8", "--keep-float"], text)

@@ -232,3 +232,12 @@ def test_features_follow_what_is_heard():
 
 def test_bands_may_end_as_low_as_they_may_begin():
     assert LogMel(lower_hz=0.0, upper_hz=0.5).upper_hz == 0.5
+
+
+def test_a_frequency_on_a_corner_belongs_to_the_band_below_it():
+    """As in TFLM: a band goes on while a frequency's mel is no more than its corner's."""
+    front = LogMel(sample_rate=8_000, fft=512, bands=1, lower_hz=0.0, upper_hz=3_000)
+    bank, energy = tables_of(front).bank, tables_of(front).energy
+    corner = 3_000 * 512 // 8_000
+    assert energy.end_index == corner + 1
+    assert bank.frequency_starts[-1] + bank.widths[-1] == corner + 1

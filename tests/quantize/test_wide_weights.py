@@ -74,6 +74,7 @@ def test_only_wide_channels_of_a_depthwise_layer_are_in_parts(
     ops = Counter(n.op for n in integers.nodes)
     assert (ops["depthwise_conv2d"], ops["conv2d"]) == (depthwise, convolutions)
     assert not ops["quantize"]
+    assert len({n.name for n in integers.nodes}) == len(integers.nodes)
     assert integers.outputs == graph.outputs
     (node,) = (n for n in graph.nodes if n.op == "depthwise_conv2d")
     reason = "its weights are wider than int8, and so sums of 2 parts"

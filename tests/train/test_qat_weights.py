@@ -235,6 +235,13 @@ def test_a_source_that_folds_to_other_weights_is_not_taken(change, rng, x):
     np.testing.assert_array_equal(w.data, node.input(1).data)
 
 
+def test_a_convolution_behind_another_is_no_norm(rng, x):
+    net = Sequential(Conv2d(2, 3, 3, rng=rng), Conv2d(3, 4, 3, rng=rng))
+    traced = trace(net, SHAPE)
+    model = QatModel(optimize(traced), x, source=traced)
+    assert [is_found(layer) for layer in model.layers.values()] == [False, False]
+
+
 def test_a_source_with_a_kernel_of_another_size_is_not_taken(rng, x):
     net = convolution(rng, norm_with_statistics(rng), ReLU())
     other = Sequential(Conv2d(2, 4, 1, rng=rng), norm_with_statistics(rng), ReLU())

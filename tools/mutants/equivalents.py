@@ -259,6 +259,12 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "stem=Conv2d(1, c1, 3, rng=rng, bias=False),"
         " -> stem=Conv2d(1, c1, 3, rng=rng, bias=True),": "the norm behind it takes any bias away",
     },
+    "tinyrt/train/qat_weights.py": {
+        "self.mean, self.variance = Buffer(norm.mean.copy()), Buffer(norm.variance.copy())"
+        " -> self.mean, self.variance = Buffer(norm.mean.copy()), Buffer(norm.variance)": (
+            "training replaces the array, and never writes to it"
+        ),
+    },
     "tinyrt/quantize/explain/debug.py": {
         "outlier=float(max(-low, high) / outer) if outer > 0 else 1.0,"
         " -> outlier=float(max(-low, high) / outer) if outer > 0 else 0.0,": (
