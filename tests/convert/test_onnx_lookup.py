@@ -6,7 +6,13 @@ import numpy as np
 import onnx
 import pytest
 
-from tests.convert.onnx_build import OnnxModel, assert_close, channels_last, expected
+from tests.convert.onnx_build import (
+    OnnxModel,
+    assert_close,
+    assert_matches,
+    channels_last,
+    expected,
+)
 from tests.convert.test_onnx_errors import refused
 from tests.ops.peers import answers_of_litert, run_tflm
 from tinyrt.api import open_model
@@ -105,6 +111,34 @@ def test_an_index_beyond_the_table_takes_the_nearest_row(tmp_path):
     model = Model(graph)
     beyond, ends = (np.array([row], np.int32) for row in ([-3, 99, 0, 1, 2], [0, 8, 0, 1, 2]))
     np.testing.assert_array_equal(model(beyond), model(ends))
+
+
+@pytest.mark.parametrize("backend", ["numba", "native"])
+def test_one_hot_vectors_of_indices_outside(backend, tmp_path):
+    """From the last one backwards, and off everywhere beyond: in float, and in C in integers."""
+    m = OnnxModel(17)
+    hot = m.op("OneHot", m.input(1, 9, dtype=INT64), m.ints(4), m.const([0.5, 2.0]))
+    path = m.save(tmp_path, m.op("MatMul", hot, m.weights(4, 3)))
+    ids = np.array([[0, 1, 3, 4, -1, -4, -5, 99, -(2**31)]])
+    graph = open_model(path)
+    (want,) = expected(path, {"x": ids})
+    assert_close(Model(graph)(ids.astype(np.int32)), want)
+    int8 = quantize_graph(graph, np.random.default_rng(0).integers(-6, 6, (64, 9)))
+    found = Model(int8, backend=backend)(ids.astype(np.int32))
+    np.testing.assert_allclose(found, want, atol=0.05)
+
+
+@pytest.mark.parametrize("form", ["as they are", "reshaped"])
+def test_one_hot_vectors_of_places_need_no_more_rows(form, tmp_path):
+    """ArgMax finds none outside, if there are as many classes."""
+    for classes in (5, 4):
+        m = OnnxModel(17)
+        places = m.op("ArgMax", m.input(2, 5), axis=1, keepdims=int(form == "reshaped"))
+        hot = m.op("OneHot", places, m.ints(classes), m.const([0.0, 1.0]))
+        graph, _ = assert_matches(m.save(tmp_path, hot))
+        ops = [node.op for node in graph.nodes]
+        assert ("select_v2" in ops) == (classes == 4)
+        assert ops[0] == "arg_max"
 
 
 def test_integers_of_two_widths_are_computed_with_in_the_wider_one(tmp_path):

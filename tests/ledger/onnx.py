@@ -138,7 +138,11 @@ read(
     sized("the places of 't0'", 2, 3000, copies=PLACES),
     *(*PICKED, WRITTEN) * 2,
 )  # fmt: skip
-read("one_hot", "lookup", one_hot, sized("the table of 't0'", N, N))
+read("one_hot", "lookup", one_hot, sized("the table of 't0'", N + 2, N))
+read(
+    "hardmax", "lookup", lambda m: m.op("Hardmax", m.input(3, N)),
+    sized("the table of 't0'", N, N),
+)  # fmt: skip
 read(
     "resize",
     "resize",

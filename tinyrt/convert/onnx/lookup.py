@@ -13,6 +13,7 @@ from tinyrt.convert.onnx.shapes import WIDEST, normal_axes, sized
 from tinyrt.convert.onnx.weights import TYPED
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import DType, Shape, Value
+from tinyrt.ops.arg import ArgAttrs
 
 MAX_CLASSES = 4096
 """Most classes of OneHot: with more, its table is better folded into the layer behind it."""
@@ -71,8 +72,35 @@ def _picked_rows(call: Call, table: Value, indices: Value) -> Value:
     return _turned_back(call, picked, indices, axis)
 
 
+def _is_place(call: Call, indices: Value, count: int) -> bool:
+    """Whether indices are places among so many elements at most, as ArgMax finds them."""
+    makers = {node.output: node for node in call.builder.nodes}
+    name = indices.name
+    while (maker := makers.get(name)) is not None and maker.op in ("cast", "reshape", "transpose"):
+        name = maker.inputs[0]
+    if maker is None or maker.op not in ("arg_max", "arg_min"):
+        return False
+    return call.builder.values[maker.inputs[0]].shape[maker.attrs_as(ArgAttrs).axis] <= count
+
+
+def _between_ends(call: Call, indices: Value, count: int) -> Value:
+    """Indices one higher, -1 as the last, and those outside of the table before it or behind it."""
+    name, kind = call.result, indices.dtype
+    if kind is DType.FLOAT32:
+        kind = DType.INT32
+        indices = call.emit("cast", indices, name=f"{name}.whole", dtype=kind)
+
+    def number(what: str, n: int) -> Value:
+        return call.builder.constant(f"{name}.{what}", np.full(1, n, kind.numpy))
+
+    is_negative = call.emit("less", indices, number("none", 0), name=f"{name}.is_negative")
+    plain = call.emit("add", indices, number("one", 1), name=f"{name}.plain")
+    wrapped = call.emit("add", indices, number("rows", count + 1), name=f"{name}.wrapped")
+    return call.emit("select_v2", is_negative, wrapped, plain, name=f"{name}.row")
+
+
 def one_hot(call: Call) -> Value:
-    """Rows of the identity, by indices of the model's input."""
+    """Rows of the identity, by indices; one outside of it has a row that is off everywhere."""
     indices, depth = call.value(0), call.whole(1, "the depth")
     ends = call.array(2, "the values").astype(np.float32)
     if ends.shape != (2,) or not 1 <= depth <= MAX_CLASSES:
@@ -80,8 +108,13 @@ def one_hot(call: Call) -> Value:
             f"OneHot of {depth} classes with values {list(ends.shape)}",
             expected=f"1 to {MAX_CLASSES:,} classes, two values",
         )
-    sized((depth, depth), f"the table of '{call.result}'")
-    table = ends[0] + (ends[1] - ends[0]) * np.eye(depth, dtype=np.float32)
+    around = 0 if _is_place(call, indices, depth) else 1
+    if around:
+        indices = _between_ends(call, indices, depth)
+    height = depth + 2 * around
+    sized((height, depth), f"the table of '{call.result}'")
+    table = np.eye(height, depth, k=-around, dtype=np.float32)
+    table = ends[0] + (ends[1] - ends[0]) * table
     (axis,) = normal_axes([call.node.get_int("axis", -1)], len(indices.shape) + 1)
     order = [*range(len(indices.shape))]
     order.insert(axis, len(indices.shape))
@@ -117,9 +150,10 @@ def hardmax(call: Call) -> Value:
             hint="end the model in front of it: ArgMax says the same",
         )
     sized((classes, classes), f"the table of '{name}'")
+    identity = np.eye(classes, dtype=np.float32)
     last = len(rows.shape) - 1
     place = call.emit("arg_max", rows, name=f"{name}.place", axis=last, dtype=DType.INT32)
-    table = call.constant(f"{name}.identity", np.eye(classes, dtype=np.float32))
+    table = call.constant(f"{name}.identity", identity)
     found = _embedding(call, table, place, f"{name}.found")
     shaped = call.reshape(found, tuple(x.shape[i] for i in order))
     return call.transpose(shaped, [int(i) for i in np.argsort(order)])

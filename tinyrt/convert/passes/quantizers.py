@@ -85,15 +85,30 @@ def _is_step(grid: FakeQuantizeAttrs, bound: float) -> bool:
 
 def hoist_quantizer(graph: Graph, node: Node) -> Patch | Refusal | None:
     """q(select(x)) = select(q(x)), where x is computed and not rounded."""
+    root = graph.producer(_selected_from(graph, node))
+    return None if root is None or root.op == "fake_quantize" else _hoisted(graph, node)
+
+
+def hoist_to_input(graph: Graph, node: Node) -> Patch | Refusal | None:
+    """q(select(x)) = select(q(x)), where x is the model's input, which then is on the grid."""
+    return _hoisted(graph, node) if _selected_from(graph, node) in graph.inputs else None
+
+
+def _selected_from(graph: Graph, node: Node) -> str:
+    """The tensor whose elements a rounding reads, behind all ops that select from it."""
+    name, maker = node.inputs[0], graph.producer(node.inputs[0])
+    while maker is not None and maker.op in ONE_OPERAND and _selects(maker):
+        name = maker.inputs[0]
+        maker = graph.producer(name)
+    return name
+
+
+def _hoisted(graph: Graph, node: Node) -> Patch | Refusal | None:
+    """The rounding in front of the op that selects, if there is one."""
     selecting = graph.producer(node.inputs[0])
     if selecting is None or selecting.op not in ONE_OPERAND or not _selects(selecting):
         return None
     source = graph.value(selecting.inputs[0])
-    root = graph.producer(source.name)
-    while root is not None and root.op in ONE_OPERAND and _selects(root):
-        root = graph.producer(root.inputs[0])
-    if root is None or root.op == "fake_quantize":
-        return None
     if not is_private(graph, selecting.output) or not is_private(graph, source.name):
         return Refusal(node.name, f"'{selecting.name}' or what it reads has other readers")
     rounded = replace(source, name=graph.unique_name(f"{source.name}.rounded"))
@@ -106,3 +121,5 @@ def hoist_quantizer(graph: Graph, node: Node) -> Patch | Refusal | None:
 REMOVE_REQUANTIZE = Rule("remove_requantise", ("fake_quantize",), remove_requantize)
 CLAMP_BEFORE = Rule("clamp_before_quantiser", tuple(ACTIVATIONS), clamp_before)
 HOIST_QUANTIZER = Rule("hoist_quantiser", ("fake_quantize",), hoist_quantizer)
+HOIST_TO_INPUT = Rule("hoist_to_input", ("fake_quantize",), hoist_to_input)
+"""No pass: layouts move transposes behind roundings. It is for graphs that become integers next."""

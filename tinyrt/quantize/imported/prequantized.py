@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
+from tinyrt.convert.passes.quantizers import HOIST_TO_INPUT
 from tinyrt.convert.passes.quantizers import has_own_grids as has_own_grids
 from tinyrt.convert.pointwise import PointwiseRegion, gather
 from tinyrt.errors import VerifyError, warn
-from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, RewriteLog
-from tinyrt.ops import OPS, is_weighted
+from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, RewriteLog, Stage, rewrite
+from tinyrt.ops import OPS, is_weighted, verify
 from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
@@ -55,6 +57,7 @@ def quantize_on_own_grids(graph: Graph, log: RewriteLog | None = None) -> Graph:
 
     """
     log = log if log is not None else RewriteLog()
+    graph = rewrite(graph, (HOIST_TO_INPUT,), partial(verify, stage=Stage.FLOAT))
     graph = _with_tables(_whole_averages(graph))
     decisions = _Decisions(graph)
     if not decisions.rounds:
