@@ -249,7 +249,7 @@ def test_members_lie_where_every_compiler_puts_them():
     assert [str(f) for f in fields_of({})] == ["uint8_t unused_0[8];"]
 
 
-OTHERWISE = {"not_equal": "kernels for one scale and for two"}
+OTHERWISE = dict.fromkeys(("not_equal", "less_equal"), "kernels for one scale and for two")
 """Ops whose kernels may differ where scales do -> why."""
 
 

@@ -31,9 +31,6 @@ from tinyrt.memory import ArenaPlan
 POINTER = "constants->"
 """How C reaches the body of the blob."""
 
-GROUPS = "_group_block_"
-"""In the names of kernels whose steps from channel to channel are other ones."""
-
 SPARSE = "_sparse_"
 """In the names of kernels for weights without blocks of zeros."""
 
@@ -94,8 +91,7 @@ class BlobWriter(ModelWriter):
     def _with_members(self, one: Call, number: int) -> Call:
         """The call, with numbers that training changes as members."""
         args = list(one.args)
-        if GROUPS not in one.function:
-            args = [self._by_channel_in(arg) if isinstance(arg, Params) else arg for arg in args]
+        args = [self._by_channel_in(arg) if isinstance(arg, Params) else arg for arg in args]
         self._in_blob = FIELDS
         if SPARSE in one.function:
             self._in_blob = FIELDS | {"taps"}
@@ -120,7 +116,11 @@ class BlobWriter(ModelWriter):
             for name, field in fields.items()
         }
         init = own.get("init")
-        if own.get("requant_step") != 0 or not isinstance(init, Data):
+        if own.get("requant_step") != 0:
+            return own
+        if "init_step" in own:  # of groups, each with so many channels
+            return own | {"requant_step": own["init_step"]}
+        if not isinstance(init, Data):
             return own
         size = -(-init.array.size // QUAD) * QUAD
         for name in ("mult", "shift"):
