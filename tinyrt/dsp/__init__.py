@@ -3,15 +3,19 @@
 Each is a value in fixed point; its reference in NumPy is the specification of the C code.
 """
 
+from tinyrt.dsp.boxes import Boxes, Found
 from tinyrt.dsp.detector import Detector, DetectorStream
 from tinyrt.dsp.learner import Learner, LearnerState
 from tinyrt.dsp.log_mel import LogMel, NoiseReduction, Pcan
 from tinyrt.dsp.pipeline import Pipeline
 from tinyrt.dsp.stream import LogMelStream
+from tinyrt.dsp.top_k import TopK
 
 __all__ = [
+    "Boxes",
     "Detector",
     "DetectorStream",
+    "Found",
     "Learner",
     "LearnerState",
     "LogMel",
@@ -19,4 +23,5 @@ __all__ = [
     "NoiseReduction",
     "Pcan",
     "Pipeline",
+    "TopK",
 ]
