@@ -46,6 +46,8 @@ ELSEWHERE = {
     "src/*_part_*.c": "layers in slices: tests/firmware/test_slices.py and test_slices_ops.py",
     "src/tinyrt_blob_*.c": "constants apart from code: tests/c/test_blobs.py",
     "src/tinyrt_detector_s8.c": "decisions behind a model: tests/dsp/test_detector.py",
+    "src/tinyrt_boxes_s8.c": "boxes behind a model: tests/dsp/test_boxes.py",
+    "src/tinyrt_top_k_*.c": "the greatest scores behind a model: tests/dsp/test_boxes.py",
     "src/tinyrt_learner_s8.c": "a layer that learns: tests/dsp/test_learner_c.py",
     "src/tinyrt_crc32.c": "checksums: tests/c/test_blobs.py, tests/dsp/test_learner_c.py",
     "src/tinyrt_cepstra.c": "front ends: tests/dsp/test_front_end_c.py",

@@ -13,13 +13,15 @@ from tests.docs.pages import ROOT
 from tests.export.models import dense, echo, views
 from tests.listening import PIPELINE, int8_net
 from tests.memory.nets import random_net
-from tinyrt.dsp import Detector, Learner, LogMel
+from tinyrt.dsp import Boxes, Detector, Learner, LogMel, TopK
 from tinyrt.export import (
     Memories,
+    export_boxes,
     export_detector,
     export_front_end,
     export_graph,
     export_learner,
+    export_top_k,
 )
 from tinyrt.memory import Region
 
@@ -37,6 +39,8 @@ SNIPPETS = {
     ("audio.md", 0): (int8_net, "ears", HEARING),
     ("dsp.md", 0): (LogMel, "ears", {}),
     ("dsp.md", 1): (Detector, "wake", {}),
+    ("dsp.md", 2): (Boxes, "eyes", {}),
+    ("dsp.md", 3): (TopK, "best", {}),
     ("export.md", 0): (dense, "digits", {}),
     ("learning.md", 0): (Learner, "head", {}),
     ("memory.md", 0): (views, "digits", {"memories": REGIONS}),
@@ -108,6 +112,10 @@ def test_it_is_c99(tmp_path, page, number):
         export_front_end(LogMel(), tmp_path / "out", core="host", name=name)
     elif graph is Detector:
         export_detector(Detector(4), tmp_path / "out", core="host", name=name)
+    elif graph is Boxes:
+        export_boxes(Boxes(9, 9, ((1, 1, 2, 2),), 1), tmp_path / "out", core="host", name=name)
+    elif graph is TopK:
+        export_top_k(TopK(10, 3), tmp_path / "out", core="host", name=name)
     elif graph is Learner:
         learner = Learner.from_layer(np.eye(4), np.zeros(4), scale=0.1, zero_point=0)
         export_learner(learner, tmp_path / "out", core="host", name=name)

@@ -4,6 +4,7 @@ Each is a value in fixed point; its reference in NumPy is the specification of t
 """
 
 from tinyrt.dsp.anomaly import Anomaly, AnomalyStream
+from tinyrt.dsp.boxes import Boxes, Found
 from tinyrt.dsp.detector import Detector, DetectorStream
 from tinyrt.dsp.learner import Learner, LearnerState
 from tinyrt.dsp.log_mel import LogMel, NoiseReduction, Pcan
@@ -11,12 +12,15 @@ from tinyrt.dsp.motion import Motion
 from tinyrt.dsp.motion_stream import MotionStream
 from tinyrt.dsp.pipeline import Pipeline
 from tinyrt.dsp.stream import LogMelStream
+from tinyrt.dsp.top_k import TopK
 
 __all__ = [
     "Anomaly",
     "AnomalyStream",
+    "Boxes",
     "Detector",
     "DetectorStream",
+    "Found",
     "Learner",
     "LearnerState",
     "LogMel",
@@ -26,4 +30,5 @@ __all__ = [
     "NoiseReduction",
     "Pcan",
     "Pipeline",
+    "TopK",
 ]

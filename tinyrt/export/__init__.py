@@ -1,5 +1,6 @@
 """From a .tflite file to a C project that builds by itself."""
 
+from tinyrt.export.boxes import ExportedBoxes, ExportedTopK, export_boxes, export_top_k
 from tinyrt.export.bundle import export_c, export_graph
 from tinyrt.export.detector import ExportedDetector, export_detector
 from tinyrt.export.front_end import ExportedFrontEnd, export_front_end
@@ -18,20 +19,24 @@ __all__ = [
     "RISCV",
     "Core",
     "ExportOptions",
+    "ExportedBoxes",
     "ExportedDetector",
     "ExportedFrontEnd",
     "ExportedLearner",
     "ExportedModels",
     "ExportedProject",
+    "ExportedTopK",
     "MadeBlob",
     "Memories",
     "Port",
+    "export_boxes",
     "export_c",
     "export_detector",
     "export_front_end",
     "export_graph",
     "export_learner",
     "export_several",
+    "export_top_k",
     "find_core",
     "make_blob",
 ]

@@ -1,4 +1,4 @@
-"""A folder of C that stands alone: a front end, a detector or a layer that learns."""
+"""A folder of C that stands alone: what is in front of a network, behind it, or learns."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def write_standalone(
         core: a name in ``tinyrt.export.target.CORES``.
         optimize: ``speed``, ``balanced`` or ``size``.
         layout: as for ``export_c``.
-        kind: what it is, ``front_end``, ``detector`` or ``learner``.
+        kind: what it is: a key of ``FUNCTIONS``.
 
     Returns:
         The identity of what was written, and the names of all files.

@@ -14,16 +14,18 @@ from tests.export.models import dense, echo, softmax, views
 from tests.graphs import Builder, small_cnn
 from tests.quantize.test_mixed import samples
 from tinyrt.convert.tflite.writer import save_tflite
-from tinyrt.dsp import Detector, Learner, LogMel
+from tinyrt.dsp import Boxes, Detector, Learner, LogMel, TopK
 from tinyrt.export import (
     ExportOptions,
     Memories,
+    export_boxes,
     export_c,
     export_detector,
     export_front_end,
     export_graph,
     export_learner,
     export_several,
+    export_top_k,
     find_core,
 )
 from tinyrt.export.layouts import LAYOUTS
@@ -146,6 +148,11 @@ EXPORTS = {
         lambda folder, **more: export_detector(Detector(2), folder, **more),
         "detector",
     ),
+    "boxes": (
+        lambda folder, **more: export_boxes(Boxes(9, 9, ((1, 1, 2, 2),), 1), folder, **more),
+        "boxes",
+    ),
+    "greatest": (lambda folder, **more: export_top_k(TopK(4, 2), folder, **more), "top_k"),
     "learner": (
         lambda folder, **more: export_learner(
             Learner(((1, 2), (3, 4)), (0, 5), 3, 0.1), folder, **more

@@ -27,6 +27,8 @@ PRIVATE = "_weights.h"
 FUNCTIONS = {
     "front_end": ("reset", "push_audio"),
     "detector": ("reset", "push"),
+    "boxes": ("find",),
+    "top_k": ("find",),
     "learner": ("reset", "scores", "learn", "save", "load"),
 }
 """What the functions of a project without models are called behind its name, by its kind."""

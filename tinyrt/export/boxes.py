@@ -1,0 +1,164 @@
+"""The C projects of what picks boxes and scores: options, one function, and its kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tinyrt.dsp.boxes import Boxes
+from tinyrt.dsp.top_k import TopK
+from tinyrt.entry import entry
+from tinyrt.export import text as c_text
+from tinyrt.export.names import Naming
+from tinyrt.export.rendering import as_source
+from tinyrt.export.standalone import rendered, write_standalone
+from tinyrt.export.target import Core, find_core
+
+WORD, BOX = 4, 12
+"""Bytes of a place, and of a box."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedBoxes:
+    """The exported project of what finds boxes.
+
+    Attributes:
+        name: its name as a C identifier: the prefix of all its public names.
+        directory: the folder.
+        core: the target core.
+        boxes: how they follow from scores and encodings.
+        work_bytes: memory that is free between calls.
+        identity: eight hexadecimal digits that all its symbols hold, and no other export's.
+        files: the names of all files in the folder that tinyrt wrote, sorted.
+
+    """
+
+    name: str
+    directory: Path
+    core: Core
+    boxes: Boxes
+    work_bytes: int
+    identity: str
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedTopK:
+    """The exported project of what finds the greatest scores; attributes as ``ExportedBoxes``."""
+
+    name: str
+    directory: Path
+    core: Core
+    top_k: TopK
+    identity: str
+    files: tuple[str, ...]
+
+
+@entry
+def export_boxes(
+    boxes: Boxes,
+    out_dir: str | Path,
+    *,
+    core: str = "cortex-m4",
+    optimize: str = "balanced",
+    name: str = "boxes",
+    prefix: str | None = None,
+    layout: str = "cmake",
+) -> ExportedBoxes:
+    """Write the C project of what finds boxes: they are those of ``Boxes.find``.
+
+    Args:
+        boxes: how they follow from scores and encodings.
+        out_dir: the folder to write; as for ``export_c``.
+        core: a name in ``tinyrt.export.target.CORES``.
+        optimize: ``speed``, ``balanced`` or ``size``, of the code.
+        name: its name in C, by which files and functions begin.
+        prefix: what stands before that name.
+        layout: as for ``export_c``.
+
+    Raises:
+        UnsupportedError: there is no such core, optimisation or layout, or the name will not do.
+        OutputError: the folder cannot be written.
+
+    """
+    target = find_core(core)
+    own = Naming(name, prefix).model(name)
+    work_bytes = WORD * boxes.candidates + BOX * boxes.most
+    context = {
+        "title": f"{own}: boxes by the scores of {len(boxes.anchors)} anchors",
+        "boxes": boxes,
+        "work_bytes": work_bytes,
+        "alignment": WORD,
+        "definitions": as_source(_definitions(boxes)),
+    }
+    texts = rendered(own, "boxes", context)
+    choices = {"core": core, "optimize": optimize, "layout": layout, "kind": "boxes"}
+    identity, files = write_standalone(own, texts, ["tinyrt_boxes_s8"], out_dir, **choices)
+    return ExportedBoxes(own, Path(out_dir), target, boxes, work_bytes, identity, files)
+
+
+@entry
+def export_top_k(
+    top_k: TopK,
+    out_dir: str | Path,
+    *,
+    core: str = "cortex-m4",
+    optimize: str = "balanced",
+    name: str = "top_k",
+    prefix: str | None = None,
+    layout: str = "cmake",
+) -> ExportedTopK:
+    """Write the C project of what finds the greatest scores: their places are ``TopK.find``'s.
+
+    Args:
+        top_k: which scores are meant.
+        out_dir: the folder to write; as for ``export_c``.
+        core: as for ``export_boxes``.
+        optimize: as for ``export_boxes``.
+        name: as for ``export_boxes``.
+        prefix: as for ``export_boxes``.
+        layout: as for ``export_c``.
+
+    Raises:
+        UnsupportedError: there is no such core, optimisation or layout, or the name will not do.
+        OutputError: the folder cannot be written.
+
+    """
+    target = find_core(core)
+    own = Naming(name, prefix).model(name)
+    title = f"{own}: the {top_k.k} greatest of {top_k.size} scores"
+    texts = rendered(own, "top_k", {"title": title, "top_k": top_k})
+    choices = {"core": core, "optimize": optimize, "layout": layout, "kind": "top_k"}
+    identity, files = write_standalone(own, texts, ["tinyrt_top_k_s8"], out_dir, **choices)
+    return ExportedTopK(own, Path(out_dir), target, top_k, identity, files)
+
+
+def _definitions(boxes: Boxes) -> list[str]:
+    """The options in C: tables, and a struct that points to them."""
+    ignored = np.zeros(boxes.classes, np.uint8)
+    ignored[list(boxes.ignored)] = 1
+    fields = {
+        "count": len(boxes.anchors),
+        "classes": boxes.classes,
+        "threshold": boxes.threshold,
+        "share": boxes.share,
+        "candidates": boxes.candidates,
+        "most": boxes.most,
+        "by_class": int(boxes.by_class),
+        "height": boxes.height,
+        "width": boxes.width,
+        "anchors": "anchors",
+        "moves": "moves",
+        "growths": "growths",
+        "ignored": "ignored",
+    }
+    anchors = np.array(boxes.anchors, np.int16).ravel()
+    return [
+        c_text.array("static const", "int16_t", "anchors", anchors),
+        c_text.array("static const", "int16_t", "moves", boxes.moves),
+        c_text.array("static const", "int16_t", "growths", boxes.growths),
+        c_text.array("static const", "uint8_t", "ignored", ignored),
+        c_text.struct("tinyrt_boxes_params", "params", fields),
+    ]

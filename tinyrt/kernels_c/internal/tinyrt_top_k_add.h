@@ -1,0 +1,12 @@
+/** A list of the greatest scores that grows. */
+#ifndef TINYRT_TOP_K_ADD_H
+#define TINYRT_TOP_K_ADD_H
+
+#include "tinyrt_types.h"
+
+/** Puts a place among the k best so far, of which there are count, the greatest score first; of
+ *  equal ones, those that came before stay before. Returns how many there are now. */
+int32_t tinyrt_top_k_add(const int8_t *scores, int32_t place, int32_t k, int32_t count,
+                         int32_t *places);
+
+#endif
