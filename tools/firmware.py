@@ -35,7 +35,7 @@ class Example:
         name: of the folder.
         cores: those that it runs on.
         model: the file that is exported.
-        audio: a recording that it hears; empty for one that takes its model's input.
+        audio: a recording that it hears, or of motion; empty for one that takes its model's input.
 
     """
 
@@ -50,11 +50,15 @@ class Example:
         return ROOT / "firmware_examples" / self.name
 
 
+MOVES = ROOT / "firmware_examples" / "motion"
 HEARS = ROOT / "firmware_examples" / "keyword_spotting"
 EXAMPLES = (
     Example("hello_digits", ["cortex-m4"], ROOT / "build" / "demo" / "digits.tflite"),
     Example(
         *("keyword_spotting", ["cortex-m4", "cortex-m55"], HEARS / "keywords.tflite"), "words.wav"
+    ),
+    Example(
+        *("motion", ["cortex-m0plus", "cortex-m33"], MOVES / "movements.tflite"), "recording.npy"
     ),
 )
 
