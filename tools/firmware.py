@@ -50,6 +50,7 @@ class Example:
         return ROOT / "firmware_examples" / self.name
 
 
+RINGS = ROOT / "firmware_examples" / "anomaly"
 MOVES = ROOT / "firmware_examples" / "motion"
 HEARS = ROOT / "firmware_examples" / "keyword_spotting"
 EXAMPLES = (
@@ -60,6 +61,7 @@ EXAMPLES = (
     Example(
         *("motion", ["cortex-m0plus", "cortex-m33"], MOVES / "movements.tflite"), "recording.npy"
     ),
+    Example("anomaly", ["cortex-m3"], RINGS / "machine.tflite", "recording.npy"),
 )
 
 
