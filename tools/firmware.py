@@ -34,6 +34,10 @@ DIGITS = EXAMPLES_FOLDER / "hello_digits" / "digits.tflite"
 KEYWORDS = EXAMPLES_FOLDER / "keyword_spotting" / "keywords.tflite"
 WORDS = EXAMPLES_FOLDER / "keyword_spotting" / "words.wav"
 FIRST, SECOND = (EXAMPLES_FOLDER / "update" / f"{name}.tflite" for name in ("first", "second"))
+MOVES = EXAMPLES_FOLDER / "motion" / "movements.tflite"
+MACHINE = EXAMPLES_FOLDER / "anomaly" / "machine.tflite"
+RECORDINGS = {KEYWORDS: WORDS, **{path: path.parent / "recording.npy" for path in (MOVES, MACHINE)}}
+"""Models with a front end -> what they hear; the others take their inputs."""
 FREERTOS = "FREERTOS_KERNEL"
 
 
@@ -47,7 +51,6 @@ class Example:
         models: the files that are exported.
         options: of the export.
         shares_arena: whether its models take turns in one arena.
-        hears: models that hear the recording of words; the others take their inputs.
         prepare: puts further files into a copy of the folder, once the models are exported.
         needs: a variable of make and of the environment that names what is not in the folder.
 
@@ -58,7 +61,6 @@ class Example:
     models: Sequence[Path]
     options: ExportOptions = NO_OPTIONS
     shares_arena: bool = False
-    hears: Sequence[Path] = ()
     prepare: Callable[[Path], object] = lambda folder: None
     needs: str = ""
 
@@ -83,7 +85,7 @@ def _bring_update(folder: Path) -> None:
 
 EXAMPLES = (
     Example("hello_digits", ["cortex-m4"], [DIGITS]),
-    Example("keyword_spotting", ["cortex-m4", "cortex-m55"], [KEYWORDS], hears=[KEYWORDS]),
+    Example("keyword_spotting", ["cortex-m4", "cortex-m55"], [KEYWORDS]),
     Example(
         *("two_models", ["cortex-m7"], [DIGITS, Path("words.tflite")]),
         *(ExportOptions(slices=20_000), True),
@@ -94,9 +96,11 @@ EXAMPLES = (
     ),
     Example(
         *("rtos", ["cortex-m4"], [DIGITS, KEYWORDS]),
-        hears=[KEYWORDS], prepare=_bring_words, needs=FREERTOS,
+        prepare=_bring_words, needs=FREERTOS,
     ),
     Example("risc_v", ["rv32imc"], [DIGITS]),
+    Example("motion", ["cortex-m0plus", "cortex-m33"], [MOVES]),
+    Example("anomaly", ["cortex-m3"], [MACHINE]),
 )  # fmt: skip
 
 
@@ -186,8 +190,8 @@ def taken(example: Example, core: str, build: Path) -> Taken:
     whole = built(example, core, build)
     own = ExportOptions(slices=example.options.slices, blob=example.options.blob)
     reports = [
-        api.emulate_audio(model, WORDS, core=core, options=own)
-        if model in example.hears
+        api.emulate_audio(model, RECORDINGS[model], core=core, options=own)
+        if model in RECORDINGS
         else api.run_emulated(model, core=core, options=own)
         for model in whole.models
     ]

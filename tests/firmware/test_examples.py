@@ -30,6 +30,9 @@ LIMITS = {
     ("update", "cortex-m33"): (28_500, 16_100, 460, 225_000),
     ("rtos", "cortex-m4"): (48_500, 16_700, 540, 990_000),
     ("risc_v", "rv32imc"): (33_000, 2_300, 330, 545_000),
+    ("motion", "cortex-m0plus"): (40_000, 2_400, 620, 93_500),
+    ("motion", "cortex-m33"): (35_500, 2_300, 560, 36_100),
+    ("anomaly", "cortex-m3"): (80_000, 3_800, 580, 70_500),
 }
 """Example and core -> most bytes of flash, RAM and stack, and instructions: those of the table."""
 
