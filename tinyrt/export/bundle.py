@@ -9,7 +9,7 @@ from typing import Any
 
 from tinyrt.attached import fitted, front_end_of
 from tinyrt.backends.c.kernel import Target
-from tinyrt.backends.c.planning import kernels_of
+from tinyrt.backends.c.planning import CKernels
 from tinyrt.budget import current
 from tinyrt.convert.port_types import with_port_types
 from tinyrt.convert.tflite.reader import read_tflite
@@ -42,7 +42,7 @@ from tinyrt.export.selftest import write_selftest
 from tinyrt.export.slices import Slices, write_slices
 from tinyrt.export.sparsity import sparse_layers
 from tinyrt.export.states import StateLayout, lay_out, settle
-from tinyrt.export.target import Optimize
+from tinyrt.export.target import target_of
 from tinyrt.export.writable import check_writable
 from tinyrt.export.writer import ModelWriter
 from tinyrt.folders import write_folder, written_files
@@ -258,12 +258,12 @@ def render_model(
     graph = settle(_with_wide_weights(graph))
     check_writable(graph)
     states = lay_out(graph)
-    isa, max_arena = request.core.isa, request.max_arena
+    max_arena = request.max_arena
     options = request.memories.options(graph, states)
-    plan = _plan(graph, kernels_of(isa), options, max_arena or 0, request.rows)
+    chosen_for = _target(graph, request)
+    plan = _plan(graph, CKernels(chosen_for), options, max_arena or 0, request.rows)
     if max_arena is not None:
         require_budget(graph, plan, max_arena)
-    chosen_for = _target(graph, request)
     writer, slices = _written(prefix, graph, plan, chosen_for, states, request)
     blob = None
     if isinstance(writer, BlobWriter):
@@ -319,7 +319,7 @@ def _target(graph: Graph, request: Request) -> Target:
 
     With a blob, choices are written into the code, and hold for other weights and scales.
     """
-    target = Target(request.core.isa, request.optimize is Optimize.SIZE)
+    target = target_of(request.core, request.optimize)
     if not request.blob:
         return target
     sliced = request.slices is not None

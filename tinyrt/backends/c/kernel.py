@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.backends.c.weights import Cost, Stored, Weights
+from tinyrt.backends.c.weights import BYTE_PAYS, Cost, Stored, Weights
 from tinyrt.ir import Value
 from tinyrt.memory.sweep import Sweep
 
@@ -42,6 +42,7 @@ class Target:
     Attributes:
         isa: the instruction set that the code is written for.
         small: whether a choice minimises bytes of flash, and not instructions.
+        byte_pays: instructions of an inference that a byte of flash has to save.
         row_kernels: whether convolutions on rows may take kernels without padding above or below;
             otherwise they take the kernels for images.
         choices: for code that other weights and scales are to fit, too: what was chosen for the
@@ -51,13 +52,14 @@ class Target:
 
     isa: InstructionSet = InstructionSet.SCALAR
     small: bool = False
+    byte_pays: float = BYTE_PAYS
     row_kernels: bool = True
     choices: Choices | None = None
 
     def stored(self, index: int, forms: Mapping[Weights, Cost]) -> Stored:
         """The form of an op's weights, of those that they can have."""
         if self.choices is None:
-            return Stored.cheapest(forms, self.small)
+            return Stored.cheapest(forms, self.small, self.byte_pays)
         without_zeros = index in self.choices.blocks and Weights.BLOCKS in forms
         return Stored(Weights.BLOCKS if without_zeros else Weights.DENSE, forms)
 

@@ -33,6 +33,26 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class Winograd:
+    """Costs of two tiles of a convolution.
+
+    Attributes:
+        pair: per input channel of four output channels.
+        turn: per turn of that loop.
+        quad: per four output channels, without the above.
+        set: per input channel that is transformed.
+        tiles: per two tiles.
+
+    """
+
+    pair: float
+    turn: float
+    quad: float
+    set: float
+    tiles: float
+
+
+@dataclass(frozen=True, slots=True)
 class Costs:
     """The constants of one instruction set.
 
@@ -42,6 +62,7 @@ class Costs:
         widen: per element copied to a column.
         pixel: per pixel of a dense layer, without the above.
         patch: per pixel of a window, without the above, and per row of the window.
+        winograd: for convolutions of 3 x 3 by tiles.
         row_channels: output channels that a row's kernel computes at a time.
         row_tap: per tap of these channels.
         row_turn: instructions per turn of that loop, without taps, and taps per turn.
@@ -66,6 +87,7 @@ class Costs:
     widen: float
     pixel: float
     patch: tuple[float, float]
+    winograd: Winograd
     row_channels: int
     row_tap: float
     row_turn: tuple[float, int]
@@ -90,6 +112,7 @@ _BY_SET: dict[str, tuple[Any, Any]] = {
     "widen": (2, 2.5),
     "pixel": (41, 48),
     "patch": ((130, 35), (130, 35)),
+    "winograd": (Winograd(88, 48, 700, 70, 300), Winograd(208, 48, 800, 140, 300)),
     "row_channels": (4, 8),
     "row_tap": (4.25, 17),
     "row_turn": ((2, 16), (3, 8)),
@@ -131,6 +154,23 @@ def window_cost(isa: InstructionSet, pixels: int, kernel: Pair, c_in: int, c_out
     taps = kernel[0] * kernel[1] * c_in
     patch = k.widen * taps + k.patch[0] + k.patch[1] * kernel[0]
     return _products(k, pixels, padded(taps), c_out) + pixels * patch
+
+
+def winograd_cost(isa: InstructionSet, shape: tuple[int, int, int], c_in: int, c_out: int) -> float:
+    """``tinyrt_winograd_s8``.
+
+    Args:
+        isa: the instruction set.
+        shape: images, and height and width of the output.
+        c_in: input channels.
+        c_out: output channels.
+
+    """
+    k = COSTS[isa].winograd
+    images, height, width = shape
+    tiles = images * ceil(height / 2) * ceil(width / 4)
+    quad = k.pair * c_in + k.turn * ceil(c_in / TURN_TAPS) + k.quad
+    return tiles * (k.tiles + k.set * c_in + ceil(c_out / QUAD) * quad)
 
 
 def _products(k: Costs, pixels: int, taps: int, c_out: int) -> float:

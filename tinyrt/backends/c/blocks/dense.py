@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.backends.c.blocks import winograd
 from tinyrt.backends.c.blocks.block import Block, LongBlock, Packed, pair_block
 from tinyrt.backends.c.blocks.layer import BLOCK_SETS, QUAD, constants_of
 from tinyrt.backends.c.blocks.nibbles import nibble_block
@@ -46,9 +47,9 @@ from tinyrt.backends.c.kernel import (
     call,
     unordered,
 )
-from tinyrt.backends.c.weights import Weights
+from tinyrt.backends.c.weights import Stored, Weights
 from tinyrt.ir import BoundNode, DType, Value
-from tinyrt.memory.sweep import columns, windows
+from tinyrt.memory.sweep import columns, windows, windows_together
 from tinyrt.ops.shared.requant import Requant
 from tinyrt.ops.shared.window import Window
 
@@ -301,8 +302,14 @@ def convolution_kernel(
     """
     if is_pointwise(window):
         return dense_kernel(node, block, requant, target)
-    pixels = node.output.size // node.output.shape[3]
-    stored = target.stored(node.index, costs(block, QUAD, block.taps, pixels, matrix=False))
+    images, height, width, _ = node.output.shape
+    pixels = images * height * width
+    forms = costs(block, QUAD, block.taps, pixels, matrix=False)
+    if winograd.fits(block, window):
+        forms[Weights.WINOGRAD] = winograd.form(block, (images, height, width))
+    stored = target.stored(node.index, forms)
+    if stored.form is Weights.WINOGRAD:
+        return _winograd_kernel(node, block, window, x_zp, requant, stored)
     in_columns = columns_scratch(block, pixels)
 
     def calls() -> Calls:
@@ -317,6 +324,33 @@ def convolution_kernel(
         return (product, *clamp_calls(node, requant.act_min, requant.act_max))
 
     return Kernel(calls, in_columns + block.taps, lambda: windows(node, window), stored=stored)
+
+
+def _winograd_kernel(
+    node: BoundNode, block: Block, window: Window, x_zp: int, requant: Requant, stored: Stored
+) -> Kernel:
+    """The kernel ``tinyrt_winograd_s8``."""
+    x, y = node.input(0), node.output
+    channels = x.shape[3]
+    in_tiles = winograd.tiles_bytes(channels, block.isa)
+
+    def calls() -> Calls:
+        packed = node.noted_of_constants(
+            ("winograd", block.isa), lambda: winograd.pack(block)
+        )
+        own = block_fields(packed, channels, block.layer.c_out, requant.y_zp)
+        fields = _image_fields(window, x, y) | {"x_zp": x_zp, "block": own}
+        params = Params("tinyrt_window_block_s8_params", fields)
+        scratch = Scratch(pointer=COLUMNS_POINTER), Scratch(in_tiles, "int32_t *")
+        product = call("tinyrt_winograd_s8", params, x, *scratch, y)
+        return (product, *clamp_calls(node, requant.act_min, requant.act_max))
+
+    return Kernel(
+        calls,
+        in_tiles + winograd.sums_bytes(channels),
+        lambda: windows_together(node, window, winograd.TILE_ROWS),
+        stored=stored,
+    )
 
 
 def _image_fields(window: Window, x: Value, y: Value) -> Fields:

@@ -1,0 +1,118 @@
+"""Convolutions of 3 x 3 with fewer products: Winograd's F(2 x 2, 3 x 3), exact in integers.
+
+A tile of 2 x 2 outputs is ``A (sum over channels of (G w G') * (B x B')) A'``, ``*`` element by
+element: 16 products for each input channel where windows take 36 (Lavin and Gray, "Fast Algorithms
+for Convolutional Neural Networks", 2015). ``G`` has halves. Twice as large on both sides, all
+numbers are integers, and a tile is four times its sums. These fit 32 bits, so that what lies between
+may wrap, and the answers are exact: weights of 8 bits reach 9 * 128 at 16 places, activations
+4 * 128, so that both fit 16 bits.
+
+Transformed weights take 32 bytes to a filter and input channel where others take 9. So it pays on
+large maps.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.backends.c.blocks.block import Block, Packed, PairBlock
+from tinyrt.backends.c.blocks.cost import winograd_cost
+from tinyrt.backends.c.blocks.layer import QUAD, pack_requant, padded
+from tinyrt.backends.c.blocks.words import int32_words, pair_words, tap_words
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.weights import Cost
+from tinyrt.ops.shared.window import Window
+
+PLACES = 16
+"""Products of a tile for each input channel."""
+
+SCALE = 4
+"""Tiles are so many times their sums."""
+
+CODE_BYTES = 1_300
+"""Of the kernel, to a layer."""
+
+TILE_ROWS = 2
+"""Rows of outputs that are computed at once."""
+
+PATCH = 24
+"""Elements of each channel that two tiles read."""
+
+SUMS_BYTES = 512
+"""Of the sums of four channels of two tiles."""
+
+_G = np.array([[2, 0, 0], [1, 1, 1], [1, -1, 1], [0, 0, 2]], np.int64)
+"""Twice G: how weights are transformed along one axis."""
+
+_ROWS, _COLUMNS = (3, 1, 2, 0), (1, 2, 0, 3)
+"""The order of places: columns, and of each the rows, in which ``tinyrt_winograd_s8`` sums up."""
+
+
+def fits(block: Block, window: Window) -> bool:
+    """Whether ``tinyrt_winograd_s8`` can compute the layer: a whole image, on weights of 8 bits."""
+    one_by_one = (1, 1)
+    slides = window.kernel == (3, 3) and window.stride == window.dilation == one_by_one
+    in_fours = block.layer.w.shape[1] % (9 * QUAD) == 0
+    return block.isa is InstructionSet.DSP and isinstance(block, PairBlock) and slides and in_fours and not window.on_rows
+
+
+def transformed(w: NDArray[np.int8]) -> NDArray[np.int64]:
+    """Filters (c_out, 3, 3, c_in) at the places of a tile, in the kernel's order.
+
+    Returns:
+        (c_out, 16, c_in): ``(2 G) w (2 G)'``, at most 9 * 128 in absolute value.
+
+    """
+    both = np.einsum("ir,orsc,js->ojic", _G, w.astype(np.int64), _G)
+    ordered = both[:, _COLUMNS][:, :, _ROWS]
+    return np.asarray(ordered.reshape(len(w), PLACES, w.shape[3]), np.int64)
+
+
+def words(w: NDArray[np.int8], isa: InstructionSet) -> NDArray[np.int32]:
+    """Filters (c_out, 3, 3, c_in) as the kernel reads them.
+
+    Quads of output channels, and of each the places; at a place words of two halves: on DSP cores,
+    for every two input channels one word to an output channel; on scalar cores, for every input
+    channel the halves of output channels (0, 1) and (2, 3).
+    """
+    c_in = w.shape[3]
+    at_places = transformed(np.pad(w, ((0, padded(len(w)) - len(w)), *((0, 0),) * 3)))
+    quads = at_places.reshape(-1, QUAD, PLACES, c_in)
+    if isa is InstructionSet.SCALAR:
+        by_tap = quads.transpose(0, 2, 3, 1).reshape(-1, QUAD)
+        return int32_words(tap_words(by_tap).ravel())
+    pairs = pair_words(quads.reshape(-1, c_in)).reshape(-1, QUAD, PLACES, c_in // 2)
+    return int32_words(pairs.transpose(0, 2, 3, 1).ravel())
+
+
+def pack(block: Block) -> Packed:
+    """The layer's constants for ``tinyrt_winograd_s8``."""
+    layer = block.layer
+    filters = layer.w.reshape(layer.c_out, 3, 3, -1)
+    first = np.pad(layer.first_sums(block.x_zp), (0, block.channels - layer.c_out))
+    return Packed(words(filters, block.isa), int32_words(SCALE * first), pack_requant(layer))
+
+
+def form(block: Block, shape: tuple[int, int, int]) -> Cost:
+    """What the layer costs.
+
+    Args:
+        block: the layer.
+        shape: images, and height and width of the output.
+
+    """
+    c_in = block.layer.w.shape[1] // 9
+    nbytes = 2 * PLACES * c_in * block.channels
+    cost = winograd_cost(block.isa, shape, c_in, block.layer.c_out)
+    return Cost(cost, nbytes + CODE_BYTES)
+
+
+def tiles_bytes(c_in: int, isa: InstructionSet) -> int:
+    """Bytes of two tiles' places."""
+    return 2 * PLACES * c_in * (4 if isa is InstructionSet.SCALAR else 2)
+
+
+def sums_bytes(c_in: int) -> int:
+    """Bytes of the sums, where the inputs of tiles at the border are copied to before."""
+    return max(SUMS_BYTES, PATCH * c_in)
