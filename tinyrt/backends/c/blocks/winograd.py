@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tinyrt.backends.c.blocks.block import Block, Packed, PairBlock
 from tinyrt.backends.c.blocks.cost import winograd_cost
-from tinyrt.backends.c.blocks.layer import QUAD, pack_requant, padded
+from tinyrt.backends.c.blocks.layer import QUAD, pack_requant
 from tinyrt.backends.c.blocks.words import int32_words, pair_words, tap_words
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.weights import Cost
@@ -70,15 +70,14 @@ def transformed(w: NDArray[np.int8]) -> NDArray[np.int64]:
 
 
 def words(w: NDArray[np.int8], isa: InstructionSet) -> NDArray[np.int32]:
-    """Filters (c_out, 3, 3, c_in) as the kernel reads them.
+    """Filters (c_out, 3, 3, c_in), padded to quads, as the kernel reads them.
 
     Quads of output channels, and of each the places; at a place words of two halves: on DSP cores,
     for every two input channels one word to an output channel; on scalar cores, for every input
     channel the halves of output channels (0, 1) and (2, 3).
     """
     c_in = w.shape[3]
-    at_places = transformed(np.pad(w, ((0, padded(len(w)) - len(w)), *((0, 0),) * 3)))
-    quads = at_places.reshape(-1, QUAD, PLACES, c_in)
+    quads = transformed(w).reshape(-1, QUAD, PLACES, c_in)
     if isa is InstructionSet.SCALAR:
         by_tap = quads.transpose(0, 2, 3, 1).reshape(-1, QUAD)
         return int32_words(tap_words(by_tap).ravel())
@@ -88,10 +87,37 @@ def words(w: NDArray[np.int8], isa: InstructionSet) -> NDArray[np.int32]:
 
 def pack(block: Block) -> Packed:
     """The layer's constants for ``tinyrt_winograd_s8``."""
-    layer = block.layer
-    filters = layer.w.reshape(layer.c_out, 3, 3, -1)
-    first = np.pad(layer.first_sums(block.x_zp), (0, block.channels - layer.c_out))
-    return Packed(words(filters, block.isa), int32_words(SCALE * first), pack_requant(layer))
+    layer, rest = block.layer, block.channels - block.layer.c_out
+    w = np.pad(layer.w.reshape(layer.c_out, 3, 3, -1), ((0, rest), *((0, 0),) * 3))
+    first = first_sums(w, np.pad(layer.first_sums(block.x_zp), (0, rest)), block.isa)
+    return Packed(words(w, block.isa), int32_words(first.ravel()), pack_requant(layer))
+
+
+def first_sums(
+    w: NDArray[np.int8], first: NDArray[np.int64], isa: InstructionSet
+) -> NDArray[np.int64]:
+    """First values of the sums of row 3 and of row 1 of the first column of places.
+
+    DSP cores subtract a row by adding its complement, which is less by 1. In differences along the
+    row this cancels out; what is left is 2 less in the column of sums, in the rows of differences.
+
+    Args:
+        w: filters (c_out, 3, 3, c_in), padded to quads.
+        first: the first sum of each filter.
+        isa: the instruction set.
+
+    Returns:
+        (quads, 2, 4).
+
+    """
+    four = SCALE * first
+    row_3 = np.zeros_like(four)
+    if isa is InstructionSet.DSP:
+        third, _, second, zeroth = 2 * transformed(w)[:, : len(_ROWS)].sum(axis=2).T
+        four = four + zeroth + second
+        row_3 = third - 2 * second - zeroth
+    both = np.stack([row_3, four], axis=1)
+    return np.asarray(both.reshape(-1, QUAD, 2).transpose(0, 2, 1))
 
 
 def form(block: Block, shape: tuple[int, int, int]) -> Cost:
