@@ -9,6 +9,7 @@ from typing import Any
 
 from tinyrt.attached import fitted, front_end_of
 from tinyrt.backends.c.kernel import Target
+from tinyrt.backends.c.parts.cutting import MARGIN
 from tinyrt.backends.c.planning import CKernels
 from tinyrt.budget import current
 from tinyrt.convert.port_types import with_port_types
@@ -320,6 +321,8 @@ def _target(graph: Graph, request: Request) -> Target:
     With a blob, choices are written into the code, and hold for other weights and scales.
     """
     target = target_of(request.core, request.optimize)
+    if request.slices is not None:
+        target = replace(target, in_one_go=MARGIN * request.slices)
     if not request.blob:
         return target
     sliced = request.slices is not None

@@ -7,6 +7,7 @@ of its tensors when the plan is known, and turns it into C text last.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -43,6 +44,7 @@ class Target:
         isa: the instruction set that the code is written for.
         small: whether a choice minimises bytes of flash, and not instructions.
         byte_pays: instructions of an inference that a byte of flash has to save.
+        in_one_go: most instructions of what cannot be cut into slices, where there is a choice.
         row_kernels: whether convolutions on rows may take kernels without padding above or below;
             otherwise they take the kernels for images.
         choices: for code that other weights and scales are to fit, too: what was chosen for the
@@ -53,6 +55,7 @@ class Target:
     isa: InstructionSet = InstructionSet.SCALAR
     small: bool = False
     byte_pays: float = BYTE_PAYS
+    in_one_go: float = math.inf
     row_kernels: bool = True
     choices: Choices | None = None
 

@@ -10,8 +10,8 @@ WORTH = 0.97
 """Most that another form may cost, as a share of the dense form's cost."""
 
 BYTE_PAYS, FAST_BYTE_PAYS = 32.0, 4.0
-"""Instructions of an inference that each byte has to save by which a form takes more of them than the
-dense one; where code is made for speed."""
+"""Instructions of an inference that a byte more than the dense form's has to save; the same where
+code is made for speed."""
 
 
 class Weights(StrEnum):

@@ -22,6 +22,9 @@ LOOK_UP = 4.25
 TURN_TAPS = 16
 """Taps per turn of an unrolled loop."""
 
+TILES, TILES_READ = (2, 4), (4, 6)
+"""Rows and columns of the outputs of two tiles, and of the inputs that they read."""
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -37,19 +40,21 @@ class Winograd:
     """Costs of two tiles of a convolution.
 
     Attributes:
-        pair: per input channel of four output channels.
-        turn: per turn of that loop.
+        tap: per input channel of four output channels.
+        turn: per turn of that loop, and input channels of a turn.
         quad: per four output channels, without the above.
         set: per input channel that is transformed.
-        tiles: per two tiles.
+        tiles: for what is left.
+        border: for the copy of inputs at the border: of any, and per input channel.
 
     """
 
-    pair: float
-    turn: float
+    tap: float
+    turn: tuple[float, int]
     quad: float
     set: float
     tiles: float
+    border: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,7 @@ class Costs:
         widen: per element copied to a column.
         pixel: per pixel of a dense layer, without the above.
         patch: per pixel of a window, without the above, and per row of the window.
-        winograd: for convolutions of 3 x 3 by tiles.
+        winograd: for convolutions of 3 x 3 by tiles; None where no kernel computes these.
         row_channels: output channels that a row's kernel computes at a time.
         row_tap: per tap of these channels.
         row_turn: instructions per turn of that loop, without taps, and taps per turn.
@@ -87,7 +92,7 @@ class Costs:
     widen: float
     pixel: float
     patch: tuple[float, float]
-    winograd: Winograd
+    winograd: Winograd | None
     row_channels: int
     row_tap: float
     row_turn: tuple[float, int]
@@ -112,7 +117,7 @@ _BY_SET: dict[str, tuple[Any, Any]] = {
     "widen": (2, 2.5),
     "pixel": (41, 48),
     "patch": ((130, 35), (130, 35)),
-    "winograd": (Winograd(88, 48, 700, 70, 300), Winograd(208, 48, 800, 140, 300)),
+    "winograd": (Winograd(88, (48, 8), 1094, 87.7, 188, (445, 39)), None),
     "row_channels": (4, 8),
     "row_tap": (4.25, 17),
     "row_turn": ((2, 16), (3, 8)),
@@ -156,21 +161,44 @@ def window_cost(isa: InstructionSet, pixels: int, kernel: Pair, c_in: int, c_out
     return _products(k, pixels, padded(taps), c_out) + pixels * patch
 
 
-def winograd_cost(isa: InstructionSet, shape: tuple[int, int, int], c_in: int, c_out: int) -> float:
-    """``tinyrt_winograd_s8``.
+@dataclass(frozen=True, slots=True)
+class TilePairs:
+    """How often two tiles of outputs are computed.
 
-    Args:
-        isa: the instruction set.
-        shape: images, and height and width of the output.
-        c_in: input channels.
-        c_out: output channels.
+    Attributes:
+        count: in all.
+        at_border: those that read beyond the input.
 
     """
+
+    count: int
+    at_border: int
+
+    @classmethod
+    def of(cls, images: int, x: Pair, out: Pair, before: Pair) -> TilePairs:
+        """Those of a convolution of 3 x 3.
+
+        Args:
+            images: how many.
+            x: height and width of the input.
+            out: height and width of the output.
+            before: padding rows above and columns to the left.
+
+        """
+        high, wide = (range(0, size, step) for size, step in zip(out, TILES, strict=True))
+        rows = sum(before[0] <= y <= x[0] + before[0] - TILES_READ[0] for y in high)
+        columns = sum(before[1] <= i <= x[1] + before[1] - TILES_READ[1] for i in wide)
+        count = images * len(high) * len(wide)
+        return cls(count, count - images * rows * columns)
+
+
+def winograd_cost(isa: InstructionSet, pairs: TilePairs, c_in: int, c_out: int) -> float:
+    """``tinyrt_winograd_s8``."""
     k = COSTS[isa].winograd
-    images, height, width = shape
-    tiles = images * ceil(height / 2) * ceil(width / 4)
-    quad = k.pair * c_in + k.turn * ceil(c_in / TURN_TAPS) + k.quad
-    return tiles * (k.tiles + k.set * c_in + ceil(c_out / QUAD) * quad)
+    assert k is not None
+    quad = k.tap * c_in + k.turn[0] * ceil(c_in / k.turn[1]) + k.quad
+    each = k.tiles + k.set * c_in + ceil(c_out / QUAD) * quad
+    return pairs.count * each + pairs.at_border * (k.border[0] + k.border[1] * c_in)
 
 
 def _products(k: Costs, pixels: int, taps: int, c_out: int) -> float:

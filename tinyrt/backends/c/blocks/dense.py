@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tinyrt.backends.c.blocks import winograd
 from tinyrt.backends.c.blocks.block import Block, LongBlock, Packed, pair_block
+from tinyrt.backends.c.blocks.cost import TILES, TilePairs
 from tinyrt.backends.c.blocks.layer import BLOCK_SETS, QUAD, constants_of
 from tinyrt.backends.c.blocks.nibbles import nibble_block
 from tinyrt.backends.c.blocks.words import (
@@ -306,7 +307,11 @@ def convolution_kernel(
     pixels = images * height * width
     forms = costs(block, QUAD, block.taps, pixels, matrix=False)
     if winograd.fits(block, window):
-        forms[Weights.WINOGRAD] = winograd.form(block, (images, height, width))
+        _, x_height, x_width, _ = node.input(0).shape
+        pairs = TilePairs.of(images, (x_height, x_width), window.out, window.before)
+        whole = winograd.form(block, pairs)
+        if whole.instructions <= pairs.count * target.in_one_go:
+            forms[Weights.WINOGRAD] = whole
     stored = target.stored(node.index, forms)
     if stored.form is Weights.WINOGRAD:
         return _winograd_kernel(node, block, window, x_zp, requant, stored)
@@ -335,12 +340,11 @@ def _winograd_kernel(
     in_tiles = winograd.tiles_bytes(channels, block.isa)
 
     def calls() -> Calls:
-        packed = node.noted_of_constants(
-            ("winograd", block.isa), lambda: winograd.pack(block)
-        )
+        packed = node.noted_of_constants(("winograd", block.isa), lambda: winograd.pack(block))
         own = block_fields(packed, channels, block.layer.c_out, requant.y_zp)
-        fields = _image_fields(window, x, y) | {"x_zp": x_zp, "block": own}
-        params = Params("tinyrt_window_block_s8_params", fields)
+        line_step = y.shape[2] * y.shape[3]
+        fields = _image_fields(window, x, y) | {"y_line_step": line_step, "x_zp": x_zp}
+        params = Params("tinyrt_winograd_s8_params", fields | {"block": own})
         scratch = Scratch(pointer=COLUMNS_POINTER), Scratch(in_tiles, "int32_t *")
         product = call("tinyrt_winograd_s8", params, x, *scratch, y)
         return (product, *clamp_calls(node, requant.act_min, requant.act_max))
@@ -348,7 +352,7 @@ def _winograd_kernel(
     return Kernel(
         calls,
         in_tiles + winograd.sums_bytes(channels),
-        lambda: windows_together(node, window, winograd.TILE_ROWS),
+        lambda: windows_together(node, window, TILES[0]),
         stored=stored,
     )
 

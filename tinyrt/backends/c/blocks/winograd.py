@@ -1,23 +1,30 @@
 """Convolutions of 3 x 3 with fewer products: Winograd's F(2 x 2, 3 x 3), exact in integers.
 
-A tile of 2 x 2 outputs is ``A (sum over channels of (G w G') * (B x B')) A'``, ``*`` element by
+A tile of 2 x 2 outputs is ``A' (sum over channels of (G w G') * (B' x B)) A``, ``*`` element by
 element: 16 products for each input channel where windows take 36 (Lavin and Gray, "Fast Algorithms
-for Convolutional Neural Networks", 2015). ``G`` has halves. Twice as large on both sides, all
-numbers are integers, and a tile is four times its sums. These fit 32 bits, so that what lies between
-may wrap, and the answers are exact: weights of 8 bits reach 9 * 128 at 16 places, activations
-4 * 128, so that both fit 16 bits.
+for Convolutional Neural Networks", 2015). ``G`` has halves. It is doubled down the columns, and
+along the rows, too, where the halves are; the kernel halves what these give, which is even. So all
+numbers are integers, and a tile is twice its accumulators.
 
-Transformed weights take 32 bytes to a filter and input channel where others take 9. So it pays on
+Weights of 8 bits reach 9 * 128 at 16 places, activations 4 * 128: both fit 16 bits. Sums may wrap.
+What is halved does not: it is four times a part of an accumulator. Where accumulators stay below
+2^23 for all inputs, so do the first sum, which is that of an input of zeros, and 128 times the sum
+of the weights' absolute values, by half a percent at most beyond. So four times the part is below
+2^27.
+
+Transformed weights take 32 bytes to a filter and input channel where others take 9: this pays on
 large maps.
 """
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.backends.c.blocks.block import Block, Packed, PairBlock
-from tinyrt.backends.c.blocks.cost import winograd_cost
+from tinyrt.backends.c.blocks.cost import TILES_READ, TilePairs, winograd_cost
 from tinyrt.backends.c.blocks.layer import QUAD, pack_requant
 from tinyrt.backends.c.blocks.words import int32_words, pair_words, tap_words
 from tinyrt.backends.c.isa import InstructionSet
@@ -28,22 +35,20 @@ PLACES = 16
 """Products of a tile for each input channel."""
 
 SCALE = 4
-"""Tiles are so many times their sums."""
+"""Sums of a place, before what is halved, are so many times their part of an accumulator."""
 
-CODE_BYTES = 1_300
+CODE_BYTES = 1_750
 """Of the kernel, to a layer."""
 
-TILE_ROWS = 2
-"""Rows of outputs that are computed at once."""
-
-PATCH = 24
-"""Elements of each channel that two tiles read."""
+TAPS = 9
+"""Weights of a filter for each input channel."""
 
 SUMS_BYTES = 512
 """Of the sums of four channels of two tiles."""
 
-_G = np.array([[2, 0, 0], [1, 1, 1], [1, -1, 1], [0, 0, 2]], np.int64)
-"""Twice G: how weights are transformed along one axis."""
+_DOWN = np.array([[2, 0, 0], [1, 1, 1], [1, -1, 1], [0, 0, 2]], np.int64)
+_ACROSS = np.array([[1, 0, 0], [1, 1, 1], [1, -1, 1], [0, 0, 1]], np.int64)
+"""How weights are transformed: ``2 G`` down the columns, along rows with 1 in place of halves."""
 
 _ROWS, _COLUMNS = (3, 1, 2, 0), (1, 2, 0, 3)
 """The order of places: columns, and of each the rows, in which ``tinyrt_winograd_s8`` sums up."""
@@ -53,8 +58,14 @@ def fits(block: Block, window: Window) -> bool:
     """Whether ``tinyrt_winograd_s8`` can compute the layer: a whole image, on weights of 8 bits."""
     one_by_one = (1, 1)
     slides = window.kernel == (3, 3) and window.stride == window.dilation == one_by_one
-    in_fours = block.layer.w.shape[1] % (9 * QUAD) == 0
-    return block.isa is InstructionSet.DSP and isinstance(block, PairBlock) and slides and in_fours and not window.on_rows
+    in_fours = block.layer.w.shape[1] % (TAPS * QUAD) == 0
+    return (
+        block.isa is InstructionSet.DSP
+        and isinstance(block, PairBlock)
+        and slides
+        and in_fours
+        and not window.on_rows
+    )
 
 
 def transformed(w: NDArray[np.int8]) -> NDArray[np.int64]:
@@ -64,7 +75,7 @@ def transformed(w: NDArray[np.int8]) -> NDArray[np.int64]:
         (c_out, 16, c_in): ``(2 G) w (2 G)'``, at most 9 * 128 in absolute value.
 
     """
-    both = np.einsum("ir,orsc,js->ojic", _G, w.astype(np.int64), _G)
+    both = np.einsum("ir,orsc,js->ojic", _DOWN, w.astype(np.int64), _ACROSS)
     ordered = both[:, _COLUMNS][:, :, _ROWS]
     return np.asarray(ordered.reshape(len(w), PLACES, w.shape[3]), np.int64)
 
@@ -120,17 +131,11 @@ def first_sums(
     return np.asarray(both.reshape(-1, QUAD, 2).transpose(0, 2, 1))
 
 
-def form(block: Block, shape: tuple[int, int, int]) -> Cost:
-    """What the layer costs.
-
-    Args:
-        block: the layer.
-        shape: images, and height and width of the output.
-
-    """
-    c_in = block.layer.w.shape[1] // 9
+def form(block: Block, pairs: TilePairs) -> Cost:
+    """What the layer costs."""
+    c_in = block.layer.w.shape[1] // TAPS
     nbytes = 2 * PLACES * c_in * block.channels
-    cost = winograd_cost(block.isa, shape, c_in, block.layer.c_out)
+    cost = winograd_cost(block.isa, pairs, c_in, block.layer.c_out)
     return Cost(cost, nbytes + CODE_BYTES)
 
 
@@ -141,4 +146,4 @@ def tiles_bytes(c_in: int, isa: InstructionSet) -> int:
 
 def sums_bytes(c_in: int) -> int:
     """Bytes of the sums, where the inputs of tiles at the border are copied to before."""
-    return max(SUMS_BYTES, PATCH * c_in)
+    return max(SUMS_BYTES, prod(TILES_READ) * c_in)
