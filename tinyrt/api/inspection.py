@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from tinyrt.api.reading import open_model
 from tinyrt.attached import Fitted, fitted, front_end_of
 from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.backends.c.planning import kernels_of
+from tinyrt.backends.c.planning import CKernels, kernels_of
 from tinyrt.entry import entry
 from tinyrt.errors import DataError, TinyrtError, error_context
 from tinyrt.interpreter import CUDA, FALLBACK, Interpreter
@@ -125,7 +125,12 @@ def inspect_model(
 
 
 def inspect_graph(
-    graph: Graph, isa: InstructionSet, *, by_rows: bool = False, input_rows: bool = False
+    graph: Graph,
+    isa: InstructionSet,
+    *,
+    by_rows: bool = False,
+    input_rows: bool = False,
+    kernels: CKernels | None = None,
 ) -> Inspection:
     """The structure and the costs of a graph; see ``inspect_model``.
 
@@ -134,12 +139,13 @@ def inspect_graph(
         isa: whose kernels' scratch memory counts.
         by_rows: whether ops may run row by row, where that makes the arena smaller.
         input_rows: whether the input is pushed row by row.
+        kernels: these kernels of the set; otherwise those of balanced code.
 
     Raises:
         TinyrtError: its input cannot come row by row.
 
     """
-    kernels = kernels_of(isa)
+    kernels = kernels or kernels_of(isa)
     if input_rows:
         plan = plan_pushed(graph, kernels)
     else:

@@ -17,6 +17,7 @@ from tinyrt.api.inputs import Data
 from tinyrt.api.inspection import inspect_graph
 from tinyrt.backends.c.choice import find
 from tinyrt.backends.c.kernel import Target
+from tinyrt.backends.c.planning import CKernels
 from tinyrt.backends.c.reasons import reason
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.emulate import EmulationReport
@@ -154,8 +155,8 @@ def on_core(
 
     """
     with error_context(file=str(model)):
-        inspection = inspect_graph(graph, core.isa)
         target = target_of(core, optimize)
+        inspection = inspect_graph(graph, core.isa, kernels=CKernels(target))
         if asked.estimate:
             cost = cost_by_formula(graph, core.name, optimize.value)
             return _by_formula(inspection, target, cost)

@@ -340,7 +340,7 @@ def _winograd_kernel(
     in_tiles = winograd.tiles_bytes(channels, block.isa)
 
     def calls() -> Calls:
-        packed = node.noted_of_constants(("winograd", block.isa), lambda: winograd.pack(block))
+        packed = winograd.pack(block)
         own = block_fields(packed, channels, block.layer.c_out, requant.y_zp)
         line_step = y.shape[2] * y.shape[3]
         fields = _image_fields(window, x, y) | {"y_line_step": line_step, "x_zp": x_zp}
