@@ -107,10 +107,15 @@ CORES: dict[str, Core] = {
 }
 
 
+MLA_CORES = frozenset({"cortex-m3"})
+"""Cores of the scalar kernels that multiply and add in one instruction."""
+
+
 def target_of(core: Core, optimize: Optimize) -> Target:
     """What kernels are chosen for."""
     byte_pays = FAST_BYTE_PAYS if optimize is Optimize.SPEED else BYTE_PAYS
-    return Target(core.isa, optimize is Optimize.SIZE, byte_pays)
+    mla = core.name in MLA_CORES
+    return Target(core.isa, mla, small=optimize is Optimize.SIZE, byte_pays=byte_pays)
 
 
 def find_optimize(name: str) -> Optimize:

@@ -156,7 +156,7 @@ def on_core(
     """
     with error_context(file=str(model)):
         target = target_of(core, optimize)
-        inspection = inspect_graph(graph, core.isa, kernels=CKernels(target))
+        inspection = inspect_graph(graph, CKernels(target))
         if asked.estimate:
             cost = cost_by_formula(graph, core.name, optimize.value)
             return _by_formula(inspection, target, cost)

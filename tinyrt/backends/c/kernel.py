@@ -42,6 +42,7 @@ class Target:
 
     Attributes:
         isa: the instruction set that the code is written for.
+        mla: whether scalar kernels are for cores with an instruction for a product and a sum.
         small: whether a choice minimises bytes of flash, and not instructions.
         byte_pays: instructions of an inference that a byte of flash has to save.
         in_one_go: most instructions of what cannot be cut into slices, where there is a choice.
@@ -53,6 +54,7 @@ class Target:
     """
 
     isa: InstructionSet = InstructionSet.SCALAR
+    mla: bool = False
     small: bool = False
     byte_pays: float = BYTE_PAYS
     in_one_go: float = math.inf

@@ -67,7 +67,7 @@ class Costs:
         widen: per element copied to a column.
         pixel: per pixel of a dense layer, without the above.
         patch: per pixel of a window, without the above, and per row of the window.
-        winograd: for convolutions of 3 x 3 by tiles; None where no kernel computes these.
+        winograd: for convolutions of 3 x 3 by tiles.
         row_channels: output channels that a row's kernel computes at a time.
         row_tap: per tap of these channels.
         row_turn: instructions per turn of that loop, without taps, and taps per turn.
@@ -92,7 +92,7 @@ class Costs:
     widen: float
     pixel: float
     patch: tuple[float, float]
-    winograd: Winograd | None
+    winograd: Winograd
     row_channels: int
     row_tap: float
     row_turn: tuple[float, int]
@@ -117,7 +117,10 @@ _BY_SET: dict[str, tuple[Any, Any]] = {
     "widen": (2, 2.5),
     "pixel": (41, 48),
     "patch": ((130, 35), (130, 35)),
-    "winograd": (Winograd(88, (48, 8), 1094, 87.7, 188, (445, 39)), None),
+    "winograd": (
+        Winograd(88, (48, 8), 1094, 87.7, 188, (445, 39)),
+        Winograd(208, (48, 8), 1200, 200, 188, (445, 39)),
+    ),
     "row_channels": (4, 8),
     "row_tap": (4.25, 17),
     "row_turn": ((2, 16), (3, 8)),
@@ -195,7 +198,6 @@ class TilePairs:
 def winograd_cost(isa: InstructionSet, pairs: TilePairs, c_in: int, c_out: int) -> float:
     """``tinyrt_winograd_s8``."""
     k = COSTS[isa].winograd
-    assert k is not None
     quad = k.tap * c_in + k.turn[0] * ceil(c_in / k.turn[1]) + k.quad
     each = k.tiles + k.set * c_in + ceil(c_out / QUAD) * quad
     return pairs.count * each + pairs.at_border * (k.border[0] + k.border[1] * c_in)

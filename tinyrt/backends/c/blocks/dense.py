@@ -306,7 +306,7 @@ def convolution_kernel(
     images, height, width, _ = node.output.shape
     pixels = images * height * width
     forms = costs(block, QUAD, block.taps, pixels, matrix=False)
-    if winograd.fits(block, window):
+    if winograd.fits(block, window, target):
         _, x_height, x_width, _ = node.input(0).shape
         pairs = TilePairs.of(images, (x_height, x_width), window.out, window.before)
         whole = winograd.form(block, pairs)

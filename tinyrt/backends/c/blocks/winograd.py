@@ -28,6 +28,7 @@ from tinyrt.backends.c.blocks.cost import TILES_READ, TilePairs, winograd_cost
 from tinyrt.backends.c.blocks.layer import QUAD, pack_requant
 from tinyrt.backends.c.blocks.words import int32_words, pair_words, tap_words
 from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.kernel import Target
 from tinyrt.backends.c.weights import Cost
 from tinyrt.ops.shared.window import Window
 
@@ -54,13 +55,13 @@ _ROWS, _COLUMNS = (3, 1, 2, 0), (1, 2, 0, 3)
 """The order of places: columns, and of each the rows, in which ``tinyrt_winograd_s8`` sums up."""
 
 
-def fits(block: Block, window: Window) -> bool:
+def fits(block: Block, window: Window, target: Target) -> bool:
     """Whether ``tinyrt_winograd_s8`` can compute the layer: a whole image, on weights of 8 bits."""
     one_by_one = (1, 1)
     slides = window.kernel == (3, 3) and window.stride == window.dilation == one_by_one
     in_fours = block.layer.w.shape[1] % (TAPS * QUAD) == 0
     return (
-        block.isa is InstructionSet.DSP
+        (target.isa is InstructionSet.DSP or target.mla)
         and isinstance(block, PairBlock)
         and slides
         and in_fours

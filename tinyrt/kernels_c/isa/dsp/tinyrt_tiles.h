@@ -12,6 +12,9 @@
 /** Words from a place to the next one, from a column of places, and from four channels. */
 enum { TINYRT_PLACE = 4, TINYRT_PLACES_COLUMN = 16, TINYRT_FOUR_CHANNELS_TILES = 64 };
 
+/** Words of a channel of both tiles. */
+enum { TINYRT_CHANNEL_TILES = 16 };
+
 /** Two columns of inputs, of the even channels and of the odd ones. */
 typedef struct {
     uint32_t even;
@@ -110,86 +113,14 @@ static inline void tinyrt_set_tiles(const int8_t *x, int32_t row, int32_t channe
     "smlad %[b2], %[w0], %[x1], %[b2]\n"                                                           \
     "smlad %[a3], %[w1], %[x0], %[a3]\n"                                                           \
     "smlad %[b3], %[w1], %[x1], %[b3]\n"
-#define TINYRT_TILE_PAIR_CODE 44
+#define TINYRT_TILE_FOUR_CODE 88
+#define TINYRT_PLACE_BYTES "16"
 
 /** Four channels: from the last pair of a place to the same place of others. */
 #define TINYRT_TILE_FOUR TINYRT_TILE_PAIR("8") TINYRT_TILE_PAIR("248")
 #define TINYRT_TILE_FOUR_SPILLED TINYRT_TILE_PAIR_SPILLED("8") TINYRT_TILE_PAIR_SPILLED("248")
 
-/** Keeps a sum, which may be in memory, at an address. */
-#define TINYRT_KEEP(sum, at) "tinyrt_keep \"%[" sum "]\", \"" at "\"\n"
-
-/** Taps of the loop, and where it is entered in its middle. */
-#if TINYRT_LOOP_TAPS == 16
-#define TINYRT_TILE_TAPS 8
-#define TINYRT_TILE_LOOP TINYRT_TILE_FOUR TINYRT_TILE_FOUR
-#else
-#define TINYRT_TILE_TAPS TINYRT_LOOP_TAPS
-#define TINYRT_TILE_LOOP TINYRT_LOOP_OF(TINYRT_TILE_FOUR)
-#endif
-
-/** The sums of four channels of both tiles: of each column of places those of row 3, of row 1, of
- *  rows 1 and 2, and of rows 0 to 2. They begin with init for row 3 and with init + 4 for row 1 of
- *  the first column. Requires: channels is a multiple of four, and not 0. Returns the end of w. */
-static TINYRT_NOINLINE const int32_t *tinyrt_tile_sums(const int32_t *w,
-                                                       const tinyrt_taps_word *tiles,
-                                                       int32_t channels, const int32_t *init,
-                                                       int32_t *sums) {
-    static const int32_t zeros[4] = {0};
-    const int32_t skip = (-channels & (TINYRT_TILE_TAPS - 1)) * (TINYRT_TILE_PAIR_CODE / 2);
-    const int32_t back = 64 * channels;
-    const tinyrt_taps_word *end = tiles + (16 * channels);
-    int32_t *end_sums = sums;
-    const int32_t *next = init + 4;
-    (void)skip;
-    for (int32_t run = 0; run < 8; ++run) {
-        int32_t a0 = init[0], a1 = init[1], a2 = init[2], a3 = init[3];
-        int32_t b0, b1, b2 = a2, b3 = a3;
-        uint32_t x0, x1, w0, w1;
-        init = next;
-        next = zeros;
-        end_sums += 8 + (16 * (run & 1));
-        TINYRT_OPAQUE(a2, a3);
-        TINYRT_OPAQUE(b2, b3);
-        __asm("mov %[b0], %[a0]\n"
-              "mov %[b1], %[a1]\n" TINYRT_FIND_SPILLED("%[a2]%[a3]%[b2]%[b3]")
-                  TINYRT_WITH_ADD("2:\n" TINYRT_IF_SPILLED(
-                      "1:\n" TINYRT_TILE_FOUR_SPILLED,
-                      TINYRT_ENTER("%[w0]")
-                          TINYRT_TILE_LOOP)) "ldr %[w0], %[end]\n"
-                                             "cmp %[x], %[w0]\n"
-                                             "bne 1b\n"
-                                             "adds %[w0], #16\n"
-                                             "str %[w0], %[end]\n"
-                                             "ldr %[x1], %[back]\n"
-                                             "sub %[x], %[w0], %[x1]\n"
-                                             "ldr %[w0], %[sums]\n" TINYRT_WITH_MACRO(
-                                                 "tinyrt_keep", "sum, at",
-                                                 TINYRT_FIND_SPILLED("\\sum")
-                                                     TINYRT_IF_SPILLED("ldr %[w1], \\sum\n"
-                                                                       "str %[w1], \\at\n",
-                                                                       "str \\sum, \\at\n"),
-                                                 TINYRT_KEEP("a2", "[%[w0], #8]") TINYRT_KEEP(
-                                                     "a3", "[%[w0], #12]")
-                                                     TINYRT_KEEP("b2", "[%[w0], #24]") TINYRT_KEEP(
-                                                         "b3",
-                                                         "[%[w0], #28]")) "strd %[b0], %[b1], "
-                                                                          "[%[w0], #16]\n"
-                                                                          "strd %[a0], %[a1], "
-                                                                          "[%[w0]], #32\n"
-                                                                          "str %[w0], %[sums]\n"
-                                                                          "ldr %[x1], %[end_sums]\n"
-                                                                          "cmp %[w0], %[x1]\n"
-                                                                          "bne 2b\n"
-              : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+rm"(a2), [a3] "+rm"(a3), [b0] "=&r"(b0),
-                [b1] "=&r"(b1), [b2] "+rm"(b2), [b3] "+rm"(b3), [w] "+r"(w), [x] "+r"(tiles),
-                [x0] "=&r"(x0), [x1] "=&r"(x1), [w0] "=&r"(w0), [w1] "=&r"(w1), [end] "+m"(end),
-                [sums] "+m"(sums)
-              : [back] "m"(back), [end_sums] "m"(end_sums)TINYRT_SKIP(skip)
-              : "cc", "memory");
-    }
-    return w;
-}
+#include "tinyrt_tile_loop.h"
 
 #else
 

@@ -1,7 +1,8 @@
 #include "tinyrt_winograd.h"
 
-#include "tinyrt_halves.h"
 #include "tinyrt_tiles.h"
+
+#include <string.h>
 
 /** What two tiles read: so many rows and columns. */
 enum { ROWS = 4, COLUMNS = 6 };
@@ -28,7 +29,11 @@ static inline void tinyrt_copy_tiles(const tinyrt_winograd_s8_params *p, const i
                 (row >= 0) && (row < p->x.h) && (column >= 0) && (column < p->x.w);
             const int8_t *from = x + (inside ? (((row * p->x.w) + column) * channels) : 0);
             for (const int8_t *const end = patch + channels; patch != end; patch += 4, from += 4) {
-                tinyrt_store_word(TINYRT_ALIGNED(patch), inside ? tinyrt_load_word(from) : outside);
+                uint32_t word = outside;
+                if (inside) {
+                    (void)memcpy(&word, from, sizeof word);
+                }
+                (void)memcpy(TINYRT_ALIGNED(patch), &word, sizeof word);
             }
         }
     }
