@@ -11,13 +11,13 @@ from tests.memory.targets import kernels_for
 from tests.ops.build import build_s8
 from tests.sampling import sampled
 from tinyrt.backends.c.choice import choose
-from tinyrt.backends.c.kernel import Target
-from tinyrt.export import bundle, export_graph, find_core
+from tinyrt.export import bundle, export_graph
+from tinyrt.export.target import Optimize, find_core, target_of
 from tinyrt.ops.shared.evaluate import evaluate
 
 pytestmark = pytest.mark.slow
 
-CORES = ("cortex-m4",)
+CORES = ("cortex-m3", "cortex-m4")
 LAYERS, SAMPLES = sampled(12, 300), sampled(2, 10)
 
 
@@ -28,12 +28,17 @@ def everywhere(monkeypatch):
 
 def by_kernel(graph, core):
     """How many layers take the kernel."""
-    target = Target(find_core(core).isa)
+    target = target_of(find_core(core), Optimize.BALANCED)
     return sum(choose(node, target).name == KERNEL for node in graph.bound())
 
 
-@pytest.mark.parametrize("core", CORES)
-@pytest.mark.parametrize("build", [build_s8, extreme_tiles])
+@pytest.mark.parametrize(
+    ("core", "build"),
+    sampled(
+        [("cortex-m3", extreme_tiles), ("cortex-m4", build_s8)],
+        [(core, build) for core in CORES for build in (build_s8, extreme_tiles)],
+    ),
+)
 def test_random_layers_equal_the_references(tmp_path, core, build):
     graph, feeds = graph_of({"tiles": tiles}, range(LAYERS), build)
     assert by_kernel(graph, core) > LAYERS * 0.6
@@ -46,7 +51,7 @@ def test_random_layers_equal_the_references(tmp_path, core, build):
             np.testing.assert_array_equal(outputs[name], expected, err_msg=name, strict=True)
 
 
-@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize("core", sampled(["cortex-m4"], CORES))
 def test_outputs_lie_on_inputs_as_far_as_the_sweep_allows(tmp_path, monkeypatch, core):
     monkeypatch.setattr(bundle, "plan_memory", overlapping_plan)
     graph, feeds = graph_of({"tiles": tiles}, range(100, 100 + sampled(6, 40)))

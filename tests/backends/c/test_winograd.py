@@ -19,30 +19,34 @@ from tinyrt.export.target import Optimize, find_core, target_of
 from tinyrt.ir import QParams
 from tinyrt.ops.shared.requant import Requant
 
-DSP = InstructionSet.DSP
+SCALAR, DSP = InstructionSet.SCALAR, InstructionSet.DSP
 BALANCED, FAST, SMALL = Target(DSP), Target(DSP, byte_pays=FAST_BYTE_PAYS), Target(DSP, small=True)
 
 EVEN_FIRST = (0, 2, 1, 3)
 """Channels of four in the order in which words hold them."""
 
 
-def block_of(w, bias, x_zp=3):
+def block_of(w, bias, x_zp=3, isa=DSP):
     channels = len(w)
     shift = np.full(channels, -15, np.int32)
     requant = Requant(np.full(channels, 3 << 29, np.int32), shift, 5, -128, 127)
-    return pair_block(w.reshape(channels, -1), bias, x_zp, requant, DSP)
+    return pair_block(w.reshape(channels, -1), bias, x_zp, requant, isa)
 
 
-def unpacked(words, c_in):
+def unpacked(words, c_in, isa):
     """Transformed weights (c_out, 16, c_in) of packed words, as the kernel reads them."""
-    halves = words.view(np.int16).reshape(-1, 16, c_in // 2, 4, 2).astype(np.int64)
-    by_channel = halves.transpose(0, 3, 1, 2, 4).reshape(-1, 16, c_in // 4, 4)
-    return by_channel[..., np.argsort(EVEN_FIRST)].reshape(-1, 16, c_in)
+    halves = words.view(np.int16).astype(np.int64)
+    if isa is SCALAR:
+        return halves.reshape(-1, 16, c_in, 4).transpose(0, 3, 1, 2).reshape(-1, 16, c_in)
+    by_channel = halves.reshape(-1, 16, c_in // 2, 4, 2).transpose(0, 3, 1, 2, 4)
+    fours = by_channel.reshape(-1, 16, c_in // 4, 4)
+    return fours[..., np.argsort(EVEN_FIRST)].reshape(-1, 16, c_in)
 
 
-def rows_of_places(x):
-    """Rows 3, 1, 2 and 0 of places of inputs (4, 4, c): those of differences are less by 1."""
-    return x[3] - x[1] - 1, x[1] + x[2], x[2] - x[1] - 1, x[0] - x[2] - 1
+def rows_of_places(x, isa):
+    """Rows 3, 1, 2 and 0 of places of inputs (4, 4, c); DSP cores' differences are less by 1."""
+    less = int(isa is DSP)
+    return x[3] - x[1] - less, x[1] + x[2], x[2] - x[1] - less, x[0] - x[2] - less
 
 
 def along(row):
@@ -54,11 +58,12 @@ def wrapped(numbers):
     return numbers.astype(np.int64).astype(np.uint64).astype(np.uint32).view(np.int32)
 
 
-def tile(packed, c_in, x):
+def tile(block, c_in, x):
     """Twice the accumulators (2, 2, c_out) of a tile's inputs (4, 4, c_in), in 32 bits."""
-    u = unpacked(packed.w, c_in)
+    packed, isa = winograd.pack(block), block.isa
+    u = unpacked(packed.w, c_in, isa)
     first = packed.init.reshape(-1, 2, 4).astype(np.int64)
-    rows = [along(row) for row in rows_of_places(x.astype(np.int64))]
+    rows = [along(row) for row in rows_of_places(x.astype(np.int64), isa)]
     sums = []
     for j in range(4):
         places = np.stack([u[:, 4 * j + i] @ rows[i][j] for i in range(4)])
@@ -80,27 +85,25 @@ def tile(packed, c_in, x):
     )
 
 
-@pytest.mark.parametrize("seed", range(300))
-def test_a_tile_is_what_its_windows_are(seed):
-    rng = np.random.default_rng(seed)
-    c_in, c_out = 4 * int(rng.integers(1, 7)), int(rng.integers(1, 10))
-    ends = rng.random() < 0.3
-    w = rng.integers(-127, 128, (c_out, 3, 3, c_in)).astype(np.int8)
-    x = rng.integers(-128, 128, (4, 4, c_in)).astype(np.int8)
-    if ends:
-        w, x = np.where(w < 0, -127, 127).astype(np.int8), np.where(x < 0, -128, 127)
-    bias = rng.integers(-1 << 18, 1 << 18, c_out).astype(np.int32)
-    x_zp = int(rng.choice([-128, -1, 0, 3, 127]))
-    block = block_of(w, bias, x_zp)
-    assert block is not None
-    found = tile(winograd.pack(block), c_in, x)[..., :c_out]
-    shifted = x.astype(np.int64) - x_zp
-    for i in range(2):
-        for j in range(2):
-            window = shifted[i : i + 3, j : j + 3]
-            np.testing.assert_array_equal(
-                found[i, j], 2 * (bias + np.einsum("orsc,rsc->o", w.astype(np.int64), window))
-            )
+@pytest.mark.parametrize("isa", [SCALAR, DSP])
+@pytest.mark.parametrize("seeds", [range(i, i + 50) for i in range(0, 200, 50)], ids=str)
+def test_a_tile_is_what_its_windows_are(isa, seeds):
+    for rng in map(np.random.default_rng, seeds):
+        c_in, c_out = 4 * int(rng.integers(1, 7)), int(rng.integers(1, 10))
+        w = rng.integers(-127, 128, (c_out, 3, 3, c_in)).astype(np.int8)
+        x = rng.integers(-128, 128, (4, 4, c_in)).astype(np.int8)
+        if rng.random() < 0.3:
+            w, x = np.where(w < 0, -127, 127).astype(np.int8), np.where(x < 0, -128, 127)
+        bias = rng.integers(-1 << 18, 1 << 18, c_out).astype(np.int32)
+        x_zp = int(rng.choice([-128, -1, 0, 3, 127]))
+        block = block_of(w, bias, x_zp, isa)
+        assert block is not None
+        found = tile(block, c_in, x)[..., :c_out]
+        windows = np.lib.stride_tricks.sliding_window_view(
+            x.astype(np.int64) - x_zp, (3, 3), (0, 1)
+        )
+        sums = np.einsum("orsc,ijcrs->ijo", w.astype(np.int64), windows)
+        np.testing.assert_array_equal(found, 2 * (bias + sums))
 
 
 def test_places_fit_sixteen_bits_and_reach_their_bound():
@@ -118,7 +121,7 @@ def test_what_is_halved_fits_32_bits():
         for value in (-128, 127):
             x = np.full((4, 4, c_in), value)
             sums = 2 * 9 * c_in * 127 * sign * (value + 128)
-            assert (tile(winograd.pack(block), c_in, x)[..., :4] == sums).all()
+            assert (tile(block, c_in, x)[..., :4] == sums).all()
         first, weights = block.layer.first_sums(-128), np.abs(w.astype(np.int64)).sum((1, 2, 3))
         assert (4 * (np.abs(first) + 128 * weights) < 1 << 27).all()
 
@@ -169,7 +172,8 @@ CHOICES = Choices(frozenset(), frozenset())
         (replace(BALANCED, choices=CHOICES), conv(LARGE, FILTERS), "window_block_s8"),
         (replace(BALANCED, in_one_go=10_000), conv(LARGE, FILTERS), "window_block_s8"),
         (replace(BALANCED, in_one_go=14_000), conv(LARGE, FILTERS), "winograd_s8"),
-        (Target(InstructionSet.SCALAR), conv(LARGE, FILTERS), "window_block_s8"),
+        (Target(SCALAR), conv(LARGE, FILTERS), "window_block_s8"),
+        (Target(SCALAR, mla=True), conv(LARGE, FILTERS), "winograd_s8"),
     ],
 )
 def test_layers_by_tiles(target, case, kernel):
