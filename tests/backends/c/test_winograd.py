@@ -153,6 +153,7 @@ def node_of(case, seed=0):
 LARGE, MIDDLE, TINY = ((1, size, size, 16) for size in (32, 8, 4))
 FILTERS = (16, 3, 3, 16)
 CHOICES = Choices(frozenset(), frozenset())
+BY_TILES = replace(CHOICES, tiles=frozenset({0}))
 
 
 @pytest.mark.parametrize(
@@ -170,6 +171,8 @@ CHOICES = Choices(frozenset(), frozenset())
         (FAST, conv((1, 64, 64, 16), FILTERS, stride=2), "window_block_s8"),
         (FAST, conv(LARGE, FILTERS, dilation=(2, 2)), "group_block_s8"),
         (replace(BALANCED, choices=CHOICES), conv(LARGE, FILTERS), "window_block_s8"),
+        (replace(BALANCED, choices=BY_TILES), conv(MIDDLE, FILTERS), "winograd_s8"),
+        (replace(BALANCED, choices=BY_TILES), conv(MIDDLE, (16, 5, 5, 16)), "window_block_s8"),
         (replace(BALANCED, in_one_go=10_000), conv(LARGE, FILTERS), "window_block_s8"),
         (replace(BALANCED, in_one_go=14_000), conv(LARGE, FILTERS), "winograd_s8"),
         (Target(SCALAR), conv(LARGE, FILTERS), "window_block_s8"),

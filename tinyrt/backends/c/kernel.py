@@ -29,11 +29,13 @@ class Choices:
     Attributes:
         blocks: indices of the ops whose weights are stored without blocks of zeros.
         plain_sums: indices of the sums that have no form with one rounding.
+        tiles: indices of the convolutions by tiles.
 
     """
 
     blocks: frozenset[int]
     plain_sums: frozenset[int]
+    tiles: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +67,9 @@ class Target:
         """The form of an op's weights, of those that they can have."""
         if self.choices is None:
             return Stored.cheapest(forms, self.small, self.byte_pays)
-        without_zeros = index in self.choices.blocks and Weights.BLOCKS in forms
-        return Stored(Weights.BLOCKS if without_zeros else Weights.DENSE, forms)
+        chosen = {Weights.BLOCKS: self.choices.blocks, Weights.WINOGRAD: self.choices.tiles}
+        found = (form for form, indices in chosen.items() if index in indices and form in forms)
+        return Stored(next(found, Weights.DENSE), forms)
 
 
 Each = tuple[int, int]
