@@ -15,6 +15,9 @@ from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Choices, Target
 from tinyrt.backends.c.weights import FAST_BYTE_PAYS, Cost, Stored, Weights
+from tinyrt.export import export_graph
+from tinyrt.export.blob.choices import choices_of
+from tinyrt.export.blob.record import read_record
 from tinyrt.export.target import Optimize, find_core, target_of
 from tinyrt.ir import QParams
 from tinyrt.ops.shared.requant import Requant
@@ -142,12 +145,16 @@ def test_pairs_of_tiles_are_counted():
         assert (found.count, found.at_border) == (3 * len(corners), 3 * outside)
 
 
-def node_of(case, seed=0):
+def graph_of(case):
     """The layer, whose output scale no packed kernel refuses."""
-    graph = build_s8(case, np.random.default_rng(seed)).graph
+    graph = build_s8(case, np.random.default_rng(0)).graph
     values = dict(graph.values)
     values["out"] = replace(values["out"], q=QParams((2.0,), 0))
-    return replace(graph, values=values).bind(0)
+    return replace(graph, values=values)
+
+
+def node_of(case):
+    return graph_of(case).bind(0)
 
 
 LARGE, MIDDLE, TINY = ((1, size, size, 16) for size in (32, 8, 4))
@@ -221,3 +228,21 @@ def test_code_made_for_speed_spends_more_flash():
     rates = {aim: target_of(core, aim).byte_pays for aim in Optimize}
     assert rates == {Optimize.SPEED: 4, Optimize.BALANCED: 32, Optimize.SIZE: 32}
     assert [target_of(core, aim).small for aim in Optimize] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("limit", "kernel"), [(14_000, "window_block_s8"), (16_000, "winograd_s8")]
+)
+def test_slices_are_of_tiles_where_two_of_them_fit(tmp_path, limit, kernel):
+    """Two tiles of 16 channels take 12,348 instructions, and slices 0.84 of their limit at most."""
+    graph = graph_of(conv(LARGE, FILTERS))
+    project = export_graph(graph, tmp_path / "project", core="cortex-m4", slices=limit)
+    assert f"tinyrt_{kernel}" in project.kernels
+
+
+def test_code_for_a_blob_keeps_which_layers_are_by_tiles(tmp_path):
+    graph = graph_of(conv(LARGE, FILTERS))
+    assert choices_of(graph, BALANCED, sliced=False).tiles == {0}
+    project = export_graph(graph, tmp_path / "project", core="cortex-m4", blob=True)
+    assert read_record(project.directory).request.choices.tiles == {0}
+    assert "tinyrt_winograd_s8" in project.kernels

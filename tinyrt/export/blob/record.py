@@ -122,10 +122,8 @@ def _record(data: dict[str, Any]) -> Record:
         blob=True,
     )
     parts = tuple(Part(str(part["what"]), str(part["text"])) for part in data["parts"])
-    blocks, plain_sums = (frozenset(map(int, data[key])) for key in ("blocks", "plain_sums"))
-    # Code that was exported before there were tiles has none.
-    tiles = frozenset(map(int, data.get("tiles", ())))
-    request = replace(request, choices=Choices(blocks, plain_sums, tiles))
+    chosen = (frozenset(map(int, data[key])) for key in ("blocks", "plain_sums", "tiles"))
+    request = replace(request, choices=Choices(*chosen))
     name, version, structure = (str(data[key]) for key in ("name", "tinyrt", "structure"))
     return Record(name, version, structure, request, parts)
 
