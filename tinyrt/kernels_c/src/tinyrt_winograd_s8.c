@@ -27,10 +27,10 @@ static inline void tinyrt_copy_tiles(const tinyrt_winograd_s8_params *p, const i
         for (int32_t column = x0; column < (x0 + COLUMNS); ++column) {
             const int32_t inside =
                 (row >= 0) && (row < p->x.h) && (column >= 0) && (column < p->x.w);
-            const int8_t *from = x + (inside ? (((row * p->x.w) + column) * channels) : 0);
+            const int8_t *from = x + ((inside != 0) ? (((row * p->x.w) + column) * channels) : 0);
             for (const int8_t *const end = patch + channels; patch != end; patch += 4, from += 4) {
                 uint32_t word = outside;
-                if (inside) {
+                if (inside != 0) {
                     (void)memcpy(&word, from, sizeof word);
                 }
                 (void)memcpy(TINYRT_ALIGNED(patch), &word, sizeof word);
@@ -97,7 +97,7 @@ static inline void tinyrt_two_tiles(const tinyrt_winograd_s8_params *p, const in
         (y0 >= 0) && ((y0 + ROWS) <= p->x.h) && (x0 >= 0) && ((x0 + COLUMNS) <= p->x.w);
     const int8_t *from = (const int8_t *)sums;
     int32_t row = COLUMNS * p->x.c;
-    if (inside) {
+    if (inside != 0) {
         row = p->x.w * p->x.c;
         from = x + (y0 * row) + (x0 * p->x.c);
     } else {
