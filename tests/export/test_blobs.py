@@ -186,6 +186,7 @@ def test_another_version_of_tinyrt_makes_no_blob(tmp_path, monkeypatch):
         lambda data: data.update(parts=[1]),
         lambda data: data.update(regions="x"),
         lambda data: data.update(blocks=["a"]),
+        lambda data: data.pop("tiles"),
         lambda data: data.update(max_arena="12"),
     ],
 )

@@ -12,12 +12,12 @@ from tests.sampling import sampled
 from tinyrt.memory import plan_memory
 
 LIMITS = {
-    ("cortex-m4", "resnet8"): (13_107_000, 6_384, 304),
+    ("cortex-m4", "resnet8"): (10_143_000, 8_064, 304),
     ("cortex-m4", "dscnn_kws"): (3_644_000, 7_552, 296),
     ("cortex-m4", "mobilenet_vww"): (10_492_000, 13_760, 312),
     ("cortex-m4", "streaming_wakeword"): (1_010_000, 6_208, 256),
     ("cortex-m4", "autoencoder_ad"): (321_000, 1_456, 136),
-    ("cortex-m3", "resnet8"): (24_493_000, 7_696, 304),
+    ("cortex-m3", "resnet8"): (18_436_000, 9_632, 304),
     ("cortex-m3", "dscnn_kws"): (6_048_000, 8_608, 296),
     ("cortex-m3", "mobilenet_vww"): (15_193_000, 15_936, 312),
     ("cortex-m3", "streaming_wakeword"): (1_758_000, 7_984, 264),
@@ -38,7 +38,7 @@ SMALL_CODE = {"dscnn_kws": 5_840, "mobilenet_vww": 10_944, "autoencoder_ad": 1_1
 """model -> most bytes of code on a Cortex-M4 when it is made for size."""
 
 FAST = {
-    "resnet8": (0.98, 7_264),
+    "resnet8": (0.888, 9_472),
     "dscnn_kws": (0.992, 8_752),
     "mobilenet_vww": (0.999, 15_504),
     "streaming_wakeword": (0.992, 7_184),
@@ -49,6 +49,9 @@ takes, and bytes of code."""
 
 WEIGHTS_OVER_MODEL = {"mobilenet_vww": 0.54}
 """model -> weights in flash over the model's own weights, biases included; 1.1 for others."""
+
+BY_TILES = {"balanced": 36_000, "speed": 131_000}
+"""Most bytes that resnet8's convolutions by tiles add to its weights."""
 
 
 @pytest.mark.parametrize(("core", "name"), LIMITS)
@@ -62,7 +65,9 @@ def test_model_keeps_to_its_budget(zoo, tmp_path, core, name):
     assert report.ram.static == 0
     assert report.ram.arena == plan_memory(graph, kernels_for(core)).arena_bytes
     constants = sum(v.nbytes for v in graph.values.values() if v.is_constant)
-    assert report.flash.weights <= WEIGHTS_OVER_MODEL.get(name, 1.1) * constants
+    by_tiles = name == "resnet8" and core in ("cortex-m3", "cortex-m4")
+    more = BY_TILES["balanced"] if by_tiles else 0
+    assert report.flash.weights <= WEIGHTS_OVER_MODEL.get(name, 1.1) * constants + more
 
 
 @pytest.mark.parametrize("name", SMALL_CODE)
@@ -80,5 +85,6 @@ def test_code_made_for_speed_is_faster(zoo, tmp_path, name):
     assert fast.bit_exact
     assert fast.instructions <= ratio * balanced.instructions
     assert fast.flash.code <= code
-    assert fast.flash.weights == balanced.flash.weights
+    more = BY_TILES["speed"] - BY_TILES["balanced"] if name == "resnet8" else 0
+    assert fast.flash.weights - balanced.flash.weights <= more
     assert fast.ram.arena == balanced.ram.arena

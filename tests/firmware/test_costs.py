@@ -7,10 +7,12 @@ image and one boot.
 import pytest
 
 from benchmarks.kernels import Layer, graph_of, measure
+from tests.c.tiles import by_tiles
 from tests.firmware.device import require_core
 from tinyrt.backends.c.blocks import dense as dense_blocks
 from tinyrt.backends.c.blocks import depthwise as depthwise_blocks
 from tinyrt.backends.c.blocks import groups as group_blocks
+from tinyrt.backends.c.blocks import winograd
 from tinyrt.backends.c.blocks.cost import (
     COSTS,
     LOOK_UP,
@@ -24,7 +26,8 @@ from tinyrt.backends.c.blocks.cost import (
 from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Target
-from tinyrt.export import find_core
+from tinyrt.backends.c.weights import Weights
+from tinyrt.export.target import Optimize, find_core, target_of
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
@@ -97,9 +100,12 @@ ELEMENTWISE = {
 }
 
 
+def instructions_of(core, layers):
+    return {row["layer"]: row["instructions"] for row in measure(core, layers)}
+
+
 def counts(core, names):
-    rows = measure(core, {name: LAYERS[name][0] for name in names})
-    return {row["layer"]: row["instructions"] for row in rows}
+    return instructions_of(core, {name: LAYERS[name][0] for name in names})
 
 
 @pytest.fixture(scope="module", params=CORES)
@@ -118,6 +124,29 @@ def test_formulas_say_what_kernels_cost(core, chosen):
     said = {name: formula(isa) for name, (_, formula) in LAYERS.items()}
     off = {name: round(said[name] / chosen[name] - 1, 3) for name in LAYERS}
     assert not {name: part for name, part in off.items() if abs(part) > TOLERANCE}
+
+
+TILES = {
+    "whole tiles": conv((1, 24, 24, 16), (16, 3, 3, 16)),
+    "border for the most part": conv((1, 7, 10, 24), (20, 3, 3, 24)),
+    "two images": conv((2, 11, 14, 12), (40, 3, 3, 12)),
+}
+"""Tiles that end inside of the map and outside, in whole turns of the loop and not."""
+TILES_TOLERANCE = 0.01
+
+
+def test_tiles_cost_what_their_formula_says(core, monkeypatch):
+    target = target_of(find_core(core), Optimize.BALANCED)
+    graph, _ = graph_of(TILES)
+    forms = {node.name: choose(node, target).stored.forms for node in graph.bound()}
+    by_tiles(monkeypatch)
+    found = instructions_of(core, TILES)
+    said = {name: forms[name][Weights.WINOGRAD].instructions for name in TILES}
+    off = {name: round(said[name] / found[name] - 1, 4) for name in TILES}
+    assert not {name: part for name, part in off.items() if abs(part) > TILES_TOLERANCE}
+    monkeypatch.setattr(winograd, "fits", lambda block, window, target: False)
+    columns = instructions_of(core, TILES)
+    assert not {name for name in TILES if found[name] > 0.9 * columns[name]}
 
 
 def test_elements_cost_what_their_formulas_say(core):

@@ -2,7 +2,7 @@
 
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.planning import CKernels, kernels_of
-from tinyrt.export.target import find_core
+from tinyrt.export.target import Optimize, find_core, target_of
 
 SCALAR = kernels_of(InstructionSet.SCALAR)
 DSP = kernels_of(InstructionSet.DSP)
@@ -11,4 +11,4 @@ MVE = kernels_of(InstructionSet.MVE)
 
 def kernels_for(core: str) -> CKernels:
     """The kernels of a core."""
-    return kernels_of(find_core(core).isa)
+    return CKernels(target_of(find_core(core), Optimize.BALANCED))

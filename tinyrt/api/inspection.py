@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 
 from tinyrt.api.reading import open_model
 from tinyrt.attached import Fitted, fitted, front_end_of
-from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.backends.c.planning import kernels_of
+from tinyrt.backends.c.planning import CKernels
 from tinyrt.entry import entry
 from tinyrt.errors import DataError, TinyrtError, error_context
 from tinyrt.interpreter import CUDA, FALLBACK, Interpreter
@@ -48,7 +47,7 @@ class Inspection:
         arena_bytes: size of the arena.
         graph: the model.
         plan: the arena plan.
-        isa: whose kernels' scratch memory the plan counts.
+        kernels: whose scratch memory the plan counts.
         placement: which ops run on a GPU and which on the CPU between them; empty where that was
             not asked for.
         front_end: what its file carries, at the model; None without.
@@ -61,14 +60,14 @@ class Inspection:
     arena_bytes: int
     graph: Graph
     plan: ArenaPlan
-    isa: InstructionSet
+    kernels: CKernels
     placement: tuple[DeviceSegment, ...] = ()
     front_end: Fitted | None = None
 
     @cached_property
     def advice(self) -> tuple[Advice, ...]:
         """Ways to a smaller arena; slow, since each of them is planned."""
-        return tuple(advise(self.graph, kernels_of(self.isa), self.plan))
+        return tuple(advise(self.graph, self.kernels, self.plan))
 
     def device_of(self, index: int) -> str:
         """Where the op runs, ``gpu`` or ``cpu``; empty without a placement."""
@@ -115,23 +114,23 @@ def inspect_model(
             such core, or the backend divides no model between devices.
 
     """
-    from tinyrt.export import find_core
+    from tinyrt.export.target import Optimize, find_core, target_of
 
     graph = open_model(model, shapes=shapes, values=values)
-    isa = find_core(core).isa
-    inspection = inspect_graph(graph, isa, by_rows=by_rows, input_rows=input_rows)
+    kernels = CKernels(target_of(find_core(core), Optimize.BALANCED))
+    inspection = inspect_graph(graph, kernels, by_rows=by_rows, input_rows=input_rows)
     placement = () if backend is None else placement_of(graph, backend)
     return replace(inspection, placement=placement, front_end=_front_end(model, graph))
 
 
 def inspect_graph(
-    graph: Graph, isa: InstructionSet, *, by_rows: bool = False, input_rows: bool = False
+    graph: Graph, kernels: CKernels, *, by_rows: bool = False, input_rows: bool = False
 ) -> Inspection:
     """The structure and the costs of a graph; see ``inspect_model``.
 
     Args:
         graph: the model.
-        isa: whose kernels' scratch memory counts.
+        kernels: whose scratch memory counts.
         by_rows: whether ops may run row by row, where that makes the arena smaller.
         input_rows: whether the input is pushed row by row.
 
@@ -139,7 +138,6 @@ def inspect_graph(
         TinyrtError: its input cannot come row by row.
 
     """
-    kernels = kernels_of(isa)
     if input_rows:
         plan = plan_pushed(graph, kernels)
     else:
@@ -162,7 +160,7 @@ def inspect_graph(
         arena_bytes=plan.arena_bytes,
         graph=graph,
         plan=plan,
-        isa=isa,
+        kernels=kernels,
     )
 
 

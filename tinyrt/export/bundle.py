@@ -8,7 +8,8 @@ from pathlib import Path
 
 from tinyrt.attached import fitted, front_end_of
 from tinyrt.backends.c.kernel import Target
-from tinyrt.backends.c.planning import kernels_of
+from tinyrt.backends.c.parts.cutting import MARGIN
+from tinyrt.backends.c.planning import CKernels
 from tinyrt.budget import current
 from tinyrt.convert.port_types import with_port_types
 from tinyrt.convert.tflite.reader import read_tflite
@@ -40,7 +41,7 @@ from tinyrt.export.selftest import write_selftest
 from tinyrt.export.slices import Slices, write_slices
 from tinyrt.export.sparsity import sparse_layers
 from tinyrt.export.states import StateLayout, lay_out, settle
-from tinyrt.export.target import Optimize
+from tinyrt.export.target import target_of
 from tinyrt.export.writable import check_writable
 from tinyrt.export.writer import ModelWriter
 from tinyrt.folders import write_folder, written_files
@@ -191,10 +192,10 @@ def render_model(
     graph = settle(_with_wide_weights(graph))
     check_writable(graph)
     states = lay_out(graph)
-    plan = _plan(graph, kernels_of(request.core.isa), options, states)
+    chosen_for = _target(graph, request)
+    plan = _plan(graph, CKernels(chosen_for), options, states)
     if options.max_arena is not None:
         require_budget(graph, plan, options.max_arena)
-    chosen_for = _target(graph, request)
     writer, slices = _written(prefix, graph, plan, chosen_for, states, request)
     blob = None
     if isinstance(writer, BlobWriter):
@@ -250,11 +251,14 @@ def _target(graph: Graph, request: Request) -> Target:
 
     With a blob, choices are written into the code, and hold for other weights and scales.
     """
-    target = Target(request.core.isa, request.optimize is Optimize.SIZE)
+    target = target_of(request.core, request.optimize)
+    sliced = request.options.slices
+    if sliced is not None:
+        target = replace(target, in_one_go=MARGIN * sliced)
     if not request.options.blob:
         return target
-    sliced = request.options.slices is not None
-    return replace(target, choices=request.choices or choices_of(graph, target, sliced=sliced))
+    choices = request.choices or choices_of(graph, target, sliced=sliced is not None)
+    return replace(target, choices=choices)
 
 
 def _written(

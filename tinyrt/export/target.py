@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.kernel import Target
+from tinyrt.backends.c.weights import BYTE_PAYS, FAST_BYTE_PAYS
 from tinyrt.errors import UnsupportedError
 from tinyrt.text import closest
 
@@ -103,6 +105,17 @@ CORES: dict[str, Core] = {
         ),
     )
 }
+
+
+MLA_CORES = frozenset({"cortex-m3"})
+"""Cores of the scalar kernels that multiply and add in one instruction."""
+
+
+def target_of(core: Core, optimize: Optimize) -> Target:
+    """What kernels are chosen for."""
+    byte_pays = FAST_BYTE_PAYS if optimize is Optimize.SPEED else BYTE_PAYS
+    mla = core.name in MLA_CORES
+    return Target(core.isa, mla, small=optimize is Optimize.SIZE, byte_pays=byte_pays)
 
 
 def find_optimize(name: str) -> Optimize:

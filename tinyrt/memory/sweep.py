@@ -139,6 +139,24 @@ def windows(node: BoundNode, window: Window, *, reads_first: bool = False) -> Sw
     return limited(SweepStep(step.reads, step.writes, reads_first) for step in steps)
 
 
+def windows_together(node: BoundNode, window: Window, count: int) -> Sweep | None:
+    """As ``windows``, some rows of each image's output at a time."""
+    steps = list(_row_steps(node, window, lambda top, bottom, loaded: (top, bottom)))
+    height = node.output.shape[1]
+    images = (steps[i : i + height] for i in range(0, len(steps), height))
+    return limited(
+        _joined(image[i : i + count]) for image in images for i in range(0, height, count)
+    )
+
+
+def _joined(steps: Sequence[SweepStep]) -> SweepStep:
+    """One step in place of several, whose reads and writes interleave."""
+    read = [spans for spans in (step.reads[0] for step in steps) if spans is not None]
+    others = steps[0].reads[1:]
+    first = (read[0][0], max(stop for _, stop in read)) if read else None
+    return SweepStep((first, *others), (steps[0].writes[0], steps[-1].writes[1]))
+
+
 def transposed_windows(node: BoundNode, window: Window) -> Sweep | None:
     """Row by row of the output; each reads the input rows whose windows it lies under."""
     return limited(_transposed_steps(node, window))

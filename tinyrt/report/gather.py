@@ -17,13 +17,14 @@ from tinyrt.api.inputs import Data
 from tinyrt.api.inspection import inspect_graph
 from tinyrt.backends.c.choice import find
 from tinyrt.backends.c.kernel import Target
+from tinyrt.backends.c.planning import CKernels
 from tinyrt.backends.c.reasons import reason
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.emulate import EmulationReport
 from tinyrt.emulate.baseline import load_baseline
 from tinyrt.errors import DataError, error_context
 from tinyrt.export import Core, find_core
-from tinyrt.export.target import Optimize, find_optimize
+from tinyrt.export.target import Optimize, find_optimize, target_of
 from tinyrt.interpreter.progress import Progress
 from tinyrt.ir import Graph
 from tinyrt.report import facts
@@ -154,8 +155,8 @@ def on_core(
 
     """
     with error_context(file=str(model)):
-        inspection = inspect_graph(graph, core.isa)
-        target = Target(core.isa, optimize is Optimize.SIZE)
+        target = target_of(core, optimize)
+        inspection = inspect_graph(graph, CKernels(target))
         if asked.estimate:
             cost = cost_by_formula(graph, core.name, optimize.value)
             return _by_formula(inspection, target, cost)

@@ -7,6 +7,7 @@ of its tensors when the plan is known, and turns it into C text last.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.backends.c.weights import Cost, Stored, Weights
+from tinyrt.backends.c.weights import BYTE_PAYS, Cost, Stored, Weights
 from tinyrt.ir import Value
 from tinyrt.memory.sweep import Sweep
 
@@ -28,11 +29,13 @@ class Choices:
     Attributes:
         blocks: indices of the ops whose weights are stored without blocks of zeros.
         plain_sums: indices of the sums that have no form with one rounding.
+        tiles: indices of the convolutions by tiles.
 
     """
 
     blocks: frozenset[int]
     plain_sums: frozenset[int]
+    tiles: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,10 @@ class Target:
 
     Attributes:
         isa: the instruction set that the code is written for.
+        mla: whether scalar kernels are for cores with an instruction for a product and a sum.
         small: whether a choice minimises bytes of flash, and not instructions.
+        byte_pays: instructions of an inference that a byte of flash has to save.
+        in_one_go: most instructions of what cannot be cut into slices, where there is a choice.
         row_kernels: whether convolutions on rows may take kernels without padding above or below;
             otherwise they take the kernels for images.
         choices: for code that other weights and scales are to fit, too: what was chosen for the
@@ -50,16 +56,20 @@ class Target:
     """
 
     isa: InstructionSet = InstructionSet.SCALAR
+    mla: bool = False
     small: bool = False
+    byte_pays: float = BYTE_PAYS
+    in_one_go: float = math.inf
     row_kernels: bool = True
     choices: Choices | None = None
 
     def stored(self, index: int, forms: Mapping[Weights, Cost]) -> Stored:
         """The form of an op's weights, of those that they can have."""
         if self.choices is None:
-            return Stored.cheapest(forms, self.small)
-        without_zeros = index in self.choices.blocks and Weights.BLOCKS in forms
-        return Stored(Weights.BLOCKS if without_zeros else Weights.DENSE, forms)
+            return Stored.cheapest(forms, self.small, self.byte_pays)
+        chosen = {Weights.BLOCKS: self.choices.blocks, Weights.WINOGRAD: self.choices.tiles}
+        found = (form for form, indices in chosen.items() if index in indices and form in forms)
+        return Stored(next(found, Weights.DENSE), forms)
 
 
 Each = tuple[int, int]

@@ -12,6 +12,8 @@ PACKED = {
     "dense": "one tap for each pixel, or a dense layer: four channels of two pixels at once",
     "window_block": "a convolution without groups or dilation: its window is copied into a column, "
     "then four channels of two pixels at once",
+    "winograd": "three by three taps with stride 1 on a large map: tiles of four outputs, which "
+    "take fewer products",
     "group_block": "a convolution with groups or dilation: four channels at once within a group",
     "group_block_long": "its sums can reach 2^23: they are taken apart",
     "depthwise3x3": "three by three taps with stride 1 or 2: its lines slide over the rows",

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 WORTH = 0.97
-"""Most that a sparse form may cost, as a share of the dense form's cost."""
+"""Most that another form may cost, as a share of the dense form's cost."""
+
+BYTE_PAYS, FAST_BYTE_PAYS = 32.0, 4.0
+"""Instructions of an inference that a byte more than the dense form's has to save; the same where
+code is made for speed."""
 
 
 class Weights(StrEnum):
@@ -17,6 +21,7 @@ class Weights(StrEnum):
     BLOCKS = "blocks"
     ONE_OF_4 = "1:4"
     TWO_OF_4 = "2:4"
+    WINOGRAD = "winograd"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +53,28 @@ class Stored:
     forms: Mapping[Weights, Cost]
 
     @classmethod
-    def cheapest(cls, forms: Mapping[Weights, Cost], small: bool) -> Stored:
+    def cheapest(
+        cls, forms: Mapping[Weights, Cost], small: bool, byte_pays: float = BYTE_PAYS
+    ) -> Stored:
         """The form with the fewest bytes, or the fewest instructions.
 
-        A sparse form is chosen only if it costs less than ``WORTH`` of the dense form.
+        Another form than the dense one is chosen only if it costs less than ``WORTH`` of that, and
+        if what it takes of flash pays.
 
         Args:
             forms: the cost of each form.
             small: whether to minimise bytes, else instructions.
+            byte_pays: instructions that a byte more than the dense form's has to save.
 
         """
+        dense = forms[Weights.DENSE]
 
         def cost(form: Weights) -> float:
             return forms[form].nbytes if small else forms[form].instructions
 
-        best = min(forms, key=cost)
+        def pays(form: Weights) -> bool:
+            saved = dense.instructions - forms[form].instructions
+            return saved >= byte_pays * (forms[form].nbytes - dense.nbytes)
+
+        best = min((form for form in forms if small or pays(form)), key=cost)
         return cls(best if cost(best) < WORTH * cost(Weights.DENSE) else Weights.DENSE, forms)

@@ -27,4 +27,6 @@ def choices_of(graph: Graph, target: Target, *, sliced: bool) -> Choices:
     sums = [n for n in graph.bound() if n.op in ("add", "sub") and form_of(n) is Form.INT8]
     plain = (n.index for n in sums if not choose(n, target).name.startswith(LINEAR))
     blocks = (layer.index for layer in layers if layer.form is Weights.BLOCKS)
-    return Choices(frozenset(blocks), frozenset(plain))
+    stored = ((n.index, choose(n, target).stored) for n in graph.bound() if n.op == "conv2d")
+    tiles = (i for i, form in stored if form is not None and form.form is Weights.WINOGRAD)
+    return Choices(frozenset(blocks), frozenset(plain), frozenset(tiles))

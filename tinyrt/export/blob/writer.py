@@ -122,7 +122,9 @@ class BlobWriter(ModelWriter):
             return own | {"requant_step": own["init_step"]}
         if not isinstance(init, Data):
             return own
-        size = -(-init.array.size // QUAD) * QUAD
+        channels = own.get("c_out", init.array.size)
+        assert isinstance(channels, int)
+        size = -(-channels // QUAD) * QUAD
         for name in ("mult", "shift"):
             data = own[name]
             assert isinstance(data, Data)

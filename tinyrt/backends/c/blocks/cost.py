@@ -22,6 +22,9 @@ LOOK_UP = 4.25
 TURN_TAPS = 16
 """Taps per turn of an unrolled loop."""
 
+TILES, TILES_READ = (2, 4), (4, 6)
+"""Rows and columns of the outputs of two tiles, and of the inputs that they read."""
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -30,6 +33,28 @@ class Line:
     output: float
     line: float
     channel: float
+
+
+@dataclass(frozen=True, slots=True)
+class Winograd:
+    """Costs of two tiles of a convolution.
+
+    Attributes:
+        tap: per input channel of four output channels.
+        turn: per turn of that loop, and input channels of a turn.
+        quad: per four output channels, without the above.
+        set: per input channel that is transformed.
+        tiles: for what is left.
+        border: for the copy of inputs at the border: of any, and per input channel.
+
+    """
+
+    tap: float
+    turn: tuple[float, int]
+    quad: float
+    set: float
+    tiles: float
+    border: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +67,7 @@ class Costs:
         widen: per element copied to a column.
         pixel: per pixel of a dense layer, without the above.
         patch: per pixel of a window, without the above, and per row of the window.
+        winograd: for convolutions of 3 x 3 by tiles.
         row_channels: output channels that a row's kernel computes at a time.
         row_tap: per tap of these channels.
         row_turn: instructions per turn of that loop, without taps, and taps per turn.
@@ -66,6 +92,7 @@ class Costs:
     widen: float
     pixel: float
     patch: tuple[float, float]
+    winograd: Winograd
     row_channels: int
     row_tap: float
     row_turn: tuple[float, int]
@@ -90,6 +117,10 @@ _BY_SET: dict[str, tuple[Any, Any]] = {
     "widen": (2, 2.5),
     "pixel": (41, 48),
     "patch": ((130, 35), (130, 35)),
+    "winograd": (
+        Winograd(88, (48, 8), 1094, 87.7, 190, (443, 39)),
+        Winograd(208, (48, 8), 1154, 147.6, 224, (438, 39)),
+    ),
     "row_channels": (4, 8),
     "row_tap": (4.25, 17),
     "row_turn": ((2, 16), (3, 8)),
@@ -131,6 +162,45 @@ def window_cost(isa: InstructionSet, pixels: int, kernel: Pair, c_in: int, c_out
     taps = kernel[0] * kernel[1] * c_in
     patch = k.widen * taps + k.patch[0] + k.patch[1] * kernel[0]
     return _products(k, pixels, padded(taps), c_out) + pixels * patch
+
+
+@dataclass(frozen=True, slots=True)
+class TilePairs:
+    """How often two tiles of outputs are computed.
+
+    Attributes:
+        count: in all.
+        at_border: those that read beyond the input.
+
+    """
+
+    count: int
+    at_border: int
+
+    @classmethod
+    def of(cls, images: int, x: Pair, out: Pair, before: Pair) -> TilePairs:
+        """Those of a convolution of 3 x 3.
+
+        Args:
+            images: how many.
+            x: height and width of the input.
+            out: height and width of the output.
+            before: padding rows above and columns to the left.
+
+        """
+        high, wide = (range(0, size, step) for size, step in zip(out, TILES, strict=True))
+        rows = sum(before[0] <= y <= x[0] + before[0] - TILES_READ[0] for y in high)
+        columns = sum(before[1] <= i <= x[1] + before[1] - TILES_READ[1] for i in wide)
+        count = images * len(high) * len(wide)
+        return cls(count, count - images * rows * columns)
+
+
+def winograd_cost(isa: InstructionSet, pairs: TilePairs, c_in: int, c_out: int) -> float:
+    """``tinyrt_winograd_s8``."""
+    k = COSTS[isa].winograd
+    quad = k.tap * c_in + k.turn[0] * ceil(c_in / k.turn[1]) + k.quad
+    each = k.tiles + k.set * c_in + ceil(c_out / QUAD) * quad
+    return pairs.count * each + pairs.at_border * (k.border[0] + k.border[1] * c_in)
 
 
 def _products(k: Costs, pixels: int, taps: int, c_out: int) -> float:

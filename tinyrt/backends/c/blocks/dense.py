@@ -12,7 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.backends.c.blocks import winograd
 from tinyrt.backends.c.blocks.block import Block, LongBlock, Packed, pair_block
+from tinyrt.backends.c.blocks.cost import TILES, TilePairs
 from tinyrt.backends.c.blocks.layer import BLOCK_SETS, QUAD, constants_of
 from tinyrt.backends.c.blocks.nibbles import nibble_block
 from tinyrt.backends.c.blocks.words import (
@@ -46,9 +48,9 @@ from tinyrt.backends.c.kernel import (
     call,
     unordered,
 )
-from tinyrt.backends.c.weights import Weights
+from tinyrt.backends.c.weights import Stored, Weights
 from tinyrt.ir import BoundNode, DType, Value
-from tinyrt.memory.sweep import columns, windows
+from tinyrt.memory.sweep import columns, windows, windows_together
 from tinyrt.ops.shared.requant import Requant
 from tinyrt.ops.shared.window import Window
 
@@ -301,8 +303,18 @@ def convolution_kernel(
     """
     if is_pointwise(window):
         return dense_kernel(node, block, requant, target)
-    pixels = node.output.size // node.output.shape[3]
-    stored = target.stored(node.index, costs(block, QUAD, block.taps, pixels, matrix=False))
+    images, height, width, _ = node.output.shape
+    pixels = images * height * width
+    forms = costs(block, QUAD, block.taps, pixels, matrix=False)
+    if winograd.fits(block, window, target):
+        _, x_height, x_width, _ = node.input(0).shape
+        pairs = TilePairs.of(images, (x_height, x_width), window.out, window.before)
+        whole = winograd.form(block, pairs)
+        if whole.instructions <= pairs.count * target.in_one_go:
+            forms[Weights.WINOGRAD] = whole
+    stored = target.stored(node.index, forms)
+    if stored.form is Weights.WINOGRAD:
+        return _winograd_kernel(node, block, window, x_zp, requant, stored)
     in_columns = columns_scratch(block, pixels)
 
     def calls() -> Calls:
@@ -317,6 +329,32 @@ def convolution_kernel(
         return (product, *clamp_calls(node, requant.act_min, requant.act_max))
 
     return Kernel(calls, in_columns + block.taps, lambda: windows(node, window), stored=stored)
+
+
+def _winograd_kernel(
+    node: BoundNode, block: Block, window: Window, x_zp: int, requant: Requant, stored: Stored
+) -> Kernel:
+    """The kernel ``tinyrt_winograd_s8``."""
+    x, y = node.input(0), node.output
+    channels = x.shape[3]
+    in_tiles = winograd.tiles_bytes(channels, block.isa)
+
+    def calls() -> Calls:
+        packed = winograd.pack(block)
+        own = block_fields(packed, channels, block.layer.c_out, requant.y_zp)
+        line_step = y.shape[2] * y.shape[3]
+        fields = _image_fields(window, x, y) | {"y_line_step": line_step, "x_zp": x_zp}
+        params = Params("tinyrt_winograd_s8_params", fields | {"block": own})
+        scratch = Scratch(pointer=COLUMNS_POINTER), Scratch(in_tiles, "int32_t *")
+        product = call("tinyrt_winograd_s8", params, x, *scratch, y)
+        return (product, *clamp_calls(node, requant.act_min, requant.act_max))
+
+    return Kernel(
+        calls,
+        in_tiles + winograd.sums_bytes(channels),
+        lambda: windows_together(node, window, TILES[0]),
+        stored=stored,
+    )
 
 
 def _image_fields(window: Window, x: Value, y: Value) -> Fields:

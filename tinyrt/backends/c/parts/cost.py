@@ -14,6 +14,7 @@ from typing import Any
 from tinyrt.backends.c.blocks.cost import (
     COSTS,
     LOOK_UP,
+    TilePairs,
     dense_cost,
     dense_row_cost,
     depthwise_list_cost,
@@ -21,6 +22,7 @@ from tinyrt.backends.c.blocks.cost import (
     slide_cost,
     svdf_cost,
     window_cost,
+    winograd_cost,
 )
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Call, Kernel, Place
@@ -156,6 +158,10 @@ def _packed(call: Call, isa: InstructionSet) -> float | None:
         pixels = _size(p["y"]) // p["y"]["c"]
         whole = window_cost(isa, pixels, kernel, p["x"]["c"], p["block"]["c_out"])
         return more * _without_zeros(whole, call, isa, prod(kernel) * p["x"]["c"])
+    if name == "winograd_s8":
+        x, y, window = p["x"], p["y"], p["window"]
+        sizes = (x["h"], x["w"]), (y["h"], y["w"]), (window["pad_top"], window["pad_left"])
+        return winograd_cost(isa, TilePairs.of(y["n"], *sizes), x["c"], p["block"]["c_out"])
     if name in ("dense_s8", "dense_s4", "dense_sparse_s8"):
         whole = dense_cost(isa, p["rows"], p["c_in"], p["block"]["c_out"])
         return more * _without_zeros(whole, call, isa, p["c_in"])

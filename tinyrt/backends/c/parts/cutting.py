@@ -96,6 +96,8 @@ def _cut_of_layer(call: Call, isa: InstructionSet, overlaps: bool) -> Cut | None
     vectors = isa is InstructionSet.MVE
     if name.startswith("window_block"):
         return rows.lines(call) or channels.window_channels(call)
+    if name == "winograd":
+        return rows.tiles(call)
     if name in ("dense", "dense_sparse"):
         p = params_of(call)
         pairs = rows.matrix_rows(call, rows.AT_ONCE, p["c_in"], p["block"]["c_out"])

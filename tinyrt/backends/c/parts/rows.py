@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tinyrt.backends.c.blocks.cost import TILES
 from tinyrt.backends.c.kernel import Call, Null
 from tinyrt.backends.c.parts.edit import Cut, edited, ends_of, moved, params_of
 
@@ -46,6 +47,19 @@ def lines(call: Call, together: int = AT_ONCE) -> Cut | None:
             lambda a, b: _points(call, a * together, min(b * together, count)),
             last=share_of_last(count, together),
         )
+    return None
+
+
+def tiles(call: Call) -> Cut | None:
+    """Rows of pairs of tiles; pairs of a single row. None for several images, and for one pair."""
+    p = params_of(call)
+    y, (high, wide) = p["y"], TILES
+    if y["n"] != 1:
+        return None
+    if y["h"] > high:
+        return Cut(-(-y["h"] // high), lambda a, b: _lines(call, a * high, min(b * high, y["h"])))
+    if y["w"] > wide:
+        return Cut(-(-y["w"] // wide), lambda a, b: _points(call, a * wide, min(b * wide, y["w"])))
     return None
 
 

@@ -53,6 +53,10 @@ static inline uint32_t tinyrt_add_pairs(uint32_t a, uint32_t b) {
     return (uint32_t)__sadd16((int32_t)a, (int32_t)b);
 }
 
+static inline uint32_t tinyrt_subtract_pairs(uint32_t a, uint32_t b) {
+    return (uint32_t)__ssub16((int32_t)a, (int32_t)b);
+}
+
 /** The difference sets flags by which the second instruction selects. */
 static inline uint32_t tinyrt_max_bytes(uint32_t a, uint32_t b) {
     (void)__ssub8((int32_t)a, (int32_t)b);

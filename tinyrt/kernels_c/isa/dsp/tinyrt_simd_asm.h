@@ -88,6 +88,12 @@ static inline uint32_t tinyrt_add_pairs(uint32_t a, uint32_t b) {
     return sum;
 }
 
+static inline uint32_t tinyrt_subtract_pairs(uint32_t a, uint32_t b) {
+    uint32_t difference;
+    __asm("ssub16 %0, %1, %2" : "=r"(difference) : "r"(a), "r"(b) : "cc");
+    return difference;
+}
+
 /** Both halves limited to [0, 255]. */
 static inline uint32_t tinyrt_limit_pair(uint32_t pair) {
     uint32_t limited;

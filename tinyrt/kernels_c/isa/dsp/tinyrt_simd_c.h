@@ -49,6 +49,10 @@ static inline uint32_t tinyrt_add_pairs(uint32_t a, uint32_t b) {
     return tinyrt_pair(tinyrt_low(a) + tinyrt_low(b), tinyrt_high(a) + tinyrt_high(b));
 }
 
+static inline uint32_t tinyrt_subtract_pairs(uint32_t a, uint32_t b) {
+    return tinyrt_pair(tinyrt_low(a) - tinyrt_low(b), tinyrt_high(a) - tinyrt_high(b));
+}
+
 /** Of each two bytes the one of a where it is larger, else that of b. */
 static inline uint32_t tinyrt_max_bytes(uint32_t a, uint32_t b) {
     uint32_t most = 0;

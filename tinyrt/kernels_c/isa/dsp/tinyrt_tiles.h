@@ -1,0 +1,164 @@
+/** Tiles of Winograd's F(2 x 2, 3 x 3), two side by side, two channels at a time.
+ *
+ *  The places of tiles are pairs of 16-bit numbers: of every four channels the even ones, then the
+ *  odd ones. Both tiles' words of a pair of channels lie side by side; then come the other two
+ *  channels, the other places, and other channels. Places come in the order in which they are
+ * summed up: columns 1, 2, 0, 3, and of each rows 3, 1, 2, 0. */
+#ifndef TINYRT_TILES_H
+#define TINYRT_TILES_H
+
+#include "tinyrt_columns.h"
+
+/** Words from a place to the next one, from a column of places, and from four channels. */
+enum { TINYRT_PLACE = 4, TINYRT_PLACES_COLUMN = 16, TINYRT_FOUR_CHANNELS_TILES = 64 };
+
+/** Words of a channel of both tiles. */
+enum { TINYRT_CHANNEL_TILES = 16 };
+
+/** Two columns of inputs, of the even channels and of the odd ones. */
+typedef struct {
+    uint32_t even;
+    uint32_t odd;
+} tinyrt_tile_column;
+
+/** A row of inputs plus another one, and the bits of that one turned where mask is not 0: then it
+ *  is the difference, minus 1. */
+static inline tinyrt_tile_column tinyrt_rows_sum(const int8_t *x, int32_t other, uint32_t mask) {
+    const uint32_t first = tinyrt_load_word(x);
+    const uint32_t second = tinyrt_load_word(x + other) ^ mask;
+    const tinyrt_tile_column sum = {
+        tinyrt_add_even_bytes(tinyrt_even_bytes(first), second),
+        tinyrt_add_odd_bytes(tinyrt_odd_bytes(first), second),
+    };
+    return sum;
+}
+
+/** One tile's places of columns 1, 2 and 0. */
+static inline void tinyrt_set_columns(tinyrt_tile_column c0, tinyrt_tile_column c1,
+                                      tinyrt_tile_column c2, tinyrt_taps_word *to) {
+    to[0] = tinyrt_add_pairs(c1.even, c2.even);
+    to[2] = tinyrt_add_pairs(c1.odd, c2.odd);
+    to[TINYRT_PLACES_COLUMN] = tinyrt_subtract_pairs(c2.even, c1.even);
+    to[TINYRT_PLACES_COLUMN + 2] = tinyrt_subtract_pairs(c2.odd, c1.odd);
+    to[2 * TINYRT_PLACES_COLUMN] = tinyrt_subtract_pairs(c0.even, c2.even);
+    to[(2 * TINYRT_PLACES_COLUMN) + 2] = tinyrt_subtract_pairs(c0.odd, c2.odd);
+}
+
+/** Its places of column 3. */
+static inline void tinyrt_set_last_column(tinyrt_tile_column c1, tinyrt_tile_column c3,
+                                          tinyrt_taps_word *to) {
+    to[3 * TINYRT_PLACES_COLUMN] = tinyrt_subtract_pairs(c3.even, c1.even);
+    to[(3 * TINYRT_PLACES_COLUMN) + 2] = tinyrt_subtract_pairs(c3.odd, c1.odd);
+}
+
+/** A row of both tiles' places, from two rows of six columns. */
+static TINYRT_NOINLINE void tinyrt_set_row(const int8_t *x, int32_t other, uint32_t mask,
+                                           int32_t channels, tinyrt_taps_word *to) {
+    for (const int8_t *const end = x + channels; x != end; x += 4) {
+        const int8_t *from = x;
+        const tinyrt_tile_column c0 = tinyrt_rows_sum(from, other, mask);
+        from += channels;
+        const tinyrt_tile_column c1 = tinyrt_rows_sum(from, other, mask);
+        from += channels;
+        const tinyrt_tile_column c2 = tinyrt_rows_sum(from, other, mask);
+        tinyrt_set_columns(c0, c1, c2, to);
+        from += channels;
+        const tinyrt_tile_column c3 = tinyrt_rows_sum(from, other, mask);
+        tinyrt_set_last_column(c1, c3, to);
+        from += channels;
+        const tinyrt_tile_column c4 = tinyrt_rows_sum(from, other, mask);
+        tinyrt_set_columns(c2, c3, c4, to + 1);
+        from += channels;
+        tinyrt_set_last_column(c3, tinyrt_rows_sum(from, other, mask), to + 1);
+        to += TINYRT_FOUR_CHANNELS_TILES;
+    }
+}
+
+/** Both tiles of 4 x 6 inputs, whose rows lie so many bytes apart. Of rows 0, 2 and 3 of places,
+ *  column 1 is less by 2, for which first sums make up. */
+static inline void tinyrt_set_tiles(const int8_t *x, int32_t row, int32_t channels,
+                                    tinyrt_taps_word *tiles) {
+    tinyrt_set_row(x + (3 * row), -2 * row, UINT32_MAX, channels, tiles);
+    tinyrt_set_row(x + row, row, 0, channels, tiles + TINYRT_PLACE);
+    tinyrt_set_row(x + (2 * row), -row, UINT32_MAX, channels, tiles + (2 * TINYRT_PLACE));
+    tinyrt_set_row(x, 2 * row, UINT32_MAX, channels, tiles + (3 * TINYRT_PLACE));
+}
+
+#if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS && !defined(__clang__)
+
+#define TINYRT_TILE_SUM(sum, w, x, t)                                                              \
+    "tinyrt_add smlad, \"%[" sum "]\", %[" w "], %[" x "], %[" t "]\n"
+
+/** Two channels, where some of the last sums may be in memory. */
+#define TINYRT_TILE_PAIR_SPILLED(next)                                                             \
+    "ldrd %[x0], %[x1], [%[x]], #" next "\n"                                                       \
+    "ldrd %[w0], %[w1], [%[w]], #8\n"                                                              \
+    "smlad %[a0], %[w0], %[x0], %[a0]\n"                                                           \
+    "smlad %[b0], %[w0], %[x1], %[b0]\n"                                                           \
+    "smlad %[a1], %[w1], %[x0], %[a1]\n"                                                           \
+    "smlad %[b1], %[w1], %[x1], %[b1]\n"                                                           \
+    "ldr %[w0], [%[w]], #4\n" TINYRT_TILE_SUM("a2", "w0", "x0", "w1") TINYRT_TILE_SUM(             \
+        "b2", "w0", "x1", "w1") "ldr %[w0], [%[w]], #4\n" TINYRT_TILE_SUM("a3", "w0", "x0", "w1")  \
+        TINYRT_TILE_SUM("b3", "w0", "x1", "w1")
+
+#define TINYRT_TILE_PAIR(next)                                                                     \
+    "ldrd %[x0], %[x1], [%[x]], #" next "\n"                                                       \
+    "ldrd %[w0], %[w1], [%[w]], #8\n"                                                              \
+    "smlad %[a0], %[w0], %[x0], %[a0]\n"                                                           \
+    "smlad %[b0], %[w0], %[x1], %[b0]\n"                                                           \
+    "smlad %[a1], %[w1], %[x0], %[a1]\n"                                                           \
+    "smlad %[b1], %[w1], %[x1], %[b1]\n"                                                           \
+    "ldrd %[w0], %[w1], [%[w]], #8\n"                                                              \
+    "smlad %[a2], %[w0], %[x0], %[a2]\n"                                                           \
+    "smlad %[b2], %[w0], %[x1], %[b2]\n"                                                           \
+    "smlad %[a3], %[w1], %[x0], %[a3]\n"                                                           \
+    "smlad %[b3], %[w1], %[x1], %[b3]\n"
+#define TINYRT_TILE_FOUR_CODE 88
+#define TINYRT_PLACE_BYTES "16"
+
+/** Four channels: from the last pair of a place to the same place of others. */
+#define TINYRT_TILE_FOUR TINYRT_TILE_PAIR("8") TINYRT_TILE_PAIR("248")
+#define TINYRT_TILE_FOUR_SPILLED TINYRT_TILE_PAIR_SPILLED("8") TINYRT_TILE_PAIR_SPILLED("248")
+
+#include "tinyrt_tile_loop.h"
+
+#else
+
+static TINYRT_NOINLINE const int32_t *tinyrt_tile_sums(const int32_t *w,
+                                                       const tinyrt_taps_word *tiles,
+                                                       int32_t channels, const int32_t *init,
+                                                       int32_t *sums) {
+    int32_t a0 = 0, a1 = 0, a2 = 0, a3 = 0, b0 = 0, b1 = 0, b2 = 0, b3 = 0;
+    for (int32_t place = 0; place < 16; ++place) {
+        const int32_t *const first = init + (4 * (place & 3));
+        if ((place & 3) < 2) {
+            const int32_t is_first = (place < 4);
+            a0 = b0 = is_first ? first[0] : 0;
+            a1 = b1 = is_first ? first[1] : 0;
+            a2 = b2 = is_first ? first[2] : 0;
+            a3 = b3 = is_first ? first[3] : 0;
+        }
+        const tinyrt_taps_word *x = tiles + (TINYRT_PLACE * place);
+        for (int32_t left = channels; left > 0; left -= 2, w += 4) {
+            const uint32_t x0 = x[0];
+            const uint32_t x1 = x[1];
+            a0 = tinyrt_dot_pair((uint32_t)w[0], x0, a0);
+            b0 = tinyrt_dot_pair((uint32_t)w[0], x1, b0);
+            a1 = tinyrt_dot_pair((uint32_t)w[1], x0, a1);
+            b1 = tinyrt_dot_pair((uint32_t)w[1], x1, b1);
+            a2 = tinyrt_dot_pair((uint32_t)w[2], x0, a2);
+            b2 = tinyrt_dot_pair((uint32_t)w[2], x1, b2);
+            a3 = tinyrt_dot_pair((uint32_t)w[3], x0, a3);
+            b3 = tinyrt_dot_pair((uint32_t)w[3], x1, b3);
+            x += (left & 2) ? (TINYRT_FOUR_CHANNELS_TILES - 2) : 2;
+        }
+        sums[0] = a0, sums[1] = a1, sums[2] = a2, sums[3] = a3;
+        sums[4] = b0, sums[5] = b1, sums[6] = b2, sums[7] = b3;
+        sums += 8;
+    }
+    return w;
+}
+
+#endif
+
+#endif

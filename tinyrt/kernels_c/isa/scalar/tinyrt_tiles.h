@@ -1,0 +1,127 @@
+/** Tiles of Winograd's F(2 x 2, 3 x 3), two side by side, channel by channel.
+ *
+ *  The places of tiles are words. Both tiles' words of a place lie side by side; then come the
+ * other places, and other channels. Places come in the order in which they are summed up: columns
+ * 1, 2, 0, 3, and of each rows 3, 1, 2, 0. */
+#ifndef TINYRT_TILES_H
+#define TINYRT_TILES_H
+
+#include "tinyrt_columns.h"
+#include "tinyrt_flexible.h"
+
+/** Words from a place to the next one, from a column of places, and from a channel. */
+enum { TINYRT_PLACE = 2, TINYRT_PLACES_COLUMN = 8, TINYRT_CHANNEL_TILES = 32 };
+
+/** One tile's places of columns 1, 2 and 0. */
+static inline void tinyrt_set_columns(int32_t c0, int32_t c1, int32_t c2, tinyrt_taps_word *to) {
+    to[0] = c1 + c2;
+    to[TINYRT_PLACES_COLUMN] = c2 - c1;
+    to[2 * TINYRT_PLACES_COLUMN] = c0 - c2;
+}
+
+/** A row of both tiles' places: a row of six columns, and another one times sign. */
+static inline void tinyrt_set_row(const int8_t *x, int32_t other, int32_t sign, int32_t channels,
+                                  tinyrt_taps_word *to) {
+    for (const int8_t *const end = x + channels; x != end; ++x) {
+        const int8_t *from = x;
+        const int32_t c0 = from[0] + (sign * from[other]);
+        from += channels;
+        const int32_t c1 = from[0] + (sign * from[other]);
+        from += channels;
+        const int32_t c2 = from[0] + (sign * from[other]);
+        tinyrt_set_columns(c0, c1, c2, to);
+        from += channels;
+        const int32_t c3 = from[0] + (sign * from[other]);
+        to[3 * TINYRT_PLACES_COLUMN] = c3 - c1;
+        from += channels;
+        const int32_t c4 = from[0] + (sign * from[other]);
+        tinyrt_set_columns(c2, c3, c4, to + 1);
+        from += channels;
+        to[(3 * TINYRT_PLACES_COLUMN) + 1] = from[0] + (sign * from[other]) - c3;
+        to += TINYRT_CHANNEL_TILES;
+    }
+}
+
+/** Row 1 of places, which is a sum. */
+static TINYRT_NOINLINE void tinyrt_add_row(const int8_t *x, int32_t other, int32_t channels,
+                                           tinyrt_taps_word *to) {
+    tinyrt_set_row(x, other, 1, channels, to);
+}
+
+/** Another row of places, which is a difference. */
+static TINYRT_NOINLINE void tinyrt_subtract_row(const int8_t *x, int32_t other, int32_t channels,
+                                                tinyrt_taps_word *to) {
+    tinyrt_set_row(x, other, -1, channels, to);
+}
+
+/** Both tiles of 4 x 6 inputs, whose rows lie so many bytes apart. */
+static inline void tinyrt_set_tiles(const int8_t *x, int32_t row, int32_t channels,
+                                    tinyrt_taps_word *tiles) {
+    tinyrt_subtract_row(x + (3 * row), -2 * row, channels, tiles);
+    tinyrt_add_row(x + row, row, channels, tiles + TINYRT_PLACE);
+    tinyrt_subtract_row(x + (2 * row), -row, channels, tiles + (2 * TINYRT_PLACE));
+    tinyrt_subtract_row(x, 2 * row, channels, tiles + (3 * TINYRT_PLACE));
+}
+
+#if defined(TINYRT_THUMB_ASSEMBLY) && (__ARM_ARCH_ISA_THUMB == 2)
+
+#define TINYRT_TILE_SUM(sum, x) "tinyrt_add mla, \"%[" sum "]\", %[w0], %[" x "], %[w1]\n"
+#define TINYRT_TILE_WEIGHT(a, b)                                                                   \
+    "ldrsh %[w0], [%[w]], #2\n" TINYRT_TILE_SUM(a, "x0") TINYRT_TILE_SUM(b, "x1")
+#define TINYRT_TILE_ONE                                                                            \
+    "ldrd %[x0], %[x1], [%[x]], #128\n" TINYRT_TILE_WEIGHT("a0", "b0")                             \
+        TINYRT_TILE_WEIGHT("a1", "b1") TINYRT_TILE_WEIGHT("a2", "b2")                              \
+            TINYRT_TILE_WEIGHT("a3", "b3")
+
+#define TINYRT_TILE_FOUR TINYRT_TILE_ONE TINYRT_TILE_ONE TINYRT_TILE_ONE TINYRT_TILE_ONE
+#define TINYRT_TILE_FOUR_SPILLED TINYRT_TILE_FOUR
+#define TINYRT_TILE_FOUR_CODE 208
+#define TINYRT_PLACE_BYTES "8"
+
+#include "tinyrt_tile_loop.h"
+
+#else
+
+/** Adds the product of a tile's word and a half of a word of weights. */
+static inline int32_t tinyrt_add_tile(int32_t sum, uint32_t half, int32_t x) {
+    const int32_t w = (int16_t)(uint16_t)half;
+    return (int32_t)((uint32_t)sum + (uint32_t)(w * x));
+}
+
+static TINYRT_NOINLINE const int32_t *tinyrt_tile_sums(const int32_t *w,
+                                                       const tinyrt_taps_word *tiles,
+                                                       int32_t channels, const int32_t *init,
+                                                       int32_t *sums) {
+    int32_t a0 = 0, a1 = 0, a2 = 0, a3 = 0, b0 = 0, b1 = 0, b2 = 0, b3 = 0;
+    for (int32_t place = 0; place < 16; ++place) {
+        const int32_t *const first = init + (4 * (place & 3));
+        if ((place & 3) < 2) {
+            const int32_t is_first = (place < 4);
+            a0 = b0 = is_first ? first[0] : 0;
+            a1 = b1 = is_first ? first[1] : 0;
+            a2 = b2 = is_first ? first[2] : 0;
+            a3 = b3 = is_first ? first[3] : 0;
+        }
+        const tinyrt_taps_word *x = tiles + (TINYRT_PLACE * place);
+        for (int32_t left = channels; left > 0; --left, w += 2, x += TINYRT_CHANNEL_TILES) {
+            const uint32_t w0 = (uint32_t)w[0];
+            const uint32_t w1 = (uint32_t)w[1];
+            a0 = tinyrt_add_tile(a0, w0, x[0]);
+            b0 = tinyrt_add_tile(b0, w0, x[1]);
+            a1 = tinyrt_add_tile(a1, w0 >> 16, x[0]);
+            b1 = tinyrt_add_tile(b1, w0 >> 16, x[1]);
+            a2 = tinyrt_add_tile(a2, w1, x[0]);
+            b2 = tinyrt_add_tile(b2, w1, x[1]);
+            a3 = tinyrt_add_tile(a3, w1 >> 16, x[0]);
+            b3 = tinyrt_add_tile(b3, w1 >> 16, x[1]);
+        }
+        sums[0] = a0, sums[1] = a1, sums[2] = a2, sums[3] = a3;
+        sums[4] = b0, sums[5] = b1, sums[6] = b2, sums[7] = b3;
+        sums += 8;
+    }
+    return w;
+}
+
+#endif
+
+#endif
