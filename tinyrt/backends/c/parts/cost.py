@@ -156,7 +156,7 @@ def _packed(call: Call, isa: InstructionSet) -> float | None:
         pixels = _size(p["y"]) // p["y"]["c"]
         whole = window_cost(isa, pixels, kernel, p["x"]["c"], p["block"]["c_out"])
         return more * _without_zeros(whole, call, isa, prod(kernel) * p["x"]["c"])
-    if name in ("dense_s8", "dense_s4", "dense_sparse_s8"):
+    if name in ("dense_s8", "dense_s4", "dense_sparse_s8", "dense_relu_s8"):
         whole = dense_cost(isa, p["rows"], p["c_in"], p["block"]["c_out"])
         return more * _without_zeros(whole, call, isa, p["c_in"])
     if name.startswith("dense_row"):
