@@ -247,7 +247,7 @@ def relu_outputs(case: Case, rng: Rng) -> Built:
     return replace(built, graph=replace(built.graph, values=values))
 
 
-RELU_CASES = {case.__name__: case for case in (pointwise, window, dense)}
+RELU_CASES = {case.__name__: case for case in (pointwise, window, dense, depthwise3x3)}
 """Those that need no sign with ``relu_outputs``, nearly all of them."""
 
 

@@ -13,7 +13,6 @@ from tinyrt.backends.c.kernel import Choices, Target
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.shared.requant import Requant
 
-
 NONE = Choices(frozenset(), frozenset())
 
 

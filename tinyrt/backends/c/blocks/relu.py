@@ -97,8 +97,8 @@ def _thresholds(mult: NDArray[np.int64], shift: NDArray[np.int64]) -> NDArray[np
 def _pairs(layer: Layer, raised: int, factor: int, addend: int) -> NDArray[np.int64]:
     """A factor and an addend of each channel, off the expected ones by so much.
 
-    The factor is the mantissa, scaled to outputs of 2**16. The addend is half an output, and half of
-    what the first rounding rounds to.
+    The factor is the mantissa, scaled to outputs of 2**16. The addend is half an output, and half
+    of what the first rounding rounds to.
     """
     steps = layer.shift + raised - LEAST_SHIFT
     factors = np.where(steps > 0, (layer.mult + (1 << steps >> 1)) >> steps, layer.mult)
