@@ -24,7 +24,7 @@ PACKED = {
     "sum_rows": "an input repeats, and the scales allow no single rounding",
     "times": "products of int8 by one factor",
     "mean_columns": "the mean is over the outer axes: four channels at once",
-    "average_columns": "windows of 16,384 taps or more: four channels at once, without division",
+    "average_columns": "4,096 taps or more: four channels at once, without division",
     "softmax_table": "256 elements or more: exponents come from a table",
     "lut": "a function of one input: its 256 answers are a table",
     "compare_table": "the scales differ, and 128 outputs or more pay for a table",

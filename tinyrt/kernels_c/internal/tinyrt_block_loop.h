@@ -18,11 +18,12 @@ static inline int32_t tinyrt_doubled_even(int32_t even) {
 
 static TINYRT_NOINLINE void tinyrt_one_column(const tinyrt_block_s8_params *p,
                                               const tinyrt_single *column, int last, int8_t *y) {
+    const int32_t taps = p->taps;
     tinyrt_run run = TINYRT_RUN_OF(p, last, y);
     const int32_t zp = (2 * p->y_zp) + 1;
     for (; run.blocks != 0; --run.blocks) {
         int32_t acc[4] = {run.init[0], run.init[1], run.init[2], run.init[3]};
-        run.w = TINYRT_BLOCK_DOT_ONE(run.w, column, p->taps, acc);
+        run.w = TINYRT_BLOCK_DOT_ONE(run.w, column, taps, acc);
         y[0] = tinyrt_requant_doubled(tinyrt_doubled_even(acc[0]), run.mult[0], run.shift[0], zp);
         y[1] = tinyrt_requant_doubled(tinyrt_doubled_odd(acc[1], acc[0]), run.mult[1], run.shift[1],
                                       zp);
@@ -48,12 +49,13 @@ static inline void tinyrt_finish_column(const tinyrt_run *run, int32_t channel, 
 static TINYRT_NOINLINE void tinyrt_two_columns(const tinyrt_block_s8_params *p,
                                                const tinyrt_taps_word *columns, int last,
                                                int8_t *y) {
+    const int32_t taps = p->taps;
     tinyrt_run run = TINYRT_RUN_OF(p, last, y);
     const int32_t zp = (2 * p->y_zp) + 1;
     for (; run.blocks != 0; --run.blocks) {
         const int32_t *const init = run.init;
         int32_t acc[8] = {init[0], init[1], init[2], init[3], init[0], init[1], init[2], init[3]};
-        run.w = TINYRT_BLOCK_DOT_TWO(run.w, columns, p->taps, acc);
+        run.w = TINYRT_BLOCK_DOT_TWO(run.w, columns, taps, acc);
         tinyrt_finish_column(&run, 1, tinyrt_doubled_odd(acc[1], acc[0]),
                              tinyrt_doubled_odd(acc[5], acc[4]), zp, y);
         tinyrt_finish_column(&run, 0, tinyrt_doubled_even(acc[0]), tinyrt_doubled_even(acc[4]), zp,

@@ -68,37 +68,68 @@ static TINYRT_NOINLINE void tinyrt_relu_one_column(const tinyrt_block_s8_params 
     }
 }
 
-/** Left shifts of sums: of those of even channels, and of 256 times those of odd ones. */
+/** Where the next block of two columns begins and ends: first sums; scales, and how many entries
+ * they advance by; left shifts of the sums of even channels, and of 256 times those of odd ones;
+ * outputs, and how far apart those of the columns lie. */
 typedef struct {
+    const int32_t *init;
+    const int32_t *scale;
+    int32_t step;
     int32_t even;
     int32_t odd;
-} tinyrt_relu_shifts;
+    int8_t *y;
+    int32_t y_step;
+} tinyrt_relu_block;
 
-#if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS
+#if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS && defined(__ARM_FEATURE_UNALIGNED)
 
-/** Keeps a struct where assembly reads it, so that no block copies it there. */
+/* In assembly because all registers are taken between both ends of a block, and compilers move what
+ * they could read from memory. */
+
+/** Keeps a struct where assembly reads it. */
 #define TINYRT_IN_MEMORY(fields) __asm("" : "+m"(fields))
 
-#define TINYRT_RELU_SCALED(n, offset)                                                              \
-    "ldrd %[t0], %[t1], [%[k], #" offset "]\n"                                                     \
-    "smmla %[a" n "], %[a" n "], %[t0], %[t1]\n"                                                   \
-    "smmla %[b" n "], %[b" n "], %[t0], %[t1]\n"
+/** The first sums of two columns, which are the same. */
+static inline void tinyrt_begin_two(tinyrt_relu_block *block, int32_t *acc) {
+    int32_t a0, a1, a2, a3, b0, b1, b2, b3;
+    __asm("ldr %[a1], %[init]\n"
+          "ldrd %[b0], %[b1], [%[a1]]\n"
+          "ldrd %[a2], %[a3], [%[a1], #8]\n"
+          "ldrd %[b2], %[b3], [%[a1], #8]\n"
+          "add %[a0], %[a1], #16\n"
+          "str %[a0], %[init]\n"
+          "ldrd %[a0], %[a1], [%[a1]]\n"
+          : [a0] "=&r"(a0), [a1] "=&r"(a1), [a2] "=&r"(a2), [a3] "=&r"(a3), [b0] "=&r"(b0),
+            [b1] "=&r"(b1), [b2] "=&r"(b2), [b3] "=&r"(b3), [init] "+m"(block->init)
+          :
+          : "memory");
+    acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3;
+    acc[4] = b0, acc[5] = b1, acc[6] = b2, acc[7] = b3;
+}
+
+#define TINYRT_RELU_RAISED(c, pair)                                                                \
+    "lsl %[a" c "], %[a" c "], %[t0]\n"                                                            \
+    "lsl %[a" pair "], %[a" pair "], %[t0]\n"                                                      \
+    "lsl %[b" c "], %[b" c "], %[t0]\n"                                                            \
+    "lsl %[b" pair "], %[b" pair "], %[t0]\n"
+
+#define TINYRT_RELU_SCALED(c, offset)                                                              \
+    "ldrd %[t0], %[t1], [%[t2], #" offset "]\n"                                                    \
+    "smmla %[a" c "], %[a" c "], %[t0], %[t1]\n"                                                   \
+    "smmla %[b" c "], %[b" c "], %[t0], %[t1]\n"
 
 /** Four outputs of a column, by tinyrt_finish_relu's steps. */
-#define TINYRT_RELU_WORD(c)                                                                        \
-    "pkhtb %[" c "2], %[" c "2], %[" c "0], asr #16\n"                                             \
-    "pkhtb %[" c "3], %[" c "3], %[" c "1], asr #16\n"                                             \
-    "usat16 %[" c "2], #8, %[" c "2]\n"                                                            \
-    "usat16 %[" c "3], #8, %[" c "3]\n"                                                            \
-    "orr %[" c "0], %[" c "2], %[" c "3], lsl #8\n"                                                \
-    "eor %[" c "0], %[" c "0], #0x80808080\n"
+#define TINYRT_RELU_WORD(x)                                                                        \
+    "pkhtb %[" x "2], %[" x "2], %[" x "0], asr #16\n"                                             \
+    "pkhtb %[" x "3], %[" x "3], %[" x "1], asr #16\n"                                             \
+    "usat16 %[" x "2], #8, %[" x "2]\n"                                                            \
+    "usat16 %[" x "3], #8, %[" x "3]\n"                                                            \
+    "orr %[" x "0], %[" x "2], %[" x "3], lsl #8\n"                                                \
+    "eor %[" x "0], %[" x "0], #0x80808080\n"
 
-/** Four outputs of each of two columns. In assembly because compilers load scales once for each
- * column. */
-static inline void tinyrt_finish_relu_two(const int32_t *acc, const int32_t *k,
-                                          const tinyrt_relu_shifts *raise, int8_t *y,
-                                          int32_t y_step) {
-    uint32_t t0, t1;
+/** Four outputs of each of two columns; block advances. */
+static inline void tinyrt_finish_two(tinyrt_relu_block *block, const int32_t *acc) {
+    uint32_t t0, t1, t2;
     int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
     int32_t b0 = acc[4], b1 = acc[5], b2 = acc[6], b3 = acc[7];
     __asm("sub %[a1], %[a1], %[a0]\n"
@@ -106,34 +137,42 @@ static inline void tinyrt_finish_relu_two(const int32_t *acc, const int32_t *k,
           "sub %[b1], %[b1], %[b0]\n"
           "sub %[b3], %[b3], %[b2]\n"
           "ldr %[t0], %[even]\n"
-          "lsl %[a0], %[a0], %[t0]\n"
-          "lsl %[a2], %[a2], %[t0]\n"
-          "lsl %[b0], %[b0], %[t0]\n"
-          "lsl %[b2], %[b2], %[t0]\n"
-          "ldr %[t0], %[odd]\n"
-          "lsl %[a1], %[a1], %[t0]\n"
-          "lsl %[a3], %[a3], %[t0]\n"
-          "lsl %[b1], %[b1], %[t0]\n"
-          "lsl %[b3], %[b3], %[t0]\n" TINYRT_RELU_SCALED("0", "0") TINYRT_RELU_SCALED("1", "8")
-              TINYRT_RELU_SCALED("2", "16") TINYRT_RELU_SCALED("3", "24") TINYRT_RELU_WORD("a")
-                  TINYRT_RELU_WORD("b")
+          "ldr %[t2], %[scale]\n" TINYRT_RELU_RAISED(
+              "0", "2") "ldr %[t0], %[odd]\n" TINYRT_RELU_RAISED("1", "3")
+              TINYRT_RELU_SCALED("0", "0") TINYRT_RELU_SCALED("1", "8")
+                  TINYRT_RELU_SCALED("2", "16") TINYRT_RELU_SCALED("3", "24") TINYRT_RELU_WORD("a")
+                      TINYRT_RELU_WORD("b") "ldr %[t0], %[step]\n"
+                                            "ldr %[t1], %[y]\n"
+                                            "add %[t2], %[t2], %[t0], lsl #2\n"
+                                            "ldr %[t0], %[y_step]\n"
+                                            "str %[t2], %[scale]\n"
+                                            "str %[b0], [%[t1], %[t0]]\n"
+                                            "str %[a0], [%[t1]], #4\n"
+                                            "str %[t1], %[y]\n"
           : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [b0] "+r"(b0),
-            [b1] "+r"(b1), [b2] "+r"(b2), [b3] "+r"(b3), [t0] "=&r"(t0), [t1] "=&r"(t1)
-          : [k] "r"(k), [even] "m"(raise->even), [odd] "m"(raise->odd)
+            [b1] "+r"(b1), [b2] "+r"(b2), [b3] "+r"(b3), [t0] "=&r"(t0), [t1] "=&r"(t1),
+            [t2] "=&r"(t2), [scale] "+m"(block->scale), [y] "+m"(block->y)
+          : [even] "m"(block->even), [odd] "m"(block->odd), [step] "m"(block->step),
+            [y_step] "m"(block->y_step)
           : "cc", "memory");
-    tinyrt_store_word(y, (uint32_t)a0);
-    tinyrt_store_word(y + y_step, (uint32_t)b0);
 }
 
 #else
 
 #define TINYRT_IN_MEMORY(fields) (void)(fields)
 
-static inline void tinyrt_finish_relu_two(const int32_t *acc, const int32_t *k,
-                                          const tinyrt_relu_shifts *raise, int8_t *y,
-                                          int32_t y_step) {
-    tinyrt_finish_relu(acc, k, raise->odd, y);
-    tinyrt_finish_relu(acc + 4, k, raise->odd, y + y_step);
+static inline void tinyrt_begin_two(tinyrt_relu_block *block, int32_t *acc) {
+    for (int32_t i = 0; i < 8; ++i) {
+        acc[i] = block->init[i & 3];
+    }
+    block->init += 4;
+}
+
+static inline void tinyrt_finish_two(tinyrt_relu_block *block, const int32_t *acc) {
+    tinyrt_finish_relu(acc, block->scale, block->odd, block->y);
+    tinyrt_finish_relu(acc + 4, block->scale, block->odd, block->y + block->y_step);
+    block->scale += block->step;
+    block->y += 4;
 }
 
 #endif
@@ -141,20 +180,17 @@ static inline void tinyrt_finish_relu_two(const int32_t *acc, const int32_t *k,
 static TINYRT_NOINLINE void tinyrt_relu_two_columns(const tinyrt_block_s8_params *p,
                                                     const tinyrt_taps_word *columns, int last,
                                                     int8_t *y) {
-    const int32_t step = p->requant_step;
-    tinyrt_span span = tinyrt_span_of(columns, p->taps);
-    tinyrt_relu_shifts raise = {p->y_zp + 8, p->y_zp};
     tinyrt_relu_run run = tinyrt_relu_run_of(p, last);
+    const int32_t odd = p->y_zp;
+    tinyrt_span span = tinyrt_span_of(columns, p->taps);
+    tinyrt_relu_block block = {run.init, run.scale, p->requant_step, odd + 8, odd, y, run.y_step};
     TINYRT_IN_MEMORY(span);
-    TINYRT_IN_MEMORY(raise);
+    TINYRT_IN_MEMORY(block);
     for (; run.blocks != 0; --run.blocks) {
-        const int32_t *const init = run.init;
-        int32_t acc[8] = {init[0], init[1], init[2], init[3], init[0], init[1], init[2], init[3]};
+        int32_t acc[8];
+        tinyrt_begin_two(&block, acc);
         run.w = TINYRT_BLOCK_DOT_SPAN(run.w, columns, &span, acc);
-        tinyrt_finish_relu_two(acc, run.scale, &raise, y, run.y_step);
-        run.init += 4;
-        run.scale += step;
-        y += 4;
+        tinyrt_finish_two(&block, acc);
     }
 }
 
