@@ -6,6 +6,7 @@
 #define TINYRT_BLOCK_RELU_LOOP_H
 
 #include "tinyrt_block_runs.h"
+#include "tinyrt_flexible.h"
 
 /** A run of blocks: where their constants begin, and how far apart the outputs of two columns
  *  lie. */
@@ -86,9 +87,6 @@ typedef struct {
 /* In assembly because all registers are taken between both ends of a block, and compilers move what
  * they could read from memory. */
 
-/** Keeps a struct where assembly reads it. */
-#define TINYRT_IN_MEMORY(fields) __asm("" : "+m"(fields))
-
 /** The first sums of two columns, which are the same. */
 static inline void tinyrt_begin_two(tinyrt_relu_block *block, int32_t *acc) {
     int32_t a0, a1, a2, a3, b0, b1, b2, b3;
@@ -158,8 +156,6 @@ static inline void tinyrt_finish_two(tinyrt_relu_block *block, const int32_t *ac
 }
 
 #else
-
-#define TINYRT_IN_MEMORY(fields) (void)(fields)
 
 static inline void tinyrt_begin_two(tinyrt_relu_block *block, int32_t *acc) {
     for (int32_t i = 0; i < 8; ++i) {

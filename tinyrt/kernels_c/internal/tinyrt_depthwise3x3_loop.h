@@ -142,8 +142,8 @@ static TINYRT_NOINLINE void tinyrt_set_borders(const tinyrt_depthwise3x3_s8_para
 #else
 /** No lines two at a time: one takes every register. */
 static inline int32_t tinyrt_slide_pairs(const tinyrt_depthwise3x3_s8_params *p, int32_t c,
-                                         tinyrt_channel *channel, const int8_t *x, int8_t *saved,
-                                         int8_t *y) {
+                                         const tinyrt_channel *channel, const int8_t *x,
+                                         int8_t *saved, int8_t *y) {
     (void)p, (void)c, (void)channel, (void)x, (void)saved, (void)y;
     return 0;
 }
