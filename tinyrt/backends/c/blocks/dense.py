@@ -201,11 +201,11 @@ class _Dense:
 def dense_kernel(node: BoundNode, block: Block, requant: Requant, target: Target) -> Kernel:
     """The kernel of a dense layer, or of a pointwise convolution, in the form that pays."""
     layer = _Dense(node, block, requant, *matrix_of(node))
-    forms = costs(block, *layer.layout, layer.rows, matrix=True)
+    relu = relu_of(node, block, requant, target)
+    forms = costs(block, *layer.layout, layer.rows, matrix=True, relu=relu is not None)
     stored = target.stored(node.index, forms)
-    relu = relu_of(node, block, stored.form, requant, target)
     return Kernel(
-        lambda: layer.calls(stored.form, relu),
+        lambda: layer.calls(stored.form, relu if stored.form is Weights.DENSE else None),
         layer.scratch_bytes,
         unordered if layer.is_row else lambda: columns(node, layer.rows, COLUMNS),
         stored=stored,
@@ -230,15 +230,14 @@ def long_row_kernel(node: BoundNode, block: LongBlock, requant: Requant) -> Kern
     return Kernel(calls)
 
 
-def relu_of(
-    node: BoundNode, block: Block, form: Weights, requant: Requant, target: Target
-) -> ReluScales | None:
+def relu_of(node: BoundNode, block: Block, requant: Requant, target: Target) -> ReluScales | None:
     """The scales for ``tinyrt_block_relu_s8``, found once; None where other kernels are to do.
 
     They take a few bytes more, and follow from weights: code for blobs must not depend on them.
+    They are for dense weights alone.
     """
     pairs = isinstance(block, PairBlock) and block.isa is InstructionSet.DSP
-    if not pairs or form is not Weights.DENSE or target.small or target.choices is not None:
+    if not pairs or target.small or target.choices is not None:
         return None
     return node.noted_of_constants(
         ("relu", block.isa), lambda: relu_scales(block.layer, block.x_zp, requant.y_zp)
@@ -333,9 +332,11 @@ def convolution_kernel(
     if is_pointwise(window):
         return dense_kernel(node, block, requant, target)
     pixels = node.output.size // node.output.shape[3]
-    stored = target.stored(node.index, costs(block, QUAD, block.taps, pixels, matrix=False))
+    scales = relu_of(node, block, requant, target)
+    forms = costs(block, QUAD, block.taps, pixels, matrix=False, relu=scales is not None)
+    stored = target.stored(node.index, forms)
     in_columns = columns_scratch(block, pixels)
-    relu = relu_of(node, block, stored.form, requant, target)
+    relu = scales if stored.form is Weights.DENSE else None
 
     def calls() -> Calls:
         x, y = node.input(0), node.output
