@@ -16,13 +16,6 @@ static inline int32_t tinyrt_doubled_even(int32_t even) {
     return (int32_t)((uint32_t)even << 1);
 }
 
-/** Whether four outputs on one scale have code of their own. */
-#ifdef __OPTIMIZE_SIZE__
-enum { TINYRT_ALIKE = 0 };
-#else
-enum { TINYRT_ALIKE = 1 };
-#endif
-
 /** Four outputs of doubled sums on one scale. */
 static inline void tinyrt_finish_alike(const int32_t *doubled, int32_t mult, int32_t shift,
                                        int32_t zp, int8_t *y) {
@@ -44,7 +37,7 @@ static TINYRT_NOINLINE void tinyrt_one_column(const tinyrt_block_s8_params *p,
         const int32_t doubled[4] = {tinyrt_doubled_even(acc[0]), tinyrt_doubled_odd(acc[1], acc[0]),
                                     tinyrt_doubled_even(acc[2]),
                                     tinyrt_doubled_odd(acc[3], acc[2])};
-        if ((TINYRT_ALIKE != 0) && (step == 0)) {
+        if ((TINYRT_ONE_SCALE != 0) && (step == 0)) {
             tinyrt_finish_alike(doubled, run.mult[0], run.shift[0], zp, y);
         } else {
             y[0] = tinyrt_requant_doubled(doubled[0], run.mult[0], run.shift[0], zp);

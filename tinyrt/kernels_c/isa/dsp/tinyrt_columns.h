@@ -25,6 +25,13 @@ typedef int8_t tinyrt_single;
 /** Bytes of a single column for each tap. */
 #define TINYRT_SINGLE_BYTES 1
 
+/** Whether outputs of a column that share one scale have code of their own. */
+#ifdef __OPTIMIZE_SIZE__
+#define TINYRT_ONE_SCALE 0
+#else
+#define TINYRT_ONE_SCALE 1
+#endif
+
 /** Writes four bytes to one of two columns. */
 static inline void tinyrt_widen_four(const int8_t *x, tinyrt_taps_word *column) {
     const uint32_t word = tinyrt_load_word(x);
