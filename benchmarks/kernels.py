@@ -51,6 +51,7 @@ class Layer:
         attrs: its attributes.
         shapes: of its inputs; those of ops with weights are x and w.
         scale: the output's, against an input's of 0.05.
+        zero_point: the output's.
 
     """
 
@@ -58,6 +59,7 @@ class Layer:
     attrs: Any
     shapes: tuple[Shape, ...]
     scale: float = 0.05
+    zero_point: int = ZERO_POINT
 
 
 def _conv(w: Shape, scale: float = 0.2, **attrs: Any) -> Layer:
@@ -110,7 +112,7 @@ def graph_of(layers: Mapping[str, Layer]) -> tuple[Graph, dict[str, np.ndarray]]
         operands = _operands(name, layer, rng)
         (kind,) = OPS[layer.op].infer(layer.attrs, [v.type for v in operands])
         fixed = OPS[layer.op].forms[Form.INT8].fixed_output
-        scale, zero_point = fixed or (layer.scale, ZERO_POINT)
+        scale, zero_point = fixed or (layer.scale, layer.zero_point)
         quantized = OPS[layer.op].quant is not Quant.INPUTS_ONLY
         q = QParams((scale,), zero_point) if quantized else None
         y = Value(name, kind.dtype, kind.shape, q)

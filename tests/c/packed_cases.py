@@ -9,7 +9,7 @@ import numpy as np
 
 from tests.ops.build import Built, Case, Rng, build_s8
 from tests.ops.cases.windowed import activation, ints, pair
-from tinyrt.ir import DType
+from tinyrt.ir import DType, QParams
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
@@ -236,6 +236,19 @@ def sparse_window_rows(rng: Rng) -> Case:
 
 int4_weights = partial(build_s8, weights=DType.INT4)
 """Builds a case with weights of four bits."""
+
+
+def relu_outputs(case: Case, rng: Rng) -> Built:
+    """The case with the output zero point -128, and a scale somewhere around its own."""
+    built = build_s8(case, rng)
+    out = built.graph.value("out")
+    scale = float(np.float32(out.q.scale * np.exp(rng.uniform(-1, 2))))
+    values = built.graph.values | {"out": replace(out, q=QParams((scale,), -128))}
+    return replace(built, graph=replace(built.graph, values=values))
+
+
+RELU_CASES = {case.__name__: case for case in (pointwise, window, dense, depthwise3x3)}
+"""Those that need no sign with ``relu_outputs``, nearly all of them."""
 
 
 def sparse_dense(rng: Rng) -> Case:

@@ -12,8 +12,10 @@ from tests.c.host import BESIDE, build_program, run_program, run_samples
 from tests.c.packed_cases import (
     INT4_CASES,
     PACKED_CASES,
+    RELU_CASES,
     SPARSE_CASES,
     int4_weights,
+    relu_outputs,
     sparse_weights,
     sparse_window_rows,
     window_rows,
@@ -60,6 +62,8 @@ PACKED_INT4 = {
     "tinyrt_depthwise3x3_s4",
 }
 
+RELU = {"tinyrt_dense_relu_s8", "tinyrt_dense_row_relu_s8", "tinyrt_window_block_relu_s8"}
+
 SPARSE_BLOCKS = {
     "tinyrt_dense_sparse_s8",
     "tinyrt_dense_row_sparse_s8",
@@ -105,6 +109,17 @@ def test_packed_int4_weights_equal_the_references(tmp_path, core):
         np.testing.assert_array_equal(outputs[name], expected, err_msg=name, strict=True)
 
 
+def test_outputs_that_need_no_sign_equal_the_references(tmp_path):
+    graph, feeds = graph_of(RELU_CASES, range(sampled(60, 600)), relu_outputs)
+    project = export_graph(graph, tmp_path / "project", core="cortex-m4", memories=BESIDE)
+    assert set(project.kernels) >= RELU
+    samples = [feeds, other_data(feeds, np.random.default_rng(5))]
+    found = run_samples(build_program(project, tmp_path), project, samples, "beside")
+    for data, outputs in zip(samples, found, strict=True):
+        for name, expected in evaluate(graph, data).items():
+            np.testing.assert_array_equal(outputs[name], expected, err_msg=name, strict=True)
+
+
 @pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
 @pytest.mark.parametrize(("optimize", "kernels"), SPARSE.items())
 def test_sparse_weights_equal_the_references(tmp_path, core, optimize, kernels):
@@ -122,13 +137,19 @@ def test_sparse_weights_equal_the_references(tmp_path, core, optimize, kernels):
         np.testing.assert_array_equal(outputs[name], expected, err_msg=name, strict=True)
 
 
-@pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
+ROWS = [
+    ("tinyrt_window_rows_s8", window_rows, build_s8),
+    ("tinyrt_window_rows_s4", window_rows, int4_weights),
+    ("tinyrt_window_rows_sparse_s8", sparse_window_rows, sparse_weights),
+]
+"""Kernel, cases, and how they are built."""
+
+
 @pytest.mark.parametrize(
-    ("kernel", "case", "build"),
+    ("core", "kernel", "case", "build"),
     [
-        ("tinyrt_window_rows_s8", window_rows, build_s8),
-        ("tinyrt_window_rows_s4", window_rows, int4_weights),
-        ("tinyrt_window_rows_sparse_s8", sparse_window_rows, sparse_weights),
+        *((core, *row) for core in ("cortex-m3", "cortex-m4") for row in ROWS),
+        ("cortex-m4", "tinyrt_window_rows_relu_s8", window_rows, relu_outputs),
     ],
 )
 def test_rows_equal_the_references(tmp_path, core, kernel, case, build):

@@ -4,6 +4,8 @@ Layers differ from those that the formulas' constants were read off. All layers 
 image and one boot.
 """
 
+from dataclasses import replace
+
 import pytest
 
 from benchmarks.kernels import Layer, graph_of, measure
@@ -49,6 +51,11 @@ def depthwise(x, w, stride=1, padding="SAME"):
     return Layer("depthwise_conv2d", attrs, (x, w), 0.5)
 
 
+def relu(layer):
+    """The layer with the output zero point that a ReLU leaves, and a scale that sums allow."""
+    return replace(layer, zero_point=-128, scale=0.25)
+
+
 def dense(rows, taps, c_out):
     shapes = ((rows, taps), (c_out, taps))
     return Layer("fully_connected", FullyConnectedAttrs(), shapes, 1.0)
@@ -87,6 +94,26 @@ LAYERS = {
     "large dense": (dense(1, 512, 64), lambda i: dense_row_cost(i, 512, 64)),
     "tiny dense": (dense(1, 24, 16), lambda i: dense_row_cost(i, 24, 16)),
     "dense rows": (dense(6, 96, 20), lambda i: dense_cost(i, 6, 96, 20)),
+    "1x1 without a sign": (
+        relu(conv((1, 10, 10, 32), (24, 1, 1, 32))),
+        lambda i: dense_cost(i, 100, 32, 24, relu=True),
+    ),
+    "3x3 of 8 without a sign": (
+        relu(conv((1, 16, 16, 8), (16, 3, 3, 8), 2)),
+        lambda i: window_cost(i, 64, (3, 3), 8, 16, relu=True),
+    ),
+    "dense without a sign": (
+        relu(dense(1, 128, 64)),
+        lambda i: dense_row_cost(i, 128, 64, relu=True),
+    ),
+    "depthwise 3x3 without a sign": (
+        relu(depthwise((1, 16, 18, 16), (1, 3, 3, 16))),
+        lambda i: slide_cost(i, (16, 18), 16, 1, relu=True),
+    ),
+    "depthwise 3x3 of few pixels": (
+        relu(depthwise((1, 6, 6, 24), (1, 3, 3, 24))),
+        lambda i: slide_cost(i, (6, 6), 24, 1, relu=True),
+    ),
 }
 
 
@@ -102,6 +129,10 @@ ELEMENTWISE = {
 
 def instructions_of(core, layers):
     return {row["layer"]: row["instructions"] for row in measure(core, layers)}
+
+
+KERNELS = {"cortex-m4": "_relu_s8", "cortex-m3": "_s8"}
+"""Core -> the end of the names of the kernels of layers whose outputs take no sign."""
 
 
 def counts(core, names):
@@ -147,6 +178,14 @@ def test_tiles_cost_what_their_formula_says(core, monkeypatch):
     monkeypatch.setattr(winograd, "fits", lambda block, window, target: False)
     columns = instructions_of(core, TILES)
     assert not {name for name in TILES if found[name] > 0.9 * columns[name]}
+
+
+def test_layers_without_a_sign_are_measured_as_such(core):
+    names = [n for n in LAYERS if "without a sign" in n and "depthwise" not in n]
+    graph, _ = graph_of({name: LAYERS[name][0] for name in names})
+    chosen = [choose(node, Target(find_core(core).isa)).name for node in graph.bound()]
+    assert all(name.endswith(KERNELS[core]) for name in chosen)
+    assert len(chosen) == 3
 
 
 def test_elements_cost_what_their_formulas_say(core):

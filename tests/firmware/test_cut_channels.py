@@ -12,7 +12,7 @@ MOST_WEIGHTS = 40_000
 INSTRUCTIONS = {
     "cortex-m0": 26_215_000,
     "cortex-m3": 11_060_000,
-    "cortex-m4": 7_691_000,
+    "cortex-m4": 6_232_000,
     "cortex-m55": 1_808_000,
     "rv32imc": None,
 }

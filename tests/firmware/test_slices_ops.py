@@ -16,7 +16,7 @@ from tests.c.conformance import (
 )
 from tests.c.floats import assert_close
 from tests.c.overlapping import overlapping_cases, overlapping_plan
-from tests.c.packed_cases import INT4_CASES, PACKED_CASES
+from tests.c.packed_cases import INT4_CASES, PACKED_CASES, RELU_CASES, relu_outputs
 from tests.firmware.device import check_on_device, run_on_device
 from tests.ops.build import build_s8
 from tests.sampling import sampled
@@ -45,9 +45,13 @@ KINDS = {
     "packed int4": partial(graph_of, INT4_CASES, build=INT4),
     "layers": partial(graph_of, LAYERS),
     "layers int4": partial(graph_of, LAYERS, build=INT4),
+    "relu": partial(graph_of, RELU_CASES, build=relu_outputs),
 }
 ALL = [(core, kind) for core in CORES for kind in KINDS]
-SAMPLE = [("cortex-m4", "layers"), ("cortex-m55", "layers"), ("cortex-m0", "layers int4")]
+SAMPLE = [
+    *(("cortex-m4", "layers"), ("cortex-m4", "relu")),
+    *(("cortex-m55", "layers"), ("cortex-m0", "layers int4")),
+]
 
 
 def smallest(call, instructions, limit, cut_of_call) -> Iterator[Part]:

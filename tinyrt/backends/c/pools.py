@@ -15,8 +15,9 @@ from tinyrt.ops.shared.activation import fused_activation
 from tinyrt.ops.shared.pool import Pool2dAttrs, Pool2dS8, window_of
 from tinyrt.ops.shared.spec import Form
 
-MANY_TAPS = 1 << 14
-"""Taps of a layer from which on four channels at a time are worth 400 bytes of code."""
+MANY_TAPS, MANY_TAPS_SMALL = 1 << 12, 1 << 14
+"""Taps of a layer from which on four channels at a time are worth 400 bytes of code: mostly, and in
+code that is to be small."""
 
 
 def average_s8_calls(node: BoundNode, target: Target) -> Calls:
@@ -24,7 +25,7 @@ def average_s8_calls(node: BoundNode, target: Target) -> Calls:
     if prepared(node, Pool2dS8).legacy:
         return _pool("tinyrt_average_legacy_s8", node)
     height, width = node.attrs_as(Pool2dAttrs).kernel
-    many = node.output.size * height * width >= MANY_TAPS
+    many = node.output.size * height * width >= (MANY_TAPS_SMALL if target.small else MANY_TAPS)
     columns = target.isa in BLOCK_SETS and many
     return _pool("tinyrt_average_columns_s8" if columns else "tinyrt_average_pool2d_s8", node)
 

@@ -26,7 +26,7 @@ PACKED = {
     "sum_rows": "an input repeats, and the scales allow no single rounding",
     "times": "products of int8 by one factor",
     "mean_columns": "the mean is over the outer axes: four channels at once",
-    "average_columns": "windows of 16,384 taps or more: four channels at once, without division",
+    "average_columns": "4,096 taps or more: four channels at once, without division",
     "softmax_table": "256 elements or more: exponents come from a table",
     "lut": "a function of one input: its 256 answers are a table",
     "compare_table": "the scales differ, and 128 outputs or more pay for a table",
@@ -55,7 +55,9 @@ def reason(node: BoundNode, kernel: Kernel, isa: InstructionSet) -> str:
     """
     name = kernel.name.removeprefix("tinyrt_")
     base = name.rpartition("_")[0] if name.endswith(("_s8", "_s4", "_s16", "_f32")) else name
-    text = PACKED.get(base.replace("_sparse", ""))
+    text = PACKED.get(base.replace("_sparse", "").removesuffix("_relu"))
+    if base.endswith("_relu"):
+        text = f"{text}; the output zero point is -128, so that outputs take no sign"
     if text is None:
         text = f"what computes {node.op} on {form_of(node)} tensors with {SETS[isa]}"
     return text if kernel.stored is None else f"{text}; {_weights(kernel)}"

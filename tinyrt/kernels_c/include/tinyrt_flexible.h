@@ -27,6 +27,13 @@
  *  first value they know, or share. */
 #define TINYRT_OPAQUE(a, b) __asm("" : "+rm"(a), "+rm"(b))
 
+/** Keeps a struct in memory, where assembly reads it: compilers would copy it there for each loop. */
+#ifdef TINYRT_ASM
+#define TINYRT_IN_MEMORY(fields) __asm("" : "+m"(fields))
+#else
+#define TINYRT_IN_MEMORY(fields) (void)(fields)
+#endif
+
 /** Macros of the assembler around a loop of it. */
 #define TINYRT_WITH_MACRO(name, parameters, body, loop)                                            \
     ".macro " name " " parameters "\n" body ".endm\n" loop ".purgem " name "\n"

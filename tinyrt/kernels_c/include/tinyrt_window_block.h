@@ -23,8 +23,10 @@ typedef struct {
 typedef void tinyrt_window_kernel(const tinyrt_window_block_s8_params *p, const int8_t *x,
                                   tinyrt_taps_word *columns, int8_t *patch, int8_t *y);
 
-/** Over weights packed for tinyrt_block_s8, tinyrt_block_s4 and tinyrt_block_sparse_s8. */
-tinyrt_window_kernel tinyrt_window_block_s8, tinyrt_window_block_s4, tinyrt_window_block_sparse_s8;
+/** Over constants packed for tinyrt_block_s8, tinyrt_block_s4, tinyrt_block_sparse_s8 and
+ *  tinyrt_block_relu_s8. */
+tinyrt_window_kernel tinyrt_window_block_s8, tinyrt_window_block_s4, tinyrt_window_block_sparse_s8,
+    tinyrt_window_block_relu_s8;
 
 /** Some channels of one or two pixels of a row: block.c_out of c_out, at most 64, whose outputs y
  *  points to. columns are filled only where fills is not 0; else they hold what the last call for
@@ -33,7 +35,8 @@ typedef void tinyrt_window_some(const tinyrt_window_block_s8_params *p, int32_t 
                                 int32_t c_out, const int8_t *x, tinyrt_taps_word *columns,
                                 int8_t *patch, int8_t *y);
 
-tinyrt_window_some tinyrt_window_part_s8, tinyrt_window_part_s4, tinyrt_window_part_sparse_s8;
+tinyrt_window_some tinyrt_window_part_s8, tinyrt_window_part_s4, tinyrt_window_part_sparse_s8,
+    tinyrt_window_part_relu_s8;
 
 #ifdef __cplusplus
 }

@@ -34,8 +34,10 @@ typedef struct {
 typedef void tinyrt_rows_kernel(const tinyrt_window_rows_s8_params *p, const int8_t *x,
                                 tinyrt_taps_word *columns, int8_t *patch, int8_t *y);
 
-/** Over weights packed for tinyrt_block_s8, tinyrt_block_s4 and tinyrt_block_sparse_s8. */
-tinyrt_rows_kernel tinyrt_window_rows_s8, tinyrt_window_rows_s4, tinyrt_window_rows_sparse_s8;
+/** Over constants packed for tinyrt_block_s8, tinyrt_block_s4, tinyrt_block_sparse_s8 and
+ *  tinyrt_block_relu_s8. */
+tinyrt_rows_kernel tinyrt_window_rows_s8, tinyrt_window_rows_s4, tinyrt_window_rows_sparse_s8,
+    tinyrt_window_rows_relu_s8;
 
 #ifdef __cplusplus
 }

@@ -16,22 +16,38 @@ static inline int32_t tinyrt_doubled_even(int32_t even) {
     return (int32_t)((uint32_t)even << 1);
 }
 
+/** Four outputs of doubled sums on one scale. */
+static inline void tinyrt_finish_alike(const int32_t *doubled, int32_t mult, int32_t shift,
+                                       int32_t zp, int8_t *y) {
+    y[0] = tinyrt_requant_doubled(doubled[0], mult, shift, zp);
+    y[1] = tinyrt_requant_doubled(doubled[1], mult, shift, zp);
+    y[2] = tinyrt_requant_doubled(doubled[2], mult, shift, zp);
+    y[3] = tinyrt_requant_doubled(doubled[3], mult, shift, zp);
+}
+
 static TINYRT_NOINLINE void tinyrt_one_column(const tinyrt_block_s8_params *p,
                                               const tinyrt_single *column, int last, int8_t *y) {
+    const int32_t taps = p->taps;
+    const int32_t step = p->requant_step;
     tinyrt_run run = TINYRT_RUN_OF(p, last, y);
     const int32_t zp = (2 * p->y_zp) + 1;
     for (; run.blocks != 0; --run.blocks) {
         int32_t acc[4] = {run.init[0], run.init[1], run.init[2], run.init[3]};
-        run.w = TINYRT_BLOCK_DOT_ONE(run.w, column, p->taps, acc);
-        y[0] = tinyrt_requant_doubled(tinyrt_doubled_even(acc[0]), run.mult[0], run.shift[0], zp);
-        y[1] = tinyrt_requant_doubled(tinyrt_doubled_odd(acc[1], acc[0]), run.mult[1], run.shift[1],
-                                      zp);
-        y[2] = tinyrt_requant_doubled(tinyrt_doubled_even(acc[2]), run.mult[2], run.shift[2], zp);
-        y[3] = tinyrt_requant_doubled(tinyrt_doubled_odd(acc[3], acc[2]), run.mult[3], run.shift[3],
-                                      zp);
+        run.w = TINYRT_BLOCK_DOT_ONE(run.w, column, taps, acc);
+        const int32_t doubled[4] = {tinyrt_doubled_even(acc[0]), tinyrt_doubled_odd(acc[1], acc[0]),
+                                    tinyrt_doubled_even(acc[2]),
+                                    tinyrt_doubled_odd(acc[3], acc[2])};
+        if ((TINYRT_ONE_SCALE != 0) && (step == 0)) {
+            tinyrt_finish_alike(doubled, run.mult[0], run.shift[0], zp, y);
+        } else {
+            y[0] = tinyrt_requant_doubled(doubled[0], run.mult[0], run.shift[0], zp);
+            y[1] = tinyrt_requant_doubled(doubled[1], run.mult[1], run.shift[1], zp);
+            y[2] = tinyrt_requant_doubled(doubled[2], run.mult[2], run.shift[2], zp);
+            y[3] = tinyrt_requant_doubled(doubled[3], run.mult[3], run.shift[3], zp);
+        }
         run.init += 4;
-        run.mult += p->requant_step;
-        run.shift += p->requant_step;
+        run.mult += step;
+        run.shift += step;
         y += 4;
     }
 }
@@ -48,12 +64,13 @@ static inline void tinyrt_finish_column(const tinyrt_run *run, int32_t channel, 
 static TINYRT_NOINLINE void tinyrt_two_columns(const tinyrt_block_s8_params *p,
                                                const tinyrt_taps_word *columns, int last,
                                                int8_t *y) {
+    const int32_t taps = p->taps;
     tinyrt_run run = TINYRT_RUN_OF(p, last, y);
     const int32_t zp = (2 * p->y_zp) + 1;
     for (; run.blocks != 0; --run.blocks) {
         const int32_t *const init = run.init;
         int32_t acc[8] = {init[0], init[1], init[2], init[3], init[0], init[1], init[2], init[3]};
-        run.w = TINYRT_BLOCK_DOT_TWO(run.w, columns, p->taps, acc);
+        run.w = TINYRT_BLOCK_DOT_TWO(run.w, columns, taps, acc);
         tinyrt_finish_column(&run, 1, tinyrt_doubled_odd(acc[1], acc[0]),
                              tinyrt_doubled_odd(acc[5], acc[4]), zp, y);
         tinyrt_finish_column(&run, 0, tinyrt_doubled_even(acc[0]), tinyrt_doubled_even(acc[4]), zp,

@@ -137,6 +137,18 @@ static TINYRT_NOINLINE void tinyrt_set_borders(const tinyrt_depthwise3x3_s8_para
     channel->tail = tinyrt_add_column3(f, 2, border, 0);
 }
 
+#ifdef TINYRT_FILTER3_PAIRS
+#include "tinyrt_depthwise_pair.h"
+#else
+/** No lines two at a time: one takes every register. */
+static inline int32_t tinyrt_slide_pairs(const tinyrt_depthwise3x3_s8_params *p, int32_t c,
+                                         const tinyrt_channel *channel, const int8_t *x,
+                                         int8_t *saved, int8_t *y) {
+    (void)p, (void)c, (void)channel, (void)x, (void)saved, (void)y;
+    return 0;
+}
+#endif
+
 /** Lines from the first; line i reads input lines i * stride - pad and the two behind it. */
 static void tinyrt_all_lines(const tinyrt_depthwise3x3_s8_params *p, int32_t c, const int8_t *x,
                              int8_t *saved, int8_t *y) {
@@ -151,9 +163,11 @@ static void tinyrt_all_lines(const tinyrt_depthwise3x3_s8_params *p, int32_t c, 
             saved[k] = x[k * p->along.x_step];
         }
     }
+    const int32_t done = tinyrt_slide_pairs(p, c, &channel, x, saved, y);
     int32_t borders = -1;
-    int32_t middle = 1 - across->pad;
-    for (int32_t left = across->y_count; left > 0; --left, y += across->y_step) {
+    int32_t middle = 1 - across->pad + (done * p->stride);
+    y += done * across->y_step;
+    for (int32_t left = across->y_count - done; left > 0; --left, y += across->y_step) {
         const int32_t first = middle == 0;
         const int32_t last = middle == (across->x_count - 1);
         if (borders != ((2 * first) + last)) {

@@ -64,6 +64,7 @@ class Costs:
     Attributes:
         two_pixels: per tap of four channels and two pixels.
         block: per four channels of two pixels, without taps: first sums, eight requantisations.
+        relu_block: the same where outputs take no sign.
         widen: per element copied to a column.
         pixel: per pixel of a dense layer, without the above.
         patch: per pixel of a window, without the above, and per row of the window.
@@ -72,7 +73,9 @@ class Costs:
         row_tap: per tap of these channels.
         row_turn: instructions per turn of that loop, without taps, and taps per turn.
         row_block: per block of these channels, without taps.
+        relu_row_block: the same where outputs take no sign.
         slide: for the 3 x 3 depthwise kernel, by stride.
+        relu_slide: the same with stride 1, two lines at once, where outputs take no sign.
         entry_taps: taps per entry of a depthwise list.
         entry: per entry for four channels and one output.
         four: per output of four channels, without entries.
@@ -89,6 +92,7 @@ class Costs:
 
     two_pixels: float
     block: float
+    relu_block: float
     widen: float
     pixel: float
     patch: tuple[float, float]
@@ -97,7 +101,9 @@ class Costs:
     row_tap: float
     row_turn: tuple[float, int]
     row_block: float
+    relu_row_block: float
     slide: dict[int, Line]
+    relu_slide: Line
     entry_taps: int
     entry: float
     four: float
@@ -113,7 +119,8 @@ class Costs:
 
 _BY_SET: dict[str, tuple[Any, Any]] = {
     "two_pixels": (6, 13),
-    "block": (123, 124),
+    "block": (118, 124),
+    "relu_block": (61, 124),
     "widen": (2, 2.5),
     "pixel": (41, 48),
     "patch": ((130, 35), (130, 35)),
@@ -125,10 +132,12 @@ _BY_SET: dict[str, tuple[Any, Any]] = {
     "row_tap": (4.25, 17),
     "row_turn": ((2, 16), (3, 8)),
     "row_block": (73, 175),
+    "relu_row_block": (40, 175),
     "slide": (
         {1: Line(25, 79, 212), 2: Line(35, 78, 170)},
         {1: Line(32, 100, 300), 2: Line(38, 81, 280)},
     ),
+    "relu_slide": (Line(19.3, 22.5, 191), Line(32, 100, 300)),
     "entry_taps": (2, 1),
     "entry": (20, 15),
     "four": (51, 62),
@@ -150,18 +159,20 @@ COSTS = {
 """The constants of each instruction set."""
 
 
-def dense_cost(isa: InstructionSet, rows: int, taps: int, c_out: int) -> float:
-    """``tinyrt_dense_s8`` over an even number of rows or pixels."""
+def dense_cost(isa: InstructionSet, rows: int, taps: int, c_out: int, relu: bool = False) -> float:
+    """``tinyrt_dense_s8``, or ``tinyrt_dense_relu_s8``, over an even number of rows or pixels."""
     k = COSTS[isa]
-    return _products(k, rows, padded(taps), c_out) + rows * (k.widen * taps + k.pixel)
+    return _products(k, rows, padded(taps), c_out, relu) + rows * (k.widen * taps + k.pixel)
 
 
-def window_cost(isa: InstructionSet, pixels: int, kernel: Pair, c_in: int, c_out: int) -> float:
-    """``tinyrt_window_block_s8`` over an even number of output pixels."""
+def window_cost(
+    isa: InstructionSet, pixels: int, kernel: Pair, c_in: int, c_out: int, relu: bool = False
+) -> float:
+    """``tinyrt_window_block_s8``, or ``_relu_s8``, over an even number of output pixels."""
     k = COSTS[isa]
     taps = kernel[0] * kernel[1] * c_in
     patch = k.widen * taps + k.patch[0] + k.patch[1] * kernel[0]
-    return _products(k, pixels, padded(taps), c_out) + pixels * patch
+    return _products(k, pixels, padded(taps), c_out, relu) + pixels * patch
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,22 +214,34 @@ def winograd_cost(isa: InstructionSet, pairs: TilePairs, c_in: int, c_out: int) 
     return pairs.count * each + pairs.at_border * (k.border[0] + k.border[1] * c_in)
 
 
-def _products(k: Costs, pixels: int, taps: int, c_out: int) -> float:
+def _products(k: Costs, pixels: int, taps: int, c_out: int, relu: bool) -> float:
     loop = k.two_pixels * taps + 3 * ceil(taps / TURN_TAPS)
-    return pixels / 2 * ceil(c_out / QUAD) * (loop + k.block)
+    return pixels / 2 * ceil(c_out / QUAD) * (loop + (k.relu_block if relu else k.block))
 
 
-def dense_row_cost(isa: InstructionSet, taps: int, c_out: int) -> float:
-    """``tinyrt_dense_row_s8``."""
+def dense_row_cost(isa: InstructionSet, taps: int, c_out: int, relu: bool = False) -> float:
+    """``tinyrt_dense_row_s8``, or ``tinyrt_dense_row_relu_s8``."""
     k = COSTS[isa]
     turn, turn_taps = k.row_turn
     loop = k.row_tap * taps + turn * ceil(taps / turn_taps)
-    return 45 + ceil(c_out / k.row_channels) * (loop + k.row_block)
+    block = k.relu_row_block if relu else k.row_block
+    return 45 + ceil(c_out / k.row_channels) * (loop + block)
 
 
-def slide_cost(isa: InstructionSet, out: Pair, channels: int, stride: int) -> float:
-    """``tinyrt_depthwise3x3_s8`` over lines along the second axis of the output."""
-    line = COSTS[isa].slide[stride]
+def slide_cost(
+    isa: InstructionSet, out: Pair, channels: int, stride: int, relu: bool = False
+) -> float:
+    """``tinyrt_depthwise3x3_s8`` over lines along the second axis of the output.
+
+    Args:
+        isa: the instruction set.
+        out: lines, and outputs of each.
+        channels: planes.
+        stride: of both axes.
+        relu: whether outputs take no sign, and lie as inputs do.
+
+    """
+    line = COSTS[isa].relu_slide if relu and stride == 1 else COSTS[isa].slide[stride]
     return channels * (line.channel + out[0] * (line.line + out[1] * line.output))
 
 

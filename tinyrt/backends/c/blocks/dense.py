@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.backends.c.blocks import winograd
-from tinyrt.backends.c.blocks.block import Block, LongBlock, Packed, pair_block
+from tinyrt.backends.c.blocks.block import Block, LongBlock, Packed, PairBlock, pair_block
 from tinyrt.backends.c.blocks.cost import TILES, TilePairs
 from tinyrt.backends.c.blocks.layer import BLOCK_SETS, QUAD, constants_of
 from tinyrt.backends.c.blocks.nibbles import nibble_block
+from tinyrt.backends.c.blocks.relu import ReluScales, relu_scales
 from tinyrt.backends.c.blocks.words import (
     column_bytes,
     eight_at_a_time,
@@ -158,19 +159,19 @@ class _Dense:
         in_place = self.block.isa is InstructionSet.SCALAR or self.c_in % QUAD == 0
         return 0 if in_place else self.block.taps
 
-    def calls(self, form: Weights) -> Calls:
-        """The call of ``tinyrt_dense_s8`` or one of its like, for weights of that form."""
+    def calls(self, form: Weights, relu: ReluScales | None) -> Calls:
+        """The call of ``tinyrt_dense_s8`` or one of its like, for weights and scales so stored."""
         x, y = self.node.input(0), self.node.output
         if form in (Weights.ONE_OF_4, Weights.TWO_OF_4):
             product = self._n_of_4()
         else:
             fields: Fields = {} if self.is_row else {"rows": self.rows}
-            own = stored_fields(self.node, self.block, form, self.layout, self.requant)
+            own = stored_fields(self.node, self.block, form, self.layout, self.requant, relu)
             fields |= {"c_in": self.c_in, "block": own}
             kernel = "tinyrt_dense_row" if self.is_row else "tinyrt_dense"
             params = Params(f"{kernel}_s8_params", fields)
             scratch = Scratch(pointer=COLUMNS_POINTER)
-            product = call(f"{kernel}_{suffix(self.block, form)}", params, x, scratch, y)
+            product = call(f"{kernel}_{suffix(self.block, form, relu)}", params, x, scratch, y)
         return (product, *clamp_calls(self.node, self.requant.act_min, self.requant.act_max))
 
     def _n_of_4(self) -> Call:
@@ -202,10 +203,11 @@ class _Dense:
 def dense_kernel(node: BoundNode, block: Block, requant: Requant, target: Target) -> Kernel:
     """The kernel of a dense layer, or of a pointwise convolution, in the form that pays."""
     layer = _Dense(node, block, requant, *matrix_of(node))
-    forms = costs(block, *layer.layout, layer.rows, matrix=True)
+    relu = relu_of(node, block, requant, target)
+    forms = costs(block, *layer.layout, layer.rows, matrix=True, relu=relu is not None)
     stored = target.stored(node.index, forms)
     return Kernel(
-        lambda: layer.calls(stored.form),
+        lambda: layer.calls(stored.form, relu if stored.form is Weights.DENSE else None),
         layer.scratch_bytes,
         unordered if layer.is_row else lambda: columns(node, layer.rows, COLUMNS),
         stored=stored,
@@ -230,13 +232,34 @@ def long_row_kernel(node: BoundNode, block: LongBlock, requant: Requant) -> Kern
     return Kernel(calls)
 
 
-def suffix(block: Block, form: Weights) -> str:
-    """The suffix of the names of kernels for weights of that form."""
+def relu_of(node: BoundNode, block: Block, requant: Requant, target: Target) -> ReluScales | None:
+    """The scales for ``tinyrt_block_relu_s8``, found once; None where other kernels are to do.
+
+    They take a few bytes more, and follow from weights: code for blobs must not depend on them.
+    They are for dense weights alone.
+    """
+    pairs = isinstance(block, PairBlock) and block.isa is InstructionSet.DSP
+    if not pairs or target.small or target.choices is not None:
+        return None
+    return node.noted_of_constants(
+        ("relu", block.isa), lambda: relu_scales(block.layer, block.x_zp, requant.y_zp)
+    )
+
+
+def suffix(block: Block, form: Weights, relu: ReluScales | None) -> str:
+    """The suffix of the names of kernels for weights of that form, and such scales."""
+    if relu is not None:
+        return "relu_s8"
     return f"s{block.bits}" if form is Weights.DENSE else "sparse_s8"
 
 
 def stored_fields(
-    node: BoundNode, block: Block, form: Weights, layout: tuple[int, int], requant: Requant
+    node: BoundNode,
+    block: Block,
+    form: Weights,
+    layout: tuple[int, int],
+    requant: Requant,
+    relu: ReluScales | None,
 ) -> Fields:
     """``tinyrt_block_s8_params`` of weights in that form.
 
@@ -246,6 +269,7 @@ def stored_fields(
         form: dense, or without blocks of zeros.
         layout: channels of a block of weights, and taps of each.
         requant: zero point of the output.
+        relu: scales for kernels that need no sign.
 
     """
     words, taps = node.noted_of_constants(
@@ -253,7 +277,11 @@ def stored_fields(
     )
     packed, y_zp = block.packed, requant.y_zp + 256 * block.raised
     stored = Packed(words, packed.init, packed.requant)
-    return block_fields(stored, taps, block.layer.c_out, y_zp)
+    c_out = block.layer.c_out
+    if relu is None:
+        return block_fields(stored, taps, c_out, y_zp)
+    scales: Fields = {"mult": Data("mult", relu.pairs), "requant_step": relu.step}
+    return block_fields(stored, taps, c_out, relu.raised, scales)
 
 
 def stored_words(
@@ -270,14 +298,16 @@ def stored_words(
     return joined(runs_of_words), sum(map(len, whole))
 
 
-def block_fields(packed: Packed, taps: int, c_out: int, y_zp: int) -> Fields:
-    """``tinyrt_block_s8_params``."""
+def block_fields(
+    packed: Packed, taps: int, c_out: int, y_zp: int, scales: Fields | None = None
+) -> Fields:
+    """``tinyrt_block_s8_params``; with other scales than the packed ones, if given."""
     return {
         "taps": taps,
         "c_out": c_out,
         "w": Data("w", packed.w),
         "init": Data("init", packed.init),
-        **requant_arrays(packed),
+        **(requant_arrays(packed) if scales is None else scales),
         "y_zp": y_zp,
     }
 
@@ -305,7 +335,8 @@ def convolution_kernel(
         return dense_kernel(node, block, requant, target)
     images, height, width, _ = node.output.shape
     pixels = images * height * width
-    forms = costs(block, QUAD, block.taps, pixels, matrix=False)
+    scales = relu_of(node, block, requant, target)
+    forms = costs(block, QUAD, block.taps, pixels, matrix=False, relu=scales is not None)
     if winograd.fits(block, window, target):
         _, x_height, x_width, _ = node.input(0).shape
         pairs = TilePairs.of(images, (x_height, x_width), window.out, window.before)
@@ -316,16 +347,17 @@ def convolution_kernel(
     if stored.form is Weights.WINOGRAD:
         return _winograd_kernel(node, block, window, x_zp, requant, stored)
     in_columns = columns_scratch(block, pixels)
+    relu = scales if stored.form is Weights.DENSE else None
 
     def calls() -> Calls:
         x, y = node.input(0), node.output
         on_rows = window.on_rows and target.row_kernels
         fields = _row_fields(window, x, y) if on_rows else _image_fields(window, x, y)
-        own = stored_fields(node, block, stored.form, (QUAD, block.taps), requant)
+        own = stored_fields(node, block, stored.form, (QUAD, block.taps), requant, relu)
         kernel = ROWS_KERNEL if on_rows else WINDOW_KERNEL
         params = Params(f"{kernel}_s8_params", fields | {"x_zp": x_zp, "block": own})
         scratch = Scratch(pointer=COLUMNS_POINTER), Scratch(in_columns)
-        product = call(f"{kernel}_{suffix(block, stored.form)}", params, x, *scratch, y)
+        product = call(f"{kernel}_{suffix(block, stored.form, relu)}", params, x, *scratch, y)
         return (product, *clamp_calls(node, requant.act_min, requant.act_max))
 
     return Kernel(calls, in_columns + block.taps, lambda: windows(node, window), stored=stored)

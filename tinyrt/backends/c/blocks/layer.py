@@ -79,6 +79,10 @@ class Layer:
         sums: NDArray[np.int64] = self.w.sum(axis=1, dtype=np.int64)
         return self.bias - x_zp * sums
 
+    def reach(self, x_zp: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Least and greatest accumulator of every channel."""
+        return _reach(self.w, self.bias, x_zp)
+
 
 def simplify(
     w: NDArray[np.int8],

@@ -84,6 +84,9 @@ PRICES: dict[tuple[InstructionSet, bool], Prices] = {
 }
 """(instruction set, whether there is one row) -> prices of kernels for dense weights and blocks."""
 
+RELU_CHANNEL = {True: 11, False: 8}
+"""Whether there is one row -> the price of a channel of dense weights if outputs take no sign."""
+
 KEPT_TAP, KEPT_CHANNEL = 5.9, 41
 """Instructions for each weight that is kept of four, and for each output."""
 
@@ -169,7 +172,9 @@ def n_of_4(w: NDArray[np.int8], n: int) -> Kept:
     return Kept(n, nonzero.ravel(), places.sum(axis=1).astype(np.uint8).view(np.int8))
 
 
-def costs(block: Block, channels: int, taps: int, rows: int, matrix: bool) -> dict[Weights, Cost]:
+def costs(
+    block: Block, channels: int, taps: int, rows: int, matrix: bool, relu: bool = False
+) -> dict[Weights, Cost]:
     """The cost of a layer in every form that it can have.
 
     Args:
@@ -178,6 +183,7 @@ def costs(block: Block, channels: int, taps: int, rows: int, matrix: bool) -> di
         taps: of a channel, likewise.
         rows: rows or pixels of the output.
         matrix: whether each row of the input is read as it lies, as N of 4 needs it.
+        relu: whether outputs take no sign with dense weights.
 
     """
     nbytes = block.nbytes * taps // block.taps
@@ -185,7 +191,8 @@ def costs(block: Block, channels: int, taps: int, rows: int, matrix: bool) -> di
         return {Weights.DENSE: Cost(0, nbytes)}
     prices, outputs = PRICES[block.isa, rows == 1], block.channels
     pixel = prices.channel * outputs + prices.column * taps
-    forms = {Weights.DENSE: Cost(rows * (prices.tap * taps * outputs + pixel), nbytes)}
+    less = (prices.channel - RELU_CHANNEL[rows == 1]) * outputs if relu else 0
+    forms = {Weights.DENSE: Cost(rows * (prices.tap * taps * outputs + pixel - less), nbytes)}
     if taps <= min(MAX_FIRST, MAX_RUN):
         runs = runs_of(block, channels, taps)
         heads, read = sum(map(len, runs)), sum(b - a for r in runs for a, b in r)

@@ -104,14 +104,15 @@ class _Block:
     def fields(self, a: int, b: int) -> dict[str, Field]:
         """The fields for the units [a, b)."""
         start, stop = a * self.step, min(b * self.step, self.block["c_out"])
-        scales = start if self.block["requant_step"] else 0
+        each = self.block["requant_step"] // QUAD
         fields: dict[str, Field] = {
             "block.c_out": stop - start,
             "block.w": moved_data(self.block["w"], self.starts[a]),
             "block.init": moved_data(self.block["init"], start),
-            "block.mult": moved_data(self.block["mult"], scales),
-            "block.shift": moved_data(self.block["shift"], scales),
+            "block.mult": moved_data(self.block["mult"], start * each),
         }
+        if "shift" in self.block:
+            fields["block.shift"] = moved_data(self.block["shift"], start * each)
         if not isinstance(self.starts, range):
             whole = self.starts[a + (stop - start) // self.step] - self.starts[a]
             fields["block.taps"] = whole

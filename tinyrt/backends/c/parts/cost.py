@@ -30,6 +30,7 @@ from tinyrt.backends.c.mve import cost as mve
 from tinyrt.backends.c.mve.cost import CALL, PAIR, UNCLAMPED, element_cost
 from tinyrt.backends.c.mve.packing import QUAD, VECTOR
 from tinyrt.backends.c.parts.edit import params_of
+from tinyrt.fixedpoint import INT8_MIN
 from tinyrt.ir import BoundNode, DType
 from tinyrt.ops import OPS
 
@@ -152,21 +153,22 @@ def _packed(call: Call, isa: InstructionSet) -> float | None:
     p, k = params_of(call), COSTS[isa]
     name = call.function.removeprefix("tinyrt_")
     more = NIBBLES if name.endswith("_s4") else 1
+    relu = name.endswith("_relu_s8")
     if name.startswith("window_block"):
         window = p["window"]
         kernel = window["kernel_h"], window["kernel_w"]
         pixels = _size(p["y"]) // p["y"]["c"]
-        whole = window_cost(isa, pixels, kernel, p["x"]["c"], p["block"]["c_out"])
+        whole = window_cost(isa, pixels, kernel, p["x"]["c"], p["block"]["c_out"], relu)
         return more * _without_zeros(whole, call, isa, prod(kernel) * p["x"]["c"])
     if name == "winograd_s8":
         x, y, window = p["x"], p["y"], p["window"]
         sizes = (x["h"], x["w"]), (y["h"], y["w"]), (window["pad_top"], window["pad_left"])
         return winograd_cost(isa, TilePairs.of(y["n"], *sizes), x["c"], p["block"]["c_out"])
-    if name in ("dense_s8", "dense_s4", "dense_sparse_s8"):
-        whole = dense_cost(isa, p["rows"], p["c_in"], p["block"]["c_out"])
+    if name in ("dense_s8", "dense_s4", "dense_sparse_s8", "dense_relu_s8"):
+        whole = dense_cost(isa, p["rows"], p["c_in"], p["block"]["c_out"], relu)
         return more * _without_zeros(whole, call, isa, p["c_in"])
     if name.startswith("dense_row"):
-        whole = dense_row_cost(isa, p["c_in"], p["block"]["c_out"])
+        whole = dense_row_cost(isa, p["c_in"], p["block"]["c_out"], relu)
         return more * _without_zeros(whole, call, isa, p["c_in"])
     if name == "lstm_block_s8":
         return lstm_cost(isa, p["samples"] * p["steps"], p["c_in"], p["units"])
@@ -176,7 +178,8 @@ def _packed(call: Call, isa: InstructionSet) -> float | None:
         return int(p["batches"]) * each
     if name.startswith("depthwise3x3"):
         out = p["across"]["y_count"], p["along"]["y_count"]
-        each = more * slide_cost(isa, out, p["channels"], p["stride"])
+        relu = p["y_zp"] == INT8_MIN and p["across"]["x_step"] == p["across"]["y_step"]
+        each = more * slide_cost(isa, out, p["channels"], p["stride"], relu)
         return int(p["images"]) * each
     if name.startswith("depthwise_block"):
         window, y = p["window"], p["y"]

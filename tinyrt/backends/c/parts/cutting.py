@@ -93,6 +93,7 @@ def _cut_of_layer(call: Call, isa: InstructionSet, overlaps: bool) -> Cut | None
     name, _, bits = call.function.removeprefix("tinyrt_").rpartition("_")
     if bits not in ("s8", "s4"):
         return None
+    name = name.removesuffix("_relu")
     vectors = isa is InstructionSet.MVE
     if name.startswith("window_block"):
         return rows.lines(call) or channels.window_channels(call)

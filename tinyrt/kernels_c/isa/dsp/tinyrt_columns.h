@@ -25,6 +25,13 @@ typedef int8_t tinyrt_single;
 /** Bytes of a single column for each tap. */
 #define TINYRT_SINGLE_BYTES 1
 
+/** Whether outputs of a column that share one scale have code of their own. */
+#ifdef __OPTIMIZE_SIZE__
+#define TINYRT_ONE_SCALE 0
+#else
+#define TINYRT_ONE_SCALE 1
+#endif
+
 /** Writes four bytes to one of two columns. */
 static inline void tinyrt_widen_four(const int8_t *x, tinyrt_taps_word *column) {
     const uint32_t word = tinyrt_load_word(x);
@@ -49,6 +56,13 @@ static inline tinyrt_taps_word *tinyrt_widen(const int8_t *x, int32_t count,
     }
     return column;
 }
+
+/** What of two columns a product runs over, set out once for many: their end, and how much of the
+ *  loop's code is skipped when it is entered. */
+typedef struct {
+    const tinyrt_taps_word *end;
+    int32_t skip;
+} tinyrt_span;
 
 /** Nothing: columns made of whole words need no padding. */
 static inline void tinyrt_pad_column(int32_t taps, tinyrt_taps_word *column) {
@@ -166,10 +180,18 @@ static inline void tinyrt_dot_taps(const int32_t *w, uint32_t x, int32_t *sum) {
 
 /** As tinyrt_dot_one for two interleaved columns; the second one's sums are in acc[4] to acc[7]. */
 #define TINYRT_DOT_TWO tinyrt_dot_two
+#define TINYRT_DOT_SPAN tinyrt_dot_span
+
+enum { TINYRT_SPAN_CODE = TINYRT_TWO_TAPS_CODE };
 
 #include "tinyrt_dot_loop.h"
 
 #undef TINYRT_FOUR_CHANNELS
+
+static inline tinyrt_span tinyrt_span_of(const tinyrt_taps_word *columns, int32_t taps) {
+    const tinyrt_span span = {columns + taps, tinyrt_skipped(taps, TINYRT_SPAN_CODE / 2)};
+    return span;
+}
 
 #else
 
@@ -220,6 +242,18 @@ static inline const int32_t *tinyrt_dot_two(const int32_t *TINYRT_RESTRICT w,
     acc[0] = sum[0], acc[1] = sum[1], acc[2] = sum[2], acc[3] = sum[3];
     acc[4] = sum[4], acc[5] = sum[5], acc[6] = sum[6], acc[7] = sum[7];
     return w;
+}
+
+static inline tinyrt_span tinyrt_span_of(const tinyrt_taps_word *columns, int32_t taps) {
+    const tinyrt_span span = {columns + taps, 0};
+    return span;
+}
+
+static inline const int32_t *tinyrt_dot_span(const int32_t *TINYRT_RESTRICT w,
+                                             const tinyrt_taps_word *TINYRT_RESTRICT columns,
+                                             const tinyrt_span *span,
+                                             int32_t *TINYRT_RESTRICT acc) {
+    return tinyrt_dot_two(w, columns, (int32_t)(span->end - columns), acc);
 }
 
 #endif

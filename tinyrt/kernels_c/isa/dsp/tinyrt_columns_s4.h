@@ -87,6 +87,7 @@ static inline void tinyrt_sum_columns(const tinyrt_taps_word *columns, int32_t t
 
 /** As tinyrt_dot_one_s4 for two interleaved columns; the second one's sums are behind those. */
 #define TINYRT_DOT_TWO tinyrt_dot_two_s4
+#define TINYRT_DOT_SPAN tinyrt_dot_span_s4
 
 #include "tinyrt_dot_loop.h"
 

@@ -1,7 +1,7 @@
 /** Sums over columns in assembly, where this is included, once for each format of weights: as the
- *  functions TINYRT_DOT_ONE of one column and TINYRT_DOT_TWO of two. TINYRT_FOUR_BYTES takes four
- *  taps of one column in TINYRT_FOUR_BYTES_CODE bytes of code, TINYRT_TWO_TAPS two taps of two
- *  columns in TINYRT_TWO_TAPS_CODE bytes. */
+ *  functions TINYRT_DOT_ONE of one column and TINYRT_DOT_TWO of two, and TINYRT_DOT_SPAN of two,
+ * too. TINYRT_FOUR_BYTES takes four taps of one column in TINYRT_FOUR_BYTES_CODE bytes of code,
+ * TINYRT_TWO_TAPS two taps of two columns in TINYRT_TWO_TAPS_CODE bytes. */
 
 static inline const int32_t *TINYRT_DOT_ONE(const int32_t *w, const tinyrt_single *x, int32_t taps,
                                             int32_t *acc) {
@@ -23,15 +23,12 @@ static inline const int32_t *TINYRT_DOT_ONE(const int32_t *w, const tinyrt_singl
 /* In assembly because it takes every register that there is: compilers keep more of the sums on the
  * stack. clang keeps one register for itself, and puts what may be in memory there: it has a loop
  * that loads the second word of weights later, to where the first one was. */
-static inline const int32_t *TINYRT_DOT_TWO(const int32_t *w, const tinyrt_taps_word *columns,
-                                            int32_t taps, int32_t *acc) {
-    const tinyrt_taps_word *const end = columns + taps;
-    const int32_t skip = tinyrt_skipped(taps, TINYRT_TWO_TAPS_CODE / 2);
+static inline const int32_t *TINYRT_DOT_SPAN(const int32_t *w, const tinyrt_taps_word *columns,
+                                             const tinyrt_span *span, int32_t *acc) {
     int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
     int32_t b0 = acc[4], b1 = acc[5], b2 = acc[6], b3 = acc[7];
-    (void)skip;
 #ifdef __clang__
-    uint32_t x0 = (uint32_t)skip, w0 = (uint32_t)(uintptr_t)end, x1;
+    uint32_t x0 = (uint32_t)span->skip, w0 = (uint32_t)(uintptr_t)span->end, x1;
     __asm(TINYRT_ENTER_HELD("%[w0]", "%[x0]") TINYRT_LOOP_OF(TINYRT_TWO_TAPS TINYRT_TWO_TAPS)
               TINYRT_NEXT_HELD("%[x]", "%[w0]")
           : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [b0] "+r"(b0),
@@ -47,7 +44,7 @@ static inline const int32_t *TINYRT_DOT_TWO(const int32_t *w, const tinyrt_taps_
           : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+rm"(a2), [a3] "+rm"(a3), [b0] "+r"(b0),
             [b1] "+r"(b1), [b2] "+rm"(b2), [b3] "+rm"(b3), [w] "+r"(w), [x] "+r"(columns),
             [x0] "=&r"(x0), [x1] "=&r"(x1), [w0] "=&r"(w0), [w1] "=&r"(w1)
-          : [end] "m"(end)TINYRT_SKIP(skip)
+          : [end] "m"(span->end)TINYRT_SKIP(span->skip)
           : "cc", "memory");
 #endif
     acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3;
@@ -55,8 +52,15 @@ static inline const int32_t *TINYRT_DOT_TWO(const int32_t *w, const tinyrt_taps_
     return w;
 }
 
+static inline const int32_t *TINYRT_DOT_TWO(const int32_t *w, const tinyrt_taps_word *columns,
+                                            int32_t taps, int32_t *acc) {
+    const tinyrt_span span = {columns + taps, tinyrt_skipped(taps, TINYRT_TWO_TAPS_CODE / 2)};
+    return TINYRT_DOT_SPAN(w, columns, &span, acc);
+}
+
 #undef TINYRT_DOT_ONE
 #undef TINYRT_DOT_TWO
+#undef TINYRT_DOT_SPAN
 #undef TINYRT_FOUR_BYTES
 #undef TINYRT_FOUR_BYTES_CODE
 #undef TINYRT_TWO_TAPS

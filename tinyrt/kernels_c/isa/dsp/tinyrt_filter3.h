@@ -5,6 +5,11 @@
 #include "tinyrt_nibbles.h"
 #include "tinyrt_simd.h"
 
+/** Two lines of outputs at once take fewer instructions, and 1.3 KB more of code. */
+#ifndef __OPTIMIZE_SIZE__
+#define TINYRT_FILTER3_PAIRS
+#endif
+
 /** Of each column the pair of the upper two weights; those of the last row. */
 typedef struct {
     uint32_t upper[3];

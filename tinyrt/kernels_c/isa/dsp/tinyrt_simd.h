@@ -39,6 +39,10 @@ static inline int32_t tinyrt_add_high_mul(int32_t a, int32_t b, int32_t acc) {
     return acc + tinyrt_high_mul(a, b);
 }
 
+static inline int32_t tinyrt_add_floored_mul(int32_t a, int32_t b, int32_t acc) {
+    return acc + (int32_t)(((int64_t)a * b) >> 32);
+}
+
 #endif
 
 /** round(2 * a * b / 2^32), halves towards +infinity. Requires: |a| < 2^30, or a is that negative.

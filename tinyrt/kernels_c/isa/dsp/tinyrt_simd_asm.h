@@ -115,6 +115,13 @@ static inline int32_t tinyrt_add_high_mul(int32_t a, int32_t b, int32_t acc) {
     return sum;
 }
 
+/** acc + a * b / 2^32, rounded down. */
+static inline int32_t tinyrt_add_floored_mul(int32_t a, int32_t b, int32_t acc) {
+    int32_t sum;
+    __asm("smmla %0, %1, %2, %3" : "=r"(sum) : "r"(a), "r"(b), "r"(acc));
+    return sum;
+}
+
 /** The larger of each two signed bytes. */
 static inline uint32_t tinyrt_max_bytes(uint32_t a, uint32_t b) {
     uint32_t most;

@@ -23,6 +23,9 @@ typedef int32_t tinyrt_single;
 /** Bytes of a single column for each tap. */
 #define TINYRT_SINGLE_BYTES 4
 
+/** Whether outputs of a column that share one scale have code of their own: more code than gain. */
+#define TINYRT_ONE_SCALE 0
+
 /** Writes four bytes to one of two columns. */
 static inline void tinyrt_widen_four(const int8_t *x, tinyrt_taps_word *column) {
     column[0] = x[0];

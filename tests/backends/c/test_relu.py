@@ -1,0 +1,116 @@
+"""Scales for outputs whose zero point is -128: the same outputs for every sum, or none."""
+
+import numpy as np
+import pytest
+
+from tests.c.packed_cases import relu_outputs
+from tests.ops.build import Case
+from tinyrt.backends.c.blocks.layer import simplify
+from tinyrt.backends.c.blocks.relu import relu_scales
+from tinyrt.backends.c.choice import choose
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.kernel import Choices, Target
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.shared.requant import Requant
+
+NONE = Choices(frozenset(), frozenset())
+
+
+def layer_of(w, bias, shift, mult, x_zp=-128, y_zp=-128):
+    requant = Requant(np.asarray(mult, np.int32), -np.asarray(shift, np.int32), y_zp, -128, 127)
+    layer = simplify(np.asarray(w, np.int8), np.asarray(bias, np.int32), x_zp, requant)
+    assert layer is not None
+    return layer, requant
+
+
+def counted(scales, channel, sums):
+    """What the kernel answers."""
+    pairs = scales.pairs.reshape(-1, 2)
+    factor, addend = map(int, pairs[channel if scales.step else channel % 4])
+    high = (sums * factor << 8 + scales.raised) >> 32
+    return np.clip((high + addend) >> 16, 0, 255) - 128
+
+
+def all_sums(layer, channel, x_zp):
+    least, greatest = (int(ends[channel]) for ends in layer.reach(x_zp))
+    return np.arange(least, greatest + 1, dtype=np.int64)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_sum_has_the_references_output(seed):
+    rng = np.random.default_rng(seed)
+    c_out, taps, x_zp = (
+        int(rng.integers(1, 10)),
+        int(rng.integers(1, 40)),
+        int(rng.choice([-128, 5])),
+    )
+    w = rng.integers(-127, 128, (c_out, taps))
+    bias = rng.integers(-20_000, 20_000, c_out)
+    mult = rng.integers(1 << 30, 1 << 31, c_out)
+    shift = rng.integers(6, 12, c_out)
+    layer, requant = layer_of(w, bias, shift, mult, x_zp)
+    scales = relu_scales(layer, x_zp, -128)
+    assert scales is not None
+    assert scales.pairs.shape == (2 * (-(-c_out // 4) * 4),)
+    for channel in range(c_out):
+        sums = all_sums(layer, channel, x_zp)
+        acc = np.zeros((sums.size, c_out), np.int64)
+        acc[:, channel] = sums
+        np.testing.assert_array_equal(
+            counted(scales, channel, sums), requant.apply(acc)[:, channel]
+        )
+
+
+def test_alike_channels_share_one_quad():
+    layer, _ = layer_of(np.full((6, 8), 50), np.zeros(6), [8] * 6, [3 << 29] * 6)
+    scales = relu_scales(layer, -128, -128)
+    assert scales.step == 0
+    assert scales.pairs.shape == (8,)
+    np.testing.assert_array_equal(scales.pairs, [3 << 29, 32768 + 128] * 4)
+    assert scales.raised == 1
+
+
+def test_channels_of_one_output_have_no_factor():
+    w = np.array([[0, 0], [9, 9]])
+    layer, requant = layer_of(w, [500, 0], [3, 9], [1 << 30, 1 << 30])
+    scales = relu_scales(layer, -128, -128)
+    output = int(requant.apply(np.array([500, 0]))[0])
+    assert output > -128
+    np.testing.assert_array_equal(scales.pairs[:2], [0, (output + 128) << 16])
+    assert scales.raised == 0
+
+
+def test_other_zero_points_need_a_sign():
+    layer, _ = layer_of([[1, 2]], [0], [9], [1 << 30], y_zp=-127)
+    assert relu_scales(layer, -128, -127) is None
+
+
+@pytest.mark.parametrize(("taps", "fits"), [(64, True), (65, False)])
+def test_raised_sums_keep_to_what_channels_can_share(taps, fits):
+    """128 * 255 * 64 is just below 2**21, and shifts of 7 raise by two bits."""
+    layer, _ = layer_of(np.full((1, taps), 128 - 1), [64 * 255], [7], [1 << 30])
+    assert (relu_scales(layer, -128, -128) is not None) is fits
+
+
+@pytest.mark.parametrize(("shift", "fits"), [(9, True), (14, False)])
+def test_scales_that_lose_too_many_bits_are_refused(shift, fits):
+    """Beside a shift of 9, one of 14 leaves 26 bits of the mantissa, and sums go up to 2**21."""
+    mult = [(1 << 30) + 12_345, (1 << 30) + 987_654_321]
+    layer, _ = layer_of(np.full((2, 100), 127), [0, 0], [9, shift], mult)
+    assert (relu_scales(layer, -128, -128) is not None) is fits
+
+
+@pytest.mark.parametrize(
+    ("target", "kernel"),
+    [
+        (Target(InstructionSet.DSP), "tinyrt_dense_row_relu_s8"),
+        (Target(InstructionSet.DSP, small=True), "tinyrt_dense_row_s8"),
+        (Target(InstructionSet.DSP, choices=NONE), "tinyrt_dense_row_s8"),
+        (Target(InstructionSet.SCALAR), "tinyrt_dense_row_s8"),
+    ],
+)
+def test_who_takes_the_kernel_without_a_sign(target, kernel):
+    shapes = ((1, 16), (8, 16), (8,))
+    case = Case("fully_connected", FullyConnectedAttrs(), shapes, frozenset({1, 2}))
+    graph = relu_outputs(case, np.random.default_rng(0)).graph
+    assert choose(graph.bind(0), target).name == kernel

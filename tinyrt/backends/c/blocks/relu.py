@@ -1,0 +1,130 @@
+"""Scales of layers whose output zero point is -128, as a ReLU leaves it, in fewer steps.
+
+Requantisation rounds twice, and halves away from 0. Where the zero point is -128, negative sums all
+give -128, so that the second rounding needs no sign, and outputs only have to count how many of 255
+thresholds a sum reaches. The kernel ``tinyrt_block_relu_s8`` counts by one multiplication:
+
+    output + 128 = floor((floor(factor * sum * 2**(8 + raised) / 2**32) + addend) / 2**16)
+
+limited to [0, 255]. Outputs stand in upper halves then, so that one instruction joins those of two
+channels, and another limits both. Both formulas rise with the sum, so they agree for every sum if
+they have the same thresholds; ``relu_scales`` compares all that weights and bias let a sum reach.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.backends.c.blocks.layer import MAX_SUM, QUAD, Layer, padded
+from tinyrt.fixedpoint import INT8_MIN, INT32_MAX
+
+LEAST_SHIFT = 9
+"""The right shift from which sums need not be raised: 16 bits below an output, 7 of them by the
+mantissa's size."""
+
+ONE = 1 << 16
+"""What one output counts in the kernel."""
+
+_COUNTS = np.arange(1, 256, dtype=np.int64)
+"""Outputs above the least one."""
+
+_CLOSE = (0, 1, -1, 2, -2)
+"""Differences from the nearest factor, and from the expected addend, in the order of trial."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReluScales:
+    """Scales as ``tinyrt_block_relu_s8`` reads them.
+
+    Attributes:
+        pairs: a factor and an addend for each channel, padded to quads; those of one quad where all
+            channels are alike.
+        step: entries from one quad to the next, or 0.
+        raised: bits by which sums are raised.
+
+    """
+
+    pairs: NDArray[np.int32]
+    step: int
+    raised: int
+
+
+def relu_scales(layer: Layer, x_zp: int, y_zp: int) -> ReluScales | None:
+    """The scales of a layer; None where the kernel's formula cannot give all of its outputs.
+
+    Args:
+        layer: right shifts are 1 or more, absolute sums below ``MAX_SUM``.
+        x_zp: the input's zero point.
+        y_zp: the output's.
+
+    """
+    if y_zp != INT8_MIN:
+        return None
+    least, greatest = layer.reach(x_zp)
+    live = least < greatest
+    raised = max(0, LEAST_SHIFT - int(layer.shift[live].min(initial=LEAST_SHIFT)))
+    if (np.maximum(-least, greatest) << raised).max() >= MAX_SUM:
+        return None
+    wanted = _thresholds(layer.mult, layer.shift)
+    outputs = (wanted <= least[:, None]).sum(axis=1)
+    # One output for all sums: no factor, and an addend that gives it.
+    pairs = np.stack([np.zeros_like(outputs), outputs * ONE], axis=1)
+    missing = live
+    for addend in _CLOSE:
+        for factor in _CLOSE:
+            tried = _pairs(layer, raised, factor, addend)
+            found = missing & _agree(tried, wanted, least, greatest, raised)
+            pairs[found] = tried[found]
+            missing = missing & ~found
+            if not missing.any():
+                return _packed(pairs, raised)
+    return None
+
+
+def _thresholds(mult: NDArray[np.int64], shift: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The least sum of each output above -128, (channels, 255), by the reference's two roundings.
+
+    With ``h = round(2 * sum * mult / 2**32)``, an output is n above the least one from
+    ``h >= n * 2**shift - 2**(shift - 1)`` on.
+    """
+    high = (_COUNTS << shift[:, None]) - (1 << shift[:, None] - 1)
+    return -(-((high << 32) - (1 << 31)) // (2 * mult[:, None]))
+
+
+def _pairs(layer: Layer, raised: int, factor: int, addend: int) -> NDArray[np.int64]:
+    """A factor and an addend of each channel, off the expected ones by so much.
+
+    The factor is the mantissa, scaled to outputs of 2**16. The addend is half an output, and half
+    of what the first rounding rounds to.
+    """
+    steps = layer.shift + raised - LEAST_SHIFT
+    factors = np.where(steps > 0, (layer.mult + (1 << steps >> 1)) >> steps, layer.mult)
+    addends = ONE // 2 + (ONE // 2 >> layer.shift)
+    return np.stack([factors + factor, addends + addend], axis=1)
+
+
+def _agree(
+    pairs: NDArray[np.int64],
+    wanted: NDArray[np.int64],
+    least: NDArray[np.int64],
+    greatest: NDArray[np.int64],
+    raised: int,
+) -> NDArray[np.bool_]:
+    """Which channels have all outputs of the sums between least and greatest."""
+    factors, addends = pairs[:, :1], pairs[:, 1:]
+    scale = np.maximum(factors, 1) << (8 + raised)
+    found = -(-(((_COUNTS << 16) - addends) << 32) // scale)
+    first, last = least[:, None] + 1, greatest[:, None] + 1
+    same = np.clip(found, first - 1, last) == np.clip(wanted, first - 1, last)
+    possible = (factors[:, 0] > 0) & (factors[:, 0] <= INT32_MAX)
+    return np.asarray(same.all(axis=1) & possible)
+
+
+def _packed(pairs: NDArray[np.int64], raised: int) -> ReluScales:
+    if (pairs == pairs[0]).all():
+        return ReluScales(np.tile(pairs[0], QUAD).astype(np.int32), 0, raised)
+    rest = padded(len(pairs)) - len(pairs)
+    return ReluScales(np.pad(pairs, ((0, rest), (0, 0))).ravel().astype(np.int32), 2 * QUAD, raised)

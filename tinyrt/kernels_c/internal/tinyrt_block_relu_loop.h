@@ -1,0 +1,193 @@
+/** Blocks of four output channels over one or two columns, of layers with the output zero point
+ *  -128: a source defines TINYRT_BLOCK_DOT_ONE and TINYRT_BLOCK_DOT_SPAN, functions like
+ *  tinyrt_dot_one and tinyrt_dot_span, and TINYRT_WORDS_BEFORE_LAST(p), the words of weights before
+ * a last block that is not whole, and includes this. */
+#ifndef TINYRT_BLOCK_RELU_LOOP_H
+#define TINYRT_BLOCK_RELU_LOOP_H
+
+#include "tinyrt_block_runs.h"
+#include "tinyrt_flexible.h"
+
+/** A run of blocks: where their constants begin, and how far apart the outputs of two columns
+ *  lie. */
+typedef struct {
+    const int32_t *w;
+    const int32_t *init;
+    const int32_t *scale;
+    int32_t y_step;
+    int32_t blocks;
+} tinyrt_relu_run;
+
+static inline tinyrt_relu_run tinyrt_relu_run_of(const tinyrt_block_s8_params *p, int last) {
+    const int32_t whole = p->c_out >> 2;
+    const int32_t first = last ? whole : 0;
+    const tinyrt_relu_run run = {
+        p->w + (last ? TINYRT_WORDS_BEFORE_LAST(p) : 0),
+        p->init + (first * 4),
+        p->mult + (first * p->requant_step),
+        last ? 4 : p->c_out,
+        last ? 1 : whole,
+    };
+    return run;
+}
+
+/** 2^16 times what an output is above -128, and more. */
+static inline uint32_t tinyrt_relu_scaled(uint32_t sum, int32_t raise, int32_t factor,
+                                          int32_t addend) {
+    return (uint32_t)tinyrt_add_floored_mul((int32_t)(sum << raise), factor, addend);
+}
+
+/** The four outputs of a column, from its sums as tinyrt_dot_one leaves them; odd is the shift by
+ *  which sums of 256 are raised. */
+static inline void tinyrt_finish_relu(const int32_t *acc, const int32_t *k, int32_t odd,
+                                      int8_t *y) {
+    const uint32_t odd_0 = (uint32_t)acc[1] - (uint32_t)acc[0];
+    const uint32_t odd_1 = (uint32_t)acc[3] - (uint32_t)acc[2];
+    const uint32_t first = tinyrt_relu_scaled((uint32_t)acc[0], odd + 8, k[0], k[1]);
+    const uint32_t second = tinyrt_relu_scaled(odd_0, odd, k[2], k[3]);
+    const uint32_t third = tinyrt_relu_scaled((uint32_t)acc[2], odd + 8, k[4], k[5]);
+    const uint32_t fourth = tinyrt_relu_scaled(odd_1, odd, k[6], k[7]);
+    const uint32_t evens = tinyrt_limit_pair(tinyrt_high_halves(first, third));
+    const uint32_t odds = tinyrt_limit_pair(tinyrt_high_halves(second, fourth));
+    tinyrt_store_word(y, (evens | odds << 8) ^ 0x80808080U);
+}
+
+static TINYRT_NOINLINE void tinyrt_relu_one_column(const tinyrt_block_s8_params *p,
+                                                   const tinyrt_single *column, int last,
+                                                   int8_t *y) {
+    const int32_t taps = p->taps;
+    const int32_t step = p->requant_step;
+    const int32_t odd = p->y_zp;
+    tinyrt_relu_run run = tinyrt_relu_run_of(p, last);
+    for (; run.blocks != 0; --run.blocks) {
+        int32_t acc[4] = {run.init[0], run.init[1], run.init[2], run.init[3]};
+        run.w = TINYRT_BLOCK_DOT_ONE(run.w, column, taps, acc);
+        tinyrt_finish_relu(acc, run.scale, odd, y);
+        run.init += 4;
+        run.scale += step;
+        y += 4;
+    }
+}
+
+/** Where the next block of two columns begins and ends: first sums; scales, and how many entries
+ * they advance by; left shifts of the sums of even channels, and of 256 times those of odd ones;
+ * outputs, and how far apart those of the columns lie. */
+typedef struct {
+    const int32_t *init;
+    const int32_t *scale;
+    int32_t step;
+    int32_t even;
+    int32_t odd;
+    int8_t *y;
+    int32_t y_step;
+} tinyrt_relu_block;
+
+#if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS && defined(__ARM_FEATURE_UNALIGNED)
+
+/* In assembly because all registers are taken between both ends of a block, and compilers move what
+ * they could read from memory. */
+
+/** The first sums of two columns, which are the same. */
+static inline void tinyrt_begin_two(tinyrt_relu_block *block, int32_t *acc) {
+    int32_t a0, a1, a2, a3, b0, b1, b2, b3;
+    __asm("ldr %[a1], %[init]\n"
+          "ldrd %[b0], %[b1], [%[a1]]\n"
+          "ldrd %[a2], %[a3], [%[a1], #8]\n"
+          "ldrd %[b2], %[b3], [%[a1], #8]\n"
+          "add %[a0], %[a1], #16\n"
+          "str %[a0], %[init]\n"
+          "ldrd %[a0], %[a1], [%[a1]]\n"
+          : [a0] "=&r"(a0), [a1] "=&r"(a1), [a2] "=&r"(a2), [a3] "=&r"(a3), [b0] "=&r"(b0),
+            [b1] "=&r"(b1), [b2] "=&r"(b2), [b3] "=&r"(b3), [init] "+m"(block->init)
+          :
+          : "memory");
+    acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3;
+    acc[4] = b0, acc[5] = b1, acc[6] = b2, acc[7] = b3;
+}
+
+#define TINYRT_RELU_RAISED(c, pair)                                                                \
+    "lsl %[a" c "], %[a" c "], %[t0]\n"                                                            \
+    "lsl %[a" pair "], %[a" pair "], %[t0]\n"                                                      \
+    "lsl %[b" c "], %[b" c "], %[t0]\n"                                                            \
+    "lsl %[b" pair "], %[b" pair "], %[t0]\n"
+
+#define TINYRT_RELU_SCALED(c, offset)                                                              \
+    "ldrd %[t0], %[t1], [%[t2], #" offset "]\n"                                                    \
+    "smmla %[a" c "], %[a" c "], %[t0], %[t1]\n"                                                   \
+    "smmla %[b" c "], %[b" c "], %[t0], %[t1]\n"
+
+/** Four outputs of a column, by tinyrt_finish_relu's steps. */
+#define TINYRT_RELU_WORD(x)                                                                        \
+    "pkhtb %[" x "2], %[" x "2], %[" x "0], asr #16\n"                                             \
+    "pkhtb %[" x "3], %[" x "3], %[" x "1], asr #16\n"                                             \
+    "usat16 %[" x "2], #8, %[" x "2]\n"                                                            \
+    "usat16 %[" x "3], #8, %[" x "3]\n"                                                            \
+    "orr %[" x "0], %[" x "2], %[" x "3], lsl #8\n"                                                \
+    "eor %[" x "0], %[" x "0], #0x80808080\n"
+
+/** Four outputs of each of two columns; block advances. */
+static inline void tinyrt_finish_two(tinyrt_relu_block *block, const int32_t *acc) {
+    uint32_t t0, t1, t2;
+    int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
+    int32_t b0 = acc[4], b1 = acc[5], b2 = acc[6], b3 = acc[7];
+    __asm("sub %[a1], %[a1], %[a0]\n"
+          "sub %[a3], %[a3], %[a2]\n"
+          "sub %[b1], %[b1], %[b0]\n"
+          "sub %[b3], %[b3], %[b2]\n"
+          "ldr %[t0], %[even]\n"
+          "ldr %[t2], %[scale]\n" TINYRT_RELU_RAISED(
+              "0", "2") "ldr %[t0], %[odd]\n" TINYRT_RELU_RAISED("1", "3")
+              TINYRT_RELU_SCALED("0", "0") TINYRT_RELU_SCALED("1", "8")
+                  TINYRT_RELU_SCALED("2", "16") TINYRT_RELU_SCALED("3", "24") TINYRT_RELU_WORD("a")
+                      TINYRT_RELU_WORD("b") "ldr %[t0], %[step]\n"
+                                            "ldr %[t1], %[y]\n"
+                                            "add %[t2], %[t2], %[t0], lsl #2\n"
+                                            "ldr %[t0], %[y_step]\n"
+                                            "str %[t2], %[scale]\n"
+                                            "str %[b0], [%[t1], %[t0]]\n"
+                                            "str %[a0], [%[t1]], #4\n"
+                                            "str %[t1], %[y]\n"
+          : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [b0] "+r"(b0),
+            [b1] "+r"(b1), [b2] "+r"(b2), [b3] "+r"(b3), [t0] "=&r"(t0), [t1] "=&r"(t1),
+            [t2] "=&r"(t2), [scale] "+m"(block->scale), [y] "+m"(block->y)
+          : [even] "m"(block->even), [odd] "m"(block->odd), [step] "m"(block->step),
+            [y_step] "m"(block->y_step)
+          : "cc", "memory");
+}
+
+#else
+
+static inline void tinyrt_begin_two(tinyrt_relu_block *block, int32_t *acc) {
+    for (int32_t i = 0; i < 8; ++i) {
+        acc[i] = block->init[i & 3];
+    }
+    block->init += 4;
+}
+
+static inline void tinyrt_finish_two(tinyrt_relu_block *block, const int32_t *acc) {
+    tinyrt_finish_relu(acc, block->scale, block->odd, block->y);
+    tinyrt_finish_relu(acc + 4, block->scale, block->odd, block->y + block->y_step);
+    block->scale += block->step;
+    block->y += 4;
+}
+
+#endif
+
+static TINYRT_NOINLINE void tinyrt_relu_two_columns(const tinyrt_block_s8_params *p,
+                                                    const tinyrt_taps_word *columns, int last,
+                                                    int8_t *y) {
+    tinyrt_relu_run run = tinyrt_relu_run_of(p, last);
+    const int32_t odd = p->y_zp;
+    tinyrt_span span = tinyrt_span_of(columns, p->taps);
+    tinyrt_relu_block block = {run.init, run.scale, p->requant_step, odd + 8, odd, y, run.y_step};
+    TINYRT_IN_MEMORY(span);
+    TINYRT_IN_MEMORY(block);
+    for (; run.blocks != 0; --run.blocks) {
+        int32_t acc[8];
+        tinyrt_begin_two(&block, acc);
+        run.w = TINYRT_BLOCK_DOT_SPAN(run.w, columns, &span, acc);
+        tinyrt_finish_two(&block, acc);
+    }
+}
+
+#endif

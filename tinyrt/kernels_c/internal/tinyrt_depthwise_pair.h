@@ -1,0 +1,277 @@
+/** Two lines of outputs of a 3 x 3 depthwise filter at once, with the output zero point -128, on
+ *  cores with dual multiplies. Included by tinyrt_depthwise3x3_loop.h alone. */
+#ifndef TINYRT_DEPTHWISE_PAIR_H
+#define TINYRT_DEPTHWISE_PAIR_H
+
+#include "tinyrt_copy.h"
+#include "tinyrt_flexible.h"
+
+/** A column of the filter: the pair of its first two weights, and of its last two. */
+typedef struct {
+    uint32_t first;
+    uint32_t last;
+} tinyrt_filter_pairs;
+
+/** From a doubled sum to an output, before its shift. */
+typedef struct {
+    int32_t mult;
+    int32_t rounding;
+} tinyrt_pair_scale;
+
+/** The four activations of a column that two lines of outputs read. */
+typedef struct {
+    uint32_t upper;
+    uint32_t lower;
+} tinyrt_column4;
+
+/** What the loop needs: the filter, column by column; what sums begin with; bytes to the next
+ *  element of a line, and to the next line. */
+typedef struct {
+    tinyrt_filter_pairs filter[3];
+    tinyrt_pair_scale scale;
+    int32_t shift;
+    int32_t init;
+    int32_t head;
+    int32_t tail;
+    int32_t step;
+    int32_t row;
+    int32_t x_zp;
+} tinyrt_pair_channel;
+
+/** The sums of both lines for the outputs whose windows have begun. */
+typedef struct {
+    int32_t two[2];
+    int32_t one[2];
+} tinyrt_pair_sums;
+
+/** The column at x, between the line before, which is in saved, and the last one, which lies
+ *  beside the input where bottom is set; saved takes the lower of both lines. */
+static inline tinyrt_column4 tinyrt_next_column4(const tinyrt_pair_channel *k, int bottom,
+                                                 const int8_t *x, int8_t *saved) {
+    const uint32_t before = (uint32_t)*saved;
+    const uint32_t upper = (uint32_t)x[0];
+    const int8_t lower = x[k->row];
+    const uint32_t behind = bottom ? (uint32_t)k->x_zp : (uint32_t)x[2 * k->row];
+    const tinyrt_column4 column = {tinyrt_low_halves(before, upper),
+                                   tinyrt_low_halves((uint32_t)lower, behind)};
+    *saved = lower;
+    return column;
+}
+
+/** The products of a column, added to the sums of both lines. */
+static inline void tinyrt_add_column4(tinyrt_filter_pairs f, tinyrt_column4 x, const int32_t *from,
+                                      int32_t *sums) {
+    const int32_t upper = tinyrt_dot_pair(x.upper, f.first, from[0]);
+    const int32_t lower = tinyrt_add_low_high(f.first, x.upper, from[1]);
+    sums[0] = tinyrt_add_low_high(x.lower, f.last, upper);
+    sums[1] = tinyrt_dot_pair(x.lower, f.last, lower);
+}
+
+/** An output: no sum below zero gives more than -128, so that the second rounding needs no sign. */
+static inline int8_t tinyrt_finish_pair(const tinyrt_pair_channel *k, int32_t doubled) {
+    const int32_t sum = tinyrt_add_high_mul(doubled, k->scale.mult, k->scale.rounding);
+    return (int8_t)tinyrt_saturate(sum >> k->shift);
+}
+
+#if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS
+
+#define TINYRT_PAIR_STEP(place, t)                                                                 \
+    TINYRT_FIND_SPILLED("%[step]")                                                                 \
+    TINYRT_IF_SPILLED("ldr %[" t "], %[step]\n"                                                    \
+                      "add %[" place "], %[" t "]\n",                                              \
+                      "add %[" place "], %[step]\n")
+
+#define TINYRT_PAIR_COLUMN(behind)                                                                 \
+    TINYRT_PAIR_STEP("x", "t0")                                                                    \
+    "ldrsb %[t0], [%[saved]]\n"                                                                    \
+    "ldrsb %[t1], [%[x]]\n"                                                                        \
+    "ldrsb %[t2], [%[x], %[row]]\n" behind "strb %[t2], [%[saved]], #1\n"                          \
+    "pkhbt %[t0], %[t0], %[t1], lsl #16\n"                                                         \
+    "pkhbt %[t1], %[t2], %[t3], lsl #16\n"
+
+#define TINYRT_PAIR_BEHIND "ldrsb %[t3], [%[x], %[row], lsl #1]\n"
+#define TINYRT_PAIR_BESIDE "ldr %[t3], %[zp]\n"
+
+#define TINYRT_PAIR_PRODUCTS(filter, a, b, from_a, from_b)                                         \
+    "ldrd %[t2], %[t3], %[" filter "]\n"                                                           \
+    "smlad %[" a "], %[t0], %[t2], %[" from_a "]\n"                                                \
+    "smlatb %[" b "], %[t0], %[t2], %[" from_b "]\n"                                               \
+    "smlabt %[" a "], %[t1], %[t3], %[" a "]\n"                                                    \
+    "smlad %[" b "], %[t1], %[t3], %[" b "]\n"
+
+#define TINYRT_PAIR_BEGIN                                                                          \
+    TINYRT_FIND_SPILLED("%[init]")                                                                 \
+    TINYRT_IF_SPILLED("ldr %[oa], %[init]\n"                                                       \
+                      "mov %[ob], %[oa]\n" TINYRT_PAIR_PRODUCTS("k0", "oa", "ob", "oa", "ob"),     \
+                      TINYRT_PAIR_PRODUCTS("k0", "oa", "ob", "init", "init"))
+
+#define TINYRT_PAIR_STORE                                                                          \
+    TINYRT_FIND_SPILLED("%[y]")                                                                    \
+    TINYRT_IF_SPILLED("ldr %[t2], %[y]\n"                                                          \
+                      "strb %[ta], [%[t2]]\n"                                                      \
+                      "strb %[tb], [%[t2], %[row]]\n" TINYRT_PAIR_STEP("t2", "t3") "str %[t2], "   \
+                                                                                   "%[y]\n",       \
+                      "strb %[ta], [%[y]]\n"                                                       \
+                      "strb %[tb], [%[y], %[row]]\n" TINYRT_PAIR_STEP("y", "t2"))
+
+#define TINYRT_PAIR_OUTPUTS                                                                        \
+    "ldrd %[t2], %[t3], %[scale]\n"                                                                \
+    "smmlar %[ta], %[ta], %[t2], %[t3]\n"                                                          \
+    "smmlar %[tb], %[tb], %[t2], %[t3]\n"                                                          \
+    "ldr %[t2], %[shift]\n"                                                                        \
+    "asr %[ta], %[ta], %[t2]\n"                                                                    \
+    "asr %[tb], %[tb], %[t2]\n"                                                                    \
+    "ssat %[ta], #8, %[ta]\n"                                                                      \
+    "ssat %[tb], #8, %[tb]\n" TINYRT_PAIR_STORE
+
+#define TINYRT_PAIR_LOOP(behind)                                                                   \
+    "1:\n" TINYRT_PAIR_COLUMN(behind) TINYRT_PAIR_PRODUCTS("k2", "ta", "tb", "ta", "tb")           \
+        TINYRT_PAIR_OUTPUTS TINYRT_PAIR_PRODUCTS("k1", "ta", "tb", "oa", "ob") TINYRT_PAIR_BEGIN   \
+        "ldr %[t2], %[end]\n"                                                                      \
+        "cmp %[saved], %[t2]\n"                                                                    \
+        "bne 1b\n"
+
+/** The columns from the one behind x on, until saved is at its end; from outputs at y on. Takes
+ *  every register that there is. */
+#define TINYRT_PAIR_COLUMNS(behind)                                                                \
+    __asm volatile(                                                                                \
+        TINYRT_PAIR_LOOP(behind)                                                                   \
+        : [x] "+r"(x), [saved] "+r"(saved), [y] "+rm"(y), [ta] "+r"(sums.two[0]),                  \
+          [tb] "+r"(sums.two[1]), [oa] "+r"(sums.one[0]), [ob] "+r"(sums.one[1]), [t0] "=&r"(t0),  \
+          [t1] "=&r"(t1), [t2] "=&r"(t2), [t3] "=&r"(t3)                                           \
+        : [row] "r"(k->row), [init] "rm"(k->init), [step] "rm"(k->step), [end] "m"(end),           \
+          [zp] "m"(k->x_zp), [scale] "m"(k->scale), [shift] "m"(k->shift), [k0] "m"(k->filter[0]), \
+          [k1] "m"(k->filter[1]), [k2] "m"(k->filter[2])                                           \
+        : "cc", "memory")
+
+#endif
+
+/** Two lines; the first input line is in saved. */
+static inline void tinyrt_slide_pair(const tinyrt_depthwise3x3_s8_params *p,
+                                     const tinyrt_pair_channel *k, int bottom, const int8_t *x,
+                                     int8_t *saved, int8_t *y) {
+    const int32_t init[2] = {k->init, k->init};
+    tinyrt_pair_sums sums = {{k->head, k->head}, {0, 0}};
+    int8_t *const end = saved + p->along.x_count;
+    if (p->along.pad == 0) {
+        tinyrt_add_column4(k->filter[0], tinyrt_next_column4(k, bottom, x, saved++), init,
+                           sums.two);
+        x += k->step;
+    }
+    tinyrt_column4 column = tinyrt_next_column4(k, bottom, x, saved++);
+    tinyrt_add_column4(k->filter[1], column, sums.two, sums.two);
+    tinyrt_add_column4(k->filter[0], column, init, sums.one);
+#ifdef TINYRT_PAIR_COLUMNS
+    uint32_t t0, t1, t2, t3;
+    if (saved != end) {
+        if (bottom) {
+            TINYRT_PAIR_COLUMNS(TINYRT_PAIR_BESIDE);
+        } else {
+            TINYRT_PAIR_COLUMNS(TINYRT_PAIR_BEHIND);
+        }
+    }
+#else
+    while (saved != end) {
+        x += k->step;
+        column = tinyrt_next_column4(k, bottom, x, saved++);
+        int32_t sum[2];
+        tinyrt_add_column4(k->filter[2], column, sums.two, sum);
+        y[0] = tinyrt_finish_pair(k, sum[0]);
+        y[k->row] = tinyrt_finish_pair(k, sum[1]);
+        y += k->step;
+        tinyrt_add_column4(k->filter[1], column, sums.one, sums.two);
+        tinyrt_add_column4(k->filter[0], column, init, sums.one);
+    }
+#endif
+    if ((p->along.x_count - 2 + p->along.pad) != p->along.y_count) {
+        y[0] = tinyrt_finish_pair(k, sums.two[0] + k->tail);
+        y[k->row] = tinyrt_finish_pair(k, sums.two[1] + k->tail);
+    }
+}
+
+/** The last line alone, beside the input's end: its lowest weights see the zero point. */
+static inline void tinyrt_slide_last(const tinyrt_depthwise3x3_s8_params *p,
+                                     const tinyrt_pair_channel *k, const int8_t *x,
+                                     const int8_t *saved, int8_t *y) {
+    const uint32_t zp = (uint32_t)k->x_zp;
+    const uint32_t border = tinyrt_low_halves(zp, zp);
+    int32_t init = k->init;
+    for (int32_t kx = 0; kx < 3; ++kx) {
+        init = tinyrt_add_low_high(zp, k->filter[kx].last, init);
+    }
+    const int8_t *const end = saved + p->along.x_count;
+    int32_t zero = tinyrt_dot_pair(border, k->filter[0].first, init);
+    if (p->along.pad == 0) {
+        zero = tinyrt_dot_pair(tinyrt_low_halves((uint32_t)*saved++, (uint32_t)*x),
+                               k->filter[0].first, init);
+        x += k->step;
+    }
+    uint32_t column = tinyrt_low_halves((uint32_t)*saved++, (uint32_t)*x);
+    int32_t two = tinyrt_dot_pair(column, k->filter[1].first, zero);
+    int32_t one = tinyrt_dot_pair(column, k->filter[0].first, init);
+    while (saved != end) {
+        x += k->step;
+        column = tinyrt_low_halves((uint32_t)*saved++, (uint32_t)*x);
+        *y = tinyrt_finish_pair(k, tinyrt_dot_pair(column, k->filter[2].first, two));
+        y += k->step;
+        two = tinyrt_dot_pair(column, k->filter[1].first, one);
+        one = tinyrt_dot_pair(column, k->filter[0].first, init);
+    }
+    if ((p->along.x_count - 2 + p->along.pad) != p->along.y_count) {
+        *y = tinyrt_finish_pair(k, tinyrt_dot_pair(border, k->filter[2].first, two));
+    }
+}
+
+/** Channel c, with mult and shift as they are: its borders see the zero point themselves. */
+static inline void tinyrt_set_pair_channel(const tinyrt_depthwise3x3_s8_params *p, int32_t c,
+                                           int32_t mult, int32_t shift, tinyrt_pair_channel *k) {
+    const tinyrt_column3 border = tinyrt_load_column3(p->x_zp, p->x_zp, p->x_zp);
+    tinyrt_filter3 f = TINYRT_LOAD_FILTER3(p->w, c, p->shift[c & -(p->requant_step >> 2)]);
+    tinyrt_double3(&f);
+    for (int32_t kx = 0; kx < 3; ++kx) {
+        const uint32_t lowest = (kx == 2) ? f.lowest_2 : (f.lowest_01 >> (16 * kx));
+        k->filter[kx].first = f.upper[kx];
+        k->filter[kx].last = tinyrt_low_halves(f.upper[kx] >> 16, lowest);
+    }
+    k->scale.mult = mult;
+    k->shift = shift - 1;
+    k->scale.rounding = tinyrt_rounding_of(k->shift, (2 * INT8_MIN) + 1);
+    k->init = 2 * p->init[c];
+    k->head = tinyrt_add_column3(&f, 0, border, k->init);
+    k->tail = tinyrt_add_column3(&f, 2, border, 0);
+    k->step = p->along.x_step;
+    k->row = p->across.x_step;
+    k->x_zp = p->x_zp;
+}
+
+/** Lines of channel c two at a time, and a last one beside the input's end. Returns how many lines
+ *  there were: none where sums need a sign, or outputs do not lie as inputs do. */
+static TINYRT_NOINLINE int32_t tinyrt_slide_pairs(const tinyrt_depthwise3x3_s8_params *p, int32_t c,
+                                                  const tinyrt_channel *channel, const int8_t *x,
+                                                  int8_t *saved, int8_t *y) {
+    const tinyrt_axis *const across = &p->across;
+    if ((p->stride != 1) || (p->y_zp != INT8_MIN) || (across->x_step != across->y_step)) {
+        return 0;
+    }
+    if (across->pad == 1) {
+        tinyrt_fill((int8_t)p->x_zp, saved + p->along.x_count, saved);
+    }
+    tinyrt_pair_channel k;
+    tinyrt_set_pair_channel(p, c, channel->mult, channel->shift, &k);
+    TINYRT_IN_MEMORY(k);
+    /* What the line behind the lower one is. */
+    int32_t behind = 3 - across->pad;
+    x += (1 - across->pad) * across->x_step;
+    for (int32_t left = across->y_count; left > 1; left -= 2, behind += 2) {
+        tinyrt_slide_pair(p, &k, behind >= across->x_count, x, saved, y);
+        x += 2 * across->x_step;
+        y += 2 * across->y_step;
+    }
+    if (((across->y_count & 1) == 0) || (behind != (across->x_count + 1))) {
+        return across->y_count & ~1;
+    }
+    tinyrt_slide_last(p, &k, x, saved, y);
+    return across->y_count;
+}
+
+#endif
