@@ -63,6 +63,8 @@ def test_the_longest_answer_is_one_and_what_is_longer_is_strange():
     assert reader.strange == 0
     assert reader.take(sealed(0x84, 1, bytes(MAX_ANSWER_BYTES + 1))) == []
     assert reader.strange == MAX_ANSWER_BYTES + 1
+    assert reader.take(sealed(0x84, 2, bytes(60_000)) + sealed(0x84, 3, bytes(5_000))) == []
+    assert reader.strange == 60_000
     assert reader.take(sealed(0x83, 7, b"\0abc")) == [FIRST]
 
 

@@ -239,11 +239,16 @@ def late(command, number, sequence, payload):
     return sealed(command | 0x80, (sequence - 1) % 256, payload)
 
 
+def stops(command, number, sequence, payload):
+    return None if number else sealed(command | 0x80, sequence, payload)[:-1] + b"\0"
+
+
 FAULTS = {
     "silent": (lambda *_: None, "is silent: IDENTIFY had no answer within 0.6 seconds"),
     "garbage": (lambda *_: b"\x00\xffhello\r\n", "sends bytes that are no frames, at last"),
     "long": (lambda *_: b"\xa5\x5a\x81\x01\xff\xff", "sends a frame of 65,535 bytes"),
     "hangs": (only(Command.RUN, lambda *_: None), "answered before, and not to RUN, within 0.6"),
+    "stops": (only(Command.RUN, stops), "answered before, and not to RUN, within 0.6"),
     "late": (only(Command.RUN, late), "answers too late: within 0.6 seconds"),
     "damaged": (only(Command.RUN, flip), "arrive damaged: that to RUN, asked for 4 times"),
     "length": (
@@ -284,7 +289,7 @@ HINTS = {
         "silent": "RX and TX",
         "garbage": "set --baud",
         "long": "NAME_board.c",
-        "hangs": "--timeout",
+        **dict.fromkeys(("hangs", "stops"), "--timeout"),
     },
     **{"late": "--timeout", "damaged": "lower the baud", "length": "NAME_board.c", "deaf": "queue"},
     **{"empty": "NAME_board.c", "fault": "NAME_board.c", "refused": "flash", "gone": "cable"},

@@ -2,6 +2,7 @@
 
 import re
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
@@ -57,8 +58,14 @@ def test_kernel_equals_reference(answers, op):
         np.testing.assert_array_equal(found, expected, err_msg=name, strict=True)
 
 
-@pytest.mark.parametrize("cases", [all_int16_ops, all_int4_ops])
-@pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
+@pytest.mark.parametrize(
+    ("core", "cases"),
+    sampled(
+        # The others are those of ``test_packed`` and ``test_corners``.
+        [("cortex-m3", all_int16_ops), ("cortex-m4", all_int4_ops)],
+        [*product(("cortex-m3", "cortex-m4"), (all_int16_ops, all_int4_ops))],
+    ),
+)
 def test_kernels_on_other_widths_equal_the_references(tmp_path, cases, core):
     graph, feeds = cases(FEW)
     project = export_graph(

@@ -75,6 +75,10 @@ def test_the_middle_or_the_whole_is_taken(tmp_path):
 def test_transparency_lies_on_black_and_cameras_are_turned(tmp_path):
     save(tmp_path / "a.png", np.full((2, 2, 4), (200, 100, 50, 0)))
     assert (load_images(tmp_path, size=(2, 2)).x == 0).all()
+    save(tmp_path / "a.png", np.full((2, 2, 4), (200, 100, 50, 51)))
+    np.testing.assert_array_equal(
+        load_images(tmp_path, size=(2, 2), value_range=(0, 255)).x[0, 0, 0], (40, 20, 10)
+    )
     turned = tmp_path / "turned"
     pixels = np.zeros((16, 32, 3), np.uint8)
     pixels[:, :16] = 255
@@ -156,8 +160,9 @@ def test_a_whole_disk_is_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr("tinyrt.datasets.dataset.MOST_FILES", 3)
     classes_of(tmp_path, save, plain(2, 2), "png")
     assert len(load_images(tmp_path, size=(2, 2)).x) == 2
-    for name in ("c", "d"):
-        save(tmp_path / name / "0.png", plain(2, 2))
+    save(tmp_path / "c" / "0.png", plain(2, 2))
+    assert len(load_images(tmp_path, size=(2, 2)).x) == 3
+    save(tmp_path / "d" / "0.png", plain(2, 2))
     with pytest.raises(DataError, match="more than 3 files"):
         load_images(tmp_path, size=(2, 2))
 
@@ -169,6 +174,20 @@ def test_more_than_the_memory_is_refused(tmp_path):
         pytest.raises(BudgetError, match="2 samples of shape"),
     ):
         load_images(tmp_path, size=(16, 16))
+    with limited(memory=12 * 4 - 1), pytest.raises(BudgetError, match=r"the image '0\.png'"):
+        load_images(tmp_path, size=(1, 1))
+    with limited(memory=12 * 4):
+        load_images(tmp_path, size=(1, 1))
+
+
+def test_large_files_may_take_more_memory(tmp_path):
+    """As wherever files are read: the limit grows with them, unless it was given."""
+    classes_of(tmp_path, save, plain(9, 9), "png")
+    nbytes = sum(path.stat().st_size for path in tmp_path.rglob("*.png"))
+    with limited() as budget:
+        before = budget.memory
+        load_images(tmp_path, size=(2, 2))
+        assert budget.memory == before + budget.memory_per_byte * nbytes
 
 
 def test_without_pillow_the_error_says_how_to_have_it(tmp_path, monkeypatch):

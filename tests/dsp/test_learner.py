@@ -166,6 +166,25 @@ def test_options_as_plain_data():
         assert Learner.from_dict(json.loads(json.dumps(learner.as_dict()))) == learner
 
 
+def test_options_at_their_ends_are_taken():
+    most = {"rate": 10, "scale": 1e-3, "max_step": 1e3, "max_drift": 1e3, "bits": 16}
+    least = {"rate": 1e-6, "scale": 1e3, "max_step": 1e-6, "max_drift": 1e-6, "bits": 8}
+    for options in (most, least):
+        Learner(((1, 2), (3, 4)), (0, 0), 0, **options)
+
+
+def test_weights_are_the_state_s_own():
+    """Whoever writes to them changes neither the layer nor what another state begins with."""
+    learner = drawn()
+    state = LearnerState(learner)
+    saved = state.save()
+    state.weights[:] = 7
+    state.biases[:] = 7
+    assert LearnerState(learner).save() == saved
+    state.reset()
+    assert state.save() == saved
+
+
 ROWS = [[1, 2], [3, 4]]
 REFUSED = {
     "the option classes is 1": {"weights": [[1, 2]], "biases": [1]},

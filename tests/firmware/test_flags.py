@@ -85,7 +85,7 @@ def program():
     """Layers of all kinds of weights, and ops that copy and add."""
     return one_graph(
         {
-            **drawn("int8", {op: CASES[op] for op in LAYERS}, range(2), build_s8),
+            **drawn("int8", {op: CASES[op] for op in LAYERS}, range(sampled(1, 2)), build_s8),
             **drawn("packed", PACKED_CASES, range(1), build_s8),
             **drawn("int4", INT4_CASES, range(1), int4_weights),
             **drawn("sparse", SPARSE_CASES, range(1), sparse_weights),

@@ -290,8 +290,8 @@ class LearnerState:
                 expected=f"the identity {self.learner.identity:08x}, found {int(words[1]):08x}",
             )
         body = words[HEADER:].astype(np.uint32).view(np.int32)
-        self.weights = body[: -self.learner.classes].reshape(self.weights.shape).copy()
-        self.biases = body[-self.learner.classes :].copy()
+        self.weights = body[: -self.learner.classes].reshape(self.weights.shape)
+        self.biases = body[-self.learner.classes :]
         return int(words[2])
 
     def _checked(self, features: ArrayLike) -> NDArray[np.int64]:

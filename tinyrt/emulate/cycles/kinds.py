@@ -134,7 +134,7 @@ def facts_of(instruction: Instruction) -> Facts:
     named = _named(head)
     if bracket:
         address = frozenset(_named(inside.partition("]")[0]))
-        moves = "!" in inside or bool(inside.partition("]")[2].strip(" ,"))
+        moves = bool(inside.partition("]")[2].strip(" ,"))
         is_load = "load" in kind or kind == "vector_gather"
         result = frozenset(named if is_load else ())
         sources = address if is_load else address | frozenset(named)

@@ -1,0 +1,31 @@
+"""What is counted of a tensor's values, beside counts by hand."""
+
+import numpy as np
+import pytest
+
+from tests.ops.quantised import constant, f32, s8
+from tinyrt.ir import DType
+from tinyrt.report.histograms import Counts
+
+STEPS = np.array([-128, -127, -127, 0, 127], np.int8)
+
+
+@pytest.mark.parametrize(
+    ("value", "at_low"), [(s8(5), 1), (constant(DType.INT8, 5), 3)], ids=["activation", "weights"]
+)
+def test_the_ends_are_those_of_activations_and_of_weights(value, at_low):
+    """Weights are symmetric: their least integer is -127."""
+    counts = Counts(value, 3)
+    counts.add(STEPS)
+    found = counts.histogram()
+    assert (found.op, sum(found.counts)) == (3, 5)
+    assert (found.at_low, found.at_high) == (at_low, 1)
+
+
+def test_what_is_no_number_is_left_out():
+    counts = Counts(f32(4), 0)
+    counts.add(np.array([np.inf, 1, np.nan, 3], np.float32))
+    counts.add(np.array([-np.inf, -5, 9], np.float32))
+    found = counts.histogram()
+    assert (found.low, found.high) == (1, 3)
+    assert (sum(found.counts), found.counts[0], found.counts[-1]) == (4, 2, 2)
