@@ -13,8 +13,9 @@ from tests.ledger.case import Run, add, asks
 from tests.ledger.watch import Entry
 from tinyrt.budget import OP
 from tinyrt.convert.channels.lost import Lost
-from tinyrt.convert.tflite.constants import fill
+from tinyrt.convert.tflite.constants import fill, number_range
 from tinyrt.convert.tflite.lost import LOST, lost_entry, read_lost
+from tinyrt.convert.tflite.one_hot import one_hot
 from tinyrt.convert.tflite.parts import Parts
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.convert.tflite.signal import BANDS
@@ -241,6 +242,27 @@ def channels_that_were_lost(folder: Path) -> tuple[Run, list[Entry]]:
     return lambda: read_lost(data, graph), [
         ("reserve", 100 * len(told[LOST]), what),
         ("hold", 10 * count, what),
+    ]
+
+
+@asks("convert/tflite/constants.py", "convert/tflite/one_hot.py")
+def rows_and_ranges(folder: Path) -> tuple[Run, list[Entry]]:
+    """Rows of one-hot vectors, and as many numbers in a row."""
+    zero, one, depth, limit = (
+        Value.constant(f"of {n}", np.array(n, np.int32)) for n in (0, 1, N, N * N)
+    )
+    index, y = Value("i", DType.INT32, (3,)), Value("y", DType.INT32, (3, N))
+    numbers = Value("numbers", DType.INT32, (N * N,))
+
+    def run() -> Parts:
+        parts = Parts([zero, depth, limit, one, index, y, numbers])
+        one_hot(parts, None, [index, depth, one, zero], [y])
+        number_range(parts, None, [zero, limit, one], [numbers])
+        return parts
+
+    return run, [
+        constant(f"'y/rows' s32[{N + 2},{N}]", 4 * (N + 2) * N),
+        constant(f"'numbers' s32[{N * N}]", 4 * N * N),
     ]
 
 

@@ -96,7 +96,9 @@ def _between_ends(call: Call, indices: Value, count: int) -> Value:
     is_negative = call.emit("less", indices, number("none", 0), name=f"{name}.is_negative")
     plain = call.emit("add", indices, number("one", 1), name=f"{name}.plain")
     wrapped = call.emit("add", indices, number("rows", count + 1), name=f"{name}.wrapped")
-    return call.emit("select_v2", is_negative, wrapped, plain, name=f"{name}.row")
+    row = call.emit("select_v2", is_negative, wrapped, plain, name=f"{name}.row")
+    row = call.emit("maximum", row, number("first", 0), name=f"{name}.not_before")
+    return call.emit("minimum", row, number("last", count + 1), name=f"{name}.not_behind")
 
 
 def one_hot(call: Call) -> Value:

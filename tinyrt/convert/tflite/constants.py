@@ -1,7 +1,8 @@
-"""TFLite ops that make constants: FILL, DENSIFY and their like."""
+"""TFLite ops that make constants: FILL, DENSIFY, RANGE and their like."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from tinyrt.budget import current
 from tinyrt.convert.tflite.codec import Operands, constant_ints, only, operand
 from tinyrt.convert.tflite.parts import Parts
-from tinyrt.errors import ModelFormatError
+from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Shape, Value
 from tinyrt.ops.repeat import BroadcastToAttrs
 from tinyrt.ops.shared.shapes import broadcast
@@ -62,3 +63,33 @@ def densify(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Valu
             f"DENSIFY of {x.describe()}", tensor=y.describe(), expected="a constant of its type"
         )
     parts.set(parts.state_shape(y, x.shape), x.data)
+
+
+def number_range(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
+    """Numbers from a first one up to a limit, each a step from the last: added up, as in LiteRT."""
+    del options
+    given, y = [operand(inputs, i) for i in range(3)], only(outputs)
+    for value, what in zip(given, ("start", "limit", "step"), strict=True):
+        if value.data is None:
+            raise UnsupportedError(
+                f"the {what} of RANGE is computed at run time",
+                tensor=value.describe(),
+                expected="a constant",
+                hint="export the model with fixed shapes",
+            )
+        if value.size != 1 or value.dtype is not y.dtype:
+            raise ModelFormatError(
+                f"the {what} of RANGE is {value.describe()}", expected=f"one {y.dtype.value}"
+            )
+    start, limit, step = (value.data.item() for value in given if value.data is not None)
+    count = math.ceil((limit - start) / step) if step else 0
+    if count < 1:
+        raise ModelFormatError(
+            f"RANGE from {start} to {limit} in steps of {step} is empty",
+            expected="at least one number",
+        )
+    y = parts.state_shape(y, (count,))
+    current().hold(y.size * y.dtype.itemsize, f"the constant {y.describe()}")
+    steps = np.full(count, step, y.dtype.numpy)
+    steps[0] = start
+    parts.set(y, np.add.accumulate(steps, out=steps))

@@ -18,9 +18,16 @@ from tinyrt.convert.tflite.codec import (
     operand,
     padding_of,
 )
-from tinyrt.convert.tflite.constants import broadcast_args, densify, fill, zeros_like
+from tinyrt.convert.tflite.constants import (
+    broadcast_args,
+    densify,
+    fill,
+    number_range,
+    zeros_like,
+)
 from tinyrt.convert.tflite.detection import DETECTION, detection_postprocess
 from tinyrt.convert.tflite.index import embedding_lookup, reverse, strided_slice
+from tinyrt.convert.tflite.one_hot import one_hot
 from tinyrt.convert.tflite.parts import Parts
 from tinyrt.convert.tflite.scatter import scatter_nd
 from tinyrt.convert.tflite.sequence import reverse_sequence
@@ -317,7 +324,9 @@ EXPANSIONS: dict[str, Expansion] = {
     "GATHER_ND": Expansion(None, _gather_nd),
     "L2_POOL_2D": Expansion("Pool2DOptions", _l2_pool),
     "EMBEDDING_LOOKUP": Expansion(None, embedding_lookup),
+    "ONE_HOT": Expansion("OneHotOptions", one_hot),
     "PACK": Expansion("PackOptions", _pack),
+    "RANGE": Expansion(None, number_range),
     "REDUCE_ALL": Expansion("ReducerOptions", _reduce_logic("reduce_min")),
     "REDUCE_ANY": Expansion("ReducerOptions", _reduce_logic("reduce_max")),
     "REVERSE_SEQUENCE": Expansion("ReverseSequenceOptions", reverse_sequence),
