@@ -16,7 +16,6 @@ from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.export import ExportOptions, export_c, export_graph, make_blob
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify
-from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 
 pytestmark = pytest.mark.slow
@@ -286,36 +285,6 @@ def layer(w):
     ]
     node = Node("fully_connected", "dense", ("x", "w"), ("y",), FullyConnectedAttrs())
     return verify(Graph("layer", ("x",), ("y",), {v.name: v for v in values}, (node,)))
-
-
-def groups(scales):
-    """A convolution in two groups of two channels, with a scale for each channel."""
-    rng = np.random.default_rng(5)
-    w = rng.integers(-127, 128, (4, 3, 3, 2)).astype(np.int8)
-    values = [
-        Value("x", DType.INT8, (1, 7, 6, 4), QParams((0.5,), 3)),
-        Value.constant("w", w, QParams(scales, axis=0)),
-        Value("y", DType.INT8, (1, 5, 4, 4), QParams((0.5,), -7)),
-    ]
-    node = Node("conv2d", "groups", ("x", "w"), ("y",), Conv2dAttrs(padding="VALID"))
-    return verify(Graph("groups", ("x",), ("y",), {v.name: v for v in values}, (node,)))
-
-
-def test_scales_of_groups_may_come_apart(tmp_path):
-    """Those of channels were alike when the code was written, and are not later; and back."""
-    for name, scales in (("alike", (0.002,) * 4), ("apart", (0.002, 0.003, 0.0011, 0.004))):
-        save_tflite(groups(scales), tmp_path / f"{name}.tflite")
-    for first in ("alike", "apart"):
-        folder = tmp_path / first
-        folder.mkdir()
-        options = ExportOptions(name="mo", blob=True)
-        path = tmp_path / f"{first}.tflite"
-        project = export_c(path, folder / "mo", core="host", options=options)
-        assert any("_group_block_" in kernel for kernel in project.kernels)
-        build(folder, project)
-        for name in ("alike", "apart"):
-            make_blob(tmp_path / f"{name}.tflite", folder / "mo", folder / f"{name}.blob")
-            answers_as(folder, f"{name}.blob", tmp_path / f"{name}.tflite")
 
 
 @pytest.mark.parametrize("kind", "ab")

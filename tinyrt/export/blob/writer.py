@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tinyrt.backends.c.blocks.layer import QUAD
 from tinyrt.backends.c.choice import choose
-from tinyrt.backends.c.kernel import Arg, Call, Data, Field, Fields, Number, Params, Target
+from tinyrt.backends.c.kernel import Arg, Call, Data, Field, Fields, Kernel, Number, Params, Target
 from tinyrt.backends.c.weights import Weights
 from tinyrt.errors import UnsupportedError
 from tinyrt.export import text as c_text
@@ -78,6 +78,13 @@ class BlobWriter(ModelWriter):
         }
         return {name.removeprefix(POINTER): m for name, m in {**self.numbers, **arrays}.items()}
 
+    def kernel_of(self, node: BoundNode) -> Kernel | None:
+        """As ``ModelWriter``'s; packed layers have a mantissa for each channel before any cut."""
+        kernel = super().kernel_of(node)
+        if kernel is None:
+            return None
+        return replace(kernel, make_calls=lambda: tuple(map(self._each_channel, kernel.calls)))
+
     def write_part(self, node: BoundNode, calls: Iterable[Call]) -> None:
         """Write some of a node's calls, each in a block with its parameters."""
         self.statements.append(line("TINYRT_PROFILE_BEGIN(", NodeNumber(node.index), ");"))
@@ -91,7 +98,6 @@ class BlobWriter(ModelWriter):
     def _with_members(self, one: Call, number: int) -> Call:
         """The call, with numbers that training changes as members."""
         args = list(one.args)
-        args = [self._by_channel_in(arg) if isinstance(arg, Params) else arg for arg in args]
         self._in_blob = FIELDS
         if SPARSE in one.function:
             self._in_blob = FIELDS | {"taps"}
@@ -103,12 +109,16 @@ class BlobWriter(ModelWriter):
                 args[i] = Trained(arg.value, arg.each, member)
         return replace(one, args=tuple(args))
 
-    def _by_channel_in(self, params: Params) -> Params:
-        """Parameters of packed layers with a mantissa for each channel, also where all are alike.
+    def _each_channel(self, one: Call) -> Call:
+        """The call of a packed layer with a mantissa for each channel, also where all are alike.
 
         Whether they are follows from the weights: one channel without any is not as the others.
         """
-        return replace(params, fields=self._by_channel(params.fields))
+        args = (
+            replace(arg, fields=self._by_channel(arg.fields)) if isinstance(arg, Params) else arg
+            for arg in one.args
+        )
+        return replace(one, args=tuple(args))
 
     def _by_channel(self, fields: Mapping[str, Field]) -> Fields:
         own: Fields = {
