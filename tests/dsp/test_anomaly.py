@@ -24,7 +24,10 @@ from tinyrt.interpreter import load
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.quantize import QuantConfig, quantize_graph
 
-PIPELINE = replace(MOVING, detector=None, anomaly=Anomaly(12.0, consecutive=2))
+SCALES = tuple(0.001 + 0.0001 * i for i in range(FRONT.features))
+PIPELINE = replace(
+    MOVING, scale=SCALES, offset=0, detector=None, anomaly=Anomaly(12.0, consecutive=2)
+)
 SAMPLES = np.concatenate([moving("rest", 1, 200), moving("walk", 2, 300), moving("rest", 3, 200)])
 
 
