@@ -13,8 +13,9 @@ from tinyrt.quantize import QuantConfig, quantize_graph
 FRONT = Motion(axes=3, window=50, step=20, edges=(0, 3, 9, 40), peaks=2)
 CLASSES = 4
 PIPELINE = Pipeline(
-    scale=tuple(0.001 + 0.0001 * i for i in range(FRONT.features)),
-    offset=tuple(range(-10, FRONT.features - 10)),
+    # A step of a feature is one of the input or more, so that no feature may be off by one.
+    scale=tuple(0.06 + 0.001 * i for i in range(FRONT.features)),
+    offset=tuple(3 * ([0, 40, 20, 30] + [400] * 5 + [0] * 2)),
     detector=Detector(CLASSES, window=2, threshold=-100, hold=1),
     motion=FRONT,
 )

@@ -7,7 +7,8 @@ int32_t tinyrt_anomaly_s8(const tinyrt_anomaly_params *p, const int8_t *x, const
         const int32_t difference =
             (((x[i] - p->x_zp) * p->x_mult) - ((y[i] - p->y_zp) * p->y_mult) + 16) >> 5;
         const uint32_t far = (uint32_t)((difference < 0) ? -difference : difference);
-        squares += far * far;
+        const uint32_t square = far * far;
+        squares += square;
     }
     *sum = squares;
     if (squares <= p->limit) {

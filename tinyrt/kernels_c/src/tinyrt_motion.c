@@ -43,13 +43,14 @@ static tinyrt_motion_level statistics(const tinyrt_motion_params *p, const int16
         high = (value > high) ? value : high;
     }
     /* Without a sign, so that the quotient is rounded down. */
-    const int32_t mean = ((2 * (sum + (n * 32768))) + n) / (2 * n) - 32768;
+    const int32_t mean = (((2 * (sum + (n * 32768))) + n) / (2 * n)) - 32768;
     const uint64_t wide = (uint64_t)(uint32_t)n * squares;
     features[0] = (int16_t)mean;
     features[1] = nth_root(n, wide);
     features[2] = nth_root(n, wide - (uint64_t)((int64_t)sum * sum));
     features[3] = at_most((high - low + 1) >> 1);
-    const tinyrt_motion_level level = {mean, (high - mean > mean - low) ? high - mean : mean - low};
+    const tinyrt_motion_level level = {mean,
+                                       ((high - mean) > (mean - low)) ? high - mean : mean - low};
     return level;
 }
 
