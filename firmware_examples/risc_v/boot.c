@@ -1,5 +1,5 @@
-/** What runs before main on the emulated board: a stack, and a .bss that is cleared. On a real board,
- *  the vendor's start-up code takes the place of this file and of board.ld. */
+/** What runs before main on the emulated board: a stack, and a .bss that is cleared. On a real
+ * board, the vendor's start-up code takes the place of this file and of board.ld. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -254,7 +254,7 @@ def packed(boxes, scores, codes):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("boxes", sampled(MANY[:3], MANY))
+@pytest.mark.parametrize("boxes", sampled(MANY[::2], MANY))
 def test_c_finds_what_python_does(boxes, tmp_path):
     project = export_boxes(boxes, tmp_path / "project", core="host")
     program = program_of(project, "boxes", Path(__file__).parent / "boxes.c", tmp_path)
@@ -290,7 +290,7 @@ int main(void) {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("top", sampled(TOPS[1:4], TOPS))
+@pytest.mark.parametrize("top", sampled(TOPS[2:4], TOPS))
 def test_c_finds_the_greatest_scores(top, tmp_path):
     project = export_top_k(top, tmp_path / "project", core="host")
     (tmp_path / "main.c").write_text(TOP_PROGRAM)
@@ -323,7 +323,7 @@ MOST = {"cortex-m0": 40_500, "cortex-m4": 27_500, "cortex-m55": 27_000, "rv32imc
 
 @pytest.mark.slow
 @pytest.mark.device
-@pytest.mark.parametrize("core", sampled(["cortex-m0", "cortex-m4"], [*MOST]))
+@pytest.mark.parametrize("core", sampled(["cortex-m0"], [*MOST]))
 def test_a_core_finds_what_the_host_does(core, tmp_path):
     require_core(core)
     boxes = MANY[0]

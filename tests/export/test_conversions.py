@@ -3,6 +3,7 @@
 import re
 import subprocess
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from tests.firmware.device import require_core
 from tests.listening import float_net, int8_net
 from tests.sampling import sampled
 from tinyrt.convert.port_types import with_port_types
-from tinyrt.export import export_graph
+from tinyrt.export import Port, export_graph
 from tinyrt.ir import DType, QParams
 from tinyrt.ops.shared.lut import rescale
 from tinyrt.ops.shared.requant import multiplier
@@ -91,8 +92,13 @@ EVERY_SHORT = np.arange(-(1 << 15), 1 << 15).astype(np.int16)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("blob", [False, True])
-@pytest.mark.parametrize("zero_points", POINTS)
+@pytest.mark.parametrize(
+    ("zero_points", "blob"),
+    sampled(
+        [(POINTS[0], False), (POINTS[1], True), (POINTS[2], False)],
+        [*product(POINTS, (False, True))],
+    ),
+)
 def test_all_values_are_as_the_host_has_them(zero_points, blob, tmp_path):
     graph = graph_of(zero_points)
     floats = floats_for(graph.value("x"))
@@ -141,6 +147,13 @@ def test_each_port_has_its_own(tmp_path):
         assert f"(int32_t)value - NET_OUTPUT_{i}_ZERO_POINT;" in text
     header = export_graph(float_net(), tmp_path / "b", **asked(name="net")).directory / "net.h"
     assert "quantize" not in header.read_text()
+    # Nor has what a file gives a scale and is none of these.
+    for dtype, limits in (
+        *((DType.FLOAT32, None), (DType.INT32, None), (DType.INT8, (-128, 127))),
+        *((DType.UINT8, (0, 255)), (DType.INT16, (-32768, 32767))),
+    ):
+        assert Port("x", dtype, (1,), 0, 4, 0.5, 0).limits == limits
+        assert Port("x", dtype, (1,), 0, 4, None, None).limits is None
 
 
 @pytest.mark.parametrize(("language", "standard"), [("c", "c99"), ("c++", "c++11")])

@@ -180,6 +180,22 @@ def test_the_page_has_every_example_within_its_budget():
         assert memory < ram
 
 
+def test_a_line_stays_where_the_kernel_is_missing(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv(tool.FREERTOS, "")
+    page = tool.PAGE.read_text(encoding="utf-8")
+    line = tool.row(EXAMPLES["rtos"], "cortex-m4", tmp_path, page)
+    assert line in page.splitlines()
+    assert "[rtos]" in line
+    assert capsys.readouterr().err == "rtos is left out: FREERTOS_KERNEL names no folder\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_does_not_build_says_why(tmp_path):
+    with pytest.raises(RuntimeError, match="no such target") as error:
+        tool.run(["sh", "-c", "echo no such target; exit 3"], tmp_path)
+    assert str(tmp_path) in str(error.value)
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_is_short_and_whole(name):
     folder = EXAMPLES[name].folder

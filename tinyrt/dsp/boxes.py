@@ -116,23 +116,22 @@ class Boxes:
     @property
     def share(self) -> int:
         """The share that two boxes may have in common, in 256ths."""
-        share: int = round(self.iou * 2**IOU_BITS)
-        return share
+        return round(self.iou * (1 << IOU_BITS))
 
     @property
     def moves(self) -> NDArray[np.int16]:
         """How far a middle moves, in 4096ths of the side: for encodings -128 to 127."""
         steps = np.arange(-128, 128) - self.zero_point
-        parts: NDArray[np.float64] = np.rint(steps * self.center_scale * 2**BITS)
-        return parts.clip(-MAX_PART, MAX_PART).astype(np.int16)
+        parts = np.rint(steps * self.center_scale * (1 << BITS))
+        return np.asarray(parts.clip(-MAX_PART, MAX_PART), np.int16)
 
     @property
     def growths(self) -> NDArray[np.int16]:
         """What a side is multiplied by, in 4096ths: for encodings -128 to 127."""
         most = math.log(MAX_PART)
         steps = np.minimum((np.arange(-128, 128) - self.zero_point) * self.size_scale, most)
-        parts: NDArray[np.float64] = np.rint(np.exp(steps) * 2**BITS)
-        return parts.clip(0, MAX_PART).astype(np.int16)
+        parts = np.rint(np.exp(steps) * (1 << BITS))
+        return np.asarray(parts.clip(0, MAX_PART), np.int16)
 
     def as_dict(self) -> dict[str, Any]:
         """The options as plain data, for JSON."""

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from tinyrt.convert.port_types import PORT_TYPES
 from tinyrt.export import text as c_text
 from tinyrt.export.rendering import Source
 from tinyrt.ir import DType, Shape, Value
@@ -71,7 +70,7 @@ class Port:
     @property
     def limits(self) -> tuple[int, int] | None:
         """Least and greatest value of a quantised port of up to 16 bits; None of any other."""
-        if self.scale is None or self.dtype not in PORT_TYPES:
+        if self.scale is None or self.dtype not in (DType.INT8, DType.UINT8, DType.INT16):
             return None
         info = np.iinfo(self.dtype.numpy)
         return int(info.min), int(info.max)
