@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tests.ops.build import Built, Case, Rng, build_s8
@@ -22,6 +24,17 @@ def tiles(rng: Rng) -> Case:
     x = (int(rng.choice([1, 1, 1, 2, 3])), *size, c_in)
     attrs = Conv2dAttrs(padding=padding, activation=activation(rng))
     return Case("conv2d", attrs, (x, (c_out, 3, 3, c_in), (c_out,)), frozenset({1, 2}))
+
+
+def even_tiles(rng: Rng) -> Case:
+    """Whole tiles of a padded map, some of which lie at a single border."""
+    case = tiles(rng)
+    (*_, c_in), *others = case.shapes
+    size = 2 * int(rng.integers(2, 4)), 4 * int(rng.integers(3, 5))
+    return replace(case, attrs=Conv2dAttrs(padding="SAME"), shapes=((1, *size, c_in), *others))
+
+
+TILES = {"tiles": tiles, "even": even_tiles}
 
 
 def extreme_tiles(case: Case, rng: Rng) -> Built:
