@@ -6,7 +6,7 @@ import pytest
 from tests.c.conformance import graph_of, other_data
 from tests.c.host import BESIDE, build_program, run_program, run_samples
 from tests.c.overlapping import overlapping_plan
-from tests.c.tiles import KERNEL, by_tiles, extreme_tiles, tiles
+from tests.c.tiles import KERNEL, TILES, by_tiles, extreme_tiles
 from tests.memory.targets import kernels_for
 from tests.ops.build import build_s8
 from tests.sampling import sampled
@@ -18,7 +18,7 @@ from tinyrt.ops.shared.evaluate import evaluate
 pytestmark = pytest.mark.slow
 
 CORES = ("cortex-m3", "cortex-m4")
-LAYERS, SAMPLES = sampled(12, 300), sampled(2, 10)
+LAYERS, SAMPLES = sampled(7, 150), sampled(2, 10)
 
 
 @pytest.fixture(autouse=True)
@@ -40,8 +40,8 @@ def by_kernel(graph, core):
     ),
 )
 def test_random_layers_equal_the_references(tmp_path, core, build):
-    graph, feeds = graph_of({"tiles": tiles}, range(LAYERS), build)
-    assert by_kernel(graph, core) > LAYERS * 0.6
+    graph, feeds = graph_of(TILES, range(LAYERS), build)
+    assert by_kernel(graph, core) > len(graph.nodes) * 0.6
     rng = np.random.default_rng(1)
     samples = [feeds, *(other_data(feeds, rng) for _ in range(SAMPLES - 1))]
     project = export_graph(graph, tmp_path / "project", core=core, memories=BESIDE)
@@ -54,7 +54,7 @@ def test_random_layers_equal_the_references(tmp_path, core, build):
 @pytest.mark.parametrize("core", sampled(["cortex-m4"], CORES))
 def test_outputs_lie_on_inputs_as_far_as_the_sweep_allows(tmp_path, monkeypatch, core):
     monkeypatch.setattr(bundle, "plan_memory", overlapping_plan)
-    graph, feeds = graph_of({"tiles": tiles}, range(100, 100 + sampled(6, 40)))
+    graph, feeds = graph_of(TILES, range(100, 100 + sampled(3, 20)))
     plan = overlapping_plan(graph, kernels_for(core))
     pairs = [(node.input(0), node.output) for node in graph.bound()]
     near = [plan.offsets[y.name] + y.nbytes > plan.offsets[x.name] for x, y in pairs]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tests.ops.build import Built, Case, Rng, build_s8
-from tests.ops.cases.windowed import activation, pair
+from tests.ops.cases.windowed import activation
 from tinyrt.backends.c.blocks import winograd
 from tinyrt.backends.c.weights import Cost
 from tinyrt.ops.conv2d import Conv2dAttrs
@@ -18,9 +20,21 @@ def tiles(rng: Rng) -> Case:
     padding = str(rng.choice(["SAME", "VALID"]))
     least = 3 if padding == "VALID" else 1
     c_in, c_out = 4 * int(rng.integers(1, 10)), int(rng.integers(2, 14))
-    x = (int(rng.choice([1, 1, 1, 2, 3])), *pair(rng, least, 12), c_in)
+    size = int(rng.integers(least, 10)), int(rng.integers(least, 18))
+    x = (int(rng.choice([1, 1, 1, 2, 3])), *size, c_in)
     attrs = Conv2dAttrs(padding=padding, activation=activation(rng))
     return Case("conv2d", attrs, (x, (c_out, 3, 3, c_in), (c_out,)), frozenset({1, 2}))
+
+
+def even_tiles(rng: Rng) -> Case:
+    """Whole tiles of a padded map, some of which lie at a single border."""
+    case = tiles(rng)
+    (*_, c_in), *others = case.shapes
+    size = 2 * int(rng.integers(2, 4)), 4 * int(rng.integers(3, 5))
+    return replace(case, attrs=Conv2dAttrs(padding="SAME"), shapes=((1, *size, c_in), *others))
+
+
+TILES = {"tiles": tiles, "even": even_tiles}
 
 
 def extreme_tiles(case: Case, rng: Rng) -> Built:

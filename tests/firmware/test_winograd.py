@@ -5,7 +5,7 @@ import pytest
 
 from tests.c.conformance import graph_of
 from tests.c.test_winograd import by_kernel
-from tests.c.tiles import by_tiles, tiles
+from tests.c.tiles import TILES, by_tiles
 from tests.firmware.compilers import OTHER, with_options
 from tests.firmware.device import check_on_device, require_core
 from tests.firmware.test_slices_ops import smallest
@@ -49,7 +49,7 @@ def everywhere(monkeypatch):
 
 @pytest.fixture(scope="module")
 def layers():
-    graph, feeds = graph_of({"tiles": tiles}, range(sampled(12, 60)))
+    graph, feeds = graph_of(TILES, range(sampled(7, 30)))
     return graph, feeds, evaluate(graph, feeds)
 
 

@@ -139,9 +139,9 @@ static TINYRT_NOINLINE const int32_t *tinyrt_tile_sums(const int32_t *w,
             a3 = b3 = is_first ? first[3] : 0;
         }
         const tinyrt_taps_word *x = tiles + (TINYRT_PLACE * place);
-        for (int32_t left = channels; left > 0; left -= 2, w += 4) {
-            const uint32_t x0 = x[0];
-            const uint32_t x1 = x[1];
+        for (const int32_t *const end = w + (2 * channels); w != end; w += 8) {
+            uint32_t x0 = x[0];
+            uint32_t x1 = x[1];
             a0 = tinyrt_dot_pair((uint32_t)w[0], x0, a0);
             b0 = tinyrt_dot_pair((uint32_t)w[0], x1, b0);
             a1 = tinyrt_dot_pair((uint32_t)w[1], x0, a1);
@@ -150,7 +150,17 @@ static TINYRT_NOINLINE const int32_t *tinyrt_tile_sums(const int32_t *w,
             b2 = tinyrt_dot_pair((uint32_t)w[2], x1, b2);
             a3 = tinyrt_dot_pair((uint32_t)w[3], x0, a3);
             b3 = tinyrt_dot_pair((uint32_t)w[3], x1, b3);
-            x += (left & 2) ? (TINYRT_FOUR_CHANNELS_TILES - 2) : 2;
+            x0 = x[2];
+            x1 = x[3];
+            a0 = tinyrt_dot_pair((uint32_t)w[4], x0, a0);
+            b0 = tinyrt_dot_pair((uint32_t)w[4], x1, b0);
+            a1 = tinyrt_dot_pair((uint32_t)w[5], x0, a1);
+            b1 = tinyrt_dot_pair((uint32_t)w[5], x1, b1);
+            a2 = tinyrt_dot_pair((uint32_t)w[6], x0, a2);
+            b2 = tinyrt_dot_pair((uint32_t)w[6], x1, b2);
+            a3 = tinyrt_dot_pair((uint32_t)w[7], x0, a3);
+            b3 = tinyrt_dot_pair((uint32_t)w[7], x1, b3);
+            x += TINYRT_FOUR_CHANNELS_TILES;
         }
         sums[0] = a0, sums[1] = a1, sums[2] = a2, sums[3] = a3;
         sums[4] = b0, sums[5] = b1, sums[6] = b2, sums[7] = b3;
