@@ -73,7 +73,7 @@ static inline int8_t tinyrt_finish_pair(const tinyrt_pair_channel *k, int32_t do
     return (int8_t)tinyrt_saturate(sum >> k->shift);
 }
 
-#if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS
+#if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS && !defined(__clang__)
 
 #define TINYRT_PAIR_STEP(place, t)                                                                 \
     TINYRT_FIND_SPILLED("%[step]")                                                                 \
