@@ -27,8 +27,9 @@
  *  first value they know, or share. */
 #define TINYRT_OPAQUE(a, b) __asm("" : "+rm"(a), "+rm"(b))
 
-/** Keeps a struct in memory, where assembly reads it: compilers would copy it there for each loop. */
-#ifdef TINYRT_ASM
+/** Keeps a struct in memory, where assembly reads it: compilers would copy it there for each loop.
+ */
+#if defined(TINYRT_ASM) && !defined(__clang__)
 #define TINYRT_IN_MEMORY(fields) __asm("" : "+m"(fields))
 #else
 #define TINYRT_IN_MEMORY(fields) (void)(fields)

@@ -82,10 +82,11 @@ typedef struct {
     int32_t y_step;
 } tinyrt_relu_block;
 
-#if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS && defined(__ARM_FEATURE_UNALIGNED)
+#if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS && !defined(__clang__) &&                       \
+    defined(__ARM_FEATURE_UNALIGNED)
 
 /* In assembly because all registers are taken between both ends of a block, and compilers move what
- * they could read from memory. */
+ * they could read from memory. clang takes a register for each operand there. */
 
 /** The first sums of two columns, which are the same. */
 static inline void tinyrt_begin_two(tinyrt_relu_block *block, int32_t *acc) {

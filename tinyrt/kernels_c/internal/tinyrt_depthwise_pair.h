@@ -51,7 +51,7 @@ static inline tinyrt_column4 tinyrt_next_column4(const tinyrt_pair_channel *k, i
     const uint32_t before = (uint32_t)*saved;
     const uint32_t upper = (uint32_t)x[0];
     const int8_t lower = x[k->row];
-    const uint32_t behind = bottom ? (uint32_t)k->x_zp : (uint32_t)x[2 * k->row];
+    const uint32_t behind = (bottom != 0) ? (uint32_t)k->x_zp : (uint32_t)x[2 * k->row];
     const tinyrt_column4 column = {tinyrt_low_halves(before, upper),
                                    tinyrt_low_halves((uint32_t)lower, behind)};
     *saved = lower;
@@ -73,7 +73,7 @@ static inline int8_t tinyrt_finish_pair(const tinyrt_pair_channel *k, int32_t do
     return (int8_t)tinyrt_saturate(sum >> k->shift);
 }
 
-#if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS
+#if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS && !defined(__clang__)
 
 #define TINYRT_PAIR_STEP(place, t)                                                                 \
     TINYRT_FIND_SPILLED("%[step]")                                                                 \
@@ -164,7 +164,7 @@ static inline void tinyrt_slide_pair(const tinyrt_depthwise3x3_s8_params *p,
 #ifdef TINYRT_PAIR_COLUMNS
     uint32_t t0, t1, t2, t3;
     if (saved != end) {
-        if (bottom) {
+        if (bottom != 0) {
             TINYRT_PAIR_COLUMNS(TINYRT_PAIR_BESIDE);
         } else {
             TINYRT_PAIR_COLUMNS(TINYRT_PAIR_BEHIND);
