@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.asked import asked
 from tests.backends.c.test_choice import conv
 from tests.ops.build import build_s8
 from tinyrt.backends.c.blocks import winograd
@@ -236,13 +237,13 @@ def test_code_made_for_speed_spends_more_flash():
 def test_slices_are_of_tiles_where_two_of_them_fit(tmp_path, limit, kernel):
     """Two tiles of 16 channels take 12,348 instructions, and slices 0.84 of their limit at most."""
     graph = graph_of(conv(LARGE, FILTERS))
-    project = export_graph(graph, tmp_path / "project", core="cortex-m4", slices=limit)
+    project = export_graph(graph, tmp_path / "project", core="cortex-m4", **asked(slices=limit))
     assert f"tinyrt_{kernel}" in project.kernels
 
 
 def test_code_for_a_blob_keeps_which_layers_are_by_tiles(tmp_path):
     graph = graph_of(conv(LARGE, FILTERS))
     assert choices_of(graph, BALANCED, sliced=False).tiles == {0}
-    project = export_graph(graph, tmp_path / "project", core="cortex-m4", blob=True)
+    project = export_graph(graph, tmp_path / "project", core="cortex-m4", **asked(blob=True))
     assert read_record(project.directory).request.choices.tiles == {0}
     assert "tinyrt_winograd_s8" in project.kernels
