@@ -17,7 +17,7 @@ from tinyrt.backends.c.blocks.block import Block, LongBlock, Packed, pair_block
 from tinyrt.backends.c.blocks.cost import TILES, TilePairs
 from tinyrt.backends.c.blocks.layer import BLOCK_SETS, QUAD, constants_of
 from tinyrt.backends.c.blocks.nibbles import nibble_block
-from tinyrt.backends.c.blocks.relu import ReluScales, relu_of
+from tinyrt.backends.c.blocks.relu import ReluScales, relu_of, suffix
 from tinyrt.backends.c.blocks.words import (
     column_bytes,
     eight_at_a_time,
@@ -230,13 +230,6 @@ def long_row_kernel(node: BoundNode, block: LongBlock, requant: Requant) -> Kern
         return (product, *clamp_calls(node, requant.act_min, requant.act_max))
 
     return Kernel(calls)
-
-
-def suffix(block: Block, form: Weights, relu: ReluScales | None) -> str:
-    """The suffix of the names of kernels for weights of that form, and such scales."""
-    if relu is not None:
-        return "relu_s8"
-    return f"s{block.bits}" if form is Weights.DENSE else "sparse_s8"
 
 
 def stored_fields(

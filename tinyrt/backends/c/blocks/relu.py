@@ -22,6 +22,7 @@ from tinyrt.backends.c.blocks.block import Block, PairBlock
 from tinyrt.backends.c.blocks.layer import MAX_SUM, QUAD, Layer, padded
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Target
+from tinyrt.backends.c.weights import Weights
 from tinyrt.fixedpoint import INT8_MIN, INT32_MAX
 from tinyrt.ir import BoundNode
 from tinyrt.ops.shared.requant import Requant
@@ -69,6 +70,13 @@ def relu_of(node: BoundNode, block: Block, requant: Requant, target: Target) -> 
     return node.noted_of_constants(
         ("relu", block.isa), lambda: relu_scales(block.layer, block.x_zp, requant.y_zp)
     )
+
+
+def suffix(block: Block, form: Weights, relu: ReluScales | None) -> str:
+    """The suffix of the names of kernels for weights of that form, and such scales."""
+    if relu is not None:
+        return "relu_s8"
+    return f"s{block.bits}" if form is Weights.DENSE else "sparse_s8"
 
 
 def relu_scales(layer: Layer, x_zp: int, y_zp: int) -> ReluScales | None:
