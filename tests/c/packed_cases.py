@@ -69,6 +69,15 @@ def depthwise3x3(rng: Rng) -> Case:
     return _depthwise(rng, int(rng.integers(1, 10)), (3, 3), pair(rng, 1, 2))
 
 
+def depthwise_pairs(rng: Rng) -> Case:
+    """High maps and wide ones whose lines go two at a time, and a last one."""
+    sides = rng.permutation([int(rng.integers(3, 7)), int(rng.integers(8, 13))])
+    attrs = DepthwiseConv2dAttrs(padding=str(rng.choice(["SAME", "VALID"])))
+    return Case(
+        "depthwise_conv2d", attrs, ((1, *map(int, sides), 2), (1, 3, 3, 2), (2,)), frozenset({1, 2})
+    )
+
+
 def grouped(rng: Rng) -> Case:
     """Two groups or more, or dilation, or both."""
     groups, (c_in, c_out) = int(rng.integers(1, 4)), ints(rng, 1, 6, 2)

@@ -12,12 +12,16 @@ from tests.c.conformance import C_OPS, F32_OPS, INT16_OPS, graph_of
 from tests.c.packed_cases import (
     INT4_CASES,
     PACKED_CASES,
+    RELU_CASES,
     SPARSE_CASES,
+    depthwise_pairs,
     int4_weights,
+    relu_outputs,
     sparse_weights,
     sparse_window_rows,
     window_rows,
 )
+from tests.c.tiles import TILES
 from tests.ops.build import Built, Case, Rng, build_f32, build_s8, build_s16
 from tests.ops.cases import CASES, rng_of
 from tests.ops.corners import FAMILIES, integer_corners
@@ -86,3 +90,14 @@ def of_floats() -> dict[str, Built]:
 def of_zeros() -> dict[str, Built]:
     """Layers with zeros, for code that is made for size."""
     return drawn("sparse", SPARSE_CASES, range(30), sparse_weights)
+
+
+def of_unsigned() -> dict[str, Built]:
+    """Layers whose outputs need no sign."""
+    pairs = drawn("pairs", {"depthwise": depthwise_pairs}, range(24), relu_outputs)
+    return pairs | drawn("unsigned", RELU_CASES, range(8), relu_outputs)
+
+
+def of_tiles() -> dict[str, Built]:
+    """Convolutions by tiles, once ``by_tiles`` lets them all be."""
+    return drawn("tiles", TILES, range(8), build_s8)

@@ -9,8 +9,17 @@ import pytest
 from tests.c.branches import Taken, run_counted
 from tests.c.floats import assert_close
 from tests.c.host import BESIDE, host_compiler, require_tool
-from tests.c.programs import of_floats, of_integers, of_vectors, of_zeros, one_graph
+from tests.c.programs import (
+    of_floats,
+    of_integers,
+    of_tiles,
+    of_unsigned,
+    of_vectors,
+    of_zeros,
+    one_graph,
+)
 from tests.c.test_rows import narrow_net, rows_of
+from tests.c.tiles import by_tiles
 from tests.memory.nets import gated_net, random_net
 from tinyrt import kernels_c
 from tinyrt.export import ExportOptions, export_graph
@@ -27,6 +36,8 @@ PROGRAMS = {
     "integers": (of_integers, ("cortex-m3", "cortex-m4"), "balanced"),
     "vectors": (of_vectors, VECTORS, "balanced"),
     "floats": (of_floats, ("cortex-m3",), "balanced"),
+    "unsigned": (of_unsigned, ("cortex-m4",), "balanced"),
+    "tiles": (of_tiles, ("cortex-m3", "cortex-m4"), "balanced"),
     "zeros": (of_zeros, ("cortex-m3", "cortex-m4"), "size"),
 }
 """What a program computes -> its cases, the cores it is made for, and the aim of its code."""
@@ -43,7 +54,7 @@ ROWS = [
 
 ELSEWHERE = {
     "*mve*": "vector instructions of Arm: tests/firmware runs them in QEMU",
-    "src/*_part_*.c": "layers in slices: tests/firmware/test_slices.py and test_slices_ops.py",
+    "src*/*_part_*.c": "layers in slices: tests/firmware/test_slices.py and test_slices_ops.py",
     "src/tinyrt_blob_*.c": "constants apart from code: tests/c/test_blobs.py",
     "src/tinyrt_detector_s8.c": "decisions behind a model: tests/dsp/test_detector.py",
     "src/tinyrt_boxes_s8.c": "boxes behind a model: tests/dsp/test_boxes.py",
@@ -84,13 +95,16 @@ def taken(tmp_path_factory):
             if core in VECTORS and core not in runs_here:
                 continue
             here = folder / f"{name}-{core}"
-            project = export_graph(
-                graph,
-                here / "project",
-                core=core,
-                optimize=optimize,
-                options=ExportOptions(memories=BESIDE),
-            )
+            with pytest.MonkeyPatch.context() as patched:
+                if cases is of_tiles:
+                    by_tiles(patched)
+                project = export_graph(
+                    graph,
+                    here / "project",
+                    core=core,
+                    optimize=optimize,
+                    options=ExportOptions(memories=BESIDE),
+                )
             found = run_counted(project, here, feeds, "beside", taken)
             for output, answer in expected.items():
                 assert_equal(output, found[output], answer)
