@@ -15,7 +15,7 @@ from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Choices, Target
 from tinyrt.backends.c.weights import FAST_BYTE_PAYS, Cost, Stored, Weights
-from tinyrt.export import export_graph
+from tinyrt.export import ExportOptions, export_graph
 from tinyrt.export.blob.choices import choices_of
 from tinyrt.export.blob.record import read_record
 from tinyrt.export.target import Optimize, find_core, target_of
@@ -180,8 +180,8 @@ BY_TILES = replace(CHOICES, tiles=frozenset({0}))
         (replace(BALANCED, choices=CHOICES), conv(LARGE, FILTERS), "window_block_s8"),
         (replace(BALANCED, choices=BY_TILES), conv(MIDDLE, FILTERS), "winograd_s8"),
         (replace(BALANCED, choices=BY_TILES), conv(MIDDLE, (16, 5, 5, 16)), "window_block_s8"),
-        (replace(BALANCED, in_one_go=10_000), conv(LARGE, FILTERS), "window_block_s8"),
-        (replace(BALANCED, in_one_go=14_000), conv(LARGE, FILTERS), "winograd_s8"),
+        (replace(BALANCED, in_one_go=5_200), conv(LARGE, FILTERS), "window_block_s8"),
+        (replace(BALANCED, in_one_go=5_300), conv(LARGE, FILTERS), "winograd_s8"),
         (Target(SCALAR), conv(LARGE, FILTERS), "window_block_s8"),
         (Target(SCALAR, mla=True), conv(LARGE, FILTERS), "winograd_s8"),
     ],
@@ -231,18 +231,27 @@ def test_code_made_for_speed_spends_more_flash():
 
 
 @pytest.mark.parametrize(
-    ("limit", "kernel"), [(14_000, "window_block_s8"), (16_000, "winograd_s8")]
+    ("limit", "kernel"),
+    [(6_200, "window_block_s8"), (6_300, "winograd_part_s8"), (16_000, "winograd_s8")],
 )
-def test_slices_are_of_tiles_where_two_of_them_fit(tmp_path, limit, kernel):
-    """Two tiles of 16 channels take 12,348 instructions, and slices 0.84 of their limit at most."""
+def test_slices_are_of_tiles_where_four_channels_of_two_fit(tmp_path, limit, kernel):
+    """Two tiles of 16 channels take 12,348 instructions, four channels of them 5,263.
+
+    Slices take 0.84 of their limit at most.
+    """
     graph = graph_of(conv(LARGE, FILTERS))
-    project = export_graph(graph, tmp_path / "project", core="cortex-m4", slices=limit)
+    options = ExportOptions(slices=limit)
+    project = export_graph(graph, tmp_path / "project", core="cortex-m4", options=options)
     assert f"tinyrt_{kernel}" in project.kernels
+    by_tiles = {name for name in project.kernels if "winograd" in name}
+    assert len(by_tiles) == ("winograd" in kernel)
+    assert project.slices.longest.instructions <= limit
 
 
 def test_code_for_a_blob_keeps_which_layers_are_by_tiles(tmp_path):
     graph = graph_of(conv(LARGE, FILTERS))
     assert choices_of(graph, BALANCED, sliced=False).tiles == {0}
-    project = export_graph(graph, tmp_path / "project", core="cortex-m4", blob=True)
+    options = ExportOptions(blob=True)
+    project = export_graph(graph, tmp_path / "project", core="cortex-m4", options=options)
     assert read_record(project.directory).request.choices.tiles == {0}
     assert "tinyrt_winograd_s8" in project.kernels
