@@ -96,7 +96,9 @@ def _cut_of_layer(call: Call, isa: InstructionSet, overlaps: bool) -> Cut | None
     name = name.removesuffix("_relu")
     vectors = isa is InstructionSet.MVE
     if name.startswith("window_block"):
-        return rows.lines(call) or channels.window_channels(call)
+        return rows.pairs(call) or rows.lines(call) or channels.window_channels(call)
+    if name.startswith("window_pixels"):
+        return rows.pixels(call)
     if name == "winograd":
         return rows.tiles(call) or channels.tile_channels(call, isa)
     if name in ("dense", "dense_sparse"):
