@@ -26,8 +26,6 @@ def instructions_estimated(
     return tuple(
         0.0
         if kernel is None
-        else math.fsum(
-            instructions_of(call, node, kernel, isa, pace=pace) for call in kernel.calls
-        )
+        else math.fsum(instructions_of(call, node, kernel, isa, pace=pace) for call in kernel.calls)
         for node, kernel in kernels
     )
