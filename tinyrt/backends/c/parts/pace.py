@@ -1,7 +1,8 @@
 """How many instructions cores take that have no formulas of their own, to what formulas say.
 
-The formulas are those of Cortex-M4, M3 and M55 (``tinyrt.backends.c.blocks.cost`` and ``mve.cost``).
-Kernels of one family differ by some per cent from a common factor.
+The formulas (``tinyrt.backends.c.blocks.cost`` and ``mve.cost``) are those of Cortex-M4, M3 and
+M55. Factors are counts on the emulator to what these say; ``tests/firmware/test_slice_costs.py``
+compares.
 """
 
 from __future__ import annotations
