@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 from tinyrt.attached import fitted, front_end_of
@@ -15,7 +17,7 @@ from tinyrt.convert.port_types import with_port_types
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.dsp.pipeline import Pipeline
 from tinyrt.entry import entry
-from tinyrt.errors import ConversionWarning, error_context, warn
+from tinyrt.errors import BudgetError, ConversionWarning, error_context, warn
 from tinyrt.export.audio import with_audio, write_audio
 from tinyrt.export.blob.choices import choices_of
 from tinyrt.export.blob.code import blob_code
@@ -192,8 +194,7 @@ def render_model(
     graph = settle(_with_wide_weights(graph))
     check_writable(graph)
     states = lay_out(graph)
-    chosen_for = _target(graph, request)
-    plan = _plan(graph, CKernels(chosen_for), options, states)
+    chosen_for, plan = _planned(graph, request, states)
     if options.max_arena is not None:
         require_budget(graph, plan, options.max_arena)
     writer, slices = _written(prefix, graph, plan, chosen_for, states, request)
@@ -246,12 +247,36 @@ def render_model(
     return project, files
 
 
-def _target(graph: Graph, request: Request) -> Target:
+def _planned(graph: Graph, request: Request, states: StateLayout) -> tuple[Target, ArenaPlan]:
+    """What kernels are chosen for, and their plan.
+
+    Where memory is too small for convolutions by tiles, these go rather than that ops run row by
+    row, which costs more.
+    """
+    options = request.options
+    limit = inf if options.max_arena is None else options.max_arena
+    target, found = _target(graph, request), None
+    with suppress(BudgetError):  # a region is too small
+        found = target, _plan(graph, CKernels(target), options, states)
+    if found is not None and _is_whole(found[1], options, limit):
+        return found
+    target = _target(graph, request, tiles=False)
+    other = target, _plan(graph, CKernels(target), options, states)
+    return other if found is None or _is_whole(other[1], options, limit) else found
+
+
+def _is_whole(plan: ArenaPlan, options: ExportOptions, limit: float) -> bool:
+    """Whether a plan fits without rows that nobody asked for."""
+    asked = options.by_rows or options.input_rows
+    return plan.arena_bytes <= limit and (asked or not plan.segments)
+
+
+def _target(graph: Graph, request: Request, *, tiles: bool = True) -> Target:
     """What kernels are chosen for.
 
     With a blob, choices are written into the code, and hold for other weights and scales.
     """
-    target = target_of(request.core, request.optimize)
+    target = replace(target_of(request.core, request.optimize), tiles=tiles)
     sliced = request.options.slices
     if sliced is not None:
         target = replace(target, in_one_go=MARGIN * sliced)

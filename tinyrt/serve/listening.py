@@ -26,6 +26,8 @@ def listening(port: int) -> Iterator[socket.socket]:
             made.bind(("127.0.0.1", port))
         except OSError as error:
             raise UnsupportedError(
-                f"port {port} cannot be listened on: {error.strerror}", hint="--port 0"
+                f"the port cannot be listened on: {error.strerror}",
+                expected="one that is free, above 1023 for users who are not root",
+                hint="--port 0 takes any that is free",
             ) from error
         yield made

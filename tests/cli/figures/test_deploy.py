@@ -320,7 +320,7 @@ def test_zeros_of_a_pruned_layer_are_counted(made, tmp_path):
     save_tflite(int8, tmp_path / "pruned.tflite")
     (layer,) = call_json("export", tmp_path / "pruned.tflite", "-o", tmp_path / "c")["sparse"]
     stored = int8.value(int8.producer("conv2d_1").inputs[1]).data
-    costs = dict.fromkeys(("instructions", "bytes"), lambda ratio: 0 < ratio < 3)
+    costs = dict.fromkeys(("instructions", "bytes"), lambda ratio: 0 < ratio < 8)
     ratios = dict.fromkeys(layer["relative_to_dense"], costs)
     expected = {
         "index": 1,

@@ -120,19 +120,21 @@ class BlobWriter(ModelWriter):
         )
         return replace(one, args=tuple(args))
 
-    def _by_channel(self, fields: Mapping[str, Field]) -> Fields:
+    def _by_channel(self, fields: Mapping[str, Field], in_groups: bool = False) -> Fields:
+        are_groups = "init_step" in fields
         own: Fields = {
-            name: self._by_channel(field) if isinstance(field, Mapping) else field
+            name: self._by_channel(field, are_groups) if isinstance(field, Mapping) else field
             for name, field in fields.items()
         }
         init = own.get("init")
         if own.get("requant_step") != 0:
             return own
-        if "init_step" in own:  # of groups, each with so many channels
+        if are_groups:
             return own | {"requant_step": own["init_step"]}
         if not isinstance(init, Data):
             return own
-        channels = own.get("c_out", init.array.size)
+        # A block says how many channels a group has; by tiles, sums begin with more than those.
+        channels = init.array.size if in_groups else own.get("c_out", init.array.size)
         assert isinstance(channels, int)
         size = -(-channels // QUAD) * QUAD
         for name in ("mult", "shift"):
