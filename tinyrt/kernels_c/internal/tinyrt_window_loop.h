@@ -109,17 +109,12 @@ static inline void tinyrt_window_loop(const tinyrt_window_block_s8_params *p,
     tinyrt_window_outputs(p, one, two, 0, 0, p->y.n * p->y.h * p->y.w, x, columns, patch, y);
 }
 
-/** count outputs of an image, from the first one on; likewise. */
+/** count outputs of an image, from one of its first row on; likewise. */
 static inline void tinyrt_window_pixels(const tinyrt_window_block_s8_params *p,
                                         tinyrt_block_product one, tinyrt_two_blocks_product two,
                                         int32_t first, int32_t count, const int8_t *x,
                                         tinyrt_taps_word *columns, int8_t *patch, int8_t *y) {
-    int32_t oy = 0;
-    int32_t ox = first;
-    for (; ox >= p->y.w; ox -= p->y.w) {
-        ++oy;
-    }
-    tinyrt_window_outputs(p, one, two, oy, ox, count, x, columns, patch, y);
+    tinyrt_window_outputs(p, one, two, 0, first, count, x, columns, patch, y);
 }
 
 /** Some channels of one or two pixels of a row; one and two are constants where this is called. */
