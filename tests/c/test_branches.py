@@ -55,6 +55,7 @@ ROWS = [
 ELSEWHERE = {
     "*mve*": "vector instructions of Arm: tests/firmware runs them in QEMU",
     "src*/*_part_*.c": "layers in slices: tests/firmware/test_slices.py and test_slices_ops.py",
+    "src*/tinyrt_window_pixels_*.c": "layers in slices: tests/firmware/test_slices_pairs.py",
     "src/tinyrt_blob_*.c": "constants apart from code: tests/c/test_blobs.py",
     "src/tinyrt_detector_s8.c": "decisions behind a model: tests/dsp/test_detector.py",
     "src/tinyrt_boxes_s8.c": "boxes behind a model: tests/dsp/test_boxes.py",

@@ -135,5 +135,5 @@ def test_small_parameters_are_copied_by_assignment(fields, by_call):
     text = "\n".join(
         rendered(copied(Struct("n0_params", "p_t", pointer=False), Params("p_t", fields)))
     )
-    assert ("tinyrt_copy(" in text) is by_call
+    assert ("tinyrt_copy_words(" in text) is by_call
     assert ("= " in text) is not by_call

@@ -8,8 +8,8 @@ from tests.sampling import sampled
 from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.kernel import Target
 from tinyrt.backends.c.parts.cost import instructions_of
+from tinyrt.backends.c.parts.pace import pace_of
 from tinyrt.export import find_core
-from tinyrt.export.slices import SMALL_CORES
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.pad import PadAttrs
@@ -31,7 +31,7 @@ LEAST, MOST = 0.82, 25
 KNOWN = ("block_s8", "dense", "depthwise3x3", "linear_sum_s8", "lut_s8", "average_pool2d")
 
 
-CORES = ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55"]
+CORES = ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55", "rv32imc"]
 
 
 @pytest.mark.parametrize("core", sampled(["cortex-m4", "cortex-m55"], CORES))
@@ -44,7 +44,7 @@ def test_estimates_are_no_less_than_counts(core):
     for node in graph.bound():
         kernel = choose(node, Target(target.isa))
         parts = [
-            instructions_of(one, node, kernel, target.isa, small=core in SMALL_CORES)
+            instructions_of(one, node, kernel, target.isa, pace=pace_of(core))
             for one in kernel.calls
         ]
         said[node.name], kernels[node.name] = sum(parts), kernel.name

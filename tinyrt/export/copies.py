@@ -55,5 +55,5 @@ def copied(struct: Struct, params: Params) -> list[Statement]:
     end = "(int8_t *)(", target, " + ", Int(1), ")"
     return [
         line(f"{struct.ctype} ", own, ";"),
-        CallLine("(void)tinyrt_copy", (source, end, ("(int8_t *)", target))),
+        CallLine("tinyrt_copy_words", (source, end, ("(int8_t *)", target))),
     ]

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 
 from tinyrt.backends.c.parts.cost import instructions_of
+from tinyrt.backends.c.parts.pace import pace_of
 from tinyrt.export.target import HOST, Core
 from tinyrt.export.writer import ModelWriter
 from tinyrt.ir import Graph
 from tinyrt.memory import ArenaPlan
-
-SMALL_CORES = ("cortex-m0", "cortex-m0plus", "cortex-m23")
-"""Cores with products of 32 bits and aligned words only."""
 
 
 def instructions_estimated(
@@ -23,13 +21,11 @@ def instructions_estimated(
     """
     if core.prefix == HOST or plan.segments:
         return None
-    isa, small = core.isa, core.name in SMALL_CORES
+    isa, pace = core.isa, pace_of(core.name)
     kernels = [(node, writer.kernel_of(node)) for node in graph.bound()]
     return tuple(
         0.0
         if kernel is None
-        else math.fsum(
-            instructions_of(call, node, kernel, isa, small=small) for call in kernel.calls
-        )
+        else math.fsum(instructions_of(call, node, kernel, isa, pace=pace) for call in kernel.calls)
         for node, kernel in kernels
     )

@@ -14,10 +14,10 @@ from typing import Any
 from tinyrt.backends.c.kernel import Call, Kernel
 from tinyrt.backends.c.parts.cost import instructions_of
 from tinyrt.backends.c.parts.cutting import MARGIN, Part, cut_of, divided
+from tinyrt.backends.c.parts.pace import pace_of
 from tinyrt.backends.c.parts.rounds import Stage, stages_of
 from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.export.code import Statement
-from tinyrt.export.estimate import SMALL_CORES
 from tinyrt.export.target import Core
 from tinyrt.export.writer import ModelWriter
 from tinyrt.ir import BoundNode, Graph, Value
@@ -186,10 +186,10 @@ def _stages(
 def _parts(
     node: BoundNode, kernel: Kernel, plan: ArenaPlan, core: Core, limit: int
 ) -> Iterator[Part]:
-    isa, small = core.isa, core.name in SMALL_CORES
+    isa, pace = core.isa, pace_of(core.name)
     cut = partial(cut_of, isa=isa, overlaps=_overlaps(node, plan))
     for call in kernel.calls:
-        whole = instructions_of(call, node, kernel, isa, small=small)
+        whole = instructions_of(call, node, kernel, isa, pace=pace)
         yield from divided(call, whole, limit, cut)
 
 

@@ -36,6 +36,18 @@ static inline void tinyrt_copy_blocks(const int8_t *from, const int8_t *end, int
     }
 }
 
+/** As tinyrt_copy, for words: from, to and end are multiples of four. */
+static inline void tinyrt_copy_words(const int8_t *from, const int8_t *end, int8_t *to) {
+    for (; (end - to) >= 16; to += 16, from += 16) {
+        TINYRT_SHORT_LOOP;
+        (void)memcpy(TINYRT_ALIGNED(to), TINYRT_ALIGNED(from), 16);
+    }
+    for (; to != end; to += 4, from += 4) {
+        TINYRT_SHORT_LOOP;
+        (void)memcpy(TINYRT_ALIGNED(to), TINYRT_ALIGNED(from), 4);
+    }
+}
+
 /** Sets [to, end) to value. */
 static inline void tinyrt_fill(int8_t value, const int8_t *end, int8_t *to) {
     const uint32_t word = 0x01010101U * (uint8_t)value;

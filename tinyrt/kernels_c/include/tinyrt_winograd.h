@@ -35,6 +35,12 @@ typedef struct {
 void tinyrt_winograd_s8(const tinyrt_winograd_s8_params *p, const int8_t *x,
                         tinyrt_taps_word *tiles, int32_t *sums, int8_t *y);
 
+/** Some channels of two tiles, which are all of p->y: those of block, of which p->y.c are in all.
+ *  y is the first one's output. What the tiles read is transformed if fills is not 0; else tiles
+ *  holds it from an earlier call. */
+void tinyrt_winograd_part_s8(const tinyrt_winograd_s8_params *p, int32_t fills, const int8_t *x,
+                             tinyrt_taps_word *tiles, int32_t *sums, int8_t *y);
+
 #ifdef __cplusplus
 }
 #endif

@@ -70,14 +70,12 @@ static inline void tinyrt_fill_column(const tinyrt_window_block_s8_params *p, co
     }
 }
 
-/** All outputs, two at a time; one and two are constants where this is called. */
-static inline void tinyrt_window_loop(const tinyrt_window_block_s8_params *p,
-                                      tinyrt_block_product one, tinyrt_two_blocks_product two,
-                                      const int8_t *x, tinyrt_taps_word *columns, int8_t *patch,
-                                      int8_t *y) {
-    const int32_t outputs = p->y.n * p->y.h * p->y.w;
-    int32_t oy = 0;
-    int32_t ox = 0;
+/** So many outputs from (oy, ox) on, two at a time; one and two are constants where this is
+ *  called. */
+static inline void tinyrt_window_outputs(const tinyrt_window_block_s8_params *p,
+                                         tinyrt_block_product one, tinyrt_two_blocks_product two,
+                                         int32_t oy, int32_t ox, int32_t outputs, const int8_t *x,
+                                         tinyrt_taps_word *columns, int8_t *patch, int8_t *y) {
     int32_t lanes = 2;
     for (int32_t left = outputs; left > 0; left -= lanes) {
         lanes = (left > 1) ? 2 : 1;
@@ -101,6 +99,22 @@ static inline void tinyrt_window_loop(const tinyrt_window_block_s8_params *p,
         }
         y += lanes * p->block.c_out;
     }
+}
+
+/** All outputs; one and two are constants where this is called. */
+static inline void tinyrt_window_loop(const tinyrt_window_block_s8_params *p,
+                                      tinyrt_block_product one, tinyrt_two_blocks_product two,
+                                      const int8_t *x, tinyrt_taps_word *columns, int8_t *patch,
+                                      int8_t *y) {
+    tinyrt_window_outputs(p, one, two, 0, 0, p->y.n * p->y.h * p->y.w, x, columns, patch, y);
+}
+
+/** count outputs of an image, from one of its first row on; likewise. */
+static inline void tinyrt_window_pixels(const tinyrt_window_block_s8_params *p,
+                                        tinyrt_block_product one, tinyrt_two_blocks_product two,
+                                        int32_t first, int32_t count, const int8_t *x,
+                                        tinyrt_taps_word *columns, int8_t *patch, int8_t *y) {
+    tinyrt_window_outputs(p, one, two, 0, first, count, x, columns, patch, y);
 }
 
 /** Some channels of one or two pixels of a row; one and two are constants where this is called. */

@@ -214,6 +214,12 @@ def winograd_cost(isa: InstructionSet, pairs: TilePairs, c_in: int, c_out: int) 
     return pairs.count * each + pairs.at_border * (k.border[0] + k.border[1] * c_in)
 
 
+def transform_share(isa: InstructionSet, c_in: int, c_out: int) -> float:
+    """What of two tiles' cost the transform of their inputs is, at a border."""
+    transform = winograd_cost(isa, TilePairs(1, 1), c_in, 0)
+    return transform / winograd_cost(isa, TilePairs(1, 1), c_in, c_out)
+
+
 def _products(k: Costs, pixels: int, taps: int, c_out: int, relu: bool) -> float:
     loop = k.two_pixels * taps + 3 * ceil(taps / TURN_TAPS)
     return pixels / 2 * ceil(c_out / QUAD) * (loop + (k.relu_block if relu else k.block))

@@ -319,9 +319,8 @@ def convolution_kernel(
     if winograd.fits(block, window, target):
         _, x_height, x_width, _ = node.input(0).shape
         pairs = TilePairs.of(images, (x_height, x_width), window.out, window.before)
-        whole = winograd.form(block, pairs)
-        if whole.instructions <= pairs.count * target.in_one_go:
-            forms[Weights.WINOGRAD] = whole
+        if winograd.least(block) <= target.in_one_go:
+            forms[Weights.WINOGRAD] = winograd.form(block, pairs)
     stored = target.stored(node.index, forms)
     if stored.form is Weights.WINOGRAD:
         return _winograd_kernel(node, block, window, x_zp, requant, stored)

@@ -141,6 +141,12 @@ def form(block: Block, pairs: TilePairs) -> Cost:
     return Cost(cost, nbytes + CODE_BYTES)
 
 
+def least(block: Block) -> float:
+    """Instructions of the smallest part of the layer: four channels of two tiles."""
+    c_in = block.layer.w.shape[1] // TAPS
+    return winograd_cost(block.isa, TilePairs(1, 1), c_in, QUAD)
+
+
 def tiles_bytes(c_in: int, isa: InstructionSet) -> int:
     """Bytes of two tiles' places."""
     return 2 * PLACES * c_in * (4 if isa is InstructionSet.SCALAR else 2)

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.backends.c.blocks.cost import TILES, transform_share
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Call, Data, Field, Number
 from tinyrt.backends.c.parts.edit import Cut, edited, ends_of, moved, moved_data, params_of
 
@@ -70,6 +72,24 @@ def _from_columns(call: Call, kernel: str, c_out: int, most: int) -> Cut | None:
     return Cut(block.units, part, 150, most)
 
 
+def tile_channels(call: Call, isa: InstructionSet) -> Cut | None:
+    """Four channels at a time of two tiles; the first part transforms what they read."""
+    p = params_of(call)
+    y, (high, wide) = p["y"], TILES
+    if y["n"] > 1 or y["h"] > high or y["w"] > wide or y["c"] <= QUAD:
+        return None
+    block = _Block.of(call, QUAD, inits=2)
+    _, *tensors = call.args
+    _, end = ends_of(call)
+
+    def part(a: int, b: int) -> Call:
+        own, *_ = edited(call, block.fields(a, b), {}).args
+        args = (*tensors[:-1], moved(call.args[end], a * QUAD))
+        return Call("tinyrt_winograd_part_s8", (own, Number(int(a == 0)), *args))
+
+    return Cut(block.units, part, 150, first=transform_share(isa, p["x"]["c"], y["c"]))
+
+
 @dataclass(frozen=True, slots=True)
 class _Block:
     """A packed layer by units of channels.
@@ -77,23 +97,25 @@ class _Block:
     Attributes:
         block: the fields of ``tinyrt_block_s8_params``.
         step: channels of a unit.
+        inits: first sums of a channel.
         starts: the first word of each unit's weights, and the end of all.
 
     """
 
     block: Mapping[str, Any]
     step: int
+    inits: int
     starts: Sequence[int]
 
     @classmethod
-    def of(cls, call: Call, step: int) -> _Block:
+    def of(cls, call: Call, step: int, inits: int = 1) -> _Block:
         """The layer of a call; where zeros are not stored, units differ in size."""
         block = params_of(call)["block"]
         words = block["w"].array.ravel()
         if "sparse" in call.function:
-            return cls(block, step, starts_of_runs(words, step // QUAD))
-        each = words.size * step // block["init"].array.size
-        return cls(block, step, range(0, words.size + 1, each))
+            return cls(block, step, inits, starts_of_runs(words, step // QUAD))
+        each = words.size * step * inits // block["init"].array.size
+        return cls(block, step, inits, range(0, words.size + 1, each))
 
     @property
     def units(self) -> int:
@@ -108,7 +130,7 @@ class _Block:
         fields: dict[str, Field] = {
             "block.c_out": stop - start,
             "block.w": moved_data(self.block["w"], self.starts[a]),
-            "block.init": moved_data(self.block["init"], start),
+            "block.init": moved_data(self.block["init"], start * self.inits),
             "block.mult": moved_data(self.block["mult"], start * each),
         }
         if "shift" in self.block:

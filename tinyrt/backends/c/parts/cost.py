@@ -30,6 +30,7 @@ from tinyrt.backends.c.mve import cost as mve
 from tinyrt.backends.c.mve.cost import CALL, PAIR, UNCLAMPED, element_cost
 from tinyrt.backends.c.mve.packing import QUAD, VECTOR
 from tinyrt.backends.c.parts.edit import params_of
+from tinyrt.backends.c.parts.pace import AS_SAID, Pace
 from tinyrt.fixedpoint import INT8_MIN
 from tinyrt.ir import BoundNode, DType
 from tinyrt.ops import OPS
@@ -61,10 +62,6 @@ FLOAT_MAC, FLOAT_ELEMENT = 12, 250
 WITHOUT_UNIT = 12
 """How many times as many where floats are computed in software."""
 
-WITHOUT_LONG_PRODUCTS, WITHOUT_WORDS = 2.5, 3.2
-"""How many times as many a core takes that has 32-bit products alone; that copies windows of short
-runs byte by byte."""
-
 FLAT = {
     **{"reshape": 4, "mean_columns_s8": 3, "mean_s8": 10, "linear_sum_rows_s8": 12},
     **{"maximum_s8": 14, "minimum_s8": 14, "times_s8": 20, "concatenation": 4, "pad": 5},
@@ -87,7 +84,7 @@ SHORT_RUN = 8
 
 
 def instructions_of(
-    call: Call, node: BoundNode, kernel: Kernel, isa: InstructionSet, *, small: bool = False
+    call: Call, node: BoundNode, kernel: Kernel, isa: InstructionSet, *, pace: Pace = AS_SAID
 ) -> float:
     """Instructions of one of a node's calls.
 
@@ -96,13 +93,12 @@ def instructions_of(
         node: the op.
         kernel: all of its calls.
         isa: the instruction set that it is chosen for.
-        small: whether the core has products of 32 bits, and loads words at multiples of four, only.
+        pace: of the core, to the formulas.
 
     """
     p = params_of(call)
     short = "window_block" in call.function and p["window"]["kernel_w"] * p["x"]["c"] <= SHORT_RUN
-    more = WITHOUT_WORDS if short else WITHOUT_LONG_PRODUCTS
-    return (more if small else 1) * _instructions(call, node, kernel, isa)
+    return pace.factor(call, short) * _instructions(call, node, kernel, isa)
 
 
 def _instructions(call: Call, node: BoundNode, kernel: Kernel, isa: InstructionSet) -> float:

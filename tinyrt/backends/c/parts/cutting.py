@@ -96,9 +96,11 @@ def _cut_of_layer(call: Call, isa: InstructionSet, overlaps: bool) -> Cut | None
     name = name.removesuffix("_relu")
     vectors = isa is InstructionSet.MVE
     if name.startswith("window_block"):
-        return rows.lines(call) or channels.window_channels(call)
+        return rows.pairs(call) or rows.lines(call) or channels.window_channels(call)
+    if name.startswith("window_pixels"):
+        return rows.pixels(call)
     if name == "winograd":
-        return rows.tiles(call)
+        return rows.tiles(call) or channels.tile_channels(call, isa)
     if name in ("dense", "dense_sparse"):
         p = params_of(call)
         pairs = rows.matrix_rows(call, rows.AT_ONCE, p["c_in"], p["block"]["c_out"])
@@ -183,11 +185,12 @@ def divided(
     if cut is None:
         yield Part(call, instructions)
         return
-    unit = instructions / (cut.units - 1 + cut.last)
-    most = max(1, int((MARGIN * limit - cut.fixed) / unit))
+    first = cut.first * instructions
+    unit = (instructions - first) / (cut.units - 1 + cut.last)
+    most = max(1, int((MARGIN * limit - cut.fixed - first) / unit))
     size = ceil(cut.units / ceil(cut.units / min(most, cut.most or most)))
     for start in range(0, cut.units, size):
         stop = min(start + size, cut.units)
         units = stop - start - (1 - cut.last) * (stop == cut.units)
-        cost = cut.fixed + units * unit
+        cost = cut.fixed + units * unit + first * (start == 0)
         yield from divided(cut.part(start, stop), cost, limit, cut_of_call)

@@ -19,6 +19,7 @@ class Cut:
         fixed: instructions of a part besides those of its units.
         most: most units of a part; None for any number.
         last: what share of a unit the last one is.
+        first: share of all instructions that the first part takes besides those of its units.
 
     """
 
@@ -27,6 +28,7 @@ class Cut:
     fixed: float = 100
     most: int | None = None
     last: float = 1
+    first: float = 0
 
 
 def params_of(call: Call) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tinyrt.backends.c.blocks.cost import TILES
-from tinyrt.backends.c.kernel import Call, Null
+from tinyrt.backends.c.kernel import Call, Null, Number
 from tinyrt.backends.c.parts.edit import Cut, edited, ends_of, moved, params_of
 
 AT_ONCE = 2
@@ -48,6 +48,55 @@ def lines(call: Call, together: int = AT_ONCE) -> Cut | None:
             last=share_of_last(count, together),
         )
     return None
+
+
+def pairs(call: Call) -> Cut | None:
+    """Pairs of pixels of two rows of ``tinyrt_window_block_s8``, where one pair lies in both rows.
+
+    Returns:
+        None for other numbers of rows, an even number of pixels to a row, and a single pair.
+
+    """
+    y = params_of(call)["y"]
+    wide = y["w"]
+    if (y["n"], y["h"]) != (1, AT_ONCE) or wide % AT_ONCE == 0 or wide == 1:
+        return None
+
+    def part(a: int, b: int) -> Call:
+        first, end = a * AT_ONCE, b * AT_ONCE
+        row = first // wide
+        if (end - 1) // wide == row:
+            return _points(_lines(call, row, row + 1), first - row * wide, end - row * wide)
+        return _pixels_of_rows(call, first, end)
+
+    return Cut(wide, part)
+
+
+def _pixels_of_rows(call: Call, first: int, end: int) -> Call:
+    """The call of ``tinyrt_window_pixels_s8``, or its like, for the pixels [first, end)."""
+    params, *tensors, y = call.args
+    function = call.function.replace("_window_block_", "_window_pixels_")
+    moved_y = moved(y, first * params_of(call)["y"]["c"])
+    return Call(function, (params, Number(first), Number(end - first), *tensors, moved_y))
+
+
+def pixels(call: Call) -> Cut | None:
+    """Pixels of two rows, one by one, of ``tinyrt_window_pixels_s8``."""
+    params, first, count, *tensors, y = call.args
+    assert isinstance(first, Number)
+    assert isinstance(count, Number)
+    fields = params_of(call)["y"]
+    begin, wide = int(first.value), fields["w"]
+    function = call.function.replace("_window_pixels_", "_window_block_")
+    whole = Call(function, (params, *tensors, moved(y, -begin * fields["c"])))
+
+    def part(a: int, b: int) -> Call:
+        if b - a > 1:
+            return _pixels_of_rows(whole, begin + a, begin + b)
+        row, column = divmod(begin + a, wide)
+        return _points(_lines(whole, row, row + 1), column, column + 1)
+
+    return Cut(int(count.value), part)
 
 
 def tiles(call: Call) -> Cut | None:

@@ -18,6 +18,11 @@ static inline void tinyrt_copy_blocks(const int8_t *from, const int8_t *end, int
     (void)tinyrt_copy(from, end, to);
 }
 
+/** As tinyrt_copy; where others have a loop for words. */
+static inline void tinyrt_copy_words(const int8_t *from, const int8_t *end, int8_t *to) {
+    (void)tinyrt_copy(from, end, to);
+}
+
 /** Sets [to, end) to value. */
 static inline void tinyrt_fill(int8_t value, const int8_t *end, int8_t *to) {
     tinyrt_mve_fill(to, value, (int32_t)(end - to));

@@ -1,0 +1,66 @@
+"""How many instructions cores take that have no formulas of their own, to what formulas say.
+
+The formulas (``tinyrt.backends.c.blocks.cost`` and ``mve.cost``) are those of Cortex-M4, M3 and
+M55. Factors are counts on the emulator to what these say; ``tests/firmware/test_slice_costs.py``
+compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tinyrt.backends.c.kernel import Call
+
+SHORT = "short"
+"""Stands for convolutions whose windows are copied in short runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Instructions of a core, to those of the formulas.
+
+    Attributes:
+        factors: by how the names of kernels begin, and ``SHORT``.
+        others: of all other kernels.
+
+    """
+
+    factors: Mapping[str, float]
+    others: float
+
+    def factor(self, call: Call, short: bool) -> float:
+        """How many times as many instructions a call takes; that of the longest beginning."""
+        if short and SHORT in self.factors:
+            return self.factors[SHORT]
+        name = call.function.removeprefix("tinyrt_")
+        begins = [begin for begin in self.factors if name.startswith(begin)]
+        return self.factors[max(begins, key=len)] if begins else self.others
+
+
+AS_SAID = Pace({}, 1.0)
+"""Cores that have formulas, or are like one that has."""
+
+SMALL = Pace(
+    {SHORT: 3.2, "window_block": 2.3, "dense_row": 1.9, "lut_s8": 1.0, "average": 1.6}, others=2.5
+)
+"""Cores with products of 32 bits, which load words at multiples of four, only."""
+
+RISCV = Pace(
+    {
+        **{SHORT: 2.4, "window": 2.5, "dense": 2.5, "dense_row": 2.15, "group": 2.4},
+        **{"depthwise": 1.4, "linear_sum_s8": 1.5, "sum_s8": 1.5, "lut_s8": 1.15},
+        **{"softmax": 1.1, "mean": 1.0, "average": 1.0, "max_pool2d": 1.0, "concatenation": 1.7},
+        **{"lstm_block": 2.15, "svdf_block": 2.15},
+    },
+    others=1.35,
+)
+"""RISC-V: no instruction for a product and a sum, none that loads at an offset in a register."""
+
+PACES = {"cortex-m0": SMALL, "cortex-m0plus": SMALL, "cortex-m23": SMALL, "rv32imc": RISCV}
+"""Core -> its pace, where no formulas hold."""
+
+
+def pace_of(core: str) -> Pace:
+    """The pace of a core, by its name."""
+    return PACES.get(core, AS_SAID)

@@ -1,0 +1,136 @@
+/** Two tiles of Winograd's F(2 x 2, 3 x 3) at a time. */
+#ifndef TINYRT_WINOGRAD_LOOP_H
+#define TINYRT_WINOGRAD_LOOP_H
+
+#include "tinyrt_tiles.h"
+#include "tinyrt_winograd.h"
+
+#include <string.h>
+
+/** What two tiles read: so many rows and columns. */
+enum { TINYRT_TILES_ROWS = 4, TINYRT_TILES_COLUMNS = 6 };
+
+/** Numbers of a place's sums: of four channels of two tiles. */
+enum { TINYRT_TILES_STEP = 8 };
+
+/** Where two tiles are written. Outputs that lie outside are written where the last ones inside
+ * are, before these. */
+typedef struct {
+    int8_t *y;
+    int32_t row;
+    int32_t column[4];
+} tinyrt_tile_outputs;
+
+/** The inputs at (y0, x0), with the zero point where they lie outside of x. */
+static inline void tinyrt_copy_tiles(const tinyrt_winograd_s8_params *p, const int8_t *x,
+                                     int32_t y0, int32_t x0, int8_t *patch) {
+    const int32_t channels = p->x.c;
+    const uint32_t outside = 0x01010101U * (uint8_t)p->x_zp;
+    for (int32_t row = y0; row < (y0 + TINYRT_TILES_ROWS); ++row) {
+        for (int32_t column = x0; column < (x0 + TINYRT_TILES_COLUMNS); ++column) {
+            const int32_t inside =
+                (row >= 0) && (row < p->x.h) && (column >= 0) && (column < p->x.w);
+            const int8_t *from = x + ((inside != 0) ? (((row * p->x.w) + column) * channels) : 0);
+            for (const int8_t *const end = patch + channels; patch != end; patch += 4, from += 4) {
+                uint32_t word = outside;
+                if (inside != 0) {
+                    (void)memcpy(&word, from, sizeof word);
+                }
+                (void)memcpy(TINYRT_ALIGNED(patch), &word, sizeof word);
+            }
+        }
+    }
+}
+
+/** The sums of rows 0 to 2 of a column of places, and of rows 1 to 3 with their signs. */
+static inline void tinyrt_column_sums(const int32_t *sums, uint32_t *above, uint32_t *below) {
+    *above = (uint32_t)sums[3 * TINYRT_TILES_STEP];
+    *below = ((uint32_t)sums[TINYRT_TILES_STEP] << 1) - (uint32_t)sums[2 * TINYRT_TILES_STEP] +
+             (uint32_t)sums[0];
+}
+
+/** Half of a number, which is even. */
+static inline uint32_t tinyrt_half(uint32_t even) {
+    return (uint32_t)((int32_t)even >> 1);
+}
+
+/** A channel's four outputs of a tile from its sums. Columns 1 and 2 of these are twice as large as
+ *  the others, which are doubled accumulators. */
+static inline void tinyrt_finish_tile(const int32_t *sums, int32_t mult, int32_t shift, int32_t zp,
+                                      int8_t *left, int8_t *right, int32_t row) {
+    uint32_t above, below, next_above, next_below, last_above, last_below;
+    tinyrt_column_sums(sums, &above, &below);
+    tinyrt_column_sums(sums + (4 * TINYRT_TILES_STEP), &next_above, &next_below);
+    const uint32_t right_above = tinyrt_half(above - next_above);
+    const uint32_t right_below = tinyrt_half(below - next_below);
+    const uint32_t left_above = tinyrt_half(above + next_above);
+    const uint32_t left_below = tinyrt_half(below + next_below);
+    tinyrt_column_sums(sums + (12 * TINYRT_TILES_STEP), &last_above, &last_below);
+    right[row] = tinyrt_requant_doubled((int32_t)(last_below + right_below), mult, shift, zp);
+    *right = tinyrt_requant_doubled((int32_t)(last_above + right_above), mult, shift, zp);
+    tinyrt_column_sums(sums + (8 * TINYRT_TILES_STEP), &last_above, &last_below);
+    left[row] = tinyrt_requant_doubled((int32_t)(last_below + left_below), mult, shift, zp);
+    *left = tinyrt_requant_doubled((int32_t)(last_above + left_above), mult, shift, zp);
+}
+
+/** Up to four channels of both tiles, the second one first. */
+static TINYRT_NOINLINE void tinyrt_finish_tiles(const tinyrt_block_s8_params *p, int32_t channel,
+                                                const int32_t *sums,
+                                                const tinyrt_tile_outputs *out) {
+    const int32_t channels = ((p->c_out - channel) < 4) ? (p->c_out - channel) : 4;
+    const int32_t step = (channel >> 2) * p->requant_step;
+    const int32_t zp = (2 * p->y_zp) + 1;
+    for (int32_t tile = 1; tile >= 0; --tile) {
+        int8_t *left = out->y + channel + out->column[2 * tile];
+        int8_t *right = out->y + channel + out->column[(2 * tile) + 1];
+        const int32_t *tile_sums = sums + (4 * tile);
+        const int32_t *mult = p->mult + step;
+        const int8_t *shift = p->shift + step;
+        for (const int8_t *const end = left + channels; left != end;) {
+            tinyrt_finish_tile(tile_sums++, *mult++, *shift++, zp, left++, right++, out->row);
+        }
+    }
+}
+
+/** Transforms what two tiles read, from (y0, x0) on. */
+static inline void tinyrt_fill_tiles(const tinyrt_winograd_s8_params *p, const int8_t *x,
+                                     int32_t y0, int32_t x0, tinyrt_taps_word *tiles,
+                                     int32_t *sums) {
+    const int32_t inside = (y0 >= 0) && ((y0 + TINYRT_TILES_ROWS) <= p->x.h) && (x0 >= 0) &&
+                           ((x0 + TINYRT_TILES_COLUMNS) <= p->x.w);
+    const int8_t *from = (const int8_t *)sums;
+    int32_t row = TINYRT_TILES_COLUMNS * p->x.c;
+    if (inside != 0) {
+        row = p->x.w * p->x.c;
+        from = x + (y0 * row) + (x0 * p->x.c);
+    } else {
+        tinyrt_copy_tiles(p, x, y0, x0, (int8_t *)sums);
+    }
+    tinyrt_set_tiles(from, row, p->x.c, tiles);
+}
+
+/** Two tiles at (oy, ox) of an image's outputs; fills says whether their inputs are still to be
+ *  transformed. */
+static inline void tinyrt_two_tiles(const tinyrt_winograd_s8_params *p, const int8_t *x, int32_t oy,
+                                    int32_t ox, int32_t fills, tinyrt_taps_word *tiles,
+                                    int32_t *sums, int8_t *y) {
+    if (fills != 0) {
+        tinyrt_fill_tiles(p, x, oy - p->window.pad_top, ox - p->window.pad_left, tiles, sums);
+    }
+    const int32_t last = p->y.w - 1 - ox;
+    tinyrt_tile_outputs out;
+    out.y = y + (oy * p->y_line_step) + (ox * p->y.c);
+    out.row = ((oy + 1) < p->y.h) ? p->y_line_step : 0;
+    for (int32_t i = 0; i < 4; ++i) {
+        out.column[i] = ((i < last) ? i : last) * p->y.c;
+    }
+    const int32_t *w = p->block.w;
+    const int32_t *init = p->block.init;
+    for (int32_t channel = 0; channel < p->block.c_out; channel += 4) {
+        w = tinyrt_tile_sums(w, tiles, p->x.c, init, sums);
+        init += 8;
+        tinyrt_finish_tiles(&p->block, channel, sums, &out);
+    }
+}
+
+#endif
