@@ -51,6 +51,32 @@
                                             "\\instruction \\sum, \\a, \\b, \\sum\n"),             \
                       loop)
 
+#ifdef __clang__
+
+#define TINYRT_REGISTERS "r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, lr"
+
+/** Names tinyrt_free the register that none of thirteen operands is in, those of a loop, which are
+ * listed with commas: the frame pointer, which clang gives no operand, or one that it left. The
+ * loop keeps it on the stack meanwhile. */
+#define TINYRT_WITH_FREE(operands, loop)                                                           \
+    ".irp register, " TINYRT_REGISTERS "\n"                                                        \
+    ".set .Ltinyrt_\\register, 0\n"                                                                \
+    ".endr\n"                                                                                      \
+    ".irp operand, " operands "\n"                                                                 \
+    ".set .Ltinyrt_\\operand, 1\n"                                                                 \
+    ".endr\n"                                                                                      \
+    ".set .Ltinyrt_found, 0\n"                                                                     \
+    ".irp register, " TINYRT_REGISTERS "\n"                                                        \
+    ".if (.Ltinyrt_\\register + .Ltinyrt_found) == 0\n"                                            \
+    ".set .Ltinyrt_found, 1\n"                                                                     \
+    "tinyrt_free .req \\register\n"                                                                \
+    ".endif\n"                                                                                     \
+    ".endr\n" loop ".unreq tinyrt_free\n"
+
+#define TINYRT_SUMS_OF_TWO "%[a0], %[a1], %[a2], %[a3], %[b0], %[b1], %[b2], %[b3]"
+
+#endif
+
 /** A loop over taps until x is at its end, entered in its middle where TINYRT_ENTER enters it, with
  *  t for the end. four takes four taps with tinyrt_add; where any of the operands that this adds to
  *  is in memory, the loop is not unrolled any further, as code has other lengths. */

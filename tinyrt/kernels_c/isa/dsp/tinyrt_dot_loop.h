@@ -21,16 +21,18 @@ static inline const int32_t *TINYRT_DOT_ONE(const int32_t *w, const tinyrt_singl
 }
 
 /* In assembly because it takes every register that there is: compilers keep more of the sums on the
- * stack. clang keeps one register for itself, and puts what may be in memory there: it has a loop
- * that loads the second word of weights later, to where the first one was. */
+ * stack. clang keeps one register for itself, which the loop takes all the same, and puts what may
+ * be in memory there. */
 static inline const int32_t *TINYRT_DOT_SPAN(const int32_t *w, const tinyrt_taps_word *columns,
                                              const tinyrt_span *span, int32_t *acc) {
     int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
     int32_t b0 = acc[4], b1 = acc[5], b2 = acc[6], b3 = acc[7];
 #ifdef __clang__
     uint32_t x0 = (uint32_t)span->skip, w0 = (uint32_t)(uintptr_t)span->end, x1;
-    __asm(TINYRT_ENTER_HELD("%[w0]", "%[x0]") TINYRT_LOOP_OF(TINYRT_TWO_TAPS TINYRT_TWO_TAPS)
-              TINYRT_NEXT_HELD("%[x]", "%[w0]")
+    __asm(TINYRT_WITH_FREE(TINYRT_SUMS_OF_TWO ", %[w], %[x], %[x0], %[x1], %[w0]",
+                           TINYRT_ENTER_HELD("tinyrt_free", "%[w0]", "%[x0]")
+                               TINYRT_LOOP_OF(TINYRT_TWO_TAPS TINYRT_TWO_TAPS)
+                                   TINYRT_NEXT_HELD("%[x]", "tinyrt_free"))
           : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [b0] "+r"(b0),
             [b1] "+r"(b1), [b2] "+r"(b2), [b3] "+r"(b3), [w] "+r"(w), [x] "+r"(columns),
             [x0] "+r"(x0), [x1] "=&r"(x1), [w0] "+r"(w0)
