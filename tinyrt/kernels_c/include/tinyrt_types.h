@@ -80,11 +80,11 @@
 #ifdef __OPTIMIZE_SIZE__
 #define TINYRT_LOOP_TAPS 4
 #define TINYRT_LOOP_OF(four) four
-#define TINYRT_ENTER(t) "1:\n"
+#define TINYRT_ENTER_FROM(skip, t) "1:\n"
 #define TINYRT_SKIP(bytes)
 #else
-#define TINYRT_ENTER(t)                                                                            \
-    "ldr " t ", %[skip]\n"                                                                         \
+#define TINYRT_ENTER_FROM(skip, t)                                                                 \
+    "ldr " t ", " skip "\n"                                                                        \
     "add pc, " t "\n"                                                                              \
     "nop\n"                                                                                        \
     "1:\n"
@@ -97,6 +97,8 @@
 #define TINYRT_LOOP_OF(four) four four four four
 #endif
 #endif
+
+#define TINYRT_ENTER(t) TINYRT_ENTER_FROM("%[skip]", t)
 
 /** The same where an operand in memory would take a register: the end lies on the stack beside what
  * was in the register t, which is free meanwhile; skip is in a register. */

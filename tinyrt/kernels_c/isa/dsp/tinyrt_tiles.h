@@ -84,35 +84,38 @@ static inline void tinyrt_set_tiles(const int8_t *x, int32_t row, int32_t channe
     tinyrt_set_row(x, 2 * row, UINT32_MAX, channels, tiles + (3 * TINYRT_PLACE));
 }
 
-#if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS && !defined(__clang__)
+#if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS
 
 #define TINYRT_TILE_SUM(sum, w, x, t)                                                              \
-    "tinyrt_add smlad, \"%[" sum "]\", %[" w "], %[" x "], %[" t "]\n"
+    "tinyrt_add smlad, \"%[" sum "]\", %[" w "], %[" x "], " t "\n"
 
 /** Two channels, where some of the last sums may be in memory. */
 #define TINYRT_TILE_PAIR_SPILLED(next)                                                             \
     "ldrd %[x0], %[x1], [%[x]], #" next "\n"                                                       \
-    "ldrd %[w0], %[w1], [%[w]], #8\n"                                                              \
+    "ldrd %[w0], " TINYRT_SECOND_WORD ", [%[w]], #8\n"                                             \
     "smlad %[a0], %[w0], %[x0], %[a0]\n"                                                           \
     "smlad %[b0], %[w0], %[x1], %[b0]\n"                                                           \
-    "smlad %[a1], %[w1], %[x0], %[a1]\n"                                                           \
-    "smlad %[b1], %[w1], %[x1], %[b1]\n"                                                           \
-    "ldr %[w0], [%[w]], #4\n" TINYRT_TILE_SUM("a2", "w0", "x0", "w1") TINYRT_TILE_SUM(             \
-        "b2", "w0", "x1", "w1") "ldr %[w0], [%[w]], #4\n" TINYRT_TILE_SUM("a3", "w0", "x0", "w1")  \
-        TINYRT_TILE_SUM("b3", "w0", "x1", "w1")
+    "smlad %[a1], " TINYRT_SECOND_WORD ", %[x0], %[a1]\n"                                          \
+    "smlad %[b1], " TINYRT_SECOND_WORD ", %[x1], %[b1]\n"                                          \
+    "ldr %[w0], [%[w]], #4\n" TINYRT_TILE_SUM("a2", "w0", "x0", TINYRT_SECOND_WORD)                \
+        TINYRT_TILE_SUM(                                                                           \
+            "b2", "w0", "x1",                                                                      \
+            TINYRT_SECOND_WORD) "ldr %[w0], [%[w]], #4\n" TINYRT_TILE_SUM("a3", "w0", "x0",        \
+                                                                          TINYRT_SECOND_WORD)      \
+            TINYRT_TILE_SUM("b3", "w0", "x1", TINYRT_SECOND_WORD)
 
 #define TINYRT_TILE_PAIR(next)                                                                     \
     "ldrd %[x0], %[x1], [%[x]], #" next "\n"                                                       \
-    "ldrd %[w0], %[w1], [%[w]], #8\n"                                                              \
+    "ldrd %[w0], " TINYRT_SECOND_WORD ", [%[w]], #8\n"                                             \
     "smlad %[a0], %[w0], %[x0], %[a0]\n"                                                           \
     "smlad %[b0], %[w0], %[x1], %[b0]\n"                                                           \
-    "smlad %[a1], %[w1], %[x0], %[a1]\n"                                                           \
-    "smlad %[b1], %[w1], %[x1], %[b1]\n"                                                           \
-    "ldrd %[w0], %[w1], [%[w]], #8\n"                                                              \
+    "smlad %[a1], " TINYRT_SECOND_WORD ", %[x0], %[a1]\n"                                          \
+    "smlad %[b1], " TINYRT_SECOND_WORD ", %[x1], %[b1]\n"                                          \
+    "ldrd %[w0], " TINYRT_SECOND_WORD ", [%[w]], #8\n"                                             \
     "smlad %[a2], %[w0], %[x0], %[a2]\n"                                                           \
     "smlad %[b2], %[w0], %[x1], %[b2]\n"                                                           \
-    "smlad %[a3], %[w1], %[x0], %[a3]\n"                                                           \
-    "smlad %[b3], %[w1], %[x1], %[b3]\n"
+    "smlad %[a3], " TINYRT_SECOND_WORD ", %[x0], %[a3]\n"                                          \
+    "smlad %[b3], " TINYRT_SECOND_WORD ", %[x1], %[b3]\n"
 #define TINYRT_TILE_FOUR_CODE 88
 #define TINYRT_PLACE_BYTES "16"
 
