@@ -100,23 +100,6 @@
 
 #define TINYRT_ENTER(t) TINYRT_ENTER_FROM("%[skip]", t)
 
-/** The same where an operand in memory would take a register: the end lies on the stack beside what
- * was in the register t, which is free meanwhile; skip is in a register. */
-#ifdef __OPTIMIZE_SIZE__
-#define TINYRT_ENTER_HELD(t, end, skip) "strd " t ", " end ", [sp, #-8]!\n1:\n"
-#else
-#define TINYRT_ENTER_HELD(t, end, skip)                                                            \
-    "strd " t ", " end ", [sp, #-8]!\n"                                                            \
-    "add pc, " skip "\n"                                                                           \
-    "nop\n"                                                                                        \
-    "1:\n"
-#endif
-#define TINYRT_NEXT_HELD(x, t)                                                                     \
-    "ldr " t ", [sp, #4]\n"                                                                        \
-    "cmp " x ", " t "\n"                                                                           \
-    "bne 1b\n"                                                                                     \
-    "ldr " t ", [sp], #8\n"
-
 /** What of a loop is skipped when it is entered, for so many bytes of code to a tap. */
 static inline int32_t tinyrt_skipped(int32_t taps, int32_t tap_bytes) {
     return (-taps & (TINYRT_LOOP_TAPS - 1)) * tap_bytes;

@@ -8,8 +8,10 @@
 
 #if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS
 #define TINYRT_PAIR_ASSEMBLY
-/** Set where the loop has no register for outputs: it knows the end of saved, and how far outputs
- *  lie from inputs. */
+/** Set where the loop has registers neither for outputs nor for operands in memory, as with clang:
+ *  it has one for the channel, which then knows the end of saved, and how far outputs lie from
+ * inputs.
+ */
 #ifdef __clang__
 #define TINYRT_PAIR_ASIDE
 #endif
@@ -89,10 +91,8 @@ static inline int8_t tinyrt_finish_pair(const tinyrt_pair_channel *k, int32_t do
 #ifdef TINYRT_PAIR_ASSEMBLY
 
 #ifdef TINYRT_PAIR_ASIDE
-#define TINYRT_PAIR_T3 "tinyrt_free"
 #define TINYRT_PAIR_FIELD(name) "[%[k], %[" name "]]"
 #else
-#define TINYRT_PAIR_T3 "%[t3]"
 #define TINYRT_PAIR_FIELD(name) "%[" name "]"
 #endif
 
@@ -108,32 +108,37 @@ static inline int8_t tinyrt_finish_pair(const tinyrt_pair_channel *k, int32_t do
     "ldrsb %[t1], [%[x]]\n"                                                                        \
     "ldrsb %[t2], [%[x], %[row]]\n" behind "strb %[t2], [%[saved]], #1\n"                          \
     "pkhbt %[t0], %[t0], %[t1], lsl #16\n"                                                         \
-    "pkhbt %[t1], %[t2], " TINYRT_PAIR_T3 ", lsl #16\n"
+    "pkhbt %[t1], %[t2], %[t3], lsl #16\n"
 
-#define TINYRT_PAIR_BEHIND "ldrsb " TINYRT_PAIR_T3 ", [%[x], %[row], lsl #1]\n"
-#define TINYRT_PAIR_BESIDE "ldr " TINYRT_PAIR_T3 ", " TINYRT_PAIR_FIELD("zp") "\n"
+#define TINYRT_PAIR_BEHIND "ldrsb %[t3], [%[x], %[row], lsl #1]\n"
+#define TINYRT_PAIR_BESIDE "ldr %[t3], " TINYRT_PAIR_FIELD("zp") "\n"
 
 #define TINYRT_PAIR_PRODUCTS(filter, a, b, from_a, from_b)                                         \
-    "ldrd %[t2], " TINYRT_PAIR_T3                                                                  \
-    ", " TINYRT_PAIR_FIELD(filter) "\n"                                                            \
-                                   "smlad %[" a "], %[t0], %[t2], %[" from_a "]\n"                 \
-                                   "smlatb %[" b "], %[t0], %[t2], %[" from_b "]\n"                \
-                                   "smlabt %[" a "], %[t1], " TINYRT_PAIR_T3 ", %[" a "]\n"        \
-                                   "smlad %[" b "], %[t1], " TINYRT_PAIR_T3 ", %[" b "]\n"
-
-#define TINYRT_PAIR_BEGIN                                                                          \
-    TINYRT_FIND_SPILLED("%[init]")                                                                 \
-    TINYRT_IF_SPILLED("ldr %[oa], %[init]\n"                                                       \
-                      "mov %[ob], %[oa]\n" TINYRT_PAIR_PRODUCTS("k0", "oa", "ob", "oa", "ob"),     \
-                      TINYRT_PAIR_PRODUCTS("k0", "oa", "ob", "init", "init"))
+    "ldrd %[t2], %[t3], " TINYRT_PAIR_FIELD(filter) "\n"                                           \
+                                                    "smlad %[" a "], %[t0], %[t2], %[" from_a      \
+                                                    "]\n"                                          \
+                                                    "smlatb %[" b "], %[t0], %[t2], %[" from_b     \
+                                                    "]\n"                                          \
+                                                    "smlabt %[" a "], %[t1], %[t3], %[" a "]\n"    \
+                                                    "smlad %[" b "], %[t1], %[t3], %[" b "]\n"
 
 #ifdef TINYRT_PAIR_ASIDE
+#define TINYRT_PAIR_BEGIN                                                                          \
+    "ldr %[oa], " TINYRT_PAIR_FIELD("init") "\n"                                                   \
+                                            "mov %[ob], %[oa]\n" TINYRT_PAIR_PRODUCTS(             \
+                                                "k0", "oa", "ob", "oa", "ob")
 #define TINYRT_PAIR_STORE                                                                          \
     "ldr %[t2], " TINYRT_PAIR_FIELD("aside") "\n"                                                  \
                                              "strb %[ta], [%[x], %[t2]]\n"                         \
                                              "add %[t2], %[row]\n"                                 \
                                              "strb %[tb], [%[x], %[t2]]\n"
 #else
+#define TINYRT_PAIR_BEGIN                                                                          \
+    TINYRT_FIND_SPILLED("%[init]")                                                                 \
+    TINYRT_IF_SPILLED("ldr %[oa], %[init]\n"                                                       \
+                      "mov %[ob], %[oa]\n" TINYRT_PAIR_PRODUCTS("k0", "oa", "ob", "oa", "ob"),     \
+                      TINYRT_PAIR_PRODUCTS("k0", "oa", "ob", "init", "init"))
+
 #define TINYRT_PAIR_STORE                                                                          \
     TINYRT_FIND_SPILLED("%[y]")                                                                    \
     TINYRT_IF_SPILLED("ldr %[t2], %[y]\n"                                                          \
@@ -142,20 +147,19 @@ static inline int8_t tinyrt_finish_pair(const tinyrt_pair_channel *k, int32_t do
                                                                                    "%[y]\n",       \
                       "strb %[ta], [%[y]]\n"                                                       \
                       "strb %[tb], [%[y], %[row]]\n" TINYRT_PAIR_STEP("y", "t2"))
-
 #endif
 
 #define TINYRT_PAIR_OUTPUTS                                                                        \
-    "ldrd %[t2], " TINYRT_PAIR_T3                                                                  \
-    ", " TINYRT_PAIR_FIELD("scale") "\n"                                                           \
-                                    "smmlar %[ta], %[ta], %[t2], " TINYRT_PAIR_T3 "\n"             \
-                                    "smmlar %[tb], %[tb], %[t2], " TINYRT_PAIR_T3 "\n"             \
-                                    "ldr %[t2], " TINYRT_PAIR_FIELD(                               \
-                                        "shift") "\n"                                              \
-                                                 "asr %[ta], %[ta], %[t2]\n"                       \
-                                                 "asr %[tb], %[tb], %[t2]\n"                       \
-                                                 "ssat %[ta], #8, %[ta]\n"                         \
-                                                 "ssat %[tb], #8, %[tb]\n" TINYRT_PAIR_STORE
+    "ldrd %[t2], %[t3], " TINYRT_PAIR_FIELD(                                                       \
+        "scale") "\n"                                                                              \
+                 "smmlar %[ta], %[ta], %[t2], %[t3]\n"                                             \
+                 "smmlar %[tb], %[tb], %[t2], %[t3]\n"                                             \
+                 "ldr %[t2], " TINYRT_PAIR_FIELD(                                                  \
+                     "shift") "\n"                                                                 \
+                              "asr %[ta], %[ta], %[t2]\n"                                          \
+                              "asr %[tb], %[tb], %[t2]\n"                                          \
+                              "ssat %[ta], #8, %[ta]\n"                                            \
+                              "ssat %[tb], #8, %[tb]\n" TINYRT_PAIR_STORE
 
 #define TINYRT_PAIR_LOOP(behind)                                                                   \
     "1:\n" TINYRT_PAIR_COLUMN(behind) TINYRT_PAIR_PRODUCTS("k2", "ta", "tb", "ta", "tb")           \
@@ -169,20 +173,17 @@ static inline int8_t tinyrt_finish_pair(const tinyrt_pair_channel *k, int32_t do
 #ifdef TINYRT_PAIR_ASIDE
 #define TINYRT_PAIR_AT(name, field) [name] "i"(offsetof(tinyrt_pair_channel, field))
 #define TINYRT_PAIR_COLUMNS(behind)                                                                \
-    __asm volatile(                                                                                \
-        TINYRT_WITH_FREE("%[x], %[saved], %[ta], %[tb], %[oa], %[ob], %[t0], %[t1], %[t2], "       \
-                         "%[row], %[init], %[step], %[k]",                                         \
-                         "str tinyrt_free, [sp, #-8]!\n" TINYRT_PAIR_LOOP(                         \
-                             behind) "ldr tinyrt_free, [sp], #8\n")                                \
-        : [x] "+r"(x), [saved] "+r"(saved), [ta] "+r"(sums.two[0]), [tb] "+r"(sums.two[1]),        \
-          [oa] "+r"(sums.one[0]), [ob] "+r"(sums.one[1]), [t0] "=&r"(t0), [t1] "=&r"(t1),          \
-          [t2] "=&r"(t2)                                                                           \
-        : [row] "r"(k->row), [init] "r"(k->init), [step] "r"(k->step), [k] "r"(k),                 \
-          TINYRT_PAIR_AT(aside, aside), TINYRT_PAIR_AT(end, end), TINYRT_PAIR_AT(zp, x_zp),        \
-          TINYRT_PAIR_AT(scale, scale), TINYRT_PAIR_AT(shift, shift),                              \
-          TINYRT_PAIR_AT(k0, filter[0]), TINYRT_PAIR_AT(k1, filter[1]),                            \
-          TINYRT_PAIR_AT(k2, filter[2])                                                            \
-        : "cc", "memory")
+    __asm volatile(TINYRT_PAIR_LOOP(behind)                                                        \
+                   : [x] "+r"(x), [saved] "+r"(saved), [ta] "+r"(sums.two[0]),                     \
+                     [tb] "+r"(sums.two[1]), [oa] "+r"(sums.one[0]), [ob] "+r"(sums.one[1]),       \
+                     [t0] "=&r"(t0), [t1] "=&r"(t1), [t2] "=&r"(t2), [t3] "=&r"(t3)                \
+                   : [row] "r"(k->row), [step] "r"(k->step), [k] "r"(k),                           \
+                     TINYRT_PAIR_AT(init, init), TINYRT_PAIR_AT(aside, aside),                     \
+                     TINYRT_PAIR_AT(end, end), TINYRT_PAIR_AT(zp, x_zp),                           \
+                     TINYRT_PAIR_AT(scale, scale), TINYRT_PAIR_AT(shift, shift),                   \
+                     TINYRT_PAIR_AT(k0, filter[0]), TINYRT_PAIR_AT(k1, filter[1]),                 \
+                     TINYRT_PAIR_AT(k2, filter[2])                                                 \
+                   : "cc", "memory")
 #else
 #define TINYRT_PAIR_COLUMNS(behind)                                                                \
     __asm volatile(                                                                                \
@@ -214,10 +215,7 @@ static inline void tinyrt_slide_pair(const tinyrt_depthwise3x3_s8_params *p,
     tinyrt_add_column4(k->filter[1], column, sums.two, sums.two);
     tinyrt_add_column4(k->filter[0], column, init, sums.one);
 #ifdef TINYRT_PAIR_COLUMNS
-    uint32_t t0, t1, t2;
-#ifndef TINYRT_PAIR_ASIDE
-    uint32_t t3;
-#endif
+    uint32_t t0, t1, t2, t3;
     if (saved != end) {
         if (bottom != 0) {
             TINYRT_PAIR_COLUMNS(TINYRT_PAIR_BESIDE);

@@ -18,20 +18,22 @@
 #define TINYRT_TILE_KEPT "[sp, #4]"
 #define TINYRT_TILE_BACK "[sp, #8]"
 #define TINYRT_TILE_END_KEPT "[sp, #12]"
-#define TINYRT_TILE_ENTERED TINYRT_ENTER_FROM("[sp, #16]", "%[w0]") TINYRT_TILE_LOOP
+#define TINYRT_TILE_ENTERED                                                                        \
+    TINYRT_IF_FREE(TINYRT_ENTER_FROM("[sp, #16]", "%[w0]") TINYRT_TILE_LOOP,                       \
+                   "1:\n" TINYRT_TILE_FOUR_SPILLED)
 
 /** Puts there what is where the second tile's sums will be, and takes both that change from there.
  */
 #define TINYRT_TILE_BEGIN                                                                          \
     "strd %[b0], %[b1], [sp, #-24]!\n"                                                             \
     "strd %[b2], %[b3], [sp, #8]\n"                                                                \
-    "strd %[x0], tinyrt_free, [sp, #16]\n"                                                         \
+    "strd %[x0], free, [sp, #16]\n"                                                                \
     "mov %[b0], %[a0]\n"                                                                           \
     "mov %[b1], %[a1]\n"                                                                           \
     "mov %[b2], %[a2]\n"                                                                           \
     "mov %[b3], %[a3]\n"
 #define TINYRT_TILE_DONE                                                                           \
-    "ldr tinyrt_free, [sp, #20]\n"                                                                 \
+    "ldr free, [sp, #20]\n"                                                                        \
     "ldrd %[b0], %[b1], [sp], #24\n"
 #else
 #define TINYRT_TILE_END "%[end]"

@@ -116,7 +116,7 @@ static inline void tinyrt_dot_taps(const int32_t *w, uint32_t x, int32_t *sum) {
 /** Products of pairs, added to a sum that may be in memory: t is free. clang has no sums in memory,
  * but no operand for the second word of weights. */
 #ifdef __clang__
-#define TINYRT_SECOND_WORD "tinyrt_free"
+#define TINYRT_SECOND_WORD "free"
 #define TINYRT_ADD_PAIRS(sum, w, x, t) "smlad %[" sum "], " w ", %[" x "], %[" sum "]\n"
 #else
 #define TINYRT_SECOND_WORD "%[w1]"
@@ -154,6 +154,16 @@ static inline void tinyrt_dot_taps(const int32_t *w, uint32_t x, int32_t *sum) {
                                   "\n" TINYRT_ADD_PAIRS("a2", TINYRT_SECOND_WORD, "x0", "%[w0]")   \
                                       TINYRT_ADD_PAIRS("b2", TINYRT_SECOND_WORD, "x1", "%[w0]")
 #define TINYRT_TWO_TAPS_CODE 48
+
+#define TINYRT_PRODUCTS_HELD(even, odd)                                                            \
+    "ldr %[w0], [%[w]], #4\n"                                                                      \
+    "smlad %[a" odd "], %[w0], %[x0], %[a" odd "]\n"                                               \
+    "smlad %[b" odd "], %[w0], %[x1], %[b" odd "]\n"                                               \
+    "sxtb16 %[w0], %[w0]\n"                                                                        \
+    "smlad %[a" even "], %[w0], %[x0], %[a" even "]\n"                                             \
+    "smlad %[b" even "], %[w0], %[x1], %[b" even "]\n"
+#define TINYRT_TWO_TAPS_HELD                                                                       \
+    "ldrd %[x0], %[x1], [%[x]], #8\n" TINYRT_PRODUCTS_HELD("0", "1") TINYRT_PRODUCTS_HELD("2", "3")
 
 #define TINYRT_FOUR_CHANNELS(x)                                                                    \
     "ldrd %[w0], %[w1], [%[w]], #8\n"                                                              \

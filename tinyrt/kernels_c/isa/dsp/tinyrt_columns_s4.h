@@ -54,6 +54,20 @@ static inline void tinyrt_sum_columns(const tinyrt_taps_word *columns, int32_t t
                                                                   TINYRT_SECOND_WORD)
 #define TINYRT_TWO_TAPS_CODE 52
 
+#define TINYRT_PRODUCTS_HELD_S4(channel)                                                           \
+    "smlad %[a" channel "], %[w0], %[x0], %[a" channel "]\n"                                       \
+    "smlad %[b" channel "], %[w0], %[x1], %[b" channel "]\n"
+#define TINYRT_TWO_TAPS_HELD                                                                       \
+    "ldrd %[x0], %[x1], [%[x]], #8\n"                                                              \
+    "ldr %[w0], [%[w]]\n" TINYRT_PRODUCTS_HELD_S4(                                                 \
+        "3") "uxtb16 %[w0], "                                                                      \
+             "%[w0]\n" TINYRT_PRODUCTS_HELD_S4(                                                    \
+                 "1") "and %[w0], %[w0], "                                                         \
+                      "#0x000F000F"                                                                \
+                      "\n" TINYRT_PRODUCTS_HELD_S4(                                                \
+                          "0") "ldr %[w0], [%[w]], #4\n"                                           \
+                               "and %[w0], %[w0], #0x0F000F00\n" TINYRT_PRODUCTS_HELD_S4("2")
+
 #define TINYRT_FOUR_CHANNELS(x)                                                                    \
     "ldr %[w0], [%[w]], #4\n"                                                                      \
     "smlad %[a3], %[w0], %[" x "], %[a3]\n"                                                        \

@@ -86,23 +86,29 @@ static inline void tinyrt_set_tiles(const int8_t *x, int32_t row, int32_t channe
 
 #if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS
 
+/** Two channels, where some of the last sums may be in memory, or with a register less. */
+#ifdef __clang__
+#define TINYRT_TILE_WEIGHT_HELD(c)                                                                 \
+    "ldr %[w0], [%[w]], #4\n"                                                                      \
+    "smlad %[a" c "], %[w0], %[x0], %[a" c "]\n"                                                   \
+    "smlad %[b" c "], %[w0], %[x1], %[b" c "]\n"
+#define TINYRT_TILE_PAIR_SPILLED(next)                                                             \
+    "ldrd %[x0], %[x1], [%[x]], #" next "\n" TINYRT_TILE_WEIGHT_HELD("0")                          \
+        TINYRT_TILE_WEIGHT_HELD("1") TINYRT_TILE_WEIGHT_HELD("2") TINYRT_TILE_WEIGHT_HELD("3")
+#else
 #define TINYRT_TILE_SUM(sum, w, x, t)                                                              \
     "tinyrt_add smlad, \"%[" sum "]\", %[" w "], %[" x "], " t "\n"
-
-/** Two channels, where some of the last sums may be in memory. */
 #define TINYRT_TILE_PAIR_SPILLED(next)                                                             \
     "ldrd %[x0], %[x1], [%[x]], #" next "\n"                                                       \
-    "ldrd %[w0], " TINYRT_SECOND_WORD ", [%[w]], #8\n"                                             \
+    "ldrd %[w0], %[w1], [%[w]], #8\n"                                                              \
     "smlad %[a0], %[w0], %[x0], %[a0]\n"                                                           \
     "smlad %[b0], %[w0], %[x1], %[b0]\n"                                                           \
-    "smlad %[a1], " TINYRT_SECOND_WORD ", %[x0], %[a1]\n"                                          \
-    "smlad %[b1], " TINYRT_SECOND_WORD ", %[x1], %[b1]\n"                                          \
-    "ldr %[w0], [%[w]], #4\n" TINYRT_TILE_SUM("a2", "w0", "x0", TINYRT_SECOND_WORD)                \
-        TINYRT_TILE_SUM(                                                                           \
-            "b2", "w0", "x1",                                                                      \
-            TINYRT_SECOND_WORD) "ldr %[w0], [%[w]], #4\n" TINYRT_TILE_SUM("a3", "w0", "x0",        \
-                                                                          TINYRT_SECOND_WORD)      \
-            TINYRT_TILE_SUM("b3", "w0", "x1", TINYRT_SECOND_WORD)
+    "smlad %[a1], %[w1], %[x0], %[a1]\n"                                                           \
+    "smlad %[b1], %[w1], %[x1], %[b1]\n"                                                           \
+    "ldr %[w0], [%[w]], #4\n" TINYRT_TILE_SUM("a2", "w0", "x0", "%[w1]")                           \
+        TINYRT_TILE_SUM("b2", "w0", "x1", "%[w1]") "ldr %[w0], [%[w]], #4\n" TINYRT_TILE_SUM(      \
+            "a3", "w0", "x0", "%[w1]") TINYRT_TILE_SUM("b3", "w0", "x1", "%[w1]")
+#endif
 
 #define TINYRT_TILE_PAIR(next)                                                                     \
     "ldrd %[x0], %[x1], [%[x]], #" next "\n"                                                       \
