@@ -189,9 +189,10 @@ static inline void tinyrt_finish_two(tinyrt_relu_block *block, const int32_t *ac
 #else
 
 static inline void tinyrt_begin_two(tinyrt_relu_block *block, int32_t *acc) {
-    for (int32_t i = 0; i < 8; ++i) {
-        acc[i] = block->init[i & 3];
-    }
+    acc[0] = acc[4] = block->init[0];
+    acc[1] = acc[5] = block->init[1];
+    acc[2] = acc[6] = block->init[2];
+    acc[3] = acc[7] = block->init[3];
     block->init += 4;
 }
 

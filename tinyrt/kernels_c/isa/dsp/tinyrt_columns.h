@@ -233,17 +233,30 @@ static inline void tinyrt_dot_both(const int32_t *w, const tinyrt_taps_word *x, 
     sum[6] = tinyrt_dot_pair(high_even, x1, sum[6]);
 }
 
+/** Four taps of them. */
+static inline void tinyrt_dot_four(const int32_t *w, const tinyrt_taps_word *x, int32_t *sum) {
+    tinyrt_dot_both(w, x, sum);
+    tinyrt_dot_both(w + 2, x + 2, sum);
+}
+
 static inline const int32_t *tinyrt_dot_two(const int32_t *TINYRT_RESTRICT w,
                                             const tinyrt_taps_word *TINYRT_RESTRICT columns,
                                             int32_t taps, int32_t *TINYRT_RESTRICT acc) {
     int32_t sum[8] = {acc[0], acc[1], acc[2], acc[3], acc[4], acc[5], acc[6], acc[7]};
     const tinyrt_taps_word *const end = columns + taps;
-    do {
-        tinyrt_dot_both(w, columns, sum);
-        tinyrt_dot_both(w + 2, columns + 2, sum);
-        columns += 4;
-        w += 4;
-    } while (columns != end);
+#ifndef __OPTIMIZE_SIZE__
+    for (const tinyrt_taps_word *const whole = columns + (taps & ~15); columns != whole;) {
+        tinyrt_dot_four(w, columns, sum);
+        tinyrt_dot_four(w + 4, columns + 4, sum);
+        tinyrt_dot_four(w + 8, columns + 8, sum);
+        tinyrt_dot_four(w + 12, columns + 12, sum);
+        columns += 16;
+        w += 16;
+    }
+#endif
+    for (; columns != end; columns += 4, w += 4) {
+        tinyrt_dot_four(w, columns, sum);
+    }
     acc[0] = sum[0], acc[1] = sum[1], acc[2] = sum[2], acc[3] = sum[3];
     acc[4] = sum[4], acc[5] = sum[5], acc[6] = sum[6], acc[7] = sum[7];
     return w;
