@@ -197,6 +197,27 @@ static inline int8_t tinyrt_finish_pair(const tinyrt_pair_channel *k, int32_t do
         : "cc", "memory")
 #endif
 
+#else
+
+/** The same in C, once for each of both borders. Returns where outputs go on. */
+static inline int8_t *tinyrt_pair_columns(const tinyrt_pair_channel *k, int bottom, const int8_t *x,
+                                          int8_t *saved, const int8_t *end, tinyrt_pair_sums *sums,
+                                          int8_t *y) {
+    const int32_t init[2] = {k->init, k->init};
+    while (saved != end) {
+        x += k->step;
+        const tinyrt_column4 column = tinyrt_next_column4(k, bottom, x, saved++);
+        int32_t sum[2];
+        tinyrt_add_column4(k->filter[2], column, sums->two, sum);
+        y[0] = tinyrt_finish_pair(k, sum[0]);
+        y[k->row] = tinyrt_finish_pair(k, sum[1]);
+        y += k->step;
+        tinyrt_add_column4(k->filter[1], column, sums->one, sums->two);
+        tinyrt_add_column4(k->filter[0], column, init, sums->one);
+    }
+    return y;
+}
+
 #endif
 
 /** Two lines; the first input line is in saved. */
@@ -227,16 +248,10 @@ static inline void tinyrt_slide_pair(const tinyrt_depthwise3x3_s8_params *p,
 #endif
     }
 #else
-    while (saved != end) {
-        x += k->step;
-        column = tinyrt_next_column4(k, bottom, x, saved++);
-        int32_t sum[2];
-        tinyrt_add_column4(k->filter[2], column, sums.two, sum);
-        y[0] = tinyrt_finish_pair(k, sum[0]);
-        y[k->row] = tinyrt_finish_pair(k, sum[1]);
-        y += k->step;
-        tinyrt_add_column4(k->filter[1], column, sums.one, sums.two);
-        tinyrt_add_column4(k->filter[0], column, init, sums.one);
+    if (bottom != 0) {
+        y = tinyrt_pair_columns(k, 1, x, saved, end, &sums, y);
+    } else {
+        y = tinyrt_pair_columns(k, 0, x, saved, end, &sums, y);
     }
 #endif
     if ((p->along.x_count - 2 + p->along.pad) != p->along.y_count) {
