@@ -85,7 +85,8 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/clang-format --dry-run --Werror $(C_FILES)
+	@echo $(BIN)/clang-format --dry-run --Werror, all C files
+	@$(BIN)/clang-format --dry-run --Werror $(C_FILES)
 
 # What setup takes, its hashes and licences: UPGRADE=--upgrade for newer versions.
 lock: setup

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinyrt.api import run_emulated
+from tinyrt.api import convert_model, run_emulated
 from tinyrt.emulate import Cycles, Flash, Timing, toolchain
 from tinyrt.export import find_core
 from tinyrt.files import write_text
@@ -68,14 +69,16 @@ PUBLISHED = (
 
 
 def measure(zoo: Path, model: str, core: str, flash: Flash) -> tuple[int, Cycles]:
-    """Instructions and cycles of an inference.
+    """Instructions and cycles of an inference of the model as ``tinyrt convert`` writes it.
 
     Raises:
         SystemExit: the device's answers are not the host's.
 
     """
-    path = zoo / "models" / f"{model}_int8.tflite"
-    report = run_emulated(path, core=core, samples=1, cycles=Timing(flash))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{model}.tflite"
+        convert_model(zoo / "models" / f"{model}_int8.tflite", path)
+        report = run_emulated(path, core=core, samples=1, cycles=Timing(flash))
     if not report.bit_exact or report.cycles is None or report.instructions is None:
         raise SystemExit(f"{model} on {core}: the answers are not the host's")
     return report.instructions, report.cycles.cycles

@@ -1,9 +1,11 @@
 """The zoo's int8 models on emulated cores: exact instructions and bytes, beside TFLM + CMSIS-NN.
 
-    TINYRT_ZOO=../shared python -m benchmarks.mcu [--cores m4 ...] [--models resnet8 ...] [-o DIR]
+    TINYRT_ZOO=../shared python -m benchmarks.mcu [--cores m4 ...] [--models resnet8 ...]
+                                    [--write] [-o DIR]
 
 Prints a Markdown table and writes it to ``mcu.md``, and the figures to ``mcu.json``, in the folder
-of ``-o`` (``build/benchmarks`` by default). The peer's figures are those that ``tinyrt emulate``
+of ``-o`` (``build/benchmarks`` by default); ``--write`` puts the table into docs/benchmarks.md, for
+all cores and models. The peer's figures are those that ``tinyrt emulate``
 compares with, measured in the same emulator with the same compiler. Every run is checked against
 the golden outputs. Cores that the installed compilers do not know are left out, by name.
 """
@@ -22,9 +24,13 @@ from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.emulate import EmulationReport, run_emulated, toolchain
 from tinyrt.export import CORES, find_core
 from tinyrt.files import write_atomic
+from tools.page import write_table
 
 MODELS = ("resnet8", "dscnn_kws", "mobilenet_vww", "streaming_wakeword", "autoencoder_ad")
 SAMPLES = 2
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
+NAME = "cores"
+"""Where the page has the table."""
 HEADER = (
     "| core | model | instructions | per MAC | TFLM + CMSIS-NN | ratio | code | weights | arena "
     "| stack |\n|---|---|---|---|---|---|---|---|---|---|"
@@ -99,6 +105,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cores", nargs="+", default=[c.name for c in CORES.values() if c.prefix])
     parser.add_argument("--models", nargs="+", default=MODELS, choices=MODELS)
+    parser.add_argument("--write", action="store_true", help="put the table into the page")
     parser.add_argument("-o", "--output", type=Path, default=Path("build/benchmarks"))
     options = parser.parse_args()
     if "TINYRT_ZOO" not in os.environ:
@@ -115,6 +122,8 @@ def main() -> None:
     options.output.mkdir(parents=True, exist_ok=True)
     for file, text in (("mcu.md", "\n".join(lines)), ("mcu.json", json.dumps(rows, indent=2))):
         write_atomic(options.output / file, lambda out, text=text: out.write(f"{text}\n".encode()))
+    if options.write:
+        write_table(NAME, "\n".join(lines), PAGE)
 
 
 if __name__ == "__main__":

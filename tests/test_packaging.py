@@ -73,14 +73,14 @@ opened = set()
 sys.addaudithook(lambda event, args: event == "open" and opened.add(str(args[0])))
 
 from tinyrt import api
-from tinyrt.export import export_c
+from tinyrt.export import ExportOptions, export_c
 from tinyrt.report import write_page
 
 for core in ("cortex-m4", "cortex-m55"):
-    export_c(model, Path(out) / core, core=core, info=True, blob=True)
+    export_c(model, Path(out) / core, core=core, options=ExportOptions(info=True, blob=True))
 for layout in layouts:
     core = "rv32imc" if layout == "esp-idf" else "cortex-m0"
-    export_c(model, Path(out) / layout, core=core, layout=layout)
+    export_c(model, Path(out) / layout, core=core, options=ExportOptions(layout=layout))
 write_page(api.inspect_model(model), Path(out) / "page.html")
 print(*sorted(path for path in opened if path.startswith(root)), sep="\\n")
 """

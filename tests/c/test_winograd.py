@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.asked import asked
 from tests.c.conformance import graph_of, other_data
 from tests.c.host import BESIDE, build_program, run_program, run_samples
 from tests.c.overlapping import overlapping_plan
@@ -44,7 +45,7 @@ def test_random_layers_equal_the_references(tmp_path, core, build):
     assert by_kernel(graph, core) > len(graph.nodes) * 0.6
     rng = np.random.default_rng(1)
     samples = [feeds, *(other_data(feeds, rng) for _ in range(SAMPLES - 1))]
-    project = export_graph(graph, tmp_path / "project", core=core, memories=BESIDE)
+    project = export_graph(graph, tmp_path / "project", core=core, **asked(memories=BESIDE))
     found = run_samples(build_program(project, tmp_path), project, samples, "beside")
     for data, outputs in zip(samples, found, strict=True):
         for name, expected in evaluate(graph, data).items():

@@ -5,6 +5,8 @@ import re
 import pytest
 
 from tests.docs.pages import ROOT
+from tests.firmware.test_budgets import LIMITS
+from tests.firmware.test_budgets_mve import BUDGETS
 from tinyrt.emulate import BOARDS
 from tinyrt.export import CORES
 from tinyrt.export.layouts import LAYOUTS
@@ -47,3 +49,21 @@ def test_comparison_repeats_the_ratios_of_the_benchmarks():
     for core in ("m4", "m55", "m3", "m0"):
         ratios = [row[5] for row in rows if row[0] == f"cortex-{core}"]
         assert f"{core.upper()}: {min(ratios)} to {max(ratios)}" in said
+
+
+def test_benchmarks_are_the_figures_that_the_budgets_hold():
+    page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    rows = [line.strip("| \n").split(" | ") for line in page.splitlines() if "| cortex-" in line]
+    figures = {(row[0], row[1]): [number(row[i]) for i in (2, 6, 9)] for row in rows}
+    vectors = {
+        ("cortex-m55", name): (budget.instructions, budget.code, budget.stack)
+        for name, budget in BUDGETS.items()
+    }
+    for one, limits in (LIMITS | vectors).items():
+        found = figures[one]
+        assert all(f <= most for f, most in zip(found, limits, strict=True)), one
+        assert found[0] >= 0.98 * limits[0], one
+
+
+def number(text):
+    return int(text.replace(",", ""))

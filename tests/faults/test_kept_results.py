@@ -80,6 +80,7 @@ NOTES = {
     "tinyrt.backends.c.blocks.depthwise:_packed": "instruction set, direction",
     "tinyrt.backends.c.blocks.depthwise:filters_of": "instruction set",
     "tinyrt.backends.c.blocks.groups:groups_of": "instruction set",
+    "tinyrt.backends.c.blocks.relu:relu_of": "instruction set",
     "tinyrt.backends.c.choice:find": "what the code is made for",
     "tinyrt.backends.c.general:check_accumulator": "the node's constants",
     "tinyrt.backends.c.mve.depthwise:calls": "which axis lines lie along",

@@ -17,6 +17,7 @@ from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.leaky_relu import LeakyReluAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.evaluate import evaluate
+from tinyrt.ops.shared.pool import Pool2dAttrs
 from tinyrt.quantize.config import QuantizationWarning
 from tinyrt.quantize.imported.integers import constant_params, stored_weights
 from tinyrt.quantize.imported.prequantized import SHOWN, STEP, has_own_grids, quantize_on_own_grids
@@ -52,8 +53,8 @@ def quantized(build):
 
 FLOAT_CASES = {
     "nothing rounds its input": (
-        lambda b: rounded(b, b.op("reshape", ("x",), ReshapeAttrs((1, 108)))),
-        {"reshape": "its input 'x' has no scale"},
+        lambda b: rounded(b, b.op("max_pool2d", ("x",), Pool2dAttrs((2, 2), (2, 2)))),
+        {"max_pool2d": "its input 'x' has no scale"},
     ),
     "weights on no grid": (
         lambda b: rounded(b, conv(b, rounded(b, "x"), None)),
@@ -216,7 +217,7 @@ def test_the_warning_names_some_reasons_and_counts_the_rest(count):
     b = Builder((1, 6, 6, 3))
     x = "x"
     for _ in range(count):
-        x = b.op("reshape", (x,), ReshapeAttrs((1, 108)))
+        x = b.op("max_pool2d", (x,), Pool2dAttrs((3, 3), padding="SAME"))
     graph = b.graph(rounded(b, rounded(b, x), COARSE))
     names = [n.name for n in graph.nodes[:count]]
     with pytest.warns(QuantizationWarning, match="stay in float32") as caught:

@@ -192,8 +192,7 @@ def render_model(
     graph = settle(_with_wide_weights(graph))
     check_writable(graph)
     states = lay_out(graph)
-    chosen_for = _target(graph, request)
-    plan = _plan(graph, CKernels(chosen_for), options, states)
+    chosen_for, plan = _planned(graph, request, states)
     if options.max_arena is not None:
         require_budget(graph, plan, options.max_arena)
     writer, slices = _written(prefix, graph, plan, chosen_for, states, request)
@@ -246,12 +245,29 @@ def render_model(
     return project, files
 
 
-def _target(graph: Graph, request: Request) -> Target:
+def _planned(graph: Graph, request: Request, states: StateLayout) -> tuple[Target, ArenaPlan]:
+    """What kernels are chosen for, and their plan.
+
+    Where the arena is too small for convolutions by tiles, these go rather than that ops run row by
+    row, which costs more.
+    """
+    options = request.options
+    target = _target(graph, request)
+    plan = _plan(graph, CKernels(target), options, states)
+    if options.max_arena is None or not (plan.segments or plan.arena_bytes > options.max_arena):
+        return target, plan
+    plain = _target(graph, request, tiles=False)
+    other = _plan(graph, CKernels(plain), options, states)
+    fits = not other.segments and other.arena_bytes <= options.max_arena
+    return (plain, other) if fits else (target, plan)
+
+
+def _target(graph: Graph, request: Request, *, tiles: bool = True) -> Target:
     """What kernels are chosen for.
 
     With a blob, choices are written into the code, and hold for other weights and scales.
     """
-    target = target_of(request.core, request.optimize)
+    target = replace(target_of(request.core, request.optimize), tiles=tiles)
     sliced = request.options.slices
     if sliced is not None:
         target = replace(target, in_one_go=MARGIN * sliced)

@@ -39,7 +39,7 @@ def _record(kind: type[Any], definitions: dict[str, Any]) -> dict[str, Any]:
     if name not in definitions:
         definitions[name] = {}  # its fields may lead back to it
         hints = get_type_hints(kind)
-        names = [one.name for one in fields(kind)]
+        names = [one.name for one in fields(kind) if one.compare]  # what is made of data is none
         definitions[name] = {
             "type": "object",
             "description": (kind.__doc__ or "").partition("\n")[0],

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.asked import asked
 from tests.backends.c.test_choice import conv
 from tests.ops.build import build_s8
 from tinyrt.backends.c.blocks import winograd
@@ -15,6 +16,7 @@ from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Choices, Target
 from tinyrt.backends.c.weights import FAST_BYTE_PAYS, Cost, Stored, Weights
+from tinyrt.errors import BudgetError
 from tinyrt.export import export_graph
 from tinyrt.export.blob.choices import choices_of
 from tinyrt.export.blob.record import read_record
@@ -236,13 +238,32 @@ def test_code_made_for_speed_spends_more_flash():
 def test_slices_are_of_tiles_where_two_of_them_fit(tmp_path, limit, kernel):
     """Two tiles of 16 channels take 12,348 instructions, and slices 0.84 of their limit at most."""
     graph = graph_of(conv(LARGE, FILTERS))
-    project = export_graph(graph, tmp_path / "project", core="cortex-m4", slices=limit)
+    project = export_graph(graph, tmp_path / "project", core="cortex-m4", **asked(slices=limit))
     assert f"tinyrt_{kernel}" in project.kernels
+
+
+def test_an_arena_that_only_fits_without_tiles_goes_without(tmp_path):
+    def arena_of(limit, blob=False):
+        folder = tmp_path / f"{limit}{blob}"
+        options = asked(max_arena=limit, blob=blob)
+        project = export_graph(graph, folder, core="cortex-m4", **options)
+        return project.arena_bytes, project.segments, "tinyrt_winograd_s8" in project.kernels
+
+    graph = graph_of(conv(LARGE, FILTERS))
+    most, _, by_tiles = arena_of(None)
+    assert by_tiles
+    assert arena_of(most) == (most, (), True)
+    least, segments, by_tiles = arena_of(most - 1)
+    assert (least < most, segments, by_tiles) == (True, (), False)
+    assert arena_of(most - 1, blob=True) == (least, (), False)
+    assert arena_of(least) == (least, (), False)
+    with pytest.raises(BudgetError):
+        arena_of(least // 2)
 
 
 def test_code_for_a_blob_keeps_which_layers_are_by_tiles(tmp_path):
     graph = graph_of(conv(LARGE, FILTERS))
     assert choices_of(graph, BALANCED, sliced=False).tiles == {0}
-    project = export_graph(graph, tmp_path / "project", core="cortex-m4", blob=True)
+    project = export_graph(graph, tmp_path / "project", core="cortex-m4", **asked(blob=True))
     assert read_record(project.directory).request.choices.tiles == {0}
     assert "tinyrt_winograd_s8" in project.kernels

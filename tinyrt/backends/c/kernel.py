@@ -48,6 +48,7 @@ class Target:
         small: whether a choice minimises bytes of flash, and not instructions.
         byte_pays: instructions of an inference that a byte of flash has to save.
         in_one_go: most instructions of what cannot be cut into slices, where there is a choice.
+        tiles: whether convolutions may go by tiles, which take more scratch memory.
         row_kernels: whether convolutions on rows may take kernels without padding above or below;
             otherwise they take the kernels for images.
         choices: for code that other weights and scales are to fit, too: what was chosen for the
@@ -60,6 +61,7 @@ class Target:
     small: bool = False
     byte_pays: float = BYTE_PAYS
     in_one_go: float = math.inf
+    tiles: bool = True
     row_kernels: bool = True
     choices: Choices | None = None
 

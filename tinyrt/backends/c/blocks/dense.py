@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.backends.c.blocks import winograd
-from tinyrt.backends.c.blocks.block import Block, LongBlock, Packed, PairBlock, pair_block
+from tinyrt.backends.c.blocks.block import Block, LongBlock, Packed, pair_block
 from tinyrt.backends.c.blocks.cost import TILES, TilePairs
 from tinyrt.backends.c.blocks.layer import BLOCK_SETS, QUAD, constants_of
 from tinyrt.backends.c.blocks.nibbles import nibble_block
-from tinyrt.backends.c.blocks.relu import ReluScales, relu_scales
+from tinyrt.backends.c.blocks.relu import ReluScales, relu_of, suffix
 from tinyrt.backends.c.blocks.words import (
     column_bytes,
     eight_at_a_time,
@@ -230,27 +230,6 @@ def long_row_kernel(node: BoundNode, block: LongBlock, requant: Requant) -> Kern
         return (product, *clamp_calls(node, requant.act_min, requant.act_max))
 
     return Kernel(calls)
-
-
-def relu_of(node: BoundNode, block: Block, requant: Requant, target: Target) -> ReluScales | None:
-    """The scales for ``tinyrt_block_relu_s8``, found once; None where other kernels are to do.
-
-    They take a few bytes more, and follow from weights: code for blobs must not depend on them.
-    They are for dense weights alone.
-    """
-    pairs = isinstance(block, PairBlock) and block.isa is InstructionSet.DSP
-    if not pairs or target.small or target.choices is not None:
-        return None
-    return node.noted_of_constants(
-        ("relu", block.isa), lambda: relu_scales(block.layer, block.x_zp, requant.y_zp)
-    )
-
-
-def suffix(block: Block, form: Weights, relu: ReluScales | None) -> str:
-    """The suffix of the names of kernels for weights of that form, and such scales."""
-    if relu is not None:
-        return "relu_s8"
-    return f"s{block.bits}" if form is Weights.DENSE else "sparse_s8"
 
 
 def stored_fields(

@@ -18,8 +18,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.backends.c.blocks.block import Block, PairBlock
 from tinyrt.backends.c.blocks.layer import MAX_SUM, QUAD, Layer, padded
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.kernel import Target
+from tinyrt.backends.c.weights import Weights
 from tinyrt.fixedpoint import INT8_MIN, INT32_MAX
+from tinyrt.ir import BoundNode
+from tinyrt.ops.shared.requant import Requant
 
 LEAST_SHIFT = 9
 """The right shift from which sums need not be raised: 16 bits below an output, 7 of them by the
@@ -50,6 +56,27 @@ class ReluScales:
     pairs: NDArray[np.int32]
     step: int
     raised: int
+
+
+def relu_of(node: BoundNode, block: Block, requant: Requant, target: Target) -> ReluScales | None:
+    """The scales for ``tinyrt_block_relu_s8``, found once; None where other kernels are to do.
+
+    They take a few bytes more, and follow from weights: code for blobs must not depend on them.
+    They are for dense weights alone.
+    """
+    pairs = isinstance(block, PairBlock) and block.isa is InstructionSet.DSP
+    if not pairs or target.small or target.choices is not None:
+        return None
+    return node.noted_of_constants(
+        ("relu", block.isa), lambda: relu_scales(block.layer, block.x_zp, requant.y_zp)
+    )
+
+
+def suffix(block: Block, form: Weights, relu: ReluScales | None) -> str:
+    """The suffix of the names of kernels for weights of that form, and such scales."""
+    if relu is not None:
+        return "relu_s8"
+    return f"s{block.bits}" if form is Weights.DENSE else "sparse_s8"
 
 
 def relu_scales(layer: Layer, x_zp: int, y_zp: int) -> ReluScales | None:

@@ -62,6 +62,7 @@ def fits(block: Block, window: Window, target: Target) -> bool:
     in_fours = block.layer.w.shape[1] % (TAPS * QUAD) == 0
     return (
         (target.isa is InstructionSet.DSP or target.mla)
+        and target.tiles
         and isinstance(block, PairBlock)
         and slides
         and in_fours
