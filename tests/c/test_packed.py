@@ -111,7 +111,9 @@ def test_packed_int4_weights_equal_the_references(tmp_path, core):
 
 def test_outputs_that_need_no_sign_equal_the_references(tmp_path):
     graph, feeds = graph_of(RELU_CASES, range(sampled(60, 600)), relu_outputs)
-    project = export_graph(graph, tmp_path / "project", core="cortex-m4", memories=BESIDE)
+    project = export_graph(
+        graph, tmp_path / "project", core="cortex-m4", options=ExportOptions(memories=BESIDE)
+    )
     assert set(project.kernels) >= RELU
     samples = [feeds, other_data(feeds, np.random.default_rng(5))]
     found = run_samples(build_program(project, tmp_path), project, samples, "beside")
