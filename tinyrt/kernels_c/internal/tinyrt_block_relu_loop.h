@@ -189,10 +189,9 @@ static inline void tinyrt_finish_two(tinyrt_relu_block *block, const int32_t *ac
 #else
 
 static inline void tinyrt_begin_two(tinyrt_relu_block *block, int32_t *acc) {
-    acc[0] = acc[4] = block->init[0];
-    acc[1] = acc[5] = block->init[1];
-    acc[2] = acc[6] = block->init[2];
-    acc[3] = acc[7] = block->init[3];
+    acc[0] = block->init[0], acc[1] = block->init[1];
+    acc[2] = block->init[2], acc[3] = block->init[3];
+    acc[4] = acc[0], acc[5] = acc[1], acc[6] = acc[2], acc[7] = acc[3];
     block->init += 4;
 }
 

@@ -182,7 +182,8 @@ static TINYRT_NOINLINE const int32_t *tinyrt_tile_sums(const int32_t *w,
         const int32_t *first = sums - 8;
         const int32_t *second = sums - 4;
         if ((place & 3) < 2) {
-            first = second = (place < 4) ? (init + (4 * place)) : zeros;
+            first = (place < 4) ? (init + (4 * place)) : zeros;
+            second = first;
         }
         w = tinyrt_tile_place(w, tiles, channels, first, second, sums);
     }
