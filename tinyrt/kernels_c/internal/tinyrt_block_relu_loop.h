@@ -88,6 +88,7 @@ typedef struct {
  * they could read from memory. clang takes a register for each operand there: it has one for all.
  */
 #ifdef __clang__
+#define TINYRT_RELU_ASM __asm volatile
 #define TINYRT_RELU_FIELD(name) "[%[block], %[" name "]]"
 #define TINYRT_RELU_AT(name) [name] "i"(offsetof(tinyrt_relu_block, name))
 #define TINYRT_RELU_BEGUN
@@ -97,6 +98,7 @@ typedef struct {
     [block] "r"(block), TINYRT_RELU_AT(scale), TINYRT_RELU_AT(step), TINYRT_RELU_AT(even),         \
         TINYRT_RELU_AT(odd), TINYRT_RELU_AT(y), TINYRT_RELU_AT(y_step)
 #else
+#define TINYRT_RELU_ASM __asm
 #define TINYRT_RELU_FIELD(name) "%[" name "]"
 #define TINYRT_RELU_BEGUN , [init] "+m"(block->init)
 #define TINYRT_RELU_BEGINS
@@ -109,7 +111,7 @@ typedef struct {
 /** The first sums of two columns, which are the same. */
 static inline void tinyrt_begin_two(tinyrt_relu_block *block, int32_t *acc) {
     int32_t a0, a1, a2, a3, b0, b1, b2, b3;
-    __asm volatile(
+    TINYRT_RELU_ASM(
         "ldr %[a1], " TINYRT_RELU_FIELD("init") "\n"
                                                 "ldrd %[b0], %[b1], [%[a1]]\n"
                                                 "ldrd %[a2], %[a3], [%[a1], #8]\n"
@@ -150,7 +152,7 @@ static inline void tinyrt_finish_two(tinyrt_relu_block *block, const int32_t *ac
     uint32_t t0, t1, t2;
     int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
     int32_t b0 = acc[4], b1 = acc[5], b2 = acc[6], b3 = acc[7];
-    __asm volatile(
+    TINYRT_RELU_ASM(
         "sub %[a1], %[a1], %[a0]\n"
         "sub %[a3], %[a3], %[a2]\n"
         "sub %[b1], %[b1], %[b0]\n"
