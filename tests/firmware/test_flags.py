@@ -5,6 +5,7 @@ have, and levels of optimisation choose between these and C. ``TINYRT_TESTS=all`
 all cores: ``TINYRT_TESTS=all pytest tests/firmware/test_flags.py``.
 """
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -13,8 +14,10 @@ import pytest
 from tests.c.packed_cases import (
     INT4_CASES,
     PACKED_CASES,
+    RELU_CASES,
     SPARSE_CASES,
     int4_weights,
+    relu_outputs,
     sparse_weights,
 )
 from tests.c.programs import drawn, one_graph
@@ -24,7 +27,7 @@ from tests.firmware.test_slices_ops import smallest
 from tests.ops.build import build_s8
 from tests.ops.cases import CASES
 from tests.sampling import sampled
-from tinyrt.emulate import build_image, image, run_image
+from tinyrt.emulate import build_image, image, run_image, toolchain
 from tinyrt.emulate.image import build_library
 from tinyrt.emulate.run import unpack_outputs
 from tinyrt.errors import ToolError
@@ -87,6 +90,7 @@ def program():
         {
             **drawn("int8", {op: CASES[op] for op in LAYERS}, range(sampled(1, 2)), build_s8),
             **drawn("packed", PACKED_CASES, range(1), build_s8),
+            **drawn("relu", RELU_CASES, range(1), relu_outputs),
             **drawn("int4", INT4_CASES, range(1), int4_weights),
             **drawn("sparse", SPARSE_CASES, range(1), sparse_weights),
         }
@@ -254,8 +258,22 @@ def test_code_around_clang_s_static_base_is_exact(program, expected, tmp_path, m
 
 
 def test_clang_says_where_it_has_too_few_registers(program, tmp_path):
-    flags = "-O2 -fno-omit-frame-pointer -ffixed-r9"
+    """First: then it goes on with registers that the assembler does not take."""
+    flags = "-O2 -fno-omit-frame-pointer -ffixed-r9 -ferror-limit=1 -fno-caret-diagnostics"
     project = exported(program, tmp_path, "cortex-m4", flags)
     by_clang(project)
     with pytest.raises(ToolError, match="requires more registers than available"):
         build_library(project, tmp_path)
+
+
+def test_clang_s_loops_keep_off_a_fixed_register(program, tmp_path):
+    """They store what is in it, as they do with one that is free, and load it from there."""
+    project = exported(program, tmp_path, "cortex-m4", CLANG_FLAGS["fixed register"])
+    by_clang(project)
+    library = build_library(project, tmp_path)
+    listing = [f"{project.core.prefix}objdump", "-d", "--no-show-raw-insn", library]
+    lines = toolchain.run(listing, doing="disassembling").splitlines()
+    seen = [re.split(r"\s+", line.strip(), maxsplit=2)[1:] for line in lines if "r9" in line]
+    assert seen
+    for name, operands in seen:
+        assert re.match(r"strd?", name) or (name, operands) == ("ldr.w", "r9, [sp], #8"), operands

@@ -6,7 +6,7 @@ import pytest
 from tests.c.conformance import graph_of
 from tests.c.test_winograd import by_kernel
 from tests.c.tiles import TILES, by_tiles
-from tests.firmware.compilers import OTHER, with_options
+from tests.firmware.compilers import OTHER, by_clang, with_options
 from tests.firmware.device import check_on_device, require_core
 from tests.firmware.test_slices_ops import smallest
 from tests.sampling import sampled
@@ -28,17 +28,23 @@ WAYS = {
     "no assembly": "-O2 -DTINYRT_NO_ASM",
     "plain C": "-O2 -DTINYRT_NO_ASM -DTINYRT_NO_ACLE",
     "another compiler": f"-O2 {OTHER}",
+    "clang": "-O2",
+    "clang, for size": "-Os",
+    "clang, a register kept": "-O2 -fomit-frame-pointer -ffixed-r9",
 }
 ALL = [
     (core, way)
     for core in CORES
     for way in WAYS
     if (core, way) != ("cortex-m3", "two registers kept")  # which other loops do not allow
+    and (core == "cortex-m4" or not way.startswith("clang"))
 ]
 SAMPLE = [
     ("cortex-m3", "a register kept"),
     ("cortex-m4", "O2"),
     ("cortex-m4", "two registers kept"),
+    ("cortex-m4", "clang"),
+    ("cortex-m4", "clang, a register kept"),
 ]
 
 
@@ -60,6 +66,8 @@ def test_tiles_are_exact_on_the_device(layers, tmp_path, core, way):
     assert by_kernel(graph, core) > len(graph.nodes) * 0.6
     project = export_graph(graph, tmp_path / "project", core=core)
     with_options(project, WAYS[way])
+    if way.startswith("clang"):
+        by_clang(project)
     data = b"".join(feeds[port.name].tobytes() for port in project.inputs)
     found = run_image(build_image(project, tmp_path), data, tmp_path)
     answers = unpack_outputs(project.outputs, found.outputs, 1)

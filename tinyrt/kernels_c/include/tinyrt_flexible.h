@@ -51,6 +51,45 @@
                                             "\\instruction \\sum, \\a, \\b, \\sum\n"),             \
                       loop)
 
+#ifdef __clang__
+
+#define TINYRT_REGISTERS "r0,r1,r2,r3,r4,r5,r6,r7,r8,r9,r10,r11,r12,lr"
+
+/** Calls free the register that none of thirteen operands is in, those of a loop, which are
+ * listed with commas: the frame pointer, which clang gives no operand, or one that is left. The
+ * loop keeps it on the stack meanwhile. r9 may be somebody else's: TINYRT_IF_FREE tells. */
+#define TINYRT_WITH_FREE(operands, loop)                                                           \
+    ".irp r, " TINYRT_REGISTERS "\n"                                                               \
+    ".set .Ltinyrt_\\r, 0\n"                                                                       \
+    ".endr\n"                                                                                      \
+    ".irp o, " operands "\n"                                                                       \
+    ".set .Ltinyrt_\\o, 1\n"                                                                       \
+    ".endr\n"                                                                                      \
+    ".set .Lfound, 0\n"                                                                            \
+    ".irp r, " TINYRT_REGISTERS "\n"                                                               \
+    ".if (.Ltinyrt_\\r + .Lfound) == 0\n"                                                          \
+    ".set .Lfound, 1\n"                                                                            \
+    "free .req \\r\n"                                                                              \
+    ".endif\n"                                                                                     \
+    ".endr\n" loop ".unreq free\n"
+
+/** One text, or the other where no register is free. */
+#define TINYRT_IF_FREE(loop, otherwise) ".if .Ltinyrt_r9\n" loop ".else\n" otherwise ".endif\n"
+
+/** As TINYRT_ENTER with what it skips in a register: an operand in memory would take one more. */
+#ifdef __OPTIMIZE_SIZE__
+#define TINYRT_ENTER_BY(skip) "1:\n"
+#else
+#define TINYRT_ENTER_BY(skip)                                                                      \
+    "add pc, " skip "\n"                                                                           \
+    "nop\n"                                                                                        \
+    "1:\n"
+#endif
+
+#define TINYRT_SUMS_OF_TWO "%[a0], %[a1], %[a2], %[a3], %[b0], %[b1], %[b2], %[b3]"
+
+#endif
+
 /** A loop over taps until x is at its end, entered in its middle where TINYRT_ENTER enters it, with
  *  t for the end. four takes four taps with tinyrt_add; where any of the operands that this adds to
  *  is in memory, the loop is not unrolled any further, as code has other lengths. */

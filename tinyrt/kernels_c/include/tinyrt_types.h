@@ -80,11 +80,11 @@
 #ifdef __OPTIMIZE_SIZE__
 #define TINYRT_LOOP_TAPS 4
 #define TINYRT_LOOP_OF(four) four
-#define TINYRT_ENTER(t) "1:\n"
+#define TINYRT_ENTER_FROM(skip, t) "1:\n"
 #define TINYRT_SKIP(bytes)
 #else
-#define TINYRT_ENTER(t)                                                                            \
-    "ldr " t ", %[skip]\n"                                                                         \
+#define TINYRT_ENTER_FROM(skip, t)                                                                 \
+    "ldr " t ", " skip "\n"                                                                        \
     "add pc, " t "\n"                                                                              \
     "nop\n"                                                                                        \
     "1:\n"
@@ -98,22 +98,7 @@
 #endif
 #endif
 
-/** The same where an operand in memory would take a register: the end lies on the stack, skip is in
- * a register. */
-#ifdef __OPTIMIZE_SIZE__
-#define TINYRT_ENTER_HELD(end, skip) "push {" end "}\n1:\n"
-#else
-#define TINYRT_ENTER_HELD(end, skip)                                                               \
-    "push {" end "}\n"                                                                             \
-    "add pc, " skip "\n"                                                                           \
-    "nop\n"                                                                                        \
-    "1:\n"
-#endif
-#define TINYRT_NEXT_HELD(x, t)                                                                     \
-    "ldr " t ", [sp]\n"                                                                            \
-    "cmp " x ", " t "\n"                                                                           \
-    "bne 1b\n"                                                                                     \
-    "add sp, #4\n"
+#define TINYRT_ENTER(t) TINYRT_ENTER_FROM("%[skip]", t)
 
 /** What of a loop is skipped when it is entered, for so many bytes of code to a tap. */
 static inline int32_t tinyrt_skipped(int32_t taps, int32_t tap_bytes) {

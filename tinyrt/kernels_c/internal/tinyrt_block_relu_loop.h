@@ -82,26 +82,47 @@ typedef struct {
     int32_t y_step;
 } tinyrt_relu_block;
 
-#if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS && !defined(__clang__) &&                       \
-    defined(__ARM_FEATURE_UNALIGNED)
+#if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS && defined(__ARM_FEATURE_UNALIGNED)
 
 /* In assembly because all registers are taken between both ends of a block, and compilers move what
- * they could read from memory. clang takes a register for each operand there. */
+ * they could read from memory. clang takes a register for each operand there: it has one for all.
+ */
+#ifdef __clang__
+#define TINYRT_RELU_ASM __asm volatile
+#define TINYRT_RELU_FIELD(name) "[%[block], %[" name "]]"
+#define TINYRT_RELU_AT(name) [name] "i"(offsetof(tinyrt_relu_block, name))
+#define TINYRT_RELU_BEGUN
+#define TINYRT_RELU_BEGINS [block] "r"(block), TINYRT_RELU_AT(init)
+#define TINYRT_RELU_FINISHED
+#define TINYRT_RELU_FINISHES                                                                       \
+    [block] "r"(block), TINYRT_RELU_AT(scale), TINYRT_RELU_AT(step), TINYRT_RELU_AT(even),         \
+        TINYRT_RELU_AT(odd), TINYRT_RELU_AT(y), TINYRT_RELU_AT(y_step)
+#else
+#define TINYRT_RELU_ASM __asm
+#define TINYRT_RELU_FIELD(name) "%[" name "]"
+#define TINYRT_RELU_BEGUN , [init] "+m"(block->init)
+#define TINYRT_RELU_BEGINS
+#define TINYRT_RELU_FINISHED , [scale] "+m"(block->scale), [y] "+m"(block->y)
+#define TINYRT_RELU_FINISHES                                                                       \
+    [even] "m"(block->even), [odd] "m"(block->odd), [step] "m"(block->step),                       \
+        [y_step] "m"(block->y_step)
+#endif
 
 /** The first sums of two columns, which are the same. */
 static inline void tinyrt_begin_two(tinyrt_relu_block *block, int32_t *acc) {
     int32_t a0, a1, a2, a3, b0, b1, b2, b3;
-    __asm("ldr %[a1], %[init]\n"
-          "ldrd %[b0], %[b1], [%[a1]]\n"
-          "ldrd %[a2], %[a3], [%[a1], #8]\n"
-          "ldrd %[b2], %[b3], [%[a1], #8]\n"
-          "add %[a0], %[a1], #16\n"
-          "str %[a0], %[init]\n"
-          "ldrd %[a0], %[a1], [%[a1]]\n"
-          : [a0] "=&r"(a0), [a1] "=&r"(a1), [a2] "=&r"(a2), [a3] "=&r"(a3), [b0] "=&r"(b0),
-            [b1] "=&r"(b1), [b2] "=&r"(b2), [b3] "=&r"(b3), [init] "+m"(block->init)
-          :
-          : "memory");
+    TINYRT_RELU_ASM(
+        "ldr %[a1], " TINYRT_RELU_FIELD("init") "\n"
+                                                "ldrd %[b0], %[b1], [%[a1]]\n"
+                                                "ldrd %[a2], %[a3], [%[a1], #8]\n"
+                                                "ldrd %[b2], %[b3], [%[a1], #8]\n"
+                                                "add %[a0], %[a1], #16\n"
+                                                "str %[a0], " TINYRT_RELU_FIELD(
+                                                    "init") "\n"
+                                                            "ldrd %[a0], %[a1], [%[a1]]\n"
+        : [a0] "=&r"(a0), [a1] "=&r"(a1), [a2] "=&r"(a2), [a3] "=&r"(a3), [b0] "=&r"(b0),
+          [b1] "=&r"(b1), [b2] "=&r"(b2), [b3] "=&r"(b3)TINYRT_RELU_BEGUN:TINYRT_RELU_BEGINS
+        : "memory");
     acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3;
     acc[4] = b0, acc[5] = b1, acc[6] = b2, acc[7] = b3;
 }
@@ -131,37 +152,48 @@ static inline void tinyrt_finish_two(tinyrt_relu_block *block, const int32_t *ac
     uint32_t t0, t1, t2;
     int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
     int32_t b0 = acc[4], b1 = acc[5], b2 = acc[6], b3 = acc[7];
-    __asm("sub %[a1], %[a1], %[a0]\n"
-          "sub %[a3], %[a3], %[a2]\n"
-          "sub %[b1], %[b1], %[b0]\n"
-          "sub %[b3], %[b3], %[b2]\n"
-          "ldr %[t0], %[even]\n"
-          "ldr %[t2], %[scale]\n" TINYRT_RELU_RAISED(
-              "0", "2") "ldr %[t0], %[odd]\n" TINYRT_RELU_RAISED("1", "3")
-              TINYRT_RELU_SCALED("0", "0") TINYRT_RELU_SCALED("1", "8")
-                  TINYRT_RELU_SCALED("2", "16") TINYRT_RELU_SCALED("3", "24") TINYRT_RELU_WORD("a")
-                      TINYRT_RELU_WORD("b") "ldr %[t0], %[step]\n"
-                                            "ldr %[t1], %[y]\n"
-                                            "add %[t2], %[t2], %[t0], lsl #2\n"
-                                            "ldr %[t0], %[y_step]\n"
-                                            "str %[t2], %[scale]\n"
-                                            "str %[b0], [%[t1], %[t0]]\n"
-                                            "str %[a0], [%[t1]], #4\n"
-                                            "str %[t1], %[y]\n"
-          : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [b0] "+r"(b0),
-            [b1] "+r"(b1), [b2] "+r"(b2), [b3] "+r"(b3), [t0] "=&r"(t0), [t1] "=&r"(t1),
-            [t2] "=&r"(t2), [scale] "+m"(block->scale), [y] "+m"(block->y)
-          : [even] "m"(block->even), [odd] "m"(block->odd), [step] "m"(block->step),
-            [y_step] "m"(block->y_step)
-          : "cc", "memory");
+    TINYRT_RELU_ASM(
+        "sub %[a1], %[a1], %[a0]\n"
+        "sub %[a3], %[a3], %[a2]\n"
+        "sub %[b1], %[b1], %[b0]\n"
+        "sub %[b3], %[b3], %[b2]\n"
+        "ldr %[t0], " TINYRT_RELU_FIELD(
+            "even") "\n"
+                    "ldr %[t2], " TINYRT_RELU_FIELD("scale") "\n" TINYRT_RELU_RAISED(
+                        "0",
+                        "2") "ldr %[t0], " TINYRT_RELU_FIELD("odd") "\n" TINYRT_RELU_RAISED("1",
+                                                                                            "3")
+                        TINYRT_RELU_SCALED("0", "0") TINYRT_RELU_SCALED("1", "8") TINYRT_RELU_SCALED(
+                            "2", "16") TINYRT_RELU_SCALED("3", "24") TINYRT_RELU_WORD("a")
+                            TINYRT_RELU_WORD("b") "ldr %[t0], " TINYRT_RELU_FIELD(
+                                "step") "\n"
+                                        "ldr %[t1], " TINYRT_RELU_FIELD(
+                                            "y") "\n"
+                                                 "add %[t2], %[t2], %[t0], lsl #2\n"
+                                                 "ldr %[t0], " TINYRT_RELU_FIELD(
+                                                     "y_step") "\n"
+                                                               "str %[t2], " TINYRT_RELU_FIELD(
+                                                                   "scale") "\n"
+                                                                            "str %[b0], [%[t1], "
+                                                                            "%[t0]]\n"
+                                                                            "str %[a0], [%[t1]], "
+                                                                            "#4\n"
+                                                                            "str "
+                                                                            "%[t1],"
+                                                                            " " TINYRT_RELU_FIELD(
+                                                                                "y") "\n"
+        : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [b0] "+r"(b0), [b1] "+r"(b1),
+          [b2] "+r"(b2), [b3] "+r"(b3), [t0] "=&r"(t0), [t1] "=&r"(t1),
+          [t2] "=&r"(t2)TINYRT_RELU_FINISHED:TINYRT_RELU_FINISHES
+        : "cc", "memory");
 }
 
 #else
 
 static inline void tinyrt_begin_two(tinyrt_relu_block *block, int32_t *acc) {
-    for (int32_t i = 0; i < 8; ++i) {
-        acc[i] = block->init[i & 3];
-    }
+    acc[0] = block->init[0], acc[1] = block->init[1];
+    acc[2] = block->init[2], acc[3] = block->init[3];
+    acc[4] = acc[0], acc[5] = acc[1], acc[6] = acc[2], acc[7] = acc[3];
     block->init += 4;
 }
 

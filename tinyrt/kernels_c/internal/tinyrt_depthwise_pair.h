@@ -6,6 +6,17 @@
 #include "tinyrt_copy.h"
 #include "tinyrt_flexible.h"
 
+#if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS
+#define TINYRT_PAIR_ASSEMBLY
+/** Set where the loop has registers neither for outputs nor for operands in memory, as with clang:
+ *  it has one for the channel, which then knows the end of saved, and how far outputs lie from
+ * inputs.
+ */
+#ifdef __clang__
+#define TINYRT_PAIR_ASIDE
+#endif
+#endif
+
 /** A column of the filter: the pair of its first two weights, and of its last two. */
 typedef struct {
     uint32_t first;
@@ -36,6 +47,10 @@ typedef struct {
     int32_t step;
     int32_t row;
     int32_t x_zp;
+#ifdef TINYRT_PAIR_ASIDE
+    const int8_t *end;
+    uintptr_t aside;
+#endif
 } tinyrt_pair_channel;
 
 /** The sums of both lines for the outputs whose windows have begun. */
@@ -73,7 +88,13 @@ static inline int8_t tinyrt_finish_pair(const tinyrt_pair_channel *k, int32_t do
     return (int8_t)tinyrt_saturate(sum >> k->shift);
 }
 
-#if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS && !defined(__clang__)
+#ifdef TINYRT_PAIR_ASSEMBLY
+
+#ifdef TINYRT_PAIR_ASIDE
+#define TINYRT_PAIR_FIELD(name) "[%[k], %[" name "]]"
+#else
+#define TINYRT_PAIR_FIELD(name) "%[" name "]"
+#endif
 
 #define TINYRT_PAIR_STEP(place, t)                                                                 \
     TINYRT_FIND_SPILLED("%[step]")                                                                 \
@@ -90,15 +111,28 @@ static inline int8_t tinyrt_finish_pair(const tinyrt_pair_channel *k, int32_t do
     "pkhbt %[t1], %[t2], %[t3], lsl #16\n"
 
 #define TINYRT_PAIR_BEHIND "ldrsb %[t3], [%[x], %[row], lsl #1]\n"
-#define TINYRT_PAIR_BESIDE "ldr %[t3], %[zp]\n"
+#define TINYRT_PAIR_BESIDE "ldr %[t3], " TINYRT_PAIR_FIELD("zp") "\n"
 
 #define TINYRT_PAIR_PRODUCTS(filter, a, b, from_a, from_b)                                         \
-    "ldrd %[t2], %[t3], %[" filter "]\n"                                                           \
-    "smlad %[" a "], %[t0], %[t2], %[" from_a "]\n"                                                \
-    "smlatb %[" b "], %[t0], %[t2], %[" from_b "]\n"                                               \
-    "smlabt %[" a "], %[t1], %[t3], %[" a "]\n"                                                    \
-    "smlad %[" b "], %[t1], %[t3], %[" b "]\n"
+    "ldrd %[t2], %[t3], " TINYRT_PAIR_FIELD(filter) "\n"                                           \
+                                                    "smlad %[" a "], %[t0], %[t2], %[" from_a      \
+                                                    "]\n"                                          \
+                                                    "smlatb %[" b "], %[t0], %[t2], %[" from_b     \
+                                                    "]\n"                                          \
+                                                    "smlabt %[" a "], %[t1], %[t3], %[" a "]\n"    \
+                                                    "smlad %[" b "], %[t1], %[t3], %[" b "]\n"
 
+#ifdef TINYRT_PAIR_ASIDE
+#define TINYRT_PAIR_BEGIN                                                                          \
+    "ldr %[oa], " TINYRT_PAIR_FIELD("init") "\n"                                                   \
+                                            "mov %[ob], %[oa]\n" TINYRT_PAIR_PRODUCTS(             \
+                                                "k0", "oa", "ob", "oa", "ob")
+#define TINYRT_PAIR_STORE                                                                          \
+    "ldr %[t2], " TINYRT_PAIR_FIELD("aside") "\n"                                                  \
+                                             "strb %[ta], [%[x], %[t2]]\n"                         \
+                                             "add %[t2], %[row]\n"                                 \
+                                             "strb %[tb], [%[x], %[t2]]\n"
+#else
 #define TINYRT_PAIR_BEGIN                                                                          \
     TINYRT_FIND_SPILLED("%[init]")                                                                 \
     TINYRT_IF_SPILLED("ldr %[oa], %[init]\n"                                                       \
@@ -113,26 +147,44 @@ static inline int8_t tinyrt_finish_pair(const tinyrt_pair_channel *k, int32_t do
                                                                                    "%[y]\n",       \
                       "strb %[ta], [%[y]]\n"                                                       \
                       "strb %[tb], [%[y], %[row]]\n" TINYRT_PAIR_STEP("y", "t2"))
+#endif
 
 #define TINYRT_PAIR_OUTPUTS                                                                        \
-    "ldrd %[t2], %[t3], %[scale]\n"                                                                \
-    "smmlar %[ta], %[ta], %[t2], %[t3]\n"                                                          \
-    "smmlar %[tb], %[tb], %[t2], %[t3]\n"                                                          \
-    "ldr %[t2], %[shift]\n"                                                                        \
-    "asr %[ta], %[ta], %[t2]\n"                                                                    \
-    "asr %[tb], %[tb], %[t2]\n"                                                                    \
-    "ssat %[ta], #8, %[ta]\n"                                                                      \
-    "ssat %[tb], #8, %[tb]\n" TINYRT_PAIR_STORE
+    "ldrd %[t2], %[t3], " TINYRT_PAIR_FIELD(                                                       \
+        "scale") "\n"                                                                              \
+                 "smmlar %[ta], %[ta], %[t2], %[t3]\n"                                             \
+                 "smmlar %[tb], %[tb], %[t2], %[t3]\n"                                             \
+                 "ldr %[t2], " TINYRT_PAIR_FIELD(                                                  \
+                     "shift") "\n"                                                                 \
+                              "asr %[ta], %[ta], %[t2]\n"                                          \
+                              "asr %[tb], %[tb], %[t2]\n"                                          \
+                              "ssat %[ta], #8, %[ta]\n"                                            \
+                              "ssat %[tb], #8, %[tb]\n" TINYRT_PAIR_STORE
 
 #define TINYRT_PAIR_LOOP(behind)                                                                   \
     "1:\n" TINYRT_PAIR_COLUMN(behind) TINYRT_PAIR_PRODUCTS("k2", "ta", "tb", "ta", "tb")           \
         TINYRT_PAIR_OUTPUTS TINYRT_PAIR_PRODUCTS("k1", "ta", "tb", "oa", "ob") TINYRT_PAIR_BEGIN   \
-        "ldr %[t2], %[end]\n"                                                                      \
-        "cmp %[saved], %[t2]\n"                                                                    \
-        "bne 1b\n"
+        "ldr %[t2], " TINYRT_PAIR_FIELD("end") "\n"                                                \
+                                               "cmp %[saved], %[t2]\n"                             \
+                                               "bne 1b\n"
 
 /** The columns from the one behind x on, until saved is at its end; from outputs at y on. Takes
  *  every register that there is. */
+#ifdef TINYRT_PAIR_ASIDE
+#define TINYRT_PAIR_AT(name, field) [name] "i"(offsetof(tinyrt_pair_channel, field))
+#define TINYRT_PAIR_COLUMNS(behind)                                                                \
+    __asm volatile(TINYRT_PAIR_LOOP(behind)                                                        \
+                   : [x] "+r"(x), [saved] "+r"(saved), [ta] "+r"(sums.two[0]),                     \
+                     [tb] "+r"(sums.two[1]), [oa] "+r"(sums.one[0]), [ob] "+r"(sums.one[1]),       \
+                     [t0] "=&r"(t0), [t1] "=&r"(t1), [t2] "=&r"(t2), [t3] "=&r"(t3)                \
+                   : [row] "r"(k->row), [step] "r"(k->step), [k] "r"(k),                           \
+                     TINYRT_PAIR_AT(init, init), TINYRT_PAIR_AT(aside, aside),                     \
+                     TINYRT_PAIR_AT(end, end), TINYRT_PAIR_AT(zp, x_zp),                           \
+                     TINYRT_PAIR_AT(scale, scale), TINYRT_PAIR_AT(shift, shift),                   \
+                     TINYRT_PAIR_AT(k0, filter[0]), TINYRT_PAIR_AT(k1, filter[1]),                 \
+                     TINYRT_PAIR_AT(k2, filter[2])                                                 \
+                   : "cc", "memory")
+#else
 #define TINYRT_PAIR_COLUMNS(behind)                                                                \
     __asm volatile(                                                                                \
         TINYRT_PAIR_LOOP(behind)                                                                   \
@@ -143,6 +195,28 @@ static inline int8_t tinyrt_finish_pair(const tinyrt_pair_channel *k, int32_t do
           [zp] "m"(k->x_zp), [scale] "m"(k->scale), [shift] "m"(k->shift), [k0] "m"(k->filter[0]), \
           [k1] "m"(k->filter[1]), [k2] "m"(k->filter[2])                                           \
         : "cc", "memory")
+#endif
+
+#else
+
+/** The same in C, once for each of both borders. Returns where outputs go on. */
+static inline int8_t *tinyrt_pair_columns(const tinyrt_pair_channel *k, int bottom, const int8_t *x,
+                                          int8_t *saved, const int8_t *end, tinyrt_pair_sums *sums,
+                                          int8_t *y) {
+    const int32_t init[2] = {k->init, k->init};
+    while (saved != end) {
+        x += k->step;
+        const tinyrt_column4 column = tinyrt_next_column4(k, bottom, x, saved++);
+        int32_t sum[2];
+        tinyrt_add_column4(k->filter[2], column, sums->two, sum);
+        y[0] = tinyrt_finish_pair(k, sum[0]);
+        y[k->row] = tinyrt_finish_pair(k, sum[1]);
+        y += k->step;
+        tinyrt_add_column4(k->filter[1], column, sums->one, sums->two);
+        tinyrt_add_column4(k->filter[0], column, init, sums->one);
+    }
+    return y;
+}
 
 #endif
 
@@ -152,7 +226,7 @@ static inline void tinyrt_slide_pair(const tinyrt_depthwise3x3_s8_params *p,
                                      int8_t *saved, int8_t *y) {
     const int32_t init[2] = {k->init, k->init};
     tinyrt_pair_sums sums = {{k->head, k->head}, {0, 0}};
-    int8_t *const end = saved + p->along.x_count;
+    const int8_t *const end = saved + p->along.x_count;
     if (p->along.pad == 0) {
         tinyrt_add_column4(k->filter[0], tinyrt_next_column4(k, bottom, x, saved++), init,
                            sums.two);
@@ -169,18 +243,15 @@ static inline void tinyrt_slide_pair(const tinyrt_depthwise3x3_s8_params *p,
         } else {
             TINYRT_PAIR_COLUMNS(TINYRT_PAIR_BEHIND);
         }
+#ifdef TINYRT_PAIR_ASIDE
+        y = (int8_t *)((uintptr_t)x + k->aside) + k->step;
+#endif
     }
 #else
-    while (saved != end) {
-        x += k->step;
-        column = tinyrt_next_column4(k, bottom, x, saved++);
-        int32_t sum[2];
-        tinyrt_add_column4(k->filter[2], column, sums.two, sum);
-        y[0] = tinyrt_finish_pair(k, sum[0]);
-        y[k->row] = tinyrt_finish_pair(k, sum[1]);
-        y += k->step;
-        tinyrt_add_column4(k->filter[1], column, sums.one, sums.two);
-        tinyrt_add_column4(k->filter[0], column, init, sums.one);
+    if (bottom != 0) {
+        y = tinyrt_pair_columns(k, 1, x, saved, end, &sums, y);
+    } else {
+        y = tinyrt_pair_columns(k, 0, x, saved, end, &sums, y);
     }
 #endif
     if ((p->along.x_count - 2 + p->along.pad) != p->along.y_count) {
@@ -262,6 +333,10 @@ static TINYRT_NOINLINE int32_t tinyrt_slide_pairs(const tinyrt_depthwise3x3_s8_p
     /* What the line behind the lower one is. */
     int32_t behind = 3 - across->pad;
     x += (1 - across->pad) * across->x_step;
+#ifdef TINYRT_PAIR_ASIDE
+    k.end = saved + p->along.x_count;
+    k.aside = (uintptr_t)y - (uintptr_t)(x + ((2 - p->along.pad) * k.step));
+#endif
     for (int32_t left = across->y_count; left > 1; left -= 2, behind += 2) {
         tinyrt_slide_pair(p, &k, behind >= across->x_count, x, saved, y);
         x += 2 * across->x_step;

@@ -113,9 +113,15 @@ static inline void tinyrt_dot_taps(const int32_t *w, uint32_t x, int32_t *sum) {
 
 #if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS
 
-/** Products of pairs, added to a sum that may be in memory: t is free. */
-#define TINYRT_ADD_PAIRS(sum, w, x, t)                                                             \
-    "tinyrt_add smlad, \"%[" sum "]\", %[" w "], %[" x "], %[" t "]\n"
+/** Products of pairs, added to a sum that may be in memory: t is free. clang has no sums in memory,
+ * but no operand for the second word of weights. */
+#ifdef __clang__
+#define TINYRT_SECOND_WORD "free"
+#define TINYRT_ADD_PAIRS(sum, w, x, t) "smlad %[" sum "], " w ", %[" x "], %[" sum "]\n"
+#else
+#define TINYRT_SECOND_WORD "%[w1]"
+#define TINYRT_ADD_PAIRS(sum, w, x, t) "tinyrt_add smlad, \"%[" sum "]\", " w ", %[" x "], " t "\n"
+#endif
 
 /** Four bytes at any address: the even ones in x0, the odd ones in x1. */
 #ifdef __ARM_FEATURE_UNALIGNED
@@ -135,30 +141,29 @@ static inline void tinyrt_dot_taps(const int32_t *w, uint32_t x, int32_t *sum) {
 #define TINYRT_LOAD_FOUR_CODE 24
 #endif
 
-#ifdef __clang__
-#define TINYRT_PRODUCTS_TWO(even, odd)                                                             \
+#define TINYRT_TWO_TAPS                                                                            \
+    "ldrd %[x0], %[x1], [%[x]], #8\n"                                                              \
+    "ldrd %[w0], " TINYRT_SECOND_WORD ", [%[w]], #8\n"                                             \
+    "smlad %[a1], %[w0], %[x0], %[a1]\n"                                                           \
+    "smlad %[b1], %[w0], %[x1], %[b1]\n"                                                           \
+    "sxtb16 %[w0], %[w0]\n"                                                                        \
+    "smlad %[a0], %[w0], %[x0], %[a0]\n"                                                           \
+    "smlad %[b0], %[w0], %[x1], %[b0]\n" TINYRT_ADD_PAIRS("a3", TINYRT_SECOND_WORD, "x0", "%[w0]") \
+        TINYRT_ADD_PAIRS("b3", TINYRT_SECOND_WORD, "x1",                                           \
+                         "%[w0]") "sxtb16 " TINYRT_SECOND_WORD ", " TINYRT_SECOND_WORD             \
+                                  "\n" TINYRT_ADD_PAIRS("a2", TINYRT_SECOND_WORD, "x0", "%[w0]")   \
+                                      TINYRT_ADD_PAIRS("b2", TINYRT_SECOND_WORD, "x1", "%[w0]")
+#define TINYRT_TWO_TAPS_CODE 48
+
+#define TINYRT_PRODUCTS_HELD(even, odd)                                                            \
     "ldr %[w0], [%[w]], #4\n"                                                                      \
     "smlad %[a" odd "], %[w0], %[x0], %[a" odd "]\n"                                               \
     "smlad %[b" odd "], %[w0], %[x1], %[b" odd "]\n"                                               \
     "sxtb16 %[w0], %[w0]\n"                                                                        \
     "smlad %[a" even "], %[w0], %[x0], %[a" even "]\n"                                             \
     "smlad %[b" even "], %[w0], %[x1], %[b" even "]\n"
-#define TINYRT_TWO_TAPS                                                                            \
-    "ldrd %[x0], %[x1], [%[x]], #8\n" TINYRT_PRODUCTS_TWO("0", "1") TINYRT_PRODUCTS_TWO("2", "3")
-#define TINYRT_TWO_TAPS_CODE 52
-#else
-#define TINYRT_TWO_TAPS                                                                            \
-    "ldrd %[x0], %[x1], [%[x]], #8\n"                                                              \
-    "ldrd %[w0], %[w1], [%[w]], #8\n"                                                              \
-    "smlad %[a1], %[w0], %[x0], %[a1]\n"                                                           \
-    "smlad %[b1], %[w0], %[x1], %[b1]\n"                                                           \
-    "sxtb16 %[w0], %[w0]\n"                                                                        \
-    "smlad %[a0], %[w0], %[x0], %[a0]\n"                                                           \
-    "smlad %[b0], %[w0], %[x1], %[b0]\n" TINYRT_ADD_PAIRS("a3", "w1", "x0", "w0")                  \
-        TINYRT_ADD_PAIRS("b3", "w1", "x1", "w0") "sxtb16 %[w1], %[w1]\n" TINYRT_ADD_PAIRS(         \
-            "a2", "w1", "x0", "w0") TINYRT_ADD_PAIRS("b2", "w1", "x1", "w0")
-#define TINYRT_TWO_TAPS_CODE 48
-#endif
+#define TINYRT_TWO_TAPS_HELD                                                                       \
+    "ldrd %[x0], %[x1], [%[x]], #8\n" TINYRT_PRODUCTS_HELD("0", "1") TINYRT_PRODUCTS_HELD("2", "3")
 
 #define TINYRT_FOUR_CHANNELS(x)                                                                    \
     "ldrd %[w0], %[w1], [%[w]], #8\n"                                                              \
@@ -228,17 +233,30 @@ static inline void tinyrt_dot_both(const int32_t *w, const tinyrt_taps_word *x, 
     sum[6] = tinyrt_dot_pair(high_even, x1, sum[6]);
 }
 
+/** Four taps of them. */
+static inline void tinyrt_dot_four(const int32_t *w, const tinyrt_taps_word *x, int32_t *sum) {
+    tinyrt_dot_both(w, x, sum);
+    tinyrt_dot_both(w + 2, x + 2, sum);
+}
+
 static inline const int32_t *tinyrt_dot_two(const int32_t *TINYRT_RESTRICT w,
                                             const tinyrt_taps_word *TINYRT_RESTRICT columns,
                                             int32_t taps, int32_t *TINYRT_RESTRICT acc) {
     int32_t sum[8] = {acc[0], acc[1], acc[2], acc[3], acc[4], acc[5], acc[6], acc[7]};
     const tinyrt_taps_word *const end = columns + taps;
-    do {
-        tinyrt_dot_both(w, columns, sum);
-        tinyrt_dot_both(w + 2, columns + 2, sum);
-        columns += 4;
-        w += 4;
-    } while (columns != end);
+#ifndef __OPTIMIZE_SIZE__
+    for (const tinyrt_taps_word *const whole = columns + (taps & ~15); columns != whole;) {
+        tinyrt_dot_four(w, columns, sum);
+        tinyrt_dot_four(w + 4, columns + 4, sum);
+        tinyrt_dot_four(w + 8, columns + 8, sum);
+        tinyrt_dot_four(w + 12, columns + 12, sum);
+        columns += 16;
+        w += 16;
+    }
+#endif
+    for (; columns != end; columns += 4, w += 4) {
+        tinyrt_dot_four(w, columns, sum);
+    }
     acc[0] = sum[0], acc[1] = sum[1], acc[2] = sum[2], acc[3] = sum[3];
     acc[4] = sum[4], acc[5] = sum[5], acc[6] = sum[6], acc[7] = sum[7];
     return w;

@@ -38,34 +38,35 @@ static inline void tinyrt_sum_columns(const tinyrt_taps_word *columns, int32_t t
 
 #if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS
 
-#ifdef __clang__
-#define TINYRT_PRODUCTS_S4(channel)                                                                \
+#define TINYRT_TWO_TAPS                                                                            \
+    "ldrd %[x0], %[x1], [%[x]], #8\n"                                                              \
+    "ldr %[w0], [%[w]], #4\n" TINYRT_ADD_PAIRS("a3", "%[w0]", "x0", TINYRT_SECOND_WORD)            \
+        TINYRT_ADD_PAIRS("b3", "%[w0]", "x1",                                                      \
+                         TINYRT_SECOND_WORD) "uxtb16 " TINYRT_SECOND_WORD ", %[w0]\n"              \
+                                             "smlad %[a1], " TINYRT_SECOND_WORD ", %[x0], %[a1]\n" \
+                                             "smlad %[b1], " TINYRT_SECOND_WORD ", %[x1], %[b1]\n" \
+                                             "and " TINYRT_SECOND_WORD ", %[w0], #0x000F000F\n"    \
+                                             "smlad %[a0], " TINYRT_SECOND_WORD ", %[x0], %[a0]\n" \
+                                             "smlad %[b0], " TINYRT_SECOND_WORD ", %[x1], %[b0]\n" \
+                                             "and %[w0], %[w0], #0x0F000F00\n" TINYRT_ADD_PAIRS(   \
+                                                 "a2", "%[w0]", "x0", TINYRT_SECOND_WORD)          \
+                                                 TINYRT_ADD_PAIRS("b2", "%[w0]", "x1",             \
+                                                                  TINYRT_SECOND_WORD)
+#define TINYRT_TWO_TAPS_CODE 52
+
+#define TINYRT_PRODUCTS_HELD_S4(channel)                                                           \
     "smlad %[a" channel "], %[w0], %[x0], %[a" channel "]\n"                                       \
     "smlad %[b" channel "], %[w0], %[x1], %[b" channel "]\n"
-#define TINYRT_TWO_TAPS                                                                            \
+#define TINYRT_TWO_TAPS_HELD                                                                       \
     "ldrd %[x0], %[x1], [%[x]], #8\n"                                                              \
-    "ldr.w %[w0], [%[w]]\n" TINYRT_PRODUCTS_S4("3") "uxtb16 %[w0], %[w0]\n" TINYRT_PRODUCTS_S4(    \
-        "1") "and %[w0], %[w0], #0x000F000F\n" TINYRT_PRODUCTS_S4("0") "ldr %[w0], [%[w]], #4\n"   \
-                                                                       "and %[w0], %[w0], "        \
-                                                                       "#0x0F000F00"               \
-                                                                       "\n" TINYRT_PRODUCTS_S4(    \
-                                                                           "2")
-#define TINYRT_TWO_TAPS_CODE 56
-#else
-#define TINYRT_TWO_TAPS                                                                            \
-    "ldrd %[x0], %[x1], [%[x]], #8\n"                                                              \
-    "ldr %[w0], [%[w]], #4\n" TINYRT_ADD_PAIRS("a3", "w0", "x0", "w1") TINYRT_ADD_PAIRS(           \
-        "b3", "w0", "x1", "w1") "uxtb16 %[w1], %[w0]\n"                                            \
-                                "smlad %[a1], %[w1], %[x0], %[a1]\n"                               \
-                                "smlad %[b1], %[w1], %[x1], %[b1]\n"                               \
-                                "and %[w1], %[w0], #0x000F000F\n"                                  \
-                                "smlad %[a0], %[w1], %[x0], %[a0]\n"                               \
-                                "smlad %[b0], %[w1], %[x1], %[b0]\n"                               \
-                                "and %[w0], %[w0], #0x0F000F00\n" TINYRT_ADD_PAIRS("a2", "w0",     \
-                                                                                   "x0", "w1")     \
-                                    TINYRT_ADD_PAIRS("b2", "w0", "x1", "w1")
-#define TINYRT_TWO_TAPS_CODE 52
-#endif
+    "ldr %[w0], [%[w]]\n" TINYRT_PRODUCTS_HELD_S4(                                                 \
+        "3") "uxtb16 %[w0], "                                                                      \
+             "%[w0]\n" TINYRT_PRODUCTS_HELD_S4(                                                    \
+                 "1") "and %[w0], %[w0], "                                                         \
+                      "#0x000F000F"                                                                \
+                      "\n" TINYRT_PRODUCTS_HELD_S4(                                                \
+                          "0") "ldr %[w0], [%[w]], #4\n"                                           \
+                               "and %[w0], %[w0], #0x0F000F00\n" TINYRT_PRODUCTS_HELD_S4("2")
 
 #define TINYRT_FOUR_CHANNELS(x)                                                                    \
     "ldr %[w0], [%[w]], #4\n"                                                                      \

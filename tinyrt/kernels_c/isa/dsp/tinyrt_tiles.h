@@ -84,12 +84,20 @@ static inline void tinyrt_set_tiles(const int8_t *x, int32_t row, int32_t channe
     tinyrt_set_row(x, 2 * row, UINT32_MAX, channels, tiles + (3 * TINYRT_PLACE));
 }
 
-#if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS && !defined(__clang__)
+#if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS
 
+/** Two channels, where some of the last sums may be in memory, or with a register less. */
+#ifdef __clang__
+#define TINYRT_TILE_WEIGHT_HELD(c)                                                                 \
+    "ldr %[w0], [%[w]], #4\n"                                                                      \
+    "smlad %[a" c "], %[w0], %[x0], %[a" c "]\n"                                                   \
+    "smlad %[b" c "], %[w0], %[x1], %[b" c "]\n"
+#define TINYRT_TILE_PAIR_SPILLED(next)                                                             \
+    "ldrd %[x0], %[x1], [%[x]], #" next "\n" TINYRT_TILE_WEIGHT_HELD("0")                          \
+        TINYRT_TILE_WEIGHT_HELD("1") TINYRT_TILE_WEIGHT_HELD("2") TINYRT_TILE_WEIGHT_HELD("3")
+#else
 #define TINYRT_TILE_SUM(sum, w, x, t)                                                              \
-    "tinyrt_add smlad, \"%[" sum "]\", %[" w "], %[" x "], %[" t "]\n"
-
-/** Two channels, where some of the last sums may be in memory. */
+    "tinyrt_add smlad, \"%[" sum "]\", %[" w "], %[" x "], " t "\n"
 #define TINYRT_TILE_PAIR_SPILLED(next)                                                             \
     "ldrd %[x0], %[x1], [%[x]], #" next "\n"                                                       \
     "ldrd %[w0], %[w1], [%[w]], #8\n"                                                              \
@@ -97,22 +105,23 @@ static inline void tinyrt_set_tiles(const int8_t *x, int32_t row, int32_t channe
     "smlad %[b0], %[w0], %[x1], %[b0]\n"                                                           \
     "smlad %[a1], %[w1], %[x0], %[a1]\n"                                                           \
     "smlad %[b1], %[w1], %[x1], %[b1]\n"                                                           \
-    "ldr %[w0], [%[w]], #4\n" TINYRT_TILE_SUM("a2", "w0", "x0", "w1") TINYRT_TILE_SUM(             \
-        "b2", "w0", "x1", "w1") "ldr %[w0], [%[w]], #4\n" TINYRT_TILE_SUM("a3", "w0", "x0", "w1")  \
-        TINYRT_TILE_SUM("b3", "w0", "x1", "w1")
+    "ldr %[w0], [%[w]], #4\n" TINYRT_TILE_SUM("a2", "w0", "x0", "%[w1]")                           \
+        TINYRT_TILE_SUM("b2", "w0", "x1", "%[w1]") "ldr %[w0], [%[w]], #4\n" TINYRT_TILE_SUM(      \
+            "a3", "w0", "x0", "%[w1]") TINYRT_TILE_SUM("b3", "w0", "x1", "%[w1]")
+#endif
 
 #define TINYRT_TILE_PAIR(next)                                                                     \
     "ldrd %[x0], %[x1], [%[x]], #" next "\n"                                                       \
-    "ldrd %[w0], %[w1], [%[w]], #8\n"                                                              \
+    "ldrd %[w0], " TINYRT_SECOND_WORD ", [%[w]], #8\n"                                             \
     "smlad %[a0], %[w0], %[x0], %[a0]\n"                                                           \
     "smlad %[b0], %[w0], %[x1], %[b0]\n"                                                           \
-    "smlad %[a1], %[w1], %[x0], %[a1]\n"                                                           \
-    "smlad %[b1], %[w1], %[x1], %[b1]\n"                                                           \
-    "ldrd %[w0], %[w1], [%[w]], #8\n"                                                              \
+    "smlad %[a1], " TINYRT_SECOND_WORD ", %[x0], %[a1]\n"                                          \
+    "smlad %[b1], " TINYRT_SECOND_WORD ", %[x1], %[b1]\n"                                          \
+    "ldrd %[w0], " TINYRT_SECOND_WORD ", [%[w]], #8\n"                                             \
     "smlad %[a2], %[w0], %[x0], %[a2]\n"                                                           \
     "smlad %[b2], %[w0], %[x1], %[b2]\n"                                                           \
-    "smlad %[a3], %[w1], %[x0], %[a3]\n"                                                           \
-    "smlad %[b3], %[w1], %[x1], %[b3]\n"
+    "smlad %[a3], " TINYRT_SECOND_WORD ", %[x0], %[a3]\n"                                          \
+    "smlad %[b3], " TINYRT_SECOND_WORD ", %[x1], %[b3]\n"
 #define TINYRT_TILE_FOUR_CODE 88
 #define TINYRT_PLACE_BYTES "16"
 
@@ -124,47 +133,59 @@ static inline void tinyrt_set_tiles(const int8_t *x, int32_t row, int32_t channe
 
 #else
 
+/** Two channels of a place, added to its sums. */
+static inline void tinyrt_add_tile_pair(const int32_t *w, const tinyrt_taps_word *x, int32_t *sum) {
+    const uint32_t x0 = x[0];
+    const uint32_t x1 = x[1];
+    sum[0] = tinyrt_dot_pair((uint32_t)w[0], x0, sum[0]);
+    sum[4] = tinyrt_dot_pair((uint32_t)w[0], x1, sum[4]);
+    sum[1] = tinyrt_dot_pair((uint32_t)w[1], x0, sum[1]);
+    sum[5] = tinyrt_dot_pair((uint32_t)w[1], x1, sum[5]);
+    sum[2] = tinyrt_dot_pair((uint32_t)w[2], x0, sum[2]);
+    sum[6] = tinyrt_dot_pair((uint32_t)w[2], x1, sum[6]);
+    sum[3] = tinyrt_dot_pair((uint32_t)w[3], x0, sum[3]);
+    sum[7] = tinyrt_dot_pair((uint32_t)w[3], x1, sum[7]);
+}
+
+/** Four channels of it. */
+static inline void tinyrt_add_tile_four(const int32_t *w, const tinyrt_taps_word *x, int32_t *sum) {
+    tinyrt_add_tile_pair(w, x, sum);
+    tinyrt_add_tile_pair(w + 4, x + 2, sum);
+}
+
+/** All channels of a place, whose sums of both tiles begin with first and second. */
+static inline const int32_t *tinyrt_tile_place(const int32_t *w, const tinyrt_taps_word *x,
+                                               int32_t channels, const int32_t *first,
+                                               const int32_t *second, int32_t *sums) {
+    int32_t sum[8] = {first[0],  first[1],  first[2],  first[3],
+                      second[0], second[1], second[2], second[3]};
+    const int32_t *const end = w + (2 * channels);
+    for (const int32_t *const whole = w + (2 * (channels & ~7)); w != whole; w += 16) {
+        tinyrt_add_tile_four(w, x, sum);
+        tinyrt_add_tile_four(w + 8, x + TINYRT_FOUR_CHANNELS_TILES, sum);
+        x += 2 * TINYRT_FOUR_CHANNELS_TILES;
+    }
+    if (w != end) {
+        tinyrt_add_tile_four(w, x, sum);
+    }
+    sums[0] = sum[0], sums[1] = sum[1], sums[2] = sum[2], sums[3] = sum[3];
+    sums[4] = sum[4], sums[5] = sum[5], sums[6] = sum[6], sums[7] = sum[7];
+    return end;
+}
+
 static TINYRT_NOINLINE const int32_t *tinyrt_tile_sums(const int32_t *w,
                                                        const tinyrt_taps_word *tiles,
                                                        int32_t channels, const int32_t *init,
                                                        int32_t *sums) {
-    int32_t a0 = 0, a1 = 0, a2 = 0, a3 = 0, b0 = 0, b1 = 0, b2 = 0, b3 = 0;
-    for (int32_t place = 0; place < 16; ++place) {
-        const int32_t *const first = init + (4 * (place & 3));
+    static const int32_t zeros[4] = {0};
+    for (int32_t place = 0; place < 16; ++place, tiles += TINYRT_PLACE, sums += 8) {
+        const int32_t *first = sums - 8;
+        const int32_t *second = sums - 4;
         if ((place & 3) < 2) {
-            const int32_t is_first = (place < 4);
-            a0 = b0 = is_first ? first[0] : 0;
-            a1 = b1 = is_first ? first[1] : 0;
-            a2 = b2 = is_first ? first[2] : 0;
-            a3 = b3 = is_first ? first[3] : 0;
+            first = (place < 4) ? (init + (4 * place)) : zeros;
+            second = first;
         }
-        const tinyrt_taps_word *x = tiles + (TINYRT_PLACE * place);
-        for (const int32_t *const end = w + (2 * channels); w != end; w += 8) {
-            uint32_t x0 = x[0];
-            uint32_t x1 = x[1];
-            a0 = tinyrt_dot_pair((uint32_t)w[0], x0, a0);
-            b0 = tinyrt_dot_pair((uint32_t)w[0], x1, b0);
-            a1 = tinyrt_dot_pair((uint32_t)w[1], x0, a1);
-            b1 = tinyrt_dot_pair((uint32_t)w[1], x1, b1);
-            a2 = tinyrt_dot_pair((uint32_t)w[2], x0, a2);
-            b2 = tinyrt_dot_pair((uint32_t)w[2], x1, b2);
-            a3 = tinyrt_dot_pair((uint32_t)w[3], x0, a3);
-            b3 = tinyrt_dot_pair((uint32_t)w[3], x1, b3);
-            x0 = x[2];
-            x1 = x[3];
-            a0 = tinyrt_dot_pair((uint32_t)w[4], x0, a0);
-            b0 = tinyrt_dot_pair((uint32_t)w[4], x1, b0);
-            a1 = tinyrt_dot_pair((uint32_t)w[5], x0, a1);
-            b1 = tinyrt_dot_pair((uint32_t)w[5], x1, b1);
-            a2 = tinyrt_dot_pair((uint32_t)w[6], x0, a2);
-            b2 = tinyrt_dot_pair((uint32_t)w[6], x1, b2);
-            a3 = tinyrt_dot_pair((uint32_t)w[7], x0, a3);
-            b3 = tinyrt_dot_pair((uint32_t)w[7], x1, b3);
-            x += TINYRT_FOUR_CHANNELS_TILES;
-        }
-        sums[0] = a0, sums[1] = a1, sums[2] = a2, sums[3] = a3;
-        sums[4] = b0, sums[5] = b1, sums[6] = b2, sums[7] = b3;
-        sums += 8;
+        w = tinyrt_tile_place(w, tiles, channels, first, second, sums);
     }
     return w;
 }
