@@ -227,11 +227,6 @@ static inline void tinyrt_slide_pair(const tinyrt_depthwise3x3_s8_params *p,
     const int32_t init[2] = {k->init, k->init};
     tinyrt_pair_sums sums = {{k->head, k->head}, {0, 0}};
     const int8_t *const end = saved + p->along.x_count;
-    if (p->along.pad == 0) {
-        tinyrt_add_column4(k->filter[0], tinyrt_next_column4(k, bottom, x, saved++), init,
-                           sums.two);
-        x += k->step;
-    }
     tinyrt_column4 column = tinyrt_next_column4(k, bottom, x, saved++);
     tinyrt_add_column4(k->filter[1], column, sums.two, sums.two);
     tinyrt_add_column4(k->filter[0], column, init, sums.one);
@@ -254,10 +249,8 @@ static inline void tinyrt_slide_pair(const tinyrt_depthwise3x3_s8_params *p,
         y = tinyrt_pair_columns(k, 0, x, saved, end, &sums, y);
     }
 #endif
-    if ((p->along.x_count - 2 + p->along.pad) != p->along.y_count) {
-        y[0] = tinyrt_finish_pair(k, sums.two[0] + k->tail);
-        y[k->row] = tinyrt_finish_pair(k, sums.two[1] + k->tail);
-    }
+    y[0] = tinyrt_finish_pair(k, sums.two[0] + k->tail);
+    y[k->row] = tinyrt_finish_pair(k, sums.two[1] + k->tail);
 }
 
 /** The last line alone, beside the input's end: its lowest weights see the zero point. */
@@ -271,12 +264,7 @@ static inline void tinyrt_slide_last(const tinyrt_depthwise3x3_s8_params *p,
         init = tinyrt_add_low_high(zp, k->filter[kx].last, init);
     }
     const int8_t *const end = saved + p->along.x_count;
-    int32_t zero = tinyrt_dot_pair(border, k->filter[0].first, init);
-    if (p->along.pad == 0) {
-        zero = tinyrt_dot_pair(tinyrt_low_halves((uint32_t)*saved++, (uint32_t)*x),
-                               k->filter[0].first, init);
-        x += k->step;
-    }
+    const int32_t zero = tinyrt_dot_pair(border, k->filter[0].first, init);
     uint32_t column = tinyrt_low_halves((uint32_t)*saved++, (uint32_t)*x);
     int32_t two = tinyrt_dot_pair(column, k->filter[1].first, zero);
     int32_t one = tinyrt_dot_pair(column, k->filter[0].first, init);
@@ -288,9 +276,7 @@ static inline void tinyrt_slide_last(const tinyrt_depthwise3x3_s8_params *p,
         two = tinyrt_dot_pair(column, k->filter[1].first, one);
         one = tinyrt_dot_pair(column, k->filter[0].first, init);
     }
-    if ((p->along.x_count - 2 + p->along.pad) != p->along.y_count) {
-        *y = tinyrt_finish_pair(k, tinyrt_dot_pair(border, k->filter[2].first, two));
-    }
+    *y = tinyrt_finish_pair(k, tinyrt_dot_pair(border, k->filter[2].first, two));
 }
 
 /** Channel c, with mult and shift as they are: its borders see the zero point themselves. */
@@ -316,7 +302,8 @@ static inline void tinyrt_set_pair_channel(const tinyrt_depthwise3x3_s8_params *
 }
 
 /** Lines of channel c two at a time, and a last one beside the input's end. Returns how many lines
- *  there were: none where sums need a sign, or outputs do not lie as inputs do. */
+ *  there were: none where sums need a sign, or outputs do not lie as inputs do. Where they do,
+ * there is one row or column of padding on each side. */
 static TINYRT_NOINLINE int32_t tinyrt_slide_pairs(const tinyrt_depthwise3x3_s8_params *p, int32_t c,
                                                   const tinyrt_channel *channel, const int8_t *x,
                                                   int8_t *saved, int8_t *y) {
@@ -324,28 +311,22 @@ static TINYRT_NOINLINE int32_t tinyrt_slide_pairs(const tinyrt_depthwise3x3_s8_p
     if ((p->stride != 1) || (p->y_zp != INT8_MIN) || (across->x_step != across->y_step)) {
         return 0;
     }
-    if (across->pad == 1) {
-        tinyrt_fill((int8_t)p->x_zp, saved + p->along.x_count, saved);
-    }
+    tinyrt_fill((int8_t)p->x_zp, saved + p->along.x_count, saved);
     tinyrt_pair_channel k;
     tinyrt_set_pair_channel(p, c, channel->mult, channel->shift, &k);
     TINYRT_IN_MEMORY(k);
-    /* What the line behind the lower one is. */
-    int32_t behind = 3 - across->pad;
-    x += (1 - across->pad) * across->x_step;
 #ifdef TINYRT_PAIR_ASIDE
     k.end = saved + p->along.x_count;
-    k.aside = (uintptr_t)y - (uintptr_t)(x + ((2 - p->along.pad) * k.step));
+    k.aside = (uintptr_t)y - (uintptr_t)(x + k.step);
 #endif
-    for (int32_t left = across->y_count; left > 1; left -= 2, behind += 2) {
-        tinyrt_slide_pair(p, &k, behind >= across->x_count, x, saved, y);
+    for (int32_t left = across->y_count; left > 1; left -= 2) {
+        tinyrt_slide_pair(p, &k, left == 2, x, saved, y);
         x += 2 * across->x_step;
         y += 2 * across->y_step;
     }
-    if (((across->y_count & 1) == 0) || (behind != (across->x_count + 1))) {
-        return across->y_count & ~1;
+    if ((across->y_count & 1) != 0) {
+        tinyrt_slide_last(p, &k, x, saved, y);
     }
-    tinyrt_slide_last(p, &k, x, saved, y);
     return across->y_count;
 }
 
