@@ -310,8 +310,8 @@ def test_every_importer_is_tested():
         model = OnnxModel(17)
         look_up(model, model.input(1, 5))
         used.update(node.op_type for node in model.nodes)
-    # onnxruntime does not have the last one yet.
-    assert used >= (IMPORTERS.keys() | SEVERAL.keys() | FLOW.keys()) - {"Swish"}
+    # onnxruntime does not have Swish yet; test_onnx_picked.py has Hardmax.
+    assert used >= (IMPORTERS.keys() | SEVERAL.keys() | FLOW.keys()) - {"Swish", "Hardmax"}
 
 
 NAMED = {

@@ -303,7 +303,7 @@ static inline void tinyrt_set_pair_channel(const tinyrt_depthwise3x3_s8_params *
 
 /** Lines of channel c two at a time, and a last one beside the input's end. Returns how many lines
  *  there were: none where sums need a sign, or outputs do not lie as inputs do. Where they do,
- * there is one row or column of padding on each side. */
+ * lines have padding at both ends; across them there is none in rows of a larger image. */
 static TINYRT_NOINLINE int32_t tinyrt_slide_pairs(const tinyrt_depthwise3x3_s8_params *p, int32_t c,
                                                   const tinyrt_channel *channel, const int8_t *x,
                                                   int8_t *saved, int8_t *y) {
@@ -311,22 +311,28 @@ static TINYRT_NOINLINE int32_t tinyrt_slide_pairs(const tinyrt_depthwise3x3_s8_p
     if ((p->stride != 1) || (p->y_zp != INT8_MIN) || (across->x_step != across->y_step)) {
         return 0;
     }
-    tinyrt_fill((int8_t)p->x_zp, saved + p->along.x_count, saved);
+    if (across->pad == 1) {
+        tinyrt_fill((int8_t)p->x_zp, saved + p->along.x_count, saved);
+    }
     tinyrt_pair_channel k;
     tinyrt_set_pair_channel(p, c, channel->mult, channel->shift, &k);
     TINYRT_IN_MEMORY(k);
+    /* What the line behind the lower one is. */
+    int32_t behind = 3 - across->pad;
+    x += (1 - across->pad) * across->x_step;
 #ifdef TINYRT_PAIR_ASIDE
     k.end = saved + p->along.x_count;
     k.aside = (uintptr_t)y - (uintptr_t)(x + k.step);
 #endif
-    for (int32_t left = across->y_count; left > 1; left -= 2) {
-        tinyrt_slide_pair(p, &k, left == 2, x, saved, y);
+    for (int32_t left = across->y_count; left > 1; left -= 2, behind += 2) {
+        tinyrt_slide_pair(p, &k, behind >= across->x_count, x, saved, y);
         x += 2 * across->x_step;
         y += 2 * across->y_step;
     }
-    if ((across->y_count & 1) != 0) {
-        tinyrt_slide_last(p, &k, x, saved, y);
+    if (((across->y_count & 1) == 0) || (behind != (across->x_count + 1))) {
+        return across->y_count & ~1;
     }
+    tinyrt_slide_last(p, &k, x, saved, y);
     return across->y_count;
 }
 
