@@ -22,19 +22,23 @@ and nobody asks for the smallest arena."""
 M4, M55 = "cortex-m4", "cortex-m55"
 
 BY_ROWS = {
-    (M4, "resnet8"): (14_784, 12_970_000, 5_510, 280),
-    (M4, "dscnn_kws"): (6_112, 3_726_000, 6_920, 380),
-    (M4, "mobilenet_vww"): (28_172, 10_390_000, 13_590, 340),
+    (M4, "resnet8"): (14_784, 12_650_000, 7_600, 280),
+    (M4, "dscnn_kws"): (6_112, 3_430_000, 7_200, 348),
+    (M4, "mobilenet_vww"): (28_172, 8_650_000, 15_150, 348),
     (M55, "resnet8"): (14_976, 2_240_000, 10_380, 784),
     (M55, "mobilenet_vww"): (28_524, 2_498_000, 25_870, 784),
 }
 INPUT_ROWS = {
-    (M4, "resnet8"): (12_108, 12_980_000, 5_760, 270),
-    (M4, "dscnn_kws"): (5_800, 3_730_000, 7_080, 380),
-    (M4, "mobilenet_vww"): (14_528, 10_461_000, 13_540, 410),
+    (M4, "resnet8"): (12_108, 12_660_000, 7_860, 270),
+    (M4, "dscnn_kws"): (5_800, 3_440_000, 7_380, 348),
+    (M4, "mobilenet_vww"): (14_128, 8_770_000, 15_120, 428),
     (M55, "resnet8"): (15_436, 2_242_000, 10_410, 784),
 }
 """Core and model -> most bytes of arena, instructions, bytes of code, and bytes of stack."""
+
+PLAINER = {(M4, "resnet8"): 1.29, (M4, "dscnn_kws"): 1.15}
+"""Models whose kernels for rows are plainer, and most instructions to those without rows: there are
+no tiles, and depthwise lines go one at a time."""
 
 
 @pytest.mark.parametrize(
@@ -44,7 +48,9 @@ INPUT_ROWS = {
 def test_models_run_row_by_row_at_little_cost(zoo, tmp_path, plain, core, name):
     report, graph = emulate(zoo, name, tmp_path, core, samples=1, by_rows=True)
     assert report.ram.arena == plan_by_rows(graph, kernels_for(core)).arena_bytes
-    assert_at_little_cost(report, plain(core, name), BY_ROWS[core, name])
+    assert_at_little_cost(
+        report, plain(core, name), BY_ROWS[core, name], PLAINER.get((core, name), MAX_GROWTH)
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,7 +59,9 @@ def test_models_run_row_by_row_at_little_cost(zoo, tmp_path, plain, core, name):
 def test_models_take_their_input_row_by_row_at_little_cost(zoo, tmp_path, plain, core, name):
     report, graph = emulate(zoo, name, tmp_path, core, samples=1, input_rows=True)
     assert report.ram.arena == plan_pushed(graph, kernels_for(core)).arena_bytes
-    assert_at_little_cost(report, plain(core, name), INPUT_ROWS[core, name])
+    assert_at_little_cost(
+        report, plain(core, name), INPUT_ROWS[core, name], PLAINER.get((core, name), MAX_GROWTH)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -67,12 +75,12 @@ def plain(zoo, tmp_path_factory):
     return run
 
 
-def assert_at_little_cost(report, whole, most):
+def assert_at_little_cost(report, whole, most, growth=MAX_GROWTH):
     arena, instructions, code, stack = most
     assert report.bit_exact
     assert report.ram.static == 0
     assert report.ram.arena <= arena
-    assert report.instructions <= min(instructions, MAX_GROWTH * whole.instructions)
+    assert report.instructions <= min(instructions, growth * whole.instructions)
     assert report.flash.code <= min(code, MAX_GROWTH * whole.flash.code)
     assert report.ram.stack <= stack
 
@@ -83,8 +91,8 @@ def test_a_smaller_arena_for_rows_that_are_pushed_costs_instructions(zoo, tmp_pa
     )
     assert report.bit_exact
     assert report.ram.arena <= 11_632
-    assert report.instructions <= 10_861_000
-    assert report.flash.code <= 13_400
+    assert report.instructions <= 9_540_000
+    assert report.flash.code <= 14_940
     assert report.ram.stack <= 340
 
 

@@ -12,7 +12,7 @@ from tinyrt.memory import plan_memory
 MODELS = ("autoencoder_ad", "dscnn_kws", "mobilenet_vww", "resnet8", "streaming_wakeword")
 
 
-def emulate(zoo, name, build_dir, core="cortex-m4", samples=None, **options):
+def emulate(zoo, name, build_dir, core="cortex-m4", samples=None, board=None, **options):
     """A run over the golden inputs, or the first of them, and the graph."""
     path = zoo / "models" / f"{name}_int8.tflite"
     graph = read_tflite(path)
@@ -24,6 +24,7 @@ def emulate(zoo, name, build_dir, core="cortex-m4", samples=None, **options):
         inputs={x.name: golden["inputs"].reshape(-1, *x.shape[1:])[:samples]},
         expected={y.name: golden["outputs"].reshape(-1, *y.shape[1:])[:samples]},
         build_dir=build_dir,
+        board=board,
         **asked(**options),
     )
     return report, graph
