@@ -159,15 +159,15 @@ def test_pruned_blocks_are_left_out_of_the_exported_code(tmp_path):
     rng = np.random.default_rng(1)
     _, x, y = problem()
     net = Sequential(
-        stem=Conv2d(2, 16, 3, rng=rng),
+        stem=Conv2d(2, 64, 3, rng=rng),
         relu=ReLU(),
-        pointwise=Conv2d(16, 32, 1, rng=rng),
+        pointwise=Conv2d(64, 32, 1, rng=rng),
         relu2=ReLU(),
         pool=GlobalAvgPool2d(),
         classifier=Linear(32, 3, rng=rng),
     )
     train(net, x, y, BlockPruner(net, Schedule(0.75)))
-    kept = net.layers["pointwise"].weight.data.reshape(4, 8, 4, 4) != 0
+    kept = net.layers["pointwise"].weight.data.reshape(4, 8, 16, 4) != 0
     shares = kept.mean(axis=(1, 3))
     assert set(np.unique(shares)) == {0.0, 1.0}
     assert shares.mean() == pytest.approx(0.25, abs=0.05)
