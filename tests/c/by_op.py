@@ -11,6 +11,7 @@ import numpy as np
 
 from tests.c.host import BESIDE, StoppedError, build_program, run_program
 from tinyrt.export import ExportedProject, ExportOptions, export_graph
+from tinyrt.export.options import ONE_ARENA
 from tinyrt.ir import Graph
 from tinyrt.ops.shared.evaluate import evaluate
 
@@ -72,7 +73,7 @@ def answers_by_op(
         graph, feeds = make([op for op in ops if op not in stopped])
         here = folder / f"without_{len(stopped)}"
         here.mkdir()
-        memories = BESIDE if tuple(modes) == ("beside",) else None
+        memories = BESIDE if tuple(modes) == ("beside",) else ONE_ARENA
         project = export_graph(graph, here / "project", options=ExportOptions(memories=memories))
         damage(project)
         program = build_program(project, here)
