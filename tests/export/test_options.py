@@ -14,7 +14,7 @@ from tinyrt.cli.deploy import export
 from tinyrt.emulate import run_emulated, run_emulated_several
 from tinyrt.emulate.audio import Expected, emulate_audio
 from tinyrt.errors import UnsupportedError
-from tinyrt.export import Memories, export_graph
+from tinyrt.export import Memories, export_c, export_graph
 
 OTHERWISE = {
     **{"max_arena": 4096, "by_rows": True, "input_rows": True, "slices": 5_000, "blob": True},
@@ -84,3 +84,8 @@ def test_information_is_written_where_it_is_asked_for_or_labels_are_there(tmp_pa
     for number, given in enumerate(ways):
         project = export_graph(dense(), tmp_path / str(number), **given)
         assert (f"{project.name}_info.h" in project.files) == bool(given)
+
+
+def test_an_argument_that_there_is_not_is_a_type_error_and_no_defect():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'slices'"):
+        export_c("net.tflite", "out", slices=5_000)
