@@ -57,6 +57,7 @@ FLAGS = {
     "no assembly": "-O2 -DTINYRT_NO_ASM",
     "plain C": "-O2 -DTINYRT_NO_ASM -DTINYRT_NO_ACLE",
     "another compiler": f"-O2 {OTHER}",
+    "another compiler, O3": f"-O3 {OTHER}",
 }
 """What the library is compiled with instead of -O2."""
 

@@ -142,9 +142,8 @@ static TINYRT_NOINLINE void tinyrt_set_borders(const tinyrt_depthwise3x3_s8_para
 #else
 /** No lines two at a time: one takes every register. */
 static inline int32_t tinyrt_slide_pairs(const tinyrt_depthwise3x3_s8_params *p, int32_t c,
-                                         const tinyrt_channel *channel, const int8_t *x,
-                                         int8_t *saved, int8_t *y) {
-    (void)p, (void)c, (void)channel, (void)x, (void)saved, (void)y;
+                                         const int8_t *x, int8_t *saved, int8_t *y) {
+    (void)p, (void)c, (void)x, (void)saved, (void)y;
     return 0;
 }
 #endif
@@ -163,25 +162,27 @@ static void tinyrt_all_lines(const tinyrt_depthwise3x3_s8_params *p, int32_t c, 
             saved[k] = x[k * p->along.x_step];
         }
     }
-    const int32_t done = tinyrt_slide_pairs(p, c, &channel, x, saved, y);
-    int32_t borders = -1;
+    const int32_t done = tinyrt_slide_pairs(p, c, x, saved, y);
+    int32_t left = across->y_count - done;
     int32_t middle = 1 - across->pad + (done * p->stride);
     y += done * across->y_step;
-    for (int32_t left = across->y_count - done; left > 0; --left, y += across->y_step) {
+    while (left > 0) {
         const int32_t first = middle == 0;
         const int32_t last = middle == (across->x_count - 1);
-        if (borders != ((2 * first) + last)) {
-            borders = (2 * first) + last;
-            tinyrt_set_borders(p, c, first, last, &channel);
-        }
-        const tinyrt_line line = {x + (middle * across->x_step), first ? 0 : -across->x_step,
-                                  last ? 0 : across->x_step, y};
-        if (p->stride == 1) {
-            tinyrt_slide_by_one(p, &channel, line, saved);
-        } else {
-            tinyrt_slide_by_two(p, &channel, line);
-        }
-        middle += p->stride;
+        tinyrt_set_borders(p, c, first, last, &channel);
+        /* All lines between the first and the last have the same. */
+        do {
+            const tinyrt_line line = {x + (middle * across->x_step), first ? 0 : -across->x_step,
+                                      last ? 0 : across->x_step, y};
+            if (p->stride == 1) {
+                tinyrt_slide_by_one(p, &channel, line, saved);
+            } else {
+                tinyrt_slide_by_two(p, &channel, line);
+            }
+            middle += p->stride;
+            y += across->y_step;
+            --left;
+        } while ((left > 0) && (first == 0) && (middle != (across->x_count - 1)));
     }
 }
 

@@ -279,19 +279,20 @@ static inline void tinyrt_slide_last(const tinyrt_depthwise3x3_s8_params *p,
     *y = tinyrt_finish_pair(k, tinyrt_dot_pair(border, k->filter[2].first, two));
 }
 
-/** Channel c, with mult and shift as they are: its borders see the zero point themselves. */
+/** Channel c; its borders see the zero point themselves. */
 static inline void tinyrt_set_pair_channel(const tinyrt_depthwise3x3_s8_params *p, int32_t c,
-                                           int32_t mult, int32_t shift, tinyrt_pair_channel *k) {
+                                           tinyrt_pair_channel *k) {
     const tinyrt_column3 border = tinyrt_load_column3(p->x_zp, p->x_zp, p->x_zp);
-    tinyrt_filter3 f = TINYRT_LOAD_FILTER3(p->w, c, p->shift[c & -(p->requant_step >> 2)]);
+    const int32_t i = c & -(p->requant_step >> 2);
+    tinyrt_filter3 f = TINYRT_LOAD_FILTER3(p->w, c, p->shift[i]);
     tinyrt_double3(&f);
     for (int32_t kx = 0; kx < 3; ++kx) {
         const uint32_t lowest = (kx == 2) ? f.lowest_2 : (f.lowest_01 >> (16 * kx));
         k->filter[kx].first = f.upper[kx];
         k->filter[kx].last = tinyrt_low_halves(f.upper[kx] >> 16, lowest);
     }
-    k->scale.mult = mult;
-    k->shift = shift - 1;
+    k->scale.mult = p->mult[i];
+    k->shift = TINYRT_RIGHT(p->shift[i]) - 1;
     k->scale.rounding = tinyrt_rounding_of(k->shift, (2 * INT8_MIN) + 1);
     k->init = 2 * p->init[c];
     k->head = tinyrt_add_column3(&f, 0, border, k->init);
@@ -305,8 +306,7 @@ static inline void tinyrt_set_pair_channel(const tinyrt_depthwise3x3_s8_params *
  *  there were: none where sums need a sign, or outputs do not lie as inputs do. Where they do,
  * lines have padding at both ends; across them there is none in rows of a larger image. */
 static TINYRT_NOINLINE int32_t tinyrt_slide_pairs(const tinyrt_depthwise3x3_s8_params *p, int32_t c,
-                                                  const tinyrt_channel *channel, const int8_t *x,
-                                                  int8_t *saved, int8_t *y) {
+                                                  const int8_t *x, int8_t *saved, int8_t *y) {
     const tinyrt_axis *const across = &p->across;
     if ((p->stride != 1) || (p->y_zp != INT8_MIN) || (across->x_step != across->y_step)) {
         return 0;
@@ -315,7 +315,7 @@ static TINYRT_NOINLINE int32_t tinyrt_slide_pairs(const tinyrt_depthwise3x3_s8_p
         tinyrt_fill((int8_t)p->x_zp, saved + p->along.x_count, saved);
     }
     tinyrt_pair_channel k;
-    tinyrt_set_pair_channel(p, c, channel->mult, channel->shift, &k);
+    tinyrt_set_pair_channel(p, c, &k);
     TINYRT_IN_MEMORY(k);
     /* What the line behind the lower one is. */
     int32_t behind = 3 - across->pad;
