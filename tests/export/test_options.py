@@ -70,6 +70,17 @@ def test_an_emulation_takes_no_option_that_says_nothing_there(who, option, tmp_p
     assert f"leave {option} out; export_c takes all options" in text
 
 
+@pytest.mark.parametrize(
+    ("option", "wrong", "expected"),
+    [("memories", None, "Memories"), ("max_arena", "16k", "int | None"), ("info", "yes", "bool")],
+)
+def test_a_value_is_of_its_option_s_kind(option, wrong, expected):
+    text = refused(lambda: ExportOptions(**{option: wrong}), UnsupportedError)
+    assert f"the option '{option}' cannot be {wrong!r}" in text
+    assert f"expected: {expected}\n" in text
+    assert f"leave {option} out for what it is by default" in text
+
+
 def test_options_are_checked_where_they_are_made():
     for wrong in ({"slices": 10}, {"name": "1"}, {"prefix": "_"}, {"input_type": "int4"}):
         with pytest.raises(UnsupportedError):

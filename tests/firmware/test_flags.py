@@ -41,6 +41,7 @@ WARNINGS = "-Wall -Wextra -Wconversion -Wpedantic -Werror"
 CORES = ("cortex-m0", "cortex-m4", "cortex-m55")
 
 LTO = "-O2 -flto"
+FAST = "-O2 -DTINYRT_FAST"
 FLAGS = {
     "O0": "-O0",
     "Og": "-Og",
@@ -48,6 +49,7 @@ FLAGS = {
     "O2": "-O2",
     "O3": "-O3",
     "Os": "-Os",
+    "for speed": FAST,
     "LTO": LTO,
     "frame pointer": "-O2 -fno-omit-frame-pointer",
     "frame pointer, for size": "-Os -fno-omit-frame-pointer",
@@ -228,6 +230,7 @@ def test_code_without_unaligned_words_does_not_compile_with_them(program, tmp_pa
 
 CLANG_FLAGS = {
     **{level: f"-{level}" for level in ("O0", "O1", "O2", "O3", "Os", "Oz")},
+    "for speed": FAST,
     "no frame pointer": "-O2 -fomit-frame-pointer",
     "frame pointer": "-O2 -fno-omit-frame-pointer",
     "fixed register": "-O2 -fomit-frame-pointer -ffixed-r9",
@@ -236,7 +239,7 @@ CLANG_FLAGS = {
     "no assembly": "-O2 -DTINYRT_NO_ASM",
     "plain C": "-O2 -DTINYRT_NO_ASM -DTINYRT_NO_ACLE",
 }
-CLANG_SAMPLE = [("cortex-m4", "O2"), ("cortex-m55", "frame pointer")]
+CLANG_SAMPLE = [("cortex-m4", "for speed"), ("cortex-m55", "frame pointer")]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, fields
+from typing import get_type_hints
 
 from tinyrt.convert.port_types import port_type_of
 from tinyrt.errors import UnsupportedError
@@ -45,8 +46,8 @@ class ExportOptions:
         output_type: of all outputs, likewise.
 
     Raises:
-        UnsupportedError: a name or a type will not do, slices are too short, or two options exclude
-            each other.
+        UnsupportedError: a value is of another kind than its option, a name or a type will not do,
+            slices are too short, or two options exclude each other.
 
     """
 
@@ -67,6 +68,7 @@ class ExportOptions:
     output_type: str | None = None
 
     def __post_init__(self) -> None:
+        self._check_kinds()
         Naming(self.name, self.prefix)
         if self.slices is not None:
             check_limit(self.slices)
@@ -105,6 +107,16 @@ class ExportOptions:
                     f"{what} takes no option '{field.name}'",
                     expected=", ".join(allowed),
                     hint=f"leave {field.name} out; export_c takes all options",
+                )
+
+    def _check_kinds(self) -> None:
+        for name, kind in get_type_hints(ExportOptions).items():
+            value = getattr(self, name)
+            if not isinstance(value, kind):
+                raise UnsupportedError(
+                    f"the option '{name}' cannot be {value!r}",
+                    expected=getattr(kind, "__name__", str(kind)),
+                    hint=f"leave {name} out for what it is by default",
                 )
 
     def _check_blob(self) -> None:

@@ -53,6 +53,9 @@
 
 #ifdef __clang__
 
+/* A loop's text may be longer than the 4,095 characters that all C99 compilers must take. */
+#pragma clang diagnostic ignored "-Woverlength-strings"
+
 #define TINYRT_REGISTERS "r0,r1,r2,r3,r4,r5,r6,r7,r8,r9,r10,r11,r12,lr"
 
 /** Calls free the register that none of thirteen operands is in, those of a loop, which are
