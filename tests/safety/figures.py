@@ -12,6 +12,7 @@ from typing import Any
 from tests.c.conformance import F32_OPS
 from tests.c.packed_cases import PACKED_CASES
 from tests.c.programs import drawn, one_graph
+from tests.export.kinds import KINDS
 from tests.ops.build import build_f32, build_s8
 from tests.ops.cases import CASES
 from tests.ops.corners.recurrent import recurrent
@@ -43,9 +44,26 @@ OPTIONS = {
 """Further code of a model, on one core."""
 OPTIONS_OF = ("dscnn_kws", "cortex-m4")
 
+OTHERS = {
+    "small slices": "slices",
+    "state": "state",
+    "float tensors": "float",
+    "float ports": "ports",
+    "self-tests of two models": "self-tests",
+    "a board's protocols": "board",
+    "a front end of sound": "sound",
+    "a front end of motion": "motion",
+    "a front end alone": "front end",
+    "a detector": "detector",
+    "boxes": "boxes",
+    "the greatest scores": "greatest",
+    "a layer that learns": "learner",
+}
+"""Small exports that have code of their own, which is in ``KINDS``; on the same core."""
+
 EXPORTS = [
     *((what, core) for core in MISRA_CORES for what in (KERNELS, *MODELS)),
-    *((what, OPTIONS_OF[1]) for what in OPTIONS),
+    *((what, OPTIONS_OF[1]) for what in (*OPTIONS, *OTHERS)),
 ]
 """(what is exported, for which core)."""
 
@@ -59,6 +77,9 @@ def misra_findings(zoo: Path, what: str, core: str, folder: Path) -> misra.Findi
         cases |= recurrent() | drawn("rows", LONG_ROWS, range(2, 4), build_s8)
         export_graph(one_graph(cases)[0], folder / "project", core=core)
         return misra.findings(folder / "project", core, "tinyrt")
+    if what in OTHERS:
+        KINDS[OTHERS[what]][0](folder / "project", core=core)
+        return misra.findings(folder / "project", core)
     model = zoo / "models" / f"{OPTIONS_OF[0] if what in OPTIONS else what}_int8.tflite"
     export_c(model, folder / "project", core=core, options=ExportOptions(**OPTIONS.get(what, {})))
     return misra.findings(folder / "project", core)

@@ -9,29 +9,15 @@ import pytest
 
 from tests.asked import asked
 from tests.c.host import host_compiler
+from tests.export.kinds import KINDS, floats
 from tests.export.layouts.stand_ins import TOPS, build_with_example, lacking
-from tests.export.models import dense, echo, softmax, views
-from tests.graphs import Builder, small_cnn
-from tests.quantize.test_mixed import samples
-from tinyrt.convert.tflite.writer import save_tflite
-from tinyrt.dsp import Boxes, Detector, Learner, LogMel, TopK
+from tests.export.models import dense, softmax
 from tinyrt.export import (
     ExportOptions,
-    Memories,
-    export_boxes,
-    export_c,
-    export_detector,
-    export_front_end,
     export_graph,
-    export_learner,
-    export_several,
-    export_top_k,
     find_core,
 )
 from tinyrt.export.layouts import LAYOUTS
-from tinyrt.memory import Region
-from tinyrt.ops.softmax import SoftmaxAttrs
-from tinyrt.quantize import QuantConfig, quantize_graph
 
 pytestmark = pytest.mark.slow
 
@@ -90,78 +76,6 @@ def test_a_source_that_is_not_listed_is_missed(tmp_path):
 # Examples run, whatever the export was asked for
 
 
-def a_graph(graph, **options):
-    return lambda folder, **more: export_graph(graph(), folder, **asked(**options, **more))
-
-
-def several(**options):
-    def export(folder, **more):
-        folder.parent.mkdir(exist_ok=True)
-        paths = [folder.parent / f"{graph.name}.tflite" for graph in (dense(), views())]
-        for path, graph in zip(paths, (dense(), views()), strict=True):
-            save_tflite(graph, path)
-        return export_several(paths, folder, **asked(**options, **more))
-
-    return export
-
-
-def quantised():
-    return quantize_graph(small_cnn(), samples(100), QuantConfig())
-
-
-def floats():
-    builder = Builder((1, 4))
-    return builder.graph(builder.op("softmax", ("x",), SoftmaxAttrs()))
-
-
-def with_labels(folder, **more):
-    folder.parent.mkdir(exist_ok=True)
-    save_tflite(dense(), folder.parent / "net.tflite")
-    return export_c(folder.parent / "net.tflite", folder, **asked(info=True, **more))
-
-
-TWO = Memories((Region("dtcm"), Region("sram")))
-OUTSIDE = Memories(inputs_in_arena=False, outputs_in_arena=False)
-EXPORTS = {
-    "plain": (a_graph(views), "views"),
-    "outside": (a_graph(views, memories=OUTSIDE), "views"),
-    "regions": (a_graph(quantised, memories=Memories((Region("dtcm", 99), Region("sram")))), "net"),
-    "one region": (a_graph(views, memories=Memories((Region("sram"),))), "views"),
-    "empty region": (a_graph(dense, memories=TWO), "net"),
-    "rows": (a_graph(quantised, input_rows=True), "net"),
-    "slices": (a_graph(quantised, slices=3000), "net"),
-    "state": (a_graph(echo), "echo"),
-    "blob": (a_graph(quantised, blob=True), "net"),
-    "blob in slices": (a_graph(quantised, blob=True, slices=3000), "net"),
-    "several blobs": (several(shared_arena=True, blob=True), "lib"),
-    "float": (a_graph(floats), "net"),
-    "info": (with_labels, "net"),
-    "self-test": (a_graph(echo, selftest=2), "echo"),
-    "self-test in regions": (a_graph(quantised, memories=TWO, selftest=1), "net"),
-    "self-tests": (several(shared_arena=True, selftest=1), "lib"),
-    "speed": (a_graph(dense, optimize="speed"), "net"),
-    "several": (several(), "lib"),
-    "shared": (several(shared_arena=True), "lib"),
-    "shared regions": (several(shared_arena=True, memories=TWO), "lib"),
-    "front end": (lambda folder, **more: export_front_end(LogMel(), folder, **more), "front_end"),
-    "detector": (
-        lambda folder, **more: export_detector(Detector(2), folder, **more),
-        "detector",
-    ),
-    "boxes": (
-        lambda folder, **more: export_boxes(Boxes(9, 9, ((1, 1, 2, 2),), 1), folder, **more),
-        "boxes",
-    ),
-    "greatest": (lambda folder, **more: export_top_k(TopK(4, 2), folder, **more), "top_k"),
-    "learner": (
-        lambda folder, **more: export_learner(
-            Learner(((1, 2), (3, 4)), (0, 5), 3, 0.1), folder, **more
-        ),
-        "learner",
-    ),
-}
-
-
 def said_by_example(folder, name):
     """The lines that the example of a PlatformIO library prints on the host."""
     sources = sorted(map(str, (folder / "src").rglob("*.c")))
@@ -176,9 +90,9 @@ def said_by_example(folder, name):
     ).stdout.splitlines()
 
 
-@pytest.mark.parametrize("case", EXPORTS)
+@pytest.mark.parametrize("case", KINDS)
 def test_examples_run_whatever_the_export_was_asked_for(case, tmp_path):
-    export, name = EXPORTS[case]
+    export, name = KINDS[case]
     folder = tmp_path / "lib"
     export(folder, core="host", layout="platformio")
     assert not list(folder.rglob("Makefile"))

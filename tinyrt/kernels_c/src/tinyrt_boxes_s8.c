@@ -61,7 +61,8 @@ static int32_t overlap(const tinyrt_box *a, const tinyrt_box *b, int32_t share) 
                                common(a->left, b->left, a->right, b->right));
     const uint32_t own = area(a->bottom - a->top, a->right - a->left);
     const uint32_t others = area(b->bottom - b->top, b->right - b->left);
-    return ((uint64_t)both << 8) > ((uint64_t)(uint32_t)share * (own + others - both));
+    const uint32_t either = (own + others) - both;
+    return ((uint64_t)both << 8) > ((uint64_t)(uint32_t)share * either);
 }
 
 /** The best scores of classes that count. */
