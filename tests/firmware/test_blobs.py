@@ -1,5 +1,6 @@
 """Models whose constants lie in a blob, on emulated cores: exact, exchangeable, at what cost."""
 
+import itertools
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.firmware.device import check_on_device
 from tests.firmware.test_zoo import MODELS, emulate
 from tests.sampling import sampled
 from tinyrt import load
+from tinyrt.backends.c.blocks import relu
 from tinyrt.emulate import build_image, run_image
 from tinyrt.emulate.run import pack_inputs, unpack_outputs
 from tinyrt.export import ExportedProject, ExportOptions, Port, export_c, make_blob
@@ -22,7 +24,7 @@ from tinyrt.ir import DType
 pytestmark = [pytest.mark.slow, pytest.mark.device]
 
 CORES = ("cortex-m4", "cortex-m55", "cortex-m0")
-COST = 0.005
+COST = 0.01
 """Most instructions that a blob adds, as a share of all."""
 
 ALL = [(core, name) for core in CORES for name in MODELS]
@@ -69,7 +71,7 @@ def test_slices_read_blobs(zoo, tmp_path):
     _, whole, _ = documented("cortex-m4", "dscnn_kws")
     assert report.instructions <= 1.01 * whole
     # No layer's constants are there twice, whatever it is cut into.
-    assert report.flash.weights <= 28_000
+    assert report.flash.weights <= 30_000
 
 
 @pytest.mark.parametrize(
@@ -138,18 +140,23 @@ def slot_of(folder: Path, model: ExportedProject, nbytes: int) -> ExportedProjec
 @pytest.mark.parametrize(
     ("core", "name"),
     sampled(
-        [("cortex-m4", "resnet8")],
+        [("cortex-m4", "dscnn_kws")],
         [(core, name) for core in CORES for name in ("dscnn_kws", "resnet8")],
     ),
 )
-def test_one_image_computes_with_one_blob_and_then_another(zoo, tmp_path, core, name):
-    """Blobs come as data, at an address of the program's; broken ones in between change nothing."""
+def test_one_image_computes_with_one_blob_and_then_another(zoo, tmp_path, monkeypatch, core, name):
+    """Blobs come as data, at an address of the program's; broken ones in between change nothing.
+
+    Every other layer of the second model has no scales without a sign, as may happen.
+    """
     models = trained_twice(zoo, name, tmp_path)
     model = export_c(
         models[0], tmp_path / "mo", core=core, options=ExportOptions(name="mo", blob=True)
     )
-    blobs = [make_blob(m, tmp_path / "mo", tmp_path / f"{i}.blob") for i, m in enumerate(models)]
-    one, other = (np.fromfile(blob.path, np.uint8) for blob in blobs)
+    one = blob_of(models[0], tmp_path / "mo", tmp_path / "0.blob")
+    found, turn = relu.relu_scales, itertools.cycle((True, False))
+    monkeypatch.setattr(relu, "relu_scales", lambda *args: found(*args) if next(turn) else None)
+    other = blob_of(models[1], tmp_path / "mo", tmp_path / "1.blob")
     header, body, structure = one.copy(), other.copy(), other.copy()
     header[100] ^= 1
     body[-9] ^= 128
@@ -165,6 +172,11 @@ def test_one_image_computes_with_one_blob_and_then_another(zoo, tmp_path, core, 
     expected = [first[0], first[0], second[2], second[2], second[2], first[5]]
     np.testing.assert_array_equal(outputs["output_1"].reshape(6, -1), expected)
     assert not np.array_equal(first[0], second[0])
+
+
+def blob_of(model, project, path):
+    """The bytes of a blob for the project."""
+    return np.fromfile(make_blob(model, project, path).path, np.uint8)
 
 
 def _answers(model, data):

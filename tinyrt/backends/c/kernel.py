@@ -30,12 +30,14 @@ class Choices:
         blocks: indices of the ops whose weights are stored without blocks of zeros.
         plain_sums: indices of the sums that have no form with one rounding.
         tiles: indices of the convolutions by tiles.
+        relus: indices of the layers whose scales need no sign.
 
     """
 
     blocks: frozenset[int]
     plain_sums: frozenset[int]
     tiles: frozenset[int] = frozenset()
+    relus: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

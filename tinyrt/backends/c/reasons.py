@@ -55,8 +55,8 @@ def reason(node: BoundNode, kernel: Kernel, isa: InstructionSet) -> str:
     """
     name = kernel.name.removeprefix("tinyrt_")
     base = name.rpartition("_")[0] if name.endswith(("_s8", "_s4", "_s16", "_f32")) else name
-    text = PACKED.get(base.replace("_sparse", "").removesuffix("_relu"))
-    if base.endswith("_relu"):
+    text = PACKED.get(base.replace("_sparse", "").removesuffix("_relu").removesuffix("_any"))
+    if base.endswith(("_relu", "_any")):
         text = f"{text}; the output zero point is -128, so that outputs take no sign"
     if text is None:
         text = f"what computes {node.op} on {form_of(node)} tensors with {SETS[isa]}"

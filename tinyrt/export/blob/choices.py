@@ -13,6 +13,13 @@ LINEAR = "tinyrt_linear_sum"
 """How kernels of sums with one rounding begin."""
 
 
+RELU = "_relu_s8"
+"""How kernels end whose outputs take no sign."""
+
+LAYERS = frozenset({"conv2d", "fully_connected"})
+"""Ops that have such kernels."""
+
+
 def choices_of(graph: Graph, target: Target, *, sliced: bool) -> Choices:
     """What pays for a model's own weights and scales.
 
@@ -29,4 +36,5 @@ def choices_of(graph: Graph, target: Target, *, sliced: bool) -> Choices:
     blocks = (layer.index for layer in layers if layer.form is Weights.BLOCKS)
     stored = ((n.index, choose(n, target).stored) for n in graph.bound() if n.op == "conv2d")
     tiles = (i for i, form in stored if form is not None and form.form is Weights.WINOGRAD)
-    return Choices(frozenset(blocks), frozenset(plain), frozenset(tiles))
+    relus = (n.index for n in graph.bound() if n.op in LAYERS and RELU in choose(n, target).name)
+    return Choices(frozenset(blocks), frozenset(plain), frozenset(tiles), frozenset(relus))

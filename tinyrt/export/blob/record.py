@@ -63,6 +63,7 @@ def blob_files(name: str, code: BlobCode, request: Request) -> dict[str, str | b
         "blocks": sorted(code.choices.blocks),
         "plain_sums": sorted(code.choices.plain_sums),
         "tiles": sorted(code.choices.tiles),
+        "relus": sorted(code.choices.relus),
         "parts": [asdict(part) for part in code.parts],
     }
     text = f"{json.dumps(record, indent=1)}\n"
@@ -120,7 +121,7 @@ def _record(data: dict[str, Any]) -> Record:
     )
     request = Request.of(data["core"], data["optimize"], options)
     parts = tuple(Part(str(part["what"]), str(part["text"])) for part in data["parts"])
-    chosen = (frozenset(map(int, data[key])) for key in ("blocks", "plain_sums", "tiles"))
+    chosen = (frozenset(map(int, data[key])) for key in ("blocks", "plain_sums", "tiles", "relus"))
     request = replace(request, choices=Choices(*chosen))
     name, version, structure = (str(data[key]) for key in ("name", "tinyrt", "structure"))
     return Record(name, version, structure, request, parts)

@@ -14,8 +14,10 @@
  *  For tinyrt_block_relu_s8, mult holds a factor and an addend for every channel (requant_step 8,
  * or 0); y_zp is the left shift of sums; shift is not used. An output is min((factor * sum * 2^(8 +
  * y_zp) / 2^32 + addend) / 2^16, 255) - 128, and not below -128. Requires there: |sum| * 2^y_zp <
- * 2^23. For weights of four bits, y_zp has 256 times the left shift that doubles accumulators, or
- * more. Requires: |bias + sum((x - x_zp) * w)| < 2^23 for all x; taps is a multiple of four. */
+ * 2^23. For kernels with any in their names, requant_step is 8 either way; where shifts are 0,
+ * scales are those of tinyrt_block_relu_s8. For weights of four bits, y_zp has 256 times the left
+ * shift that doubles accumulators, or more. Requires: |bias + sum((x - x_zp) * w)| < 2^23 for all
+ * x; taps is a multiple of four. */
 typedef struct {
     int32_t taps;
     int32_t c_out;

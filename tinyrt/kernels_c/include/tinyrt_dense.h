@@ -33,6 +33,10 @@ void tinyrt_dense_sparse_s8(const tinyrt_dense_s8_params *p, const int8_t *x,
 void tinyrt_dense_relu_s8(const tinyrt_dense_s8_params *p, const int8_t *x,
                           tinyrt_taps_word *columns, int8_t *y);
 
+/** As tinyrt_dense_s8 and tinyrt_dense_relu_s8, over constants packed for either of these. */
+void tinyrt_dense_any_s8(const tinyrt_dense_s8_params *p, const int8_t *x,
+                         tinyrt_taps_word *columns, int8_t *y);
+
 /** Some channels of one or two rows: block.c_out of c_out, at most 64, whose outputs y points to.
  *  columns are filled only where fills is not 0; else they hold what the last call for these rows
  *  has left there. Slices of an inference are made of them. */
@@ -40,7 +44,7 @@ typedef void tinyrt_dense_some(const tinyrt_dense_s8_params *p, int32_t fills, i
                                const int8_t *x, tinyrt_taps_word *columns, int8_t *y);
 
 tinyrt_dense_some tinyrt_dense_part_s8, tinyrt_dense_part_s4, tinyrt_dense_part_sparse_s8,
-    tinyrt_dense_part_relu_s8;
+    tinyrt_dense_part_relu_s8, tinyrt_dense_part_any_s8;
 
 #ifdef __cplusplus
 }

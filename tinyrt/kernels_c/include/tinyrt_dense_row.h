@@ -35,6 +35,11 @@ void tinyrt_dense_row_sparse_s8(const tinyrt_dense_row_s8_params *p, const int8_
 void tinyrt_dense_row_relu_s8(const tinyrt_dense_row_s8_params *p, const int8_t *x,
                               tinyrt_taps_word *column, int8_t *y);
 
+/** As tinyrt_dense_row_s8 and tinyrt_dense_row_relu_s8, over constants packed for either of these.
+ */
+void tinyrt_dense_row_any_s8(const tinyrt_dense_row_s8_params *p, const int8_t *x,
+                             tinyrt_taps_word *column, int8_t *y);
+
 /** As tinyrt_dense_row_s8 for sums that channels cannot share, and any number of blocks: init holds
  *  plain first values, shifts are those of tinyrt_requant_any. Scalar cores take eight channels at
  *  a time while more than four are left; w holds one word for every tap of the last four. */

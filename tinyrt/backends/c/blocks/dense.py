@@ -259,8 +259,7 @@ def stored_fields(
     c_out = block.layer.c_out
     if relu is None:
         return block_fields(stored, taps, c_out, y_zp)
-    scales: Fields = {"mult": Data("mult", relu.pairs), "requant_step": relu.step}
-    return block_fields(stored, taps, c_out, relu.raised, scales)
+    return block_fields(stored, taps, c_out, relu.raised, relu.fields)
 
 
 def stored_words(

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tinyrt.backends.c.blocks.block import Block, PairBlock
 from tinyrt.backends.c.blocks.layer import MAX_SUM, QUAD, Layer, padded
 from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.backends.c.kernel import Target
+from tinyrt.backends.c.kernel import Data, Fields, Target
 from tinyrt.backends.c.weights import Weights
 from tinyrt.fixedpoint import INT8_MIN, INT32_MAX
 from tinyrt.ir import BoundNode
@@ -43,39 +43,68 @@ _CLOSE = (0, 1, -1, 2, -2)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReluScales:
-    """Scales as ``tinyrt_block_relu_s8`` reads them.
+    """Scales as ``tinyrt_block_relu_s8`` reads them, or for kernels that read these and others.
 
     Attributes:
         pairs: a factor and an addend for each channel, padded to quads; those of one quad where all
             channels are alike.
         step: entries from one quad to the next, or 0.
         raised: bits by which sums are raised.
+        shifts: of kernels that read both: 0 where these are scales for ``tinyrt_block_relu_s8``,
+            else right shifts, with mantissas for pairs and the zero point for ``raised``. None for
+            kernels that read no others.
 
     """
 
     pairs: NDArray[np.int32]
     step: int
     raised: int
+    shifts: NDArray[np.int8] | None = None
+
+    @property
+    def fields(self) -> Fields:
+        """The scales as fields of ``tinyrt_block_s8_params``."""
+        own: Fields = {"mult": Data("mult", self.pairs), "requant_step": self.step}
+        if self.shifts is not None:
+            own["shift"] = Data("shift", self.shifts, "int8_t")
+        return own
 
 
 def relu_of(node: BoundNode, block: Block, requant: Requant, target: Target) -> ReluScales | None:
     """The scales for ``tinyrt_block_relu_s8``, found once; None where other kernels are to do.
 
-    They take a few bytes more, and follow from weights: code for blobs must not depend on them.
-    They are for dense weights alone.
+    They take a few bytes more, and are for dense weights alone. They follow from weights: code for
+    blobs, which may hold others, takes what there is.
     """
     pairs = isinstance(block, PairBlock) and block.isa is InstructionSet.DSP
-    if not pairs or target.small or target.choices is not None:
+    if not pairs or target.small:
         return None
-    return node.noted_of_constants(
+    scales = node.noted_of_constants(
         ("relu", block.isa), lambda: relu_scales(block.layer, block.x_zp, requant.y_zp)
     )
+    if target.choices is None:
+        return scales
+    return either(scales, block, requant) if node.index in target.choices.relus else None
+
+
+def either(scales: ReluScales | None, block: Block, requant: Requant) -> ReluScales:
+    """These scales, or the block's own if there are none, of the same size."""
+    quads = padded(block.layer.c_out) // QUAD
+    if scales is not None:
+        pairs = np.resize(scales.pairs, (quads, 2 * QUAD)).ravel()
+        return ReluScales(pairs, 2 * QUAD, scales.raised, np.zeros(pairs.size, np.int8))
+    own = block.packed.requant
+    mult, shift = (
+        np.pad(np.resize(array, (quads, QUAD)), ((0, 0), (0, QUAD))).ravel()
+        for array in (own.mult, own.shift)
+    )
+    return ReluScales(mult, 2 * QUAD, requant.y_zp + 256 * block.raised, shift)
 
 
 def suffix(block: Block, form: Weights, relu: ReluScales | None) -> str:
     """The suffix of the names of kernels for weights of that form, and such scales."""
     if relu is not None:
-        return "relu_s8"
+        return "relu_s8" if relu.shifts is None else "any_s8"
     return f"s{block.bits}" if form is Weights.DENSE else "sparse_s8"
 
 

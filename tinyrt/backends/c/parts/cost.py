@@ -149,7 +149,7 @@ def _packed(call: Call, isa: InstructionSet) -> float | None:
     p, k = params_of(call), COSTS[isa]
     name = call.function.removeprefix("tinyrt_")
     more = NIBBLES if name.endswith("_s4") else 1
-    relu = name.endswith("_relu_s8")
+    relu = name.endswith(("_relu_s8", "_any_s8"))
     if name.startswith("window_block"):
         window = p["window"]
         kernel = window["kernel_h"], window["kernel_w"]
@@ -160,7 +160,7 @@ def _packed(call: Call, isa: InstructionSet) -> float | None:
         x, y, window = p["x"], p["y"], p["window"]
         sizes = (x["h"], x["w"]), (y["h"], y["w"]), (window["pad_top"], window["pad_left"])
         return winograd_cost(isa, TilePairs.of(y["n"], *sizes), x["c"], p["block"]["c_out"])
-    if name in ("dense_s8", "dense_s4", "dense_sparse_s8", "dense_relu_s8"):
+    if name in ("dense_s8", "dense_s4", "dense_sparse_s8", "dense_relu_s8", "dense_any_s8"):
         whole = dense_cost(isa, p["rows"], p["c_in"], p["block"]["c_out"], relu)
         return more * _without_zeros(whole, call, isa, p["c_in"])
     if name.startswith("dense_row"):

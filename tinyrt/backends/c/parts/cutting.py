@@ -93,7 +93,7 @@ def _cut_of_layer(call: Call, isa: InstructionSet, overlaps: bool) -> Cut | None
     name, _, bits = call.function.removeprefix("tinyrt_").rpartition("_")
     if bits not in ("s8", "s4"):
         return None
-    name = name.removesuffix("_relu")
+    name = name.removesuffix("_relu").removesuffix("_any")
     vectors = isa is InstructionSet.MVE
     if name.startswith("window_block"):
         return rows.pairs(call) or rows.lines(call) or channels.window_channels(call)

@@ -1,0 +1,11 @@
+#include "tinyrt_window_block.h"
+
+#include "tinyrt_block_any_s8.h"
+#include "tinyrt_window_loop.h"
+
+void tinyrt_window_pixels_any_s8(const tinyrt_window_block_s8_params *p, int32_t first,
+                                 int32_t count, const int8_t *x, tinyrt_taps_word *columns,
+                                 int8_t *patch, int8_t *y) {
+    tinyrt_window_pixels(p, tinyrt_block_any_s8, tinyrt_two_blocks_any_s8, first, count, x, columns,
+                         patch, y);
+}
