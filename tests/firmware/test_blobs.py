@@ -28,7 +28,7 @@ COST = 0.01
 """Most instructions that a blob adds, as a share of all."""
 
 ALL = [(core, name) for core in CORES for name in MODELS]
-SAMPLE = [("cortex-m55", "autoencoder_ad")]
+SAMPLE = [("cortex-m4", "dscnn_kws"), ("cortex-m55", "autoencoder_ad")]
 NUMBER = r"([\d,]+)"
 ROW = re.compile(
     rf"^\| (\w+) \| (cortex-\w+) \| {NUMBER} \| {NUMBER} \| [\d.]+ % \| {NUMBER} \|$", re.MULTILINE

@@ -39,7 +39,7 @@ def test_slices_are_as_short_as_asked_for_and_cost_little(zoo, tmp_path, core, n
     estimates = [stage.instructions for stage in run.plan.in_order()]
     ratios = np.array(run.instructions) / estimates
     long = np.array(estimates) > LIMIT / 5
-    assert ratios[long].max() < 1.25 + 0.2 * (core == "cortex-m55")
+    assert ratios[long].max() < 1.3 + 0.15 * (core == "cortex-m55")
     assert ratios[long].min() > 0.35
     assert run.as_dict() | {"limit": LIMIT} == run.as_dict()
     at = run.instructions.index(run.longest)
