@@ -14,10 +14,12 @@ from tinyrt.api import split_early_exit
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.dsp.cascade import margins
-from tinyrt.errors import DataError, UnsupportedError
+from tinyrt.emulate import cascade as emulation
+from tinyrt.errors import DataError, ToolError, UnsupportedError
 from tinyrt.ir import Node
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.quantize import QuantConfig, quantize_graph
+from tinyrt.tools import EMULATOR_S
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +79,66 @@ def test_labels_are_a_class_for_each_sample(labels, models):
     with pytest.raises(DataError, match=r"there are no labels|labels are") as error:
         Cascade(*models).evaluate(samples(4), labels)
     assert "a class index, 0 to 4, for each of 4 samples" in str(error.value)
+
+
+def test_the_backend_named_computes(models):
+    with pytest.raises(UnsupportedError, match="nobody"):
+        Cascade(*models, backend="nobody").run(samples(2))
+
+
+ASKED = {
+    **{"core": "cortex-m0", "optimize": "size", "board": "a board", "timeout_s": 7.5},
+    **{"build_dir": "a folder", "progress": print},
+}
+USUAL = {"core": "cortex-m4", "optimize": "balanced", "board": None, "progress": None}
+
+
+@pytest.mark.parametrize("option", ASKED)
+def test_options_of_an_emulation_are_handed_on(option, models, monkeypatch):
+    def run(*args, **kwargs):
+        asked.append((args, kwargs))
+        return "run"
+
+    asked = []
+    monkeypatch.setattr(emulation, "run_emulated_cascade", run)
+    x, cascade = samples(3), Cascade(*models, threshold=41)
+    assert cascade.emulate(x, **{option: ASKED[option]}) == "run"
+    ((args, kwargs),) = asked
+    assert (args, kwargs["threshold"]) == (models, 41)
+    expected = USUAL | {"timeout_s": EMULATOR_S, option: ASKED[option]}
+    assert {name: kwargs[name] for name in expected} == expected
+    np.testing.assert_array_equal(kwargs["expected"]["scores"], cascade.run(x).scores)
+    np.testing.assert_array_equal(kwargs["expected"]["stage"], cascade.run(x).stages)
+
+
+@pytest.mark.parametrize("option", ["core", "optimize", "name"])
+def test_options_of_an_export_are_handed_on(option, models, monkeypatch):
+    def write(*args, **kwargs):
+        asked.append((args, kwargs))
+
+    asked = []
+    monkeypatch.setattr("tinyrt.export.export_cascade", write)
+    given = {"core": "cortex-m0", "optimize": "size", "name": "eyes"}
+    Cascade(*models, threshold=41).export("out", **{option: given[option]})
+    usual = {"core": "cortex-m4", "optimize": "balanced", "name": "cascade"}
+    assert asked == [((*models, "out"), {"threshold": 41, **usual, option: given[option]})]
+
+
+def test_time_and_progress_reach_the_emulator(models, monkeypatch, tmp_path):
+    def boot(image, packed, folder, *, timeout_s, progress):
+        assert timeout_s == 12.5
+        progress(9 * 2)
+        raise ToolError("no machine")
+
+    monkeypatch.setattr(emulation, "boot", boot)
+    monkeypatch.setattr(emulation, "build_cascade", lambda *args, **kwargs: None)
+    seen = []
+    with pytest.raises(ToolError, match="no machine"):
+        Cascade(*models).emulate(
+            samples(5), timeout_s=12.5, build_dir=tmp_path, progress=lambda *n: seen.append(n)
+        )
+    assert seen == [(2, 5)]
+    assert (tmp_path / "model" / "cascade.h").exists()
 
 
 def test_no_sample_has_no_answer(models):

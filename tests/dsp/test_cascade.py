@@ -63,7 +63,7 @@ def test_the_threshold_saves_most_and_of_equal_ones_is_the_greatest(seed):
 
 @pytest.mark.parametrize(
     ("exits", "threshold", "share"),
-    [(0, NEVER, 0), (0.25, 90, 0.25), (0.26, 40, 0.75), (0.75, 40, 0.75), (0.8, 7, 1), (1, 7, 1)],
+    [(0, 256, 0), (0.25, 90, 0.25), (0.26, 40, 0.75), (0.75, 40, 0.75), (0.8, 7, 1), (1, 7, 1)],
 )
 def test_exits_have_the_most_careful_threshold(exits, threshold, share):
     margin, right = np.array([90, 40, 7, 40], np.int32), np.array([True, False, True, True])

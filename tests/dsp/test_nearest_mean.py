@@ -151,6 +151,7 @@ WRONG = {
     "the option memory is 0": {"memory": 0},
     "the option sums is 'rows of different lengths'": {"sums": ((0, 0), (0,))},
     "the option counts is 3": {"counts": (0, 0, 0)},
+    "the option counts is -1": {"counts": (-1, 0)},
     "the option counts is 9": {"counts": (9, 0), "memory": 8},
     "the option sums is 511": {"sums": ((511, 0), (0, 0)), "counts": (2, 0)},
     "the option sums is -1": {"sums": ((-1, 0), (0, 0)), "counts": (2, 0)},
@@ -165,6 +166,10 @@ def test_options_out_of_range(problem):
 
 
 def test_samples_that_are_none():
+    with pytest.raises(DataError, match=r"the option features is 1\.5"):
+        NearestMean.empty(2, 1.5)
+    with pytest.raises(DataError, match=r"the option classes is 257"):
+        NearestMean.empty(257, 1)
     state = NearestMeanState(MEANS["least"])
     with pytest.raises(DataError, match="features are float64"):
         state.scores(np.zeros(1))

@@ -199,6 +199,6 @@ class NearestMeanState:
         classes = self.learner.classes
         count = classes * (self.learner.features + 1)
         number, words = unpack(saved, self.learner.identity, count)
-        self.sums = words[:-classes].reshape(self.sums.shape).copy()
-        self.counts = words[-classes:].copy()
+        self.sums = words[:-classes].reshape(self.sums.shape)
+        self.counts = words[-classes:]
         return number
