@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tests.graphs import Builder, small_cnn
 from tests.quantize.test_mixed import samples
@@ -18,6 +21,7 @@ from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.quantize import QuantConfig, quantize_graph
 
 CLASSES = 5
+Array = NDArray[Any]
 
 
 def dense(seed: int = 3, classes: int = CLASSES) -> Graph:
@@ -52,10 +56,15 @@ def _scores(
     return b.op("softmax", (y,), SoftmaxAttrs())
 
 
-def int8(graph: Graph, path: Path) -> Path:
+def int8(graph: Graph, path: Path, make: Callable[[int], Array] = samples) -> Path:
     """The graph's int8 model, calibrated with the same samples as all others here."""
-    save_tflite(quantize_graph(graph, samples(60), QuantConfig()), path)
+    save_tflite(quantize_graph(graph, make(60), QuantConfig()), path)
     return path
+
+
+def scaled(folder: Path) -> Path:
+    """A dense layer, calibrated with samples three times as large."""
+    return int8(dense(8), folder / "scaled.tflite", lambda count: 3 * samples(count))
 
 
 def pair(folder: Path) -> tuple[Path, Path]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.cascades import CLASSES, dense, int8, pair, with_exit
+from tests.cascades import CLASSES, dense, int8, pair, scaled, with_exit
 from tests.export.models import echo
 from tests.graphs import Builder, small_cnn
 from tests.quantize.test_mixed import samples
@@ -18,7 +18,7 @@ from tinyrt.emulate import cascade as emulation
 from tinyrt.errors import DataError, ToolError, UnsupportedError
 from tinyrt.ir import Node
 from tinyrt.ops.reshape import ReshapeAttrs
-from tinyrt.quantize import QuantConfig, quantize_graph
+from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.tools import EMULATOR_S
 
 
@@ -146,18 +146,35 @@ def test_no_sample_has_no_answer(models):
         Cascade(*models).evaluate(samples(0), np.zeros(0, int))
 
 
-def scaled(tmp_path):
-    """The dense layer, calibrated by samples three times as large."""
-    save_tflite(quantize_graph(dense(), 3 * samples(60), QuantConfig()), tmp_path / "scaled.tflite")
-    return tmp_path / "scaled.tflite"
-
-
 REFUSED = {
-    "another scale": (scaled, "the second model takes"),
+    "another shape": (lambda to: int8(wide(), to / "w.tflite", wide_samples), "model takes"),
     "two outputs": (lambda to: int8(with_exit(), to / "two.tflite"), "have 1 and 2 outputs"),
     "floats": (lambda to: saved(small_cnn(), to), "the second model takes"),
     "other classes": (lambda to: int8(dense(classes=4), to / "o.tflite"), "cannot compare"),
 }
+
+
+def wide():
+    b = Builder((1, 8, 8, 4))
+    return b.graph(b.op("softmax", ("x",), SoftmaxAttrs()))
+
+
+def wide_samples(count):
+    return np.tile(samples(count)[..., :1], 4)
+
+
+def test_an_input_at_another_scale_is_converted(models, tmp_path):
+    second = scaled(tmp_path)
+    x = samples(40, 6)
+    q = [read_tflite(path).input_values[0].q for path in (models[0], second)]
+    assert q[1].scale > 2 * q[0].scale
+    stored = Cascade(*models)._inputs(x).astype(np.float32)
+    real = (stored - q[0].zero_point) * np.float32(q[0].scale)
+    expected = rows(second, real)
+    assert not np.array_equal(expected, rows(second, 3 * real))
+    cascade = Cascade(models[0], second)
+    np.testing.assert_array_equal(cascade.run(x).scores, expected)
+    assert Cascade(*models).joint.table is None
 
 
 def saved(graph, folder):

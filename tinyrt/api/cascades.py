@@ -258,8 +258,11 @@ class Cascade:
         graph, joint = self._models[0].graph, self.joint
         outputs = self._models[0].run_raw({graph.fed[0]: inputs})
         scores = outputs[graph.answers[joint.scores]].reshape(len(inputs), -1)
-        carried = inputs if joint.carried is None else outputs[graph.answers[joint.carried]]
-        return scores, carried
+        if joint.carried is not None:
+            return scores, outputs[graph.answers[joint.carried]]
+        if joint.table is None:
+            return scores, inputs
+        return scores, np.array(joint.table, np.int8)[inputs.astype(np.int64) + 128]
 
     def _run_second(self, carried: Array) -> NDArray[np.int8]:
         model = self._models[1]

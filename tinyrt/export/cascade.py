@@ -6,12 +6,15 @@ from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 
+import numpy as np
+
 from tinyrt import __version__
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.dsp.cascade import ALWAYS, NEVER
 from tinyrt.dsp.checks import require_int
 from tinyrt.entry import entry
 from tinyrt.errors import UnsupportedError, error_context
+from tinyrt.export import text as c_text
 from tinyrt.export.bundle import render_model
 from tinyrt.export.identity import IDENTITY, sealed, sha256_of
 from tinyrt.export.licence import licensed
@@ -23,10 +26,12 @@ from tinyrt.export.ports import Port
 from tinyrt.export.project import ExportedProject
 from tinyrt.export.rendering import TEMPLATES, CFile, Source, render_c
 from tinyrt.export.request import Request
+from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
 from tinyrt.folders import write_folder, written_files
 from tinyrt.ir import DType, Graph, Value
 from tinyrt.memory import Region
 from tinyrt.memory.regions import ARENA
+from tinyrt.ops.quantize import Affine, dequantize_array, quantize_array
 
 OUTSIDE = Memories(inputs_in_arena=False, outputs_in_arena=False)
 """Both models are given all their tensors by the function that calls them."""
@@ -44,12 +49,15 @@ class Joint:
         carried: the place of what the second model goes on from; None where it takes the same
             input.
         classes: how many scores there are.
+        table: what the second model stores where the first stores -128, -127, and so on, for an
+            input at another scale; None where both store the same.
 
     """
 
     scores: int
     carried: int | None
     classes: int
+    table: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +109,31 @@ def joint_of(first: Graph, second: Graph) -> Joint:
         )
     scores = 0 if carried is None else 1 - carried
     source = first.value(first.fed[0] if carried is None else outputs[carried])
-    if (source.shape, source.dtype, source.q) != (target.shape, target.dtype, target.q):
+    same = (source.shape, source.dtype) == (target.shape, target.dtype)
+    converts = same and carried is None and source.dtype is DType.INT8
+    if not same or (source.q != target.q and not converts):
         raise UnsupportedError(
             f"the second model takes {_typed(target)}",
             expected=f"what the first one {'takes' if carried is None else 'gives'}: "
             f"{_typed(source)}",
-            hint="quantise both models with the same calibration data and --preset fast",
+            hint="let both models take the same input, quantised to int8",
         )
     ports = (first.value(outputs[scores]), second.value(second.answers[0]))
     for port in ports:
         _check_scores(port, ports[0].size)
-    return Joint(scores, carried, ports[0].size)
+    table = None if source.q == target.q else _table(source, target)
+    return Joint(scores, carried, ports[0].size, table)
+
+
+def _table(source: Value, target: Value) -> tuple[int, ...]:
+    """What the target stores for the number that each int8 of the source stands for."""
+    assert source.q is not None
+    assert target.q is not None
+    numbers = dequantize_array(
+        Affine(source.q.scale, source.q.zero_point), np.arange(INT8_MIN, INT8_MAX + 1)
+    )
+    stored = quantize_array(numbers, np.float32(target.q.scale), target.q.zero_point)
+    return tuple(stored.tolist())
 
 
 def _typed(value: Value) -> str:
@@ -203,8 +225,11 @@ def _as_model(name: str, projects: list[ExportedProject], joint: Joint) -> Expor
     first, second = projects
     scores = replace(first.outputs[joint.scores], name="scores", scale=None, zero_point=None)
     stage = Port(STAGE, DType.INT32, (1,), None, 4, None, None)
-    carried = 0 if joint.carried is None else first.outputs[joint.carried].nbytes
-    arena = _aligned(max(p.arena_bytes for p in projects)) + carried
+    if joint.carried is not None:
+        kept = first.outputs[joint.carried].nbytes
+    else:
+        kept = 0 if joint.table is None else first.inputs[0].nbytes
+    arena = _aligned(max(p.arena_bytes for p in projects)) + kept
     return ExportedProject(
         name=name,
         directory=first.directory,
@@ -232,9 +257,11 @@ def _files(
     first, second = projects
     carried = None
     if joint.carried is not None:
-        port = first.outputs[joint.carried]
-        offset = _aligned(max(p.arena_bytes for p in projects))
-        carried = {"index": joint.carried, "c_type": port.c_type, "offset": offset}
+        carried = {"index": joint.carried, "c_type": first.outputs[joint.carried].c_type}
+    table = None
+    if joint.table is not None:
+        stored = np.array(joint.table, np.int8)
+        table = Source(c_text.array("static const", "int8_t", "at_other_scale", stored))
     context = {
         "title": f"{whole.name}: {first.name}, and {second.name} where it is not sure",
         "name": whole.name,
@@ -250,6 +277,8 @@ def _files(
         "input": first.inputs[0],
         "scores": joint.scores,
         "carried": carried,
+        "table": table,
+        "kept_at": _aligned(max(p.arena_bytes for p in projects)),
     }
     ends = (".c", ".h")
     return {f"{whole.name}{e}": render_c(TEMPLATES, f"cascade{e}.j2", context) for e in ends}
