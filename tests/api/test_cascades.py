@@ -111,16 +111,16 @@ def test_options_of_an_emulation_are_handed_on(option, models, monkeypatch):
     np.testing.assert_array_equal(kwargs["expected"]["stage"], cascade.run(x).stages)
 
 
-@pytest.mark.parametrize("option", ["core", "optimize", "name"])
+@pytest.mark.parametrize("option", ["core", "optimize", "name", "layout"])
 def test_options_of_an_export_are_handed_on(option, models, monkeypatch):
     def write(*args, **kwargs):
         asked.append((args, kwargs))
 
     asked = []
     monkeypatch.setattr("tinyrt.export.export_cascade", write)
-    given = {"core": "cortex-m0", "optimize": "size", "name": "eyes"}
+    given = {"core": "cortex-m0", "optimize": "size", "name": "eyes", "layout": "arduino"}
     Cascade(*models, threshold=41).export("out", **{option: given[option]})
-    usual = {"core": "cortex-m4", "optimize": "balanced", "name": "cascade"}
+    usual = {"core": "cortex-m4", "optimize": "balanced", "name": "cascade", "layout": "cmake"}
     assert asked == [((*models, "out"), {"threshold": 41, **usual, option: given[option]})]
 
 

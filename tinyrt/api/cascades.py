@@ -188,6 +188,7 @@ class Cascade:
         core: str = "cortex-m4",
         optimize: str = "balanced",
         name: str = "cascade",
+        layout: str = "cmake",
     ) -> ExportedCascade:
         """Write the C project of the cascade; arguments and errors as of ``export_cascade``."""
         from tinyrt.export import export_cascade
@@ -198,6 +199,7 @@ class Cascade:
             core=core,
             optimize=optimize,
             name=name,
+            layout=layout,
         )
 
     @entry

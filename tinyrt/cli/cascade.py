@@ -10,7 +10,7 @@ import typer
 
 from tinyrt.cli import tables
 from tinyrt.cli.console import progress_bar, reporting
-from tinyrt.cli.options import Core, Json, MadeFor, MaxMemory, require_without
+from tinyrt.cli.options import Core, Json, Layout, MadeFor, MaxMemory, require_without
 
 if TYPE_CHECKING:
     from tinyrt.api import CascadeEvaluation
@@ -44,6 +44,7 @@ def cascade(
         Path | None, typer.Option("-o", "--output", help="The folder to write a C project to.")
     ] = None,
     name: Annotated[str, typer.Option("--name", help="What it is called in C.")] = "cascade",
+    layout: Layout = "cmake",
     core: Core = "cortex-m4",
     optimize: MadeFor = "balanced",
     max_memory: MaxMemory = None,
@@ -63,7 +64,7 @@ def cascade(
         evaluation = pair.evaluate(judged)
         alone = api.Cascade(first, second).evaluate(judged)
         made: dict[str, Any] = {"core": core, "optimize": optimize}
-        exported = None if output is None else pair.export(output, name=name, **made)
+        exported = None if output is None else pair.export(output, name=name, layout=layout, **made)
         with progress_bar("emulating") as progress:
             run = pair.emulate(judged, **made, progress=progress)
         large = None

@@ -17,6 +17,7 @@ from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.export import text as c_text
 from tinyrt.export.bundle import render_model
 from tinyrt.export.identity import IDENTITY, sealed, sha256_of
+from tinyrt.export.layouts import Contents, arranged
 from tinyrt.export.licence import licensed
 from tinyrt.export.memories import Memories
 from tinyrt.export.model import ARENA_ALIGNMENT, library_files
@@ -164,6 +165,7 @@ def export_cascade(
     core: str = "cortex-m4",
     optimize: str = "balanced",
     name: str = "cascade",
+    layout: str = "cmake",
 ) -> ExportedCascade:
     """Write one C project of two models that share an arena, and of the function that runs them.
 
@@ -175,6 +177,7 @@ def export_cascade(
         core: a name in ``tinyrt.export.target.CORES``.
         optimize: ``speed``, ``balanced`` or ``size``, of the code.
         name: of the cascade in C.
+        layout: as for ``export_c``.
 
     Raises:
         UnsupportedError: the models do not fit together, have the same name, or cannot be exported.
@@ -184,7 +187,7 @@ def export_cascade(
     """
     require_int(threshold, ALWAYS, NEVER, "threshold")
     own_name, directory = Naming(name).model(name), Path(out_dir)
-    request = Request.of(core, optimize, ExportOptions(memories=OUTSIDE))
+    request = Request.of(core, optimize, ExportOptions(memories=OUTSIDE, layout=layout))
     paths = (Path(first), Path(second))
     graphs = [read_tflite(path) for path in paths]
     with error_context(file=f"{first}, {second}"):
@@ -203,8 +206,11 @@ def export_cascade(
     texts |= library_files(
         *(own_name, [p.name for p in projects], whole.kernels, request.core, request.optimize),
         takes_samples=[own_name],
+        layout=request.layout,
     )
-    identity, texts = sealed(licensed(texts))
+    what = f"{own_name}, a cascade of two models"
+    contents = Contents(own_name, request.core, request.optimize, what, (whole,))
+    identity, texts = sealed(licensed(arranged(texts, request.layout, contents)))
     write_folder(directory, texts)
     parts = [replace(project, identity=identity) for project in projects]
     whole = replace(whole, identity=identity, files=written_files(texts))

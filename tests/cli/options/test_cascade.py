@@ -121,7 +121,7 @@ def test_a_threshold_is_taken_as_it_is(files):
         assert f"{option} says nothing beside --threshold" in said
 
 
-@shows("cascade", "output", "name")
+@shows("cascade", "output", "name", "layout")
 def test_the_project_is_written_where_and_as_asked(files, tmp_path):
     assert "output" not in call_json(*files.base)
     found = call_json(*files.base, "--threshold", 9, "-o", tmp_path / "c", "--name", "eyes")
@@ -131,6 +131,9 @@ def test_the_project_is_written_where_and_as_asked(files, tmp_path):
     assert found["identity"] in header
     call(*files.base, "--threshold", 9, "-o", tmp_path / "d")
     assert (tmp_path / "d" / "cascade.h").exists()
+    call(*files.base, "--threshold", 9, "-o", tmp_path / "e", "--layout", "arduino")
+    assert (tmp_path / "e" / "src" / "cascade.h").exists()
+    assert (tmp_path / "e" / "library.properties").exists()
 
 
 @shows("cascade", "core", "optimize")

@@ -9,6 +9,7 @@ import pytest
 
 from tests.asked import asked
 from tests.c.host import host_compiler
+from tests.cascades import pair
 from tests.export.layouts.stand_ins import TOPS, build_with_example, lacking
 from tests.export.models import dense, echo, softmax, views
 from tests.graphs import Builder, small_cnn
@@ -20,6 +21,7 @@ from tinyrt.export import (
     Memories,
     export_boxes,
     export_c,
+    export_cascade,
     export_detector,
     export_front_end,
     export_graph,
@@ -147,6 +149,10 @@ EXPORTS = {
     "detector": (
         lambda folder, **more: export_detector(Detector(2), folder, **more),
         "detector",
+    ),
+    "cascade": (
+        lambda folder, **more: export_cascade(*pair(folder.parent), folder, threshold=99, **more),
+        "cascade",
     ),
     "boxes": (
         lambda folder, **more: export_boxes(Boxes(9, 9, ((1, 1, 2, 2),), 1), folder, **more),
