@@ -117,7 +117,8 @@ def test_a_core_answers_alike_and_every_sample_is_counted(core, models, tmp_path
     run = cascade.emulate(x, core=core)
     assert run.emulation.bit_exact
     ram = run.emulation.ram
-    assert (ram.static, ram.arena) == (0, cascade.export(tmp_path / "c").project.arena_bytes)
+    arena = cascade.export(tmp_path / "c", core=core).project.arena_bytes
+    assert (ram.static, ram.arena) == (0, arena)
     assert 0 < ram.stack <= ram.stack_bound < 1024
     np.testing.assert_array_equal(run.stages, expected.stages)
     assert len(run.instructions) == 24
