@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tinyrt.api import (
+        Cascade,
         check,
         convert_model,
         cost,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Cascade": "tinyrt.api",
     "ExportOptions": "tinyrt.export",
     "Interpreter": "tinyrt.interpreter",
     "Model": "tinyrt.interpreter",
@@ -49,6 +51,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Cascade",
     "ExportOptions",
     "Interpreter",
     "Model",

@@ -62,6 +62,7 @@ ELSEWHERE = {
     "src/tinyrt_boxes_s8.c": "boxes behind a model: tests/dsp/test_boxes.py",
     "src/tinyrt_top_k_*.c": "the greatest scores behind a model: tests/dsp/test_boxes.py",
     "src/tinyrt_learner_s8.c": "a layer that learns: tests/dsp/test_learner_c.py",
+    "src/tinyrt_nearest_mean_s8.c": "class means: tests/dsp/test_nearest_mean.py",
     "src/tinyrt_crc32.c": "checksums: tests/c/test_blobs.py, tests/dsp/test_learner_c.py",
     "src/tinyrt_cepstra.c": "front ends: tests/dsp/test_front_end_c.py",
     "src/tinyrt_log_mel.c": "front ends: tests/dsp and tests/firmware/test_front_end.py",

@@ -9,6 +9,7 @@ import pytest
 from tests import moving
 from tests.asked import asked
 from tests.c.host import host_compiler
+from tests.cascades import pair
 from tests.docs.pages import ROOT
 from tests.export.models import dense, echo, views
 from tests.listening import PIPELINE, int8_net
@@ -17,6 +18,7 @@ from tinyrt.dsp import Boxes, Detector, Learner, LogMel, TopK
 from tinyrt.export import (
     Memories,
     export_boxes,
+    export_cascade,
     export_detector,
     export_front_end,
     export_graph,
@@ -35,6 +37,7 @@ const int8_t *next_row(void);
 REGIONS = Memories((Region("dtcm", 16), Region("sram")), inputs_in_arena=False)
 HEARING = {"front_end": PIPELINE}
 SNIPPETS = {
+    ("cascades.md", 0): (pair, "cascade", {}),
     ("boards.md", 0): (dense, "digits", {"board": True}),
     ("audio.md", 0): (int8_net, "ears", HEARING),
     ("dsp.md", 0): (LogMel, "ears", {}),
@@ -108,7 +111,9 @@ def test_every_piece_is_compiled():
 def test_it_is_c99(tmp_path, page, number):
     """What comes before the first empty line behind declarations stands outside of a function."""
     graph, name, options = SNIPPETS[page, number]
-    if graph is LogMel:
+    if graph is pair:
+        export_cascade(*pair(tmp_path), tmp_path / "out", threshold=9, core="host", name=name)
+    elif graph is LogMel:
         export_front_end(LogMel(), tmp_path / "out", core="host", name=name)
     elif graph is Detector:
         export_detector(Detector(4), tmp_path / "out", core="host", name=name)

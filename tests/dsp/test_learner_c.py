@@ -16,11 +16,11 @@ from tinyrt.dsp import LearnerState
 from tinyrt.export import export_learner
 
 
-def told(learner, steps, seed=7):
+def told(state, steps, seed=7):
     """Orders for the program, and what it should answer to each: bytes."""
-    x, labels = orders(learner, steps, seed)
+    x, labels = orders(state.learner, steps, seed)
     rng = np.random.default_rng(seed)
-    state, saves, given, answers = LearnerState(learner), [], [], []
+    saves, given, answers = [], [], []
     for i, (features, label) in enumerate(zip(x, labels, strict=True)):
         order = int(rng.choice([int(label), -1, -2, -3], p=[0.7, 0.1, 0.1, 0.1]))
         order = -4 if i == steps // 2 else order
@@ -36,7 +36,7 @@ def told(learner, steps, seed=7):
         elif order == -4:
             state.reset()
         given.append(np.int32(order).tobytes() + features.tobytes())
-        parts = (state.scores(features), state.weights, state.biases)
+        parts = (state.scores(features), np.frombuffer(state.save()[16:], np.int32))
         answers.append(answer + b"".join(part.tobytes() for part in parts))
     assert len(saves) > 2
     return given, answers
@@ -54,7 +54,7 @@ def test_c_learns_as_python_does(name, tmp_path):
     source = Path(__file__).parent / "learning.c"
     command = [cc, *SANITIZE.split(), f"-I{project.directory}", source, library, "-o", program]
     subprocess.run(command, check=True)
-    given, expected = told(learner, 400)
+    given, expected = told(LearnerState(learner), 400)
     done = subprocess.run(
         [program], input=b"".join(given), capture_output=True, check=True, env=os.environ | ABORT
     )

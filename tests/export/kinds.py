@@ -2,6 +2,7 @@
 
 from tests import listening, moving
 from tests.asked import asked
+from tests.cascades import pair
 from tests.export.models import dense, echo, views
 from tests.graphs import Builder, small_cnn
 from tests.quantize.test_mixed import samples
@@ -11,6 +12,7 @@ from tinyrt.export import (
     Memories,
     export_boxes,
     export_c,
+    export_cascade,
     export_detector,
     export_front_end,
     export_graph,
@@ -95,6 +97,10 @@ KINDS = {
     "detector": (
         lambda folder, **more: export_detector(Detector(2), folder, **more),
         "detector",
+    ),
+    "cascade": (
+        lambda folder, **more: export_cascade(*pair(folder.parent), folder, threshold=99, **more),
+        "cascade",
     ),
     "boxes": (
         lambda folder, **more: export_boxes(Boxes(9, 9, ((1, 1, 2, 2),), 1), folder, **more),

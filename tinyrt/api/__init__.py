@@ -9,10 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tinyrt.api.cascades import Cascade, CascadeAnswers, CascadeEvaluation
     from tinyrt.api.converting import Stream, convert_model
     from tinyrt.api.costs import Basis, ModelCost, cost
     from tinyrt.api.doctor import Health, examine
     from tinyrt.api.emulating import emulate_audio, run_emulated_several
+    from tinyrt.api.exits import split_early_exit
     from tinyrt.api.gate.checking import Checked, check
     from tinyrt.api.inspection import Inspection, OpCost, inspect_model
     from tinyrt.api.learning import split_last_layer
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
     from tinyrt.ops.shared.samples import random_inputs
 
 _HOMES = {
+    "Cascade": "tinyrt.api.cascades",
+    "CascadeAnswers": "tinyrt.api.cascades",
+    "CascadeEvaluation": "tinyrt.api.cascades",
     "Heard": "tinyrt.api.listening",
     "attach_front_end": "tinyrt.api.listening",
     "emulate_audio": "tinyrt.api.emulating",
@@ -63,6 +68,7 @@ _HOMES = {
     "run_model": "tinyrt.api.models",
     "run_with_backend": "tinyrt.api.models",
     "run_firmware": "tinyrt.api.validating",
+    "split_early_exit": "tinyrt.api.exits",
     "split_last_layer": "tinyrt.api.learning",
     "train_int8_model": "tinyrt.api.training",
     "validate": "tinyrt.api.validating",
@@ -70,6 +76,9 @@ _HOMES = {
 
 __all__ = [
     "Basis",
+    "Cascade",
+    "CascadeAnswers",
+    "CascadeEvaluation",
     "Checked",
     "Health",
     "Heard",
@@ -100,6 +109,7 @@ __all__ = [
     "run_firmware",
     "run_model",
     "run_with_backend",
+    "split_early_exit",
     "split_last_layer",
     "train_int8_model",
     "validate",

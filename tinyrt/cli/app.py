@@ -76,6 +76,9 @@ SECTIONS: dict[str, dict[str, Listed]] = {
             "validate", "validate", "Run a model on a board over a serial port, beside the host."
         ),
         "check": Listed("check", "check", "Hold a model against limits and a baseline, for CI."),
+        "cascade": Listed(
+            "cascade", "cascade", "Ask a large model only where a small one is not sure."
+        ),
         "export": Listed("deploy", "export", "Write models as a C project that builds by itself."),
         "blob": Listed("deploy", "blob", "Write a model's constants as a field update."),
     },

@@ -6,10 +6,12 @@ Each is a value in fixed point; its reference in NumPy is the specification of t
 from tinyrt.dsp.anomaly import Anomaly, AnomalyStream
 from tinyrt.dsp.boxes import Boxes, Found
 from tinyrt.dsp.detector import Detector, DetectorStream
+from tinyrt.dsp.federated import federated_average
 from tinyrt.dsp.learner import Learner, LearnerState
 from tinyrt.dsp.log_mel import LogMel, NoiseReduction, Pcan
 from tinyrt.dsp.motion import Motion
 from tinyrt.dsp.motion_stream import MotionStream
+from tinyrt.dsp.nearest_mean import NearestMean, NearestMeanState
 from tinyrt.dsp.pipeline import Pipeline
 from tinyrt.dsp.stream import LogMelStream
 from tinyrt.dsp.top_k import TopK
@@ -27,8 +29,11 @@ __all__ = [
     "LogMelStream",
     "Motion",
     "MotionStream",
+    "NearestMean",
+    "NearestMeanState",
     "NoiseReduction",
     "Pcan",
     "Pipeline",
     "TopK",
+    "federated_average",
 ]

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tinyrt.dsp.checks import known, require, require_int, require_real
+from tinyrt.dsp.saved import pack, unpack
 from tinyrt.errors import DataError
 
 Ints = NDArray[np.int32]
@@ -42,10 +43,6 @@ RATE_BITS = 15
 
 MIN_SHIFT, MAX_SHIFT = 0, 32
 """Beyond these, the error of a class that is wholly wrong moves no weight, or all the way."""
-
-MAGIC = 0x6E726C74
-HEADER = 4
-"""Words in front of what is saved: magic, identity, number of the save, CRC-32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,10 +260,8 @@ class LearnerState:
 
     def save(self, number: int = 0) -> bytes:
         """What the C code saves: a header of four words, then all weights and biases."""
-        body = self.weights.astype("<i4").tobytes() + self.biases.astype("<i4").tobytes()
-        head = np.array([MAGIC, self.learner.identity, number], "<u4").tobytes()
-        crc = zlib.crc32(head + body)
-        return head + crc.to_bytes(4, "little") + body
+        words = np.concatenate([self.weights.ravel(), self.biases])
+        return pack(self.learner.identity, number, words)
 
     def load(self, saved: bytes) -> int:
         """Take what was saved; gives its number.
@@ -276,36 +271,34 @@ class LearnerState:
 
         """
         count = self.learner.classes * (self.learner.features + 1)
-        expected = 4 * (HEADER + count)
-        words = np.frombuffer(saved, "<u4") if len(saved) == expected else np.zeros(HEADER, "<u4")
-        crc = zlib.crc32(saved[:12] + saved[16:])
-        if words[0] != MAGIC or words[3] != crc:
-            raise DataError(
-                f"{len(saved)} bytes that no layer has saved, or that are damaged",
-                expected=f"{expected} bytes, as save() gives them",
-            )
-        if words[1] != self.learner.identity:
-            raise DataError(
-                "the bytes are of another layer",
-                expected=f"the identity {self.learner.identity:08x}, found {int(words[1]):08x}",
-            )
-        body = words[HEADER:].astype(np.uint32).view(np.int32)
+        number, body = unpack(saved, self.learner.identity, count)
         self.weights = body[: -self.learner.classes].reshape(self.weights.shape)
         self.biases = body[-self.learner.classes :]
-        return int(words[2])
+        return number
 
     def _checked(self, features: ArrayLike) -> NDArray[np.int64]:
-        x = np.asarray(features)
-        if x.dtype != np.int8 or x.shape != (self.learner.features,):
-            raise DataError(
-                f"features are {x.dtype} of the shape {list(x.shape)}",
-                expected=f"{self.learner.features} features, int8",
-                hint="take the integers of the network's output, not their real values",
-            )
-        return x.astype(np.int64) - self.learner.zero_point
+        x = stored_features(features, self.learner.features)
+        return x - self.learner.zero_point
 
     def _logits(self, x: NDArray[np.int64]) -> NDArray[np.int64]:
         return self.weights.astype(np.int64) @ x + self.biases
+
+
+def stored_features(features: ArrayLike, count: int) -> NDArray[np.int64]:
+    """The integers of that many int8 features.
+
+    Raises:
+        DataError: these are no such features.
+
+    """
+    x = np.asarray(features)
+    if x.dtype != np.int8 or x.shape != (count,):
+        raise DataError(
+            f"features are {x.dtype} of the shape {list(x.shape)}",
+            expected=f"{count} features, int8",
+            hint="take the integers of the network's output, not their real values",
+        )
+    return x.astype(np.int64)
 
 
 def shares(learner: Learner, logits: NDArray[np.int64]) -> NDArray[np.int32]:

@@ -99,10 +99,11 @@ def run_parts(
         gdb=gdb,
         options=options,
     )
-    return {part: _run_of(image, report, run_dir, part) for part, report in reports.items()}
+    return {part: run_of(image, report, run_dir, part) for part, report in reports.items()}
 
 
-def _run_of(image: Image, report: Mapping[str, list[int]], run_dir: Path, part: str) -> Run:
+def run_of(image: Image, report: Mapping[str, list[int]], run_dir: Path, part: str = "") -> Run:
+    """What the report of ``boot`` says of a run, with its outputs; raises ``ToolError``."""
     with _whole(image):
         counted = "invoke_ticks" in report
         return Run(
@@ -242,6 +243,17 @@ def instructions(report: Mapping[str, list[int]]) -> int:
         return sum(counts) / len(counts)
 
     return round(mean("invoke") - mean("empty"))
+
+
+def sample_instructions(report: Mapping[str, list[int]]) -> list[int]:
+    """Instructions of each sample, where the harness timed every one; see ``instructions``.
+
+    Sample i is timed in phase i of the polling loop, so that means over samples are exact.
+    """
+    count = Instructions(report)
+    empty = list(map(count, report["empty_ticks"], report["empty_polls"]))
+    times = map(count, report["sample_ticks"], report["sample_polls"])
+    return [round(time - empty[i % len(empty)]) for i, time in enumerate(times)]
 
 
 def slice_instructions(report: Mapping[str, list[int]]) -> tuple[int, ...]:

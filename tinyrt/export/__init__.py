@@ -2,6 +2,7 @@
 
 from tinyrt.export.boxes import ExportedBoxes, ExportedTopK, export_boxes, export_top_k
 from tinyrt.export.bundle import export_c, export_graph
+from tinyrt.export.cascade import ExportedCascade, export_cascade
 from tinyrt.export.detector import ExportedDetector, export_detector
 from tinyrt.export.front_end import ExportedFrontEnd, export_front_end
 from tinyrt.export.learner import ExportedLearner, export_learner
@@ -20,6 +21,7 @@ __all__ = [
     "Core",
     "ExportOptions",
     "ExportedBoxes",
+    "ExportedCascade",
     "ExportedDetector",
     "ExportedFrontEnd",
     "ExportedLearner",
@@ -31,6 +33,7 @@ __all__ = [
     "Port",
     "export_boxes",
     "export_c",
+    "export_cascade",
     "export_detector",
     "export_front_end",
     "export_graph",

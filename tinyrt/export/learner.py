@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinyrt.dsp.learner import HEADER, MAX_BIAS, MAX_WEIGHT, Learner
+from tinyrt.dsp.learner import MAX_BIAS, MAX_WEIGHT, Learner
+from tinyrt.dsp.nearest_mean import LOWEST, NearestMean
+from tinyrt.dsp.saved import HEADER
 from tinyrt.entry import entry
 from tinyrt.export import text as c_text
 from tinyrt.export.names import Naming
-from tinyrt.export.rendering import as_source
+from tinyrt.export.rendering import Source, as_source
 from tinyrt.export.standalone import rendered, write_standalone
 from tinyrt.export.target import Core, find_core
 
@@ -26,7 +28,7 @@ class ExportedLearner:
         directory: the folder.
         core: the target core.
         learner: where it begins, and how it learns.
-        state_bytes: memory for its weights, and for errors while it learns.
+        state_bytes: memory for its weights or sums, and for errors while it learns.
         saved_bytes: what one save takes.
         identity: eight hexadecimal digits that all its symbols hold, and no other export's.
         files: the names of all files in the folder that tinyrt wrote, sorted.
@@ -36,7 +38,7 @@ class ExportedLearner:
     name: str
     directory: Path
     core: Core
-    learner: Learner
+    learner: Learner | NearestMean
     state_bytes: int
     saved_bytes: int
     identity: str
@@ -45,7 +47,7 @@ class ExportedLearner:
 
 @entry
 def export_learner(
-    learner: Learner,
+    learner: Learner | NearestMean,
     out_dir: str | Path,
     *,
     core: str = "cortex-m4",
@@ -54,10 +56,10 @@ def export_learner(
     prefix: str | None = None,
     layout: str = "cmake",
 ) -> ExportedLearner:
-    """Write the C project of a layer that learns: its weights are those of ``LearnerState``.
+    """Write the C project of a layer that learns: it does what its state does on the host.
 
     Args:
-        learner: where it begins, and how it learns.
+        learner: where it begins, and how it learns: see ``LearnerState``, ``NearestMeanState``.
         out_dir: the folder to write; as for ``export_c``.
         core: a name in ``tinyrt.export.target.CORES``.
         optimize: ``speed``, ``balanced`` or ``size``, of the code.
@@ -72,28 +74,32 @@ def export_learner(
     """
     own = Naming(name, prefix).model(name)
     saved = learner.classes * (learner.features + 1)
-    sizes = {"state_bytes": 4 * (saved + learner.classes), "saved_bytes": 4 * (HEADER + saved)}
-    context = _context(own, learner) | sizes
+    errors = learner.classes if isinstance(learner, Learner) else 0
+    sizes = {"state_bytes": 4 * (saved + errors), "saved_bytes": 4 * (HEADER + saved)}
+    kernels, calls, fields = (
+        (["tinyrt_learner_s8"], SOFTMAX, _fields(learner))
+        if isinstance(learner, Learner)
+        else (["tinyrt_learner_s8", "tinyrt_nearest_mean_s8"], _means(learner), MEANS)
+    )
+    context = _context(own, learner, fields) | calls | sizes
     texts = rendered(own, "learner", context)
     choices = {"core": core, "optimize": optimize, "layout": layout, "kind": "learner"}
-    identity, files = write_standalone(own, texts, ["tinyrt_learner_s8"], out_dir, **choices)
+    identity, files = write_standalone(own, texts, kernels, out_dir, **choices)
     directory = Path(out_dir)
     return ExportedLearner(
         own, directory, find_core(core), learner, identity=identity, files=files, **sizes
     )
 
 
-def _context(name: str, learner: Learner) -> dict[str, object]:
+def _context(
+    name: str, learner: Learner | NearestMean, fields: dict[str, object]
+) -> dict[str, object]:
     """What the templates are filled in with."""
     weights, biases = learner.start
-    weight_step, weight_drift, bias_step, bias_drift = learner.limits
-    fields = {
+    params = {
         "classes": learner.classes,
         "features": learner.features,
-        "zero_point": learner.zero_point,
-        "bits": learner.bits,
-        "weight_rate": _rate(*learner.rate_step, weight_step, weight_drift, MAX_WEIGHT),
-        "bias_rate": _rate(*learner.bias_step, bias_step, bias_drift, MAX_BIAS),
+        **fields,
         "weights": "first_weights",
         "biases": "first_biases",
         "identity": f"0x{learner.identity:08X}U",
@@ -101,7 +107,7 @@ def _context(name: str, learner: Learner) -> dict[str, object]:
     definitions = [
         c_text.array("static const", "int32_t", "first_weights", weights.ravel()),
         c_text.array("static const", "int32_t", "first_biases", biases),
-        c_text.struct("tinyrt_learner_params", "params", fields),
+        c_text.struct("tinyrt_learner_params", "params", params),
     ]
     return {
         "title": f"{name}: {learner.classes} classes, learnt by {learner.features} features",
@@ -111,5 +117,53 @@ def _context(name: str, learner: Learner) -> dict[str, object]:
     }
 
 
-def _rate(multiplier: int, shift: int, step: int, drift: int, most: int) -> dict[str, int]:
+SOFTMAX: dict[str, object] = {
+    "header": "tinyrt_learner.h",
+    "score": "tinyrt_learner_s8",
+    "learn": Source("tinyrt_learner_learn(&params, "),
+    "kept": "weights",
+    "scores": Source("The share of each class, from 0 to 32768"),
+    "step": Source("all weights move a little"),
+}
+"""What the templates say of softmax regression."""
+
+
+def _fields(learner: Learner) -> dict[str, object]:
+    """How softmax regression learns."""
+    weight_step, weight_drift, bias_step, bias_drift = learner.limits
+    return {
+        "zero_point": learner.zero_point,
+        "bits": learner.bits,
+        "weight_rate": _rate(*learner.rate_step, weight_step, weight_drift, MAX_WEIGHT),
+        "bias_rate": _rate(*learner.bias_step, bias_step, bias_drift, MAX_BIAS),
+    }
+
+
+def _means(learner: NearestMean) -> dict[str, object]:
+    """What the templates say of class means."""
+    return {
+        "header": "tinyrt_nearest_mean.h",
+        "score": "tinyrt_nearest_mean_s8",
+        "learn": Source(f"tinyrt_nearest_mean_learn(&params, {learner.memory}U, "),
+        "kept": "sums and counts",
+        "scores": Source(
+            "How near each mean is, the squared distance in eighths with a minus, and\n"
+            " *  INT32_MIN for a class without samples"
+        ),
+        "step": Source("its features are added to the sums of the class"),
+    }
+
+
+def _rate(
+    multiplier: int = 0, shift: int = 0, step: int = 0, drift: int = 0, most: int = 0
+) -> dict[str, int]:
     return {"multiplier": multiplier, "shift": shift, "step": step, "drift": drift, "most": most}
+
+
+MEANS: dict[str, object] = {
+    "zero_point": LOWEST,
+    "bits": 0,
+    "weight_rate": _rate(),
+    "bias_rate": _rate(),
+}
+"""The same struct for class means, which have no rate."""

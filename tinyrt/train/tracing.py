@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
@@ -18,7 +19,12 @@ from tinyrt.train.core.tensor import Tensor, listening, no_grad
 
 
 def trace(
-    module: Module, input_shape: Shape, *, name: str = "model", dtype: DTypeLike = np.float32
+    module: Module,
+    input_shape: Shape,
+    *,
+    name: str = "model",
+    dtype: DTypeLike = np.float32,
+    outputs: Callable[[Tensor], Sequence[Tensor]] | None = None,
 ) -> Graph:
     """The float graph that computes what the module computes when it is not training.
 
@@ -34,13 +40,15 @@ def trace(
         input_shape: of one sample, without the batch dimension.
         name: the graph's name; its input is called ``input``.
         dtype: of the input: int32 where the module takes places, as ``Embedding`` does.
+        outputs: a method of the module that gives several outputs, which the graph then has in this
+            order; by default the module itself gives the only one.
 
     Returns:
         A verified graph for batch 1.
 
     Raises:
         UnsupportedError: the module applies a function that the op table does not have, or what it
-            applies depends on the values of its input.
+            applies depends on the values of its input; or two outputs are the same.
         ShapeError: the module does not take this input.
         DataError: a parameter or buffer is not finite.
 
@@ -55,20 +63,23 @@ def trace(
             )
     shape = (1, *input_shape)
     rng, samples = np.random.default_rng(0), np.zeros(shape, dtype)
-    graph = _recorded(module, samples, name)
+    give = outputs or (lambda x: (module(x),))
+    graph = _recorded(module, give, samples, name)
     is_float = samples.dtype.kind == "f"
     numbers = rng.normal(size=shape) if is_float else rng.integers(0, 2, shape)
-    _require_same(graph, _recorded(module, numbers.astype(dtype), name))
+    _require_same(graph, _recorded(module, give, numbers.astype(dtype), name))
     return verify(graph, Stage.FLOAT)
 
 
-def _recorded(module: Module, samples: Array, name: str) -> Graph:
-    """The graph of what the module does with one input."""
+def _recorded(
+    module: Module, give: Callable[[Tensor], Sequence[Tensor]], samples: Array, name: str
+) -> Graph:
+    """The graph of what the module does with one input; ``give`` computes its outputs."""
     x = Tensor(samples, dtype=samples.dtype)
     recorder = _Recorder(name, x, module)
     with module.evaluating(), no_grad(), listening(recorder.record):
-        y = module(x)
-    return recorder.graph(y)
+        answers = give(x)
+    return recorder.graph(answers)
 
 
 def _require_same(graph: Graph, other: Graph) -> None:
@@ -138,10 +149,16 @@ class _Recorder:
         node = Node(op, name, names, tuple(v.name for v in values), attrs)
         self._graph = self._graph.with_nodes((*self._graph.nodes, node), values)
 
-    def graph(self, y: Tensor) -> Graph:
-        """What was recorded, with ``y`` as the output."""
-        name = self._name_of(y)  # which may add a constant to the graph
-        return replace(self._graph, outputs=(name,))
+    def graph(self, answers: Sequence[Tensor]) -> Graph:
+        """What was recorded, with these tensors as the outputs."""
+        names = tuple(map(self._name_of, answers))  # which may add constants to the graph
+        if len(set(names)) != len(names) or not names:
+            raise UnsupportedError(
+                f"the module gives {len(names)} outputs: {', '.join(names)}",
+                expected="at least one, each computed apart",
+                hint="leave out what is there already",
+            )
+        return replace(self._graph, outputs=names)
 
     def _node_name(self, op: str) -> str:
         module = active_module()

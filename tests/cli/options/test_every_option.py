@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import typer
 
+from tests.cascades import pair
 from tests.cli.calls import call, call_json
 from tests.cli.shown import SHOWN, shows
 from tests.listening import int8_net, saved
@@ -77,6 +78,9 @@ ARGUMENTS = {
     "quantize": lambda made, to: (made.net, "-c", made.calib, "-o", to / "o.tflite"),
     "debug": lambda made, to: (made.net, made.int8, "-d", made.test),
     "export": lambda made, to: (made.int8, "-o", to / "c"),
+    "cascade": lambda made, to: (
+        *(*pair(to), "-d", made.test, "--threshold", "40", "--core", "host"),
+    ),
     "blob": lambda made, to: (made.int8, "--for", exported(made, to), "-o", to / "o.blob"),
     "emulate": lambda made, to: (made.int8, "--core", "host", "--samples", "1"),
     "front-end": lambda made, to: (

@@ -251,6 +251,31 @@ static void measure_slices(int32_t inputs) {
 
 #endif
 
+#ifdef HARNESS_EACH
+
+/** Times every sample once, one phase after the other. */
+static void measure_each(int32_t inputs) {
+    const uint32_t end = (uint32_t)semihosting_length(inputs);
+    uint32_t phase = 0;
+    read_first_inputs(inputs);
+    for (uint32_t position = 0; position < end; position += sample_bytes()) {
+        if (position != 0) {
+            read_inputs(inputs);
+        }
+        report_time("sample_ticks", "sample_polls", time_call(harness_call, phase));
+        check_run();
+        phase = (phase + 1) % PHASES;
+    }
+}
+
+#else
+
+static void measure_each(int32_t inputs) {
+    (void)inputs;
+}
+
+#endif
+
 static void measure_time(int32_t inputs) {
     calibrate();
     for (uint32_t phase = 0; phase < PHASES; ++phase) {
@@ -260,6 +285,7 @@ static void measure_time(int32_t inputs) {
         check_run();
     }
     measure_slices(inputs);
+    measure_each(inputs);
 }
 
 #endif
