@@ -13,7 +13,7 @@ from tests.search.made import FILE, dense, problem
 from tinyrt.api.costs import cost
 from tinyrt.errors import DataError, ShapeError
 from tinyrt.search import SPACES, Candidate, Problem, work
-from tinyrt.search.candidate import candidate_of, graph_of, structure_of, untrained_int8
+from tinyrt.search.candidate import candidate_of, graph_of, structure_of, untrained
 from tinyrt.search.source import space_source
 from tinyrt.search.work import Order, deploy, price, train
 from tinyrt.train.nn import BatchNorm, Linear, ReLU, Sequential
@@ -38,7 +38,7 @@ def test_choices_become_networks_of_the_problems_outputs(name):
     for _ in range(3):
         trial = study.ask()
         candidate = candidate_of(SPACES[name], trial, of, seed=0)
-        arenas.add(cost(untrained_int8(graph_of(candidate, of), of)).arena)
+        arenas.add(cost(untrained(candidate, of).graph).arena)
         assert 0 < candidate.learning_rate < 1
         again = order(name, trial.params).candidate(of)
         one, other = (c.network.state_dict() for c in (candidate, again))
@@ -119,7 +119,8 @@ def test_what_a_space_gives_is_checked():
 def test_structure_is_that_of_the_graph_and_not_of_the_weights():
     def made(width, seed):
         trial = optuna.trial.FixedTrial({"width": width, "rate": 0.01})
-        return structure_of(graph_of(candidate_of(dense, trial, problem(), seed), problem()))
+        candidate = candidate_of(dense, trial, problem(), seed)
+        return structure_of(graph_of(candidate, problem()), candidate)
 
     assert made(8, 0) == made(8, 1) != made(12, 0)
 
@@ -148,7 +149,7 @@ def test_channels_that_random_weights_leave_without_effect_are_counted():
         return Sequential(**layers, out=Linear(16, 3, rng=rng))
 
     candidate = candidate_of(space, optuna.trial.FixedTrial({}), problem(), 0)
-    graph = untrained_int8(graph_of(candidate, problem()), problem())
+    graph = untrained(candidate, problem()).graph
     widths = [n.input(1).shape for n in graph.bound() if n.op == "fully_connected"]
     assert widths == [(8, 12), (16, 8), (3, 16)]
 

@@ -90,7 +90,7 @@ class MotionStream:
         return np.concatenate([np.array(statistics), logs, places], axis=1).astype(np.int64)
 
     def _roots(self, energies: NDArray[np.int64], up: int) -> tuple[Any, list[int]]:
-        """Amplitudes of the bands and peaks of a spectrum that was raised, and the peaks' places."""
+        """Amplitudes of the bands and peaks of a raised spectrum, and where the peaks are."""
         bins = self.front.bins
         sums = [energies[low:high].sum() for low, high in pairwise(bins)]
         places = peaks_of(energies, bins[0], bins[-1], self.front.peaks)
