@@ -9,6 +9,7 @@ import numpy as np
 import optuna
 import pytest
 
+from tests.search import raw
 from tests.search.made import FILE, dense, problem
 from tinyrt.api.costs import cost
 from tinyrt.errors import DataError, ShapeError
@@ -24,6 +25,7 @@ SERIES = Problem(RNG.random((30, 1, 40, 3), np.float32), np.arange(30) % 2)
 ROWS = Problem(IMAGES.x, IMAGES.x)
 """What an autoencoder reproduces: images, too."""
 FOR = {"tcn": SERIES, "transformer": SERIES, "autoencoder": ROWS}
+FOR |= {"motion": raw.problem(), "sound": raw.sounds()}
 
 
 def order(space, params, epochs=1, seed=0):
@@ -46,7 +48,7 @@ def test_choices_become_networks_of_the_problems_outputs(name):
     assert len(arenas) > 1
 
 
-@pytest.mark.parametrize("name", ["dscnn", "autoencoder"])
+@pytest.mark.parametrize("name", ["dscnn", "autoencoder", "motion", "sound"])
 def test_what_ships_is_trained_and_deployed(name):
     of = FOR.get(name, IMAGES)
     params = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=2)).ask()
@@ -201,6 +203,7 @@ class _Extreme:
 
 RATE = {"learning_rate": (3e-3, 3e-2, True)}
 HEAD = {"head": ("mean", "flat")} | RATE
+INTO = {"deployment": ("int8", "int8-untrained", "int4", "int16x8")}
 RANGES = {
     "dscnn": {
         "stem": (4, 32, 4),
@@ -245,6 +248,24 @@ RANGES = {
         "learning_rate": (1e-3, 1e-2, True),
     },
     "autoencoder": {"layers": (1, 3, 1), "widthN": (4, 128, 4), "code": (4, 16, 4), **RATE},
+    "motion": {
+        "parts": (1, 4, 1),
+        "top": (0.25, 0.5, 1.0),
+        "bands": (1, 8, 1),
+        "peaks": (0, 2, 1),
+        "layers": (0, 2, 1),
+        "widthN": (4, 32, 4),
+        **RATE,
+        **INTO,
+    },
+}
+RANGES["sound"] = RANGES["dscnn"] | {
+    "frame_ms": (16, 32, 64),
+    "overlap": (False, True),
+    "bands": (8, 40, 8),
+    "cepstra": (False, True),
+    "by_rows": (False, True),
+    **INTO,
 }
 """Space -> choice, its numbers of blocks left out: least, greatest and step, or whether a rate's
 logarithm is drawn."""
@@ -268,6 +289,6 @@ def test_layers_in_front_of_a_norm_have_no_bias(name, greatest):
     network = candidate_of(SPACES[name], _Extreme(greatest), of, seed=0).network
     parts = dict(network.named_modules())
     norms = [path for path, part in parts.items() if isinstance(part, BatchNorm)]
-    assert norms or name == "transformer"
+    assert norms or name in ("transformer", "motion")
     for path in norms:
         assert parts[path.removesuffix("_bn")].bias is None

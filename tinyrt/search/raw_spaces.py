@@ -30,6 +30,9 @@ DEPLOYMENTS = {
 LEAST_WINDOW = 16
 """Samples of a row of features."""
 
+FRAMES_MS = (16, 32, 64)
+"""Milliseconds of a frame of sound."""
+
 LOWEST_HZ = 60
 """Where the bands of sound begin."""
 
@@ -64,7 +67,7 @@ def sound(trial: BaseTrial, problem: Problem, rng: Rng) -> Candidate:
             f"the space is for windows of sound, samples are {list(problem.input_shape)}",
             expected="(samples,), 16-bit samples of one channel",
         )
-    front_end = _log_mel(trial, _rate(problem))
+    front_end = _log_mel(trial, _rate(problem), problem.input_shape[0])
     made = dscnn(trial, problem.behind(front_end), rng)
     deployment = replace(
         _deployment(trial), by_rows=trial.suggest_categorical("by_rows", [False, True])
@@ -83,9 +86,11 @@ def _motion(trial: BaseTrial, axes: int, rate: float, window: int) -> Motion:
     return replace(plain, edges=edges, peaks=trial.suggest_int("peaks", 0, 2))
 
 
-def _log_mel(trial: BaseTrial, rate: float) -> LogMel:
+def _log_mel(trial: BaseTrial, rate: float, samples: int) -> LogMel:
     """Frames without noise reduction, whose estimate would be of the window alone."""
-    window = round(rate * trial.suggest_categorical("frame_ms", [16, 32, 64]) / 1000)
+    lengths = [ms for ms in FRAMES_MS if round(rate * ms / 1000) <= samples]
+    frame = trial.suggest_categorical("frame_ms", lengths or list(FRAMES_MS[:1]))
+    window = round(rate * frame / 1000)
     overlap = trial.suggest_categorical("overlap", [False, True])
     bands = trial.suggest_int("bands", 8, 40, step=8)
     has_cepstra = trial.suggest_categorical("cepstra", [False, True])
