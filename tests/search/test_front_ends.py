@@ -15,7 +15,7 @@ from tinyrt.attached import front_end_of
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.dsp import LogMelStream, Motion, MotionStream
 from tinyrt.errors import DataError, ShapeError
-from tinyrt.search import Problem, View, search_networks, seen
+from tinyrt.search import Problem, View, checks, search_networks, seen
 from tinyrt.search.checks import Checks
 from tinyrt.search.front_ends import features_of, raw_of, shape_behind
 
@@ -111,13 +111,20 @@ def test_the_arena_has_the_state_of_the_front_end(found):
 
 
 @pytest.mark.device
-def test_a_recording_of_the_samples_is_emulated(found):
-    point, test = found.front[0], Problem.of(raw.windows(seed=5))
+def test_a_recording_of_the_samples_is_emulated(found, monkeypatch):
+    point, test, asked = found.front[0], Problem.of(raw.windows(seed=5)), []
+
+    def run(model, recording, **options):
+        asked.append((model, recording, options))
+        return emulate_audio(model, recording, **options)
+
+    monkeypatch.setattr(checks, "emulate_audio", run)
     emulated = Checks(raw.problem(), test, emulate=3).emulated(point.model, "cortex-m4")
     assert (emulated.samples, emulated.agrees) == (3, True)
-    recording = raw.windows(seed=5)["x"][:3].reshape(-1, 2)
-    report = emulate_audio(point.model, recording, core="cortex-m4")
-    assert report.instructions == emulated.instructions > 5_000
+    assert emulated.instructions > 5_000
+    ((model, recording, options),) = asked
+    np.testing.assert_array_equal(recording, raw.windows(seed=5)["x"][:3].reshape(-1, 2))
+    assert (model, options["core"]) == (point.model, "cortex-m4")
 
 
 WRONG = {
