@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import optuna
 import pytest
 
@@ -13,6 +14,7 @@ from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.export import ExportOptions
 from tinyrt.export.options import NO_OPTIONS
 from tinyrt.ir import DType
+from tinyrt.quantize import quantize_graph
 from tinyrt.quantize.config import Calibrator, Preset, Scheme
 from tinyrt.search import Candidate, Deployment, Problem, checks, front, search, work
 from tinyrt.search.candidate import candidate_of, graph_of, structure_of, untrained
@@ -84,6 +86,28 @@ def test_a_calibrator_is_used_in_place_of_the_presets():
     assert (config.calibrator, config.optimize_rounding) == (Calibrator.ENTROPY, True)
     assert Deployment(preset=Preset.BEST).config.calibrator is Calibrator.MEASURED
     assert Deployment(INT4, preset=Preset.FAST).config.scheme is INT4
+
+
+def test_costs_before_training_have_the_scales_of_the_preset():
+    problem = Problem.of(blobs())
+    for preset, scales in ((Preset.FAST, 1), (Preset.BALANCED, 64)):
+        candidate = order(Deployment(preset=preset)).candidate(problem)
+        layers = untrained(candidate, problem).graph.bound()
+        (wide, _) = [node.input(1) for node in layers if node.op == "fully_connected"]
+        assert len(wide.q.scales) == scales
+
+
+def test_what_is_quantised_is_calibrated_on_samples_of_training(monkeypatch):
+    problem, asked = Problem.of(blobs(n=300)), order(Deployment(preset=Preset.FAST))
+    state, given = train(asked, 1, None, problem).state, []
+    monkeypatch.setattr(
+        work,
+        "quantize_graph",
+        lambda g, data, c: (given.append(data), quantize_graph(g, data, c))[1],
+    )
+    deploy(asked, state, problem)
+    ((x,),) = [data.values() for data in given]
+    np.testing.assert_array_equal(x, problem.x[problem.parts[0][:100]])
 
 
 def test_the_bytes_of_a_file_are_refused_before_training():

@@ -15,9 +15,11 @@ from tinyrt.attached import front_end_of
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.dsp import LogMelStream, Motion, MotionStream
 from tinyrt.errors import DataError, ShapeError
-from tinyrt.search import Problem, View, checks, search_networks, seen
+from tinyrt.search import Problem, View, checks, search_networks, seen, work
 from tinyrt.search.checks import Checks
 from tinyrt.search.front_ends import features_of, raw_of, shape_behind
+from tinyrt.search.source import space_source
+from tinyrt.search.work import Order
 
 FRONT, HEARD = raw.FRONT, raw.HEARD
 
@@ -47,8 +49,21 @@ def test_a_network_sees_features_in_units_of_training():
     np.testing.assert_allclose(shown.x, x.reshape(48, 1, 2, -1), rtol=1e-6)
     assert np.array_equal(shown.y, problem.y)
     assert all(np.array_equal(*p) for p in zip(shown.parts, problem.parts, strict=True))
+    assert shown.rate is None, "they are no samples any more"
     assert problem.behind(FRONT) == View((1, 2, FRONT.features), 3, has_classes=True)
     assert problem.behind(None) == View((64, 2), 3, has_classes=True)
+
+
+def test_features_far_from_the_mean_end_at_four_deviations():
+    problem = raw.problem()
+    x = problem.x.copy()
+    x[problem.parts[1][0]] = 32_000 * (-1) ** np.arange(64)[:, None]
+    shown, pipeline = seen.seen(FRONT, replace(problem, x=x))
+    assert np.abs(shown.x).max() == 4
+    still = replace(problem, x=np.zeros_like(x))
+    shown, pipeline = seen.seen(FRONT, still)
+    assert set(pipeline.scale) == {1.0}, "of what never changes"
+    assert not shown.x.any()
 
 
 def test_features_are_computed_once(monkeypatch):
@@ -100,6 +115,33 @@ def test_files_carry_the_front_end_and_answer_to_raw_samples(found):
             right = np.concatenate(heard).reshape(len(y), -1).argmax(1) == y
             assert said == pytest.approx(right.mean())
         assert point.score > 0.5
+
+
+def test_a_score_is_of_the_files_answers_to_raw_samples(monkeypatch):
+    problem, asked = raw.problem(), []
+    order = Order(space_source(raw.features), {"bands": 1}, 0, "m4", 1, 1)
+    held = problem.parts[1]
+
+    def answer(path, x):
+        asked.append(front_end_of(path).motion.bands)
+        np.testing.assert_array_equal(x, problem.x[held])
+        return np.eye(3)[(problem.y[held] + (np.arange(len(held)) == 0)) % 3]
+
+    state = work.train(order, 1, None, problem).state
+    monkeypatch.setattr(work, "answers_of", answer)
+    assert work.deploy(order, state, problem).score == 1 - 1 / len(held)
+    assert asked == [1]
+
+
+def test_costs_are_counted_on_samples_of_training(monkeypatch):
+    problem, asked = raw.problem(), []
+    order = Order(space_source(raw.features), {"bands": 1}, 0, "m4", 1, 1)
+    monkeypatch.setattr(work, "cost", lambda graph, core, **more: asked.append(more))
+    work.outlined(order, problem)
+    ((front_end, recording),) = [(more["front_end"], more["recording"]) for more in asked]
+    assert front_end.motion.bands == 1
+    rows = np.sort(problem.parts[0])[:3]
+    np.testing.assert_array_equal(recording, problem.x[rows].reshape(-1, 2))
 
 
 def test_the_arena_has_the_state_of_the_front_end(found):

@@ -38,6 +38,9 @@ def test_motion_has_the_bands_that_are_chosen():
     assert graph_of(candidate, raw.problem()).value("input").shape == (1, 1, 2, front.features)
     whole = made("motion", {**MOTION, "parts": 1, "top": 1.0}, raw.problem()).front_end
     assert (whole.window, whole.bins[-1]) == (64, 32)
+    for rate in np.linspace(20, 70, 40):
+        problem = replace(raw.problem(), rate=float(rate))
+        assert made("motion", MOTION, problem).front_end.bins == (1, 3, 6, 16)
     most = made("motion", {**MOTION, "bands": 8, "top": 0.25}, raw.problem()).front_end
     assert most.bins[-1] == 8
     assert all(low < high for low, high in pairwise(most.bins))
@@ -75,7 +78,7 @@ def test_parts_and_frames_are_no_longer_than_windows():
     candidate_of(SPACES["motion"], Asked(), Problem.of(short), 0)
     assert asked["parts"] == 2
     sounds = raw.sounds()
-    candidate_of(SPACES["sound"], Asked(), replace(sounds, x=sounds.x[:, :300]), 0)
+    candidate_of(SPACES["sound"], Asked(), replace(sounds, x=sounds.x[:, :256]), 0)
     assert asked["frame_ms"] == [16, 32]
     with pytest.raises(ShapeError, match="windows have 127 samples"):
         candidate_of(SPACES["sound"], Asked(), replace(sounds, x=sounds.x[:, :127]), 0)

@@ -276,7 +276,7 @@ def _heard(graph: Graph, known: ModelCost, asked: _Asked, pipeline: Pipeline) ->
     fit, front = fitted(pipeline, graph), pipeline.front
     recording = asked.recording
     if recording is None:
-        count = front.window + (fit.rows - 1 + fit.stride) * front.step
+        count = front.window + (fit.rows - 1) * front.step
         shape = (count,) if pipeline.motion is None else (count, pipeline.axes)
         recording = np.random.default_rng(0).integers(-(1 << 12), 1 << 12, shape, np.int16)
     with scratch_folder() as folder:
