@@ -105,11 +105,11 @@ def deploy(order: Order, state: bytes, problem: Problem) -> Deployed:
     return Deployed(score(order), json.dumps([known.arena, known.weights]).encode())
 
 
-def price_model(model: bytes, core: str, basis: Basis, problem: Problem) -> ModelCost:
+def price_model(model: bytes, order: Order, basis: Basis, problem: Problem) -> ModelCost:
     """See ``tinyrt.search.funnel``."""
     spend(Pace.look)
     arena, weights = json.loads(model)
-    return ModelCost(core, basis, arena, weights, None, None)
+    return ModelCost(order.core, basis, arena, weights, None, None)
 
 
 @contextmanager
@@ -120,7 +120,7 @@ def standing_in() -> Iterator[None]:
         "price": price,
         "train": train,
         "deploy": deploy,
-        "_price_model": price_model,
+        "price_model": price_model,
     }
     before = {name: getattr(funnel, name) for name in given}
     vars(funnel).update(given)

@@ -1,24 +1,29 @@
 """What a model costs: by formula, and against what is linked and counted."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tinyrt
 from tests.graphs import small_cnn
-from tests.sampling import sampled
+from tests.sampling import WHOLE, sampled
 from tinyrt import api
 from tinyrt.api import costs
 from tinyrt.api.costs import MARGINS, Basis, ModelCost, cost
+from tinyrt.attached import front_end_of
 from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import Timing
-from tinyrt.errors import DataError, UnsupportedError
+from tinyrt.errors import BudgetError, DataError, UnsupportedError
+from tinyrt.export import ExportOptions
 from tinyrt.quantize import quantize_graph
 from tinyrt.train.nn import Conv2d, Flatten, Linear, ReLU, Sequential
 from tinyrt.train.recipes.digits import digits_cnn
 
+MOVEMENTS = Path(__file__).parents[2] / "firmware_examples" / "motion" / "movements.tflite"
 ZOO = ("dscnn_kws", "resnet8", "autoencoder_ad", "mobilenet_vww", "streaming_wakeword")
 NEAR = {
     "cortex-m4": 0.03,
@@ -150,3 +155,55 @@ def test_an_estimate_is_refused_by_what_the_emulator_counts_at_least(core, estim
     assert known.least_instructions == 1000
     for basis in (Basis.COUNTED, Basis.TIMED):
         assert replace(known, basis=basis).least_instructions == estimate
+
+
+def movements():
+    """The example's network and its front end."""
+    return read_tflite(MOVEMENTS), front_end_of(MOVEMENTS)
+
+
+def test_a_front_end_is_counted_along():
+    graph, pipeline = movements()
+    alone, heard = cost(graph), cost(graph, front_end=pipeline)
+    project = api.inspect_model(MOVEMENTS)
+    assert alone.arena == project.arena_bytes
+    assert heard.arena > alone.arena
+    assert (heard.weights, heard.by_op) == (alone.weights, alone.by_op)
+    assert heard.instructions is None, "none is estimated"
+    assert heard.least_instructions == alone.least_instructions > 0
+
+
+@pytest.mark.device
+@pytest.mark.slow
+def test_costs_with_a_front_end_are_those_of_an_emulation():
+    graph, pipeline = movements()
+    recording = np.load(MOVEMENTS.with_name("recording.npy"))[:400]
+    given = {"front_end": pipeline, "optimize": "size"}
+    counted = cost(graph, "m33", basis="counted", recording=recording, **given)
+    report = api.emulate_audio(MOVEMENTS, recording, core="m33", optimize="size")
+    assert counted.instructions == report.instructions
+    assert (counted.code, counted.weights) == (report.flash.code, report.flash.weights)
+    assert counted.arena == report.ram.arena + report.ram.state
+    if not WHOLE:
+        return
+    linked = cost(graph, "m33", basis="linked", **given)
+    assert (linked.code, linked.arena) == (counted.code, counted.arena)
+    noise = cost(graph, "m33", basis="counted", **given)
+    assert noise.instructions == pytest.approx(counted.instructions, rel=0.01)
+    assert noise.instructions != counted.instructions, "they depend a little on samples"
+
+
+def test_options_of_the_export_are_asked_for(tmp_path):
+    path = save_tflite(int8(), tmp_path / "m.tflite")
+    with pytest.raises(BudgetError, match="arena"):
+        cost(path, options=ExportOptions(max_arena=50))
+    with pytest.raises(UnsupportedError, match="a cost takes no option 'blob'"):
+        cost(path, options=ExportOptions(blob=True))
+
+
+def test_front_ends_that_cost_nothing_that_is_known():
+    graph, pipeline = movements()
+    with pytest.raises(DataError, match="a recording says nothing of a model without a front end"):
+        cost(graph, recording=np.zeros((400, 3), np.int16))
+    with pytest.raises(UnsupportedError, match="cycles are not told of a model with a front end"):
+        cost(graph, basis="timed", front_end=pipeline)

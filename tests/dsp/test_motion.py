@@ -12,7 +12,7 @@ from scipy import signal
 from tests.moving import FRONT, KINDS, int8_net, moving
 from tinyrt.attached import fitted
 from tinyrt.dsp import Motion, MotionStream, Pipeline
-from tinyrt.dsp.motion_stream import peaks_of, raised, statistics_of
+from tinyrt.dsp.motion_stream import ROWS_AT_ONCE, peaks_of, raised, statistics_of
 from tinyrt.dsp.tables import window_of
 from tinyrt.errors import DataError, UnsupportedError
 
@@ -116,6 +116,15 @@ def test_pieces_of_any_size_make_the_same_features():
         np.testing.assert_array_equal(rows, whole)
     stream.reset()
     np.testing.assert_array_equal(stream.push(samples), whole)
+
+
+def test_many_rows_at_once_are_those_one_by_one():
+    front, rows = Motion(1, 100, 16, 16, edges=(10, 20), peaks=0), ROWS_AT_ONCE + 2
+    samples = moving("walk", 2, 16 * rows)[:, :1]
+    whole, stream = MotionStream(front).push(samples), MotionStream(front)
+    single = [stream.push(samples[at : at + 16]) for at in range(0, len(samples), 16)]
+    np.testing.assert_array_equal(whole, np.concatenate(single))
+    assert len(whole) == rows
 
 
 def test_names_stand_for_features():

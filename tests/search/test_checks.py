@@ -8,6 +8,7 @@ import pytest
 from tests.search.made import QUICK, blobs, dense
 from tinyrt.api.models import evaluate
 from tinyrt.errors import DataError, ToolError
+from tinyrt.export import ExportOptions
 from tinyrt.search import Problem, checks, search_networks
 from tinyrt.search.checks import Checks, Emulated
 
@@ -52,11 +53,13 @@ def test_looks_at_the_test_are_counted_over_all_runs(tmp_path):
 def test_what_differs_on_the_core_is_told(monkeypatch, tmp_path):
     asked = []
 
-    def run(model, *, core, inputs):
+    def run(model, *, core, inputs, options):
+        assert options == ExportOptions()
         asked.append((core, inputs))
         return type("Report", (), {"samples": 2, "agrees": False, "instructions": 7})
 
     monkeypatch.setattr(checks, "run_emulated", run)
+    monkeypatch.setattr(checks, "front_end_of", lambda model: None)
     problem = Problem.of(blobs())
     found = Checks(problem, emulate=2).emulated(tmp_path, "cortex-m4")
     assert found == Emulated(2, False, 7)
@@ -71,7 +74,8 @@ def test_what_differs_on_the_core_is_told(monkeypatch, tmp_path):
 def test_errors_of_values_are_below_zero(monkeypatch, tmp_path):
     samples = {"x": blobs()["x"]}
     problem = Problem.of(samples)
-    monkeypatch.setattr(checks, "run_model", lambda model, x: {"out": x + 2})
+    monkeypatch.setattr(checks, "front_end_of", lambda model: None)
+    monkeypatch.setattr(checks, "answers_of", lambda model, x: x + 2)
     assert Checks(problem, problem).tested(tmp_path) == pytest.approx(-4, rel=1e-5)
 
 

@@ -14,7 +14,7 @@ from tinyrt.api.costs import Basis, ModelCost, cost
 from tinyrt.api.fitting import DeviceBudget
 from tinyrt.errors import DataError, ToolError, UnsupportedError
 from tinyrt.search import SearchSetting, funnel, search, search_networks, work
-from tinyrt.search.candidate import graph_of, untrained_int8
+from tinyrt.search.candidate import untrained
 from tinyrt.search.store import End
 from tinyrt.search.workers import Here
 from tinyrt.train.nn import Linear, Module, Sequential
@@ -239,7 +239,7 @@ def test_a_cluster_is_used_in_place_of_this_machine(monkeypatch, tmp_path):
 
 
 def _untrained(order, of):
-    return untrained_int8(graph_of(order.candidate(of), of), of)
+    return untrained(order.candidate(of), of).graph
 
 
 def test_a_model_that_costs_more_once_trained_is_not_in_the_front(monkeypatch, tmp_path):

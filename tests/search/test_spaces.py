@@ -9,11 +9,12 @@ import numpy as np
 import optuna
 import pytest
 
+from tests.search import raw
 from tests.search.made import FILE, dense, problem
 from tinyrt.api.costs import cost
 from tinyrt.errors import DataError, ShapeError
 from tinyrt.search import SPACES, Candidate, Problem, work
-from tinyrt.search.candidate import candidate_of, graph_of, structure_of, untrained_int8
+from tinyrt.search.candidate import candidate_of, graph_of, structure_of, untrained
 from tinyrt.search.source import space_source
 from tinyrt.search.work import Order, deploy, price, train
 from tinyrt.train.nn import BatchNorm, Linear, ReLU, Sequential
@@ -24,6 +25,7 @@ SERIES = Problem(RNG.random((30, 1, 40, 3), np.float32), np.arange(30) % 2)
 ROWS = Problem(IMAGES.x, IMAGES.x)
 """What an autoencoder reproduces: images, too."""
 FOR = {"tcn": SERIES, "transformer": SERIES, "autoencoder": ROWS}
+FOR |= {"motion": raw.problem(), "sound": raw.sounds()}
 
 
 def order(space, params, epochs=1, seed=0):
@@ -38,7 +40,7 @@ def test_choices_become_networks_of_the_problems_outputs(name):
     for _ in range(3):
         trial = study.ask()
         candidate = candidate_of(SPACES[name], trial, of, seed=0)
-        arenas.add(cost(untrained_int8(graph_of(candidate, of), of)).arena)
+        arenas.add(cost(untrained(candidate, of).graph).arena)
         assert 0 < candidate.learning_rate < 1
         again = order(name, trial.params).candidate(of)
         one, other = (c.network.state_dict() for c in (candidate, again))
@@ -46,7 +48,7 @@ def test_choices_become_networks_of_the_problems_outputs(name):
     assert len(arenas) > 1
 
 
-@pytest.mark.parametrize("name", ["dscnn", "autoencoder"])
+@pytest.mark.parametrize("name", ["dscnn", "autoencoder", "motion", "sound"])
 def test_what_ships_is_trained_and_deployed(name):
     of = FOR.get(name, IMAGES)
     params = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=2)).ask()
@@ -119,7 +121,8 @@ def test_what_a_space_gives_is_checked():
 def test_structure_is_that_of_the_graph_and_not_of_the_weights():
     def made(width, seed):
         trial = optuna.trial.FixedTrial({"width": width, "rate": 0.01})
-        return structure_of(graph_of(candidate_of(dense, trial, problem(), seed), problem()))
+        candidate = candidate_of(dense, trial, problem(), seed)
+        return structure_of(graph_of(candidate, problem()), candidate)
 
     assert made(8, 0) == made(8, 1) != made(12, 0)
 
@@ -148,7 +151,7 @@ def test_channels_that_random_weights_leave_without_effect_are_counted():
         return Sequential(**layers, out=Linear(16, 3, rng=rng))
 
     candidate = candidate_of(space, optuna.trial.FixedTrial({}), problem(), 0)
-    graph = untrained_int8(graph_of(candidate, problem()), problem())
+    graph = untrained(candidate, problem()).graph
     widths = [n.input(1).shape for n in graph.bound() if n.op == "fully_connected"]
     assert widths == [(8, 12), (16, 8), (3, 16)]
 
@@ -200,6 +203,7 @@ class _Extreme:
 
 RATE = {"learning_rate": (3e-3, 3e-2, True)}
 HEAD = {"head": ("mean", "flat")} | RATE
+INTO = {"deployment": ("int8", "int8-untrained", "int4", "int16x8")}
 RANGES = {
     "dscnn": {
         "stem": (4, 32, 4),
@@ -244,6 +248,24 @@ RANGES = {
         "learning_rate": (1e-3, 1e-2, True),
     },
     "autoencoder": {"layers": (1, 3, 1), "widthN": (4, 128, 4), "code": (4, 16, 4), **RATE},
+    "motion": {
+        "parts": (1, 4, 1),
+        "top": (0.25, 0.5, 1.0),
+        "bands": (1, 8, 1),
+        "peaks": (0, 2, 1),
+        "layers": (0, 2, 1),
+        "widthN": (4, 32, 4),
+        **RATE,
+        **INTO,
+    },
+}
+RANGES["sound"] = RANGES["dscnn"] | {
+    "frame_ms": (16, 32, 64),
+    "overlap": (False, True),
+    "bands": (8, 40, 8),
+    "cepstra": (False, True),
+    "by_rows": (False, True),
+    **INTO,
 }
 """Space -> choice, its numbers of blocks left out: least, greatest and step, or whether a rate's
 logarithm is drawn."""
@@ -267,6 +289,6 @@ def test_layers_in_front_of_a_norm_have_no_bias(name, greatest):
     network = candidate_of(SPACES[name], _Extreme(greatest), of, seed=0).network
     parts = dict(network.named_modules())
     norms = [path for path, part in parts.items() if isinstance(part, BatchNorm)]
-    assert norms or name == "transformer"
+    assert norms or name in ("transformer", "motion")
     for path in norms:
         assert parts[path.removesuffix("_bn")].bias is None

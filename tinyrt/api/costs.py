@@ -7,13 +7,20 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tinyrt.api.emulating import emulate_audio
 from tinyrt.api.models import run_emulated
 from tinyrt.api.reading import open_model
+from tinyrt.attached import fitted, front_end_entry
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.convert.passes import optimize as optimized
 from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.dsp import Pipeline
 from tinyrt.entry import entry
-from tinyrt.errors import DataError
+from tinyrt.errors import DataError, UnsupportedError
+from tinyrt.export.options import NO_OPTIONS, ExportOptions
 from tinyrt.files import scratch_folder
 from tinyrt.ir import Graph, Shape
 from tinyrt.memory import schedule
@@ -57,13 +64,13 @@ class ModelCost:
     Attributes:
         core: the processor core.
         basis: what the figures come from.
-        arena: bytes of activations; exact.
+        arena: bytes of activations, and of a front end's state; exact.
         weights: bytes of flash for weights and biases; exact.
         code: bytes of flash for code and tables; exact; None where nothing was linked.
-        instructions: of an inference; exact where they were counted, else estimated; None on this
-            machine.
+        instructions: of an inference, and of the features that it takes; exact where they were
+            counted, else estimated; None on this machine, and of a front end that was not counted.
         cycles: of an inference, at most; None where they were not told.
-        by_op: instructions of each op, where they are estimated; else None.
+        by_op: instructions of each op of the network, where they are estimated; else None.
 
     """
 
@@ -91,9 +98,10 @@ class ModelCost:
         """What the emulator counts at least, by the estimate: a model above this is above it."""
         from tinyrt.export import find_core
 
-        if self.basis in EMULATED or self.instructions is None:
+        estimate = sum(self.by_op) if self.by_op else self.instructions
+        if self.basis in EMULATED or estimate is None:
             return self.instructions
-        return round(self.instructions / MARGINS[find_core(self.core).isa])
+        return round(estimate / MARGINS[find_core(self.core).isa])
 
     def as_dict(self) -> dict[str, Any]:
         """The figures as plain data."""
@@ -110,6 +118,9 @@ def cost(
     optimize: str = "balanced",
     basis: str = "formula",
     input_shape: Shape | None = None,
+    options: ExportOptions | None = None,
+    front_end: Pipeline | None = None,
+    recording: ArrayLike | None = None,
 ) -> ModelCost:
     """What a model costs on a core, trained or not.
 
@@ -125,22 +136,57 @@ def cost(
         basis: what the figures come from: ``formula``; ``linked``, for the code's size, which takes
             a cross-compiler; ``counted``, in the emulator; or ``timed``, which tells cycles, too.
         input_shape: of a sample of the network, without the batch; for others the file says it.
+        options: of the export: ``max_arena``, ``by_rows`` and ``memories``.
+        front_end: what makes features of raw samples before the model; a file's own front end does
+            not count by itself. What it computes for an answer is counted along.
+        recording: raw samples that a front end's instructions are counted on, long enough for an
+            answer, as they depend a little on samples; None for noise.
 
     Raises:
-        DataError: there is no such basis, or an input shape where none belongs, or none.
+        DataError: there is no such basis, or an input shape where none belongs, or none; or a
+            recording that is too short, or without a front end.
         ToolError: the compiler or the emulator that the basis takes is missing.
-        UnsupportedError: an op has no C kernel, there is no such core, or its cycles are not known.
+        UnsupportedError: an op has no C kernel, there is no such core, its cycles are not known, or
+            cycles of a front end are asked for.
 
     """
+    from tinyrt.emulate.audio import OPTIONS
+
     if basis not in set(Basis):
         raise DataError(f"costs cannot be {basis}", expected=", ".join(Basis))
+    if recording is not None and front_end is None:
+        raise DataError(
+            "a recording says nothing of a model without a front end",
+            expected="front_end beside it",
+            hint="tinyrt.dsp.Pipeline(motion=...) is one",
+        )
+    if basis == Basis.TIMED and front_end is not None:
+        raise UnsupportedError(
+            "cycles are not told of a model with a front end",
+            expected="basis " + ", ".join(b for b in Basis if b is not Basis.TIMED),
+            hint="limit instructions in place of cycles",
+        )
     graph = _int8_graph(model, input_shape)
-    by_formula = cost_by_formula(graph, core, optimize)
+    asked = _Asked(optimize, options or NO_OPTIONS, front_end, recording)
+    asked.options.require_only(OPTIONS, "a cost")
+    by_formula = _by_formula(graph, core, asked)
     if basis == Basis.FORMULA:
         return by_formula
     if basis == Basis.LINKED:
-        return _linked(graph, by_formula, optimize)
-    return _counted(graph, by_formula, optimize, Basis(basis))
+        return _linked(graph, by_formula, asked)
+    if front_end is not None:
+        return _heard(graph, by_formula, asked, front_end)
+    return _counted(graph, by_formula, asked, Basis(basis))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """How code is made, and what stands before the model; as for ``cost``."""
+
+    optimize: str
+    options: ExportOptions = NO_OPTIONS
+    front_end: Pipeline | None = None
+    recording: ArrayLike | None = None
 
 
 def _int8_graph(model: str | Path | Graph | Module, input_shape: Shape | None) -> Graph:
@@ -182,35 +228,72 @@ def cost_by_formula(graph: Graph, core: str, optimize: str = "balanced") -> Mode
         UnsupportedError: an op has no C kernel, or there is no such core.
 
     """
+    return _by_formula(graph, core, _Asked(optimize))
+
+
+def _by_formula(graph: Graph, core: str, asked: _Asked) -> ModelCost:
     from tinyrt.export.bundle import render_model
     from tinyrt.export.request import Request
 
-    request = Request.of(core, optimize)
-    project, _ = render_model(graph, Path(), request)
+    request = Request.of(core, asked.optimize, asked.options)
+    project, _ = render_model(graph, Path(), request, front_end=asked.front_end)
+    heard = project.audio
     return ModelCost(
         core=request.core.name,
         basis=Basis.FORMULA,
-        arena=project.arena_bytes,
+        arena=project.arena_bytes + (heard.state_bytes if heard else 0),
         weights=project.weight_bytes,
         code=None,
-        instructions=project.instructions,
+        instructions=None if heard else project.instructions,
         by_op=None if project.estimates is None else tuple(map(round, project.estimates)),
     )
 
 
-def _linked(graph: Graph, known: ModelCost, optimize: str) -> ModelCost:
+def _linked(graph: Graph, known: ModelCost, asked: _Asked) -> ModelCost:
     from tinyrt.emulate.image import build_image
     from tinyrt.export import export_graph
 
     with scratch_folder() as folder:
-        project = export_graph(graph, folder / "model", core=known.core, optimize=optimize)
-        sizes = build_image(project, folder).sizes
+        project = export_graph(
+            *(graph, folder / "model"),
+            core=known.core,
+            optimize=asked.optimize,
+            options=asked.options,
+            front_end=asked.front_end,
+        )
+        heard, samples = project.audio, None
+        if heard is not None:
+            step = heard.stride * heard.pipeline.front.step
+            samples = step * heard.pipeline.axes
+        sizes = build_image(project, folder, samples=samples).sizes
     return ModelCost(
-        known.core, Basis.LINKED, known.arena, sizes.weights, sizes.code, known.instructions
+        *(known.core, Basis.LINKED, known.arena, sizes.weights, sizes.code, known.instructions)
     )
 
 
-def _counted(graph: Graph, known: ModelCost, optimize: str, basis: Basis) -> ModelCost:
+def _heard(graph: Graph, known: ModelCost, asked: _Asked, pipeline: Pipeline) -> ModelCost:
+    """Costs from one answer to the next: features and network."""
+    fit, front = fitted(pipeline, graph), pipeline.front
+    recording = asked.recording
+    if recording is None:
+        count = front.window + (fit.rows - 1) * front.step
+        shape = (count,) if pipeline.motion is None else (count, pipeline.axes)
+        recording = np.random.default_rng(0).integers(-(1 << 12), 1 << 12, shape, np.int16)
+    with scratch_folder() as folder:
+        path = Path(save_tflite(graph, folder / "candidate.tflite", front_end_entry(pipeline)))
+        report = emulate_audio(
+            *(path, recording),
+            core=known.core,
+            optimize=asked.optimize,
+            options=asked.options,
+            build_dir=folder / "build",
+        )
+    arena = report.ram.arena + report.ram.state
+    sizes = report.flash.weights, report.flash.code
+    return ModelCost(known.core, Basis.COUNTED, arena, *sizes, report.instructions)
+
+
+def _counted(graph: Graph, known: ModelCost, asked: _Asked, basis: Basis) -> ModelCost:
     from tinyrt.emulate import Timing
 
     with scratch_folder() as folder:
@@ -218,7 +301,8 @@ def _counted(graph: Graph, known: ModelCost, optimize: str, basis: Basis) -> Mod
         report = run_emulated(
             path,
             core=known.core,
-            optimize=optimize,
+            optimize=asked.optimize,
+            options=asked.options,
             samples=1,
             cycles=Timing() if basis is Basis.TIMED else None,
             build_dir=folder / "build",

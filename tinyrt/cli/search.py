@@ -29,12 +29,15 @@ def search(
     space: Annotated[
         str,
         typer.Argument(
-            help="A space: dscnn, mobilenet, resnet, tcn, transformer, autoencoder, or "
-            "FILE.py:FUNCTION."
+            help="A space: dscnn, mobilenet, resnet, tcn, transformer, autoencoder; motion or "
+            "sound, for windows of raw samples; or FILE.py:FUNCTION."
         ),
     ],
     data: Annotated[
-        Path, typer.Option("-d", "--data", help=".npz with x and y; without y, x is reproduced.")
+        Path,
+        typer.Option(
+            "-d", "--data", help=".npz with x and y; without y, x is reproduced; rate, of samples."
+        ),
     ],
     output: Annotated[
         Path, typer.Option("-o", "--output", help="Where models, C code and the study go.")

@@ -23,6 +23,9 @@ ROOT_BITS = 14
 """How far energies are shifted left before their root: 6 bits of its fraction, and one for the
 transform, whose samples are halved."""
 
+ROWS_AT_ONCE = 256
+"""Rows that are computed together."""
+
 
 class MotionStream:
     """A front end at work: it keeps the samples that a next window begins with.
@@ -57,26 +60,43 @@ class MotionStream:
             )
         joined = np.concatenate([self._kept, x])
         starts = front.step * np.arange(front.frames(len(joined)))
-        rows = [self._row(joined[at : at + front.window]) for at in starts]
         self._kept = joined[len(starts) * front.step :]
-        return np.array(rows, np.int16).reshape(-1, front.features)
+        return self.rows_at(joined, starts)
 
-    def _row(self, window: NDArray[np.int16]) -> NDArray[np.int64]:
-        return np.concatenate([self._of_axis(column) for column in window.T.astype(np.int64)])
+    def rows_at(self, samples: NDArray[np.int16], starts: NDArray[np.int64]) -> NDArray[np.int16]:
+        """Rows of the windows of samples (n, axes) that start there, (starts, features)."""
+        parts = [
+            self._rows(samples, starts[at : at + ROWS_AT_ONCE])
+            for at in range(0, len(starts), ROWS_AT_ONCE)
+        ]
+        return np.concatenate([np.zeros((0, self.front.features), np.int16), *parts])
 
-    def _of_axis(self, x: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Features of one axis, int64 (window,) -> (of_axis,)."""
-        mean, statistics = statistics_of(x)
-        scaled, up = raised(x - mean, self._weights)
-        pairs = rfft(scaled, self.front.fft_size).reshape(-1, 2).astype(np.int64)
-        energies, bins = (pairs**2).sum(1), self.front.bins
+    def _rows(self, samples: NDArray[np.int16], starts: NDArray[np.int64]) -> NDArray[np.int16]:
+        front = self.front
+        windows = samples[starts[:, None] + np.arange(front.window)].astype(np.int64)
+        each = self._of_axes(windows.swapaxes(1, 2).reshape(-1, front.window))
+        return each.reshape(-1, front.features).astype(np.int16)
+
+    def _of_axes(self, windows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Features of windows of one axis each, int64 (n, window) -> (n, of_axis)."""
+        means, statistics = zip(*(statistics_of(x) for x in windows), strict=True)
+        centred = zip(windows, means, strict=True)
+        scaled, ups = zip(*(raised(x - mean, self._weights) for x, mean in centred), strict=True)
+        spectra = rfft(np.stack(scaled), self.front.fft_size).astype(np.int64)
+        energies = (spectra.reshape(len(windows), -1, 2) ** 2).sum(2)
+        made = [self._roots(x, up) for x, up in zip(energies, ups, strict=True)]
+        roots, places = (np.array(part) for part in zip(*made, strict=True))
+        logs = ref_log(SignalFilterBankLogAttrs(0, 1 << self.front.log_shift), roots)
+        return np.concatenate([np.array(statistics), logs, places], axis=1).astype(np.int64)
+
+    def _roots(self, energies: NDArray[np.int64], up: int) -> tuple[Any, list[int]]:
+        """Amplitudes of the bands and peaks of a raised spectrum, and where the peaks are."""
+        bins = self.front.bins
         sums = [energies[low:high].sum() for low, high in pairwise(bins)]
         places = peaks_of(energies, bins[0], bins[-1], self.front.peaks)
         sums += [energies[place] if place else 0 for place in places]
         wide = np.array(sums, np.uint64) << np.uint64(ROOT_BITS)
-        roots = ref_square_root(NoAttrs(), wide, np.array(up, np.int32))
-        logs = ref_log(SignalFilterBankLogAttrs(0, 1 << self.front.log_shift), roots)
-        return np.array([*statistics, *logs, *places], np.int64)
+        return ref_square_root(NoAttrs(), wide, np.array(up, np.int32)), places
 
 
 def statistics_of(x: NDArray[np.int64]) -> tuple[int, list[int]]:

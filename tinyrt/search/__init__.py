@@ -1,24 +1,28 @@
 """Search for networks within exact budgets, on one machine or on a cluster.
 
 Optuna proposes and remembers, Dask runs; what is here is what they lack: what a candidate costs.
-Read in this order: ``problem`` (what a network is for), ``candidate`` and ``spaces`` (what is
+Read in this order: ``problem`` (what a network is for), ``front_ends`` and ``seen`` (what it sees
+of raw samples), ``deployment`` (what becomes of it), ``candidate`` and ``spaces`` (what is
 proposed), ``setting``, ``work`` (what is done for a trial, anywhere), ``funnel`` (in which order,
 and who is refused), ``workers`` (where), ``store`` (the study in its file), ``search``, ``front``.
 """
 
 from tinyrt.search.candidate import Candidate
+from tinyrt.search.deployment import Deployment
 from tinyrt.search.front import Point, SearchResult
-from tinyrt.search.problem import Problem
+from tinyrt.search.problem import Problem, View
 from tinyrt.search.search import search_networks
 from tinyrt.search.setting import SearchSetting
-from tinyrt.search.spaces import SPACES
+from tinyrt.search.shipped import SPACES
 
 __all__ = [
     "SPACES",
     "Candidate",
+    "Deployment",
     "Point",
     "Problem",
     "SearchResult",
     "SearchSetting",
+    "View",
     "search_networks",
 ]

@@ -1,4 +1,4 @@
-"""A point of a space: a network and how it is trained; as a graph, and as what is deployed."""
+"""A point of a space: front end, network and deployment; as a graph, and as what is deployed."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ import numpy as np
 
 from tinyrt.api.costs import BY_WEIGHTS
 from tinyrt.convert.passes import optimize
+from tinyrt.dsp import Pipeline
 from tinyrt.errors import DataError, ShapeError
 from tinyrt.ir import Graph
 from tinyrt.memory import schedule
+from tinyrt.search.deployment import IN_INT8, Deployment
+from tinyrt.search.front_ends import FrontEnd
 from tinyrt.search.problem import Problem
+from tinyrt.search.seen import calibrating
 from tinyrt.train.fit import Augment
 from tinyrt.train.nn import Module, Sequential, Softmax
-from tinyrt.train.qat import QatModel
-from tinyrt.train.recipes.stages import CALIBRATION_SAMPLES
 from tinyrt.train.tracing import trace
 
 if TYPE_CHECKING:
@@ -29,13 +31,16 @@ NAME = "model"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """A network, and how it is trained.
+    """A network, how it is trained, what stands before it, and what becomes of it.
 
     Attributes:
         network: (batch, ...) to a score of each class, or to values.
         learning_rate: greatest learning rate in float.
         batch: samples per step.
-        augment: changes samples before each use.
+        augment: changes samples before each use: features, behind a front end.
+        front_end: makes features of raw samples, which the network takes in the shape that
+            ``Problem.behind`` says; None for samples as they are.
+        deployment: how it becomes integers and code.
 
     """
 
@@ -43,6 +48,8 @@ class Candidate:
     learning_rate: float = 1e-2
     batch: int = 32
     augment: Augment | None = None
+    front_end: FrontEnd | None = None
+    deployment: Deployment = IN_INT8
 
 
 Space = Callable[["BaseTrial", Problem, np.random.Generator], Module | Candidate]
@@ -70,41 +77,64 @@ def graph_of(candidate: Candidate, problem: Problem) -> Graph:
     """The float graph that is deployed: classes have a softmax behind the network.
 
     Raises:
-        ShapeError: the network does not take the samples, or gives other numbers than it should.
+        ShapeError: the network does not take the samples, or gives other numbers than it should; or
+            the front end does not take them.
         UnsupportedError: it cannot be traced.
 
     """
-    network = candidate.network
+    network, view = candidate.network, problem.behind(candidate.front_end)
     whole = Sequential(network=network, softmax=Softmax()) if problem.has_classes else network
-    graph = trace(whole, problem.input_shape, name=NAME)
+    graph = trace(whole, view.input_shape, name=NAME)
     (output,) = (graph.value(name) for name in graph.outputs)
-    if output.size != problem.outputs:
+    if output.size != view.outputs:
         raise ShapeError(
             f"the network gives {output.size} numbers for a sample",
             tensor=output.describe(),
-            expected=f"{problem.outputs}, as the labels say",
+            expected=f"{view.outputs}, as the labels say",
         )
     return graph
 
 
-def untrained_int8(graph: Graph, problem: Problem) -> Graph:
-    """The int8 graph before training, with all its channels: trained, it costs no more.
+@dataclass(frozen=True, slots=True, eq=False)
+class Untrained:
+    """What a candidate would deploy before training.
+
+    Attributes:
+        graph: in integers, with all its channels.
+        pipeline: the front end before it; its scales are those of a few samples.
+
+    """
+
+    graph: Graph
+    pipeline: Pipeline | None
+
+
+def untrained(candidate: Candidate, problem: Problem) -> Untrained:
+    """The candidate in integers before training, with all its channels: trained, it costs no more.
 
     Channels that random weights leave without effect stay: training may bring them to life.
 
     Raises:
+        BudgetError: no mix of schemes holds the bytes that it is to have.
+        DataError: a front end does not take the samples.
+        ShapeError: as ``graph_of``.
         UnsupportedError: something in it cannot be computed in integers.
 
     """
-    plain = optimize(graph, skip=BY_WEIGHTS)
-    rows = problem.parts[0][:CALIBRATION_SAMPLES]
-    model = QatModel(plain, {plain.fed[0]: problem.x[rows]})
-    return schedule(model.deployed())
+    plain = optimize(graph_of(candidate, problem), skip=BY_WEIGHTS)
+    x, pipeline = calibrating(candidate.front_end, problem)
+    return Untrained(schedule(candidate.deployment.untrained(plain, x)), pipeline)
 
 
-def structure_of(graph: Graph) -> str:
-    """Hexadecimal digits that graphs of the same ops, attributes, shapes and edges share."""
+def structure_of(graph: Graph, candidate: Candidate) -> str:
+    """Hexadecimal digits that candidates share that cost the same.
+
+    Their graphs have the same ops, attributes, shapes and edges; front end and deployment are the
+    same.
+    """
     total = hashlib.sha256()
+    if (candidate.front_end, candidate.deployment) != (None, IN_INT8):
+        total.update(f"{candidate.front_end} {candidate.deployment}\n".encode())
     for node in graph.bound():
         types = [str(value and value.type) for value in (*node.inputs, *node.outputs)]
         edges = [name for name in graph.nodes[node.index].inputs if name]

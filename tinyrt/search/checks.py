@@ -10,9 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tinyrt.api.models import run_emulated, run_model
+from tinyrt.api.emulating import emulate_audio
+from tinyrt.api.models import run_emulated
+from tinyrt.attached import front_end_of
 from tinyrt.errors import DataError
+from tinyrt.export.options import NO_OPTIONS, ExportOptions
 from tinyrt.search.problem import Problem
+from tinyrt.search.seen import answers_of, recording_of, wanted
 from tinyrt.search.work import figure
 
 
@@ -21,7 +25,7 @@ class Emulated:
     """A model on the emulated core.
 
     Attributes:
-        samples: that it answered.
+        samples: that it answered; answers to a recording, with a front end.
         agrees: whether its answers are the host's, bit for bit.
         instructions: per inference; None on this machine.
 
@@ -75,11 +79,21 @@ class Checks:
         """The model's score on the test samples, greater is better; None where there are none."""
         if self.test is None:
             return None
-        (answers,) = run_model(model, self.test.x).values()
-        return figure(answers, self.test.y, self.problem)
+        right = wanted(front_end_of(model), self.test)
+        return figure(answers_of(model, self.test.x), right, self.problem)
 
-    def emulated(self, model: Path, core: str) -> Emulated | None:
+    def emulated(
+        self, model: Path, core: str, options: ExportOptions = NO_OPTIONS
+    ) -> Emulated | None:
         """The model on the core; None where that was not asked for.
+
+        A model with a front end hears the samples as one recording, window behind window; what it
+        answers to that is more or less than one answer for each.
+
+        Args:
+            model: its file.
+            core: the core's name.
+            options: what its code is asked for.
 
         Raises:
             ToolError: the compiler or the emulator is missing.
@@ -87,7 +101,11 @@ class Checks:
         """
         if not self.emulate:
             return None
-        report = run_emulated(model, core=core, inputs=self._shown()[: self.emulate])
+        shown = self._shown()[: self.emulate]
+        if front_end_of(model) is None:
+            report = run_emulated(model, core=core, inputs=shown, options=options)
+        else:
+            report = emulate_audio(model, recording_of(shown), core=core, options=options)
         return Emulated(report.samples, report.agrees, report.instructions)
 
     def _shown(self) -> Any:

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tinyrt.attached import front_end_of
+from tinyrt.dsp import Pipeline
 from tinyrt.export import export_c
 from tinyrt.files import make_folder, write_bytes, write_text
 from tinyrt.search.checks import Checks, Emulated
@@ -33,6 +35,7 @@ class Point:
         project: the folder with its C code.
         test: its score on the test samples; None where there are none.
         emulated: how it ran on the core; None where that was not asked for.
+        front_end: what makes features of raw samples, in its file; None without.
 
     """
 
@@ -44,6 +47,7 @@ class Point:
     project: Path
     test: float | None = None
     emulated: Emulated | None = None
+    front_end: Pipeline | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The point as plain data, for ``--json``."""
@@ -56,6 +60,7 @@ class Point:
             "project": str(self.project),
             "test": self.test,
             "emulated": None if self.emulated is None else asdict(self.emulated),
+            "front_end": None if self.front_end is None else self.front_end.as_dict(),
         }
 
 
@@ -156,16 +161,15 @@ def write_front(
         place = make_folder(folder / FRONT / f"{trial.number:05}")
         content = funnel.model_file(trial.number).read_bytes()
         model = write_bytes(place / MODEL, content)
-        export_c(model, place / PROJECT, core=funnel.setting.budget.core)
+        options, core = funnel.deployment(trial).options, funnel.setting.budget.core
+        export_c(model, place / PROJECT, core=core, options=options)
         score, costs = record.score, record.costs
         assert score is not None
         assert costs is not None
-        points.append(Point(trial.number, trial.params, score, costs, model, place / PROJECT))
-    core = funnel.setting.budget.core
-    points = [
-        replace(p, test=checks.tested(p.model), emulated=checks.emulated(p.model, core))
-        for p in points
-    ]
+        point = Point(trial.number, trial.params, score, costs, model, place / PROJECT)
+        checked = checks.tested(model), checks.emulated(model, core, options)
+        front_end = front_end_of(model)
+        points.append(replace(point, test=checked[0], emulated=checked[1], front_end=front_end))
     looks = store.look(checks.test is not None and bool(points))
     measure = "accuracy" if funnel.problem.has_classes else "error"
     setting = funnel.setting

@@ -13,6 +13,7 @@ from tinyrt.api.costs import ModelCost
 from tinyrt.errors import TinyrtError
 from tinyrt.files import write_bytes
 from tinyrt.search.candidate import candidate_of
+from tinyrt.search.deployment import Deployment
 from tinyrt.search.problem import Problem
 from tinyrt.search.setting import COSTS, SearchSetting
 from tinyrt.search.source import SpaceSource
@@ -32,7 +33,7 @@ from tinyrt.search.work import (
 from tinyrt.search.workers import Task
 
 if TYPE_CHECKING:
-    from optuna.trial import Trial
+    from optuna.trial import FrozenTrial, Trial
 
 Course = Generator[Task, Any, "Ended"]
 """A trial on its way: it asks for a task, is sent what came of it, and ends."""
@@ -91,6 +92,10 @@ class Funnel:
         """Where a trial's training stands."""
         return self.folder / f"{number:05}.state.npz"
 
+    def deployment(self, trial: FrozenTrial) -> Deployment:
+        """How the model of a trial becomes code."""
+        return self._order(trial).candidate(self.problem).deployment
+
     def _steps(self, trial: Trial) -> Course:
         self._require_new(trial)
         order = self._order(trial)
@@ -99,7 +104,7 @@ class Funnel:
         state = yield from self._trained(trial, order, record)
         record = replace(record, stage="int8")
         deployed: Deployed = yield from _done(Task(deploy, (order, state)), record)
-        task = Task(_price_model, (deployed.model, order.core, self.setting.basis), builds=True)
+        task = Task(price_model, (deployed.model, order, self.setting.basis), builds=True)
         final: ModelCost = yield from _done(task, record)
         record = replace(record, costs=_figures(final), basis=final.basis.value)
         self._require(record, End.MISFIT)
@@ -109,7 +114,7 @@ class Funnel:
         costs = record.costs or {}
         return Ended(record, [deployed.score, *(costs[name] for name in self.setting.traded)])
 
-    def _order(self, trial: Trial) -> Order:
+    def _order(self, trial: Trial | FrozenTrial) -> Order:
         setting = self.setting
         return Order(
             self.space,
@@ -120,7 +125,7 @@ class Funnel:
             setting.final_epochs,
         )
 
-    def _seed(self, trial: Trial) -> int:
+    def _seed(self, trial: Trial | FrozenTrial) -> int:
         sequence = np.random.SeedSequence([self.setting.seed, trial.number])
         return int(sequence.generate_state(1)[0])
 
@@ -212,11 +217,6 @@ class Funnel:
         ladder.end()
         assert state is not None, "there is a rung at least"
         return state
-
-
-def _price_model(model: bytes, core: str, basis: Any, problem: Problem) -> ModelCost:
-    del problem
-    return price_model(model, core, basis)
 
 
 def _done(task: Task, record: Record) -> Generator[Task, Any, Any]:

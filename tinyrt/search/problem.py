@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -13,11 +13,28 @@ from numpy.typing import ArrayLike
 from tinyrt.data import LABELS, load_npz
 from tinyrt.errors import DataError
 from tinyrt.ir import Shape
+from tinyrt.search.front_ends import FrontEnd, shape_behind
 from tinyrt.train.core.function import Array
 from tinyrt.train.pipeline.lessons import Kind, Lesson
 from tinyrt.train.pipeline.samples import digest, split
 
-INPUT = "x"
+INPUT, RATE = "x", "rate"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a network is for, behind a front end.
+
+    Attributes:
+        input_shape: of a sample, without the batch.
+        outputs: how many numbers it gives for a sample.
+        has_classes: whether these are scores of classes.
+
+    """
+
+    input_shape: Shape
+    outputs: int
+    has_classes: bool
 
 
 @dataclass(frozen=True)
@@ -29,9 +46,11 @@ class Problem:
         y: classes as integers, (n,); or values, (n, ...), float32: for an autoencoder, ``x``.
         validation: share of the samples that candidates are judged by, and never trained on.
         seed: draws which.
+        rate: raw samples in a second, where ``x`` has windows of them; None where it is not told.
 
     Raises:
-        DataError: samples and labels differ in number, are not finite, or too few.
+        DataError: samples and labels differ in number, are not finite, or too few; or the rate is
+            no number above 0.
 
     """
 
@@ -39,6 +58,7 @@ class Problem:
     y: Array
     validation: float = 0.2
     seed: int = 0
+    rate: float | None = None
 
     def __post_init__(self) -> None:
         if self.x.ndim < 2 or len(self.x) != len(self.y):
@@ -48,6 +68,12 @@ class Problem:
             )
         if not (np.isfinite(self.x).all() and np.isfinite(self.y).all()):
             raise DataError("not all samples and labels are finite", expected="finite numbers")
+        if self.rate is not None and not 0 < self.rate < float("inf"):
+            raise DataError(
+                f"{self.rate:g} samples in a second",
+                expected="a number above 0",
+                hint="np.savez(..., rate=100) says that of a sensor",
+            )
         if not 0 < self.validation < 1:
             raise DataError(
                 f"{self.validation:g} of the samples are to choose by",
@@ -72,6 +98,8 @@ class Problem:
     ) -> Problem:
         """The problem in a data file, or in arrays by name: ``x`` and, for other than x, ``y``.
 
+        ``rate`` is the number of raw samples in a second, for front ends.
+
         Raises:
             DataError: there is no ``x``, or the arrays make no problem.
 
@@ -87,7 +115,13 @@ class Problem:
         x = arrays[INPUT].astype(np.float32)
         y = arrays.get(LABELS, x)
         y = y.astype(np.int64 if y.dtype.kind in "iub" else np.float32, copy=False)
-        return cls(x, y, validation, seed)
+        rate = arrays.get(RATE)
+        if rate is not None and (rate.size != 1 or rate.dtype.kind not in "iuf"):
+            raise DataError(
+                f"the rate is {rate.dtype}{list(rate.shape)}",
+                expected="one number: samples in a second",
+            )
+        return cls(x, y, validation, seed, None if rate is None else float(rate.item()))
 
     @property
     def has_classes(self) -> bool:
@@ -109,6 +143,21 @@ class Problem:
         """How many numbers a network gives for a sample: a score of each class, or all values."""
         return self.classes if self.has_classes else int(np.prod(self.y.shape[1:]))
 
+    def behind(self, front_end: FrontEnd | None) -> View:
+        """What a network is for that sees features by a front end instead of ``x``.
+
+        Raises:
+            ShapeError: the front end does not take such windows.
+
+        """
+        shape = self.input_shape if front_end is None else shape_behind(front_end, self.input_shape)
+        outputs = self.outputs if self.y is not self.x else int(np.prod(shape))
+        return View(shape, outputs, self.has_classes)
+
+    def with_x(self, x: Array) -> Problem:
+        """The same labels and parts, of other samples; an autoencoder gives these back."""
+        return replace(self, x=x, y=x if self.y is self.x else self.y, rate=None)
+
     @cached_property
     def parts(self) -> tuple[Array, Array]:
         """Indices of samples to train on, and of those to choose by; each class has its share."""
@@ -119,4 +168,9 @@ class Problem:
     @cached_property
     def digest(self) -> str:
         """A few hexadecimal digits that tell this problem from others."""
-        return f"{digest([self.x, self.y])} {self.validation:g} {self.seed}"
+        rate = "" if self.rate is None else f" {self.rate:g}"
+        return f"{digest([self.x, self.y])} {self.validation:g} {self.seed}{rate}"
+
+
+Purpose = Problem | View
+"""What a network is for: its samples are those of the problem, or features of them."""

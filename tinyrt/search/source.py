@@ -11,7 +11,7 @@ from typing import Any
 
 from tinyrt.errors import DataError
 from tinyrt.search.candidate import Space
-from tinyrt.search.spaces import SPACES
+from tinyrt.search.shipped import SPACES
 
 
 @dataclass(frozen=True, slots=True)

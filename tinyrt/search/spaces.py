@@ -1,5 +1,7 @@
 """Spaces that ship: each turns an Optuna trial's choices into an untrained network.
 
+``raw_spaces`` has those that choose a front end, too; ``shipped`` has all of them by their names.
+
 Samples are images (h, w, c), series (1, steps, channels), or rows of numbers (k,).
 """
 
@@ -11,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tinyrt.errors import ShapeError
-from tinyrt.search.candidate import Candidate, Space
-from tinyrt.search.problem import Problem
+from tinyrt.search.candidate import Candidate
+from tinyrt.search.problem import Purpose
 from tinyrt.train.nn import (
     BatchNorm,
     Conv2d,
@@ -39,66 +41,66 @@ QUAD = 4
 """Channels come in fours, as the kernels for SIMD cores work on them."""
 
 
-def dscnn(trial: BaseTrial, problem: Problem, rng: Rng) -> Candidate:
+def dscnn(trial: BaseTrial, problem: Purpose, rng: Rng) -> Candidate:
     """A convolution, then depthwise-separable ones (Zhang et al. 2017)."""
     h, w, c = image_shape(problem)
-    channels = _channels(trial, "stem", 32)
+    channels = channels_of(trial, "stem", 32)
     stride = trial.suggest_int("stem_stride", 1, 2)
     kernel = _kernel(trial, "stem_kernel", h, w)
-    layers = _normed("stem", Conv2d(c, channels, kernel, stride=stride, rng=rng, bias=False))
+    layers = normed("stem", Conv2d(c, channels, kernel, stride=stride, rng=rng, bias=False))
     h, w = -(-h // stride), -(-w // stride)
     for i in range(1, trial.suggest_int("blocks", 1, 4) + 1):
         size = _kernel(trial, f"block{i}_kernel", h, w)
-        wider = _channels(trial, f"block{i}", 64)
+        wider = channels_of(trial, f"block{i}", 64)
         depthwise = DepthwiseConv2d(channels, size, rng=rng, bias=False)
         pointwise = Conv2d(channels, wider, 1, rng=rng, bias=False)
-        layers |= _normed(f"depthwise{i}", depthwise) | _normed(f"pointwise{i}", pointwise)
+        layers |= normed(f"depthwise{i}", depthwise) | normed(f"pointwise{i}", pointwise)
         channels = wider
         pool = 1 if min(h, w) < 2 else trial.suggest_int(f"block{i}_pool", 1, 2)
         if pool > 1:
             layers[f"pool{i}"] = MaxPool2d(pool)
             h, w = h // pool, w // pool
-    return _trained(trial, Sequential(**layers, **_head(trial, (h, w, channels), problem, rng)))
+    return trained(trial, Sequential(**layers, **_head(trial, (h, w, channels), problem, rng)))
 
 
-def mobilenet(trial: BaseTrial, problem: Problem, rng: Rng) -> Candidate:
+def mobilenet(trial: BaseTrial, problem: Purpose, rng: Rng) -> Candidate:
     """Inverted bottlenecks: expand, filter, project (Sandler et al. 2018)."""
     h, w, c = image_shape(problem)
-    channels = _channels(trial, "stem", 24)
+    channels = channels_of(trial, "stem", 24)
     stride = trial.suggest_int("stem_stride", 1, 2)
     stem = Conv2d(c, channels, _short(3, h, w), stride=stride, rng=rng, bias=False)
-    layers = _normed("stem", stem)
+    layers = normed("stem", stem)
     h, w = -(-h // stride), -(-w // stride)
     for i in range(1, trial.suggest_int("blocks", 1, 5) + 1):
-        wider = _channels(trial, f"block{i}", 48)
+        wider = channels_of(trial, f"block{i}", 48)
         hidden = channels * trial.suggest_int(f"block{i}_expansion", 1, 4)
         step = 1 if min(h, w) < 2 else trial.suggest_int(f"block{i}_stride", 1, 2)
         kernel = _kernel(trial, f"block{i}_kernel", h, w)
         body = Sequential(
-            **_normed("expand", Conv2d(channels, hidden, 1, rng=rng, bias=False)),
-            **_normed("filter", DepthwiseConv2d(hidden, kernel, stride=step, rng=rng, bias=False)),
+            **normed("expand", Conv2d(channels, hidden, 1, rng=rng, bias=False)),
+            **normed("filter", DepthwiseConv2d(hidden, kernel, stride=step, rng=rng, bias=False)),
             project=Conv2d(hidden, wider, 1, rng=rng, bias=False),
             project_bn=BatchNorm(wider),
         )
         same = step == 1 and wider == channels
         layers[f"block{i}"] = Residual(body) if same else body
         channels, h, w = wider, -(-h // step), -(-w // step)
-    return _trained(trial, Sequential(**layers, **_head(trial, (h, w, channels), problem, rng)))
+    return trained(trial, Sequential(**layers, **_head(trial, (h, w, channels), problem, rng)))
 
 
-def resnet(trial: BaseTrial, problem: Problem, rng: Rng) -> Candidate:
+def resnet(trial: BaseTrial, problem: Purpose, rng: Rng) -> Candidate:
     """Pairs of convolutions with a shortcut around them (He et al. 2016)."""
     h, w, c = image_shape(problem)
-    channels = _channels(trial, "stem", 32)
+    channels = channels_of(trial, "stem", 32)
     stem = Conv2d(c, channels, _short(3, h, w), rng=rng, bias=False)
-    layers = _normed("stem", stem)
+    layers = normed("stem", stem)
     for i in range(1, trial.suggest_int("blocks", 1, 4) + 1):
-        wider = _channels(trial, f"block{i}", 64)
+        wider = channels_of(trial, f"block{i}", 64)
         step = 1 if min(h, w) < 2 else trial.suggest_int(f"block{i}_stride", 1, 2)
         kernel = _short(3, h, w)
         first = Conv2d(channels, wider, kernel, stride=step, rng=rng, bias=False)
         body = Sequential(
-            **_normed("first", first),
+            **normed("first", first),
             second=Conv2d(wider, wider, kernel, rng=rng, bias=False),
             second_bn=BatchNorm(wider),
         )
@@ -107,29 +109,29 @@ def resnet(trial: BaseTrial, problem: Problem, rng: Rng) -> Candidate:
             shortcut = Conv2d(channels, wider, 1, stride=step, rng=rng, bias=False)
         layers[f"block{i}"], layers[f"block{i}_relu"] = Residual(body, shortcut), ReLU()
         channels, h, w = wider, -(-h // step), -(-w // step)
-    return _trained(trial, Sequential(**layers, **_head(trial, (h, w, channels), problem, rng)))
+    return trained(trial, Sequential(**layers, **_head(trial, (h, w, channels), problem, rng)))
 
 
-def tcn(trial: BaseTrial, problem: Problem, rng: Rng) -> Candidate:
+def tcn(trial: BaseTrial, problem: Purpose, rng: Rng) -> Candidate:
     """Convolutions along time whose steps grow from block to block (Bai et al. 2018)."""
     _, steps, c = series_shape(problem)
-    channels = _channels(trial, "channels", 48)
+    channels = channels_of(trial, "channels", 48)
     stride = trial.suggest_int("stem_stride", 1, 4)
     kernel = trial.suggest_int("kernel", 3, 7, step=2)
     stem = Conv2d(c, channels, (1, kernel), stride=(1, stride), rng=rng, bias=False)
-    layers = _normed("stem", stem)
+    layers = normed("stem", stem)
     steps = -(-steps // stride)
     for i in range(trial.suggest_int("blocks", 1, 5)):
         dilation = min(2**i, max(1, (steps - 1) // (kernel - 1)))
         along = DepthwiseConv2d(channels, (1, kernel), dilation=(1, dilation), rng=rng, bias=False)
         body = Sequential(
-            **_normed("along", along),
+            **normed("along", along),
             across=Conv2d(channels, channels, 1, rng=rng, bias=False),
             across_bn=BatchNorm(channels),
         )
         layers[f"block{i}"], layers[f"block{i}_relu"] = Residual(body), ReLU()
     head = {"pool": GlobalAvgPool2d(), "out": Linear(channels, problem.outputs, rng=rng)}
-    return _trained(trial, Sequential(**layers, **head))
+    return trained(trial, Sequential(**layers, **head))
 
 
 class _AsSequence(Module):
@@ -146,7 +148,7 @@ class _MeanOverTime(Module):
         return x.mean(1)
 
 
-def transformer(trial: BaseTrial, problem: Problem, rng: Rng) -> Candidate:
+def transformer(trial: BaseTrial, problem: Purpose, rng: Rng) -> Candidate:
     """Attention over patches of a series (Vaswani et al. 2017)."""
     _, steps, c = series_shape(problem)
     heads = trial.suggest_int("heads", 1, 4)
@@ -162,35 +164,24 @@ def transformer(trial: BaseTrial, problem: Problem, rng: Rng) -> Candidate:
         layers[f"dense{i}"] = Residual(Sequential(wide=wide, relu=ReLU(), narrow=narrow))
         layers[f"dense{i}_norm"] = LayerNorm(width)
     head = {"mean": _MeanOverTime(), "out": Linear(width, problem.outputs, rng=rng)}
-    return _trained(trial, Sequential(**layers, **head), most=1e-2)
+    return trained(trial, Sequential(**layers, **head), most=1e-2)
 
 
-def autoencoder(trial: BaseTrial, problem: Problem, rng: Rng) -> Candidate:
+def autoencoder(trial: BaseTrial, problem: Purpose, rng: Rng) -> Candidate:
     """Dense layers down to a few numbers, and back."""
     size, widths = math.prod(problem.input_shape), list[int]()
     for i in range(trial.suggest_int("layers", 1, 3)):
-        widths.append(_channels(trial, f"width{i}", 128))
-    code = _channels(trial, "code", 16)
+        widths.append(channels_of(trial, f"width{i}", 128))
+    code = channels_of(trial, "code", 16)
     layers: dict[str, Module] = {"flatten": Flatten()}
     for i, width in enumerate([*widths, code, *reversed(widths)]):
-        layers |= _normed(f"dense{i}", Linear(size, width, rng=rng, bias=False), width)
+        layers |= normed(f"dense{i}", Linear(size, width, rng=rng, bias=False), width)
         size = width
     layers["out"] = Linear(size, problem.outputs, rng=rng)
-    return _trained(trial, Sequential(**layers))
+    return trained(trial, Sequential(**layers))
 
 
-SPACES: dict[str, Space] = {
-    "dscnn": dscnn,
-    "mobilenet": mobilenet,
-    "resnet": resnet,
-    "tcn": tcn,
-    "transformer": transformer,
-    "autoencoder": autoencoder,
-}
-"""Name on the command line -> space."""
-
-
-def image_shape(problem: Problem) -> tuple[int, int, int]:
+def image_shape(problem: Purpose) -> tuple[int, int, int]:
     """Height, width and channels of a sample.
 
     Raises:
@@ -207,7 +198,7 @@ def image_shape(problem: Problem) -> tuple[int, int, int]:
     return shape[0], shape[1], shape[2]
 
 
-def series_shape(problem: Problem) -> tuple[int, int, int]:
+def series_shape(problem: Purpose) -> tuple[int, int, int]:
     """As ``image_shape``, of height 1.
 
     Raises:
@@ -224,7 +215,8 @@ def series_shape(problem: Problem) -> tuple[int, int, int]:
     return h, steps, c
 
 
-def _channels(trial: BaseTrial, name: str, most: int) -> int:
+def channels_of(trial: BaseTrial, name: str, most: int) -> int:
+    """A number of channels, as a choice."""
     return trial.suggest_int(name, QUAD, most, step=QUAD)
 
 
@@ -237,7 +229,7 @@ def _short(kernel: int, h: int, w: int) -> tuple[int, int]:
     return min(kernel, h), min(kernel, w)
 
 
-def _normed(
+def normed(
     name: str, layer: Conv2d | DepthwiseConv2d | Linear, channels: int | None = None
 ) -> dict[str, Module]:
     """A layer without bias, its batch norm and ReLU, under names that begin alike."""
@@ -248,7 +240,7 @@ def _normed(
 
 
 def _head(
-    trial: BaseTrial, shape: tuple[int, int, int], problem: Problem, rng: Rng
+    trial: BaseTrial, shape: tuple[int, int, int], problem: Purpose, rng: Rng
 ) -> dict[str, Module]:
     """Scores of an image: by the mean over places, or by all of them."""
     h, w, channels = shape
@@ -257,6 +249,7 @@ def _head(
     return {"flat": Flatten(), "out": Linear(h * w * channels, problem.outputs, rng=rng)}
 
 
-def _trained(trial: BaseTrial, network: Module, most: float = 3e-2) -> Candidate:
+def trained(trial: BaseTrial, network: Module, most: float = 3e-2) -> Candidate:
+    """The network as a candidate, whose learning rate is a choice."""
     rate = trial.suggest_float("learning_rate", most / 10, most, log=True)
     return Candidate(network, learning_rate=rate)

@@ -6,31 +6,40 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tinyrt.api.costs import EMULATED, Basis, ModelCost, cost
 from tinyrt.api.quantize import plainer
+from tinyrt.attached import front_end_entry, front_end_of
+from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import write_tflite
+from tinyrt.dsp import Pipeline
 from tinyrt.emulate import toolchain
 from tinyrt.emulate.boards import find_board
 from tinyrt.emulate.cycles.plugin import COMPILER
 from tinyrt.errors import DataError, OutputError, TinyrtError, ToolError
 from tinyrt.export import find_core
+from tinyrt.export.options import NO_OPTIONS
 from tinyrt.files import FULL, scratch_folder
 from tinyrt.floatmath.parallel import threads
+from tinyrt.ir import Graph
 from tinyrt.memory import schedule
 from tinyrt.ops.shared.spec import Array
+from tinyrt.quantize import quantize_graph
 from tinyrt.search.candidate import (
     Candidate,
+    Untrained,
     candidate_of,
     graph_of,
     structure_of,
-    untrained_int8,
+    untrained,
 )
 from tinyrt.search.problem import Problem
+from tinyrt.search.seen import answers_of, recording_of, seen, wanted
 from tinyrt.search.source import SpaceSource
 from tinyrt.train.core.tensor import Tensor, no_grad
 from tinyrt.train.fit import FitConfig, fit
@@ -41,9 +50,13 @@ from tinyrt.train.pipeline.run import train_for_int8
 from tinyrt.train.pipeline.samples import Samples
 from tinyrt.train.pipeline.setting import QatSetting
 from tinyrt.train.recipes.recipe import Training, one_thread
+from tinyrt.train.recipes.stages import CALIBRATION_SAMPLES
 
 BATCH = 64
 """Samples that answers are computed for at once."""
+
+WINDOWS = 3
+"""Windows of raw samples that a front end's costs are counted on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,9 +222,10 @@ def outlined(order: Order, problem: Problem) -> Outline:
     """Shape and plan: whether the candidate builds, and what it costs by formula."""
     structure = ""
     try:
-        graph = graph_of(order.candidate(problem), problem)
-        structure = structure_of(graph)
-        return Outline(structure, cost(untrained_int8(graph, problem), order.core))
+        candidate = order.candidate(problem)
+        structure = structure_of(graph_of(candidate, problem), candidate)
+        made = untrained(candidate, problem)
+        return Outline(structure, costed(made, candidate, order.core, None, problem))
     except TinyrtError as error:
         return Outline(structure, None, f"{type(error).__name__}: {error}")
 
@@ -219,31 +233,47 @@ def outlined(order: Order, problem: Problem) -> Outline:
 def price(order: Order, basis: Basis, problem: Problem) -> ModelCost:
     """What the untrained candidate costs."""
     require_tools(order.core, basis)
-    graph = graph_of(order.candidate(problem), problem)
-    return cost(untrained_int8(graph, problem), order.core, basis=basis)
+    candidate = order.candidate(problem)
+    return costed(untrained(candidate, problem), candidate, order.core, basis, problem)
 
 
-def price_model(model: bytes, core: str, basis: Basis) -> ModelCost:
+def price_model(model: bytes, order: Order, basis: Basis, problem: Problem) -> ModelCost:
     """What a trained model costs, as its file says."""
-    require_tools(core, basis)
+    require_tools(order.core, basis)
     with scratch_folder() as folder:
         path = folder / "model.tflite"
         path.write_bytes(model)
-        return cost(read_tflite(path), core, basis=basis)
+        made = Untrained(read_tflite(path), front_end_of(path))
+    return costed(made, order.candidate(problem), order.core, basis, problem)
+
+
+def costed(
+    made: Untrained, candidate: Candidate, core: str, basis: Basis | None, problem: Problem
+) -> ModelCost:
+    """What it costs, with what stands before it, on raw samples of training; None by formula."""
+    more: dict[str, Any] = {} if basis is None else {"basis": basis}
+    if candidate.deployment.options != NO_OPTIONS:
+        more["options"] = candidate.deployment.options
+    if made.pipeline is not None:
+        rows = np.sort(problem.parts[0])[:WINDOWS]
+        more |= {"front_end": made.pipeline, "recording": recording_of(problem.x[rows])}
+    return cost(made.graph, core, **more)
 
 
 def train(order: Order, epochs: int, state: bytes | None, problem: Problem) -> Rung:
     """Train in float up to some epoch, from the state of an earlier rung, if there is one."""
     candidate = order.candidate(problem)
+    shown, _ = seen(candidate.front_end, problem)
     with scratch_folder() as folder:
         path = folder / "state.npz"
         if state is not None:
             path.write_bytes(state)
-        score = _fit(candidate, order, epochs, problem, path)
+        score = _fit(candidate, order, epochs, shown, path)
         return Rung(score, path.read_bytes())
 
 
 def _fit(candidate: Candidate, order: Order, epochs: int, problem: Problem, path: Any) -> float:
+    """Train up to some epoch, and score; samples are those that the network sees."""
     rows, held = problem.parts
     network = candidate.network
     whole = Training(order.epochs, candidate.learning_rate, order.epochs // 15, candidate.batch)
@@ -300,23 +330,53 @@ def figure(answers: Array, right: Array, problem: Problem) -> float:
 
 
 def deploy(order: Order, state: bytes, problem: Problem) -> Deployed:
-    """Train the candidate of the last rung for int8."""
+    """Train the candidate of the last rung for its integers, or quantise it as it is."""
     candidate = order.candidate(problem)
+    shown, pipeline = seen(candidate.front_end, problem)
     with scratch_folder() as folder:
         path = folder / "state.npz"
         path.write_bytes(state)
-        _fit(candidate, order, order.epochs, problem, path)  # as it was left
-    graph = graph_of(candidate, problem)
+        _fit(candidate, order, order.epochs, shown, path)  # as it was left
+        graph = graph_of(candidate, problem)
+        if candidate.deployment.preset is None:
+            final, score = _trained_for_integers(candidate, graph, order, shown)
+        else:
+            final, score = _quantized(candidate, graph, shown), None
+        model = bytes(write_tflite(schedule(final), front_end_entry(pipeline)))
+        if score is None or pipeline is not None:
+            score = _answered(model, folder / "model.tflite", pipeline, problem)
+    return Deployed(score, model)
+
+
+def _trained_for_integers(
+    candidate: Candidate, graph: Graph, order: Order, shown: Problem
+) -> tuple[Graph, float]:
+    """The graph trained for int8 or int4, and its score on the samples to choose by."""
     (name,) = graph.answers
-    shape = () if problem.has_classes else graph.value(name).shape[1:]
-    samples = Samples({graph.fed[0]: problem.x}, {name: problem.y.reshape(len(problem.y), *shape)})
+    shape = () if shown.has_classes else graph.value(name).shape[1:]
+    samples = Samples({graph.fed[0]: shown.x}, {name: shown.y.reshape(len(shown.y), *shape)})
     setting = QatSetting(
         epochs=order.int8_epochs,
         batch=candidate.batch,
-        validation=problem.validation,
-        seed=problem.seed,
+        validation=shown.validation,
+        seed=shown.seed,
+        scheme=candidate.deployment.scheme,
+        max_bytes=candidate.deployment.max_bytes,
     )
     outcome = train_for_int8(graph, samples, setting, finish=lambda graph: plainer(graph)[0])
     (figures,) = outcome.figures
-    better = 1 if problem.has_classes else -1
-    return Deployed(better * figures.deployed, bytes(write_tflite(schedule(outcome.graph))))
+    return outcome.graph, (1 if shown.has_classes else -1) * figures.deployed
+
+
+def _quantized(candidate: Candidate, graph: Graph, shown: Problem) -> Graph:
+    """The graph in integers, without training for them."""
+    data = {graph.fed[0]: shown.x[shown.parts[0][:CALIBRATION_SAMPLES]]}
+    return plainer(quantize_graph(optimize(graph), data, candidate.deployment.config))[0]
+
+
+def _answered(model: bytes, path: Path, pipeline: Pipeline | None, problem: Problem) -> float:
+    """The score of a model's file on the samples to choose by, as they were given."""
+    path.write_bytes(model)
+    held = problem.parts[1]
+    right = wanted(pipeline, problem)[held]
+    return figure(answers_of(path, problem.x[held]), right, problem)

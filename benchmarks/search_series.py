@@ -1,0 +1,94 @@
+"""A search beside a recipe by hand: ``python -m benchmarks.search_series motion FOLDER``.
+
+Convolutions along time, their strides and their deployment are chosen for a recipe's training
+samples, within what the recipe's pruned int8 model costs; docs/train.md has the recipe's points.
+The test samples judge the front, and chose nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tinyrt.api.fitting import DeviceBudget
+from tinyrt.quantize import Preset, Scheme
+from tinyrt.search import Candidate, Deployment, Problem, SearchSetting, search_networks
+from tinyrt.train.nn import Conv2d, DepthwiseConv2d, GlobalAvgPool2d, Linear, Module, Sequential
+from tinyrt.train.recipes import RECIPES
+from tinyrt.train.recipes.series import normed
+
+if TYPE_CHECKING:
+    from optuna.trial import BaseTrial
+
+DEPLOYMENTS = {
+    "int8": Deployment(),
+    "int8-untrained": Deployment(preset=Preset.BALANCED),
+    "int4": Deployment(Scheme.INT4),
+}
+LIMITS = {
+    "motion": DeviceBudget("cortex-m4", arena=1_220, flash=20_480, instructions=59_842),
+    "vowels": DeviceBudget("cortex-m4", arena=1_228, flash=20_480, instructions=72_653),
+}
+"""Recipe -> arena and instructions of its pruned int8 model."""
+
+
+def space_for(
+    recipe: str,
+) -> Callable[[BaseTrial, Problem, np.random.Generator], Candidate]:
+    """The space for a recipe's samples, varied as the recipe does."""
+    batch, augment = RECIPES[recipe].training.batch, RECIPES[recipe].augment
+
+    def space(trial: BaseTrial, problem: Problem, rng: np.random.Generator) -> Candidate:
+        channels, layers = problem.input_shape[2], dict[str, Module]()
+        for i in range(trial.suggest_int("layers", 1, 3)):
+            width = trial.suggest_int(f"width{i}", 4, 48, step=4)
+            kernel = (1, trial.suggest_int(f"kernel{i}", 3, 9, step=2))
+            stride = (1, trial.suggest_int(f"stride{i}", 1, 4))
+            if i:
+                along = DepthwiseConv2d(channels, kernel, stride=stride, rng=rng, bias=False)
+                layers |= normed(f"along{i}", along, channels)
+                kernel = stride = (1, 1)
+            across = Conv2d(channels, width, kernel, stride=stride, rng=rng, bias=False)
+            layers |= normed(f"across{i}", across, width)
+            channels = width
+        out = Linear(channels, problem.outputs, rng=rng)
+        rate = trial.suggest_float("learning_rate", 3e-3, 3e-2, log=True)
+        deployment = DEPLOYMENTS[trial.suggest_categorical("deployment", list(DEPLOYMENTS))]
+        network = Sequential(**layers, mean=GlobalAvgPool2d(), out=out)
+        return Candidate(network, rate, batch, augment, deployment=deployment)
+
+    return space
+
+
+def main() -> None:
+    """Search, and print the front."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("recipe", choices=tuple(LIMITS))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--trials", type=int, default=60)
+    parser.add_argument("--epochs", type=int, default=40)
+    parser.add_argument("--validation", type=float, default=0.2)
+    given = parser.parse_args()
+    data = RECIPES[given.recipe].load(0)
+    limits = LIMITS[given.recipe]
+    found = search_networks(
+        space_for(given.recipe),
+        {"x": data.x_train, "y": data.y_train},
+        given.folder,
+        SearchSetting(limits, given.trials, ("instructions",), given.epochs),
+        validation=given.validation,
+        test={"x": data.x_test, "y": data.y_test},
+    )
+    print(" ".join(f"{end} {number}" for end, number in found.ends.items()))
+    for point in found.front:
+        costs = " ".join(f"{name} {figure:,}" for name, figure in point.costs.items())
+        print(f"{point.score:.2%} of those to choose by, test {point.test:.2%}, {costs}")
+        print(f"    {dict(point.params)}, {point.model.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,19 @@
+"""All spaces that ship, by their names."""
+
+from __future__ import annotations
+
+from tinyrt.search.candidate import Space
+from tinyrt.search.raw_spaces import motion, sound
+from tinyrt.search.spaces import autoencoder, dscnn, mobilenet, resnet, tcn, transformer
+
+SPACES: dict[str, Space] = {
+    "dscnn": dscnn,
+    "mobilenet": mobilenet,
+    "resnet": resnet,
+    "tcn": tcn,
+    "transformer": transformer,
+    "autoencoder": autoencoder,
+    "motion": motion,
+    "sound": sound,
+}
+"""Name on the command line -> space."""
