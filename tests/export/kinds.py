@@ -7,7 +7,7 @@ from tests.export.models import dense, echo, views
 from tests.graphs import Builder, small_cnn
 from tests.quantize.test_mixed import samples
 from tinyrt.convert.tflite.writer import save_tflite
-from tinyrt.dsp import Boxes, Detector, Learner, LogMel, TopK
+from tinyrt.dsp import Boxes, Detector, Learner, LogMel, NearestMean, TopK
 from tinyrt.export import (
     Memories,
     export_boxes,
@@ -112,6 +112,12 @@ KINDS = {
             Learner(((1, 2), (3, 4)), (0, 5), 3, 0.1), folder, **more
         ),
         "learner",
+    ),
+    "nearest mean": (
+        lambda folder, **more: export_learner(
+            NearestMean(((1, 2), (3, 4)), (1, 1)), folder, name="near", **more
+        ),
+        "near",
     ),
 }
 """What -> (writes it into a folder, by the options of ``export_c``; its name in C)."""

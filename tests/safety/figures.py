@@ -58,6 +58,8 @@ OTHERS = {
     "boxes": "boxes",
     "the greatest scores": "greatest",
     "a layer that learns": "learner",
+    "the nearest class mean": "nearest mean",
+    "a cascade": "cascade",
 }
 """Small exports that have code of their own, which is in ``KINDS``; on the same core."""
 
