@@ -5,7 +5,7 @@ import pytest
 
 from tests.graphs import small_cnn
 from tinyrt import api
-from tinyrt.api import soonest
+from tinyrt.api import models, soonest
 from tinyrt.api.soonest import MAX_WORK, soonest_backend, work_of
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.data import InMemory
@@ -75,3 +75,20 @@ def test_answers_are_those_of_the_default(int8, tmp_path):
     assert (soon.backend, usual.backend) == ("reference", "numba")
     for name, array in usual.outputs.items():
         np.testing.assert_array_equal(soon.outputs[name], array)
+
+
+def test_a_device_is_compared_with_what_answers_soonest(int8, tmp_path, monkeypatch):
+    """Of inputs that are given, and of random ones; what a device is given is integers."""
+    save_tflite(int8, tmp_path / "net.tflite")
+    seen = []
+    real = models.Model
+    monkeypatch.setattr(
+        models, "Model", lambda g, backend: seen.append(backend) or real(g, backend=backend)
+    )
+    _, given = models.compared_inputs(tmp_path / "net.tflite", X[:2], 0)
+    models.compared_inputs(tmp_path / "net.tflite", None, 3)
+    monkeypatch.setattr(soonest, "MAX_WORK", 0)
+    _, by_numba = models.compared_inputs(tmp_path / "net.tflite", X[:2], 0)
+    assert seen == ["reference", "reference", "numba"]
+    for name, array in by_numba.items():
+        np.testing.assert_array_equal(given[name], array)

@@ -12,6 +12,7 @@ from tinyrt.api.layouts import warn_of_layout
 from tinyrt.api.reading import open_model
 from tinyrt.api.soonest import soonest_backend
 from tinyrt.budget import current
+from tinyrt.data import InMemory
 from tinyrt.entry import entry
 from tinyrt.errors import DataError, error_context
 from tinyrt.files import scratch_folder
@@ -231,12 +232,14 @@ def compared_inputs(
 
     """
     graph = open_model(model, optimize=False)
-    host = Model(graph)
     if inputs is None:
         feeds = random_inputs(graph, samples)
+        host = Model(graph, backend=soonest_backend(graph, InMemory(feeds)))
     else:
         with running(model, inputs):
-            feeds = host.stored_source(source_of(graph, inputs))
+            source = source_of(graph, inputs)
+            host = Model(graph, backend=soonest_backend(graph, source))
+            feeds = host.stored_source(source)
             # All inputs are packed and written for the device at once.
             current().reserve(2 * sum(array.nbytes for array in feeds.values()), "packed inputs")
     expected = host.run_raw(feeds)
