@@ -92,6 +92,8 @@ _FIXED = {1: 8, 5: 4}
 
 def _number_at(data: bytes, at: int) -> tuple[int, int]:
     """A number of seven bits to a byte, lowest first, and where it ends."""
+    if at < len(data) and data[at] < 128:
+        return data[at], at + 1
     number = 0
     for shift in range(0, 70, 7):
         if at >= len(data):
