@@ -5,6 +5,7 @@ Each is a value in fixed point; its reference in NumPy is the specification of t
 
 from tinyrt.dsp.anomaly import Anomaly, AnomalyStream
 from tinyrt.dsp.boxes import Boxes, Found
+from tinyrt.dsp.camera import Camera
 from tinyrt.dsp.detector import Detector, DetectorStream
 from tinyrt.dsp.learner import Learner, LearnerState
 from tinyrt.dsp.log_mel import LogMel, NoiseReduction, Pcan
@@ -18,6 +19,7 @@ __all__ = [
     "Anomaly",
     "AnomalyStream",
     "Boxes",
+    "Camera",
     "Detector",
     "DetectorStream",
     "Found",
