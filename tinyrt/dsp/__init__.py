@@ -14,6 +14,7 @@ from tinyrt.dsp.motion_stream import MotionStream
 from tinyrt.dsp.pipeline import Pipeline
 from tinyrt.dsp.stream import LogMelStream
 from tinyrt.dsp.top_k import TopK
+from tinyrt.dsp.vision import Vision
 
 __all__ = [
     "Anomaly",
@@ -33,4 +34,5 @@ __all__ = [
     "Pcan",
     "Pipeline",
     "TopK",
+    "Vision",
 ]
