@@ -190,11 +190,11 @@ def render_model(
 
     """
     prefix = request.options.naming.model(graph.name)
+    if isinstance(front_end, Vision):
+        check_camera(request)
     graph = with_port_types(graph, *request.options.port_types)
     fit = None if front_end is None else at_model(front_end, graph)
     request = with_audio(request) if isinstance(fit, Fitted) else request
-    if isinstance(fit, Sighted):
-        check_camera(request)
     options = request.options
     graph = settle(_with_wide_weights(graph))
     check_writable(graph)
