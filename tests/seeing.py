@@ -12,7 +12,7 @@ from tinyrt.quantize import QuantConfig, quantize_graph
 
 CLASSES = 3
 ANCHORS = tuple((4 * y + 2, 4 * x + 2, 6, 7) for y in range(3) for x in range(4))
-BOXES = Boxes(12, 16, ANCHORS, CLASSES, threshold=90, iou=0.2, candidates=16, most=4, ignored=(0,))
+BOXES = Boxes(12, 16, ANCHORS, CLASSES, threshold=10, iou=0.2, candidates=16, most=4, ignored=(0,))
 GREY = Vision(
     Camera(15, 22, 6, 8, "rgb565", 1, (1, 3, 13, 17), "area"), scale=0.02, mean=120.5, boxes=BOXES
 )

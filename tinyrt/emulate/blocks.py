@@ -81,10 +81,10 @@ def camera_context(project: ExportedProject) -> dict[str, Any]:
     regions, blocks = _arena(project)
     state, frame, seen = (f"HARNESS_BLOCK_{len(blocks) + i}" for i in range(3))
     assert project.camera is not None
-    boxes = project.camera.vision.boxes
+    camera, boxes = project.camera.vision.camera, project.camera.vision.boxes
     most = 0 if boxes is None else boxes.most
-    blocks += [f"{name}_CAMERA_STATE_BYTES", f"({name}_FRAME_LINES * {name}_LINE_BYTES)"]
-    blocks.append(str(8 + 12 * most))
+    frame_bytes = camera.height * camera.line_bytes
+    blocks += [f"{name}_CAMERA_STATE_BYTES", str(frame_bytes), str(8 + 12 * most)]
     outputs = list(_places(name, "output", project.outputs, blocks))
     return {
         "model": project.name,
