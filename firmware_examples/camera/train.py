@@ -17,7 +17,7 @@ from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.dsp import Boxes, Camera, Vision
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.train import Adam, trace
-from tinyrt.train.core.function import apply
+from tinyrt.train.core.tensor import apply
 from tinyrt.train.fit import FitConfig, fit
 from tinyrt.train.losses import cross_entropy
 from tinyrt.train.nn import BatchNorm, Conv2d, Module, ReLU, Sequential
@@ -56,7 +56,8 @@ class Probabilities(Module):
 
 def frame(rng, digits, labels):
     """Up to four digits on paper in uneven light: words uint16 (height, width), and places."""
-    light = np.outer(np.linspace(*rng.uniform(0.7, 1, 2), HEIGHT), np.linspace(*rng.uniform(0.7, 1, 2), WIDTH))
+    ends = rng.uniform(0.7, 1, (2, 2))
+    light = np.outer(np.linspace(*ends[0], HEIGHT), np.linspace(*ends[1], WIDTH))
     ink, places = np.zeros((HEIGHT, WIDTH)), []
     for _ in range(rng.integers(1, 12)):
         y, x = rng.integers(0, [HEIGHT - SIDE + 1, WIDTH - SIDE + 1])
