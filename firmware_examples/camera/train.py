@@ -107,7 +107,7 @@ def right(found, places):
 def main(folder: Path) -> None:
     """Train, and write both files."""
     rng, digits = np.random.default_rng(1), split_digits(0)
-    x, y = data(rng, digits.x_train, digits.y_train, 4_000)
+    x, y = data(rng, digits.x_train, digits.y_train, 10_000)
     net = Sequential(
         *(Conv2d(1, 8, 3, stride=2, bias=False, rng=rng), BatchNorm(8), ReLU()),
         *(Conv2d(8, 16, 3, stride=2, bias=False, rng=rng), BatchNorm(16), ReLU()),
@@ -117,14 +117,12 @@ def main(folder: Path) -> None:
     )
 
     def loss(output, wanted):
-        return cross_entropy(
-            output.reshape(-1, CLASSES), wanted.reshape(-1), ignore_index=UNSURE
-        )
+        return cross_entropy(output.reshape(-1, CLASSES), wanted.reshape(-1), ignore_index=UNSURE)
 
     def rate(step, steps):
         return 3e-3 * 0.5 * (1 + np.cos(np.pi * step / steps))
 
-    fit(net, Adam(net.parameters(), 3e-3), x, y, FitConfig(epochs=12), rng=rng, loss=loss, lr=rate)
+    fit(net, Adam(net.parameters(), 3e-3), x, y, FitConfig(epochs=20), rng=rng, loss=loss, lr=rate)
     net = Sequential(net, Probabilities())
     with tempfile.TemporaryDirectory() as scratch:
         paths = [Path(scratch) / name for name in ("float.tflite", "int8.tflite")]

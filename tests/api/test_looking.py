@@ -77,10 +77,12 @@ def test_a_camera_is_attached_shown_and_taken_off(eyes, tmp_path):
     assert front_end_of(out) is None
     lines = [" ".join(line.split()) for line in call("inspect", eyes).stdout.splitlines()]
     for line in (
-        *("camera 22 x 15 pixels of rgb565", "crop 17 x 13 from (3, 1)", "byte 0.02 * (byte - 120.5)"),
-        *("image 8 x 6, grey, area",
-          "boxes at most 4, of 12 anchors and 3 classes; scores at least 10"),
-    ):  # fmt: skip
+        "camera 22 x 15 pixels of rgb565",
+        "crop 17 x 13 from (3, 1)",
+        "image 8 x 6, grey, area",
+        "byte 0.02 * (byte - 120.5)",
+        "boxes at most 4, of 12 anchors and 3 classes; scores at least 10",
+    ):
         assert line in lines
     colours = saved(tmp_path / "c.tflite", int8_net(3), COLOURS)
     text = " ".join(call("inspect", colours).stdout.split())
@@ -110,9 +112,7 @@ def test_commands_on_frames(eyes, tmp_path):
     (raw,), (real,) = answers.raw.values(), answers.outputs.values()
     best = raw.reshape(3, -1).argmax(axis=1)
     assert call_json("run", colours, tmp_path / "c.npy")["best"] == best.tolist()
-    rows = [
-        line.split() for line in call("run", colours, tmp_path / "c.npy").stdout.splitlines()
-    ]
+    rows = [line.split() for line in call("run", colours, tmp_path / "c.npy").stdout.splitlines()]
     assert ["2", str(best[2]), f"{real[2].ravel()[best[2]]:.4g}"] in rows
     exported = call_json("export", eyes, "-o", tmp_path / "c")
     assert exported["camera"]["vision"] == GREY.as_dict()
@@ -136,12 +136,13 @@ def test_what_carries_no_camera(eyes, tmp_path):
             api.look_model(eyes, wrong)
 
 
+ONE = Boxes(9, 9, ((1, 1, 2, 2),), 3)
 OTHERS = {
     "the input is no image": {"camera": Camera(15, 22, 5, 8)},
     "the input is no image of": {"camera": Camera(15, 22, 6, 8, channels=3)},
-    "the outputs are no scores of 1 anchors and 3 classes": {"boxes": Boxes(9, 9, ((1, 1, 2, 2),), 3)},
+    "the outputs are no scores of 1 anchors and 3 classes": {"boxes": ONE},
     "the outputs are no scores of 12 anchors and 9": {"boxes": replace(BOXES, classes=9)},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("text", OTHERS)

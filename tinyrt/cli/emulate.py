@@ -78,7 +78,10 @@ def emulate(
     ] = None,
     audio: Annotated[
         Path | None,
-        typer.Option("--audio", help="A recording to push, for a model with a front end, or frames in an .npy file."),
+        typer.Option(
+            "--audio",
+            help="A recording to push, for a model with a front end, or frames in an .npy file.",
+        ),
     ] = None,
     samples: Annotated[
         int | None, typer.Option(help="Random inputs to run.", min=1, show_default=str(SAMPLES))
@@ -154,7 +157,11 @@ def emulate(
             _run_firmware(report, models, elf, machine, inputs, samples, timeout)
             return
         if audio is not None:
-            require_only(ctx, "--audio", {"audio", "keep", "max_arena", "by_rows", "input_rows", "slices", *PLACES})
+            require_only(
+                ctx,
+                "--audio",
+                {"audio", "keep", "max_arena", "by_rows", "input_rows", "slices", *PLACES},
+            )
         require_without("--samples", samples, "--input", there=inputs is not None)
         require_with("--gdb", gdb, "--keep", there=keep is not None)
         timing = timing_of(

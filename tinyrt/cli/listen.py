@@ -41,7 +41,7 @@ def front_end(
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
-    """Attach what makes a model's features of sound or motion, or images of a camera's frames.
+    """Attach what makes features of sound or motion, or images of frames.
 
     Decisions by its scores, or boxes, may follow.
     """
