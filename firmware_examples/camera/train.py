@@ -14,10 +14,10 @@ import numpy as np
 from tinyrt import api
 from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.writer import save_tflite
-from tinyrt.dsp import Boxes, Camera, Vision
+from tinyrt.dsp import Boxes, Camera, Found, Vision
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.train import Adam, trace
-from tinyrt.train.core.tensor import apply
+from tinyrt.train.core.tensor import Tensor, apply
 from tinyrt.train.fit import FitConfig, fit
 from tinyrt.train.losses import cross_entropy
 from tinyrt.train.nn import BatchNorm, Conv2d, Module, ReLU, Sequential
@@ -46,15 +46,19 @@ BOXES = Boxes(
 VISION = Vision(CAMERA, scale=1 / 64, mean=128.0, boxes=BOXES)
 
 
+Frame = tuple[np.ndarray, list[tuple[int, int, int]]]
+"""Words of its pixels; top, left and digit of what is in it."""
+
+
 class Probabilities(Module):
     """Of the classes of each cell."""
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         """(n, down, across, classes), sums of 1."""
         return apply("softmax", SoftmaxAttrs(), x)
 
 
-def frame(rng, digits, labels):
+def frame(rng: np.random.Generator, digits: np.ndarray, labels: np.ndarray) -> Frame:
     """Up to four digits on paper in uneven light: words uint16 (height, width), and places."""
     ends = rng.uniform(0.7, 1, (2, 2))
     light = np.outer(np.linspace(*ends[0], HEIGHT), np.linspace(*ends[1], WIDTH))
@@ -71,7 +75,7 @@ def frame(rng, digits, labels):
     return (red >> 3) << 11 | (green >> 2) << 5 | blue >> 3, places
 
 
-def cells(places):
+def cells(places: list[tuple[int, int, int]]) -> np.ndarray:
     """What is in each cell, int64 (down, across)."""
     found = np.full((DOWN, ACROSS), PAPER)
     for y, x, label in places:
@@ -84,14 +88,16 @@ def cells(places):
     return found
 
 
-def data(rng, digits, labels, count):
+def data(
+    rng: np.random.Generator, digits: np.ndarray, labels: np.ndarray, count: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Images float32 (n, rows, columns, 1), and cells (n, down, across)."""
     frames = [frame(rng, digits, labels) for _ in range(count)]
     x = np.stack([VISION.real(CAMERA.image(words)) for words, _ in frames])
     return x, np.stack([cells(places) for _, places in frames])
 
 
-def right(found, places):
+def right(found: Found, places: list[tuple[int, int, int]]) -> tuple[int, int]:
     """How many digits are found, in their place and told right; and how many are not there."""
     middles = [((b[0] + b[2]) / 2, (b[1] + b[3]) / 2) for b in found.boxes.tolist()]
     hits = sum(
@@ -116,10 +122,10 @@ def main(folder: Path) -> None:
         Conv2d(32, CLASSES, 1, rng=rng),
     )
 
-    def loss(output, wanted):
+    def loss(output: Tensor, wanted: np.ndarray) -> Tensor:
         return cross_entropy(output.reshape(-1, CLASSES), wanted.reshape(-1), ignore_index=UNSURE)
 
-    def rate(step, steps):
+    def rate(step: int, steps: int) -> float:
         return 3e-3 * 0.5 * (1 + np.cos(np.pi * step / steps))
 
     fit(net, Adam(net.parameters(), 3e-3), x, y, FitConfig(epochs=20), rng=rng, loss=loss, lr=rate)

@@ -41,7 +41,7 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "front-end": Listed(
             "listen",
             "front_end",
-            "Attach what makes features of sound or motion, or images of frames.",
+            "Attach what makes features of sound or motion, or a camera.",
         ),
         "qat": Listed("qat", "qat", "Train a float model for int8, by labels or a teacher."),
         "train": Listed(

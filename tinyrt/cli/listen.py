@@ -41,7 +41,7 @@ def front_end(
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
-    """Attach what makes features of sound or motion, or images of frames.
+    """Attach what makes features of sound or motion, or a camera.
 
     Decisions by its scores, or boxes, may follow.
     """

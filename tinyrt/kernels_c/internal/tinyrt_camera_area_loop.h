@@ -10,18 +10,22 @@ static inline uint32_t tinyrt_area_across(const tinyrt_camera_params *p, tinyrt_
     const int32_t first = p->column_first[column];
     const int32_t end = p->column_first[column + 1];
     const int32_t part = p->column_part[column + 1];
-    int32_t sum = 0;
-    for (int32_t x = first; x < end; ++x) {
+    const int32_t at_first = pixel(p, line, p->left + first, channel);
+    int32_t sum = at_first;
+    for (int32_t x = first + 1; x < end; ++x) {
         sum += pixel(p, line, p->left + x, channel);
     }
-    sum *= p->columns;
-    sum -= p->column_part[column] * pixel(p, line, p->left + first, channel);
+    sum = (sum * p->columns) - (at_first * p->column_part[column]);
     sum += (part != 0) ? part * pixel(p, line, p->left + end, channel) : 0;
     return (uint32_t)sum;
 }
 
-static inline int32_t tinyrt_camera_area_loop(const tinyrt_camera_params *p, tinyrt_pixel *pixel,
-                                              const uint8_t *line, void *state, uint8_t *row) {
+static inline int32_t tinyrt_camera_area_loop(const tinyrt_camera_params *params,
+                                              tinyrt_pixel *pixel, const uint8_t *line, void *state,
+                                              uint8_t *row) {
+    /* A copy, which bytes that are written cannot overlap: its fields stay in registers. */
+    const tinyrt_camera_params own = *params;
+    const tinyrt_camera_params *const p = &own;
     tinyrt_camera_state *const at = state;
     uint32_t *const sums = (uint32_t *)(void *)(at + 1);
     const int32_t y = tinyrt_line_in_crop(p, at);

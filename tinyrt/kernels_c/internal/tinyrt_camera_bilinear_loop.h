@@ -18,9 +18,12 @@ static inline void tinyrt_bilinear_across(const tinyrt_camera_params *p, tinyrt_
     }
 }
 
-static inline int32_t tinyrt_camera_bilinear_loop(const tinyrt_camera_params *p,
+static inline int32_t tinyrt_camera_bilinear_loop(const tinyrt_camera_params *params,
                                                   tinyrt_pixel *pixel, const uint8_t *line,
                                                   void *state, uint8_t *row) {
+    /* A copy, which bytes that are written cannot overlap: its fields stay in registers. */
+    const tinyrt_camera_params own = *params;
+    const tinyrt_camera_params *const p = &own;
     tinyrt_camera_state *const at = state;
     uint16_t *const lines = (uint16_t *)(void *)(at + 1);
     const int32_t size = p->columns * p->channels;

@@ -29,9 +29,15 @@ static inline int32_t tinyrt_pixel_rgb565(const tinyrt_camera_params *p, const u
     const int32_t red = word >> 11;
     const int32_t green = (word >> 5) & 63;
     const int32_t blue = word & 31;
-    const int32_t wide[3] = {(red << 3) | (red >> 2), (green << 2) | (green >> 4),
-                             (blue << 3) | (blue >> 2)};
-    return (p->is_grey != 0) ? tinyrt_luma(wide[0], wide[1], wide[2]) : wide[channel];
+    if (p->is_grey != 0) {
+        return tinyrt_luma((red << 3) | (red >> 2), (green << 2) | (green >> 4),
+                           (blue << 3) | (blue >> 2));
+    }
+    if (channel == 1) {
+        return (green << 2) | (green >> 4);
+    }
+    const int32_t other = (channel == 0) ? red : blue;
+    return (other << 3) | (other >> 2);
 }
 
 /** Factors have 14 bits of fraction. */
