@@ -41,7 +41,7 @@ ANCHORS = tuple(
 )
 BOXES = Boxes(
     *(HEIGHT, WIDTH, ANCHORS, CLASSES),
-    threshold=40, iou=0.2, candidates=16, most=5, by_class=False, ignored=(PAPER,),
+    threshold=40, iou=0.1, candidates=16, most=5, by_class=False, ignored=(PAPER,),
 )  # fmt: skip
 VISION = Vision(CAMERA, scale=1 / 64, mean=128.0, boxes=BOXES)
 
