@@ -121,6 +121,17 @@ def test_commands_on_frames(eyes, tmp_path):
     )
 
 
+@pytest.mark.slow
+def test_rows_are_pushed_where_an_emulation_asks_for_them(eyes, tmp_path):
+    """The program of this machine: the image is then not in the arena."""
+    np.save(tmp_path / "f.npy", frames_of(GREY, 3))
+    command = ("emulate", eyes, "--audio", tmp_path / "f.npy", "--core", "host")
+    held, pushed = (call_json(*command, *more) for more in ((), ("--input-rows",)))
+    assert (held["bit_exact"], pushed["bit_exact"]) == (True, True)
+    assert pushed["ram"]["arena"] != held["ram"]["arena"]
+    assert pushed["ram"]["state"] == held["ram"]["state"] + 8
+
+
 def test_what_carries_no_camera(eyes, tmp_path):
     bare = saved(tmp_path / "bare.tflite", int8_net(), None)
     ears = saved(tmp_path / "ears.tflite", ears_net(), PIPELINE)

@@ -98,7 +98,7 @@ def emulate_audio(
         core: as for ``run_emulated``.
         optimize: likewise.
         options: of the export: ``max_arena``, ``by_rows`` and ``memories``; with a camera also
-            ``input_rows`` and ``slices``.
+            ``input_rows``.
         board: as for ``run_emulated``.
         build_dir: likewise.
         timeout_s: likewise.

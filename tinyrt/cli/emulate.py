@@ -160,7 +160,7 @@ def emulate(
             require_only(
                 ctx,
                 "--audio",
-                {"audio", "keep", "max_arena", "by_rows", "input_rows", "slices", *PLACES},
+                {"audio", "keep", "max_arena", "by_rows", "input_rows", *PLACES},
             )
         require_without("--samples", samples, "--input", there=inputs is not None)
         require_with("--gdb", gdb, "--keep", there=keep is not None)

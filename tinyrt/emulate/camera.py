@@ -25,7 +25,7 @@ from tinyrt.files import make_folder
 from tinyrt.ir import DType
 from tinyrt.tools import EMULATOR_S
 
-OPTIONS = ("max_arena", "by_rows", "input_rows", "memories", "slices")
+OPTIONS = ("max_arena", "by_rows", "input_rows", "memories")
 """Options of an export that change what an emulation on frames runs."""
 
 BOX = np.dtype([("box", "<i2", 4), ("label", "<i2"), ("score", "<i2")])
