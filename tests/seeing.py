@@ -1,5 +1,6 @@
 """Small models that see frames of a camera, with boxes and without."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -23,16 +24,29 @@ COLOURS = Vision(
 )
 
 
-@cache
-def int8_net(channels: int = 1) -> Graph:
-    """An image of 6 x 8 -> scores of three classes, of each of 3 x 4 places."""
+CODED = replace(
+    GREY, boxes=replace(BOXES, threshold=-20, center_scale=0.01, size_scale=0.005, zero_point=3)
+)
+
+
+def float_net(channels: int = 1, *, coded: bool = False) -> Graph:
+    """An image of 6 x 8 -> scores of three classes, of each of 3 x 4 places; and encodings."""
     rng = np.random.default_rng(channels)
     b = Builder((1, 6, 8, channels), name="eyes")
-    weights = rng.normal(size=(CLASSES, 3, 3, channels)), rng.normal(size=CLASSES)
-    names = ["x", *(b.constant(w.astype(np.float32)) for w in weights)]
-    graph = b.graph(b.op("conv2d", names, Conv2dAttrs(stride=(2, 2), padding="SAME")))
+    outputs = []
+    for count in (CLASSES, 4)[: 1 + coded]:
+        weights = rng.normal(size=(count, 3, 3, channels)), rng.normal(size=count)
+        names = ["x", *(b.constant(w.astype(np.float32)) for w in weights)]
+        outputs.append(b.op("conv2d", names, Conv2dAttrs(stride=(2, 2), padding="SAME")))
+    return b.graph(*outputs)
+
+
+@cache
+def int8_net(channels: int = 1, *, coded: bool = False) -> Graph:
+    """The same, quantised."""
+    rng = np.random.default_rng(9)
     x = rng.uniform(-2.5, 2.7, (40, 6, 8, channels)).astype(np.float32)
-    return quantize_graph(graph, x, QuantConfig())
+    return quantize_graph(float_net(channels, coded=coded), x, QuantConfig())
 
 
 def frames_of(vision: Vision, count: int, seed: int = 0) -> np.ndarray:

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,12 +11,13 @@ import pytest
 from tests.cli.calls import call, call_json
 from tests.listening import PIPELINE, saved
 from tests.listening import int8_net as ears_net
-from tests.seeing import BOXES, COLOURS, GREY, frames_of, int8_net
+from tests.seeing import BOXES, CODED, COLOURS, GREY, float_net, frames_of, int8_net
 from tinyrt import api
 from tinyrt.attached import front_end_of
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.dsp import Boxes, Camera, Vision
 from tinyrt.dsp.vision import front_end_from_json
+from tinyrt.emulate.camera import SeenByHost, emulate_frames
 from tinyrt.errors import DataError, ModelFormatError, UnsupportedError
 from tinyrt.interpreter import load
 from tinyrt.sighted import sighted
@@ -52,6 +54,10 @@ def test_frames_from_files_and_arrays(eyes, tmp_path):
         seen = api.look_model(eyes, given)
         for name, array in whole.raw.items():
             np.testing.assert_array_equal(seen.raw[name], array)
+    steps = []
+    api.look_model(eyes, frames, progress=lambda *done: steps.append(done))
+    assert steps == [(64, 70), (70, 70)]
+    assert len(api.look_model(eyes, frames[:1]).boxes) == 1
     one = api.look_model(eyes, frames[69])
     assert one.boxes[0].boxes.tolist() == whole.boxes[69].boxes.tolist()
     (scores,) = whole.raw.values()
@@ -130,6 +136,52 @@ def test_rows_are_pushed_where_an_emulation_asks_for_them(eyes, tmp_path):
     assert (held["bit_exact"], pushed["bit_exact"]) == (True, True)
     assert pushed["ram"]["arena"] != held["ram"]["arena"]
     assert pushed["ram"]["state"] == held["ram"]["state"] + 8
+
+
+@pytest.mark.slow
+def test_a_box_that_is_another_one_is_noticed(eyes, tmp_path):
+    frames = frames_of(GREY, 9)
+    seen = api.look_model(eyes, frames)
+    for boxes, same in ((seen.boxes, True), ((*seen.boxes[1:], seen.boxes[0]), False)):
+        expected = SeenByHost(seen.raw, boxes)
+        where = tmp_path / str(same)
+        found = emulate_frames(eyes, frames, GREY, expected, build_dir=where, core="host")
+        assert found.bit_exact == same
+
+
+def test_encodings_are_those_of_the_second_output(tmp_path):
+    eyes = saved(tmp_path / "eyes.tflite", int8_net(coded=True), CODED)
+    frames = frames_of(CODED, 9)
+    seen = api.look_model(eyes, frames)
+    scores, codes = seen.raw.values()
+    for i, found in enumerate(seen.boxes):
+        want = CODED.boxes.find(scores[i].reshape(12, 3), codes[i].reshape(12, 4))
+        assert found.boxes.tolist() == want.boxes.tolist()
+        assert found.classes.tolist() == want.classes.tolist()
+
+
+def some_graph(*inputs, answers=()):
+    """As much of a graph as is looked at."""
+    values = dict(enumerate((*inputs, *answers)))
+    first = len(inputs)
+    return SimpleNamespace(
+        fed=range(first), answers=range(first, first + len(answers)), value=values.get
+    )
+
+
+def test_a_model_with_other_ports_is_refused():
+    graph = int8_net(coded=True)
+    x = graph.value("x")
+    scores, codes = (graph.value(name) for name in graph.answers)
+    with pytest.raises(UnsupportedError, match="the model has 2 inputs"):
+        sighted(GREY, some_graph(x, x))
+    with pytest.raises(UnsupportedError, match="the input is no image"):
+        sighted(GREY, some_graph(replace(x, shape=(6, 8))))
+    with pytest.raises(UnsupportedError, match="the input takes no bytes of an image"):
+        sighted(GREY, float_net())
+    for answers in ((scores, codes, codes), (codes, scores), (scores, scores)):
+        with pytest.raises(UnsupportedError, match="the outputs are no scores of 12 anchors"):
+            sighted(CODED, some_graph(x, answers=answers))
 
 
 def test_what_carries_no_camera(eyes, tmp_path):

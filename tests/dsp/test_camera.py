@@ -210,6 +210,7 @@ REFUSED = {
     "the option crop's height is 7": ONE | {"crop": [0, 0, 7, 8]},
     "the option crop's width is 1": ONE | {"crop": [0, 0, 6, 1]},
     "the option crop's top is 4": ONE | {"crop": [4, 0, 3, 8]},
+    "the option crop's left is 3": ONE | {"crop": [0, 3, 6, 6]},
     "the option crop's left is -1": ONE | {"crop": [0, -1, 6, 8]},
     "the option name is 'hight'": ONE | {"hight": 3},
 }

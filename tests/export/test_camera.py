@@ -5,6 +5,7 @@ import re
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,17 +13,20 @@ import pytest
 from tests.c.host import ABORT, SANITIZE, host_compiler
 from tests.listening import saved
 from tests.sampling import sampled
-from tests.seeing import BOXES, COLOURS, GREY, frames_of, int8_net
+from tests.seeing import BOXES, CODED, COLOURS, GREY, frames_of, int8_net
 from tinyrt import api
 from tinyrt.dsp import Camera
 from tinyrt.emulate.camera import BOX
 from tinyrt.errors import UnsupportedError
 from tinyrt.export import ExportOptions, Memories, export_c
+from tinyrt.export.camera import check_rows
+from tinyrt.sighted import sighted
 
 STATUSES = [5, 7, 5, 7, 6, 1, 2, 4, 4, 4, 4, 5]
 """Of ``camera.c``: null and misaligned states, no io, no arena, a misaligned one, no tensors."""
 
 CASES = {
+    "coded": (CODED, False),
     "grey": (GREY, False), "grey by rows": (GREY, True),
     "colours": (COLOURS, False), "colours by rows": (COLOURS, True),
 }  # fmt: skip
@@ -37,14 +41,17 @@ def answered(vision, seen, i):
         rows["box"][:count], rows["label"][:count] = found.boxes, found.classes
         rows["score"][:count] = found.scores
         told += [np.int32(count).tobytes(), rows.tobytes()]
-    return b"".join([*told, next(iter(seen.raw.values()))[i].tobytes()])
+    first = next(iter(seen.raw.values()))
+    return b"".join([*told, first[i].tobytes()])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", sampled(["grey by rows", "colours"], [*CASES]))
+@pytest.mark.parametrize("case", sampled(["grey by rows", "colours", "coded"], [*CASES]))
 def test_lines_and_frames_give_the_answers_of_the_host(case, tmp_path):
     vision, by_rows = CASES[case]
-    path = saved(tmp_path / "eyes.tflite", int8_net(vision.camera.channels), vision)
+    path = saved(
+        tmp_path / "eyes.tflite", int8_net(vision.camera.channels, coded=vision is CODED), vision
+    )
     options = ExportOptions(input_rows=by_rows)
     project = export_c(path, tmp_path / "project", core="host", options=options)
     cc = host_compiler()
@@ -104,6 +111,21 @@ def test_what_excludes_a_camera_is_refused(text, tmp_path):
     with pytest.raises(UnsupportedError, match=text):
         export_c(path, tmp_path / "c", options=ExportOptions(**REFUSED[text]))
     assert not (tmp_path / "c").exists()
+
+
+def test_rows_need_no_place_for_the_input(tmp_path):
+    path = saved(tmp_path / "eyes.tflite", int8_net(), GREY)
+    memories = Memories(inputs_in_arena=False)
+    options = ExportOptions(input_rows=True, memories=memories)
+    assert export_c(path, tmp_path / "c", options=options).pushed.rows == 6
+
+
+def test_rows_of_another_size_are_refused():
+    fit = sighted(GREY, int8_net())
+    check_rows(fit, SimpleNamespace(rows=6, row_bytes=8))
+    for rows, row_bytes in ((48, 1), (6, 9)):
+        with pytest.raises(UnsupportedError, match=f"takes {rows} rows of {row_bytes} bytes"):
+            check_rows(fit, SimpleNamespace(rows=rows, row_bytes=row_bytes))
 
 
 def test_an_image_on_its_side_is_refused(tmp_path):

@@ -160,7 +160,7 @@ def emulate(
             require_only(
                 ctx,
                 "--audio",
-                {"audio", "keep", "max_arena", "by_rows", "input_rows", *PLACES},
+                {"audio", "keep", "max_arena", "by_rows", *PLACES, *_rows_of_frames(models)},
             )
         require_without("--samples", samples, "--input", there=inputs is not None)
         require_with("--gdb", gdb, "--keep", there=keep is not None)
@@ -256,6 +256,14 @@ def _run_several(
     data = {"models": each, "shared_arena": shared_arena}
     report(data, emulation_tables.emulations(reports))
     _exit_unless(all(emulation.agrees for emulation in reports.values()))
+
+
+def _rows_of_frames(models: list[Path]) -> tuple[str, ...]:
+    """The option that says something beside frames, where the first model carries a camera."""
+    from tinyrt.attached import front_end_of
+    from tinyrt.dsp import Vision
+
+    return ("input_rows",) if isinstance(front_end_of(models[0]), Vision) else ()
 
 
 def _run_on_audio(report: Report, models: list[Path], audio: Path, options: dict[str, Any]) -> None:

@@ -115,7 +115,7 @@ def write_camera(
 
     """
     camera, boxes = fit.camera, fit.vision.boxes
-    _check_rows(fit, pushed)
+    check_rows(fit, pushed)
     kernel = f"tinyrt_camera_{camera.resize}_{camera.format.kind}"
     arrays = arrays_of(camera)
     definitions = camera_definitions(camera, arrays, "eye")
@@ -178,7 +178,13 @@ def camera_definitions(camera: Camera, arrays: Mapping[str, np.ndarray], name: s
     return [*made, c_text.struct("tinyrt_camera_params", name, fields)]
 
 
-def _check_rows(fit: Sighted, pushed: PushedRows | None) -> None:
+def check_rows(fit: Sighted, pushed: PushedRows | None) -> None:
+    """Check that the rows that are pushed are the image's.
+
+    Raises:
+        UnsupportedError: they are not.
+
+    """
     camera = fit.camera
     if pushed is not None and (pushed.rows, pushed.row_bytes) != (camera.rows, camera.row_size):
         raise UnsupportedError(
