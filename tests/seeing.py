@@ -25,7 +25,7 @@ COLOURS = Vision(
 
 
 CODED = replace(
-    GREY, boxes=replace(BOXES, threshold=-20, center_scale=0.01, size_scale=0.005, zero_point=3)
+    GREY, boxes=replace(BOXES, threshold=10, center_scale=0.01, size_scale=0.005, zero_point=3)
 )
 
 
