@@ -20,6 +20,7 @@ from tinyrt.dsp.vision import front_end_from_json
 from tinyrt.emulate.camera import SeenByHost, emulate_frames
 from tinyrt.errors import DataError, ModelFormatError, UnsupportedError
 from tinyrt.interpreter import load
+from tinyrt.ir import DType
 from tinyrt.sighted import sighted
 
 
@@ -179,6 +180,8 @@ def test_a_model_with_other_ports_is_refused():
         sighted(GREY, some_graph(replace(x, shape=(6, 8))))
     with pytest.raises(UnsupportedError, match="the input takes no bytes of an image"):
         sighted(GREY, float_net())
+    with pytest.raises(UnsupportedError, match="the input takes no bytes of an image"):
+        sighted(GREY, some_graph(replace(x, dtype=DType.INT16)))
     for answers in ((scores, codes, codes), (codes, scores), (scores, scores)):
         with pytest.raises(UnsupportedError, match="the outputs are no scores of 12 anchors"):
             sighted(CODED, some_graph(x, answers=answers))
