@@ -13,10 +13,12 @@ from tinyrt.convert.tflite.metadata import entry_of
 from tinyrt.convert.tflite.reader import map_file
 from tinyrt.dsp.anomaly import MAX_SIZE, AnomalyNumbers, numbers_of
 from tinyrt.dsp.pipeline import ENTRY, Pipeline
+from tinyrt.dsp.vision import Vision, front_end_from_json
 from tinyrt.errors import DataError, ModelFormatError, UnsupportedError, error_context
 from tinyrt.ir import DType, Graph, Value
 from tinyrt.ops.quantize import Rescale, quantize_s16
 from tinyrt.ops.shared.requant import multiplier
+from tinyrt.sighted import Sighted, sighted
 
 Array = NDArray[Any]
 
@@ -70,8 +72,8 @@ class Fitted:
         return np.stack(columns, axis=1)
 
 
-def front_end_of(path: str | Path) -> Pipeline | None:
-    """The front end that a model's file carries; None where it has none.
+def front_end_of(path: str | Path) -> Pipeline | Vision | None:
+    """What a model's file carries, for samples or for a camera; None where it has none.
 
     Raises:
         ModelFormatError: the file says what cannot be.
@@ -82,7 +84,7 @@ def front_end_of(path: str | Path) -> Pipeline | None:
         if found is None:
             return None
         try:
-            return Pipeline.from_json(found)
+            return front_end_from_json(found)
         except DataError as error:
             raise ModelFormatError(
                 f"metadata '{ENTRY}' cannot be read: {error.problem}",
@@ -91,9 +93,16 @@ def front_end_of(path: str | Path) -> Pipeline | None:
             ) from error
 
 
-def front_end_entry(pipeline: Pipeline | None) -> dict[str, bytes]:
+def front_end_entry(front_end: Pipeline | Vision | None) -> dict[str, bytes]:
     """The metadata of a file that carries the front end; empty without one."""
-    return {} if pipeline is None else {ENTRY: pipeline.to_json()}
+    return {} if front_end is None else {ENTRY: front_end.to_json()}
+
+
+def at_model(front_end: Pipeline | Vision, graph: Graph) -> Fitted | Sighted:
+    """A front end at the model; raises as ``fitted`` and ``sighted``."""
+    if isinstance(front_end, Vision):
+        return sighted(front_end, graph)
+    return fitted(front_end, graph)
 
 
 def carried_on(path: str | Path, graph: Graph, *, streamed: bool = False) -> dict[str, bytes]:
@@ -108,12 +117,13 @@ def carried_on(path: str | Path, graph: Graph, *, streamed: bool = False) -> dic
         UnsupportedError: the front end does not fit any more.
 
     """
-    pipeline = front_end_of(path)
-    if pipeline is not None:
-        pipeline = replace(pipeline, stride=None) if streamed else pipeline
+    front_end = front_end_of(path)
+    if front_end is not None:
+        if streamed and isinstance(front_end, Pipeline):
+            front_end = replace(front_end, stride=None)
         with error_context(file=str(path)):
-            fitted(pipeline, graph)
-    return front_end_entry(pipeline)
+            at_model(front_end, graph)
+    return front_end_entry(front_end)
 
 
 def fitted(pipeline: Pipeline, graph: Graph) -> Fitted:

@@ -36,8 +36,13 @@ WORDS = EXAMPLES_FOLDER / "keyword_spotting" / "words.wav"
 FIRST, SECOND = (EXAMPLES_FOLDER / "update" / f"{name}.tflite" for name in ("first", "second"))
 MOVES = EXAMPLES_FOLDER / "motion" / "movements.tflite"
 MACHINE = EXAMPLES_FOLDER / "anomaly" / "machine.tflite"
-RECORDINGS = {KEYWORDS: WORDS, **{path: path.parent / "recording.npy" for path in (MOVES, MACHINE)}}
-"""Models with a front end -> what they hear; the others take their inputs."""
+FINDER = EXAMPLES_FOLDER / "camera" / "finder.tflite"
+RECORDINGS = {
+    KEYWORDS: WORDS,
+    FINDER: FINDER.parent / "frames.npy",
+    **{path: path.parent / "recording.npy" for path in (MOVES, MACHINE)},
+}
+"""Models with a front end -> what they hear or see; the others take their inputs."""
 FREERTOS = "FREERTOS_KERNEL"
 
 
@@ -101,6 +106,7 @@ EXAMPLES = (
     Example("risc_v", ["rv32imc"], [DIGITS]),
     Example("motion", ["cortex-m0plus", "cortex-m33"], [MOVES]),
     Example("anomaly", ["cortex-m3"], [MACHINE]),
+    Example("camera", ["cortex-m7"], [FINDER], ExportOptions(input_rows=True)),
 )  # fmt: skip
 
 
@@ -188,7 +194,8 @@ def built(example: Example, core: str, build: Path, *more: str) -> Built:
 def taken(example: Example, core: str, build: Path) -> Taken:
     """What an example takes; raises as ``built``, and where a model does not answer as here."""
     whole = built(example, core, build)
-    own = ExportOptions(slices=example.options.slices, blob=example.options.blob)
+    asked = example.options
+    own = ExportOptions(slices=asked.slices, blob=asked.blob, input_rows=asked.input_rows)
     reports = [
         api.emulate_audio(model, RECORDINGS[model], core=core, options=own)
         if model in RECORDINGS

@@ -67,6 +67,7 @@ ELSEWHERE = {
     "src/tinyrt_cepstra.c": "front ends: tests/dsp/test_front_end_c.py",
     "src/tinyrt_log_mel.c": "front ends: tests/dsp and tests/firmware/test_front_end.py",
     "src/tinyrt_anomaly_s8.c": "alarms behind a model: tests/dsp/test_anomaly.py",
+    "src/tinyrt_camera_*.c": "frames of a camera: tests/dsp/test_camera.py",
     "src/tinyrt_motion.c": "features of motion: tests/export/test_samples.py",
     "src/tinyrt_shift.c": "windows that move on in state: tests/firmware/test_zoo.py",
 }

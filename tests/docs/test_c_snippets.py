@@ -6,7 +6,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from tests import moving
+from tests import moving, seeing
 from tests.asked import asked
 from tests.c.host import host_compiler
 from tests.cascades import pair
@@ -40,6 +40,7 @@ SNIPPETS = {
     ("cascades.md", 0): (pair, "cascade", {}),
     ("boards.md", 0): (dense, "digits", {"board": True}),
     ("audio.md", 0): (int8_net, "ears", HEARING),
+    ("camera.md", 0): (seeing.int8_net, "eyes", {"front_end": seeing.GREY, "input_rows": True}),
     ("dsp.md", 0): (LogMel, "ears", {}),
     ("dsp.md", 1): (Detector, "wake", {}),
     ("dsp.md", 2): (Boxes, "eyes", {}),

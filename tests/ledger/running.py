@@ -11,6 +11,7 @@ from unittest.mock import patch
 
 import numpy as np
 
+from tests import seeing
 from tests.graphs import Builder, small_cnn
 from tests.ledger.case import Run, add, asks
 from tests.ledger.watch import Entry
@@ -82,6 +83,16 @@ def a_recording(folder: Path) -> tuple[Run, list[Entry]]:
         ("allow_for", size),
         ("reserve", 2 * size, "the recording"),
         ("reserve", 2 * answers * CLASSES, "all answers"),
+    ]
+
+
+@asks("api/looking.py", measured=False)
+def frames_of_a_camera(folder: Path) -> tuple[Run, list[Entry]]:
+    path = saved(folder / "eyes.tflite", seeing.int8_net(), seeing.GREY)
+    frames = seeing.frames_of(seeing.GREY, 5)
+    return lambda: api.look_model(path, frames), [
+        ("reserve", frames.nbytes, "all frames"),
+        ("reserve", 2 * len(frames) * 3 * 4 * seeing.CLASSES, "all answers"),
     ]
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tinyrt.api.inspection import Inspection, OpCost, inspect_model
     from tinyrt.api.learning import split_last_layer
     from tinyrt.api.listening import Heard, attach_front_end, listen_model
+    from tinyrt.api.looking import Seen, look_model
     from tinyrt.api.models import (
         Run,
         evaluate,
@@ -38,9 +39,11 @@ _HOMES = {
     "CascadeAnswers": "tinyrt.api.cascades",
     "CascadeEvaluation": "tinyrt.api.cascades",
     "Heard": "tinyrt.api.listening",
+    "Seen": "tinyrt.api.looking",
     "attach_front_end": "tinyrt.api.listening",
     "emulate_audio": "tinyrt.api.emulating",
     "listen_model": "tinyrt.api.listening",
+    "look_model": "tinyrt.api.looking",
     "Checked": "tinyrt.api.gate.checking",
     "check": "tinyrt.api.gate.checking",
     "Health": "tinyrt.api.doctor",
@@ -86,6 +89,7 @@ __all__ = [
     "ModelCost",
     "OpCost",
     "Run",
+    "Seen",
     "Stream",
     "Trained",
     "attach_front_end",
@@ -99,6 +103,7 @@ __all__ = [
     "examine",
     "inspect_model",
     "listen_model",
+    "look_model",
     "open_model",
     "profile_model",
     "quantize_model",

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 from numpy.typing import ArrayLike
 
 from tinyrt.api.listening import listen_model, require_front_end, sound_of
+from tinyrt.api.looking import frames_of, look_model
 from tinyrt.api.models import compared_inputs
+from tinyrt.attached import front_end_of
+from tinyrt.dsp import Vision
 from tinyrt.entry import entry
 from tinyrt.files import scratch_folder
 from tinyrt.tools import EMULATOR_S
@@ -91,16 +94,18 @@ def emulate_audio(
 
     Args:
         model: a quantised .tflite file that carries a front end.
-        audio: as for ``listen_model``.
+        audio: as for ``listen_model``; with a camera, frames as for ``look_model``.
         core: as for ``run_emulated``.
         optimize: likewise.
-        options: of the export: ``max_arena``, ``by_rows`` and ``memories``.
+        options: of the export: ``max_arena``, ``by_rows`` and ``memories``; with a camera also
+            ``input_rows``.
         board: as for ``run_emulated``.
         build_dir: likewise.
         timeout_s: likewise.
 
     Returns:
-        The report; instructions are those from one answer to the next, features and network.
+        The report; instructions are those from one answer to the next, features and network, or of
+        a frame.
 
     Raises:
         TinyrtError: as ``listen_model`` and ``run_emulated``; or there is no answer.
@@ -108,8 +113,23 @@ def emulate_audio(
     """
     from tinyrt.emulate.audio import Expected
     from tinyrt.emulate.audio import emulate_audio as run
+    from tinyrt.emulate.camera import SeenByHost, emulate_frames
     from tinyrt.export import ExportOptions
 
+    vision = front_end_of(model)
+    if isinstance(vision, Vision):
+        frames = frames_of(audio, vision.camera)
+        seen = look_model(model, frames)
+        with scratch_folder() as scratch:
+            return emulate_frames(
+                *(model, frames, vision, SeenByHost(seen.raw, seen.boxes)),
+                build_dir=build_dir or scratch,
+                core=core,
+                optimize=optimize,
+                board=board,
+                options=options or ExportOptions(),
+                timeout_s=timeout_s,
+            )
     pipeline = require_front_end(model)
     sound = sound_of(audio, pipeline)
     heard = listen_model(model, sound.samples)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from numpy.typing import ArrayLike
 
 from tinyrt.api.reading import open_model
-from tinyrt.attached import Fitted, fitted, front_end_of
+from tinyrt.attached import Fitted, at_model, front_end_of
 from tinyrt.backends.c.planning import CKernels
 from tinyrt.entry import entry
 from tinyrt.errors import DataError, TinyrtError, error_context
@@ -20,6 +20,7 @@ from tinyrt.ir import Graph, Shape
 from tinyrt.memory import ArenaPlan, plan_by_rows, plan_memory, plan_pushed
 from tinyrt.memory.advice import Advice, advise
 from tinyrt.ops import OPS
+from tinyrt.sighted import Sighted
 
 if TYPE_CHECKING:
     from tinyrt.backends.cuda.partition import DeviceSegment
@@ -50,7 +51,7 @@ class Inspection:
         kernels: whose scratch memory the plan counts.
         placement: which ops run on a GPU and which on the CPU between them; empty where that was
             not asked for.
-        front_end: what its file carries, at the model; None without.
+        front_end: what its file carries for samples or frames, at the model; None without.
 
     """
 
@@ -62,7 +63,7 @@ class Inspection:
     plan: ArenaPlan
     kernels: CKernels
     placement: tuple[DeviceSegment, ...] = ()
-    front_end: Fitted | None = None
+    front_end: Fitted | Sighted | None = None
 
     @cached_property
     def advice(self) -> tuple[Advice, ...]:
@@ -164,10 +165,10 @@ def inspect_graph(
     )
 
 
-def _front_end(model: str | Path, graph: Graph) -> Fitted | None:
+def _front_end(model: str | Path, graph: Graph) -> Fitted | Sighted | None:
     with error_context(file=str(model)):
         found = front_end_of(model)
-        return None if found is None else fitted(found, graph)
+        return None if found is None else at_model(found, graph)
 
 
 def placement_of(graph: Graph, backend: str) -> tuple[DeviceSegment, ...]:

@@ -15,12 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from tinyrt.api.inputs import Array
 from tinyrt.api.reading import lost_channels, open_model
-from tinyrt.attached import Fitted, fitted, front_end_entry, front_end_of
+from tinyrt.attached import Fitted, at_model, fitted, front_end_entry, front_end_of
 from tinyrt.budget import current
 from tinyrt.convert.tflite.lost import lost_entry
 from tinyrt.convert.tflite.writer import save_tflite
-from tinyrt.dsp import AnomalyStream, DetectorStream, Pipeline
+from tinyrt.dsp import AnomalyStream, DetectorStream, Pipeline, Vision
 from tinyrt.dsp.anomaly import AnomalyNumbers
+from tinyrt.dsp.vision import front_end_from_dict
 from tinyrt.entry import entry
 from tinyrt.errors import DataError, ModelFormatError, error_context
 from tinyrt.interpreter import DEFAULT_BACKEND
@@ -28,6 +29,7 @@ from tinyrt.interpreter.model import Model
 from tinyrt.interpreter.progress import Progress
 from tinyrt.ir import Graph
 from tinyrt.series import read_series
+from tinyrt.sighted import Sighted
 from tinyrt.wav import Sound, read_wav
 
 WINDOWS_AT_ONCE = 1024
@@ -69,12 +71,13 @@ class Heard:
 @entry
 def attach_front_end(
     model: str | Path, front_end: Pipeline | str | Path | None, output: str | Path
-) -> Fitted | None:
+) -> Fitted | Sighted | None:
     """Write a model's file with a front end in its metadata.
 
     Args:
         model: a .tflite file.
-        front_end: a pipeline, or a .toml or .json file of its options; None to take one off.
+        front_end: a pipeline or a vision, or a .toml or .json file of its options; None to take one
+            off.
         output: the .tflite file to write.
 
     Returns:
@@ -85,13 +88,10 @@ def attach_front_end(
             file cannot be written.
 
     """
-    made = front_end
-    if isinstance(front_end, str | Path):
-        made = read_options(front_end)
-    assert made is None or isinstance(made, Pipeline)
+    made = read_options(front_end) if isinstance(front_end, str | Path) else front_end
     graph = tflite_graph(model)
     with error_context(file=str(model)):
-        fit = None if made is None else fitted(made, graph)
+        fit = None if made is None else at_model(made, graph)
         lost = lost_entry(lost_channels(model, graph), graph)
         save_tflite(graph, output, lost | front_end_entry(made))
     return fit
@@ -114,8 +114,8 @@ def tflite_graph(model: str | Path) -> Graph:
     return open_model(model, optimize=False)
 
 
-def read_options(path: str | Path) -> Pipeline:
-    """The pipeline whose options a .toml or .json file holds.
+def read_options(path: str | Path) -> Pipeline | Vision:
+    """The front end whose options a .toml or .json file holds.
 
     Raises:
         DataError: the file cannot be read, or an option is unknown or out of range.
@@ -140,10 +140,12 @@ def read_options(path: str | Path) -> Pipeline:
             raise DataError(
                 f"the options are of type {type(options).__name__}", expected="options by name"
             )
-        return Pipeline.from_dict(_with_none(options))
+        return front_end_from_dict(_with_none(options))
 
 
 def _with_none(options: Mapping[str, Any]) -> dict[str, Any]:
+    if "camera" in options:
+        return dict(options)
     log_mel = options.get("log_mel", {})
     if isinstance(log_mel, Mapping):
         log_mel = {n: None if n in NULLABLE and x is False else x for n, x in log_mel.items()}
@@ -220,7 +222,7 @@ def require_front_end(model: str | Path) -> Pipeline:
 
     """
     found = front_end_of(model)
-    if found is None:
+    if not isinstance(found, Pipeline):
         raise DataError(
             "the model carries no front end, which makes features of sound",
             file=str(model),

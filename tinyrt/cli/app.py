@@ -39,7 +39,9 @@ SECTIONS: dict[str, dict[str, Listed]] = {
         "quantize": Listed("quantize", "quantize", "Quantise a float model after training."),
         "dataset": Listed("dataset", "dataset", "Make a data file from images, sounds or tables."),
         "front-end": Listed(
-            "listen", "front_end", "Attach what makes a model's features of sound or motion."
+            "listen",
+            "front_end",
+            "Attach what makes features of sound or motion, or a camera.",
         ),
         "qat": Listed("qat", "qat", "Train a float model for int8, by labels or a teacher."),
         "train": Listed(

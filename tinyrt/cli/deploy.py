@@ -152,6 +152,9 @@ def export(
         if project.audio is not None:
             held, constants = project.audio.state_bytes, project.audio.table_bytes
             extra["audio"] = f"{held:,} bytes of state, {constants:,} of constants"
+        if project.camera is not None:
+            held, constants = project.camera.state_bytes, project.camera.table_bytes
+            extra["camera"] = f"{held:,} bytes of state, {constants:,} of constants"
         if project.slices is not None:
             extra |= emulation_tables.slices(project.slices)
         if project.blob is not None:
@@ -183,8 +186,9 @@ def _board(project: ExportedProject) -> dict[str, Any]:
 
 
 def _audio(project: ExportedProject) -> dict[str, Any]:
-    """What a project has for samples, for ``--json``; nothing where it takes its input alone."""
-    return {} if project.audio is None else {"audio": project.audio.as_dict()}
+    """What a project has for samples or frames, for ``--json``; nothing where it has neither."""
+    made = {"audio": project.audio, "camera": project.camera}
+    return {name: code.as_dict() for name, code in made.items() if code is not None}
 
 
 def _with_bound(data: dict[str, Any], by_rows: bool) -> dict[str, object]:
@@ -219,8 +223,9 @@ def _several(
         data["selftest"] = {p.name: _selftest(p)["selftest"] for p in bundle.models}
     if options.board:
         data["board"] = {p.name: _board(p)["board"] for p in bundle.models}
-    heard = {p.name: _audio(p)["audio"] for p in bundle.models if p.audio is not None}
-    data |= {"audio": heard} if heard else {}
+    for kind in ("audio", "camera"):
+        found = {p.name: _audio(p)[kind] for p in bundle.models if kind in _audio(p)}
+        data |= {kind: found} if found else {}
     data["model_sha256"] = {project.name: project.model_sha256 for project in bundle.models}
     data["flash"] = {project.name: project.flash() for project in bundle.models}
     data["ports"] = {project.name: project.ports() for project in bundle.models}

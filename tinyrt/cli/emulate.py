@@ -78,7 +78,10 @@ def emulate(
     ] = None,
     audio: Annotated[
         Path | None,
-        typer.Option("--audio", help="A recording to push, for a model with a front end."),
+        typer.Option(
+            "--audio",
+            help="A recording to push, for a model with a front end, or frames in an .npy file.",
+        ),
     ] = None,
     samples: Annotated[
         int | None, typer.Option(help="Random inputs to run.", min=1, show_default=str(SAMPLES))
@@ -154,7 +157,11 @@ def emulate(
             _run_firmware(report, models, elf, machine, inputs, samples, timeout)
             return
         if audio is not None:
-            require_only(ctx, "--audio", {"audio", "keep", "max_arena", "by_rows", *PLACES})
+            require_only(
+                ctx,
+                "--audio",
+                {"audio", "keep", "max_arena", "by_rows", *PLACES, *_rows_of_frames(models)},
+            )
         require_without("--samples", samples, "--input", there=inputs is not None)
         require_with("--gdb", gdb, "--keep", there=keep is not None)
         timing = timing_of(
@@ -249,6 +256,14 @@ def _run_several(
     data = {"models": each, "shared_arena": shared_arena}
     report(data, emulation_tables.emulations(reports))
     _exit_unless(all(emulation.agrees for emulation in reports.values()))
+
+
+def _rows_of_frames(models: list[Path]) -> tuple[str, ...]:
+    """The option that says something beside frames, where the first model carries a camera."""
+    from tinyrt.attached import front_end_of
+    from tinyrt.dsp import Vision
+
+    return ("input_rows",) if isinstance(front_end_of(models[0]), Vision) else ()
 
 
 def _run_on_audio(report: Report, models: list[Path], audio: Path, options: dict[str, Any]) -> None:

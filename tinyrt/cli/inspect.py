@@ -12,7 +12,7 @@ from rich.console import Group
 from tinyrt.amounts import parse_bytes
 from tinyrt.cli import tables
 from tinyrt.cli.console import reporting
-from tinyrt.cli.listen import front_end_facts
+from tinyrt.cli.listen import front_end_data, front_end_facts
 from tinyrt.cli.options import (
     ByRows,
     Core,
@@ -86,10 +86,9 @@ def inspect(
             "advice": [asdict(advice) for advice in inspection.advice],
             "placement": [segment.as_dict() for segment in inspection.placement],
         }
-        data["front_end"] = None
+        data |= front_end_data(inspection.front_end)
         table = tables.inspection(inspection, whole)
         if inspection.front_end is not None:
-            data["front_end"] = inspection.front_end.pipeline.as_dict()
             table = Group(table, tables.facts(front_end_facts(inspection.front_end)))
         report(data, table)
 

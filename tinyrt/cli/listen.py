@@ -14,8 +14,10 @@ from rich.table import Table
 
 from tinyrt.cli import tables
 from tinyrt.cli.console import progress_bar, reporting
+from tinyrt.cli.look import camera_facts, run_on_frames
 from tinyrt.cli.options import Json, MaxMemory, TfliteOut
 from tinyrt.errors import DataError
+from tinyrt.sighted import Sighted
 
 if TYPE_CHECKING:
     from tinyrt.api import Heard
@@ -29,7 +31,8 @@ def front_end(
     options: Annotated[
         Path | None,
         typer.Argument(
-            help="A .toml or .json file: log_mel or motion, scale, offset, stride, detector."
+            help="A .toml or .json file: log_mel or motion, scale, offset, stride, detector; or"
+            " camera, scale, mean, boxes."
         ),
     ] = None,
     remove: Annotated[
@@ -38,9 +41,9 @@ def front_end(
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
-    """Attach what makes a model's features of sound or motion.
+    """Attach what makes features of sound or motion, or a camera.
 
-    Decisions by its scores may follow.
+    Decisions by its scores, or boxes, may follow.
     """
     from tinyrt import api
 
@@ -53,13 +56,22 @@ def front_end(
             )
         fit = api.attach_front_end(model, options, output)
         data: dict[str, Any] = {"output": str(output), "bytes": output.stat().st_size}
-        data["front_end"] = None if fit is None else fit.pipeline.as_dict()
+        data |= front_end_data(fit)
         facts = {"output": str(output), "bytes": data["bytes"]}
         report(data, tables.facts(facts | ({} if fit is None else front_end_facts(fit))))
 
 
-def front_end_facts(fit: Fitted) -> dict[str, object]:
+def front_end_data(fit: Fitted | Sighted | None) -> dict[str, Any]:
+    """What ``--json`` says of a front end: of samples, or of frames."""
+    if isinstance(fit, Sighted):
+        return {"front_end": None, "vision": fit.vision.as_dict()}
+    return {"front_end": None if fit is None else fit.pipeline.as_dict()}
+
+
+def front_end_facts(fit: Fitted | Sighted) -> dict[str, object]:
     """What a table says of a front end."""
+    if isinstance(fit, Sighted):
+        return camera_facts(fit)
     front, pipeline = fit.pipeline.front, fit.pipeline
     ms = 1000 / front.sample_rate
     facts: dict[str, object] = {
@@ -102,15 +114,21 @@ def _scaling(pipeline: Pipeline) -> str:
 def run_on_audio(
     model: Path, audio: Path, output: Path | None, backend: str
 ) -> tuple[dict[str, Any], RenderableType]:
-    """What a model answers to a recording, for ``--json`` and as a table; written where asked.
+    """What a model answers to a recording or to frames, for ``--json`` and as a table.
+
+    Outputs are written where asked.
 
     Raises:
-        TinyrtError: as ``listen_model``, or the file cannot be written.
+        TinyrtError: as ``listen_model`` and ``look_model``, or the file cannot be written.
 
     """
     from tinyrt import api
+    from tinyrt.attached import front_end_of
     from tinyrt.data import save_npz
+    from tinyrt.dsp import Vision
 
+    if isinstance(front_end_of(model), Vision):
+        return run_on_frames(model, audio, output, backend)
     with progress_bar("listening") as progress:
         heard = api.listen_model(model, audio, backend=backend, progress=progress)
     own: dict[str, NDArray[Any]] = {"tinyrt.samples": heard.samples}

@@ -28,7 +28,7 @@ def run(
     audio: Annotated[
         Path | None,
         typer.Argument(
-            help="A recording, for a model with a front end: WAV, or of motion .npy or .csv."
+            help="For a model with a front end: WAV, .npy or .csv of motion, or .npy of frames."
         ),
     ] = None,
     inputs: Annotated[

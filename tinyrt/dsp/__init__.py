@@ -5,6 +5,7 @@ Each is a value in fixed point; its reference in NumPy is the specification of t
 
 from tinyrt.dsp.anomaly import Anomaly, AnomalyStream
 from tinyrt.dsp.boxes import Boxes, Found
+from tinyrt.dsp.camera import Camera
 from tinyrt.dsp.detector import Detector, DetectorStream
 from tinyrt.dsp.federated import federated_average
 from tinyrt.dsp.learner import Learner, LearnerState
@@ -15,11 +16,13 @@ from tinyrt.dsp.nearest_mean import NearestMean, NearestMeanState
 from tinyrt.dsp.pipeline import Pipeline
 from tinyrt.dsp.stream import LogMelStream
 from tinyrt.dsp.top_k import TopK
+from tinyrt.dsp.vision import Vision
 
 __all__ = [
     "Anomaly",
     "AnomalyStream",
     "Boxes",
+    "Camera",
     "Detector",
     "DetectorStream",
     "Found",
@@ -35,5 +38,6 @@ __all__ = [
     "Pcan",
     "Pipeline",
     "TopK",
+    "Vision",
     "federated_average",
 ]

@@ -7,7 +7,6 @@ file's metadata; whoever wrote the file, everything in the entry is checked.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,17 +17,11 @@ from tinyrt.dsp.detector import Detector
 from tinyrt.dsp.log_mel import LogMel
 from tinyrt.dsp.motion import Motion
 from tinyrt.dsp.motion_stream import MotionStream
+from tinyrt.dsp.options import VERSION, as_json, options_of, require_version
 from tinyrt.dsp.stream import LogMelStream
-from tinyrt.errors import DataError
 
 ENTRY = "tinyrt.front_end"
 """Name of the entry."""
-
-VERSION = 1
-"""Of what the entry says; it begins with it."""
-
-MAX_BYTES = 1 << 16
-"""Of the entry."""
 
 MAX_ROWS = 1 << 12
 FEATURES = {False: (0, (1 << 16) - 1), True: (-(1 << 15), (1 << 15) - 1)}
@@ -137,10 +130,7 @@ class Pipeline:
             DataError: an option is unknown or out of range, or of another version.
 
         """
-        made = dict(options)
-        version = made.pop("version", VERSION)
-        is_own = type(version) is int and version == VERSION
-        require(is_own, "version", version, f"{VERSION}; later ones need a later tinyrt")
+        made = require_version(options)
         known(cls, made)
         motion = made.get("motion")
         if motion is not None:
@@ -167,7 +157,7 @@ class Pipeline:
 
     def to_json(self) -> bytes:
         """The entry's bytes."""
-        return json.dumps(self.as_dict(), separators=(",", ":")).encode()
+        return as_json(self.as_dict())
 
     @classmethod
     def from_json(cls, data: bytes) -> Pipeline:
@@ -177,28 +167,4 @@ class Pipeline:
             DataError: it is no JSON, too long, or says what cannot be.
 
         """
-        if len(data) > MAX_BYTES:
-            raise DataError(
-                f"the front end takes {len(data):,} bytes", expected=f"at most {MAX_BYTES:,}"
-            )
-        try:
-            made = json.loads(data.decode(), object_pairs_hook=_once, parse_constant=_no_number)
-        except (ValueError, RecursionError) as error:
-            raise DataError(
-                f"the front end is no JSON: {error}", expected="an object of options by name"
-            ) from error
-        require(isinstance(made, dict), "front end", type(made).__name__, "an object of options")
-        require("version" in made, "version", None, str(VERSION))
-        return cls.from_dict(made)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object each of whose names stands once: readers differ on which of several counts."""
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise ValueError("a name stands twice in one object")
-    return made
-
-
-def _no_number(text: str) -> float:
-    raise ValueError(f"{text} is no number")
+        return cls.from_dict(options_of(data))

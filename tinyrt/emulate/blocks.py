@@ -71,6 +71,34 @@ def audio_context(project: ExportedProject, samples: int) -> dict[str, Any]:
     }
 
 
+def camera_context(project: ExportedProject) -> dict[str, Any]:
+    """The same for a model that takes frames.
+
+    A run pushes a frame. Before the model's outputs, int32 say whether there is an answer, and how
+    many boxes; then these follow.
+    """
+    name = project.name.upper()
+    regions, blocks = _arena(project)
+    state, frame, seen = (f"HARNESS_BLOCK_{len(blocks) + i}" for i in range(3))
+    assert project.camera is not None
+    camera, boxes = project.camera.vision.camera, project.camera.vision.boxes
+    most = 0 if boxes is None else boxes.most
+    frame_bytes = camera.height * camera.line_bytes
+    blocks += [f"{name}_CAMERA_STATE_BYTES", str(frame_bytes), str(8 + 12 * most)]
+    outputs = list(_places(name, "output", project.outputs, blocks))
+    return {
+        "model": project.name,
+        "MODEL": name,
+        "blocks": blocks,
+        "regions": regions,
+        "blob": False,
+        "state": state,
+        "has_boxes": boxes is not None,
+        "inputs": [{"offset": frame, "bytes": f"{frame}_BYTES"}],
+        "outputs": [{"offset": seen, "bytes": f"{seen}_BYTES", "outside": False}, *outputs],
+    }
+
+
 def _arena(project: ExportedProject) -> tuple[list[str], list[str]]:
     """The names of several regions, and the macros with the bytes of each or of the only one."""
     name = project.name.upper()

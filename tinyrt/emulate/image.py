@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tinyrt.emulate import toolchain
-from tinyrt.emulate.blocks import audio_context, harness_context, script_context
+from tinyrt.emulate.blocks import audio_context, camera_context, harness_context, script_context
 from tinyrt.emulate.boards import Board, find_board
 from tinyrt.emulate.sizes import Sizes, sizes_of_image, sizes_of_library
 from tinyrt.emulate.stack import CALL_GRAPH_FLAG, stack_bound
@@ -79,8 +79,8 @@ def build_image(
         build_dir: an existing folder for objects and the image.
         board: what it is to run on; the core's own board by default.
         profile: whether the image is to count the instructions of every op.
-        samples: most samples of a record, of a project that takes these; None for one that takes
-            its model's inputs.
+        samples: most samples of a record, of a project that takes these, or bytes of a frame; None
+            for one that takes its model's inputs.
 
     Raises:
         ToolError: a tool is missing, or something does not compile or fit into the board.
@@ -210,6 +210,8 @@ def bring_model(
     """Write the header through which the harness knows a model; ``samples`` see ``build_image``."""
     if samples is None:
         text = render(FIRMWARE, "harness_model.h.j2", harness_context(project))
+    elif project.camera is not None:
+        text = render(FIRMWARE, "harness_camera.h.j2", camera_context(project))
     else:
         text = render(FIRMWARE, "harness_audio.h.j2", audio_context(project, samples))
     write_source(project, folder / name, text)

@@ -91,7 +91,7 @@ def export_boxes(
         "boxes": boxes,
         "work_bytes": work_bytes,
         "alignment": WORD,
-        "definitions": as_source(_definitions(boxes)),
+        "definitions": as_source(definitions_of(boxes, "params")),
     }
     texts = rendered(own, "boxes", context)
     choices = {"core": core, "optimize": optimize, "layout": layout, "kind": "boxes"}
@@ -135,8 +135,11 @@ def export_top_k(
     return ExportedTopK(own, Path(out_dir), target, top_k, identity, files)
 
 
-def _definitions(boxes: Boxes) -> list[str]:
-    """The options in C: tables, and a struct that points to them."""
+def definitions_of(boxes: Boxes, name: str, *, coded: bool = True) -> list[str]:
+    """The options in C: tables, and a struct of that name that points to them.
+
+    Without encodings, there are no tables for these.
+    """
     ignored = np.zeros(boxes.classes, np.uint8)
     ignored[list(boxes.ignored)] = 1
     fields = {
@@ -150,15 +153,14 @@ def _definitions(boxes: Boxes) -> list[str]:
         "height": boxes.height,
         "width": boxes.width,
         "anchors": "anchors",
-        "moves": "moves",
-        "growths": "growths",
+        "moves": "moves" if coded else "NULL",
+        "growths": "growths" if coded else "NULL",
         "ignored": "ignored",
     }
     anchors = np.array(boxes.anchors, np.int16).ravel()
-    return [
-        c_text.array("static const", "int16_t", "anchors", anchors),
-        c_text.array("static const", "int16_t", "moves", boxes.moves),
-        c_text.array("static const", "int16_t", "growths", boxes.growths),
-        c_text.array("static const", "uint8_t", "ignored", ignored),
-        c_text.struct("tinyrt_boxes_params", "params", fields),
-    ]
+    made = [c_text.array("static const", "int16_t", "anchors", anchors)]
+    if coded:
+        made.append(c_text.array("static const", "int16_t", "moves", boxes.moves))
+        made.append(c_text.array("static const", "int16_t", "growths", boxes.growths))
+    made.append(c_text.array("static const", "uint8_t", "ignored", ignored))
+    return [*made, c_text.struct("tinyrt_boxes_params", name, fields)]

@@ -8,14 +8,14 @@ from dataclasses import replace
 from math import inf
 from pathlib import Path
 
-from tinyrt.attached import fitted, front_end_of
+from tinyrt.attached import Fitted, at_model, front_end_of
 from tinyrt.backends.c.kernel import Target
 from tinyrt.backends.c.parts.cutting import MARGIN
 from tinyrt.backends.c.planning import CKernels
 from tinyrt.budget import current
 from tinyrt.convert.port_types import with_port_types
 from tinyrt.convert.tflite.reader import read_tflite
-from tinyrt.dsp.pipeline import Pipeline
+from tinyrt.dsp import Pipeline, Vision
 from tinyrt.entry import entry
 from tinyrt.errors import BudgetError, ConversionWarning, error_context, warn
 from tinyrt.export.audio import with_audio, write_audio
@@ -23,6 +23,7 @@ from tinyrt.export.blob.choices import choices_of
 from tinyrt.export.blob.code import blob_code
 from tinyrt.export.blob.writer import BlobWriter, require_whole_tensors
 from tinyrt.export.board import write_board
+from tinyrt.export.camera import check_camera, write_camera
 from tinyrt.export.estimate import instructions_estimated
 from tinyrt.export.identity import sealed, sha256_of
 from tinyrt.export.info import labels_in
@@ -58,6 +59,7 @@ from tinyrt.memory import (
 from tinyrt.memory.kernels import Kernels
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.stored_weights import widen_weights
+from tinyrt.sighted import Sighted
 
 
 @entry
@@ -107,13 +109,13 @@ def export_graph(
     options: ExportOptions = NO_OPTIONS,
     model_sha256: str | None = None,
     labels: Sequence[Sequence[str]] | None = None,
-    front_end: Pipeline | None = None,
+    front_end: Pipeline | Vision | None = None,
 ) -> ExportedProject:
     """Write the C project of a graph, by default named after the graph; see ``export_c``.
 
     ``model_sha256`` is the digest of the file that the graph was read from, where there is one;
     ``labels`` are lists of labels that may be an output's, for information that is asked for with
-    them or by the option ``info``; with a ``front_end``, the project takes samples, too.
+    them or by the option ``info``; with a ``front_end``, the project takes samples or frames, too.
     """
     request = Request.of(core, optimize, options)
     return export_request(graph, out_dir, request, model_sha256, labels, front_end)
@@ -125,7 +127,7 @@ def export_request(
     request: Request,
     model_sha256: str | None = None,
     labels: Sequence[Sequence[str]] | None = None,
-    front_end: Pipeline | None = None,
+    front_end: Pipeline | Vision | None = None,
 ) -> ExportedProject:
     """Write the C project of a graph as it is asked for; see ``export_graph``."""
     where = Path(out_dir)
@@ -140,7 +142,7 @@ def render_project(
     request: Request,
     model_sha256: str | None = None,
     labels: Sequence[Sequence[str]] | None = None,
-    front_end: Pipeline | None = None,
+    front_end: Pipeline | Vision | None = None,
 ) -> tuple[ExportedProject, dict[str, str | bytes]]:
     """A project, and the text of its files by name; raises as ``render_model``."""
     project, own = render_model(graph, directory, request, model_sha256, front_end)
@@ -170,7 +172,7 @@ def render_model(
     directory: Path,
     request: Request,
     model_sha256: str | None = None,
-    front_end: Pipeline | None = None,
+    front_end: Pipeline | Vision | None = None,
 ) -> tuple[ExportedProject, dict[str, CFile]]:
     """A project, and its own files, without kernels and build files.
 
@@ -179,7 +181,8 @@ def render_model(
         directory: where it is to lie.
         request: the choices that it is made with.
         model_sha256: of the model's file; None for a model without one.
-        front_end: what makes features of samples; None for a model that takes its input.
+        front_end: what makes features of samples, or images of frames; None for a model that takes
+            its input.
 
     Raises:
         BudgetError: the arena takes more than ``max_arena``, or a region is too small.
@@ -187,9 +190,11 @@ def render_model(
 
     """
     prefix = request.options.naming.model(graph.name)
+    if isinstance(front_end, Vision):
+        check_camera(request)
     graph = with_port_types(graph, *request.options.port_types)
-    fit = None if front_end is None else fitted(front_end, graph)
-    request = request if fit is None else with_audio(request)
+    fit = None if front_end is None else at_model(front_end, graph)
+    request = with_audio(request) if isinstance(fit, Fitted) else request
     options = request.options
     graph = settle(_with_wide_weights(graph))
     check_writable(graph)
@@ -205,7 +210,7 @@ def render_model(
     context = model_context(
         *(prefix, graph, plan, writer, states, options.memories, model_sha256, slices), blob
     )
-    files, selftest, audio = model_files(prefix, context), None, None
+    files, selftest, audio, camera = model_files(prefix, context), None, None, None
     if options.selftest is not None:
         vectors = options.selftest
         selftest, more = write_selftest(prefix, graph, plan, writer, vectors, context)
@@ -214,9 +219,13 @@ def render_model(
     if options.board:
         board, more = write_board(prefix, context, model_sha256, selftest=selftest is not None)
         files |= more
-    if fit is not None:
+    if isinstance(fit, Fitted):
         audio, more = write_audio(prefix, fit, plan, states, context)
         files |= more
+    if isinstance(fit, Sighted):
+        camera, more = write_camera(prefix, fit, writer.pushed, states, context)
+        files |= more
+    beside = audio or camera
     project = ExportedProject(
         name=prefix,
         directory=directory,
@@ -226,7 +235,7 @@ def render_model(
         arena_lower_bound=plan.lower_bound,
         inputs=tuple(port_of(graph.value(name), plan) for name in graph.fed),
         outputs=tuple(port_of(graph.value(name), plan) for name in graph.answers),
-        kernels=(*writer.functions, *(audio.kernels if audio else ())),
+        kernels=(*writer.functions, *(beside.kernels if beside else ())),
         macs=sum(OPS[n.op].macs(n) for n in graph.bound()),
         segments=plan.segments,
         pushed=writer.pushed,
@@ -243,6 +252,7 @@ def render_model(
         selftest=selftest,
         board=board,
         audio=audio,
+        camera=camera,
     )
     return project, files
 

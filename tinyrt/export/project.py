@@ -11,6 +11,7 @@ from tinyrt.export.audio import AudioCode
 from tinyrt.export.blob.code import BlobCode
 from tinyrt.export.blob.record import blob_files
 from tinyrt.export.board import BoardPort
+from tinyrt.export.camera import CameraCode
 from tinyrt.export.info import info_files
 from tinyrt.export.ports import Port
 from tinyrt.export.pushed import PushedRows
@@ -58,6 +59,7 @@ class ExportedProject:
         selftest: what it tests on the board; None without a test.
         board: its protocols for a serial port; None without them.
         audio: what it has for samples; None where it takes its input alone.
+        camera: what it has for frames; None likewise.
 
     """
 
@@ -88,10 +90,13 @@ class ExportedProject:
     selftest: Selftest | None = None
     board: BoardPort | None = None
     audio: AudioCode | None = None
+    camera: CameraCode | None = None
 
     @property
     def sample_files(self) -> list[str]:
-        """The names of its files for samples, without their ends; empty where it takes none."""
+        """Names of its files for samples or frames, without their ends; empty without any."""
+        if self.camera is not None:
+            return [f"{self.name}_camera"]
         return [] if self.audio is None else [f"{self.name}_{self.audio.pipeline.takes}"]
 
     @property

@@ -1,0 +1,8 @@
+#include "tinyrt_camera.h"
+
+#include "tinyrt_camera_area_loop.h"
+
+int32_t tinyrt_camera_area_rgb565(const tinyrt_camera_params *p, const uint8_t *line, void *state,
+                                  uint8_t *row) {
+    return tinyrt_camera_area_loop(p, tinyrt_pixel_rgb565, line, state, row);
+}

@@ -1,0 +1,8 @@
+#include "tinyrt_camera.h"
+
+#include "tinyrt_camera_bilinear_loop.h"
+
+int32_t tinyrt_camera_bilinear_bytes(const tinyrt_camera_params *p, const uint8_t *line,
+                                     void *state, uint8_t *row) {
+    return tinyrt_camera_bilinear_loop(p, tinyrt_pixel_bytes, line, state, row);
+}
