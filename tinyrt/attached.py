@@ -93,6 +93,17 @@ def front_end_of(path: str | Path) -> Pipeline | Vision | None:
             ) from error
 
 
+def pipeline_of(path: str | Path) -> Pipeline | None:
+    """The front end for samples that a model's file carries; None where it has none, or a camera.
+
+    Raises:
+        ModelFormatError: the file says what cannot be.
+
+    """
+    found = front_end_of(path)
+    return found if isinstance(found, Pipeline) else None
+
+
 def front_end_entry(front_end: Pipeline | Vision | None) -> dict[str, bytes]:
     """The metadata of a file that carries the front end; empty without one."""
     return {} if front_end is None else {ENTRY: front_end.to_json()}

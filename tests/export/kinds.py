@@ -1,6 +1,6 @@
 """Exports of small models of every kind that can be asked for, and of what stands alone."""
 
-from tests import listening, moving
+from tests import listening, moving, seeing
 from tests.asked import asked
 from tests.cascades import pair
 from tests.export.models import dense, echo, views
@@ -56,7 +56,7 @@ def with_labels(folder, **more):
 
 
 def with_front_end(kind):
-    """A model of sound, or of motion, that takes samples."""
+    """A model that takes samples of sound or of motion, or frames."""
 
     def export(folder, **more):
         folder.parent.mkdir(exist_ok=True)
@@ -90,6 +90,7 @@ KINDS = {
     "board": (a_graph(quantised, board=True), "net"),
     "sound": (with_front_end(listening), "ears"),
     "motion": (with_front_end(moving), "ears"),
+    "camera": (with_front_end(seeing), "ears"),
     "several": (several(), "lib"),
     "shared": (several(shared_arena=True), "lib"),
     "shared regions": (several(shared_arena=True, memories=TWO), "lib"),

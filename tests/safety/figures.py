@@ -53,6 +53,7 @@ OTHERS = {
     "a board's protocols": "board",
     "a front end of sound": "sound",
     "a front end of motion": "motion",
+    "a camera": "camera",
     "a front end alone": "front end",
     "a detector": "detector",
     "boxes": "boxes",

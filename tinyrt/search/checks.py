@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from tinyrt.api.emulating import emulate_audio
 from tinyrt.api.models import run_emulated
-from tinyrt.attached import front_end_of
+from tinyrt.attached import pipeline_of
 from tinyrt.errors import DataError
 from tinyrt.export.options import NO_OPTIONS, ExportOptions
 from tinyrt.search.problem import Problem
@@ -79,7 +79,7 @@ class Checks:
         """The model's score on the test samples, greater is better; None where there are none."""
         if self.test is None:
             return None
-        right = wanted(front_end_of(model), self.test)
+        right = wanted(pipeline_of(model), self.test)
         return figure(answers_of(model, self.test.x), right, self.problem)
 
     def emulated(
@@ -102,7 +102,7 @@ class Checks:
         if not self.emulate:
             return None
         shown = self._shown()[: self.emulate]
-        if front_end_of(model) is None:
+        if pipeline_of(model) is None:
             report = run_emulated(model, core=core, inputs=shown, options=options)
         else:
             report = emulate_audio(model, recording_of(shown), core=core, options=options)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tinyrt.attached import front_end_of
+from tinyrt.attached import pipeline_of
 from tinyrt.dsp import Pipeline
 from tinyrt.export import export_c
 from tinyrt.files import make_folder, write_bytes, write_text
@@ -168,7 +168,7 @@ def write_front(
         assert costs is not None
         point = Point(trial.number, trial.params, score, costs, model, place / PROJECT)
         checked = checks.tested(model), checks.emulated(model, core, options)
-        front_end = front_end_of(model)
+        front_end = pipeline_of(model)
         points.append(replace(point, test=checked[0], emulated=checked[1], front_end=front_end))
     looks = store.look(checks.test is not None and bool(points))
     measure = "accuracy" if funnel.problem.has_classes else "error"

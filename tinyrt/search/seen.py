@@ -12,7 +12,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.attached import Fitted, fitted, front_end_of
+from tinyrt.attached import Fitted, fitted, pipeline_of
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.dsp import LogMel, Pipeline
 from tinyrt.errors import error_context
@@ -96,7 +96,7 @@ def answers_of(model: Path, x: Array) -> Array:
 
     With a front end, features become the input's integers as on a device.
     """
-    graph, pipeline = read_tflite(model), front_end_of(model)
+    graph, pipeline = read_tflite(model), pipeline_of(model)
     runner = Model(graph, file=str(model))
     with error_context(file=str(model)):
         fit = None if pipeline is None else fitted(pipeline, graph)

@@ -13,7 +13,7 @@ import numpy as np
 
 from tinyrt.api.costs import EMULATED, Basis, ModelCost, cost
 from tinyrt.api.quantize import plainer
-from tinyrt.attached import front_end_entry, front_end_of
+from tinyrt.attached import front_end_entry, pipeline_of
 from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import write_tflite
@@ -243,7 +243,7 @@ def price_model(model: bytes, order: Order, basis: Basis, problem: Problem) -> M
     with scratch_folder() as folder:
         path = folder / "model.tflite"
         path.write_bytes(model)
-        made = Untrained(read_tflite(path), front_end_of(path))
+        made = Untrained(read_tflite(path), pipeline_of(path))
     return costed(made, order.candidate(problem), order.core, basis, problem)
 
 
