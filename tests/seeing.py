@@ -17,8 +17,6 @@ BOXES = Boxes(12, 16, ANCHORS, CLASSES, threshold=10, iou=0.2, candidates=16, mo
 GREY = Vision(
     Camera(15, 22, 6, 8, "rgb565", 1, (1, 3, 13, 17), "area"), scale=0.02, mean=120.5, boxes=BOXES
 )
-PIPELINE = GREY
-"""As other modules call what a model of theirs carries."""
 COLOURS = Vision(
     Camera(5, 6, 6, 8, "yuyv", 3, None, "bilinear"),
     scale=(0.02, 0.015, 0.017),

@@ -55,12 +55,12 @@ def with_labels(folder, **more):
     return export_c(folder.parent / "net.tflite", folder, **asked(info=True, **more))
 
 
-def with_front_end(kind):
+def with_front_end(net, front_end):
     """A model that takes samples of sound or of motion, or frames."""
 
     def export(folder, **more):
         folder.parent.mkdir(exist_ok=True)
-        path = listening.saved(folder.parent / "ears.tflite", kind.int8_net(), kind.PIPELINE)
+        path = listening.saved(folder.parent / "ears.tflite", net, front_end)
         return export_c(path, folder, **asked(**more))
 
     return export
@@ -88,9 +88,10 @@ KINDS = {
     "speed": (a_graph(dense, optimize="speed"), "net"),
     "ports": (a_graph(quantised, input_type="float32", output_type="uint8"), "net"),
     "board": (a_graph(quantised, board=True), "net"),
-    "sound": (with_front_end(listening), "ears"),
-    "motion": (with_front_end(moving), "ears"),
-    "camera": (with_front_end(seeing), "ears"),
+    "sound": (with_front_end(listening.int8_net(), listening.PIPELINE), "ears"),
+    "motion": (with_front_end(moving.int8_net(), moving.PIPELINE), "ears"),
+    "camera": (with_front_end(seeing.int8_net(), seeing.GREY), "ears"),
+    "camera of colours": (with_front_end(seeing.int8_net(3), seeing.COLOURS), "ears"),
     "several": (several(), "lib"),
     "shared": (several(shared_arena=True), "lib"),
     "shared regions": (several(shared_arena=True, memories=TWO), "lib"),

@@ -54,6 +54,7 @@ OTHERS = {
     "a front end of sound": "sound",
     "a front end of motion": "motion",
     "a camera": "camera",
+    "a camera of colours": "camera of colours",
     "a front end alone": "front end",
     "a detector": "detector",
     "boxes": "boxes",
