@@ -19,7 +19,7 @@ from tinyrt.ir import DType
 from tinyrt.ops.shared.evaluate import evaluate
 
 MODELS = ("resnet8", "dscnn_kws", "mobilenet_vww", "autoencoder_ad", "streaming_wakeword")
-MANY, FEW = range(sampled(16, 100)), range(sampled(3, 20))
+MANY, FEW = range(sampled(10, 100)), range(sampled(3, 20))
 PARTS = 4
 """Models that share the ops out: plans of very many tensors take long."""
 
