@@ -12,6 +12,7 @@ from tests.sampling import sampled
 from tinyrt.dsp import LogMel, LogMelStream, NoiseReduction
 from tinyrt.errors import UnsupportedError
 from tinyrt.export import export_front_end
+from tinyrt.export.front_end import half_bytes_of
 
 pytestmark = pytest.mark.slow
 
@@ -72,6 +73,12 @@ def test_a_thousand_sounds_and_recordings(portable):
 def test_misuse_is_answered(portable):
     statuses = np.frombuffer(run_program(portable, [MISUSE]), np.int32)
     assert statuses.tolist() == [5, 7, 5, 7, 1, 2, 4, 4, 4, 4, 4]
+
+
+def test_memory_for_work_holds_a_spectrum_or_three_rows_of_bands():
+    """Whichever is larger, in each half."""
+    assert half_bytes_of(LogMel(window=512, bands=32)) == 4 * 257 + 4
+    assert half_bytes_of(LogMel(window=120, step=50, bands=64, lower_hz=100, upper_hz=7_000)) == 768
 
 
 def test_what_an_export_says(tmp_path):

@@ -131,6 +131,11 @@ def test_bars_of_all_cores_have_one_scale():
         assert bar.per_mac == core.ops[1].instructions / model.ops[1].macs
 
 
+def test_a_model_without_ops_has_no_bars():
+    model = replace(reported()[0].models[0], ops=(), cores=())
+    assert draw_bars(model, []) == ()
+
+
 def test_weights_are_counted_value_by_value():
     graph = quantize_graph(small_cnn(), samples(32), QuantConfig())
     found = {h.op: h for h in weight_histograms(graph)}

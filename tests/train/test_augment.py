@@ -90,6 +90,14 @@ def test_time_moves_both_ways_and_what_moves_in_is_filled():
     assert (augment.shift_time(x, rng(), steps=90, fill=0) == 0).all(axis=(1, 2)).any()
 
 
+def test_what_is_not_said_is_filled_with_zeros():
+    x = numbered(MANY, 6, 7, 2) + 1
+    assert (augment.erase_patch(x, rng(), size=3)[:, 3, 3] == 0).any()
+    assert (augment.shift_time(x, rng(), steps=90) == 0).all(axis=(1, 2, 3)).any()
+    for y in (augment.erase_patch(x, rng(), size=3), augment.shift_time(x, rng(), steps=90)):
+        assert y.min() == 0
+
+
 def test_noise_has_the_deviation_given():
     noise = augment.add_noise(np.zeros((50, 500), np.float32), rng(), sigma=0.3)
     assert noise.std() == pytest.approx(0.3, rel=0.02)

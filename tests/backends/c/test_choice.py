@@ -1,12 +1,15 @@
 """Which kernel a layer takes, by its shape: the rules of docs/kernels.md."""
 
 from dataclasses import replace
+from math import ceil
 
 import numpy as np
 import pytest
 
 from tests.ops.build import Case, build_s8
 from tests.ops.corners.recurrent import LSTM, recurrent
+from tinyrt.backends.c.blocks.cost import COSTS, lstm_cost
+from tinyrt.backends.c.blocks.layer import QUAD
 from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Target
@@ -142,3 +145,14 @@ def test_layers_take_the_kernel_of_their_shape(tmp_path, kernel, core, case):
     graph = _plain(built.graph) if weighted else built.graph
     project = export_graph(graph, tmp_path / "project", core=core)
     assert project.kernels[0] == f"tinyrt_{kernel}"
+
+
+def test_taps_that_fill_words_cost_no_rest():
+    """By hand, from the constants of a core with DSP instructions; nine taps cost it."""
+    k = COSTS[InstructionSet.DSP]
+    turn, turn_taps = k.row_turn
+    row = k.row_tap * 8 + turn * ceil(8 / turn_taps)
+    blocks = ceil(8 * QUAD / k.row_channels)
+    assert lstm_cost(InstructionSet.DSP, 3, 8, 8) == 3 * (k.unit * 8 + blocks * 2 * row)
+    more = lstm_cost(InstructionSet.DSP, 3, 9, 8) - lstm_cost(InstructionSet.DSP, 3, 8, 8)
+    assert more == 3 * blocks * k.rest
