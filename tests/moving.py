@@ -43,13 +43,17 @@ def moving(kind: str, seed: int, samples: int) -> np.ndarray:
     return np.clip(x, -32_768, 32_767).astype(np.int16)
 
 
-@cache
-def int8_net() -> Graph:
-    """Features -> scores of four classes, quantised for features of about -6 to 8."""
+def float_net() -> Graph:
+    """Features -> scores of four classes."""
     rng = np.random.default_rng(3)
     b, count = Builder((1, FRONT.features), name="arm"), FRONT.features
     weights = [0.1 * rng.normal(size=(CLASSES, count)), rng.normal(size=CLASSES)]
     names = ["x", *(b.constant(w.astype(np.float32)) for w in weights)]
-    graph = b.graph(b.op("fully_connected", names, FullyConnectedAttrs()))
-    x = rng.uniform(-6, 8, (40, count)).astype(np.float32)
-    return quantize_graph(graph, x, QuantConfig())
+    return b.graph(b.op("fully_connected", names, FullyConnectedAttrs()))
+
+
+@cache
+def int8_net() -> Graph:
+    """The same, quantised for features of about -6 to 8."""
+    x = np.random.default_rng(4).uniform(-6, 8, (40, FRONT.features)).astype(np.float32)
+    return quantize_graph(float_net(), x, QuantConfig())

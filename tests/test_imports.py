@@ -113,3 +113,11 @@ def test_every_public_name_is_there():
     assert {"__version__", *tinyrt.__all__} <= set(dir(tinyrt))
     with pytest.raises(AttributeError):
         tinyrt.nonsense  # noqa: B018
+
+
+def test_every_public_name_of_the_functions_is_listed_before_it_is_imported(monkeypatch):
+    from tinyrt import api
+
+    for name in api.__all__:
+        monkeypatch.delitem(vars(api), name, raising=False)
+    assert {"__all__", *api.__all__} <= set(dir(api))

@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+import tempfile
 from importlib import metadata
 from pathlib import Path
 
@@ -166,6 +167,18 @@ def test_a_cache_that_others_may_write_to(tmp_path, monkeypatch):
     assert state_of("numba").problem == f"{tmp_path} cannot be written"
 
 
+def test_a_cache_that_cannot_be_read(tmp_path, monkeypatch):
+    monkeypatch.setenv("TINYRT_CACHE", str(tmp_path))
+    file = tmp_path / "numba"
+    file.write_text("no folder")
+    found = look("caches")
+    assert found["numba"].state is State.BROKEN
+    assert found["numba"].found == f"{file}: it cannot be read: Not a directory"
+    assert "TINYRT_CACHE" in found["numba"].mend
+    assert (state_of("numba").entries, state_of("numba").nbytes) == (0, 0)
+    assert found["native"].state is State.GOOD
+
+
 def test_a_cache_without_a_home(monkeypatch):
     for name in ("TINYRT_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
@@ -185,6 +198,13 @@ def test_room_for_temporary_files(left, state, monkeypatch):
     assert check.state is state
     assert check.found.endswith(f"{usage.free >> 20} MiB free")
     assert (check.mend is None) == (state is State.GOOD)
+
+
+def test_a_folder_for_temporary_files_that_is_gone(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    (check,) = doctor.PARTS["temporary"].look("temporary")
+    assert (check.state, check.found) == (State.BROKEN, "no folder: No such file or directory")
+    assert "TMPDIR" in check.mend
 
 
 # Python and libraries

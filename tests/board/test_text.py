@@ -14,6 +14,7 @@ from tinyrt.export import ExportOptions, export_graph
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify
+from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.shared.spec import NoAttrs
 
 HERTZ = 1_000_000
@@ -182,6 +183,20 @@ def test_quantised_results_are_real_numbers(scale, dtype, zero, tmp_path):
     exact = [(int(v) - zero) * scale for v in x]
     assert np.allclose(shown, exact, rtol=1e-15, atol=0.5000001e-3)
     assert all(re.fullmatch(r"\d+\.\d{3}", s) for s in found[len("m-results-[") : -1].split(","))
+
+
+def test_integers_without_a_scale_are_shown_as_they_are(tmp_path):
+    types = {"x": DType.INT32, "y": DType.INT32, "z": DType.UINT32}
+    values = {name: Value(name, dtype, (1, 6)) for name, dtype in types.items()}
+    nodes = [Node("cast", n, ("x",), (n,), CastAttrs(types[n])) for n in "yz"]
+    graph = verify(Graph("net", ("x",), ("y", "z"), values, tuple(nodes)))
+    options = ExportOptions(board=True)
+    project = export_graph(graph, tmp_path / "model", core="host", options=options)
+    x = np.array([0, -1, 9, 1234567890, 2**31 - 1, -(2**31)], np.int32)
+    text = f"db load 24%db {x.tobytes().hex()}%infer 1 0%"
+    (found,) = (s for s in lines(build(project, tmp_path), text) if "results" in s)
+    shown = [*x.tolist(), *x.astype(np.uint32).tolist()]
+    assert found == f"m-results-[{','.join(map(str, shown))}]"
 
 
 def test_float_results_are_rounded_to_three_decimals(tmp_path):

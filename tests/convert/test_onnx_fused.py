@@ -53,6 +53,11 @@ def conv_and_a_sum(m):
 
 
 @case()
+def conv_and_a_sum_alone(m):
+    return fused(m, "FusedConv", *image(m), m.input(1, 4, 5, 4, name="z"))
+
+
+@case()
 def conv_without_a_bias(m):
     x, w, _ = image(m)
     return fused(m, "FusedConv", x, w, activation="Relu")
@@ -141,6 +146,12 @@ def attention_with_a_bias_on_its_scores(m):
 def attention_of_several_inputs(m):
     parts = m.input(1, 3, 8), m.input(1, 5, 8, name="k"), m.input(1, 5, 8, name="v")
     return fused(m, "MultiHeadAttention", *parts, m.weights(24), num_heads=4)
+
+
+@case()
+def attention_of_several_inputs_without_a_bias(m):
+    parts = m.input(1, 3, 8), m.input(1, 5, 8, name="k"), m.input(1, 5, 8, name="v")
+    return fused(m, "MultiHeadAttention", *parts, num_heads=2)
 
 
 @case(23)

@@ -1,6 +1,7 @@
 """Elements picked at computed places, the first of the largest: beside onnxruntime."""
 
 import numpy as np
+import onnx
 import pytest
 
 from tests.convert.onnx_build import OnnxModel, assert_matches, expected
@@ -10,6 +11,7 @@ from tinyrt.convert.onnx.lookup import MAX_CLASSES
 from tinyrt.convert.onnx.reader import read_onnx
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.interpreter import Model
+from tinyrt.ir import DType
 from tinyrt.quantize import quantize_graph
 
 SHAPE = (3, 4, 5)
@@ -29,6 +31,17 @@ def test_elements_are_picked_at_computed_places(axis, whole, tmp_path):
     table = m.op("Mul", x, m.weights(*SHAPE))
     graph, _ = assert_matches(m.save(tmp_path, m.op("GatherElements", table, places, axis=axis)))
     assert "embedding" in [node.op for node in graph.nodes]
+
+
+def test_places_in_32_bits_are_taken_as_they_are(tmp_path):
+    m = OnnxModel(18)
+    x = m.input(2, 4, 5)
+    places = m.op("Cast", m.op("ArgMax", x, axis=1), to=onnx.TensorProto.INT32)
+    path = m.save(tmp_path, m.op("GatherElements", m.op("Relu", x), places, axis=1))
+    assert_matches(path)
+    (picked,) = (node for node in read_onnx(path).bound() if node.op == "embedding")
+    assert picked.input(1).dtype is DType.INT32
+    assert not picked.input(1).name.endswith(".index")
 
 
 def test_elements_that_are_picked_quantise(tmp_path):

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.convert.raw_tflite import Op, Subgraph, Tensor, build
 from tests.export.models import dense, views
 from tests.graphs import small_cnn
 from tests.quantize.test_mixed import samples
@@ -260,6 +261,21 @@ def test_the_options_of_a_layer_that_was_split(whole, tmp_path):
     plain = api.split_last_layer(whole, tmp_path / "g.tflite")
     assert (plain.rate, plain.max_step, plain.max_drift) == (0.05, 0.25, 4.0)
     assert (tmp_path / "f.tflite").read_bytes() == (tmp_path / "g.tflite").read_bytes()
+
+
+def test_a_layer_without_biases_begins_with_zeros(tmp_path):
+    """In a file of others; tinyrt's own have a bias at every layer."""
+    w = Tensor("w", (2, 4), "INT8", np.arange(8, dtype=np.int8).reshape(2, 4), 0.25)
+    tensors = [*(Tensor(n, (1, 4), "INT8", scale=0.5) for n in "xh"), w]
+    tensors.append(Tensor("y", (1, 2), "INT8", scale=0.5))
+    last = Op("FULLY_CONNECTED", ["h", "w", ""], ["y"], "FullyConnectedOptions")
+    net = Subgraph(tensors, [Op("RELU", ["x"], ["h"]), last], ["x"], ["y"])
+    (tmp_path / "net.tflite").write_bytes(build(net))
+    learner = api.split_last_layer(tmp_path / "net.tflite", tmp_path / "f.tflite", bits=12)
+    weights, biases = learner.start
+    np.testing.assert_array_equal(biases, [0, 0])
+    # A weight is 0.25 of an integer, and a step of the layer's input 0.5 of a feature.
+    np.testing.assert_array_equal(weights, np.arange(8).reshape(2, 4) * 0.25 * 0.5 * 2**12)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from tests.c.host import SANITIZE, host_compiler
 from tests.export.test_audio import RESET, run
 from tests.listening import saved
-from tests.moving import CLASSES, FRONT, KINDS, PIPELINE, int8_net, moving
+from tests.moving import CLASSES, FRONT, KINDS, PIPELINE, float_net, int8_net, moving
 from tests.sampling import sampled
 from tinyrt import api
 from tinyrt.export import export_c
@@ -70,3 +71,17 @@ def test_what_a_project_says(arm, tmp_path):
     assert f"arm_{project.identity}_push_samples" in header
     assert "arm_samples.o" in (tmp_path / "c" / "Makefile").read_text()
     assert "arm_samples.c" in (tmp_path / "c" / "CMakeLists.txt").read_text()
+
+
+def test_each_feature_has_its_own_scale_at_an_input_of_floats(tmp_path):
+    pipeline = replace(PIPELINE, detector=None)
+    path = saved(tmp_path / "arm.tflite", float_net(), pipeline)
+    project = export_c(path, tmp_path / "c", core="host")
+    source = (tmp_path / "c" / "arm_samples.c").read_text()
+    ((count, numbers),) = re.findall(r"static const float scales\[(\d+)\] = \{([^}]*)\}", source)
+    values = [float(number) for number in re.findall(r"[\d.e+-]+(?=[fF]?\b)", numbers)]
+    np.testing.assert_array_equal(np.float32(values), np.float32(pipeline.scale))
+    assert int(count) == FRONT.features
+    assert "row[i] = scales[i] * (float)((int32_t)features[i] - offsets[i]);" in source
+    assert "rescale" not in source
+    assert not [kernel for kernel in project.kernels if "rescale" in kernel]

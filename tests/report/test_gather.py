@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import threading
 from dataclasses import asdict, replace
+from html import unescape
 from pathlib import Path
 
 import fastjsonschema
@@ -279,3 +281,12 @@ def test_data_without_labels_have_no_accuracy(files, tmp_path):
         found.models[0].quality, samples=16, correct=None, top1=None, agreement=None
     )
     assert found.models[0].errors is None
+
+
+def test_a_notebook_shows_the_page_in_a_frame():
+    report, page = reported()
+    shown = report._repr_html_()
+    (frame,) = re.findall(r'<iframe srcdoc="([^"]*)" title="tinyrt report" [^<>]*></iframe>', shown)
+    assert "<" not in frame
+    assert unescape(frame) == page
+    assert "page" not in report.as_dict()

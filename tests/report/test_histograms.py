@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from tests.graphs import Builder
 from tests.ops.quantised import constant, f32, s8
 from tinyrt.ir import DType
-from tinyrt.report.histograms import Counts
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.report.histograms import Counts, activation_histograms
 
 STEPS = np.array([-128, -127, -127, 0, 127], np.int8)
 
@@ -29,3 +31,13 @@ def test_what_is_no_number_is_left_out():
     found = counts.histogram()
     assert (found.low, found.high) == (1, 3)
     assert (sum(found.counts), found.counts[0], found.counts[-1]) == (4, 2, 2)
+
+
+def test_runs_of_one_sample_each_are_added_up():
+    """The rows of a sample are mixed: it is not one of a batch."""
+    b = Builder((2, 2))
+    graph = b.graph(b.op("tanh", (b.op("reshape", ("x",), ReshapeAttrs((1, 4))),)))
+    first, second = [[-1, 0], [0.5, 1]], [[2, 3], [0, -4]]
+    *_, found = activation_histograms(graph, np.array([*first, *second], np.float32))
+    np.testing.assert_allclose([found.low, found.high], np.tanh([-1, 1]), rtol=1e-6)
+    assert (sum(found.counts), found.counts[0], found.counts[-1]) == (8, 2, 3)

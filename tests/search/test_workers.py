@@ -1,6 +1,7 @@
 """Who does the work: killed workers, lost samples, machines without a compiler."""
 
 import os
+import re
 import sys
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
@@ -163,6 +164,9 @@ def test_tools_are_asked_for_as_far_as_they_are_needed(monkeypatch):
     with pytest.raises(ToolError, match=r"not installed: .*qemu-system-arm") as error:
         require_tools("cortex-m4", work.Basis.COUNTED)
     assert "apt-get install" in error.value.hint
+    assert not re.search(r"\bcc\b", error.value.problem)
+    with pytest.raises(ToolError, match=r"not installed: .*qemu-system-arm, cc\n"):
+        require_tools("cortex-m4", work.Basis.TIMED)
 
 
 def test_numbers_of_workers_and_schedulers():

@@ -95,6 +95,17 @@ def test_a_quantised_model_is_that_of_the_function(client, files, tmp_path):
     assert answer.content == (tmp_path / "q.tflite").read_bytes()
 
 
+def test_a_model_is_quantised_without_samples(client, tmp_path, monkeypatch):
+    program = tmp_path / "program"
+    program.write_text(f"#!{sys.executable}\n{SAID}")
+    program.chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(program))
+    answer = client.post("/api/quantize", data={"scheme": "float"}, files={"model": ONNX})
+    assert answer.text == (
+        "-m tinyrt quantize /own_net.onnx -o /made/own_net_float.tflite --scheme float --json"
+    )
+
+
 def test_an_export_is_that_of_the_function(client, files, tmp_path):
     form = {"core": "cortex-m0", "optimize": "size", "layout": "arduino"}
     answer = client.post("/api/export", data=form, files={"model": upload(files / "int8.tflite")})

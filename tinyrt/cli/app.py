@@ -6,7 +6,7 @@ A command's module is imported when the command is called, so that ``tinyrt --he
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Annotated, Any
@@ -109,7 +109,7 @@ tinyrt export net.tflite -o firmware --core m4         C that builds itself
 """
 
 
-class Commands(MutableMapping[str, Any]):
+class Commands(Mapping[str, Any]):
     """Name -> command; looked up, a command is imported."""
 
     def __init__(self) -> None:
@@ -131,22 +131,13 @@ class Commands(MutableMapping[str, Any]):
     def __len__(self) -> int:
         return len(self._listed)
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._listed
-
-    def __setitem__(self, name: str, command: Any) -> None:
-        self._made[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._made[name]
-
 
 class Root(TyperGroup):
     """The group of all commands."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes | {"commands": None})
-        self.commands = Commands()
+        self.commands: Any = Commands()
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """The commands below their headings, from the table alone."""

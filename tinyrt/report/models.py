@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from tinyrt.api import debug_model, evaluate
 from tinyrt.api.inputs import Data
@@ -109,8 +110,6 @@ def _op(node: BoundNode, makers: dict[str, int]) -> facts.OpFacts:
     )
 
 
-def _attributes(attrs: object) -> dict[str, str]:
+def _attributes(attrs: Any) -> dict[str, str]:
     """Name -> value as text, of an op's record of attributes."""
-    if not is_dataclass(attrs):
-        return {}
     return {one.name: str(getattr(attrs, one.name)) for one in fields(attrs)}

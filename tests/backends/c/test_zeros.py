@@ -1,5 +1,7 @@
 """Weights without their zeros, put together again; and which layers are stored so."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,9 +9,13 @@ from hypothesis import strategies as st
 
 from tests.backends.c.test_packing import DSP, SCALAR, requant
 from tinyrt.backends.c.blocks.block import pair_block
-from tinyrt.backends.c.blocks.dense import stored_words
+from tinyrt.backends.c.blocks.dense import block_fields, stored_words
 from tinyrt.backends.c.blocks.zeros import costs, kept_of_4, n_of_4
+from tinyrt.backends.c.kernel import Params, Scratch, call
+from tinyrt.backends.c.parts.cutting import cut_of
+from tinyrt.backends.c.parts.edit import params_of
 from tinyrt.backends.c.weights import Cost, Stored, Weights
+from tinyrt.ir import DType, QParams, Value
 
 
 def block_of(w, isa):
@@ -121,3 +127,27 @@ def test_windows_have_no_n_of_4(isa):
     assert Weights.ONE_OF_4 in costs(block, 4, block.taps, 10, matrix=True)
     forms = costs(block, 4, block.taps, 10, matrix=False)
     assert set(forms) == {Weights.DENSE, Weights.BLOCKS}
+
+
+@pytest.mark.parametrize("kernel", ["dense_sparse_s8", "dense_row_sparse_s8"])
+def test_parts_have_the_blocks_of_their_channels(kernel):
+    """Three blocks of other sizes, of which the last has three channels alone."""
+    kept = np.kron(np.array([[1, 0, 1], [0, 1, 1], [1, 0, 0]]), np.ones((4, 4), int))[:11]
+    rng = np.random.default_rng(0)
+    block = block_of(rng.integers(1, 128, (11, 12)) * kept, DSP)
+    words, taps = stored_words(block, Weights.BLOCKS, 4, 12)
+    dense, ends = with_zeros(words, 3, 12)
+    fields = block_fields(replace(block.packed, w=words), taps, 11, 0)
+    params = Params("p_t", {"rows": 1, "c_in": 12, "block": fields})
+    x, y = (Value(name, DType.INT8, (1, n), QParams((0.5,))) for name, n in (("x", 12), ("y", 11)))
+    cut = cut_of(call(f"tinyrt_{kernel}", params, x, Scratch(), y), DSP, False)
+    assert cut.units == 3
+    for a, b, whole in ((0, 1, 1), (1, 3, 1), (0, 2, 2), (2, 3, 0)):
+        part = cut.part(a, b)
+        own = params_of(part)["block"]
+        assert (own["c_out"], part.args[-1].skip) == (min(4 * b, 11) - 4 * a, 4 * a)
+        found, own_ends = with_zeros(words[own["w"].skip :], b - a, 12)
+        np.testing.assert_array_equal(found, dense[a:b])
+        # Words of whole blocks, behind which the kernels find the one that is not.
+        assert own["taps"] == [0, *own_ends][whole]
+        assert own["w"].skip == [0, *ends][a]

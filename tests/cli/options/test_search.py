@@ -156,6 +156,17 @@ def test_checks_of_the_front_are_shown(agrees, said):
     assert re.search(r"looks at the test +2", told.get())
 
 
+def test_a_front_that_was_not_looked_at_this_time_shows_no_test():
+    point = SimpleNamespace(trial=4, score=0.25, costs={"flash": 656}, model=Path("out/f/m/x"))
+    point.test, point.emulated = None, None
+    nothing = {"records": {}, "ends": {}, "study": "s", "refused_early": None, "looks": 2}
+    with OUT.capture() as told:
+        OUT.print(shown(SimpleNamespace(front=(point,), measure="accuracy", **nothing)))
+    assert re.search(r"instructions +test\s", told.get())
+    assert re.search(r"4 +25\.00 % +- +656 +-\s*\n", told.get())
+    assert re.search(r"looks at the test +2", told.get())
+
+
 def test_what_failed_is_shown_before_what_was_refused_and_the_last_first():
     ends = {1: End.REFUSED, 2: End.FAILED, 3: End.REFUSED, 4: End.TRAINED, 5: End.MISFIT}
     records = {n: Record(end, "cost", f"for {n}\nand more") for n, end in ends.items()}

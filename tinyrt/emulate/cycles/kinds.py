@@ -63,8 +63,8 @@ _VECTORS = (
     ("vector_load", r"v(ldr|ld[24])\w*"),
     ("vector_store", r"v(str|st[24])\w*"),
     ("vector_multiply", r"v(r?mul|q?r?d?mul|ml|q?r?dml|fm|rml|cmul|cmla|mull)\w*"),
-    ("vector_alu", r"v\w+"),
 )
+"""Of instructions on vectors, likewise; all others are ``vector_alu``."""
 
 _PATTERNS = tuple((kind, re.compile(pattern)) for kind, pattern in _NAMES)
 _REGISTER = re.compile(r"\b(r1[0-5]|r[0-9]|sl|fp|ip|sp|lr|pc|[sdq][0-9]{1,2})\b")
@@ -168,6 +168,7 @@ def _kind(instruction: Instruction) -> str:
         for kind, pattern, *inside in _VECTORS:
             if re.fullmatch(pattern, name) and all(re.search(p, operands) for p in inside):
                 return kind
+        return "vector_alu"
     for kind, pattern_ in _PATTERNS:
         if pattern_.fullmatch(name):
             return kind

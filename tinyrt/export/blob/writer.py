@@ -126,13 +126,12 @@ class BlobWriter(ModelWriter):
             name: self._by_channel(field, are_groups) if isinstance(field, Mapping) else field
             for name, field in fields.items()
         }
-        init = own.get("init")
         if own.get("requant_step") != 0:
             return own
         if are_groups:
             return own | {"requant_step": own["init_step"]}
-        if not isinstance(init, Data):
-            return own
+        init = own["init"]
+        assert isinstance(init, Data)
         # A block says how many channels a group has; by tiles, sums begin with more than those.
         channels = init.array.size if in_groups else own.get("c_out", init.array.size)
         assert isinstance(channels, int)
