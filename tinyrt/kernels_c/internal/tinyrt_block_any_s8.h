@@ -13,7 +13,7 @@ static inline int tinyrt_has_relu_scales(const tinyrt_block_s8_params *p) {
 
 static inline void tinyrt_block_any_s8(const tinyrt_block_s8_params *p, const tinyrt_single *column,
                                        int8_t *y) {
-    if (tinyrt_has_relu_scales(p)) {
+    if (tinyrt_has_relu_scales(p) != 0) {
         tinyrt_block_relu_s8(p, column, y);
     } else {
         tinyrt_block_s8(p, column, y);
@@ -22,7 +22,7 @@ static inline void tinyrt_block_any_s8(const tinyrt_block_s8_params *p, const ti
 
 static inline void tinyrt_two_blocks_any_s8(const tinyrt_block_s8_params *p,
                                             const tinyrt_taps_word *columns, int8_t *y) {
-    if (tinyrt_has_relu_scales(p)) {
+    if (tinyrt_has_relu_scales(p) != 0) {
         tinyrt_two_blocks_relu_s8(p, columns, y);
     } else {
         tinyrt_two_blocks_s8(p, columns, y);
