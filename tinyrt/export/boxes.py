@@ -13,47 +13,36 @@ from tinyrt.entry import entry
 from tinyrt.export import text as c_text
 from tinyrt.export.names import Naming
 from tinyrt.export.rendering import as_source
-from tinyrt.export.standalone import rendered, write_standalone
-from tinyrt.export.target import Core, find_core
+from tinyrt.export.standalone import ExportedAlone, rendered, write_standalone
 
 WORD, BOX = 4, 12
 """Bytes of a place, and of a box."""
 
 
 @dataclass(frozen=True, slots=True)
-class ExportedBoxes:
+class ExportedBoxes(ExportedAlone):
     """The exported project of what finds boxes.
 
     Attributes:
-        name: its name as a C identifier: the prefix of all its public names.
-        directory: the folder.
-        core: the target core.
         boxes: how they follow from scores and encodings.
         work_bytes: memory that is free between calls.
-        identity: eight hexadecimal digits that all its symbols hold, and no other export's.
-        files: the names of all files in the folder that tinyrt wrote, sorted.
 
     """
 
-    name: str
-    directory: Path
-    core: Core
     boxes: Boxes
     work_bytes: int
-    identity: str
-    files: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ExportedTopK:
-    """The exported project of what finds the greatest scores; attributes as ``ExportedBoxes``."""
+class ExportedTopK(ExportedAlone):
+    """The exported project of what finds the greatest scores.
 
-    name: str
-    directory: Path
-    core: Core
+    Attributes:
+        top_k: which scores are meant.
+
+    """
+
     top_k: TopK
-    identity: str
-    files: tuple[str, ...]
 
 
 @entry
@@ -83,7 +72,6 @@ def export_boxes(
         OutputError: the folder cannot be written.
 
     """
-    target = find_core(core)
     own = Naming(name, prefix).model(name)
     work_bytes = WORD * boxes.candidates + BOX * boxes.most
     context = {
@@ -95,8 +83,8 @@ def export_boxes(
     }
     texts = rendered(own, "boxes", context)
     choices = {"core": core, "optimize": optimize, "layout": layout, "kind": "boxes"}
-    identity, files = write_standalone(own, texts, ["tinyrt_boxes_s8"], out_dir, **choices)
-    return ExportedBoxes(own, Path(out_dir), target, boxes, work_bytes, identity, files)
+    written = write_standalone(own, texts, ["tinyrt_boxes_s8"], out_dir, **choices)
+    return ExportedBoxes(*written, boxes, work_bytes)
 
 
 @entry
@@ -126,13 +114,12 @@ def export_top_k(
         OutputError: the folder cannot be written.
 
     """
-    target = find_core(core)
     own = Naming(name, prefix).model(name)
     title = f"{own}: the {top_k.k} greatest of {top_k.size} scores"
     texts = rendered(own, "top_k", {"title": title, "top_k": top_k})
     choices = {"core": core, "optimize": optimize, "layout": layout, "kind": "top_k"}
-    identity, files = write_standalone(own, texts, ["tinyrt_top_k_s8"], out_dir, **choices)
-    return ExportedTopK(own, Path(out_dir), target, top_k, identity, files)
+    written = write_standalone(own, texts, ["tinyrt_top_k_s8"], out_dir, **choices)
+    return ExportedTopK(*written, top_k)
 
 
 def definitions_of(boxes: Boxes, name: str, *, coded: bool = True) -> list[str]:

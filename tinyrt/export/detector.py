@@ -12,8 +12,7 @@ from tinyrt.entry import entry
 from tinyrt.export import text as c_text
 from tinyrt.export.names import Naming
 from tinyrt.export.rendering import as_source
-from tinyrt.export.standalone import rendered, write_standalone
-from tinyrt.export.target import Core, find_core
+from tinyrt.export.standalone import ExportedAlone, rendered, write_standalone
 
 ALIGNMENT = 4
 """The state begins with words."""
@@ -23,27 +22,17 @@ COUNTS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class ExportedDetector:
+class ExportedDetector(ExportedAlone):
     """The exported project of a detector.
 
     Attributes:
-        name: its name as a C identifier: the prefix of all its public names.
-        directory: the folder.
-        core: the target core.
         detector: what it decides by.
         state_bytes: memory that it keeps between calls.
-        identity: eight hexadecimal digits that all its symbols hold, and no other export's.
-        files: the names of all files in the folder that tinyrt wrote, sorted.
 
     """
 
-    name: str
-    directory: Path
-    core: Core
     detector: Detector
     state_bytes: int
-    identity: str
-    files: tuple[str, ...]
 
 
 @entry
@@ -73,14 +62,13 @@ def export_detector(
         OutputError: the folder cannot be written.
 
     """
-    target = find_core(core)
     own = Naming(name, prefix).model(name)
     state_bytes = state_bytes_of(detector)
     context = _context(own, detector, state_bytes)
     texts = rendered(own, "detector", context)
     choices = {"core": core, "optimize": optimize, "layout": layout, "kind": "detector"}
-    identity, files = write_standalone(own, texts, ["tinyrt_detector_s8"], out_dir, **choices)
-    return ExportedDetector(own, Path(out_dir), target, detector, state_bytes, identity, files)
+    written = write_standalone(own, texts, ["tinyrt_detector_s8"], out_dir, **choices)
+    return ExportedDetector(*written, detector, state_bytes)
 
 
 def state_bytes_of(detector: Detector) -> int:

@@ -14,8 +14,7 @@ from tinyrt.entry import entry
 from tinyrt.export import text as c_text
 from tinyrt.export.names import Naming
 from tinyrt.export.rendering import as_source
-from tinyrt.export.standalone import rendered, write_standalone
-from tinyrt.export.target import Core, find_core
+from tinyrt.export.standalone import ExportedAlone, rendered, write_standalone
 from tinyrt.ops.shared.fft import Tables as FftTables
 
 ALIGNMENT = 8
@@ -32,31 +31,21 @@ KERNELS = (
 
 
 @dataclass(frozen=True, slots=True)
-class ExportedFrontEnd:
+class ExportedFrontEnd(ExportedAlone):
     """The exported project of a front end.
 
     Attributes:
-        name: its name as a C identifier: the prefix of all its public names.
-        directory: the folder.
-        core: the target core.
         front: what it computes.
         state_bytes: memory that it keeps between calls.
         work_bytes: memory that it works in.
         table_bytes: flash for its constants.
-        identity: eight hexadecimal digits that all its symbols hold, and no other export's.
-        files: the names of all files in the folder that tinyrt wrote, sorted.
 
     """
 
-    name: str
-    directory: Path
-    core: Core
     front: LogMel
     state_bytes: int
     work_bytes: int
     table_bytes: int
-    identity: str
-    files: tuple[str, ...]
 
 
 @entry
@@ -87,15 +76,14 @@ def export_front_end(
         OutputError: the folder cannot be written.
 
     """
-    target = find_core(core)
     own, tables = Naming(name, prefix).model(name), tables_of(front)
     arrays = arrays_of(tables)
     memory = (state_bytes_of(front), work_bytes_of(front))
     texts = rendered(own, "front_end", _context(own, front, tables, arrays, memory))
     choices = {"core": core, "optimize": optimize, "layout": layout, "kind": "front_end"}
-    identity, names = write_standalone(own, texts, kernels_of(front), out_dir, **choices)
+    written = write_standalone(own, texts, kernels_of(front), out_dir, **choices)
     nbytes = sum(array.nbytes for array in arrays.values())
-    return ExportedFrontEnd(own, Path(out_dir), target, front, *memory, nbytes, identity, names)
+    return ExportedFrontEnd(*written, front, *memory, nbytes)
 
 
 def state_bytes_of(front: LogMel) -> int:

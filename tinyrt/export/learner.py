@@ -12,37 +12,26 @@ from tinyrt.entry import entry
 from tinyrt.export import text as c_text
 from tinyrt.export.names import Naming
 from tinyrt.export.rendering import Source, as_source
-from tinyrt.export.standalone import rendered, write_standalone
-from tinyrt.export.target import Core, find_core
+from tinyrt.export.standalone import ExportedAlone, rendered, write_standalone
 
 ALIGNMENT = 4
 """The state is words."""
 
 
 @dataclass(frozen=True, slots=True)
-class ExportedLearner:
+class ExportedLearner(ExportedAlone):
     """The exported project of a layer that learns.
 
     Attributes:
-        name: its name as a C identifier: the prefix of all its public names.
-        directory: the folder.
-        core: the target core.
         learner: where it begins, and how it learns.
         state_bytes: memory for its weights or sums, and for errors while it learns.
         saved_bytes: what one save takes.
-        identity: eight hexadecimal digits that all its symbols hold, and no other export's.
-        files: the names of all files in the folder that tinyrt wrote, sorted.
 
     """
 
-    name: str
-    directory: Path
-    core: Core
     learner: Learner | NearestMean
     state_bytes: int
     saved_bytes: int
-    identity: str
-    files: tuple[str, ...]
 
 
 @entry
@@ -84,11 +73,8 @@ def export_learner(
     context = _context(own, learner, fields) | calls | sizes
     texts = rendered(own, "learner", context)
     choices = {"core": core, "optimize": optimize, "layout": layout, "kind": "learner"}
-    identity, files = write_standalone(own, texts, kernels, out_dir, **choices)
-    directory = Path(out_dir)
-    return ExportedLearner(
-        own, directory, find_core(core), learner, identity=identity, files=files, **sizes
-    )
+    written = write_standalone(own, texts, kernels, out_dir, **choices)
+    return ExportedLearner(*written, learner, sizes["state_bytes"], sizes["saved_bytes"])
 
 
 def _context(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tinyrt import __version__
@@ -12,8 +13,28 @@ from tinyrt.export.layouts.arrange import FUNCTIONS
 from tinyrt.export.licence import licensed
 from tinyrt.export.model import library_files
 from tinyrt.export.rendering import TEMPLATES, Source, render_c
-from tinyrt.export.target import find_core, find_optimize
+from tinyrt.export.target import Core, find_core, find_optimize
 from tinyrt.folders import write_folder, written_files
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedAlone:
+    """An exported project that stands alone.
+
+    Attributes:
+        name: its name as a C identifier: the prefix of all its public names.
+        directory: the folder.
+        core: the target core.
+        identity: eight hexadecimal digits that all its symbols hold, and no other export's.
+        files: the names of all files in the folder that tinyrt wrote, sorted.
+
+    """
+
+    name: str
+    directory: Path
+    core: Core
+    identity: str
+    files: tuple[str, ...]
 
 
 def write_standalone(
@@ -26,7 +47,7 @@ def write_standalone(
     optimize: str,
     layout: str,
     kind: str,
-) -> tuple[str, tuple[str, ...]]:
+) -> tuple[str, Path, Core, str, tuple[str, ...]]:
     """Write files with the kernels that they call, licence and build files.
 
     Args:
@@ -40,7 +61,7 @@ def write_standalone(
         kind: what it is: a key of ``FUNCTIONS``.
 
     Returns:
-        The identity of what was written, and the names of all files.
+        What ``ExportedAlone`` says of it, in that order.
 
     Raises:
         UnsupportedError: there is no such core, optimisation or layout, or the layout is not for
@@ -55,7 +76,7 @@ def write_standalone(
     whole = arranged({**texts, **library}, shape, contents)
     identity, sealed_texts = sealed(licensed(whole))
     write_folder(Path(out_dir), sealed_texts)
-    return identity, written_files(sealed_texts)
+    return name, Path(out_dir), target, identity, written_files(sealed_texts)
 
 
 def rendered(name: str, kind: str, context: Mapping[str, object]) -> dict[str, str]:
