@@ -27,7 +27,8 @@ LIMITS = {
     ("keyword_spotting", "cortex-m4"): (34_500, 8_300, 540, 665_000),
     ("keyword_spotting", "cortex-m55"): (35_500, 11_000, 780, 198_000),
     ("two_models", "cortex-m7"): (44_500, 5_400, 430, 655_000),
-    ("update", "cortex-m33"): (29_500, 16_100, 465, 199_000),
+    # Code and blob have room for both ends of layers behind a ReLU.
+    ("update", "cortex-m33"): (31_500, 17_100, 470, 170_000),
     ("rtos", "cortex-m4"): (50_500, 16_700, 545, 835_000),
     ("risc_v", "rv32imc"): (33_000, 2_300, 330, 545_000),
     ("motion", "cortex-m0plus"): (40_000, 2_400, 620, 93_500),
