@@ -7,9 +7,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
+from tests.docs.commands import served
 from tests.docs.pages import blocks
 from tinyrt.cli.console import ERR
 from tinyrt.cli.demo import run_demo
@@ -31,11 +33,22 @@ def demo_folder(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def commands():
+    """Where ``tinyrt`` starts sooner; a short path, as sockets have them."""
+    with TemporaryDirectory() as folder, served(Path(folder)) as place:
+        yield place
+
+
+FIRST = ("README.md", "start.md")
+"""Pages whose commands are those that are installed."""
+
+
 @pytest.mark.device
 @pytest.mark.slow
 @pytest.mark.parametrize("page", OWN, ids=lambda p: p.name)
-def test_examples_run(page, demo_folder, tmp_path):
-    folder = tmp_path / "work"
+def test_examples_run(page, demo_folder, commands, tmp_path):
+    folder, first = tmp_path / "work", () if page.name in FIRST else (commands,)
     shutil.copytree(demo_folder, folder)
     code = []
     for language, file, text in blocks(page):
@@ -44,16 +57,16 @@ def test_examples_run(page, demo_folder, tmp_path):
         if file:
             (folder / file).write_text(text, encoding="utf-8")
         elif language == "sh":
-            _run(["bash", "-euo", "pipefail", "-c", text], folder)
+            _run(["bash", "-euo", "pipefail", "-c", text], folder, *first)
         elif language == "python":
             code.append(text)
     if code:
         # A page's Python examples build on each other.
-        _run([sys.executable, "-c", "\n".join(code)], folder)
+        _run([sys.executable, "-c", "\n".join(code)], folder, *first)
 
 
-def _run(command, folder):
-    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+def _run(command, folder, *first):
+    path = ":".join(map(str, (*first, Path(sys.executable).parent, "/usr/bin", "/bin")))
     env = {"PATH": path, "PYTHONPATH": str(ROOT)}  # the code beside the page
     # What other tests compiled need not be compiled again.
     env |= {name: os.environ[name] for name in ("HOME", "XDG_CACHE_HOME") if name in os.environ}
@@ -61,6 +74,24 @@ def _run(command, folder):
         command, cwd=folder, env=env, capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.slow
+def test_commands_that_start_sooner_say_the_same(commands, tmp_path):
+    """What is printed, where, and with which status; the folder is the caller's."""
+    for words in (["inspect", "nothing.tflite"], ["--version"], ["nonsense"]):
+        first, second = (
+            subprocess.run(
+                [place / "tinyrt", *words],
+                cwd=tmp_path,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            for place in (commands, Path(sys.executable).parent)
+        )
+        assert (first.returncode, first.stdout) == (second.returncode, second.stdout)
+        assert first.stderr == second.stderr
 
 
 @pytest.mark.device
