@@ -86,6 +86,8 @@ def _answer(line: socket.socket) -> int:
         os.close(stream)
     sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w")
     os.chdir(directory)
+    # Usage names the program by this.
+    sys.modules["__main__"].__package__ = None
     os.environ.clear()
     os.environ.update(variables)
     status = _run()

@@ -79,16 +79,11 @@ def _run(command, folder, *first):
 @pytest.mark.slow
 def test_commands_that_start_sooner_say_the_same(commands, tmp_path):
     """What is printed, where, and with which status; the folder is the caller's."""
+    places = commands, Path(sys.executable).parent
     for words in (["inspect", "nothing.tflite"], ["--version"], ["nonsense"]):
         first, second = (
-            subprocess.run(
-                [place / "tinyrt", *words],
-                cwd=tmp_path,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            for place in (commands, Path(sys.executable).parent)
+            subprocess.run([p / "tinyrt", *words], cwd=tmp_path, capture_output=True, check=False)
+            for p in places
         )
         assert (first.returncode, first.stdout) == (second.returncode, second.stdout)
         assert first.stderr == second.stderr
