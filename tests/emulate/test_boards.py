@@ -2,7 +2,7 @@
 
 import pytest
 
-from tinyrt.emulate.boards import BOARDS, find_board
+from tinyrt.emulate.boards import BOARDS, board_for, find_board
 from tinyrt.export import CORES, find_core
 
 KIB, MIB = 1024, 1024 * 1024
@@ -47,3 +47,10 @@ def test_every_core_has_its_own_board():
 def test_a_board_runs_the_code_of_older_cores():
     for core in ("cortex-m0", "cortex-m3", "cortex-m4", "cortex-m7"):
         assert find_board(find_core(core), "mps2-an500") is BOARDS["mps2-an500"]
+
+
+def test_this_machine_needs_no_board():
+    assert board_for(find_core("host"), None) is None
+    m4 = find_core("cortex-m4")
+    assert board_for(m4, None) is find_board(m4)
+    assert board_for(m4, "mps2-an386") is BOARDS["mps2-an386"]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tinyrt.attached import Fitted, fitted
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.dsp import Pipeline
-from tinyrt.emulate.boards import find_board
+from tinyrt.emulate.boards import board_for
 from tinyrt.emulate.image import build_image
 from tinyrt.emulate.qemu import Run, run_image
 from tinyrt.emulate.report import EmulationReport
@@ -101,7 +101,7 @@ def emulate_audio(
     """
     options.require_only(OPTIONS, "an emulation on a recording")
     target = find_core(core)
-    place = find_board(target, board) if board or target.prefix else None
+    place = board_for(target, board)
     build = make_folder(build_dir)
     with error_context(file=str(model_path)):
         graph = read_tflite(model_path)

@@ -109,3 +109,8 @@ def find_board(core: Core, name: str | None = None) -> Board:
         expected=", ".join(board.name for board in able) or "no board: it is this machine",
         hint="leave --board out to take the core's own board",
     )
+
+
+def board_for(core: Core, name: str | None) -> Board | None:
+    """As ``find_board``; None for this machine's own core, where no board is named."""
+    return find_board(core, name) if name or core.prefix else None

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.dsp import Found, Vision
-from tinyrt.emulate.boards import find_board
+from tinyrt.emulate.boards import board_for
 from tinyrt.emulate.image import build_image
 from tinyrt.emulate.qemu import run_image
 from tinyrt.emulate.report import EmulationReport
@@ -82,7 +82,7 @@ def emulate_frames(
     """
     options.require_only(OPTIONS, "an emulation on frames")
     target = find_core(core)
-    place = find_board(target, board) if board or target.prefix else None
+    place = board_for(target, board)
     build = make_folder(build_dir)
     with error_context(file=str(model_path)):
         project = export_graph(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tinyrt.emulate import toolchain
 from tinyrt.emulate.blocks import script_context
-from tinyrt.emulate.boards import Board, find_board
+from tinyrt.emulate.boards import Board, board_for
 from tinyrt.emulate.image import (
     FIRMWARE,
     HARNESS_SOURCES,
@@ -99,7 +99,7 @@ def run_emulated_cascade(
 
     """
     target = find_core(core)
-    place = find_board(target, board) if board or target.prefix else None
+    place = board_for(target, board)
     build = make_folder(build_dir)
     cascade = export_cascade(
         *(first, second, build / "model"),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.emulate.baseline import load_baseline
-from tinyrt.emulate.boards import find_board
+from tinyrt.emulate.boards import board_for
 from tinyrt.emulate.cycles import CycleReport, Timing, cores_with_cycles, meter_for
 from tinyrt.emulate.cycles.meter import CALL, STOP
 from tinyrt.emulate.image import Image, build_image
@@ -83,7 +83,7 @@ def run_emulated(
     """
     options.require_only(OPTIONS, "an emulation")
     target = find_core(core)
-    place = find_board(target, board) if board or target.prefix else None
+    place = board_for(target, board)
     if profile and place is None:
         raise UnsupportedError(
             "instructions are counted by the emulator, not on this machine",

@@ -13,7 +13,7 @@ from typing import Any
 
 from tinyrt.emulate import toolchain
 from tinyrt.emulate.blocks import script_context
-from tinyrt.emulate.boards import Board, find_board
+from tinyrt.emulate.boards import Board, board_for
 from tinyrt.emulate.image import (
     FIRMWARE,
     HARNESS_SOURCES,
@@ -86,7 +86,7 @@ def run_emulated_several(
     """
     options.require_only(OPTIONS, "an emulation")
     target = find_core(core)
-    place = find_board(target, board) if board or target.prefix else None
+    place = board_for(target, board)
     build = make_folder(build_dir)
     bundle = export_several(
         *(model_paths, build / "model"),
