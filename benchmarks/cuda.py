@@ -56,6 +56,11 @@ ENGINES = (
     Engine(
         "onnxruntime CUDA, float16", partial(onnxruntime, "CUDAExecutionProvider", "float16"), True
     ),
+    Engine(
+        "onnxruntime CUDA graph, float16",
+        partial(onnxruntime, "CUDAExecutionProvider", "float16", graph=True),
+        on_gpu=True,
+    ),
     Engine("PyTorch float16, compiled", torch_compiled, on_gpu=True),
     Engine("tinyrt numba", partial(tinyrt, "numba"), peer=False),
     Engine("tinyrt native", partial(tinyrt, "native"), peer=False),

@@ -16,8 +16,9 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from tinyrt.backends.cuda.layout import THROUGHPUT, Shape
 from tinyrt.backends.cuda.nvrtc import compile_source
-from tinyrt.backends.cuda.program import RUN, THROUGHPUT, DeviceProgram, Shape, generate
+from tinyrt.backends.cuda.program import RUN, DeviceProgram, generate
 from tinyrt.convert.tflite.reader import read_tflite
 
 MODELS = ("resnet8", "dscnn_kws", "mobilenet_vww", "autoencoder_ad", "streaming_wakeword")

@@ -63,7 +63,7 @@ def tinyrt(backend: str, models: Path, name: str, batch: int) -> Call:
 
 
 def device_resident(models: Path, name: str, batch: int) -> Call:
-    """The kernels alone, on inputs that the GPU holds."""
+    """The kernels alone: without the copies of large batches, and without what is around them."""
     from tinyrt.backends.cuda.driver import open_driver
     from tinyrt.backends.cuda.runtime import CudaModel
 
@@ -136,8 +136,10 @@ def _onnx_model(models: Path, name: str, precision: str) -> Path:
     return path
 
 
-def onnxruntime(provider: str, precision: str, models: Path, name: str, batch: int) -> Call:
-    """One session, inputs and outputs on the host."""
+def onnxruntime(
+    provider: str, precision: str, models: Path, name: str, batch: int, graph: bool = False
+) -> Call:
+    """One session, inputs and outputs on the host; its kernels may be one recorded CUDA graph."""
     if find_spec("onnxruntime") is None:
         raise SkippedError("the package onnxruntime is not installed")
     import onnxruntime as ort
@@ -148,13 +150,36 @@ def onnxruntime(provider: str, precision: str, models: Path, name: str, batch: i
         raise SkippedError(f"this onnxruntime has no {provider}: install onnxruntime-gpu")
     ort.set_default_logger_severity(3)
     model = _onnx_model(models, name, precision)
-    session = ort.InferenceSession(str(model), providers=[provider])
+    recorded = {"enable_cuda_graph": "1"} if graph else {}
+    session = ort.InferenceSession(str(model), providers=[(provider, recorded)])
     if session.get_providers()[0] != provider:
         raise SkippedError(f"onnxruntime could not start {provider}")
     (port,) = session.get_inputs()
     dtype = np.float16 if "float16" in port.type else np.float32
     x = np.random.default_rng(0).normal(size=(batch, *port.shape[1:])).astype(dtype)
-    return lambda: session.run(None, {port.name: x})
+    if not graph:
+        return lambda: session.run(None, {port.name: x})
+    return _replayed(session, x, "cuda")
+
+
+def _replayed(session: Any, x: Any, device: str) -> Call:
+    """A session that reads and writes always the same memory, as a recorded graph asks for."""
+    from onnxruntime import OrtValue
+
+    (given,), (answer,) = session.get_inputs(), session.get_outputs()
+    shape = [len(x), *answer.shape[1:]]
+    there = OrtValue.ortvalue_from_numpy(x, device)
+    found = OrtValue.ortvalue_from_shape_and_type(shape, x.dtype, device)
+    binding = session.io_binding()
+    binding.bind_ortvalue_input(given.name, there)
+    binding.bind_ortvalue_output(answer.name, found)
+
+    def call() -> object:
+        there.update_inplace(x)
+        session.run_with_iobinding(binding)
+        return found.numpy()
+
+    return call
 
 
 def torch_compiled(models: Path, name: str, batch: int) -> Call:
@@ -174,6 +199,8 @@ def torch_compiled(models: Path, name: str, batch: int) -> Call:
         # same function, and gives up after a few, so that it has to forget the models before.
         traced = make_fx(torch_model(graph).half().cuda())(x.cuda())
     torch._dynamo.reset()
+    # Its convolutions are cuDNN's: where Triton's were tried they lost, after minutes.
+    torch._inductor.config.max_autotune_conv_backends = "ATEN"
     run = torch.compile(traced, mode="max-autotune", fullgraph=True)
 
     def call() -> object:

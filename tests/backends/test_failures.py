@@ -5,7 +5,7 @@ import pytest
 from tests.ops.quantised import graph_of, s8
 from tinyrt.backends import reference
 from tinyrt.backends.cuda import program
-from tinyrt.backends.cuda.program import Shape
+from tinyrt.backends.cuda.layout import Shape
 from tinyrt.backends.numba.compiled import CompiledProgram
 from tinyrt.errors import UnsupportedError
 from tinyrt.ops.add import AddAttrs

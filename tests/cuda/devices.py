@@ -25,12 +25,12 @@ def on_host(graph, shape, feeds, samples, flags=(), order=None):
 def on_gpu(graph, shape, feeds, samples, flags=(), order=None):
     """The same; a GPU's threads run in what order they like."""
     del flags, order
-    sizes = {name: samples * graph.value(name).nbytes for name in (*graph.inputs, *graph.outputs)}
-    ports = {name: np.zeros(size, np.uint8) for name, size in sizes.items()}
-    for name, data in feeds.items():
-        ports[name][:] = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
-    CudaModel(graph, list(ports.values()), samples, open_driver(), shape).run()
-    return {name: ports[name].reshape(samples, -1) for name in graph.outputs}
+    given = [np.ascontiguousarray(feeds[name]).reshape(-1).view(np.uint8) for name in graph.inputs]
+    sizes = [samples * graph.value(name).nbytes for name in graph.outputs]
+    answers = [np.zeros(size, np.uint8) for size in sizes]
+    CudaModel(graph, [*given, *answers], samples, open_driver(), shape).run()
+    rows = (answer.reshape(samples, -1) for answer in answers)
+    return dict(zip(graph.outputs, rows, strict=True))
 
 
 def _found():

@@ -7,7 +7,7 @@ import numpy as np
 
 from tests.cuda.test_runtime import compile_on_host, small_graph
 from tinyrt.backends.cuda.driver import open_driver
-from tinyrt.backends.cuda.program import Shape
+from tinyrt.backends.cuda.layout import Shape
 from tinyrt.backends.cuda.runtime import CudaModel
 from tinyrt.interpreter import Model
 

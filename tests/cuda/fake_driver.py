@@ -73,6 +73,10 @@ class FakeDriver:
     def unlock(self, array):
         del self.pages[array.ctypes.data]
 
+    def address_of(self, array):
+        assert self._is_locked(array)
+        return array.ctypes.data
+
     def close(self, module, streams, graphs):
         self.modules -= 1
         for stream in streams:

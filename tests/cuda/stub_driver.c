@@ -163,7 +163,11 @@ int cuMemHostAlloc(void **memory, size_t size, unsigned flags) {
     uint64_t address = 0;
     const int result = cuMemAlloc(&address, size);
     *memory = (void *)(uintptr_t)address;
-    return flags == 0 ? result : INVALID;
+    return flags == 2 ? result : INVALID; /* CU_MEMHOSTALLOC_DEVICEMAP */
+}
+int cuMemHostGetDevicePointer(uint64_t *found, void *memory, unsigned flags) {
+    *found = (uint64_t)(uintptr_t)memory;
+    return memory != NULL && flags == 0 ? OK : INVALID;
 }
 int cuMemFreeHost(void *memory) {
     return cuMemFree((uint64_t)(uintptr_t)memory);
@@ -171,7 +175,8 @@ int cuMemFreeHost(void *memory) {
 int cuMemHostRegister(void *memory, size_t size, unsigned flags) {
     NOT_WHILE_RECORDING;
     ++allocations;
-    return memory != NULL && size > 0 && flags == 0 ? OK : INVALID;
+    /* CU_MEMHOSTREGISTER_DEVICEMAP */
+    return memory != NULL && size > 0 && flags == 2 ? OK : INVALID;
 }
 int cuMemHostUnregister(void *memory) {
     --allocations;

@@ -6,7 +6,8 @@ import pytest
 from tests.ops.quantised import graph_of, s8, value, weights
 from tinyrt.backends.cuda.choice import emitter_of
 from tinyrt.backends.cuda.fold import fold_pair
-from tinyrt.backends.cuda.program import Shape, generate
+from tinyrt.backends.cuda.layout import Shape
+from tinyrt.backends.cuda.program import generate
 from tinyrt.backends.cuda.widen import widen_inputs
 from tinyrt.ir import DType
 from tinyrt.ops.add import AddAttrs

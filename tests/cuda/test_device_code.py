@@ -15,7 +15,8 @@ from tests.ops.build import build_s8, build_s16
 from tests.ops.cases import CASES
 from tests.ops.corners import integer_corners
 from tinyrt.backends.cuda.host import SANITIZE, HostDevice
-from tinyrt.backends.cuda.program import LATENCY, THROUGHPUT, Shape, generate
+from tinyrt.backends.cuda.layout import LATENCY, THROUGHPUT, Shape
+from tinyrt.backends.cuda.program import generate
 from tinyrt.backends.cuda.widen import widen_inputs
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.interpreter import load
@@ -78,7 +79,7 @@ def test_zoo_models_answer_golden_and_random_inputs(zoo, name, shape, device):
     x = np.concatenate([golden["inputs"][:2, 0], random])
     expected = np.concatenate([golden["outputs"][:2, 0], load(path)(random)])
     (given,), (answer,) = graph.inputs, graph.outputs
-    for order in (None, rng.permutation(shape.threads)):
+    for order in (None, rng.permutation(generate(graph, shape).threads)):
         found = DEVICES[device](graph, shape, {given: x}, len(x), order=order)[answer]
         np.testing.assert_array_equal(found.view(np.int8), expected.reshape(len(x), -1))
 

@@ -11,15 +11,8 @@ from tests.cuda.requirements import needs_cxx
 from tests.cuda.watched import WatchedDevice
 from tests.ops.build import build_s8, build_s16
 from tests.ops.cases import CASES
-from tinyrt.backends.cuda.program import (
-    LATENCY,
-    THROUGHPUT,
-    DeviceProgram,
-    Kernel,
-    Port,
-    Shape,
-    generate,
-)
+from tinyrt.backends.cuda.layout import LATENCY, THROUGHPUT, Shape
+from tinyrt.backends.cuda.program import DeviceProgram, Kernel, Port, generate
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.ops.shared.spec import Form
 
@@ -83,7 +76,7 @@ TINYRT_KERNEL(32, 1) run(TINYRT_GRID {given} const i8 *weights, int samples, i8 
 """
     kernels, weights = (Kernel("run", 1, "all"),), np.zeros(16, np.uint8)
     ports = ((Port("x", 32),), ())
-    program = DeviceProgram(source, weights, kernels, (), fused, 32, 1, 256, *ports)
+    program = DeviceProgram(source, weights, kernels, (), fused, 32, 1, 1, 256, *ports)
     device = WatchedDevice(program, tmp_path)
     feeds = {"x": np.zeros(32, np.uint8)}
     if fault is None:

@@ -4,7 +4,6 @@ import gc
 import json
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,11 +12,9 @@ from typer.testing import CliRunner
 from tests.cuda.fake_driver import FakeDriver, compile_on_host
 from tests.cuda.requirements import needs_cxx
 from tinyrt.backends.cuda import backend as cuda_backend
-from tinyrt.backends.cuda import driver as driver_module
-from tinyrt.backends.cuda import nvrtc, runtime
-from tinyrt.backends.cuda.driver import CudaDriver
-from tinyrt.backends.cuda.host import find_compiler
-from tinyrt.backends.cuda.program import LATENCY, THROUGHPUT, Shape, generate
+from tinyrt.backends.cuda import runtime
+from tinyrt.backends.cuda.layout import LATENCY, THROUGHPUT, Shape
+from tinyrt.backends.cuda.program import generate
 from tinyrt.backends.cuda.runtime import CudaModel, shape_for
 from tinyrt.cli.app import app
 from tinyrt.convert.tflite.writer import save_tflite
@@ -106,11 +103,13 @@ def test_arenas_beyond_shared_memory_lie_in_device_memory():
         generate(small_graph(), Shape(fused=True), 32)
 
 
-def test_memory_code_and_streams_are_given_back():
+@pytest.mark.parametrize(("samples", "allocated"), [(2, 1), (runtime.RECORDED + 1, 3)])
+def test_memory_code_and_streams_are_given_back(samples, allocated):
+    """Weights lie on the device, and the ports of large batches."""
     driver = FakeDriver()
-    model, *_ = bound(small_graph(), 2, driver)
+    model, *_ = bound(small_graph(), samples, driver)
     model.run()
-    assert (len(driver.memory), len(driver.pages), driver.modules) == (3, 2, 1)
+    assert (len(driver.memory), len(driver.pages), driver.modules) == (allocated, 2, 1)
     del model
     gc.collect()
     assert (len(driver.memory), len(driver.pages), driver.modules) == (0, 0, 0)
@@ -174,6 +173,60 @@ def test_nothing_of_cuda_is_imported_unless_asked_for():
 def test_few_samples_get_many_threads():
     assert shape_for(1, 132) is LATENCY
     assert shape_for(4096, 132) is THROUGHPUT
+
+
+@pytest.mark.parametrize(
+    ("kilobytes", "threads", "blocks"),
+    [
+        (1, 128, 6),
+        (37, 128, 6),
+        (38, 128, 5),
+        (56, 128, 4),
+        (57, 256, 3),
+        (113, 256, 2),
+        (114, 512, 1),
+    ],
+)
+def test_blocks_are_small_where_many_fit(kilobytes, threads, blocks):
+    """A block takes one KB beside its arena; a multiprocessor has 228 KB."""
+    x, y = (Value(n, DType.INT8, (1, 512 * kilobytes), Q) for n in ("x", "y"))
+    graph = verify(
+        Graph(
+            "g", ("x",), ("y",), {"x": x, "y": y}, (Node("relu", "r", ("x",), ("y",), NoAttrs()),)
+        )
+    )
+    program = generate(graph)
+    assert program.shared_bytes == 1024 * kilobytes
+    assert (program.threads, program.blocks) == (threads, blocks)
+    assert f"TINYRT_KERNEL({threads}, {blocks})" in program.source
+    by_ops = generate(graph, Shape(fused=False))
+    assert (by_ops.threads, by_ops.blocks) == (256, 3)
+
+
+def test_pieces_have_work_for_all_multiprocessors():
+    driver = FakeDriver()
+    model, _, y, expected = bound(small_graph(), 1300, driver, shape=Shape(threads=32, samples=2))
+    model.run()
+    np.testing.assert_array_equal(y, expected)
+    assert model._piece == 2 * runtime.MIN_PIECE
+    assert len(driver.launches) == 2
+
+
+def test_small_batches_are_read_where_they_lie(monkeypatch):
+    """Kernels read and write locked memory themselves: the caller's, or the model's own."""
+    monkeypatch.setattr(FakeDriver, "copy_out", None)
+    for least in (1, 1 << 20):
+        monkeypatch.setattr(runtime, "MIN_LOCKED", least)
+        driver = FakeDriver()
+        model, x, y, expected = bound(small_graph(), 7, driver)
+        assert (x.ctypes.data in driver.pages) == (y.ctypes.data in driver.pages) == (least == 1)
+        for _ in range(3):
+            y[:] = 0
+            model.run()
+            np.testing.assert_array_equal(y, expected)
+        assert driver.from_locked == 0
+        del model
+        gc.collect()
 
 
 @pytest.fixture
@@ -316,73 +369,3 @@ def test_the_backend_stops_at_no_op(gpu):
     interpreter.allocate_tensors()
     with pytest.raises(UnsupportedError, match="cannot stop at op 1"):
         interpreter.run_op(1)
-
-
-def fake_bindings(count=1, capability=(9, 0), start="CUDA_SUCCESS"):
-    """What ``CudaDriver`` asks for when it opens a device."""
-    good = SimpleNamespace(name="CUDA_SUCCESS")
-    attributes = {
-        "COMPUTE_CAPABILITY_MAJOR": capability[0],
-        "COMPUTE_CAPABILITY_MINOR": capability[1],
-        "MULTIPROCESSOR_COUNT": 132,
-        "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": 232448,
-        "CLOCK_RATE": 1_980_000,
-    }
-    started = good if start == "CUDA_SUCCESS" else SimpleNamespace(name=start)
-    return SimpleNamespace(
-        CUresult=SimpleNamespace(CUDA_SUCCESS=good),
-        CUdevice_attribute=SimpleNamespace(**{f"CU_DEVICE_ATTRIBUTE_{k}": k for k in attributes}),
-        cuInit=lambda flags: (started,),
-        cuDeviceGetCount=lambda: (good, count),
-        cuDeviceGet=lambda i: (good, i),
-        cuDeviceGetAttribute=lambda attribute, device: (good, attributes[attribute]),
-        cuDeviceGetName=lambda size, device: (good, b"A GPU\0\0"),
-        cuDevicePrimaryCtxRetain=lambda device: (good, "context"),
-        cuCtxSetCurrent=lambda context: (good,),
-        cuMemAlloc=lambda nbytes: (SimpleNamespace(name="CUDA_ERROR_OUT_OF_MEMORY"),),
-    )
-
-
-def test_a_device_says_what_it_is():
-    found = CudaDriver(fake_bindings())
-    assert (found.name, found.arch, found.multiprocessors) == ("A GPU", "sm_90", 132)
-    assert (found.shared_limit, found.clock_hz) == (232448, 1_980_000_000)
-    with pytest.raises(ToolError, match=r"refused cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY"):
-        found.allocate(1)
-
-
-@pytest.mark.parametrize(
-    ("bindings", "problem"),
-    [
-        (fake_bindings(count=0), "there is no GPU number 0"),
-        (fake_bindings(capability=(7, 5)), "compute capability 7.5"),
-        (fake_bindings(start="CUDA_ERROR_NO_DEVICE"), "does not start: CUDA_ERROR_NO_DEVICE"),
-    ],
-)
-def test_what_is_wrong_with_the_machine_is_said(bindings, problem):
-    with pytest.raises(ToolError, match=problem):
-        CudaDriver(bindings)
-
-
-def test_a_missing_driver_is_said():
-    bindings = fake_bindings()
-
-    def no_library(flags):
-        raise RuntimeError("libcuda.so.1 not found")
-
-    bindings.cuInit = no_library
-    with pytest.raises(ToolError, match="NVIDIA's driver, which is not installed"):
-        CudaDriver(bindings)
-
-
-def test_missing_packages_are_said(monkeypatch):
-    monkeypatch.setitem(sys.modules, "cuda.bindings", None)
-    with pytest.raises(ToolError, match="needs the package cuda-bindings") as caught:
-        driver_module._bindings()
-    assert "tinyrt[cuda]" in caught.value.hint
-    with pytest.raises(ToolError, match="run-time compiler"):
-        nvrtc.load_nvrtc()
-
-
-def test_a_compiler_is_there():
-    assert find_compiler()

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from tests.c.host import host_compiler
 from tests.export.models import dense, echo, views
 from tests.memory.nets import random_net
-from tinyrt.backends.cuda.program import LATENCY, Shape, generate
+from tinyrt.backends.cuda.layout import LATENCY, Shape
+from tinyrt.backends.cuda.program import generate
 from tinyrt.emulate.blocks import harness_context, script_context
 from tinyrt.emulate.boards import BOARDS
 from tinyrt.emulate.image import FIRMWARE

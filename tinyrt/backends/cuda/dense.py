@@ -200,7 +200,8 @@ def emit_dense(
     blobs = {"weights": packed, "channels": channels.array}
     if masked:
         blobs["pixels"] = pixel_table(window, x)
-    work = -(-oh * ow * n // (8 * pixel_tiles)) * groups * 32
+    # Tiles hold pixels of all samples: a sample's share of them.
+    work = -(-(-(-pixels // (8 * pixel_tiles)) * groups * 32) // w.samples)
     w.op("dense", "dense", work, ints=ints, tensors={"x": x, "y": y}, blobs=blobs)
 
 

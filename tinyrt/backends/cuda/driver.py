@@ -88,6 +88,10 @@ class Driver(Protocol):
         """Unlock the pages of an array."""
         ...
 
+    def address_of(self, array: NDArray[np.uint8]) -> int:
+        """Where kernels find page-locked memory."""
+        ...
+
     def stream(self) -> Handle:
         """A new stream."""
         ...
@@ -258,7 +262,8 @@ class CudaDriver:
 
     def locked(self, nbytes: int) -> NDArray[np.uint8]:
         """As ``Driver``."""
-        address = int(self._call("cuMemHostAlloc", max(nbytes, 1), 0))
+        mapped = self._cuda.CU_MEMHOSTALLOC_DEVICEMAP
+        address = int(self._call("cuMemHostAlloc", max(nbytes, 1), mapped))
         return np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(address))
 
     def free_locked(self, array: NDArray[np.uint8]) -> None:
@@ -268,12 +273,17 @@ class CudaDriver:
     def lock(self, array: NDArray[np.uint8]) -> bool:
         """As ``Driver``."""
         # Another model may have locked them, and containers limit what may be locked.
-        (result,) = self._cuda.cuMemHostRegister(array.ctypes.data, array.nbytes, 0)
+        mapped = self._cuda.CU_MEMHOSTREGISTER_DEVICEMAP
+        (result,) = self._cuda.cuMemHostRegister(array.ctypes.data, array.nbytes, mapped)
         return bool(result == self._cuda.CUresult.CUDA_SUCCESS)
 
     def unlock(self, array: NDArray[np.uint8]) -> None:
         """As ``Driver``."""
         self._call("cuMemHostUnregister", array.ctypes.data)
+
+    def address_of(self, array: NDArray[np.uint8]) -> int:
+        """As ``Driver``."""
+        return int(self._call("cuMemHostGetDevicePointer", array.ctypes.data, 0))
 
     def stream(self) -> Handle:
         """As ``Driver``."""
@@ -298,12 +308,12 @@ class CudaDriver:
         arguments: Sequence[int | np.int32],
     ) -> None:
         """As ``Driver``."""
-        values = [
-            np.array([v], np.int32 if isinstance(v, np.int32) else np.uint64) for v in arguments
-        ]
-        pointers = np.array([v.ctypes.data for v in values], np.uint64)
+        # A number lies in the first half of its word: all GPUs' hosts are little-endian.
+        words = (ctypes.c_uint64 * len(arguments))(*map(int, arguments))
+        first = ctypes.addressof(words)
+        pointers = (ctypes.c_void_p * len(words))(*(first + 8 * i for i in range(len(words))))
         sizes = (blocks, 1, 1, threads, 1, 1, shared_bytes)
-        self._call("cuLaunchKernel", function, *sizes, stream, pointers.ctypes.data, 0)
+        self._call("cuLaunchKernel", function, *sizes, stream, ctypes.addressof(pointers), 0)
 
     def wait(self, stream: Handle) -> None:
         """As ``Driver``."""

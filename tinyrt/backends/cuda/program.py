@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,14 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.backends.cuda.choice import KERNELS, emitter_of
+from tinyrt.backends.cuda.layout import (
+    SHARED_LIMIT,
+    THROUGHPUT,
+    Layout,
+    Shape,
+    arena_bytes,
+    layout_of,
+    samples_of,
+    stride_of,
+)
 from tinyrt.backends.cuda.weighted import ON_TENSOR_CORES
 from tinyrt.backends.cuda.widen import Widening, widen_inputs
 from tinyrt.backends.cuda.writer import ALIGNMENT, DeviceWriter, Phase
 from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.ir import BoundNode, Graph, Value
-from tinyrt.memory import ArenaPlan, MemoryOptions, plan_memory
+from tinyrt.memory import MemoryOptions, plan_memory
 from tinyrt.memory.kernels import NoKernels
-from tinyrt.ops import OPS, is_weighted
+from tinyrt.ops import OPS
 from tinyrt.ops.shared.spec import Form, form_of, qparams
 
 DEVICE = Path(__file__).parent / "device"
@@ -25,43 +35,6 @@ DEVICE = Path(__file__).parent / "device"
 
 RUN = "tinyrt_run"
 """The kernel that runs a whole network."""
-
-SHARED_LIMIT = 227 * 1024
-"""Bytes of shared memory that one block may ask for on an H100 or H200."""
-
-RESERVED = 1024
-"""Bytes of shared memory that each block takes beyond what it asks for."""
-
-MAX_SAMPLES = 16
-"""Rows of a tensor core's matrix: samples that share them where a model has one row per sample."""
-
-BANKS = 128
-"""Bytes that shared memory serves at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """How a model is laid out on a GPU.
-
-    Attributes:
-        threads: of a block, a multiple of 32.
-        samples: whose arenas a block holds at once; None to choose by the model.
-        blocks: blocks that should fit on one multiprocessor: a bound for the compiler's registers.
-        fused: whether one kernel runs the whole network; None where that fits.
-
-    """
-
-    threads: int = 256
-    samples: int | None = None
-    blocks: int = 3
-    fused: bool | None = None
-
-
-THROUGHPUT = Shape()
-"""For large batches: several blocks per multiprocessor, each with samples of its own."""
-
-LATENCY = Shape(threads=512, samples=1, blocks=1)
-"""For single samples: as many threads as one sample can use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +78,7 @@ class DeviceProgram:
         phases: what they do between two barriers, for all samples of a block.
         fused: whether there is one kernel, whose blocks keep activations in shared memory.
         threads: of a block.
+        blocks: of a multiprocessor, for which the compiler leaves registers.
         samples: that a block computes at once.
         stride: bytes from one sample's arena to the next.
         inputs: kernel arguments, before ``outputs``.
@@ -118,6 +92,7 @@ class DeviceProgram:
     phases: tuple[Phase, ...]
     fused: bool
     threads: int
+    blocks: int
     samples: int
     stride: int
     inputs: tuple[Port, ...]
@@ -175,10 +150,11 @@ def generate(
             expected=f"at most {shared_limit:,} bytes",
             hint="let it run op by op",
         )
-    samples = _samples(graph, plan, shape, shared_limit) if fused else 1
+    samples = samples_of(graph, plan, shape, shared_limit) if fused else 1
     paddings = {zp: arena_bytes(plan, ()) + ALIGNMENT * i for i, zp in enumerate(zero_points)}
-    stride = _stride(arena_bytes(plan, zero_points), samples)
-    writer = DeviceWriter(plan, shape.threads, samples, stride, paddings)
+    stride = stride_of(arena_bytes(plan, zero_points), samples)
+    layout = layout_of(shape, stride * samples if fused else 0, shared_limit)
+    writer = DeviceWriter(plan, layout.threads, samples, stride, paddings)
     first, here = (
         ("first", f"least({samples}, samples - first)") if fused else ("block_sample", "1")
     )
@@ -193,43 +169,13 @@ def generate(
         with error_context(op=node.describe()):
             writer.begin(node)
             emit(node, OPS[node.op].prepared(node), writer)
-    return _assemble(original, writer, shape, fused, stride, first, here)
+    return _assemble(original, writer, layout, fused, stride, first, here)
 
 
 def _zero_points(graph: Graph) -> tuple[int, ...]:
     """Those of inputs that tensor cores read, each once: 16 bytes of each are kept as padding."""
     nodes = [n for n in graph.bound() if emitter_of(n) in ON_TENSOR_CORES]
     return tuple(sorted({qparams(n.input(0))[1] for n in nodes if form_of(n) is Form.INT8}))
-
-
-def arena_bytes(plan: ArenaPlan, zero_points: Sequence[int]) -> int:
-    """What one sample takes: the plan's arena, and padding behind it."""
-    return -(-plan.arena_bytes // ALIGNMENT) * ALIGNMENT + ALIGNMENT * len(zero_points)
-
-
-def _stride(arena_bytes: int, samples: int) -> int:
-    """Bytes per arena; samples side by side begin in different banks."""
-    if samples == 1:
-        return -(-arena_bytes // ALIGNMENT) * ALIGNMENT
-    return -(-arena_bytes // BANKS) * BANKS + 2 * ALIGNMENT
-
-
-def _samples(graph: Graph, plan: ArenaPlan, shape: Shape, shared_limit: int) -> int:
-    """Samples per block: many where each is one row of a matrix, else one."""
-    if shape.samples is not None:
-        return shape.samples
-    products = [n for n in graph.bound() if OPS[n.op].macs(n)]
-    single = all(_is_matrix_product(n) for n in products)
-    if not products or not single:
-        return 1
-    share = (shared_limit + RESERVED) // shape.blocks - RESERVED
-    most = share // _stride(plan.arena_bytes + BANKS, MAX_SAMPLES)
-    return max(1, min(MAX_SAMPLES, most))
-
-
-def _is_matrix_product(node: BoundNode) -> bool:
-    """Whether each sample is a row that is multiplied with a matrix of weights."""
-    return is_weighted(node) and len(node.input(1).shape) == len(node.output.shape) == 2
 
 
 def _port(value: Value) -> Port:
@@ -239,7 +185,7 @@ def _port(value: Value) -> Port:
 def _assemble(
     graph: Graph,
     writer: DeviceWriter,
-    shape: Shape,
+    layout: Layout,
     fused: bool,
     stride: int,
     first: str,
@@ -255,18 +201,18 @@ def _assemble(
     padding = [Phase("padding", ", ".join(fill), 1)] if fill else []
     if fused:
         kernels: tuple[Kernel, ...] = (Kernel(RUN, 0, "the whole network"),)
-        code = _fused(padding, phases, parameters, writer.samples, shape)
+        code = _fused(padding, phases, parameters, writer.samples, layout)
     else:
         phases = padding + phases
         parts = [
-            max(1, -(-phase.work // shape.threads)) if phase.steps == 1 else 1 for phase in phases
+            max(1, -(-phase.work // layout.threads)) if phase.steps == 1 else 1 for phase in phases
         ]
         kernels = tuple(
             Kernel(f"tinyrt_step_{i}", n, phase.title)
             for i, (phase, n) in enumerate(zip(phases, parts, strict=True))
         )
         code = "\n".join(
-            _step(kernel, phase, parameters, stride, shape)
+            _step(kernel, phase, parameters, stride, layout)
             for kernel, phase in zip(kernels, phases, strict=True)
         )
     headers = "".join(
@@ -274,7 +220,7 @@ def _assemble(
     )
     structs = "\n".join(writer.structs)
     source = (
-        f"// Written by tinyrt: {len(phases)} phases, {shape.threads} threads, "
+        f"// Written by tinyrt: {len(phases)} phases, {layout.threads} threads, "
         f"{writer.samples} samples per block.\n"
         f"{headers}\nusing namespace tinyrt;\n\n{structs}\n{code}"
     )
@@ -284,7 +230,8 @@ def _assemble(
         kernels,
         (*padding, *phases) if fused else tuple(phases),
         fused,
-        shape.threads,
+        layout.threads,
+        layout.blocks,
         writer.samples,
         stride,
         tuple(map(_port, inputs)),
@@ -333,15 +280,15 @@ def _transfer(
 
 
 def _fused(
-    once: list[Phase], phases: list[Phase], parameters: str, samples: int, shape: Shape
+    once: list[Phase], phases: list[Phase], parameters: str, samples: int, layout: Layout
 ) -> str:
     """Blocks that go from sample to sample, with their arenas in shared memory."""
     before = "\n".join(f"    {_run(p, '0')}" for p in once)
     body = "\n".join(f"        {_run(p, '0')}" for p in phases)
-    return f"""TINYRT_KERNEL({shape.threads}, {shape.blocks})
+    return f"""TINYRT_KERNEL({layout.threads}, {layout.blocks})
 {RUN}(TINYRT_GRID TINYRT_SHARED_PARAMETER const i8 *weights, int samples, {parameters}) {{
     TINYRT_SHARED
-    Team t = {{0, {shape.threads}, arena, weights, 0}};
+    Team t = {{0, {layout.threads}, arena, weights, 0}};
 {before}
     const int step = TINYRT_BLOCKS * {samples};
     for (int first = TINYRT_BLOCK * {samples}; first < samples; first += step) {{
@@ -359,15 +306,15 @@ def _run(phase: Phase, first_thread: str) -> str:
     return f"{once} // {phase.title}"
 
 
-def _step(kernel: Kernel, phase: Phase, parameters: str, stride: int, shape: Shape) -> str:
+def _step(kernel: Kernel, phase: Phase, parameters: str, stride: int, layout: Layout) -> str:
     """One op of one sample per ``parts`` blocks, with arenas in device memory."""
     return f"""// {phase.title}
-TINYRT_KERNEL({shape.threads}, {shape.blocks})
+TINYRT_KERNEL({layout.threads}, {layout.blocks})
 {kernel.name}(TINYRT_GRID i8 *arenas, const i8 *weights, int samples, {parameters}) {{
     const int block_sample = TINYRT_BLOCK / {kernel.parts}, part = TINYRT_BLOCK % {kernel.parts};
     if (block_sample >= samples) return;
     i8 *const arena = arenas + static_cast<i64>(block_sample) * {stride};
-    Team t = {{0, {kernel.parts * shape.threads}, arena, weights, 0}};
-    {_run(phase, f"part * {shape.threads}")}
+    Team t = {{0, {kernel.parts * layout.threads}, arena, weights, 0}};
+    {_run(phase, f"part * {layout.threads}")}
 }}
 """

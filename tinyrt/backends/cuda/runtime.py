@@ -11,14 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.backends.cuda.driver import Driver, Handle
+from tinyrt.backends.cuda.layout import LATENCY, THROUGHPUT, Shape
 from tinyrt.backends.cuda.nvrtc import Compiled, compile_source
-from tinyrt.backends.cuda.program import LATENCY, THROUGHPUT, Port, Shape, generate
+from tinyrt.backends.cuda.program import Port, generate
 from tinyrt.ir import Graph
 
 Compile = Callable[[str, str], Compiled]
 
 RECORDED = 256
-"""Samples up to which a batch is one recorded graph: launching costs more than copying does."""
+"""Samples up to which a batch is one recorded graph, whose kernels read and write the host's memory
+themselves: to start a copy takes longer than to wait for the bytes."""
 
 STREAMS = 3
 """One copies in, one computes, one copies out."""
@@ -27,7 +29,7 @@ PIECES = 8
 """Pieces of a large batch: only the first copy in and the last copy out are not hidden."""
 
 MIN_PIECE = 512
-"""Samples of a piece, at least: fewer leave multiprocessors without work."""
+"""Blocks of a piece, at least: fewer leave multiprocessors without work."""
 
 MIN_LOCKED = 1 << 20
 """Bytes of an array from which on allocators give it pages of its own."""
@@ -113,8 +115,8 @@ class _Resources:
 class CudaModel:
     """A graph on a GPU, bound to the arrays that hold its inputs and outputs.
 
-    Copies beside kernels need page-locked memory. Large inputs have their pages locked while the
-    model lives; other ports, which may share pages with each other, have locked memory of their own
+    Copies beside kernels need page-locked memory. Large ports have their pages locked while the
+    model lives; small ones, which may share pages with each other, have locked memory of their own
     beside the caller's.
 
     Args:
@@ -161,6 +163,7 @@ class CudaModel:
             driver.stream() for _ in range(STREAMS if self._piece < samples else 1)
         ]
         self._weights = self._upload(self.program.weights)
+        self._direct = samples <= RECORDED
         self._memories = self._bind(ports)
         arena = 0 if self.program.fused else self.program.stride * self._piece
         self._arenas = [resources.allocate(arena) if arena else 0 for _ in resources.streams]
@@ -177,7 +180,7 @@ class CudaModel:
             (first, min(first + self._piece, self.samples))
             for first in range(0, self.samples, self._piece)
         ]
-        if self.samples <= RECORDED and len(pieces) == 1:
+        if self._direct and len(pieces) == 1:
             self._replay()
         else:
             for i, (first, last) in enumerate(pieces):
@@ -186,7 +189,8 @@ class CudaModel:
         for stream in self._resources.streams:
             self._driver.wait(stream)
         for memory in self._memories[len(self.program.inputs) :]:
-            np.copyto(memory.rows, memory.locked)
+            if memory.locked is not memory.rows:
+                np.copyto(memory.rows, memory.locked)
 
     def _replay(self) -> None:
         """The whole batch as one recorded graph, recorded when it is asked for again.
@@ -222,7 +226,7 @@ class CudaModel:
 
     def _piece_size(self) -> int:
         """Samples of a piece."""
-        piece = max(MIN_PIECE, -(-self.samples // PIECES))
+        piece = max(MIN_PIECE * self.program.samples, -(-self.samples // PIECES))
         if not self.program.fused:
             piece = min(piece, max(1, ARENA_BUDGET // STREAMS // self.program.stride))
         return min(piece, self.samples)
@@ -237,15 +241,21 @@ class CudaModel:
         memories: list[_Memory] = []
         for port, array in zip((*self.program.inputs, *self.program.outputs), ports, strict=True):
             rows = array.reshape(-1).view(np.uint8).reshape(self.samples, port.nbytes)
-            large = len(memories) < len(self.program.inputs) and rows.nbytes >= MIN_LOCKED
-            in_place = large and self._resources.lock(rows)
+            in_place = rows.nbytes >= MIN_LOCKED and self._resources.lock(rows)
             own = None if in_place else self._resources.locked_memory(rows.nbytes)
             locked = rows if own is None else own.reshape(rows.shape)
-            memories.append(_Memory(port, rows, locked, self._resources.allocate(rows.nbytes)))
+            if self._direct:
+                address = self._driver.address_of(locked)
+            else:
+                address = self._resources.allocate(rows.nbytes)
+            memories.append(_Memory(port, rows, locked, address))
         return memories
 
     def _start(self, first: int, last: int, lane: int) -> None:
         """Copy in, compute and copy out samples ``first`` to ``last``, on one stream."""
+        if self._direct:
+            self._launch(first, last, lane)
+            return
         stream, count = self._resources.streams[lane], len(self.program.inputs)
         for memory in self._memories[:count]:
             at = memory.address + first * memory.port.nbytes
