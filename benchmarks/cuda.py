@@ -4,9 +4,10 @@
 
 For each model and batch size, all engines run in one process and take turns. What cannot run on
 this machine is listed with its reason. Prints Markdown; ``-o`` writes the figures as JSON, and
-``--markdown docs/cuda.md`` puts a GPU's into that page. With ``--check 10000`` it compares that
-many random inputs per model with the CPU instead, bit for bit: on the GPU, or without one with the
-generated code as C++ on the host.
+``--markdown docs/cuda.md`` puts a GPU's into that page: its own, or with ``--figures`` those of
+runs before, for PyTorch takes minutes to tune itself to one model. With ``--check 10000`` it
+compares that many random inputs per model with the CPU instead, bit for bit: on the GPU, or
+without one with the generated code as C++ on the host.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.cuda_figures import HEADER, WHOLE, Row, publish, table, verdicts, write_figures
 from benchmarks.cuda_peers import (
     Call,
     Engine,
@@ -34,7 +36,7 @@ from tinyrt.backends.cuda.driver import Driver, open_driver
 from tinyrt.backends.cuda.host import HostDevice
 from tinyrt.backends.cuda.program import generate
 from tinyrt.convert.tflite.reader import read_tflite
-from tinyrt.errors import TinyrtError, ToolError
+from tinyrt.errors import TinyrtError
 from tinyrt.files import write_atomic
 from tinyrt.interpreter import CUDA, load
 from tinyrt.ops import OPS
@@ -68,32 +70,11 @@ ENGINES = (
     Engine("onnxruntime CPU, float32", partial(onnxruntime, "CPUExecutionProvider", "float32")),
 )
 
-GOALS = {("resnet8", 4096): 5e6, ("dscnn_kws", 4096): 10e6}
-"""Images per second on an H200-class GPU."""
-
-MAX_MICROSECONDS, MIN_FACTOR = 50, 5
-"""At batch 1, copies included; and over the best of the other runtimes on the GPU."""
-
-MARKS = ("<!-- figures -->", "<!-- end of figures -->")
-"""Of a page, between which ``--markdown`` writes."""
+GPU_PEERS = [engine.name for engine in ENGINES if engine.peer and engine.on_gpu]
 
 PEAKS = {"H200": (1979e12, 5.5e12), "H100": (1979e12, 5.5e12), "A100": (624e12, 4.0e12)}
 """Device name -> int8 operations per second of its tensor cores, dense, by the maker's data sheet,
 and bytes per second from L2, as microbenchmarks in the literature have them."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One engine on one model and batch size."""
-
-    model: str
-    batch: int
-    engine: str
-    images_per_second: float
-    microseconds: float
-    of_int8_peak: float | None = None
-    of_l2: float | None = None
-    of_shared: float | None = None
 
 
 @dataclass(frozen=True)
@@ -212,7 +193,7 @@ def evaluation(models: Path, name: str, gpu: Driver | None) -> list[Row]:
         start = time.perf_counter()
         model(x)
         taken = time.perf_counter() - start
-        engine = f"tinyrt {backend}, whole test set"
+        engine = f"tinyrt {backend}{WHOLE}"
         rows.append(Row(name, TEST_SET, engine, TEST_SET / taken, 1e6 * taken))
     return rows
 
@@ -237,71 +218,6 @@ def check(models: Path, name: str, samples: int, gpu: Driver | None) -> str:
     return f"{name}: {samples - wrong:,} of {samples:,} random inputs bit-exact on {where}"
 
 
-HEADER = (
-    "| model | batch | engine | images/s | µs | of int8 peak | of L2 | of shared |\n"
-    "|---|---|---|---|---|---|---|---|"
-)
-
-
-def table(rows: list[Row]) -> list[str]:
-    """Lines of Markdown."""
-    lines = []
-    for row in rows:
-        shares = " | ".join(
-            "–" if share is None else f"{share:.1%}"
-            for share in (row.of_int8_peak, row.of_l2, row.of_shared)
-        )
-        lines.append(
-            f"| {row.model} | {row.batch} | {row.engine} | {row.images_per_second:,.0f} "
-            f"| {row.microseconds:,.1f} | {shares} |"
-        )
-    return lines
-
-
-def verdicts(rows: list[Row]) -> list[str]:
-    """The goals, each with what was measured."""
-    lines = []
-    gpu_peers = {e.name for e in ENGINES if e.peer and e.on_gpu}
-    for own in (r for r in rows if r.engine == "tinyrt cuda"):
-        where, goal = f"{own.model}, batch {own.batch}", GOALS.get((own.model, own.batch))
-        if goal is not None:
-            met = _met(own.images_per_second >= goal)
-            lines.append(f"{where}: {own.images_per_second:,.0f} images/s of {goal:,.0f}: {met}")
-        if own.batch == 1:
-            met = _met(own.microseconds <= MAX_MICROSECONDS)
-            lines.append(f"{where}: {own.microseconds:.1f} µs of {MAX_MICROSECONDS}: {met}")
-        peers = {
-            r.images_per_second: r.engine
-            for r in rows
-            if (r.model, r.batch) == (own.model, own.batch) and r.engine in gpu_peers
-        }
-        if peers:
-            best = max(peers)
-            factor = own.images_per_second / best
-            met = _met(factor >= MIN_FACTOR)
-            lines.append(f"{where}: {factor:.1f} times {peers[best]} of {MIN_FACTOR}: {met}")
-    return lines
-
-
-def _met(met: bool) -> str:
-    return "met" if met else "missed"
-
-
-def put_into(page: Path, lines: list[str]) -> None:
-    """Replace what stands between the page's marks.
-
-    Raises:
-        ToolError: the page has no marks.
-
-    """
-    before, begin, rest = page.read_text().partition(MARKS[0])
-    _, end, after = rest.partition(MARKS[1])
-    if not begin or not end:
-        raise ToolError(f"{page} has no place for figures", expected=" and ".join(MARKS))
-    text = "\n\n".join([before + begin, "\n".join(lines), end + after])
-    write_atomic(page, lambda file: file.write(text.encode()))
-
-
 def find_gpu() -> tuple[Driver | None, str]:
     """The GPU, or why there is none."""
     try:
@@ -320,7 +236,15 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--check", type=int, metavar="N", help="compare N random inputs instead")
     parser.add_argument("-o", "--output", type=Path, help="JSON file to write")
     parser.add_argument("--markdown", type=Path, help="page to put a GPU's figures into")
+    parser.add_argument(
+        "--figures", type=Path, nargs="+", help="JSON files of -o to put there, nothing is measured"
+    )
     options = parser.parse_args(arguments)
+    if options.figures:
+        if not options.markdown:
+            parser.error("--figures needs the page to put them into: --markdown PAGE")
+        publish(options.markdown, options.figures, GPU_PEERS)
+        return
     models, names = Path(options.zoo) / "models", options.model or MODELS
     gpu, which = find_gpu()
     print(which, flush=True)
@@ -339,14 +263,13 @@ def main(arguments: list[str] | None = None) -> None:
         print("\n".join(table(found)), flush=True)
         rows += found
         skipped |= left_out
-    notes = [*verdicts(rows), *(f"skipped: {reason}" for reason in sorted(skipped))]
+    notes = [*verdicts(rows, GPU_PEERS), *(f"skipped: {reason}" for reason in sorted(skipped))]
     print("\n".join(notes))
     if options.output:
         data = {"device": which, "rows": [asdict(row) for row in rows], "skipped": sorted(skipped)}
         write_atomic(options.output, lambda file: file.write(json.dumps(data, indent=1).encode()))
     if options.markdown:
-        items = [f"- {note}" for note in notes]
-        put_into(options.markdown, [f"{which}.", "", HEADER, *table(rows), "", *items])
+        write_figures(options.markdown, which, rows, GPU_PEERS, skipped)
 
 
 if __name__ == "__main__":

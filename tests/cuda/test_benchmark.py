@@ -5,6 +5,8 @@ import json
 import pytest
 
 from benchmarks import cuda as benchmark
+from benchmarks import cuda_figures
+from benchmarks.cuda_figures import MARKS, Row, verdicts
 from tests.cuda.fake_driver import FakeDriver, compile_on_host
 from tests.cuda.requirements import needs_cxx
 from tinyrt.backends.cuda import backend as cuda_backend
@@ -20,7 +22,7 @@ def quick(monkeypatch):
     """Few samples, and goals for them."""
     monkeypatch.setattr(benchmark, "BATCHES", (1, 3))
     monkeypatch.setattr(benchmark, "TEST_SET", 5)
-    monkeypatch.setattr(benchmark, "GOALS", {(NAME, 3): 1e12})
+    monkeypatch.setattr(cuda_figures, "GOALS", {(NAME, 3): 1e12})
 
 
 def opened(monkeypatch, open_driver):
@@ -49,7 +51,7 @@ def test_on_a_gpu_figures_go_into_the_page(quick, monkeypatch, zoo, tmp_path, ca
     peer = benchmark.Engine("broken peer", broken, on_gpu=True)
     monkeypatch.setattr(benchmark, "ENGINES", (*benchmark.ENGINES[:2], peer))
     page = tmp_path / "page.md"
-    page.write_text(f"before\n{benchmark.MARKS[0]}\nold\n{benchmark.MARKS[1]}\nafter\n")
+    page.write_text(f"before\n{MARKS[0]}\nold\n{MARKS[1]}\nafter\n")
     found = figures(zoo, tmp_path, "--markdown", str(page))
     rows = {(row["engine"], row["batch"]): row for row in found["rows"]}
     for engine in ("tinyrt cuda", "tinyrt cuda, kernels alone"):
@@ -67,22 +69,52 @@ def test_on_a_gpu_figures_go_into_the_page(quick, monkeypatch, zoo, tmp_path, ca
     assert f"{NAME}, batch 3: " in text
     assert "of 1,000,000,000,000: missed" in text
     assert f"- {NAME}, batch 1: " in text
-    assert benchmark.HEADER in text
+    assert "| model | batch | tinyrt cuda | tinyrt cuda, kernels alone | tinyrt numba |" in text
     assert capsys.readouterr().out.count("| tinyrt cuda |") == 2
 
 
-def test_peers_are_measured_against(monkeypatch):
-    peer = benchmark.Engine("peer", lambda *_: None, on_gpu=True)
-    monkeypatch.setattr(benchmark, "ENGINES", (peer,))
+def test_peers_are_measured_against():
     rows = [
-        benchmark.Row("m", 1, "tinyrt cuda", 60.0, 40.0),
-        benchmark.Row("m", 1, "peer", 10.0, 240.0),
-        benchmark.Row("m", 1, "on the CPU", 1000.0, 1.0),
+        Row("m", 1, "tinyrt cuda", 60.0, 40.0),
+        Row("m", 1, "peer", 10.0, 240.0),
+        Row("m", 1, "on the CPU", 1000.0, 1.0),
     ]
-    assert benchmark.verdicts(rows) == [
+    assert verdicts(rows, {"peer"}) == [
         "m, batch 1: 40.0 µs of 50: met",
         "m, batch 1: 6.0 times peer of 5: met",
     ]
+
+
+def test_figures_of_several_runs_go_into_one_page(tmp_path):
+    rows = [
+        {"model": "m", "batch": 4096, "engine": "tinyrt cuda", "images_per_second": 12_392_369.0},
+        {"model": "m", "batch": 4096, "engine": "slow", "images_per_second": 649_218.0},
+        {
+            "model": "m",
+            "batch": 9,
+            "engine": "tinyrt cuda, whole test set",
+            "images_per_second": 94.26,
+        },
+    ]
+    for i, row in enumerate(rows):
+        run = {"device": "GPU: one", "rows": [row | {"microseconds": 1.0}], "skipped": [f"no {i}"]}
+        (tmp_path / f"{i}.json").write_text(json.dumps(run))
+    page = tmp_path / "page.md"
+    page.write_text("\n".join(MARKS))
+    files = [str(tmp_path / f"{i}.json") for i in range(3)]
+    benchmark.main(["--markdown", str(page), "--figures", *files])
+    lines = page.read_text().splitlines()
+    assert "GPU: one." in lines
+    assert "| model | batch | tinyrt cuda | slow |" in lines
+    assert "| m | 4,096 | 12.4 M | 649 k |" in lines
+    assert "| m | 9 by `load` | 94.3 | – |" in lines
+    assert "- skipped: no 2" in lines
+    other = json.loads((tmp_path / "0.json").read_text()) | {"device": "GPU: another"}
+    (tmp_path / "0.json").write_text(json.dumps(other))
+    with pytest.raises(ToolError, match="more than one machine: GPU: another, GPU: one"):
+        benchmark.main(["--markdown", str(page), "--figures", *files])
+    with pytest.raises(SystemExit):
+        benchmark.main(["--figures", *files])
 
 
 @pytest.mark.slow

@@ -246,6 +246,20 @@ def test_the_interpreter_runs_zoo_models(gpu, zoo, name):
     assert gpu.launches
 
 
+def test_the_interpreter_gives_ports_memory_of_their_own(gpu, monkeypatch):
+    monkeypatch.setattr(runtime, "MIN_LOCKED", 1)
+    interpreter = Interpreter.from_graph(small_graph(), backend="cuda")
+    interpreter.resize_tensor_input(0, (700, 24))
+    interpreter.allocate_tensors()
+    assert sorted(gpu.pages.values()) == [700 * 24] * 2
+    x = np.random.default_rng(5).integers(-128, 128, (700, 24)).astype(np.int8)
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+    interpreter.invoke()
+    found = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    np.testing.assert_array_equal(found, Model(small_graph(), backend="numba")(x))
+    assert gpu.from_locked == 2  # pieces
+
+
 def with_an_op_that_lacks_a_kernel():
     """A float op between ops that the GPU has."""
     shape = (1, 24)

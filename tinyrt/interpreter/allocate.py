@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tinyrt.backends.program import Program
 from tinyrt.budget import Budget
-from tinyrt.interpreter.backends import EVERY_BACKEND, FALLBACK, READING_FIRST
+from tinyrt.interpreter.backends import CUDA, EVERY_BACKEND, FALLBACK, READING_FIRST
 from tinyrt.interpreter.by_rows import RowsProgram
 from tinyrt.interpreter.split import SHARE, SplitProgram
 from tinyrt.interpreter.tensors import Placed, place_tensors
@@ -44,6 +44,8 @@ def allocate(
         overlap=backend in READING_FIRST,
         # Segments on a GPU copy in and out at times of their own.
         apart=apart or backend == FALLBACK,
+        # It sends to and from whole arrays without staging.
+        outputs_apart=backend == CUDA,
         budget=budget,
         plan=plan,
     )

@@ -42,6 +42,7 @@ def place_tensors(
     *,
     overlap: bool = False,
     apart: bool = False,
+    outputs_apart: bool = False,
     budget: Budget | None = None,
     plan: ArenaPlan | None = None,
 ) -> Placed:
@@ -51,6 +52,7 @@ def place_tensors(
         graph: a verified graph.
         overlap: let outputs lie on inputs as on a device, for ops that read before they write.
         apart: give every activation memory of its own instead, so that none is overwritten.
+        outputs_apart: give model outputs memory of their own, as inputs have it.
         budget: what the activations are taken from; the open one if not given.
         plan: the plan to follow; one is made if not given.
 
@@ -59,21 +61,23 @@ def place_tensors(
 
     """
     activations = [v for v in graph.values.values() if not v.is_constant]
-    budget, inputs = budget or current(), frozenset(graph.inputs)
+    budget = budget or current()
+    computed = (n for n in graph.outputs if outputs_apart and not graph.value(n).is_constant)
+    own = tuple(dict.fromkeys((*graph.inputs, *computed)))
     for value in activations:
         _require(value.nbytes, budget, value.describe())
     if plan is None:
         with limited():
             plan = plan_memory(graph, kernels_of(InstructionSet.SCALAR), overlap=overlap)
-    outside_bytes = sum(v.nbytes for v in activations if apart or v.name in inputs)
+    outside_bytes = sum(v.nbytes for v in activations if apart or v.name in own)
     _require(plan.arena_bytes + outside_bytes, budget, "inputs and arena")
     arena = budget.zeros(plan.arena_bytes, "the arena")
     rings = {name for segment in plan.segments for name in segment.rings}
     tensors = {v.name: v.data for v in graph.values.values() if v.data is not None}
-    for name in dict.fromkeys((*plan.offsets, *plan.outside, *graph.inputs)):
+    for name in dict.fromkeys((*plan.offsets, *plan.outside, *own)):
         if name in graph.values and name not in rings:
             value = graph.value(name)
-            outside = apart or name in inputs or name in plan.outside
+            outside = apart or name in own or name in plan.outside
             if outside:
                 home = budget.zeros(value.nbytes, value.describe())
             else:
