@@ -4,6 +4,7 @@ import pytest
 
 from tests.frameworks import stand_ins
 from tests.frameworks.pages import PAGES, carried_out, packages, program
+from tests.sampling import sampled
 
 STAND_INS = {
     "from-jax": stand_ins.jax,
@@ -15,7 +16,7 @@ STAND_INS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", sampled(["from-keras", "from-pytorch"], PAGES))
 def test_a_page_runs(page, tmp_path):
     if page in STAND_INS:
         STAND_INS[page](tmp_path)
