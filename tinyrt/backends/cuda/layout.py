@@ -84,7 +84,7 @@ def layout_of(shape: Shape, shared_bytes: int, shared_limit: int) -> Layout:
     if not shared_bytes:
         threads, blocks = BY_OPS
         return Layout(shape.threads or threads, shape.blocks or blocks)
-    resident = max(1, (shared_limit + RESERVED) // (shared_bytes + RESERVED))
+    resident = (shared_limit + RESERVED) // (shared_bytes + RESERVED)
     threads = shape.threads or (128 if resident >= MANY_BLOCKS else 256 if resident > 1 else 512)
     return Layout(threads, shape.blocks or max(1, min(resident, RESIDENT_THREADS // threads)))
 
