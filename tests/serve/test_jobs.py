@@ -27,7 +27,12 @@ def ran(tmp_path, monkeypatch, script, leaves=never_gone, seconds=60.0):
     folder.mkdir()
 
     async def run():
-        return await Job(folder, leaves, asyncio.Semaphore(1), seconds).run("report", "a b.tflite")
+        try:
+            job = Job(folder, leaves, asyncio.Semaphore(1), seconds)
+            return await job.run("report", "a b.tflite")
+        finally:
+            await asyncio.sleep(0)
+            assert asyncio.all_tasks() == {asyncio.current_task()}, "nothing runs on behind it"
 
     return asyncio.run(run())
 
