@@ -95,10 +95,10 @@ def _groups(node: BoundNode) -> int:
 
 
 def conv2d_s16(node: BoundNode, target: Target) -> Kernel:
-    """The same kernel everywhere."""
-    del target
+    """The same kernel everywhere; weights lie as the instruction set reads them."""
     p = prepared(node, ConvolutionS16)
-    return convolution_s16(node, _image_fields(node, p.window), _groups(node), p.requant)
+    fields = _image_fields(node, p.window)
+    return convolution_s16(node, fields, _groups(node), p.requant, target.isa)
 
 
 def conv2d_f32(node: BoundNode, target: Target) -> Calls:
@@ -227,9 +227,8 @@ def fully_connected_s8(node: BoundNode, target: Target) -> Kernel:
 
 def fully_connected_s16(node: BoundNode, target: Target) -> Kernel:
     """A convolution whose pixels are rows."""
-    del target
     p = prepared(node, FullyConnectedS16)
-    return convolution_s16(node, _pixel_fields(node), 1, p.requant)
+    return convolution_s16(node, _pixel_fields(node), 1, p.requant, target.isa)
 
 
 def fully_connected_f32(node: BoundNode, target: Target) -> Calls:
