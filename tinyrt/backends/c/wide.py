@@ -18,6 +18,9 @@ FILTERS = 4
 LANES = 8
 """Taps that a vector of int16 has."""
 
+MAX_NARROW_TAPS = 511
+"""Taps whose products with weights down to -128 add up in 32 bits, whatever their values."""
+
 MAX_ACCUMULATOR = 1 << 47
 """Bound of accumulators, so that the product with a mantissa of 15 bits fits."""
 

@@ -49,13 +49,14 @@ static void fill_column(const tinyrt_conv2d_s16_params *p, const int16_t *x, int
 /** The channels of one group for one column, of which oc is the first. */
 static const int8_t *one_group(const tinyrt_conv2d_s16_params *p, const int16_t *column,
                                const int8_t *w, const int64_t *bias, int32_t oc, int16_t *y) {
+    const tinyrt_requant_s16_params requant = p->requant;
     const int32_t end = oc + (p->y.c / p->groups);
     while (oc < end) {
-        int64_t sum[4] = {0};
+        int64_t sum[4];
         w = tinyrt_dot16(w, column, p->taps, sum);
         for (int32_t i = 0; (i < 4) && (oc < end); ++i, ++oc) {
             const int64_t acc = sum[i] + ((bias != NULL) ? bias[oc] : 0);
-            y[oc] = tinyrt_requant_s16(&p->requant, oc, acc);
+            y[oc] = tinyrt_requant_s16(&requant, oc, acc);
         }
     }
     return w;
