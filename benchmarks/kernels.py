@@ -14,7 +14,7 @@ import argparse
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,7 @@ INPUT_SCALE, WEIGHT_SCALE, ZERO_POINT = 0.05, 0.01, 3
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One op with int8 activations.
+    """One op with int8 activations, or others.
 
     Attributes:
         op: its name.
@@ -52,6 +52,7 @@ class Layer:
         shapes: of its inputs; those of ops with weights are x and w.
         scale: the output's, against an input's of 0.05.
         zero_point: the output's.
+        form: of the activations.
 
     """
 
@@ -60,6 +61,17 @@ class Layer:
     shapes: tuple[Shape, ...]
     scale: float = 0.05
     zero_point: int = ZERO_POINT
+    form: Form = Form.INT8
+
+    @property
+    def dtype(self) -> DType:
+        """Of the activations."""
+        return DType.INT16 if self.form is Form.INT16X8 else DType.INT8
+
+
+def _wide(layer: Layer) -> Layer:
+    """The layer with int16 activations."""
+    return replace(layer, form=Form.INT16X8, zero_point=0, scale=layer.scale / 64)
 
 
 def _conv(w: Shape, scale: float = 0.2, **attrs: Any) -> Layer:
@@ -100,6 +112,9 @@ LAYERS: dict[str, Layer] = {
     "depthwise 3 x 3, dilation 2": _depthwise((1, 3, 3, 32), dilation=(2, 2)),
     "depthwise 3 x 3, 2 filters to a channel": _depthwise((1, 3, 3, 64)),
     "depthwise 3 x 3, fine scale": _depthwise((1, 3, 3, 32), scale=0.0004),
+    "conv 3 x 3, int16": _wide(_conv((32, 3, 3, 32))),
+    "conv 1 x 1, int16": _wide(_conv((32, 1, 1, 32))),
+    "depthwise 3 x 3, int16": _wide(_depthwise((1, 3, 3, 32))),
 }
 
 
@@ -111,7 +126,7 @@ def graph_of(layers: Mapping[str, Layer]) -> tuple[Graph, dict[str, np.ndarray]]
     for name, layer in layers.items():
         operands = _operands(name, layer, rng)
         (kind,) = OPS[layer.op].infer(layer.attrs, [v.type for v in operands])
-        fixed = OPS[layer.op].forms[Form.INT8].fixed_output
+        fixed = OPS[layer.op].forms[layer.form].fixed_output
         scale, zero_point = fixed or (layer.scale, layer.zero_point)
         quantized = OPS[layer.op].quant is not Quant.INPUTS_ONLY
         q = QParams((scale,), zero_point) if quantized else None
@@ -120,14 +135,20 @@ def graph_of(layers: Mapping[str, Layer]) -> tuple[Graph, dict[str, np.ndarray]]
         nodes.append(Node(layer.op, name, tuple(v.name for v in operands), (name,), layer.attrs))
     inputs = tuple(v.name for v in values.values() if not v.is_constant and v.name not in layers)
     graph = verify(Graph("kernels", inputs, tuple(layers), values, tuple(nodes)))
-    feeds = {n: rng.integers(-128, 128, graph.value(n).shape).astype(np.int8) for n in inputs}
-    return graph, feeds
+    return graph, {n: _data(graph.value(n), rng) for n in inputs}
+
+
+def _data(value: Value, rng: np.random.Generator) -> np.ndarray:
+    reach = np.iinfo(value.dtype.numpy)
+    return rng.integers(reach.min, reach.max, value.shape, value.dtype.numpy, endpoint=True)
 
 
 def _operands(name: str, layer: Layer, rng: np.random.Generator) -> list[Value]:
     """Inputs that layers with the same shapes share; then weights, or a second input."""
     first, *others = layer.shapes
-    found = [Value(f"x {list(first)}", DType.INT8, first, QParams((INPUT_SCALE,), ZERO_POINT))]
+    wide = layer.form is Form.INT16X8
+    own = QParams((INPUT_SCALE / 256,), 0) if wide else QParams((INPUT_SCALE,), ZERO_POINT)
+    found = [Value(f"x {list(first)}{' wide' if wide else ''}", layer.dtype, first, own)]
     for shape in others:
         if OPS[layer.op].quant is Quant.WEIGHTED:
             axis = OPS[layer.op].weight_axis

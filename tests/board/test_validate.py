@@ -1,12 +1,9 @@
 """A board over a serial port: what is compared, and what each fault is called."""
 
-import re
-import shutil
 import struct
 import sys
 import termios
 import time
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -28,7 +25,6 @@ from tinyrt.export import identity
 from tinyrt.export.board import Command, Fault
 from tinyrt.export.identity import sha256_of
 
-ROOT = Path(__file__).parents[2]
 SHORT_S = 0.3
 
 
@@ -386,15 +382,3 @@ def test_sequence_numbers_go_around(net):
     assert report.equal == 100
     numbers = [number for _, number in board.frames]
     assert numbers == [(i + 1) % 256 for i in range(302)]
-
-
-def test_the_commands_of_the_page_run(net, tmp_path, monkeypatch):
-    page = (ROOT / "docs" / "boards.md").read_text(encoding="utf-8")
-    commands = re.findall(r"^tinyrt (validate .*)$", page, re.MULTILINE)
-    assert len(commands) == 2
-    np.savez(tmp_path / "test.npz", x=np.ones((3, 40), np.float32))
-    monkeypatch.chdir(tmp_path)
-    shutil.copy(net.path, "digits.tflite")
-    for command in commands:
-        with net.board() as board:
-            call(*command.replace("/dev/ttyACM0", board.port).split())

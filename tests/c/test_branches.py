@@ -57,7 +57,7 @@ ELSEWHERE = {
     "src*/*_part_*.c": "layers in slices: tests/firmware/test_slices.py and test_slices_ops.py",
     "src*/tinyrt_window_pixels_*.c": "layers in slices: tests/firmware/test_slices_pairs.py",
     "src/tinyrt_blob_*.c": "constants apart from code: tests/c/test_blobs.py",
-    "src_dsp/*_any_s8.c": "constants of later models: tests/c/test_blob_scales.py",
+    "*_any_s8.c": "constants of later models: tests/c/test_blob_scales.py",
     "src/tinyrt_detector_s8.c": "decisions behind a model: tests/dsp/test_detector.py",
     "src/tinyrt_boxes_s8.c": "boxes behind a model: tests/dsp/test_boxes.py",
     "src/tinyrt_top_k_*.c": "the greatest scores behind a model: tests/dsp/test_boxes.py",

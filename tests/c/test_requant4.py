@@ -19,7 +19,8 @@ int main(void) {
         const int32_t zp = 2 * t[3] + 1;
         const int32_t rounding = tinyrt_rounding_of(t[2] + 1, zp);
         const int8_t y = tinyrt_requant_rounded(2 * t[0], t[1], t[2] + 1, rounding);
-        if (t[2] > 0 && y != tinyrt_requant_doubled(2 * t[0], t[1], t[2], zp)) {
+        if (t[2] > 0 && (y != tinyrt_requant_doubled(2 * t[0], t[1], t[2], zp) ||
+                         y != tinyrt_requant_alike(2 * t[0], t[1], t[2], zp))) {
             return 1;
         }
         fwrite(&y, sizeof y, 1, stdout);

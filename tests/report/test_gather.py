@@ -18,6 +18,7 @@ from tests.sampling import sampled
 from tinyrt import api
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.planning import kernels_of
+from tinyrt.emulate import Timing
 from tinyrt.errors import DataError, ModelFormatError
 from tinyrt.export import CORES as CORES_OF_ALL
 from tinyrt.report import gather, write_report
@@ -135,6 +136,31 @@ def test_counted_costs_are_those_of_emulate(files, tmp_path):
     assert f"<b>{emulation.instructions:,}</b>instructions, counted" in page
     assert f"<b>{found.flash.total:,}</b>bytes of flash" in page
     assert f"<b>{emulation.ram.stack:,}</b>bytes of stack used" in page
+
+
+@pytest.mark.device
+@pytest.mark.slow
+def test_cycles_are_those_of_emulate(files, tmp_path):
+    int8, page = files[1], tmp_path / "r.html"
+    (found,) = write_report(int8, page, cores=["m4"], cycles=True).models[0].cores
+    emulation = api.run_emulated(int8, samples=1, cycles=Timing())
+    told = emulation.cycles.cycles
+    assert told.low < told.high
+    assert (found.cycles.low, found.cycles.high) == (told.low, told.high)
+    of_ops = {op.index: (op.cycles.low, op.cycles.high) for op in emulation.ops}
+    text = page.read_text()
+    for i, op in enumerate(found.ops):
+        assert (op.cycles.low, op.cycles.high) == of_ops[i]
+        ends = " to ".join(f"{end:,}" for end in dict.fromkeys(of_ops[i]))
+        assert f'<td class="n">{ends}</td>' in text
+        assert f'"cycles": "{ends}"' in text or f'"cycles":"{ends}"' in text
+    assert f"<b>{told.low:,} to {told.high:,}</b>cycles" in text
+
+
+def test_cycles_of_what_is_not_built_are_refused(files, tmp_path):
+    with pytest.raises(DataError, match="nothing is built for an estimate"):
+        write_report(files[1], tmp_path / "r.html", estimate=True, cycles=True)
+    assert not (tmp_path / "r.html").exists()
 
 
 MODELS = ("dscnn_kws", "autoencoder_ad", "mobilenet_vww", "resnet8", "streaming_wakeword")

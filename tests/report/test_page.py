@@ -188,6 +188,7 @@ def test_what_a_click_on_an_op_shows_is_in_the_page(page):
         assert said == {
             "core": core.core,
             "instructions": op.instructions,
+            "cycles": "",
             "baseline": None,
             "arena": op.arena,
             "kernel": op.kernel,

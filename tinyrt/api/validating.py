@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tinyrt.api.inputs import Array, Data
 from tinyrt.api.models import compared_inputs
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.entry import entry
 from tinyrt.errors import error_context
+from tinyrt.files import scratch_folder
 
 if TYPE_CHECKING:
     from tinyrt.board import Subject, ValidationReport
+    from tinyrt.emulate import CycleReport, Timing
     from tinyrt.interpreter.progress import Progress
 
 BAUD = 115_200
@@ -37,6 +40,9 @@ def validate(
     data: Data | None = None,
     samples: int | None = None,
     timeout_s: float = ANSWER_S,
+    cycles: Timing | None = None,
+    core: str = "cortex-m4",
+    optimize: str = "balanced",
     progress: Progress | None = None,
 ) -> ValidationReport:
     """Run a model on a board over a serial port, and compare each byte with the host's answers.
@@ -51,20 +57,28 @@ def validate(
         samples: how many random inputs, 4 by default; of data, how many from the first on, all by
             default.
         timeout_s: how long each answer of the board may take, in seconds.
+        cycles: what the board's cycles depend on besides its core, to tell beside the measured ones
+            how many the first sample should take; that is emulated. None does without.
+        core: the board's, for cycles.
+        optimize: what its code is made for, likewise.
         progress: called with the samples done and their total.
 
     Raises:
         ToolError: pyserial is missing, the port cannot be opened, or the board does not answer, is
-            another one, or answers what is no answer.
+            another one, or answers what is no answer; or cycles are asked for, and the
+            cross-compiler or the emulator is missing or failed.
+        UnsupportedError: the core's cycles are not known.
         TinyrtError: the data do not fit the model.
 
     """
     from tinyrt.board import SerialLine, validate_on
 
     pair = _compared(model, data, samples)
+    told = None if cycles is None else _told(model, pair, core, optimize, cycles)
     with SerialLine(port, baud) as line:
         subject = _subject_of(model)
-        return validate_on(line, subject, *pair, answer_s=timeout_s, progress=progress)
+        found = validate_on(line, subject, *pair, answer_s=timeout_s, progress=progress)
+    return found if told is None else replace(found, told=told)
 
 
 @entry
@@ -112,6 +126,23 @@ def _compared(
     few = None if data is None else samples
     feeds, expected = ({n: array[:few] for n, array in arrays.items()} for arrays in pair)
     return feeds, expected
+
+
+def _told(
+    model: str | Path,
+    pair: tuple[dict[str, Array], dict[str, Array]],
+    core: str,
+    optimize: str,
+    timing: Timing,
+) -> CycleReport | None:
+    """Cycles of the first sample on the emulated core."""
+    from tinyrt.emulate import run_emulated
+
+    feeds, expected = ({n: array[:1] for n, array in arrays.items()} for arrays in pair)
+    own: dict[str, Any] = {"core": core, "optimize": optimize, "cycles": timing}
+    with scratch_folder() as scratch:
+        run = run_emulated(model, inputs=feeds, expected=expected, build_dir=scratch, **own)
+    return run.cycles
 
 
 def _subject_of(model: str | Path) -> Subject:

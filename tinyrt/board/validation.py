@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tinyrt.board.identity import Identity
 from tinyrt.board.line import Line
 from tinyrt.board.session import Session
+from tinyrt.emulate.cycles import CycleReport
 from tinyrt.emulate.report import FLOAT_TOLERANCE
 from tinyrt.export.board import Places
 from tinyrt.ir import DType, Value
@@ -118,6 +119,8 @@ class ValidationReport:
         ticks: what inferences took.
         selftest: what the board's own test answered, see ``SELFTEST_FIELDS``; None where the
             firmware has none.
+        told: cycles of the first sample, as the emulator tells them; None unless they were asked
+            for.
 
     """
 
@@ -128,6 +131,25 @@ class ValidationReport:
     difference: Difference | None
     ticks: Ticks
     selftest: Mapping[str, int] | None = None
+    told: CycleReport | None = None
+
+    @property
+    def measured(self) -> float | None:
+        """Cycles of the middle inference, where others are told; ticks where they are its cycles.
+
+        Ticks are cycles unless the core's clock is given and the board knows that of its ticks.
+        """
+        if self.told is None:
+            return None
+        clock, per_second = self.told.timing.clock_hz, self.ticks.per_second
+        return self.ticks.median * (clock / per_second if clock and per_second else 1)
+
+    @property
+    def as_told(self) -> bool | None:
+        """Whether the cycles that were measured lie in the range; None where none is told."""
+        if self.told is None or self.measured is None:
+            return None
+        return self.told.cycles.low <= self.measured <= self.told.cycles.high
 
     @property
     def passed(self) -> bool | None:
@@ -141,7 +163,7 @@ class ValidationReport:
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain data, for ``--json``."""
-        return {
+        fields: dict[str, Any] = {
             "port": self.port,
             "board": self.identity.as_dict(),
             "samples": self.samples,
@@ -151,6 +173,10 @@ class ValidationReport:
             "selftest": None if self.selftest is None else dict(self.selftest),
             **self.ticks.as_dict(),
         }
+        if self.told is not None:
+            ends = self.told.cycles.as_dict()
+            fields["cycles"] = ends | {"measured": self.measured, "as_told": self.as_told}
+        return fields
 
 
 def validate_on(

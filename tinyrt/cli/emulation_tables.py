@@ -104,6 +104,10 @@ def validation(
     for name, count in (("least", ticks.least), ("median", ticks.median), ("most", ticks.most)):
         time = ticks.milliseconds(count)
         rows[f"ticks, {name}"] = number(count) + (f" ({time:,.3f} ms)" if time is not None else "")
+    if report.told is not None:
+        rows["cycles, median"] = number(report.measured)
+        rows["cycles, as told"] = span(report.told.cycles.low, report.told.cycles.high)
+        rows["  within this range"] = report.as_told
     return facts(rows | dict(more or {}))
 
 

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Group
 
 from tinyrt.amounts import parse_bytes
-from tinyrt.cli import tables
+from tinyrt.cli import emulation_tables, tables
 from tinyrt.cli.console import reporting
+from tinyrt.cli.cycles import (
+    Clock,
+    CodeCache,
+    DataCache,
+    Energy,
+    FlashLine,
+    FlashWait,
+    Multiplier,
+    WithCycles,
+    timing_of,
+)
 from tinyrt.cli.listen import front_end_data, front_end_facts
 from tinyrt.cli.options import (
     ByRows,
@@ -48,14 +59,33 @@ def inspect(
     whole: Annotated[
         bool, typer.Option("--all", help="Show all ops and tensors of a large model, too.")
     ] = False,
+    cycles: WithCycles = False,
+    clock: Clock = None,
+    mj_per_mcycle: Energy = None,
+    flash_wait: FlashWait = None,
+    flash_line: FlashLine = None,
+    code_cache: CodeCache = None,
+    data_cache: DataCache = None,
+    multiplier: Multiplier = None,
     max_memory: MaxMemory = None,
     wide: Wide = False,
     json: Json = False,
 ) -> None:
     """Ops, shapes, quantisation, cost, and the arena over time."""
     from tinyrt import api
+    from tinyrt.export import ExportOptions
 
     with reporting(json, max_memory, wide=wide) as report:
+        timing = timing_of(
+            cycles,
+            clock=clock,
+            mj_per_mcycle=mj_per_mcycle,
+            flash_wait=flash_wait,
+            flash_line=flash_line,
+            code_cache=code_cache,
+            data_cache=data_cache,
+            multiplier=multiplier,
+        )
         inspection = api.inspect_model(
             model,
             shapes=parse_shapes(shape),
@@ -71,7 +101,7 @@ def inspect(
             from tinyrt.report import write_page
 
             write_page(inspection, html)
-        data = {
+        data: dict[str, Any] = {
             "ops": [{**asdict(op), "output_shape": list(op.output_shape)} for op in inspection.ops],
             "macs": inspection.macs,
             "weight_bytes": inspection.weight_bytes,
@@ -90,6 +120,18 @@ def inspect(
         table = tables.inspection(inspection, whole)
         if inspection.front_end is not None:
             table = Group(table, tables.facts(front_end_facts(inspection.front_end)))
+        if timing is not None:
+            made = ExportOptions(by_rows=by_rows, input_rows=input_rows)
+            run = api.run_emulated(model, core=core, samples=1, options=made, cycles=timing)
+            assert run.cycles is not None
+            assert run.ops is not None
+            data |= run.cycles.as_dict()
+            of_ops = {op.index: op.cycles for op in run.ops}
+            for i, op in enumerate(data["ops"]):
+                told = of_ops.get(i)
+                op["cycles"] = None if told is None else told.as_dict()
+            told_facts = tables.facts(emulation_tables.cycles(run.cycles))
+            table = Group(table, told_facts, emulation_tables.costs(run.ops))
         report(data, table)
 
 

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from tinyrt.cli import tables
 from tinyrt.cli.console import noting, progress_bar, reporting
+from tinyrt.cli.emulation_tables import span
 from tinyrt.cli.options import CORES, Json, MadeFor, MaxMemory, Wide
 from tinyrt.report.facts import Report
 
@@ -36,6 +37,10 @@ def report(
     estimate: Annotated[
         bool,
         typer.Option("--estimate", help="Compute costs by formula: nothing is built or emulated."),
+    ] = False,
+    cycles: Annotated[
+        bool,
+        typer.Option("--cycles", help="Tell cycles, too, as a range; of every op as well."),
     ] = False,
     data: Annotated[
         Path | None,
@@ -63,6 +68,7 @@ def report(
                 cores=core or ["cortex-m4"],
                 optimize=optimize,
                 estimate=estimate,
+                cycles=cycles,
                 data=data,
                 against=against,
                 progress=progress,
@@ -76,13 +82,21 @@ def report(
 def _table(found: Report, written: dict[str, object]) -> RenderableType:
     """The page's first figures: a line for each model on each core."""
     table = Table(box=box.SIMPLE_HEAD)
-    for column in ("model", "core", "right", "instructions", "flash", "arena", "stack"):
+    cores = [(model, one) for model in found.models for one in model.cores]
+    told = any(one.cycles for _, one in cores)
+    # Cycles take the room of what is not known.
+    judged = not told or any(model.quality for model in found.models)
+    optional = {"right": judged, "cycles": told}
+    names = ("model", "core", "right", "instructions", "cycles", "flash", "arena", "stack")
+    shown = [name for name in names if optional.get(name, True)]
+    for column in shown:
         left = column in ("model", "core")
         table.add_column(column, justify="left" if left else "right")
-    for model in found.models:
+    for model, one in cores:
         right = None if model.quality is None else model.quality.top1
-        for one in model.cores:
-            figures = (one.instructions, one.flash.total, one.ram.arena, one.ram.stack)
-            row = (tables.named(model.name), one.core, tables.percent(right))
-            table.add_row(*row, *map(tables.number, figures))
+        cycles = "-" if one.cycles is None else span(one.cycles.low, one.cycles.high)
+        figures = (one.instructions, cycles, one.flash.total, one.ram.arena, one.ram.stack)
+        row = [tables.named(model.name), one.core, tables.percent(right)]
+        row += [n if isinstance(n, str) else tables.number(n) for n in figures]
+        table.add_row(*(cell for name, cell in zip(names, row, strict=True) if name in shown))
     return Group(table, tables.facts(written))

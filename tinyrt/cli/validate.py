@@ -10,7 +10,16 @@ import typer
 from tinyrt.api.validating import ANSWER_S, BAUD, SAMPLES
 from tinyrt.cli import emulation_tables
 from tinyrt.cli.console import progress_bar, reporting
-from tinyrt.cli.options import Int8Model, Json, MaxMemory
+from tinyrt.cli.cycles import (
+    Clock,
+    CodeCache,
+    DataCache,
+    FlashLine,
+    FlashWait,
+    Multiplier,
+    timing_of,
+)
+from tinyrt.cli.options import Int8Model, Json, MaxMemory, require_with
 
 
 def validate(
@@ -36,6 +45,32 @@ def validate(
         float,
         typer.Option("--timeout", help="Seconds that each answer of the board may take.", min=0.1),
     ] = ANSWER_S,
+    cycles: Annotated[
+        bool,
+        typer.Option("--cycles", help="Tell how many cycles there should be, too: emulates."),
+    ] = False,
+    core: Annotated[
+        str | None,
+        typer.Option(
+            "--core",
+            help="With --cycles: the board's core, m0 to m85.",
+            show_default="cortex-m4",
+        ),
+    ] = None,
+    optimize: Annotated[
+        str | None,
+        typer.Option(
+            "--optimize",
+            help="With --cycles: what its code is made for: speed, balanced or size.",
+            show_default="balanced",
+        ),
+    ] = None,
+    clock: Clock = None,
+    flash_wait: FlashWait = None,
+    flash_line: FlashLine = None,
+    code_cache: CodeCache = None,
+    data_cache: DataCache = None,
+    multiplier: Multiplier = None,
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
@@ -46,8 +81,23 @@ def validate(
     from tinyrt import api
 
     with reporting(json, max_memory) as report:
+        for option, given in (("--core", core), ("--optimize", optimize)):
+            require_with(option, given, "--cycles", there=cycles)
+        timing = timing_of(
+            cycles,
+            clock=clock,
+            mj_per_mcycle=None,
+            flash_wait=flash_wait,
+            flash_line=flash_line,
+            code_cache=code_cache,
+            data_cache=data_cache,
+            multiplier=multiplier,
+        )
         with progress_bar("validating") as progress:
             options: dict[str, Any] = {"port": port, "baud": baud, "data": data, "samples": samples}
+            if timing is not None:
+                made = {"core": core or "cortex-m4", "optimize": optimize or "balanced"}
+                options |= {"cycles": timing} | made
             found = api.validate(model, timeout_s=timeout, progress=progress, **options)
         report(found.as_dict(), emulation_tables.validation(found))
     if not found.agrees:

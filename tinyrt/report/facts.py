@@ -72,6 +72,14 @@ class OpFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class CycleFacts:
+    """Fewest and most cycles, of flash without wait states, as ``tinyrt emulate`` has them."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
 class OpOnCore:
     """An op of a model on a core.
 
@@ -81,6 +89,7 @@ class OpOnCore:
         arena: bytes of the arena in use while it runs.
         kernel: the C function that computes it; None where only the host can.
         why: why it is that one; empty without a kernel.
+        cycles: of an inference; None unless they were asked for.
 
     """
 
@@ -89,6 +98,7 @@ class OpOnCore:
     arena: int
     kernel: str | None
     why: str
+    cycles: CycleFacts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +216,7 @@ class CoreFacts:
         ram: bytes.
         arena: its plan.
         ops: one entry for each op of the model.
+        cycles: of an inference; None unless they were asked for.
 
     """
 
@@ -220,6 +231,7 @@ class CoreFacts:
     ram: RamFacts
     arena: ArenaFacts
     ops: tuple[OpOnCore, ...]
+    cycles: CycleFacts | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,9 @@ from tinyrt.backends.c.kernel import Target
 from tinyrt.backends.c.planning import CKernels
 from tinyrt.backends.c.reasons import reason
 from tinyrt.convert.tflite.reader import read_tflite
-from tinyrt.emulate import EmulationReport
+from tinyrt.emulate import EmulationReport, Timing
 from tinyrt.emulate.baseline import load_baseline
+from tinyrt.emulate.cycles import Cycles
 from tinyrt.errors import DataError, error_context
 from tinyrt.export import Core, find_core
 from tinyrt.export.target import Optimize, find_optimize, target_of
@@ -42,6 +43,7 @@ class Asked:
         cores: names of the cores.
         optimize: what the code is made for.
         estimate: whether costs are computed by formula, so that nothing is built.
+        cycles: whether cycles are told, too, of flash without wait states.
         data: samples, and labels where there are any; None without.
         against: the float model that all others were made from; None without.
 
@@ -50,6 +52,7 @@ class Asked:
     cores: tuple[str, ...]
     optimize: str
     estimate: bool
+    cycles: bool
     data: Data | None
     against: str | Path | None
 
@@ -147,10 +150,11 @@ def on_core(
         graph: what the file holds.
         core: the processor core.
         optimize: what the code is made for.
-        asked: whether costs are computed by formula.
+        asked: whether costs are computed by formula, and whether cycles are told.
 
     Raises:
         ToolError: the cross-compiler or the emulator is missing or failed.
+        UnsupportedError: cycles of the core are not known.
         TinyrtError: the model cannot be exported.
 
     """
@@ -166,6 +170,7 @@ def on_core(
         optimize=optimize.value,
         samples=1,
         profile=bool(core.prefix),
+        cycles=Timing() if asked.cycles else None,
     )
     return _counted(inspection, target, emulation)
 
@@ -176,6 +181,8 @@ def _counted(inspection: Inspection, target: Target, run: EmulationReport) -> fa
         (counted[i].instructions, counted[i].baseline) if i in counted else (None, None)
         for i in range(len(inspection.ops))
     ]
+    cycles = {i: _cycles(op.cycles) for i, op in counted.items()}
+    ops = _ops(inspection, target, pairs)
     return facts.CoreFacts(
         core=run.core,
         basis=COUNTED,
@@ -189,8 +196,13 @@ def _counted(inspection: Inspection, target: Target, run: EmulationReport) -> fa
             *(run.ram.arena, run.ram.stack, run.ram.stack_bound, run.ram.static, run.ram.state)
         ),
         arena=arena_of(inspection),
-        ops=tuple(_ops(inspection, target, pairs)),
+        ops=tuple(replace(op, cycles=cycles.get(i)) for i, op in enumerate(ops)),
+        cycles=None if run.cycles is None else _cycles(run.cycles.cycles),
     )
+
+
+def _cycles(told: Cycles | None) -> facts.CycleFacts | None:
+    return None if told is None else facts.CycleFacts(told.low, told.high)
 
 
 def _by_formula(inspection: Inspection, target: Target, cost: ModelCost) -> facts.CoreFacts:

@@ -16,7 +16,7 @@ from tinyrt.report.arena import draw_arena
 from tinyrt.report.bars import draw_bars
 from tinyrt.report.compare import compared
 from tinyrt.report.errors_chart import draw_errors
-from tinyrt.report.facts import ModelFacts, Report
+from tinyrt.report.facts import CycleFacts, ModelFacts, Report
 from tinyrt.report.gather import Asked, gather
 from tinyrt.report.graph import draw_graph
 from tinyrt.report.parts import fits
@@ -38,6 +38,7 @@ def write_report(
     cores: Sequence[str] = ("cortex-m4",),
     optimize: str = "balanced",
     estimate: bool = False,
+    cycles: bool = False,
     data: Data | None = None,
     against: str | Path | None = None,
     max_memory: int | None = None,
@@ -51,6 +52,7 @@ def write_report(
         cores: whose code is built and counted.
         optimize: what the code is made for: ``speed``, ``balanced`` or ``size``.
         estimate: whether costs are computed by formula, so that nothing is built.
+        cycles: whether cycles are told, too, of each op as well; see ``docs/cycles.md``.
         data: an .npz file with ``x`` and, where there are labels, ``y``; or arrays.
         against: the float model that the others were made from, for the error of each layer; it
             takes data.
@@ -62,7 +64,8 @@ def write_report(
 
     Raises:
         DataError: no model or core is given, one is given twice, the data do not fit, or a float
-            model is given without data.
+            model is given without data, or cycles of what is not built.
+        UnsupportedError: cycles of a core are not known.
         ToolError: the cross-compiler or the emulator is missing or failed.
         OutputError: the file cannot be written.
 
@@ -73,8 +76,14 @@ def write_report(
             expected="data beside it",
             hint="add data, or leave the float model out",
         )
+    if cycles and estimate:
+        raise DataError(
+            "cycles are counted, and nothing is built for an estimate",
+            expected="one of both",
+            hint="leave the estimate out, or the cycles",
+        )
     several = [models] if isinstance(models, str | Path) else list(models)
-    asked = Asked(tuple(cores), optimize, estimate, data, against)
+    asked = Asked(tuple(cores), optimize, estimate, cycles, data, against)
     report = gather(several, asked, progress)
     page = render_report(report)
     write_atomic(output, lambda file: file.write(page.encode()))
@@ -90,6 +99,7 @@ def render_report(report: Report) -> str:
         mhz=MHZ,
         rows=compared(shown.models) if len(shown.models) > 1 else (),
         sections=[_section(model) for model in shown.models],
+        range=_range,
         data=embedded([_details(model) for model in shown.models]),
     )
 
@@ -132,6 +142,7 @@ def _details(model: ModelFacts) -> list[dict[str, Any]]:
                 {
                     "core": core.core,
                     "instructions": core.ops[i].instructions,
+                    "cycles": _range(core.ops[i].cycles),
                     "baseline": core.ops[i].baseline,
                     "arena": core.ops[i].arena,
                     "kernel": core.ops[i].kernel or "",
@@ -142,6 +153,14 @@ def _details(model: ModelFacts) -> list[dict[str, Any]]:
         }
         for i, op in enumerate(model.ops[:MAX_OPS])
     ]
+
+
+def _range(cycles: CycleFacts | None) -> str:
+    """A range of cycles as text; empty where they are not told."""
+    if cycles is None:
+        return ""
+    ends = dict.fromkeys((cycles.low, cycles.high))
+    return " to ".join(f"{end:,}" for end in ends)
 
 
 def _tensor(tensor: Any) -> list[str]:

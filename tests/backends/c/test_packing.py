@@ -15,7 +15,7 @@ from tinyrt.backends.c.blocks.words import eight_at_a_time
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.mve import packing as mve_packing
 from tinyrt.backends.c.mve.lstm import quad_filters, quad_sums
-from tinyrt.backends.c.wide import in_pairs
+from tinyrt.backends.c.wide import in_eights, in_pairs
 from tinyrt.backends.c.x86.products import pack_columns
 from tinyrt.backends.lanes import LANES, SIGN, Weighted, pack_quant, pack_weights
 from tinyrt.ir.types import unpack_int4
@@ -207,6 +207,21 @@ def test_wide_filters_go_by_four_channels_and_two_taps():
                             inside = channel < per_group and t < taps
                             row = w[group * per_group + channel] if inside else None
                             assert next(found) == (row[t] if inside else 0)
+    assert list(found) == []
+
+
+def test_wide_filters_for_vectors_go_by_four_channels_and_eight_taps():
+    groups, per_group, taps = 2, 5, 11
+    w = np.random.default_rng(6).integers(-127, 128, (groups * per_group, taps)).astype(np.int8)
+    found = iter(in_eights(w, groups).tolist())
+    for group in range(groups):
+        for first in (0, 4):
+            for tap in (0, 8):
+                for channel in range(first, first + 4):
+                    for t in range(tap, tap + 8):
+                        inside = channel < per_group and t < taps
+                        row = w[group * per_group + channel] if inside else None
+                        assert next(found) == (row[t] if inside else 0)
     assert list(found) == []
 
 

@@ -8,6 +8,7 @@ from tinyrt import api
 from tinyrt.cli.cycles import parse_clock
 from tinyrt.emulate import Flash, Timing
 from tinyrt.errors import DataError, ToolError
+from tinyrt.export import ExportOptions
 
 OPTIONS = {
     "clock": ("--clock 120MHz", Timing(clock_hz=120e6)),
@@ -43,6 +44,50 @@ def test_what_cycles_depend_on_is_handed_on(options, timing, made, asked):
     assert timing != Timing()
     alone = call("emulate", made.int8, *options.split(), code=1).stderr
     assert f"{options.split()[0]} says nothing without --cycles" in alone
+
+
+@shows("inspect", "cycles", *OPTIONS)
+@pytest.mark.parametrize(("options", "timing"), OPTIONS.values(), ids=OPTIONS)
+def test_inspect_hands_them_on_too(options, timing, made, asked):
+    call("inspect", made.int8, "--cycles", *options.split(), code=1)
+    call("inspect", made.int8, "--cycles", code=1)
+    call("inspect", made.int8)
+    assert asked == [timing, Timing()]
+    alone = call("inspect", made.int8, *options.split(), code=1).stderr
+    assert f"{options.split()[0]} says nothing without --cycles" in alone
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ((), {"core": "cortex-m4"}),
+        (("--core", "m3"), {"core": "m3"}),
+        (("--by-rows",), {"options": ExportOptions(by_rows=True)}),
+        (("--input-rows",), {"options": ExportOptions(input_rows=True)}),
+    ],
+)
+def test_inspect_emulates_what_it_shows(options, wanted, made, monkeypatch):
+    given = {}
+    monkeypatch.setattr(api, "run_emulated", lambda *a, **k: given.update(k, model=a) or 1 / 0)
+    call("inspect", made.int8, "--cycles", *options, code=1)
+    usual = {"core": "cortex-m4", "options": ExportOptions(), "samples": 1, "cycles": Timing()}
+    assert given == usual | wanted | {"model": (made.int8,)}
+
+
+@pytest.mark.device
+@pytest.mark.slow
+def test_inspect_shows_the_cycles_of_emulate(made):
+    emulated = call_json("emulate", made.int8, "--samples", "1", "--cycles", "--clock", "1MHz")
+    found = call_json("inspect", made.int8, "--cycles", "--clock", "1MHz")
+    for name in ("cycles", "milliseconds", "timing"):
+        assert found[name] == emulated[name]
+    of_ops = {op["index"]: op["cycles"] for op in emulated["ops"]}
+    assert [op["cycles"] for op in found["ops"]] == [of_ops[i] for i in range(len(found["ops"]))]
+    low, high = (f"{emulated['cycles'][end]:,}" for end in ("low", "high"))
+    shown = " ".join(call("inspect", made.int8, "--cycles").stdout.split())
+    assert f"cycles per inference {low} to {high}" in shown
+    first = found["ops"][0]["cycles"]
+    assert f"{first['low']:,} to {first['high']:,}" in shown
 
 
 def test_the_usual_multiplier_can_be_said(made, asked):

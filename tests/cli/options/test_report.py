@@ -65,6 +65,23 @@ def test_estimates_build_nothing(made, tmp_path):
     assert bases[1]["flash"]["code"] is None
 
 
+@shows("report", "cycles")
+@pytest.mark.device
+@pytest.mark.slow
+def test_cycles_are_told_beside_instructions(made, tmp_path):
+    page = tmp_path / "c.html"
+    found = call_json("report", made.int8, "-o", page, "--cycles")["report"]["models"][0]
+    emulated = call_json("emulate", made.int8, "--samples", "1", "--cycles")
+    assert found["cores"][0]["cycles"] == emulated["cycles"]
+    out = call("report", made.int8, "-o", page, "--cycles", "--core", "m0").stdout
+    (cycles,) = re.findall(r"cortex-m0 +[\d,]+ +([\d,]+) ", out)
+    assert f"<b>{cycles}</b>cycles, of flash without wait states" in page.read_text()
+    plain = call_json("report", made.int8, "-o", page)["report"]["models"][0]["cores"][0]
+    assert (plain["cycles"], {op["cycles"] for op in plain["ops"]}) == (None, {None})
+    text = call(*("report", made.int8, "-o", page), "--cycles", "--estimate", code=1).stderr
+    assert "expected: one of both" in text
+
+
 @shows("report", "data", "against")
 def test_accuracy_and_errors_are_on_the_data_named(made, tmp_path):
     plain, _ = reported(tmp_path, made.int8)

@@ -21,7 +21,14 @@ from tinyrt.backends.c.mve.depthwise import depthwise_kernel as mve_depthwise
 from tinyrt.backends.c.mve.products import convolution_kernel as mve_convolution
 from tinyrt.backends.c.mve.products import dense_kernel as mve_dense
 from tinyrt.backends.c.one_channel import along_rows, as_convolution, is_rather_convolution
-from tinyrt.backends.c.wide import bias_s64, convolution_s16, requant_s16_fields, weights_of
+from tinyrt.backends.c.wide import (
+    FILTERS,
+    MAX_NARROW_TAPS,
+    bias_s64,
+    convolution_s16,
+    requant_s16_fields,
+    weights_of,
+)
 from tinyrt.backends.c.x86.products import convolution_kernel as x86_convolution
 from tinyrt.backends.c.x86.products import dense_kernel as x86_dense
 from tinyrt.backends.c.x86.products import depthwise_kernel as x86_depthwise
@@ -95,10 +102,10 @@ def _groups(node: BoundNode) -> int:
 
 
 def conv2d_s16(node: BoundNode, target: Target) -> Kernel:
-    """The same kernel everywhere."""
-    del target
+    """The same kernel everywhere; weights lie as the instruction set reads them."""
     p = prepared(node, ConvolutionS16)
-    return convolution_s16(node, _image_fields(node, p.window), _groups(node), p.requant)
+    fields = _image_fields(node, p.window)
+    return convolution_s16(node, fields, _groups(node), p.requant, target.isa)
 
 
 def conv2d_f32(node: BoundNode, target: Target) -> Calls:
@@ -138,19 +145,37 @@ def depthwise_s8(node: BoundNode, target: Target) -> Kernel:
 
 
 def depthwise_s16(node: BoundNode, target: Target) -> Calls:
-    """The call of ``tinyrt_depthwise_conv2d_s16``."""
+    """The call of ``tinyrt_depthwise_quads_s16``, or of the general kernel."""
     del target
     p = prepared(node, ConvolutionS16)
-    return _wide_calls("tinyrt_depthwise_conv2d_s16", node, p.window, p.requant)
+    kernel, channels = p.window.kernel, node.output.shape[3]
+    in_quads = channels == node.input(0).shape[3] and channels % FILTERS == 0
+    short = kernel[0] * kernel[1] <= MAX_NARROW_TAPS
+    form = "depthwise_quads" if in_quads and short else "depthwise_conv2d"
+    general = "tinyrt_depthwise_conv2d_s16"
+    return _wide_calls(f"tinyrt_{form}_s16", node, p.window, p.requant, general)
 
 
 def _wide_calls(
-    function: str, node: BoundNode, window: Window, requant: WideRequant | Requant
+    function: str,
+    node: BoundNode,
+    window: Window,
+    requant: WideRequant | Requant,
+    general: str | None = None,
 ) -> Calls:
-    """The call of a kernel on int16 activations that reads the weights as they are."""
+    """The call of a kernel on int16 activations that reads the weights as they are.
+
+    Args:
+        function: its name.
+        node: the op.
+        window: how it slides.
+        requant: its requantisation.
+        general: the kernel whose parameters it has; its own by default.
+
+    """
     weights_of(node)
     fields = _image_fields(node, window) | {"requant": requant_s16_fields(requant)}
-    params = Params(f"{function}_params", fields)
+    params = Params(f"{general or function}_params", fields)
     tensors = node.input(0), node.input(1), bias_s64(node), node.output
     return (call(function, params, *tensors),)
 
@@ -227,9 +252,8 @@ def fully_connected_s8(node: BoundNode, target: Target) -> Kernel:
 
 def fully_connected_s16(node: BoundNode, target: Target) -> Kernel:
     """A convolution whose pixels are rows."""
-    del target
     p = prepared(node, FullyConnectedS16)
-    return convolution_s16(node, _pixel_fields(node), 1, p.requant)
+    return convolution_s16(node, _pixel_fields(node), 1, p.requant, target.isa)
 
 
 def fully_connected_f32(node: BoundNode, target: Target) -> Calls:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Arg, Call, Data, Fields, Kernel, Null, Params, Scratch, call
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode
@@ -13,6 +14,12 @@ from tinyrt.ops.shared.requant import Requant, WideRequant
 
 FILTERS = 4
 """Output channels that ``tinyrt_conv2d_s16`` computes side by side."""
+
+LANES = 8
+"""Taps that a vector of int16 has."""
+
+MAX_NARROW_TAPS = 511
+"""Taps whose products with weights down to -128 add up in 32 bits, whatever their values."""
 
 MAX_ACCUMULATOR = 1 << 47
 """Bound of accumulators, so that the product with a mantissa of 15 bits fits."""
@@ -83,8 +90,21 @@ def in_pairs(w: NDArray[np.int8], groups: int) -> NDArray[np.int8]:
     return blocks.transpose(0, 1, 4, 2, 5, 3).reshape(-1)
 
 
+def in_eights(w: NDArray[np.int8], groups: int) -> NDArray[np.int8]:
+    """As ``in_pairs``, for cores with vectors."""
+    filters = w.reshape(groups, w.shape[0] // groups, -1)
+    channels, taps = filters.shape[1:]
+    padded = np.pad(filters, ((0, 0), (0, -channels % FILTERS), (0, -taps % LANES)))
+    blocks = padded.reshape(groups, -1, FILTERS, padded.shape[2] // LANES, LANES)
+    return blocks.transpose(0, 1, 3, 2, 4).reshape(-1)
+
+
 def convolution_s16(
-    node: BoundNode, fields: Fields, groups: int, requant: WideRequant | Requant
+    node: BoundNode,
+    fields: Fields,
+    groups: int,
+    requant: WideRequant | Requant,
+    isa: InstructionSet,
 ) -> Kernel:
     """The kernel ``tinyrt_conv2d_s16`` of an op with filters (c_out, ...).
 
@@ -93,16 +113,19 @@ def convolution_s16(
         fields: shapes and window.
         groups: of input and output channels.
         requant: its requantisation.
+        isa: the instruction set.
 
     """
-    direct, taps = _reads_pixels(node), _padded_taps(node)
+    vectors = isa is InstructionSet.MVE
+    multiple, order = (LANES, in_eights) if vectors else (2, in_pairs)
+    direct, taps = _reads_pixels(node, multiple), _padded_taps(node, multiple)
 
     def make_call() -> Call:
         w = weights_of(node)
         own = {"groups": groups, "taps": taps, "direct": direct}
         requantized = {"requant": requant_s16_fields(requant)}
         params = Params("tinyrt_conv2d_s16_params", fields | own | requantized)
-        packed = node.noted_of_constants("pairs", lambda: Data("w", in_pairs(w, groups)))
+        packed = node.noted_of_constants(order.__name__, lambda: Data("w", order(w, groups)))
         column: Arg = Null() if direct else Scratch(pointer="int16_t *")
         x, y = node.input(0), node.output
         return call("tinyrt_conv2d_s16", params, x, packed, bias_s64(node), column, y)
@@ -110,15 +133,15 @@ def convolution_s16(
     return Kernel(lambda: (make_call(),), 0 if direct else 2 * taps)
 
 
-def _reads_pixels(node: BoundNode) -> bool:
-    """Whether every output reads one input row with an even number of elements."""
+def _reads_pixels(node: BoundNode, multiple: int) -> bool:
+    """Whether every output reads one input row with such a number of elements."""
     x, w = node.input(0), node.input(1)
-    if w.shape[-1] % 2:
+    if w.shape[-1] % multiple:
         return False
     return len(w.shape) == 2 or (w.shape[1:3] == (1, 1) and w.shape[3] == x.shape[3])
 
 
-def _padded_taps(node: BoundNode) -> int:
+def _padded_taps(node: BoundNode, multiple: int) -> int:
     w = node.input(1)
     taps = w.size // w.shape[0]
-    return taps + taps % 2
+    return taps + -taps % multiple

@@ -8,8 +8,8 @@
 extern "C" {
 #endif
 
-/** taps: elements of a group's column, padded with zeros to an even number.
- *  direct: whether the column of an output is an input pixel as it lies.
+/** taps: elements of a group's column, padded with zeros to an even number; for cores with vectors,
+ * to a multiple of eight. direct: whether the column of an output is an input pixel as it lies.
  *  Requires: groups divides x.c and y.c. */
 typedef struct {
     tinyrt_nhwc x;
@@ -23,7 +23,8 @@ typedef struct {
 
 /** y = clamp(requant(bias + sum(x * w))).
  *  w holds every group's output channels four at a time, padded with zeros; of them, for every two
- *  taps eight bytes: tap 0 of channels 0 and 1, tap 1 of both, then those of channels 2 and 3.
+ *  taps eight bytes: tap 0 of channels 0 and 1, tap 1 of both, then those of channels 2 and 3. For
+ *  cores with vectors, for every eight taps those of channel 0, of channel 1, and so on.
  *  bias may be NULL; column has room for taps elements, or is not used; y overlaps nothing. */
 void tinyrt_conv2d_s16(const tinyrt_conv2d_s16_params *p, const int16_t *x, const int8_t *w,
                        const int64_t *bias, int16_t *column, int16_t *TINYRT_RESTRICT y);

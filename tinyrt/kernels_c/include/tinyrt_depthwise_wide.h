@@ -21,6 +21,11 @@ typedef struct {
 void tinyrt_depthwise_conv2d_s16(const tinyrt_depthwise_conv2d_s16_params *p, const int16_t *x,
                                  const int8_t *w, const int64_t *bias, int16_t *TINYRT_RESTRICT y);
 
+/** The same, four channels at a time. Requires: x.c is y.c, and a multiple of four; the window has
+ * at most 511 taps. */
+void tinyrt_depthwise_quads_s16(const tinyrt_depthwise_conv2d_s16_params *p, const int16_t *x,
+                                const int8_t *w, const int64_t *bias, int16_t *TINYRT_RESTRICT y);
+
 #ifdef __cplusplus
 }
 #endif

@@ -21,6 +21,19 @@ static inline int8_t tinyrt_requant_doubled(int32_t doubled, int32_t mult, int32
     return (int8_t)tinyrt_saturate((high + (high >> 31) + rounding) >> shift);
 }
 
+/** As tinyrt_requant_doubled, where several sums have one scale: cores with dual multiplies take an
+ *  instruction less for each, and one more for the scale. The sum's sign stands in for that of h:
+ *  they differ only where h is 0, and 1 less than 0 is rounded to the same. */
+static inline int8_t tinyrt_requant_alike(int32_t doubled, int32_t mult, int32_t shift,
+                                          int32_t zp_and_half) {
+#if defined(TINYRT_HAS_SIGNED_HIGH_MUL) && !defined(__OPTIMIZE_SIZE__)
+    const int32_t rounding = tinyrt_rounding_of(shift, zp_and_half);
+    return (int8_t)tinyrt_saturate(tinyrt_signed_high_mul(doubled, mult, rounding) >> shift);
+#else
+    return tinyrt_requant_doubled(doubled, mult, shift, zp_and_half);
+#endif
+}
+
 /** As tinyrt_requant_doubled for shift in [0, 22], which is given plus 1, as next_shift; rounding
  * is tinyrt_rounding_of(next_shift, 2 * y_zp + 1).
  *

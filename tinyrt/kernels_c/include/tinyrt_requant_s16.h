@@ -17,6 +17,22 @@ typedef struct {
     int32_t act_max;
 } tinyrt_requant_s16_params;
 
+#if defined(__ARM_ARCH_ISA_THUMB) && (__ARM_ARCH_ISA_THUMB == 1)
+/** Without a long multiplication, narrow accumulators are no faster. */
+#define TINYRT_IS_NARROW(acc, shift) 0
+#else
+#define TINYRT_IS_NARROW(acc, shift)                                                               \
+    (((int32_t)(acc) == (acc)) && ((uint32_t)((shift) - 17) <= (32U - 17U)))
+#endif
+
+/** acc * mult / 2^shift, halves towards +infinity. Requires: mult in [0, 2^15), shift in [17, 32].
+ *  The mantissa is raised, so that what is rounded off are the lower half's bits. */
+static inline int32_t tinyrt_requant_narrow(int32_t acc, int32_t mult, int32_t shift) {
+    const int32_t raised = tinyrt_shift_left(mult, 32 - shift);
+    const uint64_t product = (uint64_t)((int64_t)acc * raised);
+    return (int32_t)(uint32_t)((product + (UINT64_C(1) << 31)) >> 32);
+}
+
 /** The int16 output of channel c for its accumulator. */
 static inline int16_t tinyrt_requant_s16(const tinyrt_requant_s16_params *p, int32_t c,
                                          int64_t acc) {
@@ -24,6 +40,10 @@ static inline int16_t tinyrt_requant_s16(const tinyrt_requant_s16_params *p, int
     const int32_t shift = p->shift[c * p->step];
     if (p->wide == 0) {
         const int32_t value = tinyrt_requant((int32_t)acc, mult, shift);
+        return (int16_t)tinyrt_clamp(value, p->act_min, p->act_max);
+    }
+    if (TINYRT_IS_NARROW(acc, shift)) {
+        const int32_t value = tinyrt_requant_narrow((int32_t)acc, mult, shift);
         return (int16_t)tinyrt_clamp(value, p->act_min, p->act_max);
     }
     const int64_t value = ((acc * mult) + (INT64_C(1) << (shift - 1))) >> shift;

@@ -19,10 +19,10 @@ static inline int32_t tinyrt_doubled_even(int32_t even) {
 /** Four outputs of doubled sums on one scale. */
 static inline void tinyrt_finish_alike(const int32_t *doubled, int32_t mult, int32_t shift,
                                        int32_t zp, int8_t *y) {
-    y[0] = tinyrt_requant_doubled(doubled[0], mult, shift, zp);
-    y[1] = tinyrt_requant_doubled(doubled[1], mult, shift, zp);
-    y[2] = tinyrt_requant_doubled(doubled[2], mult, shift, zp);
-    y[3] = tinyrt_requant_doubled(doubled[3], mult, shift, zp);
+    y[0] = tinyrt_requant_alike(doubled[0], mult, shift, zp);
+    y[1] = tinyrt_requant_alike(doubled[1], mult, shift, zp);
+    y[2] = tinyrt_requant_alike(doubled[2], mult, shift, zp);
+    y[3] = tinyrt_requant_alike(doubled[3], mult, shift, zp);
 }
 
 static TINYRT_NOINLINE void tinyrt_one_column(const tinyrt_block_s8_params *p,
@@ -57,8 +57,8 @@ static inline void tinyrt_finish_column(const tinyrt_run *run, int32_t channel, 
                                         int32_t second, int32_t zp, int8_t *y) {
     const int32_t mult = run->mult[channel];
     const int32_t shift = run->shift[channel];
-    y[channel] = tinyrt_requant_doubled(first, mult, shift, zp);
-    y[run->y_step + channel] = tinyrt_requant_doubled(second, mult, shift, zp);
+    y[channel] = tinyrt_requant_alike(first, mult, shift, zp);
+    y[run->y_step + channel] = tinyrt_requant_alike(second, mult, shift, zp);
 }
 
 static TINYRT_NOINLINE void tinyrt_two_columns(const tinyrt_block_s8_params *p,

@@ -6,6 +6,7 @@
 #define TINYRT_BLOCK_RELU_LOOP_H
 
 #include "tinyrt_block_runs.h"
+#include "tinyrt_finish_relu.h"
 #include "tinyrt_flexible.h"
 
 /** A run of blocks: where their constants begin, and how far apart the outputs of two columns
@@ -29,27 +30,6 @@ static inline tinyrt_relu_run tinyrt_relu_run_of(const tinyrt_block_s8_params *p
         last ? 1 : whole,
     };
     return run;
-}
-
-/** 2^16 times what an output is above -128, and more. */
-static inline uint32_t tinyrt_relu_scaled(uint32_t sum, int32_t raise, int32_t factor,
-                                          int32_t addend) {
-    return (uint32_t)tinyrt_add_floored_mul((int32_t)(sum << raise), factor, addend);
-}
-
-/** The four outputs of a column, from its sums as tinyrt_dot_one leaves them; odd is the shift by
- *  which sums of 256 are raised. */
-static inline void tinyrt_finish_relu(const int32_t *acc, const int32_t *k, int32_t odd,
-                                      int8_t *y) {
-    const uint32_t odd_0 = (uint32_t)acc[1] - (uint32_t)acc[0];
-    const uint32_t odd_1 = (uint32_t)acc[3] - (uint32_t)acc[2];
-    const uint32_t first = tinyrt_relu_scaled((uint32_t)acc[0], odd + 8, k[0], k[1]);
-    const uint32_t second = tinyrt_relu_scaled(odd_0, odd, k[2], k[3]);
-    const uint32_t third = tinyrt_relu_scaled((uint32_t)acc[2], odd + 8, k[4], k[5]);
-    const uint32_t fourth = tinyrt_relu_scaled(odd_1, odd, k[6], k[7]);
-    const uint32_t evens = tinyrt_limit_pair(tinyrt_high_halves(first, third));
-    const uint32_t odds = tinyrt_limit_pair(tinyrt_high_halves(second, fourth));
-    tinyrt_store_word(y, (evens | odds << 8) ^ 0x80808080U);
 }
 
 static TINYRT_NOINLINE void tinyrt_relu_one_column(const tinyrt_block_s8_params *p,
@@ -82,7 +62,9 @@ typedef struct {
     int32_t y_step;
 } tinyrt_relu_block;
 
-#if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS && defined(__ARM_FEATURE_UNALIGNED)
+#if defined(__ARM_FEATURE_UNALIGNED) &&                                                            \
+    ((defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS) ||                                           \
+     (defined(TINYRT_THUMB_ASSEMBLY) && (__ARM_ARCH_ISA_THUMB == 2)))
 
 /* In assembly because all registers are taken between both ends of a block, and compilers move what
  * they could read from memory. clang takes a register for each operand there: it has one for all.
@@ -133,12 +115,17 @@ static inline void tinyrt_begin_two(tinyrt_relu_block *block, int32_t *acc) {
     "lsl %[b" c "], %[b" c "], %[t0]\n"                                                            \
     "lsl %[b" pair "], %[b" pair "], %[t0]\n"
 
+/* Words of outputs by tinyrt_finish_relu's steps. */
+#ifdef __ARM_FEATURE_DSP
+
+#define TINYRT_RELU_DECLARE ((void)0)
+#define TINYRT_RELU_TEMPORARY
+
 #define TINYRT_RELU_SCALED(c, offset)                                                              \
     "ldrd %[t0], %[t1], [%[t2], #" offset "]\n"                                                    \
     "smmla %[a" c "], %[a" c "], %[t0], %[t1]\n"                                                   \
     "smmla %[b" c "], %[b" c "], %[t0], %[t1]\n"
 
-/** Four outputs of a column, by tinyrt_finish_relu's steps. */
 #define TINYRT_RELU_WORD(x)                                                                        \
     "pkhtb %[" x "2], %[" x "2], %[" x "0], asr #16\n"                                             \
     "pkhtb %[" x "3], %[" x "3], %[" x "1], asr #16\n"                                             \
@@ -147,9 +134,32 @@ static inline void tinyrt_begin_two(tinyrt_relu_block *block, int32_t *acc) {
     "orr %[" x "0], %[" x "2], %[" x "3], lsl #8\n"                                                \
     "eor %[" x "0], %[" x "0], #0x80808080\n"
 
+#else
+
+#define TINYRT_RELU_DECLARE uint32_t t3
+#define TINYRT_RELU_TEMPORARY , [t3] "=&r"(t3)
+
+#define TINYRT_RELU_LIMITED(x, c)                                                                  \
+    "smull %[t3], %[" x c "], %[" x c "], %[t0]\n"                                                 \
+    "add %[" x c "], %[" x c "], %[t1]\n"                                                          \
+    "usat %[" x c "], #8, %[" x c "], asr #16\n"
+
+#define TINYRT_RELU_SCALED(c, offset)                                                              \
+    "ldrd %[t0], %[t1], [%[t2], #" offset "]\n" TINYRT_RELU_LIMITED("a", c)                        \
+        TINYRT_RELU_LIMITED("b", c)
+
+#define TINYRT_RELU_WORD(x)                                                                        \
+    "orr %[" x "0], %[" x "0], %[" x "1], lsl #8\n"                                                \
+    "orr %[" x "0], %[" x "0], %[" x "2], lsl #16\n"                                               \
+    "orr %[" x "0], %[" x "0], %[" x "3], lsl #24\n"                                               \
+    "eor %[" x "0], %[" x "0], #0x80808080\n"
+
+#endif
+
 /** Four outputs of each of two columns; block advances. */
 static inline void tinyrt_finish_two(tinyrt_relu_block *block, const int32_t *acc) {
     uint32_t t0, t1, t2;
+    TINYRT_RELU_DECLARE;
     int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
     int32_t b0 = acc[4], b1 = acc[5], b2 = acc[6], b3 = acc[7];
     TINYRT_RELU_ASM(
@@ -184,7 +194,7 @@ static inline void tinyrt_finish_two(tinyrt_relu_block *block, const int32_t *ac
                                                                                 "y") "\n"
         : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [b0] "+r"(b0), [b1] "+r"(b1),
           [b2] "+r"(b2), [b3] "+r"(b3), [t0] "=&r"(t0), [t1] "=&r"(t1),
-          [t2] "=&r"(t2)TINYRT_RELU_FINISHED:TINYRT_RELU_FINISHES
+          [t2] "=&r"(t2)TINYRT_RELU_TEMPORARY TINYRT_RELU_FINISHED:TINYRT_RELU_FINISHES
         : "cc", "memory");
 }
 

@@ -127,7 +127,7 @@ typedef void (*tinyrt_line_of_block)(const tinyrt_depthwise_block_s8_params *p, 
                                      const tinyrt_tap_entry *end);
 
 /** Four channels of all rows. Lines take turns: slot is where the window's first row lies once its
- *  last one is loaded. */
+ *  last one is loaded. Where rows are read in place, the list has its offsets already. */
 static inline void tinyrt_depthwise_four_planes(const tinyrt_depthwise_block_s8_params *p,
                                                 tinyrt_line_of_block line_of, int32_t bits,
                                                 int spread, int32_t c, const int8_t *x,
@@ -149,7 +149,6 @@ static inline void tinyrt_depthwise_four_planes(const tinyrt_depthwise_block_s8_
     } else {
         tinyrt_list_weights(p->w + c, p->y.c, count, taps);
     }
-    tinyrt_depthwise_list_offsets(p, 0, taps);
     /* A single column in place is a line of its own. */
     const int down = (p->line_bytes == 0) && (p->y.w == 1);
     const int32_t x_row = p->x.w * p->x.c;
@@ -181,6 +180,9 @@ static inline void tinyrt_depthwise_planes(const tinyrt_depthwise_block_s8_param
                                            tinyrt_line_of_block line_of, int32_t bits, int spread,
                                            int32_t first, int32_t end, const int8_t *x,
                                            tinyrt_tap_entry *taps, int8_t *lines, int8_t *y) {
+    if (p->line_bytes == 0) {
+        tinyrt_depthwise_list_offsets(p, 0, taps);
+    }
     for (int32_t c = first; c < end; c += 4) {
         tinyrt_depthwise_four_planes(p, line_of, bits, spread, c, x, taps, lines, y + c);
     }

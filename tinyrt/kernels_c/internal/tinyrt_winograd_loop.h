@@ -66,11 +66,11 @@ static inline void tinyrt_finish_tile(const int32_t *sums, int32_t mult, int32_t
     const uint32_t left_above = tinyrt_half(above + next_above);
     const uint32_t left_below = tinyrt_half(below + next_below);
     tinyrt_column_sums(sums + (12 * TINYRT_TILES_STEP), &last_above, &last_below);
-    right[row] = tinyrt_requant_doubled((int32_t)(last_below + right_below), mult, shift, zp);
-    *right = tinyrt_requant_doubled((int32_t)(last_above + right_above), mult, shift, zp);
+    right[row] = tinyrt_requant_alike((int32_t)(last_below + right_below), mult, shift, zp);
+    *right = tinyrt_requant_alike((int32_t)(last_above + right_above), mult, shift, zp);
     tinyrt_column_sums(sums + (8 * TINYRT_TILES_STEP), &last_above, &last_below);
-    left[row] = tinyrt_requant_doubled((int32_t)(last_below + left_below), mult, shift, zp);
-    *left = tinyrt_requant_doubled((int32_t)(last_above + left_above), mult, shift, zp);
+    left[row] = tinyrt_requant_alike((int32_t)(last_below + left_below), mult, shift, zp);
+    *left = tinyrt_requant_alike((int32_t)(last_above + left_above), mult, shift, zp);
 }
 
 /** Up to four channels of both tiles, the second one first. */

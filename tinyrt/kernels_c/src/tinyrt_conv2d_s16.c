@@ -1,6 +1,30 @@
 #include "tinyrt_conv2d_wide.h"
 
+#include "tinyrt_copy.h"
 #include "tinyrt_dot16.h"
+
+/** Copies count elements; returns where the copy ends. */
+static inline int16_t *copy_elements(const int16_t *from, int32_t count, int16_t *to) {
+    int16_t *const end = to + count;
+    if (TINYRT_COPY_BYTES > 1) {
+        (void)tinyrt_copy((const int8_t *)from, (const int8_t *)end, (int8_t *)to);
+        return end;
+    }
+    while (to != end) {
+        TINYRT_SHORT_LOOP;
+        *to++ = *from++;
+    }
+    return to;
+}
+
+/** Zeros up to end, which is returned. */
+static inline int16_t *clear_elements(int16_t *end, int16_t *to) {
+    while (to != end) {
+        TINYRT_SHORT_LOOP;
+        *to++ = 0;
+    }
+    return to;
+}
 
 /** What the window of output (oy, ox) reads of c_in channels from x on, with zeros around it. */
 static void fill_column(const tinyrt_conv2d_s16_params *p, const int16_t *x, int32_t c_in,
@@ -12,27 +36,27 @@ static void fill_column(const tinyrt_conv2d_s16_params *p, const int16_t *x, int
         int32_t col = (ox * window->stride_w) - window->pad_left;
         for (int32_t kx = 0; kx < window->kernel_w; ++kx, col += window->dilation_w) {
             const int inside = (row >= 0) && (row < p->x.h) && (col >= 0) && (col < p->x.w);
-            const int16_t *pixel = x + (inside ? (((row * p->x.w) + col) * p->x.c) : 0);
-            for (int32_t c = 0; c < c_in; ++c) {
-                *column++ = inside ? pixel[c] : 0;
+            if (inside != 0) {
+                column = copy_elements(x + (((row * p->x.w) + col) * p->x.c), c_in, column);
+            } else {
+                column = clear_elements(column + c_in, column);
             }
         }
     }
-    while (column != end) {
-        *column++ = 0;
-    }
+    (void)clear_elements(end, column);
 }
 
 /** The channels of one group for one column, of which oc is the first. */
 static const int8_t *one_group(const tinyrt_conv2d_s16_params *p, const int16_t *column,
                                const int8_t *w, const int64_t *bias, int32_t oc, int16_t *y) {
+    const tinyrt_requant_s16_params requant = p->requant;
     const int32_t end = oc + (p->y.c / p->groups);
     while (oc < end) {
-        int64_t sum[4] = {0};
+        int64_t sum[4];
         w = tinyrt_dot16(w, column, p->taps, sum);
         for (int32_t i = 0; (i < 4) && (oc < end); ++i, ++oc) {
             const int64_t acc = sum[i] + ((bias != NULL) ? bias[oc] : 0);
-            y[oc] = tinyrt_requant_s16(&p->requant, oc, acc);
+            y[oc] = tinyrt_requant_s16(&requant, oc, acc);
         }
     }
     return w;

@@ -41,7 +41,7 @@
   // Tables sorted by a column.
   const valueOf = (row, column) => {
     const text = row.cells[column].textContent.trim();
-    const value = Number(text.replace(/[, ]/g, ""));
+    const value = Number(text.replace(/ to [\d,.]+$/, "").replace(/[, ]/g, ""));
     return text === "" || Number.isNaN(value) ? text : value;
   };
   for (const made of all("table.sortable")) {

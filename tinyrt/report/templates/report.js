@@ -60,6 +60,7 @@
     for (const core of op.cores) {
       make("h3", core.core, text);
       const rows = [["instructions", number(core.instructions)]];
+      if (core.cycles) rows.push(["cycles", core.cycles]);
       if (core.instructions && op.macs) {
         rows.push(["per multiply-accumulate", (core.instructions / op.macs).toFixed(3)]);
       }

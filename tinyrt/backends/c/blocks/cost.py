@@ -120,10 +120,10 @@ class Costs:
 _BY_SET: dict[str, tuple[Any, Any]] = {
     "two_pixels": (6, 13),
     "block": (118, 124),
-    "relu_block": (61, 124),
+    "relu_block": (61, 77),
     "widen": (2, 2.5),
     "pixel": (41, 48),
-    "patch": ((130, 35), (130, 35)),
+    "patch": ((182, 5), (180, 3.5)),
     "winograd": (
         Winograd(88, (48, 8), 1094, 87.7, 190, (443, 39)),
         Winograd(208, (48, 8), 1154, 147.6, 224, (438, 39)),

@@ -203,7 +203,8 @@ class _Dense:
 def dense_kernel(node: BoundNode, block: Block, requant: Requant, target: Target) -> Kernel:
     """The kernel of a dense layer, or of a pointwise convolution, in the form that pays."""
     layer = _Dense(node, block, requant, *matrix_of(node))
-    relu = relu_of(node, block, requant, target)
+    # Rows of eight channels gain less than the kernel's code is worth.
+    relu = None if layer.eights else relu_of(node, block, requant, target)
     forms = costs(block, *layer.layout, layer.rows, matrix=True, relu=relu is not None)
     stored = target.stored(node.index, forms)
     return Kernel(

@@ -73,10 +73,11 @@ class ReluScales:
 def relu_of(node: BoundNode, block: Block, requant: Requant, target: Target) -> ReluScales | None:
     """The scales for ``tinyrt_block_relu_s8``, found once; None where other kernels are to do.
 
-    They take a few bytes more, and are for dense weights alone. They follow from weights: code for
-    blobs, which may hold others, takes what there is.
+    Cores need an instruction that limits to a byte: those with one for a product and a sum have it.
+    Scales take a few bytes more, and are for dense weights alone. They follow from weights: code
+    for blobs, which may hold others, takes what there is.
     """
-    pairs = isinstance(block, PairBlock) and block.isa is InstructionSet.DSP
+    pairs = isinstance(block, PairBlock) and (block.isa is InstructionSet.DSP or target.mla)
     if not pairs or target.small:
         return None
     scales = node.noted_of_constants(

@@ -84,8 +84,12 @@ PRICES: dict[tuple[InstructionSet, bool], Prices] = {
 }
 """(instruction set, whether there is one row) -> prices of kernels for dense weights and blocks."""
 
-RELU_CHANNEL = {True: 11, False: 8}
-"""Whether there is one row -> the price of a channel of dense weights if outputs take no sign."""
+RELU_CHANNEL = {
+    (InstructionSet.SCALAR, False): 10,
+    (InstructionSet.DSP, True): 11,
+    (InstructionSet.DSP, False): 8,
+}
+"""As ``PRICES`` -> the price of a channel of dense weights if outputs take no sign."""
 
 KEPT_TAP, KEPT_CHANNEL = 5.9, 41
 """Instructions for each weight that is kept of four, and for each output."""
@@ -191,7 +195,7 @@ def costs(
         return {Weights.DENSE: Cost(0, nbytes)}
     prices, outputs = PRICES[block.isa, rows == 1], block.channels
     pixel = prices.channel * outputs + prices.column * taps
-    less = (prices.channel - RELU_CHANNEL[rows == 1]) * outputs if relu else 0
+    less = (prices.channel - RELU_CHANNEL[block.isa, rows == 1]) * outputs if relu else 0
     forms = {Weights.DENSE: Cost(rows * (prices.tap * taps * outputs + pixel - less), nbytes)}
     if taps <= min(MAX_FIRST, MAX_RUN):
         runs = runs_of(block, channels, taps)

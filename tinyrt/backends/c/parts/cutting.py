@@ -46,7 +46,13 @@ SHAPED = frozenset(
 WINDOWED = frozenset(
     f"tinyrt_{name}"
     for name in (
-        *("conv2d_s16", "conv2d_f32", "depthwise_conv2d_s16", "depthwise_conv2d_f32"),
+        *(
+            "conv2d_s16",
+            "conv2d_f32",
+            "depthwise_conv2d_s16",
+            "depthwise_conv2d_f32",
+            "depthwise_quads_s16",
+        ),
         *("group_block_s8", "group_block_long_s8", "pool2d_f32"),
     )
 )

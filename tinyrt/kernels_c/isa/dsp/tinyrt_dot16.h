@@ -7,11 +7,12 @@
 /** Taps whose sums fit 32 bits, whatever their values. */
 #define TINYRT_DOT16_TAPS 256
 
-/** Adds the sums of four channels over a column of taps, an even number, to sum.
+/** Sets sum to the sums of four channels over a column of taps, an even number.
  *  w holds for every two taps eight bytes: tap 0 of channels 0 and 1, tap 1 of both, then those of
  *  channels 2 and 3. Returns the end of w. */
 static inline const int8_t *tinyrt_dot16(const int8_t *w, const int16_t *x, int32_t taps,
                                          int64_t sum[4]) {
+    int64_t all0 = 0, all1 = 0, all2 = 0, all3 = 0;
     while (taps > 0) {
         const int32_t some = (taps < TINYRT_DOT16_TAPS) ? taps : TINYRT_DOT16_TAPS;
         const int16_t *const end = x + some;
@@ -25,9 +26,10 @@ static inline const int8_t *tinyrt_dot16(const int8_t *w, const int16_t *x, int3
             s2 = tinyrt_dot_pair(tinyrt_even_bytes(second), pair, s2);
             s3 = tinyrt_dot_pair(tinyrt_odd_bytes(second), pair, s3);
         }
-        sum[0] += s0, sum[1] += s1, sum[2] += s2, sum[3] += s3;
+        all0 += s0, all1 += s1, all2 += s2, all3 += s3;
         taps -= some;
     }
+    sum[0] = all0, sum[1] = all1, sum[2] = all2, sum[3] = all3;
     return w;
 }
 

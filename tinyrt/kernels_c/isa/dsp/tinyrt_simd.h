@@ -39,16 +39,35 @@ static inline int32_t tinyrt_add_high_mul(int32_t a, int32_t b, int32_t acc) {
     return acc + tinyrt_high_mul(a, b);
 }
 
+static inline int32_t tinyrt_add_sign(int32_t acc, int32_t value) {
+    return acc + (value >> 31);
+}
+
 static inline int32_t tinyrt_add_floored_mul(int32_t a, int32_t b, int32_t acc) {
     return acc + (int32_t)(((int64_t)a * b) >> 32);
 }
 
 #endif
 
+#define TINYRT_HAS_SIGNED_HIGH_MUL
+
+/** acc + round(a * b / 2^32), halves towards +infinity, less by 1 where a is negative. */
+static inline int32_t tinyrt_signed_high_mul(int32_t a, int32_t b, int32_t acc) {
+    return tinyrt_add_high_mul(a, b, tinyrt_add_sign(acc, a));
+}
+
 /** round(2 * a * b / 2^32), halves towards +infinity. Requires: |a| < 2^30, or a is that negative.
  */
 static inline int32_t tinyrt_doubling_high_mul(int32_t a, int32_t b) {
     return tinyrt_high_mul((int32_t)((uint32_t)a << 1), b);
+}
+
+/** Four words, 2^16 times as large, rounded down and limited to [0, 255], as bytes. */
+static inline uint32_t tinyrt_limit_four(uint32_t first, uint32_t second, uint32_t third,
+                                         uint32_t fourth) {
+    const uint32_t evens = tinyrt_limit_pair(tinyrt_high_halves(first, third));
+    const uint32_t odds = tinyrt_limit_pair(tinyrt_high_halves(second, fourth));
+    return evens | odds << 8;
 }
 
 /** The byte value in all four places. */

@@ -115,6 +115,13 @@ static inline int32_t tinyrt_add_high_mul(int32_t a, int32_t b, int32_t acc) {
     return sum;
 }
 
+/** acc, less by 1 where value is negative. */
+static inline int32_t tinyrt_add_sign(int32_t acc, int32_t value) {
+    int32_t sum;
+    __asm("add %0, %1, %2, asr #31" : "=r"(sum) : "r"(acc), "r"(value));
+    return sum;
+}
+
 /** acc + a * b / 2^32, rounded down. */
 static inline int32_t tinyrt_add_floored_mul(int32_t a, int32_t b, int32_t acc) {
     int32_t sum;

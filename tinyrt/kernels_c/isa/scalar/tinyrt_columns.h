@@ -26,6 +26,18 @@ typedef int32_t tinyrt_single;
 /** Whether outputs of a column that share one scale have code of their own: more code than gain. */
 #define TINYRT_ONE_SCALE 0
 
+/** What of two columns a product runs over, set out once for many: their end, and how much of the
+ *  loop's code is skipped when it is entered. */
+typedef struct {
+    const tinyrt_taps_word *end;
+    int32_t skip;
+} tinyrt_span;
+
+static inline tinyrt_span tinyrt_span_of(const tinyrt_taps_word *columns, int32_t taps) {
+    const tinyrt_span span = {columns + (2 * taps), tinyrt_skipped(taps, 52)};
+    return span;
+}
+
 /** Writes four bytes to one of two columns. */
 static inline void tinyrt_widen_four(const int8_t *x, tinyrt_taps_word *column) {
     column[0] = x[0];
@@ -183,25 +195,28 @@ static inline const int32_t *tinyrt_dot_one(const int32_t *w, const tinyrt_singl
  *  the stack. */
 #if __ARM_ARCH_ISA_THUMB == 2
 
-static inline const int32_t *tinyrt_dot_two(const int32_t *w, const tinyrt_taps_word *columns,
-                                            int32_t taps, int32_t *acc) {
-    const tinyrt_taps_word *const end = columns + 2 * taps;
-    const int32_t skip = tinyrt_skipped(taps, 52);
+static inline const int32_t *tinyrt_dot_span(const int32_t *w, const tinyrt_taps_word *columns,
+                                             const tinyrt_span *span, int32_t *acc) {
     int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
     int32_t b0 = acc[4], b1 = acc[5], b2 = acc[6], b3 = acc[7];
     TINYRT_DECLARE_TEMPORARIES;
-    (void)skip;
     __asm(TINYRT_ENTER("%[t]") TINYRT_LOOP_OF(TINYRT_FOUR_TAPS_TWO) "ldr %[t], %[end]\n"
                                                                     "cmp %[x], %[t]\n"
                                                                     "bne 1b\n"
           : [a0] TINYRT_SUM(a0), [a1] TINYRT_SUM(a1), [a2] TINYRT_SUM(a2), [a3] TINYRT_SUM(a3),
             [b0] TINYRT_SUM(b0), [b1] TINYRT_SUM(b1), [b2] TINYRT_SUM(b2), [b3] TINYRT_SUM(b3),
             [w] "+l"(w), [x] "+l"(columns), TINYRT_TEMPORARIES
-          : [end] "m"(end)TINYRT_SKIP(skip)
+          : [end] "m"(span->end)TINYRT_SKIP(span->skip)
           : "cc", "memory");
     acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3;
     acc[4] = b0, acc[5] = b1, acc[6] = b2, acc[7] = b3;
     return w;
+}
+
+static inline const int32_t *tinyrt_dot_two(const int32_t *w, const tinyrt_taps_word *columns,
+                                            int32_t taps, int32_t *acc) {
+    const tinyrt_span span = tinyrt_span_of(columns, taps);
+    return tinyrt_dot_span(w, columns, &span, acc);
 }
 
 #else
@@ -217,6 +232,11 @@ static inline const int32_t *tinyrt_dot_two(const int32_t *w, const tinyrt_taps_
         : [end] "m"(end), [acc] "m"(acc)
         : "cc", "memory", "lr");
     return w;
+}
+
+static inline const int32_t *tinyrt_dot_span(const int32_t *w, const tinyrt_taps_word *columns,
+                                             const tinyrt_span *span, int32_t *acc) {
+    return tinyrt_dot_two(w, columns, (int32_t)(span->end - columns) >> 1, acc);
 }
 
 #endif
@@ -254,6 +274,11 @@ static inline const int32_t *tinyrt_dot_one(const int32_t *w, const tinyrt_taps_
 static inline const int32_t *tinyrt_dot_two(const int32_t *w, const tinyrt_taps_word *columns,
                                             int32_t taps, int32_t *acc) {
     return tinyrt_dot_lanes(w, columns, taps, 2, acc);
+}
+
+static inline const int32_t *tinyrt_dot_span(const int32_t *w, const tinyrt_taps_word *columns,
+                                             const tinyrt_span *span, int32_t *acc) {
+    return tinyrt_dot_two(w, columns, (int32_t)(span->end - columns) >> 1, acc);
 }
 
 #endif

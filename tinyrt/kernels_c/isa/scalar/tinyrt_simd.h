@@ -18,12 +18,27 @@ static inline int32_t tinyrt_high_mul(int32_t a, int32_t b) {
     return (a_high * b_high) + ((middle + (1 << 15)) >> 16);
 }
 
+/** acc + a * b / 2^32, rounded down; likewise. */
+static inline int32_t tinyrt_add_floored_mul(int32_t a, int32_t b, int32_t acc) {
+    const int32_t a_low = (int16_t)a;
+    const int32_t a_high = (a - a_low) >> 16;
+    const int32_t b_low = b & 0xFFFF;
+    const int32_t b_high = b >> 16;
+    const int32_t middle = (a_high * b_low) + (a_low * b_high) + ((a_low * b_low) >> 16);
+    return acc + (a_high * b_high) + (middle >> 16);
+}
+
 #else
 
 /** round(a * b / 2^32), halves towards +infinity. Requires: |a| < 2^30, 0 <= b < 2^31. */
 static inline int32_t tinyrt_high_mul(int32_t a, int32_t b) {
     const int64_t product = (int64_t)a * b;
     return (int32_t)(product >> 32) + (int32_t)((uint32_t)product >> 31);
+}
+
+/** acc + a * b / 2^32, rounded down. */
+static inline int32_t tinyrt_add_floored_mul(int32_t a, int32_t b, int32_t acc) {
+    return acc + (int32_t)(((int64_t)a * b) >> 32);
 }
 
 #endif
@@ -34,6 +49,13 @@ static inline int32_t tinyrt_high_mul(int32_t a, int32_t b) {
 static inline int32_t tinyrt_saturate(int32_t value) {
     int32_t limited;
     __asm("ssat %0, #8, %1" : "=r"(limited) : "r"(value) : "cc");
+    return limited;
+}
+
+/** value / 2^16, rounded down and limited to [0, 255]. */
+static inline uint32_t tinyrt_limit_upper(uint32_t value) {
+    uint32_t limited;
+    __asm("usat %0, #8, %1, asr #16" : "=r"(limited) : "r"(value) : "cc");
     return limited;
 }
 
@@ -53,6 +75,14 @@ static inline int32_t tinyrt_saturate(int32_t value) {
     return (value > INT8_MAX) ? INT8_MAX : value;
 }
 
+static inline uint32_t tinyrt_limit_upper(uint32_t value) {
+    const int32_t upper = (int32_t)value >> 16;
+    if (upper < 0) {
+        return 0;
+    }
+    return (upper > UINT8_MAX) ? (uint32_t)UINT8_MAX : (uint32_t)upper;
+}
+
 static inline int32_t tinyrt_saturate_s16(int32_t value) {
     if (value < INT16_MIN) {
         return INT16_MIN;
@@ -61,6 +91,13 @@ static inline int32_t tinyrt_saturate_s16(int32_t value) {
 }
 
 #endif
+
+/** Four words, 2^16 times as large, rounded down and limited to [0, 255], as bytes. */
+static inline uint32_t tinyrt_limit_four(uint32_t first, uint32_t second, uint32_t third,
+                                         uint32_t fourth) {
+    return tinyrt_limit_upper(first) | tinyrt_limit_upper(second) << 8 |
+           tinyrt_limit_upper(third) << 16 | tinyrt_limit_upper(fourth) << 24;
+}
 
 /** round(2 * a * b / 2^32), halves towards +infinity. Requires: |a| <= 2^30, 0 <= b < 2^31. */
 static inline int32_t tinyrt_doubling_high_mul(int32_t a, int32_t b) {
