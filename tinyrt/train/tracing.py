@@ -14,8 +14,9 @@ from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.ir import DType, Graph, Node, Shape, Stage, Value
 from tinyrt.ops import OPS, verify
 from tinyrt.train.core.function import Array, Function
+from tinyrt.train.core.modes import tracing
 from tinyrt.train.core.module import Module, active_module
-from tinyrt.train.core.tensor import Tensor, listening, no_grad
+from tinyrt.train.core.tensor import Tensor, no_grad
 
 
 def trace(
@@ -99,7 +100,7 @@ def _recorded(
     """The graph of what the module does with one sample; ``give`` computes its outputs."""
     inputs = {k: Tensor(x, dtype=x.dtype) for k, x in samples.items()}
     recorder = _Recorder(name, inputs, module)
-    with module.evaluating(), no_grad(), listening(recorder.record):
+    with module.evaluating(), no_grad(), tracing(recorder.record):
         answers = give(*inputs.values())
     return recorder.graph((answers,) if isinstance(answers, Tensor) else tuple(answers))
 

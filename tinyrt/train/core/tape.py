@@ -21,6 +21,7 @@ import numpy as np
 from tinyrt.errors import GradientError, ShapeError
 from tinyrt.floatmath import buffers
 from tinyrt.train.core.function import Function
+from tinyrt.train.core.modes import WATCH
 
 if TYPE_CHECKING:
     from tinyrt.train.core.tensor import Tensor
@@ -169,6 +170,7 @@ def _operand_grads(
     if not any(id(t) in on_path for t in step.inputs):
         return
     step.check_unedited(output)
+    watch = WATCH.get()
     if create_graph:
         parts = step.function.vjp(step.attrs, step.inputs, output, grad)  # type: ignore[arg-type]
     else:
@@ -178,6 +180,8 @@ def _operand_grads(
             continue
         value: Any = part() if callable(part) else part
         _check_shape(value, operand, step.function.name)
+        if watch is not None:
+            watch(step, output, grad, operand, value)
         yield operand, value
 
 
