@@ -77,7 +77,11 @@ def qat(
         ),
     ] = None,
     scheme: Annotated[
-        Scheme, typer.Option(help="Dtypes to train for: int8; or int4, for weights of 4 bits.")
+        Scheme,
+        typer.Option(
+            help="Dtypes to train for: int8; int4, for weights of 4 bits; or int16x8, for "
+            "activations of 16."
+        ),
     ] = Scheme.INT8,
     max_bytes: Annotated[
         str | None,

@@ -51,6 +51,7 @@ CHOICES = {
     "--epochs 2 --prune channels=0.3": replace(QUICK, pruning=Pruning(Pruned.CHANNELS, 0.3)),
     "--epochs 2 --prune weights=0.5": replace(QUICK, pruning=Pruning(Pruned.WEIGHTS, 0.5)),
     "--epochs 2 --scheme int4": replace(QUICK, scheme=Scheme.INT4),
+    "--epochs 2 --scheme int16x8": replace(QUICK, scheme=Scheme.INT16X8),
     "--epochs 2 --max-bytes 3k": replace(QUICK, max_bytes=3072),
 }
 
