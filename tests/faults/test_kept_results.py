@@ -52,6 +52,7 @@ FUNCTIONS = {
     "tinyrt.export.text:_int8_literals": FOREVER,
     "tinyrt.fixedpoint:inverse_root": "the number",
     "tinyrt.dsp.tables:tables_of": "the front end's settings",
+    "tinyrt.floatmath.adam_loop:rates": "betas, eps, the step and the element type",
     "tinyrt.floatmath.elementary:_pi": FOREVER,
     "tinyrt.floatmath.numba_cache:sources": FOREVER,
     "tinyrt.floatmath.parallel:_helpers": "the count, and the process: a fork starts anew",

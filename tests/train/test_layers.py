@@ -9,6 +9,7 @@ from tests.train.build import in_float64, leaf
 from tinyrt.errors import ShapeError
 from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.train import Adam, Tensor, cross_entropy, gradcheck, gradgradcheck, trace
+from tinyrt.train.bidirectional import Bidirectional
 from tinyrt.train.losses import bce_loss, huber_loss, kl_loss, mae_loss, mse_loss
 from tinyrt.train.nn import (
     GELU,
@@ -47,6 +48,11 @@ LAYERS = {
     "conv1d": (lambda r: Conv1d(3, 2, 3, stride=2, rng=r), SEQUENCE, (2, 2, 2)),
     "lstm": (lambda r: LSTM(3, 2, rng=r), SEQUENCE, (2, 4, 2)),
     "gru": (lambda r: GRU(3, 2, rng=r), SEQUENCE, (2, 4, 2)),
+    "both ways": (
+        lambda r: Bidirectional(LSTM(3, 2, rng=r, whole=True), GRU(3, 1, rng=r)),
+        SEQUENCE,
+        (2, 4, 3),
+    ),
     "attention": (lambda r: MultiHeadAttention(4, 2, rng=r), (2, 3, 4), (2, 3, 4)),
 }
 

@@ -11,11 +11,13 @@ from tests.train.build import train
 from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import DType, QParams
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.quantize import QuantConfig, quantize_graph
+from tinyrt.quantize.config import Scheme
 from tinyrt.quantize.ranges import Range
 from tinyrt.train import Tensor, apply, no_grad, trace
 from tinyrt.train.fake_quant import (
@@ -48,6 +50,10 @@ CONFIGS = {
     "PACT": QatConfig(activation_scales=Scales.PACT),
     "int4": QatConfig(weight_bits=4),
     "int4, LSQ": QatConfig(weight_bits=4, weight_scales=Scales.LSQ),
+    "int16x8": QatConfig(activations=DType.INT16),
+    "int16x8, LSQ": QatConfig(
+        activation_scales=Scales.LSQ, weight_scales=Scales.LSQ, activations=DType.INT16
+    ),
 }
 
 
@@ -101,21 +107,46 @@ def test_the_deployed_model_answers_what_the_trained_one_did(problem, config, tm
     train(model, x, y, 3)
     save_tflite(model.deployed(), tmp_path / "net.tflite")
     graph = read_tflite(tmp_path / "net.tflite")
-    assert {v.dtype for v in graph.values.values() if not v.is_constant} == {DType.INT8}
+    assert {v.dtype for v in graph.values.values() if not v.is_constant} == {config.activations}
     with model.evaluating(), no_grad():
         expected = model(Tensor(x)).data
     np.testing.assert_allclose(Model(graph)(x), expected, rtol=0, atol=1e-6)
 
 
-def test_it_starts_as_the_post_training_quantiser_would_leave_it(problem):
+@pytest.mark.parametrize("scheme", [Scheme.INT8, Scheme.INT16X8])
+def test_it_starts_as_the_post_training_quantiser_would_leave_it(problem, scheme):
     net, x, _ = problem
     graph = optimize(trace(net, x.shape[1:]))
-    deployed = QatModel(graph, x).deployed()
+    activations = DType.INT8 if scheme is Scheme.INT8 else DType.INT16
+    deployed = QatModel(graph, x, config=QatConfig(activations=activations)).deployed()
     # A function that becomes a table with its neighbours is trained as its parts.
-    expected = quantize_graph(graph, x, QuantConfig(per_channel_dense=True, tables=False))
+    config = QuantConfig(scheme=scheme, per_channel_dense=True, tables=False)
+    expected = quantize_graph(graph, x, config)
     for name, value in expected.values.items():
+        assert deployed.values[name].dtype is value.dtype
         assert deployed.values[name].q.zero_point == value.q.zero_point
         np.testing.assert_allclose(deployed.values[name].q.scales, value.q.scales, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("choices", "said"),
+    [
+        ({"activations": DType.INT32}, "activations of INT32"),
+        ({"activations": DType.INT16, "weight_bits": 4}, "int4 weights beside"),
+        ({"activations": DType.INT16, "int4_layers": frozenset({"y"})}, "int4 weights beside"),
+    ],
+)
+def test_activations_without_kernels_are_refused(choices, said):
+    with pytest.raises(DataError, match=said):
+        QatConfig(**choices)
+
+
+def test_ops_without_a_form_for_int16_are_refused():
+    builder = Builder((1, 4))
+    graph = builder.graph(builder.op("exp", builder.inputs, NoAttrs()))
+    samples = np.random.default_rng(0).normal(size=(40, 4)).astype(np.float32)
+    with pytest.raises(UnsupportedError, match="exp has no int16x8 form"):
+        QatModel(graph, samples, config=QatConfig(activations=DType.INT16))
 
 
 def test_a_final_softmax_is_deployed_but_trained_on_logits(problem):

@@ -147,6 +147,28 @@ def test_what_is_deployed_is_what_was_trained(make, shape, config, tmp_path):
         assert {w.dtype for w in dense} == {DType.INT4}
 
 
+WIDE = ("dense", "residual", "whole LSTM", "attention, layer norm")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WIDE)
+def test_int16x8_is_deployed_as_it_was_trained(name):
+    make, shape = NETS[name]
+    net, x, y = problem(make, shape)
+    source = trace(net, shape)
+    model = QatModel(optimize(source), x, source=source, config=QatConfig(activations=DType.INT16))
+    losses = train(model, x, y, 4)
+    model.freeze()
+    assert train(model, x, y, 2)[-1] < losses[0]
+    graph = model.deployed()
+    assert {v.dtype for v in graph.values.values() if not v.is_constant} == {DType.INT16}
+    answers = answers_of(model)(x)
+    np.testing.assert_allclose(Model(graph)(x), answers, rtol=0, atol=1e-6)
+    narrow = QatModel(optimize(source), x, source=source)
+    narrow.load_state_dict(model.state_dict())
+    assert np.unique(answers).size > np.unique(answers_of(narrow)(x)).size
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [NETS["LSTM"][0], NETS["GRU"][0]], ids=["LSTM", "GRU"])
 def test_weights_of_all_time_steps_stay_one(make):

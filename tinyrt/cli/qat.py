@@ -77,7 +77,11 @@ def qat(
         ),
     ] = None,
     scheme: Annotated[
-        Scheme, typer.Option(help="Dtypes to train for: int8; or int4, for weights of 4 bits.")
+        Scheme,
+        typer.Option(
+            help="Dtypes to train for: int8; int4, for weights of 4 bits; or int16x8, for "
+            "activations of 16."
+        ),
     ] = Scheme.INT8,
     max_bytes: Annotated[
         str | None,
@@ -105,6 +109,14 @@ def qat(
         int | None,
         typer.Option(
             "--max-instructions", help="Instructions per inference at most; likewise.", min=1
+        ),
+    ] = None,
+    max_cycles: Annotated[
+        int | None,
+        typer.Option(
+            "--max-cycles",
+            help="Cycles per inference at most, without wait states; likewise.",
+            min=1,
         ),
     ] = None,
     core: Annotated[
@@ -145,7 +157,7 @@ def qat(
             state_file=resume,
             progress=None,
         )
-        budget = device_budget(core, max_arena, max_flash, max_instructions)
+        budget = device_budget(core, max_arena, max_flash, max_instructions, max_cycles)
         require_with("--core", core, "--max-arena or the like", there=budget is not None)
         require_without("--prune", prune, "--max-arena or the like", there=budget is not None)
         with noting() as notes:
@@ -165,18 +177,23 @@ def qat(
 
 
 def device_budget(
-    core: str | None, arena: str | None, flash: str | None, instructions: int | None
+    core: str | None,
+    arena: str | None,
+    flash: str | None,
+    instructions: int | None,
+    cycles: int | None,
 ) -> DeviceBudget | None:
     """The limits from the options; None without any."""
     from tinyrt.api.fitting import DeviceBudget
 
-    if arena is None and flash is None and instructions is None:
+    if arena is None and flash is None and instructions is None and cycles is None:
         return None
     most = {
         "arena": None if arena is None else parse_bytes(arena),
         "flash": None if flash is None else parse_bytes(flash),
     }
-    return DeviceBudget(core or "cortex-m4", **most, instructions=instructions)
+    name = core or "cortex-m4"
+    return DeviceBudget(name, **most, instructions=instructions, cycles=cycles)
 
 
 def parse_pruning(option: str | None) -> Pruning | None:

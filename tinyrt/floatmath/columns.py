@@ -7,6 +7,7 @@ of threads. Rows are (n, c), float32 or float64; all other operands are (c,) of 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,19 +16,57 @@ from numpy.typing import NDArray
 
 from tinyrt.floatmath import buffers
 from tinyrt.floatmath.compiled import compiled
-from tinyrt.floatmath.parallel import each_part
+from tinyrt.floatmath.parallel import PART_BYTES, each_part
 
 Array = NDArray[Any]
 
 
-def sums(rows: Array, centre: Array) -> Array:
-    """Column sums of ``rows - centre`` and of ``(rows - centre)**2``, (2, c)."""
-    return _over_parts(_sums, centre, rows)
+def totals(rows: Array) -> Array:
+    """Column sums, (c,)."""
+    total: Array = _over_parts(_total, 1, (rows,))[0]
+    return total
+
+
+def squares(rows: Array, centre: Array) -> Array:
+    """Column sums of ``(rows - centre)**2``, (c,)."""
+    total: Array = _over_parts(_squares, 1, (rows,), centre)[0]
+    return total
 
 
 def products(rows: Array, grad: Array, centre: Array) -> Array:
     """Column sums of ``grad`` (n, c) and of ``grad * (rows - centre)``, (2, c)."""
-    return _over_parts(_products, centre, rows, grad)
+    return _over_parts(_products, 2, (rows, grad), centre)
+
+
+def statistics(rows: Array, epsilon: float) -> Array:
+    """Mean, variance and ``1 / sqrt(variance + epsilon)`` of each column, (3, c)."""
+    if rows.nbytes >= 2 * PART_BYTES:
+        mean = totals(rows) / len(rows)
+        variance = squares(rows, mean) / len(rows)
+        return np.stack([mean, variance, 1 / np.sqrt(variance + epsilon)])
+    found = np.zeros((3, rows.shape[1]), rows.dtype)
+    _statistics(np.ascontiguousarray(rows), np.array([len(rows), epsilon], rows.dtype), *found)
+    return found
+
+
+def normalised_gradients(
+    rows: Array, grad: Array, mean: Array, inverse_std: Array, gamma: Array
+) -> tuple[Array, Array, Array]:
+    """What ``(rows - mean) * inverse_std * gamma + beta`` passes on to rows, gamma and beta.
+
+    Mean and deviation are those of the rows, and depend on them. With ``n`` the normalised rows and
+    averages over the batch, ``dx = gamma / std * (grad - mean(grad) - n * mean(grad * n))`` (Ioffe
+    & Szegedy 2015, section 3, collected).
+    """
+    count = rows.dtype.type(len(rows))
+    if rows.nbytes + grad.nbytes >= 2 * PART_BYTES:
+        sums, of_rows = products(rows, grad, mean)
+        factors = _factors(of_rows, sums, inverse_std, gamma, count)
+        return combined(rows, grad, mean, *factors), of_rows * inverse_std, sums
+    rows, grad = _contiguous((rows, grad))
+    dx, (sums, of_rows) = np.empty_like(rows), np.zeros((2, len(mean)), rows.dtype)
+    _gradients(rows, grad, mean, inverse_std, gamma, count, dx, of_rows, sums)
+    return dx, of_rows, sums
 
 
 def scaled(rows: Array, centre: Array, scale: Array, shift: Array) -> Array:
@@ -42,12 +81,16 @@ def combined(
     return _per_row(_combine, (rows, grad), centre, of_rows, of_grad, shift)
 
 
-def _over_parts(kernel: Callable[..., None], centre: Array, *matrices: Array) -> Array:
+def _over_parts(
+    kernel: Callable[..., None], count: int, matrices: tuple[Array, ...], *columns: Array
+) -> Array:
+    """The ``count`` rows of sums that the kernel adds to, (count, c)."""
     matrices = _contiguous(matrices)
+    shape, dtype = (count, matrices[0].shape[1]), matrices[0].dtype
 
     def add_up(part: slice) -> Array:
-        totals = np.zeros((2, centre.size), centre.dtype)
-        kernel(*(m[part] for m in matrices), centre, *totals)
+        totals = np.zeros(shape, dtype)
+        kernel(*(m[part] for m in matrices), *columns, *totals)
         return totals
 
     nbytes = sum(m.nbytes for m in matrices)
@@ -70,21 +113,87 @@ def _contiguous(matrices: tuple[Array, ...]) -> tuple[Array, ...]:
     return tuple(np.ascontiguousarray(m) for m in matrices)
 
 
+# Sums take four rows at a time, one after the other. So the order of a sum is that of the rows, but
+# sums are loaded and stored a quarter as often, which costs more than the additions.
+
+
 @compiled
-def _sums(rows: Any, centre: Any, sums: Any, squares: Any) -> None:
-    for i in range(rows.shape[0]):
+def _total(rows: Any, total: Any) -> None:
+    whole = rows.shape[0] - rows.shape[0] % 4
+    for i in range(0, whole, 4):
+        a, b, d, e = rows[i], rows[i + 1], rows[i + 2], rows[i + 3]
+        for c in range(rows.shape[1]):
+            total[c] = total[c] + a[c] + b[c] + d[c] + e[c]
+    for i in range(whole, rows.shape[0]):
+        for c in range(rows.shape[1]):
+            total[c] += rows[i, c]
+
+
+@compiled
+def _squares(rows: Any, centre: Any, squares: Any) -> None:
+    whole = rows.shape[0] - rows.shape[0] % 4
+    for i in range(0, whole, 4):
+        for c in range(rows.shape[1]):
+            a, b = rows[i, c] - centre[c], rows[i + 1, c] - centre[c]
+            d, e = rows[i + 2, c] - centre[c], rows[i + 3, c] - centre[c]
+            squares[c] = squares[c] + a * a + b * b + d * d + e * e
+    for i in range(whole, rows.shape[0]):
         for c in range(rows.shape[1]):
             value = rows[i, c] - centre[c]
-            sums[c] += value
             squares[c] += value * value
 
 
 @compiled
 def _products(rows: Any, grad: Any, centre: Any, sums: Any, products: Any) -> None:
-    for i in range(rows.shape[0]):
+    whole = rows.shape[0] - rows.shape[0] % 4
+    for i in range(0, whole, 4):
+        for c in range(rows.shape[1]):
+            a, b = rows[i, c] - centre[c], rows[i + 1, c] - centre[c]
+            d, e = rows[i + 2, c] - centre[c], rows[i + 3, c] - centre[c]
+            p, q, r, s = grad[i, c], grad[i + 1, c], grad[i + 2, c], grad[i + 3, c]
+            sums[c] = sums[c] + p + q + r + s
+            products[c] = products[c] + p * a + q * b + r * d + s * e
+    for i in range(whole, rows.shape[0]):
         for c in range(rows.shape[1]):
             sums[c] += grad[i, c]
             products[c] += grad[i, c] * (rows[i, c] - centre[c])
+
+
+@compiled
+def _statistics(rows: Any, numbers: Any, mean: Any, variance: Any, inverse_std: Any) -> None:
+    count, epsilon = numbers[0], numbers[1]
+    _total(rows, mean)
+    for c in range(mean.size):
+        mean[c] /= count
+    _squares(rows, mean, variance)
+    for c in range(mean.size):
+        variance[c] /= count
+        inverse_std[c] = rows.dtype.type(1) / math.sqrt(variance[c] + epsilon)
+
+
+@compiled
+def _factors(products: Any, sums: Any, inverse_std: Any, gamma: Any, count: Any) -> Any:
+    """Of the centred rows, of the gradient, and of neither."""
+    scale = gamma * inverse_std
+    return -scale * products * (inverse_std * inverse_std) / count, scale, -scale * sums / count
+
+
+@compiled
+def _gradients(
+    rows: Any,
+    grad: Any,
+    mean: Any,
+    inverse_std: Any,
+    gamma: Any,
+    count: Any,
+    dx: Any,
+    products: Any,
+    sums: Any,
+) -> None:
+    _products(rows, grad, mean, sums, products)
+    of_rows, of_grad, shift = _factors(products, sums, inverse_std, gamma, count)
+    _combine(rows, grad, mean, of_rows, of_grad, shift, dx)
+    products *= inverse_std
 
 
 @compiled

@@ -25,10 +25,10 @@ def products(
     groups: Any,
     tables: Any,
     count: int,
-    w: int,
+    w: Any,
     w_bytes: Any,
-    start: int,
-    y: int,
+    start: Any,
+    y: Any,
     y_bytes: Any,
     columns: int,
 ) -> None:
@@ -41,10 +41,10 @@ def products(
         groups: number of groups, and bytes in ``x`` from a group's channels to the next group's.
         tables: rows, steps, starts and places, as in ``product_tile``.
         count: rows of the products; copies of the last row pad the tables to a full tile.
-        w: address of the first matrix.
+        w: the matrices, flat.
         w_bytes: strides of the matrices, in bytes: from image to image, group to group, row to row.
-        start: address of the start values of the first group's sums.
-        y: address of the result of the first image and group.
+        start: the start values of the sums, flat; those of each group lie as its results do.
+        y: the results, flat.
         y_bytes: strides of the results, in bytes: from image to image, group to group.
         columns: columns of each matrix.
 
@@ -56,6 +56,8 @@ def products(
     around = np.zeros(padded_height * padded_width * c + lanes if pads else 0, x.dtype)
     aligned = -np.int64(around.ctypes.data) % VECTOR_BYTES // x.itemsize
     elements = x.reshape(x.size)
+    w_at, start_at = np.int64(w.ctypes.data), np.int64(start.ctypes.data)
+    y_at = np.int64(y.ctypes.data)
     for i in range(n):
         image = np.int64(x.ctypes.data) + i * height * line * x.itemsize
         if pads:
@@ -72,10 +74,10 @@ def products(
                 image + g * groups[1],
                 tables,
                 count,
-                w + i * w_bytes[0] + g * w_bytes[1],
+                w_at + i * w_bytes[0] + g * w_bytes[1],
                 w_bytes[2],
-                start + g * y_bytes[1],
-                y + i * y_bytes[0] + g * y_bytes[1],
+                start_at + g * y_bytes[1],
+                y_at + i * y_bytes[0] + g * y_bytes[1],
                 columns,
             )
 

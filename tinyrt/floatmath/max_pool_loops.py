@@ -1,4 +1,4 @@
-"""Compiled loops of max pooling's gradient: it goes to the element that each output was taken from.
+"""Compiled loops of max pooling and its gradient, which goes to the element that was taken.
 
 Images are (n, h, w, c), outputs (n, out_h, out_w, c), all C-contiguous; pairs are (along height,
 along width). Taps are counted row by row.
@@ -14,24 +14,44 @@ from tinyrt.floatmath.compiled import compiled
 
 
 @compiled
+def greatest(x: Any, y: Any, kernel: Any, stride: Any, before: Any) -> None:
+    """The greatest element that each output reads, NaN if it reads one; -inf for none."""
+    for n in range(y.shape[0]):
+        for oy in range(y.shape[1]):
+            for ox in range(y.shape[2]):
+                y[n, oy, ox] = -np.inf
+                for i in range(kernel[0]):
+                    row = oy * stride[0] - before[0] + i
+                    for j in range(kernel[1]):
+                        z = ox * stride[1] - before[1] + j
+                        if 0 <= row < x.shape[1] and 0 <= z < x.shape[2]:
+                            for c in range(x.shape[3]):
+                                best, read = y[n, oy, ox, c], x[n, row, z, c]
+                                holds = (read <= best) | (best != best)
+                                y[n, oy, ox, c] = best if holds else read
+
+
+@compiled
 def choose(x: Any, chosen: Any, kernel: Any, stride: Any, before: Any) -> None:
     """The tap of each output: the first one that reads the greatest element; -1 for none."""
     best = np.empty(x.shape[3], x.dtype)
     for n in range(chosen.shape[0]):
         for oy in range(chosen.shape[1]):
             for ox in range(chosen.shape[2]):
-                taps = chosen[n, oy, ox]
-                taps[:] = -1
+                is_first = True
+                chosen[n, oy, ox] = -1
                 for i in range(kernel[0]):
                     y = oy * stride[0] - before[0] + i
                     for j in range(kernel[1]):
                         z = ox * stride[1] - before[1] + j
                         if 0 <= y < x.shape[1] and 0 <= z < x.shape[2]:
-                            pixel = x[n, y, z]
-                            for c in range(best.size):
-                                if taps[c] < 0 or pixel[c] > best[c]:
-                                    best[c] = pixel[c]
-                                    taps[c] = i * kernel[1] + j
+                            tap = np.int32(i * kernel[1] + j)
+                            for c in range(x.shape[3]):
+                                read, earlier = x[n, y, z, c], chosen[n, oy, ox, c]
+                                better = is_first | (read > best[c])
+                                best[c] = read if better else best[c]
+                                chosen[n, oy, ox, c] = tap if better else earlier
+                            is_first = False
 
 
 @compiled
@@ -40,15 +60,16 @@ def scatter(chosen: Any, grad: Any, dx: Any, kernel: Any, stride: Any, before: A
     for n in range(grad.shape[0]):
         for oy in range(grad.shape[1]):
             for ox in range(grad.shape[2]):
-                taps, arrived = chosen[n, oy, ox], grad[n, oy, ox]
                 for i in range(kernel[0]):
                     y = oy * stride[0] - before[0] + i
                     for j in range(kernel[1]):
                         z = ox * stride[1] - before[1] + j
                         if 0 <= y < dx.shape[1] and 0 <= z < dx.shape[2]:
-                            pixel = dx[n, y, z]
-                            for c in range(arrived.size):
-                                pixel[c] += arrived[c] if taps[c] == i * kernel[1] + j else 0
+                            tap = np.int32(i * kernel[1] + j)
+                            for c in range(dx.shape[3]):
+                                arrived = grad[n, oy, ox, c]
+                                taken = chosen[n, oy, ox, c] == tap
+                                dx[n, y, z, c] += arrived if taken else dx.dtype.type(0)
 
 
 @compiled

@@ -84,6 +84,8 @@ def each_block(
 
 def each_part(count: int, nbytes: int, work: Callable[[slice], Result]) -> list[Result]:
     """As ``each_block`` for one pass over memory: a few large parts, because no data is reused."""
+    if nbytes < 2 * PART_BYTES:
+        return [work(slice(0, count))]
     parts = MAX_THREADS
     while parts > 1 and nbytes < parts * PART_BYTES:
         parts //= 2

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.fixedpoint import INT8_MIN
+from tinyrt.floatmath import buffers
 from tinyrt.floatmath.function import constant, linear_pair
 from tinyrt.floatmath.parallel import each_part
 from tinyrt.ir import BoundNode, DType, Shape
@@ -33,6 +34,18 @@ def ref_f32(attrs: Pool2dAttrs, x: Array) -> Array:
     """Maximum of the elements under the window; padding does not count."""
     window = window_of(attrs, x.shape)
     return activate(_greatest(window, window.pad(x, -np.inf)), attrs.activation)
+
+
+def train_f32(attrs: Pool2dAttrs, x: Array) -> Array:
+    """As ``ref_f32``, by a compiled loop."""
+    x, window = np.ascontiguousarray(x), window_of(attrs, x.shape)
+    y = buffers.empty((len(x), *window.out, x.shape[3]), x.dtype)
+
+    def work(part: slice) -> None:
+        _loops().greatest(x[part], y[part], *_steps(window))
+
+    each_part(len(x), x.nbytes, work)
+    return activate(y, attrs.activation)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,6 +136,7 @@ MAX_POOL2D = OpSpec(
     infer=infer,
     quant=Quant.SAME_AS_INPUT,
     ref_f32=ref_f32,
+    train_f32=train_f32,
     vjp=vjp,
     forms=both_forms(prepare, ref_integer),
     rows=rows,

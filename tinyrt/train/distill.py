@@ -21,6 +21,7 @@ from tinyrt.ir import Graph
 from tinyrt.train.core.function import Array
 from tinyrt.train.core.module import Module
 from tinyrt.train.core.tensor import Tensor, no_grad
+from tinyrt.train.feed import inputs_of
 from tinyrt.train.fit import Loss
 from tinyrt.train.losses import cross_entropy, kl_loss
 
@@ -75,7 +76,7 @@ class Distillation:
         """The loss of a batch, a tensor of one element."""
         paths = [f.student for f in self.features]
         with recording(student, paths) as outputs:
-            logits = student(Tensor(samples))
+            logits = student(*inputs_of(samples))
         targets, teacher_features = self._teacher_outputs(samples)
         soft = kl_loss(logits * (1 / self.temperature), softened(targets, self.temperature))
         total = soft * (self.weight * self.temperature**2)
@@ -92,7 +93,7 @@ class Distillation:
         else:
             inner = [f.teacher for f in self.features if isinstance(f.teacher, str)]
             with self.teacher.evaluating(), no_grad(), recording(self.teacher, inner) as tensors:
-                logits = self.teacher(Tensor(samples)).data
+                logits = self.teacher(*inputs_of(samples)).data
             outputs = {path: tensor.data for path, tensor in tensors.items()}
         teacher_features = []
         for features in self.features:
@@ -123,7 +124,10 @@ def logits_of(answer: Model | Answer) -> Answer:
     ends_in_softmax = _before_moves(model.graph, name) == "softmax"
 
     def logits(samples: Array) -> Array:
-        output = model.run(samples)[name]
+        several = isinstance(samples, tuple)
+        output = model.run(
+            dict(zip(model.graph.fed, samples, strict=True)) if several else samples
+        )[name]
         return elementary.log(np.maximum(output, MIN_PROBABILITY)) if ends_in_softmax else output
 
     return logits

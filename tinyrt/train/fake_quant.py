@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
 from tinyrt.floatmath import elementary
 from tinyrt.floatmath.function import constant
-from tinyrt.ir import QParams
+from tinyrt.ir import DType, QParams
 from tinyrt.ops.quantize import quantize_array
+from tinyrt.ops.shared.spec import limits_of
 from tinyrt.quantize.ranges import WEIGHT_MAX, Range, quantize_bias, quantize_weights
 from tinyrt.train.core.function import Array, Function, Gradient
 from tinyrt.train.core.tensor import Tensor, apply
@@ -112,9 +113,11 @@ def fake_quantize_weights(
     return apply(FAKE_QUANTIZE, marks, weights, scales), steps
 
 
-def fake_quantize_bias(bias: Tensor, x_scale: float, w_q: QParams) -> tuple[Tensor, Array, QParams]:
-    """A bias, (c,), as int32 keeps it in steps of input scale times weight scale; those; theirs."""
-    steps, q = quantize_bias(bias.data, x_scale, w_q)
+def fake_quantize_bias(
+    bias: Tensor, x_scale: float, w_q: QParams, dtype: DType = DType.INT32
+) -> tuple[Tensor, Array, QParams]:
+    """A bias, (c,), in steps of input scale times weight scale; those, int32 or int64; theirs."""
+    steps, q = quantize_bias(bias.data, x_scale, w_q, dtype)
     scales = Tensor(np.asarray(q.scales, bias.dtype))
     return apply(FAKE_QUANTIZE, Steps(steps, bounds=None), bias, scales), steps, q
 
@@ -126,11 +129,12 @@ class Quantizer(Module):
 
     Args:
         q: the parameters.
+        dtype: INT8, or INT16, whose zero point is 0.
 
     """
 
-    def __init__(self, q: QParams) -> None:
-        self._q = q
+    def __init__(self, q: QParams, *, dtype: DType = DType.INT8) -> None:
+        self._q, self.dtype = q, dtype
 
     @property
     def q(self) -> QParams:
@@ -138,8 +142,9 @@ class Quantizer(Module):
         return self._q
 
     def round(self, x: Tensor) -> Array:
-        """The int8 steps nearest to the elements."""
-        steps: Array = quantize_array(x.data, np.float32(self.q.scale), self.q.zero_point)
+        """The steps nearest to the elements."""
+        scale, zero_point = np.float32(self.q.scale), self.q.zero_point
+        steps: Array = quantize_array(x.data, scale, zero_point, self.dtype)
         return steps
 
     def replace(self, x: Tensor, steps: Array) -> Tensor:
@@ -147,7 +152,7 @@ class Quantizer(Module):
         return apply(FAKE_QUANTIZE, self._steps(steps), x, self._scale())
 
     def _steps(self, steps: Array) -> Steps:
-        return Steps(steps, self.q.zero_point)
+        return Steps(steps, self.q.zero_point, limits_of(self.dtype))
 
     def _scale(self) -> Tensor:
         return Tensor(np.asarray(self.q.scales, np.float32))
@@ -167,11 +172,12 @@ class RangeQuantizer(Quantizer):
     Args:
         start: the calibrated range.
         momentum: share of each batch in the averages.
+        dtype: INT8 or INT16.
 
     """
 
-    def __init__(self, start: Range, *, momentum: float = 0.01) -> None:
-        self.momentum = momentum
+    def __init__(self, start: Range, *, momentum: float = 0.01, dtype: DType = DType.INT8) -> None:
+        self.momentum, self.dtype = momentum, dtype
         self.low = Buffer([start.low])
         self.high = Buffer([start.high])
         self._observed: Range | None = None
@@ -179,7 +185,7 @@ class RangeQuantizer(Quantizer):
     @property
     def q(self) -> QParams:
         """Scale and zero point at present."""
-        return Range(self.low.item(), self.high.item()).asymmetric()
+        return Range(self.low.item(), self.high.item()).params(self.dtype)
 
     def observe(self, x: Tensor) -> None:
         """Widen the range of this step."""
@@ -205,11 +211,14 @@ class LearnedQuantizer(Quantizer):
     Args:
         start: the calibrated parameters; the zero point stays.
         learns_from_rounding: True for LSQ, False for PACT, which trains the limits of the range.
+        dtype: INT8 or INT16.
 
     """
 
-    def __init__(self, start: QParams, *, learns_from_rounding: bool = True) -> None:
-        self.zero_point = start.zero_point
+    def __init__(
+        self, start: QParams, *, learns_from_rounding: bool = True, dtype: DType = DType.INT8
+    ) -> None:
+        self.zero_point, self.dtype = start.zero_point, dtype
         self._learns_from_rounding = learns_from_rounding
         self.log_scale = Parameter(elementary.log(np.asarray(start.scales, np.float32)))
 
@@ -219,8 +228,8 @@ class LearnedQuantizer(Quantizer):
         return QParams((float(elementary.exp(self.log_scale.data)[0]),), self.zero_point)
 
     def _steps(self, steps: Array) -> Steps:
-        learns = self._learns_from_rounding
-        return Steps(steps, self.zero_point, learns_from_rounding=learns)
+        bounds = limits_of(self.dtype)
+        return Steps(steps, self.zero_point, bounds, self._learns_from_rounding)
 
     def _scale(self) -> Tensor:
         return self.log_scale.exp()
@@ -231,16 +240,17 @@ class ConstantQuantizer(Quantizer):
 
     Args:
         constant: the parameter.
+        dtype: INT8 or INT16.
 
     """
 
-    def __init__(self, constant: Parameter) -> None:
-        self.constant = constant
+    def __init__(self, constant: Parameter, *, dtype: DType = DType.INT8) -> None:
+        self.constant, self.dtype = constant, dtype
 
     @property
     def q(self) -> QParams:
         """Scale and zero point at present."""
-        return Range.of(self.constant.data).asymmetric()
+        return Range.of(self.constant.data).params(self.dtype)
 
     def _steps(self, steps: Array) -> Steps:
         return Steps(steps, self.q.zero_point, bounds=None)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tinyrt.errors import DataError
 from tinyrt.train.core.function import Array
 from tinyrt.train.core.tensor import Tensor
-from tinyrt.train.data import batches, in_order
+from tinyrt.train.data import in_order
+from tinyrt.train.feed import Arrays, Feed, Stream, feed_of, inputs_of
+from tinyrt.train.feed import Augment as Augment
 from tinyrt.train.fit_state import FitConfig as FitConfig
 from tinyrt.train.fit_state import FitState, Schedule
 from tinyrt.train.history import Epoch, progress_bar
@@ -19,16 +21,15 @@ from tinyrt.train.losses import cross_entropy
 from tinyrt.train.nn import Module
 from tinyrt.train.optim import Optimizer, clip_gradients
 
-Loss = Callable[[Tensor, Array], Tensor]
-Objective = Callable[[Module, Array, Array], Tensor]
-Augment = Callable[[Array, np.random.Generator], Array]
+Loss = Callable[[Any, Any], Tensor]
+Objective = Callable[[Module, Any, Any], Tensor]
 
 
 def fit(
     module: Module,
     optimizer: Optimizer,
-    x: Array,
-    y: Array,
+    x: Arrays | Stream,
+    y: Arrays | None,
     config: FitConfig,
     *,
     rng: np.random.Generator,
@@ -54,8 +55,11 @@ def fit(
         module: what to train; in training mode from here on. Where it is so already, parts that are
             not, as norms whose statistics are to stay, are left alone.
         optimizer: of its parameters.
-        x: samples, (n, ...).
-        y: what the loss compares with, (n, ...).
+        x: samples, (n, ...), a tuple of arrays for several inputs; or batches, as an iterable of
+            pairs of samples and labels that begins anew in each epoch, or as a function that gives
+            those of an epoch and draws from the generator that it gets.
+        y: what the loss compares with, (n, ...), a tuple of arrays for several outputs; None where
+            ``x`` gives batches.
         config: how to train.
         rng: draws order and augmentation.
         loss: of the module's output and a batch of ``y``, a tensor of one element.
@@ -73,9 +77,10 @@ def fit(
         origin: what else a state file must be of, in words: data, the weights at the start, ...
 
     Raises:
-        DataError: samples and labels differ in number, the state file is of another training,
-            there is no validation to choose the best epoch by, the optimiser has parameters that
-            the loss does not reach, or a loss or parameter is not finite any more.
+        DataError: samples and labels differ in number, or are no arrays or batches; there are other
+            batches than was said, or it must be said how many; the state file is of another
+            training, there is no validation to choose the best epoch by, the optimiser has
+            parameters that the loss does not reach, or a loss or parameter is not finite any more.
 
     """
     if validate is None and (config.keep_best or config.patience is not None):
@@ -84,9 +89,10 @@ def fit(
             expected="validate, where keep_best or patience is set",
         )
     objective = objective or objective_of(loss)
-    steps = config.epochs * -(-len(x) // (config.batch * config.accumulate))
+    feed = feed_of(x, y, config)
+    steps = config.epochs * _steps_of(feed, lr is not None or on_step is not None)
     schedule = None if lr is None else Schedule(lr, steps)
-    state = FitState(module, optimizer, rng, config, (x.shape, y.shape), schedule, origin or {})
+    state = FitState(module, optimizer, rng, config, feed.facts, schedule, origin or {})
     if state_file is not None and state_file.exists():
         state.restore(state_file)
     if not module.training:
@@ -104,7 +110,7 @@ def fit(
                 before_epoch(number)
             if not module.training:  # a callback saw it as deployed
                 _set_modes(modes)
-            mean_loss = _epoch(state, x, y, objective, augment, stepped)
+            mean_loss = _epoch(state, feed, objective, augment, stepped)
             modes = _modes(module)
             score = float("nan") if validate is None else validate(module)
             state.add(Epoch(number, config.epochs, mean_loss, optimizer.lr, score))
@@ -121,63 +127,50 @@ def fit(
 def objective_of(loss: Loss) -> Objective:
     """A loss of the module's output as what ``fit`` brings down."""
 
-    def objective(module: Module, samples: Array, labels: Array) -> Tensor:
-        return loss(module(Tensor(samples)), labels)
+    def objective(module: Module, samples: Any, labels: Any) -> Tensor:
+        return loss(module(*inputs_of(samples)), labels)
 
     return objective
 
 
+def _steps_of(feed: Feed, needed: bool) -> int:
+    """The optimiser's steps in an epoch; 0 where nobody asks for them and nobody knows."""
+    steps = feed.steps()
+    if steps is None and needed:
+        raise DataError(
+            "it is not known how many steps there will be, which lr and on_step are told",
+            expected="FitConfig(batches=...), as many as an epoch has",
+        )
+    return steps or 0
+
+
 def _epoch(
     state: FitState,
-    x: Array,
-    y: Array,
+    feed: Feed,
     objective: Objective,
     augment: Augment | None,
     stepped: Callable[[], None],
 ) -> float:
     """One pass over the data; the mean loss of a sample."""
     module, optimizer, config = state.module, state.optimizer, state.config
-    number, losses = len(state.history) + 1, list[float]()
+    number, losses, count = len(state.history) + 1, list[float](), 0
     optimizer.zero_grad()
-    pairs = in_order(_jobs(x, y, config.batch, augment, state.rng), config.workers)
-    for i, (samples, labels) in enumerate(pairs, start=1):
+    for i, batch in enumerate(in_order(feed.jobs(augment, state.rng), config.workers), start=1):
         if state.schedule is not None:
             optimizer.lr = state.schedule.rate(optimizer.steps)
-        value = objective(module, samples, labels)
+        value = objective(module, batch.samples, batch.labels)
         _require_finite(value.data, f"the loss of epoch {number}, batch {i}")
-        share = _share_of_step(i - 1, len(samples), len(x), config)
-        (value if share == 1 else value * share).backward()
+        (value if batch.share == 1 else value * batch.share).backward()
         if i == 1 and len(state.history) == state.resumed:
             _require_reached(module, optimizer)
-        losses.append(value.item() * len(samples))
-        if i % config.accumulate == 0 or i * config.batch >= len(x):
+        losses.append(value.item() * batch.count)
+        count += batch.count
+        if batch.ends_step:
             _step(optimizer, config.clip_norm)
             stepped()
     for name, parameter in module.named_parameters():
         _require_finite(parameter.data, f"parameter '{name}' after epoch {number}")
-    return float(np.sum(losses)) / len(x)
-
-
-def _jobs(
-    x: Array, y: Array, size: int, augment: Augment | None, rng: np.random.Generator
-) -> Iterator[Callable[[], tuple[Array, Array]]]:
-    """One pass over the data: what gives each batch. All random choices are made here, in order."""
-    for samples, labels in batches(x, y, size, rng):
-        own = np.random.default_rng(rng.integers(2**63)) if augment is not None else rng
-        yield partial(_augmented, samples, labels, augment, own)
-
-
-def _augmented(
-    x: Array, y: Array, augment: Augment | None, rng: np.random.Generator
-) -> tuple[Array, Array]:
-    return x if augment is None else augment(x, rng), y
-
-
-def _share_of_step(batch: int, count: int, samples: int, config: FitConfig) -> float:
-    """Which part of the samples that its step sees a batch holds; the last step may see fewer."""
-    whole = config.batch * config.accumulate
-    before = batch * config.batch // whole * whole
-    return count / min(whole, samples - before)
+    return float(np.sum(losses)) / count
 
 
 def _modes(module: Module) -> list[tuple[Module, bool]]:

@@ -13,7 +13,6 @@ import numpy as np
 
 from tinyrt.data import load_npz, save_npz
 from tinyrt.errors import DataError, boundary
-from tinyrt.ir import Shape
 from tinyrt.train.core.function import Array
 from tinyrt.train.history import Epoch
 from tinyrt.train.nn import Module
@@ -33,6 +32,7 @@ class FitConfig:
         workers: threads that prepare batches ahead; the results are the same bits.
         keep_best: leave the module as it was after its best epoch, instead of after the last.
         progress: show a bar on stderr; None to show it where that is a terminal.
+        batches: how many an epoch has, where an iterable gives them; None for all that it gives.
 
     """
 
@@ -44,6 +44,7 @@ class FitConfig:
     workers: int = 0
     keep_best: bool = False
     progress: bool | None = None
+    batches: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class FitState:
         optimizer: Optimizer,
         rng: np.random.Generator,
         config: FitConfig,
-        shapes: tuple[Shape, Shape],
+        shapes: tuple[Any, Any],
         schedule: Schedule | None,
         origin: Mapping[str, str],
     ) -> None:

@@ -32,8 +32,7 @@ Layer = TypeVar("Layer", bound=Module)
 class GraphModule(Module):
     """A graph as a module that can be trained, for any number of samples.
 
-    With one input and one output it is called as any module is; ``answers`` takes and gives any
-    number of them.
+    It is called as any module is, with its inputs in order; ``answers`` takes them by name.
 
     Args:
         graph: a float graph, batch 1.
@@ -79,20 +78,28 @@ class GraphModule(Module):
         """What the module gives for its only output, as in ``ends``."""
         return self.ends[0]
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, *inputs: Tensor) -> Any:
         """(n, ...) -> (n, ...), the logits where the graph ends in a softmax.
 
+        Args:
+            inputs: as many as the graph has, in its order.
+
+        Returns:
+            The output; a tuple of them where the graph has several.
+
         Raises:
-            UnsupportedError: the model has several inputs or outputs.
+            UnsupportedError: there are more or fewer inputs.
 
         """
-        if len(self.graph.inputs) != 1 or len(self.ends) != 1:
+        names = self.graph.inputs
+        if len(inputs) != len(names):
             raise UnsupportedError(
-                f"the model has {len(self.graph.inputs)} inputs and {len(self.ends)} outputs",
-                expected="one of each, where it is called with one tensor",
-                hint="model.answers takes tensors by the inputs' names",
+                f"the model is called with {len(inputs)} inputs",
+                expected=f"{len(names)}: {', '.join(names)}",
+                hint="give a tuple of arrays to fit, one for each input, in this order",
             )
-        return self.answers({self.graph.inputs[0]: x})[0]
+        answers = self.answers(dict(zip(names, inputs, strict=True)))
+        return answers[0] if len(answers) == 1 else answers
 
     def answers(self, samples: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
         """What ``ends`` names, from inputs by name, each (n, ...) with the same n.

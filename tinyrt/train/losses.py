@@ -47,24 +47,26 @@ def cross_entropy(
             expected="logits (n, classes) and labels (n,), at least one",
         )
     n, count = logits.shape
-    counts = np.ones(n, bool) if ignore_index is None else classes != ignore_index
-    if not counts.any():
-        what = f"all {n} labels are {ignore_index}, which is ignored"
-        raise ShapeError(what, expected="at least one label that counts")
-    classes = np.where(counts, classes, classes[counts][0])
-    if classes.dtype.kind not in "iu" or np.any((classes < 0) | (classes >= count)):
+    counts = None if ignore_index is None else classes != ignore_index
+    if counts is not None:
+        if not counts.any():
+            what = f"all {n} labels are {ignore_index}, which is ignored"
+            raise ShapeError(what, expected="at least one label that counts")
+        classes = np.where(counts, classes, classes[counts][0])
+    if classes.dtype.kind not in "iu" or classes.min() < 0 or classes.max() >= count:
         what = f"labels of type {classes.dtype} from {classes.min()} to {classes.max()}"
         raise ShapeError(what, expected=f"integers from 0 to {count - 1}")
     target = np.full(logits.shape, smoothing / count, logits.dtype)
     target[np.arange(n), classes] += 1 - smoothing
-    target *= counts[:, np.newaxis]
-    total = float(counts.sum())
+    total = float(n if counts is None else counts.sum())
+    if counts is not None:
+        target *= counts[:, np.newaxis]
     if weights is not None:
         share = np.asarray(weights, logits.dtype)
         if share.shape != (count,):
             raise ShapeError(f"class weights {share.shape}", expected=f"({count},)")
         target *= share[classes, np.newaxis]
-        total = float(share[classes[counts]].sum())
+        total = float(share[classes if counts is None else classes[counts]].sum())
     return (log_softmax(logits) * target).sum() * (-1 / total)
 
 

@@ -33,6 +33,8 @@ from tinyrt.train.core.module import Sequential as Sequential
 from tinyrt.train.core.module import require_channels
 from tinyrt.train.core.normalise import normalise_batch
 from tinyrt.train.core.tensor import Tensor, apply
+from tinyrt.train.norms import GroupNorm as GroupNorm
+from tinyrt.train.norms import LayerNorm as LayerNorm
 
 
 def _zeros(count: int) -> Array:
@@ -265,62 +267,6 @@ class Flatten(Module):
     def forward(self, x: Tensor) -> Tensor:
         """(n, ...) -> (n, k)."""
         return x.reshape(x.shape[0], -1)
-
-
-class LayerNorm(Module):
-    """Per sample and position, zero mean and unit deviation over the last dimension.
-
-    Ba, Kiros & Hinton 2016; then scaled and shifted per channel.
-
-    Args:
-        channels: size of the last dimension.
-        epsilon: added to the variance.
-
-    """
-
-    def __init__(self, channels: int, *, epsilon: float = 1e-5) -> None:
-        self.epsilon = epsilon
-        self.gamma, self.beta = Parameter(_ones(channels)), Parameter(_zeros(channels))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """(..., channels) -> the same shape."""
-        require_channels(self, x, self.gamma.shape[0])
-        centred = x - x.mean(-1, keepdims=True)
-        variance = (centred * centred).mean(-1, keepdims=True)
-        return centred * (variance + self.epsilon) ** -0.5 * self.gamma + self.beta
-
-
-class GroupNorm(Module):
-    """As layer norm, over positions and each of ``groups`` equal parts of the channels together.
-
-    Wu & He 2018; one group is a layer norm over the whole sample, as many as channels are instance
-    norms.
-
-    Args:
-        groups: parts of the channels.
-        channels: size of the last dimension.
-        epsilon: added to the variance.
-
-    Raises:
-        ShapeError: the groups do not divide the channels.
-
-    """
-
-    def __init__(self, groups: int, channels: int, *, epsilon: float = 1e-5) -> None:
-        if channels % groups:
-            what = f"{groups} groups do not divide {channels} channels"
-            raise ShapeError(what, expected="a divisor of them")
-        self.groups, self.epsilon = groups, epsilon
-        self.gamma, self.beta = Parameter(_ones(channels)), Parameter(_zeros(channels))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """(n, ..., channels) -> the same shape."""
-        require_channels(self, x, self.gamma.shape[0])
-        parts = x.reshape(x.shape[0], -1, self.groups, x.shape[-1] // self.groups)
-        centred = parts - parts.mean((1, 3), keepdims=True)
-        variance = (centred * centred).mean((1, 3), keepdims=True)
-        y = (centred * (variance + self.epsilon) ** -0.5).reshape(x.shape)
-        return y * self.gamma + self.beta
 
 
 class Dropout(Module):

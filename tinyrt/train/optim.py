@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from tinyrt.errors import DataError
-from tinyrt.floatmath import elementary
 from tinyrt.train.core.function import Array
 from tinyrt.train.core.tensor import Tensor
 
@@ -84,15 +83,15 @@ class Optimizer(ABC):
         self.steps += 1
         everything = zip(self.parameters, self._group_of, self.state, strict=True)
         for parameter, group, state in everything:
-            data, grad = parameter.data, parameter.grad
+            grad = parameter.grad
             if grad is None:
                 continue
             decay = self.weight_decay if group.weight_decay is None else group.weight_decay
             if decay and not self.decoupled:
-                grad = grad + decay * data
+                grad = grad + decay * parameter.data
             change = self._change(grad, state)
             if decay and self.decoupled:
-                change = change + decay * data
+                change = change + decay * parameter.data
             parameter.data -= (self.lr * group.lr_scale) * change
 
     def zero_grad(self) -> None:
@@ -200,14 +199,15 @@ class Adam(Optimizer):
         self.betas, self.eps = betas, eps
 
     def _change(self, grad: Array, state: State) -> Array:
-        beta1, beta2 = self.betas
+        # Importing Numba is slow.
+        from tinyrt.floatmath.adam_loop import change, rates
+
+        changes = np.empty_like(grad, order="C")
         m, v = _remembered(state, "m", grad), _remembered(state, "v", grad)
-        m += (1 - beta1) * (grad - m)
-        v += (1 - beta2) * (grad * grad - v)
-        left1, left2 = (1 - elementary.whole_power(beta, self.steps) for beta in self.betas)
-        root = np.sqrt(v / left2)
-        root += self.eps
-        return np.asarray(m / root / left1)
+        settings = rates(self.betas, self.eps, self.steps, grad.dtype)
+        flat = [a.reshape(-1) for a in (np.ascontiguousarray(grad), m, v, changes)]
+        change(flat[0], flat[1], flat[2], flat[3], settings)
+        return changes
 
 
 class AdamW(Adam):
@@ -292,7 +292,7 @@ def _require_range(*, below_one: bool = False, **settings: float) -> None:
 def _remembered(state: State, name: str, like: Array) -> Array:
     """The array of that name, zeros in the gradient's shape at first."""
     if name not in state:
-        state[name] = np.zeros_like(like)
+        state[name] = np.zeros(like.shape, like.dtype)
     return state[name]
 
 

@@ -23,15 +23,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
 from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, Stage, Value
 from tinyrt.ops import OPS, is_weighted, verify
 from tinyrt.ops.quantize import QuantizeAttrs
 from tinyrt.ops.shared.evaluate import reference_kernel
-from tinyrt.ops.shared.spec import Form, Quant
+from tinyrt.ops.shared.spec import Quant, limits_of
 from tinyrt.quantize import QuantConfig, QuantPlan, apply_plan, calibrate, make_plan
 from tinyrt.quantize.plan import shared_parameters
 from tinyrt.quantize.ranges import Range
+from tinyrt.quantize.schemes import IN_DTYPE, lay_out
 from tinyrt.train.constants import constant_places
 from tinyrt.train.core.function import Array
 from tinyrt.train.core.tensor import Tensor, apply, no_grad, preset_output
@@ -54,9 +54,12 @@ from tinyrt.train.qat_config import Scales as Scales
 from tinyrt.train.qat_weights import WeightedLayer, warn_of_folded, with_norms
 from tinyrt.train.recurrent import QuantizedSequenceLayer, sequence_layers_of
 
+ACCUMULATORS = {DType.INT8: DType.INT32, DType.INT16: DType.INT64}
+"""Dtype of biases beside each dtype of activations."""
+
 
 class QatModel(GraphModule):
-    """A float graph in training for int8.
+    """A float graph in training for int8, or int16x8.
 
     Where the graph ends in a softmax, the model gives the logits before it, which a loss wants;
     ``deployed`` has the softmax.
@@ -87,15 +90,17 @@ class QatModel(GraphModule):
         graph = self.graph
         config = config or QatConfig()
         ranges = calibrate(graph, data)
-        plan = make_plan(graph, ranges, QuantConfig(per_channel_dense=config.per_channel_dense))
-        by_tensor = make_plan(graph, ranges, QuantConfig(per_channel_dense=False))
+        self.dtype = config.activations
+        fine = QuantConfig(scheme=IN_DTYPE[self.dtype], per_channel_dense=config.per_channel_dense)
+        self._config, layout = fine, lay_out(graph, fine)
+        plan = make_plan(graph, ranges, fine)
+        by_tensor = make_plan(graph, ranges, replace(fine, per_channel_dense=False))
         self.frozen = False
-        self._group = shared_parameters(graph)
+        self._group = shared_parameters(graph, layout)
         prescribed = {
             self._group[node.output.name]
             for node in graph.bound()
-            if (form := OPS[node.op].forms.get(Form.INT8)) is not None
-            and form.fixed_output is not None
+            if layout.fixed_output(node) is not None
         }
         norms = None if source is None or self.one_by_one else with_norms(source)
         self.constants = constant_layers_of(graph)
@@ -111,11 +116,12 @@ class QatModel(GraphModule):
                 continue
             q = plan.activations[name]
             if root in prescribed:
-                self.quantizers[root] = Quantizer(q)
+                self.quantizers[root] = Quantizer(q, dtype=self.dtype)
             elif name in self._by_constant and config.activation_scales is Scales.RANGE:
-                self.quantizers[root] = ConstantQuantizer(self._by_constant[name].constant)
+                constant = self._by_constant[name].constant
+                self.quantizers[root] = ConstantQuantizer(constant, dtype=self.dtype)
             else:
-                self.quantizers[root] = _quantizer(q, config.activation_scales)
+                self.quantizers[root] = _quantizer(q, config.activation_scales, self.dtype)
 
         def layer(node: BoundNode) -> WeightedLayer | None:
             if not is_weighted(node):
@@ -131,7 +137,7 @@ class QatModel(GraphModule):
             )
 
         def recurrent(node: BoundNode) -> QuantizedSequenceLayer:
-            return QuantizedSequenceLayer(node, ranges[node.node.outputs[2]])
+            return QuantizedSequenceLayer(node, ranges[node.node.outputs[2]], self.dtype)
 
         self.recurrent = sequence_layers_of(graph, recurrent)
         self.layers = layers_of(graph, layer)
@@ -184,7 +190,7 @@ class QatModel(GraphModule):
                     continue
                 layer = self.layers[node.name]
                 w, bias = layer.folded(node, None)
-                q = layer.weights_q(w, bias, self._scale(node))
+                q = layer.weights_q(w, self._limiting(bias), self._scale(node))
                 weights[node.output.name] = q
                 rounded[node.output.name] = layer.rounded(w, q)[1]
                 if layer.bits == 4:
@@ -202,7 +208,13 @@ class QatModel(GraphModule):
                 y, hidden, cell = node.node.outputs
                 activations |= {hidden: activations[y], cell: lstm.cell.q}
         trained = self.graph.with_nodes(self.graph.nodes, constants)
-        return _with_int4(apply_plan(trained, QuantPlan(activations, weights, rounded)), narrow)
+        layout = lay_out(trained, self._config)
+        plan = QuantPlan(activations, weights, rounded, layout=layout)
+        return _with_int4(apply_plan(trained, plan), narrow)
+
+    def _limiting(self, bias: Tensor | None) -> Tensor | None:
+        """The bias where it must fit int32; int64 holds any."""
+        return bias if self.dtype is DType.INT8 else None
 
     def _quantizer(self, name: str) -> Quantizer:
         return self.quantizers[self._group[name]]
@@ -244,16 +256,17 @@ class QatModel(GraphModule):
         x, y = live[node.input(0).name], node.output.name
         layer, x_q = self.layers[node.name], self._quantizer(node.input(0).name).q
         w, bias = layer.folded(node, x.tensor if moving else None)
-        w_q = layer.weights_q(w, bias, x_q.scale)
+        w_q = layer.weights_q(w, self._limiting(bias), x_q.scale)
         w, w_steps = layer.rounded(w, w_q)
         parameters: list[QParams] = [x_q, w_q]
         tensors, steps = [x.tensor, w], [x.steps, w_steps]
         if bias is not None:
-            bias, bias_steps, bias_q = fake_quantize_bias(bias, x_q.scale, w_q)
+            stored = ACCUMULATORS[self.dtype]
+            bias, bias_steps, bias_q = fake_quantize_bias(bias, x_q.scale, w_q, stored)
             parameters.append(bias_q)
             tensors.append(bias)
             steps.append(bias_steps)
-        answer = _integer_kernel(node, parameters, self._quantizer(y).q)(*steps)
+        answer = _integer_kernel(node, parameters, self._quantizer(y).q, self.dtype)(*steps)
         activation = self._replace(y, apply(node.op, node.attrs, *tensors), answer, moving)
         layer.announce(activation.tensor)
         return activation
@@ -282,7 +295,8 @@ class QatModel(GraphModule):
             operands.append(operand)
             parameters.append(q)
         y_q = self._quantizer(y).q if y in self._group else None
-        answer = _integer_kernel(node, parameters, y_q)(*(o.steps for o in operands))
+        kernel = _integer_kernel(node, parameters, y_q, self.dtype)
+        answer = kernel(*(o.steps for o in operands))
         if y_q is None:
             return _plain(answer)
         result = self._in_float(node, [o.tensor for o in operands], answer)
@@ -304,15 +318,16 @@ class QatModel(GraphModule):
 
     def _rescale(self, value: Value, name: str, x: _Activation) -> _Activation:
         """The rescaling that the quantiser inserts where tensors cannot share a scale."""
-        node = Node("quantize", name, (value.name,), (name,), QuantizeAttrs(DType.INT8))
+        node = Node("quantize", name, (value.name,), (name,), QuantizeAttrs(self.dtype))
         bound = BoundNode(0, node, (value,), (replace(value, name=name),))
-        kernel = _integer_kernel(bound, [self._quantizer(value.name).q], self._quantizer(name).q)
+        q, y_q = self._quantizer(value.name).q, self._quantizer(name).q
+        kernel = _integer_kernel(bound, [q], y_q, self.dtype)
         return self._replace(name, x.tensor, kernel(x.steps), moving=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Activation:
-    """A tensor, and the int8 steps that it stands for."""
+    """A tensor, and the steps that it stands for."""
 
     tensor: Tensor
     steps: Array
@@ -324,18 +339,18 @@ def _plain(values: Array) -> _Activation:
 
 
 def _integer_kernel(
-    node: BoundNode, inputs: Sequence[QParams | None], output: QParams | None
+    node: BoundNode, inputs: Sequence[QParams | None], output: QParams | None, dtype: DType
 ) -> Callable[..., Array]:
     """The node's integer reference kernel with these parameters of its inputs and output."""
     present = [v for v in node.inputs if v is not None]
-    dtypes = [DType.INT8] * len(present)
+    dtypes = [dtype] * len(present)
     if is_weighted(node):
-        dtypes[2:] = [DType.INT32] * len(dtypes[2:])  # the bias
+        dtypes[1:] = [DType.INT8, ACCUMULATORS[dtype]][: len(present) - 1]
     values = tuple(
         replace(v, dtype=dtype, q=q, data=None)
         for v, dtype, q in zip(present, dtypes, inputs, strict=True)
     )
-    result = replace(node.output, dtype=DType.INT8, q=output)
+    result = replace(node.output, dtype=dtype, q=output)
     return reference_kernel(replace(node, inputs=values, outputs=(result,)))
 
 
@@ -349,12 +364,15 @@ def _with_int4(graph: Graph, narrow: Sequence[str]) -> Graph:
     return verify(graph.with_nodes(graph.nodes, values), Stage.INT8)
 
 
-def _quantizer(q: QParams, scales: Scales) -> Quantizer:
+def _quantizer(q: QParams, scales: Scales, dtype: DType) -> Quantizer:
     if scales is Scales.RANGE:
-        return RangeQuantizer(_range_of(q))
-    return LearnedQuantizer(q, learns_from_rounding=scales is Scales.LSQ)
+        return RangeQuantizer(_range_of(q, dtype), dtype=dtype)
+    return LearnedQuantizer(q, learns_from_rounding=scales is Scales.LSQ, dtype=dtype)
 
 
-def _range_of(q: QParams) -> Range:
-    """The real range that parameters cover."""
-    return Range((INT8_MIN - q.zero_point) * q.scale, (INT8_MAX - q.zero_point) * q.scale)
+def _range_of(q: QParams, dtype: DType) -> Range:
+    """The real range that parameters cover; that of int16 is as long on both sides of 0."""
+    low, high = limits_of(dtype)
+    if dtype is DType.INT16:
+        low = -high
+    return Range((low - q.zero_point) * q.scale, (high - q.zero_point) * q.scale)

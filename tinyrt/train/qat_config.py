@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tinyrt.errors import DataError
-from tinyrt.ir import BoundNode
+from tinyrt.ir import BoundNode, DType
 from tinyrt.ops import OPS
 
 
@@ -32,11 +32,12 @@ class QatConfig:
             without a kernel for int4, keep 8.
         int4_layers: outputs of further layers whose weights have 4 bits, as a plan for a budget
             names them (``MixedReport``).
+        activations: INT8, or INT16 for int16x8: int16 activations, int8 weights.
         per_channel_dense: one scale per output channel for fully connected layers too, as the
             quantiser has it by default; int4 ones have one, as their kernels do.
 
     Raises:
-        DataError: other bits than 8 or 4.
+        DataError: other bits than 8 or 4, other activations, or int4 weights beside int16 ones.
 
     """
 
@@ -45,10 +46,18 @@ class QatConfig:
     weight_bits: int = 8
     int4_layers: frozenset[str] = frozenset()
     per_channel_dense: bool = True
+    activations: DType = DType.INT8
 
     def __post_init__(self) -> None:
         if self.weight_bits not in (4, 8):
             raise DataError(f"weights of {self.weight_bits} bits", expected="8 or 4")
+        if self.activations not in (DType.INT8, DType.INT16):
+            raise DataError(f"activations of {self.activations.name}", expected="INT8 or INT16")
+        if self.activations is DType.INT16 and (self.weight_bits == 4 or self.int4_layers):
+            raise DataError(
+                "int4 weights beside activations of INT16",
+                expected="weights of 8 bits, which is what kernels for int16 have",
+            )
 
     def bits(self, node: BoundNode) -> int:
         """Of the weights of a layer."""

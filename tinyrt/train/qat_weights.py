@@ -82,7 +82,14 @@ class WeightedLayer(Module):
             self._epsilon = norm.epsilon
 
     def weights_q(self, w: Tensor, bias: Tensor | None, x_scale: float) -> QParams:
-        """The weights' parameters: learned, or by the quantiser's rule."""
+        """The weights' parameters: learned, or by the quantiser's rule.
+
+        Args:
+            w: the folded weights.
+            bias: the bias, where it must fit int32.
+            x_scale: the input's scale.
+
+        """
         if self.log_scales is not None:
             scales = elementary.exp(self.log_scales.data)
             return QParams(tuple(float(s) for s in scales), 0, self._scale_axis)

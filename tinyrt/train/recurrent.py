@@ -58,24 +58,25 @@ class SequenceLayer(Module):
 
 
 class QuantizedSequenceLayer(SequenceLayer):
-    """The same in training for int8, where the op computes in int8 and int16.
+    """The same in training for int8, where the op computes in int8 and int16, or for int16x8.
 
     Weights have one scale for each matrix, the cell state one that is a power of two.
 
     Args:
         node: the op.
         cell: the calibrated range of the cell state.
+        dtype: of input and output, INT8 or INT16.
 
     """
 
-    def __init__(self, node: BoundNode, cell: Range) -> None:
+    def __init__(self, node: BoundNode, cell: Range, dtype: DType = DType.INT8) -> None:
         super().__init__(node)
-        self.cell = CellQuantizer(cell)
+        self.cell, self.dtype = CellQuantizer(cell), dtype
 
     def answer(
         self, node: BoundNode, x: Tensor, steps: Array, x_q: QParams, y_q: QParams
     ) -> tuple[Tensor, Array]:
-        """The float output with the gradient of rounded weights, and the int8 kernel's answer.
+        """The float output with the gradient of rounded weights, and the integer kernel's answer.
 
         Args:
             node: the float op for this number of samples.
@@ -94,24 +95,24 @@ class QuantizedSequenceLayer(SequenceLayer):
             replace(v, dtype=dtype, q=q)
             for v, dtype, q in zip(
                 node.outputs,
-                (DType.INT8, DType.INT8, DType.INT16),
+                (self.dtype, self.dtype, DType.INT16),
                 (y_q, y_q, self.cell.q),
                 strict=True,
             )
         )
-        inputs = (replace(node.input(0), dtype=DType.INT8, q=x_q), *stored)
+        inputs = (replace(node.input(0), dtype=self.dtype, q=x_q), *stored)
         kernel = reference_kernel(replace(node, inputs=inputs, outputs=(y, h, c)))
         answer, _, _ = kernel(steps, *map(_data, stored))
         return self.applied(x, operands), answer
 
     def stored(self, node: BoundNode, x_q: QParams, y_q: QParams) -> list[Value]:
-        """Inputs 1 to 14 of the int8 op, with the parameters as they are now."""
+        """Inputs 1 to 14 of the op on integers, with the parameters as they are now."""
         now = [
             replace(node.input(i), data=parameter.data)
             for i, parameter in enumerate(self.operands, 1)
         ]
         current = replace(node, inputs=(node.input(0), *now, *node.inputs[13:]))
-        x = replace(node.input(0), dtype=DType.INT8, q=x_q)
+        x = replace(node.input(0), dtype=self.dtype, q=x_q)
         return list(stored_inputs(current, x, y_q, self.cell.q))
 
     def constants(self, node: BoundNode) -> list[Value]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
@@ -14,17 +14,18 @@ from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.ir import DType, Graph, Node, Shape, Stage, Value
 from tinyrt.ops import OPS, verify
 from tinyrt.train.core.function import Array, Function
+from tinyrt.train.core.modes import tracing
 from tinyrt.train.core.module import Module, active_module
-from tinyrt.train.core.tensor import Tensor, listening, no_grad
+from tinyrt.train.core.tensor import Tensor, no_grad
 
 
 def trace(
     module: Module,
-    input_shape: Shape,
+    input_shape: Shape | Mapping[str, Shape],
     *,
     name: str = "model",
-    dtype: DTypeLike = np.float32,
-    outputs: Callable[[Tensor], Sequence[Tensor]] | None = None,
+    dtype: DTypeLike | Mapping[str, DTypeLike] = np.float32,
+    outputs: Callable[..., Sequence[Tensor]] | None = None,
 ) -> Graph:
     """The float graph that computes what the module computes when it is not training.
 
@@ -37,11 +38,13 @@ def trace(
 
     Args:
         module: any composition of table ops; control flow may depend on shapes, not on values.
-        input_shape: of one sample, without the batch dimension.
-        name: the graph's name; its input is called ``input``.
-        dtype: of the input: int32 where the module takes places, as ``Embedding`` does.
+        input_shape: of one sample, without the batch dimension; for several inputs by the names
+            that the graph gives them, in the order in which the module takes them.
+        name: the graph's name; an only input is called ``input`` unless it is named.
+        dtype: of the inputs, or by name for some of them: int32 where the module takes places, as
+            ``Embedding`` does.
         outputs: a method of the module that gives several outputs, which the graph then has in this
-            order; by default the module itself gives the only one.
+            order; by default the module itself gives one, or a tuple of several.
 
     Returns:
         A verified graph for batch 1.
@@ -50,9 +53,11 @@ def trace(
         UnsupportedError: the module applies a function that the op table does not have, or what it
             applies depends on the values of its input; or two outputs are the same.
         ShapeError: the module does not take this input.
-        DataError: a parameter or buffer is not finite.
+        DataError: a parameter or buffer is not finite, or ``dtype`` names no input.
 
     """
+    shapes = input_shape if isinstance(input_shape, Mapping) else {"input": input_shape}
+    dtypes = _dtypes(shapes, dtype)
     for path, tensor in module.named_tensors():
         if not np.isfinite(tensor.data).all():
             raise DataError(
@@ -61,25 +66,43 @@ def trace(
                 expected="finite parameters and buffers",
                 hint="train anew with a lower learning rate, or load a state from before",
             )
-    shape = (1, *input_shape)
-    rng, samples = np.random.default_rng(0), np.zeros(shape, dtype)
-    give = outputs or (lambda x: (module(x),))
-    graph = _recorded(module, give, samples, name)
-    is_float = samples.dtype.kind == "f"
-    numbers = rng.normal(size=shape) if is_float else rng.integers(0, 2, shape)
-    _require_same(graph, _recorded(module, give, numbers.astype(dtype), name))
+    rng = np.random.default_rng(0)
+    zeros = {k: np.zeros((1, *shape), dtypes[k]) for k, shape in shapes.items()}
+    numbers = {
+        k: x + (rng.normal(size=x.shape) if x.dtype.kind == "f" else rng.integers(0, 2, x.shape))
+        for k, x in zeros.items()
+    }
+    give = outputs or module
+    graph = _recorded(module, give, zeros, name)
+    _require_same(
+        graph, _recorded(module, give, {k: x.astype(dtypes[k]) for k, x in numbers.items()}, name)
+    )
     return verify(graph, Stage.FLOAT)
 
 
+def _dtypes(
+    shapes: Mapping[str, Shape], dtype: DTypeLike | Mapping[str, DTypeLike]
+) -> dict[str, np.dtype[Any]]:
+    """Of each input; float32 for those that are not named."""
+    if not isinstance(dtype, Mapping):
+        return dict.fromkeys(shapes, np.dtype(dtype))
+    if unknown := [name for name in dtype if name not in shapes]:
+        raise DataError(
+            f"there is no input '{unknown[0]}' to give a dtype", expected=", ".join(shapes)
+        )
+    named: Mapping[str, Any] = dtype
+    return {name: np.dtype(named.get(name, np.float32)) for name in shapes}
+
+
 def _recorded(
-    module: Module, give: Callable[[Tensor], Sequence[Tensor]], samples: Array, name: str
+    module: Module, give: Callable[..., Any], samples: Mapping[str, Array], name: str
 ) -> Graph:
-    """The graph of what the module does with one input; ``give`` computes its outputs."""
-    x = Tensor(samples, dtype=samples.dtype)
-    recorder = _Recorder(name, x, module)
-    with module.evaluating(), no_grad(), listening(recorder.record):
-        answers = give(x)
-    return recorder.graph(answers)
+    """The graph of what the module does with one sample; ``give`` computes its outputs."""
+    inputs = {k: Tensor(x, dtype=x.dtype) for k, x in samples.items()}
+    recorder = _Recorder(name, inputs, module)
+    with module.evaluating(), no_grad(), tracing(recorder.record):
+        answers = give(*inputs.values())
+    return recorder.graph((answers,) if isinstance(answers, Tensor) else tuple(answers))
 
 
 def _require_same(graph: Graph, other: Graph) -> None:
@@ -119,12 +142,12 @@ def _dtype_of(tensor: Tensor) -> DType:
 class _Recorder:
     """The graph of the ops applied so far."""
 
-    def __init__(self, name: str, x: Tensor, module: Module) -> None:
+    def __init__(self, name: str, given: Mapping[str, Tensor], module: Module) -> None:
         self._modules = {id(m): path for path, m in module.named_modules()}
         self._tensors = {id(t): path for path, t in module.named_tensors()}
         # Tensors are kept beside their names: an id is unique only while its tensor lives.
-        self._names: dict[int, tuple[Tensor, str]] = {id(x): (x, "input")}
-        inputs = {"input": Value("input", _dtype_of(x), x.shape)}
+        self._names = {id(x): (x, k) for k, x in given.items()}
+        inputs = {k: Value(k, _dtype_of(x), x.shape) for k, x in given.items()}
         self._graph = Graph(name, tuple(inputs), (), inputs, ())
 
     def record(

@@ -51,6 +51,7 @@ CHOICES = {
     "--epochs 2 --prune channels=0.3": replace(QUICK, pruning=Pruning(Pruned.CHANNELS, 0.3)),
     "--epochs 2 --prune weights=0.5": replace(QUICK, pruning=Pruning(Pruned.WEIGHTS, 0.5)),
     "--epochs 2 --scheme int4": replace(QUICK, scheme=Scheme.INT4),
+    "--epochs 2 --scheme int16x8": replace(QUICK, scheme=Scheme.INT16X8),
     "--epochs 2 --max-bytes 3k": replace(QUICK, max_bytes=3072),
 }
 
@@ -159,13 +160,13 @@ def test_an_lstm_is_trained_whole_where_asked(tmp_path):
     assert whole == [0, 1]
 
 
-@shows("qat", "max_arena", "max_flash", "max_instructions", "core")
+@shows("qat", "max_arena", "max_flash", "max_instructions", "max_cycles", "core")
 def test_limits_on_a_core_are_a_budget(blobs, tmp_path, monkeypatch):
     budgets = []
 
     def costs(budget, graph):
         budgets.append(budget)
-        return Costs(1, 2, 3)
+        return Costs(1, 2, 3, 4)
 
     monkeypatch.setattr(DeviceBudget, "costs", costs)
     arguments = ("qat", blobs / "net.tflite", "-d", blobs / "xy.npz", "-o", tmp_path / "o.tflite")
@@ -176,10 +177,11 @@ def test_limits_on_a_core_are_a_budget(blobs, tmp_path, monkeypatch):
         "--max-instructions 150000 --core cortex-m0": DeviceBudget(
             "cortex-m0", instructions=150000
         ),
+        "--max-cycles 250000": DeviceBudget(cycles=250000),
     }
     for options, budget in limits.items():
         found = call_json(*arguments, *options.split())
-        assert found["costs"] == {"arena": 1, "flash": 2, "instructions": 3, "cycles": None}
+        assert found["costs"] == {"arena": 1, "flash": 2, "instructions": 3, "cycles": 4}
         assert set(budgets) == {budget}
         budgets.clear()
     assert call_json(*arguments)["costs"] is None

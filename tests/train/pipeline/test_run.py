@@ -199,6 +199,21 @@ def test_int4_has_weights_of_four_bits():
     assert outcome.figures[0].deployed == outcome.figures[0].trained
 
 
+def test_int16x8_has_activations_of_sixteen_bits():
+    outcome = trained(replace(QUICK, scheme=Scheme.INT16X8))
+    activations = {v.dtype for v in outcome.graph.values.values() if not v.is_constant}
+    assert activations == {DType.INT16}
+    assert {v.dtype for v in weights_of(outcome.graph).values()} == {DType.INT8}
+    assert outcome.figures[0].deployed == outcome.figures[0].trained
+
+
+def test_a_state_is_of_one_scheme(tmp_path):
+    setting = replace(QUICK, state_file=tmp_path / "state.npz")
+    trained(setting)
+    with pytest.raises(DataError, match="scheme int8"):
+        trained(replace(setting, scheme=Scheme.INT16X8))
+
+
 SETTINGS = [
     (QUICK, False),
     (replace(QUICK, scheme=Scheme.INT4), True),

@@ -33,7 +33,7 @@ def test_what_is_out_of_range_is_refused(said):
         QatSetting(**REFUSED[said])
 
 
-@pytest.mark.parametrize("scheme", [Scheme.INT16X8, Scheme.WEIGHTS_INT8, Scheme.FLOAT])
+@pytest.mark.parametrize("scheme", [Scheme.WEIGHTS_FLOAT16, Scheme.WEIGHTS_INT8, Scheme.FLOAT])
 def test_schemes_without_training_are_refused_by_name(scheme):
     with pytest.raises(UnsupportedError, match=f"no training for scheme {scheme.value}") as refused:
         QatSetting(scheme=scheme)

@@ -11,7 +11,6 @@ import math
 import numpy as np
 
 from tinyrt.floatmath import buffers, columns
-from tinyrt.floatmath.buffers import address
 from tinyrt.floatmath.convolution_loops import products
 from tinyrt.floatmath.function import Array
 from tinyrt.floatmath.parallel import each_part
@@ -62,10 +61,10 @@ def dw(shapes: Shapes, x: Array, grad: Array) -> Array:
             (groups, x.shape[3] // groups * item),
             plan.tables,
             plan.count,
-            address(grad[part]),
+            grad[part].reshape(-1),
             grad_bytes,
-            address(sums),
-            address(sums),
+            sums.reshape(-1),
+            sums.reshape(-1),
             (0, plan.count * width * item),
             width,
         )
@@ -78,7 +77,9 @@ def dw(shapes: Shapes, x: Array, grad: Array) -> Array:
 
 
 def _floats(*operands: Array) -> list[Array]:
-    dtype = np.result_type(*operands, np.float32)
+    dtype = operands[0].dtype
+    if dtype not in (np.float32, np.float64) or any(a.dtype != dtype for a in operands):
+        dtype = np.result_type(*operands, np.float32)
     return [np.ascontiguousarray(a, dtype) for a in operands]
 
 
@@ -93,9 +94,7 @@ def _matrices(shapes: Shapes, w: Array) -> Array:
 
 def channel_sums(grad: Array) -> Array:
     """The sum over images and pixels (n, h, w, c) -> (c,)."""
-    rows = grad.reshape(-1, grad.shape[3])
-    total: Array = columns.sums(rows, np.zeros_like(rows[0]))[0]
-    return total
+    return columns.totals(grad.reshape(-1, grad.shape[3]))
 
 
 def _into(
@@ -104,7 +103,7 @@ def _into(
     """Write the plan's products plus ``start`` (c,) to the plan's places of ``y`` (n, h, w, c)."""
     matrices = np.ascontiguousarray(weights)
     groups, width = len(matrices), matrices.shape[4]
-    item = x.itemsize
+    item, flat = x.itemsize, matrices.reshape(-1)
 
     def fill(part: slice) -> None:
         products(
@@ -114,10 +113,10 @@ def _into(
             (groups, x.shape[3] // groups * item),
             plan.tables,
             plan.count,
-            address(matrices),
+            flat,
             (0, matrices.nbytes // groups, width * item),
-            address(start),
-            address(y[part]),
+            start,
+            y[part].reshape(-1),
             (math.prod(y.shape[1:]) * item, width * item),
             width,
         )

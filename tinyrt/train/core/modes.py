@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tinyrt.train.core.function import Array, Function
 
 if TYPE_CHECKING:
+    from tinyrt.train.core.tape import Step
     from tinyrt.train.core.tensor import Tensor
 
 Value = TypeVar("Value")
 Listener = Callable[[Function, Any, tuple["Tensor", ...], "Tensor"], None]
+Watch = Callable[["Step", "Tensor", Any, "Tensor", Any], None]
 
 GRAD_ENABLED: ContextVar[bool] = ContextVar("grad_enabled", default=True)
 LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
+TRACED: ContextVar[bool] = ContextVar("traced", default=False)
+WATCH: ContextVar[Watch | None] = ContextVar("watch", default=None)
 PRESET_OUTPUT: ContextVar[Array | None] = ContextVar("preset_output", default=None)
 
 
@@ -49,6 +53,18 @@ def listening(listener: Listener) -> AbstractContextManager[None]:
     return _setting(LISTENER, listener)
 
 
+def watching(watch: Watch) -> AbstractContextManager[None]:
+    """Tell ``watch`` of every gradient: step, result, what arrived there, operand, its part."""
+    return _setting(WATCH, watch)
+
+
+@contextmanager
+def tracing(listener: Listener) -> Iterator[None]:
+    """``listening``, while ``is_traced``."""
+    with listening(listener), _setting(TRACED, True):
+        yield
+
+
 def is_traced() -> bool:
-    """Whether somebody listens: a module may choose among ops that compute the same."""
-    return LISTENER.get() is not None
+    """Whether a graph comes of this: a module may choose among ops that compute the same."""
+    return TRACED.get()

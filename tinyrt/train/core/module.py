@@ -50,11 +50,11 @@ class Module:
     training: bool = True
     observers: tuple[Callable[[Tensor], None], ...] = ()
 
-    def __call__(self, x: Tensor) -> Tensor:
-        """The module's output for ``x``."""
+    def __call__(self, *inputs: Tensor) -> Tensor:
+        """The module's output for its inputs."""
         token = _active.set(self)
         try:
-            return self.announce(self.forward(x))
+            return self.announce(self.forward(*inputs))
         finally:
             _active.reset(token)
 
@@ -64,8 +64,8 @@ class Module:
             observer(y)
         return y
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Compute the output; every module says what shapes it takes and gives."""
+    def forward(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Compute the output; every module says what inputs and shapes it takes and gives."""
         raise NotImplementedError(f"{type(self).__name__} does not define forward")
 
     def children(self) -> Iterator[tuple[str, Module]]:

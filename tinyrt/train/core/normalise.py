@@ -34,9 +34,8 @@ class BatchStatistics:
     def of(cls, x: Array, epsilon: float) -> BatchStatistics:
         """Statistics over all dimensions but the last."""
         rows = x.reshape(-1, x.shape[-1])
-        mean = columns.sums(rows, np.zeros_like(rows[0]))[0] / len(rows)
-        variance = columns.sums(rows, mean)[1] / len(rows)
-        return cls(mean, variance, 1 / np.sqrt(variance + epsilon), epsilon)
+        mean, variance, inverse_std = columns.statistics(rows, epsilon)
+        return cls(mean, variance, inverse_std, epsilon)
 
 
 def _normalise(stats: BatchStatistics, x: Array, gamma: Array, beta: Array) -> Array:
@@ -47,22 +46,16 @@ def _normalise(stats: BatchStatistics, x: Array, gamma: Array, beta: Array) -> A
 def _normalise_vjp(
     stats: BatchStatistics, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Gradient, ...]:
-    """Gradients of x, gamma and beta; mean and variance depend on x as well.
-
-    With ``n`` the normalised x and averages over the batch, ``dx = gamma / std * (grad -
-    mean(grad) - n * mean(grad * n))`` (Ioffe & Szegedy 2015, section 3, collected).
-    """
+    """Gradients of x, gamma and beta; mean and variance depend on x as well."""
     del output
     x, gamma, _ = inputs
     rows, grads = (a.reshape(-1, x.shape[-1]) for a in (x, grad))
-    if not isinstance(x, np.ndarray):
-        dx, *others = _vjp_on_tape(stats.epsilon, rows, gamma, grads)
-        return dx.reshape(x.shape), *others
-    sums, products = columns.products(rows, grads, stats.mean)
-    scale, count = gamma * stats.inverse_std, len(rows)
-    of_rows = -scale * products * stats.inverse_std**2 / count
-    dx = columns.combined(rows, grads, stats.mean, of_rows, scale, -scale * sums / count)
-    return dx.reshape(x.shape), products * stats.inverse_std, sums
+    if isinstance(x, np.ndarray):
+        found = columns.normalised_gradients(rows, grads, stats.mean, stats.inverse_std, gamma)
+    else:
+        found = _vjp_on_tape(stats.epsilon, rows, gamma, grads)
+    dx, *others = found
+    return dx.reshape(x.shape), *others
 
 
 def _vjp_on_tape(epsilon: float, rows: Array, gamma: Array, grads: Array) -> tuple[Gradient, ...]:

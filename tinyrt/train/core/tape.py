@@ -21,6 +21,7 @@ import numpy as np
 from tinyrt.errors import GradientError, ShapeError
 from tinyrt.floatmath import buffers
 from tinyrt.train.core.function import Function
+from tinyrt.train.core.modes import WATCH
 
 if TYPE_CHECKING:
     from tinyrt.train.core.tensor import Tensor
@@ -51,6 +52,8 @@ class Step:
 
     def check_unedited(self, output: Tensor) -> None:
         """Raise ``GradientError`` where a value that the gradient needs has been overwritten."""
+        if (*[t._edits[0] for t in self.inputs], output._edits[0]) == self.edits:
+            return
         for tensor, edits in zip((*self.inputs, output), self.edits, strict=True):
             if tensor.edits != edits:
                 which = "result" if tensor is output else "operand"
@@ -167,6 +170,7 @@ def _operand_grads(
     if not any(id(t) in on_path for t in step.inputs):
         return
     step.check_unedited(output)
+    watch = WATCH.get()
     if create_graph:
         parts = step.function.vjp(step.attrs, step.inputs, output, grad)  # type: ignore[arg-type]
     else:
@@ -176,6 +180,8 @@ def _operand_grads(
             continue
         value: Any = part() if callable(part) else part
         _check_shape(value, operand, step.function.name)
+        if watch is not None:
+            watch(step, output, grad, operand, value)
         yield operand, value
 
 

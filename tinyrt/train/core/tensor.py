@@ -378,20 +378,21 @@ def apply(function: str | Function, attrs: Any, *inputs: Tensor | None) -> Tenso
     if isinstance(function, str):
         function = table_function(function)
     operands = tuple(t for t in inputs if t is not None)
-    preset = PRESET_OUTPUT.get()
-    if preset is not None:
-        output = Tensor(preset)
-    else:
-        with error_context(op=f"{function.name} in training"):
-            value = np.asarray(function.forward(attrs, *(t.data for t in operands)))
-        output = Tensor(value, dtype=value.dtype)
-    base = output.data.base
-    if base is not None and (base is operands[0].data or base is operands[0].data.base):
+    value = PRESET_OUTPUT.get()
+    if value is None:
+        try:
+            value = np.asarray(function.forward(attrs, *[t._data for t in operands]))
+        except Exception:
+            with error_context(op=f"{function.name} in training"):
+                raise
+    output = Tensor(value, dtype=value.dtype)
+    base = output._data.base
+    if base is not None and (base is operands[0]._data or base is operands[0]._data.base):
         output._edits = operands[0]._edits  # a view: an edit of one is one of the other
-    is_float = output.dtype.kind == "f"
+    is_float = output._data.dtype.kind == "f"
     if is_float and GRAD_ENABLED.get() and any(t.requires_grad for t in operands):
         output.requires_grad = True
-        edits = tuple(t.edits for t in (*operands, output))
+        edits = (*[t._edits[0] for t in operands], output._edits[0])
         output.step = Step(function, attrs, operands, edits)
     listener = LISTENER.get()
     if listener is not None:

@@ -14,6 +14,7 @@ from tinyrt.quantize import QuantConfig
 from tinyrt.quantize.config import Scheme
 from tinyrt.quantize.mixed.budget import Budget
 from tinyrt.quantize.mixed.choose import quantize_within
+from tinyrt.quantize.schemes import ACTIVATIONS
 from tinyrt.train.channels import channel_scores, macs_of, prune_channels, prune_to_fit
 from tinyrt.train.core.function import Array
 from tinyrt.train.core.module import Module
@@ -204,6 +205,7 @@ class _Run:
             weight_bits=4 if narrow else 8,
             weight_scales=Scales.LSQ if narrow or int4_layers else Scales.RANGE,
             int4_layers=frozenset(int4_layers),
+            activations=ACTIVATIONS[setting.scheme],
         )
         model = QatModel(graph, calibration, source=source, config=config)
         if not model.parameters():
@@ -339,6 +341,7 @@ class _Run:
             "data": digest(arrays),
             "weights at the start": digest(model.state_dict().values()),
             "seed": str(setting.seed),
+            "scheme": setting.scheme.value,
             "teacher": f"{setting.teaching.weight:g} at {setting.teaching.temperature:g}",
             "pruning": "none" if pruning is None else f"{pruning.what.value} {pruning.share:g}",
         }

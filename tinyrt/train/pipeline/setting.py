@@ -10,7 +10,7 @@ from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.quantize.config import Scheme
 from tinyrt.train.pipeline.lessons import Teaching
 
-TRAINED = (Scheme.INT8, Scheme.INT4)
+TRAINED = (Scheme.INT8, Scheme.INT4, Scheme.INT16X8)
 """Schemes that training knows."""
 
 
@@ -63,7 +63,8 @@ class QatSetting:
         learning_rate: greatest learning rate; from there half a cosine leads down to 0.
         seed: of the samples held out, and of the order of the others.
         teaching: how much a teacher counts.
-        scheme: int8, or int4: int8 activations, int4 weights but for depthwise layers.
+        scheme: int8; int4: int8 activations, int4 weights but for depthwise layers; or int16x8:
+            int16 activations, int8 weights.
         max_bytes: size of the file at most; as many layers as that takes get int4 weights.
         state_file: where training stands, written after each epoch, and gone on from if there is
             one; the float part has a file beside it, ``NAME.float.npz``.

@@ -1,0 +1,223 @@
+"""States between PyTorch's layouts and ours: the same answers, back to the same bits, refusals."""
+
+import numpy as np
+import pytest
+
+from tinyrt.errors import DataError, ShapeError, UnsupportedError
+from tinyrt.train import Tensor
+from tinyrt.train.bidirectional import Bidirectional
+from tinyrt.train.nn import (
+    BatchNorm,
+    Conv2d,
+    ConvTranspose2d,
+    DepthwiseConv2d,
+    Flatten,
+    GlobalAvgPool2d,
+    GroupNorm,
+    LayerNorm,
+    Linear,
+    MaxPool2d,
+    Module,
+    Parameter,
+    PReLU,
+    ReLU,
+    Sequential,
+)
+from tinyrt.train.sequence import GRU, LSTM, Conv1d, Embedding, MultiHeadAttention
+from tinyrt.train.torch_state import from_torch, to_torch
+
+
+def filled(module):
+    """The module with a number of its own in every element of its state."""
+    count = 0
+    for _, tensor in module.named_tensors():
+        size = tensor.data.size
+        tensor.data = np.arange(count, count + size, dtype=np.float32).reshape(tensor.shape)
+        count += size
+    return module
+
+
+def images(rng):
+    return Sequential(
+        stem=Conv2d(2, 4, 3, rng=rng),
+        norm=BatchNorm(4),
+        act=PReLU(4),
+        depthwise=DepthwiseConv2d(4, 3, multiplier=2, rng=rng),
+        groups=GroupNorm(2, 8),
+        up=ConvTranspose2d(8, 3, 2, stride=2, rng=rng),
+        pool=MaxPool2d(2),
+        flatten=Flatten(),
+        relu=ReLU(),
+        dense=Linear(4 * 6 * 3, 5, rng=rng),
+        head=Linear(5, 2, rng=rng, bias=False),
+    )
+
+
+SHAPE = (4, 6, 2)
+
+
+def test_layouts_are_those_of_pytorch():
+    net = filled(images(np.random.default_rng(0)))
+    ours, theirs = net.state_dict(), to_torch(net, input_shape=SHAPE)
+    assert {k: v.shape for k, v in theirs.items()} == {
+        "stem.weight": (4, 2, 3, 3),
+        "stem.bias": (4,),
+        "norm.weight": (4,),
+        "norm.bias": (4,),
+        "norm.running_mean": (4,),
+        "norm.running_var": (4,),
+        "norm.num_batches_tracked": (),
+        "act.weight": (4,),
+        "depthwise.weight": (8, 1, 3, 3),
+        "depthwise.bias": (8,),
+        "groups.weight": (8,),
+        "groups.bias": (8,),
+        "up.weight": (8, 3, 2, 2),
+        "up.bias": (3,),
+        "dense.weight": (5, 72),
+        "dense.bias": (5,),
+        "head.weight": (2, 5),
+    }
+    assert theirs["stem.weight"][3, 1, 2, 0] == ours["stem.weight"][3, 2, 0, 1]
+    assert theirs["depthwise.weight"][7, 0, 2, 1] == ours["depthwise.weight"][0, 2, 1, 7]
+    assert theirs["up.weight"][6, 2, 1, 0] == ours["up.weight"][2, 1, 0, 6]
+    read = ours["dense.weight"].reshape(5, 4, 6, 3)  # h, w, c
+    assert theirs["dense.weight"].reshape(5, 3, 4, 6)[4, 2, 3, 1] == read[4, 3, 1, 2]
+    for name in ("norm.running_var", "act.weight", "groups.bias", "head.weight"):
+        own = {"norm.running_var": "norm.variance", "act.weight": "act.slope"}
+        own |= {"groups.bias": "groups.beta", "head.weight": "head.weight"}
+        np.testing.assert_array_equal(theirs[name], ours[own[name]])
+
+
+def series(rng):
+    return Sequential(
+        embed=Embedding(7, 4, rng=rng),
+        conv=Conv1d(4, 6, 3, rng=rng),
+        norm=LayerNorm(6),
+        attention=MultiHeadAttention(6, 2, rng=rng),
+        lstm=Bidirectional(LSTM(6, 3, rng=rng), LSTM(6, 3, rng=rng)),
+        gru=GRU(6, 2, rng=rng),
+        back=LSTM(2, 2, rng=rng),
+    )
+
+
+def test_layouts_of_layers_for_series():
+    net = filled(series(np.random.default_rng(0)))
+    ours, theirs = net.state_dict(), to_torch(net)
+    assert theirs["conv.weight"].shape == (6, 4, 3)
+    assert theirs["conv.weight"][5, 3, 2] == ours["conv.conv.weight"][5, 0, 2, 3]
+    parts = [ours[f"attention.{k}.weight"] for k in ("query", "key", "value")]
+    np.testing.assert_array_equal(theirs["attention.in_proj_weight"], np.concatenate(parts))
+    np.testing.assert_array_equal(theirs["attention.out_proj.bias"], ours["attention.output.bias"])
+    i, f, o, g = np.split(ours["lstm.back.state.weight"], 4)
+    np.testing.assert_array_equal(theirs["lstm.weight_hh_l0_reverse"], np.concatenate([i, f, g, o]))
+    i, f, o, g = np.split(ours["lstm.ahead.input.bias"], 4)
+    np.testing.assert_array_equal(theirs["lstm.bias_ih_l0"], np.concatenate([i, f, g, o]))
+    np.testing.assert_array_equal(theirs["gru.weight_ih_l0"], ours["gru.input.weight"])
+
+
+@pytest.mark.parametrize(("make", "shape"), [(images, SHAPE), (series, None)])
+def test_there_and_back_gives_the_same_bits(make, shape):
+    net = filled(make(np.random.default_rng(0)))
+    before = net.state_dict()
+    state = from_torch(net, to_torch(net, input_shape=shape), input_shape=shape)
+    filled(net).load_state_dict(state)
+    for name, array in net.state_dict().items():
+        np.testing.assert_array_equal(array, before[name])
+
+
+def test_a_series_that_was_flattened_is_told_by_name():
+    rng = np.random.default_rng(0)
+    net = filled(Sequential(conv=Conv1d(2, 3, 3, rng=rng), f=Flatten(), d=Linear(12, 2, rng=rng)))
+    with pytest.raises(DataError, match=r"'d.weight' reads \(4, 3\) that were flattened, and"):
+        to_torch(net, input_shape=(4, 2))
+    plain, turned = to_torch(net, flattened={}), to_torch(net, flattened={"d": (4, 3)})
+    np.testing.assert_array_equal(plain["d.weight"], net.state_dict()["d.weight"])
+    np.testing.assert_array_equal(
+        turned["d.weight"].reshape(2, 3, 4), plain["d.weight"].reshape(2, 4, 3).swapaxes(1, 2)
+    )
+
+
+def test_one_pixel_and_a_mean_have_one_order():
+    rng = np.random.default_rng(0)
+    pooled = Sequential(Conv2d(1, 3, 3, rng=rng), GlobalAvgPool2d(), Linear(3, 2, rng=rng))
+    single = Sequential(Conv2d(1, 3, 3, rng=rng, padding="VALID"), Flatten(), Linear(3, 2, rng=rng))
+    for net, shape in ((pooled, (5, 5, 1)), (single, (3, 3, 1))):
+        state = to_torch(net, input_shape=shape)
+        np.testing.assert_array_equal(state["2.weight"], net.state_dict()["2.weight"])
+
+
+class Own(Module):
+    def __init__(self):
+        self.scale = Parameter(np.ones(3, np.float32))
+
+
+def refused():
+    rng = np.random.default_rng(0)
+    conv = Conv2d(1, 3, 3, rng=rng)
+    net = Sequential(conv=conv, flatten=Flatten(), dense=Linear(12, 2, rng=rng))
+    normed = Sequential(conv, Flatten(), BatchNorm(12), Linear(12, 2, rng=rng))
+    state, image = to_torch(net, input_shape=(2, 2, 1)), {"input_shape": (2, 2, 1)}
+    less = {k: v for k, v in state.items() if k != "dense.bias"}
+    small = state | {"conv.weight": np.zeros((3, 1, 3, 2), np.float32)}
+    mixed = Bidirectional(LSTM(2, 2, rng=rng), Linear(2, 2, rng=rng))
+    return {
+        "image": (net, state, {}, DataError, "input_shape, to see it by"),
+        "norm": (normed, {}, image, DataError, r"reads \(2, 2, 3\) that were flattened, but not"),
+        "name": (net, less | {"x": 1}, image, DataError, r"missing \['dense.bias'\].*\['x'\]"),
+        "shape": (net, small, image, ShapeError, r"'conv.weight' has shape \(3, 1, 3, 2\)"),
+        "size": (net, state, {"flattened": {"dense": (2, 3, 3)}}, ShapeError, "reads 12 elements"),
+        "layer": (net, state, {"flattened": {"dens": (2, 2, 3)}}, DataError, "dense layer 'dens'"),
+        "own": (Sequential(own=Own()), {}, {}, UnsupportedError, "has for 'own.scale' is not"),
+        "ends": (Sequential(both=mixed), {}, {}, UnsupportedError, "no 'both' with a Linear"),
+    }
+
+
+@pytest.mark.parametrize("name", refused())
+def test_what_would_be_wrong_is_refused(name):
+    module, state, options, error, said = refused()[name]
+    with pytest.raises(error, match=said):
+        from_torch(module, state, **options)
+
+
+def test_answers_are_those_of_pytorch():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    nn, rng = torch.nn, np.random.default_rng(0)
+    twin = nn.Sequential(
+        nn.Conv2d(2, 4, 3, padding=1),
+        nn.BatchNorm2d(4),
+        nn.PReLU(4),
+        nn.Conv2d(4, 8, 3, padding=1, groups=4),
+        nn.ConvTranspose2d(8, 3, 2, stride=2),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.ReLU(),
+        nn.Linear(4 * 6 * 3, 5),
+    ).eval()
+    net = Sequential(
+        Conv2d(2, 4, 3, rng=rng),
+        BatchNorm(4, epsilon=1e-5),
+        PReLU(4),
+        DepthwiseConv2d(4, 3, multiplier=2, rng=rng),
+        ConvTranspose2d(8, 3, 2, stride=2, rng=rng),
+        MaxPool2d(2),
+        Flatten(),
+        ReLU(),
+        Linear(4 * 6 * 3, 5, rng=rng),
+    ).eval()
+    x = rng.normal(size=(3, *SHAPE)).astype(np.float32)
+    net.load_state_dict(from_torch(net, twin.state_dict(), input_shape=SHAPE))
+    images_first = torch.from_numpy(np.moveaxis(x, 3, 1).copy())
+    np.testing.assert_allclose(
+        net(Tensor(x)).data, twin(images_first).detach().numpy(), rtol=1e-4, atol=1e-5
+    )
+    state = {k: torch.from_numpy(v) for k, v in to_torch(net, input_shape=SHAPE).items()}
+    assert not any(twin.load_state_dict(state))
+
+    pair = nn.LSTM(3, 4, batch_first=True, bidirectional=True)
+    ours = Bidirectional(LSTM(3, 4, rng=rng), LSTM(3, 4, rng=rng))
+    ours.load_state_dict(from_torch(ours, pair.state_dict()))
+    s = rng.normal(size=(2, 5, 3)).astype(np.float32)
+    np.testing.assert_allclose(
+        ours(Tensor(s)).data, pair(torch.from_numpy(s))[0].detach().numpy(), rtol=1e-4, atol=1e-6
+    )
