@@ -72,6 +72,8 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=60)
     parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--validation", type=float, default=0.2)
+    parser.add_argument("--folds", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     data = RECIPES[given.recipe].load(0)
     limits = LIMITS[given.recipe]
@@ -79,7 +81,11 @@ def main() -> None:
         space_for(given.recipe),
         {"x": data.x_train, "y": data.y_train},
         given.folder,
-        SearchSetting(limits, given.trials, ("instructions",), given.epochs),
+        SearchSetting(
+            *(limits, given.trials, ("instructions",), given.epochs),
+            seed=given.seed,
+            folds=given.folds,
+        ),
         validation=given.validation,
         test={"x": data.x_test, "y": data.y_test},
     )

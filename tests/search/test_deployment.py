@@ -18,8 +18,9 @@ from tinyrt.quantize import quantize_graph
 from tinyrt.quantize.config import Calibrator, Preset, Scheme
 from tinyrt.search import Candidate, Deployment, Problem, checks, front, search, work
 from tinyrt.search.candidate import candidate_of, graph_of, structure_of, untrained
+from tinyrt.search.order import Order
 from tinyrt.search.source import space_source
-from tinyrt.search.work import Order, deploy, outlined, train
+from tinyrt.search.work import deploy, outlined, train
 from tinyrt.train.nn import Linear, ReLU, Sequential
 
 INT8, INT4, INT16 = Scheme.INT8, Scheme.INT4, Scheme.INT16X8

@@ -13,7 +13,7 @@ from tests.search.made import ARENA, FILE, QUICK, blobs, dense, problem
 from tinyrt.api.costs import Basis, ModelCost, cost
 from tinyrt.api.fitting import DeviceBudget
 from tinyrt.errors import DataError, ToolError, UnsupportedError
-from tinyrt.search import SearchSetting, funnel, search, search_networks, work
+from tinyrt.search import SearchSetting, funnel, learning, search, search_networks, work
 from tinyrt.search.candidate import untrained
 from tinyrt.search.store import End
 from tinyrt.search.workers import Here
@@ -25,13 +25,13 @@ def found(tmp_path_factory):
     """A search, its folder, and how many samples each training saw."""
     folder, trained = tmp_path_factory.mktemp("search"), []
     with pytest.MonkeyPatch.context() as patched:
-        fit = work.fit
+        fit = learning.fit
 
         def counted(module, *arguments, **options):
             trained.append(module.layers["hidden"].weight.shape[0])
             return fit(module, *arguments, **options)
 
-        patched.setattr(work, "fit", counted)
+        patched.setattr(learning, "fit", counted)
         seen = []
         result = search_networks(
             dense, blobs(), folder, QUICK, on_trial=lambda *of: seen.append(of)
@@ -286,6 +286,7 @@ WRONG = {
     "epochs is 0": {"epochs": 0},
     "int8_epochs is 0": {"int8_epochs": 0},
     "seed is -1": {"seed": -1},
+    "folds is 0": {"folds": 0},
     "objectives speed": {"objectives": ("speed",)},
     "objectives arena, arena": {"objectives": ("arena", "arena")},
     "instructions are not counted on host": {

@@ -15,8 +15,9 @@ from tinyrt.api.costs import cost
 from tinyrt.errors import DataError, ShapeError
 from tinyrt.search import SPACES, Candidate, Problem, work
 from tinyrt.search.candidate import candidate_of, graph_of, structure_of, untrained
+from tinyrt.search.order import Order
 from tinyrt.search.source import space_source
-from tinyrt.search.work import Order, deploy, price, train
+from tinyrt.search.work import deploy, price, train
 from tinyrt.train.nn import BatchNorm, Linear, ReLU, Sequential
 
 RNG = np.random.default_rng(3)

@@ -85,6 +85,14 @@ def search(
     validation: Annotated[
         float, typer.Option(help="Share of the samples that candidates are judged by.")
     ] = 0.2,
+    folds: Annotated[
+        int,
+        typer.Option(
+            help="Judge the best by so many parts of the samples, each held out once; then train "
+            "them on all samples.",
+            min=1,
+        ),
+    ] = 1,
     seed: Annotated[int, typer.Option(help="Seed of all that is drawn.", min=0)] = 0,
     study: Annotated[
         Path | None,
@@ -143,6 +151,7 @@ def search(
             objectives=tuple(objective or ()),
             epochs=epochs,
             seed=seed,
+            folds=folds,
         )
         with noting() as notes, progress_bar("trials") as advance:
             result = search_networks(

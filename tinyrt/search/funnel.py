@@ -14,6 +14,7 @@ from tinyrt.errors import TinyrtError
 from tinyrt.files import write_bytes
 from tinyrt.search.candidate import candidate_of
 from tinyrt.search.deployment import Deployment
+from tinyrt.search.order import Order
 from tinyrt.search.problem import Problem
 from tinyrt.search.setting import COSTS, SearchSetting
 from tinyrt.search.source import SpaceSource
@@ -21,10 +22,10 @@ from tinyrt.search.store import End, Record, Store
 from tinyrt.search.work import (
     Deployed,
     Failure,
-    Order,
     Outline,
     Rung,
     deploy,
+    deploy_on,
     outlined,
     price,
     price_model,
@@ -103,7 +104,7 @@ class Funnel:
         record = yield from self._priced(trial, order, record)
         state = yield from self._trained(trial, order, record)
         record = replace(record, stage="int8")
-        deployed: Deployed = yield from _done(Task(deploy, (order, state)), record)
+        deployed = yield from self._deployed(order, state, record)
         task = Task(price_model, (deployed.model, order, self.setting.basis), builds=True)
         final: ModelCost = yield from _done(task, record)
         record = replace(record, costs=_figures(final), basis=final.basis.value)
@@ -217,6 +218,20 @@ class Funnel:
         ladder.end()
         assert state is not None, "there is a rung at least"
         return state
+
+    def _deployed(
+        self, order: Order, state: bytes, record: Record
+    ) -> Generator[Task, Any, Deployed]:
+        """The model in integers; with folds, of all samples, and judged by each it had not seen."""
+        first: Deployed = yield from _done(Task(deploy, (order, state)), record)
+        if self.setting.folds == 1:
+            return first
+        parts = [first]
+        for fold in range(1, self.setting.folds):
+            parts.append((yield from _done(Task(deploy_on, (order, fold)), record)))
+        whole: Deployed = yield from _done(Task(deploy_on, (order, None)), record)
+        score = np.average([p.score for p in parts], weights=[p.held for p in parts])
+        return replace(whole, score=float(score))
 
 
 def _done(task: Task, record: Record) -> Generator[Task, Any, Any]:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from tinyrt.api.costs import Basis
 from tinyrt.entry import entry
+from tinyrt.errors import DataError
 from tinyrt.export import find_core
 from tinyrt.files import make_folder
 from tinyrt.search.candidate import Space
@@ -81,6 +82,7 @@ def search_networks(
     """
     source = space_source(space)
     problem = Problem.of(data, validation, setting.seed)
+    _require_samples(setting.folds, validation)
     checks = Checks.of(problem, test, emulate)
     folder = Path(output)
     path = folder / STUDY if study is None else Path(study)
@@ -100,6 +102,16 @@ def search_networks(
         with workers_of(problem, None if scheduler else workers, scheduler) as crew:
             Run(funnel, crew, on_trial).all()
         return write_front(funnel, store, folder, path, checks)
+
+
+def _require_samples(folds: int, share: float) -> None:
+    """Refuse to hold out more samples than there are."""
+    if folds * share > 1 + 1e-9:
+        raise DataError(
+            f"{folds} folds hold out {share:g} of the samples each",
+            expected="all samples together at most",
+            hint=f"--folds {int(1 / share)}, or --validation {1 / folds:.2g}",
+        )
 
 
 def _named(source: SpaceSource) -> str:

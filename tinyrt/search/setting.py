@@ -35,6 +35,9 @@ class SearchSetting:
         epochs: passes over the data in float, on the last rung.
         int8_epochs: passes in training for int8; a fifth of ``epochs`` by default.
         seed: of what is proposed, of weights, and of the samples' order.
+        folds: how often who is trained to the end is trained again, from the beginning, with other
+            samples held out; its score is that of all, and its model learns from every sample. 1
+            for the first time only.
 
     Raises:
         DataError: a number is out of range, there is no such objective, or the host is asked for
@@ -49,9 +52,10 @@ class SearchSetting:
     epochs: int = 30
     int8_epochs: int | None = None
     seed: int = 0
+    folds: int = 1
 
     def __post_init__(self) -> None:
-        least = {"trials": 1, "epochs": 1, "int8_epochs": 1, "seed": 0}
+        least = {"trials": 1, "epochs": 1, "int8_epochs": 1, "seed": 0, "folds": 1}
         for name, lowest in least.items():
             given = getattr(self, name)
             if given is not None and given < lowest:
@@ -125,4 +129,5 @@ class SearchSetting:
             "objectives": list(self.traded),
             "epochs": [self.epochs, self.final_epochs],
             "seed": self.seed,
+            "folds": self.folds,
         }

@@ -36,6 +36,7 @@ SETTINGS = {
     "--trials 7": SearchSetting(BUDGET, trials=7),
     "--epochs 4": SearchSetting(BUDGET, epochs=4),
     "--seed 3": SearchSetting(BUDGET, seed=3),
+    "--folds 5": SearchSetting(BUDGET, folds=5),
 }
 REST = {
     "--validation 0.4": ("validation", 0.4),
@@ -72,7 +73,7 @@ def asked(monkeypatch):
         "max_instructions",
         "max_cycles",
     ),
-    *("objective", "trials", "epochs", "seed"),
+    *("objective", "trials", "epochs", "seed", "folds"),
 )
 @pytest.mark.parametrize("options", SETTINGS)
 def test_options_are_the_setting_of_the_same_name(options, asked):
