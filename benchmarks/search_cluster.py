@@ -25,7 +25,7 @@ from tinyrt.api.fitting import DeviceBudget
 from tinyrt.files import scratch_folder
 from tinyrt.search import Problem, SearchSetting
 from tinyrt.search.funnel import Funnel
-from tinyrt.search.search import Run
+from tinyrt.search.run import Run
 from tinyrt.search.setting import FACTOR
 from tinyrt.search.source import space_source
 from tinyrt.search.store import Record, opened, optuna_there

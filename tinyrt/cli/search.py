@@ -93,6 +93,18 @@ def search(
             min=1,
         ),
     ] = 1,
+    share: Annotated[
+        int,
+        typer.Option(
+            metavar="EPOCHS",
+            help="Train weights that all networks share for so many passes over the data, and "
+            "choose by them whom to train on; 0 does not.",
+            min=0,
+        ),
+    ] = 0,
+    scouts: Annotated[
+        int, typer.Option(help="Candidates that shared weights judge before the trials.", min=1)
+    ] = 300,
     seed: Annotated[int, typer.Option(help="Seed of all that is drawn.", min=0)] = 0,
     study: Annotated[
         Path | None,
@@ -152,6 +164,8 @@ def search(
             epochs=epochs,
             seed=seed,
             folds=folds,
+            share=share,
+            scouts=scouts,
         )
         with noting() as notes, progress_bar("trials") as advance:
             result = search_networks(
@@ -242,6 +256,9 @@ def shown(result: SearchResult) -> RenderableType:
             checked.append(f"{says} ({tables.number(point.emulated.samples)})")
         table.add_row(str(point.trial), _score(point.score, result.measure), *costs, *checked)
     facts = {"trials": len(result.records), **result.ends, "study": str(result.study)}
+    if result.scout_ends:
+        told = [f"{count} {end}" for end, count in result.scout_ends.items() if count]
+        facts["scouts"] = ", ".join(told)
     if result.looks:
         facts["looks at the test"] = result.looks
     if result.front:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tinyrt.search.candidate import Candidate, candidate_of
@@ -22,6 +22,7 @@ class Order:
         core: the processor core that it is for.
         epochs: passes over the data in float, on the last rung.
         int8_epochs: passes in training for int8.
+        rate: greatest learning rate in float, in place of the candidate's.
 
     """
 
@@ -31,9 +32,11 @@ class Order:
     core: str
     epochs: int
     int8_epochs: int
+    rate: float | None = None
 
     def candidate(self, problem: Problem) -> Candidate:
         """The untrained candidate; always the same."""
         from optuna.trial import FixedTrial
 
-        return candidate_of(self.space.load(), FixedTrial(dict(self.params)), problem, self.seed)
+        made = candidate_of(self.space.load(), FixedTrial(dict(self.params)), problem, self.seed)
+        return made if self.rate is None else replace(made, learning_rate=self.rate)

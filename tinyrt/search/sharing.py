@@ -7,10 +7,8 @@ network of the pool needs. Channels are the first ones, shorter kernels the midd
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,13 +17,11 @@ from tinyrt.ops.shared.spec import Array
 from tinyrt.search.candidate import Candidate
 from tinyrt.train.core.module import Module, Parameter
 from tinyrt.train.core.tensor import Tensor, no_grad
+from tinyrt.train.distill import recording
 from tinyrt.train.nn import BatchNorm, Conv2d, DepthwiseConv2d, Flatten, LayerNorm, Linear
 
 FIRST, MIDDLE, WHOLE = "first", "middle", "whole"
 """Where along an axis a network's part lies in a longer one; a whole axis has the same length."""
-
-RECALIBRATED = 8
-"""Batches that the statistics of batch norms are taken from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,32 +85,120 @@ def _axes(
     module: Module, name: str, shape: Shape, flattened: Shape | None
 ) -> tuple[Shape, tuple[str, ...]]:
     """The view of a parameter, and where a part lies along each axis."""
-    grouped = isinstance(module, Conv2d) and shape[0] == 1
-    if isinstance(module, Conv2d) and name == "weight" and not grouped:
+    known = isinstance(module, Conv2d | DepthwiseConv2d | Linear | BatchNorm | LayerNorm)
+    if isinstance(module, Conv2d) and name == "weight":
         return shape, (FIRST, MIDDLE, MIDDLE, FIRST)
     if isinstance(module, DepthwiseConv2d) and name == "weight":
         return shape, (WHOLE, MIDDLE, MIDDLE, FIRST)
-    if isinstance(module, Linear) and name == "weight":
-        if flattened is None:
-            return shape, (FIRST, FIRST)
+    if isinstance(module, Linear) and name == "weight" and flattened is not None:
         return (shape[0], *flattened), (FIRST, *(WHOLE for _ in flattened[1:]), FIRST)
-    if isinstance(module, Conv2d | DepthwiseConv2d | Linear | BatchNorm | LayerNorm):
-        return shape, tuple(FIRST for _ in shape)
-    return shape, tuple(WHOLE for _ in shape)
+    return shape, tuple(FIRST if known else WHOLE for _ in shape)
 
 
 def _flattened(network: Module, input_shape: Shape) -> dict[str, Shape]:
     """Path of a dense layer right behind a ``Flatten`` -> the shape that was flattened."""
-    last, flat = tuple(input_shape), None
+    parts = dict(network.named_modules())
+    sample = Tensor(np.zeros((1, *input_shape), np.float32))
+    with recording(network, parts) as outputs, network.evaluating(), no_grad():
+        network(sample)
     found: dict[str, Shape] = {}
-
-    def noted(path: str, module: Module, y: Tensor) -> None:
-        nonlocal last, flat
-        if isinstance(module, Linear) and flat is not None:
+    last, flat = sample.shape[1:], None
+    for path, y in outputs.items():
+        if isinstance(parts[path], Linear) and flat is not None:
             found[path] = flat
-        flat = last if isinstance(module, Flatten) else None
+        flat = last if isinstance(parts[path], Flatten) else None
         last = y.shape[1:]
-
-    with _observed(network, noted), network.evaluating(), no_grad():
-        network(Tensor(np.zeros((1, *input_shape), np.float32)))
     return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Member:
+    """A network and where its parameters lie among the shared ones."""
+
+    network: Module
+    places: Mapping[str, Place]
+
+    @classmethod
+    def of(cls, candidate: Candidate, input_shape: Shape) -> Member:
+        """A candidate's network, for samples of this shape."""
+        return cls(candidate.network, places_of(candidate, input_shape))
+
+    def parts(self) -> Iterator[tuple[Parameter, Place]]:
+        """Parameters and their places."""
+        return ((p, self.places[name]) for name, p in self.network.named_parameters())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SharedWeights:
+    """Tensors of which each network has slices.
+
+    Attributes:
+        tensors: key -> the tensor.
+
+    """
+
+    tensors: Mapping[str, Parameter]
+
+    @classmethod
+    def among(cls, members: Iterable[Member]) -> SharedWeights:
+        """As large as any member needs, with its weights as they were drawn; the first one's count.
+
+        What no member has is 0: the far corner of a layer that is wide in one and deep in another.
+        """
+        everyone = list(members)
+        sizes: dict[str, list[int]] = {}
+        for member in everyone:
+            for _, place in member.parts():
+                known = sizes.setdefault(place.key, [0] * len(place.view))
+                known[:] = map(max, known, place.view)
+        arrays = {key: np.full(size, np.nan, np.float32) for key, size in sizes.items()}
+        for member in everyone:
+            for parameter, place in member.parts():
+                own, shared = place.overlap(arrays[place.key].shape)
+                part = arrays[place.key][shared]
+                drawn = parameter.data.reshape(place.view)[own]
+                arrays[place.key][shared] = np.where(np.isnan(part), drawn, part)
+        return cls({key: Parameter(np.nan_to_num(a, copy=False)) for key, a in arrays.items()})
+
+    def give(self, member: Member) -> None:
+        """Set the member's parameters to its slices; what is not shared stays as it is drawn."""
+        for parameter, place in member.parts():
+            if place.key in self.tensors:
+                whole = self.tensors[place.key].data
+                own, shared = place.overlap(whole.shape)
+                data = parameter.data.reshape(place.view).copy()
+                data[own] = whole[shared]
+                parameter.data = data.reshape(parameter.shape)
+
+    def learn(self, member: Member) -> None:
+        """Add the member's gradients to those of its slices."""
+        for parameter, place in member.parts():
+            tensor = self.tensors[place.key]
+            own, shared = place.overlap(tensor.shape)
+            if parameter.grad is not None:
+                if tensor.grad is None:
+                    tensor.grad = np.zeros_like(tensor.data)
+                tensor.grad[shared] += parameter.grad.reshape(place.view)[own]
+
+
+def recalibrate(network: Module, x: Array, batch: int) -> None:
+    """Take the statistics of batch norms from these samples, as the network is now.
+
+    Slices of a layer have other sums than the whole: statistics cannot be shared.
+
+    Args:
+        network: whose norms these are.
+        x: samples, (n, ...); the mean over all batches counts.
+        batch: samples of a batch.
+
+    """
+    norms = [m for _, m in network.named_modules() if isinstance(m, BatchNorm)]
+    before = [norm.momentum for norm in norms]
+    network.train()
+    with no_grad():
+        for i, start in enumerate(range(0, len(x), batch)):
+            for norm in norms:
+                norm.momentum = 1 / (i + 1)
+            network(Tensor(x[start : start + batch]))
+    for norm, momentum in zip(norms, before, strict=True):
+        norm.momentum = momentum

@@ -36,6 +36,7 @@ from tinyrt.search.learning import figure, fit_candidate, quantized, trained_for
 from tinyrt.search.order import Order
 from tinyrt.search.problem import Problem
 from tinyrt.search.seen import answers_of, recording_of, seen, wanted
+from tinyrt.search.supernet import inherit
 from tinyrt.train.recipes.recipe import one_thread
 
 WINDOWS = 3
@@ -219,12 +220,21 @@ def costed(
 
 def train(order: Order, epochs: int, state: bytes | None, problem: Problem) -> Rung:
     """Train in float up to some epoch, from the state of an earlier rung, if there is one."""
+    return train_from(order, epochs, state, None, problem)
+
+
+def train_from(
+    order: Order, epochs: int, state: bytes | None, weights: bytes | None, problem: Problem
+) -> Rung:
+    """As ``train``; without a state, from the slices of shared weights."""
     candidate = order.candidate(problem)
     shown, _ = seen(candidate.front_end, problem)
     with scratch_folder() as folder:
         path = folder / "state.npz"
         if state is not None:
             path.write_bytes(state)
+        elif weights is not None:
+            inherit(candidate, weights, shown)
         score = fit_candidate(candidate, order, epochs, shown, path)
         return Rung(score, path.read_bytes())
 
