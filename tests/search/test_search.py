@@ -226,15 +226,21 @@ def test_a_cluster_is_used_in_place_of_this_machine(monkeypatch, tmp_path):
     asked = []
 
     @contextmanager
-    def crew(problem, number, scheduler):
+    def crew(problem, number, scheduler, on_dashboard):
         asked.append((number, scheduler))
+        on_dashboard("http://a:8787/status")
         yield Here(problem)
 
     monkeypatch.setattr(search, "workers_of", crew)
     monkeypatch.setattr(search, "require_tools", None)
     host = SearchSetting(DeviceBudget("host", arena=60), trials=1, epochs=1)
-    result = search_networks(dense, blobs(), tmp_path, host, scheduler="tcp://a", workers=4)
-    assert asked == [(None, "tcp://a")]
+    result = search_networks(
+        *(dense, blobs(), tmp_path, host),
+        scheduler="tcp://a",
+        workers=4,
+        on_dashboard=asked.append,
+    )
+    assert asked == [(None, "tcp://a"), "http://a:8787/status"]
     assert result.records[0].costs.keys() == {"arena", "weights"}
 
 
@@ -287,6 +293,8 @@ WRONG = {
     "int8_epochs is 0": {"int8_epochs": 0},
     "seed is -1": {"seed": -1},
     "folds is 0": {"folds": 0},
+    "share is -1": {"share": -1},
+    "scouts is 0": {"scouts": 0},
     "objectives speed": {"objectives": ("speed",)},
     "objectives arena, arena": {"objectives": ("arena", "arena")},
     "instructions are not counted on host": {

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from tinyrt.amounts import parse_bytes
 from tinyrt.cli import tables
-from tinyrt.cli.console import noting, progress_bar, reporting
+from tinyrt.cli.console import ERR, noting, progress_bar, reporting
 from tinyrt.cli.options import Core, Json, MaxMemory
 from tinyrt.errors import DataError
 
@@ -181,6 +181,7 @@ def search(
                 test=test,
                 emulate=emulate,
                 on_trial=lambda done, total, _: advance(done, total),
+                on_dashboard=lambda address: ERR.print(f"dashboard: {address}", soft_wrap=True),
             )
         if html is not None:
             from tinyrt.report.search_page import write_search_page

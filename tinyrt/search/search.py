@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,6 +49,7 @@ def search_networks(
     test: str | Path | Mapping[str, ArrayLike] | None = None,
     emulate: int = 0,
     on_trial: OnTrial = lambda done, total, record: None,
+    on_dashboard: Callable[[str], object] = lambda address: None,
 ) -> SearchResult:
     """Search for networks within a budget, and write those that none beats in everything.
 
@@ -73,6 +74,7 @@ def search_networks(
             result says whether its answers are the host's.
         on_trial: called with how many trials came to their end, how many there will be, and what
             became of the last.
+        on_dashboard: called with the address of Dask's dashboard, where workers are Dask's.
 
     Raises:
         DataError: data, space or a choice are no good, or the study is another one.
@@ -100,7 +102,8 @@ def search_networks(
     ) as store:
         funnel = Funnel(source, problem, setting, store, make_folder(folder / TRIALS))
         scouts: dict[int, Record] = {}
-        with workers_of(problem, None if scheduler else workers, scheduler) as crew:
+        number = None if scheduler else workers
+        with workers_of(problem, number, scheduler, on_dashboard) as crew:
             if setting.share:
                 total = setting.scouts + setting.trials
                 funnel, sent = scouted(funnel, crew, lambda n, _, of: on_trial(n, total, of))

@@ -136,7 +136,8 @@ class Store:
             directions=list(directions),
             load_if_exists=True,
         )
-        study.sampler = sampler(self._seed + 1009 * len(study.trials))
+        finished = [t for t in study.get_trials(deepcopy=False) if t.state.is_finished()]
+        study.sampler = sampler(self._seed + 1009 * len(finished))
         return Store(study, self._rungs, self._basis, self._path, self._seed)
 
     def finished(self) -> list[FrozenTrial]:

@@ -35,6 +35,9 @@ SPARE = 4
 LOOK_S, PAUSE_S = 2, 0.1
 """Seconds between looks at who is there while nothing is done, and while the scheduler is gone."""
 
+DASHBOARD = "127.0.0.1:0"
+"""Where a cluster on this machine shows itself: to this machine alone, at a port that is free."""
+
 ENVIRONMENT = {"NUMBA_NUM_THREADS": 1, "OMP_NUM_THREADS": 1, "OPENBLAS_NUM_THREADS": 1}
 """Of each worker: as many are started as there are processors."""
 
@@ -263,13 +266,19 @@ def _no_room(failure: Failure) -> OutputError:
 
 
 @contextmanager
-def workers_of(problem: Problem, number: int | None, scheduler: str | None) -> Iterator[Workers]:
+def workers_of(
+    problem: Problem,
+    number: int | None,
+    scheduler: str | None,
+    on_dashboard: Callable[[str], object] = lambda address: None,
+) -> Iterator[Workers]:
     """Workers: this process for one, a cluster of so many processes, or that of a scheduler.
 
     Args:
         problem: what they are sent once.
         number: of workers on this machine; None for one to each processor.
         scheduler: the address of a Dask scheduler, in place of these.
+        on_dashboard: told the address of Dask's dashboard, where there is one.
 
     Raises:
         DataError: both are given, or there are no workers.
@@ -297,6 +306,8 @@ def workers_of(problem: Problem, number: int | None, scheduler: str | None) -> I
                 f"no scheduler answers at {address}",
                 expected="the address that dask scheduler prints, as tcp://host:8786",
             ) from error
+        if client.dashboard_link:
+            on_dashboard(client.dashboard_link)
         yield Cluster(problem, client)
 
 
@@ -327,7 +338,7 @@ def _local(number: int) -> Iterator[Any]:
     with (
         dask.config.set(choices),
         _distributed().LocalCluster(
-            n_workers=number, threads_per_worker=1, dashboard_address=None, silence_logs=50
+            n_workers=number, threads_per_worker=1, dashboard_address=DASHBOARD, silence_logs=50
         ) as cluster,
     ):
         yield cluster
