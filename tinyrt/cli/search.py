@@ -96,7 +96,6 @@ def search(
     share: Annotated[
         int,
         typer.Option(
-            metavar="EPOCHS",
             help="Train weights that all networks share for so many passes over the data, and "
             "choose by them whom to train on; 0 does not.",
             min=0,
