@@ -11,11 +11,11 @@ import pytest
 
 from tests.search.made import QUICK, blobs, dense
 from tinyrt.api.fitting import DeviceBudget
+from tinyrt.cluster.tasks import Failure
 from tinyrt.errors import DataError
 from tinyrt.search import SearchSetting, scouts, search, search_networks, supernet
 from tinyrt.search.front import SCOUT_ENDS
 from tinyrt.search.store import End
-from tinyrt.search.work import Failure
 
 FEW = replace(QUICK, trials=3, epochs=2, share=3, scouts=9)
 

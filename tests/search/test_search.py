@@ -12,11 +12,11 @@ import tinyrt
 from tests.search.made import ARENA, FILE, QUICK, blobs, dense, problem
 from tinyrt.api.costs import Basis, ModelCost, cost
 from tinyrt.api.fitting import DeviceBudget
+from tinyrt.cluster.workers import Here
 from tinyrt.errors import DataError, ToolError, UnsupportedError
 from tinyrt.search import SearchSetting, funnel, learning, search, search_networks, work
 from tinyrt.search.candidate import untrained
 from tinyrt.search.store import End
-from tinyrt.search.workers import Here
 from tinyrt.train.nn import Linear, Module, Sequential
 
 

@@ -11,10 +11,12 @@ import dask
 import pytest
 
 from tests.search.made import problem
+from tinyrt.cluster import tasks
+from tinyrt.cluster.tasks import Failure, Lack, Task, attempted
+from tinyrt.cluster.workers import Cluster, Here, processors, workers_of
 from tinyrt.errors import DataError, ToolError
 from tinyrt.search import work
-from tinyrt.search.work import Failure, Lack, attempted, require_tools
-from tinyrt.search.workers import Cluster, Here, Task, processors, workers_of
+from tinyrt.search.work import require_tools
 
 
 def double(number, problem):
@@ -26,7 +28,7 @@ def failing(error, problem):
 
 
 def lacking(number, problem):
-    raise work.LacksToolsError("not installed: gcc")
+    raise tasks.LacksToolsError("not installed: gcc")
 
 
 class Future:

@@ -144,6 +144,23 @@ def emulate(
             show_default="mps2-an386; virt for RISC-V",
         ),
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            help="Processes on this machine that share the samples.",
+            min=1,
+            show_default="1",
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            "--scheduler",
+            metavar="ADDRESS",
+            help="A Dask cluster's scheduler in place of them, e.g. tcp://host:8786.",
+        ),
+    ] = None,
     wide: Wide = False,
     json: Json = False,
 ) -> None:
@@ -197,11 +214,15 @@ def emulate(
             return
         options |= {"samples": samples or SAMPLES}
         if len(models) == 1 and not shared_arena:
-            own = {"inputs": inputs, "profile": profile, "cycles": timing, "gdb": gdb}
+            own: dict[str, Any] = {"inputs": inputs, "profile": profile, "cycles": timing}
+            own["gdb"] = gdb
+            own |= {"workers": workers or 1, "scheduler": scheduler}
             _run_one(report, models[0], keep, options | own)
             return
-        of_one = {"--input": inputs, "--profile": profile or None}
-        for option, given in (of_one | {"--cycles": timing, "--gdb": gdb}).items():
+        of_one: dict[str, object] = {"--input": inputs, "--profile": profile or None}
+        of_one |= {"--cycles": timing, "--gdb": gdb}
+        of_one |= {"--workers": workers, "--scheduler": scheduler}
+        for option, given in of_one.items():
             require_one(option, given)
         _run_several(report, models, shared_arena, options)
 

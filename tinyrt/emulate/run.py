@@ -19,6 +19,7 @@ from tinyrt.emulate.image import Image, build_image
 from tinyrt.emulate.profile import OpCost, profile_ops
 from tinyrt.emulate.qemu import PHASES, Run, run_image
 from tinyrt.emulate.report import EmulationReport, Ram, SlicesRun
+from tinyrt.emulate.spread import Crew, run_spread
 from tinyrt.errors import DataError, ToolError, UnsupportedError, error_context
 from tinyrt.export import ExportedProject, ExportOptions, Port, export_graph, find_core
 from tinyrt.export.identity import sha256_of
@@ -51,6 +52,7 @@ def run_emulated(
     gdb: int | None = None,
     timeout_s: float = EMULATOR_S,
     progress: Callable[[int, int], None] | None = None,
+    crew: Crew | None = None,
 ) -> EmulationReport:
     """Run a model's C code in the emulator.
 
@@ -71,6 +73,8 @@ def run_emulated(
         gdb: the port of this machine at which a debugger is waited for; None without one.
         timeout_s: when to give up on the emulator, in seconds.
         progress: called now and then with samples done and samples in all.
+        crew: who boots the image beside this process, each with some samples; None for none. The
+            report is the same.
 
     Raises:
         UnsupportedError: another option is given, the model cannot be exported, there is no such
@@ -100,6 +104,13 @@ def run_emulated(
             expected=", ".join(cores_with_cycles()),
             hint="choose one with --core, or leave --cycles out",
         )
+    if crew is not None and (place is None or gdb is not None):
+        what = "code for this machine" if place is None else "a debugger"
+        raise UnsupportedError(
+            f"{what} is not spread over others",
+            expected="an emulated core, and no debugger",
+            hint="leave out --workers and --scheduler",
+        )
     meter = None if cycles is None or place is None else meter_for(target, place, cycles)
     build = make_folder(build_dir)
     with error_context(file=str(model_path)):
@@ -116,15 +127,16 @@ def run_emulated(
     listing = None if meter is None else meter.listing(image.path)
     counting = () if meter is None or listing is None else meter.options(listing, AROUND, build)
     output_bytes = sum(port.nbytes for port in project.outputs)
-    run = run_image(
-        image,
-        packed,
-        build,
-        timeout_s=timeout_s,
-        gdb=gdb,
-        options=counting,
-        progress=progress and (lambda nbytes: progress(nbytes // output_bytes, samples)),
-    )
+
+    def told(nbytes: int) -> None:
+        if progress is not None:
+            progress(nbytes // output_bytes, samples)
+
+    more: dict[str, Any] = {"timeout_s": timeout_s, "options": counting, "progress": told}
+    if crew is None:
+        run = run_image(image, packed, build, gdb=gdb, **more)
+    else:
+        run = run_spread(image, packed, samples, build, crew, **more)
     peer = load_baseline()
     ops = None
     if (profile or meter is not None) and place is not None:

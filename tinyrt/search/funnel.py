@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tinyrt.api.costs import ModelCost
+from tinyrt.cluster.tasks import Failure, Task
 from tinyrt.errors import TinyrtError
 from tinyrt.files import write_bytes
 from tinyrt.search.candidate import candidate_of
@@ -21,7 +22,6 @@ from tinyrt.search.source import SpaceSource
 from tinyrt.search.store import End, Record, Store
 from tinyrt.search.work import (
     Deployed,
-    Failure,
     Outline,
     Rung,
     deploy,
@@ -32,7 +32,6 @@ from tinyrt.search.work import (
     train,
     train_from,
 )
-from tinyrt.search.workers import Task
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial, Trial

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from tinyrt.cluster.tasks import Task
+from tinyrt.cluster.workers import Workers
 from tinyrt.search.funnel import Course, Ended, Funnel
 from tinyrt.search.store import Record
-from tinyrt.search.workers import Task, Workers
 
 if TYPE_CHECKING:
     from optuna.trial import Trial

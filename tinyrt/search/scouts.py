@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tinyrt.cluster.tasks import Failure, Task
+from tinyrt.cluster.workers import Workers
 from tinyrt.errors import DataError
 from tinyrt.files import write_bytes
 from tinyrt.search.candidate import candidate_of
@@ -22,8 +24,7 @@ from tinyrt.search.order import Order
 from tinyrt.search.run import OnTrial, Run
 from tinyrt.search.store import SCOUTS, End, Store, optuna_there
 from tinyrt.search.supernet import judge, train_shared, trained_epochs
-from tinyrt.search.work import Failure, Outline, outlined
-from tinyrt.search.workers import Task, Workers
+from tinyrt.search.work import Outline, outlined
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from numpy.typing import ArrayLike
 
 from tinyrt.api.costs import Basis
+from tinyrt.cluster.workers import workers_of
 from tinyrt.entry import entry
 from tinyrt.errors import DataError
 from tinyrt.export import find_core
@@ -25,7 +26,6 @@ from tinyrt.search.setting import FACTOR, SearchSetting
 from tinyrt.search.source import SpaceSource, space_source
 from tinyrt.search.store import Record, opened, optuna_there
 from tinyrt.search.work import require_tools
-from tinyrt.search.workers import workers_of
 
 if TYPE_CHECKING:
     pass

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +10,17 @@ import numpy as np
 
 from tinyrt.api.costs import EMULATED, Basis, ModelCost, cost
 from tinyrt.attached import front_end_entry, pipeline_of
+from tinyrt.cluster.tasks import LacksToolsError
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.dsp import Pipeline
 from tinyrt.emulate import toolchain
 from tinyrt.emulate.boards import find_board
 from tinyrt.emulate.cycles.plugin import COMPILER
-from tinyrt.errors import OutputError, TinyrtError, ToolError
+from tinyrt.errors import TinyrtError, ToolError
 from tinyrt.export import find_core
 from tinyrt.export.options import NO_OPTIONS
-from tinyrt.files import FULL, scratch_folder
-from tinyrt.floatmath.parallel import threads
+from tinyrt.files import scratch_folder
 from tinyrt.memory import schedule
 from tinyrt.search.candidate import (
     Candidate,
@@ -37,33 +34,9 @@ from tinyrt.search.order import Order
 from tinyrt.search.problem import Problem
 from tinyrt.search.seen import answers_of, recording_of, seen, wanted
 from tinyrt.search.supernet import inherit
-from tinyrt.train.recipes.recipe import one_thread
 
 WINDOWS = 3
 """Windows of raw samples that a front end's costs are counted on."""
-
-
-class Lack(Enum):
-    """What a machine lacks for a piece of work that another may do."""
-
-    TOOLS = "a compiler or an emulator"
-    ROOM = "room on its disk"
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why a piece of work came to nothing.
-
-    Attributes:
-        reason: in words.
-        lacks: what the machine lacks; None where it would fail on any.
-        worker: where it was tried.
-
-    """
-
-    reason: str
-    lacks: Lack | None = None
-    worker: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,48 +84,6 @@ class Deployed:
     score: float
     held: int
     model: bytes = field(repr=False)
-
-
-def attempted(work: Callable[..., Any], *arguments: Any) -> Any:
-    """What the work gives, or a ``Failure``: whatever goes wrong in a trial is its own."""
-    try:
-        with _alone():
-            return work(*arguments)
-    except Exception as error:
-        return Failure(f"{type(error).__name__}: {error}", _lack(error), _worker())
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """One thread: workers are as many as processors."""
-    with one_thread(), threads(1):
-        yield
-
-
-class LacksToolsError(ToolError):
-    """No compiler or emulator for the core is installed where the work is done."""
-
-
-def _lack(error: BaseException) -> Lack | None:
-    if isinstance(error, LacksToolsError):
-        return Lack.TOOLS
-    cause = error.__cause__ if isinstance(error, OutputError) else error
-    full = isinstance(cause, OSError) and cause.errno in FULL
-    return Lack.ROOM if full else None
-
-
-def _worker() -> str:
-    """The Dask worker that this runs in; empty in the process of the search."""
-    from importlib.util import find_spec
-
-    if find_spec("distributed") is None:
-        return ""
-    from distributed import get_worker
-
-    try:
-        return str(get_worker().address)
-    except ValueError:
-        return ""
 
 
 def require_tools(core: str, basis: Basis) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from tinyrt.convert.passes import optimize
 from tinyrt.errors import BudgetError, DefectError, UnsupportedError
+from tinyrt.floatmath.parallel import one_thread
 from tinyrt.ir import Graph
 from tinyrt.quantize import QuantConfig
 from tinyrt.quantize.config import Scheme
@@ -30,7 +31,7 @@ from tinyrt.train.pipeline.setting import Pruned, QatSetting
 from tinyrt.train.prune import Pruner, Schedule
 from tinyrt.train.qat import QatConfig, QatModel, Scales
 from tinyrt.train.qat_weights import with_norms
-from tinyrt.train.recipes.recipe import Training, one_thread
+from tinyrt.train.recipes.recipe import Training
 from tinyrt.train.recipes.stages import CALIBRATION_SAMPLES, FROZEN, MULTIPLE
 
 BATCH = 64
