@@ -290,6 +290,7 @@ HEARING = {
     "optimize": "size",
     "options": ExportOptions(by_rows=True),
     "board": "mps3",
+    "cycles": object(),
     "timeout_s": 7.5,
 }
 

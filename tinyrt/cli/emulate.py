@@ -61,6 +61,12 @@ PLACES = (
 )
 """What code is made for, and where its memory lies."""
 
+TIMING = (
+    *("cycles", "clock", "mj_per_mcycle", "flash_wait", "flash_line", "code_cache", "data_cache"),
+    "multiplier",
+)
+"""What cycles are told by."""
+
 NOT_COUNTED = {"instructions": "not counted: ticks are of the firmware's own clock"}
 
 SAMPLES = 4
@@ -177,7 +183,10 @@ def emulate(
             require_only(
                 ctx,
                 "--audio",
-                {"audio", "keep", "max_arena", "by_rows", *PLACES, *_rows_of_frames(models)},
+                {
+                    *("audio", "keep", "max_arena", "by_rows"),
+                    *(*PLACES, *TIMING, *_rows_of_frames(models)),
+                },
             )
         require_without("--samples", samples, "--input", there=inputs is not None)
         require_with("--gdb", gdb, "--keep", there=keep is not None)
@@ -210,7 +219,7 @@ def emulate(
             "timeout_s": timeout or (EMULATOR_S if gdb is None else DEBUGGER_S),
         }
         if audio is not None:
-            _run_on_audio(report, models, audio, options)
+            _run_on_audio(report, models, audio, options | {"cycles": timing})
             return
         options |= {"samples": samples or SAMPLES}
         if len(models) == 1 and not shared_arena:

@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.emulate.baseline import load_baseline
-from tinyrt.emulate.boards import board_for
+from tinyrt.emulate.boards import Board, board_for
 from tinyrt.emulate.cycles import CycleReport, Timing, cores_with_cycles, meter_for
-from tinyrt.emulate.cycles.meter import CALL, STOP
+from tinyrt.emulate.cycles.meter import CALL, STOP, Meter
 from tinyrt.emulate.image import Image, build_image
 from tinyrt.emulate.profile import OpCost, profile_ops
 from tinyrt.emulate.qemu import PHASES, Run, run_image
 from tinyrt.emulate.report import EmulationReport, Ram, SlicesRun
 from tinyrt.emulate.spread import Crew, run_spread
 from tinyrt.errors import DataError, ToolError, UnsupportedError, error_context
-from tinyrt.export import ExportedProject, ExportOptions, Port, export_graph, find_core
+from tinyrt.export import Core, ExportedProject, ExportOptions, Port, export_graph, find_core
 from tinyrt.export.identity import sha256_of
 from tinyrt.export.options import NO_OPTIONS
 from tinyrt.files import make_folder
@@ -98,12 +98,6 @@ def run_emulated(
             "a debugger is waited for by the emulator, not on this machine",
             hint="choose an emulated core with --core, or leave --gdb out",
         )
-    if cycles is not None and place is None:
-        raise UnsupportedError(
-            "cycles are told of emulated cores, not of this machine",
-            expected=", ".join(cores_with_cycles()),
-            hint="choose one with --core, or leave --cycles out",
-        )
     if crew is not None and (place is None or gdb is not None):
         what = "code for this machine" if place is None else "a debugger"
         raise UnsupportedError(
@@ -111,7 +105,7 @@ def run_emulated(
             expected="an emulated core, and no debugger",
             hint="leave out --workers and --scheduler",
         )
-    meter = None if cycles is None or place is None else meter_for(target, place, cycles)
+    meter = meter_on(target, place, cycles)
     build = make_folder(build_dir)
     with error_context(file=str(model_path)):
         graph = read_tflite(model_path)
@@ -158,6 +152,35 @@ def run_emulated(
         ops=ops,
         cycles=of_inference,
     )
+
+
+def meter_on(core: Core, board: Board | None, cycles: Timing | None) -> Meter | None:
+    """What tells cycles; None where they are not asked for.
+
+    Raises:
+        UnsupportedError: they are of this machine, or the core's are not known.
+
+    """
+    if cycles is not None and board is None:
+        raise UnsupportedError(
+            "cycles are told of emulated cores, not of this machine",
+            expected=", ".join(cores_with_cycles()),
+            hint="choose one with --core, or leave --cycles out",
+        )
+    return None if cycles is None or board is None else meter_for(core, board, cycles)
+
+
+def run_counted(
+    image: Image, packed: bytes, build: Path, meter: Meter | None, *, timeout_s: float
+) -> tuple[Run, CycleReport | None]:
+    """As ``run_image``, with the cycles of what is timed; None without a meter."""
+    if meter is None:
+        return run_image(image, packed, build, timeout_s=timeout_s), None
+    listing = meter.listing(image.path)
+    counting = meter.options(listing, AROUND, build)
+    run = run_image(image, packed, build, timeout_s=timeout_s, options=counting)
+    assert run.instructions is not None, "boards count"
+    return run, meter.of_inference(listing, build, run.instructions, PHASES)
 
 
 def report_of(
