@@ -22,14 +22,15 @@ import numpy as np
 from benchmarks import stand_ins
 from benchmarks.stand_ins import Pace, standing_in
 from tinyrt.api.fitting import DeviceBudget
+from tinyrt.cluster.tasks import Task
+from tinyrt.cluster.workers import SPARE, Cluster
 from tinyrt.files import scratch_folder
 from tinyrt.search import Problem, SearchSetting
 from tinyrt.search.funnel import Funnel
-from tinyrt.search.search import Run
+from tinyrt.search.run import Run
 from tinyrt.search.setting import FACTOR
 from tinyrt.search.source import space_source
 from tinyrt.search.store import Record, opened, optuna_there
-from tinyrt.search.workers import SPARE, Cluster, Task
 
 EPOCHS = 9
 """Of the best candidates, so that rungs are at 1, 3 and 9."""

@@ -17,9 +17,10 @@ from tinyrt.api.fitting import DeviceBudget
 from tinyrt.floatmath.parallel import threads
 from tinyrt.search import SPACES, Problem, SearchSetting
 from tinyrt.search.candidate import Candidate, candidate_of, graph_of
+from tinyrt.search.order import Order
 from tinyrt.search.source import space_source
 from tinyrt.search.store import optuna_there
-from tinyrt.search.work import Order, train
+from tinyrt.search.work import train
 from tinyrt.train.channels import macs_of
 from tinyrt.train.core.function import Array
 from tinyrt.train.core.tensor import Tensor, no_grad

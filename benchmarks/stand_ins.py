@@ -19,7 +19,8 @@ import numpy as np
 from tinyrt.api.costs import Basis, ModelCost
 from tinyrt.search import Problem, funnel
 from tinyrt.search.candidate import Candidate
-from tinyrt.search.work import Deployed, Order, Outline, Rung
+from tinyrt.search.order import Order
+from tinyrt.search.work import Deployed, Outline, Rung
 from tinyrt.train.nn import Flatten, Module, Sequential
 
 ARENA = 12_000
@@ -102,7 +103,7 @@ def deploy(order: Order, state: bytes, problem: Problem) -> Deployed:
     """See ``tinyrt.search.work``; the model is its costs."""
     spend(order.int8_epochs * Pace.epoch)
     known = costs(order)
-    return Deployed(score(order), json.dumps([known.arena, known.weights]).encode())
+    return Deployed(score(order), 1, json.dumps([known.arena, known.weights]).encode())
 
 
 def price_model(model: bytes, order: Order, basis: Basis, problem: Problem) -> ModelCost:

@@ -179,15 +179,19 @@ def test_costs_with_a_front_end_are_those_of_an_emulation():
     graph, pipeline = movements()
     recording = np.load(MOVEMENTS.with_name("recording.npy"))[:400]
     given = {"front_end": pipeline, "optimize": "size"}
-    counted = cost(graph, "m33", basis="counted", recording=recording, **given)
-    report = api.emulate_audio(MOVEMENTS, recording, core="m33", optimize="size")
+    counted = cost(graph, "m33", basis="timed", recording=recording, **given)
+    report = api.emulate_audio(MOVEMENTS, recording, core="m33", optimize="size", cycles=Timing())
     assert counted.instructions == report.instructions
+    assert (counted.basis, counted.cycles) == (Basis.TIMED, report.cycles.cycles.high)
+    assert counted.instructions < report.cycles.cycles.high
     assert (counted.code, counted.weights) == (report.flash.code, report.flash.weights)
     assert counted.arena == report.ram.arena + report.ram.state
     if not WHOLE:
         return
     linked = cost(graph, "m33", basis="linked", **given)
     assert (linked.code, linked.arena) == (counted.code, counted.arena)
+    plain = cost(graph, "m33", basis="counted", recording=recording, **given)
+    assert (plain.instructions, plain.cycles) == (counted.instructions, None)
     noise = cost(graph, "m33", basis="counted", **given)
     assert noise.instructions == pytest.approx(counted.instructions, rel=0.01)
     assert noise.instructions != counted.instructions, "they depend a little on samples"
@@ -202,8 +206,6 @@ def test_options_of_the_export_are_asked_for(tmp_path):
 
 
 def test_front_ends_that_cost_nothing_that_is_known():
-    graph, pipeline = movements()
+    graph, _ = movements()
     with pytest.raises(DataError, match="a recording says nothing of a model without a front end"):
         cost(graph, recording=np.zeros((400, 3), np.int16))
-    with pytest.raises(UnsupportedError, match="cycles are not told of a model with a front end"):
-        cost(graph, basis="timed", front_end=pipeline)

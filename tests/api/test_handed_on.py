@@ -14,6 +14,7 @@ from tests.quantize.test_mixed import samples
 from tinyrt import api, board, emulate, export, quantize
 from tinyrt.api import models
 from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.emulate.spread import Crew
 from tinyrt.errors import BudgetError
 from tinyrt.export import ExportOptions
 from tinyrt.quantize import QuantConfig, quantize_graph
@@ -76,7 +77,24 @@ def test_options_of_an_emulation(option, files, monkeypatch):
     assert api.run_emulated(path, samples=1, **given) == "report"
     assert run.args == (path,)
     assert {name: run.kwargs[name] for name in EMULATION} == wanted(EMULATION, **given)
-    assert set(run.kwargs) == {*EMULATION, "inputs", "expected", "build_dir"}
+    assert set(run.kwargs) == {*EMULATION, "inputs", "expected", "build_dir", "crew"}
+    assert run.kwargs["crew"] is None
+
+
+CREWS = [
+    ({"workers": 3}, Crew(3)),
+    ({"workers": None}, Crew()),
+    ({"scheduler": "tcp://a"}, Crew(None, "tcp://a")),
+    ({"workers": 2, "scheduler": "tcp://a"}, Crew(2, "tcp://a")),
+]
+
+
+@pytest.mark.parametrize(("given", "crew"), CREWS)
+def test_who_shares_the_samples_of_an_emulation(given, crew, files, monkeypatch):
+    run = Called("report")
+    monkeypatch.setattr(emulate, "run_emulated", run)
+    api.run_emulated(files / "int8.tflite", samples=1, **given)
+    assert run.kwargs["crew"] == crew
 
 
 SEVERAL = {**EMULATION, "shared_arena": True}
@@ -272,6 +290,7 @@ HEARING = {
     "optimize": "size",
     "options": ExportOptions(by_rows=True),
     "board": "mps3",
+    "cycles": object(),
     "timeout_s": 7.5,
 }
 

@@ -16,10 +16,11 @@ from tinyrt.export.options import NO_OPTIONS
 from tinyrt.ir import DType
 from tinyrt.quantize import quantize_graph
 from tinyrt.quantize.config import Calibrator, Preset, Scheme
-from tinyrt.search import Candidate, Deployment, Problem, checks, front, search, work
+from tinyrt.search import Candidate, Deployment, Problem, checks, front, learning, search, work
 from tinyrt.search.candidate import candidate_of, graph_of, structure_of, untrained
+from tinyrt.search.order import Order
 from tinyrt.search.source import space_source
-from tinyrt.search.work import Order, deploy, outlined, train
+from tinyrt.search.work import deploy, outlined, train
 from tinyrt.train.nn import Linear, ReLU, Sequential
 
 INT8, INT4, INT16 = Scheme.INT8, Scheme.INT4, Scheme.INT16X8
@@ -101,7 +102,7 @@ def test_what_is_quantised_is_calibrated_on_samples_of_training(monkeypatch):
     problem, asked = Problem.of(blobs(n=300)), order(Deployment(preset=Preset.FAST))
     state, given = train(asked, 1, None, problem).state, []
     monkeypatch.setattr(
-        work,
+        learning,
         "quantize_graph",
         lambda g, data, c: (given.append(data), quantize_graph(g, data, c))[1],
     )

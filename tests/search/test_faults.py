@@ -20,11 +20,12 @@ from tests.sampling import WHOLE, sampled
 from tests.search.made import QUICK, blobs, dense
 from tests.search.test_search import priced
 from tinyrt.api.fitting import DeviceBudget
+from tinyrt.cluster import tasks
+from tinyrt.cluster.tasks import Failure, Lack, Task
+from tinyrt.cluster.workers import Here
 from tinyrt.errors import OutputError, ToolError
 from tinyrt.search import SearchSetting, search_networks, store, work
 from tinyrt.search.store import End
-from tinyrt.search.work import Failure, Lack
-from tinyrt.search.workers import Here, Task
 from tinyrt.train.nn import Linear, Module
 
 FEW = replace(QUICK, trials=6)
@@ -205,11 +206,11 @@ class Tried:
 
 def price(*arguments):
     """A price, from workers that have what it takes; Dask finds the function by its name."""
-    here = work._worker()
+    here = tasks._worker()
     Tried.by.append(here)
     if here in list(dict.fromkeys(Tried.by))[: Tried.unfit]:
         if Tried.lack is Lack.TOOLS:
-            raise work.LacksToolsError("not installed: gcc")
+            raise tasks.LacksToolsError("not installed: gcc")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     return work.price(*arguments)
 
@@ -253,8 +254,8 @@ def test_what_all_workers_lack(lacking, tmp_path, monkeypatch):
 
 def test_a_full_disk_is_known_by_its_error():
     for number, lack in ((errno.ENOSPC, Lack.ROOM), (errno.EDQUOT, Lack.ROOM), (errno.EIO, None)):
-        assert work.attempted(_raise, OSError(number, "no")).lacks is lack
-    assert work.attempted(_raise, ToolError("no")).lacks is None
+        assert tasks.attempted(_raise, OSError(number, "no")).lacks is lack
+    assert tasks.attempted(_raise, ToolError("no")).lacks is None
     here = Here(None)
     here.begin(1, Task(lambda problem: Failure("no", Lack.TOOLS), ()))
     assert here.finished() == (1, Failure("no", Lack.TOOLS))

@@ -18,8 +18,8 @@ from tinyrt.errors import DataError, ShapeError
 from tinyrt.search import Problem, View, checks, search_networks, seen, work
 from tinyrt.search.checks import Checks
 from tinyrt.search.front_ends import features_of, raw_of, shape_behind
+from tinyrt.search.order import Order
 from tinyrt.search.source import space_source
-from tinyrt.search.work import Order
 
 FRONT, HEARD = raw.FRONT, raw.HEARD
 

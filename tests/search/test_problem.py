@@ -6,7 +6,7 @@ import pytest
 from tests.search.made import blobs
 from tinyrt.errors import DataError
 from tinyrt.search import Problem
-from tinyrt.search.work import figure
+from tinyrt.search.learning import figure
 
 
 def test_each_class_has_its_share_to_choose_by_and_none_is_trained_on():

@@ -65,6 +65,27 @@ def test_proposals_look_at_the_last_trials_and_the_front(monkeypatch):
     assert seen[39] == [3, *range(20, 40)], "trial 3 beats all others"
 
 
+def test_nobody_copies_all_trials_to_propose_the_next(monkeypatch, tmp_path):
+    monkeypatch.setattr(optuna_parts, "EVERY", 5)
+    copied = []
+    storage = optuna.storages.JournalStorage(Journal(str(tmp_path / "a.log")))
+    get = storage.get_all_trials
+
+    def noted(study_id, deepcopy=True, states=None):
+        copied.append(deepcopy)
+        return get(study_id, deepcopy=deepcopy, states=states)
+
+    monkeypatch.setattr(storage, "get_all_trials", noted)
+    study = optuna.create_study(
+        storage=storage, directions=["maximize", "minimize"], sampler=Proposer(0)
+    )
+    for _ in range(12):
+        trial = study.ask()
+        study.tell(trial, [trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)])
+    assert len(copied) > 12
+    assert not any(copied)
+
+
 def test_what_is_proposed_hangs_on_what_is_looked_at(monkeypatch):
     monkeypatch.setattr(optuna_parts, "LAST", 12)
     asked = []

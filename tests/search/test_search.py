@@ -12,11 +12,11 @@ import tinyrt
 from tests.search.made import ARENA, FILE, QUICK, blobs, dense, problem
 from tinyrt.api.costs import Basis, ModelCost, cost
 from tinyrt.api.fitting import DeviceBudget
+from tinyrt.cluster.workers import Here
 from tinyrt.errors import DataError, ToolError, UnsupportedError
-from tinyrt.search import SearchSetting, funnel, search, search_networks, work
+from tinyrt.search import SearchSetting, funnel, learning, search, search_networks, work
 from tinyrt.search.candidate import untrained
 from tinyrt.search.store import End
-from tinyrt.search.workers import Here
 from tinyrt.train.nn import Linear, Module, Sequential
 
 
@@ -25,13 +25,13 @@ def found(tmp_path_factory):
     """A search, its folder, and how many samples each training saw."""
     folder, trained = tmp_path_factory.mktemp("search"), []
     with pytest.MonkeyPatch.context() as patched:
-        fit = work.fit
+        fit = learning.fit
 
         def counted(module, *arguments, **options):
             trained.append(module.layers["hidden"].weight.shape[0])
             return fit(module, *arguments, **options)
 
-        patched.setattr(work, "fit", counted)
+        patched.setattr(learning, "fit", counted)
         seen = []
         result = search_networks(
             dense, blobs(), folder, QUICK, on_trial=lambda *of: seen.append(of)
@@ -226,15 +226,21 @@ def test_a_cluster_is_used_in_place_of_this_machine(monkeypatch, tmp_path):
     asked = []
 
     @contextmanager
-    def crew(problem, number, scheduler):
+    def crew(problem, number, scheduler, on_dashboard):
         asked.append((number, scheduler))
+        on_dashboard("http://a:8787/status")
         yield Here(problem)
 
     monkeypatch.setattr(search, "workers_of", crew)
     monkeypatch.setattr(search, "require_tools", None)
     host = SearchSetting(DeviceBudget("host", arena=60), trials=1, epochs=1)
-    result = search_networks(dense, blobs(), tmp_path, host, scheduler="tcp://a", workers=4)
-    assert asked == [(None, "tcp://a")]
+    result = search_networks(
+        *(dense, blobs(), tmp_path, host),
+        scheduler="tcp://a",
+        workers=4,
+        on_dashboard=asked.append,
+    )
+    assert asked == [(None, "tcp://a"), "http://a:8787/status"]
     assert result.records[0].costs.keys() == {"arena", "weights"}
 
 
@@ -286,6 +292,9 @@ WRONG = {
     "epochs is 0": {"epochs": 0},
     "int8_epochs is 0": {"int8_epochs": 0},
     "seed is -1": {"seed": -1},
+    "folds is 0": {"folds": 0},
+    "share is -1": {"share": -1},
+    "scouts is 0": {"scouts": 0},
     "objectives speed": {"objectives": ("speed",)},
     "objectives arena, arena": {"objectives": ("arena", "arena")},
     "instructions are not counted on host": {

@@ -13,10 +13,11 @@ from tests.search import raw
 from tests.search.made import FILE, dense, problem
 from tinyrt.api.costs import cost
 from tinyrt.errors import DataError, ShapeError
-from tinyrt.search import SPACES, Candidate, Problem, work
+from tinyrt.search import SPACES, Candidate, Problem, learning
 from tinyrt.search.candidate import candidate_of, graph_of, structure_of, untrained
+from tinyrt.search.order import Order
 from tinyrt.search.source import space_source
-from tinyrt.search.work import Order, deploy, price, train
+from tinyrt.search.work import deploy, price, train
 from tinyrt.train.nn import BatchNorm, Linear, ReLU, Sequential
 
 RNG = np.random.default_rng(3)
@@ -168,17 +169,18 @@ def test_a_price_before_training_is_no_less_than_after():
 def test_training_for_int8_holds_out_what_the_search_has_held_out(monkeypatch):
     of, settings = replace(problem(), seed=5, validation=0.3), []
 
-    def stop(graph, data, setting, finish):
-        settings.append(setting)
+    def stop(graph, data, setting, finish, parts):
+        settings.append((setting, parts))
         raise DataError("seen")
 
     asked = order(dense, {"width": 8, "rate": 0.01})
     state = train(asked, 1, None, of).state
-    monkeypatch.setattr(work, "train_for_int8", stop)
+    monkeypatch.setattr(learning, "train_for_int8", stop)
     with pytest.raises(DataError, match="seen"):
         deploy(asked, state, of)
-    (setting,) = settings
-    assert (setting.seed, setting.validation, setting.epochs) == (5, 0.3, asked.int8_epochs)
+    ((setting, parts),) = settings
+    assert (setting.seed, setting.epochs) == (5, asked.int8_epochs)
+    assert all(np.array_equal(*pair) for pair in zip(parts, of.parts, strict=True))
 
 
 class _Extreme:

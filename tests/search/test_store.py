@@ -2,12 +2,14 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import optuna
 import pytest
 
@@ -25,6 +27,14 @@ def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
     return search_networks(dense, blobs(), folder, QUICK), folder
 
+
+SPACE = """
+from tinyrt.train.nn import Linear, Sequential
+
+def layer(trial, problem, rng):
+    trial.suggest_int("number", 1, 3 * 333)
+    return Sequential(out=Linear(12, problem.outputs, rng=rng))
+"""
 
 CHILD = """
 import os, signal
@@ -93,6 +103,43 @@ def test_what_a_killed_search_left_is_mended(tmp_path):
     store._mend(path)
     assert path.read_bytes() == b'{"op_code": 0}\n'
     assert not lock.is_symlink()
+
+
+def test_a_study_moves_to_another_machine_with_its_folder(tmp_path, monkeypatch):
+    """Other paths of the study, the data and the space; training under way goes along."""
+    setting, run = replace(QUICK, trials=3), {}
+    for place in ("whole", "here"):
+        folder = tmp_path / place
+        folder.mkdir()
+        (folder / "mine.py").write_text(SPACE)
+        np.savez(folder / "data.npz", **blobs())
+        run[place] = f"{folder}/mine.py:layer", folder / "data.npz", folder / "out", setting
+    whole = search_networks(*run["whole"])
+
+    written = []
+
+    def dying(path, content, write=funnel.write_bytes):
+        write(path, content)
+        written.append(path)
+        if len(written) == 2:
+            raise EOFError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(funnel, "write_bytes", dying)
+        with pytest.raises(EOFError):
+            search_networks(*run["here"])
+    shutil.move(tmp_path / "here", tmp_path / "there")
+    epochs, train = [], funnel.train
+    monkeypatch.setattr(funnel, "train", lambda *of: (epochs.append(of[1]), train(*of))[1])
+    there = tmp_path / "there"
+    moved = f"{there}/mine.py:layer", there / "data.npz", there / "out", setting
+    again = search_networks(*moved, resume=True)
+    assert epochs[0] == QUICK.rungs[1], "the first rung came along"
+    assert again.records == whole.records
+    models = [[p.model.read_bytes() for p in found.front] for found in (whole, again)]
+    assert models[0] == models[1]
+    assert all(p.model.is_relative_to(there) for p in again.front)
+    assert not (tmp_path / "here").exists()
 
 
 def test_a_score_counts_once_however_often_it_is_found():

@@ -11,10 +11,12 @@ import dask
 import pytest
 
 from tests.search.made import problem
+from tinyrt.cluster import tasks
+from tinyrt.cluster.tasks import Failure, Lack, Task, attempted
+from tinyrt.cluster.workers import Cluster, Here, processors, workers_of
 from tinyrt.errors import DataError, ToolError
 from tinyrt.search import work
-from tinyrt.search.work import Failure, Lack, attempted, require_tools
-from tinyrt.search.workers import Cluster, Here, Task, processors, workers_of
+from tinyrt.search.work import require_tools
 
 
 def double(number, problem):
@@ -26,7 +28,7 @@ def failing(error, problem):
 
 
 def lacking(number, problem):
-    raise work.LacksToolsError("not installed: gcc")
+    raise tasks.LacksToolsError("not installed: gcc")
 
 
 class Future:
@@ -49,6 +51,7 @@ class Client:
     """A Dask client of two workers; each submission has the next of the outcomes given."""
 
     status = "running"
+    dashboard_link = "http://a:8787/status"
 
     def __init__(self, *outcomes):
         self.outcomes, self.submitted, self.sent = list(outcomes), [], 0
@@ -218,15 +221,21 @@ def test_a_cluster_of_as_many_workers_as_asked_each_of_one_thread(monkeypatch):
     asked = {}
     monkeypatch.setattr("distributed.LocalCluster", cluster)
     monkeypatch.setattr("distributed.Client", client)
-    with workers_of(problem(), 3, None) as crew:
+    shown = []
+    with workers_of(problem(), 3, None, shown.append) as crew:
+        assert shown == [Client.dashboard_link]
         crew.begin("trial", Task(double, (21,)))
         assert crew.finished() == ("trial", 42)
     assert (asked["n_workers"], asked["threads_per_worker"]) == (3, 1)
+    assert asked["dashboard_address"] == "127.0.0.1:0", "others on the network see nothing"
     assert (asked["NUMBA_NUM_THREADS"], asked["OPENBLAS_NUM_THREADS"]) == (1, 1)
     assert asked["address"] == "here"
     assert "NUMBA_NUM_THREADS" not in dask.config.get("distributed.nanny.pre-spawn-environ")
-    with workers_of(problem(), None, "tcp://a"):
+    monkeypatch.setattr(Client, "dashboard_link", None)
+    with workers_of(problem(), None, "tcp://a", shown.append):
         assert asked["address"] == "tcp://a"
+    with workers_of(problem(), 1, None, shown.append):
+        assert len(shown) == 1, "neither schedulers without one nor this process have any"
 
 
 def test_work_for_workers_that_are_gone_goes_to_those_that_came(monkeypatch):

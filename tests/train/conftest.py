@@ -2,8 +2,8 @@
 
 import pytest
 
+from tinyrt.floatmath.parallel import one_thread
 from tinyrt.train.recipes.digits import SMALL_DIGITS
-from tinyrt.train.recipes.recipe import one_thread
 from tinyrt.train.recipes.stages import train_float
 
 

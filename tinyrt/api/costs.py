@@ -19,7 +19,7 @@ from tinyrt.convert.passes import optimize as optimized
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.dsp import Pipeline
 from tinyrt.entry import entry
-from tinyrt.errors import DataError, UnsupportedError
+from tinyrt.errors import DataError
 from tinyrt.export.options import NO_OPTIONS, ExportOptions
 from tinyrt.files import scratch_folder
 from tinyrt.ir import Graph, Shape
@@ -146,8 +146,7 @@ def cost(
         DataError: there is no such basis, or an input shape where none belongs, or none; or a
             recording that is too short, or without a front end.
         ToolError: the compiler or the emulator that the basis takes is missing.
-        UnsupportedError: an op has no C kernel, there is no such core, its cycles are not known, or
-            cycles of a front end are asked for.
+        UnsupportedError: an op has no C kernel, there is no such core, or its cycles are not known.
 
     """
     from tinyrt.emulate.audio import OPTIONS
@@ -160,12 +159,6 @@ def cost(
             expected="front_end beside it",
             hint="tinyrt.dsp.Pipeline(motion=...) is one",
         )
-    if basis == Basis.TIMED and front_end is not None:
-        raise UnsupportedError(
-            "cycles are not told of a model with a front end",
-            expected="basis " + ", ".join(b for b in Basis if b is not Basis.TIMED),
-            hint="limit instructions in place of cycles",
-        )
     graph = _int8_graph(model, input_shape)
     asked = _Asked(optimize, options or NO_OPTIONS, front_end, recording)
     asked.options.require_only(OPTIONS, "a cost")
@@ -175,7 +168,7 @@ def cost(
     if basis == Basis.LINKED:
         return _linked(graph, by_formula, asked)
     if front_end is not None:
-        return _heard(graph, by_formula, asked, front_end)
+        return _heard(graph, by_formula, asked, front_end, Basis(basis))
     return _counted(graph, by_formula, asked, Basis(basis))
 
 
@@ -271,8 +264,12 @@ def _linked(graph: Graph, known: ModelCost, asked: _Asked) -> ModelCost:
     )
 
 
-def _heard(graph: Graph, known: ModelCost, asked: _Asked, pipeline: Pipeline) -> ModelCost:
+def _heard(
+    graph: Graph, known: ModelCost, asked: _Asked, pipeline: Pipeline, basis: Basis
+) -> ModelCost:
     """Costs from one answer to the next: features and network."""
+    from tinyrt.emulate import Timing
+
     fit, front = fitted(pipeline, graph), pipeline.front
     recording = asked.recording
     if recording is None:
@@ -286,11 +283,13 @@ def _heard(graph: Graph, known: ModelCost, asked: _Asked, pipeline: Pipeline) ->
             core=known.core,
             optimize=asked.optimize,
             options=asked.options,
+            cycles=Timing() if basis is Basis.TIMED else None,
             build_dir=folder / "build",
         )
     arena = report.ram.arena + report.ram.state
-    sizes = report.flash.weights, report.flash.code
-    return ModelCost(known.core, Basis.COUNTED, arena, *sizes, report.instructions)
+    sizes, told = (report.flash.weights, report.flash.code), report.cycles
+    cycles = None if told is None else told.cycles.high
+    return ModelCost(known.core, basis, arena, *sizes, report.instructions, cycles)
 
 
 def _counted(graph: Graph, known: ModelCost, asked: _Asked, basis: Basis) -> ModelCost:

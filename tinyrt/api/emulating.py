@@ -18,7 +18,7 @@ from tinyrt.files import scratch_folder
 from tinyrt.tools import EMULATOR_S
 
 if TYPE_CHECKING:
-    from tinyrt.emulate import EmulationReport
+    from tinyrt.emulate import EmulationReport, Timing
     from tinyrt.export import ExportOptions
     from tinyrt.interpreter.progress import Progress
 
@@ -87,6 +87,7 @@ def emulate_audio(
     optimize: str = "balanced",
     options: ExportOptions | None = None,
     board: str | None = None,
+    cycles: Timing | None = None,
     build_dir: str | Path | None = None,
     timeout_s: float = EMULATOR_S,
 ) -> EmulationReport:
@@ -100,12 +101,13 @@ def emulate_audio(
         options: of the export: ``max_arena``, ``by_rows`` and ``memories``; with a camera also
             ``input_rows``.
         board: as for ``run_emulated``.
+        cycles: likewise; no op is counted by itself.
         build_dir: likewise.
         timeout_s: likewise.
 
     Returns:
-        The report; instructions are those from one answer to the next, features and network, or of
-        a frame.
+        The report; instructions and cycles are those from one answer to the next, features and
+        network, or of a frame.
 
     Raises:
         TinyrtError: as ``listen_model`` and ``run_emulated``; or there is no answer.
@@ -127,6 +129,7 @@ def emulate_audio(
                 core=core,
                 optimize=optimize,
                 board=board,
+                cycles=cycles,
                 options=options or ExportOptions(),
                 timeout_s=timeout_s,
             )
@@ -142,6 +145,7 @@ def emulate_audio(
             core=core,
             optimize=optimize,
             board=board,
+            cycles=cycles,
             options=options or ExportOptions(),
             timeout_s=timeout_s,
         )

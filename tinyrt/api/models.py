@@ -27,6 +27,7 @@ from tinyrt.tools import EMULATOR_S
 
 if TYPE_CHECKING:
     from tinyrt.emulate import EmulationReport, Timing
+    from tinyrt.emulate.spread import Crew
     from tinyrt.export import ExportOptions
 
 
@@ -170,6 +171,8 @@ def run_emulated(
     gdb: int | None = None,
     timeout_s: float = EMULATOR_S,
     progress: Progress | None = None,
+    workers: int | None = 1,
+    scheduler: str | None = None,
 ) -> EmulationReport:
     """Build the model's C code, run it in the emulator, and compare with the host's answers.
 
@@ -189,6 +192,9 @@ def run_emulated(
         gdb: the port of this machine at which a debugger is waited for; None without one.
         timeout_s: when to give up on the emulator, in seconds.
         progress: called with the samples done and their total.
+        workers: processes of this machine that boot the image, each with some samples; None for
+            one to each processor. The report is the same.
+        scheduler: the address of a Dask scheduler, in place of these: ``tcp://host:8786``.
 
     Raises:
         ToolError: the cross-compiler or the emulator is missing, failed or took too long.
@@ -214,7 +220,17 @@ def run_emulated(
             gdb=gdb,
             timeout_s=timeout_s,
             progress=progress,
+            crew=_crew(workers, scheduler),
         )
+
+
+def _crew(workers: int | None, scheduler: str | None) -> Crew | None:
+    """Who boots an image beside this process; None for nobody."""
+    from tinyrt.emulate.spread import Crew
+
+    if scheduler is None:
+        return None if workers == 1 else Crew(workers)
+    return Crew(None if workers == 1 else workers, scheduler)
 
 
 def compared_inputs(

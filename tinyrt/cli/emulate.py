@@ -61,6 +61,12 @@ PLACES = (
 )
 """What code is made for, and where its memory lies."""
 
+TIMING = (
+    *("cycles", "clock", "mj_per_mcycle", "flash_wait", "flash_line", "code_cache", "data_cache"),
+    "multiplier",
+)
+"""What cycles are told by."""
+
 NOT_COUNTED = {"instructions": "not counted: ticks are of the firmware's own clock"}
 
 SAMPLES = 4
@@ -144,6 +150,23 @@ def emulate(
             show_default="mps2-an386; virt for RISC-V",
         ),
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            help="Processes on this machine that share the samples.",
+            min=1,
+            show_default="1",
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            "--scheduler",
+            metavar="ADDRESS",
+            help="A Dask cluster's scheduler in place of them, e.g. tcp://host:8786.",
+        ),
+    ] = None,
     wide: Wide = False,
     json: Json = False,
 ) -> None:
@@ -160,7 +183,10 @@ def emulate(
             require_only(
                 ctx,
                 "--audio",
-                {"audio", "keep", "max_arena", "by_rows", *PLACES, *_rows_of_frames(models)},
+                {
+                    *("audio", "keep", "max_arena", "by_rows"),
+                    *(*PLACES, *TIMING, *_rows_of_frames(models)),
+                },
             )
         require_without("--samples", samples, "--input", there=inputs is not None)
         require_with("--gdb", gdb, "--keep", there=keep is not None)
@@ -193,15 +219,19 @@ def emulate(
             "timeout_s": timeout or (EMULATOR_S if gdb is None else DEBUGGER_S),
         }
         if audio is not None:
-            _run_on_audio(report, models, audio, options)
+            _run_on_audio(report, models, audio, options | {"cycles": timing})
             return
         options |= {"samples": samples or SAMPLES}
         if len(models) == 1 and not shared_arena:
-            own = {"inputs": inputs, "profile": profile, "cycles": timing, "gdb": gdb}
+            own: dict[str, Any] = {"inputs": inputs, "profile": profile, "cycles": timing}
+            own["gdb"] = gdb
+            own |= {"workers": workers or 1, "scheduler": scheduler}
             _run_one(report, models[0], keep, options | own)
             return
-        of_one = {"--input": inputs, "--profile": profile or None}
-        for option, given in (of_one | {"--cycles": timing, "--gdb": gdb}).items():
+        of_one: dict[str, object] = {"--input": inputs, "--profile": profile or None}
+        of_one |= {"--cycles": timing, "--gdb": gdb}
+        of_one |= {"--workers": workers, "--scheduler": scheduler}
+        for option, given in of_one.items():
             require_one(option, given)
         _run_several(report, models, shared_arena, options)
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from tinyrt.amounts import parse_bytes
 from tinyrt.cli import tables
-from tinyrt.cli.console import noting, progress_bar, reporting
+from tinyrt.cli.console import ERR, noting, progress_bar, reporting
 from tinyrt.cli.options import Core, Json, MaxMemory
 from tinyrt.errors import DataError
 
@@ -85,6 +85,25 @@ def search(
     validation: Annotated[
         float, typer.Option(help="Share of the samples that candidates are judged by.")
     ] = 0.2,
+    folds: Annotated[
+        int,
+        typer.Option(
+            help="Judge the best by so many parts of the samples, each held out once; then train "
+            "them on all samples.",
+            min=1,
+        ),
+    ] = 1,
+    share: Annotated[
+        int,
+        typer.Option(
+            help="Train weights that all networks share for so many passes over the data, and "
+            "choose by them whom to train on; 0 does not.",
+            min=0,
+        ),
+    ] = 0,
+    scouts: Annotated[
+        int, typer.Option(help="Candidates that shared weights judge before the trials.", min=1)
+    ] = 300,
     seed: Annotated[int, typer.Option(help="Seed of all that is drawn.", min=0)] = 0,
     study: Annotated[
         Path | None,
@@ -143,6 +162,9 @@ def search(
             objectives=tuple(objective or ()),
             epochs=epochs,
             seed=seed,
+            folds=folds,
+            share=share,
+            scouts=scouts,
         )
         with noting() as notes, progress_bar("trials") as advance:
             result = search_networks(
@@ -158,6 +180,7 @@ def search(
                 test=test,
                 emulate=emulate,
                 on_trial=lambda done, total, _: advance(done, total),
+                on_dashboard=lambda address: ERR.print(f"dashboard: {address}", soft_wrap=True),
             )
         if html is not None:
             from tinyrt.report.search_page import write_search_page
@@ -233,6 +256,9 @@ def shown(result: SearchResult) -> RenderableType:
             checked.append(f"{says} ({tables.number(point.emulated.samples)})")
         table.add_row(str(point.trial), _score(point.score, result.measure), *costs, *checked)
     facts = {"trials": len(result.records), **result.ends, "study": str(result.study)}
+    if result.scout_ends:
+        told = [f"{count} {end}" for end, count in result.scout_ends.items() if count]
+        facts["scouts"] = ", ".join(told)
     if result.looks:
         facts["looks at the test"] = result.looks
     if result.front:

@@ -14,10 +14,11 @@ from tinyrt.attached import Fitted, fitted
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.dsp import Pipeline
 from tinyrt.emulate.boards import board_for
+from tinyrt.emulate.cycles import Timing
 from tinyrt.emulate.image import build_image
-from tinyrt.emulate.qemu import Run, run_image
+from tinyrt.emulate.qemu import Run
 from tinyrt.emulate.report import EmulationReport
-from tinyrt.emulate.run import report_of, unpack_outputs
+from tinyrt.emulate.run import meter_on, report_of, run_counted, unpack_outputs
 from tinyrt.errors import DataError, error_context
 from tinyrt.export import ExportedProject, ExportOptions, Port, export_graph, find_core
 from tinyrt.export.identity import sha256_of
@@ -74,6 +75,7 @@ def emulate_audio(
     optimize: str = "balanced",
     options: ExportOptions = NO_OPTIONS,
     board: str | None = None,
+    cycles: Timing | None = None,
     timeout_s: float = EMULATOR_S,
 ) -> EmulationReport:
     """Push a recording through a model's C code in the emulator.
@@ -88,11 +90,12 @@ def emulate_audio(
         optimize: likewise.
         options: of the export, those in ``OPTIONS``.
         board: as for ``run_emulated``.
+        cycles: likewise; no op is counted by itself.
         timeout_s: likewise.
 
     Returns:
-        The report; instructions are those from one answer to the next, outputs those of all
-        answers.
+        The report; instructions and cycles are those from one answer to the next, outputs those of
+        all answers.
 
     Raises:
         DataError: the recording is too short for an answer.
@@ -102,6 +105,7 @@ def emulate_audio(
     options.require_only(OPTIONS, "an emulation on a recording")
     target = find_core(core)
     place = board_for(target, board)
+    meter = meter_on(target, place, cycles)
     build = make_folder(build_dir)
     with error_context(file=str(model_path)):
         graph = read_tflite(model_path)
@@ -117,7 +121,8 @@ def emulate_audio(
         )
     chunk = fit.stride * pipeline.front.step
     image = build_image(project, build, board=place, samples=chunk * pipeline.axes)
-    run = run_image(image, _records(samples, counts, chunk), build, timeout_s=timeout_s)
+    records = _records(samples, counts, chunk)
+    run, told = run_counted(image, records, build, meter, timeout_s=timeout_s)
     ends = np.cumsum(counts)
     answered, run, found = _answers(project, run, len(counts))
     report = report_of(project, image, run, int(answered.sum()), expected.raw)
@@ -129,6 +134,7 @@ def emulate_audio(
         ram=replace(report.ram, state=project.audio.state_bytes),
         instructions_per_mac=None,
         bit_exact=bool(report.bit_exact and same),
+        cycles=told,
         float_error=report.float_error if same else None,
     )
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.dsp import Found, Vision
 from tinyrt.emulate.boards import board_for
+from tinyrt.emulate.cycles import Timing
 from tinyrt.emulate.image import build_image
-from tinyrt.emulate.qemu import run_image
 from tinyrt.emulate.report import EmulationReport
-from tinyrt.emulate.run import report_of, unpack_outputs
+from tinyrt.emulate.run import meter_on, report_of, run_counted, unpack_outputs
 from tinyrt.errors import error_context
 from tinyrt.export import ExportOptions, Port, export_graph, find_core
 from tinyrt.export.identity import sha256_of
@@ -57,6 +57,7 @@ def emulate_frames(
     optimize: str = "balanced",
     options: ExportOptions = NO_OPTIONS,
     board: str | None = None,
+    cycles: Timing | None = None,
     timeout_s: float = EMULATOR_S,
 ) -> EmulationReport:
     """Push frames, line by line, through a model's C code in the emulator.
@@ -71,10 +72,11 @@ def emulate_frames(
         optimize: likewise.
         options: of the export, those in ``OPTIONS``.
         board: as for ``run_emulated``.
+        cycles: likewise; no op is counted by itself.
         timeout_s: likewise.
 
     Returns:
-        The report; instructions are those of a frame, camera and network.
+        The report; instructions and cycles are those of a frame, camera and network.
 
     Raises:
         TinyrtError: as ``run_emulated``.
@@ -83,6 +85,7 @@ def emulate_frames(
     options.require_only(OPTIONS, "an emulation on frames")
     target = find_core(core)
     place = board_for(target, board)
+    meter = meter_on(target, place, cycles)
     build = make_folder(build_dir)
     with error_context(file=str(model_path)):
         project = export_graph(
@@ -94,7 +97,7 @@ def emulate_frames(
             front_end=vision,
         )
     image = build_image(project, build, board=place, samples=frames[0].size)
-    run = run_image(image, frames.tobytes(), build, timeout_s=timeout_s)
+    run, told = run_counted(image, frames.tobytes(), build, meter, timeout_s=timeout_s)
     head = seen_port(vision)
     seen = unpack_outputs((head, *project.outputs), run.outputs, len(frames))[head.name]
     rows = np.frombuffer(run.outputs, np.uint8).reshape(len(frames), -1)
@@ -107,6 +110,7 @@ def emulate_frames(
         ram=replace(report.ram, state=project.camera.state_bytes),
         instructions_per_mac=None,
         bit_exact=bool(report.bit_exact and same),
+        cycles=told,
     )
 
 

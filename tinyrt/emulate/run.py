@@ -12,15 +12,16 @@ from numpy.typing import NDArray
 
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.emulate.baseline import load_baseline
-from tinyrt.emulate.boards import board_for
+from tinyrt.emulate.boards import Board, board_for
 from tinyrt.emulate.cycles import CycleReport, Timing, cores_with_cycles, meter_for
-from tinyrt.emulate.cycles.meter import CALL, STOP
+from tinyrt.emulate.cycles.meter import CALL, STOP, Meter
 from tinyrt.emulate.image import Image, build_image
 from tinyrt.emulate.profile import OpCost, profile_ops
 from tinyrt.emulate.qemu import PHASES, Run, run_image
 from tinyrt.emulate.report import EmulationReport, Ram, SlicesRun
+from tinyrt.emulate.spread import Crew, run_spread
 from tinyrt.errors import DataError, ToolError, UnsupportedError, error_context
-from tinyrt.export import ExportedProject, ExportOptions, Port, export_graph, find_core
+from tinyrt.export import Core, ExportedProject, ExportOptions, Port, export_graph, find_core
 from tinyrt.export.identity import sha256_of
 from tinyrt.export.options import NO_OPTIONS
 from tinyrt.files import make_folder
@@ -51,6 +52,7 @@ def run_emulated(
     gdb: int | None = None,
     timeout_s: float = EMULATOR_S,
     progress: Callable[[int, int], None] | None = None,
+    crew: Crew | None = None,
 ) -> EmulationReport:
     """Run a model's C code in the emulator.
 
@@ -71,6 +73,8 @@ def run_emulated(
         gdb: the port of this machine at which a debugger is waited for; None without one.
         timeout_s: when to give up on the emulator, in seconds.
         progress: called now and then with samples done and samples in all.
+        crew: who boots the image beside this process, each with some samples; None for none. The
+            report is the same.
 
     Raises:
         UnsupportedError: another option is given, the model cannot be exported, there is no such
@@ -94,13 +98,14 @@ def run_emulated(
             "a debugger is waited for by the emulator, not on this machine",
             hint="choose an emulated core with --core, or leave --gdb out",
         )
-    if cycles is not None and place is None:
+    if crew is not None and (place is None or gdb is not None):
+        what = "code for this machine" if place is None else "a debugger"
         raise UnsupportedError(
-            "cycles are told of emulated cores, not of this machine",
-            expected=", ".join(cores_with_cycles()),
-            hint="choose one with --core, or leave --cycles out",
+            f"{what} is not spread over others",
+            expected="an emulated core, and no debugger",
+            hint="leave out --workers and --scheduler",
         )
-    meter = None if cycles is None or place is None else meter_for(target, place, cycles)
+    meter = meter_on(target, place, cycles)
     build = make_folder(build_dir)
     with error_context(file=str(model_path)):
         graph = read_tflite(model_path)
@@ -116,15 +121,16 @@ def run_emulated(
     listing = None if meter is None else meter.listing(image.path)
     counting = () if meter is None or listing is None else meter.options(listing, AROUND, build)
     output_bytes = sum(port.nbytes for port in project.outputs)
-    run = run_image(
-        image,
-        packed,
-        build,
-        timeout_s=timeout_s,
-        gdb=gdb,
-        options=counting,
-        progress=progress and (lambda nbytes: progress(nbytes // output_bytes, samples)),
-    )
+
+    def told(nbytes: int) -> None:
+        if progress is not None:
+            progress(nbytes // output_bytes, samples)
+
+    more: dict[str, Any] = {"timeout_s": timeout_s, "options": counting, "progress": told}
+    if crew is None:
+        run = run_image(image, packed, build, gdb=gdb, **more)
+    else:
+        run = run_spread(image, packed, samples, build, crew, **more)
     peer = load_baseline()
     ops = None
     if (profile or meter is not None) and place is not None:
@@ -146,6 +152,35 @@ def run_emulated(
         ops=ops,
         cycles=of_inference,
     )
+
+
+def meter_on(core: Core, board: Board | None, cycles: Timing | None) -> Meter | None:
+    """What tells cycles; None where they are not asked for.
+
+    Raises:
+        UnsupportedError: they are of this machine, or the core's are not known.
+
+    """
+    if cycles is not None and board is None:
+        raise UnsupportedError(
+            "cycles are told of emulated cores, not of this machine",
+            expected=", ".join(cores_with_cycles()),
+            hint="choose one with --core, or leave --cycles out",
+        )
+    return None if cycles is None or board is None else meter_for(core, board, cycles)
+
+
+def run_counted(
+    image: Image, packed: bytes, build: Path, meter: Meter | None, *, timeout_s: float
+) -> tuple[Run, CycleReport | None]:
+    """As ``run_image``, with the cycles of what is timed; None without a meter."""
+    if meter is None:
+        return run_image(image, packed, build, timeout_s=timeout_s), None
+    listing = meter.listing(image.path)
+    counting = meter.options(listing, AROUND, build)
+    run = run_image(image, packed, build, timeout_s=timeout_s, options=counting)
+    assert run.instructions is not None, "boards count"
+    return run, meter.of_inference(listing, build, run.instructions, PHASES)
 
 
 def report_of(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from queue import SimpleQueue
 from threading import Lock, Thread
@@ -30,6 +30,18 @@ class _Threads:
     count = min(
         MAX_THREADS, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
     )
+
+
+def one_thread() -> AbstractContextManager[object]:
+    """Keep matrix products on one thread.
+
+    Matrices as small as these gain nothing from more, and the number of threads decides the order
+    in which sums are taken, hence the last bits.
+    """
+    from threadpoolctl import threadpool_limits
+
+    limits: AbstractContextManager[object] = threadpool_limits(1, user_api="blas")
+    return limits
 
 
 @contextmanager

@@ -15,9 +15,9 @@ from tinyrt.api.models import run_emulated
 from tinyrt.attached import pipeline_of
 from tinyrt.errors import DataError
 from tinyrt.export.options import NO_OPTIONS, ExportOptions
+from tinyrt.search.learning import figure
 from tinyrt.search.problem import Problem
 from tinyrt.search.seen import answers_of, recording_of, wanted
-from tinyrt.search.work import figure
 
 
 @dataclass(frozen=True, slots=True)

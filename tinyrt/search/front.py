@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,10 @@ from tinyrt.search.store import End, Record, Store
 
 FRONT, MODEL, PROJECT = "front", "model.tflite", "c"
 """Names in the output folder."""
+
+
+SCOUT_ENDS = (End.SCORED, End.REFUSED, End.REPEATED, End.FAILED)
+"""What may become of a scout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,7 @@ class SearchResult:
         importance: objective -> choice -> its share in what the best have in common; empty where
             too few models are trained to tell.
         looks: how often the test samples were looked at, this time included.
+        scouts: number of a scout -> what became of it.
 
     """
 
@@ -89,6 +94,7 @@ class SearchResult:
     space: str
     importance: Mapping[str, Mapping[str, float]]
     looks: int = 0
+    scouts: Mapping[int, Record] = field(default_factory=dict)
 
     @property
     def agrees(self) -> bool:
@@ -98,8 +104,12 @@ class SearchResult:
     @property
     def ends(self) -> dict[str, int]:
         """How many trials ended how."""
-        counts = Counter(record.end for record in self.records.values())
-        return {end.value: counts[end] for end in End}
+        return _counted(self.records, [end for end in End if end is not End.SCORED])
+
+    @property
+    def scout_ends(self) -> dict[str, int]:
+        """How many scouts ended how; empty without scouts."""
+        return _counted(self.scouts, SCOUT_ENDS) if self.scouts else {}
 
     @property
     def refused_early(self) -> float | None:
@@ -118,6 +128,7 @@ class SearchResult:
             "measure": self.measure,
             "trials": len(self.records),
             "ends": self.ends,
+            "scouts": self.scout_ends,
             "refused_early": self.refused_early,
             "test_looks": self.looks,
             "front": [point.as_dict() for point in self.front],
@@ -141,8 +152,18 @@ class SearchResult:
         }
 
 
+def _counted(records: Mapping[int, Record], ends: Iterable[End]) -> dict[str, int]:
+    counts = Counter(record.end for record in records.values())
+    return {end.value: counts[end] for end in ends}
+
+
 def write_front(
-    funnel: Funnel, store: Store, folder: Path, study: Path, checks: Checks
+    funnel: Funnel,
+    store: Store,
+    folder: Path,
+    study: Path,
+    checks: Checks,
+    scouts: Mapping[int, Record],
 ) -> SearchResult:
     """Write the front's models, their C projects, and ``front.json``; check them at the end.
 
@@ -175,7 +196,8 @@ def write_front(
     setting = funnel.setting
     importance = store.importance((measure, *setting.traded))
     result = SearchResult(
-        *(tuple(points), records, measure, study, setting, funnel.space.name, importance, looks)
+        *(tuple(points), records, measure, study, setting, funnel.space.name, importance, looks),
+        scouts=scouts,
     )
     write_text(folder / f"{FRONT}.json", json.dumps(result.as_dict(), indent=1) + "\n")
     return result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,27 +10,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tinyrt.api.costs import ModelCost
+from tinyrt.cluster.tasks import Failure, Task
 from tinyrt.errors import TinyrtError
 from tinyrt.files import write_bytes
 from tinyrt.search.candidate import candidate_of
 from tinyrt.search.deployment import Deployment
+from tinyrt.search.order import Order
 from tinyrt.search.problem import Problem
 from tinyrt.search.setting import COSTS, SearchSetting
 from tinyrt.search.source import SpaceSource
 from tinyrt.search.store import End, Record, Store
 from tinyrt.search.work import (
     Deployed,
-    Failure,
-    Order,
     Outline,
     Rung,
     deploy,
+    deploy_on,
     outlined,
     price,
     price_model,
     train,
+    train_from,
 )
-from tinyrt.search.workers import Task
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial, Trial
@@ -59,6 +60,20 @@ class _RefusedError(Exception):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Start:
+    """What training starts from.
+
+    Attributes:
+        weights: the content of a file of shared weights.
+        rate: greatest learning rate that they were trained with.
+
+    """
+
+    weights: bytes
+    rate: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Funnel:
     """What all trials have in common.
 
@@ -68,6 +83,7 @@ class Funnel:
         setting: the user's choices.
         store: the study.
         folder: where models, and the states of trials under way, are kept.
+        start: what training starts from; None for weights as they are drawn.
 
     """
 
@@ -76,6 +92,19 @@ class Funnel:
     setting: SearchSetting
     store: Store
     folder: Path
+    start: Start | None = None
+
+    def ask(self) -> Trial:
+        """The next one proposed."""
+        return self.store.study.ask()
+
+    def choices_of(self, trial: Trial | FrozenTrial) -> dict[str, Any]:
+        """The choices of a trial that its candidate asks for."""
+        from optuna.trial import FixedTrial
+
+        fixed = FixedTrial(dict(trial.params))
+        candidate_of(self.space.load(), fixed, self.problem, self._seed(trial))
+        return dict(fixed.params)
 
     def course(self, trial: Trial) -> Course:
         """The way of a trial, from where an earlier run left it."""
@@ -103,9 +132,9 @@ class Funnel:
         record = yield from self._priced(trial, order, record)
         state = yield from self._trained(trial, order, record)
         record = replace(record, stage="int8")
-        deployed: Deployed = yield from _done(Task(deploy, (order, state)), record)
+        deployed = yield from self._deployed(order, state, record)
         task = Task(price_model, (deployed.model, order, self.setting.basis), builds=True)
-        final: ModelCost = yield from _done(task, record)
+        final: ModelCost = yield from done(task, record)
         record = replace(record, costs=_figures(final), basis=final.basis.value)
         self._require(record, End.MISFIT)
         path = self.model_file(trial.number)
@@ -123,6 +152,7 @@ class Funnel:
             setting.budget.core,
             setting.epochs,
             setting.final_epochs,
+            None if self.start is None else self.start.rate,
         )
 
     def _seed(self, trial: Trial | FrozenTrial) -> int:
@@ -132,17 +162,14 @@ class Funnel:
     def _shaped(self, trial: Trial, order: Order) -> Generator[Task, Any, Record]:
         """Shape and plan: whether the candidate builds, and what it costs by formula."""
         record = Record(End.FAILED, "shape")
-        outline: Outline = yield from _done(Task(outlined, (order,)), record)
+        outline: Outline = yield from done(Task(outlined, (order,)), record)
         record = replace(record, structure=outline.structure)
         if outline.costs is None:
             raise _RefusedError(replace(record, end=End.REFUSED, reason=outline.reason))
         known = outline.costs
         figures = _figures(known)
         record = replace(record, stage="plan", costs=figures, basis=known.basis.value)
-        least = {"arena": known.arena, "flash": known.weights}
-        if known.least_instructions is not None:
-            least["instructions"] = known.least_instructions
-        self._judge(trial, record, least)
+        self._judge(trial, record, least_costs(known))
         return record
 
     def _require_new(self, trial: Trial) -> None:
@@ -165,7 +192,7 @@ class Funnel:
         figures = self.store.costs.get(record.structure)
         if figures is None:
             task = Task(price, (order, setting.basis), builds=True)
-            built: ModelCost = yield from _done(task, record)
+            built: ModelCost = yield from done(task, record)
             figures = _figures(built)
             self.store.costs[record.structure] = figures
         record = replace(record, costs=figures, basis=setting.basis.value)
@@ -185,14 +212,8 @@ class Funnel:
     def _require(self, record: Record, end: End, costs: dict[str, int] | None = None) -> None:
         """Refuse costs beyond the limits."""
         spent = dict(record.costs or {}) if costs is None else costs
-        limits = self.setting.budget.limits
-        beyond = [
-            f"{name} {spent[name]:,} of {limit:,}"
-            for name, limit in limits.items()
-            if spent.get(name, 0) > limit
-        ]
-        if beyond:
-            raise _RefusedError(replace(record, end=end, reason=", ".join(beyond)))
+        if reasons := beyond(spent, self.setting.budget.limits):
+            raise _RefusedError(replace(record, end=end, reason=", ".join(reasons)))
 
     def _trained(self, trial: Trial, order: Order, record: Record) -> Generator[Task, Any, bytes]:
         """Training in float from rung to rung; the state after the last one."""
@@ -203,7 +224,7 @@ class Funnel:
         for epochs in self.setting.rungs:
             if epochs in ladder.seen and state is not None:
                 continue
-            result = yield Task(train, (order, epochs, state))
+            result = yield self._training(order, epochs, state)
             if isinstance(result, Failure):
                 ladder.end(failed=True)
                 raise _RefusedError(replace(record, end=End.FAILED, reason=result.reason))
@@ -218,13 +239,49 @@ class Funnel:
         assert state is not None, "there is a rung at least"
         return state
 
+    def _training(self, order: Order, epochs: int, state: bytes | None) -> Task:
+        if self.start is None:
+            return Task(train, (order, epochs, state))
+        return Task(train_from, (order, epochs, state, self.start.weights))
 
-def _done(task: Task, record: Record) -> Generator[Task, Any, Any]:
+    def _deployed(
+        self, order: Order, state: bytes, record: Record
+    ) -> Generator[Task, Any, Deployed]:
+        """The model in integers; with folds, of all samples, and judged by each it had not seen."""
+        first: Deployed = yield from done(Task(deploy, (order, state)), record)
+        if self.setting.folds == 1:
+            return first
+        parts = [first]
+        for fold in range(1, self.setting.folds):
+            parts.append((yield from done(Task(deploy_on, (order, fold)), record)))
+        whole: Deployed = yield from done(Task(deploy_on, (order, None)), record)
+        score = np.average([p.score for p in parts], weights=[p.held for p in parts])
+        return replace(whole, score=float(score))
+
+
+def done(task: Task, record: Record) -> Generator[Task, Any, Any]:
     """What comes of a task; a failure ends the trial."""
     result = yield task
     if isinstance(result, Failure):
         raise _RefusedError(replace(record, end=End.FAILED, reason=result.reason))
     return result
+
+
+def least_costs(known: ModelCost) -> dict[str, int]:
+    """What a candidate costs at least, as it is told by formula."""
+    least = {"arena": known.arena, "flash": known.weights}
+    if known.least_instructions is not None:
+        least["instructions"] = known.least_instructions
+    return least
+
+
+def beyond(costs: Mapping[str, int], limits: Mapping[str, int]) -> list[str]:
+    """Which costs are beyond the limits, in words."""
+    return [
+        f"{name} {costs[name]:,} of {limit:,}"
+        for name, limit in limits.items()
+        if costs.get(name, 0) > limit
+    ]
 
 
 def _figures(known: ModelCost) -> dict[str, int]:

@@ -47,6 +47,7 @@ class Problem:
         validation: share of the samples that candidates are judged by, and never trained on.
         seed: draws which.
         rate: raw samples in a second, where ``x`` has windows of them; None where it is not told.
+        fold: which samples those are; None to train on all of them, and judge by all.
 
     Raises:
         DataError: samples and labels differ in number, are not finite, or too few; or the rate is
@@ -59,6 +60,7 @@ class Problem:
     validation: float = 0.2
     seed: int = 0
     rate: float | None = None
+    fold: int | None = 0
 
     def __post_init__(self) -> None:
         if self.x.ndim < 2 or len(self.x) != len(self.y):
@@ -161,15 +163,19 @@ class Problem:
     @cached_property
     def parts(self) -> tuple[Array, Array]:
         """Indices of samples to train on, and of those to choose by; each class has its share."""
+        if self.fold is None:
+            everything = np.arange(len(self.x))
+            return np.random.default_rng([self.seed, 1]).permutation(everything), everything
         kind = Kind.CLASSES if self.has_classes else Kind.VALUES
         lesson = Lesson(LABELS, kind, False, self.y, None)
-        return split([lesson], len(self.x), self.validation, self.seed)
+        return split([lesson], len(self.x), self.validation, self.seed, self.fold)
 
     @cached_property
     def digest(self) -> str:
         """A few hexadecimal digits that tell this problem from others."""
         rate = "" if self.rate is None else f" {self.rate:g}"
-        return f"{digest([self.x, self.y])} {self.validation:g} {self.seed}{rate}"
+        fold = "" if self.fold == 0 else f" fold {self.fold}"
+        return f"{digest([self.x, self.y])} {self.validation:g} {self.seed}{rate}{fold}"
 
 
 Purpose = Problem | View

@@ -5,32 +5,33 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
 from tinyrt.api.costs import Basis
+from tinyrt.cluster.workers import workers_of
 from tinyrt.entry import entry
+from tinyrt.errors import DataError
 from tinyrt.export import find_core
 from tinyrt.files import make_folder
 from tinyrt.search.candidate import Space
 from tinyrt.search.checks import Checks
 from tinyrt.search.front import SearchResult, write_front
-from tinyrt.search.funnel import Course, Ended, Funnel
+from tinyrt.search.funnel import Funnel
 from tinyrt.search.problem import Problem
+from tinyrt.search.run import OnTrial, Run
+from tinyrt.search.scouts import scouted
 from tinyrt.search.setting import FACTOR, SearchSetting
 from tinyrt.search.source import SpaceSource, space_source
 from tinyrt.search.store import Record, opened, optuna_there
 from tinyrt.search.work import require_tools
-from tinyrt.search.workers import Task, Workers, workers_of
 
 if TYPE_CHECKING:
-    from optuna.trial import Trial
+    pass
 
 STUDY, TRIALS = "study.log", "trials"
 """Names in the output folder: the study, unless it has another name, and trained models."""
-
-OnTrial = Callable[[int, int, Record], None]
 
 
 @entry
@@ -48,6 +49,7 @@ def search_networks(
     test: str | Path | Mapping[str, ArrayLike] | None = None,
     emulate: int = 0,
     on_trial: OnTrial = lambda done, total, record: None,
+    on_dashboard: Callable[[str], object] = lambda address: None,
 ) -> SearchResult:
     """Search for networks within a budget, and write those that none beats in everything.
 
@@ -72,6 +74,7 @@ def search_networks(
             result says whether its answers are the host's.
         on_trial: called with how many trials came to their end, how many there will be, and what
             became of the last.
+        on_dashboard: called with the address of Dask's dashboard, where workers are Dask's.
 
     Raises:
         DataError: data, space or a choice are no good, or the study is another one.
@@ -81,6 +84,7 @@ def search_networks(
     """
     source = space_source(space)
     problem = Problem.of(data, validation, setting.seed)
+    _require_samples(setting.folds, validation)
     checks = Checks.of(problem, test, emulate)
     folder = Path(output)
     path = folder / STUDY if study is None else Path(study)
@@ -97,56 +101,29 @@ def search_networks(
         resume=resume,
     ) as store:
         funnel = Funnel(source, problem, setting, store, make_folder(folder / TRIALS))
-        with workers_of(problem, None if scheduler else workers, scheduler) as crew:
-            Run(funnel, crew, on_trial).all()
-        return write_front(funnel, store, folder, path, checks)
+        scouts: dict[int, Record] = {}
+        number = None if scheduler else workers
+        with workers_of(problem, number, scheduler, on_dashboard) as crew:
+            if setting.share:
+                total = setting.scouts + setting.trials
+                funnel, sent = scouted(funnel, crew, lambda n, _, of: on_trial(n, total, of))
+                scouts = sent.records()
+            ahead = len(scouts)
+            Run(funnel, crew, lambda n, of, record: on_trial(ahead + n, ahead + of, record)).all()
+        return write_front(funnel, store, folder, path, checks, scouts)
+
+
+def _require_samples(folds: int, share: float) -> None:
+    """Refuse to hold out more samples than there are."""
+    if folds * share > 1 + 1e-9:
+        raise DataError(
+            f"{folds} folds hold out {share:g} of the samples each",
+            expected="all samples together at most",
+            hint=f"--folds {int(1 / share)}, or --validation {1 / folds:.2g}",
+        )
 
 
 def _named(source: SpaceSource) -> str:
     """The space, by its name and what stands in its file."""
     digest = hashlib.sha256(source.text.encode()).hexdigest()[:12]
     return f"{source.name} {digest}" if source.file else source.name
-
-
-class Run:
-    """Trials on their way, as many at a time as there are workers for."""
-
-    def __init__(self, funnel: Funnel, crew: Workers, on_trial: OnTrial) -> None:
-        self.funnel, self.crew, self.on_trial = funnel, crew, on_trial
-        self.total = funnel.setting.trials
-        self.left = funnel.store.under_way()
-        self.done = len(funnel.store.finished())
-        self.running: dict[int, tuple[Trial, Course]] = {}
-
-    def all(self) -> None:
-        """All trials that are missing."""
-        while True:
-            while len(self.running) < self.crew.slots and self._is_more():
-                self._start(self.left.pop() if self.left else self.funnel.store.study.ask())
-            if not self.running:
-                return
-            number, result = self.crew.finished()
-            self._go_on(number, result)
-
-    def _is_more(self) -> bool:
-        return bool(self.left) or self.done + len(self.running) < self.total
-
-    def _start(self, trial: Trial) -> None:
-        self.running[trial.number] = trial, self.funnel.course(trial)
-        self._go_on(trial.number, None)
-
-    def _go_on(self, number: Any, result: Any) -> None:
-        trial, course = self.running[number]
-        try:
-            task: Task = course.send(result)
-        except StopIteration as stop:
-            self._end(trial, stop.value)
-        else:
-            self.crew.begin(number, task)
-
-    def _end(self, trial: Trial, ended: Ended) -> None:
-        self.funnel.store.end(trial, ended.record, ended.values)
-        self.funnel.state_file(trial.number).unlink(missing_ok=True)
-        del self.running[trial.number]
-        self.done += 1
-        self.on_trial(self.done, self.total, ended.record)

@@ -35,6 +35,11 @@ class SearchSetting:
         epochs: passes over the data in float, on the last rung.
         int8_epochs: passes in training for int8; a fifth of ``epochs`` by default.
         seed: of what is proposed, of weights, and of the samples' order.
+        folds: how often who is trained to the end is trained again, from the beginning, with other
+            samples held out; its score is that of all, and its model learns from every sample. 1
+            for the first time only.
+        share: passes over the data that train weights which all networks share; 0 for none.
+        scouts: candidates that are judged by these weights, before any is trained by itself.
 
     Raises:
         DataError: a number is out of range, there is no such objective, or the host is asked for
@@ -49,13 +54,23 @@ class SearchSetting:
     epochs: int = 30
     int8_epochs: int | None = None
     seed: int = 0
+    folds: int = 1
+    share: int = 0
+    scouts: int = 300
 
     def __post_init__(self) -> None:
-        least = {"trials": 1, "epochs": 1, "int8_epochs": 1, "seed": 0}
+        least = {"trials": 1, "epochs": 1, "int8_epochs": 1, "seed": 0, "folds": 1}
+        least |= {"share": 0, "scouts": 1}
         for name, lowest in least.items():
             given = getattr(self, name)
             if given is not None and given < lowest:
                 raise DataError(f"{name} is {given}", expected=f"{lowest} or more")
+        if self.share and self.folds > 1:
+            raise DataError(
+                f"{self.folds} folds beside shared weights",
+                expected="one of them: shared weights have seen what other folds hold out",
+                hint="leave out --folds, or --share",
+            )
         unknown = [name for name in self.objectives if name not in COSTS]
         if unknown or len(set(self.objectives)) < len(self.objectives):
             raise DataError(
@@ -99,7 +114,12 @@ class SearchSetting:
 
     @cached_property
     def rungs(self) -> tuple[int, ...]:
-        """Epochs after which candidates are compared; the last are all there are."""
+        """Epochs after which candidates are compared; the last are all there are.
+
+        Those that scouts have chosen are all trained to the end.
+        """
+        if self.share:
+            return (self.epochs,)
         first = self.first_rung
         below = [first * FACTOR**i for i in range(RUNGS)]
         return (*(epochs for epochs in below if epochs < self.epochs), self.epochs)
@@ -125,4 +145,6 @@ class SearchSetting:
             "objectives": list(self.traded),
             "epochs": [self.epochs, self.final_epochs],
             "seed": self.seed,
+            "folds": self.folds,
+            "shared": [self.share, self.scouts] if self.share else [],
         }

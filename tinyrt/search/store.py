@@ -23,10 +23,11 @@ from tinyrt.files import make_folder, writing
 if TYPE_CHECKING:
     from optuna import Study
     from optuna.pruners import BasePruner
+    from optuna.samplers import BaseSampler
     from optuna.trial import FrozenTrial, Trial
 
-SEARCH, RUNGS = "search", "rungs"
-"""Names of the studies in the file: the candidates, and their scores while they train."""
+SEARCH, RUNGS, SCOUTS = "search", "rungs", "scouts"
+"""Names of the studies in the file: the candidates, their scores while they train, and scouts."""
 
 RECORD, SETTINGS, OF, LOOKS = "record", "settings", "trial", "test looks"
 """Names of what a trial and a study are given."""
@@ -49,6 +50,8 @@ class End(StrEnum):
     REPEATED = "repeated"
     """An earlier trial has the same choices."""
     FAILED = "failed"
+    SCORED = "scored"
+    """A scout was judged by shared weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +60,11 @@ class Record:
 
     Attributes:
         end: in a word.
-        stage: how far it came: ``shape``, ``plan``, ``cost``, ``training`` or ``int8``.
+        stage: how far it came: ``shape``, ``plan``, ``cost``, ``training`` or ``int8``; ``scout``
+            for one that was judged by shared weights.
         reason: in words, where it was not trained to the end.
         costs: name -> figure, as far as they are known.
-        score: of the int8 model; None where it was not trained to the end.
+        score: of the int8 model; of a scout in float; None where it was not trained to the end.
         structure: of the graph; empty without one.
         basis: what the costs come from.
 
@@ -108,8 +112,9 @@ class Store:
 
     """
 
-    def __init__(self, study: Study, rungs: Study, basis: str, path: Path) -> None:
-        self.study, self._rungs, self._path = study, rungs, path
+    def __init__(self, study: Study, rungs: Study, basis: str, path: Path, seed: int) -> None:
+        self._seed = seed
+        self.study, self._rungs, self._path, self._basis = study, rungs, path, basis
         self._numbers: dict[str, int] = {}
         earlier = rungs.get_trials(deepcopy=False)
         self._ladders = {t.user_attrs[OF]: t for t in earlier if OF in t.user_attrs}
@@ -117,9 +122,23 @@ class Store:
         for trial in self.finished():
             self._note(trial.number, trial.params)
             record = record_of(trial)
-            untrained = record.end in (End.REFUSED, End.STOPPED)
+            untrained = record.end in (End.REFUSED, End.STOPPED, End.SCORED)
             if untrained and record.basis == basis and record.costs is not None:
                 self.costs[record.structure] = record.costs
+
+    def beside(
+        self, name: str, directions: Iterable[str], sampler: Callable[[int], BaseSampler]
+    ) -> Store:
+        """Another study in the same file; the sampler is made of a seed."""
+        study = optuna_there().create_study(
+            study_name=name,
+            storage=self.study._storage,
+            directions=list(directions),
+            load_if_exists=True,
+        )
+        finished = [t for t in study.get_trials(deepcopy=False) if t.state.is_finished()]
+        study.sampler = sampler(self._seed + 1009 * len(finished))
+        return Store(study, self._rungs, self._basis, self._path, self._seed)
 
     def finished(self) -> list[FrozenTrial]:
         """Trials that came to an end."""
@@ -264,7 +283,7 @@ def opened(
         # A study that goes on must not propose again what it began with.
         study.sampler = Proposer(seed + 1009 * len(study.trials))
         rungs = optuna.load_study(study_name=RUNGS, storage=storage, pruner=pruner)
-        yield Store(study, rungs, basis, path)
+        yield Store(study, rungs, basis, path, seed)
 
 
 def optuna_there() -> Any:
@@ -298,7 +317,7 @@ def _storage_in(optuna: Any, path: Path) -> Any:
         names = {summary.study_name for summary in optuna.get_all_study_summaries(storage)}
     except (ValueError, KeyError, TypeError, AttributeError, AssertionError) as error:
         raise _no_study(path, f"{type(error).__name__}: {error}") from error
-    if foreign := sorted(names - {SEARCH, RUNGS}):
+    if foreign := sorted(names - {SEARCH, RUNGS, SCOUTS}):
         raise DataError(
             f"the file has studies {', '.join(foreign)}",
             file=str(path),

@@ -18,7 +18,7 @@ Item = TypeVar("Item")
 
 
 def stratified_split(
-    labels: Labels, test_fraction: float, rng: np.random.Generator
+    labels: Labels, test_fraction: float, rng: np.random.Generator, fold: int = 0
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Indices of a training and a test part that hold every class in the same proportion.
 
@@ -26,6 +26,7 @@ def stratified_split(
         labels: (n,), the class of each sample.
         test_fraction: share of each class that is kept for the test, rounded to whole samples.
         rng: draws which.
+        fold: of the test parts that follow each other in what is drawn, which one.
 
     Returns:
         Training and test indices, each in ascending order.
@@ -34,9 +35,14 @@ def stratified_split(
     test = []
     for label in np.unique(labels):
         members = rng.permutation(np.flatnonzero(labels == label))
-        test.append(members[: round(len(members) * test_fraction)])
+        test.append(members[part_of(len(members), test_fraction, fold)])
     test_indices = np.sort(np.concatenate(test))
     return np.setdiff1d(np.arange(len(labels)), test_indices), test_indices
+
+
+def part_of(n: int, share: float, fold: int) -> slice:
+    """Of n in a row, the part of that share which stands behind ``fold`` others."""
+    return slice(round(n * share * fold), round(n * share * (fold + 1)))
 
 
 def class_weights(labels: ArrayLike) -> Array:

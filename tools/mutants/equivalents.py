@@ -29,7 +29,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
             "all items move alike, and the drawing begins at the leftmost one"
         ),
     },
-    "tinyrt/search/workers.py": {
+    "tinyrt/cluster/workers.py": {
         "LOOK_S, PAUSE_S = 2, 0.1 -> LOOK_S, PAUSE_S = 3, 0.1": "how often a worker is looked at",
         "LOOK_S, PAUSE_S = 2, 0.1 -> LOOK_S, PAUSE_S = 1, 0.1": "how often a worker is looked at",
     },

@@ -16,6 +16,7 @@ from tests.listening import FRONT, PIPELINE, float_net, int8_net, saved, wav
 from tinyrt import api, emulate
 from tinyrt.attached import front_end_of
 from tinyrt.cli import emulation_tables, listen
+from tinyrt.emulate import Flash, Timing
 from tinyrt.export import export_c
 
 SAMPLES = mixed(6, 3_000)
@@ -165,7 +166,6 @@ BESIDE = {
     "--slices": ["--slices", "9000"],
     "--blob": ["--blob"],
     "--profile": ["--profile"],
-    "--cycles": ["--cycles"],
     "--gdb": ["--gdb", "1234", "--keep", "k"],
     "--shared-arena": ["--shared-arena"],
     "another model": ["other.tflite"],
@@ -176,6 +176,23 @@ BESIDE = {
 def test_what_says_nothing_beside_a_recording(option, ears, audio):
     text = call("emulate", ears, *BESIDE[option], "--audio", audio, code=1).stderr
     assert f"{option} says nothing beside --audio" in text
+
+
+def test_cycles_are_told_of_a_recording_too(ears, audio, monkeypatch):
+    asked = []
+
+    def heard(model, samples, pipeline, expected, *, cycles, **options):
+        asked.append(cycles)
+        return SimpleNamespace(as_dict=dict, agrees=True)
+
+    monkeypatch.setattr(emulate.audio, "emulate_audio", heard)
+    monkeypatch.setattr(emulation_tables, "emulation", lambda report: "")
+    timing = ("--cycles", "--flash-wait", "5", "--flash-line", "32", "--clock", "120MHz")
+    for more in ((), timing):
+        call("emulate", ears, "--audio", audio, *more)
+    assert asked == [None, Timing(Flash(wait=5, line=32), clock_hz=120e6)]
+    text = call("emulate", ears, "--audio", audio, "--flash-wait", "5", code=1).stderr
+    assert "--flash-wait says nothing without --cycles" in text
 
 
 def test_a_device_that_differs_is_told(ears, audio, monkeypatch):

@@ -13,7 +13,7 @@ from tests.cli.calls import call, call_json
 from tests.cli.shown import shows
 from tests.search.made import FILE, blobs
 from tinyrt.api.fitting import DeviceBudget
-from tinyrt.cli.console import OUT
+from tinyrt.cli.console import ERR, OUT
 from tinyrt.cli.search import parse_count, shown
 from tinyrt.errors import DataError
 from tinyrt.search import SearchSetting
@@ -36,7 +36,11 @@ SETTINGS = {
     "--trials 7": SearchSetting(BUDGET, trials=7),
     "--epochs 4": SearchSetting(BUDGET, epochs=4),
     "--seed 3": SearchSetting(BUDGET, seed=3),
+    "--folds 5": SearchSetting(BUDGET, folds=5),
+    "--share 9": SearchSetting(BUDGET, share=9),
+    "--scouts 20": SearchSetting(BUDGET, scouts=20),
 }
+NOTHING = {"refused_early": None, "scout_ends": {}}
 REST = {
     "--validation 0.4": ("validation", 0.4),
     "--study s.log": ("study", "s.log"),
@@ -53,7 +57,7 @@ def asked(monkeypatch):
     """What the search is asked for; it finds nothing."""
     given = []
     empty = SimpleNamespace(front=(), records={}, measure="accuracy", ends={}, study="s", looks=0)
-    empty.refused_early, empty.as_dict = None, dict
+    empty.refused_early, empty.scout_ends, empty.as_dict = None, {}, dict
     monkeypatch.setattr(
         tinyrt.search, "search_networks", lambda *a, **k: (given.append((a, k)), empty)[1]
     )
@@ -72,7 +76,7 @@ def asked(monkeypatch):
         "max_instructions",
         "max_cycles",
     ),
-    *("objective", "trials", "epochs", "seed"),
+    *("objective", "trials", "epochs", "seed", "folds", "share", "scouts"),
 )
 @pytest.mark.parametrize("options", SETTINGS)
 def test_options_are_the_setting_of_the_same_name(options, asked):
@@ -92,9 +96,21 @@ def test_other_options_are_arguments_of_the_same_name(options, asked):
     (_, default), (_, given) = asked
     name, value = REST[options]
     assert str(given[name]) == str(value) != str(default[name])
-    assert {k for k in given if str(given[k]) != str(default[k])} - {"on_trial"} == {name}
+    assert {k for k in given if str(given[k]) != str(default[k])} - {
+        "on_trial",
+        "on_dashboard",
+    } == {name}
     plain = {"validation": 0.2, "study": None, "resume": False, "workers": None}
     assert {k: default[k] for k in plain} == plain
+
+
+def test_the_dashboard_of_dask_is_told_beside_the_answer(asked):
+    files = ("search", "tcn", "-d", "d.npz", "-o", "out", *LIMITED)
+    call(*files, code=1)
+    said = asked[0][1]["on_dashboard"]
+    with ERR.capture() as told:
+        said("http://127.0.0.1:8787/status")
+    assert told.get() == "dashboard: http://127.0.0.1:8787/status\n"
 
 
 @shows("search", "json", "html")
@@ -128,10 +144,26 @@ def test_a_search_that_finds_nothing_says_why_and_fails(tmp_path):
     assert "100.00 %" in done.stdout
 
 
+def test_it_is_shown_what_became_of_scouts():
+    ends = {"scored": 7, "refused": 2, "repeated": 0, "failed": 0}
+    more = {"records": {}, "ends": {}, "study": "s", "looks": 0, "refused_early": None}
+    for sent, told in ((ends, r"scouts +7 scored, 2 refused\s"), ({}, None)):
+        with OUT.capture() as said:
+            OUT.print(shown(SimpleNamespace(front=(), measure="error", scout_ends=sent, **more)))
+        assert re.search(told, said.get()) if told else "scouts" not in said.get()
+
+
 def test_errors_are_shown_as_they_are():
     point = SimpleNamespace(trial=4, score=-0.25, costs={"arena": 656}, model=Path("out/f/m/x"))
     point.test, point.emulated = None, None
-    nothing = {"records": {}, "ends": {}, "study": "s", "refused_early": None, "looks": 0}
+    nothing = {
+        "records": {},
+        "ends": {},
+        "study": "s",
+        "refused_early": None,
+        "scout_ends": {},
+        "looks": 0,
+    }
     with OUT.capture() as said:
         OUT.print(shown(SimpleNamespace(front=(point,), measure="error", **nothing)))
     assert re.search(r"4 +0\.25 +656 ", said.get())
@@ -149,7 +181,14 @@ def test_errors_are_shown_as_they_are():
 def test_checks_of_the_front_are_shown(agrees, said):
     point = SimpleNamespace(trial=4, score=0.25, costs={"arena": 656}, model=Path("out/f/m/x"))
     point.test, point.emulated = 0.75, Emulated(3, agrees, 100)
-    nothing = {"records": {}, "ends": {}, "study": "s", "refused_early": None, "looks": 2}
+    nothing = {
+        "records": {},
+        "ends": {},
+        "study": "s",
+        "refused_early": None,
+        "scout_ends": {},
+        "looks": 2,
+    }
     with OUT.capture() as told:
         OUT.print(shown(SimpleNamespace(front=(point,), measure="accuracy", **nothing)))
     assert re.search(r"4 +25\.00 % +656 .* 75\.00 % +" + said, told.get())
@@ -159,7 +198,14 @@ def test_checks_of_the_front_are_shown(agrees, said):
 def test_a_front_that_was_not_looked_at_this_time_shows_no_test():
     point = SimpleNamespace(trial=4, score=0.25, costs={"flash": 656}, model=Path("out/f/m/x"))
     point.test, point.emulated = None, None
-    nothing = {"records": {}, "ends": {}, "study": "s", "refused_early": None, "looks": 2}
+    nothing = {
+        "records": {},
+        "ends": {},
+        "study": "s",
+        "refused_early": None,
+        "scout_ends": {},
+        "looks": 2,
+    }
     with OUT.capture() as told:
         OUT.print(shown(SimpleNamespace(front=(point,), measure="accuracy", **nothing)))
     assert re.search(r"instructions +test\s", told.get())
@@ -170,7 +216,14 @@ def test_a_front_that_was_not_looked_at_this_time_shows_no_test():
 def test_what_failed_is_shown_before_what_was_refused_and_the_last_first():
     ends = {1: End.REFUSED, 2: End.FAILED, 3: End.REFUSED, 4: End.TRAINED, 5: End.MISFIT}
     records = {n: Record(end, "cost", f"for {n}\nand more") for n, end in ends.items()}
-    nothing = {"front": (), "ends": {}, "study": "s", "refused_early": None, "looks": 0}
+    nothing = {
+        "front": (),
+        "ends": {},
+        "study": "s",
+        "refused_early": None,
+        "scout_ends": {},
+        "looks": 0,
+    }
     with OUT.capture() as said:
         OUT.print(shown(SimpleNamespace(records=records, measure="error", **nothing)))
     lines = [line.strip() for line in said.get().splitlines() if "(cost)" in line]

@@ -109,6 +109,24 @@ def test_the_weights_are_those_of_the_best_epoch():
     assert outcome.figures[0].trained > scores[-1] + 1 / 24
 
 
+def test_without_patience_the_last_epoch_is_kept():
+    setting = replace(QUICK, epochs=4, learning_rate=0.02, seed=1)
+    best, last = trained(setting), trained(replace(setting, patience=None))
+    assert (best.best_epoch, last.best_epoch) == (1 + int(np.argmax(last_scores(last))), 4)
+    assert best.best_epoch < 4
+    assert last.figures[0].trained == pytest.approx(last.history[-1].score, abs=1 / 48)
+
+
+def last_scores(outcome):
+    return [e.score for e in outcome.history]
+
+
+def test_samples_to_train_on_and_to_hold_out_may_be_given():
+    rows = np.arange(N)
+    outcome = trained(parts=(rows[10:], rows[:10]))
+    assert (outcome.samples, outcome.held_out) == (N - 10, 10)
+
+
 @pytest.mark.parametrize(("epochs", "first"), [(1, 2), (3, 3), (6, 5)])
 def test_ranges_hold_still_in_the_last_third(epochs, first, monkeypatch):
     calls, epoch = [], stages._Run._score

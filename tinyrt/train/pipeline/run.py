@@ -9,6 +9,7 @@ import numpy as np
 
 from tinyrt.convert.passes import optimize
 from tinyrt.errors import BudgetError, DefectError, UnsupportedError
+from tinyrt.floatmath.parallel import one_thread
 from tinyrt.ir import Graph
 from tinyrt.quantize import QuantConfig
 from tinyrt.quantize.config import Scheme
@@ -31,7 +32,7 @@ from tinyrt.train.pipeline.setting import Pruned, QatSetting
 from tinyrt.train.prune import Pruner, Schedule
 from tinyrt.train.qat import QatConfig, QatModel, Scales
 from tinyrt.train.qat_weights import with_norms
-from tinyrt.train.recipes.recipe import Training, one_thread
+from tinyrt.train.recipes.recipe import Training
 from tinyrt.train.recipes.stages import CALIBRATION_SAMPLES, FROZEN, MULTIPLE
 
 BATCH = 64
@@ -48,6 +49,7 @@ def train_for_int8(
     teacher: Graph | None = None,
     finish: Callable[[Graph], Graph] = lambda graph: graph,
     fits: Callable[[Graph], bool] | None = None,
+    parts: tuple[Array, Array] | None = None,
     on_stage: OnStage = lambda what: None,
 ) -> Outcome:
     """Prune a float model, train it, train it for int8.
@@ -61,6 +63,8 @@ def train_for_int8(
         finish: what is still done to the int8 graph, without changing an answer.
         fits: whether an int8 graph costs as little as it may; as few channels as that takes are
             pruned, and what is left is trained in float first.
+        parts: numbers of the samples to train on, and of those held out, in place of those that
+            the setting draws.
         on_stage: called with what is done next, in words.
 
     Raises:
@@ -71,7 +75,7 @@ def train_for_int8(
         UnsupportedError: the model has something that cannot be trained or computed in integers.
 
     """
-    return _Run(source, samples, setting, teacher, on_stage).outcome(finish, fits)
+    return _Run(source, samples, setting, teacher, on_stage, parts).outcome(finish, fits)
 
 
 class _Run:
@@ -84,6 +88,7 @@ class _Run:
         setting: QatSetting,
         teacher: Graph | None,
         on_stage: OnStage,
+        parts: tuple[Array, Array] | None = None,
     ) -> None:
         self.samples, self.setting, self.say = samples, setting, on_stage
         self.graph = optimize(source)
@@ -95,7 +100,7 @@ class _Run:
         if teacher is not None:
             taught = Teacher(teacher, answers_at_ends(teacher, samples.inputs))
         self.lessons = lessons_of(self.graph, samples.labels, taught, setting.teaching)
-        self.training, self.held = split(
+        self.training, self.held = parts or split(
             self.lessons, len(samples), setting.validation, setting.seed
         )
 
@@ -308,6 +313,8 @@ class _Run:
         start: Mapping[str, Array],
     ) -> int:
         """The epoch whose weights the model has; it gets those from the start if none is better."""
+        if self.setting.patience is None:
+            return history[-1].number
         best = max(history, key=lambda epoch: epoch.score)
         if best.score >= score_before:
             return best.number

@@ -10,7 +10,7 @@ import numpy as np
 
 from tinyrt.errors import DataError
 from tinyrt.train.core.function import Array
-from tinyrt.train.data import stratified_split
+from tinyrt.train.data import part_of, stratified_split
 from tinyrt.train.pipeline.lessons import Kind, Lesson
 
 
@@ -44,11 +44,13 @@ def digest(arrays: Iterable[Array]) -> str:
     return total.hexdigest()[:12]
 
 
-def split(lessons: Iterable[Lesson], n: int, share: float, seed: int) -> tuple[Array, Array]:
+def split(
+    lessons: Iterable[Lesson], n: int, share: float, seed: int, fold: int = 0
+) -> tuple[Array, Array]:
     """Which samples are trained on, in random order, and which are held out.
 
     Classes are held out in the same proportion, where the first output with labels has one for each
-    sample.
+    sample. Folds of the same seed hold out different samples.
 
     Raises:
         DataError: so few are left on one side.
@@ -59,10 +61,10 @@ def split(lessons: Iterable[Lesson], n: int, share: float, seed: int) -> tuple[A
     classes = next((a.reshape(n) for a in labels if a is not None and a.size == n), None)
     if classes is None:
         order = rng.permutation(n)
-        held = np.sort(order[: round(share * n)])
+        held = np.sort(order[part_of(n, share, fold)])
         training = np.setdiff1d(order, held)
     else:
-        training, held = stratified_split(classes, share, rng)
+        training, held = stratified_split(classes, share, rng, fold)
     if min(len(training), len(held)) == 0:
         raise DataError(
             f"of {n} samples, {len(training)} are left to train on and {len(held)} to hold out",

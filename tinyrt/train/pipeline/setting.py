@@ -56,7 +56,8 @@ class QatSetting:
         finetune: passes in float before; as many as ``epochs`` where something is pruned, else
             none.
         pruning: what is pruned before that, if anything.
-        patience: epochs without a better score before training ends.
+        patience: epochs without a better score before training ends with the best; None for all
+            epochs, the last of which is kept.
         validation: share of the samples that are held out, to choose the best epoch by and to
             measure with.
         batch: samples per step.
@@ -79,7 +80,7 @@ class QatSetting:
     epochs: int = 20
     finetune: int | None = None
     pruning: Pruning | None = None
-    patience: int = 5
+    patience: int | None = 5
     validation: float = 0.1
     batch: int = 32
     learning_rate: float = 3e-4

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -127,15 +126,3 @@ def held_out(data: Dataset, fraction: float, seed: int) -> Dataset:
     training, tested = stratified_split(data.y_train, fraction, np.random.default_rng(seed))
     x, y = data.x_train, data.y_train
     return Dataset(x[training], y[training], x[tested], y[tested])
-
-
-def one_thread() -> AbstractContextManager[object]:
-    """Keep matrix products on one thread.
-
-    Matrices as small as these gain nothing from more, and the number of threads decides the order
-    in which sums are taken, hence the last bits.
-    """
-    from threadpoolctl import threadpool_limits
-
-    limits: AbstractContextManager[object] = threadpool_limits(1, user_api="blas")
-    return limits

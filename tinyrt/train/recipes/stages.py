@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tinyrt.convert.passes import optimize
+from tinyrt.floatmath.parallel import one_thread
 from tinyrt.ir import Graph
 from tinyrt.quantize import quantize_graph
 from tinyrt.train.channels import channel_scores, prune_channels
@@ -24,7 +25,7 @@ from tinyrt.train.history import Epoch
 from tinyrt.train.nn import Sequential
 from tinyrt.train.optim import Adam
 from tinyrt.train.qat import QatConfig, QatModel, Scales
-from tinyrt.train.recipes.recipe import Dataset, Recipe, Training, one_thread
+from tinyrt.train.recipes.recipe import Dataset, Recipe, Training
 from tinyrt.train.tracing import trace
 
 CALIBRATION_SAMPLES = 100

@@ -4,7 +4,7 @@ import numpy as np
 import optuna
 import pytest
 
-from benchmarks.search_series import DEPLOYMENTS, LIMITS, space_for
+from benchmarks.search_recipes import DEPLOYMENTS, LIMITS, space_for
 from tinyrt.search import Problem
 from tinyrt.search.candidate import candidate_of, graph_of
 from tinyrt.train.recipes import RECIPES
@@ -26,3 +26,14 @@ def test_choices_become_convolutions_along_time(recipe, shape):
     first = -(-shape[1] // 2)
     assert steps == [first, -(-first // 4), -(-first // 4)]
     assert LIMITS[recipe].core == "cortex-m4"
+
+
+def test_digits_are_for_the_space_of_images_varied_as_the_recipe_does():
+    problem = Problem(np.zeros((30, 8, 8, 1), np.float32), np.arange(30) % 3)
+    choices = {"stem": 8, "stem_stride": 1, "stem_kernel": 3, "blocks": 1, "block1_kernel": 3}
+    choices |= {"block1": 12, "block1_pool": 2, "head": "flat", "learning_rate": 0.01}
+    candidate = candidate_of(space_for("digits"), optuna.trial.FixedTrial(choices), problem, 0)
+    assert (candidate.batch, candidate.augment) == (64, RECIPES["digits"].augment)
+    shapes = [node.output.shape for node in graph_of(candidate, problem).bound()]
+    assert (1, 4, 4, 12) in shapes
+    assert LIMITS["digits"].instructions == round(0.7 * 291_395)

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol
 
+from tinyrt.cluster.tasks import Failure, Lack, Task, attempted
 from tinyrt.errors import DataError, OutputError, ToolError
-from tinyrt.search.problem import Problem
-from tinyrt.search.work import Failure, Lack, attempted
 
 DEATHS = 3
 """Workers that may die under a piece of work before it is given up."""
@@ -35,24 +34,11 @@ SPARE = 4
 LOOK_S, PAUSE_S = 2, 0.1
 """Seconds between looks at who is there while nothing is done, and while the scheduler is gone."""
 
+DASHBOARD = "127.0.0.1:0"
+"""Where a cluster on this machine shows itself: to this machine alone, at a port that is free."""
+
 ENVIRONMENT = {"NUMBA_NUM_THREADS": 1, "OMP_NUM_THREADS": 1, "OPENBLAS_NUM_THREADS": 1}
 """Of each worker: as many are started as there are processors."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Task:
-    """A piece of work.
-
-    Attributes:
-        work: takes the arguments, then the problem.
-        arguments: plain data.
-        builds: whether it takes a compiler.
-
-    """
-
-    work: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    builds: bool = False
 
 
 class Workers(Protocol):
@@ -77,8 +63,8 @@ class Here:
 
     slots = 1
 
-    def __init__(self, problem: Problem) -> None:
-        self._problem = problem
+    def __init__(self, shared: Any) -> None:
+        self._shared = shared
         self._waiting: deque[tuple[Hashable, Task]] = deque()
 
     def begin(self, owner: Hashable, task: Task) -> None:
@@ -93,7 +79,7 @@ class Here:
 
         """
         owner, task = self._waiting.popleft()
-        result = attempted(task.work, *task.arguments, self._problem)
+        result = attempted(task.work, *task.arguments, self._shared)
         if isinstance(result, Failure) and result.lacks is Lack.ROOM:
             raise _no_room(result)
         return owner, result
@@ -112,8 +98,8 @@ class _Begun:
 class Cluster:
     """The workers of a Dask cluster."""
 
-    def __init__(self, problem: Problem, client: Any) -> None:
-        self._problem, self._client = problem, client
+    def __init__(self, shared: Any, client: Any) -> None:
+        self._shared, self._client = shared, client
         self._samples: Any = None
         self._begun: dict[Any, _Begun] = {}
         self._losses: dict[Hashable, int] = {}
@@ -222,7 +208,7 @@ class Cluster:
     def _send_samples(self) -> None:
         def send() -> Any:
             self._client.wait_for_workers(1, timeout=WORKERS_S)
-            return self._client.scatter(self._problem, broadcast=True, hash=False)
+            return self._client.scatter(self._shared, broadcast=True, hash=False)
 
         try:
             self._samples = self._answered(send)
@@ -251,25 +237,31 @@ class Cluster:
         if self._client.status != "running":
             raise ToolError(
                 f"the scheduler does not answer any more: {self._client.status}",
-                hint="start it again; the study goes on with --resume",
+                hint="start it again; a study goes on with --resume",
             )
 
 
 def _no_room(failure: Failure) -> OutputError:
     return OutputError(
         f"the disk of {failure.worker or 'this machine'} is full: {failure.reason}",
-        hint="make room on it; the study goes on with --resume",
+        hint="make room on it; a study goes on with --resume",
     )
 
 
 @contextmanager
-def workers_of(problem: Problem, number: int | None, scheduler: str | None) -> Iterator[Workers]:
+def workers_of(
+    shared: Any,
+    number: int | None,
+    scheduler: str | None,
+    on_dashboard: Callable[[str], object] = lambda address: None,
+) -> Iterator[Workers]:
     """Workers: this process for one, a cluster of so many processes, or that of a scheduler.
 
     Args:
-        problem: what they are sent once.
+        shared: what they are sent once.
         number: of workers on this machine; None for one to each processor.
         scheduler: the address of a Dask scheduler, in place of these.
+        on_dashboard: told the address of Dask's dashboard, where there is one.
 
     Raises:
         DataError: both are given, or there are no workers.
@@ -282,7 +274,7 @@ def workers_of(problem: Problem, number: int | None, scheduler: str | None) -> I
             expected="a number of workers from 1, or the scheduler that has them",
         )
     if scheduler is None and (number or processors()) == 1:
-        yield Here(problem)
+        yield Here(shared)
         return
     distributed = _distributed()
     with contextlib.ExitStack() as stack:
@@ -297,7 +289,9 @@ def workers_of(problem: Problem, number: int | None, scheduler: str | None) -> I
                 f"no scheduler answers at {address}",
                 expected="the address that dask scheduler prints, as tcp://host:8786",
             ) from error
-        yield Cluster(problem, client)
+        if client.dashboard_link:
+            on_dashboard(client.dashboard_link)
+        yield Cluster(shared, client)
 
 
 def _distributed() -> Any:
@@ -327,7 +321,7 @@ def _local(number: int) -> Iterator[Any]:
     with (
         dask.config.set(choices),
         _distributed().LocalCluster(
-            n_workers=number, threads_per_worker=1, dashboard_address=None, silence_logs=50
+            n_workers=number, threads_per_worker=1, dashboard_address=DASHBOARD, silence_logs=50
         ) as cluster,
     ):
         yield cluster

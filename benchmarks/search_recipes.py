@@ -1,14 +1,18 @@
-"""A search beside a recipe by hand: ``python -m benchmarks.search_series motion FOLDER``.
+"""A search beside a recipe by hand: ``python -m benchmarks.search_recipes motion FOLDER``.
 
-Convolutions along time, their strides and their deployment are chosen for a recipe's training
-samples, within what the recipe's pruned int8 model costs; docs/train.md has the recipe's points.
-The test samples judge the front, and chose nothing.
+Networks and their deployment are chosen for a recipe's training samples, within what the recipe's
+pruned int8 model costs, for digits with .7 of its instructions: convolutions along time and their
+strides, or for digits the space ``dscnn``. docs/train.md has the recipe's points. The test samples
+judge the front, and chose nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +21,7 @@ import numpy as np
 from tinyrt.api.fitting import DeviceBudget
 from tinyrt.quantize import Preset, Scheme
 from tinyrt.search import Candidate, Deployment, Problem, SearchSetting, search_networks
+from tinyrt.search.spaces import dscnn
 from tinyrt.train.nn import Conv2d, DepthwiseConv2d, GlobalAvgPool2d, Linear, Module, Sequential
 from tinyrt.train.recipes import RECIPES
 from tinyrt.train.recipes.series import normed
@@ -30,10 +35,11 @@ DEPLOYMENTS = {
     "int4": Deployment(Scheme.INT4),
 }
 LIMITS = {
+    "digits": DeviceBudget("cortex-m4", arena=2_176, flash=20_480, instructions=203_976),
     "motion": DeviceBudget("cortex-m4", arena=1_220, flash=20_480, instructions=59_842),
     "vowels": DeviceBudget("cortex-m4", arena=1_228, flash=20_480, instructions=72_653),
 }
-"""Recipe -> arena and instructions of its pruned int8 model."""
+"""Recipe -> arena and instructions of its pruned int8 model, .7 of these for digits."""
 
 
 def space_for(
@@ -41,6 +47,12 @@ def space_for(
 ) -> Callable[[BaseTrial, Problem, np.random.Generator], Candidate]:
     """The space for a recipe's samples, varied as the recipe does."""
     batch, augment = RECIPES[recipe].training.batch, RECIPES[recipe].augment
+
+    def images(trial: BaseTrial, problem: Problem, rng: np.random.Generator) -> Candidate:
+        return replace(dscnn(trial, problem, rng), batch=batch, augment=augment)
+
+    if recipe == "digits":
+        return images
 
     def space(trial: BaseTrial, problem: Problem, rng: np.random.Generator) -> Candidate:
         channels, layers = problem.input_shape[2], dict[str, Module]()
@@ -72,18 +84,31 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=60)
     parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--validation", type=float, default=0.2)
+    parser.add_argument("--folds", type=int, default=1)
+    parser.add_argument("--share", type=int, default=0)
+    parser.add_argument("--scouts", type=int, default=150)
+    parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    data = RECIPES[given.recipe].load(0)
+    data = RECIPES[given.recipe].load(given.seed)
     limits = LIMITS[given.recipe]
     found = search_networks(
         space_for(given.recipe),
         {"x": data.x_train, "y": data.y_train},
         given.folder,
-        SearchSetting(limits, given.trials, ("instructions",), given.epochs),
+        SearchSetting(
+            *(limits, given.trials, ("instructions",), given.epochs),
+            seed=given.seed,
+            folds=given.folds,
+            share=given.share,
+            scouts=given.scouts,
+        ),
         validation=given.validation,
         test={"x": data.x_test, "y": data.y_test},
     )
     print(" ".join(f"{end} {number}" for end, number in found.ends.items()))
+    print("scouts:", " ".join(f"{end} {number}" for end, number in found.scout_ends.items()))
+    spent = time.process_time() + sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+    print(f"{spent:.0f} seconds of processor time, compiler and emulator included")
     for point in found.front:
         costs = " ".join(f"{name} {figure:,}" for name, figure in point.costs.items())
         print(f"{point.score:.2%} of those to choose by, test {point.test:.2%}, {costs}")

@@ -1,0 +1,121 @@
+"""How a candidate learns: in float, and for its integers; and how good its answers are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from tinyrt.api.quantize import plainer
+from tinyrt.convert.passes import optimize
+from tinyrt.errors import DataError
+from tinyrt.ir import Graph
+from tinyrt.ops.shared.spec import Array
+from tinyrt.quantize import quantize_graph
+from tinyrt.search.candidate import Candidate
+from tinyrt.search.order import Order
+from tinyrt.search.problem import Problem
+from tinyrt.train.core.tensor import Tensor, no_grad
+from tinyrt.train.fit import FitConfig, fit
+from tinyrt.train.losses import cross_entropy, mse_loss
+from tinyrt.train.nn import Module
+from tinyrt.train.optim import Adam
+from tinyrt.train.pipeline.run import train_for_int8
+from tinyrt.train.pipeline.samples import Samples
+from tinyrt.train.pipeline.setting import QatSetting
+from tinyrt.train.recipes.recipe import Training
+from tinyrt.train.recipes.stages import CALIBRATION_SAMPLES
+
+BATCH = 64
+"""Samples that answers are computed for at once."""
+
+
+def fit_candidate(
+    candidate: Candidate, order: Order, epochs: int, problem: Problem, path: Path
+) -> float:
+    """Train up to some epoch, and score; samples are those that the network sees."""
+    rows, held = problem.parts
+    network = candidate.network
+    whole = Training(order.epochs, candidate.learning_rate, order.epochs // 15, candidate.batch)
+    steps = order.epochs * -(-len(rows) // candidate.batch)
+    history = fit(
+        network,
+        Adam(network.parameters(), candidate.learning_rate),
+        problem.x[rows],
+        problem.y[rows],
+        FitConfig(epochs, candidate.batch, progress=False),
+        rng=np.random.default_rng([order.seed, 1]),
+        loss=loss_for(problem),
+        # The rate of a step is that of the whole training, however many epochs this rung has.
+        lr=lambda step, _: whole.lr(step, steps),
+        augment=candidate.augment,
+        validate=lambda module: score_of(module, problem, held),
+        state_file=path,
+    )
+    return history[epochs - 1].score
+
+
+def loss_for(problem: Problem) -> Callable[[Tensor, Array], Tensor]:
+    """Cross entropy of classes; the mean squared error of values."""
+    if problem.has_classes:
+        return cross_entropy
+    return lambda answers, labels: mse_loss(answers, labels.reshape(answers.shape))
+
+
+def score_of(module: Module, problem: Problem, rows: Array) -> float:
+    """Share of right answers, or the squared error below zero."""
+    answers = []
+    with module.evaluating(), no_grad():
+        for start in range(0, len(rows), BATCH):
+            answers.append(module(Tensor(problem.x[rows[start : start + BATCH]])).data)
+    return figure(np.concatenate(answers), problem.y[rows], problem)
+
+
+def figure(answers: Array, right: Array, problem: Problem) -> float:
+    """Share of right answers, or the mean squared error below zero.
+
+    Raises:
+        DataError: not all answers are finite: the largest of them would still be some class.
+
+    """
+    if not np.isfinite(answers).all():
+        raise DataError(
+            "answers of the trained network are not finite",
+            expected="finite numbers",
+            hint="train with a lower learning rate",
+        )
+    if problem.has_classes:
+        return float(np.mean(answers.reshape(len(right), -1).argmax(axis=1) == right))
+    errors = answers.astype(np.float64) - right.reshape(answers.shape)
+    return -float(np.square(errors).mean())
+
+
+def trained_for_integers(
+    candidate: Candidate, graph: Graph, order: Order, shown: Problem
+) -> tuple[Graph, float]:
+    """The graph trained for int8 or int4, and its score on the samples to choose by."""
+    (name,) = graph.answers
+    shape = () if shown.has_classes else graph.value(name).shape[1:]
+    samples = Samples({graph.fed[0]: shown.x}, {name: shown.y.reshape(len(shown.y), *shape)})
+    setting = QatSetting(
+        epochs=order.int8_epochs,
+        batch=candidate.batch,
+        seed=shown.seed,
+        scheme=candidate.deployment.scheme,
+        max_bytes=candidate.deployment.max_bytes,
+    )
+    if shown.fold is None:  # then no score tells which epoch is best
+        setting = replace(setting, patience=None)
+    outcome = train_for_int8(
+        graph, samples, setting, finish=lambda graph: plainer(graph)[0], parts=shown.parts
+    )
+    (figures,) = outcome.figures
+    return outcome.graph, (1 if shown.has_classes else -1) * figures.deployed
+
+
+def quantized(candidate: Candidate, graph: Graph, shown: Problem) -> Graph:
+    """The graph in integers, without training for them."""
+    data = {graph.fed[0]: shown.x[shown.parts[0][:CALIBRATION_SAMPLES]]}
+    return plainer(quantize_graph(optimize(graph), data, candidate.deployment.config))[0]
