@@ -66,8 +66,41 @@ def test_running_an_int8_model_loads_neither_compilers_nor_writers(tmp_path):
     )
     assert output.exists()
     heavy = {"numba", "llvmlite", "onnx", "jinja2", "rich.progress", "tinyrt.convert.passes"}
-    heavy |= {f"tinyrt.{name}" for name in ("emulate", "export", "quantize", "search", "train")}
+    others = ("dsp", "emulate", "export", "quantize", "search", "sighted", "train")
+    heavy |= {f"tinyrt.{name}" for name in others}
     assert not heavy & modules
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_a_command_is_imported_without_collections_which_go_on_after_it(enabled):
+    """Or stay off, where a caller has turned them off."""
+    import gc
+
+    from tinyrt.cli.app import Commands, _nothing_collected
+
+    starts: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        starts.append(info["generation"])
+
+    threshold, before = gc.get_threshold(), gc.isenabled()
+    gc.set_threshold(1)
+    gc.callbacks.append(note)
+    (gc.enable if enabled else gc.disable)()
+    try:
+        with _nothing_collected():
+            del starts[:]
+            made = [[] for _ in range(1_000)]
+            assert not starts
+        assert gc.isenabled() is enabled
+        assert gc.get_freeze_count() > len(made)
+        assert Commands()["doctor"].name == "doctor"
+        assert gc.isenabled() is enabled
+    finally:
+        gc.callbacks.remove(note)
+        gc.set_threshold(*threshold)
+        (gc.enable if before else gc.disable)()
+        gc.unfreeze()
 
 
 FOR_TYPES = {
