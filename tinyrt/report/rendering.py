@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template, select_autoescape
 from markupsafe import Markup
 
+from tinyrt.decibels import shown_db
 from tinyrt.report.facts import FROM_FILE
 from tinyrt.text import clean, message
 
@@ -37,6 +38,7 @@ def template(name: str) -> Template:
     environment.filters["name"] = lambda text: clean(text, MAX_NAME)
     environment.filters["n"] = number
     environment.filters["percent"] = percent
+    environment.filters["db"] = lambda distance, unit="": shown_db(distance, 1, unit)
     environment.globals["asset"] = asset
     return environment.get_template(name)
 
