@@ -71,6 +71,19 @@ def test_running_an_int8_model_loads_neither_compilers_nor_writers(tmp_path):
     assert not heavy & modules
 
 
+@pytest.mark.parametrize(("lock", "refused"), [("lambda: False", True), ("lambda: True", False)])
+def test_a_python_without_a_global_lock_is_refused(lock, refused):
+    """Not a free-threaded one whose lock is on, nor one that has no other."""
+    code = f"import sys; sys._is_gil_enabled = {lock}; import tinyrt"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (result.returncode == 1) == refused
+    last = result.stderr.strip().rpartition("\n")[2]
+    assert last == refused * (
+        "ImportError: tinyrt does not run without Python's global lock: set PYTHON_GIL=1 in the "
+        "environment, or take a Python that is not free-threaded"
+    )
+
+
 @pytest.mark.parametrize("enabled", [True, False])
 def test_a_command_is_imported_without_collections_which_go_on_after_it(enabled):
     """Or stay off, where a caller has turned them off."""
