@@ -14,6 +14,7 @@ from tinyrt.quantize.explain.debug import DebugReport, LayerReport
 from tinyrt.report.compare import compared
 from tinyrt.report.debug_page import write_debug_page
 from tinyrt.report.errors_chart import draw_errors
+from tinyrt.report.histograms import activation_histograms, weight_histograms
 from tinyrt.report.models import error_facts, graph_facts, makers_of
 from tinyrt.report.page import render_report
 from tinyrt.report.view import by_noise, details, section_of
@@ -164,3 +165,15 @@ def test_what_is_equal_to_the_float_model_is_so_far_from_no_other():
     page = render_report(replace(reported()[0], models=(near, same)))
     (cells,) = re.findall(r"SQNR against float, dB</th>(.*?)</tr>", page, re.DOTALL)
     assert re.findall(r'<td class="n">([^<\s]*)', cells) == ["40.0", "equal"]
+
+
+def test_weights_and_activations_are_there_as_histograms(tmp_path):
+    """Of the samples: the input of the first op is seen in what it gives."""
+    page = page_of(tmp_path, report((0, 20, 20, 20)))
+    graph = read_tflite(tmp_path / "int8.tflite")
+    found = activation_histograms(graph, tmp_path / "data.npz")
+    assert page.count('aria-label="Activations of op ') == len(found) == len(graph.nodes)
+    assert page.count('aria-label="Weights of op ') == len(weight_histograms(graph)) > 0
+    for histogram in found:
+        where = f'"Activations of op {histogram.op}, {100 * histogram.clipped:.1f} % at the ends"'
+        assert where in page
