@@ -116,6 +116,16 @@ def test_a_command_is_imported_without_collections_which_go_on_after_it(enabled)
         gc.unfreeze()
 
 
+def test_looking_at_a_model_loads_no_compiler(tmp_path):
+    from tests.graphs import small_cnn
+    from tinyrt.convert.tflite.writer import save_tflite
+
+    save_tflite(small_cnn(), tmp_path / "net.tflite")
+    modules = _modules_of("inspect", str(tmp_path / "net.tflite"))
+    assert "tinyrt.cli.inspect" in modules
+    assert not {"numba", "llvmlite", "onnx", "tinyrt.emulate", "tinyrt.train"} & modules
+
+
 FOR_TYPES = {
     "tinyrt.api, tinyrt.interpreter.native": {
         "tinyrt.backends.cuda.partition",

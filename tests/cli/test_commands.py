@@ -94,6 +94,10 @@ def test_inspect(quantized):
     assert "The arena is fullest at op #" in shown
     assert shown.count("█") > 32
     assert found["arena_optimal"]
+    packed = f"{found['packed_bytes']:,}"
+    whole = call("inspect", quantized / "q.tflite", "--all").stdout
+    assert re.search(rf"packed again on the host +{packed}\n", re.sub(r" +\n", "\n", whole))
+    assert "packed again" not in shown
     assert found["arena_lower_bound"] == found["arena_bytes"]
     assert all(a["arena_bytes"] < found["arena_bytes"] for a in found["advice"])
     call("inspect", quantized / "q.tflite", "--max-arena", "64", code=1)

@@ -46,7 +46,8 @@ def inspect(
         typer.Option("--max-arena", metavar="BYTES", help="Refuse a larger arena, e.g. 32k."),
     ] = None,
     whole: Annotated[
-        bool, typer.Option("--all", help="Show all ops and tensors of a large model, too.")
+        bool,
+        typer.Option("--all", help="Show all ops and tensors, too, and what the host packs."),
     ] = False,
     max_memory: MaxMemory = None,
     wide: Wide = False,
@@ -75,7 +76,7 @@ def inspect(
             "ops": [{**asdict(op), "output_shape": list(op.output_shape)} for op in inspection.ops],
             "macs": inspection.macs,
             "weight_bytes": inspection.weight_bytes,
-            "packed_bytes": inspection.packed_bytes,
+            **({"packed_bytes": inspection.packed_bytes} if json else {}),
             "arena_bytes": inspection.arena_bytes,
             "segments": [
                 {"first": s.first, "last": s.stop - 1, "rows": {r.value: r.rows for r in s.images}}

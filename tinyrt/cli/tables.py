@@ -129,7 +129,8 @@ def inspection(report: Inspection, whole: bool = False) -> RenderableType:
     totals = {
         "MACs": report.macs,
         "weight bytes": report.weight_bytes,
-        "packed again on the host": report.packed_bytes,
+        # Only on request: to know it takes the host's own kernels, which are slow to import.
+        **({"packed again on the host": report.packed_bytes} if whole else {}),
         "arena bytes": report.arena_bytes,
         **arena_bound(report.plan.arena_bytes, report.plan.lower_bound, bool(report.plan.segments)),
     }
