@@ -66,8 +66,64 @@ def test_running_an_int8_model_loads_neither_compilers_nor_writers(tmp_path):
     )
     assert output.exists()
     heavy = {"numba", "llvmlite", "onnx", "jinja2", "rich.progress", "tinyrt.convert.passes"}
-    heavy |= {f"tinyrt.{name}" for name in ("emulate", "export", "quantize", "search", "train")}
+    others = ("dsp", "emulate", "export", "quantize", "search", "sighted", "train")
+    heavy |= {f"tinyrt.{name}" for name in others}
     assert not heavy & modules
+
+
+@pytest.mark.parametrize(("lock", "refused"), [("lambda: False", True), ("lambda: True", False)])
+def test_a_python_without_a_global_lock_is_refused(lock, refused):
+    """Not a free-threaded one whose lock is on, nor one that has no other."""
+    code = f"import sys; sys._is_gil_enabled = {lock}; import tinyrt"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (result.returncode == 1) == refused
+    last = result.stderr.strip().rpartition("\n")[2]
+    assert last == refused * (
+        "ImportError: tinyrt does not run without Python's global lock: set PYTHON_GIL=1 in the "
+        "environment, or take a Python that is not free-threaded"
+    )
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_a_command_is_imported_without_collections_which_go_on_after_it(enabled):
+    """Or stay off, where a caller has turned them off."""
+    import gc
+
+    from tinyrt.cli.app import Commands, _nothing_collected
+
+    starts: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        starts.append(info["generation"])
+
+    threshold, before = gc.get_threshold(), gc.isenabled()
+    gc.set_threshold(1)
+    gc.callbacks.append(note)
+    (gc.enable if enabled else gc.disable)()
+    try:
+        with _nothing_collected():
+            del starts[:]
+            made = [[] for _ in range(1_000)]
+            assert not starts
+        assert gc.isenabled() is enabled
+        assert gc.get_freeze_count() > len(made)
+        assert Commands()["doctor"].name == "doctor"
+        assert gc.isenabled() is enabled
+    finally:
+        gc.callbacks.remove(note)
+        gc.set_threshold(*threshold)
+        (gc.enable if before else gc.disable)()
+        gc.unfreeze()
+
+
+def test_looking_at_a_model_loads_no_compiler(tmp_path):
+    from tests.graphs import small_cnn
+    from tinyrt.convert.tflite.writer import save_tflite
+
+    save_tflite(small_cnn(), tmp_path / "net.tflite")
+    modules = _modules_of("inspect", str(tmp_path / "net.tflite"))
+    assert "tinyrt.cli.inspect" in modules
+    assert not {"numba", "llvmlite", "onnx", "tinyrt.emulate", "tinyrt.train"} & modules
 
 
 FOR_TYPES = {

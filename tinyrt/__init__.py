@@ -5,6 +5,7 @@ The names below are imported when they are first used: ``import tinyrt`` itself 
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,13 @@ if TYPE_CHECKING:
     from tinyrt.search import search_networks
 
 __version__ = "0.1.0"
+
+if not getattr(sys, "_is_gil_enabled", lambda: True)():
+    # Caches of graphs and kernels are filled by several threads, each step of them under this lock.
+    raise ImportError(
+        "tinyrt does not run without Python's global lock: set PYTHON_GIL=1 in the environment, "
+        "or take a Python that is not free-threaded"
+    )
 
 _HOMES = {
     "Cascade": "tinyrt.api",

@@ -86,13 +86,18 @@ def test_inspect(quantized):
     assert found["macs"] == sum(op["macs"] for op in found["ops"])
     assert found["arena_bytes"] >= max(op["arena_bytes"] for op in found["ops"])
     page = (quantized / "page.html").read_text()
-    assert page.count("<rect") == len(api.inspect_model(quantized / "q.tflite").plan.buffers)
-    assert "http" not in page.replace("http-equiv", "")
+    plan = api.inspect_model(quantized / "q.tflite").plan
+    assert page.count('<rect class="hue"') == len(plan.buffers)
+    assert not re.findall(r"(?:src|href)=.?http", page)
     shown = call("inspect", quantized / "q.tflite").stdout
     assert "conv2d" in shown
     assert "The arena is fullest at op #" in shown
     assert shown.count("█") > 32
     assert found["arena_optimal"]
+    packed = f"{found['packed_bytes']:,}"
+    whole = call("inspect", quantized / "q.tflite", "--all").stdout
+    assert re.search(rf"packed again on the host +{packed}\n", re.sub(r" +\n", "\n", whole))
+    assert "packed again" not in shown
     assert found["arena_lower_bound"] == found["arena_bytes"]
     assert all(a["arena_bytes"] < found["arena_bytes"] for a in found["advice"])
     call("inspect", quantized / "q.tflite", "--max-arena", "64", code=1)

@@ -103,7 +103,9 @@ def test_arenas_beyond_shared_memory_lie_in_device_memory():
         generate(small_graph(), Shape(fused=True), 32)
 
 
-@pytest.mark.parametrize(("samples", "allocated"), [(runtime.RECORDED, 1), (runtime.RECORDED + 1, 3)])
+@pytest.mark.parametrize(
+    ("samples", "allocated"), [(runtime.RECORDED, 1), (runtime.RECORDED + 1, 3)]
+)
 def test_memory_code_and_streams_are_given_back(samples, allocated):
     """Weights lie on the device, and the ports of large batches."""
     driver = FakeDriver()

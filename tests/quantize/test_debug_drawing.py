@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from tests.report.made import save_pair
 from tinyrt.quantize.explain.debug import DebugReport, LayerReport
 from tinyrt.report.debug_page import write_debug_page
 from tinyrt.report.errors_chart import draw_errors
@@ -39,7 +40,7 @@ def report(*layers):
 
 
 def drawn_lines(found):
-    return draw_errors(error_facts(found)).lines
+    return draw_errors(error_facts(found, {})).lines
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
@@ -76,7 +77,8 @@ def test_lines_are_named_after_their_figures_and_points_say_them():
     ("highest", "ticks"), [(3.0, [0, 10]), (39.9, [0, 10, 20, 30]), (40.0, [0, 10, 20, 30, 40])]
 )
 def test_a_tick_stands_at_every_ten_decibels(tmp_path, highest, ticks):
-    path = write_debug_page("a net", report(layer(0, highest, 1.0, 1.0)), tmp_path / "page.html")
-    page = path.read_text()
-    assert "a net" in page
+    _, int8, data = save_pair(tmp_path)
+    found = report(layer(0, highest, 1.0, 1.0))
+    page = write_debug_page(int8, data, found, tmp_path / "page.html").read_text()
+    assert "<h1>int8.tflite</h1>" in page
     assert [int(t) for t in re.findall(r">\s*(\d+) dB\s*<", page)] == ticks

@@ -111,13 +111,13 @@ def test_shades_go_from_the_cheapest_to_the_most_costly():
 
 def test_the_graph_has_each_op_with_its_shape_and_cost():
     model = reported()[0].models[0]
-    drawing = draw_graph(model)
+    costs = [op.instructions for op in model.cores[0].ops]
+    drawing = draw_graph(model, costs)
     assert [box.title for box in drawing.boxes][:3] == ["0 conv2d", "1 conv2d", "2 add"]
     assert drawing.boxes[0].lines == ("1 x 8 x 8 x 8", "conv2d_0")
     assert len(drawing.paths) == sum(len(op.sources) for op in model.ops)
-    costs = [op.instructions for op in model.cores[0].ops]
     assert [box.shade for box in drawing.boxes] == [shade(n, max(costs)) for n in costs]
-    part = draw_graph(model, 3)
+    part = draw_graph(model, costs, 3)
     assert (len(part.boxes), part.left_out, len(part.paths)) == (3, len(model.ops) - 3, 3)
 
 

@@ -112,7 +112,12 @@ def test_quality_is_that_of_eval_and_errors_those_of_debug(files, report):
     assert (errors.samples, errors.sqnr_db) == (debugged.samples, debugged.sqnr_db)
     ordered = sorted(debugged.layers, key=lambda layer: layer.index)
     for layer, other in zip(errors.layers, ordered, strict=True):
-        assert asdict(layer) == {name: getattr(other, name) for name in asdict(layer)}
+        said = asdict(layer)
+        node = said.pop("node")
+        assert said == {name: getattr(other, name) for name in said}
+        ops = [op.index for op in report.models[0].ops if op.outputs[0].name == layer.name]
+        assert node == next(iter(ops), None)
+        assert (node is None) == (layer.op == "input")
     assert report.models[1].errors is None  # the float model itself
 
 

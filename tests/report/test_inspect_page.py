@@ -1,17 +1,23 @@
 """The page of ``tinyrt inspect --html``: where its drawing has each tensor, and what it says."""
 
+import re
 from dataclasses import replace
 
 import pytest
 from jinja2 import UndefinedError
 
-from tests.graphs import Builder
+from tests.graphs import Builder, small_cnn
+from tests.report.made import samples
 from tinyrt.api import inspect_model
+from tinyrt.api.costs import cost_by_formula
 from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.export import find_core
+from tinyrt.quantize import QuantConfig, quantize_graph
 from tinyrt.report import arena as arena_drawing
 from tinyrt.report import render_page
 from tinyrt.report.arena import draw_arena
 from tinyrt.report.facts import ArenaFacts, BufferFacts, Kept
+from tinyrt.report.gather import by_kernel
 from tinyrt.report.rendering import template
 
 BUFFERS = (
@@ -110,3 +116,54 @@ def test_a_page_has_no_empty_lines(tmp_path):
     """What templates do leaves nothing behind."""
     page = page_of(tmp_path, Builder((1, 4)).graph("x"))
     assert [line for line in page.split("\n")[:-1] if not line.strip()] == []
+
+
+def test_costs_are_those_by_formula(tmp_path):
+    """Of ``tinyrt.cost``, on each kind of core; a view of other bytes costs nothing."""
+    save_tflite(reduced(), tmp_path / "net.tflite")
+    for core in ("m0", "m4", "m55", "rv32imc"):
+        inspection = inspect_model(tmp_path / "net.tflite", core=core)
+        found, cost = by_kernel(inspection), cost_by_formula(inspection.graph, core)
+        assert found.core == cost.core == find_core(core).name
+        assert found.instructions == cost.instructions
+        assert tuple(op.instructions for op in found.ops) == cost.by_op
+        assert 0 in cost.by_op
+        assert found.instructions_per_mac == cost.instructions / inspection.macs
+        assert (found.flash.weights, found.ram.arena) == (
+            inspection.weight_bytes,
+            inspection.arena_bytes,
+        )
+        assert all(op.kernel and op.why for op in found.ops)
+
+
+WITHOUT = [({"core": "host"}, "here: some op"), ({"input_rows": True}, "where ops run row by row")]
+
+
+@pytest.mark.parametrize(("options", "reason"), WITHOUT)
+def test_what_has_no_formula_has_no_costs_and_the_page_says_why(options, reason, tmp_path):
+    save_tflite(reduced(), tmp_path / "net.tflite")
+    inspection = inspect_model(tmp_path / "net.tflite", **options)
+    found = by_kernel(inspection)
+    assert found.instructions is None
+    assert {op.instructions for op in found.ops} == {None}
+    page = render_page(inspection)
+    assert f"There is no formula for instructions {reason}" in page
+    assert 'class="bars"' not in page
+    priced = render_page(inspect_model(tmp_path / "net.tflite"))
+    assert "Estimated by formula for cortex-m4" in priced
+    assert 'class="bars"' in priced
+
+
+def test_ops_say_where_they_run_if_that_was_asked(tmp_path):
+    save_tflite(reduced(), tmp_path / "net.tflite")
+    page = render_page(inspect_model(tmp_path / "net.tflite", backend="cuda"))
+    devices = re.findall(r'data-kind="\w+">(?:<td.*?</td>){5}<td>(gpu|cpu)</td>', page)
+    assert len(devices) == len(reduced().nodes)
+    plain = render_page(inspect_model(tmp_path / "net.tflite"))
+    assert "runs on</th>" in page
+    assert "runs on</th>" not in plain
+
+
+def reduced():
+    """A quantised CNN with a reshape, whose output is its input's bytes."""
+    return quantize_graph(small_cnn(), samples(32), QuantConfig())

@@ -13,6 +13,17 @@ from tinyrt.report.parts import fits, parts
 
 KIB = 1024
 
+READ = r"^(probe-rs|PlatformIO|Zephyr|RIOT|Nordic|Microchip|Alif|NXP)[ :]"
+"""How the places begin at which figures of parts were read."""
+
+ORDER_CODES = {
+    r"STM32\w{4}\w([8BCEGI])$": {"8": 64, "B": 128, "C": 256, "E": 512, "G": 1024, "I": 2048},
+    r"GD32\w{5}([8B])$|CH32V\w{4}(8)$": {"8": 64, "B": 128},
+    r"ATSAM\w+?(16|18|19|20|21)$": {"16": 64, "18": 256, "19": 512, "20": 1024, "21": 2048},
+    r"(?:EF[MR]32\w+F|XMC.*K)(1024|1536)$": {"1024": 1024, "1536": 1536},
+}
+"""Names of parts -> what their order code says of flash, in KiB."""
+
 
 @pytest.fixture
 def core():
@@ -30,15 +41,26 @@ def fit_of(name, *cores):
 
 def test_there_are_parts_of_every_core_each_with_its_source():
     found = parts()
-    assert len(found) == len({part.name for part in found}) == 73
+    assert len(found) == len({part.name for part in found}) == 70
     emulated = {name for name in CORES if not name.startswith("host")}
     assert {part.core for part in found} == emulated
     for part in found:
         assert part.maker
-        assert len(part.source) >= 6
+        assert re.search(READ, part.source), part
         assert 16 <= part.mhz <= 1000
         assert 8 <= part.ram_kib <= 16_384
         assert part.flash_kib is None or 64 <= part.flash_kib <= 8_192
+
+
+def test_flash_is_what_the_order_code_says():
+    checked = 0
+    for part in parts():
+        for pattern, sizes in ORDER_CODES.items():
+            found = re.match(pattern, part.name)
+            if found:
+                checked += 1
+                assert part.flash_kib == sizes[next(g for g in found.groups() if g)], part
+    assert checked == 38
 
 
 def test_parts_of_one_maker_stand_together():

@@ -49,6 +49,7 @@ class Inspection:
         graph: the model.
         plan: the arena plan.
         kernels: whose scratch memory the plan counts.
+        core: whose kernels these are; empty where only their instruction set was given.
         placement: which ops run on a GPU and which on the CPU between them; empty where that was
             not asked for.
         front_end: what its file carries for samples or frames, at the model; None without.
@@ -62,6 +63,7 @@ class Inspection:
     graph: Graph
     plan: ArenaPlan
     kernels: CKernels
+    core: str = ""
     placement: tuple[DeviceSegment, ...] = ()
     front_end: Fitted | Sighted | None = None
 
@@ -118,10 +120,12 @@ def inspect_model(
     from tinyrt.export.target import Optimize, find_core, target_of
 
     graph = open_model(model, shapes=shapes, values=values)
-    kernels = CKernels(target_of(find_core(core), Optimize.BALANCED))
+    on = find_core(core)
+    kernels = CKernels(target_of(on, Optimize.BALANCED))
     inspection = inspect_graph(graph, kernels, by_rows=by_rows, input_rows=input_rows)
     placement = () if backend is None else placement_of(graph, backend)
-    return replace(inspection, placement=placement, front_end=_front_end(model, graph))
+    front_end = _front_end(model, graph)
+    return replace(inspection, core=on.name, placement=placement, front_end=front_end)
 
 
 def inspect_graph(

@@ -15,6 +15,7 @@ from rich.text import Text
 from tinyrt.cli import tables
 from tinyrt.cli.console import progress_bar, reporting
 from tinyrt.cli.options import Json, MaxMemory, Wide, parse_accuracy, parse_allowed, require_with
+from tinyrt.decibels import EQUAL
 
 if TYPE_CHECKING:
     from tinyrt.quantize.explain.bisect import BisectReport
@@ -25,7 +26,7 @@ COLUMNS = ("layer", "op", "impact", "own", "total", "range", "cut", "dead", "spr
 """Of ``LayerReport``; the table fits 80 columns, ``--json`` has the rest."""
 MAX_OP = 16
 """Columns of an op's name before it wraps: so many has depthwise_conv2d."""
-CAPTION = f"SQNR in dB, worst layer first; {tables.EQUAL}: not a bit of difference"
+CAPTION = f"SQNR in dB, worst layer first; {EQUAL}: not a bit of difference"
 ALLOWED = "int8,int16x8,float"
 """What layers may be kept in where nothing is said."""
 
@@ -96,7 +97,7 @@ def debug(
         if html is not None:
             from tinyrt.report.debug_page import write_debug_page
 
-            write_debug_page(quantized.name, debugging, html, bisected)
+            write_debug_page(quantized, data, debugging, html, bisected)
         as_json, parts = asdict(debugging), [_layers_table(debugging)]
         if bisected is not None:
             as_json["bisect"] = asdict(bisected)

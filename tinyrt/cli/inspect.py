@@ -57,7 +57,8 @@ def inspect(
         typer.Option("--max-arena", metavar="BYTES", help="Refuse a larger arena, e.g. 32k."),
     ] = None,
     whole: Annotated[
-        bool, typer.Option("--all", help="Show all ops and tensors of a large model, too.")
+        bool,
+        typer.Option("--all", help="Show all ops and tensors, too, and what the host packs."),
     ] = False,
     cycles: WithCycles = False,
     clock: Clock = None,
@@ -105,7 +106,7 @@ def inspect(
             "ops": [{**asdict(op), "output_shape": list(op.output_shape)} for op in inspection.ops],
             "macs": inspection.macs,
             "weight_bytes": inspection.weight_bytes,
-            "packed_bytes": inspection.packed_bytes,
+            **({"packed_bytes": inspection.packed_bytes} if json else {}),
             "arena_bytes": inspection.arena_bytes,
             "segments": [
                 {"first": s.first, "last": s.stop - 1, "rows": {r.value: r.rows for r in s.images}}

@@ -13,7 +13,6 @@ from rich.text import Text
 from tinyrt.cli import tables
 from tinyrt.cli.answers import answers, plain
 from tinyrt.cli.console import progress_bar, reporting
-from tinyrt.cli.listen import run_on_audio
 from tinyrt.cli.options import AllowFallback, Backend, Json, MaxMemory, Model, require_without
 from tinyrt.cli.placement import Segments, placement
 from tinyrt.data import save_npz
@@ -63,6 +62,8 @@ def run(
         if audio is not None:
             require_without("--input", inputs, "a recording", there=True)
             require_without("--profile", profile or None, "a recording", there=True)
+            from tinyrt.cli.listen import run_on_audio
+
             heard, renderable = run_on_audio(model, audio, output, chosen or DEFAULT_BACKEND)
             report(heard | segments.data, renderable)
             return

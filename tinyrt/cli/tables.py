@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tinyrt.decibels import CEILING_DB
+from tinyrt.decibels import shown_db
 from tinyrt.text import clean
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ MAX_NAME = 72
 """Characters of a name in a list."""
 MAX_LINES = 8
 """Tensors, segments and the like that a list shows."""
-EQUAL = "equal"
-"""What stands for the distance of two signals that are equal in every element."""
 TINY = 1e-3
 """Figures below have an exponent."""
 MAX_OPS = 40
@@ -103,9 +101,7 @@ def layer(name: str) -> str:
 
 def decibels(db: float | None, places: int = 2) -> str:
     """A distance in dB; two signals without any difference have none that is finite."""
-    if db is None:
-        return "-"
-    return EQUAL if db >= CEILING_DB else f"{db:,.{places}f}"
+    return "-" if db is None else shown_db(db, places)
 
 
 def percent(fraction: float | None) -> str:
@@ -133,7 +129,8 @@ def inspection(report: Inspection, whole: bool = False) -> RenderableType:
     totals = {
         "MACs": report.macs,
         "weight bytes": report.weight_bytes,
-        "packed again on the host": report.packed_bytes,
+        # Only on request: to know it takes the host's own kernels, which are slow to import.
+        **({"packed again on the host": report.packed_bytes} if whole else {}),
         "arena bytes": report.arena_bytes,
         **arena_bound(report.plan.arena_bytes, report.plan.lower_bound, bool(report.plan.segments)),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tinyrt.decibels import CEILING_DB
 from tinyrt.report.facts import CoreFacts, ModelFacts
 
 Figure = int | float | None
@@ -44,7 +45,7 @@ def compared(models: Sequence[ModelFacts]) -> tuple[Row, ...]:
     top1, sqnr = ([getattr(q, name, None) for q in qualities] for name in ("top1", "sqnr_db"))
     rows += [
         Row("right, share", tuple(top1), _differences(top1, 100), "points", True),
-        Row("SQNR against float, dB", tuple(sqnr), _differences(sqnr, 1), "dB", True),
+        Row("SQNR against float, dB", tuple(sqnr), _apart(sqnr), "dB", True),
     ]
     for i, core in enumerate(models[0].cores):
         for what, figure in CORE_FIGURES.items():
@@ -67,6 +68,11 @@ def _row(label: str, values: list[Figure]) -> Row:
     first = values[0]
     changes = [None if v is None or not first else 100 * (v / first - 1) for v in values]
     return Row(label, tuple(values), tuple(changes), "%", False)
+
+
+def _apart(values: list[Figure]) -> tuple[float | None, ...]:
+    """Differences in dB; none from or to a model that is equal to the float one."""
+    return _differences([None if v is None or v >= CEILING_DB else v for v in values], 1)
 
 
 def _differences(values: list[Figure], factor: float) -> tuple[float | None, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tinyrt.decibels import shown_db
 from tinyrt.report.facts import Errors
 from tinyrt.text import clean
 
@@ -57,7 +58,7 @@ def draw_errors(errors: Errors) -> ErrorChart:
             Point(
                 MARGIN + i * step,
                 _y(getattr(layer, field), top),
-                f"{clean(layer.name)} ({layer.op}): {getattr(layer, field):.1f} dB",
+                f"{clean(layer.name)} ({layer.op}): {shown_db(getattr(layer, field), 1, ' dB')}",
             )
             for i, layer in enumerate(layers)
         )

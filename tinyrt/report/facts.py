@@ -266,8 +266,14 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class LayerError:
-    """A layer's quantisation error, as ``tinyrt debug`` has it; SQNR in dB."""
+    """A layer's quantisation error, as ``tinyrt debug`` has it; SQNR in dB.
 
+    Attributes:
+        node: index of the op that computes it; None of a model input.
+
+    """
+
+    node: int | None
     name: str = field(metadata=FROM_FILE)
     op: str
     impact_db: float
@@ -311,8 +317,8 @@ class ModelFacts:
 
     Attributes:
         name: of its file, with as much of the folder as tells models apart.
-        sha256: of its file.
-        file_bytes: of its file.
+        sha256: of its file; empty where only the graph was looked at.
+        file_bytes: of its file; 0 likewise.
         quantized: whether it computes in integers.
         macs: multiply-accumulates of an inference.
         weight_bytes: of all constants.

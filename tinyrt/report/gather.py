@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +26,8 @@ from tinyrt.emulate.baseline import load_baseline
 from tinyrt.emulate.cycles import Cycles
 from tinyrt.errors import DataError, error_context
 from tinyrt.export import Core, find_core
-from tinyrt.export.target import Optimize, find_optimize, target_of
+from tinyrt.export.estimate import kernel_estimated
+from tinyrt.export.target import HOST, Optimize, find_optimize, target_of
 from tinyrt.interpreter.progress import Progress
 from tinyrt.ir import Graph
 from tinyrt.report import facts
@@ -222,6 +224,37 @@ def _by_formula(inspection: Inspection, target: Target, cost: ModelCost) -> fact
         ram=facts.RamFacts(cost.arena, None, None, None, None),
         arena=arena_of(inspection),
         ops=tuple(_ops(inspection, target, pairs)),
+    )
+
+
+def by_kernel(inspection: Inspection) -> facts.CoreFacts:
+    """A graph on the core that it was inspected for: its kernels, and costs by their formulas.
+
+    There are no costs where ops run row by row or have no C kernel, and none on this machine.
+    """
+    target = inspection.kernels.target
+    estimates = _estimates(inspection, find_core(inspection.core), target)
+    cost = ModelCost(
+        core=inspection.core,
+        basis=Basis.FORMULA,
+        arena=inspection.arena_bytes,
+        weights=inspection.weight_bytes,
+        code=None,
+        instructions=None if estimates is None else round(math.fsum(estimates)),
+        by_op=None if estimates is None else tuple(map(round, estimates)),
+    )
+    return _by_formula(inspection, target, cost)
+
+
+def _estimates(inspection: Inspection, core: Core, target: Target) -> tuple[float, ...] | None:
+    """Instructions of each op; 0 of one whose output is its input's bytes."""
+    nodes, plan = list(inspection.graph.bound()), inspection.plan
+    kernels = [find(node, target) for node in nodes]
+    if core.prefix == HOST or plan.segments or None in kernels:
+        return None
+    return tuple(
+        0.0 if kernel is None or node.index in plan.idle else kernel_estimated(node, kernel, core)
+        for node, kernel in zip(nodes, kernels, strict=True)
     )
 
 

@@ -69,13 +69,20 @@ class Drawing:
     left_out: int
 
 
-def draw_graph(model: ModelFacts, most: int = MAX_OPS) -> Drawing:
-    """The drawing of a model's first ops, shaded by what they cost on the first core."""
+def draw_graph(model: ModelFacts, costs: Sequence[float], most: int = MAX_OPS) -> Drawing:
+    """The drawing of a model's first ops, the darker the greater their share of the costs.
+
+    Args:
+        model: whose ops are drawn.
+        costs: of each op.
+        most: ops that are drawn.
+
+    """
     ops = model.ops[:most]
     names = [wrapped(clean(op.name, MAX_NAME)) for op in ops]
     heights = [2 * PADDING + LINE * (2 + len(lines)) for lines in names]
     layout = lay_out([op.sources for op in ops], WIDTH, heights)
-    costs = [op.instructions or 0 for op in model.cores[0].ops]
+    greatest = max(costs, default=0)
     boxes = tuple(
         Box(
             index=op.index,
@@ -84,7 +91,7 @@ def draw_graph(model: ModelFacts, most: int = MAX_OPS) -> Drawing:
             height=heights[i],
             title=f"{op.index} {op.op}",
             lines=(_shape(op.outputs[0].shape), *names[i]),
-            shade=shade(costs[i], max(costs)),
+            shade=shade(costs[i], greatest),
         )
         for i, (op, (x, y)) in enumerate(zip(ops, layout.places, strict=True))
     )
@@ -93,9 +100,9 @@ def draw_graph(model: ModelFacts, most: int = MAX_OPS) -> Drawing:
     return Drawing(boxes, paths, layout.width, layout.height, left_out)
 
 
-def shade(cost: int, most: int) -> int:
+def shade(cost: float, most: float) -> int:
     """Which of the shades a cost has, of costs up to ``most``."""
-    return min(SHADES * cost // max(most, 1), SHADES - 1)
+    return min(int(SHADES * cost / most), SHADES - 1) if most else 0
 
 
 def wrapped(name: str, letters: int = LETTERS) -> tuple[str, ...]:

@@ -1,16 +1,17 @@
-"""``tinyrt inspect --html``: a model's ops, costs, and arena over time on one page."""
+"""``tinyrt inspect --html``: a model's graph, costs, weights, and arena over time on one page."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from tinyrt import __version__
 from tinyrt.api import Inspection
 from tinyrt.files import write_atomic
-from tinyrt.report.arena import draw_arena
-from tinyrt.report.gather import arena_of
-from tinyrt.report.models import tensor_facts
-from tinyrt.report.rendering import rendered
+from tinyrt.report.gather import by_kernel
+from tinyrt.report.models import graph_facts
+from tinyrt.report.rendering import cleaned, embedded, rendered
+from tinyrt.report.view import by_instructions, details, section_of
 
 
 def write_page(inspection: Inspection, path: str | Path) -> Path:
@@ -25,15 +26,20 @@ def write_page(inspection: Inspection, path: str | Path) -> Path:
 
 
 def render_page(inspection: Inspection) -> str:
-    """The page as HTML without outside references."""
-    arena = arena_of(inspection)
+    """The page as HTML without outside references.
+
+    Args:
+        inspection: as ``inspect_model`` gives it, for a core.
+
+    """
     graph = inspection.graph
+    model = replace(graph_facts(graph, graph.name), cores=(by_kernel(inspection),))
+    shown = cleaned(model)
+    devices = tuple(map(inspection.device_of, range(len(inspection.ops))))
     return rendered(
         "inspect.html.j2",
         inspection=inspection,
-        arena=arena,
-        map=draw_arena(arena, len(inspection.ops)),
-        inputs=tuple(map(tensor_facts, graph.input_values)),
-        outputs=tuple(map(tensor_facts, graph.output_values)),
+        section=section_of(shown, by_instructions(shown), devices if inspection.placement else ()),
+        data=embedded([details(shown)]),
         version=__version__,
     )

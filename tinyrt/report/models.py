@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,17 +34,29 @@ def model_facts(
         DataError: the data do not fit, or the models have nothing in common.
 
     """
-    path, nodes = Path(model), list(graph.bound())
-    makers = {value.name: node.index for node in nodes for value in node.outputs}
+    path = Path(model)
     quality = errors = None
     if data is not None:
         quality = _quality(model, data, against)
         if against is not None and graph.is_quantized:
-            errors = error_facts(debug_model(against, model, data))
-    return facts.ModelFacts(
-        name=name,
+            errors = error_facts(debug_model(against, model, data), makers_of(graph))
+    return replace(
+        graph_facts(graph, name),
         sha256=sha256_of(path),
         file_bytes=path.stat().st_size,
+        activations=() if data is None else activation_histograms(graph, data),
+        quality=quality,
+        errors=errors,
+    )
+
+
+def graph_facts(graph: Graph, name: str) -> facts.ModelFacts:
+    """What a graph itself says: without a file, costs and data."""
+    nodes, makers = list(graph.bound()), makers_of(graph)
+    return facts.ModelFacts(
+        name=name,
+        sha256="",
+        file_bytes=0,
         quantized=graph.is_quantized,
         macs=sum(OPS[node.op].macs(node) for node in nodes),
         weight_bytes=sum(v.nbytes for v in graph.values.values() if v.is_constant),
@@ -52,10 +65,15 @@ def model_facts(
         ops=tuple(_op(node, makers) for node in nodes),
         cores=(),
         weights=weight_histograms(graph),
-        activations=() if data is None else activation_histograms(graph, data),
-        quality=quality,
-        errors=errors,
+        activations=(),
+        quality=None,
+        errors=None,
     )
+
+
+def makers_of(graph: Graph) -> dict[str, int]:
+    """Tensor -> index of the op that computes it."""
+    return {value.name: node.index for node in graph.bound() for value in node.outputs}
 
 
 def _quality(model: str | Path, data: Data, against: str | Path | None) -> facts.Quality:
@@ -63,10 +81,17 @@ def _quality(model: str | Path, data: Data, against: str | Path | None) -> facts
     return facts.Quality(found.samples, found.correct, found.top1, found.agreement, found.sqnr_db)
 
 
-def error_facts(report: DebugReport) -> facts.Errors:
-    """What ``tinyrt debug`` found, layer by layer in the order of execution."""
+def error_facts(report: DebugReport, makers: Mapping[str, int]) -> facts.Errors:
+    """What ``tinyrt debug`` found, layer by layer in the order of execution.
+
+    Args:
+        report: what it found.
+        makers: tensor -> the op that computes it, as ``makers_of`` gives it.
+
+    """
     layers = tuple(
         facts.LayerError(
+            node=makers.get(layer.name),
             name=layer.name,
             op=layer.op,
             impact_db=layer.impact_db,

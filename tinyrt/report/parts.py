@@ -22,9 +22,11 @@ class Part:
         maker: who makes it.
         core: its processor core, as tinyrt calls it.
         mhz: its highest clock.
-        flash_kib: its flash; None where programs lie in memory outside of it.
-        ram_kib: its RAM, all banks together.
-        source: the maker's document that says so.
+        flash_kib: its flash that programs may fill; None where they lie in memory outside of it.
+        ram_kib: its RAM, all banks together: tightly coupled memory counts, backup memory and what
+            a second core keeps for itself do not.
+        source: where these figures were read: maps of memories that are made from the maker's
+            device pack, descriptions of boards, or documents of the maker.
 
     """
 

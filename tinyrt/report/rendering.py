@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template, select_autoescape
 from markupsafe import Markup
 
-from tinyrt.report.facts import FROM_FILE
+from tinyrt.decibels import shown_db
+from tinyrt.report.facts import FROM_FILE, CycleFacts
 from tinyrt.text import clean, message
 
 MAX_TEXT = 2_500
@@ -37,6 +38,8 @@ def template(name: str) -> Template:
     environment.filters["name"] = lambda text: clean(text, MAX_NAME)
     environment.filters["n"] = number
     environment.filters["percent"] = percent
+    environment.filters["cycles"] = shown_cycles
+    environment.filters["db"] = lambda distance, unit="": shown_db(distance, 1, unit)
     environment.globals["asset"] = asset
     return environment.get_template(name)
 
@@ -64,6 +67,14 @@ def number(value: float | None) -> str:
 def percent(share: float | None, digits: int = 1) -> str:
     """A share in percent, a dash for None."""
     return "–" if share is None else f"{100 * share:.{digits}f} %"
+
+
+def shown_cycles(cycles: CycleFacts | None) -> str:
+    """A range of cycles as text; empty where they are not told."""
+    if cycles is None:
+        return ""
+    ends = dict.fromkeys((cycles.low, cycles.high))
+    return " to ".join(f"{end:,}" for end in ends)
 
 
 def cleaned(record: Record) -> Record:

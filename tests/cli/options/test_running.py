@@ -114,7 +114,7 @@ def test_a_page_draws_every_tensor_of_the_model(made, tmp_path):
     page = tmp_path / "page.html"
     for model in (made.net, made.int8):
         call("inspect", model, "--html", page)
-        drawn = page.read_text().count("<rect")
+        drawn = page.read_text().count('<rect class="hue"')
         assert drawn == len(api.inspect_model(model).plan.buffers)
         page.unlink()
 

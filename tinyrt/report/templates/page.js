@@ -41,7 +41,8 @@
   // Tables sorted by a column.
   const valueOf = (row, column) => {
     const text = row.cells[column].textContent.trim();
-    const value = Number(text.replace(/ to [\d,.]+$/, "").replace(/[, ]/g, ""));
+    if (text === "equal") return Infinity;
+    const value = Number(text.replace(/ to [\d,.]+$/, "").replace(/[, %\u00a0]/g, ""));
     return text === "" || Number.isNaN(value) ? text : value;
   };
   for (const made of all("table.sortable")) {

@@ -16,9 +16,11 @@
       place.textContent = ms.toFixed(2) + (place.dataset.mhz ? "" : " ms");
     }
   };
-  mhz.addEventListener("input", showTimes);
-  cpi.addEventListener("input", showTimes);
-  mhz.form.addEventListener("submit", (event) => event.preventDefault());
+  if (mhz) {
+    mhz.addEventListener("input", showTimes);
+    cpi.addEventListener("input", showTimes);
+    mhz.form.addEventListener("submit", (event) => event.preventDefault());
+  }
 
   // All about an op.
   const dialog = byId("op");
@@ -57,6 +59,10 @@
     const tensors = op.inputs.map((one) => ["input", ...one]);
     table(["", "tensor", "type", "quantisation"].map((head) => head || "role"),
       [...tensors, ...op.outputs.map((one) => ["output", ...one])], text);
+    if (op.error.length) {
+      make("h3", "Quantisation error", text);
+      table(["figure", "value"], op.error, text);
+    }
     for (const core of op.cores) {
       make("h3", core.core, text);
       const rows = [["instructions", number(core.instructions)]];
@@ -176,5 +182,5 @@
   for (const input of all(".filter, .kind")) {
     input.addEventListener("input", () => filter(input.dataset.of));
   }
-  byId("fitting").addEventListener("input", () => filter("parts"));
+  if (byId("fitting")) byId("fitting").addEventListener("input", () => filter("parts"));
 })();
