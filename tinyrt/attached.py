@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from tinyrt.convert.tflite.metadata import entry_of
 from tinyrt.convert.tflite.reader import map_file
 from tinyrt.dsp.anomaly import MAX_SIZE, AnomalyNumbers, numbers_of
 from tinyrt.dsp.pipeline import ENTRY, Pipeline
+from tinyrt.dsp.standard import standardized
 from tinyrt.dsp.vision import Vision, front_end_from_json
 from tinyrt.errors import DataError, ModelFormatError, UnsupportedError, error_context
 from tinyrt.ir import DType, Graph, Value
@@ -29,6 +31,9 @@ what is rounded to fewer bits first is then half a step of the input away at mos
 
 MAX_RATIO = 2.0**13
 """Exclusive limit of the input's steps for each step of a feature."""
+
+MAX_NORMALIZED = 1 << 20
+"""Features of a window with a mean of its own."""
 
 TAKEN = (DType.INT8, DType.INT16, DType.FLOAT32)
 
@@ -60,8 +65,26 @@ class Fitted:
         """Features of a row."""
         return self.pipeline.row
 
+    def windows(self, rows: Array, count: int) -> Array:
+        """All rows (n, features of a row) -> windows (count, rows, features of a row) as stored.
+
+        The first so many windows, each ``stride`` rows behind the one before.
+        """
+        views = sliding_window_view(rows, self.rows, axis=0)[:: self.stride][:count]
+        # A view has the window's rows last.
+        return self.stored_windows(views.transpose(0, 2, 1))
+
+    def stored_windows(self, windows: Array) -> Array:
+        """Features (n, rows, features of a row), each window by itself -> the same as stored."""
+        group = self.pipeline.normalize
+        normal = windows if group is None else standardized(windows, group)
+        return self.stored(normal.reshape(-1, self.row)).reshape(windows.shape)
+
     def stored(self, features: Array) -> Array:
-        """Features (rows, features of a row) -> the same as the input stores them."""
+        """Features (n, features of a row), normalized if they are -> the same as the input stores.
+
+        The input's type and its integers, or real values for float32.
+        """
         centred = features.astype(np.int64) - np.array(self.pipeline.offset, np.int64)
         if not self.rescales:
             return np.array(self.pipeline.scale, np.float32) * centred.astype(np.float32)
@@ -153,6 +176,7 @@ def fitted(pipeline: Pipeline, graph: Graph) -> Fitted:
         )
     value = graph.value(graph.fed[0])
     rows = _rows_in(value, pipeline)
+    _check_normalized(value, pipeline)
     stride = _stride(pipeline, rows, has_state=bool(graph.states))
     if pipeline.detector is not None:
         _check_scores(graph.value(graph.answers[0]), pipeline.detector.classes)
@@ -176,6 +200,17 @@ def _rows_in(value: Value, pipeline: Pipeline) -> int:
             else "give motion the axes, edges and peaks that the model was trained with",
         )
     return count // row
+
+
+def _check_normalized(value: Value, pipeline: Pipeline) -> None:
+    count = int(np.prod(value.shape, dtype=np.int64))
+    if pipeline.normalize is not None and count > MAX_NORMALIZED:
+        raise UnsupportedError(
+            f"a window has {count:,} features",
+            tensor=value.describe(),
+            expected=f"at most {MAX_NORMALIZED:,}, whose squares add up within 64 bits",
+            hint="leave normalize out, or train with shorter windows",
+        )
 
 
 def _stride(pipeline: Pipeline, rows: int, *, has_state: bool) -> int:

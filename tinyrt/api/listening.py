@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
 from tinyrt.api.inputs import Array
@@ -185,7 +184,7 @@ def listen_model(
     with error_context(file=str(model)):
         fit = fitted(pipeline, graph)
         runner = Model(graph, backend=backend, file=str(model))
-        rows = fit.stored(pipeline.stream().push(sound.samples))
+        rows = pipeline.stream().push(sound.samples)
         raw = _answers(fit, runner, rows, progress)
     count = len(next(iter(raw.values())))
     detected = None
@@ -278,10 +277,8 @@ def _windows(fit: Fitted, rows: Array, count: int) -> Iterator[tuple[int, Array]
     for start in range(0, count, WINDOWS_AT_ONCE):
         stop = min(start + WINDOWS_AT_ONCE, count)
         part = rows[fit.stride * start : fit.stride * (stop - 1) + fit.rows]
-        views = sliding_window_view(part, fit.rows, axis=0)[:: fit.stride]
-        # The view has the window's rows last.
-        ordered = np.ascontiguousarray(views.transpose(0, 2, 1))
-        yield start, ordered.reshape((stop - start) * first, *others)
+        windows = fit.windows(part, stop - start)
+        yield start, windows.reshape((stop - start) * first, *others)
 
 
 def _sample(shape: tuple[int, ...]) -> tuple[int, ...]:

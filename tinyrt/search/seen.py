@@ -109,7 +109,7 @@ def answers_of(model: Path, x: Array) -> Array:
 def _stored(fit: Fitted, x: Array) -> Array:
     """The input's integers, (n, ...)."""
     rows = features_of(fit.pipeline.front, raw_of(x))
-    stored = fit.stored(rows.reshape(-1, fit.row))
+    stored = fit.stored_windows(rows)
     shaped: Array = np.ascontiguousarray(stored.reshape(len(x), *fit.input.shape[1:]))
     return shaped
 
