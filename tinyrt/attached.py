@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tinyrt.convert.tflite.metadata import entry_of
 from tinyrt.convert.tflite.reader import map_file
-from tinyrt.dsp.anomaly import MAX_SIZE, AnomalyNumbers, numbers_of
+from tinyrt.dsp.anomaly import MAX_SIZE, Anomaly, AnomalyNumbers, numbers_of
 from tinyrt.dsp.pipeline import ENTRY, Pipeline
 from tinyrt.dsp.standard import standardized
 from tinyrt.dsp.vision import Vision, front_end_from_json
@@ -180,8 +180,8 @@ def fitted(pipeline: Pipeline, graph: Graph) -> Fitted:
     stride = _stride(pipeline, rows, has_state=bool(graph.states))
     if pipeline.detector is not None:
         _check_scores(graph.value(graph.answers[0]), pipeline.detector.classes)
-    rescales, output = _rescales(pipeline, value), graph.value(graph.answers[0])
-    return Fitted(pipeline, value, rows, stride, rescales, _anomaly(pipeline, value, output))
+    alarm = None if pipeline.anomaly is None else alarm_at(pipeline.anomaly, graph)
+    return Fitted(pipeline, value, rows, stride, _rescales(pipeline, value), alarm)
 
 
 def _rows_in(value: Value, pipeline: Pipeline) -> int:
@@ -256,9 +256,21 @@ def _rescales(pipeline: Pipeline, value: Value) -> tuple[Rescale, ...]:
     )
 
 
-def _anomaly(pipeline: Pipeline, x: Value, y: Value) -> AnomalyNumbers | None:
-    if pipeline.anomaly is None:
-        return None
+def alarm_at(anomaly: Anomaly, graph: Graph) -> AnomalyNumbers:
+    """The integers of an alarm at an autoencoder, whatever its input is.
+
+    Raises:
+        UnsupportedError: the model has another number of inputs, or its first output is no
+            reconstruction of the input.
+
+    """
+    if len(graph.fed) != 1:
+        raise UnsupportedError(
+            f"the model has {len(graph.fed)} inputs",
+            expected="one input, which the first output gives back",
+            hint="make the autoencoder a model of its own",
+        )
+    x, y = graph.value(graph.fed[0]), graph.value(graph.answers[0])
     are_s8 = x.dtype is DType.INT8 and y.dtype is DType.INT8 and x.nbytes == y.nbytes <= MAX_SIZE
     if not are_s8 or x.q is None or y.q is None:
         raise UnsupportedError(
@@ -268,7 +280,7 @@ def _anomaly(pipeline: Pipeline, x: Value, y: Value) -> AnomalyNumbers | None:
             hint="quantise an autoencoder to int8, or leave anomaly out",
         )
     sides = (x.q.scale, x.q.zero_point), (y.q.scale, y.q.zero_point)
-    return numbers_of(pipeline.anomaly, x.nbytes, *sides)
+    return numbers_of(anomaly, x.nbytes, *sides)
 
 
 def _check_scores(value: Value, classes: int) -> None:

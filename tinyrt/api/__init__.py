@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tinyrt.api.exits import split_early_exit
     from tinyrt.api.gate.checking import Checked, check
     from tinyrt.api.inspection import Inspection, OpCost, inspect_model
+    from tinyrt.api.judging import Judged, judge_model
     from tinyrt.api.learning import split_last_layer
     from tinyrt.api.listening import Heard, attach_front_end, listen_model
     from tinyrt.api.looking import Seen, look_model
@@ -40,6 +41,8 @@ _HOMES = {
     "CascadeEvaluation": "tinyrt.api.cascades",
     "Heard": "tinyrt.api.listening",
     "Seen": "tinyrt.api.looking",
+    "Judged": "tinyrt.api.judging",
+    "judge_model": "tinyrt.api.judging",
     "attach_front_end": "tinyrt.api.listening",
     "emulate_audio": "tinyrt.api.emulating",
     "listen_model": "tinyrt.api.listening",
@@ -86,6 +89,7 @@ __all__ = [
     "Health",
     "Heard",
     "Inspection",
+    "Judged",
     "ModelCost",
     "OpCost",
     "Run",
@@ -102,6 +106,7 @@ __all__ = [
     "evaluate",
     "examine",
     "inspect_model",
+    "judge_model",
     "listen_model",
     "look_model",
     "open_model",

@@ -13,8 +13,8 @@ import numpy as np
 
 from tinyrt.attached import RAISED_BITS, Fitted
 from tinyrt.dsp import LogMel, Motion, Pipeline
-from tinyrt.dsp.anomaly import AnomalyNumbers
 from tinyrt.errors import UnsupportedError
+from tinyrt.export import anomaly as alarms
 from tinyrt.export import detector as decisions
 from tinyrt.export import text as c_text
 from tinyrt.export.front_code import FrontCode, front_code
@@ -150,8 +150,7 @@ def write_audio(
     if detector is not None:
         definitions += decisions.definitions_of(detector, "decider")
     if fit.anomaly is not None:
-        fields = _anomaly_fields(fit.anomaly)
-        definitions.append(c_text.struct("tinyrt_anomaly_params", "decider", fields))
+        definitions += alarms.definitions_of(fit.anomaly, "decider")
         kernels.append("tinyrt_anomaly_s8")
     own = {
         "fit": fit,
@@ -224,12 +223,6 @@ def _standard_fields(fit: Fitted) -> dict[str, object]:
     groups = 1 if fit.pipeline.normalize == "window" else fit.row
     flip = SIGN if fit.pipeline.front.is_signed else 0
     return {"rows": fit.rows, "size": fit.row, "groups": groups, "flip": flip}
-
-
-def _anomaly_fields(numbers: AnomalyNumbers) -> dict[str, object]:
-    """Of ``tinyrt_anomaly_params``."""
-    names = ("size", "x_zp", "y_zp", "x_mult", "y_mult", "consecutive", "limit")
-    return {name: getattr(numbers, name) for name in names}
 
 
 def _one_or_each(value: object, name: str) -> Source:
