@@ -197,7 +197,7 @@ def taken(example: Example, core: str, build: Path) -> Taken:
     asked = example.options
     own = ExportOptions(slices=asked.slices, blob=asked.blob, input_rows=asked.input_rows)
     reports = [
-        api.emulate_audio(model, RECORDINGS[model], core=core, options=own)
+        api.emulate_recording(model, RECORDINGS[model], core=core, options=own)
         if model in RECORDINGS
         else api.run_emulated(model, core=core, options=own)
         for model in whole.models

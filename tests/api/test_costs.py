@@ -180,7 +180,7 @@ def test_costs_with_a_front_end_are_those_of_an_emulation():
     recording = np.load(MOVEMENTS.with_name("recording.npy"))[:400]
     given = {"front_end": pipeline, "optimize": "size"}
     counted = cost(graph, "m33", basis="counted", recording=recording, **given)
-    report = api.emulate_audio(MOVEMENTS, recording, core="m33", optimize="size")
+    report = api.emulate_recording(MOVEMENTS, recording, core="m33", optimize="size")
     assert counted.instructions == report.instructions
     assert (counted.code, counted.weights) == (report.flash.code, report.flash.weights)
     assert counted.arena == report.ram.arena + report.ram.state

@@ -279,11 +279,11 @@ HEARING = {
 @pytest.mark.parametrize("option", HEARING)
 def test_options_of_an_emulation_on_a_recording(option, tmp_path, monkeypatch):
     run = Called("report")
-    monkeypatch.setattr(emulate.audio, "emulate_audio", run)
+    monkeypatch.setattr(emulate.audio, "emulate_samples", run)
     path = saved(tmp_path / "ears.tflite", int8_net())
     sound = np.zeros(900, np.int16)
     given = {option: HEARING[option]}
-    assert api.emulate_audio(path, sound, **given) == "report"
+    assert api.emulate_recording(path, sound, **given) == "report"
     model, heard, pipeline, expected = run.args
     assert (model, pipeline) == (path, PIPELINE)
     np.testing.assert_array_equal(heard, sound)

@@ -147,7 +147,7 @@ FORMS = {
 def test_devices_normalize_the_same(form, core, tmp_path):
     require_core(core)
     path = saved(tmp_path / "ears.tflite", *FORMS[form]())
-    found = api.emulate_audio(path, SOUND, core=core)
+    found = api.emulate_recording(path, SOUND, core=core)
     assert found.bit_exact or (form == "floats" and found.float_error < 1e-6)
     assert found.ram.state >= 2 * ROWS * BANDS + ROWS * BANDS
     assert found.samples > 20
@@ -158,7 +158,7 @@ def test_devices_normalize_the_same(form, core, tmp_path):
 def test_motion_too(core, tmp_path):
     require_core(core)
     path = saved(tmp_path / "arm.tflite", *of_motion())
-    assert api.emulate_audio(path, moving.moving("walk", 2, 900), core=core).bit_exact
+    assert api.emulate_recording(path, moving.moving("walk", 2, 900), core=core).bit_exact
 
 
 def test_a_window_is_normalized_before_it_is_stored(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 
 from tests.search import raw
 from tests.search.made import QUICK
-from tinyrt.api.emulating import emulate_audio
+from tinyrt.api.emulating import emulate_recording
 from tinyrt.api.fitting import DeviceBudget
 from tinyrt.api.listening import listen_model
 from tinyrt.attached import front_end_of
@@ -158,9 +158,9 @@ def test_a_recording_of_the_samples_is_emulated(found, monkeypatch):
 
     def run(model, recording, **options):
         asked.append((model, recording, options))
-        return emulate_audio(model, recording, **options)
+        return emulate_recording(model, recording, **options)
 
-    monkeypatch.setattr(checks, "emulate_audio", run)
+    monkeypatch.setattr(checks, "emulate_recording", run)
     emulated = Checks(raw.problem(), test, emulate=3).emulated(point.model, "cortex-m4")
     assert (emulated.samples, emulated.agrees) == (3, True)
     assert emulated.instructions > 5_000

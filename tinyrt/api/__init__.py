@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tinyrt.api.converting import Stream, convert_model
     from tinyrt.api.costs import Basis, ModelCost, cost
     from tinyrt.api.doctor import Health, examine
-    from tinyrt.api.emulating import emulate_audio, run_emulated_several
+    from tinyrt.api.emulating import emulate_recording, run_emulated_several
     from tinyrt.api.exits import split_early_exit
     from tinyrt.api.gate.checking import Checked, check
     from tinyrt.api.inspection import Inspection, OpCost, inspect_model
@@ -44,7 +44,7 @@ _HOMES = {
     "Judged": "tinyrt.api.judging",
     "judge_model": "tinyrt.api.judging",
     "attach_front_end": "tinyrt.api.listening",
-    "emulate_audio": "tinyrt.api.emulating",
+    "emulate_recording": "tinyrt.api.emulating",
     "listen_model": "tinyrt.api.listening",
     "look_model": "tinyrt.api.looking",
     "Checked": "tinyrt.api.gate.checking",
@@ -102,7 +102,7 @@ __all__ = [
     "convert_model",
     "cost",
     "debug_model",
-    "emulate_audio",
+    "emulate_recording",
     "evaluate",
     "examine",
     "inspect_model",

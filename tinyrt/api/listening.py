@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tinyrt.api.carried import require_carried
 from tinyrt.api.inputs import Array
 from tinyrt.api.reading import lost_channels, open_model
-from tinyrt.attached import Fitted, at_model, fitted, front_end_entry, front_end_of
+from tinyrt.attached import Fitted, at_model, fitted, front_end_entry
 from tinyrt.budget import current
 from tinyrt.convert.tflite.lost import lost_entry
 from tinyrt.convert.tflite.writer import save_tflite
@@ -178,7 +179,7 @@ def listen_model(
 
     """
     del max_memory  # taken by ``entry``
-    pipeline = require_front_end(model)
+    pipeline = require_carried(model, Pipeline)
     graph = tflite_graph(model)
     sound = sound_of(audio, pipeline)
     with error_context(file=str(model)):
@@ -211,23 +212,6 @@ def _judged(heard: Heard, fit: Fitted, rows: Array, numbers: AnomalyNumbers) -> 
     none = np.zeros(0, np.uint64), np.zeros(0, np.bool_)
     sums, alarms = (np.concatenate([none[i], *(p[i] for p in parts)]) for i in range(2))
     return replace(heard, errors=sums * numbers.scale, alarms=alarms, sums=sums)
-
-
-def require_front_end(model: str | Path) -> Pipeline:
-    """The front end of a model.
-
-    Raises:
-        DataError: it has none.
-
-    """
-    found = front_end_of(model)
-    if not isinstance(found, Pipeline):
-        raise DataError(
-            "the model carries no front end, which makes features of sound",
-            file=str(model),
-            hint="attach one: tinyrt front-end MODEL.tflite OPTIONS.toml -o OUT.tflite",
-        )
-    return found
 
 
 def sound_of(audio: str | Path | ArrayLike, pipeline: Pipeline) -> Sound:

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tinyrt.api.carried import require_carried
 from tinyrt.api.inputs import Array
 from tinyrt.api.listening import tflite_graph
-from tinyrt.attached import front_end_of
 from tinyrt.budget import current
 from tinyrt.data import load_npz
 from tinyrt.dsp import Camera, Found, Vision
@@ -70,7 +70,7 @@ def look_model(
 
     """
     del max_memory  # taken by ``entry``
-    vision = require_camera(model)
+    vision = require_carried(model, Vision)
     graph = tflite_graph(model)
     x = frames_of(frames, vision.camera)
     with error_context(file=str(model)):
@@ -82,23 +82,6 @@ def look_model(
         boxes = tuple(fit.found({n: a[i] for n, a in raw.items()}) for i in range(len(x)))
     real = {name: runner.real(name, array) for name, array in raw.items()}
     return Seen(raw, real, boxes, runner.backend)
-
-
-def require_camera(model: str | Path) -> Vision:
-    """The camera of a model.
-
-    Raises:
-        DataError: it has none.
-
-    """
-    found = front_end_of(model)
-    if not isinstance(found, Vision):
-        raise DataError(
-            "the model carries no camera, which makes images of frames",
-            file=str(model),
-            hint="attach one: tinyrt front-end MODEL.tflite OPTIONS.toml -o OUT.tflite",
-        )
-    return found
 
 
 def frames_of(frames: str | Path | ArrayLike, camera: Camera) -> Array:

@@ -11,18 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.attached import Fitted, fitted
-from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.dsp import Pipeline
-from tinyrt.emulate.boards import board_for
-from tinyrt.emulate.image import build_image
+from tinyrt.emulate.fed import exported
 from tinyrt.emulate.qemu import Run, run_image
 from tinyrt.emulate.report import EmulationReport
 from tinyrt.emulate.run import report_of, unpack_outputs
 from tinyrt.errors import DataError, error_context
-from tinyrt.export import ExportedProject, ExportOptions, Port, export_graph, find_core
-from tinyrt.export.identity import sha256_of
+from tinyrt.export import ExportedProject, ExportOptions, Port
 from tinyrt.export.options import NO_OPTIONS
-from tinyrt.files import make_folder
 from tinyrt.ir import DType
 from tinyrt.tools import EMULATOR_S
 
@@ -63,7 +59,7 @@ class Expected:
         return np.array_equal(found[:, 1] != 0, self.alarms) and np.array_equal(words, self.sums)
 
 
-def emulate_audio(
+def emulate_samples(
     model_path: str | Path,
     samples: NDArray[np.int16],
     pipeline: Pipeline,
@@ -100,37 +96,23 @@ def emulate_audio(
 
     """
     options.require_only(OPTIONS, "an emulation on a recording")
-    target = find_core(core)
-    place = board_for(target, board)
-    build = make_folder(build_dir)
+    made_for = {"core": core, "optimize": optimize}
+    fed = exported(model_path, pipeline, build_dir, options=options, board=board, **made_for)
+    project = fed.project
     with error_context(file=str(model_path)):
-        graph = read_tflite(model_path)
-        fit = fitted(pipeline, graph)
+        fit = fitted(pipeline, fed.graph)
         counts = pieces_of(fit, len(samples))
-        project = export_graph(
-            *(graph, build / "model"),
-            core=target.name,
-            optimize=optimize,
-            options=options,
-            model_sha256=sha256_of(Path(model_path)),
-            front_end=pipeline,
-        )
     chunk = fit.stride * pipeline.front.step
-    image = build_image(project, build, board=place, samples=chunk * pipeline.axes)
-    run = run_image(image, _records(samples, counts, chunk), build, timeout_s=timeout_s)
+    image = fed.image(chunk * pipeline.axes)
+    run = run_image(image, _records(samples, counts, chunk), fed.build, timeout_s=timeout_s)
     ends = np.cumsum(counts)
     answered, run, found = _answers(project, run, len(counts))
     report = report_of(project, image, run, int(answered.sum()), expected.raw)
     same = np.array_equal(ends[answered], expected.samples)
     same = same and expected.decided(found[answered])
     assert project.audio is not None
-    return replace(
-        report,
-        ram=replace(report.ram, state=project.audio.state_bytes),
-        instructions_per_mac=None,
-        bit_exact=bool(report.bit_exact and same),
-        float_error=report.float_error if same else None,
-    )
+    state = project.audio.state_bytes
+    return fed.told(report, state=state, is_same=same, hides_error=True)
 
 
 def pieces_of(fit: Fitted, samples: int) -> list[int]:
