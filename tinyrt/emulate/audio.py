@@ -104,9 +104,9 @@ def emulate_samples(
         counts = pieces_of(fit, len(samples))
     chunk = fit.stride * pipeline.front.step
     image = fed.image(chunk * pipeline.axes)
-    run = run_image(image, _records(samples, counts, chunk), fed.build, timeout_s=timeout_s)
+    run = run_image(image, records_of(samples, counts, chunk), fed.build, timeout_s=timeout_s)
     ends = np.cumsum(counts)
-    answered, run, found = _answers(project, run, len(counts))
+    answered, run, found = answers_of(project, run, len(counts))
     report = report_of(project, image, run, int(answered.sum()), expected.raw)
     same = np.array_equal(ends[answered], expected.samples)
     same = same and expected.decided(found[answered])
@@ -139,7 +139,7 @@ def pieces_of(fit: Fitted, samples: int) -> list[int]:
     return counts + [rest] * (rest > 0)
 
 
-def _records(samples: NDArray[np.int16], counts: list[int], chunk: int) -> bytes:
+def records_of(samples: NDArray[np.int16], counts: list[int], chunk: int) -> bytes:
     """Each piece of the samples behind its length, all of them as long as a whole one."""
     parts = []
     for count, end in zip(counts, np.cumsum(counts), strict=True):
@@ -149,7 +149,7 @@ def _records(samples: NDArray[np.int16], counts: list[int], chunk: int) -> bytes
     return b"".join(parts)
 
 
-def _answers(
+def answers_of(
     project: ExportedProject, run: Run, records: int
 ) -> tuple[NDArray[np.bool_], Run, NDArray[np.int32]]:
     """Which records have an answer, the run with the outputs of these, and all of ``HEARD``."""
