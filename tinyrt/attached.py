@@ -14,7 +14,6 @@ from tinyrt.convert.tflite.metadata import entry_of
 from tinyrt.convert.tflite.reader import map_file
 from tinyrt.dsp.anomaly import MAX_SIZE, Anomaly, AnomalyNumbers, numbers_of
 from tinyrt.dsp.pipeline import ENTRY, Pipeline
-from tinyrt.dsp.standard import standardized
 from tinyrt.dsp.vision import Vision, front_end_from_json
 from tinyrt.errors import DataError, ModelFormatError, UnsupportedError, error_context
 from tinyrt.ir import DType, Graph, Value
@@ -76,19 +75,14 @@ class Fitted:
 
     def stored_windows(self, windows: Array) -> Array:
         """Features (n, rows, features of a row), each window by itself -> the same as stored."""
-        group = self.pipeline.normalize
-        normal = windows if group is None else standardized(windows, group)
+        normal = self.pipeline.normal(windows)
         return self.stored(normal.reshape(-1, self.row)).reshape(windows.shape)
 
     def stored(self, features: Array) -> Array:
-        """Features (n, features of a row), normalized if they are -> the same as the input stores.
-
-        The input's type and its integers, or real values for float32.
-        """
-        centred = features.astype(np.int64) - np.array(self.pipeline.offset, np.int64)
+        """Features (n, features of a row), normal already -> the same as the input stores."""
         if not self.rescales:
-            return np.array(self.pipeline.scale, np.float32) * centred.astype(np.float32)
-        raised = centred << RAISED_BITS
+            return self.pipeline.real(features)
+        raised = self.pipeline.centred(features) << RAISED_BITS
         if len(self.rescales) == 1:
             return quantize_s16(self.rescales[0], raised)
         columns = [quantize_s16(r, raised[:, i]) for i, r in enumerate(self.rescales)]

@@ -14,10 +14,10 @@ from tinyrt.api.listening import listen_model
 from tinyrt.attached import front_end_of
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.dsp import LogMelStream, Motion, MotionStream
+from tinyrt.dsp.windows import features_of, raw_of, shape_behind
 from tinyrt.errors import DataError, ShapeError
 from tinyrt.search import Problem, View, checks, search_networks, seen, work
 from tinyrt.search.checks import Checks
-from tinyrt.search.front_ends import features_of, raw_of, shape_behind
 from tinyrt.search.source import space_source
 from tinyrt.search.work import Order
 

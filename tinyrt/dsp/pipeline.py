@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tinyrt.dsp.anomaly import Anomaly
 from tinyrt.dsp.checks import known, require, require_int, require_real
 from tinyrt.dsp.detector import Detector
@@ -18,7 +21,7 @@ from tinyrt.dsp.log_mel import LogMel
 from tinyrt.dsp.motion import Motion
 from tinyrt.dsp.motion_stream import MotionStream
 from tinyrt.dsp.options import VERSION, as_json, options_of, require_version
-from tinyrt.dsp.standard import GROUPS
+from tinyrt.dsp.standard import GROUPS, standardized
 from tinyrt.dsp.stream import LogMelStream
 
 ENTRY = "tinyrt.front_end"
@@ -118,6 +121,22 @@ class Pipeline:
     def row(self) -> int:
         """Features of a row."""
         return self.front.features
+
+    def centred(self, features: NDArray[Any]) -> NDArray[np.int64]:
+        """Features (..., features of a row) less their offsets."""
+        less: NDArray[np.int64] = features.astype(np.int64) - np.array(self.offset, np.int64)
+        return less
+
+    def normal(self, windows: NDArray[Any]) -> NDArray[Any]:
+        """Windows of features (n, rows, features of a row), normalized if they are to be."""
+        return windows if self.normalize is None else standardized(windows, self.normalize)
+
+    def real(self, features: NDArray[Any]) -> NDArray[np.float32]:
+        """What a network of floats takes of features (..., features of a row), normal already."""
+        taken: NDArray[np.float32] = np.array(self.scale, np.float32) * (
+            self.centred(features).astype(np.float32)
+        )
+        return taken
 
     def stream(self) -> LogMelStream | MotionStream:
         """The front end at work, from a new beginning."""
