@@ -195,8 +195,8 @@ def test_what_carries_no_camera(eyes, tmp_path):
             api.look_model(path, np.zeros((15, 44), np.uint8))
     with pytest.raises(DataError, match="the model carries a camera, no front end"):
         api.listen_model(eyes, np.zeros(9, np.int16))
-    with pytest.raises(DataError, match=re.escape("frames in a file called *.png")):
-        api.look_model(eyes, tmp_path / "f.png")
+    with pytest.raises(DataError, match=re.escape("frames in a file called *.raw")):
+        api.look_model(eyes, tmp_path / "f.raw")
     for wrong in (np.zeros((0, 15, 44), np.uint8), np.zeros((2, 15, 43), np.uint8), np.uint8(3)):
         with pytest.raises(DataError, match="the frame is"):
             api.look_model(eyes, wrong)
