@@ -5,12 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.cli.calls import call_json
 from tests.dsp.sounds import mixed, recordings
 from tests.firmware.device import require_core
 from tests.listening import BANDS, PIPELINE, ROWS, float_net, int8_net, saved, wav
 from tests.sampling import sampled
 from tinyrt import api
 from tinyrt.dsp import Detector, LogMel
+from tinyrt.emulate.cycles import Timing
+from tinyrt.errors import UnsupportedError
 from tinyrt.export import ExportOptions, Memories
 from tinyrt.memory import Region
 from tinyrt.quantize import QuantConfig
@@ -146,3 +149,30 @@ def test_a_model_that_keeps_state(zoo, tmp_path):
         found = api.emulate_recording(tmp_path / "alexa.tflite", sound, core=core)
         assert found.bit_exact
         assert found.samples > 30
+
+
+@pytest.mark.parametrize("core", sampled(["cortex-m4"], ["cortex-m0", "cortex-m4", "cortex-m55"]))
+def test_cycles_from_one_answer_to_the_next(core, tmp_path):
+    """They are those of the instructions that are counted: at least one each, and some more."""
+    require_core(core)
+    path = saved(tmp_path / "ears.tflite", int8_net())
+    (tmp_path / "a.wav").write_bytes(wav(SAMPLES))
+    plain = api.emulate_recording(path, SAMPLES, core=core)
+    found = api.emulate_recording(path, SAMPLES, core=core, cycles=Timing(clock_hz=80e6))
+    assert found.bit_exact
+    assert plain.cycles is None
+    assert found.instructions == plain.instructions
+    cycles = found.cycles.cycles
+    assert 0.6 * found.instructions < cycles.low <= cycles.high < 2.5 * found.instructions
+    low, high = found.cycles.milliseconds
+    assert (low, high) == pytest.approx((cycles.low / 80e3, cycles.high / 80e3))
+    command = ("emulate", path, "--recording", tmp_path / "a.wav", "--core", core, "--cycles")
+    told = call_json(*command, "--clock", "80MHz")
+    assert told["cycles"] == {"low": cycles.low, "high": cycles.high}
+    assert told["milliseconds"] == {"low": low, "high": high}
+
+
+def test_cycles_are_not_of_this_machine(tmp_path):
+    path = saved(tmp_path / "ears.tflite", int8_net())
+    with pytest.raises(UnsupportedError, match="cycles are told of emulated cores"):
+        api.emulate_recording(path, SAMPLES, core="host", cycles=Timing())

@@ -20,6 +20,7 @@ from tinyrt.tools import EMULATOR_S
 
 if TYPE_CHECKING:
     from tinyrt.emulate import EmulationReport
+    from tinyrt.emulate.cycles import Timing
     from tinyrt.export import ExportOptions
     from tinyrt.interpreter.progress import Progress
 
@@ -88,6 +89,7 @@ def emulate_recording(
     optimize: str = "balanced",
     options: ExportOptions | None = None,
     board: str | None = None,
+    cycles: Timing | None = None,
     build_dir: str | Path | None = None,
     timeout_s: float = EMULATOR_S,
 ) -> EmulationReport:
@@ -101,6 +103,7 @@ def emulate_recording(
         options: of the export: ``max_arena``, ``by_rows`` and ``memories``; with a camera also
             ``input_rows``.
         board: as for ``run_emulated``.
+        cycles: likewise.
         build_dir: likewise.
         timeout_s: likewise.
 
@@ -127,6 +130,7 @@ def emulate_recording(
                 core=core,
                 optimize=optimize,
                 board=board,
+                cycles=cycles,
                 options=options or ExportOptions(),
                 timeout_s=timeout_s,
             )
@@ -142,6 +146,7 @@ def emulate_recording(
             core=core,
             optimize=optimize,
             board=board,
+            cycles=cycles,
             options=options or ExportOptions(),
             timeout_s=timeout_s,
         )

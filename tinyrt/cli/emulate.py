@@ -55,6 +55,11 @@ CORE, OPTIMIZE, ALIGNMENT = "cortex-m4", "balanced", 4
 """What holds where an option of the build is not given."""
 
 ALWAYS = ("models", "max_memory", "timeout", "wide", "json")
+PUSHED = (
+    *("recording", "keep", "max_arena", "by_rows", "cycles", "clock", "mj_per_mcycle"),
+    *("flash_wait", "flash_line", "code_cache", "data_cache", "multiplier"),
+)
+"""What goes with a recording, beside ``PLACES``."""
 PLACES = (
     *("core", "optimize", "board", "region", "input_in_arena", "output_in_arena"),
     *("alignment", "weights_section"),
@@ -159,7 +164,7 @@ def emulate(
             require_only(
                 ctx,
                 "--recording",
-                {"recording", "keep", "max_arena", "by_rows", *PLACES, *_rows_of_frames(models)},
+                {*PUSHED, *PLACES, *_rows_of_frames(models)},
             )
         require_without("--samples", samples, "--input", there=inputs is not None)
         require_with("--gdb", gdb, "--keep", there=keep is not None)
@@ -192,7 +197,7 @@ def emulate(
             "timeout_s": timeout or (EMULATOR_S if gdb is None else DEBUGGER_S),
         }
         if recording is not None:
-            _run_on_recording(report, models, recording, options)
+            _run_on_recording(report, models, recording, options | {"cycles": timing})
             return
         options |= {"samples": samples or SAMPLES}
         if len(models) == 1 and not shared_arena:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from tinyrt.attached import Fitted, fitted
 from tinyrt.dsp import Pipeline
+from tinyrt.emulate.cycles import Timing
 from tinyrt.emulate.fed import exported
-from tinyrt.emulate.qemu import Run, run_image
+from tinyrt.emulate.qemu import Run
 from tinyrt.emulate.report import EmulationReport
 from tinyrt.emulate.run import report_of, unpack_outputs
 from tinyrt.errors import DataError, error_context
@@ -70,6 +71,7 @@ def emulate_samples(
     optimize: str = "balanced",
     options: ExportOptions = NO_OPTIONS,
     board: str | None = None,
+    cycles: Timing | None = None,
     timeout_s: float = EMULATOR_S,
 ) -> EmulationReport:
     """Push a recording through a model's C code in the emulator.
@@ -84,6 +86,7 @@ def emulate_samples(
         optimize: likewise.
         options: of the export, those in ``OPTIONS``.
         board: as for ``run_emulated``.
+        cycles: likewise, of what instructions are counted of.
         timeout_s: likewise.
 
     Returns:
@@ -96,18 +99,24 @@ def emulate_samples(
 
     """
     options.require_only(OPTIONS, "an emulation on a recording")
-    made_for = {"core": core, "optimize": optimize}
-    fed = exported(model_path, pipeline, build_dir, options=options, board=board, **made_for)
+    fed = exported(
+        *(model_path, pipeline, build_dir),
+        core=core,
+        optimize=optimize,
+        options=options,
+        board=board,
+        cycles=cycles,
+    )
     project = fed.project
     with error_context(file=str(model_path)):
         fit = fitted(pipeline, fed.graph)
         counts = pieces_of(fit, len(samples))
     chunk = fit.stride * pipeline.front.step
-    image = fed.image(chunk * pipeline.axes)
-    run = run_image(image, records_of(samples, counts, chunk), fed.build, timeout_s=timeout_s)
+    data = records_of(samples, counts, chunk)
+    image, run, told = fed.run(chunk * pipeline.axes, data, timeout_s=timeout_s)
     ends = np.cumsum(counts)
     answered, run, found = answers_of(project, run, len(counts))
-    report = report_of(project, image, run, int(answered.sum()), expected.raw)
+    report = report_of(project, image, run, int(answered.sum()), expected.raw, cycles=told)
     same = np.array_equal(ends[answered], expected.samples)
     same = same and expected.decided(found[answered])
     assert project.audio is not None

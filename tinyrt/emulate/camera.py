@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.dsp import Found, Vision
+from tinyrt.emulate.cycles import Timing
 from tinyrt.emulate.fed import exported
-from tinyrt.emulate.qemu import run_image
 from tinyrt.emulate.report import EmulationReport
 from tinyrt.emulate.run import report_of, unpack_outputs
 from tinyrt.export import ExportOptions, Port
@@ -52,6 +52,7 @@ def emulate_frames(
     optimize: str = "balanced",
     options: ExportOptions = NO_OPTIONS,
     board: str | None = None,
+    cycles: Timing | None = None,
     timeout_s: float = EMULATOR_S,
 ) -> EmulationReport:
     """Push frames, line by line, through a model's C code in the emulator.
@@ -66,6 +67,7 @@ def emulate_frames(
         optimize: likewise.
         options: of the export, those in ``OPTIONS``.
         board: as for ``run_emulated``.
+        cycles: likewise, of what instructions are counted of.
         timeout_s: likewise.
 
     Returns:
@@ -76,15 +78,21 @@ def emulate_frames(
 
     """
     options.require_only(OPTIONS, "an emulation on frames")
-    made_for = {"core": core, "optimize": optimize}
-    fed = exported(model_path, vision, build_dir, options=options, board=board, **made_for)
-    project, image = fed.project, fed.image(frames[0].size)
-    run = run_image(image, frames.tobytes(), fed.build, timeout_s=timeout_s)
+    fed = exported(
+        *(model_path, vision, build_dir),
+        core=core,
+        optimize=optimize,
+        options=options,
+        board=board,
+        cycles=cycles,
+    )
+    project = fed.project
+    image, run, told = fed.run(frames[0].size, frames.tobytes(), timeout_s=timeout_s)
     head = seen_port(vision)
     seen = unpack_outputs((head, *project.outputs), run.outputs, len(frames))[head.name]
     rows = np.frombuffer(run.outputs, np.uint8).reshape(len(frames), -1)
     run = replace(run, outputs=rows[:, head.nbytes :].tobytes())
-    report = report_of(project, image, run, len(frames), expected.raw)
+    report = report_of(project, image, run, len(frames), expected.raw, cycles=told)
     same = np.array_equal(seen, _told(vision, expected.boxes, len(frames)))
     assert project.camera is not None
     return fed.told(report, state=project.camera.state_bytes, is_same=same)

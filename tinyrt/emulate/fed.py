@@ -8,13 +8,18 @@ from pathlib import Path
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.dsp import Pipeline, Vision
 from tinyrt.emulate.boards import Board, board_for
+from tinyrt.emulate.cycles import CycleReport, Timing
+from tinyrt.emulate.cycles.meter import Meter
 from tinyrt.emulate.image import Image, build_image
+from tinyrt.emulate.qemu import PHASES, Run, run_image
 from tinyrt.emulate.report import EmulationReport
+from tinyrt.emulate.run import AROUND, meter_of
 from tinyrt.errors import error_context
 from tinyrt.export import ExportedProject, ExportOptions, export_graph, find_core
 from tinyrt.export.identity import sha256_of
 from tinyrt.files import make_folder
 from tinyrt.ir import Graph
+from tinyrt.tools import EMULATOR_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +31,7 @@ class Fed:
         project: the export.
         board: what runs it; None for the machine itself.
         build: the folder to build in.
+        meter: what tells cycles; None without them.
 
     """
 
@@ -33,14 +39,29 @@ class Fed:
     project: ExportedProject
     board: Board | None
     build: Path
+    meter: Meter | None
 
-    def image(self, samples: int) -> Image:
-        """The image that takes so many numbers at a time.
+    def run(
+        self, samples: int, data: bytes, *, timeout_s: float = EMULATOR_S
+    ) -> tuple[Image, Run, CycleReport | None]:
+        """An image that takes so many numbers at a time, what it does, and cycles of an answer.
 
         Raises:
-            ToolError: the compiler is missing or failed.
+            ToolError: the compiler or the emulator are missing or failed.
+            UnsupportedError: the cycles of an instruction are not known.
 
         """
+        image, meter = self.image(samples), self.meter
+        if meter is None:
+            return image, run_image(image, data, self.build, timeout_s=timeout_s), None
+        listing = meter.listing(image.path)
+        counting = meter.options(listing, AROUND, self.build)
+        run = run_image(image, data, self.build, timeout_s=timeout_s, options=counting)
+        assert run.instructions is not None
+        return image, run, meter.of_inference(listing, self.build, run.instructions, PHASES)
+
+    def image(self, samples: int) -> Image:
+        """The image alone; raises ``ToolError`` where the compiler is missing or failed."""
         return build_image(self.project, self.build, board=self.board, samples=samples)
 
     def told(
@@ -73,6 +94,7 @@ def exported(
     optimize: str,
     options: ExportOptions,
     board: str | None,
+    cycles: Timing | None = None,
 ) -> Fed:
     """Export a model with what stands in front of it.
 
@@ -84,6 +106,7 @@ def exported(
         optimize: likewise.
         options: of the export.
         board: as for ``run_emulated``.
+        cycles: likewise.
 
     Raises:
         TinyrtError: as ``run_emulated``.
@@ -91,6 +114,7 @@ def exported(
     """
     target = find_core(core)
     place = board_for(target, board)
+    meter = meter_of(target, place, cycles)
     build = make_folder(build_dir)
     with error_context(file=str(model_path)):
         graph = read_tflite(model_path)
@@ -102,4 +126,4 @@ def exported(
             model_sha256=sha256_of(Path(model_path)),
             front_end=front_end,
         )
-    return Fed(graph, project, place, build)
+    return Fed(graph, project, place, build, meter)

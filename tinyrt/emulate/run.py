@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.emulate.baseline import load_baseline
-from tinyrt.emulate.boards import board_for
+from tinyrt.emulate.boards import Board, board_for
 from tinyrt.emulate.cycles import CycleReport, Timing, cores_with_cycles, meter_for
-from tinyrt.emulate.cycles.meter import CALL, STOP
+from tinyrt.emulate.cycles.meter import CALL, STOP, Meter
 from tinyrt.emulate.image import Image, build_image
 from tinyrt.emulate.profile import OpCost, profile_ops
 from tinyrt.emulate.qemu import PHASES, Run, run_image
 from tinyrt.emulate.report import EmulationReport, Ram, SlicesRun
 from tinyrt.errors import DataError, ToolError, UnsupportedError, error_context
-from tinyrt.export import ExportedProject, ExportOptions, Port, export_graph, find_core
+from tinyrt.export import Core, ExportedProject, ExportOptions, Port, export_graph, find_core
 from tinyrt.export.identity import sha256_of
 from tinyrt.export.options import NO_OPTIONS
 from tinyrt.files import make_folder
@@ -94,13 +94,7 @@ def run_emulated(
             "a debugger is waited for by the emulator, not on this machine",
             hint="choose an emulated core with --core, or leave --gdb out",
         )
-    if cycles is not None and place is None:
-        raise UnsupportedError(
-            "cycles are told of emulated cores, not of this machine",
-            expected=", ".join(cores_with_cycles()),
-            hint="choose one with --core, or leave --cycles out",
-        )
-    meter = None if cycles is None or place is None else meter_for(target, place, cycles)
+    meter = meter_of(target, place, cycles)
     build = make_folder(build_dir)
     with error_context(file=str(model_path)):
         graph = read_tflite(model_path)
@@ -146,6 +140,24 @@ def run_emulated(
         ops=ops,
         cycles=of_inference,
     )
+
+
+def meter_of(core: Core, board: Board | None, cycles: Timing | None) -> Meter | None:
+    """What tells cycles on a board; None where nobody asks for them.
+
+    Raises:
+        UnsupportedError: they are not known of the core or board, or this machine is asked.
+
+    """
+    if cycles is None:
+        return None
+    if board is None:
+        raise UnsupportedError(
+            "cycles are told of emulated cores, not of this machine",
+            expected=", ".join(cores_with_cycles()),
+            hint="choose one with --core, or leave --cycles out",
+        )
+    return meter_for(core, board, cycles)
 
 
 def report_of(

@@ -167,7 +167,6 @@ BESIDE = {
     "--slices": ["--slices", "9000"],
     "--blob": ["--blob"],
     "--profile": ["--profile"],
-    "--cycles": ["--cycles"],
     "--gdb": ["--gdb", "1234", "--keep", "k"],
     "--shared-arena": ["--shared-arena"],
     "another model": ["other.tflite"],
