@@ -14,6 +14,7 @@ from tests.quantize.test_mixed import samples
 from tinyrt import api, board, emulate, export, quantize
 from tinyrt.api import models
 from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.emulate.cycles import Timing
 from tinyrt.errors import BudgetError
 from tinyrt.export import ExportOptions
 from tinyrt.quantize import QuantConfig, quantize_graph
@@ -272,6 +273,7 @@ HEARING = {
     "optimize": "size",
     "options": ExportOptions(by_rows=True),
     "board": "mps3",
+    "cycles": Timing(clock_hz=1e6),
     "timeout_s": 7.5,
 }
 
