@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from tinyrt.convert.tflite.metadata import entry_of
 from tinyrt.convert.tflite.reader import map_file
-from tinyrt.dsp.anomaly import MAX_SIZE, AnomalyNumbers, numbers_of
+from tinyrt.dsp.anomaly import MAX_SIZE, Anomaly, AnomalyNumbers, numbers_of
 from tinyrt.dsp.pipeline import ENTRY, Pipeline
 from tinyrt.dsp.vision import Vision, front_end_from_json
 from tinyrt.errors import DataError, ModelFormatError, UnsupportedError, error_context
@@ -29,6 +30,9 @@ what is rounded to fewer bits first is then half a step of the input away at mos
 
 MAX_RATIO = 2.0**13
 """Exclusive limit of the input's steps for each step of a feature."""
+
+MAX_NORMALIZED = 1 << 20
+"""Features of a window with a mean of its own."""
 
 TAKEN = (DType.INT8, DType.INT16, DType.FLOAT32)
 
@@ -60,12 +64,25 @@ class Fitted:
         """Features of a row."""
         return self.pipeline.row
 
+    def windows(self, rows: Array, count: int) -> Array:
+        """All rows (n, features of a row) -> windows (count, rows, features of a row) as stored.
+
+        The first so many windows, each ``stride`` rows behind the one before.
+        """
+        views = sliding_window_view(rows, self.rows, axis=0)[:: self.stride][:count]
+        # A view has the window's rows last.
+        return self.stored_windows(views.transpose(0, 2, 1))
+
+    def stored_windows(self, windows: Array) -> Array:
+        """Features (n, rows, features of a row), each window by itself -> the same as stored."""
+        normal = self.pipeline.normal(windows)
+        return self.stored(normal.reshape(-1, self.row)).reshape(windows.shape)
+
     def stored(self, features: Array) -> Array:
-        """Features (rows, features of a row) -> the same as the input stores them."""
-        centred = features.astype(np.int64) - np.array(self.pipeline.offset, np.int64)
+        """Features (n, features of a row), normal already -> the same as the input stores."""
         if not self.rescales:
-            return np.array(self.pipeline.scale, np.float32) * centred.astype(np.float32)
-        raised = centred << RAISED_BITS
+            return self.pipeline.real(features)
+        raised = self.pipeline.centred(features) << RAISED_BITS
         if len(self.rescales) == 1:
             return quantize_s16(self.rescales[0], raised)
         columns = [quantize_s16(r, raised[:, i]) for i, r in enumerate(self.rescales)]
@@ -153,11 +170,12 @@ def fitted(pipeline: Pipeline, graph: Graph) -> Fitted:
         )
     value = graph.value(graph.fed[0])
     rows = _rows_in(value, pipeline)
+    _check_normalized(value, pipeline)
     stride = _stride(pipeline, rows, has_state=bool(graph.states))
     if pipeline.detector is not None:
         _check_scores(graph.value(graph.answers[0]), pipeline.detector.classes)
-    rescales, output = _rescales(pipeline, value), graph.value(graph.answers[0])
-    return Fitted(pipeline, value, rows, stride, rescales, _anomaly(pipeline, value, output))
+    alarm = None if pipeline.anomaly is None else alarm_at(pipeline.anomaly, graph)
+    return Fitted(pipeline, value, rows, stride, _rescales(pipeline, value), alarm)
 
 
 def _rows_in(value: Value, pipeline: Pipeline) -> int:
@@ -176,6 +194,17 @@ def _rows_in(value: Value, pipeline: Pipeline) -> int:
             else "give motion the axes, edges and peaks that the model was trained with",
         )
     return count // row
+
+
+def _check_normalized(value: Value, pipeline: Pipeline) -> None:
+    count = int(np.prod(value.shape, dtype=np.int64))
+    if pipeline.normalize is not None and count > MAX_NORMALIZED:
+        raise UnsupportedError(
+            f"a window has {count:,} features",
+            tensor=value.describe(),
+            expected=f"at most {MAX_NORMALIZED:,}, whose squares add up within 64 bits",
+            hint="leave normalize out, or train with shorter windows",
+        )
 
 
 def _stride(pipeline: Pipeline, rows: int, *, has_state: bool) -> int:
@@ -221,9 +250,21 @@ def _rescales(pipeline: Pipeline, value: Value) -> tuple[Rescale, ...]:
     )
 
 
-def _anomaly(pipeline: Pipeline, x: Value, y: Value) -> AnomalyNumbers | None:
-    if pipeline.anomaly is None:
-        return None
+def alarm_at(anomaly: Anomaly, graph: Graph) -> AnomalyNumbers:
+    """The integers of an alarm at an autoencoder, whatever its input is.
+
+    Raises:
+        UnsupportedError: the model has another number of inputs, or its first output is no
+            reconstruction of the input.
+
+    """
+    if len(graph.fed) != 1:
+        raise UnsupportedError(
+            f"the model has {len(graph.fed)} inputs",
+            expected="one input, which the first output gives back",
+            hint="make the autoencoder a model of its own",
+        )
+    x, y = graph.value(graph.fed[0]), graph.value(graph.answers[0])
     are_s8 = x.dtype is DType.INT8 and y.dtype is DType.INT8 and x.nbytes == y.nbytes <= MAX_SIZE
     if not are_s8 or x.q is None or y.q is None:
         raise UnsupportedError(
@@ -233,7 +274,7 @@ def _anomaly(pipeline: Pipeline, x: Value, y: Value) -> AnomalyNumbers | None:
             hint="quantise an autoencoder to int8, or leave anomaly out",
         )
     sides = (x.q.scale, x.q.zero_point), (y.q.scale, y.q.zero_point)
-    return numbers_of(pipeline.anomaly, x.nbytes, *sides)
+    return numbers_of(anomaly, x.nbytes, *sides)
 
 
 def _check_scores(value: Value, classes: int) -> None:

@@ -19,15 +19,20 @@ from pathlib import Path
 
 from tinyrt import api
 from tinyrt.emulate import EmulationReport
+from tinyrt.emulate.cycles import Timing, cores_with_cycles
 from tinyrt.export import ExportOptions, export_c, export_several, make_blob
 from tinyrt.export.options import NO_OPTIONS
+from tools.firmware_accuracy import OF, told_right
 from tools.page import with_table
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "firmware.md"
 BUILD = ROOT / "build" / "firmware"
 NAME = "firmware"
-HEAD = "| example | core | flash | RAM | of these, arena and state | stack | instructions |"
+HEAD = (
+    "| example | core | flash | RAM | of these, arena and state | stack | instructions | cycles |"
+    " told right |"
+)
 
 EXAMPLES_FOLDER = ROOT / "firmware_examples"
 DIGITS = EXAMPLES_FOLDER / "hello_digits" / "digits.tflite"
@@ -146,6 +151,22 @@ class Taken:
     is_shared: bool
 
     @property
+    def cycles(self) -> str:
+        """Fewest and most, of all models together; a dash where the core's are not known."""
+        told = [report.cycles.cycles for report in self.reports if report.cycles is not None]
+        if len(told) < len(self.reports):
+            return "-"
+        low, high = sum(cycles.low for cycles in told), sum(cycles.high for cycles in told)
+        return f"{low:,.0f}" if low == high else f"{low:,.0f} to {high:,.0f}"
+
+    @property
+    def right(self) -> str:
+        """The share that each model tells right; a question mark where that was not asked."""
+        owners = [path if path.stem in OF else KEYWORDS for path in self.built.models]
+        shares = [told_right(EXAMPLES_FOLDER / owner.parent.name / owner.name) for owner in owners]
+        return ", ".join("?" if share is None else f"{share:.1%}" for share in shares)
+
+    @property
     def figures(self) -> tuple[int, int, int, int, int]:
         """What the table says: flash, RAM, arena and state, stack, instructions."""
         memory = [report.ram.arena + report.ram.state for report in self.reports]
@@ -196,10 +217,11 @@ def taken(example: Example, core: str, build: Path) -> Taken:
     whole = built(example, core, build)
     asked = example.options
     own = ExportOptions(slices=asked.slices, blob=asked.blob, input_rows=asked.input_rows)
+    more = {"cycles": Timing() if core in cores_with_cycles() else None}
     reports = [
-        api.emulate_audio(model, RECORDINGS[model], core=core, options=own)
+        api.emulate_recording(model, RECORDINGS[model], core=core, options=own, **more)
         if model in RECORDINGS
-        else api.run_emulated(model, core=core, options=own)
+        else api.run_emulated(model, core=core, options=own, **more)
         for model in whole.models
     ]
     if not all(report.agrees for report in reports):
@@ -233,14 +255,18 @@ def row(example: Example, core: str, build: Path, page: str) -> str:
     if example.needs and not example.needed:
         print(f"{example.name} is left out: {example.needs} names no folder", file=sys.stderr)
         return next(line for line in page.splitlines() if line.startswith(start))
-    figures = taken(example, core, build).figures
-    return f"{start} {' | '.join(f'{figure:,}' for figure in figures)} |"
+    found = taken(example, core, build)
+    cells = [*(f"{figure:,}" for figure in found.figures), found.cycles, found.right]
+    if "?" in found.right:  # what it takes is not on this machine
+        before = next((n for n in page.splitlines() if n.startswith(start)), "| ?")
+        cells[-1] = before.strip("| ").split(" | ")[-1]
+    return f"{start} {' | '.join(cells)} |"
 
 
 def table(page: str, build: Path = BUILD) -> str:
     """The table of these examples."""
     rows = [row(each, core, build, page) for each in EXAMPLES for core in each.cores]
-    return "\n".join([HEAD, "|---|---|---|---|---|---|---|", *rows])
+    return "\n".join([HEAD, "|" + "---|" * HEAD.count(" |"), *rows])
 
 
 def main() -> None:

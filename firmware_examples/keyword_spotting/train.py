@@ -84,22 +84,22 @@ def features(x: np.ndarray) -> np.ndarray:
     return ((rows.astype(np.float32) - OFFSET) * np.float32(SCALE))[:, :, None]
 
 
-def data(rng: np.random.Generator, spoken_each: int, clips: int) -> tuple[np.ndarray, np.ndarray]:
-    """Features (n, ROWS, BANDS, 1) and classes; each word at several places of the window."""
+def clips(rng: np.random.Generator, spoken_each: int, each: int) -> tuple[np.ndarray, np.ndarray]:
+    """Samples int16 (n, BEFORE + CLIP) and classes; each word at several places of the window."""
     x, y = [], []
     for number, word in enumerate((*WORDS, *OTHERS)):
         label = 2 + number if number < len(WORDS) else 1
         for _ in range(spoken_each if label > 1 else spoken_each // 6):
             voice = f"{rng.choice(ACCENTS)}+{rng.choice(VARIANTS)}"
             speech = spoken(word, voice, int(rng.integers(120, 200)), int(rng.integers(25, 75)))
-            for _ in range(clips):
-                x.append(features(clip(rng, speech, rng.uniform(0.25, 0.95))))
+            for _ in range(each):
+                x.append(clip(rng, speech, rng.uniform(0.25, 0.95)))
                 y.append(label)
             # A word that is hardly there yet, or hardly any more, is none.
-            x.append(features(clip(rng, speech[: len(speech) // 4], 1.0)))
+            x.append(clip(rng, speech[: len(speech) // 4], 1.0))
             y.append(1)
     for _ in range(len(x) // 8):
-        x.append(features(clip(rng, None, 0)))
+        x.append(clip(rng, None, 0))
         y.append(0)
     return np.stack(x), np.array(y)
 
@@ -126,15 +126,22 @@ def recording(rng: np.random.Generator) -> np.ndarray:
     return x.clip(-32_768, 32_767).astype(np.int16)
 
 
+def trained(rng: np.random.Generator, x: np.ndarray, y: np.ndarray) -> Sequential:
+    """The network, trained on features (n, ROWS, BANDS, 1) and classes."""
+    net = network(rng)
+    config = FitConfig(epochs=25, batch=32, progress=True)
+    fit(net, Adam(net.parameters(), 3e-3), x, y, config, rng=rng,
+        lr=lambda step, steps: 3e-3 * (1 - step / steps))  # fmt: skip
+    return net
+
+
 def main(folder: Path) -> None:
     """Train, and write both files."""
     rng = np.random.default_rng(1)
-    x, y = data(rng, 60, 3)
+    samples, y = clips(rng, 60, 3)
+    x = np.stack([features(row) for row in samples])
     held = rng.random(len(y)) < 0.15
-    net = network(rng)
-    config = FitConfig(epochs=25, batch=32, progress=True)
-    fit(net, Adam(net.parameters(), 3e-3), x[~held], y[~held], config, rng=rng,
-        lr=lambda step, steps: 3e-3 * (1 - step / steps))  # fmt: skip
+    net = trained(rng, x[~held], y[~held])
     with tempfile.TemporaryDirectory() as scratch:
         paths = [Path(scratch) / name for name in ("float.tflite", "int8.tflite")]
         save_tflite(optimize(trace(net, (ROWS, BANDS, 1), name="keywords")), paths[0])

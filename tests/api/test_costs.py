@@ -180,7 +180,8 @@ def test_costs_with_a_front_end_are_those_of_an_emulation():
     recording = np.load(MOVEMENTS.with_name("recording.npy"))[:400]
     given = {"front_end": pipeline, "optimize": "size"}
     counted = cost(graph, "m33", basis="timed", recording=recording, **given)
-    report = api.emulate_audio(MOVEMENTS, recording, core="m33", optimize="size", cycles=Timing())
+    timing = Timing()
+    report = api.emulate_recording(MOVEMENTS, recording, core="m33", optimize="size", cycles=timing)
     assert counted.instructions == report.instructions
     assert (counted.basis, counted.cycles) == (Basis.TIMED, report.cycles.cycles.high)
     assert counted.instructions < report.cycles.cycles.high

@@ -14,6 +14,7 @@ from tests.quantize.test_mixed import samples
 from tinyrt import api, board, emulate, export, quantize
 from tinyrt.api import models
 from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.emulate.cycles import Timing
 from tinyrt.emulate.spread import Crew
 from tinyrt.errors import BudgetError
 from tinyrt.export import ExportOptions
@@ -290,7 +291,7 @@ HEARING = {
     "optimize": "size",
     "options": ExportOptions(by_rows=True),
     "board": "mps3",
-    "cycles": object(),
+    "cycles": Timing(clock_hz=1e6),
     "timeout_s": 7.5,
 }
 
@@ -298,11 +299,11 @@ HEARING = {
 @pytest.mark.parametrize("option", HEARING)
 def test_options_of_an_emulation_on_a_recording(option, tmp_path, monkeypatch):
     run = Called("report")
-    monkeypatch.setattr(emulate.audio, "emulate_audio", run)
+    monkeypatch.setattr(emulate.audio, "emulate_samples", run)
     path = saved(tmp_path / "ears.tflite", int8_net())
     sound = np.zeros(900, np.int16)
     given = {option: HEARING[option]}
-    assert api.emulate_audio(path, sound, **given) == "report"
+    assert api.emulate_recording(path, sound, **given) == "report"
     model, heard, pipeline, expected = run.args
     assert (model, pipeline) == (path, PIPELINE)
     np.testing.assert_array_equal(heard, sound)

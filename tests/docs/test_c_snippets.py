@@ -12,11 +12,12 @@ from tests.c.host import host_compiler
 from tests.cascades import pair
 from tests.docs.pages import ROOT
 from tests.export.models import dense, echo, views
-from tests.listening import PIPELINE, int8_net
+from tests.listening import PIPELINE, int8_net, saved
 from tests.memory.nets import random_net
-from tinyrt.dsp import Boxes, Detector, Learner, LogMel, TopK
+from tinyrt.dsp import Anomaly, Boxes, Detector, Learner, LogMel, TopK
 from tinyrt.export import (
     Memories,
+    export_anomaly,
     export_boxes,
     export_cascade,
     export_detector,
@@ -49,7 +50,8 @@ SNIPPETS = {
     ("learning.md", 0): (Learner, "head", {}),
     ("memory.md", 0): (views, "digits", {"memories": REGIONS}),
     ("memory.md", 1): (echo, "streamed", {}),
-    ("motion.md", 0): (moving.int8_net, "arm", {"front_end": moving.PIPELINE}),
+    ("motion.md", 0): (Anomaly, "alarm", {}),
+    ("motion.md", 1): (moving.int8_net, "arm", {"front_end": moving.PIPELINE}),
     ("rtos.md", 0): (dense, "digits", {}),
     ("rtos.md", 1): (dense, "digits", {}),
     ("selftest.md", 0): (dense, "digits", {"selftest": 2}),
@@ -118,6 +120,9 @@ def test_it_is_c99(tmp_path, page, number):
         export_front_end(LogMel(), tmp_path / "out", core="host", name=name)
     elif graph is Detector:
         export_detector(Detector(4), tmp_path / "out", core="host", name=name)
+    elif graph is Anomaly:
+        path = saved(tmp_path / "engine.tflite", dense(size=2), None)
+        export_anomaly(Anomaly(1.0), path, tmp_path / "out", core="host", name=name)
     elif graph is Boxes:
         export_boxes(Boxes(9, 9, ((1, 1, 2, 2),), 1), tmp_path / "out", core="host", name=name)
     elif graph is TopK:

@@ -106,7 +106,7 @@ def test_windows_of_several_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(api.listening, "WINDOWS_AT_ONCE", 5)
     np.testing.assert_array_equal(api.listen_model(path, SAMPLES).sums, whole.sums)
     for core in sampled([], ["host"]):
-        assert api.emulate_audio(path, SAMPLES, core=core).bit_exact
+        assert api.emulate_recording(path, SAMPLES, core=core).bit_exact
     assert api.listen_model(path, SAMPLES[:10]).errors.shape == (0,)
 
 
@@ -118,7 +118,7 @@ def test_devices_sound_the_same_alarms(core, engine, tmp_path):
     """Of two thresholds, the second is one of the errors, which then is normal."""
     require_core(core)
     samples = np.concatenate([SAMPLES, moving("extremes", 1, 200)])
-    assert api.emulate_audio(engine, samples, core=core).bit_exact
+    assert api.emulate_recording(engine, samples, core=core).bit_exact
     heard = api.listen_model(engine, SAMPLES)
     middle = int(np.sort(heard.sums)[len(heard.sums) // 2])
     scale = fitted(PIPELINE, load(engine).graph).anomaly.scale
@@ -126,7 +126,7 @@ def test_devices_sound_the_same_alarms(core, engine, tmp_path):
     assert fitted(pipeline, load(engine).graph).anomaly.limit == middle
     path = saved(tmp_path / "limit.tflite", autoencoder(), pipeline)
     assert not api.listen_model(path, SAMPLES).alarms[heard.sums == middle].any()
-    assert api.emulate_audio(path, SAMPLES, core=core).bit_exact
+    assert api.emulate_recording(path, SAMPLES, core=core).bit_exact
 
 
 def test_a_device_that_differs_is_noticed():

@@ -159,7 +159,7 @@ def test_a_firmware_that_is_not_there_is_named(model, tmp_path):
                 *("--weights-section .qspi", "--keep kept", "--profile", "--blob", "--gdb 1234"),
                 *("--core m0", "--optimize size", "--by-rows", "--input-rows", "--shared-arena"),
                 *("--input-outside", "--output-outside", "--alignment 8"),
-                *("--cycles", "--cycles --clock 8MHz", "--audio a.wav"),
+                *("--cycles", "--cycles --clock 8MHz", "--recording a.wav"),
             )
         ),
         (("other.tflite", "--elf", "a.elf"), "--elf belongs to one model, and 2 are named"),

@@ -1,5 +1,7 @@
 """Exports of small models of every kind that can be asked for, and of what stands alone."""
 
+from dataclasses import replace
+
 from tests import listening, moving, seeing
 from tests.asked import asked
 from tests.cascades import pair
@@ -7,9 +9,10 @@ from tests.export.models import dense, echo, views
 from tests.graphs import Builder, small_cnn
 from tests.quantize.test_mixed import samples
 from tinyrt.convert.tflite.writer import save_tflite
-from tinyrt.dsp import Boxes, Detector, Learner, LogMel, NearestMean, TopK
+from tinyrt.dsp import Anomaly, Boxes, Detector, Learner, LogMel, NearestMean, TopK
 from tinyrt.export import (
     Memories,
+    export_anomaly,
     export_boxes,
     export_c,
     export_cascade,
@@ -66,6 +69,12 @@ def with_front_end(net, front_end):
     return export
 
 
+def an_alarm(folder, **more):
+    folder.parent.mkdir(exist_ok=True)
+    path = listening.saved(folder.parent / "engine.tflite", dense(size=2), None)
+    return export_anomaly(Anomaly(1.0), path, folder, **more)
+
+
 TWO = Memories((Region("dtcm"), Region("sram")))
 OUTSIDE = Memories(inputs_in_arena=False, outputs_in_arena=False)
 KINDS = {
@@ -99,6 +108,11 @@ KINDS = {
     "detector": (
         lambda folder, **more: export_detector(Detector(2), folder, **more),
         "detector",
+    ),
+    "alarm": (an_alarm, "anomaly"),
+    "sound by windows": (
+        with_front_end(listening.int8_net(), replace(listening.PIPELINE, normalize="features")),
+        "ears",
     ),
     "cascade": (
         lambda folder, **more: export_cascade(*pair(folder.parent), folder, threshold=99, **more),

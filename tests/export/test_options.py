@@ -12,7 +12,7 @@ from tests.listening import PIPELINE
 from tinyrt import ExportOptions
 from tinyrt.cli.deploy import export
 from tinyrt.emulate import run_emulated, run_emulated_several
-from tinyrt.emulate.audio import Expected, emulate_audio
+from tinyrt.emulate.audio import Expected, emulate_samples
 from tinyrt.errors import UnsupportedError
 from tinyrt.export import Memories, export_c, export_graph
 
@@ -53,7 +53,7 @@ def emulate(who, folder, options):
     elif who == "several":
         run_emulated_several([folder / "m.tflite"], inputs=[], **to)
     else:
-        emulate_audio(folder / "m.tflite", NOTHING, PIPELINE, EXPECTED, **to)
+        emulate_samples(folder / "m.tflite", NOTHING, PIPELINE, EXPECTED, **to)
 
 
 @pytest.mark.parametrize("who", TAKEN)

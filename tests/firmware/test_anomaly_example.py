@@ -11,7 +11,7 @@ import pytest
 from tests.firmware.device import require_core
 from tests.sampling import sampled
 from tinyrt import api
-from tinyrt.attached import fitted
+from tinyrt.attached import fitted, front_end_of
 from tinyrt.export import export_c
 from tinyrt.interpreter import load
 
@@ -43,7 +43,7 @@ def test_every_answer_is_the_hosts(example):
     lines = re.findall(r"^ *(\d+): (\d+)\.(\d{3})(?:  ([a-z ]+))?$", done.stdout, re.MULTILINE)
     heard = api.listen_model(model, example / "recording.npy")
     assert [int(at) for at, *_ in lines] == heard.samples.tolist()
-    scale = fitted(api.listening.require_front_end(model), load(model).graph).anomaly.scale
+    scale = fitted(front_end_of(model), load(model).graph).anomaly.scale
     thousandths = [int(total * (scale * 1000)) for total in heard.sums.astype(float)]
     assert [1000 * int(whole) + int(part) for _, whole, part, _ in lines] == thousandths
     changes = np.flatnonzero(np.diff(heard.alarms.astype(int), prepend=0))
@@ -57,15 +57,13 @@ def test_alarms_are_those_of_the_faults(example):
     heard = api.listen_model(example / "machine.tflite", example / "recording.npy")
     starts = (heard.samples - 512) / heard.rate
     is_faulty, is_whole = (starts // 2) % 2 == 1, starts % 2 <= 2 - 512 / heard.rate
-    above = (
-        heard.errors > api.listening.require_front_end(example / "machine.tflite").anomaly.threshold
-    )
+    above = heard.errors > front_end_of(example / "machine.tflite").anomaly.threshold
     np.testing.assert_array_equal(above[is_whole], is_faulty[is_whole])
 
 
 def test_budgets(example):
     require_core(CORE)
-    found = api.emulate_audio(example / "machine.tflite", example / "recording.npy", core=CORE)
+    found = api.emulate_recording(example / "machine.tflite", example / "recording.npy", core=CORE)
     assert found.bit_exact
     instructions, flash = LIMITS
     assert found.instructions <= instructions

@@ -5,12 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.cli.calls import call_json
 from tests.dsp.sounds import mixed, recordings
 from tests.firmware.device import require_core
 from tests.listening import BANDS, PIPELINE, ROWS, float_net, int8_net, saved, wav
 from tests.sampling import sampled
 from tinyrt import api
 from tinyrt.dsp import Detector, LogMel
+from tinyrt.emulate.cycles import Timing
+from tinyrt.errors import UnsupportedError
 from tinyrt.export import ExportOptions, Memories
 from tinyrt.memory import Region
 from tinyrt.quantize import QuantConfig
@@ -27,7 +30,7 @@ CORES = ("cortex-m4", "cortex-m55", "cortex-m0", "rv32imc")
 def test_answers_are_those_of_the_host(core, tmp_path):
     require_core(core)
     path = saved(tmp_path / "ears.tflite", int8_net())
-    found = api.emulate_audio(path, SAMPLES, core=core)
+    found = api.emulate_recording(path, SAMPLES, core=core)
     assert found.bit_exact
     heard = api.listen_model(path, SAMPLES)
     assert found.samples == len(heard.samples)
@@ -80,7 +83,7 @@ FORMS.append(cepstra_each_on_its_own_scale)
 def test_other_front_ends(form, core, tmp_path):
     require_core(core)
     path = saved(tmp_path / "ears.tflite", *form())
-    found = api.emulate_audio(path, SAMPLES, core=core)
+    found = api.emulate_recording(path, SAMPLES, core=core)
     assert found.bit_exact or (form in FLOATS and found.float_error < 1e-6)
 
 
@@ -90,7 +93,7 @@ def test_memory_in_several_regions_and_outputs_outside(tmp_path):
     several = Memories(regions)
     others = [Memories(regions, outputs_in_arena=False), Memories(outputs_in_arena=False)]
     for memories in sampled([several], [several, *others]):
-        assert api.emulate_audio(
+        assert api.emulate_recording(
             path, SAMPLES, core="host", options=ExportOptions(memories=memories)
         ).bit_exact
 
@@ -102,7 +105,7 @@ def test_work_in_an_arena_that_is_large_enough(tmp_path):
     (tmp_path / "a.wav").write_bytes(wav(SAMPLES))
     states = []
     for path in (wide, small):
-        found = api.emulate_audio(path, tmp_path / "a.wav", core="host")
+        found = api.emulate_recording(path, tmp_path / "a.wav", core="host")
         assert found.bit_exact
         states.append(found.ram.state)
     assert states[1] > states[0]
@@ -133,7 +136,7 @@ def test_recordings(core, tmp_path):
         pytest.skip("Python's own tests are not installed")
     path = saved(tmp_path / "ears.tflite", int8_net())
     joined = np.concatenate([sound[:1_500] for sound in sounds])
-    assert api.emulate_audio(path, joined, core=core).bit_exact
+    assert api.emulate_recording(path, joined, core=core).bit_exact
 
 
 @pytest.mark.slow
@@ -143,6 +146,33 @@ def test_a_model_that_keeps_state(zoo, tmp_path):
     api.attach_front_end(first, replace(pipeline, detector=None), tmp_path / "alexa.tflite")
     sound = np.concatenate([mixed(6, 12_000), mixed(0, 6_000)])
     for core in sampled(["cortex-m55"], CORES):
-        found = api.emulate_audio(tmp_path / "alexa.tflite", sound, core=core)
+        found = api.emulate_recording(tmp_path / "alexa.tflite", sound, core=core)
         assert found.bit_exact
         assert found.samples > 30
+
+
+@pytest.mark.parametrize("core", sampled(["cortex-m4"], ["cortex-m0", "cortex-m4", "cortex-m55"]))
+def test_cycles_from_one_answer_to_the_next(core, tmp_path):
+    """They are those of the instructions that are counted: at least one each, and some more."""
+    require_core(core)
+    path = saved(tmp_path / "ears.tflite", int8_net())
+    (tmp_path / "a.wav").write_bytes(wav(SAMPLES))
+    plain = api.emulate_recording(path, SAMPLES, core=core)
+    found = api.emulate_recording(path, SAMPLES, core=core, cycles=Timing(clock_hz=80e6))
+    assert found.bit_exact
+    assert plain.cycles is None
+    assert found.instructions == plain.instructions
+    cycles = found.cycles.cycles
+    assert 0.45 * found.instructions < cycles.low <= cycles.high < 2.5 * found.instructions
+    low, high = found.cycles.milliseconds
+    assert (low, high) == pytest.approx((cycles.low / 80e3, cycles.high / 80e3))
+    command = ("emulate", path, "--recording", tmp_path / "a.wav", "--core", core, "--cycles")
+    told = call_json(*command, "--clock", "80MHz")
+    assert told["cycles"] == {"low": cycles.low, "high": cycles.high}
+    assert told["milliseconds"] == {"low": low, "high": high}
+
+
+def test_cycles_are_not_of_this_machine(tmp_path):
+    path = saved(tmp_path / "ears.tflite", int8_net())
+    with pytest.raises(UnsupportedError, match="cycles are told of emulated cores"):
+        api.emulate_recording(path, SAMPLES, core="host", cycles=Timing())

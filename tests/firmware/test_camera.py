@@ -21,7 +21,7 @@ def test_answers_are_those_of_the_host(core, vision, rows, tmp_path):
     path = saved(tmp_path / "eyes.tflite", int8_net(vision.camera.channels), vision)
     frames = frames_of(vision, sampled(12, 200), seed=4)
     options = ExportOptions(input_rows=bool(rows))
-    found = api.emulate_audio(path, frames, core=core, options=options)
+    found = api.emulate_recording(path, frames, core=core, options=options)
     assert found.bit_exact
     assert found.samples == len(frames)
     assert found.ram.state > 4 * vision.camera.row_size

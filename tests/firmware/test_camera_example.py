@@ -60,7 +60,7 @@ def test_a_line_that_comes_too_early_is_noticed(tmp_path):
 def test_the_image_may_be_held_too(rows):
     require_core(CORE)
     options = ExportOptions(input_rows=rows)
-    found = api.emulate_audio(tool.FINDER, FRAMES, core=CORE, options=options)
+    found = api.emulate_recording(tool.FINDER, FRAMES, core=CORE, options=options)
     assert found.bit_exact
     assert found.ram.arena > 48 * 64
     assert np.load(FRAMES).shape == (3, 120, 160)

@@ -64,7 +64,7 @@ def test_every_answer_is_the_hosts(core, example):
 def test_budgets(core, example):
     require_core(core)
     model, sound = example / "keywords.tflite", example / "words.wav"
-    found = api.emulate_audio(model, sound, core=core)
+    found = api.emulate_recording(model, sound, core=core)
     assert found.bit_exact
     instructions, flash = LIMITS[core]
     assert found.instructions <= instructions

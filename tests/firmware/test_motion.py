@@ -24,7 +24,7 @@ def test_answers_are_those_of_the_host(core, tmp_path):
     require_core(core)
     path = saved(tmp_path / "arm.tflite", int8_net(), PIPELINE)
     parts = [moving(kind, seed, 90) for seed in range(sampled(1, 80)) for kind in KINDS]
-    found = api.emulate_audio(path, np.concatenate(parts), core=core)
+    found = api.emulate_recording(path, np.concatenate(parts), core=core)
     assert found.bit_exact
     assert found.samples == (90 * len(parts) - 50) // 20 + 1
 
@@ -43,7 +43,7 @@ def test_budgets(core, tmp_path):
     require_core(core)
     front = Motion()
     path = saved(tmp_path / "m.tflite", two_units(front), Pipeline(scale=0.01, motion=front))
-    found = api.emulate_audio(path, moving("walk", 2, 300), core=core)
+    found = api.emulate_recording(path, moving("walk", 2, 300), core=core)
     assert found.bit_exact
     assert found.instructions <= LIMITS[core]
     assert found.ram.arena + found.ram.state <= 1_700

@@ -66,7 +66,9 @@ def test_every_answer_is_the_hosts(core, example):
 @pytest.mark.parametrize("core", sampled(CORES[1:], CORES))
 def test_budgets(core, example):
     require_core(core)
-    found = api.emulate_audio(example / "movements.tflite", example / "recording.npy", core=core)
+    found = api.emulate_recording(
+        example / "movements.tflite", example / "recording.npy", core=core
+    )
     assert found.bit_exact
     instructions, flash = LIMITS[core]
     assert found.instructions <= instructions

@@ -59,6 +59,8 @@ OTHERS = {
     "a detector": "detector",
     "boxes": "boxes",
     "the greatest scores": "greatest",
+    "an alarm": "alarm",
+    "a front end of windows by themselves": "sound by windows",
     "a layer that learns": "learner",
     "the nearest class mean": "nearest mean",
     "a cascade": "cascade",

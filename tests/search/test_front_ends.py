@@ -8,16 +8,16 @@ import pytest
 
 from tests.search import raw
 from tests.search.made import QUICK
-from tinyrt.api.emulating import emulate_audio
+from tinyrt.api.emulating import emulate_recording
 from tinyrt.api.fitting import DeviceBudget
 from tinyrt.api.listening import listen_model
 from tinyrt.attached import front_end_of
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.dsp import LogMelStream, Motion, MotionStream
+from tinyrt.dsp.windows import features_of, raw_of, shape_behind
 from tinyrt.errors import DataError, ShapeError
 from tinyrt.search import Problem, View, checks, search_networks, seen, work
 from tinyrt.search.checks import Checks
-from tinyrt.search.front_ends import features_of, raw_of, shape_behind
 from tinyrt.search.order import Order
 from tinyrt.search.source import space_source
 
@@ -158,9 +158,9 @@ def test_a_recording_of_the_samples_is_emulated(found, monkeypatch):
 
     def run(model, recording, **options):
         asked.append((model, recording, options))
-        return emulate_audio(model, recording, **options)
+        return emulate_recording(model, recording, **options)
 
-    monkeypatch.setattr(checks, "emulate_audio", run)
+    monkeypatch.setattr(checks, "emulate_recording", run)
     emulated = Checks(raw.problem(), test, emulate=3).emulated(point.model, "cortex-m4")
     assert (emulated.samples, emulated.agrees) == (3, True)
     assert emulated.instructions > 5_000

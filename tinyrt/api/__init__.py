@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from tinyrt.api.converting import Stream, convert_model
     from tinyrt.api.costs import Basis, ModelCost, cost
     from tinyrt.api.doctor import Health, examine
-    from tinyrt.api.emulating import emulate_audio, run_emulated_several
+    from tinyrt.api.emulating import emulate_recording, run_emulated_several
     from tinyrt.api.exits import split_early_exit
     from tinyrt.api.gate.checking import Checked, check
     from tinyrt.api.inspection import Inspection, OpCost, inspect_model
+    from tinyrt.api.judging import Judged, judge_model
     from tinyrt.api.learning import split_last_layer
     from tinyrt.api.listening import Heard, attach_front_end, listen_model
     from tinyrt.api.looking import Seen, look_model
@@ -40,8 +41,10 @@ _HOMES = {
     "CascadeEvaluation": "tinyrt.api.cascades",
     "Heard": "tinyrt.api.listening",
     "Seen": "tinyrt.api.looking",
+    "Judged": "tinyrt.api.judging",
+    "judge_model": "tinyrt.api.judging",
     "attach_front_end": "tinyrt.api.listening",
-    "emulate_audio": "tinyrt.api.emulating",
+    "emulate_recording": "tinyrt.api.emulating",
     "listen_model": "tinyrt.api.listening",
     "look_model": "tinyrt.api.looking",
     "Checked": "tinyrt.api.gate.checking",
@@ -86,6 +89,7 @@ __all__ = [
     "Health",
     "Heard",
     "Inspection",
+    "Judged",
     "ModelCost",
     "OpCost",
     "Run",
@@ -98,10 +102,11 @@ __all__ = [
     "convert_model",
     "cost",
     "debug_model",
-    "emulate_audio",
+    "emulate_recording",
     "evaluate",
     "examine",
     "inspect_model",
+    "judge_model",
     "listen_model",
     "look_model",
     "open_model",

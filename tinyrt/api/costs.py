@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tinyrt.api.emulating import emulate_audio
+from tinyrt.api.emulating import emulate_recording
 from tinyrt.api.models import run_emulated
 from tinyrt.api.reading import open_model
 from tinyrt.attached import fitted, front_end_entry
@@ -278,7 +278,7 @@ def _heard(
         recording = np.random.default_rng(0).integers(-(1 << 12), 1 << 12, shape, np.int16)
     with scratch_folder() as folder:
         path = Path(save_tflite(graph, folder / "candidate.tflite", front_end_entry(pipeline)))
-        report = emulate_audio(
+        report = emulate_recording(
             *(path, recording),
             core=known.core,
             optimize=asked.optimize,

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
-from tinyrt.api.listening import listen_model, require_front_end, sound_of
+from tinyrt.api.carried import require_carried
+from tinyrt.api.listening import listen_model, sound_of
 from tinyrt.api.looking import frames_of, look_model
 from tinyrt.api.models import compared_inputs
 from tinyrt.attached import front_end_of
-from tinyrt.dsp import Vision
+from tinyrt.dsp import Pipeline, Vision
 from tinyrt.entry import entry
 from tinyrt.files import scratch_folder
 from tinyrt.tools import EMULATOR_S
@@ -79,9 +80,9 @@ def run_emulated_several(
 
 
 @entry
-def emulate_audio(
+def emulate_recording(
     model: str | Path,
-    audio: str | Path | ArrayLike,
+    recording: str | Path | ArrayLike,
     *,
     core: str = "cortex-m4",
     optimize: str = "balanced",
@@ -95,7 +96,7 @@ def emulate_audio(
 
     Args:
         model: a quantised .tflite file that carries a front end.
-        audio: as for ``listen_model``; with a camera, frames as for ``look_model``.
+        recording: as for ``listen_model``; with a camera, frames as for ``look_model``.
         core: as for ``run_emulated``.
         optimize: likewise.
         options: of the export: ``max_arena``, ``by_rows`` and ``memories``; with a camera also
@@ -113,14 +114,13 @@ def emulate_audio(
         TinyrtError: as ``listen_model`` and ``run_emulated``; or there is no answer.
 
     """
-    from tinyrt.emulate.audio import Expected
-    from tinyrt.emulate.audio import emulate_audio as run
+    from tinyrt.emulate.audio import Expected, emulate_samples
     from tinyrt.emulate.camera import SeenByHost, emulate_frames
     from tinyrt.export import ExportOptions
 
     vision = front_end_of(model)
     if isinstance(vision, Vision):
-        frames = frames_of(audio, vision.camera)
+        frames = frames_of(recording, vision.camera)
         seen = look_model(model, frames)
         with scratch_folder() as scratch:
             return emulate_frames(
@@ -133,13 +133,13 @@ def emulate_audio(
                 options=options or ExportOptions(),
                 timeout_s=timeout_s,
             )
-    pipeline = require_front_end(model)
-    sound = sound_of(audio, pipeline)
+    pipeline = require_carried(model, Pipeline)
+    sound = sound_of(recording, pipeline)
     heard = listen_model(model, sound.samples)
     decided = heard.detected, heard.alarms, heard.sums
     expected = Expected(heard.raw, heard.samples, *decided)
     with scratch_folder() as scratch:
-        return run(
+        return emulate_samples(
             *(model, sound.samples, pipeline, expected),
             build_dir=build_dir or scratch,
             core=core,

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
+from tinyrt.api.carried import require_carried
 from tinyrt.api.inputs import Array
 from tinyrt.api.reading import lost_channels, open_model
-from tinyrt.attached import Fitted, at_model, fitted, front_end_entry, front_end_of
+from tinyrt.attached import Fitted, at_model, fitted, front_end_entry
 from tinyrt.budget import current
 from tinyrt.convert.tflite.lost import lost_entry
 from tinyrt.convert.tflite.writer import save_tflite
@@ -179,13 +179,13 @@ def listen_model(
 
     """
     del max_memory  # taken by ``entry``
-    pipeline = require_front_end(model)
+    pipeline = require_carried(model, Pipeline)
     graph = tflite_graph(model)
     sound = sound_of(audio, pipeline)
     with error_context(file=str(model)):
         fit = fitted(pipeline, graph)
         runner = Model(graph, backend=backend, file=str(model))
-        rows = fit.stored(pipeline.stream().push(sound.samples))
+        rows = pipeline.stream().push(sound.samples)
         raw = _answers(fit, runner, rows, progress)
     count = len(next(iter(raw.values())))
     detected = None
@@ -212,23 +212,6 @@ def _judged(heard: Heard, fit: Fitted, rows: Array, numbers: AnomalyNumbers) -> 
     none = np.zeros(0, np.uint64), np.zeros(0, np.bool_)
     sums, alarms = (np.concatenate([none[i], *(p[i] for p in parts)]) for i in range(2))
     return replace(heard, errors=sums * numbers.scale, alarms=alarms, sums=sums)
-
-
-def require_front_end(model: str | Path) -> Pipeline:
-    """The front end of a model.
-
-    Raises:
-        DataError: it has none.
-
-    """
-    found = front_end_of(model)
-    if not isinstance(found, Pipeline):
-        raise DataError(
-            "the model carries no front end, which makes features of sound",
-            file=str(model),
-            hint="attach one: tinyrt front-end MODEL.tflite OPTIONS.toml -o OUT.tflite",
-        )
-    return found
 
 
 def sound_of(audio: str | Path | ArrayLike, pipeline: Pipeline) -> Sound:
@@ -278,10 +261,8 @@ def _windows(fit: Fitted, rows: Array, count: int) -> Iterator[tuple[int, Array]
     for start in range(0, count, WINDOWS_AT_ONCE):
         stop = min(start + WINDOWS_AT_ONCE, count)
         part = rows[fit.stride * start : fit.stride * (stop - 1) + fit.rows]
-        views = sliding_window_view(part, fit.rows, axis=0)[:: fit.stride]
-        # The view has the window's rows last.
-        ordered = np.ascontiguousarray(views.transpose(0, 2, 1))
-        yield start, ordered.reshape((stop - start) * first, *others)
+        windows = fit.windows(part, stop - start)
+        yield start, windows.reshape((stop - start) * first, *others)
 
 
 def _sample(shape: tuple[int, ...]) -> tuple[int, ...]:

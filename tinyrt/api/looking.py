@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tinyrt.api.carried import require_carried
 from tinyrt.api.inputs import Array
 from tinyrt.api.listening import tflite_graph
-from tinyrt.attached import front_end_of
 from tinyrt.budget import current
 from tinyrt.data import load_npz
+from tinyrt.datasets.images import ENDINGS, colours_of
 from tinyrt.dsp import Camera, Found, Vision
 from tinyrt.entry import entry
 from tinyrt.errors import DataError, error_context
@@ -57,7 +58,8 @@ def look_model(
     Args:
         model: a .tflite file that carries a camera.
         frames: an .npy file, or an array: a frame as for ``Camera.lines_of``, or several of them
-            along a first side.
+            along a first side. Or a picture in the size of a frame, which becomes what the sensor
+            would send of it.
         backend: the interpreter's backend.
         max_memory: bytes that model and frames may cost; by default 640 MiB and 8 times the files
             that are read.
@@ -70,7 +72,7 @@ def look_model(
 
     """
     del max_memory  # taken by ``entry``
-    vision = require_camera(model)
+    vision = require_carried(model, Vision)
     graph = tflite_graph(model)
     x = frames_of(frames, vision.camera)
     with error_context(file=str(model)):
@@ -84,23 +86,6 @@ def look_model(
     return Seen(raw, real, boxes, runner.backend)
 
 
-def require_camera(model: str | Path) -> Vision:
-    """The camera of a model.
-
-    Raises:
-        DataError: it has none.
-
-    """
-    found = front_end_of(model)
-    if not isinstance(found, Vision):
-        raise DataError(
-            "the model carries no camera, which makes images of frames",
-            file=str(model),
-            hint="attach one: tinyrt front-end MODEL.tflite OPTIONS.toml -o OUT.tflite",
-        )
-    return found
-
-
 def frames_of(frames: str | Path | ArrayLike, camera: Camera) -> Array:
     """Frames as bytes, uint8 (frames, height, line_bytes).
 
@@ -109,11 +94,15 @@ def frames_of(frames: str | Path | ArrayLike, camera: Camera) -> Array:
 
     """
     if isinstance(frames, str | Path):
-        if Path(frames).suffix.lower() != ".npy":
+        ending = Path(frames).suffix.lower()
+        if ending in ENDINGS:
+            with error_context(file=str(frames)):
+                return camera.frame_of(colours_of(Path(frames)))[None]
+        if ending != ".npy":
             raise DataError(
                 f"frames in a file called *{Path(frames).suffix}",
                 file=str(frames),
-                expected="an .npy file",
+                expected=f"an .npy file, or a picture: {' '.join(ENDINGS)}",
                 hint="numpy.save(FILE, frames): bytes as the sensor sends them, or 16-bit pixels",
             )
         with error_context(file=str(frames)):

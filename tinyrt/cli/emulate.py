@@ -67,6 +67,9 @@ TIMING = (
 )
 """What cycles are told by."""
 
+PUSHED = ("recording", "keep", "max_arena", "by_rows", *TIMING)
+"""What goes with a recording, beside ``PLACES``."""
+
 NOT_COUNTED = {"instructions": "not counted: ticks are of the firmware's own clock"}
 
 SAMPLES = 4
@@ -82,11 +85,10 @@ def emulate(
         Path | None,
         typer.Option("-i", "--input", help=".npz with inputs; random ones by default."),
     ] = None,
-    audio: Annotated[
+    recording: Annotated[
         Path | None,
         typer.Option(
-            "--audio",
-            help="A recording to push, for a model with a front end, or frames in an .npy file.",
+            help="What to push into a model with a front end: sound, motion, or a camera's frames.",
         ),
     ] = None,
     samples: Annotated[
@@ -179,14 +181,11 @@ def emulate(
             require_only(ctx, "--elf", {"elf", "machine", "inputs", "samples"})
             _run_firmware(report, models, elf, machine, inputs, samples, timeout)
             return
-        if audio is not None:
+        if recording is not None:
             require_only(
                 ctx,
-                "--audio",
-                {
-                    *("audio", "keep", "max_arena", "by_rows"),
-                    *(*PLACES, *TIMING, *_rows_of_frames(models)),
-                },
+                "--recording",
+                {*PUSHED, *PLACES, *_rows_of_frames(models)},
             )
         require_without("--samples", samples, "--input", there=inputs is not None)
         require_with("--gdb", gdb, "--keep", there=keep is not None)
@@ -218,8 +217,8 @@ def emulate(
             "build_dir": keep,
             "timeout_s": timeout or (EMULATOR_S if gdb is None else DEBUGGER_S),
         }
-        if audio is not None:
-            _run_on_audio(report, models, audio, options | {"cycles": timing})
+        if recording is not None:
+            _run_on_recording(report, models, recording, options | {"cycles": timing})
             return
         options |= {"samples": samples or SAMPLES}
         if len(models) == 1 and not shared_arena:
@@ -296,13 +295,15 @@ def _rows_of_frames(models: list[Path]) -> tuple[str, ...]:
     return ("input_rows",) if isinstance(front_end_of(models[0]), Vision) else ()
 
 
-def _run_on_audio(report: Report, models: list[Path], audio: Path, options: dict[str, Any]) -> None:
+def _run_on_recording(
+    report: Report, models: list[Path], recording: Path, options: dict[str, Any]
+) -> None:
     """A model with a front end, on a recording."""
     from tinyrt import api
 
-    require_without("another model", models[1:] or None, "--audio", there=True)
+    require_without("another model", models[1:] or None, "--recording", there=True)
     with progress_bar("emulating"):
-        emulation = api.emulate_audio(models[0], audio, **options)
+        emulation = api.emulate_recording(models[0], recording, **options)
     report(emulation.as_dict(), emulation_tables.emulation(emulation))
     _exit_unless(emulation.agrees)
 

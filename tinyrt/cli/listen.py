@@ -82,6 +82,9 @@ def front_end_facts(fit: Fitted | Sighted) -> dict[str, object]:
         f" ({fit.stride * front.step * ms:.4g} ms)",
         "  feature": _scaling(pipeline),
     }
+    if pipeline.normalize is not None:
+        whose = "all features" if pipeline.normalize == "window" else "each feature"
+        facts["  normal"] = f"256ths of deviations of {whose} in a window"
     if pipeline.detector is not None:
         d = pipeline.detector
         facts["  detector"] = (

@@ -27,7 +27,8 @@ def run(
     audio: Annotated[
         Path | None,
         typer.Argument(
-            help="For a model with a front end: WAV, .npy or .csv of motion, or .npy of frames."
+            help="For a model with a front end: WAV, .npy or .csv of motion, .npy of frames, or a "
+            "picture."
         ),
     ] = None,
     inputs: Annotated[

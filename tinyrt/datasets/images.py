@@ -83,8 +83,30 @@ def decoded(file: Path, size: tuple[int, int], *, grey: bool, crop: bool) -> NDA
 
     """
     image_module, ops = pillow()
-    mode = "L" if grey else "RGB"
+    image = _opened(file, "L" if grey else "RGB")
     height, width = size
+    bilinear = image_module.Resampling.BILINEAR
+    if crop:
+        image = ops.fit(image, (width, height), method=bilinear)
+    else:
+        image = image.resize((width, height), bilinear)
+    return np.asarray(image, np.uint8)
+
+
+def colours_of(file: Path) -> NDArray[np.uint8]:
+    """The pixels of an image file in its own size, (height, width, 3).
+
+    Raises:
+        DataError: as ``decoded``.
+        ToolError: Pillow is not installed.
+
+    """
+    return np.asarray(_opened(file, "RGB"), np.uint8)
+
+
+def _opened(file: Path, mode: str) -> Any:
+    """An image of Pillow, turned as its camera held it and laid on black; raises as ``decoded``."""
+    image_module, ops = pillow()
     try:
         with warnings.catch_warnings():
             # Of more pixels than a bomb may have, Pillow warns at first.
@@ -104,7 +126,7 @@ def decoded(file: Path, size: tuple[int, int], *, grey: bool, crop: bool) -> NDA
                     colours = image.convert("RGBA")
                     image = image_module.new("RGBA", image.size, (0, 0, 0, 255))
                     image.alpha_composite(colours)
-                image = image.convert(mode)
+                return image.convert(mode)
     except (OSError, SyntaxError, ValueError, image_module.DecompressionBombError) as error:
         raise DataError(
             f"the image cannot be decoded: {error}",
@@ -117,12 +139,6 @@ def decoded(file: Path, size: tuple[int, int], *, grey: bool, crop: bool) -> NDA
             file=str(file),
             expected=f"at most {image_module.MAX_IMAGE_PIXELS:,}",
         ) from error
-    bilinear = image_module.Resampling.BILINEAR
-    if crop:
-        image = ops.fit(image, (width, height), method=bilinear)
-    else:
-        image = image.resize((width, height), bilinear)
-    return np.asarray(image, np.uint8)
 
 
 def pillow() -> tuple[Any, Any]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tinyrt.dsp.checks import known, require, require_int
-from tinyrt.dsp.pixels import FORMATS, Format, decoded
+from tinyrt.dsp.pixels import FORMATS, Format, decoded, encoded
 from tinyrt.dsp.resizing import METHODS, Steps, resized
 from tinyrt.errors import DataError
 
@@ -129,6 +129,22 @@ class Camera:
                 hint="give the bytes as the sensor sends them, or the camera its size and pixels",
             )
         return np.ascontiguousarray(x, taken).view(np.uint8).reshape(self.height, -1)
+
+    def frame_of(self, colours: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """A picture as this camera would send it: uint8 (height, width, 3) -> as ``lines_of``.
+
+        Raises:
+            DataError: it is of another size.
+
+        """
+        if colours.shape != (self.height, self.width, 3):
+            height, width, *_ = colours.shape
+            raise DataError(
+                f"the picture has {width} x {height} pixels",
+                expected=f"{self.width} x {self.height}, as the camera's frames have",
+                hint=f"resize it: magick FILE -resize {self.width}x{self.height}! OUT.png",
+            )
+        return encoded(self.format, colours)
 
     def decoded(self, frame: ArrayLike) -> NDArray[np.uint8]:
         """The crop of a frame, uint8 (height, width, channels); ``frame`` as for ``lines_of``."""

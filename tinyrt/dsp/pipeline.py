@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tinyrt.dsp.anomaly import Anomaly
 from tinyrt.dsp.checks import known, require, require_int, require_real
 from tinyrt.dsp.detector import Detector
@@ -18,6 +21,7 @@ from tinyrt.dsp.log_mel import LogMel
 from tinyrt.dsp.motion import Motion
 from tinyrt.dsp.motion_stream import MotionStream
 from tinyrt.dsp.options import VERSION, as_json, options_of, require_version
+from tinyrt.dsp.standard import GROUPS, standardized
 from tinyrt.dsp.stream import LogMelStream
 
 ENTRY = "tinyrt.front_end"
@@ -38,6 +42,8 @@ class Pipeline:
     The network takes ``scale * (feature - offset)``, row after row, a window of rows at a time.
     One scale for each place of a row, and one offset, are normalisation by constants: an offset is
     the mean of that feature in training, a scale is one divided by its standard deviation.
+    With ``normalize``, features are first brought to 256ths of deviations from the mean of their
+    own window, see ``standard``; scale and offset are of these.
 
     Attributes:
         log_mel: samples of sound to rows of features.
@@ -49,6 +55,8 @@ class Pipeline:
         motion: samples of motion to rows of features, instead of ``log_mel``; None for sound.
         anomaly: how far the first output is from the input to alarms, instead of a detector; None
             without.
+        normalize: what of a window has a mean and a deviation of its own: ``window``, all of it, or
+            ``features``, each place of its rows; None for features as they are.
 
     """
 
@@ -59,12 +67,16 @@ class Pipeline:
     detector: Detector | None = None
     motion: Motion | None = None
     anomaly: Anomaly | None = None
+    normalize: str | None = None
 
     def __post_init__(self) -> None:
+        if self.normalize is not None:
+            expected = f"{' or '.join(GROUPS)}, or none"
+            require(self.normalize in GROUPS, "normalize", self.normalize, expected)
         for scale in self._each("scale"):
             require_real(scale, 2.0**-40, 2.0**20, "scale")
         for offset in self._each("offset"):
-            require_int(offset, *FEATURES[self.front.is_signed], "offset")
+            require_int(offset, *FEATURES[self.has_sign], "offset")
         if self.anomaly is not None:
             expected = "none, where there is an anomaly: one of both decides"
             require(self.detector is None, "detector", self.detector, expected)
@@ -86,6 +98,11 @@ class Pipeline:
         return isinstance(self.scale, tuple) or isinstance(self.offset, tuple)
 
     @property
+    def has_sign(self) -> bool:
+        """Whether what scale and offset are of has a sign: int16, else uint16."""
+        return self.normalize is not None or self.front.is_signed
+
+    @property
     def front(self) -> LogMel | Motion:
         """What makes features of samples."""
         return self.log_mel if self.motion is None else self.motion
@@ -105,6 +122,22 @@ class Pipeline:
         """Features of a row."""
         return self.front.features
 
+    def centred(self, features: NDArray[Any]) -> NDArray[np.int64]:
+        """Features (..., features of a row) less their offsets."""
+        less: NDArray[np.int64] = features.astype(np.int64) - np.array(self.offset, np.int64)
+        return less
+
+    def normal(self, windows: NDArray[Any]) -> NDArray[Any]:
+        """Windows of features (n, rows, features of a row), normalized if they are to be."""
+        return windows if self.normalize is None else standardized(windows, self.normalize)
+
+    def real(self, features: NDArray[Any]) -> NDArray[np.float32]:
+        """What a network of floats takes of features (..., features of a row), normal already."""
+        taken: NDArray[np.float32] = np.array(self.scale, np.float32) * (
+            self.centred(features).astype(np.float32)
+        )
+        return taken
+
     def stream(self) -> LogMelStream | MotionStream:
         """The front end at work, from a new beginning."""
         return LogMelStream(self.log_mel) if self.motion is None else MotionStream(self.motion)
@@ -120,6 +153,7 @@ class Pipeline:
             "detector": None if self.detector is None else self.detector.as_dict(),
             "motion": None if self.motion is None else self.motion.as_dict(),
             "anomaly": None if self.anomaly is None else self.anomaly.as_dict(),
+            "normalize": self.normalize,
         }
 
     @classmethod

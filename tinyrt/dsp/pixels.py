@@ -72,6 +72,38 @@ def decoded(format_: Format, lines: NDArray[np.uint8], *, grey: bool) -> NDArray
     return y[..., None].astype(np.uint8)
 
 
+def encoded(format_: Format, rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Colours uint8 (height, width, 3) -> the bytes that stand for the nearest ones, as lines.
+
+    Two pixels that share their colour have the mean of both.
+    """
+    x = rgb.astype(np.int32)
+    luma = _rounded(x @ np.array(LUMA, np.int32), LUMA_BITS)
+    if format_.in_pairs:
+        return _to_yuv(format_, rgb.astype(np.float64)).reshape(len(x), -1)
+    if format_.kind == "bytes":
+        made = np.empty((*x.shape[:2], format_.nbytes), np.uint8)
+        made[..., format_.places] = luma[..., None] if format_.has_luma else x
+        return made.reshape(len(x), -1)
+    red, green, blue = (np.rint(x[..., i] * n / 255) for i, n in enumerate((31, 63, 31)))
+    word = (red * 2**11 + green * 2**5 + blue).astype("<u2")
+    swapped = word if format_.places[0] else word.byteswap()
+    return np.ascontiguousarray(swapped).view(np.uint8).reshape(len(x), -1)
+
+
+def _to_yuv(format_: Format, rgb: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """JFIF: luma of each pixel, differences of the mean of two."""
+    first, u_at, v_at = format_.places
+    y = rgb @ np.array([0.299, 0.587, 0.114])
+    both = rgb.reshape(len(rgb), -1, 2, 3).mean(axis=2)
+    mean = y.reshape(len(rgb), -1, 2).mean(axis=2)
+    pairs = np.empty((*mean.shape, 4))
+    pairs[..., [first, first + 2]] = y.reshape(len(rgb), -1, 2)
+    pairs[..., u_at] = 128 + (both[..., 2] - mean) / 1.772
+    pairs[..., v_at] = 128 + (both[..., 0] - mean) / 1.402
+    return np.rint(pairs).clip(0, 255).astype(np.uint8)
+
+
 def _of_565(format_: Format, x: NDArray[np.int32]) -> NDArray[np.int32]:
     high = format_.places[0]
     word = (x[..., high] << 8) | x[..., 1 - high]

@@ -74,9 +74,7 @@ class LogMelStream:
     ) -> NDArray[np.uint16]:
         frames = samples[starts[:, None] + np.arange(self.front.window)]
         made = spectra_of(self.front, self._tables, frames)
-        features = np.empty((len(starts), self.front.bands), np.uint16)
-        for i, spectrum in enumerate(made.spectra):
-            bands = bands_of(self._tables, spectrum, int(made.shifts[i]))
-            clean, self._estimate = cleaned(self._tables, bands, self._estimate)
-            features[i] = features_of(self.front, clean)
-        return features
+        clean = bands_of(self._tables, made.spectra, made.shifts)
+        for i, bands in enumerate(clean):
+            clean[i], self._estimate = cleaned(self._tables, bands, self._estimate)
+        return features_of(self.front, clean)

@@ -44,6 +44,7 @@ class LogMelTables:
         bank: which of them each band takes; there is one more than features.
         weights: int16, of all bands in turn: how much of a frequency falls to the band.
         unweights: int16: how much falls to the next one.
+        triangles: both as float64 (frequencies that count, bands).
         subtraction: options of noise reduction; None without.
         gains: int16 (125,); None without PCAN.
         snr_shift: how far products of band and gain are shifted right.
@@ -57,6 +58,7 @@ class LogMelTables:
     bank: SignalFilterBankAttrs
     weights: NDArray[np.int16]
     unweights: NDArray[np.int16]
+    triangles: NDArray[np.float64]
     subtraction: SpectralSubtractionAttrs | None
     gains: NDArray[np.int16] | None
     snr_shift: int
@@ -82,6 +84,7 @@ def tables_of(front: LogMel) -> LogMelTables:
         bank=bank,
         weights=weights,
         unweights=unweights,
+        triangles=_triangles(bank, weights, unweights),
         subtraction=None if reduction is None else _subtraction(front.bands, reduction),
         gains=gains,
         snr_shift=snr_shift,
@@ -129,6 +132,18 @@ def _bands(
     columns = (starts, starts - first, widths)
     bank = SignalFilterBankAttrs(*(tuple(n.tolist()) for n in columns))
     return bank, weights, unweights, SignalEnergyAttrs(int(ends[-1]), first)
+
+
+def _triangles(
+    bank: SignalFilterBankAttrs, weights: NDArray[np.int16], unweights: NDArray[np.int16]
+) -> NDArray[np.float64]:
+    """What each frequency gives to each band: the rising side by weights, the other by the rest."""
+    bands = np.repeat(np.arange(len(bank.widths)), bank.widths)
+    sides = np.zeros((len(bands), len(bank.widths) + 1))
+    frequencies = np.arange(len(bands))
+    sides[frequencies, bands] = weights
+    sides[frequencies, bands + 1] = unweights
+    return sides[:, 1:-1]
 
 
 def _subtraction(bands: int, reduction: NoiseReduction) -> SpectralSubtractionAttrs:

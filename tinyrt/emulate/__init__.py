@@ -1,6 +1,6 @@
 """Run exported models on emulated boards: build, boot, read back outputs and counters."""
 
-from tinyrt.emulate.audio import emulate_audio
+from tinyrt.emulate.audio import emulate_samples
 from tinyrt.emulate.boards import BOARDS, Board, find_board
 from tinyrt.emulate.cycles import CycleReport, Cycles, Flash, Timing
 from tinyrt.emulate.image import Image, build_image
@@ -25,7 +25,7 @@ __all__ = [
     "Sizes",
     "Timing",
     "build_image",
-    "emulate_audio",
+    "emulate_samples",
     "find_board",
     "run_emulated",
     "run_emulated_several",

@@ -11,19 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.attached import Fitted, fitted
-from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.dsp import Pipeline
-from tinyrt.emulate.boards import board_for
 from tinyrt.emulate.cycles import Timing
-from tinyrt.emulate.image import build_image
+from tinyrt.emulate.fed import exported
 from tinyrt.emulate.qemu import Run
 from tinyrt.emulate.report import EmulationReport
-from tinyrt.emulate.run import meter_on, report_of, run_counted, unpack_outputs
+from tinyrt.emulate.run import report_of, unpack_outputs
 from tinyrt.errors import DataError, error_context
-from tinyrt.export import ExportedProject, ExportOptions, Port, export_graph, find_core
-from tinyrt.export.identity import sha256_of
+from tinyrt.export import ExportedProject, ExportOptions, Port
 from tinyrt.export.options import NO_OPTIONS
-from tinyrt.files import make_folder
 from tinyrt.ir import DType
 from tinyrt.tools import EMULATOR_S
 
@@ -64,7 +60,7 @@ class Expected:
         return np.array_equal(found[:, 1] != 0, self.alarms) and np.array_equal(words, self.sums)
 
 
-def emulate_audio(
+def emulate_samples(
     model_path: str | Path,
     samples: NDArray[np.int16],
     pipeline: Pipeline,
@@ -103,40 +99,29 @@ def emulate_audio(
 
     """
     options.require_only(OPTIONS, "an emulation on a recording")
-    target = find_core(core)
-    place = board_for(target, board)
-    meter = meter_on(target, place, cycles)
-    build = make_folder(build_dir)
+    fed = exported(
+        *(model_path, pipeline, build_dir),
+        core=core,
+        optimize=optimize,
+        options=options,
+        board=board,
+        cycles=cycles,
+    )
+    project = fed.project
     with error_context(file=str(model_path)):
-        graph = read_tflite(model_path)
-        fit = fitted(pipeline, graph)
+        fit = fitted(pipeline, fed.graph)
         counts = pieces_of(fit, len(samples))
-        project = export_graph(
-            *(graph, build / "model"),
-            core=target.name,
-            optimize=optimize,
-            options=options,
-            model_sha256=sha256_of(Path(model_path)),
-            front_end=pipeline,
-        )
     chunk = fit.stride * pipeline.front.step
-    image = build_image(project, build, board=place, samples=chunk * pipeline.axes)
-    records = _records(samples, counts, chunk)
-    run, told = run_counted(image, records, build, meter, timeout_s=timeout_s)
+    data = records_of(samples, counts, chunk)
+    image, run, told = fed.run(chunk * pipeline.axes, data, timeout_s=timeout_s)
     ends = np.cumsum(counts)
-    answered, run, found = _answers(project, run, len(counts))
-    report = report_of(project, image, run, int(answered.sum()), expected.raw)
+    answered, run, found = answers_of(project, run, len(counts))
+    report = report_of(project, image, run, int(answered.sum()), expected.raw, cycles=told)
     same = np.array_equal(ends[answered], expected.samples)
     same = same and expected.decided(found[answered])
     assert project.audio is not None
-    return replace(
-        report,
-        ram=replace(report.ram, state=project.audio.state_bytes),
-        instructions_per_mac=None,
-        bit_exact=bool(report.bit_exact and same),
-        cycles=told,
-        float_error=report.float_error if same else None,
-    )
+    state = project.audio.state_bytes
+    return fed.told(report, state=state, is_same=same, hides_error=True)
 
 
 def pieces_of(fit: Fitted, samples: int) -> list[int]:
@@ -163,7 +148,7 @@ def pieces_of(fit: Fitted, samples: int) -> list[int]:
     return counts + [rest] * (rest > 0)
 
 
-def _records(samples: NDArray[np.int16], counts: list[int], chunk: int) -> bytes:
+def records_of(samples: NDArray[np.int16], counts: list[int], chunk: int) -> bytes:
     """Each piece of the samples behind its length, all of them as long as a whole one."""
     parts = []
     for count, end in zip(counts, np.cumsum(counts), strict=True):
@@ -173,7 +158,7 @@ def _records(samples: NDArray[np.int16], counts: list[int], chunk: int) -> bytes
     return b"".join(parts)
 
 
-def _answers(
+def answers_of(
     project: ExportedProject, run: Run, records: int
 ) -> tuple[NDArray[np.bool_], Run, NDArray[np.int32]]:
     """Which records have an answer, the run with the outputs of these, and all of ``HEARD``."""

@@ -10,18 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.dsp import Found, Vision
-from tinyrt.emulate.boards import board_for
 from tinyrt.emulate.cycles import Timing
-from tinyrt.emulate.image import build_image
+from tinyrt.emulate.fed import exported
 from tinyrt.emulate.report import EmulationReport
-from tinyrt.emulate.run import meter_on, report_of, run_counted, unpack_outputs
-from tinyrt.errors import error_context
-from tinyrt.export import ExportOptions, Port, export_graph, find_core
-from tinyrt.export.identity import sha256_of
+from tinyrt.emulate.run import report_of, unpack_outputs
+from tinyrt.export import ExportOptions, Port
 from tinyrt.export.options import NO_OPTIONS
-from tinyrt.files import make_folder
 from tinyrt.ir import DType
 from tinyrt.tools import EMULATOR_S
 
@@ -83,35 +78,24 @@ def emulate_frames(
 
     """
     options.require_only(OPTIONS, "an emulation on frames")
-    target = find_core(core)
-    place = board_for(target, board)
-    meter = meter_on(target, place, cycles)
-    build = make_folder(build_dir)
-    with error_context(file=str(model_path)):
-        project = export_graph(
-            *(read_tflite(model_path), build / "model"),
-            core=target.name,
-            optimize=optimize,
-            options=options,
-            model_sha256=sha256_of(Path(model_path)),
-            front_end=vision,
-        )
-    image = build_image(project, build, board=place, samples=frames[0].size)
-    run, told = run_counted(image, frames.tobytes(), build, meter, timeout_s=timeout_s)
+    fed = exported(
+        *(model_path, vision, build_dir),
+        core=core,
+        optimize=optimize,
+        options=options,
+        board=board,
+        cycles=cycles,
+    )
+    project = fed.project
+    image, run, told = fed.run(frames[0].size, frames.tobytes(), timeout_s=timeout_s)
     head = seen_port(vision)
     seen = unpack_outputs((head, *project.outputs), run.outputs, len(frames))[head.name]
     rows = np.frombuffer(run.outputs, np.uint8).reshape(len(frames), -1)
     run = replace(run, outputs=rows[:, head.nbytes :].tobytes())
-    report = report_of(project, image, run, len(frames), expected.raw)
+    report = report_of(project, image, run, len(frames), expected.raw, cycles=told)
     same = np.array_equal(seen, _told(vision, expected.boxes, len(frames)))
     assert project.camera is not None
-    return replace(
-        report,
-        ram=replace(report.ram, state=project.camera.state_bytes),
-        instructions_per_mac=None,
-        bit_exact=bool(report.bit_exact and same),
-        cycles=told,
-    )
+    return fed.told(report, state=project.camera.state_bytes, is_same=same)
 
 
 def seen_port(vision: Vision) -> Port:

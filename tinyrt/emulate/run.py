@@ -105,7 +105,7 @@ def run_emulated(
             expected="an emulated core, and no debugger",
             hint="leave out --workers and --scheduler",
         )
-    meter = meter_on(target, place, cycles)
+    meter = meter_of(target, place, cycles)
     build = make_folder(build_dir)
     with error_context(file=str(model_path)):
         graph = read_tflite(model_path)
@@ -154,33 +154,22 @@ def run_emulated(
     )
 
 
-def meter_on(core: Core, board: Board | None, cycles: Timing | None) -> Meter | None:
-    """What tells cycles; None where they are not asked for.
+def meter_of(core: Core, board: Board | None, cycles: Timing | None) -> Meter | None:
+    """What tells cycles on a board; None where nobody asks for them.
 
     Raises:
-        UnsupportedError: they are of this machine, or the core's are not known.
+        UnsupportedError: they are not known of the core or board, or this machine is asked.
 
     """
-    if cycles is not None and board is None:
+    if cycles is None:
+        return None
+    if board is None:
         raise UnsupportedError(
             "cycles are told of emulated cores, not of this machine",
             expected=", ".join(cores_with_cycles()),
             hint="choose one with --core, or leave --cycles out",
         )
-    return None if cycles is None or board is None else meter_for(core, board, cycles)
-
-
-def run_counted(
-    image: Image, packed: bytes, build: Path, meter: Meter | None, *, timeout_s: float
-) -> tuple[Run, CycleReport | None]:
-    """As ``run_image``, with the cycles of what is timed; None without a meter."""
-    if meter is None:
-        return run_image(image, packed, build, timeout_s=timeout_s), None
-    listing = meter.listing(image.path)
-    counting = meter.options(listing, AROUND, build)
-    run = run_image(image, packed, build, timeout_s=timeout_s, options=counting)
-    assert run.instructions is not None, "boards count"
-    return run, meter.of_inference(listing, build, run.instructions, PHASES)
+    return meter_for(core, board, cycles)
 
 
 def report_of(

@@ -1,5 +1,6 @@
 """From a .tflite file to a C project that builds by itself."""
 
+from tinyrt.export.anomaly import ExportedAnomaly, export_anomaly
 from tinyrt.export.boxes import ExportedBoxes, ExportedTopK, export_boxes, export_top_k
 from tinyrt.export.bundle import export_c, export_graph
 from tinyrt.export.cascade import ExportedCascade, export_cascade
@@ -20,6 +21,7 @@ __all__ = [
     "RISCV",
     "Core",
     "ExportOptions",
+    "ExportedAnomaly",
     "ExportedBoxes",
     "ExportedCascade",
     "ExportedDetector",
@@ -31,6 +33,7 @@ __all__ = [
     "MadeBlob",
     "Memories",
     "Port",
+    "export_anomaly",
     "export_boxes",
     "export_c",
     "export_cascade",

@@ -13,8 +13,8 @@ import numpy as np
 
 from tinyrt.attached import RAISED_BITS, Fitted
 from tinyrt.dsp import LogMel, Motion, Pipeline
-from tinyrt.dsp.anomaly import AnomalyNumbers
 from tinyrt.errors import UnsupportedError
+from tinyrt.export import anomaly as alarms
 from tinyrt.export import detector as decisions
 from tinyrt.export import text as c_text
 from tinyrt.export.front_code import FrontCode, front_code
@@ -67,11 +67,21 @@ class AudioCode:
         }
 
 
+STANDARD_KERNELS = ("tinyrt_standard", "tinyrt_signal_filter_bank_square_root")
+
+SIGN = 0x8000
+"""Added to int16, modulo 2**16, it makes numbers from 0 on."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Offsets of the parts of the state; ``work`` is None where it lies in the arena."""
+    """Offsets of the parts of the state; ``work`` is None where it lies in the arena.
+
+    ``raw`` holds features that are normalized as a window; None without.
+    """
 
     ears: int
+    raw: int | None
     rows: int
     model: int
     detector: int
@@ -132,12 +142,15 @@ def write_audio(
     kernels = list(made.kernels)
     kernels += [RESCALE[fit.input.dtype]] if fit.rescales else []
     kernels += ["tinyrt_detector_s8"] if detector is not None else []
+    kernels += STANDARD_KERNELS if pipeline.normalize is not None else ()
     definitions = made.definitions + _to_input(fit)
+    if pipeline.normalize is not None:
+        fields = _standard_fields(fit)
+        definitions.append(c_text.struct("tinyrt_standard_params", "standard", fields))
     if detector is not None:
         definitions += decisions.definitions_of(detector, "decider")
     if fit.anomaly is not None:
-        fields = _anomaly_fields(fit.anomaly)
-        definitions.append(c_text.struct("tinyrt_anomaly_params", "decider", fields))
+        definitions += alarms.definitions_of(fit.anomaly, "decider")
         kernels.append("tinyrt_anomaly_s8")
     own = {
         "fit": fit,
@@ -184,15 +197,17 @@ def _logarithms(front: LogMel | Motion) -> int | None:
 def _places(fit: Fitted, made: FrontCode, plan: ArenaPlan, states: StateLayout) -> _Places:
     """The parts of the state, one behind the other; its first word counts the rows there are."""
     ears = ALIGNMENT
-    rows = ears + made.state_bytes
+    is_raw = fit.pipeline.normalize is not None
+    raw = ears + made.state_bytes
+    rows = raw + (aligned(2 * fit.rows * fit.row) if is_raw else 0)
     model = rows + aligned(fit.input.nbytes)
     decider = model + aligned(states.nbytes)
     end = decider + aligned(_decider_bytes(fit))
-    # A frame needs the front end's, a row of features, and the same as words.
-    work = aligned(made.work_bytes + 6 * fit.row)
-    if len(plan.regions) == 1 and plan.arena_bytes >= work:
-        return _Places(ears, rows, model, decider, None, end)
-    return _Places(ears, rows, model, decider, end, end + work)
+    # A frame needs the front end's, a row as words, and its features, or groups of a window.
+    work = aligned(made.work_bytes + (12 if is_raw else 6) * fit.row)
+    is_in_arena = len(plan.regions) == 1 and plan.arena_bytes >= work
+    kept = (ears, raw if is_raw else None, rows, model, decider)
+    return _Places(*kept, None, end) if is_in_arena else _Places(*kept, end, end + work)
 
 
 def _decider_bytes(fit: Fitted) -> int:
@@ -203,10 +218,11 @@ def _decider_bytes(fit: Fitted) -> int:
     return 0 if fit.anomaly is None else 4
 
 
-def _anomaly_fields(numbers: AnomalyNumbers) -> dict[str, object]:
-    """Of ``tinyrt_anomaly_params``."""
-    names = ("size", "x_zp", "y_zp", "x_mult", "y_mult", "consecutive", "limit")
-    return {name: getattr(numbers, name) for name in names}
+def _standard_fields(fit: Fitted) -> dict[str, object]:
+    """Of ``tinyrt_standard_params``."""
+    groups = 1 if fit.pipeline.normalize == "window" else fit.row
+    flip = SIGN if fit.pipeline.front.is_signed else 0
+    return {"rows": fit.rows, "size": fit.row, "groups": groups, "flip": flip}
 
 
 def _one_or_each(value: object, name: str) -> Source:

@@ -11,9 +11,8 @@ from tinyrt.dsp.boxes import Boxes
 from tinyrt.dsp.top_k import TopK
 from tinyrt.entry import entry
 from tinyrt.export import text as c_text
-from tinyrt.export.names import Naming
 from tinyrt.export.rendering import as_source
-from tinyrt.export.standalone import ExportedAlone, rendered, write_standalone
+from tinyrt.export.standalone import Alone, ExportedAlone
 
 WORD, BOX = 4, 12
 """Bytes of a place, and of a box."""
@@ -72,19 +71,17 @@ def export_boxes(
         OutputError: the folder cannot be written.
 
     """
-    own = Naming(name, prefix).model(name)
     work_bytes = WORD * boxes.candidates + BOX * boxes.most
     context = {
-        "title": f"{own}: boxes by the scores of {len(boxes.anchors)} anchors",
         "boxes": boxes,
         "work_bytes": work_bytes,
         "alignment": WORD,
         "definitions": as_source(definitions_of(boxes, "params")),
     }
-    texts = rendered(own, "boxes", context)
-    choices = {"core": core, "optimize": optimize, "layout": layout, "kind": "boxes"}
-    written = write_standalone(own, texts, ["tinyrt_boxes_s8"], out_dir, **choices)
-    return ExportedBoxes(*written, boxes, work_bytes)
+    title = f"boxes by the scores of {len(boxes.anchors)} anchors"
+    alone = Alone("boxes", title, context, ["tinyrt_boxes_s8"])
+    choices = {"core": core, "optimize": optimize, "name": name, "layout": layout}
+    return ExportedBoxes(*alone.written(out_dir, prefix=prefix, **choices), boxes, work_bytes)
 
 
 @entry
@@ -114,12 +111,10 @@ def export_top_k(
         OutputError: the folder cannot be written.
 
     """
-    own = Naming(name, prefix).model(name)
-    title = f"{own}: the {top_k.k} greatest of {top_k.size} scores"
-    texts = rendered(own, "top_k", {"title": title, "top_k": top_k})
-    choices = {"core": core, "optimize": optimize, "layout": layout, "kind": "top_k"}
-    written = write_standalone(own, texts, ["tinyrt_top_k_s8"], out_dir, **choices)
-    return ExportedTopK(*written, top_k)
+    title = f"the {top_k.k} greatest of {top_k.size} scores"
+    alone = Alone("top_k", title, {"top_k": top_k}, ["tinyrt_top_k_s8"])
+    choices = {"core": core, "optimize": optimize, "name": name, "layout": layout}
+    return ExportedTopK(*alone.written(out_dir, prefix=prefix, **choices), top_k)
 
 
 def definitions_of(boxes: Boxes, name: str, *, coded: bool = True) -> list[str]:

@@ -10,9 +10,8 @@ import numpy as np
 from tinyrt.dsp.detector import Detector
 from tinyrt.entry import entry
 from tinyrt.export import text as c_text
-from tinyrt.export.names import Naming
 from tinyrt.export.rendering import as_source
-from tinyrt.export.standalone import ExportedAlone, rendered, write_standalone
+from tinyrt.export.standalone import Alone, ExportedAlone
 
 ALIGNMENT = 4
 """The state begins with words."""
@@ -62,13 +61,19 @@ def export_detector(
         OutputError: the folder cannot be written.
 
     """
-    own = Naming(name, prefix).model(name)
     state_bytes = state_bytes_of(detector)
-    context = _context(own, detector, state_bytes)
-    texts = rendered(own, "detector", context)
-    choices = {"core": core, "optimize": optimize, "layout": layout, "kind": "detector"}
-    written = write_standalone(own, texts, ["tinyrt_detector_s8"], out_dir, **choices)
-    return ExportedDetector(*written, detector, state_bytes)
+    context = {
+        "detector": detector,
+        "state_bytes": state_bytes,
+        "alignment": ALIGNMENT,
+        "definitions": as_source(definitions_of(detector, "params")),
+    }
+    title = f"decisions by the scores of {detector.classes} classes"
+    alone = Alone("detector", title, context, ["tinyrt_detector_s8"])
+    choices = {"core": core, "optimize": optimize, "name": name, "layout": layout}
+    return ExportedDetector(
+        *alone.written(out_dir, prefix=prefix, **choices), detector, state_bytes
+    )
 
 
 def state_bytes_of(detector: Detector) -> int:
@@ -92,14 +97,3 @@ def definitions_of(detector: Detector, name: str) -> list[str]:
         c_text.array("static const", "uint8_t", "ignored", ignored),
         c_text.struct("tinyrt_detector_params", name, fields),
     ]
-
-
-def _context(name: str, detector: Detector, state_bytes: int) -> dict[str, object]:
-    """What the templates are filled in with."""
-    return {
-        "title": f"{name}: decisions by the scores of {detector.classes} classes",
-        "detector": detector,
-        "state_bytes": state_bytes,
-        "alignment": ALIGNMENT,
-        "definitions": as_source(definitions_of(detector, "params")),
-    }

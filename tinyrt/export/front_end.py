@@ -12,9 +12,8 @@ from tinyrt.dsp.log_mel import LogMel
 from tinyrt.dsp.tables import LogMelTables, tables_of
 from tinyrt.entry import entry
 from tinyrt.export import text as c_text
-from tinyrt.export.names import Naming
 from tinyrt.export.rendering import as_source
-from tinyrt.export.standalone import ExportedAlone, rendered, write_standalone
+from tinyrt.export.standalone import Alone, ExportedAlone
 from tinyrt.ops.shared.fft import Tables as FftTables
 
 ALIGNMENT = 8
@@ -76,12 +75,14 @@ def export_front_end(
         OutputError: the folder cannot be written.
 
     """
-    own, tables = Naming(name, prefix).model(name), tables_of(front)
+    tables = tables_of(front)
     arrays = arrays_of(tables)
     memory = (state_bytes_of(front), work_bytes_of(front))
-    texts = rendered(own, "front_end", _context(own, front, tables, arrays, memory))
-    choices = {"core": core, "optimize": optimize, "layout": layout, "kind": "front_end"}
-    written = write_standalone(own, texts, kernels_of(front), out_dir, **choices)
+    title = f"{front.features} {kind_of(front)} of {front.window} samples"
+    context = _context(front, tables, arrays, memory)
+    alone = Alone("front_end", title, context, kernels_of(front))
+    choices = {"core": core, "optimize": optimize, "name": name, "layout": layout}
+    written = alone.written(out_dir, prefix=prefix, **choices)
     nbytes = sum(array.nbytes for array in arrays.values())
     return ExportedFrontEnd(*written, front, *memory, nbytes)
 
@@ -139,7 +140,6 @@ def arrays_of(tables: LogMelTables) -> dict[str, np.ndarray]:
 
 
 def _context(
-    name: str,
     front: LogMel,
     tables: LogMelTables,
     arrays: dict[str, np.ndarray],
@@ -148,7 +148,6 @@ def _context(
     """What the templates are filled in with."""
     definitions = definitions_of(front, tables, arrays, "params")
     return {
-        "title": f"{name}: {front.features} {kind_of(front)} of {front.window} samples",
         "front": front,
         "feature_type": feature_type(front),
         "logarithms": 2 * half_bytes_of(front),

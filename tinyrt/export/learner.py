@@ -10,9 +10,8 @@ from tinyrt.dsp.nearest_mean import LOWEST, NearestMean
 from tinyrt.dsp.saved import HEADER
 from tinyrt.entry import entry
 from tinyrt.export import text as c_text
-from tinyrt.export.names import Naming
 from tinyrt.export.rendering import Source, as_source
-from tinyrt.export.standalone import ExportedAlone, rendered, write_standalone
+from tinyrt.export.standalone import Alone, ExportedAlone
 
 ALIGNMENT = 4
 """The state is words."""
@@ -61,7 +60,6 @@ def export_learner(
         OutputError: the folder cannot be written.
 
     """
-    own = Naming(name, prefix).model(name)
     saved = learner.classes * (learner.features + 1)
     errors = learner.classes if isinstance(learner, Learner) else 0
     sizes = {"state_bytes": 4 * (saved + errors), "saved_bytes": 4 * (HEADER + saved)}
@@ -70,16 +68,14 @@ def export_learner(
         if isinstance(learner, Learner)
         else (["tinyrt_learner_s8", "tinyrt_nearest_mean_s8"], _means(learner), MEANS)
     )
-    context = _context(own, learner, fields) | calls | sizes
-    texts = rendered(own, "learner", context)
-    choices = {"core": core, "optimize": optimize, "layout": layout, "kind": "learner"}
-    written = write_standalone(own, texts, kernels, out_dir, **choices)
+    title = f"{learner.classes} classes, learnt by {learner.features} features"
+    alone = Alone("learner", title, _context(learner, fields) | calls | sizes, kernels)
+    choices = {"core": core, "optimize": optimize, "name": name, "layout": layout}
+    written = alone.written(out_dir, prefix=prefix, **choices)
     return ExportedLearner(*written, learner, sizes["state_bytes"], sizes["saved_bytes"])
 
 
-def _context(
-    name: str, learner: Learner | NearestMean, fields: dict[str, object]
-) -> dict[str, object]:
+def _context(learner: Learner | NearestMean, fields: dict[str, object]) -> dict[str, object]:
     """What the templates are filled in with."""
     weights, biases = learner.start
     params = {
@@ -96,7 +92,6 @@ def _context(
         c_text.struct("tinyrt_learner_params", "params", params),
     ]
     return {
-        "title": f"{name}: {learner.classes} classes, learnt by {learner.features} features",
         "learner": learner,
         "alignment": ALIGNMENT,
         "definitions": as_source(definitions),

@@ -80,7 +80,7 @@ def ref_subtraction(
     attrs: SpectralSubtractionAttrs, x: NDArray[np.uint32], state: NDArray[np.uint32]
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]:
     """The input without the estimate of its noise, in unsigned arithmetic that wraps."""
-    odd = np.arange(len(x)) % 2 == 1
+    odd = np.arange(x.shape[-1]) % 2 == 1
     new = np.where(odd, attrs.alternate_smoothing, attrs.smoothing).astype(np.uint64)
     old = np.where(odd, attrs.alternate_one_minus_smoothing, attrs.one_minus_smoothing)
     bits = np.uint64(attrs.spectral_subtraction_bits)

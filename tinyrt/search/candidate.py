@@ -12,11 +12,11 @@ import numpy as np
 from tinyrt.api.costs import BY_WEIGHTS
 from tinyrt.convert.passes import optimize
 from tinyrt.dsp import Pipeline
+from tinyrt.dsp.windows import FrontEnd
 from tinyrt.errors import DataError, ShapeError
 from tinyrt.ir import Graph
 from tinyrt.memory import schedule
 from tinyrt.search.deployment import IN_INT8, Deployment
-from tinyrt.search.front_ends import FrontEnd
 from tinyrt.search.problem import Problem
 from tinyrt.search.seen import calibrating
 from tinyrt.train.fit import Augment

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tinyrt.api.emulating import emulate_audio
+from tinyrt.api.emulating import emulate_recording
 from tinyrt.api.models import run_emulated
 from tinyrt.attached import pipeline_of
 from tinyrt.errors import DataError
@@ -105,7 +105,7 @@ class Checks:
         if pipeline_of(model) is None:
             report = run_emulated(model, core=core, inputs=shown, options=options)
         else:
-            report = emulate_audio(model, recording_of(shown), core=core, options=options)
+            report = emulate_recording(model, recording_of(shown), core=core, options=options)
         return Emulated(report.samples, report.agrees, report.instructions)
 
     def _shown(self) -> Any:

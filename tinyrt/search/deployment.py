@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from tinyrt.dsp.windows import Array
 from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.export import ExportOptions
 from tinyrt.export.options import NO_OPTIONS
@@ -12,7 +13,6 @@ from tinyrt.quantize import QuantConfig, quantize_graph
 from tinyrt.quantize.config import Calibrator, Preset, Scheme, configure
 from tinyrt.quantize.mixed.budget import Budget
 from tinyrt.quantize.mixed.choose import quantize_within
-from tinyrt.search.front_ends import Array
 from tinyrt.train.pipeline.setting import TRAINED
 from tinyrt.train.qat import QatConfig, QatModel
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tinyrt.data import LABELS, load_npz
+from tinyrt.dsp.windows import FrontEnd, shape_behind
 from tinyrt.errors import DataError
 from tinyrt.ir import Shape
-from tinyrt.search.front_ends import FrontEnd, shape_behind
 from tinyrt.train.core.function import Array
 from tinyrt.train.pipeline.lessons import Kind, Lesson
 from tinyrt.train.pipeline.samples import digest, split

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from tinyrt.attached import Fitted, fitted, pipeline_of
 from tinyrt.convert.tflite.reader import read_tflite
-from tinyrt.dsp import LogMel, Pipeline
+from tinyrt.dsp import Pipeline
+from tinyrt.dsp.windows import Array, FrontEnd, features_of, learnt, raw_of, shape_behind
 from tinyrt.errors import error_context
 from tinyrt.interpreter.model import Model
-from tinyrt.search.front_ends import Array, FrontEnd, features_of, raw_of, shape_behind
 from tinyrt.search.problem import Problem
 from tinyrt.train.recipes.stages import CALIBRATION_SAMPLES
 
@@ -52,7 +52,7 @@ def seen(front_end: FrontEnd | None, problem: Problem) -> tuple[Problem, Pipelin
             return _kept[key]
     shape_behind(front_end, problem.input_shape)
     rows = features_of(front_end, raw_of(problem.x))
-    pipeline = _pipeline(front_end, rows[problem.parts[0]])
+    pipeline = learnt(front_end, rows[problem.parts[0]])
     made = problem.with_x(_scaled(pipeline, rows, problem.input_shape)), pipeline
     with _lock:
         _kept[key] = made
@@ -74,7 +74,7 @@ def calibrating(front_end: FrontEnd | None, problem: Problem) -> tuple[Array, Pi
         return x, None
     shape_behind(front_end, problem.input_shape)
     rows = features_of(front_end, raw_of(x))
-    pipeline = _pipeline(front_end, rows)
+    pipeline = learnt(front_end, rows)
     return _scaled(pipeline, rows, problem.input_shape), pipeline
 
 
@@ -109,19 +109,9 @@ def answers_of(model: Path, x: Array) -> Array:
 def _stored(fit: Fitted, x: Array) -> Array:
     """The input's integers, (n, ...)."""
     rows = features_of(fit.pipeline.front, raw_of(x))
-    stored = fit.stored(rows.reshape(-1, fit.row))
+    stored = fit.stored_windows(rows)
     shaped: Array = np.ascontiguousarray(stored.reshape(len(x), *fit.input.shape[1:]))
     return shaped
-
-
-def _pipeline(front_end: FrontEnd, rows: Array) -> Pipeline:
-    """The front end with the scales and offsets of rows of features (n, rows, features)."""
-    taught = rows.reshape(-1, front_end.features)
-    offset = tuple(int(n) for n in np.rint(taught.mean(axis=0)))
-    scale = tuple(float(s) for s in 1 / np.maximum(taught.std(axis=0), 1))
-    if isinstance(front_end, LogMel):
-        return Pipeline(front_end, scale, offset)
-    return Pipeline(scale=scale, offset=offset, motion=front_end)
 
 
 def _scaled(pipeline: Pipeline, rows: Array, window: tuple[int, ...]) -> Array:

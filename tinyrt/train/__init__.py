@@ -5,7 +5,8 @@ enough for every order); of ``core``: ``function`` (the op table as such functio
 backward pass), ``tensor``, ``arithmetic`` and ``normalise`` (what the op table lacks), ``autograd``
 (derivatives as values), ``module``, ``init``; then ``functional``, ``products`` (with Jacobians
 and Hessians), ``gradcheck``, ``losses``, ``activations``, ``nn`` and ``sequence`` (layers),
-``checkpoint`` (memory for time), ``custom`` (derivatives of one's own), ``optim`` and
+``front_end`` (features of raw samples), ``checkpoint`` (memory for time), ``custom`` (derivatives
+of one's own), ``optim`` and
 ``schedules``, ``data``, ``fit`` with ``fit_state`` and ``history`` (the loop), ``trace`` (from a
 trained module to a graph), ``graph_model`` (and back), ``qat`` with ``fake_quant`` and
 ``qat_weights`` (training for int8), ``prune``, ``channels`` and ``cluster`` (less of it),

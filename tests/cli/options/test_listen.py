@@ -148,12 +148,14 @@ def test_a_run_needs_inputs_or_a_recording(ears, audio, tmp_path):
     assert str(ears) in text
 
 
-@shows("emulate", "audio")
+@shows("emulate", "recording")
 @pytest.mark.slow
 def test_a_recording_is_pushed_and_compared(ears, audio, tmp_path):
     heard = api.listen_model(ears, SAMPLES)
     (name,) = heard.outputs
-    found = call_json("emulate", ears, "--audio", audio, "--core", "host", "--keep", tmp_path / "b")
+    found = call_json(
+        "emulate", ears, "--recording", audio, "--core", "host", "--keep", tmp_path / "b"
+    )
     assert (found["bit_exact"], found["samples"]) == (True, len(heard.samples))
     assert found["outputs"] == {name: heard.raw[name].tolist()}
     assert (tmp_path / "b" / "model" / "ears_audio.c").exists()
@@ -174,8 +176,8 @@ BESIDE = {
 
 @pytest.mark.parametrize("option", BESIDE)
 def test_what_says_nothing_beside_a_recording(option, ears, audio):
-    text = call("emulate", ears, *BESIDE[option], "--audio", audio, code=1).stderr
-    assert f"{option} says nothing beside --audio" in text
+    text = call("emulate", ears, *BESIDE[option], "--recording", audio, code=1).stderr
+    assert f"{option} says nothing beside --recording" in text
 
 
 def test_cycles_are_told_of_a_recording_too(ears, audio, monkeypatch):
@@ -185,13 +187,13 @@ def test_cycles_are_told_of_a_recording_too(ears, audio, monkeypatch):
         asked.append(cycles)
         return SimpleNamespace(as_dict=dict, agrees=True)
 
-    monkeypatch.setattr(emulate.audio, "emulate_audio", heard)
+    monkeypatch.setattr(emulate.audio, "emulate_samples", heard)
     monkeypatch.setattr(emulation_tables, "emulation", lambda report: "")
     timing = ("--cycles", "--flash-wait", "5", "--flash-line", "32", "--clock", "120MHz")
     for more in ((), timing):
-        call("emulate", ears, "--audio", audio, *more)
+        call("emulate", ears, "--recording", audio, *more)
     assert asked == [None, Timing(Flash(wait=5, line=32), clock_hz=120e6)]
-    text = call("emulate", ears, "--audio", audio, "--flash-wait", "5", code=1).stderr
+    text = call("emulate", ears, "--recording", audio, "--flash-wait", "5", code=1).stderr
     assert "--flash-wait says nothing without --cycles" in text
 
 
@@ -199,9 +201,9 @@ def test_a_device_that_differs_is_told(ears, audio, monkeypatch):
     def spoilt(model, samples, pipeline, expected, **options):
         return SimpleNamespace(as_dict=dict, agrees=False)
 
-    monkeypatch.setattr(emulate.audio, "emulate_audio", spoilt)
+    monkeypatch.setattr(emulate.audio, "emulate_samples", spoilt)
     monkeypatch.setattr(emulation_tables, "emulation", lambda report: "")
-    call("emulate", ears, "--audio", audio, code=1)
+    call("emulate", ears, "--recording", audio, code=1)
 
 
 def test_an_export_says_what_it_has_for_samples(ears, tmp_path):

@@ -27,6 +27,7 @@ PRIVATE = "_weights.h"
 FUNCTIONS = {
     "front_end": ("reset", "push_audio"),
     "detector": ("reset", "push"),
+    "anomaly": ("reset", "push"),
     "boxes": ("find",),
     "top_k": ("find",),
     "learner": ("reset", "scores", "learn", "save", "load"),

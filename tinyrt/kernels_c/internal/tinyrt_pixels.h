@@ -15,29 +15,49 @@ static inline int32_t tinyrt_luma(int32_t red, int32_t green, int32_t blue) {
 
 static inline int32_t tinyrt_pixel_bytes(const tinyrt_camera_params *p, const uint8_t *line,
                                          int32_t x, int32_t channel) {
+    return line[(x * p->nbytes) + p->places[channel]];
+}
+
+static inline int32_t tinyrt_grey_bytes(const tinyrt_camera_params *p, const uint8_t *line,
+                                        int32_t x, int32_t channel) {
     const uint8_t *const at = line + (x * p->nbytes);
-    if (p->is_grey != 0) {
-        return tinyrt_luma(at[p->places[0]], at[p->places[1]], at[p->places[2]]);
-    }
-    return at[p->places[channel]];
+    (void)channel;
+    return tinyrt_luma(at[p->places[0]], at[p->places[1]], at[p->places[2]]);
+}
+
+/** Pixel x of words of 5, 6 and 5 bits. */
+static inline int32_t tinyrt_word_rgb565(const tinyrt_camera_params *p, const uint8_t *line,
+                                         int32_t x) {
+    const int32_t high = p->places[0];
+    return ((int32_t)line[(2 * x) + high] << 8) | line[(2 * x) + 1 - high];
 }
 
 static inline int32_t tinyrt_pixel_rgb565(const tinyrt_camera_params *p, const uint8_t *line,
                                           int32_t x, int32_t channel) {
-    const int32_t high = p->places[0];
-    const int32_t word = ((int32_t)line[(2 * x) + high] << 8) | line[(2 * x) + 1 - high];
+    const int32_t word = tinyrt_word_rgb565(p, line, x);
+    if (channel == 1) {
+        const int32_t green = (word >> 5) & 63;
+        return (green << 2) | (green >> 4);
+    }
+    const int32_t other = (channel == 0) ? word >> 11 : word & 31;
+    return (other << 3) | (other >> 2);
+}
+
+static inline int32_t tinyrt_grey_rgb565(const tinyrt_camera_params *p, const uint8_t *line,
+                                         int32_t x, int32_t channel) {
+    const int32_t word = tinyrt_word_rgb565(p, line, x);
     const int32_t red = word >> 11;
     const int32_t green = (word >> 5) & 63;
     const int32_t blue = word & 31;
-    if (p->is_grey != 0) {
-        return tinyrt_luma((red << 3) | (red >> 2), (green << 2) | (green >> 4),
-                           (blue << 3) | (blue >> 2));
-    }
-    if (channel == 1) {
-        return (green << 2) | (green >> 4);
-    }
-    const int32_t other = (channel == 0) ? red : blue;
-    return (other << 3) | (other >> 2);
+    (void)channel;
+    return tinyrt_luma((red << 3) | (red >> 2), (green << 2) | (green >> 4),
+                       (blue << 3) | (blue >> 2));
+}
+
+static inline int32_t tinyrt_grey_yuv422(const tinyrt_camera_params *p, const uint8_t *line,
+                                         int32_t x, int32_t channel) {
+    (void)channel;
+    return line[(2 * x) + p->places[0]];
 }
 
 /** Factors have 14 bits of fraction. */
@@ -45,9 +65,6 @@ static inline int32_t tinyrt_pixel_yuv422(const tinyrt_camera_params *p, const u
                                           int32_t x, int32_t channel) {
     const uint8_t *const pair = line + (4 * (x >> 1));
     const int32_t luma = pair[p->places[0] + (2 * (x & 1))];
-    if (p->channels == 1) {
-        return luma;
-    }
     const int32_t u = pair[p->places[1]] - 128;
     const int32_t v = pair[p->places[2]] - 128;
     int32_t wide = (luma * 16384) + 8192;

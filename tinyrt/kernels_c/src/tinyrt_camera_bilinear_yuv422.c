@@ -4,5 +4,8 @@
 
 int32_t tinyrt_camera_bilinear_yuv422(const tinyrt_camera_params *p, const uint8_t *line,
                                       void *state, uint8_t *row) {
-    return tinyrt_camera_bilinear_loop(p, tinyrt_pixel_yuv422, line, state, row);
+    if (p->channels == 1) {
+        return tinyrt_camera_bilinear_loop(p, 1, tinyrt_grey_yuv422, line, state, row);
+    }
+    return tinyrt_camera_bilinear_loop(p, 3, tinyrt_pixel_yuv422, line, state, row);
 }

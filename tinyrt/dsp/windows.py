@@ -5,9 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from tinyrt.dsp import LogMel, LogMelStream, Motion, MotionStream
+from tinyrt.dsp.cepstra import cepstra_of
+from tinyrt.dsp.log_mel import LogMel
+from tinyrt.dsp.motion import Motion
+from tinyrt.dsp.motion_stream import MotionStream
+from tinyrt.dsp.pipeline import Pipeline
+from tinyrt.dsp.steps import bands_of, cleaned, spectra_of
+from tinyrt.dsp.steps import features_of as logarithms_of
+from tinyrt.dsp.tables import tables_of
 from tinyrt.errors import DataError, ShapeError
 from tinyrt.ir import Shape
 
@@ -15,6 +23,9 @@ Array = NDArray[Any]
 FrontEnd = LogMel | Motion
 
 LIMITS = np.iinfo(np.int16)
+
+FRAMES_AT_ONCE = 4_096
+"""Frames of sound that are in memory together."""
 
 
 def shape_behind(front_end: FrontEnd, window: Shape) -> Shape:
@@ -72,9 +83,40 @@ def raw_of(x: Array) -> NDArray[np.int16]:
 def features_of(front_end: FrontEnd, windows: NDArray[np.int16]) -> Array:
     """Features of windows, each from a new beginning: (n, rows, features), int16 or uint16."""
     if isinstance(front_end, LogMel):
-        return np.stack([LogMelStream(front_end).push(window) for window in windows])
+        at_once = max(1, FRAMES_AT_ONCE // max(1, front_end.frames(windows.shape[1])))
+        parts = [windows[i : i + at_once] for i in range(0, len(windows), at_once)]
+        return np.concatenate([_of_sound(front_end, part) for part in parts])
     count, samples, axes = windows.shape
     frames = front_end.frames(samples)
     starts = samples * np.arange(count)[:, None] + front_end.step * np.arange(frames)
     rows = MotionStream(front_end).rows_at(windows.reshape(-1, axes), starts.reshape(-1))
     return rows.reshape(count, frames, front_end.features)
+
+
+def _of_sound(front: LogMel, windows: NDArray[np.int16]) -> Array:
+    """Features of windows (n, samples) as ``LogMelStream`` has them, side by side."""
+    tables = tables_of(front)
+    frames = sliding_window_view(windows, front.window, axis=1)[:, :: front.step]
+    made = spectra_of(front, tables, frames.reshape(-1, front.window))
+    bands = bands_of(tables, made.spectra, made.shifts).reshape(*frames.shape[:2], front.bands)
+    estimate = np.zeros((len(windows), front.bands), np.uint32)
+    for i in range(frames.shape[1]):
+        bands[:, i], estimate = cleaned(tables, bands[:, i], estimate)
+    features = logarithms_of(front, bands)
+    return features if tables.cepstra is None else cepstra_of(tables.cepstra, features)
+
+
+def learnt(front_end: FrontEnd, rows: Array) -> Pipeline:
+    """A front end whose features come out with a mean of 0 and a deviation of 1.
+
+    Args:
+        front_end: what makes features.
+        rows: those of the samples to train on, (..., features).
+
+    """
+    taught = rows.reshape(-1, front_end.features)
+    offset = tuple(int(n) for n in np.rint(taught.mean(axis=0)))
+    scale = tuple(float(s) for s in 1 / np.maximum(taught.std(axis=0), 1))
+    if isinstance(front_end, LogMel):
+        return Pipeline(front_end, scale, offset)
+    return Pipeline(scale=scale, offset=offset, motion=front_end)

@@ -1,0 +1,45 @@
+#include "tinyrt_standard.h"
+
+#include "tinyrt_signal_filter_bank.h"
+
+/** A feature from 0 on, of 4 fraction bits. */
+static inline int32_t fine(const tinyrt_standard_params *p, uint16_t x) {
+    return (int32_t)(x ^ p->flip) * 16;
+}
+
+void tinyrt_standard(const tinyrt_standard_params *p, const uint16_t *window,
+                     tinyrt_standard_group *TINYRT_RESTRICT groups) {
+    const int32_t all = p->rows * p->size;
+    const uint64_t count = (uint64_t)(all / p->groups);
+    const int32_t none = 0;
+    for (int32_t k = 0; k < p->groups; ++k) {
+        uint64_t sum = 0;
+        for (int32_t i = k; i < all; i += p->groups) {
+            sum += (uint32_t)(window[i] ^ p->flip);
+        }
+        const int32_t mean = (int32_t)(((32U * sum) + count) / (2U * count));
+        uint64_t squares = 0;
+        for (int32_t i = k; i < all; i += p->groups) {
+            const int64_t far = fine(p, window[i]) - mean;
+            squares += (uint64_t)(far * far);
+        }
+        const uint64_t square = squares / count;
+        uint32_t root;
+        tinyrt_signal_filter_bank_square_root(1, &square, &none, &root);
+        groups[k].mean = mean;
+        groups[k].deviation = (root < 16U) ? 16U : root;
+    }
+}
+
+void tinyrt_standard_row(const tinyrt_standard_params *p, const tinyrt_standard_group *groups,
+                         const uint16_t *x, int32_t *TINYRT_RESTRICT y) {
+    const tinyrt_standard_group *group = groups;
+    for (int32_t i = 0; i < p->size; ++i) {
+        const int32_t far = fine(p, x[i]) - group->mean;
+        const uint32_t size = (far < 0) ? 0U - (uint32_t)far : (uint32_t)far;
+        const uint32_t parts = ((size * 256U) + (group->deviation / 2U)) / group->deviation;
+        const int32_t most = (parts > INT16_MAX) ? INT16_MAX : (int32_t)parts;
+        y[i] = (far < 0) ? -most : most;
+        group += (p->groups > 1) ? 1 : 0;
+    }
+}
