@@ -91,14 +91,17 @@ def test_the_choice_that_matters_has_the_greatest_share(tmp_path):
     )
     rungs = optuna.create_study()
     path = tmp_path / "empty"
+    kept = store.Store(study, rungs, "formula", path, 0)
     for number in range(40):
         trial = study.ask()
         rate, width = trial.suggest_float("rate", -1, 1), trial.suggest_int("width", 1, 64)
         trial.set_user_attr(store.RECORD, {"end": "trained", "stage": "int8"})
         study.tell(trial, [-abs(rate), float(width)])
         if number == 8:
-            assert store.Store(study, rungs, "formula", path).importance(("score", "arena")) == {}
-    found = store.Store(study, rungs, "formula", path).importance(("score", "arena"))
+            assert (
+                store.Store(study, rungs, "formula", path, 0).importance(("score", "arena")) == {}
+            )
+    found = store.Store(study, rungs, "formula", path, 0).importance(("score", "arena"))
     assert list(found) == ["score", "arena"]
     assert list(found["score"]) == ["rate", "width"]
     assert list(found["arena"]) == ["width", "rate"]

@@ -28,7 +28,8 @@ EACH = {
     "int8": Deployment(),
     "int4": Deployment(INT4),
     "after": Deployment(preset=Preset.FAST, calibrator=Calibrator.MSE),
-    "int16x8": Deployment(INT16, preset=Preset.FAST),
+    "int16x8": Deployment(INT16),
+    "int16x8, after": Deployment(INT16, preset=Preset.FAST),
     "mixed": Deployment(preset=Preset.FAST, scheme_for=(("fully_connected", INT4),)),
     "small": Deployment(max_bytes=3_000),
 }
@@ -59,6 +60,7 @@ WANTED = {
     "int4": [(DType.INT8, DType.INT4)] * 2,
     "after": [(DType.INT8, DType.INT8)] * 2,
     "int16x8": [(DType.INT16, DType.INT8)] * 2,
+    "int16x8, after": [(DType.INT16, DType.INT8)] * 2,
     "mixed": [(DType.INT8, DType.INT4)] * 2,
     "small": [(DType.INT8, DType.INT4), (DType.INT8, DType.INT8)],
 }
@@ -148,7 +150,6 @@ def test_candidates_that_cost_something_else_have_another_structure():
 
 
 WRONG = {
-    "a candidate of scheme int16x8 without a preset": {"scheme": INT16},
     "a candidate of scheme weights-int8": {
         "scheme": Scheme.WEIGHTS_INT8,
         "preset": Preset.FAST,

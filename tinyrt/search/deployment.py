@@ -13,11 +13,9 @@ from tinyrt.quantize import QuantConfig, quantize_graph
 from tinyrt.quantize.config import Calibrator, Preset, Scheme, configure
 from tinyrt.quantize.mixed.budget import Budget
 from tinyrt.quantize.mixed.choose import quantize_within
+from tinyrt.quantize.schemes import ACTIVATIONS
 from tinyrt.train.pipeline.setting import TRAINED
 from tinyrt.train.qat import QatConfig, QatModel
-
-INTEGERS = (Scheme.INT8, Scheme.INT4, Scheme.INT16X8)
-"""Schemes whose activations are integers, as front ends and budgets take them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +23,7 @@ class Deployment:
     """How a trained network is quantised, and what its code is asked for.
 
     Attributes:
-        scheme: of the layers that no pattern names: int8, int4 or, with a preset, int16x8.
+        scheme: of the layers that no pattern names: int8, int4 or int16x8.
         preset: how much work quantisation may do after training; None to go on training for the
             scheme.
         calibrator: in place of the preset's.
@@ -37,7 +35,7 @@ class Deployment:
 
     Raises:
         DataError: two choices exclude each other.
-        UnsupportedError: the scheme has floats, or there is no training for it.
+        UnsupportedError: the scheme has floats.
 
     """
 
@@ -49,16 +47,12 @@ class Deployment:
     by_rows: bool = False
 
     def __post_init__(self) -> None:
-        known = INTEGERS if self.preset is not None else TRAINED
         for scheme in (self.scheme, *(scheme for _, scheme in self.scheme_for)):
-            if scheme not in known:
+            if scheme not in TRAINED:
                 raise UnsupportedError(
-                    f"a candidate of scheme {scheme.value}"
-                    + (" without a preset" if self.preset is None else ""),
-                    expected=", ".join(s.value for s in known),
-                    hint="preset=Preset.BEST quantises to int16x8 without training for it"
-                    if scheme in INTEGERS
-                    else "tinyrt quantize makes models with floats of one that is found",
+                    f"a candidate of scheme {scheme.value}",
+                    expected=", ".join(s.value for s in TRAINED),
+                    hint="tinyrt quantize makes models with floats of one that is found",
                 )
         trained = {"calibrator": self.calibrator, "scheme_for": self.scheme_for or None}
         after = {"max_bytes": self.max_bytes}
@@ -111,7 +105,8 @@ class Deployment:
             budget = Budget(max_bytes=self.max_bytes, allowed=(Scheme.INT4, Scheme.INT8))
             return quantize_within(graph, data, QuantConfig(per_channel_dense=True), budget)[0]
         bits = 4 if self.scheme is Scheme.INT4 else 8
-        return QatModel(graph, data, config=QatConfig(weight_bits=bits)).deployed()
+        config = QatConfig(weight_bits=bits, activations=ACTIVATIONS[self.scheme])
+        return QatModel(graph, data, config=config).deployed()
 
 
 IN_INT8 = Deployment()

@@ -23,7 +23,7 @@ from tinyrt.train.ends import mixes_samples
 from tinyrt.train.pipeline import run as stages
 from tinyrt.train.pipeline.lessons import Kind
 from tinyrt.train.pipeline.run import train_for_int8
-from tinyrt.train.pipeline.samples import Samples, digest
+from tinyrt.train.pipeline.samples import Samples
 from tinyrt.train.pipeline.setting import Pruned, Pruning, QatSetting
 from tinyrt.train.qat import QatModel
 
@@ -392,10 +392,3 @@ def test_too_few_samples_are_refused():
             train_for_int8(
                 graph, samples_of(graph, x[few], y[few]), replace(QUICK, validation=share)
             )
-
-
-def test_a_digest_tells_arrays_apart():
-    zeros = np.zeros(4, np.float32)
-    others = [zeros + 1, zeros.reshape(2, 2), zeros.astype(np.int32)]
-    assert digest([zeros]) == digest([zeros.copy()])
-    assert len({digest([array]) for array in [zeros, *others]}) == 4
