@@ -101,7 +101,7 @@ def test_the_choice_that_matters_has_the_greatest_share(tmp_path):
             assert (
                 store.Store(study, rungs, "formula", path, 0).importance(("score", "arena")) == {}
             )
-    found = store.Store(study, rungs, "formula", path, 0).importance(("score", "arena"))
+    found = kept.importance(("score", "arena"))
     assert list(found) == ["score", "arena"]
     assert list(found["score"]) == ["rate", "width"]
     assert list(found["arena"]) == ["width", "rate"]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tinyrt.amounts import parse_bytes
 from tinyrt.cli.options import require_with
-from tinyrt.emulate.cycles import Flash, Timing
 from tinyrt.errors import DataError
+
+if TYPE_CHECKING:
+    from tinyrt.emulate.cycles import Timing
 
 MULTIPLIERS = (1, 32)
 """Cycles of a product on cores that are built with either multiplier."""
@@ -102,6 +104,9 @@ def timing_of(
         return None
     if multiplier not in (None, *MULTIPLIERS):
         raise DataError(f"--multiplier {multiplier}", expected="1 or 32")
+    # A command that tells no cycles starts without the emulator.
+    from tinyrt.emulate.cycles import Flash, Timing
+
     flash = Flash(
         flash_wait or 0,
         16 if flash_line is None else parse_bytes(flash_line),
