@@ -50,6 +50,20 @@ def test_what_does_not_fit_is_never_trained(found):
     assert result.refused_early == 1
 
 
+def test_what_builds_goes_to_workers_that_can(tmp_path, monkeypatch):
+    asked = set()
+    begin = Here.begin
+
+    def noted(crew, owner, task):
+        asked.add((task.work.__name__, task.builds))
+        begin(crew, owner, task)
+
+    monkeypatch.setattr(Here, "begin", noted)
+    search_networks(dense, blobs(), tmp_path, replace(QUICK, trials=4, epochs=2))
+    building = {("price", True), ("price_model", True)}
+    assert asked == building | {("outlined", False), ("train", False), ("deploy", False)}
+
+
 def test_the_sampler_is_told_how_far_costs_are_from_the_limits(found):
     result, folder, _, _ = found
     backend = optuna.storages.journal.JournalFileBackend(str(folder / "study.log"))

@@ -90,11 +90,7 @@ def channels_of(
     most = np.abs(biases) + magnitude * max(abs(-128 - x_zp), abs(127 - x_zp))
     rounding = np.clip(-shift, 1, MAX_PLAIN_SHIFT)
     ends = most + (np.int64(2 * abs(requant.y_zp) + 1) << (rounding - 1)) + 1
-    plain = bool(
-        np.all((shift <= -1) & (shift >= -MAX_PLAIN_SHIFT))
-        and np.all(ends < 2**31)
-        and np.all(magnitude * 128 < 2**31)
-    )
+    plain = bool(np.all((shift <= -1) & (shift >= -MAX_PLAIN_SHIFT)) and np.all(ends < 2**31))
     array = np.zeros(padded, CHANNEL)
     array["shift"] = 1
     own = array[: len(w)]
