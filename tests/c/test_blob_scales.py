@@ -59,7 +59,8 @@ def test_scales_of_channels_may_come_apart(tmp_path, shape, slices, kernel, coun
         ((9, 1, 1, 24), None, {"dense_row"}),
     ],
 )
-def test_outputs_may_need_a_sign_later(tmp_path, shape, slices, kernels):
+@pytest.mark.parametrize("core", sampled(["cortex-m4"], ["cortex-m3", "cortex-m4"]))
+def test_outputs_may_need_a_sign_later(tmp_path, core, shape, slices, kernels):
     """Where those of the first model did not; its scales may be alike, and others' not."""
     models = {
         "alike": convolution(shape, one_scale(shape), INT8_MIN),
@@ -67,8 +68,12 @@ def test_outputs_may_need_a_sign_later(tmp_path, shape, slices, kernels):
         "signed": convolution(shape, several(shape)),
         "signed and alike": convolution(shape, one_scale(shape)),
     }
-    project = check_each_for("alike", models, tmp_path, "cortex-m4", slices)
-    assert set(project.kernels) >= {f"tinyrt_{kernel}_any_s8" for kernel in kernels}
+    # Products take about twice as many instructions there.
+    cut = slices and slices * (2 if core == "cortex-m3" else 1)
+    project = check_each_for("alike", models, tmp_path, core, cut)
+    # Rows of eight channels have kernels with a sign alone.
+    without = kernels - {"dense_row"} if core == "cortex-m3" else kernels
+    assert set(project.kernels) >= {f"tinyrt_{kernel}_any_s8" for kernel in without}
 
 
 def one_scale(shape):

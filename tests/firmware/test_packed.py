@@ -3,7 +3,13 @@
 import pytest
 
 from tests.c.conformance import graph_of
-from tests.c.packed_cases import INT4_CASES, PACKED_CASES, int4_weights
+from tests.c.packed_cases import (
+    INT4_CASES,
+    PACKED_CASES,
+    RELU_CASES,
+    int4_weights,
+    relu_outputs,
+)
 from tests.firmware.device import CORES_THAT_RUN, check_on_device
 from tests.sampling import sampled
 
@@ -29,4 +35,10 @@ def test_packed_kernels_made_for_size(tmp_path, core):
 @pytest.mark.parametrize("core", sampled(["cortex-m0", "cortex-m4", "cortex-m55"], CORES_THAT_RUN))
 def test_packed_int4_weights_on_the_device(tmp_path, core):
     graph, feeds = graph_of(INT4_CASES, SEEDS, int4_weights)
+    check_on_device(graph, feeds, tmp_path, core)
+
+
+@pytest.mark.parametrize("core", sampled(["cortex-m3"], ["cortex-m3", "cortex-m4"]))
+def test_outputs_that_need_no_sign_on_the_device(tmp_path, core):
+    graph, feeds = graph_of(RELU_CASES, range(sampled(12, 60)), relu_outputs)
     check_on_device(graph, feeds, tmp_path, core)

@@ -85,6 +85,7 @@ PRICES: dict[tuple[InstructionSet, bool], Prices] = {
 """(instruction set, whether there is one row) -> prices of kernels for dense weights and blocks."""
 
 RELU_CHANNEL = {
+    (InstructionSet.SCALAR, True): 16,
     (InstructionSet.SCALAR, False): 10,
     (InstructionSet.DSP, True): 11,
     (InstructionSet.DSP, False): 8,
