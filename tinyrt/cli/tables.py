@@ -87,10 +87,11 @@ def number(value: object) -> str:
         if 0 < abs(value) < TINY:
             return f"{value:.1e}"
         return f"{value:,.2f}" if abs(value) >= 1 else f"{value:.4f}"
-    if isinstance(value, Mapping):  # of tensors by their names
+    if isinstance(value, Mapping):  # shapes of tensors by their names
         few = list(value.items())[:MAX_LINES]
-        more = f" and {len(value) - len(few)} more" if len(value) > len(few) else ""
-        return f"{ {named(name): entry for name, entry in few} }{more}"
+        lines = [f"{named(name)} {' × '.join(map(str, shape))}" for name, shape in few]
+        more = [f"and {len(value) - len(few)} more"] if len(value) > len(few) else []
+        return "\n".join([*lines, *more])
     return str(value)
 
 
