@@ -54,6 +54,13 @@ def test_a_few_of_many_shapes_are_shown_one_below_the_other(count, more):
     assert tables.number(shapes) == f"{shown}{more}"
 
 
+def test_bytes_of_regions_have_their_thousands_apart():
+    assert tables.number({"dtcm": 8_192, "sram": 512}) == "dtcm 8,192\nsram 512"
+    nested = {"longest": {"instructions": 12_000, "ops": ["conv2d", "add"]}, "count": 2}
+    assert tables.number(nested) == "longest instructions 12,000, ops conv2d, add\ncount 2"
+    assert tables.number(["a", "b"]) == "['a', 'b']"
+
+
 def test_a_layer_has_its_whole_name():
     assert tables.layer("block/" * 80) == "block/" * 80
     assert tables.layer("a`b") == "a_b"
