@@ -58,6 +58,15 @@ def test_run_gives_real_values_for_real_inputs_and_raw_ones_for_raw(quantized):
 
 
 @pytest.mark.slow
+def test_run_shows_outputs_as_a_reader_has_them(quantized):
+    arguments = (quantized / "q.tflite", "-i", quantized / "test.npz")
+    found = call_json("run", *arguments)
+    ((name, shape),) = found["outputs"].items()
+    shown = call("run", *arguments).stdout
+    assert re.search(rf"outputs +{name} {' × '.join(map(str, shape))} *\n", shown)
+
+
+@pytest.mark.slow
 def test_run_and_eval_name_the_backend_that_was_chosen(quantized):
     arguments = (quantized / "q.tflite", "--backend", "auto")
     test = quantized / "test.npz"

@@ -45,11 +45,20 @@ def test_zero_is_no_small_fraction():
     assert (tables.number(0.0), tables.number(0)) == ("0.0000", "0")
 
 
-@pytest.mark.parametrize(("count", "more"), [(8, ""), (9, " and 1 more"), (20, " and 12 more")])
-def test_a_few_of_many_shapes_are_shown(count, more):
-    shapes = {f"t{i}": [1, i] for i in range(count)}
-    shown = {name: shapes[name] for name in list(shapes)[:8]}
+@pytest.mark.parametrize(
+    ("count", "more"), [(1, ""), (8, ""), (9, "\nand 1 more"), (20, "\nand 12 more")]
+)
+def test_a_few_of_many_shapes_are_shown_one_below_the_other(count, more):
+    shapes = {f"[t]\x1b{i}": [1, i] for i in range(count)}
+    shown = "\n".join(f"[t]_{i} 1 × {i}" for i in range(min(count, 8)))
     assert tables.number(shapes) == f"{shown}{more}"
+
+
+def test_bytes_of_regions_have_their_thousands_apart():
+    assert tables.number({"dtcm": 8_192, "sram": 512}) == "dtcm 8,192\nsram 512"
+    nested = {"longest": {"instructions": 12_000, "ops": ["conv2d", "add"]}, "count": 2}
+    assert tables.number(nested) == "longest instructions 12,000, ops conv2d, add\ncount 2"
+    assert tables.number(["a", "b"]) == "['a', 'b']"
 
 
 def test_a_layer_has_its_whole_name():

@@ -87,11 +87,22 @@ def number(value: object) -> str:
         if 0 < abs(value) < TINY:
             return f"{value:.1e}"
         return f"{value:,.2f}" if abs(value) >= 1 else f"{value:.4f}"
-    if isinstance(value, Mapping):  # of tensors by their names
+    if isinstance(value, Mapping):  # of tensors, regions and the like by their names
         few = list(value.items())[:MAX_LINES]
-        more = f" and {len(value) - len(few)} more" if len(value) > len(few) else ""
-        return f"{ {named(name): entry for name, entry in few} }{more}"
+        lines = [f"{named(name)} {_entry(entry)}" for name, entry in few]
+        more = [f"and {len(value) - len(few)} more"] if len(value) > len(few) else []
+        return "\n".join([*lines, *more])
     return str(value)
+
+
+def _entry(value: object) -> str:
+    """What stands behind a name: a shape, a list, more names, or a figure."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{named(str(name))} {_entry(entry)}" for name, entry in value.items())
+    if isinstance(value, list | tuple):
+        sizes = all(isinstance(entry, int) for entry in value)
+        return (" × " if sizes else ", ").join(map(str, value))
+    return number(value)
 
 
 def layer(name: str) -> str:
