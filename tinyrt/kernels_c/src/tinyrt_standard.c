@@ -38,7 +38,7 @@ void tinyrt_standard_row(const tinyrt_standard_params *p, const tinyrt_standard_
         const int32_t far = fine(p, x[i]) - group->mean;
         const uint32_t size = (far < 0) ? 0U - (uint32_t)far : (uint32_t)far;
         const uint32_t parts = ((size * 256U) + (group->deviation / 2U)) / group->deviation;
-        const int32_t most = (parts > INT16_MAX) ? INT16_MAX : (int32_t)parts;
+        const int32_t most = (parts > (uint32_t)INT16_MAX) ? INT16_MAX : (int32_t)parts;
         y[i] = (far < 0) ? -most : most;
         group += (p->groups > 1) ? 1 : 0;
     }
