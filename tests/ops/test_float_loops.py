@@ -108,3 +108,15 @@ def test_statistics_of_a_batch_in_one_loop_or_several(factor):
     dx = columns.combined(rows, grad, mean, of_rows, gamma * inverse, shift)
     for one, other in zip(found, (dx, products * inverse, sums), strict=True):
         same_bits(one, other)
+
+
+def test_of_equal_elements_the_first_one_gets_the_gradient():
+    spec, attrs = OPS["max_pool2d"], Pool2dAttrs((2, 2), (2, 2), "VALID")
+    x = np.zeros((1, 4, 2, 3), np.float32)
+    x[0, 2, 1] = 1
+    x[0, 3, 0] = 1
+    y = spec.train_f32(attrs, x)
+    (dx,) = spec.vjp(attrs, (x,), y, np.full(y.shape, 5, np.float32))
+    expected = np.zeros_like(x)
+    expected[0, 0, 0] = expected[0, 2, 1] = 5
+    np.testing.assert_array_equal(dx, expected)

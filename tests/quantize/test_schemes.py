@@ -245,3 +245,19 @@ def test_biases_of_channels_without_weights_fit_four_bit_layers():
     narrow = quantize_graph(replace(graph, values=values), samples(), config)
     conv = next(node for node in narrow.nodes if node.op == "conv2d")
     assert np.abs(narrow.values[conv.inputs[2]].data).max() <= BIAS_MAX * 1.1
+
+
+@pytest.mark.parametrize("op", ["add", "sub"])
+def test_zeros_are_added_to_in_int16(op):
+    """As the first step of a recurrence has them, whose state begins at zero."""
+    values = {
+        "x": Value("x", DType.FLOAT32, (1, 6)),
+        "zeros": Value.constant("zeros", np.zeros((1, 6), np.float32)),
+        "y": Value("y", DType.FLOAT32, (1, 6)),
+    }
+    node = Node(op, "y", ("zeros", "x"), ("y",), AddAttrs())
+    graph = verify(Graph("net", ("x",), ("y",), values, (node,)))
+    x = np.random.default_rng(0).normal(0, 0.1, (50, 6)).astype(np.float32)
+    small = quantize_graph(graph, x, QuantConfig(scheme=Scheme.INT16X8))
+    sign = 1 if op == "add" else -1
+    np.testing.assert_allclose(Model(small)(x), sign * x, atol=2 * np.abs(x).max() / 2**15)

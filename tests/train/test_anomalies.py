@@ -46,6 +46,12 @@ def test_a_result_is_named_by_the_kind_of_layer_where_no_module_is_given():
     assert caught.value.tensor == "operand 0 (1, 2) from -2 to 8"
 
 
+def test_the_operand_is_counted():
+    x, y = (Tensor(np.array([v], np.float32), requires_grad=True) for v in (1.0, 1e-30))
+    with detect_anomaly(), pytest.raises(GradientError, match="gradient of operand 1 are not"):
+        (x / y).sum().backward()
+
+
 def test_only_the_first_one_is_named():
     """What comes of NaN, or of what was infinite already, is no fault of the op."""
     x = Tensor(np.array([np.nan, np.inf, 1.0]), requires_grad=True)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tinyrt.errors import DataError
-from tinyrt.train import Adam, Tensor, cross_entropy
+from tinyrt.train import SGD, Adam, Tensor, cross_entropy
 from tinyrt.train.fit import FitConfig, fit
 from tinyrt.train.nn import Linear, Sequential
 
@@ -55,6 +55,22 @@ def test_an_iterable_is_gone_through_anew_in_each_epoch(workers, together):
     np.testing.assert_array_equal(weights, by_hand(3, together))
     assert optimizer.steps == 3 * (3 if together == 1 else 2)
     assert len(history) == 3
+
+
+@pytest.mark.parametrize("config", [FitConfig(1, 60), FitConfig(1, 30, accumulate=2)])
+def test_the_last_step_of_an_epoch_is_a_mean_of_fewer_samples(config):
+    x, y = problem()
+    order = np.random.default_rng(0).permutation(80)
+    expected, found = (Sequential(Linear(4, 3, rng=np.random.default_rng(1))) for _ in range(2))
+    for rows in (order[:60], order[60:]):
+        optimizer = SGD(expected.parameters(), 0.1)
+        cross_entropy(expected(Tensor(x[rows])), y[rows]).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    fit(found, SGD(found.parameters(), 0.1), x, y, config, rng=np.random.default_rng(0))
+    np.testing.assert_allclose(
+        found.state_dict()["0.weight"], expected.state_dict()["0.weight"], rtol=1e-5
+    )
 
 
 def test_the_mean_loss_is_that_of_a_sample():

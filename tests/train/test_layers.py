@@ -210,3 +210,13 @@ def test_activations_follow_their_definitions():
     for layer in (PReLU(1), PReLU(4)):
         with pytest.raises(ShapeError, match=r"PReLU gets shape \(4, 3\)[^$]*\(\.\.\., [14]\)"):
             layer(t)
+
+
+def test_the_second_layer_reads_from_the_end():
+    rng = np.random.default_rng(0)
+    layer = Bidirectional(LSTM(3, 2, rng=rng), GRU(3, 4, rng=rng))
+    x = rng.normal(size=SEQUENCE).astype(np.float32)
+    y = layer(Tensor(x)).data
+    np.testing.assert_array_equal(y[..., :2], layer.ahead(Tensor(x)).data)
+    turned = layer.back(Tensor(np.ascontiguousarray(x[:, ::-1]))).data
+    np.testing.assert_allclose(y[..., 2:], turned[:, ::-1], rtol=1e-6)

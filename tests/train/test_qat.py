@@ -128,6 +128,20 @@ def test_it_starts_as_the_post_training_quantiser_would_leave_it(problem, scheme
         np.testing.assert_allclose(deployed.values[name].q.scales, value.q.scales, rtol=1e-6)
 
 
+def test_a_great_bias_leaves_the_weights_alone_beside_int16():
+    rng = np.random.default_rng(0)
+    net = Linear(4, 3, rng=rng)
+    net.bias.data[:] = 1e4
+    x = rng.normal(size=(40, 4)).astype(np.float32)
+    graph = optimize(trace(net, (4,)))
+    deployed = QatModel(graph, x, config=QatConfig(activations=DType.INT16)).deployed()
+    (node,) = deployed.bound()
+    own = np.abs(net.weight.data).max(1) / 127
+    np.testing.assert_allclose(node.input(1).q.scales, own, rtol=1e-6)
+    wide = deployed.values["input"].q.scale
+    assert (1e4 / (wide * 2**30) > own).all(), "an int32 bias would have raised them"
+
+
 @pytest.mark.parametrize(
     ("choices", "said"),
     [

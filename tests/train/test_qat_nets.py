@@ -147,7 +147,7 @@ def test_what_is_deployed_is_what_was_trained(make, shape, config, tmp_path):
         assert {w.dtype for w in dense} == {DType.INT4}
 
 
-WIDE = ("dense", "residual", "whole LSTM", "attention, layer norm")
+WIDE = ("dense", "residual", "whole LSTM", "GRU", "attention, layer norm")
 
 
 @pytest.mark.slow

@@ -142,9 +142,31 @@ def test_one_pixel_and_a_mean_have_one_order():
     rng = np.random.default_rng(0)
     pooled = Sequential(Conv2d(1, 3, 3, rng=rng), GlobalAvgPool2d(), Linear(3, 2, rng=rng))
     single = Sequential(Conv2d(1, 3, 3, rng=rng, padding="VALID"), Flatten(), Linear(3, 2, rng=rng))
-    for net, shape in ((pooled, (5, 5, 1)), (single, (3, 3, 1))):
+    normed = Sequential(Conv2d(1, 3, 3, rng=rng, padding="VALID"), Flatten(), Linear(3, 2, rng=rng))
+    normed.layers["1"] = Sequential(Flatten(), BatchNorm(3))
+    for net, shape in ((pooled, (5, 5, 1)), (single, (3, 3, 1)), (normed, (3, 3, 1))):
         state = to_torch(net, input_shape=shape)
         np.testing.assert_array_equal(state["2.weight"], net.state_dict()["2.weight"])
+
+
+class Rows(Module):
+    """Rows of an image as the steps of a sequence."""
+
+    def forward(self, x):
+        return x.reshape(x.shape[0], x.shape[1], x.shape[3])
+
+
+def test_a_recurrence_behind_images_has_one_order():
+    rng = np.random.default_rng(0)
+    net = Sequential(
+        Conv2d(1, 3, (3, 1), rng=rng),
+        Rows(),
+        LSTM(3, 2, rng=rng),
+        Flatten(),
+        Linear(8, 2, rng=rng),
+    )
+    state = to_torch(net, input_shape=(4, 1, 1))
+    np.testing.assert_array_equal(state["4.weight"], net.state_dict()["4.weight"])
 
 
 class Own(Module):

@@ -58,14 +58,14 @@ def normalised_gradients(
     averages over the batch, ``dx = gamma / std * (grad - mean(grad) - n * mean(grad * n))`` (Ioffe
     & Szegedy 2015, section 3, collected).
     """
-    count = rows.dtype.type(len(rows))
+    count, factors = rows.dtype.type(len(rows)), np.empty((3, len(mean)), rows.dtype)
     if rows.nbytes + grad.nbytes >= 2 * PART_BYTES:
         sums, of_rows = products(rows, grad, mean)
-        factors = _factors(of_rows, sums, inverse_std, gamma, count)
+        _factors(of_rows, sums, inverse_std, gamma, count, factors)
         return combined(rows, grad, mean, *factors), of_rows * inverse_std, sums
     rows, grad = _contiguous((rows, grad))
     dx, (sums, of_rows) = np.empty_like(rows), np.zeros((2, len(mean)), rows.dtype)
-    _gradients(rows, grad, mean, inverse_std, gamma, count, dx, of_rows, sums)
+    _gradients(rows, grad, mean, inverse_std, gamma, count, dx, of_rows, sums, factors)
     return dx, of_rows, sums
 
 
@@ -172,10 +172,16 @@ def _statistics(rows: Any, numbers: Any, mean: Any, variance: Any, inverse_std: 
 
 
 @compiled
-def _factors(products: Any, sums: Any, inverse_std: Any, gamma: Any, count: Any) -> Any:
-    """Of the centred rows, of the gradient, and of neither."""
-    scale = gamma * inverse_std
-    return -scale * products * (inverse_std * inverse_std) / count, scale, -scale * sums / count
+def _factors(
+    products: Any, sums: Any, inverse_std: Any, gamma: Any, count: Any, factors: Any
+) -> None:
+    """Fill (3, c): of the centred rows, of the gradient, and of neither."""
+    for c in range(sums.size):
+        scale = gamma[c] * inverse_std[c]
+        squared = inverse_std[c] * inverse_std[c]
+        factors[0, c] = -scale * products[c] * squared / count
+        factors[1, c] = scale
+        factors[2, c] = -scale * sums[c] / count
 
 
 @compiled
@@ -189,11 +195,13 @@ def _gradients(
     dx: Any,
     products: Any,
     sums: Any,
+    factors: Any,
 ) -> None:
     _products(rows, grad, mean, sums, products)
-    of_rows, of_grad, shift = _factors(products, sums, inverse_std, gamma, count)
-    _combine(rows, grad, mean, of_rows, of_grad, shift, dx)
-    products *= inverse_std
+    _factors(products, sums, inverse_std, gamma, count, factors)
+    _combine(rows, grad, mean, factors[0], factors[1], factors[2], dx)
+    for c in range(products.size):
+        products[c] *= inverse_std[c]
 
 
 @compiled

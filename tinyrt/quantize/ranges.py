@@ -53,7 +53,8 @@ class Range:
             return self.asymmetric()
         peak = max(-self.low, self.high)
         scale = max(np.float32(peak / INT16_MAX), np.finfo(np.float32).tiny)
-        return QParams((float(scale) if peak > 0 else 1.0,), 0)
+        # Zeros alone: a scale that others may be added to, with sums in 15 bits more.
+        return QParams((float(scale) if peak > 0 else 2.0**-15,), 0)
 
     def asymmetric(self) -> QParams:
         """int8 parameters that cover the range and represent zero exactly."""

@@ -326,7 +326,7 @@ def _read_shape(graph: Graph, weight: str, series: bool) -> Shape | None:
             continue
         before = node.input(0).shape
         mixes = node.op == "reshape" and before[-1] != node.output.shape[-1]
-        if mixes and math.prod(before[1:-1]) > 1 and (len(before) == 4 or series):
+        if mixes and (len(before) == 4 or series):
             _require_known(weight, node, directly, before[1:])
             return before[1:]
         operands = [value for value in node.inputs if value is not None]
