@@ -22,6 +22,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tinyrt.floatmath.parallel import one_thread
 from tinyrt.train.distill import Distillation
 from tinyrt.train.fit import FitConfig, fit
 from tinyrt.train.losses import cross_entropy
@@ -38,7 +39,7 @@ from tinyrt.train.nn import (
 )
 from tinyrt.train.optim import Adam
 from tinyrt.train.recipes.digits import SMALL_DIGITS
-from tinyrt.train.recipes.recipe import Dataset, Training, held_out, one_thread, top1
+from tinyrt.train.recipes.recipe import Dataset, Training, held_out, top1
 from tinyrt.train.recipes.stages import answers_of, train_float
 
 EPOCHS, PEAK_LR, WARMUP = 20, 1e-2, 2

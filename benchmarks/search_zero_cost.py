@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tinyrt.api.fitting import DeviceBudget
-from tinyrt.floatmath.parallel import threads
+from tinyrt.floatmath.parallel import one_thread, threads
 from tinyrt.search import SPACES, Problem, SearchSetting
 from tinyrt.search.candidate import Candidate, candidate_of, graph_of
 from tinyrt.search.order import Order
@@ -26,7 +26,6 @@ from tinyrt.train.core.function import Array
 from tinyrt.train.core.tensor import Tensor, no_grad
 from tinyrt.train.nn import Module, ReLU
 from tinyrt.train.recipes.digits import load_digits
-from tinyrt.train.recipes.recipe import one_thread
 from tinyrt.train.recipes.vowels import VOWELS
 
 SAMPLES = 64
