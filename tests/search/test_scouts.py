@@ -219,6 +219,22 @@ def test_evolution_mixes_choices_that_sleep(light, tmp_path):
     assert [t.params for t in search.trials][: len(chosen)] == chosen
 
 
+@pytest.mark.parametrize(("number", "chosen"), [(3, [0, 3, 6]), (1, [0]), (9, list(range(7)))])
+def test_the_front_is_proposed_from_the_best_to_the_cheapest(number, chosen):
+    trials = [SimpleNamespace(values=[1 - n / 10, n], n=n) for n in (4, 0, 6, 2, 5, 1, 3)]
+    known, proposed = {}, []
+    study = SimpleNamespace(best_trials=trials, user_attrs=known, set_user_attr=known.__setitem__)
+    sent = SimpleNamespace(
+        store=SimpleNamespace(study=study), choices_of=lambda trial: {"n": trial.n}
+    )
+    search_study = SimpleNamespace(trials=[], enqueue_trial=lambda params: proposed.append(params))
+    scouts._propose(sent, SimpleNamespace(study=search_study), number)
+    assert [params["n"] for params in proposed] == chosen
+    search_study.trials = [None]  # one is there already: it was killed in between
+    scouts._propose(sent, SimpleNamespace(study=search_study), number)
+    assert [params["n"] for params in proposed] == [*chosen, *chosen[1:]]
+
+
 def test_generations_are_a_quarter_of_the_scouts():
     assert [scouts._population(n) for n in (1, 8, 40, 160, 9_000)] == [2, 2, 10, 40, 40]
 

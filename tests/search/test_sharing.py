@@ -14,7 +14,7 @@ from tinyrt.search.order import Order
 from tinyrt.search.sharing import Member, SharedWeights, places_of, recalibrate
 from tinyrt.search.source import space_source
 from tinyrt.search.spaces import dscnn
-from tinyrt.search.supernet import inherit, judge, train_shared
+from tinyrt.search.supernet import _Pool, inherit, judge, train_shared
 from tinyrt.search.work import train, train_from
 from tinyrt.train.core.module import Module, Parameter
 from tinyrt.train.core.tensor import Tensor, no_grad
@@ -236,3 +236,27 @@ def test_values_are_learned_too():
     pool = orders(dense, WIDTHS)
     scores = [judge(pool[0], train_shared(pool, n, None, of), of) for n in (0, 4)]
     assert scores[0] < scores[1] < 0
+
+
+def test_four_others_learn_at_each_step_and_the_mean_of_their_gradients_counts(monkeypatch):
+    params = [{"width": w, "rate": 0.01} for w in range(4, 28, 4)]
+    pool = _Pool(orders(dense, params), problem())
+    weights, rng, rows = SharedWeights.among(pool.members), np.random.default_rng(0), np.arange(8)
+    learned, seen = pool._learn, []
+
+    def noted(index, *arguments):
+        seen.append((index, arguments[2]))
+        learned(index, *arguments)
+
+    monkeypatch.setattr(pool, "_learn", noted)
+    pool.step(rows, weights, rng)
+    pool.step(rows, weights, rng)
+    assert [share for _, share in seen] == [0.25] * 8
+    assert [len({i for i, _ in seen[n : n + 4]}) for n in (0, 4)] == [4, 4]
+    assert {i for i, _ in seen[:4]} != {i for i, _ in seen[4:]}
+    alone = SharedWeights.among(pool.members)
+    learned(0, rows, alone, 1.0, rng)
+    halved = SharedWeights.among(pool.members)
+    learned(0, rows, halved, 0.5, rng)
+    for whole, half in zip(alone.tensors.values(), halved.tensors.values(), strict=True):
+        np.testing.assert_allclose(half.grad, whole.grad / 2, rtol=1e-5, atol=1e-9)

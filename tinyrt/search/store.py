@@ -112,7 +112,7 @@ class Store:
 
     """
 
-    def __init__(self, study: Study, rungs: Study, basis: str, path: Path, seed: int) -> None:
+    def __init__(self, study: Study, rungs: Study, basis: str, path: Path, seed: int = 0) -> None:
         self._seed = seed
         self.study, self._rungs, self._path, self._basis = study, rungs, path, basis
         self._numbers: dict[str, int] = {}
