@@ -1,5 +1,5 @@
-/* Reads inputs and their reconstructions from stdin and writes what each is answered with. Before the
- * first one it writes what misuse is answered with. */
+/* Reads inputs and their reconstructions from stdin and writes what each is answered with. Before
+ * the first one it writes what misuse is answered with. */
 #include <stdio.h>
 #include <stdlib.h>
 
