@@ -15,7 +15,7 @@ from tinyrt.export import ExportOptions
 from tinyrt.memory import plan_by_rows, plan_pushed
 from tinyrt.ops.shared.evaluate import evaluate
 
-MAX_GROWTH = 1.03
+MAX_GROWTH, MAX_CODE_GROWTH = 1.03, 1.04
 """Of instructions and of code over a program that holds all tensors whole, where ops run row by row
 and nobody asks for the smallest arena."""
 
@@ -81,7 +81,7 @@ def assert_at_little_cost(report, whole, most, growth=MAX_GROWTH):
     assert report.ram.static == 0
     assert report.ram.arena <= arena
     assert report.instructions <= min(instructions, growth * whole.instructions)
-    assert report.flash.code <= min(code, MAX_GROWTH * whole.flash.code)
+    assert report.flash.code <= min(code, MAX_CODE_GROWTH * whole.flash.code)
     assert report.ram.stack <= stack
 
 

@@ -11,7 +11,7 @@ from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.emulate import run_emulated
 
 SENTENCE = re.compile(
-    r"needs ([\d,]+) instructions per frame on a Cortex-M4 instead of\s+([\d,]+) \(an eighth\), "
+    r"needs ([\d,]+) instructions per frame on a Cortex-M4 instead of\s+([\d,]+) \(a\s+tenth\), "
     r"and ([\d,]+) bytes of arena with ([\d,]+) of state instead of ([\d,]+) of arena"
 )
 
