@@ -51,6 +51,16 @@ def test_comparison_repeats_the_ratios_of_the_benchmarks():
         assert f"{core.upper()}: {min(ratios)} to {max(ratios)}" in said
 
 
+def test_the_page_on_conversion_repeats_the_benchmarks():
+    page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    found = dict(
+        re.findall(r"^\| cortex-(m4|m55) \| mobilenet_vww \| ([\d,]+) ", page, re.MULTILINE)
+    )
+    said = (ROOT / "docs" / "convert.md").read_text(encoding="utf-8")
+    millions = [f"{number(found[core]) / 1e6:.2f} M" for core in ("m4", "m55")]
+    assert f"| {' | '.join(millions)} |" in said
+
+
 def test_benchmarks_are_the_figures_that_the_budgets_hold():
     page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     rows = [line.strip("| \n").split(" | ") for line in page.splitlines() if "| cortex-" in line]
