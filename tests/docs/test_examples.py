@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from tests.docs import figures
 from tests.docs.commands import served
 from tests.docs.pages import blocks
 from tinyrt.cli.console import ERR
@@ -63,6 +64,8 @@ def test_examples_run(page, demo_folder, commands, tmp_path):
     if code:
         # A page's Python examples build on each other.
         _run([sys.executable, "-c", "\n".join(code)], folder, *first)
+    if page.name in figures.PAGES:
+        assert figures.PAGES[page.name](folder, page.read_text(encoding="utf-8")) == []
 
 
 def _run(command, folder, *first):
