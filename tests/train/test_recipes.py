@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,9 @@ from tinyrt.train.recipes.recipe import Training, held_out
 from tinyrt.train.recipes.series import aeon_file, load_series, padded, read_ts, varied
 from tinyrt.train.recipes.stages import train_float
 
+ROOT = Path(__file__).parents[2]
+FORMS = ["float", "ptq", "qat", "pruned", "int4"]
+
 
 @pytest.mark.device
 @pytest.mark.slow
@@ -25,7 +29,7 @@ def test_motion_goes_all_the_way(tmp_path):
     done = CliRunner().invoke(app, ["train", "motion", "-o", str(tmp_path), "--json"])
     assert done.exit_code == 0, done.output
     found = {v["name"]: v for v in json.loads(done.stdout)["variants"]}
-    assert list(found) == ["float", "ptq", "qat", "pruned", "int4"]
+    assert list(found) == FORMS
     assert min(v["top1"] for v in found.values()) >= 0.95
     assert [v["bit_exact"] for v in found.values()] == [None, True, True, True, True]
     assert found["pruned"]["macs"] <= 0.5 * found["qat"]["macs"]
@@ -36,6 +40,20 @@ def test_motion_goes_all_the_way(tmp_path):
     assert found["int4"]["bytes"] < found["qat"]["bytes"] < found["float"]["bytes"]
     written = {p.name for p in tmp_path.iterdir()}
     assert {"motion_qat.tflite", "motion_qat_firmware", "history.csv", "history.svg"} <= written
+    assert rows_in_page("motion") == [row_of(v) for v in found.values()]
+
+
+def rows_in_page(recipe):
+    """What docs/train.md has of a recipe: accuracy, bytes, products, arena and instructions."""
+    lines = (ROOT / "docs" / "train.md").read_text(encoding="utf-8").splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith(f"| {recipe} | float |"))
+    return [line.strip("| ").split(" | ")[-5:] for line in lines[first : first + len(FORMS)]]
+
+
+def row_of(variant):
+    figures = [f"{variant[key]:,}" for key in ("bytes", "macs", "arena", "instructions")]
+    top1 = f"{100 * variant['top1']:.2f}".removesuffix(".00") + " %"
+    return [top1, *figures]
 
 
 @pytest.mark.device
@@ -47,7 +65,7 @@ def test_every_recipe_ends_in_a_table_and_in_firmware(name, tmp_path):
     done = CliRunner().invoke(app, ["train", name, "-o", str(tmp_path), *quick])
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)["variants"]
-    assert [v["name"] for v in found] == ["float", "ptq", "qat", "pruned", "int4"]
+    assert [v["name"] for v in found] == FORMS
     for variant in found:
         assert {"name", "top1", "bytes", "macs", "arena", "instructions"} <= variant.keys()
         assert variant["agrees"]
