@@ -49,7 +49,10 @@ static inline int32_t tinyrt_add_floored_mul(int32_t a, int32_t b, int32_t acc) 
 
 #endif
 
+#if defined(TINYRT_ASM_DSP) || defined(__clang__)
+/* One instruction less than without; where products take several, one more. */
 #define TINYRT_HAS_SIGNED_HIGH_MUL
+#endif
 
 /** acc + round(a * b / 2^32), halves towards +infinity, less by 1 where a is negative. */
 static inline int32_t tinyrt_signed_high_mul(int32_t a, int32_t b, int32_t acc) {
