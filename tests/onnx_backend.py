@@ -145,12 +145,12 @@ PAGE = Path(__file__).parents[1] / "docs" / "onnx.md"
 
 INTRODUCTION = """# ONNX
 
-What `tinyrt` imports of ONNX's own domain, and how many of ONNX's own node tests it passes.
+Look up whether tinyrt imports an op of ONNX's, and how many of ONNX's own node tests it passes.
 `python -m tests.onnx_backend` prints each failure; with `--write` it writes this page.
 
-A converter of static graphs needs weights, shapes and indices as constants: each case runs with
-all float inputs open, or else with all but the first one known. A model's own functions are
-inlined; `If`, `Loop` and `Scan` are unrolled where their course is known.
+A converter of static graphs needs weights, shapes and indices as constants. So each case runs with
+all float inputs open, or else with all but the first one known. tinyrt inlines a model's own
+functions, and unrolls `If`, `Loop` and `Scan` where their course is known.
 """
 
 

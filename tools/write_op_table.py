@@ -13,12 +13,12 @@ scales). `tinyrt ops` prints this table.
 "gradient" says that the op can be part of what is trained. `tools/write_op_table.py` writes this
 page from the op records.
 
-"By table": int8 models have these ops as part of `pointwise`, one table of 256 answers for an op,
-or for several that follow each other on one tensor ([more](quantize.md)).
+"By table": in int8 models these ops are part of `pointwise`. It is one table of 256 answers, for
+one op or for several that follow each other on one tensor ([more](quantize.md)).
 
-"Inputs only": these ops read quantised tensors, but answer with places or truth values, which have
-no scale and are the same in float and integer models. No runtime has ARG_MAX and ARG_MIN on int16:
-in files they stand behind a DEQUANTIZE, which tinyrt leaves out again when it reads them.
+"Inputs only": these ops read quantised tensors, but answer with places or truth values. These have
+no scale, and are the same in float and integer models. No runtime has ARG_MAX and ARG_MIN on int16.
+In files they stand behind a DEQUANTIZE, which tinyrt leaves out again when it reads them.
 
 """
 
