@@ -10,7 +10,8 @@ from tests.firmware.device import require_core
 from tests.sampling import sampled
 from tinyrt.dsp import LogMel
 from tinyrt.dsp.cost_table import CONSTANTS
-from tinyrt.dsp.costs import STEPS, step_costs
+from tinyrt.dsp.costs import step_costs
+from tinyrt.dsp.sound_terms import STEPS
 from tinyrt.errors import DataError
 
 PAGE = ROOT / "docs" / "dsp.md"

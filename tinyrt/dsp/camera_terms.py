@@ -1,0 +1,36 @@
+"""What the cost of a camera's frames grows with."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tinyrt.dsp.camera import Camera
+from tinyrt.dsp.transform_terms import Terms
+
+
+def camera_terms(camera: Camera) -> dict[str, Terms]:
+    """Step of a frame -> what its constants are times.
+
+    The image's step is named after what is resized; ``table`` makes its bytes a network's input.
+    """
+    lines, rows, columns = camera.cropped[2], camera.rows, camera.columns
+    beside = camera.height - lines
+    if camera.resize == "area":
+        # A pixel that ends a column in its midst is looked at once, for both.
+        shared = int(np.count_nonzero(camera.across.part))
+        whole = camera.cropped[3] - shared
+        image: Terms = (
+            *(beside, lines, rows, lines * columns, lines * whole, lines * shared),
+            rows * columns,
+        )
+    else:
+        image = (beside, lines, rows, lines * columns, rows * columns)
+    return {image_step(camera): image, "table": (rows, rows * camera.row_size)}
+
+
+def image_step(camera: Camera) -> str:
+    """The name of the code that resizes: a method, kinds of pixels, and what of them is taken."""
+    kind = camera.format
+    makes_grey = camera.channels == 1 and not kind.has_luma
+    taken = "colours" if camera.channels > 1 else "luma" if makes_grey else "grey"
+    return f"{camera.resize}, {kind.kind} to {taken}"
