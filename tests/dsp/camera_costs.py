@@ -10,10 +10,13 @@ import numpy as np
 from tests.dsp.counting import APART, counted, hooked, invoking, renamed, with_kernels
 from tinyrt.dsp import Camera
 from tinyrt.dsp.camera_terms import image_step
+from tinyrt.export import text as c_text
 from tinyrt.export.camera import arrays_of, camera_definitions
 from tinyrt.export.rendering import TEMPLATES
 
 BYTES = 4_096
+
+TABLE = c_text.array("static const", "int8_t", "to_input", np.arange(768) * 37 % 256 - 128)
 
 BEGIN = f"""
 #include "clip.h"
@@ -21,7 +24,7 @@ BEGIN = f"""
 
 static uint64_t state[600];
 static uint8_t bytes[{BYTES}], row[1024];
-static int8_t to_input[768];
+{TABLE}
 """
 
 ONE = """

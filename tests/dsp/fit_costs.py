@@ -46,7 +46,7 @@ def motions(core: str, folder: Path) -> Found:
 
 def cameras(core: str, folder: Path) -> Found:
     """Frames of cameras."""
-    ones = camera_costs.of_all(10, 0)
+    ones = camera_costs.of_all(14, 0)
     for camera, found in zip(ones, camera_costs.measured(ones, core, folder), strict=True):
         for step, terms in front_terms(camera, has_vectors=core in VECTORS).items():
             yield step, terms, found[step]

@@ -17,11 +17,12 @@ def camera_terms(camera: Camera) -> dict[str, Terms]:
     beside = camera.height - lines
     if camera.resize == "area":
         # A pixel that ends a column in its midst is looked at once, for both.
-        shared = int(np.count_nonzero(camera.across.part))
-        whole = camera.cropped[3] - shared
+        is_shared = camera.across.part > 0
+        shared = int(np.count_nonzero(is_shared))
+        whole = np.diff(camera.across.first.astype(int)) - is_shared[:-1]
         image: Terms = (
-            *(beside, lines, rows, lines * columns, lines * whole, lines * shared),
-            rows * columns,
+            *(beside, lines, rows, lines * columns, lines * int(np.count_nonzero(whole > 0))),
+            *(lines * int(whole.sum()), lines * shared, rows * columns),
         )
     else:
         image = (beside, lines, rows, lines * columns, rows * columns)
