@@ -57,8 +57,8 @@ METHODS = ("area", "bilinear")
 def camera_of(pixels: str, channels: int, resize: str, seed: int) -> Camera:
     """A camera of random sizes, mostly one that makes frames smaller."""
     rng = np.random.default_rng(seed)
-    height, width = int(rng.integers(10, 40)), 2 * int(rng.integers(10, 60))
-    lines, across = int(rng.integers(8, height)), int(rng.integers(12, width))
+    height, width = int(rng.integers(10, 40)), 2 * int(rng.integers(36, 70))
+    lines, across = int(rng.integers(8, height)), int(rng.integers(66, width))
     rows, columns = (int(side / rng.uniform(1.1, 4)) for side in (lines, across))
     crop = (height - lines, 1, lines, across - 1)
     return Camera(height, width, rows, columns, pixels, channels, crop, resize)
@@ -75,7 +75,7 @@ def of_all(count: int, seed: int) -> list[Camera]:
 def store_of(camera: Camera) -> str:
     """The function that fills the model's input, from the template of an export."""
     text = (TEMPLATES / "camera.c.j2").read_text(encoding="utf-8")
-    function = "static void store(" + text.split("static void store(")[1].split("\n}\n")[0]
+    function = "TINYRT_NOINLINE static void store(" + text.split("static void store(")[1].split("\n}\n")[0]
     made = jinja2.Template(function, trim_blocks=True)
     return made.render(camera=camera, is_each=camera.channels == 3) + "\n}\n"
 
@@ -104,6 +104,9 @@ def measured(cameras: list[Camera], core: str, folder: Path) -> list[dict[str, i
     parts.append(invoking(fill + "\n".join(calls)))
     found = counted(there, "top_k", core, "\n".join(parts), folder)
     return [
-        {image_step(camera): found[APART * k], "table": found[APART * k + 1]}
+        {
+            image_step(camera): found[APART * k],
+            "table" if camera.channels == 1 else "tables": found[APART * k + 1],
+        }
         for k, camera in enumerate(cameras)
     ]

@@ -28,6 +28,20 @@ static int32_t (*volatile whole)(const tinyrt_motion_params *, const int16_t *, 
 
 static uint64_t state[3000], work[6000];
 static int16_t samples[{NUMBERS}], features[1024];
+
+/* Each of them once: not inlined here and there. */
+TINYRT_NOINLINE static tinyrt_motion_level level_of(const tinyrt_motion_params *p, const int16_t *x) {{
+    return statistics(p, x, features);
+}}
+
+TINYRT_NOINLINE static void raised(const tinyrt_motion_params *p, const int16_t *x, int32_t mean,
+                                   int32_t up, int16_t *y) {{
+    tinyrt_axis_raised(x, p->axes, p->window, mean, up, p->weights, y);
+}}
+
+TINYRT_NOINLINE static void energies(int32_t count, const int16_t *x, uint32_t *y) {{
+    tinyrt_energies(count, x, y);
+}}
 """
 
 ONE = """
@@ -43,11 +57,11 @@ static void motion_NUMBER(void) {
     BEGIN(0); whole(p, samples + (p->window * p->axes), p->step, state, work, features, &full); END(0);
     for (int32_t i = 0; i < p->axes; ++i) {
         const int16_t *const x = samples + (p->step * p->axes) + i;
-        BEGIN(1); const tinyrt_motion_level level = statistics(p, x, features); END(1);
+        BEGIN(1); const tinyrt_motion_level level = level_of(p, x); END(1);
         const int32_t up = 16 - ((level.largest != 0) ? tinyrt_bit_length((uint32_t)level.largest) : 0);
-        BEGIN(2); tinyrt_axis_raised(x, p->axes, p->window, level.mean, up, p->weights, scaled); END(2);
+        BEGIN(2); raised(p, x, level.mean, up, scaled); END(2);
         BEGIN(3); tinyrt_signal_rfft_s16(&p->fft, scaled, p->roots, p->split, other); END(3);
-        BEGIN(4); tinyrt_energies(p->edges[p->bands] - first, (int16_t *)other + (2 * first), (uint32_t *)work + first); END(4);
+        BEGIN(4); energies(p->edges[p->bands] - first, (int16_t *)other + (2 * first), (uint32_t *)work + first); END(4);
         BEGIN(5); sums(p, (uint32_t *)work, other, features + 4 + count); END(5);
         BEGIN(6); tinyrt_signal_filter_bank_square_root(count, other, &up, (uint32_t *)work); END(6);
         BEGIN(7); tinyrt_signal_filter_bank_log(count, 0, p->log_scale, (uint32_t *)work, features + 4); END(7);

@@ -7,7 +7,7 @@ from tests.firmware.device import require_core
 from tests.sampling import WHOLE, sampled
 from tinyrt.dsp import Boxes, Detector, Motion, TopK
 from tinyrt.dsp.anomaly import AnomalyNumbers
-from tinyrt.dsp.cost_table import CONSTANTS
+from tinyrt.dsp.cost_table import CONSTANTS, VECTORS
 from tinyrt.dsp.costs import decision_costs as costs_of
 from tinyrt.dsp.costs import step_costs
 from tinyrt.dsp.decision_terms import shifts_of
@@ -21,8 +21,11 @@ def is_near(told, counted, tolerance):
     return abs(told - counted) <= max(tolerance * counted, FEW)
 
 
-BY_SAMPLES = {"statistics": 0.04, "roots": 0.08, "bands and peaks": 0.1}
+BY_SAMPLES = {"roots": 0.12, "bands and peaks": 0.06, "logarithm": 0.1}
 """Steps of motion that branch by samples: as far as these."""
+
+GATHERED = 0.12
+"""Tables on cores with vectors, which take some at once for some sizes."""
 
 
 @pytest.mark.device
@@ -51,7 +54,9 @@ def test_cameras(core, tmp_path):
         costs = step_costs(camera, core)
         assert [*costs] == [*found]
         for step, counted in found.items():
-            assert is_near(costs[step], counted, TOLERANCE), (camera, costs, found)
+            is_gathered = core in VECTORS and step.startswith("table")
+            near = GATHERED if is_gathered else TOLERANCE
+            assert is_near(costs[step], counted, near), (camera, costs, found)
 
 
 DECISIONS = [

@@ -62,7 +62,7 @@ def front_terms(front: LogMel | Motion | Camera, *, has_vectors: bool) -> dict[s
         case Motion():
             return motion_terms(front, has_vectors=has_vectors)
         case Camera():
-            return camera_terms(front)
+            return camera_terms(front, has_vectors=has_vectors)
         case _:
             return sound_terms(front, has_vectors=has_vectors)
 

@@ -15,7 +15,8 @@ def decision_terms(decision: Detector | TopK | Boxes | AnomalyNumbers) -> dict[s
         case Detector(classes=classes):
             return {"waits": (1, classes), "decides": (1, classes)}
         case TopK(size=size, k=k):
-            most = (1, size, min(size, k), shifts_of(size, k))
+            # Of one alone, none is looked for behind which a score goes.
+            most = (1, size, min(size, k), size * (k > 1), shifts_of(size, k))
             return {"none reaches": (1, size), "all rise": most}
         case Boxes():
             return _of_boxes(decision)
