@@ -75,7 +75,9 @@ def of_all(count: int, seed: int) -> list[Camera]:
 def store_of(camera: Camera) -> str:
     """The function that fills the model's input, from the template of an export."""
     text = (TEMPLATES / "camera.c.j2").read_text(encoding="utf-8")
-    function = "TINYRT_NOINLINE static void store(" + text.split("static void store(")[1].split("\n}\n")[0]
+    function = (
+        "TINYRT_NOINLINE static void store(" + text.split("static void store(")[1].split("\n}\n")[0]
+    )
     made = jinja2.Template(function, trim_blocks=True)
     return made.render(camera=camera, is_each=camera.channels == 3) + "\n}\n"
 

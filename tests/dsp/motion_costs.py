@@ -30,7 +30,8 @@ static uint64_t state[3000], work[6000];
 static int16_t samples[{NUMBERS}], features[1024];
 
 /* Each of them once: not inlined here and there. */
-TINYRT_NOINLINE static tinyrt_motion_level level_of(const tinyrt_motion_params *p, const int16_t *x) {{
+TINYRT_NOINLINE static tinyrt_motion_level level_of(const tinyrt_motion_params *p,
+                                                    const int16_t *x) {{
     return statistics(p, x, features);
 }}
 

@@ -1,11 +1,14 @@
 """Formulas of what motion, cameras and decisions cost, against the emulator's counts."""
 
+import re
+
 import pytest
 
+from tests.docs.pages import ROOT
 from tests.dsp import camera_costs, decision_costs, motion_costs
 from tests.firmware.device import require_core
 from tests.sampling import WHOLE, sampled
-from tinyrt.dsp import Boxes, Detector, Motion, TopK
+from tinyrt.dsp import Boxes, Camera, Detector, Motion, TopK
 from tinyrt.dsp.anomaly import AnomalyNumbers
 from tinyrt.dsp.cost_table import CONSTANTS, VECTORS
 from tinyrt.dsp.costs import decision_costs as costs_of
@@ -13,6 +16,7 @@ from tinyrt.dsp.costs import step_costs
 from tinyrt.dsp.decision_terms import shifts_of
 from tinyrt.errors import DataError
 
+PAGE = ROOT / "docs" / "dsp.md"
 TOLERANCE, FEW = 0.03, 25
 CORES = sampled(["cortex-m4"], [*CONSTANTS])
 
@@ -82,6 +86,29 @@ def test_decisions(core, tmp_path):
         if 1 in found and is_met:
             assert is_near(costs[1], found[1], TOLERANCE), (one, costs, found)
         assert max(found.values()) <= max(1.03 * costs[-1], costs[-1] + FEW), (one, costs, found)
+
+
+def test_the_pages_table():
+    """To the instruction; and what a pixel costs."""
+    text = PAGE.read_text(encoding="utf-8").split("## What all of it costs")[1]
+    (table,) = re.findall(r"^\| instructions \| cortex-m0 .*(?:\n\|.*)+", text, re.MULTILINE)
+    head, _, *rows = ([c.strip() for c in r.strip("|").split("|")] for r in table.splitlines())
+    camera = Camera(height=120, width=160, rows=48, columns=64)
+    anchors = tuple((y, x, 40, 30) for y in range(20, 240, 40) for x in range(20, 320, 40))
+    decisions = {
+        "12 classes, smoothed": Detector(12),
+        "the 3 greatest of 12": TopK(12, 3),
+        "boxes of 48 anchors, 3 classes": Boxes(240, 320, anchors, 3),
+        "error of 640 numbers": AnomalyNumbers(640, 0, 0, 1, 1, 1, 1.0, 1),
+    }
+    for i, core in enumerate(head[1:], 1):
+        fronts = {"motion": step_costs(Motion(), core), "camera": step_costs(camera, core)}
+        all_costs = fronts | {name: costs_of(one, core) for name, one in decisions.items()}
+        told = {f"{name}: {what}": n for name, c in all_costs.items() for what, n in c.items()}
+        assert {row[0]: int(row[i].replace(",", "")) for row in rows} == told
+    pixels = sum(step_costs(Camera(20, 160, 8, 64), "cortex-m4").values()) / (20 * 160)
+    assert "38.6 instructions for each pixel" in text
+    assert pixels == pytest.approx(38.6 + 0.6, rel=0.02)
 
 
 def test_most_places_that_move():
