@@ -10,6 +10,7 @@ from tests.firmware.device import require_core
 from tests.sampling import WHOLE, sampled
 from tinyrt.dsp import Boxes, Camera, Detector, Motion, TopK
 from tinyrt.dsp.anomaly import AnomalyNumbers
+from tinyrt.dsp.camera_terms import camera_terms, image_step
 from tinyrt.dsp.cost_table import CONSTANTS, VECTORS
 from tinyrt.dsp.costs import decision_costs as costs_of
 from tinyrt.dsp.costs import step_costs
@@ -109,6 +110,18 @@ def test_the_pages_table():
     pixels = sum(step_costs(Camera(20, 160, 8, 64), "cortex-m4").values()) / (20 * 160)
     assert "38.6 instructions for each pixel" in text
     assert pixels == pytest.approx(38.6 + 0.6, rel=0.02)
+
+
+def test_pixels_that_columns_take():
+    """By going through a line, as the kernel does."""
+    for camera in camera_costs.of_all(6, 50):
+        if camera.resize == "area":
+            across, x, runs, whole, shared = camera.across, 0, 0, 0, 0
+            for end, part in zip(across.first[1:].tolist(), across.part[1:], strict=True):
+                runs, whole, shared = runs + (end > x), whole + end - x, shared + (part > 0)
+                x = end + (part > 0)
+            terms = camera_terms(camera, has_vectors=False)[image_step(camera)]
+            assert terms[4:7] == tuple(camera.cropped[2] * n for n in (runs, whole, shared))
 
 
 def test_most_places_that_move():
