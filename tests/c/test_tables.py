@@ -33,6 +33,6 @@ def test_powers_of_e_in_softmax():
 
 def test_inverse_roots_that_roots_begin_with():
     """128 / sqrt(m) in the middle of each 128th of m from 1/4 to 1."""
-    found = numbers("src/tinyrt_signal_filter_bank_square_root.c", "INVERSE")
+    found = numbers("internal/tinyrt_root_table.h", "TINYRT_INVERSE_ROOTS")
     middles = (np.arange(32, 128) + 0.5) / 128
     np.testing.assert_array_equal(found, np.rint(128 / np.sqrt(middles)))

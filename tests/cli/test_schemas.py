@@ -36,6 +36,16 @@ def test_fields_are_described_and_no_others_are_there(name):
             assert inner["description"].endswith("."), f"{where}.{field}"
 
 
+@pytest.mark.parametrize("field", ["front_end", "vision"])
+def test_what_a_model_carries_is_described_alike_everywhere(field):
+    """Each file is whole by itself, for whoever reads it without tinyrt: so it says this again."""
+    parts = [part for name in NAMES for _, part in every(schema_of(name))]
+    carried = [part["properties"].get(field, {}) for part in parts if "properties" in part]
+    said = [one["properties"] for one in carried if "properties" in one]
+    assert len(said) == 4
+    assert all(one == said[0] for one in said)
+
+
 CASES = {
     "less": ({"a": 1}, ["$: no 'b'"]),
     "more": ({"a": 1, "b": [], "c": 0}, ["$: 'c' is not known"]),

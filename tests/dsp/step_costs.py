@@ -1,34 +1,20 @@
-"""Instructions of the steps of front ends on emulated cores, and the constants of their formulas.
-
-python -m tests.dsp.step_costs CORES...: measures front ends of many sizes, fits the terms of
-``tinyrt.dsp.costs`` to them, and prints the table of each core.
-"""
+"""Instructions of the steps of log-mel front ends on emulated cores."""
 
 from __future__ import annotations
 
 import re
-import sys
-import tempfile
 from pathlib import Path
 
 import numpy as np
 
-from tests.dsp.device import HEADER, MAKE
+from tests.dsp.counting import APART, counted
 from tinyrt.dsp import LogMel, Pcan
-from tinyrt.dsp.cost_table import VECTORS
-from tinyrt.dsp.costs import STEPS, terms_of
+from tinyrt.dsp.sound_terms import STEPS
 from tinyrt.dsp.tables import tables_of
-from tinyrt.emulate import build_image
-from tinyrt.emulate.profile import op_instructions
-from tinyrt.emulate.qemu import boot
-from tinyrt.export import ExportedProject, Port, export_front_end, find_core
+from tinyrt.export import export_front_end
 from tinyrt.export import front_end as code
-from tinyrt.ir import DType
 
 SAMPLES = 8_192
-APART = 32
-"""Numbers of a front end's steps, in the report of a profile."""
-
 BEGIN = """
 #include "front_end.h"
 #include "clip.h"
@@ -97,26 +83,8 @@ int clip_invoke(const clip_io_t *io, void *arena) {{
     return 0;
 }}
 """
-    there = project.directory
-    (there / "clip.h").write_text(HEADER.format(arena=16, state=8, inputs=4, output=8, outputs=4))
-    (there / "clip.c").write_text("\n".join([*parts, fill]))
-    (there / "clip_weights.c").write_text("extern const signed char clip_none;\n")
-    own = (there / "Makefile").read_text().replace("-Werror", "")
-    make = MAKE.replace("LIBRARY", "libfront_end")
-    (there / "Makefile").write_text(f"all: $(BUILD)/libclip.a\n{own}{make}")
-    port = {"dtype": DType.INT8, "scale": 1.0, "zero_point": 0, "shape": (1, 4), "nbytes": 4}
-    clip = ExportedProject(
-        name="clip",
-        directory=there,
-        core=find_core(core),
-        arena_bytes=16,
-        inputs=(Port(name="x", offset=0, **port),),
-        outputs=(Port(name="y", offset=8, **port),),
-        kernels=(),
-        macs=0,
-    )
-    image = build_image(clip, folder, profile=True)
-    found = op_instructions(boot(image, bytes(4), folder))
+    source = "\n".join([*parts, fill])
+    found = counted(project.directory, "front_end", core, source, folder)
     each = []
     for k in range(len(fronts)):
         steps = {step: found[APART * k + i] for i, step in enumerate(MEASURED)}
@@ -147,30 +115,3 @@ def front_of(fft: int, seed: int) -> LogMel:
         coefficients=int(rng.integers(1, bands + 1)),
         pcan=Pcan(offset=5_000.0),
     )
-
-
-def fitted(core: str, folder: Path) -> dict[str, list[float]]:
-    """Step -> constants of its terms, by least squares of relative differences."""
-    fronts = [front_of(fft, i) for i, fft in enumerate(FITTED)]
-    found, constants = measured(fronts, core, folder), {}
-    for step in STEPS:
-        terms = np.array(
-            [terms_of(front, step, has_vectors=core in VECTORS) for front in fronts], float
-        )
-        counts = np.array([each[step] for each in found], float)
-        made, *_ = np.linalg.lstsq(terms / counts[:, None], np.ones(len(counts)), rcond=None)
-        off = np.abs(terms @ made / counts - 1).max()
-        print(f"{core} {step}: off by {100 * off:.1f} % at most")
-        constants[step] = [round(float(c), 2) for c in made]
-    return constants
-
-
-def main() -> None:
-    """Print the table of each core."""
-    for core in sys.argv[1:]:
-        with tempfile.TemporaryDirectory() as scratch:
-            print(f'"{core}": {fitted(core, Path(scratch))},')
-
-
-if __name__ == "__main__":
-    main()

@@ -1,29 +1,30 @@
-"""What the steps of a log-mel front end cost on a core, by formula: instructions of a frame.
+"""What the steps of front ends, and decisions behind a network, cost on a core, by formula.
 
-Each step has a few terms, 1 and sizes of the front end, and a core a constant for each term. They
-are read off what QEMU counts for some front ends (``tests/dsp/step_costs.py``), and hold for
-others. Branches that depend on samples are few; what roots cost differs by some percent.
+Each step has a few terms, 1 and sizes of what is computed, and a core a constant for each term.
+They are read off what QEMU counts for some sizes (``tests/dsp/fit_costs.py``), and hold for others.
+Where branches follow the data, docs/dsp.md says how far.
 """
 
 from __future__ import annotations
 
+from tinyrt.dsp.anomaly import AnomalyNumbers
+from tinyrt.dsp.boxes import Boxes
+from tinyrt.dsp.camera import Camera
+from tinyrt.dsp.camera_terms import camera_terms
 from tinyrt.dsp.checks import require
 from tinyrt.dsp.cost_table import CONSTANTS, VECTORS
+from tinyrt.dsp.decision_terms import decision_terms
+from tinyrt.dsp.detector import Detector
 from tinyrt.dsp.log_mel import LogMel
-from tinyrt.dsp.tables import tables_of
-
-STEPS = (
-    *("window", "transform", "energies", "bands", "roots", "noise", "loudness", "logarithm"),
-    *("cosines", "take"),
-)
-"""As the table of docs/dsp.md has them; ``take`` is what copies samples and calls the others."""
-
-LANES = 4
-"""Words, and complex numbers of 16 bits, in a vector; it has twice as many samples."""
+from tinyrt.dsp.motion import Motion
+from tinyrt.dsp.motion_terms import motion_terms
+from tinyrt.dsp.sound_terms import sound_terms
+from tinyrt.dsp.top_k import TopK
+from tinyrt.dsp.transform_terms import Terms
 
 
-def step_costs(front: LogMel, core: str) -> dict[str, int]:
-    """Step -> instructions of a frame, those that the front end has.
+def step_costs(front: LogMel | Motion | Camera, core: str) -> dict[str, int]:
+    """Step -> instructions of a row of features, those that the front end has; or of a frame.
 
     Args:
         front: what is computed.
@@ -33,70 +34,43 @@ def step_costs(front: LogMel, core: str) -> dict[str, int]:
         DataError: there are no constants for the core, or those of the front end overflow.
 
     """
-    require(core in CONSTANTS, "core", core, " ".join(CONSTANTS))
-    left_out = {
-        "noise": front.noise_reduction is None,
-        "loudness": front.pcan is None,
-        "logarithm": front.log_shift is None,
-        "cosines": front.coefficients is None,
-    }
-    costs = {}
-    for step in STEPS:
-        if not left_out.get(step, False):
-            terms = terms_of(front, step, has_vectors=core in VECTORS)
-            pairs = zip(terms, CONSTANTS[core][step], strict=True)
-            costs[step] = round(sum(term * constant for term, constant in pairs))
-    return costs
+    return _costs(front_terms(front, has_vectors=core in VECTORS), core)
 
 
-def terms_of(front: LogMel, step: str, *, has_vectors: bool) -> tuple[float, ...]:
-    """What a step's constants are times: 1, then sizes of the front end, or numbers of vectors."""
-    tables, bands = tables_of(front), front.bands
-    widths = tables.bank.widths
-    match step:
-        case "window":
-            return 1, front.window // (2 * LANES) if has_vectors else front.window
-        case "transform":
-            return _transform(front, has_vectors=has_vectors)
-        case "energies":
-            count = tables.energy.end_index - tables.energy.start_index
-            return 1, count // LANES if has_vectors else count
-        case "bands" if has_vectors:
-            return 1, bands + 1, sum(w // LANES for w in widths), sum(w % LANES > 0 for w in widths)
-        case "bands":
-            return 1, bands + 1, sum(widths)
-        case "cosines":
-            return 1, front.features, front.features * bands
-        case "take" if has_vectors:
-            return 1, front.step // (2 * LANES) + (front.window - front.step) // (2 * LANES)
-        case "take":
-            return 1, front.window
-        case "roots":
-            return 1, bands
+def decision_costs(decision: Detector | TopK | Boxes | AnomalyNumbers, core: str) -> dict[str, int]:
+    """What happens -> instructions of a call. The last one is the most that any data take.
+
+    Args:
+        decision: what is decided.
+        core: a core in ``CONSTANTS``.
+
+    Raises:
+        DataError: there are no constants for the core.
+
+    """
+    return _costs(decision_terms(decision), core)
+
+
+def front_terms(front: LogMel | Motion | Camera, *, has_vectors: bool) -> dict[str, Terms]:
+    """Step -> what its constants are times.
+
+    Raises:
+        DataError: the constants of the front end overflow.
+
+    """
+    match front:
+        case Motion():
+            return motion_terms(front, has_vectors=has_vectors)
+        case Camera():
+            return camera_terms(front, has_vectors=has_vectors)
         case _:
-            return 1, -(-bands // LANES) if has_vectors else bands
+            return sound_terms(front, has_vectors=has_vectors)
 
 
-def _transform(front: LogMel, *, has_vectors: bool) -> tuple[float, ...]:
-    """Numbers, and of each kind of a stage: stages, their blocks, and their products."""
-    fft = tables_of(front).fft
-    kinds = ["2", "3", "4", "5", *["side by side", "lanes"] * has_vectors]
-    count = len(fft.twiddles)
-    sums, m = {kind: [0.0, 0.0, 0.0] for kind in kinds}, 1
-    for radix in reversed(fft.factors):
-        blocks = count // (m * radix)
-        if has_vectors and radix == LANES and m % LANES == 0:
-            _add(sums["lanes"], m // LANES, m // LANES * blocks)
-        elif has_vectors and radix == LANES and m == 1:
-            _add(sums["side by side"], blocks // LANES, blocks % LANES)
-        else:
-            _add(sums[str(radix)], blocks, blocks * m)
-        m *= radix
-    pairs = divmod(count // 2, LANES) if has_vectors else (0, 0)
-    return (1, count, *(pairs * has_vectors), *(n for kind in kinds for n in sums[kind]))
-
-
-def _add(sums: list[float], blocks: float, products: float) -> None:
-    """One stage more of a kind."""
-    for i, n in enumerate((1, blocks, products)):
-        sums[i] += n
+def _costs(terms: dict[str, Terms], core: str) -> dict[str, int]:
+    require(core in CONSTANTS, "core", core, " ".join(CONSTANTS))
+    constants = CONSTANTS[core]
+    return {
+        step: round(sum(n * c for n, c in zip(numbers, constants[step], strict=True)))
+        for step, numbers in terms.items()
+    }

@@ -23,6 +23,14 @@ static inline tinyrt_wide tinyrt_wide_sum(tinyrt_wide a, tinyrt_wide b) {
     return sum;
 }
 
+/** a - b modulo 2^64. */
+static inline tinyrt_wide tinyrt_wide_difference(tinyrt_wide a, tinyrt_wide b) {
+    const uint32x4_t high = vsubq_u32(a.high, b.high);
+    const mve_pred16_t borrows = vcmphiq_u32(b.low, a.low);
+    const tinyrt_wide difference = {vsubq_u32(a.low, b.low), vsubq_m_n_u32(high, high, 1, borrows)};
+    return difference;
+}
+
 /** x / 2^bits modulo 2^32. Requires: bits in [0, 63]. */
 static inline uint32x4_t tinyrt_wide_shifted(tinyrt_wide x, int32_t bits) {
     return vorrq_u32(vshlq_r_u32(x.high, 32 - bits), vshlq_r_u32(x.low, -bits));

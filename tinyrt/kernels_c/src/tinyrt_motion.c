@@ -1,5 +1,6 @@
 #include "tinyrt_motion.h"
 
+#include "tinyrt_axis.h"
 #include "tinyrt_band_sums.h"
 #include "tinyrt_bits.h"
 #include "tinyrt_samples.h"
@@ -31,26 +32,17 @@ static int16_t nth_root(int32_t n, uint64_t wide) {
 static tinyrt_motion_level statistics(const tinyrt_motion_params *p, const int16_t *x,
                                       int16_t *features) {
     const int32_t n = p->window;
-    int32_t sum = 0;
-    int32_t low = INT16_MAX;
-    int32_t high = INT16_MIN;
-    uint64_t squares = 0;
-    for (int32_t i = 0; i < n; ++i) {
-        const int32_t value = x[i * p->axes];
-        sum += value;
-        squares += (uint32_t)(value * value);
-        low = (value < low) ? value : low;
-        high = (value > high) ? value : high;
-    }
+    const tinyrt_axis_sums of = tinyrt_axis_sums_of(x, p->axes, n);
     /* Without a sign, so that the quotient is rounded down. */
-    const int32_t mean = (((2 * (sum + (n * 32768))) + n) / (2 * n)) - 32768;
-    const uint64_t wide = (uint64_t)(uint32_t)n * squares;
+    const int32_t mean = (((2 * (of.sum + (n * 32768))) + n) / (2 * n)) - 32768;
+    const uint64_t wide = (uint64_t)(uint32_t)n * of.squares;
     features[0] = (int16_t)mean;
     features[1] = nth_root(n, wide);
-    features[2] = nth_root(n, wide - (uint64_t)((int64_t)sum * sum));
-    features[3] = at_most((high - low + 1) >> 1);
-    const tinyrt_motion_level level = {mean,
-                                       ((high - mean) > (mean - low)) ? high - mean : mean - low};
+    features[2] = nth_root(n, wide - (uint64_t)((int64_t)of.sum * of.sum));
+    features[3] = at_most((of.high - of.low + 1) >> 1);
+    const int32_t above = of.high - mean;
+    const int32_t below = mean - of.low;
+    const tinyrt_motion_level level = {mean, (above > below) ? above : below};
     return level;
 }
 
@@ -101,10 +93,7 @@ static void axis(const tinyrt_motion_params *p, const int16_t *x, void *work, in
     const tinyrt_motion_level level = statistics(p, x, features);
     const int32_t up = 16 - ((level.largest != 0) ? tinyrt_bit_length((uint32_t)level.largest) : 0);
     int16_t *const scaled = work;
-    for (int32_t i = 0; i < p->window; ++i) {
-        const int32_t difference = (x[i * p->axes] - level.mean) * (1 << up);
-        scaled[i] = (int16_t)((difference * p->weights[i]) >> 13);
-    }
+    tinyrt_axis_raised(x, p->axes, p->window, level.mean, up, p->weights, scaled);
     tinyrt_signal_rfft_s16(&p->fft, scaled, p->roots, p->split, other);
     const int32_t first = p->edges[0];
     tinyrt_energies(p->edges[p->bands] - first, (int16_t *)other + (2 * first),

@@ -1,15 +1,7 @@
 #include "tinyrt_signal_filter_bank.h"
 
 #include "tinyrt_bits.h"
-
-/** 128 / sqrt(m) in the middle of each 128th of m from 1/4 to 1. */
-static const uint8_t INVERSE[96] = {
-    254, 250, 247, 243, 240, 236, 233, 230, 228, 225, 222, 220, 217, 215, 212, 210,
-    208, 206, 204, 202, 200, 198, 196, 194, 193, 191, 189, 188, 186, 185, 183, 182,
-    180, 179, 178, 176, 175, 174, 172, 171, 170, 169, 168, 167, 166, 164, 163, 162,
-    161, 160, 159, 158, 158, 157, 156, 155, 154, 153, 152, 151, 151, 150, 149, 148,
-    147, 147, 146, 145, 144, 144, 143, 142, 142, 141, 140, 140, 139, 138, 138, 137,
-    137, 136, 135, 135, 134, 134, 133, 132, 132, 131, 131, 130, 130, 129, 129, 128};
+#include "tinyrt_root_table.h"
 
 /** (a * b) >> bits. */
 static inline uint32_t product(uint32_t a, uint32_t b, int32_t bits) {
@@ -24,7 +16,7 @@ static uint32_t near_root(uint64_t x) {
         (upper != 0) ? 32 + tinyrt_bit_length(upper) : tinyrt_bit_length((uint32_t)x);
     const int32_t shift = (64 - length) & ~1;
     const uint32_t m = (uint32_t)((x << shift) >> 32);
-    uint32_t r = (uint32_t)INVERSE[(m >> 25) - 32] << 23;
+    uint32_t r = (uint32_t)TINYRT_INVERSE_ROOTS[(m >> 25) - 32] << 23;
     for (int32_t i = 0; i < 2; ++i) {
         const uint32_t one = product(m, product(r, r, 32), 32);
         r = product(r, (UINT32_C(3) << 28) - one, 29);

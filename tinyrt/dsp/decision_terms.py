@@ -1,0 +1,53 @@
+"""What the cost of decisions grows with, and the most of it whatever a network says."""
+
+from __future__ import annotations
+
+from tinyrt.dsp.anomaly import AnomalyNumbers
+from tinyrt.dsp.boxes import Boxes
+from tinyrt.dsp.detector import Detector
+from tinyrt.dsp.top_k import TopK
+from tinyrt.dsp.transform_terms import Terms
+
+
+def decision_terms(decision: Detector | TopK | Boxes | AnomalyNumbers) -> dict[str, Terms]:
+    """What happens in a call -> what its constants are times; the last one is the most."""
+    match decision:
+        case Detector(classes=classes):
+            return {"waits": (1, classes), "decides": (1, classes)}
+        case TopK(size=size, k=k):
+            # Of one alone, none is looked for behind which a score goes.
+            most = (1, size, min(size, k), size * (k > 1), shifts_of(size, k))
+            return {"none reaches": (1, size), "all rise": most}
+        case Boxes():
+            return _of_boxes(decision)
+        case _:
+            return {"compares": (1, decision.size)}
+
+
+def shifts_of(count: int, most: int) -> int:
+    """Places that move where each of so many scores is greater than those before: the most.
+
+    Likewise, boxes that each of so many is compared with, where one less than most are kept.
+    """
+    first = min(count, most)
+    return first * (first - 1) // 2 + (count - first) * (most - 1)
+
+
+def _of_boxes(boxes: Boxes) -> dict[str, Terms]:
+    """All are kept: scores rise, and no box goes, until there are enough.
+
+    Most: besides, every candidate is compared with one less than may be kept, the last of which it
+    shares too much with. int8 has 256 values, so that more scores cannot all rise: fewer places
+    move then.
+    """
+    anchors, scores = len(boxes.anchors), len(boxes.anchors) * boxes.classes
+    counted = len(boxes.anchors) * (boxes.classes - len(set(boxes.ignored)))
+    shifts = shifts_of(counted, boxes.candidates)
+    found = min(counted, boxes.candidates)
+    kept = min(found, boxes.most)
+    through = (1, anchors, scores)
+    return {
+        "no score reaches": through,
+        "all boxes kept": (*through, counted, shifts, kept, shifts_of(kept, kept)),
+        "boxes at most": (*through, counted, shifts, found, shifts_of(found, boxes.most)),
+    }
