@@ -11,6 +11,9 @@ REASONS_BY_NAME = {
 """By the exception's name; the empty name is a bare ``raise``."""
 
 REASONS_BY_PLACE = {
+    "__init__.py": {
+        "raise ImportError": "tests/test_imports.py reads it, in a process of its own",
+    },
     "cli/deploy.py": {
         "raise typer.BadParameter": "tests/cli/options/test_deploy.py reads what is shown",
     },
