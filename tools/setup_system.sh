@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Install what the system lacks: the Arm compiler, the emulator, and Python's venv module; with
-# --tests also RISC-V's, the C tools that the tests check the kernels with, and a browser for the pages.
+# --tests also RISC-V's, the C tools that the tests check the kernels with, a browser for the pages, and
+# what speaks words to an example.
 # As root or through sudo; otherwise print the one command to run and stop.
 set -euo pipefail
 python=${PYTHON:-python3}
@@ -21,7 +22,7 @@ if [ "$tests" ]; then
     command -v $riscv-gcc >/dev/null || missing+=(gcc-$riscv)
     has_libc $riscv-gcc --specs=picolibc.specs || missing+=(picolibc-$riscv)
     command -v qemu-system-riscv32 >/dev/null || missing+=(qemu-system-misc)
-    for tool in gcc g++ clang cmake cppcheck openssl; do
+    for tool in gcc g++ clang cmake cppcheck openssl espeak-ng; do
         command -v $tool >/dev/null || missing+=($tool)
     done
     # Ubuntu has Chromium as a snap only: there the tests of pages in a browser are skipped.

@@ -1,10 +1,9 @@
 """Words of the example from raw sound: the device's scores, and how many are told right."""
 
-import shutil
-
 import numpy as np
 import pytest
 
+from tests.c.host import require_tool
 from tests.firmware import keyword_accuracy
 from tests.firmware.device import require_core
 from tests.firmware.keyword_accuracy import EXAMPLE, example
@@ -18,8 +17,7 @@ MAX_LOSS = 0.005
 
 @pytest.fixture(autouse=True)
 def _speaker():
-    if shutil.which("espeak-ng") is None:
-        pytest.skip("no espeak-ng on this machine")
+    require_tool("espeak-ng")
 
 
 @pytest.mark.parametrize("core", sampled(["cortex-m4"], ["cortex-m4", "cortex-m55"]))

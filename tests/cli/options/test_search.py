@@ -177,20 +177,19 @@ def test_errors_are_shown_as_they_are():
     assert re.search(r"4 +0\.25 +656 +- +- +7,890", said.get())
 
 
+def result(**said):
+    """What a search of no trials found, but for what is said."""
+    nothing = {"front": (), "records": {}, "ends": {}, "scout_ends": {}, "looks": 0}
+    about = {"measure": "accuracy", "study": "s", "refused_early": None}
+    return SimpleNamespace(**nothing | about | said)
+
+
 @pytest.mark.parametrize(("agrees", "said"), [(True, r"exact \(3\)"), (False, r"DIFFERS \(3\)")])
 def test_checks_of_the_front_are_shown(agrees, said):
     point = SimpleNamespace(trial=4, score=0.25, costs={"arena": 656}, model=Path("out/f/m/x"))
     point.test, point.emulated = 0.75, Emulated(3, agrees, 100)
-    nothing = {
-        "records": {},
-        "ends": {},
-        "study": "s",
-        "refused_early": None,
-        "scout_ends": {},
-        "looks": 2,
-    }
     with OUT.capture() as told:
-        OUT.print(shown(SimpleNamespace(front=(point,), measure="accuracy", **nothing)))
+        OUT.print(shown(result(front=(point,), looks=2)))
     assert re.search(r"4 +25\.00 % +656 .* 75\.00 % +" + said, told.get())
     assert re.search(r"looks at the test +2", told.get())
 
@@ -198,16 +197,8 @@ def test_checks_of_the_front_are_shown(agrees, said):
 def test_a_front_that_was_not_looked_at_this_time_shows_no_test():
     point = SimpleNamespace(trial=4, score=0.25, costs={"flash": 656}, model=Path("out/f/m/x"))
     point.test, point.emulated = None, None
-    nothing = {
-        "records": {},
-        "ends": {},
-        "study": "s",
-        "refused_early": None,
-        "scout_ends": {},
-        "looks": 2,
-    }
     with OUT.capture() as told:
-        OUT.print(shown(SimpleNamespace(front=(point,), measure="accuracy", **nothing)))
+        OUT.print(shown(result(front=(point,), looks=2)))
     assert re.search(r"instructions +test\s", told.get())
     assert re.search(r"4 +25\.00 % +- +656 +-\s*\n", told.get())
     assert re.search(r"looks at the test +2", told.get())
@@ -216,16 +207,8 @@ def test_a_front_that_was_not_looked_at_this_time_shows_no_test():
 def test_what_failed_is_shown_before_what_was_refused_and_the_last_first():
     ends = {1: End.REFUSED, 2: End.FAILED, 3: End.REFUSED, 4: End.TRAINED, 5: End.MISFIT}
     records = {n: Record(end, "cost", f"for {n}\nand more") for n, end in ends.items()}
-    nothing = {
-        "front": (),
-        "ends": {},
-        "study": "s",
-        "refused_early": None,
-        "scout_ends": {},
-        "looks": 0,
-    }
     with OUT.capture() as said:
-        OUT.print(shown(SimpleNamespace(records=records, measure="error", **nothing)))
+        OUT.print(shown(result(records=records, measure="error")))
     lines = [line.strip() for line in said.get().splitlines() if "(cost)" in line]
     assert lines == [f"trial {n} {ends[n].value} (cost): for {n}" for n in (5, 2, 3, 1)]
 
