@@ -12,7 +12,7 @@ from tinyrt.dsp.boxes import Boxes
 from tinyrt.dsp.camera import Camera
 from tinyrt.dsp.camera_terms import camera_terms
 from tinyrt.dsp.checks import require
-from tinyrt.dsp.cost_table import CONSTANTS, VECTORS
+from tinyrt.dsp.cost_table import CONSTANTS, MET, MOST, VECTORS
 from tinyrt.dsp.decision_terms import decision_terms
 from tinyrt.dsp.detector import Detector
 from tinyrt.dsp.log_mel import LogMel
@@ -69,7 +69,7 @@ def front_terms(front: LogMel | Motion | Camera, *, has_vectors: bool) -> dict[s
 
 def _costs(terms: dict[str, Terms], core: str) -> dict[str, int]:
     require(core in CONSTANTS, "core", core, " ".join(CONSTANTS))
-    constants = CONSTANTS[core]
+    constants = CONSTANTS[core] | {MOST: CONSTANTS[core][MET]}
     return {
         step: round(sum(n * c for n, c in zip(numbers, constants[step], strict=True)))
         for step, numbers in terms.items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tinyrt.dsp.anomaly import AnomalyNumbers
 from tinyrt.dsp.boxes import Boxes
+from tinyrt.dsp.cost_table import MET, MOST
 from tinyrt.dsp.detector import Detector
 from tinyrt.dsp.top_k import TopK
 from tinyrt.dsp.transform_terms import Terms
@@ -48,6 +49,6 @@ def _of_boxes(boxes: Boxes) -> dict[str, Terms]:
     through = (1, anchors, scores)
     return {
         "no score reaches": through,
-        "all boxes kept": (*through, counted, shifts, kept, shifts_of(kept, kept)),
-        "boxes at most": (*through, counted, shifts, found, shifts_of(found, boxes.most)),
+        MET: (*through, counted, shifts, kept, shifts_of(kept, kept)),
+        MOST: (*through, counted, shifts, found, shifts_of(found, boxes.most)),
     }
