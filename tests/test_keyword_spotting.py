@@ -110,7 +110,7 @@ def test_channels_a_thousand_times_apart(zoo, speech, tmp_path):
     assert {layer["name"] for layer in layers[: len(guilty)]} == guilty
     assert {layer["cure"] for layer in layers[: len(guilty)]} == {"--equalize"}
 
-    for preset in ("balanced", "best"):
+    for preset in sampled(("balanced",), ("balanced", "best")):
         _json(*arguments, "--preset", preset)
         assert _json("eval", quantized, *test)["correct"] >= 0.99 * right
 

@@ -174,7 +174,7 @@ def tree(tmp_path):
 )
 def test_a_fault_is_noticed_where_a_test_fails_or_never_ends(tree, fault, by):
     with tree.changed("module.py", fault):
-        outcome = tree.run(["test_module.py"], limit_s=20 if by != "time" else 4)
+        outcome = tree.run(["test_module.py"], limit_s=20 if by != "time" else 2)
     assert outcome == copies.Outcome(bool(by), by)
     assert "x + x" in (tree.folder / "module.py").read_text()
     assert not tree.run(["test_module.py"], limit_s=20).noticed

@@ -12,6 +12,7 @@ from tests.ops.build import build_s8, build_s16
 from tests.ops.cases import CASES, rng_of
 from tests.ops.test_conformance import CNN
 from tests.sampling import sampled
+from tinyrt import cache as cache_files
 from tinyrt.backends.c.choice import KERNELS
 from tinyrt.errors import ToolError, UnsupportedError
 from tinyrt.interpreter import Interpreter, load, native
@@ -20,8 +21,14 @@ from tinyrt.ops.shared.evaluate import evaluate
 
 MODELS = ("resnet8", "dscnn_kws", "mobilenet_vww", "autoencoder_ad", "streaming_wakeword")
 MANY, FEW = range(sampled(10, 100)), range(sampled(3, 20))
-PARTS = 4
+PARTS = sampled(2, 4)
 """Models that share the ops out: plans of very many tensors take long."""
+
+
+def together(ops):
+    """Sets of ops, each a model: all in one, or where all cases are asked for, each by itself."""
+    return sampled([sorted(ops)], [[op] for op in sorted(ops)])
+
 
 pytestmark = [
     pytest.mark.slow,
@@ -33,7 +40,13 @@ pytestmark = [
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("TINYRT_CACHE", str(tmp_path))
+    """Where no library is kept yet; what Numba compiled is where it always is."""
+    usual = cache_files.cache_folder
+    monkeypatch.setattr(
+        cache_files,
+        "cache_folder",
+        lambda kind: tmp_path / kind if kind == "native" else usual(kind),
+    )
     return tmp_path / "native"
 
 
@@ -58,9 +71,9 @@ def check_all(ops, seeds, build=build_s8):
         np.testing.assert_array_equal(found, expected[detail["name"]], err_msg=detail["name"])
 
 
-@pytest.mark.parametrize("op", sorted(CNN))
-def test_the_ops_of_convolutional_networks(op):
-    check_all([op], MANY)
+@pytest.mark.parametrize("ops", together(CNN), ids=" ".join)
+def test_the_ops_of_convolutional_networks(ops):
+    check_all(ops, MANY)
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -68,14 +81,14 @@ def test_every_other_op_that_has_c(part):
     check_all(sorted(set(C_OPS) - CNN)[part::PARTS], FEW)
 
 
-@pytest.mark.parametrize("op", INT4_OPS)
-def test_int4_weights(op):
-    check_all([op], MANY, partial(build_s8, weights=DType.INT4))
+@pytest.mark.parametrize("ops", together(INT4_OPS), ids=" ".join)
+def test_int4_weights(ops):
+    check_all(ops, MANY, partial(build_s8, weights=DType.INT4))
 
 
-@pytest.mark.parametrize("op", sorted(CNN & set(INT16_OPS)))
-def test_int16_activations(op):
-    check_all([op], MANY, build_s16)
+@pytest.mark.parametrize("ops", together(CNN & set(INT16_OPS)), ids=" ".join)
+def test_int16_activations(ops):
+    check_all(ops, MANY, build_s16)
 
 
 @pytest.mark.parametrize("part", range(PARTS))

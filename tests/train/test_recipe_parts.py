@@ -292,3 +292,18 @@ def test_only_recipes_with_classes_have_a_teacher(trained):
     assert stages.teaching(trained) is not None
     untaught = replace(trained, recipe=replace(TINY, distils=False))
     assert stages.teaching(untaught) is None
+
+
+@pytest.mark.parametrize("shown", [True, False, None])
+def test_every_training_of_a_recipe_shows_its_progress(monkeypatch, shown):
+    """The first, those in int8 and in four bits, and the one that heals what was pruned."""
+    asked = []
+
+    def fitted(*arguments, **options):
+        asked.append(arguments[4].progress)
+        return ()
+
+    monkeypatch.setattr(stages, "fit", fitted)
+    trained = stages.train_float(TINY, progress=shown)
+    assert [v.name for v in stages.variants(trained, progress=shown)][-2:] == ["pruned", "int4"]
+    assert asked == [shown] * 5
