@@ -1,10 +1,11 @@
 """What tables show of costs on an emulated core, line by line."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 from tests.cli.screen import lines_of
 from tinyrt.cli import emulation_tables
-from tinyrt.emulate import Cycles, OpCost
+from tinyrt.emulate import Cycles, EmulationReport, OpCost, Ram, Sizes
 
 COSTS = [OpCost(0, "conv2d", "n", 2000, 1500, 900), OpCost(1, "add", "m", 0, 500, None)]
 
@@ -41,5 +42,39 @@ def test_costs_with_cycles_have_their_ranges():
         " 0  conv2d   2,000         1,500   0.7500  1,600 to 2,000",
         " 1  add          0           500        -               7",
         " 2  reshape      0             0        -               -",
+        "",
+    ]
+
+
+def test_models_of_one_image_stand_side_by_side():
+    """Each figure of its own model; code, weights and static RAM are all of the image's."""
+    sizes = Sizes(100, 20, 30, 4, 5000, 600, 7)
+    first = EmulationReport(
+        *("cortex-m4", "mps2-an386", 10, 1234, 1.5, sizes, Ram(800, 90, 96, 11)), True, {}
+    )
+    cut = SimpleNamespace(plan=SimpleNamespace(count=17))
+    second = replace(
+        first, instructions=4321, instructions_per_mac=2.5, ram=Ram(700, 80, 86, 11, 48)
+    )
+    second = replace(second, board=None, samples=3, bit_exact=None, float_error=2e-6, slices=cut)
+    assert lines_of(emulation_tables.emulations({"words": first, "digits": second})) == [
+        "",
+        "                                              words                     digits",
+        " ──────────────────────────────────────────────────────────────────────────────",
+        "  core                       cortex-m4 (mps2-an386)   cortex-m4 (this machine)",
+        "  samples                                        10                          3",
+        "  bit-exact with the host                       yes                          -",
+        "  greatest float error                            -                    2.0e-06",
+        "  instructions per                            1,234                      4,321",
+        "  inference",
+        "  instructions per MAC                         1.50                       2.50",
+        "  slices                                          -                         17",
+        "  RAM, arena bytes                              800                        700",
+        "  RAM, state bytes                                0                         48",
+        "  RAM, stack bytes                               90                         80",
+        "    at most, as compiled                         96                         86",
+        "  image, code bytes                             154                        154",
+        "  image, weight bytes                         5,000                      5,000",
+        "  image, static RAM bytes                        11                         11",
         "",
     ]

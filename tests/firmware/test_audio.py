@@ -15,6 +15,7 @@ from tinyrt.dsp import Detector, LogMel
 from tinyrt.emulate.cycles import Timing
 from tinyrt.errors import UnsupportedError
 from tinyrt.export import ExportOptions, Memories
+from tinyrt.export.identity import sha256_of
 from tinyrt.memory import Region
 from tinyrt.quantize import QuantConfig
 from tinyrt.quantize.config import Scheme
@@ -30,8 +31,10 @@ CORES = ("cortex-m4", "cortex-m55", "cortex-m0", "rv32imc")
 def test_answers_are_those_of_the_host(core, tmp_path):
     require_core(core)
     path = saved(tmp_path / "ears.tflite", int8_net())
-    found = api.emulate_recording(path, SAMPLES, core=core)
+    found = api.emulate_recording(path, SAMPLES, core=core, build_dir=tmp_path / "kept")
     assert found.bit_exact
+    headers = [header.read_text() for header in (tmp_path / "kept" / "model").glob("*.h")]
+    assert f'_MODEL_SHA256 "{sha256_of(path)}"' in "".join(headers)
     heard = api.listen_model(path, SAMPLES)
     assert found.samples == len(heard.samples)
     np.testing.assert_array_equal(*(next(iter(x.values())) for x in (found.outputs, heard.raw)))
