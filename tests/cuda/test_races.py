@@ -11,6 +11,7 @@ from tests.cuda.requirements import needs_cxx
 from tests.cuda.watched import WatchedDevice
 from tests.ops.build import build_s8, build_s16
 from tests.ops.cases import CASES
+from tests.sampling import sampled
 from tinyrt.backends.cuda.layout import LATENCY, THROUGHPUT, Shape
 from tinyrt.backends.cuda.program import DeviceProgram, Kernel, Port, generate
 from tinyrt.convert.tflite.reader import read_tflite
@@ -37,7 +38,7 @@ def test_threads_of_zoo_models_do_not_meet(zoo, tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    ("form", "build", "seeds"), [(Form.INT8, build_s8, 1), (Form.INT16X8, build_s16, 2)]
+    ("form", "build", "seeds"), [(Form.INT8, build_s8, 1), (Form.INT16X8, build_s16, sampled(1, 2))]
 )
 def test_threads_of_every_op_do_not_meet(tmp_path, form, build, seeds):
     graph, feeds = graph_of({op: CASES[op] for op in ops_on(form)}, range(seeds), build)

@@ -16,7 +16,7 @@ STAND_INS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", sampled(["from-keras", "from-pytorch"], PAGES))
+@pytest.mark.parametrize("page", sampled(["from-pytorch"], PAGES))
 def test_a_page_runs(page, tmp_path):
     if page in STAND_INS:
         STAND_INS[page](tmp_path)

@@ -58,7 +58,7 @@ def row_of(variant):
 
 @pytest.mark.device
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sampled(["gesture", "anomaly"], ["gesture", "vowels", "anomaly"]))
+@pytest.mark.parametrize("name", sampled(["anomaly"], ["gesture", "vowels", "anomaly"]))
 def test_every_recipe_ends_in_a_table_and_in_firmware(name, tmp_path):
     """At a glance, in one epoch a stage."""
     quick = ["--epochs", "1", "--samples", "2", "--json"]
@@ -74,7 +74,7 @@ def test_every_recipe_ends_in_a_table_and_in_firmware(name, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("recipe", sampled(["motion", "vowels"], ["motion", "vowels", "digits"]))
+@pytest.mark.parametrize("recipe", sampled(["vowels"], ["motion", "vowels", "digits"]))
 def test_what_a_recipe_promises_holds(recipe):
     """Every figure that ``benchmarks.recipes`` shows, against its limit; of digits all but int4,
     which ``test_qat`` holds on the small network."""
@@ -84,9 +84,10 @@ def test_what_a_recipe_promises_holds(recipe):
 
 
 @pytest.mark.slow
-def test_a_teacher_is_worth_half_a_point_where_labels_are_few():
-    """One seed of the benchmark's five."""
-    size, gain = distillation(seeds=1)
+@pytest.mark.parametrize("seeds", sampled([], [1]))
+def test_a_teacher_is_worth_half_a_point_where_labels_are_few(seeds):
+    """One seed of the benchmark's five; ``test_distill`` has what a teacher changes."""
+    size, gain = distillation(seeds=seeds)
     assert size.holds, size
     assert gain.holds, gain
 
