@@ -279,6 +279,14 @@ def test_tests_that_reach_a_line_the_quick_ones_first(reach, module, line, tests
     ]
 
 
+def test_new_tests_that_name_what_is_changed_come_first(reach):
+    write(reach.record.folder, "tests/test_new.py", "from tinyrt.made import twice")
+    place = Place("tinyrt/made.py", "", 0, 4)
+    assert reach.tests_of(place)[:2] == ["tests/test_new.py", "tests/test_a.py::test_many[0]"]
+    other = Place("tinyrt/made_loops.py", "", 0, 2)
+    assert reach.tests_of(other)[-1] == "tests/test_new.py"
+
+
 @pytest.mark.parametrize(
     ("path", "part"),
     [("src_mve/tinyrt_add_s8.c", "mve"), ("src/tinyrt_add_s8.c", "tests/c")],
