@@ -13,8 +13,8 @@ WEIGHTS = {
     "cortex-m55": 36_200,
     "rv32imc": 38_800,
 }
-"""Core -> most bytes of visual wake words' weights in flash, of 110,568 to 219,752 with all channels.
-Scales without a sign take four more for each channel of a convolution."""
+"""Core -> most bytes of visual wake words' weights in flash, of 110,568 to 219,752 with all
+channels. Scales without a sign take four more for each channel of a convolution."""
 
 SMALL = 38_800
 """Most bytes of code that is made for size."""
