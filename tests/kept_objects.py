@@ -16,7 +16,8 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -137,15 +138,16 @@ def _neutral(text: str, identity: str) -> str:
     )
 
 
-@pytest.fixture(scope="session", autouse=True)
-def kept_objects(tmp_path_factory: pytest.TempPathFactory):
-    """Have tests that build exported folders in this process share their objects."""
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    folder = shared / "objects"
-    folder.mkdir(exist_ok=True)
+@contextmanager
+def shared(folder: Path) -> Iterator[None]:
+    """Have what this process builds, and what it forks, take objects from there and keep its own.
+
+    Args:
+        folder: is there; other processes may share it.
+
+    """
     toolchain = sys.modules.get("tinyrt.emulate.toolchain")
-    if toolchain is None:  # none of the tests that were collected builds anything
+    if toolchain is None:  # nothing that this process imported builds anything
         yield
         return
     objects, run = Objects(folder), toolchain.run
@@ -156,3 +158,13 @@ def kept_objects(tmp_path_factory: pytest.TempPathFactory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(toolchain, "run", watched)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kept_objects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Have tests that build exported folders in this process share their objects; the folder."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "objects"
+    folder.mkdir(exist_ok=True)
+    with shared(folder):
+        yield folder

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tests.docs import figures
-from tests.docs.commands import served
+from tests.docs.commands import PYTHON, served
 from tests.docs.pages import blocks
 from tinyrt.cli.console import ERR
 from tinyrt.cli.demo import run_demo
@@ -35,9 +35,9 @@ def demo_folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def commands():
+def commands(kept_objects):
     """Where ``tinyrt`` starts sooner; a short path, as sockets have them."""
-    with TemporaryDirectory() as folder, served(Path(folder)) as place:
+    with TemporaryDirectory() as folder, served(Path(folder), kept_objects) as place:
         yield place
 
 
@@ -63,7 +63,8 @@ def test_examples_run(page, demo_folder, commands, tmp_path):
             code.append(text)
     if code:
         # A page's Python examples build on each other.
-        _run([sys.executable, "-c", "\n".join(code)], folder, *first)
+        python = [sys.executable, "-c"] if page.name in FIRST else [str(commands / PYTHON)]
+        _run([*python, "\n".join(code)], folder, *first)
     if page.name in figures.PAGES:
         assert figures.PAGES[page.name](folder, page.read_text(encoding="utf-8")) == []
 
@@ -90,6 +91,33 @@ def test_commands_that_start_sooner_say_the_same(commands, tmp_path):
         )
         assert (first.returncode, first.stdout) == (second.returncode, second.stdout)
         assert first.stderr == second.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ["", "sys.exit(3)", "sys.exit('why')", "1 / 0"])
+def test_code_that_starts_sooner_does_the_same(commands, tmp_path, end):
+    """It has imported nothing of tinyrt, and finds modules in its folder."""
+    (tmp_path / "beside.py").write_text("found = 5\n")
+    code = f"""
+import sys, beside
+print(beside.found, __name__, sys.argv, [name for name in sys.modules if name.startswith("tinyrt")])
+import tinyrt
+print(tinyrt.__file__)
+{end}"""
+    first, second = (
+        subprocess.run(
+            [*python, code],
+            cwd=tmp_path,
+            env={"PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for python in ([commands / PYTHON], [sys.executable, "-c"])
+    )
+    assert (first.returncode, first.stdout) == (second.returncode, second.stdout)
+    assert first.stdout.startswith("5 __main__ ['-c'] []")
+    assert first.stderr[-30:] == second.stderr[-30:]
 
 
 @pytest.mark.device
