@@ -106,17 +106,17 @@ def sources_of(command: list[str]) -> list[tuple[str, Path, str]]:
     outside = (os.environ.get(name, "") for name in FROM_OUTSIDE)
     common = [shutil.which(given["CC"]) or "", bare, *outside]
     for word in " ".join(f"{name}={value}" for name, value in given.items()).split():
-        common.append(_closure(Path(word)) if Path(word).is_file() else word)
+        common.append(closure(Path(word)) if Path(word).is_file() else word)
     listed = []
     for name in OBJECT.findall(rules):
         source = next(path for path in sorted(project.rglob(f"{name}.c")))
-        text = _neutral(_closure(source), identity)
+        text = neutral(closure(source), identity)
         digest = hashlib.sha256("\0".join([*common, name, text]).encode())
         listed.append((digest.hexdigest(), build / name, identity))
     return listed
 
 
-def _closure(source: Path) -> str:
+def closure(source: Path) -> str:
     """A source and all that it includes, one after the other."""
     texts: dict[Path, str] = {}
     waiting = [source]
@@ -129,7 +129,7 @@ def _closure(source: Path) -> str:
     return "\0".join(texts[file] for file in sorted(texts))
 
 
-def _neutral(text: str, identity: str) -> str:
+def neutral(text: str, identity: str) -> str:
     """Text without the identity, and without the names of kernels that it does not use."""
     words = set(WORD.findall(NAME.sub("", text)))
     text = NAME.sub(lambda name: name[0] if name[1] in words else "", text)
