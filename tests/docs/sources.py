@@ -34,22 +34,33 @@ WHOLE = {
 """Pages that a module writes as a whole."""
 
 PRINTED = {
-    ("compatibility.md", "model | read"): "benchmarks.public",
-    ("convert.md", "model | exporter"): "tests.onnx_torch",
-    ("cuda.md", "model | instructions"): "benchmarks.cuda_cost",
-    ("memory.md", "network | file"): "benchmarks.planning",
-    ("quantize.md", "model | fast"): "benchmarks.quantize",
-    ("quantize.md", "model, output"): "benchmarks.quantize",
-    ("reproducible.md", "environment | files"): "tests.reproducible",
-    ("train.md", "network | tinyrt"): "benchmarks.train",
+    ("cluster.md", "work | 1,000 samples more"): "python -m benchmarks.shared_work",
+    ("compatibility.md", "model | read"): "python -m benchmarks.public",
+    ("convert.md", "model | exporter"): "python -m tests.onnx_torch",
+    ("cuda.md", "model | instructions"): "python -m benchmarks.cuda_cost",
+    ("memory.md", "network | file"): "python -m benchmarks.planning",
+    ("qat.md", "network | digits"): "python -m benchmarks.qat",
+    ("qat.md", "data | samples to train on"): "python -m benchmarks.qat",
+    ("quantize.md", "model | fast | balanced (default)"): "python -m benchmarks.quantize",
+    ("quantize.md", "model, output"): "python -m benchmarks.quantize",
+    ("reproducible.md", "environment | files"): "python -m tests.reproducible",
+    ("search.md", "search | seconds"): "python -m benchmarks.search_recipes",
+    ("search.md", "model | right"): "tinyrt search motion",
+    ("search.md", "recipe | seed"): "python -m benchmarks.search_recipes",
+    ("search.md", "recipe | model"): "python -m benchmarks.search_recipes",
+    ("search.md", "seed | top-1"): "python -m benchmarks.search_recipes",
+    ("search.md", "score | digits"): "python -m benchmarks.search_zero_cost",
+    ("search.md", "trials so far"): "python -m benchmarks.search_cluster",
+    ("train.md", "network | tinyrt"): "python -m benchmarks.train",
 }
-"""Page and first columns -> the module that prints the table; the page says so."""
+"""Page and beginnings of first columns -> the command that prints the figures; the page says so."""
 
 HELD = {
+    ("convert.md", "block | transposes"): "tests/convert/test_onnx_bodies.py",
     ("cascades.md", "225 digits that chose nothing | cascade"): "tests/docs/figures.py",
     ("dsp.md", "core | instructions | code and constants"): "tests/firmware/test_front_end.py",
     ("dsp.md", "of the default, and 13 coefficients | cortex-m0"): "tests/dsp/test_step_costs.py",
-    ("dsp.md", "core | instructions"): "tests/dsp/test_boxes.py",
+    ("dsp.md", "core | instructions |"): "tests/dsp/test_boxes.py",
     ("dsp.md", "instructions | cortex-m0"): "tests/dsp/test_other_costs.py",
     ("kernels.md", "model | Cortex-M4: clang"): "tests/firmware/test_compilers.py",
     ("memory.md", "model | goal"): "tests/memory/test_row_bound.py",
@@ -63,11 +74,12 @@ NO_MEASUREMENT = {
     ("ci.md", "verdict | means"),
     ("cycles.md", "option | is"),
     ("decisions/index.md", "decision | date"),
+    ("dsp.md", "instructions on a Cortex-M55 | one by one"),
     ("decisions/prebuilt_native.md", "measured on x86-64, processor time"),
     ("quantize.md", "--scheme | activations"),
     ("train.md", "change | % right"),
 }
-"""What is no measurement of today's code: options; what decisions and recipes rested on when they
+"""What is no measurement of today's code: options; what decisions and kernels rested on when they
 were made."""
 
 
@@ -89,8 +101,12 @@ class Table:
     def is_at(self, place: tuple[str, str]) -> bool:
         """Whether a page and the titles of its first columns mean this table."""
         page, titles = place
-        asked = titles.split(" | ")
-        return self.page == page and list(self.columns[: len(asked)]) == asked
+        asked = [title.strip() for title in titles.split("|")]
+        columns = [*self.columns, ""]
+        begin = zip(columns, asked, strict=False)
+        return self.page == page and all(
+            has.startswith(title) if title else not has for has, title in begin
+        )
 
 
 def tables() -> Iterator[Table]:
@@ -119,7 +135,9 @@ def tables_of(page: str, text: str) -> Iterator[Table]:
         lines = [line for line in block.splitlines() if line.startswith("|")]
         if len(lines) < 3:
             continue
-        head, _, *rows = ([cell.strip(" *`") for cell in line.split("|")[1:-1]] for line in lines)
+        head, _, *rows = (
+            [cell.replace("`", "").strip(" *") for cell in line.split("|")[1:-1]] for line in lines
+        )
         cells = [cell for row in rows for cell in row[1:]]
         if sum(map(_is_figure, cells)) >= FIGURES:
             yield Table(page, tuple(head), comment)
