@@ -14,6 +14,7 @@ import pytest
 from tests.docs import figures
 from tests.docs.commands import PYTHON, served
 from tests.docs.pages import blocks
+from tests.docs.shown import Shown
 from tinyrt.cli.console import ERR
 from tinyrt.cli.demo import run_demo
 
@@ -51,7 +52,7 @@ FIRST = ("README.md", "start.md")
 def test_examples_run(page, demo_folder, commands, tmp_path):
     folder, first = tmp_path / "work", () if page.name in FIRST else (commands,)
     shutil.copytree(demo_folder, folder)
-    code = []
+    shown = Shown()
     for language, file, text in blocks(page):
         if MAKE_TARGETS.search(text):
             continue  # make demo and make test themselves
@@ -59,14 +60,25 @@ def test_examples_run(page, demo_folder, commands, tmp_path):
             (folder / file).write_text(text, encoding="utf-8")
         elif language == "sh":
             _run(["bash", "-euo", "pipefail", "-c", text], folder, *first)
-        elif language == "python":
-            code.append(text)
-    if code:
-        # A page's Python examples build on each other.
+        else:
+            shown.add(language, text)
+    if shown.blocks:
         python = [sys.executable, "-c"] if page.name in FIRST else [str(commands / PYTHON)]
-        _run([*python, "\n".join(code)], folder, *first)
+        assert shown.differences(_run([*python, shown.code], folder, *first)) == []
     if page.name in figures.PAGES:
         assert figures.PAGES[page.name](folder, page.read_text(encoding="utf-8")) == []
+
+
+def test_what_is_shown_is_compared():
+    shown = Shown()
+    shown.add("python", "a = 3\nprint(a)  # 3: of them\nprint(a, 'x')  # of no matter\n")
+    shown.add("sh", "true\n")
+    shown.add("python", "print('more')\nprint((a, 4))  # (3, 5)\n")
+    shown.add("output", "more\n(3, 4)\n")
+    printed = subprocess.check_output([sys.executable, "-c", shown.code], text=True)
+    assert shown.differences(printed) == ["prints '(3, 4)', shown is '(3, 5)'"]
+    other = printed.replace("more", "less")
+    assert len(shown.differences(other)) == 2
 
 
 def _run(command, folder, *first):
@@ -78,6 +90,7 @@ def _run(command, folder, *first):
         command, cwd=folder, env=env, capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
 
 
 @pytest.mark.slow
