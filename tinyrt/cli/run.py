@@ -13,7 +13,18 @@ from rich.text import Text
 from tinyrt.cli import tables
 from tinyrt.cli.answers import answers, plain
 from tinyrt.cli.console import progress_bar, reporting
-from tinyrt.cli.options import AllowFallback, Backend, Json, MaxMemory, Model, require_without
+from tinyrt.cli.options import (
+    AllowFallback,
+    Backend,
+    Json,
+    MaxMemory,
+    Model,
+    Shapes,
+    Values,
+    parse_shapes,
+    parse_values,
+    require_without,
+)
 from tinyrt.cli.placement import Segments, placement
 from tinyrt.data import save_npz
 from tinyrt.errors import DataError
@@ -99,6 +110,8 @@ def evaluate(
     against: Annotated[
         Path | None, typer.Option("--against", help="A model to compare with.")
     ] = None,
+    shape: Shapes = None,
+    value: Values = None,
     backend: Backend = DEFAULT_BACKEND,
     allow_fallback: AllowFallback = False,
     max_memory: MaxMemory = None,
@@ -114,6 +127,8 @@ def evaluate(
                 model,
                 data,
                 against=against,
+                shapes=parse_shapes(shape),
+                values=parse_values(value),
                 backend=backend,
                 progress=progress,
             )
