@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import ArrayLike
+
 from tinyrt.answering import here, shared_by
 from tinyrt.api.inputs import Array, Data, labels_of, running, source_of
 from tinyrt.api.layouts import warn_of_layout
@@ -22,7 +24,7 @@ from tinyrt.interpreter import DEFAULT_BACKEND, Interpreter
 from tinyrt.interpreter.model import Model
 from tinyrt.interpreter.profile import OpTime, profile
 from tinyrt.interpreter.progress import Progress
-from tinyrt.ir import Graph
+from tinyrt.ir import Graph, Shape
 from tinyrt.metrics import Evaluation, evaluate_graph
 from tinyrt.ops.shared.samples import random_inputs
 from tinyrt.tools import EMULATOR_S
@@ -39,6 +41,8 @@ def evaluate(
     *,
     labels: Array | None = None,
     against: str | Path | None = None,
+    shapes: Mapping[str, Shape] | None = None,
+    values: Mapping[str, ArrayLike] | None = None,
     backend: str = DEFAULT_BACKEND,
     max_memory: int | None = None,
     progress: Progress | None = None,
@@ -52,6 +56,8 @@ def evaluate(
         data: an .npz file with ``x`` and, where there are labels, ``y``; or arrays.
         labels: class indices, where ``data`` does not hold them.
         against: a model to compare with, usually the float one.
+        shapes: for those of the two that are .onnx, as for ``convert_model``.
+        values: likewise; such inputs become constants.
         backend: the interpreter's backend.
         max_memory: bytes that model and data may cost; by default 640 MiB and 8 times the files
             that are read.
@@ -61,16 +67,16 @@ def evaluate(
         scheduler: the address of a Dask scheduler, or a client of it, in place of these.
 
     Raises:
-        DataError: data or labels do not fit the model.
+        DataError: data or labels do not fit the model, or neither of the two is .onnx and shapes or
+            values are given.
         BudgetError: the model asks for more memory.
         ToolError: Dask is missing, or a worker failed.
         UnsupportedError: a model that keeps state is to be shared.
 
     """
     crew = Crew.of(workers, scheduler)
-    graph = open_model(model)
-    other = open_model(against) if against is not None else None
-    warn_of_layout(model, graph)
+    graph, other = _both(model, against, shapes, values)
+    warn_of_layout(model, graph, shapes=shapes, values=values)
     with running(model, data):
         labels = labels_of(data) if labels is None else labels
         return evaluate_graph(
@@ -233,6 +239,24 @@ def run_emulated(
             progress=progress,
             crew=Crew.of(workers, scheduler),
         )
+
+
+def _both(
+    model: str | Path,
+    against: str | Path | None,
+    shapes: Mapping[str, Shape] | None,
+    values: Mapping[str, ArrayLike] | None,
+) -> tuple[Graph, Graph | None]:
+    """The model and the one that it is compared with; what is given is for those that are ONNX."""
+    paths = [Path(path) for path in (model, against) if path is not None]
+    some = any(path.suffix == ".onnx" for path in paths)
+    graphs = [
+        open_model(path, shapes=shapes, values=values)
+        if path.suffix == ".onnx" or not some
+        else open_model(path)
+        for path in paths
+    ]
+    return graphs[0], graphs[1] if len(graphs) > 1 else None
 
 
 def compared_inputs(

@@ -19,6 +19,10 @@ from tinyrt.cli.options import (
     Json,
     MaxMemory,
     Model,
+    Shapes,
+    Values,
+    parse_shapes,
+    parse_values,
     require_without,
 )
 from tinyrt.cli.placement import Segments, placement
@@ -107,6 +111,8 @@ def evaluate(
     against: Annotated[
         Path | None, typer.Option("--against", help="A model to compare with.")
     ] = None,
+    shape: Shapes = None,
+    value: Values = None,
     backend: Backend = DEFAULT_BACKEND,
     allow_fallback: AllowFallback = False,
     workers: Workers = None,
@@ -124,6 +130,8 @@ def evaluate(
                 model,
                 data,
                 against=against,
+                shapes=parse_shapes(shape),
+                values=parse_values(value),
                 backend=backend,
                 progress=progress,
                 workers=workers or 1,

@@ -77,6 +77,33 @@ def test_a_profile_has_every_op(made, tmp_path):
 # eval
 
 
+@shows("eval", "shape")
+def test_a_shape_fixes_what_either_file_leaves_open(made, tmp_path):
+    """The model, the other one, or both."""
+    fixed = tmp_path / "fixed.tflite"
+    api.convert_model(made.open_conv, fixed, shapes={"x": (1, 3, 9, 6)})
+    data, shape = tmp_path / "x.npz", ("--shape", "x=1,3,9,6")
+    np.savez(data, x=np.random.default_rng(0).normal(size=(7, 9, 6, 3)).astype(np.float32))
+    for model, other in ((made.open_conv, fixed), (fixed, made.open_conv), (made.open_conv,) * 2):
+        found = call_json("eval", model, "-d", data, "--against", other, *shape)
+        assert (found["samples"], found["agreement"]) == (7, 1)
+    assert "leave out --shape" in call("eval", fixed, "-d", data, *shape, code=1).stderr
+
+
+@shows("eval", "value")
+def test_a_value_makes_an_input_of_either_file_a_constant(made, tmp_path):
+    fixed = tmp_path / "fixed.tflite"
+    api.convert_model(made.gain, fixed, values={"gain": 0.5})
+    data = tmp_path / "x.npz"
+    np.savez(data, x=np.random.default_rng(0).normal(size=(7, 4)).astype(np.float32))
+    for gain, sqnr in (("0.5", None), ("0.55", 20)):
+        for model, other in ((made.gain, fixed), (fixed, made.gain)):
+            value = ("--against", other, "--value", f"gain={gain}")
+            found = call_json("eval", model, "-d", data, *value)["sqnr_db"]
+            assert found is None or found > 100 if sqnr is None else abs(found - sqnr) < 1
+    assert "leave out --value" in call("eval", fixed, "-d", data, "--value", "x=1", code=1).stderr
+
+
 @shows("eval", "model", "data", "against")
 def test_the_models_named_are_compared_on_the_data_named(made):
     plain = call_json("eval", made.int8, "-d", made.test)

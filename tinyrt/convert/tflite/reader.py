@@ -12,6 +12,7 @@ from typing import Any
 import tflite
 
 from tinyrt.budget import current, limited
+from tinyrt.convert.free_weights import products_of_activations
 from tinyrt.convert.hybrid import dequantize_weights
 from tinyrt.convert.indices import places_in_integers
 from tinyrt.convert.pointwise import gather_islands
@@ -116,7 +117,8 @@ def import_tflite(data: Buffer, name: str = "model", subgraph: int = 0) -> tuple
             graph = with_legacy(reader.model, check_order(reader.read()), subgraph)
             directory = read_directory(reader.model, reader.graph, reader.stated())
         warn_of(reader.parts.stale)
-        graph = gather_islands(dequantize_weights(to_signed(graph)))
+        graph = to_signed(products_of_activations(graph))
+        graph = gather_islands(dequantize_weights(graph))
         graph = verify(places_in_integers(graph))
         warn_of_scales(graph)
         return graph, directory
