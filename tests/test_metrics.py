@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from tests.graphs import Builder, small_cnn
+from tinyrt.answering import logits_name
 from tinyrt.errors import DataError
 from tinyrt.interpreter import Model
 from tinyrt.ir import DType, Graph, Node, Value
-from tinyrt.metrics import evaluate_graph, logits_name, sqnr_db
+from tinyrt.metrics import evaluate_graph, sqnr_db
 from tinyrt.ops import verify
 from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.mul import MulAttrs

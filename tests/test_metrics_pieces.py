@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from tests.graphs import Builder, small_cnn
-from tinyrt import metrics
+from tinyrt import answering
+from tinyrt.answering import Answers, Setting, answers_of, logits_name
 from tinyrt.errors import BudgetError, DataError
 from tinyrt.interpreter import Model
-from tinyrt.metrics import Answers, Setting, answers_of, evaluate_graph, logits_name, sqnr_db
+from tinyrt.metrics import evaluate_graph, sqnr_db
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
@@ -74,7 +75,7 @@ def test_an_evaluation_keeps_to_the_memory_that_it_is_given(x):
 
 def test_throughput_is_samples_over_the_seconds_that_the_model_took(x, monkeypatch):
     ticks = itertools.count(step=0.5)
-    monkeypatch.setattr(metrics, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    monkeypatch.setattr(answering, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
     found = evaluate_graph(classifier(1.0), {"x": x[:10]}, against=classifier(2.0))
     assert found.samples_per_second == 20
 
@@ -142,7 +143,7 @@ def test_a_model_is_made_ready_for_all_samples_before_the_clock_starts(x, monkey
         return float(len(events))
 
     monkeypatch.setattr(Model, "allocate", noting)
-    monkeypatch.setattr(metrics, "time", SimpleNamespace(perf_counter=clock))
+    monkeypatch.setattr(answering, "time", SimpleNamespace(perf_counter=clock))
     evaluate_graph(classifier(1.0), {"x": x})
     assert events[:2] == [700, "clock"]
     assert events.count(700) == 1

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.answering import Answers, Judging, Pair, Setting, here
 from tinyrt.budget import current
 from tinyrt.data import InMemory, Source
 from tinyrt.decibels import CEILING_DB
 from tinyrt.errors import DataError
 from tinyrt.floatmath import elementary
 from tinyrt.interpreter import DEFAULT_BACKEND
-from tinyrt.interpreter.model import Model
-from tinyrt.interpreter.progress import Progress, later
-from tinyrt.ir import DType, Graph
-from tinyrt.ops.arg import CHOICES
+from tinyrt.interpreter.progress import Progress
+from tinyrt.ir import Graph
 
 Array = NDArray[Any]
-
-PLACES = (DType.INT32, DType.INT64)
-"""Dtypes of indices, such as arg_max's."""
-_ON_PLACES = (*CHOICES, "cast", "reshape", "transpose")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +37,8 @@ class Evaluation:
         sqnr_db: signal-to-quantisation-noise ratio against the other model in dB, the mean over
             samples, of the output before a final arg_max and softmax; infinite samples count as
             200 dB.
-        samples_per_second: throughput of the evaluated model.
+        samples_per_second: throughput of the evaluated model; of one process, where several share
+            the samples.
         backend: what ran it; where ``auto`` was asked for, what that chose.
 
     """
@@ -57,45 +52,6 @@ class Evaluation:
     backend: str
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """Backend and budget of the models."""
-
-    backend: str = DEFAULT_BACKEND
-    max_memory: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """A model's first output and the logits before its final softmax, as real values.
-
-    Attributes:
-        outputs: (samples, ...).
-        logits: (samples, ...), what ``logits_name`` names.
-        seconds: how long it took.
-        runs: how often the model ran for them.
-        are_places: whether the outputs are places already, of the largest of something.
-
-    """
-
-    outputs: Array
-    logits: Array
-    seconds: float
-    runs: int
-    are_places: bool = False
-
-    @property
-    def classes(self) -> NDArray[np.int64]:
-        """(samples, places): where the largest output is, or what the model says to that."""
-        rows = self.outputs.reshape(len(self.outputs), -1)
-        return rows.astype(np.int64) if self.are_places else rows.argmax(axis=1)[:, None]
-
-    def part(self, start: int, samples: int) -> Answers:
-        """The answers to ``samples`` samples from ``start`` on."""
-        rows = slice(start, start + samples)
-        return replace(self, outputs=self.outputs[rows], logits=self.logits[rows])
-
-
 def evaluate_graph(
     graph: Graph,
     inputs: Mapping[str, Array] | Source,
@@ -105,6 +61,7 @@ def evaluate_graph(
     backend: str = DEFAULT_BACKEND,
     max_memory: int | None = None,
     progress: Progress | None = None,
+    judging: Judging = here,
 ) -> Evaluation:
     """Evaluate a model on data.
 
@@ -119,29 +76,27 @@ def evaluate_graph(
         backend: the interpreter's backend.
         max_memory: bytes that this may cost.
         progress: called with the samples done and their total.
+        judging: who has the models answer; see ``tinyrt.answering``.
 
     Raises:
         DataError: data or labels do not fit the model.
         BudgetError: a model asks for more memory.
+        TinyrtError: as ``judging`` says.
 
     """
-    setting = Setting(backend, max_memory)
-    runner = _Runner(graph, setting)
-    other = _Runner(against, setting) if isinstance(against, Graph) else against
-    source = InMemory(runner.model.named(inputs)) if isinstance(inputs, Mapping) else inputs
+    other = against if isinstance(against, Graph) else None
+    pair = Pair(graph, other, Setting(backend, max_memory))
+    model = pair.model
+    source = InMemory(model.named(inputs)) if isinstance(inputs, Mapping) else inputs
     tally = _Tally()
-    for start, total, feeds in runner.model.pieces(source):
-        answers = runner.answers(feeds, total, later(progress, start, total))
+    for start, total, answers, other_answers in judging(pair, source, progress):
         right = None
         if labels is not None:
             right = answers.classes == _label_indices(labels, start, total, answers)
-        other_answers = None
-        if isinstance(other, Answers):
-            other_answers = other.part(tally.samples, len(answers.outputs))
-        elif other is not None:
-            other_answers = other.answers(other.fed_like(runner.model, feeds), total)
+        if isinstance(against, Answers):
+            other_answers = against.part(tally.samples, len(answers.outputs))
         tally.add(answers, right, other_answers)
-    return tally.evaluation(runner.model.backend)
+    return tally.evaluation(model.backend)
 
 
 class _Tally:
@@ -205,76 +160,6 @@ def sqnr_db(
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = 10 * elementary.log10(power / noise)
     return np.minimum(np.where(noise == 0, ceiling, ratio), ceiling)
-
-
-def logits_name(graph: Graph) -> str:
-    """The value before a final softmax, else the first output itself.
-
-    For arg_max and arg_min, their input counts as the output.
-    """
-    name, is_choice = graph.outputs[0], False
-    producer = graph.producer(name)
-    while producer is not None and producer.op in ("dequantize", "quantize", *_ON_PLACES):
-        source = producer.inputs[0]
-        if producer.op in CHOICES or (is_choice and producer.op == "reshape"):
-            is_choice, name = True, source
-        elif producer.op in _ON_PLACES and graph.value(source).dtype not in PLACES:
-            break
-        producer = graph.producer(source)
-    if producer is not None and producer.op == "softmax":
-        return producer.inputs[0]
-    return name
-
-
-def answers_of(
-    graph: Graph, inputs: Mapping[str, Array], setting: Setting | None = None
-) -> Answers:
-    """A model's answers; arguments and errors as for ``evaluate_graph``."""
-    runner = _Runner(graph, setting or Setting())
-    feeds = runner.model.check_inputs(inputs)
-    return runner.answers(feeds, runner.model.runs(feeds))
-
-
-class _Runner:
-    """A model that returns the logits before a final softmax beside its first output."""
-
-    def __init__(self, graph: Graph, setting: Setting) -> None:
-        self._output, self._logits = graph.outputs[0], logits_name(graph)
-        names = dict.fromkeys((self._output, self._logits, *(after for _, after in graph.states)))
-        self.model = Model(
-            replace(graph, outputs=tuple(names)),
-            backend=setting.backend,
-            max_memory=setting.max_memory,
-        )
-        self._warm = False
-
-    def answers(
-        self, feeds: Mapping[str, Array], total: int, progress: Progress | None = None
-    ) -> Answers:
-        """The model's answers to a piece of ``total`` runs."""
-        model = self.model
-        if not self._warm:
-            model.allocate(total)
-            self._warm = True
-        start = time.perf_counter()
-        raw = model.run_raw(feeds, progress, of=total)
-        seconds = time.perf_counter() - start
-        real = {name: model.real(name, array) for name, array in raw.items()}
-        return Answers(
-            real[self._output],
-            real[self._logits],
-            seconds,
-            model.runs(feeds),
-            model.graph.value(self._output).dtype in PLACES,
-        )
-
-    def fed_like(self, model: Model, feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """Another model's inputs as this one takes them: as real values, matched by position."""
-        real = (
-            feeds[name] if feeds[name].dtype.kind == "f" else model.real(name, feeds[name])
-            for name in model.graph.fed
-        )
-        return self.model.check_inputs(dict(zip(self.model.graph.fed, real, strict=False)))
 
 
 def _label_indices(labels: Array, start: int, total: int, answers: Answers) -> NDArray[np.int64]:

@@ -13,9 +13,9 @@ from tests.listening import PIPELINE, int8_net, saved
 from tests.quantize.test_mixed import samples
 from tinyrt import api, board, emulate, export, quantize
 from tinyrt.api import models
+from tinyrt.cluster.pieces import Crew
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate.cycles import Timing
-from tinyrt.emulate.spread import Crew
 from tinyrt.errors import BudgetError
 from tinyrt.export import ExportOptions
 from tinyrt.quantize import QuantConfig, quantize_graph
@@ -96,6 +96,30 @@ def test_who_shares_the_samples_of_an_emulation(given, crew, files, monkeypatch)
     monkeypatch.setattr(emulate, "run_emulated", run)
     api.run_emulated(files / "int8.tflite", samples=1, **given)
     assert run.kwargs["crew"] == crew
+
+
+@pytest.mark.parametrize(("given", "crew"), [({}, None), *CREWS])
+def test_who_shares_other_samples(given, crew, files, tmp_path, monkeypatch):
+    path, data, out = files / "float.tflite", files / "data.npz", tmp_path / "q.tflite"
+    graph = quantize_graph(small_cnn(), samples(100), QuantConfig())
+    asked = {
+        (quantize, "quantize_graph"): lambda: api.quantize_model(path, data, out, **given),
+        (choose, "quantize_within"): lambda: api.quantize_within(
+            path, data, out, Budget(max_bytes=10**6), **given
+        ),
+        (bisect, "bisect"): lambda: api.bisect_model(path, files / "int8.tflite", data, **given),
+    }
+    for (place, name), ask in asked.items():
+        called = Called((graph, "report") if name == "quantize_within" else graph)
+        monkeypatch.setattr(place, name, called)
+        ask()
+        assert called.args[-1] == crew
+    evaluated, sharing = Called(), Called("shared")
+    monkeypatch.setattr(models, "evaluate_graph", evaluated)
+    monkeypatch.setattr(models, "shared_by", sharing)
+    api.evaluate(path, data, **given)
+    assert evaluated.kwargs["judging"] == (models.here if crew is None else "shared")
+    assert crew is None or sharing.args == (crew,)
 
 
 SEVERAL = {**EMULATION, "shared_arena": True}
@@ -228,11 +252,11 @@ def test_what_quantising_is_asked_for(files, tmp_path, monkeypatch):
     for given, want in ((samples(4), samples(4)), (files / "data.npz", samples(6))):
         answer = api.quantize_model(path, given, out, config=config, progress=print)
         (batches, *others) = called.args[1:]
-        assert others == [config, print]
+        assert others == [config, print, None]
         np.testing.assert_array_equal(np.concatenate([batch["x"] for batch in batches]), want)
         assert [n.op for n in answer.nodes] == [n.op for n in api.open_model(out).nodes]
     api.quantize_model(path, None, out)
-    assert called.args[1:] == (None, None, None)
+    assert called.args[1:] == (None, None, None, None)
 
 
 def test_what_a_budgeted_choice_is_asked_for(files, tmp_path, monkeypatch):
@@ -261,7 +285,7 @@ def test_what_comparisons_are_asked_for(files, monkeypatch):
     assert api.debug_model(*paths, data, progress=print) == "debug"
     assert api.bisect_model(*paths, data, target="target", progress=print) == "bisect"
     assert debugging.args[3:] == (print, {})
-    assert bisecting.args[4:] == ("target", print, {})
+    assert bisecting.args[4:] == ("target", print, {}, None)
     for called in (debugging, bisecting):
         found = [graph.is_quantized for graph in called.args[:2]]
         assert found == [False, True]

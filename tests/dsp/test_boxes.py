@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.c.host import ABORT, SANITIZE, host_compiler
+from tests.docs.pages import rows_of
 from tests.dsp.device import run_invoke
 from tests.firmware.device import require_core
 from tests.sampling import sampled
@@ -325,6 +326,11 @@ int clip_invoke(const clip_io_t *io, void *arena) {{
 """
 MOST = {"cortex-m0": 40_000, "cortex-m4": 28_000, "cortex-m55": 28_000, "rv32imc": 25_000}
 """Instructions for a frame of 48 anchors and 3 classes, of whose scores 64 are decoded."""
+
+
+def test_the_page_has_these_figures():
+    rows = rows_of("dsp.md", "core | instructions |\n")
+    assert {core: int(most.replace(",", "")) for core, most in rows} == MOST
 
 
 @pytest.mark.slow

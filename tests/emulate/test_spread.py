@@ -11,13 +11,14 @@ import pytest
 import tinyrt
 from tests.graphs import small_cnn
 from tests.quantize.test_mixed import samples
+from tinyrt.cluster.pieces import Crew
 from tinyrt.cluster.tasks import Failure, LacksToolsError
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import spread
 from tinyrt.emulate.boards import board_for
 from tinyrt.emulate.image import Image
 from tinyrt.emulate.qemu import Run
-from tinyrt.emulate.spread import Crew, Shared, boot_some, run_spread
+from tinyrt.emulate.spread import Shared, boot_some, run_spread
 from tinyrt.errors import DataError, ToolError, UnsupportedError
 from tinyrt.export import find_core
 from tinyrt.quantize import QuantConfig, quantize_graph

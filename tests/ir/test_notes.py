@@ -1,5 +1,6 @@
 """What was found out about a node is kept for that node, and for no other."""
 
+import pickle
 from dataclasses import replace
 from itertools import count
 
@@ -31,3 +32,14 @@ def test_numbers_of_rows_share_what_follows_from_constants():
     assert few.noted("key", numbers.__next__) == 1
     assert more.noted("key", numbers.__next__) == 2
     assert again.noted("key", numbers.__next__) == 2
+
+
+def test_a_graph_travels_to_other_processes_without_what_was_found_out():
+    graph = small_cnn()
+    alone = pickle.dumps(graph)
+    graph.bind(0).noted("key", lambda: lambda: "no process takes this along")
+    assert pickle.dumps(graph) == alone
+    there = pickle.loads(alone)
+    assert there.bind(0).noted("key", lambda: 5) == 5
+    assert [node.describe() for node in there.bound()] == [n.describe() for n in graph.bound()]
+    assert there.values["const1"].data.tolist() == graph.values["const1"].data.tolist()

@@ -1,10 +1,15 @@
 """The benchmark that searches beside recipes: its candidates are for their samples."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import optuna
 import pytest
 
-from benchmarks.search_recipes import DEPLOYMENTS, LIMITS, space_for
+from benchmarks import search_recipes
+from benchmarks.search_recipes import DEPLOYMENTS, SHARES, Hand, by_hand, space_for
+from tinyrt.api.costs import Basis, ModelCost
+from tinyrt.api.fitting import DeviceBudget
 from tinyrt.search import Problem
 from tinyrt.search.candidate import candidate_of, graph_of
 from tinyrt.train.recipes import RECIPES
@@ -25,7 +30,7 @@ def test_choices_become_convolutions_along_time(recipe, shape):
     steps = [n.output.shape[2] for n in graph_of(candidate, problem).bound() if "conv" in n.op]
     first = -(-shape[1] // 2)
     assert steps == [first, -(-first // 4), -(-first // 4)]
-    assert LIMITS[recipe].core == "cortex-m4"
+    assert candidate.loss is RECIPES[recipe].loss
 
 
 def test_digits_are_for_the_space_of_images_varied_as_the_recipe_does():
@@ -36,4 +41,32 @@ def test_digits_are_for_the_space_of_images_varied_as_the_recipe_does():
     assert (candidate.batch, candidate.augment) == (64, RECIPES["digits"].augment)
     shapes = [node.output.shape for node in graph_of(candidate, problem).bound()]
     assert (1, 4, 4, 12) in shapes
-    assert LIMITS["digits"].instructions == round(0.7 * 291_395)
+    assert candidate.loss is RECIPES["digits"].loss
+
+
+def test_limits_are_what_the_recipe_costs_on_the_day(monkeypatch):
+    cost = ModelCost("cortex-m4", Basis.COUNTED, 2_000, 900, 10_000, 1_001)
+    hand = Hand(0.9, cost, None)
+    assert hand.limits(0.7) == DeviceBudget("cortex-m4", 2_000, 10_900, 700)
+    assert hand.limits(1.0).instructions == 1_001
+    assert SHARES == {"digits": 0.7, "motion": 1.0, "vowels": 1.0}
+
+
+def test_what_is_counted_is_the_pruned_int8_model(monkeypatch):
+    """Each stage is handed what the one before gave; nothing is trained here."""
+    steps = SimpleNamespace(graph=lambda: "float", recipe=RECIPES["digits"], data="data")
+    monkeypatch.setattr(search_recipes, "train_float", lambda recipe, seed: steps)
+    monkeypatch.setattr(search_recipes, "prune", lambda trained: f"pruned {trained.graph()}")
+    monkeypatch.setattr(
+        *(search_recipes, "train_int8"),
+        lambda trained, source: SimpleNamespace(deployed=lambda: f"int8 {source}"),
+    )
+    monkeypatch.setattr(search_recipes, "Model", lambda graph: f"answers of {graph}")
+    monkeypatch.setattr(search_recipes, "optimize", lambda graph: f"optimised {graph}")
+    monkeypatch.setattr(search_recipes, "cost", lambda *asked, basis: (*asked, basis))
+    scored = []
+    steps.recipe = SimpleNamespace(score=lambda *given: (scored.append(given), {"top1": 0.5})[1])
+    hand = by_hand("digits", 3)
+    assert hand.cost == ("int8 pruned float", "cortex-m4", Basis.COUNTED)
+    assert (hand.top1, hand.teacher) == (0.5, "optimised float")
+    assert scored == [("answers of int8 pruned float", "data")]

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tinyrt.answering import here, shared_by
 from tinyrt.api.inputs import Array, Data, labels_of, running, source_of
 from tinyrt.api.layouts import warn_of_layout
 from tinyrt.api.reading import open_model
 from tinyrt.api.soonest import soonest_backend
 from tinyrt.budget import current
+from tinyrt.cluster.pieces import Crew
 from tinyrt.data import InMemory
 from tinyrt.entry import entry
 from tinyrt.errors import DataError, error_context
@@ -27,7 +29,6 @@ from tinyrt.tools import EMULATOR_S
 
 if TYPE_CHECKING:
     from tinyrt.emulate import EmulationReport, Timing
-    from tinyrt.emulate.spread import Crew
     from tinyrt.export import ExportOptions
 
 
@@ -41,6 +42,8 @@ def evaluate(
     backend: str = DEFAULT_BACKEND,
     max_memory: int | None = None,
     progress: Progress | None = None,
+    workers: int | None = 1,
+    scheduler: Any = None,
 ) -> Evaluation:
     """Accuracy of a model on data, and its distance from another model.
 
@@ -53,12 +56,18 @@ def evaluate(
         max_memory: bytes that model and data may cost; by default 640 MiB and 8 times the files
             that are read.
         progress: called with the samples done and their total.
+        workers: processes of this machine that share the samples; None for one to each processor.
+            All figures are the same, but ``samples_per_second``, which is of one process.
+        scheduler: the address of a Dask scheduler, or a client of it, in place of these.
 
     Raises:
         DataError: data or labels do not fit the model.
         BudgetError: the model asks for more memory.
+        ToolError: Dask is missing, or a worker failed.
+        UnsupportedError: a model that keeps state is to be shared.
 
     """
+    crew = Crew.of(workers, scheduler)
     graph = open_model(model)
     other = open_model(against) if against is not None else None
     warn_of_layout(model, graph)
@@ -71,6 +80,7 @@ def evaluate(
             other,
             backend=backend,
             progress=progress,
+            judging=here if crew is None else shared_by(crew),
         )
 
 
@@ -172,7 +182,7 @@ def run_emulated(
     timeout_s: float = EMULATOR_S,
     progress: Progress | None = None,
     workers: int | None = 1,
-    scheduler: str | None = None,
+    scheduler: Any = None,
 ) -> EmulationReport:
     """Build the model's C code, run it in the emulator, and compare with the host's answers.
 
@@ -194,7 +204,8 @@ def run_emulated(
         progress: called with the samples done and their total.
         workers: processes of this machine that boot the image, each with some samples; None for
             one to each processor. The report is the same.
-        scheduler: the address of a Dask scheduler, in place of these: ``tcp://host:8786``.
+        scheduler: the address of a Dask scheduler, ``tcp://host:8786``, or a client of it, in place
+            of these.
 
     Raises:
         ToolError: the cross-compiler or the emulator is missing, failed or took too long.
@@ -220,17 +231,8 @@ def run_emulated(
             gdb=gdb,
             timeout_s=timeout_s,
             progress=progress,
-            crew=_crew(workers, scheduler),
+            crew=Crew.of(workers, scheduler),
         )
-
-
-def _crew(workers: int | None, scheduler: str | None) -> Crew | None:
-    """Who boots an image beside this process; None for nobody."""
-    from tinyrt.emulate.spread import Crew
-
-    if scheduler is None:
-        return None if workers == 1 else Crew(workers)
-    return Crew(None if workers == 1 else workers, scheduler)
 
 
 def compared_inputs(

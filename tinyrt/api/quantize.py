@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
@@ -22,6 +22,7 @@ from tinyrt.api.inputs import (
 from tinyrt.api.layouts import warn_of_layout
 from tinyrt.api.reading import lost_channels, open_model, with_float_weights
 from tinyrt.attached import carried_on
+from tinyrt.cluster.pieces import Crew
 from tinyrt.convert.channels.lost import LostChannels
 from tinyrt.convert.lstm_states import States, begun_anew, kept_on
 from tinyrt.convert.passes.known import CUT_CHANNELS, KNOWN_PASSES, apply_known
@@ -57,6 +58,8 @@ def quantize_model(
     config: QuantConfig | None = None,
     progress: Progress | None = None,
     log: RewriteLog | None = None,
+    workers: int | None = 1,
+    scheduler: Any = None,
 ) -> Graph:
     """Quantise a float model, to int8 by default, and write it as .tflite.
 
@@ -74,6 +77,9 @@ def quantize_model(
         config: schemes and methods; by default those of ``tinyrt quantize``.
         progress: called with the samples done and their total.
         log: what the passes did and refused is added to it.
+        workers: processes of this machine that share the samples which ranges are taken from; None
+            for one to each processor. The model is the same.
+        scheduler: the address of a Dask scheduler, or a client of it, in place of these.
 
     Returns:
         The graph that was written.
@@ -88,7 +94,8 @@ def quantize_model(
     graph, states = float_model(model, shapes, values, sequence_lstm, log)
     with running(model, calibration):
         batches = _batches(graph, calibration) if calibration is not None else None
-        quantized = kept_on(quantize_graph(graph, batches, config, progress), states)
+        made = quantize_graph(graph, batches, config, progress, Crew.of(workers, scheduler))
+        quantized = kept_on(made, states)
     graph, lost = plainer(quantized, keep_channels, log)
     save_plain(graph, lost, output, carried_on(model, graph))
     return graph
@@ -110,6 +117,8 @@ def quantize_within(
     config: QuantConfig | None = None,
     progress: Progress | None = None,
     log: RewriteLog | None = None,
+    workers: int | None = 1,
+    scheduler: Any = None,
 ) -> MixedReport:
     """Quantise a float model so that its size and accuracy hold a budget, layer by layer.
 
@@ -128,6 +137,8 @@ def quantize_within(
         config: schemes and methods; by default preset ``best``.
         progress: called with what is done and the total, of one part of the work after the other.
         log: what the passes did and refused is added to it.
+        workers: as for ``quantize_model``.
+        scheduler: likewise.
 
     Returns:
         What was chosen for every layer, and why.
@@ -153,7 +164,8 @@ def quantize_within(
     with running(model, calibration):
         batches = _batches(graph, calibration)
         config = config or PRESETS[Preset.BEST]
-        quantized, report = within(graph, batches, config, budget, judge, progress)
+        crew = Crew.of(workers, scheduler)
+        quantized, report = within(graph, batches, config, budget, judge, progress, crew)
     graph, lost = plainer(kept_on(quantized, states), keep_channels, log)
     save_plain(graph, lost, output, carried_on(model, graph), budget.max_bytes)
     return report
@@ -283,6 +295,8 @@ def bisect_model(
     labels: Array | None = None,
     target: Budget | None = None,
     progress: Progress | None = None,
+    workers: int | None = 1,
+    scheduler: Any = None,
 ) -> BisectReport:
     """Which layers of a quantised model, kept in int16x8 or float, win its accuracy back.
 
@@ -294,6 +308,9 @@ def bisect_model(
         target: the accuracy or SQNR to win back; by default within 1 % of the float model's
             accuracy, or 40 dB without labels.
         progress: called with the models measured and how many there may be.
+        workers: processes of this machine that share the samples; None for one to each processor.
+            The report is the same.
+        scheduler: the address of a Dask scheduler, or a client of it, in place of these.
 
     Raises:
         DataError: the data do not fit, or the models have nothing in common.
@@ -307,7 +324,8 @@ def bisect_model(
     labels = labels_of(data) if labels is None else labels
     with error_context(file=str(quantized)):
         lost = lost_channels(quantized, other)
-        return bisect(graph, other, inputs, labels, target, progress, lost)
+        crew = Crew.of(workers, scheduler)
+        return bisect(graph, other, inputs, labels, target, progress, lost, crew)
 
 
 def _head(graph: Graph, data: Data) -> dict[str, Array]:

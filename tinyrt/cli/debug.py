@@ -14,7 +14,15 @@ from rich.text import Text
 
 from tinyrt.cli import tables
 from tinyrt.cli.console import progress_bar, reporting
-from tinyrt.cli.options import Json, MaxMemory, Wide, parse_accuracy, parse_allowed, require_with
+from tinyrt.cli.options import (
+    Json,
+    MaxMemory,
+    Wide,
+    parse_accuracy,
+    parse_allowed,
+    require_with,
+)
+from tinyrt.cli.sharing import Scheduler, Workers
 from tinyrt.decibels import EQUAL
 
 if TYPE_CHECKING:
@@ -70,6 +78,8 @@ def debug(
         Path | None,
         typer.Option("--html", help="Write the report as a page, with a plot."),
     ] = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
     max_memory: MaxMemory = None,
     wide: Wide = False,
     json: Json = False,
@@ -82,7 +92,8 @@ def debug(
     from tinyrt.quantize.mixed.budget import Budget
 
     with reporting(json, max_memory, wide=wide) as report:
-        for option, value in (("--min-accuracy", min_accuracy), ("--allow", allow)):
+        of_bisect = {"--min-accuracy": min_accuracy, "--allow": allow}
+        for option, value in (of_bisect | {"--workers": workers, "--scheduler": scheduler}).items():
             require_with(option, value, "--bisect", there=bisect)
         share, db = parse_accuracy(min_accuracy) if min_accuracy is not None else (None, None)
         target = Budget(None, share, db, parse_allowed(ALLOWED if allow is None else allow))
@@ -92,7 +103,11 @@ def debug(
         if bisect:
             with progress_bar("bisecting") as progress:
                 bisected = api.bisect_model(
-                    float_model, quantized, data, target=target, progress=progress
+                    *(float_model, quantized, data),
+                    target=target,
+                    progress=progress,
+                    workers=workers or 1,
+                    scheduler=scheduler,
                 )
         if html is not None:
             from tinyrt.report.debug_page import write_debug_page

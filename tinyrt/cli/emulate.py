@@ -45,6 +45,7 @@ from tinyrt.cli.options import (
     require_with,
     require_without,
 )
+from tinyrt.cli.sharing import Scheduler, Workers
 from tinyrt.errors import DataError
 from tinyrt.tools import EMULATOR_S
 
@@ -152,23 +153,8 @@ def emulate(
             show_default="mps2-an386; virt for RISC-V",
         ),
     ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            "--workers",
-            help="Processes on this machine that share the samples.",
-            min=1,
-            show_default="1",
-        ),
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            "--scheduler",
-            metavar="ADDRESS",
-            help="A Dask cluster's scheduler in place of them, e.g. tcp://host:8786.",
-        ),
-    ] = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
     wide: Wide = False,
     json: Json = False,
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich import box
@@ -32,6 +32,7 @@ from tinyrt.cli.options import (
     parse_values,
     require_with,
 )
+from tinyrt.cli.sharing import Scheduler, Workers
 from tinyrt.errors import DataError
 from tinyrt.ir import RewriteLog
 from tinyrt.quantize.config import BiasCorrection, Calibrator, Preset, Scheme, configure
@@ -180,6 +181,8 @@ def quantize(
         ),
     ] = False,
     explain: Explain = False,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
     max_memory: MaxMemory = None,
     wide: Wide = False,
     json: Json = False,
@@ -191,6 +194,8 @@ def quantize(
         budget = _budget(max_bytes, min_accuracy, ALLOWED if allow is None else allow)
         for option, given in (("--allow", allow), ("--data", data)):
             require_with(option, given, "--min-accuracy or --max-bytes", there=budget is not None)
+        for option, who in (("--workers", workers), ("--scheduler", scheduler)):
+            require_with(option, who, "--calibration", there=calibration is not None)
         if preset is None and budget is not None:
             preset = Preset.BEST
         config = configure(
@@ -212,6 +217,7 @@ def quantize(
         is_used = config.calibrator in (Calibrator.PERCENTILE, Calibrator.AUTO)
         require_with("--percentile", percentile, "--calibrator percentile", there=is_used)
         mixed, log = None, RewriteLog()
+        crew: dict[str, Any] = {"workers": workers or 1, "scheduler": scheduler}
         with progress_bar("quantising") as progress, noting() as notes:
             if budget is None:
                 api.quantize_model(
@@ -225,6 +231,7 @@ def quantize(
                     config=config,
                     progress=progress,
                     log=log,
+                    **crew,
                 )
             elif calibration is None:
                 raise DataError("a budget needs calibration data", hint="-c CALIB.npz")
@@ -242,6 +249,7 @@ def quantize(
                     config=config,
                     progress=progress,
                     log=log,
+                    **crew,
                 )
         facts = {
             "output": str(output),

@@ -13,8 +13,16 @@ from rich.text import Text
 from tinyrt.cli import tables
 from tinyrt.cli.answers import answers, plain
 from tinyrt.cli.console import progress_bar, reporting
-from tinyrt.cli.options import AllowFallback, Backend, Json, MaxMemory, Model, require_without
+from tinyrt.cli.options import (
+    AllowFallback,
+    Backend,
+    Json,
+    MaxMemory,
+    Model,
+    require_without,
+)
 from tinyrt.cli.placement import Segments, placement
+from tinyrt.cli.sharing import Scheduler, Workers
 from tinyrt.data import save_npz
 from tinyrt.errors import DataError
 from tinyrt.interpreter import DEFAULT_BACKEND
@@ -101,6 +109,8 @@ def evaluate(
     ] = None,
     backend: Backend = DEFAULT_BACKEND,
     allow_fallback: AllowFallback = False,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
@@ -116,6 +126,8 @@ def evaluate(
                 against=against,
                 backend=backend,
                 progress=progress,
+                workers=workers or 1,
+                scheduler=scheduler,
             )
         rows = {
             "samples": evaluation.samples,

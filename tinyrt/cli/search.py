@@ -15,6 +15,7 @@ from tinyrt.amounts import parse_bytes
 from tinyrt.cli import tables
 from tinyrt.cli.console import ERR, noting, progress_bar, reporting
 from tinyrt.cli.options import Core, Json, MaxMemory
+from tinyrt.cli.sharing import Scheduler
 from tinyrt.errors import DataError
 
 if TYPE_CHECKING:
@@ -122,12 +123,12 @@ def search(
             show_default="one for each processor",
         ),
     ] = None,
-    scheduler: Annotated[
-        str | None,
+    scheduler: Scheduler = None,
+    teacher: Annotated[
+        Path | None,
         typer.Option(
-            "--scheduler",
-            metavar="ADDRESS",
-            help="A Dask cluster's scheduler in place of them, e.g. tcp://host:8786.",
+            "--teacher",
+            help=".tflite or .onnx model of the same classes, whose answers candidates learn from.",
         ),
     ] = None,
     test: Annotated[
@@ -177,6 +178,7 @@ def search(
                 resume=resume,
                 workers=workers,
                 scheduler=scheduler,
+                teacher=teacher,
                 test=test,
                 emulate=emulate,
                 on_trial=lambda done, total, _: advance(done, total),

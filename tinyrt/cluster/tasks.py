@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from tinyrt.errors import OutputError, ToolError
+from tinyrt.errors import OutputError, TinyrtError, ToolError
 from tinyrt.files import FULL
 from tinyrt.floatmath.parallel import one_thread, threads
 
@@ -28,12 +28,14 @@ class Failure:
         reason: in words.
         lacks: what the machine lacks; None where it would fail on any.
         worker: where it was tried.
+        error: what was raised, if it speaks to the user.
 
     """
 
     reason: str
     lacks: Lack | None = None
     worker: str = ""
+    error: TinyrtError | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +60,8 @@ def attempted(work: Callable[..., Any], *arguments: Any) -> Any:
         with _alone():
             return work(*arguments)
     except Exception as error:
-        return Failure(f"{type(error).__name__}: {error}", _lack(error), _worker())
+        told = error if isinstance(error, TinyrtError) else None
+        return Failure(f"{type(error).__name__}: {error}", _lack(error), _worker(), told)
 
 
 @contextmanager

@@ -252,7 +252,7 @@ def _no_room(failure: Failure) -> OutputError:
 def workers_of(
     shared: Any,
     number: int | None,
-    scheduler: str | None,
+    scheduler: Any,
     on_dashboard: Callable[[str], object] = lambda address: None,
 ) -> Iterator[Workers]:
     """Workers: this process for one, a cluster of so many processes, or that of a scheduler.
@@ -260,7 +260,7 @@ def workers_of(
     Args:
         shared: what they are sent once.
         number: of workers on this machine; None for one to each processor.
-        scheduler: the address of a Dask scheduler, in place of these.
+        scheduler: the address of a Dask scheduler, or a client of it, in place of these.
         on_dashboard: told the address of Dask's dashboard, where there is one.
 
     Raises:
@@ -270,28 +270,33 @@ def workers_of(
     """
     if number is not None and (scheduler is not None or number < 1):
         raise DataError(
-            f"{number} workers" + (f" beside scheduler {scheduler}" if scheduler else ""),
+            f"{number} workers" + ("" if scheduler is None else f" beside scheduler {scheduler}"),
             expected="a number of workers from 1, or the scheduler that has them",
         )
     if scheduler is None and (number or processors()) == 1:
         yield Here(shared)
         return
-    distributed = _distributed()
     with contextlib.ExitStack() as stack:
         if scheduler is None:
-            address = stack.enter_context(_local(number or processors()))
+            client = stack.enter_context(_client(stack.enter_context(_local(number))))
+        elif isinstance(scheduler, str):
+            client = stack.enter_context(_client(scheduler))
         else:
-            address = scheduler
-        try:
-            client = stack.enter_context(distributed.Client(address, timeout=CONNECT_S))
-        except (OSError, TimeoutError, ValueError) as error:
-            raise ToolError(
-                f"no scheduler answers at {address}",
-                expected="the address that dask scheduler prints, as tcp://host:8786",
-            ) from error
+            client = scheduler
         if client.dashboard_link:
             on_dashboard(client.dashboard_link)
         yield Cluster(shared, client)
+
+
+def _client(address: Any) -> Any:
+    """A client of the scheduler there, or of a cluster of this machine."""
+    try:
+        return _distributed().Client(address, timeout=CONNECT_S)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise ToolError(
+            f"no scheduler answers at {address}",
+            expected="the address that dask scheduler prints, as tcp://host:8786",
+        ) from error
 
 
 def _distributed() -> Any:
@@ -312,16 +317,20 @@ def processors() -> int:
 
 
 @contextmanager
-def _local(number: int) -> Iterator[Any]:
+def _local(number: int | None) -> Iterator[Any]:
     """A cluster of processes on this machine, which share its memory evenly."""
+    distributed = _distributed()
     import dask
 
     choices = {f"distributed.nanny.pre-spawn-environ.{key}": n for key, n in ENVIRONMENT.items()}
     choices["distributed.scheduler.allowed-failures"] = DEATHS
     with (
         dask.config.set(choices),
-        _distributed().LocalCluster(
-            n_workers=number, threads_per_worker=1, dashboard_address=DASHBOARD, silence_logs=50
+        distributed.LocalCluster(
+            n_workers=number or processors(),
+            threads_per_worker=1,
+            dashboard_address=DASHBOARD,
+            silence_logs=50,
         ) as cluster,
     ):
         yield cluster

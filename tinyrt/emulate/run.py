@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.cluster.pieces import Crew
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.emulate.baseline import load_baseline
 from tinyrt.emulate.boards import Board, board_for
@@ -19,7 +20,7 @@ from tinyrt.emulate.image import Image, build_image
 from tinyrt.emulate.profile import OpCost, profile_ops
 from tinyrt.emulate.qemu import PHASES, Run, run_image
 from tinyrt.emulate.report import EmulationReport, Ram, SlicesRun
-from tinyrt.emulate.spread import Crew, run_spread
+from tinyrt.emulate.spread import run_spread
 from tinyrt.errors import DataError, ToolError, UnsupportedError, error_context
 from tinyrt.export import Core, ExportedProject, ExportOptions, Port, export_graph, find_core
 from tinyrt.export.identity import sha256_of

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
-from tinyrt.cluster.tasks import Failure, LacksToolsError, Task
-from tinyrt.cluster.workers import Workers, workers_of
+from tinyrt.cluster.pieces import Crew, Pieces, evenly
+from tinyrt.cluster.tasks import LacksToolsError, Task
+from tinyrt.cluster.workers import workers_of
 from tinyrt.emulate import toolchain
 from tinyrt.emulate.image import Image
 from tinyrt.emulate.qemu import Run, run_image
@@ -23,20 +22,6 @@ PIECE_BYTES = 1 << 22
 """Inputs of a piece at most: a scheduler holds those that are under way."""
 
 Progress = Callable[[int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Crew:
-    """Who boots an image.
-
-    Attributes:
-        workers: processes on this machine; None for one to each processor.
-        scheduler: the address of a Dask scheduler, in place of these: ``tcp://host:8786``.
-
-    """
-
-    workers: int | None = None
-    scheduler: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,15 +93,15 @@ def run_spread(
     shared = Shared(image, image.path.read_bytes(), timeout_s)
     with workers_of(shared, crew.workers, crew.scheduler) as workers:
         pieces = _cut(inputs, samples, PIECES * workers.slots)
-        others = _Others(workers, pieces[1:])
+        tasks = (Task(boot_some, (piece,), builds=True) for piece in pieces[1:])
+        others = Pieces(workers, tasks)
         others.begin()
         first = run_image(image, pieces[0], run_dir, timeout_s=timeout_s, options=options)
-        done = [first]
-        for run in others.runs():
-            done.append(run)
+        runs = [first]
+        for run in others.results():
+            runs.append(run)
             if progress is not None:
-                progress(sum(len(part.outputs) for part in done))
-    runs = [first, *others.in_order()]
+                progress(sum(len(part.outputs) for part in runs))
     painted = [run.stack_bytes for run in runs if run.stack_bytes is not None]
     outputs = b"".join(run.outputs for run in runs)
     return replace(first, outputs=outputs, stack_bytes=max(painted, default=None))
@@ -125,46 +110,5 @@ def run_spread(
 def _cut(inputs: bytes, samples: int, least: int) -> list[bytes]:
     """The inputs in pieces of whole samples: so many, or more where they are long."""
     size = len(inputs) // samples
-    count = min(samples, max(least, -(-len(inputs) // PIECE_BYTES)))
-    edges = [size * (samples * i // count) for i in range(count + 1)]
-    return [inputs[a:b] for a, b in pairwise(edges)]
-
-
-class _Others:
-    """Pieces that workers boot, as many at a time as there are workers for."""
-
-    def __init__(self, workers: Workers, pieces: Sequence[bytes]) -> None:
-        self._workers, self._pieces = workers, pieces
-        self._done: dict[Any, Run] = {}
-        self._begun = 0
-
-    def begin(self) -> None:
-        """Keep all workers busy."""
-        under_way = self._begun - len(self._done)
-        for _ in range(min(self._workers.slots - under_way, len(self._pieces) - self._begun)):
-            task = Task(boot_some, (self._pieces[self._begun],), builds=True)
-            self._workers.begin(self._begun, task)
-            self._begun += 1
-
-    def runs(self) -> Iterator[Run]:
-        """Each run as it is done.
-
-        Raises:
-            ToolError: one came to nothing.
-
-        """
-        while len(self._done) < len(self._pieces):
-            number, result = self._workers.finished()
-            if isinstance(result, Failure):
-                raise ToolError(
-                    f"samples were not run by {result.worker or 'this machine'}: {result.reason}",
-                    expected="a run of every sample",
-                    hint="leave out --workers and --scheduler, to see whether it fails here",
-                )
-            self._done[number] = result
-            self.begin()
-            yield result
-
-    def in_order(self) -> list[Run]:
-        """All runs, by their samples."""
-        return [self._done[number] for number in range(len(self._pieces))]
+    parts = evenly(samples, max(least, -(-len(inputs) // PIECE_BYTES)))
+    return [inputs[size * part.start : size * part.stop] for part in parts]

@@ -174,8 +174,8 @@ class Model:
         memory = self._budget.zeros(size, f"'{name}' of all samples")
         return memory.view(part.dtype).reshape(rows, *part.shape[1:])
 
-    def pieces(self, source: Source) -> Iterator[tuple[int, int, dict[str, Array]]]:
-        """The source's inputs, checked, as many at a time as are worth a call of ``run_raw``.
+    def pieces(self, source: Source, least: int = 1) -> Iterator[tuple[int, int, dict[str, Array]]]:
+        """The source's inputs, checked, as many at a time as are worth a call, in ``least`` pieces.
 
         Yields:
             How many runs came before, how many there are in all, and inputs by name.
@@ -194,7 +194,8 @@ class Model:
         output_bytes = sum(self.graph.value(n).nbytes for n in self.graph.answers)
         if set(self.rows.values()) == {1}:
             output_bytes //= batch_of(self.graph)
-        runs = max(1, PIECE // max(1, input_bytes + output_bytes) // size) * size
+        most = PIECE // max(1, input_bytes + output_bytes) // size
+        runs = max(1, min(most, -(-total // (least * size)))) * size
         pieces = source.pieces({n: rows * runs for n, rows in self.rows.items()})
         for start, piece in zip(range(0, total, runs), pieces, strict=True):
             first = {n: rows * start for n, rows in self.rows.items()}
@@ -329,7 +330,8 @@ class Model:
 
     def _batch_size(self, count: int) -> int:
         """Samples per invoke: several where the model keeps samples apart, else one run."""
-        if set(self.rows.values()) != {1}:
+        constant = any(self.graph.value(name).is_constant for name in self.graph.answers)
+        if constant or set(self.rows.values()) != {1}:
             return 1
         size = min(self._most, count)
         if self._on_op is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -228,6 +228,10 @@ class Graph:
     values: dict[str, Value] = field(repr=False)
     nodes: tuple[Node, ...] = field(repr=False)
     states: tuple[tuple[str, str], ...] = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The model alone, for another process: what was looked up or noted is found anew there."""
+        return {part.name: getattr(self, part.name) for part in fields(self)}
 
     @cached_property
     def fed(self) -> tuple[str, ...]:

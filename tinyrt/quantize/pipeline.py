@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from tinyrt.cluster.pieces import Crew
 from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.interpreter.model import Model
 from tinyrt.interpreter.progress import Progress
@@ -32,6 +33,7 @@ def quantize_graph(
     data: Samples | None,
     config: QuantConfig | None = None,
     progress: Progress | None = None,
+    crew: Crew | None = None,
 ) -> Graph:
     """Calibrate on the data, then plan and apply the configured schemes.
 
@@ -44,9 +46,12 @@ def quantize_graph(
             are stored in fewer bits.
         config: the user's choices; by default those of the usual preset for int8.
         progress: called with what is done and the total, first of samples, then of tensors.
+        crew: who shares the samples that ranges are taken from, with the same result; None for this
+            process.
 
     Raises:
         DataError: the data do not fit the model, or are missing.
+        ToolError: Dask is missing, or a worker failed.
         UnsupportedError: an op has no integer form, or the model keeps state.
 
     """
@@ -61,10 +66,10 @@ def quantize_graph(
         return apply_plan(graph, make_plan(graph, {}, config))
     _require_no_state(graph)
     if not config.optimizes:
-        ranges = calibrate(graph, data, progress, config)
+        ranges = calibrate(graph, data, progress, config, crew)
         graph = split_heads(graph, ranges, config)
         return apply_plan(graph, make_plan(graph, ranges, config))
-    return prepare(graph, data, config, progress).quantized(config, progress)
+    return prepare(graph, data, config, progress, crew).quantized(config, progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +132,11 @@ def _require_no_state(graph: Graph) -> None:
 
 
 def prepare(
-    graph: Graph, data: Samples, config: QuantConfig, progress: Progress | None = None
+    graph: Graph,
+    data: Samples,
+    config: QuantConfig,
+    progress: Progress | None = None,
+    crew: Crew | None = None,
 ) -> Prepared:
     """Read and calibrate; arguments and errors as for ``quantize_graph``."""
     _require_no_state(graph)
@@ -146,5 +155,5 @@ def prepare(
         methods, full_range = choose_methods(graph, looked_at, count, config)
     if methods.equalize or methods.smooth:
         graph = equalize(graph, reference, methods, full_range=full_range)
-    ranges = calibrate(graph, batches, progress, methods)
+    ranges = calibrate(graph, batches, progress, methods, crew)
     return Prepared(graph, ranges, head, held, methods)

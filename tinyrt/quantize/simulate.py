@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.answering import logits_name
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, DType, Graph, QParams
-from tinyrt.metrics import logits_name, sqnr_db
+from tinyrt.metrics import sqnr_db
 from tinyrt.ops import OPS
 from tinyrt.ops.quantize import Affine, dequantize_array, quantize_array
 from tinyrt.ops.shared.batch import rebatch

@@ -19,7 +19,7 @@ from tinyrt.memory import schedule
 from tinyrt.search.deployment import IN_INT8, Deployment
 from tinyrt.search.problem import Problem
 from tinyrt.search.seen import calibrating
-from tinyrt.train.fit import Augment
+from tinyrt.train.fit import Augment, Loss
 from tinyrt.train.nn import Module, Sequential, Softmax
 from tinyrt.train.tracing import trace
 
@@ -41,6 +41,8 @@ class Candidate:
         front_end: makes features of raw samples, which the network takes in the shape that
             ``Problem.behind`` says; None for samples as they are.
         deployment: how it becomes integers and code.
+        loss: of outputs and labels, in float; by default cross entropy of classes, and the mean
+            squared error of values.
 
     """
 
@@ -50,6 +52,7 @@ class Candidate:
     augment: Augment | None = None
     front_end: FrontEnd | None = None
     deployment: Deployment = IN_INT8
+    loss: Loss | None = None
 
 
 Space = Callable[["BaseTrial", Problem, np.random.Generator], Module | Candidate]

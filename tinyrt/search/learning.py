@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import numpy as np
 from tinyrt.api.quantize import plainer
 from tinyrt.convert.passes import optimize
 from tinyrt.errors import DataError
+from tinyrt.interpreter.model import Model
 from tinyrt.ir import Graph
 from tinyrt.ops.shared.spec import Array
 from tinyrt.quantize import quantize_graph
@@ -18,7 +18,8 @@ from tinyrt.search.candidate import Candidate
 from tinyrt.search.order import Order
 from tinyrt.search.problem import Problem
 from tinyrt.train.core.tensor import Tensor, no_grad
-from tinyrt.train.fit import FitConfig, fit
+from tinyrt.train.distill import Distillation
+from tinyrt.train.fit import FitConfig, Loss, Objective, fit, objective_of
 from tinyrt.train.losses import cross_entropy, mse_loss
 from tinyrt.train.nn import Module
 from tinyrt.train.optim import Adam
@@ -47,7 +48,7 @@ def fit_candidate(
         problem.y[rows],
         FitConfig(epochs, candidate.batch, progress=False),
         rng=np.random.default_rng([order.seed, 1]),
-        loss=loss_for(problem),
+        objective=objective_for(candidate, problem),
         # The rate of a step is that of the whole training, however many epochs this rung has.
         lr=lambda step, _: whole.lr(step, steps),
         augment=candidate.augment,
@@ -57,7 +58,15 @@ def fit_candidate(
     return history[epochs - 1].score
 
 
-def loss_for(problem: Problem) -> Callable[[Tensor, Array], Tensor]:
+def objective_for(candidate: Candidate, problem: Problem) -> Objective:
+    """What training brings down: the loss, and the distance from a teacher's answers."""
+    loss = candidate.loss or loss_for(problem)
+    if problem.teacher is None:
+        return objective_of(loss)
+    return Distillation(Model(problem.teacher, num_threads=1), loss=loss)
+
+
+def loss_for(problem: Problem) -> Loss:
     """Cross entropy of classes; the mean squared error of values."""
     if problem.has_classes:
         return cross_entropy

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,10 +12,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.data import LABELS, load_npz
 from tinyrt.dsp.windows import FrontEnd, shape_behind
 from tinyrt.errors import DataError
-from tinyrt.ir import Shape
+from tinyrt.ir import Graph, Shape
 from tinyrt.train.core.function import Array
 from tinyrt.train.pipeline.lessons import Kind, Lesson
 from tinyrt.train.pipeline.samples import digest, split
@@ -48,10 +51,11 @@ class Problem:
         seed: draws which.
         rate: raw samples in a second, where ``x`` has windows of them; None where it is not told.
         fold: which samples those are; None to train on all of them, and judge by all.
+        teacher: a model of such samples, whose answers candidates learn from, too; None for none.
 
     Raises:
-        DataError: samples and labels differ in number, are not finite, or too few; or the rate is
-            no number above 0.
+        DataError: samples and labels differ in number, are not finite, or too few; the rate is no
+            number above 0; or a teacher does not answer such samples with scores of the classes.
 
     """
 
@@ -61,6 +65,7 @@ class Problem:
     seed: int = 0
     rate: float | None = None
     fold: int | None = 0
+    teacher: Graph | None = None
 
     def __post_init__(self) -> None:
         if self.x.ndim < 2 or len(self.x) != len(self.y):
@@ -89,7 +94,24 @@ class Problem:
                 expected="integers from 0, one for each sample, of two classes or more",
                 hint="y.astype(float) makes values of them",
             )
+        if self.teacher is not None:
+            self._require_teacher(self.teacher)
         _ = self.parts
+
+    def _require_teacher(self, teacher: Graph) -> None:
+        """Refuse what cannot teach these classes."""
+        inputs = [teacher.value(name) for name in teacher.fed]
+        outputs = [teacher.value(name) for name in teacher.outputs]
+        shapes = [value.shape[1:] for value in inputs]
+        sizes = [math.prod(value.shape[1:]) for value in outputs]
+        if not self.has_classes or shapes != [self.input_shape] or sizes != [self.classes]:
+            raise DataError(
+                f"the teacher takes {', '.join(value.describe() for value in inputs)} and gives "
+                + ", ".join(value.describe() for value in outputs),
+                expected=f"samples {list(self.input_shape)}, and scores of {self.classes} classes"
+                if self.has_classes
+                else "labels that are classes, whose scores it gives",
+            )
 
     @classmethod
     def of(
@@ -97,6 +119,7 @@ class Problem:
         data: str | Path | Mapping[str, ArrayLike],
         validation: float = 0.2,
         seed: int = 0,
+        teacher: Graph | None = None,
     ) -> Problem:
         """The problem in a data file, or in arrays by name: ``x`` and, for other than x, ``y``.
 
@@ -123,7 +146,8 @@ class Problem:
                 f"the rate is {rate.dtype}{list(rate.shape)}",
                 expected="one number: samples in a second",
             )
-        return cls(x, y, validation, seed, None if rate is None else float(rate.item()))
+        told = None if rate is None else float(rate.item())
+        return cls(x, y, validation, seed, told, teacher=teacher)
 
     @property
     def has_classes(self) -> bool:
@@ -157,7 +181,18 @@ class Problem:
         return View(shape, outputs, self.has_classes)
 
     def with_x(self, x: Array) -> Problem:
-        """The same labels and parts, of other samples; an autoencoder gives these back."""
+        """The same labels and parts, of other samples; an autoencoder gives these back.
+
+        Raises:
+            DataError: there is a teacher, who does not know them.
+
+        """
+        if self.teacher is not None:
+            raise DataError(
+                "the teacher does not see the features that a candidate's front end makes",
+                expected="candidates without a front end",
+                hint="leave out --teacher, or search among networks for features",
+            )
         return replace(self, x=x, y=x if self.y is self.x else self.y, rate=None)
 
     @cached_property
@@ -175,7 +210,13 @@ class Problem:
         """A few hexadecimal digits that tell this problem from others."""
         rate = "" if self.rate is None else f" {self.rate:g}"
         fold = "" if self.fold == 0 else f" fold {self.fold}"
-        return f"{digest([self.x, self.y])} {self.validation:g} {self.seed}{rate}{fold}"
+        taught = "" if self.teacher is None else f" taught by {_digest_of(self.teacher)}"
+        return f"{digest([self.x, self.y])} {self.validation:g} {self.seed}{rate}{fold}{taught}"
+
+
+def _digest_of(graph: Graph) -> str:
+    """A few hexadecimal digits that tell a model from others."""
+    return hashlib.sha256(write_tflite(graph)).hexdigest()[:12]
 
 
 Purpose = Problem | View

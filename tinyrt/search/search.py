@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 from tinyrt.api.costs import Basis
+from tinyrt.api.reading import open_model
 from tinyrt.cluster.workers import workers_of
 from tinyrt.entry import entry
-from tinyrt.errors import DataError
+from tinyrt.errors import DataError, error_context
 from tinyrt.export import find_core
 from tinyrt.files import make_folder
+from tinyrt.ir import Graph
 from tinyrt.search.candidate import Space
 from tinyrt.search.checks import Checks
 from tinyrt.search.front import SearchResult, write_front
@@ -26,9 +28,6 @@ from tinyrt.search.setting import FACTOR, SearchSetting
 from tinyrt.search.source import SpaceSource, space_source
 from tinyrt.search.store import Record, opened, optuna_there
 from tinyrt.search.work import require_tools
-
-if TYPE_CHECKING:
-    pass
 
 STUDY, TRIALS = "study.log", "trials"
 """Names in the output folder: the study, unless it has another name, and trained models."""
@@ -45,7 +44,8 @@ def search_networks(
     study: str | Path | None = None,
     resume: bool = False,
     workers: int | None = 1,
-    scheduler: str | None = None,
+    scheduler: Any = None,
+    teacher: str | Path | Graph | None = None,
     test: str | Path | Mapping[str, ArrayLike] | None = None,
     emulate: int = 0,
     on_trial: OnTrial = lambda done, total, record: None,
@@ -67,7 +67,10 @@ def search_networks(
         study: the study's file; by default ``study.log`` in the folder.
         resume: whether to go on with the study in the file.
         workers: processes on this machine; one is this process; None for one to each processor.
-        scheduler: the address of a Dask scheduler, in place of these: ``tcp://host:8786``.
+        scheduler: the address of a Dask scheduler, ``tcp://host:8786``, or a client of it, in place
+            of these.
+        teacher: a .tflite or .onnx model, or a graph, that gives scores of the classes: in float,
+            candidates learn from its answers, too.
         test: data as ``data``, of samples that are in neither part of it: the front is judged by
             them at the end, and the result says how often that was done in this study.
         emulate: samples that each model of the front answers on the emulated core at the end; the
@@ -83,7 +86,9 @@ def search_networks(
 
     """
     source = space_source(space)
-    problem = Problem.of(data, validation, setting.seed)
+    taught = teacher if isinstance(teacher, Graph | None) else open_model(teacher)
+    with error_context(file=None if isinstance(teacher, Graph | None) else str(teacher)):
+        problem = Problem.of(data, validation, setting.seed, taught)
     _require_samples(setting.folds, validation)
     checks = Checks.of(problem, test, emulate)
     folder = Path(output)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from tinyrt.answering import logits_name
 from tinyrt.errors import ShapeError, UnsupportedError
 from tinyrt.ir import Graph
-from tinyrt.metrics import logits_name
 from tinyrt.train.batched import batched
 
 

@@ -9,6 +9,8 @@ ALONE = [
     ("convert", ("--hop", "1"), "--stream"),
     ("debug", ("--min-accuracy", "40dB"), "--bisect"),
     ("debug", ("--allow", "int8,float"), "--bisect"),
+    ("debug", ("--workers", "2"), "--bisect"),
+    ("debug", ("--scheduler", "tcp://a"), "--bisect"),
     ("quantize", ("--allow", "int8"), "--max-bytes"),
     ("quantize", ("--data", "test.npz"), "--min-accuracy"),
     ("quantize", ("--percentile", "99"), "--calibrator percentile"),

@@ -1,4 +1,4 @@
-"""Options of ``tinyrt emulate`` that say who shares the samples."""
+"""Options that say which processes or machines share the samples."""
 
 import pytest
 
@@ -14,18 +14,35 @@ OPTIONS = {
     "--workers 1": (1, None),
 }
 
+SHARED = {
+    "emulate": ("run_emulated", "int8"),
+    "eval": ("evaluate", "int8 -d test"),
+    "quantize": ("quantize_model", "net -c calib -o NEW"),
+    "quantize within": ("quantize_within", "net -c calib -o NEW --max-bytes 9k"),
+    "debug": ("bisect_model", "net int8 -d test --bisect"),
+}
+"""Command -> the function that is asked, and arguments with names of ``made``."""
+
 
 @shows("emulate", "workers", "scheduler")
+@shows("eval", "workers", "scheduler")
+@shows("quantize", "workers", "scheduler")
+@shows("debug", "workers", "scheduler")
 @pytest.mark.parametrize("options", OPTIONS)
-def test_who_shares_the_samples(options, made, monkeypatch):
+@pytest.mark.parametrize("command", SHARED)
+def test_who_shares_the_samples(command, options, made, tmp_path, monkeypatch):
     asked = []
 
-    def stop(model, *, workers, scheduler, **_):
+    def stop(*arguments, workers, scheduler, **_):
         asked.append((workers, scheduler))
         raise ToolError("seen")
 
-    monkeypatch.setattr(api, "run_emulated", stop)
-    assert "seen" in call("emulate", made.int8, *options.split(), code=1).stderr
+    function, words = SHARED[command]
+    monkeypatch.setattr(api, function, stop)
+    named = {word: getattr(made, word, word) for word in words.split()} | {"NEW": tmp_path / "a"}
+    arguments = [named[word] for word in words.split()]
+    error = call(command.split()[0], *arguments, *options.split(), code=1).stderr
+    assert "seen" in error
     assert asked == [OPTIONS[options]]
 
 

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import reduce
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from functools import partial, reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.errors import DataError, warn
+from tinyrt.cluster.pieces import Crew
+from tinyrt.errors import warn
 from tinyrt.interpreter.model import Model
 from tinyrt.interpreter.progress import Progress
-from tinyrt.ir import BoundNode, DType, Graph
-from tinyrt.quantize.calibration.observers import Every, MinMax, Watcher, make_observer
+from tinyrt.ir import Graph
+from tinyrt.quantize.calibration.observers import Every, make_observer
 from tinyrt.quantize.calibration.samples import Samples, read_batches, split_head
 from tinyrt.quantize.calibration.search import search_ranges, search_samples
+from tinyrt.quantize.calibration.watching import AnyObserver, Maker, Watch, seen_by
 from tinyrt.quantize.config import CHOOSING, Calibrator, QuantConfig, QuantizationWarning
 from tinyrt.quantize.plan import make_plan
 from tinyrt.quantize.ranges import Range
-from tinyrt.quantize.recurrent import begins_anew, cell_states
-from tinyrt.quantize.scores import lift, masks, score_depths
 from tinyrt.quantize.simulate import simulator_of
 
 Arrays = dict[str, NDArray[Any]]
-
-LARGEST = np.finfo(np.float32).max
 
 FEW_SAMPLES = 10
 """With fewer samples, a range depends on the samples more than on the model."""
@@ -36,6 +34,7 @@ def calibrate(
     data: Samples,
     progress: Progress | None = None,
     config: QuantConfig | None = None,
+    crew: Crew | None = None,
 ) -> dict[str, Range]:
     """The range of every activation over the data, found by the configured calibrator.
 
@@ -46,9 +45,11 @@ def calibrate(
         data: inputs, samples first; see ``read_batches``.
         progress: called with the samples done and their total, as far as it is known.
         config: the user's choices; min-max by default.
+        crew: who shares the samples, with the same ranges; None for this process.
 
     Raises:
         DataError: the data do not fit the model's inputs, or it computes infinity from them.
+        ToolError: Dask is missing, or a worker failed.
 
     Warns:
         QuantizationWarning: there are few samples, or a tensor never changed.
@@ -56,19 +57,24 @@ def calibrate(
     """
     config = config or QuantConfig()
     if config.calibrator in CHOOSING:
-        return _choose(graph, data, progress, config)
-    observers = observe(graph, data, lambda: make_observer(config.calibrator, config), progress)
+        return _choose(graph, data, progress, config, crew)
+    make = partial(make_observer, config.calibrator, config)
+    observers = observe(graph, data, make, progress, crew=crew)
     return {name: observer.range() for name, observer in observers.items()}
 
 
 def _choose(
-    graph: Graph, data: Samples, progress: Progress | None, config: QuantConfig
+    graph: Graph,
+    data: Samples,
+    progress: Progress | None,
+    config: QuantConfig,
+    crew: Crew | None,
 ) -> dict[str, Range]:
     """The calibrator's ranges that serve the model's output best; with ``AUTO``, by tensor."""
     model = Model(graph)
     head, batches = split_head(checked_batches(model, data), search_samples(graph), model.rows)
     tried = CHOOSING[config.calibrator]
-    every = observe(graph, batches, lambda: Every(config, tried), progress)
+    every = observe(graph, batches, partial(Every, config, tried), progress, crew=crew)
     proposals = {name: observer.candidates() for name, observer in every.items()}
     columns = zip(*proposals.values(), strict=True)
     tables = [dict(zip(proposals, column, strict=True)) for column in columns]
@@ -89,77 +95,31 @@ def _choose(
     return search_ranges(simulator, plans[best], tables[best], candidates)
 
 
-AnyObserver = TypeVar("AnyObserver", bound=Watcher)
-
-
 def observe(
     graph: Graph,
     data: Samples,
-    make: Callable[[], AnyObserver],
+    make: Maker[AnyObserver],
     progress: Progress | None = None,
     *,
     quiet: bool = False,
+    crew: Crew | None = None,
 ) -> dict[str, AnyObserver]:
     """One observer per activation, each shown every value that the activation takes.
 
     Args, raised errors and warnings as in ``calibrate``; ``make`` makes an observer. A quiet one
-    warns of nothing: it sees but a part of the data.
+    warns of nothing: it sees but a part of the data. A crew shares the samples.
     """
-    observers: dict[str, AnyObserver] = {}
-    extent: dict[str, MinMax] = {}
-    depths, hiding = score_depths(graph), masks(graph)
-
-    def record(name: str, array: NDArray[Any]) -> None:
-        array = lift(array, depths[name]) if name in depths else array
-        array = np.maximum(array, -LARGEST) if name in hiding else array
-        if not np.isfinite(array).all():
-            raise _endless(graph, name)
-        array = np.atleast_1d(array)
-        observers.setdefault(name, make()).add(array)
-        extent.setdefault(name, MinMax()).add(array)
-
-    lstms = [node for node in graph.bound() if begins_anew(node)]
-    inputs = {node.input(0).name: np.empty(0) for node in lstms}
-
-    def on_op(node: BoundNode, output: NDArray[Any]) -> None:
-        if node.output.dtype is DType.FLOAT32:
-            record(node.output.name, output)
-        if node.output.name in inputs:
-            inputs[node.output.name] = output.copy()
-        if begins_anew(node):
-            # The op puts out its last cell state only.
-            record(node.outputs[2].name, cell_states(node, inputs[node.input(0).name]))
-
-    model = Model(graph, on_op=on_op)
-    sample_count = 0
-    for feeds in checked_batches(model, data):
-        for name, array in feeds.items():
-            record(name, array)
-        for part in _single_runs(model, feeds) if lstms else (feeds,):
-            inputs |= {name: part[name] for name in inputs.keys() & part.keys()}
-            model.run_raw(part, _shifted(progress, sample_count))
-            sample_count += model.runs(part)
+    batches = checked_batches(Model(graph), data)
+    if crew is not None:
+        seen = seen_by(crew, graph, make, batches, progress)
+    else:
+        watch = Watch(graph, make)
+        for feeds in batches:
+            watch.add(feeds, progress)
+        seen = watch.seen
     if not quiet:
-        _warn(graph, sample_count, {name: e.range() for name, e in extent.items()})
-    return observers
-
-
-def _endless(graph: Graph, name: str) -> DataError:
-    maker = graph.producer(name)
-    where = graph.bind(graph.nodes.index(maker)).describe() if maker is not None else None
-    return DataError(
-        "the model computes infinity, or what is no number, from the calibration data",
-        op=where,
-        tensor=graph.value(name).describe(),
-        expected="finite values, that a scale can cover",
-        hint="keep its input within bounds (log(x + 1e-6) for log(x)), or correct the data",
-    )
-
-
-def _single_runs(model: Model, feeds: Arrays) -> Iterator[Arrays]:
-    """The inputs of one run after the other."""
-    for i in range(model.runs(feeds)):
-        yield {n: a[i * model.rows[n] : (i + 1) * model.rows[n]] for n, a in feeds.items()}
+        _warn(graph, seen.samples, {name: e.range() for name, e in seen.extents.items()})
+    return seen.observers
 
 
 def checked_batches(model: Model, data: Samples) -> Iterator[Arrays]:
@@ -183,12 +143,6 @@ def checked_batches(model: Model, data: Samples) -> Iterator[Arrays]:
             yield {n: a[: whole[n]] for n, a in feeds.items()}
     if remainder:
         model.runs(remainder)
-
-
-def _shifted(progress: Progress | None, offset: int) -> Progress | None:
-    if progress is None:
-        return None
-    return lambda now, total: progress(offset + now, offset + total)
 
 
 def _warn(graph: Graph, samples: int, extent: dict[str, Range]) -> None:

@@ -63,6 +63,18 @@ class Histogram:
             bins = np.floor(nonzero / self.width).astype(np.int64) - self.first
             self.counts += np.bincount(bins, minlength=BINS)
 
+    def merge(self, other: Histogram) -> None:
+        """Count what another one has counted, too: as if it had all been shown to this one."""
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        self.zeros += other.zeros
+        if not other.counts.any():
+            return
+        self._least = min(self._least, other._least)
+        self._most = max(self._most, other._most)
+        self._cover()
+        numbers = (other.first + np.flatnonzero(other.counts)) >> (self.exponent - other.exponent)
+        np.add.at(self.counts, numbers - self.first, other.counts[other.counts > 0])
+
     def _cover(self) -> None:
         """Widen and shift the bins so that every value but zero has one."""
         exponent, least, most = self.exponent, self._least, self._most

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,10 @@ class Watcher(Protocol):
         """Take a batch, samples first."""
         ...
 
+    def merge(self, later: Self) -> None:
+        """Take what another one saw, made for a part: as if its batches came next."""
+        ...
+
 
 class Observer(Watcher, Protocol):
     """Proposes the range of the tensor that it watches."""
@@ -43,7 +47,14 @@ class MinMax:
     def add(self, x: NDArray[Any]) -> None:
         """Take a batch, samples first."""
         batch_range = Range.of(x)
-        self._range = batch_range if self._range is None else self._range.union(batch_range)
+        self._widen(batch_range)
+
+    def merge(self, later: MinMax) -> None:
+        """Take what another one saw."""
+        self._widen(later.range())
+
+    def _widen(self, seen: Range) -> None:
+        self._range = seen if self._range is None else self._range.union(seen)
 
     def range(self) -> Range:
         """The values' range."""
@@ -57,17 +68,35 @@ class MovingAverage:
     Jacob et al., "Quantization and Training of Neural Networks for Efficient
     Integer-Arithmetic-Only Inference", CVPR 2018, section 3.1. Averaged by sample, so that the
     result does not depend on the batches; early samples count less as more follow.
+
+    Args:
+        is_part: whether it sees a part of the samples, for another one that takes their ends in
+            their order: averages of averages would differ in their last bits.
+
     """
 
     MOMENTUM = 0.95
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_part: bool = False) -> None:
         self._ends: NDArray[np.float64] | None = None
+        self._seen: list[NDArray[np.float64]] | None = [] if is_part else None
 
     def add(self, x: NDArray[Any]) -> None:
         """Take a batch, samples first."""
         rows = np.asarray(x, np.float64).reshape(len(x), -1)
-        for ends in np.stack([rows.min(axis=1), rows.max(axis=1)], axis=1):
+        self._follow(np.stack([rows.min(axis=1), rows.max(axis=1)], axis=1))
+
+    def merge(self, later: MovingAverage) -> None:
+        """Take what another one saw, which was made for a part."""
+        assert later._seen is not None, "made for a part"
+        for ends in later._seen:
+            self._follow(ends)
+
+    def _follow(self, samples: NDArray[np.float64]) -> None:
+        if self._seen is not None:
+            self._seen.append(samples)
+            return
+        for ends in samples:
             old = ends if self._ends is None else self._ends
             self._ends = self.MOMENTUM * old + (1 - self.MOMENTUM) * ends
 
@@ -86,6 +115,10 @@ class HistogramObserver:
     def add(self, x: NDArray[Any]) -> None:
         """Take a batch, samples first."""
         self.histogram.add(x)
+
+    def merge(self, later: Self) -> None:
+        """Take what another one saw."""
+        self.histogram.merge(later.histogram)
 
 
 class Percentile(HistogramObserver):
@@ -192,8 +225,10 @@ def _divergence(h: Histogram, low: float, high: float) -> float:
 class Every:
     """Several calibrators side by side, those of the histogram on one."""
 
-    def __init__(self, config: QuantConfig, calibrators: Iterable[Calibrator]) -> None:
-        self._observers = [make_observer(c, config) for c in calibrators]
+    def __init__(
+        self, config: QuantConfig, calibrators: Iterable[Calibrator], *, is_part: bool = False
+    ) -> None:
+        self._observers = [make_observer(c, config, is_part=is_part) for c in calibrators]
         self._shared = Histogram()
         for observer in self._observers:
             if isinstance(observer, HistogramObserver):
@@ -206,22 +241,32 @@ class Every:
             if not isinstance(observer, HistogramObserver):
                 observer.add(x)
 
+    def merge(self, later: Every) -> None:
+        """Take what another one saw, which was made for a part."""
+        self._shared.merge(later._shared)
+        for observer, other in zip(self._observers, later._observers, strict=True):
+            if not isinstance(observer, HistogramObserver):
+                observer.merge(other)
+
     def candidates(self) -> list[Range]:
         """Every calibrator's range, always in the same order."""
         return [observer.range() for observer in self._observers]
 
 
-def make_observer(calibrator: Calibrator, config: QuantConfig) -> Observer:
+def make_observer(
+    calibrator: Calibrator, config: QuantConfig, *, is_part: bool = False
+) -> Observer:
     """An observer for one tensor.
 
     Args:
         calibrator: any but those that choose among the others.
         config: the calibrators' own choices.
+        is_part: whether it sees a part of the samples, and another one is to take what it saw.
 
     """
     match calibrator:
         case Calibrator.MOVING_AVERAGE:
-            return MovingAverage()
+            return MovingAverage(is_part=is_part)
         case Calibrator.PERCENTILE:
             return Percentile(config.percentile)
         case Calibrator.MSE:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from tinyrt.answering import Judging, held_by, here
+from tinyrt.cluster.pieces import Crew
+from tinyrt.cluster.workers import workers_of
 from tinyrt.convert.channels.lost import Lost
 from tinyrt.interpreter.model import Model
 from tinyrt.interpreter.progress import Progress
@@ -84,6 +88,7 @@ def bisect(
     target: Budget | None = None,
     progress: Progress | None = None,
     lost: Mapping[str, Lost] | None = None,
+    crew: Crew | None = None,
 ) -> BisectReport:
     """Widen the layers of a quantised model, greedily, until its accuracy is back.
 
@@ -100,22 +105,47 @@ def bisect(
             within 1 % of the float model's accuracy, or 40 dB where there are no labels.
         progress: called with the models measured and how many there may be.
         lost: the channels that the quantised model lost.
+        crew: who shares the samples that models are measured on; None for this process.
 
     Raises:
         DataError: the data do not fit, or the models have nothing in common.
+        ToolError: Dask is missing, or a worker failed.
         UnsupportedError: the first model is not float or the second not quantised.
 
     """
     require_pair(graph, quantized)
     feeds = Model(graph).check_inputs(data)
-    judge = Judge(graph, feeds, labels)
-    target = _with_default(target or Budget(), judge)
+    with _judging(crew, feeds) as judging:
+        judge = Judge(graph, feeds, labels, judging)
+        return _bisected(graph, quantized, feeds, judge, target or Budget(), progress, lost or {})
+
+
+@contextmanager
+def _judging(crew: Crew | None, feeds: Mapping[str, Array]) -> Iterator[Judging]:
+    """Who has the models answer."""
+    if crew is None:
+        yield here
+        return
+    with workers_of(feeds, crew.workers, crew.scheduler) as workers:
+        yield held_by(workers)
+
+
+def _bisected(
+    graph: Graph,
+    quantized: Graph,
+    feeds: Mapping[str, Array],
+    judge: Judge,
+    target: Budget,
+    progress: Progress | None,
+    lost: Mapping[str, Lost],
+) -> BisectReport:
+    target = _with_default(target, judge)
     start = judge.measure(quantized)
     if judge.holds(start, target):
         return BisectReport(start, judge.of_float.top1, True, (), {}, start, ())
     head = {name: array[: search_samples(graph)] for name, array in feeds.items()}
-    matched = as_quantized(graph, quantized, lost or {})
-    rebuilt = _Remade(matched, restored(quantized, matched, lost or {}), head)
+    matched = as_quantized(graph, quantized, lost)
+    rebuilt = _Remade(matched, restored(quantized, matched, lost), head)
     steps = Steps(
         rebuilt.graph,
         rebuilt.ranges,

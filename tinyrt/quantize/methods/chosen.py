@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,7 +124,7 @@ class _Form:
         self.held = Simulator(layout.graph, held, layout.dtypes)
         tried = dict.fromkeys((config.calibrator, *CHOOSING[Calibrator.MEASURED]))
         # Ranges will be those of all samples, so they are here.
-        observers = observe(graph, (fit, held), lambda: Every(config, tried), quiet=True)
+        observers = observe(graph, (fit, held), partial(Every, config, tried), quiet=True)
         proposals = {name: observer.candidates() for name, observer in observers.items()}
         self.ranges = {
             c: {name: found[i] for name, found in proposals.items()} for i, c in enumerate(tried)

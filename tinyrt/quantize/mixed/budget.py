@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tinyrt.answering import Judging, answers_of, here
 from tinyrt.errors import DataError, TinyrtError
 from tinyrt.ir import Graph
-from tinyrt.metrics import Evaluation, answers_of, evaluate_graph
+from tinyrt.metrics import Evaluation, evaluate_graph
 from tinyrt.quantize.config import Scheme
 from tinyrt.quantize.mixed.assign import WIDER
 from tinyrt.quantize.simulate import Array
@@ -56,19 +57,26 @@ class Judge:
         graph: the float model.
         inputs: name -> samples, float.
         labels: (samples,) class indices, None where there are none.
+        judging: who has the measured models answer; see ``tinyrt.answering``.
 
     """
 
     def __init__(
-        self, graph: Graph, inputs: Mapping[str, Array], labels: Array | None = None
+        self,
+        graph: Graph,
+        inputs: Mapping[str, Array],
+        labels: Array | None = None,
+        judging: Judging = here,
     ) -> None:
-        self._inputs, self._labels = inputs, labels
+        self._inputs, self._labels, self._judging = inputs, labels, judging
         self._reference = answers_of(graph, inputs)
         self.of_float = evaluate_graph(graph, inputs, labels, self._reference)
 
     def measure(self, quantized: Graph) -> Evaluation:
         """Accuracy and SQNR of a model that was made from the float one."""
-        return evaluate_graph(quantized, self._inputs, self._labels, self._reference)
+        return evaluate_graph(
+            quantized, self._inputs, self._labels, self._reference, judging=self._judging
+        )
 
     def holds(self, evaluation: Evaluation, budget: Budget) -> bool:
         """Whether a measured model keeps the budget's accuracy and SQNR."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from tinyrt.cluster.pieces import Crew
 from tinyrt.errors import BudgetError, TinyrtError
 from tinyrt.interpreter.progress import Progress
 from tinyrt.ir import Graph
@@ -68,6 +69,7 @@ def quantize_within(
     budget: Budget,
     judge: Judge | None = None,
     progress: Progress | None = None,
+    crew: Crew | None = None,
 ) -> tuple[Graph, MixedReport]:
     """Quantise so that the file's size and the model's accuracy hold the budget.
 
@@ -84,10 +86,12 @@ def quantize_within(
         budget: what must hold.
         judge: what accuracy is measured on; by default, the first calibration samples.
         progress: called with what is done and the total, of one part of the work after the other.
+        crew: as for ``quantize_graph``.
 
     Raises:
         BudgetError: there is no such model; says how near the nearest one comes.
         DataError: the data do not fit the model, or lack labels.
+        ToolError: Dask is missing, or a worker failed.
 
     """
     if config.scheme not in WIDER:
@@ -102,7 +106,7 @@ def quantize_within(
     config = replace(config, measured=config.measured - REFINING)
     # Chains of ops may want int16, which tables have not.
     graph = gather_tables(graph, config, chains=False)
-    prepared = prepare(graph, data, config, progress)
+    prepared = prepare(graph, data, config, progress, crew)
     judge = judge or Judge(graph, prepared.head)
     if budget.min_accuracy is not None:
         judge.require_labels()

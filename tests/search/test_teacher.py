@@ -1,0 +1,120 @@
+"""Candidates that learn from a large model's answers, and by losses of their own."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.search import raw
+from tests.search.made import QUICK, blobs, dense
+from tinyrt.api.fitting import DeviceBudget
+from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.errors import DataError
+from tinyrt.interpreter.model import Model
+from tinyrt.search import Problem, SearchSetting, search_networks
+from tinyrt.search.candidate import Candidate, candidate_of
+from tinyrt.search.learning import loss_for, objective_for
+from tinyrt.search.seen import seen
+from tinyrt.train.core.tensor import Tensor
+from tinyrt.train.distill import Distillation
+from tinyrt.train.losses import cross_entropy
+from tinyrt.train.nn import Flatten, Linear, Sequential, Softmax
+from tinyrt.train.tracing import trace
+
+optuna = pytest.importorskip("optuna")
+
+
+def knowing(outputs=3, inputs=12):
+    """A model that knows the centres of the classes of ``blobs``."""
+    data = blobs(n=3000)
+    centres = np.stack([data["x"][data["y"] == c].mean(0) for c in range(3)])
+    out = Linear(inputs, outputs, rng=np.random.default_rng(0))
+    if (outputs, inputs) == (3, 12):
+        out.weight.data = centres.astype(np.float32)
+        out.bias.data = (-(centres**2).sum(1) / 2).astype(np.float32)
+    return trace(Sequential(out=out, softmax=Softmax()), (inputs,))
+
+
+def of(problem, width=32):
+    trial = optuna.trial.FixedTrial({"width": width, "rate": 0.02})
+    return candidate_of(dense, trial, problem, 0)
+
+
+def test_training_brings_down_the_distance_from_the_teacher_and_the_loss():
+    plain = Problem.of(blobs())
+    taught = replace(plain, teacher=knowing())
+    x, y = plain.x[:16], plain.y[:16]
+    candidate = of(plain)
+    network = candidate.network.evaluating
+    with network():
+        found = objective_for(candidate, taught)(candidate.network, x, y)
+        wanted = Distillation(Model(knowing()), loss=cross_entropy)(candidate.network, x, y)
+        alone = objective_for(candidate, plain)(candidate.network, x, y)
+        loss = loss_for(plain)(candidate.network(Tensor(x)), y)
+    assert found.data == wanted.data
+    assert alone.data == loss.data != found.data
+
+
+def test_a_loss_of_its_own_takes_the_place_of_cross_entropy():
+    def doubled(outputs, labels):
+        return cross_entropy(outputs, labels) * 2
+
+    problem = Problem.of(blobs())
+    candidate = replace(of(problem), loss=doubled)
+    x, y = problem.x[:16], problem.y[:16]
+    with candidate.network.evaluating():
+        own = objective_for(candidate, problem)(candidate.network, x, y)
+        usual = objective_for(of(problem), problem)(candidate.network, x, y)
+    assert own.data == 2 * usual.data
+    assert Candidate(candidate.network).loss is None
+
+
+def test_who_is_taught_learns_more_from_wrong_labels(tmp_path):
+    """Half of the labels are wrong; the teacher is not."""
+    data = blobs(n=240)
+    wrong = np.random.default_rng(1).random(240) < 0.5
+    learnt = {**data, "y": np.where(wrong, (data["y"] + 1) % 3, data["y"])}
+    path = tmp_path / "teacher.tflite"
+    save_tflite(knowing(), path)
+    setting = SearchSetting(DeviceBudget(arena=200), trials=2, epochs=9, int8_epochs=1)
+    right = {}
+    for name, teacher in (("alone", None), ("taught", path)):
+        found = search_networks(dense, learnt, tmp_path / name, setting, teacher=teacher, test=data)
+        right[name] = max(point.test for point in found.front)
+    assert right["taught"] > right["alone"] + 0.05
+
+
+def test_a_study_remembers_its_teacher():
+    plain, other = Problem.of(blobs()), knowing()
+    other.values["out.weight"].data.flags.writeable = True
+    other.values["out.weight"].data[0, 0] += 1
+    digests = {replace(plain, teacher=t).digest for t in (None, knowing(), knowing(), other)}
+    assert len(digests) == 3
+
+
+@pytest.mark.parametrize(("outputs", "inputs"), [(4, 12), (3, 11)])
+def test_a_teacher_of_something_else_is_refused(outputs, inputs, tmp_path):
+    path = tmp_path / "teacher.tflite"
+    save_tflite(knowing(outputs, inputs), path)
+    with pytest.raises(DataError) as error:
+        search_networks(dense, blobs(), tmp_path / "found", QUICK, teacher=path)
+    assert error.value.problem.startswith("the teacher takes 'input' f32[1,")
+    assert f"[1,{outputs}]" in error.value.problem
+    assert error.value.expected == "samples [12], and scores of 3 classes"
+    assert error.value.file == str(path)
+
+
+def test_values_and_features_have_no_teacher():
+    data = blobs()
+    with pytest.raises(DataError) as error:
+        Problem.of({"x": data["x"], "y": data["x"][:, :3]}, teacher=knowing())
+    assert error.value.expected == "labels that are classes, whose scores it gives"
+    problem = Problem.of(raw.windows())
+    shape = problem.input_shape
+    out = Linear(int(np.prod(shape)), problem.classes, rng=np.random.default_rng(0))
+    teacher = trace(Sequential(flat=Flatten(), out=out), shape)
+    with pytest.raises(DataError) as error:
+        seen(raw.FRONT, replace(problem, teacher=teacher))
+    assert error.value.problem.startswith("the teacher does not see the features")
+    assert error.value.expected == "candidates without a front end"
+    assert error.value.hint.startswith("leave out --teacher")
