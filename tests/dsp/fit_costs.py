@@ -14,10 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.dsp import camera_costs, decision_costs, motion_costs, step_costs
+from tests.dsp import camera_costs, decision_costs, motion_costs, step_costs, window_costs
 from tinyrt.dsp.cost_table import AT_ONCE, VECTORS
 from tinyrt.dsp.costs import front_terms
 from tinyrt.dsp.decision_terms import decision_terms
+from tinyrt.dsp.standard_terms import standard_terms
 from tinyrt.dsp.transform_terms import Terms
 
 SHARED = ("transform", "energies", "roots", "logarithm")
@@ -61,6 +62,14 @@ def decisions(core: str, folder: Path) -> Found:
             yield step, terms, found[i]
 
 
+def windows(core: str, folder: Path) -> Found:
+    """Windows of features by themselves."""
+    ones = list(window_costs.FITTED)
+    for one, found in zip(ones, window_costs.measured(ones, core, folder), strict=True):
+        for step, terms in standard_terms(*one, has_vectors=core in VECTORS).items():
+            yield step, terms, found[step]
+
+
 def fitted(found: Found) -> dict[str, list[float]]:
     """Step -> constants."""
     of_steps = defaultdict(list)
@@ -81,7 +90,7 @@ def main() -> None:
     """Print the table of each core."""
     for core in sys.argv[1:]:
         made = {}
-        for measure in (sounds, motions, cameras, decisions):
+        for measure in (sounds, motions, windows, cameras, decisions):
             with tempfile.TemporaryDirectory() as scratch:
                 made |= fitted(measure(core, Path(scratch)))
         rows = [f'        "{step}": ({", ".join(map(str, c))}),' for step, c in made.items()]

@@ -324,7 +324,7 @@ int clip_invoke(const clip_io_t *io, void *arena) {{
                       (int32_t *)(void *)out, bytes + CLIP_STATE);
 }}
 """
-MOST = {"cortex-m0": 40_000, "cortex-m4": 28_000, "cortex-m55": 28_000, "rv32imc": 24_700}
+MOST = {"cortex-m0": 40_000, "cortex-m4": 28_000, "cortex-m55": 28_000, "rv32imc": 25_000}
 """Instructions for a frame of 48 anchors and 3 classes, of whose scores 64 are decoded."""
 
 
@@ -340,8 +340,9 @@ def test_a_core_finds_what_the_host_does(core, tmp_path):
     require_core(core)
     boxes = MANY[0]
     project = export_boxes(boxes, tmp_path / "project", core=core)
-    scores, codes = samples(boxes, 20, seed=5)
-    data = np.concatenate([scores.reshape(20, -1), codes.reshape(20, -1)], axis=1)
+    count = sampled(20, 1_000)
+    scores, codes = samples(boxes, count, seed=5)
+    data = np.concatenate([scores.reshape(count, -1), codes.reshape(count, -1)], axis=1)
     invoke = INVOKE.format(codes=scores[0].size)
     where = (project.directory, "boxes", core, tmp_path)
     memory = -(-project.work_bytes // 8) * 8

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.docs.pages import ROOT
-from tests.dsp import camera_costs, decision_costs, motion_costs
+from tests.dsp import camera_costs, decision_costs, motion_costs, window_costs
 from tests.firmware.device import require_core
 from tests.sampling import WHOLE, sampled
 from tinyrt.dsp import Boxes, Camera, Detector, Motion, TopK
@@ -13,7 +13,7 @@ from tinyrt.dsp.anomaly import AnomalyNumbers
 from tinyrt.dsp.camera_terms import camera_terms, image_step
 from tinyrt.dsp.cost_table import CONSTANTS, VECTORS
 from tinyrt.dsp.costs import decision_costs as costs_of
-from tinyrt.dsp.costs import step_costs
+from tinyrt.dsp.costs import normalize_costs, step_costs
 from tinyrt.dsp.decision_terms import shifts_of
 from tinyrt.errors import DataError
 
@@ -28,6 +28,9 @@ def is_near(told, counted, tolerance):
 
 BY_SAMPLES = {"roots": 0.12, "bands and peaks": 0.06, "logarithm": 0.1}
 """Steps of motion that branch by samples: as far as these."""
+
+WINDOWS = 0.05
+"""Windows by themselves, with a root and divisions for each mean."""
 
 GATHERED = 0.12
 """Tables on cores with vectors, which take some at once for some sizes."""
@@ -89,6 +92,24 @@ def test_decisions(core, tmp_path):
         assert max(found.values()) <= max(1.03 * costs[-1], costs[-1] + FEW), (one, costs, found)
 
 
+@pytest.mark.device
+@pytest.mark.slow
+@pytest.mark.parametrize("core", CORES)
+def test_windows_by_themselves(core, tmp_path):
+    require_core(core)
+    ones = [(30, 20, "window"), (30, 20, "features"), (50, 31, "features"), (5, 9, "features")]
+    for one, found in zip(ones, window_costs.measured(ones, core, tmp_path), strict=True):
+        costs = normalize_costs(*one, core)
+        assert [*costs] == [*found]
+        for step, counted in found.items():
+            assert is_near(costs[step], counted, WINDOWS), (one, costs, found)
+
+
+def test_groups_that_there_are_not():
+    with pytest.raises(DataError, match="the option normalize is 'rows'"):
+        normalize_costs(3, 4, "rows", "cortex-m4")
+
+
 def test_the_pages_table():
     """To the instruction; and what a pixel costs."""
     text = PAGE.read_text(encoding="utf-8").split("## What all of it costs")[1]
@@ -104,6 +125,7 @@ def test_the_pages_table():
     }
     for i, core in enumerate(head[1:], 1):
         fronts = {"motion": step_costs(Motion(), core), "camera": step_costs(camera, core)}
+        fronts["49 rows of 24"] = normalize_costs(49, 24, "features", core)
         all_costs = fronts | {name: costs_of(one, core) for name, one in decisions.items()}
         told = {f"{name}: {what}": n for name, c in all_costs.items() for what, n in c.items()}
         assert {row[0]: int(row[i].replace(",", "")) for row in rows} == told

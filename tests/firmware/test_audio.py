@@ -132,7 +132,7 @@ def wide_net():
     return quantize_graph(b.graph(y), x, QuantConfig()), PIPELINE
 
 
-@pytest.mark.parametrize("core", sampled([], ["host", "cortex-m4"]))
+@pytest.mark.parametrize("core", sampled([], ["host", *CORES]))
 def test_recordings(core, tmp_path):
     sounds = [x for x in recordings() if len(x) > 1_000]
     if not sounds:

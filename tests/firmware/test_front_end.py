@@ -104,8 +104,9 @@ def test_other_compilers_make_the_same_features(core, compiler, tmp_path):
     assert found.instructions <= most * LIMITS[core][0]
 
 
-def test_recordings(tmp_path):
+@pytest.mark.parametrize("core", sampled(["cortex-m4"], [*LIMITS]))
+def test_recordings(core, tmp_path):
     sounds = [x[:3_200] for x in recordings()]
     if not sounds:
         pytest.skip("Python's own tests are not installed")
-    equal_the_host(LogMel(), sounds, run_on_core(LogMel(), np.stack(sounds), "cortex-m4", tmp_path))
+    equal_the_host(LogMel(), sounds, run_on_core(LogMel(), np.stack(sounds), core, tmp_path))

@@ -8,7 +8,7 @@ from tests.moving import moving
 from tinyrt import api
 from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.writer import save_tflite
-from tinyrt.dsp import LogMel, LogMelStream, Motion, MotionStream, Pipeline
+from tinyrt.dsp import Camera, LogMel, LogMelStream, Motion, MotionStream, Pipeline, Vision
 from tinyrt.dsp.standard import standardized
 from tinyrt.dsp.steps import bands_of, spectra_of
 from tinyrt.dsp.tables import tables_of
@@ -84,6 +84,39 @@ def test_motion_is_a_series():
     want = (rows - np.rint(rows.mean(0))) / np.maximum(rows.std(0), 1)
     np.testing.assert_allclose(found.reshape(-1, MOVING.features), want, rtol=1e-5, atol=1e-6)
     assert layer.pipeline.motion == MOVING
+
+
+SEEN = Vision(Camera(10, 14, 4, 6, "rgb565", 3, (1, 2, 8, 12)), scale=(0.1, 0.2, 0.3), mean=120.5)
+
+
+@pytest.mark.parametrize("vision", [SEEN, Vision(Camera(10, 14, 5, 5, "yuyv"), scale=0.02)])
+def test_pictures_are_what_a_camera_sends_of_them(vision, tmp_path):
+    """And what the file of the network behind answers to its frames."""
+    rng, layer, camera = np.random.default_rng(4), FrontEndLayer(vision), vision.camera
+    x = rng.uniform(-20, 280, (40, 10, 14, 3)).astype(np.float32)
+    seen = layer(Tensor(x)).data
+    assert seen.shape == (40, *layer.shape((10, 14, 3)))
+    bytes_of = np.floor(x + 0.5).clip(0, 255).astype(np.uint8)
+    frames = np.stack([camera.frame_of(picture) for picture in bytes_of])
+    want = np.stack([vision.real(camera.image(frame)) for frame in frames])
+    np.testing.assert_array_equal(seen, want)
+    body = Sequential(Flatten(), Linear(seen[0].size, 2, rng=rng))
+    float_path, path = tmp_path / "float.tflite", tmp_path / "net.tflite"
+    save_tflite(optimize(trace(body, layer.shape((10, 14, 3)), name="seen")), float_path)
+    api.quantize_model(float_path, seen, path)
+    (scores,) = api.run_model(path, seen).values()
+    api.attach_front_end(path, layer.pipeline, path)
+    (found,) = api.look_model(path, frames).outputs.values()
+    np.testing.assert_array_equal(found.reshape(scores.shape), scores)
+    real = body(Tensor(seen)).data
+    np.testing.assert_allclose(scores, real, atol=0.05 * np.abs(real).max())
+
+
+def test_pictures_of_another_size():
+    for shape in ((2, 10, 13, 3), (2, 10, 14), (2, 10, 14, 1)):
+        with pytest.raises(ShapeError, match="pictures are") as caught:
+            FrontEndLayer(SEEN)(Tensor(np.zeros(shape, np.float32)))
+        assert caught.value.expected.startswith("[10, 14, 3]: red, green and blue")
 
 
 def test_samples_are_rounded_and_end_as_in_a_converter():

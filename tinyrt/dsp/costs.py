@@ -19,6 +19,8 @@ from tinyrt.dsp.log_mel import LogMel
 from tinyrt.dsp.motion import Motion
 from tinyrt.dsp.motion_terms import motion_terms
 from tinyrt.dsp.sound_terms import sound_terms
+from tinyrt.dsp.standard import GROUPS
+from tinyrt.dsp.standard_terms import standard_terms
 from tinyrt.dsp.top_k import TopK
 from tinyrt.dsp.transform_terms import Terms
 
@@ -49,6 +51,23 @@ def decision_costs(decision: Detector | TopK | Boxes | AnomalyNumbers, core: str
 
     """
     return _costs(decision_terms(decision, at_once=AT_ONCE.get(core, 1)), core)
+
+
+def normalize_costs(rows: int, features: int, group: str, core: str) -> dict[str, int]:
+    """Step -> instructions that a window takes for ``normalize``, before its rows are stored.
+
+    Args:
+        rows: of the window.
+        features: of a row.
+        group: ``window`` or ``features``, as of ``Pipeline``.
+        core: a core in ``CONSTANTS``.
+
+    Raises:
+        DataError: there are no constants for the core, or no such group.
+
+    """
+    require(group in GROUPS, "normalize", group, " ".join(GROUPS))
+    return _costs(standard_terms(rows, features, group, has_vectors=core in VECTORS), core)
 
 
 def front_terms(front: LogMel | Motion | Camera, *, has_vectors: bool) -> dict[str, Terms]:

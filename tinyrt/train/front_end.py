@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.dsp import Pipeline
+from tinyrt.dsp import Pipeline, Vision
 from tinyrt.dsp.windows import LIMITS, FrontEnd, features_of, learnt, shape_behind
-from tinyrt.errors import GradientError, UnsupportedError
+from tinyrt.errors import GradientError, ShapeError, UnsupportedError
 from tinyrt.ir import Shape
 from tinyrt.train.core.function import Array, Function, Gradient
 from tinyrt.train.core.module import Module
@@ -17,23 +17,25 @@ from tinyrt.train.core.tensor import Tensor, apply
 
 
 class FrontEndLayer(Module):
-    """Windows of raw samples to what a network sees of them, in the integers of the device.
+    """Windows of raw samples, or pictures, to what a network sees of them, as on the device.
 
     The layer has no parameters. What changes samples, as ``fit(augment=...)`` does, comes before
     it, so that the network is trained on features of what a microphone would hear. Samples are
     rounded and end at 16 bits, as a converter has it. Each window is one from a new beginning.
+    Pictures have red, green and blue from 0 to 255 and the size of the camera's frames; they become
+    what the camera would send of them, and then the image that the network takes.
 
     A graph does not hold it: trace the network behind it, and attach ``pipeline`` to its file.
 
     Args:
-        pipeline: the front end, and what the network takes of a feature.
+        pipeline: the front end, and what the network takes of a feature or of a byte.
 
     Attributes:
         pipeline: the same.
 
     """
 
-    def __init__(self, pipeline: Pipeline) -> None:
+    def __init__(self, pipeline: Pipeline | Vision) -> None:
         self.pipeline = pipeline
 
     @classmethod
@@ -52,16 +54,17 @@ class FrontEndLayer(Module):
         return cls(learnt(front_end, features_of(front_end, _as_converted(samples))))
 
     def shape(self, window: Shape) -> Shape:
-        """What the network sees of a window: its shape without the batch.
+        """What the network sees of a window or a picture: its shape without the batch.
 
         Raises:
-            ShapeError: windows are of other axes, or too short for a row.
+            ShapeError: windows are of other axes, or too short for a row; pictures are of another
+                size than the camera's frames.
 
         """
-        return shape_behind(self.pipeline.front, window)
+        return _shape_behind(self.pipeline, window)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Samples (n, samples), or (n, samples, axes) -> float32 (n, *shape).
+        """Samples (n, samples) or (n, samples, axes), or pictures -> float32 (n, *shape).
 
         Raises:
             ShapeError: as ``shape``.
@@ -75,8 +78,25 @@ def _as_converted(samples: Array) -> NDArray[np.int16]:
     return np.rint(samples).clip(LIMITS.min, LIMITS.max).astype(np.int16)
 
 
-def _features(pipeline: Pipeline, x: Array) -> Array:
-    shape = shape_behind(pipeline.front, x.shape[1:])
+def _shape_behind(pipeline: Pipeline | Vision, window: Shape) -> Shape:
+    if isinstance(pipeline, Pipeline):
+        return shape_behind(pipeline.front, window)
+    camera = pipeline.camera
+    frames = (camera.height, camera.width, 3)
+    if window != frames:
+        raise ShapeError(
+            f"pictures are {list(window)}",
+            expected=f"{list(frames)}: red, green and blue, in the size of the camera's frames",
+        )
+    return camera.rows, camera.columns, camera.channels
+
+
+def _features(pipeline: Pipeline | Vision, x: Array) -> Array:
+    shape = _shape_behind(pipeline, x.shape[1:])
+    if isinstance(pipeline, Vision):
+        camera, pictures = pipeline.camera, np.rint(x).clip(0, 255).astype(np.uint8)
+        images = [camera.image(camera.frame_of(picture)) for picture in pictures]
+        return pipeline.real(np.stack(images))
     rows = features_of(pipeline.front, _as_converted(x))
     return pipeline.real(pipeline.normal(rows)).reshape(len(x), *shape)
 

@@ -1,5 +1,6 @@
 #include "tinyrt_standard.h"
 
+#include "tinyrt_group_sums.h"
 #include "tinyrt_signal_filter_bank.h"
 
 /** A feature from 0 on, of 4 fraction bits. */
@@ -9,20 +10,14 @@ static inline int32_t fine(const tinyrt_standard_params *p, uint16_t x) {
 
 void tinyrt_standard(const tinyrt_standard_params *p, const uint16_t *window,
                      tinyrt_standard_group *TINYRT_RESTRICT groups) {
-    const int32_t all = p->rows * p->size;
-    const uint64_t count = (uint64_t)(all / p->groups);
+    const int32_t in_group = (p->rows * p->size) / p->groups;
+    const uint64_t count = (uint64_t)in_group;
     const int32_t none = 0;
     for (int32_t k = 0; k < p->groups; ++k) {
-        uint64_t sum = 0;
-        for (int32_t i = k; i < all; i += p->groups) {
-            sum += (uint32_t)(window[i] ^ p->flip);
-        }
+        const tinyrt_group group = {window + k, in_group, p->groups, p->flip};
+        const uint64_t sum = tinyrt_group_sum(&group);
         const int32_t mean = (int32_t)(((32U * sum) + count) / (2U * count));
-        uint64_t squares = 0;
-        for (int32_t i = k; i < all; i += p->groups) {
-            const int64_t far = fine(p, window[i]) - mean;
-            squares += (uint64_t)(far * far);
-        }
+        const uint64_t squares = tinyrt_group_squares(&group, mean);
         const uint64_t square = squares / count;
         uint32_t root;
         tinyrt_signal_filter_bank_square_root(1, &square, &none, &root);
