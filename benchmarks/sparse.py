@@ -119,38 +119,41 @@ def measure(graph: Graph, core: str, form: Weights, small: bool) -> Figures:
     return Figures(run.instructions, image.sizes.code + image.sizes.weights)
 
 
+def forms_of(zoo: Path, core: str, layer: str, pattern: str) -> Iterator[dict[str, Any]]:
+    """A pruned layer in every form that it can be stored in, beside the dense one."""
+    graph = layer_of(zoo, layer, pattern)
+    stored = choose(graph.bind(0), Target(find_core(core).isa)).stored
+    assert stored is not None
+    forms = stored.forms
+    dense = {small: measure(graph, core, Weights.DENSE, small) for small in (False, True)}
+    for form in forms:
+        if form is Weights.DENSE:
+            continue
+        fast, least = (measure(graph, core, form, small) for small in (False, True))
+        yield {
+            "core": core,
+            "layer": layer,
+            "pattern": pattern,
+            "form": str(form),
+            "dense_instructions": dense[False].instructions,
+            "dense_bytes": dense[True].nbytes,
+            "instructions": fast.instructions / dense[False].instructions,
+            "expected": forms[form].instructions / forms[Weights.DENSE].instructions,
+            "bytes": least.nbytes / dense[True].nbytes,
+            "fastest": Stored.cheapest(forms, small=False).form is form,
+            "smallest": Stored.cheapest(forms, small=True).form is form,
+        }
+
+
 def rows(zoo: Path, cores: list[str]) -> list[dict[str, Any]]:
     """All layers, patterns and forms."""
-    found = []
-    for core in cores:
-        for layer in LAYERS:
-            for pattern in PATTERNS:
-                graph = layer_of(zoo, layer, pattern)
-                stored = choose(graph.bind(0), Target(find_core(core).isa)).stored
-                assert stored is not None
-                forms = stored.forms
-                dense = {small: measure(graph, core, Weights.DENSE, small) for small in (0, 1)}
-                for form in forms:
-                    if form is Weights.DENSE:
-                        continue
-                    fast, least = (measure(graph, core, form, small) for small in (False, True))
-                    found.append(
-                        {
-                            "core": core,
-                            "layer": layer,
-                            "pattern": pattern,
-                            "form": str(form),
-                            "dense_instructions": dense[False].instructions,
-                            "dense_bytes": dense[True].nbytes,
-                            "instructions": fast.instructions / dense[False].instructions,
-                            "expected": forms[form].instructions
-                            / forms[Weights.DENSE].instructions,
-                            "bytes": least.nbytes / dense[True].nbytes,
-                            "fastest": Stored.cheapest(forms, small=False).form is form,
-                            "smallest": Stored.cheapest(forms, small=True).form is form,
-                        }
-                    )
-    return found
+    return [
+        row
+        for core in cores
+        for layer in LAYERS
+        for pattern in PATTERNS
+        for row in forms_of(zoo, core, layer, pattern)
+    ]
 
 
 def main() -> None:

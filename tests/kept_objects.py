@@ -16,7 +16,8 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -105,17 +106,17 @@ def sources_of(command: list[str]) -> list[tuple[str, Path, str]]:
     outside = (os.environ.get(name, "") for name in FROM_OUTSIDE)
     common = [shutil.which(given["CC"]) or "", bare, *outside]
     for word in " ".join(f"{name}={value}" for name, value in given.items()).split():
-        common.append(_closure(Path(word)) if Path(word).is_file() else word)
+        common.append(closure(Path(word)) if Path(word).is_file() else word)
     listed = []
     for name in OBJECT.findall(rules):
         source = next(path for path in sorted(project.rglob(f"{name}.c")))
-        text = _neutral(_closure(source), identity)
+        text = neutral(closure(source), identity)
         digest = hashlib.sha256("\0".join([*common, name, text]).encode())
         listed.append((digest.hexdigest(), build / name, identity))
     return listed
 
 
-def _closure(source: Path) -> str:
+def closure(source: Path) -> str:
     """A source and all that it includes, one after the other."""
     texts: dict[Path, str] = {}
     waiting = [source]
@@ -128,7 +129,7 @@ def _closure(source: Path) -> str:
     return "\0".join(texts[file] for file in sorted(texts))
 
 
-def _neutral(text: str, identity: str) -> str:
+def neutral(text: str, identity: str) -> str:
     """Text without the identity, and without the names of kernels that it does not use."""
     words = set(WORD.findall(NAME.sub("", text)))
     text = NAME.sub(lambda name: name[0] if name[1] in words else "", text)
@@ -137,15 +138,16 @@ def _neutral(text: str, identity: str) -> str:
     )
 
 
-@pytest.fixture(scope="session", autouse=True)
-def kept_objects(tmp_path_factory: pytest.TempPathFactory):
-    """Have tests that build exported folders in this process share their objects."""
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    folder = shared / "objects"
-    folder.mkdir(exist_ok=True)
+@contextmanager
+def shared(folder: Path) -> Iterator[None]:
+    """Have what this process builds, and what it forks, take objects from there and keep its own.
+
+    Args:
+        folder: is there; other processes may share it.
+
+    """
     toolchain = sys.modules.get("tinyrt.emulate.toolchain")
-    if toolchain is None:  # none of the tests that were collected builds anything
+    if toolchain is None:  # nothing that this process imported builds anything
         yield
         return
     objects, run = Objects(folder), toolchain.run
@@ -156,3 +158,13 @@ def kept_objects(tmp_path_factory: pytest.TempPathFactory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(toolchain, "run", watched)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kept_objects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Have tests that build exported folders in this process share their objects; the folder."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "objects"
+    folder.mkdir(exist_ok=True)
+    with shared(folder):
+        yield folder

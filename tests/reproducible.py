@@ -190,9 +190,11 @@ def work(out: Path, jobs: str) -> None:
     export_c(out / "net_int8.tflite", out / "net_c")
     train(out)
     quantize_model(out / "lines.tflite", rng.uniform(0, 1, (32, 8, 8)), out / "lines_int8.tflite")
+    if jobs != "all":
+        return
     export_c(out / "lines_int8.tflite", out / "lines_c")
     speech = Path(os.environ.get("TINYRT_ZOO", ""), "data", "kws01.npz")
-    if jobs == "all" and speech.is_file():
+    if speech.is_file():
         data = np.load(speech)
         x = ((data["x_int8"].astype("f4") - data["zero_point"]) * data["scale"]).astype("f4")
         model = speech.parents[1] / "models" / "dscnn_kws.onnx"

@@ -12,7 +12,6 @@ from tests.refusals_unread import REASONS_BY_NAME, REASONS_BY_PLACE
 from tests.trees import write_tree
 
 ROOT = Path(__file__).parents[1]
-STATEMENTS = raises_of(Path(tinyrt.errors.__file__).parent)
 
 ERRORS = """
     class MadeUpError(Exception):
@@ -168,12 +167,13 @@ def test_what_a_search_comes_across_does_not_count(madeup, monkeypatch):
 
 
 def test_every_reason_belongs_to_a_statement():
-    assert {one.exception for one in STATEMENTS} >= set(REASONS_BY_NAME)
+    statements = raises_of(Path(tinyrt.errors.__file__).parent)
+    assert {one.exception for one in statements} >= set(REASONS_BY_NAME)
     idle = [
         f"{file}: {beginning}"
         for file, beginnings in REASONS_BY_PLACE.items()
         for beginning in beginnings
-        if not any(one.file == file and one.text.startswith(beginning) for one in STATEMENTS)
+        if not any(one.file == file and one.text.startswith(beginning) for one in statements)
     ]
     assert idle == []
 

@@ -40,12 +40,12 @@ KEYWORDS = EXAMPLES_FOLDER / "keyword_spotting" / "keywords.tflite"
 WORDS = EXAMPLES_FOLDER / "keyword_spotting" / "words.wav"
 FIRST, SECOND = (EXAMPLES_FOLDER / "update" / f"{name}.tflite" for name in ("first", "second"))
 MOVES = EXAMPLES_FOLDER / "motion" / "movements.tflite"
-MACHINE = EXAMPLES_FOLDER / "anomaly" / "machine.tflite"
+PRESSURE = EXAMPLES_FOLDER / "anomaly" / "pressure.tflite"
 FINDER = EXAMPLES_FOLDER / "camera" / "finder.tflite"
 RECORDINGS = {
     KEYWORDS: WORDS,
     FINDER: FINDER.parent / "frames.npy",
-    **{path: path.parent / "recording.npy" for path in (MOVES, MACHINE)},
+    **{path: path.parent / "recording.npy" for path in (MOVES, PRESSURE)},
 }
 """Models with a front end -> what they hear or see; the others take their inputs."""
 FREERTOS = "FREERTOS_KERNEL"
@@ -110,7 +110,7 @@ EXAMPLES = (
     ),
     Example("risc_v", ["rv32imc"], [DIGITS]),
     Example("motion", ["cortex-m0plus", "cortex-m33"], [MOVES]),
-    Example("anomaly", ["cortex-m3"], [MACHINE]),
+    Example("anomaly", ["cortex-m3"], [PRESSURE]),
     Example("camera", ["cortex-m7"], [FINDER], ExportOptions(input_rows=True)),
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-/** Listens to the vibration of a machine and sounds an alarm where it is not as it was.
+/** Watches a blood pressure and sounds an alarm where it is not as it was.
  *
  *  The model is an autoencoder, whose file carries its front end and its threshold, so the exported
  *  code takes samples: features, network and alarm are one call. A recording stands for the sensor
@@ -6,14 +6,14 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "machine_samples.h"
+#include "pressure_samples.h"
 
 #define FIFO 32 /* samples that the sensor holds */
 
 extern const int16_t recording[], recording_end[];
 
-static _Alignas(MACHINE_ARENA_ALIGNMENT) uint8_t arena[MACHINE_ARENA_BYTES];
-static _Alignas(MACHINE_SAMPLES_STATE_ALIGNMENT) uint8_t state[MACHINE_SAMPLES_STATE_BYTES];
+static _Alignas(PRESSURE_ARENA_ALIGNMENT) uint8_t arena[PRESSURE_ARENA_BYTES];
+static _Alignas(PRESSURE_SAMPLES_STATE_ALIGNMENT) uint8_t state[PRESSURE_SAMPLES_STATE_BYTES];
 
 /** What the sensor holds now: returns how many samples, 0 at the end. */
 static int32_t read_fifo(int16_t *samples) {
@@ -25,10 +25,10 @@ static int32_t read_fifo(int16_t *samples) {
     return count;
 }
 
-static void on_answer(long samples, const machine_heard_t *heard) {
+static void on_answer(long samples, const pressure_heard_t *heard) {
     static int was_alarm;
     /* Errors are compared as integers; their unit makes a number for people of one. */
-    const long thousandths = (long)((double)heard->error * (MACHINE_ERROR_SCALE * 1000));
+    const long thousandths = (long)((double)heard->error * (PRESSURE_ERROR_SCALE * 1000));
     printf("%6ld: %ld.%03ld", samples, thousandths / 1000, thousandths % 1000);
     if (heard->is_alarm != was_alarm) {
         /* On a board, here a light goes on or off. */
@@ -40,11 +40,11 @@ static void on_answer(long samples, const machine_heard_t *heard) {
 
 static int listen(const int16_t *samples, int32_t count) {
     static long samples_by_now;
-    const machine_io_t in_arena = {0};
-    machine_heard_t heard;
+    const pressure_io_t in_arena = {0};
+    pressure_heard_t heard;
     for (int32_t at = 0; at < count; at += heard.used) {
         const int status =
-            machine_push_samples(samples + at, count - at, &heard, &in_arena, arena, state);
+            pressure_push_samples(samples + at, count - at, &heard, &in_arena, arena, state);
         if (status != 0) {
             return status;
         }
@@ -58,7 +58,7 @@ static int listen(const int16_t *samples, int32_t count) {
 
 int main(void) {
     static int16_t fifo[FIFO];
-    int status = machine_reset_samples(state);
+    int status = pressure_reset_samples(state);
     int32_t count;
     while (status == 0 && (count = read_fifo(fifo)) > 0) {
         status = listen(fifo, count);

@@ -10,13 +10,13 @@
 #include "movements_samples.h"
 
 #define AXES MOVEMENTS_AXES
-#define HALF 16 /* samples of half of the buffer: 160 ms */
+#define HALF 5 /* samples of half of the buffer: half a second */
 
 static const char *const labels[MOVEMENTS_OUTPUT_0_BYTES] = {
-    "rest",
+    "standing",
     "walking",
     "running",
-    "shaking",
+    "badminton",
 };
 
 static _Alignas(MOVEMENTS_ARENA_ALIGNMENT) uint8_t arena[MOVEMENTS_ARENA_BYTES];
@@ -28,7 +28,7 @@ static volatile int is_late, is_over;
 
 static const int16_t *next_sample = recording;
 
-/** A sample each 10 ms. */
+/** A sample each 100 ms. */
 void timer_interrupt(void) {
     static int half, held;
     if (is_over) {
@@ -80,7 +80,7 @@ static int look_at(const int16_t *samples) {
 
 int main(void) {
     int status = movements_reset_samples(state);
-    start_timer(CLOCK_HZ / 100);
+    start_timer(CLOCK_HZ / 10);
     for (int half = 0; status == 0 && !is_late; half = 1 - half) {
         while (!is_full[half] && !is_over) {
             sleep_until_interrupt(&is_full[half]);

@@ -16,6 +16,7 @@ from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.dsp.cascade import margins
 from tinyrt.emulate import cascade as emulation
 from tinyrt.errors import DataError, ToolError, UnsupportedError
+from tinyrt.export import ExportOptions
 from tinyrt.ir import Node
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
@@ -86,11 +87,15 @@ def test_the_backend_named_computes(models):
         Cascade(*models, backend="nobody").run(samples(2))
 
 
+OPTIONS = ExportOptions(by_rows=True)
 ASKED = {
     **{"core": "cortex-m0", "optimize": "size", "board": "a board", "timeout_s": 7.5},
-    **{"build_dir": "a folder", "progress": print},
+    **{"build_dir": "a folder", "progress": print, "options": OPTIONS},
 }
-USUAL = {"core": "cortex-m4", "optimize": "balanced", "board": None, "progress": None}
+USUAL = {
+    **{"core": "cortex-m4", "optimize": "balanced", "board": None, "progress": None},
+    **{"options": ExportOptions()},
+}
 
 
 @pytest.mark.parametrize("option", ASKED)
@@ -111,16 +116,16 @@ def test_options_of_an_emulation_are_handed_on(option, models, monkeypatch):
     np.testing.assert_array_equal(kwargs["expected"]["stage"], cascade.run(x).stages)
 
 
-@pytest.mark.parametrize("option", ["core", "optimize", "name", "layout"])
+@pytest.mark.parametrize("option", ["core", "optimize", "options"])
 def test_options_of_an_export_are_handed_on(option, models, monkeypatch):
     def write(*args, **kwargs):
         asked.append((args, kwargs))
 
     asked = []
     monkeypatch.setattr("tinyrt.export.export_cascade", write)
-    given = {"core": "cortex-m0", "optimize": "size", "name": "eyes", "layout": "arduino"}
+    given = {"core": "cortex-m0", "optimize": "size", "options": ExportOptions(name="eyes")}
     Cascade(*models, threshold=41).export("out", **{option: given[option]})
-    usual = {"core": "cortex-m4", "optimize": "balanced", "name": "cascade", "layout": "cmake"}
+    usual = {"core": "cortex-m4", "optimize": "balanced", "options": ExportOptions()}
     assert asked == [((*models, "out"), {"threshold": 41, **usual, option: given[option]})]
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.c.host import RUNNING_HEADER, run_program, write_driver
+from tests.kept_objects import closure, neutral
 from tinyrt import kernels_c
 from tinyrt.export import ExportedProject
 
@@ -71,28 +72,56 @@ def place_of(name: str, isa: str) -> str:
     return path.relative_to(kernels_c.ROOT).as_posix()
 
 
-def run_counted(
-    project: ExportedProject, folder: Path, feeds: dict[str, np.ndarray], mode: str, taken: Taken
-) -> dict[str, np.ndarray]:
-    """Build the project with counters in its kernels, run it once, add to what is taken."""
-    here = folder / "counted"
-    here.mkdir()
-    includes = [f"-I{project.directory}", f"-I{project.directory}/tinyrt"]
-    compiler = ["gcc", *FLAGS, *project.core.flags] if _is_host(project) else ["gcc", *FLAGS]
-    kernels = sorted((project.directory / "tinyrt").glob("*.c"))
-    # The model's own code has functions of headers, too: it passes them to kernels.
-    sources = [*kernels, project.directory / f"{project.name}.c"]
-    _run([*compiler, *includes, "--coverage", NOT_INLINED, "-c", *sources], here)
-    others = [write_driver(project, here), project.directory / f"{project.name}_weights.c"]
-    objects = sorted(here.glob("*.o"))
-    _run([*compiler, *includes, *others, *objects, "-lgcov", "-lm", "-o", "program"], here)
-    outputs = run_program(here / "program", project, feeds, mode)
-    exported = (project.directory / "tinyrt" / "tinyrt_types.h").read_text().splitlines()
-    above = len(exported) - len(kernels_c.header("tinyrt_types.h").read_text().splitlines())
-    data = sorted(path.name for path in here.glob("*.gcda"))
-    for line in _run(["gcov", "-b", "--json-format", "-t", *data], here).splitlines():
-        taken.count(json.loads(line), project.core.isa.value, above)
-    return outputs
+@dataclass
+class Counted:
+    """Programs with counters in their kernels. What several of them have is compiled once, and what
+    it counts in one program is added to what it counted before."""
+
+    _objects: dict[str, tuple[Path, str]] = field(default_factory=dict)
+    _folders: list[tuple[Path, str, int]] = field(default_factory=list)
+
+    def run(
+        self, project: ExportedProject, folder: Path, feeds: dict[str, np.ndarray], mode: str
+    ) -> dict[str, np.ndarray]:
+        """Build the project, and run it once: its answers."""
+        here = folder / "counted"
+        here.mkdir()
+        includes = [f"-I{project.directory}", f"-I{project.directory}/tinyrt"]
+        flags = [*FLAGS, *project.core.flags] if _is_host(project) else [*FLAGS]
+        library = project.directory / "tinyrt"
+        kernels = {kernel: _key(kernel, project, flags) for kernel in sorted(library.glob("*.c"))}
+        new = [kernel for kernel, key in kernels.items() if key not in self._objects]
+        # The model's own code has functions of headers, too: it passes them to kernels.
+        sources = [*new, project.directory / f"{project.name}.c"]
+        _run(["gcc", *flags, *includes, "--coverage", NOT_INLINED, "-c", *sources], here)
+        for kernel in new:
+            made = here / f"{kernel.stem}.o"
+            self._objects[kernels[kernel]] = made, project.identity
+        for kernel in kernels.keys() - {*new}:
+            made, identity = self._objects[kernels[kernel]]
+            named = made.read_bytes().replace(identity.encode(), project.identity.encode())
+            (here / f"{kernel.stem}.o").write_bytes(named)
+        others = [write_driver(project, here), project.directory / f"{project.name}_weights.c"]
+        objects = sorted(here.glob("*.o"))
+        _run(["gcc", *flags, *includes, *others, *objects, "-lgcov", "-lm", "-o", "program"], here)
+        exported = (library / "tinyrt_types.h").read_text().splitlines()
+        above = len(exported) - len(kernels_c.header("tinyrt_types.h").read_text().splitlines())
+        self._folders.append((here, project.core.isa.value, above))
+        return run_program(here / "program", project, feeds, mode)
+
+    def taken(self) -> Taken:
+        """What all that ran took between them."""
+        taken = Taken()
+        for folder, isa, above in self._folders:
+            data = sorted(path.name for path in folder.glob("*.gcda"))
+            for line in _run(["gcov", "-b", "--json-format", "-t", *data], folder).splitlines():
+                taken.count(json.loads(line), isa, above)
+        return taken
+
+
+def _key(source: Path, project: ExportedProject, flags: list[str]) -> str:
+    """What an object depends on, but for the names that the project gives its functions."""
+    return "\0".join([source.name, *flags, neutral(closure(source), project.identity)])
 
 
 def _is_host(project: ExportedProject) -> bool:

@@ -170,7 +170,7 @@ HOSTILE = {
     "blocks of -2": (op("SPACE_TO_DEPTH", table="SpaceToDepthOptions", x=(1, 2, 2, 4),
                         y=(1, 1, 1, 16), BlockSize=-2), ShapeError, "blocks of -2"),
     "batches of indices": (op("GATHER", i32("i", 0), table="GatherOptions", BatchDims=1),
-                           UnsupportedError, "batch dimensions"),
+                           ModelFormatError, "dimensions of a batch"),
     "an axis to join along": (op("CONCATENATION", table="ConcatenationOptions", Axis=MOST),
                               ShapeError, "axis"),
     "an axis to pack along": (op("PACK", table="PackOptions", Axis=-9), ModelFormatError, "axis"),

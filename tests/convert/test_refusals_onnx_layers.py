@@ -189,6 +189,11 @@ REFUSED = [
         lambda m: up(m, w=(3, 3, 3, 3)),
     ),
     ("pads [9, 9, 9, 9]", "pads that leave some output", lambda m: up(m, pads=[9, 9, 9, 9])),
+    (
+        "auto_pad SAME_LOWER of a kernel that is smaller than its stride",
+        "pads, or an output_shape: runtimes differ in how large the output is",
+        lambda m: up(m, auto_pad="SAME_LOWER", strides=[4, 1]),
+    ),
     ("attribute 'p' is 0", "1 to 64", lambda m: pool(m, "LpPool", p=0)),
     ("attribute 'strides' is [0, 1]", "positive numbers", lambda m: conv(m, strides=[0, 1])),
     ("a kernel of [0, 2]", "positive sizes", lambda m: pool(m, kernel_shape=[0, 2])),

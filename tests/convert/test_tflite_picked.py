@@ -9,7 +9,7 @@ from tests.convert.tflite_files import T, i32, scalar
 from tests.ops.peers import run_tflm
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.convert.tflite.writer import write_tflite
-from tinyrt.errors import ShapeError, UnsupportedError
+from tinyrt.errors import ModelFormatError, ShapeError, UnsupportedError
 from tinyrt.ops.shared.batch import rebatch
 from tinyrt.ops.shared.evaluate import evaluate
 
@@ -130,7 +130,63 @@ def whole_table():
     return build(Subgraph(tensors, [op], ["x", "rows"], ["y"]))
 
 
-def test_rows_behind_others_are_refused():
-    with pytest.raises(UnsupportedError, match="GATHER with 1 batch dimensions along axis 2") as e:
-        parse_tflite(picked("FLOAT32", axis=2))
-    assert e.value.tensor == "'row' s32[3,4]"
+def gathered(axis, batch, indices, table, dtype="INT8", known=None, kind="INT32"):
+    """A GATHER with computed indices, or with these."""
+    kept = [n for i, n in enumerate(table) if i != axis]
+    shape = (*kept[:axis], *indices[batch:], *kept[axis:])
+    tensors = [T("x", table, dtype, **TYPES[dtype]), T("row", indices, kind, known)]
+    tensors.append(T("y", shape, dtype, **TYPES[dtype]))
+    fields = {"Axis": axis, "BatchDims": batch}
+    op = Op("GATHER", ["x", "row"], ["y"], "GatherOptions", fields)
+    return build(Subgraph(tensors, [op], ["x", "row"] if known is None else ["x"], ["y"]))
+
+
+@pytest.mark.parametrize(
+    ("axis", "batch", "indices", "table"),
+    [
+        (1, 0, (4,), (3, 5, 2)),
+        (2, 0, (2, 2), (3, 2, 5, 6)),
+        (2, 1, (3, 4), (3, 2, 5)),
+        (3, 1, (3, 4, 2), (3, 5, 2, 6)),
+        (3, 2, (3, 5, 4), (3, 5, 2, 6)),
+    ],
+)
+def test_rows_along_any_axis_equal_litert(axis, batch, indices, table):
+    """Indices that are computed, in 32 or 64 bits, and constants."""
+    known = np.random.default_rng(7).integers(0, table[axis], indices, np.int32)
+    for data in (
+        gathered(axis, batch, indices, table),
+        gathered(axis, batch, indices, table, kind="INT64"),
+        gathered(axis, batch, indices, table, known=known),
+    ):
+        agree(data)
+        agree(write_tflite(parse_tflite(data)))
+
+
+def test_the_axis_lies_behind_the_batch():
+    with pytest.raises(ModelFormatError, match="axis 0 behind 1 dimensions of a batch") as e:
+        parse_tflite(gathered(0, 1, (3, 4), (3, 5, 2)))
+    assert e.value.tensor == "'x' s8[3,5,2]"
+    with pytest.raises(ModelFormatError, match=r"indices of shape \[3, 2\]") as e:
+        parse_tflite(gathered(1, 1, (3, 2), (3, 5, 2), known=np.full((3, 2), 5, np.int32)))
+    assert e.value.expected == "shape [3, '...'], numbers from 0 to 4"
+
+
+def test_rows_of_integers_become_floats():
+    """A table of int8 whose rows are read as floats: TFLM and LiteRT scale each row."""
+    table = np.random.default_rng(7).integers(-127, 128, (5, 3), np.int8)
+    tensors = [T("row", (4,), "INT32"), T("w", (5, 3), "INT8", table, scale=0.03), T("y", (4, 3))]
+    data = build(Subgraph(tensors, [Op("EMBEDDING_LOOKUP", ["row", "w"], ["y"])], ["row"], ["y"]))
+    agree(data)
+    graph = parse_tflite(data)
+    agree(write_tflite(graph))
+    assert [node.op for node in graph.nodes] == ["embedding", "dequantize"]
+
+
+def test_a_slice_from_places_of_64_bits_equals_litert():
+    tensors = [T("x", (6, 8), "INT8", **TYPES["INT8"]), T("row", (2,), "INT64")]
+    tensors.append(T("n", (2,), "INT64", np.array([2, 3], np.int64)))
+    tensors.append(T("y", (2, 3), "INT8", **TYPES["INT8"]))
+    data = build(Subgraph(tensors, [Op("SLICE", ["x", "row", "n"], ["y"])], ["x", "row"], ["y"]))
+    agree(data)
+    agree(write_tflite(parse_tflite(data)))

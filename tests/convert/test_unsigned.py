@@ -52,6 +52,14 @@ def test_weights_of_any_zero_point(builtin, zero_point):
             np.testing.assert_array_equal(ours, theirs, strict=True)
 
 
+def test_a_single_number_is_a_constant_like_others():
+    half = u8("half", data=np.array(200, np.uint8))
+    tensors = [u8("x", 6, 40), half, u8("y", 6, 40, scale=0.05)]
+    data = build(Subgraph(tensors, [Op("ADD", ["x", "half"], ["y"], "AddOptions")], ["x"], ["y"]))
+    for (ours,), (theirs,) in both(data):
+        np.testing.assert_array_equal(ours, theirs, strict=True)
+
+
 @pytest.mark.parametrize("builtin", ["EQUAL", "NOT_EQUAL", "LESS", "GREATER_EQUAL"])
 @pytest.mark.parametrize("scale", [0.02, 0.013, 0.0007])
 def test_comparisons_and_choices_by_them(builtin, scale):

@@ -6,7 +6,7 @@ import pytest
 from tests.ops.quantised import graph_of, s8, value, weights
 from tinyrt.backends.cuda.choice import emitter_of
 from tinyrt.backends.cuda.fold import fold_pair
-from tinyrt.backends.cuda.layout import Shape
+from tinyrt.backends.cuda.layout import ALIGNMENT, BANKS, Shape, stride_of
 from tinyrt.backends.cuda.program import generate
 from tinyrt.backends.cuda.widen import widen_inputs
 from tinyrt.ir import DType
@@ -77,3 +77,13 @@ def test_as_many_threads_as_there_are_have_something_to_do(op, attrs, shape, wor
         assert found.work == wanted
         (kernel,) = (kernel for kernel in program.kernels if op in kernel.title)
         assert kernel.parts == -(-wanted // threads)
+
+
+@pytest.mark.parametrize("arena", [1, 100, 128, 4097])
+def test_arenas_side_by_side_begin_in_different_banks(arena):
+    """Four of them share no bank in what they begin with; one alone is as small as can be."""
+    beside, alone = stride_of(arena, 4), stride_of(arena, 1)
+    assert sorted(i * beside % BANKS for i in range(4)) == [0, 32, 64, 96]
+    assert arena <= beside < arena + 2 * BANKS
+    assert arena <= alone < arena + ALIGNMENT
+    assert alone % ALIGNMENT == 0

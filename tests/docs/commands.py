@@ -2,7 +2,9 @@
 
 A program of a few lines hands its arguments, folder, variables and streams to that process, which
 forks, and waits for the status. So an example takes half a second less; what it says and writes is
-the same. ``python -m tests.docs.commands FOLDER`` is that process.
+the same. What it compiles is shared with other tests. Python examples likewise are copies of a
+process that has imported what tinyrt needs, and nothing of tinyrt: what an example does not import,
+it does not have. ``python -m tests.docs.commands NAME FOLDER OBJECTS`` is such a process.
 """
 
 from __future__ import annotations
@@ -14,16 +16,24 @@ import socket
 import subprocess
 import sys
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
-IMPORTED = (
-    *("tinyrt.cli.app", "tinyrt.cli.inspect", "tinyrt.backends.numba.compiled", "tinyrt.quantize"),
-    *("tinyrt.emulate", "tinyrt.export", "tinyrt.report", "tinyrt.train.fit", "tinyrt.train.qat"),
-)
-SOCKET = "socket"
+from tests.kept_objects import shared
+
+COMMAND, PYTHON = "tinyrt", "python-c"
+IMPORTED = {
+    COMMAND: (
+        *("tinyrt.cli.app", "tinyrt.cli.inspect", "tinyrt.backends.numba.compiled"),
+        *("tinyrt.quantize", "tinyrt.emulate", "tinyrt.export", "tinyrt.report"),
+        *("tinyrt.train.fit", "tinyrt.train.qat"),
+    ),
+    PYTHON: ("numpy", "numba"),
+}
+"""Program -> what its process has imported."""
 MAX_REQUEST = 1 << 20
 
 CLIENT = """#!{python} -SE
@@ -40,28 +50,43 @@ sys.exit(status[0] if status else "the command ended without a status")
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[Path]:
-    """A folder for PATH, in which ``tinyrt`` is such a program; it is for this context."""
-    program = folder / "tinyrt"
-    place = folder / SOCKET
-    program.write_text(CLIENT.format(python=sys.executable, socket=str(place)))
+def served(folder: Path, objects: Path) -> Iterator[Path]:
+    """A folder for PATH, in which ``tinyrt`` is such a program; it is for this context.
+
+    So is ``python-c``, whose argument is the code that it runs.
+
+    Args:
+        folder: where; a short path, as sockets have them.
+        objects: what tests have compiled; see ``tests.kept_objects``.
+
+    """
+    with ExitStack() as stack:
+        for name in IMPORTED:
+            stack.enter_context(_served(folder / name, objects))
+        yield folder
+
+
+@contextmanager
+def _served(program: Path, objects: Path) -> Iterator[None]:
+    place = f"{program}.socket"
+    program.write_text(CLIENT.format(python=sys.executable, socket=place))
     program.chmod(0o755)
-    command = [sys.executable, "-m", "tests.docs.commands", str(folder)]
+    command = [sys.executable, "-m", "tests.docs.commands", program.name, place, str(objects)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         try:
             assert process.stdout.readline() == b"ready\n"
-            yield folder
+            yield
         finally:
             process.terminate()
 
 
-def main(folder: Path) -> None:
+def main(name: str, place: str, objects: Path) -> None:
     """Answer each request in a process of its own."""
-    for name in IMPORTED:
-        import_module(name)
-    with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(str(folder / SOCKET))
+    for imported in IMPORTED[name]:
+        import_module(imported)
+    with socket.socket(socket.AF_UNIX) as listening, shared(objects):
+        listening.bind(place)
         listening.listen()
         print("ready", flush=True)
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -69,11 +94,11 @@ def main(folder: Path) -> None:
             line, _ = listening.accept()
             if os.fork() == 0:
                 listening.close()
-                os._exit(_answer(line))
+                os._exit(_answer(line, _command if name == COMMAND else _code))
             line.close()
 
 
-def _answer(line: socket.socket) -> int:
+def _answer(line: socket.socket, carry_out: Callable[[], None]) -> int:
     """Do what is asked, and send the status."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     length, streams, _, _ = socket.recv_fds(line, 4, 3)
@@ -90,18 +115,16 @@ def _answer(line: socket.socket) -> int:
     sys.modules["__main__"].__package__ = None
     os.environ.clear()
     os.environ.update(variables)
-    status = _run()
+    status = _status_of(carry_out)
     sys.stdout.flush()
     sys.stderr.flush()
     line.sendall(bytes([status]))
     return status
 
 
-def _run() -> int:
-    from tinyrt.cli import main as command
-
+def _status_of(carry_out: Callable[[], None]) -> int:
     try:
-        command()
+        carry_out()
     except SystemExit as end:
         if isinstance(end.code, str):
             print(end.code, file=sys.stderr)
@@ -112,5 +135,19 @@ def _run() -> int:
     return 0
 
 
+def _command() -> None:
+    from tinyrt.cli import main as command
+
+    command()
+
+
+def _code() -> None:
+    """What ``python -c`` does: modules are looked for in the folder, too."""
+    sys.path[:1] = ["", os.environ["PYTHONPATH"]]
+    sys.argv, code = ["-c"], sys.argv[1]
+    module = sys.modules["__main__"] = ModuleType("__main__")
+    exec(compile(code, "<string>", "exec"), module.__dict__)
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]))

@@ -27,6 +27,15 @@ def blocks(page: Path) -> list[tuple[str, str, str]]:
     return _FENCE.findall(page.read_text(encoding="utf-8"))
 
 
+def rows_of(page: str, header: str) -> list[list[str]]:
+    """The cells of the one table of docs/page whose header begins so, a list to a row."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    begin = f"\n| {header}"
+    assert text.count(begin) == 1, f"docs/{page} has {text.count(begin)} tables {header!r}"
+    _, _, *lines = text[text.index(begin) + 1 :].partition("\n\n")[0].splitlines()
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
+
+
 def copy_of_tree(folder: Path) -> Path:
     """A copy of what the examples change, which git knows nothing of."""
     left_out = shutil.ignore_patterns("__pycache__", "*.egg-info", "build")

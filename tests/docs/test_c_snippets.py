@@ -115,7 +115,7 @@ def test_it_is_c99(tmp_path, page, number):
     """What comes before the first empty line behind declarations stands outside of a function."""
     graph, name, options = SNIPPETS[page, number]
     if graph is pair:
-        export_cascade(*pair(tmp_path), tmp_path / "out", threshold=9, core="host", name=name)
+        export_cascade(*pair(tmp_path), tmp_path / "out", threshold=9, core="host")
     elif graph is LogMel:
         export_front_end(LogMel(), tmp_path / "out", core="host", name=name)
     elif graph is Detector:

@@ -12,8 +12,9 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tests.docs import figures
-from tests.docs.commands import served
+from tests.docs.commands import PYTHON, served
 from tests.docs.pages import blocks
+from tests.docs.shown import Shown
 from tinyrt.cli.console import ERR
 from tinyrt.cli.demo import run_demo
 
@@ -35,9 +36,9 @@ def demo_folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def commands():
+def commands(kept_objects):
     """Where ``tinyrt`` starts sooner; a short path, as sockets have them."""
-    with TemporaryDirectory() as folder, served(Path(folder)) as place:
+    with TemporaryDirectory() as folder, served(Path(folder), kept_objects) as place:
         yield place
 
 
@@ -51,7 +52,7 @@ FIRST = ("README.md", "start.md")
 def test_examples_run(page, demo_folder, commands, tmp_path):
     folder, first = tmp_path / "work", () if page.name in FIRST else (commands,)
     shutil.copytree(demo_folder, folder)
-    code = []
+    shown = Shown()
     for language, file, text in blocks(page):
         if MAKE_TARGETS.search(text):
             continue  # make demo and make test themselves
@@ -59,13 +60,25 @@ def test_examples_run(page, demo_folder, commands, tmp_path):
             (folder / file).write_text(text, encoding="utf-8")
         elif language == "sh":
             _run(["bash", "-euo", "pipefail", "-c", text], folder, *first)
-        elif language == "python":
-            code.append(text)
-    if code:
-        # A page's Python examples build on each other.
-        _run([sys.executable, "-c", "\n".join(code)], folder, *first)
+        else:
+            shown.add(language, text)
+    if shown.blocks:
+        python = [sys.executable, "-c"] if page.name in FIRST else [str(commands / PYTHON)]
+        assert shown.differences(_run([*python, shown.code], folder, *first)) == []
     if page.name in figures.PAGES:
         assert figures.PAGES[page.name](folder, page.read_text(encoding="utf-8")) == []
+
+
+def test_what_is_shown_is_compared():
+    shown = Shown()
+    shown.add("python", "a = 3\nprint(a)  # 3: of them\nprint(a, 'x')  # of no matter\n")
+    shown.add("sh", "true\n")
+    shown.add("python", "print('more')\nprint((a, 4))  # (3, 5)\n")
+    shown.add("output", "more\n(3, 4)\n")
+    printed = subprocess.check_output([sys.executable, "-c", shown.code], text=True)
+    assert shown.differences(printed) == ["prints '(3, 4)', shown is '(3, 5)'"]
+    other = printed.replace("more", "less")
+    assert len(shown.differences(other)) == 2
 
 
 def _run(command, folder, *first):
@@ -77,6 +90,7 @@ def _run(command, folder, *first):
         command, cwd=folder, env=env, capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
 
 
 @pytest.mark.slow
@@ -90,6 +104,33 @@ def test_commands_that_start_sooner_say_the_same(commands, tmp_path):
         )
         assert (first.returncode, first.stdout) == (second.returncode, second.stdout)
         assert first.stderr == second.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ["", "sys.exit(3)", "sys.exit('why')", "1 / 0"])
+def test_code_that_starts_sooner_does_the_same(commands, tmp_path, end):
+    """It has imported nothing of tinyrt, and finds modules in its folder."""
+    (tmp_path / "beside.py").write_text("found = 5\n")
+    code = f"""
+import sys, beside
+print(beside.found, __name__, sys.argv, [name for name in sys.modules if name.startswith("tinyrt")])
+import tinyrt
+print(tinyrt.__file__)
+{end}"""
+    first, second = (
+        subprocess.run(
+            [*python, code],
+            cwd=tmp_path,
+            env={"PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for python in ([commands / PYTHON], [sys.executable, "-c"])
+    )
+    assert (first.returncode, first.stdout) == (second.returncode, second.stdout)
+    assert first.stdout.startswith("5 __main__ ['-c'] []")
+    assert first.stderr[-30:] == second.stderr[-30:]
 
 
 @pytest.mark.device

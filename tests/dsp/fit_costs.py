@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.dsp import camera_costs, decision_costs, motion_costs, step_costs
-from tinyrt.dsp.cost_table import VECTORS
+from tinyrt.dsp.cost_table import AT_ONCE, VECTORS
 from tinyrt.dsp.costs import front_terms
 from tinyrt.dsp.decision_terms import decision_terms
 from tinyrt.dsp.transform_terms import Terms
@@ -56,7 +56,8 @@ def decisions(core: str, folder: Path) -> Found:
     """Decisions that are met; the most of boxes has the constants of those kept."""
     ones = decision_costs.fitted_ones()
     for one, found in zip(ones, decision_costs.measured(ones, core, folder), strict=True):
-        for (step, terms), i in zip(decision_terms(one).items(), (0, 1), strict=False):
+        terms_of = decision_terms(one, at_once=AT_ONCE.get(core, 1))
+        for (step, terms), i in zip(terms_of.items(), (0, 1), strict=False):
             yield step, terms, found[i]
 
 

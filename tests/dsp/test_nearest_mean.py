@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -141,6 +142,7 @@ def test_options_are_data():
     assert len(identities) == len(MEANS)
     swapped = NearestMean(((1, 0), (0, 0)), (1, 1)), NearestMean(((0, 1), (0, 0)), (1, 1))
     assert swapped[0].identity != swapped[1].identity
+    assert replace(swapped[0], memory=8).identity != swapped[0].identity
 
 
 WRONG = {

@@ -16,6 +16,7 @@ from tinyrt.emulate import EmulationReport, OpCost, Ram, Run, Sizes, run, run_em
 from tinyrt.emulate.baseline import Baseline
 from tinyrt.emulate.cycles import CycleReport, Cycles, Flash, Timing, table_of
 from tinyrt.emulate.cycles.report import Basis
+from tinyrt.emulate.fed import Fed
 from tinyrt.emulate.image import Image
 from tinyrt.errors import ToolError
 from tinyrt.export.ports import Port
@@ -341,3 +342,24 @@ def test_a_notebook_shows_the_main_figures(exact, equal):
         "arena bytes": "11",
         "stack bytes": "–",
     }
+
+
+@pytest.mark.parametrize(
+    ("is_same", "hides_error", "exact", "error"),
+    [
+        (True, True, True, 0.5),
+        (False, True, False, None),
+        (False, False, False, 0.5),
+        (True, False, True, 0.5),
+    ],
+)
+def test_outputs_that_came_at_another_time_are_not_compared(is_same, hides_error, exact, error):
+    """And what is heard or seen differs where decisions do, whatever the outputs say."""
+    fed = Fed(dense(), project=None, board=None, build=Path(), meter=None)
+    same = report(bit_exact=True)
+    told = fed.told(same, state=48, is_same=is_same, hides_error=hides_error)
+    assert (told.bit_exact, told.float_error) == (exact, error)
+    assert told.ram == replace(same.ram, state=48)
+    assert told.instructions_per_mac is None
+    differs = fed.told(report(bit_exact=False), state=48, is_same=True)
+    assert differs.bit_exact is False

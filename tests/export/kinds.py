@@ -75,6 +75,12 @@ def an_alarm(folder, **more):
     return export_anomaly(Anomaly(1.0), path, folder, **more)
 
 
+def a_cascade(**options):
+    return lambda folder, **more: export_cascade(
+        *pair(folder.parent), folder, threshold=99, **asked(**options, **more)
+    )
+
+
 TWO = Memories((Region("dtcm"), Region("sram")))
 OUTSIDE = Memories(inputs_in_arena=False, outputs_in_arena=False)
 KINDS = {
@@ -115,8 +121,12 @@ KINDS = {
         "ears",
     ),
     "cascade": (
-        lambda folder, **more: export_cascade(*pair(folder.parent), folder, threshold=99, **more),
+        a_cascade(),
         "cascade",
+    ),
+    "cascade with more": (
+        a_cascade(info=True, prefix="acme", memories=Memories(alignment=32)),
+        "acme_cascade",
     ),
     "boxes": (
         lambda folder, **more: export_boxes(Boxes(9, 9, ((1, 1, 2, 2),), 1), folder, **more),

@@ -16,8 +16,11 @@ from tinyrt import Cascade, run_emulated
 from tinyrt.api import split_early_exit
 from tinyrt.emulate.cascade import CascadeRun
 from tinyrt.emulate.qemu import sample_instructions
-from tinyrt.errors import DataError, UnsupportedError
-from tinyrt.export import export_c, export_cascade
+from tinyrt.errors import BudgetError, DataError, UnsupportedError
+from tinyrt.export import ExportOptions, Memories, export_c, export_cascade
+from tinyrt.memory import Region
+
+EYES = ExportOptions(name="eyes")
 
 MAIN = """
 #include <stdio.h>
@@ -163,7 +166,7 @@ def macros(text):
 
 
 def test_what_an_export_says(models, tmp_path):
-    found = export_cascade(*models, tmp_path / "c", threshold=33, name="eyes", optimize="size")
+    found = export_cascade(*models, tmp_path / "c", threshold=33, optimize="size", options=EYES)
     text = (tmp_path / "c" / "eyes.h").read_text()
     said = macros(text)
     arena = max(found.first.arena_bytes, found.second.arena_bytes)
@@ -188,10 +191,88 @@ def test_what_an_export_says(models, tmp_path):
 
 def test_names_and_thresholds(models, tmp_path):
     for name in ("small", "large"):
+        own = ExportOptions(name=name)
         with pytest.raises(UnsupportedError, match=f"two parts of the cascade are called '{name}'"):
-            export_cascade(*models, tmp_path / "c", threshold=1, name=name)
-    with pytest.raises(UnsupportedError, match="cannot be called 'Eyes'"):
-        export_cascade(*models, tmp_path / "c", threshold=1, name="Eyes")
+            export_cascade(*models, tmp_path / "c", threshold=1, options=own)
     with pytest.raises(DataError, match="the option threshold"):
         export_cascade(*models, tmp_path / "c", threshold=257)
     assert not (tmp_path / "c").exists()
+
+
+def exported(models, folder, **options):
+    return export_cascade(*models, folder, threshold=9, options=ExportOptions(**options))
+
+
+@pytest.mark.parametrize("models", KINDS[1:2], indirect=True)
+def test_both_models_are_exported_as_asked(models, tmp_path):
+    plain = exported(models, tmp_path / "plain")
+    assert plain.project.weights_section is None
+    found = exported(
+        *(models, tmp_path / "c"),
+        **{"prefix": "acme_", "info": True, "unaligned": False},
+        memories=Memories(alignment=32, weights_section=".slow"),
+    )
+    names = [project.name for project in (found.project, found.first, found.second)]
+    assert names == ["acme_cascade", "acme_small", "acme_large"]
+    files = set(found.project.files)
+    for name in names[1:]:
+        assert f"{name}_info.c" in files
+        assert ".slow" in (tmp_path / "c" / f"{name}_weights.c").read_text()
+    build = (tmp_path / "c" / "Makefile").read_text()
+    assert "_info" in build
+    assert "-mno-unaligned-access" in build
+    assert not {"_info", "-mno-unaligned-access"} & set(
+        (tmp_path / "plain" / "Makefile").read_text().split()
+    )
+    assert found.project.weights_section == ".slow"
+    said = macros((tmp_path / "c" / "acme_cascade.h").read_text())
+    assert said["ACME_CASCADE_ARENA_ALIGNMENT"] == 32
+    assert said["ACME_CASCADE_ARENA_BYTES"] == found.project.arena_bytes
+    assert said["ACME_CASCADE_ARENA_BYTES"] % 32 == found.first.outputs[1].nbytes % 32
+
+
+@pytest.mark.parametrize("models", KINDS[1:2], indirect=True)
+def test_a_cascades_arena_is_held_to_its_limit(models, tmp_path):
+    """What waits between the models counts; rows are run one by one where that takes it."""
+    plain = exported(models, tmp_path / "plain").project
+    assert plain.row_by_row == ()
+    same = exported(models, tmp_path / "same", max_arena=plain.arena_bytes).project
+    assert (same.arena_bytes, same.row_by_row) == (plain.arena_bytes, ())
+    rows = exported(models, tmp_path / "rows", by_rows=True).project
+    assert rows.arena_bytes < plain.arena_bytes
+    assert rows.row_by_row
+    tight = exported(models, tmp_path / "tight", max_arena=plain.arena_bytes - 1).project
+    assert tight.arena_bytes <= plain.arena_bytes - 1
+    assert tight.row_by_row
+    kept = 8 * 8 * 8
+    with pytest.raises(BudgetError, match="the arena needs"):
+        exported(models, tmp_path / "none", max_arena=kept + 16)
+    with pytest.raises(BudgetError, match=f"^{kept} bytes of the arena wait"):
+        exported(models, tmp_path / "none", max_arena=kept - 1)
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("models", KINDS[:1], indirect=True)
+def test_what_a_cascade_has_no_code_for_is_refused(models, tmp_path):
+    for name, value in {"slices": 5000, "blob": True, "board": True, "selftest": 1}.items():
+        with pytest.raises(UnsupportedError, match=f"a cascade takes no option '{name}'"):
+            exported(models, tmp_path / "c", **{name: value})
+    two = Memories((Region("dtcm"), Region("sram")))
+    with pytest.raises(UnsupportedError, match="a cascade lies in one arena"):
+        exported(models, tmp_path / "c", memories=two)
+    for place in ("inputs", "outputs"):
+        outside = Memories(**{f"{place}_in_arena": False})
+        with pytest.raises(UnsupportedError, match="a cascade never lie in its arena"):
+            exported(models, tmp_path / "c", memories=outside)
+    with pytest.raises(UnsupportedError, match="an emulation of a cascade takes no option 'info'"):
+        Cascade(*models).emulate(samples(2), options=ExportOptions(info=True))
+
+
+@pytest.mark.parametrize("models", KINDS[1:2], indirect=True)
+def test_rows_answer_alike(models):
+    x = samples(8, 23)
+    cascade = some_thresholds(Cascade(*models), x)
+    run = cascade.emulate(x, core="host", options=ExportOptions(by_rows=True))
+    assert run.emulation.bit_exact
+    assert run.emulation.row_by_row
+    assert set(run.stages.tolist()) == {0, 1}

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.c.bare_headers import _bare_headers  # noqa: F401
 from tinyrt.emulate import toolchain
 from tinyrt.errors import ToolError
 

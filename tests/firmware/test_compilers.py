@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.narrow import narrow_twin
 from tests.docs.pages import ROOT
 from tests.firmware.compilers import OTHER, by_clang, with_options
 from tests.firmware.device import require_core
-from tests.firmware.narrow import narrow_twin
 from tests.firmware.test_zoo import MODELS
 from tests.sampling import sampled
 from tinyrt.convert.tflite.reader import read_tflite

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from tests.docs.pages import rows_of
 from tests.dsp.device import run_on_core
 from tests.dsp.sounds import mixed, recordings
 from tests.firmware.compilers import OTHER, by_clang, with_options
@@ -24,6 +25,21 @@ LIMITS = {
 
 MAX_RAM = 3_200
 """Bytes of state and memory for work."""
+
+
+def test_limits_are_near_the_pages_figures():
+    rows = rows_of("dsp.md", "core | instructions | code and constants")
+    assert [core for core, *_ in rows] == list(LIMITS)
+    for core, instructions, code, ram, stack in rows:
+        most, most_code, most_stack = LIMITS[core]
+        assert 0.95 * most <= number(instructions) <= most
+        assert 0.98 * most_code <= 1000 * float(code.removesuffix(" KB")) <= most_code
+        assert 0.9 * most_stack - 50 <= number(stack) <= most_stack
+        assert MAX_RAM - 10 <= number(ram) <= MAX_RAM
+
+
+def number(cell):
+    return int(cell.replace(",", ""))
 
 
 def equal_the_host(front, clips, found):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.docs.pages import rows_of
 from tests.firmware.device import require_core
 from tests.graphs import Builder
 from tests.listening import saved
@@ -17,6 +18,9 @@ pytestmark = pytest.mark.device
 
 LIMITS = {"cortex-m0": 89_500, "cortex-m4": 34_500, "cortex-m55": 16_100, "rv32imc": 54_000}
 """Core -> most instructions of a row of the default front end, and a layer of 2 units."""
+
+RAM, STACK = 1_700, 640
+"""Most bytes of arena and state, and of stack."""
 
 
 @pytest.mark.parametrize("core", sampled(["cortex-m0", "cortex-m55"], [*LIMITS]))
@@ -38,6 +42,16 @@ def two_units(front):
     return quantize_graph(graph, rng.normal(size=(20, n)).astype(np.float32), QuantConfig())
 
 
+def test_limits_are_near_the_pages_figures():
+    rows = rows_of("motion.md", "core | instructions | arena and state")
+    assert [core for core, *_ in rows] == list(LIMITS)
+    for core, *cells in rows:
+        instructions, memory, stack = (int(cell.replace(",", "")) for cell in cells)
+        assert instructions <= LIMITS[core] <= 1.05 * instructions
+        assert memory == RAM
+        assert stack <= STACK
+
+
 @pytest.mark.parametrize("core", sampled([], [*LIMITS]))
 def test_budgets(core, tmp_path):
     require_core(core)
@@ -46,5 +60,5 @@ def test_budgets(core, tmp_path):
     found = api.emulate_recording(path, moving("walk", 2, 300), core=core)
     assert found.bit_exact
     assert found.instructions <= LIMITS[core]
-    assert found.ram.arena + found.ram.state <= 1_700
-    assert found.ram.stack <= 640
+    assert found.ram.arena + found.ram.state <= RAM
+    assert found.ram.stack <= STACK

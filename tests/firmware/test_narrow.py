@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from benchmarks.narrow import narrow_twin
 from benchmarks.sparse import stored_as
-from tests.firmware.narrow import narrow_twin
 from tests.firmware.test_zoo import MODELS, emulate
 from tests.sampling import sampled
 from tinyrt.backends.c.weights import Weights

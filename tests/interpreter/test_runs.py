@@ -85,3 +85,12 @@ def test_samples_stay_apart_where_another_operand_has_fewer_axes():
     x, y = (rng.standard_normal((3, *v.shape[1:])).astype(np.float32) for v in graph.input_values)
     (found,) = Model(graph).run({"x": x, "x1": y}).values()
     np.testing.assert_allclose(found, x[:, None] + y, rtol=1e-6)
+
+
+def test_a_constant_answer_is_whole_for_each_sample():
+    """As of the anchors that a detector answers beside its boxes."""
+    net = Builder((1, 3))
+    anchors = net.constant(np.arange(8, dtype=np.float32).reshape(4, 2))
+    graph = net.graph(net.op("relu", net.inputs), anchors)
+    found = Model(graph).run({"x": np.zeros((5, 3), np.float32)})
+    np.testing.assert_array_equal(found[anchors], np.tile(graph.value(anchors).data, (5, 1)))

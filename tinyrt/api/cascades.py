@@ -22,7 +22,7 @@ from tinyrt.tools import EMULATOR_S
 
 if TYPE_CHECKING:
     from tinyrt.emulate.cascade import CascadeRun
-    from tinyrt.export import ExportedCascade
+    from tinyrt.export import ExportedCascade, ExportOptions
     from tinyrt.interpreter.progress import Progress
 
 
@@ -187,19 +187,17 @@ class Cascade:
         *,
         core: str = "cortex-m4",
         optimize: str = "balanced",
-        name: str = "cascade",
-        layout: str = "cmake",
+        options: ExportOptions | None = None,
     ) -> ExportedCascade:
         """Write the C project of the cascade; arguments and errors as of ``export_cascade``."""
-        from tinyrt.export import export_cascade
+        from tinyrt.export import ExportOptions, export_cascade
 
         return export_cascade(
             *(self.first, self.second, out_dir),
             threshold=self.threshold,
             core=core,
             optimize=optimize,
-            name=name,
-            layout=layout,
+            options=options or ExportOptions(),
         )
 
     @entry
@@ -209,6 +207,7 @@ class Cascade:
         *,
         core: str = "cortex-m4",
         optimize: str = "balanced",
+        options: ExportOptions | None = None,
         board: str | None = None,
         build_dir: str | Path | None = None,
         timeout_s: float = EMULATOR_S,
@@ -220,6 +219,7 @@ class Cascade:
             data: as for ``run``.
             core: as for ``run_emulated``.
             optimize: likewise.
+            options: of the export: ``max_arena``, ``by_rows`` and ``memories``.
             board: likewise.
             build_dir: likewise.
             timeout_s: likewise.
@@ -230,6 +230,7 @@ class Cascade:
 
         """
         from tinyrt.emulate.cascade import run_emulated_cascade
+        from tinyrt.export import ExportOptions
 
         inputs = self._inputs(data)
         name = self._models[0].graph.fed[0]
@@ -243,6 +244,7 @@ class Cascade:
                 build_dir=build_dir or scratch,
                 core=core,
                 optimize=optimize,
+                options=options or ExportOptions(),
                 board=board,
                 timeout_s=timeout_s,
                 progress=progress,

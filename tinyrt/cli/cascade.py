@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tinyrt.amounts import parse_bytes
 from tinyrt.cli import tables
 from tinyrt.cli.console import progress_bar, reporting
-from tinyrt.cli.options import Core, Json, Layout, MadeFor, MaxMemory, require_without
+from tinyrt.cli.options import (
+    Alignment,
+    ByRows,
+    Core,
+    Json,
+    Layout,
+    MadeFor,
+    MaxArena,
+    MaxMemory,
+    NoUnaligned,
+    WeightsSection,
+    require_without,
+)
 
 if TYPE_CHECKING:
     from tinyrt.api import CascadeEvaluation
@@ -43,15 +56,27 @@ def cascade(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="The folder to write a C project to.")
     ] = None,
-    name: Annotated[str, typer.Option("--name", help="What it is called in C.")] = "cascade",
-    layout: Layout = "cmake",
     core: Core = "cortex-m4",
     optimize: MadeFor = "balanced",
+    max_arena: MaxArena = None,
+    by_rows: ByRows = False,
+    alignment: Alignment = 4,
+    weights_section: WeightsSection = None,
+    name: Annotated[str, typer.Option("--name", help="What it is called in C.")] = "cascade",
+    prefix: Annotated[
+        str | None, typer.Option("--prefix", help="What stands before its name and its models'.")
+    ] = None,
+    info: Annotated[
+        bool, typer.Option("--info", help="Bring tensors' names and labels along, of each model.")
+    ] = False,
+    no_unaligned: NoUnaligned = False,
+    layout: Layout = "cmake",
     max_memory: MaxMemory = None,
     json: Json = False,
 ) -> None:
     """Ask a large model only where a small one is not sure."""
     from tinyrt import api
+    from tinyrt.export import ExportOptions, Memories
 
     with reporting(json, max_memory) as report:
         chooses = threshold is None
@@ -64,9 +89,22 @@ def cascade(
         evaluation = pair.evaluate(judged)
         alone = api.Cascade(first, second).evaluate(judged)
         made: dict[str, Any] = {"core": core, "optimize": optimize}
-        exported = None if output is None else pair.export(output, name=name, layout=layout, **made)
+        placed = ExportOptions(
+            max_arena=None if max_arena is None else parse_bytes(max_arena),
+            by_rows=by_rows,
+            memories=Memories(alignment=alignment, weights_section=weights_section),
+        )
+        asked = replace(
+            placed,
+            name=name,
+            prefix=prefix,
+            info=info,
+            unaligned=not no_unaligned,
+            layout=layout,
+        )
+        exported = None if output is None else pair.export(output, **made, options=asked)
         with progress_bar("emulating") as progress:
-            run = pair.emulate(judged, **made, progress=progress)
+            run = pair.emulate(judged, **made, options=placed, progress=progress)
         large = None
         if pair.joint.carried is None:
             large = api.run_emulated(second, **made, samples=1).instructions

@@ -27,6 +27,7 @@ from tinyrt.cli.options import (
     MadeFor,
     MaxArena,
     MaxMemory,
+    NoUnaligned,
     OutputInArena,
     OutputType,
     Regions,
@@ -67,10 +68,7 @@ def export(
     info: Annotated[
         bool, typer.Option("--info", help="Bring tensors' names and labels along, as NAME_info.")
     ] = False,
-    no_unaligned: Annotated[
-        bool,
-        typer.Option("--no-unaligned", help="Load words at multiples of four only, and slower."),
-    ] = False,
+    no_unaligned: NoUnaligned = False,
     layout: Layout = "cmake",
     selftest: Selftest = None,
     board: BoardPort = False,

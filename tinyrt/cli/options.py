@@ -183,6 +183,10 @@ WeightsSection = Annotated[
     str | None,
     typer.Option("--weights-section", metavar="NAME", help="The linker section of weights."),
 ]
+NoUnaligned = Annotated[
+    bool,
+    typer.Option("--no-unaligned", help="Load words at multiples of four only, and slower."),
+]
 Alignment = Annotated[
     int, typer.Option("--alignment", help="Bytes that tensors' offsets are multiples of.")
 ]

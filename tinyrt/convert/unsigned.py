@@ -208,7 +208,8 @@ def _signed(value: Value) -> Value:
     assert value.q is not None, "only quantised values are converted"
     if value.data is not None:
         current().hold(value.data.size, f"the constant {value.describe()}")
-    data = None if value.data is None else (value.data ^ np.uint8(HALF)).view(np.int8)
+    # Of a single number, NumPy makes no array.
+    data = None if value.data is None else np.asarray(value.data ^ np.uint8(HALF)).view(np.int8)
     q = replace(value.q, zero_point=value.q.zero_point - HALF)
     return replace(value, dtype=DType.INT8, q=q, data=data)
 

@@ -7,8 +7,16 @@ import numpy as np
 from tinyrt.dsp.camera import Camera
 from tinyrt.dsp.transform_terms import Terms
 
-IN_VECTORS, AT_ONCE, PIXELS = "area, rgb565 to luma", 64, 8
-"""What looks so many pixels ahead where there are vectors, and pixels of one."""
+AHEAD = (
+    "area, bytes to luma",
+    "area, rgb565 to luma",
+    "area, rgb565 to colours",
+    "area, yuv422 to colours",
+)
+"""Areas that look ahead at pixels where there are vectors; all that is bilinear is in vectors."""
+
+AT_ONCE, PIXELS = 64, 8
+"""Pixels that areas look at ahead where there are vectors, and those of a vector."""
 
 
 def camera_terms(camera: Camera, *, has_vectors: bool) -> dict[str, Terms]:
@@ -17,10 +25,11 @@ def camera_terms(camera: Camera, *, has_vectors: bool) -> dict[str, Terms]:
     The image's step is named after what is resized. ``table`` makes its bytes a network's input,
     ``tables`` where each colour has a scale of its own.
     """
-    image = _of_areas(camera) if camera.resize == "area" else _between(camera)
     step = image_step(camera)
-    if has_vectors and step == IN_VECTORS:
-        image = (*image, *_looked_ahead(camera))
+    if camera.resize == "area":
+        image = _ahead(camera) if has_vectors and step in AHEAD else _of_areas(camera)
+    else:
+        image = _between(camera, PIXELS if has_vectors else 1)
     table = "table" if camera.channels == 1 else "tables"
     rows, size = camera.rows, camera.row_size
     # A compiler takes several at once where a row is a whole number of them.
@@ -40,16 +49,23 @@ def _of_areas(camera: Camera) -> Terms:
     )
 
 
-def _between(camera: Camera) -> Terms:
-    lines, rows, columns = camera.cropped[2], camera.rows, camera.columns
-    return camera.height - lines, lines, rows, lines * columns, rows * columns
+def _between(camera: Camera, at_once: int) -> Terms:
+    lines, rows = camera.cropped[2], camera.rows
+    across, down = -(-camera.columns // at_once), -(-camera.row_size // at_once)
+    return camera.height - lines, lines, rows, lines * across, rows * down
 
 
-def _looked_ahead(camera: Camera) -> Terms:
-    """Pieces of lines, and vectors of them."""
-    _, left, lines, width = camera.cropped
-    count = width + left % AT_ONCE
-    return lines * -(-count // AT_ONCE), lines * -(-count // PIXELS)
+def _ahead(camera: Camera) -> Terms:
+    """Of areas in vectors, whose columns are differences of sums."""
+    _, _, lines, width = camera.cropped
+    rows, columns = camera.rows, camera.columns
+    # A piece more where the last column ends with one.
+    pieces = width // AT_ONCE + 1
+    return (
+        *(camera.height - lines, lines, rows, lines * columns),
+        *(lines * int(np.count_nonzero(camera.across.part)), rows * columns),
+        *(lines * pieces, lines * -(-width // PIXELS)),
+    )
 
 
 def image_step(camera: Camera) -> str:

@@ -12,7 +12,7 @@ from tinyrt.dsp.boxes import Boxes
 from tinyrt.dsp.camera import Camera
 from tinyrt.dsp.camera_terms import camera_terms
 from tinyrt.dsp.checks import require
-from tinyrt.dsp.cost_table import CONSTANTS, MET, MOST, VECTORS
+from tinyrt.dsp.cost_table import AT_ONCE, CONSTANTS, MET, MOST, VECTORS
 from tinyrt.dsp.decision_terms import decision_terms
 from tinyrt.dsp.detector import Detector
 from tinyrt.dsp.log_mel import LogMel
@@ -48,7 +48,7 @@ def decision_costs(decision: Detector | TopK | Boxes | AnomalyNumbers, core: str
         DataError: there are no constants for the core.
 
     """
-    return _costs(decision_terms(decision), core)
+    return _costs(decision_terms(decision, at_once=AT_ONCE.get(core, 1)), core)
 
 
 def front_terms(front: LogMel | Motion | Camera, *, has_vectors: bool) -> dict[str, Terms]:

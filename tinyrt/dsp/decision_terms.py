@@ -9,20 +9,42 @@ from tinyrt.dsp.detector import Detector
 from tinyrt.dsp.top_k import TopK
 from tinyrt.dsp.transform_terms import Terms
 
+WORD = 4
+"""Scores of a word, and numbers of a vector of 32 bits each."""
 
-def decision_terms(decision: Detector | TopK | Boxes | AnomalyNumbers) -> dict[str, Terms]:
-    """What happens in a call -> what its constants are times; the last one is the most."""
+
+def decision_terms(
+    decision: Detector | TopK | Boxes | AnomalyNumbers, *, at_once: int = 1
+) -> dict[str, Terms]:
+    """What happens in a call -> what its constants are times; the last one is the most.
+
+    Args:
+        decision: what is decided.
+        at_once: scores that a core looks at together.
+
+    """
     match decision:
         case Detector(classes=classes):
             return {"waits": (1, classes), "decides": (1, classes)}
         case TopK(size=size, k=k):
             # Of one alone, none is looked for behind which a score goes.
             most = (1, size, min(size, k), size * (k > 1), shifts_of(size, k))
-            return {"none reaches": (1, size), "all rise": most}
+            return {"none reaches": (1, *_looked_at(size, at_once)), "all rise": most}
         case Boxes():
-            return _of_boxes(decision)
-        case _:
-            return {"compares": (1, decision.size)}
+            return _of_boxes(decision, at_once)
+        case AnomalyNumbers(size=size):
+            is_in_vectors = at_once > WORD
+            differences = (size // WORD, size % WORD > 0) if is_in_vectors else (size,)
+            return {"compares": (1, *differences)}
+
+
+def _looked_at(scores: int, at_once: int) -> Terms:
+    """One by one; words of four, and those behind them; or vectors, the last one not full."""
+    if at_once == 1:
+        return (scores,)
+    if at_once == WORD:
+        return scores // WORD, scores % WORD
+    return (-(-scores // at_once),)
 
 
 def shifts_of(count: int, most: int) -> int:
@@ -34,7 +56,7 @@ def shifts_of(count: int, most: int) -> int:
     return first * (first - 1) // 2 + (count - first) * (most - 1)
 
 
-def _of_boxes(boxes: Boxes) -> dict[str, Terms]:
+def _of_boxes(boxes: Boxes, at_once: int) -> dict[str, Terms]:
     """All are kept: scores rise, and no box goes, until there are enough.
 
     Most: besides, every candidate is compared with one less than may be kept, the last of which it
@@ -46,7 +68,7 @@ def _of_boxes(boxes: Boxes) -> dict[str, Terms]:
     shifts = shifts_of(counted, boxes.candidates)
     found = min(counted, boxes.candidates)
     kept = min(found, boxes.most)
-    through = (1, anchors, scores)
+    through = (1, anchors, scores) if at_once == 1 else (1, *_looked_at(scores, at_once))
     return {
         "no score reaches": through,
         MET: (*through, counted, shifts, kept, shifts_of(kept, kept)),

@@ -29,10 +29,14 @@ from tinyrt.emulate.report import EmulationReport
 from tinyrt.emulate.run import Arrays, pack_inputs, report_of
 from tinyrt.emulate.sizes import sizes_of_image, sizes_of_library
 from tinyrt.emulate.stack import CALL_GRAPH_FLAG, stack_bound
-from tinyrt.export import find_core
+from tinyrt.export import ExportOptions, find_core
 from tinyrt.export.cascade import STAGE, ExportedCascade, export_cascade
+from tinyrt.export.options import NO_OPTIONS
 from tinyrt.files import make_folder
 from tinyrt.tools import EMULATOR_S
+
+OPTIONS = ("max_arena", "by_rows", "memories")
+"""Options of an export that change what an emulation runs."""
 
 EACH_FLAG = "-DHARNESS_EACH"
 """Has the harness time every sample, and not the first alone."""
@@ -75,6 +79,7 @@ def run_emulated_cascade(
     build_dir: str | Path,
     core: str = "cortex-m4",
     optimize: str = "balanced",
+    options: ExportOptions = NO_OPTIONS,
     board: str | None = None,
     timeout_s: float = EMULATOR_S,
     progress: Callable[[int, int], None] | None = None,
@@ -90,6 +95,7 @@ def run_emulated_cascade(
         build_dir: as for ``run_emulated``.
         core: likewise.
         optimize: likewise.
+        options: of the export, those in ``OPTIONS``.
         board: likewise.
         timeout_s: likewise.
         progress: likewise.
@@ -98,6 +104,7 @@ def run_emulated_cascade(
         TinyrtError: as ``export_cascade`` and ``run_emulated``.
 
     """
+    options.require_only(OPTIONS, "an emulation of a cascade")
     target = find_core(core)
     place = board_for(target, board)
     build = make_folder(build_dir)
@@ -106,6 +113,7 @@ def run_emulated_cascade(
         threshold=threshold,
         core=target.name,
         optimize=optimize,
+        options=options,
     )
     packed, samples = pack_inputs(cascade.project.inputs, inputs)
     image = build_cascade(cascade, build, board=place)

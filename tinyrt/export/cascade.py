@@ -13,16 +13,16 @@ from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.dsp.cascade import ALWAYS, NEVER
 from tinyrt.dsp.checks import require_int
 from tinyrt.entry import entry
-from tinyrt.errors import UnsupportedError, error_context
+from tinyrt.errors import BudgetError, UnsupportedError, error_context
 from tinyrt.export import text as c_text
 from tinyrt.export.bundle import render_model
 from tinyrt.export.identity import IDENTITY, sealed, sha256_of
+from tinyrt.export.info import labels_in
 from tinyrt.export.layouts import Contents, arranged
 from tinyrt.export.licence import licensed
-from tinyrt.export.memories import Memories
 from tinyrt.export.model import ARENA_ALIGNMENT, library_files
-from tinyrt.export.names import Naming, add_files
-from tinyrt.export.options import ExportOptions
+from tinyrt.export.names import add_files
+from tinyrt.export.options import NO_OPTIONS, ONE_ARENA, ExportOptions
 from tinyrt.export.ports import Port
 from tinyrt.export.project import ExportedProject
 from tinyrt.export.rendering import TEMPLATES, CFile, Source, render_c
@@ -34,8 +34,11 @@ from tinyrt.memory import Region
 from tinyrt.memory.regions import ARENA
 from tinyrt.ops.quantize import Affine, dequantize_array, quantize_array
 
-OUTSIDE = Memories(inputs_in_arena=False, outputs_in_arena=False)
-"""Both models are given all their tensors by the function that calls them."""
+OPTIONS = ("max_arena", "by_rows", "memories", "name", "prefix", "info", "unaligned", "layout")
+"""Options of an export that a cascade has, too."""
+
+NAME = "cascade"
+"""What a cascade is called by default."""
 
 STAGE = "stage"
 """The output that says which model answered."""
@@ -164,8 +167,7 @@ def export_cascade(
     threshold: int,
     core: str = "cortex-m4",
     optimize: str = "balanced",
-    name: str = "cascade",
-    layout: str = "cmake",
+    options: ExportOptions = NO_OPTIONS,
 ) -> ExportedCascade:
     """Write one C project of two models that share an arena, and of the function that runs them.
 
@@ -176,37 +178,46 @@ def export_cascade(
         threshold: the least margin of the first that is enough, 0 to 256.
         core: a name in ``tinyrt.export.target.CORES``.
         optimize: ``speed``, ``balanced`` or ``size``, of the code.
-        name: of the cascade in C.
-        layout: as for ``export_c``.
+        options: those in ``OPTIONS``. A name is the cascade's; a prefix stands before the models',
+            too. ``max_arena`` is of the arena that both take turns in; information is each model's
+            own. Of ``memories``, alignment and section of the weights.
 
     Raises:
-        UnsupportedError: the models do not fit together, have the same name, or cannot be exported.
+        UnsupportedError: the models do not fit together, have the same name, or cannot be exported;
+            or there is another option.
+        BudgetError: the arena takes more than ``max_arena``.
         DataError: the threshold is out of range.
         TinyrtError: as ``export_c``.
 
     """
     require_int(threshold, ALWAYS, NEVER, "threshold")
-    own_name, directory = Naming(name).model(name), Path(out_dir)
-    request = Request.of(core, optimize, ExportOptions(memories=OUTSIDE, layout=layout))
+    _check_options(options)
+    own_name, directory = options.naming.model(NAME), Path(out_dir)
     paths = (Path(first), Path(second))
     graphs = [read_tflite(path) for path in paths]
     with error_context(file=f"{first}, {second}"):
         joint = joint_of(graphs[0], graphs[1])
+    kept = _kept(graphs[0], joint)
+    request = Request.of(core, optimize, _each(options, kept))
     own: dict[str, CFile] = {}
     projects: list[ExportedProject] = []
     for path, graph in zip(paths, graphs, strict=True):
         with error_context(file=str(path)):
             project, files = render_model(graph, directory, request, sha256_of(path))
+            if options.info:
+                files |= project.info_files(graph.name, labels_in(path))
         _check_name(project.name, [own_name, *(other.name for other in projects)])
         add_files(own, files, project.name)
         projects.append(project)
-    whole = _as_model(own_name, projects, joint)
-    add_files(own, _files(whole, projects, joint, threshold), own_name)
+    whole = _as_model(own_name, projects, joint, kept)
+    alignment = max(ARENA_ALIGNMENT, options.memories.alignment)
+    add_files(own, _files(whole, projects, joint, threshold, alignment), own_name)
     texts = {file_name: file.text for file_name, file in own.items()}
     texts |= library_files(
         *(own_name, [p.name for p in projects], whole.kernels, request.core, request.optimize),
         takes_samples=[own_name],
         layout=request.layout,
+        has_info=options.info,
     )
     what = f"{own_name}, a cascade of two models"
     contents = Contents(own_name, request.core, request.optimize, what, (whole,))
@@ -215,6 +226,49 @@ def export_cascade(
     parts = [replace(project, identity=identity) for project in projects]
     whole = replace(whole, identity=identity, files=written_files(texts))
     return ExportedCascade(whole, parts[0], parts[1], joint, threshold)
+
+
+def _check_options(options: ExportOptions) -> None:
+    """Refuse what a cascade has no code for."""
+    options.require_only(OPTIONS, "a cascade")
+    memories, plain = options.memories, ONE_ARENA
+    if memories.regions != plain.regions:
+        raise UnsupportedError(
+            "a cascade lies in one arena",
+            expected="no regions",
+            hint="leave the regions out, or export both models with them and compare the margin "
+            "where you call them",
+        )
+    if not (memories.inputs_in_arena and memories.outputs_in_arena):
+        raise UnsupportedError(
+            "inputs and outputs of a cascade never lie in its arena",
+            expected="memories that say nothing of them",
+            hint="leave inputs_in_arena and outputs_in_arena out",
+        )
+
+
+def _each(options: ExportOptions, kept: int) -> ExportOptions:
+    """What is asked of each model, whose tensors are given by the function that calls it."""
+    limit = options.max_arena
+    if limit is not None and limit < kept:
+        raise BudgetError(
+            f"{kept:,} bytes of the arena wait for the second model",
+            expected=f"at most {limit:,} bytes in all",
+            hint="allow a larger arena, or let both models take one input at one scale",
+        )
+    return replace(
+        options,
+        name=None,
+        max_arena=None if limit is None else (limit - kept) // ARENA_ALIGNMENT * ARENA_ALIGNMENT,
+        memories=replace(options.memories, inputs_in_arena=False, outputs_in_arena=False),
+    )
+
+
+def _kept(first: Graph, joint: Joint) -> int:
+    """Bytes that wait in the arena while the first model's answer is judged."""
+    if joint.carried is not None:
+        return first.value(first.answers[joint.carried]).nbytes
+    return 0 if joint.table is None else first.value(first.fed[0]).nbytes
 
 
 def _check_name(name: str, others: list[str]) -> None:
@@ -226,15 +280,13 @@ def _check_name(name: str, others: list[str]) -> None:
         )
 
 
-def _as_model(name: str, projects: list[ExportedProject], joint: Joint) -> ExportedProject:
+def _as_model(
+    name: str, projects: list[ExportedProject], joint: Joint, kept: int
+) -> ExportedProject:
     """The cascade as the harness sees it: a model with an input, scores and a stage."""
     first, second = projects
     scores = replace(first.outputs[joint.scores], name="scores", scale=None, zero_point=None)
     stage = Port(STAGE, DType.INT32, (1,), None, 4, None, None)
-    if joint.carried is not None:
-        kept = first.outputs[joint.carried].nbytes
-    else:
-        kept = 0 if joint.table is None else first.inputs[0].nbytes
     arena = _aligned(max(p.arena_bytes for p in projects)) + kept
     return ExportedProject(
         name=name,
@@ -247,6 +299,8 @@ def _as_model(name: str, projects: list[ExportedProject], joint: Joint) -> Expor
         macs=first.macs + second.macs,
         optimize=first.optimize,
         regions=(Region(ARENA, arena),),
+        segments=(*first.segments, *second.segments),
+        weights_section=first.weights_section,
         weight_bytes=first.weight_bytes + second.weight_bytes,
         filter_bytes=first.filter_bytes + second.filter_bytes,
     )
@@ -257,7 +311,11 @@ def _aligned(size: int) -> int:
 
 
 def _files(
-    whole: ExportedProject, projects: list[ExportedProject], joint: Joint, threshold: int
+    whole: ExportedProject,
+    projects: list[ExportedProject],
+    joint: Joint,
+    threshold: int,
+    alignment: int,
 ) -> dict[str, CFile]:
     """The cascade's own header and source."""
     first, second = projects
@@ -277,7 +335,7 @@ def _files(
         "first": first.name,
         "second": second.name,
         "arena_bytes": whole.arena_bytes,
-        "alignment": ARENA_ALIGNMENT,
+        "alignment": alignment,
         "classes": joint.classes,
         "threshold": threshold,
         "input": first.inputs[0],

@@ -330,7 +330,8 @@ class Model:
 
     def _batch_size(self, count: int) -> int:
         """Samples per invoke: several where the model keeps samples apart, else one run."""
-        if set(self.rows.values()) != {1}:
+        constant = any(self.graph.value(name).is_constant for name in self.graph.answers)
+        if constant or set(self.rows.values()) != {1}:
             return 1
         size = min(self._most, count)
         if self._on_op is None:

@@ -48,10 +48,9 @@ def unpacked(words, c_in, isa):
     return fours[..., np.argsort(EVEN_FIRST)].reshape(-1, 16, c_in)
 
 
-def rows_of_places(x, isa):
-    """Rows 3, 1, 2 and 0 of places of inputs (4, 4, c); DSP cores' differences are less by 1."""
-    less = int(isa is DSP)
-    return x[3] - x[1] - less, x[1] + x[2], x[2] - x[1] - less, x[0] - x[2] - less
+def rows_of_places(x):
+    """Rows 3, 1, 2 and 0 of places of inputs (4, 4, c)."""
+    return x[3] - x[1], x[1] + x[2], x[2] - x[1], x[0] - x[2]
 
 
 def along(row):
@@ -65,16 +64,14 @@ def wrapped(numbers):
 
 def tile(block, c_in, x):
     """Twice the accumulators (2, 2, c_out) of a tile's inputs (4, 4, c_in), in 32 bits."""
-    packed, isa = winograd.pack(block), block.isa
-    u = unpacked(packed.w, c_in, isa)
-    first = packed.init.reshape(-1, 2, 4).astype(np.int64)
-    rows = [along(row) for row in rows_of_places(x.astype(np.int64), isa)]
+    packed = winograd.pack(block)
+    u = unpacked(packed.w, c_in, block.isa)
+    rows = [along(row) for row in rows_of_places(x.astype(np.int64))]
     sums = []
     for j in range(4):
         places = np.stack([u[:, 4 * j + i] @ rows[i][j] for i in range(4)])
         if j == 0:
-            places[0] += first[:, 0].ravel()
-            places[1] += first[:, 1].ravel()
+            places[1] += packed.init.astype(np.int64)
         third, one, two, zeroth = places
         sums.append((wrapped(one + two + zeroth), wrapped(one - two + third)))
     return np.stack(

@@ -1,5 +1,6 @@
 """Options of ``tinyrt cascade``: the host answers, and what a device would count is told."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,6 +13,7 @@ from tests.quantize.test_mixed import samples
 from tinyrt import Cascade, api, load
 from tinyrt.api import split_early_exit
 from tinyrt.emulate.cascade import CascadeRun
+from tinyrt.export import ExportOptions, Memories
 
 
 @pytest.fixture(scope="module")
@@ -140,10 +142,51 @@ def test_the_project_is_written_where_and_as_asked(files, tmp_path):
 def test_core_and_aim_are_handed_on(files, asked, tmp_path):
     made = {"core": "cortex-m0", "optimize": "size"}
     call_json(*files.base, "--core", "cortex-m0", "--optimize", "size", "-o", tmp_path / "c")
-    assert asked.options == [made]
+    assert asked.options == [made | {"options": ExportOptions()}]
     assert asked.alone[0][1] == made | {"samples": 1}
     assert "-Os" in (tmp_path / "c" / "Makefile").read_text()
     assert "cortex-m0" in (tmp_path / "c" / "Makefile").read_text()
+
+
+@shows("cascade", "max_arena", "by_rows", "alignment", "weights_section")
+def test_memory_is_as_asked_in_project_and_emulator(files, asked, tmp_path):
+    parts = (tmp_path / "first.tflite", tmp_path / "second.tflite")
+    split_early_exit(int8(with_exit(), tmp_path / "whole.tflite"), *parts)
+    base = ("cascade", *parts, "-d", files.judge, "--threshold", 9, "-o", tmp_path / "c")
+    call_json(*base)
+    plain = arena_of(tmp_path / "c")
+    for given, wanted in (
+        (("--by-rows",), {"by_rows": True}),
+        (("--max-arena", plain - 1), {"max_arena": plain - 1}),
+        (("--alignment", 32), {"memories": Memories(alignment=32)}),
+        (("--weights-section", ".slow"), {"memories": Memories(weights_section=".slow")}),
+    ):
+        call_json(*base, *given)
+        assert asked.options[-1]["options"] == ExportOptions(**wanted)
+        smaller = given[0] in ("--by-rows", "--max-arena")
+        assert (arena_of(tmp_path / "c") < plain) is smaller
+    header = (tmp_path / "c" / "cascade.h").read_text()
+    assert "CASCADE_ARENA_ALIGNMENT 16" in header
+    assert ".slow" in (tmp_path / "c" / "second_weights.c").read_text()
+    call_json(*base, "--alignment", 32)
+    assert "CASCADE_ARENA_ALIGNMENT 32" in (tmp_path / "c" / "cascade.h").read_text()
+
+
+def arena_of(folder):
+    """What a project's header says."""
+    header = (folder / "cascade.h").read_text()
+    return int(re.search(r"CASCADE_ARENA_BYTES (\d+)", header)[1])
+
+
+@shows("cascade", "prefix", "info", "no_unaligned")
+def test_the_project_has_what_is_asked(files, asked, tmp_path):
+    more = ("--prefix", "acme", "--info", "--no-unaligned")
+    call_json(*files.base, "--threshold", 9, "-o", tmp_path / "c", *more)
+    assert asked.options[-1]["options"] == ExportOptions()
+    written = {path.name for path in (tmp_path / "c").iterdir()}
+    assert {"acme_cascade.h", "acme_small_info.c", "acme_large_info.h"} <= written
+    build = (tmp_path / "c" / "Makefile").read_text()
+    assert "-mno-unaligned-access" in build
 
 
 def test_the_table_has_the_figures(files, tmp_path):

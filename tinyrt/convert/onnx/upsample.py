@@ -126,6 +126,13 @@ def _output_region(
     mode = node.get_string("auto_pad", "NOTSET")
     if output_shape is not None or mode in ("SAME_UPPER", "SAME_LOWER"):
         same = (size[0] * stride[0], size[1] * stride[1])
+        reached = [w + m >= o for w, m, o in zip(whole, more, same, strict=True)]
+        if output_shape is None and not all(reached):
+            raise UnsupportedError(
+                f"auto_pad {mode} of a kernel that is smaller than its stride",
+                expected="pads, or an output_shape: runtimes differ in how large the output is",
+                hint="export the model with explicit pads",
+            )
         target = height_width(output_shape[-rank:], 1) if output_shape is not None else same
         # An output larger than what the layer reaches is filled up at the end.
         total = [max(w + m - o, 0) for w, m, o in zip(whole, more, target, strict=True)]

@@ -26,9 +26,10 @@ from tinyrt.convert.tflite.constants import (
     zeros_like,
 )
 from tinyrt.convert.tflite.detection import DETECTION, detection_postprocess
-from tinyrt.convert.tflite.index import embedding_lookup, reverse, strided_slice
+from tinyrt.convert.tflite.index import reverse, strided_slice
 from tinyrt.convert.tflite.one_hot import one_hot
 from tinyrt.convert.tflite.parts import Parts
+from tinyrt.convert.tflite.picking import embedding_lookup, gather
 from tinyrt.convert.tflite.scatter import scatter_nd
 from tinyrt.convert.tflite.sequence import reverse_sequence
 from tinyrt.convert.tflite.topk import topk_v2
@@ -321,6 +322,7 @@ EXPANSIONS: dict[str, Expansion] = {
     "DENSIFY": Expansion(None, densify),
     "EXPAND_DIMS": Expansion(None, _expand_dims),
     "FILL": Expansion(None, fill),
+    "GATHER": Expansion("GatherOptions", gather),
     "GATHER_ND": Expansion(None, _gather_nd),
     "L2_POOL_2D": Expansion("Pool2DOptions", _l2_pool),
     "EMBEDDING_LOOKUP": Expansion(None, embedding_lookup),

@@ -1,4 +1,4 @@
-"""TFLite ops that index: STRIDED_SLICE with all of its masks, reversals, rows of tables."""
+"""TFLite ops that index: STRIDED_SLICE with all of its masks, and reversals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from tinyrt.convert.tflite.codec import Operands, constant_ints, only, operand
 from tinyrt.convert.tflite.parts import Parts
 from tinyrt.errors import ModelFormatError
 from tinyrt.ir import Shape, Value
-from tinyrt.ops.embedding import EmbeddingAttrs
 from tinyrt.ops.slice import SliceAttrs
 
 MASKED = 32
@@ -100,6 +99,9 @@ def strided_slice(parts: Parts, options: Any, inputs: Operands, outputs: Sequenc
     """A slice, and a reshape where there are new dimensions."""
     x, y = operand(inputs, 0), only(outputs)
     attrs, added = index_of(options, inputs, x.shape)
+    if 0 in attrs.size:
+        parts.empty.add(y.name)
+        return
     if not added:
         parts.add("slice", [x], y, attrs)
         return
@@ -128,13 +130,3 @@ def reverse(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Valu
     begin = tuple(d - 1 if i in axes else 0 for i, d in enumerate(x.shape))
     strides = tuple(-1 if i in axes else 1 for i in range(rank))
     parts.add("slice", [x], y, SliceAttrs(begin, x.shape, strides))
-
-
-def embedding_lookup(
-    parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]
-) -> None:
-    """Rows of a table; the indices come first."""
-    del options
-    parts.add(
-        "embedding", [operand(inputs, 1), operand(inputs, 0)], only(outputs), EmbeddingAttrs()
-    )

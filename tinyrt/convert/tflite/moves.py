@@ -103,22 +103,6 @@ def _encode_embedding(node: BoundNode) -> Encoded:
     return Encoded({"Axis": batch, "BatchDims": batch})
 
 
-def _decode_gather(options: Any, inputs: Operands, output: Value) -> Decoded:
-    del output
-    table, indices, batch = operand(inputs, 0), operand(inputs, 1), options.BatchDims()
-    batch += len(indices.shape) if batch < 0 else 0
-    if not indices.is_constant and options.Axis() in (batch, batch - len(table.shape)):
-        return Decoded(EmbeddingAttrs(batch), 2, op="embedding")
-    if batch:
-        raise UnsupportedError(
-            f"GATHER with {batch} batch dimensions along axis {options.Axis()}",
-            tensor=indices.describe(),
-            expected="indices that are computed at run time, of the dimension behind the batch",
-        )
-    numbers = constant_ints(inputs, 1, "indices")
-    return Decoded(GatherAttrs(options.Axis(), numbers, indices.shape), 1)
-
-
 def _encode_broadcast_to(node: BoundNode) -> Encoded:
     return Encoded(extra=(("shape", i32(node.attrs_as(BroadcastToAttrs).shape)),))
 
@@ -211,21 +195,15 @@ def _block_codec(op: str, table: str, version: Callable[[BoundNode], int]) -> Co
 MOVES: tuple[Codec, ...] = (
     replace(SLICE, op="slice_at", encode=_encode_slice_at),
     SLICE,
-    Codec(
-        "embedding",
-        "GATHER",
-        "GatherOptions",
-        _encode_embedding,
-        _decode_gather,
-        since_s8(2, s16=4),
+    replace(
+        plain("embedding", "GATHER", since_s8(2, s16=4)),
+        table="GatherOptions",
+        encode=_encode_embedding,
     ),
-    Codec(
-        "gather",
-        "GATHER",
-        "GatherOptions",
-        _encode_gather,
-        _decode_gather,
-        since_s8(2, s16=4, boolean=3),
+    replace(
+        plain("gather", "GATHER", since_s8(2, s16=4, boolean=3)),
+        table="GatherOptions",
+        encode=_encode_gather,
     ),
     plain("dynamic_update_slice", "DYNAMIC_UPDATE_SLICE", since_s8(1, s16=4)),
     plain("gather_nd", "GATHER_ND", since_s8(1, s16=4)),
@@ -256,4 +234,4 @@ MOVES: tuple[Codec, ...] = (
         )
     ),
 )
-"""Codecs of ops that move elements."""
+"""Codecs of ops that move elements. GATHER is read by ``picking.gather``."""

@@ -261,5 +261,5 @@ def empty(what: str) -> ModelFormatError:
         "a tensor has an empty or unknown dimension",
         tensor=what,
         expected="sizes of at least 1",
-        hint="export the model with a fixed input shape",
+        hint="export the model with fixed input shapes, for which all its tensors have elements",
     )

@@ -28,7 +28,7 @@ typedef struct {
  * wrap where the outputs' accumulators do not, so that the answers are exact.
  *
  *  block.taps is x.c. block.w holds for every four output channels, 16 places of a tile and input
- *  channels the transformed weights, and block.init the first sums of eight places' sums.
+ *  channels the transformed weights, and block.init four times the accumulators' first values.
  *  tiles has room for 32 * x.c taps; sums for 512 bytes, and for 24 * x.c.
  *  Requires: x.c is a multiple of four; sums as for tinyrt_block_s8. y may overlap x only where
  *  every two rows are written behind the rows still read. */

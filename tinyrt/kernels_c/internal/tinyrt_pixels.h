@@ -4,6 +4,8 @@
 
 #include "tinyrt_camera.h"
 
+#include "tinyrt_to_byte.h"
+
 /** A channel of pixel x of a line. */
 typedef int32_t tinyrt_pixel(const tinyrt_camera_params *p, const uint8_t *line, int32_t x,
                              int32_t channel);
@@ -75,8 +77,7 @@ static inline int32_t tinyrt_pixel_yuv422(const tinyrt_camera_params *p, const u
     } else {
         wide += 29032 * u;
     }
-    const int32_t value = (wide < 0) ? 0 : wide >> 14;
-    return (value > 255) ? 255 : value;
+    return tinyrt_to_byte(wide);
 }
 
 /** Whether a line of a frame is in the crop; if so, which one of it. */

@@ -89,8 +89,8 @@
     "bne 2b\n"
 
 /** The sums of four channels of both tiles: of each column of places those of row 3, of row 1, of
- *  rows 1 and 2, and of rows 0 to 2. They begin with init for row 3 and with init + 4 for row 1 of
- *  the first column. Requires: channels is a multiple of four, and not 0. Returns the end of w. */
+ *  rows 1 and 2, and of rows 0 to 2. Those of row 1 of the first column begin with init. Requires:
+ * channels is a multiple of four, and not 0. Returns the end of w. */
 static TINYRT_NOINLINE const int32_t *tinyrt_tile_sums(const int32_t *w,
                                                        const tinyrt_taps_word *tiles,
                                                        int32_t channels, const int32_t *init,
@@ -100,12 +100,12 @@ static TINYRT_NOINLINE const int32_t *tinyrt_tile_sums(const int32_t *w,
     const tinyrt_taps_word *end = tiles + (TINYRT_CHANNEL_TILES * channels);
     const int32_t back = (int32_t)sizeof(tinyrt_taps_word) * TINYRT_CHANNEL_TILES * channels;
     const int32_t *end_sums = sums;
-    const int32_t *next = init + 4;
+    const int32_t *first = zeros;
     (void)skip;
     for (int32_t run = 0; run < 8; ++run) {
-        int32_t a0 = init[0], a1 = init[1], a2 = init[2], a3 = init[3];
-        init = next;
-        next = zeros;
+        int32_t a0 = first[0], a1 = first[1], a2 = first[2], a3 = first[3];
+        first = init;
+        init = zeros;
         end_sums += 8 + (16 * (run & 1));
 #ifdef __clang__
         const int32_t *b3 = end_sums;

@@ -9,4 +9,11 @@
 int32_t tinyrt_top_k_add(const int8_t *scores, int32_t place, int32_t k, int32_t count,
                          int32_t *places);
 
+/** The least score that is put there next: as before, until there are k; up to 128, which none
+ *  has. */
+static inline int32_t tinyrt_top_k_least(const int8_t *scores, int32_t k, int32_t count,
+                                         const int32_t *places, int32_t before) {
+    return (count == k) ? (scores[places[k - 1]] + 1) : before;
+}
+
 #endif

@@ -30,13 +30,16 @@ static inline void tinyrt_copy_tiles(const tinyrt_winograd_s8_params *p, const i
         for (int32_t column = x0; column < (x0 + TINYRT_TILES_COLUMNS); ++column) {
             const int32_t inside =
                 (row >= 0) && (row < p->x.h) && (column >= 0) && (column < p->x.w);
-            const int8_t *from = x + ((inside != 0) ? (((row * p->x.w) + column) * channels) : 0);
-            for (const int8_t *const end = patch + channels; patch != end; patch += 4, from += 4) {
-                uint32_t word = outside;
-                if (inside != 0) {
-                    (void)memcpy(&word, from, sizeof word);
-                }
+            const int32_t step = (inside != 0) ? 4 : 0;
+            const int8_t *from = (const int8_t *)&outside;
+            if (inside != 0) {
+                from = x + (((row * p->x.w) + column) * channels);
+            }
+            for (const int8_t *const end = patch + channels; patch != end; from += step) {
+                uint32_t word = 0;
+                (void)memcpy(&word, from, sizeof word);
                 (void)memcpy(TINYRT_ALIGNED(patch), &word, sizeof word);
+                patch += 4;
             }
         }
     }
@@ -128,7 +131,7 @@ static inline void tinyrt_two_tiles(const tinyrt_winograd_s8_params *p, const in
     const int32_t *init = p->block.init;
     for (int32_t channel = 0; channel < p->block.c_out; channel += 4) {
         w = tinyrt_tile_sums(w, tiles, p->x.c, init, sums);
-        init += 8;
+        init += 4;
         tinyrt_finish_tiles(&p->block, channel, sums, &out);
     }
 }

@@ -12,7 +12,7 @@ typedef struct {
 } tinyrt_divisor;
 
 /** sum / count, halves away from zero. */
-static int32_t divide(const tinyrt_divisor *divisor, int32_t sum) {
+static TINYRT_NOINLINE int32_t divide(const tinyrt_divisor *divisor, int32_t sum) {
     const uint32_t doubled = (uint32_t)((sum < 0) ? -sum : sum) + (uint32_t)(divisor->count / 2);
     uint32_t mean = doubled;
     if (divisor->count >= MOST_RECIPROCAL) {

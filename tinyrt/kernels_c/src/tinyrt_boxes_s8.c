@@ -1,6 +1,6 @@
 #include "tinyrt_boxes.h"
 
-#include "tinyrt_top_k_add.h"
+#include "tinyrt_best_scores.h"
 
 enum { most_units = 32767, bits = 12, lowest = 128 };
 
@@ -65,23 +65,10 @@ static int32_t overlap(const tinyrt_box *a, const tinyrt_box *b, int32_t share) 
     return ((uint64_t)both << 8) > ((uint64_t)(uint32_t)share * either);
 }
 
-/** The best scores of classes that count. */
-static int32_t candidates(const tinyrt_boxes_params *p, const int8_t *scores, int32_t *places) {
-    int32_t count = 0;
-    for (int32_t i = 0; i < p->count; ++i) {
-        for (int32_t k = 0; k < p->classes; ++k) {
-            const int32_t place = (i * p->classes) + k;
-            if ((scores[place] >= p->threshold) && (p->ignored[k] == 0U)) {
-                count = tinyrt_top_k_add(scores, place, p->candidates, count, places);
-            }
-        }
-    }
-    return count;
-}
-
 int32_t tinyrt_boxes_s8(const tinyrt_boxes_params *p, const int8_t *scores, const int8_t *encodings,
                         tinyrt_box *found, int32_t *memory) {
-    const int32_t count = candidates(p, scores, memory);
+    const int32_t count = tinyrt_best_scores(scores, p->count * p->classes, p->classes, p->ignored,
+                                             p->threshold, p->candidates, memory);
     int32_t kept = 0;
     for (int32_t i = 0; (i < count) && (kept < p->most); ++i) {
         const tinyrt_box box = decoded(p, scores, encodings, memory[i]);

@@ -102,35 +102,8 @@ def pack(block: Block) -> Packed:
     """The layer's constants for ``tinyrt_winograd_s8``."""
     layer, rest = block.layer, block.channels - block.layer.c_out
     w = np.pad(layer.w.reshape(layer.c_out, 3, 3, -1), ((0, rest), *((0, 0),) * 3))
-    first = first_sums(w, np.pad(layer.first_sums(block.x_zp), (0, rest)), block.isa)
-    return Packed(words(w, block.isa), int32_words(first.ravel()), pack_requant(layer))
-
-
-def first_sums(
-    w: NDArray[np.int8], first: NDArray[np.int64], isa: InstructionSet
-) -> NDArray[np.int64]:
-    """First values of the sums of row 3 and of row 1 of the first column of places.
-
-    DSP cores subtract a row by adding its complement, which is less by 1. In differences along the
-    row this cancels out; what is left is 2 less in the column of sums, in the rows of differences.
-
-    Args:
-        w: filters (c_out, 3, 3, c_in), padded to quads.
-        first: the first sum of each filter.
-        isa: the instruction set.
-
-    Returns:
-        (quads, 2, 4).
-
-    """
-    four = SCALE * first
-    row_3 = np.zeros_like(four)
-    if isa is InstructionSet.DSP:
-        third, _, second, zeroth = 2 * transformed(w)[:, : len(_ROWS)].sum(axis=2).T
-        four = four + zeroth + second
-        row_3 = third - 2 * second - zeroth
-    both = np.stack([row_3, four], axis=1)
-    return np.asarray(both.reshape(-1, QUAD, 2).transpose(0, 2, 1))
+    first = SCALE * np.pad(layer.first_sums(block.x_zp), (0, rest))
+    return Packed(words(w, block.isa), int32_words(first), pack_requant(layer))
 
 
 def form(block: Block, pairs: TilePairs) -> Cost:

@@ -78,7 +78,7 @@ def tile_channels(call: Call, isa: InstructionSet) -> Cut | None:
     y, (high, wide) = p["y"], TILES
     if y["n"] > 1 or y["h"] > high or y["w"] > wide or y["c"] <= QUAD:
         return None
-    block = _Block.of(call, QUAD, inits=2)
+    block = _Block.of(call, QUAD)
     _, *tensors = call.args
     _, end = ends_of(call)
 
@@ -97,25 +97,23 @@ class _Block:
     Attributes:
         block: the fields of ``tinyrt_block_s8_params``.
         step: channels of a unit.
-        inits: first sums of a channel.
         starts: the first word of each unit's weights, and the end of all.
 
     """
 
     block: Mapping[str, Any]
     step: int
-    inits: int
     starts: Sequence[int]
 
     @classmethod
-    def of(cls, call: Call, step: int, inits: int = 1) -> _Block:
+    def of(cls, call: Call, step: int) -> _Block:
         """The layer of a call; where zeros are not stored, units differ in size."""
         block = params_of(call)["block"]
         words = block["w"].array.ravel()
         if "sparse" in call.function:
-            return cls(block, step, inits, starts_of_runs(words, step // QUAD))
-        each = words.size * step * inits // block["init"].array.size
-        return cls(block, step, inits, range(0, words.size + 1, each))
+            return cls(block, step, starts_of_runs(words, step // QUAD))
+        each = words.size * step // block["init"].array.size
+        return cls(block, step, range(0, words.size + 1, each))
 
     @property
     def units(self) -> int:
@@ -130,7 +128,7 @@ class _Block:
         fields: dict[str, Field] = {
             "block.c_out": stop - start,
             "block.w": moved_data(self.block["w"], self.starts[a]),
-            "block.init": moved_data(self.block["init"], start * self.inits),
+            "block.init": moved_data(self.block["init"], start),
             "block.mult": moved_data(self.block["mult"], start * each),
         }
         if "shift" in self.block:

@@ -21,14 +21,15 @@ typedef struct {
     uint32_t odd;
 } tinyrt_tile_column;
 
-/** A row of inputs plus another one, and the bits of that one turned where mask is not 0: then it
- *  is the difference, minus 1. */
+/** A row of inputs plus another one, and the bits of that one turned where mask is not 0: with 1
+ *  more, it is the difference. */
 static inline tinyrt_tile_column tinyrt_rows_sum(const int8_t *x, int32_t other, uint32_t mask) {
+    const uint32_t more = mask & 0x00010001U;
     const uint32_t first = tinyrt_load_word(x);
     const uint32_t second = tinyrt_load_word(x + other) ^ mask;
     const tinyrt_tile_column sum = {
-        tinyrt_add_even_bytes(tinyrt_even_bytes(first), second),
-        tinyrt_add_odd_bytes(tinyrt_odd_bytes(first), second),
+        tinyrt_add_even_bytes(tinyrt_add_even_bytes(more, first), second),
+        tinyrt_add_odd_bytes(tinyrt_add_odd_bytes(more, first), second),
     };
     return sum;
 }
@@ -74,14 +75,17 @@ static TINYRT_NOINLINE void tinyrt_set_row(const int8_t *x, int32_t other, uint3
     }
 }
 
-/** Both tiles of 4 x 6 inputs, whose rows lie so many bytes apart. Of rows 0, 2 and 3 of places,
- *  column 1 is less by 2, for which first sums make up. */
+/** Both tiles of 4 x 6 inputs, whose rows lie so many bytes apart. */
 static inline void tinyrt_set_tiles(const int8_t *x, int32_t row, int32_t channels,
                                     tinyrt_taps_word *tiles) {
-    tinyrt_set_row(x + (3 * row), -2 * row, UINT32_MAX, channels, tiles);
-    tinyrt_set_row(x + row, row, 0, channels, tiles + TINYRT_PLACE);
-    tinyrt_set_row(x + (2 * row), -row, UINT32_MAX, channels, tiles + (2 * TINYRT_PLACE));
-    tinyrt_set_row(x, 2 * row, UINT32_MAX, channels, tiles + (3 * TINYRT_PLACE));
+    /* Rows of places 3, 1, 2 and 0: a row of inputs, and how far the other one lies from it. */
+    static const int8_t rows[4] = {3, 1, 2, 0};
+    static const int8_t others[4] = {-2, 1, -1, 2};
+    for (int32_t i = 0; i < 4; ++i) {
+        TINYRT_SHORT_LOOP;
+        tinyrt_set_row(x + (rows[i] * row), others[i] * row, (i != 1) ? UINT32_MAX : 0, channels,
+                       tiles + (i * TINYRT_PLACE));
+    }
 }
 
 #if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS
@@ -182,7 +186,7 @@ static TINYRT_NOINLINE const int32_t *tinyrt_tile_sums(const int32_t *w,
         const int32_t *first = sums - 8;
         const int32_t *second = sums - 4;
         if ((place & 3) < 2) {
-            first = (place < 4) ? (init + (4 * place)) : zeros;
+            first = (place == 1) ? init : zeros;
             second = first;
         }
         w = tinyrt_tile_place(w, tiles, channels, first, second, sums);

@@ -94,13 +94,12 @@ static TINYRT_NOINLINE const int32_t *tinyrt_tile_sums(const int32_t *w,
                                                        int32_t *sums) {
     int32_t a0 = 0, a1 = 0, a2 = 0, a3 = 0, b0 = 0, b1 = 0, b2 = 0, b3 = 0;
     for (int32_t place = 0; place < 16; ++place) {
-        const int32_t *const first = init + (4 * (place & 3));
         if ((place & 3) < 2) {
-            const int32_t is_first = (place < 4);
-            a0 = b0 = is_first ? first[0] : 0;
-            a1 = b1 = is_first ? first[1] : 0;
-            a2 = b2 = is_first ? first[2] : 0;
-            a3 = b3 = is_first ? first[3] : 0;
+            const int32_t is_first = (place == 1);
+            a0 = b0 = is_first ? init[0] : 0;
+            a1 = b1 = is_first ? init[1] : 0;
+            a2 = b2 = is_first ? init[2] : 0;
+            a3 = b3 = is_first ? init[3] : 0;
         }
         const tinyrt_taps_word *x = tiles + (TINYRT_PLACE * place);
         for (int32_t left = channels; left > 0; --left, w += 2, x += TINYRT_CHANNEL_TILES) {
