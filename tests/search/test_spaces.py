@@ -261,6 +261,7 @@ RANGES = {
         **INTO,
     },
 }
+RANGES["exits"] = RANGES["dscnn"] | {"exit": (0, 3, 1)}
 RANGES["sound"] = RANGES["dscnn"] | {
     "frame_ms": (16, 32, 64),
     "overlap": (False, True),

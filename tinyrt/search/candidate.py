@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,12 +13,13 @@ from tinyrt.api.costs import BY_WEIGHTS
 from tinyrt.convert.passes import optimize
 from tinyrt.dsp import Pipeline
 from tinyrt.dsp.windows import FrontEnd
-from tinyrt.errors import DataError, ShapeError
+from tinyrt.errors import DataError, ShapeError, UnsupportedError
 from tinyrt.ir import Graph
 from tinyrt.memory import schedule
 from tinyrt.search.deployment import IN_INT8, Deployment
 from tinyrt.search.problem import Problem
 from tinyrt.search.seen import calibrating
+from tinyrt.train.early_exit import EarlyExit
 from tinyrt.train.fit import Augment, Loss
 from tinyrt.train.nn import Module, Sequential, Softmax
 from tinyrt.train.tracing import trace
@@ -34,7 +35,8 @@ class Candidate:
     """A network, how it is trained, what stands before it, and what becomes of it.
 
     Attributes:
-        network: (batch, ...) to a score of each class, or to values.
+        network: (batch, ...) to a score of each class, or to values; an ``EarlyExit`` has scores
+            of two heads, and is deployed as a cascade.
         learning_rate: greatest learning rate in float.
         batch: samples per step.
         augment: changes samples before each use: features, behind a front end.
@@ -86,16 +88,33 @@ def graph_of(candidate: Candidate, problem: Problem) -> Graph:
 
     """
     network, view = candidate.network, problem.behind(candidate.front_end)
-    whole = Sequential(network=network, softmax=Softmax()) if problem.has_classes else network
-    graph = trace(whole, view.input_shape, name=NAME)
-    (output,) = (graph.value(name) for name in graph.outputs)
-    if output.size != view.outputs:
+    if isinstance(network, EarlyExit):
+        _require_exit(candidate, problem)
+        graph = trace(network, view.input_shape, name=NAME, outputs=network.both)
+    else:
+        whole = Sequential(network=network, softmax=Softmax()) if problem.has_classes else network
+        graph = trace(whole, view.input_shape, name=NAME)
+    for output in (graph.value(name) for name in graph.outputs):
+        if output.size == view.outputs:
+            continue
         raise ShapeError(
             f"the network gives {output.size} numbers for a sample",
             tensor=output.describe(),
             expected=f"{view.outputs}, as the labels say",
         )
     return graph
+
+
+def _require_exit(candidate: Candidate, problem: Problem) -> None:
+    """Refuse an early exit where it cannot answer."""
+    deployment = candidate.deployment
+    plain = replace(IN_INT8, preset=deployment.preset, calibrator=deployment.calibrator)
+    if not problem.has_classes or candidate.front_end is not None or deployment != plain:
+        raise UnsupportedError(
+            "an early exit of this candidate",
+            expected="samples with classes, no front end, and int8 scores of all layers",
+            hint="a Deployment of scheme int8, without scheme_for, max_bytes and by_rows",
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,11 +124,13 @@ class Untrained:
     Attributes:
         graph: in integers, with all its channels.
         pipeline: the front end before it; its scales are those of a few samples.
+        threshold: of a trained model with an early exit.
 
     """
 
     graph: Graph
     pipeline: Pipeline | None
+    threshold: int | None = None
 
 
 def untrained(candidate: Candidate, problem: Problem) -> Untrained:

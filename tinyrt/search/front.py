@@ -14,6 +14,7 @@ from tinyrt.dsp import Pipeline
 from tinyrt.export import export_c
 from tinyrt.files import make_folder, write_bytes, write_text
 from tinyrt.search.checks import Checks, Emulated
+from tinyrt.search.exits import parts_of, threshold_of
 from tinyrt.search.funnel import Funnel
 from tinyrt.search.setting import SearchSetting
 from tinyrt.search.store import End, Record, Store
@@ -183,7 +184,10 @@ def write_front(
         content = funnel.model_file(trial.number).read_bytes()
         model = write_bytes(place / MODEL, content)
         options, core = funnel.deployment(trial).options, funnel.setting.budget.core
-        export_c(model, place / PROJECT, core=core, options=options)
+        if threshold_of(model) is not None:
+            parts_of(model, place).export(place / PROJECT, core=core)
+        else:
+            export_c(model, place / PROJECT, core=core, options=options)
         score, costs = record.score, record.costs
         assert score is not None
         assert costs is not None

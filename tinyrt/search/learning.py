@@ -19,6 +19,7 @@ from tinyrt.search.order import Order
 from tinyrt.search.problem import Problem
 from tinyrt.train.core.tensor import Tensor, no_grad
 from tinyrt.train.distill import Distillation
+from tinyrt.train.early_exit import EarlyExit
 from tinyrt.train.fit import FitConfig, Loss, Objective, fit, objective_of
 from tinyrt.train.losses import cross_entropy, mse_loss
 from tinyrt.train.nn import Module
@@ -61,9 +62,30 @@ def fit_candidate(
 def objective_for(candidate: Candidate, problem: Problem) -> Objective:
     """What training brings down: the loss, and the distance from a teacher's answers."""
     loss = candidate.loss or loss_for(problem)
-    if problem.teacher is None:
-        return objective_of(loss)
-    return Distillation(Model(problem.teacher, num_threads=1), loss=loss)
+    final: Objective = objective_of(loss)
+    if problem.teacher is not None:
+        final = Distillation(Model(problem.teacher, num_threads=1), loss=loss)
+    if not isinstance(candidate.network, EarlyExit):
+        return final
+
+    def joint(module: Module, samples: Array, labels: Array) -> Tensor:
+        assert isinstance(module, EarlyExit), "the candidate's network"
+        leaves, stays = module.both(Tensor(samples))
+        share = module.weight
+        return loss(leaves, labels) * share + final(_Gave(stays), samples, labels) * (1 - share)
+
+    return joint
+
+
+class _Gave(Module):
+    """A network that has answered already."""
+
+    def __init__(self, answers: Tensor) -> None:
+        self.answers = answers
+
+    def forward(self, x: Tensor) -> Tensor:
+        del x
+        return self.answers
 
 
 def loss_for(problem: Problem) -> Loss:
@@ -104,10 +126,17 @@ def figure(answers: Array, right: Array, problem: Problem) -> float:
 def trained_for_integers(
     candidate: Candidate, graph: Graph, order: Order, shown: Problem
 ) -> tuple[Graph, float]:
-    """The graph trained for int8 or int4, and its score on the samples to choose by."""
-    (name,) = graph.answers
-    shape = () if shown.has_classes else graph.value(name).shape[1:]
-    samples = Samples({graph.fed[0]: shown.x}, {name: shown.y.reshape(len(shown.y), *shape)})
+    """The graph trained for int8 or int4, and its score on the samples to choose by.
+
+    Of two heads, the score is the final one's.
+    """
+    labels = {
+        name: shown.y
+        if shown.has_classes
+        else shown.y.reshape(len(shown.y), *graph.value(name).shape[1:])
+        for name in graph.answers
+    }
+    samples = Samples({graph.fed[0]: shown.x}, labels)
     setting = QatSetting(
         epochs=order.int8_epochs,
         batch=candidate.batch,
@@ -120,7 +149,7 @@ def trained_for_integers(
     outcome = train_for_int8(
         graph, samples, setting, finish=lambda graph: plainer(graph)[0], parts=shown.parts
     )
-    (figures,) = outcome.figures
+    figures = outcome.figures[-1]
     return outcome.graph, (1 if shown.has_classes else -1) * figures.deployed
 
 

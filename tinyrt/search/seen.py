@@ -18,6 +18,7 @@ from tinyrt.dsp import Pipeline
 from tinyrt.dsp.windows import Array, FrontEnd, features_of, learnt, raw_of, shape_behind
 from tinyrt.errors import error_context
 from tinyrt.interpreter.model import Model
+from tinyrt.search.exits import scores_of, threshold_of
 from tinyrt.search.problem import Problem
 from tinyrt.train.recipes.stages import CALIBRATION_SAMPLES
 
@@ -94,8 +95,12 @@ def wanted(pipeline: Pipeline | None, problem: Problem) -> Array:
 def answers_of(model: Path, x: Array) -> Array:
     """Real values of the first output of a model's file to raw samples, each from a new beginning.
 
+    Of a model with an early exit, the integers of the head that answers.
+
     With a front end, features become the input's integers as on a device.
     """
+    if threshold_of(model) is not None:
+        return scores_of(model, x)
     graph, pipeline = read_tflite(model), pipeline_of(model)
     runner = Model(graph, file=str(model))
     with error_context(file=str(model)):

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tinyrt.errors import UnsupportedError
 from tinyrt.ir import Shape
 from tinyrt.ops.shared.spec import Array
 from tinyrt.search.candidate import Candidate
 from tinyrt.train.core.module import Module, Parameter
 from tinyrt.train.core.tensor import Tensor, no_grad
 from tinyrt.train.distill import recording
+from tinyrt.train.early_exit import EarlyExit
 from tinyrt.train.nn import BatchNorm, Conv2d, DepthwiseConv2d, Flatten, LayerNorm, Linear
 
 FIRST, MIDDLE, WHOLE = "first", "middle", "whole"
@@ -62,7 +64,16 @@ def places_of(candidate: Candidate, input_shape: Shape) -> dict[str, Place]:
         candidate: whose network it is.
         input_shape: of a sample as the network sees it, without the batch.
 
+    Raises:
+        UnsupportedError: it has an early exit.
+
     """
+    if any(isinstance(module, EarlyExit) for _, module in candidate.network.named_modules()):
+        raise UnsupportedError(
+            "weights of a network with an early exit are not shared",
+            expected="networks of one head",
+            hint="leave out --share",
+        )
     front = "" if candidate.front_end is None else f"{candidate.front_end} "
     flattened = _flattened(candidate.network, input_shape)
     places: dict[str, Place] = {}

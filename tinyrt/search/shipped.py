@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from tinyrt.search.candidate import Space
 from tinyrt.search.raw_spaces import motion, sound
-from tinyrt.search.spaces import autoencoder, dscnn, mobilenet, resnet, tcn, transformer
+from tinyrt.search.spaces import autoencoder, dscnn, exits, mobilenet, resnet, tcn, transformer
 
 SPACES: dict[str, Space] = {
     "dscnn": dscnn,
+    "exits": exits,
     "mobilenet": mobilenet,
     "resnet": resnet,
     "tcn": tcn,

@@ -8,6 +8,7 @@ Samples are images (h, w, c), series (1, steps, channels), or rows of numbers (k
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from tinyrt.errors import ShapeError
 from tinyrt.search.candidate import Candidate
 from tinyrt.search.problem import Purpose
+from tinyrt.train.early_exit import EarlyExit
 from tinyrt.train.nn import (
     BatchNorm,
     Conv2d,
@@ -61,6 +63,31 @@ def dscnn(trial: BaseTrial, problem: Purpose, rng: Rng) -> Candidate:
             layers[f"pool{i}"] = MaxPool2d(pool)
             h, w = h // pool, w // pool
     return trained(trial, Sequential(**layers, **_head(trial, (h, w, channels), problem, rng)))
+
+
+def exits(trial: BaseTrial, problem: Purpose, rng: Rng) -> Candidate:
+    """The networks of ``dscnn`` with an early exit between two of their layers.
+
+    Where it leaves is a choice: 0 is behind the stem, 1 behind the first block, and so on.
+    """
+    made = dscnn(trial, problem, rng)
+    assert isinstance(made.network, Sequential), "as dscnn makes it"
+    layers = dict(made.network.layers)
+    blocks = sum(isinstance(layer, DepthwiseConv2d) for layer in layers.values())
+    last = trial.suggest_int("exit", 0, blocks - 1)
+    names, end = list(layers), f"pointwise{last}" if last else "stem"
+    conv = layers[end]
+    # What pools behind a block belongs to the front.
+    at = names.index(f"{end}_relu") + (f"pool{last}" in layers) + 1
+    front, rest = names[:at], names[at:]
+    assert isinstance(conv, Conv2d), "what gives the channels"
+    out = Linear(conv.weight.shape[0], problem.outputs, rng=rng)
+    network = EarlyExit(
+        Sequential(**{name: layers[name] for name in front}),
+        Sequential(mean=GlobalAvgPool2d(), out=out),
+        Sequential(**{name: layers[name] for name in rest}),
+    )
+    return replace(made, network=network)
 
 
 def mobilenet(trial: BaseTrial, problem: Purpose, rng: Rng) -> Candidate:

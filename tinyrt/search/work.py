@@ -17,7 +17,7 @@ from tinyrt.dsp import Pipeline
 from tinyrt.emulate import toolchain
 from tinyrt.emulate.boards import find_board
 from tinyrt.emulate.cycles.plugin import COMPILER
-from tinyrt.errors import TinyrtError, ToolError
+from tinyrt.errors import DataError, TinyrtError, ToolError
 from tinyrt.export import find_core
 from tinyrt.export.options import NO_OPTIONS
 from tinyrt.files import scratch_folder
@@ -29,11 +29,13 @@ from tinyrt.search.candidate import (
     structure_of,
     untrained,
 )
+from tinyrt.search.exits import exit_cost, threshold_of, with_threshold
 from tinyrt.search.learning import figure, fit_candidate, quantized, trained_for_integers
 from tinyrt.search.order import Order
 from tinyrt.search.problem import Problem
 from tinyrt.search.seen import answers_of, recording_of, seen, wanted
 from tinyrt.search.supernet import inherit
+from tinyrt.train.early_exit import EarlyExit
 
 WINDOWS = 3
 """Windows of raw samples that a front end's costs are counted on."""
@@ -132,7 +134,7 @@ def price_model(model: bytes, order: Order, basis: Basis, problem: Problem) -> M
     with scratch_folder() as folder:
         path = folder / "model.tflite"
         path.write_bytes(model)
-        made = Untrained(read_tflite(path), pipeline_of(path))
+        made = Untrained(read_tflite(path), pipeline_of(path), threshold_of(path))
     return costed(made, order.candidate(problem), order.core, basis, problem)
 
 
@@ -140,6 +142,8 @@ def costed(
     made: Untrained, candidate: Candidate, core: str, basis: Basis | None, problem: Problem
 ) -> ModelCost:
     """What it costs, with what stands before it, on raw samples of training; None by formula."""
+    if isinstance(candidate.network, EarlyExit):
+        return exit_cost(made.graph, made.threshold, core, basis, problem.x[problem.parts[1]])
     more: dict[str, Any] = {} if basis is None else {"basis": basis}
     if candidate.deployment.options != NO_OPTIONS:
         more["options"] = candidate.deployment.options
@@ -178,6 +182,13 @@ def deploy_on(order: Order, fold: int | None, problem: Problem) -> Deployed:
 def deploy(order: Order, state: bytes | None, problem: Problem) -> Deployed:
     """Train the candidate of the last rung for its integers, or quantise it as it is."""
     candidate = order.candidate(problem)
+    leaves = isinstance(candidate.network, EarlyExit)
+    if leaves and problem.fold != 0:
+        raise DataError(
+            "an early exit's threshold is chosen by samples that are held out",
+            expected="one fold, by which it is chosen and judged",
+            hint="leave out --folds",
+        )
     shown, pipeline = seen(candidate.front_end, problem)
     with scratch_folder() as folder:
         path = folder / "state.npz"
@@ -189,8 +200,12 @@ def deploy(order: Order, state: bytes | None, problem: Problem) -> Deployed:
             final, score = trained_for_integers(candidate, graph, order, shown)
         else:
             final, score = quantized(candidate, graph, shown), None
-        model = bytes(write_tflite(schedule(final), front_end_entry(pipeline)))
-        if score is None or pipeline is not None:
+        final, held = schedule(final), problem.parts[1]
+        if leaves:
+            model = with_threshold(final, problem.x[held], problem.y[held])
+        else:
+            model = bytes(write_tflite(final, front_end_entry(pipeline)))
+        if score is None or pipeline is not None or leaves:
             score = _answered(model, folder / "model.tflite", pipeline, problem)
     return Deployed(score, len(problem.parts[1]), model)
 

@@ -1,0 +1,176 @@
+"""Candidates with an early exit: trained for both heads, deployed and counted as a cascade."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.search.made import blobs
+from tinyrt.api.cascades import Cascade
+from tinyrt.api.costs import Basis
+from tinyrt.api.fitting import DeviceBudget
+from tinyrt.dsp.cascade import ALWAYS, NEVER
+from tinyrt.errors import DataError, UnsupportedError
+from tinyrt.quantize import Scheme
+from tinyrt.search import SPACES, Candidate, Deployment, Problem, SearchSetting, search_networks
+from tinyrt.search.candidate import candidate_of, graph_of, untrained
+from tinyrt.search.exits import exit_cost, parts_of, scores_of, threshold_of, with_threshold
+from tinyrt.search.learning import objective_for
+from tinyrt.search.order import Order
+from tinyrt.search.sharing import places_of
+from tinyrt.search.source import space_source
+from tinyrt.search.work import deploy, deploy_on, train
+from tinyrt.train.core.tensor import Tensor
+from tinyrt.train.early_exit import EarlyExit, joint_loss
+from tinyrt.train.losses import cross_entropy
+from tinyrt.train.nn import Linear, ReLU, Sequential
+
+optuna = pytest.importorskip("optuna")
+
+
+def leaving(trial, problem, rng):
+    """A front of one layer, an exit behind it, and a rest of two."""
+    trial.suggest_int("nothing", 0, 1 << 30)
+    network = EarlyExit(
+        front=Sequential(a=Linear(12, 8, rng=rng), relu=ReLU()),
+        leave=Sequential(out=Linear(8, problem.outputs, rng=rng)),
+        rest=Sequential(
+            b=Linear(8, 32, rng=rng), relu=ReLU(), out=Linear(32, problem.outputs, rng=rng)
+        ),
+    )
+    return Candidate(network, batch=16)
+
+
+def order(epochs=9):
+    params = {"nothing": 1}
+    return Order(space_source(leaving), params, 3, "cortex-m4", epochs, 1)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return Problem.of(blobs(n=150))
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("exits")
+    limits = DeviceBudget("cortex-m4", instructions=20_000)
+    setting = SearchSetting(limits, trials=1, epochs=9, int8_epochs=1)
+    given = leaving, blobs(n=150), folder, setting
+    return search_networks(*given, test=blobs(n=60), emulate=4)
+
+
+def test_costs_are_those_of_all_samples_on_average(found, problem):
+    (point,) = found.front
+    folder = point.model.parent
+    threshold = threshold_of(point.model)
+    assert ALWAYS <= threshold <= NEVER
+    cascade = Cascade(folder / "first.tflite", folder / "second.tflite", threshold=threshold)
+    held = problem.parts[1]
+    run = cascade.emulate(problem.x[held])
+    assert {*run.stages} == {0, 1}, "samples go both ways, so that their shares count"
+    assert point.costs["instructions"] == pytest.approx(run.mean_instructions, abs=6)
+    assert point.costs["arena"] == run.emulation.ram.arena
+    flash = run.emulation.flash
+    assert point.costs["flash"] == flash.weights + flash.code
+    assert point.score == cascade.evaluate({"x": problem.x[held]}, problem.y[held]).top1
+    data = blobs(n=60)
+    assert point.test == cascade.evaluate({"x": data["x"]}, data["y"]).top1
+    assert (point.emulated.samples, point.emulated.agrees) == (4, True)
+    assert list(point.project.rglob("cascade.h"))
+
+
+def test_the_threshold_is_that_of_the_samples_to_choose_by(problem):
+    state = train(order(), 9, None, problem).state
+    deployed = deploy(order(), state, problem)
+    assert deployed.held == len(problem.parts[1])
+    assert deployed.score > 0.5
+
+
+def test_before_training_all_samples_leave(problem):
+    candidate = order().candidate(problem)
+    made = untrained(candidate, problem)
+    known = exit_cost(made.graph, None, "cortex-m4", None, problem.x[:8])
+    counted = exit_cost(made.graph, None, "cortex-m4", Basis.COUNTED, problem.x[:8])
+    never = exit_cost(made.graph, NEVER, "cortex-m4", Basis.COUNTED, problem.x[:8])
+    assert (known.arena, known.weights) == (counted.arena, counted.weights)
+    assert known.basis is Basis.FORMULA
+    assert known.instructions == pytest.approx(counted.instructions, rel=0.2)
+    assert counted.instructions < never.instructions
+    linked = exit_cost(made.graph, None, "cortex-m4", Basis.LINKED, problem.x[:8])
+    assert (linked.weights, linked.code) == (counted.weights, counted.code)
+    with pytest.raises(UnsupportedError) as error:
+        exit_cost(made.graph, None, "cortex-m4", Basis.TIMED, problem.x[:8])
+    assert error.value.problem == "cycles of a network with an early exit"
+    assert error.value.expected == "a limit of instructions"
+    assert error.value.hint == "--max-instructions in place of --max-cycles"
+
+
+def test_a_file_says_its_threshold(problem, tmp_path):
+    graph = untrained(order().candidate(problem), problem).graph
+    path = tmp_path / "model.tflite"
+    path.write_bytes(with_threshold(graph, problem.x, problem.y))
+    cascade = parts_of(path, tmp_path)
+    assert cascade.threshold == threshold_of(path)
+    assert parts_of(path, tmp_path, 7).threshold == 7
+    np.testing.assert_array_equal(scores_of(path, problem.x), cascade.run(problem.x).scores)
+    assert threshold_of(tmp_path / "first.tflite") is None
+
+
+def test_both_heads_learn(problem):
+    candidate = order().candidate(problem)
+    x, y = problem.x[:16], problem.y[:16]
+    found = objective_for(candidate, problem)(candidate.network, x, y)
+    assert found.data == pytest.approx(joint_loss(candidate.network, x, y).data)
+    halved = replace(candidate, loss=lambda answers, labels: cross_entropy(answers, labels) * 0.5)
+    assert objective_for(halved, problem)(candidate.network, x, y).data == found.data / 2
+
+
+def test_folds_and_shared_weights_have_no_early_exit(problem):
+    with pytest.raises(DataError) as error:
+        deploy_on(order(1), 1, problem)
+    assert error.value.problem == "an early exit's threshold is chosen by samples that are held out"
+    assert error.value.expected == "one fold, by which it is chosen and judged"
+    assert error.value.hint == "leave out --folds"
+    with pytest.raises(UnsupportedError) as error:
+        places_of(order().candidate(problem), (12,))
+    assert error.value.problem == "weights of a network with an early exit are not shared"
+    assert error.value.expected == "networks of one head"
+    assert error.value.hint == "leave out --share"
+
+
+@pytest.mark.parametrize(
+    "change", [{"deployment": Deployment(Scheme.INT4)}, {"deployment": Deployment(by_rows=True)}]
+)
+def test_an_exit_has_scores_of_int8(change, problem):
+    with pytest.raises(UnsupportedError) as error:
+        graph_of(replace(order().candidate(problem), **change), problem)
+    assert error.value.problem == "an early exit of this candidate"
+    assert error.value.expected.startswith("samples with classes, no front end, and int8 scores")
+
+
+IMAGES = Problem(np.random.default_rng(0).random((30, 8, 8, 1), np.float32), np.arange(30) % 3)
+CHOICES = {"stem": 8, "stem_stride": 1, "stem_kernel": 3, "blocks": 3, "head": "flat"}
+for i, pool in ((1, 1), (2, 2), (3, 1)):
+    CHOICES |= {f"block{i}": 8 + 4 * i, f"block{i}_kernel": 3, f"block{i}_pool": pool}
+CHOICES |= {"learning_rate": 0.01}
+
+
+PLACES = [(0, "stem_relu", 8), (1, "pointwise1_relu", 12), (2, "pool2", 16)]
+
+
+@pytest.mark.parametrize(("place", "last", "channels"), PLACES)
+def test_an_exit_stands_between_the_layers_of_the_network(place, last, channels):
+    def made(name):
+        trial = optuna.trial.FixedTrial(CHOICES | {"exit": place})
+        return candidate_of(SPACES[name], trial, IMAGES, 5)
+
+    whole, leaving = made("dscnn").network, made("exits").network
+    x = Tensor(IMAGES.x[:4])
+    with whole.evaluating(), leaving.evaluating():
+        np.testing.assert_array_equal(leaving(x).data, whole(x).data)
+        early, _ = leaving.both(x)
+    assert early.shape == (4, 3)
+    assert list(leaving.front.layers)[-1] == last
+    assert leaving.leave.layers["out"].weight.shape == (3, channels)
+    assert made("exits").learning_rate == 0.01
