@@ -23,6 +23,7 @@ from tests.c.packed_cases import (
 from tests.ops.build import build_s8
 from tests.ops.cases import CASES
 from tests.sampling import sampled
+from tinyrt.backends.c.blocks import fours
 from tinyrt.export import ExportOptions, export_graph
 from tinyrt.ops.shared.evaluate import evaluate
 
@@ -87,7 +88,9 @@ def cases():
 
 
 @pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
-def test_thousands_of_random_cases(cases, tmp_path, core):
+def test_thousands_of_random_cases(cases, tmp_path, monkeypatch, core):
+    """Two pixels at a time; four of them have a test of their own."""
+    monkeypatch.setattr(fours, "fits", lambda block, pixels, target: False)
     graph, samples, expected = cases
     project = export_graph(
         graph, tmp_path / "project", core=core, options=ExportOptions(memories=BESIDE)
@@ -112,7 +115,8 @@ def test_packed_int4_weights_equal_the_references(tmp_path, core):
 
 
 @pytest.mark.parametrize(("core", "kernels"), RELU_OF.items())
-def test_outputs_that_need_no_sign_equal_the_references(tmp_path, core, kernels):
+def test_outputs_that_need_no_sign_equal_the_references(tmp_path, monkeypatch, core, kernels):
+    monkeypatch.setattr(fours, "fits", lambda block, pixels, target: False)
     graph, feeds = graph_of(RELU_CASES, range(sampled(40, 600)), relu_outputs)
     options = ExportOptions(memories=BESIDE)
     project = export_graph(graph, tmp_path / "project", core=core, options=options)

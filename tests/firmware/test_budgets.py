@@ -17,16 +17,16 @@ LIMITS = {
     ("cortex-m4", "mobilenet_vww"): (8_434_000, 14_528, 320),
     ("cortex-m4", "streaming_wakeword"): (916_000, 6_528, 264),
     ("cortex-m4", "autoencoder_ad"): (310_500, 2_304, 148),
-    ("cortex-m3", "resnet8"): (18_190_000, 12_160, 264),
-    ("cortex-m3", "dscnn_kws"): (5_740_000, 11_264, 304),
-    ("cortex-m3", "mobilenet_vww"): (14_210_000, 17_856, 312),
-    ("cortex-m3", "streaming_wakeword"): (1_683_000, 10_624, 252),
+    ("cortex-m3", "resnet8"): (15_730_000, 11_712, 288),
+    ("cortex-m3", "dscnn_kws"): (4_877_000, 9_536, 304),
+    ("cortex-m3", "mobilenet_vww"): (12_930_000, 16_064, 312),
+    ("cortex-m3", "streaming_wakeword"): (1_344_500, 8_960, 252),
     ("cortex-m3", "autoencoder_ad"): (613_000, 1_664, 184),
-    ("cortex-m0", "resnet8"): (53_400_000, 8_512, 296),
-    ("cortex-m0", "dscnn_kws"): (14_100_000, 9_856, 316),
-    ("cortex-m0", "mobilenet_vww"): (34_956_000, 16_448, 332),
-    ("cortex-m0", "streaming_wakeword"): (3_978_000, 8_960, 300),
-    ("cortex-m0", "autoencoder_ad"): (1_136_000, 1_904, 208),
+    ("cortex-m0", "resnet8"): (39_680_000, 9_152, 320),
+    ("cortex-m0", "dscnn_kws"): (11_095_000, 10_560, 320),
+    ("cortex-m0", "mobilenet_vww"): (29_900_000, 17_024, 336),
+    ("cortex-m0", "streaming_wakeword"): (3_024_000, 9_728, 312),
+    ("cortex-m0", "autoencoder_ad"): (1_118_500, 1_808, 208),
 }
 """(core, model) -> most instructions per inference, bytes of code, and bytes of stack.
 
@@ -47,7 +47,7 @@ FAST = {
 """model -> most instructions on a Cortex-M4 when it is made for speed, to those that balanced code
 takes, and bytes of code."""
 
-WEIGHTS_OVER_MODEL = {"mobilenet_vww": 0.54, "dscnn_kws": 1.15, "streaming_wakeword": 1.11}
+WEIGHTS_OVER_MODEL = {"mobilenet_vww": 0.55, "dscnn_kws": 1.15, "streaming_wakeword": 1.11}
 """model -> weights in flash over the model's own weights, biases included; 1.1 for others."""
 
 BY_TILES = {"balanced": 35_840, "speed": 131_000}

@@ -13,17 +13,20 @@ from tests.c.tiles import by_tiles
 from tests.firmware.device import require_core
 from tinyrt.backends.c.blocks import dense as dense_blocks
 from tinyrt.backends.c.blocks import depthwise as depthwise_blocks
+from tinyrt.backends.c.blocks import fours, winograd
 from tinyrt.backends.c.blocks import groups as group_blocks
-from tinyrt.backends.c.blocks import winograd
 from tinyrt.backends.c.blocks.cost import (
     COSTS,
     LOOK_UP,
+    WindowGroups,
     dense_cost,
+    dense_four_cost,
     dense_row_cost,
     depthwise_list_cost,
     max_pool_cost,
     slide_cost,
     window_cost,
+    window_four_cost,
 )
 from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.isa import InstructionSet
@@ -61,16 +64,47 @@ def dense(rows, taps, c_out):
     return Layer("fully_connected", FullyConnectedAttrs(), shapes, 1.0)
 
 
+def rows_cost(isa, rows, taps, c_out, relu=False):
+    """Of a dense layer of some rows: two at a time with dual multiplies, else four."""
+    if isa is InstructionSet.SCALAR:
+        return dense_four_cost(rows, taps, c_out, relu)
+    return dense_cost(isa, rows, taps, c_out, relu)
+
+
+def pixels_cost(isa, x, out, kernel, channels, stride=1, relu=False):
+    """The same of a convolution from x to out, with the padding of SAME."""
+    if isa is InstructionSet.DSP:
+        return window_cost(isa, out[0] * out[1], kernel, *channels, relu)
+    reach = [(n - 1) * stride + k for n, k in zip(out, kernel, strict=True)]
+    before = tuple(max(r - size, 0) // 2 for r, size in zip(reach, x, strict=True))
+    groups = WindowGroups.of(1, x, (kernel, (stride, stride)), (before, out))
+    return window_four_cost(groups, kernel, *channels, relu)
+
+
+def map_cost(isa, c_in, c_out):
+    """Of a convolution of 3 x 3 on a map of 20 x 16."""
+    return pixels_cost(isa, (20, 16), (20, 16), (3, 3), (c_in, c_out))
+
+
 # Each shape class: a layer, and what its formula says.
 LAYERS = {
-    "1x1": (conv((1, 10, 10, 32), (24, 1, 1, 32)), lambda i: dense_cost(i, 100, 32, 24)),
-    "3x3 of 1": (conv((1, 20, 16, 1), (8, 3, 3, 1)), lambda i: window_cost(i, 320, (3, 3), 1, 8)),
-    "3x3 of 3": (conv((1, 20, 16, 3), (12, 3, 3, 3)), lambda i: window_cost(i, 320, (3, 3), 3, 12)),
+    "1x1": (conv((1, 10, 10, 32), (24, 1, 1, 32)), lambda i: rows_cost(i, 100, 32, 24)),
+    "3x3 of 1": (
+        conv((1, 20, 16, 1), (8, 3, 3, 1)),
+        lambda i: map_cost(i, 1, 8),
+    ),
+    "3x3 of 3": (
+        conv((1, 20, 16, 3), (12, 3, 3, 3)),
+        lambda i: map_cost(i, 3, 12),
+    ),
     "3x3 of 8": (
         conv((1, 16, 16, 8), (16, 3, 3, 8), 2),
-        lambda i: window_cost(i, 64, (3, 3), 8, 16),
+        lambda i: pixels_cost(i, (16, 16), (8, 8), (3, 3), (8, 16), 2),
     ),
-    "nx1": (conv((1, 40, 1, 8), (24, 7, 1, 8)), lambda i: window_cost(i, 40, (7, 1), 8, 24)),
+    "nx1": (
+        conv((1, 40, 1, 8), (24, 7, 1, 8)),
+        lambda i: pixels_cost(i, (40, 1), (40, 1), (7, 1), (8, 24)),
+    ),
     "depthwise 3x3": (
         depthwise((1, 16, 18, 16), (1, 3, 3, 16)),
         lambda i: slide_cost(i, (16, 18), 16, 1),
@@ -93,14 +127,14 @@ LAYERS = {
     ),
     "large dense": (dense(1, 512, 64), lambda i: dense_row_cost(i, 512, 64)),
     "tiny dense": (dense(1, 24, 16), lambda i: dense_row_cost(i, 24, 16)),
-    "dense rows": (dense(6, 96, 20), lambda i: dense_cost(i, 6, 96, 20)),
+    "dense rows": (dense(6, 96, 20), lambda i: rows_cost(i, 6, 96, 20)),
     "1x1 without a sign": (
         relu(conv((1, 10, 10, 32), (24, 1, 1, 32))),
-        lambda i: dense_cost(i, 100, 32, 24, relu=True),
+        lambda i: rows_cost(i, 100, 32, 24, relu=True),
     ),
     "3x3 of 8 without a sign": (
         relu(conv((1, 16, 16, 8), (16, 3, 3, 8), 2)),
-        lambda i: window_cost(i, 64, (3, 3), 8, 16, relu=True),
+        lambda i: pixels_cost(i, (16, 16), (8, 8), (3, 3), (8, 16), 2, relu=True),
     ),
     "dense without a sign": (
         relu(dense(1, 128, 64)),
@@ -153,6 +187,25 @@ def test_formulas_say_what_kernels_cost(core, chosen):
     assert not {name: part for name, part in off.items() if abs(part) > TOLERANCE}
 
 
+PAIRS = {
+    "1x1": lambda i: dense_cost(i, 100, 32, 24),
+    "3x3 of 8": lambda i: window_cost(i, 64, (3, 3), 8, 16),
+    "1x1 without a sign": lambda i: dense_cost(i, 100, 32, 24, relu=True),
+}
+"""Layers by pairs of pixels on cores that take four where they may."""
+
+
+def test_pairs_of_pixels_cost_what_their_formulas_say(monkeypatch):
+    require_core("cortex-m3")
+    fast = counts("cortex-m3", PAIRS)
+    monkeypatch.setattr(fours, "fits", lambda block, pixels, target: False)
+    found = counts("cortex-m3", PAIRS)
+    for name, formula in PAIRS.items():
+        said = formula(InstructionSet.SCALAR)
+        assert found[name] == pytest.approx(said, rel=TOLERANCE)
+        assert fast[name] < 0.9 * found[name]
+
+
 TILES = {
     "whole tiles": conv((1, 24, 24, 16), (16, 3, 3, 16)),
     "border for the most part": conv((1, 7, 10, 24), (20, 3, 3, 24)),
@@ -172,6 +225,7 @@ def test_tiles_cost_what_their_formula_says(core, monkeypatch):
     off = {name: round(said[name] / found[name] - 1, 4) for name in TILES}
     assert not {name: part for name, part in off.items() if abs(part) > TILES_TOLERANCE}
     monkeypatch.setattr(winograd, "fits", lambda block, window, target: False)
+    monkeypatch.setattr(fours, "fits", lambda block, pixels, target: False)
     columns = instructions_of(core, TILES)
     assert not {name for name in TILES if found[name] > 0.9 * columns[name]}
 

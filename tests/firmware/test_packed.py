@@ -12,9 +12,16 @@ from tests.c.packed_cases import (
 )
 from tests.firmware.device import CORES_THAT_RUN, check_on_device
 from tests.sampling import sampled
+from tinyrt.backends.c.blocks import fours
 
 SEEDS = (0, 1, 2, 4, 7, 10, 11)
 """Between them they reach every kernel that twelve in a row do."""
+
+
+@pytest.fixture(autouse=True)
+def two_pixels_at_a_time(monkeypatch):
+    """Four of them have tests of their own, ``test_fours``."""
+    monkeypatch.setattr(fours, "fits", lambda block, pixels, target: False)
 
 
 @pytest.mark.parametrize("core", sampled(["cortex-m0", "cortex-m4", "cortex-m55"], CORES_THAT_RUN))

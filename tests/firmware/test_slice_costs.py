@@ -5,11 +5,11 @@ import pytest
 from benchmarks.kernels import LAYERS, Layer, graph_of, measure
 from tests.firmware.device import require_core
 from tests.sampling import sampled
+from tinyrt.backends.c.blocks import fours
 from tinyrt.backends.c.choice import choose
-from tinyrt.backends.c.kernel import Target
 from tinyrt.backends.c.parts.cost import instructions_of
 from tinyrt.backends.c.parts.pace import pace_of
-from tinyrt.export import find_core
+from tinyrt.export.target import Optimize, find_core, target_of
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.pad import PadAttrs
@@ -34,15 +34,19 @@ KNOWN = ("block_s8", "dense", "depthwise3x3", "linear_sum_s8", "lut_s8", "averag
 CORES = ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55", "rv32imc"]
 
 
-@pytest.mark.parametrize("core", sampled(["cortex-m4", "cortex-m55"], CORES))
-def test_estimates_are_no_less_than_counts(core):
+@pytest.mark.parametrize("pairs", [False, True])
+@pytest.mark.parametrize("core", sampled(["cortex-m4"], CORES))
+def test_estimates_are_no_less_than_counts(core, pairs, monkeypatch):
+    """Of kernels as they are, and of those that slices are made of."""
     require_core(core)
+    if pairs:
+        monkeypatch.setattr(fours, "fits", lambda block, pixels, target: False)
     layers = LAYERS | MORE
     target = find_core(core)
     graph, _ = graph_of(layers)
     said, kernels = {}, {}
     for node in graph.bound():
-        kernel = choose(node, Target(target.isa))
+        kernel = choose(node, target_of(target, Optimize.BALANCED))
         parts = [
             instructions_of(one, node, kernel, target.isa, pace=pace_of(core))
             for one in kernel.calls

@@ -110,12 +110,18 @@ CORES: dict[str, Core] = {
 MLA_CORES = frozenset({"cortex-m3"})
 """Cores of the scalar kernels that multiply and add in one instruction."""
 
+UNSIGNED_CORES = frozenset({"cortex-m0", "cortex-m0plus", "cortex-m23"})
+"""Cores that load a byte with its sign by two instructions, where its place is a number."""
+
 
 def target_of(core: Core, optimize: Optimize) -> Target:
     """What kernels are chosen for."""
     byte_pays = FAST_BYTE_PAYS if optimize is Optimize.SPEED else BYTE_PAYS
     mla = core.name in MLA_CORES
-    return Target(core.isa, mla, small=optimize is Optimize.SIZE, byte_pays=byte_pays)
+    fours = core.isa is InstructionSet.SCALAR and core.prefix != HOST
+    small = optimize is Optimize.SIZE
+    raised = core.name in UNSIGNED_CORES
+    return Target(core.isa, mla, fours, raised, small=small, byte_pays=byte_pays)
 
 
 def find_optimize(name: str) -> Optimize:

@@ -54,10 +54,14 @@ def pool(shape, **attrs):
 
 
 LAYERS = [
-    ("dense_s8", BOTH, conv((1, 5, 5, 8), (8, 1, 1, 8))),
+    ("dense_s8", ("cortex-m4",), conv((1, 5, 5, 8), (8, 1, 1, 8))),
+    ("dense_four_s8", ("cortex-m3", "rv32imc"), conv((1, 5, 5, 8), (8, 1, 1, 8))),
+    ("dense_four_raised_s8", ("cortex-m0", "cortex-m23"), conv((1, 5, 5, 8), (8, 1, 1, 8))),
     ("dense_row_s8", BOTH, conv((1, 1, 1, 8), (8, 1, 1, 8))),
-    ("window_block_s8", BOTH, conv((1, 5, 5, 8), (8, 1, 1, 8), stride=2)),
-    ("window_block_s8", BOTH, conv((1, 8, 8, 3), (8, 3, 3, 3))),
+    ("window_block_s8", ("cortex-m4", "host"), conv((1, 5, 5, 8), (8, 1, 1, 8), stride=2)),
+    ("window_block_s8", BOTH, conv((1, 1, 3, 3), (8, 3, 3, 3))),
+    ("window_four_s8", ("cortex-m3", "rv32imc"), conv((1, 8, 8, 3), (8, 3, 3, 3))),
+    ("window_four_raised_s8", ("cortex-m0plus",), conv((1, 8, 8, 3), (8, 3, 3, 3))),
     ("group_block_s8", BOTH, conv((1, 8, 8, 8), (8, 3, 3, 4))),
     ("group_block_s8", BOTH, conv((1, 8, 8, 8), (8, 3, 3, 8), dilation=(2, 2))),
     ("conv2d_s8", BOTH, conv((1, 8, 8, 1024), (1024, 1, 1, 1))),
@@ -68,7 +72,8 @@ LAYERS = [
     ("depthwise_block_s8", BOTH, depthwise(8, 3, dilation=(2, 2))),
     ("depthwise_block_spread_s8", BOTH, depthwise(2, 3, filters=4)),
     ("depthwise_conv2d_s8", BOTH, depthwise(5, 5)),
-    ("window_block_s8", BOTH, depthwise(1, 6, filters=16)),
+    ("window_block_s8", ("cortex-m4",), depthwise(1, 6, filters=16)),
+    ("window_four_s8", ("cortex-m3",), depthwise(1, 6, filters=16)),
     ("depthwise_block_spread_s8", BOTH, depthwise(1, 3, filters=4)),
     ("conv2d_s8", ("cortex-m55",), depthwise(1, 5, filters=8)),
     ("depthwise_conv2d_s8", ("cortex-m55",), depthwise(1, 5)),

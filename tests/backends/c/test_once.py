@@ -9,7 +9,7 @@ import pytest
 from tests.asked import asked
 from tests.ops.build import Case, build_s8
 from tinyrt.backends.c import choice
-from tinyrt.backends.c.blocks import block, dense, depthwise
+from tinyrt.backends.c.blocks import block, dense, depthwise, fours
 from tinyrt.backends.c.mve import depthwise as mve_depthwise
 from tinyrt.backends.c.mve import packing as mve_packing
 from tinyrt.convert.tflite.writer import save_tflite
@@ -27,7 +27,12 @@ WORK = {
     "requantisation": ((requant, "_weighted_requant"),),
     "simplifying": ((block, "simplify"), (depthwise, "simplify")),
     "packing": (
-        *((block, "pair_weights"), (depthwise, "pack_filters"), (depthwise, "pack_nibbles")),
+        *(
+            (block, "pair_weights"),
+            (fours, "weight_bytes"),
+            (depthwise, "pack_filters"),
+            (depthwise, "pack_nibbles"),
+        ),
         *((mve_packing, "pack_filters"), (mve_depthwise, "_packed")),
     ),
     "leaving out zeros": ((dense, "without_zeros"),),

@@ -84,7 +84,7 @@ def test_pairs_keep_the_format_of_their_weights(kind):
 
 def tiles(n=1, h=2, w=4, c_out=10):
     words = Data("w", np.arange(3 * 16 * 4 * 2))
-    arrays = {"init": Data("init", np.arange(24)), "mult": Data("mult", np.arange(12))}
+    arrays = {"init": Data("init", np.arange(12)), "mult": Data("mult", np.arange(12))}
     block = {"w": words, **arrays, "shift": Data("shift", np.arange(12)), "requant_step": 4}
     x, y = ({"n": n, "h": h, "w": w, "c": c} for c in (4, c_out))
     fields = {"x": x, "y": y, "window": WINDOW, "block": block | {"c_out": c_out}}
@@ -108,7 +108,7 @@ def test_channels_of_two_tiles_take_their_own_constants_and_transform_once():
         assert part.args[1] == Number(fills)
         assert (block["c_out"], params_of(part)["y"]["c"]) == (count, 10)
         skips = [block[name].skip for name in ("w", "init", "mult", "shift")]
-        assert skips == [start * 16 * 4 * 2, start * 8, start * 4, start * 4]
+        assert skips == [start * 16 * 4 * 2, start * 4, start * 4, start * 4]
         assert (part.args[2].skip, part.args[-1].skip) == (0, start * 4)
 
 

@@ -47,6 +47,8 @@ class Target:
     Attributes:
         isa: the instruction set that the code is written for.
         mla: whether scalar kernels are for cores with an instruction for a product and a sum.
+        fours: whether scalar kernels compute four pixels at once, by three words.
+        raised: whether these read weights without a sign, raised by 128.
         small: whether a choice minimises bytes of flash, and not instructions.
         byte_pays: instructions of an inference that a byte of flash has to save.
         in_one_go: most instructions of what cannot be cut into slices, where there is a choice.
@@ -60,6 +62,8 @@ class Target:
 
     isa: InstructionSet = InstructionSet.SCALAR
     mla: bool = False
+    fours: bool = False
+    raised: bool = False
     small: bool = False
     byte_pays: float = BYTE_PAYS
     in_one_go: float = math.inf

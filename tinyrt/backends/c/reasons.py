@@ -12,6 +12,10 @@ PACKED = {
     "dense": "one tap for each pixel, or a dense layer: four channels of two pixels at once",
     "window_block": "a convolution without groups or dilation: its window is copied into a column, "
     "then four channels of two pixels at once",
+    "dense_four": "one tap for each pixel, or a dense layer, on a core without dual multiplies: "
+    "two channels of four pixels at once, by three products",
+    "window_four": "a convolution without groups or dilation, on a core without dual multiplies: "
+    "two channels of four pixels at once, by three products",
     "winograd": "three by three taps with stride 1 on a large map: tiles of four outputs, which "
     "take fewer products",
     "group_block": "a convolution with groups or dilation: four channels at once within a group",

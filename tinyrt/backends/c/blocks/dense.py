@@ -7,14 +7,14 @@ into columns pixel by pixel. General kernels compute the layers that ``block`` r
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.backends.c.blocks import winograd
+from tinyrt.backends.c.blocks import fours, winograd
 from tinyrt.backends.c.blocks.block import Block, LongBlock, Packed, pair_block
-from tinyrt.backends.c.blocks.cost import TILES, TilePairs
+from tinyrt.backends.c.blocks.cost import FOUR, TILES, TilePairs
 from tinyrt.backends.c.blocks.layer import BLOCK_SETS, QUAD, constants_of
 from tinyrt.backends.c.blocks.nibbles import nibble_block
 from tinyrt.backends.c.blocks.relu import ReluScales, relu_of, suffix
@@ -27,8 +27,7 @@ from tinyrt.backends.c.blocks.words import (
 from tinyrt.backends.c.blocks.zeros import (
     costs,
     joined,
-    kept_of_4,
-    n_of_4,
+    kept_call,
     runs_of,
     without_zeros,
 )
@@ -36,13 +35,10 @@ from tinyrt.backends.c.clamp import clamp_calls
 from tinyrt.backends.c.fields import nhwc, window_fields
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import (
-    Arg,
-    Call,
     Calls,
     Data,
     Fields,
     Kernel,
-    Null,
     Params,
     Scratch,
     Target,
@@ -124,6 +120,8 @@ class _Dense:
         requant: limits and zero point of its output.
         c_in: elements of a row.
         rows: how many rows.
+        fours: whether dense weights go through ``tinyrt_dense_four_s8``.
+        raised: whether these have no sign there.
 
     """
 
@@ -132,6 +130,8 @@ class _Dense:
     requant: Requant
     c_in: int
     rows: int
+    fours: bool
+    raised: bool
 
     @property
     def eights(self) -> bool:
@@ -163,7 +163,10 @@ class _Dense:
         """The call of ``tinyrt_dense_s8`` or one of its like, for weights and scales so stored."""
         x, y = self.node.input(0), self.node.output
         if form in (Weights.ONE_OF_4, Weights.TWO_OF_4):
-            product = self._n_of_4()
+            product = kept_call(self.node, self.block, self.requant.y_zp, (self.rows, self.c_in))
+        elif form is Weights.DENSE and self.fours:
+            layer = self.block, self.requant.y_zp, relu
+            product = fours.dense_call(self.node, *layer, (self.rows, self.c_in), self.raised)
         else:
             fields: Fields = {} if self.is_row else {"rows": self.rows}
             own = stored_fields(self.node, self.block, form, self.layout, self.requant, relu)
@@ -174,43 +177,22 @@ class _Dense:
             product = call(f"{kernel}_{suffix(self.block, form, relu)}", params, x, scratch, y)
         return (product, *clamp_calls(self.node, self.requant.act_min, self.requant.act_max))
 
-    def _n_of_4(self) -> Call:
-        """The call of ``tinyrt_dense_n_of_4_s8``."""
-        n = kept_of_4(self.block.layer.w)
-        assert n is not None
-        sparse, packed = n_of_4(self.block.layer.w, n), self.block.packed
-        c_out, step = self.block.layer.c_out, packed.requant.step // QUAD
-        first = self.block.layer.first_sums(self.block.x_zp)
-        fields: Fields = {
-            "rows": self.rows,
-            "c_in": self.c_in,
-            "c_out": c_out,
-            "n": sparse.n,
-            "w": Data("w", sparse.w),
-            "places": Data("places", sparse.places),
-            "init": Data("init", first.astype(np.int32)),
-            "mult": Data("mult", packed.requant.mult[: c_out if step else 1]),
-            "shift": Data("shift", packed.requant.shift[: c_out if step else 1], "int8_t"),
-            "requant_step": step,
-            "y_zp": self.requant.y_zp,
-        }
-        params = Params("tinyrt_dense_n_of_4_s8_params", fields)
-        row: Arg = Null() if self.rows == 1 else Scratch()
-        x, y = self.node.input(0), self.node.output
-        return call("tinyrt_dense_n_of_4_s8", params, x, row, y)
-
 
 def dense_kernel(node: BoundNode, block: Block, requant: Requant, target: Target) -> Kernel:
     """The kernel of a dense layer, or of a pointwise convolution, in the form that pays."""
-    layer = _Dense(node, block, requant, *matrix_of(node))
+    c_in, rows = matrix_of(node)
+    layer = _Dense(node, block, requant, c_in, rows, fours.fits(block, rows, target), target.raised)
     # Rows of eight channels gain less than the kernel's code is worth.
     relu = None if layer.eights else relu_of(node, block, requant, target)
-    forms = costs(block, *layer.layout, layer.rows, matrix=True, relu=relu is not None)
+    unsigned = relu is not None
+    forms = costs(block, *layer.layout, layer.rows, True, unsigned, layer.fours)
     stored = target.stored(node.index, forms)
+    by_fours = layer.fours and stored.form is Weights.DENSE
+    at_once = FOUR if by_fours else COLUMNS
     return Kernel(
         lambda: layer.calls(stored.form, relu if stored.form is Weights.DENSE else None),
-        layer.scratch_bytes,
-        unordered if layer.is_row else lambda: columns(node, layer.rows, COLUMNS),
+        fours.scratch_bytes(block) if by_fours else layer.scratch_bytes,
+        unordered if layer.is_row else lambda: columns(node, layer.rows, at_once),
         stored=stored,
     )
 
@@ -311,11 +293,15 @@ def convolution_kernel(
     For rows, ``tinyrt_window_rows_s8``: all that is above and below is among them.
     """
     if is_pointwise(window):
-        return dense_kernel(node, block, requant, target)
+        # A segment has kernels for several numbers of rows: these share their weights.
+        own = replace(target, fours=False) if window.on_rows else target
+        return dense_kernel(node, block, requant, own)
     images, height, width, _ = node.output.shape
     pixels = images * height * width
     scales = relu_of(node, block, requant, target)
-    forms = costs(block, QUAD, block.taps, pixels, matrix=False, relu=scales is not None)
+    by_fours = not window.on_rows and fours.fits(block, pixels, target)
+    unsigned = scales is not None
+    forms = costs(block, QUAD, block.taps, pixels, False, unsigned, by_fours)
     if winograd.fits(block, window, target):
         _, x_height, x_width, _ = node.input(0).shape
         pairs = TilePairs.of(images, (x_height, x_width), window.out, window.before)
@@ -324,8 +310,13 @@ def convolution_kernel(
     stored = target.stored(node.index, forms)
     if stored.form is Weights.WINOGRAD:
         return _winograd_kernel(node, block, window, x_zp, requant, stored)
-    in_columns = columns_scratch(block, pixels)
     relu = scales if stored.form is Weights.DENSE else None
+
+    if stored.form is Weights.DENSE and by_fours:
+        fields = _image_fields(window, node.input(0), node.output) | {"x_zp": x_zp}
+        scaled = requant, relu, target.raised
+        return fours.window_kernel(node, block, window, fields, *scaled, stored)
+    in_columns = columns_scratch(block, pixels)
 
     def calls() -> Calls:
         x, y = node.input(0), node.output

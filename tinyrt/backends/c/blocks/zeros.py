@@ -22,10 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.backends.c.blocks.block import Block, PairBlock, Runs
+from tinyrt.backends.c.blocks.cost import FOUR
 from tinyrt.backends.c.blocks.layer import QUAD
 from tinyrt.backends.c.blocks.words import int32_words
 from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.kernel import Arg, Call, Data, Fields, Null, Params, Scratch, call
 from tinyrt.backends.c.weights import Cost, Weights
+from tinyrt.ir import BoundNode
 
 GROUP = 4
 """Taps that are left out together, and of which N are kept."""
@@ -91,6 +94,12 @@ RELU_CHANNEL = {
     (InstructionSet.DSP, False): 8,
 }
 """As ``PRICES`` -> the price of a channel of dense weights if outputs take no sign."""
+
+FOUR_PRICES = {
+    False: Prices(1.15, 0, 0, 21, 3.3, unrolled=16),
+    True: Prices(1.15, 0, 0, 14, 3.3, 16),
+}
+"""The prices of dense weights for four pixels at once, with a sign of outputs and without."""
 
 KEPT_TAP, KEPT_CHANNEL = 5.9, 41
 """Instructions for each weight that is kept of four, and for each output."""
@@ -178,7 +187,13 @@ def n_of_4(w: NDArray[np.int8], n: int) -> Kept:
 
 
 def costs(
-    block: Block, channels: int, taps: int, rows: int, matrix: bool, relu: bool = False
+    block: Block,
+    channels: int,
+    taps: int,
+    rows: int,
+    matrix: bool,
+    relu: bool = False,
+    by_fours: bool = False,
 ) -> dict[Weights, Cost]:
     """The cost of a layer in every form that it can have.
 
@@ -189,6 +204,7 @@ def costs(
         rows: rows or pixels of the output.
         matrix: whether each row of the input is read as it lies, as N of 4 needs it.
         relu: whether outputs take no sign with dense weights.
+        by_fours: whether these go by four pixels at once.
 
     """
     nbytes = block.nbytes * taps // block.taps
@@ -198,6 +214,10 @@ def costs(
     pixel = prices.channel * outputs + prices.column * taps
     less = (prices.channel - RELU_CHANNEL[block.isa, rows == 1]) * outputs if relu else 0
     forms = {Weights.DENSE: Cost(rows * (prices.tap * taps * outputs + pixel - less), nbytes)}
+    if by_fours:
+        four = FOUR_PRICES[relu]
+        each = four.tap * taps * outputs + four.channel * outputs + four.column * taps
+        forms[Weights.DENSE] = Cost(-(-rows // FOUR) * FOUR * each, nbytes)
     if taps <= min(MAX_FIRST, MAX_RUN):
         runs = runs_of(block, channels, taps)
         heads, read = sum(map(len, runs)), sum(b - a for r in runs for a, b in r)
@@ -212,3 +232,28 @@ def costs(
         stored = nonzero + nonzero // BYTE_OF_PLACES + CODE_BYTES[form]
         forms[form] = Cost(rows * (KEPT_TAP * nonzero + KEPT_CHANNEL * outputs), stored)
     return forms
+
+
+def kept_call(node: BoundNode, block: Block, y_zp: int, matrix: tuple[int, int]) -> Call:
+    """The call of ``tinyrt_dense_n_of_4_s8``, for so many rows of so many elements."""
+    n = kept_of_4(block.layer.w)
+    assert n is not None
+    sparse, packed, (rows, c_in) = n_of_4(block.layer.w, n), block.packed, matrix
+    c_out, step = block.layer.c_out, packed.requant.step // QUAD
+    first = block.layer.first_sums(block.x_zp)
+    fields: Fields = {
+        "rows": rows,
+        "c_in": c_in,
+        "c_out": c_out,
+        "n": sparse.n,
+        "w": Data("w", sparse.w),
+        "places": Data("places", sparse.places),
+        "init": Data("init", first.astype(np.int32)),
+        "mult": Data("mult", packed.requant.mult[: c_out if step else 1]),
+        "shift": Data("shift", packed.requant.shift[: c_out if step else 1], "int8_t"),
+        "requant_step": step,
+        "y_zp": y_zp,
+    }
+    params = Params("tinyrt_dense_n_of_4_s8_params", fields)
+    row: Arg = Null() if rows == 1 else Scratch()
+    return call("tinyrt_dense_n_of_4_s8", params, node.input(0), row, node.output)

@@ -15,13 +15,16 @@ from tinyrt.backends.c.blocks.cost import (
     COSTS,
     LOOK_UP,
     TilePairs,
+    WindowGroups,
     dense_cost,
+    dense_four_cost,
     dense_row_cost,
     depthwise_list_cost,
     lstm_cost,
     slide_cost,
     svdf_cost,
     window_cost,
+    window_four_cost,
     winograd_cost,
 )
 from tinyrt.backends.c.isa import InstructionSet
@@ -156,6 +159,12 @@ def _packed(call: Call, isa: InstructionSet) -> float | None:
         pixels = _size(p["y"]) // p["y"]["c"]
         whole = window_cost(isa, pixels, kernel, p["x"]["c"], p["block"]["c_out"], relu)
         return more * _without_zeros(whole, call, isa, prod(kernel) * p["x"]["c"])
+    if name.startswith("window_four"):
+        window = p["window"]
+        kernel = window["kernel_h"], window["kernel_w"]
+        return window_four_cost(_groups(p), kernel, p["x"]["c"], p["block"]["c_out"], relu)
+    if name.startswith("dense_four"):
+        return dense_four_cost(p["rows"], p["c_in"], p["block"]["c_out"], relu)
     if name == "winograd_s8":
         x, y, window = p["x"], p["y"], p["window"]
         sizes = (x["h"], x["w"]), (y["h"], y["w"]), (window["pad_top"], window["pad_left"])
@@ -189,6 +198,15 @@ def _packed(call: Call, isa: InstructionSet) -> float | None:
         return flat[name] * _elements(call)
     pools = [costs for kind, costs in POOLS.items() if name.startswith(kind)]
     return _pooled(call, *pools[0]) if pools else None
+
+
+def _groups(p: Mapping[str, Any]) -> WindowGroups:
+    """Four outputs at a time of a convolution."""
+    x, y, window = p["x"], p["y"], p["window"]
+    places = (window["pad_top"], window["pad_left"]), (y["h"], y["w"])
+    kernel = window["kernel_h"], window["kernel_w"]
+    slides = kernel, (window["stride_h"], window["stride_w"])
+    return WindowGroups.of(y["n"], (x["h"], x["w"]), slides, places)
 
 
 def _pooled(call: Call, output: float, row: float, tap: float) -> float:

@@ -7,6 +7,36 @@
 
 #if defined(__ARM_ARCH_ISA_THUMB) && __ARM_ARCH_ISA_THUMB == 1
 
+#ifdef TINYRT_ASM
+
+/** As below; a shift by 16 bits leaves the half in the carry, which the last addition takes in. */
+static inline int32_t tinyrt_high_mul(int32_t a, int32_t b) {
+    int32_t a_low, b_low, b_high, middle;
+    __asm(".syntax unified\n"
+          "sxth %[a_low], %[a]\n"
+          "subs %[a], %[a], %[a_low]\n"
+          "asrs %[a], %[a], #16\n"
+          "uxth %[b_low], %[b]\n"
+          "asrs %[b_high], %[b], #16\n"
+          "movs %[middle], %[a_low]\n"
+          "muls %[middle], %[b_low], %[middle]\n"
+          "asrs %[middle], %[middle], #16\n"
+          "muls %[a_low], %[b_high], %[a_low]\n"
+          "adds %[middle], %[middle], %[a_low]\n"
+          "muls %[b_low], %[a], %[b_low]\n"
+          "adds %[middle], %[middle], %[b_low]\n"
+          "muls %[a], %[b_high], %[a]\n"
+          "asrs %[middle], %[middle], #16\n"
+          "adcs %[a], %[middle]\n"
+          : [a] "+&l"(a), [a_low] "=&l"(a_low), [b_low] "=&l"(b_low), [b_high] "=&l"(b_high),
+            [middle] "=&l"(middle)
+          : [b] "l"(b)
+          : "cc");
+    return a;
+}
+
+#else
+
 /** round(a * b / 2^32), halves towards +infinity, from products of halves: there is no long
  *  multiplication. Requires: |a| < 2^30, 0 <= b < 2^31. */
 static inline int32_t tinyrt_high_mul(int32_t a, int32_t b) {
@@ -17,6 +47,8 @@ static inline int32_t tinyrt_high_mul(int32_t a, int32_t b) {
     const int32_t middle = (a_high * b_low) + (a_low * b_high) + ((a_low * b_low) >> 16);
     return (a_high * b_high) + ((middle + (1 << 15)) >> 16);
 }
+
+#endif
 
 /** acc + a * b / 2^32, rounded down; likewise. */
 static inline int32_t tinyrt_add_floored_mul(int32_t a, int32_t b, int32_t acc) {
@@ -66,13 +98,29 @@ static inline int32_t tinyrt_saturate_s16(int32_t value) {
     return limited;
 }
 
+/** value / 2^16, rounded down and limited to an int8's range. */
+static inline int32_t tinyrt_saturate_upper(int32_t value) {
+    int32_t limited;
+    __asm("ssat %0, #8, %1, asr #16" : "=r"(limited) : "r"(value) : "cc");
+    return limited;
+}
+
 #else
 
 static inline int32_t tinyrt_saturate(int32_t value) {
+#if defined(__ARM_ARCH_ISA_THUMB)
+    const int32_t byte = (int8_t)(uint8_t)((uint32_t)value & 0xFFU);
+    return (byte == value) ? value : ((value >> 31) ^ INT8_MAX);
+#else
     if (value < INT8_MIN) {
         return INT8_MIN;
     }
     return (value > INT8_MAX) ? INT8_MAX : value;
+#endif
+}
+
+static inline int32_t tinyrt_saturate_upper(int32_t value) {
+    return tinyrt_saturate(value >> 16);
 }
 
 static inline uint32_t tinyrt_limit_upper(uint32_t value) {

@@ -1,0 +1,39 @@
+"""Four pixels at a time on emulated cores, in every way that compilers make their loops."""
+
+import pytest
+
+from tests.c.conformance import graph_of
+from tests.c.fours import BUILDS, FOURS, KERNELS
+from tests.firmware.device import check_on_device
+from tests.sampling import sampled
+
+pytestmark = pytest.mark.slow
+
+WAYS = (
+    "",
+    "-DTINYRT_FAST",
+    "-Os",
+    "-O0",
+    "-fno-omit-frame-pointer",
+    "-ffixed-r9",
+    "-DTINYRT_NO_ASM",
+)
+ALL = [
+    (core, way, build)
+    for core in KERNELS
+    for way in WAYS
+    for build in BUILDS
+    if not (core == "rv32imc" and way == "-ffixed-r9")
+]
+SAMPLE = [
+    ("cortex-m0", "-ffixed-r9", "extremes"),
+    ("cortex-m0", "-fno-omit-frame-pointer", "random"),
+    ("cortex-m3", "-fno-omit-frame-pointer", "without a sign"),
+    ("rv32imc", "", "extremes"),
+]
+
+
+@pytest.mark.parametrize(("core", "way", "build"), sampled(SAMPLE, ALL))
+def test_four_pixels_are_exact_on_the_device(tmp_path, core, way, build):
+    graph, feeds = graph_of(FOURS, range(sampled(6, 30)), BUILDS[build])
+    check_on_device(graph, feeds, tmp_path, core, way)

@@ -1,0 +1,47 @@
+/** Two output channels of four pixels at a time: a source defines TINYRT_FOUR_OUTPUTS, a function
+ *  like tinyrt_four_outputs, and TINYRT_FOUR_SCALES, how many entries of mult a channel has, and
+ * includes this. */
+#ifndef TINYRT_BLOCK_FOUR_LOOP_H
+#define TINYRT_BLOCK_FOUR_LOOP_H
+
+#include "tinyrt_block_four.h"
+#include "tinyrt_dot_triples.h"
+
+/** The three sums that begin with a channel's first value, and with what all begin with. */
+static inline void tinyrt_begin_triple(const int32_t *all, int32_t init, int32_t *sums) {
+    const uint32_t first = (uint32_t)init;
+    sums[0] = (int32_t)(first + (first << 24) + (uint32_t)all[0]);
+    sums[1] = (int32_t)(first + (first << 16) + (uint32_t)all[1]);
+    sums[2] = (int32_t)(first + (first << 8) + (uint32_t)all[2]);
+}
+
+static TINYRT_NOINLINE void tinyrt_two_channels_of_four(const tinyrt_block_s8_params *p,
+                                                        const int32_t *triples,
+                                                        const tinyrt_offsets *out, int8_t *y) {
+    const int32_t taps = p->taps;
+    const int32_t step = p->requant_step;
+    const int32_t *init = p->init;
+    const int32_t *mult = p->mult;
+    const int8_t *shift = p->shift;
+    const TINYRT_FOUR_WEIGHT *w = (const TINYRT_FOUR_WEIGHT *)p->w;
+    int32_t all[TINYRT_TRIPLE];
+    TINYRT_FOUR_BEGIN(triples, taps, all);
+    for (int32_t left = p->c_out; left > 0; left -= 2) {
+        int32_t sums[TINYRT_TRIPLE_SUMS];
+        tinyrt_begin_triple(all, init[0], sums);
+        tinyrt_begin_triple(all, init[1], sums + TINYRT_TRIPLE);
+        init += 2;
+        w = TINYRT_FOUR_DOT(w, triples, taps, sums);
+        TINYRT_FOUR_OUTPUTS(p, sums, mult, shift, out, y);
+        if (left > 1) {
+            mult += step * TINYRT_FOUR_SCALES;
+            shift += step;
+            TINYRT_FOUR_OUTPUTS(p, sums + TINYRT_TRIPLE, mult, shift, out, y + 1);
+            mult += step * TINYRT_FOUR_SCALES;
+            shift += step;
+        }
+        y += 2;
+    }
+}
+
+#endif

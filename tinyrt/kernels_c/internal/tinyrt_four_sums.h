@@ -1,0 +1,50 @@
+/** The sums of four pixels that three words hold. */
+#ifndef TINYRT_FOUR_SUMS_H
+#define TINYRT_FOUR_SUMS_H
+
+#include "tinyrt_triple.h"
+
+/** A channel's sums of four pixels, from the three that hold them: in the low 24 bits of the first
+ *  three, and 256 times as large.
+ *
+ *  Of the first one, the low 24 bits are the first pixel's sum s0. What is left is 2^24 times the
+ *  low byte of the fourth one's, s3. The second one is less by 2^16 times that byte: what then is
+ *  left beside s1 is the next byte of s3. The third one gives its last byte in the same way. */
+static inline void tinyrt_take_apart(const int32_t *sums, uint32_t *pixels) {
+    const uint32_t first = (uint32_t)sums[0];
+    const uint32_t low = first - (uint32_t)((int32_t)(first << 8) >> 8);
+    const uint32_t second = (uint32_t)sums[1] - (low >> 8);
+    const uint32_t middle = second - (uint32_t)((int32_t)(second << 8) >> 8);
+    const uint32_t bytes = (low >> 16) + (middle >> 8);
+    const uint32_t third = (uint32_t)sums[2] - bytes;
+    pixels[0] = first;
+    pixels[1] = second;
+    pixels[2] = third;
+    pixels[3] = (third - (uint32_t)((int32_t)(third << 8) >> 8)) + bytes;
+}
+
+/** What the sums of all channels begin with: nothing. */
+static inline void tinyrt_begin_plain(const int32_t *triples, int32_t taps, int32_t *all) {
+    (void)triples;
+    (void)taps;
+    all[0] = 0;
+    all[1] = 0;
+    all[2] = 0;
+}
+
+/** The same for weights that are raised by 128: without what that adds, 128 times all words. */
+static inline void tinyrt_begin_raised(const int32_t *triples, int32_t taps, int32_t *all) {
+    uint32_t first = 0;
+    uint32_t second = 0;
+    uint32_t third = 0;
+    for (const int32_t *const end = triples + (TINYRT_TRIPLE * taps); triples != end;) {
+        first -= (uint32_t)*triples++;
+        second -= (uint32_t)*triples++;
+        third -= (uint32_t)*triples++;
+    }
+    all[0] = (int32_t)(first << 7);
+    all[1] = (int32_t)(second << 7);
+    all[2] = (int32_t)(third << 7);
+}
+
+#endif

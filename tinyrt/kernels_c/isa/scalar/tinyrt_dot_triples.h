@@ -1,0 +1,172 @@
+/** Products of four pixels with two output channels: three multiplications for four.
+ *
+ *  Four activations of a tap are three words: x0 + 2^24 * x3, x1 + 2^16 * x3 and x2 + 2^8 * x3,
+ *  modulo 2^32. Sums of their products with weights hold those of four pixels, of 24 bits each
+ *  (tinyrt_block_four_loop.h). */
+#ifndef TINYRT_DOT_TRIPLES_H
+#define TINYRT_DOT_TRIPLES_H
+
+#include "tinyrt_flexible.h"
+#include "tinyrt_triple.h"
+
+/** Adds the products of all taps to the sums of two channels, three of each; w holds for every tap
+ *  both channels' weights. Requires: taps is a multiple of four, and not 0. Returns the end of w.
+ */
+#define TINYRT_DOT_TRIPLES(name, type)                                                             \
+    static inline const type *name(const type *w, const int32_t *x, int32_t taps, int32_t *sums) { \
+        uint32_t a0 = (uint32_t)sums[0], a1 = (uint32_t)sums[1], a2 = (uint32_t)sums[2];           \
+        uint32_t b0 = (uint32_t)sums[3], b1 = (uint32_t)sums[4], b2 = (uint32_t)sums[5];           \
+        for (const type *const end = w + (2 * taps); w != end; w += 8, x += 12) {                  \
+            TINYRT_TRIPLE_OF(0)                                                                    \
+            TINYRT_TRIPLE_OF(1)                                                                    \
+            TINYRT_TRIPLE_OF(2)                                                                    \
+            TINYRT_TRIPLE_OF(3)                                                                    \
+        }                                                                                          \
+        sums[0] = (int32_t)a0, sums[1] = (int32_t)a1, sums[2] = (int32_t)a2;                       \
+        sums[3] = (int32_t)b0, sums[4] = (int32_t)b1, sums[5] = (int32_t)b2;                       \
+        return w;                                                                                  \
+    }
+#define TINYRT_TRIPLE_OF(tap)                                                                      \
+    TINYRT_TRIPLE_BY(a, w[2 * (tap)], 3 * (tap))                                                   \
+    TINYRT_TRIPLE_BY(b, w[(2 * (tap)) + 1], 3 * (tap))
+#define TINYRT_TRIPLE_BY(sum, weight, at)                                                          \
+    sum##0 += (uint32_t)(int32_t)(weight) * (uint32_t)x[at];                                       \
+    sum##1 += (uint32_t)(int32_t)(weight) * (uint32_t)x[(at) + 1];                                 \
+    sum##2 += (uint32_t)(int32_t)(weight) * (uint32_t)x[(at) + 2];
+
+#if defined(TINYRT_THUMB_ASSEMBLY) && (__ARM_ARCH_ISA_THUMB == 2)
+
+#define TINYRT_TRIPLE_CHANNEL(sum)                                                                 \
+    "ldrsb %[v], [%[w]], #1\n"                                                                     \
+    "mla %[" sum "0], %[v], r4, %[" sum "0]\n"                                                     \
+    "mla %[" sum "1], %[v], r5, %[" sum "1]\n"                                                     \
+    "mla %[" sum "2], %[v], r6, %[" sum "2]\n"
+#define TINYRT_TRIPLE_TAP                                                                          \
+    "ldmia.w %[x]!, {r4, r5, r6}\n" TINYRT_TRIPLE_CHANNEL("a") TINYRT_TRIPLE_CHANNEL("b")
+#define TINYRT_TRIPLE_CODE 36
+#define TINYRT_TRIPLE_FOUR TINYRT_TRIPLE_TAP TINYRT_TRIPLE_TAP TINYRT_TRIPLE_TAP TINYRT_TRIPLE_TAP
+
+/** Adds the products of all taps to the sums of two channels, three of each; w holds for every tap
+ *  both channels' weights. Requires: taps is a multiple of four, and not 0. Returns the end of w.
+ */
+static inline const int8_t *tinyrt_dot_triples(const int8_t *w, const int32_t *x, int32_t taps,
+                                               int32_t *sums) {
+    const int32_t *const end = x + (TINYRT_TRIPLE * taps);
+    const int32_t skip = tinyrt_skipped(taps, TINYRT_TRIPLE_CODE);
+    int32_t a0 = sums[0], a1 = sums[1], a2 = sums[2], b0 = sums[3], b1 = sums[4], b2 = sums[5];
+    int32_t v;
+    (void)skip;
+    __asm(".syntax unified\n" TINYRT_ENTER("%[v]")
+              TINYRT_LOOP_OF(TINYRT_TRIPLE_FOUR) "ldr %[v], %[end]\n"
+                                                 "cmp %[x], %[v]\n"
+                                                 "bne 1b\n"
+          : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [b0] "+r"(b0), [b1] "+r"(b1),
+            [b2] "+r"(b2), [w] "+r"(w), [x] "+r"(x), [v] "=&r"(v)
+          : [end] "m"(end)TINYRT_SKIP(skip)
+          : "cc", "memory", "r4", "r5", "r6");
+    sums[0] = a0, sums[1] = a1, sums[2] = a2, sums[3] = b0, sums[4] = b1, sums[5] = b2;
+    return w;
+}
+
+#undef TINYRT_TRIPLE_FOUR
+#undef TINYRT_TRIPLE_TAP
+#undef TINYRT_TRIPLE_CODE
+#undef TINYRT_TRIPLE_CHANNEL
+
+#else
+
+TINYRT_DOT_TRIPLES(tinyrt_dot_triples, int8_t)
+
+#endif
+
+/* The same of weights that are raised by 128: cores without Thumb-2 load them by one instruction.
+ */
+#if defined(TINYRT_THUMB_ASSEMBLY) && (__ARM_ARCH_ISA_THUMB == 1)
+
+/* Sums lie in upper registers, the last one in lr; others may be in memory instead. The second
+ * channel's products overwrite activations. */
+#define TINYRT_TRIPLE_WEIGHT(at) "ldrb %[v], [%[w], #" at "]\n"
+#define TINYRT_TRIPLE_COPIED(sum, x)                                                               \
+    "movs %[t], %[v]\n"                                                                            \
+    "muls %[t], " x ", %[t]\n"                                                                     \
+    "tinyrt_add \"" sum "\", %[t], r6\n"
+#define TINYRT_TRIPLE_OVER(sum, x)                                                                 \
+    "muls " x ", %[v], " x "\n"                                                                    \
+    "tinyrt_add \"" sum "\", " x ", %[t]\n"
+#define TINYRT_TRIPLE_TAP(first, second)                                                           \
+    "ldmia %[x]!, {r4, r5, r6}\n" TINYRT_TRIPLE_WEIGHT(first) TINYRT_TRIPLE_COPIED("%[s0]", "r4")  \
+        TINYRT_TRIPLE_COPIED(                                                                      \
+            "%[s1]", "r5") "muls %[v], r6, %[v]\n"                                                 \
+                           "tinyrt_add \"%[s2]\", %[v], %[t]\n" TINYRT_TRIPLE_WEIGHT(second)       \
+                               TINYRT_TRIPLE_OVER("%[s3]", "r4") TINYRT_TRIPLE_OVER("%[s4]", "r5") \
+                                   TINYRT_TRIPLE_OVER("lr", "r6")
+
+/** sum += product; by t where the sum is in memory. r6 is read again if it was that. */
+#define TINYRT_TRIPLE_ADD                                                                          \
+    TINYRT_FIND_SPILLED("\\sum")                                                                   \
+    TINYRT_IF_SPILLED("ldr \\t, \\sum\n"                                                           \
+                      "adds \\t, \\product\n"                                                      \
+                      "str \\t, \\sum\n"                                                           \
+                      ".ifc \\t, r6\n"                                                             \
+                      "subs %[x], #4\n"                                                            \
+                      "ldmia %[x]!, {r6}\n"                                                        \
+                      ".endif\n",                                                                  \
+                      "add \\sum, \\product\n")
+
+#define TINYRT_TRIPLE_TURNS                                                                        \
+    "1:\n" TINYRT_TRIPLE_TAP("0", "1") TINYRT_TRIPLE_TAP("2", "3") TINYRT_TRIPLE_TAP("4", "5")     \
+        TINYRT_TRIPLE_TAP("6", "7") "adds %[w], #8\n"                                              \
+                                    "ldr %[t], %[end]\n"                                           \
+                                    "cmp %[x], %[t]\n"                                             \
+                                    "beq 2f\n"                                                     \
+                                    "b 1b\n"                                                       \
+                                    "2:\n"
+
+/** Moves all sums between memory at t and registers. */
+#define TINYRT_TRIPLE_MOVE(memory, upper)                                                          \
+    "ldr %[t], %[sums]\n" TINYRT_WITH_MACRO(                                                       \
+        "tinyrt_move", "sum, at", TINYRT_FIND_SPILLED("\\sum") TINYRT_IF_SPILLED(memory, upper),   \
+        "tinyrt_move \"%[s0]\", 0\n"                                                               \
+        "tinyrt_move \"%[s1]\", 4\n"                                                               \
+        "tinyrt_move \"%[s2]\", 8\n"                                                               \
+        "tinyrt_move \"%[s3]\", 12\n"                                                              \
+        "tinyrt_move \"%[s4]\", 16\n"                                                              \
+        "tinyrt_move \"lr\", 20\n")
+
+static inline const uint8_t *tinyrt_dot_raised(const uint8_t *w, const int32_t *x, int32_t taps,
+                                               int32_t *sums) {
+    const int32_t *const end = x + (TINYRT_TRIPLE * taps);
+    int32_t s0, s1, s2, s3, s4, t, v;
+    __asm("" : "=hm"(s0), "=hm"(s1), "=hm"(s2), "=hm"(s3), "=rm"(s4));
+    __asm volatile(".syntax unified\n" TINYRT_TRIPLE_MOVE("ldr %[v], [%[t], #\\at]\n"
+                                                          "str %[v], \\sum\n",
+                                                          "ldr %[v], [%[t], #\\at]\n"
+                                                          "mov \\sum, %[v]\n")
+                       TINYRT_WITH_MACRO("tinyrt_add", "sum, product, t", TINYRT_TRIPLE_ADD,
+                                         TINYRT_TRIPLE_TURNS)
+                           TINYRT_TRIPLE_MOVE("ldr %[v], \\sum\n"
+                                              "str %[v], [%[t], #\\at]\n",
+                                              "mov %[v], \\sum\n"
+                                              "str %[v], [%[t], #\\at]\n")
+                   : [s0] "+hm"(s0), [s1] "+hm"(s1), [s2] "+hm"(s2), [s3] "+hm"(s3), [s4] "+rm"(s4),
+                     [w] "+l"(w), [x] "+l"(x), [t] "=&l"(t), [v] "=&l"(v)
+                   : [end] "m"(end), [sums] "m"(sums)
+                   : "cc", "memory", "r4", "r5", "r6", "lr");
+    return w;
+}
+
+#undef TINYRT_TRIPLE_MOVE
+#undef TINYRT_TRIPLE_TURNS
+#undef TINYRT_TRIPLE_ADD
+#undef TINYRT_TRIPLE_TAP
+#undef TINYRT_TRIPLE_OVER
+#undef TINYRT_TRIPLE_COPIED
+#undef TINYRT_TRIPLE_WEIGHT
+
+#else
+
+TINYRT_DOT_TRIPLES(tinyrt_dot_raised, uint8_t)
+
+#endif
+
+#endif
