@@ -20,11 +20,11 @@ class Budget:
 
 
 BUDGETS = {
-    "autoencoder_ad": Budget(60_000, 2_500, 768),
-    "dscnn_kws": Budget(786_000, 11_936, 12_096),
-    "mobilenet_vww": Budget(2_469_000, 25_504, 40_896),
-    "resnet8": Budget(2_180_000, 10_240, 34_912),
-    "streaming_wakeword": Budget(219_000, 12_288, 6_144),
+    "autoencoder_ad": Budget(46_100, 1_952, 768, 264),
+    "dscnn_kws": Budget(735_000, 11_264, 12_096),
+    "mobilenet_vww": Budget(2_294_000, 18_912, 40_896),
+    "resnet8": Budget(1_930_000, 8_064, 34_912),
+    "streaming_wakeword": Budget(203_900, 11_168, 6_144),
 }
 
 MAX_WEIGHTS = 1.1

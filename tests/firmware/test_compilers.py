@@ -30,8 +30,11 @@ pytestmark = pytest.mark.slow
 CORES = ("cortex-m4", "cortex-m55")
 COMPILERS = ("clang", "others")
 
-LIMITS = {"clang": 1.11, "others": 1.30}
-"""Compiler -> most instructions, to those of GCC's code."""
+LIMITS = {
+    "clang": {"cortex-m4": 1.11, "cortex-m55": 1.11},
+    "others": {"cortex-m4": 1.30, "cortex-m55": 1.45},
+}
+"""Compiler -> core -> most instructions, to those of GCC's code."""
 
 WARNINGS = "-Wall -Wextra -Wconversion -Wpedantic -Werror"
 
@@ -91,7 +94,7 @@ def test_other_compilers_code_is_nearly_as_fast(zoo, tmp_path, core, name):
     shown = figures()[core, name]
     for compiler in COMPILERS:
         count = instructions(graph, data, expected, tmp_path / compiler, core, compiler)
-        assert count <= LIMITS[compiler] * by_gcc, compiler
+        assert count <= LIMITS[compiler][core] * by_gcc, compiler
         assert abs(count / by_gcc - shown[compiler]) <= ROUNDED, compiler
 
 
@@ -139,8 +142,9 @@ def test_assembly_keeps_the_predicate_that_clang_cannot_be_told_of(tmp_path):
     by_clang(project)
     with_options(project, "-O2 -save-temps=obj")
     build_library(project, tmp_path)
-    (listing,) = tmp_path.rglob("tinyrt_product_s8.s")
-    blocks = [text for text in ASSEMBLY.findall(listing.read_text()) if P0.search(text)]
+    listings = sorted(tmp_path.rglob("tinyrt_product*_s8.s"))
+    texts = [text for listing in listings for text in ASSEMBLY.findall(listing.read_text())]
+    blocks = [text for text in texts if P0.search(text)]
     assert len(blocks) >= 2
     for text in blocks:
         first, *_, last = re.findall(r"v(?:mrs|msr|str|ldr)\s.*\bp0\b.*", text)

@@ -27,6 +27,7 @@ from tinyrt.ops.shared.spec import NoAttrs, Quant
 from tinyrt.ops.softmax import SoftmaxAttrs
 
 BOTH = ("cortex-m3", "cortex-m4")
+ALL = (*BOTH, "cortex-m55")
 
 
 def conv(x, w, stride=1, **attrs):
@@ -78,6 +79,8 @@ LAYERS = [
     ("conv2d_s8", ("cortex-m55",), depthwise(1, 5, filters=8)),
     ("depthwise_conv2d_s8", ("cortex-m55",), depthwise(1, 5)),
     ("depthwise_conv2d_s8", ("cortex-m55",), depthwise(2, 5, filters=8)),
+    ("fully_connected_row_s8", ("cortex-m55",), dense(1, 16, 12)),
+    ("fully_connected_s8", ("cortex-m55",), dense(2, 16, 12)),
     ("dense_s8", BOTH, dense(2, 16, 8)),
     ("dense_row_s8", BOTH, dense(1, 16, 8)),
     ("dense_row_s8", ("cortex-m4",), dense(1, 16, 12)),
@@ -97,8 +100,8 @@ LAYERS = [
     ("lut_s8", BOTH, Case("less", NoAttrs(), ((1, 4, 4, 8), (1,)), frozenset({1}))),
     ("softmax_s8", BOTH, Case("softmax", SoftmaxAttrs(), ((1, 10),))),
     ("softmax_table_s8", BOTH, Case("softmax", SoftmaxAttrs(), ((16, 16),))),
-    ("linear_sum_s8", BOTH, Case("add", AddAttrs(), ((1, 4, 4, 8), (1, 4, 4, 8)))),
-    ("linear_sum_rows_s8", BOTH, Case("add", AddAttrs(), ((1, 4, 4, 8), (1, 1, 1, 8)))),
+    ("linear_sum_s8", ALL, Case("add", AddAttrs(), ((1, 4, 4, 8), (1, 4, 4, 8)))),
+    ("linear_sum_rows_s8", ALL, Case("add", AddAttrs(), ((1, 4, 4, 8), (1, 1, 1, 8)))),
 ]
 
 

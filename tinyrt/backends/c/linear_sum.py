@@ -24,6 +24,9 @@ SUM_BITS = 21
 RAISED = 8
 """Bits by which DSP cores' factors are raised."""
 
+HALVES = 2**20 + 2**15
+"""What vector cores take from a sum, as they have no shift that rounds down."""
+
 INT32_MAX = 2**31 - 1
 
 INPUTS = np.arange(INT8_MIN, INT8_MAX + 1, dtype=np.int64)
@@ -46,7 +49,7 @@ def linear_sum(
     """Factors and addend that give all outputs, or ``None`` where none are found.
 
     Args:
-        isa: scalar or DSP, which multiply in different ways.
+        isa: DSP cores multiply in another way than scalar ones and vectors.
         outputs: the outputs for all pairs of int8 inputs, int64 [256, 256], clamped to int8 only.
         a_ratio: the first input's scale against the output's, negative where it is subtracted.
         b_ratio: the second input's.
@@ -103,4 +106,4 @@ def _addend(
     addend = (low + high - 1) // 2
     parts = (sums, sums + addend, b + addend, np.array(addend))
     reach = max(int(np.abs(part).max()) for part in parts)
-    return addend if reach <= INT32_MAX else None
+    return addend if reach <= INT32_MAX - HALVES else None

@@ -2,8 +2,8 @@
 
 A sum of int8 values has one rounding where that equals the reference for all inputs. Otherwise the
 kernel halves the input with the larger scale and rescales only the other input, where it has room
-for their exponents. The general kernels compute as the reference does. MVE and int16 have only
-general kernels.
+for their exponents. The general kernels compute as the reference does; that of MVE also limits
+outputs, and takes the sums that allow no single rounding. int16 has only general kernels.
 """
 
 from __future__ import annotations
@@ -28,9 +28,6 @@ from tinyrt.ops.add import HALF, AddS8, add_ref, sub_ref
 from tinyrt.ops.shared.spec import Form
 from tinyrt.ops.shared.walks import broadcast_fields
 
-LINEAR_SETS = frozenset({InstructionSet.SCALAR, InstructionSet.DSP})
-"""Instruction sets with a kernel for sums with one rounding."""
-
 MIN_EXPONENT = -30
 """Least exponent of an input in ``tinyrt_sum_s8``."""
 
@@ -39,8 +36,9 @@ def sum_calls(node: BoundNode, target: Target) -> Calls:
     """The call of the fastest kernel for a sum of int8 values."""
     p = prepared(node, AddS8)
     plain = target.choices is not None and node.index in target.choices.plain_sums
+    limited = (p.act_min, p.act_max) != (INT8_MIN, INT8_MAX)
     linear = None
-    if target.isa in LINEAR_SETS and not plain:
+    if not plain and not (limited and target.isa is InstructionSet.MVE):
         linear = _linear(target.isa, node.op == "sub", p)
     if linear is not None:
         return _linear_calls(linear, node, p)

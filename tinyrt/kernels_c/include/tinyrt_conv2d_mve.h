@@ -29,15 +29,15 @@ typedef struct {
     tinyrt_product_s8_params product;
 } tinyrt_conv2d_s8_params;
 
-/** y = clamp(requant(bias + sum(x * w)) + y_zp); w and bias are packed as the product wants them,
+/** y = clamp(requant(bias + sum(x * w)) + y_zp); w and scales are packed as the product wants them,
  *  one group behind the other, a window point by point; elements outside of x are x_zp. y may
  *  overlap what has been read: lines from the front, with one group. */
 void tinyrt_conv2d_s8(const tinyrt_conv2d_s8_params *p, const int8_t *x, const int8_t *w,
-                      const int32_t *bias, int8_t *scratch, int8_t *y);
+                      const int32_t *scales, int8_t *scratch, int8_t *y);
 
 /** As tinyrt_conv2d_s8, over weights of four bits as tinyrt_product_s4 reads them. */
 void tinyrt_conv2d_s4(const tinyrt_conv2d_s8_params *p, const int8_t *x, const int8_t *w,
-                      const int32_t *bias, int8_t *scratch, int8_t *y);
+                      const int32_t *scales, int8_t *scratch, int8_t *y);
 
 #ifdef __cplusplus
 }

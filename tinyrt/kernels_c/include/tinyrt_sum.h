@@ -3,7 +3,6 @@
 #define TINYRT_SUM_H
 
 #include "tinyrt_broadcast.h"
-#include "tinyrt_requant4.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -24,7 +24,7 @@ typedef struct {
     tinyrt_product_s8_params product;
     const int8_t *x;
     const int8_t *w;
-    const int32_t *bias;
+    const int32_t *scales;
     int8_t *y;
 } tinyrt_group;
 
@@ -64,17 +64,58 @@ static void tinyrt_spread_small_points(const tinyrt_points *points, const int8_t
     }
 }
 
+#if TINYRT_ASM_LOOPS
+
+/** A vector of every point. */
+static inline void tinyrt_copy_whole_vectors(const int8_t *x, int32_t x_step, int32_t count,
+                                             int8_t *copy, int32_t copy_step) {
+    register int32_t left __asm("lr") = count;
+    if (x_step == TINYRT_VECTOR) {
+        __asm volatile("wls lr, lr, 2f\n"
+                       "1:\n"
+                       "vldrb.8 q0, [%[x]], #16\n"
+                       "vstrb.8 q0, [%[copy]]\n"
+                       "add %[copy], %[step]\n"
+                       "le lr, 1b\n"
+                       "2:\n"
+                       : [x] "+r"(x), [copy] "+r"(copy), "+r"(left)
+                       : [step] "r"(copy_step)
+                       : "q0", "memory");
+    } else {
+        __asm volatile("wls lr, lr, 2f\n"
+                       "1:\n"
+                       "vldrb.8 q0, [%[x]]\n"
+                       "add %[x], %[x_step]\n"
+                       "vstrb.8 q0, [%[copy]]\n"
+                       "add %[copy], %[step]\n"
+                       "le lr, 1b\n"
+                       "2:\n"
+                       : [x] "+r"(x), [copy] "+r"(copy), "+r"(left)
+                       : [step] "r"(copy_step), [x_step] "r"(x_step)
+                       : "q0", "memory");
+    }
+}
+
+#else
+
+static inline void tinyrt_copy_whole_vectors(const int8_t *x, int32_t x_step, int32_t count,
+                                             int8_t *copy, int32_t copy_step) {
+    for (; count > 0; --count) {
+        vstrbq_s8(copy, vldrbq_s8(x));
+        x += x_step;
+        copy += copy_step;
+    }
+}
+
+#endif
+
 /** A vector of every point, or the bytes lanes of it. */
 static void tinyrt_copy_vectors(const tinyrt_points *points, const int8_t *x, int32_t count,
                                 int32_t bytes, int8_t *copy) {
     const int32_t x_step = points->x_step;
     const int32_t copy_step = points->copy_step;
     if (bytes >= TINYRT_VECTOR) {
-        for (; count > 0; --count) {
-            vstrbq_s8(copy, vldrbq_s8(x));
-            x += x_step;
-            copy += copy_step;
-        }
+        tinyrt_copy_whole_vectors(x, x_step, count, copy, copy_step);
         return;
     }
     const mve_pred16_t lanes = vctp8q((uint32_t)bytes);
@@ -125,19 +166,19 @@ static void tinyrt_copy_windows(const tinyrt_conv2d_s8_params *p, tinyrt_points 
     const tinyrt_range lines = tinyrt_taps_inside(y0, p->x.h, window->kernel_h, window->dilation_h);
     const int adjacent = (window->dilation_h == 1) && (p->x_line_step == c_in);
     const int32_t together = adjacent ? (lines.end - lines.begin) : 1;
-    tinyrt_fill_points(points, x_zp, count, lines.begin * c_in, copy);
+    const int32_t inside = in.end - in.begin;
+    const int32_t copy_step = points->copy_step;
+    tinyrt_mve_fill(copy, x_zp, in.begin * copy_step);
+    tinyrt_mve_fill(copy + (in.end * copy_step), x_zp, (count - in.end) * copy_step);
+    copy += in.begin * copy_step;
+    x += (x0 + (in.begin * window->dilation_w)) * p->x_point_step;
+    tinyrt_fill_points(points, x_zp, inside, lines.begin * c_in, copy);
+    points->bytes = together * c_in;
     for (int32_t i = lines.begin; i < lines.end; i += together) {
-        int8_t *const part = copy + (i * c_in);
-        points->bytes = together * c_in;
-        tinyrt_fill_points(points, x_zp, in.begin, points->bytes, part);
-        tinyrt_copy_points(points,
-                           x + (y0 + (i * window->dilation_h)) * p->x_line_step +
-                               (x0 + (in.begin * window->dilation_w)) * p->x_point_step,
-                           in.end - in.begin, part + (in.begin * points->copy_step));
-        tinyrt_fill_points(points, x_zp, count - in.end, points->bytes,
-                           part + (in.end * points->copy_step));
+        tinyrt_copy_points(points, x + (y0 + (i * window->dilation_h)) * p->x_line_step, inside,
+                           copy + (i * c_in));
     }
-    tinyrt_fill_points(points, x_zp, count, (window->kernel_h - lines.end) * c_in,
+    tinyrt_fill_points(points, x_zp, inside, (window->kernel_h - lines.end) * c_in,
                        copy + (lines.end * c_in));
 }
 
@@ -152,7 +193,7 @@ static void tinyrt_output_line(const tinyrt_conv2d_s8_params *p, const tinyrt_gr
         const int32_t count = (left < p->at_once) ? left : p->at_once;
         tinyrt_copy_windows(p, points, g->x, line, (first * stride) - window->pad_left,
                             ((count - 1) * stride) + window->kernel_w, scratch);
-        TINYRT_PRODUCT(&g->product, scratch, stride * points->copy_step, count, g->w, g->bias,
+        TINYRT_PRODUCT(&g->product, scratch, stride * points->copy_step, count, g->w, g->scales,
                        y + (first * p->y_point_step), p->y_point_step);
     }
 }
@@ -175,7 +216,7 @@ static void tinyrt_pointwise(const tinyrt_conv2d_s8_params *p, const tinyrt_grou
                 tinyrt_mve_copy(scratch, x, count * x_step);
             }
             TINYRT_PRODUCT(&g->product, (scratch != NULL) ? scratch : x, x_step, count, g->w,
-                           g->bias, y, p->y_point_step);
+                           g->scales, y, p->y_point_step);
             x += p->at_once * x_step;
             y += p->at_once * p->y_point_step;
         }
@@ -202,19 +243,17 @@ static void tinyrt_conv2d_image(const tinyrt_conv2d_s8_params *p, const tinyrt_g
 }
 
 void TINYRT_KERNEL(const tinyrt_conv2d_s8_params *p, const int8_t *x, const int8_t *w,
-                   const int32_t *bias, int8_t *scratch, int8_t *y) {
+                   const int32_t *scales, int8_t *scratch, int8_t *y) {
     const int32_t c_out = p->product.c_out;
     const int32_t packed_c_out = (c_out + 3) & ~3;
     const int32_t packed_length = (p->product.length + TINYRT_VECTOR - 1) & ~(TINYRT_VECTOR - 1);
     for (int32_t n = 0; n < p->y.n; ++n) {
-        tinyrt_group g = {.product = p->product, .x = x, .w = w, .bias = bias, .y = y};
+        tinyrt_group g = {.product = p->product, .x = x, .w = w, .scales = scales, .y = y};
         for (int32_t i = 0; i < p->groups; ++i) {
             tinyrt_conv2d_image(p, &g, scratch);
-            g.product.requant.mult += c_out * p->product.requant.step;
-            g.product.requant.shift += c_out * p->product.requant.step;
             g.x += p->x.c / p->groups;
             g.w += packed_c_out * packed_length * TINYRT_WEIGHT_BITS / 8;
-            g.bias += packed_c_out;
+            g.scales += packed_c_out / 4 * TINYRT_SCALE_WORDS;
             g.y += c_out;
         }
         x += p->x.h * p->x.w * p->x.c;

@@ -87,6 +87,35 @@ static uint16x8_t tinyrt_inputs_from(const tinyrt_depthwise_conv2d_s8_params *p,
     return vldrhq_u16(inputs);
 }
 
+#if TINYRT_ASM_LOOPS
+
+/** Eight bytes of every point, side by side. */
+static inline void tinyrt_copy_eights(const int8_t *x, int32_t x_step, int32_t count, int8_t *y) {
+    register int32_t left __asm("lr") = count;
+    __asm volatile("wls lr, lr, 2f\n"
+                   "1:\n"
+                   "vldrb.u16 q0, [%[x]]\n"
+                   "add %[x], %[step]\n"
+                   "vstrb.16 q0, [%[y]], #8\n"
+                   "le lr, 1b\n"
+                   "2:\n"
+                   : [x] "+l"(x), [y] "+l"(y), "+r"(left)
+                   : [step] "r"(x_step)
+                   : "q0", "memory");
+}
+
+#else
+
+static inline void tinyrt_copy_eights(const int8_t *x, int32_t x_step, int32_t count, int8_t *y) {
+    for (; count > 0; --count) {
+        vstrbq_s16(y, vldrbq_s16(x));
+        x += x_step;
+        y += TINYRT_LANES;
+    }
+}
+
+#endif
+
 /** Copies eight channels of what windows read of some lines. */
 static void tinyrt_copy_lines(const tinyrt_walk *walk, int32_t c, int32_t lines, const int8_t *x,
                               int8_t *scratch) {
@@ -97,12 +126,7 @@ static void tinyrt_copy_lines(const tinyrt_walk *walk, int32_t c, int32_t lines,
     for (; lines > 0; --lines) {
         int8_t *to = scratch;
         if (side_by_side != 0) {
-            const int8_t *from = x + c;
-            for (int32_t points = walk->inside; points > 0; --points) {
-                vstrbq_s16(to, vldrbq_s16(from));
-                from += p->x_point_step;
-                to += TINYRT_LANES;
-            }
+            tinyrt_copy_eights(x + c, p->x_point_step, walk->inside, to);
         } else {
             const int8_t *from = x;
             for (int32_t points = walk->inside; points > 0; --points) {

@@ -63,36 +63,3 @@ static inline int32x4_t tinyrt_mve_next_dot(uint32_t patch, const int8_t *a,
     const int32_t sum[4] = {s0, s1, s2, s3};
     return tinyrt_mve_separate(sum);
 }
-
-/** Sums of four filters that a pair of calls left in memory. */
-static inline int32x4_t tinyrt_mve_load_sums(int32_t *sum) {
-#if TINYRT_WEIGHT_BITS == 4
-    sum[1] -= sum[0] >> 4;
-    sum[3] -= sum[2] >> 4;
-    return vshrq_n_s32(vldrwq_s32(sum), 4);
-#else
-    return vldrwq_s32(sum);
-#endif
-}
-
-/* Loops over pairs: for any exponents, and where none is above 0 and outputs are clamped to all of
- * int8 from y_zp on. Written out for each, as compilers inline as they see fit. */
-
-#define TINYRT_PAIRS tinyrt_mve_any_pairs
-#define TINYRT_TWO_BY_TWO tinyrt_mve_any_two_by_two
-#define TINYRT_ANY_EXPONENTS 1
-#include "tinyrt_mve_pairs_c.h"
-
-#define TINYRT_PAIRS tinyrt_mve_positive_pairs
-#define TINYRT_TWO_BY_TWO tinyrt_mve_positive_two_by_two
-#define TINYRT_ANY_EXPONENTS 0
-#include "tinyrt_mve_pairs_c.h"
-
-static inline void tinyrt_mve_patch_pairs(tinyrt_mve_quad *quad, tinyrt_mve_channels c,
-                                          const int8_t *a, int8_t *y) {
-    if (quad->any) {
-        tinyrt_mve_any_pairs(quad, c, a, y);
-    } else {
-        tinyrt_mve_positive_pairs(quad, c, a, y);
-    }
-}

@@ -1,7 +1,7 @@
 /** Outputs of pairs of patches by intrinsics, as the function TINYRT_PAIRS, where this is included.
  */
 
-/** Sums of two filters over the patches at a and at b, whose first bytes are loaded already. */
+/** Sums of two filters over the patches behind a and b, whose first bytes are loaded already. */
 static inline void TINYRT_TWO_BY_TWO(uint32_t patch, int8x16_t a_block, int8x16_t b_block,
                                      const int8_t *a, const int8_t *b, const int8_t *w,
                                      int32_t *a_sum, int32_t *b_sum) {
@@ -29,19 +29,18 @@ static inline void TINYRT_TWO_BY_TWO(uint32_t patch, int8x16_t a_block, int8x16_
     b_sum[0] = b0, b_sum[1] = b1;
 }
 
-static inline void TINYRT_PAIRS(const tinyrt_mve_quad *quad, tinyrt_mve_channels c, const int8_t *a,
-                                int8_t *y) {
-    const int8_t *const w = quad->w;
-    const int8_t *const y_end = quad->y_end;
-    const int32_t x_step = quad->x_step;
-    const int32_t y_step = quad->y_step;
-    const uint32_t patch = quad->patch;
-    const int32_t y_zp = quad->y_zp;
+/** Four channels of all pairs. */
+static inline void TINYRT_PAIRS(const tinyrt_mve_pairs *pairs, tinyrt_mve_outputs outputs,
+                                const int8_t *w, const int32_t *scales, int8_t *y) {
+    const int8_t *const end = pairs->a_end;
+    const int32_t x_step = pairs->b - pairs->a;
+    const int32_t y_step = pairs->y_of_b - pairs->y;
+    const uint32_t patch = pairs->patch;
     const mve_pred16_t lanes = (mve_pred16_t)(patch & 0xFFFFU);
-#if TINYRT_ANY_EXPONENTS
-    const int32x4_t left = quad->left;
-#endif
-    for (; y != y_end; y += y_step) {
+    const int32x4_t bias = vldrwq_s32(scales);
+    const int32x4_t mult = vldrwq_s32(scales + 4);
+    const int32x4_t shift = vldrbq_s32((const int8_t *)(scales + 8));
+    for (const int8_t *a = pairs->a; a != end; a += 2 * x_step) {
         const int8_t *const b = a + x_step;
         int32_t a_sum[4];
         int32_t b_sum[4];
@@ -50,31 +49,29 @@ static inline void TINYRT_PAIRS(const tinyrt_mve_quad *quad, tinyrt_mve_channels
         TINYRT_TWO_BY_TWO(patch, a_first, b_first, a, b, w, a_sum, b_sum);
         TINYRT_TWO_BY_TWO(patch, a_first, b_first, a, b, w + TINYRT_MVE_FOUR_FILTERS / 2, a_sum + 2,
                           b_sum + 2);
-        int32x4_t a_value = vaddq_s32(tinyrt_mve_load_sums(a_sum), c.bias);
-        int32x4_t b_value = vaddq_s32(tinyrt_mve_load_sums(b_sum), c.bias);
-#if TINYRT_ANY_EXPONENTS
-        a_value = vqrdmulhq_s32(vshlq_s32(a_value, left), c.mult);
-        a_value = vaddq_n_s32(tinyrt_mve_rounding_shift_right(a_value, c.right), y_zp);
-        a_value = vminq_s32(vmaxq_s32(a_value, c.act_min), c.act_max);
-        b_value = vqrdmulhq_s32(vshlq_s32(b_value, left), c.mult);
-        b_value = vaddq_n_s32(tinyrt_mve_rounding_shift_right(b_value, c.right), y_zp);
-        b_value = vminq_s32(vmaxq_s32(b_value, c.act_min), c.act_max);
+        int32x4_t a_value = vaddq_s32(tinyrt_mve_load_sums(a_sum), bias);
+        int32x4_t b_value = vaddq_s32(tinyrt_mve_load_sums(b_sum), bias);
+#if TINYRT_ANY_ROUNDING
+        a_value = tinyrt_mve_finish(outputs, a_value, mult, shift);
+        b_value = tinyrt_mve_finish(outputs, b_value, mult, shift);
 #else
-        /* Side by side in 16 bits. */
-        const int32x4_t a_scaled = vrshlq_s32(vqrdmulhq_s32(a_value, c.mult), c.right);
-        const int32x4_t b_scaled = vrshlq_s32(vqrdmulhq_s32(b_value, c.mult), c.right);
-        int16x8_t both = vqmovnbq_s32(vreinterpretq_s16_s32(a_value), a_scaled);
-        both = vqaddq_n_s16(vqmovntq_s32(both, b_scaled), (int16_t)y_zp);
+        /* Side by side in 16 bits; for the sign, see tinyrt_mve_finish. */
+        const int32x4_t a_high =
+            vqdmlahq_n_s32(vqrdmulhq_s32(a_value, mult), a_value, outputs.rounding);
+        const int32x4_t b_high =
+            vqdmlahq_n_s32(vqrdmulhq_s32(b_value, mult), b_value, outputs.rounding);
+        int16x8_t both = vqmovnbq_s32(vreinterpretq_s16_s32(a_value), vrshlq_s32(a_high, shift));
+        both = vqaddq_n_s16(vqmovntq_s32(both, vrshlq_s32(b_high, shift)), (int16_t)outputs.y_zp);
         a_value = vreinterpretq_s32_s8(vqmovnbq_s16(vreinterpretq_s8_s32(b_value), both));
         b_value = vshrq_n_s32(a_value, 16);
 #endif
         vstrbq_s32(y, a_value);
         y += y_step;
         vstrbq_s32(y, b_value);
-        a += 2 * x_step;
+        y += y_step;
     }
 }
 
 #undef TINYRT_PAIRS
 #undef TINYRT_TWO_BY_TWO
-#undef TINYRT_ANY_EXPONENTS
+#undef TINYRT_ANY_ROUNDING

@@ -1,5 +1,6 @@
 #include "tinyrt_sum.h"
 
+#include "tinyrt_requant4.h"
 #include "tinyrt_rows_of_pairs.h"
 
 static void row(const void *params, const int8_t *plain, int32_t plain_step, const int8_t *scaled,

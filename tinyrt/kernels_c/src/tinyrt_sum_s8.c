@@ -1,5 +1,7 @@
 #include "tinyrt_sum.h"
 
+#include "tinyrt_requant4.h"
+
 void tinyrt_sum_s8(const tinyrt_sum_s8_params *params, const int8_t *plain, const int8_t *scaled,
                    int8_t *y) {
     /* A copy: the compiler need not read it again after each output. */

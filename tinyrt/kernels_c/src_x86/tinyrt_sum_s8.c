@@ -1,5 +1,7 @@
 #include "tinyrt_sum.h"
 
+#include "tinyrt_requant4.h"
+
 #include "tinyrt_tile.h"
 
 /** The parameters in every lane. Factors of doubled values are halved: the lanes' high

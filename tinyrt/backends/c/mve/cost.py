@@ -25,12 +25,20 @@ CALL = 130
 ELEMENT = 4
 """Instructions per output of other ops; one per input, where inputs outnumber outputs."""
 
-PAIR = 37
+PAIR = 27
 """Instructions per four channels of two patches, without their taps."""
 
-UNCLAMPED = 12
+UNCLAMPED = 5
 """Additional instructions of these where results below zero are not all equal."""
 
+ALONE = 46
+"""Instructions per four channels of a last patch, without their taps."""
+
+ROW = 36
+"""Instructions per eight channels of one row, without their taps."""
+
+CHAIN = 8
+"""Blocks of taps behind the first one that are written out, one behind the other."""
 
 CODE_BYTES = {"conv2d": 3_900, "depthwise_conv2d": 2_400, "add": 1_400}
 """Op -> bytes of code of its kernels."""
@@ -77,15 +85,34 @@ def _products(node: BoundNode, points: int, at_once: int) -> int:
 
 def _product(node: BoundNode, patches: int) -> int:
     x, w = node.input(0).shape, node.input(1).shape
-    blocks, quads = -(-w[1] * w[2] * w[3] // VECTOR), -(-w[0] * w[3] // (x[3] * QUAD))
-    outputs = PAIR + UNCLAMPED * (fused_activation(node) == "NONE")
+    length, c_out = w[1] * w[2] * w[3], w[0] * w[3] // x[3]
+    return product_cost(patches, length, c_out, fused_activation(node) == "NONE")
+
+
+def product_cost(patches: int, length: int, c_out: int, plain: bool) -> int:
+    """Instructions of ``tinyrt_product_s8``: of pairs of patches, and of the last one alone.
+
+    Args:
+        patches: how many.
+        length: taps of a patch.
+        c_out: output channels.
+        plain: whether results below zero differ.
+
+    """
+    blocks, quads = -(-length // VECTOR), -(-c_out // QUAD)
+    turns = max(0, -(-(blocks - 1 - CHAIN) // QUAD))
+    four = PAIR + UNCLAMPED * plain + 14 * blocks + (4 if turns else 0) + 2 * turns
     pairs, alone = divmod(patches, 2)
-    total = 40
+    total = 30
     if pairs:
-        total += 60 + quads * (44 + pairs * (outputs + 14 * blocks))
-    if alone:
-        total += 60 + quads * (50 + 11 * blocks)
-    return total
+        total += 60 + pairs * (12 + quads * four)
+    return total + alone * (90 + quads * (ALONE + 10 * blocks))
+
+
+def row_cost(length: int, c_out: int) -> int:
+    """Instructions of ``tinyrt_fully_connected_row_s8``."""
+    blocks, eights = -(-length // VECTOR), -(-c_out // LANES)
+    return 100 + eights * (ROW + 18 * blocks)
 
 
 def depthwise_cost(node: BoundNode, window: Window) -> int:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tinyrt.backends.c.general import axes_of_a_channel, check_accumulator
 from tinyrt.backends.c.kernel import Fields
-from tinyrt.fixedpoint import INT8_MIN, wrap_int32
+from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, wrap_int32
 from tinyrt.ir import BoundNode, DType
 from tinyrt.ops.shared.requant import Requant
 from tinyrt.ops.shared.walks import strides_of
@@ -94,6 +94,25 @@ def only_positive(requant: Requant) -> bool:
     Their rounding does not matter then.
     """
     return requant.act_min >= requant.y_zp and bool(requant.shift.max() <= 0)
+
+
+def rounding(requant: Requant) -> int:
+    """How ``tinyrt_product_s8_params`` rounds: 0, 1 or 2, the fastest that gives these outputs."""
+    if (requant.act_min, requant.act_max) != (INT8_MIN, INT8_MAX):
+        return 2
+    if only_positive(requant):
+        return 0
+    return 1 if requant.shift.max() < 0 else 2
+
+
+def pack_scales(
+    bias: NDArray[np.int64], mult: NDArray[np.int32], shift: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """Words (channels / 4, 9): four biases, four mantissas, and a word of bytes with the shifts."""
+    rest = padded(len(bias), QUAD) - len(bias)
+    biases, mantissas = (whole_quads(v.astype(np.int64)).reshape(-1, QUAD) for v in (bias, mult))
+    shifts = np.pad(shift.astype(np.int8), (0, rest)).view("<i4").astype(np.int32)
+    return np.concatenate([biases, mantissas, shifts[:, None]], axis=1)
 
 
 def turned(window: Window, axes: Axes) -> Window:

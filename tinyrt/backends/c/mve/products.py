@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from tinyrt.backends.c.fields import requant_fields, window_fields
 from tinyrt.backends.c.kernel import (
     Arg,
+    Call,
     Calls,
     Data,
     Fields,
@@ -24,39 +25,42 @@ from tinyrt.backends.c.mve.layout import (
     points_at_once,
 )
 from tinyrt.backends.c.mve.packing import (
-    QUAD,
     constants,
-    only_positive,
+    pack_scales,
     packed_filters,
-    padded,
+    rounding,
     turned,
     turned_fields,
+    whole_quads,
 )
 from tinyrt.ir import BoundNode
 from tinyrt.memory.sweep import Sweep, columns, windows
 from tinyrt.ops.shared.requant import Requant
 from tinyrt.ops.shared.window import Window
 
+ROW_SCALES = ("mult", "shift", "step")
+"""Fields of ``tinyrt_requant_params`` that a kernel of one row takes."""
+
 
 def _packed(
-    node: BoundNode, w: NDArray[np.int8], bias: NDArray[np.int64], groups: int
+    node: BoundNode, w: NDArray[np.int8], bias: NDArray[np.int64], requant: Requant, groups: int
 ) -> tuple[int, tuple[Data, Data]]:
-    """A weight's bits, and the packed weights and bias.
+    """A weight's bits, and the packed weights and scales.
 
     Args:
         node: the convolution or dense layer.
         w: filters (channels, length).
         bias: one per channel.
+        requant: of all channels.
         groups: of channels.
 
     """
     per_group = len(w) // groups
     parts = [slice(i, i + per_group) for i in range(0, len(w), per_group)]
-    rest = padded(per_group, QUAD) - per_group
     bits, filters = packed_filters(node, [w[part] for part in parts])
     packed_w = np.concatenate([part.ravel() for part in filters])
-    packed_bias = np.concatenate([np.pad(bias[part], (0, rest)) for part in parts])
-    return bits, (Data("w", packed_w), Data("bias", packed_bias.astype(np.int32)))
+    scales = [pack_scales(bias[part], requant.mult[part], requant.shift[part]) for part in parts]
+    return bits, (Data("w", packed_w), Data("scales", np.concatenate(scales)))
 
 
 def _product_fields(length: int, c_out: int, requant: Requant) -> Fields:
@@ -64,25 +68,34 @@ def _product_fields(length: int, c_out: int, requant: Requant) -> Fields:
     return {
         "length": length,
         "c_out": c_out,
-        "only_positive": int(only_positive(requant)),
-        "requant": requant_fields(requant),
+        "rounding": rounding(requant),
+        "y_zp": requant.y_zp,
+        "act_min": requant.act_min,
+        "act_max": requant.act_max,
     }
 
 
 def dense_kernel(node: BoundNode, x_zp: int, requant: Requant) -> Kernel:
-    """The kernel ``tinyrt_fully_connected_s8``: rows are read where they lie."""
+    """The kernel of one or several rows, which are read where they lie."""
+    rows = node.input(0).size // node.input(1).shape[1]
+    return Kernel(lambda: (_dense_call(node, x_zp, requant, rows),))
 
-    def calls() -> Calls:
-        w, bias = constants(node, x_zp)
-        c_out, length = w.shape
-        bits, data = _packed(node, w, bias, groups=1)
-        product = _product_fields(length, c_out, requant)
-        fields: Fields = {"rows": node.input(0).size // length, "product": product}
-        params = Params("tinyrt_fully_connected_s8_params", fields)
-        x, y = node.input(0), node.output
-        return (call(f"tinyrt_fully_connected_s{bits}", params, x, *data, y),)
 
-    return Kernel(calls)
+def _dense_call(node: BoundNode, x_zp: int, requant: Requant, rows: int) -> Call:
+    w, bias = constants(node, x_zp)
+    c_out, length = w.shape
+    x, y = node.input(0), node.output
+    product = _product_fields(length, c_out, requant)
+    if rows > 1:
+        bits, data = _packed(node, w, bias, requant, groups=1)
+        params = Params("tinyrt_fully_connected_s8_params", {"rows": rows, "product": product})
+        return call(f"tinyrt_fully_connected_s{bits}", params, x, *data, y)
+    bits, (filters,) = packed_filters(node, [w])
+    scales = requant_fields(requant)
+    fields: Fields = {"product": product, **{name: scales[name] for name in ROW_SCALES}}
+    params = Params("tinyrt_fully_connected_row_s8_params", fields)
+    data = Data("w", filters), Data("bias", whole_quads(bias))
+    return call(f"tinyrt_fully_connected_row_s{bits}", params, x, *data, y)
 
 
 def convolution_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requant) -> Kernel:
@@ -94,7 +107,7 @@ def convolution_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requ
     def pack() -> tuple[int, tuple[Data, Data]]:
         w, bias = constants(node, x_zp)
         turned_w = w.transpose(0, 1 + axes[1], 1 + axes[0], 3)
-        return _packed(node, turned_w.reshape(len(w), -1), bias, groups)
+        return _packed(node, turned_w.reshape(len(w), -1), bias, requant, groups)
 
     def calls() -> Calls:
         bits, data = node.noted_of_constants(("vectors", axes), pack)

@@ -251,7 +251,7 @@ def vector_planes(call: Call) -> Cut | None:
 
     def part(a: int, b: int) -> Call:
         start, stop = a * EIGHT, min(b * EIGHT, channels)
-        fields = {"x.c": stop - start, "y.c": stop - start, **_scales(requant, "requant", start)}
+        fields = {"x.c": stop - start, "y.c": stop - start, **_scales(requant, start, "requant.")}
         x, y = ends_of(call)
         args = {i: moved(call.args[i], start) for i in (x, bias, y)}
         return edited(call, fields, args | {w: moved(data, a * each)})
@@ -275,32 +275,32 @@ def _vector_bands(call: Call) -> Cut | None:
     return Cut(-(-lines // band), part, 400)
 
 
-def _scales(requant: Mapping[str, Any], path: str, start: int) -> dict[str, Field]:
-    """Mantissas and shifts of ``tinyrt_requant_params`` from a channel on."""
-    scales = start * requant["step"]
-    return {f"{path}.{name}": moved_data(requant[name], scales) for name in ("mult", "shift")}
+def _scales(fields: Mapping[str, Any], start: int, path: str = "") -> dict[str, Field]:
+    """Mantissas and shifts of fields like ``tinyrt_requant_params`` from a channel on."""
+    scales = start * fields["step"]
+    return {path + name: moved_data(fields[name], scales) for name in ("mult", "shift")}
 
 
 def vector_rows(call: Call) -> Cut | None:
-    """Four channels at a time of one row of a dense layer on vectors."""
-    product = params_of(call)["product"]
-    c_out = product["c_out"]
-    if c_out <= QUAD:
+    """Eight channels at a time of one row of a dense layer on vectors."""
+    p = params_of(call)
+    c_out = p["product"]["c_out"]
+    if c_out <= EIGHT:
         return None
     w, bias = (i for i, arg in enumerate(call.args) if isinstance(arg, Data))
     data = call.args[w]
     assert isinstance(data, Data)
-    each = data.array.size // -(-c_out // QUAD)
+    each = EIGHT // QUAD * data.array.size // -(-c_out // QUAD)
 
     def part(a: int, b: int) -> Call:
-        start, stop = a * QUAD, min(b * QUAD, c_out)
-        scales = _scales(product["requant"], "product.requant", start)
+        start, stop = a * EIGHT, min(b * EIGHT, c_out)
+        scales = _scales(p, start)
         _, y = ends_of(call)
         args = {bias: moved(call.args[bias], start), y: moved(call.args[y], start)}
         fields = {"product.c_out": stop - start, **scales}
         return edited(call, fields, args | {w: moved(data, a * each)})
 
-    return Cut(-(-c_out // QUAD), part)
+    return Cut(-(-c_out // EIGHT), part)
 
 
 def plain_channels(call: Call) -> Cut | None:
@@ -311,7 +311,7 @@ def plain_channels(call: Call) -> Cut | None:
         return None
 
     def part(start: int, stop: int) -> Call:
-        fields = {"c_out": stop - start, **_scales(p["requant"], "requant", start)}
+        fields = {"c_out": stop - start, **_scales(p["requant"], start, "requant.")}
         _, x, w, bias, y = call.args
         args = {
             2: moved(w, start * c_in),

@@ -8,7 +8,7 @@ than fewer. ``tinyrt emulate --slices`` counts.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import ceil, prod
+from math import prod
 from typing import Any
 
 from tinyrt.backends.c.blocks.cost import (
@@ -30,8 +30,8 @@ from tinyrt.backends.c.blocks.cost import (
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Call, Kernel, Place
 from tinyrt.backends.c.mve import cost as mve
-from tinyrt.backends.c.mve.cost import CALL, PAIR, UNCLAMPED, element_cost
-from tinyrt.backends.c.mve.packing import QUAD, VECTOR
+from tinyrt.backends.c.mve.cost import element_cost
+from tinyrt.backends.c.mve.packing import QUAD
 from tinyrt.backends.c.parts.edit import params_of
 from tinyrt.backends.c.parts.pace import AS_SAID, Pace
 from tinyrt.fixedpoint import INT8_MIN
@@ -109,7 +109,7 @@ def _instructions(call: Call, node: BoundNode, kernel: Kernel, isa: InstructionS
         whole = call is kernel.calls[0]
         if whole and kernel.cost is not None:
             return kernel.cost()
-        if call.function.startswith("tinyrt_fully_connected_s"):
+        if call.function.startswith("tinyrt_fully_connected_"):
             return _dense_on_vectors(params_of(call))
         if "_pool2d_s8" in call.function:
             return SET_UP + _pooled(call, 20, 0, 1.2)
@@ -125,12 +125,12 @@ def _instructions(call: Call, node: BoundNode, kernel: Kernel, isa: InstructionS
 
 
 def _dense_on_vectors(p: Mapping[str, Any]) -> float:
-    """Instructions of ``tinyrt_fully_connected_s8``: pairs of rows, and the last one alone."""
+    """Instructions of ``tinyrt_fully_connected_s8``, or of one row."""
     product = p["product"]
-    blocks, quads = ceil(product["length"] / VECTOR), ceil(product["c_out"] / QUAD)
-    pairs, alone = divmod(p["rows"], 2)
-    each = pairs * (44 + PAIR + UNCLAMPED + 14 * blocks) + alone * (62 + 11 * blocks)
-    return float(CALL + 160 + quads * each)
+    sizes = product["length"], product["c_out"]
+    if "rows" not in p:
+        return float(mve.CALL + mve.row_cost(*sizes))
+    return float(mve.CALL + mve.product_cost(p["rows"], *sizes, plain=product["rounding"] > 0))
 
 
 def _recurrent_on_vectors(call: Call) -> float:

@@ -129,6 +129,8 @@ def _cut_of_layer(call: Call, isa: InstructionSet, overlaps: bool) -> Cut | None
         return planes or (None if overlaps else rows.lines(call, ALL))
     if name == "fully_connected":
         return _dense(call, vectors)
+    if name == "fully_connected_row":
+        return channels.vector_rows(call)
     return None
 
 
@@ -151,13 +153,11 @@ def _lines_of_four(call: Call, overlaps: bool) -> Cut | None:
 
 
 def _dense(call: Call, vectors: bool) -> Cut | None:
-    """Rows of a dense layer's general or vector kernel; channels of a single row."""
+    """Rows of a dense layer's general or vector kernel; channels of a single general one."""
     p = params_of(call)
     if vectors:
         sizes = p["product"]["length"], p["product"]["c_out"]
-        return rows.matrix_rows(call, rows.AT_ONCE, *sizes) or (
-            channels.vector_rows(call) if p["rows"] == 1 else None
-        )
+        return rows.matrix_rows(call, rows.AT_ONCE, *sizes)
     return rows.matrix_rows(call, 1, p["c_in"], p["c_out"]) or channels.plain_channels(call)
 
 
