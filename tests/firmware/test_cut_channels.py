@@ -10,8 +10,8 @@ MOST_WEIGHTS = 40_000
 """Bytes of visual wake words' weights in flash, of 110,568 to 219,752 with all channels."""
 
 INSTRUCTIONS = {
-    "cortex-m0": 26_215_000,
-    "cortex-m3": 11_060_000,
+    "cortex-m0": 21_620_000,
+    "cortex-m3": 8_982_000,
     "cortex-m4": 6_232_000,
     "cortex-m55": 1_808_000,
     "rv32imc": None,
