@@ -20,8 +20,8 @@ SMALL = 38_800
 """Most bytes of code that is made for size."""
 
 INSTRUCTIONS = {
-    "cortex-m0": 26_215_000,
-    "cortex-m3": 11_060_000,
+    "cortex-m0": 21_620_000,
+    "cortex-m3": 8_982_000,
     "cortex-m4": 6_232_000,
     "cortex-m55": 1_808_000,
     "rv32imc": None,

@@ -57,10 +57,11 @@ POINTER = "int32_t *"
 def fits(block: Block, pixels: int, target: Target) -> bool:
     """Whether the kernels for four pixels compute a layer of so many.
 
-    They cannot be cut into slices, and take more working memory. Code for blobs, whose later scales
-    nobody knows, takes the others.
+    They cannot be cut into slices, and take more working memory. They do not read both kinds of
+    scales: code for blobs takes others where outputs may need no sign.
     """
-    plain = target.choices is None and math.isinf(target.in_one_go) and not target.small
+    scales = target.choices is None or not target.mla
+    plain = scales and math.isinf(target.in_one_go) and not target.small
     return (
         target.fours and target.tiles and plain and isinstance(block, PairBlock) and pixels >= FOUR
     )
