@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from tinyrt.floatmath import columns
+from tinyrt.floatmath import buffers, columns
 from tinyrt.floatmath.parallel import PART_BYTES
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.activation import activate
@@ -108,6 +108,48 @@ def test_statistics_of_a_batch_in_one_loop_or_several(factor):
     dx = columns.combined(rows, grad, mean, of_rows, gamma * inverse, shift)
     for one, other in zip(found, (dx, products * inverse, sums), strict=True):
         same_bits(one, other)
+
+
+@pytest.mark.parametrize(("factor", "width"), [(0.01, 3), (0.3, 16), (1.2, 16), (1.2, 3)])
+def test_a_relu_behind_a_norm_is_the_same_in_fewer_passes(factor, width):
+    """In one loop or several; narrow rows are looked at side by side where there are many."""
+    rng = np.random.default_rng(7)
+    count = int(factor * PART_BYTES / 2 / width)
+    rows, grad = rng.normal(2, 3, (2, count, width)).astype(np.float32)
+    rows[1] = 2.0  # of the mean's size: results near 0
+    gamma, beta = rng.normal(size=(2, width)).astype(np.float32)
+    gamma[0], beta[0] = 0, 0  # a channel of zeros, which pass nothing on
+    mean, _, inverse = columns.statistics(rows, 1e-3)
+    scale = gamma * inverse
+    plain = columns.scaled(rows, mean, scale, beta)
+    same_bits(plain, (rows - mean) * scale + beta)
+    expected = activate(plain, "RELU")
+    assert 0 < (expected > 0).mean() < 1
+    same_bits(columns.scaled(rows, mean, scale, beta, relu=True), expected)
+    passed = np.where(expected > 0, grad, np.float32(0))
+    wanted = columns.normalised_gradients(rows, passed, mean, inverse, gamma)
+    found = columns.normalised_gradients(rows, grad, mean, inverse, gamma, beta)
+    for one, other in zip(found, wanted, strict=True):
+        same_bits(one, other)
+    rows[0, 0], rows[1, 1] = np.inf, np.nan
+    shown = columns.scaled(rows[:4], mean, np.ones_like(mean), beta, relu=True)
+    assert (shown[0, 0], np.isnan(shown[1, 1])) == (np.inf, True)
+
+
+def test_nothing_passes_where_a_relu_gives_no_finite_number():
+    rows = np.array([[np.inf, 1], [1, 2], [2, 4], [1, 5], [3, 9]], np.float32)
+    mean, one = np.zeros(2, np.float32), np.ones(2, np.float32)
+    _, _, sums = columns.normalised_gradients(rows, np.ones_like(rows), mean, one, one, mean)
+    assert sums.tolist() == [4, 5]
+
+
+def test_large_sums_are_cut_into_parts():
+    rng = np.random.default_rng(8)
+    a, b = rng.normal(size=(2, 700, 900)).astype(np.float32)
+    same_bits(buffers.add(a, b), a + b)
+    same_bits(buffers.add(a, b[:1]), a + b[:1])
+    same_bits(buffers.add(a.T, b.T), np.ascontiguousarray((a + b).T))
+    assert buffers.add(a, b.astype(np.float64)).dtype == np.float64
 
 
 def test_of_equal_elements_the_first_one_gets_the_gradient():

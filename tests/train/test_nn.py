@@ -9,6 +9,7 @@ from tests.train.build import in_float64, leaf
 from tinyrt.errors import DataError, ShapeError
 from tinyrt.train import Tensor, cross_entropy, gradcheck, gradgradcheck
 from tinyrt.train.core.init import glorot_uniform, he_normal, orthogonal
+from tinyrt.train.core.modes import listening
 from tinyrt.train.nn import (
     AvgPool2d,
     BatchNorm,
@@ -224,3 +225,56 @@ def test_a_state_shares_no_memory_with_the_module():
             array[...] = 9
     for name, array in net.state_dict().items():
         np.testing.assert_array_equal(array, expected[name])
+
+
+@pytest.mark.parametrize("shape", [(6, 5), (3, 4, 5, 3), (64, 17, 19, 16)])
+def test_a_relu_behind_a_batch_norm_is_computed_with_it(shape):
+    """In training, with the same bits as apart; not where somebody looks at the norm's result."""
+    rng = np.random.default_rng(0)
+    x, weights = rng.normal(1, 2, (2, *shape)).astype(np.float32)
+    gamma, beta = rng.normal(size=(2, shape[-1])).astype(np.float32)
+    found, names = [], []
+    for watched in (False, True):
+        net = Sequential(norm=BatchNorm(shape[-1]), relu=ReLU(), last=ReLU())
+        net["norm"].gamma.data, net["norm"].beta.data = gamma.copy(), beta.copy()
+        seen = []
+        net["relu"].observers = (lambda y, seen=seen: seen.append(y.data),)
+        if watched:
+            net["norm"].observers = (lambda y: None,)
+        leaf_x = Tensor(x, requires_grad=True)
+        y = net(leaf_x)
+        names.append(y.step.inputs[0].step.function.name)
+        (y * Tensor(weights)).sum().backward()
+        tensors = [t.data for _, t in net.named_tensors()]
+        grads = [leaf_x.grad, *(t.grad for _, t in net.named_parameters())]
+        found.append([y.data, *seen, *tensors, *grads])
+    assert names == ["normalise_batch", "relu"]
+    for one, other in zip(*found, strict=True):
+        assert one.tobytes() == other.tobytes()
+
+
+def test_a_relu_with_a_batch_norm_has_derivatives_of_any_order():
+    net = Sequential(BatchNorm(3), ReLU(), Linear(3, 2, rng=np.random.default_rng(1)))
+    in_float64(net)
+    x = leaf(np.random.default_rng(2), 6, 3)
+    gradcheck(net, [x])
+    gradgradcheck(net, [x])
+
+
+def test_other_modules_are_computed_apart():
+    norm, relu = BatchNorm(2), ReLU()
+    assert norm.joint(relu) is not None
+    assert norm.joint(ReLU6()) is None
+    assert relu.joint(norm) is None
+    assert BatchNorm(2).eval().joint(relu) is None
+
+    class Own(BatchNorm):
+        def forward(self, x):
+            return x
+
+    assert Own(2).joint(relu) is None
+    assert norm.joint(type("Mine", (ReLU,), {})()) is None
+    with listening(lambda *applied: None):
+        assert norm.joint(relu) is None
+    with pytest.raises(ShapeError, match="BatchNorm gets shape"):
+        Sequential(norm, relu)(Tensor(np.ones((4, 3), np.float32)))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from tinyrt.floatmath.parallel import each_part
 from tinyrt.ir import Shape
 
 MIN_BYTES = 2**17
@@ -42,8 +43,18 @@ def empty(shape: Shape, dtype: DTypeLike) -> NDArray[Any]:
 
 def add(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """As ``a + b``."""
-    shape = a.shape if a.shape == b.shape else np.broadcast_shapes(a.shape, b.shape)
-    total: NDArray[Any] = np.add(a, b, out=empty(shape, np.result_type(a, b)))
+    alike = a.shape == b.shape and a.flags.c_contiguous and b.flags.c_contiguous
+    shape = a.shape if alike else np.broadcast_shapes(a.shape, b.shape)
+    total = empty(shape, np.result_type(a, b))
+    if not alike or total.nbytes < MIN_BYTES:
+        np.add(a, b, out=total)
+        return total
+    first, second, out = a.reshape(-1), b.reshape(-1), total.reshape(-1)
+
+    def add_up(part: slice) -> None:
+        np.add(first[part], second[part], out=out[part])
+
+    each_part(out.size, 3 * out.nbytes, add_up)
     return total
 
 

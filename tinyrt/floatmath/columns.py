@@ -20,6 +20,11 @@ from tinyrt.floatmath.parallel import PART_BYTES, each_part
 
 Array = NDArray[Any]
 
+WIDE = 64
+"""Columns of a row whose own cost no longer shows."""
+MANY = 2**16
+"""Elements from which on it pays to look at several narrow rows as one."""
+
 
 def totals(rows: Array) -> Array:
     """Column sums, (c,)."""
@@ -50,28 +55,46 @@ def statistics(rows: Array, epsilon: float) -> Array:
 
 
 def normalised_gradients(
-    rows: Array, grad: Array, mean: Array, inverse_std: Array, gamma: Array
+    rows: Array,
+    grad: Array,
+    mean: Array,
+    inverse_std: Array,
+    gamma: Array,
+    beta: Array | None = None,
 ) -> tuple[Array, Array, Array]:
     """What ``(rows - mean) * inverse_std * gamma + beta`` passes on to rows, gamma and beta.
 
     Mean and deviation are those of the rows, and depend on them. With ``n`` the normalised rows and
     averages over the batch, ``dx = gamma / std * (grad - mean(grad) - n * mean(grad * n))`` (Ioffe
-    & Szegedy 2015, section 3, collected).
+    & Szegedy 2015, section 3, collected). With ``beta``, a ReLU follows, and ``grad`` is that of
+    its result.
     """
     count, factors = rows.dtype.type(len(rows)), np.empty((3, len(mean)), rows.dtype)
     if rows.nbytes + grad.nbytes >= 2 * PART_BYTES:
-        sums, of_rows = products(rows, grad, mean)
+        if beta is None:
+            sums, of_rows = products(rows, grad, mean)
+        else:
+            behind = (mean, gamma * inverse_std, beta)
+            sums, of_rows = _over_parts(_products_relu, 2, (rows, grad), *behind)
         _factors(of_rows, sums, inverse_std, gamma, count, factors)
-        return combined(rows, grad, mean, *factors), of_rows * inverse_std, sums
+        if beta is None:
+            dx = combined(rows, grad, mean, *factors)
+        else:
+            dx = _per_row(_combine_relu, (rows, grad), mean, *factors, beta)
+        return dx, of_rows * inverse_std, sums
     rows, grad = _contiguous((rows, grad))
     dx, (sums, of_rows) = np.empty_like(rows), np.zeros((2, len(mean)), rows.dtype)
-    _gradients(rows, grad, mean, inverse_std, gamma, count, dx, of_rows, sums, factors)
+    given = (rows, grad, mean, inverse_std, gamma)
+    if beta is None:
+        _gradients(*given, count, dx, of_rows, sums, factors)
+    else:
+        _gradients_relu(*given, beta, count, dx, of_rows, sums, factors)
     return dx, of_rows, sums
 
 
-def scaled(rows: Array, centre: Array, scale: Array, shift: Array) -> Array:
-    """``(rows - centre) * scale + shift``, (n, c)."""
-    return _per_row(_scale, (rows,), centre, scale, shift)
+def scaled(rows: Array, centre: Array, scale: Array, shift: Array, *, relu: bool = False) -> Array:
+    """``(rows - centre) * scale + shift``, (n, c); with ``relu``, 0 where that is below."""
+    return _per_row(_scale_relu if relu else _scale, (rows,), centre, scale, shift)
 
 
 def combined(
@@ -101,12 +124,27 @@ def _over_parts(
 def _per_row(kernel: Callable[..., None], matrices: tuple[Array, ...], *columns: Array) -> Array:
     matrices = _contiguous(matrices)
     out = buffers.empty(matrices[0].shape, matrices[0].dtype)
+    together, of_out = _side_by_side(*out.shape), out
+    if together > 1:
+        shape = len(out) // together, out.shape[1] * together
+        of_out = out.reshape(shape)
+        matrices = tuple(m.reshape(shape) for m in matrices)
+        columns = tuple(np.concatenate([c] * together) for c in columns)
 
     def fill(part: slice) -> None:
-        kernel(*(m[part] for m in matrices), *columns, out[part])
+        kernel(*(m[part] for m in matrices), *columns, of_out[part])
 
-    each_part(len(out), (len(matrices) + 1) * out.nbytes, fill)
+    each_part(len(of_out), (len(matrices) + 1) * out.nbytes, fill)
     return out
+
+
+def _side_by_side(count: int, width: int) -> int:
+    """How many rows are looked at as one, so that a loop over it is worth its start."""
+    together = 1
+    if count * width >= MANY:
+        while 2 * width * together <= WIDE and count % (2 * together) == 0:
+            together *= 2
+    return together
 
 
 def _contiguous(matrices: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -219,3 +257,83 @@ def _combine(
         for c in range(rows.shape[1]):
             centred = rows[i, c] - centre[c]
             out[i, c] = centred * of_rows[c] + grad[i, c] * of_grad[c] + shift[c]
+
+
+# The same with a ReLU behind. Whether it passes a gradient on is computed once more from the rows,
+# by the same operations: that takes less than to read its result, and a pass less over memory.
+
+
+@compiled
+def _scale_relu(rows: Any, centre: Any, scale: Any, shift: Any, out: Any) -> None:
+    zero = rows.dtype.type(0)
+    for i in range(rows.shape[0]):
+        for c in range(rows.shape[1]):
+            value = (rows[i, c] - centre[c]) * scale[c] + shift[c]
+            out[i, c] = zero if value <= zero else value
+
+
+@compiled
+def _products_relu(
+    rows: Any, grad: Any, centre: Any, scale: Any, shift: Any, sums: Any, products: Any
+) -> None:
+    zero, most = rows.dtype.type(0), rows.dtype.type(np.inf)
+    whole = rows.shape[0] - rows.shape[0] % 4
+    for i in range(0, whole, 4):
+        for c in range(rows.shape[1]):
+            a, b = rows[i, c] - centre[c], rows[i + 1, c] - centre[c]
+            d, e = rows[i + 2, c] - centre[c], rows[i + 3, c] - centre[c]
+            p = grad[i, c] if zero < a * scale[c] + shift[c] < most else zero
+            q = grad[i + 1, c] if zero < b * scale[c] + shift[c] < most else zero
+            r = grad[i + 2, c] if zero < d * scale[c] + shift[c] < most else zero
+            s = grad[i + 3, c] if zero < e * scale[c] + shift[c] < most else zero
+            sums[c] = sums[c] + p + q + r + s
+            products[c] = products[c] + p * a + q * b + r * d + s * e
+    for i in range(whole, rows.shape[0]):
+        for c in range(rows.shape[1]):
+            a = rows[i, c] - centre[c]
+            p = grad[i, c] if zero < a * scale[c] + shift[c] < most else zero
+            sums[c] += p
+            products[c] += p * a
+
+
+@compiled
+def _combine_relu(
+    rows: Any,
+    grad: Any,
+    centre: Any,
+    of_rows: Any,
+    scale: Any,
+    shift: Any,
+    beta: Any,
+    out: Any,
+) -> None:
+    """As ``_combine``; ``scale`` is the gradient's factor, and the norm's own."""
+    zero, most = rows.dtype.type(0), rows.dtype.type(np.inf)
+    for i in range(rows.shape[0]):
+        for c in range(rows.shape[1]):
+            centred = rows[i, c] - centre[c]
+            passed = grad[i, c] if zero < centred * scale[c] + beta[c] < most else zero
+            out[i, c] = centred * of_rows[c] + passed * scale[c] + shift[c]
+
+
+@compiled
+def _gradients_relu(
+    rows: Any,
+    grad: Any,
+    mean: Any,
+    inverse_std: Any,
+    gamma: Any,
+    beta: Any,
+    count: Any,
+    dx: Any,
+    products: Any,
+    sums: Any,
+    factors: Any,
+) -> None:
+    for c in range(products.size):
+        factors[1, c] = gamma[c] * inverse_std[c]
+    _products_relu(rows, grad, mean, factors[1], beta, sums, products)
+    _factors(products, sums, inverse_std, gamma, count, factors)
+    _combine_relu(rows, grad, mean, factors[0], factors[1], factors[2], beta, dx)
+    for c in range(products.size):
+        products[c] *= inverse_std[c]

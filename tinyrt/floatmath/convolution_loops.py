@@ -31,8 +31,10 @@ def products(
     y: Any,
     y_bytes: Any,
     columns: int,
+    first: int,
+    stop: int,
 ) -> None:
-    """For each image and group of channels, the product of the elements read with a matrix.
+    """For some images and each group of channels, the product of the elements read with a matrix.
 
     Args:
         x: images (n, h, w, c), C-contiguous.
@@ -47,9 +49,11 @@ def products(
         y: the results, flat.
         y_bytes: strides of the results, in bytes: from image to image, group to group.
         columns: columns of each matrix.
+        first: the first image that is looked at.
+        stop: the one behind the last.
 
     """
-    n, height, width, c = x.shape
+    _, height, width, c = x.shape
     top, left, padded_height, padded_width = border
     pads = padded_height > height or padded_width > width
     lanes, line = VECTOR_BYTES // x.itemsize, width * c
@@ -58,7 +62,7 @@ def products(
     elements = x.reshape(x.size)
     w_at, start_at = np.int64(w.ctypes.data), np.int64(start.ctypes.data)
     y_at = np.int64(y.ctypes.data)
-    for i in range(n):
+    for i in range(first, stop):
         image = np.int64(x.ctypes.data) + i * height * line * x.itemsize
         if pads:
             for row in range(height):

@@ -51,22 +51,26 @@ def dw(shapes: Shapes, x: Array, grad: Array) -> Array:
         width * item,
         shapes.w[0] * item,
     )
+    flat, sums_bytes = grad.reshape(-1), (0, plan.count * width * item)
+    by_group = groups, x.shape[3] // groups * item
 
     def add_up(part: slice) -> Array:
         sums = np.zeros((groups, plan.count, width), x.dtype)
         products(
-            x[part],
+            x,
             plan.border,
             shapes.per_channel,
-            (groups, x.shape[3] // groups * item),
+            by_group,
             plan.tables,
             plan.count,
-            grad[part].reshape(-1),
+            flat,
             grad_bytes,
             sums.reshape(-1),
             sums.reshape(-1),
-            (0, plan.count * width * item),
+            sums_bytes,
             width,
+            part.start,
+            part.stop,
         )
         return sums
 
@@ -103,22 +107,27 @@ def _into(
     """Write the plan's products plus ``start`` (c,) to the plan's places of ``y`` (n, h, w, c)."""
     matrices = np.ascontiguousarray(weights)
     groups, width = len(matrices), matrices.shape[4]
-    item, flat = x.itemsize, matrices.reshape(-1)
+    item = x.itemsize
+    by_group, written = (groups, x.shape[3] // groups * item), y.reshape(-1)
+    w_bytes = (0, matrices.nbytes // groups, width * item)
+    y_bytes, flat = (math.prod(y.shape[1:]) * item, width * item), matrices.reshape(-1)
 
     def fill(part: slice) -> None:
         products(
-            x[part],
+            x,
             plan.border,
             per_channel,
-            (groups, x.shape[3] // groups * item),
+            by_group,
             plan.tables,
             plan.count,
             flat,
-            (0, matrices.nbytes // groups, width * item),
+            w_bytes,
             start,
-            y[part].reshape(-1),
-            (math.prod(y.shape[1:]) * item, width * item),
+            written,
+            y_bytes,
             width,
+            part.start,
+            part.stop,
         )
 
     each_part(len(x), _cost(x, y, plan, y.shape[3]), fill)

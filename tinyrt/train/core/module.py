@@ -68,6 +68,11 @@ class Module:
         """Compute the output; every module says what inputs and shapes it takes and gives."""
         raise NotImplementedError(f"{type(self).__name__} does not define forward")
 
+    def joint(self, after: Module) -> Callable[[Tensor], Tensor] | None:
+        """What computes this module and the one behind it in one go; None where nothing does."""
+        del after
+        return None
+
     def children(self) -> Iterator[tuple[str, Module]]:
         """Modules that this one holds directly, by name, in the order of definition."""
         return ((k, v) for k, v in _parts(vars(self)) if isinstance(v, Module))
@@ -240,8 +245,15 @@ class Sequential(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Any shape that the first layer takes."""
-        for layer in self.layers.values():
-            x = layer(x)
+        left = iter(self.layers.values())
+        layer = next(left, None)
+        while layer is not None:
+            after = next(left, None)
+            both = None if after is None else layer.joint(after)
+            if both is None or after is None:
+                x, layer = layer(x), after
+            else:
+                x, layer = after.announce(both(x)), next(left, None)
         return x
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tinyrt.errors import ShapeError
 from tinyrt.floatmath import columns
+from tinyrt.ops.shared.activation import activation_grad
 from tinyrt.train.core.function import Array, Function, Gradient
 from tinyrt.train.core.tensor import Tensor, apply
 
@@ -22,6 +23,7 @@ class BatchStatistics:
         variance: (c,), over n elements, not n - 1.
         inverse_std: ``1 / sqrt(variance + epsilon)``, (c,).
         epsilon: added to the variance before the root.
+        relu: whether a ReLU follows, in the same passes over memory.
 
     """
 
@@ -29,30 +31,35 @@ class BatchStatistics:
     variance: Array
     inverse_std: Array
     epsilon: float
+    relu: bool = False
 
     @classmethod
-    def of(cls, x: Array, epsilon: float) -> BatchStatistics:
+    def of(cls, x: Array, epsilon: float, *, relu: bool = False) -> BatchStatistics:
         """Statistics over all dimensions but the last."""
         rows = x.reshape(-1, x.shape[-1])
         mean, variance, inverse_std = columns.statistics(rows, epsilon)
-        return cls(mean, variance, inverse_std, epsilon)
+        return cls(mean, variance, inverse_std, epsilon, relu)
 
 
 def _normalise(stats: BatchStatistics, x: Array, gamma: Array, beta: Array) -> Array:
     rows = x.reshape(-1, x.shape[-1])
-    return columns.scaled(rows, stats.mean, gamma * stats.inverse_std, beta).reshape(x.shape)
+    scale = gamma * stats.inverse_std
+    return columns.scaled(rows, stats.mean, scale, beta, relu=stats.relu).reshape(x.shape)
 
 
 def _normalise_vjp(
     stats: BatchStatistics, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Gradient, ...]:
     """Gradients of x, gamma and beta; mean and variance depend on x as well."""
-    del output
-    x, gamma, _ = inputs
+    x, gamma, beta = inputs
     rows, grads = (a.reshape(-1, x.shape[-1]) for a in (x, grad))
     if isinstance(x, np.ndarray):
-        found = columns.normalised_gradients(rows, grads, stats.mean, stats.inverse_std, gamma)
+        found = columns.normalised_gradients(
+            rows, grads, stats.mean, stats.inverse_std, gamma, beta if stats.relu else None
+        )
     else:
+        if stats.relu:
+            grads = activation_grad(output.reshape(rows.shape), grads, "RELU")
         found = _vjp_on_tape(stats.epsilon, rows, gamma, grads)
     dx, *others = found
     return dx.reshape(x.shape), *others
@@ -71,7 +78,7 @@ NORMALISE_BATCH = Function("normalise_batch", _normalise, _normalise_vjp)
 
 
 def normalise_batch(
-    x: Tensor, gamma: Tensor, beta: Tensor, epsilon: float
+    x: Tensor, gamma: Tensor, beta: Tensor, epsilon: float, *, relu: bool = False
 ) -> tuple[Tensor, BatchStatistics]:
     """Batch normalisation with the batch's own mean and variance.
 
@@ -80,6 +87,7 @@ def normalise_batch(
         gamma: scale, (c,).
         beta: shift, (c,).
         epsilon: added to the variance.
+        relu: give the result's positive part.
 
     Returns:
         The normalised tensor, shape of x, and the statistics, for running averages.
@@ -97,5 +105,5 @@ def normalise_batch(
             )
     if not x.data.size:
         raise ShapeError(f"batch norm over {x.shape}", expected="at least one element")
-    stats = BatchStatistics.of(x.data, epsilon)
+    stats = BatchStatistics.of(x.data, epsilon, relu=relu)
     return apply(NORMALISE_BATCH, stats, x, gamma, beta), stats
