@@ -60,6 +60,7 @@ def test_what_differs_on_the_core_is_told(monkeypatch, tmp_path):
 
     monkeypatch.setattr(checks, "run_emulated", run)
     monkeypatch.setattr(checks, "pipeline_of", lambda model: None)
+    monkeypatch.setattr(checks, "threshold_of", lambda model: None)
     problem = Problem.of(blobs())
     found = Checks(problem, emulate=2).emulated(tmp_path, "cortex-m4")
     assert found == Emulated(2, False, 7)

@@ -229,6 +229,8 @@ def test_a_cluster_of_as_many_workers_as_asked_each_of_one_thread(monkeypatch):
     assert (asked["n_workers"], asked["threads_per_worker"]) == (3, 1)
     assert asked["dashboard_address"] == "127.0.0.1:0", "others on the network see nothing"
     assert (asked["NUMBA_NUM_THREADS"], asked["OPENBLAS_NUM_THREADS"]) == (1, 1)
+    kept = asked["MALLOC_TRIM_THRESHOLD_"], asked["MALLOC_MMAP_THRESHOLD_"]
+    assert min(kept) >= 32 << 20, "memory is not given back between two steps of training"
     assert asked["address"] == "here"
     assert "NUMBA_NUM_THREADS" not in dask.config.get("distributed.nanny.pre-spawn-environ")
     monkeypatch.setattr(Client, "dashboard_link", None)

@@ -37,8 +37,12 @@ LOOK_S, PAUSE_S = 2, 0.1
 DASHBOARD = "127.0.0.1:0"
 """Where a cluster on this machine shows itself: to this machine alone, at a port that is free."""
 
-ENVIRONMENT = {"NUMBA_NUM_THREADS": 1, "OMP_NUM_THREADS": 1, "OPENBLAS_NUM_THREADS": 1}
-"""Of each worker: as many are started as there are processors."""
+ENVIRONMENT = {
+    **{"NUMBA_NUM_THREADS": 1, "OMP_NUM_THREADS": 1, "OPENBLAS_NUM_THREADS": 1},
+    **{"MALLOC_TRIM_THRESHOLD_": 1 << 28, "MALLOC_MMAP_THRESHOLD_": 1 << 25},
+}
+"""Of each worker: as many are started as there are processors. Dask would have memory given back to
+the system at each release of 64 kB, and training asks for it again at once: twice the time."""
 
 
 class Workers(Protocol):
