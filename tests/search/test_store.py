@@ -16,7 +16,7 @@ import pytest
 from tests.search.made import FILE, QUICK, blobs, dense
 from tinyrt.errors import DataError, OutputError, ToolError
 from tinyrt.search import funnel, search_networks, store
-from tinyrt.search.store import End
+from tinyrt.search.store import End, Record
 
 ROOT = Path(__file__).parents[2]
 
@@ -244,3 +244,32 @@ def test_optuna_says_nothing_and_is_left_as_it_was(capsys, tmp_path):
     assert optuna.logging.get_verbosity() == before
     lines = (tmp_path / "study.log").read_text().splitlines()
     assert all(json.loads(line) for line in lines)
+
+
+def opened(folder, basis="formula", *, resume):
+    given = {}, ["maximize"], 0, optuna.pruners.NopPruner(), basis
+    return store.opened(folder / "a study", *given, resume=resume)
+
+
+def test_the_same_choices_in_another_order_are_a_trial_s(tmp_path):
+    with opened(tmp_path, resume=False) as study:
+        trial = study.study.ask()
+        chosen = {name: trial.suggest_int(name, 1, 9) for name in ("width", "depth")}
+        study.end(trial, Record(End.REFUSED, "shape"), None)
+        assert study.number_of(dict(reversed(chosen.items()))) == trial.number
+        assert study.number_of(chosen | {"depth": 10}) is None
+        assert study.number_of({"width": chosen["width"]}) is None
+
+
+def test_costs_are_known_by_what_they_come_from(tmp_path):
+    """Of trials that were not trained; training may change what a model costs."""
+    with opened(tmp_path, resume=False) as study:
+        for end in (End.REFUSED, End.STOPPED, End.SCORED, End.MISFIT, End.FAILED):
+            costs = {"arena": len(end.value)}
+            record = Record(end, "cost", costs=costs, structure=end.value, basis="formula")
+            study.end(study.study.ask(), record, None)
+    with opened(tmp_path, resume=True) as study:
+        known = ("refused", "stopped", "scored")
+        assert study.costs == {name: {"arena": len(name)} for name in known}
+    with opened(tmp_path, "counted", resume=True) as study:
+        assert study.costs == {}

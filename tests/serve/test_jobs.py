@@ -68,7 +68,7 @@ GIVEN_UP = {
 @pytest.mark.parametrize("why", GIVEN_UP)
 def test_a_command_given_up_is_killed_with_what_it_started(why, tmp_path, monkeypatch):
     leaves, seconds, status, problem = GIVEN_UP[why]
-    script = f"sleep 60 & echo $! > {tmp_path}/child\nwait"
+    script = f"(sleep 20; touch {tmp_path}/ended) & echo $! > {tmp_path}/child\nwait"
     if why == "left":
 
         async def leaves():
@@ -86,6 +86,7 @@ def test_a_command_given_up_is_killed_with_what_it_started(why, tmp_path, monkey
     )
     if (tmp_path / "child").exists():
         _require_dead(int((tmp_path / "child").read_text()))
+    assert not (tmp_path / "ended").exists(), "it was waited for"
 
 
 def _require_dead(process):
