@@ -12,6 +12,7 @@ NEVER = {
     "as_product",
     "cancel_signs",
     "cast_as_choice",
+    "centre_variance",
     "choose_as",
     "choose_factor",
     "choose_shaped",

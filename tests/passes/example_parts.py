@@ -9,6 +9,7 @@ import numpy as np
 
 from tests.passes.nets import TO_NCHW
 from tests.passes.random_net import RandomNet as Net
+from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.batch_norm import BatchNormAttrs
@@ -130,6 +131,16 @@ def shuffled_pixels(net: Net, y: str) -> str:
 def by_root(net: Net, activation: str = "NONE") -> str:
     root = net.op("sqrt", (net.add(net.mul("x", "x"), 0.1),))
     return net.op("div", ("x", root), DivAttrs(activation))
+
+
+def variance(net: Net, n: float = 4, squares: str = "sum", keep: bool = False) -> str:
+    """Of sums and of products of 1 / n, as JAX exports it; of each row of four."""
+    attrs = ReduceAttrs((1,), keep_dims=keep)
+    of_squares = net.op(squares, (net.mul("x", "x"),), attrs)
+    if squares == "sum":
+        of_squares = net.mul(of_squares, 1 / n)
+    mean = net.mul(net.op("sum", ("x",), attrs), 0.25)
+    return net.op("sub", (of_squares, net.mul(mean, mean)), AddAttrs())
 
 
 def power(exponent: float) -> Callable[[Net], str]:

@@ -31,6 +31,7 @@ from tests.passes.example_parts import (
     swish,
     truth_and_its_opposite,
     two_readers,
+    variance,
 )
 from tests.passes.examples_channels import CHANNELS
 from tests.passes.nets import TO_NCHW, TO_NHWC
@@ -61,6 +62,9 @@ EXAMPLES_OF = CHANNELS | {
     "recognise_logistic": Example(ROW, swish, lambda net: swish(net, negated=False), "not negated"),
     "recognise_softmax": Example(
         (4, 4), softmax, lambda net: softmax(net, 0), "not along the last dimension"
+    ),
+    "centre_variance": Example(
+        (3, 4), variance, lambda net: variance(net, 5), "a sum is 0.8 times the mean"
     ),
     "scale_into_softmax": Example(
         ROW,

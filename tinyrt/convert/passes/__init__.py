@@ -12,6 +12,7 @@ from tinyrt.convert.passes.algebra import (
     WRITE_OUT_POWER,
     ZERO_PRODUCT,
 )
+from tinyrt.convert.passes.centre_variance import CENTRE_VARIANCE
 from tinyrt.convert.passes.channel_order import ORDER_CHANNELS
 from tinyrt.convert.passes.choices import CHOOSE_AS, CHOOSE_SHAPED, SKIP_MONOTONIC
 from tinyrt.convert.passes.concatenations import MERGE_CONCATENATIONS, SLICE_CONCATENATION
@@ -111,6 +112,7 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     RECOGNISE_HARD_SWISH,
     RECOGNISE_LOGISTIC,
     RECOGNISE_SOFTMAX,
+    CENTRE_VARIANCE,
     SCALE_INTO_SOFTMAX,
     SCALE_THROUGH_PRODUCT,
     DIVIDE_BY_ROOT,
