@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from tests.c.conformance import C_OPS, F32_OPS, INT16_OPS, graph_of
+from tests.c.fours import FOURS
 from tests.c.packed_cases import (
     INT4_CASES,
     PACKED_CASES,
@@ -96,6 +97,11 @@ def of_unsigned() -> dict[str, Built]:
     """Layers whose outputs need no sign."""
     pairs = drawn("pairs", {"depthwise": depthwise_pairs}, range(24), relu_outputs)
     return pairs | drawn("unsigned", RELU_CASES, range(8), relu_outputs)
+
+
+def of_fours() -> dict[str, Built]:
+    """Layers that cores without dual multiplies compute four pixels at a time."""
+    return drawn("four", FOURS, range(16), build_s8)
 
 
 def of_tiles() -> dict[str, Built]:

@@ -11,6 +11,7 @@ from tests.c.floats import assert_close
 from tests.c.host import BESIDE, host_compiler, require_tool
 from tests.c.programs import (
     of_floats,
+    of_fours,
     of_integers,
     of_tiles,
     of_unsigned,
@@ -37,12 +38,14 @@ PROGRAMS = {
     "vectors": (of_vectors, VECTORS, "balanced"),
     "floats": (of_floats, ("cortex-m3",), "balanced"),
     "unsigned": (of_unsigned, ("cortex-m4",), "balanced"),
+    "fours": (of_fours, ("cortex-m0",), "balanced"),
     "tiles": (of_tiles, ("cortex-m3", "cortex-m4"), "balanced"),
     "zeros": (of_zeros, ("cortex-m3", "cortex-m4"), "size"),
 }
 """What a program computes -> its cases, the cores it is made for, and the aim of its code."""
 
 ROWS = [
+    (random_net, 7, "cortex-m4", False),
     (random_net, 23, "cortex-m4", False),
     (random_net, 8, "cortex-m3", True),
     (random_net, 9, "cortex-m3", True),
@@ -79,7 +82,7 @@ EXEMPT = {
     r"^TINYRT_POOL2D": "the same, in a macro",
     r"^ *TINYRT_COMPARE(_BY)?\(": "integers are never unordered",
     r"return \(value < \(-limit - 1\)\)": "no kernel gets so low; tests/c/test_fixedpoint.py does",
-    r"taps\.begin = taps\.end|taps\.begin > taps\.end|\(origin < size\) \?": "no pads so wide",
+    r"taps\.begin = taps\.end|taps\.begin > taps\.end|\(origin < size\) \?|\(begin < end\)": "no pads so wide",
     r"\(a_step \| b_step\) <= 1|a_step == 1": "broadcast inputs have steps of 0 and 1",
     r"across->pad == 1|behind != \(across": "rows of a larger image: tests/firmware/test_rows.py",
     r"fills != 0": "tiles in slices: tests/firmware/test_slices_ops.py",
