@@ -156,7 +156,7 @@ def problem(**variation):
     still = {"scale": 0, "noise": 0, "steps": 0}
     return SeriesProblem(
         *("Nothing", 12, 2, 2, {}, Variation(**still | variation)),
-        Epochs(59, int8=6, int4=7, healing=8),
+        Epochs(59, int8=6, int4=7, healing=8, healing_rate=0.125),
         batch=5,
     )
 
@@ -180,6 +180,8 @@ def test_each_stage_of_a_problem_trains_as_long_as_it_says():
     found = [getattr(recipe, stage) for stage in ("training", "int8", "int4", "healing")]
     assert [t.epochs for t in found] == [59, 6, 7, 8]
     assert {t.batch for t in found} == {5}
+    assert [t.peak_lr for t in found] == [1e-2, 1e-3, 1e-3, 0.125]
+    assert Epochs(1, 2, 3, 4).healing_rate == 3e-3
     # A twentieth of 59 epochs, whole: two, of which the first has half the rate.
     assert recipe.training.lr(0, 59) == pytest.approx(recipe.training.peak_lr / 2)
     assert recipe.training.lr(2, 59) == max(recipe.training.lr(i, 59) for i in range(59))

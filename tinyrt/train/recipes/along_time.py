@@ -39,12 +39,22 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Epochs:
-    """How long each stage trains, as in ``Recipe``; the float network warms up for a twentieth."""
+    """How long each stage trains, as in ``Recipe``; the float network warms up for a twentieth.
+
+    Attributes:
+        training: in float.
+        int8: for int8.
+        int4: for int4 weights.
+        healing: in float after pruning.
+        healing_rate: greatest learning rate of that.
+
+    """
 
     training: int
     int8: int
     int4: int
     healing: int
+    healing_rate: float = 3e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +124,6 @@ class SeriesProblem:
             training=Training(epochs.training, peak_lr=1e-2, warmup=warmup, batch=batch),
             int8=Training(epochs.int8, peak_lr=1e-3, batch=batch),
             int4=Training(epochs.int4, peak_lr=1e-3, batch=batch),
-            healing=Training(epochs.healing, peak_lr=3e-3, batch=batch),
+            healing=Training(epochs.healing, peak_lr=epochs.healing_rate, batch=batch),
             augment=self.vary,
         )

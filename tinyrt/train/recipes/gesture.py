@@ -21,6 +21,6 @@ GESTURE = SeriesProblem(
         "pointwise2": Layer(48),
     },
     variation=Variation(scale=0.1, noise=0.05, steps=20),
-    epochs=Epochs(80, int8=10, int4=20, healing=30),
+    epochs=Epochs(80, int8=10, int4=20, healing=80, healing_rate=1e-2),
     batch=8,
 ).recipe("gesture", "ten gestures from one axis of acceleration")
