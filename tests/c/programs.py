@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from tests.c.conformance import C_OPS, F32_OPS, INT16_OPS, graph_of
+from tests.c.fours import BUILDS, FOURS
 from tests.c.packed_cases import (
     INT4_CASES,
     PACKED_CASES,
@@ -52,6 +53,13 @@ def drawn(
         rng = rng_of(name, seed)
         made[f"{kind} {name} {seed}"] = build(case(rng), rng)
     return made
+
+
+def of_fours() -> dict[str, Built]:
+    """Layers that cores without dual multiplies compute four pixels at a time."""
+    kinds = enumerate(BUILDS.items())
+    parts = (drawn(kind, FOURS, range(8 * i, 8 * i + 8), build) for i, (kind, build) in kinds)
+    return {name: built for part in parts for name, built in part.items()}
 
 
 def of_integers() -> dict[str, Built]:

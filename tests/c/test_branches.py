@@ -11,6 +11,7 @@ from tests.c.floats import assert_close
 from tests.c.host import BESIDE, host_compiler, require_tool
 from tests.c.programs import (
     of_floats,
+    of_fours,
     of_integers,
     of_tiles,
     of_unsigned,
@@ -22,6 +23,7 @@ from tests.c.test_rows import narrow_net, rows_of
 from tests.c.tiles import by_tiles
 from tests.memory.nets import gated_net, random_net
 from tinyrt import kernels_c
+from tinyrt.backends.c.blocks import fours
 from tinyrt.export import ExportOptions, export_graph
 from tinyrt.interpreter.native import CORES, core_of
 from tinyrt.ops.shared.evaluate import evaluate
@@ -38,6 +40,7 @@ PROGRAMS = {
     "floats": (of_floats, ("cortex-m3",), "balanced"),
     "unsigned": (of_unsigned, ("cortex-m4",), "balanced"),
     "tiles": (of_tiles, ("cortex-m3", "cortex-m4"), "balanced"),
+    "fours": (of_fours, ("cortex-m3", "cortex-m0"), "balanced"),
     "zeros": (of_zeros, ("cortex-m3", "cortex-m4"), "size"),
 }
 """What a program computes -> its cases, the cores it is made for, and the aim of its code."""
@@ -105,6 +108,8 @@ def taken(tmp_path_factory):
             with pytest.MonkeyPatch.context() as patched:
                 if cases is of_tiles:
                     by_tiles(patched)
+                if cases is not of_fours:
+                    patched.setattr(fours, "fits", lambda block, pixels, target: False)
                 project = export_graph(
                     graph,
                     here / "project",
