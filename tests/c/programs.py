@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from tests.c.conformance import C_OPS, F32_OPS, INT16_OPS, graph_of
-from tests.c.fours import FOURS
+from tests.c.fours import BUILDS, FOURS
 from tests.c.packed_cases import (
     INT4_CASES,
     PACKED_CASES,
@@ -55,6 +55,13 @@ def drawn(
     return made
 
 
+def of_fours() -> dict[str, Built]:
+    """Layers that cores without dual multiplies compute four pixels at a time."""
+    kinds = enumerate(BUILDS.items())
+    parts = (drawn(kind, FOURS, range(8 * i, 8 * i + 8), build) for i, (kind, build) in kinds)
+    return {name: built for part in parts for name, built in part.items()}
+
+
 def of_integers() -> dict[str, Built]:
     """Corner cases of integers, and random layers of kinds that these lack."""
     rows = {"rows": window_rows}
@@ -97,11 +104,6 @@ def of_unsigned() -> dict[str, Built]:
     """Layers whose outputs need no sign."""
     pairs = drawn("pairs", {"depthwise": depthwise_pairs}, range(24), relu_outputs)
     return pairs | drawn("unsigned", RELU_CASES, range(8), relu_outputs)
-
-
-def of_fours() -> dict[str, Built]:
-    """Layers that cores without dual multiplies compute four pixels at a time."""
-    return drawn("four", FOURS, range(16), build_s8)
 
 
 def of_tiles() -> dict[str, Built]:

@@ -12,7 +12,7 @@ static void copy_row(const tinyrt_window_block_s8_params *p, const tinyrt_output
     const int32_t behind = row_bytes - first;
     const int32_t begin = (first < 0) ? -first : 0;
     const int32_t end = (behind < run) ? behind : run;
-    const int32_t inside = (y >= 0) && (y < p->x.h) && (begin < end);
+    const int32_t inside = (y >= 0) && (y < p->x.h);
     if ((inside == 0) || ((end - begin) != run)) {
         tinyrt_fill((int8_t)p->x_zp, patch + run, patch);
     }
