@@ -25,18 +25,23 @@ BY_ROWS = {
     (M4, "resnet8"): (14_784, 12_650_000, 7_600, 280),
     (M4, "dscnn_kws"): (6_112, 3_430_000, 7_200, 348),
     (M4, "mobilenet_vww"): (28_172, 8_650_000, 15_150, 348),
-    (M55, "resnet8"): (14_976, 2_240_000, 10_380, 784),
-    (M55, "mobilenet_vww"): (28_524, 2_498_000, 25_870, 784),
+    (M55, "resnet8"): (14_976, 1_993_000, 8_240, 784),
+    (M55, "mobilenet_vww"): (28_524, 2_311_000, 19_330, 784),
 }
 INPUT_ROWS = {
     (M4, "resnet8"): (12_108, 12_660_000, 7_860, 270),
     (M4, "dscnn_kws"): (5_800, 3_440_000, 7_380, 348),
     (M4, "mobilenet_vww"): (14_128, 8_770_000, 15_120, 428),
-    (M55, "resnet8"): (15_436, 2_242_000, 10_410, 784),
+    (M55, "resnet8"): (15_436, 1_995_000, 8_270, 784),
 }
 """Core and model -> most bytes of arena, instructions, bytes of code, and bytes of stack."""
 
-PLAINER = {(M4, "resnet8"): 1.29, (M4, "dscnn_kws"): 1.15, (M4, "mobilenet_vww"): 1.045}
+PLAINER = {
+    (M4, "resnet8"): 1.29,
+    (M4, "dscnn_kws"): 1.15,
+    (M4, "mobilenet_vww"): 1.045,
+    (M55, "resnet8"): 1.033,
+}
 """Models whose kernels for rows are plainer, and most instructions to those without rows: there are
 no tiles, and depthwise lines go one at a time."""
 
@@ -106,14 +111,14 @@ def test_vector_kernels_take_batches_of_fewer_rows(zoo, tmp_path):
     report, _ = emulate(zoo, "dscnn_kws", tmp_path, "cortex-m55", samples=2, max_arena=6_500)
     assert report.bit_exact
     assert report.ram.arena <= 6_500
-    assert report.instructions <= 1_045_000
+    assert report.instructions <= 923_500
 
 
 def test_vector_kernels_take_pushed_rows_in_the_arena_of_a_few(zoo, tmp_path):
     report, _ = emulate(zoo, "mobilenet_vww", tmp_path, "cortex-m55", samples=1, input_rows=True)
     assert report.bit_exact
-    assert report.ram.arena <= 13_832
-    assert report.instructions <= 2_665_000
+    assert report.ram.arena <= 14_896
+    assert report.instructions <= 2_457_000
 
 
 NETS = [
