@@ -273,3 +273,9 @@ def test_costs_are_known_by_what_they_come_from(tmp_path):
         assert study.costs == {name: {"arena": len(name)} for name in known}
     with opened(tmp_path, "counted", resume=True) as study:
         assert study.costs == {}
+
+
+def test_looks_at_the_test_samples_are_counted_over_all_runs(tmp_path):
+    for resume, looks in ((False, (0, 1, 2, 2)), (True, (2, 3, 4, 4))):
+        with opened(tmp_path, resume=resume) as study:
+            assert tuple(map(study.look, (False, True, True, False))) == looks
