@@ -57,6 +57,49 @@ def test_inspect_hands_them_on_too(options, timing, made, asked):
     assert f"{options.split()[0]} says nothing without --cycles" in alone
 
 
+@pytest.fixture
+def nothing_timed(monkeypatch):
+    monkeypatch.setattr("tinyrt.bench.bench_model", lambda *models, **options: [])
+
+
+@shows("bench", "cycles", *OPTIONS)
+@pytest.mark.parametrize(("options", "timing"), OPTIONS.values(), ids=OPTIONS)
+def test_bench_hands_them_on_too(options, timing, made, asked, nothing_timed):
+    call("bench", made.int8, "--cycles", *options.split(), code=1)
+    call("bench", made.int8, "--cycles", code=1)
+    call("bench", made.int8)
+    assert asked == [timing, Timing()]
+    alone = call("bench", made.int8, *options.split(), code=1).stderr
+    assert f"{options.split()[0]} says nothing without --cycles" in alone
+
+
+@shows("bench", "core")
+def test_bench_emulates_the_core_that_is_named(made, monkeypatch, nothing_timed):
+    given = []
+    monkeypatch.setattr(api, "run_emulated", lambda *a, **k: given.append((a, k)) or 1 / 0)
+    call("bench", made.int8, "--cycles", code=1)
+    call("bench", made.int8, "--cycles", "--core", "m3", code=1)
+    usual = {"samples": 1, "cycles": Timing()}
+    wanted = [{"core": "cortex-m4", **usual}, {"core": "m3", **usual}]
+    assert given == [((made.int8,), options) for options in wanted]
+    alone = call("bench", made.int8, "--core", "m3", code=1).stderr
+    assert "--core says nothing without --cycles" in alone
+
+
+@pytest.mark.device
+@pytest.mark.slow
+def test_bench_shows_the_cycles_of_emulate(made, nothing_timed):
+    emulated = call_json("emulate", made.int8, "--samples", "1", "--cycles", "--clock", "1MHz")
+    found = call_json("bench", made.int8, "--cycles", "--clock", "1MHz")
+    for name in ("core", "instructions", "cycles", "milliseconds", "timing"):
+        assert found[name] == emulated[name]
+    shown = " ".join(call("bench", made.int8, "--cycles").stdout.split())
+    low, high = (f"{emulated['cycles'][end]:,}" for end in ("low", "high"))
+    assert f"core {emulated['core']}" in shown
+    assert f"instructions per inference {emulated['instructions']:,}" in shown
+    assert f"cycles per inference {low} to {high}" in shown
+
+
 @pytest.mark.parametrize(
     ("options", "wanted"),
     [

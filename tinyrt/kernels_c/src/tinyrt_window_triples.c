@@ -61,12 +61,14 @@ void tinyrt_window_triples(const tinyrt_window_block_s8_params *p, tinyrt_output
     }
     const tinyrt_offsets apart = tinyrt_offsets_of(run, 4);
     tinyrt_output_place places[4];
+    const int32_t last_one = ((left < 4) ? left : 4) - 1;
     for (int32_t i = 0; i < 4; ++i) {
-        places[i] = (i < left) ? *place : places[i - 1];
-        if (i < left) {
+        places[i] = *place;
+        if (i < last_one) {
             go_on(p, place);
         }
     }
+    go_on(p, place);
     for (int32_t ky = 0; ky < window->kernel_h; ++ky) {
         for (int32_t i = 0; i < 4; ++i) {
             copy_row(p, &places[i], ky, patch + (i * run));
