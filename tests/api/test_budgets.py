@@ -19,7 +19,7 @@ def judges(tmp_path, monkeypatch):
     np.savez(tmp_path / "calib.npz", x=samples(8), y=np.arange(8) % 5)
     seen = []
 
-    def within(graph, batches, config, budget, judge, progress):
+    def within(graph, batches, config, budget, judge, progress, crew):
         seen.append(judge)
         return graph, "report"
 

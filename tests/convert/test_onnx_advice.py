@@ -35,6 +35,7 @@ USUAL = "onnx.checker"
 REST = "change this part of the model"
 ADVICE = {
     "input 'nowhere' is not defined": "the file is damaged",
+    "auto_pad SAME_LOWER of a kernel that is smaller than its stride": "explicit pads",
     "the constant 'c0' holds NaN": "the training converged",
     "Scan of 0 sequences": REST,
     "Scan over [3, 4] elements": REST,

@@ -111,14 +111,33 @@ def test_dense_layers_compute_with_the_zero_point_of_their_weights(zero_point):
             np.testing.assert_array_equal(evaluate(graph, {"x": x})["y"], tflm.get_output(0))
 
 
-@pytest.mark.parametrize("several", [False, True], ids=["computed", "a scale for each output"])
-def test_other_weights_of_a_dense_layer_have_none(several):
-    data = np.ones((6, 11), np.int8) if several else None
+def test_weights_of_a_dense_layer_with_a_scale_for_each_output_have_none():
     tensors = [
         Tensor("x", (4, 11), "INT8", scale=0.05, zero_point=-30),
-        Tensor("w", (6, 11), "INT8", data, [0.01] * 6 if several else 0.01, zero_point=5),
+        Tensor("w", (6, 11), "INT8", np.ones((6, 11), np.int8), [0.01] * 6, zero_point=5),
         Tensor("y", (4, 6), "INT8", scale=0.4, zero_point=9),
     ]
     op = Op("FULLY_CONNECTED", ["x", "w"], ["y"], "FullyConnectedOptions")
     with pytest.raises(TinyrtError, match="weights have zero point 5"):
-        parse_tflite(build(Subgraph(tensors, [op], ["x"] + ["w"] * (not several), ["y"])))
+        parse_tflite(build(Subgraph(tensors, [op], ["x"], ["y"])))
+
+
+@pytest.mark.parametrize("zero_point", [0, 5])
+def test_computed_weights_of_a_dense_layer_may_have_one(zero_point):
+    """As TFLM does."""
+    tensors = [
+        Tensor("x", (4, 11), "INT8", scale=0.05, zero_point=-30),
+        Tensor("w", (6, 11), "INT8", None, 0.01, zero_point),
+        Tensor("y", (4, 6), "INT8", scale=0.4, zero_point=9),
+    ]
+    op = Op("FULLY_CONNECTED", ["x", "w"], ["y"], "FullyConnectedOptions")
+    data = build(Subgraph(tensors, [op], ["x", "w"], ["y"]))
+    graph, tflm = parse_tflite(data), runtime.Interpreter.from_bytes(data)
+    rng = np.random.default_rng(zero_point)
+    for _ in range(3):
+        x, w = (rng.integers(-128, 128, shape, np.int8) for shape in ((4, 11), (6, 11)))
+        for i, operand in enumerate((x, w)):
+            tflm.set_input(operand, i)
+        tflm.invoke()
+        found = evaluate(graph, {"x": x, "w": w})["y"]
+        np.testing.assert_array_equal(found, tflm.get_output(0))

@@ -32,7 +32,7 @@ INPUT_ROWS = {
     (M4, "resnet8"): (12_108, 12_660_000, 7_860, 270),
     (M4, "dscnn_kws"): (5_800, 3_440_000, 7_380, 348),
     (M4, "mobilenet_vww"): (14_128, 8_770_000, 15_120, 428),
-    (M55, "resnet8"): (15_436, 1_995_000, 8_270, 784),
+    (M55, "resnet8"): (15_436, 1_995_000, 8_300, 784),
 }
 """Core and model -> most bytes of arena, instructions, bytes of code, and bytes of stack."""
 

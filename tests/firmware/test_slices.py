@@ -6,13 +6,15 @@ import pytest
 from tests.firmware.test_zoo import MODELS, emulate
 from tests.firmware.two_models import FIRST, SECOND, assert_golden, pair_of
 from tests.sampling import sampled
+from tinyrt.backends.c.blocks import fours
 from tinyrt.export import ExportOptions, export_c
 
 pytestmark = pytest.mark.slow
 
 LIMIT = 50_000
 COST = 0.01
-"""Most instructions that slices add, as a share of all."""
+"""Most instructions that slices add, as a share of what the same kernels take without: layers in
+slices are not computed four pixels at a time."""
 CORES = ["cortex-m4", "cortex-m55", "cortex-m3", "cortex-m0", "rv32imc"]
 SAMPLE = [
     *(("cortex-m4", "dscnn_kws"), ("cortex-m55", "mobilenet_vww")),
@@ -22,8 +24,10 @@ ALL = [(core, model) for core in CORES for model in MODELS]
 
 
 @pytest.mark.parametrize(("core", "name"), sampled(SAMPLE, ALL))
-def test_slices_are_as_short_as_asked_for_and_cost_little(zoo, tmp_path, core, name):
-    whole, _ = emulate(zoo, name, tmp_path / "whole", core, samples=1)
+def test_slices_are_as_short_as_asked_for_and_cost_little(zoo, tmp_path, core, name, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(fours, "fits", lambda block, pixels, target: False)
+        whole, _ = emulate(zoo, name, tmp_path / "whole", core, samples=1)
     report, _ = emulate(zoo, name, tmp_path / "slices", core, samples=2, slices=LIMIT)
     run = report.slices
     assert report.bit_exact

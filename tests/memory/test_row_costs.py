@@ -34,8 +34,8 @@ def net_of(name, zoo):
     [
         (M4, "resnet8", 13_040_735, 6_256),
         (M4, "dscnn_kws", 3_624_845, 7_432),
-        (M55, "resnet8", 2_178_579, 10_208),
-        (M55, "dscnn_kws", 786_025, 11_888),
+        (M55, "resnet8", 1_925_000, 8_024),
+        (M55, "dscnn_kws", 731_800, 11_236),
     ],
 )
 def test_a_program_of_convolutions_costs_about_what_is_said(zoo, core, name, instructions, code):
@@ -53,9 +53,9 @@ def test_a_program_of_convolutions_costs_about_what_is_said(zoo, core, name, ins
         (M4, "signals", True, 30_717, None),
         (M4, "dscnn_kws", True, 104_186, None),
         (M55, "resnet8", False, 84_465, None),
-        (M55, "resnet8", True, 62_881, None),
+        (M55, "resnet8", True, 59_499, None),
         (M55, "dscnn_kws", False, 541_151, None),
-        (M55, "dscnn_kws", True, 246_612, None),
+        (M55, "dscnn_kws", True, 191_693, None),
         (M55, "signals", False, 84_366, 556),
         (M55, "signals", True, 61_034, None),
         (M55, "gates", True, None, 612),

@@ -203,11 +203,11 @@ def deep_net(rng, depth):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "policy",
-    [lambda net, x: checkpoint_sequential(net, x, 10), checkpoint_cheap_layers],
+    ("policy", "share"),
+    [(lambda net, x: checkpoint_sequential(net, x, 10), 0.4), (checkpoint_cheap_layers, 0.6)],
     ids=["segments", "cheap layers"],
 )
-def test_checkpoints_change_memory_but_not_gradients(policy):
+def test_checkpoints_change_memory_but_not_gradients(policy, share):
     rng = np.random.default_rng(0)
     net = deep_net(rng, 32)
     start = net.state_dict()
@@ -226,7 +226,7 @@ def test_checkpoints_change_memory_but_not_gradients(policy):
         results.append([net.state_dict(), {k: p.grad for k, p in net.named_parameters()}])
         for p in net.parameters():
             p.grad = None
-    assert peaks[1] < 0.5 * peaks[0]
+    assert peaks[1] < share * peaks[0]
     for plain, again in zip(*results, strict=True):
         for name, array in plain.items():
             np.testing.assert_array_equal(array, again[name])

@@ -40,7 +40,7 @@ ROW = 36
 CHAIN = 8
 """Blocks of taps behind the first one that are written out, one behind the other."""
 
-CODE_BYTES = {"conv2d": 3_900, "depthwise_conv2d": 2_400, "add": 1_400}
+CODE_BYTES = {"conv2d": 3_100, "depthwise_conv2d": 2_400, "add": 1_000}
 """Op -> bytes of code of its kernels."""
 
 
