@@ -1,11 +1,13 @@
 """Four pixels at a time on emulated cores, in every way that compilers make their loops."""
 
+import numpy as np
 import pytest
 
 from tests.c.conformance import graph_of
 from tests.c.fours import BUILDS, FOURS, KERNELS
-from tests.firmware.device import check_on_device
+from tests.firmware.device import check_on_device, run_on_device
 from tests.sampling import sampled
+from tinyrt.ops.shared.evaluate import evaluate
 
 pytestmark = pytest.mark.slow
 
@@ -36,4 +38,11 @@ SAMPLE = [
 @pytest.mark.parametrize(("core", "way", "build"), sampled(SAMPLE, ALL))
 def test_four_pixels_are_exact_on_the_device(tmp_path, core, way, build):
     graph, feeds = graph_of(FOURS, range(sampled(6, 30)), BUILDS[build])
-    check_on_device(graph, feeds, tmp_path, core, way)
+    if way != "-O0":
+        check_on_device(graph, feeds, tmp_path, core, way)
+        return
+    # Products are called by pointers there, and the stack has no bound.
+    _, _, outputs = run_on_device(graph, feeds, tmp_path, core, way)
+    for name, expected in evaluate(graph, feeds).items():
+        found = outputs[name].reshape(expected.shape)
+        np.testing.assert_array_equal(found, expected, err_msg=name, strict=True)

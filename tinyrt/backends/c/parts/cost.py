@@ -82,6 +82,9 @@ VECTORS = frozenset(
 )
 """Element-wise kernels on vectors."""
 
+VECTOR_SUM = 2.1
+"""Instructions of a sum of two tensors on vectors, per element."""
+
 SHORT_RUN = 8
 """Most bytes of a window's row that count as a short run."""
 
@@ -115,6 +118,8 @@ def _instructions(call: Call, node: BoundNode, kernel: Kernel, isa: InstructionS
             return SET_UP + _pooled(call, 20, 0, 1.2)
         if "_quads_s8" in call.function:
             return _recurrent_on_vectors(call)
+        if call.function == "tinyrt_linear_sum_s8":
+            return SET_UP + VECTOR_SUM * _elements(call)
         if call.function in VECTORS:
             return 2 * element_cost(node)
     elif isa in COSTS:
