@@ -58,6 +58,8 @@ ROWS = [
 ELSEWHERE = {
     "*mve*": "vector instructions of Arm: tests/firmware runs them in QEMU",
     "src*/*_part_*.c": "layers in slices: tests/firmware/test_slices.py and test_slices_ops.py",
+    "src/tinyrt_window_four_pixels_*.c": "layers in slices: tests/firmware/test_slices_ops.py",
+    "src/tinyrt_block_four_kept_s8.c": "the same",
     "src*/tinyrt_window_pixels_*.c": "layers in slices: tests/firmware/test_slices_pairs.py",
     "src/tinyrt_blob_*.c": "constants apart from code: tests/c/test_blobs.py",
     "*_any_s8.c": "constants of later models: tests/c/test_blob_scales.py",

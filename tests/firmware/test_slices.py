@@ -6,15 +6,17 @@ import pytest
 from tests.firmware.test_zoo import MODELS, emulate
 from tests.firmware.two_models import FIRST, SECOND, assert_golden, pair_of
 from tests.sampling import sampled
-from tinyrt.backends.c.blocks import fours
 from tinyrt.export import ExportOptions, export_c
 
 pytestmark = pytest.mark.slow
 
 LIMIT = 50_000
-COST = 0.01
-"""Most instructions that slices add, as a share of what the same kernels take without: layers in
-slices are not computed four pixels at a time."""
+COST, ON_M0 = 0.01, 0.012
+"""Most instructions that slices add, as a share of all; on an M0 four pixels of dscnn_kws take just
+more than a slice."""
+
+KEPT = 12
+"""Bytes that parts of weights without a sign keep, on an M0."""
 CORES = ["cortex-m4", "cortex-m55", "cortex-m3", "cortex-m0", "rv32imc"]
 SAMPLE = [
     *(("cortex-m4", "dscnn_kws"), ("cortex-m55", "mobilenet_vww")),
@@ -24,16 +26,15 @@ ALL = [(core, model) for core in CORES for model in MODELS]
 
 
 @pytest.mark.parametrize(("core", "name"), sampled(SAMPLE, ALL))
-def test_slices_are_as_short_as_asked_for_and_cost_little(zoo, tmp_path, core, name, monkeypatch):
-    with monkeypatch.context() as patched:
-        patched.setattr(fours, "fits", lambda block, pixels, target: False)
-        whole, _ = emulate(zoo, name, tmp_path / "whole", core, samples=1)
+def test_slices_are_as_short_as_asked_for_and_cost_little(zoo, tmp_path, core, name):
+    whole, _ = emulate(zoo, name, tmp_path / "whole", core, samples=1)
     report, _ = emulate(zoo, name, tmp_path / "slices", core, samples=2, slices=LIMIT)
     run = report.slices
     assert report.bit_exact
     assert run.longest <= LIMIT
-    assert report.instructions <= (1 + COST) * whole.instructions
-    assert report.ram.arena == whole.ram.arena
+    small = core == "cortex-m0"
+    assert report.instructions <= (1 + (ON_M0 if small else COST)) * whole.instructions
+    assert whole.ram.arena <= report.ram.arena <= whole.ram.arena + KEPT * small
     assert report.flash.weights == whole.flash.weights
     assert report.ram.stack <= report.ram.stack_bound
     assert report.ram.static == 0
@@ -43,7 +44,7 @@ def test_slices_are_as_short_as_asked_for_and_cost_little(zoo, tmp_path, core, n
     estimates = [stage.instructions for stage in run.plan.in_order()]
     ratios = np.array(run.instructions) / estimates
     long = np.array(estimates) > LIMIT / 5
-    assert ratios[long].max() < 1.3 + 0.15 * (core == "cortex-m55")
+    assert ratios[long].max() < 1.3 + 0.15 * (core == "cortex-m55") + 0.2 * small
     assert ratios[long].min() > 0.35
     assert run.as_dict() | {"limit": LIMIT} == run.as_dict()
     at = run.instructions.index(run.longest)

@@ -54,7 +54,7 @@ SAMPLE = [
 ]
 
 
-def smallest(call, instructions, limit, cut_of_call) -> Iterator[Part]:
+def smallest(call, instructions, limit, cut_of_call, cost_of) -> Iterator[Part]:
     """A call in single units, each in turn cut as far as it can be."""
     del instructions
     cut = cut_of_call(call)
@@ -63,7 +63,7 @@ def smallest(call, instructions, limit, cut_of_call) -> Iterator[Part]:
         return
     assert cut.units > 1
     for unit in range(cut.units):
-        yield from smallest(cut.part(unit, unit + 1), 1, limit, cut_of_call)
+        yield from smallest(cut.part(unit, unit + 1), 1, limit, cut_of_call, cost_of)
 
 
 @pytest.mark.parametrize(("core", "kind"), sampled(SAMPLE, ALL))

@@ -10,6 +10,7 @@ from tests.c.packed_cases import relu_outputs
 from tests.firmware.device import check_on_device
 from tests.ops.build import Case, build_s8
 from tests.sampling import sampled
+from tinyrt.backends.c.blocks import fours
 from tinyrt.backends.c.parts.cutting import Part
 from tinyrt.export import ExportOptions, export_graph, slices
 from tinyrt.ir import DType
@@ -47,9 +48,9 @@ ALL = [(core, b) for core in CORES for b in BUILDS if b != "relu_s8" or core == 
 SAMPLE = [("cortex-m0", "s8"), ("cortex-m4", "relu_s8")]
 
 
-def halves(call, instructions, limit, cut_of_call):
+def halves(call, instructions, limit, cut_of_call, cost_of):
     """A call in single units, and each of these in two halves of theirs."""
-    del instructions, limit
+    del instructions, limit, cost_of
     for one in units(call, cut_of_call):
         cut = cut_of_call(one)
         middle = -(-cut.units // 2) if cut else 0
@@ -68,6 +69,7 @@ def units(call, cut_of_call):
 @pytest.mark.parametrize(("core", "build"), sampled(SAMPLE, ALL))
 def test_pairs_in_two_rows_answer_as_whole_layers(tmp_path, monkeypatch, core, build):
     monkeypatch.setattr(slices, "divided", halves)
+    monkeypatch.setattr(fours, "fits", lambda block, pixels, target: False)
     graph, feeds = graph_of({"odd": odd_rows}, range(sampled(10, 40)), BUILDS[build])
     options = ExportOptions(slices=1000)
     kernels = export_graph(graph, tmp_path / "kernels", core=core, options=options).kernels

@@ -26,6 +26,9 @@ from tinyrt.memory import ArenaPlan
 MIN_LIMIT = 1_000
 """Least instructions of a slice that may be asked for: the code around slices takes a hundred."""
 
+BY_FORMULA = "tinyrt_window_four_"
+"""Kernels whose parts differ: fours of pixels at a border take more than others."""
+
 SLICES_HEADER = "tinyrt_slices"
 """The header with the C code that goes from slice to slice; it has no source file."""
 
@@ -188,9 +191,14 @@ def _parts(
 ) -> Iterator[Part]:
     isa, pace = core.isa, pace_of(core.name)
     cut = partial(cut_of, isa=isa, overlaps=_overlaps(node, plan))
+
+    def cost_of(part: Call) -> float | None:
+        by_formula = part.function.startswith(BY_FORMULA) and "_part_" not in part.function
+        return instructions_of(part, node, kernel, isa, pace=pace) if by_formula else None
+
     for call in kernel.calls:
         whole = instructions_of(call, node, kernel, isa, pace=pace)
-        yield from divided(call, whole, limit, cut)
+        yield from divided(call, whole, limit, cut, cost_of)
 
 
 def _overlaps(node: BoundNode, plan: ArenaPlan) -> bool:

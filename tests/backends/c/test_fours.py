@@ -92,7 +92,7 @@ def test_sums_at_both_ends_of_their_range_come_apart():
         (Target(InstructionSet.DSP, fours=False), dense(4, 16, 8), "dense_s8"),
         (replace(M3, small=True), dense(4, 16, 8), "dense_s8"),
         (replace(M3, tiles=False), dense(4, 16, 8), "dense_s8"),
-        (replace(M3, in_one_go=5_000), dense(4, 16, 8), "dense_s8"),
+        (replace(M3, in_one_go=5_000), dense(4, 16, 8), "dense_four_s8"),
         (replace(M3, choices=CHOICES), dense(4, 16, 8), "dense_s8"),
         (replace(M0, choices=CHOICES), dense(4, 16, 8), "dense_four_raised_s8"),
         (replace(M3, choices=CHOICES), conv((1, 5, 5, 8), (8, 3, 3, 8)), "window_block_s8"),

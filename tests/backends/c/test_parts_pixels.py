@@ -144,6 +144,76 @@ def test_what_the_first_part_alone_does_counts_once():
     assert [part.instructions for part in parts] == [410, 210, 210, 210]
 
 
+@pytest.mark.parametrize(("limit", "alone"), [(1_000, False), (999, True)])
+def test_what_the_first_part_does_is_a_part_of_its_own_where_it_is_long(limit, alone):
+    """More than a fifth of the limit: 200 of 1,000 are not, of 999 they are."""
+
+    def call_of(name, a, b):
+        return Call(name, (Number(a), Number(b)))
+
+    def cut(one):
+        made = Cut(
+            *(8, lambda a, b: call_of("part", a, b)),
+            fixed=10,
+            first=0.2,
+            after=lambda a, b: call_of("after", a, b),
+        )
+        return made if one.function == "whole" else None
+
+    parts = list(divided(Call("whole", ()), 1_000, limit, cut))
+    seen = [(part.call.function, *(int(a.value) for a in part.call.args)) for part in parts]
+    if alone:
+        assert seen == [("after", 0, 0), ("after", 0, 8)]
+        assert [part.instructions for part in parts] == [210, 810]
+    else:
+        assert seen == [("part", 0, 4), ("part", 4, 8)]
+        assert [part.instructions for part in parts] == [610, 410]
+
+
+def test_parts_with_a_formula_take_what_it_says():
+    def cut(one):
+        calls = {"whole": Cut(2, lambda a, b: Call("known" if a else "other", ()), fixed=0)}
+        return calls.get(one.function)
+
+    known = {"known": 70}
+    parts = list(divided(Call("whole", ()), 200, 150, cut, lambda part: known.get(part.function)))
+    assert [(part.call.function, part.instructions) for part in parts] == [
+        ("other", 100),
+        ("known", 70),
+    ]
+
+
+FOUR, FOUR_PIXELS = "tinyrt_window_four_s8", "tinyrt_window_four_pixels_s8"
+
+
+def places(call):
+    """Function and numbers of a call, rows and columns of its outputs, and where they lie."""
+    y = params_of(call)["y"]
+    numbers = [int(arg.value) for arg in call.args if isinstance(arg, Number)]
+    return call.function, numbers, (y["h"], y["w"]), call.args[-1].skip
+
+
+def test_fours_lie_in_rows_where_these_are_whole_fours():
+    cut = cut_of(window(1, 3, 8, kernel="window_four_s8"), SCALAR, True)
+    assert cut.units == 3
+    assert places(cut.part(1, 2)) == (FOUR, [], (1, 8), 32)
+    row = cut_of(cut.part(1, 2), SCALAR, True)
+    assert (row.units, row.last) == (2, 1)
+    assert places(row.part(1, 2)) == (FOUR, [], (1, 4), 48)
+
+
+def test_other_fours_lie_in_several_rows():
+    cut = cut_of(window(1, 3, 5, kernel="window_four_s8"), SCALAR, True)
+    assert cut.units == 4
+    assert places(cut.part(0, 1)) == (FOUR_PIXELS, [0, 4], (1, 5), 0)
+    assert places(cut.part(1, 2)) == (FOUR_PIXELS, [4, 4], (2, 5), 16)
+    assert places(cut.part(2, 4)) == (FOUR_PIXELS, [3, 7], (2, 5), 32)
+    again = cut_of(cut.part(2, 4), SCALAR, True)
+    assert again.units == 2
+    assert places(again.part(1, 2)) == (FOUR_PIXELS, [2, 3], (1, 5), 48)
+    assert cut_of(window(2, 3, 5, kernel="window_four_s8"), SCALAR, True) is None
+
+
 # Cores without formulas of their own
 
 

@@ -21,6 +21,15 @@ typedef void tinyrt_dense_four_kernel(const tinyrt_dense_s8_params *p, const int
 tinyrt_dense_four_kernel tinyrt_dense_four_s8, tinyrt_dense_four_relu_s8,
     tinyrt_dense_four_raised_s8;
 
+/** Some channels of at most four rows: block.c_out of c_out, whose outputs y points to. triples are
+ *  filled only where fills is not 0; else they hold what the last call for these rows has left
+ *  there. Slices of an inference are made of them. */
+typedef void tinyrt_dense_four_some(const tinyrt_dense_s8_params *p, int32_t fills, int32_t c_out,
+                                    const int8_t *x, int32_t *triples, int8_t *y);
+
+tinyrt_dense_four_some tinyrt_dense_four_part_s8, tinyrt_dense_four_part_relu_s8,
+    tinyrt_dense_four_part_raised_s8;
+
 #ifdef __cplusplus
 }
 #endif

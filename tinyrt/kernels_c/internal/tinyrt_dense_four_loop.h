@@ -23,4 +23,23 @@ static inline void tinyrt_dense_four_loop(const tinyrt_dense_s8_params *p,
     }
 }
 
+/** The words of at most four rows. */
+static inline void tinyrt_dense_four_fill(const tinyrt_dense_s8_params *p, const int8_t *x,
+                                          int32_t *triples) {
+    const tinyrt_offsets in = tinyrt_offsets_of(p->c_in, p->rows);
+    tinyrt_pad_triples(p->c_in, triples + (TINYRT_TRIPLE * p->c_in));
+    tinyrt_set_triples(x, &in, p->c_in, triples);
+}
+
+/** Some channels of at most four rows; likewise. */
+static inline void tinyrt_dense_four_part(const tinyrt_dense_s8_params *p,
+                                          tinyrt_four_product product, int32_t fills, int32_t c_out,
+                                          const int8_t *x, int32_t *triples, int8_t *y) {
+    const tinyrt_offsets out = tinyrt_offsets_of(c_out, p->rows);
+    if (fills != 0) {
+        tinyrt_dense_four_fill(p, x, triples);
+    }
+    product(&p->block, triples, &out, y);
+}
+
 #endif

@@ -47,4 +47,12 @@ static inline void tinyrt_begin_raised(const int32_t *triples, int32_t taps, int
     all[2] = (int32_t)(third << 7);
 }
 
+/** The same, of what a part before this one has kept behind the words of all taps. */
+static inline void tinyrt_begin_kept(const int32_t *triples, int32_t taps, int32_t *all) {
+    const int32_t *const kept = triples + (TINYRT_TRIPLE * taps);
+    all[0] = kept[0];
+    all[1] = kept[1];
+    all[2] = kept[2];
+}
+
 #endif

@@ -191,7 +191,7 @@ def dense_kernel(node: BoundNode, block: Block, requant: Requant, target: Target
     at_once = FOUR if by_fours else COLUMNS
     return Kernel(
         lambda: layer.calls(stored.form, relu if stored.form is Weights.DENSE else None),
-        fours.scratch_bytes(block) if by_fours else layer.scratch_bytes,
+        fours.scratch_bytes(block, target) if by_fours else layer.scratch_bytes,
         unordered if layer.is_row else lambda: columns(node, layer.rows, at_once),
         stored=stored,
     )
@@ -314,7 +314,7 @@ def convolution_kernel(
 
     if stored.form is Weights.DENSE and by_fours:
         fields = _image_fields(window, node.input(0), node.output) | {"x_zp": x_zp}
-        scaled = requant, relu, target.raised
+        scaled = requant, relu, target
         return fours.window_kernel(node, block, window, fields, *scaled, stored)
     in_columns = columns_scratch(block, pixels)
 

@@ -57,19 +57,20 @@ POINTER = "int32_t *"
 def fits(block: Block, pixels: int, target: Target) -> bool:
     """Whether the kernels for four pixels compute a layer of so many.
 
-    They cannot be cut into slices, and take more working memory. They do not read both kinds of
-    scales: code for blobs takes others where outputs may need no sign.
+    They take more working memory. They do not read both kinds of scales: code for blobs takes
+    others where outputs may need no sign.
     """
     scales = target.choices is None or not target.mla
-    plain = scales and math.isinf(target.in_one_go) and not target.small
+    plain = scales and not target.small
     return (
         target.fours and target.tiles and plain and isinstance(block, PairBlock) and pixels >= FOUR
     )
 
 
-def scratch_bytes(block: Block) -> int:
-    """Bytes of the words of all taps."""
-    return WORDS * WORD_BYTES * block.taps
+def scratch_bytes(block: Block, target: Target) -> int:
+    """Bytes of the words of all taps; parts of raised weights keep what their sums begin with."""
+    kept = target.raised and not math.isinf(target.in_one_go)
+    return WORDS * WORD_BYTES * (block.taps + kept)
 
 
 def weight_bytes(w: NDArray[np.int8], raised: bool) -> NDArray[np.int32]:
@@ -145,12 +146,12 @@ def window_kernel(
     image: Fields,
     requant: Requant,
     relu: ReluScales | None,
-    raised: bool,
+    target: Target,
     stored: Stored,
 ) -> Kernel:
     """The kernel ``tinyrt_window_four_s8`` or its like; image has all fields but the block's."""
     x, y = node.input(0), node.output
-    in_words = scratch_bytes(block)
+    in_words, raised = scratch_bytes(block, target), target.raised
 
     def calls() -> Calls:
         own = image | {"block": fields(block, requant.y_zp, relu, raised)}

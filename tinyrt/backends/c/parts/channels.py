@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.backends.c.blocks.cost import TILES, transform_share
+from tinyrt.backends.c.blocks.cost import (
+    TILES,
+    WindowGroups,
+    dense_four_cost,
+    transform_share,
+    window_four_cost,
+)
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Call, Data, Field, Number
 from tinyrt.backends.c.parts.edit import Cut, edited, ends_of, moved, moved_data, params_of
@@ -21,7 +27,11 @@ MOST = 16
 """Most blocks of a part whose outputs are moved: they lie on the stack."""
 
 PAIR = 2
-"""Lines of a unit of a plane: the second line alone would read the first one again."""
+"""Lines of a unit of a plane: the second line alone would read the first one again. Channels that
+kernels for four pixels compute together."""
+
+SCALES = 2
+"""Mantissas of a channel where outputs need no sign."""
 
 
 def row_channels(call: Call, step: int) -> Cut | None:
@@ -72,6 +82,58 @@ def _from_columns(call: Call, kernel: str, c_out: int, most: int) -> Cut | None:
     return Cut(block.units, part, 150, most)
 
 
+def four_channels(call: Call) -> Cut | None:
+    """Two channels at a time of at most four pixels or rows, by ``tinyrt_dense_four_part_s8``.
+
+    The first part writes the words of four pixels, which the others read.
+
+    Returns:
+        None for several images.
+
+    """
+    p = params_of(call)
+    several = "y" in p and p["y"]["n"] > 1
+    if several or p["block"]["c_out"] <= PAIR:
+        return None
+    block = _Block.of(call, PAIR, per_channel=SCALES if "_relu_" in call.function else 1)
+    c_out, (_, y) = p["block"]["c_out"], ends_of(call)
+    _, *others = call.args
+    run = [arg for arg in others if isinstance(arg, Number)]
+    tensors = others[len(run) :]
+    if "_window_" in call.function and not run:
+        run = [Number(0), Number(p["y"]["h"] * p["y"]["w"])]
+    function = call.function.replace("_pixels_", "_").replace("_four_", "_four_part_")
+
+    def after(a: int, b: int) -> Call:
+        return _part(a, b, fills=b == 0)
+
+    def part(a: int, b: int) -> Call:
+        return _part(a, b, fills=a == 0)
+
+    def _part(a: int, b: int, fills: bool) -> Call:
+        own, *_ = edited(call, block.fields(a, b), {}).args
+        args = (*tensors[:-1], moved(call.args[y], a * PAIR))
+        return Call(function, (own, *run, Number(int(fills)), Number(c_out), *args))
+
+    return Cut(
+        block.units, part, 150, after=after, first=_words_share(p, "_pixels_" in call.function)
+    )
+
+
+def _words_share(p: Mapping[str, Any], is_run: bool) -> float:
+    """What of a call's cost the words of its pixels are; a run is taken as if at a border."""
+    c_out = p["block"]["c_out"]
+    if "window" not in p:
+        return dense_four_cost(1, p["c_in"], 0) / dense_four_cost(1, p["c_in"], c_out)
+    x, y, window = p["x"], p["y"], p["window"]
+    kernel = window["kernel_h"], window["kernel_w"]
+    slides = kernel, (window["stride_h"], window["stride_w"])
+    places = (window["pad_top"], window["pad_left"]), (y["h"], y["w"])
+    groups = WindowGroups.of(1, (x["h"], x["w"]), slides, places)
+    of = WindowGroups(1, 1) if is_run else groups, kernel, x["c"]
+    return window_four_cost(*of, 0) / window_four_cost(*of, c_out)
+
+
 def tile_channels(call: Call, isa: InstructionSet) -> Cut | None:
     """Four channels at a time of two tiles; the first part transforms what they read."""
     p = params_of(call)
@@ -98,22 +160,24 @@ class _Block:
         block: the fields of ``tinyrt_block_s8_params``.
         step: channels of a unit.
         starts: the first word of each unit's weights, and the end of all.
+        per_channel: mantissas of a channel, where scales are not by blocks of four; else 0.
 
     """
 
     block: Mapping[str, Any]
     step: int
     starts: Sequence[int]
+    per_channel: int = 0
 
     @classmethod
-    def of(cls, call: Call, step: int) -> _Block:
+    def of(cls, call: Call, step: int, per_channel: int = 0) -> _Block:
         """The layer of a call; where zeros are not stored, units differ in size."""
         block = params_of(call)["block"]
         words = block["w"].array.ravel()
         if "sparse" in call.function:
             return cls(block, step, starts_of_runs(words, step // QUAD))
         each = words.size * step // block["init"].array.size
-        return cls(block, step, range(0, words.size + 1, each))
+        return cls(block, step, range(0, words.size + 1, each), per_channel)
 
     @property
     def units(self) -> int:
@@ -124,12 +188,12 @@ class _Block:
     def fields(self, a: int, b: int) -> dict[str, Field]:
         """The fields for the units [a, b)."""
         start, stop = a * self.step, min(b * self.step, self.block["c_out"])
-        each = self.block["requant_step"] // QUAD
+        each = self.block["requant_step"] // (1 if self.per_channel else QUAD)
         fields: dict[str, Field] = {
             "block.c_out": stop - start,
             "block.w": moved_data(self.block["w"], self.starts[a]),
             "block.init": moved_data(self.block["init"], start),
-            "block.mult": moved_data(self.block["mult"], start * each),
+            "block.mult": moved_data(self.block["mult"], start * each * max(1, self.per_channel)),
         }
         if "shift" in self.block:
             fields["block.shift"] = moved_data(self.block["shift"], start * each)

@@ -13,6 +13,7 @@ from typing import Any
 
 from tinyrt.backends.c.blocks.cost import (
     COSTS,
+    FOUR,
     LOOK_UP,
     TilePairs,
     WindowGroups,
@@ -28,7 +29,7 @@ from tinyrt.backends.c.blocks.cost import (
     winograd_cost,
 )
 from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.backends.c.kernel import Call, Kernel, Place
+from tinyrt.backends.c.kernel import Call, Kernel, Number, Place
 from tinyrt.backends.c.mve import cost as mve
 from tinyrt.backends.c.mve.cost import element_cost
 from tinyrt.backends.c.mve.packing import QUAD
@@ -167,7 +168,8 @@ def _packed(call: Call, isa: InstructionSet) -> float | None:
     if name.startswith("window_four"):
         window = p["window"]
         kernel = window["kernel_h"], window["kernel_w"]
-        return window_four_cost(_groups(p), kernel, p["x"]["c"], p["block"]["c_out"], relu)
+        groups = _run_of_groups(call) if "_pixels_" in name else _groups(p)
+        return window_four_cost(groups, kernel, p["x"]["c"], p["block"]["c_out"], relu)
     if name.startswith("dense_four"):
         return dense_four_cost(p["rows"], p["c_in"], p["block"]["c_out"], relu)
     if name == "winograd_s8":
@@ -203,6 +205,13 @@ def _packed(call: Call, isa: InstructionSet) -> float | None:
         return flat[name] * _elements(call)
     pools = [costs for kind, costs in POOLS.items() if name.startswith(kind)]
     return _pooled(call, *pools[0]) if pools else None
+
+
+def _run_of_groups(call: Call) -> WindowGroups:
+    """Those of some pixels of several rows, as if all lay at a border."""
+    _, count = (int(arg.value) for arg in call.args if isinstance(arg, Number))
+    fours = -(-count // FOUR)
+    return WindowGroups(fours, fours)
 
 
 def _groups(p: Mapping[str, Any]) -> WindowGroups:

@@ -14,6 +14,9 @@ from tinyrt.backends.c.parts.edit import Cut, params_of
 MARGIN = 0.84
 """Share of a limit that a part may take by its estimate: formulas are off by some per cent."""
 
+ALONE = 0.2
+"""Share of a limit from which on what only the first part does is a part of its own."""
+
 LISTED, LINE, LINE_BYTE = 800, 300, 5
 """Instructions of a list of taps, and of a line that is copied: in all, and for a byte."""
 
@@ -99,12 +102,18 @@ def _cut_of_layer(call: Call, isa: InstructionSet, overlaps: bool) -> Cut | None
     name, _, bits = call.function.removeprefix("tinyrt_").rpartition("_")
     if bits not in ("s8", "s4"):
         return None
-    name = name.removesuffix("_relu").removesuffix("_any")
+    name = name.removesuffix("_relu").removesuffix("_any").removesuffix("_raised")
     vectors = isa is InstructionSet.MVE
     if name.startswith("window_block"):
         return rows.pairs(call) or rows.lines(call) or channels.window_channels(call)
     if name.startswith("window_pixels"):
         return rows.pixels(call)
+    if name == "window_four":
+        return rows.fours(call) or channels.four_channels(call)
+    if name == "window_four_pixels":
+        return rows.pixels_of_fours(call) or channels.four_channels(call)
+    if name == "dense_four":
+        return rows.matrix_fours(call) or channels.four_channels(call)
     if name == "winograd":
         return rows.tiles(call) or channels.tile_channels(call, isa)
     if name in ("dense", "dense_sparse"):
@@ -176,7 +185,11 @@ class Part:
 
 
 def divided(
-    call: Call, instructions: float, limit: float, cut_of_call: Callable[[Call], Cut | None]
+    call: Call,
+    instructions: float,
+    limit: float,
+    cut_of_call: Callable[[Call], Cut | None],
+    cost_of: Callable[[Call], float | None] = lambda part: None,
 ) -> Iterator[Part]:
     """A call in parts of at most ``limit`` instructions, as far as it can be cut.
 
@@ -185,13 +198,17 @@ def divided(
         instructions: of the whole call.
         limit: most instructions of a part.
         cut_of_call: says how a call can be cut.
+        cost_of: what a part takes, where a formula says it better than its share of the call does.
 
     """
     cut = cut_of_call(call) if instructions > MARGIN * limit else None
     if cut is None:
         yield Part(call, instructions)
         return
-    first = cut.first * instructions
+    part_of, first = cut.part, cut.first * instructions
+    if cut.after is not None and first > ALONE * limit:
+        yield Part(cut.after(0, 0), cut.fixed + first)
+        part_of, instructions, first = cut.after, instructions - first, 0.0
     unit = (instructions - first) / (cut.units - 1 + cut.last)
     most = max(1, int((MARGIN * limit - cut.fixed - first) / unit))
     size = ceil(cut.units / ceil(cut.units / min(most, cut.most or most)))
@@ -199,4 +216,6 @@ def divided(
         stop = min(start + size, cut.units)
         units = stop - start - (1 - cut.last) * (stop == cut.units)
         cost = cut.fixed + units * unit + first * (start == 0)
-        yield from divided(cut.part(start, stop), cost, limit, cut_of_call)
+        part = part_of(start, stop)
+        known = cost_of(part)
+        yield from divided(part, cost if known is None else known, limit, cut_of_call, cost_of)

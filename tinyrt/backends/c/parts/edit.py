@@ -20,6 +20,8 @@ class Cut:
         most: most units of a part; None for any number.
         last: what share of a unit the last one is.
         first: share of all instructions that the first part takes besides those of its units.
+        after: as ``part``, behind a part that does what the first one does besides, which is that
+            of the units [0, 0); None where that is no part of its own.
 
     """
 
@@ -29,6 +31,7 @@ class Cut:
     most: int | None = None
     last: float = 1
     first: float = 0
+    after: Callable[[int, int], Call] | None = None
 
 
 def params_of(call: Call) -> Mapping[str, Any]:

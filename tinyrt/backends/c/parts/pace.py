@@ -42,7 +42,11 @@ AS_SAID = Pace({}, 1.0)
 """Cores that have formulas, or are like one that has."""
 
 SMALL = Pace(
-    {SHORT: 3.2, "window_block": 2.3, "dense_row": 1.9, "lut_s8": 1.0, "average": 1.6}, others=2.5
+    {
+        **{SHORT: 3.2, "window_block": 2.3, "dense_row": 1.9, "lut_s8": 1.0, "average": 1.6},
+        **{"window_four": 2.2, "dense_four": 2.2},
+    },
+    others=2.5,
 )
 """Cores with products of 32 bits, which load words at multiples of four, only."""
 
@@ -51,7 +55,7 @@ RISCV = Pace(
         **{SHORT: 2.4, "window": 2.5, "dense": 2.5, "dense_row": 2.15, "group": 2.4},
         **{"depthwise": 1.4, "linear_sum_s8": 1.5, "sum_s8": 1.5, "lut_s8": 1.15},
         **{"softmax": 1.1, "mean": 1.0, "average": 1.0, "max_pool2d": 1.0, "concatenation": 1.7},
-        **{"lstm_block": 2.15, "svdf_block": 2.15},
+        **{"lstm_block": 2.15, "svdf_block": 2.15, "window_four": 2.0, "dense_four": 2.1},
     },
     others=1.35,
 )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from tinyrt.backends.c.blocks.cost import TILES
+from tinyrt.backends.c.blocks.cost import FOUR, TILES
 from tinyrt.backends.c.kernel import Call, Null, Number
 from tinyrt.backends.c.parts.edit import Cut, edited, ends_of, moved, params_of
 
@@ -97,6 +98,59 @@ def pixels(call: Call) -> Cut | None:
         return _points(_lines(whole, row, row + 1), column, column + 1)
 
     return Cut(int(count.value), part)
+
+
+def fours(call: Call) -> Cut | None:
+    """Four pixels at a time of ``tinyrt_window_four_s8``, which may lie in several rows.
+
+    Returns:
+        None for several images, and for no more than four pixels.
+
+    """
+    y = params_of(call)["y"]
+    wide, count = y["w"], y["h"] * y["w"]
+    if y["n"] != 1 or count <= FOUR:
+        return None
+    if wide % FOUR == 0 or y["h"] == 1:
+        cut = lines(call, FOUR)
+        return cut and replace(cut, last=1)
+
+    def part(a: int, b: int) -> Call:
+        return _run_of_fours(call, a * FOUR, min(b * FOUR, count))
+
+    return Cut(-(-count // FOUR), part)
+
+
+def _run_of_fours(call: Call, first: int, end: int) -> Call:
+    """The pixels [first, end): whole rows, or some of them."""
+    wide = params_of(call)["y"]["w"]
+    row, behind = first // wide, -(-end // wide)
+    rows = _lines(call, row, behind)
+    begin, stop = first - row * wide, end - row * wide
+    if begin == 0 and stop == (behind - row) * wide:
+        return rows
+    params, *tensors, y = rows.args
+    function = call.function.replace("_window_four_", "_window_four_pixels_")
+    moved_y = moved(y, begin * params_of(call)["y"]["c"])
+    return Call(function, (params, Number(begin), Number(stop - begin), *tensors, moved_y))
+
+
+def pixels_of_fours(call: Call) -> Cut | None:
+    """Four pixels at a time of ``tinyrt_window_four_pixels_s8``; None for no more than four."""
+    params, first, count, *tensors, y = call.args
+    assert isinstance(first, Number)
+    assert isinstance(count, Number)
+    begin, pixels = int(first.value), int(count.value)
+    if pixels <= FOUR:
+        return None
+    function = call.function.replace("_window_four_pixels_", "_window_four_")
+    moved_y = moved(y, -begin * params_of(call)["y"]["c"])
+    whole = Call(function, (params, *tensors, moved_y))
+
+    def part(a: int, b: int) -> Call:
+        return _run_of_fours(whole, begin + a * FOUR, begin + min(b * FOUR, pixels))
+
+    return Cut(-(-pixels // FOUR), part)
 
 
 def tiles(call: Call) -> Cut | None:
@@ -212,3 +266,10 @@ def matrix_rows(call: Call, step: int, c_in: int, c_out: int) -> Cut | None:
         return edited(call, {"rows": stop - start}, args)
 
     return Cut(-(-rows // step), part, last=share_of_last(rows, step))
+
+
+def matrix_fours(call: Call) -> Cut | None:
+    """Four rows at a time of ``tinyrt_dense_four_s8``, for which fewer cost as much."""
+    p = params_of(call)
+    cut = matrix_rows(call, FOUR, p["c_in"], p["block"]["c_out"])
+    return cut and replace(cut, last=1)

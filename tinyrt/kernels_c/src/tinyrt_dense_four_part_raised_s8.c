@@ -1,0 +1,13 @@
+#include "tinyrt_dense_four.h"
+
+#include "tinyrt_block_four_kept_s8.h"
+#include "tinyrt_dense_four_loop.h"
+
+void tinyrt_dense_four_part_raised_s8(const tinyrt_dense_s8_params *p, int32_t fills, int32_t c_out,
+                                      const int8_t *x, int32_t *triples, int8_t *y) {
+    if (fills != 0) {
+        tinyrt_dense_four_fill(p, x, triples);
+        tinyrt_keep_begin(&p->block, triples);
+    }
+    tinyrt_dense_four_part(p, tinyrt_block_four_kept_s8, 0, c_out, x, triples, y);
+}
