@@ -8,10 +8,10 @@ from functools import cache
 from pathlib import Path
 
 from benchmarks.kernels import LAYERS, measure
+from benchmarks.mcu import MODELS
 from benchmarks.narrow import narrow_twin
 from benchmarks.sparse import PATTERNS, forms_of
 from benchmarks.tables.runs import (
-    MODELS,
     golden_run,
     instructions,
     markdown,

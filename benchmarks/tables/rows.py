@@ -5,8 +5,8 @@ from __future__ import annotations
 import tempfile
 from functools import cache
 
+from benchmarks.mcu import MODELS
 from benchmarks.tables.runs import (
-    MODELS,
     golden_run,
     instructions,
     markdown,

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.mcu import SAMPLES
 from tinyrt.api import run_emulated
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.emulate import EmulationReport
 from tinyrt.export import ExportOptions
 
-MODELS = ("resnet8", "dscnn_kws", "mobilenet_vww", "streaming_wakeword", "autoencoder_ad")
-SAMPLES = 2
 PLAIN = ExportOptions()
 
 

@@ -37,7 +37,7 @@ def bare_model_files(prefix: str, context: Mapping[str, Any]) -> dict[str, CFile
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _bare_headers():
+def bare_headers():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bundle, "model_files", bare_model_files)
         yield

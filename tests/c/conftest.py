@@ -1,3 +1,5 @@
 """What every test of C kernels has."""
 
-from tests.c.bare_headers import _bare_headers  # noqa: F401
+from tests.c.bare_headers import bare_headers
+
+__all__ = ["bare_headers"]

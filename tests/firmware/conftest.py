@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.c.bare_headers import _bare_headers  # noqa: F401
+from tests.c.bare_headers import bare_headers
 from tinyrt.emulate import toolchain
 from tinyrt.errors import ToolError
+
+__all__ = ["bare_headers"]
+"""Fixtures of elsewhere that all tests here have."""
 
 NEEDED = ("arm-none-eabi-gcc", "arm-none-eabi-ar", "make", "qemu-system-arm")
 

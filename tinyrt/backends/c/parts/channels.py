@@ -18,6 +18,7 @@ from tinyrt.backends.c.blocks.cost import (
 )
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Call, Data, Field, Number
+from tinyrt.backends.c.parts.cost import groups_of
 from tinyrt.backends.c.parts.edit import Cut, edited, ends_of, moved, moved_data, params_of
 
 QUAD, EIGHT = 4, 8
@@ -125,12 +126,8 @@ def _words_share(p: Mapping[str, Any], is_run: bool) -> float:
     c_out = p["block"]["c_out"]
     if "window" not in p:
         return dense_four_cost(1, p["c_in"], 0) / dense_four_cost(1, p["c_in"], c_out)
-    x, y, window = p["x"], p["y"], p["window"]
-    kernel = window["kernel_h"], window["kernel_w"]
-    slides = kernel, (window["stride_h"], window["stride_w"])
-    places = (window["pad_top"], window["pad_left"]), (y["h"], y["w"])
-    groups = WindowGroups.of(1, (x["h"], x["w"]), slides, places)
-    of = WindowGroups(1, 1) if is_run else groups, kernel, x["c"]
+    kernel = p["window"]["kernel_h"], p["window"]["kernel_w"]
+    of = WindowGroups(1, 1) if is_run else groups_of(p), kernel, p["x"]["c"]
     return window_four_cost(*of, 0) / window_four_cost(*of, c_out)
 
 

@@ -168,7 +168,7 @@ def _packed(call: Call, isa: InstructionSet) -> float | None:
     if name.startswith("window_four"):
         window = p["window"]
         kernel = window["kernel_h"], window["kernel_w"]
-        groups = _run_of_groups(call) if "_pixels_" in name else _groups(p)
+        groups = _run_of_groups(call) if "_pixels_" in name else groups_of(p)
         return window_four_cost(groups, kernel, p["x"]["c"], p["block"]["c_out"], relu)
     if name.startswith("dense_four"):
         return dense_four_cost(p["rows"], p["c_in"], p["block"]["c_out"], relu)
@@ -214,7 +214,7 @@ def _run_of_groups(call: Call) -> WindowGroups:
     return WindowGroups(fours, fours)
 
 
-def _groups(p: Mapping[str, Any]) -> WindowGroups:
+def groups_of(p: Mapping[str, Any]) -> WindowGroups:
     """Four outputs at a time of a convolution."""
     x, y, window = p["x"], p["y"], p["window"]
     places = (window["pad_top"], window["pad_left"]), (y["h"], y["w"])
