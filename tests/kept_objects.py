@@ -32,6 +32,9 @@ PARTS = (".o", ".ci")
 """What the compiler writes of a source that is needed later."""
 
 NO_IDENTITY = "@" * 8
+NOBODY = f"_{NO_IDENTITY}_".encode()
+"""What stands for an identity in what is kept: as part of a name, since ``@`` alone is data."""
+
 ELSEWHERE = ("-I", "-g", "-flto", "--coverage", "-isystem", "-iquote", "@")
 """Beginnings of flags by which an object depends on more than its key, or cannot be renamed."""
 
@@ -65,18 +68,20 @@ class Objects:
             return False
         place.parent.mkdir(parents=True, exist_ok=True)
         for suffix, content in pickle.loads(kept.read_bytes()).items():
-            written = content.replace(NO_IDENTITY.encode(), identity.encode())
+            written = content.replace(NOBODY, f"_{identity}_".encode())
             place.with_suffix(suffix).write_bytes(written)
         return True
 
     def _keep(self, key: str, place: Path, identity: str) -> None:
         parts = {
-            suffix: place.with_suffix(suffix)
-            .read_bytes()
-            .replace(f"_{identity}_".encode(), f"_{NO_IDENTITY}_".encode())
+            suffix: place.with_suffix(suffix).read_bytes()
             for suffix in PARTS
             if place.with_suffix(suffix).exists()
         }
+        if any(NOBODY in content for content in parts.values()):
+            return  # data that would be taken for a name
+        own = f"_{identity}_".encode()
+        parts = {suffix: content.replace(own, NOBODY) for suffix, content in parts.items()}
         with tempfile.NamedTemporaryFile(dir=self.folder, delete=False) as file:
             file.write(pickle.dumps(parts))
         Path(file.name).replace(self.folder / key)

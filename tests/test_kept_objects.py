@@ -70,6 +70,23 @@ def test_objects_are_those_that_would_be_compiled(tmp_path):
     assert b"$$$$$$$$" in build(second, tmp_path / "d", objects.make)[f"{KERNEL}.o"]
 
 
+@needs_a_compiler
+@pytest.mark.parametrize("data", [b"@" * 16, b"_" + b"@" * 8 + b"_"])
+def test_data_like_the_place_of_an_identity_stay_as_they_are(tmp_path, data):
+    project = exported(tmp_path / "net")
+    (weights,) = project.rglob("net_weights.c")
+    numbers = ", ".join(map(str, data))
+    weights.write_text(f"{weights.read_text()}\nconst char net_data[] = {{{numbers}}};\n")
+    (tmp_path / "objects").mkdir()
+    objects, built = Objects(tmp_path / "objects"), []
+    for place in ("a", "b"):
+        words = command(project, tmp_path / place)
+        objects.make(words, lambda words=words: toolchain.run(words, doing="building"))
+        built.append((tmp_path / place / "net_weights.o").read_bytes())
+    assert data in built[0]
+    assert built[0] == built[1]
+
+
 def test_a_key_is_of_all_that_an_object_depends_on(tmp_path):
     project = exported(tmp_path / "net")
     whole = keys(project)
