@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from tinyrt.search.candidate import Space
+<<<<<<< HEAD
 from tinyrt.search.raw_spaces import motion, sound
 from tinyrt.search.spaces import autoencoder, cnn, dscnn, exits, mobilenet, resnet, tcn, transformer
+=======
+from tinyrt.search.raw_spaces import camera, motion, sound
+from tinyrt.search.spaces import autoencoder, dscnn, exits, mobilenet, resnet, tcn, transformer
+>>>>>>> h-a
 
 SPACES: dict[str, Space] = {
     "cnn": cnn,
@@ -17,5 +22,6 @@ SPACES: dict[str, Space] = {
     "autoencoder": autoencoder,
     "motion": motion,
     "sound": sound,
+    "camera": camera,
 }
 """Name on the command line -> space."""
