@@ -30,7 +30,7 @@ def search(
     space: Annotated[
         str,
         typer.Argument(
-            help="A space: dscnn, mobilenet, resnet, tcn, transformer, autoencoder; motion or "
+            help="A space: cnn, dscnn, mobilenet, resnet, tcn, transformer, autoencoder; motion or "
             "sound, for windows of raw samples; or FILE.py:FUNCTION."
         ),
     ],
@@ -131,6 +131,13 @@ def search(
             help=".tflite or .onnx model of the same classes, whose answers candidates learn from.",
         ),
     ] = None,
+    begin_with: Annotated[
+        Path | None,
+        typer.Option(
+            "--begin-with",
+            help="JSON list of the first trials' choices, or front.json of an earlier search.",
+        ),
+    ] = None,
     test: Annotated[
         Path | None,
         typer.Option(
@@ -179,6 +186,7 @@ def search(
                 workers=workers,
                 scheduler=scheduler,
                 teacher=teacher,
+                begin=begin_with or (),
                 test=test,
                 emulate=emulate,
                 on_trial=lambda done, total, _: advance(done, total),

@@ -10,13 +10,13 @@ import numpy as np
 from tinyrt.api.quantize import plainer
 from tinyrt.convert.passes import optimize
 from tinyrt.errors import DataError
-from tinyrt.interpreter.model import Model
 from tinyrt.ir import Graph
 from tinyrt.ops.shared.spec import Array
 from tinyrt.quantize import quantize_graph
 from tinyrt.search.candidate import Candidate
 from tinyrt.search.order import Order
 from tinyrt.search.problem import Problem
+from tinyrt.search.teaching import remembered
 from tinyrt.train.core.tensor import Tensor, no_grad
 from tinyrt.train.distill import Distillation
 from tinyrt.train.early_exit import EarlyExit
@@ -64,7 +64,7 @@ def objective_for(candidate: Candidate, problem: Problem) -> Objective:
     loss = candidate.loss or loss_for(problem)
     final: Objective = objective_of(loss)
     if problem.teacher is not None:
-        final = Distillation(Model(problem.teacher, num_threads=1), loss=loss)
+        final = Distillation(remembered(problem.teacher), loss=loss)
     if not isinstance(candidate.network, EarlyExit):
         return final
 

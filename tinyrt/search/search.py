@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from tinyrt.files import make_folder
 from tinyrt.ir import Graph
 from tinyrt.search.candidate import Space
 from tinyrt.search.checks import Checks
+from tinyrt.search.designs import designs_in
 from tinyrt.search.front import SearchResult, write_front
 from tinyrt.search.funnel import Funnel
 from tinyrt.search.problem import Problem
@@ -46,6 +47,7 @@ def search_networks(
     workers: int | None = 1,
     scheduler: Any = None,
     teacher: str | Path | Graph | None = None,
+    begin: str | Path | Sequence[Mapping[str, Any]] = (),
     test: str | Path | Mapping[str, ArrayLike] | None = None,
     emulate: int = 0,
     on_trial: OnTrial = lambda done, total, record: None,
@@ -71,6 +73,9 @@ def search_networks(
             of these.
         teacher: a .tflite or .onnx model, or a graph, that gives scores of the classes: in float,
             candidates learn from its answers, too.
+        begin: choices of the first trials, by name, as ``Point.params`` has them: designs by hand,
+            or what an earlier search found; or a JSON file of them, or its ``front.json``. What one
+            leaves open is proposed.
         test: data as ``data``, of samples that are in neither part of it: the front is judged by
             them at the end, and the result says how often that was done in this study.
         emulate: samples that each model of the front answers on the emulated core at the end; the
@@ -89,6 +94,7 @@ def search_networks(
     taught = teacher if isinstance(teacher, Graph | None) else open_model(teacher)
     with error_context(file=None if isinstance(teacher, Graph | None) else str(teacher)):
         problem = Problem.of(data, validation, setting.seed, taught)
+    designs = designs_in(begin) if isinstance(begin, str | Path) else begin
     _require_samples(setting.folds, validation)
     checks = Checks.of(problem, test, emulate)
     folder = Path(output)
@@ -113,6 +119,7 @@ def search_networks(
                 total = setting.scouts + setting.trials
                 funnel, sent = scouted(funnel, crew, lambda n, _, of: on_trial(n, total, of))
                 scouts = sent.records()
+            store.begin(designs)
             ahead = len(scouts)
             Run(funnel, crew, lambda n, of, record: on_trial(ahead + n, ahead + of, record)).all()
         return write_front(funnel, store, folder, path, checks, scouts)

@@ -48,6 +48,7 @@ REST = {
     "--workers 3": ("workers", 3),
     "--scheduler tcp://a:1": ("scheduler", "tcp://a:1"),
     "--teacher t.tflite": ("teacher", "t.tflite"),
+    "--begin-with b.json": ("begin", "b.json"),
     "--test t.npz": ("test", "t.npz"),
     "--emulate 2": ("emulate", 2),
 }
@@ -89,7 +90,7 @@ def test_options_are_the_setting_of_the_same_name(options, asked):
 
 
 @shows("search", "validation", "study", "resume", "workers", "scheduler", "test", "emulate")
-@shows("search", "teacher")
+@shows("search", "teacher", "begin_with")
 @pytest.mark.parametrize("options", REST)
 def test_other_options_are_arguments_of_the_same_name(options, asked):
     files = ("search", "tcn", "-d", "d.npz", "-o", "out", *LIMITED)
