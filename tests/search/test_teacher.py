@@ -13,12 +13,8 @@ from tinyrt.interpreter.model import Model
 from tinyrt.search import Problem, SearchSetting, search_networks, teaching
 from tinyrt.search.candidate import Candidate, candidate_of
 from tinyrt.search.learning import loss_for, objective_for
-<<<<<<< HEAD
-from tinyrt.search.seen import seen
-from tinyrt.search.teaching import Remembered, remembered
-=======
 from tinyrt.search.teacher import Teacher
->>>>>>> h-a
+from tinyrt.search.teaching import Remembered, remembered
 from tinyrt.train.core.tensor import Tensor
 from tinyrt.train.distill import Distillation, logits_of
 from tinyrt.train.losses import cross_entropy

@@ -30,13 +30,8 @@ def search(
     space: Annotated[
         str,
         typer.Argument(
-<<<<<<< HEAD
-            help="A space: cnn, dscnn, mobilenet, resnet, tcn, transformer, autoencoder; motion or "
-            "sound, for windows of raw samples; or FILE.py:FUNCTION."
-=======
-            help="A space: dscnn, mobilenet, resnet, tcn, transformer, autoencoder; motion or "
-            "sound, for windows of raw samples; camera, for frames; or FILE.py:FUNCTION."
->>>>>>> h-a
+            help="A space: cnn, dscnn, exits, mobilenet, resnet, tcn, transformer, autoencoder; "
+            "motion or sound, for windows of raw samples; camera, for frames; or FILE.py:FUNCTION."
         ),
     ],
     data: Annotated[

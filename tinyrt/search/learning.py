@@ -68,7 +68,9 @@ def objective_for(candidate: Candidate, problem: Problem) -> Objective:
     """
     if problem.told is None:
         teacher = problem.teacher
-        return _objective(candidate, problem, None if teacher is None else teacher.model())
+        return _objective(
+            candidate, problem, None if teacher is None else remembered(teacher.graph)
+        )
     y, told = problem.y, problem.told
 
     def placed(module: Module, samples: Array, places: Array) -> Tensor:
@@ -77,16 +79,11 @@ def objective_for(candidate: Candidate, problem: Problem) -> Objective:
     return placed
 
 
-def _objective(candidate: Candidate, problem: Problem, teacher: Model | Answer | None) -> Objective:
+def _objective(candidate: Candidate, problem: Problem, teacher: Answer | None) -> Objective:
     loss = candidate.loss or loss_for(problem)
     final: Objective = objective_of(loss)
-<<<<<<< HEAD
-    if problem.teacher is not None:
-        final = Distillation(remembered(problem.teacher), loss=loss)
-=======
     if teacher is not None:
         final = Distillation(teacher, loss=loss)
->>>>>>> h-a
     if not isinstance(candidate.network, EarlyExit):
         return final
 

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from tinyrt.search.candidate import Space
-<<<<<<< HEAD
-from tinyrt.search.raw_spaces import motion, sound
-from tinyrt.search.spaces import autoencoder, cnn, dscnn, exits, mobilenet, resnet, tcn, transformer
-=======
 from tinyrt.search.raw_spaces import camera, motion, sound
-from tinyrt.search.spaces import autoencoder, dscnn, exits, mobilenet, resnet, tcn, transformer
->>>>>>> h-a
+from tinyrt.search.spaces import autoencoder, cnn, dscnn, exits, mobilenet, resnet, tcn, transformer
 
 SPACES: dict[str, Space] = {
     "cnn": cnn,
