@@ -10,7 +10,8 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from tinyrt.api.costs import Basis
-from tinyrt.cluster.workers import workers_of
+from tinyrt.cluster.memory import keep_memory
+from tinyrt.cluster.workers import Here, workers_of
 from tinyrt.entry import entry
 from tinyrt.errors import DataError, error_context
 from tinyrt.export import find_core
@@ -68,7 +69,8 @@ def search_networks(
         validation: share of the samples that candidates are judged by, and never trained on.
         study: the study's file; by default ``study.log`` in the folder.
         resume: whether to go on with the study in the file.
-        workers: processes on this machine; one is this process; None for one to each processor.
+        workers: processes on this machine; one is this process, which keeps the memory that
+            training frees from then on (``tinyrt.cluster.memory``); None for one to each processor.
         scheduler: the address of a Dask scheduler, ``tcp://host:8786``, or a client of it, in place
             of these.
         teacher: a .tflite or .onnx model, or a graph, that gives scores of the classes: in float,
@@ -81,7 +83,7 @@ def search_networks(
         emulate: samples that each model of the front answers on the emulated core at the end; the
             result says whether its answers are the host's.
         on_trial: called with how many trials came to their end, how many there will be, and what
-            became of the last.
+            became of the last; of a study that goes on, first for those that it has.
         on_dashboard: called with the address of Dask's dashboard, where workers are Dask's.
 
     Raises:
@@ -115,6 +117,8 @@ def search_networks(
         scouts: dict[int, Record] = {}
         number = None if scheduler else workers
         with workers_of(problem, number, scheduler, on_dashboard) as crew:
+            if isinstance(crew, Here):
+                keep_memory()
             if setting.share:
                 total = setting.scouts + setting.trials
                 funnel, sent = scouted(funnel, crew, lambda n, _, of: on_trial(n, total, of))
