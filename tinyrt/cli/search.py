@@ -32,13 +32,16 @@ def search(
         str,
         typer.Argument(
             help="A space: cnn, dscnn, mobilenet, resnet, tcn, transformer, autoencoder; motion or "
-            "sound, for windows of raw samples; or FILE.py:FUNCTION."
+            "sound, for windows of raw samples; camera, for frames; or FILE.py:FUNCTION."
         ),
     ],
     data: Annotated[
         Path,
         typer.Option(
-            "-d", "--data", help=".npz with x and y; without y, x is reproduced; rate, of samples."
+            "-d",
+            "--data",
+            help=".npz with x and y; without y, x is reproduced; rate, of samples; pixels, of "
+            "frames.",
         ),
     ],
     output: Annotated[
@@ -129,7 +132,8 @@ def search(
         Path | None,
         typer.Option(
             "--teacher",
-            help=".tflite or .onnx model of the same classes, whose answers candidates learn from.",
+            help=".tflite or .onnx model of the same classes, whose answers candidates learn from; "
+            "its file may carry a front end.",
         ),
     ] = None,
     begin_with: Annotated[

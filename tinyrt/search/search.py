@@ -10,7 +10,6 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from tinyrt.api.costs import Basis
-from tinyrt.api.reading import open_model
 from tinyrt.cluster.memory import keep_memory
 from tinyrt.cluster.workers import Here, workers_of
 from tinyrt.entry import entry
@@ -29,6 +28,7 @@ from tinyrt.search.scouts import scouted
 from tinyrt.search.setting import FACTOR, SearchSetting
 from tinyrt.search.source import SpaceSource, space_source
 from tinyrt.search.store import Record, opened, optuna_there
+from tinyrt.search.teacher import Teacher
 from tinyrt.search.work import require_tools
 
 STUDY, TRIALS = "study.log", "trials"
@@ -93,7 +93,7 @@ def search_networks(
 
     """
     source = space_source(space)
-    taught = teacher if isinstance(teacher, Graph | None) else open_model(teacher)
+    taught = None if teacher is None else Teacher.of(teacher)
     with error_context(file=None if isinstance(teacher, Graph | None) else str(teacher)):
         problem = Problem.of(data, validation, setting.seed, taught)
     designs = designs_in(begin) if isinstance(begin, str | Path) else begin

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tinyrt.search.candidate import Space
-from tinyrt.search.raw_spaces import motion, sound
+from tinyrt.search.raw_spaces import camera, motion, sound
 from tinyrt.search.spaces import autoencoder, cnn, dscnn, exits, mobilenet, resnet, tcn, transformer
 
 SPACES: dict[str, Space] = {
@@ -17,5 +17,6 @@ SPACES: dict[str, Space] = {
     "autoencoder": autoencoder,
     "motion": motion,
     "sound": sound,
+    "camera": camera,
 }
 """Name on the command line -> space."""

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from tinyrt.api.costs import EMULATED, Basis, ModelCost, cost
-from tinyrt.attached import front_end_entry, pipeline_of
+from tinyrt.attached import front_end_entry, front_end_of
 from tinyrt.cluster.tasks import LacksToolsError
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import write_tflite
-from tinyrt.dsp import Pipeline
+from tinyrt.dsp import Pipeline, Vision
 from tinyrt.emulate import toolchain
 from tinyrt.emulate.boards import find_board
 from tinyrt.emulate.cycles.plugin import COMPILER
@@ -136,7 +136,7 @@ def price_model(model: bytes, order: Order, basis: Basis, problem: Problem) -> M
     with scratch_folder() as folder:
         path = folder / "model.tflite"
         path.write_bytes(model)
-        made = Untrained(read_tflite(path), pipeline_of(path), threshold_of(path))
+        made = Untrained(read_tflite(path), front_end_of(path), threshold_of(path))
     return costed(made, order.candidate(problem), order.core, basis, problem)
 
 
@@ -167,7 +167,7 @@ def costed(
         more["options"] = candidate.deployment.options
     if made.pipeline is not None:
         rows = np.sort(problem.parts[0])[:WINDOWS]
-        more |= {"front_end": made.pipeline, "recording": recording_of(problem.x[rows])}
+        more |= {"front_end": made.pipeline, "recording": recording_of(problem.x[rows], problem)}
     return cost(made.graph, core, **more)
 
 
@@ -228,7 +228,9 @@ def deploy(order: Order, state: bytes | None, problem: Problem) -> Deployed:
     return Deployed(score, len(problem.parts[1]), model, leaves)
 
 
-def _answered(model: bytes, path: Path, pipeline: Pipeline | None, problem: Problem) -> float:
+def _answered(
+    model: bytes, path: Path, pipeline: Pipeline | Vision | None, problem: Problem
+) -> float:
     """The score of a model's file on the samples to choose by, as they were given."""
     path.write_bytes(model)
     held = problem.parts[1]
