@@ -10,11 +10,11 @@ from tinyrt.api.fitting import DeviceBudget
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import DataError
 from tinyrt.interpreter.model import Model
-from tinyrt.search import Problem, SearchSetting, search_networks, teaching
+from tinyrt.search import Problem, SearchSetting, remembered, search_networks
 from tinyrt.search.candidate import Candidate, candidate_of
 from tinyrt.search.learning import loss_for, objective_for
+from tinyrt.search.remembered import Remembered
 from tinyrt.search.teacher import Teacher
-from tinyrt.search.teaching import Remembered, remembered
 from tinyrt.train.core.tensor import Tensor
 from tinyrt.train.distill import Distillation, logits_of
 from tinyrt.train.losses import cross_entropy
@@ -64,7 +64,7 @@ def test_a_teacher_answers_each_sample_once(monkeypatch):
         return run(model, x)
 
     monkeypatch.setattr(Model, "run", counted)
-    known, x = Remembered(graph), Problem.of(blobs()).x
+    known, x = Remembered(Teacher(graph)), Problem.of(blobs()).x
     np.testing.assert_array_equal(known(x[:10]), logits_of(Model(graph))(x[:10]))
     twice = x[[3, 12, 3, 11, 12]]
     np.testing.assert_array_equal(known(twice), logits_of(Model(graph))(twice))
@@ -74,20 +74,21 @@ def test_a_teacher_answers_each_sample_once(monkeypatch):
 
 
 def test_what_is_remembered_of_a_teacher_has_an_end(monkeypatch):
-    monkeypatch.setattr(teaching, "MOST", 4)
-    known, x = Remembered(knowing()), Problem.of(blobs()).x
+    monkeypatch.setattr(remembered, "MOST", 4)
+    known, x = Remembered(Teacher(knowing())), Problem.of(blobs()).x
     for start in (0, 3, 6):
         known(x[start : start + 3])
     assert len(known._known) == 4
-    np.testing.assert_array_equal(known(x[:9]), logits_of(Model(known.teacher))(x[:9]))
+    np.testing.assert_array_equal(known(x[:9]), logits_of(known.teacher.model())(x[:9]))
 
 
 def test_a_process_remembers_one_teacher():
-    one, other = knowing(), knowing()
-    first = remembered(one)
-    assert remembered(one) is first
-    assert remembered(other) is not first
-    assert remembered(one) is not first
+    one, other = Teacher(knowing()), Teacher(knowing())
+    of = remembered.remembered
+    first = of(one)
+    assert of(one) is first
+    assert of(other) is not first
+    assert of(one) is not first
 
 
 def test_a_loss_of_its_own_takes_the_place_of_cross_entropy():

@@ -16,7 +16,7 @@ from tinyrt.quantize import quantize_graph
 from tinyrt.search.candidate import Candidate
 from tinyrt.search.order import Order
 from tinyrt.search.problem import Problem
-from tinyrt.search.teaching import remembered
+from tinyrt.search.remembered import remembered
 from tinyrt.train.core.tensor import Tensor, no_grad
 from tinyrt.train.distill import Answer, Distillation
 from tinyrt.train.early_exit import EarlyExit
@@ -68,9 +68,7 @@ def objective_for(candidate: Candidate, problem: Problem) -> Objective:
     """
     if problem.told is None:
         teacher = problem.teacher
-        return _objective(
-            candidate, problem, None if teacher is None else remembered(teacher.graph)
-        )
+        return _objective(candidate, problem, None if teacher is None else remembered(teacher))
     y, told = problem.y, problem.told
 
     def placed(module: Module, samples: Array, places: Array) -> Tensor:

@@ -11,9 +11,8 @@ from threading import Lock
 
 import numpy as np
 
-from tinyrt.interpreter.model import Model
-from tinyrt.ir import Graph
 from tinyrt.ops.shared.spec import Array
+from tinyrt.search.teacher import Teacher
 from tinyrt.train.distill import logits_of
 
 MOST = 200_000
@@ -30,9 +29,9 @@ class Remembered:
     which ones are known.
     """
 
-    def __init__(self, teacher: Graph) -> None:
+    def __init__(self, teacher: Teacher) -> None:
         self.teacher = teacher
-        self._answer = logits_of(Model(teacher, num_threads=1))
+        self._answer = logits_of(teacher.model())
         self._known: dict[bytes, Array] = {}
         self._lock = Lock()
 
@@ -50,7 +49,7 @@ class Remembered:
         return np.stack([found[key] for key in keys])
 
 
-def remembered(teacher: Graph) -> Remembered:
+def remembered(teacher: Teacher) -> Remembered:
     """What this process knows of the teacher; of another one before it nothing is kept."""
     with _lock:
         if not _last or _last[0].teacher is not teacher:
