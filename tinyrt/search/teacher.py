@@ -102,6 +102,10 @@ class Teacher:
             write_tflite(self.graph, front_end_entry(self.front_end))
         ).hexdigest()[:12]
 
+    def model(self) -> Model:
+        """The model at work, in one thread."""
+        return Model(self.graph, num_threads=1, file=self.file)
+
     def logits(self, x: Array) -> Array:
         """Its answers to raw samples as logits, (n, classes); a softmax at its end is undone."""
         answers = answered(self.graph, self.front_end, x, self.file, threads=1)
