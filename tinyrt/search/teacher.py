@@ -19,6 +19,7 @@ from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.dsp import Pipeline, Vision
 from tinyrt.dsp.windows import Array, shape_behind
 from tinyrt.errors import DataError, ShapeError, error_context
+from tinyrt.interpreter.model import Model
 from tinyrt.ir import Graph, Shape
 from tinyrt.search.answers import answered
 from tinyrt.train.distill import as_logits
