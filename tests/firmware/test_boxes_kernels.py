@@ -3,12 +3,16 @@
 import numpy as np
 import pytest
 
-from tests.dsp.counting import with_kernels
+from tests.docs.pages import ROOT, rows_of
+from tests.dsp import decision_costs
+from tests.dsp.counting import APART, counted, hooked, invoking, renamed, with_kernels
 from tests.dsp.device import run_invoke
 from tests.firmware.device import require_core
 from tests.sampling import sampled
 from tinyrt.dsp import Boxes
 from tinyrt.dsp.boxes import MAX_UNITS
+from tinyrt.export import text as c_text
+from tinyrt.export.boxes import definitions_of
 
 pytestmark = pytest.mark.device
 
@@ -115,3 +119,43 @@ def test_boxes_are_the_hosts(core, tmp_path):
     areas = [np.prod(w.boxes[:, 2:].astype(int) - w.boxes[:, :2], axis=1) for _, w in ones]
     areas = np.concatenate(areas)
     assert (areas.min(), areas.max()) == (0, MAX_UNITS**2)
+
+
+FIVE = [(20, 20), (20, 100), (60, 60), (95, 20), (95, 120)]
+AROUND = tuple(
+    (y + 2 * (i // 5), x + 2 * (i // 5), 40, 40) for i in range(16) for y, x in [FIVE[i % 5]]
+)
+WHOLE = ((60, 80, 120, 160),) * 64
+CALLS = {
+    "16": Boxes(120, 160, AROUND, 1, -128, 0.3, 16, 16, 0.01, 0.01, by_class=False),
+    "64, one": Boxes(120, 160, WHOLE, 1, -128, 0.3, 64, 64, 0.01, 0.01),
+    "64, all": Boxes(120, 160, WHOLE, 1, -128, 1.0, 64, 64, 0.01, 0.01),
+}
+"""Boxes whose scores and encodings are all 0."""
+
+
+@pytest.mark.parametrize("core", sampled([], CORES[:2]))
+def test_the_page_has_what_calls_take(core, tmp_path):
+    require_core(core)
+    parts, body = [decision_costs.BEGIN], []
+    for k, boxes in enumerate(CALLS.values()):
+        count = len(boxes.anchors)
+        given = {"scores": np.zeros(count, np.int8), "codes": np.zeros(4 * count, np.int8)}
+        made = [c_text.array("static const", "int8_t", n, array) for n, array in given.items()]
+        made += definitions_of(boxes, "params")
+        names = [*given, "params", "anchors", "moves", "growths", "ignored"]
+        parts.append(renamed("\n".join(made), names, k))
+        call = f"tinyrt_boxes_s8(&params_{k}, scores_{k}, codes_{k}, found, state)"
+        body.append(hooked(f"BEGIN(0); {call}; END(0);", k))
+    source = "\n".join([*parts, invoking("\n".join(body))])
+    there = with_kernels(decision_costs.KERNELS, core, tmp_path)
+    found = counted(there, "top_k", core, source, tmp_path)
+    counts = {name: f"{found[APART * k]:,}" for k, name in enumerate(CALLS)}
+    if core == "cortex-m55":
+        rows = rows_of("dsp.md", "instructions on a Cortex-M55 | one by one")
+        told = [now for what, _, now in rows if what[:3] in ("16 ", "64 ")]
+        assert told == [*counts.values()], counts
+    else:
+        page = " ".join((ROOT / "docs" / "dsp.md").read_text(encoding="utf-8").split())
+        assert f"all are kept take {counts['64, all']} instead of" in page
+        assert f"of which 5 are kept {counts['16']} instead of" in page

@@ -10,12 +10,13 @@ from tinyrt.api.fitting import DeviceBudget
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import DataError
 from tinyrt.interpreter.model import Model
-from tinyrt.search import Problem, SearchSetting, search_networks
+from tinyrt.search import Problem, SearchSetting, remembered, search_networks
 from tinyrt.search.candidate import Candidate, candidate_of
 from tinyrt.search.learning import loss_for, objective_for
+from tinyrt.search.remembered import Remembered
 from tinyrt.search.teacher import Teacher
 from tinyrt.train.core.tensor import Tensor
-from tinyrt.train.distill import Distillation
+from tinyrt.train.distill import Distillation, logits_of
 from tinyrt.train.losses import cross_entropy
 from tinyrt.train.nn import Linear, Sequential, Softmax
 from tinyrt.train.tracing import trace
@@ -52,6 +53,42 @@ def test_training_brings_down_the_distance_from_the_teacher_and_the_loss():
         loss = loss_for(plain)(candidate.network(Tensor(x)), y)
     assert found.data == wanted.data
     assert alone.data == loss.data != found.data
+
+
+def test_a_teacher_answers_each_sample_once(monkeypatch):
+    graph, asked = knowing(), []
+    run = Model.run
+
+    def counted(model, x):
+        asked.append(len(x))
+        return run(model, x)
+
+    monkeypatch.setattr(Model, "run", counted)
+    known, x = Remembered(Teacher(graph)), Problem.of(blobs()).x
+    np.testing.assert_array_equal(known(x[:10]), logits_of(Model(graph))(x[:10]))
+    twice = x[[3, 12, 3, 11, 12]]
+    np.testing.assert_array_equal(known(twice), logits_of(Model(graph))(twice))
+    assert asked == [10, 10, 2, 5], "of the second batch two are new"
+    np.testing.assert_array_equal(known(x[[12, 0]]), logits_of(Model(graph))(x[[12, 0]]))
+    assert asked[4:] == [2], "nobody but the one beside it"
+
+
+def test_what_is_remembered_of_a_teacher_has_an_end(monkeypatch):
+    monkeypatch.setattr(remembered, "MOST", 4)
+    known, x = Remembered(Teacher(knowing())), Problem.of(blobs()).x
+    for start in (0, 3, 6):
+        known(x[start : start + 3])
+    assert len(known._known) == 4
+    np.testing.assert_array_equal(known(x[:9]), logits_of(known.teacher.model())(x[:9]))
+
+
+def test_a_process_remembers_one_teacher():
+    one, other = Teacher(knowing()), Teacher(knowing())
+    of = remembered.remembered
+    first = of(one)
+    assert of(one) is first
+    assert of(other) is not first
+    assert of(one) is not first
 
 
 def test_a_loss_of_its_own_takes_the_place_of_cross_entropy():

@@ -10,13 +10,13 @@ import numpy as np
 from tinyrt.api.quantize import plainer
 from tinyrt.convert.passes import optimize
 from tinyrt.errors import DataError
-from tinyrt.interpreter.model import Model
 from tinyrt.ir import Graph
 from tinyrt.ops.shared.spec import Array
 from tinyrt.quantize import quantize_graph
 from tinyrt.search.candidate import Candidate
 from tinyrt.search.order import Order
 from tinyrt.search.problem import Problem
+from tinyrt.search.remembered import remembered
 from tinyrt.train.core.tensor import Tensor, no_grad
 from tinyrt.train.distill import Answer, Distillation
 from tinyrt.train.early_exit import EarlyExit
@@ -68,7 +68,7 @@ def objective_for(candidate: Candidate, problem: Problem) -> Objective:
     """
     if problem.told is None:
         teacher = problem.teacher
-        return _objective(candidate, problem, None if teacher is None else teacher.model())
+        return _objective(candidate, problem, None if teacher is None else remembered(teacher))
     y, told = problem.y, problem.told
 
     def placed(module: Module, samples: Array, places: Array) -> Tensor:
@@ -77,7 +77,7 @@ def objective_for(candidate: Candidate, problem: Problem) -> Objective:
     return placed
 
 
-def _objective(candidate: Candidate, problem: Problem, teacher: Model | Answer | None) -> Objective:
+def _objective(candidate: Candidate, problem: Problem, teacher: Answer | None) -> Objective:
     loss = candidate.loss or loss_for(problem)
     final: Objective = objective_of(loss)
     if teacher is not None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from tinyrt.search.candidate import Space
 from tinyrt.search.raw_spaces import camera, motion, sound
-from tinyrt.search.spaces import autoencoder, dscnn, exits, mobilenet, resnet, tcn, transformer
+from tinyrt.search.spaces import autoencoder, cnn, dscnn, exits, mobilenet, resnet, tcn, transformer
 
 SPACES: dict[str, Space] = {
+    "cnn": cnn,
     "dscnn": dscnn,
     "exits": exits,
     "mobilenet": mobilenet,

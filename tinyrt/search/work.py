@@ -29,7 +29,7 @@ from tinyrt.search.candidate import (
     structure_of,
     untrained,
 )
-from tinyrt.search.exits import exit_cost, threshold_of, with_threshold
+from tinyrt.search.exits import exit_cost, threshold_of, with_threshold, within_limit
 from tinyrt.search.learning import figure, fit_candidate, quantized, trained_for_integers
 from tinyrt.search.order import Order
 from tinyrt.search.problem import Problem
@@ -80,12 +80,14 @@ class Deployed:
         score: of the int8 model on the samples to choose by, greater is better.
         model: the .tflite file.
         held: how many samples these are.
+        leaves: whether it has an early exit.
 
     """
 
     score: float
     held: int
     model: bytes = field(repr=False)
+    leaves: bool = False
 
 
 def require_tools(core: str, basis: Basis) -> None:
@@ -136,6 +138,22 @@ def price_model(model: bytes, order: Order, basis: Basis, problem: Problem) -> M
         path.write_bytes(model)
         made = Untrained(read_tflite(path), front_end_of(path), threshold_of(path))
     return costed(made, order.candidate(problem), order.core, basis, problem)
+
+
+def hold_limit(
+    deployed: Deployed, order: Order, basis: Basis, limit: int, problem: Problem
+) -> tuple[Deployed, ModelCost]:
+    """Have as many samples leave early as a limit of instructions asks for; what that costs."""
+    require_tools(order.core, basis)
+    held = problem.parts[1]
+    with scratch_folder() as folder:
+        path = folder / "model.tflite"
+        path.write_bytes(deployed.model)
+        graph = read_tflite(path)
+        given = graph, limit, order.core, basis, problem.x[held], problem.y[held]
+        model, known = within_limit(*given)
+        score = _answered(model, path, None, problem)
+    return replace(deployed, score=score, model=model), known
 
 
 def costed(
@@ -207,7 +225,7 @@ def deploy(order: Order, state: bytes | None, problem: Problem) -> Deployed:
             model = bytes(write_tflite(final, front_end_entry(pipeline)))
         if score is None or pipeline is not None or leaves:
             score = _answered(model, folder / "model.tflite", pipeline, problem)
-    return Deployed(score, len(problem.parts[1]), model)
+    return Deployed(score, len(problem.parts[1]), model, leaves)
 
 
 def _answered(
