@@ -326,7 +326,7 @@ def _vector_set_up(p: Mapping[str, Any]) -> int:
         return 400
     groups = -(-p["y"]["h"] // 2) if p["y"]["h"] <= p["band"] else 1
     bytes_of_place = max(p["column"], 2) * p["window"]["stride_w"]
-    return 400 + (14 + bytes_of_place) * p["positions"] * groups
+    return 400 + (14 + int(bytes_of_place)) * int(p["positions"]) * groups
 
 
 def _vector_bands(call: Call) -> Cut | None:
