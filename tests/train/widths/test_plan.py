@@ -65,6 +65,22 @@ def test_padding_and_op_versions_that_do_not_add_up_are_allowed_for(model):
     assert WidthPlan(model, size, 860).narrow(dict.fromkeys(names, 1.0)) == tuple(names[1:])
 
 
+def test_layers_that_are_no_smaller_stay_int8_unless_all_must_not(model):
+    """A size where the first layer saves nothing, but one kind of op less saves something."""
+    names = tuple(model.nodes_of)
+
+    def size(graph):
+        dense = [n for n in graph.bound() if n.op in ("conv2d", "fully_connected")]
+        narrow = [n.input(1).dtype.value == "int4" for n in dense]
+        return 1000 - 100 * sum(narrow[1:]) - (50 if all(narrow) else 0)
+
+    plan = WidthPlan(model, size, 800)
+    assert (plan.choosable, plan.least) == (names[1:], 750)
+    worth = dict.fromkeys(names, 1.0)
+    assert plan.narrow(worth) == names[1:]
+    assert WidthPlan(model, size, 799).narrow(worth) == names
+
+
 def test_it_is_open_where_some_layers_may_be_int8_but_not_all(model):
     plan = WidthPlan(model, file_size, 10_000)
     additive = plan.whole - sum(plan.saved.values())
