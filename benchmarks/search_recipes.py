@@ -2,7 +2,7 @@
 
 The recipe is trained first, and its pruned int8 model counted: what that costs is the limit, for
 digits .7 of its instructions. Within it, networks and their deployment are chosen for the recipe's
-training samples: convolutions along time and their strides, or for digits the space ``dscnn``. The
+training samples: convolutions along time and their strides, or for digits the space ``cnn``. The
 recipe's float model teaches them, as it does the pruned one. The test samples judge the front, and
 chose nothing. ``--recipe-only`` prints the recipe's figures.
 """
@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,7 +26,8 @@ from tinyrt.interpreter.model import Model
 from tinyrt.ir import Graph
 from tinyrt.quantize import Preset, Scheme
 from tinyrt.search import Candidate, Deployment, Problem, SearchSetting, search_networks
-from tinyrt.search.spaces import dscnn
+from tinyrt.search.spaces import cnn
+from tinyrt.search.store import End, Record
 from tinyrt.train.nn import Conv2d, DepthwiseConv2d, GlobalAvgPool2d, Linear, Module, Sequential
 from tinyrt.train.recipes import RECIPES
 from tinyrt.train.recipes.series import normed
@@ -44,6 +45,19 @@ CORE = "cortex-m4"
 
 SHARES = {"digits": 0.7, "motion": 1.0, "vowels": 1.0}
 """Recipe -> share of its pruned int8 model's instructions that a network may take."""
+
+
+def small_cnn(width: int) -> dict[str, Any]:
+    """Choices of a small network by hand: three convolutions, of which two stride."""
+    widths, strides = (width, width, width + width // 2), (1, 2, 2)
+    chosen: dict[str, Any] = {"layers": 3, "head": "flat", "learning_rate": 1e-2}
+    for i, (channels, stride) in enumerate(zip(widths, strides, strict=True), start=1):
+        chosen |= {f"conv{i}": channels, f"conv{i}_kernel": 3, f"conv{i}_stride": stride}
+    return chosen
+
+
+BEGIN = {"digits": tuple(small_cnn(width) for width in (8, 16))}
+"""Recipe -> choices of the first trials: what others are compared with from the beginning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +101,7 @@ def space_for(
     loss = RECIPES[recipe].loss
 
     def images(trial: BaseTrial, problem: Problem, rng: np.random.Generator) -> Candidate:
-        return replace(dscnn(trial, problem, rng), batch=batch, augment=augment, loss=loss)
+        return replace(cnn(trial, problem, rng), batch=batch, augment=augment, loss=loss)
 
     if recipe == "digits":
         return images
@@ -112,6 +126,21 @@ def space_for(
         return Candidate(network, rate, batch, augment, deployment=deployment, loss=loss)
 
     return space
+
+
+class Watch:
+    """Says when a trial is better than all before; passed to a search as ``on_trial``."""
+
+    def __init__(self) -> None:
+        self._begin, self._best = time.monotonic(), 0.0
+
+    def __call__(self, done: int, total: int, record: Record) -> None:
+        """Take note of a trial."""
+        if record.end is not End.TRAINED or record.score is None or record.score <= self._best:
+            return
+        self._best, costs = record.score, record.costs or {}
+        print(f"{time.monotonic() - self._begin:5.0f} s, trial {done} of {total}: ", end="")
+        print(f"{record.score:.2%}, {costs['instructions']:,} instructions", flush=True)
 
 
 def main() -> None:
@@ -151,7 +180,9 @@ def main() -> None:
         validation=given.validation,
         workers=given.workers,
         teacher=hand.teacher,
+        begin=BEGIN.get(given.recipe, ()),
         test={"x": data.x_test, "y": data.y_test},
+        on_trial=Watch(),
     )
     print(" ".join(f"{end} {number}" for end, number in found.ends.items()))
     print("scouts:", " ".join(f"{end} {number}" for end, number in found.scout_ends.items()))

@@ -46,6 +46,7 @@ PRINTED = {
     ("reproducible.md", "environment | files"): "python -m tests.reproducible",
     ("search.md", "search | seconds"): "python -m benchmarks.search_recipes",
     ("search.md", "model | right"): "tinyrt search motion",
+    ("search.md", "found | right"): "tinyrt search camera",
     ("search.md", "recipe | seed"): "python -m benchmarks.search_recipes",
     ("search.md", "recipe | model"): "python -m benchmarks.search_recipes",
     ("search.md", "seed | top-1"): "python -m benchmarks.search_recipes",

@@ -21,13 +21,13 @@ from tinyrt.backends.c.blocks.cost import (
     WindowGroups,
     dense_cost,
     dense_four_cost,
-    dense_row_cost,
     depthwise_list_cost,
     max_pool_cost,
     slide_cost,
     window_cost,
     window_four_cost,
 )
+from tinyrt.backends.c.blocks.row_cost import dense_row_cost
 from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Target
@@ -293,6 +293,9 @@ VECTOR_LAYERS = {
     "depthwise 3x3": depthwise((1, 16, 18, 16), (1, 3, 3, 16)),
     "depthwise 3x3 on rows": depthwise((1, 4, 5, 64), (1, 3, 3, 64)),
     "depthwise 3x3, stride 2": depthwise((1, 32, 32, 8), (1, 3, 3, 8), 2),
+    "depthwise 3x3 in bands": depthwise((1, 26, 22, 8), (1, 3, 3, 8)),
+    "depthwise nx1": depthwise((1, 30, 1, 24), (1, 7, 1, 24), padding="VALID"),
+    "depthwise 5x5": depthwise((1, 9, 12, 16), (1, 5, 5, 16)),
 }
 VECTOR_TOLERANCE = 0.12
 

@@ -8,8 +8,9 @@ import pytest
 
 from tests.ops.build import Case, build_s8
 from tests.ops.corners.recurrent import LSTM, recurrent
-from tinyrt.backends.c.blocks.cost import COSTS, lstm_cost
+from tinyrt.backends.c.blocks.cost import COSTS
 from tinyrt.backends.c.blocks.layer import QUAD
+from tinyrt.backends.c.blocks.row_cost import lstm_cost
 from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Target
@@ -78,6 +79,10 @@ LAYERS = [
     ("depthwise_block_spread_s8", BOTH, depthwise(1, 3, filters=4)),
     ("conv2d_s8", ("cortex-m55",), depthwise(1, 5, filters=8)),
     ("depthwise_conv2d_s8", ("cortex-m55",), depthwise(1, 5)),
+    ("depthwise_planes_s8", ("cortex-m55",), depthwise(8, 3)),
+    ("depthwise_planes_s8", ("cortex-m55",), depthwise(5, 3, stride=2)),
+    ("depthwise_conv2d_s8", ("cortex-m55",), depthwise(8, 3, dilation=(2, 2))),
+    ("depthwise_conv2d_s8", ("cortex-m55",), depthwise(8, 3, stride=(1, 2))),
     ("depthwise_conv2d_s8", ("cortex-m55",), depthwise(2, 5, filters=8)),
     ("fully_connected_row_s8", ("cortex-m55",), dense(1, 16, 12)),
     ("fully_connected_s8", ("cortex-m55",), dense(2, 16, 12)),

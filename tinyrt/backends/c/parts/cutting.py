@@ -120,9 +120,10 @@ def _cut_of_layer(call: Call, isa: InstructionSet, overlaps: bool) -> Cut | None
         p = params_of(call)
         pairs = rows.matrix_rows(call, rows.AT_ONCE, p["c_in"], p["block"]["c_out"])
         return pairs or channels.dense_channels(call)
-    if name in ("dense_row", "dense_row_long", "dense_row_sparse"):
+    if name in ("dense_row", "dense_row_part", "dense_row_long", "dense_row_sparse"):
         eights = isa is InstructionSet.SCALAR and bits == "s8"
-        return channels.row_channels(call, channels.EIGHT if eights else channels.QUAD)
+        step = channels.EIGHT if eights else channels.QUAD
+        return channels.row_channels(call, step, keeps=name == "dense_row_part")
     if name == "depthwise3x3":
         return channels.sliding_channels(call)
     if name in ("depthwise_block", "depthwise_block_fine"):
@@ -133,6 +134,8 @@ def _cut_of_layer(call: Call, isa: InstructionSet, overlaps: bool) -> Cut | None
         if vectors:
             return rows.vector_lines(call)
         return None if overlaps else rows.lines(call, 1)
+    if name == "depthwise_planes":
+        return channels.vector_planes(call)
     if name == "depthwise_conv2d":
         planes = channels.vector_planes(call) if vectors else None
         return planes or (None if overlaps else rows.lines(call, ALL))
