@@ -16,7 +16,7 @@ LETTERS = len("bytes")
 
 WRITTEN = {
     "benchmarks.md": {"cores": "benchmarks.mcu"},
-    "compatibility.md": {"models": "benchmarks.public"},
+    "compatibility.md": {"forms": "tests.tflm_forms", "models": "benchmarks.public"},
     "cuda.md": {"figures": "benchmarks.cuda"},
     "cycles.md": {"figures": "benchmarks.cycles"},
     "firmware.md": {"firmware": "tools.firmware"},

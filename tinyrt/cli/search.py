@@ -31,8 +31,8 @@ def search(
     space: Annotated[
         str,
         typer.Argument(
-            help="A space: cnn, dscnn, mobilenet, resnet, tcn, transformer, autoencoder; motion or "
-            "sound, for windows of raw samples; camera, for frames; or FILE.py:FUNCTION."
+            help="A space: cnn, dscnn, exits, mobilenet, resnet, tcn, transformer, autoencoder; "
+            "motion or sound, for windows of raw samples; camera, for frames; or FILE.py:FUNCTION."
         ),
     ],
     data: Annotated[

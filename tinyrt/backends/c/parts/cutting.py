@@ -42,8 +42,8 @@ SHAPED = frozenset(
     f"tinyrt_{name}"
     for name in (
         *("add_s8", "sub_s8", "add_s16", "sub_s16", "mul_s8", "mul_s16", "times_s8", "div_s8"),
-        *("squared_difference_s8", "prelu_s8", "maximum_s8", "maximum_s16", "minimum_s8"),
-        *("minimum_s16", "zip_f32"),
+        *("squared_difference_s8", "squared_difference_s16", "prelu_s8", "maximum_s8"),
+        *("maximum_s16", "minimum_s8", "minimum_s16", "zip_f32"),
     )
 )
 WINDOWED = frozenset(
