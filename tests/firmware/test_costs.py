@@ -293,6 +293,9 @@ VECTOR_LAYERS = {
     "depthwise 3x3": depthwise((1, 16, 18, 16), (1, 3, 3, 16)),
     "depthwise 3x3 on rows": depthwise((1, 4, 5, 64), (1, 3, 3, 64)),
     "depthwise 3x3, stride 2": depthwise((1, 32, 32, 8), (1, 3, 3, 8), 2),
+    "depthwise 3x3 in bands": depthwise((1, 26, 22, 8), (1, 3, 3, 8)),
+    "depthwise nx1": depthwise((1, 30, 1, 24), (1, 7, 1, 24), padding="VALID"),
+    "depthwise 5x5": depthwise((1, 9, 12, 16), (1, 5, 5, 16)),
 }
 VECTOR_TOLERANCE = 0.12
 

@@ -8,6 +8,7 @@ from tests.firmware.device import check_on_device
 from tests.ops.build import Case, build_s8
 from tests.ops.cases.windowed import pair
 from tests.sampling import sampled
+from tinyrt.backends.c.mve import cost as mve_cost
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify
 from tinyrt.ops.add import AddAttrs
@@ -49,6 +50,30 @@ def depthwise_conv2d(rng):
     )
     return weighted(
         "depthwise_conv2d", attrs, (1, h, w, channels), (1, *kernel, channels), channels
+    )
+
+
+def depthwise_planes(rng):
+    """Windows for the kernel of one channel after the other, in one band and in several."""
+    kind = rng.random()
+    padding = "SAME" if rng.random() < 0.6 else "VALID"
+    if kind < 0.3:
+        stride = int(rng.integers(1, 3))
+        kernel, stride = (int(rng.integers(1, 17 - stride)), 1), (stride, int(rng.integers(1, 3)))
+        h, w = int(rng.integers(kernel[0], 60)), 1
+    else:
+        kernel, strides = [((3, 3), (1, 2)), ((2, 4), (1,)), ((1, 2), (1,)), ((3, 1), (1,))][
+            rng.choice(4, p=(0.7, 0.1, 0.1, 0.1))
+        ]
+        stride = (int(rng.choice(strides)),) * 2
+        h, w = (int(s) for s in rng.integers(4, 50 if kind > 0.9 else 16, 2))
+    if w > 1 and rng.random() < 0.5:
+        h, w, kernel = w, h, kernel[::-1]
+    channels = int(rng.choice([rng.integers(1, 20), 8, 16])) if h * w < 1000 else 9
+    attrs = DepthwiseConv2dAttrs(stride, padding, activation=str(rng.choice(ACTIVATIONS)))
+    images = int(rng.integers(1, 3)) if h * w < 200 else 1
+    return weighted(
+        "depthwise_conv2d", attrs, (images, h, w, channels), (1, *kernel, channels), channels
     )
 
 
@@ -129,6 +154,13 @@ def check_programs(make, seed, folder, cflags=""):
 @pytest.mark.parametrize("make", [conv2d, depthwise_conv2d, fully_connected, recurrent])
 def test_weighted_ops(make, cflags, tmp_path):
     check_programs(make, 1, tmp_path, cflags)
+
+
+@pytest.mark.parametrize("cflags", ["", "-DTINYRT_NO_ASM"], ids=["assembly", "intrinsics"])
+def test_channels_one_after_the_other(cflags, tmp_path, monkeypatch):
+    """Wherever there is a layout, faster or not."""
+    monkeypatch.setattr(mve_cost, "eights_cost", lambda node, window: 2**31)
+    check_programs(depthwise_planes, 3, tmp_path, cflags)
 
 
 @pytest.mark.parametrize("make", [add, average_pool2d, max_pool2d])

@@ -19,6 +19,7 @@ from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.dsp import Pipeline, Vision
 from tinyrt.dsp.windows import Array, shape_behind
 from tinyrt.errors import DataError, ShapeError, error_context
+from tinyrt.interpreter.model import Model
 from tinyrt.ir import Graph, Shape
 from tinyrt.search.answers import answered
 from tinyrt.train.distill import as_logits
@@ -101,6 +102,10 @@ class Teacher:
         return hashlib.sha256(
             write_tflite(self.graph, front_end_entry(self.front_end))
         ).hexdigest()[:12]
+
+    def model(self) -> Model:
+        """The model at work, in one thread."""
+        return Model(self.graph, num_threads=1, file=self.file)
 
     def logits(self, x: Array) -> Array:
         """Its answers to raw samples as logits, (n, classes); a softmax at its end is undone."""

@@ -1,13 +1,14 @@
-"""What depthwise layers cost on a Cortex-M55, summed up by hand as their kernel's loops go."""
+"""What depthwise layers cost on a Cortex-M55, summed up by hand as their kernels' loops go."""
 
 import numpy as np
 import pytest
 
 from tests.ops.build import Case, build_s8
-from tinyrt.backends.c.mve.cost import CALL, depthwise_cost
+from tinyrt.backends.c.mve.cost import CALL, eights_cost, planes_cost
+from tinyrt.backends.c.mve.planes import planes_of
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs, window_of
 
-PAIR = 53 + 9 * 9 + 25 + 12 * 3
+PAIR = 62 + 3 * (9 + 25 + 16)
 """Two points of a kernel of three by three, of results that no activation cuts off."""
 
 CASES = {
@@ -22,13 +23,50 @@ CASES = {
 }
 """Name -> rows and columns of the input, instructions for eight channels, bytes filled at first."""
 
+WEIGHTS = 25 + 14 * 9
+"""Eight channels' weights of three by three."""
+
+PLANES = {
+    # Two groups of five points, less two behind the last one: eight windows are two fours.
+    "one band": ((5, 5), (1, 1), "VALID", 5, WEIGHTS + 90 + 5 * (55 + 6 * 5) + 8 * (31 + 2 * 33)),
+    # Fifteen pairs of lines, one at a time, of eight fours each; two of them from one copy.
+    "bands": (
+        (32, 32),
+        (1, 1),
+        "VALID",
+        32,
+        WEIGHTS + 8 * 90 + 32 * (55 + 6 * 32) + 8 * 15 * (31 + 8 * 33),
+    ),
+    # One pair of lines of two windows, which go to one place of the copy each but for every fourth.
+    "stride 2": ((5, 5), (2, 2), "VALID", 3, WEIGHTS + 90 + 5 * (55 + 5 * 5) + 8 * (31 + 33)),
+    # A column of padding between groups: two groups of four and three windows are two fours.
+    "padded": ((3, 3), (1, 1), "SAME", 4, WEIGHTS + 90 + 3 * (55 + 6 * 3) + 8 * (31 + 2 * 33)),
+}
+"""Name -> rows and columns, strides, padding, windows from a group to the next, instructions."""
+
+
+def depthwise(sides, attrs):
+    shapes = ((1, *sides, 16), (1, 3, 3, 16), (16,))
+    case = Case("depthwise_conv2d", attrs, shapes, frozenset({1, 2}))
+    node = build_s8(case, np.random.default_rng(0)).graph.bind(0)
+    return node, window_of(attrs, node.input(0).shape, node.input(1).shape)
+
 
 @pytest.mark.parametrize(("size", "block", "filled"), CASES.values(), ids=CASES)
-def test_every_loop_of_a_depthwise_layer_is_counted(size, block, filled):
-    attrs = DepthwiseConv2dAttrs(padding="VALID")
-    case = Case(
-        "depthwise_conv2d", attrs, ((1, size, size, 16), (1, 3, 3, 16), (16,)), frozenset({1, 2})
-    )
-    node = build_s8(case, np.random.default_rng(0)).graph.bind(0)
-    window = window_of(attrs, node.input(0).shape, node.input(1).shape)
-    assert depthwise_cost(node, window) == CALL + 150 + filled + 2 * block
+def test_every_loop_of_eight_channels_is_counted(size, block, filled):
+    node, window = depthwise((size, size), DepthwiseConv2dAttrs(padding="VALID"))
+    assert eights_cost(node, window) == CALL + 150 + filled + 2 * block
+
+
+@pytest.mark.parametrize(
+    ("sides", "stride", "padding", "positions", "block"), PLANES.values(), ids=PLANES
+)
+def test_every_loop_of_one_channel_is_counted(sides, stride, padding, positions, block):
+    node, window = depthwise(sides, DepthwiseConv2dAttrs(stride, padding))
+    planes = planes_of(node, window)
+    assert planes.positions == positions
+    assert planes.cost(signed=True) == block
+    places = positions * (-(-window.out[0] // 2) if planes.whole else 1)
+    copy = planes.plane_bytes(window.out[0])
+    set_up = 130 + 14 * places + copy + 48
+    assert planes_cost(node, planes) == CALL + set_up + 2 * block

@@ -35,6 +35,7 @@ WORK = {
             (depthwise, "pack_nibbles"),
         ),
         *((mve_packing, "pack_filters"), (mve_depthwise, "_packed")),
+        (mve_depthwise, "_in_order"),
     ),
     "leaving out zeros": ((dense, "without_zeros"),),
 }

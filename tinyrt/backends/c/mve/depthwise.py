@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from tinyrt.backends.c.blocks.nibbles import pack_nibbles
 from tinyrt.backends.c.fields import window_fields
 from tinyrt.backends.c.kernel import Calls, Data, Fields, Kernel, Params, Scratch, call
-from tinyrt.backends.c.mve.cost import depthwise_cost
+from tinyrt.backends.c.mve.cost import depthwise_cost, faster_planes
 from tinyrt.backends.c.mve.layout import depthwise_band, depthwise_bits, depthwise_bytes
 from tinyrt.backends.c.mve.packing import (
     LANES,
@@ -19,9 +20,11 @@ from tinyrt.backends.c.mve.packing import (
     lines_of,
     only_positive,
     padded,
+    rounding,
     turned,
     turned_fields,
 )
+from tinyrt.backends.c.mve.planes import Planes
 from tinyrt.fixedpoint import INT8_MIN
 from tinyrt.ir import BoundNode
 from tinyrt.memory.sweep import Sweep, row_bands, whole_images
@@ -30,6 +33,57 @@ from tinyrt.ops.shared.window import Window
 
 
 def depthwise_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requant) -> Kernel:
+    """The kernel for one channel after the other, or the one for eight at a time."""
+    planes = faster_planes(node, window)
+    if planes is not None:
+        return _planes_kernel(node, window, planes, x_zp, requant)
+    return _eights_kernel(node, window, x_zp, requant)
+
+
+def _planes_kernel(
+    node: BoundNode, window: Window, planes: Planes, x_zp: int, requant: Requant
+) -> Kernel:
+    """The kernel ``tinyrt_depthwise_planes_s8``."""
+
+    def calls() -> Calls:
+        data = node.noted_of_constants(
+            ("planes", planes.axes), lambda: _in_order(node, x_zp, planes.axes)
+        )
+        fields: Fields = {
+            **turned_fields(node, planes.axes),
+            "window": window_fields(planes.window),
+            "x_zp": x_zp,
+            "band": planes.band,
+            "column": planes.column,
+            "positions": planes.positions,
+            "rounding": rounding(requant),
+            "requant": _requant_fields(requant, whole_eights),
+        }
+        params = Params("tinyrt_depthwise_planes_s8_params", fields)
+        x, y = node.input(0), node.output
+        return (call("tinyrt_depthwise_planes_s8", params, x, *data, Scratch(), y),)
+
+    return Kernel(
+        calls,
+        planes.scratch_bytes(),
+        lambda: _sweep(node, planes.window, planes.axes, planes.band),
+        cost=lambda: depthwise_cost(node, window),
+    )
+
+
+def _in_order(node: BoundNode, x_zp: int, axes: Axes) -> tuple[Data, Data]:
+    """Weights and bias."""
+    w, bias = constants(node, x_zp)
+    return Data("w", _eights(w, axes)), Data("bias", whole_eights(bias).astype(np.int32))
+
+
+def _eights(w: NDArray[np.int8], axes: Axes) -> NDArray[np.int8]:
+    """Weights (1, kh, kw, channels) as (channels / 8, taps, 8), padded with zeros."""
+    taps = w[0].transpose(*axes, 2).reshape(-1, w.shape[3])
+    return whole_eights(taps).reshape(len(taps), -1, LANES).transpose(1, 0, 2)
+
+
+def _eights_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requant) -> Kernel:
     """The kernel ``tinyrt_depthwise_conv2d_s8``."""
     axes, bits = lines_of(window), depthwise_bits(node)
     lined = turned(window, axes)
@@ -45,7 +99,7 @@ def depthwise_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requan
             "band": depthwise_band(lined),
             "tap_pairs": pairs,
             "only_positive": int(only_positive(requant)),
-            "requant": _requant_fields(requant),
+            "requant": _requant_fields(requant, evens_first),
         }
         params = Params("tinyrt_depthwise_conv2d_s8_params", fields)
         x, y = node.input(0), node.output
@@ -54,7 +108,7 @@ def depthwise_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requan
     return Kernel(
         calls,
         depthwise_bytes(node, window),
-        lambda: _sweep(node, window),
+        lambda: _sweep(node, lined, axes, depthwise_band(lined)),
         cost=lambda: depthwise_cost(node, window),
     )
 
@@ -62,29 +116,24 @@ def depthwise_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requan
 def _packed(node: BoundNode, x_zp: int, axes: Axes, bits: int) -> tuple[tuple[Data, Data], int]:
     """Weights and bias, and whether the products of two taps always fit 16 bits."""
     w, bias = constants(node, x_zp)
-    taps = w[0].transpose(*axes, 2).reshape(-1, w.shape[3])
-    blocks = np.pad(taps, ((0, 0), (0, padded(w.shape[3], LANES) - w.shape[3])))
-    eights = blocks.reshape(len(taps), -1, LANES).transpose(1, 0, 2)
+    eights = _eights(w, axes)
     packed = pack_nibbles(in_halves(eights)) if bits == 4 else eights
     # Only two products of -128 and -128 have a sum that needs more than 16 bits.
-    pairs = int(((taps == INT8_MIN).sum(axis=0) < 2).all())
+    pairs = int(((eights == INT8_MIN).sum(axis=1) < 2).all())
     return (Data("w", packed), Data("bias", evens_first(bias).astype(np.int32))), pairs
 
 
-def _sweep(node: BoundNode, window: Window) -> Sweep | None:
+def _sweep(node: BoundNode, lined: Window, axes: Axes, band: int) -> Sweep | None:
     """Eight channels at a time: the input lines of a band, then its output lines.
 
     Channels keep apart, so that each is a plane. Lines that are columns have a sweep only where
     one band is the whole image.
     """
-    axes = lines_of(window)
-    lined = turned(window, axes)
-    band = depthwise_band(lined)
     if node.input(0).shape[3] != node.output.shape[3]:
         return None
-    if band == lined.out[0]:
+    if band >= lined.out[0]:
         return whole_images(node)
-    return row_bands(node, window, band) if axes == (0, 1) else None
+    return row_bands(node, lined, band) if axes == (0, 1) else None
 
 
 def in_halves(w: NDArray[np.int8]) -> NDArray[np.int8]:
@@ -93,15 +142,21 @@ def in_halves(w: NDArray[np.int8]) -> NDArray[np.int8]:
     return np.stack([low, high], axis=2)
 
 
+def whole_eights(channels: NDArray[Any]) -> NDArray[Any]:
+    """Numbers (..., channels), with zeros up to a multiple of eight."""
+    rest = padded(channels.shape[-1], LANES) - channels.shape[-1]
+    return np.pad(channels, ((0, 0),) * (channels.ndim - 1) + ((0, rest),))
+
+
 def evens_first(channels: NDArray[Any]) -> NDArray[Any]:
     """One number per channel, of every eight the even ones before the odd ones; zeros added."""
-    eights = np.pad(channels, (0, padded(len(channels), LANES) - len(channels))).reshape(-1, LANES)
+    eights = whole_eights(channels).reshape(-1, LANES)
     return np.concatenate([eights[:, 0::2], eights[:, 1::2]], axis=1).ravel()
 
 
-def _requant_fields(requant: Requant) -> Fields:
-    """``tinyrt_requant_params`` with channels as ``evens_first`` puts them."""
-    mult, shift = evens_first(requant.mult), evens_first(requant.shift)
+def _requant_fields(requant: Requant, order: Callable[[NDArray[Any]], NDArray[Any]]) -> Fields:
+    """``tinyrt_requant_params`` with channels in an order of whole eights."""
+    mult, shift = order(requant.mult), order(requant.shift)
     alike = len(set(zip(requant.mult.tolist(), requant.shift.tolist(), strict=True))) == 1
     if alike:
         mult, shift = np.repeat(mult[:1], LANES), np.repeat(shift[:1], LANES)

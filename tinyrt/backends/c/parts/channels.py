@@ -340,7 +340,7 @@ def _vector_bands(call: Call) -> Cut | None:
     if lines <= band:
         return None
     params, *tensors = call.args
-    function = call.function.replace("_conv2d_", "_bands_")
+    function = call.function.replace("_conv2d_", "_bands_").replace("_planes_", "_plane_bands_")
 
     def part(a: int, b: int) -> Call:
         first, end = Number(a * band), Number(min(b * band, lines))

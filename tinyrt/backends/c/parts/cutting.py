@@ -134,6 +134,8 @@ def _cut_of_layer(call: Call, isa: InstructionSet, overlaps: bool) -> Cut | None
         if vectors:
             return rows.vector_lines(call)
         return None if overlaps else rows.lines(call, 1)
+    if name == "depthwise_planes":
+        return channels.vector_planes(call)
     if name == "depthwise_conv2d":
         planes = channels.vector_planes(call) if vectors else None
         return planes or (None if overlaps else rows.lines(call, ALL))
