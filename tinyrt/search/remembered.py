@@ -11,7 +11,6 @@ from threading import Lock
 
 import numpy as np
 
-from tinyrt.interpreter.model import Model
 from tinyrt.ops.shared.spec import Array
 from tinyrt.search.teacher import Teacher
 from tinyrt.train.distill import logits_of
@@ -32,7 +31,7 @@ class Remembered:
 
     def __init__(self, teacher: Teacher) -> None:
         self.teacher = teacher
-        self._answer = logits_of(Model(teacher.graph, num_threads=1, file=teacher.file))
+        self._answer = logits_of(teacher.model())
         self._known: dict[bytes, Array] = {}
         self._lock = Lock()
 
