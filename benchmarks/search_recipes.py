@@ -2,9 +2,9 @@
 
 The recipe is trained first, and its pruned int8 model counted: what that costs is the limit, for
 digits .7 of its instructions. Within it, networks and their deployment are chosen for the recipe's
-training samples: convolutions along time and their strides, or for digits the space ``cnn``. The
-recipe's float model teaches them, as it does the pruned one. The test samples judge the front, and
-chose nothing. ``--recipe-only`` prints the recipe's figures.
+training samples: convolutions along time and their strides, or for digits the space ``cnn``, which
+begins with two by hand. The recipe's float model teaches them, as it does the pruned one. The test
+samples judge the front, and chose nothing. ``--recipe-only`` prints the recipe's figures.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from tinyrt.convert.passes import optimize
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import Graph
 from tinyrt.quantize import Preset, Scheme
-from tinyrt.search import Candidate, Deployment, Problem, SearchSetting, search_networks
-from tinyrt.search.spaces import cnn
+from tinyrt.search import SPACES, Candidate, Deployment, Problem, SearchSetting, search_networks
 from tinyrt.search.store import End, Record
 from tinyrt.train.nn import Conv2d, DepthwiseConv2d, GlobalAvgPool2d, Linear, Module, Sequential
 from tinyrt.train.recipes import RECIPES
@@ -56,8 +55,8 @@ def small_cnn(width: int) -> dict[str, Any]:
     return chosen
 
 
-BEGIN = {"digits": tuple(small_cnn(width) for width in (8, 16))}
-"""Recipe -> choices of the first trials: what others are compared with from the beginning."""
+BEGIN = {("digits", "cnn"): tuple(small_cnn(width) for width in (8, 16))}
+"""Recipe and space -> choices of the first trials, which others are compared with from then on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +93,16 @@ def by_hand(recipe: str, seed: int) -> Hand:
 
 
 def space_for(
-    recipe: str,
+    recipe: str, images_space: str = "cnn"
 ) -> Callable[[BaseTrial, Problem, np.random.Generator], Candidate]:
-    """The space for a recipe's samples, varied as the recipe does."""
+    """The space for a recipe's samples, varied as the recipe does; for images one that ships."""
     batch, augment = RECIPES[recipe].training.batch, RECIPES[recipe].augment
     loss = RECIPES[recipe].loss
 
     def images(trial: BaseTrial, problem: Problem, rng: np.random.Generator) -> Candidate:
-        return replace(cnn(trial, problem, rng), batch=batch, augment=augment, loss=loss)
+        made = SPACES[images_space](trial, problem, rng)
+        assert isinstance(made, Candidate), "as those that ship are"
+        return replace(made, batch=batch, augment=augment, loss=loss)
 
     if recipe == "digits":
         return images
@@ -148,6 +149,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("recipe", choices=tuple(SHARES))
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--space", default="cnn", help="for digits, one that ships")
     parser.add_argument("--trials", type=int, default=60)
     parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--validation", type=float, default=0.2)
@@ -167,7 +169,7 @@ def main() -> None:
         return
     data = RECIPES[given.recipe].load(given.seed)
     found = search_networks(
-        space_for(given.recipe),
+        space_for(given.recipe, given.space),
         {"x": data.x_train, "y": data.y_train},
         given.folder,
         SearchSetting(
@@ -180,7 +182,7 @@ def main() -> None:
         validation=given.validation,
         workers=given.workers,
         teacher=hand.teacher,
-        begin=BEGIN.get(given.recipe, ()),
+        begin=BEGIN.get((given.recipe, given.space), ()),
         test={"x": data.x_test, "y": data.y_test},
         on_trial=Watch(),
     )

@@ -36,12 +36,14 @@ def test_choices_become_convolutions_along_time(recipe, shape):
 
 def test_digits_are_for_the_space_of_images_varied_as_the_recipe_does():
     problem = Problem(np.zeros((30, 8, 8, 1), np.float32), np.arange(30) % 3)
-    begun = [optuna.trial.FixedTrial(choices) for choices in BEGIN["digits"]]
+    begun = [optuna.trial.FixedTrial(choices) for choices in BEGIN["digits", "cnn"]]
     wider = candidate_of(space_for("digits"), begun[1], problem, 0)
     assert (1, 2, 2, 24) in [node.output.shape for node in graph_of(wider, problem).bound()]
     candidate = candidate_of(space_for("digits"), begun[0], problem, 0)
     assert (candidate.batch, candidate.augment) == (64, RECIPES["digits"].augment)
     shapes = [node.output.shape for node in graph_of(candidate, problem).bound()]
+    with pytest.raises(ValueError, match="'stem' is not found"):
+        candidate_of(space_for("digits", "dscnn"), begun[0], problem, 0)
     assert [s for s in ((1, 8, 8, 8), (1, 4, 4, 8), (1, 2, 2, 12)) if s not in shapes] == []
     assert candidate.loss is RECIPES["digits"].loss
 

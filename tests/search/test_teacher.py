@@ -79,7 +79,7 @@ def test_what_is_remembered_of_a_teacher_has_an_end(monkeypatch):
     for start in (0, 3, 6):
         known(x[start : start + 3])
     assert len(known._known) == 4
-    np.testing.assert_array_equal(known(x[:9]), logits_of(known.teacher.model())(x[:9]))
+    np.testing.assert_array_equal(known(x[:9]), logits_of(Model(known.teacher.graph))(x[:9]))
 
 
 def test_a_process_remembers_one_teacher():
