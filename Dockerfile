@@ -10,6 +10,7 @@ COPY . /src
 RUN /opt/tinyrt/bin/pip install --no-cache-dir --no-deps /src
 
 FROM debian:12-slim
+# No core of 64 bits is among tinyrt's, and two emulators are all that it starts.
 RUN apt-get update \
  && apt-get install -y --no-install-recommends \
         gcc \
@@ -23,6 +24,8 @@ RUN apt-get update \
         qemu-system-arm \
         qemu-system-misc \
  && rm -rf /var/lib/apt/lists/* \
+ && find /usr/lib/picolibc /usr/lib/gcc/riscv64-unknown-elf -type d -name 'rv64*' -prune -exec rm -r {} + \
+ && find /usr/bin -name 'qemu-system-*' ! -name '*-arm' ! -name '*-riscv32' -delete \
  && useradd --create-home --uid 1000 tinyrt
 COPY --from=build /opt/tinyrt /opt/tinyrt
 ENV PATH=/opt/tinyrt/bin:$PATH

@@ -1,15 +1,18 @@
 """Cycles of the zoo's int8 models, beside what MLPerf Tiny's entries took on boards.
 
-    TINYRT_ZOO=../shared python -m benchmarks.cycles [--models resnet8 ...] [--write]
+    TINYRT_ZOO=../shared python -m benchmarks.cycles [--models resnet8 ...] [--cores cortex-m4 ...]
+        [--write]
 
-Prints a Markdown table; ``--write`` puts it into docs/cycles.md. Published are milliseconds and the
-clock of an entry's board; cycles are their product.
+Prints a Markdown table; ``--write`` puts its rows into docs/cycles.md. Rows of other models and
+cores stay as they are there, and so do those of cores that the installed compiler does not know.
+Published are milliseconds and the clock of an entry's board; cycles are their product.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +39,7 @@ CORES: dict[str, tuple[Flash, ...]] = {
     "cortex-m7": (Flash(),),
     "cortex-m85": (Flash(),),
 }
-"""Those that the installed compiler does not know have published figures alone."""
+"""Core -> flash that it is measured with."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +100,6 @@ def shown(cycles: Cycles) -> str:
 
 def row(zoo: Path, model: str, core: str) -> str:
     """One line of the table."""
-    if not toolchain.knows(find_core(core)):
-        return f"| {model} | {core} | – | – | – | {published(model, core)} |"
     runs = [measure(zoo, model, core, flash) for flash in CORES[core]]
     ranges = [*(shown(cycles) for _, cycles in runs), "–"][:2]
     return (
@@ -115,24 +116,33 @@ def published(model: str, core: str) -> str:
     return f"{figures or '–'} | {names or '–'}"
 
 
+def rows_of(table: str) -> dict[tuple[str, str], str]:
+    """(model, core) -> its line, of a table's text."""
+    found = re.findall(r"^(\| (\w+) \| ([\w-]+) \|.*)$", table, re.MULTILINE)
+    return {(model, core): line for line, model, core in found if model in MODELS}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", nargs="+", default=MODELS, choices=MODELS)
-    parser.add_argument("--write", action="store_true", help="put the table into docs/cycles.md")
+    parser.add_argument("--cores", nargs="+", default=[*CORES], choices=[*CORES])
+    parser.add_argument("--write", action="store_true", help="put the rows into docs/cycles.md")
     options = parser.parse_args()
     if "TINYRT_ZOO" not in os.environ:
         raise SystemExit("set TINYRT_ZOO to the folder that holds models/")
     zoo = Path(os.environ["TINYRT_ZOO"])
-    lines = [HEADER]
+    text = PAGE.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    table, _, behind = rest.partition(END)
+    rows = rows_of(table)
     print(HEADER)
     for model in options.models:
-        for core in CORES:
-            lines.append(row(zoo, model, core))
-            print(lines[-1], flush=True)
+        for core in options.cores:
+            if toolchain.knows(find_core(core)):
+                rows[model, core] = row(zoo, model, core)
+            print(rows[model, core], flush=True)
     if options.write:
-        text = PAGE.read_text(encoding="utf-8")
-        before, _, rest = text.partition(BEGIN)
-        _, _, behind = rest.partition(END)
+        lines = [HEADER, *(rows[model, core] for model in MODELS for core in CORES)]
         table = "\n".join(lines)
         write_text(PAGE, f"{before}{BEGIN}\n{table}\n\n{END}{behind}")
 

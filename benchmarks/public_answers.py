@@ -84,6 +84,17 @@ def _rounds_once(op: Op) -> bool:
     return op.name == "FULLY_CONNECTED" and op.reads in ("INT8", "INT16")
 
 
+def _pads(op: Op) -> bool:
+    """Whether it pads with a zero point that is not 0."""
+    first = op.inputs[0] if op.inputs else None
+    pads = op.name == "SPACE_TO_BATCH_ND" and first is not None and first.dtype == "INT8"
+    return pads and first is not None and any(first.zero_points)
+
+
+def _clamps_to_six(op: Op) -> bool:
+    return op.name == "RELU6" and op.reads in ("INT8", "INT16")
+
+
 def _is_any_integer(op: Op) -> bool:
     return any(t is not None and t.dtype in INTEGERS for t in op.inputs)
 
@@ -94,13 +105,15 @@ def _is_half(op: Op) -> bool:
 
 RULES = (
     Rule("zero points", ("TFLM",), 255, 1.0, _has_zero_points),
+    Rule("padding", ("TFLM",), 255, 1.0, _pads),
+    Rule("RELU6", ("TFLM",), 1 << 16, 1.0, _clamps_to_six),
     Rule("hybrid", ("TFLM", "LiteRT"), 16, 1 / 16, _is_hybrid),
     Rule("one rounding", ("LiteRT",), 16, 1 / 16, _rounds_once),
     Rule("ONNX integers", ("onnxruntime",), 16, 1 / 16, _is_any_integer),
     Rule("16-bit floats", ("onnxruntime",), 0, 1 / 64, _is_half),
 )
-CONFIRMED = "zero points"
-"""The rule that explains a difference from TFLM only where the answers are LiteRT's."""
+CONFIRMED = ("zero points", "padding", "RELU6")
+"""Rules that explain a difference from TFLM only where the answers are LiteRT's."""
 
 
 def rules_of(ops: Sequence[Op]) -> tuple[str, ...]:
@@ -218,7 +231,7 @@ def judge(
         return Verdict("float" if apart.part else "exact", peer, apart)
     for rule in RULES:
         explains = rule.name in rules and peer in rule.peers
-        if explains and rule.name == CONFIRMED:
+        if explains and rule.name in CONFIRMED:
             explains = "LiteRT" in answers and _is_within(gap(found, answers["LiteRT"]), 0, near)
         if explains and _is_within(apart, rule.steps, rule.part):
             return Verdict("by rule", peer, apart, rule.name)

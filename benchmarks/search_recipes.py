@@ -2,9 +2,9 @@
 
 The recipe is trained first, and its pruned int8 model counted: what that costs is the limit, for
 digits .7 of its instructions. Within it, networks and their deployment are chosen for the recipe's
-training samples: convolutions along time and their strides, or for digits the space ``dscnn``. The
-recipe's float model teaches them, as it does the pruned one. The test samples judge the front, and
-chose nothing. ``--recipe-only`` prints the recipe's figures.
+training samples: convolutions along time and their strides, or for digits the space ``cnn``, which
+begins with two by hand. The recipe's float model teaches them, as it does the pruned one. The test
+samples judge the front, and chose nothing. ``--recipe-only`` prints the recipe's figures.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,8 +25,8 @@ from tinyrt.convert.passes import optimize
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import Graph
 from tinyrt.quantize import Preset, Scheme
-from tinyrt.search import Candidate, Deployment, Problem, SearchSetting, search_networks
-from tinyrt.search.spaces import dscnn
+from tinyrt.search import SPACES, Candidate, Deployment, Problem, SearchSetting, search_networks
+from tinyrt.search.store import End, Record
 from tinyrt.train.nn import Conv2d, DepthwiseConv2d, GlobalAvgPool2d, Linear, Module, Sequential
 from tinyrt.train.recipes import RECIPES
 from tinyrt.train.recipes.series import normed
@@ -44,6 +44,19 @@ CORE = "cortex-m4"
 
 SHARES = {"digits": 0.7, "motion": 1.0, "vowels": 1.0}
 """Recipe -> share of its pruned int8 model's instructions that a network may take."""
+
+
+def small_cnn(width: int) -> dict[str, Any]:
+    """Choices of a small network by hand: three convolutions, of which two stride."""
+    widths, strides = (width, width, width + width // 2), (1, 2, 2)
+    chosen: dict[str, Any] = {"layers": 3, "head": "flat", "learning_rate": 1e-2}
+    for i, (channels, stride) in enumerate(zip(widths, strides, strict=True), start=1):
+        chosen |= {f"conv{i}": channels, f"conv{i}_kernel": 3, f"conv{i}_stride": stride}
+    return chosen
+
+
+BEGIN = {("digits", "cnn"): tuple(small_cnn(width) for width in (8, 16))}
+"""Recipe and space -> choices of the first trials, which others are compared with from then on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +93,16 @@ def by_hand(recipe: str, seed: int) -> Hand:
 
 
 def space_for(
-    recipe: str,
+    recipe: str, images_space: str = "cnn"
 ) -> Callable[[BaseTrial, Problem, np.random.Generator], Candidate]:
-    """The space for a recipe's samples, varied as the recipe does."""
+    """The space for a recipe's samples, varied as the recipe does; for images one that ships."""
     batch, augment = RECIPES[recipe].training.batch, RECIPES[recipe].augment
     loss = RECIPES[recipe].loss
 
     def images(trial: BaseTrial, problem: Problem, rng: np.random.Generator) -> Candidate:
-        return replace(dscnn(trial, problem, rng), batch=batch, augment=augment, loss=loss)
+        made = SPACES[images_space](trial, problem, rng)
+        assert isinstance(made, Candidate), "as those that ship are"
+        return replace(made, batch=batch, augment=augment, loss=loss)
 
     if recipe == "digits":
         return images
@@ -114,11 +129,27 @@ def space_for(
     return space
 
 
+class Watch:
+    """Says when a trial is better than all before; passed to a search as ``on_trial``."""
+
+    def __init__(self) -> None:
+        self._begin, self._best = time.monotonic(), 0.0
+
+    def __call__(self, done: int, total: int, record: Record) -> None:
+        """Take note of a trial."""
+        if record.end is not End.TRAINED or record.score is None or record.score <= self._best:
+            return
+        self._best, costs = record.score, record.costs or {}
+        print(f"{time.monotonic() - self._begin:5.0f} s, trial {done} of {total}: ", end="")
+        print(f"{record.score:.2%}, {costs['instructions']:,} instructions", flush=True)
+
+
 def main() -> None:
     """Search, and print the front."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("recipe", choices=tuple(SHARES))
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--space", default="cnn", help="for digits, one that ships")
     parser.add_argument("--trials", type=int, default=60)
     parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--validation", type=float, default=0.2)
@@ -138,7 +169,7 @@ def main() -> None:
         return
     data = RECIPES[given.recipe].load(given.seed)
     found = search_networks(
-        space_for(given.recipe),
+        space_for(given.recipe, given.space),
         {"x": data.x_train, "y": data.y_train},
         given.folder,
         SearchSetting(
@@ -151,7 +182,9 @@ def main() -> None:
         validation=given.validation,
         workers=given.workers,
         teacher=hand.teacher,
+        begin=BEGIN.get((given.recipe, given.space), ()),
         test={"x": data.x_test, "y": data.y_test},
+        on_trial=Watch(),
     )
     print(" ".join(f"{end} {number}" for end, number in found.ends.items()))
     print("scouts:", " ".join(f"{end} {number}" for end, number in found.scout_ends.items()))

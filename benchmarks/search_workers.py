@@ -1,14 +1,16 @@
 """Trials an hour of two workers beside one: ``python -m benchmarks.search_workers``.
 
 All trials train the same large network, to the end, so that each takes as long. They are done by
-one worker, then by two; then the same training runs in one plain process, and in two side by side,
-without a search: what two gain there is what this machine can give. Real time says how fast it is,
-on a quiet machine; processor time says where it went, on any.
+the process that searches, as with ``--workers 1``; by one worker that is started; by two. Then the
+same training runs in one plain process, and in two side by side, without a search: what two gain
+there is what this machine can give. Real time says how fast it is, on a quiet machine; processor
+time says where it went, on any.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import resource
 import subprocess
 import sys
@@ -21,6 +23,7 @@ import numpy as np
 
 from tinyrt.api.fitting import DeviceBudget
 from tinyrt.cluster.tasks import attempted
+from tinyrt.cluster.workers import local_cluster
 from tinyrt.files import scratch_folder
 from tinyrt.search import Problem, SearchSetting, search_networks
 from tinyrt.search.order import Order
@@ -44,7 +47,7 @@ class Took:
     Attributes:
         real: from the beginning to the end, the start of workers included.
         between: from the first end of a trial to the last, for each trial.
-        own: processor time of the program that searches; with one worker, of the training, too.
+        own: processor time of the program that searches; without workers, of the training, too.
         workers: processor time of its workers.
 
     """
@@ -75,17 +78,21 @@ def problem() -> Problem:
 
 
 def searched(workers: int, trials: int) -> Took:
-    """Search in this process, with so many workers."""
+    """Search from this process, with so many workers that are started; 0 for itself."""
     ends: list[float] = []
     begin, own = time.monotonic(), time.process_time()
-    with scratch_folder() as folder:
-        x, y = load_digits()
+    with contextlib.ExitStack() as stack:
+        folder, x, y = stack.enter_context(scratch_folder()), *load_digits()
+        started: dict[str, Any] = {"workers": 1}
+        if workers:
+            cluster = stack.enter_context(local_cluster(workers))
+            started = {"scheduler": stack.enter_context(cluster.get_client())}
         search_networks(
             wide,
             {"x": x, "y": y},
             folder / "found",
             SearchSetting(BUDGET, trials=trials, epochs=EPOCHS, int8_epochs=1),
-            workers=workers,
+            **started,
             on_trial=lambda done, total, record: ends.append(time.monotonic()),
         )
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -128,7 +135,7 @@ def main() -> None:
     """Print all figures, or those of one part."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=12)
-    parser.add_argument("--workers", type=int, help="search alone, in this process")
+    parser.add_argument("--workers", type=int, help="one search, with so many started")
     parser.add_argument("--plain", action="store_true", help="train alone, in this process")
     given = parser.parse_args()
     number = str(given.trials)
@@ -141,16 +148,18 @@ def main() -> None:
         return
     print("               real s   own s  workers s  trials an hour")
     of = {}
-    for workers in (1, 2):
+    for workers, name in ((0, "itself"), (1, "1 started"), (2, "2 started")):
         of[workers] = Took(*_figures(_process("--workers", str(workers), "--trials", number)))
-        print(f"{workers} worker(s)   {of[workers]}", flush=True)
+        print(f"{name:12}{of[workers]}", flush=True)
     start = partial(_process, "--plain", "--trials", number)
     (alone, alone_own) = _figures(start())
     both = [_figures(process) for process in (start(), start())]
     beside, beside_own = (sum(column) / 2 for column in zip(*both, strict=True))
     print(f"plain training: alone {alone:.1f} s, {alone_own:.1f} of a processor; two side by side ")
     print(f"  {beside:.1f} s, {beside_own:.1f} each: this machine gives {2 * alone / beside:.2f}")
-    print(f"two workers give {of[1].between / of[2].between:.2f} times the trials an hour")
+    like, itself = (of[workers].between / of[2].between for workers in (1, 0))
+    print(f"two workers give {like:.2f} times the trials an hour of one that is started, ")
+    print(f"  and {itself:.2f} times those of the process that searches itself")
 
 
 if __name__ == "__main__":

@@ -62,6 +62,15 @@ def test_the_largest_difference_counts(found, expected, says):
             "differs: 89 steps from TFLM",
         ),
         (ints(1), {"TFLM": ints(90)}, ("zero points",), "differs: 89 steps from TFLM"),
+        (ints(1), {"TFLM": ints(90)}, ("padding", "RELU6"), "differs: 89 steps from TFLM"),
+        (
+            *(ints(1), {"TFLM": ints(90), "LiteRT": ints(1)}, ("padding",)),
+            "by rule (padding): 89 steps from TFLM",
+        ),
+        (
+            *(ints(1), {"TFLM": ints(90), "LiteRT": ints(1)}, ("RELU6",)),
+            "by rule (RELU6): 89 steps from TFLM",
+        ),
         (
             ints(1),
             {"LiteRT": ints(17)},
@@ -104,6 +113,13 @@ def op(name, dtype, constant=None, zero_points=()):
         ([op("FULLY_CONNECTED", "INT16", "INT8")], ("one rounding",)),
         ([op("FULLY_CONNECTED", "INT8", "INT8")], ("one rounding",)),
         ([Op("FULLY_CONNECTED", ())], ()),
+        ([op("SPACE_TO_BATCH_ND", "INT8")], ("padding",)),
+        ([op("SPACE_TO_BATCH_ND", "FLOAT32")], ()),
+        ([op("PAD", "INT8")], ()),
+        ([Op("SPACE_TO_BATCH_ND", (Tensor("INT8", False, (0,)),))], ()),
+        ([Op("SPACE_TO_BATCH_ND", ())], ()),
+        ([op("RELU6", "INT8"), op("RELU6", "INT16")], ("RELU6",)),
+        ([op("RELU6", "FLOAT32"), op("RELU", "INT8")], ()),
     ],
 )
 def test_rules_follow_from_ops(ops, says):

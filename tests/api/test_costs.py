@@ -9,10 +9,11 @@ import pytest
 import tinyrt
 from tests.graphs import small_cnn
 from tests.sampling import WHOLE, sampled
+from tests.seeing import GREY, frames_of, int8_net
 from tinyrt import api
 from tinyrt.api import costs
 from tinyrt.api.costs import MARGINS, Basis, ModelCost, cost
-from tinyrt.attached import front_end_of
+from tinyrt.attached import front_end_entry, front_end_of
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import save_tflite
@@ -196,6 +197,43 @@ def test_costs_with_a_front_end_are_those_of_an_emulation():
     noise = cost(graph, "m33", basis="counted", **given)
     assert noise.instructions == pytest.approx(counted.instructions, rel=0.01)
     assert noise.instructions != counted.instructions, "they depend a little on samples"
+
+
+def eyes():
+    """A network, its camera, and frames."""
+    return int8_net(), replace(GREY, boxes=None), frames_of(GREY, 2)
+
+
+def test_a_camera_is_counted_along():
+    graph, vision, _ = eyes()
+    alone, seen = cost(graph), cost(graph, front_end=vision)
+    # 12 bytes, and 4 for each of the 8 numbers of a row; in words of 8.
+    assert seen.arena - alone.arena == 12 + 4 * 8 + 4
+    assert (seen.weights, seen.by_op) == (alone.weights, alone.by_op)
+    assert seen.instructions is None
+    pushed = ExportOptions(input_rows=True)
+    assert cost(graph, front_end=vision, options=pushed).arena != seen.arena
+    with pytest.raises(UnsupportedError, match="a cost takes no option 'input_rows'"):
+        cost(graph, options=pushed)
+
+
+@pytest.mark.device
+def test_costs_with_a_camera_are_those_of_an_emulation(tmp_path):
+    graph, vision, frames = eyes()
+    path = tmp_path / "eyes.tflite"
+    save_tflite(graph, path, front_end_entry(vision))
+    counted = cost(graph, "m4", basis="timed", recording=frames, front_end=vision)
+    report = api.emulate_recording(path, frames, core="m4", cycles=Timing())
+    assert counted.instructions == report.instructions
+    assert (counted.basis, counted.cycles) == (Basis.TIMED, report.cycles.cycles.high)
+    assert (counted.code, counted.weights) == (report.flash.code, report.flash.weights)
+    assert counted.arena == report.ram.arena + report.ram.state
+    if not WHOLE:
+        return
+    linked = cost(graph, "m4", basis="linked", front_end=vision)
+    assert (linked.code, linked.arena) == (counted.code, counted.arena)
+    noise = cost(graph, "m4", basis="counted", front_end=vision)
+    assert noise.instructions == pytest.approx(counted.instructions, rel=0.01)
 
 
 def test_options_of_the_export_are_asked_for(tmp_path):

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.c.owned import owned
 from tinyrt.emulate import toolchain
 from tinyrt.emulate.run import pack_inputs, unpack_outputs
 from tinyrt.export import ExportedProject, Memories
@@ -79,6 +80,7 @@ def write_driver(project: ExportedProject, folder: Path) -> Path:
         "inputs": len(project.inputs),
         "outputs": len(project.outputs),
         "pushed": project.pushed is not None,
+        "owned": owned(project),
         "has_places": all(p.offset is not None for p in (*project.inputs, *project.outputs)),
     }
     driver = folder / "driver.c"

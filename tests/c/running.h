@@ -7,10 +7,13 @@
 
 #define TINYRT_ASSERT assert
 
-/** The number of the op that was begun last; -1 before the first and behind each. */
-extern int tinyrt_running;
+/** An op begins: it may touch its own bytes of the arena. */
+void tinyrt_op_begins(int op);
 
-#define TINYRT_PROFILE_BEGIN(op) (tinyrt_running = (op))
-#define TINYRT_PROFILE_END(op) ((void)(op), tinyrt_running = -1)
+/** An op is done. */
+void tinyrt_op_ends(void);
+
+#define TINYRT_PROFILE_BEGIN(op) tinyrt_op_begins(op)
+#define TINYRT_PROFILE_END(op) ((void)(op), tinyrt_op_ends())
 
 #endif

@@ -73,18 +73,27 @@ def test_a_signal_ends_a_command_by_its_number_and_later_as_before(number):
 
 def test_a_bar_says_how_far_the_work_has_come_and_goes(terminal):
     with progress_bar("measuring") as progress:
-        for count in (3, 12):
-            progress(count, 12)
+        progress(3, 12)
+        progress(12, 12, "best [b] 9 %")
     shown = terminal.getvalue()
     assert "measuring" in shown
+    assert "best [b] 9 %" in shown
     assert "12/12" in shown
     # The line is cleared and the cursor shown again.
     assert shown.rstrip("\r").endswith("\x1b[2K")
 
 
+def test_a_line_below_a_bar_is_cut_where_the_terminal_ends(terminal):
+    with progress_bar("measuring") as progress:
+        progress(3, 12, "best " + "x" * 100)
+    assert "best " + "x" * 74 + "…" in terminal.getvalue()
+    assert "x" * 75 not in terminal.getvalue()
+
+
 def test_without_a_terminal_there_is_no_bar(capsys):
     with progress_bar("measuring") as progress:
         progress(3, 12)
+        progress(4, 12, "best 9 %")
     assert capsys.readouterr().err == ""
 
 

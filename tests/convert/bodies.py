@@ -56,6 +56,9 @@ class Body(OnnxModel):
         return self.op("ReduceMean", x, axes=[2, 3])
 
 
+Block = Callable[[Body, str], str]
+
+
 def shuffle_unit(m: Body, x: str) -> str:
     """ShuffleNetV2's."""
     for _ in range(3):
@@ -198,6 +201,28 @@ def pixel_attention(m: Body, x: str) -> str:
     return m.op("Add", x, m.conv(m.op("Add", m.reshape(sums, 1, 8, H, W), taps), 8, 8))
 
 
+def reduced(heads: int) -> Block:
+    """PVTv2's: attention of pixels to an image of half the size, of which keys and values come."""
+
+    def block(m: Body, x: str) -> str:
+        tokens, size = m.transpose(m.reshape(x, 1, 8, H * W), 0, 2, 1), 8 // heads
+        query = m.reshape(m.op("MatMul", tokens, m.weights(8, 8)), 1, H * W, heads, size)
+        query = m.transpose(query, 0, 2, 1, 3)
+        image = m.reshape(m.transpose(tokens, 0, 2, 1), 1, 8, H, W)
+        small = m.op("Conv", image, m.weights(8, 8, 2, 2), strides=[2, 2])
+        rows = m.transpose(m.reshape(small, 1, 8, H * W // 4), 0, 2, 1)
+        both = m.op("MatMul", rows, m.weights(8, 16))
+        both = m.transpose(m.reshape(both, 1, H * W // 4, 2, heads, size), 2, 0, 3, 1, 4)
+        key, value = (m.op("Gather", both, m.const(i, np.int64), axis=0) for i in range(2))
+        scores = m.op("MatMul", query, m.transpose(key, 0, 1, 3, 2))
+        sums = m.op("MatMul", m.op("Softmax", scores, axis=-1), value)
+        joined = m.reshape(m.transpose(sums, 0, 2, 1, 3), 1, H * W, 8)
+        y = m.op("MatMul", joined, m.weights(8, 8))
+        return m.conv(m.reshape(m.transpose(y, 0, 2, 1), 1, 8, H, W), 8, 5)
+
+    return block
+
+
 def gathered(m: Body, x: str) -> str:
     """An image that torch's unfold cuts into patches, and pixel shuffle puts together again."""
     rows = m.const(np.arange(H).reshape(-1, 2).T, np.int64)
@@ -214,8 +239,6 @@ def lines_of_text(m: Body, x: str) -> str:
     return m.op("MatMul", m.op("Tanh", rows), m.weights(8 * H, 7))
 
 
-Block = Callable[[Body, str], str]
-
 BODIES: dict[str, tuple[Block, int, int]] = {
     "ShuffleNetV2": (shuffle_unit, 0, 20),
     "PoolFormer": (pool_block, 0, 24),
@@ -229,6 +252,8 @@ BODIES: dict[str, tuple[Block, int, int]] = {
     "MobileViTv2": (linear_attention, 2, 21),
     "MultiheadAttention": (multihead, 1, 18),
     "YOLO11's attention": (pixel_attention, 3, 20),
+    "PVTv2 of one head": (reduced(1), 0, 19),
+    "PVTv2 of two heads": (reduced(2), 2, 20),
     "unfold": (gathered, 2, 12),
     "lines of text": (lines_of_text, 0, 6),
 }

@@ -218,10 +218,6 @@ REFUSED = {
         ),
         "coordinates 'log_polar'",
     ),
-    "the last of equals": (
-        lambda m: m.op("ArgMax", m.input(1, 4), select_last_index=1),
-        "the last of equal elements",
-    ),
     "a division by zero": (lambda m: m.op("Div", m.input(1, 2), m.const([1, 0])), "zeros"),
     "an input of complex numbers": (
         lambda m: m.op("Cast", m.input(1, 2, dtype=onnx.TensorProto.COMPLEX64), to=1),

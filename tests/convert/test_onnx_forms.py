@@ -61,6 +61,8 @@ recurrent("GRU", "bidirectional", state=True, linear_before_reset=1)
 recurrent("LSTM", "forward", state=True, peepholes=True)
 recurrent("LSTM", "forward", state=False, peepholes=True)
 recurrent("RNN", "forward", state=False, activations=["Relu"])
+for kind in GATES:
+    recurrent(kind, "bidirectional", state=True, clip=0.2)
 recurrent("LSTM", "forward", state=False, activations=["HardSigmoid", "LeakyRelu", "Elu"])
 for functions, alphas, betas in (
     # Each function that has parameters takes the next ones, in both directions.
@@ -74,6 +76,17 @@ for functions, alphas, betas in (
 for functions in (["Affine", "LeakyRelu"], ["Tanh", "LeakyRelu"]):
     recurrent(
         "RNN", "bidirectional", state=True, activations=functions, activation_alpha=[0.5, 0.3]
+    )
+
+
+for extremum, keep in (("ArgMax", 0), ("ArgMin", 1)):
+    case(
+        lambda m, op=extremum, keep=keep: m.op(
+            "Cast",
+            m.op(op, m.op("Round", m.input(2, 9, 5)), axis=-2, keepdims=keep, select_last_index=1),
+            to=TensorProto.FLOAT,
+        ),
+        f"the last {extremum} of equals",
     )
 
 
@@ -312,11 +325,6 @@ REFUSED: dict[str, tuple[Case, type[TinyrtError], str]] = {
         lambda m: m.op("GRU", m.input(3, 2, 4), m.weights(1, 6, 4), m.weights(1, 5, 5)),
         ModelFormatError,
         "shape [1, 6, 4]",
-    ),
-    "clipped gates": (
-        lambda m: m.op("RNN", m.input(3, 2, 4), m.weights(1, 5, 4), m.weights(1, 5, 5), clip=1.0),
-        UnsupportedError,
-        "clip",
     ),
     "a diagonal": (
         lambda m: m.op("Einsum", m.input(3, 3), equation="ii->i"),

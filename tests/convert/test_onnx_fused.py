@@ -172,9 +172,49 @@ def rotated_places(m):
     return m.op("RotaryEmbedding", m.input(1, 2, 3, 4), *angles, m.const([[2, 0, 1]], np.int64))
 
 
+def turned(m, shape, places, pairs=2, **attrs):
+    caches = m.weights(9, pairs), m.weights(9, pairs)
+    places = m.const(places, np.int64)
+    return fused(m, "RotaryEmbedding", m.input(*shape), places, *caches, **attrs)
+
+
+@case()
+def turned_heads(m):
+    return turned(m, (2, 3, 12), [[2, 0, 1], [8, 7, 3]])
+
+
+@case()
+def turned_neighbours_from_a_place_on(m):
+    return turned(m, (2, 3, 12), [4], interleaved=1)
+
+
+@case()
+def turned_heads_that_come_first(m):
+    return turned(m, (1, 2, 3, 4), [5])
+
+
+@case()
+def turned_neighbours_of_some_numbers(m):
+    shape = (1, 2, 3, 6)
+    return turned(m, shape, [[2, 0, 1]], interleaved=1, num_heads=2, rotary_embedding_dim=4)
+
+
+@case()
+def turned_parts_of_heads(m):
+    return turned(m, (2, 3, 12), [[2, 0, 1], [8, 7, 3]], num_heads=2, rotary_embedding_dim=4)
+
+
 @case(18)
 def a_cut_around_the_centre(m):
     return m.op("CenterCropPad", m.input(3, 7), m.ints(5, 4))
+
+
+@case(18)
+def windows(m):
+    """Each function's attributes have values by default."""
+    found = [m.op(f"{kind}Window", m.const(9, np.int64)) for kind in ("Hann", "Blackman")]
+    found.append(m.op("HammingWindow", m.const(9, np.int64), periodic=0))
+    return m.op("Sum", m.input(2, 9), *found)
 
 
 for name in ("Affine", "ParametricSoftplus", "ScaledTanh"):
@@ -259,6 +299,10 @@ REFUSED = {
         ),
         "Attention with the input 'mask'",
     ),
+    "packed samples": (
+        lambda m: turned(m, (2, 3, 12), [4], is_packed_batching=1),
+        "RotaryEmbedding with is_packed_batching or scale",
+    ),
     "parts in one": (
         lambda m: fused(m, "MultiHeadAttention", m.input(1, 3, 2, 3, 4), num_heads=2),
         r"MultiHeadAttention of \[\(1, 3, 2, 3, 4\), \(\), \(\)\]",
@@ -272,6 +316,19 @@ def test_other_forms_are_refused(name, tmp_path):
     m = OnnxModel(18)
     with pytest.raises(UnsupportedError, match=says):
         read_onnx(saved(m, build(m), tmp_path))
+
+
+def test_heads_smaller_than_their_angles_are_refused(tmp_path):
+    m = OnnxModel(18)
+    y = turned(m, (2, 3, 3), [4])
+    with pytest.raises(ModelFormatError, match=r"RotaryEmbedding of \[2, 3, 3\] by 2 angles"):
+        read_onnx(saved(m, y, tmp_path))
+
+
+def test_a_scale_of_angles_is_refused(tmp_path):
+    m = OnnxModel(18)
+    with pytest.raises(UnsupportedError, match="is_packed_batching or scale"):
+        read_onnx(saved(m, turned(m, (2, 3, 12), [4], scale=2.0), tmp_path))
 
 
 def test_heads_of_different_size_are_refused(tmp_path):
@@ -288,4 +345,5 @@ def test_every_fused_op_is_compared():
         build(m)
         built |= {(node.domain, node.op_type) for node in m.nodes}
     elsewhere = {(MICROSOFT, "EmbedLayerNormalization"), (MICROSOFT, "NhwcFusedConv")}
+    elsewhere |= {("", "DFT"), ("", "STFT")}
     assert FUSED.keys() - built == elsewhere

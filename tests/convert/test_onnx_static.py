@@ -27,6 +27,7 @@ def ints(m):
 
 
 UNARY = ["Abs", "Ceil", "Exp", "Floor", "Identity", "Neg", "Reciprocal", "Round"]
+POSITIVE = ["Cos", "Log", "Sin", "Sqrt"]
 BINARY = ["Add", "Div", "Max", "Min", "Mod", "Mul", "Sub", "Sum"]
 COMPARISONS = ["Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"]
 REDUCTIONS = ["ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd"]
@@ -34,7 +35,10 @@ FLOAT_ONLY = {"Sum", "ReduceMean"}
 
 CHAINS: dict[str, Chain] = {
     **{op: lambda m, op=op: m.op(op, m.const([1.5, -2.5, 0.25, 3])) for op in UNARY},
-    **{op: lambda m, op=op: m.op(op, m.const([0.5, 2, 4, 9])) for op in ("Sqrt", "Log")},
+    **{
+        op: lambda m, op=op: m.op(op, m.const([0.5, 2, 4, 9]))
+        for op in ("Cos", "Log", "Sin", "Sqrt")
+    },
     **{
         op: lambda m, op=op: (
             m.op(op, m.const(VALUES), m.const([2.0]))
@@ -91,6 +95,9 @@ CHAINS: dict[str, Chain] = {
     "Shape of an activation": lambda m: chain(m, "Shape", "x"),
     "part of a Shape": lambda m: chain(m, "Shape", "x", start=-1),
     "Size": lambda m: chain(m, "Size", "x"),
+    "EyeLike": lambda m: m.op("EyeLike", m.op("Reshape", "x", m.ints(2, 4)), k=2),
+    "EyeLike of integers": lambda m: chain(m, "EyeLike", m.const(np.zeros((2, 4)), I64), k=-1),
+    "EyeLike of a type": lambda m: chain(m, "EyeLike", m.weights(2, 4), k=-9, dtype=7),
 }
 
 

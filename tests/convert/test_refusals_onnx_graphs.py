@@ -228,6 +228,17 @@ REFUSED = [
         lambda m: m.op("Add", m.input(2), m.op("Cast", m.weights(2), to=onnx.TensorProto.STRING)),
     ),
     (
+        "a diagonal of STRING",
+        "float, double, float16, bfloat16, int8, int16, int32, int64, uint8, uint16, uint32, "
+        "uint64, bool",
+        lambda m: m.op("EyeLike", m.input(2, 2), dtype=onnx.TensorProto.STRING),
+    ),
+    (
+        "EyeLike of [2]",
+        "a matrix",
+        lambda m: m.op("EyeLike", m.input(2)),
+    ),
+    (
         "the op's constant operands do not fit together: integer division by zero",
         "",
         lambda m: m.op("Reshape", m.input(2), m.op("Div", m.ints(2), m.ints(0))),

@@ -73,6 +73,7 @@ def test_it_equals_onnxruntime_and_litert(direction, batch, tmp_path):
 
 MISFITS = {
     "peepholes": lambda m: layer(m, extra=("", "", "", m.weights(1, 3 * HIDDEN))),
+    "gates are clipped": lambda m: layer(m, clip=0.5),
     "activations are": lambda m: layer(m, activations=["HardSigmoid", "Tanh", "Tanh"]),
     "a given state": lambda m: layer(m, extra=("", m.weights(1, 1, HIDDEN))),
     "last cell state": lambda m: layer(m) + "_2",

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import tinyrt
 from tests.convert.raw_tflite import Op, Subgraph, build
 from tests.convert.test_tflite_breadth import agree
 from tests.convert.tflite_files import T, i32, scalar
@@ -91,10 +92,10 @@ def test_parts_whose_places_are_computed_equal_litert(dtype):
     agree(write_tflite(parse_tflite(data)))
 
 
-def part(dtype, *size):
+def part(dtype, *size, shape=(2, 1, 3)):
     """A part of a tensor that begins within its first five elements along each dimension."""
     tensors = [T("x", (6, 5, 7), dtype, **TYPES[dtype]), T("row", (3,), "INT32")]
-    tensors += [i32("size", *size), T("y", (2, 1, 3), dtype, **TYPES[dtype])]
+    tensors += [i32("size", *size), T("y", shape, dtype, **TYPES[dtype])]
     op = Op("SLICE", ["x", "row", "size"], ["y"], "SliceOptions")
     return build(Subgraph(tensors, [op], ["x", "row"], ["y"]))
 
@@ -108,10 +109,23 @@ def test_parts_that_begin_at_computed_places_equal_litert(dtype):
     assert parse_tflite(again).nodes == parse_tflite(data).nodes
 
 
+def test_parts_that_have_all_of_a_dimension():
+    """A size of -1 is the dimension's length, where the part's tensor says so."""
+    x, begin = np.arange(210, dtype=np.float32).reshape(6, 5, 7), np.array([4, 0, 3], np.int32)
+    interpreter = tinyrt.Interpreter(model_content=part("FLOAT32", 2, -1, 3, shape=(2, 5, 3)))
+    interpreter.allocate_tensors()
+    for details, value in zip(interpreter.get_input_details(), (x, begin), strict=True):
+        interpreter.set_tensor(details["index"], value)
+    interpreter.invoke()
+    (port,) = interpreter.get_output_details()
+    np.testing.assert_array_equal(interpreter.get_tensor(port["index"]), x[4:6, :, 3:6])
+
+
 def test_parts_of_what_is_left_behind_a_computed_place_are_refused():
     with pytest.raises(UnsupportedError, match=r"size \[2, -1, 3\] begins at a place") as e:
         parse_tflite(part("INT8", 2, -1, 3))
     assert e.value.tensor == "'row' s32[3]"
+    assert "'y' s8[2,1,3] as large as its input" in e.value.expected
     assert e.value.hint == "give the size in the model"
 
 

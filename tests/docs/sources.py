@@ -16,7 +16,7 @@ LETTERS = len("bytes")
 
 WRITTEN = {
     "benchmarks.md": {"cores": "benchmarks.mcu"},
-    "compatibility.md": {"models": "benchmarks.public"},
+    "compatibility.md": {"forms": "tests.tflm_forms", "models": "benchmarks.public"},
     "cuda.md": {"figures": "benchmarks.cuda"},
     "cycles.md": {"figures": "benchmarks.cycles"},
     "firmware.md": {"firmware": "tools.firmware"},
@@ -41,11 +41,13 @@ PRINTED = {
     ("memory.md", "network | file"): "python -m benchmarks.planning",
     ("qat.md", "network | digits"): "python -m benchmarks.qat",
     ("qat.md", "data | samples to train on"): "python -m benchmarks.qat",
+    ("qat.md", "widths | digits: SQNR"): "python -m benchmarks.widths",
     ("quantize.md", "model | fast | balanced (default)"): "python -m benchmarks.quantize",
     ("quantize.md", "model, output"): "python -m benchmarks.quantize",
     ("reproducible.md", "environment | files"): "python -m tests.reproducible",
     ("search.md", "search | seconds"): "python -m benchmarks.search_recipes",
     ("search.md", "model | right"): "tinyrt search motion",
+    ("search.md", "found | right"): "tinyrt search camera",
     ("search.md", "recipe | seed"): "python -m benchmarks.search_recipes",
     ("search.md", "recipe | model"): "python -m benchmarks.search_recipes",
     ("search.md", "seed | top-1"): "python -m benchmarks.search_recipes",

@@ -263,19 +263,46 @@ def test_the_options_of_a_layer_that_was_split(whole, tmp_path):
     assert (tmp_path / "f.tflite").read_bytes() == (tmp_path / "g.tflite").read_bytes()
 
 
+def ending(rows=1, dtype="INT8", computed=False, outputs=("y",)):
+    """A file whose last layer has no bias; tinyrt's own have one at every layer."""
+    real = {} if dtype == "FLOAT32" else {"scale": 0.5}
+    w = np.arange(8).reshape(2, 4).astype(np.float32 if dtype == "FLOAT32" else np.int8)
+    weights = Tensor("w", (2, 4), dtype, *([] if computed else [w]), **(real and {"scale": 0.25}))
+    tensors = [*(Tensor(n, (rows, 4), dtype, **real) for n in "xh"), weights]
+    tensors += [Tensor(n, (rows, 2), dtype, **real) for n in "yz"]
+    ops = [
+        Op("RELU", ["x"], ["h"]),
+        Op("FULLY_CONNECTED", ["h", "w", ""], ["y"], "FullyConnectedOptions"),
+        Op("RELU", ["y"], ["z"]),
+    ]
+    inputs = ["x", *(["w"] if computed else [])]
+    used = ops if "z" in outputs else ops[:2]
+    return build(Subgraph(tensors if "z" in outputs else tensors[:4], used, inputs, [*outputs]))
+
+
 def test_a_layer_without_biases_begins_with_zeros(tmp_path):
-    """In a file of others; tinyrt's own have a bias at every layer."""
-    w = Tensor("w", (2, 4), "INT8", np.arange(8, dtype=np.int8).reshape(2, 4), 0.25)
-    tensors = [*(Tensor(n, (1, 4), "INT8", scale=0.5) for n in "xh"), w]
-    tensors.append(Tensor("y", (1, 2), "INT8", scale=0.5))
-    last = Op("FULLY_CONNECTED", ["h", "w", ""], ["y"], "FullyConnectedOptions")
-    net = Subgraph(tensors, [Op("RELU", ["x"], ["h"]), last], ["x"], ["y"])
-    (tmp_path / "net.tflite").write_bytes(build(net))
+    (tmp_path / "net.tflite").write_bytes(ending())
     learner = api.split_last_layer(tmp_path / "net.tflite", tmp_path / "f.tflite", bits=12)
     weights, biases = learner.start
     np.testing.assert_array_equal(biases, [0, 0])
     # A weight is 0.25 of an integer, and a step of the layer's input 0.5 of a feature.
     np.testing.assert_array_equal(weights, np.arange(8).reshape(2, 4) * 0.25 * 0.5 * 2**12)
+
+
+OTHER_ENDS = {
+    "two samples": {"rows": 2},
+    "floats": {"dtype": "FLOAT32"},
+    "computed weights": {"computed": True},
+    "two outputs": {"outputs": ("y", "z")},
+    "another op": {"outputs": ("z",)},
+}
+
+
+@pytest.mark.parametrize("end", OTHER_ENDS)
+def test_every_part_of_what_a_last_layer_must_be_is_asked(end, tmp_path):
+    (tmp_path / "net.tflite").write_bytes(ending(**OTHER_ENDS[end]))
+    with pytest.raises(UnsupportedError, match="the model's first output of"):
+        api.split_last_layer(tmp_path / "net.tflite", tmp_path / "f.tflite")
 
 
 @pytest.mark.parametrize(

@@ -146,16 +146,13 @@ int clip_invoke(const clip_io_t *io, void *arena) {{
 """
 
 
+MOST = {"cortex-m0": 200_000, "cortex-m4": 36_000, "rv32imc": 60_000}
+"""Core -> instructions of a step of 12 classes and 33 features."""
+
+
 @pytest.mark.device
-@pytest.mark.parametrize(
-    ("core", "most"),
-    sampled(
-        [("cortex-m4", 36_000)],
-        [("cortex-m0", 200_000), ("cortex-m4", 36_000), ("rv32imc", 60_000)],
-    ),
-)
-def test_a_core_has_the_host_s_weights_after_a_hundred_steps(core, most, tmp_path):
-    """In so many instructions for a step of 12 classes and 33 features."""
+@pytest.mark.parametrize("core", sampled(["cortex-m4"], [*MOST]))
+def test_a_core_has_the_host_s_weights_after_a_hundred_steps(core, tmp_path):
     require_core(core)
     learner, steps = LEARNERS["coarse"], 100
     project = export_learner(learner, tmp_path / "project", core=core)
@@ -173,7 +170,7 @@ def test_a_core_has_the_host_s_weights_after_a_hundred_steps(core, most, tmp_pat
     invoke = INVOKE.format(steps=steps)
     _, found = run_invoke(*where, invoke, np.stack(clips), size, len(expected[0]))
     assert found.outputs == b"".join(expected)
-    assert found.instructions <= most * steps
+    assert found.instructions <= MOST[core] * steps
 
 
 def test_what_an_export_says(tmp_path):

@@ -201,13 +201,13 @@ def test_c_learns_as_python_does(name, tmp_path):
     assert done.stdout[19 * 4 :] == b"".join(expected)
 
 
+MOST = {"cortex-m0": 1000, "cortex-m4": 600, "rv32imc": 700}
+"""Core -> instructions of a step of 33 features."""
+
+
 @pytest.mark.device
-@pytest.mark.parametrize(
-    ("core", "most"),
-    sampled([("cortex-m4", 600)], [("cortex-m0", 1000), ("cortex-m4", 600), ("rv32imc", 700)]),
-)
-def test_a_core_has_the_host_s_sums_after_a_hundred_steps(core, most, tmp_path):
-    """In so many instructions for a step of 33 features."""
+@pytest.mark.parametrize("core", sampled(["cortex-m4"], [*MOST]))
+def test_a_core_has_the_host_s_sums_after_a_hundred_steps(core, tmp_path):
     require_core(core)
     means, steps = NearestMean.empty(12, 33, memory=4), 100
     project = export_learner(means, tmp_path / "project", core=core)
@@ -221,7 +221,7 @@ def test_a_core_has_the_host_s_sums_after_a_hundred_steps(core, most, tmp_path):
     where = (project.directory, "learner", core, tmp_path)
     _, found = run_invoke(*where, INVOKE.format(steps=steps), clip[None], size, len(expected))
     assert found.outputs == expected
-    assert found.instructions <= most * steps
+    assert found.instructions <= MOST[core] * steps
 
 
 def test_what_an_export_says(tmp_path):

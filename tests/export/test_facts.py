@@ -2,8 +2,12 @@
 
 from dataclasses import fields
 
+import pytest
+
+from tests.export.test_selftest import cnn
 from tinyrt.backends.c.weights import Cost, Weights
 from tinyrt.emulate.profile import OpCost
+from tinyrt.export import ExportOptions, export_graph
 from tinyrt.export.sparsity import SparseLayer
 
 FORMS = {Weights.DENSE: Cost(3000, 7000), Weights.BLOCKS: Cost(2405, 6305)}
@@ -40,3 +44,21 @@ def test_a_profile_has_ratios_where_there_is_something_to_divide_by():
     assert (both.instructions_per_mac, both.ratio) == (4, 0.5)
     assert (neither.instructions_per_mac, neither.ratio) == (None, None)
     assert {f.name for f in fields(both)} - {"cycles"} <= set(both.as_dict())
+
+
+@pytest.mark.parametrize(
+    ("core", "options", "is_known"),
+    [
+        *(("cortex-m4", {}, True), ("cortex-m4", {"blob": True}, True)),
+        *(("cortex-m4", {"slices": 5_000}, True), ("host", {}, False)),
+        ("cortex-m4", {"input_rows": True}, False),
+    ],
+)
+def test_instructions_are_estimated_where_all_calls_are_known(core, options, is_known, tmp_path):
+    graph = cnn()
+    project = export_graph(graph, tmp_path, core=core, options=ExportOptions(**options))
+    assert bool(project.segments) == ("input_rows" in options)
+    whole = export_graph(graph, tmp_path / "whole").estimates
+    assert len(whole) == len(graph.nodes)
+    assert project.estimates == (whole if is_known else None)
+    assert project.instructions == (round(sum(whole)) if is_known else None)

@@ -76,6 +76,9 @@ def test_what_answers_as_the_host_passes(graph, options, looks, tmp_path):
     assert run(project) == (0, PASSED)
     if looks is not None:
         assert bool(project.selftest.looks) == looks
+    test, ports = project.selftest, (*project.inputs, *project.outputs)
+    digests = 4 * test.looks
+    assert test.data_bytes == test.vectors * (sum(port.nbytes for port in ports) + digests)
 
 
 def spoil(project, pattern, old, new):

@@ -55,6 +55,7 @@ FUNCTIONS = {
     "tinyrt.floatmath.adam_loop:rates": "betas, eps, the step and the element type",
     "tinyrt.floatmath.elementary:_pi": FOREVER,
     "tinyrt.floatmath.numba_cache:sources": FOREVER,
+    "tinyrt.floatmath.crew:_crew": "the number of helpers, and the process: a fork starts anew",
     "tinyrt.floatmath.parallel:_helpers": "the count, and the process: a fork starts anew",
     "tinyrt.floatmath.products:_multiply": FOREVER,
     "tinyrt.folders:_of_libc": "the function's name",

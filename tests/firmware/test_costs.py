@@ -21,13 +21,13 @@ from tinyrt.backends.c.blocks.cost import (
     WindowGroups,
     dense_cost,
     dense_four_cost,
-    dense_row_cost,
     depthwise_list_cost,
     max_pool_cost,
     slide_cost,
     window_cost,
     window_four_cost,
 )
+from tinyrt.backends.c.blocks.row_cost import dense_row_cost
 from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Target

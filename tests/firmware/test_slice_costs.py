@@ -32,10 +32,13 @@ KNOWN = ("block_s8", "dense", "depthwise3x3", "linear_sum_s8", "lut_s8", "averag
 
 
 CORES = ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55", "rv32imc"]
+SAMPLE = [("cortex-m4", False), ("cortex-m4", True), ("cortex-m0", False), ("rv32imc", False)]
+"""A core with formulas, and one of each pace."""
 
 
-@pytest.mark.parametrize("pairs", [False, True])
-@pytest.mark.parametrize("core", sampled(["cortex-m4"], CORES))
+@pytest.mark.parametrize(
+    ("core", "pairs"), sampled(SAMPLE, [(core, pairs) for core in CORES for pairs in (False, True)])
+)
 def test_estimates_are_no_less_than_counts(core, pairs, monkeypatch):
     """Of kernels as they are, and of those that slices are made of."""
     require_core(core)

@@ -10,7 +10,9 @@ from tests.convert.onnx_build import OnnxModel, expected
 from tests.graphs import Builder
 from tinyrt.api import open_model
 from tinyrt.errors import DataError
+from tinyrt.interpreter.feeds import whole_runs
 from tinyrt.interpreter.model import Model
+from tinyrt.ir import DType, Value
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.shared.evaluate import evaluate
 
@@ -94,3 +96,14 @@ def test_a_constant_answer_is_whole_for_each_sample():
     graph = net.graph(net.op("relu", net.inputs), anchors)
     found = Model(graph).run({"x": np.zeros((5, 3), np.float32)})
     np.testing.assert_array_equal(found[anchors], np.tile(graph.value(anchors).data, (5, 1)))
+
+
+@pytest.mark.parametrize("together", [1, 3])
+def test_rows_are_whole_runs_and_at_least_one(together):
+    value = Value("x", DType.FLOAT32, (together, 2))
+    for rows in range(10):
+        if rows and rows % together == 0:
+            assert whole_runs(value, rows, together) == rows // together
+            continue
+        with pytest.raises(DataError, match=f"the data have {rows} rows"):
+            whole_runs(value, rows, together)

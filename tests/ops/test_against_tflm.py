@@ -7,7 +7,7 @@ import pytest
 
 from tests.ops.build import build_s16
 from tests.ops.cases import CASES, rng_of
-from tests.ops.peers import run_tflm
+from tests.ops.peers import run_litert, run_tflm
 from tests.ops.quantised import graph_of, s8, s16
 from tinyrt.interpreter import Interpreter
 from tinyrt.ir import DType
@@ -16,10 +16,10 @@ from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.ops.shared.spec import NoAttrs
 
 
-def agree(graph, feeds):
-    """The reference's integers are TFLM's, and numba's are the reference's."""
+def agree(graph, feeds, peer=run_tflm):
+    """The reference's integers are the peer's, and numba's are the reference's."""
     (want,) = evaluate(graph, feeds).values()
-    theirs = run_tflm(graph, list(feeds.values()))
+    theirs = peer(graph, list(feeds.values()))
     np.testing.assert_array_equal(np.reshape(theirs, want.shape), want)
     interpreter = Interpreter.from_graph(graph, backend="numba")
     interpreter.allocate_tensors()
@@ -63,3 +63,15 @@ def test_hard_swish_of_scales_just_below_a_power_of_two(scale):
     for ratio in (1.0, 1 + 2e-6, 1 - 2e-6):
         y = s8(1, 256, scale=float(np.float32(scale * ratio)), zp=-20)
         agree(graph_of("hard_swish", NoAttrs(), [s8(1, 256, scale=scale)], [y]), {"a": x})
+
+
+@pytest.mark.parametrize(("scale", "zp"), [(0.05, -7), (0.021, 11), (0.09, -128), (0.001, 3)])
+def test_relu6_to_another_scale_is_litert_s(scale, zp):
+    """TFLM's kernel does not rescale; where scales are alike, both agree."""
+    x = np.arange(-128, 128).astype(np.int8)[None]
+    graph = graph_of(
+        "relu6", NoAttrs(), [s8(1, 256, scale=0.05, zp=-7)], [s8(1, 256, scale=scale, zp=zp)]
+    )
+    want = agree(graph, {"a": x}, run_litert)
+    assert len(np.unique(want)) > 2
+    assert np.array_equal(np.reshape(run_tflm(graph, [x]), want.shape), want) == (scale == 0.05)

@@ -27,3 +27,21 @@ def test_a_guard_goes_unless_it_makes_its_operand_larger(shape, ops):
     assert [node.op for node in without_guards(graph).nodes] == ops
     quantized = quantize_graph(graph, X, QuantConfig())
     assert quantized.output_values[0].shape == graph.output_values[0].shape
+
+
+@pytest.mark.parametrize(
+    ("op", "compared", "chosen"),
+    [
+        *(("not_equal", ("x", "other"), "x"), ("not_equal", ("other", "x"), "x")),
+        *(("not_equal", ("x", "x"), "other"), ("not_equal", ("other", "other"), "x")),
+        ("equal", ("x", "x"), "x"),
+    ],
+)
+def test_what_is_nearly_a_guard_stays(op, compared, chosen):
+    b = Builder((1, 6))
+    zeros = b.constant(np.zeros((1, 6), np.float32))
+    names = {"x": "x", "other": b.op("tanh", ("x",))}
+    condition = b.op(op, tuple(names[name] for name in compared))
+    graph = b.graph(b.op("select_v2", (condition, zeros, names[chosen])))
+    ops = [node.op for node in without_guards(graph).nodes]
+    assert ops[-2:] == [op, "select_v2"]

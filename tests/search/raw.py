@@ -1,8 +1,10 @@
-"""Windows of raw samples that take a moment: three movements, and a space for them."""
+"""Windows of raw samples and frames that take a moment, and spaces for them."""
+
+from dataclasses import replace
 
 import numpy as np
 
-from tinyrt.dsp import LogMel, Motion
+from tinyrt.dsp import Camera, LogMel, Motion
 from tinyrt.search import Candidate, Problem
 from tinyrt.train.nn import Flatten, Linear, Sequential
 
@@ -36,6 +38,34 @@ def features(trial, problem, rng):
     """One layer behind a front end whose bands are chosen."""
     edges = (1, 6, 24) if trial.suggest_int("bands", 1, 2) == 2 else (1, 24)
     front_end = Motion(2, problem.rate, 32, 32, edges=edges, peaks=0)
+    view = problem.behind(front_end)
+    out = Linear(int(np.prod(view.input_shape)), view.outputs, rng=rng)
+    return Candidate(Sequential(flat=Flatten(), out=out), batch=8, front_end=front_end)
+
+
+EYES = Camera(12, 16, 6, 8, "rgb565", 1, (0, 2, 12, 12), "area")
+
+
+def pictures(n=48, seed=0):
+    """uint8 (n, 12, 16, 3) with a bar across, a bar down, or none; and which."""
+    rng, y = np.random.default_rng(seed), np.arange(n) % 3
+    x = rng.normal(70, 8, (n, 12, 16, 3))
+    for picture, kind in zip(x, y, strict=True):
+        at = rng.integers(3, 8)
+        if kind:
+            picture[*((slice(at, at + 3), slice(None)) if kind == 1 else (slice(None), at))] += 120
+    return np.rint(x.clip(0, 255)).astype(np.uint8), y
+
+
+def frames(n=48, seed=0):
+    """The same as a sensor of RGB565 sends them."""
+    x, y = pictures(n, seed)
+    return {"x": x, "y": y, "pixels": np.array("rgb565")}
+
+
+def seeing(trial, problem, rng):
+    """One layer behind a camera that is grey or not."""
+    front_end = replace(EYES, channels=trial.suggest_categorical("channels", [1, 3]))
     view = problem.behind(front_end)
     out = Linear(int(np.prod(view.input_shape)), view.outputs, rng=rng)
     return Candidate(Sequential(flat=Flatten(), out=out), batch=8, front_end=front_end)

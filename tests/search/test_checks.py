@@ -59,7 +59,7 @@ def test_what_differs_on_the_core_is_told(monkeypatch, tmp_path):
         return type("Report", (), {"samples": 2, "agrees": False, "instructions": 7})
 
     monkeypatch.setattr(checks, "run_emulated", run)
-    monkeypatch.setattr(checks, "pipeline_of", lambda model: None)
+    monkeypatch.setattr(checks, "front_end_of", lambda model: None)
     monkeypatch.setattr(checks, "threshold_of", lambda model: None)
     problem = Problem.of(blobs())
     found = Checks(problem, emulate=2).emulated(tmp_path, "cortex-m4")
@@ -75,7 +75,7 @@ def test_what_differs_on_the_core_is_told(monkeypatch, tmp_path):
 def test_errors_of_values_are_below_zero(monkeypatch, tmp_path):
     samples = {"x": blobs()["x"]}
     problem = Problem.of(samples)
-    monkeypatch.setattr(checks, "pipeline_of", lambda model: None)
+    monkeypatch.setattr(checks, "front_end_of", lambda model: None)
     monkeypatch.setattr(checks, "answers_of", lambda model, x: x + 2)
     assert Checks(problem, problem).tested(tmp_path) == pytest.approx(-4, rel=1e-5)
 

@@ -9,8 +9,9 @@ from tests.search.made import blobs
 from tinyrt.api.cascades import Cascade
 from tinyrt.api.costs import Basis
 from tinyrt.api.fitting import DeviceBudget
-from tinyrt.dsp.cascade import ALWAYS, NEVER
+from tinyrt.dsp.cascade import ALWAYS, NEVER, margins
 from tinyrt.errors import DataError, UnsupportedError
+from tinyrt.files import scratch_folder
 from tinyrt.quantize import Scheme
 from tinyrt.search import SPACES, Candidate, Deployment, Problem, SearchSetting, search_networks
 from tinyrt.search.candidate import candidate_of, graph_of, untrained
@@ -19,7 +20,8 @@ from tinyrt.search.learning import objective_for
 from tinyrt.search.order import Order
 from tinyrt.search.sharing import places_of
 from tinyrt.search.source import space_source
-from tinyrt.search.work import deploy, deploy_on, train
+from tinyrt.search.store import End
+from tinyrt.search.work import deploy, deploy_on, hold_limit, train
 from tinyrt.train.core.tensor import Tensor
 from tinyrt.train.early_exit import EarlyExit, joint_loss
 from tinyrt.train.losses import cross_entropy
@@ -104,6 +106,104 @@ def test_before_training_all_samples_leave(problem):
     assert error.value.problem == "cycles of a network with an early exit"
     assert error.value.expected == "a limit of instructions"
     assert error.value.hint == "--max-instructions in place of --max-cycles"
+
+
+def test_before_training_flash_is_that_of_the_longest_comparison(problem):
+    made = untrained(order().candidate(problem), problem)
+    x = problem.x[:8]
+    least = exit_cost(made.graph, None, "cortex-m4", Basis.COUNTED, x)
+    always, never = (exit_cost(made.graph, t, "cortex-m4", Basis.COUNTED, x) for t in (0, 256))
+    assert always.flash < never.flash == least.flash
+    assert always.instructions <= least.instructions <= always.instructions + 8
+
+
+@pytest.fixture(scope="module")
+def trained(problem, tmp_path_factory):
+    """A trained model with an early exit, and its parts."""
+    state = train(order(), 9, None, problem).state
+    deployed, folder = deploy(order(), state, problem), tmp_path_factory.mktemp("trained")
+    assert deployed.leaves
+    (folder / "model.tflite").write_bytes(deployed.model)
+    return deployed, parts_of(folder / "model.tflite", folder)
+
+
+def test_as_many_samples_leave_as_the_limit_asks_for(trained, problem):
+    """Few enough that the next threshold, by which fewer leave, would be beyond the limit."""
+    deployed, cascade = trained
+    x, y = (each[problem.parts[1]] for each in (problem.x, problem.y))
+    ways = []
+    for cascade.threshold in (ALWAYS, NEVER):
+        ways.append(cascade.emulate(x[:6]).mean_instructions)
+
+    def mean(share):
+        return share * ways[0] + (1 - share) * ways[1]
+
+    before = cascade_of(deployed, cascade).evaluate({"x": x}, y).exits
+    held_to, _ = hold_limit(deployed, order(), Basis.COUNTED, round(mean(before)) + 8, problem)
+    assert held_to == deployed, "it was within the limit"
+    limit = round(mean((1 + before) / 2))
+    held_to, known = hold_limit(deployed, order(), Basis.COUNTED, limit, problem)
+    after = cascade_of(held_to, cascade).evaluate({"x": x}, y)
+    assert known.instructions == pytest.approx(mean(after.exits), abs=8)
+    assert known.instructions <= limit
+    assert held_to.score == after.top1
+    lead = margins_of(cascade, x)
+    fewer = max(e for t in range(NEVER + 1) if (e := (lead >= t).mean()) < after.exits)
+    assert mean(fewer) > limit - 8
+
+
+def test_all_leave_where_no_other_way_is_within_the_limit(trained, problem):
+    deployed, _ = trained
+    held_to, known = hold_limit(deployed, order(), Basis.COUNTED, 1, problem)
+    assert known.instructions > 1, "what is beyond even so is told"
+    assert held_to.model != deployed.model
+
+
+def cascade_of(deployed, cascade):
+    """The cascade with the threshold of what was deployed."""
+    with scratch_folder() as folder:
+        path = folder / "model.tflite"
+        path.write_bytes(deployed.model)
+        return Cascade(cascade.first, cascade.second, threshold=threshold_of(path))
+
+
+def margins_of(cascade, x):
+    """How far the exit's best class is ahead."""
+    cascade.threshold = ALWAYS
+    return margins(cascade.run(x).scores)
+
+
+def wide_or_not(trial, problem, rng):
+    """Fronts of which one is too wide, and rests beyond the limit for each sample."""
+    front = trial.suggest_categorical("front", [8, 160])
+    rest = trial.suggest_int("rest", 240, 248)
+    network = EarlyExit(
+        front=Sequential(a=Linear(12, front, rng=rng), relu=ReLU()),
+        leave=Sequential(out=Linear(front, problem.outputs, rng=rng)),
+        rest=Sequential(
+            b=Linear(front, rest, rng=rng), relu=ReLU(), out=Linear(rest, problem.outputs, rng=rng)
+        ),
+    )
+    return Candidate(network, batch=16)
+
+
+def test_who_is_trained_fits_and_who_cannot_fit_is_not_trained(tmp_path):
+    """Each rest takes more than the limit: only thresholds that the limit chooses hold it."""
+    limits = DeviceBudget("cortex-m4", instructions=2_500)
+    setting = SearchSetting(limits, trials=4, epochs=2, int8_epochs=1)
+    found = search_networks(wide_or_not, blobs(n=150), tmp_path, setting)
+    ends, records = found.ends, found.records.values()
+    assert min(ends["trained"], ends["refused"]) >= 1
+    assert (ends["misfit"], ends["failed"], found.refused_early) == (0, 0, 1)
+    assert all(r.costs["instructions"] <= 2_500 for r in records if r.end is End.TRAINED)
+    of = Problem.of(blobs(n=150))
+    for point in found.front[:1]:
+        folder, threshold = point.model.parent, threshold_of(point.model)
+        cascade = Cascade(folder / "first.tflite", folder / "second.tflite", threshold=threshold)
+        run = cascade.emulate(of.x[of.parts[1]])
+        assert run.mean_instructions <= 2_506
+        cascade.threshold = NEVER
+        assert cascade.emulate(of.x[:4]).mean_instructions > 2_500
 
 
 def test_a_file_says_its_threshold(problem, tmp_path):

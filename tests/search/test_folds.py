@@ -76,6 +76,26 @@ def test_the_score_is_of_all_that_was_held_out_and_the_model_of_all_samples(foun
         assert kept.read_bytes() == whole.model != first[i].model
 
 
+@pytest.mark.parametrize("folds", [1, 2])
+def test_with_folds_only_the_best_of_the_last_rung_go_on(folds, monkeypatch, tmp_path):
+    """Each trial is better than those before it on the first rungs, and worse on the last."""
+    scores = {}
+
+    def judged(order, epochs, state, of):
+        scores.setdefault(order.seed, len(scores) / 10)
+        score = scores[order.seed] if epochs < 10 else -scores[order.seed]
+        return replace(train(order, epochs, state, of), score=score)
+
+    monkeypatch.setattr(funnel, "train", judged)
+    setting = replace(QUICK, trials=6, epochs=10, folds=folds)
+    found = search_networks(dense, blobs(), tmp_path, setting, validation=0.3)
+    begun = [r for r in found.records.values() if r.end is not End.REFUSED]
+    assert len(begun) >= 2
+    assert begun[0].end is End.TRAINED
+    later = {r.end if r.end is End.TRAINED else r.reason for r in begun[1:]}
+    assert later == {End.TRAINED} if folds == 1 else all("after 10 epochs" in r for r in later)
+
+
 def test_folds_of_other_sizes_count_by_their_samples(monkeypatch):
     held = iter([Deployed(0.5, 30, b"a"), Deployed(0.8, 10, b"b"), Deployed(1.0, 40, b"c")])
     course = funnel.Funnel(None, None, replace(QUICK, folds=2), None, None)

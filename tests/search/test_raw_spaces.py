@@ -9,12 +9,16 @@ import pytest
 
 from tests.search import raw
 from tinyrt.api.costs import Basis
+from tinyrt.dsp import Camera
 from tinyrt.errors import DataError, ShapeError, TinyrtError
+from tinyrt.export import ExportOptions
 from tinyrt.quantize.config import Scheme
 from tinyrt.search import SPACES, Problem
 from tinyrt.search.candidate import candidate_of, graph_of, untrained
+from tinyrt.search.order import Order
 from tinyrt.search.raw_spaces import DEPLOYMENTS
-from tinyrt.search.work import costed
+from tinyrt.search.source import SpaceSource
+from tinyrt.search.work import costed, outlined
 
 MOTION = {"parts": 2, "top": 0.5, "bands": 3, "peaks": 1, "layers": 1, "width0": 8}
 MOTION |= {"learning_rate": 0.01, "deployment": "int8"}
@@ -22,6 +26,11 @@ SOUND = {"frame_ms": 16, "overlap": True, "bands": 16, "cepstra": True, "by_rows
 SOUND |= {"stem": 4, "stem_stride": 1, "stem_kernel": 3, "blocks": 1, "block1_kernel": 3}
 SOUND |= {"block1": 4, "block1_pool": 1, "head": "mean", "learning_rate": 0.01}
 SOUND |= {"deployment": "int4"}
+
+
+CAMERA = {"view": 0.85, "side": 8, "channels": 3, "resize": "bilinear", "image": "pushed"}
+CAMERA |= {name: SOUND[name] for name in SOUND if "block" in name or name.startswith("stem")}
+CAMERA |= {"head": "mean", "learning_rate": 0.01, "deployment": "int4"}
 
 
 def made(name, params, problem):
@@ -57,6 +66,60 @@ def test_sound_has_the_frames_that_are_chosen():
     assert graph_of(candidate, raw.sounds()).value("input").shape == (1, 11, 8, 1)
     plain = made("sound", {**SOUND, "overlap": False, "cepstra": False}, raw.sounds())
     assert (plain.front_end.step, plain.front_end.features) == (128, 16)
+
+
+def test_a_camera_has_the_image_that_is_chosen():
+    problem = Problem.of(raw.frames())
+    candidate = made("camera", CAMERA, problem)
+    # Of 12 lines of 16 pixels 0.85, which is 10 of 14, in the middle; the shorter side becomes 8.
+    said = Camera(12, 16, 8, 11, "rgb565", 3, (1, 1, 10, 14), "bilinear")
+    assert candidate.front_end == said
+    assert candidate.deployment == replace(DEPLOYMENTS["int4"], input_rows=True)
+    assert candidate.deployment.options == ExportOptions(input_rows=True)
+    assert graph_of(candidate, problem).value("input").shape == (1, 8, 11, 3)
+    whole = made("camera", {**CAMERA, "view": 1.0, "side": 12, "image": "by-rows"}, problem)
+    front_end = whole.front_end
+    assert (front_end.rows, front_end.columns, front_end.crop) == (12, 16, None)
+    assert whole.deployment.options == ExportOptions(by_rows=True)
+    # No more rows than there are lines, by whatever way.
+    most = made("camera", {**CAMERA, "view": 0.7, "side": 12, "resize": "area"}, problem).front_end
+    assert (most.rows, most.columns, most.crop) == (8, 11, (2, 2, 8, 11))
+
+
+def test_choices_of_a_camera_are_what_frames_have():
+    asked = {}
+
+    class Asked:
+        def suggest_int(self, name, low, high, step=1):
+            asked[name] = low, high, step
+            return low
+
+        def suggest_float(self, name, low, high, log=False):
+            return low
+
+        def suggest_categorical(self, name, choices):
+            asked[name] = list(choices)
+            return choices[-1]
+
+    sides = {
+        (12, 16): (8, 12, 4),
+        (120, 160): (8, 64, 4),
+        (6, 200): (6, 6, 4),
+        (70, 71): (8, 64, 4),
+    }
+    for (height, width), side in sides.items():
+        for pixels, count in (("grey", 1), ("rgb565_swapped", 2), ("yuyv", 2), ("bgr888", 3)):
+            x = np.zeros((30, height, 2 * (width // 2) * count), np.uint8)
+            y, said = np.arange(30) % 2, np.array(pixels)
+            candidate = candidate_of(
+                SPACES["camera"], Asked(), Problem.of({"x": x, "y": y, "pixels": said}), 0
+            )
+            assert asked["side"] == side
+            assert asked["channels"] == ([1] if pixels == "grey" else [1, 3])
+            assert asked["view"] == [1.0, 0.85, 0.7]
+            assert asked["resize"] == ["area", "bilinear"]
+            assert asked["deployment"] == ["int8", "int8-untrained", "int4"]
+            assert candidate.front_end.channels == asked["channels"][-1]
 
 
 def test_parts_and_frames_are_no_longer_than_windows():
@@ -96,6 +159,24 @@ def test_random_choices_can_be_deployed():
         assert cost.least_instructions == round(sum(cost.by_op) / 1.05), "of the network alone"
     assert len({front for front, _ in seen}) > 6
     assert {scheme for _, scheme in seen} == {Scheme.INT8, Scheme.INT4, Scheme.INT16X8}
+
+
+def test_random_cameras_can_be_deployed():
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    problem, images, refused = Problem.of(raw.frames()), set(), []
+    for _ in range(16):
+        trial = study.ask()
+        candidate_of(SPACES["camera"], trial, problem, 0)
+        outline = outlined(Order(SpaceSource("camera"), trial.params, 0, "m4", 1, 1), problem)
+        if outline.costs is None:
+            refused.append((trial.params["image"], outline.reason))
+            continue
+        images.add(trial.params["image"])
+        assert outline.costs.instructions is None
+        assert outline.costs.arena > 12 + 4 * 8, "the camera's state"
+    assert images == {"held", "by-rows", "pushed"}
+    assert len(refused) < 4
+    assert all(image == "pushed" and "rows" in reason for image, reason in refused), refused
 
 
 WRONG = {

@@ -7,11 +7,12 @@ import optuna
 import pytest
 
 from benchmarks import search_recipes
-from benchmarks.search_recipes import DEPLOYMENTS, SHARES, Hand, by_hand, space_for
+from benchmarks.search_recipes import BEGIN, DEPLOYMENTS, SHARES, Hand, Watch, by_hand, space_for
 from tinyrt.api.costs import Basis, ModelCost
 from tinyrt.api.fitting import DeviceBudget
 from tinyrt.search import Problem
 from tinyrt.search.candidate import candidate_of, graph_of
+from tinyrt.search.store import End, Record
 from tinyrt.train.recipes import RECIPES
 
 CHOICES = {"layers": 2, "width0": 8, "kernel0": 7, "stride0": 2, "width1": 12, "kernel1": 3}
@@ -35,13 +36,29 @@ def test_choices_become_convolutions_along_time(recipe, shape):
 
 def test_digits_are_for_the_space_of_images_varied_as_the_recipe_does():
     problem = Problem(np.zeros((30, 8, 8, 1), np.float32), np.arange(30) % 3)
-    choices = {"stem": 8, "stem_stride": 1, "stem_kernel": 3, "blocks": 1, "block1_kernel": 3}
-    choices |= {"block1": 12, "block1_pool": 2, "head": "flat", "learning_rate": 0.01}
-    candidate = candidate_of(space_for("digits"), optuna.trial.FixedTrial(choices), problem, 0)
+    begun = [optuna.trial.FixedTrial(choices) for choices in BEGIN["digits", "cnn"]]
+    wider = candidate_of(space_for("digits"), begun[1], problem, 0)
+    assert (1, 2, 2, 24) in [node.output.shape for node in graph_of(wider, problem).bound()]
+    candidate = candidate_of(space_for("digits"), begun[0], problem, 0)
     assert (candidate.batch, candidate.augment) == (64, RECIPES["digits"].augment)
     shapes = [node.output.shape for node in graph_of(candidate, problem).bound()]
-    assert (1, 4, 4, 12) in shapes
+    with pytest.raises(ValueError, match="'stem' is not found"):
+        candidate_of(space_for("digits", "dscnn"), begun[0], problem, 0)
+    assert [s for s in ((1, 8, 8, 8), (1, 4, 4, 8), (1, 2, 2, 12)) if s not in shapes] == []
     assert candidate.loss is RECIPES["digits"].loss
+
+
+def test_it_is_told_when_a_trial_is_better_than_all_before(capsys):
+    watch = Watch()
+    ends = [(End.TRAINED, 0.9), (End.STOPPED, None), (End.TRAINED, 0.9), (End.MISFIT, 0.99)]
+    for number, (end, score) in enumerate([*ends, (End.TRAINED, 0.95)], start=1):
+        costs = {"instructions": 1_000 * number}
+        watch(number, 9, Record(end, "int8", costs=costs, score=score))
+    told = capsys.readouterr().out.splitlines()
+    assert [line.split("s, ")[1] for line in told] == [
+        "trial 1 of 9: 90.00%, 1,000 instructions",
+        "trial 5 of 9: 95.00%, 5,000 instructions",
+    ]
 
 
 def test_limits_are_what_the_recipe_costs_on_the_day(monkeypatch):

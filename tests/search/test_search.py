@@ -3,6 +3,7 @@
 import json
 from contextlib import contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import optuna
@@ -234,6 +235,20 @@ def test_tools_are_looked_for_before_anything_is_proposed(monkeypatch, tmp_path)
     with pytest.raises(ToolError, match="not installed: arm-none-eabi-gcc"):
         search_networks(dense, blobs(), tmp_path, setting)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("workers", "times"), [(1, 1), (2, 0)])
+def test_a_search_without_workers_keeps_its_memory(workers, times, monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(search, "keep_memory", lambda: asked.append(1))
+
+    @contextmanager
+    def crew(shared, number, scheduler, on_dashboard):
+        yield Here(shared) if number == 1 else SimpleNamespace(slots=0)
+
+    monkeypatch.setattr(search, "workers_of", crew)
+    search_networks(dense, blobs(), tmp_path, replace(QUICK, trials=1, epochs=1), workers=workers)
+    assert len(asked) == times
 
 
 def test_a_cluster_is_used_in_place_of_this_machine(monkeypatch, tmp_path):

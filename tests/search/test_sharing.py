@@ -53,9 +53,11 @@ def test_channels_are_the_first_and_short_kernels_the_middle_of_long_ones():
 def test_what_is_larger_than_the_shared_keeps_what_it_has_beyond():
     small, large = convolution(3, 2, 4), convolution(5, 2, 6, seed=5)
     weights = SharedWeights.among([member(small)])
-    before = large.network.layers["stem"].weight.data.copy()
+    drawn = large.network.layers["stem"].weight.data
+    before = drawn.copy()
     weights.give(member(large))
     after = large.network.layers["stem"].weight.data
+    np.testing.assert_array_equal(drawn, before, "whoever drew them may have them still")
     np.testing.assert_array_equal(after[:4, 1:4, 1:4], small.network.layers["stem"].weight.data)
     before[:4, 1:4, 1:4] = after[:4, 1:4, 1:4]
     np.testing.assert_array_equal(after, before)

@@ -207,6 +207,13 @@ RATE = {"learning_rate": (3e-3, 3e-2, True)}
 HEAD = {"head": ("mean", "flat")} | RATE
 INTO = {"deployment": ("int8", "int8-untrained", "int4", "int16x8")}
 RANGES = {
+    "cnn": {
+        "layers": (2, 5, 1),
+        "convN": (4, 64, 4),
+        "convN_kernel": (3, 5, 2),
+        "convN_stride": (1, 2, 1),
+        **HEAD,
+    },
     "dscnn": {
         "stem": (4, 32, 4),
         "stem_stride": (1, 2, 1),

@@ -5,20 +5,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.search import raw
 from tests.search.made import QUICK, blobs, dense
 from tinyrt.api.fitting import DeviceBudget
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import DataError
 from tinyrt.interpreter.model import Model
-from tinyrt.search import Problem, SearchSetting, search_networks
+from tinyrt.search import Problem, SearchSetting, remembered, search_networks
 from tinyrt.search.candidate import Candidate, candidate_of
 from tinyrt.search.learning import loss_for, objective_for
-from tinyrt.search.seen import seen
+from tinyrt.search.remembered import Remembered
+from tinyrt.search.teacher import Teacher
 from tinyrt.train.core.tensor import Tensor
-from tinyrt.train.distill import Distillation
+from tinyrt.train.distill import Distillation, logits_of
 from tinyrt.train.losses import cross_entropy
-from tinyrt.train.nn import Flatten, Linear, Sequential, Softmax
+from tinyrt.train.nn import Linear, Sequential, Softmax
 from tinyrt.train.tracing import trace
 
 optuna = pytest.importorskip("optuna")
@@ -42,7 +42,7 @@ def of(problem, width=32):
 
 def test_training_brings_down_the_distance_from_the_teacher_and_the_loss():
     plain = Problem.of(blobs())
-    taught = replace(plain, teacher=knowing())
+    taught = replace(plain, teacher=Teacher(knowing()))
     x, y = plain.x[:16], plain.y[:16]
     candidate = of(plain)
     network = candidate.network.evaluating
@@ -53,6 +53,42 @@ def test_training_brings_down_the_distance_from_the_teacher_and_the_loss():
         loss = loss_for(plain)(candidate.network(Tensor(x)), y)
     assert found.data == wanted.data
     assert alone.data == loss.data != found.data
+
+
+def test_a_teacher_answers_each_sample_once(monkeypatch):
+    graph, asked = knowing(), []
+    run = Model.run
+
+    def counted(model, x):
+        asked.append(len(x))
+        return run(model, x)
+
+    monkeypatch.setattr(Model, "run", counted)
+    known, x = Remembered(Teacher(graph)), Problem.of(blobs()).x
+    np.testing.assert_array_equal(known(x[:10]), logits_of(Model(graph))(x[:10]))
+    twice = x[[3, 12, 3, 11, 12]]
+    np.testing.assert_array_equal(known(twice), logits_of(Model(graph))(twice))
+    assert asked == [10, 10, 2, 5], "of the second batch two are new"
+    np.testing.assert_array_equal(known(x[[12, 0]]), logits_of(Model(graph))(x[[12, 0]]))
+    assert asked[4:] == [2], "nobody but the one beside it"
+
+
+def test_what_is_remembered_of_a_teacher_has_an_end(monkeypatch):
+    monkeypatch.setattr(remembered, "MOST", 4)
+    known, x = Remembered(Teacher(knowing())), Problem.of(blobs()).x
+    for start in (0, 3, 6):
+        known(x[start : start + 3])
+    assert len(known._known) == 4
+    np.testing.assert_array_equal(known(x[:9]), logits_of(Model(known.teacher.graph))(x[:9]))
+
+
+def test_a_process_remembers_one_teacher():
+    one, other = Teacher(knowing()), Teacher(knowing())
+    of = remembered.remembered
+    first = of(one)
+    assert of(one) is first
+    assert of(other) is not first
+    assert of(one) is not first
 
 
 def test_a_loss_of_its_own_takes_the_place_of_cross_entropy():
@@ -88,7 +124,8 @@ def test_a_study_remembers_its_teacher():
     plain, other = Problem.of(blobs()), knowing()
     other.values["out.weight"].data.flags.writeable = True
     other.values["out.weight"].data[0, 0] += 1
-    digests = {replace(plain, teacher=t).digest for t in (None, knowing(), knowing(), other)}
+    teachers = (Teacher(graph) for graph in (knowing(), knowing(), other))
+    digests = {replace(plain, teacher=t).digest for t in (None, *teachers)}
     assert len(digests) == 3
 
 
@@ -104,17 +141,10 @@ def test_a_teacher_of_something_else_is_refused(outputs, inputs, tmp_path):
     assert error.value.file == str(path)
 
 
-def test_values_and_features_have_no_teacher():
+def test_values_have_no_teacher():
     data = blobs()
     with pytest.raises(DataError) as error:
         Problem.of({"x": data["x"], "y": data["x"][:, :3]}, teacher=knowing())
+    assert error.value.problem == "labels are float32[90, 3], and there is a teacher"
     assert error.value.expected == "labels that are classes, whose scores it gives"
-    problem = Problem.of(raw.windows())
-    shape = problem.input_shape
-    out = Linear(int(np.prod(shape)), problem.classes, rng=np.random.default_rng(0))
-    teacher = trace(Sequential(flat=Flatten(), out=out), shape)
-    with pytest.raises(DataError) as error:
-        seen(raw.FRONT, replace(problem, teacher=teacher))
-    assert error.value.problem.startswith("the teacher does not see the features")
-    assert error.value.expected == "candidates without a front end"
-    assert error.value.hint.startswith("leave out --teacher")
+    assert error.value.hint == "leave out --teacher"

@@ -1,5 +1,7 @@
 """Augmentation: what may change, by how much and how often, and what must stay."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -42,6 +44,37 @@ def test_a_batch_stays_as_it_is_and_another_comes_back_by_the_generator_alone(na
     assert (first != x).any()
     other = change(x, np.random.default_rng(12), **options)
     assert (other != first).any()
+
+
+NEUTRAL = {
+    "flip_images": {"share": 0.0},
+    "change_contrast": {"contrast": 0.0, "brightness": 0.0},
+    "erase_patch": {"share": 0.0},
+    "shift_time": {"steps": 0},
+    "add_noise": {"sigma": 0.0},
+    "mix_background": {"gain": 0.0},
+    "mask_features": {"bands": 0, "frames": 0},
+    "scale_series": {"spread": 0.0},
+    "warp_time": {"spread": 0.0},
+}
+"""Options of each by which nothing changes."""
+
+
+def test_every_change_has_options_by_which_it_changes_nothing():
+    public = {n for n, f in vars(augment).items() if inspect.isfunction(f) and n[0] != "_"}
+    own = {n for n in public if getattr(augment, n).__module__ == augment.__name__}
+    assert own - {"chain"} == NEUTRAL.keys() == CALLS.keys()
+
+
+@pytest.mark.parametrize("name", NEUTRAL)
+def test_what_changes_nothing_is_another_batch_all_the_same(name):
+    """Whoever writes to one of them leaves the other."""
+    x, options = CALLS[name]
+    given = x.copy()
+    y = getattr(augment, name)(given, rng(), **options | NEUTRAL[name])
+    np.testing.assert_array_equal(y, x)
+    y[:] = -1
+    np.testing.assert_array_equal(given, x)
 
 
 def test_a_share_of_the_images_is_mirrored():

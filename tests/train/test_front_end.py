@@ -179,3 +179,14 @@ def test_what_it_refuses():
             one(Tensor(np.zeros(shape, np.float32)))
     with pytest.raises(ShapeError, match="windows have 100 samples"):
         FrontEndLayer.learnt(FRONT, np.zeros((3, 100), np.int16))
+
+
+def test_pictures_that_a_layer_learns_from_come_out_in_deviations():
+    camera = SEEN.camera
+    x = np.random.default_rng(5).uniform(0, 255, (30, 10, 14, 3)).astype(np.float32)
+    layer = FrontEndLayer.learnt(camera, x)
+    assert layer.pipeline.camera is camera
+    seen = layer(Tensor(x)).data
+    assert (seen.mean(), seen.std()) == (pytest.approx(0, abs=1e-4), pytest.approx(1, abs=1e-4))
+    with pytest.raises(ShapeError, match=r"pictures are \[10, 13, 3\]"):
+        FrontEndLayer.learnt(camera, x[:, :, :13])

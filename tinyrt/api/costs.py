@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tinyrt.api.emulating import emulate_recording
+from tinyrt.api.inputs import Array
 from tinyrt.api.models import run_emulated
 from tinyrt.api.reading import open_model
 from tinyrt.attached import fitted, front_end_entry
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.convert.passes import optimize as optimized
 from tinyrt.convert.tflite.writer import save_tflite
-from tinyrt.dsp import Pipeline
+from tinyrt.dsp import Pipeline, Vision
 from tinyrt.entry import entry
 from tinyrt.errors import DataError
 from tinyrt.export.options import NO_OPTIONS, ExportOptions
@@ -119,7 +120,7 @@ def cost(
     basis: str = "formula",
     input_shape: Shape | None = None,
     options: ExportOptions | None = None,
-    front_end: Pipeline | None = None,
+    front_end: Pipeline | Vision | None = None,
     recording: ArrayLike | None = None,
 ) -> ModelCost:
     """What a model costs on a core, trained or not.
@@ -136,11 +137,13 @@ def cost(
         basis: what the figures come from: ``formula``; ``linked``, for the code's size, which takes
             a cross-compiler; ``counted``, in the emulator; or ``timed``, which tells cycles, too.
         input_shape: of a sample of the network, without the batch; for others the file says it.
-        options: of the export: ``max_arena``, ``by_rows`` and ``memories``.
-        front_end: what makes features of raw samples before the model; a file's own front end does
-            not count by itself. What it computes for an answer is counted along.
+        options: of the export: ``max_arena``, ``by_rows`` and ``memories``; behind a camera
+            ``input_rows``, too.
+        front_end: what makes features of raw samples, or images of frames, before the model; a
+            file's own front end does not count by itself. What it computes for an answer is
+            counted along.
         recording: raw samples that a front end's instructions are counted on, long enough for an
-            answer, as they depend a little on samples; None for noise.
+            answer, as they depend a little on samples; frames for a camera; None for noise.
 
     Raises:
         DataError: there is no such basis, or an input shape where none belongs, or none; or a
@@ -149,7 +152,7 @@ def cost(
         UnsupportedError: an op has no C kernel, there is no such core, or its cycles are not known.
 
     """
-    from tinyrt.emulate.audio import OPTIONS
+    from tinyrt.emulate import audio, camera
 
     if basis not in set(Basis):
         raise DataError(f"costs cannot be {basis}", expected=", ".join(Basis))
@@ -161,7 +164,8 @@ def cost(
         )
     graph = _int8_graph(model, input_shape)
     asked = _Asked(optimize, options or NO_OPTIONS, front_end, recording)
-    asked.options.require_only(OPTIONS, "a cost")
+    allowed = camera.OPTIONS if isinstance(front_end, Vision) else audio.OPTIONS
+    asked.options.require_only(allowed, "a cost")
     by_formula = _by_formula(graph, core, asked)
     if basis == Basis.FORMULA:
         return by_formula
@@ -178,7 +182,7 @@ class _Asked:
 
     optimize: str
     options: ExportOptions = NO_OPTIONS
-    front_end: Pipeline | None = None
+    front_end: Pipeline | Vision | None = None
     recording: ArrayLike | None = None
 
 
@@ -230,14 +234,14 @@ def _by_formula(graph: Graph, core: str, asked: _Asked) -> ModelCost:
 
     request = Request.of(core, asked.optimize, asked.options)
     project, _ = render_model(graph, Path(), request, front_end=asked.front_end)
-    heard = project.audio
+    before = project.audio or project.camera
     return ModelCost(
         core=request.core.name,
         basis=Basis.FORMULA,
-        arena=project.arena_bytes + (heard.state_bytes if heard else 0),
+        arena=project.arena_bytes + (before.state_bytes if before else 0),
         weights=project.weight_bytes,
         code=None,
-        instructions=None if heard else project.instructions,
+        instructions=None if before else project.instructions,
         by_op=None if project.estimates is None else tuple(map(round, project.estimates)),
     )
 
@@ -258,6 +262,9 @@ def _linked(graph: Graph, known: ModelCost, asked: _Asked) -> ModelCost:
         if heard is not None:
             step = heard.stride * heard.pipeline.front.step
             samples = step * heard.pipeline.axes
+        if project.camera is not None:
+            seen = project.camera.vision.camera
+            samples = seen.height * seen.line_bytes
         sizes = build_image(project, folder, samples=samples).sizes
     return ModelCost(
         *(known.core, Basis.LINKED, known.arena, sizes.weights, sizes.code, known.instructions)
@@ -265,17 +272,14 @@ def _linked(graph: Graph, known: ModelCost, asked: _Asked) -> ModelCost:
 
 
 def _heard(
-    graph: Graph, known: ModelCost, asked: _Asked, pipeline: Pipeline, basis: Basis
+    graph: Graph, known: ModelCost, asked: _Asked, pipeline: Pipeline | Vision, basis: Basis
 ) -> ModelCost:
-    """Costs from one answer to the next: features and network."""
+    """Costs from one answer to the next: features or image, and network."""
     from tinyrt.emulate import Timing
 
-    fit, front = fitted(pipeline, graph), pipeline.front
     recording = asked.recording
     if recording is None:
-        count = front.window + (fit.rows - 1) * front.step
-        shape = (count,) if pipeline.motion is None else (count, pipeline.axes)
-        recording = np.random.default_rng(0).integers(-(1 << 12), 1 << 12, shape, np.int16)
+        recording = _noise(pipeline, graph)
     with scratch_folder() as folder:
         path = Path(save_tflite(graph, folder / "candidate.tflite", front_end_entry(pipeline)))
         report = emulate_recording(
@@ -290,6 +294,18 @@ def _heard(
     sizes, told = (report.flash.weights, report.flash.code), report.cycles
     cycles = None if told is None else told.cycles.high
     return ModelCost(known.core, basis, arena, *sizes, report.instructions, cycles)
+
+
+def _noise(front_end: Pipeline | Vision, graph: Graph) -> Array:
+    """Samples for an answer: int16 (samples,) or (samples, axes); uint8 of a frame."""
+    rng = np.random.default_rng(0)
+    if isinstance(front_end, Vision):
+        camera = front_end.camera
+        return rng.integers(0, 256, (camera.height, camera.line_bytes), np.uint8)
+    front = front_end.front
+    count = front.window + (fitted(front_end, graph).rows - 1) * front.step
+    shape = (count,) if front_end.motion is None else (count, front_end.axes)
+    return rng.integers(-(1 << 12), 1 << 12, shape, np.int16)
 
 
 def _counted(graph: Graph, known: ModelCost, asked: _Asked, basis: Basis) -> ModelCost:

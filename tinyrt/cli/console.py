@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType, RenderHook, RenderResult
@@ -35,7 +35,14 @@ ENDING = (signal.SIGTERM, signal.SIGHUP)
 """Signals that ask a program to end."""
 
 Report = Callable[[dict[str, Any], RenderableType], None]
-Advance = Callable[[int, int], None]
+
+
+class Advance(Protocol):
+    """Moves a bar on."""
+
+    def __call__(self, count: int, total: int, said: str = "") -> None:
+        """So many of all are done; what is said stands in a line below."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +161,9 @@ def noting() -> Iterator[list[str]]:
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Advance]:
-    """A bar on stderr where that is a terminal; the function takes a count and the total."""
+    """A bar on stderr where that is a terminal."""
     if not ERR.is_terminal:
-        yield lambda count, total: None
+        yield lambda count, total, said="": None
         return
     from rich.progress import (
         BarColumn,
@@ -166,7 +173,17 @@ def progress_bar(label: str) -> Iterator[Advance]:
         TimeRemainingColumn,
     )
 
-    bar = Progress(
+    class Told(Progress):
+        """With a line below, as far as it is wide."""
+
+        said = Text(no_wrap=True, overflow="ellipsis")
+
+        def get_renderables(self) -> Iterator[RenderableType]:
+            yield from super().get_renderables()
+            if self.said:
+                yield self.said
+
+    bar = Told(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
@@ -176,4 +193,9 @@ def progress_bar(label: str) -> Iterator[Advance]:
     )
     with bar:
         task = bar.add_task(label, total=None)
-        yield lambda count, total: bar.update(task, completed=count, total=total)
+
+        def advance(count: int, total: int, said: str = "") -> None:
+            bar.said = Text(said, no_wrap=True, overflow="ellipsis")
+            bar.update(task, completed=count, total=total)
+
+        yield advance

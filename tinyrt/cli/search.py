@@ -21,6 +21,7 @@ from tinyrt.errors import DataError
 if TYPE_CHECKING:
     from tinyrt.api.fitting import DeviceBudget
     from tinyrt.search import SearchResult
+    from tinyrt.search.store import Record
 
 REASONS = 8
 """Trials that were refused or failed which are shown; --json has them all."""
@@ -30,14 +31,17 @@ def search(
     space: Annotated[
         str,
         typer.Argument(
-            help="A space: dscnn, mobilenet, resnet, tcn, transformer, autoencoder; motion or "
-            "sound, for windows of raw samples; or FILE.py:FUNCTION."
+            help="A space: cnn, dscnn, exits, mobilenet, resnet, tcn, transformer, autoencoder; "
+            "motion or sound, for windows of raw samples; camera, for frames; or FILE.py:FUNCTION."
         ),
     ],
     data: Annotated[
         Path,
         typer.Option(
-            "-d", "--data", help=".npz with x and y; without y, x is reproduced; rate, of samples."
+            "-d",
+            "--data",
+            help=".npz with x and y; without y, x is reproduced; rate, of samples; pixels, of "
+            "frames.",
         ),
     ],
     output: Annotated[
@@ -128,7 +132,15 @@ def search(
         Path | None,
         typer.Option(
             "--teacher",
-            help=".tflite or .onnx model of the same classes, whose answers candidates learn from.",
+            help=".tflite or .onnx model of the same classes, whose answers candidates learn from; "
+            "its file may carry a front end.",
+        ),
+    ] = None,
+    begin_with: Annotated[
+        Path | None,
+        typer.Option(
+            "--begin-with",
+            help="JSON list of the first trials' choices, or front.json of an earlier search.",
         ),
     ] = None,
     test: Annotated[
@@ -156,6 +168,7 @@ def search(
     """
     with reporting(json, max_memory) as report:
         from tinyrt.search import SearchSetting, search_networks
+        from tinyrt.search.standing import Standing
 
         setting = SearchSetting(
             budget=search_budget(core, max_arena, max_flash, max_instructions, max_cycles),
@@ -167,6 +180,12 @@ def search(
             share=share,
             scouts=scouts,
         )
+        standing = Standing(setting.budget.limits)
+
+        def told(done: int, total: int, record: Record) -> None:
+            standing.add(record)
+            advance(done, total, standing.line())
+
         with noting() as notes, progress_bar("trials") as advance:
             result = search_networks(
                 space,
@@ -179,9 +198,10 @@ def search(
                 workers=workers,
                 scheduler=scheduler,
                 teacher=teacher,
+                begin=begin_with or (),
                 test=test,
                 emulate=emulate,
-                on_trial=lambda done, total, _: advance(done, total),
+                on_trial=told,
                 on_dashboard=lambda address: ERR.print(f"dashboard: {address}", soft_wrap=True),
             )
         if html is not None:

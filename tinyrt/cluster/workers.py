@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol
 
+from tinyrt.cluster import memory
 from tinyrt.cluster.tasks import Failure, Lack, Task, attempted
 from tinyrt.errors import DataError, OutputError, ToolError
 
@@ -37,12 +38,10 @@ LOOK_S, PAUSE_S = 2, 0.1
 DASHBOARD = "127.0.0.1:0"
 """Where a cluster on this machine shows itself: to this machine alone, at a port that is free."""
 
-ENVIRONMENT = {
+ENVIRONMENT = memory.ENVIRONMENT | {
     **{"NUMBA_NUM_THREADS": 1, "OMP_NUM_THREADS": 1, "OPENBLAS_NUM_THREADS": 1},
-    **{"MALLOC_TRIM_THRESHOLD_": 1 << 28, "MALLOC_MMAP_THRESHOLD_": 1 << 25},
 }
-"""Of each worker: as many are started as there are processors. Dask would have memory given back to
-the system at each release of 64 kB, and training asks for it again at once: twice the time."""
+"""Of each worker: as many are started as there are processors, and they keep their memory."""
 
 
 class Workers(Protocol):
@@ -282,7 +281,7 @@ def workers_of(
         return
     with contextlib.ExitStack() as stack:
         if scheduler is None:
-            client = stack.enter_context(_client(stack.enter_context(_local(number))))
+            client = stack.enter_context(_client(stack.enter_context(local_cluster(number))))
         elif isinstance(scheduler, str):
             client = stack.enter_context(_client(scheduler))
         else:
@@ -321,8 +320,16 @@ def processors() -> int:
 
 
 @contextmanager
-def _local(number: int | None) -> Iterator[Any]:
-    """A cluster of processes on this machine, which share its memory evenly."""
+def local_cluster(number: int | None) -> Iterator[Any]:
+    """A cluster of so many processes on this machine, which share its memory evenly.
+
+    Args:
+        number: of workers; None for one to each processor.
+
+    Raises:
+        ToolError: distributed is not installed.
+
+    """
     distributed = _distributed()
     import dask
 

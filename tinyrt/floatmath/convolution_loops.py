@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tinyrt.floatmath.compiled import compiled
+from tinyrt.floatmath.crew import Span, shared
 from tinyrt.floatmath.tile import ROWS, ROWS_PER_CHANNEL, VECTOR_BYTES, product_tile
 
 _WIDEST = len(ROWS)
@@ -19,6 +20,7 @@ _per_channel = product_tile(1, per_channel=True)
 
 @compiled
 def products(
+    span: Span,
     x: Any,
     border: Any,
     per_channel: bool,
@@ -31,12 +33,11 @@ def products(
     y: Any,
     y_bytes: Any,
     columns: int,
-    first: int,
-    stop: int,
 ) -> None:
     """For some images and each group of channels, the product of the elements read with a matrix.
 
     Args:
+        span: the number of the part, which tells where its results lie, and its images.
         x: images (n, h, w, c), C-contiguous.
         border: rows above and columns to the left, height and width with zeros around.
         per_channel: whether column ``c`` of a product reads channel ``c`` alone.
@@ -45,23 +46,22 @@ def products(
         count: rows of the products; copies of the last row pad the tables to a full tile.
         w: the matrices, flat.
         w_bytes: strides of the matrices, in bytes: from image to image, group to group, row to row.
-        start: the start values of the sums, flat; those of each group lie as its results do.
+        start: the start values of the sums, flat; those of groups and parts lie as results do.
         y: the results, flat.
-        y_bytes: strides of the results, in bytes: from image to image, group to group.
+        y_bytes: strides of the results, in bytes: from image to image, group to group, part to
+            part.
         columns: columns of each matrix.
-        first: the first image that is looked at.
-        stop: the one behind the last.
 
     """
-    _, height, width, c = x.shape
+    (part, first, stop), (_, height, width, c) = span, x.shape
     top, left, padded_height, padded_width = border
     pads = padded_height > height or padded_width > width
     lanes, line = VECTOR_BYTES // x.itemsize, width * c
     around = np.zeros(padded_height * padded_width * c + lanes if pads else 0, x.dtype)
     aligned = -np.int64(around.ctypes.data) % VECTOR_BYTES // x.itemsize
     elements = x.reshape(x.size)
-    w_at, start_at = np.int64(w.ctypes.data), np.int64(start.ctypes.data)
-    y_at = np.int64(y.ctypes.data)
+    w_at, start_at = np.int64(w.ctypes.data), np.int64(start.ctypes.data) + part * y_bytes[2]
+    y_at = np.int64(y.ctypes.data) + part * y_bytes[2]
     for i in range(first, stop):
         image = np.int64(x.ctypes.data) + i * height * line * x.itemsize
         if pads:
@@ -84,6 +84,10 @@ def products(
                 y_at + i * y_bytes[0] + g * y_bytes[1],
                 columns,
             )
+
+
+on_threads = shared(products)
+"""``products`` of all images, as many of them at a time as ``crew.shared`` is told."""
 
 
 @compiled

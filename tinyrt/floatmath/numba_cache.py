@@ -60,13 +60,19 @@ class KernelCache(NullCache):  # type: ignore[misc]
 
     def _name(self, sig: Any, codegen: Any) -> str:
         function = self._function
-        closure = [cell.cell_contents for cell in function.__closure__ or ()]
+        closure = [_named(cell.cell_contents) for cell in function.__closure__ or ()]
         key = key_of(
             *(numba.__version__, llvmlite.__version__, sys.version, sources()),
             *(function.__module__, function.__qualname__, str(sig), str(codegen.magic_tuple())),
             *(function.__code__.co_code, serialize.dumps(closure)),
         )
         return f"{function.__name__[:60]}-{key}.bin"
+
+
+def _named(content: Any) -> Any:
+    """Another compiled function by its name: pickled, it has a number drawn in each process."""
+    inner = getattr(content, "py_func", None)
+    return content if inner is None else (inner.__module__, inner.__qualname__)
 
 
 @cache

@@ -66,9 +66,13 @@ def each_block(
         block_bytes: approximate bytes of a block.
 
     """
-    if nbytes <= block_bytes:
+    size = count if nbytes <= block_bytes else max(1, count * block_bytes // nbytes)
+    return _each(count, size, work)
+
+
+def _each(count: int, size: int, work: Callable[[slice], Result]) -> list[Result]:
+    if size >= count:
         return [work(slice(0, count))]
-    size = max(1, count * block_bytes // nbytes)
     blocks = [slice(start, min(start + size, count)) for start in range(0, count, size)]
     helpers = min(len(blocks), _Threads.count) - 1
     if helpers < 1:
@@ -94,14 +98,22 @@ def each_block(
     return [results[i] for i in range(len(blocks))]
 
 
-def each_part(count: int, nbytes: int, work: Callable[[slice], Result]) -> list[Result]:
-    """As ``each_block`` for one pass over memory: a few large parts, because no data is reused."""
-    if nbytes < 2 * PART_BYTES:
-        return [work(slice(0, count))]
-    parts = MAX_THREADS
+def helper_count() -> int:
+    """How many threads may work beside the calling one."""
+    return _Threads.count - 1
+
+
+def part_size(count: int, nbytes: int) -> int:
+    """How many of ``count`` rows a part of ``each_part`` has."""
+    parts = 1 if nbytes < 2 * PART_BYTES else MAX_THREADS
     while parts > 1 and nbytes < parts * PART_BYTES:
         parts //= 2
-    return each_block(count, nbytes, work, -(-nbytes // parts))
+    return count if parts == 1 else max(1, count * -(-nbytes // parts) // nbytes)
+
+
+def each_part(count: int, nbytes: int, work: Callable[[slice], Result]) -> list[Result]:
+    """As ``each_block`` for one pass over memory: a few large parts, because no data is reused."""
+    return _each(count, part_size(count, nbytes), work)
 
 
 class _Job:

@@ -22,7 +22,6 @@ from tinyrt.ops.shared.spec import (
     qparams,
     require_alike,
     require_s8,
-    require_same_q,
 )
 from tinyrt.ops.shared.traits import Traits
 
@@ -42,7 +41,11 @@ def _vjp(
 
 
 def _prepare_own_range(activation: str, node: BoundNode) -> LutS8:
-    """``clamp(requant(x - x_zp) + y_zp)`` for every int8 value."""
+    """``clamp(requant(x - x_zp) + y_zp)`` for every int8 value.
+
+    So LiteRT computes relu6, too. TFLM's kernel of it clamps raw values and never rescales: what
+    is quantised here shares scale and zero point, and other files answer as LiteRT does.
+    """
     x, y = node.input(0), node.output
     require_s8(x, y)
     (x_scale, x_zp), (y_scale, y_zp) = qparams(x), qparams(y)
@@ -83,18 +86,6 @@ def _ref_s16(p: ClampS16, x: Array) -> Array:
     return np.asarray(np.clip(scaled, p.act_min, p.act_max), np.int16)
 
 
-def _prepare_relu6(node: BoundNode) -> LutS8:
-    """``clamp(x)`` for every int8 value.
-
-    Input and output must share scale and zero point. TFLM's kernel clamps raw values and never
-    rescales, so an output with another scale would be wrong on a device.
-    """
-    x, y = node.input(0), node.output
-    require_s8(x, y)
-    require_same_q(node, x, y)
-    return LutS8.of(np.clip(input_values(), *act_range("RELU6", y)))
-
-
 RELU = OpSpec(
     name="relu",
     attrs=NoAttrs,
@@ -126,7 +117,7 @@ RELU6 = OpSpec(
     ref_f32=partial(_ref_f32, "RELU6"),
     vjp=partial(_vjp, "RELU6"),
     forms={
-        Form.INT8: IntegerForm(_prepare_relu6, lut_s8),
+        Form.INT8: IntegerForm(partial(_prepare_own_range, "RELU6"), lut_s8),
         Form.INT16X8: IntegerForm(partial(_prepare_s16, "RELU6"), _ref_s16),
     },
     traits=Traits(elementwise=True, channelwise=True, nonnegative=True, activation="RELU6"),

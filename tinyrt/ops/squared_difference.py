@@ -6,31 +6,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, multiply_by_quantized_multiplier
-from tinyrt.ir import BoundNode, TensorType
+from tinyrt.fixedpoint import multiply_by_quantized_multiplier
+from tinyrt.ir import BoundNode, DType, TensorType
 from tinyrt.ops.shared.requant import multiplier
 from tinyrt.ops.shared.shapes import infer_arithmetic, sum_to
 from tinyrt.ops.shared.spec import (
     Array,
-    Form,
-    IntegerForm,
     NoAttrs,
     OpSpec,
     Quant,
+    both_forms,
+    limits_of,
     qparams,
-    require_s8,
+    require_alike,
 )
 from tinyrt.ops.shared.traits import Traits
 
 LEFT_SHIFT = 7
-"""Left shift of centred inputs in bits; the squares still fit 32 bits."""
+"""Left shift of centred int8 inputs in bits; the squares still fit 32 bits. int16 has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class SquaredDifferenceS8:
-    """Precomputed constants of the integer kernel; fields as in ``AddS8``, for the square."""
+    """Precomputed constants of the integer kernels; fields as in ``AddS8``, for the square."""
 
     a_zp: int
     a_mult: int
@@ -41,6 +40,9 @@ class SquaredDifferenceS8:
     y_mult: int
     y_shift: int
     y_zp: int
+    act_min: int
+    act_max: int
+    left_shift: int = LEFT_SHIFT
 
 
 def infer(attrs: NoAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
@@ -65,10 +67,11 @@ def vjp(
     return sum_to(da, a.shape), sum_to(-da, b.shape)
 
 
-def prepare_s8(node: BoundNode) -> SquaredDifferenceS8:
+def prepare(node: BoundNode) -> SquaredDifferenceS8:
     """Multipliers: both inputs are brought to twice the larger of their scales."""
     a, b, y = node.input(0), node.input(1), node.output
-    require_s8(a, b, y)
+    require_alike(a, b, y)
+    left_shift = LEFT_SHIFT if y.dtype is DType.INT8 else 0
     (a_scale, a_zp), (b_scale, b_zp), (y_scale, y_zp) = qparams(a), qparams(b), qparams(y)
     common = 2.0 * float(max(a_scale, b_scale))
     return SquaredDifferenceS8(
@@ -76,15 +79,17 @@ def prepare_s8(node: BoundNode) -> SquaredDifferenceS8:
         *multiplier(float(a_scale) / common, most=1.0),
         b_zp,
         *multiplier(float(b_scale) / common, most=1.0),
-        *multiplier(common * common / (4.0**LEFT_SHIFT * float(y_scale)), most=1.0),
+        *multiplier(common * common / (4.0**left_shift * float(y_scale)), most=1.0),
         y_zp,
+        *limits_of(y.dtype),
+        left_shift,
     )
 
 
-def ref_s8(p: SquaredDifferenceS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArray[np.int8]:
+def ref(p: SquaredDifferenceS8, a: Array, b: Array) -> Array:
     """``clamp(requant((rescale(a - a_zp) - rescale(b - b_zp))**2) + y_zp)``."""
     first, second = (
-        multiply_by_quantized_multiplier((x.astype(np.int64) - zp) << LEFT_SHIFT, mult, shift)
+        multiply_by_quantized_multiplier((x.astype(np.int64) - zp) << p.left_shift, mult, shift)
         for x, zp, mult, shift in (
             (a, p.a_zp, p.a_mult, p.a_shift),
             (b, p.b_zp, p.b_mult, p.b_shift),
@@ -92,7 +97,7 @@ def ref_s8(p: SquaredDifferenceS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> 
     )
     square = (first - second) ** 2
     scaled = multiply_by_quantized_multiplier(square, p.y_mult, p.y_shift)
-    return np.asarray(np.clip(scaled + p.y_zp, INT8_MIN, INT8_MAX), np.int8)
+    return np.asarray(np.clip(scaled + p.y_zp, p.act_min, p.act_max), a.dtype)
 
 
 SQUARED_DIFFERENCE = OpSpec(
@@ -103,6 +108,6 @@ SQUARED_DIFFERENCE = OpSpec(
     quant=Quant.OWN_RANGE,
     ref_f32=ref_f32,
     vjp=vjp,
-    forms={Form.INT8: IntegerForm(prepare_s8, ref_s8)},
+    forms=both_forms(prepare, ref),
     traits=Traits(elementwise=True, channelwise=True),
 )

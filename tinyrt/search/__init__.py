@@ -1,12 +1,12 @@
 """Search for networks within exact budgets, on one machine or on a cluster.
 
 Optuna proposes and remembers, Dask runs; what is here is what they lack: what a candidate costs.
-Read in this order: ``problem`` (what a network is for), ``front_ends`` and ``seen`` (what it sees
-of raw samples), ``deployment`` (what becomes of it), ``candidate`` and ``spaces`` (what is
-proposed), ``setting``, ``order``, ``learning`` and ``work`` (what is done for a trial, by whomever
-``tinyrt.cluster`` has), ``funnel`` (in which order, and who is refused), ``store`` (the study in
-its file), ``run``; ``sharing``, ``supernet`` and ``scouts`` (weights that networks share);
-``search``, ``front``.
+Read in this order: ``frames``, ``answers``, ``teacher`` and ``problem`` (what a network is for, and
+who teaches it), ``seen`` (what it sees of raw samples and frames), ``deployment`` (what becomes of
+it), ``candidate``, ``spaces`` and ``raw_spaces`` (what is proposed), ``setting``, ``order``,
+``learning`` and ``work`` (what is done for a trial, by whomever ``tinyrt.cluster`` has), ``funnel``
+(in which order, and who is refused), ``store`` (the study in its file), ``run``; ``sharing``,
+``supernet`` and ``scouts`` (weights that networks share); ``search``, ``front``.
 """
 
 from tinyrt.search.candidate import Candidate

@@ -11,7 +11,7 @@ import numpy as np
 
 from tinyrt.api.costs import BY_WEIGHTS
 from tinyrt.convert.passes import optimize
-from tinyrt.dsp import Pipeline
+from tinyrt.dsp import Pipeline, Vision
 from tinyrt.dsp.windows import FrontEnd
 from tinyrt.errors import DataError, ShapeError, UnsupportedError
 from tinyrt.ir import Graph
@@ -40,8 +40,8 @@ class Candidate:
         learning_rate: greatest learning rate in float.
         batch: samples per step.
         augment: changes samples before each use: features, behind a front end.
-        front_end: makes features of raw samples, which the network takes in the shape that
-            ``Problem.behind`` says; None for samples as they are.
+        front_end: makes features of raw samples, or images of a camera's frames, which the network
+            takes in the shape that ``Problem.behind`` says; None for samples as they are.
         deployment: how it becomes integers and code.
         loss: of outputs and labels, in float; by default cross entropy of classes, and the mean
             squared error of values.
@@ -129,7 +129,7 @@ class Untrained:
     """
 
     graph: Graph
-    pipeline: Pipeline | None
+    pipeline: Pipeline | Vision | None
     threshold: int | None = None
 
 

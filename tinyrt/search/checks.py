@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from tinyrt.api.emulating import emulate_recording
 from tinyrt.api.models import run_emulated
-from tinyrt.attached import pipeline_of
+from tinyrt.attached import front_end_of
 from tinyrt.errors import DataError
 from tinyrt.export.options import NO_OPTIONS, ExportOptions
 from tinyrt.files import scratch_folder
@@ -62,6 +62,8 @@ class Checks:
         test = self.test or of
         if test.input_shape != of.input_shape or test.has_classes != of.has_classes:
             raise _unlike(of, test)
+        if test.pixels != of.pixels:
+            raise _unlike(of, test)
         if test.outputs > of.outputs or (not of.has_classes and test.outputs != of.outputs):
             raise _unlike(of, test)
         if not 0 <= self.emulate <= len(self._shown()):
@@ -81,7 +83,7 @@ class Checks:
         """The model's score on the test samples, greater is better; None where there are none."""
         if self.test is None:
             return None
-        right = wanted(pipeline_of(model), self.test)
+        right = wanted(front_end_of(model), self.test)
         return figure(answers_of(model, self.test.x), right, self.problem)
 
     def emulated(
@@ -90,7 +92,7 @@ class Checks:
         """The model on the core; None where that was not asked for.
 
         A model with a front end hears the samples as one recording, window behind window; what it
-        answers to that is more or less than one answer for each.
+        answers to that is more or less than one answer for each. With a camera they are frames.
 
         Args:
             model: its file.
@@ -109,10 +111,11 @@ class Checks:
                 run = parts_of(model, folder).emulate(shown, core=core)
             mean = run.mean_instructions
             return Emulated(len(shown), run.emulation.agrees, None if mean is None else round(mean))
-        if pipeline_of(model) is None:
+        if front_end_of(model) is None:
             report = run_emulated(model, core=core, inputs=shown, options=options)
         else:
-            report = emulate_recording(model, recording_of(shown), core=core, options=options)
+            recording = recording_of(shown, self.problem)
+            report = emulate_recording(model, recording, core=core, options=options)
         return Emulated(report.samples, report.agrees, report.instructions)
 
     def _shown(self) -> Any:
@@ -124,6 +127,7 @@ class Checks:
 def _unlike(of: Problem, test: Problem) -> DataError:
     def described(problem: Problem) -> str:
         kind = "classes" if problem.has_classes else "values"
-        return f"samples {list(problem.input_shape)} with {problem.outputs} {kind}"
+        pixels = "" if problem.pixels is None else f" of {problem.pixels}"
+        return f"samples {list(problem.input_shape)}{pixels} with {problem.outputs} {kind}"
 
     return DataError(f"the test has {described(test)}", expected=described(of))

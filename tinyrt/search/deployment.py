@@ -32,6 +32,8 @@ class Deployment:
         max_bytes: of the file, without a front end: as many layers as that takes get int4 weights;
             without a preset.
         by_rows: whether ops may run row by row, where that makes the arena smaller.
+        input_rows: whether a camera's rows go on to the network as they come, so that no image is
+            held.
 
     Raises:
         DataError: two choices exclude each other.
@@ -45,6 +47,7 @@ class Deployment:
     scheme_for: tuple[tuple[str, Scheme], ...] = ()
     max_bytes: int | None = None
     by_rows: bool = False
+    input_rows: bool = False
 
     def __post_init__(self) -> None:
         for scheme in (self.scheme, *(scheme for _, scheme in self.scheme_for)):
@@ -74,7 +77,9 @@ class Deployment:
     @property
     def options(self) -> ExportOptions:
         """What the code is asked for."""
-        return ExportOptions(by_rows=True) if self.by_rows else NO_OPTIONS
+        if not (self.by_rows or self.input_rows):
+            return NO_OPTIONS
+        return ExportOptions(by_rows=self.by_rows, input_rows=self.input_rows)
 
     @property
     def config(self) -> QuantConfig:

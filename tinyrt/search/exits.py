@@ -6,6 +6,7 @@ rest goes on from the exit, and counted and exported as a cascade: see docs/casc
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,21 @@ FIRST, SECOND = "first.tflite", "second.tflite"
 COUNTED = 3
 """Samples of each way that are counted: they differ by a few instructions, where scores are
 compared."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Counted:
+    """A cascade in the emulator.
+
+    Attributes:
+        cost: a sample's on average.
+        ways: instructions of counted samples that leave, and of those that do not: (n,) each,
+            empty where no sample goes that way.
+
+    """
+
+    cost: ModelCost
+    ways: tuple[Array, Array]
 
 
 def threshold_of(model: Path) -> int | None:
@@ -70,7 +86,11 @@ def with_threshold(graph: Graph, x: Array, y: Array) -> bytes:
     with scratch_folder() as folder:
         path = Path(save_tflite(graph, folder / "model.tflite"))
         choice = parts_of(path, folder).choose_threshold(x, y)
-    return bytes(write_tflite(graph, {ENTRY: str(choice.threshold).encode()}))
+    return _written(graph, choice.threshold)
+
+
+def _written(graph: Graph, threshold: int) -> bytes:
+    return bytes(write_tflite(graph, {ENTRY: str(threshold).encode()}))
 
 
 def scores_of(model: Path, x: Array) -> Array:
@@ -104,21 +124,64 @@ def exit_cost(
         )
     with scratch_folder() as folder:
         path = Path(save_tflite(graph, folder / "model.tflite"))
-        cascade = parts_of(path, folder, ALWAYS if threshold is None else threshold)
+        # The code that compares with the greatest threshold is the longest.
+        cascade = parts_of(path, folder, NEVER if threshold is None else threshold)
         if basis is None or basis in (Basis.FORMULA, Basis.LINKED):
             return _built(cascade, core, basis or Basis.FORMULA, folder)
-        stages = cascade.run(x).stages
-        ways = [np.flatnonzero(stages == stage) for stage in (0, 1)]
-        run = cascade.emulate(x[np.concatenate([rows[:COUNTED] for rows in ways])], core=core)
-    total, report = 0.0, run.emulation
-    for stage, rows in enumerate(ways):
-        mean = run.mean_of(stage)
-        assert mean is not None or not len(rows), "cores without an emulator are not counted on"
-        total += len(rows) * (mean or 0.0)
-    return ModelCost(
-        *(core, basis, report.ram.arena, report.flash.weights, report.flash.code),
-        instructions=round(total / len(x)),
-    )
+        if threshold is None:
+            return _least(cascade, core, basis, x)
+        return _counted(cascade, core, basis, x).cost
+
+
+def within_limit(
+    graph: Graph, limit: int, core: str, basis: Basis, x: Array, y: Array
+) -> tuple[bytes, ModelCost]:
+    """The file of a trained model that is to hold a limit of instructions, and what it costs.
+
+    So many samples leave as the limit asks for, by the greatest threshold that does it. If not even
+    the front and the exit are within the limit, all leave.
+
+    Args:
+        graph: in integers, the exit's scores first.
+        limit: instructions of a sample, on average.
+        core: the processor core.
+        basis: what figures come from; the emulator's.
+        x: samples that it was not trained on, (n, ...); their share that leaves counts.
+        y: their classes, (n,).
+
+    """
+    with scratch_folder() as folder:
+        path = Path(save_tflite(graph, folder / "model.tflite"))
+        cascade = parts_of(path, folder, ALWAYS)
+        leaves = _counted(cascade, core, basis, x).ways[0].mean()
+        choice = cascade.choose_threshold(x, y)
+        found = _counted(cascade, core, basis, x)
+        while (found.cost.instructions or 0) > limit and choice.exits < 1:
+            stays = found.ways[1].mean()
+            share = (stays - limit) / (stays - leaves)
+            more = choice.exits + 1 / len(x)
+            choice = cascade.choose_threshold(x, y, exits=min(1.0, max(share, more)))
+            found = _counted(cascade, core, basis, x)
+    return _written(graph, choice.threshold), found.cost
+
+
+def _least(cascade: Cascade, core: str, basis: Basis, x: Array) -> ModelCost:
+    """What the cascade costs if all samples leave, with the longest code."""
+    longest = _counted(cascade, core, basis, x).cost
+    cascade.threshold = ALWAYS
+    return replace(longest, instructions=int(_counted(cascade, core, basis, x).ways[0].max()))
+
+
+def _counted(cascade: Cascade, core: str, basis: Basis, x: Array) -> _Counted:
+    stages = cascade.run(x).stages
+    rows = [np.flatnonzero(stages == stage) for stage in (0, 1)]
+    run = cascade.emulate(x[np.concatenate([each[:COUNTED] for each in rows])], core=core)
+    assert run.instructions is not None, "cores without an emulator are not counted on"
+    ways = run.instructions[run.stages == 0], run.instructions[run.stages == 1]
+    total = sum(len(each) * way.mean() for each, way in zip(rows, ways, strict=True) if len(each))
+    ram, flash = run.emulation.ram, run.emulation.flash
+    mean = round(total / len(x))
+    return _Counted(ModelCost(core, basis, ram.arena, flash.weights, flash.code, mean), ways)
 
 
 def _built(cascade: Cascade, core: str, basis: Basis, folder: Path) -> ModelCost:

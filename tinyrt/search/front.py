@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tinyrt.attached import pipeline_of
-from tinyrt.dsp import Pipeline
+from tinyrt.attached import front_end_of
+from tinyrt.dsp import Pipeline, Vision
 from tinyrt.export import export_c
 from tinyrt.files import make_folder, write_bytes, write_text
 from tinyrt.search.checks import Checks, Emulated
@@ -40,7 +40,8 @@ class Point:
         project: the folder with its C code.
         test: its score on the test samples; None where there are none.
         emulated: how it ran on the core; None where that was not asked for.
-        front_end: what makes features of raw samples, in its file; None without.
+        front_end: what makes features of raw samples, or images of frames, in its file; None
+            without.
 
     """
 
@@ -52,7 +53,7 @@ class Point:
     project: Path
     test: float | None = None
     emulated: Emulated | None = None
-    front_end: Pipeline | None = None
+    front_end: Pipeline | Vision | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The point as plain data, for ``--json``."""
@@ -193,7 +194,7 @@ def write_front(
         assert costs is not None
         point = Point(trial.number, trial.params, score, costs, model, place / PROJECT)
         checked = checks.tested(model), checks.emulated(model, core, options)
-        front_end = pipeline_of(model)
+        front_end = front_end_of(model)
         points.append(replace(point, test=checked[0], emulated=checked[1], front_end=front_end))
     looks = store.look(checks.test is not None and bool(points))
     measure = "accuracy" if funnel.problem.has_classes else "error"

@@ -19,13 +19,14 @@ from tinyrt.search.order import Order
 from tinyrt.search.problem import Problem
 from tinyrt.search.setting import COSTS, SearchSetting
 from tinyrt.search.source import SpaceSource
-from tinyrt.search.store import End, Record, Store
+from tinyrt.search.store import BEGUN, End, Record, Store
 from tinyrt.search.work import (
     Deployed,
     Outline,
     Rung,
     deploy,
     deploy_on,
+    hold_limit,
     outlined,
     price,
     price_model,
@@ -127,14 +128,14 @@ class Funnel:
 
     def _steps(self, trial: Trial) -> Course:
         self._require_new(trial)
+        _require_begun(trial)
         order = self._order(trial)
         record = yield from self._shaped(trial, order)
         record = yield from self._priced(trial, order, record)
         state = yield from self._trained(trial, order, record)
         record = replace(record, stage="int8")
         deployed = yield from self._deployed(order, state, record)
-        task = Task(price_model, (deployed.model, order, self.setting.basis), builds=True)
-        final: ModelCost = yield from done(task, record)
+        deployed, final = yield from self._counted(deployed, order, record)
         record = replace(record, costs=_figures(final), basis=final.basis.value)
         self._require(record, End.MISFIT)
         path = self.model_file(trial.number)
@@ -142,6 +143,18 @@ class Funnel:
         record = replace(record, end=End.TRAINED, score=deployed.score)
         costs = record.costs or {}
         return Ended(record, [deployed.score, *(costs[name] for name in self.setting.traded)])
+
+    def _counted(
+        self, deployed: Deployed, order: Order, record: Record
+    ) -> Generator[Task, Any, tuple[Deployed, ModelCost]]:
+        """What the trained model costs; with an early exit, as many leave as the limit asks for."""
+        basis, limit = self.setting.basis, self.setting.budget.instructions
+        task = Task(price_model, (deployed.model, order, basis), builds=True)
+        final: ModelCost = yield from done(task, record)
+        if deployed.leaves and limit is not None and (final.instructions or 0) > limit:
+            task = Task(hold_limit, (deployed, order, basis, limit), builds=True)
+            deployed, final = yield from done(task, record)
+        return deployed, final
 
     def _order(self, trial: Trial | FrozenTrial) -> Order:
         setting = self.setting
@@ -221,8 +234,8 @@ class Funnel:
         ladder = self.store.ladder(trial.number)
         # Without a score the state may be of another study, whose file is gone.
         state = path.read_bytes() if ladder.seen and path.exists() else None
-        for epochs in self.setting.rungs:
-            if epochs in ladder.seen and state is not None:
+        for step, epochs in zip(self.setting.steps, self.setting.rungs, strict=True):
+            if step in ladder.seen and state is not None:
                 continue
             result = yield self._training(order, epochs, state)
             if isinstance(result, Failure):
@@ -231,7 +244,8 @@ class Funnel:
             rung: Rung = result
             state = rung.state
             write_bytes(path, state)
-            if ladder.stops(rung.score, epochs) and epochs < self.setting.epochs:
+            is_last = epochs == self.setting.epochs and self.setting.folds == 1
+            if ladder.stops(rung.score, step) and not is_last:
                 ladder.end()
                 reason = f"score {rung.score:.4g} after {epochs} epochs"
                 raise _RefusedError(replace(record, end=End.STOPPED, reason=reason))
@@ -257,6 +271,19 @@ class Funnel:
         whole: Deployed = yield from done(Task(deploy_on, (order, None)), record)
         score = np.average([p.score for p in parts], weights=[p.held for p in parts])
         return replace(whole, score=float(score))
+
+
+def _require_begun(trial: Trial) -> None:
+    """Refuse choices that a trial is to begin with, and that the space does not have."""
+    asked, begun = trial.distributions, trial.user_attrs.get(BEGUN, {})
+    odd = {name: value for name, value in begun.items() if name not in asked}
+    for name in begun.keys() & asked.keys():
+        if not asked[name]._contains(asked[name].to_internal_repr(begun[name])):
+            odd[name] = begun[name]
+    if odd:
+        told = ", ".join(f"{name} {value}" for name, value in odd.items())
+        reason = f"it was to begin with {told}, which the space does not choose"
+        raise _RefusedError(Record(End.FAILED, "shape", reason))
 
 
 def done(task: Task, record: Record) -> Generator[Task, Any, Any]:

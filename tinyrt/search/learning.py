@@ -10,15 +10,15 @@ import numpy as np
 from tinyrt.api.quantize import plainer
 from tinyrt.convert.passes import optimize
 from tinyrt.errors import DataError
-from tinyrt.interpreter.model import Model
 from tinyrt.ir import Graph
 from tinyrt.ops.shared.spec import Array
 from tinyrt.quantize import quantize_graph
 from tinyrt.search.candidate import Candidate
 from tinyrt.search.order import Order
 from tinyrt.search.problem import Problem
+from tinyrt.search.remembered import remembered
 from tinyrt.train.core.tensor import Tensor, no_grad
-from tinyrt.train.distill import Distillation
+from tinyrt.train.distill import Answer, Distillation
 from tinyrt.train.early_exit import EarlyExit
 from tinyrt.train.fit import FitConfig, Loss, Objective, fit, objective_of
 from tinyrt.train.losses import cross_entropy, mse_loss
@@ -40,13 +40,15 @@ def fit_candidate(
     """Train up to some epoch, and score; samples are those that the network sees."""
     rows, held = problem.parts
     network = candidate.network
+    # Who is told of each sample learns from its place among all.
+    labels = problem.y[rows] if problem.told is None else rows
     whole = Training(order.epochs, candidate.learning_rate, order.epochs // 15, candidate.batch)
     steps = order.epochs * -(-len(rows) // candidate.batch)
     history = fit(
         network,
         Adam(network.parameters(), candidate.learning_rate),
         problem.x[rows],
-        problem.y[rows],
+        labels,
         FitConfig(epochs, candidate.batch, progress=False),
         rng=np.random.default_rng([order.seed, 1]),
         objective=objective_for(candidate, problem),
@@ -60,11 +62,26 @@ def fit_candidate(
 
 
 def objective_for(candidate: Candidate, problem: Problem) -> Objective:
-    """What training brings down: the loss, and the distance from a teacher's answers."""
+    """What training brings down: the loss, and the distance from a teacher's answers.
+
+    Where the problem has what a teacher has told, it takes places of samples as labels.
+    """
+    if problem.told is None:
+        teacher = problem.teacher
+        return _objective(candidate, problem, None if teacher is None else remembered(teacher))
+    y, told = problem.y, problem.told
+
+    def placed(module: Module, samples: Array, places: Array) -> Tensor:
+        return _objective(candidate, problem, lambda _: told[places])(module, samples, y[places])
+
+    return placed
+
+
+def _objective(candidate: Candidate, problem: Problem, teacher: Answer | None) -> Objective:
     loss = candidate.loss or loss_for(problem)
     final: Objective = objective_of(loss)
-    if problem.teacher is not None:
-        final = Distillation(Model(problem.teacher, num_threads=1), loss=loss)
+    if teacher is not None:
+        final = Distillation(teacher, loss=loss)
     if not isinstance(candidate.network, EarlyExit):
         return final
 

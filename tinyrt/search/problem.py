@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,11 +10,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.data import LABELS, load_npz
+from tinyrt.dsp import Camera, Vision
+from tinyrt.dsp.pixels import FORMATS
 from tinyrt.dsp.windows import FrontEnd, shape_behind
 from tinyrt.errors import DataError
 from tinyrt.ir import Graph, Shape
+from tinyrt.search.frames import PIXELS, frames_of, pixels_in
+from tinyrt.search.teacher import Teacher
 from tinyrt.train.core.function import Array
 from tinyrt.train.pipeline.lessons import Kind, Lesson
 from tinyrt.train.pipeline.samples import digest, split
@@ -45,13 +46,16 @@ class Problem:
     """Samples and what a network should give for them.
 
     Attributes:
-        x: samples, (n, ...), float32.
+        x: samples, (n, ...), float32; or a camera's frames, uint8 (n, height, line_bytes).
         y: classes as integers, (n,); or values, (n, ...), float32: for an autoencoder, ``x``.
         validation: share of the samples that candidates are judged by, and never trained on.
         seed: draws which.
         rate: raw samples in a second, where ``x`` has windows of them; None where it is not told.
         fold: which samples those are; None to train on all of them, and judge by all.
         teacher: a model of such samples, whose answers candidates learn from, too; None for none.
+        pixels: how frames store a pixel, a name in ``FORMATS``; None where samples are no frames.
+        told: logits of a teacher to each sample, float32 (n, classes), where it does not know the
+            samples that candidates see; else None.
 
     Raises:
         DataError: samples and labels differ in number, are not finite, or too few; the rate is no
@@ -65,7 +69,9 @@ class Problem:
     seed: int = 0
     rate: float | None = None
     fold: int | None = 0
-    teacher: Graph | None = None
+    teacher: Teacher | None = None
+    pixels: str | None = None
+    told: Array | None = None
 
     def __post_init__(self) -> None:
         if self.x.ndim < 2 or len(self.x) != len(self.y):
@@ -98,19 +104,22 @@ class Problem:
             self._require_teacher(self.teacher)
         _ = self.parts
 
-    def _require_teacher(self, teacher: Graph) -> None:
+    def _require_teacher(self, teacher: Teacher) -> None:
         """Refuse what cannot teach these classes."""
-        inputs = [teacher.value(name) for name in teacher.fed]
-        outputs = [teacher.value(name) for name in teacher.outputs]
-        shapes = [value.shape[1:] for value in inputs]
-        sizes = [math.prod(value.shape[1:]) for value in outputs]
-        if not self.has_classes or shapes != [self.input_shape] or sizes != [self.classes]:
+        if not self.has_classes:
             raise DataError(
-                f"the teacher takes {', '.join(value.describe() for value in inputs)} and gives "
-                + ", ".join(value.describe() for value in outputs),
-                expected=f"samples {list(self.input_shape)}, and scores of {self.classes} classes"
-                if self.has_classes
-                else "labels that are classes, whose scores it gives",
+                f"labels are {self.y.dtype}{list(self.y.shape)}, and there is a teacher",
+                expected="labels that are classes, whose scores it gives",
+                hint="leave out --teacher",
+            )
+        teacher.require(self.input_shape, self.classes)
+        carried = teacher.front_end
+        if isinstance(carried, Vision):
+            self._require_pixels(carried.camera, "the teacher's camera")
+        elif carried is not None and self.rate not in (None, carried.front.sample_rate):
+            raise DataError(
+                f"the teacher's front end takes {carried.front.sample_rate:g} samples a second",
+                expected=f"{self.rate:g}, as the data have",
             )
 
     @classmethod
@@ -119,17 +128,18 @@ class Problem:
         data: str | Path | Mapping[str, ArrayLike],
         validation: float = 0.2,
         seed: int = 0,
-        teacher: Graph | None = None,
+        teacher: Teacher | Graph | None = None,
     ) -> Problem:
         """The problem in a data file, or in arrays by name: ``x`` and, for other than x, ``y``.
 
-        ``rate`` is the number of raw samples in a second, for front ends.
+        ``rate`` is the number of raw samples in a second, for front ends; ``pixels`` says how the
+        frames of a camera store a pixel.
 
         Raises:
             DataError: there is no ``x``, or the arrays make no problem.
 
         """
-        named = load_npz(data) if isinstance(data, str | Path) else data
+        named = load_npz(data, text=True) if isinstance(data, str | Path) else data
         arrays = {name: np.asarray(array) for name, array in named.items()}
         if INPUT not in arrays:
             raise DataError(
@@ -137,9 +147,12 @@ class Problem:
                 file=str(data) if isinstance(data, str | Path) else None,
                 expected=f"'{INPUT}', and '{LABELS}' unless an autoencoder is sought",
             )
-        x = arrays[INPUT].astype(np.float32)
-        y = arrays.get(LABELS, x)
-        y = y.astype(np.int64 if y.dtype.kind in "iub" else np.float32, copy=False)
+        pixels, x = pixels_in(arrays), arrays[INPUT]
+        x = x.astype(np.float32) if pixels is None else frames_of(x, pixels)
+        y = x
+        if LABELS in arrays:
+            given = arrays[LABELS]
+            y = given.astype(np.int64 if given.dtype.kind in "iub" else np.float32, copy=False)
         rate = arrays.get(RATE)
         if rate is not None and (rate.size != 1 or rate.dtype.kind not in "iuf"):
             raise DataError(
@@ -147,7 +160,8 @@ class Problem:
                 expected="one number: samples in a second",
             )
         told = None if rate is None else float(rate.item())
-        return cls(x, y, validation, seed, told, teacher=teacher)
+        taught = Teacher(teacher) if isinstance(teacher, Graph) else teacher
+        return cls(x, y, validation, seed, told, teacher=taught, pixels=pixels)
 
     @property
     def has_classes(self) -> bool:
@@ -173,27 +187,58 @@ class Problem:
         """What a network is for that sees features by a front end instead of ``x``.
 
         Raises:
+            DataError: samples are a camera's frames and it is none, or the other way round.
             ShapeError: the front end does not take such windows.
 
         """
+        if isinstance(front_end, Camera):
+            self._require_pixels(front_end, "the camera")
+        elif self.pixels is not None:
+            raise DataError(
+                f"samples are a camera's frames of {self.pixels}",
+                expected="a camera before the network, which makes images of them",
+                hint="search in the space camera, or in one with Candidate(front_end=Camera(...))",
+            )
         shape = self.input_shape if front_end is None else shape_behind(front_end, self.input_shape)
         outputs = self.outputs if self.y is not self.x else int(np.prod(shape))
         return View(shape, outputs, self.has_classes)
 
-    def with_x(self, x: Array) -> Problem:
-        """The same labels and parts, of other samples; an autoencoder gives these back.
+    @property
+    def frame(self) -> tuple[int, int]:
+        """Lines of a camera's frame, and pixels of a line.
 
         Raises:
-            DataError: there is a teacher, who does not know them.
+            DataError: samples are no frames.
 
         """
-        if self.teacher is not None:
+        if self.pixels is None:
             raise DataError(
-                "the teacher does not see the features that a candidate's front end makes",
-                expected="candidates without a front end",
-                hint="leave out --teacher, or search among networks for features",
+                "the data do not say how a camera's pixels are stored",
+                expected=f"'{PIXELS}' beside '{INPUT}' and '{LABELS}'",
+                hint="np.savez(FILE, x=frames, y=y, pixels='rgb565')",
             )
-        return replace(self, x=x, y=x if self.y is self.x else self.y, rate=None)
+        height, line_bytes = self.input_shape
+        return height, line_bytes // FORMATS[self.pixels].nbytes
+
+    def _require_pixels(self, camera: Camera, who: str) -> None:
+        """Refuse a camera of other frames."""
+        height, width = self.frame
+        if (camera.height, camera.width, camera.pixels) != (height, width, self.pixels):
+            raise DataError(
+                f"{who} has frames of {camera.width} x {camera.height} pixels of {camera.pixels}",
+                expected=f"{width} x {height} pixels of {self.pixels}, as the data have",
+            )
+
+    def with_x(self, x: Array, told: Array | None) -> Problem:
+        """The same labels and parts, of other samples; an autoencoder gives these back.
+
+        Args:
+            x: what a network sees, (n, ...).
+            told: what a teacher has answered to the samples as they were; None without one.
+
+        """
+        y = x if self.y is self.x else self.y
+        return replace(self, x=x, y=y, rate=None, teacher=None, pixels=None, told=told)
 
     @cached_property
     def parts(self) -> tuple[Array, Array]:
@@ -210,13 +255,10 @@ class Problem:
         """A few hexadecimal digits that tell this problem from others."""
         rate = "" if self.rate is None else f" {self.rate:g}"
         fold = "" if self.fold == 0 else f" fold {self.fold}"
-        taught = "" if self.teacher is None else f" taught by {_digest_of(self.teacher)}"
-        return f"{digest([self.x, self.y])} {self.validation:g} {self.seed}{rate}{fold}{taught}"
-
-
-def _digest_of(graph: Graph) -> str:
-    """A few hexadecimal digits that tell a model from others."""
-    return hashlib.sha256(write_tflite(graph)).hexdigest()[:12]
+        taught = "" if self.teacher is None else f" taught by {self.teacher.digest}"
+        pixels = "" if self.pixels is None else f" {self.pixels}"
+        said = f"{rate}{fold}{taught}{pixels}"
+        return f"{digest([self.x, self.y])} {self.validation:g} {self.seed}{said}"
 
 
 Purpose = Problem | View

@@ -1,4 +1,4 @@
-"""Spaces for windows of raw samples: front end, network and deployment are chosen together."""
+"""Spaces for raw samples and frames: front end, network and deployment are chosen together."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tinyrt.dsp import LogMel, Motion
+from tinyrt.dsp import Camera, LogMel, Motion
+from tinyrt.dsp.pixels import FORMATS
+from tinyrt.dsp.resizing import METHODS
 from tinyrt.errors import DataError, ShapeError
 from tinyrt.quantize.config import Preset, Scheme
 from tinyrt.search.candidate import Candidate
 from tinyrt.search.deployment import IN_INT8, Deployment
 from tinyrt.search.problem import Problem
-from tinyrt.search.spaces import Rng, channels_of, dscnn, normed, trained
+from tinyrt.search.spaces import QUAD, Rng, channels_of, dscnn, normed, trained
 from tinyrt.train.nn import Flatten, Linear, Module, Sequential
 
 if TYPE_CHECKING:
@@ -26,6 +28,22 @@ DEPLOYMENTS = {
     "int16x8": Deployment(Scheme.INT16X8, preset=Preset.BEST),
 }
 """Name -> deployment; ``int8-untrained`` is quantised after training, as by tinyrt quantize."""
+
+OF_BYTES = {name: of for name, of in DEPLOYMENTS.items() if of.scheme is not Scheme.INT16X8}
+"""Those whose input takes the bytes of an image."""
+
+ROWS = {
+    "held": Deployment(),
+    "by-rows": Deployment(by_rows=True),
+    "pushed": Deployment(input_rows=True),
+}
+"""Name -> what becomes of an image: whole, read by ops that run row by row, or never held."""
+
+VIEWS = (1.0, 0.85, 0.7)
+"""Shares of a frame's sides that are looked at, in its middle."""
+
+LEAST_SIDE, MOST_SIDE = 8, 64
+"""Pixels of an image's shorter side."""
 
 LEAST_WINDOW = 16
 """Samples of a row of features."""
@@ -73,6 +91,39 @@ def sound(trial: BaseTrial, problem: Problem, rng: Rng) -> Candidate:
         _deployment(trial), by_rows=trial.suggest_categorical("by_rows", [False, True])
     )
     return replace(made, front_end=front_end, deployment=deployment)
+
+
+def camera(trial: BaseTrial, problem: Problem, rng: Rng) -> Candidate:
+    """Images of a camera's frames, grey or in colours, then the networks of ``dscnn``."""
+    front_end = _camera(trial, problem)
+    made = dscnn(trial, problem.behind(front_end), rng)
+    deployment = OF_BYTES[trial.suggest_categorical("deployment", list(OF_BYTES))]
+    rows = ROWS[trial.suggest_categorical("image", list(ROWS))]
+    deployment = replace(deployment, by_rows=rows.by_rows, input_rows=rows.input_rows)
+    return replace(made, front_end=front_end, deployment=deployment)
+
+
+def _camera(trial: BaseTrial, problem: Problem) -> Camera:
+    """The middle of a frame, in its proportions."""
+    frame = problem.frame
+    assert problem.pixels is not None, "who has frames says how their pixels are stored"
+    share = trial.suggest_categorical("view", list(VIEWS))
+    height, width = (max(2, round(share * side)) for side in frame)
+    crop = (frame[0] - height) // 2, (frame[1] - width) // 2, height, width
+    shorter = min(height, width)
+    # Whatever is looked at: a choice is from the same values in all trials.
+    least, most = (min(limit, *frame) for limit in (LEAST_SIDE, MOST_SIDE))
+    most -= (most - least) % QUAD
+    side = min(trial.suggest_int("side", least, most, step=QUAD), shorter)
+    has_colours = FORMATS[problem.pixels].nbytes > 1
+    rows, columns = (max(1, round(length * side / shorter)) for length in (height, width))
+    return Camera(
+        *(*frame, rows, columns),
+        pixels=problem.pixels,
+        channels=trial.suggest_categorical("channels", [1, 3] if has_colours else [1]),
+        crop=None if share == 1 else crop,
+        resize=trial.suggest_categorical("resize", list(METHODS)),
+    )
 
 
 def _motion(trial: BaseTrial, axes: int, rate: float, window: int) -> Motion:

@@ -28,7 +28,9 @@ class Run:
         self.running: dict[int, tuple[Trial, Course]] = {}
 
     def all(self) -> None:
-        """All trials that are missing."""
+        """All trials that are missing; those that an earlier run did are told first."""
+        for done, record in enumerate(self.funnel.store.records().values(), start=1):
+            self.on_trial(done, self.total, record)
         while True:
             while len(self.running) < self.crew.slots and self._is_more():
                 self._start(self.left.pop() if self.left else self.funnel.ask())

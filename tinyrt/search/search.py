@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from tinyrt.api.costs import Basis
-from tinyrt.api.reading import open_model
-from tinyrt.cluster.workers import workers_of
+from tinyrt.cluster.memory import keep_memory
+from tinyrt.cluster.workers import Here, workers_of
 from tinyrt.entry import entry
 from tinyrt.errors import DataError, error_context
 from tinyrt.export import find_core
@@ -19,6 +19,7 @@ from tinyrt.files import make_folder
 from tinyrt.ir import Graph
 from tinyrt.search.candidate import Space
 from tinyrt.search.checks import Checks
+from tinyrt.search.designs import designs_in
 from tinyrt.search.front import SearchResult, write_front
 from tinyrt.search.funnel import Funnel
 from tinyrt.search.problem import Problem
@@ -27,6 +28,7 @@ from tinyrt.search.scouts import scouted
 from tinyrt.search.setting import FACTOR, SearchSetting
 from tinyrt.search.source import SpaceSource, space_source
 from tinyrt.search.store import Record, opened, optuna_there
+from tinyrt.search.teacher import Teacher
 from tinyrt.search.work import require_tools
 
 STUDY, TRIALS = "study.log", "trials"
@@ -46,6 +48,7 @@ def search_networks(
     workers: int | None = 1,
     scheduler: Any = None,
     teacher: str | Path | Graph | None = None,
+    begin: str | Path | Sequence[Mapping[str, Any]] = (),
     test: str | Path | Mapping[str, ArrayLike] | None = None,
     emulate: int = 0,
     on_trial: OnTrial = lambda done, total, record: None,
@@ -66,17 +69,21 @@ def search_networks(
         validation: share of the samples that candidates are judged by, and never trained on.
         study: the study's file; by default ``study.log`` in the folder.
         resume: whether to go on with the study in the file.
-        workers: processes on this machine; one is this process; None for one to each processor.
+        workers: processes on this machine; one is this process, which keeps the memory that
+            training frees from then on (``tinyrt.cluster.memory``); None for one to each processor.
         scheduler: the address of a Dask scheduler, ``tcp://host:8786``, or a client of it, in place
             of these.
         teacher: a .tflite or .onnx model, or a graph, that gives scores of the classes: in float,
             candidates learn from its answers, too.
+        begin: choices of the first trials, by name, as ``Point.params`` has them: designs by hand,
+            or what an earlier search found; or a JSON file of them, or its ``front.json``. What one
+            leaves open is proposed.
         test: data as ``data``, of samples that are in neither part of it: the front is judged by
             them at the end, and the result says how often that was done in this study.
         emulate: samples that each model of the front answers on the emulated core at the end; the
             result says whether its answers are the host's.
         on_trial: called with how many trials came to their end, how many there will be, and what
-            became of the last.
+            became of the last; of a study that goes on, first for those that it has.
         on_dashboard: called with the address of Dask's dashboard, where workers are Dask's.
 
     Raises:
@@ -86,9 +93,10 @@ def search_networks(
 
     """
     source = space_source(space)
-    taught = teacher if isinstance(teacher, Graph | None) else open_model(teacher)
+    taught = None if teacher is None else Teacher.of(teacher)
     with error_context(file=None if isinstance(teacher, Graph | None) else str(teacher)):
         problem = Problem.of(data, validation, setting.seed, taught)
+    designs = designs_in(begin) if isinstance(begin, str | Path) else begin
     _require_samples(setting.folds, validation)
     checks = Checks.of(problem, test, emulate)
     folder = Path(output)
@@ -109,10 +117,13 @@ def search_networks(
         scouts: dict[int, Record] = {}
         number = None if scheduler else workers
         with workers_of(problem, number, scheduler, on_dashboard) as crew:
+            if isinstance(crew, Here):
+                keep_memory()
             if setting.share:
                 total = setting.scouts + setting.trials
                 funnel, sent = scouted(funnel, crew, lambda n, _, of: on_trial(n, total, of))
                 scouts = sent.records()
+            store.begin(designs)
             ahead = len(scouts)
             Run(funnel, crew, lambda n, of, record: on_trial(ahead + n, ahead + of, record)).all()
         return write_front(funnel, store, folder, path, checks, scouts)

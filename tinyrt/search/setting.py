@@ -35,9 +35,9 @@ class SearchSetting:
         epochs: passes over the data in float, on the last rung.
         int8_epochs: passes in training for int8; a fifth of ``epochs`` by default.
         seed: of what is proposed, of weights, and of the samples' order.
-        folds: how often who is trained to the end is trained again, from the beginning, with other
-            samples held out; its score is that of all, and its model learns from every sample. 1
-            for the first time only.
+        folds: how often the best third of those trained to the end is trained again, from the
+            beginning, with other samples held out; its score is that of all, and its model learns
+            from every sample. 1 for the first time only, of all.
         share: passes over the data that train weights which all networks share; 0 for none.
         scouts: candidates that are judged by these weights, before any is trained by itself.
 
@@ -123,6 +123,11 @@ class SearchSetting:
         first = self.first_rung
         below = [first * FACTOR**i for i in range(RUNGS)]
         return (*(epochs for epochs in below if epochs < self.epochs), self.epochs)
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """What the rungs are to successive halving: epochs, as if the last had its full length."""
+        return tuple(self.first_rung * FACTOR**i for i in range(len(self.rungs)))
 
     @property
     def first_rung(self) -> int:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from tinyrt.search.candidate import Space
-from tinyrt.search.raw_spaces import motion, sound
-from tinyrt.search.spaces import autoencoder, dscnn, exits, mobilenet, resnet, tcn, transformer
+from tinyrt.search.raw_spaces import camera, motion, sound
+from tinyrt.search.spaces import autoencoder, cnn, dscnn, exits, mobilenet, resnet, tcn, transformer
 
 SPACES: dict[str, Space] = {
+    "cnn": cnn,
     "dscnn": dscnn,
     "exits": exits,
     "mobilenet": mobilenet,
@@ -16,5 +17,6 @@ SPACES: dict[str, Space] = {
     "autoencoder": autoencoder,
     "motion": motion,
     "sound": sound,
+    "camera": camera,
 }
 """Name on the command line -> space."""

@@ -43,6 +43,20 @@ QUAD = 4
 """Channels come in fours, as the kernels for SIMD cores work on them."""
 
 
+def cnn(trial: BaseTrial, problem: Purpose, rng: Rng) -> Candidate:
+    """Convolutions that stride instead of pooling: one kernel's code for all layers."""
+    h, w, channels = image_shape(problem)
+    layers: dict[str, Module] = {}
+    for i in range(1, trial.suggest_int("layers", 2, 5) + 1):
+        kernel = _kernel(trial, f"conv{i}_kernel", h, w)
+        wider = channels_of(trial, f"conv{i}", 64)
+        stride = 1 if min(h, w) < 2 else trial.suggest_int(f"conv{i}_stride", 1, 2)
+        conv = Conv2d(channels, wider, kernel, stride=stride, rng=rng, bias=False)
+        layers |= normed(f"conv{i}", conv)
+        channels, h, w = wider, -(-h // stride), -(-w // stride)
+    return trained(trial, Sequential(**layers, **_head(trial, (h, w, channels), problem, rng)))
+
+
 def dscnn(trial: BaseTrial, problem: Purpose, rng: Rng) -> Candidate:
     """A convolution, then depthwise-separable ones (Zhang et al. 2017)."""
     h, w, c = image_shape(problem)
@@ -237,7 +251,7 @@ def series_shape(problem: Purpose) -> tuple[int, int, int]:
         raise ShapeError(
             f"the space is for series, samples are {list(problem.input_shape)}",
             expected="(1, steps, channels)",
-            hint="space dscnn, mobilenet or resnet is for images",
+            hint="space cnn, dscnn, mobilenet or resnet is for images",
         )
     return h, steps, c
 

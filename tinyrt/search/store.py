@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SEARCH, RUNGS, SCOUTS = "search", "rungs", "scouts"
 """Names of the studies in the file: the candidates, their scores while they train, and scouts."""
 
-RECORD, SETTINGS, OF, LOOKS = "record", "settings", "trial", "test looks"
+RECORD, SETTINGS, OF, LOOKS, BEGUN = "record", "settings", "trial", "test looks", "begun"
 """Names of what a trial and a study are given."""
 
 
@@ -183,6 +183,13 @@ class Store:
             self.study.tell(trial, state=TrialState.FAIL if failed else TrialState.PRUNED)
         self._sync()
         self._note(trial.number, trial.params)
+
+    def begin(self, designs: Iterable[Mapping[str, Any]]) -> None:
+        """Have the next trials begin with these choices; a study that goes on had its own."""
+        if BEGUN not in self.study.user_attrs:
+            for params in designs:
+                self.study.enqueue_trial(dict(params), user_attrs={BEGUN: dict(params)})
+            self.study.set_user_attr(BEGUN, True)
 
     def look(self, again: bool) -> int:
         """How often the test samples were looked at, in all runs of the study; now once more."""

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from tinyrt.api.costs import EMULATED, Basis, ModelCost, cost
-from tinyrt.attached import front_end_entry, pipeline_of
+from tinyrt.attached import front_end_entry, front_end_of
 from tinyrt.cluster.tasks import LacksToolsError
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import write_tflite
-from tinyrt.dsp import Pipeline
+from tinyrt.dsp import Pipeline, Vision
 from tinyrt.emulate import toolchain
 from tinyrt.emulate.boards import find_board
 from tinyrt.emulate.cycles.plugin import COMPILER
@@ -29,7 +29,7 @@ from tinyrt.search.candidate import (
     structure_of,
     untrained,
 )
-from tinyrt.search.exits import exit_cost, threshold_of, with_threshold
+from tinyrt.search.exits import exit_cost, threshold_of, with_threshold, within_limit
 from tinyrt.search.learning import figure, fit_candidate, quantized, trained_for_integers
 from tinyrt.search.order import Order
 from tinyrt.search.problem import Problem
@@ -80,12 +80,14 @@ class Deployed:
         score: of the int8 model on the samples to choose by, greater is better.
         model: the .tflite file.
         held: how many samples these are.
+        leaves: whether it has an early exit.
 
     """
 
     score: float
     held: int
     model: bytes = field(repr=False)
+    leaves: bool = False
 
 
 def require_tools(core: str, basis: Basis) -> None:
@@ -134,8 +136,24 @@ def price_model(model: bytes, order: Order, basis: Basis, problem: Problem) -> M
     with scratch_folder() as folder:
         path = folder / "model.tflite"
         path.write_bytes(model)
-        made = Untrained(read_tflite(path), pipeline_of(path), threshold_of(path))
+        made = Untrained(read_tflite(path), front_end_of(path), threshold_of(path))
     return costed(made, order.candidate(problem), order.core, basis, problem)
+
+
+def hold_limit(
+    deployed: Deployed, order: Order, basis: Basis, limit: int, problem: Problem
+) -> tuple[Deployed, ModelCost]:
+    """Have as many samples leave early as a limit of instructions asks for; what that costs."""
+    require_tools(order.core, basis)
+    held = problem.parts[1]
+    with scratch_folder() as folder:
+        path = folder / "model.tflite"
+        path.write_bytes(deployed.model)
+        graph = read_tflite(path)
+        given = graph, limit, order.core, basis, problem.x[held], problem.y[held]
+        model, known = within_limit(*given)
+        score = _answered(model, path, None, problem)
+    return replace(deployed, score=score, model=model), known
 
 
 def costed(
@@ -149,7 +167,7 @@ def costed(
         more["options"] = candidate.deployment.options
     if made.pipeline is not None:
         rows = np.sort(problem.parts[0])[:WINDOWS]
-        more |= {"front_end": made.pipeline, "recording": recording_of(problem.x[rows])}
+        more |= {"front_end": made.pipeline, "recording": recording_of(problem.x[rows], problem)}
     return cost(made.graph, core, **more)
 
 
@@ -207,10 +225,12 @@ def deploy(order: Order, state: bytes | None, problem: Problem) -> Deployed:
             model = bytes(write_tflite(final, front_end_entry(pipeline)))
         if score is None or pipeline is not None or leaves:
             score = _answered(model, folder / "model.tflite", pipeline, problem)
-    return Deployed(score, len(problem.parts[1]), model)
+    return Deployed(score, len(problem.parts[1]), model, leaves)
 
 
-def _answered(model: bytes, path: Path, pipeline: Pipeline | None, problem: Problem) -> float:
+def _answered(
+    model: bytes, path: Path, pipeline: Pipeline | Vision | None, problem: Problem
+) -> float:
     """The score of a model's file on the samples to choose by, as they were given."""
     path.write_bytes(model)
     held = problem.parts[1]

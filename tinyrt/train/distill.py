@@ -121,16 +121,22 @@ def logits_of(answer: Model | Answer) -> Answer:
             f"the teacher has outputs {', '.join(answer.graph.outputs)}", expected="one output"
         )
     (name,), model = answer.graph.outputs, answer
-    ends_in_softmax = _before_moves(model.graph, name) == "softmax"
 
     def logits(samples: Array) -> Array:
         several = isinstance(samples, tuple)
         output = model.run(
             dict(zip(model.graph.fed, samples, strict=True)) if several else samples
         )[name]
-        return elementary.log(np.maximum(output, MIN_PROBABILITY)) if ends_in_softmax else output
+        return as_logits(model.graph, output)
 
     return logits
+
+
+def as_logits(graph: Graph, answers: Array) -> Array:
+    """What a model's only output has said, as logits: a softmax at its end is undone."""
+    if _before_moves(graph, graph.outputs[0]) != "softmax":
+        return answers
+    return elementary.log(np.maximum(answers, MIN_PROBABILITY))
 
 
 def _before_moves(graph: Graph, name: str) -> str | None:

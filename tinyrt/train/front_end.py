@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.dsp import Pipeline, Vision
+from tinyrt.dsp import Camera, Pipeline, Vision
 from tinyrt.dsp.windows import LIMITS, FrontEnd, features_of, learnt, shape_behind
 from tinyrt.errors import GradientError, ShapeError, UnsupportedError
 from tinyrt.ir import Shape
@@ -43,13 +43,16 @@ class FrontEndLayer(Module):
         """A layer whose features have a mean of 0 and a deviation of 1.
 
         Args:
-            front_end: what makes features.
-            samples: those to train on, (n, samples) of sound or (n, samples, axes) of motion.
+            front_end: what makes features, or images.
+            samples: those to train on, (n, samples) of sound or (n, samples, axes) of motion;
+                pictures for a camera.
 
         Raises:
-            ShapeError: windows are of other axes, or too short for a row.
+            ShapeError: as ``shape``.
 
         """
+        if isinstance(front_end, Camera):
+            return cls(learnt(front_end, _images(front_end, samples)))
         shape_behind(front_end, samples.shape[1:])
         return cls(learnt(front_end, features_of(front_end, _as_converted(samples))))
 
@@ -82,21 +85,30 @@ def _shape_behind(pipeline: Pipeline | Vision, window: Shape) -> Shape:
     if isinstance(pipeline, Pipeline):
         return shape_behind(pipeline.front, window)
     camera = pipeline.camera
+    _require_pictures(camera, window)
+    return camera.rows, camera.columns, camera.channels
+
+
+def _require_pictures(camera: Camera, window: Shape) -> None:
     frames = (camera.height, camera.width, 3)
     if window != frames:
         raise ShapeError(
             f"pictures are {list(window)}",
             expected=f"{list(frames)}: red, green and blue, in the size of the camera's frames",
         )
-    return camera.rows, camera.columns, camera.channels
+
+
+def _images(camera: Camera, x: Array) -> NDArray[np.uint8]:
+    """Pictures (n, height, width, 3) -> what the network sees of them; raises ``ShapeError``."""
+    _require_pictures(camera, x.shape[1:])
+    pictures = np.rint(x).clip(0, 255).astype(np.uint8)
+    return np.stack([camera.image(camera.frame_of(picture)) for picture in pictures])
 
 
 def _features(pipeline: Pipeline | Vision, x: Array) -> Array:
-    shape = _shape_behind(pipeline, x.shape[1:])
     if isinstance(pipeline, Vision):
-        camera, pictures = pipeline.camera, np.rint(x).clip(0, 255).astype(np.uint8)
-        images = [camera.image(camera.frame_of(picture)) for picture in pictures]
-        return pipeline.real(np.stack(images))
+        return pipeline.real(_images(pipeline.camera, x))
+    shape = _shape_behind(pipeline, x.shape[1:])
     rows = features_of(pipeline.front, _as_converted(x))
     return pipeline.real(pipeline.normal(rows)).reshape(len(x), *shape)
 

@@ -40,6 +40,9 @@ COUNTERPARTS = {
     **{"rint": "trunc", "round": "int", "argmax": "argmin", "argmin": "argmax"},
 }
 """Function -> what is called in its place."""
+CONDITIONS = ("and_test", "or_test")
+"""What parso calls conditions of several operands."""
+
 BORROWED = (
     *(f"core/Replace{kind}_{pair}" for kind, pairs in PAIRS.items() for pair in pairs),
     "core/AddNot",
@@ -118,6 +121,30 @@ class RemoveKeyword(Operator):
         return ()
 
 
+class RemoveOperand(Operator):
+    """A part of a condition that is not asked."""
+
+    def mutation_positions(self, node: Node) -> Iterator[Position]:
+        """Every operand of ``and`` and of ``or``."""
+        if node.type in CONDITIONS:
+            yield from ((part.start_pos, part.end_pos) for part in node.children[::2])
+
+    def mutate(self, node: Node, index: int) -> Node:
+        """The condition without that operand."""
+        # With the word behind it, or before it where it is the last.
+        first = min(2 * index, len(node.children) - 2)
+        taken = slice(first, first + 2) if 2 * index == first else slice(first, None)
+        before = node.get_first_leaf().prefix
+        del node.children[taken]
+        node.get_first_leaf().prefix = before
+        return node if len(node.children) > 1 else node.children[0]
+
+    @classmethod
+    def examples(cls) -> Sequence[Any]:
+        """None."""
+        return ()
+
+
 class SwapName(Operator):
     """The name of a function that is another's counterpart."""
 
@@ -158,7 +185,8 @@ class RemoveCopy(Operator):
 
 
 OWN: dict[str, type[Operator]] = {
-    kind.__name__: kind for kind in (RemoveRaise, RemoveCall, RemoveKeyword, SwapName, RemoveCopy)
+    kind.__name__: kind
+    for kind in (RemoveRaise, RemoveCall, RemoveKeyword, RemoveOperand, SwapName, RemoveCopy)
 }
 BLIND = frozenset(OWN)
 """The kinds that tests are blind to unless written for them."""

@@ -4,7 +4,7 @@ The record is coverage.py's, with the test as the context of each line. Lines th
 say nothing: for them the tests of the module's other lines are taken, and those of files that
 import it by name. Functions without
 any line in the record, such as those that Numba compiles, are reached through what uses them, and C
-through what compiles it: the table below.
+through what compiles it: ``kernels.py``.
 """
 
 from __future__ import annotations
@@ -22,36 +22,8 @@ from coverage import CoverageData
 
 from tools.covered import ROOT, Record
 from tools.mutants.faults import Place
+from tools.mutants.kernels import tests_of_kernel
 from tools.mutants.users import bodies, function_at, functions, uses
-
-HOST = (
-    *("tests/c/test_kernels.py", "tests/c/test_packed.py", "tests/c/test_corners.py"),
-    *("tests/c/test_fixedpoint.py", "tests/c/test_linear_sum.py", "tests/c/test_requant4.py"),
-    *("tests/c/test_x86.py", "tests/c/test_rows.py", "tests/c/test_overlap.py"),
-    *("tests/interpreter/test_native.py", "tests/c/test_branches.py"),
-)
-DEVICE = (
-    *("tests/firmware/test_corners.py", "tests/firmware/test_packed.py"),
-    *("tests/firmware/test_all_ops.py", "tests/firmware/test_float.py"),
-    *("tests/firmware/test_sparse.py", "tests/firmware/test_rows.py"),
-    *("tests/firmware/test_budgets.py", "tests/firmware/test_costs.py"),
-)
-MVE = (
-    *("tests/firmware/test_corners.py", "tests/firmware/test_kernels_mve.py"),
-    *("tests/firmware/test_all_ops.py", "tests/firmware/test_budgets_mve.py"),
-    *("tests/c/test_headers.py", "tests/firmware/test_rows.py"),
-)
-TESTS_OF_C = {
-    r"src_mve/|isa/mve/|_mve": MVE,
-    r"src_x86/|isa/avx|_x86": (
-        "tests/c/test_x86.py",
-        *HOST,
-        "tests/interpreter/test_conformance.py",
-    ),
-    r"src_dsp/|isa/dsp/|isa/scalar/": (*HOST, *DEVICE),
-    r"": (*HOST, *DEVICE, *MVE),
-}
-"""What a path of a kernel has in it -> the tests that run it, the quickest first."""
 
 READ_SOURCES = ("tests/test_error_fields.py",)
 """Tests that read the package's text, and so reach all of its lines."""
@@ -74,11 +46,7 @@ class Reach:
         Files that changed since the record and name what the module defines are before them all.
         """
         if place.is_c:
-            return next(
-                list(dict.fromkeys(tests))
-                for part, tests in TESTS_OF_C.items()
-                if re.search(part, place.path)
-            )
+            return tests_of_kernel(place.path)
         tests = self._tests_at(place.path, place.line, set())
         if place.line not in bodies(place.path):
             tests = tests | self._of_importers(place.path)

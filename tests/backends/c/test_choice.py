@@ -8,8 +8,9 @@ import pytest
 
 from tests.ops.build import Case, build_s8
 from tests.ops.corners.recurrent import LSTM, recurrent
-from tinyrt.backends.c.blocks.cost import COSTS, lstm_cost
+from tinyrt.backends.c.blocks.cost import COSTS
 from tinyrt.backends.c.blocks.layer import QUAD
+from tinyrt.backends.c.blocks.row_cost import lstm_cost
 from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Target

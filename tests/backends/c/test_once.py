@@ -9,7 +9,7 @@ import pytest
 from tests.asked import asked
 from tests.ops.build import Case, build_s8
 from tinyrt.backends.c import choice
-from tinyrt.backends.c.blocks import block, dense, depthwise, fours
+from tinyrt.backends.c.blocks import block, dense, depthwise, fours, row_bytes
 from tinyrt.backends.c.mve import depthwise as mve_depthwise
 from tinyrt.backends.c.mve import packing as mve_packing
 from tinyrt.convert.tflite.writer import save_tflite
@@ -30,6 +30,7 @@ WORK = {
         *(
             (block, "pair_weights"),
             (fours, "weight_bytes"),
+            (row_bytes, "words"),
             (depthwise, "pack_filters"),
             (depthwise, "pack_nibbles"),
         ),

@@ -2,12 +2,14 @@
 
 import json
 import re
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import tinyrt.cli.search
 import tinyrt.search
 from tests.cli.calls import call, call_json
 from tests.cli.shown import shows
@@ -48,6 +50,7 @@ REST = {
     "--workers 3": ("workers", 3),
     "--scheduler tcp://a:1": ("scheduler", "tcp://a:1"),
     "--teacher t.tflite": ("teacher", "t.tflite"),
+    "--begin-with b.json": ("begin", "b.json"),
     "--test t.npz": ("test", "t.npz"),
     "--emulate 2": ("emulate", 2),
 }
@@ -89,7 +92,7 @@ def test_options_are_the_setting_of_the_same_name(options, asked):
 
 
 @shows("search", "validation", "study", "resume", "workers", "scheduler", "test", "emulate")
-@shows("search", "teacher")
+@shows("search", "teacher", "begin_with")
 @pytest.mark.parametrize("options", REST)
 def test_other_options_are_arguments_of_the_same_name(options, asked):
     files = ("search", "tcn", "-d", "d.npz", "-o", "out", *LIMITED)
@@ -113,6 +116,23 @@ def test_the_dashboard_of_dask_is_told_beside_the_answer(asked):
     with ERR.capture() as told:
         said("http://127.0.0.1:8787/status")
     assert told.get() == "dashboard: http://127.0.0.1:8787/status\n"
+
+
+def test_the_terminal_is_told_how_the_search_stands(asked, monkeypatch):
+    told = []
+
+    @contextmanager
+    def bar(label):
+        yield lambda *given: told.append((label, *given))
+
+    monkeypatch.setattr(tinyrt.cli.search, "progress_bar", bar)
+    call("search", "tcn", "-d", "d.npz", "-o", "out", *LIMITED, code=1)
+    asked[0][1]["on_trial"](1, 9, Record(End.REFUSED, "plan", costs={"arena": 2049}))
+    asked[0][1]["on_trial"](2, 9, Record(End.TRAINED, "int8", costs={"arena": 2048}, score=0.5))
+    assert told == [
+        ("trials", 1, 9, "1 refused (arena 1)"),
+        ("trials", 2, 9, "best 50.00 % (arena 2,048); 1 refused (arena 1)"),
+    ]
 
 
 @shows("search", "json", "html")

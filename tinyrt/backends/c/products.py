@@ -20,7 +20,7 @@ from tinyrt.ops.div import DIVISOR_BITS, DivS8
 from tinyrt.ops.mul import MulS8
 from tinyrt.ops.shared.spec import Form
 from tinyrt.ops.shared.walks import broadcast_fields
-from tinyrt.ops.squared_difference import LEFT_SHIFT, SquaredDifferenceS8
+from tinyrt.ops.squared_difference import SquaredDifferenceS8
 
 MAX_LEFT = 12
 """Left shift at which a doubled product of centred int8 values still is below 2**30."""
@@ -87,17 +87,14 @@ def div_calls(node: BoundNode, target: Target) -> Calls:
 
 
 def squared_difference_calls(node: BoundNode, target: Target) -> Calls:
-    """The call of ``tinyrt_squared_difference_s8``, which takes the parameters of add."""
+    """The call of ``tinyrt_squared_difference_s8``, or ``_s16``, by the parameters of add."""
     del target
     fields: Fields = {
         "shape": broadcast_fields(node),
-        "left_shift": LEFT_SHIFT,
         **asdict(prepared(node, SquaredDifferenceS8)),
-        "act_min": INT8_MIN,
-        "act_max": INT8_MAX,
     }
-    params = Params("tinyrt_add_s8_params", fields)
-    return (call("tinyrt_squared_difference_s8", params, *node.inputs, node.output),)
+    kernel = f"tinyrt_squared_difference_{node.output.dtype.short}"
+    return (call(kernel, Params("tinyrt_add_s8_params", fields), *node.inputs, node.output),)
 
 
 def batch_norm_calls(node: BoundNode, target: Target) -> Calls:
@@ -126,6 +123,7 @@ KERNELS: Choosers = {
     },
     "squared_difference": {
         Form.INT8: always(squared_difference_calls, elementwise),
+        Form.INT16X8: always(squared_difference_calls, elementwise),
         Form.FLOAT: always(zip_f32("tinyrt_squared_differencef"), elementwise),
     },
     "pow": {Form.FLOAT: always(zip_f32("powf"), elementwise)},

@@ -77,7 +77,7 @@ _OTHERS: dict[str, dict[Form, Emitter]] = {
     "slice_at": _both(moves.emit_slice_at),
     "softmax": {INT8: reduce.emit_softmax, INT16X8: reduce.emit_softmax_wide},
     "space_to_depth": {INT8: moves.emit_move},
-    "squared_difference": {INT8: elementwise.emit_squared_difference},
+    "squared_difference": _both(elementwise.emit_squared_difference),
     "sub": _both(elementwise.emit_sub),
     "sum": _both(reduce.emit_sum),
     "svdf": {INT8: recurrent.emit_svdf},

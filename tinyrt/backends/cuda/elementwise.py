@@ -21,7 +21,7 @@ from tinyrt.ops.quantize import Affine, Rescale
 from tinyrt.ops.shared.lut import LutS8
 from tinyrt.ops.shared.spec import limits_of, qparams
 from tinyrt.ops.shared.walks import strides_of
-from tinyrt.ops.squared_difference import LEFT_SHIFT, SquaredDifferenceS8
+from tinyrt.ops.squared_difference import SquaredDifferenceS8
 
 
 def emit_table(node: BoundNode, p: LutS8, w: DeviceWriter) -> None:
@@ -175,8 +175,12 @@ emit_minimum = partial(emit_pair, "Least", _no_ints)
 emit_maximum = partial(emit_pair, "Greatest", _no_ints)
 emit_prelu = partial(emit_pair, "Prelu", _prelu_ints)
 emit_squared_difference = partial(
-    emit_pair, "SquaredDifference", lambda p: {**_rescaled_ints(p), "LEFT": LEFT_SHIFT}
-)
+    emit_pair,
+    "SquaredDifference",
+    lambda p: {
+        **_rescaled_ints(p), "LEFT": p.left_shift, "ACT_MIN": p.act_min, "ACT_MAX": p.act_max
+    },
+)  # fmt: skip
 
 
 def emit_comparison(node: BoundNode, p: Compared, w: DeviceWriter) -> None:

@@ -93,7 +93,7 @@ _INTEGER: dict[str, dict[Form, Packer | None]] = {
     "slice_at": {INT8: None, INT16X8: None},
     "softmax": {INT8: softmax.pack, INT16X8: wide_tables.pack_softmax},
     "space_to_depth": {INT8: movement.pack_move},
-    "squared_difference": {INT8: None},
+    "squared_difference": {INT8: None, INT16X8: None},
     "sub": {INT8: elementwise.pack_sub, INT16X8: wide_pairs.pack_sub},
     "sum": {INT8: mean.pack, INT16X8: None},
     "svdf": {INT8: svdf.pack},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -66,15 +66,20 @@ class Emitter:
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """A function that the layer's attributes name."""
+    """A function that the layer's attributes name; with a limit, of what is within -limit to it."""
 
     name: str
     alpha: float = 0.0
     beta: float = 0.0
+    limit: float = 0.0
 
     @classmethod
     def all_of(
-        cls, names: Sequence[str], alphas: Sequence[float], betas: Sequence[float]
+        cls,
+        names: Sequence[str],
+        alphas: Sequence[float],
+        betas: Sequence[float],
+        limit: float = 0.0,
     ) -> list[Activation]:
         """The functions of these names: each that has parameters takes the next ones."""
         next_alphas, next_betas = iter(alphas), iter(betas)
@@ -86,12 +91,16 @@ class Activation:
                     name,
                     0.0 if alpha is None else next(next_alphas, alpha),
                     0.0 if beta is None else next(next_betas, beta),
+                    limit,
                 )
             )
         return functions
 
     def __call__(self, emit: Emitter, name: str, x: Value) -> Value:
         """Emit the function of ``x``."""
+        if self.limit:
+            low, high = (emit.constant("limits", np.full(1, n)) for n in (-self.limit, self.limit))
+            x = emit("minimum", f"{name}_clipped", emit("maximum", f"{name}_raised", x, low), high)
         if self.name in ONE_OP:
             return emit(ONE_OP[self.name], name, x)
         if self.name == "LeakyRelu":
@@ -257,9 +266,9 @@ def rnn_cell(
 
 
 def lstm_cell(
-    call: Call, emit: Emitter, w: CellWeights, number: int, f: Sequence[Activation]
+    call: Call, emit: Emitter, w: CellWeights, number: int, functions: Sequence[Activation]
 ) -> Cell:
-    """The cell of one direction of ONNX's LSTM."""
+    """The cell of one direction of ONNX's LSTM; what is clipped are its gates, not its state."""
     if call.node.get_int("input_forget", 0):
         raise UnsupportedError("LSTM with input_forget", expected="independent gates")
     peepholes = None
@@ -273,7 +282,9 @@ def lstm_cell(
         rows = weights[number].reshape(3, w.hidden)
         i, o, g = (emit.constant(f"P{k}", row) for k, row in enumerate(rows))
         peepholes = (i, o, g)
-    return LstmCell(emit.constant("R", w.r), w.hidden, peepholes, *f)
+    gate, candidate, state = functions
+    plain = replace(state, limit=0.0)
+    return LstmCell(emit.constant("R", w.r), w.hidden, peepholes, gate, candidate, plain)
 
 
 def gru_cell(

@@ -14,6 +14,8 @@ import onnx
 
 from tinyrt.convert.onnx.call import Call
 from tinyrt.convert.onnx.expansion import MICROSOFT, WINDOW, Expansion
+from tinyrt.convert.onnx.rotary import rotary_embedding
+from tinyrt.convert.onnx.spectra import dft, stft
 from tinyrt.convert.onnx.weights import listed
 from tinyrt.errors import ModelFormatError, UnsupportedError
 
@@ -269,8 +271,10 @@ def _scaled(inner: str) -> Expand:
 
 FUSED: dict[tuple[str, str], Expand] = {
     ("", "Affine"): _scaled(""),
+    ("", "DFT"): dft,
     ("", "ImageScaler"): _image_scaler,
     ("", "ParametricSoftplus"): _scaled("Softplus"),
+    ("", "STFT"): stft,
     ("", "ScaledTanh"): _scaled("Tanh"),
     ("", "SimplifiedLayerNormalization"): _renamed("RMSNormalization", "axis", "epsilon"),
     (MICROSOFT, "Attention"): _attention,
@@ -284,6 +288,7 @@ FUSED: dict[tuple[str, str], Expand] = {
     (MICROSOFT, "MultiHeadAttention"): _multi_head_attention,
     (MICROSOFT, "NhwcFusedConv"): _nhwc_fused_conv,
     (MICROSOFT, "QuickGelu"): _quick_gelu,
+    (MICROSOFT, "RotaryEmbedding"): rotary_embedding,
     (MICROSOFT, "SkipLayerNormalization"): _skip_norm("LayerNormalization", 4),
     (MICROSOFT, "SkipSimplifiedLayerNormalization"): _skip_norm("RMSNormalization", 3),
     (MICROSOFT, "Trilu"): _renamed("Trilu", "upper"),

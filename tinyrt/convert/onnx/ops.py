@@ -86,9 +86,12 @@ def cast(call: Call) -> Value:
     return x if CASTS[to] is x.dtype else call.emit("cast", x, dtype=CASTS[to])
 
 
-def cast_like(call: Call) -> Value:
+def cast_like(call: Call) -> Operand:
     """The element type of another tensor."""
-    x, like = call.value(0), call.operand(1)
+    like = call.operand(1)
+    if call.is_constant_input(0) and isinstance(like, Value):
+        return call.array(0).astype(like.dtype.numpy)
+    x = call.value(0)
     if isinstance(like, Quantized):
         raise UnsupportedError(
             "an activation is cast to the integers of another",

@@ -215,16 +215,16 @@ def _activations(call: Call, kind: Kind, number: int) -> list[Activation]:
     given = node.get_strings("activations") or kind.activations
     names = [known.get(name.lower(), name) for name in given]
     alphas, betas = (node.get_floats(f"activation_{p}") or () for p in ("alpha", "beta"))
-    functions = Activation.all_of(names, alphas, betas)
+    limit = node.get_float("clip", 0.0)
+    functions = Activation.all_of(names, alphas, betas, limit)
     if len(names) == count:
         functions *= 2
     functions = functions[number * count : (number + 1) * count]
     unsupported = [f for f in functions if f.name not in known.values()]
-    if unsupported or len(functions) != count or node.get_float("clip", 0):
+    if unsupported or len(functions) != count:
         raise UnsupportedError(
-            f"{node.op} with activations {[f.name for f in functions]}"
-            + (" and clip" if node.has("clip") else ""),
-            expected=f"{count} of {', '.join(known.values())}, without clip",
+            f"{node.op} with activations {[f.name for f in functions]}",
+            expected=f"{count} of {', '.join(known.values())}",
             hint="train the layer with its usual activations",
         )
     return functions

@@ -10,7 +10,7 @@ from tinyrt.convert.onnx.call import Call, Importer
 from tinyrt.convert.onnx.grid import Quantized
 from tinyrt.convert.onnx.pointwise import scalar
 from tinyrt.convert.onnx.shapes import normal_axes, reduced_axes, sized
-from tinyrt.errors import ConversionWarning, ModelFormatError, UnsupportedError, warn
+from tinyrt.errors import ConversionWarning, ModelFormatError, warn
 from tinyrt.ir import DType, Value
 
 Several = Callable[[Call], Sequence[Value]]
@@ -53,20 +53,30 @@ def reduce_log_sum_exp(call: Call) -> Value:
 def _arg(op: str) -> Importer:
     def convert(call: Call) -> Value:
         x = call.value(0)
-        if call.node.get_int("select_last_index", 0):
-            raise UnsupportedError(
-                f"{call.node.op} that takes the last of equal elements",
-                expected="select_last_index 0",
-                hint="export the model with select_last_index 0",
-            )
         (axis,) = normal_axes([call.node.get_int("axis", 0)], len(x.shape))
         keep = call.node.get_int("keepdims", 1) != 0
         name = f"{call.result}.index" if keep else ""
-        y = call.emit(op, x, name=name, axis=axis, dtype=DType.INT64)
+        if call.node.get_int("select_last_index", 0):
+            y = _last_place(call, op, x, axis, name)
+        else:
+            y = call.emit(op, x, name=name, axis=axis, dtype=DType.INT64)
         dims = (1 if i == axis else d for i, d in enumerate(x.shape))
         return call.reshape(y, tuple(dims)) if keep else y
 
     return convert
+
+
+def _last_place(call: Call, op: str, x: Value, axis: int, name: str) -> Value:
+    """The last of equal elements is the first one from the back."""
+    r, last = call.result, x.shape[axis] - 1
+    begin, strides = ([b if i == axis else a for i in range(len(x.shape))]
+                      for a, b in ((0, last), (1, -1)))  # fmt: skip
+    back = call.emit(
+        "slice", x, name=f"{r}.back", begin=tuple(begin), size=x.shape, strides=tuple(strides)
+    )
+    place = call.emit(op, back, name=f"{r}.from_back", axis=axis, dtype=DType.INT64)
+    ends = call.builder.constant(f"{r}.last", np.full(1, last, np.int64))
+    return call.emit("sub", ends, place, name=name)
 
 
 def _operand(call: Call, i: int) -> Value:

@@ -33,6 +33,7 @@ def fits(call: Call, activations: Sequence[Sequence[Activation]]) -> bool:
             [f.name for f in side] != PLAIN for side in activations
         ),
         "it has peepholes": call.has(7),
+        "its gates are clipped": any(f.limit for side in activations for f in side),
         "it begins with a given state": any(
             call.has(i) and not (call.is_constant_input(i) and not np.any(call.array(i)))
             for i in (5, 6)

@@ -17,6 +17,12 @@ import numpy as np
 from tinyrt import budget
 from tinyrt.budget import Computed
 from tinyrt.convert.onnx.call import Call
+from tinyrt.convert.onnx.generated import (
+    constant_of_shape,
+    eye_like,
+    eye_shape,
+    numbers_in_range,
+)
 from tinyrt.convert.onnx.grid import grid_of, tensor_params, turned, with_grid
 from tinyrt.convert.onnx.scatter import scattered_elements, scattered_rows
 from tinyrt.convert.onnx.shapes import (
@@ -134,12 +140,6 @@ def _constant(call: Call) -> Array:
     return value
 
 
-def _constant_of_shape(call: Call) -> Array:
-    value = call.node.get_tensor("value")
-    fill = np.zeros(1, np.float32) if value is None else value
-    return np.broadcast_to(fill.reshape(-1)[0], filled(call))
-
-
 def _cast(call: Call) -> Array:
     to = call.node.get_int("to", 0)
     if to not in DTYPES:
@@ -189,11 +189,6 @@ def _concat(call: Call) -> Array:
     arrays = [call.array(i) for i in range(len(call.node.inputs))]
     (axis,) = normal_axes([call.node.get_int("axis", 0)], arrays[0].ndim)
     return np.concatenate(arrays, axis)
-
-
-def _range(call: Call) -> Array:
-    start, delta = (call.array(i).flat[0] for i in (0, 2))
-    return np.asarray(start + np.arange(steps(call)[0]) * delta).astype(start.dtype)
 
 
 def _expand(call: Call) -> Array:
@@ -310,12 +305,14 @@ STATIC: dict[str, Static] = {
     "Ceil": _elementwise(np.ceil, 1),
     "Concat": Static(_concat, joined),
     "Constant": Static(_constant, lambda call: ()),
-    "ConstantOfShape": Static(_constant_of_shape, filled, copies=1),
+    "ConstantOfShape": Static(constant_of_shape, filled, copies=1),
+    "Cos": _real(elementary.cos),
     "CumSum": Static(_cumsum, copies=3),
     "Div": _elementwise(_divide, 2, copies=6),
     "Equal": _elementwise(np.equal, 2),
     "Exp": _real(elementary.exp),
     "Expand": Static(_expand, expanded, copies=1),
+    "EyeLike": Static(eye_like, eye_shape, copies=1),
     "Flatten": _reshaping(flattened),
     "Floor": _elementwise(np.floor, 1),
     "Gather": Static(_gather, gathered),
@@ -336,7 +333,7 @@ STATIC: dict[str, Static] = {
     "Not": _elementwise(np.logical_not, 1),
     "Or": _elementwise(np.logical_or, 2),
     "Pow": Static(_power, broadcast, copies=20),
-    "Range": Static(_range, steps, copies=4),
+    "Range": Static(numbers_in_range, steps, copies=4),
     "Reciprocal": _elementwise(np.reciprocal, 1),
     "ReduceMax": _reduction(np.max),
     "ReduceMean": _reduction(np.mean),
@@ -350,6 +347,7 @@ STATIC: dict[str, Static] = {
     "Shape": Static(_shape, of_rank),
     "Size": Static(_size, of_rank),
     "Slice": Static(_slice, copies=1),
+    "Sin": _real(elementary.sin),
     "Sqrt": _elementwise(np.sqrt, 1),
     "Squeeze": _reshaping(squeezed),
     "Sub": _elementwise(np.subtract, 2),
@@ -373,5 +371,5 @@ def _split(call: Call) -> list[Array]:
 STATIC_SEVERAL: dict[str, Static] = {"Split": Static(_split, copies=1)}
 """The same, for ops of several outputs."""
 
-SHAPE_ONLY = frozenset({"Shape", "Size"})
+SHAPE_ONLY = frozenset({"EyeLike", "Shape", "Size"})
 """Ops that look at their operand's shape alone, so that it need not be known."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tinyrt.convert.passes.common import Names, is_private, permuted
+from tinyrt.convert.passes.common import Names, is_private, moves_only_units, permuted
 from tinyrt.convert.passes.heads import MAX_DIMS, in_order
 from tinyrt.convert.passes.merge_through import parts_of
 from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Value
@@ -31,6 +31,8 @@ def turn_parts(graph: Graph, node: Node) -> Patch | Refusal | None:
     alike = {(split.attrs, turn.attrs) for _, split, turn in moved}
     if len(alike) > 1 or parts is None or len(wide) > MAX_DIMS:
         return Refusal(node.name, f"the parts of '{source.name}' are not all moved alike")
+    if moves_only_units(wide[1:], turn.attrs_as(TransposeAttrs).perm):
+        return Refusal(node.name, f"turned parts of '{source.name}' are as they were")
     # What each dimension of x is split into, in the order of its dimensions.
     order = [part for i in range(len(source.shape)) for part in parts[first.index(i)]]
     wanted = (0, *(i + 1 for i in turn.attrs_as(TransposeAttrs).perm))

@@ -53,22 +53,37 @@ def _encode_slice(node: BoundNode) -> Encoded:
 
 
 def _decode_slice(options: Any, inputs: Operands, output: Value) -> Decoded:
-    del options, output
+    del options
     size = constant_ints(inputs, 2, "size")
     if not operand(inputs, 1).is_constant:
-        if -1 in size:
-            raise UnsupportedError(
-                f"a slice of size {list(size)} begins at a place that is computed",
-                tensor=operand(inputs, 1).describe(),
-                expected="sizes, and not -1, which stands for what is left",
-                hint="give the size in the model",
-            )
-        return Decoded(SliceAtAttrs(size), 2, op="slice_at")
+        return Decoded(SliceAtAttrs(_whole(inputs, size, output)), 2, op="slice_at")
     begin = constant_ints(inputs, 1, "begin")
     x = _first(inputs, (len(begin), len(size)))
     # -1 stands for everything that is left.
     rest = (d - b if n == -1 else n for d, b, n in zip(x.shape, begin, size, strict=True))
     return Decoded(SliceAttrs(begin, tuple(rest), (1,) * len(begin)), 1)
+
+
+def _whole(inputs: Operands, size: tuple[int, ...], output: Value) -> tuple[int, ...]:
+    """The size, with a dimension's length in place of -1 where the part has all of it.
+
+    Raises:
+        UnsupportedError: it has not, so that what is left depends on where it begins.
+
+    """
+    x = operand(inputs, 0)
+    if -1 not in size or len(size) != len(x.shape):
+        return size
+    whole = tuple(d if n == -1 else n for d, n in zip(x.shape, size, strict=True))
+    if whole != output.shape:
+        raise UnsupportedError(
+            f"a slice of size {list(size)} begins at a place that is computed",
+            tensor=operand(inputs, 1).describe(),
+            expected=f"{output.describe()} as large as its input where the size is -1, which "
+            "stands for what is left",
+            hint="give the size in the model",
+        )
+    return whole
 
 
 def _encode_slice_at(node: BoundNode) -> Encoded:

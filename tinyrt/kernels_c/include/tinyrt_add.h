@@ -40,6 +40,10 @@ void tinyrt_squared_difference_s8(const tinyrt_add_s8_params *p, const int8_t *a
 /** As tinyrt_add_s8, for int16. */
 void tinyrt_add_s16(const tinyrt_add_s8_params *p, const int16_t *a, const int16_t *b, int16_t *y);
 
+/** As tinyrt_squared_difference_s8, for int16: there are no bits of headroom. */
+void tinyrt_squared_difference_s16(const tinyrt_add_s8_params *p, const int16_t *a,
+                                   const int16_t *b, int16_t *y);
+
 /** As tinyrt_sub_s8, for int16. */
 void tinyrt_sub_s16(const tinyrt_add_s8_params *p, const int16_t *a, const int16_t *b, int16_t *y);
 

@@ -9,7 +9,10 @@ extern "C" {
 #endif
 
 /** Scalar cores take eight channels at a time: w holds for every tap two words, those of two
- *  blocks of four channels, of which there is an even number; taps are not padded. */
+ *  blocks of four channels, of which there is an even number; taps are not padded. For
+ *  tinyrt_dense_row_s8 there, a word is four weights without a sign (tinyrt_dot_bytes.h), and init
+ *  holds for every block the three sums that begin with the channels' first values
+ *  (tinyrt_row_bytes.h). */
 typedef struct {
     int32_t c_in;
     tinyrt_block_s8_params block;
@@ -21,13 +24,18 @@ typedef struct {
 void tinyrt_dense_row_s8(const tinyrt_dense_row_s8_params *p, const int8_t *x,
                          tinyrt_taps_word *column, int8_t *y);
 
+/** The same on scalar cores, of some of the channels: column keeps the sum of the activations from
+ *  one part to the next. The first part fills it. */
+void tinyrt_dense_row_part_s8(const tinyrt_dense_row_s8_params *p, int32_t fills, const int8_t *x,
+                              tinyrt_taps_word *column, int8_t *y);
+
 /** As tinyrt_dense_row_s8 with four channels at a time, over weights packed for
  *  tinyrt_block_s4. */
 void tinyrt_dense_row_s4(const tinyrt_dense_row_s8_params *p, const int8_t *x,
                          tinyrt_taps_word *column, int8_t *y);
 
-/** As tinyrt_dense_row_s8, over weights packed for tinyrt_block_sparse_s8: on scalar cores with
- * runs of any number of taps, and for eight channels together. */
+/** As tinyrt_dense_row_s8, over weights and first values packed for tinyrt_block_sparse_s8: on
+ * scalar cores with runs of any number of taps, and for eight channels together. */
 void tinyrt_dense_row_sparse_s8(const tinyrt_dense_row_s8_params *p, const int8_t *x,
                                 tinyrt_taps_word *column, int8_t *y);
 

@@ -14,7 +14,7 @@ from tinyrt.errors import ShapeError
 from tinyrt.fixedpoint import round_half_away
 from tinyrt.floatmath import buffers
 from tinyrt.floatmath.function import constant
-from tinyrt.floatmath.parallel import each_part
+from tinyrt.floatmath.parallel import each_part, part_size
 from tinyrt.ir import BoundNode, Node, Value
 from tinyrt.ops.shared.spec import limits_of, qparams
 
@@ -70,8 +70,12 @@ def activate(x: NDArray[Any], activation: str) -> NDArray[Any]:
     low, high = (None if math.isinf(v) else x.dtype.type(v) for v in clamp_of(activation))
     y = buffers.empty(x.shape, x.dtype)
     flat, out = np.ascontiguousarray(x).reshape(-1), y.reshape(-1)
-    clamp = _compiled_clamp if "numba" in sys.modules and x.dtype in FLOATS else np.clip
-    each_part(out.size, 2 * y.nbytes, lambda part: clamp(flat[part], low, high, out=out[part]))
+    if "numba" in sys.modules and x.dtype in FLOATS:
+        _compiled_clamp(flat, low, high, out)
+    else:
+        each_part(
+            out.size, 2 * y.nbytes, lambda part: np.clip(flat[part], low, high, out=out[part])
+        )
     return y
 
 
@@ -79,10 +83,11 @@ def _compiled_clamp(x: NDArray[Any], low: Any, high: Any, out: NDArray[Any]) -> 
     """As ``numpy.clip``, in a fifth of its time; every activation has a lower bound."""
     from tinyrt.floatmath.activation_loops import at_least, within
 
+    size = part_size(out.size, 2 * out.nbytes)
     if high is None:
-        at_least(x, low, out)
+        at_least(out.size, size, x, low, out)
     else:
-        within(x, low, high, out)
+        within(out.size, size, x, low, high, out)
 
 
 def activation_grad(output: NDArray[Any], grad: NDArray[Any], activation: str) -> NDArray[Any]:
@@ -99,11 +104,8 @@ def activation_grad(output: NDArray[Any], grad: NDArray[Any], activation: str) -
     passed = buffers.empty(grad.shape, grad.dtype)
     rows, arrived, out = (a.reshape(-1) for a in (y, grad, passed))
     limits = grad.dtype.type(low), grad.dtype.type(high)
-
-    def select(part: slice) -> None:
-        pass_within(rows[part], arrived[part], *limits, out[part])
-
-    each_part(out.size, 3 * grad.nbytes, select)
+    size = part_size(out.size, 3 * grad.nbytes)
+    pass_within(out.size, size, rows, arrived, *limits, out)
     return passed
 
 

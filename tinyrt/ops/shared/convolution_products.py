@@ -11,9 +11,9 @@ import math
 import numpy as np
 
 from tinyrt.floatmath import buffers, columns
-from tinyrt.floatmath.convolution_loops import products
+from tinyrt.floatmath.convolution_loops import on_threads
 from tinyrt.floatmath.function import Array
-from tinyrt.floatmath.parallel import each_part
+from tinyrt.floatmath.parallel import part_size
 from tinyrt.ops.shared import convolution_tables
 from tinyrt.ops.shared.convolution_shapes import Shapes
 from tinyrt.ops.shared.convolution_tables import Products
@@ -51,31 +51,29 @@ def dw(shapes: Shapes, x: Array, grad: Array) -> Array:
         width * item,
         shapes.w[0] * item,
     )
-    flat, sums_bytes = grad.reshape(-1), (0, plan.count * width * item)
+    flat = grad.reshape(-1)
     by_group = groups, x.shape[3] // groups * item
 
-    def add_up(part: slice) -> Array:
-        sums = np.zeros((groups, plan.count, width), x.dtype)
-        products(
-            x,
-            plan.border,
-            shapes.per_channel,
-            by_group,
-            plan.tables,
-            plan.count,
-            flat,
-            grad_bytes,
-            sums.reshape(-1),
-            sums.reshape(-1),
-            sums_bytes,
-            width,
-            part.start,
-            part.stop,
-        )
-        return sums
-
-    cost = _cost(x, grad, plan, width * groups)
-    first, *others = each_part(len(x), cost, add_up)
+    size = part_size(len(x), _cost(x, grad, plan, width * groups))
+    sums = np.zeros((-(-len(x) // size), groups, plan.count, width), x.dtype)
+    sums_bytes = (0, sums[0, 0].nbytes, sums[0].nbytes)
+    on_threads(
+        len(x),
+        size,
+        x,
+        plan.border,
+        shapes.per_channel,
+        by_group,
+        plan.tables,
+        plan.count,
+        flat,
+        grad_bytes,
+        sums.reshape(-1),
+        sums.reshape(-1),
+        sums_bytes,
+        width,
+    )
+    first, *others = sums
     parted = sum(others, start=first).reshape(groups, *shapes.w[1:], width)
     return np.ascontiguousarray(parted.transpose(0, 4, 1, 2, 3)).reshape(shapes.w)
 
@@ -110,27 +108,25 @@ def _into(
     item = x.itemsize
     by_group, written = (groups, x.shape[3] // groups * item), y.reshape(-1)
     w_bytes = (0, matrices.nbytes // groups, width * item)
-    y_bytes, flat = (math.prod(y.shape[1:]) * item, width * item), matrices.reshape(-1)
+    y_bytes, flat = (math.prod(y.shape[1:]) * item, width * item, 0), matrices.reshape(-1)
 
-    def fill(part: slice) -> None:
-        products(
-            x,
-            plan.border,
-            per_channel,
-            by_group,
-            plan.tables,
-            plan.count,
-            flat,
-            w_bytes,
-            start,
-            written,
-            y_bytes,
-            width,
-            part.start,
-            part.stop,
-        )
-
-    each_part(len(x), _cost(x, y, plan, y.shape[3]), fill)
+    size = part_size(len(x), _cost(x, y, plan, y.shape[3]))
+    on_threads(
+        len(x),
+        size,
+        x,
+        plan.border,
+        per_channel,
+        by_group,
+        plan.tables,
+        plan.count,
+        flat,
+        w_bytes,
+        start,
+        written,
+        y_bytes,
+        width,
+    )
 
 
 def _cost(x: Array, y: Array, plan: Products, channels: int) -> int:

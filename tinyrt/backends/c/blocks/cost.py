@@ -317,15 +317,6 @@ def _products(k: Costs, pixels: int, taps: int, c_out: int, relu: bool) -> float
     return pixels / 2 * ceil(c_out / QUAD) * (loop + (k.relu_block if relu else k.block))
 
 
-def dense_row_cost(isa: InstructionSet, taps: int, c_out: int, relu: bool = False) -> float:
-    """``tinyrt_dense_row_s8``, or ``tinyrt_dense_row_relu_s8``."""
-    k = COSTS[isa]
-    turn, turn_taps = k.row_turn
-    loop = k.row_tap * taps + turn * ceil(taps / turn_taps)
-    block = k.relu_row_block if relu else k.row_block
-    return 45 + ceil(c_out / k.row_channels) * (loop + block)
-
-
 def slide_cost(
     isa: InstructionSet, out: Pair, channels: int, stride: int, relu: bool = False
 ) -> float:
@@ -357,38 +348,3 @@ def depthwise_list_cost(
 def max_pool_cost(outputs: int, taps: int) -> float:
     """``tinyrt_max_pool2d_s8`` of DSP cores."""
     return outputs * (taps + 14)
-
-
-def _row(k: Costs, taps: int) -> float:
-    """Products of a row with the channels that are computed together."""
-    turn, turn_taps = k.row_turn
-    whole = taps if k.row_channels > QUAD else taps - taps % QUAD
-    rest = k.rest if taps != whole else 0
-    return k.row_tap * whole + turn * ceil(whole / turn_taps) + rest
-
-
-def lstm_cost(isa: InstructionSet, steps: int, c_in: int, units: int) -> float:
-    """``tinyrt_lstm_block_s8``; the steps of all samples."""
-    k = COSTS[isa]
-    products = _row(k, c_in) + _row(k, units)
-    return steps * (k.unit * units + ceil(units * QUAD / k.row_channels) * products)
-
-
-def svdf_cost(isa: InstructionSet, c_in: int, units: int, length: int, shape: Pair) -> float:
-    """``tinyrt_svdf_block_s8`` or ``tinyrt_svdf_block_s8_s16``, of one sample.
-
-    Args:
-        isa: the instruction set.
-        c_in: inputs.
-        units: outputs.
-        length: features of a unit.
-        shape: filters, and bytes of a feature.
-
-    """
-    k = COSTS[isa]
-    filters, size = shape
-    per_unit, per_word, per_byte = k.time
-    words, left = divmod(length * size, QUAD)
-    time = per_unit + per_word[size] * words + per_byte * left / size
-    rows = k.features[0] * filters + ceil(filters / k.row_channels) * _row(k, c_in)
-    return rows + k.features[1] * units * length * size + units * time

@@ -6,13 +6,14 @@ into columns pixel by pixel. General kernels compute the layers that ``block`` r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.backends.c.blocks import fours, winograd
+from tinyrt.backends.c.blocks import fours, row_bytes, winograd
 from tinyrt.backends.c.blocks.block import Block, LongBlock, Packed, pair_block
 from tinyrt.backends.c.blocks.cost import FOUR, TILES, TilePairs
 from tinyrt.backends.c.blocks.layer import BLOCK_SETS, QUAD, constants_of
@@ -24,21 +25,17 @@ from tinyrt.backends.c.blocks.words import (
     rows_at_a_time,
     single_bytes,
 )
-from tinyrt.backends.c.blocks.zeros import (
-    costs,
-    joined,
-    kept_call,
-    runs_of,
-    without_zeros,
-)
+from tinyrt.backends.c.blocks.zeros import costs, joined, kept_call, runs_of, without_zeros
 from tinyrt.backends.c.clamp import clamp_calls
 from tinyrt.backends.c.fields import nhwc, window_fields
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import (
+    Arg,
     Calls,
     Data,
     Fields,
     Kernel,
+    Number,
     Params,
     Scratch,
     Target,
@@ -122,6 +119,7 @@ class _Dense:
         rows: how many rows.
         fours: whether dense weights go through ``tinyrt_dense_four_s8``.
         raised: whether these have no sign there.
+        sliced: whether it may be made in parts.
 
     """
 
@@ -132,6 +130,7 @@ class _Dense:
     rows: int
     fours: bool
     raised: bool
+    sliced: bool
 
     @property
     def eights(self) -> bool:
@@ -142,20 +141,27 @@ class _Dense:
     @property
     def is_row(self) -> bool:
         """Whether ``tinyrt_dense_row_s8`` takes it, which reads activations where they lie."""
-        return self.rows == 1 and not (self.eights and self.block.channels % (2 * QUAD))
+        return self.rows == 1 and not (self.eights and not row_bytes.fits(self.block.channels))
+
+    @property
+    def keeps(self) -> bool:
+        """Whether parts keep the sum of a row's activations."""
+        return self.sliced and self.is_row and self.eights
 
     @property
     def layout(self) -> tuple[int, int]:
         """Channels of a block of weights, and taps of each."""
         if self.is_row and self.eights:
-            return 2 * QUAD, self.c_in
+            return row_bytes.CHANNELS, self.c_in
         return QUAD, self.block.taps
 
     @property
     def scratch_bytes(self) -> int:
-        """Bytes of columns."""
+        """Bytes of columns, or of what parts of a row keep."""
         if not self.is_row:
             return columns_scratch(self.block, self.rows)
+        if self.keeps:
+            return row_bytes.SUM_BYTES
         in_place = self.block.isa is InstructionSet.SCALAR or self.c_in % QUAD == 0
         return 0 if in_place else self.block.taps
 
@@ -174,14 +180,19 @@ class _Dense:
             kernel = "tinyrt_dense_row" if self.is_row else "tinyrt_dense"
             params = Params(f"{kernel}_s8_params", fields)
             scratch = Scratch(pointer=COLUMNS_POINTER)
-            product = call(f"{kernel}_{suffix(self.block, form, relu)}", params, x, scratch, y)
+            fills: tuple[Arg, ...] = ()
+            if self.keeps and form is Weights.DENSE:
+                kernel, fills = f"{kernel}_part", (Number(1),)
+            function = f"{kernel}_{suffix(self.block, form, relu)}"
+            product = call(function, params, *fills, x, scratch, y)
         return (product, *clamp_calls(self.node, self.requant.act_min, self.requant.act_max))
 
 
 def dense_kernel(node: BoundNode, block: Block, requant: Requant, target: Target) -> Kernel:
     """The kernel of a dense layer, or of a pointwise convolution, in the form that pays."""
     c_in, rows = matrix_of(node)
-    layer = _Dense(node, block, requant, c_in, rows, fours.fits(block, rows, target), target.raised)
+    ways = fours.fits(block, rows, target), target.raised, not math.isinf(target.in_one_go)
+    layer = _Dense(node, block, requant, c_in, rows, *ways)
     # Rows of eight channels gain less than the kernel's code is worth.
     relu = None if layer.eights else relu_of(node, block, requant, target)
     unsigned = relu is not None
@@ -234,12 +245,15 @@ def stored_fields(
         relu: scales for kernels that need no sign.
 
     """
+    c_out, y_zp = block.layer.c_out, requant.y_zp + 256 * block.raised
+    if form is Weights.DENSE and layout[0] == row_bytes.CHANNELS:
+        packed = node.noted_of_constants("row bytes", lambda: row_bytes.pack(block))
+        return block_fields(packed, layout[1], c_out, y_zp)
     words, taps = node.noted_of_constants(
         ("words", block.isa, form, layout), lambda: stored_words(block, form, *layout)
     )
-    packed, y_zp = block.packed, requant.y_zp + 256 * block.raised
+    packed = block.packed
     stored = Packed(words, packed.init, packed.requant)
-    c_out = block.layer.c_out
     if relu is None:
         return block_fields(stored, taps, c_out, y_zp)
     return block_fields(stored, taps, c_out, relu.raised, relu.fields)

@@ -45,7 +45,7 @@ def pair_weights(w: NDArray[np.int8], isa: InstructionSet) -> NDArray[np.int32]:
 
 
 def eight_at_a_time(words: NDArray[np.int32], padded_taps: int, taps: int) -> NDArray[np.int32]:
-    """The scalar cores' words as ``tinyrt_dense_row_s8`` reads them: eight channels by tap."""
+    """The scalar cores' words as kernels for rows read them: eight channels by tap."""
     by_quad = words.reshape(-1, 2, padded_taps)
     return by_quad[:, :, :taps].transpose(0, 2, 1).ravel()
 

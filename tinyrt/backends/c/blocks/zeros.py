@@ -101,6 +101,9 @@ FOUR_PRICES = {
 }
 """The prices of dense weights for four pixels at once, with a sign of outputs and without."""
 
+ROW_PRICES = Prices(1.55, 0, 0, 27, 2.75, unrolled=8)
+"""The prices of dense weights for one row on scalar cores: bytes, three products for four."""
+
 KEPT_TAP, KEPT_CHANNEL = 5.9, 41
 """Instructions for each weight that is kept of four, and for each output."""
 
@@ -214,6 +217,10 @@ def costs(
     pixel = prices.channel * outputs + prices.column * taps
     less = (prices.channel - RELU_CHANNEL[block.isa, rows == 1]) * outputs if relu else 0
     forms = {Weights.DENSE: Cost(rows * (prices.tap * taps * outputs + pixel - less), nbytes)}
+    if channels > QUAD:
+        own = ROW_PRICES
+        each = own.tap * taps * outputs + own.channel * outputs + own.column * taps
+        forms[Weights.DENSE] = Cost(each, nbytes)
     if by_fours:
         four = FOUR_PRICES[relu]
         each = four.tap * taps * outputs + four.channel * outputs + four.column * taps

@@ -16,8 +16,9 @@ from tinyrt.backends.c.blocks.cost import (
     transform_share,
     window_four_cost,
 )
+from tinyrt.backends.c.blocks.row_bytes import SUMS
 from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.backends.c.kernel import Call, Data, Field, Number
+from tinyrt.backends.c.kernel import Arg, Call, Data, Field, Number
 from tinyrt.backends.c.parts.cost import groups_of
 from tinyrt.backends.c.parts.edit import Cut, edited, ends_of, moved, moved_data, params_of
 
@@ -31,20 +32,30 @@ PAIR = 2
 """Lines of a unit of a plane: the second line alone would read the first one again. Channels that
 kernels for four pixels compute together."""
 
+FILLS = 1
+"""Which argument says whether a part of a row fills what all parts read."""
+
 SCALES = 2
 """Mantissas of a channel where outputs need no sign."""
 
 
-def row_channels(call: Call, step: int) -> Cut | None:
-    """Channels of ``tinyrt_dense_row_s8`` and its like, ``step`` of them to a unit."""
+def row_channels(call: Call, step: int, keeps: bool = False) -> Cut | None:
+    """Channels of ``tinyrt_dense_row_s8`` and its like, ``step`` of them to a unit.
+
+    ``tinyrt_dense_row_part_s8`` ``keeps`` the sum of all activations, which its first part finds:
+    three first sums serve four channels there.
+    """
     c_out = params_of(call)["block"]["c_out"]
     if c_out <= step:
         return None
-    block = _Block.of(call, step)
+    block = _Block.of(call, step, sums=SUMS if keeps else QUAD)
+    _, y = ends_of(call)
 
     def part(a: int, b: int) -> Call:
-        _, y = ends_of(call)
-        return edited(call, block.fields(a, b), {y: moved(call.args[y], a * step)})
+        args: dict[int, Arg] = {y: moved(call.args[y], a * step)}
+        if keeps:
+            args[FILLS] = Number(int(a == 0))
+        return edited(call, block.fields(a, b), args)
 
     return Cut(block.units, part)
 
@@ -158,6 +169,7 @@ class _Block:
         step: channels of a unit.
         starts: the first word of each unit's weights, and the end of all.
         per_channel: mantissas of a channel, where scales are not by blocks of four; else 0.
+        sums: first sums of four channels.
 
     """
 
@@ -165,16 +177,17 @@ class _Block:
     step: int
     starts: Sequence[int]
     per_channel: int = 0
+    sums: int = QUAD
 
     @classmethod
-    def of(cls, call: Call, step: int, per_channel: int = 0) -> _Block:
+    def of(cls, call: Call, step: int, per_channel: int = 0, sums: int = QUAD) -> _Block:
         """The layer of a call; where zeros are not stored, units differ in size."""
         block = params_of(call)["block"]
         words = block["w"].array.ravel()
         if "sparse" in call.function:
             return cls(block, step, starts_of_runs(words, step // QUAD))
-        each = words.size * step // block["init"].array.size
-        return cls(block, step, range(0, words.size + 1, each), per_channel)
+        each = words.size * step * sums // (block["init"].array.size * QUAD)
+        return cls(block, step, range(0, words.size + 1, each), per_channel, sums)
 
     @property
     def units(self) -> int:
@@ -189,7 +202,7 @@ class _Block:
         fields: dict[str, Field] = {
             "block.c_out": stop - start,
             "block.w": moved_data(self.block["w"], self.starts[a]),
-            "block.init": moved_data(self.block["init"], start),
+            "block.init": moved_data(self.block["init"], start * self.sums // QUAD),
             "block.mult": moved_data(self.block["mult"], start * each * max(1, self.per_channel)),
         }
         if "shift" in self.block:

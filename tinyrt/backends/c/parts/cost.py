@@ -19,15 +19,13 @@ from tinyrt.backends.c.blocks.cost import (
     WindowGroups,
     dense_cost,
     dense_four_cost,
-    dense_row_cost,
     depthwise_list_cost,
-    lstm_cost,
     slide_cost,
-    svdf_cost,
     window_cost,
     window_four_cost,
     winograd_cost,
 )
+from tinyrt.backends.c.blocks.row_cost import dense_row_cost, lstm_cost, svdf_cost
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Call, Kernel, Number, Place
 from tinyrt.backends.c.mve import cost as mve
@@ -180,7 +178,8 @@ def _packed(call: Call, isa: InstructionSet) -> float | None:
         whole = dense_cost(isa, p["rows"], p["c_in"], p["block"]["c_out"], relu)
         return more * _without_zeros(whole, call, isa, p["c_in"])
     if name.startswith("dense_row"):
-        whole = dense_row_cost(isa, p["c_in"], p["block"]["c_out"], relu)
+        halves = "long" in name or "sparse" in name
+        whole = dense_row_cost(isa, p["c_in"], p["block"]["c_out"], relu, halves)
         return more * _without_zeros(whole, call, isa, p["c_in"])
     if name == "lstm_block_s8":
         return lstm_cost(isa, p["samples"] * p["steps"], p["c_in"], p["units"])

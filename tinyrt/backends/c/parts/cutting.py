@@ -42,8 +42,8 @@ SHAPED = frozenset(
     f"tinyrt_{name}"
     for name in (
         *("add_s8", "sub_s8", "add_s16", "sub_s16", "mul_s8", "mul_s16", "times_s8", "div_s8"),
-        *("squared_difference_s8", "prelu_s8", "maximum_s8", "maximum_s16", "minimum_s8"),
-        *("minimum_s16", "zip_f32"),
+        *("squared_difference_s8", "squared_difference_s16", "prelu_s8", "maximum_s8"),
+        *("maximum_s16", "minimum_s8", "minimum_s16", "zip_f32"),
     )
 )
 WINDOWED = frozenset(
@@ -120,9 +120,10 @@ def _cut_of_layer(call: Call, isa: InstructionSet, overlaps: bool) -> Cut | None
         p = params_of(call)
         pairs = rows.matrix_rows(call, rows.AT_ONCE, p["c_in"], p["block"]["c_out"])
         return pairs or channels.dense_channels(call)
-    if name in ("dense_row", "dense_row_long", "dense_row_sparse"):
+    if name in ("dense_row", "dense_row_part", "dense_row_long", "dense_row_sparse"):
         eights = isa is InstructionSet.SCALAR and bits == "s8"
-        return channels.row_channels(call, channels.EIGHT if eights else channels.QUAD)
+        step = channels.EIGHT if eights else channels.QUAD
+        return channels.row_channels(call, step, keeps=name == "dense_row_part")
     if name == "depthwise3x3":
         return channels.sliding_channels(call)
     if name in ("depthwise_block", "depthwise_block_fine"):

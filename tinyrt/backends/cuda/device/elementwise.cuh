@@ -56,7 +56,7 @@ template <class P> struct SquaredDifference {
         const u32 difference = static_cast<u32>(first) - static_cast<u32>(second);
         const i32 square = static_cast<i32>(difference * difference);
         const i64 y = requant(square, P::Y_MULT, P::Y_SHIFT);
-        return limited<typename P::Y>(y + P::Y_ZP, -128, 127);
+        return limited<typename P::Y>(y + P::Y_ZP, P::ACT_MIN, P::ACT_MAX);
     }
 };
 

@@ -1,0 +1,1 @@
+"""Where each figure in the prose of the documentation comes from."""

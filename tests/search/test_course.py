@@ -1,0 +1,163 @@
+"""A candidate's way without any work: what the choices of a search ask of workers; the front."""
+
+from dataclasses import fields, replace
+from types import SimpleNamespace
+
+import optuna
+import pytest
+
+from tests.graphs import small_cnn
+from tests.search.made import blobs, dense
+from tinyrt.api.costs import Basis, ModelCost
+from tinyrt.api.fitting import DeviceBudget
+from tinyrt.convert.tflite.writer import write_tflite
+from tinyrt.search import Problem, SearchSetting, front, store
+from tinyrt.search.checks import Checks
+from tinyrt.search.funnel import Funnel, Start
+from tinyrt.search.order import Order
+from tinyrt.search.run import Run
+from tinyrt.search.source import space_source
+from tinyrt.search.store import End, Record
+from tinyrt.search.work import Deployed, Outline, Rung
+
+BASE = SearchSetting(
+    DeviceBudget("cortex-m0", arena=90, flash=900),
+    *(7, ("arena",)),
+    epochs=27,
+    int8_epochs=4,
+    seed=5,
+    folds=2,
+)
+CHANGED = {
+    "budget": DeviceBudget("cortex-m4", arena=90, flash=900),
+    "objectives": ("arena", "flash"),
+    "epochs": 30,
+    "int8_epochs": 5,
+    "seed": 6,
+    "folds": 3,
+    "share": 2,
+}
+ELSEWHERE = {"trials", "scouts"}
+"""How many there are of each: ``Run`` and ``scouted`` count them."""
+
+COST = ModelCost("cortex-m0", Basis.LINKED, 80, 500, 300, 4_000)
+ANSWERS = {
+    "outlined": Outline("graph", COST),
+    "price": COST,
+    "price_model": COST,
+    "train": Rung(0.5, b"state"),
+    "train_from": Rung(0.5, b"state"),
+    "deploy": Deployed(0.5, 30, b"model"),
+    "deploy_on": Deployed(0.75, 10, b"model"),
+}
+
+
+@pytest.fixture
+def funnel_of(tmp_path):
+    """Makes the funnel of a setting, with a study of its own."""
+    opened = []
+
+    def made(setting, start=None):
+        folder = tmp_path / str(len(opened))
+        folder.mkdir()
+        given = {}, setting.directions, setting.seed, optuna.pruners.NopPruner()
+        study = store.opened(folder / "study", *given, setting.basis.value, resume=False)
+        opened.append(study)
+        problem = Problem.of(blobs(), 0.2, 0)
+        return Funnel(space_source(dense), problem, setting, study.__enter__(), folder, start)
+
+    yield made
+    for study in opened:
+        study.__exit__(None, None, None)
+
+
+def gone(funnel, answers=ANSWERS):
+    """What workers are asked for on a trial's way, and its end."""
+    course, result, asked = funnel.course(funnel.ask()), None, []
+    while True:
+        try:
+            task = course.send(result)
+        except StopIteration as stop:
+            return asked, stop.value
+        asked.append((task.work.__name__, task.arguments))
+        result = answers[task.work.__name__]
+
+
+def test_an_order_has_the_search_s_own_numbers(funnel_of):
+    start = Start(b"weights", 0.125)
+    funnel = funnel_of(BASE, start)
+    (_, (order,)), *others = gone(funnel)[0]
+    expected = {
+        "space": funnel.space,
+        "params": order.params,
+        "seed": order.seed,
+        "core": "cortex-m0",
+        "epochs": 27,
+        "int8_epochs": 4,
+        "rate": 0.125,
+    }
+    assert expected == {field.name: getattr(order, field.name) for field in fields(Order)}
+    assert order.params.keys() == {"width", "rate"}
+    orders = [one for _, given in others for one in given if isinstance(one, Order)]
+    assert orders == [order] * len(others)
+    seeds = {gone(funnel)[0][0][1][0].seed for _ in range(4)}
+    assert len(seeds | {order.seed}) == 5
+
+
+def told(funnel):
+    asked, ended = gone(funnel)
+    shown = [(name, [str(g) for g in given if not isinstance(g, bytes)]) for name, given in asked]
+    return shown, ended.values
+
+
+@pytest.mark.parametrize("name", [f.name for f in fields(SearchSetting)])
+def test_every_choice_changes_what_is_asked_for(funnel_of, name):
+    if name in ELSEWHERE:
+        assert Run(funnel_of(replace(BASE, trials=9)), None, None).total == 9
+        return
+    plain = BASE if name != "share" else replace(BASE, folds=1)
+    assert told(funnel_of(replace(plain, **{name: CHANGED[name]}))) != told(funnel_of(plain))
+
+
+def test_training_goes_from_rung_to_rung_and_folds_count_by_their_samples(funnel_of):
+    asked, ended = gone(funnel_of(BASE))
+    trained = [given[1:] for name, given in asked if name == "train"]
+    assert trained == [(3, None), (9, b"state"), (27, b"state")]
+    assert [given[1] for name, given in asked if name == "deploy_on"] == [1, None]
+    assert ended.record.score == (30 * 0.5 + 10 * 0.75) / 40
+    assert ended.values == [ended.record.score, 80]
+    assert ended.record.costs["flash"] == 800
+
+
+def test_a_state_without_scores_in_the_study_is_another_study_s(funnel_of):
+    funnel = funnel_of(BASE)
+    funnel.state_file(0).write_bytes(b"another's")
+    asked, _ = gone(funnel)
+    assert next(given for name, given in asked if name == "train")[1:] == (3, None)
+
+
+def test_of_equal_models_the_first_one_is_in_the_front_and_the_best_comes_first(
+    funnel_of, monkeypatch
+):
+    funnel = funnel_of(replace(BASE, objectives=("arena",)))
+    study, content = funnel.store, write_tflite(small_cnn())
+    scores = ((0.5, 60), (0.75, 80), (0.5, 60), (0.75, 90), (0.25, 50), (0.75, 80))
+    for score, arena in scores:
+        trial = study.study.ask()
+        record = Record(End.TRAINED, "int8", "", {"arena": arena}, score)
+        study.end(trial, record, [score, arena])
+        funnel.model_file(trial.number).write_bytes(content)
+    monkeypatch.setattr(Funnel, "deployment", lambda self, trial: SimpleNamespace(options=None))
+    exported = []
+    monkeypatch.setattr(front, "export_c", lambda model, *_, **by: exported.append((model, by)))
+    folder = funnel.folder
+    found = front.write_front(
+        *(funnel, study, folder, folder / "study", Checks(funnel.problem)), {}
+    )
+    assert [(p.trial, p.score, p.costs["arena"]) for p in found.front] == [
+        (1, 0.75, 80),
+        (0, 0.5, 60),
+        (4, 0.25, 50),
+    ]
+    assert [model for model, _ in exported] == [p.model for p in found.front]
+    assert {by["core"] for _, by in exported} == {"cortex-m0"}

@@ -1,0 +1,105 @@
+"""Why tinyrt refuses forms that TFLM runs, or answers otherwise."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One reason.
+
+    Attributes:
+        word: refused or differs.
+        forms: which forms it is for: a regular expression of their whole names.
+        says: what a refusal says somewhere.
+        why: one sentence for the page.
+
+    """
+
+    word: str
+    forms: str
+    says: str
+    why: str
+
+    def explains(self, name: str, word: str, told: str) -> bool:
+        """Whether it is why a form came to that end."""
+        return word == self.word and self.says in told and bool(re.fullmatch(self.forms, name))
+
+
+MOVING = "|".join((
+    *("BATCH_TO_SPACE_ND", "BROADCAST_TO", "CONCATENATION", "DEPTH_TO_SPACE", "EMBEDDING_LOOKUP"),
+    *("DYNAMIC_UPDATE_SLICE", "EXPAND_DIMS", "GATHER", "GATHER_ND", "MAXIMUM", "MINIMUM"),
+    *("MIRROR_PAD", "PACK", "PAD", "PADV2", "RESHAPE", "REVERSE_V2", "SELECT_V2", "SLICE"),
+    *("SPACE_TO_BATCH_ND", "SPACE_TO_DEPTH", "SPLIT", "SPLIT_V", "SQUEEZE", "STRIDED_SLICE"),
+    *("TRANSPOSE", "UNPACK"),
+))  # fmt: skip
+
+REASONS = (
+    Reason("refused", rf"({MOVING}) (s8|s16|u8) .*(other|far|mixed).*", "differ from",
+           "Input and output of an op that only moves or picks have different scales. TFLM copies "
+           "the integers, so that they stand for other numbers."),
+    Reason("refused", r"FILL s8 other", "FILL of",
+           "The output's scale is another than that of the number that it is filled with."),
+    Reason("refused", r"(L2_NORMALIZATION|LOGISTIC|TANH) s8 .*", "scale and zero point are",
+           "The output has another scale than the format prescribes. TFLM computes as if it had "
+           "not."),
+    Reason("refused", r"LOGICAL_(AND|OR) (?!bool).*", "inputs are",
+           "Numbers in place of truth values. TFLM looks at the first bytes."),
+    Reason("refused", r"(CONV_2D|DEPTHWISE_CONV_2D|TRANSPOSE_CONV|FULLY_CONNECTED) .*computed.*",
+           "are computed while the model runs",
+           "Weights or biases are computed while the model runs: they cannot be brought into the "
+           "order in which kernels read them. Of FULLY_CONNECTED without a bias they can."),
+    Reason("refused", r"FULLY_CONNECTED .*per channel computed.*", "not quantised per tensor",
+           "Computed weights have a scale for each channel. TFLM takes the first one for all."),
+    Reason("refused", r"FULLY_CONNECTED s16 .*computed zero point 3.*", "the zero point is 3",
+           "Computed weights beside int16 have a zero point, which no converter writes."),
+    Reason("refused", r"FULLY_CONNECTED .*zero point 3.*", "weights have zero point 3",
+           "Weights of FULLY_CONNECTED have a zero point beside int16, or beside a scale for each "
+           "channel, which the format does not allow."),
+    Reason("refused", r"GREATER s16 .*", "scales",
+           "Of other scales on int16, LiteRT compares the integers, and TFLM answers false."),
+    Reason("refused", r"(ADD|SUB|MUL|DIV) s32 .* act [123]", "input is s32",
+           "Arithmetic on int32 with a fused activation."),
+    Reason("refused", r"ADD_N s8 .*", "ADD_N on int8",
+           "TFLM adds the zero point once too often, and no other runtime has it."),
+    Reason("refused", r"(EQUAL|NOT_EQUAL) bool .*", "inputs are b",
+           "Comparisons of truth values."),
+    Reason("refused", r"LEAKY_RELU (s8|s16) alpha -.*", "alpha is -0.5",
+           "A negative slope in integers."),
+    Reason("refused", r"PADV2 .* computed .*", "is computed at run time",
+           "What to pad with is computed while the model runs."),
+    Reason("refused", r"PRELU (f32|s8) (both|first) .*", "slopes",
+           "Slopes have more elements than the input along some dimension."),
+    Reason("refused", r"(QUANTIZE|DEQUANTIZE) .*(s16|s32).*", "zero point",
+           "int16 or int32 with a zero point, which the format does not allow."),
+    Reason("refused", r"QUANTIZE s32 to .*", "not quantised per tensor",
+           "int32 that has a scale."),
+    Reason("refused", r"SLICE .*computed size.*", "size is computed at run time",
+           "The size of a part is computed while the model runs."),
+    Reason("refused", r"SLICE bool .* computed begin", "input is b",
+           "A part of truth values that begins at a computed place."),
+    Reason("refused", r"SQUARED_DIFFERENCE s16 .* far .*", "differ by a factor",
+           "The output's scale is so small that TFLM's arithmetic can overflow."),
+    Reason("differs", r"DEPTHWISE_CONV_2D s16 .*bias s32.*|TRANSPOSE_CONV s16 .*bias s32.*", "",
+           "A bias of 32 bits beside int16: TFLM and LiteRT read it as one of 64 bits, beyond its "
+           "end. tinyrt takes it as it is."),
+    Reason("differs", r"DIV s8 .*", "",
+           "Quotients below a step: TFLM and LiteRT shift by more bits than a number has, which C "
+           "leaves undefined. tinyrt rounds to the nearest. By zero, it answers with a limit."),
+    Reason("differs", r"GREATER s16 .* alike .*", "",
+           "On int16 TFLM answers false, whatever is compared. tinyrt and LiteRT compare the "
+           "integers."),
+    Reason("differs", r"RELU6 (s8|s16) .*", "",
+           "RELU6 to another scale: TFLM does not rescale. tinyrt's answers are LiteRT's."),
+    Reason("differs", r"SPACE_TO_BATCH_ND s8 .*", "",
+           "TFLM pads with the integer 0. The format's zeros are zero points, and tinyrt's answers "
+           "are LiteRT's."),
+)  # fmt: skip
+"""The first that explains a form counts."""
+
+
+def reason_of(name: str, word: str, told: str) -> Reason | None:
+    """Why a form came to that end; None where nobody knows."""
+    return next((r for r in REASONS if r.explains(name, word, told)), None)
