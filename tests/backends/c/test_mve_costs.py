@@ -48,8 +48,8 @@ PLANES = {
 """Name -> rows and columns, strides, padding, windows from a group to the next, instructions."""
 
 
-def depthwise(sides, attrs):
-    shapes = ((1, *sides, 16), (1, 3, 3, 16), (16,))
+def depthwise(sides, attrs, kernel=(3, 3)):
+    shapes = ((1, *sides, 16), (1, *kernel, 16), (16,))
     case = Case("depthwise_conv2d", attrs, shapes, frozenset({1, 2}))
     node = build_s8(case, np.random.default_rng(0)).graph.bind(0)
     return node, window_of(attrs, node.input(0).shape, node.input(1).shape)
@@ -74,3 +74,35 @@ def test_every_loop_of_one_channel_is_counted(sides, stride, padding, positions,
     copy = planes.plane_bytes(window.out[0])
     set_up = 130 + 14 * places + copy + 48
     assert planes_cost(node, planes, SIGNED) == CALL + set_up + 2 * block
+
+
+@pytest.mark.parametrize(
+    ("sides", "kernel", "stride", "has"),
+    [
+        ((30, 1), (15, 1), 1, True),
+        ((30, 1), (16, 1), 1, False),
+        ((30, 1), (14, 1), 2, True),
+        ((30, 1), (15, 1), 2, False),
+        ((9, 9), (3, 4), 1, True),
+        ((9, 9), (3, 5), 1, False),
+        ((9, 9), (4, 4), 1, False),
+        ((9, 9), (3, 3), 2, True),
+        ((9, 9), (3, 3), 3, False),
+        ((9, 9), (2, 2), 2, True),
+    ],
+)
+def test_two_lines_of_windows_lie_in_a_vector(sides, kernel, stride, has):
+    attrs = DepthwiseConv2dAttrs((stride, stride), "VALID")
+    assert (planes_of(*depthwise(sides, attrs, kernel)) is not None) == has
+
+
+def test_the_copy_has_room_for_all_that_is_read():
+    """Channels of 48 bytes, five fours of places and one to fill up, eight planes of three groups.
+
+    The last vector begins three windows of four bytes behind the last plane, at most.
+    """
+    planes = planes_of(*depthwise((6, 5), DepthwiseConv2dAttrs(padding="SAME")))
+    assert planes is not None
+    assert (planes.window.out, planes.positions, planes.times(5)) == ((5, 6), 7, 5)
+    plane = 2 * 7 * 4 + 8 * 4
+    assert planes.scratch_bytes() == 8 * 48 + 6 * 16 + 8 * plane + 3 * 4 + 16
