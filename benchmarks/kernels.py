@@ -5,7 +5,8 @@
 Each layer is an op of random weights on random data, large enough for its loops to count.
 All layers of a core are one image and one boot. Prints a Markdown table and writes it to
 ``kernels.md``, and the figures to ``kernels.json``, in the folder of ``-o`` (``build/benchmarks``
-by default).
+by default). Where CMSIS-NN has a function for a layer, a share says how many of its instructions
+these are: ``python -m benchmarks.cmsis_nn`` has counted them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +31,25 @@ from tinyrt.ir import DType, Graph, Node, QParams, Shape, Value
 from tinyrt.ops import OPS, verify
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.arg import ArgAttrs
+from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.shared.pool import Pool2dAttrs
 from tinyrt.ops.shared.spec import Form, NoAttrs, Quant
 from tinyrt.ops.softmax import SoftmaxAttrs
+from tinyrt.ops.transpose import TransposeAttrs
 
 CORES = ("m0", "m3", "m4", "m55")
+CMSIS_NN = Path(__file__).with_name("cmsis_nn.json")
+"""Core -> layer -> instructions of CMSIS-NN's function for it, where there is one."""
 IMAGE = (1, 16, 16, 32)
 INPUT_SCALE, WEIGHT_SCALE, ZERO_POINT = 0.05, 0.01, 3
+OTHER_WIDE = QParams((INPUT_SCALE / 512,), 0)
+"""Of a second input of 16 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +88,15 @@ def _conv(w: Shape, scale: float = 0.2, **attrs: Any) -> Layer:
     return Layer("conv2d", Conv2dAttrs(**attrs), (IMAGE, w), scale)
 
 
+def _dense(rows: int, c_in: int, c_out: int) -> Layer:
+    return Layer("fully_connected", FullyConnectedAttrs(), ((rows, c_in), (c_out, c_in)), 0.2)
+
+
 def _depthwise(w: Shape, scale: float = 0.2, **attrs: Any) -> Layer:
     return Layer("depthwise_conv2d", DepthwiseConv2dAttrs(**attrs), (IMAGE, w), scale)
 
+
+_MATRICES = ((1, 4, 32, 64), (1, 4, 48, 64))
 
 LAYERS: dict[str, Layer] = {
     "softmax, 10 classes": Layer("softmax", SoftmaxAttrs(), ((1, 10),)),
@@ -91,6 +107,7 @@ LAYERS: dict[str, Layer] = {
     "mul": Layer("mul", MulAttrs(), (IMAGE, IMAGE)),
     "mul, a factor to each channel": Layer("mul", MulAttrs(), (IMAGE, (32,))),
     "maximum": Layer("maximum", NoAttrs(), (IMAGE, IMAGE)),
+    "minimum": Layer("minimum", NoAttrs(), (IMAGE, IMAGE)),
     "relu6": Layer("relu6", NoAttrs(), (IMAGE,)),
     "mean over the image": Layer("mean", MeanAttrs((1, 2)), (IMAGE,)),
     "mean over channels": Layer("mean", MeanAttrs((3,)), (IMAGE,)),
@@ -103,18 +120,38 @@ LAYERS: dict[str, Layer] = {
     "max pool 2 x 2": Layer("max_pool2d", Pool2dAttrs((2, 2), (2, 2)), (IMAGE,)),
     "max pool 3 x 3, stride 1": Layer("max_pool2d", Pool2dAttrs((3, 3)), (IMAGE,)),
     "conv 3 x 3": _conv((32, 3, 3, 32)),
+    "conv 1 x 1": _conv((32, 1, 1, 32)),
+    "conv 1 x 7": _conv((32, 1, 7, 32)),
+    "conv 3 x 3, stride 2": _conv((32, 3, 3, 32), stride=(2, 2)),
     "conv 3 x 3, dilation 2": _conv((32, 3, 3, 32), dilation=(2, 2)),
     "conv 3 x 3, 4 groups": _conv((32, 3, 3, 8)),
     "conv 1 x 1, 4 groups": _conv((32, 1, 1, 8)),
     "conv 3 x 3, fine scale": _conv((32, 3, 3, 32), scale=0.0004),
     "depthwise 3 x 3": _depthwise((1, 3, 3, 32)),
     "depthwise 5 x 5": _depthwise((1, 5, 5, 32)),
+    "depthwise 3 x 3, stride 2": _depthwise((1, 3, 3, 32), stride=(2, 2)),
+    "depthwise 7 x 1": _depthwise((1, 7, 1, 32)),
     "depthwise 3 x 3, dilation 2": _depthwise((1, 3, 3, 32), dilation=(2, 2)),
     "depthwise 3 x 3, 2 filters to a channel": _depthwise((1, 3, 3, 64)),
     "depthwise 3 x 3, fine scale": _depthwise((1, 3, 3, 32), scale=0.0004),
+    "dense, 1 row": _dense(1, 512, 64),
+    "dense, 8 rows": _dense(8, 128, 64),
+    "matrix product": Layer("batch_matmul", BatchMatmulAttrs(adj_y=True), _MATRICES, 4.0),
+    "pad": Layer("pad", PadAttrs(((0, 0), (1, 1), (1, 1), (0, 0))), (IMAGE,)),
+    "transpose": Layer("transpose", TransposeAttrs((0, 3, 1, 2)), (IMAGE,)),
     "conv 3 x 3, int16": _wide(_conv((32, 3, 3, 32))),
     "conv 1 x 1, int16": _wide(_conv((32, 1, 1, 32))),
     "depthwise 3 x 3, int16": _wide(_depthwise((1, 3, 3, 32))),
+    "dense, 1 row, int16": _wide(_dense(1, 512, 64)),
+    "add, int16": _wide(Layer("add", AddAttrs(), (IMAGE, IMAGE))),
+    "mul, int16": _wide(Layer("mul", MulAttrs(), (IMAGE, IMAGE), 3.2)),
+    "softmax, 64 rows of 64, int16": _wide(Layer("softmax", SoftmaxAttrs(), ((64, 64),))),
+    "average pool 2 x 2, int16": _wide(
+        Layer("average_pool2d", Pool2dAttrs((2, 2), (2, 2)), (IMAGE,), INPUT_SCALE / 4)
+    ),
+    "max pool 2 x 2, int16": _wide(
+        Layer("max_pool2d", Pool2dAttrs((2, 2), (2, 2)), (IMAGE,), INPUT_SCALE / 4)
+    ),
 }
 
 
@@ -152,15 +189,16 @@ def _operands(name: str, layer: Layer, rng: np.random.Generator) -> list[Value]:
     for shape in others:
         if OPS[layer.op].quant is Quant.WEIGHTED:
             axis = OPS[layer.op].weight_axis
-            scales = rng.uniform(0.5, 1.0, shape[axis]) * WEIGHT_SCALE
-            q = QParams(tuple(float(np.float32(s)) for s in scales), 0, axis)
+            one = layer.op == "fully_connected"
+            scales = rng.uniform(0.5, 1.0, 1 if one else shape[axis]) * WEIGHT_SCALE
+            q = QParams(tuple(float(np.float32(s)) for s in scales), 0, None if one else axis)
             w = rng.integers(-127, 128, shape).astype(np.int8)
             found.append(Value.constant(f"{name}/w", w, q))
         else:
             alike = OPS[layer.op].quant is Quant.SAME_AS_INPUT
-            q = found[0].q if alike else QParams((INPUT_SCALE / 2,), -ZERO_POINT)
-            kind = "like" if alike else "other"
-            found.append(Value(f"{kind} {list(shape)}", DType.INT8, shape, q))
+            q = own if alike else OTHER_WIDE if wide else QParams((INPUT_SCALE / 2,), -ZERO_POINT)
+            kind = f"{'like' if alike else 'other'} {list(shape)}{' wide' if wide else ''}"
+            found.append(Value(kind, layer.dtype, shape, q))
     return found
 
 
@@ -199,9 +237,28 @@ def markdown(rows: Sequence[Mapping[str, Any]], cores: Sequence[str]) -> str:
     lines = [f"| layer | per | {' | '.join(cores)} |", "|---|---|" + "---|" * len(cores)]
     found = {(row["layer"], row["core"]): row for row in rows}
     for name, per in dict.fromkeys((row["layer"], row["per"]) for row in rows):
-        figures = (f"{found[name, core]['each']:.2f}" for core in cores)
+        figures = (_figure(found[name, core]) for core in cores)
         lines.append(f"| {name} | {per} | {' | '.join(figures)} |")
     return "\n".join(lines)
+
+
+def _figure(row: Mapping[str, Any]) -> str:
+    """What each takes, and the share of CMSIS-NN's where that is known."""
+    known = share_of_cmsis_nn(row)
+    return f"{row['each']:.2f}" + ("" if known is None else f" ({known:.2f})")
+
+
+def share_of_cmsis_nn(row: Mapping[str, Any]) -> float | None:
+    """Instructions of a layer to those of CMSIS-NN's function; None where it has none."""
+    theirs: int | None = cmsis_nn_figures().get(row["core"], {}).get(row["layer"])
+    return None if theirs is None else row["instructions"] / theirs
+
+
+@cache
+def cmsis_nn_figures() -> dict[str, dict[str, int]]:
+    """What ``benchmarks.cmsis_nn`` has counted."""
+    figures: dict[str, dict[str, int]] = json.loads(CMSIS_NN.read_text(encoding="utf-8"))
+    return figures
 
 
 def main() -> None:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from benchmarks.kernels import LAYERS, measure
+from benchmarks.cmsis_nn import has_twin
+from benchmarks.kernels import LAYERS, measure, share_of_cmsis_nn
 from benchmarks.mcu import MODELS
 from benchmarks.narrow import narrow_twin
 from benchmarks.sparse import PATTERNS, forms_of
@@ -156,6 +157,16 @@ def extrema() -> str:
 def cases() -> str:
     """All other layers."""
     return _layers([name for name in LAYERS if name not in (*WIDE, *EXTREMA)])
+
+
+def beside() -> str:
+    """Shares of what CMSIS-NN's functions take."""
+    found: list[list[object]] = []
+    for name, layer in LAYERS.items():
+        if has_twin(layer):
+            shares = [share_of_cmsis_nn(_measured(core)[name]) for core in (M4, M55)]
+            found.append([name, *(f"{share:.2f}" for share in shares)])
+    return markdown(("layer", "M4", "M55"), found)
 
 
 def _layers(names: Sequence[str]) -> str:

@@ -82,7 +82,6 @@ ELSEWHERE = {
 
 EXEMPT = {
     r"TINYRT_ASSERT": "a requirement that no exporter breaks",
-    r"^TINYRT_POOL2D": "the same, in a macro",
     r"^ *TINYRT_COMPARE(_BY)?\(": "integers are never unordered",
     r"return \(value < \(-limit - 1\)\)": "no kernel gets so low; tests/c/test_fixedpoint.py does",
     r"taps\.begin = taps\.end|taps\.begin > taps\.end": "no pads so wide",

@@ -5,24 +5,25 @@
 /** Elements up to which a reciprocal of 32 bits gives exact quotients: 128.5 * count^2 < 2^32. */
 #define MOST_RECIPROCAL 5780
 
-/** The number of elements under a window, and its reciprocal. */
+/** The number of elements under a window, and its reciprocal; 0 where it would not be exact. */
 typedef struct {
     int32_t count;
     uint32_t reciprocal;
 } tinyrt_divisor;
 
-/** sum / count, halves away from zero. */
-static TINYRT_NOINLINE int32_t divide(const tinyrt_divisor *divisor, int32_t sum) {
-    const uint32_t doubled = (uint32_t)((sum < 0) ? -sum : sum) + (uint32_t)(divisor->count / 2);
-    uint32_t mean = doubled;
-    if (divisor->count >= MOST_RECIPROCAL) {
-        mean = doubled / (uint32_t)divisor->count;
-    } else if (divisor->count > 1) {
-        mean = (uint32_t)(((uint64_t)doubled * divisor->reciprocal) >> 32);
-    } else {
-        /* The mean of one value. */
+/** Means of some channels from their sums, halves away from zero. */
+static TINYRT_NOINLINE void means(const tinyrt_pool2d_s8_params *p, const tinyrt_divisor *divisor,
+                                  const int32_t *sums, int32_t channels, int8_t *y) {
+    const uint32_t count = (uint32_t)divisor->count;
+    const uint32_t reciprocal = divisor->reciprocal;
+    for (const int32_t *const end = sums + channels; sums != end; ++sums) {
+        const uint32_t sign = (uint32_t)(*sums >> 31);
+        const uint32_t rounded = (((uint32_t)*sums ^ sign) - sign) + (count / 2U);
+        const uint32_t mean = (reciprocal != 0U)
+                                  ? (uint32_t)(((uint64_t)rounded * reciprocal) >> 32)
+                                  : (rounded / count);
+        *y++ = (int8_t)tinyrt_clamp((int32_t)((mean ^ sign) - sign), p->act_min, p->act_max);
     }
-    return (sum < 0) ? -(int32_t)mean : (int32_t)mean;
 }
 
 static void all_channels(const tinyrt_pool2d_s8_params *p, tinyrt_area area,
@@ -31,13 +32,11 @@ static void all_channels(const tinyrt_pool2d_s8_params *p, tinyrt_area area,
     for (; (c + 4) <= p->y.c; c += 4) {
         int32_t sums[4] = {0};
         tinyrt_add_four_columns(area, x + c, sums);
-        for (int32_t i = 0; i < 4; ++i) {
-            *y++ = (int8_t)tinyrt_clamp(divide(divisor, sums[i]), p->act_min, p->act_max);
-        }
+        means(p, divisor, sums, 4, y + c);
     }
     for (; c < p->y.c; ++c) {
-        const int32_t mean = divide(divisor, tinyrt_sum_of_area(area, x + c));
-        *y++ = (int8_t)tinyrt_clamp(mean, p->act_min, p->act_max);
+        const int32_t sum = tinyrt_sum_of_area(area, x + c);
+        means(p, divisor, &sum, 1, y + c);
     }
 }
 
@@ -46,7 +45,11 @@ static void set_divisor(int32_t count, tinyrt_divisor *divisor) {
     TINYRT_ASSERT(count > 0);
     if (count != divisor->count) {
         divisor->count = count;
-        divisor->reciprocal = (UINT32_MAX / (uint32_t)count) + 1U;
+        divisor->reciprocal = 0;
+        if (count < MOST_RECIPROCAL) {
+            /* Of a count of 1, this is 0 again. */
+            divisor->reciprocal = (UINT32_MAX / (uint32_t)count) + 1U;
+        }
     }
 }
 

@@ -12,9 +12,15 @@ void tinyrt_move(const tinyrt_move_params *p, const void *x, void *y) {
     int32_t index[TINYRT_MAX_RANK] = {0};
     do {
         const int8_t *from = (const int8_t *)x + tinyrt_flat_index(outer, p->x_strides, index);
-        for (int32_t i = 0; i < count; ++i) {
-            to = tinyrt_copy(from, to + run, to);
-            from += step;
+        if (run == 1) {
+            for (const int8_t *const end = to + count; to != end; from += step) {
+                *to++ = *from;
+            }
+        } else {
+            for (int32_t i = 0; i < count; ++i) {
+                to = tinyrt_copy(from, to + run, to);
+                from += step;
+            }
         }
     } while (tinyrt_next_index(outer, p->dims, index) != 0);
 }

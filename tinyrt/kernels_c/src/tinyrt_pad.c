@@ -19,11 +19,13 @@ static int8_t *border(const tinyrt_pad_params *p, const int8_t *end, int8_t *to)
 void tinyrt_pad(const tinyrt_pad_params *p, const void *x, void *y) {
     const int8_t *from = x;
     int8_t *const first = y;
+    const int32_t blocks = p->run & ~15;
     int8_t *to = first;
     int32_t index[TINYRT_MAX_RANK] = {0};
     do {
         to = border(p, first + p->begin + tinyrt_flat_index(p->rank, p->y_strides, index), to);
-        to = tinyrt_copy(from, to + p->run, to);
+        tinyrt_copy_blocks(from, to + blocks, to);
+        to = tinyrt_copy(from + blocks, to + p->run, to + blocks);
         from += p->run;
     } while (tinyrt_next_index(p->rank, p->dims, index) != 0);
     (void)border(p, first + p->y_bytes, to);

@@ -67,6 +67,7 @@ WITHOUT_UNIT = 12
 FLAT = {
     **{"reshape": 4, "mean_columns_s8": 3, "mean_s8": 10, "linear_sum_rows_s8": 12},
     **{"maximum_s8": 14, "minimum_s8": 14, "times_s8": 20, "concatenation": 4, "pad": 5},
+    **{"add_s16": 76, "sub_s16": 76},
 }
 """Instructions of kernels per element of the largest tensor."""
 
