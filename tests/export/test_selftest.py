@@ -68,8 +68,9 @@ def export(graph, folder, **options):
         (cnn, {"by_rows": True}, None),
         (cnn, {"input_rows": True}, False),
         (dense, {"memories": Memories(inputs_in_arena=False)}, True),
+        (cnn, {"input_type": "int16", "output_type": "int16"}, True),
     ],
-    ids=["cnn", "views", "state", "slices", "rows", "pushed", "outside"],
+    ids=["cnn", "views", "state", "slices", "rows", "pushed", "outside", "wide"],
 )
 def test_what_answers_as_the_host_passes(graph, options, looks, tmp_path):
     project = export(graph(), tmp_path, **options)

@@ -68,6 +68,12 @@ EQUIVALENT: dict[str, dict[str, str]] = {
             "the bound is far above both"
         ),
     },
+    "tinyrt/dsp/motion.py": {
+        "usable = length % 4 == 0 and set(factors_of(length // 2)) <= set(RADICES)"
+        " -> usable = length % 4 == 0 and set(factors_of(length * 2)) <= set(RADICES)": (
+            "both have a factor of two, and the same others"
+        ),
+    },
     "tinyrt/dsp/learner.py": {
         "FAR = 16 -> FAR = 17": "the shares in between are below the least that there is: 0"
     },
