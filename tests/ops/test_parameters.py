@@ -12,6 +12,7 @@ from tinyrt.ops import OPS
 from tinyrt.ops.shared.spec import Form, Quant
 
 RESCALED = {
+    ("relu6", Form.INT8),
     ("relu6", Form.INT16X8),
     ("resize_bilinear", Form.INT8),
     ("resize_nearest_neighbor", Form.INT8),

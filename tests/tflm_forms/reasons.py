@@ -64,8 +64,6 @@ REASONS = (
            "Arithmetic on int32 with a fused activation."),
     Reason("refused", r"ADD_N s8 .*", "ADD_N on int8",
            "TFLM adds the zero point once too often, and no other runtime has it."),
-    Reason("refused", r"(EQUAL|NOT_EQUAL) bool .*", "inputs are b",
-           "Comparisons of truth values."),
     Reason("refused", r"LEAKY_RELU (s8|s16) alpha -.*", "alpha is -0.5",
            "A negative slope in integers."),
     Reason("refused", r"PADV2 .* computed .*", "is computed at run time",

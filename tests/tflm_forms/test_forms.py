@@ -47,6 +47,8 @@ NEWLY = {
     "SQUARED_DIFFERENCE s16 mid other act 0": "exact",
     "SPACE_TO_BATCH_ND s8 4d": "differs",
     "FULLY_CONNECTED s8 s8 computed bias none act 0": "exact",
+    "EQUAL bool mid alike act 0": "exact",
+    "NOT_EQUAL bool both alike constant act 0": "exact",
     "SVDF s8 state s16 rank 2 act 1": "exact",
 }
 

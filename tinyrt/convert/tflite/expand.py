@@ -219,6 +219,28 @@ def _reduce_logic(op: str) -> Expand:
     return expand
 
 
+def _compare(op: str) -> Expand:
+    """Whether elements are equal, or not; of truth values, by logic."""
+
+    def expand(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
+        del options
+        _check_count(len(inputs), 2, "inputs")
+        pair, y = [operand(inputs, 0), operand(inputs, 1)], only(outputs)
+        if any(value.dtype is not DType.BOOL for value in pair):
+            parts.add(op, pair, y)
+            return
+        either = parts.add("logical_or", pair, parts.new(f"{y.name}/either", y))
+        both = parts.add("logical_and", pair, parts.new(f"{y.name}/both", y))
+        apart = parts.add("logical_not", [both], parts.new(f"{y.name}/not_both", y))
+        if op == "not_equal":
+            parts.add("logical_and", [either, apart], y)
+        else:
+            one = parts.add("logical_and", [either, apart], parts.new(f"{y.name}/one", y))
+            parts.add("logical_not", [one], y)
+
+    return expand
+
+
 def _add_n(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> None:
     """Sums of two at a time."""
     del options
@@ -320,12 +342,14 @@ EXPANSIONS: dict[str, Expansion] = {
     "BATCH_TO_SPACE_ND": Expansion(None, _batch_to_space),
     "BROADCAST_ARGS": Expansion(None, broadcast_args),
     "DENSIFY": Expansion(None, densify),
+    "EQUAL": Expansion(None, _compare("equal")),
     "EXPAND_DIMS": Expansion(None, _expand_dims),
     "FILL": Expansion(None, fill),
     "GATHER": Expansion("GatherOptions", gather),
     "GATHER_ND": Expansion(None, _gather_nd),
     "L2_POOL_2D": Expansion("Pool2DOptions", _l2_pool),
     "EMBEDDING_LOOKUP": Expansion(None, embedding_lookup),
+    "NOT_EQUAL": Expansion(None, _compare("not_equal")),
     "ONE_HOT": Expansion("OneHotOptions", one_hot),
     "PACK": Expansion("PackOptions", _pack),
     "RANGE": Expansion(None, number_range),
