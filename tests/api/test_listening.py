@@ -320,6 +320,18 @@ def test_training_keeps_the_front_end(tmp_path):
     assert front_end_of(tmp_path / "o.tflite") == pipeline
 
 
+def test_training_counts_the_front_end_among_the_bytes(tmp_path):
+    path = saved(tmp_path / "float.tflite", float_net(), replace(PIPELINE, detector=None))
+    x = np.random.default_rng(0).uniform(-6, 8, (24, ROWS, BANDS)).astype(np.float32)
+    data, out = {"x": x, "y": np.arange(24) % CLASSES}, tmp_path / "o.tflite"
+    setting = QatSetting(epochs=1, validation=0.4)
+    whole = api.train_int8_model(path, data, out, setting).bytes
+    setting = replace(setting, max_bytes=whole - 1, width_epochs=0)
+    trained = api.train_int8_model(path, data, out, setting)
+    assert trained.outcome.int4_layers
+    assert trained.bytes == out.stat().st_size < whole
+
+
 def hostile(tmp_path, data):
     save_tflite(int8_net(), tmp_path / "m.tflite", {ENTRY: data})
     return tmp_path / "m.tflite"

@@ -1,7 +1,6 @@
 """Training files for int8: which arrays are what, and what is refused."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,6 +24,7 @@ from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
 from tinyrt.train import trace
 from tinyrt.train.pipeline import run
 from tinyrt.train.pipeline.setting import QatSetting
+from tinyrt.train.pipeline.widths import WidthChoice
 
 QUICK = QatSetting(epochs=1, validation=0.25)
 
@@ -173,8 +173,7 @@ def test_data_that_do_not_fit_are_refused(blobs, tmp_path):
 
 def test_a_file_that_is_larger_than_planned_is_not_written(blobs, tmp_path, monkeypatch):
     graph, x, y = learned()
-    plan = SimpleNamespace(layers=())
-    monkeypatch.setattr(run, "quantize_within", lambda *args: (None, plan))
+    monkeypatch.setattr(run, "choose_widths", lambda *args: WidthChoice())
     with pytest.raises(BudgetError, match=r"the trained model has .* bytes") as error:
         refused(tmp_path, graph, {"x": x, "y": y}, replace(QUICK, max_bytes=1000))
     assert "--max-bytes" in error.value.hint

@@ -65,6 +65,7 @@ ELSEWHERE = {
     "*_any_s8.c": "constants of later models: tests/c/test_blob_scales.py",
     "src/tinyrt_detector_s8.c": "decisions behind a model: tests/dsp/test_detector.py",
     "src/tinyrt_boxes_s8.c": "boxes behind a model: tests/dsp/test_boxes.py",
+    "src/tinyrt_kept_boxes.c": "boxes behind a model: tests/dsp/test_boxes.py",
     "src/tinyrt_top_k_*.c": "the greatest scores behind a model: tests/dsp/test_boxes.py",
     "src/tinyrt_learner_s8.c": "a layer that learns: tests/dsp/test_learner_c.py",
     "src/tinyrt_nearest_mean_s8.c": "class means: tests/dsp/test_nearest_mean.py",

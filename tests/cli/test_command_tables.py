@@ -245,6 +245,8 @@ def test_a_training_shows_how_good_each_output_is_and_what_it_costs():
         history=epochs,
         best_epoch=1,
         int4_layers=("conv_a", "model/block_1/conv2d_long"),
+        widths=(),
+        width_history=epochs,
         float_macs=4000,
         macs=2000,
         zero_weights=0.25,
@@ -269,6 +271,7 @@ def test_a_training_shows_how_good_each_output_is_and_what_it_costs():
         "  MACs in float                                               4,000",
         "  MACs                                                        2,000",
         "  weights that are 0                                        25.00 %",
+        "  epochs of learning widths                                       2",
         "  layers with int4 weights        conv_a, model/block_1/conv2d_long",
         "",
     ]
@@ -276,10 +279,10 @@ def test_a_training_shows_how_good_each_output_is_and_what_it_costs():
     assert [line.split() for line in fitted if "core" in line] == [
         ["on", "the", "core:", "arena", "4,096"]
     ]
-    unhelped = replace(outcome, best_epoch=0, int4_layers=())
+    unhelped = replace(outcome, best_epoch=0, int4_layers=(), width_history=())
     plain = lines_of(qat.shown(Path("o"), Trained(1, unhelped)))
     assert any(line.endswith("none: as before training") for line in plain)
-    assert "int4" not in "".join(plain)
+    assert not any(word in "".join(plain) for word in ("int4", "widths"))
 
 
 # emulate and demo

@@ -87,6 +87,7 @@ DEFAULTS = {
     "emulate multiplier": "1",
     "qat core": "cortex-m4",
     "qat finetune": "0; as --epochs with --prune",
+    "qat width_epochs": "a third of --epochs",
     "dataset value_range": "0:1",
     "dataset rate": "16000",
     "dataset step": "they do not overlap",

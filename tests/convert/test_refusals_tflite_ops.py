@@ -217,13 +217,14 @@ def fake(**lengths):
 
 
 def test_numbers_of_parts_that_are_not_there_are_refused():
-    refused(lambda: builtin_name(fake(OperatorCodesLength=2), 7), "op code 7 of 2", "0 to 1")
-    port = fake(Name=b"x", TensorIndex=9)
-    refused(lambda: _ports([port], 3), "argument 'x' is tensor 9 of 3", "0 to 2")
-    entry = fake(Name=b"notes", Buffer=8)
+    """The first beyond those that are."""
+    refused(lambda: builtin_name(fake(OperatorCodesLength=2), 2), "op code 2 of 2", "0 to 1")
+    port = fake(Name=b"x", TensorIndex=3)
+    refused(lambda: _ports([port], 3), "argument 'x' is tensor 3 of 3", "0 to 2")
+    entry = fake(Name=b"notes", Buffer=2)
     parsed = fake(MetadataLength=1, BuffersLength=2)
     parsed.Metadata = lambda i: entry
-    refused(lambda: read_entry(parsed, "notes"), "metadata 'notes' is buffer 8 of 2", "0 to 1")
+    refused(lambda: read_entry(parsed, "notes"), "metadata 'notes' is buffer 2 of 2", "0 to 1")
     reader = _Reader.__new__(_Reader)
     reader.data = bytes(20)
     refused(lambda: reader._count(21), "a vector of 21 entries in 20 bytes", "at most 20")

@@ -41,6 +41,7 @@ PRINTED = {
     ("memory.md", "network | file"): "python -m benchmarks.planning",
     ("qat.md", "network | digits"): "python -m benchmarks.qat",
     ("qat.md", "data | samples to train on"): "python -m benchmarks.qat",
+    ("qat.md", "widths | digits: SQNR"): "python -m benchmarks.widths",
     ("quantize.md", "model | fast | balanced (default)"): "python -m benchmarks.quantize",
     ("quantize.md", "model, output"): "python -m benchmarks.quantize",
     ("reproducible.md", "environment | files"): "python -m tests.reproducible",

@@ -57,8 +57,9 @@ ANOMALY = """
 
 
 def kept(across: int, down: int, classes: int, candidates: int, most: int, iou: float) -> Boxes:
-    """Boxes that are all kept where ``iou`` is 1; the last class may be ignored."""
-    anchors = tuple((8 + 16 * y, 8 + 16 * x, 20, 20) for y in range(down) for x in range(across))
+    """Boxes of the whole frame, all kept where ``iou`` is 1; the last class may be ignored."""
+    sides = 32 * down, 32 * across
+    anchors = tuple((8 + 16 * y, 8 + 16 * x, *sides) for y in range(down) for x in range(across))
     ignored = (classes - 1,) if classes > 2 else ()
     return Boxes(
         *(16 * down, 16 * across, anchors, classes, -127, iou, candidates, most),
@@ -73,10 +74,9 @@ def fitted_ones() -> list[Decision]:
         *(Detector(n, window=3 + i % 3, threshold=-128, hold=1) for i, n in enumerate(sizes)),
         *(TopK(n, 1 + (5 * i) % 11, -127) for i, n in enumerate((*sizes, 30, 90, 150, 250))),
         *(
-            kept(
-                4 + i, 3 + i % 3, 1 + i % 3, 4 + (7 * i) % 20, 1 + (5 * i) % (4 + (7 * i) % 20), 1.0
-            )
-            for i in range(16)
+            kept(4 + i, 3 + i % 3, 1 + i % 3, found, 1 + (5 * i) % found, 1.0)
+            for i in range(20)
+            for found in [4 + (7 * i) % 40]
         ),
         *(AnomalyNumbers(n, -3, 5, 4096, 3000, 1 << 30, 1.0, 2) for n in sizes),
     ]

@@ -324,7 +324,7 @@ int clip_invoke(const clip_io_t *io, void *arena) {{
                       (int32_t *)(void *)out, bytes + CLIP_STATE);
 }}
 """
-MOST = {"cortex-m0": 40_000, "cortex-m4": 28_000, "cortex-m55": 28_000, "rv32imc": 25_000}
+MOST = {"cortex-m0": 38_000, "cortex-m4": 27_000, "cortex-m55": 20_000, "rv32imc": 26_000}
 """Instructions for a frame of 48 anchors and 3 classes, of whose scores 64 are decoded."""
 
 

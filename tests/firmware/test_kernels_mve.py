@@ -5,10 +5,12 @@ import pytest
 
 from tests.c.packed_cases import lstm, svdf
 from tests.firmware.device import check_on_device
+from tests.firmware.test_slices_ops import smallest
 from tests.ops.build import Case, build_s8
 from tests.ops.cases.windowed import pair
 from tests.sampling import sampled
 from tinyrt.backends.c.mve import cost as mve_cost
+from tinyrt.export import slices
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify
 from tinyrt.ops.add import AddAttrs
@@ -161,6 +163,19 @@ def test_channels_one_after_the_other(cflags, tmp_path, monkeypatch):
     """Wherever there is a layout, faster or not."""
     monkeypatch.setattr(mve_cost, "eights_cost", lambda node, window: 2**31)
     check_programs(depthwise_planes, 3, tmp_path, cflags)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_bands_of_channels_one_after_the_other_are_slices(stride, tmp_path, monkeypatch):
+    """Bands of several pairs of lines that share some, and a last one with a single line."""
+    monkeypatch.setattr(mve_cost, "eights_cost", lambda node, window: 2**31)
+    monkeypatch.setattr(slices, "divided", smallest)
+    shapes = plain([(1, 25 * stride, 20, 11), (1, 3, 3, 11), (11,)])
+    attrs = DepthwiseConv2dAttrs((stride, stride), "SAME", activation="RELU")
+    built = build_s8(
+        Case("depthwise_conv2d", attrs, shapes, frozenset({1, 2})), np.random.default_rng(stride)
+    )
+    check_on_device(built.graph, built.feeds, tmp_path, CORE, slices=1000)
 
 
 @pytest.mark.parametrize("make", [add, average_pool2d, max_pool2d])

@@ -11,6 +11,7 @@ from tests.moving import KINDS, PIPELINE, int8_net, moving
 from tests.sampling import sampled
 from tinyrt import api
 from tinyrt.dsp import Motion, Pipeline
+from tinyrt.export import export_c
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.quantize import QuantConfig, quantize_graph
 
@@ -50,6 +51,13 @@ def test_limits_are_near_the_pages_figures():
         assert instructions <= LIMITS[core] <= 1.05 * instructions
         assert memory == RAM
         assert stack <= STACK
+
+
+def test_memory_is_in_its_budget_before_anything_runs(tmp_path):
+    front = Motion()
+    path = saved(tmp_path / "m.tflite", two_units(front), Pipeline(scale=0.01, motion=front))
+    project = export_c(path, tmp_path / "project")
+    assert 0.9 * RAM < project.arena_bytes + project.audio.state_bytes <= RAM
 
 
 @pytest.mark.parametrize("core", sampled([], [*LIMITS]))

@@ -157,3 +157,16 @@ def test_a_signature_takes_its_arguments_by_name():
     text = refused(lambda: run(image=np.zeros((1, 3), np.float32)), DataError)
     assert "inputs are named ['image']" in text
     assert "['x'], the arguments of signature" in text
+
+
+@pytest.mark.parametrize("names", ["", "a", "b", "abc"])
+def test_a_signature_takes_all_of_its_arguments(names):
+    """What is left out would be what an earlier call gave."""
+    tensors = [Tensor(n, (1, 3)) for n in "aby"]
+    ports = Subgraph(tensors, [Op("ADD", ["a", "b"], ["y"], "AddOptions")], ["a", "b"], ["y"])
+    interpreter = Interpreter(model_content=build(ports, signatures={"serve": 0}))
+    run = interpreter.get_signature_runner("serve")
+    one = np.ones((1, 3), np.float32)
+    assert run(a=one, b=one)["y"].tolist() == [[2, 2, 2]]
+    text = refused(lambda: run(**dict.fromkeys(names, one)), DataError)
+    assert f"inputs are named {sorted(names)}" in text

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -154,6 +155,22 @@ def test_an_accuracy_is_measured_with_labels():
     assert any(layer.scheme is not Scheme.INT4 for layer in report.layers)
     with pytest.raises(DataError, match="labels"):
         quantize_within(graph, x, INT4, budget, Judge(graph, {"x": x}))
+
+
+@pytest.mark.parametrize(
+    ("top1", "sqnr_db", "holds"),
+    [
+        *((0.8, 30.0, True), (0.799, 30.0, False), (0.8, 29.99, False)),
+        *((None, 30.0, False), (0.8, None, False)),
+    ],
+)
+def test_a_budget_holds_from_its_limits_on(top1, sqnr_db, holds):
+    graph = fair_net()
+    judge, found = Judge(graph, {"x": samples(2)}), SimpleNamespace(top1=top1, sqnr_db=sqnr_db)
+    assert judge.holds(found, Budget(min_accuracy=0.8, min_sqnr_db=30.0)) is holds
+    assert judge.holds(found, Budget(min_accuracy=0.8)) is (top1 == 0.8)
+    assert judge.holds(found, Budget(min_sqnr_db=30.0)) is (sqnr_db == 30.0)
+    assert judge.holds(found, Budget())
 
 
 def test_both_budgets_hold_together():

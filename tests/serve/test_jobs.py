@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tinyrt.serve.app import make_app
 from tinyrt.serve.jobs import Job, Limits, RefusedError
 
 
@@ -145,3 +146,19 @@ def test_names_of_files_mean_nothing_to_paths_and_shells(name, tmp_path):
 
 def test_limits_are_those_of_the_page():
     assert Limits() == Limits(upload=64 * 1024 * 1024, seconds=300, at_once=2)
+
+
+@pytest.mark.parametrize("allowed", [1, 3])
+def test_so_many_commands_run_side_by_side_as_the_limits_say(allowed):
+    state = make_app(Limits(seconds=7.5, at_once=allowed)).state
+
+    async def taken():
+        while not state.places.locked():
+            await state.places.acquire()
+            yield 1
+
+    async def count():
+        return [one async for one in taken()]
+
+    assert len(asyncio.run(count())) == allowed
+    assert state.limits == Limits(seconds=7.5, at_once=allowed)

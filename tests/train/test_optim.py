@@ -159,6 +159,8 @@ def one():
     [
         (lambda p: SGD(p, -0.1), r"lr is -0\.1\n[^$]*0 or more, finite"),
         (lambda p: Adam(p, float("nan")), "lr is nan"),
+        (lambda p: Adam([Group(p, lr_scale=-1.0)], 0.1), r"lr_scale is -1\.0"),
+        (lambda p: Adam([Group(p, weight_decay=-0.5)], 0.1), r"weight_decay is -0\.5"),
         (lambda p: Adam(p, float("inf")), "lr is inf"),
         (lambda p: SGD(p, 0.1, weight_decay=-1e-9), "weight_decay is -1e-09"),
         (lambda p: SGD(p, 0.1, momentum=1.0), r"momentum is 1\.0\n[^$]*0 or more, below 1"),
@@ -179,6 +181,20 @@ def one():
 def test_settings_out_of_range_are_refused(make, says):
     with pytest.raises(DataError, match=says):
         make(one())
+
+
+@pytest.mark.parametrize("rate", [-0.1, float("nan"), float("inf")])
+def test_a_rate_that_goes_out_of_range_later_is_refused_before_the_step(rate):
+    parameter = Tensor([1.0], requires_grad=True)
+    optimizer = SGD([parameter], 0.1)
+    parameter.grad = np.ones(1, np.float32)
+    optimizer.lr = rate
+    with pytest.raises(DataError, match=f"lr is {rate}"):
+        optimizer.step()
+    assert (parameter.data[0], optimizer.steps) == (1, 0)
+    optimizer.lr = 0.0
+    optimizer.step()
+    assert (parameter.data[0], optimizer.steps) == (1, 1)
 
 
 def test_the_bounds_themselves_are_taken():

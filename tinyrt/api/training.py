@@ -109,6 +109,12 @@ def train_int8_model(
     with error_context(file=file_of(data)):
         samples = _samples(graph, data)
     teaching = None if teacher is None else _teacher(teacher, graph)
+
+    def written(graph: Graph) -> tuple[Graph, dict[str, bytes]]:
+        """The graph as the file has it, and what the file carries besides."""
+        trained = schedule(kept_on(graph, states))
+        return trained, carried_on(model, trained)
+
     with running(model, data):
         outcome = train_for_int8(
             source,
@@ -117,10 +123,10 @@ def train_int8_model(
             teacher=teaching,
             finish=lambda graph: plainer(graph)[0],
             fits=None if budget is None else budget.fits,
+            size=lambda graph: len(write_tflite(*written(graph))),
             on_stage=on_stage,
         )
-    trained = schedule(kept_on(outcome.graph, states))
-    carried = carried_on(model, trained)
+    trained, carried = written(outcome.graph)
     size = len(write_tflite(trained, carried))
     if setting.max_bytes is not None and size > setting.max_bytes:
         raise BudgetError(

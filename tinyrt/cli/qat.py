@@ -88,7 +88,15 @@ def qat(
         typer.Option(
             "--max-bytes",
             metavar="BYTES",
-            help="Size of the file at most; layers get int4 weights as it asks for.",
+            help="Size of the .tflite file at most; it is learned which layers get int4 weights.",
+        ),
+    ] = None,
+    width_epochs: Annotated[
+        int | None,
+        typer.Option(
+            "--width-epochs",
+            help="Passes in which that is learned; 0 chooses layers by the noise they add.",
+            show_default="a third of --epochs",
         ),
     ] = None,
     max_arena: Annotated[
@@ -154,6 +162,7 @@ def qat(
             seed=seed,
             scheme=scheme,
             max_bytes=None if max_bytes is None else parse_bytes(max_bytes),
+            width_epochs=width_epochs,
             state_file=resume,
             progress=None,
         )
@@ -232,11 +241,13 @@ def as_data(output: Path, trained: Trained) -> dict[str, Any]:
         "best_epoch": outcome.best_epoch,
         "outputs": [asdict(figures) for figures in outcome.figures],
         "int4_layers": list(outcome.int4_layers),
+        "widths": [asdict(width) for width in outcome.widths],
         "float_macs": outcome.float_macs,
         "macs": outcome.macs,
         "zero_weights": outcome.zero_weights,
         "costs": None if trained.costs is None else asdict(trained.costs),
         "float_history": [asdict(epoch) for epoch in outcome.float_history],
+        "width_history": [asdict(epoch) for epoch in outcome.width_history],
         "history": [asdict(epoch) for epoch in outcome.history],
     }
 
@@ -270,6 +281,8 @@ def shown(output: Path, trained: Trained) -> RenderableType:
     if trained.costs is not None:
         costs = {name: n for name, n in asdict(trained.costs).items() if n is not None}
         facts |= {f"on the core: {name}": n for name, n in costs.items()}
+    if outcome.width_history:
+        facts["epochs of learning widths"] = len(outcome.width_history)
     if outcome.int4_layers:
         facts["layers with int4 weights"] = ", ".join(map(tables.layer, outcome.int4_layers))
     return Group(table, tables.facts(facts))

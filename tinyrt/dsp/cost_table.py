@@ -53,8 +53,8 @@ CONSTANTS: dict[str, dict[str, tuple[float, ...]]] = {
         "decides": (72.0, 31.0),
         "none reaches": (28.21, 6.0),
         "all rise": (30.9, 43.01, -10.98, 6.86, 9.02),
-        "no score reaches": (55.93, 14.95, 6.0),
-        "all boxes kept": (-97.97, -0.2, 13.79, 59.55, 8.25, 308.22, 54.15),
+        "no score reaches": (81.66, 13.96, 6.0),
+        "all boxes kept": (23.97, 13.2, 8.96, 46.15, 8.97, 220.97, 60.07),
         "compares": (75.12, 21.01),
     },
     "cortex-m4": {
@@ -97,8 +97,8 @@ CONSTANTS: dict[str, dict[str, tuple[float, ...]]] = {
         "decides": (46.0, 29.0),
         "none reaches": (39.82, 8.13, 8.56),
         "all rise": (14.88, 41.76, -7.1, 4.1, 6.98),
-        "no score reaches": (55.27, 8.0, 9.87),
-        "all boxes kept": (16.86, 92.06, 20.76, 32.83, 7.05, 122.63, 41.73),
+        "no score reaches": (68.29, 7.99, 9.86),
+        "all boxes kept": (26.73, 99.65, 11.55, 32.39, 6.95, 113.18, 22.25),
         "compares": (37.11, 8.08),
     },
     "cortex-m55": {
@@ -142,8 +142,8 @@ CONSTANTS: dict[str, dict[str, tuple[float, ...]]] = {
         "decides": (46.89, 28.99),
         "none reaches": (27.95, 17.07),
         "all rise": (46.24, 38.22, -9.98, 4.79, 8.04),
-        "no score reaches": (41.98, 17.03),
-        "all boxes kept": (25.57, 106.48, 41.62, 8.51, 136.91, 36.33),
+        "no score reaches": (58.46, 16.98),
+        "all boxes kept": (55.78, 218.95, 37.46, 7.96, 98.0, 68.28),
         "compares": (51.98, 8.13, 11.39),
     },
     "rv32imc": {
@@ -186,8 +186,8 @@ CONSTANTS: dict[str, dict[str, tuple[float, ...]]] = {
         "decides": (43.0, 26.0),
         "none reaches": (33.0, 5.0),
         "all rise": (34.4, 28.0, -6.43, 2.95, 9.01),
-        "no score reaches": (64.95, 5.97, 6.0),
-        "all boxes kept": (31.62, 3.46, 7.38, 28.83, 8.93, 135.46, 22.52),
+        "no score reaches": (62.86, 5.98, 6.0),
+        "all boxes kept": (79.21, 5.51, 7.61, 26.57, 8.98, 112.83, 33.91),
         "compares": (34.09, 18.04),
     },
 }

@@ -12,6 +12,9 @@ from tinyrt.dsp.transform_terms import Terms
 WORD = 4
 """Scores of a word, and numbers of a vector of 32 bits each."""
 
+BOXES = 8
+"""Boxes that are compared with one at once where there are vectors; a ``WORD`` are decoded."""
+
 
 def decision_terms(
     decision: Detector | TopK | Boxes | AnomalyNumbers, *, at_once: int = 1
@@ -56,8 +59,14 @@ def shifts_of(count: int, most: int) -> int:
     return first * (first - 1) // 2 + (count - first) * (most - 1)
 
 
+def compared_by_eights(count: int, most: int) -> int:
+    """How often eight boxes at once are compared with one, kept before them or among them."""
+    before = (min(BOXES * i, most - 1) for i in range(-(-count // BOXES)))
+    return sum(before) + min(count, most)
+
+
 def _of_boxes(boxes: Boxes, at_once: int) -> dict[str, Terms]:
-    """All are kept: scores rise, and no box goes, until there are enough.
+    """All are kept: scores rise, and no box goes, until there are enough; each meets all others.
 
     Most: besides, every candidate is compared with one less than may be kept, the last of which it
     shares too much with. int8 has 256 values, so that more scores cannot all rise: fewer places
@@ -68,9 +77,17 @@ def _of_boxes(boxes: Boxes, at_once: int) -> dict[str, Terms]:
     shifts = shifts_of(counted, boxes.candidates)
     found = min(counted, boxes.candidates)
     kept = min(found, boxes.most)
+    is_in_vectors = at_once > WORD
+
+    def boxes_of(count: int) -> Terms:
+        if not is_in_vectors:
+            return count, shifts_of(count, boxes.most)
+        decoded = min(found, BOXES * -(-count // BOXES))
+        return -(-decoded // WORD), compared_by_eights(count, boxes.most)
+
     through = (1, anchors, scores) if at_once == 1 else (1, *_looked_at(scores, at_once))
     return {
         "no score reaches": through,
-        MET: (*through, counted, shifts, kept, shifts_of(kept, kept)),
-        MOST: (*through, counted, shifts, found, shifts_of(found, boxes.most)),
+        MET: (*through, counted, shifts, *boxes_of(kept)),
+        MOST: (*through, counted, shifts, *boxes_of(found)),
     }

@@ -30,8 +30,8 @@ CELLS = 8 * LINE
 PATIENCE = 2500
 """Looks at a board, of some 25 ns each, until who waits goes to sleep.
 
-That is more than what lies between two pieces of work in a training step, and less than what makes
-a virtual machine give the processor away.
+That outlasts the Python code between two ops of a training step, some 20 us on average, but not the
+loss and the optimiser.
 """
 
 PLACES, SPAN = (types.containers.UniTuple(types.int64, n) for n in (2, 3))

@@ -62,6 +62,9 @@ class Optimizer(ABC):
         _require_range(lr=lr, weight_decay=weight_decay)
         self.lr, self.weight_decay = lr, weight_decay
         groups = [g if isinstance(g, Group) else Group([g]) for g in parameters]
+        for group in groups:
+            decay = self.weight_decay if group.weight_decay is None else group.weight_decay
+            _require_range(lr_scale=group.lr_scale, weight_decay=decay)
         self.parameters = [p for g in groups for p in g.parameters]
         self._group_of = [g for g in groups for _ in g.parameters]
         if not self.parameters:
@@ -79,7 +82,13 @@ class Optimizer(ABC):
         self.steps = 0
 
     def step(self) -> None:
-        """Update every parameter that has a gradient."""
+        """Update every parameter that has a gradient.
+
+        Raises:
+            DataError: the rate has become negative, or is not finite, as by a schedule.
+
+        """
+        _require_range(lr=self.lr)
         self.steps += 1
         everything = zip(self.parameters, self._group_of, self.state, strict=True)
         for parameter, group, state in everything:

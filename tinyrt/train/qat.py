@@ -126,15 +126,8 @@ class QatModel(GraphModule):
         def layer(node: BoundNode) -> WeightedLayer | None:
             if not is_weighted(node):
                 return None
-            bits = config.bits(node)
-            return WeightedLayer(
-                node,
-                (plan if bits == 8 else by_tensor).weights[node.output.name],
-                norms,
-                bits=bits,
-                learned=config.weight_scales is not Scales.RANGE,
-                learns_from_rounding=config.weight_scales is Scales.LSQ,
-            )
+            name = node.output.name
+            return self._layer(node, plan.weights[name], by_tensor.weights[name], norms, config)
 
         def recurrent(node: BoundNode) -> QuantizedSequenceLayer:
             return QuantizedSequenceLayer(node, ranges[node.node.outputs[2]], self.dtype)
@@ -152,6 +145,25 @@ class QatModel(GraphModule):
         yield from each_once(self.recurrent)
         yield from each_once(self.constants)
         yield from ((f"{root}.quantizer", q) for root, q in self.quantizers.items())
+
+    def _layer(
+        self,
+        node: BoundNode,
+        q: QParams,
+        by_tensor: QParams,
+        norms: Graph | None,
+        config: QatConfig,
+    ) -> WeightedLayer:
+        """A layer with weights of as many bits as was chosen; int4 dense ones have one scale."""
+        bits = config.bits(node)
+        return WeightedLayer(
+            node,
+            q if bits == 8 else by_tensor,
+            norms,
+            bits=bits,
+            learned=config.weight_scales is not Scales.RANGE,
+            learns_from_rounding=config.weight_scales is Scales.LSQ,
+        )
 
     def know(self, origins: Mapping[str, str]) -> None:
         """Values that hold the elements of others are kept as these are."""
@@ -222,25 +234,25 @@ class QatModel(GraphModule):
     def _scale(self, node: BoundNode) -> float:
         return self._quantizer(node.input(0).name).q.scale
 
-    def _round(self, name: str, x: Tensor, moving: bool) -> _Activation:
+    def _round(self, name: str, x: Tensor, moving: bool) -> Activation:
         """An input or constant as int8 keeps it."""
         return self._replace(name, x, self._quantizer(name).round(x), moving)
 
-    def _replace(self, name: str, x: Tensor, steps: Array, moving: bool) -> _Activation:
+    def _replace(self, name: str, x: Tensor, steps: Array, moving: bool) -> Activation:
         quantizer = self._quantizer(name)
         if moving:
             quantizer.observe(x)
-        return _Activation(quantizer.replace(x, steps), steps)
+        return Activation(quantizer.replace(x, steps), steps)
 
-    def _way_of(self, node: BoundNode) -> Callable[..., _Activation]:
+    def _way_of(self, node: BoundNode) -> Callable[..., Activation]:
         """How the node is run."""
         if node.name in self.recurrent:
             return self._run_recurrent
         return self._run_weighted if node.name in self.layers else self._run
 
     def _run_recurrent(
-        self, node: BoundNode, live: dict[str, _Activation], moving: bool
-    ) -> _Activation:
+        self, node: BoundNode, live: dict[str, Activation], moving: bool
+    ) -> Activation:
         x, layer = live[node.input(0).name], self.recurrent[node.name]
         x_q, y_q = (self._quantizer(v.name).q for v in (node.input(0), node.output))
         y, answer = layer.answer(node, x.tensor, x.steps, x_q, y_q)
@@ -251,11 +263,19 @@ class QatModel(GraphModule):
         return activation
 
     def _run_weighted(
-        self, node: BoundNode, live: dict[str, _Activation], moving: bool
-    ) -> _Activation:
+        self, node: BoundNode, live: dict[str, Activation], moving: bool
+    ) -> Activation:
         x, y = live[node.input(0).name], node.output.name
+        w, bias = self.layers[node.name].folded(node, x.tensor if moving else None)
+        activation = self._replace(y, *self._weighted(node, x, w, bias), moving)
+        self.layers[node.name].announce(activation.tensor)
+        return activation
+
+    def _weighted(
+        self, node: BoundNode, x: Activation, w: Tensor, bias: Tensor | None
+    ) -> tuple[Tensor, Array]:
+        """What float weights, once rounded, make of an input: in float, and the kernel's steps."""
         layer, x_q = self.layers[node.name], self._quantizer(node.input(0).name).q
-        w, bias = layer.folded(node, x.tensor if moving else None)
         w_q = layer.weights_q(w, self._limiting(bias), x_q.scale)
         w, w_steps = layer.rounded(w, w_q)
         parameters: list[QParams] = [x_q, w_q]
@@ -266,15 +286,14 @@ class QatModel(GraphModule):
             parameters.append(bias_q)
             tensors.append(bias)
             steps.append(bias_steps)
-        answer = _integer_kernel(node, parameters, self._quantizer(y).q, self.dtype)(*steps)
-        activation = self._replace(y, apply(node.op, node.attrs, *tensors), answer, moving)
-        layer.announce(activation.tensor)
-        return activation
+        y_q = self._quantizer(node.output.name).q
+        answer = _integer_kernel(node, parameters, y_q, self.dtype)(*steps)
+        return apply(node.op, node.attrs, *tensors), answer
 
-    def _run(self, node: BoundNode, live: dict[str, _Activation], moving: bool) -> _Activation:
+    def _run(self, node: BoundNode, live: dict[str, Activation], moving: bool) -> Activation:
         y = node.output.name
         moves_only = OPS[node.op].quant is Quant.SAME_AS_INPUT
-        operands: list[_Activation] = []
+        operands: list[Activation] = []
         parameters: list[QParams | None] = []
         for value in (v for v in node.inputs if v is not None):
             if value.dtype is not DType.FLOAT32:
@@ -316,7 +335,7 @@ class QatModel(GraphModule):
         with preset_output(np.where(is_finite, result.data, deployed)):
             return apply(node.op, node.attrs, *operands)
 
-    def _rescale(self, value: Value, name: str, x: _Activation) -> _Activation:
+    def _rescale(self, value: Value, name: str, x: Activation) -> Activation:
         """The rescaling that the quantiser inserts where tensors cannot share a scale."""
         node = Node("quantize", name, (value.name,), (name,), QuantizeAttrs(self.dtype))
         bound = BoundNode(0, node, (value,), (replace(value, name=name),))
@@ -326,16 +345,16 @@ class QatModel(GraphModule):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Activation:
+class Activation:
     """A tensor, and the steps that it stands for."""
 
     tensor: Tensor
     steps: Array
 
 
-def _plain(values: Array) -> _Activation:
+def _plain(values: Array) -> Activation:
     """Truth values and places, which have no scale and no gradient."""
-    return _Activation(Tensor(values, dtype=values.dtype), values)
+    return Activation(Tensor(values, dtype=values.dtype), values)
 
 
 def _integer_kernel(

@@ -81,6 +81,12 @@ class WeightedLayer(Module):
             self.mean, self.variance = Buffer(norm.mean.copy()), Buffer(norm.variance.copy())
             self._epsilon = norm.epsilon
 
+    def share(self, other: WeightedLayer) -> None:
+        """Have weights, bias and norm of another layer of the same node; scales stay apart."""
+        for name in ("weight", "bias", "gamma", "beta", "mean", "variance"):
+            if hasattr(other, name):
+                setattr(self, name, getattr(other, name))
+
     def weights_q(self, w: Tensor, bias: Tensor | None, x_scale: float) -> QParams:
         """The weights' parameters: learned, or by the quantiser's rule.
 

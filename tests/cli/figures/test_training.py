@@ -146,6 +146,24 @@ def test_qat(tmp_path):
             [{k: type(v) for k, v in row.items()} for row in rows] == [fields] * count
         )
 
+    graph = read_tflite(out)
+    narrow = {
+        node.output: graph.value(node.inputs[1]).dtype is DType.INT4
+        for node in graph.nodes
+        if node.inputs[1:] and node.inputs[1] in weights
+    }
+
+    def widths(rows):
+        found = {row["name"]: row["bits"] == 4 for row in rows}
+        chances = [row["chance"] for row in rows]
+        return (
+            [row["op"] for row in rows] == ["conv2d", "conv2d", "fully_connected"]
+            and list(found.values()) == list(narrow.values())
+            and [row["saved"] for row in rows] == [48, 256, 64]
+            and all(0 < chance < 1 for chance in chances)
+            and all(0 <= row["noise"] < 0.02 for row in rows)
+        )
+
     expected = {
         "output": str(out),
         "bytes": out.stat().st_size,
@@ -165,11 +183,13 @@ def test_qat(tmp_path):
             }
         ],
         "int4_layers": lambda names: len(names) == sum(v.dtype is DType.INT4 for v in arrays) > 0,
+        "widths": widths,
         "float_macs": 16 * 8 * 18 + 16 * 8 * 72 + 24,
         "macs": 16 * 8 * 18 + 16 * 8 * 72 + 24,
         "zero_weights": float(zeros),
         "costs": None,
         "float_history": epochs(1),
+        "width_history": epochs(1),
         "history": epochs(2),
         "warnings": [],
     }

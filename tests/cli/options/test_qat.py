@@ -53,13 +53,14 @@ CHOICES = {
     "--epochs 2 --scheme int4": replace(QUICK, scheme=Scheme.INT4),
     "--epochs 2 --scheme int16x8": replace(QUICK, scheme=Scheme.INT16X8),
     "--epochs 2 --max-bytes 3k": replace(QUICK, max_bytes=3072),
+    "--epochs 2 --max-bytes 3k --width-epochs 0": replace(QUICK, max_bytes=3072, width_epochs=0),
 }
 
 
 @shows(
     "qat",
     *("model", "data", "output", "epochs", "learning_rate", "batch", "validation", "patience"),
-    *("seed", "finetune", "prune", "scheme", "max_bytes"),
+    *("seed", "finetune", "prune", "scheme", "max_bytes", "width_epochs"),
 )
 @pytest.mark.parametrize("options", CHOICES)
 def test_options_are_the_choices_of_the_same_name(options, blobs, tmp_path):

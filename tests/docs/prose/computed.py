@@ -135,8 +135,12 @@ def dsp() -> Sentences:
     from tests.dsp import test_other_costs as others
     from tests.dsp import test_step_costs as steps
     from tinyrt.dsp import Detector, LogMel
+    from tinyrt.dsp.cost_table import CONSTANTS, MET
     from tinyrt.dsp.costs import decision_costs
 
+    *_, decoded, compared = CONSTANTS["cortex-m4"][MET]
+    yield f"with one that is kept in {compared:.0f} instructions instead of 45"
+    yield f"cores, {decoded:.0f} instructions: each number"
     front = LogMel()
     m4, m0 = (decision_costs(Detector(12), core) for core in ("cortex-m4", "cortex-m0"))
     yield f"takes {m4['waits']} to {m4['decides']} instructions on a Cortex-M4, {m0['waits']} to "
@@ -213,6 +217,20 @@ def updates() -> Sentences:
     yield f"and {HEADER_BYTES} bytes of header"
 
 
+def search() -> Sentences:
+    from tinyrt.dsp import Camera
+    from tinyrt.dsp.costs import step_costs
+
+    def thousands(rows: int, columns: int) -> str:
+        cost = step_costs(Camera(48, 64, rows, columns), "cortex-m4")
+        return f"{round(sum(cost.values()), -3):,}"
+
+    yield (
+        f"Of {48 * 64:,} pixels of RGB565 the camera makes 8 x 11 in {thousands(8, 11)} "
+        f"instructions, 12 x 16 in {thousands(12, 16)} and 24 x 32 in {thousands(24, 32)}"
+    )
+
+
 PAGES: dict[str, Callable[[], Sentences]] = {
     "docs/audio.md": audio,
     "docs/boards.md": boards,
@@ -231,6 +249,7 @@ PAGES: dict[str, Callable[[], Sentences]] = {
     "docs/motion.md": motion,
     "docs/quantize.md": quantize,
     "docs/run.md": run,
+    "docs/search.md": search,
     "docs/slices.md": slices,
     "docs/train.md": train,
     "docs/training_core.md": training_core,

@@ -15,6 +15,7 @@ import onnx
 from tinyrt.convert.onnx.call import Call
 from tinyrt.convert.onnx.expansion import MICROSOFT, WINDOW, Expansion
 from tinyrt.convert.onnx.rotary import rotary_embedding
+from tinyrt.convert.onnx.spectra import dft, stft
 from tinyrt.convert.onnx.weights import listed
 from tinyrt.errors import ModelFormatError, UnsupportedError
 
@@ -270,8 +271,10 @@ def _scaled(inner: str) -> Expand:
 
 FUSED: dict[tuple[str, str], Expand] = {
     ("", "Affine"): _scaled(""),
+    ("", "DFT"): dft,
     ("", "ImageScaler"): _image_scaler,
     ("", "ParametricSoftplus"): _scaled("Softplus"),
+    ("", "STFT"): stft,
     ("", "ScaledTanh"): _scaled("Tanh"),
     ("", "SimplifiedLayerNormalization"): _renamed("RMSNormalization", "axis", "epsilon"),
     (MICROSOFT, "Attention"): _attention,

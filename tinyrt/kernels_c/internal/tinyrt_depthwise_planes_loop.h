@@ -13,7 +13,7 @@
  * many fours of windows that takes. */
 static int32_t tinyrt_set_places(const tinyrt_depthwise_planes_s8_params *p, int32_t lines,
                                  uint32_t *places) {
-    const uint32_t none = UINT32_MAX;
+    const uint32x4_t none = vdupq_n_u32(UINT32_MAX);
     const uint32_t both_lines = (uint32_t)p->y_line_step;
     const uint32_t step = (uint32_t)p->y_point_step;
     const int32_t points = p->y.w;
@@ -28,13 +28,12 @@ static int32_t tinyrt_set_places(const tinyrt_depthwise_planes_s8_params *p, int
             *places++ = pair;
             pair += next;
         }
-        for (int32_t i = between; i > 0; --i) {
-            *places++ = none;
-        }
+        /* There are three windows at most between lines: what follows overwrites the others. */
+        vstrwq_u32(places, none);
+        places += between;
         upper += 2 * both_lines;
     }
     const int32_t pairs = (int32_t)(places - start) - between;
-    vstrwq_u32(places - between, vdupq_n_u32(none));
     return (pairs + TINYRT_MVE_PAIRS_AT_ONCE - 1) / TINYRT_MVE_PAIRS_AT_ONCE;
 }
 
@@ -153,20 +152,19 @@ static int32_t tinyrt_output_band(tinyrt_planes *t, tinyrt_mve_plane *plane, int
 }
 
 /** What all channels share. */
-static tinyrt_mve_plane tinyrt_plane_of(const tinyrt_depthwise_planes_s8_params *p) {
+static void tinyrt_set_plane(const tinyrt_depthwise_planes_s8_params *p, tinyrt_mve_plane *plane) {
     const int32_t step =
         (p->column > 0) ? (p->column * p->window.stride_w) : (2 * p->window.stride_h);
-    tinyrt_mve_plane plane = {.act_min = vdupq_n_s16((int16_t)p->requant.act_min),
-                              .act_max = vdupq_n_s16((int16_t)p->requant.act_max),
-                              .step = step,
-                              .loop = TINYRT_PLANE_ANY,
-                              .y_zp = p->requant.y_zp};
+    plane->act_min = vdupq_n_s16((int16_t)p->requant.act_min);
+    plane->act_max = vdupq_n_s16((int16_t)p->requant.act_max);
+    plane->step = step;
+    plane->y_zp = p->requant.y_zp;
+    plane->loop = TINYRT_PLANE_ANY;
     if (p->rounding != TINYRT_ROUNDING_ANY) {
-        plane.loop = (p->rounding == TINYRT_ROUNDING_POSITIVE) ? TINYRT_PLANE_POSITIVE_4
-                                                               : TINYRT_PLANE_SIGNED_4;
-        plane.loop += (step == 4) ? 0 : ((step == 2) ? 1 : 2);
+        plane->loop = (p->rounding == TINYRT_ROUNDING_POSITIVE) ? TINYRT_PLANE_POSITIVE_4
+                                                                : TINYRT_PLANE_SIGNED_4;
+        plane->loop += (step == 4) ? 0 : ((step == 2) ? 1 : 2);
     }
-    return plane;
 }
 
 #ifdef TINYRT_BANDS
@@ -174,8 +172,9 @@ static tinyrt_mve_plane tinyrt_plane_of(const tinyrt_depthwise_planes_s8_params 
 void TINYRT_KERNEL(const tinyrt_depthwise_planes_s8_params *p, int32_t first, int32_t end,
                    const int8_t *x, const int8_t *w, const int32_t *bias, int8_t *scratch,
                    int8_t *y) {
-    tinyrt_mve_plane plane = tinyrt_plane_of(p);
+    tinyrt_mve_plane plane;
     tinyrt_planes t;
+    tinyrt_set_plane(p, &plane);
     tinyrt_set_planes(p, scratch, &t);
     if (first == 0) {
         tinyrt_fill_planes(&t);
@@ -196,8 +195,9 @@ void TINYRT_KERNEL(const tinyrt_depthwise_planes_s8_params *p, int32_t first, in
 
 void TINYRT_KERNEL(const tinyrt_depthwise_planes_s8_params *p, const int8_t *x, const int8_t *w,
                    const int32_t *bias, int8_t *scratch, int8_t *y) {
-    tinyrt_mve_plane plane = tinyrt_plane_of(p);
+    tinyrt_mve_plane plane;
     tinyrt_planes t;
+    tinyrt_set_plane(p, &plane);
     tinyrt_set_planes(p, scratch, &t);
     tinyrt_fill_planes(&t);
     for (int32_t n = 0; n < p->y.n; ++n) {

@@ -8,6 +8,7 @@ from tinyrt.ir import Graph
 from tinyrt.ops import is_weighted
 from tinyrt.train.history import Epoch
 from tinyrt.train.pipeline.lessons import Kind
+from tinyrt.train.widths.plan import LayerWidth
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,8 @@ class OutputFigures:
         learns_from: labels, teacher, or both.
         measure: ``top1`` (share that is right), ``agreement`` (with the teacher) or ``mse``.
         in_float: of the model as it came.
-        before: of the int8 model before training: pruned and trained in float, if so asked.
+        before: of the int8 model before training: pruned and trained in float, if so asked, with
+            the weights that learning its widths has left.
         trained: of the int8 model in training.
         deployed: of the int8 graph, run by the interpreter.
 
@@ -47,6 +49,8 @@ class Outcome:
         history: an entry per epoch in int8.
         best_epoch: whose weights these are; 0 where none was better than those before training.
         int4_layers: outputs of the layers with int4 weights under a number of bytes.
+        widths: of each layer that may have int4 weights, and why; empty without such a number.
+        width_history: an entry per epoch in which widths were learned.
         float_macs: multiply-accumulates of the model as it came.
         macs: those of the int8 graph.
         zero_weights: share of the int8 model's weights that are 0.
@@ -61,6 +65,8 @@ class Outcome:
     history: tuple[Epoch, ...]
     best_epoch: int
     int4_layers: tuple[str, ...]
+    widths: tuple[LayerWidth, ...]
+    width_history: tuple[Epoch, ...]
     float_macs: int
     macs: int
     zero_weights: float

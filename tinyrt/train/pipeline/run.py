@@ -8,13 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from tinyrt.convert.passes import optimize
+from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import BudgetError, DefectError, UnsupportedError
 from tinyrt.floatmath.parallel import one_thread
 from tinyrt.ir import Graph
-from tinyrt.quantize import QuantConfig
+from tinyrt.memory import schedule
 from tinyrt.quantize.config import Scheme
-from tinyrt.quantize.mixed.budget import Budget
-from tinyrt.quantize.mixed.choose import quantize_within
 from tinyrt.quantize.schemes import ACTIVATIONS
 from tinyrt.train.channels import channel_scores, macs_of, prune_channels, prune_to_fit
 from tinyrt.train.core.function import Array
@@ -24,21 +23,29 @@ from tinyrt.train.ends import ends_of, mixes_samples
 from tinyrt.train.fit import FitConfig, fit
 from tinyrt.train.graph_model import GraphModel, GraphModule
 from tinyrt.train.history import Epoch
-from tinyrt.train.optim import Adam
+from tinyrt.train.optim import Adam, Optimizer
 from tinyrt.train.pipeline.lessons import Teacher, answers_at_ends, lessons_of
 from tinyrt.train.pipeline.outcome import Outcome, OutputFigures, zero_weights
 from tinyrt.train.pipeline.samples import Samples, digest, split
 from tinyrt.train.pipeline.setting import Pruned, QatSetting
+from tinyrt.train.pipeline.widths import Search, WidthChoice, choose_widths
 from tinyrt.train.prune import Pruner, Schedule
 from tinyrt.train.qat import QatConfig, QatModel, Scales
 from tinyrt.train.qat_weights import with_norms
 from tinyrt.train.recipes.recipe import Training
 from tinyrt.train.recipes.stages import CALIBRATION_SAMPLES, FROZEN, MULTIPLE
+from tinyrt.train.widths.model import TwoWidthModel
+from tinyrt.train.widths.plan import Size
 
 BATCH = 64
 """Samples that answers are computed for at once."""
 
 OnStage = Callable[[str], None]
+
+
+def file_size(graph: Graph) -> int:
+    """Bytes of a graph's file, where nothing is carried in it."""
+    return len(write_tflite(schedule(graph)))
 
 
 def train_for_int8(
@@ -49,6 +56,7 @@ def train_for_int8(
     teacher: Graph | None = None,
     finish: Callable[[Graph], Graph] = lambda graph: graph,
     fits: Callable[[Graph], bool] | None = None,
+    size: Size = file_size,
     parts: tuple[Array, Array] | None = None,
     on_stage: OnStage = lambda what: None,
 ) -> Outcome:
@@ -63,6 +71,7 @@ def train_for_int8(
         finish: what is still done to the int8 graph, without changing an answer.
         fits: whether an int8 graph costs as little as it may; as few channels as that takes are
             pruned, and what is left is trained in float first.
+        size: bytes of an int8 graph's file, for the setting's ``max_bytes``.
         parts: numbers of the samples to train on, and of those held out, in place of those that
             the setting draws.
         on_stage: called with what is done next, in words.
@@ -75,7 +84,7 @@ def train_for_int8(
         UnsupportedError: the model has something that cannot be trained or computed in integers.
 
     """
-    return _Run(source, samples, setting, teacher, on_stage, parts).outcome(finish, fits)
+    return _Run(source, samples, setting, teacher, on_stage, parts, size).outcome(finish, fits)
 
 
 class _Run:
@@ -89,8 +98,9 @@ class _Run:
         teacher: Graph | None,
         on_stage: OnStage,
         parts: tuple[Array, Array] | None = None,
+        size: Size = file_size,
     ) -> None:
-        self.samples, self.setting, self.say = samples, setting, on_stage
+        self.samples, self.setting, self.say, self.size = samples, setting, on_stage, size
         self.graph = optimize(source)
         # Norms that see one sample at a time would learn its statistics, not a batch's.
         self.source = self.graph if mixes_samples(self.graph) else with_norms(source)
@@ -113,7 +123,7 @@ class _Run:
             if fits is not None:
                 source = self._fitted(lambda graph: fits(finish(graph)))
             source, float_history = self._in_float(source, shrunk=source is not self.source)
-            model, int4_layers = self._in_int8(source)
+            model, widths = self._in_int8(source)
             before, start = self._answers(model), model.state_dict()
             history = self._fit_int8(model)
             best = self._best_epoch(model, history, self._score(before), start)
@@ -137,7 +147,9 @@ class _Run:
             float_history=float_history,
             history=history,
             best_epoch=best,
-            int4_layers=int4_layers,
+            int4_layers=widths.int4_layers,
+            widths=widths.layers,
+            width_history=widths.history,
             float_macs=macs_of(self.graph),
             macs=macs_of(graph),
             zero_weights=zero_weights(graph),
@@ -151,7 +163,7 @@ class _Run:
 
         def judged(smaller: Graph) -> bool:
             try:
-                model, _ = self._in_int8(smaller)
+                model, _ = self._in_int8(smaller, searching=False)
             except BudgetError:  # not even with int4 everywhere
                 return False
             return fits(model.deployed())
@@ -194,22 +206,22 @@ class _Run:
         history = self._fit(model, epochs, 1, setting.float_state, patience, on_step=on_step)
         return model.trained(), history
 
-    def _in_int8(self, source: Graph) -> tuple[QatModel, tuple[str, ...]]:
-        """The model before training for int8, and which layers have int4 weights for the bytes."""
+    def _in_int8(self, source: Graph, *, searching: bool = True) -> tuple[QatModel, WidthChoice]:
+        """The model before training for int8, and the widths of its weights within the bytes."""
         setting, graph = self.setting, optimize(source)
         calibration = self.samples.rows(self.training[:CALIBRATION_SAMPLES])
-        int4_layers: tuple[str, ...] = ()
+        widths = WidthChoice()
         if setting.max_bytes is not None:
             self.say("choosing layers for int4")
-            budget = Budget(max_bytes=setting.max_bytes, allowed=(Scheme.INT4, Scheme.INT8))
-            plain = QuantConfig(per_channel_dense=True)
-            _, report = quantize_within(graph, calibration, plain, budget)
-            int4_layers = tuple(c.name for c in report.layers if c.scheme is Scheme.INT4)
+            epochs = setting.searched_epochs if searching else 0
+            steps = -(-len(self.training) // setting.batch)
+            search = Search(epochs, steps, setting.learning_rate, self._fit_widths, self._loss)
+            widths = choose_widths(graph, source, calibration, setting.max_bytes, self.size, search)
         narrow = setting.scheme is Scheme.INT4
         config = QatConfig(
             weight_bits=4 if narrow else 8,
-            weight_scales=Scales.LSQ if narrow or int4_layers else Scales.RANGE,
-            int4_layers=frozenset(int4_layers),
+            weight_scales=Scales.LSQ if narrow or widths.int4_layers else Scales.RANGE,
+            int4_layers=frozenset(widths.int4_layers),
             activations=ACTIVATIONS[setting.scheme],
         )
         model = QatModel(graph, calibration, source=source, config=config)
@@ -219,7 +231,9 @@ class _Run:
                 expected="convolutions, dense layers, or other constants that training changes",
                 hint="tinyrt quantize makes an int8 model of it without training",
             )
-        return model, int4_layers
+        if widths.state is not None:
+            model.load_state_dict(widths.state)
+        return model, widths
 
     def _fit_int8(self, model: QatModel) -> tuple[Epoch, ...]:
         setting = self.setting
@@ -244,6 +258,21 @@ class _Run:
             on_step=on_step,
         )
 
+    def _fit_widths(
+        self, model: TwoWidthModel, optimizer: Optimizer, before_epoch: Callable[[int], None]
+    ) -> tuple[Epoch, ...]:
+        setting = self.setting
+        self.say(f"learning widths, {setting.searched_epochs} epochs")
+        return self._fit(
+            model,
+            setting.searched_epochs,
+            3,
+            setting.width_state,
+            None,
+            before_epoch=before_epoch,
+            optimizer=optimizer,
+        )
+
     def _fit(
         self,
         model: GraphModule,
@@ -254,12 +283,13 @@ class _Run:
         *,
         before_epoch: Callable[[int], None] | None = None,
         on_step: Callable[[int, int], None] | None = None,
+        optimizer: Optimizer | None = None,
     ) -> tuple[Epoch, ...]:
         setting = self.setting
         training = Training(epochs, setting.learning_rate, batch=setting.batch)
         return fit(
             model,
-            Adam(model.parameters(), setting.learning_rate),
+            optimizer or Adam(model.parameters(), setting.learning_rate),
             self.training,
             self.training,
             FitConfig(
@@ -287,6 +317,14 @@ class _Run:
         answers = model.answers(inputs)
         losses = [q.loss(a, rows) for q, a in zip(self.lessons, answers, strict=True)]
         return sum(losses[1:], start=losses[0])
+
+    def _loss(self, model: Module) -> float:
+        """The loss of the samples that are trained on, of the model as deployed."""
+        parts = range(0, len(self.training), BATCH)
+        with model.evaluating(), no_grad():
+            rows = [self.training[start : start + BATCH] for start in parts]
+            losses = [self._objective(model, part, part).item() * len(part) for part in rows]
+        return float(np.sum(losses)) / len(self.training)
 
     def _answers(self, model: Module) -> tuple[Array, ...]:
         """What the model answers as deployed to the samples held out, for each output."""
@@ -349,6 +387,7 @@ class _Run:
             "weights at the start": digest(model.state_dict().values()),
             "seed": str(setting.seed),
             "scheme": setting.scheme.value,
+            "bytes": "any" if setting.max_bytes is None else str(setting.max_bytes),
             "teacher": f"{setting.teaching.weight:g} at {setting.teaching.temperature:g}",
             "pruning": "none" if pruning is None else f"{pruning.what.value} {pruning.share:g}",
         }

@@ -67,8 +67,12 @@ class QatSetting:
         scheme: int8; int4: int8 activations, int4 weights but for depthwise layers; or int16x8:
             int16 activations, int8 weights.
         max_bytes: size of the file at most; as many layers as that takes get int4 weights.
+        width_epochs: passes before training in which is learned which layers these are; 0 to choose
+            them by the noise that they add; None for 0 without ``max_bytes``, else for a third of
+            ``epochs``.
         state_file: where training stands, written after each epoch, and gone on from if there is
-            one; the float part has a file beside it, ``NAME.float.npz``.
+            one; the float part has a file beside it, ``NAME.float.npz``, the search for widths
+            ``NAME.widths.npz``.
         progress: show bars on stderr; None to show them where that is a terminal.
 
     Raises:
@@ -88,11 +92,19 @@ class QatSetting:
     teaching: Teaching = field(default_factory=Teaching)
     scheme: Scheme = Scheme.INT8
     max_bytes: int | None = None
+    width_epochs: int | None = None
     state_file: Path | None = None
     progress: bool | None = False
 
     def __post_init__(self) -> None:
-        least = {"epochs": 1, "patience": 1, "batch": 1, "finetune": 0, "seed": 0}
+        least = {
+            "epochs": 1,
+            "patience": 1,
+            "batch": 1,
+            "finetune": 0,
+            "seed": 0,
+            "width_epochs": 0,
+        }
         for name, lowest in least.items():
             given = getattr(self, name)
             if given is not None and given < lowest:
@@ -116,6 +128,12 @@ class QatSetting:
                 f"a number of bytes says nothing beside scheme {self.scheme.value}",
                 expected="scheme int8, from which layers become int4 as the bytes ask for it",
             )
+        if self.width_epochs and self.max_bytes is None:
+            raise DataError(
+                f"{self.width_epochs} epochs are to learn widths, but nothing asks for int4",
+                expected="a number of bytes that the file may have",
+                hint="--max-bytes 40k",
+            )
 
     @property
     def float_epochs(self) -> int:
@@ -125,7 +143,22 @@ class QatSetting:
         return 0 if self.pruning is None else self.epochs
 
     @property
+    def searched_epochs(self) -> int:
+        """Passes in which widths are learned."""
+        if self.width_epochs is not None:
+            return self.width_epochs
+        return 0 if self.max_bytes is None else -(-self.epochs // 3)
+
+    @property
     def float_state(self) -> Path | None:
         """The state file of the float part."""
+        return self._state_of("float")
+
+    @property
+    def width_state(self) -> Path | None:
+        """The state file of the search for widths."""
+        return self._state_of("widths")
+
+    def _state_of(self, part: str) -> Path | None:
         path = self.state_file
-        return None if path is None else path.with_name(f"{path.stem}.float{path.suffix}")
+        return None if path is None else path.with_name(f"{path.stem}.{part}{path.suffix}")

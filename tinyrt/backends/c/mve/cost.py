@@ -121,22 +121,35 @@ def depthwise_cost(node: BoundNode, window: Window) -> int:
     if node.output.shape[0] != 1:
         return element_cost(node)
     planes = faster_planes(node, window)
-    return planes_cost(node, planes) if planes is not None else eights_cost(node, window)
+    return _planes_cost(node, planes) if planes is not None else eights_cost(node, window)
 
 
 def faster_planes(node: BoundNode, window: Window) -> Planes | None:
     """The layout for one channel after the other, where eight at a time take longer."""
     planes = planes_of(node, window)
-    if planes is None or planes_cost(node, planes) > eights_cost(node, window):
+    if planes is None or _planes_cost(node, planes) > eights_cost(node, window):
         return None
     return planes
 
 
-def planes_cost(node: BoundNode, planes: Planes) -> int:
-    """Instructions of ``tinyrt_depthwise_planes_s8``, of an image."""
-    signed = fused_activation(node) == "NONE"
+def planes_cost(node: BoundNode, planes: Planes, rounding: int) -> int:
+    """Instructions of ``tinyrt_depthwise_planes_s8``, of one image.
+
+    Args:
+        node: the depthwise convolution.
+        planes: its layout.
+        rounding: of its results, by ``packing.rounding``.
+
+    """
+    if node.output.shape[0] != 1:
+        return element_cost(node)
     eights = -(-node.output.shape[3] // LANES)
-    return CALL + planes.set_up() + eights * planes.cost(signed)
+    return CALL + planes.set_up() + eights * planes.cost(rounding)
+
+
+def _planes_cost(node: BoundNode, planes: Planes) -> int:
+    """The same, by what is known before scales are."""
+    return planes_cost(node, planes, int(fused_activation(node) == "NONE"))
 
 
 def eights_cost(node: BoundNode, window: Window) -> int:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tinyrt.backends.c.blocks.nibbles import pack_nibbles
 from tinyrt.backends.c.fields import window_fields
 from tinyrt.backends.c.kernel import Calls, Data, Fields, Kernel, Params, Scratch, call
-from tinyrt.backends.c.mve.cost import depthwise_cost, faster_planes
+from tinyrt.backends.c.mve.cost import depthwise_cost, faster_planes, planes_cost
 from tinyrt.backends.c.mve.layout import depthwise_band, depthwise_bits, depthwise_bytes
 from tinyrt.backends.c.mve.packing import (
     LANES,
@@ -36,13 +36,11 @@ def depthwise_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requan
     """The kernel for one channel after the other, or the one for eight at a time."""
     planes = faster_planes(node, window)
     if planes is not None:
-        return _planes_kernel(node, window, planes, x_zp, requant)
+        return _planes_kernel(node, planes, x_zp, requant)
     return _eights_kernel(node, window, x_zp, requant)
 
 
-def _planes_kernel(
-    node: BoundNode, window: Window, planes: Planes, x_zp: int, requant: Requant
-) -> Kernel:
+def _planes_kernel(node: BoundNode, planes: Planes, x_zp: int, requant: Requant) -> Kernel:
     """The kernel ``tinyrt_depthwise_planes_s8``."""
 
     def calls() -> Calls:
@@ -67,7 +65,7 @@ def _planes_kernel(
         calls,
         planes.scratch_bytes(),
         lambda: _sweep(node, planes.window, planes.axes, planes.band),
-        cost=lambda: depthwise_cost(node, window),
+        cost=lambda: planes_cost(node, planes, rounding(requant)),
     )
 
 

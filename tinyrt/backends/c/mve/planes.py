@@ -32,8 +32,8 @@ CHANNEL_BYTES = 48
 """Weights and scales of a channel, as the loops read them."""
 
 
-FINISHED, SIGNED = 30, 3
-"""Instructions for four windows, and more of them where results below zero differ."""
+FINISHED = (30, 33, 49)
+"""Instructions for four windows, by ``packing.rounding``."""
 
 LINE, ONE_PLACE, TWO_PLACES = 55, 5, 6
 """Of a line that is copied, and of its points, to one place and to two."""
@@ -97,13 +97,8 @@ class Planes:
         groups = -(-lines // 2) if lines <= self.band else self.band // 2 + 1
         return (groups - 1) * self.positions * self.step + _points_read(self.window) * self.column
 
-    def cost(self, signed: bool) -> int:
-        """Instructions of eight channels: lines are copied, then each channel computed.
-
-        Args:
-            signed: whether results below zero differ.
-
-        """
+    def cost(self, rounding: int) -> int:
+        """Instructions of eight channels: lines are copied, then each channel computed."""
         lines = self.window.out[0]
         read, points = self.inside
         if self.column == 0:
@@ -111,7 +106,7 @@ class Planes:
         else:
             copied = read * (LINE + (TWO_PLACES + 1 - self.window.stride[0]) * points)
         runs, bands = (1, 1) if self.whole else (-(-lines // 2), -(-lines // self.band))
-        loop = CHANNEL + (FINISHED + SIGNED * signed) * self.times(lines if self.whole else 2)
+        loop = CHANNEL + FINISHED[rounding] * self.times(lines if self.whole else 2)
         weights = EIGHT + TAP * self.window.kernel[0] * self.window.kernel[1]
         return weights + BAND * bands + copied + LANES * runs * loop
 
@@ -159,7 +154,7 @@ def _along(node: BoundNode, window: Window, axes: Axes, most: int) -> Planes | N
 
 
 def _cheapest(planes: Planes) -> tuple[int, int]:
-    return planes.cost(signed=False), planes.set_up()
+    return planes.cost(0), planes.set_up()
 
 
 def _fits_places(node: BoundNode, planes: Planes) -> bool:

@@ -330,7 +330,16 @@ def vector_planes(call: Call) -> Cut | None:
         args = {i: moved(call.args[i], start) for i in (x, bias, y)}
         return edited(call, fields, args | {w: moved(data, a * each)})
 
-    return Cut(-(-channels // EIGHT), part, 400)
+    return Cut(-(-channels // EIGHT), part, _vector_set_up(p))
+
+
+def _vector_set_up(p: Mapping[str, Any]) -> int:
+    """Instructions of a depthwise kernel on vectors before its first channels."""
+    if "positions" not in p:
+        return 400
+    groups = -(-p["y"]["h"] // 2) if p["y"]["h"] <= p["band"] else 1
+    bytes_of_place = max(p["column"], 2) * p["window"]["stride_w"]
+    return 400 + (14 + int(bytes_of_place)) * int(p["positions"]) * groups
 
 
 def _vector_bands(call: Call) -> Cut | None:
@@ -346,7 +355,7 @@ def _vector_bands(call: Call) -> Cut | None:
         first, end = Number(a * band), Number(min(b * band, lines))
         return Call(function, (params, first, end, *tensors))
 
-    return Cut(-(-lines // band), part, 400)
+    return Cut(-(-lines // band), part, _vector_set_up(p))
 
 
 def _scales(fields: Mapping[str, Any], start: int, path: str = "") -> dict[str, Field]:

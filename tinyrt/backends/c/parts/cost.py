@@ -111,7 +111,7 @@ def _instructions(call: Call, node: BoundNode, kernel: Kernel, isa: InstructionS
         whole = call is kernel.calls[0]
         if whole and kernel.cost is not None:
             return kernel.cost()
-        if call.function.startswith("tinyrt_fully_connected_"):
+        if call.function.startswith("tinyrt_fully_connected_") and "product" in params_of(call):
             return _dense_on_vectors(params_of(call))
         if "_pool2d_s8" in call.function:
             return SET_UP + _pooled(call, 20, 0, 1.2)
