@@ -244,7 +244,7 @@ OTHERS: dict[str, dict[str, str]] = {
         "takes 1.20 times as long with 0.54": ONCE,
         "ResNet8's step took 1.4 times as long": TRIED,
         "look out for more for some 60 µs": "tinyrt/floatmath/crew_loops.py",
-        "has to wake up first comes 25 µs late": ONCE,
+        "a thread that sleeps takes 25 µs at best": ONCE,
         "They would take 17 MB less": TRIED,
     },
     "docs/updates.md": {
@@ -253,6 +253,8 @@ OTHERS: dict[str, dict[str, str]] = {
     },
     "docs/contributing/testing.md": {
         "(100 MB)": OTHERS_FILES,
+        "Of 82 such faults the tests noticed 79 % when they were written, of 21 in other places "
+        "76 %": "written by hand, each once: the tests that were missing are there now",
         "call `tinyrt` 135 times": "tests/docs/commands.py",
     },
     "docs/decisions/blobs.md": {"costs less than 1 % more": "tests/firmware/test_blobs.py"},
