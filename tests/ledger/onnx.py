@@ -42,7 +42,14 @@ def tensor(name: str, *shape: int) -> Entry:
     return ("reserve", 4 * prod(shape), f"the tensor '{name}' f32[{','.join(map(str, shape))}]")
 
 
-def read(name: str, module: str, build: Build, *entries: list[Entry], opset: int = 18) -> None:
+def read(
+    name: str,
+    module: str,
+    build: Build,
+    *entries: list[Entry],
+    opset: int = 18,
+    measured: bool = True,
+) -> None:
     """A case: reading a model of one output."""
 
     def made(folder: Path) -> tuple[Run, list[Entry]]:
@@ -50,7 +57,7 @@ def read(name: str, module: str, build: Build, *entries: list[Entry], opset: int
         path = m.save(folder, build(m))
         return lambda: read_onnx(path), [e for some in entries for e in some]
 
-    CASES.append(Case(name, (f"convert/onnx/{module}.py",), made, raw=True))
+    CASES.append(Case(name, (f"convert/onnx/{module}.py",), made, measured, raw=True))
 
 
 # Places, tables and masks of ops
@@ -192,6 +199,15 @@ read(
     "dilated", "upsample", lambda m: turned(m, dilations=[2, 3]),
     sized("the dilated weights", 60, 60, 9, 7, copies=1),
 )  # fmt: skip
+read(
+    "waves of a Fourier transform",
+    "spectra",
+    lambda m: m.op("DFT", m.input(2, N, 3, 1), axis=1),
+    sized("the waves of a Fourier transform", N, N, copies=12),
+    [("hold", 2 * 4 * 2 * SIZE, "the waves of 't0'")],
+    opset=17,
+    measured=False,  # what is held is copied once more when the node that has it is read
+)
 
 
 @asks("convert/onnx/reader.py")

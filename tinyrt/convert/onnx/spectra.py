@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 
+from tinyrt import budget
 from tinyrt.convert.onnx.call import Call
 from tinyrt.convert.onnx.expansion import Expansion
 from tinyrt.convert.onnx.shapes import normal_axes, sized
@@ -63,7 +64,7 @@ def stft(call: Call) -> list[onnx.NodeProto]:
     kernels = np.concatenate([cosines, -sines]) * (1 if window is None else window)
     b = Expansion(call.node)
     signal = b.op("Reshape", (b.name(0), b.constant(np.array([shape[0], 1, shape[1]]))))
-    w = b.constant(kernels.astype(np.float32)[:, None])
+    w = _constant(b, kernels.astype(np.float32)[:, None])
     frames = b.op("Conv", (signal, w), strides=[step])
     parts = b.op("Reshape", (frames, b.constant(np.array([shape[0], 2, bins, -1]))))
     b.op("Transpose", (parts,), perm=[0, 3, 2, 1])
@@ -111,10 +112,21 @@ def dft(call: Call) -> list[onnx.NodeProto]:
     rest = [shape[i] for i in order[:-2]]
     moved = b.op("Transpose", (b.name(0),), perm=order)
     rows = b.op("Reshape", (moved, b.constant(np.array([*rest, shape[axis] * parts]))))
-    product = b.op("MatMul", (rows, b.constant(matrix)))
+    product = b.op("MatMul", (rows, _constant(b, matrix)))
     pairs = b.op("Reshape", (product, b.constant(np.array([*rest, bins, -1]))))
     b.op("Transpose", (pairs,), perm=[int(i) for i in np.argsort(order)])
     return b.ended()
+
+
+def _constant(b: Expansion, data: Array) -> str:
+    """A constant's name; the node holds a copy of it.
+
+    Raises:
+        BudgetError: it is too large.
+
+    """
+    budget.current().hold(2 * data.nbytes, f"the waves of '{b.node.outputs[0]}'")
+    return b.constant(data)
 
 
 def _matrix(samples: int, bins: int, length: int, parts: int, *, inverse: bool) -> Array:
