@@ -188,10 +188,6 @@ read(
     sized("the places that a window sees", 2, 7 - 3, copies=6),
 )  # fmt: skip
 read(
-    "transform", "spectra", lambda m: m.op("DFT", m.input(1, 40, 1), axis=1),
-    sized("the waves of a Fourier transform", 40, 40, copies=12),
-)  # fmt: skip
-read(
     "groups", "upsample", lambda m: turned(m, group=2),
     sized("the weights of all groups", 60, 60, 5, 3, copies=1),
 )  # fmt: skip
