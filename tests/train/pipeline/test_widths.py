@@ -150,6 +150,8 @@ def test_training_goes_on_from_what_the_search_has_left():
     model, choice = drawn._in_int8(drawn.source)
     plain = run_of(replace(NARROW, width_epochs=0))[0]._in_int8(drawn.source)
     assert plain[1].state is None
+    judged = drawn._in_int8(drawn.source, searching=False)
+    assert judged[1].history == (), "candidates for a core's budget are not searched"
     for name, array in model.state_dict().items():
         np.testing.assert_array_equal(array, choice.state[name])
     weight = "0.0.weight"

@@ -6,6 +6,9 @@ import pytest
 from tests.train.pipeline.made import learned
 from tinyrt.convert.passes import optimize
 from tinyrt.errors import BudgetError
+from tinyrt.quantize import QuantConfig, calibrate
+from tinyrt.quantize.config import Scheme
+from tinyrt.quantize.mixed.noise import measure_noise
 from tinyrt.train.pipeline.run import file_size
 from tinyrt.train.widths.model import TwoWidthModel
 from tinyrt.train.widths.plan import WidthPlan, noise_by_layer
@@ -106,6 +109,10 @@ def test_noise_is_that_of_each_layer_alone(model):
     inputs = {model.graph.inputs[0]: x[:40]}
     noise = noise_by_layer(model, inputs)
     assert list(noise) == list(model.nodes_of)
+    config, ranges = QuantConfig(per_channel_dense=True), calibrate(model.graph, x[:40])
+    tables = measure_noise(model.graph, ranges, config, inputs).weights
+    added = {n: tables[n][Scheme.INT4] - tables[n][Scheme.INT8] for n in tables}
+    assert noise == {name: added[outputs[0]] for name, outputs in model.nodes_of.items()}
     reference = _real(model, (), x)
     for name, power in noise.items():
         error = _real(model, (name,), x) - reference
