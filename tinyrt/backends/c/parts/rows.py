@@ -162,7 +162,9 @@ def tiles(call: Call) -> Cut | None:
     if y["h"] > high:
         return Cut(-(-y["h"] // high), lambda a, b: _lines(call, a * high, min(b * high, y["h"])))
     if y["w"] > wide:
-        return Cut(-(-y["w"] // wide), lambda a, b: _points(call, a * wide, min(b * wide, y["w"])))
+        return Cut(
+            -(-y["w"] // wide), lambda a, b: _points(call, a * wide, min(b * wide, y["w"]), wide)
+        )
     return None
 
 
@@ -200,10 +202,11 @@ def _lines(call: Call, start: int, stop: int) -> Call:
     return edited(call, fields, args)
 
 
-def _points(call: Call, start: int, stop: int) -> Call:
+def _points(call: Call, start: int, stop: int, together: int = 1) -> Call:
     """Points of a line: what is padded to the left is less by what lies before them.
 
-    Where no window reaches over the line's ends, the input begins at the first one.
+    Where no window reaches over the line's ends, the input begins at the first one. Kernels that
+    compute several points together read the windows of all of these, also of those behind the last.
     """
     p = params_of(call)
     window, (_, _, y_step) = p["window"], _steps(p)
@@ -211,7 +214,8 @@ def _points(call: Call, start: int, stop: int) -> Call:
     reach = (window["kernel_w"] - 1) * window["dilation_w"] + 1
     x, y = ends_of(call)
     args = {y: moved(call.args[y], start * y_step)}
-    if left <= 0 and (stop - start - 1) * window["stride_w"] + reach - left <= p["x"]["w"]:
+    read = -(-(stop - start) // together) * together
+    if left <= 0 and (read - 1) * window["stride_w"] + reach - left <= p["x"]["w"]:
         args[x] = moved(call.args[x], -left * p.get("x_point_step", p["x"]["c"]))
         left = 0
     fields = {"y.w": stop - start, "window.pad_left": left}
