@@ -18,7 +18,7 @@ from tinyrt.backends.c.blocks.cost import (
 )
 from tinyrt.backends.c.blocks.row_bytes import SUMS
 from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.backends.c.kernel import Arg, Call, Data, Field, Number
+from tinyrt.backends.c.kernel import Arg, Call, Field, Number
 from tinyrt.backends.c.parts.cost import groups_of
 from tinyrt.backends.c.parts.edit import Cut, edited, ends_of, moved, moved_data, params_of
 
@@ -309,81 +309,10 @@ def listed_channels(call: Call) -> Cut | None:
     return Cut(p["y"]["c"] // QUAD, part)
 
 
-def vector_planes(call: Call) -> Cut | None:
-    """Eight channels at a time of a depthwise convolution on vectors; bands of lines of eight."""
-    p = params_of(call)
-    channels = p["y"]["c"]
-    if p["y"]["n"] != 1 or p["x"]["c"] != channels:
-        return None
-    if channels <= EIGHT:
-        return _vector_bands(call)
-    w, bias = (i for i, arg in enumerate(call.args) if isinstance(arg, Data))
-    data = call.args[w]
-    assert isinstance(data, Data)
-    each = data.array.size // -(-channels // EIGHT)
-    requant = p["requant"]
-
-    def part(a: int, b: int) -> Call:
-        start, stop = a * EIGHT, min(b * EIGHT, channels)
-        fields = {"x.c": stop - start, "y.c": stop - start, **_scales(requant, start, "requant.")}
-        x, y = ends_of(call)
-        args = {i: moved(call.args[i], start) for i in (x, bias, y)}
-        return edited(call, fields, args | {w: moved(data, a * each)})
-
-    return Cut(-(-channels // EIGHT), part, _vector_set_up(p))
-
-
-def _vector_set_up(p: Mapping[str, Any]) -> int:
-    """Instructions of a depthwise kernel on vectors before its first channels."""
-    if "positions" not in p:
-        return 400
-    groups = -(-p["y"]["h"] // 2) if p["y"]["h"] <= p["band"] else 1
-    bytes_of_place = max(p["column"], 2) * p["window"]["stride_w"]
-    return 400 + (14 + int(bytes_of_place)) * int(p["positions"]) * groups
-
-
-def _vector_bands(call: Call) -> Cut | None:
-    """Bands of lines: each reads what the last one left of its copy. None for a single band."""
-    p = params_of(call)
-    lines, band = p["y"]["h"], p["band"]
-    if lines <= band:
-        return None
-    params, *tensors = call.args
-    function = call.function.replace("_conv2d_", "_bands_").replace("_planes_", "_plane_bands_")
-
-    def part(a: int, b: int) -> Call:
-        first, end = Number(a * band), Number(min(b * band, lines))
-        return Call(function, (params, first, end, *tensors))
-
-    return Cut(-(-lines // band), part, _vector_set_up(p))
-
-
-def _scales(fields: Mapping[str, Any], start: int, path: str = "") -> dict[str, Field]:
+def scales_from(fields: Mapping[str, Any], start: int, path: str = "") -> dict[str, Field]:
     """Mantissas and shifts of fields like ``tinyrt_requant_params`` from a channel on."""
     scales = start * fields["step"]
     return {path + name: moved_data(fields[name], scales) for name in ("mult", "shift")}
-
-
-def vector_rows(call: Call) -> Cut | None:
-    """Eight channels at a time of one row of a dense layer on vectors."""
-    p = params_of(call)
-    c_out = p["product"]["c_out"]
-    if c_out <= EIGHT:
-        return None
-    w, bias = (i for i, arg in enumerate(call.args) if isinstance(arg, Data))
-    data = call.args[w]
-    assert isinstance(data, Data)
-    each = EIGHT // QUAD * data.array.size // -(-c_out // QUAD)
-
-    def part(a: int, b: int) -> Call:
-        start, stop = a * EIGHT, min(b * EIGHT, c_out)
-        scales = _scales(p, start)
-        _, y = ends_of(call)
-        args = {bias: moved(call.args[bias], start), y: moved(call.args[y], start)}
-        fields = {"product.c_out": stop - start, **scales}
-        return edited(call, fields, args | {w: moved(data, a * each)})
-
-    return Cut(-(-c_out // EIGHT), part)
 
 
 def plain_channels(call: Call) -> Cut | None:
@@ -394,7 +323,7 @@ def plain_channels(call: Call) -> Cut | None:
         return None
 
     def part(start: int, stop: int) -> Call:
-        fields = {"c_out": stop - start, **_scales(p["requant"], start, "requant.")}
+        fields = {"c_out": stop - start, **scales_from(p["requant"], start, "requant.")}
         _, x, w, bias, y = call.args
         args = {
             2: moved(w, start * c_in),

@@ -8,7 +8,7 @@ from math import ceil
 
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Call, Number
-from tinyrt.backends.c.parts import channels, elements, rows
+from tinyrt.backends.c.parts import channels, elements, rows, vectors
 from tinyrt.backends.c.parts.edit import Cut, params_of
 
 MARGIN = 0.84
@@ -103,7 +103,7 @@ def _cut_of_layer(call: Call, isa: InstructionSet, overlaps: bool) -> Cut | None
     if bits not in ("s8", "s4"):
         return None
     name = name.removesuffix("_relu").removesuffix("_any").removesuffix("_raised")
-    vectors = isa is InstructionSet.MVE
+    has_vectors = isa is InstructionSet.MVE
     if name.startswith("window_block"):
         return rows.pairs(call) or rows.lines(call) or channels.window_channels(call)
     if name.startswith("window_pixels"):
@@ -131,18 +131,18 @@ def _cut_of_layer(call: Call, isa: InstructionSet, overlaps: bool) -> Cut | None
     if name in ("depthwise_part", "depthwise_part_fine", "depthwise_block_spread"):
         return _lines_of_four(call, overlaps)
     if name == "conv2d":
-        if vectors:
+        if has_vectors:
             return rows.vector_lines(call)
         return None if overlaps else rows.lines(call, 1)
     if name == "depthwise_planes":
-        return channels.vector_planes(call)
+        return vectors.planes(call)
     if name == "depthwise_conv2d":
-        planes = channels.vector_planes(call) if vectors else None
+        planes = vectors.planes(call) if has_vectors else None
         return planes or (None if overlaps else rows.lines(call, ALL))
     if name == "fully_connected":
-        return _dense(call, vectors)
+        return _dense(call, has_vectors)
     if name == "fully_connected_row":
-        return channels.vector_rows(call)
+        return vectors.row_of_channels(call)
     return None
 
 
