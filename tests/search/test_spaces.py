@@ -12,6 +12,7 @@ import pytest
 from tests.search import raw
 from tests.search.made import FILE, dense, problem
 from tinyrt.api.costs import cost
+from tinyrt.dsp.resizing import METHODS
 from tinyrt.errors import DataError, ShapeError
 from tinyrt.search import SPACES, Candidate, Problem, learning
 from tinyrt.search.candidate import candidate_of, graph_of, structure_of, untrained
@@ -26,7 +27,7 @@ SERIES = Problem(RNG.random((30, 1, 40, 3), np.float32), np.arange(30) % 2)
 ROWS = Problem(IMAGES.x, IMAGES.x)
 """What an autoencoder reproduces: images, too."""
 FOR = {"tcn": SERIES, "transformer": SERIES, "autoencoder": ROWS}
-FOR |= {"motion": raw.problem(), "sound": raw.sounds()}
+FOR |= {"motion": raw.problem(), "sound": raw.sounds(), "camera": Problem.of(raw.frames())}
 
 
 def order(space, params, epochs=1, seed=0):
@@ -276,6 +277,14 @@ RANGES["sound"] = RANGES["dscnn"] | {
     "cepstra": (False, True),
     "by_rows": (False, True),
     **INTO,
+}
+RANGES["camera"] = RANGES["dscnn"] | {
+    "view": (1.0, 0.85, 0.7),
+    "side": (8, 12, 4),
+    "channels": (1, 3),
+    "resize": tuple(METHODS),
+    "image": ("held", "by-rows", "pushed"),
+    "deployment": ("int8", "int8-untrained", "int4"),
 }
 """Space -> choice, its numbers of blocks left out: least, greatest and step, or whether a rate's
 logarithm is drawn."""
