@@ -71,6 +71,11 @@ def test_parts_are_cut_by_their_size_and_done_once(count):
             assert len(marked(40, 1)) == 40
 
 
+def test_more_parts_than_a_ticket_can_count_are_larger_ones():
+    with threads(2):
+        assert marked(70_000, 1)[:2] == [[0, 2], [2, 4]]
+
+
 def test_a_helper_takes_part_at_once_and_after_sleep():
     with threads(1):
         assert not both_met()

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tinyrt.floatmath.compiled import compiled
-from tinyrt.floatmath.crew_loops import ATTENDING, CELLS, attend, call_in, places, share
+from tinyrt.floatmath.crew_loops import ATTENDING, CELLS, MOST_PARTS, attend, call_in, places, share
 from tinyrt.floatmath.parallel import helper_count
 
 Shared = Callable[..., None]
@@ -41,10 +41,11 @@ def shared(loop: Callable[..., None]) -> Shared:
     run = _runner(loop)
 
     def on_threads(count: int, size: int, *operands: Any) -> None:
+        size = max(size, -(-count // MOST_PARTS), 1)
         helpers = helper_count() if count > size else 0
         failed = _crew(helpers).run(run, count, size, operands) if helpers else -1
         if failed < 0:
-            failed = run(np.zeros(CELLS, np.int64), count, max(size, 1), *operands)
+            failed = run(np.zeros(CELLS, np.int64), count, size, *operands)
         if failed:
             raise MemoryError(f"{failed} parts of {loop.__name__} found no memory")
 

@@ -36,7 +36,8 @@ loss and the optimiser.
 
 PLACES, SPAN = (types.containers.UniTuple(types.int64, n) for n in (2, 3))
 TURN = 2**16
-"""A ticket is ``(turn * TURN + parts) * TURN + taken``: less than this many parts."""
+"""A ticket is ``(turn * TURN + parts) * TURN + taken``."""
+MOST_PARTS = TURN - 1
 
 
 @intrinsic
