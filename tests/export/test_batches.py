@@ -6,7 +6,7 @@ import pytest
 from tinyrt.backends.c.kernel import Data, Params
 from tinyrt.export.code import ROWS, At, Int, Struct, line, linear, rendered
 from tinyrt.export.copies import copied, leaves
-from tinyrt.export.rows.batches import _Fit, _Written, is_int
+from tinyrt.export.rows.batches import _Fit, _fit_of, _merged_statements, _Written, is_int
 
 TABLE = np.arange(4, dtype=np.int8)
 ONE, TWO = {"t": TABLE}, {"t": TABLE, "u": TABLE}
@@ -72,6 +72,20 @@ def test_what_grows_otherwise_is_not(make):
 def test_a_single_number_of_rows_predicts_itself(make):
     alone = written(4, **make(4))
     assert _Fit(alone, alone).meets(alone)
+
+
+@pytest.mark.parametrize("make", BENT.values(), ids=BENT)
+def test_one_number_of_rows_is_met_where_no_line_goes_through_two(make):
+    few, many = written(2, **make(2)), written(4, **make(4))
+    found = _fit_of([few, many])
+    assert found.meets(many)
+    if found.meets(few):  # two points of something that is bent
+        assert found.other is few
+    else:
+        assert found.changed("p") == []
+        assert [s.tokens() for s in _merged_statements(found, many.code)] == [
+            s.tokens() for s in many.code
+        ]
 
 
 def test_numbers_that_grow_by_parts_of_one_are_not_merged():

@@ -39,9 +39,7 @@ Write = Callable[[ModelWriter, int], None]
 def write_batch(writer: ModelWriter, write: Write, counts: Sequence[int]) -> None:
     """Write an op for the number of rows in ``rows``, one of ``counts``, from few to many."""
     written = [_Written.of(writer, write, n) for n in counts]
-    last = written[-1]
-    lines = [_Fit(last, other) for other in written[:-1]] or [_Fit(last, last)]
-    fit = max(lines, key=lambda fit: sum(map(fit.meets, written)))
+    last, fit = written[-1], _fit_of(written)
     others = [w for w in written if not fit.meets(w)]
     with writer.variant("") as statements:
         write(writer, last.rows)
@@ -173,6 +171,15 @@ class _Fit:
             for (path, a), (_, b) in pairs
             if a != b and is_int(a) and is_int(b)
         ]
+
+
+def _fit_of(written: Sequence[_Written]) -> _Fit:
+    """What meets the most numbers of rows, the last one among them.
+
+    Where each number of rows has another kernel, no line goes through two.
+    """
+    lines = [_Fit(written[-1], other) for other in written]
+    return max(lines, key=lambda fit: sum(map(fit.meets, written)))
 
 
 def is_int(value: object) -> TypeGuard[int]:
