@@ -72,7 +72,7 @@ static void tinyrt_set_planes(const tinyrt_depthwise_planes_s8_params *p, int8_t
 }
 
 /** Padding everywhere, and no weights: what lies beside lines and weights stays so. */
-static void tinyrt_fill_planes(const tinyrt_planes *t) {
+static void tinyrt_fill_planes(tinyrt_planes *t) {
     tinyrt_mve_fill(t->copy, (int8_t)t->p->x_zp, TINYRT_CHANNELS * t->plane_bytes);
     tinyrt_mve_fill(t->channels->upper, 0, TINYRT_CHANNELS * (int32_t)sizeof(*t->channels));
 }

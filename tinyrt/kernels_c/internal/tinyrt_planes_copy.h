@@ -139,6 +139,8 @@ static void tinyrt_copy_line(const tinyrt_planes *t, const tinyrt_line *line, in
         tinyrt_copy_to_both(line, to, first, second);
     } else if (places > 0) {
         tinyrt_copy_to_columns(line, to, first);
+    } else {
+        /* Nobody reads this line. */
     }
 }
 
