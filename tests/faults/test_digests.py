@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from tests.graphs import Builder
+from tests.search import raw
 from tests.search.made import blobs
 from tinyrt.api.fitting import DeviceBudget
 from tinyrt.cache import key_of
-from tinyrt.dsp import LogMel
+from tinyrt.dsp import LogMel, Pipeline
 from tinyrt.export.blob.structure import Part, digest_of
 from tinyrt.export.identity import sealed
 from tinyrt.ir import DType, Graph
@@ -20,6 +21,7 @@ from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.search import Candidate, Problem, SearchSetting
 from tinyrt.search.candidate import structure_of
 from tinyrt.search.deployment import Deployment
+from tinyrt.search.teacher import Teacher
 from tinyrt.train.nn import Linear
 from tinyrt.train.pipeline.samples import digest
 
@@ -43,6 +45,7 @@ TESTED = {
     "tinyrt/interpreter/native.py": KEYS,
     "tinyrt/search/candidate.py": HERE,
     "tinyrt/search/problem.py": HERE,
+    "tinyrt/search/teacher.py": HERE,
     "tinyrt/search/search.py": "tests/search/test_store.py",
     "tinyrt/train/pipeline/samples.py": HERE,
 }
@@ -67,9 +70,9 @@ DATA = blobs()
 PROBLEM = Problem(DATA["x"], DATA["y"], rate=100.0)
 
 
-def teacher():
+def teacher(weight=1):
     b = Builder((1, 12))
-    w = np.ones((3, 12), np.float32)
+    w = np.full((3, 12), weight, np.float32)
     y = b.op("fully_connected", ("x", b.constant(w)), FullyConnectedAttrs())
     return b.graph(y)
 
@@ -81,16 +84,27 @@ OTHER_PROBLEMS = {
     "seed": 1,
     "rate": 50.0,
     "fold": 1,
-    "teacher": teacher(),
+    "teacher": Teacher(teacher()),
+    "told": np.zeros((len(DATA["x"]), 3), np.float32),
 }
 
 
 def test_a_problem_is_known_by_all_of_it():
-    assert OTHER_PROBLEMS.keys() == {field.name for field in fields(Problem)}
+    assert OTHER_PROBLEMS.keys() | {"pixels"} == {field.name for field in fields(Problem)}
     others = [replace(PROBLEM, **{name: value}) for name, value in OTHER_PROBLEMS.items()]
     others += [replace(PROBLEM, rate=None), replace(PROBLEM, fold=None)]
     assert differ([each.digest for each in (PROBLEM, *others)])
     assert replace(PROBLEM).digest == PROBLEM.digest
+    frames = Problem.of(raw.frames())
+    assert frames.digest != replace(frames, pixels="rgb565_swapped").digest
+
+
+def test_a_teacher_is_known_by_its_model_and_its_front_end():
+    plain, front = Teacher(teacher()), Pipeline(raw.FRONT)
+    others = [replace(plain, graph=teacher(2)), replace(plain, front_end=front)]
+    others.append(replace(plain, front_end=Pipeline(replace(raw.FRONT, peaks=1))))
+    assert differ([each.digest for each in (plain, *others)])
+    assert replace(plain, file="elsewhere").digest == plain.digest
 
 
 OTHER_SETTINGS = {

@@ -29,6 +29,7 @@ LOWER = {
     # Where a function jumps, inputs that int8 rounds across the place are a whole jump off.
     **dict.fromkeys(("Ceil", "Floor", "Round"), 20),
     "places_of_the_largest": 12,
+    "the last ArgMin of equals": 20,
     **dict.fromkeys(("Sign", "cast_of_a_comparison", "exclusive_or", "places_of_extrema"), 12),
     "mask_of_zeros_and_ones": 12,
     # Few outputs are large, and they are those of small divisors, of which int8 knows little.

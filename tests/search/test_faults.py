@@ -101,7 +101,8 @@ def test_a_study_that_finds_no_room_ends_and_goes_on(size, tmp_path):
     assert "--resume" in error.value.hint
     before = [record for _, _, record in seen]
     result = search(resume=True)
-    told(result, seen, FEW.trials)
+    told(result, seen[len(before) :], FEW.trials)
+    assert seen[: len(before)] == seen[len(before) : 2 * len(before)], "first what there is"
     assert [result.records[n] for n in range(len(before))] == before
     assert result.ends["failed"] == 0
 

@@ -16,7 +16,14 @@ SHAPES = {
     "a pixel": (1, 1, 4),
     "square": (8, 8, 1),
 }
-ON_SAMPLES = sorted(set(SPACES) - {"motion", "sound"})
+ON_SAMPLES = sorted(set(SPACES) - {"motion", "sound", "camera"})
+
+
+RAW = {
+    "motion": raw.problem,
+    "sound": raw.sounds,
+    "camera": lambda: Problem.of(raw.frames()),
+}
 
 
 def problem(shape):
@@ -41,9 +48,9 @@ def test_all_choices_are_networks_of_samples_of_any_shape(name):
             assert all(min(v.shape, default=1) > 0 for v in graph.values.values()), trial.params
 
 
-@pytest.mark.parametrize("name", ["motion", "sound"])
+@pytest.mark.parametrize("name", ["motion", "sound", "camera"])
 def test_raw_samples_have_networks_behind_every_front_end(name):
-    of = {"motion": raw.problem, "sound": raw.sounds}[name]()
+    of = RAW[name]()
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=4))
     for _ in range(6):
         trial = study.ask()

@@ -258,7 +258,8 @@ class Problem:
         taught = "" if self.teacher is None else f" taught by {self.teacher.digest}"
         pixels = "" if self.pixels is None else f" {self.pixels}"
         said = f"{rate}{fold}{taught}{pixels}"
-        return f"{digest([self.x, self.y])} {self.validation:g} {self.seed}{said}"
+        told = () if self.told is None else (self.told,)
+        return f"{digest([self.x, self.y, *told])} {self.validation:g} {self.seed}{said}"
 
 
 Purpose = Problem | View

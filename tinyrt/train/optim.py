@@ -82,12 +82,7 @@ class Optimizer(ABC):
         self.steps = 0
 
     def step(self) -> None:
-        """Update every parameter that has a gradient.
-
-        Raises:
-            DataError: the rate has become negative, or is not finite, as by a schedule.
-
-        """
+        """Update every parameter that has a gradient; DataError where the rate is below 0."""
         _require_range(lr=self.lr)
         self.steps += 1
         everything = zip(self.parameters, self._group_of, self.state, strict=True)

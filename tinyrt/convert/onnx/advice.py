@@ -31,7 +31,7 @@ computes these."""
 OTHERS = {
     **dict.fromkeys(("NonMaxSuppression", "RoiAlign", "MaxRoiPool"), BOXES),
     **dict.fromkeys(("NonZero", "Compress", "Unique"), OPEN),
-    **dict.fromkeys(("DFT", "STFT", "MelWeightMatrix"), SPECTRUM),
+    "MelWeightMatrix": SPECTRUM,
     **dict.fromkeys(("StringNormalizer", "StringConcat", "StringSplit", "RegexFullMatch"), TEXT),
     "TfIdfVectorizer": TEXT,
     **dict.fromkeys(("RandomNormal", "RandomUniform", "RandomNormalLike"), NOISE),
