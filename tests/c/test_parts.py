@@ -42,7 +42,7 @@ def test_parts_answer_as_whole_layers_in_their_own_memory(tmp_path, monkeypatch,
     if kind == "tiles":
         by_tiles(monkeypatch)
     monkeypatch.setattr(slices, "divided", smallest)
-    graph, feeds = KINDS[kind](range(sampled(4, 20)))
+    graph, feeds = KINDS[kind](range(sampled(2, 20)))
     options = ExportOptions(slices=1000, memories=BESIDE)
     project = export_graph(graph, tmp_path / "project", core=core, options=options)
     assert project.slices.count > len(graph.nodes)
