@@ -32,9 +32,13 @@ COMPILERS = ("clang", "others")
 
 LIMITS = {
     "clang": {"cortex-m4": 1.11, "cortex-m55": 1.11},
-    "others": {"cortex-m4": 1.30, "cortex-m55": 1.49},
+    "others": {"cortex-m4": 1.30, "cortex-m55": 1.61},
 }
-"""Compiler -> core -> most instructions, to those of GCC's code."""
+"""Compiler -> core -> most instructions, to those of GCC's code.
+
+With vectors, kernels of depthwise layers gain by GCC alone: others take as many instructions of
+dscnn_kws as they did, 1.02 M, and GCC's code takes .64 M in place of .73 M.
+"""
 
 WARNINGS = "-Wall -Wextra -Wconversion -Wpedantic -Werror"
 

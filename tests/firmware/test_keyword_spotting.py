@@ -19,8 +19,11 @@ LABELS = ["silence", "another word", "yes", "no", "stop", "go"]
 
 pytestmark = [pytest.mark.device, pytest.mark.slow]
 
-LIMITS = {"cortex-m4": (665_000, 22_000), "cortex-m55": (182_000, 23_900)}
-"""Core -> most instructions from one answer to the next, and bytes of flash of the whole model."""
+LIMITS = {"cortex-m4": (665_000, 22_000), "cortex-m55": (182_000, 24_700)}
+"""Core -> most instructions from one answer to the next, and bytes of flash of the whole model.
+
+On a Cortex-M55, depthwise layers by planes are faster, and take 1 KB more code.
+"""
 
 MAX_RAM = 24 << 10
 """Bytes of arena, state, stack and the block of samples."""

@@ -164,7 +164,7 @@ _BY_SET: dict[str, tuple[Any, Any]] = {
     "row_channels": (4, 8),
     "row_tap": (4.25, 17),
     "row_turn": ((2, 16), (3, 8)),
-    "row_block": (73, 175),
+    "row_block": (57, 175),
     "relu_row_block": (40, 175),
     "slide": (
         {1: Line(25, 79, 212), 2: Line(35, 78, 170)},

@@ -74,8 +74,17 @@ FLAT = {
 RUN, RUN_BYTE = 18, 2.8
 """Instructions of ``tinyrt_move`` for each run of bytes, and for each of its bytes."""
 
-POOLS = {"average": (50, 6, 4.6), "max_pool2d": (14, 0, 5.2)}
-"""Kind of pool -> instructions of an output, of a row of its window, and of a tap."""
+POOLS = {
+    **{"average_pool2d_s16": (20, 4, 3.1), "max_pool2d_s16": (16, 4, 5.2)},
+    **{"average": (50, 6, 4.6), "max_pool2d": (14, 0, 5.2)},
+}
+"""Kind of pool -> instructions of an output, of a row of its window, and of a tap.
+
+The first that a kernel's name begins with. Those of int16 are of four channels at a time.
+"""
+
+LEFT_CHANNEL = 2.5
+"""Instructions of a channel that is left of four at a time, to those of one of the four."""
 
 VECTORS = frozenset(
     f"tinyrt_{name}_s8" for name in ("lut", "times", "add", "sub", "maximum", "minimum")
@@ -227,7 +236,11 @@ def _pooled(call: Call, output: float, row: float, tap: float) -> float:
     """Instructions of a pool: of an output, of each of its window's rows, and of each tap."""
     p = params_of(call)
     rows, columns = p["window"]["kernel_h"], p["window"]["kernel_w"]
-    return float(_size(p["y"]) * (output + row * rows + tap * rows * columns))
+    outputs = float(_size(p["y"]))
+    if call.function.endswith("_s16"):
+        channels: int = p["y"]["c"]
+        outputs *= 1 + (LEFT_CHANNEL - 1) * (channels % FOUR) / channels
+    return outputs * float(output + row * rows + tap * rows * columns)
 
 
 def _without_zeros(whole: float, call: Call, isa: InstructionSet, taps: int) -> float:
