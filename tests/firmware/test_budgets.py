@@ -54,7 +54,7 @@ BY_TILES = {"balanced": 35_840, "speed": 131_000}
 """Most bytes that resnet8's convolutions by tiles add to its weights."""
 
 FLASH_BY_TILES = 125_872
-"""Most bytes of resnet8's code and weights on a Cortex-M4: 36 KiB and 48 bytes more than without tiles."""
+"""Most bytes of resnet8's code and weights on a Cortex-M4: 36 KiB and 48 more than without."""
 
 
 @pytest.mark.parametrize(("core", "name"), LIMITS)
