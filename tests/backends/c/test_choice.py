@@ -51,8 +51,8 @@ def dense(rows, c_in, c_out, **attrs):
     return Case("fully_connected", FullyConnectedAttrs(**attrs), shapes, frozenset({1, 2}))
 
 
-def pool(shape, **attrs):
-    return Case("average_pool2d", Pool2dAttrs((2, 2), (2, 2), **attrs), (shape,))
+def pool(shape, kernel=(2, 2), **attrs):
+    return Case("average_pool2d", Pool2dAttrs(kernel, (2, 2), **attrs), (shape,))
 
 
 LAYERS = [
@@ -94,6 +94,8 @@ LAYERS = [
     ("group_block_long_s8", BOTH, dense(2, 1000, 12)),
     ("average_columns_s8", BOTH, pool((1, 32, 32, 16))),
     ("average_pool2d_s8", BOTH, pool((1, 8, 8, 16))),
+    ("average_columns_s8", BOTH, pool((1, 1, 5780, 4), (1, 5780))),
+    ("average_pool2d_s8", BOTH, pool((1, 1, 5781, 4), (1, 5781))),
     ("average_legacy_s8", BOTH, pool((1, 32, 32, 16), legacy=True)),
     ("fully_connected_legacy_s8", BOTH, dense(2, 16, 1, legacy=True)),
     ("mean_columns_s8", BOTH, Case("mean", MeanAttrs((1, 2)), ((1, 4, 4, 8),))),

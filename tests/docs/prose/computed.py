@@ -14,6 +14,11 @@ TABLE = 1 << 8
 """A byte for each value of a byte."""
 
 
+def percent(share: float) -> str:
+    """As pages write it."""
+    return f"{100 * share:.3g} %"
+
+
 def audio() -> Sentences:
     from tinyrt.dsp.options import MAX_BYTES
 
@@ -59,7 +64,7 @@ def debug() -> Sentences:
 
     yield f"its first {MIN_SAMPLES} to {MAX_SAMPLES} samples"
     yield f"leave the output within {causes.GOOD_DB:.0f} dB"
-    yield f"within {bisect.FLOAT_LOSS:.0%} of the float model".replace("%", " %")
+    yield f"within {percent(bisect.FLOAT_LOSS)} of the float model"
     yield f"else {bisect.GOOD_DB:.0f} dB"
 
 
@@ -85,8 +90,8 @@ def kernels() -> Sentences:
     from tests.firmware.test_costs import TOLERANCE, VECTOR_TOLERANCE
     from tests.firmware.test_cut_channels import WEIGHTS
 
-    yield f"formulas are right to {TOLERANCE:.0%} (most".replace("%", " %")
-    yield f"holds it within {VECTOR_TOLERANCE:.0%}".replace("%", " %")
+    yield f"formulas are right to {percent(TOLERANCE)} (most"
+    yield f"holds it within {percent(VECTOR_TOLERANCE)}"
     (m0,) = (
         row
         for row in rows_of("benchmarks.md", "core | model")
@@ -146,19 +151,15 @@ def dsp() -> Sentences:
     yield f"takes {m4['waits']} to {m4['decides']} instructions on a Cortex-M4, {m0['waits']} to "
     yield f"a row of 12 classes takes {m4['waits']} to {m4['decides']} instructions, of the"
     yield f"A frame is a window of {front.window} samples ({front.window // 16} ms)"
-    near = {name: f"{most:.3g} %" for name, most in _per_cent(others.BY_SAMPLES)}
-    yield f"a frame is within {steps.TOLERANCE:.0%}".replace("%", " %")
-    roots, window = (f"{100 * steps.BY_SAMPLES[name]:.3g} %" for name in ("roots", "window"))
+    near = {name: percent(most) for name, most in others.BY_SAMPLES.items()}
+    yield f"a frame is within {percent(steps.TOLERANCE)}"
+    roots, window = (percent(steps.BY_SAMPLES[name]) for name in ("roots", "window"))
     yield f"{roots} and {window}"
-    yield f"within {others.TOLERANCE:.0%}, or {others.FEW} instructions".replace("%", " %")
+    yield f"within {percent(others.TOLERANCE)}, or {others.FEW} instructions"
     yield f"roots {near['roots']}, logarithms {near['logarithm']}"
     yield f"bands and peaks {near['bands and peaks']}"
-    yield f"means and deviations {100 * others.WINDOWS:.3g} %"
-    yield f"tables on cores with vectors, {100 * others.GATHERED:.3g} %"
-
-
-def _per_cent(limits: dict[str, float]) -> Iterator[tuple[str, float]]:
-    return ((name, 100 * most) for name, most in limits.items())
+    yield f"means and deviations {percent(others.WINDOWS)}"
+    yield f"tables on cores with vectors, {percent(others.GATHERED)}"
 
 
 def learning() -> Sentences:

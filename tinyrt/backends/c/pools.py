@@ -19,6 +19,9 @@ MANY_TAPS, MANY_TAPS_SMALL = 1 << 12, 1 << 14
 """Taps of a layer from which on four channels at a time are worth 400 bytes of code: mostly, and in
 code that is to be small."""
 
+MOST_COLUMNS = 5_780
+"""Elements of a window up to which means by reciprocals are exact."""
+
 
 def average_s8_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_average_columns_s8``, or of a smaller one."""
@@ -26,7 +29,7 @@ def average_s8_calls(node: BoundNode, target: Target) -> Calls:
         return _pool("tinyrt_average_legacy_s8", node)
     height, width = node.attrs_as(Pool2dAttrs).kernel
     many = node.output.size * height * width >= (MANY_TAPS_SMALL if target.small else MANY_TAPS)
-    columns = target.isa in BLOCK_SETS and many
+    columns = target.isa in BLOCK_SETS and many and height * width <= MOST_COLUMNS
     return _pool("tinyrt_average_columns_s8" if columns else "tinyrt_average_pool2d_s8", node)
 
 

@@ -13,8 +13,8 @@ extern "C" {
  * the rows still read. */
 void tinyrt_average_pool2d_s8(const tinyrt_pool2d_s8_params *p, const int8_t *x, int8_t *y);
 
-/** As tinyrt_average_pool2d_s8, four channels at a time, and without a division for each mean of up
- *  to 5,780 elements. */
+/** As tinyrt_average_pool2d_s8, four channels at a time, without a division for each mean.
+ *  Requires: windows have 5,780 elements at most. */
 void tinyrt_average_columns_s8(const tinyrt_pool2d_s8_params *p, const int8_t *x, int8_t *y);
 
 /** As tinyrt_average_pool2d_s8, halves up, as on uint8. */

@@ -2,48 +2,23 @@
 
 #include "tinyrt_four_columns.h"
 
-/** Elements up to which a reciprocal of 32 bits gives exact quotients: of n up to 128.5 * count,
- * (n + 1) * count <= 2^32. */
-#define MOST_RECIPROCAL 5780U
-
-/** The number of elements under a window, and its reciprocal, rounded down. */
+/** The number of elements under a window, and its reciprocal, rounded down: quotients of n up to
+ *  128.5 * count are exact where (n + 1) * count <= 2^32, which is up to 5,780 elements. */
 typedef struct {
     uint32_t count;
     uint32_t reciprocal;
 } tinyrt_divisor;
 
-/** A sum without its sign, and half of the count: what is divided. */
-static inline uint32_t dividend(int32_t sum, uint32_t sign, uint32_t half) {
-    return (((uint32_t)sum ^ sign) - sign) + half;
-}
-
-static inline int8_t limited(const tinyrt_pool2d_s8_params *p, uint32_t mean, uint32_t sign) {
-    return (int8_t)tinyrt_clamp((int32_t)((mean ^ sign) - sign), p->act_min, p->act_max);
-}
-
-/** Means over more elements than reciprocals are exact for: a division for each. */
-static TINYRT_NOINLINE void divided_means(const tinyrt_pool2d_s8_params *p, uint32_t count,
-                                          const int32_t *sums, int32_t channels, int8_t *y) {
-    for (int32_t c = 0; c < channels; ++c) {
-        const uint32_t sign = (uint32_t)(sums[c] >> 31);
-        y[c] = limited(p, dividend(sums[c], sign, count / 2U) / count, sign);
-    }
-}
-
 /** Means of some channels from their sums, halves away from zero. */
 static TINYRT_NOINLINE void means(const tinyrt_pool2d_s8_params *p, const tinyrt_divisor *divisor,
                                   const int32_t *sums, int32_t channels, int8_t *y) {
-    const uint32_t count = divisor->count;
+    const uint32_t half = (divisor->count / 2U) + 1U;
     const uint32_t reciprocal = divisor->reciprocal;
-    if (count > MOST_RECIPROCAL) {
-        divided_means(p, count, sums, channels, y);
-        return;
-    }
-    const uint32_t half = (count / 2U) + 1U;
     for (const int32_t *const end = sums + channels; sums != end; ++sums) {
         const uint32_t sign = (uint32_t)(*sums >> 31);
-        const uint64_t product = (uint64_t)dividend(*sums, sign, half) * reciprocal;
-        *y++ = limited(p, (uint32_t)(product >> 32), sign);
+        const uint32_t dividend = (((uint32_t)*sums ^ sign) - sign) + half;
+        const uint32_t mean = (uint32_t)(((uint64_t)dividend * reciprocal) >> 32);
+        *y++ = (int8_t)tinyrt_clamp((int32_t)((mean ^ sign) - sign), p->act_min, p->act_max);
     }
 }
 
@@ -63,7 +38,7 @@ static void all_channels(const tinyrt_pool2d_s8_params *p, tinyrt_area area,
 
 /** Neighbouring windows have as many elements mostly, and then the same reciprocal. */
 static void set_divisor(uint32_t count, tinyrt_divisor *divisor) {
-    TINYRT_ASSERT(count > 0U);
+    TINYRT_ASSERT((count > 0U) && (count <= 5780U));
     if (count != divisor->count) {
         divisor->count = count;
         divisor->reciprocal = UINT32_MAX / count;
