@@ -140,6 +140,8 @@ def main() -> None:
         for core in options.cores:
             if toolchain.knows(find_core(core)):
                 rows[model, core] = row(zoo, model, core)
+            elif (model, core) not in rows:
+                raise SystemExit(f"the compiler does not know {core}, and the page has no {model}")
             print(rows[model, core], flush=True)
     if options.write:
         lines = [HEADER, *(rows[model, core] for model in MODELS for core in CORES)]

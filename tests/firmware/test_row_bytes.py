@@ -6,7 +6,7 @@ import pytest
 from tests.c.conformance import graph_of
 from tests.c.fours import extremes
 from tests.firmware.device import check_on_device, run_on_device
-from tests.firmware.test_fours import WAYS
+from tests.firmware.test_fours import combined
 from tests.firmware.test_slices_ops import smallest
 from tests.ops.build import Case, build_s8
 from tests.ops.cases.windowed import activation
@@ -19,13 +19,7 @@ pytestmark = pytest.mark.slow
 
 CORES = ("cortex-m0", "cortex-m3", "rv32imc")
 BUILDS = {"random": build_s8, "extremes": extremes}
-ALL = [
-    (core, way, build)
-    for core in CORES
-    for way in WAYS
-    for build in BUILDS
-    if not (core == "rv32imc" and way == "-ffixed-r9")
-]
+ALL = combined(CORES, BUILDS)
 SAMPLE = [
     ("cortex-m0", "-ffixed-r9", "extremes"),
     ("cortex-m3", "", "extremes"),
