@@ -326,6 +326,13 @@ REFUSED: dict[str, tuple[Case, type[TinyrtError], str]] = {
         ModelFormatError,
         "shape [1, 6, 4]",
     ),
+    "gates of another function": (
+        lambda m: m.op(
+            "RNN", m.input(3, 2, 4), m.weights(1, 5, 4), m.weights(1, 5, 5), activations=["Softplus"]
+        ),
+        UnsupportedError,
+        "RNN with activations ['Softplus']",
+    ),
     "a diagonal": (
         lambda m: m.op("Einsum", m.input(3, 3), equation="ii->i"),
         UnsupportedError,
