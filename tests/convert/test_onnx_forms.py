@@ -328,10 +328,10 @@ REFUSED: dict[str, tuple[Case, type[TinyrtError], str]] = {
     ),
     "gates of another function": (
         lambda m: m.op(
-            "RNN", m.input(3, 2, 4), m.weights(1, 5, 4), m.weights(1, 5, 5), activations=["Softplus"]
+            "RNN", m.input(3, 2, 4), m.weights(1, 5, 4), m.weights(1, 5, 5), activations=["Mish"]
         ),
         UnsupportedError,
-        "RNN with activations ['Softplus']",
+        "RNN with activations ['Mish']",
     ),
     "a diagonal": (
         lambda m: m.op("Einsum", m.input(3, 3), equation="ii->i"),
