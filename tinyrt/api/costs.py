@@ -198,11 +198,14 @@ def _int8_graph(model: str | Path | Graph | Module, input_shape: Shape | None) -
     else:
         graph = _traced(model, input_shape)
     if not graph.is_quantized:
-        from tinyrt.quantize import quantize_graph
+        from tinyrt.quantize import Preset, quantize_graph
+        from tinyrt.quantize.config import configure
 
         untrained = () if isinstance(model, str | Path | Graph) else BY_WEIGHTS
         graph = optimized(graph, skip=untrained)
-        graph = quantize_graph(graph, random_inputs(graph, SAMPLES))
+        # What more work on accuracy would choose are values, which cost nothing.
+        config = configure(Preset.FAST, per_channel_dense=True)
+        graph = quantize_graph(graph, random_inputs(graph, SAMPLES), config)
     return schedule(graph)
 
 

@@ -200,8 +200,17 @@ def _elements(data: NDArray[np.generic]) -> str:
         return _filled_with(*_int8_literals(), flat.view(np.uint8))
     bits, index = np.unique(flat.view(f"u{flat.itemsize}"), return_inverse=True)
     current().spend(LITERAL * bits.size, "writing constants as C")
-    literals = [literal(v) for v in bits.view(flat.dtype).tolist()]
+    literals = _literals(bits.view(flat.dtype))
     return _filled_with(literals, _lengths(literals), index)
+
+
+def _literals(values: NDArray[np.generic]) -> list[str]:
+    """The literal of each; of integers without a look at each one's type."""
+    if values.dtype.kind not in "iu":
+        return [literal(v) for v in values.tolist()]
+    texts = list(map(str, values.tolist()))
+    lowest = str(-(2**31))
+    return ["INT32_MIN" if text == lowest else text for text in texts]
 
 
 @cache
