@@ -1,10 +1,11 @@
 """A search beside a recipe by hand: ``python -m benchmarks.search_recipes motion FOLDER``.
 
-The recipe is trained first, and its pruned int8 model counted: what that costs is the limit, for
-digits .7 of its instructions. Within it, networks and their deployment are chosen for the recipe's
-training samples: convolutions along time and their strides, or for digits the space ``cnn``, which
-begins with two by hand. The recipe's float model teaches them, as it does the pruned one. The test
-samples judge the front, and chose nothing. ``--recipe-only`` prints the recipe's figures.
+The recipe is trained first, and its pruned int8 model counted (``--unpruned``: the one with all
+channels): what that costs is the limit, for digits .7 of its instructions. Within it, networks and
+their deployment are chosen for the recipe's training samples: convolutions along time and their
+strides, or for digits the space ``cnn``, which begins with two by hand. The recipe's float model
+teaches them, as it does the pruned one. The test samples judge the front, and chose nothing.
+``--recipe-only`` prints the recipe's figures.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ BEGIN = {("digits", "cnn"): tuple(small_cnn(width) for width in (8, 16))}
 
 @dataclass(frozen=True, slots=True)
 class Hand:
-    """A recipe's pruned int8 model.
+    """A recipe's int8 model.
 
     Attributes:
         top1: share of the test samples that it answers right.
@@ -84,10 +85,10 @@ class Hand:
         )
 
 
-def by_hand(recipe: str, seed: int) -> Hand:
-    """Train a recipe, prune it, and count what its int8 model costs."""
+def by_hand(recipe: str, seed: int, pruned: bool) -> Hand:
+    """Train a recipe, prune it unless all channels stay, and count what its int8 model costs."""
     trained = train_float(RECIPES[recipe], seed=seed)
-    graph = train_int8(trained, source=prune(trained)).deployed()
+    graph = train_int8(trained, source=prune(trained) if pruned else None).deployed()
     top1 = trained.recipe.score(Model(graph), trained.data)["top1"]
     return Hand(top1, cost(graph, CORE, basis=Basis.COUNTED), optimize(trained.graph()))
 
@@ -158,9 +159,10 @@ def main() -> None:
     parser.add_argument("--scouts", type=int, default=150)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--unpruned", action="store_true", help="beside all channels")
     parser.add_argument("--recipe-only", action="store_true", help="do not search")
     given = parser.parse_args()
-    hand = by_hand(given.recipe, given.seed)
+    hand = by_hand(given.recipe, given.seed, not given.unpruned)
     limits = hand.limits(SHARES[given.recipe])
     spent = hand.cost
     print(f"by hand: test {hand.top1:.2%}, arena {spent.arena:,}, flash {spent.flash:,}, ", end="")
