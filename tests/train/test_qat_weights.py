@@ -288,6 +288,44 @@ def test_only_the_first_five_norms_are_named(rng, x):
         QatModel(optimize(source), x, source=other_weights(source))
 
 
+def untrained(model):
+    """What is warned of norms without statistics when a model is made."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model()
+    return [str(w.message) for w in caught if "as before any training" in str(w.message)]
+
+
+def test_norms_that_never_saw_a_batch_are_named(rng, x):
+    seen, fresh = norm_with_statistics(rng, 2), BatchNorm(2)
+    net = Sequential(Conv2d(2, 2, 1, rng=rng), seen, Conv2d(2, 2, 1, rng=rng), fresh)
+    source = trace(net, SHAPE)
+    with pytest.warns(QuantizationWarning) as caught:
+        QatModel(optimize(source), x, source=source)
+    (told,) = [str(w.message) for w in caught]
+    assert told.startswith("1 of 2 batch norms have running means of 0 and variances of 1, as bef")
+    assert "any training: 3; train the float model before, or call it in training mode" in told
+    fresh(Tensor(x))
+    source = trace(net, SHAPE)
+    assert not untrained(lambda: QatModel(optimize(source), x, source=source))
+
+
+@pytest.mark.parametrize("name", ["mean", "variance"])
+def test_one_statistic_that_has_moved_is_enough(name, rng, x):
+    norm = BatchNorm(4)
+    getattr(norm, name).data[2] = 0.5
+    source = trace(convolution(rng, norm), SHAPE)
+    assert not untrained(lambda: QatModel(optimize(source), x, source=source))
+
+
+def test_only_the_first_five_untrained_norms_are_named(rng, x):
+    blocks = [m for _ in range(6) for m in (Conv2d(2, 2, 1, rng=rng), BatchNorm(2))]
+    source = trace(Sequential(*blocks), SHAPE)
+    (told,) = untrained(lambda: QatModel(optimize(source), x, source=source))
+    assert told.startswith("6 of 6 ")
+    assert "training: 1, 3, 5, 7, 9, ...; train" in told
+
+
 @pytest.mark.parametrize("behind", [(), (ReLU(),)])
 def test_a_layer_without_norm_keeps_its_own_weights(behind, rng, x):
     layer, node = only_layer(convolution(rng, *behind), x)

@@ -77,9 +77,4 @@ def var(x: Tensor, axis: Axes = None, *, ddof: int = 0, keepdims: bool = False) 
         ShapeError: there are no more elements than ``ddof``.
 
     """
-    centred = x - x.mean(axis, keepdims=True)
-    total = (centred * centred).sum(axis, keepdims)
-    count = x.data.size // max(1, total.data.size)
-    if count <= ddof:
-        raise ShapeError(f"the variance of {count} elements", expected=f"more than {ddof}")
-    return total * (1 / (count - ddof))
+    return x.var(axis, ddof=ddof, keepdims=keepdims)

@@ -13,7 +13,6 @@ from tinyrt.ops.batch_norm import BatchNormAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
-from tinyrt.ops.shared.pool import Pool2dAttrs
 from tinyrt.ops.shared.window import Pair
 from tinyrt.ops.transpose_conv import TransposeConvAttrs
 from tinyrt.train.activations import GELU as GELU
@@ -26,6 +25,8 @@ from tinyrt.train.activations import Sigmoid as Sigmoid
 from tinyrt.train.activations import SiLU as SiLU
 from tinyrt.train.activations import Softmax as Softmax
 from tinyrt.train.activations import Tanh as Tanh
+from tinyrt.train.containers import ModuleDict as ModuleDict
+from tinyrt.train.containers import ModuleList as ModuleList
 from tinyrt.train.core.function import Array
 from tinyrt.train.core.init import he_normal
 from tinyrt.train.core.modes import LISTENER
@@ -38,6 +39,9 @@ from tinyrt.train.core.normalise import normalise_batch
 from tinyrt.train.core.tensor import Tensor, apply
 from tinyrt.train.norms import GroupNorm as GroupNorm
 from tinyrt.train.norms import LayerNorm as LayerNorm
+from tinyrt.train.pools import AvgPool2d as AvgPool2d
+from tinyrt.train.pools import MaxPool2d as MaxPool2d
+from tinyrt.train.pools import pair
 
 
 def _zeros(count: int) -> Array:
@@ -46,10 +50,6 @@ def _zeros(count: int) -> Array:
 
 def _ones(count: int) -> Array:
     return np.ones(count, np.float32)
-
-
-def _pair(value: int | Pair) -> Pair:
-    return (value, value) if isinstance(value, int) else value
 
 
 class Conv2d(Module):
@@ -87,9 +87,9 @@ class Conv2d(Module):
         if c_in % groups or c_out % groups:
             what = f"{groups} groups do not divide {c_in} input and {c_out} output channels"
             raise ShapeError(what, expected="a divisor of both")
-        kh, kw = _pair(kernel)
+        kh, kw = pair(kernel)
         per_group = c_in // groups
-        self.attrs = Conv2dAttrs(_pair(stride), padding, _pair(dilation))
+        self.attrs = Conv2dAttrs(pair(stride), padding, pair(dilation))
         self.weight = he_normal(rng, (c_out, kh, kw, per_group), kh * kw * per_group)
         self.bias = Parameter(_zeros(c_out)) if bias else None
 
@@ -125,9 +125,9 @@ class DepthwiseConv2d(Module):
         dilation: int | Pair = 1,
         bias: bool = True,
     ) -> None:
-        kh, kw = _pair(kernel)
+        kh, kw = pair(kernel)
         c_out = channels * multiplier
-        self.attrs = DepthwiseConv2dAttrs(_pair(stride), padding, _pair(dilation))
+        self.attrs = DepthwiseConv2dAttrs(pair(stride), padding, pair(dilation))
         self.weight = he_normal(rng, (1, kh, kw, c_out), kh * kw)
         self.bias = Parameter(_zeros(c_out)) if bias else None
 
@@ -161,7 +161,7 @@ class ConvTranspose2d(Module):
         stride: int | Pair = 1,
         bias: bool = True,
     ) -> None:
-        (kh, kw), self.stride = _pair(kernel), _pair(stride)
+        (kh, kw), self.stride = pair(kernel), pair(stride)
         fan_in = kh * kw * c_in // (self.stride[0] * self.stride[1])
         self.weight = he_normal(rng, (c_out, kh, kw, c_in), max(1, fan_in))
         self.bias = Parameter(_zeros(c_out)) if bias else None
@@ -234,34 +234,6 @@ class BatchNorm(Module):
         for average, value in ((self.mean, stats.mean), (self.variance, unbiased)):
             average.data = average.data + self.momentum * (value - average.data)
         return y
-
-
-class _Pool2d(Module):
-    """A window that slides over height and width, each channel for itself."""
-
-    op: str
-
-    def __init__(
-        self, kernel: int | Pair, *, stride: int | Pair | None = None, padding: str = "VALID"
-    ) -> None:
-        step = kernel if stride is None else stride
-        self.attrs = Pool2dAttrs(_pair(kernel), _pair(step), padding)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """(n, h, w, c) -> (n, h', w', c)."""
-        return apply(self.op, self.attrs, x)
-
-
-class MaxPool2d(_Pool2d):
-    """The greatest element of each window; the stride is the kernel's size unless given."""
-
-    op = "max_pool2d"
-
-
-class AvgPool2d(_Pool2d):
-    """The mean of each window; the stride is the kernel's size unless given."""
-
-    op = "average_pool2d"
 
 
 class GlobalAvgPool2d(Module):

@@ -51,7 +51,7 @@ from tinyrt.train.graph_model import (
 from tinyrt.train.nn import Module
 from tinyrt.train.qat_config import QatConfig as QatConfig
 from tinyrt.train.qat_config import Scales as Scales
-from tinyrt.train.qat_weights import WeightedLayer, warn_of_folded, with_norms
+from tinyrt.train.qat_weights import WeightedLayer, warn_of_folded, warn_of_untrained, with_norms
 from tinyrt.train.recurrent import QuantizedSequenceLayer, sequence_layers_of
 
 ACCUMULATORS = {DType.INT8: DType.INT32, DType.INT16: DType.INT64}
@@ -68,8 +68,8 @@ class QatModel(GraphModule):
         graph: an optimised float graph, batch 1.
         data: calibration inputs, (n, ...), by name where there are several: where the activations'
             ranges start from.
-        source: the graph before optimisation, whose batch norms then stay trainable; a warning
-            names those that do not.
+        source: the graph before optimisation, whose batch norms then stay trainable; warnings
+            name those that do not, and those that no batch was ever seen by.
         config: the user's choices.
 
     Raises:
@@ -89,6 +89,7 @@ class QatModel(GraphModule):
         super().__init__(graph)
         graph = self.graph
         config = config or QatConfig()
+        warn_of_untrained(graph if source is None else source)
         ranges = calibrate(graph, data)
         self.dtype = config.activations
         fine = QuantConfig(scheme=IN_DTYPE[self.dtype], per_channel_dense=config.per_channel_dense)

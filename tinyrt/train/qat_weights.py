@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -176,9 +176,32 @@ def warn_of_folded(
     if lost:
         warn(
             f"{len(lost)} of {len(norms)} batch norms are not trained, but folded as they stand: "
-            f"{', '.join(lost[:5])}{', ...' if len(lost) > 5 else ''}; {why}",
+            f"{_first_of(lost)}; {why}",
             QuantizationWarning,
         )
+
+
+def warn_of_untrained(graph: Graph) -> None:
+    """Name batch norms whose running statistics are those that every norm starts with."""
+    norms = [node for node in graph.nodes if node.op == "batch_norm"]
+    untrained = [n.name for n in norms if _has_first_statistics(graph, n.inputs[3:5])]
+    if untrained:
+        warn(
+            f"{len(untrained)} of {len(norms)} batch norms have running means of 0 and variances "
+            f"of 1, as before any training: {_first_of(untrained)}; train the float model before, "
+            "or call it in training mode on some batches, so that ranges are those of use",
+            QuantizationWarning,
+        )
+
+
+def _has_first_statistics(graph: Graph, names: Sequence[str]) -> bool:
+    """Whether they are a mean of zeros and a variance of ones."""
+    arrays = [graph.value(name).data for name in names]
+    return all(a is not None and bool((a == i).all()) for i, a in enumerate(arrays))
+
+
+def _first_of(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:5])}{', ...' if len(names) > 5 else ''}"
 
 
 def _starting_scales(weights: Array, q: QParams, greatest: int) -> Array:

@@ -1,19 +1,21 @@
-"""What tensors do beyond the op table: powers with a constant exponent, and indexing."""
+"""What tensors do beyond the op table: constant powers, indexing, and variances."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from tinyrt.errors import ShapeError
 from tinyrt.floatmath import elementary
 from tinyrt.floatmath.function import linear_pair
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.slice import SliceAttrs
 from tinyrt.train.core.function import Array, Function, Gradient
 
+Operand = TypeVar("Operand")
 POWERS_IN_TABLE = {e: (op, NoAttrs()) for e, op in ((2, "square"), (0.5, "sqrt"), (-0.5, "rsqrt"))}
 
 
@@ -94,3 +96,27 @@ def is_numbers(other: object) -> bool:
     """Whether a tensor is compared with it by its elements."""
     plain = isinstance(other, np.ndarray | np.generic | int | float | list | tuple)
     return plain or hasattr(other, "operand")
+
+
+def axes(axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
+    """The dimensions that are meant, all of that many for None."""
+    if axis is None:
+        return tuple(range(rank))
+    return (axis,) if isinstance(axis, int) else axis
+
+
+def variance(x: Operand, axis: int | tuple[int, ...] | None, ddof: int, keepdims: bool) -> Operand:
+    """Of a tensor, over these dimensions; the sum of squares by ``ddof`` less than the count.
+
+    Raises:
+        ShapeError: there are no more elements than ``ddof``.
+
+    """
+    of: Any = x
+    centred = of - of.mean(axis, keepdims=True)
+    total = (centred * centred).sum(axis, keepdims)
+    count = of.data.size // max(1, total.data.size)
+    if count <= ddof:
+        raise ShapeError(f"the variance of {count} elements", expected=f"more than {ddof}")
+    spread: Operand = total * (1 / (count - ddof))
+    return spread

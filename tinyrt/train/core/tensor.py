@@ -1,9 +1,8 @@
 """Tensors that remember how they were computed.
 
 Every computation goes through ``apply``: it computes the value with NumPy and, where a gradient
-is wanted, leaves a ``Step`` of the tape on the result. A tensor has an array's operators and those
-of its methods that gradients use, with the same arguments, so that one piece of code serves both
-(see ``tinyrt.floatmath.function``).
+is wanted, leaves a ``Step`` of the tape on the result. A tensor has an array's operators and many
+of its methods, with the same arguments: one piece of code serves both (``floatmath.function``).
 """
 
 from __future__ import annotations
@@ -327,11 +326,11 @@ class Tensor:
 
     def max(self, axis: Axes = None, keepdims: bool = False) -> Tensor:
         """Greatest element over these dimensions; equal ones share the gradient."""
-        return apply("reduce_max", ReduceAttrs(self._axes(axis), keepdims), self)
+        return apply("reduce_max", ReduceAttrs(arithmetic.axes(axis, self.ndim), keepdims), self)
 
     def min(self, axis: Axes = None, keepdims: bool = False) -> Tensor:
         """Least element over these dimensions; equal ones share the gradient."""
-        return apply("reduce_min", ReduceAttrs(self._axes(axis), keepdims), self)
+        return apply("reduce_min", ReduceAttrs(arithmetic.axes(axis, self.ndim), keepdims), self)
 
     def argmax(self, axis: int | None = None) -> Array:
         """The place of the greatest element, the first of equal ones; places have no gradient."""
@@ -339,16 +338,15 @@ class Tensor:
 
     def sum(self, axis: Axes = None, keepdims: bool = False) -> Tensor:
         """Sum over these dimensions, over all for None."""
-        return apply("sum", ReduceAttrs(self._axes(axis), keepdims), self)
+        return apply("sum", ReduceAttrs(arithmetic.axes(axis, self.ndim), keepdims), self)
 
     def mean(self, axis: Axes = None, keepdims: bool = False) -> Tensor:
         """Mean over these dimensions, over all for None."""
-        return apply("mean", MeanAttrs(self._axes(axis), keepdims), self)
+        return apply("mean", MeanAttrs(arithmetic.axes(axis, self.ndim), keepdims), self)
 
-    def _axes(self, axis: Axes) -> tuple[int, ...]:
-        if axis is None:
-            return tuple(range(self.ndim))
-        return (axis,) if isinstance(axis, int) else axis
+    def var(self, axis: Axes = None, *, ddof: int = 0, keepdims: bool = False) -> Tensor:
+        """Mean square of the deviation over these dimensions, as ``functional.var``."""
+        return arithmetic.variance(self, axis, ddof, keepdims)
 
     def reshape(self, *shape: Any) -> Tensor:
         """The same elements in another shape (integers or one tuple); -1 is what remains."""
