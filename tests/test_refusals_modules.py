@@ -168,9 +168,9 @@ def test_engines_that_are_not_installed_are_named(name, says, monkeypatch):
 
 
 def test_an_engine_that_does_not_start_has_its_last_words():
-    engine = replace(bench._tinyrt("numba"), imports="import nonsense_that_is_not_there")
+    engine = replace(bench._tinyrt("numba"), imports="import sys; sys.exit('no such engine')")
     text = refused(lambda: engine.cold_start("net.tflite"), ToolError)
-    all_in(["tinyrt numba does not start", "No module named 'nonsense_that_is_not_there'"], text)
+    all_in(["tinyrt numba does not start", "no such engine"], text)
 
 
 # Options

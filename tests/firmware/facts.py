@@ -25,10 +25,8 @@ FLOAT_NAMES = re.compile(r"_f32|tinyrt_cast|tinyrt_resize_legacy_s8")
 """Objects that may compute with floats: their op has tensors of floats, or, in the last one, is
 defined by what another runtime computes in floats."""
 
-FLOAT_INSTRUCTION = re.compile(r"\t(v\w+\.f(?:16|32|64)|f\w+\.[sd])\b")
-
-FLOAT_ARGUMENT = re.compile(r"\tvmov\.f32\ts\d+, #")
-"""A constant, such as a scale of 1.0, that a model hands to a kernel of an op with floats."""
+FLOAT_INSTRUCTION = re.compile(r"\t(?!vmov\.f32\ts\d+, #)(v\w+\.f(?:16|32|64)|f\w+\.[sd])\b")
+"""What computes with floats; a constant may be handed to a kernel that does."""
 
 _OBJECT = re.compile(r"^(\S+\.o(?:bj)?):")
 
@@ -77,8 +75,6 @@ def _float_code(library: Path, core: Core) -> Iterator[tuple[str, str]]:
         if header := _OBJECT.match(line):
             name = header[1]
         elif name in told or FLOAT_NAMES.search(name):
-            continue
-        elif _is_model(name) and FLOAT_ARGUMENT.search(line):
             continue
         elif code := FLOAT_INSTRUCTION.search(line):
             told.add(name)
