@@ -6,7 +6,16 @@ import pytest
 from tests.train.build import in_float64
 from tinyrt.train import SGD, Adam, Tensor, apply, cross_entropy
 from tinyrt.train.losses import bce_loss, huber_loss
-from tinyrt.train.nn import Conv2d, ConvTranspose2d, LayerNorm
+from tinyrt.train.nn import (
+    AvgPool2d,
+    Conv2d,
+    ConvTranspose2d,
+    LayerNorm,
+    MaxPool2d,
+    ReLU,
+    Sequential,
+    ZeroPad2d,
+)
 from tinyrt.train.optim import AdamW, RMSProp
 from tinyrt.train.sequence import GRU, LSTM, MultiHeadAttention
 from tinyrt.train.torch_state import to_torch
@@ -67,6 +76,15 @@ def test_paddings_of_transposed_convolutions(cut):
         4, 6, (3, 4), rng=np.random.default_rng(0), stride=(2, 3), **({"padding": 0} | cut)
     )
     assert_same_layer(ours, torch.nn.ConvTranspose2d(4, 6, (3, 4), stride=(2, 3), **cut))
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_zeros_in_front_of_pools_are_their_padding(stride):
+    (x,), (tx,) = tensors(np.random.default_rng(2), (2, 7, 6, 4))
+    for make, theirs in ((MaxPool2d, F.max_pool2d), (AvgPool2d, F.avg_pool2d)):
+        pool = Sequential(ReLU(), ZeroPad2d(1), make(3, stride=stride))
+        y = theirs(tx.permute(0, 3, 1, 2).relu(), 3, stride, 1)
+        np.testing.assert_allclose(pool(x).data, y.permute(0, 2, 3, 1).detach(), rtol=1e-6)
 
 
 def assert_same_layer(ours, theirs):

@@ -11,11 +11,13 @@ from tinyrt.errors import ShapeError
 from tinyrt.interpreter.model import Model
 from tinyrt.train import Tensor, checkpoint, gradcheck, no_grad, trace
 from tinyrt.train.nn import (
+    AvgPool2d,
     Conv2d,
     ConvTranspose2d,
     DepthwiseConv2d,
     GlobalAvgPool2d,
     Linear,
+    MaxPool2d,
     ReLU,
     Sequential,
     ZeroPad2d,
@@ -225,6 +227,11 @@ def test_a_checkpoint_that_ends_with_a_border_computes_the_same():
             ),
             r"padding of \(1, 0\) cuts off all of an output of 2 by 3",
         ),
+        (
+            lambda r: MaxPool2d(2, padding=1),
+            r"MaxPool2d has padding 1\n[^$]*ZeroPad2d\(1\) in front",
+        ),
+        (lambda r: AvgPool2d(2, padding="same"), "AvgPool2d has padding 'same'"),
         (lambda r: ZeroPad2d(-1), "a border of -1"),
         (lambda r: ZeroPad2d((1, 2)), r"a border of \(1, 2\)"),
     ],
