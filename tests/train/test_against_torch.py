@@ -3,11 +3,22 @@
 import numpy as np
 import pytest
 
+from tests.train.build import in_float64
 from tinyrt.train import SGD, Adam, Tensor, apply, cross_entropy
 from tinyrt.train.losses import bce_loss, huber_loss
-from tinyrt.train.nn import LayerNorm
+from tinyrt.train.nn import (
+    AvgPool2d,
+    Conv2d,
+    ConvTranspose2d,
+    LayerNorm,
+    MaxPool2d,
+    ReLU,
+    Sequential,
+    ZeroPad2d,
+)
 from tinyrt.train.optim import AdamW, RMSProp
 from tinyrt.train.sequence import GRU, LSTM, MultiHeadAttention
+from tinyrt.train.torch_state import to_torch
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'tinyrt[torch]'")
 F = torch.nn.functional
@@ -40,6 +51,48 @@ def test_convolution(stride, groups):
     y = apply("conv2d", Conv2dAttrs((stride, stride), "VALID"), x, w, b)
     ty = F.conv2d(tx.permute(0, 3, 1, 2), tw.permute(0, 3, 1, 2), tb, stride, groups=groups)
     assert_same(y, ty.permute(0, 2, 3, 1), (x, w, b), (tx, tw, tb))
+
+
+PADDINGS = [
+    {"padding": 1},
+    {"padding": (1, 2), "stride": 2},
+    {"padding": 2, "stride": (2, 1), "dilation": 2},
+    {"padding": "same", "dilation": (2, 1)},
+    {"padding": "valid", "stride": 2},
+]
+
+
+@pytest.mark.parametrize("options", PADDINGS)
+@pytest.mark.parametrize("kernel", [3, (2, 3)])
+def test_paddings(kernel, options):
+    rng = np.random.default_rng(0)
+    ours = Conv2d(4, 6, kernel, rng=rng, **options)
+    assert_same_layer(ours, torch.nn.Conv2d(4, 6, kernel, **options))
+
+
+@pytest.mark.parametrize("cut", [{}, {"padding": 1}, {"padding": (0, 1), "output_padding": (1, 0)}])
+def test_paddings_of_transposed_convolutions(cut):
+    ours = ConvTranspose2d(
+        4, 6, (3, 4), rng=np.random.default_rng(0), stride=(2, 3), **({"padding": 0} | cut)
+    )
+    assert_same_layer(ours, torch.nn.ConvTranspose2d(4, 6, (3, 4), stride=(2, 3), **cut))
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_zeros_in_front_of_pools_are_their_padding(stride):
+    (x,), (tx,) = tensors(np.random.default_rng(2), (2, 7, 6, 4))
+    for make, theirs in ((MaxPool2d, F.max_pool2d), (AvgPool2d, F.avg_pool2d)):
+        pool = Sequential(ReLU(), ZeroPad2d(1), make(3, stride=stride))
+        y = theirs(tx.permute(0, 3, 1, 2).relu(), 3, stride, 1)
+        np.testing.assert_allclose(pool(x).data, y.permute(0, 2, 3, 1).detach(), rtol=1e-6)
+
+
+def assert_same_layer(ours, theirs):
+    theirs.double().load_state_dict({k: torch.tensor(v) for k, v in to_torch(ours).items()})
+    in_float64(ours)
+    (x,), (tx,) = tensors(np.random.default_rng(1), (2, 7, 6, 4))
+    y = theirs(tx.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
+    assert_same(ours(x), y, (x,), (tx,))
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [(LSTM, "LSTM"), (GRU, "GRU")])

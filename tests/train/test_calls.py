@@ -187,6 +187,24 @@ def test_a_checkpoint_would_compute_again_with_other_weights():
     last = Linear(2, 2, rng=np.random.default_rng(1))
     functional_call(last, dict(last.named_parameters()), chained).sum().backward()
     assert x.grad is not None
+    net.zero_grad()
+    made = {"weight": checkpoint(net.layer, Tensor(ones((2, 3)))), "bias": Tensor(ones(2))}
+    functional_call(last, made, Tensor(ones((1, 2)))).sum().backward()
+    assert net.layer.weight.grad.tolist() == np.full((2, 3), 2.0).tolist()
+
+
+def test_a_buffer_that_is_written_into_stays_as_it_was():
+    class Counting(Module):
+        def __init__(self):
+            self.count = Buffer(ones(1))
+
+        def forward(self, x):
+            self.count[0] = 7.0
+            return x * self.count
+
+    net = Counting()
+    assert functional_call(net, {}, Tensor([2.0])).data.tolist() == [14]
+    assert net.count.data.tolist() == [1]
 
 
 def test_gradients_sample_by_sample():

@@ -14,7 +14,6 @@ from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.shared.window import Pair
-from tinyrt.ops.transpose_conv import TransposeConvAttrs
 from tinyrt.train.activations import GELU as GELU
 from tinyrt.train.activations import HardSwish as HardSwish
 from tinyrt.train.activations import LeakyReLU as LeakyReLU
@@ -27,6 +26,7 @@ from tinyrt.train.activations import Softmax as Softmax
 from tinyrt.train.activations import Tanh as Tanh
 from tinyrt.train.containers import ModuleDict as ModuleDict
 from tinyrt.train.containers import ModuleList as ModuleList
+from tinyrt.train.conv_transpose import ConvTranspose2d as ConvTranspose2d
 from tinyrt.train.core.function import Array
 from tinyrt.train.core.init import he_normal
 from tinyrt.train.core.modes import LISTENER
@@ -39,6 +39,8 @@ from tinyrt.train.core.normalise import normalise_batch
 from tinyrt.train.core.tensor import Tensor, apply
 from tinyrt.train.norms import GroupNorm as GroupNorm
 from tinyrt.train.norms import LayerNorm as LayerNorm
+from tinyrt.train.padding import Padding, border_of
+from tinyrt.train.padding import ZeroPad2d as ZeroPad2d
 from tinyrt.train.pools import AvgPool2d as AvgPool2d
 from tinyrt.train.pools import MaxPool2d as MaxPool2d
 from tinyrt.train.pools import pair
@@ -60,14 +62,15 @@ class Conv2d(Module):
         c_out: output channels.
         kernel: taps (height, width), or one number for both.
         stride: step between outputs.
-        padding: SAME or VALID, as TFLite has it.
+        padding: SAME or VALID, as TFLite has it; or as PyTorch has it: 'same' or 'valid', or zeros
+            on each side of height and width, one number or one for each.
         dilation: step between taps.
         groups: the channels are split into so many parts that do not see each other.
         bias: whether to add one number per output channel; pointless before a batch norm.
         rng: draws the weights, (c_out, kh, kw, c_in / groups).
 
     Raises:
-        ShapeError: the groups do not divide the channels.
+        ShapeError: the groups do not divide the channels, or the padding is none.
 
     """
 
@@ -79,7 +82,7 @@ class Conv2d(Module):
         *,
         rng: np.random.Generator,
         stride: int | Pair = 1,
-        padding: str = "SAME",
+        padding: Padding = "SAME",
         dilation: int | Pair = 1,
         groups: int = 1,
         bias: bool = True,
@@ -89,12 +92,15 @@ class Conv2d(Module):
             raise ShapeError(what, expected="a divisor of both")
         kh, kw = pair(kernel)
         per_group = c_in // groups
+        window = ((kh, kw), pair(stride), pair(dilation))
+        padding, self.border = border_of(padding, *window)
         self.attrs = Conv2dAttrs(pair(stride), padding, pair(dilation))
         self.weight = he_normal(rng, (c_out, kh, kw, per_group), kh * kw * per_group)
         self.bias = Parameter(_zeros(c_out)) if bias else None
 
     def forward(self, x: Tensor) -> Tensor:
         """(n, h, w, c_in) -> (n, h', w', c_out)."""
+        x = x if self.border is None else self.border(x)
         return apply("conv2d", self.attrs, x, self.weight, self.bias)
 
 
@@ -106,7 +112,8 @@ class DepthwiseConv2d(Module):
         kernel: taps (height, width), or one number for both.
         multiplier: output channels per input channel.
         stride: step between outputs.
-        padding: SAME or VALID, as TFLite has it.
+        padding: SAME or VALID, as TFLite has it; or as PyTorch has it: 'same' or 'valid', or zeros
+            on each side of height and width, one number or one for each.
         dilation: step between taps.
         bias: whether to add one number per output channel.
         rng: draws the weights, (1, kh, kw, c * multiplier).
@@ -121,56 +128,22 @@ class DepthwiseConv2d(Module):
         rng: np.random.Generator,
         multiplier: int = 1,
         stride: int | Pair = 1,
-        padding: str = "SAME",
+        padding: Padding = "SAME",
         dilation: int | Pair = 1,
         bias: bool = True,
     ) -> None:
         kh, kw = pair(kernel)
         c_out = channels * multiplier
+        window = ((kh, kw), pair(stride), pair(dilation))
+        padding, self.border = border_of(padding, *window)
         self.attrs = DepthwiseConv2dAttrs(pair(stride), padding, pair(dilation))
         self.weight = he_normal(rng, (1, kh, kw, c_out), kh * kw)
         self.bias = Parameter(_zeros(c_out)) if bias else None
 
     def forward(self, x: Tensor) -> Tensor:
         """(n, h, w, c) -> (n, h', w', c * multiplier)."""
+        x = x if self.border is None else self.border(x)
         return apply("depthwise_conv2d", self.attrs, x, self.weight, self.bias)
-
-
-class ConvTranspose2d(Module):
-    """The adjoint of a convolution: (n, h, w, c_in) to (n, h * stride, w * stride, c_out).
-
-    Each input element adds its multiple of the kernel to the output (padding SAME).
-
-    Args:
-        c_in: input channels.
-        c_out: output channels.
-        kernel: taps (height, width), or one number for both; at least the stride.
-        stride: step between the places where inputs are added.
-        bias: whether to add one number per output channel.
-        rng: draws the weights, (c_out, kh, kw, c_in).
-
-    """
-
-    def __init__(
-        self,
-        c_in: int,
-        c_out: int,
-        kernel: int | Pair,
-        *,
-        rng: np.random.Generator,
-        stride: int | Pair = 1,
-        bias: bool = True,
-    ) -> None:
-        (kh, kw), self.stride = pair(kernel), pair(stride)
-        fan_in = kh * kw * c_in // (self.stride[0] * self.stride[1])
-        self.weight = he_normal(rng, (c_out, kh, kw, c_in), max(1, fan_in))
-        self.bias = Parameter(_zeros(c_out)) if bias else None
-
-    def forward(self, x: Tensor) -> Tensor:
-        """(n, h, w, c_in) -> (n, h * stride, w * stride, c_out)."""
-        size = (x.shape[1] * self.stride[0], x.shape[2] * self.stride[1])
-        attrs = TransposeConvAttrs(size, self.stride)
-        return apply("transpose_conv", attrs, x, self.weight, self.bias)
 
 
 class Linear(Module):

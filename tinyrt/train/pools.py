@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tinyrt.errors import ShapeError
 from tinyrt.ops.shared.pool import Pool2dAttrs
 from tinyrt.ops.shared.window import Pair
 from tinyrt.train.core.module import Module
@@ -14,13 +15,30 @@ def pair(value: int | Pair) -> Pair:
 
 
 class _Pool2d(Module):
-    """A window that slides over height and width, each channel for itself."""
+    """A window that slides over height and width, each channel for itself.
+
+    Args:
+        kernel: height and width of the window, or one number for both.
+        stride: step between outputs; the kernel's size unless given.
+        padding: SAME or VALID, as TFLite has it; elements that are not there do not count.
+
+    Raises:
+        ShapeError: the padding is none, or one of zeros, as PyTorch says it.
+
+    """
 
     op: str
 
     def __init__(
         self, kernel: int | Pair, *, stride: int | Pair | None = None, padding: str = "VALID"
     ) -> None:
+        if padding not in ("SAME", "VALID"):
+            raise ShapeError(
+                f"{type(self).__name__} has padding {padding!r}",
+                expected="SAME or VALID, as TFLite has it",
+                hint="ZeroPad2d(1) in front pads as PyTorch's averages do with padding=1; its "
+                "maxima, too, where nothing is negative, as behind a ReLU",
+            )
         step = kernel if stride is None else stride
         self.attrs = Pool2dAttrs(pair(kernel), pair(step), padding)
 

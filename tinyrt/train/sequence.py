@@ -32,7 +32,7 @@ class Conv1d(Module):
         c_out: output channels.
         kernel: taps.
         stride: step between outputs.
-        padding: SAME or VALID, as TFLite has it.
+        padding: SAME or VALID, as TFLite has it; or PyTorch's: 'same', 'valid', zeros at each end.
         dilation: step between taps.
         groups: the channels are split into so many parts that do not see each other.
         bias: whether to add one number per output channel.
@@ -48,18 +48,19 @@ class Conv1d(Module):
         *,
         rng: np.random.Generator,
         stride: int = 1,
-        padding: str = "SAME",
+        padding: str | int | tuple[int] = "SAME",
         dilation: int = 1,
         groups: int = 1,
         bias: bool = True,
     ) -> None:
+        ends = (padding,) if isinstance(padding, int) else padding
         self.conv = Conv2d(
             c_in,
             c_out,
             (1, kernel),
             rng=rng,
             stride=(1, stride),
-            padding=padding,
+            padding=ends if isinstance(ends, str) else (0, *ends),
             dilation=(1, dilation),
             groups=groups,
             bias=bias,
