@@ -51,6 +51,7 @@ PRINTED = {
     ("search.md", "recipe | seed"): "python -m benchmarks.search_recipes",
     ("search.md", "recipe | model"): "python -m benchmarks.search_recipes",
     ("search.md", "seed | top-1"): "python -m benchmarks.search_recipes",
+    ("search.md", "vowels, seed | top-1"): "python -m benchmarks.search_recipes",
     ("search.md", "score | digits"): "python -m benchmarks.search_zero_cost",
     ("search.md", "trials so far"): "python -m benchmarks.search_cluster",
     ("train.md", "network | tinyrt"): "python -m benchmarks.train",
