@@ -12,6 +12,7 @@ from tests.ops.quantised import graph_of, s8, s16
 from tinyrt.interpreter import Interpreter
 from tinyrt.ir import DType
 from tinyrt.ops import verify
+from tinyrt.ops.leaky_relu import LeakyReluAttrs
 from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.ops.shared.spec import NoAttrs
 
@@ -46,6 +47,17 @@ def test_int16_layers_with_biases_of_32_bits(op):
         agree(verify(replace(built.graph, values=values)), built.feeds)
         narrow += 1
     assert narrow >= 3
+
+
+@pytest.mark.parametrize("alpha", [-0.1, -0.25, -0.5, -1.0, -1.5])
+@pytest.mark.parametrize("scale", [0.025, 0.05, 0.0731, 0.4])
+def test_negative_slopes_of_int8(alpha, scale):
+    """Among the results are many halves, which a negated multiplier would round upwards."""
+    x = np.arange(-128, 128).astype(np.int8)[None]
+    given, made = s8(*x.shape, scale=0.05, zp=11), s8(*x.shape, scale=scale, zp=-7)
+    graph = graph_of("leaky_relu", LeakyReluAttrs(alpha), [given], [made])
+    answers = agree(graph, {"a": x})
+    assert (answers[x < 11] > -7).any()
 
 
 @pytest.mark.parametrize("op", ["logistic", "tanh"])

@@ -63,7 +63,7 @@ PARAMETERS = [
     ),
     (
         ("leaky_relu", LeakyReluAttrs(-0.5), [s16(2)], [s16(2)]),
-        ["alpha is -0.5", "0 or more in integers", "keep this op in float"],
+        ["alpha is -0.5", "0 or more on int16", "keep this op in float"],
     ),
     (
         svdf(time=constant(INT8, 4, 3, zp=3), state=s8(1, 12)),

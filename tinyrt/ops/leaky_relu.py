@@ -71,21 +71,34 @@ class LeakyReluS16:
         return np.where(centred >= 0, positive, rescale(centred, self.neg_mult, self.neg_shift))
 
 
-def prepare_s16(node: BoundNode) -> LeakyReluS16:
-    """The multipliers of one node."""
+def _multipliers(node: BoundNode, alpha: float) -> LeakyReluS16:
+    """The multipliers of one node whose slope is ``alpha``, 0 or more."""
     x, y = node.input(0), node.output
     require_alike(x, y)
     (x_scale, _), (y_scale, _) = qparams(x), qparams(y)
-    alpha = np.float32(node.attrs_as(LeakyReluAttrs).alpha)
+    return LeakyReluS16(
+        *multiplier(float(x_scale) / float(y_scale)),
+        *multiplier(float(x_scale) * alpha / float(y_scale)),
+    )
+
+
+def _alpha(node: BoundNode) -> float:
+    return float(np.float32(node.attrs_as(LeakyReluAttrs).alpha))
+
+
+def prepare_s16(node: BoundNode) -> LeakyReluS16:
+    """The multipliers of one node.
+
+    Raises:
+        VerifyError: the slope is negative.
+
+    """
+    alpha = _alpha(node)
     if alpha < 0:
         raise VerifyError(
-            f"alpha is {alpha}", expected="0 or more in integers", hint="keep this op in float"
+            f"alpha is {alpha:g}", expected="0 or more on int16", hint="keep this op in float"
         )
-    ratio = float(x_scale) / float(y_scale)
-    return LeakyReluS16(
-        *multiplier(ratio),
-        *multiplier(float(x_scale) * float(alpha) / float(y_scale)),
-    )
+    return _multipliers(node, alpha)
 
 
 def ref_s16(p: LeakyReluS16, x: Array) -> Array:
@@ -94,9 +107,16 @@ def ref_s16(p: LeakyReluS16, x: Array) -> Array:
 
 
 def prepare_s8(node: BoundNode) -> LutS8:
-    """``requant(x - x_zp) + y_zp`` for every int8 value."""
-    outputs = prepare_s16(node).apply(input_values() - qparams(node.input(0))[1])
-    return LutS8.of(outputs + qparams(node.output)[1])
+    """``requant(x - x_zp) + y_zp`` for every int8 value.
+
+    With a negative slope, the negative side is rounded as with a positive one, and then negated:
+    so TFLM answers.
+    """
+    alpha = _alpha(node)
+    centred = input_values() - qparams(node.input(0))[1]
+    outputs = _multipliers(node, abs(alpha)).apply(centred)
+    signed = np.where((centred < 0) & (alpha < 0), -outputs, outputs)
+    return LutS8.of(signed + qparams(node.output)[1])
 
 
 LEAKY_RELU = OpSpec(
