@@ -28,8 +28,6 @@ BEHIND = {
     },
     "cortex-m55": {
         "matrix product": 11.8,
-        "add, int16": 7.45,
-        "mul, int16": 5.6,
         "max pool 2 x 2, int16": 3.22,
         "average pool 2 x 2, int16": 2.03,
         "pad": 1.75,

@@ -6,7 +6,7 @@ import pytest
 from tests.c.packed_cases import lstm, svdf
 from tests.firmware.device import check_on_device
 from tests.firmware.test_slices_ops import smallest
-from tests.ops.build import Case, build_s8
+from tests.ops.build import Case, build_s8, build_s16
 from tests.ops.cases.windowed import pair
 from tests.sampling import sampled
 from tinyrt.backends.c.mve import cost as mve_cost
@@ -17,6 +17,7 @@ from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.shared.pool import Pool2dAttrs
 
 CORE = "cortex-m55"
@@ -96,6 +97,12 @@ def add(rng):
     )
 
 
+def wide_pair(rng):
+    """Sums, differences and products of int16: rows around four, and repeated operands."""
+    op, attrs = [("add", AddAttrs), ("sub", AddAttrs), ("mul", MulAttrs)][rng.integers(3)]
+    return Case(op, attrs(str(rng.choice(ACTIVATIONS))), add(rng).shapes)
+
+
 def average_pool2d(rng):
     """Windows of up to 400 elements: more than 16 bits hold."""
     h, w = rng.integers(1, 21, 2)
@@ -128,11 +135,11 @@ def weighted(op, attrs, x, w, channels):
     return Case(op, attrs, plain([x, w, (channels,)]), frozenset({1, 2}))
 
 
-def many(make, rng):
+def many(make, rng, build=build_s8):
     """A graph of that many nodes without connection, and data for their inputs."""
     values, nodes, feeds = {}, [], {}
     for i in range(CASES):
-        built = build_s8(make(rng), rng)
+        built = build(make(rng), rng)
         names = {name: f"{i}/{name}" for name in built.graph.values}
         for name, v in built.graph.values.items():
             values[names[name]] = Value(names[name], v.dtype, v.shape, v.q, v.data)
@@ -144,12 +151,12 @@ def many(make, rng):
     return verify(Graph("many", tuple(feeds), outputs, values, tuple(nodes))), feeds
 
 
-def check_programs(make, seed, folder, cflags=""):
+def check_programs(make, seed, folder, cflags="", build=build_s8):
     rng = np.random.default_rng(seed)
     for i in PROGRAMS:
         here = folder / str(i)
         here.mkdir()
-        check_on_device(*many(make, rng), here, CORE, cflags)
+        check_on_device(*many(make, rng, build), here, CORE, cflags)
 
 
 @pytest.mark.parametrize("cflags", ["", "-DTINYRT_NO_ASM"], ids=["assembly", "intrinsics"])
@@ -181,6 +188,26 @@ def test_bands_of_channels_one_after_the_other_are_slices(stride, tmp_path, monk
 @pytest.mark.parametrize("make", [add, average_pool2d, max_pool2d])
 def test_other_ops(make, tmp_path):
     check_programs(make, 2, tmp_path)
+
+
+def test_wide_pairs(tmp_path):
+    """Arrays of extremes and scales that are far too fine are among the cases."""
+    check_programs(wide_pair, 4, tmp_path, build=build_s16)
+
+
+@pytest.mark.parametrize(("op", "attrs"), [("add", AddAttrs), ("sub", AddAttrs), ("mul", MulAttrs)])
+def test_halves_of_wide_pairs_are_rounded_away_from_zero(op, attrs, tmp_path):
+    """Scales are powers of two: a sum is halved, a product halved twice, and rounded each time."""
+    shape = (3, 37)
+    scale = 2.0**-10
+    coarse = 4 * scale**2 if op == "mul" else 2 * scale
+    values = [Value(name, DType.INT16, shape, QParams((scale,), 0)) for name in "ab"]
+    values.append(Value("y", DType.INT16, shape, QParams((coarse,), 0)))
+    node = Node(op, op, ("a", "b"), ("y",), attrs())
+    graph = verify(Graph("halves", ("a", "b"), ("y",), {v.name: v for v in values}, (node,)))
+    rng = np.random.default_rng(5)
+    feeds = {name: rng.integers(-200, 201, shape).astype(np.int16) for name in "ab"}
+    check_on_device(graph, feeds, tmp_path, CORE)
 
 
 def test_products_that_16_bits_cannot_add(tmp_path):

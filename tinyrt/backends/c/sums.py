@@ -3,7 +3,7 @@
 A sum of int8 values has one rounding where that equals the reference for all inputs. Otherwise the
 kernel halves the input with the larger scale and rescales only the other input, where it has room
 for their exponents. The general kernels compute as the reference does; that of MVE also limits
-outputs, and takes the sums that allow no single rounding. int16 has only general kernels.
+outputs, and takes the sums that allow no single rounding.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ than fewer. ``tinyrt emulate --slices`` counts.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import prod
+from math import ceil, prod
 from typing import Any
 
 from tinyrt.backends.c.blocks.cost import (
@@ -94,6 +94,9 @@ VECTORS = frozenset(
 VECTOR_SUM = 2.1
 """Instructions of a sum of two tensors on vectors, per element."""
 
+WIDE = {"tinyrt_add_s16": (97, 37), "tinyrt_sub_s16": (97, 37), "tinyrt_mul_s16": (61, 21)}
+"""Kernel on int16 in vectors -> instructions of a row, and of four of its outputs."""
+
 SHORT_RUN = 8
 """Most bytes of a window's row that count as a short run."""
 
@@ -131,6 +134,10 @@ def _instructions(call: Call, node: BoundNode, kernel: Kernel, isa: InstructionS
             return SET_UP + VECTOR_SUM * _elements(call)
         if call.function in VECTORS:
             return 2 * element_cost(node)
+        if call.function in WIDE:
+            row, vector = WIDE[call.function]
+            length: int = params_of(call)["shape"]["dims"][-1]
+            return SET_UP + node.output.size // length * (row + vector * ceil(length / FOUR))
     elif isa in COSTS:
         known = _packed(call, isa)
         if known is not None:
