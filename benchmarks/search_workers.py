@@ -1,10 +1,11 @@
 """Trials an hour of two workers beside one: ``python -m benchmarks.search_workers``.
 
 All trials train the same large network, to the end, so that each takes as long. They are done by
-the process that searches, as with ``--workers 1``; by one worker that is started; by two. Then the
-same training runs in one plain process, and in two side by side, without a search: what two gain
-there is what this machine can give. Real time says how fast it is, on a quiet machine; processor
-time says where it went, on any.
+the process that searches, as with ``--workers 1``; by one worker that is started; by two. Times
+have all of a search in them, from the start of its workers. Then the same training runs in one
+plain process, and in two side by side, without a search: what two gain there is what this machine
+can give. Real time says how fast it is, on a quiet machine; processor time says where it went, on
+any.
 """
 
 from __future__ import annotations
@@ -46,20 +47,20 @@ class Took:
 
     Attributes:
         real: from the beginning to the end, the start of workers included.
-        between: from the first end of a trial to the last, for each trial.
+        trials: how many.
         own: processor time of the program that searches; without workers, of the training, too.
         workers: processor time of its workers.
 
     """
 
     real: float
-    between: float
+    trials: int
     own: float
     workers: float
 
     def __str__(self) -> str:
         """A line of the table."""
-        hour = 3600 / self.between
+        hour = 3600 * self.trials / self.real
         return f"{self.real:8.1f}{self.own:8.1f}{self.workers:9.1f}{hour:14.0f}"
 
 
@@ -69,7 +70,7 @@ def wide(trial: BaseTrial, problem: Problem, rng: np.random.Generator) -> Module
     return digits_cnn(rng, width=trial.suggest_int("width", WIDTH, WIDTH))
 
 
-WIDTH = 6
+WIDTH = 12
 
 
 def problem() -> Problem:
@@ -79,7 +80,6 @@ def problem() -> Problem:
 
 def searched(workers: int, trials: int) -> Took:
     """Search from this process, with so many workers that are started; 0 for itself."""
-    ends: list[float] = []
     begin, own = time.monotonic(), time.process_time()
     with contextlib.ExitStack() as stack:
         folder, x, y = stack.enter_context(scratch_folder()), *load_digits()
@@ -93,13 +93,11 @@ def searched(workers: int, trials: int) -> Took:
             folder / "found",
             SearchSetting(BUDGET, trials=trials, epochs=EPOCHS, int8_epochs=1),
             **started,
-            on_trial=lambda done, total, record: ends.append(time.monotonic()),
         )
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    between = (ends[-1] - ends[0]) / (len(ends) - 1)
     return Took(
         time.monotonic() - begin,
-        between,
+        trials,
         time.process_time() - own,
         used.ru_utime + used.ru_stime,
     )
@@ -134,7 +132,7 @@ def _figures(process: subprocess.Popen[str]) -> list[float]:
 def main() -> None:
     """Print all figures, or those of one part."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=12)
+    parser.add_argument("--trials", type=int, default=24)
     parser.add_argument("--workers", type=int, help="one search, with so many started")
     parser.add_argument("--plain", action="store_true", help="train alone, in this process")
     given = parser.parse_args()
@@ -144,12 +142,13 @@ def main() -> None:
         return
     if given.workers is not None:
         took = searched(given.workers, given.trials)
-        print(took.real, took.between, took.own, took.workers)
+        print(took.real, took.own, took.workers)
         return
     print("               real s   own s  workers s  trials an hour")
     of = {}
     for workers, name in ((0, "itself"), (1, "1 started"), (2, "2 started")):
-        of[workers] = Took(*_figures(_process("--workers", str(workers), "--trials", number)))
+        real, own, theirs = _figures(_process("--workers", str(workers), "--trials", number))
+        of[workers] = Took(real, given.trials, own, theirs)
         print(f"{name:12}{of[workers]}", flush=True)
     start = partial(_process, "--plain", "--trials", number)
     (alone, alone_own) = _figures(start())
@@ -157,7 +156,7 @@ def main() -> None:
     beside, beside_own = (sum(column) / 2 for column in zip(*both, strict=True))
     print(f"plain training: alone {alone:.1f} s, {alone_own:.1f} of a processor; two side by side ")
     print(f"  {beside:.1f} s, {beside_own:.1f} each: this machine gives {2 * alone / beside:.2f}")
-    like, itself = (of[workers].between / of[2].between for workers in (1, 0))
+    like, itself = (of[workers].real / of[2].real for workers in (1, 0))
     print(f"two workers give {like:.2f} times the trials an hour of one that is started, ")
     print(f"  and {itself:.2f} times those of the process that searches itself")
 
