@@ -85,7 +85,7 @@ class Hand:
         )
 
 
-def by_hand(recipe: str, seed: int, pruned: bool) -> Hand:
+def by_hand(recipe: str, seed: int, pruned: bool = True) -> Hand:
     """Train a recipe, prune it unless all channels stay, and count what its int8 model costs."""
     trained = train_float(RECIPES[recipe], seed=seed)
     graph = train_int8(trained, source=prune(trained) if pruned else None).deployed()
