@@ -87,6 +87,15 @@ def test_zeros_in_front_of_pools_are_their_padding(stride):
         np.testing.assert_allclose(pool(x).data, y.permute(0, 2, 3, 1).detach(), rtol=1e-6)
 
 
+@pytest.mark.parametrize("stride", [1, 2])
+def test_paddings_of_pools(stride):
+    (x,), (tx,) = tensors(np.random.default_rng(2), (2, 7, 6, 4))
+    for make, theirs in ((MaxPool2d, F.max_pool2d), (AvgPool2d, F.avg_pool2d)):
+        y = theirs(tx.permute(0, 3, 1, 2), 3, stride, 1)
+        assert_same(make(3, stride=stride, padding=1)(x), y.permute(0, 2, 3, 1), (x,), (tx,))
+        x.grad, tx.grad = None, None
+
+
 def assert_same_layer(ours, theirs):
     theirs.double().load_state_dict({k: torch.tensor(v) for k, v in to_torch(ours).items()})
     in_float64(ours)

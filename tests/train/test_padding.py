@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import sliding_window_view
 
 from tests.train.build import in_float64, leaf, train
 from tinyrt.convert.passes import optimize
@@ -9,6 +10,7 @@ from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import ShapeError
 from tinyrt.interpreter.model import Model
+from tinyrt.ops.shared.window import pair
 from tinyrt.train import Tensor, checkpoint, gradcheck, no_grad, trace
 from tinyrt.train.nn import (
     AvgPool2d,
@@ -108,6 +110,33 @@ def test_convolutions_along_time():
 
 
 STEPS = [(1, 0), (2, 0), (2, (0, 1)), ((2, 3), 0), ((2, 3), (1, 2))]
+
+
+POOLS = {
+    "max": (MaxPool2d, 3, {"padding": 1}),
+    "max, every": (MaxPool2d, (5, 3), {"padding": (2, 1), "stride": 1}),
+    "max, strides": (MaxPool2d, (3, 1), {"padding": (1, 0), "stride": (2, 3)}),
+    "mean": (AvgPool2d, 3, {"padding": 1, "stride": 2}),
+    "mean, half": (AvgPool2d, (4, 2), {"padding": (2, 1)}),
+    "none": (MaxPool2d, 2, {"padding": 0}),
+}
+
+
+@pytest.mark.parametrize(("pool", "kernel", "options"), POOLS.values(), ids=POOLS)
+def test_pools_pad_each_side(pool, kernel, options):
+    """A maximum never is of the border, a mean counts it; traced and optimised, too."""
+    x = np.random.default_rng(0).normal(size=(1, 7, 6, 2)).astype(np.float32) - 5
+    (kh, kw), (top, left) = pair(kernel), pair(options["padding"])
+    (down, right), fill = pair(options.get("stride", kernel)), -np.inf if pool is MaxPool2d else 0
+    padded = np.pad(x, ((0, 0), (top, top), (left, left), (0, 0)), constant_values=fill)
+    windows = sliding_window_view(padded, (kh, kw), axis=(1, 2))[:, ::down, ::right]
+    expected = windows.max((-2, -1)) if pool is MaxPool2d else windows.mean((-2, -1))
+    net = Sequential(pool=pool(kernel, **options))
+    np.testing.assert_allclose(net(Tensor(x)).data, expected, rtol=1e-6)
+    graph = trace(net, (7, 6, 2))
+    for form in (graph, optimize(graph)):
+        np.testing.assert_allclose(Model(form)(x), expected, rtol=1e-6)
+    gradcheck(net, [leaf(np.random.default_rng(1), 1, 5, 5, 1)])
 
 
 @pytest.mark.parametrize(("stride", "kept"), STEPS)
@@ -229,8 +258,15 @@ def test_a_checkpoint_that_ends_with_a_border_computes_the_same():
         ),
         (
             lambda r: MaxPool2d(2, padding=1),
-            r"MaxPool2d has padding 1\n[^$]*ZeroPad2d\(1\) in front",
+            r"MaxPool2d has padding \(1, 1\) and a window of \(2, 2\)\n[^$]*as 1 for 3"
+            r"[^$]*ZeroPad2d in front",
         ),
+        (lambda r: MaxPool2d(3, padding=(1, 0)), r"MaxPool2d has padding \(1, 0\)"),
+        (
+            lambda r: AvgPool2d((4, 3), padding=2),
+            r"AvgPool2d has padding \(2, 2\) and a window of \(4, 3\)\n[^$]*at most half",
+        ),
+        (lambda r: AvgPool2d(2, padding=-1), "padding is -1"),
         (lambda r: AvgPool2d(2, padding="same"), "AvgPool2d has padding 'same'"),
         (lambda r: ZeroPad2d(-1), "a border of -1"),
         (lambda r: ZeroPad2d((1, 2)), r"a border of \(1, 2\)"),

@@ -203,8 +203,8 @@ def _int8_graph(model: str | Path | Graph | Module, input_shape: Shape | None) -
 
         untrained = () if isinstance(model, str | Path | Graph) else BY_WEIGHTS
         graph = optimized(graph, skip=untrained)
-        # What more work on accuracy would choose are values, which cost nothing.
-        config = configure(Preset.FAST, per_channel_dense=True)
+        # What the usual preset does beyond that chooses values, which cost nothing.
+        config = configure(Preset.FAST, per_channel_dense=configure(None).per_channel_dense)
         graph = quantize_graph(graph, random_inputs(graph, SAMPLES), config)
     return schedule(graph)
 

@@ -98,7 +98,7 @@ def literal(value: object) -> str:
     if isinstance(value, bool | np.bool_):
         return str(int(value))
     if isinstance(value, int | np.integer):
-        return "INT32_MIN" if int(value) == -(2**31) else str(int(value))
+        return integer_literal(int(value))
     if isinstance(value, float | np.floating):
         return float_literal(float(value))
     if isinstance(value, Mapping):
@@ -106,6 +106,11 @@ def literal(value: object) -> str:
     if isinstance(value, Sequence | np.ndarray):
         return "{" + ", ".join(literal(v) for v in value) + "}"
     raise TypeError(f"no C literal for {type(value).__name__}")
+
+
+def integer_literal(value: int) -> str:
+    """An integer literal; the least int32 has no digits that are one."""
+    return "INT32_MIN" if value == -(2**31) else str(value)
 
 
 def float_literal(value: float) -> str:
@@ -200,17 +205,9 @@ def _elements(data: NDArray[np.generic]) -> str:
         return _filled_with(*_int8_literals(), flat.view(np.uint8))
     bits, index = np.unique(flat.view(f"u{flat.itemsize}"), return_inverse=True)
     current().spend(LITERAL * bits.size, "writing constants as C")
-    literals = _literals(bits.view(flat.dtype))
+    write = integer_literal if flat.dtype.kind in "iu" else literal
+    literals = [write(v) for v in bits.view(flat.dtype).tolist()]
     return _filled_with(literals, _lengths(literals), index)
-
-
-def _literals(values: NDArray[np.generic]) -> list[str]:
-    """The literal of each; of integers without a look at each one's type."""
-    if values.dtype.kind not in "iu":
-        return [literal(v) for v in values.tolist()]
-    texts = list(map(str, values.tolist()))
-    lowest = str(-(2**31))
-    return ["INT32_MIN" if text == lowest else text for text in texts]
 
 
 @cache

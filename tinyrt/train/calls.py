@@ -31,18 +31,18 @@ def functional_call(
 
     Args:
         module: in the mode, training or not, that it is to be called in.
-        parameters: for every name of ``module.named_parameters()`` a tensor of its shape; for names
-            of ``module.named_buffers()`` as well, if wanted.
+        parameters: a tensor of the same shape for names of ``module.named_parameters()``, and of
+            ``module.named_buffers()`` if wanted; what is not named stays the module's own.
         inputs: one, or a tuple of several.
 
     Raises:
-        DataError: a parameter is missing, a name is unknown, or what is given is no tensor.
+        DataError: a name is unknown, or what is given is no tensor.
         ShapeError: a tensor has not the shape of what it stands for.
         GradientError: the module checkpoints parts, which it would compute again with its own.
 
     """
     own = dict(module.named_tensors())
-    _require_fitting(module, own, parameters)
+    _require_fitting(own, parameters)
     buffers = {k: Buffer(b.data.copy(), dtype=b.dtype) for k, b in module.named_buffers()}
     twins = {k: _in_place_of(own[k], t) for k, t in (buffers | dict(parameters)).items()}
     before = {k: twin.data for k, twin in twins.items()}
@@ -90,18 +90,12 @@ def vmap(function: Callable[..., Any]) -> Callable[..., Any]:
     return of_samples
 
 
-def _require_fitting(
-    module: Module, own: Mapping[str, Tensor], given: Mapping[str, Tensor]
-) -> None:
+def _require_fitting(own: Mapping[str, Tensor], given: Mapping[str, Tensor]) -> None:
     """Refuse names and shapes that are not the module's."""
-    wanted = [name for name, _ in module.named_parameters()]
-    missing, unknown = set(wanted) - given.keys(), given.keys() - own.keys()
-    if missing or unknown:
+    unknown = sorted(given.keys() - own.keys())
+    if unknown:
         raise DataError(
-            "the tensors do not belong to this module: "
-            f"missing {sorted(missing)}, unknown {sorted(unknown)}",
-            expected=", ".join(own),
-            hint="dict(module.named_parameters()) has them all: change some of that",
+            f"the module has no {', '.join(map(repr, unknown))}", expected=f"of {', '.join(own)}"
         )
     for name, tensor in given.items():
         if not isinstance(tensor, Tensor):
@@ -164,7 +158,7 @@ def _other(value: Any, lent: Mapping[int, Tensor], undo: Undo) -> Any:
 def _require_whole(output: Any, ends: Sequence[Tensor]) -> None:
     """Refuse a checkpoint between these tensors and the output."""
     visited = {id(end) for end in ends}
-    pending = [output] if isinstance(output, Tensor) else list(output)
+    pending = list(_tensors(output))
     while pending:
         tensor = pending.pop()
         if id(tensor) in visited or tensor.step is None:
@@ -179,6 +173,15 @@ def _require_whole(output: Any, ends: Sequence[Tensor]) -> None:
                 "it without checkpoint, or within no_grad() if no gradient is wanted",
             )
         pending += tensor.step.inputs
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    """Those in tuples, lists and dicts."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, dict | list | tuple):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _tensors(part)
 
 
 def _stacked(results: Sequence[Any]) -> Any:

@@ -22,7 +22,7 @@ from tinyrt.train.core.tensor import Tensor, apply, enable_grad, no_grad, preset
 from tinyrt.train.nn import Conv2d, DepthwiseConv2d, Linear, Module, Sequential
 
 WEIGHTED = (Conv2d, DepthwiseConv2d, Linear)
-"""Layers of one op whose gradient does not need the op's result."""
+"""Layers of one op, but for a border, whose gradient does not need the op's result."""
 
 
 def checkpoint(module: Module, x: Tensor) -> Tensor:
@@ -125,11 +125,13 @@ def _vjp(segment: _Segment, inputs: Sequence[Any], output: Any, grad: Any) -> tu
 def _again(module: Module, x: Tensor, output: Array | None) -> Tensor:
     """``module(x)`` with ``output`` as its value; computed anew where that is None."""
     layers = list(module.layers.items()) if isinstance(module, Sequential) else []
-    if output is None or not layers or not isinstance(layers[-1][1], WEIGHTED):
+    last = layers[-1][1] if layers else None
+    is_one_op = isinstance(last, WEIGHTED) and getattr(last, "border", None) is None
+    if output is None or last is None or not is_one_op:
         return module(x)
     inner = Sequential(**dict(layers[:-1]))(x)
     with preset_output(output):
-        return layers[-1][1](inner)
+        return last(inner)
 
 
 _SEGMENT = Function("checkpoint", _forward, _vjp)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from tinyrt.errors import ShapeError
-from tinyrt.ops.shared.window import Pair
+from tinyrt.ops.shared.window import Pair, pair
 from tinyrt.ops.transpose_conv import TransposeConvAttrs
 from tinyrt.train.core.init import he_normal
 from tinyrt.train.core.module import Module, Parameter
 from tinyrt.train.core.tensor import Tensor, apply
 from tinyrt.train.padding import Padding, zeros_of
-from tinyrt.train.pools import pair
 
 
 class ConvTranspose2d(Module):

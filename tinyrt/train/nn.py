@@ -13,7 +13,7 @@ from tinyrt.ops.batch_norm import BatchNormAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
-from tinyrt.ops.shared.window import Pair
+from tinyrt.ops.shared.window import Pair, pair
 from tinyrt.train.activations import GELU as GELU
 from tinyrt.train.activations import HardSwish as HardSwish
 from tinyrt.train.activations import LeakyReLU as LeakyReLU
@@ -43,7 +43,6 @@ from tinyrt.train.padding import Padding, border_of
 from tinyrt.train.padding import ZeroPad2d as ZeroPad2d
 from tinyrt.train.pools import AvgPool2d as AvgPool2d
 from tinyrt.train.pools import MaxPool2d as MaxPool2d
-from tinyrt.train.pools import pair
 
 
 def _zeros(count: int) -> Array:

@@ -24,6 +24,11 @@ ROWS, BARE_ROWS = "ROWS", "BARE_ROWS"
 """Padding of an op that gets a few rows of its input: ROWS pads columns only, BARE_ROWS nothing."""
 
 
+def pair(value: int | Pair) -> Pair:
+    """One number for height and width, or one for each."""
+    return (value, value) if isinstance(value, int) else value
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
     """A window sliding over height and width.

@@ -43,8 +43,8 @@ def enable_grad() -> AbstractContextManager[None]:
     return _setting(GRAD_ENABLED, True)
 
 
-def preset_output(value: Array | None) -> AbstractContextManager[None]:
-    """The one ``apply`` within a ``with`` block returns ``value``, or computes again for None."""
+def preset_output(value: Array) -> AbstractContextManager[None]:
+    """The one ``apply`` within a ``with`` block returns ``value`` and computes nothing."""
     return _setting(PRESET_OUTPUT, value)
 
 

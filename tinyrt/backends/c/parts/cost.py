@@ -94,7 +94,7 @@ VECTORS = frozenset(
 VECTOR_SUM = 2.1
 """Instructions of a sum of two tensors on vectors, per element."""
 
-WIDE = {"tinyrt_add_s16": (97, 37), "tinyrt_sub_s16": (97, 37), "tinyrt_mul_s16": (61, 21)}
+WIDE = {"tinyrt_add_s16": (97, 33), "tinyrt_sub_s16": (97, 33), "tinyrt_mul_s16": (61, 21)}
 """Kernel on int16 in vectors -> instructions of a row, and of four of its outputs."""
 
 SHORT_RUN = 8
