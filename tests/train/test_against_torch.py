@@ -143,6 +143,45 @@ def test_attention_and_layer_norm():
     np.testing.assert_allclose(LayerNorm(4)(Tensor(x)).data, expected, atol=1e-5)
 
 
+HIDES = np.random.default_rng(5).random((5, 5)) < 0.4
+HIDES[:, 0] = False
+LATE = np.array([[False] * 5, [False, False, False, True, True]])
+MASKS = {
+    "attn_mask": {"attn_mask": HIDES},
+    "numbers": {"attn_mask": np.where(HIDES, -2.5, 0.5).astype(np.float32)},
+    "padding": {"key_padding_mask": LATE},
+    "both": {"attn_mask": HIDES, "key_padding_mask": LATE},
+}
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("masks", MASKS.values(), ids=MASKS)
+def test_masks_of_attention(masks, causal):
+    """Constants, and as tensors; where something is hidden causally as well."""
+    rng = np.random.default_rng(3)
+    layer = MultiHeadAttention(4, 2, rng=rng, causal=causal)
+    twin = torch.nn.MultiheadAttention(4, 2, batch_first=True)
+    parts = (layer.query, layer.key, layer.value)
+    with torch.no_grad():
+        twin.in_proj_weight.copy_(torch.tensor(np.concatenate([p.weight.data for p in parts])))
+        twin.out_proj.weight.copy_(torch.tensor(layer.output.weight.data))
+    x = rng.normal(size=(2, 5, 4)).astype(np.float32)
+    tx, given = torch.tensor(x, requires_grad=True), dict(masks)
+    if causal:
+        later = np.triu(np.ones((5, 5), bool), 1)
+        own = given.get("attn_mask", np.zeros((5, 5), bool))
+        given["attn_mask"] = own | later if own.dtype == bool else np.where(later, -np.inf, own)
+    theirs = twin(tx, tx, tx, **{k: torch.tensor(m) for k, m in given.items()})[0]
+    theirs.sum().backward()
+    for form in (np.asarray, lambda m: Tensor(m, dtype=m.dtype)):
+        ours = Tensor(x, requires_grad=True)
+        order = (masks.get(name) for name in ("attn_mask", "key_padding_mask"))
+        y = layer(ours, *(None if m is None else form(m) for m in order))
+        np.testing.assert_allclose(y.data, theirs.detach().numpy(), atol=1e-6)
+        y.sum().backward()
+        np.testing.assert_allclose(ours.grad, tx.grad.numpy(), atol=1e-5)
+
+
 def test_losses():
     rng = np.random.default_rng(4)
     labels, target = [0, 2, 1, 1], rng.random((4, 3))

@@ -22,10 +22,11 @@ from tinyrt.train.checkpointing import (
 from tinyrt.train.core.autograd import grad
 from tinyrt.train.core.tensor import Tensor, apply, no_grad
 from tinyrt.train.custom import CustomFunction
+from tinyrt.train.forward_mode import jvp
 from tinyrt.train.gradcheck import gradcheck, gradgradcheck
 from tinyrt.train.losses import cross_entropy
 from tinyrt.train.optim import SGD, Adam
-from tinyrt.train.products import hvp, jvp, parameter_hvp
+from tinyrt.train.products import hvp, parameter_hvp
 from tinyrt.train.schedules import cosine_lr
 from tinyrt.train.tracing import trace
 

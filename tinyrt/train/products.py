@@ -1,9 +1,4 @@
-"""Products of vectors with Jacobians and Hessians, which are never formed.
-
-``jvp`` needs no forward mode of its own: the vector-Jacobian product ``u -> u^T J`` is linear in
-u, and its own vector-Jacobian product with v is ``J v``. Products with the Hessian are the gradient
-of ``<gradient, v>``.
-"""
+"""Products of vectors with Hessians, which are never formed: the gradient of ``<gradient, v>``."""
 
 from __future__ import annotations
 
@@ -16,31 +11,6 @@ from tinyrt.errors import DataError, GradientError, ShapeError
 from tinyrt.train.core.autograd import grad, partial_derivatives
 from tinyrt.train.core.module import Module
 from tinyrt.train.core.tensor import Tensor, enable_grad
-
-
-def jvp(
-    function: Callable[..., Tensor], inputs: Sequence[Tensor], tangents: Sequence[ArrayLike]
-) -> tuple[Tensor, Tensor]:
-    """The value of ``function(*inputs)`` and its derivative along the tangents, ``J v``.
-
-    Args:
-        function: of tensors, giving a tensor that depends on at least one of them.
-        inputs: where to differentiate; only their values are used.
-        tangents: one per input, in its shape.
-
-    Raises:
-        ShapeError: a tangent does not have its input's shape.
-        GradientError: the output depends on none of the inputs.
-
-    """
-    leaves = [Tensor(x.data, requires_grad=True) for x in inputs]
-    with enable_grad():
-        output = function(*leaves)
-        u = Tensor(np.zeros_like(output.data), requires_grad=True)
-        products = partial_derivatives(output, leaves, u, create_graph=True)
-        total = inner_product(products, tangents)
-    (derivative,) = grad(total, [u])
-    return output.detach(), derivative
 
 
 def hvp(

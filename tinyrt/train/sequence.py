@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -13,8 +12,8 @@ from tinyrt.ops.embedding import EmbeddingAttrs
 from tinyrt.ops.lstm_gradient import LSTM as LSTM_FUNCTION
 from tinyrt.ops.lstm_gradient import Lstm
 from tinyrt.ops.shared.spec import NoAttrs
-from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.unidirectional_sequence_lstm import SIDE_BY_SIDE, LstmAttrs
+from tinyrt.train.attention import MultiHeadAttention as MultiHeadAttention
 from tinyrt.train.core.function import Array
 from tinyrt.train.core.init import glorot_uniform, orthogonal
 from tinyrt.train.core.modes import is_traced
@@ -215,43 +214,6 @@ class GRU(_Recurrent):
         r, z = _parts(_sigmoid(a[:, : 2 * size] + b[:, : 2 * size]), size)
         new = _tanh(a[:, 2 * size :] + r * b[:, 2 * size :])
         return new + z * (y - new), memory
-
-
-class MultiHeadAttention(Module):
-    """Every position looks at every other (Vaswani et al. 2017, section 3.2).
-
-    Per head, ``softmax(Q K^T / sqrt(d)) V`` with linear maps of the input as Q, K and V; the
-    heads' results side by side go through another linear map.
-
-    Args:
-        channels: of input and output.
-        heads: into how many parts the channels are split.
-        rng: draws the weights.
-
-    Raises:
-        ShapeError: the heads do not divide the channels.
-
-    """
-
-    def __init__(self, channels: int, heads: int, *, rng: np.random.Generator) -> None:
-        if channels % heads:
-            raise ShapeError(f"{heads} heads for {channels} channels", expected="a divisor of them")
-        self.heads = heads
-        self.query, self.key, self.value, self.output = (
-            Linear(channels, channels, rng=rng) for _ in range(4)
-        )
-
-    def forward(self, x: Tensor) -> Tensor:
-        """(n, t, channels) -> the same shape."""
-        n, t, channels = x.shape
-        d = channels // self.heads
-        q, k, v = (
-            layer(x).reshape(n, t, self.heads, d).transpose(0, 2, 1, 3)
-            for layer in (self.query, self.key, self.value)
-        )
-        scores = (q @ k.transpose(0, 1, 3, 2)) * (1 / math.sqrt(d))
-        mixed = apply("softmax", SoftmaxAttrs(), scores) @ v  # (n, heads, t, d)
-        return self.output(mixed.transpose(0, 2, 1, 3).reshape(n, t, channels))
 
 
 def _parts(gates: Tensor, size: int) -> Iterator[Tensor]:

@@ -7,10 +7,10 @@ typedef struct {
     tinyrt_mul_s8_params p;
     int32_t left;
     int32x4_t right;
-} products;
+} products_s16;
 
 static inline int32x4_t product(const void *values, int32x4_t a, int32x4_t b) {
-    const products *of = values;
+    const products_s16 *of = values;
     const int32x4_t raised = vshlq_r_s32(vmulq_s32(a, b), of->left);
     const int32x4_t high = vqrdmulhq_n_s32(raised, of->p.y_mult);
     const int32x4_t value = tinyrt_mve_rounding_shift_right(high, of->right);
@@ -21,7 +21,7 @@ static void row(const void *params, const int16_t *a, int32_t a_step, const int1
                 int32_t b_step, int32_t count, int16_t *y) {
     const tinyrt_mul_s8_params *p = params;
     const int32_t left = (p->y_shift > 0) ? p->y_shift : 0;
-    const products of = {*p, left, vdupq_n_s32(p->y_shift - left)};
+    const products_s16 of = {.p = *p, .left = left, .right = vdupq_n_s32(p->y_shift - left)};
     tinyrt_mve_row_s16(product, &of, a, a_step, b, b_step, count, y);
 }
 
