@@ -25,7 +25,7 @@ demo: setup
 firmware: setup
 	$(BIN)/python -m tools.firmware
 
-# Before each commit: a minute or so.
+# Before each commit: three minutes on two cores.
 check: lint
 	$(BIN)/pytest -n auto --dist worksteal -m "not device and not slow"
 
