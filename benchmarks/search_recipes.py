@@ -194,7 +194,8 @@ def main() -> None:
     print(f"{spent:.0f} seconds of processor time, compiler and emulator included")
     for point in found.front:
         costs = " ".join(f"{name} {figure:,}" for name, figure in point.costs.items())
-        print(f"{point.score:.2%} of those to choose by, test {point.test:.2%}, {costs}")
+        chosen_by = f"{point.score:.2%} of those to choose by, loss {point.loss:.4f}"
+        print(f"{chosen_by}, test {point.test:.2%}, {costs}")
         print(f"    {dict(point.params)}, {point.model.stat().st_size:,} bytes")
 
 

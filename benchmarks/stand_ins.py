@@ -19,6 +19,7 @@ import numpy as np
 from tinyrt.api.costs import Basis, ModelCost
 from tinyrt.search import Problem, funnel
 from tinyrt.search.candidate import Candidate
+from tinyrt.search.learning import Verdict
 from tinyrt.search.order import Order
 from tinyrt.search.work import Deployed, Outline, Rung
 from tinyrt.train.nn import Flatten, Module, Sequential
@@ -103,7 +104,8 @@ def deploy(order: Order, state: bytes, problem: Problem) -> Deployed:
     """See ``tinyrt.search.work``; the model is its costs."""
     spend(order.int8_epochs * Pace.epoch)
     known = costs(order)
-    return Deployed(score(order), 1, json.dumps([known.arena, known.weights]).encode())
+    model = json.dumps([known.arena, known.weights]).encode()
+    return Deployed(Verdict(score(order), 0.0), 1, model)
 
 
 def price_model(model: bytes, order: Order, basis: Basis, problem: Problem) -> ModelCost:

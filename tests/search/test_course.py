@@ -14,6 +14,7 @@ from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.search import Problem, SearchSetting, front, store
 from tinyrt.search.checks import Checks
 from tinyrt.search.funnel import Funnel, Start
+from tinyrt.search.learning import Verdict
 from tinyrt.search.order import Order
 from tinyrt.search.run import Run
 from tinyrt.search.source import space_source
@@ -47,8 +48,8 @@ ANSWERS = {
     "price_model": COST,
     "train": Rung(0.5, b"state"),
     "train_from": Rung(0.5, b"state"),
-    "deploy": Deployed(0.5, 30, b"model"),
-    "deploy_on": Deployed(0.75, 10, b"model"),
+    "deploy": Deployed(Verdict(0.5, 1.0), 30, b"model"),
+    "deploy_on": Deployed(Verdict(0.75, 0.2), 10, b"model"),
 }
 
 
@@ -125,7 +126,8 @@ def test_training_goes_from_rung_to_rung_and_folds_count_by_their_samples(funnel
     assert trained == [(3, None), (9, b"state"), (27, b"state")]
     assert [given[1] for name, given in asked if name == "deploy_on"] == [1, None]
     assert ended.record.score == (30 * 0.5 + 10 * 0.75) / 40
-    assert ended.values == [ended.record.score, 80]
+    assert ended.record.loss == (30 * 1.0 + 10 * 0.2) / 40
+    assert ended.values == [Verdict(ended.record.score, ended.record.loss).quality, 80]
     assert ended.record.costs["flash"] == 800
 
 
@@ -144,7 +146,7 @@ def test_of_equal_models_the_first_one_is_in_the_front_and_the_best_comes_first(
     scores = ((0.5, 60), (0.75, 80), (0.5, 60), (0.75, 90), (0.25, 50), (0.75, 80))
     for score, arena in scores:
         trial = study.study.ask()
-        record = Record(End.TRAINED, "int8", "", {"arena": arena}, score)
+        record = Record(End.TRAINED, "int8", "", {"arena": arena}, score, 1 - score)
         study.end(trial, record, [score, arena])
         funnel.model_file(trial.number).write_bytes(content)
     monkeypatch.setattr(Funnel, "deployment", lambda self, trial: SimpleNamespace(options=None))
@@ -154,10 +156,10 @@ def test_of_equal_models_the_first_one_is_in_the_front_and_the_best_comes_first(
     found = front.write_front(
         *(funnel, study, folder, folder / "study", Checks(funnel.problem)), {}
     )
-    assert [(p.trial, p.score, p.costs["arena"]) for p in found.front] == [
-        (1, 0.75, 80),
-        (0, 0.5, 60),
-        (4, 0.25, 50),
+    assert [(p.trial, p.score, p.loss, p.costs["arena"]) for p in found.front] == [
+        (1, 0.75, 0.25, 80),
+        (0, 0.5, 0.5, 60),
+        (4, 0.25, 0.75, 50),
     ]
     assert [model for model, _ in exported] == [p.model for p in found.front]
     assert {by["core"] for _, by in exported} == {"cortex-m0"}

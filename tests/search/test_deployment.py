@@ -75,7 +75,7 @@ def test_what_is_chosen_is_deployed_and_costs_what_was_said_before(name):
     deployed = deploy(asked, state, problem)
     graph = parse_tflite(deployed.model)
     assert dtypes(graph) == WANTED[name]
-    assert 0.2 < deployed.score <= 1
+    assert 0.2 < deployed.verdict.score <= 1
     final = cost(graph)
     assert final.arena <= outline.costs.arena
     assert final.weights <= outline.costs.weights

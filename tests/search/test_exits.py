@@ -9,13 +9,22 @@ from tests.search.made import blobs
 from tinyrt.api.cascades import Cascade
 from tinyrt.api.costs import Basis
 from tinyrt.api.fitting import DeviceBudget
+from tinyrt.convert.tflite.reader import read_tflite
+from tinyrt.convert.tflite.writer import save_tflite, write_tflite
 from tinyrt.dsp.cascade import ALWAYS, NEVER, margins
 from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.files import scratch_folder
 from tinyrt.quantize import Scheme
 from tinyrt.search import SPACES, Candidate, Deployment, Problem, SearchSetting, search_networks
 from tinyrt.search.candidate import candidate_of, graph_of, untrained
-from tinyrt.search.exits import exit_cost, parts_of, scores_of, threshold_of, with_threshold
+from tinyrt.search.exits import (
+    ENTRY,
+    exit_cost,
+    parts_of,
+    scores_of,
+    threshold_of,
+    with_threshold,
+)
 from tinyrt.search.learning import objective_for
 from tinyrt.search.order import Order
 from tinyrt.search.sharing import places_of
@@ -86,7 +95,7 @@ def test_the_threshold_is_that_of_the_samples_to_choose_by(problem):
     state = train(order(), 9, None, problem).state
     deployed = deploy(order(), state, problem)
     assert deployed.held == len(problem.parts[1])
-    assert deployed.score > 0.5
+    assert deployed.verdict.score > 0.5
 
 
 def test_before_training_all_samples_leave(problem):
@@ -146,7 +155,7 @@ def test_as_many_samples_leave_as_the_limit_asks_for(trained, problem):
     after = cascade_of(held_to, cascade).evaluate({"x": x}, y)
     assert known.instructions == pytest.approx(mean(after.exits), abs=8)
     assert known.instructions <= limit
-    assert held_to.score == after.top1
+    assert held_to.verdict.score == after.top1
     lead = margins_of(cascade, x)
     fewer = max(e for t in range(NEVER + 1) if (e := (lead >= t).mean()) < after.exits)
     assert mean(fewer) > limit - 8
@@ -213,8 +222,24 @@ def test_a_file_says_its_threshold(problem, tmp_path):
     cascade = parts_of(path, tmp_path)
     assert cascade.threshold == threshold_of(path)
     assert parts_of(path, tmp_path, 7).threshold == 7
-    np.testing.assert_array_equal(scores_of(path, problem.x), cascade.run(problem.x).scores)
     assert threshold_of(tmp_path / "first.tflite") is None
+
+
+def test_scores_are_real_ones_of_the_head_that_answers(problem, tmp_path):
+    graph = untrained(order().candidate(problem), problem).graph
+    path = save_tflite(graph, tmp_path / "model.tflite")
+    middle = int(np.median(margins(parts_of(path, tmp_path, ALWAYS).run(problem.x).scores)))
+    path.write_bytes(write_tflite(graph, {ENTRY: str(middle).encode()}))
+    found = scores_of(path, problem.x)
+    cascade = parts_of(path, tmp_path)
+    answers = cascade.run(problem.x)
+    assert set(answers.stages) == {0, 1}
+    for stage, part in enumerate((cascade.first, cascade.second)):
+        read = read_tflite(part)
+        q = read.value(read.answers[0 if stage else cascade.joint.scores]).q
+        rows = answers.stages == stage
+        real = (answers.scores[rows].astype(float) - q.zero_point) * q.scale
+        np.testing.assert_allclose(found[rows], real, rtol=1e-6)
 
 
 def test_both_heads_learn(problem):

@@ -10,6 +10,7 @@ from tests.search.made import QUICK, blobs, dense, problem
 from tinyrt.errors import DataError
 from tinyrt.quantize import Preset
 from tinyrt.search import Candidate, Deployment, Problem, funnel, learning, search_networks, work
+from tinyrt.search.learning import Verdict
 from tinyrt.search.order import Order
 from tinyrt.search.source import space_source
 from tinyrt.search.store import End
@@ -71,7 +72,7 @@ def test_the_score_is_of_all_that_was_held_out_and_the_model_of_all_samples(foun
         other, whole = asked[2 * i][1], asked[2 * i + 1][1]
         assert (first[i].held, other.held, whole.held) == (27, 27, 90)
         score = result.records[number].score
-        assert score == pytest.approx((first[i].score + other.score) / 2)
+        assert score == pytest.approx((first[i].verdict.score + other.verdict.score) / 2)
         kept = result.study.parent / "trials" / f"{number:05}.tflite"
         assert kept.read_bytes() == whole.model != first[i].model
 
@@ -96,8 +97,11 @@ def test_with_folds_only_the_best_of_the_last_rung_go_on(folds, monkeypatch, tmp
     assert later == {End.TRAINED} if folds == 1 else all("after 10 epochs" in r for r in later)
 
 
+HELD = (((0.5, 1.0), 30, b"a"), ((0.8, 0.6), 10, b"b"), ((1.0, 0.1), 40, b"c"))
+
+
 def test_folds_of_other_sizes_count_by_their_samples(monkeypatch):
-    held = iter([Deployed(0.5, 30, b"a"), Deployed(0.8, 10, b"b"), Deployed(1.0, 40, b"c")])
+    held = iter([Deployed(Verdict(*v), n, m) for v, n, m in HELD])
     course = funnel.Funnel(None, None, replace(QUICK, folds=2), None, None)
     steps = course._deployed(None, b"", None)
     tasks = [next(steps), steps.send(next(held)), steps.send(next(held))]
@@ -105,7 +109,9 @@ def test_folds_of_other_sizes_count_by_their_samples(monkeypatch):
         steps.send(next(held))
     assert [t.work for t in tasks] == [funnel.deploy, funnel.deploy_on, funnel.deploy_on]
     assert [t.arguments[1] for t in tasks] == [b"", 1, None]
-    assert (stop.value.value.score, stop.value.value.model) == (pytest.approx(0.575), b"c")
+    found = stop.value.value
+    assert (found.verdict.score, found.verdict.loss) == pytest.approx((0.575, 0.9))
+    assert (found.held, found.model) == (40, b"c")
 
 
 @pytest.mark.parametrize("deployment", [Deployment(), Deployment(preset=Preset.FAST)])

@@ -129,7 +129,7 @@ def test_a_score_is_of_the_files_answers_to_raw_samples(monkeypatch):
 
     state = work.train(order, 1, None, problem).state
     monkeypatch.setattr(work, "answers_of", answer)
-    assert work.deploy(order, state, problem).score == 1 - 1 / len(held)
+    assert work.deploy(order, state, problem).verdict.score == 1 - 1 / len(held)
     assert asked == [1]
 
 

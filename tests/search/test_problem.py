@@ -6,7 +6,7 @@ import pytest
 from tests.search.made import blobs
 from tinyrt.errors import DataError
 from tinyrt.search import Problem
-from tinyrt.search.learning import figure
+from tinyrt.search.learning import Verdict, verdict
 
 
 def test_each_class_has_its_share_to_choose_by_and_none_is_trained_on():
@@ -57,7 +57,24 @@ def test_the_share_to_choose_by_is_one(share):
 def test_answers_that_are_not_finite_are_no_class():
     problem = Problem.of(blobs(30))
     answers = np.eye(3)[problem.y]
-    assert figure(answers, problem.y, problem) == 1.0
+    assert verdict(answers, problem.y, problem).score == 1.0
     answers[2, 1] = np.nan
     with pytest.raises(DataError, match="answers of the trained network are not finite"):
-        figure(answers, problem.y, problem)
+        verdict(answers, problem.y, problem)
+
+
+def test_equals_in_score_are_told_apart_by_their_loss():
+    problem = Problem.of(blobs(30))
+    sure, unsure = (verdict(f * np.eye(3)[problem.y], problem.y, problem) for f in (1e3, 2))
+    assert (sure.score, unsure.score, sure.loss) == (1.0, 1.0, 0.0)
+    assert unsure.loss == pytest.approx(np.log(np.exp(2) + 2) - 2)
+    assert sure.quality == 1.0
+    assert unsure.quality < sure.quality
+    # However great its loss, more right answers are better; by one of a hundred thousand here.
+    assert Verdict(0.99999, 1e9).quality > Verdict(0.99998, 0.0).quality
+
+
+def test_the_loss_of_values_is_their_error():
+    problem = Problem.of({"x": np.zeros((9, 2)), "y": np.zeros((9, 1))})
+    found = verdict(np.full((9, 1, 1), 0.5), problem.y, problem)
+    assert (found.score, found.loss) == (-0.25, 0.25)

@@ -58,7 +58,7 @@ def test_what_ships_is_trained_and_deployed(name):
     asked = order(name, params.params)
     rung = train(asked, 1, None, of)
     deployed = deploy(asked, rung.state, of)
-    assert (deployed.score > 0) is of.has_classes
+    assert (deployed.verdict.score > 0) is of.has_classes
     assert deployed.model[4:8] == b"TFL3"
 
 

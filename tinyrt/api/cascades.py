@@ -130,6 +130,13 @@ class Cascade:
             scores[goes_on] = self._run_second(carried[goes_on])
         return CascadeAnswers(scores, goes_on.astype(np.int32))
 
+    def real_scores(self, answers: CascadeAnswers) -> NDArray[np.float32]:
+        """Scores in real numbers, float32 (samples, classes): the two models' units may differ."""
+        first, second = self._models
+        stays = first.real(first.graph.answers[self.joint.scores], answers.scores)
+        goes_on = second.real(second.graph.answers[0], answers.scores)
+        return np.where(answers.stages[:, np.newaxis] == 0, stays, goes_on)
+
     @entry
     def choose_threshold(
         self,

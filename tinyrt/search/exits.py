@@ -94,9 +94,10 @@ def _written(graph: Graph, threshold: int) -> bytes:
 
 
 def scores_of(model: Path, x: Array) -> Array:
-    """Scores of the head that answers each sample, (n, classes)."""
+    """Real scores of the head that answers each sample, (n, classes)."""
     with scratch_folder() as folder:
-        return parts_of(model, folder).run(x).scores
+        cascade = parts_of(model, folder)
+        return cascade.real_scores(cascade.run(x))
 
 
 def exit_cost(

@@ -35,6 +35,7 @@ class Point:
         trial: its number.
         params: its choices.
         score: of the int8 model on the samples to choose by, greater is better.
+        loss: of the same answers, less is better; it tells equals in score apart.
         costs: name -> figure, of the trained model.
         model: the .tflite file.
         project: the folder with its C code.
@@ -48,6 +49,7 @@ class Point:
     trial: int
     params: Mapping[str, Any]
     score: float
+    loss: float
     costs: Mapping[str, int]
     model: Path
     project: Path
@@ -60,6 +62,7 @@ class Point:
         return {
             "trial": self.trial,
             "score": self.score,
+            "loss": self.loss,
             "costs": dict(self.costs),
             "params": dict(self.params),
             "model": str(self.model),
@@ -136,7 +139,7 @@ class SearchResult:
             "front": [point.as_dict() for point in self.front],
             "importance": {name: dict(shares) for name, shares in self.importance.items()},
             "trained": [
-                {"trial": n, "score": r.score, "costs": dict(r.costs or {})}
+                {"trial": n, "score": r.score, "loss": r.loss, "costs": dict(r.costs or {})}
                 for n, r in sorted(self.records.items())
                 if r.end is End.TRAINED
             ],
@@ -189,10 +192,11 @@ def write_front(
             parts_of(model, place).export(place / PROJECT, core=core)
         else:
             export_c(model, place / PROJECT, core=core, options=options)
-        score, costs = record.score, record.costs
+        score, loss, costs = record.score, record.loss, record.costs
         assert score is not None
+        assert loss is not None
         assert costs is not None
-        point = Point(trial.number, trial.params, score, costs, model, place / PROJECT)
+        point = Point(trial.number, trial.params, score, loss, costs, model, place / PROJECT)
         checked = checks.tested(model), checks.emulated(model, core, options)
         front_end = front_end_of(model)
         points.append(replace(point, test=checked[0], emulated=checked[1], front_end=front_end))

@@ -15,6 +15,7 @@ from tinyrt.errors import TinyrtError
 from tinyrt.files import write_bytes
 from tinyrt.search.candidate import candidate_of
 from tinyrt.search.deployment import Deployment
+from tinyrt.search.learning import Verdict
 from tinyrt.search.order import Order
 from tinyrt.search.problem import Problem
 from tinyrt.search.setting import COSTS, SearchSetting
@@ -140,9 +141,10 @@ class Funnel:
         self._require(record, End.MISFIT)
         path = self.model_file(trial.number)
         write_bytes(path, deployed.model)
-        record = replace(record, end=End.TRAINED, score=deployed.score)
-        costs = record.costs or {}
-        return Ended(record, [deployed.score, *(costs[name] for name in self.setting.traded)])
+        found, costs = deployed.verdict, record.costs or {}
+        record = replace(record, end=End.TRAINED, score=found.score, loss=found.loss)
+        values = [found.quality, *(costs[name] for name in self.setting.traded)]
+        return Ended(record, values)
 
     def _counted(
         self, deployed: Deployed, order: Order, record: Record
@@ -269,8 +271,9 @@ class Funnel:
         for fold in range(1, self.setting.folds):
             parts.append((yield from done(Task(deploy_on, (order, fold)), record)))
         whole: Deployed = yield from done(Task(deploy_on, (order, None)), record)
-        score = np.average([p.score for p in parts], weights=[p.held for p in parts])
-        return replace(whole, score=float(score))
+        each = [(p.verdict.score, p.verdict.loss) for p in parts]
+        score, loss = np.average(each, axis=0, weights=[p.held for p in parts])
+        return replace(whole, verdict=Verdict(float(score), float(loss)))
 
 
 def _require_begun(trial: Trial) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +32,30 @@ from tinyrt.train.recipes.stages import CALIBRATION_SAMPLES
 
 BATCH = 64
 """Samples that answers are computed for at once."""
+
+
+FINER = 1e-7
+"""What a loss counts beside a score at most: less than one sample of a million."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How good answers are.
+
+    Attributes:
+        score: share of right ones, or the mean squared error below zero; greater is better.
+        loss: the mean cross entropy of classes, which tells equals in score apart, or the squared
+            error; less is better.
+
+    """
+
+    score: float
+    loss: float
+
+    @property
+    def quality(self) -> float:
+        """The score, and of equals in it the one with less loss."""
+        return self.score - FINER * (1 - float(np.exp(-self.loss)))
 
 
 def fit_candidate(
@@ -118,11 +142,11 @@ def score_of(module: Module, problem: Problem, rows: Array) -> float:
     with module.evaluating(), no_grad():
         for start in range(0, len(rows), BATCH):
             answers.append(module(Tensor(problem.x[rows[start : start + BATCH]])).data)
-    return figure(np.concatenate(answers), problem.y[rows], problem)
+    return verdict(np.concatenate(answers), problem.y[rows], problem).score
 
 
-def figure(answers: Array, right: Array, problem: Problem) -> float:
-    """Share of right answers, or the mean squared error below zero.
+def verdict(answers: Array, right: Array, problem: Problem) -> Verdict:
+    """How good answers are: (n, ...) scores of classes, or values.
 
     Raises:
         DataError: not all answers are finite: the largest of them would still be some class.
@@ -134,19 +158,18 @@ def figure(answers: Array, right: Array, problem: Problem) -> float:
             expected="finite numbers",
             hint="train with a lower learning rate",
         )
+    exact = answers.astype(np.float64)
     if problem.has_classes:
-        return float(np.mean(answers.reshape(len(right), -1).argmax(axis=1) == right))
-    errors = answers.astype(np.float64) - right.reshape(answers.shape)
-    return -float(np.square(errors).mean())
+        scores = exact.reshape(len(right), -1)
+        below = scores - scores.max(axis=1, keepdims=True)
+        losses = np.log(np.exp(below).sum(axis=1)) - below[np.arange(len(right)), right]
+        return Verdict(float(np.mean(scores.argmax(axis=1) == right)), float(losses.mean()))
+    error = float(np.square(exact - right.reshape(answers.shape)).mean())
+    return Verdict(-error, error)
 
 
-def trained_for_integers(
-    candidate: Candidate, graph: Graph, order: Order, shown: Problem
-) -> tuple[Graph, float]:
-    """The graph trained for int8 or int4, and its score on the samples to choose by.
-
-    Of two heads, the score is the final one's.
-    """
+def trained_for_integers(candidate: Candidate, graph: Graph, order: Order, shown: Problem) -> Graph:
+    """The graph trained for int8 or int4."""
     labels = {
         name: shown.y
         if shown.has_classes
@@ -163,11 +186,9 @@ def trained_for_integers(
     )
     if shown.fold is None:  # then no score tells which epoch is best
         setting = replace(setting, patience=None)
-    outcome = train_for_int8(
+    return train_for_int8(
         graph, samples, setting, finish=lambda graph: plainer(graph)[0], parts=shown.parts
-    )
-    figures = outcome.figures[-1]
-    return outcome.graph, (1 if shown.has_classes else -1) * figures.deployed
+    ).graph
 
 
 def quantized(candidate: Candidate, graph: Graph, shown: Problem) -> Graph:

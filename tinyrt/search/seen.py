@@ -118,7 +118,7 @@ def front_of(carried: Pipeline | Vision) -> FrontEnd:
 def answers_of(model: Path, x: Array) -> Array:
     """Real values of the first output of a model's file to raw samples, each from a new beginning.
 
-    Of a model with an early exit, the integers of the head that answers.
+    Of a model with an early exit, those of the head that answers.
 
     With a front end, features become the input's integers as on a device.
     """

@@ -65,6 +65,7 @@ class Record:
         reason: in words, where it was not trained to the end.
         costs: name -> figure, as far as they are known.
         score: of the int8 model; of a scout in float; None where it was not trained to the end.
+        loss: of the int8 model on the same samples; it tells equals in score apart.
         structure: of the graph; empty without one.
         basis: what the costs come from.
 
@@ -75,6 +76,7 @@ class Record:
     reason: str = ""
     costs: Mapping[str, int] | None = None
     score: float | None = None
+    loss: float | None = None
     structure: str = ""
     basis: str = ""
 

@@ -30,7 +30,13 @@ from tinyrt.search.candidate import (
     untrained,
 )
 from tinyrt.search.exits import exit_cost, threshold_of, with_threshold, within_limit
-from tinyrt.search.learning import figure, fit_candidate, quantized, trained_for_integers
+from tinyrt.search.learning import (
+    Verdict,
+    fit_candidate,
+    quantized,
+    trained_for_integers,
+    verdict,
+)
 from tinyrt.search.order import Order
 from tinyrt.search.problem import Problem
 from tinyrt.search.seen import answers_of, recording_of, seen, wanted
@@ -77,14 +83,14 @@ class Deployed:
     """A trained int8 model.
 
     Attributes:
-        score: of the int8 model on the samples to choose by, greater is better.
-        model: the .tflite file.
+        verdict: on the int8 model's answers to the samples to choose by.
         held: how many samples these are.
+        model: the .tflite file.
         leaves: whether it has an early exit.
 
     """
 
-    score: float
+    verdict: Verdict
     held: int
     model: bytes = field(repr=False)
     leaves: bool = False
@@ -152,8 +158,8 @@ def hold_limit(
         graph = read_tflite(path)
         given = graph, limit, order.core, basis, problem.x[held], problem.y[held]
         model, known = within_limit(*given)
-        score = _answered(model, path, None, problem)
-    return replace(deployed, score=score, model=model), known
+        judged = _judged(model, path, None, problem)
+    return replace(deployed, verdict=judged, model=model), known
 
 
 def costed(
@@ -215,24 +221,23 @@ def deploy(order: Order, state: bytes | None, problem: Problem) -> Deployed:
         fit_candidate(candidate, order, order.epochs, shown, path)  # as it was left
         graph = graph_of(candidate, problem)
         if candidate.deployment.preset is None:
-            final, score = trained_for_integers(candidate, graph, order, shown)
+            graph = trained_for_integers(candidate, graph, order, shown)
         else:
-            final, score = quantized(candidate, graph, shown), None
-        final, held = schedule(final), problem.parts[1]
+            graph = quantized(candidate, graph, shown)
+        final, held = schedule(graph), problem.parts[1]
         if leaves:
             model = with_threshold(final, problem.x[held], problem.y[held])
         else:
             model = bytes(write_tflite(final, front_end_entry(pipeline)))
-        if score is None or pipeline is not None or leaves:
-            score = _answered(model, folder / "model.tflite", pipeline, problem)
-    return Deployed(score, len(problem.parts[1]), model, leaves)
+        judged = _judged(model, folder / "model.tflite", pipeline, problem)
+    return Deployed(judged, len(held), model, leaves)
 
 
-def _answered(
+def _judged(
     model: bytes, path: Path, pipeline: Pipeline | Vision | None, problem: Problem
-) -> float:
-    """The score of a model's file on the samples to choose by, as they were given."""
+) -> Verdict:
+    """How good the answers of a model's file are to the samples to choose by, as given."""
     path.write_bytes(model)
     held = problem.parts[1]
     right = wanted(pipeline, problem)[held]
-    return figure(answers_of(path, problem.x[held]), right, problem)
+    return verdict(answers_of(path, problem.x[held]), right, problem)
