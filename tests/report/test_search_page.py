@@ -23,6 +23,7 @@ FOUND = {
         {
             "trial": 2,
             "score": 0.9,
+            "loss": 0.31416,
             "costs": {"arena": 20, "flash": 800},
             "params": {"width": 4, "rate": 0.0123456},
             "test": 0.85,
@@ -70,7 +71,10 @@ def test_the_page_says_it_all_and_stands_alone(tmp_path):
     assert "mine<b>" not in page
     assert re.search(r"<h1>mine.* on cortex-m4</h1>", page)
     assert len(re.findall("<circle ", page)) == 3
-    assert '<td class="n">0.9</td><td class="n">20</td><td class="n">800</td>' in page
+    assert '<td class="n">0.9</td><td class="n">0.3142</td><td class="n">20</td>' in page
+    assert '<td class="n">20</td><td class="n">800</td>' in page
+    errors = {**FOUND, "measure": "error"}
+    assert "0.3142" not in write_search_page(errors, tmp_path / "e.html").read_text()
     assert '<td class="n">0.85</td><td>differs</td><td>width 4, rate 0.01235</td>' in page
     assert '<td>rate</td><td class="n">75 %</td>' in page
     assert '<td>refused</td><td>arena</td><td class="n">2</td>' in page

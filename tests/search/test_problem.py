@@ -65,11 +65,15 @@ def test_answers_that_are_not_finite_are_no_class():
 
 def test_equals_in_score_are_told_apart_by_their_loss():
     problem = Problem.of(blobs(30))
-    sure, unsure = (verdict(f * np.eye(3)[problem.y], problem.y, problem) for f in (1e3, 2))
+    right = np.eye(3)[problem.y]
+    sure, unsure = (verdict(s * right + (1 - s) / 3, problem.y, problem) for s in (1, 0.25))
     assert (sure.score, unsure.score, sure.loss) == (1.0, 1.0, 0.0)
-    assert unsure.loss == pytest.approx(np.log(np.exp(2) + 2) - 2)
+    assert unsure.loss == pytest.approx(np.log(2))
     assert sure.quality == 1.0
     assert unsure.quality < sure.quality
+    # A probability of 0 is one below half a step of int8.
+    wrong = verdict(1 - right, problem.y, problem)
+    assert (wrong.score, wrong.loss) == (0.0, pytest.approx(np.log(512)))
     # However great its loss, more right answers are better; by one of a hundred thousand here.
     assert Verdict(0.99999, 1e9).quality > Verdict(0.99998, 0.0).quality
 

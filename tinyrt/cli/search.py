@@ -263,7 +263,8 @@ def shown(result: SearchResult) -> RenderableType:
     table = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
     names = ["arena", "flash", "instructions"]
     names += ["cycles"] if any("cycles" in point.costs for point in result.front) else []
-    columns = ["trial", result.measure, *names]
+    judged = ["accuracy", "loss"] if result.measure == "accuracy" else [result.measure]
+    columns = ["trial", *judged, *names]
     if result.looks:
         columns.append("test")
     if any(point.emulated for point in result.front):
@@ -276,7 +277,8 @@ def shown(result: SearchResult) -> RenderableType:
         if point.emulated:
             says = "exact" if point.emulated.agrees else "DIFFERS"
             checked.append(f"{says} ({tables.number(point.emulated.samples)})")
-        table.add_row(str(point.trial), _score(point.score, result.measure), *costs, *checked)
+        found = [_score(point.score, result.measure), f"{point.loss:.4f}"][: len(judged)]
+        table.add_row(str(point.trial), *found, *costs, *checked)
     facts = {"trials": len(result.records), **result.ends, "study": str(result.study)}
     if result.scout_ends:
         told = [f"{count} {end}" for end, count in result.scout_ends.items() if count]

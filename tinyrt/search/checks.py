@@ -17,7 +17,7 @@ from tinyrt.errors import DataError
 from tinyrt.export.options import NO_OPTIONS, ExportOptions
 from tinyrt.files import scratch_folder
 from tinyrt.search.exits import parts_of, threshold_of
-from tinyrt.search.learning import verdict
+from tinyrt.search.learning import figure
 from tinyrt.search.problem import Problem
 from tinyrt.search.seen import answers_of, recording_of, wanted
 
@@ -84,7 +84,7 @@ class Checks:
         if self.test is None:
             return None
         right = wanted(front_end_of(model), self.test)
-        return verdict(answers_of(model, self.test.x), right, self.problem).score
+        return figure(answers_of(model, self.test.x), right, self.problem)
 
     def emulated(
         self, model: Path, core: str, options: ExportOptions = NO_OPTIONS

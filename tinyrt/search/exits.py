@@ -93,11 +93,13 @@ def _written(graph: Graph, threshold: int) -> bytes:
     return bytes(write_tflite(graph, {ENTRY: str(threshold).encode()}))
 
 
-def scores_of(model: Path, x: Array) -> Array:
-    """Real scores of the head that answers each sample, (n, classes)."""
+def probabilities_of(model: Path, x: Array) -> Array:
+    """Probabilities by the head that answers each sample, (n, classes)."""
     with scratch_folder() as folder:
         cascade = parts_of(model, folder)
-        return cascade.real_scores(cascade.run(x))
+        scores = cascade.real_scores(cascade.run(x)).astype(np.float64)
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
 def exit_cost(

@@ -38,6 +38,10 @@ FINER = 1e-7
 """What a loss counts beside a score at most: less than one sample of a million."""
 
 
+LEAST = 1 / 512
+"""Probability that counts for one that int8 stores as 0: half of its step."""
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """How good answers are.
@@ -142,11 +146,11 @@ def score_of(module: Module, problem: Problem, rows: Array) -> float:
     with module.evaluating(), no_grad():
         for start in range(0, len(rows), BATCH):
             answers.append(module(Tensor(problem.x[rows[start : start + BATCH]])).data)
-    return verdict(np.concatenate(answers), problem.y[rows], problem).score
+    return figure(np.concatenate(answers), problem.y[rows], problem)
 
 
-def verdict(answers: Array, right: Array, problem: Problem) -> Verdict:
-    """How good answers are: (n, ...) scores of classes, or values.
+def figure(answers: Array, right: Array, problem: Problem) -> float:
+    """Share of right answers, or the mean squared error below zero.
 
     Raises:
         DataError: not all answers are finite: the largest of them would still be some class.
@@ -158,14 +162,25 @@ def verdict(answers: Array, right: Array, problem: Problem) -> Verdict:
             expected="finite numbers",
             hint="train with a lower learning rate",
         )
-    exact = answers.astype(np.float64)
     if problem.has_classes:
-        scores = exact.reshape(len(right), -1)
-        below = scores - scores.max(axis=1, keepdims=True)
-        losses = np.log(np.exp(below).sum(axis=1)) - below[np.arange(len(right)), right]
-        return Verdict(float(np.mean(scores.argmax(axis=1) == right)), float(losses.mean()))
-    error = float(np.square(exact - right.reshape(answers.shape)).mean())
-    return Verdict(-error, error)
+        return float(np.mean(answers.reshape(len(right), -1).argmax(axis=1) == right))
+    errors = answers.astype(np.float64) - right.reshape(answers.shape)
+    return -float(np.square(errors).mean())
+
+
+def verdict(answers: Array, right: Array, problem: Problem) -> Verdict:
+    """How good answers of a deployed model are: (n, ...), probabilities of classes, or values.
+
+    Raises:
+        DataError: not all are finite.
+
+    """
+    score = figure(answers, right, problem)
+    if not problem.has_classes:
+        return Verdict(score, -score)
+    given = answers.reshape(len(right), -1)[np.arange(len(right)), right]
+    losses = -np.log(np.maximum(given.astype(np.float64), LEAST))
+    return Verdict(score, float(losses.mean()))
 
 
 def trained_for_integers(candidate: Candidate, graph: Graph, order: Order, shown: Problem) -> Graph:

@@ -21,7 +21,7 @@ from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.dsp import Pipeline, Vision
 from tinyrt.dsp.windows import Array, FrontEnd, features_of, learnt, raw_of, shape_behind
 from tinyrt.search.answers import answered
-from tinyrt.search.exits import scores_of, threshold_of
+from tinyrt.search.exits import probabilities_of, threshold_of
 from tinyrt.search.problem import Problem
 from tinyrt.train.recipes.stages import CALIBRATION_SAMPLES
 
@@ -118,12 +118,12 @@ def front_of(carried: Pipeline | Vision) -> FrontEnd:
 def answers_of(model: Path, x: Array) -> Array:
     """Real values of the first output of a model's file to raw samples, each from a new beginning.
 
-    Of a model with an early exit, those of the head that answers.
+    Of a model with an early exit, probabilities by the head that answers.
 
     With a front end, features become the input's integers as on a device.
     """
     if threshold_of(model) is not None:
-        return scores_of(model, x)
+        return probabilities_of(model, x)
     return answered(read_tflite(model), front_end_of(model), x, str(model))
 
 

@@ -175,8 +175,11 @@ def test_it_is_shown_what_became_of_scouts():
         assert re.search(told, said.get()) if told else "scouts" not in said.get()
 
 
+MODEL = Path("out/f/m/x")
+
+
 def test_errors_are_shown_as_they_are():
-    point = SimpleNamespace(trial=4, score=-0.25, costs={"arena": 656}, model=Path("out/f/m/x"))
+    point = SimpleNamespace(trial=4, score=-0.25, loss=0.25, costs={"arena": 656}, model=MODEL)
     point.test, point.emulated = None, None
     nothing = {
         "records": {},
@@ -208,21 +211,21 @@ def result(**said):
 
 @pytest.mark.parametrize(("agrees", "said"), [(True, r"exact \(3\)"), (False, r"DIFFERS \(3\)")])
 def test_checks_of_the_front_are_shown(agrees, said):
-    point = SimpleNamespace(trial=4, score=0.25, costs={"arena": 656}, model=Path("out/f/m/x"))
+    point = SimpleNamespace(trial=4, score=0.25, loss=0.7, costs={"arena": 656}, model=MODEL)
     point.test, point.emulated = 0.75, Emulated(3, agrees, 100)
     with OUT.capture() as told:
         OUT.print(shown(result(front=(point,), looks=2)))
-    assert re.search(r"4 +25\.00 % +656 .* 75\.00 % +" + said, told.get())
+    assert re.search(r"4 +25\.00 % +0\.7000 +656 .* 75\.00 % +" + said, told.get())
     assert re.search(r"looks at the test +2", told.get())
 
 
 def test_a_front_that_was_not_looked_at_this_time_shows_no_test():
-    point = SimpleNamespace(trial=4, score=0.25, costs={"flash": 656}, model=Path("out/f/m/x"))
+    point = SimpleNamespace(trial=4, score=0.25, loss=0.7, costs={"flash": 656}, model=MODEL)
     point.test, point.emulated = None, None
     with OUT.capture() as told:
         OUT.print(shown(result(front=(point,), looks=2)))
     assert re.search(r"instructions +test\s", told.get())
-    assert re.search(r"4 +25\.00 % +- +656 +-\s*\n", told.get())
+    assert re.search(r"4 +25\.00 % +0\.7000 +- +656 +-\s*\n", told.get())
     assert re.search(r"looks at the test +2", told.get())
 
 
