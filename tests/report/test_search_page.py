@@ -73,6 +73,9 @@ def test_the_page_says_it_all_and_stands_alone(tmp_path):
     assert len(re.findall("<circle ", page)) == 3
     assert '<td class="n">0.9</td><td class="n">0.3142</td><td class="n">20</td>' in page
     assert '<td class="n">20</td><td class="n">800</td>' in page
+    earlier = {**FOUND, "front": [{**FOUND["front"][0], "loss": None}]}
+    without = write_search_page(earlier, tmp_path / "o.html").read_text()
+    assert '<td class="n">0.9</td><td class="n">-</td><td class="n">20</td>' in without
     errors = {**FOUND, "measure": "error"}
     assert "0.3142" not in write_search_page(errors, tmp_path / "e.html").read_text()
     assert '<td class="n">0.85</td><td>differs</td><td>width 4, rate 0.01235</td>' in page

@@ -277,7 +277,8 @@ def shown(result: SearchResult) -> RenderableType:
         if point.emulated:
             says = "exact" if point.emulated.agrees else "DIFFERS"
             checked.append(f"{says} ({tables.number(point.emulated.samples)})")
-        found = [_score(point.score, result.measure), f"{point.loss:.4f}"][: len(judged)]
+        loss = "-" if point.loss is None else f"{point.loss:.4f}"
+        found = [_score(point.score, result.measure), loss][: len(judged)]
         table.add_row(str(point.trial), *found, *costs, *checked)
     facts = {"trials": len(result.records), **result.ends, "study": str(result.study)}
     if result.scout_ends:

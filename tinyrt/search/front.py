@@ -35,7 +35,8 @@ class Point:
         trial: its number.
         params: its choices.
         score: of the int8 model on the samples to choose by, greater is better.
-        loss: of the same answers, less is better; it tells equals in score apart.
+        loss: of the same answers, less is better; it tells equals in score apart. None in a study
+            of an earlier version.
         costs: name -> figure, of the trained model.
         model: the .tflite file.
         project: the folder with its C code.
@@ -49,7 +50,7 @@ class Point:
     trial: int
     params: Mapping[str, Any]
     score: float
-    loss: float
+    loss: float | None
     costs: Mapping[str, int]
     model: Path
     project: Path
@@ -194,7 +195,6 @@ def write_front(
             export_c(model, place / PROJECT, core=core, options=options)
         score, loss, costs = record.score, record.loss, record.costs
         assert score is not None
-        assert loss is not None
         assert costs is not None
         point = Point(trial.number, trial.params, score, loss, costs, model, place / PROJECT)
         checked = checks.tested(model), checks.emulated(model, core, options)

@@ -220,12 +220,12 @@ def test_checks_of_the_front_are_shown(agrees, said):
 
 
 def test_a_front_that_was_not_looked_at_this_time_shows_no_test():
-    point = SimpleNamespace(trial=4, score=0.25, loss=0.7, costs={"flash": 656}, model=MODEL)
+    point = SimpleNamespace(trial=4, score=0.25, loss=None, costs={"flash": 656}, model=MODEL)
     point.test, point.emulated = None, None
     with OUT.capture() as told:
         OUT.print(shown(result(front=(point,), looks=2)))
     assert re.search(r"instructions +test\s", told.get())
-    assert re.search(r"4 +25\.00 % +0\.7000 +- +656 +-\s*\n", told.get())
+    assert re.search(r"4 +25\.00 % +- +- +656 +-\s*\n", told.get())
     assert re.search(r"looks at the test +2", told.get())
 
 
