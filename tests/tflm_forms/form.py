@@ -32,17 +32,22 @@ class OneOp:
     Attributes:
         builtin: its name in the schema.
         label: the dtype it is named by, and what makes the form.
-        data: the file.
+        graph: what the file has.
 
     """
 
     builtin: str
     label: str
-    data: bytes
+    graph: Subgraph
 
     @property
     def name(self) -> str:
         return f"{self.builtin} {self.label}"
+
+    @property
+    def data(self) -> bytes:
+        """The file, written when it is asked for: few of the thousands of forms are."""
+        return build(self.graph)
 
 
 def array_type(kind: str) -> np.dtype[Any]:
@@ -100,7 +105,7 @@ def one_op(
     outputs = [t.name for t in tensors if t.name.startswith("y")]
     fed = [t.name for t in tensors if t.name in inputs and t.data is None]
     op = Op(builtin, inputs, outputs, table, fields)
-    return OneOp(builtin, label, build(Subgraph(tensors, [op], fed, outputs)))
+    return OneOp(builtin, label, Subgraph(tensors, [op], fed, outputs))
 
 
 def fed(name: str, shape: Sequence[int], dtype: str, seed: str) -> NDArray[Any]:

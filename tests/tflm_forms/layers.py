@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from tests.convert.raw_tflite import Op, Subgraph, Tensor, build
+from tests.convert.raw_tflite import Op, Subgraph, Tensor
 from tests.tflm_forms.form import DTYPES, KINDS, QUANTISED, OneOp, drawn, ints, one_op, tensor
 
 LAYERS = ("f32", "s8", "s16")
@@ -183,8 +183,8 @@ def svdfs() -> Iterator[OneOp]:
         ]  # fmt: skip
         fields = {"Rank": rank, "FusedActivationFunction": act}
         op = Op("SVDF", ["x", "wf", "wt", "bias", "state"], ["y"], "SVDFOptions", fields)
-        data = build(Subgraph(tensors, [op], ["x"], ["y"]))
-        yield OneOp("SVDF", f"{kind} state {state} rank {rank} act {act}", data)
+        graph = Subgraph(tensors, [op], ["x"], ["y"])
+        yield OneOp("SVDF", f"{kind} state {state} rank {rank} act {act}", graph)
 
 
 def forms() -> Iterator[OneOp]:

@@ -48,19 +48,20 @@ def all_forms() -> Iterator[OneOp]:
 
 def outcome(form: OneOp) -> Outcome | None:
     """What tinyrt answers beside TFLM; None where TFLM does not run the form."""
-    graph = tflite.Model.GetRootAs(form.data).Subgraphs(0)
+    data = form.data
+    graph = tflite.Model.GetRootAs(data).Subgraphs(0)
     feeds = []
     for i in range(graph.InputsLength()):
         given = graph.Tensors(graph.Inputs(i))
         shape, name = given.ShapeAsNumpy() if given.ShapeLength() else (), given.Name().decode()
         feeds.append(fed(name, shape, _NAMES[given.Type()], form.name))
-    theirs = _tflm(form.data, feeds, graph.OutputsLength())
+    theirs = _tflm(data, feeds, graph.OutputsLength())
     if theirs is None:
         return None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ours = _tinyrt(form.data, feeds)
+            ours = _tinyrt(data, feeds)
     except TinyrtError as error:
         return Outcome("refused", str(error).splitlines()[0])
     return _compared(ours, theirs)
