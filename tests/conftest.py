@@ -32,6 +32,10 @@ def _is_roomy(folder: Path) -> bool:
 if "TMPDIR" not in os.environ and _is_roomy(MEMORY):
     os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
+# Threads of BLAS that wait for work keep a processor busy. Tests run on all processors already, and
+# their matrices are small. It reads this when NumPy is first imported, which is after this.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 pytest_plugins = [
     "tests.refusals_plugin",
     "tests.refusal_texts_plugin",

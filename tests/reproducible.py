@@ -81,7 +81,8 @@ def digests(environment: Environment, scratch: Path, jobs: str = "all") -> dict[
     home = Path(tempfile.mkdtemp(dir=scratch))
     out = home / environment.folder
     out.mkdir(parents=True)
-    variables = {**os.environ, "PYTHONPATH": str(ROOT), **environment.variables}
+    given = {name: text for name, text in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    variables = {**given, "PYTHONPATH": str(ROOT), **environment.variables}
     command = [sys.executable, "-W", "ignore", "-m", "tests.reproducible", "--work", str(out)]
     command += ["--jobs", jobs]
     if environment.cpus is not None:

@@ -29,7 +29,9 @@ IMPORTED = {
     COMMAND: (
         *("tinyrt.cli.app", "tinyrt.cli.inspect", "tinyrt.backends.numba.compiled"),
         *("tinyrt.quantize", "tinyrt.emulate", "tinyrt.export", "tinyrt.report"),
-        *("tinyrt.train.fit", "tinyrt.train.qat"),
+        *("tinyrt.train.fit", "tinyrt.train.qat", "tinyrt.bench"),
+        *("tinyrt.search", "tinyrt.search.optuna_parts", "optuna.importance"),
+        *("typer._adapters",),
     ),
     PYTHON: ("numpy", "numba"),
 }
