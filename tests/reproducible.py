@@ -185,12 +185,13 @@ def work(out: Path, jobs: str) -> None:
     rng = np.random.default_rng(1)
     write_onnx(out / "net.onnx")
     convert_model(out / "net.onnx", out / "net.tflite")
-    samples = rng.uniform(-1, 1, (24, 12, 12, 3)).astype(np.float32)
+    count = 24 if jobs == "all" else 8
+    samples = rng.uniform(-1, 1, (count, 12, 12, 3)).astype(np.float32)
     np.savez(out / "samples.npz", x=samples)
     quantize_model(out / "net.tflite", out / "samples.npz", out / "net_int8.tflite", config=usual)
     export_c(out / "net_int8.tflite", out / "net_c")
     train(out)
-    quantize_model(out / "lines.tflite", rng.uniform(0, 1, (32, 8, 8)), out / "lines_int8.tflite")
+    quantize_model(out / "lines.tflite", rng.uniform(0, 1, (count, 8, 8)), out / "lines_int8.tflite")
     if jobs != "all":
         return
     export_c(out / "lines_int8.tflite", out / "lines_c")

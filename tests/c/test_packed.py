@@ -104,7 +104,7 @@ def test_thousands_of_random_cases(cases, tmp_path, monkeypatch, core):
 
 @pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
 def test_packed_int4_weights_equal_the_references(tmp_path, core):
-    graph, feeds = graph_of(INT4_CASES, range(10), int4_weights)
+    graph, feeds = graph_of(INT4_CASES, range(sampled(5, 10)), int4_weights)
     project = export_graph(
         graph, tmp_path / "project", core=core, options=ExportOptions(memories=BESIDE)
     )
@@ -117,7 +117,7 @@ def test_packed_int4_weights_equal_the_references(tmp_path, core):
 @pytest.mark.parametrize(("core", "kernels"), RELU_OF.items())
 def test_outputs_that_need_no_sign_equal_the_references(tmp_path, monkeypatch, core, kernels):
     monkeypatch.setattr(fours, "fits", lambda block, pixels, target: False)
-    graph, feeds = graph_of(RELU_CASES, range(sampled(40, 600)), relu_outputs)
+    graph, feeds = graph_of(RELU_CASES, range(sampled(20, 600)), relu_outputs)
     options = ExportOptions(memories=BESIDE)
     project = export_graph(graph, tmp_path / "project", core=core, options=options)
     assert {name for name in project.kernels if "_relu_" in name} >= kernels
@@ -132,7 +132,7 @@ def test_outputs_that_need_no_sign_equal_the_references(tmp_path, monkeypatch, c
 @pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
 @pytest.mark.parametrize(("optimize", "kernels"), SPARSE.items())
 def test_sparse_weights_equal_the_references(tmp_path, core, optimize, kernels):
-    graph, feeds = graph_of(SPARSE_CASES, range(30), sparse_weights)
+    graph, feeds = graph_of(SPARSE_CASES, range(sampled(12, 30)), sparse_weights)
     project = export_graph(
         graph,
         tmp_path / "project",
@@ -165,7 +165,7 @@ ROWS = [
     ],
 )
 def test_rows_equal_the_references(tmp_path, core, kernel, case, build):
-    graph, feeds = graph_of({"rows": case}, range(60), build)
+    graph, feeds = graph_of({"rows": case}, range(sampled(20, 60)), build)
     project = export_graph(
         graph, tmp_path / "project", core=core, options=ExportOptions(memories=BESIDE)
     )
