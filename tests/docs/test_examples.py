@@ -42,7 +42,7 @@ def commands(kept_objects):
         yield place
 
 
-FIRST = ("README.md", "start.md")
+FIRST = ("start.md",)
 """Pages whose commands are those that are installed."""
 
 
