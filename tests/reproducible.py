@@ -191,7 +191,9 @@ def work(out: Path, jobs: str) -> None:
     quantize_model(out / "net.tflite", out / "samples.npz", out / "net_int8.tflite", config=usual)
     export_c(out / "net_int8.tflite", out / "net_c")
     train(out)
-    quantize_model(out / "lines.tflite", rng.uniform(0, 1, (count, 8, 8)), out / "lines_int8.tflite")
+    quantize_model(
+        out / "lines.tflite", rng.uniform(0, 1, (count, 8, 8)), out / "lines_int8.tflite"
+    )
     if jobs != "all":
         return
     export_c(out / "lines_int8.tflite", out / "lines_c")
