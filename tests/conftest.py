@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tinyrt.cluster.memory import keep_memory
+
 # Shells start what runs in the background with Ctrl-C ignored, and commands that tests start would
 # inherit that; those that ask whether Ctrl-C ends a command need it heeded.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -35,6 +37,10 @@ if "TMPDIR" not in os.environ and _is_roomy(MEMORY):
 # Threads of BLAS that wait for work keep a processor busy. Tests run on all processors already, and
 # their matrices are small. It reads this when NumPy is first imported, which is after this.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# Quantising and training free at each step what the next one asks for: half the time of such tests
+# went into pages that the system zeroed again. Processes that tests start are as users have them.
+keep_memory()
 
 pytest_plugins = [
     "tests.refusals_plugin",
