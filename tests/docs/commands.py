@@ -23,7 +23,6 @@ from pathlib import Path
 from types import ModuleType
 
 from tests.kept_objects import shared
-from tinyrt.cluster.memory import keep_memory
 
 COMMAND, PYTHON = "tinyrt", "python-c"
 IMPORTED = {
@@ -86,9 +85,10 @@ def _served(program: Path, objects: Path) -> Iterator[None]:
 
 def main(name: str, place: str, objects: Path) -> None:
     """Answer each request in a process of its own."""
-    keep_memory()
     for imported in IMPORTED[name]:
         import_module(imported)
+    if name == COMMAND:
+        import_module("tinyrt.cluster.memory").keep_memory()
     with socket.socket(socket.AF_UNIX) as listening, shared(objects):
         listening.bind(place)
         listening.listen()
