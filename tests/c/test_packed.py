@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.nets import Net
+from tests.c import thresholds
 from tests.c.conformance import C_OPS, graph_of, other_data
 from tests.c.host import BESIDE, build_program, run_program, run_samples
 from tests.c.packed_cases import (
@@ -127,6 +128,21 @@ def test_outputs_that_need_no_sign_equal_the_references(tmp_path, monkeypatch, c
     for data, outputs in zip(samples, found, strict=True):
         for name, expected in evaluate(graph, data).items():
             np.testing.assert_array_equal(outputs[name], expected, err_msg=name, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("core", "by_fours"), [("cortex-m3", True), ("cortex-m3", False), ("cortex-m4", False)]
+)
+def test_every_output_without_a_sign_begins_at_its_sum(tmp_path, monkeypatch, core, by_fours):
+    if not by_fours:
+        monkeypatch.setattr(fours, "fits", lambda block, pixels, target: False)
+    graph, feeds = thresholds.layer()
+    options = ExportOptions(memories=BESIDE)
+    project = export_graph(graph, tmp_path / "project", core=core, options=options)
+    kernel = "tinyrt_dense_four_relu_s8" if by_fours else "tinyrt_dense_relu_s8"
+    assert kernel in project.kernels
+    outputs = run_program(build_program(project, tmp_path), project, feeds, "beside")
+    np.testing.assert_array_equal(outputs["y"], evaluate(graph, feeds)["y"], strict=True)
 
 
 @pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from tests.c import thresholds
 from tests.c.conformance import graph_of
 from tests.c.fours import BUILDS, FOURS, KERNELS
 from tests.firmware.device import check_on_device, run_on_device
@@ -50,3 +51,10 @@ def test_four_pixels_are_exact_on_the_device(tmp_path, core, way, build):
     for name, expected in evaluate(graph, feeds).items():
         found = outputs[name].reshape(expected.shape)
         np.testing.assert_array_equal(found, expected, err_msg=name, strict=True)
+
+
+@pytest.mark.parametrize("way", sampled(["", "-DTINYRT_NO_ASM"], WAYS))
+def test_every_output_without_a_sign_begins_at_its_sum(tmp_path, way):
+    _, _, outputs = run_on_device(*thresholds.layer(), tmp_path, "cortex-m3", way)
+    expected = evaluate(*thresholds.layer())["y"]
+    np.testing.assert_array_equal(outputs["y"].reshape(expected.shape), expected)

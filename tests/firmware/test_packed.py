@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.c import thresholds
 from tests.c.conformance import graph_of
 from tests.c.packed_cases import (
     INT4_CASES,
@@ -49,3 +50,8 @@ def test_packed_int4_weights_on_the_device(tmp_path, core):
 def test_outputs_that_need_no_sign_on_the_device(tmp_path, core):
     graph, feeds = graph_of(RELU_CASES, range(sampled(12, 60)), relu_outputs)
     check_on_device(graph, feeds, tmp_path, core)
+
+
+@pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
+def test_every_output_without_a_sign_begins_at_its_sum(tmp_path, core):
+    check_on_device(*thresholds.layer(), tmp_path, core)

@@ -5,7 +5,7 @@ import pytest
 
 from tests.c.packed_cases import relu_outputs
 from tests.ops.build import Case
-from tinyrt.backends.c.blocks.layer import simplify
+from tinyrt.backends.c.blocks.layer import MAX_SUM, simplify
 from tinyrt.backends.c.blocks.relu import relu_scales
 from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.isa import InstructionSet
@@ -23,12 +23,14 @@ def layer_of(w, bias, shift, mult, x_zp=-128, y_zp=-128):
     return layer, requant
 
 
-def counted(scales, channel, sums):
+def counted(scales, layer, x_zp, channel, sums):
     """What the kernel answers."""
-    pairs = scales.pairs.reshape(-1, 2)
-    factor, addend = map(int, pairs[channel if scales.step else channel % 4])
-    high = (sums * factor << 8 + scales.raised) >> 32
-    return np.clip((high + addend) >> 16, 0, 255) - 128
+    pairs = scales.scales.reshape(-1, 3)
+    pair = list(map(int, pairs[channel // 2 if scales.step else channel // 2 % 2]))
+    moved = sums + int(scales.first[channel] - layer.first_sums(x_zp)[channel])
+    assert np.abs(moved).max() << scales.raised < MAX_SUM
+    high = (moved * pair[2 * (channel % 2)] << 8 + scales.raised) >> 32
+    return np.clip((high + pair[1]) >> 16, 0, 255) - 128
 
 
 def all_sums(layer, channel, x_zp):
@@ -51,13 +53,13 @@ def test_every_sum_has_the_references_output(seed):
     layer, requant = layer_of(w, bias, shift, mult, x_zp)
     scales = relu_scales(layer, x_zp, -128)
     assert scales is not None
-    assert scales.pairs.shape == (2 * (-(-c_out // 4) * 4),)
+    assert scales.scales.shape == (6 * -(-c_out // 4),)
     for channel in range(c_out):
         sums = all_sums(layer, channel, x_zp)
         acc = np.zeros((sums.size, c_out), np.int64)
         acc[:, channel] = sums
         np.testing.assert_array_equal(
-            counted(scales, channel, sums), requant.apply(acc)[:, channel]
+            counted(scales, layer, x_zp, channel, sums), requant.apply(acc)[:, channel]
         )
 
 
@@ -65,19 +67,26 @@ def test_alike_channels_share_one_quad():
     layer, _ = layer_of(np.full((6, 8), 50), np.zeros(6), [8] * 6, [3 << 29] * 6)
     scales = relu_scales(layer, -128, -128)
     assert scales.step == 0
-    assert scales.pairs.shape == (8,)
-    np.testing.assert_array_equal(scales.pairs, [3 << 29, 32768 + 128] * 4)
+    np.testing.assert_array_equal(scales.scales, [3 << 29, 32768 + 128, 3 << 29] * 2)
+    np.testing.assert_array_equal(scales.first, layer.first_sums(-128))
     assert scales.raised == 1
 
 
-def test_channels_of_one_output_have_no_factor():
-    w = np.array([[0, 0], [9, 9]])
-    layer, requant = layer_of(w, [500, 0], [3, 9], [1 << 30, 1 << 30])
+@pytest.mark.parametrize("channels", [[0], [1, 0], [0, 0, 1]])
+def test_channels_of_one_output_keep_it(channels):
+    """They may begin with any sum: those beside them have the addend that they need."""
+    w = np.array([[0, 0], [9, 9]])[channels]
+    bias, shift = np.array([500, 0])[channels], np.array([3, 9])[channels]
+    layer, requant = layer_of(w, bias, shift, [1 << 30] * len(channels))
     scales = relu_scales(layer, -128, -128)
-    output = int(requant.apply(np.array([500, 0]))[0])
-    assert output > -128
-    np.testing.assert_array_equal(scales.pairs[:2], [0, (output + 128) << 16])
     assert scales.raised == 0
+    for i, live in enumerate(channels):
+        sums = all_sums(layer, i, -128)
+        acc = np.zeros((sums.size, len(channels)), np.int64)
+        acc[:, i] = sums if live else 500
+        expected = requant.apply(acc)[:, i]
+        assert expected.max() > -128
+        np.testing.assert_array_equal(counted(scales, layer, -128, i, sums), expected)
 
 
 def test_other_zero_points_need_a_sign():

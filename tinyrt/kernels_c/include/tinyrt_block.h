@@ -11,11 +11,12 @@
  *  and with 256 times those of channels 1 and 3 behind them.
  *  mult and shift have an entry for every channel of every block (requant_step 4), or four that
  *  serve all blocks (0).
- *  For tinyrt_block_relu_s8, mult holds a factor and an addend for every channel (requant_step 8,
- * or 0); y_zp is the left shift of sums; shift is not used. An output is min((factor * sum * 2^(8 +
- * y_zp) / 2^32 + addend) / 2^16, 255) - 128, and not below -128. Requires there: |sum| * 2^y_zp <
- * 2^23. For kernels with any in their names, requant_step is 8 either way; where shifts are 0,
- * scales are those of tinyrt_block_relu_s8. For weights of four bits, y_zp has 256 times the left
+ *  For tinyrt_block_relu_s8, mult holds for every two channels a factor, the addend of both, and
+ * the other factor (requant_step 6, or 0); y_zp is the left shift of sums; shift is not used. An
+ * output is min((factor * sum * 2^(8 + y_zp) / 2^32 + addend) / 2^16, 255) - 128, and not below
+ * -128; sums begin so that it is the right one. Requires there: |sum| * 2^y_zp < 2^23. For kernels
+ * with any in their names, requant_step is 6 either way; where shifts are 0, scales are those of
+ * tinyrt_block_relu_s8. For weights of four bits, y_zp has 256 times the left
  * shift that doubles accumulators, or more. Requires: |bias + sum((x - x_zp) * w)| < 2^23 for all
  * x; taps is a multiple of four. */
 typedef struct {

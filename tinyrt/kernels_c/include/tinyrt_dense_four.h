@@ -16,8 +16,8 @@ extern "C" {
 typedef void tinyrt_dense_four_kernel(const tinyrt_dense_s8_params *p, const int8_t *x,
                                       int32_t *triples, int8_t *y);
 
-/** The second one is for scales of tinyrt_block_relu_s8: mult has two entries for a channel. The
- *  third one is for weights that are raised by 128. */
+/** The second one is for scales of tinyrt_block_relu_s8: mult has three entries for two
+ *  channels, and advances by as many. The third one is for weights that are raised by 128. */
 tinyrt_dense_four_kernel tinyrt_dense_four_s8, tinyrt_dense_four_relu_s8,
     tinyrt_dense_four_raised_s8;
 

@@ -1,6 +1,6 @@
 /** Two output channels of four pixels at a time: a source defines TINYRT_FOUR_OUTPUTS, a function
- *  like tinyrt_four_outputs, and TINYRT_FOUR_SCALES, how many entries of mult a channel has, and
- * includes this. */
+ *  like tinyrt_finish_four, and how many entries of mult lie from the first of two channels to the
+ * second one, TINYRT_FOUR_FIRST, and from there on, TINYRT_FOUR_SECOND; and includes this. */
 #ifndef TINYRT_BLOCK_FOUR_LOOP_H
 #define TINYRT_BLOCK_FOUR_LOOP_H
 
@@ -32,12 +32,12 @@ static TINYRT_NOINLINE void tinyrt_two_channels_of_four(const tinyrt_block_s8_pa
         tinyrt_begin_triple(all, init[1], sums + TINYRT_TRIPLE);
         init += 2;
         w = TINYRT_FOUR_DOT(w, triples, taps, sums);
-        TINYRT_FOUR_OUTPUTS(p, sums, mult, shift, out, y);
+        TINYRT_FOUR_OUTPUTS(p, 0, sums, mult, shift, out, y);
         if (left > 1) {
-            mult += step * TINYRT_FOUR_SCALES;
+            mult += step * TINYRT_FOUR_FIRST;
             shift += step;
-            TINYRT_FOUR_OUTPUTS(p, sums + TINYRT_TRIPLE, mult, shift, out, y + 1);
-            mult += step * TINYRT_FOUR_SCALES;
+            TINYRT_FOUR_OUTPUTS(p, 1, sums + TINYRT_TRIPLE, mult, shift, out, y + 1);
+            mult += step * TINYRT_FOUR_SECOND;
             shift += step;
         }
         y += 2;

@@ -5,7 +5,8 @@
 
 #include "tinyrt_block_four.h"
 
-/** The same of scales as tinyrt_block_relu_s8 has them: p->mult has two entries for a channel. */
+/** The same of scales as tinyrt_block_relu_s8 has them: p->mult has three entries for two channels.
+ */
 tinyrt_four_product tinyrt_block_four_relu_s8;
 
 #endif

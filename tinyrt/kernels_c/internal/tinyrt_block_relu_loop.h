@@ -115,14 +115,17 @@ static inline void tinyrt_begin_two(tinyrt_relu_block *block, int32_t *acc) {
     "lsl %[b" c "], %[b" c "], %[t0]\n"                                                            \
     "lsl %[b" pair "], %[b" pair "], %[t0]\n"
 
+/* The factor of the first of two channels with the addend of both, and that of the second one. */
+#define TINYRT_RELU_FIRST(offset) "ldrd %[t0], %[t1], [%[t2], #" offset "]\n"
+#define TINYRT_RELU_SECOND(offset) "ldr %[t0], [%[t2], #" offset "]\n"
+
 /* Words of outputs by tinyrt_finish_relu's steps. */
 #ifdef __ARM_FEATURE_DSP
 
 #define TINYRT_RELU_DECLARE ((void)0)
 #define TINYRT_RELU_TEMPORARY
 
-#define TINYRT_RELU_SCALED(c, offset)                                                              \
-    "ldrd %[t0], %[t1], [%[t2], #" offset "]\n"                                                    \
+#define TINYRT_RELU_SCALED(c)                                                                      \
     "smmla %[a" c "], %[a" c "], %[t0], %[t1]\n"                                                   \
     "smmla %[b" c "], %[b" c "], %[t0], %[t1]\n"
 
@@ -144,9 +147,7 @@ static inline void tinyrt_begin_two(tinyrt_relu_block *block, int32_t *acc) {
     "add %[" x c "], %[" x c "], %[t1]\n"                                                          \
     "usat %[" x c "], #8, %[" x c "], asr #16\n"
 
-#define TINYRT_RELU_SCALED(c, offset)                                                              \
-    "ldrd %[t0], %[t1], [%[t2], #" offset "]\n" TINYRT_RELU_LIMITED("a", c)                        \
-        TINYRT_RELU_LIMITED("b", c)
+#define TINYRT_RELU_SCALED(c) TINYRT_RELU_LIMITED("a", c) TINYRT_RELU_LIMITED("b", c)
 
 #define TINYRT_RELU_WORD(x)                                                                        \
     "orr %[" x "0], %[" x "0], %[" x "1], lsl #8\n"                                                \
@@ -173,25 +174,29 @@ static inline void tinyrt_finish_two(tinyrt_relu_block *block, const int32_t *ac
                         "0",
                         "2") "ldr %[t0], " TINYRT_RELU_FIELD("odd") "\n" TINYRT_RELU_RAISED("1",
                                                                                             "3")
-                        TINYRT_RELU_SCALED("0", "0") TINYRT_RELU_SCALED("1", "8") TINYRT_RELU_SCALED(
-                            "2", "16") TINYRT_RELU_SCALED("3", "24") TINYRT_RELU_WORD("a")
-                            TINYRT_RELU_WORD("b") "ldr %[t0], " TINYRT_RELU_FIELD(
-                                "step") "\n"
-                                        "ldr %[t1], " TINYRT_RELU_FIELD(
-                                            "y") "\n"
-                                                 "add %[t2], %[t2], %[t0], lsl #2\n"
-                                                 "ldr %[t0], " TINYRT_RELU_FIELD(
-                                                     "y_step") "\n"
-                                                               "str %[t2], " TINYRT_RELU_FIELD(
-                                                                   "scale") "\n"
-                                                                            "str %[b0], [%[t1], "
-                                                                            "%[t0]]\n"
-                                                                            "str %[a0], [%[t1]], "
-                                                                            "#4\n"
-                                                                            "str "
-                                                                            "%[t1],"
-                                                                            " " TINYRT_RELU_FIELD(
-                                                                                "y") "\n"
+                        TINYRT_RELU_FIRST("0") TINYRT_RELU_SCALED("0") TINYRT_RELU_SECOND(
+                            "8") TINYRT_RELU_SCALED("1") TINYRT_RELU_FIRST("12")
+                            TINYRT_RELU_SCALED("2") TINYRT_RELU_SECOND("20") TINYRT_RELU_SCALED(
+                                "3") TINYRT_RELU_WORD("a")
+                                TINYRT_RELU_WORD("b") "ldr %[t0], " TINYRT_RELU_FIELD(
+                                    "step") "\n"
+                                            "ldr %[t1], " TINYRT_RELU_FIELD(
+                                                "y") "\n"
+                                                     "add %[t2], %[t2], %[t0], lsl #2\n"
+                                                     "ldr %[t0], " TINYRT_RELU_FIELD(
+                                                         "y_step") "\n"
+                                                                   "str %[t2], " TINYRT_RELU_FIELD(
+                                                                       "scale") "\n"
+                                                                                "str %[b0], "
+                                                                                "[%[t1], "
+                                                                                "%[t0]]\n"
+                                                                                "str %[a0], "
+                                                                                "[%[t1]], "
+                                                                                "#4\n"
+                                                                                "str "
+                                                                                "%[t1],"
+                                                                                " " TINYRT_RELU_FIELD(
+                                                                                    "y") "\n"
         : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+r"(a2), [a3] "+r"(a3), [b0] "+r"(b0), [b1] "+r"(b1),
           [b2] "+r"(b2), [b3] "+r"(b3), [t0] "=&r"(t0), [t1] "=&r"(t1),
           [t2] "=&r"(t2)TINYRT_RELU_TEMPORARY TINYRT_RELU_FINISHED:TINYRT_RELU_FINISHES

@@ -10,13 +10,12 @@ static inline int8_t output(uint32_t sum, int32_t raise, int32_t factor, int32_t
         tinyrt_add_floored_mul((int32_t)(sum << raise), factor, addend));
 }
 
-/** A channel of four pixels, whose sums are raised by p->y_zp. */
-static inline void four_outputs(const tinyrt_block_s8_params *p, const int32_t *sums,
+/** The first or the second of two channels, 0 or 1, of four pixels; sums are raised by p->y_zp. */
+static inline void four_outputs(const tinyrt_block_s8_params *p, int32_t which, const int32_t *sums,
                                 const int32_t *mult, const int8_t *shift, const tinyrt_offsets *out,
                                 int8_t *y) {
-    /* Outputs count from -128 on. */
-    const int32_t addend = mult[1] - (128 << 16);
-    const int32_t factor = mult[0];
+    const int32_t addend = mult[1];
+    const int32_t factor = mult[2 * which];
     const int32_t raise = p->y_zp;
     uint32_t pixels[4];
     (void)shift;
@@ -32,7 +31,8 @@ static inline void four_outputs(const tinyrt_block_s8_params *p, const int32_t *
 }
 
 #define TINYRT_FOUR_OUTPUTS four_outputs
-#define TINYRT_FOUR_SCALES 2
+#define TINYRT_FOUR_FIRST 0
+#define TINYRT_FOUR_SECOND 3
 #define TINYRT_FOUR_WEIGHT int8_t
 #define TINYRT_FOUR_DOT tinyrt_dot_triples
 #define TINYRT_FOUR_BEGIN tinyrt_begin_plain

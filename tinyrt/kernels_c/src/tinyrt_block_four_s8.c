@@ -4,7 +4,8 @@
 #include "tinyrt_finish_four.h"
 
 #define TINYRT_FOUR_OUTPUTS tinyrt_finish_four
-#define TINYRT_FOUR_SCALES 1
+#define TINYRT_FOUR_FIRST 1
+#define TINYRT_FOUR_SECOND 1
 #define TINYRT_FOUR_WEIGHT int8_t
 #define TINYRT_FOUR_DOT tinyrt_dot_triples
 #define TINYRT_FOUR_BEGIN tinyrt_begin_plain

@@ -113,11 +113,15 @@ class PairBlock(Block):
 
     def pack(self, first: NDArray[np.int64]) -> Packed:
         """Words of pairs of channels."""
-        pairs = first.reshape(-1, 2)
-        pairs[:, 1] = pairs[:, 1] * 256 + pairs[:, 0]
-        # The doubled words wrap as a register does.
-        init = int32_words(pairs.ravel())
+        init = pair_sums(first)
         return Packed(pair_weights(self.layer.w, self.isa), init, pack_requant(self.layer))
+
+
+def pair_sums(first: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Initial accumulators of all channels, padded, as those of ``PairBlock``."""
+    even, odd = first.reshape(-1, 2).T
+    # The doubled words wrap as a register does.
+    return int32_words(np.stack([even, odd * 256 + even], axis=1).ravel())
 
 
 class LongBlock(Block):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.backends.c.blocks import fours, row_bytes, winograd
-from tinyrt.backends.c.blocks.block import Block, LongBlock, Packed, pair_block
+from tinyrt.backends.c.blocks.block import Block, LongBlock, Packed, pair_block, pair_sums
 from tinyrt.backends.c.blocks.cost import FOUR, TILES, TilePairs
 from tinyrt.backends.c.blocks.layer import BLOCK_SETS, QUAD, constants_of
 from tinyrt.backends.c.blocks.nibbles import nibble_block
@@ -256,7 +256,8 @@ def stored_fields(
     stored = Packed(words, packed.init, packed.requant)
     if relu is None:
         return block_fields(stored, taps, c_out, y_zp)
-    return block_fields(stored, taps, c_out, relu.raised, relu.fields)
+    own = replace(stored, init=pair_sums(np.pad(relu.first, (0, block.channels - c_out))))
+    return block_fields(own, taps, c_out, relu.raised, relu.fields)
 
 
 def stored_words(

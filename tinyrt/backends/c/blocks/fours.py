@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from tinyrt.backends.c.blocks.block import Block, Packed, PairBlock
 from tinyrt.backends.c.blocks.cost import FOUR
 from tinyrt.backends.c.blocks.layer import QUAD, pack_requant, padded
-from tinyrt.backends.c.blocks.relu import ReluScales
+from tinyrt.backends.c.blocks.relu import ONE, PER_PAIR, PER_QUAD, ReluScales
 from tinyrt.backends.c.blocks.words import int32_words
 from tinyrt.backends.c.clamp import clamp_calls
 from tinyrt.backends.c.kernel import (
@@ -90,16 +90,17 @@ def weight_bytes(w: NDArray[np.int8], raised: bool) -> NDArray[np.int32]:
     return (signed ^ (0x80 if raised else 0)).view("<i4").astype(np.int32)
 
 
-def pack(block: Block, raised: bool) -> Packed:
-    """The layer's constants: first sums are one to a channel."""
+def pack(block: Block, raised: bool, relu: ReluScales | None = None) -> Packed:
+    """The layer's constants: first sums are one to a channel, and those of the scales if given."""
     layer = block.layer
-    first = np.pad(layer.first_sums(block.x_zp), (0, layer.c_out % 2))
+    own = layer.first_sums(block.x_zp) if relu is None else relu.first
+    first = np.pad(own, (0, layer.c_out % 2))
     return Packed(weight_bytes(layer.w, raised), int32_words(first), pack_requant(layer))
 
 
 def fields(block: Block, y_zp: int, relu: ReluScales | None, raised: bool) -> Fields:
-    """``tinyrt_block_s8_params`` of a layer; ``requant_step`` counts entries of a channel."""
-    packed = pack(block, raised)
+    """``tinyrt_block_s8_params`` of a layer; ``requant_step`` is 1, or 0 where channels are alike."""
+    packed = pack(block, raised, relu)
     own: Fields = {
         "taps": block.taps,
         "c_out": block.layer.c_out,
@@ -107,8 +108,10 @@ def fields(block: Block, y_zp: int, relu: ReluScales | None, raised: bool) -> Fi
         "init": Data("init", packed.init),
     }
     if relu is not None:
-        step = relu.step // (2 * QUAD)
-        return own | relu.fields | {"requant_step": step, "y_zp": relu.raised}
+        # Outputs count from -128 on.
+        scales = relu.scales.reshape(-1, PER_PAIR) - [0, 128 * ONE, 0]
+        own["mult"] = Data("mult", scales.ravel().astype(np.int32))
+        return own | {"requant_step": relu.step // PER_QUAD, "y_zp": relu.raised}
     own |= {
         "mult": Data("mult", packed.requant.mult),
         "shift": Data("shift", packed.requant.shift, "int8_t"),

@@ -9,6 +9,8 @@ thresholds a sum reaches. The kernel ``tinyrt_block_relu_s8`` counts by one mult
 limited to [0, 255]. Outputs stand in upper halves then, so that one instruction joins those of two
 channels, and another limits both. Both formulas rise with the sum, so they agree for every sum if
 they have the same thresholds; ``relu_scales`` compares all that weights and bias let a sum reach.
+
+Every two channels share an addend: first sums make up for it, see ``addends``.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.backends.c.blocks.addends import COUNTS, Ranges, shared
 from tinyrt.backends.c.blocks.block import Block, PairBlock
 from tinyrt.backends.c.blocks.layer import MAX_SUM, QUAD, Layer, padded
 from tinyrt.backends.c.isa import InstructionSet
@@ -34,11 +37,11 @@ mantissa's size."""
 ONE = 1 << 16
 """What one output counts in the kernel."""
 
-_COUNTS = np.arange(1, 256, dtype=np.int64)
-"""Outputs above the least one."""
+PER_PAIR, PER_QUAD = 3, 6
+"""Entries of two channels: a factor, the addend of both, and the other factor; and of four."""
 
 _CLOSE = (0, 1, -1, 2, -2)
-"""Differences from the nearest factor, and from the expected addend, in the order of trial."""
+"""Differences from the nearest factor, in the order of trial."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,25 +49,26 @@ class ReluScales:
     """Scales as ``tinyrt_block_relu_s8`` reads them, or for kernels that read these and others.
 
     Attributes:
-        pairs: a factor and an addend for each channel, padded to quads; those of one quad where all
-            channels are alike.
+        scales: ``PER_QUAD`` entries for each quad; those of one quad where all channels are alike.
         step: entries from one quad to the next, or 0.
         raised: bits by which sums are raised.
+        first: first sums of all channels.
         shifts: of kernels that read both: 0 where these are scales for ``tinyrt_block_relu_s8``,
-            else right shifts, with mantissas for pairs and the zero point for ``raised``. None for
+            else right shifts, with mantissas for scales and the zero point for ``raised``. None for
             kernels that read no others.
 
     """
 
-    pairs: NDArray[np.int32]
+    scales: NDArray[np.int32]
     step: int
     raised: int
+    first: NDArray[np.int64]
     shifts: NDArray[np.int8] | None = None
 
     @property
     def fields(self) -> Fields:
         """The scales as fields of ``tinyrt_block_s8_params``."""
-        own: Fields = {"mult": Data("mult", self.pairs), "requant_step": self.step}
+        own: Fields = {"mult": Data("mult", self.scales), "requant_step": self.step}
         if self.shifts is not None:
             own["shift"] = Data("shift", self.shifts, "int8_t")
         return own
@@ -92,14 +96,17 @@ def either(scales: ReluScales | None, block: Block, requant: Requant) -> ReluSca
     """These scales, or the block's own if there are none, of the same size."""
     quads = padded(block.layer.c_out) // QUAD
     if scales is not None:
-        pairs = np.resize(scales.pairs, (quads, 2 * QUAD)).ravel()
-        return ReluScales(pairs, 2 * QUAD, scales.raised, np.zeros(pairs.size, np.int8))
-    own = block.packed.requant
+        entries = np.resize(scales.scales, (quads, PER_QUAD)).ravel()
+        return ReluScales(
+            entries, PER_QUAD, scales.raised, scales.first, np.zeros(entries.size, np.int8)
+        )
+    own, behind = block.packed.requant, (0, PER_QUAD - QUAD)
     mult, shift = (
-        np.pad(np.resize(array, (quads, QUAD)), ((0, 0), (0, QUAD))).ravel()
+        np.pad(np.resize(array, (quads, QUAD)), ((0, 0), behind)).ravel()
         for array in (own.mult, own.shift)
     )
-    return ReluScales(mult, 2 * QUAD, requant.y_zp + 256 * block.raised, shift)
+    first = block.layer.first_sums(block.x_zp)
+    return ReluScales(mult, PER_QUAD, requant.y_zp + 256 * block.raised, first, shift)
 
 
 def suffix(block: Block, form: Weights, relu: ReluScales | None) -> str:
@@ -123,22 +130,29 @@ def relu_scales(layer: Layer, x_zp: int, y_zp: int) -> ReluScales | None:
     least, greatest = layer.reach(x_zp)
     live = least < greatest
     raised = max(0, LEAST_SHIFT - int(layer.shift[live].min(initial=LEAST_SHIFT)))
-    if (np.maximum(-least, greatest) << raised).max() >= MAX_SUM:
+    room = (MAX_SUM - 1 >> raised) - np.maximum(-least, greatest)
+    if room.min() < 0:
         return None
-    wanted = _thresholds(layer.mult, layer.shift)
-    outputs = (wanted <= least[:, None]).sum(axis=1)
-    # One output for all sums: no factor, and an addend that gives it.
-    pairs = np.stack([np.zeros_like(outputs), outputs * ONE], axis=1)
-    missing = live
-    for addend in _CLOSE:
-        for factor in _CLOSE:
-            tried = _pairs(layer, raised, factor, addend)
-            found = missing & _agree(tried, wanted, least, greatest, raised)
-            pairs[found] = tried[found]
-            missing = missing & ~found
-            if not missing.any():
-                return _packed(pairs, raised)
-    return None
+    thresholds = _thresholds(layer.mult, layer.shift)
+
+    def ranges(factors: NDArray[np.int64]) -> Ranges:
+        return Ranges.of(factors << 8 + raised, thresholds, (least, greatest), room)
+
+    factors = np.zeros_like(room)
+    for close in _CLOSE:
+        tried = _factors(layer, raised, close)
+        factors = np.where((factors == 0) & ranges(tried).exist, tried, factors)
+        if factors.all():
+            break
+    else:
+        return None
+    # Half an output, and half of what the first rounding rounds to.
+    found = shared(ranges(factors), ONE // 2 + (ONE // 2 >> layer.shift))
+    if found is None:
+        return None
+    addends, moves = found
+    scales, step = _packed(factors, addends)
+    return ReluScales(scales, step, raised, layer.first_sums(x_zp) + moves)
 
 
 def _thresholds(mult: NDArray[np.int64], shift: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -147,41 +161,23 @@ def _thresholds(mult: NDArray[np.int64], shift: NDArray[np.int64]) -> NDArray[np
     With ``h = round(2 * sum * mult / 2**32)``, an output is n above the least one from
     ``h >= n * 2**shift - 2**(shift - 1)`` on.
     """
-    high = (_COUNTS << shift[:, None]) - (1 << shift[:, None] - 1)
+    high = (COUNTS << shift[:, None]) - (1 << shift[:, None] - 1)
     return -(-((high << 32) - (1 << 31)) // (2 * mult[:, None]))
 
 
-def _pairs(layer: Layer, raised: int, factor: int, addend: int) -> NDArray[np.int64]:
-    """A factor and an addend of each channel, off the expected ones by so much.
-
-    The factor is the mantissa, scaled to outputs of 2**16. The addend is half an output, and half
-    of what the first rounding rounds to.
-    """
+def _factors(layer: Layer, raised: int, close: int) -> NDArray[np.int64]:
+    """The mantissas, scaled to outputs of 2**16, off by so much; channels of one output take any."""
     steps = layer.shift + raised - LEAST_SHIFT
     factors = np.where(steps > 0, (layer.mult + (1 << steps >> 1)) >> steps, layer.mult)
-    addends = ONE // 2 + (ONE // 2 >> layer.shift)
-    return np.stack([factors + factor, addends + addend], axis=1)
+    return np.clip(factors + close, 1, INT32_MAX)
 
 
-def _agree(
-    pairs: NDArray[np.int64],
-    wanted: NDArray[np.int64],
-    least: NDArray[np.int64],
-    greatest: NDArray[np.int64],
-    raised: int,
-) -> NDArray[np.bool_]:
-    """Which channels have all outputs of the sums between least and greatest."""
-    factors, addends = pairs[:, :1], pairs[:, 1:]
-    scale = np.maximum(factors, 1) << (8 + raised)
-    found = -(-(((_COUNTS << 16) - addends) << 32) // scale)
-    first, last = least[:, None] + 1, greatest[:, None] + 1
-    same = np.clip(found, first - 1, last) == np.clip(wanted, first - 1, last)
-    possible = (factors[:, 0] > 0) & (factors[:, 0] <= INT32_MAX)
-    return np.asarray(same.all(axis=1) & possible)
-
-
-def _packed(pairs: NDArray[np.int64], raised: int) -> ReluScales:
-    if (pairs == pairs[0]).all():
-        return ReluScales(np.tile(pairs[0], QUAD).astype(np.int32), 0, raised)
-    rest = padded(len(pairs)) - len(pairs)
-    return ReluScales(np.pad(pairs, ((0, rest), (0, 0))).ravel().astype(np.int32), 2 * QUAD, raised)
+def _packed(
+    factors: NDArray[np.int64], addends: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], int]:
+    """Factors, and an addend for every two channels, as entries, and those of a quad."""
+    if (factors == factors[0]).all() and (addends == addends[0]).all():
+        return np.tile([factors[0], addends[0], factors[0]], 2).astype(np.int32), 0
+    one, other = np.pad(factors, (0, padded(len(factors)) - len(factors))).reshape(-1, 2).T
+    both = np.pad(addends, (0, len(one) - len(addends)))
+    return np.stack([one, both, other], axis=1).ravel().astype(np.int32), PER_QUAD

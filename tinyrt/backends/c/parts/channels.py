@@ -35,8 +35,8 @@ kernels for four pixels compute together."""
 FILLS = 1
 """Which argument says whether a part of a row fills what all parts read."""
 
-SCALES = 2
-"""Mantissas of a channel where outputs need no sign."""
+SCALES = {False: 2, True: 3}
+"""Whether outputs need no sign -> entries of mult for two channels of four pixels."""
 
 
 def row_channels(call: Call, step: int, keeps: bool = False) -> Cut | None:
@@ -107,7 +107,7 @@ def four_channels(call: Call) -> Cut | None:
     several = "y" in p and p["y"]["n"] > 1
     if several or p["block"]["c_out"] <= PAIR:
         return None
-    block = _Block.of(call, PAIR, per_channel=SCALES if "_relu_" in call.function else 1)
+    block = _Block.of(call, PAIR, per_pair=SCALES["_relu_" in call.function])
     c_out, (_, y) = p["block"]["c_out"], ends_of(call)
     _, *others = call.args
     run = [arg for arg in others if isinstance(arg, Number)]
@@ -168,7 +168,7 @@ class _Block:
         block: the fields of ``tinyrt_block_s8_params``.
         step: channels of a unit.
         starts: the first word of each unit's weights, and the end of all.
-        per_channel: mantissas of a channel, where scales are not by blocks of four; else 0.
+        per_pair: entries of mult for two channels, where scales are not by blocks of four; else 0.
         sums: first sums of four channels.
 
     """
@@ -176,18 +176,18 @@ class _Block:
     block: Mapping[str, Any]
     step: int
     starts: Sequence[int]
-    per_channel: int = 0
+    per_pair: int = 0
     sums: int = QUAD
 
     @classmethod
-    def of(cls, call: Call, step: int, per_channel: int = 0, sums: int = QUAD) -> _Block:
+    def of(cls, call: Call, step: int, per_pair: int = 0, sums: int = QUAD) -> _Block:
         """The layer of a call; where zeros are not stored, units differ in size."""
         block = params_of(call)["block"]
         words = block["w"].array.ravel()
         if "sparse" in call.function:
             return cls(block, step, starts_of_runs(words, step // QUAD))
         each = words.size * step * sums // (block["init"].array.size * QUAD)
-        return cls(block, step, range(0, words.size + 1, each), per_channel, sums)
+        return cls(block, step, range(0, words.size + 1, each), per_pair, sums)
 
     @property
     def units(self) -> int:
@@ -198,15 +198,17 @@ class _Block:
     def fields(self, a: int, b: int) -> dict[str, Field]:
         """The fields for the units [a, b)."""
         start, stop = a * self.step, min(b * self.step, self.block["c_out"])
-        each = self.block["requant_step"] // (1 if self.per_channel else QUAD)
+        step = self.block["requant_step"]
+        mult = start // PAIR * self.per_pair * step if self.per_pair else start // QUAD * step
         fields: dict[str, Field] = {
             "block.c_out": stop - start,
             "block.w": moved_data(self.block["w"], self.starts[a]),
             "block.init": moved_data(self.block["init"], start * self.sums // QUAD),
-            "block.mult": moved_data(self.block["mult"], start * each * max(1, self.per_channel)),
+            "block.mult": moved_data(self.block["mult"], mult),
         }
         if "shift" in self.block:
-            fields["block.shift"] = moved_data(self.block["shift"], start * each)
+            shift = start * step if self.per_pair else mult
+            fields["block.shift"] = moved_data(self.block["shift"], shift)
         if not isinstance(self.starts, range):
             whole = self.starts[a + (stop - start) // self.step] - self.starts[a]
             fields["block.taps"] = whole

@@ -1,0 +1,96 @@
+"""Addends that two channels share: the ranges of each, and what is found for both."""
+
+import numpy as np
+import pytest
+
+from tinyrt.backends.c.blocks.addends import COUNTS, MAX_ADDEND, Ranges, shared
+
+FREE = 1 << 20
+"""More room than any test takes."""
+
+
+def ranges_of(scale, low, high, room):
+    return Ranges(*(np.array(values, np.int64) for values in (scale, low, high, room)))
+
+
+def outputs(scale, sums, addend):
+    return np.clip(((scale * sums >> 32) + addend) >> 16, 0, 255)
+
+
+def random_channel(rng):
+    """Scale, thresholds by rounded halves, least and greatest sum of a channel."""
+    scale = int(rng.integers(1 << 30, 1 << 31)) << int(rng.integers(8, 11))
+    thresholds = -(-((COUNTS << 48) - (1 << 47) - int(rng.integers(0, 1 << 40))) // scale)
+    ends = rng.integers(thresholds[0] - 600, thresholds[-1] + 600, 2)
+    return scale, thresholds, int(ends.min()), int(ends.max())
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_outputs_stay_as_they_are_within_a_range_alone(seed):
+    """Every addend around the ends of those that go with a move, against all sums in reach."""
+    rng = np.random.default_rng(seed)
+    scale, thresholds, least, greatest = random_channel(rng)
+    reach = np.array([least]), np.array([greatest])
+    ranges = Ranges.of(np.array([scale]), thresholds[None], reach, np.array([FREE]))
+    low, high = int(ranges.low[0]), int(ranges.high[0])
+    sums = np.arange(least, greatest + 1)
+    expected = np.searchsorted(thresholds, sums, side="right")
+    for move in (-3, 0, 1, 200):
+        for end in (low, high):
+            if abs(end) >= 1 << 62:
+                continue
+            near = (end - scale * move) >> 32
+            for addend in range(near - 2, near + 4):
+                same = np.array_equal(outputs(scale, sums + move, addend), expected)
+                assert same is (low <= scale * move + (addend << 32) <= high)
+
+
+def test_a_channel_of_one_output_takes_any_addend_of_that_output():
+    thresholds = (COUNTS << 10)[None]
+    five = np.array([5 << 10])
+    ranges = Ranges.of(np.array([1 << 38]), thresholds, (five, five), np.array([0]))
+    addends = np.array([-1, 0, (1 << 16) - 1, 1 << 16])
+    assert [bool(ranges.moves(np.array([a]))[1][0]) for a in addends] == [False, True, True, False]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_what_is_found_serves_all_channels(seed):
+    rng = np.random.default_rng(seed)
+    channels = int(rng.integers(1, 40))
+    scale = rng.integers(1 << 38, 1 << 40, channels)
+    low = rng.integers(1 << 46, 1 << 48, channels)
+    high = low + rng.integers(scale // 600, scale // 100)
+    room = np.full(channels, FREE)
+    expected = rng.integers(0, 1 << 16, channels)
+    found = shared(Ranges(scale, low, high, room), expected)
+    assert found is not None
+    addends, moves = found
+    assert addends.shape == ((channels + 1) // 2,)
+    for channel in range(channels):
+        total = int(scale[channel]) * int(moves[channel]) + (int(addends[channel // 2]) << 32)
+        assert low[channel] <= total <= high[channel]
+        assert abs(moves[channel]) <= FREE
+    assert np.abs(addends).max() < MAX_ADDEND
+
+
+def test_an_expected_addend_that_serves_both_is_taken():
+    ranges = ranges_of([1 << 38] * 2, [5 << 32] * 2, [9 << 32] * 2, [FREE] * 2)
+    addends, moves = shared(ranges, np.array([7, 7]))
+    assert (addends.tolist(), moves.tolist()) == ([7], [0, 0])
+
+
+def test_the_smallest_move_of_the_narrower_channel_is_taken():
+    """Addends 3 + 64 * n serve the first channel, and 131 + 160 * n the other one."""
+    ranges = ranges_of([64 << 32, 160 << 32], [3 << 32, 131 << 32], [3 << 32, 132 << 32], [FREE] * 2)
+    addends, moves = shared(ranges, np.array([3, 131]))
+    assert (addends.tolist(), moves.tolist()) == ([131], [-2, 0])
+
+
+@pytest.mark.parametrize(
+    ("room", "second"), [([FREE, FREE], 4), ([1, FREE], 131), ([FREE, 0], 35)]
+)
+def test_channels_without_a_common_addend_have_none(room, second):
+    """Steps of 64 and of 160 do not meet, or not within the room that sums have."""
+    low = [3 << 32, second << 32]
+    ranges = ranges_of([64 << 32, 160 << 32], low, low, room)
+    assert shared(ranges, np.array([3, second])) is None
