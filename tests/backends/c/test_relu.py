@@ -101,12 +101,25 @@ def test_raised_sums_keep_to_what_channels_can_share(taps, fits):
     assert (relu_scales(layer, -128, -128) is not None) is fits
 
 
-@pytest.mark.parametrize(("shift", "fits"), [(9, True), (14, False)])
-def test_scales_that_lose_too_many_bits_are_refused(shift, fits):
-    """Beside a shift of 9, one of 14 leaves 26 bits of the mantissa, and sums go up to 2**21."""
-    mult = [(1 << 30) + 12_345, (1 << 30) + 987_654_321]
-    layer, _ = layer_of(np.full((2, 100), 127), [0, 0], [9, shift], mult)
-    assert (relu_scales(layer, -128, -128) is not None) is fits
+FAR_APART = [(1 << 30) + 12_345, (1 << 30) + 987_654_321]
+"""Mantissas of channels whose shifts are far apart."""
+
+
+def test_channels_whose_shifts_are_far_apart_begin_with_other_sums():
+    layer, requant = layer_of(np.full((2, 100), 127), [0, 0], [9, 14], FAR_APART)
+    scales = relu_scales(layer, -128, -128)
+    assert (scales.first != layer.first_sums(-128)).all()
+    sums = all_sums(layer, 1, -128)
+    expected = requant.apply(np.stack([sums, sums], axis=1))
+    for channel in range(2):
+        found = counted(scales, layer, -128, channel, sums)
+        np.testing.assert_array_equal(found, expected[:, channel])
+
+
+def test_scales_that_lose_too_many_bits_are_refused():
+    """Beside a shift of 9, one of 15 leaves 25 bits of the mantissa, and sums go up to 2**23."""
+    layer, _ = layer_of(np.full((2, 250), 127), [0, 0], [9, 15], FAR_APART)
+    assert relu_scales(layer, -128, -128) is None
 
 
 @pytest.mark.parametrize(
