@@ -1,6 +1,7 @@
-/** Two output channels of four pixels at a time: a source defines TINYRT_FOUR_OUTPUTS, a function
- *  like tinyrt_finish_four, and how many entries of mult lie from the first of two channels to the
- * second one, TINYRT_FOUR_FIRST, and from there on, TINYRT_FOUR_SECOND; and includes this. */
+/** Two output channels of four pixels at a time. A source defines functions for the first one and
+ *  for the other one, TINYRT_FOUR_OUTPUTS and TINYRT_FOUR_OTHER_OUTPUTS, like tinyrt_finish_four;
+ *  how many entries of mult lie from the first to the other one, TINYRT_FOUR_FIRST, and from there
+ *  on, TINYRT_FOUR_SECOND; and includes this. */
 #ifndef TINYRT_BLOCK_FOUR_LOOP_H
 #define TINYRT_BLOCK_FOUR_LOOP_H
 
@@ -32,11 +33,11 @@ static TINYRT_NOINLINE void tinyrt_two_channels_of_four(const tinyrt_block_s8_pa
         tinyrt_begin_triple(all, init[1], sums + TINYRT_TRIPLE);
         init += 2;
         w = TINYRT_FOUR_DOT(w, triples, taps, sums);
-        TINYRT_FOUR_OUTPUTS(p, 0, sums, mult, shift, out, y);
+        TINYRT_FOUR_OUTPUTS(p, sums, mult, shift, out, y);
         if (left > 1) {
             mult += step * TINYRT_FOUR_FIRST;
             shift += step;
-            TINYRT_FOUR_OUTPUTS(p, 1, sums + TINYRT_TRIPLE, mult, shift, out, y + 1);
+            TINYRT_FOUR_OTHER_OUTPUTS(p, sums + TINYRT_TRIPLE, mult, shift, out, y + 1);
             mult += step * TINYRT_FOUR_SECOND;
             shift += step;
         }

@@ -10,15 +10,10 @@ static inline int8_t output(uint32_t sum, int32_t raise, int32_t factor, int32_t
         tinyrt_add_floored_mul((int32_t)(sum << raise), factor, addend));
 }
 
-/** The first or the second of two channels, 0 or 1, of four pixels; sums are raised by p->y_zp. */
-static inline void four_outputs(const tinyrt_block_s8_params *p, int32_t which, const int32_t *sums,
-                                const int32_t *mult, const int8_t *shift, const tinyrt_offsets *out,
-                                int8_t *y) {
-    const int32_t addend = mult[1];
-    const int32_t factor = mult[2 * which];
-    const int32_t raise = p->y_zp;
+/** A channel of four pixels, whose sums are raised so far. */
+static inline void four_outputs(int32_t raise, const int32_t *sums, int32_t factor, int32_t addend,
+                                const tinyrt_offsets *out, int8_t *y) {
     uint32_t pixels[4];
-    (void)shift;
     tinyrt_take_apart(sums, pixels);
     const int8_t fourth = output(pixels[3], raise, factor, addend);
     const int8_t third = output(pixels[2], raise + 8, factor, addend);
@@ -30,7 +25,23 @@ static inline void four_outputs(const tinyrt_block_s8_params *p, int32_t which, 
     y[0] = first;
 }
 
-#define TINYRT_FOUR_OUTPUTS four_outputs
+/** The first of two channels, and the other one: their addend lies between their factors. */
+static inline void first_outputs(const tinyrt_block_s8_params *p, const int32_t *sums,
+                                 const int32_t *mult, const int8_t *shift,
+                                 const tinyrt_offsets *out, int8_t *y) {
+    (void)shift;
+    four_outputs(p->y_zp, sums, mult[0], mult[1], out, y);
+}
+
+static inline void other_outputs(const tinyrt_block_s8_params *p, const int32_t *sums,
+                                 const int32_t *mult, const int8_t *shift,
+                                 const tinyrt_offsets *out, int8_t *y) {
+    (void)shift;
+    four_outputs(p->y_zp, sums, mult[2], mult[1], out, y);
+}
+
+#define TINYRT_FOUR_OUTPUTS first_outputs
+#define TINYRT_FOUR_OTHER_OUTPUTS other_outputs
 #define TINYRT_FOUR_FIRST 0
 #define TINYRT_FOUR_SECOND 3
 #define TINYRT_FOUR_WEIGHT int8_t

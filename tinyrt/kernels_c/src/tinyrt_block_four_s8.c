@@ -4,6 +4,7 @@
 #include "tinyrt_finish_four.h"
 
 #define TINYRT_FOUR_OUTPUTS tinyrt_finish_four
+#define TINYRT_FOUR_OTHER_OUTPUTS tinyrt_finish_four
 #define TINYRT_FOUR_FIRST 1
 #define TINYRT_FOUR_SECOND 1
 #define TINYRT_FOUR_WEIGHT int8_t
