@@ -81,14 +81,14 @@ def test_an_expected_addend_that_serves_both_is_taken():
 
 def test_the_smallest_move_of_the_narrower_channel_is_taken():
     """Addends 3 + 64 * n serve the first channel, and 131 + 160 * n the other one."""
-    ranges = ranges_of([64 << 32, 160 << 32], [3 << 32, 131 << 32], [3 << 32, 132 << 32], [FREE] * 2)
+    ranges = ranges_of(
+        [64 << 32, 160 << 32], [3 << 32, 131 << 32], [3 << 32, 132 << 32], [FREE] * 2
+    )
     addends, moves = shared(ranges, np.array([3, 131]))
     assert (addends.tolist(), moves.tolist()) == ([131], [-2, 0])
 
 
-@pytest.mark.parametrize(
-    ("room", "second"), [([FREE, FREE], 4), ([1, FREE], 131), ([FREE, 0], 35)]
-)
+@pytest.mark.parametrize(("room", "second"), [([FREE, FREE], 4), ([1, FREE], 131), ([FREE, 0], 35)])
 def test_channels_without_a_common_addend_have_none(room, second):
     """Steps of 64 and of 160 do not meet, or not within the room that sums have."""
     low = [3 << 32, second << 32]

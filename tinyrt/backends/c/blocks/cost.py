@@ -86,7 +86,7 @@ class Fours:
     border: tuple[float, float]
 
 
-FOURS = Fours(9, (3, 16), 170.3, 111.2, 13.1, 90, 161, (319, 4.3))
+FOURS = Fours(9, (3, 16), 170.3, 107, 13.1, 90, 161, (319, 4.3))
 """Those of ``tinyrt_dense_four_s8`` and its like."""
 
 
@@ -165,7 +165,7 @@ _BY_SET: dict[str, tuple[Any, Any]] = {
     "row_tap": (4.25, 17),
     "row_turn": ((2, 16), (3, 8)),
     "row_block": (57, 175),
-    "relu_row_block": (40, 175),
+    "relu_row_block": (39, 175),
     "slide": (
         {1: Line(25, 79, 212), 2: Line(35, 78, 170)},
         {1: Line(32, 100, 300), 2: Line(38, 81, 280)},

@@ -99,7 +99,7 @@ def pack(block: Block, raised: bool, relu: ReluScales | None = None) -> Packed:
 
 
 def fields(block: Block, y_zp: int, relu: ReluScales | None, raised: bool) -> Fields:
-    """``tinyrt_block_s8_params`` of a layer; ``requant_step`` is 1, or 0 where channels are alike."""
+    """``tinyrt_block_s8_params`` of a layer; ``requant_step`` is 0 where channels are alike."""
     packed = pack(block, raised, relu)
     own: Fields = {
         "taps": block.taps,

@@ -166,10 +166,10 @@ def _thresholds(mult: NDArray[np.int64], shift: NDArray[np.int64]) -> NDArray[np
 
 
 def _factors(layer: Layer, raised: int, close: int) -> NDArray[np.int64]:
-    """The mantissas, scaled to outputs of 2**16, off by so much; channels of one output take any."""
+    """Mantissas, scaled to outputs of 2**16, off by so much; channels of one output take any."""
     steps = layer.shift + raised - LEAST_SHIFT
     factors = np.where(steps > 0, (layer.mult + (1 << steps >> 1)) >> steps, layer.mult)
-    return np.clip(factors + close, 1, INT32_MAX)
+    return np.asarray(np.clip(factors + close, 1, INT32_MAX))
 
 
 def _packed(

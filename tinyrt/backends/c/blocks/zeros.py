@@ -97,7 +97,7 @@ RELU_CHANNEL = {
 
 FOUR_PRICES = {
     False: Prices(1.15, 0, 0, 21, 3.3, unrolled=16),
-    True: Prices(1.15, 0, 0, 14, 3.3, 16),
+    True: Prices(1.15, 0, 0, 13.4, 3.3, 16),
 }
 """The prices of dense weights for four pixels at once, with a sign of outputs and without."""
 
