@@ -73,8 +73,9 @@ class Ranges:
         """
         least, greatest = (ends[:, None] for ends in reach)
         outputs, each = COUNTS << 48, scale[:, None]
-        reached = outputs - each * np.clip(thresholds, least, greatest)
-        missed = outputs - each * np.clip(thresholds - 1, least, greatest) - 1
+        first, last = np.maximum(thresholds, least), np.minimum(thresholds - 1, greatest)
+        reached = outputs - each * np.minimum(first, greatest)
+        missed = outputs - each * np.maximum(last, least) - 1
         low = reached.max(axis=1, initial=-_ANY, where=thresholds <= greatest)
         high = missed.min(axis=1, initial=_ANY, where=thresholds > least)
         return cls(scale, low, high, room)
@@ -95,20 +96,22 @@ class Ranges:
 
     def addends(self, moves: Integers) -> tuple[Integers, Integers]:
         """Addends beside some of the moves, and which channel each serves, in the moves' order."""
-        moved = self.scale[:, None] * moves
+        moved, near = self.scale[:, None] * moves, np.abs(moves) <= self.room[:, None]
         least, greatest = -((moved - self.low[:, None]) >> 32), (self.high[:, None] - moved) >> 32
-        channels, at = np.nonzero(least <= greatest)
+        channels, at = np.nonzero((least <= greatest) & near)
         # Both ends of each range: what lies between them fares no better.
         ends = np.stack([least[channels, at], greatest[channels, at]], axis=1)
         return ends.ravel(), np.repeat(channels, 2)
 
     def moves(self, addends: Integers) -> tuple[Integers, NDArray[np.bool_]]:
-        """The smallest move of each channel beside its addend, and whether there is one."""
+        """A move of each channel beside its addend, none if none is needed; and if there is one."""
         small = np.abs(addends) < MAX_ADDEND
         added = np.where(small, addends, 0) << 32
-        least, greatest = -((added - self.low) // self.scale), (self.high - added) // self.scale
-        moves = np.minimum(np.maximum(least, 0), greatest)
-        return moves, small & (least <= greatest) & (np.abs(moves) <= self.room)
+        least = -((added - self.low) // self.scale)
+        near = np.maximum(least, 0)
+        moves = np.where(added + self.scale * near <= self.high, near, least)
+        fit = (added + self.scale * moves <= self.high) & (np.abs(moves) <= self.room)
+        return moves, small & fit
 
 
 def shared(ranges: Ranges, expected: Integers) -> tuple[Integers, Integers] | None:
@@ -136,7 +139,7 @@ def shared(ranges: Ranges, expected: Integers) -> tuple[Integers, Integers] | No
             some = missing[i : i + at_once]
             tried, which = ranges.of_channels(leads[some]).addends(steps)
             pairs = some[which]
-            serve = _serve(ranges, leads[pairs], others[pairs], tried)
+            _, serve = ranges.of_channels(others[pairs]).moves(tried)
             found, first = np.unique(pairs[serve], return_index=True)
             addends[found] = tried[serve][first]
             if end == BATCHES[-1] and found.size < some.size:

@@ -40,7 +40,7 @@ ONE = 1 << 16
 PER_PAIR, PER_QUAD = 3, 6
 """Entries of two channels: a factor, the addend of both, and the other factor; and of four."""
 
-_CLOSE = (0, 1, -1, 2, -2)
+_CLOSE = (1, -1, 2, -2)
 """Differences from the nearest factor, in the order of trial."""
 
 
@@ -138,16 +138,18 @@ def relu_scales(layer: Layer, x_zp: int, y_zp: int) -> ReluScales | None:
     def ranges(factors: NDArray[np.int64]) -> Ranges:
         return Ranges.of(factors << 8 + raised, thresholds, (least, greatest), room)
 
-    factors = np.zeros_like(room)
+    factors = _factors(layer, raised)
+    own = ranges(factors)
     for close in _CLOSE:
-        tried = _factors(layer, raised, close)
-        factors = np.where((factors == 0) & ranges(tried).exist, tried, factors)
-        if factors.all():
+        if own.exist.all():
             break
-    else:
+        tried = np.clip(_factors(layer, raised) + close, 1, INT32_MAX)
+        factors = np.where(own.exist, factors, tried)
+        own = ranges(factors)
+    if not own.exist.all():
         return None
     # Half an output, and half of what the first rounding rounds to.
-    found = shared(ranges(factors), ONE // 2 + (ONE // 2 >> layer.shift))
+    found = shared(own, ONE // 2 + (ONE // 2 >> layer.shift))
     if found is None:
         return None
     addends, moves = found
@@ -165,11 +167,10 @@ def _thresholds(mult: NDArray[np.int64], shift: NDArray[np.int64]) -> NDArray[np
     return -(-((high << 32) - (1 << 31)) // (2 * mult[:, None]))
 
 
-def _factors(layer: Layer, raised: int, close: int) -> NDArray[np.int64]:
-    """Mantissas, scaled to outputs of 2**16, off by so much; channels of one output take any."""
-    steps = layer.shift + raised - LEAST_SHIFT
-    factors = np.where(steps > 0, (layer.mult + (1 << steps >> 1)) >> steps, layer.mult)
-    return np.asarray(np.clip(factors + close, 1, INT32_MAX))
+def _factors(layer: Layer, raised: int) -> NDArray[np.int64]:
+    """Mantissas, scaled to outputs of 2**16; channels of one output may take any."""
+    steps = np.maximum(layer.shift + raised - LEAST_SHIFT, 0)
+    return np.asarray((layer.mult + (1 << steps >> 1)) >> steps, np.int64)
 
 
 def _packed(
