@@ -191,6 +191,7 @@ def unfolded(m: Body, x: str) -> str:
 
 def pixel_attention(m: Body, x: str) -> str:
     """YOLO11's, between pixels, with heads of (2, 2, 4) channels and taps of the values added."""
+    x = m.conv(m.relu(m.conv(x, 8, 320)), 320, 8)  # layers before it need more memory
     heads = m.reshape(m.conv(x, 8, 16), 1, 2, 8, H * W)
     first = m.op("Split", heads, m.ints(2, 2, 4), outputs=3, axis=2)
     query, key, value = first, f"{first}_1", f"{first}_2"
@@ -251,7 +252,7 @@ BODIES: dict[str, tuple[Block, int, int]] = {
     "MobileViT": (unfolded, 3, 24),
     "MobileViTv2": (linear_attention, 2, 21),
     "MultiheadAttention": (multihead, 1, 18),
-    "YOLO11's attention": (pixel_attention, 3, 20),
+    "YOLO11's attention": (pixel_attention, 2, 22),
     "PVTv2 of one head": (reduced(1), 0, 19),
     "PVTv2 of two heads": (reduced(2), 2, 20),
     "unfold": (gathered, 2, 12),

@@ -26,7 +26,7 @@ def test_no_more_moves_than_it_needs(name, tmp_path):
         ("MultiheadAttention", "1"),
         ("MobileViT", "1, and 2 a stage"),
         ("MobileViTv2", "2 a stage"),
-        ("YOLO11", "3 and 4"),
+        ("YOLO11", "2"),
     ],
 )
 def test_the_page_has_what_is_left(name, said):

@@ -18,6 +18,7 @@ NEVER = {
     "choose_shaped",
     "clamp_before_quantiser",
     "conv_as_dense",
+    "cut_before_turn",
     "divide_by_constant",
     "divide_by_root",
     "drop_by_reshape",

@@ -44,7 +44,19 @@ def cut_heads(
     return made
 
 
+def half_back(net: Net, last: tuple[int, ...]) -> str:
+    """Half of the channels of an image that was turned, turned again."""
+    attrs = SliceAttrs((0, 2, 0, 0), (1, 2, 6, 5), (1, 1, 1, 1))
+    return net.transpose(net.op("slice", (net.transpose("x", (0, 3, 1, 2)),), attrs), last)
+
+
 HEADS_AND_PATCHES = {
+    "cut_before_turn": Example(
+        (1, 6, 5, 4),
+        lambda net: half_back(net, (0, 2, 3, 1)),
+        lambda net: half_back(net, (0, 3, 2, 1)),
+        "does not undo",
+    ),
     "turn_parts": Example(
         (1, 5, 3, 8),
         lambda net: joined(net, *cut_heads(net)),

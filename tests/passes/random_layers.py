@@ -235,7 +235,11 @@ def attention(net: RandomNet, x: str, rng: Rng) -> str | None:
     if rng.random() < 0.3:  # as attention between pixels is written, channels first
         turned = net.transpose(v, (0, 1, 3, 2))
         mixed = net.op("batch_matmul", (turned, weights), BatchMatmulAttrs(adj_y=True))
-        return net.reshape(net.transpose(mixed, (0, 3, 1, 2)), steps, 2 * width)
+        rows = net.reshape(net.transpose(mixed, (0, 3, 1, 2)), steps, 2 * width)
+        image = net.reshape(net.transpose(v, (0, 2, 1, 3)), 1, steps, 1, 2 * width)
+        rows = net.add(rows, net.reshape(net.depthwise(image), steps, 2 * width))
+        wide = net.op("tanh", (net.dense(rows, 200),))  # more memory than attention needs
+        return net.dense(wide, 2 * width)
     mixed = net.op("batch_matmul", (weights, v), BatchMatmulAttrs())
     rows = net.reshape(net.transpose(mixed, (0, 2, 1, 3)), steps, 2 * width)
     return net.dense(net.op("tanh", (rows,))) if rng.random() < 0.5 else rows

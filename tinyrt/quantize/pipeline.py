@@ -22,7 +22,7 @@ from tinyrt.quantize.methods.layerwise import refine
 from tinyrt.quantize.plan import QuantPlan, make_plan
 from tinyrt.quantize.ranges import Range
 from tinyrt.quantize.simulate import Array, Simulator, simulator_of
-from tinyrt.quantize.tables import gather_tables
+from tinyrt.quantize.tables import free_ranges, gather_tables
 
 LOOKED_AT = 3
 """Times the samples that methods are fitted to: so many are read to choose among the methods."""
@@ -67,7 +67,7 @@ def quantize_graph(
     _require_no_state(graph)
     if not config.optimizes:
         ranges = calibrate(graph, data, progress, config, crew)
-        graph = split_heads(graph, ranges, config)
+        graph = free_ranges(split_heads(graph, ranges, config), ranges, config)
         return apply_plan(graph, make_plan(graph, ranges, config))
     return prepare(graph, data, config, progress, crew).quantized(config, progress)
 
@@ -149,7 +149,8 @@ def prepare(
     if any(len(x) < FEWEST * model.rows[name] for name, x in held.items()):
         held = {}
     reference = Simulator(graph, head).reference
-    graph = split_heads(graph, {name: Range.of(x) for name, x in reference.items()}, config)
+    observed = {name: Range.of(x) for name, x in reference.items()}
+    graph = free_ranges(split_heads(graph, observed, config), observed, config)
     methods, full_range = config, False
     if config.measured:
         methods, full_range = choose_methods(graph, looked_at, count, config)

@@ -17,6 +17,7 @@ from tinyrt.convert.passes.channel_order import ORDER_CHANNELS
 from tinyrt.convert.passes.choices import CHOOSE_AS, CHOOSE_SHAPED, SKIP_MONOTONIC
 from tinyrt.convert.passes.concatenations import MERGE_CONCATENATIONS, SLICE_CONCATENATION
 from tinyrt.convert.passes.conv_as_dense import CONV_AS_DENSE
+from tinyrt.convert.passes.cut_before_turn import CUT_BEFORE_TURN
 from tinyrt.convert.passes.fold_affine import FOLD_AFFINE
 from tinyrt.convert.passes.fold_batchnorm import FOLD_BATCHNORM, SPLIT_BATCHNORM
 from tinyrt.convert.passes.fold_before import FOLD_BEFORE
@@ -182,10 +183,11 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     FOLD_BEFORE,
     FUSE_PAD,
     CONV_AS_DENSE,
-    # Where transposes stay: layers and products that read and write in other orders.
+    # Where transposes stay: layers, products and cuts that read and write in other orders.
     HEADS_INTO_LAYER,
     TRANSPOSE_INTO_LEFT,
     TURN_PRODUCT,
+    CUT_BEFORE_TURN,
     # Last resorts: they end hopes of cancelling a transpose or folding a batch_norm.
     PIXEL_SHUFFLE,
     TRANSPOSE_TO_RESHAPE,

@@ -94,7 +94,7 @@ def merge_around_regroup(graph: Graph, node: Node) -> Patch | Refusal | None:
     before, after = (graph.value(n).shape for n in (regroup.inputs[0], regroup.output))
     if parts_of(before, after) is not None or parts_of(after, before) is not None:
         return None
-    common = _common_parts(before, after)
+    common = common_parts(before, after)
     if common is None:
         return Refusal(node.name, f"'{regroup.name}' splits a dimension into no common parts")
     if len(common) > MOST_DIMENSIONS:
@@ -121,7 +121,7 @@ def merge_around_regroup(graph: Graph, node: Node) -> Patch | Refusal | None:
     )
 
 
-def _common_parts(one: Shape, other: Shape) -> Shape | None:
+def common_parts(one: Shape, other: Shape) -> Shape | None:
     """The fewest dimensions that those of both shapes are made of; None where there are none."""
     ends = sorted({math.prod(shape[:i]) for shape in (one, other) for i in range(len(shape) + 1)})
     if any(end % start for start, end in pairwise(ends)):
