@@ -124,11 +124,11 @@ MEASURED: dict[str, dict[str, str]] = {
         "takes 24 seconds of a processor within today's limits, with the teacher. The search chose "
         "a model that has 100 % of the test right with 25,888 instructions, an arena of 1,152 "
         "bytes and 5,724 bytes": "python -m benchmarks.search_recipes motion",
-        "takes two to three minutes of a processor (105, 142 and 190 seconds": (
+        "takes three to four minutes of a processor (243, 192 and 239 seconds": (
             "python -m benchmarks.search_recipes vowels"
         ),
-        "The model with all channels takes 118,000 instructions": "--unpruned",
-        "With 100 trials and seed 0 it chose 97.84 % with 14,848 instructions": "--unpruned",
+        "98.92 % with 30 % of the instructions": "python -m benchmarks.search_recipes vowels",
+        "seed 0 ends with 98.38 %": "python -m benchmarks.search_recipes vowels",
         "pooling kernels takes 3.6 KB of the flash": "python -m benchmarks.search_recipes digits",
         "convolutions are within 15 %": "python -m benchmarks.search_zero_cost",
         "With 10 seconds for an epoch, the workers were busy 99.9 % of the first 1,000 of 10,000 "
@@ -137,13 +137,12 @@ MEASURED: dict[str, dict[str, str]] = {
             "python -m benchmarks.search_cluster"
         ),
         "A training of 4.5 seconds of a processor": "python -m benchmarks.search_workers",
-        "24 trials of 4 seconds": "python -m benchmarks.search_workers",
-        "take one worker that is started 92.8 s and two 54.1 s": (
+        "`--trials 72` takes one worker that is started 233.1 s and two 127.4 s": (
             "python -m benchmarks.search_workers"
         ),
-        "start and end of the search included: 1.72 times": "python -m benchmarks.search_workers",
-        "A trial costs 4 % more of a processor": "python -m benchmarks.search_workers",
-        "The search itself takes 4.8 s": "python -m benchmarks.search_workers",
+        "start and end of the search included: 1.83 times": "python -m benchmarks.search_workers",
+        "The search itself takes 8 s": "python -m benchmarks.search_workers",
+        "24 trials give less, 1.72 to 1.82": "python -m benchmarks.search_workers",
         "It was 22 ms at first, and 65 at 10,000 trials": "python -m benchmarks.search_cluster",
         "a trial takes them 4 seconds or more": "python -m benchmarks.search_cluster",
         "The study takes 4 kB of the file for a trial. The search takes about 10 MB of memory for "
