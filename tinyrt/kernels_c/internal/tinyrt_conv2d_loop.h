@@ -11,6 +11,7 @@
 static TINYRT_SUM tinyrt_run_sum(const TINYRT_PARAMS *p, const TINYRT_X *x, const TINYRT_W *w,
                                  int32_t length) {
     TINYRT_SUM sum = 0;
+    (void)p; /* Not all types have a zero point. */
     for (int32_t i = 0; i < length; ++i) {
         sum = TINYRT_ADD_PRODUCT(p, sum, x[i], w[i]);
     }
