@@ -155,7 +155,7 @@ REFUSED = [
         [TensorType(DType.BOOL, (3,)), TensorType(DType.BOOL, (3,)), PLACES],
         "input is b8[3]",
     ),
-    ("slice_at", SliceAtAttrs((2,)), [TensorType(DType.BOOL, (3,)), PLACES], "input is b8[3]"),
+    ("slice_at", SliceAtAttrs((2,)), [TensorType(DType.INT64, (3,)), PLACES], "input is s64[3]"),
     ("slice_at", SliceAtAttrs((1,) * 7), [f32(*[1] * 7), PLACES], "input is f32[1,1,1,1,1,1,1]"),
     ("slice_at", SliceAtAttrs(()), [f32(), PLACES], "input is f32[]"),
     ("slice_at", SliceAtAttrs((1, 1)), [f32(2, 3), PLACES], "it begins at s32[3]"),

@@ -31,6 +31,7 @@ from tinyrt.convert.tflite.states import read_fresh, read_states
 from tinyrt.convert.tflite.subgraphs import DEEPEST, FLOWS, Body, Caller, check_alike
 from tinyrt.convert.tflite.tensors import Buffer, TensorReader, empty
 from tinyrt.convert.tflite.variables import HANDLES, Variables, check_initial
+from tinyrt.convert.tflite.written_out import WRITTEN_OUT
 from tinyrt.convert.unsigned import to_signed
 from tinyrt.errors import (
     ModelFormatError,
@@ -295,7 +296,11 @@ class _Reader:
             options = _options(operator, expansion.table)
             expansion.expand(self.parts, options, inputs, outputs)
             return
-        self._node(operator, DECODERS[builtin], inputs, outputs)
+        codec = DECODERS[builtin]
+        write_out = WRITTEN_OUT.get(builtin)
+        if write_out and write_out(self.parts, _options(operator, codec.table), inputs, outputs):
+            return
+        self._node(operator, codec, inputs, outputs)
 
     def _node(
         self, operator: Any, codec: Codec, inputs: list[Value | None], outputs: list[Value]
