@@ -23,6 +23,7 @@ from tinyrt.convert.tflite.custom import options_of, read_options
 from tinyrt.convert.tflite.declared import warn_of, warn_of_scales
 from tinyrt.convert.tflite.directory import PORT, Directory, read_directory
 from tinyrt.convert.tflite.expand import EXPANSIONS
+from tinyrt.convert.tflite.one_scale import give_scale, on_one_scale
 from tinyrt.convert.tflite.operands import operands_of
 from tinyrt.convert.tflite.ops import DECODERS
 from tinyrt.convert.tflite.parts import Parts
@@ -282,6 +283,15 @@ class _Reader:
         places = operator.OutputsAsNumpy() if operator.OutputsLength() else ()
         outputs = [self._filled(int(i)) for i in places]
         inputs = operands_of(self.parts, builtin, inputs, outputs)
+        inputs, results = on_one_scale(self.parts, builtin, inputs, outputs)
+        self._read_op(operator, builtin, inputs, results)
+        for own, output in zip(results, outputs, strict=True):
+            if own is not output:
+                give_scale(self.parts, own, output)
+
+    def _read_op(
+        self, operator: Any, builtin: str, inputs: list[Value | None], outputs: list[Value]
+    ) -> None:
         if builtin in HANDLES:
             self._variable(operator, builtin, inputs, outputs)
             return
