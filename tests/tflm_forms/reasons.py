@@ -28,23 +28,7 @@ class Reason:
         return word == self.word and self.says in told and bool(re.fullmatch(self.forms, name))
 
 
-MOVING = "|".join((
-    *("BATCH_TO_SPACE_ND", "BROADCAST_TO", "CONCATENATION", "DEPTH_TO_SPACE", "EMBEDDING_LOOKUP"),
-    *("DYNAMIC_UPDATE_SLICE", "EXPAND_DIMS", "GATHER", "GATHER_ND", "MAXIMUM", "MINIMUM"),
-    *("MIRROR_PAD", "PACK", "PAD", "PADV2", "RESHAPE", "REVERSE_V2", "SELECT_V2", "SLICE"),
-    *("SPACE_TO_BATCH_ND", "SPACE_TO_DEPTH", "SPLIT", "SPLIT_V", "SQUEEZE", "STRIDED_SLICE"),
-    *("TRANSPOSE", "UNPACK"),
-))  # fmt: skip
-
 REASONS = (
-    Reason("refused", rf"({MOVING}) (s8|s16|u8) .*(other|far|mixed).*", "differ from",
-           "Input and output of an op that only moves or picks have different scales. TFLM copies "
-           "the integers, so that they stand for other numbers."),
-    Reason("refused", r"FILL s8 other", "FILL of",
-           "The output's scale is another than that of the number that it is filled with."),
-    Reason("refused", r"(L2_NORMALIZATION|LOGISTIC|TANH) s8 .*", "scale and zero point are",
-           "The output has another scale than the format prescribes. TFLM computes as if it had "
-           "not."),
     Reason("refused", r"LOGICAL_(AND|OR) (?!bool).*", "inputs are",
            "Numbers in place of truth values. TFLM looks at the first bytes."),
     Reason("refused", r"FULLY_CONNECTED s16 .*computed zero point 3.*", "the zero point is 3",
