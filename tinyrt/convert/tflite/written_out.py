@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from tinyrt.convert.tflite.codec import Operands, activation_of, constant_ints, only, operand
+from tinyrt.convert.tflite.codec import Operands, activation_of, constant_ints, operand
 from tinyrt.convert.tflite.parts import Parts
-from tinyrt.ir import DType, Shape, Value
+from tinyrt.ir import DType, Value
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.div import DivAttrs
 from tinyrt.ops.mul import MulAttrs
@@ -24,7 +24,7 @@ from tinyrt.ops.shared.activation import clamp_of
 from tinyrt.ops.shared.shapes import broadcast
 
 WriteOut = Callable[[Parts, Any, Operands, Sequence[Value]], bool]
-"""Appends the ops; false where the op's form needs no more than one."""
+"""Appends the ops; false where one op is enough, or where its own errors say what is wrong."""
 
 PLAIN = (DType.INT32, DType.INT64)
 """Integers that stand for themselves."""
@@ -34,11 +34,10 @@ def _clamped(op: str, attrs: object) -> WriteOut:
     def write_out(
         parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]
     ) -> bool:
-        y, activation = only(outputs), activation_of(options)
-        if y.dtype not in PLAIN or activation == "NONE":
+        pair, y, activation = _pair(inputs, outputs), outputs[0], activation_of(options)
+        if pair is None or y.dtype not in PLAIN or activation == "NONE":
             return False
-        pair = [operand(inputs, 0), operand(inputs, 1)]
-        shape = broadcast(*(value.shape for value in pair))
+        shape = broadcast(pair[0].shape, pair[1].shape)
         limits = {"maximum": clamp_of(activation)[0], "minimum": clamp_of(activation)[1]}
         steps = [(kind, limit) for kind, limit in limits.items() if math.isfinite(limit)]
         made = parts.add(op, pair, parts.new(f"{y.name}/{op}", y, shape), attrs)
@@ -52,6 +51,13 @@ def _clamped(op: str, attrs: object) -> WriteOut:
     return write_out
 
 
+def _pair(inputs: Operands, outputs: Sequence[Value]) -> tuple[Value, Value] | None:
+    """Both inputs of an op with one output; None of others."""
+    if len(inputs) != 2 or len(outputs) != 1 or inputs[0] is None or inputs[1] is None:
+        return None
+    return inputs[0], inputs[1]
+
+
 def _number(parts: Parts, name: str, like: Value, number: float) -> Value:
     """A constant without dimensions."""
     value = parts.new(name, like, ())
@@ -62,14 +68,13 @@ def _padded_by_computed(
     parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]
 ) -> bool:
     del options
-    fill = inputs[2] if len(inputs) > 2 else None
-    x = operand(inputs, 0)
+    x, fill = operand(inputs, 0), inputs[2] if len(inputs) > 2 else None
     pads = constant_ints(inputs, 1, "paddings")
-    if fill is None or fill.is_constant or fill.size != 1 or len(pads) != 2 * len(x.shape):
-        return False  # the op's own errors say what is wrong
-    y, before, after = only(outputs), pads[::2], pads[1::2]
-    if min(pads) < 0:
+    if fill is None or fill.is_constant or fill.size != 1 or len(outputs) != 1:
         return False
+    if len(pads) != 2 * len(x.shape) or min(pads, default=0) < 0:
+        return False
+    y, before, after = outputs[0], pads[::2], pads[1::2]
     shape = tuple(map(sum, zip(before, x.shape, after, strict=True)))
     one = parts.reshape(fill, parts.new(f"{y.name}/fill", fill, (1,) * len(shape)))
     whole = parts.new(f"{y.name}/border", y, shape)
@@ -82,8 +87,11 @@ def _padded_by_computed(
 
 def _sloped(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> bool:
     del options
-    x, slopes, y = operand(inputs, 0), operand(inputs, 1), only(outputs)
-    shape: Shape = broadcast(x.shape, slopes.shape)
+    pair = _pair(inputs, outputs)
+    if pair is None:
+        return False
+    (x, slopes), y = pair, outputs[0]
+    shape = broadcast(x.shape, slopes.shape)
     if shape == x.shape:
         return False
     wide = parts.new(f"{y.name}/repeated", x, shape)
