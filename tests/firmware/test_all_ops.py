@@ -4,8 +4,8 @@ from functools import partial
 
 import pytest
 
+from tests.c.computed import LAYERS, computed
 from tests.c.conformance import all_int4_ops, all_int16_ops, all_ops, graph_of
-from tests.c.test_computed_weights import LAYERS, computed
 from tests.firmware.device import CORES_THAT_RUN, check_on_device
 from tests.ops.build import build_s8, build_s16
 from tests.ops.cases import CASES
