@@ -30,7 +30,8 @@ class Reason:
 
 REASONS = (
     Reason("refused", r"LOGICAL_(AND|OR) (?!bool).*", "inputs are",
-           "Numbers in place of truth values. TFLM looks at the first bytes."),
+           "Numbers in place of truth values. TFLM takes their first bytes for truth values, which "
+           "C++ leaves undefined; LiteRT refuses them."),
     Reason("refused", r"FULLY_CONNECTED s16 .*computed zero point 3.*", "the zero point is 3",
            "Computed weights beside int16 have a zero point, which no converter writes."),
     Reason("refused", r"FULLY_CONNECTED .*zero point 3.*", "weights have zero point 3",
@@ -52,8 +53,8 @@ REASONS = (
            "A bias of 32 bits beside int16: TFLM and LiteRT read it as one of 64 bits, beyond its "
            "end. tinyrt takes it as it is."),
     Reason("differs", r"ADD s32 .* act [123]", "",
-           "TFLM leaves out the activation that an ADD of int32 is fused with. tinyrt's answers are "
-           "LiteRT's."),
+           "TFLM leaves out the activation that an ADD of int32 is fused with. tinyrt's answers "
+           "are LiteRT's."),
     Reason("differs", r"DIV s8 .*", "",
            "Quotients below a step: TFLM and LiteRT shift by more bits than a number has, which C "
            "leaves undefined. tinyrt rounds to the nearest. By zero, it answers with a limit."),

@@ -1,4 +1,4 @@
-"""Ops that move integers between tensors of several scales: TFLM's answers, written and converted."""
+"""Ops that move integers between tensors of several scales: TFLM's answers, however written."""
 
 import re
 import warnings
@@ -22,7 +22,9 @@ MOVING = "|".join(sorted((COPIED | CUT | {"CONCATENATION"}) - {"SPACE_TO_BATCH_N
 FORMS = [
     form
     for form in all_forms()
-    if re.fullmatch(rf"({MOVING}) .*(other|far|mixed).*|({'|'.join(PRESCRIBED)}|FILL) s8 .*", form.name)
+    if re.fullmatch(
+        rf"({MOVING}) .*(other|far|mixed).*|({'|'.join(PRESCRIBED)}|FILL) s8 .*", form.name
+    )
 ]
 SHARE = sampled(0.1, 1.0)
 

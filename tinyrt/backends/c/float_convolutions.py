@@ -39,6 +39,7 @@ def convolution_f32(node: BoundNode, fields: Fields, groups: int) -> Call:
         groups: of input and output channels.
 
     With weights that the model computes, it is ``tinyrt_conv2d_plain_f32``.
+
     """
     own = fields | {"groups": groups} | act_fields(fused_activation(node))
     params = Params("tinyrt_conv2d_f32_params", own)

@@ -156,9 +156,7 @@ def convolution_s16(
     return Kernel(lambda: (make_call(),), 0 if direct else 2 * taps)
 
 
-def _plain(
-    node: BoundNode, fields: Fields, groups: int, requant: WideRequant | Requant
-) -> Call:
+def _plain(node: BoundNode, fields: Fields, groups: int, requant: WideRequant | Requant) -> Call:
     """The call of the kernel that reads weights as they lie."""
     own = fields | {"groups": groups, "requant": requant_s16_fields(requant)}
     params = Params("tinyrt_conv2d_plain_s16_params", own)

@@ -292,9 +292,7 @@ _ALL = (
     plain("dequantize", "DEQUANTIZE", _dequantize_version),
 )
 
-KEPT = Codec(
-    "quantize", "RESHAPE", None, _encode_kept, _decode_reshape, lambda node: 1
-)
+KEPT = Codec("quantize", "RESHAPE", None, _encode_kept, _decode_reshape, lambda node: 1)
 """How integers that stay and stand for other numbers are written: runtimes copy them."""
 
 DECODERS: dict[str, Codec] = {codec.builtin: codec for codec in _ALL}

@@ -31,9 +31,7 @@ PLAIN = (DType.INT32, DType.INT64)
 
 
 def _clamped(op: str, attrs: object) -> WriteOut:
-    def write_out(
-        parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]
-    ) -> bool:
+    def write_out(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Value]) -> bool:
         pair, y, activation = _pair(inputs, outputs), outputs[0], activation_of(options)
         if pair is None or y.dtype not in PLAIN or activation == "NONE":
             return False

@@ -1,7 +1,7 @@
 /** conv2d as the function TINYRT_KERNEL of TINYRT_PARAMS, over activations of TINYRT_X, weights of
- *  TINYRT_W, which lie in rows, biases and sums of TINYRT_SUM, which are set where this is included.
- *  TINYRT_ADD_PRODUCT(p, sum, x, w) is a sum and one more product, TINYRT_FINISH(p, c, sum, bias)
- *  what becomes of the sum of output channel c and of its bias. */
+ *  TINYRT_W, which lie in rows, biases and sums of TINYRT_SUM, which are set where this is
+ * included. TINYRT_ADD_PRODUCT(p, sum, x, w) is a sum and one more product, TINYRT_FINISH(p, c,
+ * sum, bias) what becomes of the sum of output channel c and of its bias. */
 #ifndef TINYRT_CONV2D_LOOP_H
 #define TINYRT_CONV2D_LOOP_H
 
