@@ -310,6 +310,7 @@ FIELDS = {
     "x_scale": st.floats(width=32),
     "y_scale": st.floats(width=32),
     "keep_num_dims": st.booleans(),
+    "kept": st.booleans(),
     "legacy": st.booleans(),
     "widen": st.booleans(),
     "kernel": pairs,
