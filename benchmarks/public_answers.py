@@ -95,6 +95,10 @@ def _clamps_to_six(op: Op) -> bool:
     return op.name == "RELU6" and op.reads in ("INT8", "INT16")
 
 
+def _adds_integers(op: Op) -> bool:
+    return op.name == "ADD" and op.reads == "INT32"
+
+
 def _is_any_integer(op: Op) -> bool:
     return any(t is not None and t.dtype in INTEGERS for t in op.inputs)
 
@@ -107,12 +111,13 @@ RULES = (
     Rule("zero points", ("TFLM",), 255, 1.0, _has_zero_points),
     Rule("padding", ("TFLM",), 255, 1.0, _pads),
     Rule("RELU6", ("TFLM",), 1 << 16, 1.0, _clamps_to_six),
+    Rule("ADD of int32", ("TFLM",), 1 << 32, 1.0, _adds_integers),
     Rule("hybrid", ("TFLM", "LiteRT"), 16, 1 / 16, _is_hybrid),
     Rule("one rounding", ("LiteRT",), 16, 1 / 16, _rounds_once),
     Rule("ONNX integers", ("onnxruntime",), 16, 1 / 16, _is_any_integer),
     Rule("16-bit floats", ("onnxruntime",), 0, 1 / 64, _is_half),
 )
-CONFIRMED = ("zero points", "padding", "RELU6")
+CONFIRMED = ("zero points", "padding", "RELU6", "ADD of int32")
 """Rules that explain a difference from TFLM only where the answers are LiteRT's."""
 
 

@@ -231,6 +231,10 @@ def test_who_is_asked_for_answers(folder, onnx_model, tmp_path, monkeypatch):
     each.write_bytes(zero_points_of_each_channel())
     row = public.row_of(each, "each", options)
     assert row.answers.startswith("by rule (zero points): ")
+    clamped = tmp_path / "clamped.tflite"
+    clamped.write_bytes(sum_of_integers())
+    row = public.row_of(clamped, "clamped", options)
+    assert row.answers.startswith("by rule (ADD of int32): ")
     monkeypatch.setattr(public, "tflm", dies)
     row = public.row_of(good, "good", options)
     assert (row.word, row.peer, row.tflm_arena) == ("exact", "LiteRT", None)
@@ -268,6 +272,14 @@ def test_rules_hold_for_what_litert_answers(made, rule, tmp_path, monkeypatch):
     row = public.row_of(path, "net", public.Options(device=False))
     assert row.answers.startswith(f"by rule ({rule}): "), row
     assert (row.peer, row.defect) == ("LiteRT", "")
+
+
+def sum_of_integers():
+    """max(x + c, 0) of int32."""
+    c = np.array([-10_000, 3, 9], np.int32)
+    tensors = [RawTensor("x", (2, 3), "INT32"), RawTensor("c", (3,), "INT32", c)]
+    tensors.append(RawTensor("y", (2, 3), "INT32"))
+    return single("ADD", tensors, "AddOptions", FusedActivationFunction=1)
 
 
 def zero_points_of_each_channel():

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from tests.c.computed import LAYERS, computed
 from tests.c.conformance import C_OPS, F32_OPS, INT16_OPS, graph_of
 from tests.c.fours import BUILDS, FOURS
 from tests.c.packed_cases import (
@@ -77,7 +78,15 @@ def of_integers() -> dict[str, Built]:
         **drawn("s8", rows, range(8), build_s8),
         **drawn("s4", rows, range(8), int4_weights),
         **drawn("sparse", {"rows": sparse_window_rows}, range(8), sparse_weights),
+        **with_computed("int8", build_s8),
+        **with_computed("int16", build_s16),
     }
+
+
+def with_computed(kind: str, build: Build) -> dict[str, Built]:
+    """Layers whose weights or biases the model computes."""
+    cases = {op: CASES[op] for op in LAYERS}
+    return drawn(f"computed {kind}", cases, range(6), partial(computed, build))
 
 
 def of_vectors() -> dict[str, Built]:
@@ -92,7 +101,7 @@ def of_floats() -> dict[str, Built]:
     """Corner cases of floats, and a few random ones of each op."""
     some = drawn("float", {op: CASES[op] for op in F32_OPS}, range(3), build_f32)
     clipped = drawn("clipped", {LSTM: CASES[LSTM]}, range(3, 10), build_f32)
-    return {**FAMILIES["floats"](), **some, **clipped}
+    return {**FAMILIES["floats"](), **some, **clipped, **with_computed("float", build_f32)}
 
 
 def of_zeros() -> dict[str, Built]:

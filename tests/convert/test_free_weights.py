@@ -68,7 +68,7 @@ def test_tflm_has_the_same_integers(dtype, activation):
 
 
 def test_a_bias_keeps_the_layer():
-    """There is no product that adds one: the reference computes such layers."""
+    """There is no product that adds one."""
     zeros, others = layer("FLOAT32", bias=[0] * 5), layer("FLOAT32", bias=[0, 0, 7, 0, 0])
     assert "fully_connected" not in {node.op for node in parse_tflite(zeros).nodes}
     assert [node.op for node in parse_tflite(others).nodes] == ["fully_connected"]

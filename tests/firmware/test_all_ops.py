@@ -1,9 +1,14 @@
 """Every op with a C kernel on every core: the references' answers, from one boot to a core."""
 
+from functools import partial
+
 import pytest
 
-from tests.c.conformance import all_int4_ops, all_int16_ops, all_ops
+from tests.c.computed import LAYERS, computed
+from tests.c.conformance import all_int4_ops, all_int16_ops, all_ops, graph_of
 from tests.firmware.device import CORES_THAT_RUN, check_on_device
+from tests.ops.build import build_s8, build_s16
+from tests.ops.cases import CASES
 from tests.sampling import sampled
 
 SEEDS = range(4)
@@ -24,4 +29,11 @@ def test_ops_on_the_device(tmp_path, core):
 )
 def test_ops_of_other_widths_on_the_device(tmp_path, cases, core):
     graph, feeds = cases(FEW)
+    check_on_device(graph, feeds, tmp_path, core)
+
+
+@pytest.mark.parametrize("make", [build_s8, build_s16])
+@pytest.mark.parametrize("core", sampled(["cortex-m4"], CORES_THAT_RUN))
+def test_layers_with_computed_weights_on_the_device(tmp_path, make, core):
+    graph, feeds = graph_of({op: CASES[op] for op in LAYERS}, SEEDS, partial(computed, make))
     check_on_device(graph, feeds, tmp_path, core)

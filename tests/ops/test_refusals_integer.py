@@ -62,8 +62,8 @@ PARAMETERS = [
         ["33001 elements", "'a'", "at most 33000"],
     ),
     (
-        ("leaky_relu", LeakyReluAttrs(-0.5), [s16(2)], [s16(2)]),
-        ["alpha is -0.5", "0 or more on int16", "keep this op in float"],
+        ("leaky_relu", LeakyReluAttrs(-2 - 2**-15), [s16(2)], [s16(2)]),
+        ["alpha is -2.00003", "another slope or other scales", "keep this op in float"],
     ),
     (
         svdf(time=constant(INT8, 4, 3, zp=3), state=s8(1, 12)),

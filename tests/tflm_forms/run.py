@@ -46,28 +46,35 @@ def all_forms() -> Iterator[OneOp]:
         yield from module.forms()
 
 
-def outcome(form: OneOp) -> Outcome | None:
-    """What tinyrt answers beside TFLM; None where TFLM does not run the form."""
-    data = form.data
-    graph = tflite.Model.GetRootAs(data).Subgraphs(0)
+def feeds_of(form: OneOp) -> Answers:
+    """What the form's inputs are fed with."""
+    graph = tflite.Model.GetRootAs(form.data).Subgraphs(0)
     feeds = []
     for i in range(graph.InputsLength()):
         given = graph.Tensors(graph.Inputs(i))
         shape, name = given.ShapeAsNumpy() if given.ShapeLength() else (), given.Name().decode()
         feeds.append(fed(name, shape, _NAMES[given.Type()], form.name))
-    theirs = _tflm(data, feeds, graph.OutputsLength())
+    return feeds
+
+
+def outcome(form: OneOp) -> Outcome | None:
+    """What tinyrt answers beside TFLM; None where TFLM does not run the form."""
+    data, feeds = form.data, feeds_of(form)
+    theirs = tflm_answers(data, feeds)
     if theirs is None:
         return None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ours = _tinyrt(data, feeds)
+            ours = tinyrt_answers(data, feeds)
     except TinyrtError as error:
         return Outcome("refused", str(error).splitlines()[0])
     return _compared(ours, theirs)
 
 
-def _tflm(data: bytes, feeds: Answers, outputs: int) -> Answers | None:
+def tflm_answers(data: bytes, feeds: Answers) -> Answers | None:
+    """What TFLM answers, run after run; None where it does not run the file."""
+    outputs = tflite.Model.GetRootAs(data).Subgraphs(0).OutputsLength()
     try:
         model = runtime.Interpreter.from_bytes(data, arena_size=ARENA_BYTES)
         answers: Answers = []
@@ -81,8 +88,9 @@ def _tflm(data: bytes, feeds: Answers, outputs: int) -> Answers | None:
     return answers
 
 
-def _tinyrt(data: bytes, feeds: Answers) -> Answers:
-    model = tinyrt.Interpreter(model_content=data)
+def tinyrt_answers(data: bytes, feeds: Answers, backend: str = "numba") -> Answers:
+    """What tinyrt answers, run after run."""
+    model = tinyrt.Interpreter(model_content=data, backend=backend)
     model.allocate_tensors()
     answers: Answers = []
     for _ in range(RUNS):

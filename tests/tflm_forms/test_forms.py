@@ -57,7 +57,7 @@ NEWLY = {
     "EQUAL bool mid alike act 0": "exact",
     "NOT_EQUAL bool both alike constant act 0": "exact",
     "LEAKY_RELU s8 alpha -0.5 0.05 to 0.05": "exact",
-    "LEAKY_RELU s16 alpha -0.5 0.05 to 0.05": "refused",
+    "LEAKY_RELU s16 alpha -0.5 0.05 to 0.05": "exact",
     "SVDF s8 state s16 rank 2 act 1": "exact",
 }
 

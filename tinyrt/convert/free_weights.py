@@ -44,10 +44,12 @@ def products_of_activations(graph: Graph) -> Graph:
 
 
 def _fits(node: BoundNode) -> bool:
-    """Whether the types are those of a product, and no bias is added to it."""
+    """Whether the types are those of a product, of one scale each, and no bias is added to it."""
     x, weights, bias = node.input(0), node.input(1), node.optional(2)
     is_plain = bias is None or (bias.data is not None and not np.any(bias.data))
-    return (x.dtype, weights.dtype) in TYPES and node.output.dtype is x.dtype and is_plain
+    has_one_scale = weights.q is None or len(weights.q.scales) == 1
+    alike = (x.dtype, weights.dtype) in TYPES and node.output.dtype is x.dtype
+    return alike and has_one_scale and is_plain
 
 
 def _product(graph: Graph, node: BoundNode) -> tuple[list[Node], list[Value]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -55,7 +55,7 @@ class LeakyReluS16:
     Attributes:
         mult: mantissa of ``x_scale / y_scale``.
         shift: its exponent.
-        neg_mult: mantissa of ``x_scale * alpha / y_scale``.
+        neg_mult: mantissa of ``x_scale * alpha / y_scale``, with its sign.
         neg_shift: its exponent.
 
     """
@@ -90,15 +90,31 @@ def prepare_s16(node: BoundNode) -> LeakyReluS16:
     """The multipliers of one node.
 
     Raises:
-        VerifyError: the slope is negative.
+        VerifyError: the slope is negative, and no mantissa answers as TFLM does.
 
     """
     alpha = _alpha(node)
-    if alpha < 0:
-        raise VerifyError(
-            f"alpha is {alpha:g}", expected="0 or more on int16", hint="keep this op in float"
-        )
-    return _multipliers(node, alpha)
+    rising = _multipliers(node, abs(alpha))
+    return rising if alpha >= 0 else _falling(rising, alpha)
+
+
+def _falling(rising: LeakyReluS16, alpha: float) -> LeakyReluS16:
+    """The multipliers for a negative slope, from those for the positive one.
+
+    TFLM rounds as with a positive slope, and then negates. With a negative mantissa halves go the
+    other way. A mantissa that is less by 1 brings them back, and no other number where the first
+    one ends in 15 zeros; whether one of both answers alike is tried on all inputs.
+    """
+    x = np.arange(INT16_MIN, 0)
+    wanted = -rescale(x, rising.neg_mult, rising.neg_shift)
+    for mult in (-rising.neg_mult, 1 - rising.neg_mult):
+        if np.array_equal(rescale(x, mult, rising.neg_shift), wanted):
+            return replace(rising, neg_mult=mult)
+    raise VerifyError(
+        f"alpha is {alpha:g}",
+        expected="on int16 another slope or other scales: these round half steps as no kernel does",
+        hint="keep this op in float",
+    )
 
 
 def ref_s16(p: LeakyReluS16, x: Array) -> Array:

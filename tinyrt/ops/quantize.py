@@ -39,11 +39,14 @@ class QuantizeAttrs:
         legacy: whether int8 is rescaled as LiteRT does on uint8 where it joins tensors of several
             scales: in float32, halves away from zero. Files have no field for it, but an entry of
             their metadata.
+        kept: whether the integers stay as they are, and stand for other numbers: TFLite's ops that
+            move data copy them so between tensors of several scales.
 
     """
 
     dtype: DType = DType.INT8
     legacy: bool = False
+    kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +113,10 @@ def infer_quantize(
     int8 or int16 -> int32.
     """
     x = operand(inputs, 0, "input")
+    if attrs.kept and (x.dtype is not attrs.dtype or x.dtype not in (DType.INT8, DType.INT16)):
+        raise ShapeError(
+            f"integers of {x} kept as {attrs.dtype.short}", expected="int8 or int16, one of them"
+        )
     if x.dtype is DType.INT32 and attrs.dtype in (DType.INT8, DType.INT16):
         return (TensorType(attrs.dtype, x.shape),)
     if {x.dtype, attrs.dtype} == {DType.INT8, DType.UINT8}:
@@ -132,6 +139,9 @@ def prepare_quantize(node: BoundNode) -> Affine | LutS8:
     if node.attrs_as(QuantizeAttrs).legacy:
         require_s8(x, y)
         return _legacy_table(x, y)
+    if node.attrs_as(QuantizeAttrs).kept:
+        require_s8(x, y)
+        return LutS8(np.arange(256, dtype=np.uint8).view(np.int8))
     x_scale, x_zp = qparams(x)
     mult, shift = multiplier(float(x_scale) / float(scale))
     # All inputs in the order of their bytes.
@@ -172,6 +182,8 @@ def prepare_quantize_s16(node: BoundNode) -> Affine | Rescale:
     scale, zp = qparams(y)
     if x.dtype is DType.FLOAT32:
         return Affine(float(scale), zp, y.dtype)
+    if node.attrs_as(QuantizeAttrs).kept:
+        return Rescale(0, *multiplier(1.0), 0, y.dtype)
     x_scale, x_zp = qparams(x, shifted=True)
     return Rescale(x_zp, *multiplier(float(x_scale) / float(scale)), zp, y.dtype)
 

@@ -28,9 +28,9 @@ def infer(attrs: SliceAtAttrs, inputs: Sequence[TensorType | None]) -> tuple[Ten
     """Any shape of up to six dimensions, and where each begins, int32 -> ``size``."""
     x, begin = operand(inputs, 0, "input"), operand(inputs, 1, "where it begins")
     rank = len(x.shape)
-    if x.dtype not in MOVED or not 1 <= rank <= MAX_RANK:
+    if x.dtype not in (*MOVED, DType.BOOL) or not 1 <= rank <= MAX_RANK:
         raise ShapeError(
-            f"input is {x}", expected="float32, int8, int16 or int32, of 1 to 6 dimensions"
+            f"input is {x}", expected="float32, int8, int16, int32 or bool, of 1 to 6 dimensions"
         )
     if begin != TensorType(DType.INT32, (rank,)):
         raise ShapeError(f"it begins at {begin}", expected=f"s32[{rank}]")

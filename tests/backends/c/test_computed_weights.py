@@ -1,16 +1,33 @@
-"""Weights that the model computes as it runs: kernels that must know them before refuse them."""
+"""Weights that the model computes as it runs: kernels that read them as they lie, or refusals."""
 
 from dataclasses import replace
 
 import pytest
 
-from tests.ops.build import build_s8, build_s16
+from tests.ops.build import build_f32, build_s8, build_s16
 from tests.ops.cases import CASES, rng_of
+from tests.ops.quantised import constant, graph_of, s8, s16, weights
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.planning import kernels_of
 from tinyrt.errors import UnsupportedError
+from tinyrt.interpreter import Interpreter
+from tinyrt.ir import DType
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
 
-LAYERS = ("conv2d", "depthwise_conv2d", "fully_connected", "transpose_conv")
+PLAIN = {
+    (build_s8, "conv2d"): "tinyrt_conv2d_s8",
+    (build_s8, "depthwise_conv2d"): "tinyrt_depthwise_conv2d_s8",
+    (build_s8, "fully_connected"): "tinyrt_fully_connected_s8",
+    (build_s8, "transpose_conv"): "tinyrt_transpose_conv_s8",
+    (build_s16, "conv2d"): "tinyrt_conv2d_plain_s16",
+    (build_s16, "depthwise_conv2d"): "tinyrt_depthwise_conv2d_s16",
+    (build_s16, "fully_connected"): "tinyrt_conv2d_plain_s16",
+    (build_s16, "transpose_conv"): "tinyrt_transpose_conv_s16",
+    (build_f32, "conv2d"): "tinyrt_conv2d_plain_f32",
+    (build_f32, "depthwise_conv2d"): "tinyrt_depthwise_conv2d_f32",
+    (build_f32, "fully_connected"): "tinyrt_conv2d_plain_f32",
+    (build_f32, "transpose_conv"): "tinyrt_transpose_conv_f32",
+}
 
 
 def computed(graph, at):
@@ -21,15 +38,63 @@ def computed(graph, at):
     return replace(graph, inputs=(*graph.inputs, name), values=values)
 
 
+def told(graph, isa=InstructionSet.SCALAR):
+    with pytest.raises(UnsupportedError) as caught:
+        assert kernels_of(isa).kernel(graph.bind(0)).calls
+    return str(caught.value)
+
+
 @pytest.mark.parametrize("isa", InstructionSet)
-@pytest.mark.parametrize("op", LAYERS)
-@pytest.mark.parametrize("build", [build_s8, build_s16])
-def test_layers_refuse_them_for_every_instruction_set(build, op, isa):
-    kernels = kernels_of(isa)
+@pytest.mark.parametrize(("build", "op"), PLAIN)
+def test_every_instruction_set_reads_weights_as_they_lie(build, op, isa):
+    kernels, tried = kernels_of(isa), 0
     for seed in range(8):
         graph = build(CASES[op](rng := rng_of(op, seed)), rng).graph
-        for at in range(1, len(graph.nodes[0].inputs)):
-            node = computed(graph, at).bind(0)
-            with pytest.raises(UnsupportedError, match="computed while the model runs") as caught:
-                assert kernels.kernel(node).calls
-            assert graph.nodes[0].inputs[at] in str(caught.value)
+        if build is build_s16 and any(v.dtype is DType.INT32 for v in graph.values.values()):
+            continue
+        kernel = kernels.kernel(computed(graph, 1).bind(0))
+        assert kernel.name == PLAIN[build, op]
+        assert kernel.sweep() is None  # nothing may overlap the weights
+        assert kernel.scratch_bytes == 0
+        tried += 1
+    assert tried > 3
+
+
+def dense(x, w, *bias, **attrs):
+    shape = x.shape[0], w.shape[0]
+    make = s8 if x.dtype is DType.INT8 else s16
+    return graph_of("fully_connected", FullyConnectedAttrs(**attrs), [x, w, *bias], [make(*shape)])
+
+
+def test_sums_that_the_largest_weights_make_have_to_fit():
+    told_of = told(dense(s8(1, 65_800, zp=-128), s8(2, 65_800)))
+    assert "can reach" in told_of
+    assert "'b' s8[2,65800]" in told_of
+    shorter = dense(s8(1, 65_700, zp=-128), s8(2, 65_700))
+    assert kernels_of(InstructionSet.DSP).kernel(shorter.bind(0)).calls
+
+
+def test_a_computed_bias_of_32_bits_beside_int16_is_refused():
+    bias = constant(DType.INT32, 4)
+    graph = dense(s16(1, 8), weights(4, 8), bias)
+    assert kernels_of(InstructionSet.SCALAR).kernel(graph.bind(0)).calls
+    for part in ["computed while the model runs", "'c' s32[4]", "constants", "store them"]:
+        assert part in told(computed(graph, 2))
+
+
+def test_layers_that_round_as_on_uint8_take_constants():
+    graph = dense(s8(1, 8), s8(4, 8), legacy=True)
+    assert "computed while the model runs" in told(graph)
+
+
+def test_weights_of_four_bits_are_constants():
+    w = replace(weights(4, 8), dtype=DType.INT4, data=None)
+    assert "computed while the model runs" in told(dense(s8(1, 8), w))
+
+
+def test_the_host_computes_them():
+    graph = dense(s8(1, 8), s8(4, 8))
+    for backend in ("numba", "reference"):
+        model = Interpreter.from_graph(graph, backend=backend)
+        model.allocate_tensors()
+        model.invoke()

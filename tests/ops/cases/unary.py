@@ -31,7 +31,9 @@ def gelu(rng: Rng) -> Case:
 def leaky_relu(rng: Rng) -> Case:
     """Slopes that float32 holds exactly."""
     return Case(
-        "leaky_relu", LeakyReluAttrs(float(rng.choice([0.0, 0.125, 0.25, 1.5]))), (shape_of(rng),)
+        "leaky_relu",
+        LeakyReluAttrs(float(rng.choice([0.0, 0.125, 0.25, 1.5, -0.25]))),
+        (shape_of(rng),),
     )
 
 

@@ -10,14 +10,15 @@ from tinyrt.backends.c.tables import lut_calls
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode
 from tinyrt.ops import OPS, prepared
-from tinyrt.ops.quantize import Affine, Rescale, StoredWeights
+from tinyrt.ops.quantize import Affine, QuantizeAttrs, Rescale, StoredWeights
 from tinyrt.ops.shared.lut import LutS8
 from tinyrt.ops.shared.spec import Form, limits_of
 
 
 def quantize_calls(node: BoundNode, target: Target) -> Calls:
-    """The call of ``tinyrt_quantize_f32_s8``, or of a table between types of 8 bits."""
-    del target
+    """The call of ``tinyrt_quantize_f32_s8``, of a table between types of 8 bits, or a copy."""
+    if node.attrs_as(QuantizeAttrs).kept:
+        return reshape_calls(node, target)
     p: Affine | LutS8 = OPS[node.op].prepared(node)
     x, y = node.input(0), node.output
     if isinstance(p, LutS8):
@@ -28,8 +29,9 @@ def quantize_calls(node: BoundNode, target: Target) -> Calls:
 
 
 def quantize_s16_calls(node: BoundNode, target: Target) -> Calls:
-    """The call of ``tinyrt_quantize_f32_s16``, or of a change of scale."""
-    del target
+    """The call of ``tinyrt_quantize_f32_s16``, of a change of scale, or a copy."""
+    if node.attrs_as(QuantizeAttrs).kept:
+        return reshape_calls(node, target)
     p: Affine | Rescale = OPS[node.op].prepared(node)
     x, y = node.input(0), node.output
     if isinstance(p, Affine):

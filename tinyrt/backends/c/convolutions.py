@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from tinyrt.backends.c.blocks.block import LongBlock
@@ -41,6 +42,7 @@ from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.depthwise_conv2d import window_of as depthwise_window
 from tinyrt.ops.fully_connected import FullyConnectedS8, FullyConnectedS16
 from tinyrt.ops.shared.activation import fused_activation
+from tinyrt.ops.shared.constants import has_computed_weights
 from tinyrt.ops.shared.requant import Requant, Steps, WideRequant
 from tinyrt.ops.shared.spec import Form
 from tinyrt.ops.shared.window import Window
@@ -76,11 +78,14 @@ def conv2d_s8(node: BoundNode, target: Target) -> Kernel:
     """The vector kernel, the one for quads of channels, the one for groups, or the general one."""
     p = prepared(node, ConvolutionS8)
     layer = p.window, p.x_zp, p.requant
+    groups = _groups(node)
+    fields = _image_fields(node, p.window) | {"groups": groups}
+    if has_computed_weights(node):
+        return Kernel(lambda: _general("tinyrt_conv2d_s8", node, fields, p))
     if target.isa is MVE:
         return mve_convolution(node, *layer)
     if target.isa in X86:
         return x86_convolution(node, *layer)
-    groups = _groups(node)
     if groups == 1 and p.window.dilation == (1, 1):
         block = block_of(node, p.x_zp, p.requant, target.isa)
         if block is not None:
@@ -93,7 +98,6 @@ def conv2d_s8(node: BoundNode, target: Target) -> Kernel:
     if by_group is not None:
         shapes = node.input(0).shape, node.output.shape
         return groups_kernel(node, by_group, shapes, *layer, by_rows)
-    fields = _image_fields(node, p.window) | {"groups": groups}
     return Kernel(lambda: _general("tinyrt_conv2d_s8", node, fields, p), sweep=by_rows)
 
 
@@ -122,6 +126,9 @@ def depthwise_s8(node: BoundNode, target: Target) -> Kernel:
     """The vector kernel, the one for packed filters, or the general one."""
     p = prepared(node, ConvolutionS8)
     layer = p.window, p.x_zp, p.requant
+    fields = _image_fields(node, p.window)
+    if has_computed_weights(node):
+        return Kernel(lambda: _general("tinyrt_depthwise_conv2d_s8", node, fields, p))
     if target.isa is MVE:
         rows = along_rows(p.window)
         if is_rather_convolution(node, rows, MVE):
@@ -137,7 +144,6 @@ def depthwise_s8(node: BoundNode, target: Target) -> Kernel:
     filters = filters_of(node, *layer, target.isa)
     if filters is not None:
         return block_depthwise(node, filters, p.window, p.requant, target.isa)
-    fields = _image_fields(node, p.window)
     return Kernel(
         lambda: _general("tinyrt_depthwise_conv2d_s8", node, fields, p),
         sweep=lambda: windows(node, p.window),
@@ -150,8 +156,8 @@ def depthwise_s16(node: BoundNode, target: Target) -> Calls:
     p = prepared(node, ConvolutionS16)
     kernel, channels = p.window.kernel, node.output.shape[3]
     in_quads = channels == node.input(0).shape[3] and channels % FILTERS == 0
-    short = kernel[0] * kernel[1] <= MAX_NARROW_TAPS
-    form = "depthwise_quads" if in_quads and short else "depthwise_conv2d"
+    fits = kernel[0] * kernel[1] <= MAX_NARROW_TAPS and not has_computed_weights(node)
+    form = "depthwise_quads" if in_quads and fits else "depthwise_conv2d"
     general = "tinyrt_depthwise_conv2d_s16"
     return _wide_calls(f"tinyrt_{form}_s16", node, p.window, p.requant, general)
 
@@ -173,7 +179,8 @@ def _wide_calls(
         general: the kernel whose parameters it has; its own by default.
 
     """
-    weights_of(node)
+    if not has_computed_weights(node):
+        weights_of(node)
     fields = _image_fields(node, window) | {"requant": requant_s16_fields(requant)}
     params = Params(f"{general or function}_params", fields)
     tensors = node.input(0), node.input(1), bias_s64(node), node.output
@@ -233,6 +240,9 @@ def fully_connected_s8(node: BoundNode, target: Target) -> Kernel:
     fields: Fields = {"rows": node.input(0).size // c_in, "c_in": c_in, "c_out": c_out}
     if isinstance(requant, Steps):
         return Kernel(lambda: (legacy_call(node, fields, x_zp, requant),))
+    general = "tinyrt_fully_connected_s8"
+    if has_computed_weights(node):
+        return Kernel(lambda: (weighted_call(general, node, fields, x_zp, requant),))
     if target.isa is MVE:
         return mve_dense(node, x_zp, requant)
     if target.isa in X86:
@@ -246,7 +256,6 @@ def fully_connected_s8(node: BoundNode, target: Target) -> Kernel:
     if groups is not None:
         x, y, window = _as_pixels(node)
         return groups_kernel(node, groups, (x, y), window, x_zp, requant, unordered)
-    general = "tinyrt_fully_connected_s8"
     return Kernel(lambda: (weighted_call(general, node, fields, x_zp, requant),))
 
 
@@ -276,20 +285,27 @@ def _as_pixels(node: BoundNode) -> tuple[Shape, Shape, Window]:
 
 
 def _transposed(node: BoundNode) -> Sweep | None:
-    """Rows from the front."""
+    """Rows from the front; no order where weights are computed, as they are read to the end."""
+    if has_computed_weights(node):
+        return None
     return transposed_windows(node, _transpose_window(node))
+
+
+def _rows(window_of: Callable[[BoundNode], Window]) -> Callable[[BoundNode], Sweep | None]:
+    """As ``_transposed``, of other layers."""
+    return lambda node: None if has_computed_weights(node) else windows(node, window_of(node))
 
 
 KERNELS: Choosers = {
     "conv2d": {
         Form.INT8: conv2d_s8,
         Form.INT16X8: conv2d_s16,
-        Form.FLOAT: always(conv2d_f32, lambda node: windows(node, _conv2d_window(node))),
+        Form.FLOAT: always(conv2d_f32, _rows(_conv2d_window)),
     },
     "depthwise_conv2d": {
         Form.INT8: depthwise_s8,
         Form.INT16X8: always(depthwise_s16),
-        Form.FLOAT: always(depthwise_f32, lambda node: windows(node, _depthwise_window(node))),
+        Form.FLOAT: always(depthwise_f32, _rows(_depthwise_window)),
     },
     "fully_connected": {
         Form.INT8: fully_connected_s8,

@@ -11,7 +11,6 @@ from tinyrt.backends.c.fields import act_fields
 from tinyrt.backends.c.kernel import Call, Data, Fields, Params, call
 from tinyrt.ir import BoundNode
 from tinyrt.ops.shared.activation import fused_activation
-from tinyrt.ops.shared.constants import stored_data
 
 FILTERS = 4
 """Output channels that ``tinyrt_conv2d_f32`` computes side by side."""
@@ -39,11 +38,13 @@ def convolution_f32(node: BoundNode, fields: Fields, groups: int) -> Call:
         fields: shapes and window.
         groups: of input and output channels.
 
-    Raises:
-        UnsupportedError: weights are computed at run time.
+    With weights that the model computes, it is ``tinyrt_conv2d_plain_f32``.
 
     """
-    packed = Data("w", by_fours(stored_data(node.input(1)), groups))
     own = fields | {"groups": groups} | act_fields(fused_activation(node))
     params = Params("tinyrt_conv2d_f32_params", own)
-    return call("tinyrt_conv2d_f32", params, node.input(0), packed, node.optional(2), node.output)
+    x, w, bias = node.input(0), node.input(1), node.optional(2)
+    if w.data is None:
+        return call("tinyrt_conv2d_plain_f32", params, x, w, bias, node.output)
+    packed = Data("w", by_fours(w.data, groups))
+    return call("tinyrt_conv2d_f32", params, x, packed, bias, node.output)

@@ -8,7 +8,7 @@ from tinyrt.backends.c.fields import requant_fields
 from tinyrt.backends.c.kernel import Call, Data, Fields, Params, call
 from tinyrt.errors import UnsupportedError
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, INT32_MAX
-from tinyrt.ir import BoundNode
+from tinyrt.ir import BoundNode, DType
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.constants import stored_data
 from tinyrt.ops.shared.requant import Requant, Steps
@@ -27,7 +27,7 @@ def weighted_call(
         requant: requantisation of all channels.
 
     Raises:
-        UnsupportedError: weights are computed at run time, or an accumulator could overflow.
+        UnsupportedError: an accumulator could overflow.
 
     """
     check_accumulator(node, x_zp)
@@ -37,7 +37,11 @@ def weighted_call(
 
 
 def legacy_call(node: BoundNode, fields: Fields, x_zp: int, requant: Steps) -> Call:
-    """The call of a dense layer that rounds as on uint8; arguments and errors as above."""
+    """The call of a dense layer that rounds as on uint8; arguments and errors as above.
+
+    Its weights and bias are constants.
+    """
+    require_constants(node)
     check_accumulator(node, x_zp)
     own = fields | {
         "x_zp": x_zp,
@@ -50,14 +54,23 @@ def legacy_call(node: BoundNode, fields: Fields, x_zp: int, requant: Steps) -> C
     return call("tinyrt_fully_connected_legacy_s8", params, x, w, bias, node.output)
 
 
+def require_constants(node: BoundNode) -> None:
+    """Raise ``UnsupportedError`` if weights or bias are computed while the model runs."""
+    for value in (node.input(1), node.optional(2)):
+        if value is not None:
+            stored_data(value)
+
+
 def check_accumulator(node: BoundNode, x_zp: int) -> None:
     """Raise ``UnsupportedError`` if some input could overflow an int32 accumulator.
 
-    The bound is exact for the model's own weights: ``max|x - x_zp| * sum|w| + |bias|``.
+    The bound is exact for the model's own weights: ``max|x - x_zp| * sum|w| + |bias|``. Of weights
+    that the model computes, it is that of the largest ones. A bias that it computes may make sums
+    wrap, as in TFLM.
     """
-    w, bias = node.input(1), node.optional(2)
-    for value in (w,) if bias is None else (w, bias):
-        stored_data(value)
+    w = node.input(1)
+    if w.dtype is DType.INT4:
+        stored_data(w)
     channel, largest = node.noted_of_constants(
         "accumulator", lambda: _largest_accumulator(node, x_zp)
     )
@@ -78,11 +91,12 @@ def axes_of_a_channel(node: BoundNode) -> tuple[int, ...]:
 
 def _largest_accumulator(node: BoundNode, x_zp: int) -> tuple[int, int]:
     """The output channel with the largest possible absolute accumulator, and that value."""
-    w, bias = np.asarray(node.input(1).data), node.optional(2)
+    weights, bias = node.input(1), node.optional(2)
+    w = np.full(weights.shape, INT8_MIN) if weights.data is None else np.asarray(weights.data)
     others = axes_of_a_channel(node)
     reach = max(INT8_MAX - x_zp, x_zp - INT8_MIN)
     largest = np.abs(w.astype(np.int64)).sum(axis=others) * reach
-    if bias is not None:
+    if bias is not None and bias.data is not None:
         largest = largest + np.abs(np.asarray(bias.data).astype(np.int64))
     channel = int(np.argmax(largest))
     return channel, int(largest[channel])

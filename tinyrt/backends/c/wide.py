@@ -5,11 +5,23 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.backends.c.general import require_constants
 from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.backends.c.kernel import Arg, Call, Data, Fields, Kernel, Null, Params, Scratch, call
+from tinyrt.backends.c.kernel import (
+    Arg,
+    Call,
+    Data,
+    Fields,
+    Kernel,
+    Null,
+    Params,
+    Place,
+    Scratch,
+    call,
+)
 from tinyrt.errors import UnsupportedError
-from tinyrt.ir import BoundNode
-from tinyrt.ops.shared.constants import stored_data
+from tinyrt.ir import BoundNode, DType
+from tinyrt.ops.shared.constants import has_computed_weights, stored_data
 from tinyrt.ops.shared.requant import Requant, WideRequant
 
 FILTERS = 4
@@ -49,9 +61,8 @@ def weights_of(node: BoundNode) -> NDArray[np.int8]:
         UnsupportedError: weights or bias are computed at run time, or an accumulator is too large.
 
     """
-    w, bias = node.input(1), node.optional(2)
-    for value in (w,) if bias is None else (w, bias):
-        stored_data(value)
+    require_constants(node)
+    w = node.input(1)
     largest = node.noted_of_constants("wide accumulator", lambda: _largest_accumulator(node))
     if largest >= MAX_ACCUMULATOR:
         raise UnsupportedError(
@@ -73,10 +84,18 @@ def _largest_accumulator(node: BoundNode) -> int:
 
 
 def bias_s64(node: BoundNode) -> Arg:
-    """The bias, widened to int64; NULL without a bias."""
+    """The bias, widened to int64; NULL without a bias.
+
+    Raises:
+        UnsupportedError: one of 32 bits is computed while the model runs.
+
+    """
     bias = node.optional(2)
-    if bias is None or bias.data is None:
+    if bias is None:
         return Null()
+    if bias.data is None and bias.dtype is DType.INT64:
+        return Place(bias)
+    stored_data(bias)
     return Data("bias", np.asarray(bias.data).astype(np.int64))
 
 
@@ -108,6 +127,8 @@ def convolution_s16(
 ) -> Kernel:
     """The kernel ``tinyrt_conv2d_s16`` of an op with filters (c_out, ...).
 
+    With weights or biases that the model computes, it is ``tinyrt_conv2d_plain_s16``.
+
     Args:
         node: the op; input 1 is the weights, input 2 the bias or absent.
         fields: shapes and window.
@@ -116,6 +137,8 @@ def convolution_s16(
         isa: the instruction set.
 
     """
+    if has_computed_weights(node):
+        return Kernel(lambda: (_plain(node, fields, groups, requant),))
     vectors = isa is InstructionSet.MVE
     multiple, order = (LANES, in_eights) if vectors else (2, in_pairs)
     direct, taps = _reads_pixels(node, multiple), _padded_taps(node, multiple)
@@ -131,6 +154,14 @@ def convolution_s16(
         return call("tinyrt_conv2d_s16", params, x, packed, bias_s64(node), column, y)
 
     return Kernel(lambda: (make_call(),), 0 if direct else 2 * taps)
+
+
+def _plain(node: BoundNode, fields: Fields, groups: int, requant: WideRequant | Requant) -> Call:
+    """The call of the kernel that reads weights as they lie."""
+    own = fields | {"groups": groups, "requant": requant_s16_fields(requant)}
+    params = Params("tinyrt_conv2d_plain_s16_params", own)
+    tensors = node.input(0), node.input(1), bias_s64(node), node.output
+    return call("tinyrt_conv2d_plain_s16", params, *tensors)
 
 
 def _reads_pixels(node: BoundNode, multiple: int) -> bool:

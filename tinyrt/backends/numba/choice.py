@@ -32,7 +32,8 @@ from tinyrt.backends.numba.abi import Call
 from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode
-from tinyrt.ops import OPS, TABLES
+from tinyrt.ops import OPS, TABLES, is_weighted
+from tinyrt.ops.shared.constants import has_computed_weights
 from tinyrt.ops.shared.spec import Form, form_of
 
 Packer = Callable[[BoundNode, Any, Workspace], Call]
@@ -113,7 +114,8 @@ KERNELS: Mapping[str, Mapping[Form, Packer | None]] = {
     for op, spec in OPS.items()
 }
 """Op -> form -> its packer; None where the NumPy reference computes the op. The reference spends
-its time in BLAS on floats; for a few other ops a kernel has not been worth it."""
+its time in BLAS on floats; for a few other ops, and for layers whose weights the model computes, a
+kernel has not been worth it."""
 
 
 def packer_of(node: BoundNode) -> Packer | None:
@@ -124,7 +126,7 @@ def packer_of(node: BoundNode) -> Packer | None:
 
     """
     form, packers = form_of(node), KERNELS.get(node.op, {})
-    if form is Form.FLOAT:
+    if form is Form.FLOAT or (is_weighted(node) and has_computed_weights(node)):
         return None
     if form not in packers:
         raise UnsupportedError(

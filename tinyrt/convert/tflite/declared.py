@@ -12,9 +12,13 @@ from dataclasses import replace
 from tinyrt.errors import ConversionWarning, TinyrtError, warn
 from tinyrt.ir import DType, Graph, Node, Shape, TensorType, Value
 from tinyrt.ops import OPS
+from tinyrt.ops.quantize import QuantizeAttrs
 
 SHOWN = 5
 """Tensors that a warning names."""
+
+TAKEN_OVER = "/kept"
+"""Behind the name of an input whose integers an op takes over on another scale."""
 
 RESIZING = frozenset({"resize_bilinear", "resize_nearest_neighbor"})
 
@@ -43,19 +47,27 @@ def _type(value: Value, hybrid: bool) -> TensorType:
 
 
 def warn_of_scales(graph: Graph) -> None:
-    """Warn of images that are resized to tensors of another scale, if there are any.
+    """Warn of images that are resized, and data that move, to tensors of another scale, if any.
 
     All runtimes move the integers as they are: what these stand for changes.
     """
     resized = [n for n in graph.bound() if n.op in RESIZING]
-    named = [f"'{n.output.name}'" for n in resized if n.output.q != n.input(0).q]
-    if not named:
+    _warn_of_change(
+        "images are resized", [n.output.name for n in resized if n.output.q != n.input(0).q]
+    )
+    kept = [n for n in graph.bound() if isinstance(n.attrs, QuantizeAttrs) and n.attrs.kept]
+    _warn_of_change("integers move", [n.output.name.removesuffix(TAKEN_OVER) for n in kept])
+
+
+def _warn_of_change(what: str, names: Sequence[str]) -> None:
+    if not names:
         return
-    more = f", and {len(named) - SHOWN} more tensors" if len(named) > SHOWN else ""
+    named = ", ".join(f"'{name}'" for name in names[:SHOWN])
+    more = f", and {len(names) - SHOWN} more tensors" if len(names) > SHOWN else ""
     warn(
-        f"images are resized to another scale or zero point: {', '.join(named[:SHOWN])}{more}. As "
-        "in TFLite's runtimes, their integers stay, and what these stand for changes. If that is "
-        "not meant, quantise the model again",
+        f"{what} to another scale or zero point: {named}{more}. As in TFLite's runtimes, their "
+        "integers stay, and what these stand for changes. If that is not meant, quantise the "
+        "model again",
         ConversionWarning,
     )
 

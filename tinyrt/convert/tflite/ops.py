@@ -185,6 +185,10 @@ def _decode_reshape(options: Any, inputs: Operands, output: Value) -> Decoded:
     return Decoded(ReshapeAttrs(constant_ints(inputs, 1, "shape") if constant else output.shape), 1)
 
 
+def _encode_kept(node: BoundNode) -> Encoded:
+    return Encoded(extra=(("shape", i32(node.output.shape)),))
+
+
 def _encode_transpose(node: BoundNode) -> Encoded:
     return Encoded(extra=(("perm", i32(node.attrs_as(TransposeAttrs).perm)),))
 
@@ -288,6 +292,9 @@ _ALL = (
     plain("dequantize", "DEQUANTIZE", _dequantize_version),
 )
 
+KEPT = Codec("quantize", "RESHAPE", None, _encode_kept, _decode_reshape, lambda node: 1)
+"""How integers that stay and stand for other numbers are written: runtimes copy them."""
+
 DECODERS: dict[str, Codec] = {codec.builtin: codec for codec in _ALL}
 """Builtin op name -> codec, for reading."""
 
@@ -304,6 +311,8 @@ def codec_for(node: BoundNode) -> Codec:
     """
     if node.op == "slice":
         return slice_codec(node)
+    if node.op == "quantize" and node.attrs_as(QuantizeAttrs).kept:
+        return KEPT
     if node.op == "pad" and node.attrs_as(PadAttrs).value != 0:
         return DECODERS["PADV2"]
     for codec in _ALL:

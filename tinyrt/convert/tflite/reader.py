@@ -23,6 +23,7 @@ from tinyrt.convert.tflite.custom import options_of, read_options
 from tinyrt.convert.tflite.declared import warn_of, warn_of_scales
 from tinyrt.convert.tflite.directory import PORT, Directory, read_directory
 from tinyrt.convert.tflite.expand import EXPANSIONS
+from tinyrt.convert.tflite.one_scale import give_scale, on_one_scale
 from tinyrt.convert.tflite.operands import operands_of
 from tinyrt.convert.tflite.ops import DECODERS
 from tinyrt.convert.tflite.parts import Parts
@@ -31,6 +32,7 @@ from tinyrt.convert.tflite.states import read_fresh, read_states
 from tinyrt.convert.tflite.subgraphs import DEEPEST, FLOWS, Body, Caller, check_alike
 from tinyrt.convert.tflite.tensors import Buffer, TensorReader, empty
 from tinyrt.convert.tflite.variables import HANDLES, Variables, check_initial
+from tinyrt.convert.tflite.written_out import WRITTEN_OUT
 from tinyrt.convert.unsigned import to_signed
 from tinyrt.errors import (
     ModelFormatError,
@@ -281,6 +283,15 @@ class _Reader:
         places = operator.OutputsAsNumpy() if operator.OutputsLength() else ()
         outputs = [self._filled(int(i)) for i in places]
         inputs = operands_of(self.parts, builtin, inputs, outputs)
+        inputs, results = on_one_scale(self.parts, builtin, inputs, outputs)
+        self._read_op(operator, builtin, inputs, results)
+        for own, output in zip(results, outputs, strict=True):
+            if own is not output:
+                give_scale(self.parts, own, output)
+
+    def _read_op(
+        self, operator: Any, builtin: str, inputs: list[Value | None], outputs: list[Value]
+    ) -> None:
         if builtin in HANDLES:
             self._variable(operator, builtin, inputs, outputs)
             return
@@ -295,7 +306,11 @@ class _Reader:
             options = _options(operator, expansion.table)
             expansion.expand(self.parts, options, inputs, outputs)
             return
-        self._node(operator, DECODERS[builtin], inputs, outputs)
+        codec = DECODERS[builtin]
+        write_out = WRITTEN_OUT.get(builtin)
+        if write_out and write_out(self.parts, _options(operator, codec.table), inputs, outputs):
+            return
+        self._node(operator, codec, inputs, outputs)
 
     def _node(
         self, operator: Any, codec: Codec, inputs: list[Value | None], outputs: list[Value]

@@ -15,6 +15,10 @@ extern "C" {
 void tinyrt_conv2d_f32(const tinyrt_conv2d_f32_params *p, const float *x, const float *w,
                        const float *bias, float *y);
 
+/** The same with weights that the model computes: w lies in rows, y overlaps nothing. */
+void tinyrt_conv2d_plain_f32(const tinyrt_conv2d_f32_params *p, const float *x, const float *w,
+                             const float *bias, float *y);
+
 #ifdef __cplusplus
 }
 #endif

@@ -29,6 +29,20 @@ typedef struct {
 void tinyrt_conv2d_s16(const tinyrt_conv2d_s16_params *p, const int16_t *x, const int8_t *w,
                        const int64_t *bias, int16_t *column, int16_t *TINYRT_RESTRICT y);
 
+/** Requires: groups divides x.c and y.c. */
+typedef struct {
+    tinyrt_nhwc x;
+    tinyrt_nhwc y;
+    tinyrt_window window;
+    int32_t groups;
+    tinyrt_requant_s16_params requant;
+} tinyrt_conv2d_plain_s16_params;
+
+/** The same with weights that the model computes: w is (c_out, kernel_h, kernel_w, c_in / groups),
+ *  as it lies. y overlaps nothing. */
+void tinyrt_conv2d_plain_s16(const tinyrt_conv2d_plain_s16_params *p, const int16_t *x,
+                             const int8_t *w, const int64_t *bias, int16_t *y);
+
 #ifdef __cplusplus
 }
 #endif

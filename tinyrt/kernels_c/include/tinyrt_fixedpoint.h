@@ -20,6 +20,11 @@ static inline int32_t tinyrt_shift_left(int32_t value, int32_t exponent) {
     return (int32_t)((uint32_t)value << exponent);
 }
 
+/** a + b, wrapping as a register does: a bias that the model computes may be any number. */
+static inline int32_t tinyrt_add_wrapping(int32_t a, int32_t b) {
+    return (int32_t)((uint32_t)a + (uint32_t)b);
+}
+
 /** value * 2^exponent, saturated; exponent in [1, 30]. */
 static inline int32_t tinyrt_saturating_shift_left(int32_t value, int32_t exponent) {
     const int32_t limit = INT32_MAX >> exponent;

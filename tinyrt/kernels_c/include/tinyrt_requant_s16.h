@@ -7,7 +7,7 @@
 /** One mantissa and shift for each output channel (step 1), or one for all of them (step 0).
  *  wide: mantissas have 15 bits, shifts go right, the product is rounded once; else they are those
  *  of int8, and accumulators fit 32 bits.
- *  Requires: |acc| < 2^47. */
+ *  Accumulators beyond 2^47 wrap, as do those that a bias makes which the model computes. */
 typedef struct {
     const int32_t *mult;
     const int8_t *shift;
@@ -33,6 +33,11 @@ static inline int32_t tinyrt_requant_narrow(int32_t acc, int32_t mult, int32_t s
     return (int32_t)(uint32_t)((product + (UINT64_C(1) << 31)) >> 32);
 }
 
+/** a + b, wrapping as two registers do. */
+static inline int64_t tinyrt_add_wide(int64_t a, int64_t b) {
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
 /** The int16 output of channel c for its accumulator. */
 static inline int16_t tinyrt_requant_s16(const tinyrt_requant_s16_params *p, int32_t c,
                                          int64_t acc) {
@@ -46,7 +51,8 @@ static inline int16_t tinyrt_requant_s16(const tinyrt_requant_s16_params *p, int
         const int32_t value = tinyrt_requant_narrow((int32_t)acc, mult, shift);
         return (int16_t)tinyrt_clamp(value, p->act_min, p->act_max);
     }
-    const int64_t value = ((acc * mult) + (INT64_C(1) << (shift - 1))) >> shift;
+    const int64_t product = (int64_t)((uint64_t)acc * (uint64_t)(int64_t)mult);
+    const int64_t value = tinyrt_add_wide(product, INT64_C(1) << (shift - 1)) >> shift;
     if (value < p->act_min) {
         return (int16_t)p->act_min;
     }

@@ -1,7 +1,7 @@
 /** transpose_conv as the function TINYRT_KERNEL of TINYRT_PARAMS, over activations of TINYRT_X,
  *  weights of TINYRT_W, biases and sums of TINYRT_SUM, which are set where this is included.
- *  TINYRT_ADD_PRODUCT(p, sum, x, w) is a sum and one more product, TINYRT_FINISH(p, c, sum) what
- *  becomes of the sum of output channel c. */
+ *  TINYRT_ADD_PRODUCT(p, sum, x, w) is a sum and one more product, TINYRT_FINISH(p, c, sum, bias)
+ *  what becomes of the sum of output channel c and of its bias. */
 #ifndef TINYRT_TRANSPOSE_CONV_LOOP_H
 #define TINYRT_TRANSPOSE_CONV_LOOP_H
 
@@ -41,7 +41,7 @@ void TINYRT_KERNEL(const TINYRT_PARAMS *p, const TINYRT_X *x, const TINYRT_W *w,
                 for (int32_t oc = 0; oc < p->y.c; ++oc) {
                     const TINYRT_SUM sum =
                         tinyrt_transpose_sum(p, ky, kx, x, w + (oc * filter_size));
-                    *y++ = TINYRT_FINISH(p, oc, sum + ((bias != NULL) ? bias[oc] : 0));
+                    *y++ = TINYRT_FINISH(p, oc, sum, (bias != NULL) ? bias[oc] : 0);
                 }
             }
         }

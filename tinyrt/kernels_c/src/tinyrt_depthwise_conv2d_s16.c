@@ -7,6 +7,6 @@
 #define TINYRT_Y int16_t *TINYRT_RESTRICT
 #define TINYRT_SUM int64_t
 #define TINYRT_FIRST(bias, c) TINYRT_BIAS_OF(bias, c)
-#define TINYRT_ADD_PRODUCT(p, sum, x, w) ((sum) + (x) * (w))
+#define TINYRT_ADD_PRODUCT(p, sum, x, w) tinyrt_add_wide(sum, (x) * (w))
 #define TINYRT_FINISH(p, c, sum, bias) tinyrt_requant_s16(&(p)->requant, c, sum)
 #include "tinyrt_depthwise_conv2d_loop.h"

@@ -12,5 +12,5 @@
 #define TINYRT_FIRST(bias, c) 0
 #define TINYRT_ADD_PRODUCT(p, sum, x, w) ((sum) + ((x) - (p)->x_zp) * (w))
 #define TINYRT_FINISH(p, c, sum, bias)                                                             \
-    tinyrt_requant_channel(&(p)->requant, c, (sum) + TINYRT_BIAS_OF(bias, c))
+    tinyrt_requant_channel(&(p)->requant, c, tinyrt_add_wrapping(sum, TINYRT_BIAS_OF(bias, c)))
 #include "tinyrt_depthwise_conv2d_loop.h"

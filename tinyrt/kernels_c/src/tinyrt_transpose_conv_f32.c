@@ -8,5 +8,5 @@
 #define TINYRT_W float
 #define TINYRT_SUM float
 #define TINYRT_ADD_PRODUCT(p, sum, x, w) tinyrt_mlaf(sum, x, w)
-#define TINYRT_FINISH(p, c, sum) tinyrt_clampf(sum, (p)->act_min, (p)->act_max)
+#define TINYRT_FINISH(p, c, sum, bias) tinyrt_clampf((sum) + (bias), (p)->act_min, (p)->act_max)
 #include "tinyrt_transpose_conv_loop.h"

@@ -6,5 +6,6 @@
 #define TINYRT_W int8_t
 #define TINYRT_SUM int64_t
 #define TINYRT_ADD_PRODUCT(p, sum, x, w) ((sum) + (x) * (w))
-#define TINYRT_FINISH(p, c, sum) tinyrt_requant_s16(&(p)->requant, c, sum)
+#define TINYRT_FINISH(p, c, sum, bias)                                                             \
+    tinyrt_requant_s16(&(p)->requant, c, tinyrt_add_wide(sum, bias))
 #include "tinyrt_transpose_conv_loop.h"

@@ -8,5 +8,6 @@
 #define TINYRT_W int8_t
 #define TINYRT_SUM int32_t
 #define TINYRT_ADD_PRODUCT(p, sum, x, w) ((sum) + ((x) - (p)->x_zp) * (w))
-#define TINYRT_FINISH(p, c, sum) tinyrt_requant_channel(&(p)->requant, c, sum)
+#define TINYRT_FINISH(p, c, sum, bias)                                                             \
+    tinyrt_requant_channel(&(p)->requant, c, tinyrt_add_wrapping(sum, bias))
 #include "tinyrt_transpose_conv_loop.h"

@@ -7,7 +7,13 @@ from typing import Any
 from numpy.typing import NDArray
 
 from tinyrt.errors import UnsupportedError
-from tinyrt.ir import Value
+from tinyrt.ir import BoundNode, Value
+
+
+def has_computed_weights(node: BoundNode) -> bool:
+    """Whether weights (input 1) or bias (input 2) of a layer are computed while the model runs."""
+    weights = (node.input(1), node.optional(2))
+    return any(value is not None and value.data is None for value in weights)
 
 
 def stored_data(value: Value) -> NDArray[Any]:

@@ -91,13 +91,13 @@ def windowed_rows(node: BoundNode, window: Window, fill: int | None) -> RowOp | 
     """The rows of a convolution or pooling of input 0.
 
     Args:
-        node: input and output are (1, h, w, c).
+        node: input and output are (1, h, w, c); weights that the model computes have no rows.
         window: the window that slides over the input.
         fill: the raw value of padding; None if no raw value can stand for the padding.
 
     """
     x = node.input(0)
-    if x.shape[0] != 1:
+    if x.shape[0] != 1 or any(not v.is_constant for v in node.inputs[1:] if v is not None):
         return None
     rows = (window.kernel[0] - 1) * window.dilation[0] + 1
     needed = RowWindow(rows, window.stride[0], window.before[0], window.after[0], fill or 0)
