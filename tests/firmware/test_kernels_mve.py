@@ -14,6 +14,7 @@ from tinyrt.export import slices
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify
 from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
@@ -122,6 +123,16 @@ def max_pool2d(rng):
     return Case("max_pool2d", attrs, (shape,))
 
 
+def batch_matmul(rng):
+    """Either operand turned or not; columns around four and sixteen, products around a vector."""
+    adj_x, adj_y = (bool(flag) for flag in rng.integers(0, 2, 2))
+    rows, columns, inner = (int(n) for n in rng.integers(1, (6, 40, 70)))
+    a = (inner, rows) if adj_x else (rows, inner)
+    b = (columns, inner) if adj_y else (inner, columns)
+    batch = [((), ()), ((2,), (2,)), ((3, 1), (2,)), ((1, 2), (3, 2))][rng.integers(4)]
+    return Case("batch_matmul", BatchMatmulAttrs(adj_x, adj_y), (batch[0] + a, batch[1] + b))
+
+
 def recurrent(rng):
     """An LSTM or an SVDF: units, inputs and memories of one vector, of some, and in between."""
     return lstm(rng) if rng.random() < 0.5 else svdf(rng)
@@ -185,7 +196,7 @@ def test_bands_of_channels_one_after_the_other_are_slices(stride, tmp_path, monk
     check_on_device(built.graph, built.feeds, tmp_path, CORE, slices=1000)
 
 
-@pytest.mark.parametrize("make", [add, average_pool2d, max_pool2d])
+@pytest.mark.parametrize("make", [add, average_pool2d, max_pool2d, batch_matmul])
 def test_other_ops(make, tmp_path):
     check_programs(make, 2, tmp_path)
 
