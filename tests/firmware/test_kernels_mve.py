@@ -88,6 +88,20 @@ def fully_connected(rng):
     return weighted("fully_connected", attrs, (rows, c_in), (c_out, c_in), c_out)
 
 
+def grouped(rng):
+    """Two or three groups, whose channels are whole vectors or not."""
+    groups, c_in, c_out = int(rng.integers(2, 4)), *rng.integers(1, 9, 2)
+    attrs = Conv2dAttrs(activation=str(rng.choice(ACTIVATIONS)))
+    channels = groups * int(rng.choice([c_out, 4, 8]))
+    shapes = (1, *rng.integers(2, 7, 2), groups * c_in), (channels, *rng.integers(1, 4, 2), c_in)
+    return weighted("conv2d", attrs, *shapes, channels)
+
+
+def wide_weighted(rng):
+    """Convolutions of int16, plain, grouped and depthwise, and dense layers."""
+    return (conv2d, grouped, depthwise_conv2d, fully_connected)[rng.integers(4)](rng)
+
+
 def add(rng):
     """Lengths around four, and repeated operands."""
     y = tuple(rng.integers(1, 9, 3))
@@ -192,6 +206,11 @@ def check_programs(make, seed, folder, cflags="", build=build_s8):
 @pytest.mark.parametrize("make", [conv2d, depthwise_conv2d, fully_connected, recurrent])
 def test_weighted_ops(make, cflags, tmp_path):
     check_programs(make, 1, tmp_path, cflags)
+
+
+@pytest.mark.parametrize("cflags", ["", "-DTINYRT_NO_ASM"], ids=["assembly", "intrinsics"])
+def test_wide_weighted_ops(cflags, tmp_path):
+    check_programs(wide_weighted, 7, tmp_path, cflags, build_s16)
 
 
 @pytest.mark.parametrize("cflags", ["", "-DTINYRT_NO_ASM"], ids=["assembly", "intrinsics"])

@@ -51,10 +51,12 @@ WINDOWED = frozenset(
     for name in (
         *(
             "conv2d_s16",
+            "conv2d_raised_s16",
             "conv2d_f32",
             "depthwise_conv2d_s16",
             "depthwise_conv2d_f32",
             "depthwise_quads_s16",
+            "depthwise_raised_s16",
         ),
         *("group_block_s8", "group_block_long_s8", "pool2d_f32"),
     )
