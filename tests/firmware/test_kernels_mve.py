@@ -20,6 +20,7 @@ from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.shared.pool import Pool2dAttrs
+from tinyrt.ops.softmax import SoftmaxAttrs
 
 CORE = "cortex-m55"
 CASES, PROGRAMS = 40, range(sampled(1, 5))
@@ -155,6 +156,13 @@ def wide_pool(rng):
     return Case(op, case.attrs, case.shapes)
 
 
+def softmax(rng):
+    """Rows around one and two vectors, and longer ones."""
+    length = rng.integers(1, 12) if rng.random() < 0.7 else rng.integers(12, 200)
+    attrs = SoftmaxAttrs(float(rng.choice([0.25, 1.0, 3.0])))
+    return Case("softmax", attrs, plain([(rng.integers(1, 5), length)]))
+
+
 def batch_matmul(rng):
     """Either operand turned or not; columns around four and sixteen, products around a vector."""
     adj_x, adj_y = (bool(flag) for flag in rng.integers(0, 2, 2))
@@ -238,7 +246,7 @@ def test_other_ops(make, tmp_path):
     check_programs(make, 2, tmp_path)
 
 
-@pytest.mark.parametrize("make", [wide_pair, wide_pool])
+@pytest.mark.parametrize("make", [wide_pair, wide_pool, softmax])
 def test_wide_ops(make, tmp_path):
     """Arrays of extremes and scales that are far too fine are among the cases."""
     check_programs(make, 4, tmp_path, build=build_s16)

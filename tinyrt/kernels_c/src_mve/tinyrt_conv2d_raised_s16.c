@@ -4,8 +4,8 @@
 
 #if TINYRT_ASM_LOOPS
 
-/* Sums across a vector go to even-numbered registers, of which the compiler finds too few; loads that
- * widen take their address from one of the lower eight. */
+/* Sums across a vector go to even-numbered registers, of which the compiler finds too few; loads
+ * that widen take their address from one of the lower eight. */
 
 #define FILTER(sum)                                                                                \
     "vldrb.s16 q1, [%[w]], #8\n"                                                                   \

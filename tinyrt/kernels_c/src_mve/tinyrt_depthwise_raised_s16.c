@@ -21,8 +21,7 @@ static inline int32x4_t four_sums(const tinyrt_window_taps *taps, const int16_t 
 }
 
 void tinyrt_depthwise_raised_s16(const tinyrt_depthwise_raised_s16_params *p, const int16_t *x,
-                                 const int8_t *w, const int32_t *bias,
-                                 int16_t *TINYRT_RESTRICT y) {
+                                 const int8_t *w, const int32_t *bias, int16_t *TINYRT_RESTRICT y) {
     const tinyrt_window *const window = &p->window;
     const int32_t row = p->x.w * p->x.c;
     tinyrt_window_taps taps;
