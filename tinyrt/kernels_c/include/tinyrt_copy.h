@@ -40,8 +40,8 @@ static inline void tinyrt_copy_blocks(const int8_t *from, const int8_t *end, int
                        "str %[c], [%[to], #8]\n"
                        "str %[d], [%[to], #12]\n"
                        "str %[a], [%[to]], #16\n"
-                       : [a] "=&r"(a), [b] "=&r"(b), [c] "=&r"(c), [d] "=&r"(d),
-                         [from] "+r"(from), [to] "+r"(to)
+                       : [a] "=&r"(a), [b] "=&r"(b), [c] "=&r"(c), [d] "=&r"(d), [from] "+r"(from),
+                         [to] "+r"(to)
                        :
                        : "memory");
     }
