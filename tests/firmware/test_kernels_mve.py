@@ -142,7 +142,9 @@ def few_averages(rng):
     """Windows of up to 22 elements, of which some lie outside."""
     window = [pair(rng, 1, 4), (3, 7), (11, 2), (1, 22)][rng.choice(4, p=(0.7, 0.1, 0.1, 0.1))]
     attrs = Pool2dAttrs(window, pair(rng, 1, 3), "SAME", str(rng.choice(ACTIVATIONS)))
-    return Case("average_pool2d", attrs, plain([(*rng.integers(1, (3, 8, 8)), rng.integers(1, 30))]))
+    return Case(
+        "average_pool2d", attrs, plain([(*rng.integers(1, (3, 8, 8)), rng.integers(1, 30))])
+    )
 
 
 def wide_pool(rng):

@@ -18,9 +18,9 @@ from tinyrt.backends.c.general import legacy_call, weighted_call
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Calls, Fields, Kernel, Params, Target, call, unordered
 from tinyrt.backends.c.mve.depthwise import depthwise_kernel as mve_depthwise
-from tinyrt.backends.c.mve.raised import raised_requant
 from tinyrt.backends.c.mve.products import convolution_kernel as mve_convolution
 from tinyrt.backends.c.mve.products import dense_kernel as mve_dense
+from tinyrt.backends.c.mve.raised import raised_requant
 from tinyrt.backends.c.one_channel import along_rows, as_convolution, is_rather_convolution
 from tinyrt.backends.c.wide import (
     FILTERS,
@@ -146,7 +146,7 @@ def depthwise_s8(node: BoundNode, target: Target) -> Kernel:
 
 
 def depthwise_s16(node: BoundNode, target: Target) -> Calls:
-    """The call of ``tinyrt_depthwise_quads_s16``, its like with vectors, or the general kernel's."""
+    """The call of ``tinyrt_depthwise_quads_s16``, of its like with vectors, or the general one."""
     p = prepared(node, ConvolutionS16)
     kernel, channels = p.window.kernel, node.output.shape[3]
     in_quads = channels == node.input(0).shape[3] and channels % FILTERS == 0

@@ -34,8 +34,8 @@ typedef struct {
     tinyrt_raised_s16 raised;
 } tinyrt_depthwise_raised_s16_params;
 
-/** As tinyrt_depthwise_conv2d_s16, four channels at a time, for cores with vectors; bias is not NULL.
- *  Requires: x.c is y.c, and a multiple of four. */
+/** As tinyrt_depthwise_conv2d_s16, four channels at a time, for cores with vectors; bias is not
+ * NULL. Requires: x.c is y.c, and a multiple of four. */
 void tinyrt_depthwise_raised_s16(const tinyrt_depthwise_raised_s16_params *p, const int16_t *x,
                                  const int8_t *w, const int32_t *bias, int16_t *TINYRT_RESTRICT y);
 

@@ -17,9 +17,9 @@ typedef struct {
     int32_t act_max;
 } tinyrt_requant_s16_params;
 
-/** How accumulators of 32 bits become int16: y = clamp(acc * mult / 2^32), halves towards +infinity.
- *  mult holds one mantissa for each output channel (mult_step 1), up to a multiple of four, or one of
- *  all of them four times (mult_step 0). Biases, which lie elsewhere, likewise. */
+/** How accumulators of 32 bits become int16: y = clamp(acc * mult / 2^32), halves towards
+ * +infinity. mult holds one mantissa for each output channel (mult_step 1), up to a multiple of
+ * four, or one of all of them four times (mult_step 0). Biases, which lie elsewhere, likewise. */
 typedef struct {
     const int32_t *mult;
     int32_t mult_step;

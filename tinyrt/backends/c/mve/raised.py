@@ -74,10 +74,10 @@ def raised_requant(
 
 
 def _largest(w: NDArray[np.int8], bias: NDArray[np.int64], axis: int) -> NDArray[np.float64]:
-    """A bound of each channel's accumulator and of its sum without the bias."""
+    """A bound of each channel's accumulator, and of its sum on the way there."""
     others = tuple(i for i in range(w.ndim) if i != axis)
-    sums = np.abs(w.astype(np.int64)).sum(axis=others)
-    return sums * 2.0**15 + np.abs(bias.astype(np.float64))
+    sums = np.abs(w.astype(np.int64)).sum(axis=others).astype(np.float64)
+    return np.asarray(sums * 2.0**15 + np.abs(bias.astype(np.float64)))
 
 
 def _by_quads(values: NDArray[np.int64]) -> tuple[NDArray[np.int32], int]:
