@@ -19,32 +19,10 @@ from tinyrt.export import export_graph
 CORES = ("cortex-m4", "cortex-m55")
 
 BEHIND = {
-    "cortex-m4": {
-        "pad": 1.37,
-        "matrix product": 1.03,
-        "average pool 2 x 2": 1.31,
-        "softmax, 64 rows of 64, int16": 1.32,
-        "mul, int16": 1.08,
-    },
-    "cortex-m55": {
-        "matrix product": 11.8,
-        "max pool 2 x 2, int16": 3.22,
-        "average pool 2 x 2, int16": 2.03,
-        "pad": 1.75,
-        "conv 1 x 1, int16": 1.58,
-        "softmax, 64 rows of 64, int16": 1.41,
-        "conv 3 x 3, int16": 1.37,
-        "minimum": 1.35,
-        "maximum": 1.35,
-        "average pool 2 x 2": 1.33,
-        "average pool 3 x 3, stride 1": 1.3,
-        "depthwise 3 x 3, int16": 1.25,
-    },
+    "cortex-m4": {"matrix product": 1.03, "average pool 2 x 2": 1.31, "mul, int16": 1.08},
+    "cortex-m55": {},
 }
-"""Layers that take more than CMSIS-NN does, and at most how many times as many.
-
-On vectors they have no kernel of their own and go by the general one; pads copy by words.
-"""
+"""Layers that take more than CMSIS-NN does, and at most how many times as many."""
 
 SAMPLE = (
     *("softmax, 10 classes", "mul", "max pool 2 x 2", "dense, 1 row", "depthwise 3 x 3", "pad"),

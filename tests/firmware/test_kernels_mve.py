@@ -14,11 +14,13 @@ from tinyrt.export import slices
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify
 from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.shared.pool import Pool2dAttrs
+from tinyrt.ops.softmax import SoftmaxAttrs
 
 CORE = "cortex-m55"
 CASES, PROGRAMS = 40, range(sampled(1, 5))
@@ -87,6 +89,20 @@ def fully_connected(rng):
     return weighted("fully_connected", attrs, (rows, c_in), (c_out, c_in), c_out)
 
 
+def grouped(rng):
+    """Two or three groups, whose channels are whole vectors or not."""
+    groups, c_in, c_out = int(rng.integers(2, 4)), *rng.integers(1, 9, 2)
+    attrs = Conv2dAttrs(activation=str(rng.choice(ACTIVATIONS)))
+    channels = groups * int(rng.choice([c_out, 4, 8]))
+    shapes = (1, *rng.integers(2, 7, 2), groups * c_in), (channels, *rng.integers(1, 4, 2), c_in)
+    return weighted("conv2d", attrs, *shapes, channels)
+
+
+def wide_weighted(rng):
+    """Convolutions of int16, plain, grouped and depthwise, and dense layers."""
+    return (conv2d, grouped, depthwise_conv2d, fully_connected)[rng.integers(4)](rng)
+
+
 def add(rng):
     """Lengths around four, and repeated operands."""
     y = tuple(rng.integers(1, 9, 3))
@@ -120,6 +136,43 @@ def max_pool2d(rng):
         kernel=pair(rng, 1, 3), stride=pair(rng, 1, 2), padding="SAME", activation="RELU6"
     )
     return Case("max_pool2d", attrs, (shape,))
+
+
+def few_averages(rng):
+    """Windows of up to 22 elements, of which some lie outside."""
+    window = [pair(rng, 1, 4), (3, 7), (11, 2), (1, 22)][rng.choice(4, p=(0.7, 0.1, 0.1, 0.1))]
+    attrs = Pool2dAttrs(window, pair(rng, 1, 3), "SAME", str(rng.choice(ACTIVATIONS)))
+    return Case(
+        "average_pool2d", attrs, plain([(*rng.integers(1, (3, 8, 8)), rng.integers(1, 30))])
+    )
+
+
+def wide_pool(rng):
+    """Pools of int16: up to three vectors of channels, windows of 362 elements, and of more."""
+    op = str(rng.choice(["max_pool2d", "average_pool2d"]))
+    if rng.random() < 0.3:
+        window = [(2, 181), (363, 1), (20, 19)][rng.integers(3)]
+        attrs = Pool2dAttrs(window, padding="VALID")
+        return Case(op, attrs, plain([(1, *window, rng.integers(1, 10))]))
+    case = few_averages(rng)
+    return Case(op, case.attrs, case.shapes)
+
+
+def softmax(rng):
+    """Rows around one and two vectors, and longer ones."""
+    length = rng.integers(1, 12) if rng.random() < 0.7 else rng.integers(12, 200)
+    attrs = SoftmaxAttrs(float(rng.choice([0.25, 1.0, 3.0])))
+    return Case("softmax", attrs, plain([(rng.integers(1, 5), length)]))
+
+
+def batch_matmul(rng):
+    """Either operand turned or not; columns around four and sixteen, products around a vector."""
+    adj_x, adj_y = (bool(flag) for flag in rng.integers(0, 2, 2))
+    rows, columns, inner = (int(n) for n in rng.integers(1, (6, 40, 70)))
+    a = (inner, rows) if adj_x else (rows, inner)
+    b = (columns, inner) if adj_y else (inner, columns)
+    batch = [((), ()), ((2,), (2,)), ((3, 1), (2,)), ((1, 2), (3, 2))][rng.integers(4)]
+    return Case("batch_matmul", BatchMatmulAttrs(adj_x, adj_y), (batch[0] + a, batch[1] + b))
 
 
 def recurrent(rng):
@@ -166,6 +219,11 @@ def test_weighted_ops(make, cflags, tmp_path):
 
 
 @pytest.mark.parametrize("cflags", ["", "-DTINYRT_NO_ASM"], ids=["assembly", "intrinsics"])
+def test_wide_weighted_ops(cflags, tmp_path):
+    check_programs(wide_weighted, 7, tmp_path, cflags, build_s16)
+
+
+@pytest.mark.parametrize("cflags", ["", "-DTINYRT_NO_ASM"], ids=["assembly", "intrinsics"])
 def test_channels_one_after_the_other(cflags, tmp_path, monkeypatch):
     """Wherever there is a layout, faster or not."""
     monkeypatch.setattr(mve_cost, "eights_cost", lambda node, window: 2**31)
@@ -185,14 +243,33 @@ def test_bands_of_channels_one_after_the_other_are_slices(stride, tmp_path, monk
     check_on_device(built.graph, built.feeds, tmp_path, CORE, slices=1000)
 
 
-@pytest.mark.parametrize("make", [add, average_pool2d, max_pool2d])
+@pytest.mark.parametrize("make", [add, average_pool2d, few_averages, max_pool2d, batch_matmul])
 def test_other_ops(make, tmp_path):
     check_programs(make, 2, tmp_path)
 
 
-def test_wide_pairs(tmp_path):
+@pytest.mark.parametrize("make", [wide_pair, wide_pool, softmax])
+def test_wide_ops(make, tmp_path):
     """Arrays of extremes and scales that are far too fine are among the cases."""
-    check_programs(wide_pair, 4, tmp_path, build=build_s16)
+    check_programs(make, 4, tmp_path, build=build_s16)
+
+
+@pytest.mark.parametrize("window", [(4, 5), (2, 11), (19, 19), (2, 181), (33, 11)])
+@pytest.mark.parametrize("dtype", [DType.INT8, DType.INT16])
+def test_means_of_extremes_are_exact(window, dtype, tmp_path):
+    """The greatest sums that there are, and some around them, of windows around both bounds."""
+    limits = np.iinfo(dtype.numpy)
+    rng = np.random.default_rng(6)
+    x = np.repeat([limits.min, limits.max], 12).astype(dtype.numpy)
+    x = np.tile(x, (1, *window, 1))
+    x[0, 0] = rng.choice([limits.min, limits.max], x[0, 0].shape)
+    x[:, :, :, ::4] = rng.integers(limits.min, limits.max, x[:, :, :, ::4].shape, endpoint=True)
+    q = QParams((0.5,), 0)
+    shapes = {"x": x.shape, "y": (1, 1, 1, 24)}
+    values = {name: Value(name, dtype, shape, q) for name, shape in shapes.items()}
+    node = Node("average_pool2d", "mean", ("x",), ("y",), Pool2dAttrs(window, padding="VALID"))
+    graph = verify(Graph("means", ("x",), ("y",), values, (node,)))
+    check_on_device(graph, {"x": x}, tmp_path, CORE)
 
 
 @pytest.mark.parametrize(("op", "attrs"), [("add", AddAttrs), ("sub", AddAttrs), ("mul", MulAttrs)])

@@ -13,7 +13,7 @@ from tinyrt.ops.shared.spec import Form
 
 LIMITS = {
     "cortex-m4": (2.12, 3.64, 10.1),
-    "cortex-m55": (0.64, 2.27, 7.8),
+    "cortex-m55": (0.42, 0.74, 3.65),
     "cortex-m3": (3.63, 5.16, 10.4),
     "cortex-m0": (6.87, 11.1, 27.8),
 }

@@ -21,6 +21,7 @@ from tinyrt.backends.c.kernel import Calls, Fields, Kernel, Params, Target, call
 from tinyrt.backends.c.mve.depthwise import depthwise_kernel as mve_depthwise
 from tinyrt.backends.c.mve.products import convolution_kernel as mve_convolution
 from tinyrt.backends.c.mve.products import dense_kernel as mve_dense
+from tinyrt.backends.c.mve.raised import raised_requant
 from tinyrt.backends.c.one_channel import along_rows, as_convolution, is_rather_convolution
 from tinyrt.backends.c.wide import (
     FILTERS,
@@ -151,11 +152,16 @@ def depthwise_s8(node: BoundNode, target: Target) -> Kernel:
 
 
 def depthwise_s16(node: BoundNode, target: Target) -> Calls:
-    """The call of ``tinyrt_depthwise_quads_s16``, or of the general kernel."""
-    del target
+    """The call of ``tinyrt_depthwise_quads_s16``, of its like with vectors, or the general one."""
     p = prepared(node, ConvolutionS16)
     kernel, channels = p.window.kernel, node.output.shape[3]
     in_quads = channels == node.input(0).shape[3] and channels % FILTERS == 0
+    raised = raised_requant(node, p.requant, 3) if in_quads and target.isa is MVE else None
+    if raised is not None:
+        fields = _image_fields(node, p.window) | raised.own
+        params = Params("tinyrt_depthwise_raised_s16_params", fields)
+        tensors = node.input(0), node.input(1), raised.bias, node.output
+        return (call("tinyrt_depthwise_raised_s16", params, *tensors),)
     fits = kernel[0] * kernel[1] <= MAX_NARROW_TAPS and not has_computed_weights(node)
     form = "depthwise_quads" if in_quads and fits else "depthwise_conv2d"
     general = "tinyrt_depthwise_conv2d_s16"

@@ -7,6 +7,7 @@ import numpy as np
 from tinyrt.backends.c.blocks.layer import BLOCK_SETS
 from tinyrt.backends.c.chooser import Choosers, always
 from tinyrt.backends.c.fields import act_fields, nhwc, window_fields
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Calls, Fields, Function, Params, Target, call
 from tinyrt.ir import BoundNode
 from tinyrt.memory.sweep import Sweep, windows
@@ -22,12 +23,17 @@ code that is to be small."""
 MOST_COLUMNS = 5_780
 """Elements of a window up to which means by reciprocals are exact."""
 
+MOST_FEW = 22
+"""Elements of a window up to which means are exact in 16 bits."""
+
 
 def average_s8_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_average_columns_s8``, or of a smaller one."""
     if prepared(node, Pool2dS8).legacy:
         return _pool("tinyrt_average_legacy_s8", node)
     height, width = node.attrs_as(Pool2dAttrs).kernel
+    if target.isa is InstructionSet.MVE and height * width <= MOST_FEW:
+        return _pool("tinyrt_average_few_s8", node)
     many = node.output.size * height * width >= (MANY_TAPS_SMALL if target.small else MANY_TAPS)
     columns = target.isa in BLOCK_SETS and many and height * width <= MOST_COLUMNS
     return _pool("tinyrt_average_columns_s8" if columns else "tinyrt_average_pool2d_s8", node)

@@ -19,6 +19,7 @@ from tinyrt.backends.c.kernel import (
     Scratch,
     call,
 )
+from tinyrt.backends.c.mve.raised import raised_requant
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode, DType
 from tinyrt.ops.shared.constants import has_computed_weights, stored_data
@@ -146,11 +147,15 @@ def convolution_s16(
     def make_call() -> Call:
         w = weights_of(node)
         own = {"groups": groups, "taps": taps, "direct": direct}
-        requantized = {"requant": requant_s16_fields(requant)}
-        params = Params("tinyrt_conv2d_s16_params", fields | own | requantized)
         packed = node.noted_of_constants(order.__name__, lambda: Data("w", order(w, groups)))
         column: Arg = Null() if direct else Scratch(pointer="int16_t *")
         x, y = node.input(0), node.output
+        raised = raised_requant(node, requant, 0, groups) if vectors else None
+        if raised is not None:
+            params = Params("tinyrt_conv2d_raised_s16_params", fields | own | raised.own)
+            return call("tinyrt_conv2d_raised_s16", params, x, packed, raised.bias, column, y)
+        requantized = {"requant": requant_s16_fields(requant)}
+        params = Params("tinyrt_conv2d_s16_params", fields | own | requantized)
         return call("tinyrt_conv2d_s16", params, x, packed, bias_s64(node), column, y)
 
     return Kernel(lambda: (make_call(),), 0 if direct else 2 * taps)

@@ -43,6 +43,23 @@ typedef struct {
 void tinyrt_conv2d_plain_s16(const tinyrt_conv2d_plain_s16_params *p, const int16_t *x,
                              const int8_t *w, const int64_t *bias, int16_t *y);
 
+/** As tinyrt_conv2d_s16_params, where accumulators fit 32 bits, for cores with vectors.
+ *  Requires: groups is 1, or every group's output channels are a multiple of four. */
+typedef struct {
+    tinyrt_nhwc x;
+    tinyrt_nhwc y;
+    tinyrt_window window;
+    int32_t groups;
+    int32_t taps;
+    int32_t direct;
+    tinyrt_raised_s16 raised;
+} tinyrt_conv2d_raised_s16_params;
+
+/** As tinyrt_conv2d_s16; bias is not NULL. */
+void tinyrt_conv2d_raised_s16(const tinyrt_conv2d_raised_s16_params *p, const int16_t *x,
+                              const int8_t *w, const int32_t *bias, int16_t *column,
+                              int16_t *TINYRT_RESTRICT y);
+
 #ifdef __cplusplus
 }
 #endif

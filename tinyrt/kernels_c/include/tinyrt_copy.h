@@ -28,12 +28,31 @@ static inline int8_t *tinyrt_copy(const int8_t *from, const int8_t *end, int8_t 
 
 /** As tinyrt_copy, for a multiple of 16 bytes: fewer instructions. */
 static inline void tinyrt_copy_blocks(const int8_t *from, const int8_t *end, int8_t *to) {
+#if defined(TINYRT_THUMB_ASSEMBLY) && (__ARM_ARCH_ISA_THUMB == 2) && (TINYRT_COPY_BYTES == 4)
+    /* Compilers do not step both pointers by the last load and store. */
+    while (to != end) {
+        uint32_t a, b, c, d;
+        __asm volatile("ldr %[b], [%[from], #4]\n"
+                       "ldr %[c], [%[from], #8]\n"
+                       "ldr %[d], [%[from], #12]\n"
+                       "ldr %[a], [%[from]], #16\n"
+                       "str %[b], [%[to], #4]\n"
+                       "str %[c], [%[to], #8]\n"
+                       "str %[d], [%[to], #12]\n"
+                       "str %[a], [%[to]], #16\n"
+                       : [a] "=&r"(a), [b] "=&r"(b), [c] "=&r"(c), [d] "=&r"(d), [from] "+r"(from),
+                         [to] "+r"(to)
+                       :
+                       : "memory");
+    }
+#else
     /* Where words must be aligned, compilers would call memcpy for more than a byte. */
     enum { STEP = (TINYRT_COPY_BYTES == 1) ? 1 : 16 };
     for (; to != end; to += STEP, from += STEP) {
         TINYRT_SHORT_LOOP;
         (void)memcpy(to, from, STEP);
     }
+#endif
 }
 
 /** As tinyrt_copy, for words: from, to and end are multiples of four. */

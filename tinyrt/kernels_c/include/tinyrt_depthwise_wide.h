@@ -26,6 +26,19 @@ void tinyrt_depthwise_conv2d_s16(const tinyrt_depthwise_conv2d_s16_params *p, co
 void tinyrt_depthwise_quads_s16(const tinyrt_depthwise_conv2d_s16_params *p, const int16_t *x,
                                 const int8_t *w, const int64_t *bias, int16_t *TINYRT_RESTRICT y);
 
+/** As tinyrt_depthwise_conv2d_s16_params, where accumulators fit 32 bits. */
+typedef struct {
+    tinyrt_nhwc x;
+    tinyrt_nhwc y;
+    tinyrt_window window;
+    tinyrt_raised_s16 raised;
+} tinyrt_depthwise_raised_s16_params;
+
+/** As tinyrt_depthwise_conv2d_s16, four channels at a time, for cores with vectors; bias is not
+ * NULL. Requires: x.c is y.c, and a multiple of four. */
+void tinyrt_depthwise_raised_s16(const tinyrt_depthwise_raised_s16_params *p, const int16_t *x,
+                                 const int8_t *w, const int32_t *bias, int16_t *TINYRT_RESTRICT y);
+
 #ifdef __cplusplus
 }
 #endif

@@ -17,6 +17,17 @@ typedef struct {
     int32_t act_max;
 } tinyrt_requant_s16_params;
 
+/** How accumulators of 32 bits become int16: y = clamp(acc * mult / 2^32), halves towards
+ * +infinity. mult holds one mantissa for each output channel (mult_step 1), up to a multiple of
+ * four, or one of all of them four times (mult_step 0). Biases, which lie elsewhere, likewise. */
+typedef struct {
+    const int32_t *mult;
+    int32_t mult_step;
+    int32_t bias_step;
+    int32_t act_min;
+    int32_t act_max;
+} tinyrt_raised_s16;
+
 #if defined(__ARM_ARCH_ISA_THUMB) && (__ARM_ARCH_ISA_THUMB == 1)
 /** Without a long multiplication, narrow accumulators are no faster. */
 #define TINYRT_IS_NARROW(acc, shift) 0

@@ -21,6 +21,13 @@ static TINYRT_NOINLINE void tinyrt_extreme_row(const void *params, const int8_t 
         }
         return;
     }
+    if ((a_step & b_step) == 1) {
+        for (; count >= TINYRT_VECTOR; count -= TINYRT_VECTOR, y += TINYRT_VECTOR) {
+            vstrbq_s8(y, TINYRT_EXTREMES(vldrbq_s8(a), vldrbq_s8(b)));
+            a += TINYRT_VECTOR;
+            b += TINYRT_VECTOR;
+        }
+    }
     for (; count > 0; count -= TINYRT_VECTOR, y += TINYRT_VECTOR) {
         const mve_pred16_t lanes = vctp8q((uint32_t)count);
         const int8x16_t taken =

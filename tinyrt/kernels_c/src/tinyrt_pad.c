@@ -7,6 +7,16 @@
 
 /** Sets [to, end) to the border's element; returns end. */
 static int8_t *border(const tinyrt_pad_params *p, const int8_t *end, int8_t *to) {
+    const int8_t *const blocks = to + ((end - to) & ~15);
+    uint32_t word;
+    (void)memcpy(&word, p->value, 4);
+    while ((TINYRT_COPY_BYTES > 1) && (to != blocks)) {
+        (void)memcpy(to, &word, 4);
+        (void)memcpy(to + 4, &word, 4);
+        (void)memcpy(to + 8, &word, 4);
+        (void)memcpy(to + 12, &word, 4);
+        to += 16;
+    }
     for (; (end - to) >= 4; to += 4) {
         (void)memcpy(to, p->value, 4);
     }

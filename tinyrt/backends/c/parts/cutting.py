@@ -51,10 +51,12 @@ WINDOWED = frozenset(
     for name in (
         *(
             "conv2d_s16",
+            "conv2d_raised_s16",
             "conv2d_f32",
             "depthwise_conv2d_s16",
             "depthwise_conv2d_f32",
             "depthwise_quads_s16",
+            "depthwise_raised_s16",
         ),
         *("group_block_s8", "group_block_long_s8", "pool2d_f32"),
     )
@@ -63,7 +65,7 @@ POOLED = frozenset(
     f"tinyrt_{name}"
     for name in (
         *("average_pool2d_s8", "average_pool2d_s16", "average_columns_s8", "average_legacy_s8"),
-        *("max_pool2d_s8", "max_pool2d_s16"),
+        *("average_few_s8", "max_pool2d_s8", "max_pool2d_s16"),
     )
 )
 """Kernels by what their parts are; other int8 kernels stand in ``_cut_of_layer``."""

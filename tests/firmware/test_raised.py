@@ -1,0 +1,103 @@
+"""Which int16 layers have accumulators of 32 bits on vectors, and what their kernels get."""
+
+import numpy as np
+import pytest
+
+from tests.firmware.device import check_on_device
+from tinyrt.backends.c.choice import choose
+from tinyrt.backends.c.mve.raised import raised_requant
+from tinyrt.export.target import Optimize, find_core, target_of
+from tinyrt.ir import DType, Graph, Node, QParams, Value
+from tinyrt.ops import verify
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.shared.requant import WideRequant
+
+CORE = "cortex-m55"
+MOST = (1 << 31) - (65_535 << 15) - 1
+"""The greatest bias beside weights that add up to 65,535."""
+
+
+def dense(w, bias=None, scale=8.0):
+    """A dense layer of int16 inputs and these weights."""
+    w = np.asarray(w, np.int8)
+    values = [
+        Value("x", DType.INT16, (1, w.shape[1]), QParams((0.25,), 0)),
+        Value.constant("w", w, QParams((0.5,), 0)),
+        Value("y", DType.INT16, (1, w.shape[0]), QParams((scale,), 0)),
+    ]
+    names = ("x", "w") + (("bias",) if bias is not None else ())
+    if bias is not None:
+        values.append(Value.constant("bias", np.asarray(bias, np.int64), QParams((0.125,), 0)))
+    node = Node("fully_connected", "dense", names, ("y",), FullyConnectedAttrs())
+    return verify(Graph("dense", ("x",), ("y",), {v.name: v for v in values}, (node,)))
+
+
+def weights_that_add_up_to(total):
+    """As many weights of 127 as fit, and one of what is left, up to 520."""
+    row = np.zeros(520, np.int64)
+    row[: total // 127] = 127
+    row[total // 127] = total % 127
+    return row
+
+
+def requant(right, channels=1):
+    return WideRequant(
+        np.full(channels, 20_000, np.int32), np.full(channels, right, np.int32), -32768, 32767
+    )
+
+
+def chosen(graph, core=CORE):
+    (node,) = graph.bound()
+    return choose(node, target_of(find_core(core), Optimize.BALANCED)).name
+
+
+@pytest.mark.parametrize(
+    ("total", "bias", "kernel"),
+    [
+        (65_535, None, "conv2d_raised_s16"),
+        (65_536, None, "conv2d_s16"),
+        (65_535, MOST, "conv2d_raised_s16"),
+        (65_535, MOST + 1, "conv2d_s16"),
+        (65_535, -MOST - 1, "conv2d_s16"),
+    ],
+)
+def test_no_accumulator_leaves_32_bits(total, bias, kernel):
+    graph = dense([weights_that_add_up_to(total)], bias if bias is None else [bias])
+    assert chosen(graph) == f"tinyrt_{kernel}"
+    assert chosen(graph, "cortex-m4") == "tinyrt_conv2d_s16"
+
+
+@pytest.mark.parametrize(("right", "serves"), [(16, False), (17, True), (32, True), (33, False)])
+def test_shifts_are_those_of_an_upper_half(right, serves):
+    (node,) = dense([[1, 2]]).bound()
+    raised = raised_requant(node, requant(right), 0)
+    assert (raised is not None) == serves
+    if raised is not None:
+        assert raised.own["raised"]["mult"].array.tolist() == [20_000 << (32 - right)] * 4
+
+
+def test_groups_are_whole_vectors():
+    (node,) = dense(np.ones((8, 2))).bound()
+    assert raised_requant(node, requant(20, 8), 0, groups=2) is not None
+    (node,) = dense(np.ones((6, 2))).bound()
+    assert raised_requant(node, requant(20, 6), 0, groups=1) is not None
+    assert raised_requant(node, requant(20, 6), 0, groups=2) is None
+
+
+def test_channels_that_differ_fill_their_last_vector_up():
+    (node,) = dense(np.ones((5, 2)), [1, 2, 3, 4, 5]).bound()
+    raised = raised_requant(node, requant(20, 5), 0)
+    assert raised.bias.array.tolist() == [1, 2, 3, 4, 5, 0, 0, 0]
+    assert (raised.own["raised"]["bias_step"], raised.own["raised"]["mult_step"]) == (1, 0)
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("scale", [8.0, 700.0])
+def test_the_greatest_accumulators_are_exact(scale, tmp_path):
+    row = weights_that_add_up_to(65_535)
+    graph = dense([row, -row, row, -row, row], [MOST, -MOST, -MOST, MOST, 0], scale)
+    assert chosen(graph) == "tinyrt_conv2d_raised_s16"
+    for i, x in enumerate((-32768, 32767)):
+        (tmp_path / str(i)).mkdir()
+        feeds = {"x": np.full((1, 520), x, np.int16)}
+        check_on_device(graph, feeds, tmp_path / str(i), CORE)
