@@ -108,9 +108,9 @@ TAKES = {
     "Histogram": merge,
     "LogMelStream": lambda: LogMelStream(LogMel()).push(kept(SOUND)),
     "DetectorStream": lambda: DetectorStream(Detector(4, window=2, hold=0)).push(kept(SCORES)),
-    "AnomalyStream": lambda: AnomalyStream(
-        numbers_of(Anomaly(1.0), 4, (0.1, 0), (0.2, 1))
-    ).push(kept(SCORES), kept(SCORES)),
+    "AnomalyStream": lambda: AnomalyStream(numbers_of(Anomaly(1.0), 4, (0.1, 0), (0.2, 1))).push(
+        kept(SCORES), kept(SCORES)
+    ),
 }
 
 
