@@ -127,3 +127,21 @@ def test_places_beyond_int32_are_beyond_the_table(backend):
     np.testing.assert_array_equal(net(given), table[rows][:, None])
     assert given.dtype == np.int64
     assert given[6] == 2**40
+
+
+@pytest.mark.parametrize("count", [1, 3, 4, 6, 8, 11])
+def test_who_watches_ops_sees_each_sample_once(count, monkeypatch):
+    """Batches are filled up to be of one size, but not where somebody looks."""
+    monkeypatch.setattr(model, "BATCH", 4)
+    x, seen = np.random.default_rng(1).normal(size=(count, 8, 8, 3)).astype(np.float32), {}
+    net = small_cnn()
+
+    def on_op(node, y):
+        seen.setdefault(node.output.name, []).append(y.copy())
+
+    answers = Model(net, backend="numba", on_op=on_op, num_threads=1)(x)
+    assert seen.keys() == {node.output for node in net.nodes}
+    assert {sum(map(len, parts)) for parts in seen.values()} == {count}
+    np.testing.assert_array_equal(np.concatenate(seen[net.outputs[0]]), answers)
+    np.testing.assert_allclose(answers, Model(net)(x), rtol=1e-5, atol=1e-6)
+
