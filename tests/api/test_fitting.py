@@ -77,6 +77,15 @@ def test_what_is_beyond_is_named():
     assert error.value.expected == "at most 10, at most 20"
 
 
+def test_a_cost_that_is_not_known_is_no_cost_within_a_limit():
+    """On this machine nobody counts instructions."""
+    budget = DeviceBudget("host", arena=10, instructions=30)
+    assert budget.excess(Costs(10)) == {"instructions": None}
+    with pytest.raises(BudgetError, match="costs an unknown number of instructions") as error:
+        budget.require(Costs(10))
+    assert error.value.expected == "at most 30"
+
+
 def by_macs(monkeypatch):
     """Costs that need no emulator: instructions are multiply-accumulates. Gives what was asked."""
     asked = []

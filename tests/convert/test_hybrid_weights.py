@@ -1,11 +1,15 @@
 """Which constants of ops on floats are widened: integers with scales, and nothing else."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tinyrt.convert.hybrid import dequantize_weights
+from tinyrt.convert.tflite.declared import computed_shapes
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
 
 Q = QParams((0.5,), 0)
 
@@ -57,3 +61,13 @@ def test_weights_are_widened_once_for_all_that_read_them():
     assert third.inputs == ("x", "other/float")
     for name in ("k/float", "other/float"):
         assert graph.value(name).type == Value(name, DType.FLOAT32, (3,)).type
+
+
+@pytest.mark.parametrize("dtype", [DType.INT8, DType.INT4])
+def test_shapes_of_float_layers_with_integer_weights_are_computed(dtype):
+    """As those that they become: whatever the file declares."""
+    w = Value.constant("w", np.ones((4, 6), np.int8), Q, dtype)
+    node = Node("fully_connected", "y", ("x", "w"), ("y",), FullyConnectedAttrs())
+    assert computed_shapes(node, [Value("x", DType.FLOAT32, (3, 6)), w]) == ((3, 4),)
+    other = replace(w, q=None)
+    assert computed_shapes(node, [Value("x", DType.FLOAT32, (3, 6)), other]) == ()

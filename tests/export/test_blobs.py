@@ -1,7 +1,7 @@
 """What is written beside a blob, what a new one needs, and what is refused."""
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import product
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from tinyrt.export.blob.trained import ARGUMENTS, FIELDS
 from tinyrt.export.bundle import render_model
 from tinyrt.export.request import Request
 from tinyrt.ir import DType, QParams
+from tinyrt.memory import Region
 from tinyrt.ops import verify
 
 
@@ -293,3 +294,48 @@ def test_no_shape_is_among_what_training_changes():
     shapes = {"n", "h", "w", "c", "rows", "taps", "c_in", "c_out", "rank", "dims", "size"}
     assert not FIELDS & shapes
     assert all(min(places) > 0 for places in ARGUMENTS.values())
+
+
+RECORDED = {
+    "plain": {},
+    "an arena": {"max_arena": 65536},
+    "slices": {"slices": 20_000},
+    "a region": {"memories": Memories((Region("sram", 65536), Region("dram", None)))},
+    "inputs outside": {"memories": Memories(inputs_in_arena=False)},
+    "outputs outside": {"memories": Memories(outputs_in_arena=False)},
+    "an alignment": {"memories": Memories(alignment=32)},
+}
+
+
+@pytest.mark.parametrize("options", RECORDED.values(), ids=RECORDED)
+def test_a_record_gives_back_what_the_export_was_made_with(options, tmp_path):
+    """Each option differs from what it is by default, alone: none is taken for another."""
+    asked = ExportOptions(blob=True, name="net", **options)
+    for optimize in ("speed", "size"):
+        folder = tmp_path / optimize
+        project = export_graph(dense(), folder, core="host", optimize=optimize, options=asked)
+        found = record.read_record(folder)
+        assert found.request.options == asked
+        assert found.request.optimize.value == optimize
+        assert (found.name, found.structure) == ("net", project.blob.structure)
+        assert found.request.choices == project.blob.choices
+        assert found.parts == project.blob.parts
+
+
+def test_each_option_that_a_blob_allows_is_recorded(tmp_path):
+    """Those that a blob excludes are refused; names and the folder's shape change no blob."""
+    excluded = {"by_rows", "input_rows", "selftest", "board", "input_type", "output_type"}
+    no_matter = {"prefix", "info", "layout", "name", "blob"}
+    named = {f.name for f in fields(ExportOptions)} - excluded - no_matter
+    assert named == {name for options in RECORDED.values() for name in options} | {"unaligned"}
+    memories = {f.name for f in fields(Memories)} - {"weights_section"}
+    exported(tmp_path, dense())
+    data = json.loads((tmp_path / "net_blob.json").read_text())
+    assert memories | named - {"memories"} <= data.keys()
+    export_graph(
+        dense(),
+        tmp_path / "m4",
+        core="cortex-m4",
+        options=ExportOptions(blob=True, name="net", unaligned=False),
+    )
+    assert not record.read_record(tmp_path / "m4").request.options.unaligned

@@ -210,6 +210,11 @@ def test_a_models_name_becomes_an_identifier(name):
     assert_same_but_for_comments(found, written(replace(dense(), name=own)))
 
 
+def test_long_names_that_differ_anywhere_have_identifiers_of_their_own():
+    names = ["a" * 150, "a" * 149 + "b", "a" * 99 + "b" + "a" * 50, "a" * 101, "a" * 100, "a" * 99]
+    assert len({identifier(name) for name in names}) == len(names)
+
+
 def test_device_code_holds_no_names():
     graph = dense()
     found = renamed(graph, list(ATTACKS))

@@ -99,10 +99,12 @@ def test_the_folder_is_the_users_alone_whatever_the_umask(folder, mask):
         assert stat.S_IMODE(made.stat().st_mode) == mode
 
 
-def test_a_folder_that_others_could_write_to_is_closed(folder):
+@pytest.mark.parametrize("mode", [0o777, 0o720, 0o702, 0o755, 0o750, 0o701, 0o740])
+def test_a_folder_that_others_could_look_into_or_change_is_closed(folder, mode):
     path = cache.keep("kind", "name", b"content")
-    (folder / "kind").chmod(0o777)
-    assert cache.read_entry("kind", "name") is None
+    (folder / "kind").chmod(mode)
+    is_known = cache.read_entry("kind", "name") is not None
+    assert is_known == (not mode & 0o022), "what others could change is not trusted"
     cache.keep("kind", "other", b"")
     assert stat.S_IMODE((folder / "kind").stat().st_mode) == 0o700
     assert cache.read_entry("kind", "name") == b"content"

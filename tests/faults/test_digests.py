@@ -13,6 +13,10 @@ from tests.search.made import blobs
 from tinyrt.api.fitting import DeviceBudget
 from tinyrt.cache import key_of
 from tinyrt.dsp import LogMel, Pipeline
+from tinyrt.dsp.learner import Learner
+from tinyrt.dsp.nearest_mean import NearestMean
+from tinyrt.dsp.saved import pack, unpack
+from tinyrt.errors import DataError
 from tinyrt.export.blob.structure import Part, digest_of
 from tinyrt.export.identity import sealed
 from tinyrt.ir import DType, Graph
@@ -26,25 +30,33 @@ from tinyrt.train.nn import Linear
 from tinyrt.train.pipeline.samples import digest
 
 ROOT = Path(__file__).parents[2]
-MAKES = re.compile(r"hashlib\.\w+\(|\bdigest\(\[|\bkey_of\(")
+MAKES = re.compile(
+    r"hashlib\.\w+\(|\b(blake2[bs]|sha\d+|sha3_\d+|md5|crc32|adler32)\(|\bdigest\(\[|\bkey_of\("
+)
 
 HERE = "tests/faults/test_digests.py"
 KEYS = "tests/faults/test_cache_keys.py"
 TESTED = {
     "tinyrt/backends/cuda/host.py": KEYS,
     "tinyrt/backends/cuda/nvrtc.py": KEYS,
+    "tinyrt/board/frames.py": "tests/board/test_frames.py",
     "tinyrt/cache.py": HERE,
     "tinyrt/convert/tflite/lost.py": "tests/quantize/test_lost_channels.py",
+    "tinyrt/dsp/learner.py": HERE,
+    "tinyrt/dsp/nearest_mean.py": HERE,
+    "tinyrt/dsp/saved.py": HERE,
     "tinyrt/emulate/cycles/plugin.py": KEYS,
     "tinyrt/export/blob/format.py": "tests/c/test_blobs.py",
     "tinyrt/export/blob/structure.py": HERE,
     "tinyrt/export/identity.py": HERE,
     "tinyrt/export/names.py": "tests/export/test_names.py",
+    "tinyrt/export/selftest.py": "tests/export/test_selftest.py",
     "tinyrt/floatmath/numba_cache.py": "tests/faults/test_caches.py",
     "tinyrt/folders.py": "tests/export/layouts/test_exporting_again.py",
     "tinyrt/interpreter/native.py": KEYS,
     "tinyrt/search/candidate.py": HERE,
     "tinyrt/search/problem.py": HERE,
+    "tinyrt/search/remembered.py": "tests/search/test_teacher.py",
     "tinyrt/search/teacher.py": HERE,
     "tinyrt/search/search.py": "tests/search/test_store.py",
     "tinyrt/train/pipeline/samples.py": HERE,
@@ -195,3 +207,50 @@ def test_a_blob_is_known_by_its_parts_and_where_each_ends(files):
     first, *others = [digest_of([Part("what", text) for text in each]) for each in texts]
     assert [first == other for other in others] == [files is each for each in APART]
     assert first == digest_of([Part("another name", text) for text in texts[0]])
+
+
+# What layers that learn save
+
+LEARNER = Learner(((1, 2, 3), (4, 5, 6)), (7, 8), 0, 0.5)
+OTHER_LEARNERS = {
+    "weights": ((1, 2, 3), (4, 5, 7)),
+    "biases": (7, 9),
+    "zero_point": 1,
+    "scale": 0.25,
+    "bits": 15,
+    "rate": 0.04,
+    "max_step": 0.125,
+    "max_drift": 2.0,
+}
+MEANS = NearestMean(((1, 2, 3), (4, 5, 6)), (7, 8))
+OTHER_MEANS = {"sums": ((1, 2, 3), (4, 5, 7)), "counts": (7, 9), "memory": 128}
+LAYERS = [(LEARNER, OTHER_LEARNERS), (MEANS, OTHER_MEANS)]
+
+
+@pytest.mark.parametrize(("layer", "others"), LAYERS, ids=["Learner", "NearestMean"])
+def test_a_layer_that_learns_is_known_by_all_of_it(layer, others):
+    assert others.keys() == {field.name for field in fields(layer) if field.init}
+    made = [layer, *(replace(layer, **{name: value}) for name, value in others.items())]
+    assert differ([each.identity for each in made])
+    assert replace(layer).identity == layer.identity
+
+
+def test_layers_of_other_classes_and_features_are_told_apart():
+    """Even where they have as many numbers: 2 * 5 + 2 are 3 * 3 + 3, and all of them are 0."""
+    shapes = ((2, 5), (3, 3), (4, 2), (6, 1))
+    zeros = [(((0,) * features,) * classes, (0,) * classes) for classes, features in shapes]
+    assert differ([Learner(*each, 0, 0.5).identity for each in zeros])
+    assert differ([NearestMean(*each).identity for each in zeros])
+
+
+def test_a_save_is_whole_or_refused():
+    saved = pack(1, 2, np.arange(3, dtype=np.int32))
+    number, words = unpack(saved, 1, 3)
+    assert (number, list(words)) == (2, [0, 1, 2])
+    for at in range(len(saved)):
+        changed = bytearray(saved)
+        changed[at] ^= 1
+        with pytest.raises(DataError, match="no layer has saved, or that are damaged"):
+            unpack(bytes(changed), 1, 3)
+    with pytest.raises(DataError, match="of another layer"):
+        unpack(saved, 2, 3)

@@ -11,6 +11,9 @@ from tinyrt.budget import Budget
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.data import InMemory
 from tinyrt.interpreter import Interpreter, Model, model
+from tinyrt.ir import DType, Graph, Node, Value
+from tinyrt.ops import verify
+from tinyrt.ops.embedding import EmbeddingAttrs
 from tinyrt.quantize import QuantConfig, quantize_graph
 
 
@@ -105,3 +108,40 @@ def test_packed_bytes_are_those_of_the_backend_and_of_widened_weights():
     assert interpreter.packed_bytes == size + own
     interpreter._program.packed_bytes = own + 7
     assert interpreter.packed_bytes == size + own + 7
+
+
+@pytest.mark.parametrize("backend", ["numba", "reference"])
+def test_places_beyond_int32_are_beyond_the_table(backend):
+    """Models that took int64 take int32 here: what is larger does not begin anew at 0."""
+    table = np.arange(12, dtype=np.float32).reshape(4, 3)
+    values = {
+        "i": Value("i", DType.INT32, (1, 1)),
+        "table": Value.constant("table", table),
+        "y": Value("y", DType.FLOAT32, (1, 1, 3)),
+    }
+    node = Node("embedding", "pick", ("table", "i"), ("y",), EmbeddingAttrs())
+    net = Model(verify(Graph("net", ("i",), ("y",), values, (node,))), backend=backend)
+    places = [0, 2, 3, 2**31 - 1, 2**31, 2**32 + 1, 2**40, -1, -(2**31) - 1, -(2**32) + 2]
+    rows = np.clip(places, 0, 3)
+    given = np.array(places, np.int64)[:, None]
+    np.testing.assert_array_equal(net(given), table[rows][:, None])
+    assert given.dtype == np.int64
+    assert given[6] == 2**40
+
+
+@pytest.mark.parametrize("count", [1, 3, 4, 6, 8, 11])
+def test_who_watches_ops_sees_each_sample_once(count, monkeypatch):
+    """Batches are filled up to be of one size, but not where somebody looks."""
+    monkeypatch.setattr(model, "BATCH", 4)
+    x, seen = np.random.default_rng(1).normal(size=(count, 8, 8, 3)).astype(np.float32), {}
+    net = small_cnn()
+
+    def on_op(node, y):
+        seen.setdefault(node.output.name, []).append(y.copy())
+
+    answers = Model(net, backend="numba", on_op=on_op, num_threads=1)(x)
+    assert seen.keys() == {node.output for node in net.nodes}
+    assert {sum(map(len, parts)) for parts in seen.values()} == {count}
+    np.testing.assert_array_equal(np.concatenate(seen[net.outputs[0]]), answers)
+    np.testing.assert_allclose(answers, Model(net)(x), rtol=1e-5, atol=1e-6)
+

@@ -18,6 +18,7 @@ from tinyrt.memory.lifetimes import scratch_name
 from tinyrt.memory.plan import MemoryOptions, require_budget
 from tinyrt.memory.rows.build import build, row_ops, sums_name
 from tinyrt.memory.rows.candidates import THOROUGH
+from tinyrt.memory.rows.steps import AGAIN, _loops
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.mean import MeanAttrs
@@ -214,3 +215,26 @@ def test_the_peak_of_rows_names_the_op_and_what_is_kept_then(zoo):
     text = str(found.value)
     assert f"{graph.bind(moment.node).describe()}, row by row with #0 to #12" in text
     assert f"'{moment.sizes[0][0]}' {moment.sizes[0][1]:,}" in text
+
+
+def expanded(code):
+    """The steps that a loop's bytes stand for; there are no loops in loops here."""
+    found, at = [], 0
+    while at < len(code):
+        if code[at] == AGAIN:
+            rounds, back = code[at + 1], code[at + 2]
+            found += found[len(found) - back + 1 :] * (rounds - 1)
+            at += 3
+        else:
+            found.append(code[at])
+            at += 1
+    return found
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 5, 6, 254, 255, 256, 257, 510, 511, 700])
+def test_repeated_steps_are_loops_of_rounds_that_a_byte_holds(count):
+    period = [bytes([0x21]), bytes([0x22]), bytes([0x23])]
+    for steps in (period * count, [bytes([0x24]), *period * count, bytes([0x25])]):
+        code = _loops(steps)
+        assert expanded(code) == list(b"".join(steps))
+        assert len(code) < 40

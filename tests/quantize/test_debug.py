@@ -252,6 +252,33 @@ def test_symptoms_lead_to_a_cause_and_a_cure(symptoms, cause, cure):
     assert found[1] is None if cure is None else cure in found[1]
 
 
+LIMITS = {
+    "impact_db": ({"impact_db": 44.9}, {"impact_db": 45.0}, None),
+    "weights_db": ({"weights_db": 30.0}, {"weights_db": 29.9}, "--optimize-rounding"),
+    "channel_spread": ({"channel_spread": 100.0}, {"channel_spread": 101.0}, "--equalize"),
+    "behind a norm": ({"channel_spread": 10.0}, {"channel_spread": 10.1}, "--smooth"),
+    "saturation": ({"saturation": 0.001}, {"saturation": 0.0011}, "more calibration samples"),
+    "outlier": ({"outlier": 2.0}, {"outlier": 2.1}, "--calibrator auto"),
+    "input_spread": ({"input_spread": 100.0}, {"input_spread": 101.0}, "--equalize"),
+    "inputs behind a norm": ({"input_spread": 10.0}, {"input_spread": 10.1}, "--smooth"),
+    "weight_spread": ({"weight_spread": 4.0}, {"weight_spread": 4.1}, "--per-channel-dense"),
+    "mean_share": ({"mean_share": 0.5}, {"mean_share": 0.51}, "--bias-correction empirical"),
+    "weight_bits": ({"weight_bits": 8}, {"weight_bits": 4}, "--scheme-for LAYER=int8"),
+}
+WEIGHTS = ("input_spread", "inputs behind a norm", "weight_spread", "mean_share", "weight_bits")
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_a_symptom_counts_from_its_limit_on(name):
+    """Up to there, the layer has what all healthy ones are told."""
+    below, beyond, cure = LIMITS[name]
+    given = {"weights_db": 10.0, "per_tensor": True} if name in WEIGHTS else {}
+    given["behind_norm"] = name.endswith("a norm")
+    assert diagnose(_symptoms(**(given | below))) == diagnose(_symptoms(**given))
+    found = diagnose(_symptoms(**(given | beyond)))[1]
+    assert found == cure or (cure and found.startswith(cure)) or (cure and found.endswith(cure))
+
+
 def test_models_that_do_not_belong_together_are_refused():
     graph, x = small_cnn(), _samples(16)
     quantized = quantize_graph(graph, x, QuantConfig())

@@ -235,3 +235,16 @@ def test_data_cannot_end_their_element():
 def test_levels_of_decibels_go_up():
     chart = draw_errors(reported()[0].models[0].errors)
     assert all(b[0] - a[0] == 10 and b[1] < a[1] for a, b in pairwise(chart.ticks))
+
+
+@pytest.mark.parametrize(
+    ("weights", "change"), [((300, 0), -100), ((0, 300), None), ((0, 0), None), ((300, 300), 0)]
+)
+def test_changes_from_and_to_nothing(weights, change):
+    first = reported()[0].models[0]
+    models = [
+        replace(first, cores=(replace(first.cores[0], flash=FlashFacts(100, n)),)) for n in weights
+    ]
+    rows = {row.label: row for row in compared(models)}
+    row = rows["cortex-m4: of these, weights"]
+    assert (row.values, row.changes[1]) == (weights, change)

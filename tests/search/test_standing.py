@@ -1,11 +1,13 @@
 """The line that says how a search stands."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from tests.search.made import QUICK, blobs, dense
 from tinyrt.search import search_networks
+from tinyrt.search.front import in_order
 from tinyrt.search.standing import Standing
 from tinyrt.search.store import End, Record
 
@@ -55,3 +57,10 @@ def test_a_study_that_goes_on_tells_what_it_has(tmp_path):
     )
     assert [(done, total) for done, total, _ in seen] == [(1, 3), (2, 3), (3, 3)]
     assert [r for _, _, r in seen] == [*first.records.values(), whole.records[2]]
+
+
+def test_of_equal_points_of_a_front_the_first_that_was_found_stands():
+    values = [[0.5, 9], [0.7, 20], [0.5, 9], [0.7, 10], [0.9, 30], [0.7, 10]]
+    trials = [SimpleNamespace(number=i, values=v) for i, v in enumerate(values)]
+    assert [trial.number for trial in in_order(trials)] == [4, 3, 1, 0]
+

@@ -73,6 +73,17 @@ def test_a_teacher_answers_each_sample_once(monkeypatch):
     assert asked[4:] == [2], "nobody but the one beside it"
 
 
+def test_samples_that_differ_in_one_place_have_answers_of_their_own():
+    """Wherever that is, and by however little."""
+    graph = knowing()
+    known, x = Remembered(Teacher(graph)), np.repeat(Problem.of(blobs()).x[:1], 13, axis=0)
+    for i in range(12):
+        x[1 + i, i] = np.nextafter(x[0, i], np.float32(99))
+    x[1:, :] += 8 * (x[1:, :] - x[:1, :])
+    assert len(known(x)) == len(known._known) == 13
+    np.testing.assert_array_equal(known(x), logits_of(Model(graph))(x))
+
+
 def test_what_is_remembered_of_a_teacher_has_an_end(monkeypatch):
     monkeypatch.setattr(remembered, "MOST", 4)
     known, x = Remembered(Teacher(knowing())), Problem.of(blobs()).x

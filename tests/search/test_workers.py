@@ -98,6 +98,14 @@ def test_samples_that_were_lost_with_their_workers_are_sent_again():
     assert result == Failure("all workers died under it 4 times")
 
 
+def test_losses_are_counted_anew_for_the_next_task_of_an_owner():
+    lost = CancelledError()
+    crew = Cluster(problem(), Client(lost, lost, 1, lost, lost, 2))
+    for result in (1, 2):
+        crew.begin("trial", Task(double, (21,)))
+        assert crew.finished() == ("trial", result)
+
+
 def test_a_wait_that_is_cancelled_is_none_of_the_others(monkeypatch):
     def wait(*_, **__):
         raise CancelledError

@@ -76,8 +76,8 @@ class DeviceBudget:
         whole = cost(graph, self.core, basis=basis)
         return Costs(whole.arena, whole.flash, whole.instructions, whole.cycles)
 
-    def excess(self, costs: Costs) -> dict[str, int]:
-        """What is beyond its limit, and how much it costs."""
+    def excess(self, costs: Costs) -> dict[str, int | None]:
+        """What is beyond its limit, and how much it costs; None where that is not known."""
         spent = {name: getattr(costs, name) for name in self.limits}
         return {name: n for name, n in spent.items() if n is None or n > self.limits[name]}
 
@@ -91,7 +91,10 @@ class DeviceBudget:
         if beyond := self.excess(costs):
             raise BudgetError(
                 f"on {self.core}, the trained model costs "
-                + ", ".join(f"{n:,} of {name}" for name, n in beyond.items()),
+                + ", ".join(
+                    f"an unknown number of {name}" if n is None else f"{n:,} of {name}"
+                    for name, n in beyond.items()
+                ),
                 expected=", ".join(f"at most {self.limits[name]:,}" for name in beyond),
                 hint="leave a margin: training changes what zeros and constants allow",
             )

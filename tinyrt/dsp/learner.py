@@ -141,6 +141,7 @@ class Learner:
     def identity(self) -> int:
         """Tells what is saved by one layer from what is saved by another: a CRC-32 of all of it."""
         numbers = [*self.rate_step, *self.bias_step, *self.limits, self.bits, self.zero_point]
+        numbers.append(self.features)
         weights, biases = self.start
         whole = np.concatenate([weights.ravel(), biases, np.array(numbers, np.int64)])
         return zlib.crc32(whole.astype("<i8").tobytes())

@@ -80,10 +80,9 @@ def buffers(
             root = roots.get(name, name)
             if root in last:
                 last[root] = i
-    for name in graph.outputs:
-        root = roots.get(name, name)
-        if root in last:
-            last[root] = end
+    for name in graph.outputs:  # none of them is a view
+        if name in last:
+            last[name] = end
     result = [
         Buffer(tuple(names), graph.value(root).nbytes, first[root], last[root])
         for root, names in members.items()

@@ -61,8 +61,6 @@ def move(attrs: MirrorPadAttrs, x: Array) -> Array:
 def _index(attrs: MirrorPadAttrs, axis: int, size: int) -> Array:
     places = np.arange(size)
     pair = attrs.paddings[axis]
-    if size == 1 and attrs.mode == "REFLECT":
-        return places
     return np.pad(places, pair, mode=MODES[attrs.mode])  # type: ignore[call-overload,no-any-return]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -163,6 +163,12 @@ def _counted(records: Mapping[int, Record], ends: Iterable[End]) -> dict[str, in
     return {end.value: counts[end] for end in ends}
 
 
+def in_order(trials: Sequence[Any]) -> list[Any]:
+    """Trials from the best score on, the cheaper of equal scores first; of equals, the first."""
+    best = {tuple(trial.values): trial for trial in reversed(trials)}
+    return sorted(best.values(), key=lambda t: (-t.values[0], t.values[1:]))
+
+
 def write_front(
     funnel: Funnel,
     store: Store,
@@ -181,9 +187,7 @@ def write_front(
     records = store.records()
     trained = [t for t in store.study.best_trials if records[t.number].end is End.TRAINED]
     points: list[Point] = []
-    # Of equals, the first that was found.
-    best = {tuple(trial.values): trial for trial in reversed(trained)}
-    for trial in sorted(best.values(), key=lambda t: (-t.values[0], t.values[1:])):
+    for trial in in_order(trained):
         record = records[trial.number]
         place = make_folder(folder / FRONT / f"{trial.number:05}")
         content = funnel.model_file(trial.number).read_bytes()

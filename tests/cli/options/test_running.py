@@ -74,6 +74,21 @@ def test_a_profile_has_every_op(made, tmp_path):
     assert "GMAC/s" in call(*arguments, "--profile").stdout
 
 
+def test_a_profile_is_of_the_backend_that_is_asked_for(made, tmp_path, monkeypatch):
+    asked, profile_model = [], api.profile_model
+
+    def profiled(model, **options):
+        asked.append(options["backend"])
+        return profile_model(model, **options)
+
+    monkeypatch.setattr(api, "profile_model", profiled)
+    arguments = ("run", made.int8, "-i", made.test, "-o", tmp_path / "y.npz", "--profile")
+    for backend in ("reference", "numba"):
+        assert call_json(*arguments, "--backend", backend)["backend"] == backend
+    call_json(*arguments)
+    assert asked == ["reference", "numba", "numba"]
+
+
 # eval
 
 

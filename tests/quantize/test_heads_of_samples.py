@@ -1,0 +1,37 @@
+"""The first samples of what comes in batches, and all of it again."""
+
+import numpy as np
+import pytest
+
+from tinyrt.quantize.calibration.samples import split_head
+
+
+def batches(sizes, rows):
+    """Batches of so many samples, whose rows are numbered from 0; y has one row each."""
+    first = 0
+    for size in sizes:
+        samples = np.arange(first, first + size)
+        x = rows * first + np.arange(rows * size)
+        yield {"x": x, "y": samples}
+        first += size
+
+
+@pytest.mark.parametrize("rows", [1, 4])
+@pytest.mark.parametrize("sizes", [(1,) * 6, (2, 3, 1), (6,)])
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 6, 9])
+def test_a_head_has_as_many_samples_as_are_asked_for(sizes, rows, count):
+    read = []
+
+    def counted():
+        for batch in batches(sizes, rows):
+            read.append(len(batch["y"]))
+            yield batch
+
+    head, again = split_head(counted(), count, {"x": rows, "y": 1})
+    most = min(count, 6)
+    np.testing.assert_array_equal(head["x"], np.arange(rows * most))
+    np.testing.assert_array_equal(head["y"], np.arange(most))
+    assert sum(read[:-1]) < count, "no more is read than the head takes"
+    found = list(again)
+    np.testing.assert_array_equal(np.concatenate([b["x"] for b in found]), np.arange(6 * rows))
+    assert len(found) == len(sizes)

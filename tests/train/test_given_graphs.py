@@ -1,0 +1,90 @@
+"""A graph that is trained stays as it was, and so does what a training gave before it goes on."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.graphs import small_cnn
+from tests.passes.nets import Net
+from tinyrt.convert.passes import optimize
+from tinyrt.train import SGD, Tensor, cross_entropy
+from tinyrt.train.channel_scores import channel_scores
+from tinyrt.train.graph_model import GraphModel
+from tinyrt.train.qat import QatConfig, QatModel, Scales
+
+RNG = np.random.default_rng(7)
+X = RNG.normal(size=(8, 8, 8, 3)).astype(np.float32)
+Y = RNG.integers(0, 3, 8)
+
+
+def normed():
+    """Batch norms, and a layer without a bias."""
+    net = Net((1, 8, 8, 3))
+    y = net.op("relu", (net.batch_norm(net.conv("x", bias=False)),))
+    rows = net.reshape(net.batch_norm(net.depthwise(y)), 1, 8 * 8 * net.channels(y))
+    return net.graph(net.dense(rows))
+
+
+def frozen(graph):
+    """With constants that nobody can write to."""
+    values = {}
+    for name, value in graph.values.items():
+        if value.data is not None:
+            data = np.array(value.data)
+            data.flags.writeable = False
+            value = replace(value, data=data)
+        values[name] = value
+    return replace(graph, values=values)
+
+
+def bytes_of(graph):
+    return {n: v.data.tobytes() for n, v in graph.values.items() if v.data is not None}
+
+
+MODELS = {
+    "float": GraphModel,
+    "int8": lambda graph: QatModel(optimize(graph), X),
+    "int8 with norms": lambda graph: QatModel(optimize(graph), X, source=graph),
+    "learned scales": lambda graph: QatModel(
+        optimize(graph), X, config=QatConfig(weight_scales=Scales.LSQ)
+    ),
+}
+
+
+def stepped(model, times=2):
+    optimizer = SGD(model.parameters(), 0.05, momentum=0.5, weight_decay=0.1)
+    for _ in range(times):
+        optimizer.zero_grad()
+        loss = cross_entropy(model(Tensor(X)), Y)
+        loss.backward()
+        optimizer.step()
+    return model
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("net", [small_cnn, normed])
+def test_training_leaves_the_graph_as_it_is(net, make):
+    graph = net()
+    before = bytes_of(graph)
+    stepped(make(frozen(graph)))
+    model = make(graph)
+    stepped(model)
+    assert bytes_of(graph) == before
+    if isinstance(model, GraphModel):
+        trained = model.trained()
+        kept = bytes_of(trained)
+        stepped(model)
+        assert bytes_of(trained) == kept, "a graph that was given stays while training goes on"
+
+
+@pytest.mark.parametrize("batch", [1, 3, 5, 8, 20])
+def test_scores_of_channels_are_means_over_samples_whatever_the_batch(batch):
+    model = GraphModel(small_cnn())
+    whole, parts = (channel_scores(model, X, Y, batch=n) for n in (8, batch))
+    alone = [channel_scores(model, X[i : i + 1], Y[i : i + 1]) for i in range(8)]
+    for name, score in whole.items():
+        np.testing.assert_allclose(parts[name], score, rtol=1e-4)
+        mean = np.mean([each[name] for each in alone], axis=0)
+        np.testing.assert_allclose(score, mean, rtol=1e-4)
