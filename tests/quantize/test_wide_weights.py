@@ -59,20 +59,22 @@ def check(graph, log=None, often=0.02):
 
 
 @pytest.mark.parametrize(
-    ("wide", "depthwise", "convolutions"),
+    ("wide", "depthwise", "repeated"),
     [((0,), 1, 1), ((11,), 1, 1), ((4,), 2, 1), ((2, 3, 7), 3, 2), ((1, 5, 9), 4, 3)],
 )
 @pytest.mark.parametrize("scales", [(1 / 512,), (1 / 512, 1 / 300, 1 / 700)])
 @pytest.mark.parametrize("bias", [True, False])
 def test_only_wide_channels_of_a_depthwise_layer_are_in_parts(
-    wide, depthwise, convolutions, scales, bias
+    wide, depthwise, repeated, scales, bias
 ):
     log = RewriteLog()
     graph = layer(wide, scales=scales, bias=bias)
     integers = check(graph, log)
     assert all(n.output.dtype is DType.INT8 for n in integers.bound())
     ops = Counter(n.op for n in integers.nodes)
-    assert (ops["depthwise_conv2d"], ops["conv2d"]) == (depthwise, convolutions)
+    assert (ops["depthwise_conv2d"], ops["conv2d"]) == (depthwise + repeated, 0)
+    doubled = [n for n in integers.nodes if getattr(n.attrs, "stride", ()) == (2, 1)]
+    assert len(doubled) == repeated
     assert not ops["quantize"]
     assert len({n.name for n in integers.nodes}) == len(integers.nodes)
     assert integers.outputs == graph.outputs

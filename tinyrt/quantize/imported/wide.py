@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tinyrt.convert.weight_parts import LEAST, MOST, PartsOp, in_parts, parts_of, runs_of
+from tinyrt.convert.weight_parts import LEAST, MOST, PartsOp, in_parts, least_of, parts_of, runs_of
 from tinyrt.ir import BoundNode, Graph, Node, RewriteLog, Value
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.slice import SliceAttrs
@@ -39,7 +39,8 @@ def with_weights_in_parts(graph: Graph, names: Container[str], log: RewriteLog) 
         if node.output.name not in names:
             rewrite.nodes.append(node.node)
             continue
-        count = len(parts_of(weight_steps(node.input(1)).astype(np.int16)))
+        steps = weight_steps(node.input(1)).astype(np.int16)
+        count = len(parts_of(steps, least_of(node.op, steps)))
         rewrite.split(node)
         reason = f"its weights are wider than int8, and so sums of {count} parts"
         log.note(STEP, node.name, reason)
@@ -93,7 +94,8 @@ class _Rewrite:
 
     def _in_parts(self, node: BoundNode) -> None:
         weights = node.input(1)
-        parts = parts_of(weight_steps(weights).astype(np.int16))
+        steps = weight_steps(weights).astype(np.int16)
+        parts = parts_of(steps, least_of(node.op, steps))
         if len(parts) == 1:
             self.nodes.append(node.node)
             return
