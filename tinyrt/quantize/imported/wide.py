@@ -17,16 +17,12 @@ from tinyrt.quantize.imported.integers import weight_steps
 STEP = "weights_in_parts"
 """The name of this step in the log."""
 
-MOST_WIDE = 0.25
-"""Of a depthwise layer's channels: in parts they take as many instructions of a Cortex-M4 as ten
-others, and more than twice those of floats."""
-
 
 def with_weights_in_parts(graph: Graph, names: Container[str], log: RewriteLog) -> Graph:
     """The float graph in which weights of some ops are sums of parts, each within int8.
 
-    Depthwise convolutions in parts are ordinary ones, and slow: only those of their channels become
-    such whose weights are wide.
+    Depthwise convolutions in parts take more than twice the instructions: only those of their
+    channels are in parts whose weights are wide.
 
     Args:
         graph: its weights lie on grids.
@@ -108,13 +104,6 @@ class _Rewrite:
         named = replace(value, name=self._graph.unique_name(value.name, self.values))
         self.values[named.name] = named
         return named
-
-
-def is_mostly_wide(node: BoundNode) -> bool:
-    """Whether a depthwise layer has so many channels with wide weights that floats are faster."""
-    if node.op != "depthwise_conv2d":
-        return False
-    return sum(end - first for first, end in _wide_runs(node)) > MOST_WIDE * node.input(0).shape[-1]
 
 
 def _runs_of(node: BoundNode) -> list[tuple[int, int]]:
