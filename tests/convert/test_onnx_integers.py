@@ -109,7 +109,7 @@ def test_weights_of_several_zero_points_are_counted_from_them(tmp_path, dtype):
     w = m.op("DequantizeLinear", m.const(steps, dtype), *grid, axis=0)
     path, log = saved(m, tmp_path, layer(m, w)), RewriteLog()
     graph = open_model(path, log=log)
-    assert [n.op for n in graph.nodes] == ["slice", "concatenation", "conv2d"]
+    assert [n.op for n in graph.nodes] == ["slice", "slice", "concatenation", "conv2d"]
     assert all(n.output.dtype is DType.INT8 for n in graph.bound())
     (reason,) = (r for (step, _), r in log.reasons.items() if step == "weights_in_parts")
     assert reason == "its weights are wider than int8, and so sums of 2 parts"

@@ -4,10 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from tests.convert.quantized_onnx import both, quantized, residual_net, worst_steps
 from tests.graphs import Builder
-from tinyrt.convert.weight_parts import MAX_RUNS, in_parts, parts_of
+from tinyrt.backends.c.blocks.words import fit_halves
+from tinyrt.convert.weight_parts import MAX_RUNS, in_parts, least_of, parts_of
 from tinyrt.ir import Graph
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
@@ -97,15 +100,56 @@ def test_a_dense_layer_on_an_image_reads_rows():
     ("op", "attrs", "w"),
     [
         ("conv2d", Conv2dAttrs((2, 1), "SAME"), (6, 3, 2, 2)),
-        ("depthwise_conv2d", DepthwiseConv2dAttrs((2, 1), "SAME"), (1, 3, 2, 8)),
+        ("depthwise_conv2d", DepthwiseConv2dAttrs((2, 1), "SAME", (2, 1)), (1, 3, 2, 8)),
     ],
 )
 def test_channels_of_a_group_lie_side_by_side(op, attrs, w):
     steps = np.random.default_rng(1).integers(-255, 256, w).astype(np.int16)
     ops, made = rewritten(op, attrs, (1, 7, 5, 4), steps)
     assert ops == ["reshape", "concatenation", "reshape", "conv2d"]
-    assert made.node.attrs == Conv2dAttrs((2, 1), "SAME")
+    assert made.node.attrs == Conv2dAttrs((2, 1), "SAME", attrs.dilation)
     assert made.channel_axis == (0 if op == "depthwise_conv2d" else None)
+
+
+ROWS = st.integers(1, 9)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    size=st.tuples(ROWS, ROWS),
+    kernel=st.tuples(st.integers(1, 5), st.integers(1, 4)),
+    stride=st.tuples(st.integers(1, 3), st.integers(1, 3)),
+    padding=st.sampled_from(["SAME", "VALID"]),
+    dilation_w=st.integers(1, 2),
+    times=st.integers(1, 2),
+    bound=st.sampled_from([130, 255, 300, 500]),
+)
+def test_rows_of_a_depthwise_layer_are_repeated(
+    size, kernel, stride, padding, dilation_w, times, bound
+):
+    reach = kernel[0], (kernel[1] - 1) * dilation_w + 1
+    assume(padding == "SAME" or (size[0] >= reach[0] and size[1] >= reach[1]))
+    attrs = DepthwiseConv2dAttrs(stride, padding, (1, dilation_w))
+    steps = np.random.default_rng(1).integers(-bound, bound + 1, (1, *kernel, 3 * times))
+    steps[0, 0, 0, 0] = bound
+    ops, made = rewritten("depthwise_conv2d", attrs, (2, *size, 3), steps.astype(np.int16))
+    assert ops == ["reshape", "concatenation", "reshape", "depthwise_conv2d"]
+    assert made.channel_axis is None
+    assert made.node.attrs.stride[1] == stride[1]
+
+
+@pytest.mark.parametrize(
+    ("pair", "least"),
+    [([-1, -129], -127), ([-1, -200], -127), ([0, -129], -128), ([-129, -1], -128)],
+)
+def test_a_weight_of_a_convolution_fits_beside_its_neighbour(pair, least):
+    """Kernels multiply by two channels' weights at once; a lone last channel has no neighbour."""
+    steps = np.array([*pair, -128], np.int16).reshape(3, 1, 1, 1)
+    assert least_of("conv2d", steps) == least
+    assert least_of("depthwise_conv2d", steps) == least_of("conv2d", steps.clip(-128)) == -128
+    parts = parts_of(steps, least)
+    assert fit_halves(parts[0].reshape(3, 1).astype(np.int8))
+    np.testing.assert_array_equal(sum(parts), steps)
 
 
 @pytest.mark.parametrize("form", ["qdq", "qoperator"])

@@ -59,20 +59,22 @@ def check(graph, log=None, often=0.02):
 
 
 @pytest.mark.parametrize(
-    ("wide", "depthwise", "convolutions"),
+    ("wide", "depthwise", "repeated"),
     [((0,), 1, 1), ((11,), 1, 1), ((4,), 2, 1), ((2, 3, 7), 3, 2), ((1, 5, 9), 4, 3)],
 )
 @pytest.mark.parametrize("scales", [(1 / 512,), (1 / 512, 1 / 300, 1 / 700)])
 @pytest.mark.parametrize("bias", [True, False])
 def test_only_wide_channels_of_a_depthwise_layer_are_in_parts(
-    wide, depthwise, convolutions, scales, bias
+    wide, depthwise, repeated, scales, bias
 ):
     log = RewriteLog()
     graph = layer(wide, scales=scales, bias=bias)
     integers = check(graph, log)
     assert all(n.output.dtype is DType.INT8 for n in integers.bound())
     ops = Counter(n.op for n in integers.nodes)
-    assert (ops["depthwise_conv2d"], ops["conv2d"]) == (depthwise, convolutions)
+    assert (ops["depthwise_conv2d"], ops["conv2d"]) == (depthwise + repeated, 0)
+    doubled = [n for n in integers.nodes if getattr(n.attrs, "stride", ()) == (2, 1)]
+    assert len(doubled) == repeated
     assert not ops["quantize"]
     assert len({n.name for n in integers.nodes}) == len(integers.nodes)
     assert integers.outputs == graph.outputs
@@ -81,12 +83,14 @@ def test_only_wide_channels_of_a_depthwise_layer_are_in_parts(
     assert log.reasons == {(STEP, node.name): reason}
 
 
-@pytest.mark.parametrize("wide", [range(4), range(CHANNELS), (0, 11, 5, 7)])
-def test_a_depthwise_layer_with_many_wide_channels_stays_in_float(wide):
-    log = RewriteLog()
-    graph = check(layer(wide), log)
-    assert [n.op for n in graph.nodes] == ["dequantize", "depthwise_conv2d", "quantize"]
-    assert set(log.refused.values()) == {"its weights are wider than int8 in too many channels"}
+@pytest.mark.parametrize(
+    ("wide", "repeated"), [(range(4), 1), (range(CHANNELS), 1), ((0, 11, 5, 7), 4)]
+)
+def test_a_depthwise_layer_with_many_wide_channels_computes_in_integers(wide, repeated):
+    integers = check(layer(wide))
+    assert all(n.output.dtype is DType.INT8 for n in integers.bound())
+    strides = [n.attrs.stride for n in integers.nodes if n.op == "depthwise_conv2d"]
+    assert strides.count((2, 1)) == repeated
 
 
 @pytest.mark.parametrize("wide", [(3,), range(CHANNELS)])

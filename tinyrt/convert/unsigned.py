@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.budget import OP, current
-from tinyrt.convert.weight_parts import in_parts, parts_of
+from tinyrt.convert.weight_parts import in_parts, least_of, parts_of
 from tinyrt.errors import UnsupportedError
 from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, TensorType, Value
 from tinyrt.ops import OPS, ops_where
@@ -155,7 +155,7 @@ class _Signed:
         centred = weights.data.astype(np.int16) - weights.q.zero_point
         in_f32 = node.op != "fully_connected"
         q = QParams(weights.q.scales, 0, weights.q.axis, product_f32=in_f32)
-        parts = parts_of(centred)
+        parts = parts_of(centred, least_of(node.op, centred))
         if len(parts) == 1:
             name = self._constant(weights, parts[0], q)
             self._append(_with_inputs(node.node, {1: name}))

@@ -2,7 +2,9 @@
 
 ``x * (w1 + w2) = [x, x] * [w1, w2]``: the input's channels are repeated, and the parts of the
 weights lie one behind the other. Further parts read only those channels in which they are not zero.
-Nothing is rounded, so that the op's integers stay what they were.
+A depthwise layer's rows are repeated instead, with rows of the parts' taps in turn and a stride as
+many times as long: it stays depthwise. Nothing is rounded, so that the op's integers stay what they
+were.
 """
 
 from __future__ import annotations
@@ -20,23 +22,45 @@ from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.shared.window import Window
 from tinyrt.ops.slice import SliceAttrs
 
 LEAST, MOST = -128, 127
 """What a part's elements lie between."""
 
+LEAST_IN_PAIRS = -127
+"""The same where kernels multiply by the weights of two channels at once: of -128 above a negative
+one, no 16 bits hold both, and the general kernel takes ten times the instructions."""
+
 MAX_RUNS = 8
 """Runs of channels that are taken out one by one; of more, everything between first and last is."""
 
 
-def parts_of(steps: NDArray[np.int16]) -> list[NDArray[np.int16]]:
-    """Arrays within int8 whose sum the weights are: one where that suffices."""
+def parts_of(steps: NDArray[np.int16], least: int = LEAST) -> list[NDArray[np.int16]]:
+    """Arrays from ``least`` to 127 whose sum the weights are: one where that suffices."""
     parts: list[NDArray[np.int16]] = []
     rest = steps
     while not parts or rest.any():
-        parts.append(np.clip(rest, LEAST, MOST))
+        parts.append(np.clip(rest, least, MOST))
         rest = rest - parts[-1]
     return parts
+
+
+def least_of(op: str, steps: NDArray[np.int16]) -> int:
+    """The least element of a part: of convolutions a channel's -128 must not meet a negative one.
+
+    Args:
+        op: its name.
+        steps: its weights, output channels first.
+
+    """
+    fits = steps.min(initial=0) >= LEAST and steps.max(initial=0) <= MOST
+    if op != "conv2d" or fits:
+        # Where one part suffices, a second one would cost cores with vectors more than it saves.
+        return LEAST
+    even, odd = steps[0::2], steps[1::2]
+    clash = (odd <= LEAST) & (even[: len(odd)] < 0)
+    return LEAST_IN_PAIRS if clash.any() else LEAST
 
 
 @dataclass(slots=True)
@@ -85,6 +109,8 @@ class _Repeater:
     def run(self, parts: Sequence[NDArray[Any]]) -> PartsOp:
         op, x, axis = self._node.op, self._x, None
         node = self._node.node
+        if op == "depthwise_conv2d" and self._node.attrs_as(DepthwiseConv2dAttrs).dilation[0] == 1:
+            return self._by_row(x, parts)
         if op == "depthwise_conv2d":
             groups, axis = x.shape[-1], 0
             parts = [np.moveaxis(part[0], -1, 0)[..., None] for part in parts]
@@ -102,6 +128,26 @@ class _Repeater:
             wide, weights = self._where_needed(x, parts)
         node = replace(node, inputs=(wide.name, *node.inputs[1:]))
         return PartsOp(node, weights, axis, self._nodes)
+
+    def _by_row(self, x: Value, parts: Sequence[NDArray[Any]]) -> PartsOp:
+        """A depthwise layer without steps between rows of taps: each row of the input repeated."""
+        n, h, w, c = x.shape
+        times = len(parts)
+        _, kernel_h, *rest = parts[0].shape
+        a = self._node.attrs_as(DepthwiseConv2dAttrs)
+        lines = np.stack(parts, axis=2).reshape(1, kernel_h * times, *rest)
+        window = Window.of((h, w), (kernel_h, rest[0]), a.stride, a.padding, a.dilation)
+        padding = max((window.out[0] - 1) * a.stride[0] + kernel_h - h, 0)
+        if a.padding == "SAME" and padding % 2:
+            # SAME has the odd row below. Repeated, half of it would be above, where zeros meet it.
+            lines = np.pad(lines, ((0, 0), (times - 1, 0), (0, 0), (0, 0)))
+        apart = self._reshaped(x, (n, h, 1, w * c))
+        both = self._joined([apart] * times, axis=2)
+        image = self._reshaped(both, (n, h * times, w, c))
+        attrs = replace(a, stride=(a.stride[0] * times, a.stride[1]))
+        node = self._node.node
+        node = replace(node, attrs=attrs, inputs=(image.name, *node.inputs[1:]))
+        return PartsOp(node, lines, None, self._nodes)
 
     def _by_group(self, x: Value, groups: int, parts: Sequence[Any]) -> Value:
         """Each group's channels beside themselves."""
@@ -128,11 +174,12 @@ class _Repeater:
         attrs = SliceAttrs((*begin[:-1], first), shape, (1,) * len(shape))
         return self._made("slice", f"{x.name}/channels", [x], shape, attrs)
 
-    def _joined(self, values: Sequence[Value]) -> Value:
+    def _joined(self, values: Sequence[Value], axis: int = -1) -> Value:
         first = values[0]
-        shape = (*first.shape[:-1], sum(v.shape[-1] for v in values))
-        attrs = ConcatenationAttrs(len(shape) - 1)
-        return self._made("concatenation", f"{first.name}/repeated", values, shape, attrs)
+        shape = list(first.shape)
+        shape[axis] = sum(v.shape[axis] for v in values)
+        attrs = ConcatenationAttrs(axis % len(shape))
+        return self._made("concatenation", f"{first.name}/repeated", values, tuple(shape), attrs)
 
     def _reshaped(self, x: Value, shape: tuple[int, ...]) -> Value:
         return self._made("reshape", f"{x.name}/reshaped", [x], shape, ReshapeAttrs(shape))

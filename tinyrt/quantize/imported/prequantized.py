@@ -33,7 +33,7 @@ from tinyrt.quantize.imported.integers import (
     is_activation,
     stored_weights,
 )
-from tinyrt.quantize.imported.wide import is_mostly_wide, with_weights_in_parts
+from tinyrt.quantize.imported.wide import with_weights_in_parts
 from tinyrt.quantize.plan import QuantPlan
 from tinyrt.quantize.schemes import FORMS, IN_DTYPE, Layout, has_floats, lay_out_as
 from tinyrt.quantize.tables import saves
@@ -267,8 +267,6 @@ class _Decisions:
             return f"{node.op} has no {FORMS[dtype]} form"
         if spec.quant is Quant.WEIGHTED and not has_weights(node):
             return "its weights lie on no grid of 8 bits"
-        if spec.quant is Quant.WEIGHTED and is_mostly_wide(node):
-            return "its weights are wider than int8 in too many channels"
         return self._output(node, dtype, names) or self._misfit(node, dtype)
 
     def _output(self, node: BoundNode, dtype: DType, names: list[str]) -> str:

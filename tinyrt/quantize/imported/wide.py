@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tinyrt.convert.weight_parts import LEAST, MOST, PartsOp, in_parts, parts_of, runs_of
+from tinyrt.convert.weight_parts import LEAST, MOST, PartsOp, in_parts, least_of, parts_of, runs_of
 from tinyrt.ir import BoundNode, Graph, Node, RewriteLog, Value
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.slice import SliceAttrs
@@ -17,16 +17,12 @@ from tinyrt.quantize.imported.integers import weight_steps
 STEP = "weights_in_parts"
 """The name of this step in the log."""
 
-MOST_WIDE = 0.25
-"""Of a depthwise layer's channels: in parts they take as many instructions of a Cortex-M4 as ten
-others, and more than twice those of floats."""
-
 
 def with_weights_in_parts(graph: Graph, names: Container[str], log: RewriteLog) -> Graph:
     """The float graph in which weights of some ops are sums of parts, each within int8.
 
-    Depthwise convolutions in parts are ordinary ones, and slow: only those of their channels become
-    such whose weights are wide.
+    Depthwise convolutions in parts take more than twice the instructions: only those of their
+    channels are in parts whose weights are wide.
 
     Args:
         graph: its weights lie on grids.
@@ -39,7 +35,8 @@ def with_weights_in_parts(graph: Graph, names: Container[str], log: RewriteLog) 
         if node.output.name not in names:
             rewrite.nodes.append(node.node)
             continue
-        count = len(parts_of(weight_steps(node.input(1)).astype(np.int16)))
+        steps = weight_steps(node.input(1)).astype(np.int16)
+        count = len(parts_of(steps, least_of(node.op, steps)))
         rewrite.split(node)
         reason = f"its weights are wider than int8, and so sums of {count} parts"
         log.note(STEP, node.name, reason)
@@ -93,7 +90,8 @@ class _Rewrite:
 
     def _in_parts(self, node: BoundNode) -> None:
         weights = node.input(1)
-        parts = parts_of(weight_steps(weights).astype(np.int16))
+        steps = weight_steps(weights).astype(np.int16)
+        parts = parts_of(steps, least_of(node.op, steps))
         if len(parts) == 1:
             self.nodes.append(node.node)
             return
@@ -106,13 +104,6 @@ class _Rewrite:
         named = replace(value, name=self._graph.unique_name(value.name, self.values))
         self.values[named.name] = named
         return named
-
-
-def is_mostly_wide(node: BoundNode) -> bool:
-    """Whether a depthwise layer has so many channels with wide weights that floats are faster."""
-    if node.op != "depthwise_conv2d":
-        return False
-    return sum(end - first for first, end in _wide_runs(node)) > MOST_WIDE * node.input(0).shape[-1]
 
 
 def _runs_of(node: BoundNode) -> list[tuple[int, int]]:
