@@ -286,6 +286,9 @@ def test_permissions_are_the_umasks_or_those_that_were_there(tmp_path):
     write_atomic(tmp_path / "old", lambda file: file.write(b"x"))
     modes = [(tmp_path / n).stat().st_mode & 0o777 for n in ("new", "c", "c/net.c", "old")]
     assert modes == [0o640, 0o750, 0o640, 0o604]
+    (tmp_path / "old").chmod(0o6755)
+    write_atomic(tmp_path / "old", lambda file: file.write(b"y"))
+    assert (tmp_path / "old").stat().st_mode & 0o7777 == 0o755, "others' rights are not passed on"
     (tmp_path / "c").chmod(0o705)
     write_folder(tmp_path / "c", OLD)
     assert (tmp_path / "c").stat().st_mode & 0o777 == 0o705

@@ -144,4 +144,3 @@ def test_who_watches_ops_sees_each_sample_once(count, monkeypatch):
     assert {sum(map(len, parts)) for parts in seen.values()} == {count}
     np.testing.assert_array_equal(np.concatenate(seen[net.outputs[0]]), answers)
     np.testing.assert_allclose(answers, Model(net)(x), rtol=1e-5, atol=1e-6)
-

@@ -57,3 +57,9 @@ def test_products_have_the_type_that_holds_both_operands(left, right, to):
     found = matmul(a, b)
     assert found.dtype == to
     np.testing.assert_array_equal(found, np.matmul(a.astype("f8"), b.astype("f8")))
+
+
+def test_large_arrays_begin_at_a_line_of_the_cache(pool):
+    sizes = range(buffers.MIN_BYTES, buffers.MIN_BYTES + 200, 24)
+    arrays = [buffers.empty((n,), np.uint8) for n in sizes]
+    assert {buffers.address(array) % buffers.ALIGNMENT for array in arrays} == {0}

@@ -6,6 +6,7 @@ an op reads one of its operands twice, or two of them the other way round.
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -62,7 +63,7 @@ def of_values(graph: Graph) -> Iterator[Graph]:
 
 def of_operands(graph: Graph) -> Iterator[Graph]:
     for node in graph.nodes:
-        for i, j in ((i, j) for j in range(len(node.inputs)) for i in range(j)):
+        for i, j in combinations(range(len(node.inputs)), 2):
             first, second = node.inputs[i], node.inputs[j]
             if "" in (first, second):
                 continue

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.search.made import QUICK, blobs, dense
+from tinyrt.api.fitting import DeviceBudget
 from tinyrt.api.models import evaluate
 from tinyrt.errors import DataError, ToolError
 from tinyrt.export import ExportOptions
@@ -48,6 +49,13 @@ def test_looks_at_the_test_are_counted_over_all_runs(tmp_path):
         for options in ({"test": test}, {}, {"test": test})
     ]
     assert looks == [1, 1, 2]
+
+
+def test_where_nothing_fits_the_test_is_not_looked_at(tmp_path):
+    data, test = apart()
+    tight = replace(TWO, budget=DeviceBudget(arena=1))
+    found = search_networks(dense, data, tmp_path, tight, test=test)
+    assert (found.front, found.looks) == ((), 0)
 
 
 def test_what_differs_on_the_core_is_told(monkeypatch, tmp_path):

@@ -63,4 +63,3 @@ def test_of_equal_points_of_a_front_the_first_that_was_found_stands():
     values = [[0.5, 9], [0.7, 20], [0.5, 9], [0.7, 10], [0.9, 30], [0.7, 10]]
     trials = [SimpleNamespace(number=i, values=v) for i, v in enumerate(values)]
     assert [trial.number for trial in in_order(trials)] == [4, 3, 1, 0]
-
