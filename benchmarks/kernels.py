@@ -79,7 +79,7 @@ class Layer:
         return DType.INT16 if self.form is Form.INT16X8 else DType.INT8
 
 
-def _wide(layer: Layer) -> Layer:
+def int16(layer: Layer) -> Layer:
     """The layer with int16 activations."""
     return replace(layer, form=Form.INT16X8, zero_point=0, scale=layer.scale / 64)
 
@@ -139,17 +139,17 @@ LAYERS: dict[str, Layer] = {
     "matrix product": Layer("batch_matmul", BatchMatmulAttrs(adj_y=True), _MATRICES, 4.0),
     "pad": Layer("pad", PadAttrs(((0, 0), (1, 1), (1, 1), (0, 0))), (IMAGE,)),
     "transpose": Layer("transpose", TransposeAttrs((0, 3, 1, 2)), (IMAGE,)),
-    "conv 3 x 3, int16": _wide(_conv((32, 3, 3, 32))),
-    "conv 1 x 1, int16": _wide(_conv((32, 1, 1, 32))),
-    "depthwise 3 x 3, int16": _wide(_depthwise((1, 3, 3, 32))),
-    "dense, 1 row, int16": _wide(_dense(1, 512, 64)),
-    "add, int16": _wide(Layer("add", AddAttrs(), (IMAGE, IMAGE))),
-    "mul, int16": _wide(Layer("mul", MulAttrs(), (IMAGE, IMAGE), 3.2)),
-    "softmax, 64 rows of 64, int16": _wide(Layer("softmax", SoftmaxAttrs(), ((64, 64),))),
-    "average pool 2 x 2, int16": _wide(
+    "conv 3 x 3, int16": int16(_conv((32, 3, 3, 32))),
+    "conv 1 x 1, int16": int16(_conv((32, 1, 1, 32))),
+    "depthwise 3 x 3, int16": int16(_depthwise((1, 3, 3, 32))),
+    "dense, 1 row, int16": int16(_dense(1, 512, 64)),
+    "add, int16": int16(Layer("add", AddAttrs(), (IMAGE, IMAGE))),
+    "mul, int16": int16(Layer("mul", MulAttrs(), (IMAGE, IMAGE), 3.2)),
+    "softmax, 64 rows of 64, int16": int16(Layer("softmax", SoftmaxAttrs(), ((64, 64),))),
+    "average pool 2 x 2, int16": int16(
         Layer("average_pool2d", Pool2dAttrs((2, 2), (2, 2)), (IMAGE,), INPUT_SCALE / 4)
     ),
-    "max pool 2 x 2, int16": _wide(
+    "max pool 2 x 2, int16": int16(
         Layer("max_pool2d", Pool2dAttrs((2, 2), (2, 2)), (IMAGE,), INPUT_SCALE / 4)
     ),
 }

@@ -30,7 +30,7 @@ from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Call, Kernel, Number, Place
 from tinyrt.backends.c.mve import cost as mve
 from tinyrt.backends.c.mve.cost import element_cost
-from tinyrt.backends.c.mve.packing import QUAD
+from tinyrt.backends.c.mve.packing import QUAD, VECTOR
 from tinyrt.backends.c.parts.edit import params_of
 from tinyrt.backends.c.parts.pace import AS_SAID, Pace
 from tinyrt.fixedpoint import INT8_MIN
@@ -94,6 +94,15 @@ VECTORS = frozenset(
 VECTOR_SUM = 2.1
 """Instructions of a sum of two tensors on vectors, per element."""
 
+VECTOR_POOLS = {
+    **{"tinyrt_average_few_s8": (84, 88, 13.3), "tinyrt_max_pool2d_s8": (37, 30, 6.5)},
+    **{"tinyrt_average_pool2d_s16": (84, 64, 9.8), "tinyrt_max_pool2d_s16": (67, 31, 6.8)},
+}
+"""Pool in vectors -> instructions of a pixel, of a vector of its channels, and of a tap in that."""
+
+RAISED_TAPS = 8
+"""Taps that ``tinyrt_conv2d_raised_s16`` sums at once."""
+
 WIDE = {"tinyrt_add_s16": (97, 33), "tinyrt_sub_s16": (97, 33), "tinyrt_mul_s16": (61, 21)}
 """Kernel on int16 in vectors -> instructions of a row, and of four of its outputs."""
 
@@ -126,6 +135,10 @@ def _instructions(call: Call, node: BoundNode, kernel: Kernel, isa: InstructionS
             return kernel.cost()
         if call.function.startswith("tinyrt_fully_connected_") and "product" in params_of(call):
             return _dense_on_vectors(params_of(call))
+        if call.function in VECTOR_POOLS:
+            return SET_UP + _pooled_in_vectors(call, *VECTOR_POOLS[call.function])
+        if call.function == "tinyrt_conv2d_raised_s16":
+            return SET_UP + _raised(params_of(call))
         if "_pool2d_s8" in call.function:
             return SET_UP + _pooled(call, 20, 0, 1.2)
         if "_quads_s8" in call.function:
@@ -248,6 +261,25 @@ def _pooled(call: Call, output: float, row: float, tap: float) -> float:
         channels: int = p["y"]["c"]
         outputs *= 1 + (LEFT_CHANNEL - 1) * (channels % FOUR) / channels
     return outputs * float(output + row * rows + tap * rows * columns)
+
+
+def _pooled_in_vectors(call: Call, pixel: float, vector: float, tap: float) -> float:
+    """Instructions of a pool on vectors: of a pixel, of each vector, and of each tap in one."""
+    p = params_of(call)
+    taps: int = p["window"]["kernel_h"] * p["window"]["kernel_w"]
+    channels: int = p["y"]["c"]
+    vectors = ceil(channels / (VECTOR // (2 if call.function.endswith("_s16") else 1)))
+    return _size(p["y"]) // channels * (pixel + vectors * (vector + tap * taps))
+
+
+def _raised(p: Mapping[str, Any]) -> float:
+    """Instructions of int16 convolutions on vectors: eight taps of four channels at a time."""
+    window, groups = p["window"], p["groups"]
+    places: int = window["kernel_h"] * window["kernel_w"]
+    quads = ceil(p["y"]["c"] / groups / FOUR)
+    column = 0 if p["direct"] else places * (34 + 0.6 * p["x"]["c"] / groups)
+    pixels: int = _size(p["y"]) // p["y"]["c"] * groups
+    return float(pixels * (60 + quads * (47 + 10 * p["taps"] / RAISED_TAPS) + column))
 
 
 def _without_zeros(whole: float, call: Call, isa: InstructionSet, taps: int) -> float:
