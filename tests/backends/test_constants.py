@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from tests.ops.quantised import constant, graph_of, s8
+from tinyrt.backends.lanes import SLACK
+from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.interpreter import Interpreter
 from tinyrt.ir import DType
 from tinyrt.ops.add import AddAttrs
@@ -69,3 +71,15 @@ def test_answers_do_not_depend_on_where_constants_lie(build, lying, backend):
     want = evaluate(plain, {"a": x})["y"]
     np.testing.assert_array_equal(interpreter.get_tensor(answer["index"]), want)
     assert len(np.unique(want)) > 10
+
+
+def test_scratch_memory_has_room_behind_what_was_asked_for():
+    """Vectors of a kernel's last elements are read whole."""
+    workspace = Workspace({})
+    for nbytes in (100, 1_000, 10):
+        workspace.need_scratch(nbytes)
+    start = workspace.scratch()
+    (memory,) = workspace._alive
+    assert start % 64 == 0
+    assert memory.nbytes == 1_000 + SLACK
+    assert SLACK >= 64, "the longest vector"

@@ -183,6 +183,7 @@ REFUSED = [
     ("pad", PadAttrs(((0, 1),)), [f32(2, 2)], "paddings"),
     ("pad", PadAttrs(((0, -1), (0, 0))), [f32(2, 2)], "paddings"),
     ("quantize", QuantizeAttrs(DType.UINT8), [f32(2)], "uint8"),
+    ("quantize", QuantizeAttrs(DType.INT16, kept=True), [s8(2)], "kept as s16"),
     ("relu", NoAttrs(), [None], "missing"),
     ("relu6", NoAttrs(), [TensorType(DType.INT64, (2,))], "input is s64"),
     ("relu_n1_to_1", NoAttrs(), [f32(-1, 3)], "input is"),

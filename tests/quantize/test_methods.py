@@ -52,6 +52,31 @@ def test_equalised_models_compute_the_same(build):
     assert {n.outputs for n in equalised.nodes} == {n.outputs for n in graph.nodes}
 
 
+def test_factors_do_not_depend_on_the_units_of_a_reader_s_answers():
+    """Noise counts beside the signal: a reader of a thousand times the numbers is no better heard."""
+
+    def first_weights(units):
+        rng = np.random.default_rng(5)
+        b = Builder((1, 6, 6, 2))
+        spread = (2.0 ** np.arange(8)).reshape(8, 1, 1, 1)
+        w = b.constant((rng.normal(size=(8, 1, 1, 2)) * spread).astype(np.float32))
+        hidden = b.op("conv2d", ("x", w), Conv2dAttrs())
+        heard = np.where(np.arange(8) < 4, 1.0, 0.01)
+        outputs = [
+            b.op("conv2d", (hidden, b.constant(weights.astype(np.float32))), Conv2dAttrs())
+            for weights in (
+                units * heard * rng.normal(size=(3, 3, 3, 8)),
+                heard[::-1] * rng.normal(size=(3, 3, 3, 8)),
+            )
+        ]
+        graph = b.graph(*outputs)
+        x = rng.normal(size=(32, 6, 6, 2)).astype(np.float32)
+        equalised = equalize(graph, _simulator(graph, x).reference, EQUALIZED)
+        return equalised.value(equalised.nodes[0].inputs[1]).data
+
+    np.testing.assert_allclose(first_weights(1000.0), first_weights(1.0), rtol=1e-5)
+
+
 def test_centred_channels_compute_the_same():
     rng = np.random.default_rng(1)
     b = Builder((1, 6, 6, 2))

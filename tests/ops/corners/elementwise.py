@@ -141,6 +141,9 @@ def _lengths() -> dict[str, Built]:
         a, b = _pair_of(n, "")
         inputs = [Given(a, 0.05, -100), Given(b, 0.035, 9)]
         made[f"add: {n} elements, RELU6"] = corner("add", AddAttrs("RELU6"), inputs, q_of(0.07, -3))
+        # The least output is above 0, and below the zero point: sums below that round as ever.
+        near_one = AddAttrs("RELU_N1_TO_1")
+        made[f"add: {n} elements, RELU_N1_TO_1"] = corner("add", near_one, inputs, q_of(0.04, 90))
         made[f"mul: {n} elements, RELU6"] = corner("mul", MulAttrs("RELU6"), inputs, q_of(0.07, -3))
         made[f"relu6: {n} elements"] = corner("relu6", NoAttrs(), [Given(a, 0.1)], q_of(0.1))
         made[f"tanh: {n} elements"] = corner("tanh", NoAttrs(), [Given(a, 0.03)], q_of(1 / 128))
