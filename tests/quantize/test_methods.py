@@ -53,7 +53,7 @@ def test_equalised_models_compute_the_same(build):
 
 
 def test_factors_do_not_depend_on_the_units_of_a_reader_s_answers():
-    """Noise counts beside the signal: a reader of a thousand times the numbers is no better heard."""
+    """Noise counts beside the signal: a reader of larger numbers is no better heard."""
 
     def first_weights(units):
         rng = np.random.default_rng(5)
