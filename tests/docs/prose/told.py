@@ -119,7 +119,7 @@ MEASURED: dict[str, dict[str, str]] = {
         "with 44,668": "python -m benchmarks.search_recipes",
         "the best of the front has 98.11 % with 34,793 instructions, where the recipe of that "
         "seed has 94.32 %": "python -m benchmarks.search_recipes",
-        "takes two minutes of a processor, the recipe and the emulator included (129, 117 and 113 "
+        "takes a minute of a processor, the recipe and the emulator included (53, 61 and 71 "
         "seconds": "python -m benchmarks.search_recipes digits",
         "takes 24 seconds of a processor within today's limits, with the teacher. The search chose "
         "a model that has 100 % of the test right with 25,888 instructions, an arena of 1,152 "
