@@ -121,9 +121,9 @@ MEASURED: dict[str, dict[str, str]] = {
         "seed has 94.32 %": "python -m benchmarks.search_recipes",
         "takes a minute of a processor, the recipe and the emulator included (53, 61 and 71 "
         "seconds": "python -m benchmarks.search_recipes digits",
-        "takes 24 seconds of a processor within today's limits, with the teacher. The search chose "
+        "takes 16 seconds of a processor within today's limits, with the teacher. The search chose "
         "a model that has 100 % of the test right with 25,888 instructions, an arena of 1,152 "
-        "bytes and 5,724 bytes": "python -m benchmarks.search_recipes motion",
+        "bytes and 5,696 bytes": "python -m benchmarks.search_recipes motion",
         "takes three to four minutes of a processor (243, 192 and 239 seconds": (
             "python -m benchmarks.search_recipes vowels"
         ),
