@@ -33,10 +33,8 @@ from tinyrt.train.recipes.stages import CALIBRATION_SAMPLES
 BATCH = 64
 """Samples that answers are computed for at once."""
 
-
 FINER = 1e-7
 """What a loss counts beside a score at most: less than one sample of a million."""
-
 
 LEAST = 1 / 512
 """Probability that counts for one that int8 stores as 0: half of its step."""
