@@ -119,3 +119,21 @@ def test_names_may_be_anything_and_those_of_nodes_nothing(tmp_path):
         x = name
     graph = check(m.save(tmp_path, x))
     assert [node.outputs[0] for node in graph.nodes] == list(ODD_NAMES)
+
+
+def test_nodes_may_stand_in_any_order(tmp_path):
+    m = OnnxModel(13)
+    x = m.input(2, 3)
+    branch = onnx.helper.make_graph(
+        [onnx.helper.make_node("Neg", ["t1"], ["negated"])],
+        *("branch", [], [onnx.helper.make_tensor_value_info("negated", 1, None)]),
+    )
+    left, right = m.op("Relu", x), m.op("Elu", x)
+    chosen = m.op("If", m.const(True, bool), then_branch=branch, else_branch=branch)
+    y = m.op("Add", m.op("Sub", left, chosen), right)
+    in_order = list(m.nodes)
+    names = {tuple(n.name for n in check(m.save(tmp_path, y)).nodes)}
+    for seed in range(8):
+        m.nodes = [in_order[i] for i in np.random.default_rng(seed).permutation(len(in_order))]
+        names.add(tuple(sorted(n.name for n in check(m.save(tmp_path, y)).nodes)))
+    assert len({frozenset(some) for some in names}) == 1

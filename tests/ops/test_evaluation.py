@@ -76,3 +76,20 @@ def test_folding_counts_products_and_the_windows_that_they_take():
         assert budget.work_used == need + macs
     with limited(memory=need - 1), pytest.raises(BudgetError):
         folded(node)
+
+
+BETWEEN_TWO = {"add": "add", "sub": "subtract", "mul": "multiply", "minimum": "minimum"}
+"""Op -> the function of NumPy, which answers numbers without dimensions with a number."""
+
+
+@pytest.mark.parametrize("op", BETWEEN_TWO)
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+def test_what_has_no_dimensions_folds_into_an_array(op, dtype):
+    b = Builder((1, 4))
+    numbers = np.array(6, dtype), np.array(-4, dtype)
+    b.op(op, tuple(b.constant(n) for n in numbers), OPS[op].attrs())
+    with limited():
+        (found,) = folded(b.graph(next(reversed(b.values))).bind(0))
+    assert isinstance(found, np.ndarray)
+    assert (found.shape, found.dtype) == ((), dtype)
+    assert found == getattr(np, BETWEEN_TWO[op])(*numbers)

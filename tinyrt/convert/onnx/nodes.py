@@ -15,7 +15,7 @@ import onnx
 
 from tinyrt import budget
 from tinyrt.convert.onnx.advice import advice_on
-from tinyrt.convert.onnx.bodies import check_dense, reads
+from tinyrt.convert.onnx.bodies import check_dense, in_order, reads
 from tinyrt.convert.onnx.call import Builder, Call, Operand
 from tinyrt.convert.onnx.expansion import MICROSOFT
 from tinyrt.convert.onnx.features import DOMAIN
@@ -129,7 +129,7 @@ def body_of(
     context = (source.weights, source.arguments, source.absent)
     needed = set(outputs)
     nodes: list[tuple[OnnxNode, tuple[str, ...]]] = []
-    for i in reversed(range(len(protos))):
+    for i in reversed(in_order(protos)):
         proto = protos[i]
         if needed.isdisjoint(proto.output):
             continue

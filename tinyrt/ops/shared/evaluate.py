@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt import budget
@@ -38,8 +39,12 @@ def reference_kernel(node: BoundNode) -> Kernel:
 
 
 def as_tuple(outputs: Outputs) -> tuple[NDArray[Any], ...]:
-    """A kernel's result as a tuple with one array per output."""
-    return outputs if isinstance(outputs, tuple) else (outputs,)
+    """A kernel's result as a tuple with one array per output.
+
+    NumPy's sums and products of arrays without dimensions are numbers, not arrays.
+    """
+    results = outputs if isinstance(outputs, tuple) else (outputs,)
+    return tuple(np.asarray(result) for result in results)
 
 
 def folded(node: BoundNode) -> tuple[NDArray[Any], ...]:
