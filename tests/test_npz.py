@@ -38,3 +38,13 @@ def test_whole_arrays_and_rows(tmp_path_factory, save, shape, dtype, order, step
     assert sum(map(len, rows)) == shape[0]
     if shape[0]:
         np.testing.assert_array_equal(np.concatenate(rows), expected)
+
+
+def test_as_many_dimensions_as_numpy_has(tmp_path):
+    """64 since NumPy 2; it is not asked, since those before have 32."""
+    shape = (1,) * 63 + (2,)
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    path = tmp_path / "x.npy"
+    path.write_bytes(b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header + bytes(8))
+    with ArrayFile(path) as file:
+        assert [header.shape for header in file.headers.values()] == [shape]

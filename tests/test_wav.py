@@ -25,6 +25,7 @@ def test_samples_and_rate(path):
     sound = read_wav(path)
     assert sound.rate == 22_050
     assert sound.samples.dtype == np.int16
+    assert sound.samples.flags.writeable
     np.testing.assert_array_equal(sound.samples, SAMPLES)
     path.write_bytes(wav(SAMPLES[:0]) + b"a part behind")
     assert read_wav(path).samples.shape == (0,)

@@ -85,6 +85,12 @@ def max_pool_same(m):
 
 
 @case(12)
+def max_pool_same_lower(m):
+    x = m.input(1, 3, 8, 7)
+    return m.op("MaxPool", x, kernel_shape=[3, 2], strides=[2, 1], auto_pad="SAME_LOWER")
+
+
+@case(12)
 def max_pool_centred(m):
     x = m.input(1, 3, 8, 6)
     return m.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
@@ -116,6 +122,12 @@ def average_pool(m):
 def average_pool_same(m):
     x = m.input(1, 3, 8, 7)
     return m.op("AveragePool", x, kernel_shape=[3, 3], strides=[2, 2], auto_pad="SAME_UPPER")
+
+
+@case(11, 19)
+def average_pool_same_lower(m):
+    x = m.input(1, 3, 8, 7)
+    return m.op("AveragePool", x, kernel_shape=[3, 2], strides=[2, 1], auto_pad="SAME_LOWER")
 
 
 @case(7, 11, 19)

@@ -10,6 +10,7 @@ from tests.datasets.trees import classes_of
 from tinyrt.budget import limited
 from tinyrt.data import load_inputs, load_labels
 from tinyrt.datasets import load_images
+from tinyrt.datasets.dataset import Dataset
 from tinyrt.errors import BudgetError, DataError, ToolError
 
 
@@ -36,6 +37,11 @@ def test_folders_are_classes_in_the_order_of_their_names(tmp_path):
     data.save(tmp_path / "data.npz")
     np.testing.assert_array_equal(load_inputs(tmp_path / "data.npz")["x"], data.x)
     np.testing.assert_array_equal(load_labels(tmp_path / "data.npz"), data.y)
+
+
+def test_a_class_without_samples_counts_none():
+    data = Dataset(np.zeros((2, 1)), np.array([1, 1]), ("cat", "dog", "emu"))
+    assert data.counts() == {"cat": 0, "dog": 2, "emu": 0}
 
 
 def test_images_without_classes_have_no_labels(tmp_path):

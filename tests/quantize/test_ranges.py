@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tests.graphs import Builder
 from tinyrt.errors import DataError, UnsupportedError
+from tinyrt.ir import DType
 from tinyrt.metrics import evaluate_graph
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
@@ -15,6 +16,7 @@ from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.quantize import quantize_array
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.quantize import QuantConfig, quantize_graph
+from tinyrt.quantize.flat import deciding
 from tinyrt.quantize.ranges import (
     BIAS_MAX,
     Range,
@@ -124,3 +126,17 @@ def test_what_has_no_end_is_refused_with_its_op():
     assert error.hint.startswith("keep its input within bounds")
     with pytest.raises(DataError, match="computes infinity"):
         quantize_graph(graph, data)
+
+
+def test_an_output_keeps_its_range_whatever_its_readers_need():
+    """The sigmoid is flat beyond some eight, but the output is read by others, too."""
+    b = Builder((1, 4))
+    x = b.op("mul", ("x", b.constant(np.array([100.0], np.float32))), MulAttrs())
+    y = b.op("logistic", (x,))
+    whole, dtypes = Range(-100.0, 100.0), dict.fromkeys((x, y), DType.INT8)
+
+    def part(*outputs):
+        return deciding(b.graph(*outputs), x, whole, lambda _: Range(0.0, 1.0), dtypes)
+
+    assert part(y).high < 10
+    assert part(y, x) == whole

@@ -10,7 +10,7 @@ import pytest
 from tests.graphs import Builder, small_cnn
 from tests.report.made import reported, samples
 from tinyrt.quantize import QuantConfig, quantize_graph
-from tinyrt.report.bars import draw_bars
+from tinyrt.report.bars import draw_bars, per_mac
 from tinyrt.report.compare import compared
 from tinyrt.report.errors_chart import draw_errors
 from tinyrt.report.facts import FlashFacts, Quality
@@ -125,10 +125,12 @@ def test_bars_of_all_cores_have_one_scale():
     model = reported()[0].models[0]
     (bars,) = draw_bars(model, [1])
     most = max(op.instructions for core in model.cores for op in core.ops)
+    steepest = max(per_mac(model, core, i) or 0 for core in model.cores for i, _ in enumerate(core.ops))
     for bar, core in zip(bars.cores, model.cores, strict=True):
         assert (bar.core, bar.instructions) == (core.core, core.ops[1].instructions)
         assert bar.part == core.ops[1].instructions / most
         assert bar.per_mac == core.ops[1].instructions / model.ops[1].macs
+        assert bar.per_mac_part == bar.per_mac / steepest
 
 
 def test_a_model_without_ops_has_no_bars():

@@ -117,3 +117,9 @@ def test_the_emulator_is_looked_for_before_anything_is_proposed(monkeypatch, tmp
     with pytest.raises(ToolError, match="not installed: arm-none-eabi-gcc"):
         search_networks(dense, blobs(), tmp_path / "o", TWO, emulate=1)
     assert not (tmp_path / "o").exists()
+
+
+def test_samples_to_emulate_are_in_the_order_of_the_data():
+    problem = Problem.of(blobs())
+    problem.__dict__["parts"] = (np.arange(6), np.array([8, 3, 7]))
+    np.testing.assert_array_equal(Checks(problem)._shown(), problem.x[[3, 7, 8]])

@@ -212,3 +212,22 @@ def test_settings_are_what_was_chosen():
         "nesterov": False,
         "groups": [[0.5, None], [1.0, 0.0]],
     }
+
+
+def test_a_state_that_was_loaded_is_nobody_elses():
+    parameter = Tensor(np.array([1.0], np.float32), requires_grad=True)
+    optimizer = Adam([parameter], 0.1)
+    saved = {"steps": np.asarray(1), "lr": np.asarray(0.1), "0.m": np.full(1, 2.0, np.float32)}
+    saved["0.v"] = saved["0.m"].copy()
+    optimizer.load_state_dict(saved)
+    parameter.grad = np.array([-1.0], np.float32)
+    optimizer.step()
+    assert saved["0.m"] == saved["0.v"] == 2
+
+
+def test_clipping_leaves_an_array_that_two_parameters_share_to_others():
+    a, b = (Tensor([0.0], requires_grad=True) for _ in range(2))
+    a.grad = b.grad = shared = np.array([3.0])
+    clip_gradients([a, b], 1.0)
+    assert (a.grad[0], b.grad[0]) == pytest.approx((0.5**0.5, 0.5**0.5))
+    assert shared == 3
