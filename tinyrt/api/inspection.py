@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from tinyrt.api.reading import open_model
 from tinyrt.attached import Fitted, at_model, front_end_of
 from tinyrt.backends.c.planning import CKernels
+from tinyrt.backends.c.rejoined import rejoined
 from tinyrt.entry import entry
 from tinyrt.errors import DataError, TinyrtError, error_context
 from tinyrt.interpreter import CUDA, FALLBACK, Interpreter
@@ -143,6 +144,7 @@ def inspect_graph(
         TinyrtError: its input cannot come row by row.
 
     """
+    graph = rejoined(graph, kernels.target.isa)
     if input_rows:
         plan = plan_pushed(graph, kernels)
     else:

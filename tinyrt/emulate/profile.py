@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tinyrt.backends.c.rejoined import rejoined
 from tinyrt.emulate.baseline import Baseline
 from tinyrt.emulate.boards import Board
 from tinyrt.emulate.cycles import Cycles, Meter
@@ -120,7 +121,7 @@ def profile_ops(
             others.get(node.index),
             cycles.get(node.index, none),
         )
-        for node in graph.bound()
+        for node in rejoined(graph, project.core.isa).bound()
     )
 
 

@@ -12,6 +12,7 @@ from tinyrt.attached import Fitted, at_model, front_end_of
 from tinyrt.backends.c.kernel import Target
 from tinyrt.backends.c.parts.cutting import MARGIN
 from tinyrt.backends.c.planning import CKernels
+from tinyrt.backends.c.rejoined import rejoined
 from tinyrt.budget import current
 from tinyrt.convert.port_types import with_port_types
 from tinyrt.convert.tflite.reader import read_tflite
@@ -196,7 +197,7 @@ def render_model(
     fit = None if front_end is None else at_model(front_end, graph)
     request = with_audio(request) if isinstance(fit, Fitted) else request
     options = request.options
-    graph = settle(_with_wide_weights(graph))
+    graph = rejoined(settle(_with_wide_weights(graph)), request.core.isa)
     check_writable(graph)
     states = lay_out(graph)
     chosen_for, plan = _planned(graph, request, states)

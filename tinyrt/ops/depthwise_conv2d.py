@@ -50,7 +50,7 @@ def infer(
             f"weights {w} do not fit {x.shape[3]} input channels",
             expected=f"[1,kh,kw,c_out] with c_out a multiple of {x.shape[3]}",
         )
-    check_weighted(x, w, optional_operand(inputs, 2, "bias"), w.shape[3])
+    check_weighted(x, w, optional_operand(inputs, 2, "bias"), w.shape[3], attrs.wide)
     bounds(attrs.activation)
     out = window_of(attrs, x.shape, w.shape).out
     return (TensorType(x.dtype, (x.shape[0], *out, w.shape[3])),)

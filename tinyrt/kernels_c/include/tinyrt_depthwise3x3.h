@@ -61,6 +61,15 @@ void tinyrt_depthwise3x3_s4(const tinyrt_depthwise3x3_s8_params *p, const int8_t
 void tinyrt_depthwise_rows3_s4(const tinyrt_depthwise3x3_s8_params *p, int32_t rows,
                                const int8_t *x, int8_t *y);
 
+/** As tinyrt_depthwise3x3_s8, over weights of 16 bits from -2^14 to 2^14 - 1, two bytes of w to
+ *  each, see tinyrt_load_filter3_wide. */
+void tinyrt_depthwise3x3_wide_s8(const tinyrt_depthwise3x3_s8_params *p, const int8_t *x,
+                                 int8_t *saved, int8_t *y);
+
+/** As tinyrt_depthwise_rows3_s8, over such weights. */
+void tinyrt_depthwise_rows3_wide_s8(const tinyrt_depthwise3x3_s8_params *p, int32_t rows,
+                                    const int8_t *x, int8_t *y);
+
 #ifdef __cplusplus
 }
 #endif

@@ -128,7 +128,8 @@ def weight_scales(weights: Value, axis: int, channels: int) -> NDArray[np.float3
 
     """
     q = weights.q
-    if q is None or weights.dtype not in (DType.INT8, DType.INT4):
+    # Of 16 bits are those that the C kernels take whole; files have none, as ``infer`` sees to.
+    if q is None or weights.dtype not in (DType.INT8, DType.INT4, DType.INT16):
         raise VerifyError(
             "weights are not quantised",
             tensor=weights.describe(),

@@ -50,7 +50,9 @@ def size_of(shape: Shape) -> int:
     return math.prod(shape)
 
 
-def check_weighted(x: TensorType, w: TensorType, bias: TensorType | None, channels: int) -> None:
+def check_weighted(
+    x: TensorType, w: TensorType, bias: TensorType | None, channels: int, wide: bool = False
+) -> None:
     """Raise ``ShapeError`` unless input, weights and bias are all float or all of int8 inference.
 
     Args:
@@ -58,9 +60,12 @@ def check_weighted(x: TensorType, w: TensorType, bias: TensorType | None, channe
         w: the weights: float32; int8 or int4; int8.
         bias: None, or (channels,): float32; int32; int64 or int32.
         channels: number of output channels.
+        wide: whether weights are int16 beside int8 activations.
 
     """
     weights, biases = WEIGHTED.get(x.dtype, ((), ()))
+    if wide and x.dtype is DType.INT8:
+        weights = (DType.INT16,)
     if w.dtype not in weights:
         raise ShapeError(
             f"input {x}, weights {w}",

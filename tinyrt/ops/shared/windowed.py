@@ -10,12 +10,17 @@ from tinyrt.ops.shared.window import Pair, Window
 
 @dataclass(frozen=True, slots=True)
 class ConvolutionAttrs:
-    """TFLite's options of a convolution."""
+    """TFLite's options of a convolution.
+
+    ``wide`` is none of them, and no file has it: it says that weights are int16 beside int8
+    activations, as some C kernels hold them.
+    """
 
     stride: Pair = (1, 1)
     padding: str = "SAME"
     dilation: Pair = (1, 1)
     activation: str = "NONE"
+    wide: bool = False
 
 
 @dataclass(frozen=True, slots=True)

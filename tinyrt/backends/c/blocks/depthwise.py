@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +64,12 @@ FILTER_ORDER = [0, 1, 3, 4, 2, 6, 5, 7, 8]
 """Taps of a 3 x 3 filter, row by row, in the order that makes pairs of one column of four bytes."""
 
 
+WIDE_ORDER = [0, 3, 1, 4, 2, 5, 6, 7, 8]
+"""The same of taps of 16 bits, which lie in pairs as they are."""
+
+BITS = {DType.INT4: 4, DType.INT8: 8, DType.INT16: 16}
+"""Dtype of weights -> their bits."""
+
 FACTOR_BIT = 1 << 5
 """The bit in shifts beside 4-bit weights that stands for a factor of two of a channel's weights."""
 
@@ -85,12 +92,17 @@ class Filters:
     slides: bool
 
     @cached_property
-    def w(self) -> NDArray[np.int8]:
-        """Weights (taps, channels)."""
+    def w(self) -> NDArray[Any]:
+        """Weights (taps, channels): int8, or int16 where they are wide."""
         w = self.layer.w
         if self.bits == 4 and self.slides:
             w = w >> self.layer.raised[:, None]
-        return np.asarray(w.T, np.int8)
+        return np.asarray(w.T, np.int16 if self.bits == 16 else np.int8)
+
+    @property
+    def suffix(self) -> str:
+        """What the names of its kernels end in."""
+        return "wide_s8" if self.bits == 16 else f"s{self.bits}"
 
     @cached_property
     def listed(self) -> NDArray[np.int8]:
@@ -107,7 +119,7 @@ class Filters:
         """Mantissas and shifts."""
         if self.bits == 4 and self.slides:
             return pack_requant(self.layer, more=1 + self.layer.raised * FACTOR_BIT)
-        return pack_requant(self.layer, more=int(self.slides and self.bits == 8))
+        return pack_requant(self.layer, more=int(self.slides))
 
 
 def filters_of(
@@ -127,12 +139,12 @@ def _filters_of(node: BoundNode, window: Window, x_zp: int, requant: Requant) ->
     w, bias = constants
     channels = node.output.shape[3]
     by_channel = w.reshape(-1, channels).T
-    bits = 4 if node.input(1).dtype is DType.INT4 else 8
+    bits = BITS[node.input(1).dtype]
     if channels == node.input(0).shape[3] and is_3x3(window):
-        layer = simplify(by_channel, bias, x_zp, requant, MAX_SINGLE_SUM)
+        layer = simplify(by_channel, bias, x_zp, requant, MAX_SINGLE_SUM, bits=max(bits, 8))
         if layer is not None:
             return Filters(layer, x_zp, bits, slides=True)
-    if channels % QUAD:
+    if channels % QUAD or bits == 16:
         return None
     layer = simplify(by_channel, bias, x_zp, requant, MAX_SINGLE_SUM, raises=False)
     return None if layer is None else Filters(layer, x_zp, bits, slides=False)
@@ -161,15 +173,18 @@ def slides_down(window: Window, x: Shape) -> bool:
     return window.out == x[1:3] and x[1] > x[2]
 
 
-def pack_filters(w: NDArray[np.int8], down: bool, bits: int = 8) -> NDArray[np.int8]:
+def pack_filters(w: NDArray[Any], down: bool, bits: int = 8) -> NDArray[np.int8]:
     """Filters of 3 x 3, (taps, channels), as the kernel for weights of so many bits reads them.
 
-    Those of eight are (channels, 9), see ``tinyrt_load_filter3_s8``; for four, see
-    ``pack_filters_s4``.
+    Those of eight are (channels, 9), see ``tinyrt_load_filter3_s8``; those of 16 likewise, of two
+    bytes each, see ``tinyrt_load_filter3_wide``; for four, see ``pack_filters_s4``.
     """
     planes = w.reshape(3, 3, -1)
     lines = planes.transpose(1, 0, 2) if down else planes
     taps = lines.reshape(9, -1)
+    if bits == 16:
+        wide = np.ascontiguousarray(taps[WIDE_ORDER].T, np.dtype("<i2"))
+        return wide.view(np.int8)
     return pack_filters_s4(taps.T) if bits == 4 else taps[FILTER_ORDER].T
 
 
@@ -255,9 +270,9 @@ class _Sliding(_Depthwise):
         params = Params("tinyrt_depthwise3x3_s8_params", fields)
         source, target = self.node.input(0), self.node.output
         if self.few:
-            kernel = f"tinyrt_depthwise_rows3_s{filters.bits}"
+            kernel = f"tinyrt_depthwise_rows3_{filters.suffix}"
             return call(kernel, params, Number(window.out[0]), source, target)
-        return call(f"tinyrt_depthwise3x3_s{filters.bits}", params, source, Scratch(), target)
+        return call(f"tinyrt_depthwise3x3_{filters.suffix}", params, source, Scratch(), target)
 
     def _packed(self, down: bool) -> NDArray[np.int8]:
         """The filters as the kernel reads them, packed once."""

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +92,7 @@ def simplify(
     requant: Requant,
     max_sum: int = MAX_SUM,
     raises: bool = True,
+    bits: int = 8,
 ) -> Layer | None:
     """The layer with constant channels resolved.
 
@@ -101,6 +103,7 @@ def simplify(
         requant: exponents and mantissas.
         max_sum: bound of the absolute accumulators.
         raises: whether exponents to the left raise weights; else they become negative shifts.
+        bits: that weights have room in; of 16, kernels take one to double them.
 
     Returns:
         None if an accumulator can reach ``max_sum``, or an exponent is out of range.
@@ -118,7 +121,7 @@ def simplify(
     factor = np.int64(1) << (raised if raises else np.zeros_like(raised))
     shift = np.where(constant, 1, np.maximum(-exponent, 0) if raises else -exponent)
     reached = np.where(constant, 0, np.maximum(-least, greatest) << raised)
-    weights = _times(w, np.where(constant, 0, factor))
+    weights = _times(w, np.where(constant, 0, factor), bits)
     if weights is None or reached.max() >= max_sum:
         return None
     if exponent.max() > MAX_SHIFT or shift.max() > MAX_SHIFT:
@@ -128,14 +131,15 @@ def simplify(
     return Layer(weights, biases, mult, shift, raised)
 
 
-def _times(w: NDArray[np.int8], factor: NDArray[np.int64]) -> NDArray[np.int8] | None:
-    """Weights times a factor for each channel; None where a byte does not hold them."""
+def _times(w: NDArray[Any], factor: NDArray[np.int64], bits: int) -> NDArray[Any] | None:
+    """Weights times a factor for each channel; None where their bits do not hold them."""
     if (factor == 1).all():
         return w
     wide = w.astype(np.int64) * factor[:, None]
-    if wide.max() > INT8_MAX or wide.min() < INT8_MIN:
+    least = -(1 << (7 if bits == 8 else 14))
+    if wide.max() >= -least or wide.min() < least:
         return None
-    return wide.astype(np.int8)
+    return wide.astype(w.dtype)
 
 
 def _reach(

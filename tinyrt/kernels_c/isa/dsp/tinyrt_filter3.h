@@ -55,6 +55,18 @@ static inline tinyrt_filter3 tinyrt_load_filter3_s4(const int8_t *w, int32_t c, 
     return f;
 }
 
+/** The filter of channel c; w holds for every channel the weights of taps 00, 10, 01, 11, 02, 12,
+ *  20, 21, 22 (row, column), of 16 bits each. */
+static inline tinyrt_filter3 tinyrt_load_filter3_wide(const int8_t *w, int32_t c) {
+    const int8_t *const taps = w + (18 * c);
+    const tinyrt_filter3 f = {
+        {tinyrt_load_word(taps), tinyrt_load_word(taps + 4), tinyrt_load_word(taps + 8)},
+        tinyrt_load_word(taps + 12),
+        tinyrt_load_word(taps + 14) >> 16,
+    };
+    return f;
+}
+
 /** Takes the weights of the first row out; returns their sum, times factor. */
 static inline int32_t tinyrt_drop_first3(tinyrt_filter3 *f, int32_t factor) {
     int32_t sum = 0;

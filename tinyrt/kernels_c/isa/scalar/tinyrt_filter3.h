@@ -2,6 +2,8 @@
 #ifndef TINYRT_FILTER3_H
 #define TINYRT_FILTER3_H
 
+#include <string.h>
+
 #include "tinyrt_nibbles.h"
 
 /** The weights, row by row. */
@@ -33,6 +35,26 @@ static inline tinyrt_filter3 tinyrt_load_filter3_s4(const int8_t *w, int32_t c, 
     f.w[6] = tinyrt_nibble(n.word, 3) * factor;
     f.w[7] = tinyrt_nibble(n.word, 7) * factor;
     f.w[8] = n.last * factor;
+    return f;
+}
+
+/** Weight i of those at w, of 16 bits each. */
+static inline int32_t tinyrt_wide_weight(const int8_t *w, int32_t i) {
+    int16_t weight;
+    (void)memcpy(&weight, w + (2 * i), sizeof(weight));
+    return weight;
+}
+
+/** The filter of channel c; w holds for every channel the weights of taps 00, 10, 01, 11, 02, 12,
+ *  20, 21, 22 (row, column), of 16 bits each. */
+static inline tinyrt_filter3 tinyrt_load_filter3_wide(const int8_t *w, int32_t c) {
+    w += 18 * c;
+    tinyrt_filter3 f = {{0}};
+    for (int32_t kx = 0; kx < 3; ++kx) {
+        f.w[kx] = tinyrt_wide_weight(w, 2 * kx);
+        f.w[3 + kx] = tinyrt_wide_weight(w, (2 * kx) + 1);
+        f.w[6 + kx] = tinyrt_wide_weight(w, 6 + kx);
+    }
     return f;
 }
 
