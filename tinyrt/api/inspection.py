@@ -144,7 +144,7 @@ def inspect_graph(
         TinyrtError: its input cannot come row by row.
 
     """
-    graph = rejoined(graph, kernels.target.isa)
+    graph = rejoined(graph, kernels.target)
     if input_rows:
         plan = plan_pushed(graph, kernels)
     else:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tinyrt.backends.c.rejoined import rejoined
 from tinyrt.emulate.baseline import Baseline
 from tinyrt.emulate.boards import Board
 from tinyrt.emulate.cycles import Cycles, Meter
@@ -87,7 +86,7 @@ def profile_ops(
 
     Args:
         project: what ``export_c`` wrote for the graph.
-        graph: the model.
+        graph: the model, as ``for_request`` gives it.
         inputs: one sample of all inputs.
         build_dir: an existing folder.
         board: what to run on.
@@ -121,7 +120,7 @@ def profile_ops(
             others.get(node.index),
             cycles.get(node.index, none),
         )
-        for node in rejoined(graph, project.core.isa).bound()
+        for node in graph.bound()
     )
 
 

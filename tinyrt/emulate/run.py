@@ -23,8 +23,10 @@ from tinyrt.emulate.report import EmulationReport, Ram, SlicesRun
 from tinyrt.emulate.spread import run_spread
 from tinyrt.errors import DataError, ToolError, UnsupportedError, error_context
 from tinyrt.export import Core, ExportedProject, ExportOptions, Port, export_graph, find_core
+from tinyrt.export.bundle import for_request
 from tinyrt.export.identity import sha256_of
 from tinyrt.export.options import NO_OPTIONS
+from tinyrt.export.request import Request
 from tinyrt.files import make_folder
 from tinyrt.ir import DType, Shape
 from tinyrt.tools import EMULATOR_S
@@ -136,8 +138,9 @@ def run_emulated(
     ops = None
     if (profile or meter is not None) and place is not None:
         first = packed[: len(packed) // samples]
+        called = for_request(graph, Request.of(target.name, optimize, options))
         ops = profile_ops(
-            *(project, graph, first, build),
+            *(project, called, first, build),
             board=place,
             baseline=peer,
             meter=meter,

@@ -197,7 +197,7 @@ def render_model(
     fit = None if front_end is None else at_model(front_end, graph)
     request = with_audio(request) if isinstance(fit, Fitted) else request
     options = request.options
-    graph = rejoined(settle(_with_wide_weights(graph)), request.core.isa)
+    graph = for_request(settle(_with_wide_weights(graph)), request)
     check_writable(graph)
     states = lay_out(graph)
     chosen_for, plan = _planned(graph, request, states)
@@ -256,6 +256,13 @@ def render_model(
         camera=camera,
     )
     return project, files
+
+
+def for_request(graph: Graph, request: Request) -> Graph:
+    """The graph whose ops an export calls: some layers are put together for its kernels."""
+    target = target_of(request.core, request.optimize)
+    fixed = request.options.blob or request.options.slices is not None
+    return rejoined(graph, replace(target, in_one_go=0.0) if fixed else target)
 
 
 def _planned(graph: Graph, request: Request, states: StateLayout) -> tuple[Target, ArenaPlan]:

@@ -47,7 +47,7 @@ def infer(attrs: Conv2dAttrs, inputs: Sequence[TensorType | None]) -> tuple[Tens
             f"{x.shape[3]} input channels do not fit weights {w}",
             expected=f"groups of {w.shape[3]}, as many as divide {w.shape[0]} output channels",
         )
-    check_weighted(x, w, optional_operand(inputs, 2, "bias"), w.shape[0])
+    check_weighted(x, w, optional_operand(inputs, 2, "bias"), w.shape[0], attrs.wide)
     bounds(attrs.activation)
     out = window_of(attrs, x.shape, w.shape).out
     return (TensorType(x.dtype, (x.shape[0], *out, w.shape[0])),)

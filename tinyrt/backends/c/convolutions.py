@@ -12,6 +12,7 @@ from tinyrt.backends.c.blocks.dense import dense_kernel as block_dense
 from tinyrt.backends.c.blocks.depthwise import depthwise_kernel as block_depthwise
 from tinyrt.backends.c.blocks.depthwise import filters_of
 from tinyrt.backends.c.blocks.groups import groups_kernel, groups_of
+from tinyrt.backends.c.blocks.more import more_kernel, more_of, takes_more
 from tinyrt.backends.c.chooser import Choosers, always
 from tinyrt.backends.c.fields import act_fields, nhwc, window_fields
 from tinyrt.backends.c.float_convolutions import convolution_f32
@@ -34,7 +35,7 @@ from tinyrt.backends.c.wide import (
 from tinyrt.backends.c.x86.products import convolution_kernel as x86_convolution
 from tinyrt.backends.c.x86.products import dense_kernel as x86_dense
 from tinyrt.backends.c.x86.products import depthwise_kernel as x86_depthwise
-from tinyrt.ir import BoundNode, Shape
+from tinyrt.ir import BoundNode, DType, Shape
 from tinyrt.memory.sweep import Sweep, transposed_windows, windows
 from tinyrt.ops import prepared
 from tinyrt.ops.conv2d import Conv2dAttrs
@@ -91,6 +92,10 @@ def conv2d_s8(node: BoundNode, target: Target) -> Kernel:
         block = block_of(node, p.x_zp, p.requant, target.isa)
         if block is not None:
             return block_convolution(node, block, *layer, target)
+        more = more_of(node, p.x_zp, p.requant, target.isa) if takes_more(target) else None
+        if more is not None:
+            return more_kernel(node, more, p.window, p.requant, target)
+    assert node.input(1).dtype is not DType.INT16, "wide weights have a kernel"
 
     def by_rows() -> Sweep | None:
         return windows(node, p.window)
@@ -256,6 +261,9 @@ def fully_connected_s8(node: BoundNode, target: Target) -> Kernel:
     block = block_of(node, x_zp, requant, target.isa)
     if block is not None:
         return block_dense(node, block, requant, target)
+    more = more_of(node, x_zp, requant, target.isa) if takes_more(target) else None
+    if more is not None:
+        return more_kernel(node, more, _as_pixels(node)[2], requant, target)
     groups = groups_of(node, x_zp, requant, target.isa)
     if groups is not None and fields["rows"] == 1 and isinstance(groups.blocks[0], LongBlock):
         return long_row_kernel(node, groups.blocks[0], requant)

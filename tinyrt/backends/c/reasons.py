@@ -21,8 +21,14 @@ PACKED = {
     "group_block": "a convolution with groups or dilation: four channels at once within a group",
     "group_block_long": "its sums can reach 2^23: they are taken apart",
     "depthwise3x3": "three by three taps with stride 1 or 2: its lines slide over the rows",
-    "depthwise3x3_wide": "three by three taps whose weights were on uint8, around another zero point "
-    "than 128: they are stored in 16 bits",
+    "depthwise3x3_wide": "three by three taps with weights beyond int8, in 16 bits: lines slide over "
+    "the rows",
+    "dense_more": "weights beyond int8, or -128 above a negative one: some elements are read twice, "
+    "then four channels of two pixels at once",
+    "window_more": "weights beyond int8, or -128 above a negative one: some taps are read twice, "
+    "then four channels of two pixels at once",
+    "window_four_more": "weights beyond int8, or -128 above a negative one: some taps are read "
+    "twice, then two channels of four pixels at once, by three products",
     "depthwise_block": "channels are a multiple of four: the filters of four are packed",
     "depthwise_block_spread": "several filters read one input channel: four of them at once",
     "depthwise_block_fine": "four channels at once, with a scale finer than that of the sums",

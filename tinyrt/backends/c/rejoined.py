@@ -1,117 +1,176 @@
-"""Depthwise layers whose weights are in parts -> layers with weights of 16 bits.
+"""Layers whose weights are in parts -> layers with weights of 16 bits, for kernels that take them.
 
-A file knows weights of int8 alone. Wider ones are parts there, each of which reads its own copy of
-every row: ``concatenation``, and a ``depthwise_conv2d`` over rows of the parts' taps in turn. The
-packed kernels for 3 x 3 taps hold weights in 16 bits, whatever they are stored in. For them the parts
-are added up again, and rows are read once: ``sum(x * w1) + sum(x * w2) = sum(x * (w1 + w2))``.
+A file knows weights of int8 alone. Wider ones are parts there, each of which reads channels of its
+own, or rows of a depthwise layer, which ``concatenation`` copies once more. The packed kernels hold
+depthwise filters of 3 x 3 taps in 16 bits, whatever they are stored in, and read taps of a
+convolution again where they lie. For them the parts are added up, and nothing is copied:
+``sum(x * w1) + sum(x * w2) = sum(x * (w1 + w2))``.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tinyrt.backends.c.blocks.depthwise import filters_of
 from tinyrt.backends.c.blocks.layer import BLOCK_SETS
-from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.blocks.more import more_of, takes_more
+from tinyrt.backends.c.kernel import Target
 from tinyrt.backends.c.one_channel import is_rather_convolution
 from tinyrt.ir import BoundNode, DType, Graph, Node, Value
 from tinyrt.ops import prepared
 from tinyrt.ops.concatenation import ConcatenationAttrs
-from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs, window_of
-from tinyrt.ops.shared.windowed import ConvolutionS8
-
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
+from tinyrt.ops.depthwise_conv2d import window_of as depthwise_window
+from tinyrt.ops.shared.windowed import ConvolutionAttrs, ConvolutionS8
+from tinyrt.ops.slice import SliceAttrs
 
 MAX_WIDE = (1 << 14) - 1
 """Bound of absolute weights: kernels double them within 16 bits."""
 
 
-def rejoined(graph: Graph, isa: InstructionSet) -> Graph:
-    """The graph as the kernels of an instruction set take it; the same one where nothing changes."""
-    if isa not in BLOCK_SETS:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Whole:
+    """A layer with its weights added up: what it reads, attributes, and weights."""
+
+    x: Value
+    attrs: ConvolutionAttrs
+    data: NDArray[np.int32]
+
+
+def rejoined(graph: Graph, target: Target) -> Graph:
+    """The graph as the kernels of a target take it; the same one where nothing changes."""
+    if target.isa not in BLOCK_SETS:
         return graph
-    makers = {name: node for node in graph.nodes for name in node.outputs}
+    parts = _Parts(graph, target)
     replaced: dict[int, Node] = {}
     values = dict(graph.values)
     for node in graph.bound():
-        found = _whole(graph, makers, node, isa) if node.op == "depthwise_conv2d" else None
+        found = parts.whole(node)
         if found is not None:
-            x, attrs, w = found
-            w = replace(w, name=graph.unique_name(w.name, values))
-            values[w.name] = w
-            inputs = (x, w.name, *node.node.inputs[2:])
-            replaced[node.index] = replace(node.node, inputs=inputs, attrs=attrs)
+            w = found.input(1)
+            named = replace(w, name=graph.unique_name(w.name, values))
+            values[named.name] = named
+            inputs = (found.input(0).name, named.name, *node.node.inputs[2:])
+            replaced[node.index] = replace(found.node, inputs=inputs)
     if not replaced:
         return graph
     nodes = [replaced.get(i, node) for i, node in enumerate(graph.nodes)]
     return _without_unread(replace(graph, nodes=tuple(nodes), values=values))
 
 
-def _whole(
-    graph: Graph, makers: dict[str, Node], node: BoundNode, isa: InstructionSet
-) -> tuple[str, DepthwiseConv2dAttrs, Value] | None:
-    """What the layer reads, its attributes and weights; None unless it is one of parts."""
-    source, times = _rows_read(graph, makers, node.input(0))
-    w, a = node.input(1), node.attrs_as(DepthwiseConv2dAttrs)
-    if source is None or w.data is None or w.dtype is not DType.INT8 or a.stride[0] % times:
-        return None
-    x = graph.value(source)
-    attrs = replace(a, stride=(a.stride[0] // times, a.stride[1]), wide=True)
-    # Rows of zeros above, where SAME had half of an odd row there.
-    above = times - 1 if w.shape[1] % times else 0
-    data = np.asarray(w.data)
-    if (w.shape[1] - above) % times or data[:, :above].any():
-        return None
-    lines = data[:, above:].reshape(1, -1, times, *w.shape[2:])
-    whole = lines.sum(axis=2, dtype=np.int32)
-    mine = window_of(attrs, x.shape, whole.shape)
-    old = window_of(a, node.input(0).shape, w.shape)
-    if mine.out != old.out or old.before[0] - above != times * mine.before[0]:
-        return None
-    if np.abs(whole).max() > MAX_WIDE:
-        return None
-    wide = Value.constant(f"{w.name}/whole", whole.astype(np.int16), w.q)
-    made = replace(node.node, attrs=attrs)
-    bound = BoundNode(node.index, made, (x, wide, *node.inputs[2:]), node.outputs)
-    return (source, attrs, wide) if _has_kernel(bound, isa) else None
+class _Parts:
+    """Layers of a graph whose weights are in parts."""
+
+    def __init__(self, graph: Graph, target: Target) -> None:
+        self._graph, self._target = graph, target
+        self._makers = {name: node for node in graph.nodes for name in node.outputs}
+
+    def whole(self, node: BoundNode) -> BoundNode | None:
+        """The layer on what it reads, with whole weights; None unless they are in parts."""
+        is_layer = node.op in ("conv2d", "depthwise_conv2d") and len(node.inputs) > 1
+        w = node.input(1) if is_layer else None
+        if w is None or w.data is None or w.dtype is not DType.INT8:
+            return None
+        found = self._channels(node) if node.op == "conv2d" else self._lines(node)
+        if found is None or np.abs(found.data).max() > MAX_WIDE:
+            return None
+        wide = Value.constant(f"{w.name}/whole", found.data.astype(np.int16), w.q)
+        made = replace(node.node, attrs=found.attrs)
+        inputs = found.x, wide, *node.inputs[2:]
+        bound = BoundNode(node.index, made, inputs, node.outputs)
+        return bound if _has_kernel(bound, self._target) else None
+
+    def _lines(self, node: BoundNode) -> _Whole | None:
+        """Of a depthwise layer that reads each row as often as there are parts."""
+        x, times = self._rows_read(node.input(0))
+        w, a = node.input(1), node.attrs_as(DepthwiseConv2dAttrs)
+        if x is None or a.stride[0] % times:
+            return None
+        attrs = replace(a, stride=(a.stride[0] // times, a.stride[1]), wide=True)
+        # Rows of zeros above, where SAME had half of an odd row there.
+        above = times - 1 if w.shape[1] % times else 0
+        data = np.asarray(w.data)
+        if (w.shape[1] - above) % times or data[:, :above].any():
+            return None
+        lines = data[:, above:].reshape(1, -1, times, *w.shape[2:])
+        whole = np.asarray(lines.sum(axis=2, dtype=np.int32))
+        mine = depthwise_window(attrs, x.shape, whole.shape)
+        old = depthwise_window(a, node.input(0).shape, w.shape)
+        alike = mine.out == old.out and old.before[0] - above == times * mine.before[0]
+        return _Whole(x, attrs, whole) if alike else None
+
+    def _rows_read(self, image: Value) -> tuple[Value | None, int]:
+        """The image whose rows are repeated, and how often; None where none are."""
+        joined = self._reshaped(image)
+        maker = None if joined is None else self._makers.get(joined.name)
+        if joined is None or maker is None or maker.op != "concatenation":
+            return None, 1
+        times, apart = len(maker.inputs), self._graph.value(maker.inputs[0])
+        x = self._reshaped(apart)
+        if x is None or len(x.shape) != 4 or set(maker.inputs) != {apart.name}:
+            return None, 1
+        n, h, w, c = x.shape
+        in_lines = apart.shape == (n, h, 1, w * c) and image.shape == (n, h * times, w, c)
+        is_moved = apart.q == joined.q == image.q == x.q and maker.attrs == ConcatenationAttrs(2)
+        return (x, times) if in_lines and is_moved else (None, 1)
+
+    def _reshaped(self, value: Value) -> Value | None:
+        """What a reshape made the value of; None where none did."""
+        maker = self._makers.get(value.name)
+        is_reshape = maker is not None and maker.op == "reshape"
+        return self._graph.value(maker.inputs[0]) if maker is not None and is_reshape else None
+
+    def _channels(self, node: BoundNode) -> _Whole | None:
+        """Of a convolution that reads some channels as often as there are parts."""
+        maker = self._makers.get(node.input(0).name)
+        joined, w = node.input(0), node.input(1)
+        grouped = w.shape[-1] != joined.shape[-1]
+        if maker is None or maker.attrs != ConcatenationAttrs(3) or grouped:
+            return None
+        x = self._graph.value(maker.inputs[0])
+        reads = [self._read(x, name) for name in maker.inputs]
+        if joined.q != x.q or len(reads) < 2:
+            return None
+        whole = np.zeros((*w.shape[:-1], x.shape[-1]), np.int32)
+        first = 0
+        for read in reads:
+            if read is None:
+                return None
+            stop = first + read.stop - read.start
+            whole[..., read] += np.asarray(w.data)[..., first:stop]
+            first = stop
+        attrs = replace(node.attrs_as(Conv2dAttrs), wide=True)
+        return _Whole(x, attrs, whole)
+
+    def _read(self, x: Value, name: str) -> slice | None:
+        """Which channels of x a value is; None where it is anything else."""
+        channels = x.shape[-1]
+        if name == x.name:
+            return slice(0, channels)
+        maker, y = self._makers.get(name), self._graph.value(name)
+        if maker is None or maker.op != "slice" or maker.inputs[0] != x.name or y.q != x.q:
+            return None
+        a = maker.attrs_as(SliceAttrs)
+        first, count = a.begin[-1], a.size[-1]
+        own = SliceAttrs((0,) * 3 + (first,), (*x.shape[:-1], count), (1,) * 4)
+        return slice(first, first + count) if a == own else None
 
 
-def _has_kernel(node: BoundNode, isa: InstructionSet) -> bool:
+def _has_kernel(node: BoundNode, target: Target) -> bool:
     """Whether there is a kernel for the layer as a whole."""
     p = prepared(node, ConvolutionS8)
-    if is_rather_convolution(node, p.window, isa):
+    layer = p.x_zp, p.requant, target.isa
+    if node.op == "conv2d":
+        plain = p.window.dilation == (1, 1)
+        return plain and takes_more(target) and more_of(node, *layer) is not None
+    if is_rather_convolution(node, p.window, target.isa):
         return False
-    return filters_of(node, p.window, p.x_zp, p.requant, isa) is not None
-
-
-def _rows_read(graph: Graph, makers: dict[str, Node], image: Value) -> tuple[str | None, int]:
-    """Name of the image whose rows are repeated, and how often; no name where none are."""
-    joined = _reshaped(graph, makers, image)
-    maker = None if joined is None else makers.get(joined.name)
-    if joined is None or maker is None or maker.op != "concatenation":
-        return None, 1
-    times, axis = len(maker.inputs), _axis(maker)
-    apart = graph.value(maker.inputs[0])
-    x = _reshaped(graph, makers, apart)
-    if x is None or len(x.shape) != 4 or set(maker.inputs) != {apart.name} or axis != 2:
-        return None, 1
-    n, h, w, c = x.shape
-    in_lines = apart.shape == (n, h, 1, w * c) and image.shape == (n, h * times, w, c)
-    is_moved = apart.q == joined.q == image.q == x.q
-    return (x.name, times) if in_lines and is_moved and times > 1 else (None, 1)
-
-
-def _axis(node: Node) -> int:
-    return node.attrs_as(ConcatenationAttrs).axis
-
-
-def _reshaped(graph: Graph, makers: dict[str, Node], value: Value) -> Value | None:
-    """What a reshape made the value of; None where none did."""
-    maker = makers.get(value.name)
-    is_reshape = maker is not None and maker.op == "reshape"
-    return graph.value(maker.inputs[0]) if maker is not None and is_reshape else None
+    return filters_of(node, p.window, *layer) is not None
 
 
 def _without_unread(graph: Graph) -> Graph:

@@ -64,7 +64,7 @@ def block_of(node: BoundNode, x_zp: int, requant: Requant, isa: InstructionSet) 
 
 def _block_of(node: BoundNode, x_zp: int, requant: Requant, isa: InstructionSet) -> Block | None:
     constants = constants_of(node)
-    if constants is None:
+    if constants is None or node.input(1).dtype is DType.INT16:
         return None
     w, bias = constants
     by_channel = w.reshape(w.shape[0], -1)

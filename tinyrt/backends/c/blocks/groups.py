@@ -28,7 +28,7 @@ from tinyrt.backends.c.clamp import clamp_calls
 from tinyrt.backends.c.fields import nhwc, window_fields
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Calls, Fields, Kernel, Params, Scratch, call
-from tinyrt.ir import BoundNode, Shape
+from tinyrt.ir import BoundNode, DType, Shape
 from tinyrt.memory.sweep import Sweep
 from tinyrt.ops.shared.requant import Requant
 from tinyrt.ops.shared.window import Window
@@ -77,7 +77,7 @@ def groups_of(node: BoundNode, x_zp: int, requant: Requant, isa: InstructionSet)
 
 def _groups_of(node: BoundNode, x_zp: int, requant: Requant, isa: InstructionSet) -> Groups | None:
     constants = constants_of(node)
-    if constants is None:
+    if constants is None or node.input(1).dtype is DType.INT16:
         return None
     w, bias = constants
     c_in = w.shape[-1]

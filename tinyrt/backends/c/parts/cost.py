@@ -40,6 +40,9 @@ from tinyrt.ops import OPS
 SET_UP = 120
 """Instructions of any call, its caller's among them."""
 
+MORE_TAP = 8
+"""Instructions for a tap of a pixel that is read again."""
+
 NIBBLES = 1.35
 """Instructions of a kernel over weights of four bits, to one over bytes."""
 
@@ -187,6 +190,8 @@ def _packed(call: Call, isa: InstructionSet) -> float | None:
     name = call.function.removeprefix("tinyrt_")
     more = NIBBLES if name.endswith("_s4") else 1
     relu = name.endswith(("_relu_s8", "_any_s8"))
+    if "_more_" in name:
+        return _with_more(name, p, isa, relu)
     if name.startswith("window_block"):
         window = p["window"]
         kernel = window["kernel_h"], window["kernel_w"]
@@ -234,6 +239,19 @@ def _packed(call: Call, isa: InstructionSet) -> float | None:
         return flat[name] * _elements(call)
     pools = [costs for kind, costs in POOLS.items() if name.startswith(kind)]
     return _pooled(call, *pools[0]) if pools else None
+
+
+def _with_more(name: str, p: Mapping[str, Any], isa: InstructionSet, relu: bool) -> float:
+    """A layer some of whose taps are read more than once: all of its taps as if of one pixel."""
+    layer, again = p["layer"], MORE_TAP * p["more"]["count"]
+    taps, c_out = layer["block"]["taps"], layer["block"]["c_out"]
+    if name.startswith("dense"):
+        return dense_cost(isa, layer["rows"], taps, c_out, relu) + layer["rows"] * again
+    pixels = _size(layer["y"]) // layer["y"]["c"]
+    if name.startswith("window_four"):
+        whole = window_four_cost(groups_of(layer), (1, 1), taps, c_out, relu)
+        return whole + pixels * again
+    return window_cost(isa, pixels, (1, 1), taps, c_out, relu) + pixels * again
 
 
 def _run_of_groups(call: Call) -> WindowGroups:

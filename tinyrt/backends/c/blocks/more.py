@@ -1,0 +1,169 @@
+"""Convolutions some of whose taps are read more than once: weights that packed kernels cannot hold.
+
+Channels that share a half hold a weight of eight bits each, but for -128 above a negative one, see
+``words``. What is left of a wider weight, or of such a -128, is the weight of another tap, which
+reads the same activation again: ``x * (w1 + w2) = x * w1 + x * w2``. Of a trained layer on uint8,
+whose weights have another zero point than 128, a few of hundreds of taps are read again.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinyrt.backends.c.blocks import fours
+from tinyrt.backends.c.blocks.block import PairBlock, pair_block
+from tinyrt.backends.c.blocks.cost import FOUR
+from tinyrt.backends.c.blocks.dense import (
+    COLUMNS_POINTER,
+    columns_scratch,
+    is_pointwise,
+    matrix_of,
+    stored_fields,
+)
+from tinyrt.backends.c.blocks.layer import BLOCK_SETS, QUAD, constants_of
+from tinyrt.backends.c.blocks.relu import relu_of, suffix
+from tinyrt.backends.c.blocks.words import fit_halves
+from tinyrt.backends.c.blocks.zeros import costs
+from tinyrt.backends.c.clamp import clamp_calls
+from tinyrt.backends.c.fields import nhwc, window_fields
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.kernel import Calls, Data, Fields, Kernel, Params, Scratch, Target, call
+from tinyrt.backends.c.weights import Weights
+from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
+from tinyrt.ir import BoundNode, DType
+from tinyrt.memory.sweep import Sweep, columns, windows
+from tinyrt.ops.shared.requant import Requant
+from tinyrt.ops.shared.window import Window
+
+More = tuple[PairBlock, NDArray[np.int16]]
+"""A layer on all taps, and those of the window that the last ones of them read."""
+
+MAX_TAPS = 1 << 12
+"""Places of taps in two columns have 16 bits."""
+
+
+def takes_more(target: Target) -> bool:
+    """Whether such a layer has a kernel.
+
+    The kernel cannot be cut into slices, and which taps it reads follows from the weights.
+    """
+    return target.isa in BLOCK_SETS and target.choices is None and math.isinf(target.in_one_go)
+
+
+def more_of(node: BoundNode, x_zp: int, requant: Requant, isa: InstructionSet) -> More | None:
+    """The layer with taps that are read more than once; None where none must be.
+
+    Nor where its sums are too long, or its scale is finer than theirs.
+    """
+    if isa not in BLOCK_SETS or node.input(1).dtype is DType.INT4:
+        return None
+    return node.noted_of_constants(("more", isa), lambda: _more_of(node, x_zp, requant, isa))
+
+
+def _more_of(node: BoundNode, x_zp: int, requant: Requant, isa: InstructionSet) -> More | None:
+    constants = constants_of(node)
+    if constants is None:
+        return None
+    w, bias = constants
+    by_channel = w.reshape(len(w), -1)
+    if w.dtype == np.int8 and fit_halves(by_channel):
+        return None
+    weights, taps = with_more(by_channel)
+    if weights.shape[1] > MAX_TAPS:
+        return None
+    block = pair_block(weights, bias, x_zp, requant, isa)
+    return None if block is None else (block, taps)
+
+
+def with_more(w: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.int16]]:
+    """Weights (c_out, taps) -> those of all taps, which fit in halves, and what the last read."""
+    wide = w.astype(np.int32)
+    first = np.clip(wide, INT8_MIN, INT8_MAX)
+    odd = first[1::2]
+    odd[(odd == INT8_MIN) & (first[: 2 * len(odd) : 2] < 0)] = -INT8_MAX
+    parts, taps, rest = [first], [np.zeros(0, np.int64)], wide - first
+    while rest.any():
+        part = np.clip(rest, -INT8_MAX, INT8_MAX)
+        used = np.flatnonzero(part.any(axis=0))
+        parts.append(part[:, used])
+        taps.append(used)
+        rest = rest - part
+    return np.hstack(parts).astype(np.int8), np.concatenate(taps).astype(np.int16)
+
+
+def _fields_of(block: PairBlock, taps: NDArray[np.int16]) -> Fields:
+    """``tinyrt_more_taps``: of a column the places where taps are read again, and written."""
+    read = taps.astype(np.int64)
+    written = block.layer.w.shape[1] - len(taps) + np.arange(len(taps))
+    places = np.stack([_place(read, block.isa), _place(written, block.isa)], axis=1).ravel()
+    return {
+        "count": len(taps),
+        "taps": Data("taps", taps, "int16_t"),
+        "places": Data("places", places.astype(np.int16), "int16_t"),
+    }
+
+
+def _place(taps: NDArray[np.int64], isa: InstructionSet) -> NDArray[np.int64]:
+    """Bytes from the begin of one of two columns to these taps, see ``tinyrt_columns.h``."""
+    if isa is InstructionSet.SCALAR:
+        return np.asarray(8 * taps)
+    return np.asarray(4 * (taps & ~3) + 8 * (taps & 1) + (taps & 2))
+
+
+def more_kernel(
+    node: BoundNode, more: More, window: Window, requant: Requant, target: Target
+) -> Kernel:
+    """The kernel ``tinyrt_window_more_s8``, ``tinyrt_window_four_more_s8`` or one of their like."""
+    block, taps = more
+    rows = node.output.size // node.output.shape[-1]
+    by_fours = not window.on_rows and fours.fits(block, rows, target)
+    relu = relu_of(node, block, requant, target)
+    dense = costs(block, QUAD, block.taps, rows, False, relu is not None, by_fours)[Weights.DENSE]
+    in_columns = fours.scratch_bytes(block, target) if by_fours else columns_scratch(block, rows)
+
+    as_matrix = is_pointwise(window) and not by_fours
+    repeated, shapes = _fields_of(block, taps), _image(node, window) | {"x_zp": block.x_zp}
+    row = window.kernel[1] * node.input(0).shape[-1]
+    if as_matrix:
+        shapes = {"rows": rows, "c_in": matrix_of(node)[0]}
+
+    def calls() -> Calls:
+        kind = "dense" if as_matrix else "window"
+        if by_fours:
+            own = fours.fields(block, requant.y_zp, relu, target.raised)
+            kernel = f"tinyrt_{kind}_four_more_{fours.suffix(relu, target.raised)}"
+        else:
+            layout = QUAD, block.taps
+            own = stored_fields(node, block, Weights.DENSE, layout, requant, relu)
+            kernel = f"tinyrt_{kind}_more_{suffix(block, Weights.DENSE, relu)}"
+        params = Params(
+            f"tinyrt_{kind}_more_s8_params",
+            {"layer": shapes | {"block": own}, "more": repeated},
+        )
+        words = Scratch(pointer=fours.POINTER if by_fours else COLUMNS_POINTER)
+        patch = () if as_matrix else (Scratch(in_columns),)
+        product = call(kernel, params, node.input(0), words, *patch, node.output)
+        return (product, *clamp_calls(node, requant.act_min, requant.act_max))
+
+    def sweep() -> Sweep | None:
+        if is_pointwise(window):
+            return columns(node, rows, FOUR if by_fours else 2)
+        return windows(node, window)
+
+    in_patch = FOUR * row if by_fours else 0 if as_matrix else block.taps
+    stored = target.stored(node.index, {Weights.DENSE: dense})
+    return Kernel(calls, in_columns + in_patch, sweep, stored=stored)
+
+
+def _image(node: BoundNode, window: Window) -> Fields:
+    """Shapes and window; pixels of a pointwise convolution are one line."""
+    x, y = node.input(0).shape, node.output.shape
+    if is_pointwise(window):
+        c_in, rows = matrix_of(node)
+        x, y = (1, 1, rows, c_in), (1, 1, rows, y[-1])
+        window = Window.of((1, rows), (1, 1), (1, 1), "VALID")
+    return {"x": nhwc(x), "y": nhwc(y), "window": window_fields(window)}
