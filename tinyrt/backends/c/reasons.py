@@ -21,10 +21,10 @@ PACKED = {
     "group_block": "a convolution with groups or dilation: four channels at once within a group",
     "group_block_long": "its sums can reach 2^23: they are taken apart",
     "depthwise3x3": "three by three taps with stride 1 or 2: its lines slide over the rows",
-    "depthwise3x3_wide": "three by three taps with weights beyond int8, in 16 bits: lines slide over "
-    "the rows",
-    "dense_more": "weights beyond int8, or -128 above a negative one: some elements are read twice, "
-    "then four channels of two pixels at once",
+    "depthwise3x3_wide": "three by three taps with weights beyond int8, in 16 bits: lines slide "
+    "over the rows",
+    "dense_more": "weights beyond int8, or -128 above a negative one: some elements are read "
+    "twice, then four channels of two pixels at once",
     "window_more": "weights beyond int8, or -128 above a negative one: some taps are read twice, "
     "then four channels of two pixels at once",
     "window_four_more": "weights beyond int8, or -128 above a negative one: some taps are read "

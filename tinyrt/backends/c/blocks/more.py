@@ -124,12 +124,11 @@ def more_kernel(
     relu = relu_of(node, block, requant, target)
     dense = costs(block, QUAD, block.taps, rows, False, relu is not None, by_fours)[Weights.DENSE]
     in_columns = fours.scratch_bytes(block, target) if by_fours else columns_scratch(block, rows)
-
     as_matrix = is_pointwise(window) and not by_fours
     repeated, shapes = _fields_of(block, taps), _image(node, window) | {"x_zp": block.x_zp}
-    row = window.kernel[1] * node.input(0).shape[-1]
+    c_in = matrix_of(node)[0] if is_pointwise(window) else node.input(0).shape[3]
     if as_matrix:
-        shapes = {"rows": rows, "c_in": matrix_of(node)[0]}
+        shapes = {"rows": rows, "c_in": c_in}
 
     def calls() -> Calls:
         kind = "dense" if as_matrix else "window"
@@ -154,7 +153,7 @@ def more_kernel(
             return columns(node, rows, FOUR if by_fours else 2)
         return windows(node, window)
 
-    in_patch = FOUR * row if by_fours else 0 if as_matrix else block.taps
+    in_patch = FOUR * window.kernel[1] * c_in if by_fours else 0 if as_matrix else block.taps
     stored = target.stored(node.index, {Weights.DENSE: dense})
     return Kernel(calls, in_columns + in_patch, sweep, stored=stored)
 

@@ -243,15 +243,16 @@ def _packed(call: Call, isa: InstructionSet) -> float | None:
 
 def _with_more(name: str, p: Mapping[str, Any], isa: InstructionSet, relu: bool) -> float:
     """A layer some of whose taps are read more than once: all of its taps as if of one pixel."""
-    layer, again = p["layer"], MORE_TAP * p["more"]["count"]
+    layer = p["layer"]
     taps, c_out = layer["block"]["taps"], layer["block"]["c_out"]
-    if name.startswith("dense"):
-        return dense_cost(isa, layer["rows"], taps, c_out, relu) + layer["rows"] * again
-    pixels = _size(layer["y"]) // layer["y"]["c"]
+    is_matrix = name.startswith("dense")
+    pixels: int = layer["rows"] if is_matrix else _size(layer["y"]) // layer["y"]["c"]
+    again: float = pixels * MORE_TAP * p["more"]["count"]
+    if is_matrix:
+        return again + dense_cost(isa, pixels, taps, c_out, relu)
     if name.startswith("window_four"):
-        whole = window_four_cost(groups_of(layer), (1, 1), taps, c_out, relu)
-        return whole + pixels * again
-    return window_cost(isa, pixels, (1, 1), taps, c_out, relu) + pixels * again
+        return again + window_four_cost(groups_of(layer), (1, 1), taps, c_out, relu)
+    return again + window_cost(isa, pixels, (1, 1), taps, c_out, relu)
 
 
 def _run_of_groups(call: Call) -> WindowGroups:

@@ -1,0 +1,116 @@
+"""Layers whose weights are in parts are put together for kernels that take them whole."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from tests.c.wide_layers import chain, feeds, net
+from tests.memory.targets import kernels_for
+from tinyrt.backends.c.blocks.more import with_more
+from tinyrt.backends.c.blocks.words import fit_halves
+from tinyrt.backends.c.choice import choose
+from tinyrt.backends.c.rejoined import rejoined
+from tinyrt.errors import ShapeError
+from tinyrt.export import ExportOptions
+from tinyrt.export.bundle import for_request
+from tinyrt.export.request import Request
+from tinyrt.ir import DType, TensorType
+from tinyrt.ops import OPS
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
+from tinyrt.ops.shared.evaluate import evaluate
+
+SHAPES = st.tuples(st.integers(1, 6), st.integers(1, 9))
+EDGES = st.sampled_from([-255, -129, -128, -127, -1, 0, 1, 127, 128, 255, 300])
+
+
+@settings(max_examples=300, deadline=None)
+@given(w=SHAPES.flatmap(lambda shape: arrays(np.int16, shape, elements=EDGES)))
+def test_taps_that_are_read_again_hold_what_a_half_has_no_room_for(w):
+    weights, taps = with_more(w)
+    assert fit_halves(weights)
+    whole = weights[:, : w.shape[1]].astype(np.int32)
+    np.add.at(whole, (slice(None), taps), weights[:, w.shape[1] :].astype(np.int32))
+    np.testing.assert_array_equal(whole, w)
+
+
+def test_one_wide_weight_takes_one_tap_more():
+    w = np.zeros((4, 20), np.int16)
+    w[2, 7] = 140
+    weights, taps = with_more(w)
+    assert taps.tolist() == [7]
+    assert weights[2, [7, 20]].tolist() == [127, 13]
+
+
+def test_the_least_weight_above_a_negative_one_takes_one_tap_more():
+    w = np.array([[-1, 0, -3], [-128, -128, 5]], np.int8)
+    weights, taps = with_more(w)
+    assert taps.tolist() == [0]
+    assert weights.tolist() == [[-1, 0, -3, 0], [-127, -128, 5, -1]]
+
+
+@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m3", "cortex-m4"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_whole_layers_answer_as_their_parts(core, seed):
+    graph, target = net(seed, 40), kernels_for(core).target
+    whole = rejoined(graph, target)
+    wide = [n for n in whole.bound() if len(n.inputs) > 1 and n.input(1).dtype is DType.INT16]
+    assert {n.op for n in wide} == {"conv2d", "depthwise_conv2d"}
+    names = [choose(n, target).name for n in wide]
+    assert all("_more_" in name or "_wide_" in name for name in names)
+    data = feeds(graph, 7)
+    for expected, found in zip(
+        evaluate(graph, data).values(), evaluate(whole, data).values(), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected, strict=True)
+
+
+def test_nothing_is_copied_in_a_chain():
+    graph = rejoined(chain(3), kernels_for("cortex-m4").target)
+    assert not {"concatenation", "slice", "reshape"} & {n.op for n in graph.nodes}
+
+
+def test_other_kernels_take_the_parts():
+    graph = chain(3)
+    assert rejoined(graph, kernels_for("cortex-m55").target) is graph
+
+
+def test_what_others_read_of_the_parts_stays():
+    graph = chain(3)
+    joined = next(n.output for n in graph.nodes if n.op == "concatenation")
+    graph = replace(graph, outputs=(*graph.outputs, joined))
+    kept = [n.op for n in rejoined(graph, kernels_for("cortex-m4").target).nodes]
+    assert kept.count("concatenation") == 1
+
+
+OTHERS = [ExportOptions(slices=100_000), ExportOptions(blob=True)]
+
+
+@pytest.mark.parametrize("options", OTHERS, ids=["slices", "blob"])
+def test_convolutions_that_are_cut_or_get_other_weights_keep_their_parts(options):
+    graph = for_request(chain(3), Request.of("cortex-m4", "balanced", options))
+    ops = {n.op: n for n in graph.bound()}
+    assert "concatenation" in ops
+    assert ops["conv2d"].input(1).dtype is DType.INT8
+    whole = [n.input(1).dtype for n in graph.bound() if n.op == "depthwise_conv2d"]
+    assert DType.INT16 in whole
+
+
+@pytest.mark.parametrize(
+    ("attrs", "w"),
+    [(Conv2dAttrs(), (4, 1, 1, 4)), (DepthwiseConv2dAttrs(), (1, 3, 3, 4))],
+)
+def test_no_file_has_such_weights(attrs, w):
+    op = "conv2d" if isinstance(attrs, Conv2dAttrs) else "depthwise_conv2d"
+    types = [TensorType(DType.INT8, (1, 5, 5, 4)), TensorType(DType.INT16, w)]
+    with pytest.raises(ShapeError, match=r"s8\[1,5,5,4\], weights s16"):
+        OPS[op].infer(attrs, types)
+    assert OPS[op].infer(replace(attrs, wide=True), types) == (
+        TensorType(DType.INT8, (1, 5, 5, 4)),
+    )
+    with pytest.raises(ShapeError, match="weights s8"):
+        OPS[op].infer(replace(attrs, wide=True), [types[0], TensorType(DType.INT8, w)])

@@ -1,0 +1,119 @@
+"""Layers on uint8 whose weights have any zero point, as graphs of many layers side by side."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tests.convert.raw_tflite import Op, Subgraph, Tensor, build
+from tinyrt.convert.tflite.reader import parse_tflite
+from tinyrt.ir import Graph
+from tinyrt.ops.shared.window import Window
+
+ZERO_POINTS = (0, 1, 127, 128, 129, 255)
+X_SCALE, W_SCALE = 0.02, 0.01
+
+
+def weights(rng, shape, zero_point):
+    """Most lie near the zero point; a few are anywhere, and of some layers all are at a bound."""
+    kind = rng.integers(4)
+    if kind == 0:
+        return rng.choice(np.array([0, 255], np.uint8), shape)
+    near = zero_point + rng.integers(-30, 31, shape)
+    far = rng.random(shape) < (0.02, 0.1, 0.5)[kind - 1]
+    return np.where(far, rng.choice([0, 1, 254, 255], shape), near).clip(0, 255).astype(np.uint8)
+
+
+class _Net:
+    """Layers that share nothing."""
+
+    def __init__(self, rng):
+        self.rng, self.tensors, self.ops = rng, [], []
+        self.inputs, self.outputs = [], []
+
+    def layer(self, builtin, x, w, out, zero_point, fields, relu):
+        rng, i = self.rng, len(self.ops)
+        table = {"CONV_2D": "Conv2DOptions", "DEPTHWISE_CONV_2D": "DepthwiseConv2DOptions"}
+        x_zp = int(rng.choice([0, 3, 128, 200, 255]))
+        data = weights(rng, w, zero_point)
+        channels, taps = out[-1], data.size // out[-1]
+        bias = rng.integers(-90 * taps, 90 * taps + 1, channels).astype(np.int32)
+        # Outputs take about all of a byte, whatever the number of taps.
+        y_scale = X_SCALE * W_SCALE * np.sqrt(taps) * float(rng.choice([30, 70, 400]))
+        self.tensors += [
+            Tensor(f"x{i}", x, "UINT8", None, X_SCALE, x_zp),
+            Tensor(f"w{i}", w, "UINT8", data, W_SCALE, zero_point),
+            Tensor(f"b{i}", (channels,), "INT32", bias, X_SCALE * W_SCALE),
+            Tensor(f"y{i}", out, "UINT8", None, y_scale, 0 if relu else int(rng.integers(256))),
+        ]
+        fields = {"FusedActivationFunction": int(relu), **fields}
+        op = Op(builtin, [f"x{i}", f"w{i}", f"b{i}"], [f"y{i}"], table[builtin], fields)
+        self.ops.append(op)
+        self.inputs.append(f"x{i}")
+        self.outputs.append(f"y{i}")
+
+    def graph(self) -> Graph:
+        return parse_tflite(build(Subgraph(self.tensors, self.ops, self.inputs, self.outputs)))
+
+
+def net(seed: int, layers: int) -> Graph:
+    """So many layers of random shapes, 1 x 1 and larger convolutions and depthwise layers."""
+    rng = np.random.default_rng(seed)
+    made = _Net(rng)
+    for _ in range(layers):
+        kind, same = rng.integers(3), bool(rng.integers(2))
+        kernel = ((1, 1), tuple(rng.integers(1, 4, 2).tolist()), (3, 3))[kind]
+        stride = 1 if kind == 0 and rng.integers(3) else int(rng.integers(1, 3))
+        size = tuple((np.array(kernel) + rng.integers(0, 7, 2)).tolist())
+        c_in, c_out = int(rng.integers(1, 14)), int(rng.integers(1, 11))
+        window = Window.of(size, kernel, (stride, stride), "SAME" if same else "VALID", (1, 1))
+        fields = {"Padding": 1 - same, "StrideH": stride, "StrideW": stride}
+        fields |= {"DilationHFactor": 1, "DilationWFactor": 1}
+        images = int(rng.integers(1, 3))
+        common = int(rng.choice(ZERO_POINTS)), fields, bool(rng.integers(2))
+        if kind == 2:
+            fields["DepthMultiplier"] = 1
+            shapes = (images, *size, c_in), (1, 3, 3, c_in), (images, *window.out, c_in)
+            made.layer("DEPTHWISE_CONV_2D", *shapes, *common)
+        else:
+            shapes = (images, *size, c_in), (c_out, *kernel, c_in), (images, *window.out, c_out)
+            made.layer("CONV_2D", *shapes, *common)
+    return made.graph()
+
+
+def feeds(graph: Graph, seed: int):
+    """One sample: numbers at random, or the least or the greatest alone."""
+    rng = np.random.default_rng(seed)
+    low, high = ((0, 256), (0, 1), (255, 256))[min(seed, 2) if seed < 3 else 0]
+    return {
+        name: rng.integers(low, high, graph.value(name).shape, np.uint8) for name in graph.inputs
+    }
+
+
+def chain(seed: int) -> Graph:
+    """Convolutions and depthwise layers one behind the other: most channels lie in between."""
+    rng = np.random.default_rng(seed)
+    made = _Net(rng)
+    shape, stages = (1, 30, 9, 4), ((3, 16), (3, None), (1, 12), (3, None), (3, 2))
+    for kernel, channels in stages:
+        fields = {"Padding": 0, "StrideH": 1, "StrideW": 1}
+        fields |= {"DilationHFactor": 1, "DilationWFactor": 1}
+        zero_point = int(rng.choice([90, 110, 150]))
+        if channels is None:
+            fields["DepthMultiplier"] = 1
+            w = (1, kernel, kernel, shape[3])
+            made.layer("DEPTHWISE_CONV_2D", shape, w, shape, zero_point, fields, False)
+        else:
+            w, out = (channels, kernel, kernel, shape[3]), (*shape[:3], channels)
+            made.layer("CONV_2D", shape, w, out, zero_point, fields, False)
+            shape = out
+    tensors = {t.name: t for t in made.tensors}
+    for i in range(1, len(made.ops)):
+        before = tensors[f"y{i - 1}"]
+        made.ops[i].inputs[0] = before.name
+        bias = tensors[f"b{i}"]
+        tensors[f"b{i}"] = replace(bias, scale=before.scale * W_SCALE)
+        del tensors[f"x{i}"]
+    ends = ["x0"], [f"y{len(made.ops) - 1}"]
+    return parse_tflite(build(Subgraph(list(tensors.values()), made.ops, *ends)))
