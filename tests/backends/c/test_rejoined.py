@@ -13,6 +13,9 @@ from tests.memory.targets import kernels_for
 from tinyrt.backends.c.blocks.more import with_more
 from tinyrt.backends.c.blocks.words import fit_halves
 from tinyrt.backends.c.choice import choose
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.kernel import Target
+from tinyrt.backends.c.mve.depthwise import fit_in_pairs, pairs_of
 from tinyrt.backends.c.rejoined import rejoined
 from tinyrt.errors import ShapeError
 from tinyrt.export import ExportOptions
@@ -74,9 +77,48 @@ def test_nothing_is_copied_in_a_chain():
     assert not {"concatenation", "slice", "reshape"} & {n.op for n in graph.nodes}
 
 
-def test_other_kernels_take_the_parts():
+def test_vector_kernels_take_depthwise_layers_whole():
+    target = kernels_for("cortex-m55").target
+    nodes = list(rejoined(chain(3), target).bound())
+    names = {choose(n, target).name for n in nodes if n.op == "depthwise_conv2d"}
+    assert names == {"tinyrt_depthwise_conv2d_wide_s8"}
+    assert all(n.input(1).dtype is DType.INT8 for n in nodes if n.op == "conv2d")
+
+
+@pytest.mark.parametrize("isa", [InstructionSet.AVX2, InstructionSet.AVX512])
+def test_other_kernels_take_the_parts(isa):
     graph = chain(3)
-    assert rejoined(graph, kernels_for("cortex-m55").target) is graph
+    assert rejoined(graph, Target(isa)) is graph
+
+
+@pytest.mark.parametrize(
+    ("weights", "pairs"),
+    [
+        ({0: -128, 8: -127}, True),
+        ({0: 200, 1: 55}, True),
+        ({0: 200, 1: 57}, False),
+        ({0: -203, 1: -60}, False),
+        ({0: -203, 1: 60}, True),
+        ({2: 200, 3: 200}, False),
+        ({2: 200, 5: 200}, False),
+        ({0: 255, 8: 255}, True),
+        ({1: 255, 7: 255}, True),
+    ],
+)
+def test_sums_of_two_products_fit_in_16_bits(weights, pairs):
+    """By all that two int8 of a pair can be, of taps that kernels add."""
+    w = np.zeros((1, 9, 8), np.int16)
+    for tap, weight in weights.items():
+        w[0, tap, 3] = weight
+    assert fit_in_pairs(w, pairs_of((3, 3))) is pairs
+
+
+def test_int8_weights_fit_but_for_two_of_the_least():
+    w = np.full((1, 9, 8), -127, np.int8)
+    w[0, 4, 2] = -128
+    assert fit_in_pairs(w, pairs_of((3, 3)))
+    w[0, 8, 2] = -128
+    assert not fit_in_pairs(w, pairs_of((3, 3)))
 
 
 def test_what_others_read_of_the_parts_stays():

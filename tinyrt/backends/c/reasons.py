@@ -67,7 +67,10 @@ def reason(node: BoundNode, kernel: Kernel, isa: InstructionSet) -> str:
     """
     name = kernel.name.removeprefix("tinyrt_")
     base = name.rpartition("_")[0] if name.endswith(("_s8", "_s4", "_s16", "_f32")) else name
-    text = PACKED.get(base.replace("_sparse", "").removesuffix("_relu").removesuffix("_any"))
+    plain = base.replace("_sparse", "")
+    for end in ("_relu", "_any", "_raised"):
+        plain = plain.removesuffix(end)
+    text = PACKED.get(plain)
     if base.endswith(("_relu", "_any")):
         text = f"{text}; the output zero point is -128, so that outputs take no sign"
     if text is None:

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from tinyrt.backends.c.blocks.depthwise import filters_of
 from tinyrt.backends.c.blocks.layer import BLOCK_SETS
-from tinyrt.backends.c.blocks.more import more_of, takes_more
+from tinyrt.backends.c.blocks.more import more_of, takes_all, takes_more
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Target
-from tinyrt.backends.c.one_channel import is_rather_convolution
+from tinyrt.backends.c.one_channel import along_rows, is_rather_convolution
 from tinyrt.ir import BoundNode, DType, Graph, Node, Value
 from tinyrt.ops import prepared
 from tinyrt.ops.concatenation import ConcatenationAttrs
@@ -33,6 +34,10 @@ MAX_WIDE = (1 << 14) - 1
 """Bound of absolute weights: kernels double them within 16 bits."""
 
 
+MAX_IN_VECTORS = 255
+"""The same for vectors: products with int8 fit in 16 bits."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Whole:
     """A layer with its weights added up: what it reads, attributes, and weights."""
@@ -44,7 +49,7 @@ class _Whole:
 
 def rejoined(graph: Graph, target: Target) -> Graph:
     """The graph as the kernels of a target take it; the same one where nothing changes."""
-    if target.isa not in BLOCK_SETS:
+    if target.isa not in BLOCK_SETS and not _has_vectors(target):
         return graph
     parts = _Parts(graph, target)
     replaced: dict[int, Node] = {}
@@ -161,6 +166,11 @@ class _Parts:
         return slice(first, first + count) if a == own else None
 
 
+def _has_vectors(target: Target) -> bool:
+    """Whether vector kernels take a layer whole: they are not cut, nor do they fit all weights."""
+    return target.isa is InstructionSet.MVE and takes_all(target)
+
+
 def _has_kernel(node: BoundNode, target: Target) -> bool:
     """Whether there is a kernel for the layer as a whole."""
     p = prepared(node, ConvolutionS8)
@@ -168,6 +178,9 @@ def _has_kernel(node: BoundNode, target: Target) -> bool:
     if node.op == "conv2d":
         plain = p.window.dilation == (1, 1)
         return plain and takes_more(target) and more_of(node, *layer) is not None
+    if target.isa is InstructionSet.MVE:
+        fits = np.abs(np.asarray(node.input(1).data, np.int32)).max() <= MAX_IN_VECTORS
+        return fits and not is_rather_convolution(node, along_rows(p.window), target.isa)
     if is_rather_convolution(node, p.window, target.isa):
         return False
     return filters_of(node, p.window, *layer) is not None

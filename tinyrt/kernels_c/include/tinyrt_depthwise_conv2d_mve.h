@@ -45,6 +45,12 @@ void tinyrt_depthwise_conv2d_s8(const tinyrt_depthwise_conv2d_s8_params *p, cons
 void tinyrt_depthwise_conv2d_s4(const tinyrt_depthwise_conv2d_s8_params *p, const int8_t *x,
                                 const int8_t *w, const int32_t *bias, int8_t *scratch, int8_t *y);
 
+/** As tinyrt_depthwise_conv2d_s8, over weights of 16 bits from -255 to 255; tap_pairs says whether
+ *  any two taps can be added so. */
+void tinyrt_depthwise_conv2d_wide_s8(const tinyrt_depthwise_conv2d_s8_params *p, const int8_t *x,
+                                     const int16_t *w, const int32_t *bias, int8_t *scratch,
+                                     int8_t *y);
+
 /** As those, for the output lines [first, end) of one image of at most eight channels: whole bands,
  *  but for the last one. Lines before are computed already: scratch has what they have read. Slices
  *  of an inference are made of them. */

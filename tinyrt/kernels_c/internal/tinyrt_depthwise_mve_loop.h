@@ -251,8 +251,8 @@ void TINYRT_KERNEL(const tinyrt_depthwise_conv2d_s8_params *p, int32_t first, in
 
 #else
 
-void TINYRT_KERNEL(const tinyrt_depthwise_conv2d_s8_params *p, const int8_t *x, const int8_t *w,
-                   const int32_t *bias, int8_t *scratch, int8_t *y) {
+void TINYRT_KERNEL(const tinyrt_depthwise_conv2d_s8_params *p, const int8_t *x,
+                   const TINYRT_WEIGHT *w, const int32_t *bias, int8_t *scratch, int8_t *y) {
     const tinyrt_window *window = &p->window;
     const int32_t taps = window->kernel_h * window->kernel_w;
     const int32_t together = (p->y.h < p->band) ? p->y.h : p->band;

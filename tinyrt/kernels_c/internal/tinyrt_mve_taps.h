@@ -10,6 +10,18 @@
 /** Channels of a block: int16 lanes of a vector. */
 #define TINYRT_LANES 8
 
+/** A weight, and how a vector of them is loaded: int8, or int16 up to 255, whose products with int8
+ *  fit in 16 bits, too. */
+#if TINYRT_WEIGHT_BITS == 16
+#define TINYRT_WEIGHT int16_t
+#define TINYRT_MVE_LOAD_WEIGHTS "vldrh.u16 q0, [%[w]], #16\n"
+#define TINYRT_MVE_LOAD_WEIGHTS_3X3(tap) "vldrh.u16 q0, [%[w], #(2*" tap ")]\n"
+#else
+#define TINYRT_WEIGHT int8_t
+#define TINYRT_MVE_LOAD_WEIGHTS "vldrb.s16 q0, [%[w]], #8\n"
+#define TINYRT_MVE_LOAD_WEIGHTS_3X3(tap) "vldrb.s16 q0, [%[w], #" tap "]\n"
+#endif
+
 /** What all points of a block of channels share, and how the loop over points walks. The assembly
  *  below knows the offsets. */
 typedef struct {
@@ -23,7 +35,7 @@ typedef struct {
     int32x4_t bias_odd;
     int16x8_t act_min;
     int16x8_t act_max;
-    const int8_t *w;
+    const TINYRT_WEIGHT *w;
     int32_t x_pair; /* from the first of two points to the second */
     int32_t y_zp;
     uint32_t lanes;
@@ -44,14 +56,14 @@ typedef struct {
  */
 
 #define TINYRT_MVE_FIRST_TAP                                                                       \
-    "vldrb.s16 q0, [%[w]], #8\n"                                                                   \
+    TINYRT_MVE_LOAD_WEIGHTS                                                                        \
     "vldrb.s16 q1, [%[a]]\n"                                                                       \
     "vldrb.s16 q2, [%[b]]\n"                                                                       \
     "vmul.i16 q1, q1, q0\n"                                                                        \
     "vmul.i16 q2, q2, q0\n"
 
 #define TINYRT_MVE_SECOND_TAP                                                                      \
-    "vldrb.s16 q0, [%[w]], #8\n"                                                                   \
+    TINYRT_MVE_LOAD_WEIGHTS                                                                        \
     "vldrb.s16 q3, [%[a]]\n"                                                                       \
     "vmul.i16 q3, q3, q0\n"                                                                        \
     "vadd.i16 q1, q1, q3\n"                                                                        \
@@ -95,14 +107,14 @@ typedef struct {
 #define TINYRT_MVE_TAP_3X3(q, x, offset) "vldrb.s16 " q ", [%[" x "], #" offset "]\n"
 
 #define TINYRT_MVE_FIRST_3X3(w, x)                                                                 \
-    TINYRT_MVE_TAP_3X3("q0", "w", w)                                                               \
+    TINYRT_MVE_LOAD_WEIGHTS_3X3(w)                                                                 \
     TINYRT_MVE_TAP_3X3("q1", "a", x)                                                               \
     TINYRT_MVE_TAP_3X3("q2", "b", x)                                                               \
     "vmul.i16 q1, q1, q0\n"                                                                        \
     "vmul.i16 q2, q2, q0\n"
 
 #define TINYRT_MVE_SECOND_3X3(w, x)                                                                \
-    TINYRT_MVE_TAP_3X3("q0", "w", w)                                                               \
+    TINYRT_MVE_LOAD_WEIGHTS_3X3(w)                                                                 \
     TINYRT_MVE_TAP_3X3("q3", "a", x)                                                               \
     "vmul.i16 q3, q3, q0\n"                                                                        \
     "vadd.i16 q1, q1, q3\n" TINYRT_MVE_TAP_3X3("q3", "b", x) "vmul.i16 q3, q3, q0\n"               \
@@ -188,7 +200,8 @@ typedef struct {
  */
 static inline void tinyrt_mve_point_pairs(const tinyrt_mve_block *block, int common, int32_t pairs,
                                           const int8_t *a, int8_t *y) {
-    const int8_t *b, *w;
+    const int8_t *b;
+    const TINYRT_WEIGHT *w;
     int32_t step, lines, t;
     uint32_t p0;
     (void)p0;
@@ -239,12 +252,22 @@ static inline tinyrt_mve_sums tinyrt_mve_widen(tinyrt_mve_sums sums, int16x8_t p
     return sums;
 }
 
+/** Eight weights. */
+static inline int16x8_t tinyrt_mve_weights(const TINYRT_WEIGHT *w) {
+#if TINYRT_WEIGHT_BITS == 16
+    return vldrhq_s16(w);
+#else
+    return vldrbq_s16(w);
+#endif
+}
+
 /** A pair of taps, for both points. */
 static inline void tinyrt_mve_two_taps(const int8_t *a0, const int8_t *a1, const int8_t *b0,
-                                       const int8_t *b1, const int8_t *w0, const int8_t *w1,
-                                       tinyrt_mve_sums *a_sums, tinyrt_mve_sums *b_sums) {
-    const int16x8_t first = vldrbq_s16(w0);
-    const int16x8_t second = vldrbq_s16(w1);
+                                       const int8_t *b1, const TINYRT_WEIGHT *w0,
+                                       const TINYRT_WEIGHT *w1, tinyrt_mve_sums *a_sums,
+                                       tinyrt_mve_sums *b_sums) {
+    const int16x8_t first = tinyrt_mve_weights(w0);
+    const int16x8_t second = tinyrt_mve_weights(w1);
     const int16x8_t a_products =
         vaddq_s16(vmulq_s16(vldrbq_s16(a0), first), vmulq_s16(vldrbq_s16(a1), second));
     *a_sums = tinyrt_mve_widen(*a_sums, a_products);
@@ -285,13 +308,13 @@ static inline void tinyrt_mve_common_pairs(const tinyrt_mve_block *block, int32_
     const int32_t next = line_step - TINYRT_LANES;
     for (; pairs > 0; --pairs) {
         const int8_t *b = a + block->x_pair;
-        const int8_t *w = block->w;
+        const TINYRT_WEIGHT *w = block->w;
         tinyrt_mve_sums a_sums = {block->bias_even, block->bias_odd};
         tinyrt_mve_sums b_sums = a_sums;
         for (int32_t line = 3; line > 0; --line) {
             const int8_t *const a0 = a;
             const int8_t *const b0 = b;
-            const int8_t *const w0 = w;
+            const TINYRT_WEIGHT *const w0 = w;
             a += TINYRT_LANES;
             b += TINYRT_LANES;
             w += TINYRT_LANES;
@@ -305,7 +328,7 @@ static inline void tinyrt_mve_common_pairs(const tinyrt_mve_block *block, int32_
         w -= 7 * TINYRT_LANES;
         tinyrt_mve_two_taps(a, a + line_step, b, b + line_step, w, w + 3 * TINYRT_LANES, &a_sums,
                             &b_sums);
-        const int16x8_t weights = vldrbq_s16(w + 6 * TINYRT_LANES);
+        const int16x8_t weights = tinyrt_mve_weights(w + 6 * TINYRT_LANES);
         a_sums = tinyrt_mve_widen(a_sums, vmulq_s16(vldrbq_s16(a + 2 * line_step), weights));
         b_sums = tinyrt_mve_widen(b_sums, vmulq_s16(vldrbq_s16(b + 2 * line_step), weights));
         tinyrt_mve_finish_common(block, b_sums, y + block->y_pair);
@@ -320,14 +343,14 @@ static inline void tinyrt_mve_any_pairs(const tinyrt_mve_block *block, int32_t p
     const int32_t step = block->tap_step;
     for (; pairs > 0; --pairs) {
         const int8_t *b = a + block->x_pair;
-        const int8_t *w = block->w;
+        const TINYRT_WEIGHT *w = block->w;
         tinyrt_mve_sums a_sums = {block->bias_even, block->bias_odd};
         tinyrt_mve_sums b_sums = a_sums;
         for (int32_t line = block->lines; line > 0; --line) {
             for (int32_t left = block->tap_pairs; left > 0; --left) {
                 const int8_t *const a0 = a;
                 const int8_t *const b0 = b;
-                const int8_t *const w0 = w;
+                const TINYRT_WEIGHT *const w0 = w;
                 a += step;
                 b += step;
                 w += TINYRT_LANES;
@@ -337,7 +360,7 @@ static inline void tinyrt_mve_any_pairs(const tinyrt_mve_block *block, int32_t p
                 w += TINYRT_LANES;
             }
             for (int32_t left = block->single_taps; left > 0; --left) {
-                const int16x8_t weights = vldrbq_s16(w);
+                const int16x8_t weights = tinyrt_mve_weights(w);
                 a_sums = tinyrt_mve_widen(a_sums, vmulq_s16(vldrbq_s16(a), weights));
                 b_sums = tinyrt_mve_widen(b_sums, vmulq_s16(vldrbq_s16(b), weights));
                 a += step;

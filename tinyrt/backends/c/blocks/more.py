@@ -46,12 +46,14 @@ MAX_TAPS = 1 << 12
 """Places of taps in two columns have 16 bits."""
 
 
-def takes_more(target: Target) -> bool:
-    """Whether such a layer has a kernel.
+def takes_all(target: Target) -> bool:
+    """Whether kernels need not be cut into slices, nor fit other weights than the model's."""
+    return target.choices is None and math.isinf(target.in_one_go)
 
-    The kernel cannot be cut into slices, and which taps it reads follows from the weights.
-    """
-    return target.isa in BLOCK_SETS and target.choices is None and math.isinf(target.in_one_go)
+
+def takes_more(target: Target) -> bool:
+    """Whether such a layer has a kernel: which taps it reads again follows from the weights."""
+    return target.isa in BLOCK_SETS and takes_all(target)
 
 
 def more_of(node: BoundNode, x_zp: int, requant: Requant, isa: InstructionSet) -> More | None:

@@ -25,11 +25,11 @@ from tinyrt.backends.c.mve.packing import (
     turned_fields,
 )
 from tinyrt.backends.c.mve.planes import Planes
-from tinyrt.fixedpoint import INT8_MIN
+from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, INT16_MAX, INT16_MIN
 from tinyrt.ir import BoundNode
 from tinyrt.memory.sweep import Sweep, row_bands, whole_images
 from tinyrt.ops.shared.requant import Requant
-from tinyrt.ops.shared.window import Window
+from tinyrt.ops.shared.window import Pair, Window
 
 
 def depthwise_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requant) -> Kernel:
@@ -101,7 +101,8 @@ def _eights_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requant)
         }
         params = Params("tinyrt_depthwise_conv2d_s8_params", fields)
         x, y = node.input(0), node.output
-        return (call(f"tinyrt_depthwise_conv2d_s{bits}", params, x, *data, Scratch(), y),)
+        kernel = f"tinyrt_depthwise_conv2d_{'wide_s8' if bits == 16 else f's{bits}'}"
+        return (call(kernel, params, x, *data, Scratch(), y),)
 
     return Kernel(
         calls,
@@ -116,9 +117,31 @@ def _packed(node: BoundNode, x_zp: int, axes: Axes, bits: int) -> tuple[tuple[Da
     w, bias = constants(node, x_zp)
     eights = _eights(w, axes)
     packed = pack_nibbles(in_halves(eights)) if bits == 4 else eights
-    # Only two products of -128 and -128 have a sum that needs more than 16 bits.
-    pairs = int(((eights == INT8_MIN).sum(axis=1) < 2).all())
+    own = w.shape[1:3] if axes == (0, 1) else w.shape[2:0:-1]
+    pairs = int(fit_in_pairs(eights, pairs_of(own)))
     return (Data("w", packed), Data("bias", evens_first(bias).astype(np.int32))), pairs
+
+
+def pairs_of(kernel: Pair) -> list[Pair]:
+    """Taps that the kernels add in 16 bits: neighbours in a line, and of 3 x 3 across lines."""
+    rows, columns = kernel
+    lines = [
+        (i * columns + j, i * columns + j + 1) for i in range(rows) for j in range(columns - 1)
+    ]
+    return [*lines, (2, 3), (2, 5)] if kernel == (3, 3) else lines
+
+
+def fit_in_pairs(w: NDArray[Any], pairs: list[Pair]) -> bool:
+    """Whether products of pairs of taps of weights (blocks, taps, 8) with int8 add up to 16 bits.
+
+    Of int8 weights, only two of -128 may not: they are counted wherever they are.
+    """
+    if w.dtype == np.int8:
+        return bool(((w == INT8_MIN).sum(axis=1) < 2).all())
+    ends = np.sort(np.stack([w * np.int32(INT8_MIN), w * np.int32(INT8_MAX)]), axis=0)
+    first, second = (ends[:, :, [pair[i] for pair in pairs]] for i in (0, 1))
+    least, greatest = first + second
+    return bool((least >= INT16_MIN).all() and (greatest <= INT16_MAX).all())
 
 
 def _sweep(node: BoundNode, lined: Window, axes: Axes, band: int) -> Sweep | None:

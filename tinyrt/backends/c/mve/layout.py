@@ -85,7 +85,7 @@ def depthwise_band(window: Window) -> int:
 
 def depthwise_bits(node: BoundNode) -> int:
     """Bits of a weight as the kernel reads it."""
-    return 4 if node.input(1).dtype is DType.INT4 else 8
+    return {DType.INT4: 4, DType.INT16: 16}.get(node.input(1).dtype, 8)
 
 
 def depthwise_bytes(node: BoundNode, window: Window) -> int:

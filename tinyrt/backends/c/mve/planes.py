@@ -119,7 +119,7 @@ class Planes:
 
 def planes_of(node: BoundNode, window: Window) -> Planes | None:
     """The cheapest layout; None where there is none for the window."""
-    if node.input(0).shape[3] != node.output.shape[3] or node.input(1).dtype is DType.INT4:
+    if node.input(0).shape[3] != node.output.shape[3] or node.input(1).dtype is not DType.INT8:
         return None
     ways: tuple[Axes, ...] = ((0, 1),) if window.on_rows else ((0, 1), (1, 0))
     most = max(MAX_DEPTHWISE_SCRATCH, depthwise_bytes(node, window))
