@@ -15,14 +15,14 @@ from tinyrt.ops.shared.evaluate import evaluate
 pytestmark = pytest.mark.slow
 
 LAYERS = 120
-WIDE = "tinyrt_depthwise3x3_wide_s8"
+WIDE = {f"tinyrt_depthwise{kind}_wide_s8" for kind in ("3x3", "_block", "_block_spread")}
 PAIRS = {f"tinyrt_{kind}_more_{end}s8" for kind in ("dense", "window") for end in ("", "relu_")}
 FOURS = {f"tinyrt_window_four_more_{end}s8" for end in ("", "relu_")}
 KERNELS = {
-    ("cortex-m4", "balanced"): PAIRS | {WIDE},
-    ("cortex-m3", "balanced"): FOURS | {WIDE, "tinyrt_window_more_s8"},
-    ("cortex-m0", "balanced"): {"tinyrt_window_four_more_raised_s8", WIDE},
-    ("cortex-m3", "size"): {"tinyrt_dense_more_s8", "tinyrt_window_more_s8", WIDE},
+    ("cortex-m4", "balanced"): PAIRS | WIDE,
+    ("cortex-m3", "balanced"): FOURS | WIDE,
+    ("cortex-m0", "balanced"): WIDE | {"tinyrt_window_four_more_raised_s8"},
+    ("cortex-m3", "size"): WIDE | {"tinyrt_dense_more_s8", "tinyrt_window_more_s8"},
 }
 
 

@@ -58,27 +58,33 @@ class _Net:
 
 
 def net(seed: int, layers: int) -> Graph:
-    """So many layers of random shapes, 1 x 1 and larger convolutions and depthwise layers."""
+    """So many layers of random shapes: 1 x 1 and larger convolutions, and depthwise layers."""
     rng = np.random.default_rng(seed)
     made = _Net(rng)
     for _ in range(layers):
-        kind, same = rng.integers(3), bool(rng.integers(2))
-        kernel = ((1, 1), tuple(rng.integers(1, 4, 2).tolist()), (3, 3))[kind]
+        kind, same = rng.integers(4), bool(rng.integers(2))
+        some = tuple(rng.integers(1, 4, 2).tolist())
+        kernel = ((1, 1), some, (3, 3), some)[kind]
         stride = 1 if kind == 0 and rng.integers(3) else int(rng.integers(1, 3))
-        size = tuple((np.array(kernel) + rng.integers(0, 7, 2)).tolist())
-        c_in, c_out = int(rng.integers(1, 14)), int(rng.integers(1, 11))
-        window = Window.of(size, kernel, (stride, stride), "SAME" if same else "VALID", (1, 1))
+        steps = (int(rng.integers(1, 4)), int(rng.integers(1, 3))) if kind == 3 else (1, 1)
+        reach = (np.array(kernel) - 1) * steps + 1
+        size = tuple((reach + rng.integers(0, 7, 2)).tolist())
+        padding = "SAME" if same else "VALID"
+        window = Window.of(size, kernel, (stride, stride), padding, steps)
         fields = {"Padding": 1 - same, "StrideH": stride, "StrideW": stride}
-        fields |= {"DilationHFactor": 1, "DilationWFactor": 1}
-        images = int(rng.integers(1, 3))
+        fields |= {"DilationHFactor": steps[0], "DilationWFactor": steps[1]}
+        images, c_in = int(rng.integers(1, 3)), int(rng.integers(1, 14))
+        x = images, *size, c_in
         common = int(rng.choice(ZERO_POINTS)), fields, bool(rng.integers(2))
-        if kind == 2:
-            fields["DepthMultiplier"] = 1
-            shapes = (images, *size, c_in), (1, 3, 3, c_in), (images, *window.out, c_in)
-            made.layer("DEPTHWISE_CONV_2D", *shapes, *common)
-        else:
-            shapes = (images, *size, c_in), (c_out, *kernel, c_in), (images, *window.out, c_out)
+        if kind < 2:
+            c_out = int(rng.integers(1, 11))
+            shapes = x, (c_out, *kernel, c_in), (images, *window.out, c_out)
             made.layer("CONV_2D", *shapes, *common)
+            continue
+        times = 1 if kind == 2 else int(rng.integers(1, 3))
+        fields["DepthMultiplier"] = times
+        shapes = x, (1, *kernel, c_in * times), (images, *window.out, c_in * times)
+        made.layer("DEPTHWISE_CONV_2D", *shapes, *common)
     return made.graph()
 
 

@@ -100,7 +100,7 @@ def test_a_dense_layer_on_an_image_reads_rows():
     ("op", "attrs", "w"),
     [
         ("conv2d", Conv2dAttrs((2, 1), "SAME"), (6, 3, 2, 2)),
-        ("depthwise_conv2d", DepthwiseConv2dAttrs((2, 1), "SAME", (2, 1)), (1, 3, 2, 8)),
+        ("depthwise_conv2d", DepthwiseConv2dAttrs((2, 1), "SAME", (6, 1)), (1, 3, 2, 8)),
     ],
 )
 def test_channels_of_a_group_lie_side_by_side(op, attrs, w):
@@ -120,22 +120,23 @@ ROWS = st.integers(1, 9)
     kernel=st.tuples(st.integers(1, 5), st.integers(1, 4)),
     stride=st.tuples(st.integers(1, 3), st.integers(1, 3)),
     padding=st.sampled_from(["SAME", "VALID"]),
-    dilation_w=st.integers(1, 2),
+    dilation=st.tuples(st.integers(1, 4), st.integers(1, 2)),
     times=st.integers(1, 2),
     bound=st.sampled_from([130, 255, 300, 500]),
 )
 def test_rows_of_a_depthwise_layer_are_repeated(
-    size, kernel, stride, padding, dilation_w, times, bound
+    size, kernel, stride, padding, dilation, times, bound
 ):
-    reach = kernel[0], (kernel[1] - 1) * dilation_w + 1
+    reach = [(n - 1) * step + 1 for n, step in zip(kernel, dilation, strict=True)]
     assume(padding == "SAME" or (size[0] >= reach[0] and size[1] >= reach[1]))
-    attrs = DepthwiseConv2dAttrs(stride, padding, (1, dilation_w))
+    attrs = DepthwiseConv2dAttrs(stride, padding, dilation)
     steps = np.random.default_rng(1).integers(-bound, bound + 1, (1, *kernel, 3 * times))
     steps[0, 0, 0, 0] = bound
     ops, made = rewritten("depthwise_conv2d", attrs, (2, *size, 3), steps.astype(np.int16))
     assert ops == ["reshape", "concatenation", "reshape", "depthwise_conv2d"]
     assert made.channel_axis is None
     assert made.node.attrs.stride[1] == stride[1]
+    assert made.node.attrs.dilation == (1, dilation[1])
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 ``x * (w1 + w2) = [x, x] * [w1, w2]``: the input's channels are repeated, and the parts of the
 weights lie one behind the other. Further parts read only those channels in which they are not zero.
 A depthwise layer's rows are repeated instead, with rows of the parts' taps in turn and a stride as
-many times as long: it stays depthwise. Nothing is rounded, so that the op's integers stay what they
-were.
+many times as long: it stays depthwise. Steps between its rows of taps become rows of zeros. Nothing
+is rounded, so that the op's integers stay what they were.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ LEAST, MOST = -128, 127
 LEAST_IN_PAIRS = -127
 """The same where kernels multiply by the weights of two channels at once: of -128 above a negative
 one, no 16 bits hold both, and the general kernel takes ten times the instructions."""
+
+MAX_ROWS_BETWEEN = 4
+"""How many times as many rows of taps zeros between them may make: beyond, groups cost less."""
 
 MAX_RUNS = 8
 """Runs of channels that are taken out one by one; of more, everything between first and last is."""
@@ -109,9 +112,11 @@ class _Repeater:
     def run(self, parts: Sequence[NDArray[Any]]) -> PartsOp:
         op, x, axis = self._node.op, self._x, None
         node = self._node.node
-        if op == "depthwise_conv2d" and self._node.attrs_as(DepthwiseConv2dAttrs).dilation[0] == 1:
-            return self._by_row(x, parts)
         if op == "depthwise_conv2d":
+            step = self._node.attrs_as(DepthwiseConv2dAttrs).dilation[0]
+            apart = [_with_rows_between(part, step) for part in parts]
+            if apart[0].shape[1] <= MAX_ROWS_BETWEEN * parts[0].shape[1]:
+                return self._by_row(x, apart)
             groups, axis = x.shape[-1], 0
             parts = [np.moveaxis(part[0], -1, 0)[..., None] for part in parts]
             a = self._node.attrs_as(DepthwiseConv2dAttrs)
@@ -130,13 +135,13 @@ class _Repeater:
         return PartsOp(node, weights, axis, self._nodes)
 
     def _by_row(self, x: Value, parts: Sequence[NDArray[Any]]) -> PartsOp:
-        """A depthwise layer without steps between rows of taps: each row of the input repeated."""
+        """A depthwise layer with each row of the input repeated; rows of taps have no steps."""
         n, h, w, c = x.shape
         times = len(parts)
         _, kernel_h, *rest = parts[0].shape
         a = self._node.attrs_as(DepthwiseConv2dAttrs)
         lines = np.stack(parts, axis=2).reshape(1, kernel_h * times, *rest)
-        window = Window.of((h, w), (kernel_h, rest[0]), a.stride, a.padding, a.dilation)
+        window = Window.of((h, w), (kernel_h, rest[0]), a.stride, a.padding, (1, a.dilation[1]))
         padding = max((window.out[0] - 1) * a.stride[0] + kernel_h - h, 0)
         if a.padding == "SAME" and padding % 2:
             # SAME has the odd row below. Repeated, half of it would be above, where zeros meet it.
@@ -144,7 +149,7 @@ class _Repeater:
         apart = self._reshaped(x, (n, h, 1, w * c))
         both = self._joined([apart] * times, axis=2)
         image = self._reshaped(both, (n, h * times, w, c))
-        attrs = replace(a, stride=(a.stride[0] * times, a.stride[1]))
+        attrs = replace(a, stride=(a.stride[0] * times, a.stride[1]), dilation=(1, a.dilation[1]))
         node = self._node.node
         node = replace(node, attrs=attrs, inputs=(image.name, *node.inputs[1:]))
         return PartsOp(node, lines, None, self._nodes)
@@ -190,6 +195,14 @@ class _Repeater:
         y = self._add(replace(inputs[0], name=wish, shape=shape))
         self._nodes.append(Node(op, y.name, tuple(v.name for v in inputs), (y.name,), attrs))
         return y
+
+
+def _with_rows_between(part: NDArray[Any], step: int) -> NDArray[Any]:
+    """Weights (1, rows, columns, channels) with zeros in place of steps between rows of taps."""
+    rows = (part.shape[1] - 1) * step + 1
+    apart = np.zeros((1, rows, *part.shape[2:]), part.dtype)
+    apart[:, ::step] = part
+    return apart
 
 
 def runs_of(places: NDArray[np.int64]) -> list[tuple[int, int]]:

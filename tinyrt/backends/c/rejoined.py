@@ -34,6 +34,9 @@ MAX_WIDE = (1 << 14) - 1
 """Bound of absolute weights: kernels double them within 16 bits."""
 
 
+MAX_PLAIN_ROWS = 3
+"""Rows of taps that have fast kernels as they are, whatever is zero among them."""
+
 MAX_IN_VECTORS = 255
 """The same for vectors: products with int8 fit in 16 bits."""
 
@@ -94,7 +97,7 @@ class _Parts:
         """Of a depthwise layer that reads each row as often as there are parts."""
         x, times = self._rows_read(node.input(0))
         w, a = node.input(1), node.attrs_as(DepthwiseConv2dAttrs)
-        if x is None or a.stride[0] % times:
+        if x is None or a.stride[0] % times or a.dilation[0] != 1:
             return None
         attrs = replace(a, stride=(a.stride[0] // times, a.stride[1]), wide=True)
         # Rows of zeros above, where SAME had half of an odd row there.
@@ -103,7 +106,8 @@ class _Parts:
         if (w.shape[1] - above) % times or data[:, :above].any():
             return None
         lines = data[:, above:].reshape(1, -1, times, *w.shape[2:])
-        whole = np.asarray(lines.sum(axis=2, dtype=np.int32))
+        whole, step = _without_rows_between(np.asarray(lines.sum(axis=2, dtype=np.int32)))
+        attrs = replace(attrs, dilation=(step, a.dilation[1]))
         mine = depthwise_window(attrs, x.shape, whole.shape)
         old = depthwise_window(a, node.input(0).shape, w.shape)
         alike = mine.out == old.out and old.before[0] - above == times * mine.before[0]
@@ -164,6 +168,16 @@ class _Parts:
         first, count = a.begin[-1], a.size[-1]
         own = SliceAttrs((0,) * 3 + (first,), (*x.shape[:-1], count), (1,) * 4)
         return slice(first, first + count) if a == own else None
+
+
+def _without_rows_between(w: NDArray[np.int32]) -> tuple[NDArray[np.int32], int]:
+    """Weights (1, rows, columns, channels) whose rows of zeros are steps, and the step."""
+    rows = w.shape[1]
+    for step in range(rows - 1, 1, -1):
+        others = np.arange(rows) % step != 0
+        if rows > MAX_PLAIN_ROWS and (rows - 1) % step == 0 and not w[:, others].any():
+            return w[:, ::step], step
+    return w, 1
 
 
 def _has_vectors(target: Target) -> bool:

@@ -53,6 +53,14 @@ void tinyrt_depthwise_block_spread_s4(const tinyrt_depthwise_block_s8_params *p,
 void tinyrt_depthwise_block_fine_s4(const tinyrt_depthwise_block_s8_params *p, const int8_t *x,
                                     tinyrt_tap_entry *taps, int8_t *lines, int8_t *y);
 
+/** As tinyrt_depthwise_block_fine_s8 and tinyrt_depthwise_block_spread_s8, over weights of 16 bits:
+ *  two bytes of w to each. */
+void tinyrt_depthwise_block_wide_s8(const tinyrt_depthwise_block_s8_params *p, const int8_t *x,
+                                    tinyrt_tap_entry *taps, int8_t *lines, int8_t *y);
+void tinyrt_depthwise_block_spread_wide_s8(const tinyrt_depthwise_block_s8_params *p,
+                                           const int8_t *x, tinyrt_tap_entry *taps, int8_t *lines,
+                                           int8_t *y);
+
 /** As those without spread channels, of one image, for the channels [first, end): multiples of
  * four. Slices of an inference are made of them. */
 typedef void tinyrt_depthwise_part(const tinyrt_depthwise_block_s8_params *p, int32_t first,

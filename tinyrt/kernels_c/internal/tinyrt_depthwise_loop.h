@@ -146,6 +146,8 @@ static inline void tinyrt_depthwise_four_planes(const tinyrt_depthwise_block_s8_
     int32_t next = -p->window.pad_top;
     if (bits == 4) {
         tinyrt_list_weights_s4(p->w + (c >> 1), p->y.c >> 1, count, taps);
+    } else if (bits == 16) {
+        tinyrt_list_weights_wide(p->w + (2 * c), 2 * p->y.c, count, taps);
     } else {
         tinyrt_list_weights(p->w + c, p->y.c, count, taps);
     }

@@ -106,7 +106,9 @@ class Filters:
 
     @cached_property
     def listed(self) -> NDArray[np.int8]:
-        """Weights as lists of taps are filled from them: of four bits, two to a byte."""
+        """Weights as lists of taps are filled from them: bytes, of four bits two to each."""
+        if self.bits == 16:
+            return as_bytes(self.w)
         return pack_nibbles(self.w) if self.bits == 4 else self.w
 
     @cached_property
@@ -144,7 +146,7 @@ def _filters_of(node: BoundNode, window: Window, x_zp: int, requant: Requant) ->
         layer = simplify(by_channel, bias, x_zp, requant, MAX_SINGLE_SUM, bits=max(bits, 8))
         if layer is not None:
             return Filters(layer, x_zp, bits, slides=True)
-    if channels % QUAD or bits == 16:
+    if channels % QUAD:
         return None
     layer = simplify(by_channel, bias, x_zp, requant, MAX_SINGLE_SUM, raises=False)
     return None if layer is None else Filters(layer, x_zp, bits, slides=False)
@@ -183,9 +185,13 @@ def pack_filters(w: NDArray[Any], down: bool, bits: int = 8) -> NDArray[np.int8]
     lines = planes.transpose(1, 0, 2) if down else planes
     taps = lines.reshape(9, -1)
     if bits == 16:
-        wide = np.ascontiguousarray(taps[WIDE_ORDER].T, np.dtype("<i2"))
-        return wide.view(np.int8)
+        return as_bytes(taps[WIDE_ORDER].T)
     return pack_filters_s4(taps.T) if bits == 4 else taps[FILTER_ORDER].T
+
+
+def as_bytes(wide: NDArray[np.int16]) -> NDArray[np.int8]:
+    """Weights of 16 bits as pairs of bytes, the lower one first."""
+    return np.ascontiguousarray(wide, np.dtype("<i2")).view(np.int8)
 
 
 def depthwise_kernel(
@@ -350,5 +356,7 @@ class _Listed(_Depthwise):
         taps = Scratch(pointer="tinyrt_tap_entry *")
         lines: Arg = Scratch(self.list_bytes) if self.line_bytes else Null()
         fine = "_fine" if filters.requant.shift.min() < 1 else ""
-        kernel = f"tinyrt_depthwise_block{'_spread' if self.spread else fine}_s{filters.bits}"
+        if filters.bits == 16:
+            fine = ""  # its requantisation takes any scale
+        kernel = f"tinyrt_depthwise_block{'_spread' if self.spread else fine}_{filters.suffix}"
         return call(kernel, params, self.node.input(0), taps, lines, self.node.output)

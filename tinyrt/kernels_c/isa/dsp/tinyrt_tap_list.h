@@ -44,6 +44,19 @@ static inline void tinyrt_list_weights_s4(const int8_t *w, int32_t step, int32_t
     }
 }
 
+/** As tinyrt_list_weights; weights have two bytes, and step is in bytes. */
+static inline void tinyrt_list_weights_wide(const int8_t *w, int32_t step, int32_t count,
+                                            tinyrt_tap_entry *entry) {
+    for (; count > 0; count -= 2, ++entry, w += 2 * step) {
+        for (int32_t i = 0; i < 4; i += 2) {
+            const uint32_t first = tinyrt_load_word(w + (2 * i));
+            const uint32_t second = (count > 1) ? tinyrt_load_word(w + step + (2 * i)) : 0;
+            entry->w[i] = tinyrt_low_halves(first, second);
+            entry->w[i + 1] = tinyrt_high_halves(first, second);
+        }
+    }
+}
+
 /** Adds the products of all entries up to end to the sums of four channels. */
 static inline void tinyrt_list_dot(const tinyrt_tap_entry *entry, const tinyrt_tap_entry *end,
                                    const int8_t *x, int32_t *acc) {

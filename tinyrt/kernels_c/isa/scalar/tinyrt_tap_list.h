@@ -2,6 +2,8 @@
 #ifndef TINYRT_TAP_LIST_H
 #define TINYRT_TAP_LIST_H
 
+#include <string.h>
+
 #include "tinyrt_nibbles.h"
 
 /** Taps of one entry. */
@@ -31,6 +33,18 @@ static inline void tinyrt_list_weights_s4(const int8_t *w, int32_t step, int32_t
         const uint32_t four = tinyrt_four_nibbles(w);
         for (int32_t i = 0; i < 4; ++i) {
             entry->w[i] = tinyrt_nibble(four, i);
+        }
+    }
+}
+
+/** As tinyrt_list_weights; weights have two bytes, and step is in bytes. */
+static inline void tinyrt_list_weights_wide(const int8_t *w, int32_t step, int32_t count,
+                                            tinyrt_tap_entry *entry) {
+    for (; count > 0; --count, ++entry, w += step) {
+        int16_t four[4];
+        (void)memcpy(four, w, sizeof(four));
+        for (int32_t i = 0; i < 4; ++i) {
+            entry->w[i] = four[i];
         }
     }
 }
