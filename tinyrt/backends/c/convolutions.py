@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Protocol
 
 from tinyrt.backends.c.blocks.block import LongBlock
-from tinyrt.backends.c.blocks.dense import block_of, long_row_kernel
+from tinyrt.backends.c.blocks.dense import block_of, counted_kernel, long_row_kernel
 from tinyrt.backends.c.blocks.dense import convolution_kernel as block_convolution
 from tinyrt.backends.c.blocks.dense import dense_kernel as block_dense
 from tinyrt.backends.c.blocks.depthwise import depthwise_kernel as block_depthwise
 from tinyrt.backends.c.blocks.depthwise import filters_of
 from tinyrt.backends.c.blocks.groups import groups_kernel, groups_of
-from tinyrt.backends.c.blocks.more import more_kernel, more_of, takes_more
+from tinyrt.backends.c.blocks.more import more_kernel, more_of, takes_all, takes_more
+from tinyrt.backends.c.blocks.relu import counts, legacy_scales
 from tinyrt.backends.c.chooser import Choosers, always
 from tinyrt.backends.c.fields import act_fields, nhwc, window_fields
 from tinyrt.backends.c.float_convolutions import convolution_f32
@@ -42,10 +43,17 @@ from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.conv2d import window_of as conv2d_window
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.depthwise_conv2d import window_of as depthwise_window
+from tinyrt.ops.fully_connected import WEIGHT_AXIS as DENSE_AXIS
 from tinyrt.ops.fully_connected import FullyConnectedS8, FullyConnectedS16
 from tinyrt.ops.shared.activation import fused_activation
-from tinyrt.ops.shared.constants import has_computed_weights
-from tinyrt.ops.shared.requant import Requant, Steps, WideRequant
+from tinyrt.ops.shared.constants import has_computed_weights, stored_data
+from tinyrt.ops.shared.requant import (
+    Requant,
+    Steps,
+    WideRequant,
+    legacy_thresholds,
+    weighted_requant,
+)
 from tinyrt.ops.shared.spec import Form
 from tinyrt.ops.shared.window import Window
 from tinyrt.ops.shared.windowed import ConvolutionS8, ConvolutionS16
@@ -250,7 +258,8 @@ def fully_connected_s8(node: BoundNode, target: Target) -> Kernel:
     c_out, c_in = node.input(1).shape
     fields: Fields = {"rows": node.input(0).size // c_in, "c_in": c_in, "c_out": c_out}
     if isinstance(requant, Steps):
-        return Kernel(lambda: (legacy_call(node, fields, x_zp, requant),))
+        counted = _counted(node, x_zp, target)
+        return counted or Kernel(lambda: (legacy_call(node, fields, x_zp, requant),))
     general = "tinyrt_fully_connected_s8"
     if has_computed_weights(node):
         return Kernel(lambda: (weighted_call(general, node, fields, x_zp, requant),))
@@ -271,6 +280,23 @@ def fully_connected_s8(node: BoundNode, target: Target) -> Kernel:
         x, y, window = _as_pixels(node)
         return groups_kernel(node, groups, (x, y), window, x_zp, requant, unordered)
     return Kernel(lambda: (weighted_call(general, node, fields, x_zp, requant),))
+
+
+def _counted(node: BoundNode, x_zp: int, target: Target) -> Kernel | None:
+    """The kernel for quads of channels of a dense layer that is rounded as on uint8, or None."""
+    if has_computed_weights(node) or not takes_all(target):
+        return None
+    requant = weighted_requant(node, DENSE_AXIS)
+    block = block_of(node, x_zp, requant, target.isa)
+    if block is None or not counts(block, target):
+        return None
+    if not block.layer.is_as(stored_data(node.input(1)), requant):
+        return None
+    scales = node.noted_of_constants(
+        ("counted", target.isa),
+        lambda: legacy_scales(block.layer, x_zp, requant.y_zp, legacy_thresholds(node, DENSE_AXIS)),
+    )
+    return None if scales is None else counted_kernel(node, block, requant, scales, target)
 
 
 def fully_connected_s16(node: BoundNode, target: Target) -> Kernel:

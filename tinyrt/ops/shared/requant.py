@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from tinyrt.errors import VerifyError
 from tinyrt.fixedpoint import (
+    INT8_MAX,
+    INT8_MIN,
     INT32_MAX,
     INT32_MIN,
     multiply_by_quantized_multiplier,
@@ -228,14 +230,27 @@ def _legacy_steps(node: BoundNode, channel_axis: int) -> Steps:
             tensor=w.describe(),
             expected="1 scale",
         )
-    (x_scale, _), (y_scale, y_zp) = qparams(x), qparams(y)
-    real = float(x_scale) * float(scales[0]) / float(y_scale)
+    y_zp = qparams(y)[1]
+    real = _legacy_scale(node, scales[0])
     multiplier(real)
     act_min, act_max = act_range(fused_activation(node), y)
     last = _last_below(real, np.arange(act_min + 1, act_max + 1) - y_zp)
     # Outputs that even the least accumulator exceeds are none.
     never = int(np.sum(last < INT32_MIN))
     return Steps(last[never:].astype(np.int32), act_min + never, act_max)
+
+
+def _legacy_scale(node: BoundNode, w_scale: np.float32) -> float:
+    (x_scale, _), (y_scale, _) = qparams(node.input(0)), qparams(node.output)
+    return float(x_scale) * float(w_scale) / float(y_scale)
+
+
+def legacy_thresholds(node: BoundNode, channel_axis: int) -> NDArray[np.int64]:
+    """The least accumulator of each int8 but the least, by the rounding of ``legacy_steps``."""
+    w, y = node.input(1), node.output
+    scales = weight_scales(w, axis=channel_axis, channels=w.shape[channel_axis])
+    answers = np.arange(INT8_MIN + 1, INT8_MAX + 1) - qparams(y)[1]
+    return _last_below(_legacy_scale(node, scales[0]), answers) + 1
 
 
 def _last_below(real: float, answers: NDArray[np.int64]) -> NDArray[np.int64]:

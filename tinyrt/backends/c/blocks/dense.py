@@ -120,6 +120,7 @@ class _Dense:
         fours: whether dense weights go through ``tinyrt_dense_four_s8``.
         raised: whether these have no sign there.
         sliced: whether it may be made in parts.
+        thresholds: whether outputs count thresholds, as kernels for eight channels do not.
 
     """
 
@@ -131,17 +132,20 @@ class _Dense:
     fours: bool
     raised: bool
     sliced: bool
+    thresholds: bool = False
 
     @property
     def eights(self) -> bool:
         """Whether ``tinyrt_dense_row_s8`` reads weights of eight channels by tap."""
         scalar = self.block.isa is InstructionSet.SCALAR
-        return self.rows == 1 and scalar and self.block.bits == 8
+        return self.rows == 1 and scalar and self.block.bits == 8 and not self.thresholds
 
     @property
     def is_row(self) -> bool:
         """Whether ``tinyrt_dense_row_s8`` takes it, which reads activations where they lie."""
-        return self.rows == 1 and not (self.eights and not row_bytes.fits(self.block.channels))
+        scalar = self.block.isa is InstructionSet.SCALAR
+        fits = not self.eights or row_bytes.fits(self.block.channels)
+        return self.rows == 1 and fits and not (scalar and self.thresholds)
 
     @property
     def keeps(self) -> bool:
@@ -205,6 +209,30 @@ def dense_kernel(node: BoundNode, block: Block, requant: Requant, target: Target
         fours.scratch_bytes(block, target) if by_fours else layer.scratch_bytes,
         unordered if layer.is_row else lambda: columns(node, layer.rows, at_once),
         stored=stored,
+    )
+
+
+def counted_kernel(
+    node: BoundNode, block: Block, requant: Requant, relu: ReluScales, target: Target
+) -> Kernel:
+    """The kernel of a dense layer whose outputs count thresholds, whatever their zero point.
+
+    Args:
+        node: the op.
+        block: its weights.
+        requant: limits of the output.
+        relu: what counts.
+        target: what the kernel is chosen for.
+
+    """
+    c_in, rows = matrix_of(node)
+    by_fours = fours.fits(block, rows, target)
+    layer = _Dense(node, block, requant, c_in, rows, by_fours, target.raised, False, True)
+    at_once = FOUR if by_fours else COLUMNS
+    return Kernel(
+        lambda: layer.calls(Weights.DENSE, relu),
+        fours.scratch_bytes(block, target) if by_fours else layer.scratch_bytes,
+        unordered if layer.is_row else lambda: columns(node, rows, at_once),
     )
 
 

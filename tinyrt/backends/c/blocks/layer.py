@@ -80,6 +80,11 @@ class Layer:
         sums: NDArray[np.int64] = self.w.sum(axis=1, dtype=np.int64)
         return self.bias - x_zp * sums
 
+    def is_as(self, w: NDArray[np.int8], requant: Requant) -> bool:
+        """Whether no channel was resolved or raised: weights (channels, taps) and scales are so."""
+        scales = (self.mult == requant.mult).all() and (self.shift == -requant.shift).all()
+        return bool(scales and not self.raised.any() and np.array_equal(self.w, w))
+
     def reach(self, x_zp: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Least and greatest accumulator of every channel."""
         return _reach(self.w, self.bias, x_zp)

@@ -81,8 +81,7 @@ def relu_of(node: BoundNode, block: Block, requant: Requant, target: Target) -> 
     Scales take a few bytes more, and are for dense weights alone. They follow from weights: code
     for blobs, which may hold others, takes what there is.
     """
-    pairs = isinstance(block, PairBlock) and (block.isa is InstructionSet.DSP or target.mla)
-    if not pairs or target.small:
+    if not counts(block, target):
         return None
     scales = node.noted_of_constants(
         ("relu", block.isa), lambda: relu_scales(block.layer, block.x_zp, requant.y_zp)
@@ -90,6 +89,12 @@ def relu_of(node: BoundNode, block: Block, requant: Requant, target: Target) -> 
     if target.choices is None:
         return scales
     return either(scales, block, requant) if node.index in target.choices.relus else None
+
+
+def counts(block: Block, target: Target) -> bool:
+    """Whether a core has kernels for such scales, and they are worth their bytes."""
+    pairs = isinstance(block, PairBlock) and (block.isa is InstructionSet.DSP or target.mla)
+    return pairs and not target.small
 
 
 def either(scales: ReluScales | None, block: Block, requant: Requant) -> ReluScales:
@@ -127,13 +132,37 @@ def relu_scales(layer: Layer, x_zp: int, y_zp: int) -> ReluScales | None:
     """
     if y_zp != INT8_MIN:
         return None
+    # Half an output, and half of what the first rounding rounds to.
+    expected = ONE // 2 + (ONE // 2 >> layer.shift)
+    return _scales(layer, x_zp, _thresholds(layer.mult, layer.shift), expected)
+
+
+def legacy_scales(
+    layer: Layer, x_zp: int, y_zp: int, thresholds: NDArray[np.int64]
+) -> ReluScales | None:
+    """The same for outputs that are rounded as on uint8, around any zero point.
+
+    Args:
+        layer: as above; scales are about those of the outputs.
+        x_zp: the input's zero point.
+        y_zp: the output's.
+        thresholds: the least sum of each output above -128.
+
+    """
+    expected = np.full(layer.c_out, ONE // 2 + (y_zp - INT8_MIN) * ONE, np.int64)
+    return _scales(layer, x_zp, np.tile(thresholds, (layer.c_out, 1)), expected)
+
+
+def _scales(
+    layer: Layer, x_zp: int, thresholds: NDArray[np.int64], expected: NDArray[np.int64]
+) -> ReluScales | None:
+    """The scales that reach all thresholds (channels, 255), near the addends expected."""
     least, greatest = layer.reach(x_zp)
     live = least < greatest
     raised = max(0, LEAST_SHIFT - int(layer.shift[live].min(initial=LEAST_SHIFT)))
     room = (MAX_SUM - 1 >> raised) - np.maximum(-least, greatest)
     if room.min() < 0:
         return None
-    thresholds = _thresholds(layer.mult, layer.shift)
 
     def ranges(factors: NDArray[np.int64]) -> Ranges:
         return Ranges.of(factors << 8 + raised, thresholds, (least, greatest), room)
@@ -148,8 +177,7 @@ def relu_scales(layer: Layer, x_zp: int, y_zp: int) -> ReluScales | None:
         own = ranges(factors)
     if not own.exist.all():
         return None
-    # Half an output, and half of what the first rounding rounds to.
-    found = shared(own, ONE // 2 + (ONE // 2 >> layer.shift))
+    found = shared(own, expected)
     if found is None:
         return None
     addends, moves = found
