@@ -14,12 +14,12 @@ from tinyrt.ops.shared.evaluate import evaluate
 
 pytestmark = pytest.mark.slow
 
-LAYERS = 120
+LAYERS = 150
 WIDE = {f"tinyrt_depthwise{kind}_wide_s8" for kind in ("3x3", "_block", "_block_spread")}
 PAIRS = {f"tinyrt_{kind}_more_{end}s8" for kind in ("dense", "window") for end in ("", "relu_")}
 FOURS = {f"tinyrt_window_four_more_{end}s8" for end in ("", "relu_")}
 KERNELS = {
-    ("cortex-m4", "balanced"): PAIRS | WIDE,
+    ("cortex-m4", "balanced"): PAIRS | WIDE | {"tinyrt_dense_row_relu_s8", "tinyrt_dense_relu_s8"},
     ("cortex-m3", "balanced"): FOURS | WIDE,
     ("cortex-m0", "balanced"): WIDE | {"tinyrt_window_four_more_raised_s8"},
     ("cortex-m3", "size"): WIDE | {"tinyrt_dense_more_s8", "tinyrt_window_more_s8"},

@@ -34,7 +34,11 @@ class _Net:
 
     def layer(self, builtin, x, w, out, zero_point, fields, relu):
         rng, i = self.rng, len(self.ops)
-        table = {"CONV_2D": "Conv2DOptions", "DEPTHWISE_CONV_2D": "DepthwiseConv2DOptions"}
+        table = {
+            "CONV_2D": "Conv2DOptions",
+            "DEPTHWISE_CONV_2D": "DepthwiseConv2DOptions",
+            "FULLY_CONNECTED": "FullyConnectedOptions",
+        }
         x_zp = int(rng.choice([0, 3, 128, 200, 255]))
         data = weights(rng, w, zero_point)
         channels, taps = out[-1], data.size // out[-1]
@@ -53,6 +57,12 @@ class _Net:
         self.inputs.append(f"x{i}")
         self.outputs.append(f"y{i}")
 
+    def dense(self, rows, c_in, c_out, zero_point, relu):
+        """A dense layer, whose outputs are rounded as on uint8."""
+        fields = {"FusedActivationFunction": int(relu)}
+        shapes = (rows, c_in), (c_out, c_in), (rows, c_out)
+        self.layer("FULLY_CONNECTED", *shapes, zero_point, fields, relu)
+
     def graph(self) -> Graph:
         return parse_tflite(build(Subgraph(self.tensors, self.ops, self.inputs, self.outputs)))
 
@@ -62,7 +72,11 @@ def net(seed: int, layers: int) -> Graph:
     rng = np.random.default_rng(seed)
     made = _Net(rng)
     for _ in range(layers):
-        kind, same = rng.integers(4), bool(rng.integers(2))
+        kind, same = rng.integers(5), bool(rng.integers(2))
+        if kind == 4:
+            sizes = (int(rng.integers(1, most)) for most in (7, 60, 20))
+            made.dense(*sizes, int(rng.choice(ZERO_POINTS)), bool(rng.integers(2)))
+            continue
         some = tuple(rng.integers(1, 4, 2).tolist())
         kernel = ((1, 1), some, (3, 3), some)[kind]
         stride = 1 if kind == 0 and rng.integers(3) else int(rng.integers(1, 3))
@@ -73,7 +87,7 @@ def net(seed: int, layers: int) -> Graph:
         window = Window.of(size, kernel, (stride, stride), padding, steps)
         fields = {"Padding": 1 - same, "StrideH": stride, "StrideW": stride}
         fields |= {"DilationHFactor": steps[0], "DilationWFactor": steps[1]}
-        images, c_in = int(rng.integers(1, 3)), int(rng.integers(1, 14))
+        images, c_in = int(rng.integers(1, 3)), int(rng.choice([4, rng.integers(1, 14)]))
         x = images, *size, c_in
         common = int(rng.choice(ZERO_POINTS)), fields, bool(rng.integers(2))
         if kind < 2:
@@ -95,6 +109,17 @@ def feeds(graph: Graph, seed: int):
     return {
         name: rng.integers(low, high, graph.value(name).shape, np.uint8) for name in graph.inputs
     }
+
+
+def dense(seed: int, rows: int, y_zp: int = 120, y_scale: float = 0.05) -> Graph:
+    """One dense layer."""
+    rng = np.random.default_rng(seed)
+    made = _Net(rng)
+    made.dense(rows, 40, 9, 128, False)
+    x, w, b, y = made.tensors
+    data = rng.integers(60, 200, w.shape).astype(np.uint8)
+    made.tensors = [x, replace(w, data=data), b, replace(y, scale=y_scale, zero_point=y_zp)]
+    return made.graph()
 
 
 def chain(seed: int) -> Graph:
