@@ -78,12 +78,14 @@ FUNCTIONS = {
 
 NOTES = {
     "tinyrt.backends.c.blocks.dense:block_of": "instruction set",
-    "tinyrt.backends.c.blocks.dense:stored_fields": "instruction set, form and layout of weights",
+    "tinyrt.backends.c.blocks.stored:stored_fields": "instruction set, form and layout of weights",
     "tinyrt.backends.c.blocks.depthwise:_packed": "instruction set, direction",
     "tinyrt.backends.c.blocks.depthwise:filters_of": "instruction set",
     "tinyrt.backends.c.blocks.groups:groups_of": "instruction set",
+    "tinyrt.backends.c.blocks.more:more_of": "instruction set",
     "tinyrt.backends.c.blocks.relu:relu_of": "instruction set",
     "tinyrt.backends.c.choice:find": "what the code is made for",
+    "tinyrt.backends.c.convolutions:_counted": "instruction set",
     "tinyrt.backends.c.general:check_accumulator": "the node's constants",
     "tinyrt.backends.c.mve.depthwise:calls": "which axis lines lie along",
     "tinyrt.backends.c.mve.products:calls": "which axis lines lie along",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.backends.c.test_packing import DSP, SCALAR, requant
 from tinyrt.backends.c.blocks.block import pair_block
-from tinyrt.backends.c.blocks.dense import block_fields, stored_words
+from tinyrt.backends.c.blocks.stored import block_fields, stored_words
 from tinyrt.backends.c.blocks.zeros import costs, kept_of_4, n_of_4
 from tinyrt.backends.c.kernel import Params, Scratch, call
 from tinyrt.backends.c.parts.cutting import cut_of

@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.backends.c.blocks.block import Packed
-from tinyrt.backends.c.blocks.dense import requant_arrays
 from tinyrt.backends.c.blocks.layer import (
     BLOCK_SETS,
     MAX_SINGLE_SUM,
@@ -34,6 +33,7 @@ from tinyrt.backends.c.blocks.layer import (
     simplify,
 )
 from tinyrt.backends.c.blocks.nibbles import pack_filters_s4, pack_nibbles
+from tinyrt.backends.c.blocks.stored import requant_arrays
 from tinyrt.backends.c.clamp import clamp_calls
 from tinyrt.backends.c.fields import nhwc, window_fields
 from tinyrt.backends.c.isa import InstructionSet

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from tinyrt.backends.c.blocks.block import Block, LongBlock, Packed, long_block, pair_block
-from tinyrt.backends.c.blocks.dense import COLUMNS_POINTER, block_fields, columns_scratch
+from tinyrt.backends.c.blocks.dense import COLUMNS_POINTER, columns_scratch
 from tinyrt.backends.c.blocks.layer import (
     BLOCK_SETS,
     MAX_PADDING,
@@ -24,6 +24,7 @@ from tinyrt.backends.c.blocks.layer import (
     constants_of,
     padded,
 )
+from tinyrt.backends.c.blocks.stored import block_fields
 from tinyrt.backends.c.clamp import clamp_calls
 from tinyrt.backends.c.fields import nhwc, window_fields
 from tinyrt.backends.c.isa import InstructionSet

@@ -22,10 +22,10 @@ from tinyrt.backends.c.blocks.dense import (
     columns_scratch,
     is_pointwise,
     matrix_of,
-    stored_fields,
 )
 from tinyrt.backends.c.blocks.layer import BLOCK_SETS, QUAD, constants_of
 from tinyrt.backends.c.blocks.relu import relu_of, suffix
+from tinyrt.backends.c.blocks.stored import stored_fields
 from tinyrt.backends.c.blocks.words import fit_halves
 from tinyrt.backends.c.blocks.zeros import costs
 from tinyrt.backends.c.clamp import clamp_calls
