@@ -9,7 +9,7 @@ import pytest
 from tests.asked import asked
 from tests.ops.build import Case, build_s8
 from tinyrt.backends.c import choice
-from tinyrt.backends.c.blocks import block, dense, depthwise, fours, row_bytes
+from tinyrt.backends.c.blocks import block, depthwise, fours, row_bytes, stored
 from tinyrt.backends.c.mve import depthwise as mve_depthwise
 from tinyrt.backends.c.mve import packing as mve_packing
 from tinyrt.convert.tflite.writer import save_tflite
@@ -37,7 +37,7 @@ WORK = {
         *((mve_packing, "pack_filters"), (mve_depthwise, "_packed")),
         (mve_depthwise, "_in_order"),
     ),
-    "leaving out zeros": ((dense, "without_zeros"),),
+    "leaving out zeros": ((stored, "without_zeros"),),
 }
 """What is done -> the functions that do it, where they are looked up."""
 
