@@ -1,5 +1,7 @@
 """Weights beyond int8 on M0, M3 and M4: whole in 16 bits, or by taps that are read again."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -63,4 +65,19 @@ def test_rows_of_a_chain_equal_the_references(tmp_path, core, kernels):
     for data, outputs in zip(samples, found, strict=True):
         for name, expected in evaluate(graph, data).items():
             assert len(np.unique(expected)) > 1 or data["x0"].min() == data["x0"].max()
+            np.testing.assert_array_equal(outputs[name], expected, err_msg=name, strict=True)
+
+
+@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m3", "cortex-m4"])
+@pytest.mark.parametrize("seed", range(sampled(2, 8)))
+def test_outputs_may_lie_on_inputs(tmp_path, core, seed):
+    """As the planner has them: an arena has less room than an input and its output take."""
+    graph = chain(seed)
+    project = export_graph(graph, tmp_path / "project", core=core)
+    sizes = [graph.value(n.output).nbytes for n in rejoined(graph, kernels_for(core).target).nodes]
+    assert project.arena_bytes < max(a + b for a, b in pairwise(sizes))
+    samples = [feeds(graph, i) for i in range(4)]
+    found = run_samples(build_program(project, tmp_path), project, samples, "beside")
+    for data, outputs in zip(samples, found, strict=True):
+        for name, expected in evaluate(graph, data).items():
             np.testing.assert_array_equal(outputs[name], expected, err_msg=name, strict=True)
