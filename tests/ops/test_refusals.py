@@ -330,6 +330,7 @@ FIELDS = {
     ).map(tuple),
     "stride": pairs,
     "value": st.floats(-10, 10),
+    "wide": st.booleans(),
     "zero_point": st.integers(-200, 200),
     **SIGNAL_FIELDS,
 }

@@ -37,5 +37,5 @@ def _operand(value: Value | None) -> str:
 def _attrs(attrs: Any) -> str:
     if not is_dataclass(attrs) or not fields(attrs):
         return ""
-    text = ", ".join(f"{f.name}={getattr(attrs, f.name)}" for f in fields(attrs))
+    text = ", ".join(f"{f.name}={getattr(attrs, f.name)}" for f in fields(attrs) if f.repr)
     return f" {{{text}}}"

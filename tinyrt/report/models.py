@@ -137,4 +137,4 @@ def _op(node: BoundNode, makers: dict[str, int]) -> facts.OpFacts:
 
 def _attributes(attrs: Any) -> dict[str, str]:
     """Name -> value as text, of an op's record of attributes."""
-    return {one.name: str(getattr(attrs, one.name)) for one in fields(attrs)}
+    return {one.name: str(getattr(attrs, one.name)) for one in fields(attrs) if one.repr}

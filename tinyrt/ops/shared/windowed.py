@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tinyrt.ops.shared.requant import Requant, WideRequant
 from tinyrt.ops.shared.window import Pair, Window
@@ -20,7 +20,7 @@ class ConvolutionAttrs:
     padding: str = "SAME"
     dilation: Pair = (1, 1)
     activation: str = "NONE"
-    wide: bool = False
+    wide: bool = field(default=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
