@@ -148,3 +148,17 @@ def chain(seed: int) -> Graph:
         del tensors[f"x{i}"]
     ends = ["x0"], [f"y{len(made.ops) - 1}"]
     return parse_tflite(build(Subgraph(list(tensors.values()), made.ops, *ends)))
+
+
+def depthwise(kernel) -> Graph:
+    """One depthwise layer of stride 1 with SAME padding, whose weights need two parts."""
+    made = _Net(np.random.default_rng(0))
+    fields = {"Padding": 0, "StrideH": 1, "StrideW": 1, "DepthMultiplier": 1}
+    fields |= {"DilationHFactor": 1, "DilationWFactor": 1}
+    x = (1, 7, 6, 4)
+    made.layer("DEPTHWISE_CONV_2D", x, (1, *kernel, 4), x, 100, fields, False)
+    w = made.tensors[1]
+    data = made.rng.integers(0, 200, w.shape).astype(np.uint8)
+    data[0, 0, 0, 0] = 250
+    made.tensors[1] = replace(w, data=data)
+    return made.graph()

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tests.c.wide_layers import chain, feeds, net
+from tests.c.wide_layers import depthwise as depthwise_of
 from tests.memory.targets import kernels_for
 from tinyrt.backends.c.blocks.more import with_more
 from tinyrt.backends.c.blocks.words import fit_halves
@@ -156,3 +157,31 @@ def test_no_file_has_such_weights(attrs, w):
     )
     with pytest.raises(ShapeError, match="weights s8"):
         OPS[op].infer(replace(attrs, wide=True), [types[0], TensorType(DType.INT8, w)])
+
+
+def one_depthwise(kernel):
+    """A depthwise layer in parts: its graph, and the node that reads rows twice."""
+    graph = depthwise_of(kernel)
+    return graph, next(n for n in graph.bound() if n.op == "depthwise_conv2d")
+
+
+def test_padding_of_repeated_rows_that_is_not_the_layers_own_keeps_them_apart():
+    """With an even number of rows SAME pads one row: half of it above where rows are repeated."""
+    graph, node = one_depthwise((2, 3))
+    target = kernels_for("cortex-m4").target
+    assert rejoined(graph, target) is not graph
+    w = node.input(1)
+    assert not w.data[:, 0].any()
+    other = replace(w, data=w.data[:, 1:], shape=w.data[:, 1:].shape)
+    graph = replace(graph, values={**graph.values, w.name: other})
+    assert rejoined(graph, target) is graph
+
+
+def test_rows_of_other_numbers_keep_their_parts():
+    """A row of weights above that is not zero, and rows that are no multiple of the parts."""
+    graph, node = one_depthwise((2, 3))
+    w = node.input(1)
+    data = w.data.copy()
+    data[:, 0] = 1
+    graph = replace(graph, values={**graph.values, w.name: replace(w, data=data)})
+    assert rejoined(graph, kernels_for("cortex-m4").target) is graph
