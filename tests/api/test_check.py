@@ -1,7 +1,6 @@
 """A model against its budget and its baseline: what is read, measured, compared and written."""
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -213,15 +212,6 @@ def test_figures_are_those_of_the_emulator(model):
     assert found.agrees == {"cortex-m4": True}
     assert set(found.tools) == {"arm-none-eabi-gcc", "qemu-system-arm"}
     assert all(any(c.isdigit() for c in version) for version in found.tools.values())
-
-
-def test_tools_are_those_of_all_cores(model, monkeypatch):
-    sizes = SimpleNamespace(arena=1, stack=2, code=3, weights=4)
-    report = SimpleNamespace(ram=sizes, flash=sizes, instructions=5, agrees=True, board="b")
-    monkeypatch.setattr(figures, "run_emulated", lambda *_, **__: report)
-    monkeypatch.setattr(figures, "_tools", lambda core, board: {f"cc of {core}": board})
-    found = measure(model, [Asked(core, ("stack",)) for core in ("m4", "rv32imc")], None)
-    assert found.tools == {"cc of m4": "b", "cc of rv32imc": "b"}
 
 
 def test_accuracy_is_counted(model):

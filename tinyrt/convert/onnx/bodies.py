@@ -1,4 +1,4 @@
-"""What the nodes of an ONNX graph read, those inside of its bodies too, and in which order they run."""
+"""What the nodes of an ONNX graph and of its bodies read, and in which order they run."""
 
 from __future__ import annotations
 
