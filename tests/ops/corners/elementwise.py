@@ -84,6 +84,9 @@ RATIOS = {
 }
 """The factor from a product, or a quotient, to the output."""
 
+TIES = (153 / 8, 279 / 32, 135 / 128)
+"""Factors by which quotients lie between two integers, of threes, nines and others, too."""
+
 
 def _sums() -> dict[str, Built]:
     return {
@@ -107,6 +110,10 @@ def _products() -> dict[str, Built]:
         made[f"{op}: {name}, zero points {a_zp} {b_zp} {y_zp}"] = corner(
             op, ARITHMETIC[op], inputs, q_of(1 / ratio, y_zp)
         )
+    powers, divisors = np.meshgrid(-(2 ** np.arange(8)), np.arange(-128, 128), indexing="ij")
+    for ratio in TIES:
+        pairs = [Given(powers.astype(np.int8), ratio), Given(divisors.astype(np.int8), 1.0, -128)]
+        made[f"div: ties of {ratio}"] = corner("div", DivAttrs(), pairs, q_of(1.0))
     for name, (a, b, y) in SUM_SCALES.items():
         made[f"squared_difference: {name}"] = corner(
             "squared_difference", NoAttrs(), [Given(A, a, -128), Given(B, b, 127)], q_of(y, -3)
