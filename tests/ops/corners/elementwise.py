@@ -84,8 +84,8 @@ RATIOS = {
 }
 """The factor from a product, or a quotient, to the output."""
 
-TIES = (153 / 8, 279 / 32, 135 / 128)
-"""Factors by which quotients lie between two integers, of threes, nines and others, too."""
+TIES = (279 / 8, 375 / 8, 297 / 32)
+"""Factors by which some quotients by 9, 25, 31 and others, too, lie between two integers."""
 
 
 def _sums() -> dict[str, Built]:
