@@ -66,10 +66,18 @@ def test_a_computed_border_surrounds_the_input(kind, shape):
     )
 
 
-def test_a_border_of_several_values_is_refused():
+@pytest.mark.parametrize(
+    ("shape", "pads", "parts"),
+    [
+        ((2,), ((1, 2), (0, 1)), ["is computed at run time", "'v' f32[2]", "a constant scalar"]),
+        ((1,), ((-1, 1), (0, 1)), ["is computed at run time"]),
+        ((1,), ((1, -1), (0, 1)), ["is computed at run time"]),
+    ],
+)
+def test_borders_that_are_none_are_refused_as_of_pad(shape, pads, parts):
     with pytest.raises(TinyrtError) as caught:
-        parse_tflite(padded("FLOAT32", (2,)))
-    for part in ["what to pad with is computed at run time", "'v' f32[2]", "a constant scalar"]:
+        parse_tflite(padded("FLOAT32", shape, pads))
+    for part in parts:
         assert part in str(caught.value)
 
 

@@ -41,9 +41,9 @@ def weights_that_add_up_to(total):
 
 
 def requant(right, channels=1):
-    return WideRequant(
-        np.full(channels, 20_000, np.int32), np.full(channels, right, np.int32), -32768, 32767
-    )
+    """Of one shift, or of channels that take turns in several."""
+    rights = np.resize(np.array(right, np.int32), channels)
+    return WideRequant(np.full(channels, 20_000, np.int32), rights, -32768, 32767)
 
 
 def chosen(graph, core=CORE):
@@ -76,12 +76,22 @@ def test_shifts_are_those_of_an_upper_half(right, serves):
         assert raised.own["raised"]["mult"].array.tolist() == [20_000 << (32 - right)] * 4
 
 
-def test_groups_are_whole_vectors():
-    (node,) = dense(np.ones((8, 2))).bound()
-    assert raised_requant(node, requant(20, 8), 0, groups=2) is not None
-    (node,) = dense(np.ones((6, 2))).bound()
-    assert raised_requant(node, requant(20, 6), 0, groups=1) is not None
-    assert raised_requant(node, requant(20, 6), 0, groups=2) is None
+@pytest.mark.parametrize(
+    ("rights", "serve"),
+    [((17, 32), True), ((32, 17), True), ((16, 20), False), ((20, 16), False), ((20, 33), False)],
+)
+def test_shifts_of_all_channels_are(rights, serve):
+    (node,) = dense(np.ones((2, 2))).bound()
+    assert (raised_requant(node, requant(rights, 2), 0) is not None) == serve
+
+
+@pytest.mark.parametrize(
+    ("channels", "groups", "serve"),
+    [(8, 2, True), (6, 1, True), (6, 2, False), (12, 2, False), (12, 3, True)],
+)
+def test_groups_are_whole_vectors(channels, groups, serve):
+    (node,) = dense(np.ones((channels, 2))).bound()
+    assert (raised_requant(node, requant(20, channels), 0, groups) is not None) == serve
 
 
 def test_channels_that_differ_fill_their_last_vector_up():
