@@ -89,15 +89,17 @@ TIES = (279 / 8, 375 / 8, 297 / 32)
 
 
 def _sums() -> dict[str, Built]:
-    return {
-        f"{op}: {name}, zero points {a_zp} {b_zp} {y_zp}": corner(
-            op, AddAttrs(), [Given(A, a, a_zp), Given(B, b, b_zp)], q_of(y, y_zp)
+    """All scales with each zero point; with limits, too, beside which there are other kernels."""
+    made = {}
+    for op, (name, (a, b, y)) in product(("add", "sub"), SUM_SCALES.items()):
+        for a_zp, b_zp, y_zp in [(0, 0, 0), (-128, 127, -128), (127, -128, 127)]:
+            made[f"{op}: {name}, zero points {a_zp} {b_zp} {y_zp}"] = corner(
+                op, AddAttrs(), [Given(A, a, a_zp), Given(B, b, b_zp)], q_of(y, y_zp)
+            )
+        made[f"{op}: {name}, RELU"] = corner(
+            op, AddAttrs("RELU"), [Given(A, a, 5), Given(B, b, -7)], q_of(y, -90)
         )
-        for op in ("add", "sub")
-        for (name, (a, b, y)), (a_zp, b_zp, y_zp) in product(
-            SUM_SCALES.items(), [(0, 0, 0), (-128, 127, -128), (127, -128, 127)]
-        )
-    }
+    return made
 
 
 def _products() -> dict[str, Built]:

@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 
 from tests.ops.build import Built
+from tests.ops.corners.elementwise import RATIOS as RATIOS_OF_PRODUCTS
 from tests.ops.corners.given import LENGTHS, Given, corner, extremes, q_of, spread
 from tests.ops.corners.layers import SHAPES, pools
 from tests.ops.corners.reducing import REDUCED
@@ -70,6 +71,9 @@ def _pairs() -> dict[str, Built]:
         made[f"mul: {name}, RELU6, int16"] = corner("mul", MulAttrs("RELU6"), given, q_of(y))
         for op in ("equal", "not_equal"):
             made[f"{op}: {name}, int16"] = corner(op, NoAttrs(), given)
+    for name, ratio in RATIOS_OF_PRODUCTS.items():
+        given = [Given(A, 1.0), Given(B, 1.0)]
+        made[f"mul: {name}, int16"] = corner("mul", MulAttrs(), given, q_of(1 / ratio))
     for n in LENGTHS:
         given = [Given(spread((2, n), S16, 4099), STEP), Given(extremes((2, n), S16), STEP)]
         for op in ("maximum", "minimum"):
