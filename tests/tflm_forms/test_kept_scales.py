@@ -110,3 +110,17 @@ def test_joins_of_int8_on_several_scales_are_refused_as_in_tflm():
     assert tflm_answers(form.data, feeds_of(form)) is None
     with pytest.raises(VerifyError, match="differ from"):
         parse_tflite(form.data)
+
+
+def test_what_int8_prescribes_is_int8_s_alone():
+    named = (
+        *("LOGISTIC s16 0.000488,0 to 3.05e-05,0", "TANH s16 0.000488,0 to 3.05e-05,0"),
+        *("LOGISTIC u8 0.05,-7 to 0.00391,-128", "TANH u8 0.05,-7 to 0.00781,0"),
+        "L2_NORMALIZATION u8 0.05,-7 to 0.00781,0",
+    )
+    found = [form for form in all_forms() if form.name in named]
+    assert len(found) == len(named)
+    for form in found:
+        assert not any(
+            node.op == "quantize" and node.attrs.kept for node in parse_tflite(form.data).nodes
+        )
