@@ -1,5 +1,7 @@
 """Which int16 layers have accumulators of 32 bits on vectors, and what their kernels get."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -28,7 +30,9 @@ def dense(w, bias=None, scale=8.0, rows=1, activation="NONE"):
     names = ("x", "w") + (("bias",) if bias is not None else ())
     if bias is not None:
         values.append(Value.constant("bias", np.asarray(bias, np.int64), QParams((0.125,), 0)))
-    node = Node("fully_connected", "dense", names, ("y",), FullyConnectedAttrs(activation=activation))
+    node = Node(
+        "fully_connected", "dense", names, ("y",), FullyConnectedAttrs(activation=activation)
+    )
     return verify(Graph("dense", ("x",), ("y",), {v.name: v for v in values}, (node,)))
 
 
@@ -92,6 +96,14 @@ def test_shifts_of_all_channels_are(rights, serve):
 def test_groups_are_whole_vectors(channels, groups, serve):
     (node,) = dense(np.ones((channels, 2))).bound()
     assert (raised_requant(node, requant(20, channels), 0, groups) is not None) == serve
+
+
+@pytest.mark.parametrize("computed", ["w", "bias"])
+def test_weights_and_biases_are_stored(computed):
+    graph = dense(np.ones((4, 2)), [1, 2, 3, 4])
+    values = graph.values | {computed: replace(graph.value(computed), data=None)}
+    (node,) = replace(graph, inputs=("x", computed), values=values).bound()
+    assert raised_requant(node, requant(20, 4), 0) is None
 
 
 def test_channels_that_differ_fill_their_last_vector_up():
