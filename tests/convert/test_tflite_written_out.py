@@ -121,3 +121,16 @@ def test_parts_of_truth_values_begin_at_computed_places():
     x = np.arange(12).reshape(4, 3) % 3 == 0
     found = evaluate(graph, {"x": x, "b": np.array([1, 0], np.int32)})["y"]
     np.testing.assert_array_equal(found, x[1:3])
+
+
+@pytest.mark.parametrize(
+    ("kinds", "parts"), [(("INT8", "INT16"), "s8"), (("INT16", "INT8"), "s16")]
+)
+def test_another_type_is_refused_by_the_op_itself(kinds, parts):
+    """Not by what gives its operand another scale."""
+    x, y = (T(n, s, k, **TYPES[k]) for n, s, k in zip("xy", ((2, 3), (3, 2)), kinds, strict=True))
+    data = build(Subgraph([x, i32("s", 3, 2), y], [Op("RESHAPE", ["x", "s"], ["y"])], ["x"], ["y"]))
+    with pytest.raises(TinyrtError) as caught:
+        parse_tflite(data)
+    assert "reshape 'y'" in str(caught.value)
+    assert f"{parts}[3,2]" in str(caught.value)
