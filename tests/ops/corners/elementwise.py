@@ -112,9 +112,9 @@ def _products() -> dict[str, Built]:
         made[f"{op}: {name}, zero points {a_zp} {b_zp} {y_zp}"] = corner(
             op, ARITHMETIC[op], inputs, q_of(1 / ratio, y_zp)
         )
-    powers, divisors = np.meshgrid(-(2 ** np.arange(8)), np.arange(-128, 128), indexing="ij")
+    powers, divisors = np.meshgrid(-(2 ** np.arange(2, 8)), np.arange(1, 65), indexing="ij")
     for ratio in TIES:
-        pairs = [Given(powers.astype(np.int8), ratio), Given(divisors.astype(np.int8), 1.0, -128)]
+        pairs = [Given(powers.astype(np.int8), ratio), Given(divisors.astype(np.int8), 1.0)]
         made[f"div: ties of {ratio}"] = corner("div", DivAttrs(), pairs, q_of(1.0))
     for name, (a, b, y) in SUM_SCALES.items():
         made[f"squared_difference: {name}"] = corner(
