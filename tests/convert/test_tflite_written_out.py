@@ -66,10 +66,18 @@ def test_a_computed_border_surrounds_the_input(kind, shape):
     )
 
 
-def test_a_border_of_several_values_is_refused():
+@pytest.mark.parametrize(
+    ("shape", "pads", "parts"),
+    [
+        ((2,), ((1, 2), (0, 1)), ["is computed at run time", "'v' f32[2]", "a constant scalar"]),
+        ((1,), ((-1, 1), (0, 1)), ["is computed at run time"]),
+        ((1,), ((1, -1), (0, 1)), ["is computed at run time"]),
+    ],
+)
+def test_borders_that_are_none_are_refused_as_of_pad(shape, pads, parts):
     with pytest.raises(TinyrtError) as caught:
-        parse_tflite(padded("FLOAT32", (2,)))
-    for part in ["what to pad with is computed at run time", "'v' f32[2]", "a constant scalar"]:
+        parse_tflite(padded("FLOAT32", shape, pads))
+    for part in parts:
         assert part in str(caught.value)
 
 
@@ -113,3 +121,16 @@ def test_parts_of_truth_values_begin_at_computed_places():
     x = np.arange(12).reshape(4, 3) % 3 == 0
     found = evaluate(graph, {"x": x, "b": np.array([1, 0], np.int32)})["y"]
     np.testing.assert_array_equal(found, x[1:3])
+
+
+@pytest.mark.parametrize(
+    ("kinds", "parts"), [(("INT8", "INT16"), "s8"), (("INT16", "INT8"), "s16")]
+)
+def test_another_type_is_refused_by_the_op_itself(kinds, parts):
+    """Not by what gives its operand another scale."""
+    x, y = (T(n, s, k, **TYPES[k]) for n, s, k in zip("xy", ((2, 3), (3, 2)), kinds, strict=True))
+    data = build(Subgraph([x, i32("s", 3, 2), y], [Op("RESHAPE", ["x", "s"], ["y"])], ["x"], ["y"]))
+    with pytest.raises(TinyrtError) as caught:
+        parse_tflite(data)
+    assert "reshape 'y'" in str(caught.value)
+    assert f"{parts}[3,2]" in str(caught.value)

@@ -140,14 +140,21 @@ def test_rows_of_a_depthwise_layer_are_repeated(
 
 
 @pytest.mark.parametrize(
-    ("pair", "least"),
-    [([-1, -129], -127), ([-1, -200], -127), ([0, -129], -128), ([-129, -1], -128)],
+    ("weights", "least"),
+    [
+        ([-1, -129, -128], -127),
+        ([-1, -200, -128], -127),
+        ([-1, -128, 128], -127),
+        ([-1, -127, 128], -128),
+        ([0, -129, -128], -128),
+        ([-129, -1, -128], -128),
+    ],
 )
-def test_a_weight_of_a_convolution_fits_beside_its_neighbour(pair, least):
+def test_a_weight_of_a_convolution_fits_beside_its_neighbour(weights, least):
     """Kernels multiply by two channels' weights at once; a lone last channel has no neighbour."""
-    steps = np.array([*pair, -128], np.int16).reshape(3, 1, 1, 1)
+    steps = np.array(weights, np.int16).reshape(3, 1, 1, 1)
     assert least_of("conv2d", steps) == least
-    assert least_of("depthwise_conv2d", steps) == least_of("conv2d", steps.clip(-128)) == -128
+    assert least_of("depthwise_conv2d", steps) == least_of("conv2d", steps.clip(-128, 127)) == -128
     parts = parts_of(steps, least)
     assert fit_halves(parts[0].reshape(3, 1).astype(np.int8))
     np.testing.assert_array_equal(sum(parts), steps)

@@ -19,6 +19,8 @@ INTEGERS = [family for family in FAMILIES if family != "floats"]
 VECTORS = ("add", "sub", "maximum", "minimum", "logistic", "mean", "sum")
 """Ops besides layers that a Cortex-M55 computes in vectors, one of each kernel."""
 
+PAIRS = ("add", "sub", "mul")
+
 RUNS = sampled(
     [
         ("cortex-m4", "layers", ()),
@@ -26,6 +28,7 @@ RUNS = sampled(
         ("cortex-m55", "int4 layers", ()),
         ("cortex-m55", "elementwise", VECTORS),
         ("cortex-m55", "reducing", VECTORS),
+        ("cortex-m55", "wide", PAIRS),
         ("cortex-m4", "legacy", ()),
     ],
     [(core, family, ()) for core in ONE_OF_EACH_KIND for family in INTEGERS],

@@ -1,5 +1,7 @@
 """Which int16 layers have accumulators of 32 bits on vectors, and what their kernels get."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -17,18 +19,20 @@ MOST = (1 << 31) - (65_535 << 15) - 1
 """The greatest bias beside weights that add up to 65,535."""
 
 
-def dense(w, bias=None, scale=8.0):
+def dense(w, bias=None, scale=8.0, rows=1, activation="NONE"):
     """A dense layer of int16 inputs and these weights."""
     w = np.asarray(w, np.int8)
     values = [
-        Value("x", DType.INT16, (1, w.shape[1]), QParams((0.25,), 0)),
+        Value("x", DType.INT16, (rows, w.shape[1]), QParams((0.25,), 0)),
         Value.constant("w", w, QParams((0.5,), 0)),
-        Value("y", DType.INT16, (1, w.shape[0]), QParams((scale,), 0)),
+        Value("y", DType.INT16, (rows, w.shape[0]), QParams((scale,), 0)),
     ]
     names = ("x", "w") + (("bias",) if bias is not None else ())
     if bias is not None:
         values.append(Value.constant("bias", np.asarray(bias, np.int64), QParams((0.125,), 0)))
-    node = Node("fully_connected", "dense", names, ("y",), FullyConnectedAttrs())
+    node = Node(
+        "fully_connected", "dense", names, ("y",), FullyConnectedAttrs(activation=activation)
+    )
     return verify(Graph("dense", ("x",), ("y",), {v.name: v for v in values}, (node,)))
 
 
@@ -41,9 +45,9 @@ def weights_that_add_up_to(total):
 
 
 def requant(right, channels=1):
-    return WideRequant(
-        np.full(channels, 20_000, np.int32), np.full(channels, right, np.int32), -32768, 32767
-    )
+    """Of one shift, or of channels that take turns in several."""
+    rights = np.resize(np.array(right, np.int32), channels)
+    return WideRequant(np.full(channels, 20_000, np.int32), rights, -32768, 32767)
 
 
 def chosen(graph, core=CORE):
@@ -76,12 +80,30 @@ def test_shifts_are_those_of_an_upper_half(right, serves):
         assert raised.own["raised"]["mult"].array.tolist() == [20_000 << (32 - right)] * 4
 
 
-def test_groups_are_whole_vectors():
-    (node,) = dense(np.ones((8, 2))).bound()
-    assert raised_requant(node, requant(20, 8), 0, groups=2) is not None
-    (node,) = dense(np.ones((6, 2))).bound()
-    assert raised_requant(node, requant(20, 6), 0, groups=1) is not None
-    assert raised_requant(node, requant(20, 6), 0, groups=2) is None
+@pytest.mark.parametrize(
+    ("rights", "serve"),
+    [((17, 32), True), ((32, 17), True), ((16, 20), False), ((20, 16), False), ((20, 33), False)],
+)
+def test_shifts_of_all_channels_are(rights, serve):
+    (node,) = dense(np.ones((2, 2))).bound()
+    assert (raised_requant(node, requant(rights, 2), 0) is not None) == serve
+
+
+@pytest.mark.parametrize(
+    ("channels", "groups", "serve"),
+    [(8, 2, True), (6, 1, True), (6, 2, False), (12, 2, False), (12, 3, True)],
+)
+def test_groups_are_whole_vectors(channels, groups, serve):
+    (node,) = dense(np.ones((channels, 2))).bound()
+    assert (raised_requant(node, requant(20, channels), 0, groups) is not None) == serve
+
+
+@pytest.mark.parametrize("computed", ["w", "bias"])
+def test_weights_and_biases_are_stored(computed):
+    graph = dense(np.ones((4, 2)), [1, 2, 3, 4])
+    values = graph.values | {computed: replace(graph.value(computed), data=None)}
+    (node,) = replace(graph, inputs=("x", computed), values=values).bound()
+    assert raised_requant(node, requant(20, 4), 0) is None
 
 
 def test_channels_that_differ_fill_their_last_vector_up():
@@ -92,12 +114,11 @@ def test_channels_that_differ_fill_their_last_vector_up():
 
 
 @pytest.mark.device
-@pytest.mark.parametrize("scale", [8.0, 700.0])
-def test_the_greatest_accumulators_are_exact(scale, tmp_path):
+@pytest.mark.parametrize(("scale", "activation"), [(8, "NONE"), (700, "NONE"), (2, "RELU6")])
+def test_the_greatest_accumulators_are_exact(scale, activation, tmp_path):
     row = weights_that_add_up_to(65_535)
-    graph = dense([row, -row, row, -row, row], [MOST, -MOST, -MOST, MOST, 0], scale)
+    weights, bias = [row, -row, row, -row, row], [MOST, -MOST, -MOST, MOST, 0]
+    graph = dense(weights, bias, float(scale), 2, activation)
     assert chosen(graph) == "tinyrt_conv2d_raised_s16"
-    for i, x in enumerate((-32768, 32767)):
-        (tmp_path / str(i)).mkdir()
-        feeds = {"x": np.full((1, 520), x, np.int16)}
-        check_on_device(graph, feeds, tmp_path / str(i), CORE)
+    x = np.repeat(np.array([[-32768], [32767]], np.int16), 520, axis=1)
+    check_on_device(graph, {"x": x}, tmp_path, CORE)

@@ -80,6 +80,17 @@ def test_chances_that_are_always_small_are_finer_too():
     assert functions(quantize_graph(graph, X)) == ["pointwise"]
 
 
+@pytest.mark.parametrize(("least", "kept"), [(0.0, False), (0.3, False), (0.45, True)])
+def test_a_range_reaches_from_zero(least, kept):
+    """Answers from ``least`` on that differ by little: integers begin at 0 all the same."""
+    middle = np.log((least + 0.05) / (0.95 - least))
+    b = Builder((1, 24))
+    w, shift = b.constant(np.eye(24, dtype=np.float32) * 0.1), np.full(24, middle, np.float32)
+    x = b.op("fully_connected", ("x", w, b.constant(shift)), FullyConnectedAttrs())
+    graph = b.graph(b.op("fully_connected", (b.op("logistic", (x,)), w), FullyConnectedAttrs()))
+    assert functions(quantize_graph(graph, X)) == ["logistic" if kept else "pointwise"]
+
+
 def test_outputs_of_the_model_keep_the_range_that_nothing_exceeds():
     b = Builder((1, 24))
     w = b.constant((np.eye(24) * 0.2).astype(np.float32))

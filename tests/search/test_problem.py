@@ -1,12 +1,16 @@
 """What a search is for: which samples choose, and what data say."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from tests.search.made import blobs
+from tests.search.made import blobs, dense
 from tinyrt.errors import DataError
-from tinyrt.search import Problem
-from tinyrt.search.learning import Verdict, verdict
+from tinyrt.search import Problem, learning
+from tinyrt.search.learning import Verdict, fit_candidate, verdict
+from tinyrt.search.order import Order
+from tinyrt.search.source import space_source
 
 
 def test_each_class_has_its_share_to_choose_by_and_none_is_trained_on():
@@ -82,3 +86,22 @@ def test_the_loss_of_values_is_their_error():
     problem = Problem.of({"x": np.zeros((9, 2)), "y": np.zeros((9, 1))})
     found = verdict(np.full((9, 1, 1), 0.5), problem.y, problem)
     assert (found.score, found.loss) == (-0.25, 0.25)
+
+
+def test_each_rung_is_the_beginning_of_one_training(monkeypatch, tmp_path):
+    """Rates, samples and their order are the same, however many epochs it has."""
+    asked = []
+
+    def fit(module, optimizer, x, y, config, *, rng, lr, **options):
+        rates = [lr(step, None) for step in range(30 * 5)]
+        asked.append((rates, optimizer.lr, x.tolist(), y.tolist(), config.batch, rng.random()))
+        return [SimpleNamespace(score=0.5)] * 30
+
+    monkeypatch.setattr(learning, "fit", fit)
+    order = Order(space_source(dense), {"width": 4, "rate": 0.01}, 3, "cortex-m4", 30, 1)
+    for epochs in (1, 15, 30):
+        problem = Problem.of(blobs())
+        fit_candidate(order.candidate(problem), order, epochs, problem, tmp_path / "state.npz")
+    assert asked[0] == asked[1] == asked[2]
+    rates = asked[0][0]
+    assert rates[0] < max(rates) == 0.01 > rates[-1]

@@ -1,6 +1,7 @@
 """The line that says how a search stands."""
 
 from dataclasses import replace
+from itertools import permutations
 from types import SimpleNamespace
 
 import pytest
@@ -63,3 +64,10 @@ def test_of_equal_points_of_a_front_the_first_that_was_found_stands():
     values = [[0.5, 9], [0.7, 20], [0.5, 9], [0.7, 10], [0.9, 30], [0.7, 10]]
     trials = [SimpleNamespace(number=i, values=v) for i, v in enumerate(values)]
     assert [trial.number for trial in in_order(trials)] == [4, 3, 1, 0]
+
+
+def test_a_front_has_the_best_score_first_and_of_equal_ones_the_cheaper():
+    """In whatever order they were found."""
+    wanted = [[0.9, 30, 1], [0.7, 10, 4], [0.7, 10, 5], [0.7, 20, 2], [0.5, 9, 9]]
+    for values in permutations(wanted):
+        assert [t.values for t in in_order([SimpleNamespace(values=v) for v in values])] == wanted

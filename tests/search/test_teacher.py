@@ -159,3 +159,11 @@ def test_values_have_no_teacher():
     assert error.value.problem == "labels are float32[90, 3], and there is a teacher"
     assert error.value.expected == "labels that are classes, whose scores it gives"
     assert error.value.hint == "leave out --teacher"
+
+
+@pytest.mark.parametrize("window", [(3, 4), (4, 3, 1), (12, 1)])
+def test_a_teacher_of_samples_that_lie_otherwise_is_refused(window):
+    """As many numbers are not the same samples."""
+    Teacher(knowing()).require((12,), 3)
+    with pytest.raises(DataError, match="the teacher takes"):
+        Teacher(knowing()).require(window, 3)

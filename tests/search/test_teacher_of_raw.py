@@ -142,8 +142,12 @@ def test_a_teacher_answers_once_for_all_front_ends(monkeypatch):
         for fold in (0, 1):
             seen.seen(front_end, replace(problem, fold=fold))
     assert len(asked) == 1
-    seen.seen(raw.FRONT, replace(problem, teacher=Teacher(scoring((64, 2), seed=8))))
+    other = replace(problem, x=problem.x[::-1].copy())
+    shown, _ = seen.seen(raw.FRONT, other)
     assert len(asked) == 2
+    np.testing.assert_array_equal(shown.told, answer(teacher, other.x))
+    seen.seen(raw.FRONT, replace(other, teacher=Teacher(scoring((64, 2), seed=8))))
+    assert len(asked) == 3
 
 
 def test_a_search_behind_front_ends_is_taught(tmp_path):

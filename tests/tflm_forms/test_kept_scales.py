@@ -12,13 +12,15 @@ from tests.tflm_forms.form import rng_of
 pytest.importorskip("tflite_micro", reason="package tflite-micro is not installed")
 
 import tinyrt
+from tests.tflm_forms.moving import ALIKE, FAMILIES, Mover
 from tests.tflm_forms.run import all_forms, feeds_of, tflm_answers, tinyrt_answers
 from tinyrt.convert.tflite.one_scale import COPIED, CUT, PRESCRIBED
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import ConversionWarning, VerifyError
 
-MOVING = "|".join(sorted((COPIED | CUT | {"CONCATENATION"}) - {"SPACE_TO_BATCH_ND"}))
+KEPT = (COPIED | CUT) - {"SPACE_TO_BATCH_ND"}
+MOVING = "|".join(sorted(KEPT | {"CONCATENATION"}))
 FORMS = [
     form
     for form in all_forms()
@@ -63,6 +65,25 @@ def test_answers_are_tflm_s_however_the_file_was_written(tmp_path):
     assert len(ran) > 10
 
 
+@pytest.mark.parametrize("q", [(ALIKE[0], 11), (0.02, ALIKE[1])])
+def test_a_scale_or_a_zero_point_alone_is_another(q):
+    """The first form of each op."""
+    mover, forms = Mover("s8", q), {}
+    for form in (form for family in FAMILIES for form in family(mover)):
+        forms.setdefault(form.builtin, form)
+    ran = set()
+    for builtin, form in forms.items():
+        feeds = feeds_of(form)
+        wanted = tflm_answers(form.data, feeds) if builtin in KEPT else None
+        if wanted is None:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConversionWarning)
+            same(tinyrt_answers(form.data, feeds), wanted)
+        ran.add(builtin)
+    assert len(ran) > 15
+
+
 @pytest.mark.parametrize("backend", ["reference", "native"])
 @pytest.mark.parametrize("name", ["MAXIMUM s8 row far act 0", "SPLIT s16 axis 1 other",
                                   "PADV2 s8 3d computed of rank 1 other"])  # fmt: skip
@@ -89,3 +110,17 @@ def test_joins_of_int8_on_several_scales_are_refused_as_in_tflm():
     assert tflm_answers(form.data, feeds_of(form)) is None
     with pytest.raises(VerifyError, match="differ from"):
         parse_tflite(form.data)
+
+
+def test_what_int8_prescribes_is_int8_s_alone():
+    named = (
+        *("LOGISTIC s16 0.000488,0 to 3.05e-05,0", "TANH s16 0.000488,0 to 3.05e-05,0"),
+        *("LOGISTIC u8 0.05,-7 to 0.00391,-128", "TANH u8 0.05,-7 to 0.00781,0"),
+        "L2_NORMALIZATION u8 0.05,-7 to 0.00781,0",
+    )
+    found = [form for form in all_forms() if form.name in named]
+    assert len(found) == len(named)
+    for form in found:
+        assert not any(
+            node.op == "quantize" and node.attrs.kept for node in parse_tflite(form.data).nodes
+        )

@@ -84,17 +84,22 @@ RATIOS = {
 }
 """The factor from a product, or a quotient, to the output."""
 
+TIES = (279 / 8, 375 / 8, 297 / 32)
+"""Factors by which some quotients by 9, 25, 31 and others, too, lie between two integers."""
+
 
 def _sums() -> dict[str, Built]:
-    return {
-        f"{op}: {name}, zero points {a_zp} {b_zp} {y_zp}": corner(
-            op, AddAttrs(), [Given(A, a, a_zp), Given(B, b, b_zp)], q_of(y, y_zp)
+    """All scales with each zero point; with limits, too, beside which there are other kernels."""
+    made = {}
+    for op, (name, (a, b, y)) in product(("add", "sub"), SUM_SCALES.items()):
+        for a_zp, b_zp, y_zp in [(0, 0, 0), (-128, 127, -128), (127, -128, 127)]:
+            made[f"{op}: {name}, zero points {a_zp} {b_zp} {y_zp}"] = corner(
+                op, AddAttrs(), [Given(A, a, a_zp), Given(B, b, b_zp)], q_of(y, y_zp)
+            )
+        made[f"{op}: {name}, RELU"] = corner(
+            op, AddAttrs("RELU"), [Given(A, a, 5), Given(B, b, -7)], q_of(y, -90)
         )
-        for op in ("add", "sub")
-        for (name, (a, b, y)), (a_zp, b_zp, y_zp) in product(
-            SUM_SCALES.items(), [(0, 0, 0), (-128, 127, -128), (127, -128, 127)]
-        )
-    }
+    return made
 
 
 def _products() -> dict[str, Built]:
@@ -107,6 +112,10 @@ def _products() -> dict[str, Built]:
         made[f"{op}: {name}, zero points {a_zp} {b_zp} {y_zp}"] = corner(
             op, ARITHMETIC[op], inputs, q_of(1 / ratio, y_zp)
         )
+    powers, divisors = np.meshgrid(-(2 ** np.arange(2, 8)), np.arange(1, 65), indexing="ij")
+    for ratio in TIES:
+        pairs = [Given(powers.astype(np.int8), ratio), Given(divisors.astype(np.int8), 1.0)]
+        made[f"div: ties of {ratio}"] = corner("div", DivAttrs(), pairs, q_of(1.0))
     for name, (a, b, y) in SUM_SCALES.items():
         made[f"squared_difference: {name}"] = corner(
             "squared_difference", NoAttrs(), [Given(A, a, -128), Given(B, b, 127)], q_of(y, -3)

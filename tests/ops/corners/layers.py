@@ -16,6 +16,7 @@ from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.shared.pool import Pool2dAttrs
+from tinyrt.ops.shared.spec import limits_of
 from tinyrt.ops.transpose_conv import TransposeConvAttrs
 
 
@@ -154,7 +155,7 @@ def layers() -> dict[str, Built]:
             made[f"{layer.op}: {name}, {kind}, no bias"] = _layer(
                 layer, UNIT[kind], -128, bias=False
             )
-    return made | _pools()
+    return made | pools(DType.INT8)
 
 
 def int4_layers() -> dict[str, Built]:
@@ -181,18 +182,21 @@ POOLS = {
 """Shape, window, step and padding."""
 
 
-def _pools() -> dict[str, Built]:
+def pools(dtype: DType) -> dict[str, Built]:
+    """Each shape, on the ends of the type and on all sorts; int8 on its least value alone, too."""
     made = {}
+    least = limits_of(dtype)[0]
+    wide = dtype is not DType.INT8
+    step, scale = (4099, 6 / 24_576) if wide else (37, 0.05)
     for op, (name, (shape, kernel, stride, padding)) in product(
         ("average_pool2d", "max_pool2d"), POOLS.items()
     ):
-        for kind, data in (
-            ("extremes", extremes(shape)),
-            ("all sorts", spread(shape)),
-            ("all least", np.full(shape, -128, np.int8)),
-        ):
-            for activation, zp in (("NONE", 0), ("RELU6", -128)):
+        kinds = {"extremes": extremes(shape, dtype), "all sorts": spread(shape, dtype, step)}
+        if not wide:
+            kinds["all least"] = np.full(shape, least, dtype.numpy)
+        for kind, data in kinds.items():
+            for activation, zp in (("NONE", 0), ("RELU6", 0 if wide else least)):
                 attrs = Pool2dAttrs(kernel, stride, padding, activation)
-                title = f"{op}: {name}, {kind}, {activation}"
-                made[title] = corner(op, attrs, [Given(data, 0.05, zp)], q_of(0.05, zp))
+                title = f"{op}: {name}, {kind}, {activation}" + ", int16" * wide
+                made[title] = corner(op, attrs, [Given(data, scale, zp)], q_of(scale, zp))
     return made

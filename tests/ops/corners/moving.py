@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 
 from tests.ops.build import Built
 from tests.ops.corners.given import LENGTHS, Given, corner, plain, q_of, spread
+from tinyrt.ir import DType
+from tinyrt.ops import OPS
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.depth_to_space import BlockAttrs
 from tinyrt.ops.embedding import EmbeddingAttrs
@@ -17,7 +20,7 @@ from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.repeat import BroadcastToAttrs, TileAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.resize import ResizeAttrs
-from tinyrt.ops.shared.spec import NoAttrs
+from tinyrt.ops.shared.spec import Form, NoAttrs
 from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.slice_at import SliceAtAttrs
 from tinyrt.ops.transpose import TransposeAttrs
@@ -53,21 +56,27 @@ RESIZED = {
 }
 
 
-def _moved() -> dict[str, Built]:
-    made = {}
+def _moved(dtype: DType) -> dict[str, Built]:
+    """Elements of this type, with bytes that differ: halves in another order are noticed."""
+    made: dict[str, Built] = {}
+    form, step, q = Form.INT8, 37, Q
+    if dtype is not DType.INT8:
+        form, step, q = Form.INT16X8, 4099, q_of(0.5)
+
+    def add(name: str, attrs: Any, shape: tuple[int, ...]) -> None:
+        op, x = name.split(":")[0], Given(spread(shape, dtype, step), 0.5, q.zero_point)
+        if form in OPS[op].forms:
+            made[f"{name}, {dtype.short}"] = corner(op, attrs, [x], q)
+
     for name, (shape, begin, size, strides) in SLICES.items():
-        attrs = SliceAttrs(begin, size, strides)
-        made[f"slice: {name}"] = corner("slice", attrs, [Given(spread(shape), 0.5, -3)], Q)
+        add(f"slice: {name}", SliceAttrs(begin, size, strides), shape)
     for name, (shape, perm) in TRANSPOSED.items():
-        attrs = TransposeAttrs(perm)
-        made[f"transpose: {name}"] = corner("transpose", attrs, [Given(spread(shape), 0.5, -3)], Q)
+        add(f"transpose: {name}", TransposeAttrs(perm), shape)
     for name, paddings in PADDINGS.items():
-        x = Given(spread((3, 4)), 0.5, -3)
-        made[f"pad: {name}"] = corner("pad", PadAttrs(paddings), [x], Q)
-        made[f"pad: {name}, a value"] = corner("pad", PadAttrs(paddings, 1e6), [x], Q)
+        add(f"pad: {name}", PadAttrs(paddings), (3, 4))
+        add(f"pad: {name}, a value", PadAttrs(paddings, 1e6), (3, 4))
         for mode in ("REFLECT", "SYMMETRIC"):
-            attrs = MirrorPadAttrs(paddings, mode)
-            made[f"mirror_pad: {name}, {mode}"] = corner("mirror_pad", attrs, [x], Q)
+            add(f"mirror_pad: {name}, {mode}", MirrorPadAttrs(paddings, mode), (3, 4))
     for op, attrs, shape in (
         ("tile", TileAttrs((1, 1)), (3, 5)),
         ("tile", TileAttrs((2, 3)), (1, 1)),
@@ -80,8 +89,7 @@ def _moved() -> dict[str, Built]:
         ("space_to_depth", BlockAttrs(1), (1, 1, 1, 3)),
         ("space_to_depth", BlockAttrs(3), (2, 3, 3, 1)),
     ):
-        x = Given(spread(shape), 0.5, -3)
-        made[f"{op}: {attrs} of {shape}"] = corner(op, attrs, [x], Q)
+        add(f"{op}: {attrs} of {shape}", attrs, shape)
     return made
 
 
@@ -156,4 +164,4 @@ def _resized() -> dict[str, Built]:
 
 def moving() -> dict[str, Built]:
     """All of these."""
-    return {**_moved(), **_runs(), **_resized()}
+    return {**_moved(DType.INT8), **_moved(DType.INT16), **_runs(), **_resized()}

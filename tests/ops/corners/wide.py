@@ -8,8 +8,9 @@ from itertools import product
 import numpy as np
 
 from tests.ops.build import Built
+from tests.ops.corners.elementwise import RATIOS as RATIOS_OF_PRODUCTS
 from tests.ops.corners.given import LENGTHS, Given, corner, extremes, q_of, spread
-from tests.ops.corners.layers import SHAPES
+from tests.ops.corners.layers import SHAPES, pools
 from tests.ops.corners.reducing import REDUCED
 from tinyrt.ir import DType
 from tinyrt.ops.add import AddAttrs
@@ -20,7 +21,6 @@ from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.quantize import QuantizeAttrs
 from tinyrt.ops.reduce import ReduceAttrs
-from tinyrt.ops.shared.pool import Pool2dAttrs
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.topk_v2 import TopkV2Attrs
@@ -71,6 +71,9 @@ def _pairs() -> dict[str, Built]:
         made[f"mul: {name}, RELU6, int16"] = corner("mul", MulAttrs("RELU6"), given, q_of(y))
         for op in ("equal", "not_equal"):
             made[f"{op}: {name}, int16"] = corner(op, NoAttrs(), given)
+    for name, ratio in RATIOS_OF_PRODUCTS.items():
+        given = [Given(A, 1.0), Given(B, 1.0)]
+        made[f"mul: {name}, int16"] = corner("mul", MulAttrs(), given, q_of(1 / ratio))
     for n in LENGTHS:
         given = [Given(spread((2, n), S16, 4099), STEP), Given(extremes((2, n), S16), STEP)]
         for op in ("maximum", "minimum"):
@@ -193,23 +196,9 @@ def _rows() -> dict[str, Built]:
         made[f"batch_matmul: {adj_x} {adj_y}, int16 with int8"] = corner(
             "batch_matmul", BatchMatmulAttrs(adj_x, adj_y), inputs, q_of(STEP / 64)
         )
-    for op, (shape, kernel, padding) in product(
-        ("average_pool2d", "max_pool2d"),
-        (
-            ((2, 5, 5, 3), (2, 2), "SAME"),
-            ((2, 3, 3, 5), (5, 5), "SAME"),
-            ((1, 1, 1, 1), (1, 1), "VALID"),
-        ),
-    ):
-        made[f"{op}: {kernel} of {shape}, int16"] = corner(
-            op,
-            Pool2dAttrs(kernel, (1, 1), padding, "RELU6"),
-            [Given(extremes(shape, S16), STEP * 8)],
-            q_of(STEP * 8),
-        )
     return made
 
 
 def wide() -> dict[str, Built]:
     """All of these."""
-    return {**_layers(), **_pairs(), **_single(), **_widened(), **_rows()}
+    return {**_layers(), **_pairs(), **_single(), **_widened(), **_rows(), **pools(S16)}
