@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from benchmarks.kernels import CMSIS_NN, LAYERS, Layer, graph_of
 from benchmarks.mcu import emulated_cores
+from benchmarks.recurrent import LSTM, lstm_call
 from tinyrt.emulate import build_image, run_image, toolchain
 from tinyrt.emulate.boards import find_board
 from tinyrt.emulate.profile import profile_ops
@@ -46,7 +47,7 @@ SCRATCH_WORDS, INPUT_WORDS = 1 << 15, 1 << 12
 PRELUDE = f"""
 #include <string.h>
 #include "arm_nnfunctions.h"
-static int32_t peer_inputs[2][{INPUT_WORDS}];
+static int32_t peer_inputs[3][{INPUT_WORDS}];
 static int32_t peer_scratch[{SCRATCH_WORDS}];
 static const cmsis_nn_context peer_ctx = {{peer_scratch, sizeof peer_scratch}};
 """
@@ -73,12 +74,16 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class _Site:
-    """A layer's place in the program: its node, the names of its tensors, and of its constants."""
+    """A layer's place in the program: its node, pointers to its tensors, and its constants' name."""
 
     node: BoundNode
     x: tuple[str, ...]
-    y: str
+    outputs: tuple[str, ...]
     name: str
+
+    @property
+    def y(self) -> str:
+        return self.outputs[0]
 
     @property
     def wide(self) -> bool:
@@ -262,11 +267,15 @@ def _matmul(site: _Site) -> Call:
     return Call("batch_matmul_s8", args)
 
 
+def _lstm(site: _Site) -> Call:
+    return Call(*lstm_call(site.node, site.name, site.x, site.outputs))
+
+
 CALLS: dict[str, Callable[[_Site], Call]] = {
     **{"conv2d": _conv, "depthwise_conv2d": _depthwise, "fully_connected": _dense},
     **{"add": _add, "mul": _mul, "maximum": _extreme, "minimum": _extreme},
     **{"average_pool2d": _pool, "max_pool2d": _pool, "softmax": _softmax},
-    **{"pad": _pad, "transpose": _transpose, "batch_matmul": _matmul},
+    **{"pad": _pad, "transpose": _transpose, "batch_matmul": _matmul, LSTM: _lstm},
 }
 """Op -> how CMSIS-NN is called for it."""
 
@@ -292,9 +301,11 @@ def replace_calls(project: ExportedProject, graph: Graph, objects: list[Path]) -
             f"memcpy(peer_inputs[{i}], input_{graph.inputs.index(v.name)}, {v.nbytes});"
             for i, v in enumerate(inputs)
         ]
-        at = graph.outputs.index(node.output.name)
-        y = f"({TYPES[node.output.dtype.numpy.name]} *)output_{at}"
-        made = CALLS[node.op](_Site(node, x, y, f"peer_{node.index}"))
+        outputs = tuple(
+            f"({TYPES[v.dtype.numpy.name]} *)output_{graph.outputs.index(v.name)}"
+            for v in node.outputs
+        )
+        made = CALLS[node.op](_Site(node, x, outputs, f"peer_{node.index}"))
         call = "\n".join((*copies, made.before, f"TINYRT_PROFILE_BEGIN({node.index});\n"))
         call += f"(void)arm_{made.function}({', '.join(made.args)});\n"
         call += f"TINYRT_PROFILE_END({node.index});"

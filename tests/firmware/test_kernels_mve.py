@@ -224,6 +224,11 @@ def test_wide_weighted_ops(cflags, tmp_path):
 
 
 @pytest.mark.parametrize("cflags", ["", "-DTINYRT_NO_ASM"], ids=["assembly", "intrinsics"])
+def test_wide_lstms(cflags, tmp_path):
+    check_programs(lstm, 8, tmp_path, cflags, build_s16)
+
+
+@pytest.mark.parametrize("cflags", ["", "-DTINYRT_NO_ASM"], ids=["assembly", "intrinsics"])
 def test_channels_one_after_the_other(cflags, tmp_path, monkeypatch):
     """Wherever there is a layout, faster or not."""
     monkeypatch.setattr(mve_cost, "eights_cost", lambda node, window: 2**31)
