@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -131,6 +132,12 @@ class Data:
             return True
         alike = (self.role, self.table) == (other.role, other.table)
         return alike and np.array_equal(self.array, other.array)
+
+    @property
+    def contents(self) -> tuple[str, ...]:
+        """The same for data that one array can hold."""
+        digest = sha256(self.array.tobytes()).hexdigest()
+        return self.role, str(self.table), str(self.array.dtype), digest
 
 
 @dataclass(frozen=True, slots=True)
