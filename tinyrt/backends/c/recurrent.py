@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.backends.c.blocks.lstm import LstmBlock, LstmConstants, lstm_block, side_by_side
-from tinyrt.backends.c.blocks.lstm_wide import WideLstm, block_fields, row16_words, wide_lstm
+from tinyrt.backends.c.blocks.lstm_wide import WideLstm, block_fields, wide_lstm
+from tinyrt.backends.c.blocks.row16 import row16_words
 from tinyrt.backends.c.blocks.rows import Rows
 from tinyrt.backends.c.blocks.svdf import feature_fields, svdf_rows
 from tinyrt.backends.c.chooser import Choosers, always

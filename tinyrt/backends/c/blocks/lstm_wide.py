@@ -11,14 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.backends.c.blocks.layer import BLOCK_SETS, QUAD
+from tinyrt.backends.c.blocks.layer import BLOCK_SETS
 from tinyrt.backends.c.blocks.lstm import (
     LstmConstants,
     exact_units,
     side_by_side,
     unit_scale_fields,
 )
-from tinyrt.backends.c.blocks.words import fit_halves, int32_words, tap_words
+from tinyrt.backends.c.blocks.row16 import MAX_SUM
+from tinyrt.backends.c.blocks.words import fit_halves
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Fields
 from tinyrt.ops.shared.requant import Requant, WideRequant
@@ -26,14 +27,6 @@ from tinyrt.ops.unidirectional_sequence_lstm import GATES, LstmInteger
 
 SHIFTS = range(16, 33)
 """Shifts of which a product's upper half is the rest."""
-
-MAX_SUM = {
-    InstructionSet.SCALAR: 1 << 30,
-    InstructionSet.DSP: 1 << 31,
-    InstructionSet.MVE: 1 << 31,
-}
-"""What sums stay below. Cortex-M0 makes products of 64 bits from halves, with a bit to spare."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WideLstm:
@@ -85,21 +78,3 @@ def block_fields(lstm: WideLstm, p: LstmInteger) -> Fields:
     sides = {"from_x": lstm.from_x, "from_h": lstm.from_h}
     gates: Fields = {n: dict(zip(GATES, mults, strict=True)) for n, mults in sides.items()}
     return gates | unit_scale_fields(p)
-
-
-def row16_words(rows: NDArray[np.int8], isa: InstructionSet) -> NDArray[np.int32]:
-    """Rows of weights, a quad's side by side, as ``tinyrt_dot_row16`` reads them.
-
-    Args:
-        rows: (4 units, taps), unit by unit.
-        isa: a scalar one, for which a word has a tap's four weights; or DSP, for which two words
-            have two taps', in halves that channels share as in ``words``.
-
-    """
-    quads = rows.reshape(-1, QUAD, rows.shape[1])
-    if isa is InstructionSet.SCALAR:
-        return np.ascontiguousarray(quads.transpose(0, 2, 1)).view("<i4").ravel()
-    even = np.pad(quads, ((0, 0), (0, 0), (0, rows.shape[1] % 2))).astype(np.int64)
-    halves = (even[:, 1::2] * 256 + even[:, 0::2]).reshape(-1, even.shape[2])
-    words = tap_words(halves).reshape(len(quads), 2, -1)
-    return int32_words(words.transpose(0, 2, 1).ravel())
