@@ -10,6 +10,7 @@
 #include "tinyrt_lstm_strides.h"
 #include "tinyrt_mve_patch.h"
 #include "tinyrt_mve_rescale.h"
+#include "tinyrt_mve_sigmoid.h"
 
 /** The sum of two, both and itself limited to an int16's range. */
 static inline int32x4_t tinyrt_lstm_sum(int32x4_t a, int32x4_t b) {
@@ -51,50 +52,27 @@ static TINYRT_NOINLINE void tinyrt_lstm_next_gates(const TINYRT_GATE *const *sca
     next->start = start;
 }
 
-/** The table between its entries, at magnitudes in steps of 1 / 2^bits of one. What lies beyond its
- *  end is what lies right before it. */
-static inline int32x4_t tinyrt_lstm_sigmoid(const uint16_t *table, int32x4_t magnitude, int bits) {
-    const int32x4_t inside = vminq_s32(magnitude, vdupq_n_s32((255 << bits) - 1));
-    const uint32x4_t index =
-        vreinterpretq_u32_s32((bits == 9) ? vshrq_n_s32(inside, 9) : vshrq_n_s32(inside, 8));
-    const int32x4_t first = vreinterpretq_s32_u32(vldrhq_gather_shifted_offset_u32(table, index));
-    const int32x4_t second =
-        vreinterpretq_s32_u32(vldrhq_gather_shifted_offset_u32(table + 1, index));
-    const int32x4_t rest = vandq_s32(inside, vdupq_n_s32((1 << bits) - 1));
-    return vaddq_s32(vmulq_n_s32(first, 1 << bits), vmulq_s32(rest, vsubq_s32(second, first)));
-}
-
-/** As tinyrt_logistic_of, of gates: halves are rounded up, and the complement of a value down, as
- *  those of negative positions are. */
-static inline int32x4_t tinyrt_lstm_logistic(const uint16_t *table, int32x4_t gate) {
-    const int32x4_t sign = vshrq_n_s32(gate, 31);
-    const int32x4_t value = tinyrt_lstm_sigmoid(table, vabsq_s32(vmulq_n_s32(gate, 3)), 9);
-    return vmlaq_n_s32(vrshrq_n_s32(veorq_s32(value, sign), 10), sign, -(1 << 15));
-}
-
-/** As tinyrt_tanh_of, likewise. */
-static inline int32x4_t tinyrt_lstm_tanh(const uint16_t *table, int32x4_t position) {
-    const int32x4_t sign = vshrq_n_s32(position, 31);
-    const int32x4_t value = vsubq_n_s32(tinyrt_lstm_sigmoid(table, vabsq_s32(position), 8), 1 << 23);
-    return vrshrq_n_s32(veorq_s32(value, sign), 8);
+/** The logistic function of four units' gates. */
+static inline int32x4_t tinyrt_lstm_gate_of(const uint16_t *table, const int32_t *gates) {
+    return tinyrt_mve_logistic(table, vmulq_n_s32(vldrwq_s32(gates), 3));
 }
 
 /** Four units' new cell states, and their hidden states. */
 static inline int32x4_t tinyrt_lstm_hidden(const TINYRT_PARAMS *p, const int32_t *gates,
                                   int32x4_t before, int16_t *after, mve_pred16_t lanes) {
     const uint16_t *const table = p->table;
-    const int32x4_t forget = tinyrt_lstm_logistic(table, vldrwq_s32(gates + 4));
+    const int32x4_t forget = tinyrt_lstm_gate_of(table, gates + 4);
     const int32x4_t kept = tinyrt_mve_rescale(&p->kept, vmulq_s32(forget, before));
-    const int32x4_t in = tinyrt_lstm_logistic(table, vldrwq_s32(gates));
-    const int32x4_t new = tinyrt_lstm_tanh(table, vmulq_n_s32(vldrwq_s32(gates + 8), 3));
+    const int32x4_t in = tinyrt_lstm_gate_of(table, gates);
+    const int32x4_t new = tinyrt_mve_tanh(table, vmulq_n_s32(vldrwq_s32(gates + 8), 3));
     int32x4_t cell = tinyrt_lstm_sum(kept, tinyrt_mve_rescale(&p->update, vmulq_s32(in, new)));
     if (p->cell_clip > 0) {
         cell = tinyrt_mve_limit(cell, -p->cell_clip, p->cell_clip);
     }
     vstrhq_p_s32(after, cell, lanes);
     const int32x4_t position = vrshlq_n_s32(vmulq_n_s32(cell, p->tanh_mult), -p->tanh_right);
-    const int32x4_t shown = tinyrt_lstm_tanh(table, position);
-    const int32x4_t out = tinyrt_lstm_logistic(table, vldrwq_s32(gates + 12));
+    const int32x4_t shown = tinyrt_mve_tanh(table, position);
+    const int32x4_t out = tinyrt_lstm_gate_of(table, gates + 12);
     return tinyrt_mve_rescale(&p->shown, vmulq_s32(out, shown));
 }
 
