@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -187,7 +189,8 @@ def _block(
 
     def make_call() -> Call:
         own = {"groups": groups, "taps": taps, "direct": direct}
-        packed = node.noted_of_constants("row16", lambda: Data("w", row16_words(rows, isa)))
+        words = partial(row16_words, rows, isa)
+        packed = node.noted_of_constants(f"row16 {isa.value}", lambda: Data("w", words()))
         params = Params("tinyrt_conv2d_raised_s16_params", fields | own | raised.own)
         column: Arg = Null() if direct else Scratch(pointer="int16_t *")
         tensors = node.input(0), packed, raised.bias, column, node.output
