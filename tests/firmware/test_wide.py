@@ -6,9 +6,11 @@ from benchmarks.kernels import LAYERS, Layer, graph_of, measure
 from tests.firmware.device import require_core
 from tests.sampling import sampled
 from tinyrt.backends.c.choice import choose
+from tinyrt.backends.c.parts.cost import instructions_of
 from tinyrt.export.target import Optimize, find_core, target_of
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.shared.spec import Form
 
 LIMITS = {
@@ -31,6 +33,29 @@ def test_wide_layers_keep_to_their_limits(core):
     for name, limit in zip(NAMES, LIMITS[core], strict=True):
         assert rows[name]["per"] == "MAC"
         assert 0.9 * limit < rows[name]["each"] <= limit
+
+
+COSTS = {
+    **{"1 x 1": NAMES[1], "3 x 3": NAMES[0], "row": "dense, 1 row, int16"},
+    "LSTM": "LSTM, 10 steps, 40 to 64, int16",
+    "few units": "LSTM, 10 steps, 13 to 18, int16",
+}
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4", "cortex-m55"])
+def test_formulas_say_what_wide_kernels_cost(core):
+    require_core(core)
+    layers = {title: LAYERS[name] for title, name in COSTS.items()}
+    layers["row"] = wide("fully_connected", FullyConnectedAttrs(), (1, 201), (62, 201))
+    found = {row["layer"]: row["instructions"] for row in measure(core, layers)}
+    graph, _ = graph_of(layers)
+    own = find_core(core)
+    for node in graph.bound():
+        kernel = choose(node, target_of(own, Optimize.BALANCED))
+        (one,) = kernel.calls
+        said = instructions_of(one, node, kernel, own.isa)
+        assert said == pytest.approx(found[node.name], rel=0.03), node.name
 
 
 def wide(op, attrs, x, w):
