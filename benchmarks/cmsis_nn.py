@@ -74,7 +74,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class _Site:
-    """A layer's place in the program: its node, pointers to its tensors, and its constants' name."""
+    """A layer's place in the program: its node, pointers to its tensors, its constants' name."""
 
     node: BoundNode
     x: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""LSTMs among the layers of ``benchmarks.kernels``: their operands, and CMSIS-NN's call for them."""
+"""LSTMs among the layers of ``benchmarks.kernels``: their operands, and calls of CMSIS-NN."""
 
 from __future__ import annotations
 

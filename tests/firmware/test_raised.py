@@ -106,7 +106,9 @@ def test_channels_that_differ_fill_their_last_vector_up():
 
 @pytest.mark.device
 @pytest.mark.parametrize("scale", [8.0, 700.0])
-@pytest.mark.parametrize(("core", "total"), [(CORE, 65_535), ("cortex-m4", 65_535), ("cortex-m0", 32_767)])
+@pytest.mark.parametrize(
+    ("core", "total"), [(CORE, 65_535), ("cortex-m4", 65_535), ("cortex-m0", 32_767)]
+)
 def test_the_greatest_accumulators_are_exact(core, total, scale, tmp_path):
     row = weights_that_add_up_to(total)
     most = (1 << 30 if core == "cortex-m0" else 1 << 31) - (total << 15) - 1

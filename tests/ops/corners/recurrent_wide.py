@@ -60,7 +60,7 @@ def far(shape: tuple[int, ...], dtype: DType = S8) -> NDArray[np.int16]:
 
 
 def largest(shape: tuple[int, ...], dtype: DType = S8) -> NDArray[np.int16]:
-    """Activations of which each is the least one; weights that are the least one, then the greatest.
+    """The least activations; of weights the least ones and the greatest in turn.
 
     Products with a row of weights go to one side, those with the next row to the other.
     """

@@ -73,10 +73,9 @@ void tinyrt_lstm_quads_s8(const tinyrt_lstm_quads_s8_params *p, const int8_t *x,
 /** As tinyrt_lstm_s16. For every four units and each gate, w has two quads of filters as
  *  tinyrt_mve_next_dot16 reads them, for x and for the hidden state, and start four first sums.
  *  Requires: sums are below 2^31. */
-void tinyrt_lstm_quads_s16(const tinyrt_lstm_quads_s16_params *p, const int16_t *x,
-                           const int8_t *w, const int32_t *start, const int16_t *h_before,
-                           const int16_t *c_before, int16_t *h_after, int16_t *c_after,
-                           int16_t *y);
+void tinyrt_lstm_quads_s16(const tinyrt_lstm_quads_s16_params *p, const int16_t *x, const int8_t *w,
+                           const int32_t *start, const int16_t *h_before, const int16_t *c_before,
+                           int16_t *h_after, int16_t *c_after, int16_t *y);
 
 #ifdef __cplusplus
 }

@@ -27,8 +27,7 @@ static TINYRT_NOINLINE TINYRT_X tinyrt_lstm_unit_of(const TINYRT_PARAMS *p, cons
     const int32_t kept =
         tinyrt_lstm_scaled(&p->forget, tinyrt_logistic_of(table, 3 * gate[1]) * before);
     const int32_t in = tinyrt_logistic_of(table, 3 * gate[0]);
-    const int32_t update =
-        tinyrt_lstm_scaled(&p->update, in * tinyrt_tanh_of(table, 3 * gate[2]));
+    const int32_t update = tinyrt_lstm_scaled(&p->update, in * tinyrt_tanh_of(table, 3 * gate[2]));
     int32_t cell = tinyrt_saturate_s16(kept + update);
     if (p->cell_clip > 0) {
         cell = tinyrt_clamp(cell, -p->cell_clip, p->cell_clip);

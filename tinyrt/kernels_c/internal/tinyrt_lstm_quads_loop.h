@@ -59,7 +59,7 @@ static inline int32x4_t tinyrt_lstm_gate_of(const uint16_t *table, const int32_t
 
 /** Four units' new cell states, and their hidden states. */
 static inline int32x4_t tinyrt_lstm_hidden(const TINYRT_PARAMS *p, const int32_t *gates,
-                                  int32x4_t before, int16_t *after, mve_pred16_t lanes) {
+                                           int32x4_t before, int16_t *after, mve_pred16_t lanes) {
     const uint16_t *const table = p->table;
     const int32x4_t forget = tinyrt_lstm_gate_of(table, gates + 4);
     const int32x4_t kept = tinyrt_mve_rescale(&p->kept, vmulq_s32(forget, before));
@@ -78,8 +78,8 @@ static inline int32x4_t tinyrt_lstm_hidden(const TINYRT_PARAMS *p, const int32_t
 
 /** One step of a sample. */
 static TINYRT_NOINLINE void tinyrt_lstm_step(const TINYRT_PARAMS *p, const tinyrt_lstm_operand *x,
-                                    const tinyrt_lstm_operand *h, tinyrt_lstm_walk next, const int16_t *before,
-                                    int16_t *after, TINYRT_X *y) {
+                                             const tinyrt_lstm_operand *h, tinyrt_lstm_walk next,
+                                             const int16_t *before, int16_t *after, TINYRT_X *y) {
     const TINYRT_GATE *const scales[4] = {&p->input, &p->forget, &p->cell, &p->output};
     for (int32_t left = p->units; left > 0; left -= 4) {
         const mve_pred16_t lanes = vctp32q((uint32_t)left);
@@ -94,9 +94,9 @@ static TINYRT_NOINLINE void tinyrt_lstm_step(const TINYRT_PARAMS *p, const tinyr
     }
 }
 
-void TINYRT_KERNEL(const TINYRT_PARAMS *p, const TINYRT_X *x, const int8_t *w,
-                          const int32_t *start, const TINYRT_X *h_before, const int16_t *c_before,
-                          TINYRT_X *h_after, int16_t *c_after, TINYRT_X *y) {
+void TINYRT_KERNEL(const TINYRT_PARAMS *p, const TINYRT_X *x, const int8_t *w, const int32_t *start,
+                   const TINYRT_X *h_before, const int16_t *c_before, TINYRT_X *h_after,
+                   int16_t *c_after, TINYRT_X *y) {
     const int32_t units = p->units;
     const tinyrt_lstm_strides in =
         tinyrt_lstm_strides_of(p->time_major, p->samples, p->steps, p->c_in);

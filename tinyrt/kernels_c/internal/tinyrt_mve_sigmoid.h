@@ -28,8 +28,7 @@ static inline int32x4_t tinyrt_mve_logistic(const uint16_t *table, int32x4_t pos
 /** As tinyrt_tanh_of, likewise. */
 static inline int32x4_t tinyrt_mve_tanh(const uint16_t *table, int32x4_t position) {
     const int32x4_t sign = vshrq_n_s32(position, 31);
-    const int32x4_t value =
-        vsubq_n_s32(tinyrt_mve_sigmoid(table, vabsq_s32(position), 8), 1 << 23);
+    const int32x4_t value = vsubq_n_s32(tinyrt_mve_sigmoid(table, vabsq_s32(position), 8), 1 << 23);
     return vrshrq_n_s32(veorq_s32(value, sign), 8);
 }
 

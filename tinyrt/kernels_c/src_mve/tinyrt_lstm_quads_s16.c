@@ -3,12 +3,12 @@
 #include "tinyrt_mve_dot16.h"
 
 static inline int32x4_t from_x(const tinyrt_lstm_quads_mults *gate, int32x4_t sums,
-                             const int32_t *start) {
+                               const int32_t *start) {
     return vrmulhq_s32(vaddq_s32(sums, vldrwq_s32(start)), vdupq_n_s32(gate->x));
 }
 
 static inline int32x4_t from_h(const tinyrt_lstm_quads_mults *gate, int32x4_t sums,
-                             const int32_t *start) {
+                               const int32_t *start) {
     (void)start;
     return vrmulhq_s32(sums, vdupq_n_s32(gate->h));
 }

@@ -5,12 +5,12 @@
 #include "tinyrt_mve_rescale.h"
 
 static inline int32x4_t from_x(const tinyrt_lstm_quads_gate *gate, int32x4_t sums,
-                             const int32_t *start) {
+                               const int32_t *start) {
     return tinyrt_mve_rescale(&gate->x, vaddq_s32(sums, vldrwq_s32(start)));
 }
 
 static inline int32x4_t from_h(const tinyrt_lstm_quads_gate *gate, int32x4_t sums,
-                             const int32_t *start) {
+                               const int32_t *start) {
     return tinyrt_mve_rescale(&gate->h, vaddq_s32(sums, vldrwq_s32(start + 4)));
 }
 

@@ -22,11 +22,12 @@ from tinyrt.backends.c.blocks.row16 import MAX_SUM
 from tinyrt.backends.c.blocks.words import fit_halves
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Fields
-from tinyrt.ops.shared.requant import Requant, WideRequant
+from tinyrt.ops.shared.requant import WideRequant
 from tinyrt.ops.unidirectional_sequence_lstm import GATES, LstmInteger
 
 SHIFTS = range(16, 33)
 """Shifts of which a product's upper half is the rest."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WideLstm:

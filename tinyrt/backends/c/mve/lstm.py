@@ -13,9 +13,7 @@ from tinyrt.backends.c.mve.packing import LANES, QUAD, VECTOR, pack_filters, who
 from tinyrt.ops.unidirectional_sequence_lstm import GATES, LstmInteger
 
 
-def quad_filters(
-    w: NDArray[np.int8], r: NDArray[np.int8], block: int = VECTOR
-) -> NDArray[np.int8]:
+def quad_filters(w: NDArray[np.int8], r: NDArray[np.int8], block: int = VECTOR) -> NDArray[np.int8]:
     """Weights of both operands as the kernel reads them.
 
     Args:
