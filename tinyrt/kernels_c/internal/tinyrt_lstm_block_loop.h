@@ -2,7 +2,7 @@
  *  is the type of its parameters, TINYRT_X that of inputs and hidden states, which TINYRT_LIMIT
  *  limits a value to. A TINYRT_ROW is what TINYRT_ROW_OF makes of a vector for products.
  *  TINYRT_UNITS are computed together. TINYRT_STARTS declares the kernel's parameters that sums
- *  begin with, and TINYRT_STARTS_AT names them. Before, a source defines a tinyrt_lstm_walk, of the
+ *  begin with, and TINYRT_STARTS_AT names them. Before, a source defines TINYRT_WALK, of the
  *  weights w and r and of these, and tinyrt_lstm_next_gates(p, walk, x, h, gate), which goes on to
  *  the next units. */
 #ifndef TINYRT_LSTM_BLOCK_LOOP_H
@@ -55,7 +55,7 @@ void TINYRT_KERNEL(const TINYRT_PARAMS *p, const TINYRT_X *x, const int32_t *w, 
         for (int32_t t = 0; t < p->steps; ++t) {
             const TINYRT_ROW of_x = TINYRT_ROW_OF(x + (n * in.sample) + (t * in.step), p->c_in);
             const TINYRT_ROW of_h = TINYRT_ROW_OF(hidden, units);
-            tinyrt_lstm_walk next = {w, r, TINYRT_STARTS_AT};
+            TINYRT_WALK next = {w, r, TINYRT_STARTS_AT};
             TINYRT_X *const to = y + (n * out.sample) + (t * out.step);
             for (int32_t u = 0; u < units;) {
                 int32_t gate[4 * TINYRT_UNITS];

@@ -27,7 +27,4 @@ void TINYRT_KERNEL(const tinyrt_sigmoid_s16_params *p, const int16_t *x, int16_t
     }
 }
 
-#undef TINYRT_MULT_BITS
-#undef TINYRT_END
-
 #endif

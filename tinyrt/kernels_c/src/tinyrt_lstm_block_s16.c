@@ -8,7 +8,7 @@ typedef struct {
     const int32_t *w;
     const int32_t *r;
     const int32_t *start;
-} tinyrt_lstm_walk;
+} wide_walk;
 
 /** What a sum adds to its gate. */
 static inline int32_t scaled(int32_t sum, int32_t mult) {
@@ -17,7 +17,7 @@ static inline int32_t scaled(int32_t sum, int32_t mult) {
 
 /** The next unit's gates. */
 static TINYRT_NOINLINE void tinyrt_lstm_next_gates(const tinyrt_lstm_block_s16_params *p,
-                                                   tinyrt_lstm_walk *next, const tinyrt_row16 *x,
+                                                   wide_walk *next, const tinyrt_row16 *x,
                                                    const tinyrt_row16 *h, int32_t *gate) {
     const int32_t *const start = next->start;
     int32_t sum[4];
@@ -40,6 +40,7 @@ static TINYRT_NOINLINE void tinyrt_lstm_next_gates(const tinyrt_lstm_block_s16_p
 #define TINYRT_LIMIT tinyrt_saturate_s16
 #define TINYRT_ROW tinyrt_row16
 #define TINYRT_ROW_OF tinyrt_row16_of
+#define TINYRT_WALK wide_walk
 #define TINYRT_UNITS 1
 #define TINYRT_STARTS const int32_t *start
 #define TINYRT_STARTS_AT start

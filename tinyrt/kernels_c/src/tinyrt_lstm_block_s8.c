@@ -45,11 +45,11 @@ typedef struct {
     const int32_t *r;
     const int32_t *start;
     const int32_t *restart;
-} tinyrt_lstm_walk;
+} walk;
 
 /** The next units' gates. */
 static TINYRT_NOINLINE void tinyrt_lstm_next_gates(const tinyrt_lstm_block_s8_params *p,
-                                                   tinyrt_lstm_walk *next, const tinyrt_row *x,
+                                                   walk *next, const tinyrt_row *x,
                                                    const tinyrt_row *h, int32_t *gate) {
     int32_t sum[TINYRT_ROW_CHANNELS];
     for (int32_t i = 0; i < TINYRT_ROW_CHANNELS; ++i) {
@@ -76,6 +76,7 @@ static TINYRT_NOINLINE void tinyrt_lstm_next_gates(const tinyrt_lstm_block_s8_pa
 #define TINYRT_LIMIT tinyrt_saturate
 #define TINYRT_ROW tinyrt_row
 #define TINYRT_ROW_OF tinyrt_row_of
+#define TINYRT_WALK walk
 #define TINYRT_UNITS (TINYRT_ROW_CHANNELS / 4)
 #define TINYRT_STARTS const int32_t *start, const int32_t *restart
 #define TINYRT_STARTS_AT start, restart
