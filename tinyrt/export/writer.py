@@ -133,7 +133,7 @@ class ModelWriter:
         self._plan = plan
         self._states = states
         self._constants: dict[str, str] = {}
-        self._shared: dict[tuple[str, ...], str] = {}
+        self._shared: dict[tuple[str, str | None, str, bytes], str] = {}
         self._node: BoundNode | None = None
         self._variant = ""
 

@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -134,10 +133,9 @@ class Data:
         return alike and np.array_equal(self.array, other.array)
 
     @property
-    def contents(self) -> tuple[str, ...]:
-        """The same for data that one array can hold."""
-        digest = sha256(self.array.tobytes()).hexdigest()
-        return self.role, str(self.table), str(self.array.dtype), digest
+    def contents(self) -> tuple[str, str | None, str, bytes]:
+        """The same for data that one array can hold, and no others."""
+        return self.role, self.table, str(self.array.dtype), self.array.tobytes()
 
 
 @dataclass(frozen=True, slots=True)
