@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from benchmarks.kernels import CMSIS_NN, LAYERS, Layer, graph_of
 from benchmarks.mcu import emulated_cores
+from benchmarks.recurrent import LSTM, lstm_call
 from tinyrt.emulate import build_image, run_image, toolchain
 from tinyrt.emulate.boards import find_board
 from tinyrt.emulate.profile import profile_ops
@@ -42,9 +43,11 @@ OPTIONS = ("-O3", "-std=c99", "-ffunction-sections", "-fdata-sections")
 """What CMSIS-NN is compiled with."""
 
 JOBS = 2
-SCRATCH_WORDS = 1 << 15
+SCRATCH_WORDS, INPUT_WORDS = 1 << 15, 1 << 12
 PRELUDE = f"""
+#include <string.h>
 #include "arm_nnfunctions.h"
+static int32_t peer_inputs[3][{INPUT_WORDS}];
 static int32_t peer_scratch[{SCRATCH_WORDS}];
 static const cmsis_nn_context peer_ctx = {{peer_scratch, sizeof peer_scratch}};
 """
@@ -71,12 +74,16 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class _Site:
-    """A layer's place in the program: its node, the names of its tensors, and of its constants."""
+    """A layer's place in the program: its node, pointers to its tensors, its constants' name."""
 
     node: BoundNode
     x: tuple[str, ...]
-    y: str
+    outputs: tuple[str, ...]
     name: str
+
+    @property
+    def y(self) -> str:
+        return self.outputs[0]
 
     @property
     def wide(self) -> bool:
@@ -260,11 +267,15 @@ def _matmul(site: _Site) -> Call:
     return Call("batch_matmul_s8", args)
 
 
+def _lstm(site: _Site) -> Call:
+    return Call(*lstm_call(site.node, site.name, site.x, site.outputs))
+
+
 CALLS: dict[str, Callable[[_Site], Call]] = {
     **{"conv2d": _conv, "depthwise_conv2d": _depthwise, "fully_connected": _dense},
     **{"add": _add, "mul": _mul, "maximum": _extreme, "minimum": _extreme},
     **{"average_pool2d": _pool, "max_pool2d": _pool, "softmax": _softmax},
-    **{"pad": _pad, "transpose": _transpose, "batch_matmul": _matmul},
+    **{"pad": _pad, "transpose": _transpose, "batch_matmul": _matmul, LSTM: _lstm},
 }
 """Op -> how CMSIS-NN is called for it."""
 
@@ -276,17 +287,26 @@ def has_twin(layer: Layer) -> bool:
 
 
 def replace_calls(project: ExportedProject, graph: Graph, objects: list[Path]) -> None:
-    """Put CMSIS-NN's functions into the place of the exported program's kernels."""
+    """Put CMSIS-NN's functions into the place of the exported program's kernels.
+
+    They read copies of their inputs, over which the program's own kernels may write outputs.
+    """
     path = project.directory / f"{project.name}.c"
     text, data = path.read_text(encoding="utf-8"), PRELUDE
     for node in graph.bound():
-        inputs = [v.name for v in node.inputs if v is not None and not v.is_constant]
+        inputs = [v for v in node.inputs if v is not None and not v.is_constant]
         kind = TYPES[node.input(0).dtype.numpy.name]
-        x = tuple(f"(const {kind} *)input_{graph.inputs.index(n)}" for n in inputs)
-        at = graph.outputs.index(node.output.name)
-        y = f"({TYPES[node.output.dtype.numpy.name]} *)output_{at}"
-        made = CALLS[node.op](_Site(node, x, y, f"peer_{node.index}"))
-        call = f"{made.before}\nTINYRT_PROFILE_BEGIN({node.index});\n"
+        x = tuple(f"(const {kind} *)peer_inputs[{i}]" for i in range(len(inputs)))
+        copies = [
+            f"memcpy(peer_inputs[{i}], input_{graph.inputs.index(v.name)}, {v.nbytes});"
+            for i, v in enumerate(inputs)
+        ]
+        outputs = tuple(
+            f"({TYPES[v.dtype.numpy.name]} *)output_{graph.outputs.index(v.name)}"
+            for v in node.outputs
+        )
+        made = CALLS[node.op](_Site(node, x, outputs, f"peer_{node.index}"))
+        call = "\n".join((*copies, made.before, f"TINYRT_PROFILE_BEGIN({node.index});\n"))
         call += f"(void)arm_{made.function}({', '.join(made.args)});\n"
         call += f"TINYRT_PROFILE_END({node.index});"
         own = rf"TINYRT_PROFILE_BEGIN\({node.index}\);.*?TINYRT_PROFILE_END\({node.index}\);"

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.mcu import emulated_cores
+from benchmarks.recurrent import LSTM, lstm_operands, lstm_shapes
 from tinyrt.emulate.boards import find_board
 from tinyrt.emulate.profile import profile_ops
 from tinyrt.export import export_graph, find_core
@@ -42,6 +43,7 @@ from tinyrt.ops.shared.pool import Pool2dAttrs
 from tinyrt.ops.shared.spec import Form, NoAttrs, Quant
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.transpose import TransposeAttrs
+from tinyrt.ops.unidirectional_sequence_lstm import LstmAttrs
 
 CORES = ("m0", "m3", "m4", "m55")
 CMSIS_NN = Path(__file__).with_name("cmsis_nn.json")
@@ -92,8 +94,12 @@ def _dense(rows: int, c_in: int, c_out: int) -> Layer:
     return Layer("fully_connected", FullyConnectedAttrs(), ((rows, c_in), (c_out, c_in)), 0.2)
 
 
-def _depthwise(w: Shape, scale: float = 0.2, **attrs: Any) -> Layer:
-    return Layer("depthwise_conv2d", DepthwiseConv2dAttrs(**attrs), (IMAGE, w), scale)
+def _depthwise(w: Shape, scale: float = 0.2, x: Shape = IMAGE, **attrs: Any) -> Layer:
+    return Layer("depthwise_conv2d", DepthwiseConv2dAttrs(**attrs), (x, w), scale)
+
+
+def _lstm(steps: int, c_in: int, units: int) -> Layer:
+    return Layer(LSTM, LstmAttrs(), lstm_shapes(steps, c_in, units))
 
 
 _MATRICES = ((1, 4, 32, 64), (1, 4, 48, 64))
@@ -131,6 +137,10 @@ LAYERS: dict[str, Layer] = {
     "depthwise 5 x 5": _depthwise((1, 5, 5, 32)),
     "depthwise 3 x 3, stride 2": _depthwise((1, 3, 3, 32), stride=(2, 2)),
     "depthwise 7 x 1": _depthwise((1, 7, 1, 32)),
+    "depthwise 1 x 7": _depthwise((1, 1, 7, 32)),
+    "depthwise 3 x 3, 3 x 3 pixels": _depthwise((1, 3, 3, 256), x=(1, 3, 3, 256)),
+    "depthwise 3 x 3, 6 x 6 pixels": _depthwise((1, 3, 3, 128), x=(1, 6, 6, 128)),
+    "depthwise 5 x 5, 6 x 6 pixels": _depthwise((1, 5, 5, 128), x=(1, 6, 6, 128)),
     "depthwise 3 x 3, dilation 2": _depthwise((1, 3, 3, 32), dilation=(2, 2)),
     "depthwise 3 x 3, 2 filters to a channel": _depthwise((1, 3, 3, 64)),
     "depthwise 3 x 3, fine scale": _depthwise((1, 3, 3, 32), scale=0.0004),
@@ -152,6 +162,9 @@ LAYERS: dict[str, Layer] = {
     "max pool 2 x 2, int16": int16(
         Layer("max_pool2d", Pool2dAttrs((2, 2), (2, 2)), (IMAGE,), INPUT_SCALE / 4)
     ),
+    "LSTM, 10 steps, 40 to 64": _lstm(10, 40, 64),
+    "LSTM, 10 steps, 40 to 64, int16": int16(_lstm(10, 40, 64)),
+    "LSTM, 10 steps, 13 to 18, int16": int16(_lstm(10, 13, 18)),
 }
 
 
@@ -159,20 +172,28 @@ def graph_of(layers: Mapping[str, Layer]) -> tuple[Graph, dict[str, np.ndarray]]
     """All layers beside one another on the same inputs, and data for these."""
     rng = np.random.default_rng(0)
     values: dict[str, Value] = {}
-    nodes = []
+    nodes, outputs = list[Node](), list[str]()
     for name, layer in layers.items():
-        operands = _operands(name, layer, rng)
-        (kind,) = OPS[layer.op].infer(layer.attrs, [v.type for v in operands])
-        fixed = OPS[layer.op].forms[layer.form].fixed_output
-        scale, zero_point = fixed or (layer.scale, layer.zero_point)
-        quantized = OPS[layer.op].quant is not Quant.INPUTS_ONLY
-        q = QParams((scale,), zero_point) if quantized else None
-        y = Value(name, kind.dtype, kind.shape, q)
-        values |= {v.name: v for v in (*operands, y)}
-        nodes.append(Node(layer.op, name, tuple(v.name for v in operands), (name,), layer.attrs))
-    inputs = tuple(v.name for v in values.values() if not v.is_constant and v.name not in layers)
-    graph = verify(Graph("kernels", inputs, tuple(layers), values, tuple(nodes)))
+        if layer.op == LSTM:
+            operands, made = lstm_operands(name, layer.shapes, layer.dtype, rng)
+        else:
+            operands = _operands(name, layer, rng)
+            made = [_output(name, layer, operands)]
+        values |= {v.name: v for v in (*operands, *made)}
+        own = tuple(v.name for v in made)
+        nodes.append(Node(layer.op, name, tuple(v.name for v in operands), own, layer.attrs))
+        outputs += own
+    inputs = tuple(n for n, v in values.items() if not v.is_constant and n not in outputs)
+    graph = verify(Graph("kernels", inputs, tuple(outputs), values, tuple(nodes)))
     return graph, {n: _data(graph.value(n), rng) for n in inputs}
+
+
+def _output(name: str, layer: Layer, operands: list[Value]) -> Value:
+    (kind,) = OPS[layer.op].infer(layer.attrs, [v.type for v in operands])
+    fixed = OPS[layer.op].forms[layer.form].fixed_output
+    scale, zero_point = fixed or (layer.scale, layer.zero_point)
+    quantized = OPS[layer.op].quant is not Quant.INPUTS_ONLY
+    return Value(name, kind.dtype, kind.shape, QParams((scale,), zero_point) if quantized else None)
 
 
 def _data(value: Value, rng: np.random.Generator) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The two forms of an imported LSTM: docs/convert.md."""
+"""Forms of an imported LSTM, and a GRU: docs/convert.md."""
 
 from __future__ import annotations
 
@@ -15,15 +15,23 @@ SAMPLES = 200
 """Half of them calibrate, the others are measured."""
 
 
+FORMS = {
+    "LSTM, unrolled": (4, False),
+    "LSTM, `--sequence-lstm`": (4, True),
+    "GRU, unrolled": (3, False),
+}
+"""Form -> gates of a unit, and whether the layer stays whole."""
+
+
 def lstm_forms() -> str:
-    """An LSTM with a dense layer behind it, unrolled and whole."""
+    """Recurrent layers with a dense layer behind them, unrolled and whole."""
     folder = Path(tempfile.mkdtemp())
-    source = _written(folder / "lstm.onnx")
     shape = (SAMPLES, STEPS, FEATURES)
     x = np.random.default_rng(1).normal(size=shape).astype(np.float32)
     found = []
-    for title, whole in (("unrolled", False), ("`--sequence-lstm`", True)):
-        file = folder / f"{whole}.tflite"
+    for title, (gates, whole) in FORMS.items():
+        source = _written(folder / "layer.onnx", gates)
+        file = folder / f"{gates} {whole}.tflite"
         quantize_model(source, x[: SAMPLES // 2], file, sequence_lstm=whole)
         report = random_run(file, "cortex-m4")
         told = evaluate(file, x[SAMPLES // 2 :], against=source)
@@ -38,20 +46,21 @@ def lstm_forms() -> str:
     return markdown(header, found)
 
 
-def _written(path: Path) -> Path:
+def _written(path: Path, gates: int) -> Path:
     """An ONNX file of random weights; its input is (1, STEPS, FEATURES)."""
     from onnx import TensorProto, helper, numpy_helper, save
 
     rng = np.random.default_rng(0)
     kept = {
-        "w": rng.normal(size=(1, 4 * UNITS, FEATURES)) / np.sqrt(FEATURES),
-        "r": rng.normal(size=(1, 4 * UNITS, UNITS)) / np.sqrt(UNITS),
-        "b": 0.1 * rng.normal(size=(1, 8 * UNITS)),
+        "w": rng.normal(size=(1, gates * UNITS, FEATURES)) / np.sqrt(FEATURES),
+        "r": rng.normal(size=(1, gates * UNITS, UNITS)) / np.sqrt(UNITS),
+        "b": 0.1 * rng.normal(size=(1, 2 * gates * UNITS)),
         "dense": rng.normal(size=(UNITS, CLASSES)) / np.sqrt(UNITS),
     }
+    op, attrs = ("GRU", {"linear_before_reset": 1}) if gates == 3 else ("LSTM", {})
     nodes = [
         helper.make_node("Transpose", ["x"], ["steps"], perm=[1, 0, 2]),
-        helper.make_node("LSTM", ["steps", "w", "r", "b"], ["", "last"], hidden_size=UNITS),
+        helper.make_node(op, ["steps", "w", "r", "b"], ["", "last"], hidden_size=UNITS, **attrs),
         helper.make_node("Flatten", ["last"], ["row"]),
         helper.make_node("MatMul", ["row", "dense"], ["y"]),
     ]

@@ -19,6 +19,7 @@ from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.ops.shared.pool import Pool2dAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 
@@ -224,6 +225,11 @@ def test_wide_weighted_ops(cflags, tmp_path):
 
 
 @pytest.mark.parametrize("cflags", ["", "-DTINYRT_NO_ASM"], ids=["assembly", "intrinsics"])
+def test_wide_lstms(cflags, tmp_path):
+    check_programs(lstm, 8, tmp_path, cflags, build_s16)
+
+
+@pytest.mark.parametrize("cflags", ["", "-DTINYRT_NO_ASM"], ids=["assembly", "intrinsics"])
 def test_channels_one_after_the_other(cflags, tmp_path, monkeypatch):
     """Wherever there is a layout, faster or not."""
     monkeypatch.setattr(mve_cost, "eights_cost", lambda node, window: 2**31)
@@ -272,8 +278,9 @@ def test_means_of_extremes_are_exact(window, dtype, tmp_path):
     check_on_device(graph, {"x": x}, tmp_path, CORE)
 
 
+@pytest.mark.parametrize("core", [CORE, "cortex-m4", "cortex-m3"])
 @pytest.mark.parametrize(("op", "attrs"), [("add", AddAttrs), ("sub", AddAttrs), ("mul", MulAttrs)])
-def test_halves_of_wide_pairs_are_rounded_away_from_zero(op, attrs, tmp_path):
+def test_halves_of_wide_pairs_are_rounded_away_from_zero(op, attrs, core, tmp_path):
     """Scales are powers of two: a sum is halved, a product halved twice, and rounded each time."""
     shape = (3, 37)
     scale = 2.0**-10
@@ -284,7 +291,24 @@ def test_halves_of_wide_pairs_are_rounded_away_from_zero(op, attrs, tmp_path):
     graph = verify(Graph("halves", ("a", "b"), ("y",), {v.name: v for v in values}, (node,)))
     rng = np.random.default_rng(5)
     feeds = {name: rng.integers(-200, 201, shape).astype(np.int16) for name in "ab"}
-    check_on_device(graph, feeds, tmp_path, CORE)
+    check_on_device(graph, feeds, tmp_path, core)
+
+
+@pytest.mark.parametrize("core", [CORE, "cortex-m4", "cortex-m3"])
+@pytest.mark.parametrize(("op", "sign"), [("add", -1), ("sub", 1)])
+def test_what_cancels_out_leaves_nothing(op, sign, core, tmp_path):
+    """The output's scale is as fine as may be: no shift goes right, and one step is seen."""
+    scale = 2.0**-10
+    q = {"a": scale, "b": scale, "y": 1.01 * scale / 2**14}
+    values = {
+        n: Value(n, DType.INT16, (2, 9), QParams((float(np.float32(s)),), 0)) for n, s in q.items()
+    }
+    node = Node(op, op, ("a", "b"), ("y",), AddAttrs())
+    a = np.arange(-9, 9).reshape(2, 9).astype(np.int16)
+    feeds = {"a": a, "b": (sign * a).astype(np.int16)}
+    graph = verify(Graph("nothing", ("a", "b"), ("y",), values, (node,)))
+    assert not evaluate(graph, feeds)["y"].any()
+    check_on_device(graph, feeds, tmp_path, core)
 
 
 def test_products_that_16_bits_cannot_add(tmp_path):

@@ -56,19 +56,32 @@ def chosen(graph, core=CORE):
 
 
 @pytest.mark.parametrize(
-    ("total", "bias", "kernel"),
+    ("total", "bias", "fits"),
     [
-        (65_535, None, "conv2d_raised_s16"),
-        (65_536, None, "conv2d_s16"),
-        (65_535, MOST, "conv2d_raised_s16"),
-        (65_535, MOST + 1, "conv2d_s16"),
-        (65_535, -MOST - 1, "conv2d_s16"),
+        (65_535, None, True),
+        (65_536, None, False),
+        (65_535, MOST, True),
+        (65_535, MOST + 1, False),
+        (65_535, -MOST - 1, False),
     ],
 )
-def test_no_accumulator_leaves_32_bits(total, bias, kernel):
+def test_no_accumulator_leaves_32_bits(total, bias, fits):
     graph = dense([weights_that_add_up_to(total)], bias if bias is None else [bias])
-    assert chosen(graph) == f"tinyrt_{kernel}"
+    for core, kernel in ((CORE, "conv2d_raised_s16"), ("cortex-m4", "conv2d_block_s16")):
+        assert chosen(graph, core) == f"tinyrt_{kernel if fits else 'conv2d_s16'}"
+    assert chosen(graph, "cortex-m3") == "tinyrt_conv2d_s16"
+
+
+@pytest.mark.parametrize(("total", "kernel"), [(32_767, "conv2d_block"), (32_768, "conv2d")])
+def test_a_bit_is_left_on_scalar_cores(total, kernel):
+    graph = dense([weights_that_add_up_to(total)])
+    assert chosen(graph, "cortex-m3") == f"tinyrt_{kernel}_s16"
+
+
+def test_a_half_holds_two_weights_on_dsp_cores():
+    graph = dense([[-1, 5], [-128, 5]])
     assert chosen(graph, "cortex-m4") == "tinyrt_conv2d_s16"
+    assert chosen(graph, "cortex-m3") == "tinyrt_conv2d_block_s16"
 
 
 @pytest.mark.parametrize(("right", "serves"), [(16, False), (17, True), (32, True), (33, False)])
@@ -115,10 +128,15 @@ def test_channels_that_differ_fill_their_last_vector_up():
 
 @pytest.mark.device
 @pytest.mark.parametrize(("scale", "activation"), [(8, "NONE"), (700, "NONE"), (2, "RELU6")])
-def test_the_greatest_accumulators_are_exact(scale, activation, tmp_path):
-    row = weights_that_add_up_to(65_535)
-    weights, bias = [row, -row, row, -row, row], [MOST, -MOST, -MOST, MOST, 0]
+@pytest.mark.parametrize(
+    ("core", "total"), [(CORE, 65_535), ("cortex-m4", 65_535), ("cortex-m0", 32_767)]
+)
+def test_the_greatest_accumulators_are_exact(core, total, scale, activation, tmp_path):
+    row = weights_that_add_up_to(total)
+    most = (1 << 30 if core == "cortex-m0" else 1 << 31) - (total << 15) - 1
+    weights, bias = [row, -row, row, -row, row], [most, -most, -most, most, 0]
     graph = dense(weights, bias, float(scale), 2, activation)
-    assert chosen(graph) == "tinyrt_conv2d_raised_s16"
+    kernel = "raised" if core == CORE else "block"
+    assert chosen(graph, core) == f"tinyrt_conv2d_{kernel}_s16"
     x = np.repeat(np.array([[-32768], [32767]], np.int16), 520, axis=1)
-    check_on_device(graph, {"x": x}, tmp_path, CORE)
+    check_on_device(graph, {"x": x}, tmp_path, core)

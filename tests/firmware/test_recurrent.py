@@ -4,9 +4,10 @@ from itertools import islice
 
 import pytest
 
+from benchmarks.kernels import LAYERS, measure, share_of_cmsis_nn
 from tests.c.programs import one_graph
-from tests.firmware.device import check_on_device
-from tests.ops.corners.recurrent import recurrent
+from tests.firmware.device import check_on_device, require_core
+from tests.ops.corners.recurrent import LSTM, recurrent
 from tests.sampling import sampled
 from tinyrt import cost, run_emulated
 
@@ -64,3 +65,12 @@ def test_models_of_one_op_keep_to_their_budgets(zoo, tmp_path, core, name):
     assert report.ram.static == 0
     if core != "cortex-m0":  # whose figures are those of a Cortex-M3, times a bound
         assert cost(path, core=core).instructions == pytest.approx(report.instructions, rel=0.03)
+
+
+@pytest.mark.parametrize(("core", "most"), [("cortex-m4", 0.48), ("cortex-m55", 0.27)])
+def test_lstms_of_int16_take_a_share_of_what_cmsis_nn_does(core, most):
+    require_core(core)
+    layers = {name: layer for name, layer in LAYERS.items() if layer.op == LSTM and "int16" in name}
+    shares = [share_of_cmsis_nn(row) for row in measure(core, layers)]
+    assert len(shares) == 2
+    assert most - 0.02 < max(shares) <= most

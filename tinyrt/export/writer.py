@@ -133,6 +133,7 @@ class ModelWriter:
         self._plan = plan
         self._states = states
         self._constants: dict[str, str] = {}
+        self._shared: dict[tuple[str, str | None, str, bytes], str] = {}
         self._node: BoundNode | None = None
         self._variant = ""
 
@@ -140,7 +141,8 @@ class ModelWriter:
         """A copy in the same state for a trial; the caller discards its statements."""
         other = copy.copy(self)
         other.definitions, other.statements, other.functions = [], [], []
-        other.weights, other.parameters, other.tables, other._constants = {}, {}, {}, {}
+        other.weights, other.parameters, other.tables = {}, {}, {}
+        other._constants, other._shared = {}, {}
         return other
 
     @contextmanager
@@ -267,12 +269,18 @@ class ModelWriter:
         return f"({scratch.pointer})(void *)(", *plus(start, scratch.skip), ")"
 
     def _define(self, data: Data) -> str:
-        """The C name of a table, or of the packed weights that replace the op's own weights."""
+        """The C name of a table, or of the packed weights that replace the op's own weights.
+
+        Ops whose arrays are equal share one: the steps of an unrolled layer have the same weights.
+        """
         own = self.tables if data.table else self.weights
         names = [f"n{self._current().index}_{data.role}", self._local_name(data.role)]
         if not data.table:
             names = [*map(self._global, names)]
         name = next(name for name in names if name not in own or own[name].is_same(data))
+        if name in own:
+            return name
+        name = self._shared.setdefault(data.contents, name)
         if name not in own:
             own[name] = data
             if data.table:

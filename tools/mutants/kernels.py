@@ -65,6 +65,11 @@ TESTS_OF_FAMILIES = {
         *("tests/c/test_recurrent.py", "tests/firmware/test_recurrent.py"),
         "tests/c/test_corners.py",
     ),
+    r"row16|conv2d_(block|raised)_s16|sums_s16|(add|sub)_s16|sigmoid": (
+        *("tests/c/test_packed_wide.py", "tests/firmware/test_wide.py"),
+        *("tests/firmware/test_raised.py", "tests/firmware/test_wide_functions.py"),
+        *("tests/c/test_recurrent.py", "tests/c/test_corners.py"),
+    ),
     r"_four|triple": ("tests/c/test_fours.py", "tests/firmware/test_fours.py"),
     r"winograd|tile": ("tests/c/test_winograd.py", "tests/firmware/test_winograd.py"),
     r"part_of|_part_|slice": ("tests/firmware/test_slices.py", "tests/firmware/test_slices_ops.py"),

@@ -126,7 +126,14 @@ RECURRENT = [
     ("lstm_s8", "lstm_quads_s8", f"{LSTM}: sums beyond shared halves"),
     ("lstm_s8", "lstm_quads_s8", f"{LSTM}: -128 beside negative weights"),
     ("lstm_block_s8", "lstm_quads_s8", f"{LSTM}: one input and many units"),
-    ("lstm_s16", "lstm_s16", f"{LSTM}: clip 0.3, time first, s16"),
+    ("lstm_block_s16", "lstm_quads_s16", f"{LSTM}: clip 0.3, time first, int16"),
+    ("lstm_block_s16", "lstm_quads_s16", f"{LSTM}: shift 16 of x, int16"),
+    ("lstm_s16", "lstm_s16", f"{LSTM}: shift 15 of h, int16"),
+    ("lstm_block_s16", "lstm_quads_s16", f"{LSTM}: shift 32 of h, int16"),
+    ("lstm_s16", "lstm_s16", f"{LSTM}: shift 33 of x, int16"),
+    ("lstm_s16", "lstm_quads_s16", f"{LSTM}: cell scale 2^-30, int16"),
+    ("lstm_block_s16", "lstm_quads_s16", f"{LSTM}: sums below 2^30, int16"),
+    ("lstm_s16", "lstm_s16", f"{LSTM}: sums from 2^31, int16"),
     ("svdf_block_s8", "svdf_quads_s8", "svdf: 17 units"),
     ("svdf_block_s8_s16", "svdf_quads_s8_s16", "svdf: exponent 7"),
     ("svdf_s8_s16", "svdf_quads_s8_s16", "svdf: exponent 8"),
@@ -142,6 +149,17 @@ def test_recurrent_ops_take_the_kernel_of_their_scales(packed, vectors, name):
     node = recurrent()[name].graph.bind(0)
     for kind, kernel in kinds.items():
         assert choose(node, Target(InstructionSet(kind))).name == f"tinyrt_{kernel}"
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [("sums from 2^30", ("dsp", "mve")), ("-128 beside negative weights", ("scalar", "mve"))],
+)
+def test_what_one_set_packs_alone(name, kinds):
+    node = recurrent()[f"{LSTM}: {name}, int16"].graph.bind(0)
+    targets = {kind: Target(InstructionSet(kind)) for kind in ("scalar", "dsp", "mve")}
+    packed = [k for k, target in targets.items() if choose(node, target).name != "tinyrt_lstm_s16"]
+    assert packed == list(kinds)
 
 
 def _plain(graph):

@@ -42,7 +42,9 @@ HIDDEN["just above 2^-7"] = 1.0002 / 128
 
 def recurrent() -> dict[str, Built]:
     """All cases: name -> graph of one op with its data."""
-    return _lstms() | _svdfs()
+    from tests.ops.corners.recurrent_wide import wide_lstms
+
+    return _lstms() | {f"{LSTM}: {name}": built for name, built in wide_lstms().items()} | _svdfs()
 
 
 def _lstms() -> dict[str, Built]:

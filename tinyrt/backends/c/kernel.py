@@ -132,6 +132,11 @@ class Data:
         alike = (self.role, self.table) == (other.role, other.table)
         return alike and np.array_equal(self.array, other.array)
 
+    @property
+    def contents(self) -> tuple[str, str | None, str, bytes]:
+        """The same for data that one array can hold, and no others."""
+        return self.role, self.table, str(self.array.dtype), self.array.tobytes()
+
 
 @dataclass(frozen=True, slots=True)
 class Place:

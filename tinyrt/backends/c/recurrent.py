@@ -8,13 +8,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.backends.c.blocks.lstm import LstmBlock, LstmConstants, lstm_block
+from tinyrt.backends.c.blocks.lstm import LstmBlock, LstmConstants, lstm_block, side_by_side
+from tinyrt.backends.c.blocks.lstm_wide import WideLstm, block_fields, wide_lstm
+from tinyrt.backends.c.blocks.row16 import row16_words
 from tinyrt.backends.c.blocks.rows import Rows
 from tinyrt.backends.c.blocks.svdf import feature_fields, svdf_rows
 from tinyrt.backends.c.chooser import Choosers, always
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Call, Calls, Data, Fields, Params, Target, call
-from tinyrt.backends.c.mve.lstm import quad_filters, quad_scale, quad_scales, quad_sums
+from tinyrt.backends.c.mve.lstm import (
+    quad_filters,
+    quad_scale,
+    quad_scales,
+    quad_sums,
+    wide_quad_filters,
+    wide_quad_scales,
+    wide_quad_sums,
+)
 from tinyrt.backends.c.mve.packing import pack_filters, whole_quads
 from tinyrt.fixedpoint import wrap_int32
 from tinyrt.ir import BoundNode, DType, Value
@@ -167,6 +177,39 @@ def _lstm_quads(node: BoundNode, p: LstmInteger) -> Call:
     return _packed_lstm("tinyrt_lstm_quads_s8", node, p, quad_scales(p), weights, sums)
 
 
+def lstm_s16_calls(node: BoundNode, target: Target) -> Calls:
+    """The call of the kernel of packed weights that takes the LSTM, else of ``tinyrt_lstm_s16``.
+
+    Raises:
+        UnsupportedError: weights are computed at run time, or a sum of products is too large.
+
+    """
+    p = prepared(node, LstmInteger)
+    require_summable(node, p)
+    lstm = wide_lstm(_lstm_constants(node, p), p, target.isa)
+    if lstm is None:
+        return lstm_calls(node, target)
+    if target.isa is InstructionSet.MVE:
+        return (_wide_quads(node, lstm, p),)
+    return (_wide_block(node, lstm, p, target.isa),)
+
+
+def _wide_block(node: BoundNode, lstm: WideLstm, p: LstmInteger, isa: InstructionSet) -> Call:
+    """Of scalar and DSP cores."""
+    both = {"w": lstm.w, "r": lstm.r}
+    weights = tuple(Data(n, row16_words(side_by_side(rows), isa)) for n, rows in both.items())
+    sums = (Data("start", side_by_side(lstm.start)),)
+    return _packed_lstm("tinyrt_lstm_block_s16", node, p, block_fields(lstm, p), weights, sums)
+
+
+def _wide_quads(node: BoundNode, lstm: WideLstm, p: LstmInteger) -> Call:
+    """Of cores with vectors."""
+    weights = (Data("w", wide_quad_filters(lstm)),)
+    sums = (Data("start", wide_quad_sums(lstm)),)
+    scales = wide_quad_scales(lstm, p)
+    return _packed_lstm("tinyrt_lstm_quads_s16", node, p, scales, weights, sums)
+
+
 def _packed_lstm(
     kernel: str,
     node: BoundNode,
@@ -275,7 +318,7 @@ KERNELS: Choosers = {
     "svdf": {Form.INT8: always(svdf_s8_calls), Form.FLOAT: always(svdf_f32_calls)},
     "unidirectional_sequence_lstm": {
         Form.INT8: always(lstm_s8_calls),
-        Form.INT16X8: always(lstm_calls),
+        Form.INT16X8: always(lstm_s16_calls),
         Form.FLOAT: always(lstm_f32_calls),
     },
 }

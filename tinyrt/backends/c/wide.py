@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.backends.c.blocks.layer import BLOCK_SETS
+from tinyrt.backends.c.blocks.row16 import MAX_SUM, row16_words
+from tinyrt.backends.c.blocks.words import fit_halves
 from tinyrt.backends.c.general import require_constants
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import (
@@ -128,7 +133,9 @@ def convolution_s16(
 ) -> Kernel:
     """The kernel ``tinyrt_conv2d_s16`` of an op with filters (c_out, ...).
 
-    With weights or biases that the model computes, it is ``tinyrt_conv2d_plain_s16``.
+    With weights or biases that the model computes, it is ``tinyrt_conv2d_plain_s16``. Where sums
+    keep within 32 bits, it is ``tinyrt_conv2d_block_s16``, with vectors
+    ``tinyrt_conv2d_raised_s16``.
 
     Args:
         node: the op; input 1 is the weights, input 2 the bias or absent.
@@ -140,6 +147,9 @@ def convolution_s16(
     """
     if has_computed_weights(node):
         return Kernel(lambda: (_plain(node, fields, groups, requant),))
+    block = _block(node, fields, groups, requant, isa)
+    if block is not None:
+        return block
     vectors = isa is InstructionSet.MVE
     multiple, order = (LANES, in_eights) if vectors else (2, in_pairs)
     direct, taps = _reads_pixels(node, multiple), _padded_taps(node, multiple)
@@ -159,6 +169,41 @@ def convolution_s16(
         return call("tinyrt_conv2d_s16", params, x, packed, bias_s64(node), column, y)
 
     return Kernel(lambda: (make_call(),), 0 if direct else 2 * taps)
+
+
+def _block(
+    node: BoundNode,
+    fields: Fields,
+    groups: int,
+    requant: WideRequant | Requant,
+    isa: InstructionSet,
+) -> Kernel | None:
+    """The kernel of scalar and DSP cores for sums that keep within 32 bits; else None."""
+    if isa not in BLOCK_SETS:
+        return None
+    raised = raised_requant(node, requant, 0, groups, MAX_SUM[isa])
+    rows = _quads(np.asarray(node.input(1).data), groups)
+    if raised is None or (isa is InstructionSet.DSP and not fit_halves(rows)):
+        return None
+    direct, taps = _reads_pixels(node, 1), rows.shape[1]
+
+    def make_call() -> Call:
+        own = {"groups": groups, "taps": taps, "direct": direct}
+        words = partial(row16_words, rows, isa)
+        packed = node.noted_of_constants(f"row16 {isa.value}", lambda: Data("w", words()))
+        params = Params("tinyrt_conv2d_raised_s16_params", fields | own | raised.own)
+        column: Arg = Null() if direct else Scratch(pointer="int16_t *")
+        tensors = node.input(0), packed, raised.bias, column, node.output
+        return call("tinyrt_conv2d_block_s16", params, *tensors)
+
+    return Kernel(lambda: (make_call(),), 0 if direct else 2 * taps)
+
+
+def _quads(w: NDArray[np.int8], groups: int) -> NDArray[np.int8]:
+    """Filters (c_out, ...) as rows, those of each group padded with zeros to a multiple of four."""
+    filters = w.reshape(groups, w.shape[0] // groups, -1)
+    padded = np.pad(filters, ((0, 0), (0, -filters.shape[1] % FILTERS), (0, 0)))
+    return padded.reshape(-1, filters.shape[2])
 
 
 def _plain(node: BoundNode, fields: Fields, groups: int, requant: WideRequant | Requant) -> Call:

@@ -43,7 +43,7 @@ typedef struct {
 void tinyrt_conv2d_plain_s16(const tinyrt_conv2d_plain_s16_params *p, const int16_t *x,
                              const int8_t *w, const int64_t *bias, int16_t *y);
 
-/** As tinyrt_conv2d_s16_params, where accumulators fit 32 bits, for cores with vectors.
+/** As tinyrt_conv2d_s16_params, where accumulators fit 32 bits.
  *  Requires: groups is 1, or every group's output channels are a multiple of four. */
 typedef struct {
     tinyrt_nhwc x;
@@ -55,10 +55,17 @@ typedef struct {
     tinyrt_raised_s16 raised;
 } tinyrt_conv2d_raised_s16_params;
 
-/** As tinyrt_conv2d_s16; bias is not NULL. */
+/** As tinyrt_conv2d_s16, for cores with vectors; bias is not NULL. */
 void tinyrt_conv2d_raised_s16(const tinyrt_conv2d_raised_s16_params *p, const int16_t *x,
                               const int8_t *w, const int32_t *bias, int16_t *column,
                               int16_t *TINYRT_RESTRICT y);
+
+/** The same for other cores: w holds every group's output channels as tinyrt_dot_row16 reads them,
+ *  four at a time, and taps is what a column has, without zeros.
+ *  Requires: sums are below 2^31, on cores without dual multiplies below 2^30. */
+void tinyrt_conv2d_block_s16(const tinyrt_conv2d_raised_s16_params *p, const int16_t *x,
+                             const int32_t *w, const int32_t *bias, int16_t *column,
+                             int16_t *TINYRT_RESTRICT y);
 
 #ifdef __cplusplus
 }

@@ -54,6 +54,33 @@ typedef struct {
     const uint16_t *table;
 } tinyrt_lstm_block_s8_params;
 
+/** Mantissas of the gates: round(sum * mult / 2^32) is what a sum adds to its gate. */
+typedef struct {
+    int32_t input;
+    int32_t forget;
+    int32_t cell;
+    int32_t output;
+} tinyrt_lstm_gate_mults;
+
+/** As tinyrt_lstm_params. from_x, from_h: of the gates' products. */
+typedef struct {
+    int32_t samples;
+    int32_t steps;
+    int32_t c_in;
+    int32_t units;
+    int32_t time_major;
+    tinyrt_lstm_gate_mults from_x;
+    tinyrt_lstm_gate_mults from_h;
+    tinyrt_lstm_unit_scale forget;
+    tinyrt_lstm_unit_scale update;
+    tinyrt_lstm_unit_scale output;
+    int32_t h_zp;
+    int32_t cell_clip;
+    int32_t tanh_mult;
+    int32_t tanh_right;
+    const uint16_t *table;
+} tinyrt_lstm_block_s16_params;
+
 /** As tinyrt_lstm_s8. w and r are packed as those of tinyrt_dense_row_s8, with the gates of a unit
  *  as neighbouring channels; start and restart are first sums as in tinyrt_block_s8_params. There
  *  are as many units as are computed together, or a multiple: those that are added have weights of
@@ -63,6 +90,14 @@ void tinyrt_lstm_block_s8(const tinyrt_lstm_block_s8_params *p, const int8_t *x,
                           const int32_t *r, const int32_t *start, const int32_t *restart,
                           const int8_t *h_before, const int16_t *c_before, int8_t *h_after,
                           int16_t *c_after, int8_t *y);
+
+/** As tinyrt_lstm_s16. w and r hold the four gates of a unit as the channels of tinyrt_dot_row16;
+ *  start has their first sums.
+ *  Requires: sums are below 2^31, on cores without dual multiplies below 2^30. */
+void tinyrt_lstm_block_s16(const tinyrt_lstm_block_s16_params *p, const int16_t *x,
+                           const int32_t *w, const int32_t *r, const int32_t *start,
+                           const int16_t *h_before, const int16_t *c_before, int16_t *h_after,
+                           int16_t *c_after, int16_t *y);
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,7 @@
 /** Convolutions of int16, pixel by pixel, where this is included: TINYRT_WIDE_PARAMS is the type of
- * their parameters, TINYRT_WIDE_BIAS that of biases, and tinyrt_wide_group, defined before, sets
- * the outputs of a column's group of channels, of which it gets the first, and returns the end of
- * w. */
+ * their parameters, TINYRT_WIDE_W that of weights, TINYRT_WIDE_BIAS that of biases, and
+ * tinyrt_wide_group, defined before, sets the outputs of a column's group of channels, of which it
+ * gets the first, and returns the end of w. */
 #ifndef TINYRT_CONV2D_WIDE_LOOP_H
 #define TINYRT_CONV2D_WIDE_LOOP_H
 
@@ -51,7 +51,7 @@ static void tinyrt_wide_column(const TINYRT_WIDE_PARAMS *p, const int16_t *x, in
     (void)tinyrt_clear_elements(end, column);
 }
 
-static void tinyrt_wide_pixel(const TINYRT_WIDE_PARAMS *p, const int16_t *x, const int8_t *w,
+static void tinyrt_wide_pixel(const TINYRT_WIDE_PARAMS *p, const int16_t *x, const TINYRT_WIDE_W *w,
                               const TINYRT_WIDE_BIAS *bias, int32_t oy, int32_t ox, int16_t *column,
                               int16_t *y) {
     const int32_t c_in = p->x.c / p->groups;

@@ -1,15 +1,12 @@
 #include "tinyrt_add.h"
 
-#include "tinyrt_fixedpoint.h"
+#include "tinyrt_sums_s16.h"
 
-static int16_t add(const void *params, int32_t a, int32_t b) {
-    const tinyrt_add_s8_params *p = params;
-    const int32_t a_scaled = tinyrt_rescale(a, 0, p->left_shift, p->a_mult, p->a_shift);
-    const int32_t b_scaled = tinyrt_rescale(b, 0, p->left_shift, p->b_mult, p->b_shift);
-    const int32_t result = tinyrt_requant(a_scaled + b_scaled, p->y_mult, p->y_shift);
-    return (int16_t)tinyrt_clamp(result, p->act_min, p->act_max);
+static TINYRT_NOINLINE void row(const void *params, const int16_t *a, int32_t a_step,
+                                const int16_t *b, int32_t b_step, int32_t count, int16_t *y) {
+    tinyrt_sums_row_s16(params, 1, a, a_step, b, b_step, count, y);
 }
 
 void tinyrt_add_s16(const tinyrt_add_s8_params *p, const int16_t *a, const int16_t *b, int16_t *y) {
-    tinyrt_for_each_pair_s16(&p->shape, add, p, a, b, y);
+    tinyrt_for_each_row_s16(&p->shape, row, p, a, b, y);
 }

@@ -61,6 +61,7 @@ static const int8_t *tinyrt_wide_group(const tinyrt_conv2d_raised_s16_params *p,
 }
 
 #define TINYRT_WIDE_PARAMS tinyrt_conv2d_raised_s16_params
+#define TINYRT_WIDE_W int8_t
 #define TINYRT_WIDE_BIAS int32_t
 #include "tinyrt_conv2d_wide_loop.h"
 

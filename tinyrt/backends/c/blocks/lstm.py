@@ -52,10 +52,7 @@ class LstmBlock:
         return {
             "from_x": _gate_fields(gate_scales(self.p.from_x)),
             "from_h": _gate_fields(gate_scales(self.p.from_h)),
-            "forget": _unit_fields(self.p.forget),
-            "update": _unit_fields(self.p.update),
-            "output": _unit_fields(self.p.output),
-        }
+        } | unit_scale_fields(self.p)
 
 
 def lstm_block(constants: LstmConstants, p: LstmInteger, isa: InstructionSet) -> LstmBlock | None:
@@ -65,9 +62,19 @@ def lstm_block(constants: LstmConstants, p: LstmInteger, isa: InstructionSet) ->
     w, r, start, restart = constants
     x = Rows(side_by_side(w), side_by_side(start))
     h = Rows(side_by_side(r), side_by_side(restart))
-    exact = all(1 <= -shift <= MAX_RIGHT for _, shift in (p.forget, p.update, p.output))
-    fits = exact and x.fits(gate_scales(p.from_x)) and h.fits(gate_scales(p.from_h))
+    fits = exact_units(p) and x.fits(gate_scales(p.from_x)) and h.fits(gate_scales(p.from_h))
     return LstmBlock(x, h, p) if fits and not are_mostly_padding((x, h), isa) else None
+
+
+def exact_units(p: LstmInteger) -> bool:
+    """Whether products of units are rescaled by shifts that the kernels take."""
+    return all(1 <= -shift <= MAX_RIGHT for _, shift in (p.forget, p.update, p.output))
+
+
+def unit_scale_fields(p: LstmInteger) -> Fields:
+    """``tinyrt_lstm_unit_scale`` of each product of a unit."""
+    scales = {"forget": p.forget, "update": p.update, "output": p.output}
+    return {name: _unit_fields(scale) for name, scale in scales.items()}
 
 
 LstmConstants = tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int64], NDArray[np.int64]]

@@ -90,3 +90,63 @@ def svdf_cost(isa: InstructionSet, c_in: int, units: int, length: int, shape: Pa
     time = per_unit + per_word[size] * words + per_byte * left / size
     rows = k.features[0] * filters + ceil(filters / k.row_channels) * _row(k, c_in)
     return rows + k.features[1] * units * length * size + units * time
+
+
+@dataclass(frozen=True, slots=True)
+class WideRow:
+    """Costs of four channels of a row of int16.
+
+    Attributes:
+        multiple: taps of which the loop takes any number.
+        tap: per tap of the loop.
+        turn: per 16 taps.
+        rest: where taps are left.
+        quad: without taps, of outputs.
+        pixel: per pixel of them.
+        place: of a column's place, and for each of its elements.
+        unit: per unit of an LSTM, and step of it.
+
+    """
+
+    multiple: int
+    tap: float
+    turn: float
+    rest: float
+    quad: float
+    pixel: float
+    place: tuple[float, float]
+    unit: tuple[float, float]
+
+    def taps(self, taps: int) -> float:
+        """Products of a row with four channels."""
+        left = taps % self.multiple
+        whole = taps - left
+        return self.tap * whole + self.turn * ceil(whole / 16) + (self.rest if left else 0)
+
+
+WIDE_ROWS = {
+    InstructionSet.DSP: WideRow(2, 4, 1.7, 24, 130, 97, (34, 2.7), (331, 48)),
+    InstructionSet.SCALAR: WideRow(1, 9, 1.5, 0, 104, 16, (34, 2.9), (298, 38)),
+}
+"""Those of ``tinyrt_dot_row16``, on Cortex-M4 and Cortex-M3."""
+
+
+def wide_lstm_cost(isa: InstructionSet, steps: int, c_in: int, units: int) -> float:
+    """``tinyrt_lstm_block_s16``; the steps of all samples."""
+    k = WIDE_ROWS[isa]
+    return steps * (k.unit[1] + units * (k.unit[0] + k.taps(c_in) + k.taps(units)))
+
+
+def wide_conv_cost(isa: InstructionSet, pixels: int, column: Pair, channels: int) -> float:
+    """``tinyrt_conv2d_block_s16``, of one group.
+
+    Args:
+        isa: the instruction set.
+        pixels: of the output.
+        column: places that are copied, or 0 where none are, and taps.
+        channels: of the output.
+
+    """
+    k, (places, taps) = WIDE_ROWS[isa], column
+    copied = places * k.place[0] + (k.place[1] * taps if places else 0)
+    return pixels * (k.pixel + copied + ceil(channels / QUAD) * (k.quad + k.taps(taps)))

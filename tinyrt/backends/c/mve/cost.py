@@ -175,14 +175,23 @@ def eights_cost(node: BoundNode, window: Window) -> int:
     return CALL + 150 + filled - (-node.output.shape[3] // LANES) * block
 
 
-def _blocks(length: int) -> int:
+def _blocks(length: int, vector: int = VECTOR) -> int:
     """Blocks of a vector's patch, without the first one."""
-    return -(-length // VECTOR) - 1
+    return -(-length // vector) - 1
 
 
-def lstm_cost(steps: int, c_in: int, units: int) -> int:
-    """Instructions of ``tinyrt_lstm_quads_s8``, of the steps of all samples."""
-    quad = 485 + 40 * (_blocks(c_in) + _blocks(units))
+def lstm_cost(steps: int, c_in: int, units: int, *, wide: bool = False) -> int:
+    """Instructions of ``tinyrt_lstm_quads_s8``, of the steps of all samples.
+
+    Args:
+        steps: of all samples.
+        c_in: inputs.
+        units: hidden units.
+        wide: whether it is ``tinyrt_lstm_quads_s16``.
+
+    """
+    vector = LANES if wide else VECTOR
+    quad = (440 if wide else 485) + 40 * (_blocks(c_in, vector) + _blocks(units, vector))
     return CALL + steps * (75 + -(-units // QUAD) * quad)
 
 

@@ -49,12 +49,18 @@ def padded(size: int, multiple: int) -> int:
     return -(-size // multiple) * multiple
 
 
-def pack_filters(w: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Filters (channels, length) as (channels / 4, blocks, 4, 16), padded with zeros."""
+def pack_filters(w: NDArray[np.int8], block: int = VECTOR) -> NDArray[np.int8]:
+    """Filters (channels, length) as (channels / 4, blocks, 4, block), padded with zeros.
+
+    Args:
+        w: weights.
+        block: as many as a vector has activations.
+
+    """
     channels, length = w.shape
-    before, after = padded(length, VECTOR) - length, padded(channels, QUAD) - channels
+    before, after = padded(length, block) - length, padded(channels, QUAD) - channels
     full = np.pad(w, ((0, after), (before, 0)))
-    return full.reshape(-1, QUAD, full.shape[1] // VECTOR, VECTOR).transpose(0, 2, 1, 3)
+    return full.reshape(-1, QUAD, full.shape[1] // block, block).transpose(0, 2, 1, 3)
 
 
 def whole_quads(sums: NDArray[np.int64]) -> NDArray[np.int32]:

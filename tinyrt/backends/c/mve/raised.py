@@ -1,4 +1,4 @@
-"""Kernels of int16 activations whose accumulators fit 32 bits, for cores with MVE."""
+"""Kernels of int16 activations whose accumulators fit 32 bits."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ QUAD = 4
 SHIFTS = range(17, 33)
 """Shifts at which a product's rounded upper half is the output, its mantissa raised."""
 
+MAX_ACCUMULATOR = 1 << 31
+"""What accumulators of 32 bits stay below."""
+
 
 @dataclass(frozen=True, slots=True)
 class Raised:
@@ -33,11 +36,15 @@ class Raised:
 
 
 def raised_requant(
-    node: BoundNode, requant: WideRequant | Requant, axis: int, groups: int = 1
+    node: BoundNode,
+    requant: WideRequant | Requant,
+    axis: int,
+    groups: int = 1,
+    limit: int = MAX_ACCUMULATOR,
 ) -> Raised | None:
     """What the kernels for accumulators of 32 bits need; None where they do not serve.
 
-    They do where weights and bias are stored, whatever the inputs no accumulator leaves 32 bits,
+    They do where weights and bias are stored, whatever the inputs no accumulator reaches the limit,
     and each group's channels are whole vectors, or all channels are one group's.
 
     Args:
@@ -45,6 +52,7 @@ def raised_requant(
         requant: its requantisation.
         axis: of the weights' output channels.
         groups: of output channels.
+        limit: what accumulators stay below.
 
     """
     w, bias = node.input(1), node.optional(2)
@@ -59,7 +67,7 @@ def raised_requant(
     if right.min() not in SHIFTS or right.max() not in SHIFTS:
         return None
     offsets = np.zeros(channels, np.int64) if bias is None else np.asarray(bias.data, np.int64)
-    if int(_largest(np.asarray(w.data), offsets, axis).max()) >= 1 << 31:
+    if int(_largest(np.asarray(w.data), offsets, axis).max()) >= limit:
         return None
     mult, mult_step = _by_quads(np.broadcast_to(requant.mult, (channels,)) << (32 - right))
     first, bias_step = _by_quads(offsets)

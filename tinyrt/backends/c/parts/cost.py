@@ -25,7 +25,13 @@ from tinyrt.backends.c.blocks.cost import (
     window_four_cost,
     winograd_cost,
 )
-from tinyrt.backends.c.blocks.row_cost import dense_row_cost, lstm_cost, svdf_cost
+from tinyrt.backends.c.blocks.row_cost import (
+    dense_row_cost,
+    lstm_cost,
+    svdf_cost,
+    wide_conv_cost,
+    wide_lstm_cost,
+)
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Call, Kernel, Number, Place
 from tinyrt.backends.c.mve import cost as mve
@@ -70,7 +76,7 @@ WITHOUT_UNIT = 12
 FLAT = {
     **{"reshape": 4, "mean_columns_s8": 3, "mean_s8": 10, "linear_sum_rows_s8": 12},
     **{"maximum_s8": 14, "minimum_s8": 14, "times_s8": 20, "concatenation": 4, "pad": 5},
-    **{"add_s16": 76, "sub_s16": 76},
+    **{"add_s16": 38, "sub_s16": 38},
 }
 """Instructions of kernels per element of the largest tensor."""
 
@@ -96,6 +102,9 @@ VECTORS = frozenset(
 
 VECTOR_SUM = 2.1
 """Instructions of a sum of two tensors on vectors, per element."""
+
+VECTOR_SIGMOIDS, VECTOR_SIGMOID = {"tinyrt_logistic_s16", "tinyrt_tanh_s16"}, 9.3
+"""Functions of int16 on vectors, and instructions of an element."""
 
 VECTOR_POOLS = {
     **{"tinyrt_average_few_s8": (84, 88, 13.3), "tinyrt_max_pool2d_s8": (37, 30, 6.5)},
@@ -144,7 +153,9 @@ def _instructions(call: Call, node: BoundNode, kernel: Kernel, isa: InstructionS
             return SET_UP + _raised(params_of(call))
         if "_pool2d_s8" in call.function:
             return SET_UP + _pooled(call, 20, 0, 1.2)
-        if "_quads_s8" in call.function:
+        if call.function in VECTOR_SIGMOIDS:
+            return SET_UP + VECTOR_SIGMOID * _elements(call)
+        if call.function.startswith(("tinyrt_lstm_quads", "tinyrt_svdf_quads")):
             return _recurrent_on_vectors(call)
         if call.function == "tinyrt_linear_sum_s8":
             return SET_UP + VECTOR_SUM * _elements(call)
@@ -174,7 +185,8 @@ def _recurrent_on_vectors(call: Call) -> float:
     """Instructions of an LSTM or SVDF, four units or filters at a time."""
     p = params_of(call)
     if "lstm" in call.function:
-        return mve.lstm_cost(p["samples"] * p["steps"], p["c_in"], p["units"])
+        wide = call.function.endswith("_s16")
+        return mve.lstm_cost(p["samples"] * p["steps"], p["c_in"], p["units"], wide=wide)
     length, filters = p["rank"] * p["memory"], p["units"] * p["rank"]
     sizes = p["units"], length, filters, _feature_bytes(call)
     return int(p["batches"]) * mve.svdf_cost(p["c_in"], *sizes)
@@ -218,6 +230,10 @@ def _packed(call: Call, isa: InstructionSet) -> float | None:
         return more * _without_zeros(whole, call, isa, p["c_in"])
     if name == "lstm_block_s8":
         return lstm_cost(isa, p["samples"] * p["steps"], p["c_in"], p["units"])
+    if name == "lstm_block_s16":
+        return wide_lstm_cost(isa, p["samples"] * p["steps"], p["c_in"], p["units"])
+    if name == "conv2d_block_s16":
+        return _wide(isa, p)
     if name.startswith("svdf_block"):
         shape = p["units"] * p["rank"], _feature_bytes(call)
         each = svdf_cost(isa, p["c_in"], p["units"], p["rank"] * p["memory"], shape)
@@ -253,6 +269,14 @@ def _with_more(name: str, p: Mapping[str, Any], isa: InstructionSet, relu: bool)
     if name.startswith("window_four"):
         return again + window_four_cost(groups_of(layer), (1, 1), taps, c_out, relu)
     return again + window_cost(isa, pixels, (1, 1), taps, c_out, relu)
+
+
+def _wide(isa: InstructionSet, p: Mapping[str, Any]) -> float:
+    """Instructions of int16 convolutions by pairs of weights, or tap by tap."""
+    window, groups = p["window"], p["groups"]
+    places = 0 if p["direct"] else window["kernel_h"] * window["kernel_w"]
+    pixels = _size(p["y"]) // p["y"]["c"] * groups
+    return wide_conv_cost(isa, pixels, (places, p["taps"]), p["y"]["c"] // groups)
 
 
 def _run_of_groups(call: Call) -> WindowGroups:

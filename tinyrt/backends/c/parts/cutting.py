@@ -52,6 +52,7 @@ WINDOWED = frozenset(
         *(
             "conv2d_s16",
             "conv2d_raised_s16",
+            "conv2d_block_s16",
             "conv2d_f32",
             "depthwise_conv2d_s16",
             "depthwise_conv2d_f32",

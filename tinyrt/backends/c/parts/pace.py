@@ -44,7 +44,7 @@ AS_SAID = Pace({}, 1.0)
 SMALL = Pace(
     {
         **{SHORT: 3.2, "window_block": 2.3, "lut_s8": 1.0, "average": 1.6},
-        **{"average_pool2d_s16": 3.9, "max_pool2d_s16": 1.5},
+        **{"average_pool2d_s16": 3.9, "max_pool2d_s16": 1.5, "add_s16": 3.1, "sub_s16": 3.1},
         **{"dense_row": 1.7, "dense_row_long": 1.9, "dense_row_sparse": 1.9},
         **{"window_four": 2.2, "dense_four": 2.2},
     },
@@ -59,6 +59,7 @@ RISCV = Pace(
         **{"depthwise": 1.4, "linear_sum_s8": 1.5, "sum_s8": 1.5, "lut_s8": 1.15},
         **{"softmax": 1.1, "mean": 1.0, "average": 1.0, "max_pool2d": 1.0, "concatenation": 1.7},
         **{"average_pool2d_s16": 1.3, "max_pool2d_s16": 0.8},
+        **{"lstm_block_s16": 1.67, "conv2d_block": 1.72},
         **{"lstm_block": 2.15, "svdf_block": 2.15, "window_four": 2.0, "dense_four": 2.1},
     },
     others=1.35,

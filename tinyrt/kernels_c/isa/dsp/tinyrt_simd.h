@@ -65,6 +65,16 @@ static inline int32_t tinyrt_doubling_high_mul(int32_t a, int32_t b) {
     return tinyrt_high_mul((int32_t)((uint32_t)a << 1), b);
 }
 
+/** acc + round(2 * a * b / 2^32), halves towards +infinity. Likewise. */
+static inline int32_t tinyrt_add_doubling_high_mul(int32_t a, int32_t b, int32_t acc) {
+    return tinyrt_add_high_mul((int32_t)((uint32_t)a << 1), b, acc);
+}
+
+/** acc + round(x * b / 2^16), halves towards +infinity, of an int16. */
+static inline int32_t tinyrt_add_half_mul(int32_t x, int32_t b, int32_t acc) {
+    return tinyrt_add_high_mul((int32_t)((uint32_t)x << 16), b, acc);
+}
+
 /** Four words, 2^16 times as large, rounded down and limited to [0, 255], as bytes. */
 static inline uint32_t tinyrt_limit_four(uint32_t first, uint32_t second, uint32_t third,
                                          uint32_t fourth) {

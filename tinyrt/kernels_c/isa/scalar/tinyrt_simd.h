@@ -152,4 +152,14 @@ static inline int32_t tinyrt_doubling_high_mul(int32_t a, int32_t b) {
     return tinyrt_rounding_doubling_high_mul(a, b);
 }
 
+/** acc + round(2 * a * b / 2^32), halves towards +infinity. Likewise. */
+static inline int32_t tinyrt_add_doubling_high_mul(int32_t a, int32_t b, int32_t acc) {
+    return acc + tinyrt_doubling_high_mul(a, b);
+}
+
+/** acc + round(x * b / 2^16), halves towards +infinity, of an int16. Requires: b >= 0. */
+static inline int32_t tinyrt_add_half_mul(int32_t x, int32_t b, int32_t acc) {
+    return acc + (x * (b >> 16)) + (((x * (b & 0xFFFF)) + (1 << 15)) >> 16);
+}
+
 #endif
