@@ -42,9 +42,11 @@ OPTIONS = ("-O3", "-std=c99", "-ffunction-sections", "-fdata-sections")
 """What CMSIS-NN is compiled with."""
 
 JOBS = 2
-SCRATCH_WORDS = 1 << 15
+SCRATCH_WORDS, INPUT_WORDS = 1 << 15, 1 << 12
 PRELUDE = f"""
+#include <string.h>
 #include "arm_nnfunctions.h"
+static int32_t peer_inputs[2][{INPUT_WORDS}];
 static int32_t peer_scratch[{SCRATCH_WORDS}];
 static const cmsis_nn_context peer_ctx = {{peer_scratch, sizeof peer_scratch}};
 """
@@ -276,17 +278,24 @@ def has_twin(layer: Layer) -> bool:
 
 
 def replace_calls(project: ExportedProject, graph: Graph, objects: list[Path]) -> None:
-    """Put CMSIS-NN's functions into the place of the exported program's kernels."""
+    """Put CMSIS-NN's functions into the place of the exported program's kernels.
+
+    They read copies of their inputs, over which the program's own kernels may write outputs.
+    """
     path = project.directory / f"{project.name}.c"
     text, data = path.read_text(encoding="utf-8"), PRELUDE
     for node in graph.bound():
-        inputs = [v.name for v in node.inputs if v is not None and not v.is_constant]
+        inputs = [v for v in node.inputs if v is not None and not v.is_constant]
         kind = TYPES[node.input(0).dtype.numpy.name]
-        x = tuple(f"(const {kind} *)input_{graph.inputs.index(n)}" for n in inputs)
+        x = tuple(f"(const {kind} *)peer_inputs[{i}]" for i in range(len(inputs)))
+        copies = [
+            f"memcpy(peer_inputs[{i}], input_{graph.inputs.index(v.name)}, {v.nbytes});"
+            for i, v in enumerate(inputs)
+        ]
         at = graph.outputs.index(node.output.name)
         y = f"({TYPES[node.output.dtype.numpy.name]} *)output_{at}"
         made = CALLS[node.op](_Site(node, x, y, f"peer_{node.index}"))
-        call = f"{made.before}\nTINYRT_PROFILE_BEGIN({node.index});\n"
+        call = "\n".join((*copies, made.before, f"TINYRT_PROFILE_BEGIN({node.index});\n"))
         call += f"(void)arm_{made.function}({', '.join(made.args)});\n"
         call += f"TINYRT_PROFILE_END({node.index});"
         own = rf"TINYRT_PROFILE_BEGIN\({node.index}\);.*?TINYRT_PROFILE_END\({node.index}\);"

@@ -92,8 +92,8 @@ def _dense(rows: int, c_in: int, c_out: int) -> Layer:
     return Layer("fully_connected", FullyConnectedAttrs(), ((rows, c_in), (c_out, c_in)), 0.2)
 
 
-def _depthwise(w: Shape, scale: float = 0.2, **attrs: Any) -> Layer:
-    return Layer("depthwise_conv2d", DepthwiseConv2dAttrs(**attrs), (IMAGE, w), scale)
+def _depthwise(w: Shape, scale: float = 0.2, x: Shape = IMAGE, **attrs: Any) -> Layer:
+    return Layer("depthwise_conv2d", DepthwiseConv2dAttrs(**attrs), (x, w), scale)
 
 
 _MATRICES = ((1, 4, 32, 64), (1, 4, 48, 64))
@@ -131,6 +131,10 @@ LAYERS: dict[str, Layer] = {
     "depthwise 5 x 5": _depthwise((1, 5, 5, 32)),
     "depthwise 3 x 3, stride 2": _depthwise((1, 3, 3, 32), stride=(2, 2)),
     "depthwise 7 x 1": _depthwise((1, 7, 1, 32)),
+    "depthwise 1 x 7": _depthwise((1, 1, 7, 32)),
+    "depthwise 3 x 3, 3 x 3 pixels": _depthwise((1, 3, 3, 256), x=(1, 3, 3, 256)),
+    "depthwise 3 x 3, 6 x 6 pixels": _depthwise((1, 3, 3, 128), x=(1, 6, 6, 128)),
+    "depthwise 5 x 5, 6 x 6 pixels": _depthwise((1, 5, 5, 128), x=(1, 6, 6, 128)),
     "depthwise 3 x 3, dilation 2": _depthwise((1, 3, 3, 32), dilation=(2, 2)),
     "depthwise 3 x 3, 2 filters to a channel": _depthwise((1, 3, 3, 64)),
     "depthwise 3 x 3, fine scale": _depthwise((1, 3, 3, 32), scale=0.0004),

@@ -78,8 +78,11 @@ def test_the_program_calls_cmsis_nn_in_place_of_its_own_kernels(tmp_path):
     sizes = "{2, 2}, {0, 0}, {1, 1}, {-128, 127}}"
     assert conv.startswith("(0);\n(void)arm_convolve_wrapper_s8(&peer_ctx")
     assert f"&(const cmsis_nn_conv_params){{-3, 3, {sizes}" in conv
-    assert "&(const cmsis_nn_dims){1, 16, 16, 32}, (const int8_t *)input_0" in conv
-    assert "(void)arm_elementwise_mul_s8((const int8_t *)input_0, (const int8_t *)input_1" in mul
+    assert "&(const cmsis_nn_dims){1, 16, 16, 32}, (const int8_t *)peer_inputs[0]" in conv
+    copies = [f"memcpy(peer_inputs[{i}], input_{i}, 8192);" for i in range(2)]
+    assert "\n".join((*copies, "", "TINYRT_PROFILE_BEGIN(1);")) in text
+    first, second = (f"(const int8_t *)peer_inputs[{i}]" for i in range(2))
+    assert f"(void)arm_elementwise_mul_s8({first}, {second}" in mul
     assert "arm_fully_connected_wrapper_s8(&peer_2_ctx" in dense
     before = text[: text.index("TINYRT_PROFILE_BEGIN(2)")]
     assert "arm_vector_sum_s8(peer_2_sums, 512, 64, peer_2_w, -3, 0, NULL);" in before
