@@ -65,7 +65,7 @@ POOLED = frozenset(
     f"tinyrt_{name}"
     for name in (
         *("average_pool2d_s8", "average_pool2d_s16", "average_columns_s8", "average_legacy_s8"),
-        *("average_few_s8", "max_pool2d_s8", "max_pool2d_s16"),
+        *("average_short_s8", "average_few_s8", "max_pool2d_s8", "max_pool2d_s16"),
     )
 )
 """Kernels by what their parts are; other int8 kernels stand in ``_cut_of_layer``."""
