@@ -21,6 +21,7 @@ PACKED = {
     "group_block": "a convolution with groups or dilation: four channels at once within a group",
     "group_block_long": "its sums can reach 2^23: they are taken apart",
     "depthwise3x3": "three by three taps with stride 1 or 2: its lines slide over the rows",
+    "depthwise3x3_signed": "three by three taps with stride 1: two lines at once, with any sign",
     "depthwise_block": "channels are a multiple of four: the filters of four are packed",
     "depthwise_block_spread": "several filters read one input channel: four of them at once",
     "depthwise_block_fine": "four channels at once, with a scale finer than that of the sums",

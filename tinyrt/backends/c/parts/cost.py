@@ -220,7 +220,8 @@ def _packed(call: Call, isa: InstructionSet) -> float | None:
     if name.startswith("depthwise3x3"):
         out = p["across"]["y_count"], p["along"]["y_count"]
         relu = p["y_zp"] == INT8_MIN and p["across"]["x_step"] == p["across"]["y_step"]
-        each = more * slide_cost(isa, out, p["channels"], p["stride"], relu)
+        kinds = {"relu": relu, "signed": "signed" in name}
+        each = more * slide_cost(isa, out, p["channels"], p["stride"], **kinds)
         return int(p["images"]) * each
     if name.startswith("depthwise_block"):
         window, y = p["window"], p["y"]

@@ -126,7 +126,7 @@ def _cut_of_layer(call: Call, isa: InstructionSet, overlaps: bool) -> Cut | None
         eights = isa is InstructionSet.SCALAR and bits == "s8"
         step = channels.EIGHT if eights else channels.QUAD
         return channels.row_channels(call, step, keeps=name == "dense_row_part")
-    if name == "depthwise3x3":
+    if name in ("depthwise3x3", "depthwise3x3_signed"):
         return channels.sliding_channels(call)
     if name in ("depthwise_block", "depthwise_block_fine"):
         return channels.listed_channels(call) or _lines_of_four(call, overlaps)
