@@ -1,5 +1,5 @@
-/** Two lines of outputs of a 3 x 3 depthwise filter at once, on cores with dual multiplies: with the
- *  output zero point -128, or with any where TINYRT_SIGNED is set. Included by
+/** Two lines of outputs of a 3 x 3 depthwise filter at once, on cores with dual multiplies: with
+ * the output zero point -128, or with any where TINYRT_SIGNED is set. Included by
  *  tinyrt_depthwise3x3_loop.h alone. */
 #ifndef TINYRT_DEPTHWISE_PAIR_H
 #define TINYRT_DEPTHWISE_PAIR_H
@@ -167,13 +167,13 @@ static inline int8_t tinyrt_finish_pair(const tinyrt_pair_channel *k, int32_t do
 #endif
 
 #define TINYRT_PAIR_OUTPUTS                                                                        \
-    "ldrd %[t2], %[t3], " TINYRT_PAIR_FIELD("scale") "\n"                                          \
-    TINYRT_PAIR_HIGH("ta") TINYRT_PAIR_AGAIN TINYRT_PAIR_HIGH("tb")                                \
-    "ldr %[t2], " TINYRT_PAIR_FIELD("shift") "\n"                                                  \
-    "asr %[ta], %[ta], %[t2]\n"                                                                    \
-    "asr %[tb], %[tb], %[t2]\n"                                                                    \
-    "ssat %[ta], #8, %[ta]\n"                                                                      \
-    "ssat %[tb], #8, %[tb]\n" TINYRT_PAIR_STORE
+    "ldrd %[t2], %[t3], " TINYRT_PAIR_FIELD("scale") "\n" TINYRT_PAIR_HIGH("ta")                   \
+        TINYRT_PAIR_AGAIN TINYRT_PAIR_HIGH("tb") "ldr %[t2], " TINYRT_PAIR_FIELD(                  \
+            "shift") "\n"                                                                          \
+                     "asr %[ta], %[ta], %[t2]\n"                                                   \
+                     "asr %[tb], %[tb], %[t2]\n"                                                   \
+                     "ssat %[ta], #8, %[ta]\n"                                                     \
+                     "ssat %[tb], #8, %[tb]\n" TINYRT_PAIR_STORE
 
 #define TINYRT_PAIR_LOOP(behind)                                                                   \
     "1:\n" TINYRT_PAIR_COLUMN(behind) TINYRT_PAIR_PRODUCTS("k2", "ta", "tb", "ta", "tb")           \
@@ -195,9 +195,8 @@ static inline int8_t tinyrt_finish_pair(const tinyrt_pair_channel *k, int32_t do
                      TINYRT_PAIR_AT(init, init), TINYRT_PAIR_AT(aside, aside),                     \
                      TINYRT_PAIR_AT(end, end), TINYRT_PAIR_AT(zp, x_zp),                           \
                      TINYRT_PAIR_AT(scale, scale), TINYRT_PAIR_AT(shift, shift),                   \
-                     TINYRT_PAIR_AT(rounding, scale.rounding),                                     \
-                     TINYRT_PAIR_AT(k0, filter[0]), TINYRT_PAIR_AT(k1, filter[1]),                 \
-                     TINYRT_PAIR_AT(k2, filter[2])                                                 \
+                     TINYRT_PAIR_AT(rounding, scale.rounding), TINYRT_PAIR_AT(k0, filter[0]),      \
+                     TINYRT_PAIR_AT(k1, filter[1]), TINYRT_PAIR_AT(k2, filter[2])                  \
                    : "cc", "memory")
 #else
 #define TINYRT_PAIR_COLUMNS(behind)                                                                \
@@ -319,7 +318,8 @@ static inline void tinyrt_set_pair_channel(const tinyrt_depthwise3x3_s8_params *
 
 /** Lines of channel c two at a time, and a last one beside the input's end. Returns how many lines
  *  there were: none where sums need a sign that they do not take, or outputs do not lie as inputs
- *  do. Where they do, lines have padding at both ends; across them there is none in rows of a larger image. */
+ *  do. Where they do, lines have padding at both ends; across them there is none in rows of a
+ * larger image. */
 static TINYRT_NOINLINE int32_t tinyrt_slide_pairs(const tinyrt_depthwise3x3_s8_params *p, int32_t c,
                                                   const int8_t *x, int8_t *saved, int8_t *y) {
     const tinyrt_axis *const across = &p->across;

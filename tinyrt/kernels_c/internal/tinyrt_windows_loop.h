@@ -17,8 +17,8 @@ void TINYRT_KERNEL(const tinyrt_pool2d_s8_params *p, const int8_t *x, int8_t *y)
                 const tinyrt_range kx = tinyrt_taps_inside(x0, p->x.w, window->kernel_w, 1);
                 TINYRT_ASSERT(ky.begin < ky.end && kx.begin < kx.end);
                 const tinyrt_area area = {ky.end - ky.begin, kx.end - kx.begin, row_step, p->x.c};
-                TINYRT_ONE_OUTPUT(
-                    area, x + (y0 + ky.begin) * row_step + (x0 + kx.begin) * p->x.c, y);
+                TINYRT_ONE_OUTPUT(area, x + (y0 + ky.begin) * row_step + (x0 + kx.begin) * p->x.c,
+                                  y);
             }
         }
     }

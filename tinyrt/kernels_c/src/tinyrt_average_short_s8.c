@@ -9,9 +9,9 @@ typedef struct {
 } tinyrt_divisor;
 
 /** The reciprocal is 2^24 / count, rounded up to the next number. So sum * reciprocal + 2^23 is too
- *  large by less than 1 / (2 * count) of 2^24 for sums above 0, and too small by as little for those
- *  below: its upper byte is the mean, with halves away from zero. This needs
- *  128 * count / 2^24 < 1 / (2 * count), which is up to 255 elements. */
+ *  large by less than 1 / (2 * count) of 2^24 for sums above 0, and too small by as little for
+ * those below: its upper byte is the mean, with halves away from zero. This needs 128 * count /
+ * 2^24 < 1 / (2 * count), which is up to 255 elements. */
 static inline void set_divisor(int32_t count, tinyrt_divisor *divisor) {
     TINYRT_ASSERT(count <= 255);
     if (count != divisor->count) {

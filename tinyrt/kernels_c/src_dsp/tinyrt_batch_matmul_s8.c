@@ -79,7 +79,7 @@ static TINYRT_NOINLINE void two_rows(const tinyrt_batch_matmul_s8_params *p, con
 
 /** As two_rows, of one row. */
 static TINYRT_NOINLINE void one_row(const tinyrt_batch_matmul_s8_params *p, const int8_t *a,
-                                        const int8_t *b, int8_t *y) {
+                                    const int8_t *b, int8_t *y) {
     const uint32_t a_less = both(-p->a_zp);
     const uint32_t b_less = both(-p->b_zp);
     const int8_t *c = b + p->b_column;
