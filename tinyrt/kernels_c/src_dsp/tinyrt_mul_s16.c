@@ -1,8 +1,8 @@
 #include "tinyrt_mul.h"
 
 #include "tinyrt_fixedpoint.h"
+#include "tinyrt_less_high_mul.h"
 #include "tinyrt_rows_of_pairs.h"
-#include "tinyrt_simd.h"
 
 /** What requantisation of a product takes; rounding is half of 2^shift. */
 typedef struct {
@@ -17,7 +17,7 @@ typedef struct {
 static inline int32_t scaled(scaling s, int32_t product) {
     const int32_t negated = (int32_t)(0U - ((uint32_t)product << 1));
     const int32_t rounding = tinyrt_add_sign(s.rounding, product);
-    return tinyrt_saturate_s16(tinyrt_subtract_high_mul(negated, s.mult, rounding) >> s.shift);
+    return tinyrt_saturate_s16(tinyrt_less_high_mul(negated, s.mult, rounding) >> s.shift);
 }
 
 /** Outputs by pairs of a's neighbours and b's. */

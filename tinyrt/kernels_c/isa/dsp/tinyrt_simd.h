@@ -39,11 +39,6 @@ static inline int32_t tinyrt_add_high_mul(int32_t a, int32_t b, int32_t acc) {
     return acc + tinyrt_high_mul(a, b);
 }
 
-static inline int32_t tinyrt_subtract_high_mul(int32_t a, int32_t b, int32_t acc) {
-    const int64_t product = (int64_t)a * b;
-    return acc + (int32_t)(((INT64_C(1) << 31) - product) >> 32);
-}
-
 static inline int32_t tinyrt_add_sign(int32_t acc, int32_t value) {
     return acc + (value >> 31);
 }

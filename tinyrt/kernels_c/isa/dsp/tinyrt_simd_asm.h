@@ -115,13 +115,6 @@ static inline int32_t tinyrt_add_high_mul(int32_t a, int32_t b, int32_t acc) {
     return sum;
 }
 
-/** acc - a * b / 2^32, halves towards +infinity. */
-static inline int32_t tinyrt_subtract_high_mul(int32_t a, int32_t b, int32_t acc) {
-    int32_t difference;
-    __asm("smmlsr %0, %1, %2, %3" : "=r"(difference) : "r"(a), "r"(b), "r"(acc));
-    return difference;
-}
-
 /** acc, less by 1 where value is negative. */
 static inline int32_t tinyrt_add_sign(int32_t acc, int32_t value) {
     int32_t sum;
