@@ -107,7 +107,7 @@ LAYERS = {
     ),
     "depthwise 3x3": (
         depthwise((1, 16, 18, 16), (1, 3, 3, 16)),
-        lambda i: slide_cost(i, (16, 18), 16, 1),
+        lambda i: slide_cost(i, (16, 18), 16, 1, signed=True),
     ),
     "depthwise 3x3, stride 2": (
         depthwise((1, 32, 32, 8), (1, 3, 3, 8), 2),
@@ -143,6 +143,10 @@ LAYERS = {
     "depthwise 3x3 without a sign": (
         relu(depthwise((1, 16, 18, 16), (1, 3, 3, 16))),
         lambda i: slide_cost(i, (16, 18), 16, 1, relu=True),
+    ),
+    "depthwise 3x3 of few pixels with a sign": (
+        depthwise((1, 5, 5, 48), (1, 3, 3, 48)),
+        lambda i: slide_cost(i, (5, 5), 48, 1, signed=True),
     ),
     "depthwise 3x3 of few pixels": (
         relu(depthwise((1, 6, 6, 24), (1, 3, 3, 24))),

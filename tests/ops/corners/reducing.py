@@ -155,6 +155,15 @@ def _multiplied() -> dict[str, Built]:
         made[f"batch_matmul: {adj_x} {adj_y}, factor {ratio}"] = corner(
             "batch_matmul", BatchMatmulAttrs(adj_x, adj_y), inputs, q_of(1.0, -3)
         )
+    # Even and odd numbers of each, and sums beyond half of what an accumulator holds.
+    for rows, columns, inner in ((4, 5, 8), (1, 3, 7), (2, 1, 4), (2, 2, 8256), (2, 2, 26_000)):
+        inputs = [
+            Given(extremes((rows, inner)), 1.0, 127),
+            Given(extremes((columns, inner)), 2.0**-22, 127),
+        ]
+        made[f"batch_matmul: {rows} x {inner} x {columns}"] = corner(
+            "batch_matmul", BatchMatmulAttrs(adj_y=True), inputs, q_of(1.0, -3)
+        )
     return made
 
 

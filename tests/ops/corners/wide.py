@@ -62,6 +62,7 @@ def _pairs() -> dict[str, Built]:
         "equal": (STEP, STEP, STEP),
         "halves": (STEP, STEP / 2, STEP),
         "one input is lost": (STEP, STEP / 2**15, STEP),
+        "a third": (STEP, STEP / 3, STEP),
         "saturated": (STEP, STEP, STEP / 4),
     }.items():
         given = [Given(A, a), Given(B, b)]

@@ -157,7 +157,7 @@ def depthwise_s8(node: BoundNode, target: Target) -> Kernel:
             return block_convolution(one, block, *layer, target)
     filters = filters_of(node, *layer, target.isa)
     if filters is not None:
-        return block_depthwise(node, filters, p.window, p.requant, target.isa)
+        return block_depthwise(node, filters, p.window, p.requant, target)
     return Kernel(
         lambda: _general("tinyrt_depthwise_conv2d_s8", node, fields, p),
         sweep=lambda: windows(node, p.window),

@@ -23,20 +23,25 @@ code that is to be small."""
 MOST_COLUMNS = 5_780
 """Elements of a window up to which means by reciprocals are exact."""
 
+MOST_SHORT = 255
+"""Elements of a window up to which means are the upper bytes of products."""
+
 MOST_FEW = 22
 """Elements of a window up to which means are exact in 16 bits."""
 
 
 def average_s8_calls(node: BoundNode, target: Target) -> Calls:
-    """The call of ``tinyrt_average_columns_s8``, or of a smaller one."""
+    """The call of ``tinyrt_average_short_s8`` or ``_columns_s8``, or of a smaller one."""
     if prepared(node, Pool2dS8).legacy:
         return _pool("tinyrt_average_legacy_s8", node)
     height, width = node.attrs_as(Pool2dAttrs).kernel
     if target.isa is InstructionSet.MVE and height * width <= MOST_FEW:
         return _pool("tinyrt_average_few_s8", node)
     many = node.output.size * height * width >= (MANY_TAPS_SMALL if target.small else MANY_TAPS)
-    columns = target.isa in BLOCK_SETS and many and height * width <= MOST_COLUMNS
-    return _pool("tinyrt_average_columns_s8" if columns else "tinyrt_average_pool2d_s8", node)
+    if target.isa not in BLOCK_SETS or not many or height * width > MOST_COLUMNS:
+        return _pool("tinyrt_average_pool2d_s8", node)
+    short = height * width <= MOST_SHORT
+    return _pool(f"tinyrt_average_{'short' if short else 'columns'}_s8", node)
 
 
 def pool_calls(node: BoundNode, target: Target) -> Calls:

@@ -29,6 +29,7 @@ PACKED = {
     "then four channels of two pixels at once",
     "window_four_more": "weights beyond int8, or -128 above a negative one: some taps are read "
     "twice, then two channels of four pixels at once, by three products",
+    "depthwise3x3_signed": "three by three taps with stride 1: two lines at once, with any sign",
     "depthwise_block": "channels are a multiple of four: the filters of four are packed",
     "depthwise_block_spread": "several filters read one input channel: four of them at once",
     "depthwise_block_fine": "four channels at once, with a scale finer than that of the sums",
@@ -38,7 +39,8 @@ PACKED = {
     "sum_rows": "an input repeats, and the scales allow no single rounding",
     "times": "products of int8 by one factor",
     "mean_columns": "the mean is over the outer axes: four channels at once",
-    "average_columns": "4,096 taps or more: four channels at once, without division",
+    "average_short": "4,096 taps or more, windows of up to 255: four channels at once",
+    "average_columns": "4,096 taps or more, windows of 256 or more: four channels at once",
     "softmax_table": "256 elements or more: exponents come from a table",
     "lut": "a function of one input: its 256 answers are a table",
     "compare_table": "the scales differ, and 128 outputs or more pay for a table",

@@ -17,6 +17,10 @@ void tinyrt_average_pool2d_s8(const tinyrt_pool2d_s8_params *p, const int8_t *x,
  *  Requires: windows have 5,780 elements at most. */
 void tinyrt_average_columns_s8(const tinyrt_pool2d_s8_params *p, const int8_t *x, int8_t *y);
 
+/** As tinyrt_average_columns_s8, in fewer steps for each mean.
+ *  Requires: windows have 255 elements at most. */
+void tinyrt_average_short_s8(const tinyrt_pool2d_s8_params *p, const int8_t *x, int8_t *y);
+
 /** As tinyrt_average_pool2d_s8, eight channels at a time, for cores with MVE.
  *  Requires: windows have 22 elements at most. */
 void tinyrt_average_few_s8(const tinyrt_pool2d_s8_params *p, const int8_t *x, int8_t *y);

@@ -46,6 +46,11 @@ typedef struct {
 void tinyrt_depthwise3x3_s8(const tinyrt_depthwise3x3_s8_params *p, const int8_t *x, int8_t *saved,
                             int8_t *y);
 
+/** As tinyrt_depthwise3x3_s8, for cores with dual multiplies: two lines at once with any output
+ * zero point, where stride is 1 and outputs lie as inputs do. */
+void tinyrt_depthwise3x3_signed_s8(const tinyrt_depthwise3x3_s8_params *p, const int8_t *x,
+                                   int8_t *saved, int8_t *y);
+
 /** The same for some rows of outputs, from as many rows of inputs as lie under the filter: along is
  *  the axis of columns; of across, only the steps count. y must not overlap x.
  *  Requires: stride 1, one column of padding on both sides; at least two columns. */

@@ -1,5 +1,6 @@
-/** Two lines of outputs of a 3 x 3 depthwise filter at once, with the output zero point -128, on
- *  cores with dual multiplies. Included by tinyrt_depthwise3x3_loop.h alone. */
+/** Two lines of outputs of a 3 x 3 depthwise filter at once, on cores with dual multiplies: with
+ * the output zero point -128, or with any where TINYRT_SIGNED is set. Included by
+ *  tinyrt_depthwise3x3_loop.h alone. */
 #ifndef TINYRT_DEPTHWISE_PAIR_H
 #define TINYRT_DEPTHWISE_PAIR_H
 
@@ -82,9 +83,14 @@ static inline void tinyrt_add_column4(tinyrt_filter_pairs f, tinyrt_column4 x, c
     sums[1] = tinyrt_dot_pair(x.lower, f.last, lower);
 }
 
-/** An output: no sum below zero gives more than -128, so that the second rounding needs no sign. */
+/** An output. With the zero point -128 no sum below zero gives more than that, so that the second
+ *  rounding needs no sign. */
 static inline int8_t tinyrt_finish_pair(const tinyrt_pair_channel *k, int32_t doubled) {
+#ifdef TINYRT_SIGNED
+    const int32_t sum = tinyrt_signed_high_mul(doubled, k->scale.mult, k->scale.rounding);
+#else
     const int32_t sum = tinyrt_add_high_mul(doubled, k->scale.mult, k->scale.rounding);
+#endif
     return (int8_t)tinyrt_saturate(sum >> k->shift);
 }
 
@@ -149,17 +155,25 @@ static inline int8_t tinyrt_finish_pair(const tinyrt_pair_channel *k, int32_t do
                       "strb %[tb], [%[y], %[row]]\n" TINYRT_PAIR_STEP("y", "t2"))
 #endif
 
+/** The high half of a product; where it takes a sign, that is the sum's. */
+#ifdef TINYRT_SIGNED
+#define TINYRT_PAIR_HIGH(sum)                                                                      \
+    "add %[t3], %[t3], %[" sum "], asr #31\n"                                                      \
+    "smmlar %[" sum "], %[" sum "], %[t2], %[t3]\n"
+#define TINYRT_PAIR_AGAIN "ldr %[t3], " TINYRT_PAIR_FIELD("rounding") "\n"
+#else
+#define TINYRT_PAIR_HIGH(sum) "smmlar %[" sum "], %[" sum "], %[t2], %[t3]\n"
+#define TINYRT_PAIR_AGAIN
+#endif
+
 #define TINYRT_PAIR_OUTPUTS                                                                        \
-    "ldrd %[t2], %[t3], " TINYRT_PAIR_FIELD(                                                       \
-        "scale") "\n"                                                                              \
-                 "smmlar %[ta], %[ta], %[t2], %[t3]\n"                                             \
-                 "smmlar %[tb], %[tb], %[t2], %[t3]\n"                                             \
-                 "ldr %[t2], " TINYRT_PAIR_FIELD(                                                  \
-                     "shift") "\n"                                                                 \
-                              "asr %[ta], %[ta], %[t2]\n"                                          \
-                              "asr %[tb], %[tb], %[t2]\n"                                          \
-                              "ssat %[ta], #8, %[ta]\n"                                            \
-                              "ssat %[tb], #8, %[tb]\n" TINYRT_PAIR_STORE
+    "ldrd %[t2], %[t3], " TINYRT_PAIR_FIELD("scale") "\n" TINYRT_PAIR_HIGH("ta")                   \
+        TINYRT_PAIR_AGAIN TINYRT_PAIR_HIGH("tb") "ldr %[t2], " TINYRT_PAIR_FIELD(                  \
+            "shift") "\n"                                                                          \
+                     "asr %[ta], %[ta], %[t2]\n"                                                   \
+                     "asr %[tb], %[tb], %[t2]\n"                                                   \
+                     "ssat %[ta], #8, %[ta]\n"                                                     \
+                     "ssat %[tb], #8, %[tb]\n" TINYRT_PAIR_STORE
 
 #define TINYRT_PAIR_LOOP(behind)                                                                   \
     "1:\n" TINYRT_PAIR_COLUMN(behind) TINYRT_PAIR_PRODUCTS("k2", "ta", "tb", "ta", "tb")           \
@@ -181,8 +195,8 @@ static inline int8_t tinyrt_finish_pair(const tinyrt_pair_channel *k, int32_t do
                      TINYRT_PAIR_AT(init, init), TINYRT_PAIR_AT(aside, aside),                     \
                      TINYRT_PAIR_AT(end, end), TINYRT_PAIR_AT(zp, x_zp),                           \
                      TINYRT_PAIR_AT(scale, scale), TINYRT_PAIR_AT(shift, shift),                   \
-                     TINYRT_PAIR_AT(k0, filter[0]), TINYRT_PAIR_AT(k1, filter[1]),                 \
-                     TINYRT_PAIR_AT(k2, filter[2])                                                 \
+                     TINYRT_PAIR_AT(rounding, scale.rounding), TINYRT_PAIR_AT(k0, filter[0]),      \
+                     TINYRT_PAIR_AT(k1, filter[1]), TINYRT_PAIR_AT(k2, filter[2])                  \
                    : "cc", "memory")
 #else
 #define TINYRT_PAIR_COLUMNS(behind)                                                                \
@@ -193,7 +207,7 @@ static inline int8_t tinyrt_finish_pair(const tinyrt_pair_channel *k, int32_t do
           [t1] "=&r"(t1), [t2] "=&r"(t2), [t3] "=&r"(t3)                                           \
         : [row] "r"(k->row), [init] "rm"(k->init), [step] "rm"(k->step), [end] "m"(end),           \
           [zp] "m"(k->x_zp), [scale] "m"(k->scale), [shift] "m"(k->shift), [k0] "m"(k->filter[0]), \
-          [k1] "m"(k->filter[1]), [k2] "m"(k->filter[2])                                           \
+          [k1] "m"(k->filter[1]), [k2] "m"(k->filter[2]), [rounding] "m"(k->scale.rounding)        \
         : "cc", "memory")
 #endif
 
@@ -293,7 +307,7 @@ static inline void tinyrt_set_pair_channel(const tinyrt_depthwise3x3_s8_params *
     }
     k->scale.mult = p->mult[i];
     k->shift = TINYRT_RIGHT(p->shift[i]) - 1;
-    k->scale.rounding = tinyrt_rounding_of(k->shift, (2 * INT8_MIN) + 1);
+    k->scale.rounding = tinyrt_rounding_of(k->shift, (2 * p->y_zp) + 1);
     k->init = 2 * p->init[c];
     k->head = tinyrt_add_column3(&f, 0, border, k->init);
     k->tail = tinyrt_add_column3(&f, 2, border, 0);
@@ -303,14 +317,24 @@ static inline void tinyrt_set_pair_channel(const tinyrt_depthwise3x3_s8_params *
 }
 
 /** Lines of channel c two at a time, and a last one beside the input's end. Returns how many lines
- *  there were: none where sums need a sign, or outputs do not lie as inputs do. Where they do,
- * lines have padding at both ends; across them there is none in rows of a larger image. */
+ *  there were: none where sums need a sign that they do not take, or outputs do not lie as inputs
+ *  do. Where they do, lines have padding at both ends; across them there is none in rows of a
+ * larger image. */
 static TINYRT_NOINLINE int32_t tinyrt_slide_pairs(const tinyrt_depthwise3x3_s8_params *p, int32_t c,
                                                   const int8_t *x, int8_t *saved, int8_t *y) {
     const tinyrt_axis *const across = &p->across;
-    if ((p->stride != 1) || (p->y_zp != INT8_MIN) || (across->x_step != across->y_step)) {
+    if ((p->stride != 1) || (across->x_step != across->y_step)) {
         return 0;
     }
+#ifdef TINYRT_SIGNED
+    if (TINYRT_RIGHT(p->shift[c & -(p->requant_step >> 2)]) == 1) {
+        return 0; /* nothing is rounded a second time, which the sum's sign would alter */
+    }
+#else
+    if (p->y_zp != INT8_MIN) {
+        return 0;
+    }
+#endif
     if (across->pad == 1) {
         tinyrt_fill((int8_t)p->x_zp, saved + p->along.x_count, saved);
     }

@@ -1,4 +1,4 @@
-/** Products of matrices of bytes, row by row. */
+/** Products of matrices of bytes, one by one. */
 #ifndef TINYRT_MATMUL_S8_LOOP_H
 #define TINYRT_MATMUL_S8_LOOP_H
 
@@ -25,6 +25,16 @@ static inline int8_t tinyrt_matmul_one(const tinyrt_batch_matmul_s8_params *p, c
     return tinyrt_matmul_output(p, acc);
 }
 
+/** A column of outputs. */
+static inline void tinyrt_matmul_column(const tinyrt_batch_matmul_s8_params *p, const int8_t *a,
+                                        const int8_t *b, int8_t *y) {
+    for (int32_t left = p->rows; left > 0; left--) {
+        *y = tinyrt_matmul_one(p, a, b);
+        a += p->a_row;
+        y += p->columns;
+    }
+}
+
 /** Moves both operands to the next matrix of the batch; whether there is one. */
 static int tinyrt_next_matrix(const tinyrt_batch_matmul_s8_params *p, int32_t *index, int32_t *a_at,
                               int32_t *b_at) {
@@ -42,19 +52,19 @@ static int tinyrt_next_matrix(const tinyrt_batch_matmul_s8_params *p, int32_t *i
     return 0;
 }
 
-/** Computes one row of outputs; returns their end. */
-typedef int8_t *(*tinyrt_matmul_row)(const tinyrt_batch_matmul_s8_params *p, const int8_t *a,
+/** Computes one matrix of outputs. */
+typedef void (*tinyrt_matmul_matrix)(const tinyrt_batch_matmul_s8_params *p, const int8_t *a,
                                      const int8_t *b, int8_t *y);
 
-static inline void tinyrt_matmul_s8(const tinyrt_batch_matmul_s8_params *p, tinyrt_matmul_row row,
-                                    const int8_t *a, const int8_t *b, int8_t *y) {
+static inline void tinyrt_matmul_s8(const tinyrt_batch_matmul_s8_params *p,
+                                    tinyrt_matmul_matrix matrix, const int8_t *a, const int8_t *b,
+                                    int8_t *y) {
     int32_t index[TINYRT_MAX_RANK] = {0};
     int32_t a_at = 0;
     int32_t b_at = 0;
     do {
-        for (int32_t i = 0; i < p->rows; i++) {
-            y = row(p, a + a_at + (i * p->a_row), b + b_at, y);
-        }
+        matrix(p, a + a_at, b + b_at, y);
+        y += p->rows * p->columns;
     } while (tinyrt_next_matrix(p, index, &a_at, &b_at) != 0);
 }
 

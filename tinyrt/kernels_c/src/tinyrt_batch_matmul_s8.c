@@ -2,16 +2,14 @@
 
 #include "tinyrt_matmul_s8_loop.h"
 
-static int8_t *one_row(const tinyrt_batch_matmul_s8_params *p, const int8_t *a, const int8_t *b,
+static void one_matrix(const tinyrt_batch_matmul_s8_params *p, const int8_t *a, const int8_t *b,
                        int8_t *y) {
     for (int32_t column = 0; column < p->columns; column++) {
-        *y++ = tinyrt_matmul_one(p, a, b);
-        b += p->b_column;
+        tinyrt_matmul_column(p, a, b + (column * p->b_column), y + column);
     }
-    return y;
 }
 
 void tinyrt_batch_matmul_s8(const tinyrt_batch_matmul_s8_params *p, const int8_t *a,
                             const int8_t *b, int8_t *TINYRT_RESTRICT y) {
-    tinyrt_matmul_s8(p, one_row, a, b, y);
+    tinyrt_matmul_s8(p, one_matrix, a, b, y);
 }

@@ -1,16 +1,85 @@
 #include "tinyrt_batch_matmul.h"
 
 #include "tinyrt_matmul_s8_loop.h"
-#include "tinyrt_simd.h"
+#include "tinyrt_requant4.h"
+
+/** Elements up to which twice a sum is below 2^30. */
+#define MOST_DOUBLED 8256
+
+/** Whether a sum becomes an output in the fewest steps. */
+static int is_plain(const tinyrt_batch_matmul_s8_params *p) {
+    return (p->inner <= MOST_DOUBLED) && (p->y_shift <= 0) && (p->y_shift >= -22);
+}
+
+/** Two neighbouring outputs. */
+static TINYRT_NOINLINE void finish_two(const tinyrt_batch_matmul_s8_params *p, int32_t first,
+                                       int32_t second, int8_t *y) {
+    if (is_plain(p)) {
+        const int32_t next = 1 - p->y_shift;
+        const int32_t rounding = tinyrt_rounding_of(next, (2 * p->y_zp) + 1);
+        y[0] = tinyrt_requant_rounded(2 * first, p->y_mult, next, rounding);
+        y[1] = tinyrt_requant_rounded(2 * second, p->y_mult, next, rounding);
+    } else {
+        y[0] = tinyrt_matmul_output(p, first);
+        y[1] = tinyrt_matmul_output(p, second);
+    }
+}
 
 /** A number in both halves of a word. */
 static inline uint32_t both(int32_t number) {
     return (uint32_t)(uint16_t)number * 0x10001U;
 }
 
-/** Two outputs of columns whose elements are neighbours, as those of the row are. */
-static TINYRT_NOINLINE void two_columns(const tinyrt_batch_matmul_s8_params *p, const int8_t *a,
-                                        const int8_t *b, int8_t *y) {
+/** Adds the product of a tile's four neighbours of a row and of a column, as pairs. */
+static inline int32_t add_four(uint32_t x_even, uint32_t x_odd, uint32_t even, uint32_t odd,
+                               int32_t sum) {
+    return tinyrt_dot_pair(x_odd, odd, tinyrt_dot_pair(x_even, even, sum));
+}
+
+/** Two rows of outputs of two columns. Elements of a row are neighbours, as those of a column. */
+static TINYRT_NOINLINE void two_rows(const tinyrt_batch_matmul_s8_params *p, const int8_t *a,
+                                     const int8_t *b, int8_t *y) {
+    const uint32_t a_less = both(-p->a_zp);
+    const uint32_t b_less = both(-p->b_zp);
+    const int32_t a_row = p->a_row;
+    const int32_t b_column = p->b_column;
+    const int8_t *const end = a + p->inner;
+    int32_t sums[4] = {0};
+    for (const int8_t *const fours = a + (p->inner & ~3); a != fours; a += 4, b += 4) {
+        const uint32_t upper = tinyrt_load_word(a);
+        const uint32_t upper_even = tinyrt_add_even_bytes(a_less, upper);
+        const uint32_t upper_odd = tinyrt_add_odd_bytes(a_less, upper);
+        const uint32_t lower = tinyrt_load_word(a + a_row);
+        const uint32_t lower_even = tinyrt_add_even_bytes(a_less, lower);
+        const uint32_t lower_odd = tinyrt_add_odd_bytes(a_less, lower);
+        const uint32_t left = tinyrt_load_word(b);
+        const uint32_t left_even = tinyrt_add_even_bytes(b_less, left);
+        const uint32_t left_odd = tinyrt_add_odd_bytes(b_less, left);
+        sums[0] = add_four(upper_even, upper_odd, left_even, left_odd, sums[0]);
+        sums[2] = add_four(lower_even, lower_odd, left_even, left_odd, sums[2]);
+        const uint32_t right = tinyrt_load_word(b + b_column);
+        const uint32_t right_even = tinyrt_add_even_bytes(b_less, right);
+        const uint32_t right_odd = tinyrt_add_odd_bytes(b_less, right);
+        sums[1] = add_four(upper_even, upper_odd, right_even, right_odd, sums[1]);
+        sums[3] = add_four(lower_even, lower_odd, right_even, right_odd, sums[3]);
+    }
+    for (; a != end; ++a, ++b) {
+        const int32_t upper = a[0] - p->a_zp;
+        const int32_t lower = a[a_row] - p->a_zp;
+        const int32_t left = b[0] - p->b_zp;
+        const int32_t right = b[b_column] - p->b_zp;
+        sums[0] += upper * left;
+        sums[1] += upper * right;
+        sums[2] += lower * left;
+        sums[3] += lower * right;
+    }
+    finish_two(p, sums[0], sums[1], y);
+    finish_two(p, sums[2], sums[3], y + p->columns);
+}
+
+/** As two_rows, of one row. */
+static TINYRT_NOINLINE void one_row(const tinyrt_batch_matmul_s8_params *p, const int8_t *a,
+                                    const int8_t *b, int8_t *y) {
     const uint32_t a_less = both(-p->a_zp);
     const uint32_t b_less = both(-p->b_zp);
     const int8_t *c = b + p->b_column;
@@ -33,28 +102,37 @@ static TINYRT_NOINLINE void two_columns(const tinyrt_batch_matmul_s8_params *p, 
         first += x * (*b - p->b_zp);
         second += x * (*c - p->b_zp);
     }
-    y[0] = tinyrt_matmul_output(p, first);
-    y[1] = tinyrt_matmul_output(p, second);
+    finish_two(p, first, second, y);
 }
 
-static int8_t *one_row(const tinyrt_batch_matmul_s8_params *p, const int8_t *a, const int8_t *b,
-                       int8_t *y) {
+/** Columns from the first; returns how many of them are done, of all rows. */
+static int32_t by_tiles(const tinyrt_batch_matmul_s8_params *p, const int8_t *a, const int8_t *b,
+                        int8_t *y) {
     int32_t column = 0;
-    if ((p->a_inner == 1) && (p->b_inner == 1)) {
-        for (; (p->columns - column) >= 2; column += 2) {
-            two_columns(p, a, b, y);
-            b += 2 * p->b_column;
-            y += 2;
+    for (; (p->columns - column) >= 2; column += 2, b += 2 * p->b_column) {
+        const int8_t *row = a;
+        int8_t *out = y + column;
+        int32_t left = p->rows;
+        for (; left >= 2; left -= 2, row += 2 * p->a_row, out += 2 * p->columns) {
+            two_rows(p, row, b, out);
+        }
+        if (left != 0) {
+            one_row(p, row, b, out);
         }
     }
-    for (; column < p->columns; column++) {
-        *y++ = tinyrt_matmul_one(p, a, b);
-        b += p->b_column;
+    return column;
+}
+
+static void one_matrix(const tinyrt_batch_matmul_s8_params *p, const int8_t *a, const int8_t *b,
+                       int8_t *y) {
+    const int neighbours = (p->a_inner == 1) && (p->b_inner == 1);
+    const int32_t done = neighbours ? by_tiles(p, a, b, y) : 0;
+    for (int32_t column = done; column < p->columns; ++column) {
+        tinyrt_matmul_column(p, a, b + (column * p->b_column), y + column);
     }
-    return y;
 }
 
 void tinyrt_batch_matmul_s8(const tinyrt_batch_matmul_s8_params *p, const int8_t *a,
                             const int8_t *b, int8_t *TINYRT_RESTRICT y) {
-    tinyrt_matmul_s8(p, one_row, a, b, y);
+    tinyrt_matmul_s8(p, one_matrix, a, b, y);
 }

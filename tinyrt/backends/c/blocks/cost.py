@@ -109,6 +109,7 @@ class Costs:
         relu_row_block: the same where outputs take no sign.
         slide: for the 3 x 3 depthwise kernel, by stride.
         relu_slide: the same with stride 1, two lines at once, where outputs take no sign.
+        signed_slide: the same where they take one.
         entry_taps: taps per entry of a depthwise list.
         entry: per entry for four channels and one output.
         four: per output of four channels, without entries.
@@ -137,6 +138,7 @@ class Costs:
     relu_row_block: float
     slide: dict[int, Line]
     relu_slide: Line
+    signed_slide: Line
     entry_taps: int
     entry: float
     four: float
@@ -171,6 +173,7 @@ _BY_SET: dict[str, tuple[Any, Any]] = {
         {1: Line(32, 100, 300), 2: Line(38, 81, 280)},
     ),
     "relu_slide": (Line(19.3, 22.5, 191), Line(32, 100, 300)),
+    "signed_slide": (Line(20.8, 22.5, 191), Line(32, 100, 300)),
     "entry_taps": (2, 1),
     "entry": (20, 15),
     "four": (51, 62),
@@ -318,7 +321,13 @@ def _products(k: Costs, pixels: int, taps: int, c_out: int, relu: bool) -> float
 
 
 def slide_cost(
-    isa: InstructionSet, out: Pair, channels: int, stride: int, relu: bool = False
+    isa: InstructionSet,
+    out: Pair,
+    channels: int,
+    stride: int,
+    *,
+    relu: bool = False,
+    signed: bool = False,
 ) -> float:
     """``tinyrt_depthwise3x3_s8`` over lines along the second axis of the output.
 
@@ -328,9 +337,12 @@ def slide_cost(
         channels: planes.
         stride: of both axes.
         relu: whether outputs take no sign, and lie as inputs do.
+        signed: whether the kernel is ``tinyrt_depthwise3x3_signed_s8``.
 
     """
-    line = COSTS[isa].relu_slide if relu and stride == 1 else COSTS[isa].slide[stride]
+    k = COSTS[isa]
+    line = k.relu_slide if relu and stride == 1 else k.slide[stride]
+    line = k.signed_slide if signed else line
     return channels * (line.channel + out[0] * (line.line + out[1] * line.output))
 
 

@@ -47,8 +47,10 @@ from tinyrt.backends.c.kernel import (
     Number,
     Params,
     Scratch,
+    Target,
     call,
 )
+from tinyrt.fixedpoint import INT8_MIN
 from tinyrt.ir import BoundNode, DType, Shape
 from tinyrt.memory.sweep import Sweep, planes_by_lines, planes_by_rows
 from tinyrt.ops.shared.requant import Requant
@@ -195,11 +197,11 @@ def as_bytes(wide: NDArray[np.int16]) -> NDArray[np.int8]:
 
 
 def depthwise_kernel(
-    node: BoundNode, filters: Filters, window: Window, requant: Requant, isa: InstructionSet
+    node: BoundNode, filters: Filters, window: Window, requant: Requant, target: Target
 ) -> Kernel:
     """The kernel ``tinyrt_depthwise3x3_s8``, ``_rows3_s8`` or ``_block_s8``."""
     chosen = _Sliding if filters.slides else _Listed
-    layer = chosen(node, filters, window, requant, isa)
+    layer = chosen(node, filters, window, requant, target)
     limits = requant.act_min, requant.act_max
     return Kernel(
         lambda: (layer.call(), *clamp_calls(node, *limits)), layer.scratch_bytes, layer.sweep
@@ -215,7 +217,7 @@ class _Depthwise:
         filters: its constants.
         window: how they slide.
         requant: limits and zero point of the output.
-        isa: the instruction set.
+        target: the instruction set, and whether code is to be small.
 
     """
 
@@ -223,7 +225,7 @@ class _Depthwise:
     filters: Filters
     window: Window
     requant: Requant
-    isa: InstructionSet
+    target: Target
 
     @property
     def shapes(self) -> tuple[Shape, Shape]:
@@ -244,6 +246,17 @@ class _Sliding(_Depthwise):
     def few(self) -> bool:
         """Whether there are a few rows only."""
         return has_few_rows(self.window, self.shapes[0])
+
+    @property
+    def signed(self) -> bool:
+        """Whether two lines at once pay for code that takes the signs of sums.
+
+        Not where the code is to fit other scales: with some zero points it needs none.
+        """
+        alike = self.window.stride == (1, 1) and self.window.out == self.shapes[0][1:3]
+        signs = self.requant.y_zp != INT8_MIN and self.filters.bits == 8
+        fast = self.target.isa is InstructionSet.DSP and not self.target.small
+        return alike and signs and fast and self.target.choices is None
 
     @property
     def scratch_bytes(self) -> int:
@@ -278,12 +291,13 @@ class _Sliding(_Depthwise):
         if self.few:
             kernel = f"tinyrt_depthwise_rows3_{filters.suffix}"
             return call(kernel, params, Number(window.out[0]), source, target)
-        return call(f"tinyrt_depthwise3x3_{filters.suffix}", params, source, Scratch(), target)
+        kernel = f"tinyrt_depthwise3x3{'_signed' if self.signed else ''}_{filters.suffix}"
+        return call(kernel, params, source, Scratch(), target)
 
     def _packed(self, down: bool) -> NDArray[np.int8]:
         """The filters as the kernel reads them, packed once."""
         w, bits = self.filters.w, self.filters.bits
-        key = "sliding", self.isa, down
+        key = "sliding", self.target.isa, down
         return self.node.noted_of_constants(key, lambda: pack_filters(w, down, bits))
 
 
@@ -325,7 +339,7 @@ class _Listed(_Depthwise):
     @property
     def list_bytes(self) -> int:
         """Of the list of taps."""
-        taps = TAPS_PER_ENTRY[self.isa]
+        taps = TAPS_PER_ENTRY[self.target.isa]
         entries = -(-self.window.kernel[0] * self.window.kernel[1] // taps)
         return entries * 4 * (taps + QUAD)
 

@@ -85,7 +85,7 @@ RUN, RUN_BYTE = 18, 2.8
 
 POOLS = {
     **{"average_pool2d_s16": (20, 4, 3.1), "max_pool2d_s16": (16, 4, 5.2)},
-    **{"average": (50, 6, 4.6), "max_pool2d": (14, 0, 5.2)},
+    **{"average_short": (24, 0, 3.0), "average": (50, 6, 4.6), "max_pool2d": (14, 0, 5.2)},
 }
 """Kind of pool -> instructions of an output, of a row of its window, and of a tap.
 
@@ -241,7 +241,8 @@ def _packed(call: Call, isa: InstructionSet) -> float | None:
     if name.startswith("depthwise3x3"):
         out = p["across"]["y_count"], p["along"]["y_count"]
         relu = p["y_zp"] == INT8_MIN and p["across"]["x_step"] == p["across"]["y_step"]
-        each = more * slide_cost(isa, out, p["channels"], p["stride"], relu)
+        kinds = {"relu": relu, "signed": "signed" in name}
+        each = more * slide_cost(isa, out, p["channels"], p["stride"], **kinds)
         return int(p["images"]) * each
     if name.startswith("depthwise_block"):
         window, y = p["window"], p["y"]

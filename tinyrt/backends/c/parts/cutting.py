@@ -66,7 +66,7 @@ POOLED = frozenset(
     f"tinyrt_{name}"
     for name in (
         *("average_pool2d_s8", "average_pool2d_s16", "average_columns_s8", "average_legacy_s8"),
-        *("average_few_s8", "max_pool2d_s8", "max_pool2d_s16"),
+        *("average_short_s8", "average_few_s8", "max_pool2d_s8", "max_pool2d_s16"),
     )
 )
 """Kernels by what their parts are; other int8 kernels stand in ``_cut_of_layer``."""
@@ -127,7 +127,7 @@ def _cut_of_layer(call: Call, isa: InstructionSet, overlaps: bool) -> Cut | None
         eights = isa is InstructionSet.SCALAR and bits == "s8"
         step = channels.EIGHT if eights else channels.QUAD
         return channels.row_channels(call, step, keeps=name == "dense_row_part")
-    if name in ("depthwise3x3", "depthwise3x3_wide"):
+    if name in ("depthwise3x3", "depthwise3x3_signed", "depthwise3x3_wide"):
         return channels.sliding_channels(call)
     if name in ("depthwise_block", "depthwise_block_fine"):
         return channels.listed_channels(call) or _lines_of_four(call, overlaps)

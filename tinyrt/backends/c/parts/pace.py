@@ -46,7 +46,7 @@ SMALL = Pace(
         **{SHORT: 3.2, "window_block": 2.3, "lut_s8": 1.0, "average": 1.6},
         **{"average_pool2d_s16": 3.9, "max_pool2d_s16": 1.5, "add_s16": 3.1, "sub_s16": 3.1},
         **{"dense_row": 1.7, "dense_row_long": 1.9, "dense_row_sparse": 1.9},
-        **{"window_four": 2.2, "dense_four": 2.2},
+        **{"window_four": 2.2, "dense_four": 2.2, "depthwise3x3": 2.15},
     },
     others=2.5,
 )
