@@ -95,6 +95,7 @@ from tinyrt.convert.passes.truth import (
     RECOGNISE_CHOICE,
     SWAP_CHOICES,
 )
+from tinyrt.convert.passes.turn_heads import MERGE_HEADS, TURN_HEADS
 from tinyrt.convert.passes.turn_parts import TURN_PARTS
 from tinyrt.convert.passes.unfold import GATHER_TO_TRANSPOSE
 from tinyrt.convert.passes.write_out import WRITE_OUT_ERF
@@ -188,6 +189,8 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     TRANSPOSE_INTO_LEFT,
     TURN_PRODUCT,
     CUT_BEFORE_TURN,
+    MERGE_HEADS,
+    TURN_HEADS,
     # Last resorts: they end hopes of cancelling a transpose or folding a batch_norm.
     PIXEL_SHUFFLE,
     TRANSPOSE_TO_RESHAPE,
