@@ -121,6 +121,18 @@ def split_attention(m: Body, x: str) -> str:
     return m.relu(m.op("Add", x, y))
 
 
+def groups_attention(m: Body, x: str) -> str:
+    """ResNeSt's, of two groups: weights come by group first, and parts of the image do not."""
+    y = m.relu(m.conv(x, 8, 16, 3, groups=4))
+    parts = m.reshape(y, 1, 2, 8, H, W)
+    total = m.op("ReduceSum", parts, m.ints(1), keepdims=0)
+    weights = m.conv(m.relu(m.conv(m.mean(total), 8, 4, groups=2)), 4, 16, groups=2)
+    weights = m.op("Softmax", m.transpose(m.reshape(weights, 1, 2, 2, 4), 0, 2, 1, 3), axis=1)
+    weights = m.reshape(m.reshape(weights, 1, 16), 1, 2, 8, 1, 1)
+    y = m.op("ReduceSum", m.op("Mul", parts, weights), m.ints(1), keepdims=0)
+    return m.relu(m.op("Add", x, m.conv(y, 8, 8)))
+
+
 def rep_block(m: Body, x: str) -> str:
     """RepVGG's, as it is trained."""
     for _ in range(2):
@@ -287,6 +299,7 @@ BODIES: dict[str, tuple[Block, int, int]] = {
     "EfficientFormerV2 of mixed heads": (mixed_image_heads, 8, 30),
     "MLP-Mixer": (mixer, 2, 10),
     "YOLOv5's head": (grid_head, 1, 13),
-    "SKNet of three branches": (three_kernels, 1, 22),
+    "SKNet of three branches": (three_kernels, 1, 19),
+    "ResNeSt of two groups": (groups_attention, 1, 17),
 }
 """Name -> the block, and how many transposes and ops are left of it at most."""

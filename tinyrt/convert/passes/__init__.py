@@ -73,6 +73,7 @@ from tinyrt.convert.passes.shuffle import (
     GATHER_INTO_LAYER,
     GATHER_TO_SLICE,
     MERGE_GATHERS,
+    SHUFFLE_ROWS,
     SHUFFLE_TO_GATHER,
 )
 from tinyrt.convert.passes.sink_reshape import (
@@ -191,6 +192,7 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     CUT_BEFORE_TURN,
     MERGE_HEADS,
     TURN_HEADS,
+    SHUFFLE_ROWS,
     # Last resorts: they end hopes of cancelling a transpose or folding a batch_norm.
     PIXEL_SHUFFLE,
     TRANSPOSE_TO_RESHAPE,
