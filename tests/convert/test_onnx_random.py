@@ -54,6 +54,7 @@ NEVER = {
     "remove_requantise",
     "shuffle_rows",
     "shuffle_to_gather",
+    "scale_before_moves",
     "scale_into_softmax",
     "scale_through_product",
     "sink_join",

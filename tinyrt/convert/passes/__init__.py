@@ -69,6 +69,7 @@ from tinyrt.convert.passes.recognise import (
     SCALE_INTO_SOFTMAX,
     SCALE_THROUGH_PRODUCT,
 )
+from tinyrt.convert.passes.scale_before_moves import SCALE_BEFORE_MOVES
 from tinyrt.convert.passes.shuffle import (
     GATHER_INTO_LAYER,
     GATHER_TO_SLICE,
@@ -178,6 +179,7 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     HOIST_OVER_SLICE,
     FOLD_BATCHNORM,
     FOLD_AFFINE,
+    SCALE_BEFORE_MOVES,
     MERGE_CONSTANTS,
     MERGE_PARALLEL,
     FUSE_ACTIVATION,
