@@ -1,4 +1,4 @@
-"""Blocks whose tokens, heads or boxes change places, node by node as PyTorch's exporter writes them."""
+"""Blocks whose tokens, heads or boxes change places, as PyTorch's exporter writes them."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from tests.docs.pages import rows_of
 from tinyrt.api import open_model
 from tinyrt.convert.passes.merge_through import MOST_DIMENSIONS
 from tinyrt.ir import Graph
+from tinyrt.ops import OPS
 from tinyrt.ops.transpose import TransposeAttrs
 
 
@@ -40,7 +41,9 @@ BLOCKS = {
     "EfficientFormerV2": ("EfficientFormerV2",),
     "MLP-Mixer": ("MLP-Mixer",),
     "YOLOv5's head": ("YOLOv5's head",),
-    "SKNet and ResNeSt of three branches or more": ("SKNet of three branches",),
+    "SKNet and ResNeSt of three branches or more": (
+        *("SKNet of three branches", "ResNeSt of two groups"),
+    ),
 }
 """What a row of the page begins with -> the blocks that stand for it here."""
 
@@ -102,6 +105,30 @@ def test_one_move_for_both_would_have_more_dimensions_than_litert_moves(name, tm
 def test_queries_are_of_another_length_than_keys_and_values(tmp_path):
     queries, others = moves_of("PVTv2 of two heads", tmp_path)
     assert {H * W, H * W // 4} == {shape[1] for shape, _ in (queries, others)}
+
+
+@pytest.mark.parametrize("name", ["YOLO11's attention", "EfficientFormerV2"])
+def test_a_move_back_costs_less_than_the_layer_behind_it_once_more(name, tmp_path):
+    graph = left_of(name, tmp_path)
+    back = [node for node in graph.nodes if node.op == "transpose"][-1]
+    reader = graph.consumers(graph.consumers(back.output)[0].output)[0]
+    assert reader.op == "add", "taps are added behind a reshape"
+    layer = next(n for n in graph.bound() if n.input(0).name == reader.output)
+    while layer.op != "conv2d":
+        layer = next(n for n in graph.bound() if n.input(0).name == layer.output.name)
+    assert OPS["conv2d"].macs(layer) == 8 * math.prod(graph.value(back.output).shape)
+
+
+@pytest.mark.parametrize("name", ["CoaT", "EfficientFormerV2"])
+def test_thirds_that_are_moved_apart_are_read_as_images_too(name, tmp_path):
+    graph = left_of(name, tmp_path)
+    *thirds, _ = [node for node in graph.nodes if node.op == "transpose"]
+    assert len(thirds) == 3
+    sources = {third.inputs[0] for third in thirds}
+    makers = [graph.producer(source) for source in sources]
+    sources |= {n.inputs[0] for n in makers if n is not None and n.op == "reshape"}
+    readers = {n.op for source in sources for n in graph.consumers(source)}
+    assert readers & {"slice", "depthwise_conv2d"}
 
 
 @pytest.mark.slow

@@ -81,9 +81,7 @@ HEADS_AND_PATCHES = {
     "scale_before_moves": Example(
         (6, 8),
         lambda net: net.mul(turned_heads(net, net.dense("x", 8)), 0.5),
-        lambda net: two_readers(
-            net, y := turned_heads(net, net.dense("x", 8)), net.mul(y, 0.5)
-        ),
+        lambda net: two_readers(net, y := turned_heads(net, net.dense("x", 8)), net.mul(y, 0.5)),
         "has other readers",
     ),
     "merge_heads": Example(

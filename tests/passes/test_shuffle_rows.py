@@ -78,9 +78,7 @@ MISSES = {
         "shuffle_rows",
         ((6, 8), (4, 8)),
         lambda net: net.transpose(
-            net.reshape(
-                net.op("fully_connected", ("x", "x1"), FullyConnectedAttrs()), 6, 2, 2
-            ),
+            net.reshape(net.op("fully_connected", ("x", "x1"), FullyConnectedAttrs()), 6, 2, 2),
             (0, 2, 1),
         ),
         "weights that are not constant",

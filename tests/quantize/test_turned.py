@@ -69,8 +69,7 @@ def halves_too(net: Net) -> list[str]:
     made = []
     for begin in (0, 2, 4):
         made += [
-            net.cut(y, (0, begin, 0, half), (1, 2, TOKENS, DEPTH // 2))
-            for half in (0, DEPTH // 2)
+            net.cut(y, (0, begin, 0, half), (1, 2, TOKENS, DEPTH // 2)) for half in (0, DEPTH // 2)
         ]
         made.append(net.cut(y, (0, begin, 0, 0), (1, 2, TOKENS, DEPTH)))
     return made

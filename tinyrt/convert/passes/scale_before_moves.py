@@ -20,7 +20,7 @@ MOVES = ("reshape", "transpose")
 
 
 def scale_before_moves(graph: Graph, node: Node) -> Patch | Refusal | None:
-    """move(conv(x)) * c = move(conv(x) * c), for a number c and moves that are reshapes, transposes.
+    """move(conv(x)) * c = move(conv(x) * c), for a number c and reshapes or transposes.
 
     The product then becomes part of the layer's weights.
     """

@@ -116,15 +116,13 @@ def _turned(
     layer: tuple[Node, ...] = (),
     made: tuple[Value, ...] = (),
 ) -> Patch | Refusal:
-    """One move of all heads in ``whole``, and the cuts behind it; ``before`` goes with the old ones.
+    """One move of all heads in ``whole``, and the cuts behind it; ``before`` goes, too.
 
     Heads come first, so that each cut is one piece of what has been turned.
     """
     (tokens, depth), count = (parts[0].tokens, parts[0].depth), sum(p.count for p in parts)
     split = replace(whole, name=names.new(f"{whole.name}.heads"), shape=(1, tokens, count, depth))
-    turned = replace(
-        whole, name=names.new(f"{whole.name}.turned"), shape=(1, count, tokens, depth)
-    )
+    turned = replace(whole, name=names.new(f"{whole.name}.turned"), shape=(1, count, tokens, depth))
     nodes = [
         *layer,
         Node("reshape", split.name, (whole.name,), (split.name,), ReshapeAttrs(split.shape)),

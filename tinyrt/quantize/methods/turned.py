@@ -141,9 +141,7 @@ def _differ(turned: _Turned, ranges: Mapping[str, Range]) -> bool:
     return max(highs) - min(lows) > APART * narrowest
 
 
-def _part(
-    graph: Graph, turned: _Turned, place: tuple[int, int]
-) -> tuple[list[Node], list[Value]]:
+def _part(graph: Graph, turned: _Turned, place: tuple[int, int]) -> tuple[list[Node], list[Value]]:
     """The layer, the moves and the cuts of one part; the constants and the values in between."""
     layer, (first, *others), (begin, end) = turned.layer, turned.cuts[place], place
     name, attrs = first.output, turned.turn.attrs_as(TransposeAttrs)
@@ -169,9 +167,7 @@ def _part(
     )
     drops = bool(first.attrs_as(SliceAttrs).dropped)
     shape = tuple(split.shape[axis] for axis in attrs.perm)
-    part = replace(
-        split, name=graph.unique_name(f"{name}.turned") if drops else name, shape=shape
-    )
+    part = replace(split, name=graph.unique_name(f"{name}.turned") if drops else name, shape=shape)
     inputs = (layer.input(0).name, *(v.name for v in constants))
     nodes = [
         replace(layer.node, name=dense.name, inputs=inputs, outputs=(dense.name,)),
