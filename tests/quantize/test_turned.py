@@ -107,7 +107,7 @@ def test_each_part_has_a_layer_and_a_move(form):
     exact = Model(graph).run(x)
     for name, found in Model(apart).run(x).items():
         np.testing.assert_allclose(found, exact[name], rtol=1e-5, atol=1e-5)
-    known = with_moved(apart, ranges)
+    known = with_moved(graph, apart, ranges)
     measured = calibrate(apart, x)
     for node in apart.nodes:
         if node.op != "slice":

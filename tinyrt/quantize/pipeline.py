@@ -69,9 +69,9 @@ def quantize_graph(
     _require_no_state(graph)
     if not config.optimizes:
         ranges = calibrate(graph, data, progress, config, crew)
-        graph = _apart(graph, ranges, config)
-        ranges = with_moved(graph, ranges)
-        graph = free_ranges(graph, ranges, config)
+        apart = _apart(graph, ranges, config)
+        ranges = with_moved(graph, apart, ranges)
+        graph = free_ranges(apart, ranges, config)
         return apply_plan(graph, make_plan(graph, ranges, config))
     return prepare(graph, data, config, progress, crew).quantized(config, progress)
 
@@ -159,11 +159,11 @@ def prepare(
         held = {}
     reference = Simulator(graph, head).reference
     observed = {name: Range.of(x) for name, x in reference.items()}
-    graph = _apart(graph, observed, config)
-    if any(node.output not in observed for node in graph.nodes):
-        reference = Simulator(graph, head).reference
+    apart = _apart(graph, observed, config)
+    if any(node.output not in graph.values for node in apart.nodes):
+        reference = Simulator(apart, head).reference
         observed = {name: Range.of(x) for name, x in reference.items()}
-    graph = free_ranges(graph, observed, config)
+    graph = free_ranges(apart, observed, config)
     methods, full_range = config, False
     if config.measured:
         methods, full_range = choose_methods(graph, looked_at, count, config)

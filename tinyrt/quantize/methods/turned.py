@@ -79,11 +79,11 @@ def split_turned(graph: Graph, ranges: Mapping[str, Range], config: QuantConfig)
     return verify(drop_unused_values(graph.with_nodes(nodes, values))) if gone else graph
 
 
-def with_moved(graph: Graph, ranges: Mapping[str, Range]) -> dict[str, Range]:
-    """The ranges, and those of values that have none and are only moved on."""
+def with_moved(old: Graph, graph: Graph, ranges: Mapping[str, Range]) -> dict[str, Range]:
+    """The ranges, and those of what ``split_turned`` has put in: it is moved on to what has one."""
     known = dict(ranges)
     for node in reversed(graph.nodes):
-        if node.output not in known:
+        if node.output not in old.values:
             known[node.output] = known[graph.consumers(node.output)[0].output]
     return known
 
