@@ -6,6 +6,19 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tests.convert.attention_bodies import (
+    bert,
+    factored,
+    gpt,
+    grid_head,
+    levit,
+    llama,
+    mixed_image_heads,
+    mixer,
+    plain_image_heads,
+    vit,
+    windowed,
+)
 from tests.convert.onnx_build import OnnxModel
 
 H, W = 6, 10
@@ -80,19 +93,25 @@ def pool_block(m: Body, x: str) -> str:
     return m.op("Add", x, m.op("Mul", y, m.weights(8, 1, 1)))
 
 
-def weighed(m: Body, parts: str) -> str:
-    """The sum of (1, 2, 8, H, W) along the second dimension, weighed per channel."""
+def weighed(m: Body, parts: str, count: int = 2) -> str:
+    """The sum of (1, count, 8, H, W) along the second dimension, weighed per channel."""
     total = m.op("ReduceSum", parts, m.ints(1), keepdims=0)
-    weights = m.reshape(m.conv(m.relu(m.conv(m.mean(total), 8, 4)), 4, 16), 1, 2, 8, 1, 1)
+    weights = m.conv(m.relu(m.conv(m.mean(total), 8, 4)), 4, 8 * count)
+    weights = m.reshape(weights, 1, count, 8, 1, 1)
     weighed = m.op("Mul", parts, m.op("Softmax", weights, axis=1))
     return m.op("ReduceSum", weighed, m.ints(1), keepdims=0)
 
 
-def selective_kernel(m: Body, x: str) -> str:
+def selective_kernel(m: Body, x: str, sizes: tuple[int, ...] = (3, 5)) -> str:
     """SKNet's."""
-    paths = [m.op("Unsqueeze", m.relu(m.conv(x, 8, 8, size)), m.ints(1)) for size in (3, 5)]
-    y = m.conv(weighed(m, m.op("Concat", *paths, axis=1)), 8, 8)
+    paths = [m.op("Unsqueeze", m.relu(m.conv(x, 8, 8, size)), m.ints(1)) for size in sizes]
+    y = m.conv(weighed(m, m.op("Concat", *paths, axis=1), len(sizes)), 8, 8)
     return m.relu(m.op("Add", x, y))
+
+
+def three_kernels(m: Body, x: str) -> str:
+    """SKNet's, of three branches."""
+    return selective_kernel(m, x, (1, 3, 5))
 
 
 def split_attention(m: Body, x: str) -> str:
@@ -100,6 +119,18 @@ def split_attention(m: Body, x: str) -> str:
     y = m.relu(m.conv(x, 8, 16, 3, groups=2))
     y = m.conv(weighed(m, m.reshape(y, 1, 2, 8, H, W)), 8, 8)
     return m.relu(m.op("Add", x, y))
+
+
+def groups_attention(m: Body, x: str) -> str:
+    """ResNeSt's, of two groups: weights come by group first, and parts of the image do not."""
+    y = m.relu(m.conv(x, 8, 16, 3, groups=4))
+    parts = m.reshape(y, 1, 2, 8, H, W)
+    total = m.op("ReduceSum", parts, m.ints(1), keepdims=0)
+    weights = m.conv(m.relu(m.conv(m.mean(total), 8, 4, groups=2)), 4, 16, groups=2)
+    weights = m.op("Softmax", m.transpose(m.reshape(weights, 1, 2, 2, 4), 0, 2, 1, 3), axis=1)
+    weights = m.reshape(m.reshape(weights, 1, 16), 1, 2, 8, 1, 1)
+    y = m.op("ReduceSum", m.op("Mul", parts, weights), m.ints(1), keepdims=0)
+    return m.relu(m.op("Add", x, m.conv(y, 8, 8)))
 
 
 def rep_block(m: Body, x: str) -> str:
@@ -257,5 +288,18 @@ BODIES: dict[str, tuple[Block, int, int]] = {
     "PVTv2 of two heads": (reduced(2), 2, 20),
     "unfold": (gathered, 2, 12),
     "lines of text": (lines_of_text, 0, 6),
+    "BERT": (bert, 1, 14),
+    "GPT-2": (gpt, 1, 14),
+    "Llama": (llama, 1, 34),
+    "ViT": (vit, 1, 17),
+    "LeViT": (levit, 1, 14),
+    "Swin": (windowed, 3, 22),
+    "CoaT": (factored, 4, 30),
+    "EfficientFormerV2": (plain_image_heads, 4, 24),
+    "EfficientFormerV2 of mixed heads": (mixed_image_heads, 8, 30),
+    "MLP-Mixer": (mixer, 2, 10),
+    "YOLOv5's head": (grid_head, 1, 13),
+    "SKNet of three branches": (three_kernels, 1, 19),
+    "ResNeSt of two groups": (groups_attention, 1, 17),
 }
 """Name -> the block, and how many transposes and ops are left of it at most."""

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from tests.ledger.case import add
 from tests.ledger.watch import Entry
-from tests.passes.example_parts import picked, shuffled
+from tests.passes.example_parts import picked, shuffled, turned_channels
+from tests.passes.examples_heads import layers_of_heads, wide
 from tests.passes.nets import TO_NCHW
 from tests.passes.random_net import RandomNet as Net
 from tests.passes.test_every_pass import RULES
@@ -84,6 +85,20 @@ changed(
     lambda net: picked(net, net.conv("x", 4), *[3, 0, 2] * 100),
     ("the weights of 'conv2d_0'", 300 * 3 * 3 * 64),
     ("the weights of 'conv2d_0'", 300),
+)
+changed(
+    "shuffle_rows",
+    "shuffle",
+    IMAGE,
+    lambda net: turned_channels(net, net.conv("x", 64)),
+    ("the weights of 'conv2d_0'", KERNEL + 64),
+)
+changed(
+    "merge_heads",
+    "merge_siblings",
+    (6, 64),
+    lambda net: wide(net, *layers_of_heads(net, 320, 320)),
+    ("weights that are joined", 2 * 64 * 320),
 )
 changed(
     "pixel_shuffle",

@@ -58,6 +58,12 @@ def behind_a_layer(make: Callable[[Net, str], str]) -> Callable[[Net], tuple[str
     return build
 
 
+def turned_channels(net: Net, x: str) -> str:
+    """Both halves of the channels of an image, turned in each pixel."""
+    shape, c = net.shape(x)[:-1], net.channels(x)
+    return net.transpose(net.reshape(x, *shape, 2, c // 2), (0, 1, 2, 4, 3))
+
+
 def cut(net: Net, x: str, rows: int) -> str:
     shape = net.shape(x)
     return net.op("slice", (x,), SliceAttrs((0,) * 4, (1, rows, *shape[2:]), (1,) * 4))

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from tests.passes.example import IMAGE, Example
-from tests.passes.example_parts import behind_a_layer, branches, picked, rows, shuffled
+from tests.passes.example_parts import (
+    behind_a_layer,
+    branches,
+    picked,
+    rows,
+    shuffled,
+    turned_channels,
+)
 from tests.passes.examples_heads import HEADS_AND_PATCHES
 from tests.passes.nets import TO_NCHW, TO_NHWC
 from tinyrt.ops.mean import MeanAttrs
@@ -16,6 +23,12 @@ CHANNELS = HEADS_AND_PATCHES | {
         lambda net: net.op("tanh", (shuffled(net, "x", (1, 6, 5, 2, 2), (0, 1, 2, 4, 3)),)),
         lambda net: shuffled(net, "x", (1, 6, 5, 2, 2), (0, 1, 4, 3, 2)),
         "more than the parts of one dimension",
+    ),
+    "shuffle_rows": Example(
+        IMAGE,
+        lambda net: turned_channels(net, net.conv("x", 6)),
+        behind_a_layer(turned_channels),
+        "has other readers",
     ),
     "merge_gathers": Example(
         EVEN,

@@ -8,6 +8,7 @@ from tests.passes.example import Example
 from tests.passes.example_parts import joined, two_readers
 from tests.passes.random_net import RandomNet as Net
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
+from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.gather import GatherAttrs
 from tinyrt.ops.slice import SliceAttrs
 
@@ -44,6 +45,32 @@ def cut_heads(
     return made
 
 
+def turned_heads(net: Net, x: str, heads: int = 2) -> str:
+    """The channels of 6 tokens, in heads that come first."""
+    return net.transpose(net.reshape(x, 1, 6, heads, -1), (0, 2, 1, 3))
+
+
+def wide(net: Net, *made: str) -> str:
+    """What is made, joined, behind layers that need more memory than it."""
+    flat = net.op("concatenation", [net.reshape(y, 1, -1) for y in made], ConcatenationAttrs(1))
+    return net.dense(net.op("tanh", (net.dense(flat, 500),)), 5)
+
+
+def layers_of_heads(net: Net, *widths: int) -> list[str]:
+    """Heads of several layers that read the same tokens."""
+    return [turned_heads(net, net.dense("x", width)) for width in widths]
+
+
+def heads_of_cuts(net: Net, x: str, *widths: int) -> list[str]:
+    """Heads of slices of the channels, one behind the other."""
+    made, at = [], 0
+    for width in widths:
+        attrs = SliceAttrs((0, at), (6, width), (1, 1))
+        made.append(turned_heads(net, net.op("slice", (x,), attrs)))
+        at += width
+    return made
+
+
 def half_back(net: Net, last: tuple[int, ...]) -> str:
     """Half of the channels of an image that was turned, turned again."""
     attrs = SliceAttrs((0, 2, 0, 0), (1, 2, 6, 5), (1, 1, 1, 1))
@@ -51,6 +78,24 @@ def half_back(net: Net, last: tuple[int, ...]) -> str:
 
 
 HEADS_AND_PATCHES = {
+    "scale_before_moves": Example(
+        (6, 8),
+        lambda net: net.mul(turned_heads(net, net.dense("x", 8)), 0.5),
+        lambda net: two_readers(net, y := turned_heads(net, net.dense("x", 8)), net.mul(y, 0.5)),
+        "has other readers",
+    ),
+    "merge_heads": Example(
+        (6, 8),
+        lambda net: wide(net, *layers_of_heads(net, 8, 8, 8)),
+        lambda net: wide(net, *layers_of_heads(net, 8, 12)),
+        "differ in depth",
+    ),
+    "turn_heads": Example(
+        (6, 16),
+        lambda net: wide(net, *heads_of_cuts(net, "x", 8, 8)),
+        lambda net: wide(net, *heads_of_cuts(net, "x", 4, 12)),
+        "differ in depth",
+    ),
     "cut_before_turn": Example(
         (1, 6, 5, 4),
         lambda net: half_back(net, (0, 2, 3, 1)),

@@ -188,7 +188,15 @@ def picked_channels(net: RandomNet, x: str, rng: Rng) -> str:
     indices = tuple(int(i) for i in rng.permutation(net.channels(x))[:count])
     axis = len(net.shape(x)) - 1
     picked = net.op("gather", (x,), GatherAttrs(axis, indices, (count,)))
-    return shared(net, picked) if axis == 3 and count % 2 == 0 and rng.random() < 0.5 else picked
+    if axis == 3 and count % 2 == 0:
+        return shared(net, picked) if rng.random() < 0.5 else picked
+    return weighed(net, x) if rng.random() < 0.3 else picked
+
+
+def weighed(net: RandomNet, x: str) -> str:
+    """Three channels of a layer weighed against each other, twice for each pixel."""
+    rows = net.dense(net.reshape(x, -1, net.channels(x)), 6)
+    return net.softmax(net.transpose(net.reshape(rows, -1, 3, 2), (0, 2, 1)))
 
 
 def shared(net: RandomNet, x: str) -> str:
@@ -210,13 +218,16 @@ def pixels(net: RandomNet, x: str, rng: Rng) -> str | None:
 
 
 def attention(net: RandomNet, x: str, rng: Rng) -> str | None:
-    """Two heads, whose queries, keys and values one layer computes, as exporters write them."""
+    """Two heads, of queries, keys and values as exporters write them: of one layer or of three."""
     width, steps = 3, math.prod(net.shape(x)[:-1])
     if steps > 40:
         return None
     rows = net.reshape(x, steps, net.shape(x)[-1])
+    kind = rng.random()
+    if kind < 0.4:
+        return _attend(net, _thirds(net, rows, kind < 0.25), rng)
     whole = net.reshape(net.dense(rows, 6 * width), steps, 3, 2 * width)
-    if rng.random() < 0.5:
+    if kind < 0.6:
         whole = net.transpose(net.reshape(whole, 1, steps, 3, 2, width), (2, 0, 3, 1, 4))
         parts = [_part(net, whole, i, (0,)) for i in range(3)]
     else:
@@ -229,10 +240,28 @@ def attention(net: RandomNet, x: str, rng: Rng) -> str | None:
             cuts = [net.op("slice", (whole,), place) for place in places]
         heads = [net.reshape(cut, steps, 1, 2, width) for cut in cuts]
         parts = [net.transpose(head, (1, 2, 0, 3)) for head in heads]
+    return _attend(net, parts, rng)
+
+
+def _thirds(net: RandomNet, rows: str, of_one_layer: bool) -> list[str]:
+    """Heads of three layers, or of thirds of one layer's channels: (1, 2, steps, 3) each."""
+    steps, width = net.shape(rows)[0], 6
+    if of_one_layer:
+        whole = net.dense(rows, 3 * width)
+        cuts = [SliceAttrs((0, i * width), (steps, width), (1, 1)) for i in range(3)]
+        thirds = [net.op("slice", (whole,), cut) for cut in cuts]
+    else:
+        thirds = [net.dense(rows, width) for _ in range(3)]
+    return [net.transpose(net.reshape(y, 1, steps, 2, 3), (0, 2, 1, 3)) for y in thirds]
+
+
+def _attend(net: RandomNet, parts: list[str], rng: Rng) -> str:
+    """What heads of queries, keys and values answer, and a layer behind it."""
     q, k, v = parts
+    _, _, steps, width = net.shape(q)
     scores = net.op("batch_matmul", (q, net.transpose(k, (0, 1, 3, 2))), BatchMatmulAttrs())
     weights = net.softmax(net.mul(scores, 0.1))
-    if rng.random() < 0.3:  # as attention between pixels is written, channels first
+    if rng.random() < 0.5:  # as attention between pixels is written, channels first
         turned = net.transpose(v, (0, 1, 3, 2))
         mixed = net.op("batch_matmul", (turned, weights), BatchMatmulAttrs(adj_y=True))
         rows = net.reshape(net.transpose(mixed, (0, 3, 1, 2)), steps, 2 * width)

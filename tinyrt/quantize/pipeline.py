@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tinyrt.cluster.pieces import Crew
@@ -19,6 +20,7 @@ from tinyrt.quantize.methods.chosen import FEWEST, choose_methods
 from tinyrt.quantize.methods.equalize import equalize
 from tinyrt.quantize.methods.heads import split_heads
 from tinyrt.quantize.methods.layerwise import refine
+from tinyrt.quantize.methods.turned import split_turned, with_moved
 from tinyrt.quantize.plan import QuantPlan, make_plan
 from tinyrt.quantize.ranges import Range
 from tinyrt.quantize.simulate import Array, Simulator, simulator_of
@@ -67,7 +69,9 @@ def quantize_graph(
     _require_no_state(graph)
     if not config.optimizes:
         ranges = calibrate(graph, data, progress, config, crew)
-        graph = free_ranges(split_heads(graph, ranges, config), ranges, config)
+        apart = _apart(graph, ranges, config)
+        ranges = with_moved(graph, apart, ranges)
+        graph = free_ranges(apart, ranges, config)
         return apply_plan(graph, make_plan(graph, ranges, config))
     return prepare(graph, data, config, progress, crew).quantized(config, progress)
 
@@ -119,6 +123,11 @@ class Prepared:
         return max(plans, key=lambda plan: held.sqnr_db(held.run_plan(plan)))
 
 
+def _apart(graph: Graph, ranges: Mapping[str, Range], config: QuantConfig) -> Graph:
+    """The graph in which parts that differ in range have layers of their own."""
+    return split_turned(split_heads(graph, ranges, config), ranges, config)
+
+
 def _require_no_state(graph: Graph) -> None:
     """Raise ``UnsupportedError`` for a model whose samples cannot be looked at one by one."""
     if graph.states:
@@ -150,7 +159,11 @@ def prepare(
         held = {}
     reference = Simulator(graph, head).reference
     observed = {name: Range.of(x) for name, x in reference.items()}
-    graph = free_ranges(split_heads(graph, observed, config), observed, config)
+    apart = _apart(graph, observed, config)
+    if any(node.output not in graph.values for node in apart.nodes):
+        reference = Simulator(apart, head).reference
+        observed = {name: Range.of(x) for name, x in reference.items()}
+    graph = free_ranges(apart, observed, config)
     methods, full_range = config, False
     if config.measured:
         methods, full_range = choose_methods(graph, looked_at, count, config)

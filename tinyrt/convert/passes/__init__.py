@@ -69,10 +69,12 @@ from tinyrt.convert.passes.recognise import (
     SCALE_INTO_SOFTMAX,
     SCALE_THROUGH_PRODUCT,
 )
+from tinyrt.convert.passes.scale_before_moves import SCALE_BEFORE_MOVES
 from tinyrt.convert.passes.shuffle import (
     GATHER_INTO_LAYER,
     GATHER_TO_SLICE,
     MERGE_GATHERS,
+    SHUFFLE_ROWS,
     SHUFFLE_TO_GATHER,
 )
 from tinyrt.convert.passes.sink_reshape import (
@@ -95,6 +97,7 @@ from tinyrt.convert.passes.truth import (
     RECOGNISE_CHOICE,
     SWAP_CHOICES,
 )
+from tinyrt.convert.passes.turn_heads import MERGE_HEADS, TURN_HEADS
 from tinyrt.convert.passes.turn_parts import TURN_PARTS
 from tinyrt.convert.passes.unfold import GATHER_TO_TRANSPOSE
 from tinyrt.convert.passes.write_out import WRITE_OUT_ERF
@@ -176,6 +179,7 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     HOIST_OVER_SLICE,
     FOLD_BATCHNORM,
     FOLD_AFFINE,
+    SCALE_BEFORE_MOVES,
     MERGE_CONSTANTS,
     MERGE_PARALLEL,
     FUSE_ACTIVATION,
@@ -188,6 +192,9 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     TRANSPOSE_INTO_LEFT,
     TURN_PRODUCT,
     CUT_BEFORE_TURN,
+    MERGE_HEADS,
+    TURN_HEADS,
+    SHUFFLE_ROWS,
     # Last resorts: they end hopes of cancelling a transpose or folding a batch_norm.
     PIXEL_SHUFFLE,
     TRANSPOSE_TO_RESHAPE,

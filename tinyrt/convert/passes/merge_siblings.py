@@ -26,7 +26,7 @@ Measured on a Cortex-M4: 2.4 instructions per gathered byte, 1.2 per byte that a
 
 def merge_siblings(graph: Graph, node: Node) -> Patch | Refusal | None:
     """conv(x, w1), conv(x, w2) = split(conv(x, [w1, w2])); no split where they are joined again."""
-    siblings = [n for n in graph.consumers(node.inputs[0]) if _is_sibling(graph, node, n)]
+    siblings = [n for n in graph.consumers(node.inputs[0]) if is_sibling(graph, node, n)]
     if len(siblings) < 2 or siblings[0] is not node:
         return None
     readers = [r for n in siblings for r in graph.consumers(n.output)]
@@ -40,7 +40,7 @@ def merge_siblings(graph: Graph, node: Node) -> Patch | Refusal | None:
     return _merged(graph, siblings, None)
 
 
-def _is_sibling(graph: Graph, node: Node, other: Node) -> bool:
+def is_sibling(graph: Graph, node: Node, other: Node) -> bool:
     """Whether the other has the same op on the same input, with other weights."""
     if (other.op, other.attrs, other.inputs[0]) != (node.op, node.attrs, node.inputs[0]):
         return False
@@ -82,20 +82,10 @@ def _saves(graph: Graph, siblings: list[Node]) -> bool:
 
 
 def _merged(graph: Graph, siblings: list[Node], join: Node | None) -> Patch:
-    first, names = siblings[0], Names(graph)
-    parts = [weights_and_bias(graph, n) for n in siblings]
-    spend_on_arrays(
-        "weights that are joined", *(part[0].size for part in parts if part[0] is not None)
-    )
-    name = names.new(f"{first.output}.merged")
-    w = np.concatenate([part[0] for part in parts if part[0] is not None])
-    b = np.concatenate([part[1] for part in parts if part[1] is not None])
-    weights = Value.constant(names.new(f"{name}.weights"), w)
-    bias = Value.constant(names.new(f"{name}.bias"), b.astype(np.float32))
+    layer, values = joined_layer(graph, siblings, Names(graph))
+    name, whole = layer.output, values[-1]
     outputs = [graph.value(n.output) for n in siblings]
-    whole = replace(outputs[0], name=name, shape=(*outputs[0].shape[:-1], len(w)))
-    inputs = (first.inputs[0], weights.name, bias.name)
-    merged = [replace(first, name=name, inputs=inputs, outputs=(name,))]
+    merged = [layer]
     if join is None:
         merged += _split(whole, outputs)
     nodes: list[Node] = []
@@ -105,7 +95,28 @@ def _merged(graph: Graph, siblings: list[Node], join: Node | None) -> Patch:
         elif merged:
             nodes += merged
             merged = []
-    return Patch(remove=graph.nodes, add=tuple(nodes), values=(weights, bias, whole))
+    return Patch(remove=graph.nodes, add=tuple(nodes), values=values)
+
+
+def joined_layer(
+    graph: Graph, siblings: list[Node], names: Names
+) -> tuple[Node, tuple[Value, ...]]:
+    """One layer with the channels of all siblings in a row; its weights, its bias, its output."""
+    first = siblings[0]
+    parts = [weights_and_bias(graph, n) for n in siblings]
+    spend_on_arrays(
+        "weights that are joined", *(part[0].size for part in parts if part[0] is not None)
+    )
+    name = names.new(f"{first.output}.merged")
+    w = np.concatenate([part[0] for part in parts if part[0] is not None])
+    b = np.concatenate([part[1] for part in parts if part[1] is not None])
+    constants = [Value.constant(names.new(f"{name}.weights"), w)]
+    if any(len(n.inputs) > 2 and n.inputs[2] for n in siblings):
+        constants.append(Value.constant(names.new(f"{name}.bias"), b.astype(np.float32)))
+    output = graph.value(first.output)
+    whole = replace(output, name=name, shape=(*output.shape[:-1], len(w)))
+    inputs = (first.inputs[0], *(value.name for value in constants))
+    return replace(first, name=name, inputs=inputs, outputs=(name,)), (*constants, whole)
 
 
 def _split(whole: Value, outputs: list[Value]) -> list[Node]:

@@ -7,6 +7,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tinyrt.convert.passes.common import (
     Names,
@@ -16,11 +17,13 @@ from tinyrt.convert.passes.common import (
     producer,
     spend_on_arrays,
 )
-from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Value
+from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Shape, Value
 from tinyrt.ops.gather import GatherAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.transpose import TransposeAttrs
+
+Indices = NDArray[np.int64]
 
 MAX_DIMS = 4
 """TFLM's STRIDED_SLICE cuts no more."""
@@ -119,6 +122,51 @@ def gather_into_layer(graph: Graph, node: Node) -> Patch | Refusal | None:
     return Patch(remove=(layer, node), add=(new_layer,), values=tuple(values))
 
 
+def shuffle_rows(graph: Graph, node: Node) -> Patch | Refusal | None:
+    """transpose(split(conv(x, w, b))) = split(conv(x, w[i], b[i])), where channels alone move."""
+    split = producer(graph, node, op="reshape")
+    layer = producer(graph, split) if split is not None else None
+    if split is None or layer is None or layer.op not in FILTERS:
+        return None
+    wide, channels = graph.value(split.output).shape, graph.value(layer.output).shape[-1]
+    rows = _order_of_channels(wide, node.attrs_as(TransposeAttrs).perm, channels)
+    if rows is None:
+        return None
+    if not is_private(graph, layer.output) or not is_private(graph, split.output):
+        return Refusal(node.name, f"the output of '{layer.name}' has other readers")
+    kernel, *more = (graph.value(name) for name in layer.inputs[1:] if name)
+    reads_all = layer.op != "conv2d" or kernel.shape[-1] == graph.value(layer.inputs[0]).shape[-1]
+    if not reads_all or any(value.data is None for value in (kernel, *more)):
+        return Refusal(node.name, f"'{layer.name}' has groups, or weights that are not constant")
+    names, order = Names(graph), tuple(rows.reshape(-1).tolist())
+    size = math.prod(kernel.shape) + channels * len(more)
+    spend_on_arrays(f"the weights of '{layer.name}'", size)
+    values = [_picked(value, names, order) for value in (kernel, *more)]
+    whole = replace(graph.value(layer.output), name=names.new(f"{layer.output}.shuffled"))
+    inputs = (layer.inputs[0], *(value.name for value in values))
+    shape = ReshapeAttrs(graph.value(node.output).shape)
+    nodes = (
+        replace(layer, name=whole.name, inputs=inputs, outputs=(whole.name,)),
+        Node("reshape", node.name, (whole.name,), node.outputs, shape),
+    )
+    return Patch(remove=(split, node, layer), add=nodes, values=(*values, whole))
+
+
+def _order_of_channels(wide: Shape, perm: tuple[int, ...], channels: int) -> Indices | None:
+    """The channels in the order that the transpose of a split brings them to; None where more move.
+
+    Channels are the last dimensions that are not 1; those before stay where they are.
+    """
+    real = [axis for axis, size in enumerate(wide) if size != 1]
+    starts = (i for i in range(len(real)) if math.prod(wide[a] for a in real[i:]) == channels)
+    start = next(starts, None)
+    moved = [axis for axis in perm if wide[axis] != 1]
+    if start is None or moved[:start] != real[:start] or moved == real:
+        return None
+    order = np.arange(channels).reshape([wide[axis] for axis in real[start:]])
+    return order.transpose([real.index(axis) - start for axis in moved[start:]])
+
+
 def _picked(value: Value, names: Names, rows: tuple[int, ...]) -> Value:
     """The rows of a constant, each with its scale."""
     q = value.q
@@ -146,6 +194,7 @@ def gather_to_slice(graph: Graph, node: Node) -> Patch | Refusal | None:
     return Patch(remove=(node,), add=(replace(node, op="slice", attrs=cut),))
 
 
+SHUFFLE_ROWS = Rule("shuffle_rows", ("transpose",), shuffle_rows)
 SHUFFLE_TO_GATHER = Rule("shuffle_to_gather", ("reshape",), shuffle_to_gather)
 MERGE_GATHERS = Rule("merge_gathers", ("gather", "slice"), merge_gathers)
 GATHER_INTO_LAYER = Rule("gather_into_layer", ("gather",), gather_into_layer)

@@ -1,0 +1,202 @@
+"""Queries, keys and values that are moved at once get scales of their own where they differ."""
+
+import numpy as np
+import pytest
+
+from tests.graphs import Builder
+from tinyrt.interpreter import Model
+from tinyrt.ir import Graph
+from tinyrt.metrics import sqnr_db
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.slice import SliceAttrs
+from tinyrt.ops.transpose import TransposeAttrs
+from tinyrt.quantize import PRESETS, Preset, QuantConfig, Scheme, quantize_graph
+from tinyrt.quantize.calibration.collect import calibrate
+from tinyrt.quantize.methods import turned
+from tinyrt.quantize.methods.turned import split_turned, with_moved
+
+TOKENS, WIDTH, HEADS, DEPTH = 6, 8, 2, 4
+
+
+class Net(Builder):
+    """Tokens, a layer of three thirds that differ in range, and moves of all of them."""
+
+    def __init__(self, ratio: float = 10.0, biased: bool = True, pointwise: bool = False) -> None:
+        self.x_shape = (1, 2, 3, WIDTH) if pointwise else (1, TOKENS, WIDTH)
+        super().__init__(self.x_shape)
+        rng = np.random.default_rng(0)
+        thirds = np.repeat([1.0, ratio, ratio**0.5], WIDTH)
+        w = (rng.normal(size=(3 * WIDTH, WIDTH)) * thirds[:, None]).astype(np.float32)
+        bias = [self.constant((rng.normal(size=3 * WIDTH) * thirds).astype(np.float32))]
+        inputs = ("x", self.constant(w.reshape(-1, 1, 1, WIDTH) if pointwise else w))
+        if pointwise:
+            self.whole = self.op("conv2d", (*inputs, *bias), Conv2dAttrs())
+        else:
+            attrs = FullyConnectedAttrs(keep_num_dims=True)
+            self.whole = self.op("fully_connected", (*inputs, *(bias if biased else [])), attrs)
+
+    def turned(self, shape: tuple[int, ...], perm: tuple[int, ...]) -> str:
+        split = self.op("reshape", (self.whole,), ReshapeAttrs(shape))
+        return self.op("transpose", (split,), TransposeAttrs(perm))
+
+    def cut(self, x: str, begin, size, dropped=(), strides=None) -> str:
+        return self.op("slice", (x,), SliceAttrs(begin, size, strides or (1,) * len(size), dropped))
+
+
+def in_heads(net: Net, sizes=(2, 2, 2)) -> list[str]:
+    """As ``merge_heads`` leaves them."""
+    y = net.turned((1, TOKENS, 6, DEPTH), (0, 2, 1, 3))
+    begins = np.cumsum([0, *sizes[:-1]])
+    return [
+        net.cut(y, (0, int(b), 0, 0), (1, n, TOKENS, DEPTH))
+        for b, n in zip(begins, sizes, strict=True)
+    ]
+
+
+def in_front(net: Net, dropped=(0,)) -> list[str]:
+    """As ViTs of timm have them."""
+    y = net.turned((1, TOKENS, 3, HEADS, DEPTH), (2, 0, 3, 1, 4))
+    size = (1, 1, HEADS, TOKENS, DEPTH)
+    return [net.cut(y, (i, 0, 0, 0, 0), size, dropped) for i in range(3)]
+
+
+def halves_too(net: Net) -> list[str]:
+    """Wholes and halves, as of what Llama rotates."""
+    y = net.turned((1, TOKENS, 6, DEPTH), (0, 2, 1, 3))
+    made = []
+    for begin in (0, 2, 4):
+        made += [
+            net.cut(y, (0, begin, 0, half), (1, 2, TOKENS, DEPTH // 2)) for half in (0, DEPTH // 2)
+        ]
+        made.append(net.cut(y, (0, begin, 0, 0), (1, 2, TOKENS, DEPTH)))
+    return made
+
+
+FORMS = {
+    "heads": (in_heads, {}),
+    "uneven heads": (lambda net: in_heads(net, (3, 2, 1)), {}),
+    "in front": (in_front, {}),
+    "in front, kept": (lambda net: in_front(net, ()), {}),
+    "halves too": (halves_too, {}),
+    "no bias": (in_heads, {"biased": False}),
+    "a convolution": (in_heads, {"pointwise": True}),
+}
+
+
+def samples(shape: tuple[int, ...], count: int = 64, seed: int = 1) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(count, *shape[1:])).astype(np.float32)
+
+
+def built(form: str) -> tuple[Graph, np.ndarray]:
+    make, options = FORMS[form]
+    net = Net(**options)
+    return net.graph(*make(net)), samples(net.x_shape)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_part_has_a_layer_and_a_move(form):
+    graph, x = built(form)
+    ranges = calibrate(graph, x)
+    apart = split_turned(graph, ranges, QuantConfig())
+    ops = [node.op for node in apart.nodes]
+    assert ops.count("transpose") == 3
+    assert ops.count("fully_connected") + ops.count("conv2d") == 3
+    exact = Model(graph).run(x)
+    for name, found in Model(apart).run(x).items():
+        np.testing.assert_allclose(found, exact[name], rtol=1e-5, atol=1e-5)
+    known = with_moved(graph, apart, ranges)
+    measured = calibrate(apart, x)
+    for node in apart.nodes:
+        if node.op != "slice":
+            assert known[node.output].low == pytest.approx(measured[node.output].low, abs=1e-5)
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "uneven heads"])
+@pytest.mark.parametrize("preset", [None, *Preset])
+def test_the_narrowest_third_keeps_its_steps(form, preset, monkeypatch):
+    graph, x = built(form)
+    config = QuantConfig() if preset is None else PRESETS[preset]
+    name = graph.outputs[0]
+    exact = Model(graph).run(x)[name]
+    found = sqnr_db(exact, Model(quantize_graph(graph, x, config)).run(x)[name]).mean()
+    monkeypatch.setattr(turned, "APART", np.inf)
+    together = sqnr_db(exact, Model(quantize_graph(graph, x, config)).run(x)[name]).mean()
+    assert found > max(together + 8, 30)
+
+
+def stepped(net: Net) -> list[str]:
+    y = net.turned((1, TOKENS, 6, DEPTH), (0, 2, 1, 3))
+    return [net.cut(y, (0, i, 0, 0), (1, 3, TOKENS, DEPTH), (), (1, 2, 1, 1)) for i in (0, 1)]
+
+
+def side_by_side(net: Net) -> list[str]:
+    """The parts of each head, as LeViT has them: a part's channels are no rows in one piece."""
+    y = net.turned((1, TOKENS, 2, 12), (0, 2, 1, 3))
+    return [net.cut(y, (0, 0, 0, 4 * i), (1, 2, TOKENS, 4)) for i in range(3)]
+
+
+def overlapping(net: Net) -> list[str]:
+    y = net.turned((1, TOKENS, 6, DEPTH), (0, 2, 1, 3))
+    return [net.cut(y, (0, i, 0, 0), (1, 4, TOKENS, DEPTH)) for i in (0, 2)]
+
+
+def incomplete(net: Net) -> list[str]:
+    return in_heads(net, (2, 2))
+
+
+def halves_alone(net: Net) -> list[str]:
+    y = net.turned((1, TOKENS, 6, DEPTH), (0, 2, 1, 3))
+    return [net.cut(y, (0, 2 * i, 0, 0), (1, 2, TOKENS, 2)) for i in range(3)]
+
+
+def read_whole(net: Net) -> list[str]:
+    y = net.turned((1, TOKENS, 6, DEPTH), (0, 2, 1, 3))
+    parts = [net.cut(y, (0, 2 * i, 0, 0), (1, 2, TOKENS, DEPTH)) for i in range(3)]
+    return [*parts, net.op("add", (y, y), AddAttrs())]
+
+
+def answered(net: Net) -> list[str]:
+    y = net.turned((1, TOKENS, 6, DEPTH), (0, 2, 1, 3))
+    return [y, *(net.cut(y, (0, 2 * i, 0, 0), (1, 2, TOKENS, DEPTH)) for i in range(3))]
+
+
+def layer_read_twice(net: Net) -> list[str]:
+    return [*in_heads(net), net.op("add", (net.whole, net.whole), AddAttrs())]
+
+
+def not_split(net: Net) -> list[str]:
+    y = net.op("transpose", (net.whole,), TransposeAttrs((0, 2, 1)))
+    return [net.cut(y, (0, 8 * i, 0), (1, 8, TOKENS)) for i in range(3)]
+
+
+def shared_weights(net: Net) -> list[str]:
+    layer = net.nodes[-1]
+    again = net.op("fully_connected", layer.inputs, FullyConnectedAttrs(keep_num_dims=False))
+    return [*in_heads(net), again]
+
+
+@pytest.mark.parametrize(
+    ("make", "ratio", "config"),
+    [
+        (in_heads, 1.0, QuantConfig()),
+        (in_heads, 10.0, QuantConfig(scheme=Scheme.INT16X8)),
+        (in_heads, 10.0, QuantConfig(scheme_for=(("fully_connected*", Scheme.INT8),))),
+        *(
+            (make, 10.0, QuantConfig())
+            for make in (
+                *(stepped, side_by_side, overlapping, incomplete, halves_alone, read_whole),
+                *(answered, layer_read_twice, not_split, shared_weights),
+            )
+        ),
+    ],
+)
+def test_what_is_moved_at_once_stays(make, ratio, config):
+    net = Net(ratio)
+    graph = net.graph(*make(net))
+    ranges = calibrate(graph, samples(net.x_shape))
+    if ratio == 1.0:
+        ranges = dict.fromkeys(ranges, ranges["x"])
+    assert split_turned(graph, ranges, config) is graph
