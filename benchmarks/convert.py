@@ -8,6 +8,7 @@ included; memory is that process's peak above what it needs after importing.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -98,7 +99,9 @@ def measure(folder: Path) -> dict[str, float]:
     path = folder / "mobilenet_v2.onnx"
     path.write_bytes(mobilenet_v2().SerializeToString())
     command = [sys.executable, "-c", MEASURE, str(path), str(folder / "out.tflite")]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    # What counts the lines that tests run takes memory, too.
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("COVERAGE_")}
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     found: dict[str, float] = json.loads(done.stdout)
     return found | {"model_bytes": path.stat().st_size}
 

@@ -7,7 +7,15 @@ import pytest
 
 from tools.covered import Record
 from tools.mutants import c_faults, copies, equivalents, python_faults
-from tools.mutants.__main__ import Verdict, changed_since, chosen, every_place, survivors, table
+from tools.mutants.__main__ import (
+    Verdict,
+    changed_since,
+    chosen,
+    every_place,
+    needs_record,
+    survivors,
+    table,
+)
 from tools.mutants.c_builds import is_another_program
 from tools.mutants.faults import Place, changed_lines
 from tools.mutants.reach import Reach
@@ -306,12 +314,33 @@ def test_new_tests_that_name_what_is_changed_come_first(reach):
 
 @pytest.mark.parametrize(
     ("path", "part"),
-    [("src_mve/tinyrt_add_s8.c", "mve"), ("src/tinyrt_add_s8.c", "tests/c")],
+    [
+        ("src_mve/tinyrt_add_s8.c", "mve"),
+        ("src/tinyrt_add_s8.c", "tests/c"),
+        ("internal/tinyrt_root_table.h", "tests/c/test_tables.py"),
+        ("internal/tinyrt_bits.h", "tests/dsp"),
+    ],
 )
 def test_tests_of_kernels_exist(reach, path, part):
     tests = reach.tests_of(Place(f"tinyrt/kernels_c/{path}", "", 0, 1))
     assert any(part in test for test in tests[:2])
     assert all((copies.ROOT / test).exists() for test in tests)
+
+
+def test_faults_in_c_need_no_record(tmp_path):
+    """The tests of kernels stand in a table; a file of tests takes longer than a test."""
+    nothing = Record(tmp_path)
+    kernel, module = (Place(f"tinyrt/kernels_c/{name}", "", 0, 1) for name in ("a.c", "a.py"))
+    assert not needs_record(nothing, [(kernel, "")])
+    assert needs_record(nothing, [(kernel, ""), (module, "")])
+    of_file, of_test = map(Reach(nothing).seconds_of, ("tests/test_a.py", "tests/test_a.py::test"))
+    assert of_file > of_test > 0
+
+
+def test_times_are_those_of_the_record(reach):
+    assert not needs_record(reach.record, [(Place("tinyrt/made.py", "", 0, 4), "")])
+    assert reach.seconds_of("tests/test_a.py::test_one") == 0.3
+    assert reach.seconds_of("tests/test_a.py") == pytest.approx(0.6)
 
 
 def test_the_table_counts_each_package(monkeypatch):

@@ -35,6 +35,7 @@ exclude_also =
     def \\w+\\(address: int\\) -> None
     @_binary
     def run\\(p: Any\\) -> None
+    def run\\(board: Any
     def _run_span
 """
 

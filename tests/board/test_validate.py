@@ -58,6 +58,7 @@ def test_a_board_that_answers_as_the_host_is_said_to(net):
     assert (report.samples, report.equal) == (3, 3)
     assert steps == [(1, 3), (2, 3), (3, 3)]
     assert report.as_dict()["ticks"] == {"min": 11, "median": 12, "max": 13}
+    assert (report.measured, report.as_told) == (None, None), "no cycles were told"
     assert again.as_dict()["milliseconds"] == {"min": 14.0, "median": 15.0, "max": 16.0}
     assert report.as_dict()["board"] == {
         **{"export": "0000abcd", "model_sha256": net.sha256, "tinyrt_version": tinyrt.__version__},

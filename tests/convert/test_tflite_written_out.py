@@ -81,6 +81,37 @@ def test_borders_that_are_none_are_refused_as_of_pad(shape, pads, parts):
         assert part in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("pads", "parts"),
+    [
+        (((1, 2), (0, -1)), ["what to pad with is computed at run time", "'v' f32[1]"]),
+        (((1, 2),), ["2 paddings", "two for each of 2 dimensions"]),
+    ],
+)
+def test_a_computed_border_of_other_paddings_is_refused(pads, parts):
+    """What cuts off elements, or has not two paddings for each dimension."""
+    tensors = [
+        T("x", (2, 3)),
+        T("p", (len(pads), 2), "INT32", np.array(pads, np.int32)),
+        *(T("v", (1,)), T("y", (5, 2))),
+    ]
+    op = Op("PADV2", ["x", "p", "v"], ["y"], "PadV2Options")
+    with pytest.raises(TinyrtError) as caught:
+        parse_tflite(build(Subgraph(tensors, [op], ["x", "v"], ["y"])))
+    for part in ["#0 PADV2", *parts]:
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_slopes_are_one_input(count):
+    tensors = [T(name, (2, 5)) for name in ("x", "a", "b", "y")]
+    op = Op("PRELU", ["x", "a", "b"][:count], ["y"])
+    with pytest.raises(TinyrtError) as caught:
+        parse_tflite(build(Subgraph(tensors, [op], ["x", "a", "b"], ["y"])))
+    for part in ["#0 PRELU", f"{count} inputs", "expected: 2"]:
+        assert part in str(caught.value)
+
+
 def sloped(kind, x, slopes, y):
     own, other = (S8, {"scale": 0.02, "zero_point": 3}) if kind == "INT8" else ({}, {})
     tensors = [T("x", x, kind, **own), T("a", slopes, kind, **other), T("y", y, kind, **own)]

@@ -69,6 +69,10 @@ DAMAGE = {
 }
 
 
+def test_compiled_functions_say_where_they_are_kept(folder):
+    assert numba_cache.KernelCache(len).cache_path == str(folder / "numba")
+
+
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 def test_a_damaged_entry_is_none_and_is_replaced(folder, damage):
     path = cache.keep("kind", "name", b"content" * 9)

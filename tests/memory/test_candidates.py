@@ -1,14 +1,18 @@
 """What is live outside of a segment, at its ends, and for ops that run on whole tensors."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.c.test_rows import NETS
 from tests.graphs import Builder
+from tests.memory.nets import random_net
 from tests.memory.targets import SCALAR
 from tinyrt.memory import plan_by_rows
 from tinyrt.memory.plan import MemoryOptions
 from tinyrt.memory.regions import NO_LIMIT
 from tinyrt.memory.rows.candidates import Model
+from tinyrt.memory.rows.choose import _smallest
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.mean import MeanAttrs
 
@@ -48,3 +52,37 @@ def test_at_the_fullest_moment_the_op_whose_working_memory_lives_runs(net, seed)
     moment = plan_by_rows(net(seed), SCALAR, enough=1).fullest()
     working = {name for name, _ in moment.sizes if name.startswith("scratch#")}
     assert working == {f"scratch#{moment.node}"}
+
+
+def test_what_reads_or_writes_a_state_does_not_run_by_rows():
+    """Rows would read what the ones before them have overwritten."""
+    graph = random_net(8)
+    (x,), (y, *_) = graph.inputs, graph.outputs
+    before = Model(graph, SCALAR, MemoryOptions()).ops
+    graph = replace(graph, states=((x, y),))
+    after = Model(graph, SCALAR, MemoryOptions()).ops
+    touched = [x in node.inputs or y in node.outputs for node in graph.nodes]
+    assert any(op is not None and hit for op, hit in zip(before, touched, strict=True))
+    assert [op is None for op in after] == [
+        hit or op is None for op, hit in zip(before, touched, strict=True)
+    ]
+
+
+class Placed:
+    """A candidate that needs so much once it is placed."""
+
+    def __init__(self, bound, size, placed):
+        self.bound, self.instructions, self._size, self._placed = bound, 1, size, placed
+
+    def place(self):
+        self.size = self._size
+        self._placed.append(self.size)
+
+
+@pytest.mark.parametrize(("enough", "placed"), [(0, [90, 70]), (89, [90, 70]), (90, [90])])
+def test_no_more_candidates_are_placed_than_it_takes_to_be_within_enough_bytes(enough, placed):
+    tried = []
+    candidates = [Placed(60, 70, tried), Placed(50, 90, tried), Placed(80, 85, tried)]
+    best = _smallest(candidates, most=100, enough=enough)
+    assert tried == placed
+    assert best.size == placed[-1]

@@ -12,6 +12,7 @@ from tinyrt.interpreter import Model
 from tinyrt.metrics import sqnr_db
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.mean import MeanAttrs
+from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.quantize import quantize_graph
 
@@ -40,6 +41,21 @@ def test_means_of_other_elements_stay():
     mean = net.op("square", (net.op("mean", ("x",), MeanAttrs((1,), False)),))
     graph = net.graph(net.op("sub", (mixed, mean), AddAttrs()))
     assert "differ in shape" in refusal(graph, CENTRE_VARIANCE)
+
+
+def test_sums_that_a_constant_gives_a_dimension_stay():
+    """A number of shape (1, 1) beside a vector makes a matrix, which the rule would not."""
+    net = Formula((4, 2))
+
+    def mean_of(x):
+        share = net.constant(np.full((1, 1), 0.5, np.float32))
+        return net.mul(net.op("sum", (x,), ReduceAttrs((-1,), False)), share)
+
+    squared = net.op("square", (mean_of("x"),))
+    y = net.op("sub", (mean_of(net.op("square", ("x",))), squared), AddAttrs())
+    graph = net.graph(y)
+    assert graph.value(y).shape == (1, 4)
+    assert ops(apply(graph, CENTRE_VARIANCE)[0]) == ops(graph)
 
 
 def test_an_activation_stays():

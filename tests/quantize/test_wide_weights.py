@@ -23,7 +23,14 @@ FINE, COARSE = FakeQuantizeAttrs(1 / 32, -3), FakeQuantizeAttrs(1 / 8, 5)
 X = np.random.default_rng(5).normal(size=(1, 6, 5, CHANNELS)).astype(np.float32)
 
 
-def layer(wide, op="depthwise_conv2d", scales=(1 / 512,), bias=True, grids=(COARSE,)):
+def layer(
+    wide,
+    op="depthwise_conv2d",
+    scales=(1 / 512,),
+    bias=True,
+    grids=(COARSE,),
+    dilation=(1, 1),
+):
     """A layer between roundings; weights of these input channels are wider than int8."""
     b, rng = Builder(X.shape), np.random.default_rng(0)
     depthwise = op == "depthwise_conv2d"
@@ -39,7 +46,8 @@ def layer(wide, op="depthwise_conv2d", scales=(1 / 512,), bias=True, grids=(COAR
     b.values[w] = replace(b.values[w], q=q)
     x = b.op("fake_quantize", ("x",), FINE)
     names = (x, w, b.constant(rng.normal(size=shape[axis]).astype(np.float32)))
-    attrs = DepthwiseConv2dAttrs(padding="SAME") if depthwise else Conv2dAttrs(padding="SAME")
+    kind = DepthwiseConv2dAttrs if depthwise else Conv2dAttrs
+    attrs = kind(padding="SAME", dilation=dilation)
     y = b.op(op, names if bias else names[:2], attrs)
     return b.graph(*(b.op("fake_quantize", (y,), grid) for grid in grids))
 
@@ -91,6 +99,15 @@ def test_a_depthwise_layer_with_many_wide_channels_computes_in_integers(wide, re
     assert all(n.output.dtype is DType.INT8 for n in integers.bound())
     strides = [n.attrs.stride for n in integers.nodes if n.op == "depthwise_conv2d"]
     assert strides.count((2, 1)) == repeated
+
+
+@pytest.mark.parametrize("scales", [(1 / 512,), (1 / 512, 1 / 300, 1 / 700)])
+def test_a_depthwise_layer_with_steps_between_rows_becomes_one_of_groups(scales):
+    integers = check(layer((1, 9), scales=scales, dilation=(2, 1)))
+    assert all(n.output.dtype is DType.INT8 for n in integers.bound())
+    assert [n.op for n in integers.nodes if "conv2d" in n.op].count("conv2d") >= 1
+    axes = {n.input(1).q.axis for n in integers.bound() if n.op == "conv2d"}
+    assert axes == ({None} if len(scales) == 1 else {0})
 
 
 @pytest.mark.parametrize("wide", [(3,), range(CHANNELS)])

@@ -16,6 +16,7 @@ from tinyrt.errors import DataError
 from tinyrt.search import SearchSetting, scouts, search, search_networks, supernet
 from tinyrt.search.front import SCOUT_ENDS
 from tinyrt.search.store import End
+from tinyrt.search.work import Outline
 
 FEW = replace(QUICK, trials=3, epochs=2, share=3, scouts=9)
 
@@ -257,3 +258,20 @@ def test_a_study_without_scouts_is_another(tmp_path):
     assert search_networks(dense, blobs(), tmp_path, one).scout_ends == {}
     with pytest.raises(DataError, match=r"of another search, with shared \[\]"):
         search_networks(dense, blobs(), tmp_path, replace(one, share=2), resume=True)
+
+
+def test_who_has_no_costs_or_too_high_ones_is_not_drawn_on(monkeypatch):
+    drawn = [(SimpleNamespace(params=i), rate) for i, rate in enumerate((0.1, 0.2, 0.3, 0.4))]
+    outlines = [
+        Failure("no"),
+        Outline("", None, "no int8 form"),
+        Outline("a", 900),
+        Outline("b", 5),
+    ]
+    monkeypatch.setattr(scouts, "_drawn", lambda funnel: iter(drawn))
+    monkeypatch.setattr(scouts, "_member", lambda funnel, params, *_: params)
+    monkeypatch.setattr(scouts, "_all", lambda crew, tasks: outlines)
+    monkeypatch.setattr(scouts, "least_costs", lambda costs: costs)
+    monkeypatch.setattr(scouts, "beyond", lambda costs, limits: costs > limits)
+    funnel = SimpleNamespace(setting=SimpleNamespace(budget=SimpleNamespace(limits=100)))
+    assert list(scouts._fitting(funnel, SimpleNamespace(slots=4))) == drawn[3:]

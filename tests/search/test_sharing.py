@@ -77,6 +77,26 @@ def test_a_network_teaches_its_slices_alone_and_those_of_several_add_up():
     assert (whole[2:] == 1).all()
 
 
+def test_what_is_not_shared_stays_and_what_has_no_gradient_teaches_nothing():
+    def two_layers(seed):
+        rng = np.random.default_rng(seed)
+        return Candidate(Sequential(stem=Conv2d(2, 4, 3, rng=rng), more=Conv2d(4, 4, 3, rng=rng)))
+
+    weights = SharedWeights.among([member(convolution(3, 2, 4, seed=1))])
+    other = member(two_layers(2))
+    drawn = other.network.state_dict()
+    weights.give(other)
+    given = other.network.state_dict()
+    assert {n for n in drawn if (given[n] != drawn[n]).any()} == {"stem.weight"}
+    both = member(two_layers(3))
+    weights = SharedWeights.among([both])
+    for name, parameter in both.network.named_parameters():
+        parameter.grad = np.ones(parameter.shape, np.float32) if "stem" in name else None
+    weights.learn(both)
+    taught = {key for key, tensor in weights.tensors.items() if tensor.grad is not None}
+    assert taught == {place.key for name, place in both.places.items() if "stem" in name}
+
+
 def flat(h, w, c, outputs=3):
     rng = np.random.default_rng([h, w, c])
     layers = {"stem": Conv2d(2, c, 3, rng=rng), "flat": Flatten()}

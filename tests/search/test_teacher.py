@@ -131,6 +131,16 @@ def test_who_is_taught_learns_more_from_wrong_labels(tmp_path):
     assert right["taught"] > right["alone"] + 0.05
 
 
+def test_a_graph_teaches_as_its_file_does(tmp_path):
+    path = tmp_path / "teacher.tflite"
+    save_tflite(knowing(), path)
+    graph, x = knowing(), Problem.of(blobs()).x[:8]
+    of_graph, of_file = Teacher.of(graph), Teacher.of(path)
+    assert (of_graph.graph, of_graph.front_end, of_graph.file) == (graph, None, None)
+    answers = (Model(teacher.graph)(x) for teacher in (of_graph, of_file))
+    np.testing.assert_array_equal(*answers)
+
+
 def test_a_study_remembers_its_teacher():
     plain, other = Problem.of(blobs()), knowing()
     other.values["out.weight"].data.flags.writeable = True

@@ -65,6 +65,30 @@ def assert_as_before(net, before):
     assert net.gains[1]["more"][1] == "text"
 
 
+class Sized(Module):
+    """Holds a tuple without tensors, and answers with more than tensors."""
+
+    def __init__(self):
+        self.layer, self.sizes = Linear(3, 2, rng=np.random.default_rng(0)), (3, (2, "text"))
+        self.seen = []
+
+    def forward(self, x):
+        self.seen.append(self.sizes)
+        return self.layer(x), {"sizes": self.sizes, "none": None}
+
+
+def test_what_is_no_tensor_is_handed_over_as_it_is():
+    net, rng = Sized(), np.random.default_rng(1)
+    given, x, sizes = others(net, rng), leaf(rng, 5, 3), net.sizes
+    y, more = functional_call(net, given, x)
+    np.testing.assert_array_equal(
+        y.data, (x @ given["layer.weight"].transpose(1, 0) + given["layer.bias"]).data
+    )
+    assert more == {"sizes": sizes, "none": None}
+    assert net.seen[0] is sizes
+    assert net.sizes is sizes
+
+
 @pytest.mark.parametrize("training", [True, False])
 def test_the_answer_is_that_of_a_module_with_these_parameters(training):
     net, rng = Net().train(training), np.random.default_rng(1)

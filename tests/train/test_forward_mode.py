@@ -11,6 +11,7 @@ from tests.sampling import sampled
 from tests.train.build import in_float64, leaf
 from tests.train.random_nets import random_net
 from tinyrt.errors import GradientError, ShapeError
+from tinyrt.floatmath.function import Function
 from tinyrt.ops import OPS
 from tinyrt.ops.batch_norm import BatchNormAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
@@ -113,6 +114,24 @@ def test_of_a_gradient_is_the_hessian():
         return grad((x @ a @ x.transpose(1, 0)).sum(), [x], create_graph=True)[0]
 
     np.testing.assert_allclose(jvp(slope, [x], [v])[1].data, v @ (a + a.T))
+
+
+def test_along_an_operand_without_a_gradient_nothing_changes():
+    """The second operand only says how often; the first one has its derivative."""
+    times = Function(
+        "times", lambda attrs, x, n: x * np.round(n), lambda attrs, x, y, g: (g * 2.0, None)
+    )
+    x, n, v = Tensor(np.ones(3)), Tensor(np.full(3, 2.2)), np.arange(3.0)
+    for directions, expected in (([v * 0, v], v * 0), ([v, v], v * 2)):
+        y, along = jvp(partial(apply_function, times), [x, n], directions)
+        np.testing.assert_array_equal(y.data, [2, 2, 2])
+        np.testing.assert_array_equal(along.data, expected)
+    _, along = jvp(lambda n: apply_function(times, x, n), [n], [v])
+    np.testing.assert_array_equal(along.data, [0, 0, 0])
+
+
+def apply_function(function, *operands):
+    return function(None, *operands)
 
 
 def test_what_has_no_derivative_is_refused():

@@ -126,6 +126,23 @@ def test_there_and_back_gives_the_same_bits(make, shape):
         np.testing.assert_array_equal(array, before[name])
 
 
+def test_layers_without_a_bias_have_none_there():
+    rng = np.random.default_rng(0)
+    net = Sequential(
+        series=Conv1d(2, 4, 3, rng=rng, bias=False),
+        image=Conv2d(4, 4, 3, rng=rng, bias=False),
+        channels=DepthwiseConv2d(4, 3, rng=rng, bias=False),
+        up=ConvTranspose2d(4, 3, 2, rng=rng, bias=False),
+    )
+    theirs = to_torch(net)
+    assert list(theirs) == [f"{name}.weight" for name in ("series", "image", "channels", "up")]
+    before = net.state_dict()
+    state = from_torch(net, theirs)
+    assert state.keys() == before.keys()
+    for name, array in state.items():
+        np.testing.assert_array_equal(array, before[name])
+
+
 def test_a_series_that_was_flattened_is_told_by_name():
     rng = np.random.default_rng(0)
     net = filled(Sequential(conv=Conv1d(2, 3, 3, rng=rng), f=Flatten(), d=Linear(12, 2, rng=rng)))

@@ -24,7 +24,7 @@ from tools.mutants.c_builds import is_another_program
 from tools.mutants.copies import Copy, copy_tree
 from tools.mutants.equivalents import EQUIVALENT, EQUIVALENT_EVERYWHERE
 from tools.mutants.faults import Place, changed_lines
-from tools.mutants.reach import UNKNOWN_S, Reach
+from tools.mutants.reach import Reach
 from tools.page import write_table
 
 BUILD = ROOT / "build" / "mutants"
@@ -64,10 +64,6 @@ class Verdict:
 def main() -> None:
     """Put faults in, one at a time, and say which of them no test notices."""
     arguments = _arguments()
-    record = Record()
-    if arguments.record or not record.exists:
-        print("all tests run once, covered, to learn which of them reach which line", flush=True)
-        record.make()
     drawn = recorded(arguments.again)
     if drawn:
         places = survivors(drawn)
@@ -76,6 +72,10 @@ def main() -> None:
         if arguments.since:
             drawn_from = changed_since(arguments.since, drawn_from)
         places = chosen(drawn_from, arguments.kinds, arguments.number, arguments.seed)
+    record = Record()
+    if arguments.record or needs_record(record, places):
+        print("all tests run once, covered, to learn which of them reach which line", flush=True)
+        record.make()
     verdicts: list[Verdict] = []
     with tempfile.TemporaryDirectory() as folder:
         for verdict in judged(places, Reach(record), arguments.jobs, Path(folder)):
@@ -87,6 +87,11 @@ def main() -> None:
     if arguments.write:
         write_table("faults", shown)
     print(shown, f"\nrecord: {_file_of(arguments.name).relative_to(ROOT)}")
+
+
+def needs_record(record: Record, faults: Iterable[tuple[Place, str]]) -> bool:
+    """Whether some are in Python, and no run has said which tests reach them."""
+    return not record.exists and any(not place.is_c for place, _ in faults)
 
 
 def _file_of(name: str) -> Path:
@@ -268,7 +273,7 @@ def _within(tests: list[str], reach: Reach, most_s: float) -> tuple[list[str], f
     """As many of the tests as take so long together, and how long."""
     total, taken = 0.0, []
     for test in tests:
-        seconds = reach.seconds.get(test, UNKNOWN_S)
+        seconds = reach.seconds_of(test)
         if total + seconds > most_s and taken:
             break
         total += seconds

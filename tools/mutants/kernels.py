@@ -49,13 +49,14 @@ DECISIONS = (
     *("tests/firmware/test_decision_kernels.py", "tests/c/test_corners.py"),
 )
 TESTS_OF_FAMILIES = {
+    r"_table\.h": ("tests/c/test_tables.py",),
     r"camera|area|bilinear_lines|pixels\.h|to_byte": CAMERAS,
     r"motion|standard|group_sums|axis|band_sums|inverse_root": (
         *("tests/dsp/test_motion.py", "tests/dsp/test_standard.py"),
         *("tests/firmware/test_standard_kernel.py", "tests/firmware/test_motion.py"),
         "tests/firmware/test_front_vectors.py",
     ),
-    r"log_mel|cepstra|signal_|fft|tinyrt_frame|log_table|past|samples|complex": FRONT_ENDS,
+    r"log_mel|cepstra|signal_|fft|frame|log_table|root_table|bits|past|samples|complex": FRONT_ENDS,
     r"anomaly|top_k|best_scores|detector|nearest_mean|boxes|learner|alarm": DECISIONS,
     r"blob|crc32|flexible": (
         *("tests/c/test_blobs.py", "tests/c/test_blob_scales.py", "tests/export/test_blobs.py"),

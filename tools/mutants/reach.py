@@ -29,8 +29,8 @@ READ_SOURCES = ("tests/test_error_fields.py",)
 """Tests that read the package's text, and so reach all of its lines."""
 
 PHASE = re.compile(r"( \((setup|call|teardown)\)|\|(setup|run|teardown))$")
-UNKNOWN_S = 5.0
-"""Seconds of a test that no record has."""
+UNKNOWN_S, UNKNOWN_FILE_S = 5.0, 10.0
+"""Seconds of a test, or of a file of tests, that no record has."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,18 @@ class Reach:
     def seconds(self) -> dict[str, float]:
         """Test, or file of tests -> how long it took."""
         took: dict[str, float] = {}
+        if not self.record.times.is_file():
+            return took
         for case in ET.parse(self.record.times).iter("testcase"):
             file = f"{case.get('classname', '').replace('.', '/')}.py"
             seconds = float(case.get("time", 0))
             took[f"{file}::{case.get('name')}"] = seconds
             took[file] = took.get(file, 0.0) + seconds
         return took
+
+    def seconds_of(self, test: str) -> float:
+        """How long the test, or the file of tests, takes."""
+        return self.seconds.get(test, UNKNOWN_S if "::" in test else UNKNOWN_FILE_S)
 
     @cached_property
     def _data(self) -> CoverageData:

@@ -12,8 +12,9 @@ from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.ir import DType
 from tinyrt.memory import schedule
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
-from tinyrt.train import Tensor
+from tinyrt.train import Tensor, trace
 from tinyrt.train.core.tensor import no_grad
+from tinyrt.train.nn import Conv2d, ConvTranspose2d, Sequential
 from tinyrt.train.qat import QatConfig, QatModel, Scales
 from tinyrt.train.widths.gates import Gates
 from tinyrt.train.widths.model import TwoWidthModel
@@ -88,3 +89,20 @@ def test_a_layer_that_is_applied_twice_has_one_width():
     weights = [n.input(1) for n in model.deployed().bound() if n.op == "fully_connected"]
     assert {v.dtype for v in weights} == {DType.INT4}
     assert len({v.name for v in weights}) == 1
+
+
+def test_layers_without_a_narrow_form_keep_their_width():
+    """Convolutions that enlarge have weights of eight bits alone."""
+    rng = np.random.default_rng(0)
+    net = Sequential(Conv2d(2, 4, 3, rng=rng), ConvTranspose2d(4, 3, 2, stride=2, rng=rng))
+    x = rng.normal(size=(40, 4, 4, 2)).astype(np.float32)
+    graph = trace(net, x.shape[1:])
+    model = TwoWidthModel(optimize(graph), x, source=graph)
+    assert len(model.nodes_of) == 1
+    model.settle(list(model.nodes_of))
+    widths = {
+        node.op: node.input(1).dtype
+        for node in model.deployed().bound()
+        if node.op in ("conv2d", "transpose_conv")
+    }
+    assert widths == {"conv2d": DType.INT4, "transpose_conv": DType.INT8}
