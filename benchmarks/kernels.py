@@ -50,6 +50,9 @@ IMAGE = (1, 16, 16, 32)
 INPUT_SCALE, WEIGHT_SCALE, ZERO_POINT = 0.05, 0.01, 3
 OTHER_WIDE = QParams((INPUT_SCALE / 512,), 0)
 """Of a second input of 16 bits."""
+DTYPES = {Form.INT8: DType.INT8, Form.INT16X8: DType.INT16, Form.FLOAT: DType.FLOAT32}
+KINDS = {Form.INT8: "", Form.INT16X8: " wide", Form.FLOAT: " float"}
+"""What the names of inputs say of their form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +79,17 @@ class Layer:
     @property
     def dtype(self) -> DType:
         """Of the activations."""
-        return DType.INT16 if self.form is Form.INT16X8 else DType.INT8
+        return DTYPES[self.form]
 
 
 def int16(layer: Layer) -> Layer:
     """The layer with int16 activations."""
     return replace(layer, form=Form.INT16X8, zero_point=0, scale=layer.scale / 64)
+
+
+def floats(layer: Layer) -> Layer:
+    """The layer with float activations and weights."""
+    return replace(layer, form=Form.FLOAT)
 
 
 def _conv(w: Shape, scale: float = 0.2, **attrs: Any) -> Layer:
@@ -97,6 +105,7 @@ def _depthwise(w: Shape, scale: float = 0.2, **attrs: Any) -> Layer:
 
 
 _MATRICES = ((1, 4, 32, 64), (1, 4, 48, 64))
+_PRODUCT = Layer("batch_matmul", BatchMatmulAttrs(adj_y=True), _MATRICES, 4.0)
 
 LAYERS: dict[str, Layer] = {
     "softmax, 10 classes": Layer("softmax", SoftmaxAttrs(), ((1, 10),)),
@@ -136,7 +145,7 @@ LAYERS: dict[str, Layer] = {
     "depthwise 3 x 3, fine scale": _depthwise((1, 3, 3, 32), scale=0.0004),
     "dense, 1 row": _dense(1, 512, 64),
     "dense, 8 rows": _dense(8, 128, 64),
-    "matrix product": Layer("batch_matmul", BatchMatmulAttrs(adj_y=True), _MATRICES, 4.0),
+    "matrix product": _PRODUCT,
     "pad": Layer("pad", PadAttrs(((0, 0), (1, 1), (1, 1), (0, 0))), (IMAGE,)),
     "transpose": Layer("transpose", TransposeAttrs((0, 3, 1, 2)), (IMAGE,)),
     "conv 3 x 3, int16": int16(_conv((32, 3, 3, 32))),
@@ -152,6 +161,23 @@ LAYERS: dict[str, Layer] = {
     "max pool 2 x 2, int16": int16(
         Layer("max_pool2d", Pool2dAttrs((2, 2), (2, 2)), (IMAGE,), INPUT_SCALE / 4)
     ),
+    "conv 3 x 3, float": floats(_conv((32, 3, 3, 32))),
+    "conv 3 x 3, relu6, float": floats(_conv((32, 3, 3, 32), activation="RELU6")),
+    "conv 1 x 1, float": floats(_conv((32, 1, 1, 32))),
+    "conv 3 x 3, 4 groups, float": floats(_conv((32, 3, 3, 8))),
+    "depthwise 3 x 3, float": floats(_depthwise((1, 3, 3, 32))),
+    "depthwise 3 x 3, relu6, float": floats(_depthwise((1, 3, 3, 32), activation="RELU6")),
+    "depthwise 3 x 3, stride 2, float": floats(_depthwise((1, 3, 3, 32), stride=(2, 2))),
+    "depthwise 3 x 3, 8 filters to a channel, float": floats(Layer("depthwise_conv2d", DepthwiseConv2dAttrs(), ((1, 16, 16, 4), (1, 3, 3, 32)))),
+    "conv 3 x 3, 30 filters, relu, float": floats(_conv((30, 3, 3, 32), activation="RELU")),
+    "depthwise 5 x 5, 30 channels, float": floats(Layer("depthwise_conv2d", DepthwiseConv2dAttrs(), ((1, 8, 8, 30), (1, 5, 5, 30)))),
+    "dense, 1 row, float": floats(_dense(1, 512, 64)),
+    "dense, 8 rows, float": floats(_dense(8, 128, 64)),
+    "matrix product, float": floats(_PRODUCT),
+    "row times matrix, float": floats(Layer("batch_matmul", BatchMatmulAttrs(), ((1, 4, 1, 64), (1, 4, 64, 48)))),
+    "matrix product, not transposed, float": floats(
+        Layer("batch_matmul", BatchMatmulAttrs(), ((1, 4, 32, 64), (1, 4, 64, 48)))
+    ),
 }
 
 
@@ -163,11 +189,7 @@ def graph_of(layers: Mapping[str, Layer]) -> tuple[Graph, dict[str, np.ndarray]]
     for name, layer in layers.items():
         operands = _operands(name, layer, rng)
         (kind,) = OPS[layer.op].infer(layer.attrs, [v.type for v in operands])
-        fixed = OPS[layer.op].forms[layer.form].fixed_output
-        scale, zero_point = fixed or (layer.scale, layer.zero_point)
-        quantized = OPS[layer.op].quant is not Quant.INPUTS_ONLY
-        q = QParams((scale,), zero_point) if quantized else None
-        y = Value(name, kind.dtype, kind.shape, q)
+        y = Value(name, kind.dtype, kind.shape, _output_scale(layer))
         values |= {v.name: v for v in (*operands, y)}
         nodes.append(Node(layer.op, name, tuple(v.name for v in operands), (name,), layer.attrs))
     inputs = tuple(v.name for v in values.values() if not v.is_constant and v.name not in layers)
@@ -175,7 +197,17 @@ def graph_of(layers: Mapping[str, Layer]) -> tuple[Graph, dict[str, np.ndarray]]
     return graph, {n: _data(graph.value(n), rng) for n in inputs}
 
 
+def _output_scale(layer: Layer) -> QParams | None:
+    if layer.form is Form.FLOAT or OPS[layer.op].quant is Quant.INPUTS_ONLY:
+        return None
+    fixed = OPS[layer.op].forms[layer.form].fixed_output
+    scale, zero_point = fixed or (layer.scale, layer.zero_point)
+    return QParams((scale,), zero_point)
+
+
 def _data(value: Value, rng: np.random.Generator) -> np.ndarray:
+    if value.dtype is DType.FLOAT32:
+        return rng.normal(size=value.shape).astype(np.float32)
     reach = np.iinfo(value.dtype.numpy)
     return rng.integers(reach.min, reach.max, value.shape, value.dtype.numpy, endpoint=True)
 
@@ -183,9 +215,11 @@ def _data(value: Value, rng: np.random.Generator) -> np.ndarray:
 def _operands(name: str, layer: Layer, rng: np.random.Generator) -> list[Value]:
     """Inputs that layers with the same shapes share; then weights, or a second input."""
     first, *others = layer.shapes
+    if layer.form is Form.FLOAT:
+        return _float_operands(name, layer, rng)
     wide = layer.form is Form.INT16X8
     own = QParams((INPUT_SCALE / 256,), 0) if wide else QParams((INPUT_SCALE,), ZERO_POINT)
-    found = [Value(f"x {list(first)}{' wide' if wide else ''}", layer.dtype, first, own)]
+    found = [Value(f"x {list(first)}{KINDS[layer.form]}", layer.dtype, first, own)]
     for shape in others:
         if OPS[layer.op].quant is Quant.WEIGHTED:
             axis = OPS[layer.op].weight_axis
@@ -197,8 +231,21 @@ def _operands(name: str, layer: Layer, rng: np.random.Generator) -> list[Value]:
         else:
             alike = OPS[layer.op].quant is Quant.SAME_AS_INPUT
             q = own if alike else OTHER_WIDE if wide else QParams((INPUT_SCALE / 2,), -ZERO_POINT)
-            kind = f"{'like' if alike else 'other'} {list(shape)}{' wide' if wide else ''}"
+            kind = f"{'like' if alike else 'other'} {list(shape)}{KINDS[layer.form]}"
             found.append(Value(kind, layer.dtype, shape, q))
+    return found
+
+
+def _float_operands(name: str, layer: Layer, rng: np.random.Generator) -> list[Value]:
+    """As ``_operands`` for floats: weights are random, other inputs are shared."""
+    first, *others = layer.shapes
+    found = [Value(f"x {list(first)} float", layer.dtype, first)]
+    for shape in others:
+        if OPS[layer.op].quant is Quant.WEIGHTED:
+            w = rng.normal(size=shape).astype(np.float32)
+            found.append(Value.constant(f"{name}/w", w))
+        else:
+            found.append(Value(f"other {list(shape)} float", layer.dtype, shape))
     return found
 
 

@@ -14,7 +14,7 @@ from tinyrt.backends.c.blocks.depthwise import filters_of
 from tinyrt.backends.c.blocks.groups import groups_kernel, groups_of
 from tinyrt.backends.c.chooser import Choosers, always
 from tinyrt.backends.c.fields import act_fields, nhwc, window_fields
-from tinyrt.backends.c.float_convolutions import convolution_f32
+from tinyrt.backends.c.float_convolutions import convolution_f32, depthwise_as_convolution
 from tinyrt.backends.c.general import legacy_call, weighted_call
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Calls, Fields, Kernel, Params, Target, call, unordered
@@ -194,9 +194,17 @@ def _wide_calls(
 
 
 def depthwise_f32(node: BoundNode, target: Target) -> Calls:
-    """The call of ``tinyrt_depthwise_conv2d_f32``."""
+    """The call of ``tinyrt_depthwise_quads_f32``, of a convolution, or of the general kernel."""
     del target
-    return _float_calls("tinyrt_depthwise_conv2d_f32", node, _depthwise_window(node))
+    c_in, c_out = node.input(0).shape[3], node.output.shape[3]
+    window = _depthwise_window(node)
+    general = "tinyrt_depthwise_conv2d_f32"
+    if c_in == c_out >= FILTERS:
+        return _float_calls("tinyrt_depthwise_quads_f32", node, window, general=general)
+    w = node.input(1).data
+    if w is not None and c_out // c_in >= FILTERS:
+        return (depthwise_as_convolution(node, w, _image_fields(node, window)),)
+    return _float_calls(general, node, window)
 
 
 def _depthwise_window(node: BoundNode) -> Window:
@@ -205,10 +213,12 @@ def _depthwise_window(node: BoundNode) -> Window:
     )
 
 
-def _float_calls(function: str, node: BoundNode, window: Window) -> Calls:
-    """The call of a float kernel that reads the weights as they are."""
+def _float_calls(
+    function: str, node: BoundNode, window: Window, *, general: str | None = None
+) -> Calls:
+    """The call of a float kernel that reads the weights as they are; see ``_wide_calls``."""
     fields = _image_fields(node, window) | act_fields(fused_activation(node))
-    params = Params(f"{function}_params", fields)
+    params = Params(f"{general or function}_params", fields)
     tensors = node.input(0), node.input(1), node.optional(2), node.output
     return (call(function, params, *tensors),)
 

@@ -14,6 +14,11 @@ extern "C" {
 void tinyrt_depthwise_conv2d_f32(const tinyrt_depthwise_conv2d_f32_params *p, const float *x,
                                  const float *w, const float *bias, float *y);
 
+/** As tinyrt_depthwise_conv2d_f32, up to sixteen channels of a pixel at once. Requires: x.c equals
+ *  y.c, and there are four channels or more. */
+void tinyrt_depthwise_quads_f32(const tinyrt_depthwise_conv2d_f32_params *p, const float *x,
+                                const float *w, const float *bias, float *y);
+
 #ifdef __cplusplus
 }
 #endif
