@@ -1,12 +1,13 @@
 """Kernels one by one on emulated cores: exact instructions per output or multiply-accumulate.
 
-    python -m benchmarks.kernels [--cores m4 ...] [--layers softmax ...] [-o DIR]
+    python -m benchmarks.kernels [--cores m4 ...] [--layers softmax ...] [--floats] [-o DIR]
 
 Each layer is an op of random weights on random data, large enough for its loops to count.
 All layers of a core are one image and one boot. Prints a Markdown table and writes it to
 ``kernels.md``, and the figures to ``kernels.json``, in the folder of ``-o`` (``build/benchmarks``
 by default). Where CMSIS-NN has a function for a layer, a share says how many of its instructions
-these are: ``python -m benchmarks.cmsis_nn`` has counted them.
+these are: ``python -m benchmarks.cmsis_nn`` has counted them. With ``--floats`` layers
+are of floats, on cores with a unit for these.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.transpose import TransposeAttrs
 
 CORES = ("m0", "m3", "m4", "m55")
+FLOAT_CORES = ("m4", "m7", "m33", "m55")
+"""Cores with a unit for floats."""
 CMSIS_NN = Path(__file__).with_name("cmsis_nn.json")
 """Core -> layer -> instructions of CMSIS-NN's function for it, where there is one."""
 IMAGE = (1, 16, 16, 32)
@@ -87,11 +90,6 @@ def int16(layer: Layer) -> Layer:
     return replace(layer, form=Form.INT16X8, zero_point=0, scale=layer.scale / 64)
 
 
-def floats(layer: Layer) -> Layer:
-    """The layer with float activations and weights."""
-    return replace(layer, form=Form.FLOAT)
-
-
 def _conv(w: Shape, scale: float = 0.2, **attrs: Any) -> Layer:
     return Layer("conv2d", Conv2dAttrs(**attrs), (IMAGE, w), scale)
 
@@ -104,8 +102,13 @@ def _depthwise(w: Shape, scale: float = 0.2, **attrs: Any) -> Layer:
     return Layer("depthwise_conv2d", DepthwiseConv2dAttrs(**attrs), (IMAGE, w), scale)
 
 
-_MATRICES = ((1, 4, 32, 64), (1, 4, 48, 64))
-_PRODUCT = Layer("batch_matmul", BatchMatmulAttrs(adj_y=True), _MATRICES, 4.0)
+def _depthwise_of(x: Shape, w: Shape) -> Layer:
+    return Layer("depthwise_conv2d", DepthwiseConv2dAttrs(), (x, w))
+
+
+def _matrices(a: Shape, b: Shape, **attrs: bool) -> Layer:
+    return Layer("batch_matmul", BatchMatmulAttrs(**attrs), (a, b), 4.0)
+
 
 LAYERS: dict[str, Layer] = {
     "softmax, 10 classes": Layer("softmax", SoftmaxAttrs(), ((1, 10),)),
@@ -145,7 +148,7 @@ LAYERS: dict[str, Layer] = {
     "depthwise 3 x 3, fine scale": _depthwise((1, 3, 3, 32), scale=0.0004),
     "dense, 1 row": _dense(1, 512, 64),
     "dense, 8 rows": _dense(8, 128, 64),
-    "matrix product": _PRODUCT,
+    "matrix product": _matrices((1, 4, 32, 64), (1, 4, 48, 64), adj_y=True),
     "pad": Layer("pad", PadAttrs(((0, 0), (1, 1), (1, 1), (0, 0))), (IMAGE,)),
     "transpose": Layer("transpose", TransposeAttrs((0, 3, 1, 2)), (IMAGE,)),
     "conv 3 x 3, int16": int16(_conv((32, 3, 3, 32))),
@@ -161,24 +164,29 @@ LAYERS: dict[str, Layer] = {
     "max pool 2 x 2, int16": int16(
         Layer("max_pool2d", Pool2dAttrs((2, 2), (2, 2)), (IMAGE,), INPUT_SCALE / 4)
     ),
-    "conv 3 x 3, float": floats(_conv((32, 3, 3, 32))),
-    "conv 3 x 3, relu6, float": floats(_conv((32, 3, 3, 32), activation="RELU6")),
-    "conv 1 x 1, float": floats(_conv((32, 1, 1, 32))),
-    "conv 3 x 3, 4 groups, float": floats(_conv((32, 3, 3, 8))),
-    "depthwise 3 x 3, float": floats(_depthwise((1, 3, 3, 32))),
-    "depthwise 3 x 3, relu6, float": floats(_depthwise((1, 3, 3, 32), activation="RELU6")),
-    "depthwise 3 x 3, stride 2, float": floats(_depthwise((1, 3, 3, 32), stride=(2, 2))),
-    "depthwise 3 x 3, 8 filters to a channel, float": floats(Layer("depthwise_conv2d", DepthwiseConv2dAttrs(), ((1, 16, 16, 4), (1, 3, 3, 32)))),
-    "conv 3 x 3, 30 filters, relu, float": floats(_conv((30, 3, 3, 32), activation="RELU")),
-    "depthwise 5 x 5, 30 channels, float": floats(Layer("depthwise_conv2d", DepthwiseConv2dAttrs(), ((1, 8, 8, 30), (1, 5, 5, 30)))),
-    "dense, 1 row, float": floats(_dense(1, 512, 64)),
-    "dense, 8 rows, float": floats(_dense(8, 128, 64)),
-    "matrix product, float": floats(_PRODUCT),
-    "row times matrix, float": floats(Layer("batch_matmul", BatchMatmulAttrs(), ((1, 4, 1, 64), (1, 4, 64, 48)))),
-    "matrix product, not transposed, float": floats(
-        Layer("batch_matmul", BatchMatmulAttrs(), ((1, 4, 32, 64), (1, 4, 64, 48)))
-    ),
 }
+
+FLOAT_LAYERS: dict[str, Layer] = {
+    f"{name}, float": replace(layer, form=Form.FLOAT)
+    for name, layer in {
+        "conv 3 x 3": _conv((32, 3, 3, 32)),
+        "conv 3 x 3, relu6": _conv((32, 3, 3, 32), activation="RELU6"),
+        "conv 3 x 3, 30 filters, relu": _conv((30, 3, 3, 32), activation="RELU"),
+        "conv 3 x 3, 4 groups": _conv((32, 3, 3, 8)),
+        "conv 1 x 1": _conv((32, 1, 1, 32)),
+        "depthwise 3 x 3": _depthwise((1, 3, 3, 32)),
+        "depthwise 3 x 3, relu6": _depthwise((1, 3, 3, 32), activation="RELU6"),
+        "depthwise 3 x 3, stride 2": _depthwise((1, 3, 3, 32), stride=(2, 2)),
+        "depthwise 5 x 5, 30 channels": _depthwise_of((1, 8, 8, 30), (1, 5, 5, 30)),
+        "depthwise 3 x 3, 8 filters to a channel": _depthwise_of((1, 16, 16, 4), (1, 3, 3, 32)),
+        "dense, 1 row": _dense(1, 512, 64),
+        "dense, 8 rows": _dense(8, 128, 64),
+        "matrix product": _matrices((1, 4, 32, 64), (1, 4, 48, 64), adj_y=True),
+        "matrix product, columns side by side": _matrices((1, 4, 32, 64), (1, 4, 64, 48)),
+        "row times matrix": _matrices((1, 4, 1, 64), (1, 4, 64, 48)),
+    }.items()
+}
+"""Layers on floats, for cores with a unit for these."""
 
 
 def graph_of(layers: Mapping[str, Layer]) -> tuple[Graph, dict[str, np.ndarray]]:
@@ -310,13 +318,15 @@ def cmsis_nn_figures() -> dict[str, dict[str, int]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cores", nargs="+", default=CORES)
+    parser.add_argument("--cores", nargs="+")
+    parser.add_argument("--floats", action="store_true", help="layers on floats instead")
     parser.add_argument("--layers", nargs="+", help="those whose names contain one of these")
     parser.add_argument("-o", "--output", type=Path, default=Path("build/benchmarks"))
     options = parser.parse_args()
     wanted = options.layers or [""]
-    layers = {n: layer for n, layer in LAYERS.items() if any(w in n for w in wanted)}
-    cores = emulated_cores(options.cores)
+    of_all = FLOAT_LAYERS if options.floats else LAYERS
+    layers = {n: layer for n, layer in of_all.items() if any(w in n for w in wanted)}
+    cores = emulated_cores(options.cores or (FLOAT_CORES if options.floats else CORES))
     rows = [row for core in cores for row in measure(core, layers)]
     text = markdown(rows, cores)
     print(text)

@@ -1,4 +1,6 @@
-/** Tiles of float sums in C, included by tinyrt_float_tile.h. */
+/** Tiles of float sums in C, included by tinyrt_float_tile.h. That says how many pixels, or rows of a
+ *  matrix, share weights, TINYRT_TILE_ROWS: four or one. And how many channels of a depthwise layer
+ *  are taken at once, TINYRT_STRIP: sixteen or four. */
 #ifndef TINYRT_FLOAT_TILE_C_H
 #define TINYRT_FLOAT_TILE_C_H
 
@@ -6,7 +8,7 @@
 #include "tinyrt_types.h"
 
 /** A pixel's products with four filters that lie side by side. */
-static inline void tinyrt_quad_run(const float *x, const float *w, int32_t length, float *sum) {
+TINYRT_NOINLINE static void tinyrt_quad_run(const float *x, const float *w, int32_t length, float *sum) {
     float s0 = sum[0], s1 = sum[1], s2 = sum[2], s3 = sum[3];
     for (; length > 0; --length, w += 4) {
         const float value = *x++;
@@ -69,9 +71,11 @@ static inline void tinyrt_row_product(const float *a, int32_t a_inner, const flo
                                       int32_t b_column, int32_t b_inner, int32_t inner,
                                       float *sum) {
     for (int32_t column = 0; column < 4; ++column, b += b_column) {
+        const float *x = a;
+        const float *w = b;
         float s = 0.0F;
-        for (int32_t i = 0; i < inner; ++i) {
-            s = tinyrt_mlaf(s, a[i * a_inner], b[i * b_inner]);
+        for (int32_t left = inner; left > 0; --left, x += a_inner, w += b_inner) {
+            s = tinyrt_mlaf(s, *x, *w);
         }
         sum[column] = s;
     }

@@ -4,6 +4,8 @@
 #include "tinyrt_float_tile.h"
 #include "tinyrt_index.h"
 
+#include <string.h>
+
 /** Rows and columns at once. */
 #define FOUR 4
 
@@ -33,7 +35,9 @@ static void four_rows(const tinyrt_batch_matmul_f32_params *p, const float *a, c
         float sum[FOUR * FOUR];
         tinyrt_tile_product(a, p->a_row, p->a_inner, b + (column * p->b_column), p->b_column,
                             p->b_inner, p->inner, sum);
-        tinyrt_quads_finish(sum, FOUR, -INFINITY, INFINITY, y + column, p->columns);
+        for (int32_t row = 0; row < FOUR; ++row) {
+            (void)memcpy(y + (row * p->columns) + column, sum + (row * FOUR), FOUR * sizeof *sum);
+        }
     }
 }
 
@@ -46,7 +50,7 @@ static void product(const tinyrt_batch_matmul_f32_params *p, const float *a, con
                 *y++ = dot(p, a + (row * p->a_row), b + (column * p->b_column));
             }
         }
-    } else if (p->rows < FOUR) {
+    } else if ((TINYRT_TILE_ROWS == 1) || (p->rows < FOUR)) {
         for (int32_t row = 0; row < p->rows; ++row) {
             one_row(p, a + (row * p->a_row), b, y + (row * p->columns));
         }

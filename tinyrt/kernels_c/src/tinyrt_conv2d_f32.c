@@ -4,13 +4,14 @@
 #include "tinyrt_float_tile.h"
 #include "tinyrt_footprint.h"
 
-/** Pixels side by side from ox on that read the same columns of the window: four inside an image of
- *  x_w columns, else one. */
+/** Pixels side by side from ox on that read the same columns of the window: a tile's, or one at
+ *  the sides. */
 static int32_t pixels_alike(const tinyrt_conv2d_f32_params *p, int32_t ox) {
     const tinyrt_window *window = &p->window;
     const int32_t first = (ox * window->stride_w) - window->pad_left;
     const int32_t reach = (3 * window->stride_w) + ((window->kernel_w - 1) * window->dilation_w);
-    return ((ox + 4 <= p->y.w) && (first >= 0) && (first + reach < p->x.w)) ? 4 : 1;
+    const int are_inside = (first >= 0) && (first + reach < p->x.w);
+    return (are_inside && (ox + 4 <= p->y.w)) ? TINYRT_TILE_ROWS : 1;
 }
 
 /** Four channels of pixels side by side; x points at the first tap of the first pixel. */
@@ -25,7 +26,7 @@ static void four_channels(const tinyrt_conv2d_f32_params *p, const tinyrt_footpr
         const float *from = x;
         const float *weights = w;
         for (int32_t run = 0; run < f->runs; ++run) {
-            if (pixels == 1) {
+            if ((TINYRT_TILE_ROWS == 1) || (pixels == 1)) {
                 tinyrt_quad_run(from, weights, f->run_length, sum);
             } else {
                 tinyrt_tile_run(from, x_step, weights, f->run_length, sum);

@@ -3,8 +3,7 @@
 #include "tinyrt_float_tile.h"
 #include "tinyrt_taps.h"
 
-/** Channels at once: a strip, or four. */
-#define STRIP 16
+/** Channels at once, where a strip's are not left. */
 #define QUAD 4
 
 /** The taps of a pixel inside the image: x and w begin with the first. */
@@ -47,7 +46,7 @@ static area taps_of(const tinyrt_depthwise_conv2d_f32_params *p, const area *row
 /** A strip or four channels of a pixel, from oc on. */
 static inline void channels_of(const tinyrt_depthwise_conv2d_f32_params *p, const area *inside,
                                int32_t channels, int32_t oc, const float *bias, float *y) {
-    static const float zeros[STRIP] = {0.0F};
+    static const float zeros[TINYRT_STRIP] = {0.0F};
     const int32_t columns = inside->columns;
     const int32_t w_tap = p->y.c;
     const int32_t x_tap = p->window.dilation_w * w_tap;
@@ -56,9 +55,9 @@ static inline void channels_of(const tinyrt_depthwise_conv2d_f32_params *p, cons
     const float *x = inside->x + oc;
     const float *w = inside->w + oc;
     const float *from = (bias != NULL) ? (bias + oc) : zeros;
-    float sum[STRIP];
+    float sum[TINYRT_STRIP];
     for (int32_t row = inside->rows; row > 0; --row, x += x_row_step, w += w_row_step) {
-        if (channels == STRIP) {
+        if ((TINYRT_STRIP > QUAD) && (channels > QUAD)) {
             tinyrt_strip_taps(x, x_tap, w, w_tap, columns, from, sum);
         } else {
             tinyrt_quad_taps(x, x_tap, w, w_tap, columns, from, sum);
@@ -73,8 +72,8 @@ static void all_channels(const tinyrt_depthwise_conv2d_f32_params *p, const area
                          const float *bias, float *y) {
     const int32_t channels = p->y.c;
     int32_t oc = 0;
-    for (; oc + STRIP <= channels; oc += STRIP) {
-        channels_of(p, inside, STRIP, oc, bias, y);
+    for (; (TINYRT_STRIP > QUAD) && (oc + TINYRT_STRIP <= channels); oc += TINYRT_STRIP) {
+        channels_of(p, inside, TINYRT_STRIP, oc, bias, y);
     }
     for (; oc < channels; oc += QUAD) {
         const int32_t first = (oc + QUAD <= channels) ? oc : (channels - QUAD);

@@ -6,6 +6,9 @@
 
 #include "tinyrt_types.h"
 
+#define TINYRT_TILE_ROWS 4
+#define TINYRT_STRIP 16
+
 #if defined(TINYRT_ASM) && defined(__ARM_FEATURE_FMA) && defined(__ARM_FP) && (__ARM_FP & 4)
 #include "tinyrt_float_tile_asm.h"
 #else

@@ -6,6 +6,9 @@
 
 #include "tinyrt_types.h"
 
+#define TINYRT_TILE_ROWS 4
+#define TINYRT_STRIP 16
+
 #if (__ARM_FEATURE_MVE & 2)
 
 #include <arm_mve.h>
