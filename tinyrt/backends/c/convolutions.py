@@ -199,10 +199,12 @@ def depthwise_f32(node: BoundNode, target: Target) -> Calls:
     c_in, c_out = node.input(0).shape[3], node.output.shape[3]
     window = _depthwise_window(node)
     general = "tinyrt_depthwise_conv2d_f32"
+    w = node.input(1).data
+    if w is None:
+        return _float_calls(general, node, window)
     if c_in == c_out >= FILTERS:
         return _float_calls("tinyrt_depthwise_quads_f32", node, window, general=general)
-    w = node.input(1).data
-    if w is not None and c_out // c_in >= FILTERS:
+    if c_out // c_in >= FILTERS:
         return (depthwise_as_convolution(node, w, _image_fields(node, window)),)
     return _float_calls(general, node, window)
 
