@@ -179,6 +179,7 @@ FLOAT_LAYERS: dict[str, Layer] = {
         "depthwise 3 x 3, stride 2": _depthwise((1, 3, 3, 32), stride=(2, 2)),
         "depthwise 5 x 5, 30 channels": _depthwise_of((1, 8, 8, 30), (1, 5, 5, 30)),
         "depthwise 3 x 3, 8 filters to a channel": _depthwise_of((1, 16, 16, 4), (1, 3, 3, 32)),
+        "depthwise 10 x 8, 8 filters to one channel": _depthwise_of((1, 49, 40, 1), (1, 10, 8, 8)),
         "dense, 1 row": _dense(1, 512, 64),
         "dense, 8 rows": _dense(8, 128, 64),
         "matrix product": _matrices((1, 4, 32, 64), (1, 4, 48, 64), adj_y=True),

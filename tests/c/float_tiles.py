@@ -39,7 +39,10 @@ DEPTHWISE = (
     *(((5, 6), (3, 3), channels, 1) for channels in (2, 4, 5, 7, 16, 17, 20, 35)),
     ((2, 2), (5, 5), 18, 1),
     *(((4, 7), (3, 3), channels, filters) for channels, filters in ((1, 8), (3, 5), (3, 2))),
-    *(((4, 7), (3, 2), channels, filters) for channels, filters in ((2, 4), (2, 16), (3, 21))),
+    *(
+        ((4, 7), (3, 2), channels, filters)
+        for channels, filters in ((2, 4), (2, 16), (3, 21), (8, 4), (6, 8))
+    ),
 )
 
 MATRICES = (*product((1, 3, 4, 6), (1, 5), (1, 3, 4, 7)), (9, 64, 9))

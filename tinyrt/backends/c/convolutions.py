@@ -53,6 +53,12 @@ from tinyrt.ops.transpose_conv import window_of as transpose_window
 
 MVE, X86 = InstructionSet.MVE, (InstructionSet.AVX2, InstructionSet.AVX512)
 
+UNITS = (InstructionSet.DSP, InstructionSet.MVE)
+"""Instruction sets of cores with a unit for floats."""
+
+STRIP = 16
+"""Output channels that ``tinyrt_depthwise_spread_f32`` computes side by side."""
+
 
 class _Weighted(Protocol):
     """The integer record of an int8 op with weights."""
@@ -194,8 +200,7 @@ def _wide_calls(
 
 
 def depthwise_f32(node: BoundNode, target: Target) -> Calls:
-    """The call of ``tinyrt_depthwise_quads_f32``, of a convolution, or of the general kernel."""
-    del target
+    """The call of ``tinyrt_depthwise_quads_f32``, of one for several filters, or of the general."""
     c_in, c_out = node.input(0).shape[3], node.output.shape[3]
     window = _depthwise_window(node)
     general = "tinyrt_depthwise_conv2d_f32"
@@ -204,9 +209,13 @@ def depthwise_f32(node: BoundNode, target: Target) -> Calls:
         return _float_calls(general, node, window)
     if c_in == c_out >= FILTERS:
         return _float_calls("tinyrt_depthwise_quads_f32", node, window, general=general)
-    if c_out // c_in >= FILTERS:
-        return (depthwise_as_convolution(node, w, _image_fields(node, window)),)
-    return _float_calls(general, node, window)
+    filters = c_out // c_in
+    if filters < FILTERS:
+        return _float_calls(general, node, window)
+    by_strips = c_in > 1 and c_out % STRIP == 0 and filters.bit_count() == 1
+    if by_strips and target.isa in UNITS:
+        return _float_calls("tinyrt_depthwise_spread_f32", node, window, general=general)
+    return (depthwise_as_convolution(node, w, _image_fields(node, window)),)
 
 
 def _depthwise_window(node: BoundNode) -> Window:

@@ -19,6 +19,11 @@ void tinyrt_depthwise_conv2d_f32(const tinyrt_depthwise_conv2d_f32_params *p, co
 void tinyrt_depthwise_quads_f32(const tinyrt_depthwise_conv2d_f32_params *p, const float *x,
                                 const float *w, const float *bias, float *y);
 
+/** As tinyrt_depthwise_conv2d_f32, sixteen channels of a pixel at once. Requires: y.c is a multiple
+ * of sixteen, and a channel of x has 4, 8, 16, ... filters. */
+void tinyrt_depthwise_spread_f32(const tinyrt_depthwise_conv2d_f32_params *p, const float *x,
+                                 const float *w, const float *bias, float *y);
+
 #ifdef __cplusplus
 }
 #endif

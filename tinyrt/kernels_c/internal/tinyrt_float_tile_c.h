@@ -1,6 +1,6 @@
-/** Tiles of float sums in C, included by tinyrt_float_tile.h. That says how many pixels, or rows of a
- *  matrix, share weights, TINYRT_TILE_ROWS: four or one. And how many channels of a depthwise layer
- *  are taken at once, TINYRT_STRIP: sixteen or four. */
+/** Tiles of float sums in C, included by tinyrt_float_tile.h. That says how many pixels, or rows of
+ * a matrix, share weights, TINYRT_TILE_ROWS: four or one. And how many channels of a depthwise
+ * layer are taken at once, TINYRT_STRIP: sixteen or four. */
 #ifndef TINYRT_FLOAT_TILE_C_H
 #define TINYRT_FLOAT_TILE_C_H
 
@@ -8,7 +8,8 @@
 #include "tinyrt_types.h"
 
 /** A pixel's products with four filters that lie side by side. */
-TINYRT_NOINLINE static void tinyrt_quad_run(const float *x, const float *w, int32_t length, float *sum) {
+TINYRT_NOINLINE static void tinyrt_quad_run(const float *x, const float *w, int32_t length,
+                                            float *sum) {
     float s0 = sum[0], s1 = sum[1], s2 = sum[2], s3 = sum[3];
     for (; length > 0; --length, w += 4) {
         const float value = *x++;
@@ -65,8 +66,25 @@ static inline void tinyrt_strip_taps(const float *x, int32_t x_tap, const float 
     }
 }
 
-/** A row of a times four columns of b, and where elements of the row, and columns and rows of b, lie
- *  apart. */
+/** Sixteen channels of a pixel, of which each four have filters for the same channel of x:
+ *  channels says which. */
+static inline void tinyrt_spread_taps(const float *x, const int32_t channels[4], int32_t x_tap,
+                                      const float *w, int32_t w_tap, int32_t taps,
+                                      const float *from, float *sum) {
+    for (int32_t four = 0; four < 4; ++four, from += 4, sum += 4) {
+        const float *value = x + channels[four];
+        const float *weights = w + (4 * four);
+        for (int32_t i = 0; i < 4; ++i) {
+            sum[i] = from[i];
+        }
+        for (int32_t tap = 0; tap < taps; ++tap, value += x_tap, weights += w_tap) {
+            tinyrt_quad_run(value, weights, 1, sum);
+        }
+    }
+}
+
+/** A row of a times four columns of b, and where elements of the row, and columns and rows of b,
+ * lie apart. */
 static inline void tinyrt_row_product(const float *a, int32_t a_inner, const float *b,
                                       int32_t b_column, int32_t b_inner, int32_t inner,
                                       float *sum) {

@@ -68,8 +68,8 @@ static void all_channels(const tinyrt_conv2d_f32_params *p, const tinyrt_footpri
         }
         for (; left > 0; --left, ++oc, w += filter_size) {
             for (int32_t pixel = 0; pixel < pixels; ++pixel) {
-                y[(pixel * p->y.c) + oc] = one_channel(p, f, x + (pixel * x_step), w,
-                                                       (bias != NULL) ? bias[oc] : 0.0F);
+                y[(pixel * p->y.c) + oc] =
+                    one_channel(p, f, x + (pixel * x_step), w, (bias != NULL) ? bias[oc] : 0.0F);
             }
         }
     }

@@ -48,8 +48,8 @@ static inline void tinyrt_tile_run(const float *x, int32_t x_step, const float *
                    "vldmia %[x0]!, {s20}\n"
                    "vldmia %[x1]!, {s21}\n"
                    "vldmia %[x2]!, {s22}\n"
-                   "vldmia %[x3]!, {s23}\n" //
-                   TINYRT_FMA16(s20, s21, s22, s23, s16, s17, s18, s19)
+                   "vldmia %[x3]!, {s23}\n"                             //
+                   TINYRT_FMA16(s20, s21, s22, s23, s16, s17, s18, s19) //
                    "2:\n"
                    "beq 3f\n"
                    "1:\n"
@@ -57,9 +57,9 @@ static inline void tinyrt_tile_run(const float *x, int32_t x_step, const float *
                    "vldmia %[x0]!, {s24-s25}\n"
                    "vldmia %[x1]!, {s26-s27}\n"
                    "vldmia %[x2]!, {s28-s29}\n"
-                   "vldmia %[x3]!, {s30-s31}\n" //
-                   TINYRT_FMA16(s24, s26, s28, s30, s16, s17, s18, s19)
-                       TINYRT_FMA16(s25, s27, s29, s31, s20, s21, s22, s23)
+                   "vldmia %[x3]!, {s30-s31}\n"                         //
+                   TINYRT_FMA16(s24, s26, s28, s30, s16, s17, s18, s19) //
+                   TINYRT_FMA16(s25, s27, s29, s31, s20, s21, s22, s23) //
                    "subs %[length], %[length], #1\n"
                    "bne 1b\n"
                    "3:\n"
@@ -78,8 +78,8 @@ static inline void tinyrt_quad_run(const float *x, const float *w, int32_t lengt
                    "beq 2f\n"
                    "1:\n"
                    "vldmia %[w]!, {s16-s19}\n"
-                   "vldmia %[x]!, {s8}\n" //
-                   TINYRT_FMA4(s0, s1, s2, s3, s8, s16, s17, s18, s19)
+                   "vldmia %[x]!, {s8}\n"                              //
+                   TINYRT_FMA4(s0, s1, s2, s3, s8, s16, s17, s18, s19) //
                    "subs %[odd], %[odd], #1\n"
                    "bne 1b\n"
                    "2:\n"
@@ -87,11 +87,11 @@ static inline void tinyrt_quad_run(const float *x, const float *w, int32_t lengt
                    "beq 4f\n"
                    "3:\n"
                    "vldmia %[w]!, {s16-s31}\n"
-                   "vldmia %[x]!, {s8-s11}\n" //
-                   TINYRT_FMA4(s0, s1, s2, s3, s8, s16, s17, s18, s19)
-                       TINYRT_FMA4(s0, s1, s2, s3, s9, s20, s21, s22, s23)
-                           TINYRT_FMA4(s0, s1, s2, s3, s10, s24, s25, s26, s27)
-                               TINYRT_FMA4(s0, s1, s2, s3, s11, s28, s29, s30, s31)
+                   "vldmia %[x]!, {s8-s11}\n"                           //
+                   TINYRT_FMA4(s0, s1, s2, s3, s8, s16, s17, s18, s19)  //
+                   TINYRT_FMA4(s0, s1, s2, s3, s9, s20, s21, s22, s23)  //
+                   TINYRT_FMA4(s0, s1, s2, s3, s10, s24, s25, s26, s27) //
+                   TINYRT_FMA4(s0, s1, s2, s3, s11, s28, s29, s30, s31) //
                    "subs %[length], %[length], #1\n"
                    "bne 3b\n"
                    "4:\n"
@@ -104,75 +104,108 @@ static inline void tinyrt_quad_run(const float *x, const float *w, int32_t lengt
 
 static inline float tinyrt_single_run(const float *x, const float *w, int32_t length, float sum) {
     int32_t odd;
-    __asm volatile("ands %[odd], %[length], #3\n"
-                   "beq 2f\n"
-                   "1:\n"
-                   "vldmia %[w]!, {s16}\n"
-                   "vldmia %[x]!, {s20}\n"
-                   "vfma.f32 %[sum], s20, s16\n"
-                   "subs %[odd], %[odd], #1\n"
-                   "bne 1b\n"
-                   "2:\n"
-                   "lsrs %[length], %[length], #2\n"
-                   "beq 4f\n"
-                   "3:\n"
-                   "vldmia %[w]!, {s16-s19}\n"
-                   "vldmia %[x]!, {s20-s23}\n"
-                   "vfma.f32 %[sum], s20, s16\n"
-                   "vfma.f32 %[sum], s21, s17\n"
-                   "vfma.f32 %[sum], s22, s18\n"
-                   "vfma.f32 %[sum], s23, s19\n"
-                   "subs %[length], %[length], #1\n"
-                   "bne 3b\n"
-                   "4:\n"
-                   : [x] "+r"(x), [w] "+r"(w), [length] "+r"(length), [odd] "=&r"(odd),
-                     [sum] "+t"(sum)
-                   :
-                   : "cc", "memory", "s16", "s17", "s18", "s19", "s20", "s21", "s22", "s23");
+    __asm volatile(
+        "ands %[odd], %[length], #3\n"
+        "beq 2f\n"
+        "1:\n"
+        "vldmia %[w]!, {s16}\n"
+        "vldmia %[x]!, {s20}\n"
+        "vfma.f32 %[sum], s20, s16\n"
+        "subs %[odd], %[odd], #1\n"
+        "bne 1b\n"
+        "2:\n"
+        "lsrs %[length], %[length], #2\n"
+        "beq 4f\n"
+        "3:\n"
+        "vldmia %[w]!, {s16-s19}\n"
+        "vldmia %[x]!, {s20-s23}\n"
+        "vfma.f32 %[sum], s20, s16\n"
+        "vfma.f32 %[sum], s21, s17\n"
+        "vfma.f32 %[sum], s22, s18\n"
+        "vfma.f32 %[sum], s23, s19\n"
+        "subs %[length], %[length], #1\n"
+        "bne 3b\n"
+        "4:\n"
+        : [x] "+r"(x), [w] "+r"(w), [length] "+r"(length), [odd] "=&r"(odd), [sum] "+t"(sum)
+        :
+        : "cc", "memory", "s16", "s17", "s18", "s19", "s20", "s21", "s22", "s23");
     return sum;
 }
 
 static inline void tinyrt_quad_taps(const float *x, int32_t x_tap, const float *w, int32_t w_tap,
                                     int32_t taps, const float *from, float *sum) {
-    __asm volatile("vldmia %[from], {s0-s3}\n"
-                   "1:\n"
-                   "vldmia %[w], {s16-s19}\n"
-                   "add %[w], %[w], %[w_tap]\n"
-                   "vldmia %[x], {s20-s23}\n"
-                   "add %[x], %[x], %[x_tap]\n" //
-                   TINYRT_FMA_EACH(s0, s1, s2, s3, s20, s21, s22, s23, s16, s17, s18, s19)
-                   "subs %[taps], %[taps], #1\n"
-                   "bgt 1b\n"
-                   "vstmia %[sum], {s0-s3}\n"
-                   : [x] "+r"(x), [w] "+r"(w), [taps] "+r"(taps)
-                   : [x_tap] "r"(x_tap * 4), [w_tap] "r"(w_tap * 4), [from] "r"(from),
- [sum] "r"(sum)
-                   : "cc", "memory", "s0", "s1", "s2", "s3", "s16", "s17", "s18", "s19", "s20",
-                     "s21", "s22", "s23");
+    __asm volatile(
+        "vldmia %[from], {s0-s3}\n"
+        "1:\n"
+        "vldmia %[w], {s16-s19}\n"
+        "add %[w], %[w], %[w_tap]\n"
+        "vldmia %[x], {s20-s23}\n"
+        "add %[x], %[x], %[x_tap]\n"                                            //
+        TINYRT_FMA_EACH(s0, s1, s2, s3, s20, s21, s22, s23, s16, s17, s18, s19) //
+        "subs %[taps], %[taps], #1\n"
+        "bgt 1b\n"
+        "vstmia %[sum], {s0-s3}\n"
+        : [x] "+r"(x), [w] "+r"(w), [taps] "+r"(taps)
+        : [x_tap] "r"(x_tap * 4), [w_tap] "r"(w_tap * 4), [from] "r"(from), [sum] "r"(sum)
+        : "cc", "memory", "s0", "s1", "s2", "s3", "s16", "s17", "s18", "s19", "s20", "s21", "s22",
+          "s23");
 }
 
 static inline void tinyrt_strip_taps(const float *x, int32_t x_tap, const float *w, int32_t w_tap,
                                      int32_t taps, const float *from, float *sum) {
+    __asm volatile("vldmia %[from], {s0-s15}\n"
+                   "1:\n"
+                   "vldmia %[w]!, {s16-s23}\n"
+                   "vldmia %[x]!, {s24-s31}\n"                                             //
+                   TINYRT_FMA_EACH(s0, s1, s2, s3, s24, s25, s26, s27, s16, s17, s18, s19) //
+                   TINYRT_FMA_EACH(s4, s5, s6, s7, s28, s29, s30, s31, s20, s21, s22, s23) //
+                   "vldmia %[w], {s16-s23}\n"
+                   "vldmia %[x], {s24-s31}\n"                                                  //
+                   TINYRT_FMA_EACH(s8, s9, s10, s11, s24, s25, s26, s27, s16, s17, s18, s19)   //
+                   TINYRT_FMA_EACH(s12, s13, s14, s15, s28, s29, s30, s31, s20, s21, s22, s23) //
+                   "add %[w], %[w], %[w_tap]\n"
+                   "add %[x], %[x], %[x_tap]\n"
+                   "subs %[taps], %[taps], #1\n"
+                   "bgt 1b\n"
+                   "vstmia %[sum], {s0-s15}\n"
+                   : [x] "+r"(x), [w] "+r"(w), [taps] "+r"(taps)
+                   : [x_tap] "r"((x_tap - 8) * 4), [w_tap] "r"((w_tap - 8) * 4), [from] "r"(from),
+                     [sum] "r"(sum)
+                   : "cc", "memory", TINYRT_SUMS_OF_TILE, TINYRT_FACTORS_OF_TILE);
+}
+
+static inline void tinyrt_spread_taps(const float *x, const int32_t channels[4], int32_t x_tap,
+                                      const float *w, int32_t w_tap, int32_t taps,
+                                      const float *from, float *sum) {
+    const float *x0 = x + channels[0];
+    const float *x1 = x + channels[1];
+    const float *x2 = x + channels[2];
+    const float *x3 = x + channels[3];
     __asm volatile(
         "vldmia %[from], {s0-s15}\n"
         "1:\n"
         "vldmia %[w]!, {s16-s23}\n"
-        "vldmia %[x]!, {s24-s31}\n" //
-        TINYRT_FMA_EACH(s0, s1, s2, s3, s24, s25, s26, s27, s16, s17, s18, s19)
-            TINYRT_FMA_EACH(s4, s5, s6, s7, s28, s29, s30, s31, s20, s21, s22, s23)
+        "vldr s24, [%[x0]]\n"
+        "add %[x0], %[x0], %[x_tap]\n"
+        "vldr s25, [%[x1]]\n"
+        "add %[x1], %[x1], %[x_tap]\n"                       //
+        TINYRT_FMA4(s0, s1, s2, s3, s24, s16, s17, s18, s19) //
+        TINYRT_FMA4(s4, s5, s6, s7, s25, s20, s21, s22, s23) //
         "vldmia %[w], {s16-s23}\n"
-        "vldmia %[x], {s24-s31}\n" //
-        TINYRT_FMA_EACH(s8, s9, s10, s11, s24, s25, s26, s27, s16, s17, s18, s19)
-            TINYRT_FMA_EACH(s12, s13, s14, s15, s28, s29, s30, s31, s20, s21, s22, s23)
         "add %[w], %[w], %[w_tap]\n"
-        "add %[x], %[x], %[x_tap]\n"
+        "vldr s24, [%[x2]]\n"
+        "add %[x2], %[x2], %[x_tap]\n"
+        "vldr s25, [%[x3]]\n"
+        "add %[x3], %[x3], %[x_tap]\n"                           //
+        TINYRT_FMA4(s8, s9, s10, s11, s24, s16, s17, s18, s19)   //
+        TINYRT_FMA4(s12, s13, s14, s15, s25, s20, s21, s22, s23) //
         "subs %[taps], %[taps], #1\n"
         "bgt 1b\n"
         "vstmia %[sum], {s0-s15}\n"
-        : [x] "+r"(x), [w] "+r"(w), [taps] "+r"(taps)
-        : [x_tap] "r"((x_tap - 8) * 4), [w_tap] "r"((w_tap - 8) * 4), [from] "r"(from),
- [sum] "r"(sum)
-        : "cc", "memory", TINYRT_SUMS_OF_TILE, TINYRT_FACTORS_OF_TILE);
+        : [x0] "+r"(x0), [x1] "+r"(x1), [x2] "+r"(x2), [x3] "+r"(x3), [w] "+r"(w), [taps] "+r"(taps)
+        : [x_tap] "r"(x_tap * 4), [w_tap] "r"((w_tap - 8) * 4), [from] "r"(from), [sum] "r"(sum)
+        : "cc", "memory", TINYRT_SUMS_OF_TILE, "s16", "s17", "s18", "s19", "s20", "s21", "s22",
+          "s23", "s24", "s25");
 }
 
 /** One row of a, whose elements lie anywhere, times four columns side by side. */
@@ -184,7 +217,10 @@ static inline void tinyrt_row_of_neighbours(const float *a, int32_t a_inner, con
                    "vldr s20, [%[a]]\n"
                    "add %[b], %[b], %[b_inner]\n"
                    "add %[a], %[a], %[a_inner]\n" //
-                   TINYRT_FMA4(%[s0], %[s1], %[s2], %[s3], s20, s16, s17, s18, s19)
+                   "vfma.f32 %[s0], s20, s16\n"
+                   "vfma.f32 %[s1], s20, s17\n"
+                   "vfma.f32 %[s2], s20, s18\n"
+                   "vfma.f32 %[s3], s20, s19\n"
                    "subs %[inner], %[inner], #1\n"
                    "bgt 1b\n"
                    : [a] "+r"(a), [b] "+r"(b), [inner] "+r"(inner), [s0] "+t"(s0), [s1] "+t"(s1),
@@ -239,8 +275,8 @@ static inline void tinyrt_tile_product(const float *a, int32_t a_row, int32_t a_
                    "vldr s18, [%[at]]\n"
                    "add %[at], %[at], %[b_column]\n"
                    "vldr s19, [%[at]]\n"
-                   "add %[b], %[b], %[b_inner]\n" //
-                   TINYRT_FMA16(s20, s21, s22, s23, s16, s17, s18, s19)
+                   "add %[b], %[b], %[b_inner]\n"                       //
+                   TINYRT_FMA16(s20, s21, s22, s23, s16, s17, s18, s19) //
                    "subs %[inner], %[inner], #1\n"
                    "bgt 1b\n"
                    "vstmia %[sum], {s0-s15}\n"
@@ -301,24 +337,29 @@ static inline float tinyrt_finish_bits(const float *sum, int32_t quads, uint32_t
                                        int32_t y_step) {
     float check = 0.0F;
     uint32_t first, second, third, fourth;
-    __asm volatile("vsub.f32 s4, %[check], %[check]\n"
-                   "1:\n"
-                   "vldmia %[sum]!, {s0-s3}\n"
-                   "vmov %[first], %[second], s0, s1\n"
-                   "vmov %[third], %[fourth], s2, s3\n" //
-                   TINYRT_FMA4(%[check], %[check], %[check], %[check], s4, s0, s1, s2, s3)
-                       TINYRT_LIMIT_BITS("%[first]") TINYRT_LIMIT_BITS("%[second]")
-                           TINYRT_LIMIT_BITS("%[third]") TINYRT_LIMIT_BITS("%[fourth]")
-                   "strd %[first], %[second], [%[y]]\n"
-                   "strd %[third], %[fourth], [%[y], #8]\n"
-                   "add %[y], %[y], %[y_step]\n"
-                   "subs %[quads], %[quads], #1\n"
-                   "bgt 1b\n"
-                   : [sum] "+r"(sum), [y] "+r"(y), [quads] "+r"(quads), [first] "=&r"(first),
-                     [second] "=&r"(second), [third] "=&r"(third), [fourth] "=&r"(fourth),
-                     [check] "+t"(check)
-                   : [y_step] "r"(y_step * 4), [high] "r"(high)
-                   : "cc", "memory", "s0", "s1", "s2", "s3", "s4");
+    __asm volatile(
+        "vsub.f32 s4, %[check], %[check]\n"
+        "1:\n"
+        "vldmia %[sum]!, {s0-s3}\n"
+        "vmov %[first], %[second], s0, s1\n"
+        "vmov %[third], %[fourth], s2, s3\n"
+        "vfma.f32 %[check], s4, s0\n"
+        "vfma.f32 %[check], s4, s1\n"
+        "vfma.f32 %[check], s4, s2\n"
+        "vfma.f32 %[check], s4, s3\n"  //
+        TINYRT_LIMIT_BITS("%[first]")  //
+        TINYRT_LIMIT_BITS("%[second]") //
+        TINYRT_LIMIT_BITS("%[third]")  //
+        TINYRT_LIMIT_BITS("%[fourth]") //
+        "strd %[first], %[second], [%[y]]\n"
+        "strd %[third], %[fourth], [%[y], #8]\n"
+        "add %[y], %[y], %[y_step]\n"
+        "subs %[quads], %[quads], #1\n"
+        "bgt 1b\n"
+        : [sum] "+r"(sum), [y] "+r"(y), [quads] "+r"(quads), [first] "=&r"(first),
+          [second] "=&r"(second), [third] "=&r"(third), [fourth] "=&r"(fourth), [check] "+t"(check)
+        : [y_step] "r"(y_step * 4), [high] "r"(high)
+        : "cc", "memory", "s0", "s1", "s2", "s3", "s4");
     return check;
 }
 

@@ -11,9 +11,8 @@
 
 #if (__ARM_FEATURE_MVE & 2)
 
-#include <arm_mve.h>
-
 #include "tinyrt_float.h"
+#include "tinyrt_mve.h"
 
 static inline void tinyrt_quad_run(const float *x, const float *w, int32_t length, float *sum) {
     float32x4_t acc = vldrwq_f32(sum);
@@ -103,6 +102,31 @@ static inline void tinyrt_strip_taps(const float *x, int32_t x_tap, const float 
 }
 #endif
 
+static inline void tinyrt_spread_taps(const float *x, const int32_t channels[4], int32_t x_tap,
+                                      const float *w, int32_t w_tap, int32_t taps,
+                                      const float *from, float *sum) {
+    const float *x0 = x + channels[0];
+    const float *x1 = x + channels[1];
+    const float *x2 = x + channels[2];
+    const float *x3 = x + channels[3];
+    float32x4_t acc0 = vldrwq_f32(from), acc1 = vldrwq_f32(from + 4);
+    float32x4_t acc2 = vldrwq_f32(from + 8), acc3 = vldrwq_f32(from + 12);
+    for (; taps > 0; --taps, w += w_tap) {
+        acc0 = vfmaq_n_f32(acc0, vldrwq_f32(w), *x0);
+        acc1 = vfmaq_n_f32(acc1, vldrwq_f32(w + 4), *x1);
+        acc2 = vfmaq_n_f32(acc2, vldrwq_f32(w + 8), *x2);
+        acc3 = vfmaq_n_f32(acc3, vldrwq_f32(w + 12), *x3);
+        x0 += x_tap;
+        x1 += x_tap;
+        x2 += x_tap;
+        x3 += x_tap;
+    }
+    vstrwq_f32(sum, acc0);
+    vstrwq_f32(sum + 4, acc1);
+    vstrwq_f32(sum + 8, acc2);
+    vstrwq_f32(sum + 12, acc3);
+}
+
 /** Four floats that are step apart: side by side for 1. */
 static inline float32x4_t tinyrt_four_apart(const float *b, uint32x4_t places, int32_t step) {
     return (step == 1) ? vldrwq_f32(b) : vldrwq_gather_shifted_offset_f32(b, places);
@@ -155,16 +179,37 @@ static inline void tinyrt_tile_product(const float *a, int32_t a_row, int32_t a_
     }
 }
 
-/* By comparisons that NaN never passes: "less than" would let it through. */
+/* By comparisons that NaN never passes: "less than" would let it through. In assembly, as compilers
+ * carry what they compare through other registers. */
 static inline void tinyrt_quads_finish(const float *sum, int32_t quads, float low, float high,
                                        float *y, int32_t y_step) {
     const float32x4_t least = vdupq_n_f32(low);
     const float32x4_t most = vdupq_n_f32(high);
+#ifdef TINYRT_ASM
+#ifdef __clang__
+    uint32_t p0;
+#endif
+    __asm volatile(
+        TINYRT_MVE_KEEP_P0 "dls lr, %[quads]\n"
+                           "1:\n"
+                           "vldrw.32 q0, [%[sum]], #16\n"
+                           "vpt.f32 gt, %q[least], q0\n"
+                           "vmovt q0, %q[least]\n"
+                           "vpt.f32 gt, q0, %q[most]\n"
+                           "vmovt q0, %q[most]\n"
+                           "vstrw.32 q0, [%[y]]\n"
+                           "add %[y], %[y], %[y_step]\n"
+                           "le lr, 1b\n" TINYRT_MVE_RESTORE_P0
+        : [sum] "+r"(sum), [y] "+r"(y)TINYRT_MVE_KEPT_P0
+        : [quads] "r"(quads), [y_step] "r"(y_step * 4), [least] "w"(least), [most] "w"(most)
+        : "cc", "memory", "lr", "q0" TINYRT_MVE_CLOBBERS_P0);
+#else
     for (; quads > 0; --quads, sum += 4, y += y_step) {
         const float32x4_t value = vldrwq_f32(sum);
         const float32x4_t raised = vpselq_f32(least, value, vcmpgtq_f32(least, value));
         vstrwq_f32(y, vpselq_f32(most, raised, vcmpgtq_f32(raised, most)));
     }
+#endif
 }
 
 #else
