@@ -125,9 +125,7 @@ def test_bars_of_all_cores_have_one_scale():
     model = reported()[0].models[0]
     (bars,) = draw_bars(model, [1])
     most = max(op.instructions for core in model.cores for op in core.ops)
-    steepest = max(
-        per_mac(model, core, i) or 0 for core in model.cores for i, _ in enumerate(core.ops)
-    )
+    steepest = max(per_mac(model, core, i) or 0 for core in model.cores for i, _ in enumerate(core.ops))
     for bar, core in zip(bars.cores, model.cores, strict=True):
         assert (bar.core, bar.instructions) == (core.core, core.ops[1].instructions)
         assert bar.part == core.ops[1].instructions / most
