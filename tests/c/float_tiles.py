@@ -54,6 +54,7 @@ def every_corner() -> tuple[Graph, dict[str, np.ndarray]]:
     layers = [
         *_convolutions(),
         *_depthwise(),
+        *_beside_the_image(),
         *_dense(),
         *(_product(i, *sizes) for i, sizes in enumerate(MATRICES)),
         Case("batch_matmul", BatchMatmulAttrs(), ((2, 1, 5, 6), (3, 6, 7))),
@@ -88,6 +89,22 @@ def _depthwise() -> list[Case]:
         x, w = (2, *image, channels), (1, *kernel, channels * filters)
         found.append(Case("depthwise_conv2d", attrs, _with_bias(i, x, w, c_out=w[3]), WEIGHTS))
     return found
+
+
+def _beside_the_image() -> list[Case]:
+    """Windows of which no column lies inside, but their row does: only the bias is left."""
+    far = {"dilation": (5, 5), "padding": "SAME"}
+    x, bias = (1, 2, 2, 20), (20,)
+    return [
+        Case("conv2d", Conv2dAttrs(**far), (x, (20, 1, 2, 20), bias), WEIGHTS),
+        Case("depthwise_conv2d", DepthwiseConv2dAttrs(**far), (x, (1, 1, 2, 20), bias), WEIGHTS),
+        Case(
+            "depthwise_conv2d",
+            DepthwiseConv2dAttrs(**far),
+            ((1, 2, 2, 4), (1, 1, 2, 32), (32,)),
+            WEIGHTS,
+        ),
+    ]
 
 
 def _fitting(i: int, image: tuple[int, int], kernel: tuple[int, int]) -> dict[str, Any]:
