@@ -1,77 +1,75 @@
 #include "tinyrt_conv2d.h"
 
-#include "tinyrt_float_start.h"
-#include "tinyrt_float_tile.h"
+#include "tinyrt_float.h"
 #include "tinyrt_footprint.h"
 
-/** Pixels side by side from ox on that read the same columns of the window: a tile's, or one at
- *  the sides. */
-static int32_t pixels_alike(const tinyrt_conv2d_f32_params *p, int32_t ox) {
-    const tinyrt_window *window = &p->window;
-    const int32_t first = (ox * window->stride_w) - window->pad_left;
-    const int32_t reach = (3 * window->stride_w) + ((window->kernel_w - 1) * window->dilation_w);
-    const int are_inside = (first >= 0) && (first + reach < p->x.w);
-    return (are_inside && (ox + 4 <= p->y.w)) ? TINYRT_TILE_ROWS : 1;
+/** Output channels whose weights lie side by side. */
+#define BLOCK 4
+
+static void run_of_block(const float *x, const float *w, int32_t length, float sum[BLOCK]) {
+    float s0 = sum[0], s1 = sum[1], s2 = sum[2], s3 = sum[3];
+    for (; length > 0; --length, w += BLOCK) {
+        const float value = *x++;
+        s0 = tinyrt_mlaf(s0, value, w[0]);
+        s1 = tinyrt_mlaf(s1, value, w[1]);
+        s2 = tinyrt_mlaf(s2, value, w[2]);
+        s3 = tinyrt_mlaf(s3, value, w[3]);
+    }
+    sum[0] = s0;
+    sum[1] = s1;
+    sum[2] = s2;
+    sum[3] = s3;
 }
 
-/** Four channels of pixels side by side; x points at the first tap of the first pixel. */
-static void four_channels(const tinyrt_conv2d_f32_params *p, const tinyrt_footprint *f,
-                          int32_t pixels, const float *x, const float *w, const float *bias,
-                          float *y) {
-    const int32_t x_step = p->window.stride_w * p->x.c;
-    float sum[16];
-    tinyrt_quads_start(bias, pixels, sum);
-    w += 4 * f->w_start;
-    for (int32_t row = 0; row < f->rows; ++row, x += f->x_row_step, w += 4 * f->w_row_step) {
-        const float *from = x;
-        const float *weights = w;
+static void run_of_one(const float *x, const float *w, int32_t length, float sum[1]) {
+    float s = sum[0];
+    for (; length > 0; --length) {
+        s = tinyrt_mlaf(s, *x++, *w++);
+    }
+    sum[0] = s;
+}
+
+/** Adds the products of channels whose weights lie side by side: BLOCK of them, or one. */
+static void accumulate(const tinyrt_footprint *f, const float *x, const float *w, int32_t channels,
+                       float sum[BLOCK]) {
+    x += f->x_start;
+    w += channels * f->w_start;
+    for (int32_t row = 0; row < f->rows; ++row) {
         for (int32_t run = 0; run < f->runs; ++run) {
-            if ((TINYRT_TILE_ROWS == 1) || (pixels == 1)) {
-                tinyrt_quad_run(from, weights, f->run_length, sum);
+            const float *from = x + (run * f->x_run_step);
+            const float *weights = w + (channels * run * f->w_run_step);
+            if (channels == BLOCK) {
+                run_of_block(from, weights, f->run_length, sum);
             } else {
-                tinyrt_tile_run(from, x_step, weights, f->run_length, sum);
+                run_of_one(from, weights, f->run_length, sum);
             }
-            from += f->x_run_step;
-            weights += 4 * f->w_run_step;
         }
+        x += f->x_row_step;
+        w += channels * f->w_row_step;
     }
-    tinyrt_quads_finish(sum, pixels, p->act_min, p->act_max, y, p->y.c);
 }
 
-/** One channel of a pixel; x points at its first tap. */
-static float one_channel(const tinyrt_conv2d_f32_params *p, const tinyrt_footprint *f,
-                         const float *x, const float *w, float sum) {
-    w += f->w_start;
-    for (int32_t row = 0; row < f->rows; ++row, x += f->x_row_step, w += f->w_row_step) {
-        for (int32_t run = 0; run < f->runs; ++run) {
-            sum = tinyrt_single_run(x + (run * f->x_run_step), w + (run * f->w_run_step),
-                                    f->run_length, sum);
-        }
-    }
-    return tinyrt_clampf(sum, p->act_min, p->act_max);
-}
-
-/** All channels of pixels side by side; x points at the image, y at the first pixel. */
 static void all_channels(const tinyrt_conv2d_f32_params *p, const tinyrt_footprint *f,
-                         int32_t pixels, const float *x, const float *w, const float *bias,
-                         float *y) {
+                         const float *x, const float *w, const float *bias, float *y) {
     const int32_t c_in = p->x.c / p->groups;
     const int32_t c_out = p->y.c / p->groups;
     const int32_t filter_size = p->window.kernel_h * p->window.kernel_w * c_in;
-    const int32_t x_step = p->window.stride_w * p->x.c;
     int32_t oc = 0;
-    x += f->x_start;
-    for (int32_t group = 0; group < p->groups; ++group, x += c_in) {
-        int32_t left = c_out;
-        for (; left >= 4; left -= 4, oc += 4, w += 4 * filter_size) {
-            four_channels(p, f, pixels, x, w, (bias != NULL) ? (bias + oc) : NULL, y + oc);
-        }
-        for (; left > 0; --left, ++oc, w += filter_size) {
-            for (int32_t pixel = 0; pixel < pixels; ++pixel) {
-                y[(pixel * p->y.c) + oc] =
-                    one_channel(p, f, x + (pixel * x_step), w, (bias != NULL) ? bias[oc] : 0.0F);
+    for (int32_t group = 0; group < p->groups; ++group) {
+        for (int32_t left = c_out; left > 0;) {
+            const int32_t channels = left >= BLOCK ? BLOCK : 1;
+            float sum[BLOCK] = {0.0F};
+            for (int32_t i = 0; (i < channels) && (bias != NULL); ++i) {
+                sum[i] = bias[oc + i];
             }
+            accumulate(f, x, w, channels, sum);
+            for (int32_t i = 0; i < channels; ++i) {
+                y[oc++] = tinyrt_clampf(sum[i], p->act_min, p->act_max);
+            }
+            w += channels * filter_size;
+            left -= channels;
         }
+        x += c_in;
     }
 }
 
@@ -79,13 +77,11 @@ void tinyrt_conv2d_f32(const tinyrt_conv2d_f32_params *p, const float *x, const 
                        const float *bias, float *y) {
     for (int32_t n = 0; n < p->y.n; ++n) {
         for (int32_t oy = 0; oy < p->y.h; ++oy) {
-            int32_t pixels = 0;
-            for (int32_t ox = 0; ox < p->y.w; ox += pixels) {
+            for (int32_t ox = 0; ox < p->y.w; ++ox) {
                 const tinyrt_footprint f =
                     tinyrt_footprint_of(&p->x, &p->window, p->x.c / p->groups, oy, ox);
-                pixels = pixels_alike(p, ox);
-                all_channels(p, &f, pixels, x, w, bias, y);
-                y += pixels * p->y.c;
+                all_channels(p, &f, x, w, bias, y);
+                y += p->y.c;
             }
         }
         x += p->x.h * p->x.w * p->x.c;
