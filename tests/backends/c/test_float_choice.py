@@ -10,9 +10,6 @@ from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 
 WITHOUT_UNIT = ("cortex-m3", "rv32imc", "host")
 WITH_UNIT = ("cortex-m4", "cortex-m33", "cortex-m55")
-    ("cortex-m3", "rv32imc", "host"),
-    ("cortex-m4", "cortex-m33", "cortex-m55"),
-)
 
 
 @pytest.mark.parametrize(

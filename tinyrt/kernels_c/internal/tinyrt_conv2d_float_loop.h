@@ -9,7 +9,7 @@
 
 /** Pixels side by side from ox on that read the same columns of the window: a tile's, or one at
  *  the sides. */
-static int32_t pixels_alike(const tinyrt_conv2d_f32_params *p, int32_t ox) {
+static int32_t tinyrt_pixels_alike(const tinyrt_conv2d_f32_params *p, int32_t ox) {
     const tinyrt_window *window = &p->window;
     const int32_t first = (ox * window->stride_w) - window->pad_left;
     const int32_t reach = (3 * window->stride_w) + ((window->kernel_w - 1) * window->dilation_w);
@@ -18,9 +18,9 @@ static int32_t pixels_alike(const tinyrt_conv2d_f32_params *p, int32_t ox) {
 }
 
 /** Four channels of pixels side by side; x points at the first tap of the first pixel. */
-static void four_channels(const tinyrt_conv2d_f32_params *p, const tinyrt_footprint *f,
-                          int32_t pixels, const float *x, const float *w, const float *bias,
-                          float *y) {
+static void tinyrt_four_filters(const tinyrt_conv2d_f32_params *p, const tinyrt_footprint *f,
+                                int32_t pixels, const float *x, const float *w, const float *bias,
+                                float *y) {
     const int32_t x_step = p->window.stride_w * p->x.c;
     float sum[16];
     tinyrt_quads_start(bias, pixels, sum);
@@ -42,8 +42,8 @@ static void four_channels(const tinyrt_conv2d_f32_params *p, const tinyrt_footpr
 }
 
 /** One channel of a pixel; x points at its first tap. */
-static float one_channel(const tinyrt_conv2d_f32_params *p, const tinyrt_footprint *f,
-                         const float *x, const float *w, float sum) {
+static float tinyrt_one_filter(const tinyrt_conv2d_f32_params *p, const tinyrt_footprint *f,
+                               const float *x, const float *w, float sum) {
     w += f->w_start;
     for (int32_t row = 0; row < f->rows; ++row, x += f->x_row_step, w += f->w_row_step) {
         for (int32_t run = 0; run < f->runs; ++run) {
@@ -55,9 +55,9 @@ static float one_channel(const tinyrt_conv2d_f32_params *p, const tinyrt_footpri
 }
 
 /** All channels of pixels side by side; x points at the image, y at the first pixel. */
-static void all_channels(const tinyrt_conv2d_f32_params *p, const tinyrt_footprint *f,
-                         int32_t pixels, const float *x, const float *w, const float *bias,
-                         float *y) {
+static void tinyrt_tile_channels(const tinyrt_conv2d_f32_params *p, const tinyrt_footprint *f,
+                                 int32_t pixels, const float *x, const float *w, const float *bias,
+                                 float *y) {
     const int32_t c_in = p->x.c / p->groups;
     const int32_t c_out = p->y.c / p->groups;
     const int32_t filter_size = p->window.kernel_h * p->window.kernel_w * c_in;
@@ -67,12 +67,12 @@ static void all_channels(const tinyrt_conv2d_f32_params *p, const tinyrt_footpri
     for (int32_t group = 0; group < p->groups; ++group, x += c_in) {
         int32_t left = c_out;
         for (; left >= 4; left -= 4, oc += 4, w += 4 * filter_size) {
-            four_channels(p, f, pixels, x, w, (bias != NULL) ? (bias + oc) : NULL, y + oc);
+            tinyrt_four_filters(p, f, pixels, x, w, (bias != NULL) ? (bias + oc) : NULL, y + oc);
         }
         for (; left > 0; --left, ++oc, w += filter_size) {
             for (int32_t pixel = 0; pixel < pixels; ++pixel) {
-                y[(pixel * p->y.c) + oc] =
-                    one_channel(p, f, x + (pixel * x_step), w, (bias != NULL) ? bias[oc] : 0.0F);
+                y[(pixel * p->y.c) + oc] = tinyrt_one_filter(p, f, x + (pixel * x_step), w,
+                                                             (bias != NULL) ? bias[oc] : 0.0F);
             }
         }
     }
@@ -86,8 +86,8 @@ void TINYRT_KERNEL(const tinyrt_conv2d_f32_params *p, const float *x, const floa
             for (int32_t ox = 0; ox < p->y.w; ox += pixels) {
                 const tinyrt_footprint f =
                     tinyrt_footprint_of(&p->x, &p->window, p->x.c / p->groups, oy, ox);
-                pixels = pixels_alike(p, ox);
-                all_channels(p, &f, pixels, x, w, bias, y);
+                pixels = tinyrt_pixels_alike(p, ox);
+                tinyrt_tile_channels(p, &f, pixels, x, w, bias, y);
                 y += pixels * p->y.c;
             }
         }
