@@ -8,8 +8,7 @@
 #include "tinyrt_types.h"
 
 /** A pixel's products with four filters that lie side by side. */
-static inline void tinyrt_quad_run(const float *x, const float *w, int32_t length,
-                                            float *sum) {
+static inline void tinyrt_quad_run(const float *x, const float *w, int32_t length, float *sum) {
     float s0 = sum[0], s1 = sum[1], s2 = sum[2], s3 = sum[3];
     for (; length > 0; --length, w += 4) {
         const float value = *x++;
