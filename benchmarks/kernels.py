@@ -1,12 +1,13 @@
 """Kernels one by one on emulated cores: exact instructions per output or multiply-accumulate.
 
-    python -m benchmarks.kernels [--cores m4 ...] [--layers softmax ...] [-o DIR]
+    python -m benchmarks.kernels [--cores m4 ...] [--layers softmax ...] [--floats] [-o DIR]
 
 Each layer is an op of random weights on random data, large enough for its loops to count.
 All layers of a core are one image and one boot. Prints a Markdown table and writes it to
 ``kernels.md``, and the figures to ``kernels.json``, in the folder of ``-o`` (``build/benchmarks``
 by default). Where CMSIS-NN has a function for a layer, a share says how many of its instructions
-these are: ``python -m benchmarks.cmsis_nn`` has counted them.
+these are: ``python -m benchmarks.cmsis_nn`` has counted them. With ``--floats`` layers
+are of floats, on cores with a unit for these.
 """
 
 from __future__ import annotations
@@ -46,12 +47,17 @@ from tinyrt.ops.transpose import TransposeAttrs
 from tinyrt.ops.unidirectional_sequence_lstm import LstmAttrs
 
 CORES = ("m0", "m3", "m4", "m55")
+FLOAT_CORES = ("m4", "m7", "m33", "m55")
+"""Cores with a unit for floats."""
 CMSIS_NN = Path(__file__).with_name("cmsis_nn.json")
 """Core -> layer -> instructions of CMSIS-NN's function for it, where there is one."""
 IMAGE = (1, 16, 16, 32)
 INPUT_SCALE, WEIGHT_SCALE, ZERO_POINT = 0.05, 0.01, 3
 OTHER_WIDE = QParams((INPUT_SCALE / 512,), 0)
 """Of a second input of 16 bits."""
+DTYPES = {Form.INT8: DType.INT8, Form.INT16X8: DType.INT16, Form.FLOAT: DType.FLOAT32}
+KINDS = {Form.INT8: "", Form.INT16X8: " wide", Form.FLOAT: " float"}
+"""What the names of inputs say of their form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +84,7 @@ class Layer:
     @property
     def dtype(self) -> DType:
         """Of the activations."""
-        return DType.INT16 if self.form is Form.INT16X8 else DType.INT8
+        return DTYPES[self.form]
 
 
 def int16(layer: Layer) -> Layer:
@@ -102,7 +108,9 @@ def _lstm(steps: int, c_in: int, units: int) -> Layer:
     return Layer(LSTM, LstmAttrs(), lstm_shapes(steps, c_in, units))
 
 
-_MATRICES = ((1, 4, 32, 64), (1, 4, 48, 64))
+def _matrices(a: Shape, b: Shape, **attrs: bool) -> Layer:
+    return Layer("batch_matmul", BatchMatmulAttrs(**attrs), (a, b), 4.0)
+
 
 LAYERS: dict[str, Layer] = {
     "softmax, 10 classes": Layer("softmax", SoftmaxAttrs(), ((1, 10),)),
@@ -146,7 +154,7 @@ LAYERS: dict[str, Layer] = {
     "depthwise 3 x 3, fine scale": _depthwise((1, 3, 3, 32), scale=0.0004),
     "dense, 1 row": _dense(1, 512, 64),
     "dense, 8 rows": _dense(8, 128, 64),
-    "matrix product": Layer("batch_matmul", BatchMatmulAttrs(adj_y=True), _MATRICES, 4.0),
+    "matrix product": _matrices((1, 4, 32, 64), (1, 4, 48, 64), adj_y=True),
     "pad": Layer("pad", PadAttrs(((0, 0), (1, 1), (1, 1), (0, 0))), (IMAGE,)),
     "transpose": Layer("transpose", TransposeAttrs((0, 3, 1, 2)), (IMAGE,)),
     "conv 3 x 3, int16": int16(_conv((32, 3, 3, 32))),
@@ -166,6 +174,29 @@ LAYERS: dict[str, Layer] = {
     "LSTM, 10 steps, 40 to 64, int16": int16(_lstm(10, 40, 64)),
     "LSTM, 10 steps, 13 to 18, int16": int16(_lstm(10, 13, 18)),
 }
+
+FLOAT_LAYERS: dict[str, Layer] = {
+    f"{name}, float": replace(layer, form=Form.FLOAT)
+    for name, layer in {
+        "conv 3 x 3": _conv((32, 3, 3, 32)),
+        "conv 3 x 3, relu6": _conv((32, 3, 3, 32), activation="RELU6"),
+        "conv 3 x 3, 30 filters, relu": _conv((30, 3, 3, 32), activation="RELU"),
+        "conv 3 x 3, 4 groups": _conv((32, 3, 3, 8)),
+        "conv 1 x 1": _conv((32, 1, 1, 32)),
+        "depthwise 3 x 3": _depthwise((1, 3, 3, 32)),
+        "depthwise 3 x 3, relu6": _depthwise((1, 3, 3, 32), activation="RELU6"),
+        "depthwise 3 x 3, stride 2": _depthwise((1, 3, 3, 32), stride=(2, 2)),
+        "depthwise 5 x 5, 30 channels": _depthwise((1, 5, 5, 30), x=(1, 8, 8, 30)),
+        "depthwise 3 x 3, 8 filters to a channel": _depthwise((1, 3, 3, 32), x=(1, 16, 16, 4)),
+        "depthwise 10 x 8, 8 filters to one channel": _depthwise((1, 10, 8, 8), x=(1, 49, 40, 1)),
+        "dense, 1 row": _dense(1, 512, 64),
+        "dense, 8 rows": _dense(8, 128, 64),
+        "matrix product": _matrices((1, 4, 32, 64), (1, 4, 48, 64), adj_y=True),
+        "matrix product, columns side by side": _matrices((1, 4, 32, 64), (1, 4, 64, 48)),
+        "row times matrix": _matrices((1, 4, 1, 64), (1, 4, 64, 48)),
+    }.items()
+}
+"""Layers on floats, for cores with a unit for these."""
 
 
 def graph_of(layers: Mapping[str, Layer]) -> tuple[Graph, dict[str, np.ndarray]]:
@@ -190,13 +221,20 @@ def graph_of(layers: Mapping[str, Layer]) -> tuple[Graph, dict[str, np.ndarray]]
 
 def _output(name: str, layer: Layer, operands: list[Value]) -> Value:
     (kind,) = OPS[layer.op].infer(layer.attrs, [v.type for v in operands])
+    return Value(name, kind.dtype, kind.shape, _output_scale(layer))
+
+
+def _output_scale(layer: Layer) -> QParams | None:
+    if layer.form is Form.FLOAT or OPS[layer.op].quant is Quant.INPUTS_ONLY:
+        return None
     fixed = OPS[layer.op].forms[layer.form].fixed_output
     scale, zero_point = fixed or (layer.scale, layer.zero_point)
-    quantized = OPS[layer.op].quant is not Quant.INPUTS_ONLY
-    return Value(name, kind.dtype, kind.shape, QParams((scale,), zero_point) if quantized else None)
+    return QParams((scale,), zero_point)
 
 
 def _data(value: Value, rng: np.random.Generator) -> np.ndarray:
+    if value.dtype is DType.FLOAT32:
+        return rng.normal(size=value.shape).astype(np.float32)
     reach = np.iinfo(value.dtype.numpy)
     return rng.integers(reach.min, reach.max, value.shape, value.dtype.numpy, endpoint=True)
 
@@ -204,9 +242,11 @@ def _data(value: Value, rng: np.random.Generator) -> np.ndarray:
 def _operands(name: str, layer: Layer, rng: np.random.Generator) -> list[Value]:
     """Inputs that layers with the same shapes share; then weights, or a second input."""
     first, *others = layer.shapes
+    if layer.form is Form.FLOAT:
+        return _float_operands(name, layer, rng)
     wide = layer.form is Form.INT16X8
     own = QParams((INPUT_SCALE / 256,), 0) if wide else QParams((INPUT_SCALE,), ZERO_POINT)
-    found = [Value(f"x {list(first)}{' wide' if wide else ''}", layer.dtype, first, own)]
+    found = [Value(f"x {list(first)}{KINDS[layer.form]}", layer.dtype, first, own)]
     for shape in others:
         if OPS[layer.op].quant is Quant.WEIGHTED:
             axis = OPS[layer.op].weight_axis
@@ -218,8 +258,21 @@ def _operands(name: str, layer: Layer, rng: np.random.Generator) -> list[Value]:
         else:
             alike = OPS[layer.op].quant is Quant.SAME_AS_INPUT
             q = own if alike else OTHER_WIDE if wide else QParams((INPUT_SCALE / 2,), -ZERO_POINT)
-            kind = f"{'like' if alike else 'other'} {list(shape)}{' wide' if wide else ''}"
+            kind = f"{'like' if alike else 'other'} {list(shape)}{KINDS[layer.form]}"
             found.append(Value(kind, layer.dtype, shape, q))
+    return found
+
+
+def _float_operands(name: str, layer: Layer, rng: np.random.Generator) -> list[Value]:
+    """As ``_operands`` for floats: weights are random, other inputs are shared."""
+    first, *others = layer.shapes
+    found = [Value(f"x {list(first)} float", layer.dtype, first)]
+    for shape in others:
+        if OPS[layer.op].quant is Quant.WEIGHTED:
+            w = rng.normal(size=shape).astype(np.float32)
+            found.append(Value.constant(f"{name}/w", w))
+        else:
+            found.append(Value(f"other {list(shape)} float", layer.dtype, shape))
     return found
 
 
@@ -284,13 +337,15 @@ def cmsis_nn_figures() -> dict[str, dict[str, int]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cores", nargs="+", default=CORES)
+    parser.add_argument("--cores", nargs="+")
+    parser.add_argument("--floats", action="store_true", help="layers on floats instead")
     parser.add_argument("--layers", nargs="+", help="those whose names contain one of these")
     parser.add_argument("-o", "--output", type=Path, default=Path("build/benchmarks"))
     options = parser.parse_args()
     wanted = options.layers or [""]
-    layers = {n: layer for n, layer in LAYERS.items() if any(w in n for w in wanted)}
-    cores = emulated_cores(options.cores)
+    of_all = FLOAT_LAYERS if options.floats else LAYERS
+    layers = {n: layer for n, layer in of_all.items() if any(w in n for w in wanted)}
+    cores = emulated_cores(options.cores or (FLOAT_CORES if options.floats else CORES))
     rows = [row for core in cores for row in measure(core, layers)]
     text = markdown(rows, cores)
     print(text)

@@ -25,6 +25,7 @@ TABLES = {
         "extrema": kernels.extrema,
         "recurrent": kernels.recurrent,
         "cases": kernels.cases,
+        "floats": kernels.floats,
         "beside": kernels.beside,
     },
     "memory.md": {

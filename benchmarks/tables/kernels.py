@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from benchmarks.cmsis_nn import has_twin
-from benchmarks.kernels import LAYERS, measure, share_of_cmsis_nn
+from benchmarks.kernels import FLOAT_LAYERS, LAYERS, measure, share_of_cmsis_nn
 from benchmarks.mcu import MODELS
 from benchmarks.narrow import narrow_twin
 from benchmarks.sparse import PATTERNS, forms_of
@@ -24,6 +24,8 @@ from tinyrt.convert.tflite.writer import save_tflite
 
 M0, M3, M4, M55 = "cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55"
 CORES = {M0: "M0", M3: "M3", M4: "M4", M55: "M55"}
+FLOAT_CORES = {M4: "M4", "cortex-m7": "M7", "cortex-m33": "M33", M55: "M55"}
+"""Cores with a unit for floats."""
 
 RECURRENT = {
     "lstm_29_12_24": ("LSTM, 29 steps, 12 to 24", 619_096, 277_424),
@@ -157,6 +159,16 @@ def extrema() -> str:
 def cases() -> str:
     """All other layers."""
     return _layers([name for name in LAYERS if name not in (*WIDE, *EXTREMA)])
+
+
+def floats() -> str:
+    """Layers on floats, on cores with a unit for these."""
+    by_core = [{row["layer"]: row for row in measure(core, FLOAT_LAYERS)} for core in FLOAT_CORES]
+    found = [
+        [name.removesuffix(", float"), *(f"{rows[name]['each']:.2f}" for rows in by_core)]
+        for name in FLOAT_LAYERS
+    ]
+    return markdown(("layer", *FLOAT_CORES.values()), found)
 
 
 def beside() -> str:

@@ -282,7 +282,6 @@ OTHERS: dict[str, dict[str, str]] = {
         "it takes 13 % fewer instructions on a Cortex-M4, 14 % on an M3, 12 % on an M0": ONCE,
         "fewer than with four bits, for 3.0 to 4.3 KB of code": ONCE,
         "(`tinyrt_block_s4`): 13 instructions": BY_HAND,
-        "where the core has it: 3 instructions per MAC": BY_HAND,
         "a saturating shift: 7 instructions on DSP cores": BY_HAND,
         "is rescaled, in 22 instructions on DSP cores": BY_HAND,
         "With vectors a sum takes 1.9 instructions": BY_HAND,

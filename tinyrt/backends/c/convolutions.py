@@ -16,7 +16,7 @@ from tinyrt.backends.c.blocks.more import more_kernel, more_of, takes_all, takes
 from tinyrt.backends.c.blocks.relu import counts, legacy_scales
 from tinyrt.backends.c.chooser import Choosers, always
 from tinyrt.backends.c.fields import act_fields, nhwc, window_fields
-from tinyrt.backends.c.float_convolutions import convolution_f32
+from tinyrt.backends.c.float_convolutions import convolution_f32, depthwise_as_convolution
 from tinyrt.backends.c.general import legacy_call, weighted_call
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Calls, Fields, Kernel, Params, Target, call, unordered
@@ -61,6 +61,12 @@ from tinyrt.ops.transpose_conv import TransposeConvAttrs, TransposeConvS8, Trans
 from tinyrt.ops.transpose_conv import window_of as transpose_window
 
 MVE, X86 = InstructionSet.MVE, (InstructionSet.AVX2, InstructionSet.AVX512)
+
+UNITS = (InstructionSet.DSP, InstructionSet.MVE)
+"""Instruction sets of cores with a unit for floats."""
+
+STRIP = 16
+"""Output channels that ``tinyrt_depthwise_spread_f32`` computes side by side."""
 
 
 class _Weighted(Protocol):
@@ -207,9 +213,22 @@ def _wide_calls(
 
 
 def depthwise_f32(node: BoundNode, target: Target) -> Calls:
-    """The call of ``tinyrt_depthwise_conv2d_f32``."""
-    del target
-    return _float_calls("tinyrt_depthwise_conv2d_f32", node, _depthwise_window(node))
+    """The call of ``tinyrt_depthwise_quads_f32``, of one for several filters, or of the general."""
+    c_in, c_out = node.input(0).shape[3], node.output.shape[3]
+    window = _depthwise_window(node)
+    general = "tinyrt_depthwise_conv2d_f32"
+    w = node.input(1).data
+    if w is None:
+        return _float_calls(general, node, window)
+    if c_in == c_out >= FILTERS:
+        return _float_calls("tinyrt_depthwise_quads_f32", node, window, general=general)
+    filters = c_out // c_in
+    if filters < FILTERS:
+        return _float_calls(general, node, window)
+    by_strips = c_in > 1 and c_out % STRIP == 0 and filters.bit_count() == 1
+    if by_strips and target.isa in UNITS:
+        return _float_calls("tinyrt_depthwise_spread_f32", node, window, general=general)
+    return (depthwise_as_convolution(node, w, _image_fields(node, window)),)
 
 
 def _depthwise_window(node: BoundNode) -> Window:
@@ -218,10 +237,12 @@ def _depthwise_window(node: BoundNode) -> Window:
     )
 
 
-def _float_calls(function: str, node: BoundNode, window: Window) -> Calls:
-    """The call of a float kernel that reads the weights as they are."""
+def _float_calls(
+    function: str, node: BoundNode, window: Window, *, general: str | None = None
+) -> Calls:
+    """The call of a float kernel that reads the weights as they are; see ``_wide_calls``."""
     fields = _image_fields(node, window) | act_fields(fused_activation(node))
-    params = Params(f"{function}_params", fields)
+    params = Params(f"{general or function}_params", fields)
     tensors = node.input(0), node.input(1), node.optional(2), node.output
     return (call(function, params, *tensors),)
 

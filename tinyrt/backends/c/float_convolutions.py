@@ -41,10 +41,22 @@ def convolution_f32(node: BoundNode, fields: Fields, groups: int) -> Call:
     With weights that the model computes, it is ``tinyrt_conv2d_plain_f32``.
 
     """
-    own = fields | {"groups": groups} | act_fields(fused_activation(node))
-    params = Params("tinyrt_conv2d_f32_params", own)
+    params = _params(node, fields, groups)
     x, w, bias = node.input(0), node.input(1), node.optional(2)
     if w.data is None:
         return call("tinyrt_conv2d_plain_f32", params, x, w, bias, node.output)
     packed = Data("w", by_fours(w.data, groups))
     return call("tinyrt_conv2d_f32", params, x, packed, bias, node.output)
+
+
+def depthwise_as_convolution(node: BoundNode, w: NDArray[Any], fields: Fields) -> Call:
+    """The call of ``tinyrt_conv2d_f32`` for a depthwise layer: a group to each input channel."""
+    x, bias = node.input(0), node.optional(2)
+    packed = Data("w", by_fours(np.moveaxis(w[0], -1, 0), x.shape[3]))
+    params = _params(node, fields, x.shape[3])
+    return call("tinyrt_conv2d_f32", params, x, packed, bias, node.output)
+
+
+def _params(node: BoundNode, fields: Fields, groups: int) -> Params:
+    own = fields | {"groups": groups} | act_fields(fused_activation(node))
+    return Params("tinyrt_conv2d_f32_params", own)

@@ -14,6 +14,16 @@ extern "C" {
 void tinyrt_depthwise_conv2d_f32(const tinyrt_depthwise_conv2d_f32_params *p, const float *x,
                                  const float *w, const float *bias, float *y);
 
+/** As tinyrt_depthwise_conv2d_f32, up to sixteen channels of a pixel at once. Requires: x.c equals
+ *  y.c, and there are four channels or more. */
+void tinyrt_depthwise_quads_f32(const tinyrt_depthwise_conv2d_f32_params *p, const float *x,
+                                const float *w, const float *bias, float *y);
+
+/** As tinyrt_depthwise_conv2d_f32, sixteen channels of a pixel at once. Requires: y.c is a multiple
+ * of sixteen, and a channel of x has 4, 8, 16, ... filters. */
+void tinyrt_depthwise_spread_f32(const tinyrt_depthwise_conv2d_f32_params *p, const float *x,
+                                 const float *w, const float *bias, float *y);
+
 #ifdef __cplusplus
 }
 #endif

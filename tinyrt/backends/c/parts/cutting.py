@@ -56,6 +56,8 @@ WINDOWED = frozenset(
             "conv2d_f32",
             "depthwise_conv2d_s16",
             "depthwise_conv2d_f32",
+            "depthwise_quads_f32",
+            "depthwise_spread_f32",
             "depthwise_quads_s16",
             "depthwise_raised_s16",
         ),

@@ -1,0 +1,51 @@
+"""Float kernels by tiles on cores with a unit for floats: answers, and instructions per product."""
+
+import numpy as np
+import pytest
+
+from benchmarks.kernels import FLOAT_LAYERS, measure
+from tests.c.float_tiles import every_corner, special_values
+from tests.c.floats import assert_close
+from tests.firmware.device import check_image, require_core, run_on_device
+from tests.sampling import sampled
+from tinyrt.export import find_core
+from tinyrt.ops.shared.evaluate import evaluate
+
+CORES = ("cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")
+BOTH = sampled(["cortex-m4", "cortex-m55"], CORES)
+"""One with assembly for the unit, one with vectors."""
+
+MOST = 3.0
+"""Instructions of a multiplication and an addition."""
+
+pytestmark = pytest.mark.device
+
+
+@pytest.mark.parametrize("core", BOTH)
+def test_corners_are_near_the_references_and_the_same_without_assembly(tmp_path, core):
+    graph, feeds = every_corner()
+    image, _, outputs = run_on_device(graph, feeds, tmp_path / "asm", core)
+    check_image(image, find_core(core))
+    _, _, plain = run_on_device(graph, feeds, tmp_path / "c", core, "-DTINYRT_NO_ASM")
+    for name, expected in evaluate(graph, feeds).items():
+        assert_close(name.split()[0], outputs[name].reshape(expected.shape), expected)
+        np.testing.assert_array_equal(outputs[name], plain[name], err_msg=name)
+
+
+@pytest.mark.parametrize("cflags", ["", "-DTINYRT_NO_ASM", "-O0"])
+@pytest.mark.parametrize("core", sampled(["cortex-m4", "cortex-m33", "cortex-m55"], CORES))
+def test_limits_leave_what_is_no_number(tmp_path, core, cflags):
+    graph, feeds = special_values()
+    _, _, outputs = run_on_device(graph, feeds, tmp_path, core, cflags)
+    for name, expected in evaluate(graph, feeds).items():
+        found = outputs[name].reshape(expected.shape)
+        np.testing.assert_array_equal(found, expected, err_msg=name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("core", BOTH)
+def test_layers_take_three_instructions_a_product_at_most(core):
+    require_core(core)
+    rows = {row["layer"]: row for row in measure(core, FLOAT_LAYERS)}
+    assert {row["per"] for row in rows.values()} == {"MAC"}
+    assert not {name: row["each"] for name, row in rows.items() if row["each"] > MOST}
