@@ -27,6 +27,7 @@ STANDS_IN = {
     "cortex-m55": "mps3-an547",
     "cortex-m85": "mps3-an547",
     "rv32imc": "virt",
+    "rv32imcb": "virt",
 }
 
 
