@@ -7,6 +7,7 @@
 #define TINYRT_DOT_TRIPLES_H
 
 #include "tinyrt_flexible.h"
+#include "tinyrt_hold.h"
 #include "tinyrt_triple.h"
 
 /** Pairs of channels whose sums fit into registers. */
@@ -16,23 +17,6 @@
 #define TINYRT_TRIPLE_PAIRS 2
 #endif
 
-/* Sums are complete here, and loads of what follows stay behind: with several taps' at once, sums
- * would leave their registers. */
-#if defined(TINYRT_ASM) && defined(__riscv) && !defined(__riscv_32e)
-#define TINYRT_TRIPLE_DONE                                                                         \
-    __asm volatile("" : TINYRT_TRIPLE_HELD(a), TINYRT_TRIPLE_HELD(b) : : "memory");
-#define TINYRT_TRIPLES_DONE                                                                        \
-    __asm volatile(""                                                                              \
-                   : TINYRT_TRIPLE_HELD(a), TINYRT_TRIPLE_HELD(b), TINYRT_TRIPLE_HELD(c),          \
-                     TINYRT_TRIPLE_HELD(d)                                                         \
-                   :                                                                               \
-                   : "memory");
-#define TINYRT_TRIPLE_HELD(sum) "+r"(sum##0), "+r"(sum##1), "+r"(sum##2)
-#else
-#define TINYRT_TRIPLE_DONE
-#define TINYRT_TRIPLES_DONE
-#endif
-
 /** Adds the products of all taps to the sums of two channels, three of each; w holds for every tap
  *  both channels' weights. Requires: taps is a multiple of four, and not 0. Returns the end of w.
  */
@@ -40,9 +24,10 @@
     static inline const type *name(const type *w, const int32_t *x, int32_t taps, int32_t *sums) { \
         TINYRT_TRIPLE_SUMS_OF(a, 0)                                                                \
         TINYRT_TRIPLE_SUMS_OF(b, 3)                                                                \
-        for (const type *const end = w + (2 * taps); w != end; w += 8, x += 12){                   \
-            TINYRT_TRIPLE_OF(0) TINYRT_TRIPLE_OF(1) TINYRT_TRIPLE_OF(2)                            \
-                TINYRT_TRIPLE_OF(3)} TINYRT_TRIPLE_KEEP(a, 0) TINYRT_TRIPLE_KEEP(b, 3) return w;   \
+        for (const type *const end = w + (2 * taps); w != end; w += 8, x += 12) {                  \
+            TINYRT_TRIPLE_OF(0) TINYRT_TRIPLE_OF(1) TINYRT_TRIPLE_OF(2) TINYRT_TRIPLE_OF(3)        \
+        }                                                                                          \
+        TINYRT_TRIPLE_KEEP(a, 0) TINYRT_TRIPLE_KEEP(b, 3) return w;                                \
     }
 
 /** The same of two such pairs: the second one's weights lie behind those of the first one. */
@@ -70,11 +55,12 @@
     sums[(at) + 2] = (int32_t)sum##2;
 #define TINYRT_TRIPLE_OF(tap)                                                                      \
     TINYRT_TRIPLE_PAIR(a, b, w, tap)                                                               \
-    TINYRT_TRIPLE_DONE
+    TINYRT_HOLD(TINYRT_THREE_SUMS(a), TINYRT_THREE_SUMS(b));
 #define TINYRT_TRIPLES_OF(tap)                                                                     \
     TINYRT_TRIPLE_PAIR(a, b, w, tap)                                                               \
     TINYRT_TRIPLE_PAIR(c, d, next, tap)                                                            \
-    TINYRT_TRIPLES_DONE
+    TINYRT_HOLD(TINYRT_THREE_SUMS(a), TINYRT_THREE_SUMS(b), TINYRT_THREE_SUMS(c),                  \
+                TINYRT_THREE_SUMS(d));
 #define TINYRT_TRIPLE_PAIR(sum, other, w, tap)                                                     \
     TINYRT_TRIPLE_BY(sum, (w)[2 * (tap)], 3 * (tap))                                               \
     TINYRT_TRIPLE_BY(other, (w)[(2 * (tap)) + 1], 3 * (tap))
