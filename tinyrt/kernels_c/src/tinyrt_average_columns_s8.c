@@ -1,6 +1,7 @@
 #include "tinyrt_average_pool2d.h"
 
 #include "tinyrt_four_columns.h"
+#include "tinyrt_pool_walk.h"
 
 /** The number of elements under a window, and its reciprocal, rounded down: quotients of n up to
  *  128.5 * count are exact where (n + 1) * count <= 2^32, which is up to 5,780 elements. */
@@ -45,22 +46,10 @@ static void set_divisor(uint32_t count, tinyrt_divisor *divisor) {
     }
 }
 
-void tinyrt_average_columns_s8(const tinyrt_pool2d_s8_params *p, const int8_t *x, int8_t *y) {
-    const tinyrt_window *window = &p->window;
-    const int32_t row_step = p->x.w * p->x.c;
+void tinyrt_average_columns_s8(const tinyrt_pool2d_s8_params *p, const int8_t *input,
+                               int8_t *output) {
     tinyrt_divisor divisor = {0U, 0U};
-    for (int32_t n = 0; n < p->y.n; ++n, x += p->x.h * row_step) {
-        for (int32_t oy = 0; oy < p->y.h; ++oy) {
-            const int32_t y0 = (oy * window->stride_h) - window->pad_top;
-            const tinyrt_range ky = tinyrt_taps_inside(y0, p->x.h, window->kernel_h, 1);
-            for (int32_t ox = 0; ox < p->y.w; ++ox, y += p->y.c) {
-                const int32_t x0 = (ox * window->stride_w) - window->pad_left;
-                const tinyrt_range kx = tinyrt_taps_inside(x0, p->x.w, window->kernel_w, 1);
-                const tinyrt_area area = {ky.end - ky.begin, kx.end - kx.begin, row_step, p->x.c};
-                set_divisor((uint32_t)(area.rows * area.columns), &divisor);
-                all_channels(p, area, &divisor,
-                             x + (y0 + ky.begin) * row_step + (x0 + kx.begin) * p->x.c, y);
-            }
-        }
-    }
+    TINYRT_POOL_WALK(p, input, output, int8_t,
+                     set_divisor((uint32_t)(area.rows * area.columns), &divisor);
+                     all_channels(p, area, &divisor, x, y));
 }
