@@ -19,6 +19,6 @@ static void all_quads(const tinyrt_depthwise_conv2d_s16_params *p, const tinyrt_
 
 void tinyrt_depthwise_quads_s16(const tinyrt_depthwise_conv2d_s16_params *p, const int16_t *input,
                                 const int8_t *weights, const int64_t *bias,
-                                int16_t *TINYRT_RESTRICT output) {
-    TINYRT_DEPTHWISE_WIDE_WALK(p, input, weights, output, all_quads(p, &taps, x, w, bias, y));
+                                int16_t *TINYRT_RESTRICT y) {
+    TINYRT_DEPTHWISE_WIDE_WALK(p, input, weights, all_quads(p, &taps, x, w, bias, y); y += p->y.c);
 }

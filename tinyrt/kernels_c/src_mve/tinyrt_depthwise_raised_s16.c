@@ -18,18 +18,12 @@ static inline int32x4_t four_sums(const tinyrt_window_taps *taps, const int16_t 
     return sums;
 }
 
-/** All channels of a pixel. */
-static inline void all_fours(const tinyrt_depthwise_raised_s16_params *p,
-                             const tinyrt_window_taps *taps, const int16_t *x, const int8_t *w,
-                             const int32_t *bias, int16_t *TINYRT_RESTRICT y) {
-    for (int32_t c = 0; c < p->y.c; c += 4, x += 4, w += 4, y += 4) {
-        const int32x4_t sums = four_sums(taps, x, w);
-        tinyrt_mve_raised_s16(&p->raised, bias, c, sums, vctp32q(4), y);
-    }
-}
-
 void tinyrt_depthwise_raised_s16(const tinyrt_depthwise_raised_s16_params *p, const int16_t *input,
                                  const int8_t *weights, const int32_t *bias,
-                                 int16_t *TINYRT_RESTRICT output) {
-    TINYRT_DEPTHWISE_WIDE_WALK(p, input, weights, output, all_fours(p, &taps, x, w, bias, y));
+                                 int16_t *TINYRT_RESTRICT y) {
+    TINYRT_DEPTHWISE_WIDE_WALK(
+        p, input, weights, for (int32_t c = 0; c < p->y.c; c += 4, x += 4, w += 4, y += 4) {
+            const int32x4_t sums = four_sums(&taps, x, w);
+            tinyrt_mve_raised_s16(&p->raised, bias, c, sums, vctp32q(4), y);
+        });
 }
