@@ -27,6 +27,16 @@ LIMITS = {
     ("cortex-m0", "mobilenet_vww"): (29_900_000, 17_024, 336),
     ("cortex-m0", "streaming_wakeword"): (3_018_500, 9_728, 312),
     ("cortex-m0", "autoencoder_ad"): (765_300, 1_824, 208),
+    ("rv32imc", "resnet8"): (32_400_000, 8_744, 324),
+    ("rv32imc", "dscnn_kws"): (8_230_000, 10_198, 308),
+    ("rv32imc", "mobilenet_vww"): (20_850_000, 16_230, 308),
+    ("rv32imc", "streaming_wakeword"): (2_275_000, 9_682, 308),
+    ("rv32imc", "autoencoder_ad"): (784_700, 1_902, 184),
+    ("rv32imcb", "resnet8"): (32_210_000, 8_516, 324),
+    ("rv32imcb", "dscnn_kws"): (8_090_000, 9_912, 308),
+    ("rv32imcb", "mobilenet_vww"): (20_430_000, 15_844, 308),
+    ("rv32imcb", "streaming_wakeword"): (2_256_500, 9_412, 308),
+    ("rv32imcb", "autoencoder_ad"): (784_100, 1_858, 184),
 }
 """(core, model) -> most instructions per inference, bytes of code, and bytes of stack.
 
