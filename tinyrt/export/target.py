@@ -142,6 +142,9 @@ CORES: dict[str, Core] = {
 MLA_CORES = frozenset({"cortex-m3"})
 """Cores of the scalar kernels that multiply and add in one instruction."""
 
+HIGH_PRODUCT_CORES = MLA_CORES | {_RV32IMC.name}
+"""Cores of the scalar kernels that give the upper half of a product by an instruction."""
+
 UNSIGNED_CORES = frozenset({"cortex-m0", "cortex-m0plus", "cortex-m23"})
 """Cores that load a byte with its sign by two instructions, where its place is a number."""
 
@@ -149,11 +152,12 @@ UNSIGNED_CORES = frozenset({"cortex-m0", "cortex-m0plus", "cortex-m23"})
 def target_of(core: Core, optimize: Optimize) -> Target:
     """What kernels are chosen for."""
     byte_pays = FAST_BYTE_PAYS if optimize is Optimize.SPEED else BYTE_PAYS
-    mla = core.name in MLA_CORES
+    mla = core.like in MLA_CORES
     fours = core.isa is InstructionSet.SCALAR and core.prefix != HOST
     small = optimize is Optimize.SIZE
-    raised = core.name in UNSIGNED_CORES
-    return Target(core.isa, mla, fours, raised, small=small, byte_pays=byte_pays)
+    raised = core.like in UNSIGNED_CORES
+    high = core.like in HIGH_PRODUCT_CORES
+    return Target(core.isa, mla, high, fours, raised, small=small, byte_pays=byte_pays)
 
 
 def find_optimize(name: str) -> Optimize:

@@ -77,12 +77,14 @@ class ReluScales:
 def relu_of(node: BoundNode, block: Block, requant: Requant, target: Target) -> ReluScales | None:
     """The scales for ``tinyrt_block_relu_s8``, found once; None where other kernels are to do.
 
-    Cores need an instruction that limits to a byte: those with one for a product and a sum have it.
-    Scales take a few bytes more, and are for dense weights alone. They follow from weights: code
-    for blobs, which may hold others, takes what there is.
+    Cores need an instruction for the upper half of a product. Scales take a few bytes more, and are
+    for dense weights alone. They follow from weights: code for blobs, which may hold others, takes
+    what there is; without an instruction for a product and a sum, four pixels at once are worth
+    more there.
     """
-    pairs = isinstance(block, PairBlock) and (block.isa is InstructionSet.DSP or target.mla)
-    if not pairs or target.small:
+    as_blobs = block.isa is InstructionSet.DSP or target.mla
+    pays = as_blobs or (target.high_products and target.choices is None)
+    if target.small or not (pays and isinstance(block, PairBlock)):
         return None
     scales = node.noted_of_constants(
         ("relu", block.isa), lambda: relu_scales(block.layer, block.x_zp, requant.y_zp)
