@@ -90,6 +90,18 @@ static inline const tinyrt_single *tinyrt_as_single(const int8_t *x, int32_t cou
     return tinyrt_set_single(x, count, columns);
 }
 
+/** acc + a * b, modulo 2^32. */
+static inline int32_t tinyrt_add_product(int32_t acc, int32_t a, int32_t b) {
+    return (int32_t)((uint32_t)acc + (uint32_t)(a * b));
+}
+
+/** A half of a word in memory: one instruction where extracting it from a register takes two. */
+static inline int32_t tinyrt_half_of(const int32_t *w, int32_t half) {
+    int16_t value;
+    (void)memcpy(&value, (const int16_t *)TINYRT_ALIGNED(w) + half, sizeof(value));
+    return value;
+}
+
 #ifdef TINYRT_THUMB_ASSEMBLY
 
 #define TINYRT_FOUR_TAPS_ONE TINYRT_TWO_TAPS_ONE TINYRT_TWO_TAPS_ONE
@@ -245,18 +257,6 @@ static inline const int32_t *tinyrt_dot_span(const int32_t *w, const tinyrt_taps
 #endif
 
 #else
-
-/** acc + a * b, modulo 2^32. */
-static inline int32_t tinyrt_add_product(int32_t acc, int32_t a, int32_t b) {
-    return (int32_t)((uint32_t)acc + (uint32_t)(a * b));
-}
-
-/** A half of a word in memory: one instruction where extracting it from a register takes two. */
-static inline int32_t tinyrt_half_of(const int32_t *w, int32_t half) {
-    int16_t value;
-    (void)memcpy(&value, (const int16_t *)TINYRT_ALIGNED(w) + half, sizeof(value));
-    return value;
-}
 
 #define TINYRT_LANE(acc, a)                                                                        \
     int32_t a##0 = (acc)[0], a##1 = (acc)[1], a##2 = (acc)[2], a##3 = (acc)[3];
