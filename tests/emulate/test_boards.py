@@ -59,7 +59,12 @@ def test_this_machine_needs_no_board():
 
 def test_a_variant_has_a_processor_with_its_extensions():
     base, variant = (find_core(name) for name in ("rv32imc", "rv32imcb"))
-    assert (variant.like, variant.base, base.like, base.base) == ("rv32imc", "rv32imc", "rv32imc", "")
+    assert (variant.like, variant.base, base.like, base.base) == (
+        "rv32imc",
+        "rv32imc",
+        "rv32imc",
+        "",
+    )
     assert find_board(base).options[-2:] == ("-cpu", "rv32,zba=false,zbb=false")
     assert find_board(variant).options[-2:] == ("-cpu", "rv32,zba=true,zbb=true")
     assert variant.flags == ("-march=rv32imc_zba_zbb", *base.flags[1:])

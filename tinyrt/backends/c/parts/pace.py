@@ -59,7 +59,13 @@ RISCV = Pace(
         **{"depthwise": 1.4, "linear_sum_s8": 1.5, "sum_s8": 1.5, "lut_s8": 1.15},
         **{"softmax": 1.1, "mean": 1.0, "average": 1.0, "max_pool2d": 1.0, "concatenation": 1.7},
         **{"average_pool2d_s16": 1.3, "max_pool2d_s16": 0.8},
-        **{"lstm_block": 2.15, "svdf_block": 2.15, "window_four": 1.8, "dense_four": 1.75},
+        **{
+            "lstm_block": 2.15,
+            "svdf_block": 2.15,
+            "window_four": 1.8,
+            "dense_four": 1.75,
+            "winograd": 1.65,
+        },
     },
     others=1.35,
 )
