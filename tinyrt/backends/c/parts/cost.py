@@ -98,8 +98,8 @@ VECTOR_POOLS = {
     **{"tinyrt_average_few_s8": (8, 78, 34, 7.6), "tinyrt_max_pool2d_s8": (16, 37, 30, 6.5)},
     **{"tinyrt_average_pool2d_s16": (8, 64, 46, 10.6), "tinyrt_max_pool2d_s16": (8, 60, 16, 7.6)},
 }
-"""Pool in vectors -> channels of a vector; instructions of a pixel, of a vector of its channels, and
-of a tap in that."""
+"""Pool in vectors -> channels of a vector; instructions of a pixel, of such a vector, and of a tap
+in it."""
 
 RAISED_TAPS = 8
 """Taps that ``tinyrt_conv2d_raised_s16`` sums at once."""
