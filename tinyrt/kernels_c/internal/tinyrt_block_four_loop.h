@@ -10,8 +10,9 @@
 #include "tinyrt_dot_triples.h"
 
 #if TINYRT_TRIPLE_PAIRS == 1
-#undef TINYRT_FOUR_DOT_PAIRS
-#define TINYRT_FOUR_DOT_PAIRS TINYRT_FOUR_DOT
+#define TINYRT_FOUR_DOT_MORE TINYRT_FOUR_DOT
+#else
+#define TINYRT_FOUR_DOT_MORE TINYRT_FOUR_DOT_PAIRS
 #endif
 
 /** The three sums that begin with a channel's first value, and with what all begin with. */
@@ -47,7 +48,7 @@ static TINYRT_NOINLINE void tinyrt_two_channels_of_four(const tinyrt_block_s8_pa
                 tinyrt_begin_triple(all, init[0], sums + TINYRT_TRIPLE_SUMS);
                 tinyrt_begin_triple(all, init[1], sums + TINYRT_TRIPLE_SUMS + TINYRT_TRIPLE);
                 init += 2;
-                w = TINYRT_FOUR_DOT_PAIRS(w, triples, taps, sums);
+                w = TINYRT_FOUR_DOT_MORE(w, triples, taps, sums);
             }
         } else {
             pair = sums + TINYRT_TRIPLE_SUMS;

@@ -12,8 +12,8 @@
     do {                                                                                           \
         const tinyrt_window *const window = &(p)->window;                                          \
         const int32_t row_step = (p)->x.w * (p)->x.c;                                              \
-        const type *image = input;                                                                 \
-        type *y = output;                                                                          \
+        const type *image = (input);                                                               \
+        type *y = (output);                                                                        \
         for (int32_t n = 0; n < (p)->y.n; ++n, image += (p)->x.h * row_step) {                     \
             for (int32_t oy = 0; oy < (p)->y.h; ++oy) {                                            \
                 const int32_t y0 = (oy * window->stride_h) - window->pad_top;                      \
