@@ -16,7 +16,7 @@ PLAIN, RELU, RAISED = "s8", "relu_s8", "raised_s8"
 KERNELS = {
     "cortex-m3": {f"tinyrt_{op}_four_{end}" for op in ("dense", "window") for end in (PLAIN, RELU)},
     "cortex-m0": {f"tinyrt_{op}_four_{RAISED}" for op in ("dense", "window")},
-    "rv32imc": {f"tinyrt_{op}_four_{PLAIN}" for op in ("dense", "window")},
+    "rv32imc": {f"tinyrt_{op}_four_{end}" for op in ("dense", "window") for end in (PLAIN, RELU)},
 }
 """Core -> the kernels that its layers take."""
 

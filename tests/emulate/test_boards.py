@@ -27,6 +27,7 @@ STANDS_IN = {
     "cortex-m55": "mps3-an547",
     "cortex-m85": "mps3-an547",
     "rv32imc": "virt",
+    "rv32imcb": "virt",
 }
 
 
@@ -54,3 +55,18 @@ def test_this_machine_needs_no_board():
     m4 = find_core("cortex-m4")
     assert board_for(m4, None) is find_board(m4)
     assert board_for(m4, "mps2-an386") is BOARDS["mps2-an386"]
+
+
+def test_a_variant_has_a_processor_with_its_extensions():
+    base, variant = (find_core(name) for name in ("rv32imc", "rv32imcb"))
+    assert (variant.like, variant.base, base.like, base.base) == (
+        "rv32imc",
+        "rv32imc",
+        "rv32imc",
+        "",
+    )
+    assert find_board(base).options[-2:] == ("-cpu", "rv32,zba=false,zbb=false")
+    assert find_board(variant).options[-2:] == ("-cpu", "rv32,zba=true,zbb=true")
+    assert variant.flags == ("-march=rv32imc_zba_zbb", *base.flags[1:])
+    assert variant.link_flags == base.flags[:1] == ("-march=rv32imc",)
+    assert "-cpu" not in find_board(find_core("cortex-m4")).options

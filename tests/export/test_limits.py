@@ -127,7 +127,8 @@ def test_what_lies_outside_of_the_arena(inputs, outputs, outside):
 M4 = ("-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16")
 SETS = {
     InstructionSet.SCALAR: {
-        "cortex-m0", "cortex-m0plus", "cortex-m3", "cortex-m23", "rv32imc", "host",
+        "cortex-m0", "cortex-m0plus", "cortex-m3", "cortex-m23", "rv32imc", "rv32imcb",
+        "host",
     },
     InstructionSet.DSP: {"cortex-m4", "cortex-m7", "cortex-m33"},
     InstructionSet.MVE: {"cortex-m55", "cortex-m85"},

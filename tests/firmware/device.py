@@ -37,7 +37,7 @@ ONE_OF_EACH_KIND = ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55", "rv32im
 CORES_THAT_RUN = sampled(ONE_OF_EACH_KIND, [core for core in CORES if not core.startswith("host")])
 """Cores that every op runs on; ``test_boards`` runs a model on each of the others."""
 
-UNKNOWN_TO_SOME = {"cortex-m85"}
+UNKNOWN_TO_SOME = {"cortex-m85", "rv32imcb"}
 """Cores that some releases of the compiler do not know."""
 
 

@@ -126,7 +126,13 @@ class Pairs:
             script = script.replace(weights, weights.replace("> FLASH", "> MORE"))
         (folder / "image.ld").write_text(script)
         image = folder / "image.elf"
-        command = [target.compiler, *target.flags, *LINK_FLAGS, *LIBC[board.machine]]
+        command = [
+            target.compiler,
+            *target.flags,
+            *target.link_flags,
+            *LINK_FLAGS,
+            *LIBC[board.machine],
+        ]
         command += ["-T", folder / "image.ld", *options, *objects, *libraries, "-lm", "-o", image]
         toolchain.run(command, doing="linking")
         return Image(image, board, sizes_of_image(image, target), None), pair

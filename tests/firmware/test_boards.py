@@ -1,5 +1,7 @@
 """Which board runs which core, and what does not fit where."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -76,6 +78,14 @@ def test_core_that_the_compiler_does_not_know(model, tmp_path, monkeypatch):
     monkeypatch.setitem(BOARDS, "new", type(BOARDS["virt"])("new", ("cortex-m850",), 0, 0, 0, 0))
     with pytest.raises(ToolError, match="arm-none-eabi-gcc does not build for cortex-m850"):
         run_emulated(model, inputs={"x": GOOD}, build_dir=tmp_path, core="m850")
+
+
+def test_code_of_a_variant_does_not_run_on_its_base(zoo, tmp_path, monkeypatch):
+    require_core("rv32imcb")
+    base = find_core("rv32imc").processor
+    monkeypatch.setitem(CORES, "rv32imcb", replace(find_core("rv32imcb"), processor=base))
+    with pytest.raises(ToolError, match="fault_cause 00000002"):
+        emulate(zoo, "autoencoder_ad", tmp_path, "rv32imcb", samples=1)
 
 
 def test_host_is_not_profiled(model, tmp_path):

@@ -127,7 +127,10 @@ SequenceLstm = Annotated[
         "state before each run.",
     ),
 ]
-CORES = "m0, m0plus, m3, m4, m7, m23, m33, m55, m85, rv32imc; or host, host-avx2 or host-avx512"
+CORES = (
+    "m0, m0plus, m3, m4, m7, m23, m33, m55, m85, rv32imc, rv32imcb; or host, host-avx2 or "
+    "host-avx512"
+)
 """What ``--core`` takes, for its help."""
 
 Core = Annotated[str, typer.Option("--core", help=f"The processor core: {CORES}.")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tinyrt.errors import UnsupportedError
 from tinyrt.export import Core
@@ -74,11 +74,11 @@ BOARDS: dict[str, Board] = {
         ),
         Board(
             "virt",
-            ("rv32imc",),
+            ("rv32imc", "rv32imcb"),
             *(0x8000_0000, 8 * _MEBI, 0x8080_0000, 8 * _MEBI),
             machine="riscv",
             qemu=RISCV_QEMU,
-            options=("-bios", "none", "-cpu", "rv32"),
+            options=("-bios", "none"),
         ),
     )
 }
@@ -86,13 +86,13 @@ BOARDS: dict[str, Board] = {
 
 
 def find_board(core: Core, name: str | None = None) -> Board:
-    """The board of that name, or the one that stands in for the core.
+    """The board of that name, or the one that stands in for the core, with the core's processor.
 
     Raises:
         UnsupportedError: there is no such board, or it does not run the core's code.
 
     """
-    able = [board for board in BOARDS.values() if core.name in board.cores]
+    able = [_with_core(board, core) for board in BOARDS.values() if core.name in board.cores]
     if name is None and able:
         return able[0]
     for board in able:
@@ -109,6 +109,12 @@ def find_board(core: Core, name: str | None = None) -> Board:
         expected=", ".join(board.name for board in able) or "no board: it is this machine",
         hint="leave --board out to take the core's own board",
     )
+
+
+def _with_core(board: Board, core: Core) -> Board:
+    if not core.processor:
+        return board
+    return replace(board, options=(*board.options, "-cpu", core.processor))
 
 
 def board_for(core: Core, name: str | None) -> Board | None:

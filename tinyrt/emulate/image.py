@@ -132,7 +132,7 @@ def link_image(
     own = (*own, f"-DHARNESS_GUARD_BYTES={board.guard_bytes}")
     objects = compile_harness(project, folder, sources, own)
     write_source(project, folder / SCRIPT, render(FIRMWARE, "image.ld.j2", script))
-    link = (*LINK_FLAGS, *LIBC[board.machine], "-T", SCRIPT, "-Wl,-Map=image.map")
+    link = (*core.link_flags, *LINK_FLAGS, *LIBC[board.machine], "-T", SCRIPT, "-Wl,-Map=image.map")
     write_makefile(project, folder, IMAGE, (own, flags[1], link), objects, library)
     command = [core.compiler, *core.flags, *link, *objects, library.resolve(), "-lm", "-o", IMAGE]
     link_for(command, board, folder)

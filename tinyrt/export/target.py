@@ -25,6 +25,9 @@ class Core:
         flags: compiler options that select the core, its float ABI and its C library.
         prefix: prefix of the names of its compiler and binary tools.
         unaligned: whether code may load words at any address, where the core can.
+        processor: what QEMU calls it, on boards that take several; empty where the board says all.
+        base: the core that this one is a variant of, with more instructions; empty for others.
+        link_flags: what the linker is told beside ``flags``.
 
     """
 
@@ -33,6 +36,14 @@ class Core:
     flags: tuple[str, ...]
     prefix: str = ARM
     unaligned: bool = True
+    processor: str = ""
+    base: str = ""
+    link_flags: tuple[str, ...] = ()
+
+    @property
+    def like(self) -> str:
+        """The core whose kernels, boards and estimates are this one's, too."""
+        return self.base or self.name
 
     @property
     def compiler(self) -> str:
@@ -77,6 +88,31 @@ def _cortex_m(suffix: str, isa: InstructionSet, *fpu: str) -> Core:
     return Core(name, isa, (f"-mcpu={name}", "-mthumb", *fpu))
 
 
+_RV32IMC = Core(
+    "rv32imc",
+    InstructionSet.SCALAR,
+    ("-march=rv32imc", "-mabi=ilp32", "--specs=picolibc.specs"),
+    RISCV,
+    processor="rv32,zba=false,zbb=false",
+)
+
+
+def _riscv_variant(name: str, *extensions: str) -> Core:
+    """``rv32imc`` with extensions: the compiler uses their instructions in the same C code.
+
+    No C library is built for them. So images are linked with that of ``rv32imc``.
+    """
+    first, *others = _RV32IMC.flags
+    return replace(
+        _RV32IMC,
+        name=name,
+        flags=("_".join((first, *extensions)), *others),
+        processor=",".join(("rv32", *(f"{extension}=true" for extension in extensions))),
+        base=_RV32IMC.name,
+        link_flags=(first,),
+    )
+
+
 CORES: dict[str, Core] = {
     core.name: core
     for core in (
@@ -89,12 +125,8 @@ CORES: dict[str, Core] = {
         _cortex_m("33", InstructionSet.DSP, "-mfloat-abi=hard", "-mfpu=fpv5-sp-d16"),
         _cortex_m("55", InstructionSet.MVE, "-mfloat-abi=hard"),
         _cortex_m("85", InstructionSet.MVE, "-mfloat-abi=hard"),
-        Core(
-            "rv32imc",
-            InstructionSet.SCALAR,
-            ("-march=rv32imc", "-mabi=ilp32", "--specs=picolibc.specs"),
-            RISCV,
-        ),
+        _RV32IMC,
+        _riscv_variant("rv32imcb", "zba", "zbb"),
         Core("host", InstructionSet.SCALAR, (), HOST),
         Core("host-avx2", InstructionSet.AVX2, ("-mavx2",), HOST),
         Core(
@@ -110,6 +142,9 @@ CORES: dict[str, Core] = {
 MLA_CORES = frozenset({"cortex-m3"})
 """Cores of the scalar kernels that multiply and add in one instruction."""
 
+HIGH_PRODUCT_CORES = MLA_CORES | {_RV32IMC.name}
+"""Cores of the scalar kernels that give the upper half of a product by an instruction."""
+
 UNSIGNED_CORES = frozenset({"cortex-m0", "cortex-m0plus", "cortex-m23"})
 """Cores that load a byte with its sign by two instructions, where its place is a number."""
 
@@ -117,11 +152,12 @@ UNSIGNED_CORES = frozenset({"cortex-m0", "cortex-m0plus", "cortex-m23"})
 def target_of(core: Core, optimize: Optimize) -> Target:
     """What kernels are chosen for."""
     byte_pays = FAST_BYTE_PAYS if optimize is Optimize.SPEED else BYTE_PAYS
-    mla = core.name in MLA_CORES
+    mla = core.like in MLA_CORES
     fours = core.isa is InstructionSet.SCALAR and core.prefix != HOST
     small = optimize is Optimize.SIZE
-    raised = core.name in UNSIGNED_CORES
-    return Target(core.isa, mla, fours, raised, small=small, byte_pays=byte_pays)
+    raised = core.like in UNSIGNED_CORES
+    high = core.like in HIGH_PRODUCT_CORES
+    return Target(core.isa, mla, high, fours, raised, small=small, byte_pays=byte_pays)
 
 
 def find_optimize(name: str) -> Optimize:

@@ -1,5 +1,7 @@
 """Scales for outputs whose zero point is -128: the same outputs for every sum, or none."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -122,6 +124,10 @@ def test_scales_that_lose_too_many_bits_are_refused():
     assert relu_scales(layer, -128, -128) is None
 
 
+HIGH = Target(InstructionSet.SCALAR, high_products=True, fours=True)
+RELUS = Choices(frozenset(), frozenset(), relus=frozenset({0}))
+
+
 @pytest.mark.parametrize(
     ("target", "kernel"),
     [
@@ -133,6 +139,25 @@ def test_scales_that_lose_too_many_bits_are_refused():
 )
 def test_who_takes_the_kernel_without_a_sign(target, kernel):
     shapes = ((1, 16), (8, 16), (8,))
+    case = Case("fully_connected", FullyConnectedAttrs(), shapes, frozenset({1, 2}))
+    graph = relu_outputs(case, np.random.default_rng(0)).graph
+    assert choose(graph.bind(0), target).name == kernel
+
+
+@pytest.mark.parametrize(
+    ("target", "kernel"),
+    [
+        (HIGH, "tinyrt_dense_four_relu_s8"),
+        (replace(HIGH, small=True), "tinyrt_dense_s8"),
+        (replace(HIGH, choices=NONE), "tinyrt_dense_four_s8"),
+        (replace(HIGH, choices=NONE, mla=True), "tinyrt_dense_s8"),
+        (replace(HIGH, choices=RELUS, mla=True), "tinyrt_dense_any_s8"),
+        (replace(HIGH, choices=RELUS), "tinyrt_dense_four_s8"),
+        (replace(HIGH, high_products=False), "tinyrt_dense_four_s8"),
+    ],
+)
+def test_scalar_cores_need_the_upper_half_of_a_product(target, kernel):
+    shapes = ((8, 16), (8, 16), (8,))
     case = Case("fully_connected", FullyConnectedAttrs(), shapes, frozenset({1, 2}))
     graph = relu_outputs(case, np.random.default_rng(0)).graph
     assert choose(graph.bind(0), target).name == kernel

@@ -182,7 +182,7 @@ BY_TILES = replace(CHOICES, tiles=frozenset({0}))
         (replace(BALANCED, in_one_go=5_200), conv(LARGE, FILTERS), "window_block_s8"),
         (replace(BALANCED, in_one_go=5_300), conv(LARGE, FILTERS), "winograd_s8"),
         (Target(SCALAR), conv(LARGE, FILTERS), "window_block_s8"),
-        (Target(SCALAR, mla=True), conv(LARGE, FILTERS), "winograd_s8"),
+        (Target(SCALAR, high_products=True), conv(LARGE, FILTERS), "winograd_s8"),
     ],
 )
 def test_layers_by_tiles(target, case, kernel):

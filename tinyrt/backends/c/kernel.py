@@ -47,6 +47,7 @@ class Target:
     Attributes:
         isa: the instruction set that the code is written for.
         mla: whether scalar kernels are for cores with an instruction for a product and a sum.
+        high_products: whether they are for cores with one for the upper half of a product.
         fours: whether scalar kernels compute four pixels at once, by three words.
         raised: whether these read weights without a sign, raised by 128.
         small: whether a choice minimises bytes of flash, and not instructions.
@@ -62,6 +63,7 @@ class Target:
 
     isa: InstructionSet = InstructionSet.SCALAR
     mla: bool = False
+    high_products: bool = False
     fours: bool = False
     raised: bool = False
     small: bool = False

@@ -4,18 +4,10 @@
 #ifndef TINYRT_POOL_S16_LOOP_H
 #define TINYRT_POOL_S16_LOOP_H
 
-#include "tinyrt_pool.h"
-
-/** The elements under a window: rows, columns, and how far apart they lie. */
-typedef struct {
-    int32_t rows;
-    int32_t columns;
-    int32_t row_step;
-    int32_t column_step;
-} tinyrt_pooled;
+#include "tinyrt_pool_walk.h"
 
 /** One channel, of which x is the first element. */
-static int32_t tinyrt_pool_one(const tinyrt_pooled *area, const int16_t *x) {
+static int32_t tinyrt_pool_one(const tinyrt_area *area, const int16_t *x) {
     const int32_t step = area->column_step;
     const int32_t next_row = area->row_step - (area->columns * step);
     int32_t s0 = TINYRT_POOLED_START;
@@ -34,7 +26,7 @@ static inline int16_t tinyrt_pooled_output(const tinyrt_pool2d_s8_params *p, int
 }
 
 /** Outputs of four neighbouring channels. */
-static void tinyrt_pool_four(const tinyrt_pool2d_s8_params *p, const tinyrt_pooled *area,
+static void tinyrt_pool_four(const tinyrt_pool2d_s8_params *p, const tinyrt_area *area,
                              const int16_t *x, int16_t *y) {
     const int32_t step = area->column_step;
     const int32_t next_row = area->row_step - (area->columns * step);
@@ -58,7 +50,7 @@ static void tinyrt_pool_four(const tinyrt_pool2d_s8_params *p, const tinyrt_pool
 }
 
 /** All channels under one window. */
-static void tinyrt_pool_channels(const tinyrt_pool2d_s8_params *p, const tinyrt_pooled *area,
+static void tinyrt_pool_channels(const tinyrt_pool2d_s8_params *p, const tinyrt_area *area,
                                  const int16_t *x, int16_t *y) {
     int32_t c = 0;
     for (; (p->y.c - c) >= 4; c += 4) {
@@ -69,23 +61,9 @@ static void tinyrt_pool_channels(const tinyrt_pool2d_s8_params *p, const tinyrt_
     }
 }
 
-static inline void tinyrt_pool_s16(const tinyrt_pool2d_s8_params *p, const int16_t *x, int16_t *y) {
-    const tinyrt_window *window = &p->window;
-    const int32_t row_step = p->x.w * p->x.c;
-    for (int32_t n = 0; n < p->y.n; ++n, x += p->x.h * row_step) {
-        for (int32_t oy = 0; oy < p->y.h; ++oy) {
-            const int32_t y0 = (oy * window->stride_h) - window->pad_top;
-            const tinyrt_range ky = tinyrt_taps_inside(y0, p->x.h, window->kernel_h, 1);
-            for (int32_t ox = 0; ox < p->y.w; ++ox, y += p->y.c) {
-                const int32_t x0 = (ox * window->stride_w) - window->pad_left;
-                const tinyrt_range kx = tinyrt_taps_inside(x0, p->x.w, window->kernel_w, 1);
-                const tinyrt_pooled area = {ky.end - ky.begin, kx.end - kx.begin, row_step, p->x.c};
-                TINYRT_ASSERT(ky.begin < ky.end && kx.begin < kx.end);
-                tinyrt_pool_channels(p, &area,
-                                     x + (y0 + ky.begin) * row_step + (x0 + kx.begin) * p->x.c, y);
-            }
-        }
-    }
+static inline void tinyrt_pool_s16(const tinyrt_pool2d_s8_params *p, const int16_t *input,
+                                   int16_t *output) {
+    TINYRT_POOL_WALK(p, input, output, int16_t, tinyrt_pool_channels(p, &area, x, y));
 }
 
 #endif

@@ -1,6 +1,7 @@
 #include "tinyrt_average_pool2d.h"
 
 #include "tinyrt_four_columns.h"
+#include "tinyrt_pool_walk.h"
 
 /** The number of elements under a window, and its reciprocal, rounded down: quotients of n up to
  *  128.5 * count are exact where (n + 1) * count <= 2^32, which is up to 5,780 elements. */
@@ -45,13 +46,10 @@ static void set_divisor(uint32_t count, tinyrt_divisor *divisor) {
     }
 }
 
-static inline void one_output(const tinyrt_pool2d_s8_params *p, tinyrt_area area,
-                              tinyrt_divisor *divisor, const int8_t *x, int8_t *y) {
-    set_divisor((uint32_t)(area.rows * area.columns), divisor);
-    all_channels(p, area, divisor, x, y);
+void tinyrt_average_columns_s8(const tinyrt_pool2d_s8_params *p, const int8_t *input,
+                               int8_t *output) {
+    tinyrt_divisor divisor = {0U, 0U};
+    TINYRT_POOL_WALK(p, input, output, int8_t,
+                     set_divisor((uint32_t)(area.rows * area.columns), &divisor);
+                     all_channels(p, area, &divisor, x, y));
 }
-
-#define TINYRT_KERNEL tinyrt_average_columns_s8
-#define TINYRT_STATE tinyrt_divisor divisor = {0U, 0U};
-#define TINYRT_ONE_OUTPUT(area, x, y) one_output(p, area, &divisor, x, y)
-#include "tinyrt_windows_loop.h"

@@ -1,6 +1,7 @@
 #include "tinyrt_average_pool2d.h"
 
 #include "tinyrt_four_means.h"
+#include "tinyrt_pool_walk.h"
 
 /** The number of elements under a window, and its reciprocal. */
 typedef struct {
@@ -34,13 +35,9 @@ static void all_channels(const tinyrt_pool2d_s8_params *p, tinyrt_area area, int
     }
 }
 
-static inline void one_output(const tinyrt_pool2d_s8_params *p, tinyrt_area area,
-                              tinyrt_divisor *divisor, const int8_t *x, int8_t *y) {
-    set_divisor(area.rows * area.columns, divisor);
-    all_channels(p, area, divisor->reciprocal, x, y);
+void tinyrt_average_short_s8(const tinyrt_pool2d_s8_params *p, const int8_t *input,
+                             int8_t *output) {
+    tinyrt_divisor divisor = {0, 0};
+    TINYRT_POOL_WALK(p, input, output, int8_t, set_divisor(area.rows * area.columns, &divisor);
+                     all_channels(p, area, divisor.reciprocal, x, y));
 }
-
-#define TINYRT_KERNEL tinyrt_average_short_s8
-#define TINYRT_STATE tinyrt_divisor divisor = {0, 0};
-#define TINYRT_ONE_OUTPUT(area, x, y) one_output(p, area, &divisor, x, y)
-#include "tinyrt_windows_loop.h"

@@ -46,6 +46,7 @@ static inline void other_outputs(const tinyrt_block_s8_params *p, const int32_t 
 #define TINYRT_FOUR_SECOND 3
 #define TINYRT_FOUR_WEIGHT int8_t
 #define TINYRT_FOUR_DOT tinyrt_dot_triples
+#define TINYRT_FOUR_DOT_PAIRS tinyrt_dot_triples_pairs
 #define TINYRT_FOUR_BEGIN tinyrt_begin_plain
 #include "tinyrt_block_four_loop.h"
 

@@ -9,6 +9,7 @@
 #define TINYRT_FOUR_SECOND 1
 #define TINYRT_FOUR_WEIGHT int8_t
 #define TINYRT_FOUR_DOT tinyrt_dot_triples
+#define TINYRT_FOUR_DOT_PAIRS tinyrt_dot_triples_pairs
 #define TINYRT_FOUR_BEGIN tinyrt_begin_plain
 #include "tinyrt_block_four_loop.h"
 

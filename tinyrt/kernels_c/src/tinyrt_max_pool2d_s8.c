@@ -1,6 +1,7 @@
 #include "tinyrt_max_pool2d.h"
 
 #include "tinyrt_four_largest.h"
+#include "tinyrt_pool_walk.h"
 
 static int32_t largest(tinyrt_area area, const int8_t *x) {
     int32_t most = *x;
@@ -27,7 +28,6 @@ static void one_output(const tinyrt_pool2d_s8_params *p, tinyrt_area area, const
     }
 }
 
-#define TINYRT_KERNEL tinyrt_max_pool2d_s8
-#define TINYRT_STATE
-#define TINYRT_ONE_OUTPUT(area, x, y) one_output(p, area, x, y)
-#include "tinyrt_windows_loop.h"
+void tinyrt_max_pool2d_s8(const tinyrt_pool2d_s8_params *p, const int8_t *input, int8_t *output) {
+    TINYRT_POOL_WALK(p, input, output, int8_t, one_output(p, area, x, y));
+}

@@ -1,7 +1,7 @@
 #include "tinyrt_average_pool2d.h"
 
-#define TINYRT_POOLED int16_t
-#include "tinyrt_mve_pool_loop.h"
+#include "tinyrt_mve.h"
+#include "tinyrt_pool_walk.h"
 
 /** Channels of a vector. */
 #define LANES 8
@@ -37,9 +37,9 @@ static inline int32x4_t means(tinyrt_divisor divisor, int32x4_t sum) {
     return vnegq_m_s32(found, found, vcmpltq_n_s32(sum, 0));
 }
 
-static void averages(const tinyrt_pool2d_s8_params *p, tinyrt_pooled_taps taps, const int16_t *x,
+static void averages(const tinyrt_pool2d_s8_params *p, tinyrt_area area, const int16_t *x,
                      int16_t *y) {
-    const uint32_t count = (uint32_t)(taps.rows * taps.columns);
+    const uint32_t count = (uint32_t)(area.rows * area.columns);
     const tinyrt_divisor divisor = {count, (UINT32_MAX / count) + 1U};
     const int16x8_t act_min = vdupq_n_s16((int16_t)p->act_min);
     const int16x8_t act_max = vdupq_n_s16((int16_t)p->act_max);
@@ -48,9 +48,9 @@ static void averages(const tinyrt_pool2d_s8_params *p, tinyrt_pooled_taps taps, 
         const int16_t *row = x;
         int32x4_t even = vdupq_n_s32(0);
         int32x4_t odd = even;
-        for (int32_t rows = taps.rows; rows > 0; --rows, row += taps.row_step) {
+        for (int32_t rows = area.rows; rows > 0; --rows, row += area.row_step) {
             const int16_t *tap = row;
-            for (int32_t columns = taps.columns; columns > 0; --columns, tap += taps.step) {
+            for (int32_t columns = area.columns; columns > 0; --columns, tap += area.column_step) {
                 const int16x8_t eight = vldrhq_z_s16(tap, lanes);
                 even = vaddq_s32(even, vmovlbq_s16(eight));
                 odd = vaddq_s32(odd, vmovltq_s16(eight));
@@ -62,6 +62,7 @@ static void averages(const tinyrt_pool2d_s8_params *p, tinyrt_pooled_taps taps, 
     }
 }
 
-void tinyrt_average_pool2d_s16(const tinyrt_pool2d_s8_params *p, const int16_t *x, int16_t *y) {
-    tinyrt_mve_pool(p, averages, x, y);
+void tinyrt_average_pool2d_s16(const tinyrt_pool2d_s8_params *p, const int16_t *input,
+                               int16_t *output) {
+    TINYRT_POOL_WALK(p, input, output, int16_t, averages(p, area, x, y));
 }

@@ -77,9 +77,10 @@ class ReluScales:
 def relu_of(node: BoundNode, block: Block, requant: Requant, target: Target) -> ReluScales | None:
     """The scales for ``tinyrt_block_relu_s8``, found once; None where other kernels are to do.
 
-    Cores need an instruction that limits to a byte: those with one for a product and a sum have it.
-    Scales take a few bytes more, and are for dense weights alone. They follow from weights: code
-    for blobs, which may hold others, takes what there is.
+    Cores need an instruction for the upper half of a product. Scales take a few bytes more, and are
+    for dense weights alone. They follow from weights: code for blobs, which may hold others, takes
+    what there is; without an instruction for a product and a sum, four pixels at once are worth
+    more there.
     """
     if not counts(block, target):
         return None
@@ -93,8 +94,9 @@ def relu_of(node: BoundNode, block: Block, requant: Requant, target: Target) -> 
 
 def counts(block: Block, target: Target) -> bool:
     """Whether a core has kernels for such scales, and they are worth their bytes."""
-    pairs = isinstance(block, PairBlock) and (block.isa is InstructionSet.DSP or target.mla)
-    return pairs and not target.small
+    as_blobs = block.isa is InstructionSet.DSP or target.mla
+    pays = as_blobs or (target.high_products and target.choices is None)
+    return pays and isinstance(block, PairBlock) and not target.small
 
 
 def either(scales: ReluScales | None, block: Block, requant: Requant) -> ReluScales:

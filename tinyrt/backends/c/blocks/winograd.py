@@ -61,7 +61,7 @@ def fits(block: Block, window: Window, target: Target) -> bool:
     slides = window.kernel == (3, 3) and window.stride == window.dilation == one_by_one
     in_fours = block.layer.w.shape[1] % (TAPS * QUAD) == 0
     return (
-        (target.isa is InstructionSet.DSP or target.mla)
+        (target.isa is InstructionSet.DSP or target.high_products)
         and target.tiles
         and isinstance(block, PairBlock)
         and slides

@@ -54,13 +54,14 @@ SMALL = Pace(
 
 RISCV = Pace(
     {
-        **{SHORT: 2.4, "window": 2.5, "dense": 2.5, "group": 2.4},
-        **{"dense_row": 1.9, "dense_row_long": 2.15, "dense_row_sparse": 2.15},
+        **{SHORT: 2.4, "window": 1.75, "dense": 1.75, "group": 2.4},
+        **{"dense_row": 1.75, "dense_row_long": 2.15, "dense_row_sparse": 2.15},
         **{"depthwise": 1.4, "linear_sum_s8": 1.5, "sum_s8": 1.5, "lut_s8": 1.15},
         **{"softmax": 1.1, "mean": 1.0, "average": 1.0, "max_pool2d": 1.0, "concatenation": 1.7},
         **{"average_pool2d_s16": 1.3, "max_pool2d_s16": 0.8},
         **{"lstm_block_s16": 1.67, "conv2d_block": 1.72},
-        **{"lstm_block": 2.15, "svdf_block": 2.15, "window_four": 2.0, "dense_four": 2.1},
+        **{"lstm_block": 2.15, "svdf_block": 2.15, "window_four": 1.8, "dense_four": 1.75},
+        "winograd": 1.65,
     },
     others=1.35,
 )

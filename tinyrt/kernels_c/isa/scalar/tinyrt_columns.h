@@ -6,7 +6,10 @@
 #define TINYRT_COLUMNS_H
 
 #include "tinyrt_eight_sums.h"
+#include "tinyrt_hold.h"
 #include "tinyrt_types.h"
+
+#include <string.h>
 
 /** One tap of one column. */
 typedef int32_t tinyrt_taps_word;
@@ -85,6 +88,18 @@ static inline const tinyrt_single *tinyrt_set_single(const int8_t *x, int32_t co
 static inline const tinyrt_single *tinyrt_as_single(const int8_t *x, int32_t count,
                                                     tinyrt_taps_word *columns) {
     return tinyrt_set_single(x, count, columns);
+}
+
+/** acc + a * b, modulo 2^32. */
+static inline int32_t tinyrt_add_product(int32_t acc, int32_t a, int32_t b) {
+    return (int32_t)((uint32_t)acc + (uint32_t)(a * b));
+}
+
+/** A half of a word in memory: one instruction where extracting it from a register takes two. */
+static inline int32_t tinyrt_half_of(const int32_t *w, int32_t half) {
+    int16_t value;
+    (void)memcpy(&value, (const int16_t *)TINYRT_ALIGNED(w) + half, sizeof(value));
+    return value;
 }
 
 #ifdef TINYRT_THUMB_ASSEMBLY
@@ -243,21 +258,45 @@ static inline const int32_t *tinyrt_dot_span(const int32_t *w, const tinyrt_taps
 
 #else
 
-/** acc + a * b, modulo 2^32. */
-static inline int32_t tinyrt_add_product(int32_t acc, int32_t a, int32_t b) {
-    return (int32_t)((uint32_t)acc + (uint32_t)(a * b));
-}
+#define TINYRT_LANE(acc, a)                                                                        \
+    int32_t a##0 = (acc)[0], a##1 = (acc)[1], a##2 = (acc)[2], a##3 = (acc)[3];
+#define TINYRT_LANE_TAP(a, x)                                                                      \
+    a##0 = tinyrt_add_product(a##0, w0, x);                                                        \
+    a##1 = tinyrt_add_product(a##1, w1, x);                                                        \
+    a##2 = tinyrt_add_product(a##2, w2, x);                                                        \
+    a##3 = tinyrt_add_product(a##3, w3, x);
+#define TINYRT_LANE_KEEP(acc, a) (acc)[0] = a##0, (acc)[1] = a##1, (acc)[2] = a##2, (acc)[3] = a##3;
+#define TINYRT_LANES_TAP(tap)                                                                      \
+    {                                                                                              \
+        const int32_t w0 = ((const int8_t *)w)[4 * (tap)];                                         \
+        const int32_t w1 = tinyrt_half_of(w + (tap), 0);                                           \
+        const int32_t w2 = ((const int8_t *)w)[(4 * (tap)) + 2];                                   \
+        const int32_t w3 = tinyrt_half_of(w + (tap), 1);                                           \
+        const int32_t x0 = columns[(tap) * lanes];                                                 \
+        TINYRT_LANE_TAP(a, x0)                                                                     \
+        if (lanes == 2) {                                                                          \
+            const int32_t x1 = columns[(2 * (tap)) + 1];                                           \
+            TINYRT_LANE_TAP(b, x1)                                                                 \
+            TINYRT_HOLD(TINYRT_FOUR_SUMS(a), TINYRT_FOUR_SUMS(b));                                 \
+        } else {                                                                                   \
+            TINYRT_HOLD(TINYRT_FOUR_SUMS(a));                                                      \
+        }                                                                                          \
+    }
 
+/** Four taps a turn; lanes is 1 or 2, and a constant where this is called. */
 static inline const int32_t *tinyrt_dot_lanes(const int32_t *w, const tinyrt_taps_word *columns,
                                               int32_t taps, int32_t lanes, int32_t *acc) {
-    for (int32_t tap = 0; tap < taps; ++tap, ++w) {
-        for (int32_t i = 0; i < 4 * lanes; i += 4) {
-            const int32_t x = *columns++;
-            acc[i] = tinyrt_add_product(acc[i], (int8_t)*w, x);
-            acc[i + 1] = tinyrt_add_product(acc[i + 1], (int16_t)*w, x);
-            acc[i + 2] = tinyrt_add_product(acc[i + 2], (int8_t)(*w >> 16), x);
-            acc[i + 3] = tinyrt_add_product(acc[i + 3], *w >> 16, x);
-        }
+    TINYRT_LANE(acc, a)
+    TINYRT_LANE(acc + (4 * (lanes - 1)), b)
+    for (const int32_t *const end = w + taps; w != end; w += 4, columns += 4 * lanes) {
+        TINYRT_LANES_TAP(0)
+        TINYRT_LANES_TAP(1)
+        TINYRT_LANES_TAP(2)
+        TINYRT_LANES_TAP(3)
+    }
+    TINYRT_LANE_KEEP(acc, a)
+    if (lanes == 2) {
+        TINYRT_LANE_KEEP(acc + 4, b)
     }
     return w;
 }

@@ -9,6 +9,7 @@
 #define TINYRT_DOT_BYTES_H
 
 #include "tinyrt_flexible.h"
+#include "tinyrt_hold.h"
 
 /** Sums of eight channels. */
 #define TINYRT_BYTE_SUMS 6
@@ -155,21 +156,37 @@ static inline const int32_t *tinyrt_dot_bytes(const int32_t *w, const int8_t *x,
 
 #else
 
+#define TINYRT_BYTES_TAP(tap)                                                                      \
+    {                                                                                              \
+        const uint32_t v = (uint32_t)(int32_t)x[tap];                                              \
+        const uint32_t p = (uint32_t)w[2 * (tap)];                                                 \
+        const uint32_t q = (uint32_t)w[(2 * (tap)) + 1];                                           \
+        a0 += p * v;                                                                               \
+        a1 += (p >> 16) * v;                                                                       \
+        a2 += ((p >> 8) & 0xff00ffu) * v;                                                          \
+        b0 += q * v;                                                                               \
+        b1 += (q >> 16) * v;                                                                       \
+        b2 += ((q >> 8) & 0xff00ffu) * v;                                                          \
+        TINYRT_HOLD(TINYRT_THREE_SUMS(a), TINYRT_THREE_SUMS(b));                                   \
+    }
+
 /** Sums of products with the words, their upper halves, and their odd bytes: together they say what
  * those with changed bytes are. */
 static inline const int32_t *tinyrt_dot_bytes(const int32_t *w, const int8_t *x, int32_t taps,
                                               int32_t *sums) {
     uint32_t a0 = 0, a1 = 0, a2 = 0, b0 = 0, b1 = 0, b2 = 0;
-    for (const int8_t *const end = x + taps; x != end; ++x, w += 2) {
-        const uint32_t v = (uint32_t)(int32_t)*x;
-        const uint32_t p = (uint32_t)w[0];
-        const uint32_t q = (uint32_t)w[1];
-        a0 += p * v;
-        a1 += (p >> 16) * v;
-        a2 += ((p >> 8) & 0xff00ffu) * v;
-        b0 += q * v;
-        b1 += (q >> 16) * v;
-        b2 += ((q >> 8) & 0xff00ffu) * v;
+    const int8_t *const end = x + taps;
+#ifndef __OPTIMIZE_SIZE__
+    for (const int8_t *const fours = x + (taps & ~3); x != fours; x += 4, w += 8) {
+        TINYRT_BYTES_TAP(0)
+        TINYRT_BYTES_TAP(1)
+        TINYRT_BYTES_TAP(2)
+        TINYRT_BYTES_TAP(3)
+    }
+#endif
+    for (; x != end; ++x, w += 2) {
+        TINYRT_SHORT_LOOP;
+        TINYRT_BYTES_TAP(0)
     }
     sums[0] = (int32_t)((uint32_t)sums[0] + a0);
     sums[1] = (int32_t)((uint32_t)sums[1] + a1);
@@ -179,6 +196,8 @@ static inline const int32_t *tinyrt_dot_bytes(const int32_t *w, const int8_t *x,
     sums[5] = (int32_t)((uint32_t)sums[5] + (b2 + (b0 << 8) - (b2 << 16)));
     return w;
 }
+
+#undef TINYRT_BYTES_TAP
 
 #endif
 

@@ -7,28 +7,63 @@
 #define TINYRT_DOT_TRIPLES_H
 
 #include "tinyrt_flexible.h"
+#include "tinyrt_hold.h"
 #include "tinyrt_triple.h"
+
+/** Pairs of channels whose sums fit into registers. */
+#ifdef __arm__
+#define TINYRT_TRIPLE_PAIRS 1
+#else
+#define TINYRT_TRIPLE_PAIRS 2
+#endif
 
 /** Adds the products of all taps to the sums of two channels, three of each; w holds for every tap
  *  both channels' weights. Requires: taps is a multiple of four, and not 0. Returns the end of w.
  */
 #define TINYRT_DOT_TRIPLES(name, type)                                                             \
     static inline const type *name(const type *w, const int32_t *x, int32_t taps, int32_t *sums) { \
-        uint32_t a0 = (uint32_t)sums[0], a1 = (uint32_t)sums[1], a2 = (uint32_t)sums[2];           \
-        uint32_t b0 = (uint32_t)sums[3], b1 = (uint32_t)sums[4], b2 = (uint32_t)sums[5];           \
+        TINYRT_TRIPLE_SUMS_OF(a, 0)                                                                \
+        TINYRT_TRIPLE_SUMS_OF(b, 3)                                                                \
         for (const type *const end = w + (2 * taps); w != end; w += 8, x += 12) {                  \
-            TINYRT_TRIPLE_OF(0)                                                                    \
-            TINYRT_TRIPLE_OF(1)                                                                    \
-            TINYRT_TRIPLE_OF(2)                                                                    \
-            TINYRT_TRIPLE_OF(3)                                                                    \
+            TINYRT_TRIPLE_OF(0) TINYRT_TRIPLE_OF(1) TINYRT_TRIPLE_OF(2) TINYRT_TRIPLE_OF(3)        \
         }                                                                                          \
-        sums[0] = (int32_t)a0, sums[1] = (int32_t)a1, sums[2] = (int32_t)a2;                       \
-        sums[3] = (int32_t)b0, sums[4] = (int32_t)b1, sums[5] = (int32_t)b2;                       \
-        return w;                                                                                  \
+        TINYRT_TRIPLE_KEEP(a, 0) TINYRT_TRIPLE_KEEP(b, 3) return w;                                \
     }
+
+/** The same of two such pairs: the second one's weights lie behind those of the first one. */
+#define TINYRT_DOT_TRIPLE_PAIRS(name, type)                                                        \
+    static inline const type *name(const type *w, const int32_t *x, int32_t taps, int32_t *sums) { \
+        TINYRT_TRIPLE_SUMS_OF(a, 0)                                                                \
+        TINYRT_TRIPLE_SUMS_OF(b, 3)                                                                \
+        TINYRT_TRIPLE_SUMS_OF(c, 6) TINYRT_TRIPLE_SUMS_OF(d, 9) const type *next = w + (2 * taps); \
+        for (const type *const end = next; w != end; w += 8, next += 8, x += 12) {                 \
+            TINYRT_TRIPLES_OF(0)                                                                   \
+            TINYRT_TRIPLES_OF(1)                                                                   \
+            TINYRT_TRIPLES_OF(2)                                                                   \
+            TINYRT_TRIPLES_OF(3)                                                                   \
+        }                                                                                          \
+        TINYRT_TRIPLE_KEEP(a, 0)                                                                   \
+        TINYRT_TRIPLE_KEEP(b, 3) TINYRT_TRIPLE_KEEP(c, 6) TINYRT_TRIPLE_KEEP(d, 9) return next;    \
+    }
+#define TINYRT_TRIPLE_SUMS_OF(sum, at)                                                             \
+    uint32_t sum##0 = (uint32_t)sums[at];                                                          \
+    uint32_t sum##1 = (uint32_t)sums[(at) + 1];                                                    \
+    uint32_t sum##2 = (uint32_t)sums[(at) + 2];
+#define TINYRT_TRIPLE_KEEP(sum, at)                                                                \
+    sums[at] = (int32_t)sum##0;                                                                    \
+    sums[(at) + 1] = (int32_t)sum##1;                                                              \
+    sums[(at) + 2] = (int32_t)sum##2;
 #define TINYRT_TRIPLE_OF(tap)                                                                      \
-    TINYRT_TRIPLE_BY(a, w[2 * (tap)], 3 * (tap))                                                   \
-    TINYRT_TRIPLE_BY(b, w[(2 * (tap)) + 1], 3 * (tap))
+    TINYRT_TRIPLE_PAIR(a, b, w, tap)                                                               \
+    TINYRT_HOLD(TINYRT_THREE_SUMS(a), TINYRT_THREE_SUMS(b));
+#define TINYRT_TRIPLES_OF(tap)                                                                     \
+    TINYRT_TRIPLE_PAIR(a, b, w, tap)                                                               \
+    TINYRT_TRIPLE_PAIR(c, d, next, tap)                                                            \
+    TINYRT_HOLD(TINYRT_THREE_SUMS(a), TINYRT_THREE_SUMS(b), TINYRT_THREE_SUMS(c),                  \
+                TINYRT_THREE_SUMS(d));
+#define TINYRT_TRIPLE_PAIR(sum, other, w, tap)                                                     \
+    TINYRT_TRIPLE_BY(sum, (w)[2 * (tap)], 3 * (tap))                                               \
+    TINYRT_TRIPLE_BY(other, (w)[(2 * (tap)) + 1], 3 * (tap))
 #define TINYRT_TRIPLE_BY(sum, weight, at)                                                          \
     sum##0 += (uint32_t)(int32_t)(weight) * (uint32_t)x[at];                                       \
     sum##1 += (uint32_t)(int32_t)(weight) * (uint32_t)x[(at) + 1];                                 \
@@ -166,6 +201,13 @@ static inline const uint8_t *tinyrt_dot_raised(const uint8_t *w, const int32_t *
 #else
 
 TINYRT_DOT_TRIPLES(tinyrt_dot_raised, uint8_t)
+
+#endif
+
+#if TINYRT_TRIPLE_PAIRS == 2
+
+TINYRT_DOT_TRIPLE_PAIRS(tinyrt_dot_triples_pairs, int8_t)
+TINYRT_DOT_TRIPLE_PAIRS(tinyrt_dot_raised_pairs, uint8_t)
 
 #endif
 

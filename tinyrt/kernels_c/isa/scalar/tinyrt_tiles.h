@@ -82,11 +82,23 @@ static inline void tinyrt_set_tiles(const int8_t *x, int32_t row, int32_t channe
 
 #else
 
-/** Adds the product of a tile's word and a half of a word of weights. */
-static inline int32_t tinyrt_add_tile(int32_t sum, uint32_t half, int32_t x) {
-    const int32_t w = (int16_t)(uint16_t)half;
-    return (int32_t)((uint32_t)sum + (uint32_t)(w * x));
-}
+/** A channel of both tiles. */
+#define TINYRT_TILE_CHANNEL(channel)                                                               \
+    {                                                                                              \
+        const int32_t x0 = x[(channel) * TINYRT_CHANNEL_TILES];                                    \
+        const int32_t x1 = x[((channel) * TINYRT_CHANNEL_TILES) + 1];                              \
+        TINYRT_TILE_BY(0, channel)                                                                 \
+        TINYRT_TILE_BY(1, channel)                                                                 \
+        TINYRT_TILE_BY(2, channel)                                                                 \
+        TINYRT_TILE_BY(3, channel)                                                                 \
+        TINYRT_HOLD(TINYRT_FOUR_SUMS(a), TINYRT_FOUR_SUMS(b));                                     \
+    }
+#define TINYRT_TILE_BY(i, channel)                                                                 \
+    {                                                                                              \
+        const int32_t w_##i = tinyrt_half_of(w + (2 * (channel)), i);                              \
+        a##i = tinyrt_add_product(a##i, w_##i, x0);                                                \
+        b##i = tinyrt_add_product(b##i, w_##i, x1);                                                \
+    }
 
 static TINYRT_NOINLINE const int32_t *tinyrt_tile_sums(const int32_t *w,
                                                        const tinyrt_taps_word *tiles,
@@ -102,17 +114,11 @@ static TINYRT_NOINLINE const int32_t *tinyrt_tile_sums(const int32_t *w,
             a3 = b3 = is_first ? init[3] : 0;
         }
         const tinyrt_taps_word *x = tiles + (TINYRT_PLACE * place);
-        for (int32_t left = channels; left > 0; --left, w += 2, x += TINYRT_CHANNEL_TILES) {
-            const uint32_t w0 = (uint32_t)w[0];
-            const uint32_t w1 = (uint32_t)w[1];
-            a0 = tinyrt_add_tile(a0, w0, x[0]);
-            b0 = tinyrt_add_tile(b0, w0, x[1]);
-            a1 = tinyrt_add_tile(a1, w0 >> 16, x[0]);
-            b1 = tinyrt_add_tile(b1, w0 >> 16, x[1]);
-            a2 = tinyrt_add_tile(a2, w1, x[0]);
-            b2 = tinyrt_add_tile(b2, w1, x[1]);
-            a3 = tinyrt_add_tile(a3, w1 >> 16, x[0]);
-            b3 = tinyrt_add_tile(b3, w1 >> 16, x[1]);
+        for (int32_t left = channels; left > 0; left -= 4, w += 8, x += 4 * TINYRT_CHANNEL_TILES) {
+            TINYRT_TILE_CHANNEL(0)
+            TINYRT_TILE_CHANNEL(1)
+            TINYRT_TILE_CHANNEL(2)
+            TINYRT_TILE_CHANNEL(3)
         }
         sums[0] = a0, sums[1] = a1, sums[2] = a2, sums[3] = a3;
         sums[4] = b0, sums[5] = b1, sums[6] = b2, sums[7] = b3;
