@@ -36,8 +36,8 @@ static TINYRT_NOINLINE void row(const void *params, const int16_t *a, int32_t a_
                                 const int16_t *b, int32_t b_step, int32_t count, int16_t *y) {
     const tinyrt_mul_s8_params *p = params;
     int32_t i = 0;
-    if ((a_step == 1) && (b_step == 1) && (p->y_shift < 0) && (p->act_min == INT16_MIN) &&
-        (p->act_max == INT16_MAX)) {
+    const int is_limited = p->act_min != INT16_MIN; /* no activation limits the other end alone */
+    if ((a_step == 1) && (b_step == 1) && (p->y_shift < 0) && (is_limited == 0)) {
         const scaling s = {p->y_mult, -p->y_shift, INT32_C(1) << (-p->y_shift - 1)};
         i = count & ~1;
         pairs(s, a, b, y + i, y);
