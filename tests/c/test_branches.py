@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.c.branches import Counted
+from tests.c.float_tiles import every_corner
 from tests.c.floats import assert_close
 from tests.c.host import BESIDE, host_compiler, require_tool
 from tests.c.programs import (
@@ -21,6 +22,7 @@ from tests.c.programs import (
 )
 from tests.c.test_rows import narrow_net, rows_of
 from tests.c.tiles import by_tiles
+from tests.c.wide_layers import some_layers
 from tests.memory.nets import gated_net, random_net
 from tinyrt import kernels_c
 from tinyrt.backends.c.blocks import fours
@@ -38,12 +40,18 @@ PROGRAMS = {
     "integers": (of_integers, ("cortex-m3", "cortex-m4"), "balanced"),
     "vectors": (of_vectors, VECTORS, "balanced"),
     "floats": (of_floats, ("cortex-m3",), "balanced"),
+    "float tiles": (every_corner, ("cortex-m3", "cortex-m4"), "balanced"),
     "unsigned": (of_unsigned, ("cortex-m4",), "balanced"),
     "tiles": (of_tiles, ("cortex-m3", "cortex-m4"), "balanced"),
     "fours": (of_fours, ("cortex-m3", "cortex-m0"), "balanced"),
     "zeros": (of_zeros, ("cortex-m3", "cortex-m4"), "size"),
+    "wide": (some_layers, ("cortex-m3", "cortex-m4", "cortex-m0"), "balanced"),
+    "wide, small": (some_layers, ("cortex-m3",), "size"),
 }
 """What a program computes -> its cases, the cores it is made for, and the aim of its code."""
+
+WHOLE = (every_corner, some_layers)
+"""Cases that are one graph already, with data for it."""
 
 ROWS = [
     (random_net, 23, "cortex-m4", False),
@@ -58,6 +66,7 @@ ROWS = [
 ELSEWHERE = {
     "*mve*": "vector instructions of Arm: tests/firmware runs them in QEMU",
     "src*/*_part_*.c": "layers in slices: tests/firmware/test_slices.py and test_slices_ops.py",
+    "src/tinyrt_depthwise_rows3_wide_s8.c": "wide weights by rows: tests/c/test_wide_weights.py",
     "src/tinyrt_window_four_pixels_*.c": "layers in slices: tests/firmware/test_slices_ops.py",
     "src/tinyrt_block_four_kept_s8.c": "the same",
     "src*/tinyrt_window_pixels_*.c": "layers in slices: tests/firmware/test_slices_pairs.py",
@@ -101,7 +110,7 @@ def taken(tmp_path_factory):
     folder, counted = tmp_path_factory.mktemp("branches"), Counted()
     runs_here = VECTORS[VECTORS.index(core_of(host_compiler())) :]
     for name, (cases, cores, optimize) in PROGRAMS.items():
-        graph, feeds = one_graph(cases())
+        graph, feeds = cases() if cases in WHOLE else one_graph(cases())
         with np.errstate(all="ignore"):
             expected = evaluate(graph, feeds)
         for core in cores:
@@ -111,7 +120,7 @@ def taken(tmp_path_factory):
             with pytest.MonkeyPatch.context() as patched:
                 if cases is of_tiles:
                     by_tiles(patched)
-                if cases is not of_fours:
+                if cases not in (of_fours, some_layers):
                     patched.setattr(fours, "fits", lambda block, pixels, target: False)
                 project = export_graph(
                     graph,

@@ -111,6 +111,12 @@ def feeds(graph: Graph, seed: int):
     }
 
 
+def some_layers() -> tuple[Graph, dict[str, np.ndarray]]:
+    """As many layers as take every branch, with data for them."""
+    graph = net(0, 150)
+    return graph, feeds(graph, 0)
+
+
 def dense(seed: int, rows: int, y_zp: int = 120, y_scale: float = 0.05) -> Graph:
     """One dense layer."""
     rng = np.random.default_rng(seed)

@@ -7,13 +7,13 @@
 typedef struct {
     int32_t count;
     int32_t reciprocal;
-} tinyrt_divisor;
+} tinyrt_short_divisor;
 
 /** The reciprocal is 2^24 / count, rounded up to the next number. So sum * reciprocal + 2^23 is too
  *  large by less than 1 / (2 * count) of 2^24 for sums above 0, and too small by as little for
  * those below: its upper byte is the mean, with halves away from zero. This needs 128 * count /
  * 2^24 < 1 / (2 * count), which is up to 255 elements. */
-static inline void set_divisor(int32_t count, tinyrt_divisor *divisor) {
+static inline void set_divisor(int32_t count, tinyrt_short_divisor *divisor) {
     TINYRT_ASSERT(count <= 255);
     if (count != divisor->count) {
         divisor->count = count;
@@ -37,7 +37,7 @@ static void all_channels(const tinyrt_pool2d_s8_params *p, tinyrt_area area, int
 
 void tinyrt_average_short_s8(const tinyrt_pool2d_s8_params *p, const int8_t *input,
                              int8_t *output) {
-    tinyrt_divisor divisor = {0, 0};
+    tinyrt_short_divisor divisor = {0, 0};
     TINYRT_POOL_WALK(p, input, output, int8_t, set_divisor(area.rows * area.columns, &divisor);
                      all_channels(p, area, divisor.reciprocal, x, y));
 }

@@ -14,7 +14,7 @@ static int is_plain(const tinyrt_batch_matmul_s8_params *p) {
 /** Two neighbouring outputs. */
 static TINYRT_NOINLINE void finish_two(const tinyrt_batch_matmul_s8_params *p, int32_t first,
                                        int32_t second, int8_t *y) {
-    if (is_plain(p)) {
+    if (is_plain(p) != 0) {
         const int32_t next = 1 - p->y_shift;
         const int32_t rounding = tinyrt_rounding_of(next, (2 * p->y_zp) + 1);
         y[0] = tinyrt_requant_rounded(2 * first, p->y_mult, next, rounding);

@@ -9,7 +9,7 @@
 #define TINYRT_TILE_ROWS 4
 #define TINYRT_STRIP 16
 
-#if (__ARM_FEATURE_MVE & 2)
+#if (__ARM_FEATURE_MVE & 2) != 0
 
 #include "tinyrt_float.h"
 #include "tinyrt_mve.h"
