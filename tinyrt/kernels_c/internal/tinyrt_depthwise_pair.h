@@ -83,6 +83,13 @@ static inline void tinyrt_add_column4(tinyrt_filter_pairs f, tinyrt_column4 x, c
     sums[1] = tinyrt_dot_pair(x.lower, f.last, lower);
 }
 
+/** The output's zero point. */
+#ifdef TINYRT_SIGNED
+#define TINYRT_PAIR_Y_ZP(p) ((p)->y_zp)
+#else
+#define TINYRT_PAIR_Y_ZP(p) INT8_MIN
+#endif
+
 /** An output. With the zero point -128 no sum below zero gives more than that, so that the second
  *  rounding needs no sign. */
 static inline int8_t tinyrt_finish_pair(const tinyrt_pair_channel *k, int32_t doubled) {
@@ -307,7 +314,7 @@ static inline void tinyrt_set_pair_channel(const tinyrt_depthwise3x3_s8_params *
     }
     k->scale.mult = p->mult[i];
     k->shift = TINYRT_RIGHT(p->shift[i]) - 1;
-    k->scale.rounding = tinyrt_rounding_of(k->shift, (2 * p->y_zp) + 1);
+    k->scale.rounding = tinyrt_rounding_of(k->shift, (2 * TINYRT_PAIR_Y_ZP(p)) + 1);
     k->init = 2 * p->init[c];
     k->head = tinyrt_add_column3(&f, 0, border, k->init);
     k->tail = tinyrt_add_column3(&f, 2, border, 0);
@@ -331,7 +338,7 @@ static TINYRT_NOINLINE int32_t tinyrt_slide_pairs(const tinyrt_depthwise3x3_s8_p
         return 0; /* nothing is rounded a second time, which the sum's sign would alter */
     }
 #else
-    if (p->y_zp != INT8_MIN) {
+    if (p->y_zp != TINYRT_PAIR_Y_ZP(p)) {
         return 0;
     }
 #endif
