@@ -162,7 +162,7 @@ def test_weights_have_a_scale_for_all_channels_or_one_for_each():
     found = weight_scales(three, 0, 3)
     np.testing.assert_array_equal(found, np.float32([0.5, 1, 2]), strict=True)
     for value, problem in (
-        (weights(S16), "weights are not quantised"),
+        (weights(S32), "weights are not quantised"),
         (Value("w", S8, (3, 2)), "weights are not quantised"),
         (weights(zp=1), "weights have zero point 1"),
         (weights(scales=(0.5, 1.0), axis=0), "2 scales along axis 0"),

@@ -102,8 +102,10 @@ def test_a_depthwise_layer_with_many_wide_channels_computes_in_integers(wide, re
 
 
 @pytest.mark.parametrize("scales", [(1 / 512,), (1 / 512, 1 / 300, 1 / 700)])
-def test_a_depthwise_layer_with_steps_between_rows_becomes_one_of_groups(scales):
-    integers = check(layer((1, 9), scales=scales, dilation=(2, 1)))
+def test_a_depthwise_layer_whose_rows_lie_far_apart_becomes_one_of_groups(scales):
+    near = check(layer((1, 9), scales=scales, dilation=(5, 1)))
+    assert "conv2d" not in [n.op for n in near.nodes]
+    integers = check(layer((1, 9), scales=scales, dilation=(6, 1)))
     assert all(n.output.dtype is DType.INT8 for n in integers.bound())
     assert [n.op for n in integers.nodes if "conv2d" in n.op].count("conv2d") >= 1
     axes = {n.input(1).q.axis for n in integers.bound() if n.op == "conv2d"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from tinyrt.entry import entry
 from tinyrt.errors import DataError
 from tinyrt.export.options import NO_OPTIONS, ExportOptions
 from tinyrt.files import scratch_folder
-from tinyrt.ir import Graph, Shape
+from tinyrt.ir import DType, Graph, Shape, Value
 from tinyrt.memory import schedule
 from tinyrt.ops.shared.samples import random_inputs
 
@@ -36,6 +36,9 @@ SAMPLES = 10
 
 BY_WEIGHTS = ("cut_channels", "drop_clamp", "drop_unchanged", "known_truth")
 """Passes that leave out what a model's weights leave without effect: training may change these."""
+
+SMALL = 0.01
+"""Standard deviation of biases that stand for trained ones."""
 
 MARGINS = {InstructionSet.DSP: 1.05, InstructionSet.MVE: 1.3, InstructionSet.SCALAR: 1.4}
 """How many times the instructions counted an estimate may be, on the models of the zoo."""
@@ -201,12 +204,30 @@ def _int8_graph(model: str | Path | Graph | Module, input_shape: Shape | None) -
         from tinyrt.quantize import Preset, quantize_graph
         from tinyrt.quantize.config import configure
 
-        untrained = () if isinstance(model, str | Path | Graph) else BY_WEIGHTS
-        graph = optimized(graph, skip=untrained)
+        untrained = not isinstance(model, str | Path | Graph)
+        graph = optimized(graph, skip=BY_WEIGHTS if untrained else ())
+        graph = told_apart(graph) if untrained else graph
         # What the usual preset does beyond that chooses values, which cost nothing.
         config = configure(Preset.FAST, per_channel_dense=configure(None).per_channel_dense)
         graph = quantize_graph(graph, random_inputs(graph, SAMPLES), config)
     return schedule(graph)
+
+
+def told_apart(graph: Graph) -> Graph:
+    """An untrained float graph whose biases differ, as they do behind training.
+
+    They begin as zeros, and C code has equal arrays once: it would take less than it will.
+    """
+    rng = np.random.default_rng(0)
+
+    def drawn(value: Value) -> Value:
+        if value.data is None or value.dtype is not DType.FLOAT32 or len(value.shape) != 1:
+            return value
+        if value.data.any():
+            return value
+        return replace(value, data=rng.normal(0, SMALL, value.shape).astype(np.float32))
+
+    return replace(graph, values={name: drawn(value) for name, value in graph.values.items()})
 
 
 def _traced(module: Module, input_shape: Shape | None) -> Graph:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tinyrt.api.costs import BY_WEIGHTS
+from tinyrt.api.costs import BY_WEIGHTS, told_apart
 from tinyrt.convert.passes import optimize
 from tinyrt.dsp import Pipeline, Vision
 from tinyrt.dsp.windows import FrontEnd
@@ -145,7 +145,7 @@ def untrained(candidate: Candidate, problem: Problem) -> Untrained:
         UnsupportedError: something in it cannot be computed in integers.
 
     """
-    plain = optimize(graph_of(candidate, problem), skip=BY_WEIGHTS)
+    plain = told_apart(optimize(graph_of(candidate, problem), skip=BY_WEIGHTS))
     x, pipeline = calibrating(candidate.front_end, problem)
     return Untrained(schedule(candidate.deployment.untrained(plain, x)), pipeline)
 

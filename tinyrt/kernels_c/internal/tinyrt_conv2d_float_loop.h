@@ -8,14 +8,13 @@
 #include "tinyrt_footprint.h"
 
 /** Pixels side by side from ox on that read the same columns of the window: a tile's, or one at
- *  the sides. Where the fourth one's window lies inside, there is a fourth output. */
+ *  the sides. A part of a layer may have fewer outputs than windows that lie inside. */
 static int32_t tinyrt_pixels_alike(const tinyrt_conv2d_f32_params *p, int32_t ox) {
     const tinyrt_window *window = &p->window;
     const int32_t first = (ox * window->stride_w) - window->pad_left;
     const int32_t reach = (3 * window->stride_w) + ((window->kernel_w - 1) * window->dilation_w);
     const int are_inside = (first >= 0) && (first + reach < p->x.w);
-    TINYRT_ASSERT((are_inside == 0) || ((ox + 4) <= p->y.w));
-    return (are_inside != 0) ? 4 : 1;
+    return ((are_inside != 0) && ((ox + 4) <= p->y.w)) ? 4 : 1;
 }
 
 /** Four channels of pixels side by side; x points at the first tap of the first pixel. */

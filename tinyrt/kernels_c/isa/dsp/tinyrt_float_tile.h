@@ -9,7 +9,9 @@
 #define TINYRT_TILE_ROWS 4
 #define TINYRT_STRIP 16
 
-#if defined(TINYRT_ASM) && defined(__ARM_FEATURE_FMA) && defined(__ARM_FP) && ((__ARM_FP & 4) != 0)
+/* Unless it optimises, a compiler has too few registers left. */
+#if defined(TINYRT_ASM) && defined(__OPTIMIZE__) && defined(__ARM_FEATURE_FMA) &&                  \
+    defined(__ARM_FP) && ((__ARM_FP & 4) != 0)
 #include "tinyrt_float_tile_asm.h"
 #else
 #include "tinyrt_float_tile_c.h"
