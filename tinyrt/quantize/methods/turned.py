@@ -11,17 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-import numpy as np
-
-from tinyrt.ir import BoundNode, DType, Graph, Node, Shape, Value
-from tinyrt.ir.rewriter import drop_unused_values
-from tinyrt.ops import verify
+from tinyrt.ir import BoundNode, Graph, Node, Shape, Value
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.transpose import TransposeAttrs
 from tinyrt.quantize.config import QuantConfig
+from tinyrt.quantize.methods.heads import Apart, can_be_cut, cut_constants, taken_apart
 from tinyrt.quantize.ranges import Range
-from tinyrt.quantize.schemes import ACTIVATIONS, has_constant_weights, named_schemes
 
 APART = 1.01
 """How many times the narrowest part's range that of all must be: less costs next to nothing."""
@@ -59,24 +55,20 @@ def split_turned(graph: Graph, ranges: Mapping[str, Range], config: QuantConfig)
         config: the user's choices.
 
     """
-    if ACTIVATIONS[config.scheme] is not DType.INT8:
-        return graph
-    named = named_schemes(graph, config)
-    nodes: list[Node] = []
-    values: list[Value] = []
-    gone: set[str] = set()
-    for node in graph.bound():
-        turned = _turned(graph, node) if node.output.name not in named else None
-        if turned is not None and _differ(turned, ranges):
-            cuts = (cut for part in turned.cuts.values() for cut in part)
-            gone.update(n.output for n in (turned.split, turned.turn, *cuts))
-            for place in turned.cuts:
-                own, made = _part(graph, turned, place)
-                nodes += own
-                values += made
-        elif node.output.name not in gone:
-            nodes.append(node.node)
-    return verify(drop_unused_values(graph.with_nodes(nodes, values))) if gone else graph
+
+    def apart(node: BoundNode) -> Apart | None:
+        turned = _turned(graph, node)
+        if turned is None or not _differ(turned, ranges):
+            return None
+        cuts = (cut for part in turned.cuts.values() for cut in part)
+        found = Apart({n.output for n in (turned.split, turned.turn, *cuts)})
+        for place in turned.cuts:
+            own, made = _part(graph, turned, place)
+            found.nodes.extend(own)
+            found.values.extend(made)
+        return found
+
+    return taken_apart(graph, config, apart)
 
 
 def with_moved(old: Graph, graph: Graph, ranges: Mapping[str, Range]) -> dict[str, Range]:
@@ -90,9 +82,7 @@ def with_moved(old: Graph, graph: Graph, ranges: Mapping[str, Range]) -> dict[st
 
 def _turned(graph: Graph, node: BoundNode) -> _Turned | None:
     """What is behind a layer, if it is split, turned and cut to parts of its channels."""
-    if node.op not in ("conv2d", "fully_connected") or not has_constant_weights(node):
-        return None
-    if any(len(graph.consumers(v.name)) > 1 for v in node.inputs[1:] if v is not None):
+    if not can_be_cut(graph, node):
         return None
     split = _only_reader(graph, node.output.name, "reshape")
     turn = _only_reader(graph, split.output, "transpose") if split is not None else None
@@ -149,11 +139,7 @@ def _part(graph: Graph, turned: _Turned, place: tuple[int, int]) -> tuple[list[N
     at = attrs.perm[turned.axis]
     inner = layer.output.shape[-1] // wide.shape[at]
     rows = slice(begin * inner, end * inner)
-    constants = [
-        Value.constant(graph.unique_name(f"{name}.{kind}"), np.ascontiguousarray(v.data[rows]))
-        for kind, v in zip(("weights", "bias"), layer.inputs[1:], strict=False)
-        if v is not None and v.data is not None
-    ]
+    constants = cut_constants(graph, layer, name, rows)
     width = (end - begin) * inner
     dense = replace(
         layer.output,
