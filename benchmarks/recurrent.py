@@ -9,6 +9,7 @@ import numpy as np
 from tinyrt.ir import BoundNode, DType, QParams, Shape, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.requant import multiplier
+from tinyrt.ops.shared.spec import qparams
 from tinyrt.ops.unidirectional_sequence_lstm import (
     CELL,
     GATE_SCALE,
@@ -76,12 +77,12 @@ def lstm_call(
     for role, rows in {"w": w, "r": r, **starts}.items():
         element = "int8_t" if role in "wr" else kind
         flat = rows.astype(np.int8 if role in "wr" else sums).ravel().tolist()
-        numbers = ", ".join(map(str, flat))
-        data += f"static const {element} {name}_{role}[{len(flat)}] = {{{numbers}}};\n"
+        elements = ", ".join(map(str, flat))
+        data += f"static const {element} {name}_{role}[{len(flat)}] = {{{elements}}};\n"
     size = units * samples
     data += f"static int16_t {name}_temp[2][{size}];\n"
     gates = {gate: _gate(node, name, i, c_in, units) for i, gate in enumerate(GATES)}
-    power = int(np.log2(float(node.input(CELL).q.scale)))  # type: ignore[union-attr]
+    power = int(np.log2(float(qparams(node.input(CELL))[0])))
     numbers = (0, samples, steps, c_in, units, -p.x_zp, *p.forget, *p.update, NO_CLIP, power)
     ends = (*p.output, p.h_zp)
     order = (gates[gate] for gate in ("forget", "input", "cell", "output"))
