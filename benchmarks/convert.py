@@ -1,8 +1,9 @@
 """``python -m benchmarks.convert``: time and memory of converting MobileNetV2 to a float .tflite.
 
 The network is the standard one of 3.5 million parameters (Sandler et al., 2018), with random
-weights and batch norms, written as ONNX. Time is the processor's in a process of its own, imports
-included; memory is that process's peak above what it needs after importing.
+weights and batch norms, written as ONNX. Time is the processor's in a process of its own; memory
+is that process's peak above what it needs after a tiny network of the same kind, which has imported
+all that a conversion needs.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -26,13 +28,14 @@ MEASURE = """
 import json, sys, time
 from pathlib import Path
 from tinyrt import api
-import tinyrt.api.converting, tinyrt.convert.onnx.reader, tinyrt.convert.passes
 def peak():
     # Not ru_maxrss, which begins with what the process had that started this one.
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) * 1024
+tiny, model, written = sys.argv[1:]
+api.convert_model(tiny, written)
 before, started = peak(), time.process_time()
-graph = api.convert_model(sys.argv[1], sys.argv[2])
+graph = api.convert_model(model, written)
 print(json.dumps({"seconds": time.process_time() - started, "bytes": peak() - before,
                   "ops": len(graph.nodes),
                   "transposes": sum(n.op == "transpose" for n in graph.nodes)}))
@@ -70,11 +73,13 @@ class _Net:
         return self.op("Clip", x, "zero", "six") if clip else x
 
 
-def mobilenet_v2() -> onnx.ModelProto:
-    """The network for images of 224 x 224 and 1000 classes."""
+def mobilenet_v2(
+    stages: Sequence[tuple[int, int, int, int]] = SETTINGS, widest: int = 1280, classes: int = 1000
+) -> onnx.ModelProto:
+    """The network for images of 224 x 224."""
     net, channels = _Net(), 32
     x = net.conv("x", 3, channels, 3, 2)
-    for factor, c_out, count, first_stride in SETTINGS:
+    for factor, c_out, count, first_stride in stages:
         for i in range(count):
             stride, wide, start = first_stride if i == 0 else 1, channels * factor, x
             x = net.conv(x, channels, wide) if factor > 1 else x
@@ -83,13 +88,13 @@ def mobilenet_v2() -> onnx.ModelProto:
             if stride == 1 and channels == c_out:
                 x = net.op("Add", start, x)
             channels = c_out
-    x = net.op("Flatten", net.op("GlobalAveragePool", net.conv(x, channels, 1280)))
-    y = net.op("Gemm", x, net.weight(1280, 1000), net.weight(1000))
+    x = net.op("Flatten", net.op("GlobalAveragePool", net.conv(x, channels, widest)))
+    y = net.op("Gemm", x, net.weight(widest, classes), net.weight(classes))
     for name, value in (("zero", 0.0), ("six", 6.0)):
         net.weights.append(numpy_helper.from_array(np.float32(value), name))
     info = helper.make_tensor_value_info
     inputs = [info("x", onnx.TensorProto.FLOAT, [1, 3, 224, 224])]
-    outputs = [info(y, onnx.TensorProto.FLOAT, [1, 1000])]
+    outputs = [info(y, onnx.TensorProto.FLOAT, [1, classes])]
     graph = helper.make_graph(net.nodes, "mobilenet_v2", inputs, outputs, net.weights)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
 
@@ -98,7 +103,10 @@ def measure(folder: Path) -> dict[str, float]:
     """Seconds, peak bytes, ops and transposes of the conversion, and the file's size."""
     path = folder / "mobilenet_v2.onnx"
     path.write_bytes(mobilenet_v2().SerializeToString())
-    command = [sys.executable, "-c", MEASURE, str(path), str(folder / "out.tflite")]
+    tiny = folder / "tiny.onnx"
+    tiny.write_bytes(mobilenet_v2(SETTINGS[:1], 16, 10).SerializeToString())
+    files = (tiny, path, folder / "out.tflite")
+    command = [sys.executable, "-c", MEASURE, *map(str, files)]
     # What counts the lines that tests run takes memory, too.
     environment = {k: v for k, v in os.environ.items() if not k.startswith("COVERAGE_")}
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)

@@ -9,7 +9,7 @@ from tests import onnx_light
 @pytest.mark.slow
 def test_mobilenet_converts_in_little_memory(tmp_path):
     found = measure(tmp_path)
-    assert found["bytes"] < 4 * found["model_bytes"]
+    assert found["bytes"] < 3.8 * found["model_bytes"]
     assert found["transposes"] == 0
 
 

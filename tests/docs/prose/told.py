@@ -78,7 +78,7 @@ MEASURED: dict[str, dict[str, str]] = {
         "VGG-19 with 575 MB, is converted in 1.7 GB of memory, 2.9 times the model's size": (
             "python -m tests.onnx_light"
         ),
-        "1.2 s of one core, peak memory 3.5 times the model's size": "python -m benchmarks.convert",
+        "0.4 s of one core, peak memory 3.5 times the model's size": "python -m benchmarks.convert",
     },
     "docs/cuda.md": {
         "27,648 bytes per image at 50 GB/s": "python -m benchmarks.cuda",
