@@ -181,8 +181,14 @@ def test_the_axis_lies_behind_the_batch():
     with pytest.raises(ModelFormatError, match="axis 0 behind 1 dimensions of a batch") as e:
         parse_tflite(gathered(0, 1, (3, 4), (3, 5, 2)))
     assert e.value.tensor == "'x' s8[3,5,2]"
-    with pytest.raises(ModelFormatError, match=r"indices of shape \[3, 2\]") as e:
-        parse_tflite(gathered(1, 1, (3, 2), (3, 5, 2), known=np.full((3, 2), 5, np.int32)))
+
+
+@pytest.mark.parametrize(("samples", "last"), [(3, 5), (3, -1), (2, 0)])
+def test_constant_places_are_those_of_a_samples_own_part(samples, last):
+    known = np.zeros((samples, 2), np.int32)
+    known[-1, -1] = last
+    with pytest.raises(ModelFormatError, match=rf"indices of shape \[{samples}, 2\]") as e:
+        parse_tflite(gathered(1, 1, (samples, 2), (3, 5, 2), known=known))
     assert e.value.expected == "shape [3, '...'], numbers from 0 to 4"
 
 

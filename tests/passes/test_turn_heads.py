@@ -1,5 +1,8 @@
 """Queries, keys and values that are moved to their heads at once."""
 
+import math
+from itertools import combinations, permutations, product
+
 import numpy as np
 import pytest
 
@@ -8,10 +11,17 @@ from tests.passes.examples_heads import heads_of_cuts, layers_of_heads, turned_h
 from tests.passes.misses import Miss, check
 from tests.passes.random_net import RandomNet as Net
 from tests.passes.run import apply, ops
-from tinyrt.convert.passes.turn_heads import MERGE_HEADS, TURN_HEADS
+from tinyrt.convert.passes.turn_heads import (
+    MERGE_HEADS,
+    TURN_HEADS,
+    _cut_channels,
+    _exchanged,
+)
+from tinyrt.ir import DType, Node, Value
 from tinyrt.memory import plan_memory
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.slice import SliceAttrs
+from tinyrt.quantize.methods.turned import _parts
 
 
 def cut(net: Net, x: str, begin: int, width: int, step: int = 1) -> str:
@@ -177,3 +187,37 @@ def test_the_arena_grows_no_more_than_it_is_said():
     before = net.graph(wide(net, *layers_of_heads(net, 8, 8, 8)))
     after, _ = apply(before, MERGE_HEADS)
     assert plan_memory(after, SCALAR).arena_bytes <= plan_memory(before, SCALAR).arena_bytes
+
+
+SMALL = [shape for rank in (3, 4) for shape in product((1, 2, 3), repeat=rank)]
+
+
+def test_heads_are_exchanged_with_tokens_whatever_sizes_coincide():
+    """By what elements do: where sizes are alike, other moves have the same products of sizes."""
+    for shape in SMALL:
+        x = np.arange(math.prod(shape)).reshape(shape)
+        for perm in permutations(range(len(shape))):
+            sizes, moved = _exchanged(shape, perm), x.transpose(perm).ravel()
+            if sizes is not None:
+                np.testing.assert_array_equal(x.reshape(sizes).transpose(1, 0, 2).ravel(), moved)
+            elif perm == (1, 0, 2):
+                assert 1 in shape
+
+
+CUTS = [(b, s, step) for b, s, step in product(range(4), range(1, 5), (1, 2)) if b + s <= 4]
+
+
+def test_slices_are_parts_of_a_whole_only_if_they_join_to_it():
+    whole = Value("x", DType.FLOAT32, (2, 4))
+    nodes = {
+        cut: Node("slice", str(cut), ("x",), (str(cut),), SliceAttrs((0, b), (2, s), (1, step)))
+        for cut in CUTS
+        for b, s, step in [cut]
+    }
+    for count in (2, 3):
+        for cuts in combinations(CUTS, count):
+            taken = [b + step * i for b, s, step in sorted(cuts) for i in range(s)]
+            is_whole = taken == [0, 1, 2, 3] and all(step == 1 for *_, step in cuts)
+            made = [nodes[cut] for cut in cuts]
+            assert _cut_channels(whole, made) is is_whole, cuts
+            assert (_parts(whole.shape, 1, made) is not None) is is_whole, cuts

@@ -1,6 +1,7 @@
 """Layers whose weights are in parts are put together for kernels that take them whole."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from tinyrt.export import ExportOptions
 from tinyrt.export.bundle import for_request
 from tinyrt.export.request import Request
 from tinyrt.ir import DType, TensorType
-from tinyrt.ops import OPS
+from tinyrt.ops import OPS, verify
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.shared.evaluate import evaluate
@@ -185,3 +186,33 @@ def test_rows_of_other_numbers_keep_their_parts():
     data[:, 0] = 1
     graph = replace(graph, values={**graph.values, w.name: replace(w, data=data)})
     assert rejoined(graph, kernels_for("cortex-m4").target) is graph
+
+
+def with_window(graph, node, **window):
+    """The graph with another window of a layer in front of its last op; None where none fits."""
+    attrs = replace(node.attrs, **window)
+    try:
+        (of,) = OPS[node.op].infer(attrs, [v.type for v in node.inputs])
+    except ShapeError:
+        return None
+    nodes = [replace(n, attrs=attrs) if n is node.node else n for n in graph.nodes]
+    names = (node.output.name, *graph.outputs)
+    values = {name: replace(graph.value(name), shape=of.shape) for name in names}
+    return verify(replace(graph, nodes=tuple(nodes), values={**graph.values, **values}))
+
+
+def test_rows_that_are_read_again_are_added_up_only_where_they_are_the_same():
+    """By what is computed, for windows that files of others may have: most keep their parts."""
+    target, whole = kernels_for("cortex-m4").target, 0
+    windows = product(("SAME", "VALID"), (1, 2, 4, 8), (1, 2, 3))
+    for kernel, (padding, stride, dilation) in product((1, 2, 3), list(windows)):
+        window = {"padding": padding, "stride": (stride, 1), "dilation": (dilation, 1)}
+        graph = with_window(*one_depthwise((kernel, 1)), **window)
+        made = graph and rejoined(graph, target)
+        if made is graph:
+            continue
+        whole += 1
+        data = feeds(graph, 7)
+        expected, found = (list(evaluate(g, data).values()) for g in (graph, made))
+        np.testing.assert_array_equal(found, expected, str((kernel, window)))
+    assert whole >= 10

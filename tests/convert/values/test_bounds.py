@@ -156,10 +156,13 @@ def test_sums_of_64_bits_have_a_limit_too(bias, ends):
     assert (found.low, found.high) == ends
 
 
-def test_integers_without_a_scale_have_no_order():
-    values = [Value(f"in{i}", DType.INT32, (2,)) for i in (0, 1)]
-    node = of_op(Case("add", AddAttrs(), ((2,), (2,))), values, None)
-    assert found_of(node, 2**30, 2**31 - 1) is None
+@pytest.mark.parametrize("dtype", [DType.INT32, DType.INT64])
+@pytest.mark.parametrize("op", ["add", "sub", "mul"])
+def test_integers_without_a_scale_have_no_order(dtype, op):
+    values = [Value(f"in{i}", dtype, (2,)) for i in (0, 1)]
+    node = of_op(Case(op, OPS[op].attrs(), ((2,), (2,))), values, None)
+    most = np.iinfo(dtype.numpy).max
+    assert found_of(node, most // 2, most) is None
 
 
 def test_a_slope_below_0_has_its_least_between():
