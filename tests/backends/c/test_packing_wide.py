@@ -5,13 +5,17 @@ import pytest
 
 from benchmarks.kernels import graph_of
 from tests.firmware.test_wide import wide
-from tinyrt.backends.c.blocks.lstm_wide import SHIFTS, WideLstm
-from tinyrt.backends.c.blocks.row16 import row16_words
+from tinyrt.backends.c.blocks.lstm_wide import SHIFTS, WideLstm, wide_lstm
+from tinyrt.backends.c.blocks.row16 import MAX_SUM, row16_words
 from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Target
 from tinyrt.backends.c.mve.lstm import wide_quad_filters, wide_quad_sums
+from tinyrt.ir import DType
 from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.shared.requant import WideRequant
+from tinyrt.ops.shared.table_s16 import SigmoidS16
+from tinyrt.ops.unidirectional_sequence_lstm import LstmInteger
 
 SCALAR, DSP = InstructionSet.SCALAR, InstructionSet.DSP
 
@@ -71,3 +75,32 @@ def test_one_node_has_weights_of_its_own_on_each_instruction_set():
 
 def test_mantissas_keep_within_31_bits():
     assert 0x7FFF << (32 - SHIFTS[0]) < 1 << 31 <= 0x7FFF << (33 - SHIFTS[0])
+
+
+SCALE = WideRequant(np.array([0x4000], np.int32), np.array([20], np.int32), -(2**15), 2**15 - 1)
+UNITS = LstmInteger(
+    *(0, 0, DType.INT16, (SCALE,) * 4, (SCALE,) * 4, (1 << 30, -9), (1 << 30, -9), (1 << 30, -9)),
+    *(SigmoidS16(1, 0), 0, False),
+)
+"""Scales and shifts that every kernel takes."""
+
+
+@pytest.mark.parametrize("isa", MAX_SUM)
+@pytest.mark.parametrize("operand", ["w", "r", "start"])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_no_operand_of_an_lstm_takes_sums_to_the_limit(isa, operand, sign):
+    """One gate of one of eight units, each operand by itself."""
+
+    def constants(reach: int):
+        taps = -(-reach // (64 << 15))
+        w = {name: np.zeros((32, taps), np.int8) for name in ("w", "r")}
+        start = np.zeros(32, np.int64)
+        if operand == "start":
+            start[17] = sign * reach
+        else:
+            w[operand][17] = sign * 64
+        return w["w"], w["r"], start, np.zeros(32, np.int64)
+
+    below = (MAX_SUM[isa] >> 21) - 1 << 21
+    assert wide_lstm(constants(below), UNITS, isa) is not None
+    assert wide_lstm(constants(MAX_SUM[isa]), UNITS, isa) is None

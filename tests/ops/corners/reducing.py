@@ -155,7 +155,7 @@ def _multiplied() -> dict[str, Built]:
         made[f"batch_matmul: {adj_x} {adj_y}, factor {ratio}"] = corner(
             "batch_matmul", BatchMatmulAttrs(adj_x, adj_y), inputs, q_of(1.0, -3)
         )
-    # Even and odd numbers of each, and sums beyond half of what an accumulator holds.
+    # Even and odd numbers of each, and sums beyond a quarter and half of what an accumulator holds.
     for rows, columns, inner in ((4, 5, 8), (1, 3, 7), (2, 1, 4), (2, 2, 8256), (2, 2, 26_000)):
         inputs = [
             Given(extremes((rows, inner)), 1.0, 127),
@@ -163,6 +163,13 @@ def _multiplied() -> dict[str, Built]:
         ]
         made[f"batch_matmul: {rows} x {inner} x {columns}"] = corner(
             "batch_matmul", BatchMatmulAttrs(adj_y=True), inputs, q_of(1.0, -3)
+        )
+    # Twice a sum is all that 32 bits hold; of five, a sample has one.
+    least = np.full((2, 16_512), -128, np.int8)
+    inputs = [Given(least, 1.0, 127), Given(least, 2.0**-21 * 0.9999, 127)]
+    for y_zp in (0, 1, 32, 99, 127):
+        made[f"batch_matmul: the least alone, zero point {y_zp}"] = corner(
+            "batch_matmul", BatchMatmulAttrs(adj_y=True), inputs, q_of(1.0, y_zp)
         )
     return made
 
