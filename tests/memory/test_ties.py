@@ -89,6 +89,26 @@ def test_a_join_in_place_that_costs_memory_is_a_copy():
     assert plan.arena_bytes <= plan_memory(graph, SCALAR, overlap=False).arena_bytes
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_value_may_be_a_part_of_several_wholes(seed):
+    """Its bytes are in one of them; which, the checker looks at behind every plan."""
+    rng, b = np.random.default_rng(seed), Builder((1, 16, 8))
+    values = [b.op("logistic", ("x",))]
+    for _ in range(2):
+        parts = [values[i] for i in rng.permutation(len(values))[:1]]
+        values += [b.op("logistic", parts), _rows(b, "x", 0, 16)]
+    joined = [
+        b.op("concatenation", [values[i] for i in rng.permutation(len(values))[:2]], JOIN)
+        for _ in range(4)
+    ]
+    whole = joined[0]
+    for other in joined[1:]:
+        whole = b.op("maximum", (whole, other))
+    graph = _int8(b.graph(b.op("relu", (whole,))))
+    plan = plan_memory(graph, SCALAR)
+    assert plan.arena_bytes <= plan_memory(graph, SCALAR, overlap=False).arena_bytes
+
+
 def pinned():
     """The middle of the input is read again once something nearly as large as the input is made."""
     b = Builder((1, 16, 8))

@@ -303,3 +303,26 @@ def test_values_and_derivatives(op, seed):
     for a, b, x in zip(second, their_second, inputs, strict=True):
         nothing = np.zeros(x.shape)
         assert_close(nothing if a is None else a.data, torch.tensor(nothing) if b is None else b)
+
+
+KINKS = [
+    *("abs", "elu", "leaky_relu", "hard_swish", "maximum", "minimum", "prelu", "reduce_max"),
+    *("reduce_min", "relu", "relu6"),
+]
+"""Ops whose derivatives jump where numbers are equal, or at whole ones; see tests/ops/test_kinks.py,
+too, which PyTorch is not needed for."""
+
+
+@pytest.mark.parametrize("op", KINKS)
+def test_derivatives_where_numbers_are_equal(op):
+    """Of whole numbers, most of which occur again: at every kink, and with every tie."""
+    for seed in range(4):
+        case, rng = case_of(op, seed)
+        arrays = [rng.integers(-4, 8, a.shape).astype(a.dtype) for a in real_inputs(case, rng)]
+        inputs = [tensor_of(a) for a in arrays]
+        twins = [torch.tensor(a, requires_grad=True) for a in arrays]
+        y, ty = apply(op, case.attrs, *inputs), TWINS[op](case.attrs, *twins)
+        u = rng.normal(size=y.shape)
+        ours = partial_derivatives(y, inputs, Tensor(u))
+        for a, b in zip(ours, torch.autograd.grad(ty, twins, torch.tensor(u)), strict=True):
+            assert_close(a.data, b)
