@@ -309,8 +309,8 @@ KINKS = [
     *("abs", "elu", "leaky_relu", "hard_swish", "maximum", "minimum", "prelu", "reduce_max"),
     *("reduce_min", "relu", "relu6"),
 ]
-"""Ops whose derivatives jump where numbers are equal, or at whole ones; see tests/ops/test_kinks.py,
-too, which PyTorch is not needed for."""
+"""Ops whose derivatives jump where numbers are equal, or at whole ones: tests/ops/test_kinks.py,
+too, for which PyTorch is not needed."""
 
 
 @pytest.mark.parametrize("op", KINKS)
