@@ -1,5 +1,7 @@
 """Grids of ONNX's quantised constants, and the parameters that they become."""
 
+from dataclasses import fields, replace
+
 import numpy as np
 import pytest
 
@@ -41,3 +43,18 @@ def test_weights_have_parameters_where_their_scales_go_along_the_output_channels
     weights = Dequantized.of(np.ones((2, 2), np.float32), of)
     assert weight_params(weights, channels=1, axis=3) == q
     assert weight_params(np.ones((2, 2), np.float32), channels=1, axis=3) is None
+
+
+TWO = grid([0.5, 0.25], [1, 2], axis=0)
+OTHERS = {
+    "scale": replace(TWO, scale=np.float32([0.5, 0.5])),
+    "zero_point": replace(TWO, zero_point=np.array([1, 1], np.int8)),
+    "dtype": replace(TWO, dtype="uint8"),
+    "axis": replace(TWO, axis=1),
+}
+
+
+def test_each_part_of_a_grid_is_part_of_what_integers_mean():
+    assert OTHERS.keys() == {field.name for field in fields(Grid)}
+    assert TWO.equals(replace(TWO))
+    assert not any(TWO.equals(other) or other.equals(TWO) for other in OTHERS.values())

@@ -7,12 +7,15 @@ import tinyrt
 from tests.convert.raw_tflite import Op, Subgraph, build
 from tests.convert.test_tflite_breadth import agree
 from tests.convert.tflite_files import T, i32, scalar
+from tests.graphs import Builder
 from tests.ops.peers import run_tflm
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import ModelFormatError, ShapeError, UnsupportedError
+from tinyrt.ops.embedding import EmbeddingAttrs
 from tinyrt.ops.shared.batch import rebatch
 from tinyrt.ops.shared.evaluate import evaluate
+from tinyrt.ops.topk_v2 import TopkV2Attrs
 
 TYPES = {
     "FLOAT32": {},
@@ -53,6 +56,20 @@ def test_the_largest_equal_litert(dtype, outputs):
     assert (b"/values" in again) == ("v" not in outputs)
     if dtype in SIGNED:
         assert parse_tflite(again).nodes == graph.nodes
+
+
+def test_places_of_the_largest_may_pick_something_else():
+    """Rows of the same tensor by these places are not the values that TOPK_V2 gives."""
+    b = Builder((5, 7))
+    places = b.op("topk_v2", ("x",), TopkV2Attrs(3))
+    for batch in (0, 1):
+        picked = b.op("embedding", ("x", places), EmbeddingAttrs(batch))
+        graph = b.graph(picked)
+        feeds = {"x": np.random.default_rng(7).normal(size=(5, 7)).astype(np.float32)}
+        again = parse_tflite(write_tflite(graph))
+        np.testing.assert_array_equal(
+            evaluate(again, feeds)[picked], evaluate(graph, feeds)[picked], strict=True
+        )
 
 
 @pytest.mark.parametrize("dtype", SIGNED)

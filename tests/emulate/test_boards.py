@@ -2,8 +2,10 @@
 
 import pytest
 
+from tinyrt.backends.c.parts.pace import pace_of
 from tinyrt.emulate.boards import BOARDS, board_for, find_board
 from tinyrt.export import CORES, find_core
+from tinyrt.export.target import Optimize, target_of
 
 KIB, MIB = 1024, 1024 * 1024
 MEMORIES = {
@@ -70,3 +72,14 @@ def test_a_variant_has_a_processor_with_its_extensions():
     assert variant.flags == ("-march=rv32imc_zba_zbb", *base.flags[1:])
     assert variant.link_flags == base.flags[:1] == ("-march=rv32imc",)
     assert "-cpu" not in find_board(find_core("cortex-m4")).options
+
+
+VARIANTS = [core for core in CORES.values() if core.base]
+
+
+@pytest.mark.parametrize("optimize", Optimize)
+@pytest.mark.parametrize("core", VARIANTS, ids=lambda core: core.name)
+def test_a_variant_has_the_kernels_and_the_pace_of_its_base(core, optimize):
+    base = find_core(core.base)
+    assert target_of(core, optimize) == target_of(base, optimize)
+    assert pace_of(core.like) is pace_of(base.like)

@@ -1,5 +1,6 @@
 """Several models in one folder: one library, one arena, and both answer in turns."""
 
+import re
 import subprocess
 from types import SimpleNamespace
 
@@ -7,11 +8,12 @@ import numpy as np
 import pytest
 
 from tests.c.host import SANITIZE, host_compiler
+from tests.cascades import pair
 from tests.cli.calls import call_json
 from tests.export.models import dense, views
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import BudgetError, UnsupportedError
-from tinyrt.export import ExportOptions, Memories, export_c, export_several
+from tinyrt.export import ExportOptions, Memories, export_c, export_cascade, export_several
 from tinyrt.export.several import _largest
 from tinyrt.memory import Region
 from tinyrt.memory.regions import ARENA
@@ -90,6 +92,20 @@ def test_a_shared_region_is_as_large_as_the_largest_and_a_single_one_is_the_aren
         for regions in sizes
     ]
     assert _largest(projects) == tuple(Region(name, size) for name, size in shared.items())
+
+
+def test_headers_declare_the_alignment_that_is_asked_for(tmp_path, models):
+    """Of a model's own arena, of one that several share, and of a cascade's."""
+    parts = pair(tmp_path)
+    for asked, declared in ((4, 16), (64, 64)):
+        options = ExportOptions(memories=Memories(alignment=asked))
+        export_c(models[0], tmp_path / "one", options=options)
+        export_several(models, tmp_path / "both", options=options, shared_arena=True)
+        export_cascade(*parts, tmp_path / "cascade", threshold=9, options=options)
+        for folder in ("one", "both", "cascade"):
+            texts = "".join(path.read_text() for path in (tmp_path / folder).glob("*.h"))
+            found = re.findall(r"_ARENA_ALIGNMENT\s+(\d+)", texts)
+            assert set(map(int, found)) == {declared}, folder
 
 
 def test_names_must_differ(tmp_path, models):

@@ -1,10 +1,12 @@
 """Ops of equal weights share one array of them, as the steps of an unrolled layer do."""
 
 import re
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
+from tinyrt.backends.c.kernel import Data
 from tinyrt.export import ExportOptions, export_graph
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify
@@ -48,3 +50,21 @@ def test_a_blob_has_members_for_each(tmp_path):
     for path in project.directory.glob("*.[ch]"):
         found |= set(re.findall(r"\bn\d+_w\b", path.read_text()))
     assert len(found) == 3
+
+
+DATA = Data("w", np.zeros(8, np.int8))
+OTHERS = {
+    "role": Data("bias", DATA.array),
+    "table": Data("w", DATA.array, "int8_t"),
+    "array": Data("w", np.ones(8, np.int8)),
+    "bytes alike, of other elements": Data("w", np.zeros(4, np.int16)),
+    "another sign": Data("w", np.zeros(8, np.uint8)),
+}
+
+
+def test_an_array_stands_for_those_of_its_role_type_and_elements_alone():
+    """Pointers into it may differ: these are said where it is read."""
+    places = {"skip": replace(DATA, skip=3), "each": replace(DATA, each=(1, 0))}
+    assert {field.name for field in fields(Data)} <= OTHERS.keys() | places.keys()
+    assert DATA.contents not in {other.contents for other in OTHERS.values()}
+    assert {place.contents for place in places.values()} == {DATA.contents}

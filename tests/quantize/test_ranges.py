@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.graphs import Builder
 from tinyrt.errors import DataError, UnsupportedError
-from tinyrt.ir import DType
+from tinyrt.ir import DType, QParams
 from tinyrt.metrics import evaluate_graph
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
@@ -75,6 +75,19 @@ def test_a_bias_that_would_overflow_raises_its_channel_s_scale():
     stored, bias_q = quantize_bias(bias, 1e-4, q)
     assert np.abs(stored).max() <= BIAS_MAX * 1.001
     np.testing.assert_allclose(stored * np.asarray(bias_q.scales), bias, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("dtype", "bits"), [(DType.INT32, 31), (DType.INT64, 46)])
+def test_a_bias_keeps_within_the_accumulators_of_its_layer(dtype, bits):
+    """TFLite's of 64 bits have 48, of which products take their part."""
+    q = QParams((1.0,), 0)
+    most = 2**bits - (dtype is DType.INT32)
+    bias = np.array([1.0, 0.9, -0.9, -1.0, 3.0, -3.0]) * 2.0**bits
+    stored, _ = quantize_bias(bias, 1.0, q, dtype)
+    assert stored.dtype == dtype.numpy
+    assert stored.max() == stored[4] == stored[0] == most
+    assert stored.min() == stored[5] == -most - 1
+    np.testing.assert_array_equal(stored[1:3], np.rint(bias[1:3]))
 
 
 def test_one_bias_beyond_all_scales_is_refused():

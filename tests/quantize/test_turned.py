@@ -178,6 +178,14 @@ def shared_weights(net: Net) -> list[str]:
     return [*in_heads(net), again]
 
 
+def shared_bias(net: Net) -> list[str]:
+    layer = net.nodes[-1]
+    others = net.constant(np.ones(net.values[layer.inputs[1]].shape, np.float32))
+    inputs = (layer.inputs[0], others, layer.inputs[2])
+    again = net.op("fully_connected", inputs, FullyConnectedAttrs(keep_num_dims=False))
+    return [*in_heads(net), again]
+
+
 @pytest.mark.parametrize(
     ("make", "ratio", "config"),
     [
@@ -188,7 +196,7 @@ def shared_weights(net: Net) -> list[str]:
             (make, 10.0, QuantConfig())
             for make in (
                 *(stepped, side_by_side, overlapping, incomplete, halves_alone, read_whole),
-                *(answered, layer_read_twice, not_split, shared_weights),
+                *(answered, layer_read_twice, not_split, shared_weights, shared_bias),
             )
         ),
     ],

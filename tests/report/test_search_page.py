@@ -9,6 +9,7 @@ import pytest
 from tests.search.made import QUICK, blobs, dense
 from tinyrt.report.search_page import HEIGHT, MARGIN, WIDTH, dots, refusals, write_search_page
 from tinyrt.search import search_networks, store
+from tinyrt.search.store import End
 
 FOUND = {
     "space": "mine<b>",
@@ -64,6 +65,14 @@ def test_what_ended_trials_is_counted_limit_by_limit():
         ("refused", "shape", 1),
         ("failed", "training", 1),
     ]
+
+
+@pytest.mark.parametrize("end", End)
+def test_limits_count_where_costs_ended_a_trial(end):
+    """Before training or behind it; others are beyond a limit by the way."""
+    trial = {"trial": 1, "end": end.value, "stage": "look", "costs": {"arena": 61, "flash": 1}}
+    by = "arena" if end in (End.REFUSED, End.MISFIT) else "look"
+    assert refusals({**FOUND, "not_trained": [trial]}) == [(end.value, by, 1)]
 
 
 def test_the_page_says_it_all_and_stands_alone(tmp_path):
