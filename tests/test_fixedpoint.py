@@ -78,6 +78,14 @@ def test_multiplier_of_known_values(real, pinned):
     assert fp.quantize_multiplier(real) == pinned
 
 
+def test_no_quotient_of_scales_below_one_goes_left():
+    """The nearest below it: kernels of sums take shifts to the right alone."""
+    one = np.float32(1)
+    for real in (np.nextafter(one, np.float32(0)) / 1.0, 1.0 / np.nextafter(one, np.float32(2))):
+        mult, shift = fp.quantize_multiplier(float(real))
+        assert (shift, mult < 2**31) == (0, True)
+
+
 @pytest.mark.parametrize(("x", "rounded"), [(0.5, 1), (-0.5, -1), (2.5, 3), (-2.5, -3), (1.4, 1)])
 def test_halves_round_away_from_zero(x, rounded):
     assert fp.round_half_away(x) == rounded

@@ -1,5 +1,7 @@
 """Shared weights: each network has its slices, traces as itself, and teaches only them."""
 
+from dataclasses import replace
+
 import numpy as np
 import optuna
 import pytest
@@ -193,6 +195,27 @@ def test_networks_learn_together_and_are_judged_as_they_inherit():
     assert np.mean(after) > np.mean(before) + 0.2
     (other,) = orders(dense, [{"width": 24, "rate": 0.01}])
     assert judge(other, weights, problem()) > 0.7, "who was not in the pool inherits, too"
+
+
+def test_each_epoch_takes_all_samples_in_an_order_of_its_own(monkeypatch):
+    """Whether it goes on from a file or not; another seed has other orders."""
+    taken = []
+    monkeypatch.setattr(_Pool, "step", lambda _, rows, *__: taken.extend(rows.tolist()))
+    pool, of = orders(dense, WIDTHS), problem()
+    rows = sorted(of.parts[0].tolist())
+
+    def epochs():
+        made = [tuple(taken[i : i + len(rows)]) for i in range(0, len(taken), len(rows))]
+        taken.clear()
+        return made
+
+    train_shared(pool, 3, None, of)
+    whole = epochs()
+    assert [sorted(epoch) for epoch in whole] == [rows] * 3
+    train_shared(pool, 3, train_shared(pool, 1, None, of), of)
+    assert epochs() == whole
+    train_shared([replace(pool[0], seed=9), *pool[1:]], 3, None, of)
+    assert len({*whole, *epochs()}) == 6
 
 
 def test_training_that_goes_on_is_training_that_never_stopped():

@@ -5,7 +5,7 @@
 #include "tinyrt_add.h"
 #include "tinyrt_mve_rows_of_pairs.h"
 
-/** A requantisation of four values, with the parts of its shift. */
+/** A requantisation of four values: a shift to the left, and then one to the right. */
 typedef struct {
     int32_t left;
     int32_t mult;
@@ -22,10 +22,10 @@ typedef struct {
     int32_t act_max;
 } tinyrt_mve_sums_s16;
 
-/** Multiplies by mult * 2^(raised + shift - 31). Requires: raised >= 0. */
+/** Multiplies by mult * 2^(raised + shift - 31). Requires: raised >= 0, shift <= 0: no factor of a
+ *  sum reaches 1. */
 static inline tinyrt_mve_scale tinyrt_mve_scale_of(int32_t raised, int32_t mult, int32_t shift) {
-    const int32_t left = (shift > 0) ? shift : 0;
-    const tinyrt_mve_scale scale = {raised + left, mult, vdupq_n_s32(shift - left)};
+    const tinyrt_mve_scale scale = {raised, mult, vdupq_n_s32(shift)};
     return scale;
 }
 
