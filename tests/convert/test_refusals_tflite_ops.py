@@ -54,10 +54,11 @@ def shared_state():
     return model(*parts, op=ops[0], more=ops[1:], outputs=["y", "z"])
 
 
-def changed_variable():
+def changed_variable(before):
+    """From v to x."""
     read, assign = Op("READ_VARIABLE", ["h"], ["v"]), Op("ASSIGN_VARIABLE", ["h", "x"], [])
-    reshaped = Op("RESHAPE", ["v"], ["y"])
-    return variable(HANDLE, read, assign, reshaped, tensors=[T("v", (1, 3))])
+    used = Op("RESHAPE" if before.dtype == "FLOAT32" else "CAST", ["v"], ["y"])
+    return variable(HANDLE, read, assign, used, tensors=[before])
 
 
 def call_once():
@@ -132,8 +133,12 @@ BROKEN = {
     ),
     "state": (shared_state(), ["two ops change this state", "'s' s16[1,2]"]),
     "variable": (
-        changed_variable(),
+        changed_variable(T("v", (1, 3))),
         ["variable 'v' changes its type", "'x' f32[3]", "'v' f32[1,3]"],
+    ),
+    "variable of integers": (
+        changed_variable(T("v", (3,), "INT32")),
+        ["variable 'v' changes its type", "'x' f32[3]", "'v' s32[3]"],
     ),
     "call once": (call_once(), ["the op has outputs", "none"]),
     "handle": (variable(Op("VAR_HANDLE", [], [])), ["the op has no output", "VAR_HANDLE"]),

@@ -4,11 +4,12 @@ import json
 
 import numpy as np
 import pytest
+import tflite
 
 import tinyrt
 from tests.convert.raw_tflite import Op, Subgraph, Tensor, build
 from tests.convert.test_tflite_breadth import both
-from tinyrt.convert.tflite.products import PRODUCTS
+from tinyrt.convert.tflite.products import PRODUCTS, with_products
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import ModelFormatError
@@ -115,3 +116,16 @@ def test_an_entry_that_is_wrong_is_refused(entry, text):
     graph = Subgraph(tensors, [Op("RELU", ["x"], ["y"])], ["x"], ["y"])
     with pytest.raises(ModelFormatError, match=text):
         parse_tflite(build(graph, metadata={PRODUCTS: entry}))
+
+
+def test_entries_are_about_the_first_subgraph():
+    """Tensors of others have names of their own, and are read without them."""
+    tensors = [Tensor(name, (2,), "INT8", None, 0.1) for name in "xy"]
+    graph = Subgraph(tensors, [Op("RELU", ["x"], ["y"])], ["x"], ["y"])
+    model = tflite.Model.GetRootAs(build(graph, metadata={PRODUCTS: b'["x"]'}))
+    values = parse_tflite(build(graph)).values
+    assert with_products(model, [values["y"]], 1) == [values["y"]]
+    with pytest.raises(ModelFormatError, match="names 'x'"):
+        with_products(model, [values["y"]], 0)
+    marked = with_products(model, list(values.values()), 0)
+    assert {v.name for v in marked if v.q.product_f32} == {"x"}

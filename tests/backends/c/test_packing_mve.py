@@ -1,10 +1,13 @@
 """Filters and scales as products with vectors read them, and how these are rounded."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from tinyrt.backends.c.mve import packing as mve_packing
 from tinyrt.ops.shared.requant import Requant
+from tinyrt.ops.shared.window import Window
 
 
 @pytest.mark.parametrize(("channels", "length"), [(1, 1), (4, 16), (5, 17), (8, 40)])
@@ -55,3 +58,12 @@ FULL = (-128, 127)
 def test_vectors_round_as_simply_as_scales_allow(shifts, y_zp, limits, wanted):
     requant = Requant(np.array([2**30, 2**30], np.int32), np.array(shifts), y_zp, *limits)
     assert mve_packing.rounding(requant) == wanted
+
+
+def test_lines_of_a_few_rows_are_rows_however_many_there_are():
+    """Their number changes from call to call, and the code does not."""
+    for rows, columns in product(range(1, 9), range(1, 9)):
+        window = Window.of((rows + 2, columns), (3, 3), (1, 1), "ROWS")
+        assert mve_packing.lines_of(window) == (0, 1)
+    whole = Window.of((4, 3), (3, 3), (1, 1), "SAME")
+    assert mve_packing.lines_of(whole) == (1, 0)

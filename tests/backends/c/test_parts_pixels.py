@@ -1,5 +1,7 @@
 """Parts of convolutions that are pairs of pixels or channels of tiles, and what parts cost."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from tinyrt import kernels_c
 from tinyrt.backends.c.blocks.cost import TilePairs, transform_share, winograd_cost
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Call, Data, Number, Params, Scratch, call
+from tinyrt.backends.c.parts import channels
 from tinyrt.backends.c.parts.cutting import cut_of, divided
 from tinyrt.backends.c.parts.edit import Cut, params_of
 from tinyrt.backends.c.parts.pace import AS_SAID, RISCV, SHORT, SMALL, Pace, pace_of
@@ -239,3 +242,9 @@ def test_factors_are_those_of_kernels(pace):
     kernels = [path.stem.removeprefix("tinyrt_") for path in (kernels_c.ROOT / "src").glob("*.c")]
     begins = set(pace.factors) - {SHORT}
     assert begins == {begin for begin in begins if any(k.startswith(begin) for k in kernels)}
+
+
+def test_parts_have_as_many_channels_as_their_function_has_room_for():
+    text = (kernels_c.ROOT / "internal" / "tinyrt_part_of_columns.h").read_text("utf-8")
+    (room,) = re.findall(r"#define TINYRT_MOST_OF_COLUMNS (\d+)", text)
+    assert int(room) == channels.MOST * channels.QUAD

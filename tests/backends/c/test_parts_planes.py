@@ -1,6 +1,7 @@
 """Parts of depthwise layers on vectors, one channel after the other."""
 
 import numpy as np
+import pytest
 
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Data, Params, Scratch, call
@@ -36,3 +37,14 @@ def test_planes_are_cut_by_eight_channels_then_by_bands():
     eight = cut_of(whole, InstructionSet.MVE, True)
     assert eight.fixed == 400 + 18 * 7 * 5
     assert cut_of(eight.part(0, 1), InstructionSet.MVE, True) is None
+
+
+@pytest.mark.parametrize(("images", "c_in"), [(2, 20), (1, 10)])
+def test_several_images_or_filters_to_a_channel_stay_whole(images, c_in):
+    """Channels of two images are no piece, and filters of one channel read the same."""
+    shapes = {"x": {"n": images, "c": c_in}, "y": {"n": images, "h": 9, "w": 5, "c": 20}}
+    data = Data("w", np.zeros(9 * 24)), Data("bias", np.zeros(24))
+    for name in ("planes", "conv2d"):
+        kernel = f"tinyrt_depthwise_{name}_s8"
+        layer = call(kernel, Params("p", PLANES | shapes), X, *data, Scratch(), Y)
+        assert cut_of(layer, InstructionSet.MVE, True) is None

@@ -12,7 +12,6 @@ from tinyrt.convert.values.moving import INCREASING
 from tinyrt.convert.values.sums import SUMS
 from tinyrt.ir import BoundNode, DType, QParams, Value
 from tinyrt.ops import OPS
-from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.leaky_relu import LeakyReluAttrs
 from tinyrt.ops.mul import MulAttrs

@@ -113,7 +113,7 @@ def either(scales: ReluScales | None, block: Block, requant: Requant) -> ReluSca
         for array in (own.mult, own.shift)
     )
     first = block.layer.first_sums(block.x_zp)
-    return ReluScales(mult, PER_QUAD, requant.y_zp + 256 * block.raised, first, shift)
+    return ReluScales(mult, PER_QUAD, requant.y_zp, first, shift)
 
 
 def suffix(block: Block, form: Weights, relu: ReluScales | None) -> str:
