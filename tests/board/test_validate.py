@@ -18,14 +18,12 @@ from tests.cli.shown import shows
 from tests.export.models import dense, views
 from tests.graphs import small_cnn
 from tinyrt.board import SerialLine, session
-from tinyrt.board.validation import _compared
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import ToolError
 from tinyrt.export import identity
 from tinyrt.export.board import Command, Fault
 from tinyrt.export.identity import sha256_of
-from tinyrt.ir import DType, Value
 
 SHORT_S = 0.3
 
@@ -122,32 +120,6 @@ def test_floats_may_differ_in_their_last_bits(off, equal, tmp_path):
     assert report.agrees is equal
     assert report.equal == 1 + equal
     assert equal or report.difference.index == 1
-
-
-NAN, INF, MOST = np.nan, np.inf, np.finfo(np.float32).max
-
-
-@pytest.mark.parametrize(
-    ("board", "host", "index"),
-    [
-        ([NAN, NAN], [NAN, NAN], None),
-        ([INF, -INF], [INF, -INF], None),
-        ([INF, -INF], [INF, INF], 1),
-        ([1, NAN], [1, 1], 1),
-        ([1, 1], [1, NAN], 1),
-        ([INF, 1], [MOST, 1], 0),
-        ([MOST, 1], [MOST, 2], None),
-        ([0, 0], [0, 0], None),
-        ([0, 9e-5], [0, 0], None),
-        ([0, 2e-4], [0, 0], 1),
-        ([-0.0], [0], None),
-    ],
-)
-def test_floats_that_are_no_numbers_or_none_but_zeros(board, host, index):
-    value = Value("y", DType.FLOAT32, (1, len(host)))
-    expected = np.array([host], np.float32)
-    found = _compared(3, value, np.array(board, np.float32).tobytes(), expected)
-    assert (None if found is None else found.index) == index
 
 
 PASSED = dict.fromkeys(session.SELFTEST_FIELDS, 0) | {"op": -1, "output": -1}
