@@ -23,11 +23,13 @@ from tinyrt.errors import ShapeError
 from tinyrt.export import ExportOptions
 from tinyrt.export.bundle import for_request
 from tinyrt.export.request import Request
-from tinyrt.ir import DType, TensorType
+from tinyrt.ir import DType, Node, TensorType
 from tinyrt.ops import OPS, verify
+from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.shared.evaluate import evaluate
+from tinyrt.ops.slice import SliceAttrs
 
 SHAPES = st.tuples(st.integers(1, 6), st.integers(1, 9))
 EDGES = st.sampled_from([-255, -129, -128, -127, -1, 0, 1, 127, 128, 255, 300])
@@ -216,3 +218,38 @@ def test_rows_that_are_read_again_are_added_up_only_where_they_are_the_same():
         expected, found = (list(evaluate(g, data).values()) for g in (graph, made))
         np.testing.assert_array_equal(found, expected, str((kernel, window)))
     assert whole >= 10
+
+
+def read_backwards(graph, node, i):
+    """The graph in which a node reads one of its inputs with its rows the other way round."""
+    x = graph.value(node.inputs[i])
+    back = replace(x, name=f"{x.name}/backwards")
+    attrs = SliceAttrs((0, x.shape[1] - 1, 0, 0), x.shape, (1, -1, 1, 1))
+    turn = Node("slice", back.name, (x.name,), (back.name,), attrs)
+    inputs = tuple(back.name if j == i else name for j, name in enumerate(node.inputs))
+    at = graph.nodes.index(node)
+    nodes = (*graph.nodes[:at], turn, replace(node, inputs=inputs), *graph.nodes[at + 1 :])
+    return verify(replace(graph, nodes=nodes, values={**graph.values, back.name: back}))
+
+
+def joined_below(graph, node):
+    """The graph in which whole images stand below each other, not each row below itself."""
+    y = graph.value(node.output)
+    n, h, times, width = y.shape
+    values = {**graph.values, y.name: replace(y, shape=(n, h * times, 1, width))}
+    other = replace(node, attrs=ConcatenationAttrs(1))
+    nodes = tuple(other if n is node else n for n in graph.nodes)
+    return verify(replace(graph, nodes=nodes, values=values))
+
+
+def test_what_is_nearly_read_again_stays_apart():
+    """Each copy of rows or channels in turn is of something else: answers are the file's."""
+    graph, target = chain(3), kernels_for("cortex-m4").target
+    copies = [n for n in graph.nodes if n.op in ("concatenation", "slice")]
+    others = [read_backwards(graph, n, len(n.inputs) - 1) for n in copies]
+    others += [joined_below(graph, n) for n in copies if n.attrs == ConcatenationAttrs(2)]
+    assert len(others) == 10
+    for other in others:
+        data, whole = feeds(other, 7), rejoined(other, target)
+        expected, found = (list(evaluate(g, data).values()) for g in (other, whole))
+        np.testing.assert_array_equal(found, expected)
