@@ -11,7 +11,7 @@ from tests.passes.random_net import RandomNet as Net
 from tests.passes.run import apply, ops
 from tinyrt.convert.passes.cut_before_turn import _pieces
 from tinyrt.convert.passes.fold_before import _rescaled
-from tinyrt.convert.passes.heads import _is_part
+from tinyrt.convert.passes.heads import _is_part as is_image
 from tinyrt.convert.passes.merge_parallel import _is_plain
 from tinyrt.convert.passes.recognise import DIVIDE_BY_ROOT, RECOGNISE_SOFTMAX
 from tinyrt.ir import QParams, Value
@@ -19,6 +19,7 @@ from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.gather import GatherAttrs
 from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.slice import SliceAttrs
+from tinyrt.quantize.methods.heads import _is_part as is_head
 
 ROW = (2, 4)
 
@@ -124,27 +125,32 @@ def test_pieces_of_a_cut_are_whole_rows_of_its_parts():
             np.testing.assert_array_equal(taken.reshape(-1, 4), expected)
 
 
+IMAGES, ALL, NONE = (2, 5, 4, 3), (1, 1, 1, 1), (0, 0, 0, 0)
 CUTS = {
-    "rows and columns": ((0, 1, 1, 0), (2, 3, 2, 3), (1, 1, 1, 1), (), True, False),
-    "one image": ((1, 0, 0, 0), (1, 5, 4, 3), (1, 1, 1, 1), (), False, True),
-    "one image, dropped": ((1, 0, 0, 0), (1, 5, 4, 3), (1, 1, 1, 1), (0,), False, True),
-    "one row, dropped": ((0, 1, 0, 0), (2, 1, 4, 3), (1, 1, 1, 1), (1,), False, False),
-    "channels": ((0, 0, 0, 1), (2, 5, 4, 2), (1, 1, 1, 1), (), False, False),
-    "every second row": ((0, 0, 0, 0), (2, 3, 4, 3), (1, 2, 1, 1), (), False, False),
-    "backwards": ((0, 4, 0, 0), (2, 5, 4, 3), (1, -1, 1, 1), (), False, False),
-    "one image backwards": ((1, 0, 3, 0), (1, 5, 4, 3), (1, 1, -1, 1), (), False, False),
+    "rows and columns": (SliceAttrs((0, 1, 1, 0), (2, 3, 2, 3), ALL), "rows"),
+    "one image": (SliceAttrs((1, 0, 0, 0), (1, 5, 4, 3), ALL), "image"),
+    "one image, dropped": (SliceAttrs((1, 0, 0, 0), (1, 5, 4, 3), ALL, (0,)), "image"),
+    "one row, dropped": (SliceAttrs((0, 1, 0, 0), (2, 1, 4, 3), ALL, (1,)), ""),
+    "channels": (SliceAttrs((0, 0, 0, 1), (2, 5, 4, 2), ALL), "channels"),
+    "one channel, dropped": (SliceAttrs((0, 0, 0, 1), (2, 5, 4, 1), ALL, (3,)), ""),
+    "channels of some rows": (SliceAttrs((0, 1, 0, 1), (2, 3, 4, 2), ALL), ""),
+    "every second channel": (SliceAttrs(NONE, (2, 5, 4, 2), (1, 1, 1, 2)), ""),
+    "every second row": (SliceAttrs(NONE, (2, 3, 4, 3), (1, 2, 1, 1)), ""),
+    "backwards": (SliceAttrs((0, 4, 0, 0), IMAGES, (1, -1, 1, 1)), ""),
+    "one image backwards": (SliceAttrs((1, 0, 3, 0), (1, 5, 4, 3), (1, 1, -1, 1)), ""),
 }
-"""A cut of (2, 5, 4, 3): what, and whether it is of rows and columns alone; or one image."""
+"""Cuts, and what they take alone of all images."""
 
 
 @pytest.mark.parametrize("name", CUTS)
 def test_what_a_cut_takes(name):
-    begin, size, strides, dropped, is_plain, is_part = CUTS[name]
-    net = Net((2, 5, 4, 3))
-    graph = net.graph(net.op("slice", ("x",), SliceAttrs(begin, size, strides, dropped)))
+    attrs, takes = CUTS[name]
+    net = Net(IMAGES)
+    graph = net.graph(net.op("slice", ("x",), attrs))
     (node,) = graph.nodes
-    assert _is_plain(graph, node) is is_plain
-    assert _is_part(graph, node) is is_part
+    assert _is_plain(graph, node) is (takes == "rows")
+    assert is_image(graph, node) is (takes == "image")
+    assert is_head(node, graph.value("x")) is (takes == "channels")
 
 
 @pytest.mark.parametrize(
