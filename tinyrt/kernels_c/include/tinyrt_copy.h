@@ -15,13 +15,15 @@
 
 /** Copies bytes to [to, end); returns end. */
 static inline int8_t *tinyrt_copy(const int8_t *from, const int8_t *end, int8_t *to) {
+#if TINYRT_COPY_BYTES > 1
     for (; (end - to) >= TINYRT_COPY_BYTES; to += TINYRT_COPY_BYTES, from += TINYRT_COPY_BYTES) {
         TINYRT_SHORT_LOOP;
         (void)memcpy(to, from, TINYRT_COPY_BYTES);
     }
+#endif
     while (to != end) {
         TINYRT_SHORT_LOOP;
-        *to++ = *from++;
+        *to++ = (int8_t) * (const uint8_t *)from++;
     }
     return to;
 }
@@ -69,11 +71,13 @@ static inline void tinyrt_copy_words(const int8_t *from, const int8_t *end, int8
 
 /** Sets [to, end) to value. */
 static inline void tinyrt_fill(int8_t value, const int8_t *end, int8_t *to) {
+#if TINYRT_COPY_BYTES > 1
     const uint32_t word = 0x01010101U * (uint8_t)value;
     for (; (end - to) >= TINYRT_COPY_BYTES; to += TINYRT_COPY_BYTES) {
         TINYRT_SHORT_LOOP;
         (void)memcpy(to, &word, TINYRT_COPY_BYTES);
     }
+#endif
     while (to != end) {
         TINYRT_SHORT_LOOP;
         *to++ = value;

@@ -32,16 +32,34 @@ static inline void tinyrt_begin_plain(const int32_t *triples, int32_t taps, int3
     all[2] = 0;
 }
 
-/** The same for weights that are raised by 128: without what that adds, 128 times all words. */
+#define TINYRT_LESS_TRIPLE                                                                         \
+    "ldmia %[x]!, {r4, r5, r6}\n"                                                                  \
+    "subs %[first], r4\n"                                                                          \
+    "subs %[second], r5\n"                                                                         \
+    "subs %[third], r6\n"
+
+/** The same for weights that are raised by 128: without what that adds, 128 times all words.
+ * Requires: taps is a multiple of two, and not 0. */
 static inline void tinyrt_begin_raised(const int32_t *triples, int32_t taps, int32_t *all) {
+    const int32_t *const end = triples + (TINYRT_TRIPLE * taps);
     uint32_t first = 0;
     uint32_t second = 0;
     uint32_t third = 0;
-    for (const int32_t *const end = triples + (TINYRT_TRIPLE * taps); triples != end;) {
+#if defined(TINYRT_THUMB_ASSEMBLY) && (__ARM_ARCH_ISA_THUMB == 1)
+    /* Compilers load one word at a time. */
+    __asm(".syntax unified\n"
+          "1:\n" TINYRT_LESS_TRIPLE TINYRT_LESS_TRIPLE "cmp %[x], %[end]\n"
+          "bne 1b\n"
+          : [x] "+l"(triples), [first] "+l"(first), [second] "+l"(second), [third] "+l"(third)
+          : [end] "r"(end)
+          : "cc", "memory", "r4", "r5", "r6");
+#else
+    while (triples != end) {
         first -= (uint32_t)*triples++;
         second -= (uint32_t)*triples++;
         third -= (uint32_t)*triples++;
     }
+#endif
     all[0] = (int32_t)(first << 7);
     all[1] = (int32_t)(second << 7);
     all[2] = (int32_t)(third << 7);

@@ -17,7 +17,7 @@ static inline void tinyrt_window_four_pixels(const tinyrt_window_block_s8_params
         const tinyrt_offsets out = tinyrt_offsets_of(c_out, left);
         tinyrt_window_triples(p, &place, left, triples, patch);
         product(&p->block, triples, &out, y);
-        y += 4 * c_out;
+        y += 4 * out.second; /* c_out would take one more register. */
     }
 }
 

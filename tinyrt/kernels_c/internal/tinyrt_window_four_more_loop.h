@@ -32,7 +32,7 @@ static inline void tinyrt_window_four_more_loop(const tinyrt_window_more_s8_para
         tinyrt_window_triples(layer, &place, left, triples, patch);
         tinyrt_repeat_triples(p, taps, triples);
         product(&layer->block, triples, &out, y);
-        y += 4 * c_out;
+        y += 4 * out.second; /* c_out would take one more register. */
     }
 }
 

@@ -114,89 +114,118 @@ TINYRT_DOT_TRIPLES(tinyrt_dot_triples, int8_t)
 
 #endif
 
-/* The same of weights that are raised by 128: cores without Thumb-2 load them by one instruction.
- */
+/* The same of weights that are raised by 128, which lie at even addresses: cores without Thumb-2
+ * load them by one instruction. */
 #if defined(TINYRT_THUMB_ASSEMBLY) && (__ARM_ARCH_ISA_THUMB == 1)
 
-/* Sums lie in upper registers, the last one in lr; others may be in memory instead. The second
- * channel's products overwrite activations. */
-#define TINYRT_TRIPLE_WEIGHT(at) "ldrb %[v], [%[w], #" at "]\n"
+/* A tap's two weights are one half of a word. The first channel takes it as it is: its sums are
+ * too large by 256 times those of the second one, which leave it behind the loop. Sums lie in upper
+ * registers, the last one in lr; others may be in memory instead. The second channel's products
+ * overwrite activations. */
 #define TINYRT_TRIPLE_COPIED(sum, x)                                                               \
     "movs %[t], %[v]\n"                                                                            \
     "muls %[t], " x ", %[t]\n"                                                                     \
     "tinyrt_add \"" sum "\", %[t], r6\n"
-#define TINYRT_TRIPLE_OVER(sum, x)                                                                 \
-    "muls " x ", %[v], " x "\n"                                                                    \
-    "tinyrt_add \"" sum "\", " x ", %[t]\n"
-#define TINYRT_TRIPLE_TAP(first, second)                                                           \
-    "ldmia %[x]!, {r4, r5, r6}\n" TINYRT_TRIPLE_WEIGHT(first) TINYRT_TRIPLE_COPIED("%[s0]", "r4")  \
-        TINYRT_TRIPLE_COPIED(                                                                      \
-            "%[s1]", "r5") "muls %[v], r6, %[v]\n"                                                 \
-                           "tinyrt_add \"%[s2]\", %[v], %[t]\n" TINYRT_TRIPLE_WEIGHT(second)       \
-                               TINYRT_TRIPLE_OVER("%[s3]", "r4") TINYRT_TRIPLE_OVER("%[s4]", "r5") \
-                                   TINYRT_TRIPLE_OVER("lr", "r6")
+#define TINYRT_TRIPLE_OVER(sum, x, free)                                                           \
+    "muls " x ", %[t], " x "\n"                                                                    \
+    "tinyrt_add \"" sum "\", " x ", " free "\n"
+#define TINYRT_TRIPLE_TAP(at)                                                                      \
+    "ldmia %[x]!, {r4, r5, r6}\n"                                                                  \
+    "ldrh %[v], [%[w], #" at "]\n" TINYRT_TRIPLE_COPIED("%[s0]", "r4")                             \
+        TINYRT_TRIPLE_COPIED("%[s1]", "r5") "lsrs %[t], %[v], #8\n"                                \
+                                            "muls %[v], r6, %[v]\n"                                \
+                                            "tinyrt_add \"%[s2]\", %[v], r6\n" TINYRT_TRIPLE_OVER( \
+                                                "%[s3]", "r4", "%[v]")                             \
+                                                TINYRT_TRIPLE_OVER("%[s4]", "r5", "%[v]")          \
+                                                    TINYRT_TRIPLE_OVER("lr", "r6", "%[v]")
 
-/** sum += product; by t where the sum is in memory. r6 is read again if it was that. */
+/** sum += product; by free where the sum is in memory. r6 is read again if it was that. */
 #define TINYRT_TRIPLE_ADD                                                                          \
     TINYRT_FIND_SPILLED("\\sum")                                                                   \
-    TINYRT_IF_SPILLED("ldr \\t, \\sum\n"                                                           \
-                      "adds \\t, \\product\n"                                                      \
-                      "str \\t, \\sum\n"                                                           \
-                      ".ifc \\t, r6\n"                                                             \
+    TINYRT_IF_SPILLED("ldr \\free, \\sum\n"                                                        \
+                      "adds \\free, \\product\n"                                                   \
+                      "str \\free, \\sum\n"                                                        \
+                      ".ifc \\free, r6\n"                                                          \
                       "subs %[x], #4\n"                                                            \
                       "ldmia %[x]!, {r6}\n"                                                        \
                       ".endif\n",                                                                  \
                       "add \\sum, \\product\n")
 
+/** The loop; it is too long for a conditional branch where any of these is in memory. */
 #define TINYRT_TRIPLE_TURNS                                                                        \
-    "1:\n" TINYRT_TRIPLE_TAP("0", "1") TINYRT_TRIPLE_TAP("2", "3") TINYRT_TRIPLE_TAP("4", "5")     \
-        TINYRT_TRIPLE_TAP("6", "7") "adds %[w], #8\n"                                              \
-                                    "ldr %[t], %[end]\n"                                           \
-                                    "cmp %[x], %[t]\n"                                             \
-                                    "beq 2f\n"                                                     \
-                                    "b 1b\n"                                                       \
-                                    "2:\n"
+    "1:\n" TINYRT_TRIPLE_TAP("0") TINYRT_TRIPLE_TAP("2") TINYRT_TRIPLE_TAP("4")                    \
+        TINYRT_TRIPLE_TAP("6") "adds %[w], #8\n" TINYRT_FIND_SPILLED("%[end]")                     \
+            TINYRT_IF_SPILLED("ldr %[t], %[end]\n"                                                 \
+                              "cmp %[x], %[t]\n",                                                  \
+                              "cmp %[x], %[end]\n")                                                \
+                TINYRT_FIND_SPILLED("%[s0]%[s1]%[s2]%[s3]%[s4]") TINYRT_IF_SPILLED("beq 2f\n"      \
+                                                                                   "b 1b\n"        \
+                                                                                   "2:\n",         \
+                                                                                   "bne 1b\n")
 
-/** Moves all sums between memory at t and registers. */
-#define TINYRT_TRIPLE_MOVE(memory, upper)                                                          \
-    "ldr %[t], %[sums]\n" TINYRT_WITH_MACRO(                                                       \
-        "tinyrt_move", "sum, at", TINYRT_FIND_SPILLED("\\sum") TINYRT_IF_SPILLED(memory, upper),   \
-        "tinyrt_move \"%[s0]\", 0\n"                                                               \
-        "tinyrt_move \"%[s1]\", 4\n"                                                               \
-        "tinyrt_move \"%[s2]\", 8\n"                                                               \
-        "tinyrt_move \"%[s3]\", 12\n"                                                              \
-        "tinyrt_move \"%[s4]\", 16\n"                                                              \
-        "tinyrt_move \"lr\", 20\n")
+/** sum = from, or the other way round. */
+#define TINYRT_TRIPLE_PUT                                                                          \
+    TINYRT_FIND_SPILLED("\\sum")                                                                   \
+    TINYRT_IF_SPILLED("str \\from, \\sum\n", "mov \\sum, \\from\n")
+#define TINYRT_TRIPLE_GET                                                                          \
+    TINYRT_FIND_SPILLED("\\sum")                                                                   \
+    TINYRT_IF_SPILLED("ldr \\to, \\sum\n", "mov \\to, \\sum\n")
+
+/** Sums of the second channel, and those of the first one with it: from memory at t, and back. */
+#define TINYRT_TRIPLE_JOIN(first, second, at, behind)                                              \
+    "ldr %[v], [%[t], #" behind "]\n"                                                              \
+    "tinyrt_put \"" second "\", %[v]\n"                                                            \
+    "lsls %[v], %[v], #8\n"                                                                        \
+    "ldr r4, [%[t], #" at "]\n"                                                                    \
+    "adds r4, r4, %[v]\n"                                                                          \
+    "tinyrt_put \"" first "\", r4\n"
+#define TINYRT_TRIPLE_PART(first, second, at, behind)                                              \
+    "tinyrt_get %[v], \"" second "\"\n"                                                            \
+    "str %[v], [%[t], #" behind "]\n"                                                              \
+    "lsls %[v], %[v], #8\n"                                                                        \
+    "tinyrt_get r4, \"" first "\"\n"                                                               \
+    "subs r4, r4, %[v]\n"                                                                          \
+    "str r4, [%[t], #" at "]\n"
+#define TINYRT_TRIPLE_ALL(part)                                                                    \
+    "ldr %[t], %[sums]\n" part("%[s0]", "%[s3]", "0", "12") part("%[s1]", "%[s4]", "4", "16")      \
+        part("%[s2]", "lr", "8", "20")
+#define TINYRT_TRIPLE_BEGIN                                                                        \
+    TINYRT_WITH_MACRO("tinyrt_put", "sum, from", TINYRT_TRIPLE_PUT,                                \
+                      TINYRT_TRIPLE_ALL(TINYRT_TRIPLE_JOIN))
+#define TINYRT_TRIPLE_LOOP                                                                         \
+    TINYRT_WITH_MACRO("tinyrt_add", "sum, product, free", TINYRT_TRIPLE_ADD, TINYRT_TRIPLE_TURNS)
+#define TINYRT_TRIPLE_END                                                                          \
+    TINYRT_WITH_MACRO("tinyrt_get", "to, sum", TINYRT_TRIPLE_GET,                                  \
+                      TINYRT_TRIPLE_ALL(TINYRT_TRIPLE_PART))
 
 static inline const uint8_t *tinyrt_dot_raised(const uint8_t *w, const int32_t *x, int32_t taps,
                                                int32_t *sums) {
-    const int32_t *const end = x + (TINYRT_TRIPLE * taps);
+    const int32_t *end = x + (TINYRT_TRIPLE * taps);
     int32_t s0, s1, s2, s3, s4, t, v;
     __asm("" : "=hm"(s0), "=hm"(s1), "=hm"(s2), "=hm"(s3), "=rm"(s4));
-    __asm volatile(".syntax unified\n" TINYRT_TRIPLE_MOVE("ldr %[v], [%[t], #\\at]\n"
-                                                          "str %[v], \\sum\n",
-                                                          "ldr %[v], [%[t], #\\at]\n"
-                                                          "mov \\sum, %[v]\n")
-                       TINYRT_WITH_MACRO("tinyrt_add", "sum, product, t", TINYRT_TRIPLE_ADD,
-                                         TINYRT_TRIPLE_TURNS)
-                           TINYRT_TRIPLE_MOVE("ldr %[v], \\sum\n"
-                                              "str %[v], [%[t], #\\at]\n",
-                                              "mov %[v], \\sum\n"
-                                              "str %[v], [%[t], #\\at]\n")
-                   : [s0] "+hm"(s0), [s1] "+hm"(s1), [s2] "+hm"(s2), [s3] "+hm"(s3), [s4] "+rm"(s4),
-                     [w] "+l"(w), [x] "+l"(x), [t] "=&l"(t), [v] "=&l"(v)
-                   : [end] "m"(end), [sums] "m"(sums)
-                   : "cc", "memory", "r4", "r5", "r6", "lr");
+    __asm("" : "+hm"(end));
+    __asm volatile(
+        ".syntax unified\n" TINYRT_TRIPLE_BEGIN TINYRT_TRIPLE_LOOP TINYRT_TRIPLE_END
+        : [s0] "+hm,hm"(s0), [s1] "+hm,hm"(s1), [s2] "+hm,hm"(s2), [s3] "+hm,hm"(s3),
+          [s4] "+rm,rm"(s4), [w] "+l,l"(w), [x] "+l,l"(x), [t] "=&l,&l"(t), [v] "=&l,&l"(v)
+        : [end] "h,?m"(end), [sums] "m,m"(sums)
+        : "cc", "memory", "r4", "r5", "r6", "lr");
     return w;
 }
 
-#undef TINYRT_TRIPLE_MOVE
+#undef TINYRT_TRIPLE_END
+#undef TINYRT_TRIPLE_LOOP
+#undef TINYRT_TRIPLE_BEGIN
+#undef TINYRT_TRIPLE_ALL
+#undef TINYRT_TRIPLE_PART
+#undef TINYRT_TRIPLE_JOIN
+#undef TINYRT_TRIPLE_GET
+#undef TINYRT_TRIPLE_PUT
 #undef TINYRT_TRIPLE_TURNS
 #undef TINYRT_TRIPLE_ADD
 #undef TINYRT_TRIPLE_TAP
 #undef TINYRT_TRIPLE_OVER
 #undef TINYRT_TRIPLE_COPIED
-#undef TINYRT_TRIPLE_WEIGHT
 
 #else
 
