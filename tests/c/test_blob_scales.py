@@ -30,20 +30,23 @@ def convolution(shape, scales, zero_point=-7):
 
 
 @pytest.mark.parametrize(
-    ("shape", "slices", "kernel", "count"),
+    ("core", "shape", "slices", "kernel", "count"),
     [
-        ((4, 3, 3, 2), None, "_group_block_", 0),
-        ((32, 3, 3, 4), 3000, "_window_part_", 10),
+        ("host", (4, 3, 3, 2), None, "_group_block_", 0),
+        ("host", (32, 3, 3, 4), 3000, "_window_part_", 10),
+        ("cortex-m0", (9, 3, 3, 4), None, "_window_four_raised_", 0),
+        ("rv32imc", (32, 3, 3, 4), 5000, "_window_four_part_", 10),
+        ("cortex-m0", (32, 1, 1, 4), 3000, "_dense_four_part_", 10),
     ],
 )
-def test_scales_of_channels_may_come_apart(tmp_path, shape, slices, kernel, count):
+def test_scales_of_channels_may_come_apart(tmp_path, core, shape, slices, kernel, count):
     """They were alike when the code was written, and are not later; and back."""
     models = {
         "alike": convolution(shape, one_scale(shape)),
         "apart": convolution(shape, several(shape)),
     }
     for first in sampled(["alike"], models):
-        project = check_each_for(first, models, tmp_path, "host", slices)
+        project = check_each_for(first, models, tmp_path, core, slices)
         assert any(kernel in name for name in project.kernels)
         assert (project.slices.count if slices else 0) >= count
 

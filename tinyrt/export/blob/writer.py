@@ -34,6 +34,9 @@ POINTER = "constants->"
 SPARSE = "_sparse_"
 """In the names of kernels for weights without blocks of zeros."""
 
+FOURS = "_four_"
+"""In the names of kernels for four pixels, whose scales go on channel by channel."""
+
 BLOB_KERNELS = ("tinyrt_blob_open", "tinyrt_blob_sha256")
 """C functions that check a blob."""
 
@@ -114,16 +117,21 @@ class BlobWriter(ModelWriter):
 
         Whether they are follows from the weights: one channel without any is not as the others.
         """
+        step = 1 if FOURS in one.function else QUAD
         args = (
-            replace(arg, fields=self._by_channel(arg.fields)) if isinstance(arg, Params) else arg
+            replace(arg, fields=self._by_channel(arg.fields, step))
+            if isinstance(arg, Params)
+            else arg
             for arg in one.args
         )
         return replace(one, args=tuple(args))
 
-    def _by_channel(self, fields: Mapping[str, Field], in_groups: bool = False) -> Fields:
+    def _by_channel(
+        self, fields: Mapping[str, Field], step: int, in_groups: bool = False
+    ) -> Fields:
         are_groups = "init_step" in fields
         own: Fields = {
-            name: self._by_channel(field, are_groups) if isinstance(field, Mapping) else field
+            name: self._by_channel(field, step, are_groups) if isinstance(field, Mapping) else field
             for name, field in fields.items()
         }
         if own.get("requant_step") != 0:
@@ -140,7 +148,7 @@ class BlobWriter(ModelWriter):
             data = own[name]
             assert isinstance(data, Data)
             own[name] = replace(data, array=self._filled(data.array, size))
-        return own | {"requant_step": QUAD}
+        return own | {"requant_step": step}
 
     def _filled(self, array: NDArray[Any], size: int) -> NDArray[Any]:
         """So many of the array's first element; of one array always the same one."""
