@@ -18,15 +18,13 @@ from tinyrt.backends.c.blocks import groups as group_blocks
 from tinyrt.backends.c.blocks.cost import (
     COSTS,
     LOOK_UP,
-    WindowGroups,
     dense_cost,
-    dense_four_cost,
     depthwise_list_cost,
     max_pool_cost,
     slide_cost,
     window_cost,
-    window_four_cost,
 )
+from tinyrt.backends.c.blocks.four_cost import WindowGroups, dense_four_cost, window_four_cost
 from tinyrt.backends.c.blocks.row_cost import dense_row_cost
 from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.isa import InstructionSet

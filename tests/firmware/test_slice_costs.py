@@ -54,7 +54,21 @@ CONVOLUTIONS = {
 KNOWN = ("block_s8", "dense", "depthwise3x3", "linear_sum_s8", "lut_s8", "average_pool2d")
 
 
-CORES = ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55", "rv32imc"]
+FOURS = {
+    "1x1": Layer("conv2d", Conv2dAttrs(), ((1, 10, 10, 32), (24, 1, 1, 32)), 0.5),
+    "1x1 of every other": Layer(
+        "conv2d", Conv2dAttrs(stride=(2, 2)), ((1, 9, 9, 16), (16, 1, 1, 16)), 0.5
+    ),
+    "3x3 of 3": Layer("conv2d", Conv2dAttrs(), ((1, 20, 16, 3), (12, 3, 3, 3)), 0.5),
+    "3x3 of 16": Layer("conv2d", Conv2dAttrs(stride=(2, 2)), ((1, 11, 13, 16), (8, 3, 3, 16)), 0.5),
+    "7x1": Layer("conv2d", Conv2dAttrs(), ((1, 40, 1, 8), (24, 7, 1, 8)), 0.5),
+    "10x4": Layer("conv2d", Conv2dAttrs(stride=(2, 2)), ((1, 50, 10, 1), (64, 10, 4, 1)), 0.5),
+    "dense rows": MORE["dense rows"],
+}
+"""Convolutions and rows by four pixels: whole quads of a row, in two rows, and one below the
+other."""
+
+CORES = ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55", "rv32imc", "rv32imcb"]
 SAMPLE = [("cortex-m4", False), ("cortex-m4", True), ("cortex-m0", False), ("rv32imc", False)]
 """A core with formulas, and one of each pace."""
 
@@ -90,6 +104,16 @@ def test_estimates_are_no_less_than_counts(core, pairs, monkeypatch):
         known = {n for n in layers if any(part in kernels[n] for part in KNOWN)}
         assert len(known) > 8
         assert not {n: ratios[n] for n in known if ratios[n] > 1.35 and "group" not in kernels[n]}
+
+
+@pytest.mark.parametrize(
+    "core", sampled(["cortex-m0"], ["cortex-m0", "cortex-m3", "rv32imc", "rv32imcb"])
+)
+def test_four_pixels_cost_what_is_said(core):
+    require_core(core)
+    ratios, kernels = ratios_of(core, FOURS)
+    assert all("_four_" in kernel for kernel in kernels.values())
+    assert not {name: r for name, r in ratios.items() if not 0.94 <= r <= 1.07}
 
 
 def test_layers_on_vectors_cost_what_is_said():

@@ -42,7 +42,7 @@ class Core:
 
     @property
     def like(self) -> str:
-        """The core whose kernels, boards and estimates are this one's, too."""
+        """The core whose kernels and boards are this one's, too."""
         return self.base or self.name
 
     @property

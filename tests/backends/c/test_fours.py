@@ -9,7 +9,7 @@ from tests.asked import asked
 from tests.backends.c.test_choice import conv, dense
 from tests.backends.c.test_winograd import CHOICES, block_of, graph_of, node_of, wrapped
 from tinyrt.backends.c.blocks import fours
-from tinyrt.backends.c.blocks.cost import WindowGroups
+from tinyrt.backends.c.blocks.four_cost import WindowGroups
 from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Target
@@ -120,19 +120,33 @@ def test_groups_of_windows_are_counted():
         ((9, 7), (7, 5), (0, 0), (3, 3), (1, 1)),
         ((10, 20), (5, 10), (0, 0), (2, 3), (2, 2)),
         ((5, 3), (5, 3), (1, 1), (3, 3), (1, 1)),
+        ((6, 1), (6, 1), (1, 0), (3, 1), (1, 1)),
+        ((12, 12), (6, 6), (0, 0), (1, 1), (2, 2)),
     ]:
         rows = [(n, r, c) for n in range(2) for r in range(out[0]) for c in range(out[1])]
-        inside = 0
+        copies = columns = 0
         for group in [rows[i : i + 4] for i in range(0, len(rows), 4)]:
             corners = [(r * stride[0] - before[0], c * stride[1] - before[1]) for _, r, c in group]
             fits = all(
                 y >= 0 and y + kernel[0] <= x[0] and i >= 0 and i + kernel[1] <= x[1]
                 for y, i in corners
             )
-            inside += fits and len(group) == 4 and len({place[:2] for place in group}) == 1
+            beside = {place[:2] for place in group}
+            if fits and len(group) == 4 and len(beside) == 1:
+                continue
+            # Outputs side by side share a copy, but where steps leave pixels out.
+            apart = len(group) if stride[1] > kernel[1] else len(beside)
+            copies += apart
+            columns += apart * kernel[1] + (len(group) - apart) * stride[1]
         found = WindowGroups.of(2, x, (kernel, stride), (before, out))
-        assert found.count == -(-len(rows) // 4)
-        assert found.count - found.at_border == inside
+        assert (found.count, found.copies, found.columns) == (-(-len(rows) // 4), copies, columns)
+
+
+@pytest.mark.parametrize(("columns", "runs"), [(1, 4), (2, 3), (3, 2), (4, 2), (9, 2)])
+def test_groups_anywhere_lie_in_as_many_rows_as_they_can(columns, runs):
+    found = WindowGroups.anywhere(3, columns, kernel=3, stride=2)
+    assert found == WindowGroups(3, 3 * runs, 3 * (3 * runs + 2 * (4 - runs)))
+    assert WindowGroups.anywhere(3, columns, kernel=1, stride=2) == WindowGroups(3, 12, 12)
 
 
 def test_an_arena_that_only_fits_with_pairs_takes_pairs(tmp_path):

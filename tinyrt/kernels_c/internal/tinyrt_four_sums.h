@@ -51,7 +51,7 @@ static inline void tinyrt_begin_raised(const int32_t *triples, int32_t taps, int
           "1:\n" TINYRT_LESS_TRIPLE TINYRT_LESS_TRIPLE "cmp %[x], %[end]\n"
           "bne 1b\n"
           : [x] "+l"(triples), [first] "+l"(first), [second] "+l"(second), [third] "+l"(third)
-          : [end] "r"(end)
+          : [end] "h"(end)
           : "cc", "memory", "r4", "r5", "r6");
 #else
     while (triples != end) {

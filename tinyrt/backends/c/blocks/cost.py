@@ -61,36 +61,6 @@ class Winograd:
 
 
 @dataclass(frozen=True, slots=True)
-class Fours:
-    """Costs of four pixels on Cortex-M3.
-
-    Attributes:
-        tap: per tap of two output channels.
-        turn: per turn of that loop, and taps of a turn.
-        pair: per two output channels, without taps.
-        relu_pair: the same where outputs take no sign.
-        set: per tap whose words are made.
-        rows: for what is left of four rows of a dense layer.
-        pixels: the same of a window.
-        border: where a window reads beyond its row, for each of its rows: of any, and per element.
-
-    """
-
-    tap: float
-    turn: tuple[float, int]
-    pair: float
-    relu_pair: float
-    set: float
-    rows: float
-    pixels: float
-    border: tuple[float, float]
-
-
-FOURS = Fours(9, (3, 16), 170.3, 107, 13.1, 90, 161, (319, 4.3))
-"""Those of ``tinyrt_dense_four_s8`` and its like."""
-
-
-@dataclass(frozen=True, slots=True)
 class Costs:
     """The constants of one instruction set.
 
@@ -242,44 +212,6 @@ class TilePairs:
         return cls(count, count - images * rows * columns)
 
 
-@dataclass(frozen=True, slots=True)
-class WindowGroups:
-    """How often four outputs of a convolution are computed.
-
-    Attributes:
-        count: in all.
-        at_border: those that lie in two rows, or read beyond the input.
-
-    """
-
-    count: int
-    at_border: int
-
-    @classmethod
-    def of(
-        cls, images: int, x: Pair, slides: tuple[Pair, Pair], places: tuple[Pair, Pair]
-    ) -> WindowGroups:
-        """Those of a convolution.
-
-        Args:
-            images: how many.
-            x: rows and columns of the input.
-            slides: the window's size and its steps.
-            places: padding before, and the size of the output.
-
-        """
-        (kernel, stride), ((top, left), (rows, columns)) = slides, places
-        per_image, count = rows * columns, -(-images * rows * columns // FOUR)
-        inside = 0
-        for first in range(0, FOUR * count, FOUR):
-            row, column = divmod(first % per_image, columns)
-            y, begin = row * stride[0] - top, column * stride[1] - left
-            end = begin + (FOUR - 1) * stride[1] + kernel[1]
-            whole = column + FOUR <= columns and first + FOUR <= images * per_image
-            inside += whole and 0 <= y <= x[0] - kernel[0] and begin >= 0 and end <= x[1]
-        return cls(count, count - inside)
-
-
 def winograd_cost(isa: InstructionSet, pairs: TilePairs, c_in: int, c_out: int) -> float:
     """``tinyrt_winograd_s8``."""
     k = COSTS[isa].winograd
@@ -292,27 +224,6 @@ def transform_share(isa: InstructionSet, c_in: int, c_out: int) -> float:
     """What of two tiles' cost the transform of their inputs is, at a border."""
     transform = winograd_cost(isa, TilePairs(1, 1), c_in, 0)
     return transform / winograd_cost(isa, TilePairs(1, 1), c_in, c_out)
-
-
-def dense_four_cost(rows: int, taps: int, c_out: int, relu: bool = False) -> float:
-    """``tinyrt_dense_four_s8``, or ``tinyrt_dense_four_relu_s8``."""
-    return ceil(rows / FOUR) * (_of_four(taps, c_out, relu) + FOURS.rows)
-
-
-def window_four_cost(
-    groups: WindowGroups, kernel: Pair, c_in: int, c_out: int, relu: bool = False
-) -> float:
-    """``tinyrt_window_four_s8``, or ``tinyrt_window_four_relu_s8``."""
-    each = _of_four(kernel[0] * kernel[1] * c_in, c_out, relu) + FOURS.pixels
-    border = FOURS.border[0] + FOURS.border[1] * kernel[1] * c_in
-    return groups.count * each + groups.at_border * kernel[0] * border
-
-
-def _of_four(taps: int, c_out: int, relu: bool) -> float:
-    """Words of four pixels, and their products with all channels."""
-    loop = FOURS.tap * padded(taps) + FOURS.turn[0] * ceil(padded(taps) / FOURS.turn[1])
-    pair = FOURS.relu_pair if relu else FOURS.pair
-    return FOURS.set * taps + ceil(c_out / 2) * (loop + pair)
 
 
 def _products(k: Costs, pixels: int, taps: int, c_out: int, relu: bool) -> float:

@@ -9,17 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.backends.c.blocks.cost import (
-    TILES,
-    WindowGroups,
-    dense_four_cost,
-    transform_share,
-    window_four_cost,
-)
+from tinyrt.backends.c.blocks.cost import TILES, transform_share
+from tinyrt.backends.c.blocks.four_cost import dense_four_cost, window_four_cost
 from tinyrt.backends.c.blocks.row_bytes import SUMS
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Arg, Call, Field, Number
-from tinyrt.backends.c.parts.cost import groups_of
+from tinyrt.backends.c.parts.cost import groups_of, run_of_groups
 from tinyrt.backends.c.parts.edit import Cut, edited, ends_of, moved, moved_data, params_of
 
 QUAD, EIGHT = 4, 8
@@ -138,7 +133,7 @@ def _words_share(p: Mapping[str, Any], is_run: bool) -> float:
     if "window" not in p:
         return dense_four_cost(1, p["c_in"], 0) / dense_four_cost(1, p["c_in"], c_out)
     kernel = p["window"]["kernel_h"], p["window"]["kernel_w"]
-    of = WindowGroups(1, 1) if is_run else groups_of(p), kernel, p["x"]["c"]
+    of = run_of_groups(p, 1) if is_run else groups_of(p), kernel, p["x"]["c"]
     return window_four_cost(*of, 0) / window_four_cost(*of, c_out)
 
 

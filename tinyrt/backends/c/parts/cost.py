@@ -16,14 +16,17 @@ from tinyrt.backends.c.blocks.cost import (
     FOUR,
     LOOK_UP,
     TilePairs,
-    WindowGroups,
     dense_cost,
-    dense_four_cost,
     depthwise_list_cost,
     slide_cost,
     window_cost,
-    window_four_cost,
     winograd_cost,
+)
+from tinyrt.backends.c.blocks.four_cost import (
+    Fours,
+    WindowGroups,
+    dense_four_cost,
+    window_four_cost,
 )
 from tinyrt.backends.c.blocks.row_cost import (
     dense_row_cost,
@@ -138,10 +141,12 @@ def instructions_of(
     """
     p = params_of(call)
     short = "window_block" in call.function and p["window"]["kernel_w"] * p["x"]["c"] <= SHORT_RUN
-    return pace.factor(call, short) * _instructions(call, node, kernel, isa)
+    return pace.factor(call, short) * _instructions(call, node, kernel, isa, pace.fours)
 
 
-def _instructions(call: Call, node: BoundNode, kernel: Kernel, isa: InstructionSet) -> float:
+def _instructions(
+    call: Call, node: BoundNode, kernel: Kernel, isa: InstructionSet, fours: Fours
+) -> float:
     if isa is InstructionSet.MVE:
         whole = call is kernel.calls[0]
         if whole and kernel.cost is not None:
@@ -167,7 +172,7 @@ def _instructions(call: Call, node: BoundNode, kernel: Kernel, isa: InstructionS
             length: int = params_of(call)["shape"]["dims"][-1]
             return SET_UP + node.output.size // length * (row + vector * ceil(length / FOUR))
     elif isa in COSTS:
-        known = _packed(call, isa)
+        known = _packed(call, isa, fours)
         if known is not None:
             return SET_UP + known
     return _general(call, node, isa)
@@ -197,14 +202,14 @@ def _feature_bytes(call: Call) -> int:
     return 2 if call.function.endswith("_s16") else 1
 
 
-def _packed(call: Call, isa: InstructionSet) -> float | None:
+def _packed(call: Call, isa: InstructionSet, fours: Fours) -> float | None:
     """Instructions of a packed kernel; None for another one."""
     p, k = params_of(call), COSTS[isa]
     name = call.function.removeprefix("tinyrt_")
     more = NIBBLES if name.endswith("_s4") else 1
     relu = name.endswith(("_relu_s8", "_any_s8"))
     if "_more_" in name:
-        return _with_more(name, p, isa, relu)
+        return _with_more(name, p, isa, relu, fours)
     if name.startswith("window_block"):
         window = p["window"]
         kernel = window["kernel_h"], window["kernel_w"]
@@ -215,9 +220,9 @@ def _packed(call: Call, isa: InstructionSet) -> float | None:
         window = p["window"]
         kernel = window["kernel_h"], window["kernel_w"]
         groups = _run_of_groups(call) if "_pixels_" in name else groups_of(p)
-        return window_four_cost(groups, kernel, p["x"]["c"], p["block"]["c_out"], relu)
+        return window_four_cost(groups, kernel, p["x"]["c"], p["block"]["c_out"], relu, fours)
     if name.startswith("dense_four"):
-        return dense_four_cost(p["rows"], p["c_in"], p["block"]["c_out"], relu)
+        return dense_four_cost(p["rows"], p["c_in"], p["block"]["c_out"], relu, fours)
     if name == "winograd_s8":
         x, y, window = p["x"], p["y"], p["window"]
         sizes = (x["h"], x["w"]), (y["h"], y["w"]), (window["pad_top"], window["pad_left"])
@@ -259,7 +264,9 @@ def _packed(call: Call, isa: InstructionSet) -> float | None:
     return _pooled(call, *pools[0]) if pools else None
 
 
-def _with_more(name: str, p: Mapping[str, Any], isa: InstructionSet, relu: bool) -> float:
+def _with_more(
+    name: str, p: Mapping[str, Any], isa: InstructionSet, relu: bool, fours: Fours
+) -> float:
     """A layer some of whose taps are read more than once: all of its taps as if of one pixel."""
     layer = p["layer"]
     taps, c_out = layer["block"]["taps"], layer["block"]["c_out"]
@@ -269,7 +276,7 @@ def _with_more(name: str, p: Mapping[str, Any], isa: InstructionSet, relu: bool)
     if is_matrix:
         return again + dense_cost(isa, pixels, taps, c_out, relu)
     if name.startswith("window_four"):
-        return again + window_four_cost(groups_of(layer), (1, 1), taps, c_out, relu)
+        return again + window_four_cost(groups_of(layer), (1, 1), taps, c_out, relu, fours)
     return again + window_cost(isa, pixels, (1, 1), taps, c_out, relu)
 
 
@@ -282,10 +289,15 @@ def _wide(isa: InstructionSet, p: Mapping[str, Any]) -> float:
 
 
 def _run_of_groups(call: Call) -> WindowGroups:
-    """Those of some pixels of several rows, as if all lay at a border."""
+    """Those of some pixels of several rows."""
     _, count = (int(arg.value) for arg in call.args if isinstance(arg, Number))
-    fours = -(-count // FOUR)
-    return WindowGroups(fours, fours)
+    return run_of_groups(params_of(call), -(-count // FOUR))
+
+
+def run_of_groups(p: Mapping[str, Any], count: int) -> WindowGroups:
+    """So many groups of outputs of a convolution, as if all were at a border."""
+    window = p["window"]
+    return WindowGroups.anywhere(count, p["y"]["w"], window["kernel_w"], window["stride_w"])
 
 
 def groups_of(p: Mapping[str, Any]) -> WindowGroups:

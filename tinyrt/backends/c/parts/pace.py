@@ -10,6 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tinyrt.backends.c.blocks.four_cost import (
+    FOURS,
+    RISCV_BITS_FOURS,
+    RISCV_FOURS,
+    SMALL_FOURS,
+    Fours,
+)
 from tinyrt.backends.c.kernel import Call
 
 SHORT = "short"
@@ -23,11 +30,13 @@ class Pace:
     Attributes:
         factors: by how the names of kernels begin, and ``SHORT``.
         others: of all other kernels.
+        fours: the formulas' constants for four pixels.
 
     """
 
     factors: Mapping[str, float]
     others: float
+    fours: Fours = FOURS
 
     def factor(self, call: Call, short: bool) -> float:
         """How many times as many instructions a call takes; that of the longest beginning."""
@@ -46,9 +55,11 @@ SMALL = Pace(
         **{SHORT: 3.2, "window_block": 2.3, "lut_s8": 1.0, "average": 1.6},
         **{"average_pool2d_s16": 3.9, "max_pool2d_s16": 1.5, "add_s16": 3.1, "sub_s16": 3.1},
         **{"dense_row": 1.7, "dense_row_long": 1.9, "dense_row_sparse": 1.9},
-        **{"window_four": 2.2, "dense_four": 2.2, "depthwise3x3": 2.15},
+        **{"window_four": 1.02, "dense_four": 1.02, "depthwise3x3": 2.15},
+        **{"dense_sparse": 2.2, "linear_sum_s8": 1.9},
     },
     others=2.5,
+    fours=SMALL_FOURS,
 )
 """Cores with products of 32 bits, which load words at multiples of four, only."""
 
@@ -56,18 +67,34 @@ RISCV = Pace(
     {
         **{SHORT: 2.4, "window": 1.75, "dense": 1.75, "group": 2.4},
         **{"dense_row": 1.75, "dense_row_long": 2.15, "dense_row_sparse": 2.15},
-        **{"depthwise": 1.4, "linear_sum_s8": 1.5, "sum_s8": 1.5, "lut_s8": 1.15},
+        **{"depthwise": 1.4, "depthwise3x3": 1.32, "dense_sparse": 1.55},
+        **{"linear_sum_s8": 1.5, "sum_s8": 1.5, "lut_s8": 1.15},
         **{"softmax": 1.1, "mean": 1.0, "average": 1.0, "max_pool2d": 1.0, "concatenation": 1.7},
         **{"average_pool2d_s16": 1.3, "max_pool2d_s16": 0.8},
         **{"lstm_block_s16": 1.67, "conv2d_block": 1.72},
-        **{"lstm_block": 2.15, "svdf_block": 2.15, "window_four": 1.8, "dense_four": 1.75},
-        "winograd": 1.65,
+        **{"lstm_block": 2.15, "svdf_block": 2.15, "window_four": 1.0, "dense_four": 1.0},
+        "winograd": 1.6,
     },
     others=1.35,
+    fours=RISCV_FOURS,
 )
 """RISC-V: no instruction for a product and a sum, none that loads at an offset in a register."""
 
-PACES = {"cortex-m0": SMALL, "cortex-m0plus": SMALL, "cortex-m23": SMALL, "rv32imc": RISCV}
+RISCV_BITS = Pace(
+    {
+        **RISCV.factors,
+        **{"depthwise3x3": 1.28, "linear_sum_s8": 1.45, "softmax_table": 1.0, "times_s8": 1.25},
+        **{"maximum_s8": 0.9, "minimum_s8": 0.9, "max_pool2d_s16": 0.9},
+    },
+    others=1.35,
+    fours=RISCV_BITS_FOURS,
+)
+"""RISC-V with Zba and Zbb: single instructions for addresses, for limits, and for a byte's sign."""
+
+PACES = {
+    **dict.fromkeys(("cortex-m0", "cortex-m0plus", "cortex-m23"), SMALL),
+    **{"rv32imc": RISCV, "rv32imcb": RISCV_BITS},
+}
 """Core -> its pace, where no formulas hold."""
 
 
