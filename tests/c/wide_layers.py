@@ -128,6 +128,18 @@ def dense(seed: int, rows: int, y_zp: int = 120, y_scale: float = 0.05) -> Graph
     return made.graph()
 
 
+def at_ends(rows: int, y_scale: float) -> Graph:
+    """One whose sums nearly reach 2**23 on both sides, where packed kernels end, for inputs of 0."""
+    made = _Net(np.random.default_rng(0))
+    made.dense(rows, 256, 9, 128, False)
+    x, w, b, y = made.tensors
+    data = np.broadcast_to(np.where(np.arange(9) % 2, 255, 1)[:, None], w.shape).astype(np.uint8)
+    bias = np.zeros(9, np.int32)
+    ends = replace(x, zero_point=255), replace(w, data=data), replace(b, data=bias)
+    made.tensors = [*ends, replace(y, scale=y_scale, zero_point=120)]
+    return made.graph()
+
+
 def chain(seed: int) -> Graph:
     """Convolutions and depthwise layers one behind the other: most channels lie in between."""
     rng = np.random.default_rng(seed)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.c.wide_layers import feeds, net
+from tests.c.wide_layers import at_ends, feeds, net
 from tests.firmware.device import require_core
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import run_emulated
@@ -31,5 +31,20 @@ def test_random_layers_equal_the_references(tmp_path, core):
     path = save_tflite(graph, tmp_path / "net.tflite")
     report = run_emulated(
         path, core=core, inputs=inputs, expected=expected, build_dir=tmp_path / "build"
+    )
+    assert report.bit_exact
+
+
+@pytest.mark.parametrize("y_scale", [1.0, 8.0, 40.0])
+@pytest.mark.parametrize("rows", [1, 2, 5])
+def test_sums_at_both_ends_on_a_core_without_long_products(tmp_path, rows, y_scale):
+    """Products are made of halves there, which leave no bit for more."""
+    require_core("cortex-m0")
+    graph = at_ends(rows, y_scale)
+    samples = [{"x0": np.full((rows, 256), x, np.uint8)} for x in (0, 1, 128, 255)]
+    inputs, expected = together(samples), together([evaluate(graph, data) for data in samples])
+    path = save_tflite(graph, tmp_path / "net.tflite")
+    report = run_emulated(
+        path, core="cortex-m0", inputs=inputs, expected=expected, build_dir=tmp_path / "build"
     )
     assert report.bit_exact

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from tinyrt.backends.c.blocks.block import LongBlock
+from tinyrt.backends.c.blocks.block import LongBlock, PairBlock
 from tinyrt.backends.c.blocks.dense import block_of, counted_kernel, long_row_kernel
 from tinyrt.backends.c.blocks.dense import convolution_kernel as block_convolution
 from tinyrt.backends.c.blocks.dense import dense_kernel as block_dense
@@ -13,7 +13,7 @@ from tinyrt.backends.c.blocks.depthwise import depthwise_kernel as block_depthwi
 from tinyrt.backends.c.blocks.depthwise import filters_of
 from tinyrt.backends.c.blocks.groups import groups_kernel, groups_of
 from tinyrt.backends.c.blocks.more import more_kernel, more_of, takes_all, takes_more
-from tinyrt.backends.c.blocks.relu import counts, legacy_scales
+from tinyrt.backends.c.blocks.relu import legacy_scales
 from tinyrt.backends.c.chooser import Choosers, always
 from tinyrt.backends.c.fields import act_fields, nhwc, window_fields
 from tinyrt.backends.c.float_convolutions import convolution_f32, depthwise_as_convolution
@@ -309,7 +309,7 @@ def _counted(node: BoundNode, x_zp: int, target: Target) -> Kernel | None:
         return None
     requant = weighted_requant(node, DENSE_AXIS)
     block = block_of(node, x_zp, requant, target.isa)
-    if block is None or not counts(block, target):
+    if not isinstance(block, PairBlock) or target.small:
         return None
     if not block.layer.is_as(stored_data(node.input(1)), requant):
         return None

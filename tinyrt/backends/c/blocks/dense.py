@@ -213,6 +213,8 @@ def counted_kernel(
 ) -> Kernel:
     """The kernel of a dense layer whose outputs count thresholds, whatever their zero point.
 
+    Its weights have a sign on all cores.
+
     Args:
         node: the op.
         block: its weights.
@@ -223,7 +225,7 @@ def counted_kernel(
     """
     c_in, rows = matrix_of(node)
     by_fours = fours.fits(block, rows, target)
-    layer = _Dense(node, block, requant, c_in, rows, by_fours, target.raised, False, True)
+    layer = _Dense(node, block, requant, c_in, rows, by_fours, False, False, True)
     at_once = FOUR if by_fours else COLUMNS
     return Kernel(
         lambda: layer.calls(Weights.DENSE, relu),

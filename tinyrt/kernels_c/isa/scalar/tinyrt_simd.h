@@ -50,14 +50,16 @@ static inline int32_t tinyrt_high_mul(int32_t a, int32_t b) {
 
 #endif
 
-/** acc + a * b / 2^32, rounded down; likewise. */
+/** acc + a * b / 2^32, rounded down, from products of halves, for any a. Requires: b >= 0. */
 static inline int32_t tinyrt_add_floored_mul(int32_t a, int32_t b, int32_t acc) {
-    const int32_t a_low = (int16_t)a;
-    const int32_t a_high = (a - a_low) >> 16;
+    const int32_t a_low = a & 0xFFFF;
+    const int32_t a_high = a >> 16;
     const int32_t b_low = b & 0xFFFF;
     const int32_t b_high = b >> 16;
-    const int32_t middle = (a_high * b_low) + (a_low * b_high) + ((a_low * b_low) >> 16);
-    return acc + (a_high * b_high) + (middle >> 16);
+    const int32_t other = a_high * b_low;
+    const uint32_t middle = ((uint32_t)a_low * (uint32_t)b_low >> 16) + (uint32_t)(a_low * b_high) +
+                            ((uint32_t)other & 0xFFFFu);
+    return acc + (a_high * b_high) + (other >> 16) + (int32_t)(middle >> 16);
 }
 
 #else
