@@ -129,7 +129,7 @@ def dense(seed: int, rows: int, y_zp: int = 120, y_scale: float = 0.05) -> Graph
 
 
 def at_ends(rows: int, y_scale: float) -> Graph:
-    """One whose sums nearly reach 2**23 on both sides, where packed kernels end, for inputs of 0."""
+    """One whose sums nearly reach 2**23 on both sides, the most of packed kernels, from zeros."""
     made = _Net(np.random.default_rng(0))
     made.dense(rows, 256, 9, 128, False)
     x, w, b, y = made.tensors

@@ -158,4 +158,4 @@ def test_a_core_without_constants():
     for costs, one in ((step_costs, Motion()), (costs_of, TopK(3))):
         with pytest.raises(DataError, match="the option core is 'cortex-m33'") as caught:
             costs(one, "cortex-m33")
-        assert caught.value.expected == "cortex-m0 cortex-m4 cortex-m55 rv32imc"
+        assert caught.value.expected == "cortex-m0 cortex-m4 cortex-m55 rv32imc rv32imcb"

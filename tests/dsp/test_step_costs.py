@@ -75,4 +75,4 @@ def test_steps_that_are_left_out_cost_nothing():
 def test_a_core_without_constants():
     with pytest.raises(DataError, match="the option core is 'cortex-m3'") as caught:
         step_costs(LogMel(), "cortex-m3")
-    assert caught.value.expected == "cortex-m0 cortex-m4 cortex-m55 rv32imc"
+    assert caught.value.expected == "cortex-m0 cortex-m4 cortex-m55 rv32imc rv32imcb"
