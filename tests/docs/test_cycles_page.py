@@ -44,6 +44,12 @@ def test_published_cycles_are_milliseconds_times_the_clock():
     assert all(len(entry.milliseconds) == len(MODELS) for entry in PUBLISHED)
 
 
+def test_an_m0plus_takes_no_more_than_half_of_what_is_published():
+    for model in MODELS:
+        cell, told = ROWS[model, "cortex-m0plus"][1], ROWS[model, "cortex-m0plus"][3]
+        assert told == "–" or 2 * ends(cell)[1] <= ends(told)[0], model
+
+
 def test_instructions_of_an_m85_are_those_of_an_m55():
     """They run the same kernels; so what another machine measured is not older than these."""
     told = {row[1]: row[2] for row in rows_of("benchmarks.md", "core") if row[0] == "cortex-m55"}
