@@ -40,7 +40,16 @@ def rows(rng: Rng) -> Case:
     return Case("fully_connected", attrs, shapes, frozenset({1, 2}))
 
 
-FOURS = {"windows": windows, "rows": rows}
+def apart(rng: Rng) -> Case:
+    """Steps that leave columns out, with borders on no side, on one, and on both."""
+    width, height = int(rng.choice([13, 14, 16, 18])), int(rng.integers(3, 7))
+    c_in, c_out = int(rng.integers(1, 4)), int(rng.integers(2, 6))
+    attrs = Conv2dAttrs(stride=(int(rng.integers(1, 3)), 4), activation=activation(rng))
+    shapes = ((1, height, width, c_in), (c_out, 3, 3, c_in), (c_out,))
+    return Case("conv2d", attrs, shapes, frozenset({1, 2}))
+
+
+FOURS = {"windows": windows, "rows": rows, "apart": apart}
 
 
 def extremes(case: Case, rng: Rng) -> Built:
