@@ -12,8 +12,8 @@ typedef struct {
 } window_rows;
 
 /** The rows of a single output. */
-static void begin_rows(const tinyrt_window_block_s8_params *p, const tinyrt_output_place *place,
-                       window_rows *rows) {
+static TINYRT_NOINLINE void begin_rows(const tinyrt_window_block_s8_params *p,
+                                       const tinyrt_output_place *place, window_rows *rows) {
     const tinyrt_window *const window = &p->window;
     rows->x = place->x;
     rows->y = (place->row * window->stride_h) - window->pad_top;
@@ -53,7 +53,8 @@ static const int8_t *next_row(const tinyrt_window_block_s8_params *p, window_row
 }
 
 /** The next output's place. */
-static void go_on(const tinyrt_window_block_s8_params *p, tinyrt_output_place *place) {
+static TINYRT_NOINLINE void go_on(const tinyrt_window_block_s8_params *p,
+                                  tinyrt_output_place *place) {
     if (++place->column == p->y.w) {
         place->column = 0;
         if (++place->row == p->y.h) {
@@ -63,15 +64,37 @@ static void go_on(const tinyrt_window_block_s8_params *p, tinyrt_output_place *p
     }
 }
 
-/** Whether four outputs lie in a row, and all windows inside. */
-static int32_t is_inside(const tinyrt_window_block_s8_params *p, const tinyrt_output_place *place,
-                         int32_t left) {
-    const tinyrt_window *const window = &p->window;
-    const int32_t y0 = (place->row * window->stride_h) - window->pad_top;
-    const int32_t x0 = (place->column * window->stride_w) - window->pad_left;
-    const int32_t last = x0 + (3 * window->stride_w) + window->kernel_w;
-    return (left >= 4) && ((place->column + 4) <= p->y.w) && (y0 >= 0) &&
-           ((y0 + window->kernel_h) <= p->x.h) && (x0 >= 0) && (last <= p->x.w);
+/** Whether the windows of an output, and of those so many elements behind, lie inside. */
+static int32_t are_inside(const tinyrt_window_block_s8_params *p, const window_rows *rows,
+                          int32_t behind) {
+    return (rows->y >= 0) && ((rows->y + p->window.kernel_h) <= p->x.h) && (rows->first >= 0) &&
+           ((rows->first + behind + rows->run) <= (p->x.w * p->x.c));
+}
+
+/** Rows of outputs that lie in several rows of these, or are fewer than four. Returns the last
+ * one's index. */
+static int32_t set_apart(const tinyrt_window_block_s8_params *p, tinyrt_output_place *place,
+                         int32_t left, int32_t step, window_rows *rows, tinyrt_offsets *apart) {
+    int32_t last = 0;
+    apart->fourth = 0;
+    go_on(p, place);
+    for (int32_t i = 1; i < 4; ++i) {
+        TINYRT_SHORT_LOOP; /* Compilers would write it three times. */
+        apart->second = apart->third;
+        apart->third = apart->fourth;
+        if (i < left) {
+            if ((step > 0) && (place->column > 0)) {
+                apart->fourth += step;
+                rows[last].run += step;
+            } else {
+                apart->fourth += p->window.kernel_w * p->x.c;
+                ++last;
+                begin_rows(p, place, &rows[last]);
+            }
+            go_on(p, place);
+        }
+    }
+    return last;
 }
 
 /* Outputs side by side share a copy of what they read. Where steps are longer than windows, patch
@@ -79,30 +102,24 @@ static int32_t is_inside(const tinyrt_window_block_s8_params *p, const tinyrt_ou
 void tinyrt_window_triples(const tinyrt_window_block_s8_params *p, tinyrt_output_place *place,
                            int32_t left, int32_t *triples, int8_t *patch) {
     const int32_t run = p->window.kernel_w * p->x.c;
-    int32_t step = p->window.stride_w * p->x.c;
-    if ((step > run) && (is_inside(p, place, left) == 0)) {
-        step = 0;
-    }
     const int32_t taps = p->window.kernel_h * run;
-    tinyrt_pad_triples(taps, triples + (TINYRT_TRIPLE * taps));
+    int32_t step = p->window.stride_w * p->x.c;
     window_rows rows[4];
-    int32_t last = -1;
-    tinyrt_offsets apart = {0, 0, -run};
-    for (int32_t i = 0; i < 4; ++i) {
-        TINYRT_SHORT_LOOP; /* Compilers would write it four times. */
-        apart.second = apart.third;
-        apart.third = apart.fourth;
-        if (i < left) {
-            if ((last >= 0) && (step > 0) && (place->column > 0)) {
-                apart.fourth += step;
-                rows[last].run += step;
-            } else {
-                apart.fourth += run;
-                ++last;
-                begin_rows(p, place, &rows[last]);
-            }
-            go_on(p, place);
-        }
+    tinyrt_pad_triples(taps, triples + (TINYRT_TRIPLE * taps));
+    begin_rows(p, place, &rows[0]);
+    int32_t in_row = (left >= 4) && ((place->column + 4) <= p->y.w);
+    if ((step > run) && ((in_row == 0) || (are_inside(p, &rows[0], 3 * step) == 0))) {
+        step = 0;
+        in_row = 0;
+    }
+    int32_t last = 0;
+    tinyrt_offsets apart = {step, 2 * step, 3 * step};
+    if (in_row != 0) {
+        rows[0].run += apart.fourth;
+        place->column += 3;
+        go_on(p, place);
+    } else {
+        last = set_apart(p, place, left, step, rows, &apart);
     }
     for (int32_t left_rows = p->window.kernel_h; left_rows > 0; --left_rows) {
         const int8_t *x = patch;
