@@ -235,8 +235,7 @@ OTHERS: dict[str, dict[str, str]] = {
     "docs/selftest.md": {"a result of 32 bytes": "the members of a struct"},
     "docs/slices.md": {
         "parts take 84 % of the limit at most": ONCE,
-        "and they cost 1 % at most; on an M0, where four pixels of dscnn_kws take just more than "
-        "a slice, 1.2 %": "tests/firmware/test_slices.py",
+        "and they cost 1 % at most": "tests/firmware/test_slices.py",
         "up to 272 bytes of stack more": ONCE,
         "at 9,000 instructions on a Cortex-M4 2 to 5 %, and 15 % for resnet8": ONCE,
     },
