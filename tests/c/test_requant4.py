@@ -64,3 +64,36 @@ def test_c_equals_python(tmp_path, isa):
     scaled = fixedpoint.multiply_by_quantized_multiplier(acc, mult, -shift)
     expected = np.clip(scaled + zp, -128, 127)
     np.testing.assert_array_equal(np.frombuffer(done.stdout, np.int8), expected)
+
+
+FLOORED = """
+#include <stdio.h>
+#include "tinyrt_simd.h"
+
+int main(void) {
+    int32_t t[2];
+    while (fread(t, sizeof t, 1, stdin) == 1) {
+        const int32_t y = tinyrt_add_floored_mul(t[0], t[1], 3);
+        fwrite(&y, sizeof y, 1, stdout);
+    }
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("core", ["", "-D__ARM_ARCH_ISA_THUMB=1"])
+def test_products_are_rounded_down_whatever_their_factors(tmp_path, core):
+    """Of halves on cores without long products, which carry into each other."""
+    (tmp_path / "main.c").write_text(FLOORED)
+    folders = [f"-I{folder}" for folder in kernels_c.header_folders("scalar")]
+    program = tmp_path / "main"
+    options = ["-std=c99", "-O2", "-DTINYRT_NO_ASM", *core.split(), *SANITIZE.split(), *folders]
+    subprocess.run([host_compiler(), *options, tmp_path / "main.c", "-o", program], check=True)
+    rng = np.random.default_rng(4)
+    ends = [0, 1, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0x7FFC7F00, 2**31 - 2**15, 2**31 - 1]
+    any_b = np.concatenate([ends, rng.integers(0, 2**31, 300)])
+    any_a = np.concatenate([any_b, -any_b, [-(2**31)]])
+    a, b = (grid.ravel() for grid in np.meshgrid(any_a, any_b))
+    rows = np.stack([a, b], axis=1).astype(np.int32)
+    found = subprocess.run([program], input=rows.tobytes(), capture_output=True, check=True)
+    np.testing.assert_array_equal(np.frombuffer(found.stdout, np.int32), (a * b >> 32) + 3)
