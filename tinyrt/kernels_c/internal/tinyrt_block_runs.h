@@ -36,12 +36,16 @@ static inline tinyrt_run tinyrt_run_of(const tinyrt_block_s8_params *p, int32_t 
     return run;
 }
 
+/* Where all blocks are whole, their product is the last thing done: compilers make it a jump. */
+
 /** All channels of a column. */
 static inline void tinyrt_all_blocks(const tinyrt_block_s8_params *p, tinyrt_run_product product,
                                      const tinyrt_single *column, int8_t *y) {
-    product(p, column, 0, y);
-    if ((p->c_out & 3) != 0) {
+    if ((p->c_out & 3) == 0) {
+        product(p, column, 0, y);
+    } else {
         int8_t last[4];
+        product(p, column, 0, y);
         product(p, column, 1, last);
         for (int32_t i = p->c_out & ~3; i < p->c_out; ++i) {
             TINYRT_SHORT_LOOP;
@@ -54,9 +58,11 @@ static inline void tinyrt_all_blocks(const tinyrt_block_s8_params *p, tinyrt_run
 static inline void tinyrt_all_two_blocks(const tinyrt_block_s8_params *p,
                                          tinyrt_two_run_product product,
                                          const tinyrt_taps_word *columns, int8_t *y) {
-    product(p, columns, 0, y);
-    if ((p->c_out & 3) != 0) {
+    if ((p->c_out & 3) == 0) {
+        product(p, columns, 0, y);
+    } else {
         int8_t last[8];
+        product(p, columns, 0, y);
         product(p, columns, 1, last);
         for (int32_t i = p->c_out & ~3; i < p->c_out; ++i) {
             TINYRT_SHORT_LOOP;

@@ -57,6 +57,11 @@ static inline tinyrt_taps_word *tinyrt_widen(const int8_t *x, int32_t count,
     return column;
 }
 
+/** Words may be loaded from anywhere, and code need not be small. */
+#ifndef __OPTIMIZE_SIZE__
+#define TINYRT_ANY_WORD
+#endif
+
 /** What of two columns a product runs over, set out once for many: their end, and how much of the
  *  loop's code is skipped when it is entered. */
 typedef struct {

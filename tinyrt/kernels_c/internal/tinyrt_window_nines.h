@@ -1,0 +1,57 @@
+/** Windows of three rows of nine bytes, as a first layer of 3 x 3 pixels in colour has them, on cores
+ *  that load words from anywhere: they are widened where they lie. */
+#ifndef TINYRT_WINDOW_NINES_H
+#define TINYRT_WINDOW_NINES_H
+
+#include "tinyrt_window_block.h"
+
+/** Which windows are: where in an image they begin, so many rows and columns. */
+typedef struct {
+    uint32_t rows;
+    uint32_t columns;
+} tinyrt_nines;
+
+/** Those that lie inside, of layers that have such windows; else none. */
+static inline tinyrt_nines tinyrt_nines_of(const tinyrt_window_block_s8_params *p) {
+    const int32_t rows = p->x.h - 2;
+    const int32_t columns = p->x.w - p->window.kernel_w + 1;
+    tinyrt_nines nines = {0, 0};
+    /* Three rows of 28 padded taps have nine each. */
+    if ((p->block.taps == 28) && (p->window.kernel_h == 3) && (rows > 0) && (columns > 0)) {
+        nines.rows = (uint32_t)rows;
+        nines.columns = (uint32_t)columns;
+    }
+    return nines;
+}
+
+static inline void tinyrt_widen_word(uint32_t word, tinyrt_taps_word *column) {
+    column[0] = tinyrt_even_bytes(word);
+    column[2] = tinyrt_odd_bytes(word);
+}
+
+/** Writes three runs of nine bytes, which lie row bytes apart, one behind the other to one of two
+ *  columns, and a byte more, which meets a weight of zero. Loads stand side by side, where cores
+ *  overlap them. */
+static TINYRT_NOINLINE void tinyrt_widen_nines(const int8_t *x, int32_t row,
+                                               tinyrt_taps_word *column) {
+    const int8_t *const second = x + row;
+    const int8_t *const third = second + row;
+    const uint32_t first = tinyrt_load_word(x);
+    const uint32_t next = tinyrt_load_word(x + 4);
+    const uint32_t end = (uint8_t)x[8];
+    const uint32_t begin = tinyrt_load_word(second - 1);
+    const uint32_t middle = tinyrt_load_word(second + 3);
+    const uint32_t second_end = tinyrt_load_word(second + 5);
+    const uint32_t third_begin = tinyrt_load_word(third - 2);
+    const uint32_t third_middle = tinyrt_load_word(third + 2);
+    const uint32_t last = tinyrt_load_word(third + 5);
+    tinyrt_widen_word(first, column);
+    tinyrt_widen_word(next, column + 4);
+    tinyrt_widen_word((begin & ~UINT32_C(0xFF)) | end, column + 8);
+    tinyrt_widen_word(middle, column + 12);
+    tinyrt_widen_word(tinyrt_high_halves(second_end, third_begin), column + 16);
+    tinyrt_widen_word(third_middle, column + 20);
+    tinyrt_widen_word((last >> 8) | (last << 24), column + 24);
+}
+
+#endif
