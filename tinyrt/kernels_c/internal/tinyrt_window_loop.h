@@ -26,7 +26,8 @@ static inline void tinyrt_window_outputs(const tinyrt_window_block_s8_params *p,
             const int32_t y0 = (oy * p->window.stride_h) - p->window.pad_top;
             const int32_t x0 = (ox * p->window.stride_w) - p->window.pad_left;
 #ifdef TINYRT_NINES
-            if ((lanes == 2) && ((uint32_t)y0 < nines.rows) && ((uint32_t)x0 < nines.columns)) {
+            if ((lanes == 2) && (y0 >= 0) && (y0 < nines.rows) && (x0 >= 0) &&
+                (x0 < nines.columns)) {
                 const int32_t row = p->x.w * p->x.c;
                 tinyrt_widen_nines(x + ((y0 * row) + (x0 * p->x.c)), row, columns + lane);
             } else

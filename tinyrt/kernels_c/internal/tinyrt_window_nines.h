@@ -5,21 +5,19 @@
 
 #include "tinyrt_window_block.h"
 
-/** Which windows are: where in an image they begin, so many rows and columns. */
+/** Which windows are: those that begin inside of an image, before so many rows and columns. */
 typedef struct {
-    uint32_t rows;
-    uint32_t columns;
+    int32_t rows;
+    int32_t columns;
 } tinyrt_nines;
 
 /** Those that lie inside, of layers that have such windows; else none. */
 static inline tinyrt_nines tinyrt_nines_of(const tinyrt_window_block_s8_params *p) {
-    const int32_t rows = p->x.h - 2;
-    const int32_t columns = p->x.w - p->window.kernel_w + 1;
     tinyrt_nines nines = {0, 0};
     /* Three rows of 28 padded taps have nine each. */
-    if ((p->block.taps == 28) && (p->window.kernel_h == 3) && (rows > 0) && (columns > 0)) {
-        nines.rows = (uint32_t)rows;
-        nines.columns = (uint32_t)columns;
+    if ((p->block.taps == 28) && (p->window.kernel_h == 3)) {
+        nines.rows = p->x.h - 2;
+        nines.columns = p->x.w - p->window.kernel_w + 1;
     }
     return nines;
 }

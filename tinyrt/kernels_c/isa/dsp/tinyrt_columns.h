@@ -198,12 +198,16 @@ enum { TINYRT_SPAN_CODE = TINYRT_TWO_TAPS_CODE };
 
 #undef TINYRT_FOUR_CHANNELS
 
+#include "tinyrt_row_words.h"
+
 static inline tinyrt_span tinyrt_span_of(const tinyrt_taps_word *columns, int32_t taps) {
     const tinyrt_span span = {columns + taps, tinyrt_skipped(taps, TINYRT_SPAN_CODE / 2)};
     return span;
 }
 
 #else
+
+#define tinyrt_dot_row tinyrt_dot_one
 
 /* Sums are in variables of their own, which compilers keep in registers. */
 

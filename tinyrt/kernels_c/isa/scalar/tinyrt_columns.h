@@ -322,4 +322,6 @@ static inline const int32_t *tinyrt_dot_span(const int32_t *w, const tinyrt_taps
 
 #endif
 
+#define tinyrt_dot_row tinyrt_dot_one
+
 #endif
