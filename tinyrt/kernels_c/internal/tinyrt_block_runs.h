@@ -36,25 +36,21 @@ static inline tinyrt_run tinyrt_run_of(const tinyrt_block_s8_params *p, int32_t 
     return run;
 }
 
-/* Where all blocks are whole, their product is the last thing done: compilers make it a jump. */
-
 /** All channels of a column. */
 static inline void tinyrt_all_blocks(const tinyrt_block_s8_params *p, tinyrt_run_product product,
                                      const tinyrt_single *column, int8_t *y) {
-    if ((p->c_out & 3) == 0) {
-        product(p, column, 0, y);
-    } else {
+    if ((p->c_out & 3) != 0) {
         int8_t last[4];
-        product(p, column, 0, y);
         product(p, column, 1, last);
         for (int32_t i = p->c_out & ~3; i < p->c_out; ++i) {
             TINYRT_SHORT_LOOP;
             y[i] = last[i & 3];
         }
     }
+    product(p, column, 0, y);
 }
 
-/** All channels of two columns. */
+/** All channels of two columns. Where all blocks are whole, compilers jump to their product. */
 static inline void tinyrt_all_two_blocks(const tinyrt_block_s8_params *p,
                                          tinyrt_two_run_product product,
                                          const tinyrt_taps_word *columns, int8_t *y) {

@@ -89,6 +89,37 @@ static inline void tinyrt_widen_all(const int8_t *x, int32_t count, tinyrt_taps_
     }
 }
 
+/** Writes four bytes of each of two rows to both columns; other is how far apart the rows lie. */
+static inline void tinyrt_widen_four_of_two(const int8_t *x, int32_t other,
+                                            tinyrt_taps_word *columns) {
+    const uint32_t first = tinyrt_load_word(x);
+    const uint32_t second = tinyrt_load_word(x + other);
+    columns[0] = tinyrt_even_bytes(first);
+    columns[1] = tinyrt_even_bytes(second);
+    columns[2] = tinyrt_odd_bytes(first);
+    columns[3] = tinyrt_odd_bytes(second);
+}
+
+/** As tinyrt_widen_all of two rows, one behind the other, to both columns. */
+static inline void tinyrt_widen_two(const int8_t *x, int32_t count, tinyrt_taps_word *columns) {
+    const int32_t whole = count & ~3;
+    const int8_t *const end = x + whole;
+    const int8_t *from = x;
+    tinyrt_taps_word *to = columns;
+#ifdef TINYRT_FAST
+    for (const int8_t *const eights = x + (count & ~7); from != eights; from += 8, to += 8) {
+        tinyrt_widen_four_of_two(from, count, to);
+        tinyrt_widen_four_of_two(from + 4, count, to + 4);
+    }
+#endif
+    for (; from != end; from += 4, to += 4) {
+        tinyrt_widen_four_of_two(from, count, to);
+    }
+    for (int32_t row = 0; (whole != count) && (row < 2); ++row) {
+        tinyrt_widen_all(x + whole + (row * count), count - whole, columns + whole + row);
+    }
+}
+
 /** Copies count bytes to a single column, and zeros up to a multiple of four. */
 static inline const tinyrt_single *tinyrt_set_single(const int8_t *x, int32_t count,
                                                      tinyrt_taps_word *columns) {
