@@ -50,15 +50,19 @@ static inline void tinyrt_all_blocks(const tinyrt_block_s8_params *p, tinyrt_run
     product(p, column, 0, y);
 }
 
-/** All channels of two columns. Where all blocks are whole, compilers jump to their product. */
+/** All channels of two columns. */
 static inline void tinyrt_all_two_blocks(const tinyrt_block_s8_params *p,
                                          tinyrt_two_run_product product,
                                          const tinyrt_taps_word *columns, int8_t *y) {
+#ifndef __OPTIMIZE_SIZE__
     if ((p->c_out & 3) == 0) {
-        product(p, columns, 0, y);
-    } else {
+        product(p, columns, 0, y); /* a jump, for compilers */
+        return;
+    }
+#endif
+    product(p, columns, 0, y);
+    if ((p->c_out & 3) != 0) {
         int8_t last[8];
-        product(p, columns, 0, y);
         product(p, columns, 1, last);
         for (int32_t i = p->c_out & ~3; i < p->c_out; ++i) {
             TINYRT_SHORT_LOOP;

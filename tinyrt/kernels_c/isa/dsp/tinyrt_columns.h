@@ -102,14 +102,20 @@ static inline void tinyrt_widen_four_of_two(const int8_t *x, int32_t other,
 
 /** As tinyrt_widen_all of two rows, one behind the other, to both columns. */
 static inline void tinyrt_widen_two(const int8_t *x, int32_t count, tinyrt_taps_word *columns) {
+#ifdef __OPTIMIZE_SIZE__
+    tinyrt_widen_all(x, count, columns);
+    tinyrt_widen_all(x + count, count, columns + 1);
+#else
     const int32_t whole = count & ~3;
     const int8_t *const end = x + whole;
     const int8_t *from = x;
     tinyrt_taps_word *to = columns;
 #ifdef TINYRT_FAST
-    for (const int8_t *const eights = x + (count & ~7); from != eights; from += 8, to += 8) {
+    for (const int8_t *const most = x + (count & ~15); from != most; from += 16, to += 16) {
         tinyrt_widen_four_of_two(from, count, to);
         tinyrt_widen_four_of_two(from + 4, count, to + 4);
+        tinyrt_widen_four_of_two(from + 8, count, to + 8);
+        tinyrt_widen_four_of_two(from + 12, count, to + 12);
     }
 #endif
     for (; from != end; from += 4, to += 4) {
@@ -118,6 +124,7 @@ static inline void tinyrt_widen_two(const int8_t *x, int32_t count, tinyrt_taps_
     for (int32_t row = 0; (whole != count) && (row < 2); ++row) {
         tinyrt_widen_all(x + whole + (row * count), count - whole, columns + whole + row);
     }
+#endif
 }
 
 /** Copies count bytes to a single column, and zeros up to a multiple of four. */
