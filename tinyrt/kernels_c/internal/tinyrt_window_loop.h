@@ -1,5 +1,5 @@
 /** Convolutions as products of columns, whatever the weights' format. A source that defines
- *  TINYRT_NINES has code of its own for windows in colour. */
+ *  TINYRT_NINES, whose outputs are whole rows, has code of its own for windows in colour. */
 #ifndef TINYRT_WINDOW_LOOP_H
 #define TINYRT_WINDOW_LOOP_H
 
@@ -16,25 +16,19 @@ static inline void tinyrt_window_outputs(const tinyrt_window_block_s8_params *p,
                                          tinyrt_block_product one, tinyrt_two_blocks_product two,
                                          int32_t oy, int32_t ox, int32_t outputs, const int8_t *x,
                                          tinyrt_taps_word *columns, int8_t *patch, int8_t *y) {
-#ifdef TINYRT_NINES
-    const tinyrt_nines nines = tinyrt_nines_of(p);
-#endif
     int32_t lanes = 2;
     for (int32_t left = outputs; left > 0; left -= lanes) {
+#ifdef TINYRT_NINES
+        const int32_t done = tinyrt_nines_of_row(p, two, oy, ox, x, columns, y) - ox;
+        ox += done;
+        left -= done;
+        y += done * p->block.c_out;
+#endif
         lanes = (left > 1) ? 2 : 1;
         for (int32_t lane = 0; lane < lanes; ++lane) {
-            const int32_t y0 = (oy * p->window.stride_h) - p->window.pad_top;
-            const int32_t x0 = (ox * p->window.stride_w) - p->window.pad_left;
-#ifdef TINYRT_NINES
-            if ((lanes == 2) && (y0 >= 0) && (y0 < nines.rows) && (x0 >= 0) &&
-                (x0 < nines.columns)) {
-                const int32_t row = p->x.w * p->x.c;
-                tinyrt_widen_nines(x + ((y0 * row) + (x0 * p->x.c)), row, columns + lane);
-            } else
-#endif
-            {
-                tinyrt_window_column(p, x, y0, x0, (lanes == 2) ? (columns + lane) : NULL, patch);
-            }
+            tinyrt_window_column(p, x, (oy * p->window.stride_h) - p->window.pad_top,
+                                 (ox * p->window.stride_w) - p->window.pad_left,
+                                 (lanes == 2) ? (columns + lane) : NULL, patch);
             if (++ox == p->y.w) {
                 ox = 0;
                 if (++oy == p->y.h) {
@@ -47,7 +41,7 @@ static inline void tinyrt_window_outputs(const tinyrt_window_block_s8_params *p,
             two(&p->block, columns, y);
         } else {
             const int32_t taps = p->window.kernel_h * p->window.kernel_w * p->x.c;
-            one(&p->block, tinyrt_set_single(patch, taps, columns), y);
+            one(&p->block, tinyrt_as_single(patch, taps, columns), y);
         }
         y += lanes * p->block.c_out;
     }

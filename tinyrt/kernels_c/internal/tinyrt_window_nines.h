@@ -5,23 +5,6 @@
 
 #include "tinyrt_window_block.h"
 
-/** Which windows are: those that begin inside of an image, before so many rows and columns. */
-typedef struct {
-    int32_t rows;
-    int32_t columns;
-} tinyrt_nines;
-
-/** Those that lie inside, of layers that have such windows; else none. */
-static inline tinyrt_nines tinyrt_nines_of(const tinyrt_window_block_s8_params *p) {
-    tinyrt_nines nines = {0, 0};
-    /* Three rows of 28 padded taps have nine each. */
-    if ((p->block.taps == 28) && (p->window.kernel_h == 3)) {
-        nines.rows = p->x.h - 2;
-        nines.columns = p->x.w - p->window.kernel_w + 1;
-    }
-    return nines;
-}
-
 static inline void tinyrt_widen_word(uint32_t word, tinyrt_taps_word *column) {
     column[0] = tinyrt_even_bytes(word);
     column[2] = tinyrt_odd_bytes(word);
@@ -50,6 +33,34 @@ static TINYRT_NOINLINE void tinyrt_widen_nines(const int8_t *x, int32_t row,
     tinyrt_widen_word(tinyrt_high_halves(second_end, third_begin), column + 16);
     tinyrt_widen_word(third_middle, column + 20);
     tinyrt_widen_word((last >> 8) | (last << 24), column + 24);
+}
+
+/** Outputs of a row from ox on, in pairs, while their windows and the next one are such and lie
+ *  inside. Returns where it goes on, which is before the row's end. */
+static TINYRT_NOINLINE int32_t tinyrt_nines_of_row(const tinyrt_window_block_s8_params *p,
+                                                   tinyrt_two_blocks_product two, int32_t oy,
+                                                   int32_t ox, const int8_t *x,
+                                                   tinyrt_taps_word *columns, int8_t *y) {
+    const int32_t y0 = (oy * p->window.stride_h) - p->window.pad_top;
+    const int32_t x0 = (ox * p->window.stride_w) - p->window.pad_left;
+    /* Three rows of 28 padded taps have nine each. */
+    if ((p->block.taps == 28) && (p->window.kernel_h == 3) && ((x0 | y0) >= 0) &&
+        ((y0 + 3) <= p->x.h)) {
+        const int32_t row = p->x.w * p->x.c;
+        const int32_t step = p->window.stride_w * p->x.c;
+        const int8_t *const line = x + (y0 * row);
+        const int8_t *from = line + (x0 * p->x.c);
+        const int8_t *const end = line + row - (p->window.kernel_w * p->x.c) - (2 * step);
+        for (; from <= end; ox += 2) {
+            tinyrt_widen_nines(from, row, columns);
+            from += step;
+            tinyrt_widen_nines(from, row, columns + 1);
+            from += step;
+            two(&p->block, columns, y);
+            y += 2 * p->block.c_out;
+        }
+    }
+    return ox;
 }
 
 #endif
