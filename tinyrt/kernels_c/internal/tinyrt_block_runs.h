@@ -36,7 +36,7 @@ static inline tinyrt_run tinyrt_run_of(const tinyrt_block_s8_params *p, int32_t 
     return run;
 }
 
-/** All channels of a column. */
+/** All channels of a column; whole blocks last, where compilers jump to their product. */
 static inline void tinyrt_all_blocks(const tinyrt_block_s8_params *p, tinyrt_run_product product,
                                      const tinyrt_single *column, int8_t *y) {
     if ((p->c_out & 3) != 0) {
@@ -54,12 +54,6 @@ static inline void tinyrt_all_blocks(const tinyrt_block_s8_params *p, tinyrt_run
 static inline void tinyrt_all_two_blocks(const tinyrt_block_s8_params *p,
                                          tinyrt_two_run_product product,
                                          const tinyrt_taps_word *columns, int8_t *y) {
-#ifndef __OPTIMIZE_SIZE__
-    if ((p->c_out & 3) == 0) {
-        product(p, columns, 0, y); /* a jump, for compilers */
-        return;
-    }
-#endif
     product(p, columns, 0, y);
     if ((p->c_out & 3) != 0) {
         int8_t last[8];

@@ -181,8 +181,7 @@ static inline int8_t tinyrt_finish_pair(const tinyrt_pair_channel *k, int32_t do
 #define TINYRT_PAIR_OUTPUTS                                                                        \
     "ldrd %[t2], %[t3], " TINYRT_PAIR_FIELD("scale") "\n" TINYRT_PAIR_HIGH("ta")                   \
         TINYRT_PAIR_AGAIN TINYRT_PAIR_HIGH("tb") "ldr %[t2], " TINYRT_PAIR_FIELD(                  \
-            "shift") "\n" TINYRT_PAIR_LOAD_Y_STEP                                                  \
-                     "asr %[ta], %[ta], %[t2]\n"                                                   \
+            "shift") "\n" TINYRT_PAIR_LOAD_Y_STEP "asr %[ta], %[ta], %[t2]\n"                      \
                      "asr %[tb], %[tb], %[t2]\n"                                                   \
                      "ssat %[ta], #8, %[ta]\n"                                                     \
                      "ssat %[tb], #8, %[tb]\n" TINYRT_PAIR_STORE
@@ -191,9 +190,9 @@ static inline int8_t tinyrt_finish_pair(const tinyrt_pair_channel *k, int32_t do
     TINYRT_PAIR_LOAD_STEP("t0")                                                                    \
     "1:\n" TINYRT_PAIR_COLUMN(behind) TINYRT_PAIR_PRODUCTS("k2", "ta", "tb", "ta", "tb")           \
         TINYRT_PAIR_OUTPUTS TINYRT_PAIR_PRODUCTS("k1", "ta", "tb", "oa", "ob") TINYRT_PAIR_BEGIN   \
-        "ldr %[t2], " TINYRT_PAIR_FIELD("end") "\n" TINYRT_PAIR_LOAD_STEP("t0")                    \
-                                               "cmp %[saved], %[t2]\n"                             \
-                                               "bne 1b\n"
+        "ldr %[t2], " TINYRT_PAIR_FIELD("end") "\n" TINYRT_PAIR_LOAD_STEP(                         \
+            "t0") "cmp %[saved], %[t2]\n"                                                          \
+                  "bne 1b\n"
 
 /** The columns from the one behind x on, until saved is at its end; from outputs at y on. Takes
  *  every register that there is. */

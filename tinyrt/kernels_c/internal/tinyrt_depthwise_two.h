@@ -35,20 +35,20 @@ static inline int32_t tinyrt_slide_columns(const tinyrt_channel *k, const tinyrt
             TINYRT_TWO_WITH("upper_2", "t1", "smlad %[t1], %[t0]", "%[one]")
                 TINYRT_TWO_WITH("lowest_2", "one", "smlabb %[t1], %[t2]", "%[t1]")
                     TINYRT_TWO_WITH("upper_0", "one", "smlad %[one], %[t0]", "%[t3]")
-                        TINYRT_TWO_WITH("lowest_01", "t3", "smlabb %[one], %[t2]", "%[one]")
-        "ldr %[t0], %[mult]\n"
-        "ldr %[t2], %[rounding]\n"
-        "ldr %[t3], %[shift]\n"
-        "smmulr %[t1], %[t1], %[t0]\n"
-        "ldr %[t0], %[end]\n"
-        "add %[t2], %[t2], %[t1], asr #31\n"
-        "add %[t2], %[t2], %[t1], lsl #1\n"
-        "asr %[t2], %[t2], %[t3]\n"
-        "ssat %[t2], #8, %[t2]\n"
-        "strb %[t2], [%[y]]\n"
-        "add %[y], %[step]\n"
-        "cmp %[y], %[t0]\n"
-        "bne 1b\n"
+                        TINYRT_TWO_WITH("lowest_01", "t3", "smlabb %[one], %[t2]",
+                                        "%[one]") "ldr %[t0], %[mult]\n"
+                                                  "ldr %[t2], %[rounding]\n"
+                                                  "ldr %[t3], %[shift]\n"
+                                                  "smmulr %[t1], %[t1], %[t0]\n"
+                                                  "ldr %[t0], %[end]\n"
+                                                  "add %[t2], %[t2], %[t1], asr #31\n"
+                                                  "add %[t2], %[t2], %[t1], lsl #1\n"
+                                                  "asr %[t2], %[t2], %[t3]\n"
+                                                  "ssat %[t2], #8, %[t2]\n"
+                                                  "strb %[t2], [%[y]]\n"
+                                                  "add %[y], %[step]\n"
+                                                  "cmp %[y], %[t0]\n"
+                                                  "bne 1b\n"
         : [x] "+r"(from), [y] "+r"(y), [one] "+r"(one), [t0] "=&r"(t0), [t1] "=&r"(t1),
           [t2] "=&r"(t2), [t3] "=&r"(t3)
         : [before] "r"(line->before), [behind] "r"(line->behind), [step] "r"(step),

@@ -1,5 +1,5 @@
-/** Windows of three rows of nine bytes, as a first layer of 3 x 3 pixels in colour has them, on cores
- *  that load words from anywhere: they are widened where they lie. */
+/** Windows of three rows of nine bytes, as a first layer of 3 x 3 pixels in colour has them, on
+ * cores that load words from anywhere: they are widened where they lie. */
 #ifndef TINYRT_WINDOW_NINES_H
 #define TINYRT_WINDOW_NINES_H
 
@@ -11,7 +11,7 @@ static inline void tinyrt_widen_word(uint32_t word, tinyrt_taps_word *column) {
 }
 
 /** Writes three runs of nine bytes, which lie row bytes apart, one behind the other to one of two
- *  columns, and a byte more, which meets a weight of zero. Loads stand side by side, where cores
+ *  columns, and a zero. Loads stand side by side, where cores
  *  overlap them. */
 static TINYRT_NOINLINE void tinyrt_widen_nines(const int8_t *x, int32_t row,
                                                tinyrt_taps_word *column) {
@@ -32,7 +32,8 @@ static TINYRT_NOINLINE void tinyrt_widen_nines(const int8_t *x, int32_t row,
     tinyrt_widen_word(middle, column + 12);
     tinyrt_widen_word(tinyrt_high_halves(second_end, third_begin), column + 16);
     tinyrt_widen_word(third_middle, column + 20);
-    tinyrt_widen_word((last >> 8) | (last << 24), column + 24);
+    column[24] = tinyrt_odd_bytes(last);
+    column[26] = tinyrt_even_bytes(last >> 16);
 }
 
 /** Outputs of a row from ox on, in pairs, while their windows and the next one are such and lie
@@ -50,7 +51,7 @@ static TINYRT_NOINLINE int32_t tinyrt_nines_of_row(const tinyrt_window_block_s8_
         const int32_t step = p->window.stride_w * p->x.c;
         const int8_t *const line = x + (y0 * row);
         const int8_t *from = line + (x0 * p->x.c);
-        const int8_t *const end = line + row - (p->window.kernel_w * p->x.c) - (2 * step);
+        const int8_t *const end = line + row - 9 - (2 * step);
         for (; from <= end; ox += 2) {
             tinyrt_widen_nines(from, row, columns);
             from += step;

@@ -1,5 +1,5 @@
-/** Sums over one column, four words of weights at a time: a load of four words takes five cycles, of
- *  two words three. tinyrt_columns.h includes this. */
+/** Sums over one column, four words of weights at a time: a load of four words takes five cycles,
+ * of two words three. tinyrt_columns.h includes this. */
 #if defined(__clang__) || defined(__OPTIMIZE_SIZE__) || !defined(__ARM_FEATURE_UNALIGNED)
 
 #define tinyrt_dot_row tinyrt_dot_one
@@ -10,12 +10,13 @@
 #define TINYRT_ROW_PAIRS(first, second)                                                            \
     "smlad %[a1], " first ", %[t], %[a1]\n"                                                        \
     "sxtb16 " first ", " first "\n"                                                                \
-    "smlad %[a0], " first ", %[t], %[a0]\n" TINYRT_ADD_PAIRS("a3", second, "t", first)             \
-        "sxtb16 " second ", " second "\n" TINYRT_ADD_PAIRS("a2", second, "t", first)
+    "smlad %[a0], " first ", %[t], %[a0]\n" TINYRT_ADD_PAIRS(                                      \
+        "a3", second, "t", first) "sxtb16 " second ", " second                                     \
+                                  "\n" TINYRT_ADD_PAIRS("a2", second, "t", first)
 #define TINYRT_ROW_FOUR(x)                                                                         \
     "ldmia.w %[w]!, {r2-r5}\n"                                                                     \
-    "sxtb16 %[t], " x "\n" TINYRT_ROW_PAIRS("r2", "r3")                                            \
-        "sxtb16 %[t], " x ", ror #8\n" TINYRT_ROW_PAIRS("r4", "r5")
+    "sxtb16 %[t], " x "\n" TINYRT_ROW_PAIRS("r2", "r3") "sxtb16 %[t], " x                          \
+                                                        ", ror #8\n" TINYRT_ROW_PAIRS("r4", "r5")
 
 /** Eight of them. Words of activations are loaded side by side, where cores overlap them. */
 #define TINYRT_ROW_EIGHT                                                                           \
@@ -40,20 +41,19 @@ static inline const int32_t *tinyrt_dot_row(const int32_t *w, const tinyrt_singl
     int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
     uint32_t x0, x1, t;
     TINYRT_OPAQUE(a2, a3);
-    __asm(TINYRT_FIND_SPILLED("%[a2]%[a3]") TINYRT_WITH_ADD(
-        TINYRT_IF_SPILLED("1:\n"
-                          "ldr %[x0], [%[x]], #4\n" TINYRT_ROW_FOUR("%[x0]"),
-                          "ldr %[t], %[skip]\n"
-                          "ldr %[x1], [%[x]]\n"
-                          "and %[x0], %[t], #4\n"
-                          "add %[x], %[x], %[x0]\n"
-                          ".balign 4\n"
-                          "add pc, %[t]\n"
-                          "nop\n"
-                          "1:\n" TINYRT_ROW_LOOP))
-          "ldr %[t], %[end]\n"
-          "cmp %[x], %[t]\n"
-          "bne 1b\n"
+    __asm(TINYRT_FIND_SPILLED("%[a2]%[a3]")
+              TINYRT_WITH_ADD(TINYRT_IF_SPILLED("1:\n"
+                                                "ldr %[x0], [%[x]], #4\n" TINYRT_ROW_FOUR("%[x0]"),
+                                                "ldr %[t], %[skip]\n"
+                                                "ldr %[x1], [%[x]]\n"
+                                                "and %[x0], %[t], #4\n"
+                                                "add %[x], %[x], %[x0]\n"
+                                                ".balign 4\n"
+                                                "add pc, %[t]\n"
+                                                "nop\n"
+                                                "1:\n" TINYRT_ROW_LOOP)) "ldr %[t], %[end]\n"
+                                                                         "cmp %[x], %[t]\n"
+                                                                         "bne 1b\n"
           : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+rm"(a2), [a3] "+rm"(a3), [w] "+r"(w), [x] "+r"(x),
             [x0] "=&r"(x0), [x1] "=&r"(x1), [t] "=&r"(t)
           : [end] "m"(end), [skip] "m"(skip)
