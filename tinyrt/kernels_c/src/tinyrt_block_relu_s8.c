@@ -1,6 +1,6 @@
 #include "tinyrt_block_relu_s8.h"
 
-#define TINYRT_BLOCK_DOT_ONE tinyrt_dot_row
+#define TINYRT_BLOCK_DOT_ONE tinyrt_dot_words
 #define TINYRT_BLOCK_DOT_SPAN tinyrt_dot_span
 #define TINYRT_WORDS_BEFORE_LAST(p) (((p)->c_out >> 2) * (p)->taps)
 #include "tinyrt_block_relu_loop.h"

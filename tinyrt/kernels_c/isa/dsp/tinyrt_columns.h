@@ -236,7 +236,7 @@ enum { TINYRT_SPAN_CODE = TINYRT_TWO_TAPS_CODE };
 
 #undef TINYRT_FOUR_CHANNELS
 
-#include "tinyrt_row_words.h"
+#include "tinyrt_dot_words.h"
 
 static inline tinyrt_span tinyrt_span_of(const tinyrt_taps_word *columns, int32_t taps) {
     const tinyrt_span span = {columns + taps, tinyrt_skipped(taps, TINYRT_SPAN_CODE / 2)};
@@ -245,7 +245,7 @@ static inline tinyrt_span tinyrt_span_of(const tinyrt_taps_word *columns, int32_
 
 #else
 
-#define tinyrt_dot_row tinyrt_dot_one
+#define tinyrt_dot_words tinyrt_dot_one
 
 /* Sums are in variables of their own, which compilers keep in registers. */
 
