@@ -50,19 +50,26 @@ static inline void tinyrt_all_blocks(const tinyrt_block_s8_params *p, tinyrt_run
     product(p, column, 0, y);
 }
 
+/** Those channels of two columns that are left. */
+static inline void tinyrt_last_two_blocks(const tinyrt_block_s8_params *p,
+                                          tinyrt_two_run_product product,
+                                          const tinyrt_taps_word *columns, int8_t *y) {
+    int8_t last[8];
+    product(p, columns, 1, last);
+    for (int32_t i = p->c_out & ~3; i < p->c_out; ++i) {
+        TINYRT_SHORT_LOOP;
+        y[i] = last[i & 3];
+        y[p->c_out + i] = last[4 + (i & 3)];
+    }
+}
+
 /** All channels of two columns. */
 static inline void tinyrt_all_two_blocks(const tinyrt_block_s8_params *p,
                                          tinyrt_two_run_product product,
                                          const tinyrt_taps_word *columns, int8_t *y) {
     product(p, columns, 0, y);
     if ((p->c_out & 3) != 0) {
-        int8_t last[8];
-        product(p, columns, 1, last);
-        for (int32_t i = p->c_out & ~3; i < p->c_out; ++i) {
-            TINYRT_SHORT_LOOP;
-            y[i] = last[i & 3];
-            y[p->c_out + i] = last[4 + (i & 3)];
-        }
+        tinyrt_last_two_blocks(p, product, columns, y);
     }
 }
 

@@ -11,8 +11,7 @@ static inline void tinyrt_widen_word(uint32_t word, tinyrt_taps_word *column) {
 }
 
 /** Writes three runs of nine bytes, which lie row bytes apart, one behind the other to one of two
- *  columns, and a zero. Loads stand side by side, where cores
- *  overlap them. */
+ *  columns, and a zero. Loads stand side by side, where cores overlap them. */
 static TINYRT_NOINLINE void tinyrt_widen_nines(const int8_t *x, int32_t row,
                                                tinyrt_taps_word *column) {
     const int8_t *const second = x + row;
@@ -44,22 +43,23 @@ static TINYRT_NOINLINE int32_t tinyrt_nines_of_row(const tinyrt_window_block_s8_
                                                    tinyrt_taps_word *columns, int8_t *y) {
     const int32_t y0 = (oy * p->window.stride_h) - p->window.pad_top;
     const int32_t x0 = (ox * p->window.stride_w) - p->window.pad_left;
+    const int32_t row = p->x.w * p->x.c;
+    const int32_t step = p->window.stride_w * p->x.c;
+    const int32_t last = row - 9 - (2 * step);
     /* Three rows of 28 padded taps have nine each. */
     if ((p->block.taps == 28) && (p->window.kernel_h == 3) && ((x0 | y0) >= 0) &&
-        ((y0 + 3) <= p->x.h)) {
-        const int32_t row = p->x.w * p->x.c;
-        const int32_t step = p->window.stride_w * p->x.c;
+        ((y0 + 3) <= p->x.h) && ((x0 * p->x.c) <= last)) {
         const int8_t *const line = x + (y0 * row);
         const int8_t *from = line + (x0 * p->x.c);
-        const int8_t *const end = line + row - 9 - (2 * step);
-        for (; from <= end; ox += 2) {
+        do {
             tinyrt_widen_nines(from, row, columns);
             from += step;
             tinyrt_widen_nines(from, row, columns + 1);
             from += step;
             two(&p->block, columns, y);
             y += 2 * p->block.c_out;
-        }
+            ox += 2;
+        } while (from <= (line + last));
     }
     return ox;
 }

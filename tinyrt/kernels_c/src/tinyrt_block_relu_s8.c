@@ -11,11 +11,10 @@ void tinyrt_block_relu_s8(const tinyrt_block_s8_params *p, const tinyrt_single *
 
 void tinyrt_two_blocks_relu_s8(const tinyrt_block_s8_params *p, const tinyrt_taps_word *columns,
                                int8_t *y) {
-#ifndef __OPTIMIZE_SIZE__
     if ((p->c_out & 3) == 0) {
         tinyrt_relu_two_columns(p, columns, 0, y); /* a jump, where it is the last thing done */
-        return;
+    } else {
+        tinyrt_relu_two_columns(p, columns, 0, y);
+        tinyrt_last_two_blocks(p, tinyrt_relu_two_columns, columns, y);
     }
-#endif
-    tinyrt_all_two_blocks(p, tinyrt_relu_two_columns, columns, y);
 }
