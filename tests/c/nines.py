@@ -1,5 +1,4 @@
-"""Random layers for the loops of dual-multiply cores: windows of nine bytes a row, depthwise filters
-of stride 2, and single rows of any length."""
+"""Random layers for loops of dual-multiply cores: windows in colour, depthwise ones, and rows."""
 
 from __future__ import annotations
 
@@ -10,19 +9,23 @@ from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 
 CONSTANT = frozenset({1, 2})
+KERNELS = ((3, 3, 3), (3, 1, 9), (3, 9, 1), (2, 7, 2))
+"""Rows, columns and channels."""
+
 KERNEL = "tinyrt_window_block_relu_s8"
 
 
 def nines(rng: Rng) -> Case:
-    """Three rows of nine bytes, from maps that have no such window inside up to wide ones."""
-    width, c_in = ((3, 3), (1, 9), (9, 1))[int(rng.integers(0, 3))]
+    """Three rows of nine bytes, from maps that have no such window inside up to wide ones; and
+    windows of as many padded taps in two rows."""
+    height, width, c_in = KERNELS[int(rng.integers(0, len(KERNELS)))]
     padding = str(rng.choice(["SAME", "VALID"]))
-    least = (1, 1) if padding == "SAME" else (3, width)
+    least = (1, 1) if padding == "SAME" else (height, width)
     size = int(rng.integers(least[0], 9)), int(rng.integers(least[1], 24))
     x = (int(rng.choice([1, 1, 1, 2])), *size, c_in)
     c_out = int(rng.integers(2, 14))
     attrs = Conv2dAttrs(stride=pair(rng, 1, 3), padding=padding, activation=activation(rng))
-    return Case("conv2d", attrs, (x, (c_out, 3, width, c_in), (c_out,)), CONSTANT)
+    return Case("conv2d", attrs, (x, (c_out, height, width, c_in), (c_out,)), CONSTANT)
 
 
 def every_other(rng: Rng) -> Case:

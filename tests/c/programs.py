@@ -123,4 +123,4 @@ def of_tiles() -> dict[str, Built]:
 
 def of_nines() -> dict[str, Built]:
     """Windows of nine bytes a row, and what else has loops of its own with dual multiplies."""
-    return drawn("nines", NINES, range(10), relu_outputs)
+    return drawn("nines", NINES, range(40), relu_outputs)
