@@ -11,6 +11,7 @@ import numpy as np
 from tests.c.computed import LAYERS, computed
 from tests.c.conformance import C_OPS, F32_OPS, INT16_OPS, graph_of
 from tests.c.fours import BUILDS, FOURS
+from tests.c.nines import LAYERS as NINES
 from tests.c.packed_cases import (
     INT4_CASES,
     PACKED_CASES,
@@ -118,3 +119,8 @@ def of_unsigned() -> dict[str, Built]:
 def of_tiles() -> dict[str, Built]:
     """Convolutions by tiles, once ``by_tiles`` lets them all be."""
     return drawn("tiles", TILES, range(8), build_s8)
+
+
+def of_nines() -> dict[str, Built]:
+    """Windows of nine bytes a row, and what else has loops of its own with dual multiplies."""
+    return drawn("nines", NINES, range(40), relu_outputs)

@@ -36,10 +36,9 @@ static inline tinyrt_run tinyrt_run_of(const tinyrt_block_s8_params *p, int32_t 
     return run;
 }
 
-/** All channels of a column. */
+/** All channels of a column; whole blocks last, where compilers jump to their product. */
 static inline void tinyrt_all_blocks(const tinyrt_block_s8_params *p, tinyrt_run_product product,
                                      const tinyrt_single *column, int8_t *y) {
-    product(p, column, 0, y);
     if ((p->c_out & 3) != 0) {
         int8_t last[4];
         product(p, column, 1, last);
@@ -47,6 +46,20 @@ static inline void tinyrt_all_blocks(const tinyrt_block_s8_params *p, tinyrt_run
             TINYRT_SHORT_LOOP;
             y[i] = last[i & 3];
         }
+    }
+    product(p, column, 0, y);
+}
+
+/** Those channels of two columns that are left. */
+static inline void tinyrt_last_two_blocks(const tinyrt_block_s8_params *p,
+                                          tinyrt_two_run_product product,
+                                          const tinyrt_taps_word *columns, int8_t *y) {
+    int8_t last[8];
+    product(p, columns, 1, last);
+    for (int32_t i = p->c_out & ~3; i < p->c_out; ++i) {
+        TINYRT_SHORT_LOOP;
+        y[i] = last[i & 3];
+        y[p->c_out + i] = last[4 + (i & 3)];
     }
 }
 
@@ -56,13 +69,7 @@ static inline void tinyrt_all_two_blocks(const tinyrt_block_s8_params *p,
                                          const tinyrt_taps_word *columns, int8_t *y) {
     product(p, columns, 0, y);
     if ((p->c_out & 3) != 0) {
-        int8_t last[8];
-        product(p, columns, 1, last);
-        for (int32_t i = p->c_out & ~3; i < p->c_out; ++i) {
-            TINYRT_SHORT_LOOP;
-            y[i] = last[i & 3];
-            y[p->c_out + i] = last[4 + (i & 3)];
-        }
+        tinyrt_last_two_blocks(p, product, columns, y);
     }
 }
 

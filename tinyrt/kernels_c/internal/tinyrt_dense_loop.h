@@ -11,8 +11,7 @@ static inline void tinyrt_dense_loop(const tinyrt_dense_s8_params *p, tinyrt_blo
                                      tinyrt_taps_word *columns, int8_t *y) {
     const int32_t c_in = p->c_in;
     for (int32_t left = p->rows >> 1; left > 0; --left) {
-        tinyrt_widen_all(x, c_in, columns);
-        tinyrt_widen_all(x + c_in, c_in, columns + 1);
+        tinyrt_widen_two(x, c_in, columns);
         two(&p->block, columns, y);
         x += 2 * c_in;
         y += 2 * p->block.c_out;
@@ -31,8 +30,7 @@ static inline void tinyrt_dense_part(const tinyrt_dense_s8_params *p, tinyrt_blo
         if (p->rows == 1) {
             (void)tinyrt_set_single(x, c_in, columns);
         } else {
-            tinyrt_widen_all(x, c_in, columns);
-            tinyrt_widen_all(x + c_in, c_in, columns + 1);
+            tinyrt_widen_two(x, c_in, columns);
         }
     }
     tinyrt_part_of_columns(&p->block, one, two, p->rows, c_out, columns, y);

@@ -90,6 +90,12 @@ static inline tinyrt_column3 tinyrt_column3_at(const int8_t *x, const tinyrt_lin
     return tinyrt_load_column3(x[line->before], *x, x[line->behind]);
 }
 
+/* clang has too few registers for it. */
+#if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS && !defined(__clang__)
+#define TINYRT_TWO_ASSEMBLY
+#include "tinyrt_depthwise_two.h"
+#endif
+
 /** Every other input column takes part in two outputs. */
 static TINYRT_NOINLINE void tinyrt_slide_by_two(const tinyrt_depthwise3x3_s8_params *p,
                                                 const tinyrt_channel *constants, tinyrt_line line) {
@@ -105,6 +111,11 @@ static TINYRT_NOINLINE void tinyrt_slide_by_two(const tinyrt_depthwise3x3_s8_par
     }
     const int32_t length = inside * step;
     int8_t *const y = line.y + length;
+#ifdef TINYRT_TWO_ASSEMBLY
+    if (length != 0) {
+        one = tinyrt_slide_columns(constants, &line, step, &x, one, y);
+    }
+#else
     for (int32_t offset = -length; offset != 0; offset += step) {
         const int32_t two = tinyrt_add_column3(f, 1, tinyrt_column3_at(x, &line), one);
         x += step;
@@ -114,6 +125,7 @@ static TINYRT_NOINLINE void tinyrt_slide_by_two(const tinyrt_depthwise3x3_s8_par
         one = tinyrt_add_column3(f, 0, column, channel.init);
         y[offset] = tinyrt_finish3(&channel, sum);
     }
+#endif
     if (inside != p->along.y_count) {
         const int32_t two = tinyrt_add_column3(f, 1, tinyrt_column3_at(x, &line), one);
         *y = tinyrt_finish3(&channel, two + channel.tail);

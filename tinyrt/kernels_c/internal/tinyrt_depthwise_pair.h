@@ -109,11 +109,14 @@ static inline int8_t tinyrt_finish_pair(const tinyrt_pair_channel *k, int32_t do
 #define TINYRT_PAIR_FIELD(name) "%[" name "]"
 #endif
 
+/** Adds the step to a place. Where it is in memory, it is loaded before, behind another load, which
+ * it overlaps. */
+#define TINYRT_PAIR_LOAD_STEP(t)                                                                   \
+    TINYRT_FIND_SPILLED("%[step]")                                                                 \
+    TINYRT_IF_SPILLED("ldr %[" t "], %[step]\n", "")
 #define TINYRT_PAIR_STEP(place, t)                                                                 \
     TINYRT_FIND_SPILLED("%[step]")                                                                 \
-    TINYRT_IF_SPILLED("ldr %[" t "], %[step]\n"                                                    \
-                      "add %[" place "], %[" t "]\n",                                              \
-                      "add %[" place "], %[step]\n")
+    TINYRT_IF_SPILLED("add %[" place "], %[" t "]\n", "add %[" place "], %[step]\n")
 
 #define TINYRT_PAIR_COLUMN(behind)                                                                 \
     TINYRT_PAIR_STEP("x", "t0")                                                                    \
@@ -136,6 +139,7 @@ static inline int8_t tinyrt_finish_pair(const tinyrt_pair_channel *k, int32_t do
                                                     "smlad %[" b "], %[t1], %[t3], %[" b "]\n"
 
 #ifdef TINYRT_PAIR_ASIDE
+#define TINYRT_PAIR_LOAD_Y_STEP
 #define TINYRT_PAIR_BEGIN                                                                          \
     "ldr %[oa], " TINYRT_PAIR_FIELD("init") "\n"                                                   \
                                             "mov %[ob], %[oa]\n" TINYRT_PAIR_PRODUCTS(             \
@@ -146,6 +150,7 @@ static inline int8_t tinyrt_finish_pair(const tinyrt_pair_channel *k, int32_t do
                                              "add %[t2], %[row]\n"                                 \
                                              "strb %[tb], [%[x], %[t2]]\n"
 #else
+#define TINYRT_PAIR_LOAD_Y_STEP TINYRT_PAIR_LOAD_STEP("t3")
 #define TINYRT_PAIR_BEGIN                                                                          \
     TINYRT_FIND_SPILLED("%[init]")                                                                 \
     TINYRT_IF_SPILLED("ldr %[oa], %[init]\n"                                                       \
@@ -159,7 +164,7 @@ static inline int8_t tinyrt_finish_pair(const tinyrt_pair_channel *k, int32_t do
                       "strb %[tb], [%[t2], %[row]]\n" TINYRT_PAIR_STEP("t2", "t3") "str %[t2], "   \
                                                                                    "%[y]\n",       \
                       "strb %[ta], [%[y]]\n"                                                       \
-                      "strb %[tb], [%[y], %[row]]\n" TINYRT_PAIR_STEP("y", "t2"))
+                      "strb %[tb], [%[y], %[row]]\n" TINYRT_PAIR_STEP("y", "t3"))
 #endif
 
 /** The high half of a product; where it takes a sign, that is the sum's. */
@@ -176,18 +181,18 @@ static inline int8_t tinyrt_finish_pair(const tinyrt_pair_channel *k, int32_t do
 #define TINYRT_PAIR_OUTPUTS                                                                        \
     "ldrd %[t2], %[t3], " TINYRT_PAIR_FIELD("scale") "\n" TINYRT_PAIR_HIGH("ta")                   \
         TINYRT_PAIR_AGAIN TINYRT_PAIR_HIGH("tb") "ldr %[t2], " TINYRT_PAIR_FIELD(                  \
-            "shift") "\n"                                                                          \
-                     "asr %[ta], %[ta], %[t2]\n"                                                   \
+            "shift") "\n" TINYRT_PAIR_LOAD_Y_STEP "asr %[ta], %[ta], %[t2]\n"                      \
                      "asr %[tb], %[tb], %[t2]\n"                                                   \
                      "ssat %[ta], #8, %[ta]\n"                                                     \
                      "ssat %[tb], #8, %[tb]\n" TINYRT_PAIR_STORE
 
 #define TINYRT_PAIR_LOOP(behind)                                                                   \
+    TINYRT_PAIR_LOAD_STEP("t0")                                                                    \
     "1:\n" TINYRT_PAIR_COLUMN(behind) TINYRT_PAIR_PRODUCTS("k2", "ta", "tb", "ta", "tb")           \
         TINYRT_PAIR_OUTPUTS TINYRT_PAIR_PRODUCTS("k1", "ta", "tb", "oa", "ob") TINYRT_PAIR_BEGIN   \
-        "ldr %[t2], " TINYRT_PAIR_FIELD("end") "\n"                                                \
-                                               "cmp %[saved], %[t2]\n"                             \
-                                               "bne 1b\n"
+        "ldr %[t2], " TINYRT_PAIR_FIELD("end") "\n" TINYRT_PAIR_LOAD_STEP(                         \
+            "t0") "cmp %[saved], %[t2]\n"                                                          \
+                  "bne 1b\n"
 
 /** The columns from the one behind x on, until saved is at its end; from outputs at y on. Takes
  *  every register that there is. */

@@ -1,9 +1,14 @@
-/** Convolutions as products of columns, whatever the weights' format. */
+/** Convolutions as products of columns, whatever the weights' format. A source that defines
+ *  TINYRT_NINES, whose outputs are whole rows, has code of its own for windows in colour. */
 #ifndef TINYRT_WINDOW_LOOP_H
 #define TINYRT_WINDOW_LOOP_H
 
 #include "tinyrt_part_of_columns.h"
 #include "tinyrt_window_column.h"
+
+#ifdef TINYRT_NINES
+#include "tinyrt_window_nines.h"
+#endif
 
 /** So many outputs from (oy, ox) on, two at a time; one and two are constants where this is
  *  called. */
@@ -13,6 +18,12 @@ static inline void tinyrt_window_outputs(const tinyrt_window_block_s8_params *p,
                                          tinyrt_taps_word *columns, int8_t *patch, int8_t *y) {
     int32_t lanes = 2;
     for (int32_t left = outputs; left > 0; left -= lanes) {
+#ifdef TINYRT_NINES
+        const int32_t done = tinyrt_nines_of_row(p, two, oy, ox, x, columns, y) - ox;
+        ox += done;
+        left -= done;
+        y += done * p->block.c_out;
+#endif
         lanes = (left > 1) ? 2 : 1;
         for (int32_t lane = 0; lane < lanes; ++lane) {
             tinyrt_window_column(p, x, (oy * p->window.stride_h) - p->window.pad_top,
@@ -30,7 +41,7 @@ static inline void tinyrt_window_outputs(const tinyrt_window_block_s8_params *p,
             two(&p->block, columns, y);
         } else {
             const int32_t taps = p->window.kernel_h * p->window.kernel_w * p->x.c;
-            one(&p->block, tinyrt_set_single(patch, taps, columns), y);
+            one(&p->block, tinyrt_as_single(patch, taps, columns), y);
         }
         y += lanes * p->block.c_out;
     }

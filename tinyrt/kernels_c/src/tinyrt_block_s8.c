@@ -1,6 +1,6 @@
 #include "tinyrt_block_s8.h"
 
-#define TINYRT_BLOCK_DOT_ONE tinyrt_dot_one
+#define TINYRT_BLOCK_DOT_ONE tinyrt_dot_words
 #define TINYRT_BLOCK_DOT_TWO tinyrt_dot_two
 #define TINYRT_RUN_OF(p, last, y) tinyrt_run_of(p, p->taps, last, y)
 #include "tinyrt_block_loop.h"

@@ -57,6 +57,11 @@ static inline tinyrt_taps_word *tinyrt_widen(const int8_t *x, int32_t count,
     return column;
 }
 
+/** Words may be loaded from anywhere, and code need not be small. */
+#ifndef __OPTIMIZE_SIZE__
+#define TINYRT_ANY_WORD
+#endif
+
 /** What of two columns a product runs over, set out once for many: their end, and how much of the
  *  loop's code is skipped when it is entered. */
 typedef struct {
@@ -82,6 +87,44 @@ static inline void tinyrt_widen_all(const int8_t *x, int32_t count, tinyrt_taps_
         }
         (void)tinyrt_widen(last, 4, column);
     }
+}
+
+/** Writes four bytes of each of two rows to both columns; other is how far apart the rows lie. */
+static inline void tinyrt_widen_four_of_two(const int8_t *x, int32_t other,
+                                            tinyrt_taps_word *columns) {
+    const uint32_t first = tinyrt_load_word(x);
+    const uint32_t second = tinyrt_load_word(x + other);
+    columns[0] = tinyrt_even_bytes(first);
+    columns[1] = tinyrt_even_bytes(second);
+    columns[2] = tinyrt_odd_bytes(first);
+    columns[3] = tinyrt_odd_bytes(second);
+}
+
+/** As tinyrt_widen_all of two rows, one behind the other, to both columns. */
+static inline void tinyrt_widen_two(const int8_t *x, int32_t count, tinyrt_taps_word *columns) {
+#ifdef __OPTIMIZE_SIZE__
+    tinyrt_widen_all(x, count, columns);
+    tinyrt_widen_all(x + count, count, columns + 1);
+#else
+    const int32_t whole = count & ~3;
+    const int8_t *const end = x + whole;
+    const int8_t *from = x;
+    tinyrt_taps_word *to = columns;
+#ifdef TINYRT_FAST
+    for (const int8_t *const most = x + (count & ~15); from != most; from += 16, to += 16) {
+        tinyrt_widen_four_of_two(from, count, to);
+        tinyrt_widen_four_of_two(from + 4, count, to + 4);
+        tinyrt_widen_four_of_two(from + 8, count, to + 8);
+        tinyrt_widen_four_of_two(from + 12, count, to + 12);
+    }
+#endif
+    for (; from != end; from += 4, to += 4) {
+        tinyrt_widen_four_of_two(from, count, to);
+    }
+    for (int32_t row = 0; (whole != count) && (row < 2); ++row) {
+        tinyrt_widen_all(x + whole + (row * count), count - whole, columns + whole + row);
+    }
+#endif
 }
 
 /** Copies count bytes to a single column, and zeros up to a multiple of four. */
@@ -193,12 +236,16 @@ enum { TINYRT_SPAN_CODE = TINYRT_TWO_TAPS_CODE };
 
 #undef TINYRT_FOUR_CHANNELS
 
+#include "tinyrt_dot_words.h"
+
 static inline tinyrt_span tinyrt_span_of(const tinyrt_taps_word *columns, int32_t taps) {
     const tinyrt_span span = {columns + taps, tinyrt_skipped(taps, TINYRT_SPAN_CODE / 2)};
     return span;
 }
 
 #else
+
+#define tinyrt_dot_words tinyrt_dot_one
 
 /* Sums are in variables of their own, which compilers keep in registers. */
 

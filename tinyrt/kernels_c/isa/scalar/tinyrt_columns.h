@@ -322,4 +322,12 @@ static inline const int32_t *tinyrt_dot_span(const int32_t *w, const tinyrt_taps
 
 #endif
 
+/** As tinyrt_widen_all of two rows, one behind the other, to both columns. */
+static inline void tinyrt_widen_two(const int8_t *x, int32_t count, tinyrt_taps_word *columns) {
+    tinyrt_widen_all(x, count, columns);
+    tinyrt_widen_all(x + count, count, columns + 1);
+}
+
+#define tinyrt_dot_words tinyrt_dot_one
+
 #endif

@@ -1,0 +1,46 @@
+"""Loops of dual-multiply cores on emulated cores, in every way that compilers make them."""
+
+import numpy as np
+import pytest
+
+from tests.c.conformance import graph_of
+from tests.c.nines import LAYERS
+from tests.c.packed_cases import relu_outputs
+from tests.firmware.compilers import by_clang, with_options
+from tests.firmware.device import require_core
+from tests.firmware.test_winograd import WAYS
+from tests.ops.build import build_s8
+from tests.sampling import sampled
+from tinyrt.emulate import build_image, run_image
+from tinyrt.emulate.run import unpack_outputs
+from tinyrt.export import export_graph
+from tinyrt.ops.shared.evaluate import evaluate
+
+pytestmark = pytest.mark.slow
+
+CORES = ("cortex-m4", "cortex-m7", "cortex-m33")
+ALL = [
+    (core, way) for core in CORES for way in WAYS if core == CORES[0] or not way.startswith("clang")
+]
+SAMPLE = [("cortex-m4", way) for way in ("O2", "speed", "two registers kept")]
+
+
+@pytest.fixture(scope="module", params=[relu_outputs, build_s8])
+def layers(request):
+    graph, feeds = graph_of(LAYERS, range(sampled(12, 40)), request.param)
+    return graph, feeds, evaluate(graph, feeds)
+
+
+@pytest.mark.parametrize(("core", "way"), sampled(SAMPLE, ALL))
+def test_loops_are_exact_on_the_device(layers, tmp_path, core, way):
+    require_core(core)
+    graph, feeds, expected = layers
+    project = export_graph(graph, tmp_path / "project", core=core)
+    with_options(project, WAYS[way])
+    if way.startswith("clang"):
+        by_clang(project)
+    data = b"".join(feeds[port.name].tobytes() for port in project.inputs)
+    found = run_image(build_image(project, tmp_path), data, tmp_path)
+    answers = unpack_outputs(project.outputs, found.outputs, 1)
+    for name, values in expected.items():
+        np.testing.assert_array_equal(answers[name].reshape(values.shape), values, err_msg=name)
