@@ -115,7 +115,7 @@ def sources_of(command: list[str]) -> list[tuple[str, Path, str]]:
     outside = (os.environ.get(name, "") for name in FROM_OUTSIDE)
     common = [shutil.which(given["CC"]) or "", bare, *outside]
     for word in " ".join(f"{name}={value}" for name, value in given.items()).split():
-        common.append(closure(Path(word)) if Path(word).is_file() else word)
+        common.append(Texts(identity).of(Path(word)) if Path(word).is_file() else word)
     texts, places = Texts(identity), {path.stem: path for path in sorted(project.rglob("*.c"))[::-1]}
     listed = []
     for name in OBJECT.findall(rules):
