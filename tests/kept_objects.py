@@ -116,8 +116,8 @@ def sources_of(command: list[str]) -> list[tuple[str, Path, str]]:
     common = [shutil.which(given["CC"]) or "", bare, *outside]
     for word in " ".join(f"{name}={value}" for name, value in given.items()).split():
         common.append(Texts(identity).of(Path(word)) if Path(word).is_file() else word)
-    texts, places = Texts(identity), {path.stem: path for path in sorted(project.rglob("*.c"))[::-1]}
-    listed = []
+    texts, listed = Texts(identity), []
+    places = {path.stem: path for path in sorted(project.rglob("*.c"), reverse=True)}
     for name in OBJECT.findall(rules):
         digest = hashlib.sha256("\0".join([*common, name, texts.of(places[name])]).encode())
         listed.append((digest.hexdigest(), build / name, identity))
