@@ -18,16 +18,20 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
-NAME = re.compile(r"^#define (\w+) (\w+)_([0-9a-f]{8})_\1\n", re.MULTILINE)
+NAME = re.compile(r"^#define (\w+) (\w+)_([0-9a-f]{8}|@{8})_\1\n", re.MULTILINE)
 """What ``tinyrt_names.h`` has of each kernel: library, identity."""
 
 OBJECT = re.compile(r"^\t\$\(BUILD\)/(\w+)\.o ?\\?\n", re.MULTILINE)
-WORD = re.compile(r"\w+")
+KERNEL = "tinyrt_"
+WORD = re.compile(rf"{KERNEL}\w+")
+"""What may be the name of a kernel; names that begin otherwise are taken for used."""
+
 PARTS = (".o", ".ci")
 """What the compiler writes of a source that is needed later."""
 
@@ -111,36 +115,66 @@ def sources_of(command: list[str]) -> list[tuple[str, Path, str]]:
     outside = (os.environ.get(name, "") for name in FROM_OUTSIDE)
     common = [shutil.which(given["CC"]) or "", bare, *outside]
     for word in " ".join(f"{name}={value}" for name, value in given.items()).split():
-        common.append(closure(Path(word)) if Path(word).is_file() else word)
-    listed = []
+        common.append(Texts(identity).of(Path(word)) if Path(word).is_file() else word)
+    texts, listed = Texts(identity), []
+    places = {path.stem: path for path in sorted(project.rglob("*.c"), reverse=True)}
     for name in OBJECT.findall(rules):
-        source = next(path for path in sorted(project.rglob(f"{name}.c")))
-        text = neutral(closure(source), identity)
-        digest = hashlib.sha256("\0".join([*common, name, text]).encode())
+        digest = hashlib.sha256("\0".join([*common, name, texts.of(places[name])]).encode())
         listed.append((digest.hexdigest(), build / name, identity))
     return listed
 
 
-def closure(source: Path) -> str:
-    """A source and all that it includes, one after the other."""
-    texts: dict[Path, str] = {}
-    waiting = [source]
-    while waiting:
-        file = waiting.pop()
-        if file not in texts:
-            texts[file] = file.read_text()
-            beside = [file.parent / name for name in INCLUDE.findall(texts[file])]
-            waiting += [path.resolve() for path in beside if path.is_file()]
-    return "\0".join(texts[file] for file in sorted(texts))
+class Texts:
+    """What sources of one exported folder depend on; each file is read once."""
+
+    def __init__(self, identity: str) -> None:
+        self.identity = identity
+        self._files: dict[Path, _File] = {}
+
+    def of(self, source: Path) -> str:
+        """Digests of a source and of all that it includes, and the names of kernels that these use;
+        without the identity."""
+        files: dict[Path, _File] = {}
+        waiting = [source]
+        while waiting:
+            path = waiting.pop()
+            if path not in files:
+                files[path] = self._read(path)
+                waiting += files[path].beside
+        words = {word for file in files.values() for word in file.words}
+        listed = []
+        for path in sorted(files):
+            names = files[path].names.items()
+            used = (line for name, line in names if name in words or not name.startswith(KERNEL))
+            listed += [files[path].digest, *used]
+        return "\0".join(listed)
+
+    def _read(self, path: Path) -> _File:
+        if path not in self._files:
+            self._files[path] = _File.of(path, self.identity)
+        return self._files[path]
 
 
-def neutral(text: str, identity: str) -> str:
-    """Text without the identity, and without the names of kernels that it does not use."""
-    words = set(WORD.findall(NAME.sub("", text)))
-    text = NAME.sub(lambda name: name[0] if name[1] in words else "", text)
-    return text.replace(f"_{identity}_", f"_{NO_IDENTITY}_").replace(
-        f"export {identity} */", f"export {NO_IDENTITY} */"
-    )
+@dataclass(frozen=True)
+class _File:
+    """A file's digest, the names that it gives to kernels, its words and what it includes."""
+
+    digest: str
+    names: dict[str, str]
+    words: set[str]
+    beside: list[Path]
+
+    @classmethod
+    def of(cls, path: Path, identity: str) -> _File:
+        text = path.read_text()
+        beside = [path.parent / name for name in INCLUDE.findall(text)]
+        text = text.replace(f"_{identity}_", f"_{NO_IDENTITY}_")
+        text = text.replace(f"export {identity} */", f"export {NO_IDENTITY} */")
+        names = {line[1]: line[0] for line in NAME.finditer(text)}
+        bare = NAME.sub("", text) if names else text
+        digest = hashlib.sha256(bare.encode()).hexdigest()
+        included = [file.resolve() for file in beside if file.is_file()]
+        return cls(digest, names, {*WORD.findall(bare)}, included)
 
 
 @contextmanager

@@ -103,6 +103,18 @@ def test_a_key_is_of_all_that_an_object_depends_on(tmp_path):
     assert differing(changed(project, "net_weights.c", "0", "1")) == {"net_weights"}
 
 
+def test_a_key_is_of_headers_that_flags_name(tmp_path):
+    project = exported(tmp_path / "net")
+    header, beside = tmp_path / "first.h", tmp_path / "second.h"
+    header.write_text('#include "second.h"\n')
+    found = []
+    for text in ("int a;\n", "int b;\n", "int a;\n"):
+        beside.write_text(text)
+        found.append(keys(project, f"-O1 -include {header}"))
+    assert found[0] == found[2]
+    assert {name for name in found[0] if found[0][name] != found[1][name]} == {*found[0]}
+
+
 def test_names_of_kernels_that_a_file_does_not_use_are_not_in_its_key(tmp_path):
     project = exported(tmp_path / "net")
     (names,) = project.rglob("tinyrt_names.h")

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.c.host import RUNNING_HEADER, run_program, write_driver
-from tests.kept_objects import closure, neutral
+from tests.kept_objects import Texts
 from tinyrt import kernels_c
 from tinyrt.export import ExportedProject
 
@@ -89,7 +89,9 @@ class Counted:
         includes = [f"-I{project.directory}", f"-I{project.directory}/tinyrt"]
         flags = [*FLAGS, *project.core.flags] if _is_host(project) else [*FLAGS]
         library = project.directory / "tinyrt"
-        kernels = {kernel: _key(kernel, project, flags) for kernel in sorted(library.glob("*.c"))}
+        texts, sources = Texts(project.identity), sorted(library.glob("*.c"))
+        # What an object depends on, but for the names that the project gives its functions.
+        kernels = {path: "\0".join([path.name, *flags, texts.of(path)]) for path in sources}
         new = [kernel for kernel, key in kernels.items() if key not in self._objects]
         # The model's own code has functions of headers, too: it passes them to kernels.
         sources = [*new, project.directory / f"{project.name}.c"]
@@ -117,11 +119,6 @@ class Counted:
             for line in _run(["gcov", "-b", "--json-format", "-t", *data], folder).splitlines():
                 taken.count(json.loads(line), isa, above)
         return taken
-
-
-def _key(source: Path, project: ExportedProject, flags: list[str]) -> str:
-    """What an object depends on, but for the names that the project gives its functions."""
-    return "\0".join([source.name, *flags, neutral(closure(source), project.identity)])
 
 
 def _is_host(project: ExportedProject) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.convert.raw_tflite import Op, Subgraph, Tensor, build
 from tinyrt.convert.tflite.reader import parse_tflite
-from tinyrt.ir import Graph
+from tinyrt.ir import Graph, Node
 from tinyrt.ops.shared.window import Window
 
 ZERO_POINTS = (0, 1, 127, 128, 129, 255)
@@ -64,7 +64,24 @@ class _Net:
         self.layer("FULLY_CONNECTED", *shapes, zero_point, fields, relu)
 
     def graph(self) -> Graph:
-        return parse_tflite(build(Subgraph(self.tensors, self.ops, self.inputs, self.outputs)))
+        made = build(Subgraph(self.tensors, self.ops, self.inputs, self.outputs))
+        return _one_by_one(parse_tflite(made))
+
+
+def _one_by_one(graph: Graph) -> Graph:
+    """Each layer's nodes behind one another: a planner has few tensors to place at a time."""
+    listed: dict[str, Node] = {}
+
+    def add(name: str | None) -> None:
+        node = None if name is None else graph.producer(name)
+        if node is not None and node.output not in listed:
+            for x in node.inputs:
+                add(x)
+            listed[node.output] = node
+
+    for y in graph.outputs:
+        add(y)
+    return replace(graph, nodes=tuple(listed.values()))
 
 
 def net(seed: int, layers: int) -> Graph:

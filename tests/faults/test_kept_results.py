@@ -46,7 +46,7 @@ FUNCTIONS = {
     "tinyrt.backends.numba.abi:_compiled": "the function itself",
     "tinyrt.backends.numba.abi:runner": FOREVER,
     "tinyrt.convert.onnx.proto:_parts_of": "the kind of message",
-    "tinyrt.emulate.cycles.kinds:facts_of": "the instruction",
+    "tinyrt.emulate.cycles.kinds:_facts": "the instruction's name and operands",
     "tinyrt.emulate.cycles.table:table_of": "the core's name",
     "tinyrt.export.rendering:_environment": "the folder; templates that change are read again",
     "tinyrt.export.text:_int8_literals": FOREVER,

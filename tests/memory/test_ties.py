@@ -15,6 +15,7 @@ from tinyrt.ir import DType, QParams
 from tinyrt.memory import check_plan, plan_memory
 from tinyrt.memory.placing.ties import slice_offset
 from tinyrt.memory.plan import MemoryOptions
+from tinyrt.memory.regions import assign
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.shared.evaluate import evaluate
@@ -122,6 +123,20 @@ def test_a_slice_in_place_that_costs_memory_is_a_copy():
     plan = plan_memory(pinned(), SCALAR)
     assert plan.idle == set()
     assert plan.arena_bytes == 16 * 8
+
+
+@pytest.mark.parametrize(("graph", "plans"), [(split_and_joined(), 3), (pinned(), 2)])
+def test_plans_that_can_be_no_smaller_are_not_searched_for(monkeypatch, graph, plans):
+    """By the lower bound, which is known before any plan: of five and of three."""
+    found = []
+
+    def watched(*arguments):
+        found.append(arguments)
+        return assign(*arguments)
+
+    monkeypatch.setattr("tinyrt.memory.arena.assign", watched)
+    plan_memory(graph, SCALAR)
+    assert len(found) == plans
 
 
 def test_beyond_the_limit_of_pairs_the_first_plan_is_taken(monkeypatch):

@@ -114,22 +114,28 @@ class _Plans:
     def best(self) -> ArenaPlan:
         """The smallest plan: all slices and concatenations in place, or without some of them."""
         chosen = set(self.ties)
-        best = self._plan(chosen)
+        best = self._plan(chosen, self._problem(chosen))
         trials = [set[int]()] if chosen else []
         if len(chosen) <= MAX_DROPPED:
             trials += [chosen - {index} for index in sorted(chosen)]
         for trial in trials:
             if self.pairs > MAX_PAIRS_PLANNED:
                 break
-            plan = self._plan(trial)
+            problem = self._problem(trial)
+            if problem.lower_bound() >= best.arena_bytes:
+                continue  # none of its plans is smaller
+            plan = self._plan(trial, problem)
             if plan.arena_bytes < best.arena_bytes:
                 best = plan
         return best
 
-    def _plan(self, idle: Collection[int]) -> ArenaPlan:
+    def _problem(self, idle: Collection[int]) -> Problem:
         ties = {b: tie for index in sorted(idle) for b, tie in self.ties[index].items()}
         problem = Problem(self.buffers, self.leads, ties, self.options.alignment)
         self.pairs += problem.pairs
+        return problem
+
+    def _plan(self, idle: Collection[int], problem: Problem) -> ArenaPlan:
         assigned = assign(problem, self.options.regions, self.traffic, self.enough)
         return self._as_plan(problem, assigned, frozenset(idle))
 

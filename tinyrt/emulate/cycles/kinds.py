@@ -116,7 +116,6 @@ BRANCHES = (
 )
 
 
-@cache
 def facts_of(instruction: Instruction) -> Facts:
     """What the timing of an instruction depends on.
 
@@ -124,10 +123,24 @@ def facts_of(instruction: Instruction) -> Facts:
         UnsupportedError: nobody told which kind it is.
 
     """
-    kind = _kind(instruction)
-    operands = instruction.operands
+    facts = _facts(instruction.name, instruction.operands)
+    if facts is None:
+        raise UnsupportedError(
+            f"nobody knows how many cycles '{instruction}' at {instruction.address:#x} takes",
+            expected="an instruction that compilers write for models",
+            hint="leave --cycles out; instructions are counted without",
+        )
+    return facts
+
+
+@cache
+def _facts(name: str, operands: str) -> Facts | None:
+    """The same wherever an instruction stands; None where nobody told which kind it is."""
+    kind = _kind(name, operands)
+    if kind is None:
+        return None
     if kind in ("load_multiple", "store_multiple") or kind.endswith("_load_multiple"):
-        return _list_facts(kind, instruction)
+        return _list_facts(kind, operands)
     if kind == "float_store_multiple":
         return Facts(kind, _words(operands))
     head, bracket, inside = operands.partition("[")
@@ -147,7 +160,7 @@ def facts_of(instruction: Instruction) -> Facts:
         words = 2 if kind in ("load_double", "store_double") else _float_words(kind, named)
         return Facts(kind, words, result, address, sources, moves)
     writes = 2 if kind.startswith("long_multiply") else 1
-    compares = instruction.name in ("cmp", "cmn", "tst", "teq", "vcmp", "vcmpe")
+    compares = name in ("cmp", "cmn", "tst", "teq", "vcmp", "vcmpe")
     result = frozenset(() if compares or kind in BRANCHES else named[:writes])
     if kind == "alu" and _PC in result:
         kind = "write_pc"
@@ -162,8 +175,7 @@ def may_pass(instruction: Instruction) -> bool:
     return facts.goes_on or instruction.conditional or is_conditional or is_loop
 
 
-def _kind(instruction: Instruction) -> str:
-    name, operands = instruction.name, instruction.operands
+def _kind(name: str, operands: str) -> str | None:
     if _ALWAYS_VECTOR.match(name) or (name.startswith("v") and _VECTOR.search(operands)):
         for kind, pattern, *inside in _VECTORS:
             if re.fullmatch(pattern, name) and all(re.search(p, operands) for p in inside):
@@ -172,20 +184,16 @@ def _kind(instruction: Instruction) -> str:
     for kind, pattern_ in _PATTERNS:
         if pattern_.fullmatch(name):
             return kind
-    raise UnsupportedError(
-        f"nobody knows how many cycles '{instruction}' at {instruction.address:#x} takes",
-        expected="an instruction that compilers write for models",
-        hint="leave --cycles out; instructions are counted without",
-    )
+    return None
 
 
-def _list_facts(kind: str, instruction: Instruction) -> Facts:
+def _list_facts(kind: str, operands: str) -> Facts:
     """Of loads and stores of a list of registers."""
-    listed = _expanded(instruction.operands)
-    base, _, _ = instruction.operands.partition("{")
+    listed = _expanded(operands)
+    base, _, _ = operands.partition("{")
     address = frozenset(_named(base)) or frozenset(("r13",))
     result = frozenset(listed) if "load" in kind else frozenset()
-    words = _words(instruction.operands)
+    words = _words(operands)
     return Facts(kind, words, result, address, address | frozenset(listed) - result, True)
 
 

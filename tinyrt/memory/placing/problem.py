@@ -59,18 +59,26 @@ class Problem:
     ties: Mapping[int, Tie] = field(default_factory=dict)
     alignment: int = ALIGNMENT
     groups: list[Group] = field(init=False)
-    gaps: list[dict[int, Intervals]] = field(init=False)
     pairs: int = field(init=False)
     crowded: bool = field(init=False)
+    _gaps: list[dict[int, Intervals]] = field(init=False, default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         self.groups = self._grouped()
-        home = {b: g for g, group in enumerate(self.groups) for b in group.members}
-        self.gaps = [{} for _ in self.groups]
         self.pairs = self._pairs()
         self.crowded = self.pairs > MAX_PAIRS
-        if self.crowded:
-            return
+
+    @property
+    def gaps(self) -> list[dict[int, Intervals]]:
+        """See above; found when it is first asked for, which bounds alone never do."""
+        if not self._gaps:
+            self._gaps = [{} for _ in self.groups]
+            if not self.crowded:
+                self._find_gaps()
+        return self._gaps
+
+    def _find_gaps(self) -> None:
+        home = {b: g for g, group in enumerate(self.groups) for b in group.members}
         # Many pairs have the same distances: store each tuple of them once.
         shared: dict[Intervals, Intervals] = {}
         by_first = sorted(range(len(self.buffers)), key=lambda i: self.buffers[i].first)
@@ -108,11 +116,11 @@ class Problem:
         self, i: int, group_i: int, j: int, group_j: int, shared: dict[Intervals, Intervals]
     ) -> None:
         shift = self.groups[group_j].members[j] - self.groups[group_i].members[i]
-        near = tuple((low + shift, high + shift) for low, high in self.too_near(i, j))
-        far = tuple((-high, -low) for low, high in near)
+        near = tuple([(low + shift, high + shift) for low, high in self.too_near(i, j)])
+        far = tuple([(-high, -low) for low, high in near])
         for a, b, spans in ((group_i, group_j, near), (group_j, group_i, far)):
-            spans = self.gaps[a].get(b, ()) + spans
-            self.gaps[a][b] = shared.setdefault(spans, spans)
+            spans = self._gaps[a].get(b, ()) + spans
+            self._gaps[a][b] = shared.setdefault(spans, spans)
 
     def align(self, nbytes: int) -> int:
         """The next multiple of the alignment."""
@@ -130,11 +138,13 @@ class Problem:
 
     def lowest(self, group: int, at: Mapping[int, int], least: int = 0) -> int:
         """The lowest offset from ``least`` on at which the group fits beside those placed."""
+        gaps = self.gaps[group]
+        beside = at if len(at) < len(gaps) else gaps
         spans = [
             (at[j] + low, at[j] + high)
-            for j, gaps in self.gaps[group].items()
-            if j in at
-            for low, high in gaps
+            for j in beside
+            if j in gaps and j in at
+            for low, high in gaps[j]
         ]
         spans.sort()
         offset = self.align(least)
