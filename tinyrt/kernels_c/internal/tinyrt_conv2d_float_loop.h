@@ -18,7 +18,7 @@ static int32_t tinyrt_pixels_alike(const tinyrt_conv2d_f32_params *p, int32_t ox
 }
 
 /** Four channels of pixels side by side; x points at the first tap of the first pixel. */
-static void tinyrt_four_filters(const tinyrt_conv2d_f32_params *p, const tinyrt_footprint *f,
+static TINYRT_TILE_CALLER void tinyrt_four_filters(const tinyrt_conv2d_f32_params *p, const tinyrt_footprint *f,
                                 int32_t pixels, const float *x, const float *w, const float *bias,
                                 float *y) {
     const int32_t x_step = p->window.stride_w * p->x.c;
@@ -42,7 +42,7 @@ static void tinyrt_four_filters(const tinyrt_conv2d_f32_params *p, const tinyrt_
 }
 
 /** One channel of a pixel; x points at its first tap. */
-static float tinyrt_one_filter(const tinyrt_conv2d_f32_params *p, const tinyrt_footprint *f,
+static TINYRT_TILE_CALLER float tinyrt_one_filter(const tinyrt_conv2d_f32_params *p, const tinyrt_footprint *f,
                                const float *x, const float *w, float sum) {
     w += f->w_start;
     for (int32_t row = 0; row < f->rows; ++row, x += f->x_row_step, w += f->w_row_step) {

@@ -9,6 +9,9 @@
 #define TINYRT_TILE_ROWS 4
 #define TINYRT_STRIP 16
 
+/** Of functions that call these: vectors leave all other registers for pointers. */
+#define TINYRT_TILE_CALLER
+
 #if (__ARM_FEATURE_MVE & 2) != 0
 
 #include "tinyrt_float.h"
