@@ -23,6 +23,26 @@ static inline void tinyrt_quad_run(const float *x, const float *w, int32_t lengt
     sum[3] = s3;
 }
 
+/** A pixel's products with four filters that lie w_step apart. */
+static inline void tinyrt_quad_apart(const float *x, const float *w, int32_t w_step, int32_t length,
+                                     float *sum) {
+    const float *w1 = w + w_step;
+    const float *w2 = w1 + w_step;
+    const float *w3 = w2 + w_step;
+    float s0 = sum[0], s1 = sum[1], s2 = sum[2], s3 = sum[3];
+    for (; length > 0; --length) {
+        const float value = *x++;
+        s0 = tinyrt_mlaf(s0, value, *w++);
+        s1 = tinyrt_mlaf(s1, value, *w1++);
+        s2 = tinyrt_mlaf(s2, value, *w2++);
+        s3 = tinyrt_mlaf(s3, value, *w3++);
+    }
+    sum[0] = s0;
+    sum[1] = s1;
+    sum[2] = s2;
+    sum[3] = s3;
+}
+
 /** Four pixels' products with four filters; pixels are x_step apart, their sums four. */
 static inline void tinyrt_tile_run(const float *x, int32_t x_step, const float *w, int32_t length,
                                    float *sum) {

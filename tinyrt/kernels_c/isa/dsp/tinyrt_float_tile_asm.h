@@ -102,6 +102,48 @@ static inline void tinyrt_quad_run(const float *x, const float *w, int32_t lengt
                      TINYRT_FACTORS_OF_TILE);
 }
 
+static inline void tinyrt_quad_apart(const float *x, const float *w, int32_t w_step, int32_t length,
+                                     float *sum) {
+    const float *w1 = w + w_step;
+    const float *w2 = w1 + w_step;
+    const float *w3 = w2 + w_step;
+    int32_t odd;
+    __asm volatile("vldmia %[sum], {s0-s3}\n"
+                   "ands %[odd], %[length], #3\n"
+                   "beq 2f\n"
+                   "1:\n"
+                   "vldmia %[x]!, {s8}\n"
+                   "vldmia %[w0]!, {s16}\n"
+                   "vldmia %[w1]!, {s17}\n"
+                   "vldmia %[w2]!, {s18}\n"
+                   "vldmia %[w3]!, {s19}\n"                            //
+                   TINYRT_FMA4(s0, s1, s2, s3, s8, s16, s17, s18, s19) //
+                   "subs %[odd], %[odd], #1\n"
+                   "bne 1b\n"
+                   "2:\n"
+                   "lsrs %[length], %[length], #2\n"
+                   "beq 4f\n"
+                   "3:\n"
+                   "vldmia %[x]!, {s8-s11}\n"
+                   "vldmia %[w0]!, {s16-s19}\n"
+                   "vldmia %[w1]!, {s20-s23}\n"
+                   "vldmia %[w2]!, {s24-s27}\n"
+                   "vldmia %[w3]!, {s28-s31}\n"                         //
+                   TINYRT_FMA4(s0, s1, s2, s3, s8, s16, s20, s24, s28)  //
+                   TINYRT_FMA4(s0, s1, s2, s3, s9, s17, s21, s25, s29)  //
+                   TINYRT_FMA4(s0, s1, s2, s3, s10, s18, s22, s26, s30) //
+                   TINYRT_FMA4(s0, s1, s2, s3, s11, s19, s23, s27, s31) //
+                   "subs %[length], %[length], #1\n"
+                   "bne 3b\n"
+                   "4:\n"
+                   "vstmia %[sum], {s0-s3}\n"
+                   : [x] "+r"(x), [w0] "+r"(w), [w1] "+r"(w1), [w2] "+r"(w2), [w3] "+r"(w3),
+                     [length] "+r"(length), [odd] "=&r"(odd)
+                   : [sum] "r"(sum)
+                   : "cc", "memory", "s0", "s1", "s2", "s3", "s8", "s9", "s10", "s11",
+                     TINYRT_FACTORS_OF_TILE);
+}
+
 static inline float tinyrt_single_run(const float *x, const float *w, int32_t length, float sum) {
     int32_t odd;
     __asm volatile(

@@ -10,7 +10,7 @@
 #define TINYRT_STRIP 16
 
 /** Of functions that call these: vectors leave all other registers for pointers. */
-#define TINYRT_TILE_CALLER
+#define TINYRT_TILE_CALLER inline
 
 #if (__ARM_FEATURE_MVE & 2) != 0
 
@@ -21,6 +21,16 @@ static inline void tinyrt_quad_run(const float *x, const float *w, int32_t lengt
     float32x4_t acc = vldrwq_f32(sum);
     for (; length > 0; --length, w += 4) {
         acc = vfmaq_n_f32(acc, vldrwq_f32(w), *x++);
+    }
+    vstrwq_f32(sum, acc);
+}
+
+static inline void tinyrt_quad_apart(const float *x, const float *w, int32_t w_step, int32_t length,
+                                     float *sum) {
+    const uint32x4_t places = vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)w_step);
+    float32x4_t acc = vldrwq_f32(sum);
+    for (; length > 0; --length, ++w) {
+        acc = vfmaq_n_f32(acc, vldrwq_gather_shifted_offset_f32(w, places), *x++);
     }
     vstrwq_f32(sum, acc);
 }
