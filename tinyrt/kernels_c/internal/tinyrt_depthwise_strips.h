@@ -11,40 +11,19 @@
 /** Channels at once, where a strip's are not left. */
 #define TINYRT_QUAD 4
 
-/** Fours of sums, limited; their outputs are y_step apart one by one. */
-static inline void tinyrt_finish_apart(const float *sum, int32_t quads, float low, float high,
-                                       float *y, int32_t y_step) {
-    float limited[TINYRT_STRIP];
-    tinyrt_quads_finish(sum, quads, low, high, limited, TINYRT_QUAD);
-    for (const float *from = limited; quads > 0; --quads, from += TINYRT_QUAD) {
-        y[0] = from[0];
-        y[y_step] = from[1];
-        y += 2 * y_step;
-        y[0] = from[2];
-        y[y_step] = from[3];
-        y += 2 * y_step;
-    }
-}
-
 /** A strip or four channels of a pixel, from c on. */
 static inline void tinyrt_strip_of(const tinyrt_depthwise_conv2d_f32_params *p,
-                                   const tinyrt_area_of_taps *inside, int32_t channels, int32_t c,
-                                   int32_t filters, const float *bias, float *y) {
+                                   const tinyrt_channel_taps *taps, int32_t channels, int32_t c,
+                                   int32_t filters, const float *x, const float *w,
+                                   const float *bias, float *y) {
     static const float zeros[TINYRT_STRIP] = {0.0F};
-    const int32_t columns = inside->columns;
-    const int32_t w_tap = p->x.c;
-    const int32_t x_tap = p->window.dilation_w * w_tap;
-    const int32_t x_row_step = p->window.dilation_h * p->x.w * w_tap;
-    const int32_t w_row_step = p->window.kernel_w * w_tap;
-    const float *x = inside->x + c;
-    const float *w = inside->w + c;
     const float *from = (bias != NULL) ? (bias + c) : zeros;
     float sum[TINYRT_STRIP];
-    for (int32_t row = inside->rows; row > 0; --row, x += x_row_step, w += w_row_step) {
+    if (taps->rows > 0) {
         if ((TINYRT_STRIP > TINYRT_QUAD) && (channels > TINYRT_QUAD)) {
-            tinyrt_strip_taps(x, x_tap, w, w_tap, columns, from, sum);
+            tinyrt_strip_taps(taps, x + c, w + c, from, sum);
         } else {
-            tinyrt_quad_taps(x, x_tap, w, w_tap, columns, from, sum);
+            tinyrt_quad_taps(taps, x + c, w + c, from, sum);
         }
         from = sum;
     }
@@ -52,7 +31,8 @@ static inline void tinyrt_strip_of(const tinyrt_depthwise_conv2d_f32_params *p,
     if (filters == 1) {
         tinyrt_quads_finish(from, quads, p->act_min, p->act_max, y + c, TINYRT_QUAD);
     } else {
-        tinyrt_finish_apart(from, quads, p->act_min, p->act_max, y + (c * filters), filters);
+        y += c * filters;
+        tinyrt_quads_finish_apart(from, quads, p->act_min, p->act_max, y, filters);
     }
 }
 
@@ -61,13 +41,23 @@ static inline void tinyrt_strips_of(const tinyrt_depthwise_conv2d_f32_params *p,
                                     const tinyrt_area_of_taps *inside, int32_t filters,
                                     const float *bias, float *y) {
     const int32_t channels = p->x.c;
+    const int32_t x_tap = p->window.dilation_w * channels;
+    const int32_t columns = inside->columns;
+    const tinyrt_channel_taps taps = {
+        .rows = inside->rows,
+        .columns = columns,
+        .x_tap = x_tap,
+        .x_next = (p->window.dilation_h * p->x.w * channels) - (columns * x_tap),
+        .w_tap = channels,
+        .w_next = (p->window.kernel_w - columns) * channels,
+    };
     int32_t c = 0;
     for (; (TINYRT_STRIP > TINYRT_QUAD) && (c + TINYRT_STRIP <= channels); c += TINYRT_STRIP) {
-        tinyrt_strip_of(p, inside, TINYRT_STRIP, c, filters, bias, y);
+        tinyrt_strip_of(p, &taps, TINYRT_STRIP, c, filters, inside->x, inside->w, bias, y);
     }
     for (; c < channels; c += TINYRT_QUAD) {
         const int32_t first = (c + TINYRT_QUAD <= channels) ? c : (channels - TINYRT_QUAD);
-        tinyrt_strip_of(p, inside, TINYRT_QUAD, first, filters, bias, y);
+        tinyrt_strip_of(p, &taps, TINYRT_QUAD, first, filters, inside->x, inside->w, bias, y);
     }
 }
 
