@@ -54,12 +54,15 @@
     TINYRT_STORE_BITS_OF_TWO("%[first]", "%[second]")                                              \
     TINYRT_STORE_BITS_OF_TWO("%[third]", "%[fourth]")
 
+/* What is written while inputs are still read may have no register with one of these, even where
+ * both have the same value: "&". */
+
 /** Fours of sums to y, each after these instructions on s0 to s3. */
 #define TINYRT_FINISH_QUADS(limited, store)                                                        \
     __asm volatile("1:\n"                                                                          \
                    "vldmia %[sum]!, {s0-s3}\n" limited store "subs %[quads], %[quads], #1\n"       \
                    "bgt 1b\n"                                                                      \
-                   : [sum] "+r"(sum), [y] "+r"(y), [quads] "+r"(quads)                             \
+                   : [sum] "+&r"(sum), [y] "+&r"(y), [quads] "+&r"(quads)                          \
                    : [y_step] "r"(y_step), [low] "t"(low), [high] "t"(high)                        \
                    : "cc", "memory", "s0", "s1", "s2", "s3")
 
@@ -88,9 +91,9 @@
                                TINYRT_LIMIT_BITS("%[fourth]") store                                \
                        "subs %[quads], %[quads], #1\n"                                             \
                        "bgt 1b\n"                                                                  \
-                       : [sum] "+r"(sums), [y] "+r"(at), [quads] "+r"(left), [first] "=&r"(first), \
-                         [second] "=&r"(second), [third] "=&r"(third), [fourth] "=&r"(fourth),     \
-                         [check] "+t"(checked)                                                     \
+                       : [sum] "+&r"(sums), [y] "+&r"(at), [quads] "+&r"(left),                    \
+                         [first] "=&r"(first), [second] "=&r"(second), [third] "=&r"(third),       \
+                         [fourth] "=&r"(fourth), [check] "+&t"(checked)                            \
                        : [y_step] "r"(y_step), [high] "r"(most)                                    \
                        : "cc", "memory", "s0", "s1", "s2", "s3", "s4");                            \
     } while (0)

@@ -137,8 +137,8 @@ static inline void tinyrt_quad_apart(const float *x, const float *w, int32_t w_s
                    "bne 3b\n"
                    "4:\n"
                    "vstmia %[sum], {s0-s3}\n"
-                   : [x] "+r"(x), [w0] "+r"(w), [w1] "+r"(w1), [w2] "+r"(w2), [w3] "+r"(w3),
-                     [length] "+r"(length), [odd] "=&r"(odd)
+                   : [x] "+&r"(x), [w0] "+&r"(w), [w1] "+&r"(w1), [w2] "+&r"(w2), [w3] "+&r"(w3),
+                     [length] "+&r"(length), [odd] "=&r"(odd)
                    : [sum] "r"(sum)
                    : "cc", "memory", "s0", "s1", "s2", "s3", "s8", "s9", "s10", "s11",
                      TINYRT_FACTORS_OF_TILE);
@@ -190,7 +190,7 @@ static inline float tinyrt_single_run(const float *x, const float *w, int32_t le
                        "subs %[rows], %[rows], #1\n"                                               \
                        "bgt 1b\n"                                                                  \
                        "vstmia %[sum], {" sums "}\n"                                               \
-                       : [x] "+r"(x), [w] "+r"(w), [rows] "+r"(rows), [left] "=&r"(left)           \
+                       : [x] "+&r"(x), [w] "+&r"(w), [rows] "+&r"(rows), [left] "=&r"(left)        \
                        : [columns] "r"(taps->columns), [x_tap] "r"(taps->x_tap - (beyond)),        \
                          [w_tap] "r"(taps->w_tap - (beyond)), [x_next] "r"(taps->x_next),          \
                          [w_next] "r"(taps->w_next), [from] "r"(from), [sum] "r"(sum)              \

@@ -76,8 +76,9 @@ static inline void tinyrt_quad_taps(const tinyrt_channel_taps *taps, const float
     vstrwq_f32(sum, acc);
 }
 
-#ifdef TINYRT_ASM
-/* Compilers keep sums on the stack where each product needs both of its factors in registers. */
+#if defined(TINYRT_ASM) && defined(__OPTIMIZE__)
+/* Compilers keep sums on the stack where each product needs both of its factors in registers.
+ * Unless they optimise, they have too few registers left. */
 static inline void tinyrt_strip_taps(const tinyrt_channel_taps *taps, const float *x,
                                      const float *w, const float *from, float *sum) {
     float32x4_t acc0 = vldrwq_f32(from), acc1 = vldrwq_f32(from + 4);
@@ -106,8 +107,8 @@ static inline void tinyrt_strip_taps(const tinyrt_channel_taps *taps, const floa
         "add %[w], %[w], %[w_next], lsl #2\n"
         "subs %[rows], %[rows], #1\n"
         "bgt 1b\n"
-        : [x] "+r"(x), [w] "+r"(w), [rows] "+r"(rows), [acc0] "+w"(acc0), [acc1] "+w"(acc1),
-          [acc2] "+w"(acc2), [acc3] "+w"(acc3)
+        : [x] "+&r"(x), [w] "+&r"(w), [rows] "+&r"(rows), [acc0] "+&w"(acc0), [acc1] "+&w"(acc1),
+          [acc2] "+&w"(acc2), [acc3] "+&w"(acc3)
         : [columns] "r"(taps->columns), [x_tap] "r"(taps->x_tap), [w_tap] "r"(taps->w_tap),
           [x_next] "r"(taps->x_next), [w_next] "r"(taps->w_next)
         : "cc", "memory", "lr", "q4", "q5", "q6", "q7");
