@@ -36,28 +36,36 @@ static inline void tinyrt_strip_of(const tinyrt_depthwise_conv2d_f32_params *p,
     }
 }
 
-/** All channels of a pixel; the last four overlap others where fewer are left. */
-static inline void tinyrt_strips_of(const tinyrt_depthwise_conv2d_f32_params *p,
-                                    const tinyrt_area_of_taps *inside, int32_t filters,
-                                    const float *bias, float *y) {
+/** The taps of a pixel's channels. */
+static inline tinyrt_channel_taps
+tinyrt_channel_taps_of(const tinyrt_depthwise_conv2d_f32_params *p,
+                       const tinyrt_area_of_taps *inside) {
     const int32_t channels = p->x.c;
     const int32_t x_tap = p->window.dilation_w * channels;
-    const int32_t columns = inside->columns;
     const tinyrt_channel_taps taps = {
         .rows = inside->rows,
-        .columns = columns,
+        .columns = inside->columns,
         .x_tap = x_tap,
-        .x_next = (p->window.dilation_h * p->x.w * channels) - (columns * x_tap),
+        .x_next = (p->window.dilation_h * p->x.w * channels) - (inside->columns * x_tap),
         .w_tap = channels,
-        .w_next = (p->window.kernel_w - columns) * channels,
+        .w_next = (p->window.kernel_w - inside->columns) * channels,
     };
+    return taps;
+}
+
+/** One filter of all channels of a pixel, of which x and w are the first taps; the last four
+ * overlap others where fewer are left. */
+static inline void tinyrt_strips_of(const tinyrt_depthwise_conv2d_f32_params *p,
+                                    const tinyrt_channel_taps *taps, int32_t filters,
+                                    const float *x, const float *w, const float *bias, float *y) {
+    const int32_t channels = p->x.c;
     int32_t c = 0;
     for (; (TINYRT_STRIP > TINYRT_QUAD) && (c + TINYRT_STRIP <= channels); c += TINYRT_STRIP) {
-        tinyrt_strip_of(p, &taps, TINYRT_STRIP, c, filters, inside->x, inside->w, bias, y);
+        tinyrt_strip_of(p, taps, TINYRT_STRIP, c, filters, x, w, bias, y);
     }
     for (; c < channels; c += TINYRT_QUAD) {
         const int32_t first = (c + TINYRT_QUAD <= channels) ? c : (channels - TINYRT_QUAD);
-        tinyrt_strip_of(p, &taps, TINYRT_QUAD, first, filters, inside->x, inside->w, bias, y);
+        tinyrt_strip_of(p, taps, TINYRT_QUAD, first, filters, x, w, bias, y);
     }
 }
 
