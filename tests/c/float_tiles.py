@@ -56,6 +56,7 @@ TRANSPOSED = (
     ((4, 5), (1, 2), (3, 3), 3, 5),
     ((2, 6), (5, 4), (2, 1), 1, 3),
     ((5, 1), (4, 4), (3, 2), 8, 8),
+    ((2, 1), (1, 1), (2, 3), 2, 4),
 )
 
 MATRICES = (*product((1, 3, 4, 6), (1, 5), (1, 3, 4, 7)), (9, 64, 9))
@@ -110,10 +111,8 @@ def _transposed() -> list[Case]:
     found = []
     for i, (shape, padding) in enumerate(product(TRANSPOSED, ("SAME", "VALID"))):
         image, kernel, stride, c_in, c_out = shape
-        beyond = [
-            max(k - s, 0) if padding == "VALID" else 0 for k, s in zip(kernel, stride, strict=True)
-        ]
-        size = tuple(n * s + b for n, s, b in zip(image, stride, beyond, strict=True))
+        sizes = zip(image, kernel, stride, strict=True)
+        size = tuple((n - 1) * s + (k if padding == "VALID" else s) for n, k, s in sizes)
         attrs = TransposeConvAttrs(size, stride, padding, LIMITS[i % len(LIMITS)])
         x, w = (2, *image, c_in), (c_out, *kernel, c_in)
         found.append(Case("transpose_conv", attrs, _with_bias(i, x, w, c_out=c_out), WEIGHTS))
