@@ -3,11 +3,11 @@
     python -m benchmarks.kernels [--cores m4 ...] [--layers softmax ...] [--floats] [-o DIR]
 
 Each layer is an op of random weights on random data, large enough for its loops to count.
-All layers of a core are one image and one boot, on floats two. Prints a Markdown table and writes it to
-``kernels.md``, and the figures to ``kernels.json``, in the folder of ``-o`` (``build/benchmarks``
-by default). Where CMSIS-NN has a function for a layer, a share says how many of its instructions
-these are: ``python -m benchmarks.cmsis_nn`` has counted them. With ``--floats`` layers
-are of floats, on cores with a unit for these.
+All layers of a core are one image and one boot, those on floats two. Prints a Markdown table and
+writes it to ``kernels.md``, and the figures to ``kernels.json``, in the folder of ``-o``
+(``build/benchmarks`` by default). Where CMSIS-NN has a function for a layer, a share says how many
+of its instructions these are: ``python -m benchmarks.cmsis_nn`` has counted them. With ``--floats``
+layers are of floats, on cores with a unit for these.
 """
 
 from __future__ import annotations
