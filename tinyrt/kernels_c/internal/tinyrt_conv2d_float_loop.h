@@ -76,9 +76,10 @@ static TINYRT_NOINLINE void tinyrt_left_filters(const tinyrt_conv2d_f32_params *
 }
 
 /** All channels of pixels side by side; x points at the image, y at the first pixel. */
-static TINYRT_NOINLINE void tinyrt_tile_channels(const tinyrt_conv2d_f32_params *p, const tinyrt_footprint *f,
-                                 int32_t pixels, const float *x, const float *w, const float *bias,
-                                 float *y) {
+static TINYRT_NOINLINE void tinyrt_tile_channels(const tinyrt_conv2d_f32_params *p,
+                                                 const tinyrt_footprint *f, int32_t pixels,
+                                                 const float *x, const float *w, const float *bias,
+                                                 float *y) {
     const int32_t c_in = p->x.c / p->groups;
     const int32_t c_out = p->y.c / p->groups;
     const int32_t filter_size = p->window.kernel_h * p->window.kernel_w * c_in;

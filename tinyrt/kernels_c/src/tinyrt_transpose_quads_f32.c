@@ -40,9 +40,9 @@ static TINYRT_TILE_CALLER void four_filters(const tinyrt_transpose_conv_f32_para
 
 /** One channel of outputs: a weight meets an element of each. */
 static TINYRT_NOINLINE void one_filter(const tinyrt_transpose_conv_f32_params *p,
-                                          const tinyrt_strided_taps *ky,
-                                          const tinyrt_strided_taps *kx, int32_t pixels,
-                                          const float *x, const float *w, float bias, float *y) {
+                                       const tinyrt_strided_taps *ky, const tinyrt_strided_taps *kx,
+                                       int32_t pixels, const float *x, const float *w, float bias,
+                                       float *y) {
     const int32_t c_in = p->x.c;
     float sum[4] = {bias, bias, bias, bias};
     for (int32_t i = 0; i < ky->count; ++i) {
@@ -64,9 +64,11 @@ static TINYRT_NOINLINE void one_filter(const tinyrt_transpose_conv_f32_params *p
 }
 
 /** All channels of outputs a stride apart. */
-static TINYRT_NOINLINE void all_channels(const tinyrt_transpose_conv_f32_params *p, const tinyrt_strided_taps *ky,
-                         const tinyrt_strided_taps *kx, int32_t pixels, const float *x,
-                         const float *w, const float *bias, float *y) {
+static TINYRT_NOINLINE void all_channels(const tinyrt_transpose_conv_f32_params *p,
+                                         const tinyrt_strided_taps *ky,
+                                         const tinyrt_strided_taps *kx, int32_t pixels,
+                                         const float *x, const float *w, const float *bias,
+                                         float *y) {
     const int32_t filter_size = p->window.kernel_h * p->window.kernel_w * p->x.c;
     int32_t oc = 0;
     for (; (oc + 4) <= p->y.c; oc += 4, w += 4 * filter_size) {
