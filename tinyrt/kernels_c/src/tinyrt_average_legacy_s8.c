@@ -5,7 +5,7 @@
 /** The mean of values 128 higher, none of which is negative: halves up. */
 static int32_t mean_up(const tinyrt_area *area, const int8_t *x) {
     const int32_t count = area->rows * area->columns;
-    const int32_t sum = tinyrt_sum_of_area(*area, x);
+    const int32_t sum = tinyrt_sum_of_pairs(*area, x);
     return ((sum + (128 * count) + (count / 2)) / count) - 128;
 }
 

@@ -5,7 +5,7 @@
 /** Halves away from zero. */
 static int32_t mean(const tinyrt_area *area, const int8_t *x) {
     const int32_t count = area->rows * area->columns;
-    const int32_t sum = tinyrt_sum_of_area(*area, x);
+    const int32_t sum = tinyrt_sum_of_pairs(*area, x);
     return ((sum > 0) ? (sum + (count / 2)) : (sum - (count / 2))) / count;
 }
 
