@@ -3,11 +3,11 @@
     python -m benchmarks.kernels [--cores m4 ...] [--layers softmax ...] [--floats] [-o DIR]
 
 Each layer is an op of random weights on random data, large enough for its loops to count.
-All layers of a core are one image and one boot. Prints a Markdown table and writes it to
-``kernels.md``, and the figures to ``kernels.json``, in the folder of ``-o`` (``build/benchmarks``
-by default). Where CMSIS-NN has a function for a layer, a share says how many of its instructions
-these are: ``python -m benchmarks.cmsis_nn`` has counted them. With ``--floats`` layers
-are of floats, on cores with a unit for these.
+All layers of a core are one image and one boot, those on floats two. Prints a Markdown table and
+writes it to ``kernels.md``, and the figures to ``kernels.json``, in the folder of ``-o``
+(``build/benchmarks`` by default). Where CMSIS-NN has a function for a layer, a share says how many
+of its instructions these are: ``python -m benchmarks.cmsis_nn`` has counted them. With ``--floats``
+layers are of floats, on cores with a unit for these.
 """
 
 from __future__ import annotations
@@ -42,13 +42,17 @@ from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.shared.pool import Pool2dAttrs
 from tinyrt.ops.shared.spec import Form, NoAttrs, Quant
+from tinyrt.ops.shared.window import Pair
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.transpose import TransposeAttrs
+from tinyrt.ops.transpose_conv import TransposeConvAttrs
 from tinyrt.ops.unidirectional_sequence_lstm import LstmAttrs
 
 CORES = ("m0", "m3", "m4", "m55")
 FLOAT_CORES = ("m4", "m7", "m33", "m55")
 """Cores with a unit for floats."""
+FLOATS_AT_ONCE = 12
+"""Layers on floats whose inputs and outputs fit into the memory of all boards."""
 CMSIS_NN = Path(__file__).with_name("cmsis_nn.json")
 """Core -> layer -> instructions of CMSIS-NN's function for it, where there is one."""
 IMAGE = (1, 16, 16, 32)
@@ -102,6 +106,11 @@ def _dense(rows: int, c_in: int, c_out: int) -> Layer:
 
 def _depthwise(w: Shape, scale: float = 0.2, x: Shape = IMAGE, **attrs: Any) -> Layer:
     return Layer("depthwise_conv2d", DepthwiseConv2dAttrs(**attrs), (x, w), scale)
+
+
+def _transposed(w: Shape, size: Pair, stride: Pair) -> Layer:
+    x = (1, size[0] // stride[0], size[1] // stride[1], w[3])
+    return Layer("transpose_conv", TransposeConvAttrs(size, stride), (x, w), 0.2)
 
 
 def _lstm(steps: int, c_in: int, units: int) -> Layer:
@@ -189,6 +198,11 @@ FLOAT_LAYERS: dict[str, Layer] = {
         "depthwise 5 x 5, 30 channels": _depthwise((1, 5, 5, 30), x=(1, 8, 8, 30)),
         "depthwise 3 x 3, 8 filters to a channel": _depthwise((1, 3, 3, 32), x=(1, 16, 16, 4)),
         "depthwise 10 x 8, 8 filters to one channel": _depthwise((1, 10, 8, 8), x=(1, 49, 40, 1)),
+        "depthwise 3 x 3, 2 filters to a channel": _depthwise((1, 3, 3, 32), x=(1, 16, 16, 16)),
+        "depthwise 3 x 3, 3 filters to a channel": _depthwise((1, 3, 3, 48), x=(1, 16, 16, 16)),
+        "transposed conv 2 x 2, stride 2": _transposed((16, 2, 2, 16), (32, 32), (2, 2)),
+        "transposed conv 3 x 3": _transposed((16, 3, 3, 16), (16, 16), (1, 1)),
+        "transposed conv 3 x 3, stride 2": _transposed((16, 3, 3, 16), (32, 32), (2, 2)),
         "dense, 1 row": _dense(1, 512, 64),
         "dense, 8 rows": _dense(8, 128, 64),
         "matrix product": _matrices((1, 4, 32, 64), (1, 4, 48, 64), adj_y=True),
@@ -278,6 +292,15 @@ def _float_operands(name: str, layer: Layer, rng: np.random.Generator) -> list[V
 
 def measure(core: str, layers: Mapping[str, Layer]) -> list[dict[str, object]]:
     """Instructions of every layer, in all and per output and multiply-accumulate."""
+    floats = any(layer.form is Form.FLOAT for layer in layers.values())
+    at_once = FLOATS_AT_ONCE if floats else len(layers)
+    names = list(layers)
+    parts = (names[i : i + at_once] for i in range(0, len(names), at_once))
+    return [row for part in parts for row in _measure(core, {n: layers[n] for n in part})]
+
+
+def _measure(core: str, layers: Mapping[str, Layer]) -> list[dict[str, object]]:
+    """As ``measure`` in one image."""
     graph, feeds = graph_of(layers)
     with tempfile.TemporaryDirectory() as folder:
         project = export_graph(graph, Path(folder) / "project", core=core)

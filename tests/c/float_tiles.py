@@ -3,6 +3,7 @@ channels of a pixel, four rows times four columns."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -16,6 +17,7 @@ from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.transpose_conv import TransposeConvAttrs
 
 LIMITS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 WEIGHTS = frozenset({1, 2})
@@ -43,6 +45,18 @@ DEPTHWISE = (
         ((4, 7), (3, 2), channels, filters)
         for channels, filters in ((2, 4), (2, 16), (3, 21), (8, 4), (6, 8))
     ),
+    *(((4, 7), (3, 3), channels, filters) for channels, filters in ((4, 2), (5, 3), (20, 2))),
+)
+
+TRANSPOSED = (
+    # image, kernel, stride, channels that go in, and that come out
+    ((3, 6), (3, 3), (2, 2), 5, 4),
+    ((3, 7), (3, 3), (1, 1), 4, 6),
+    ((2, 9), (2, 2), (2, 2), 2, 9),
+    ((4, 5), (1, 2), (3, 3), 3, 5),
+    ((2, 6), (5, 4), (2, 1), 1, 3),
+    ((5, 1), (4, 4), (3, 2), 8, 8),
+    ((2, 1), (1, 1), (2, 3), 2, 4),
 )
 
 MATRICES = (*product((1, 3, 4, 6), (1, 5), (1, 3, 4, 7)), (9, 64, 9))
@@ -54,8 +68,10 @@ def every_corner() -> tuple[Graph, dict[str, np.ndarray]]:
     layers = [
         *_convolutions(),
         *_depthwise(),
+        *_transposed(),
         *_beside_the_image(),
         *_dense(),
+        *_with_computed_weights(),
         *(_product(i, *sizes) for i, sizes in enumerate(MATRICES)),
         Case("batch_matmul", BatchMatmulAttrs(), ((2, 1, 5, 6), (3, 6, 7))),
     ]
@@ -89,6 +105,26 @@ def _depthwise() -> list[Case]:
         x, w = (2, *image, channels), (1, *kernel, channels * filters)
         found.append(Case("depthwise_conv2d", attrs, _with_bias(i, x, w, c_out=w[3]), WEIGHTS))
     return found
+
+
+def _transposed() -> list[Case]:
+    found = []
+    for i, (shape, padding) in enumerate(product(TRANSPOSED, ("SAME", "VALID"))):
+        image, kernel, stride, c_in, c_out = shape
+        sizes = zip(image, kernel, stride, strict=True)
+        size = tuple((n - 1) * s + (k if padding == "VALID" else s) for n, k, s in sizes)
+        attrs = TransposeConvAttrs(size, stride, padding, LIMITS[i % len(LIMITS)])
+        x, w = (2, *image, c_in), (c_out, *kernel, c_in)
+        found.append(Case("transpose_conv", attrs, _with_bias(i, x, w, c_out=c_out), WEIGHTS))
+    return found
+
+
+def _with_computed_weights() -> list[Case]:
+    """Layers whose weights are inputs, as their biases are in turns."""
+    some = [*_convolutions()[::2], *_depthwise()[::4], *_transposed()[::4], *_dense()[::3]]
+    return [
+        replace(layer, constant=frozenset({2} if i % 2 else ())) for i, layer in enumerate(some)
+    ]
 
 
 def _beside_the_image() -> list[Case]:

@@ -16,7 +16,13 @@ from tinyrt.backends.c.blocks.more import more_kernel, more_of, takes_all, takes
 from tinyrt.backends.c.blocks.relu import legacy_scales
 from tinyrt.backends.c.chooser import Choosers, always
 from tinyrt.backends.c.fields import act_fields, nhwc, window_fields
-from tinyrt.backends.c.float_convolutions import convolution_f32, depthwise_as_convolution
+from tinyrt.backends.c.float_convolutions import (
+    convolution_f32,
+    depthwise_as_convolution,
+    depthwise_in_turns,
+    has_known_bias,
+    transpose_quads,
+)
 from tinyrt.backends.c.general import legacy_call, weighted_call
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Calls, Fields, Kernel, Params, Target, call, unordered
@@ -217,17 +223,19 @@ def depthwise_f32(node: BoundNode, target: Target) -> Calls:
     c_in, c_out = node.input(0).shape[3], node.output.shape[3]
     window = _depthwise_window(node)
     general = "tinyrt_depthwise_conv2d_f32"
-    w = node.input(1).data
-    if w is None:
-        return _float_calls(general, node, window)
     if c_in == c_out >= FILTERS:
         return _float_calls("tinyrt_depthwise_quads_f32", node, window, general=general)
     filters = c_out // c_in
+    by_strips = c_out % STRIP == 0 and filters.bit_count() == 1 and filters >= FILTERS
+    if c_in > 1 and by_strips and target.isa in UNITS:
+        return _float_calls("tinyrt_depthwise_spread_f32", node, window, general=general)
+    w = node.input(1).data
+    if w is None:
+        return _float_calls(general, node, window)
+    if c_in >= FILTERS and has_known_bias(node):
+        return (depthwise_in_turns(node, w, _image_fields(node, window)),)
     if filters < FILTERS:
         return _float_calls(general, node, window)
-    by_strips = c_in > 1 and c_out % STRIP == 0 and filters.bit_count() == 1
-    if by_strips and target.isa in UNITS:
-        return _float_calls("tinyrt_depthwise_spread_f32", node, window, general=general)
     return (depthwise_as_convolution(node, w, _image_fields(node, window)),)
 
 
@@ -263,9 +271,12 @@ def transpose_conv_s16(node: BoundNode, target: Target) -> Calls:
 
 
 def transpose_conv_f32(node: BoundNode, target: Target) -> Calls:
-    """The call of ``tinyrt_transpose_conv_f32``."""
+    """The call of ``tinyrt_transpose_quads_f32``, or of the general kernel."""
+    window = _transpose_window(node)
     del target
-    return _float_calls("tinyrt_transpose_conv_f32", node, _transpose_window(node))
+    if node.input(1).data is None:
+        return _float_calls("tinyrt_transpose_conv_f32", node, window)
+    return (transpose_quads(node, _image_fields(node, window)),)
 
 
 def _transpose_window(node: BoundNode) -> Window:

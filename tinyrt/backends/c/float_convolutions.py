@@ -11,6 +11,7 @@ from tinyrt.backends.c.fields import act_fields
 from tinyrt.backends.c.kernel import Call, Data, Fields, Params, call
 from tinyrt.ir import BoundNode
 from tinyrt.ops.shared.activation import fused_activation
+from tinyrt.ops.shared.constants import stored_data
 
 FILTERS = 4
 """Output channels that ``tinyrt_conv2d_f32`` computes side by side."""
@@ -57,6 +58,35 @@ def depthwise_as_convolution(node: BoundNode, w: NDArray[Any], fields: Fields) -
     return call("tinyrt_conv2d_f32", params, x, packed, bias, node.output)
 
 
+def has_known_bias(node: BoundNode) -> bool:
+    """Whether an op has no bias, or one that the model does not compute."""
+    bias = node.optional(2)
+    return bias is None or bias.data is not None
+
+
+def depthwise_in_turns(node: BoundNode, w: NDArray[Any], fields: Fields) -> Call:
+    """The call of ``tinyrt_depthwise_turns_f32``: the first filters of all channels come first."""
+    x, bias = node.input(0), node.optional(2)
+    by_channel = (x.shape[3], -1)
+    filters = w[0].reshape(*w.shape[1:3], *by_channel)
+    turns = Data("w", np.ascontiguousarray(np.moveaxis(filters, -1, 0)).reshape(-1))
+    first = None if bias is None or bias.data is None else bias.data.reshape(by_channel).T
+    params = Params("tinyrt_depthwise_conv2d_f32_params", fields | _limits(node))
+    own = None if first is None else Data("bias", np.ascontiguousarray(first).reshape(-1))
+    return call("tinyrt_depthwise_turns_f32", params, x, turns, own, node.output)
+
+
+def transpose_quads(node: BoundNode, fields: Fields) -> Call:
+    """The call of ``tinyrt_transpose_quads_f32``."""
+    packed = Data("w", by_fours(stored_data(node.input(1)), 1))
+    params = Params("tinyrt_transpose_conv_f32_params", fields | _limits(node))
+    x, bias = node.input(0), node.optional(2)
+    return call("tinyrt_transpose_quads_f32", params, x, packed, bias, node.output)
+
+
+def _limits(node: BoundNode) -> Fields:
+    return act_fields(fused_activation(node))
+
+
 def _params(node: BoundNode, fields: Fields, groups: int) -> Params:
-    own = fields | {"groups": groups} | act_fields(fused_activation(node))
-    return Params("tinyrt_conv2d_f32_params", own)
+    return Params("tinyrt_conv2d_f32_params", fields | {"groups": groups} | _limits(node))

@@ -268,13 +268,14 @@ def _lstm_fields(node: BoundNode) -> Fields:
     """What the parameters begin with."""
     first, second, k = node.input(0).shape
     samples, steps = (second, first) if node.attrs_as(LstmAttrs).time_major else (first, second)
-    return {
+    shape: Fields = {
         "samples": samples,
         "steps": steps,
         "c_in": k,
         "units": node.output.shape[2],
         "time_major": node.attrs_as(LstmAttrs).time_major,
     }
+    return {"shape": shape}
 
 
 def _gate_fields(p: LstmInteger) -> Fields:
@@ -295,13 +296,14 @@ def _gate_fields(p: LstmInteger) -> Fields:
 
 def _unit_fields(p: LstmInteger) -> Fields:
     """What the parameters of integer kernels end with."""
-    return {
+    state: Fields = {
         "h_zp": p.h_zp,
         "cell_clip": p.cell_clip,
         "tanh_mult": p.cell_tanh.mult,
         "tanh_right": p.cell_tanh.right,
         "table": Data("table", sigmoid_table(), "uint16_t"),
     }
+    return {"state": state}
 
 
 def _table(p: tuple[Requant | WideRequant, ...]) -> tuple[NDArray[np.int32], NDArray[np.int8]]:

@@ -19,6 +19,12 @@ void tinyrt_depthwise_conv2d_f32(const tinyrt_depthwise_conv2d_f32_params *p, co
 void tinyrt_depthwise_quads_f32(const tinyrt_depthwise_conv2d_f32_params *p, const float *x,
                                 const float *w, const float *bias, float *y);
 
+/** As tinyrt_depthwise_conv2d_f32, where a channel of x has several filters, which take turns: w is
+ *  (y.c / x.c, kernel_h, kernel_w, x.c), and bias (y.c / x.c, x.c). Requires: x has four channels
+ * or more. */
+void tinyrt_depthwise_turns_f32(const tinyrt_depthwise_conv2d_f32_params *p, const float *x,
+                                const float *w, const float *bias, float *y);
+
 /** As tinyrt_depthwise_conv2d_f32, sixteen channels of a pixel at once. Requires: y.c is a multiple
  * of sixteen, and a channel of x has 4, 8, 16, ... filters. */
 void tinyrt_depthwise_spread_f32(const tinyrt_depthwise_conv2d_f32_params *p, const float *x,

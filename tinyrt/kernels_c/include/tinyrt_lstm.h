@@ -8,17 +8,29 @@
 extern "C" {
 #endif
 
-/** x is (samples, steps, c_in), or (steps, samples, c_in) if time_major; y likewise with units.
- *  mult, shift: of the four gates' products with x, then with the hidden state, to int16 in steps
- *  of 2^-12; with int16 states, mantissas of 15 bits and right shifts.
- *  cell_clip: limit of the cell state, 0 for none. tanh_mult, tanh_right, table: as in
- *  tinyrt_sigmoid_s16_params, of the cell state. */
+/** x is (samples, steps, c_in), or (steps, samples, c_in) if time_major; y likewise with units. */
 typedef struct {
     int32_t samples;
     int32_t steps;
     int32_t c_in;
     int32_t units;
     int32_t time_major;
+} tinyrt_lstm_shape;
+
+/** h_zp: of the hidden state. cell_clip: limit of the cell state, 0 for none. tanh_mult,
+ * tanh_right, table: as in tinyrt_sigmoid_s16_params, of the cell state. */
+typedef struct {
+    int32_t h_zp;
+    int32_t cell_clip;
+    int32_t tanh_mult;
+    int32_t tanh_right;
+    const uint16_t *table;
+} tinyrt_lstm_state;
+
+/** mult, shift: of the four gates' products with x, then with the hidden state, to int16 in steps
+ *  of 2^-12; with int16 states, mantissas of 15 bits and right shifts. */
+typedef struct {
+    tinyrt_lstm_shape shape;
     const int32_t *mult;
     const int8_t *shift;
     int32_t forget_mult;
@@ -27,20 +39,12 @@ typedef struct {
     int32_t update_shift;
     int32_t output_mult;
     int32_t output_shift;
-    int32_t h_zp;
-    int32_t cell_clip;
-    int32_t tanh_mult;
-    int32_t tanh_right;
-    const uint16_t *table;
+    tinyrt_lstm_state state;
 } tinyrt_lstm_params;
 
-/** Shapes as above; the cell state is limited to cell_clip, if that is not 0. */
+/** The cell state is limited to cell_clip, if that is not 0. */
 typedef struct {
-    int32_t samples;
-    int32_t steps;
-    int32_t c_in;
-    int32_t units;
-    int32_t time_major;
+    tinyrt_lstm_shape shape;
     float cell_clip;
 } tinyrt_lstm_f32_params;
 

@@ -2,7 +2,7 @@
 #ifndef TINYRT_LSTM_BLOCK_H
 #define TINYRT_LSTM_BLOCK_H
 
-#include "tinyrt_types.h"
+#include "tinyrt_lstm.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -37,21 +37,13 @@ typedef struct {
 
 /** As tinyrt_lstm_params. from_x, from_h: of the gates' products. */
 typedef struct {
-    int32_t samples;
-    int32_t steps;
-    int32_t c_in;
-    int32_t units;
-    int32_t time_major;
+    tinyrt_lstm_shape shape;
     tinyrt_lstm_gate_scales from_x;
     tinyrt_lstm_gate_scales from_h;
     tinyrt_lstm_unit_scale forget;
     tinyrt_lstm_unit_scale update;
     tinyrt_lstm_unit_scale output;
-    int32_t h_zp;
-    int32_t cell_clip;
-    int32_t tanh_mult;
-    int32_t tanh_right;
-    const uint16_t *table;
+    tinyrt_lstm_state state;
 } tinyrt_lstm_block_s8_params;
 
 /** Mantissas of the gates: round(sum * mult / 2^32) is what a sum adds to its gate. */
@@ -64,21 +56,13 @@ typedef struct {
 
 /** As tinyrt_lstm_params. from_x, from_h: of the gates' products. */
 typedef struct {
-    int32_t samples;
-    int32_t steps;
-    int32_t c_in;
-    int32_t units;
-    int32_t time_major;
+    tinyrt_lstm_shape shape;
     tinyrt_lstm_gate_mults from_x;
     tinyrt_lstm_gate_mults from_h;
     tinyrt_lstm_unit_scale forget;
     tinyrt_lstm_unit_scale update;
     tinyrt_lstm_unit_scale output;
-    int32_t h_zp;
-    int32_t cell_clip;
-    int32_t tanh_mult;
-    int32_t tanh_right;
-    const uint16_t *table;
+    tinyrt_lstm_state state;
 } tinyrt_lstm_block_s16_params;
 
 /** As tinyrt_lstm_s8. w and r are packed as those of tinyrt_dense_row_s8, with the gates of a unit

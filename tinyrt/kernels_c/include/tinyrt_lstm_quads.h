@@ -2,6 +2,7 @@
 #ifndef TINYRT_LSTM_QUADS_H
 #define TINYRT_LSTM_QUADS_H
 
+#include "tinyrt_lstm.h"
 #include "tinyrt_quads.h"
 
 #ifdef __cplusplus
@@ -16,11 +17,7 @@ typedef struct {
 
 /** As tinyrt_lstm_params. */
 typedef struct {
-    int32_t samples;
-    int32_t steps;
-    int32_t c_in;
-    int32_t units;
-    int32_t time_major;
+    tinyrt_lstm_shape shape;
     tinyrt_lstm_quads_gate input;
     tinyrt_lstm_quads_gate forget;
     tinyrt_lstm_quads_gate cell;
@@ -28,11 +25,7 @@ typedef struct {
     tinyrt_quads_scale kept;
     tinyrt_quads_scale update;
     tinyrt_quads_scale shown;
-    int32_t h_zp;
-    int32_t cell_clip;
-    int32_t tanh_mult;
-    int32_t tanh_right;
-    const uint16_t *table;
+    tinyrt_lstm_state state;
 } tinyrt_lstm_quads_s8_params;
 
 /** Mantissas of a gate's products with x, and with the hidden state: the upper half of a sum's
@@ -44,11 +37,7 @@ typedef struct {
 
 /** As tinyrt_lstm_params. */
 typedef struct {
-    int32_t samples;
-    int32_t steps;
-    int32_t c_in;
-    int32_t units;
-    int32_t time_major;
+    tinyrt_lstm_shape shape;
     tinyrt_lstm_quads_mults input;
     tinyrt_lstm_quads_mults forget;
     tinyrt_lstm_quads_mults cell;
@@ -56,11 +45,7 @@ typedef struct {
     tinyrt_quads_scale kept;
     tinyrt_quads_scale update;
     tinyrt_quads_scale shown;
-    int32_t h_zp;
-    int32_t cell_clip;
-    int32_t tanh_mult;
-    int32_t tanh_right;
-    const uint16_t *table;
+    tinyrt_lstm_state state;
 } tinyrt_lstm_quads_s16_params;
 
 /** As tinyrt_lstm_s8. For every four units and each gate, w has two quads of filters as

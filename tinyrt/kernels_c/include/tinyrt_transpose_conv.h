@@ -20,6 +20,13 @@ void tinyrt_transpose_conv_s8(const tinyrt_transpose_conv_s8_params *p, const in
 void tinyrt_transpose_conv_f32(const tinyrt_transpose_conv_f32_params *p, const float *x,
                                const float *w, const float *bias, float *y);
 
+/** As tinyrt_transpose_conv_f32, but w holds output channels as that of tinyrt_conv2d_f32, and a
+ * sum begins with its bias. y may overlap x only where every row is written behind the rows still
+ * read.
+ */
+void tinyrt_transpose_quads_f32(const tinyrt_transpose_conv_f32_params *p, const float *x,
+                                const float *w, const float *bias, float *y);
+
 #ifdef __cplusplus
 }
 #endif

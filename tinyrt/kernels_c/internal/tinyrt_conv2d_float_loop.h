@@ -5,7 +5,7 @@
 
 #include "tinyrt_float_start.h"
 #include "tinyrt_float_tile.h"
-#include "tinyrt_footprint.h"
+#include "tinyrt_one_filter.h"
 
 /** Pixels side by side from ox on that read the same columns of the window: a tile's, or one at
  *  the sides. A part of a layer may have fewer outputs than windows that lie inside. */
@@ -18,9 +18,10 @@ static int32_t tinyrt_pixels_alike(const tinyrt_conv2d_f32_params *p, int32_t ox
 }
 
 /** Four channels of pixels side by side; x points at the first tap of the first pixel. */
-static void tinyrt_four_filters(const tinyrt_conv2d_f32_params *p, const tinyrt_footprint *f,
-                                int32_t pixels, const float *x, const float *w, const float *bias,
-                                float *y) {
+static TINYRT_TILE_CALLER void tinyrt_four_filters(const tinyrt_conv2d_f32_params *p,
+                                                   const tinyrt_footprint *f, int32_t pixels,
+                                                   const float *x, const float *w,
+                                                   const float *bias, float *y) {
     const int32_t x_step = p->window.stride_w * p->x.c;
     float sum[16];
     tinyrt_quads_start(bias, pixels, sum);
@@ -41,27 +42,47 @@ static void tinyrt_four_filters(const tinyrt_conv2d_f32_params *p, const tinyrt_
     tinyrt_quads_finish(sum, pixels, p->act_min, p->act_max, y, p->y.c);
 }
 
-/** One channel of a pixel; x points at its first tap. */
-static float tinyrt_one_filter(const tinyrt_conv2d_f32_params *p, const tinyrt_footprint *f,
-                               const float *x, const float *w, float sum) {
+/** One channel of four pixels side by side: each weight meets four elements. */
+static void tinyrt_four_pixels(const tinyrt_conv2d_f32_params *p, const tinyrt_footprint *f,
+                               const float *x, const float *w, float bias, float *y) {
+    const int32_t x_step = p->window.stride_w * p->x.c;
+    float sum[4] = {bias, bias, bias, bias};
     w += f->w_start;
     for (int32_t row = 0; row < f->rows; ++row, x += f->x_row_step, w += f->w_row_step) {
         for (int32_t run = 0; run < f->runs; ++run) {
-            sum = tinyrt_single_run(x + (run * f->x_run_step), w + (run * f->w_run_step),
-                                    f->run_length, sum);
+            tinyrt_quad_apart(w + (run * f->w_run_step), x + (run * f->x_run_step), x_step,
+                              f->run_length, sum);
         }
     }
-    return tinyrt_clampf(sum, p->act_min, p->act_max);
+    for (int32_t pixel = 0; pixel < 4; ++pixel, y += p->y.c) {
+        *y = tinyrt_clampf(sum[pixel], p->act_min, p->act_max);
+    }
+}
+
+/** The last channels of a group, of which there are fewer than four. */
+static TINYRT_NOINLINE void tinyrt_left_filters(const tinyrt_conv2d_f32_params *p,
+                                                const tinyrt_footprint *f, int32_t pixels,
+                                                int32_t left, const float *x, const float *w,
+                                                const float *bias, float *y) {
+    const int32_t filter_size = p->window.kernel_h * p->window.kernel_w * (p->x.c / p->groups);
+    for (int32_t i = 0; i < left; ++i, w += filter_size) {
+        const float start = (bias != NULL) ? bias[i] : 0.0F;
+        if (pixels == 1) {
+            y[i] = tinyrt_one_filter(p, f, x, w, start);
+        } else {
+            tinyrt_four_pixels(p, f, x, w, start, y + i);
+        }
+    }
 }
 
 /** All channels of pixels side by side; x points at the image, y at the first pixel. */
-static void tinyrt_tile_channels(const tinyrt_conv2d_f32_params *p, const tinyrt_footprint *f,
-                                 int32_t pixels, const float *x, const float *w, const float *bias,
-                                 float *y) {
+static TINYRT_NOINLINE void tinyrt_tile_channels(const tinyrt_conv2d_f32_params *p,
+                                                 const tinyrt_footprint *f, int32_t pixels,
+                                                 const float *x, const float *w, const float *bias,
+                                                 float *y) {
     const int32_t c_in = p->x.c / p->groups;
     const int32_t c_out = p->y.c / p->groups;
     const int32_t filter_size = p->window.kernel_h * p->window.kernel_w * c_in;
-    const int32_t x_step = p->window.stride_w * p->x.c;
     int32_t oc = 0;
     x += f->x_start;
     for (int32_t group = 0; group < p->groups; ++group, x += c_in) {
@@ -69,11 +90,11 @@ static void tinyrt_tile_channels(const tinyrt_conv2d_f32_params *p, const tinyrt
         for (; left >= 4; left -= 4, oc += 4, w += 4 * filter_size) {
             tinyrt_four_filters(p, f, pixels, x, w, (bias != NULL) ? (bias + oc) : NULL, y + oc);
         }
-        for (; left > 0; --left, ++oc, w += filter_size) {
-            for (int32_t pixel = 0; pixel < pixels; ++pixel) {
-                y[(pixel * p->y.c) + oc] = tinyrt_one_filter(p, f, x + (pixel * x_step), w,
-                                                             (bias != NULL) ? bias[oc] : 0.0F);
-            }
+        if (left > 0) {
+            tinyrt_left_filters(p, f, pixels, left, x, w, (bias != NULL) ? (bias + oc) : NULL,
+                                y + oc);
+            oc += left;
+            w += left * filter_size;
         }
     }
 }

@@ -1,7 +1,7 @@
-/** Convolutions of int16, pixel by pixel, where this is included: TINYRT_WIDE_PARAMS is the type of
- * their parameters, TINYRT_WIDE_W that of weights, TINYRT_WIDE_BIAS that of biases, and
- * tinyrt_wide_group, defined before, sets the outputs of a column's group of channels, of which it
- * gets the first, and returns the end of w. */
+/** Convolutions of int16, pixel by pixel, as the function TINYRT_KERNEL, which is set where this is
+ * included: TINYRT_WIDE_PARAMS is the type of its parameters, TINYRT_WIDE_W that of weights,
+ * TINYRT_WIDE_BIAS that of biases, and tinyrt_wide_group, defined before, sets the outputs of a
+ * column's group of channels, of which it gets the first, and returns the end of w. */
 #ifndef TINYRT_CONV2D_WIDE_LOOP_H
 #define TINYRT_CONV2D_WIDE_LOOP_H
 
@@ -63,6 +63,19 @@ static void tinyrt_wide_pixel(const TINYRT_WIDE_PARAMS *p, const int16_t *x, con
     for (int32_t group = 0; group < p->groups; ++group) {
         tinyrt_wide_column(p, x + (group * c_in), c_in, oy, ox, column);
         w = tinyrt_wide_group(p, column, w, bias, group * (p->y.c / p->groups), y);
+    }
+}
+
+void TINYRT_KERNEL(const TINYRT_WIDE_PARAMS *p, const int16_t *x, const TINYRT_WIDE_W *w,
+                   const TINYRT_WIDE_BIAS *bias, int16_t *column, int16_t *TINYRT_RESTRICT y) {
+    for (int32_t n = 0; n < p->y.n; ++n) {
+        for (int32_t oy = 0; oy < p->y.h; ++oy) {
+            for (int32_t ox = 0; ox < p->y.w; ++ox) {
+                tinyrt_wide_pixel(p, x, w, bias, oy, ox, column, y);
+                y += p->y.c;
+            }
+        }
+        x += p->x.h * p->x.w * p->x.c;
     }
 }
 

@@ -4,18 +4,7 @@
 #define TINYRT_DEPTHWISE3X3_LOOP_H
 
 #include "tinyrt_depthwise3x3.h"
-#include "tinyrt_filter3.h"
-
-#if TINYRT_WEIGHT_BITS == 4
-#define TINYRT_LOAD_FILTER3(w, c, shift) tinyrt_load_filter3_s4(w, c, tinyrt_factor_of(shift))
-#define TINYRT_RIGHT(shift) tinyrt_right_of(shift)
-#elif TINYRT_WEIGHT_BITS == 16
-#define TINYRT_LOAD_FILTER3(w, c, shift) tinyrt_load_filter3_wide(w, c)
-#define TINYRT_RIGHT(shift) (shift)
-#else
-#define TINYRT_LOAD_FILTER3(w, c, shift) tinyrt_load_filter3_s8(w, c)
-#define TINYRT_RIGHT(shift) (shift)
-#endif
+#include "tinyrt_filter3_weights.h"
 
 /** One channel: what the loops along a line need; weights and sums are doubled. head is what a sum
  *  begins with where the window's first column lies before the input, tail the products of a last

@@ -1,5 +1,5 @@
-/** Depthwise convolutions, four channels at a time, whatever the weights' format and the
- *  requantisation. */
+/** Depthwise convolutions, four channels at a time, whatever the weights' format. TINYRT_FINISH, a
+ *  tinyrt_finish, is set where this is included. */
 #ifndef TINYRT_DEPTHWISE_LOOP_H
 #define TINYRT_DEPTHWISE_LOOP_H
 
@@ -89,6 +89,12 @@ static TINYRT_NOINLINE void tinyrt_depthwise_load_line(const tinyrt_depthwise_bl
 /** From a sum to an output: its mantissa, its shift, and 2 * y_zp + 1. */
 typedef int8_t (*tinyrt_finish)(int32_t sum, int32_t mult, int32_t shift, int32_t zp_and_half);
 
+/** Requires: |sum| < 2^29. */
+static inline int8_t tinyrt_depthwise_doubled(int32_t sum, int32_t mult, int32_t shift,
+                                              int32_t zp_and_half) {
+    return tinyrt_requant_doubled(sum * 2, mult, shift, zp_and_half);
+}
+
 /** A line of outputs, with the steps from one to the next. */
 typedef struct {
     const int8_t *x;
@@ -99,11 +105,10 @@ typedef struct {
 } tinyrt_tapped_line;
 
 /** Four channels of a line of outputs. */
-static inline void tinyrt_depthwise_line_of_block(const tinyrt_depthwise_block_s8_params *p,
-                                                  tinyrt_finish finish, int32_t c,
-                                                  tinyrt_tapped_line line,
-                                                  const tinyrt_tap_entry *taps,
-                                                  const tinyrt_tap_entry *end) {
+static inline void tinyrt_depthwise_line_here(const tinyrt_depthwise_block_s8_params *p,
+                                              tinyrt_finish finish, int32_t c,
+                                              tinyrt_tapped_line line, const tinyrt_tap_entry *taps,
+                                              const tinyrt_tap_entry *end) {
     const int32_t zp = (2 * p->y_zp) + 1;
     const int32_t *const init = p->init + c;
     const int32_t *const mult = p->mult + ((p->requant_step != 0) ? c : 0);
@@ -121,17 +126,20 @@ static inline void tinyrt_depthwise_line_of_block(const tinyrt_depthwise_block_s
     }
 }
 
-/** A line for one kind of requantisation. */
-typedef void (*tinyrt_line_of_block)(const tinyrt_depthwise_block_s8_params *p, int32_t c,
-                                     tinyrt_tapped_line line, const tinyrt_tap_entry *taps,
-                                     const tinyrt_tap_entry *end);
+/** The same on its own, which has more registers. */
+static TINYRT_NOINLINE void
+tinyrt_depthwise_line_of_block(const tinyrt_depthwise_block_s8_params *p, int32_t c,
+                               tinyrt_tapped_line line, const tinyrt_tap_entry *taps,
+                               const tinyrt_tap_entry *end) {
+    tinyrt_depthwise_line_here(p, TINYRT_FINISH, c, line, taps, end);
+}
 
 /** Four channels of all rows. Lines take turns: slot is where the window's first row lies once its
  *  last one is loaded. Where rows are read in place, the list has its offsets already. */
 static inline void tinyrt_depthwise_four_planes(const tinyrt_depthwise_block_s8_params *p,
-                                                tinyrt_line_of_block line_of, int32_t bits,
-                                                int spread, int32_t c, const int8_t *x,
-                                                tinyrt_tap_entry *taps, int8_t *lines, int8_t *y) {
+                                                int32_t bits, int spread, int32_t c,
+                                                const int8_t *x, tinyrt_tap_entry *taps,
+                                                int8_t *lines, int8_t *y) {
     const int32_t count = p->window.kernel_h * p->window.kernel_w;
     const int32_t reach = tinyrt_depthwise_reach_of(&p->window);
     tinyrt_inputs inputs;
@@ -173,31 +181,29 @@ static inline void tinyrt_depthwise_four_planes(const tinyrt_depthwise_block_s8_
         } else {
             /* The line of the input itself. */
         }
-        line_of(p, c, line, taps, end);
+        tinyrt_depthwise_line_of_block(p, c, line, taps, end);
     }
 }
 
 /** The channels [first, end) of an image, in fours. */
-static inline void tinyrt_depthwise_planes(const tinyrt_depthwise_block_s8_params *p,
-                                           tinyrt_line_of_block line_of, int32_t bits, int spread,
-                                           int32_t first, int32_t end, const int8_t *x,
+static inline void tinyrt_depthwise_planes(const tinyrt_depthwise_block_s8_params *p, int32_t bits,
+                                           int spread, int32_t first, int32_t end, const int8_t *x,
                                            tinyrt_tap_entry *taps, int8_t *lines, int8_t *y) {
     if (p->line_bytes == 0) {
         tinyrt_depthwise_list_offsets(p, 0, taps);
     }
     for (int32_t c = first; c < end; c += 4) {
-        tinyrt_depthwise_four_planes(p, line_of, bits, spread, c, x, taps, lines, y + c);
+        tinyrt_depthwise_four_planes(p, bits, spread, c, x, taps, lines, y + c);
     }
 }
 
-/** All images; line_of, bits and spread, whether a channel has several filters, are constants where
- *  this is called. */
-static inline void tinyrt_depthwise_loop(const tinyrt_depthwise_block_s8_params *p,
-                                         tinyrt_line_of_block line_of, int32_t bits, int spread,
-                                         const int8_t *x, tinyrt_tap_entry *taps, int8_t *lines,
-                                         int8_t *y) {
+/** All images; bits and spread, whether a channel has several filters, are constants where this is
+ *  called. */
+static inline void tinyrt_depthwise_loop(const tinyrt_depthwise_block_s8_params *p, int32_t bits,
+                                         int spread, const int8_t *x, tinyrt_tap_entry *taps,
+                                         int8_t *lines, int8_t *y) {
     for (int32_t n = 0; n < p->y.n; ++n) {
-        tinyrt_depthwise_planes(p, line_of, bits, spread, 0, p->y.c, x, taps, lines, y);
+        tinyrt_depthwise_planes(p, bits, spread, 0, p->y.c, x, taps, lines, y);
         x += p->x.h * p->x.w * p->x.c;
         y += p->y.h * p->y.w * p->y.c;
     }

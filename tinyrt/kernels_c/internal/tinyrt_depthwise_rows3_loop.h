@@ -4,18 +4,7 @@
 #define TINYRT_DEPTHWISE_ROWS3_LOOP_H
 
 #include "tinyrt_depthwise3x3.h"
-#include "tinyrt_filter3.h"
-
-#if TINYRT_WEIGHT_BITS == 4
-#define TINYRT_LOAD_FILTER3(w, c, shift) tinyrt_load_filter3_s4(w, c, tinyrt_factor_of(shift))
-#define TINYRT_RIGHT(shift) tinyrt_right_of(shift)
-#elif TINYRT_WEIGHT_BITS == 16
-#define TINYRT_LOAD_FILTER3(w, c, shift) tinyrt_load_filter3_wide(w, c)
-#define TINYRT_RIGHT(shift) (shift)
-#else
-#define TINYRT_LOAD_FILTER3(w, c, shift) tinyrt_load_filter3_s8(w, c)
-#define TINYRT_RIGHT(shift) (shift)
-#endif
+#include "tinyrt_filter3_weights.h"
 
 /** What the loops along a channel's rows need; weights and init are doubled. head is what a sum
  *  begins with whose window begins before the row. */

@@ -4,6 +4,7 @@
 #ifndef TINYRT_FLOAT_TILE_C_H
 #define TINYRT_FLOAT_TILE_C_H
 
+#include "tinyrt_channel_taps.h"
 #include "tinyrt_float.h"
 #include "tinyrt_types.h"
 
@@ -16,6 +17,26 @@ static inline void tinyrt_quad_run(const float *x, const float *w, int32_t lengt
         s1 = tinyrt_mlaf(s1, value, w[1]);
         s2 = tinyrt_mlaf(s2, value, w[2]);
         s3 = tinyrt_mlaf(s3, value, w[3]);
+    }
+    sum[0] = s0;
+    sum[1] = s1;
+    sum[2] = s2;
+    sum[3] = s3;
+}
+
+/** A pixel's products with four filters that lie w_step apart. */
+static inline void tinyrt_quad_apart(const float *x, const float *w, int32_t w_step, int32_t length,
+                                     float *sum) {
+    const float *w1 = w + w_step;
+    const float *w2 = w1 + w_step;
+    const float *w3 = w2 + w_step;
+    float s0 = sum[0], s1 = sum[1], s2 = sum[2], s3 = sum[3];
+    for (; length > 0; --length) {
+        const float value = *x++;
+        s0 = tinyrt_mlaf(s0, value, *w++);
+        s1 = tinyrt_mlaf(s1, value, *w1++);
+        s2 = tinyrt_mlaf(s2, value, *w2++);
+        s3 = tinyrt_mlaf(s3, value, *w3++);
     }
     sum[0] = s0;
     sum[1] = s1;
@@ -39,16 +60,20 @@ static inline float tinyrt_single_run(const float *x, const float *w, int32_t le
     return sum;
 }
 
-/** Four channels of a pixel, each times its own weight, over taps that are x_tap and w_tap apart,
- *  and what they begin with. Requires: there is a tap. */
-static inline void tinyrt_quad_taps(const float *x, int32_t x_tap, const float *w, int32_t w_tap,
-                                    int32_t taps, const float *from, float *sum) {
+/** Four channels of a pixel, each times its own weights, and what they begin with. Requires: there
+ * is a tap. */
+static inline void tinyrt_quad_taps(const tinyrt_channel_taps *taps, const float *x, const float *w,
+                                    const float *from, float *sum) {
     float s0 = from[0], s1 = from[1], s2 = from[2], s3 = from[3];
-    for (; taps > 0; --taps, x += x_tap, w += w_tap) {
-        s0 = tinyrt_mlaf(s0, x[0], w[0]);
-        s1 = tinyrt_mlaf(s1, x[1], w[1]);
-        s2 = tinyrt_mlaf(s2, x[2], w[2]);
-        s3 = tinyrt_mlaf(s3, x[3], w[3]);
+    for (int32_t rows = taps->rows; rows > 0; --rows, x += taps->x_next, w += taps->w_next) {
+        for (int32_t left = taps->columns; left > 0; --left) {
+            s0 = tinyrt_mlaf(s0, x[0], w[0]);
+            s1 = tinyrt_mlaf(s1, x[1], w[1]);
+            s2 = tinyrt_mlaf(s2, x[2], w[2]);
+            s3 = tinyrt_mlaf(s3, x[3], w[3]);
+            x += taps->x_tap;
+            w += taps->w_tap;
+        }
     }
     sum[0] = s0;
     sum[1] = s1;
@@ -57,11 +82,10 @@ static inline void tinyrt_quad_taps(const float *x, int32_t x_tap, const float *
 }
 
 /** The same of sixteen channels. */
-static inline void tinyrt_strip_taps(const float *x, int32_t x_tap, const float *w, int32_t w_tap,
-                                     int32_t taps, const float *from, float *sum) {
+static inline void tinyrt_strip_taps(const tinyrt_channel_taps *taps, const float *x,
+                                     const float *w, const float *from, float *sum) {
     for (int32_t channel = 0; channel < 16; channel += 4) {
-        tinyrt_quad_taps(x + channel, x_tap, w + channel, w_tap, taps, from + channel,
-                         sum + channel);
+        tinyrt_quad_taps(taps, x + channel, w + channel, from + channel, sum + channel);
     }
 }
 
@@ -114,6 +138,14 @@ static inline void tinyrt_quads_finish(const float *sum, int32_t quads, float lo
         for (int32_t i = 0; i < 4; ++i) {
             y[i] = tinyrt_clampf(*sum++, low, high);
         }
+    }
+}
+
+/** The same, with outputs that are y_step apart one by one. */
+static inline void tinyrt_quads_finish_apart(const float *sum, int32_t quads, float low, float high,
+                                             float *y, int32_t y_step) {
+    for (const float *const end = sum + (4 * quads); sum != end; y += y_step) {
+        *y = tinyrt_clampf(*sum++, low, high);
     }
 }
 

@@ -60,17 +60,18 @@ static inline int32x4_t tinyrt_lstm_gate_of(const uint16_t *table, const int32_t
 /** Four units' new cell states, and their hidden states. */
 static inline int32x4_t tinyrt_lstm_hidden(const TINYRT_PARAMS *p, const int32_t *gates,
                                            int32x4_t before, int16_t *after, mve_pred16_t lanes) {
-    const uint16_t *const table = p->table;
+    const uint16_t *const table = p->state.table;
     const int32x4_t forget = tinyrt_lstm_gate_of(table, gates + 4);
     const int32x4_t kept = tinyrt_mve_rescale(&p->kept, vmulq_s32(forget, before));
     const int32x4_t in = tinyrt_lstm_gate_of(table, gates);
     const int32x4_t new = tinyrt_mve_tanh(table, vmulq_n_s32(vldrwq_s32(gates + 8), 3));
     int32x4_t cell = tinyrt_lstm_sum(kept, tinyrt_mve_rescale(&p->update, vmulq_s32(in, new)));
-    if (p->cell_clip > 0) {
-        cell = tinyrt_mve_limit(cell, -p->cell_clip, p->cell_clip);
+    if (p->state.cell_clip > 0) {
+        cell = tinyrt_mve_limit(cell, -p->state.cell_clip, p->state.cell_clip);
     }
     vstrhq_p_s32(after, cell, lanes);
-    const int32x4_t position = vrshlq_n_s32(vmulq_n_s32(cell, p->tanh_mult), -p->tanh_right);
+    const int32x4_t position =
+        vrshlq_n_s32(vmulq_n_s32(cell, p->state.tanh_mult), -p->state.tanh_right);
     const int32x4_t shown = tinyrt_mve_tanh(table, position);
     const int32x4_t out = tinyrt_lstm_gate_of(table, gates + 12);
     return tinyrt_mve_rescale(&p->shown, vmulq_s32(out, shown));
@@ -81,12 +82,12 @@ static TINYRT_NOINLINE void tinyrt_lstm_step(const TINYRT_PARAMS *p, const tinyr
                                              const tinyrt_lstm_operand *h, tinyrt_lstm_walk next,
                                              const int16_t *before, int16_t *after, TINYRT_X *y) {
     const TINYRT_GATE *const scales[4] = {&p->input, &p->forget, &p->cell, &p->output};
-    for (int32_t left = p->units; left > 0; left -= 4) {
+    for (int32_t left = p->shape.units; left > 0; left -= 4) {
         const mve_pred16_t lanes = vctp32q((uint32_t)left);
         int32_t gates[16];
         tinyrt_lstm_next_gates(scales, x, h, &next, gates);
         int32x4_t value = tinyrt_lstm_hidden(p, gates, vldrhq_z_s32(before, lanes), after, lanes);
-        value = tinyrt_mve_limit(vaddq_n_s32(value, p->h_zp), TINYRT_LOW, TINYRT_HIGH);
+        value = tinyrt_mve_limit(vaddq_n_s32(value, p->state.h_zp), TINYRT_LOW, TINYRT_HIGH);
         TINYRT_STORE(y, value, lanes);
         before += 4;
         after += 4;
@@ -97,22 +98,20 @@ static TINYRT_NOINLINE void tinyrt_lstm_step(const TINYRT_PARAMS *p, const tinyr
 void TINYRT_KERNEL(const TINYRT_PARAMS *p, const TINYRT_X *x, const int8_t *w, const int32_t *start,
                    const TINYRT_X *h_before, const int16_t *c_before, TINYRT_X *h_after,
                    int16_t *c_after, TINYRT_X *y) {
-    const int32_t units = p->units;
-    const tinyrt_lstm_strides in =
-        tinyrt_lstm_strides_of(p->time_major, p->samples, p->steps, p->c_in);
-    const tinyrt_lstm_strides out =
-        tinyrt_lstm_strides_of(p->time_major, p->samples, p->steps, units);
+    const int32_t units = p->shape.units;
+    const tinyrt_lstm_strides in = tinyrt_lstm_strides_of(&p->shape, p->shape.c_in);
+    const tinyrt_lstm_strides out = tinyrt_lstm_strides_of(&p->shape, units);
     const int32_t size = (int32_t)sizeof(TINYRT_X);
-    const int32_t x_first = tinyrt_mve_first_bytes(p->c_in * size) / size;
+    const int32_t x_first = tinyrt_mve_first_bytes(p->shape.c_in * size) / size;
     const int32_t h_first = tinyrt_mve_first_bytes(units * size) / size;
     const tinyrt_lstm_walk first = {w, start};
-    tinyrt_lstm_operand of_x = {NULL, tinyrt_mve_patch(p->c_in * size)};
+    tinyrt_lstm_operand of_x = {NULL, tinyrt_mve_patch(p->shape.c_in * size)};
     tinyrt_lstm_operand of_h = {NULL, tinyrt_mve_patch(units * size)};
-    for (int32_t n = 0; n < p->samples; ++n) {
+    for (int32_t n = 0; n < p->shape.samples; ++n) {
         const TINYRT_X *hidden = h_before + (n * units);
         const int16_t *cell = c_before + (n * units);
         int16_t *const after = c_after + (n * units);
-        for (int32_t t = 0; t < p->steps; ++t) {
+        for (int32_t t = 0; t < p->shape.steps; ++t) {
             TINYRT_X *const to = y + (n * out.sample) + (t * out.step);
             of_x.x = x + (n * in.sample) + (t * in.step) + x_first;
             of_h.x = hidden + h_first;

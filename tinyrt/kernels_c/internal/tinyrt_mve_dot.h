@@ -15,11 +15,6 @@
 
 #if TINYRT_ASM_LOOPS
 
-/* Sums across a vector go to even-numbered registers: to the lower four, which no
- * option takes away, and to others ("Te"). There are eight with lr: enough for
- * four filters and two patches, but the compiler copies and spills where more than four are in use,
- * and moves lanes through memory. */
-
 #if TINYRT_WEIGHT_BITS == 4
 
 /** 16 times every sum, and how to take the 16 away. */
@@ -36,8 +31,8 @@
 
 #else
 
-#define TINYRT_MVE_SEPARATE(a0, a1, a2, a3)
-#define TINYRT_MVE_DIVIDE(q)
+#define TINYRT_MVE_SEPARATE(a0, a1, a2, a3) ""
+#define TINYRT_MVE_DIVIDE(q) ""
 
 #define TINYRT_MVE_MULTIPLY_4X1(mul, w, a0, a1, a2, a3)                                            \
     "vldrb.8 q1, [" w "], #16\n" mul " " a0 ", q0, q1\n"                                           \
@@ -56,25 +51,13 @@ static inline int32x4_t tinyrt_mve_next_dot(uint32_t patch, const int8_t *a, con
     int32x4_t sums;
     uint32_t p0;
     (void)p0;
-    __asm volatile(
-        TINYRT_MVE_KEEP_P0
-        "vmsr p0, %[patch]\n"
-        "vpst\n"
-        "vldrbt.8 q0, [%[a], #-16]\n" TINYRT_MVE_FOUR(
-            "vmladav.s8") "lsr %[patch], %[patch], #16\n"
-                          "wls lr, %[patch], 2f\n"
-                          "1:\n"
-                          "vldrb.8 q0, [%[a]], #16\n" TINYRT_MVE_FOUR(
-                              "vmladava.s8") "le lr, 1b\n"
-                                             "2:\n" TINYRT_MVE_SEPARATE(
-                                                 "r0", "r2", "r4",
-                                                 "r6") "vmov %q[sums][2], %q[sums][0], r0, r4\n"
-                                                       "vmov %q[sums][3], %q[sums][1], r2, "
-                                                       "r6\n" TINYRT_MVE_DIVIDE("%q[sums]")
-                                                           TINYRT_MVE_RESTORE_P0
-        : [sums] "=w"(sums), [patch] "+r"(patch), [a] "+r"(a), [w] "+r"(filters)TINYRT_MVE_KEPT_P0
-        :
-        : "r0", "r2", "r4", "r6", "lr", "q0", "q1", "cc", "memory" TINYRT_MVE_CLOBBERS_P0);
+    __asm volatile(TINYRT_MVE_DOT_OF_PATCH(
+                       "vldrbt.8", "vldrb.8", "vmladav.s8", "vmladava.s8", TINYRT_MVE_FOUR,
+                       TINYRT_MVE_SEPARATE("r0", "r2", "r4", "r6"), TINYRT_MVE_DIVIDE("%q[sums]"))
+                   : [sums] "=w"(sums), [patch] "+r"(patch), [from] "+r"(a),
+                     [w] "+r"(filters)TINYRT_MVE_KEPT_P0
+                   :
+                   : TINYRT_MVE_DOT_CLOBBERS);
     *w = filters;
     return sums;
 }

@@ -10,8 +10,7 @@
 
 #if TINYRT_ASM_LOOPS
 
-/* Sums across a vector go to even-numbered registers, and loads that widen take their address from
- * one of the lower eight. */
+/* Loads that widen take their address from one of the lower eight registers. */
 
 #define TINYRT_MVE_FILTER16(mul, sum) "vldrb.s16 q1, [%[w]], #8\n" mul " " sum ", q0, q1\n"
 #define TINYRT_MVE_FOUR16(mul)                                                                     \
@@ -27,23 +26,12 @@ static inline int32x4_t tinyrt_mve_next_dot16(uint32_t patch, const int16_t *x, 
     int32x4_t sums;
     uint32_t p0;
     (void)p0;
-    __asm volatile(
-        TINYRT_MVE_KEEP_P0
-        "vmsr p0, %[patch]\n"
-        "vpst\n"
-        "vldrht.16 q0, [%[x], #-16]\n" TINYRT_MVE_FOUR16(
-            "vmladav.s16") "lsr %[patch], %[patch], #16\n"
-                           "wls lr, %[patch], 2f\n"
-                           "1:\n"
-                           "vldrh.16 q0, [%[x]], #16\n" TINYRT_MVE_FOUR16(
-                               "vmladava.s16") "le lr, 1b\n"
-                                               "2:\n"
-                                               "vmov %q[sums][2], %q[sums][0], r0, r4\n"
-                                               "vmov %q[sums][3], %q[sums][1], r2, "
-                                               "r6\n" TINYRT_MVE_RESTORE_P0
-        : [sums] "=w"(sums), [patch] "+r"(patch), [x] "+r"(x), [w] "+l"(filters)TINYRT_MVE_KEPT_P0
-        :
-        : "r0", "r2", "r4", "r6", "lr", "q0", "q1", "cc", "memory" TINYRT_MVE_CLOBBERS_P0);
+    __asm volatile(TINYRT_MVE_DOT_OF_PATCH("vldrht.16", "vldrh.16", "vmladav.s16", "vmladava.s16",
+                                           TINYRT_MVE_FOUR16, "", "")
+                   : [sums] "=w"(sums), [patch] "+r"(patch), [from] "+r"(x),
+                     [w] "+l"(filters)TINYRT_MVE_KEPT_P0
+                   :
+                   : TINYRT_MVE_DOT_CLOBBERS);
     *w = filters;
     return sums;
 }

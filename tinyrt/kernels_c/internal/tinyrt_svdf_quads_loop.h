@@ -1,6 +1,5 @@
-/** SVDF with vectors as the function TINYRT_KERNEL over a state of TINYRT_STATE, of
- * TINYRT_STATE_MIN to TINYRT_STATE_MAX. TINYRT_SCATTER(at, places, values, lanes) stores features,
- * TINYRT_PAST adds products of the state to a sum. A source sets these and includes this. */
+/** SVDF with vectors as the function TINYRT_KERNEL over a state of TINYRT_STATE_BITS, 8 or 16,
+ * which are set where this is included. */
 #ifndef TINYRT_SVDF_QUADS_LOOP_H
 #define TINYRT_SVDF_QUADS_LOOP_H
 
@@ -9,6 +8,87 @@
 #include "tinyrt_mve_dot.h"
 #include "tinyrt_mve_memory.h"
 #include "tinyrt_mve_rescale.h"
+
+#if TINYRT_STATE_BITS == 8
+#define TINYRT_STATE int8_t
+#define TINYRT_STATE_MIN INT8_MIN
+#define TINYRT_STATE_MAX INT8_MAX
+#define TINYRT_STATE_LANES 16
+#define TINYRT_OF_STATE(of_bytes, of_halves) of_bytes
+#else
+#define TINYRT_STATE int16_t
+#define TINYRT_STATE_MIN INT16_MIN
+#define TINYRT_STATE_MAX INT16_MAX
+#define TINYRT_STATE_LANES 8
+#define TINYRT_OF_STATE(of_bytes, of_halves) of_halves
+#endif
+#define TINYRT_SCATTER                                                                             \
+    TINYRT_OF_STATE(vstrbq_scatter_offset_p_s32, vstrhq_scatter_shifted_offset_p_s32)
+
+/** The products of a unit's state with its weights, which go on by whole vectors. */
+static inline int32_t tinyrt_svdf_past(const TINYRT_STATE **state, const TINYRT_STATE **weights,
+                                       int32_t length) {
+    const TINYRT_STATE *of_state = *state;
+    const TINYRT_STATE *of_weights = *weights;
+    int32_t sum = 0;
+#if TINYRT_ASM_LOOPS
+    __asm volatile(
+        TINYRT_OF_STATE(
+            "wlstp.8 lr",
+            "wlstp.16 lr") ", %[length], 2f\n"
+                           "1:\n" TINYRT_OF_STATE(
+                               "vldrb.8 q0",
+                               "vldrh."
+                               "16 q0") ", [%[state]], #16\n" TINYRT_OF_STATE("vldrb.8 q1",
+                                                                              "vldrh.16 q1") ", "
+                                                                                             "[%["
+                                                                                             "weigh"
+                                                                                             "ts]],"
+                                                                                             " "
+                                                                                             "#16"
+                                                                                             "\n" TINYRT_OF_STATE(
+                                                                                                 "v"
+                                                                                                 "m"
+                                                                                                 "l"
+                                                                                                 "a"
+                                                                                                 "d"
+                                                                                                 "a"
+                                                                                                 "v"
+                                                                                                 "a"
+                                                                                                 "."
+                                                                                                 "s"
+                                                                                                 "8",
+                                                                                                 "v"
+                                                                                                 "m"
+                                                                                                 "l"
+                                                                                                 "a"
+                                                                                                 "d"
+                                                                                                 "a"
+                                                                                                 "v"
+                                                                                                 "a"
+                                                                                                 "."
+                                                                                                 "s"
+                                                                                                 "1"
+                                                                                                 "6") " %[sum], q0, q1\n"
+                                                                                                      "letp lr, 1b\n"
+                                                                                                      "2:\n"
+        : [sum] "+Te"(sum), [state] "+r"(of_state), [weights] "+r"(of_weights)
+        : [length] "r"(length)
+        : "lr", "q0", "q1", "memory");
+#else
+    for (; length > 0; length -= TINYRT_STATE_LANES) {
+        const mve_pred16_t lanes = TINYRT_OF_STATE(vctp8q, vctp16q)((uint32_t)length);
+        sum = TINYRT_OF_STATE(vmladavaq_s8, vmladavaq_s16)(
+            sum, TINYRT_OF_STATE(vldrbq_z_s8, vldrhq_z_s16)(of_state, lanes),
+            TINYRT_OF_STATE(vldrbq_z_s8, vldrhq_z_s16)(of_weights, lanes));
+        of_state += TINYRT_STATE_LANES;
+        of_weights += TINYRT_STATE_LANES;
+    }
+#endif
+    *state = of_state;
+    *weights = of_weights;
+    return sum;
+}
 
 /** The newest feature of every filter, to the end of its row. */
 static TINYRT_NOINLINE void tinyrt_svdf_features(const tinyrt_svdf_quads_params *p, const int8_t *x,
@@ -37,13 +117,12 @@ static TINYRT_NOINLINE void tinyrt_svdf_outputs(const tinyrt_svdf_quads_params *
                                                 const TINYRT_STATE *state, const TINYRT_STATE *time,
                                                 const int32_t *bias, int8_t *y) {
     const int32_t length = p->rank * p->memory;
-    const int32_t lanes = TINYRT_VECTOR / (int32_t)sizeof(TINYRT_STATE);
-    const int32_t beyond = -length & (lanes - 1);
+    const int32_t beyond = -length & (TINYRT_STATE_LANES - 1);
     for (int32_t left = p->units; left > 0; left -= 4) {
         const int32_t count = (left < 4) ? left : 4;
         int32_t sum[4] = {0};
         for (int32_t i = 0; i < count; ++i) {
-            sum[i] = TINYRT_PAST(&state, &time, length);
+            sum[i] = tinyrt_svdf_past(&state, &time, length);
             state -= beyond;
             time -= beyond;
         }

@@ -1,16 +1,18 @@
 #include "tinyrt_average_pool2d.h"
 
-#define TINYRT_ELEMENT int8_t
-#include "tinyrt_window_sum.h"
+#include "tinyrt_pool_walk.h"
 
 /** The mean of values 128 higher, none of which is negative: halves up. */
-static int32_t average_up(const int8_t *x, int32_t rows, int32_t columns, int32_t row_step,
-                          int32_t column_step) {
-    const int32_t count = rows * columns;
-    const int32_t sum = tinyrt_sum_of_window(x, rows, columns, row_step, column_step);
+static int32_t mean_up(const tinyrt_area *area, const int8_t *x) {
+    const int32_t count = area->rows * area->columns;
+    const int32_t sum = tinyrt_sum_of_pairs(*area, x);
     return ((sum + (128 * count) + (count / 2)) / count) - 128;
 }
 
-void tinyrt_average_legacy_s8(const tinyrt_pool2d_s8_params *p, const int8_t *x, int8_t *y) {
-    tinyrt_pool2d(p, average_up, x, y);
+void tinyrt_average_legacy_s8(const tinyrt_pool2d_s8_params *p, const int8_t *input,
+                              int8_t *output) {
+    TINYRT_POOL_WALK(
+        p, input, output, int8_t, for (int32_t c = 0; c < p->y.c; ++c) {
+            y[c] = (int8_t)tinyrt_clamp(mean_up(&area, x + c), p->act_min, p->act_max);
+        });
 }

@@ -1,33 +1,10 @@
 #include "tinyrt_conv2d.h"
 
-#include "tinyrt_float.h"
+#include "tinyrt_float_tile.h"
 #include "tinyrt_footprint.h"
 
 /** Output channels whose weights lie side by side. */
 #define BLOCK 4
-
-static void run_of_block(const float *x, const float *w, int32_t length, float sum[BLOCK]) {
-    float s0 = sum[0], s1 = sum[1], s2 = sum[2], s3 = sum[3];
-    for (; length > 0; --length, w += BLOCK) {
-        const float value = *x++;
-        s0 = tinyrt_mlaf(s0, value, w[0]);
-        s1 = tinyrt_mlaf(s1, value, w[1]);
-        s2 = tinyrt_mlaf(s2, value, w[2]);
-        s3 = tinyrt_mlaf(s3, value, w[3]);
-    }
-    sum[0] = s0;
-    sum[1] = s1;
-    sum[2] = s2;
-    sum[3] = s3;
-}
-
-static void run_of_one(const float *x, const float *w, int32_t length, float sum[1]) {
-    float s = sum[0];
-    for (; length > 0; --length) {
-        s = tinyrt_mlaf(s, *x++, *w++);
-    }
-    sum[0] = s;
-}
 
 /** Adds the products of channels whose weights lie side by side: BLOCK of them, or one. */
 static void accumulate(const tinyrt_footprint *f, const float *x, const float *w, int32_t channels,
@@ -39,9 +16,9 @@ static void accumulate(const tinyrt_footprint *f, const float *x, const float *w
             const float *from = x + (run * f->x_run_step);
             const float *weights = w + (channels * run * f->w_run_step);
             if (channels == BLOCK) {
-                run_of_block(from, weights, f->run_length, sum);
+                tinyrt_quad_run(from, weights, f->run_length, sum);
             } else {
-                run_of_one(from, weights, f->run_length, sum);
+                sum[0] = tinyrt_single_run(from, weights, f->run_length, sum[0]);
             }
         }
         x += f->x_row_step;

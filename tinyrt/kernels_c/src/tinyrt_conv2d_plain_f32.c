@@ -1,12 +1,56 @@
 #include "tinyrt_conv2d_float.h"
 
-#include "tinyrt_float.h"
+#include "tinyrt_float_start.h"
+#include "tinyrt_float_tile.h"
+#include "tinyrt_one_filter.h"
 
-#define TINYRT_KERNEL tinyrt_conv2d_plain_f32
-#define TINYRT_PARAMS tinyrt_conv2d_f32_params
-#define TINYRT_X float
-#define TINYRT_W float
-#define TINYRT_SUM float
-#define TINYRT_ADD_PRODUCT(p, sum, x, w) tinyrt_mlaf(sum, x, w)
-#define TINYRT_FINISH(p, c, sum, bias) tinyrt_clampf((sum) + (bias), (p)->act_min, (p)->act_max)
-#include "tinyrt_conv2d_loop.h"
+/** Four channels of a pixel; x points at its first tap, filters are filter_size apart. */
+static TINYRT_TILE_CALLER void four_filters(const tinyrt_conv2d_f32_params *p,
+                                            const tinyrt_footprint *f, int32_t filter_size,
+                                            const float *x, const float *w, const float *bias,
+                                            float *y) {
+    float sum[4];
+    tinyrt_quads_start(bias, 1, sum);
+    w += f->w_start;
+    for (int32_t row = 0; row < f->rows; ++row, x += f->x_row_step, w += f->w_row_step) {
+        for (int32_t run = 0; run < f->runs; ++run) {
+            tinyrt_quad_apart(x + (run * f->x_run_step), w + (run * f->w_run_step), filter_size,
+                              f->run_length, sum);
+        }
+    }
+    tinyrt_quads_finish(sum, 1, p->act_min, p->act_max, y, 4);
+}
+
+/** All channels of a pixel; x points at the image. */
+static void all_channels(const tinyrt_conv2d_f32_params *p, const tinyrt_footprint *f,
+                         const float *x, const float *w, const float *bias, float *y) {
+    const int32_t c_in = p->x.c / p->groups;
+    const int32_t c_out = p->y.c / p->groups;
+    const int32_t filter_size = p->window.kernel_h * p->window.kernel_w * c_in;
+    int32_t oc = 0;
+    x += f->x_start;
+    for (int32_t group = 0; group < p->groups; ++group, x += c_in) {
+        int32_t left = c_out;
+        for (; left >= 4; left -= 4, oc += 4, w += 4 * filter_size) {
+            four_filters(p, f, filter_size, x, w, (bias != NULL) ? (bias + oc) : NULL, y + oc);
+        }
+        for (; left > 0; --left, ++oc, w += filter_size) {
+            y[oc] = tinyrt_one_filter(p, f, x, w, (bias != NULL) ? bias[oc] : 0.0F);
+        }
+    }
+}
+
+void tinyrt_conv2d_plain_f32(const tinyrt_conv2d_f32_params *p, const float *x, const float *w,
+                             const float *bias, float *y) {
+    for (int32_t n = 0; n < p->y.n; ++n) {
+        for (int32_t oy = 0; oy < p->y.h; ++oy) {
+            for (int32_t ox = 0; ox < p->y.w; ++ox) {
+                const tinyrt_footprint f =
+                    tinyrt_footprint_of(&p->x, &p->window, p->x.c / p->groups, oy, ox);
+                all_channels(p, &f, x, w, bias, y);
+                y += p->y.c;
+            }
+        }
+        x += p->x.h * p->x.w * p->x.c;
+    }
+}

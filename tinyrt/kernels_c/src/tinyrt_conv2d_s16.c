@@ -18,20 +18,8 @@ static const int8_t *tinyrt_wide_group(const tinyrt_conv2d_s16_params *p, const 
     return w;
 }
 
+#define TINYRT_KERNEL tinyrt_conv2d_s16
 #define TINYRT_WIDE_PARAMS tinyrt_conv2d_s16_params
 #define TINYRT_WIDE_W int8_t
 #define TINYRT_WIDE_BIAS int64_t
 #include "tinyrt_conv2d_wide_loop.h"
-
-void tinyrt_conv2d_s16(const tinyrt_conv2d_s16_params *p, const int16_t *x, const int8_t *w,
-                       const int64_t *bias, int16_t *column, int16_t *TINYRT_RESTRICT y) {
-    for (int32_t n = 0; n < p->y.n; ++n) {
-        for (int32_t oy = 0; oy < p->y.h; ++oy) {
-            for (int32_t ox = 0; ox < p->y.w; ++ox) {
-                tinyrt_wide_pixel(p, x, w, bias, oy, ox, column, y);
-                y += p->y.c;
-            }
-        }
-        x += p->x.h * p->x.w * p->x.c;
-    }
-}

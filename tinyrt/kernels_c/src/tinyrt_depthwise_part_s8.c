@@ -1,18 +1,9 @@
 #include "tinyrt_depthwise_block.h"
 
+#define TINYRT_FINISH tinyrt_depthwise_doubled
 #include "tinyrt_depthwise_loop.h"
-
-static inline int8_t finish(int32_t sum, int32_t mult, int32_t shift, int32_t zp_and_half) {
-    return tinyrt_requant_doubled(sum * 2, mult, shift, zp_and_half);
-}
-
-static TINYRT_NOINLINE void line_of_block(const tinyrt_depthwise_block_s8_params *p, int32_t c,
-                                          tinyrt_tapped_line line, const tinyrt_tap_entry *taps,
-                                          const tinyrt_tap_entry *end) {
-    tinyrt_depthwise_line_of_block(p, finish, c, line, taps, end);
-}
 
 void tinyrt_depthwise_part_s8(const tinyrt_depthwise_block_s8_params *p, int32_t first, int32_t end,
                               const int8_t *x, tinyrt_tap_entry *taps, int8_t *lines, int8_t *y) {
-    tinyrt_depthwise_planes(p, line_of_block, 8, 0, first, end, x, taps, lines, y);
+    tinyrt_depthwise_planes(p, 8, 0, first, end, x, taps, lines, y);
 }

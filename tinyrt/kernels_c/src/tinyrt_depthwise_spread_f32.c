@@ -47,9 +47,9 @@ void tinyrt_depthwise_spread_f32(const tinyrt_depthwise_conv2d_f32_params *p, co
     }
     for (int32_t n = 0; n < p->y.n; ++n) {
         for (int32_t oy = 0; oy < p->y.h; ++oy) {
-            const tinyrt_area_of_taps row = tinyrt_rows_of(p, oy, x, w);
+            const tinyrt_area_of_taps row = tinyrt_rows_of(p, oy, x, w, p->y.c);
             for (int32_t ox = 0; ox < p->y.w; ++ox) {
-                const tinyrt_area_of_taps inside = tinyrt_taps_of(p, &row, ox);
+                const tinyrt_area_of_taps inside = tinyrt_taps_of(p, &row, ox, p->y.c);
                 all_channels(p, &inside, shift, bias, y);
                 y += p->y.c;
             }

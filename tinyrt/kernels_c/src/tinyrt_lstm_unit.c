@@ -2,8 +2,9 @@
 
 int32_t tinyrt_lstm_unit(const tinyrt_lstm_params *p, const int16_t gate[4], int16_t before,
                          int16_t *after) {
-    const tinyrt_sigmoid_s16_params gates = {1, 3, 0, p->table};
-    const tinyrt_sigmoid_s16_params cells = {1, p->tanh_mult, p->tanh_right, p->table};
+    const tinyrt_sigmoid_s16_params gates = {1, 3, 0, p->state.table};
+    const tinyrt_sigmoid_s16_params cells = {1, p->state.tanh_mult, p->state.tanh_right,
+                                             p->state.table};
     const int32_t kept = tinyrt_requant(tinyrt_logistic_at(&gates, gate[1]) * before,
                                         p->forget_mult, p->forget_shift);
     const int32_t update =
@@ -11,10 +12,10 @@ int32_t tinyrt_lstm_unit(const tinyrt_lstm_params *p, const int16_t gate[4], int
                        p->update_mult, p->update_shift);
     int32_t cell = tinyrt_lstm_saturate(kept) + tinyrt_lstm_saturate(update);
     cell = tinyrt_lstm_saturate(cell);
-    if (p->cell_clip > 0) {
-        cell = tinyrt_clamp(cell, -p->cell_clip, p->cell_clip);
+    if (p->state.cell_clip > 0) {
+        cell = tinyrt_clamp(cell, -p->state.cell_clip, p->state.cell_clip);
     }
     *after = (int16_t)cell;
     const int32_t shown = tinyrt_logistic_at(&gates, gate[3]) * tinyrt_tanh_at(&cells, cell);
-    return p->h_zp + tinyrt_requant(shown, p->output_mult, p->output_shift);
+    return p->state.h_zp + tinyrt_requant(shown, p->output_mult, p->output_shift);
 }

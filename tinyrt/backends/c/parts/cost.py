@@ -192,7 +192,7 @@ def _recurrent_on_vectors(call: Call) -> float:
     p = params_of(call)
     if "lstm" in call.function:
         wide = call.function.endswith("_s16")
-        return mve.lstm_cost(p["samples"] * p["steps"], p["c_in"], p["units"], wide=wide)
+        return mve.lstm_cost(*_lstm_sizes(p), wide=wide)
     length, filters = p["rank"] * p["memory"], p["units"] * p["rank"]
     sizes = p["units"], length, filters, _feature_bytes(call)
     return int(p["batches"]) * mve.svdf_cost(p["c_in"], *sizes)
@@ -200,6 +200,12 @@ def _recurrent_on_vectors(call: Call) -> float:
 
 def _feature_bytes(call: Call) -> int:
     return 2 if call.function.endswith("_s16") else 1
+
+
+def _lstm_sizes(p: Mapping[str, Any]) -> tuple[int, int, int]:
+    """Steps of all samples, inputs, and units."""
+    shape = p["shape"]
+    return shape["samples"] * shape["steps"], shape["c_in"], shape["units"]
 
 
 def _packed(call: Call, isa: InstructionSet, fours: Fours) -> float | None:
@@ -235,9 +241,9 @@ def _packed(call: Call, isa: InstructionSet, fours: Fours) -> float | None:
         whole = dense_row_cost(isa, p["c_in"], p["block"]["c_out"], relu, halves)
         return more * _without_zeros(whole, call, isa, p["c_in"])
     if name == "lstm_block_s8":
-        return lstm_cost(isa, p["samples"] * p["steps"], p["c_in"], p["units"])
+        return lstm_cost(isa, *_lstm_sizes(p))
     if name == "lstm_block_s16":
-        return wide_lstm_cost(isa, p["samples"] * p["steps"], p["c_in"], p["units"])
+        return wide_lstm_cost(isa, *_lstm_sizes(p))
     if name == "conv2d_block_s16":
         return _wide(isa, p)
     if name.startswith("svdf_block"):

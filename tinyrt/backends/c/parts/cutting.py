@@ -58,6 +58,7 @@ WINDOWED = frozenset(
             "depthwise_conv2d_f32",
             "depthwise_quads_f32",
             "depthwise_spread_f32",
+            "depthwise_turns_f32",
             "depthwise_quads_s16",
             "depthwise_raised_s16",
         ),

@@ -9,6 +9,9 @@
 #define TINYRT_TILE_ROWS 4
 #define TINYRT_STRIP 16
 
+/** Of functions that call these: on their own they have more registers for pointers. */
+#define TINYRT_TILE_CALLER TINYRT_NOINLINE
+
 /* Unless it optimises, a compiler has too few registers left. */
 #if defined(TINYRT_ASM) && defined(__OPTIMIZE__) && defined(__ARM_FEATURE_FMA) &&                  \
     defined(__ARM_FP) && ((__ARM_FP & 4) != 0)

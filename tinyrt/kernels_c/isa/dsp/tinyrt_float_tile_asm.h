@@ -2,10 +2,10 @@
 #ifndef TINYRT_FLOAT_TILE_ASM_H
 #define TINYRT_FLOAT_TILE_ASM_H
 
+#include "tinyrt_channel_taps.h"
 #include "tinyrt_float.h"
+#include "tinyrt_float_finish_asm.h"
 #include "tinyrt_types.h"
-
-#include <string.h>
 
 /** Adds x times four weights to four sums. */
 #define TINYRT_FMA4(s0, s1, s2, s3, x, w0, w1, w2, w3)                                             \
@@ -102,6 +102,48 @@ static inline void tinyrt_quad_run(const float *x, const float *w, int32_t lengt
                      TINYRT_FACTORS_OF_TILE);
 }
 
+static inline void tinyrt_quad_apart(const float *x, const float *w, int32_t w_step, int32_t length,
+                                     float *sum) {
+    const float *w1 = w + w_step;
+    const float *w2 = w1 + w_step;
+    const float *w3 = w2 + w_step;
+    int32_t odd;
+    __asm volatile("vldmia %[sum], {s0-s3}\n"
+                   "ands %[odd], %[length], #3\n"
+                   "beq 2f\n"
+                   "1:\n"
+                   "vldmia %[x]!, {s8}\n"
+                   "vldmia %[w0]!, {s16}\n"
+                   "vldmia %[w1]!, {s17}\n"
+                   "vldmia %[w2]!, {s18}\n"
+                   "vldmia %[w3]!, {s19}\n"                            //
+                   TINYRT_FMA4(s0, s1, s2, s3, s8, s16, s17, s18, s19) //
+                   "subs %[odd], %[odd], #1\n"
+                   "bne 1b\n"
+                   "2:\n"
+                   "lsrs %[length], %[length], #2\n"
+                   "beq 4f\n"
+                   "3:\n"
+                   "vldmia %[x]!, {s8-s11}\n"
+                   "vldmia %[w0]!, {s16-s19}\n"
+                   "vldmia %[w1]!, {s20-s23}\n"
+                   "vldmia %[w2]!, {s24-s27}\n"
+                   "vldmia %[w3]!, {s28-s31}\n"                         //
+                   TINYRT_FMA4(s0, s1, s2, s3, s8, s16, s20, s24, s28)  //
+                   TINYRT_FMA4(s0, s1, s2, s3, s9, s17, s21, s25, s29)  //
+                   TINYRT_FMA4(s0, s1, s2, s3, s10, s18, s22, s26, s30) //
+                   TINYRT_FMA4(s0, s1, s2, s3, s11, s19, s23, s27, s31) //
+                   "subs %[length], %[length], #1\n"
+                   "bne 3b\n"
+                   "4:\n"
+                   "vstmia %[sum], {s0-s3}\n"
+                   : [x] "+&r"(x), [w0] "+&r"(w), [w1] "+&r"(w1), [w2] "+&r"(w2), [w3] "+&r"(w3),
+                     [length] "+&r"(length), [odd] "=&r"(odd)
+                   : [sum] "r"(sum)
+                   : "cc", "memory", "s0", "s1", "s2", "s3", "s8", "s9", "s10", "s11",
+                     TINYRT_FACTORS_OF_TILE);
+}
+
 static inline float tinyrt_single_run(const float *x, const float *w, int32_t length, float sum) {
     int32_t odd;
     __asm volatile(
@@ -132,46 +174,51 @@ static inline float tinyrt_single_run(const float *x, const float *w, int32_t le
     return sum;
 }
 
-static inline void tinyrt_quad_taps(const float *x, int32_t x_tap, const float *w, int32_t w_tap,
-                                    int32_t taps, const float *from, float *sum) {
-    __asm volatile(
-        "vldmia %[from], {s0-s3}\n"
-        "1:\n"
-        "vldmia %[w], {s16-s19}\n"
-        "add %[w], %[w], %[w_tap]\n"
-        "vldmia %[x], {s20-s23}\n"
-        "add %[x], %[x], %[x_tap]\n"                                            //
-        TINYRT_FMA_EACH(s0, s1, s2, s3, s20, s21, s22, s23, s16, s17, s18, s19) //
-        "subs %[taps], %[taps], #1\n"
-        "bgt 1b\n"
-        "vstmia %[sum], {s0-s3}\n"
-        : [x] "+r"(x), [w] "+r"(w), [taps] "+r"(taps)
-        : [x_tap] "r"(x_tap * 4), [w_tap] "r"(w_tap * 4), [from] "r"(from), [sum] "r"(sum)
-        : "cc", "memory", "s0", "s1", "s2", "s3", "s16", "s17", "s18", "s19", "s20", "s21", "s22",
-          "s23");
+/** Adds products of every tap, which these instructions take, to sums in registers. */
+#define TINYRT_TAPS(sums, products, beyond)                                                        \
+    do {                                                                                           \
+        int32_t rows = taps->rows, left;                                                           \
+        __asm volatile("vldmia %[from], {" sums "}\n"                                              \
+                       "1:\n"                                                                      \
+                       "mov %[left], %[columns]\n"                                                 \
+                       "2:\n" products "add %[w], %[w], %[w_tap], lsl #2\n"                        \
+                       "add %[x], %[x], %[x_tap], lsl #2\n"                                        \
+                       "subs %[left], %[left], #1\n"                                               \
+                       "bgt 2b\n"                                                                  \
+                       "add %[w], %[w], %[w_next], lsl #2\n"                                       \
+                       "add %[x], %[x], %[x_next], lsl #2\n"                                       \
+                       "subs %[rows], %[rows], #1\n"                                               \
+                       "bgt 1b\n"                                                                  \
+                       "vstmia %[sum], {" sums "}\n"                                               \
+                       : [x] "+&r"(x), [w] "+&r"(w), [rows] "+&r"(rows), [left] "=&r"(left)        \
+                       : [columns] "r"(taps->columns), [x_tap] "r"(taps->x_tap - (beyond)),        \
+                         [w_tap] "r"(taps->w_tap - (beyond)), [x_next] "r"(taps->x_next),          \
+                         [w_next] "r"(taps->w_next), [from] "r"(from), [sum] "r"(sum)              \
+                       : "cc", "memory", TINYRT_SUMS_OF_TILE, TINYRT_FACTORS_OF_TILE);             \
+    } while (0)
+
+static inline void tinyrt_quad_taps(const tinyrt_channel_taps *taps, const float *x, const float *w,
+                                    const float *from, float *sum) {
+    TINYRT_TAPS("s0-s3",
+                "vldmia %[w], {s16-s19}\n"
+                "vldmia %[x], {s20-s23}\n" //
+                TINYRT_FMA_EACH(s0, s1, s2, s3, s20, s21, s22, s23, s16, s17, s18, s19),
+                0);
 }
 
-static inline void tinyrt_strip_taps(const float *x, int32_t x_tap, const float *w, int32_t w_tap,
-                                     int32_t taps, const float *from, float *sum) {
-    __asm volatile("vldmia %[from], {s0-s15}\n"
-                   "1:\n"
-                   "vldmia %[w]!, {s16-s23}\n"
-                   "vldmia %[x]!, {s24-s31}\n"                                             //
-                   TINYRT_FMA_EACH(s0, s1, s2, s3, s24, s25, s26, s27, s16, s17, s18, s19) //
-                   TINYRT_FMA_EACH(s4, s5, s6, s7, s28, s29, s30, s31, s20, s21, s22, s23) //
-                   "vldmia %[w], {s16-s23}\n"
-                   "vldmia %[x], {s24-s31}\n"                                                  //
-                   TINYRT_FMA_EACH(s8, s9, s10, s11, s24, s25, s26, s27, s16, s17, s18, s19)   //
-                   TINYRT_FMA_EACH(s12, s13, s14, s15, s28, s29, s30, s31, s20, s21, s22, s23) //
-                   "add %[w], %[w], %[w_tap]\n"
-                   "add %[x], %[x], %[x_tap]\n"
-                   "subs %[taps], %[taps], #1\n"
-                   "bgt 1b\n"
-                   "vstmia %[sum], {s0-s15}\n"
-                   : [x] "+r"(x), [w] "+r"(w), [taps] "+r"(taps)
-                   : [x_tap] "r"((x_tap - 8) * 4), [w_tap] "r"((w_tap - 8) * 4), [from] "r"(from),
-                     [sum] "r"(sum)
-                   : "cc", "memory", TINYRT_SUMS_OF_TILE, TINYRT_FACTORS_OF_TILE);
+/* Halfway, x and w are eight elements beyond the tap. */
+static inline void tinyrt_strip_taps(const tinyrt_channel_taps *taps, const float *x,
+                                     const float *w, const float *from, float *sum) {
+    TINYRT_TAPS("s0-s15",
+                "vldmia %[w]!, {s16-s23}\n"
+                "vldmia %[x]!, {s24-s31}\n"                                             //
+                TINYRT_FMA_EACH(s0, s1, s2, s3, s24, s25, s26, s27, s16, s17, s18, s19) //
+                TINYRT_FMA_EACH(s4, s5, s6, s7, s28, s29, s30, s31, s20, s21, s22, s23) //
+                "vldmia %[w], {s16-s23}\n"
+                "vldmia %[x], {s24-s31}\n"                                                //
+                TINYRT_FMA_EACH(s8, s9, s10, s11, s24, s25, s26, s27, s16, s17, s18, s19) //
+                TINYRT_FMA_EACH(s12, s13, s14, s15, s28, s29, s30, s31, s20, s21, s22, s23),
+                8);
 }
 
 static inline void tinyrt_spread_taps(const float *x, const int32_t channels[4], int32_t x_tap,
@@ -285,102 +332,6 @@ static inline void tinyrt_tile_product(const float *a, int32_t a_row, int32_t a_
                      [b_column] "r"(b_column * 4), [b_inner] "r"(b_inner * 4), [sum] "r"(sum)
                    : "cc", "memory", TINYRT_SUMS_OF_TILE, "s16", "s17", "s18", "s19", "s20", "s21",
                      "s22", "s23");
-}
-
-/* A comparison with NaN neither is less nor greater. */
-#ifdef __ARM_FEATURE_NUMERIC_MAXMIN
-#define TINYRT_RAISE(s)                                                                            \
-    "vcmp.f32 %[low], " #s "\n"                                                                    \
-    "vmrs APSR_nzcv, fpscr\n"                                                                      \
-    "vselgt.f32 " #s ", %[low], " #s "\n"
-#define TINYRT_LOWER(s)                                                                            \
-    "vcmp.f32 " #s ", %[high]\n"                                                                   \
-    "vmrs APSR_nzcv, fpscr\n"                                                                      \
-    "vselgt.f32 " #s ", %[high], " #s "\n"
-#else
-#define TINYRT_RAISE(s)                                                                            \
-    "vcmp.f32 " #s ", %[low]\n"                                                                    \
-    "vmrs APSR_nzcv, fpscr\n"                                                                      \
-    "it mi\n"                                                                                      \
-    "vmovmi.f32 " #s ", %[low]\n"
-#define TINYRT_LOWER(s)                                                                            \
-    "vcmp.f32 " #s ", %[high]\n"                                                                   \
-    "vmrs APSR_nzcv, fpscr\n"                                                                      \
-    "it gt\n"                                                                                      \
-    "vmovgt.f32 " #s ", %[high]\n"
-#endif
-
-#define TINYRT_RAISE_QUAD TINYRT_RAISE(s0) TINYRT_RAISE(s1) TINYRT_RAISE(s2) TINYRT_RAISE(s3)
-#define TINYRT_LOWER_QUAD TINYRT_LOWER(s0) TINYRT_LOWER(s1) TINYRT_LOWER(s2) TINYRT_LOWER(s3)
-
-/** Fours of sums to y, each after these instructions on s0 to s3. */
-#define TINYRT_FINISH_QUADS(limited)                                                               \
-    __asm volatile("1:\n"                                                                          \
-                   "vldmia %[sum]!, {s0-s3}\n" limited "vstmia %[y], {s0-s3}\n"                    \
-                   "add %[y], %[y], %[y_step]\n"                                                   \
-                   "subs %[quads], %[quads], #1\n"                                                 \
-                   "bgt 1b\n"                                                                      \
-                   : [sum] "+r"(sum), [y] "+r"(y), [quads] "+r"(quads)                             \
-                   : [y_step] "r"(y_step * 4), [low] "t"(low), [high] "t"(high)                    \
-                   : "cc", "memory", "s0", "s1", "s2", "s3")
-
-/** A float's bits: those of negative floats and of -0 become 0, and high is the most. As unsigned
- *  numbers, negative floats are the largest. */
-#define TINYRT_LIMIT_BITS(bits)                                                                    \
-    "cmp " bits ", %[high]\n"                                                                      \
-    "it hi\n"                                                                                      \
-    "bichi " bits ", %[high], " bits ", asr #31\n"
-
-/** Fours of sums limited to [0, high] by their bits. Returns 0; NaN where a sum is NaN or infinite.
- */
-static inline float tinyrt_finish_bits(const float *sum, int32_t quads, uint32_t high, float *y,
-                                       int32_t y_step) {
-    float check = 0.0F;
-    uint32_t first, second, third, fourth;
-    __asm volatile(
-        "vsub.f32 s4, %[check], %[check]\n"
-        "1:\n"
-        "vldmia %[sum]!, {s0-s3}\n"
-        "vmov %[first], %[second], s0, s1\n"
-        "vmov %[third], %[fourth], s2, s3\n"
-        "vfma.f32 %[check], s4, s0\n"
-        "vfma.f32 %[check], s4, s1\n"
-        "vfma.f32 %[check], s4, s2\n"
-        "vfma.f32 %[check], s4, s3\n"  //
-        TINYRT_LIMIT_BITS("%[first]")  //
-        TINYRT_LIMIT_BITS("%[second]") //
-        TINYRT_LIMIT_BITS("%[third]")  //
-        TINYRT_LIMIT_BITS("%[fourth]") //
-        "strd %[first], %[second], [%[y]]\n"
-        "strd %[third], %[fourth], [%[y], #8]\n"
-        "add %[y], %[y], %[y_step]\n"
-        "subs %[quads], %[quads], #1\n"
-        "bgt 1b\n"
-        : [sum] "+r"(sum), [y] "+r"(y), [quads] "+r"(quads), [first] "=&r"(first),
-          [second] "=&r"(second), [third] "=&r"(third), [fourth] "=&r"(fourth), [check] "+t"(check)
-        : [y_step] "r"(y_step * 4), [high] "r"(high)
-        : "cc", "memory", "s0", "s1", "s2", "s3", "s4");
-    return check;
-}
-
-static inline void tinyrt_quads_finish(const float *sum, int32_t quads, float low, float high,
-                                       float *y, int32_t y_step) {
-    if (high == INFINITY) {
-        if (low == -INFINITY) {
-            TINYRT_FINISH_QUADS("");
-        } else {
-            TINYRT_FINISH_QUADS(TINYRT_RAISE_QUAD);
-        }
-        return;
-    }
-    if (low == 0.0F) {
-        uint32_t bits;
-        (void)memcpy(&bits, &high, sizeof bits);
-        if (tinyrt_finish_bits(sum, quads, bits, y, y_step) == 0.0F) {
-            return;
-        }
-    }
-    TINYRT_FINISH_QUADS(TINYRT_RAISE_QUAD TINYRT_LOWER_QUAD);
 }
 
 #endif

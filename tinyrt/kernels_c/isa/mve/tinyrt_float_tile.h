@@ -9,8 +9,12 @@
 #define TINYRT_TILE_ROWS 4
 #define TINYRT_STRIP 16
 
+/** Of functions that call these: vectors leave all other registers for pointers. */
+#define TINYRT_TILE_CALLER inline
+
 #if (__ARM_FEATURE_MVE & 2) != 0
 
+#include "tinyrt_channel_taps.h"
 #include "tinyrt_float.h"
 #include "tinyrt_mve.h"
 
@@ -18,6 +22,16 @@ static inline void tinyrt_quad_run(const float *x, const float *w, int32_t lengt
     float32x4_t acc = vldrwq_f32(sum);
     for (; length > 0; --length, w += 4) {
         acc = vfmaq_n_f32(acc, vldrwq_f32(w), *x++);
+    }
+    vstrwq_f32(sum, acc);
+}
+
+static inline void tinyrt_quad_apart(const float *x, const float *w, int32_t w_step, int32_t length,
+                                     float *sum) {
+    const uint32x4_t places = vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)w_step);
+    float32x4_t acc = vldrwq_f32(sum);
+    for (; length > 0; --length, ++w) {
+        acc = vfmaq_n_f32(acc, vldrwq_gather_shifted_offset_f32(w, places), *x++);
     }
     vstrwq_f32(sum, acc);
 }
@@ -49,55 +63,65 @@ static inline float tinyrt_single_run(const float *x, const float *w, int32_t le
     return sum;
 }
 
-static inline void tinyrt_quad_taps(const float *x, int32_t x_tap, const float *w, int32_t w_tap,
-                                    int32_t taps, const float *from, float *sum) {
+static inline void tinyrt_quad_taps(const tinyrt_channel_taps *taps, const float *x, const float *w,
+                                    const float *from, float *sum) {
     float32x4_t acc = vldrwq_f32(from);
-    for (; taps > 0; --taps, x += x_tap, w += w_tap) {
-        acc = vfmaq_f32(acc, vldrwq_f32(x), vldrwq_f32(w));
+    for (int32_t rows = taps->rows; rows > 0; --rows, x += taps->x_next, w += taps->w_next) {
+        for (int32_t left = taps->columns; left > 0; --left) {
+            acc = vfmaq_f32(acc, vldrwq_f32(x), vldrwq_f32(w));
+            x += taps->x_tap;
+            w += taps->w_tap;
+        }
     }
     vstrwq_f32(sum, acc);
 }
 
-#ifdef TINYRT_ASM
-/* Compilers keep sums on the stack where each product needs both of its factors in registers. */
-static inline void tinyrt_strip_taps(const float *x, int32_t x_tap, const float *w, int32_t w_tap,
-                                     int32_t taps, const float *from, float *sum) {
-    __asm volatile("vldrw.32 q0, [%[from]]\n"
-                   "vldrw.32 q1, [%[from], #16]\n"
-                   "vldrw.32 q2, [%[from], #32]\n"
-                   "vldrw.32 q3, [%[from], #48]\n"
-                   "dls lr, %[taps]\n"
-                   "1:\n"
-                   "vldrw.32 q4, [%[x]]\n"
-                   "vldrw.32 q5, [%[w]]\n"
-                   "vfma.f32 q0, q4, q5\n"
-                   "vldrw.32 q6, [%[x], #16]\n"
-                   "vldrw.32 q7, [%[w], #16]\n"
-                   "vfma.f32 q1, q6, q7\n"
-                   "vldrw.32 q4, [%[x], #32]\n"
-                   "vldrw.32 q5, [%[w], #32]\n"
-                   "vfma.f32 q2, q4, q5\n"
-                   "vldrw.32 q6, [%[x], #48]\n"
-                   "vldrw.32 q7, [%[w], #48]\n"
-                   "vfma.f32 q3, q6, q7\n"
-                   "add %[x], %[x], %[x_tap]\n"
-                   "add %[w], %[w], %[w_tap]\n"
-                   "le lr, 1b\n"
-                   "vstrw.32 q0, [%[sum]]\n"
-                   "vstrw.32 q1, [%[sum], #16]\n"
-                   "vstrw.32 q2, [%[sum], #32]\n"
-                   "vstrw.32 q3, [%[sum], #48]\n"
-                   : [x] "+r"(x), [w] "+r"(w)
-                   : [x_tap] "r"(x_tap * 4), [w_tap] "r"(w_tap * 4), [taps] "r"(taps),
-                     [from] "r"(from), [sum] "r"(sum)
-                   : "cc", "memory", "lr", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7");
+#if defined(TINYRT_ASM) && defined(__OPTIMIZE__)
+/* Compilers keep sums on the stack where each product needs both of its factors in registers.
+ * Unless they optimise, they have too few registers left. */
+static inline void tinyrt_strip_taps(const tinyrt_channel_taps *taps, const float *x,
+                                     const float *w, const float *from, float *sum) {
+    float32x4_t acc0 = vldrwq_f32(from), acc1 = vldrwq_f32(from + 4);
+    float32x4_t acc2 = vldrwq_f32(from + 8), acc3 = vldrwq_f32(from + 12);
+    int32_t rows = taps->rows;
+    __asm volatile(
+        "1:\n"
+        "dls lr, %[columns]\n"
+        "2:\n"
+        "vldrw.32 q4, [%[x]]\n"
+        "vldrw.32 q5, [%[w]]\n"
+        "vfma.f32 %q[acc0], q4, q5\n"
+        "vldrw.32 q6, [%[x], #16]\n"
+        "vldrw.32 q7, [%[w], #16]\n"
+        "vfma.f32 %q[acc1], q6, q7\n"
+        "vldrw.32 q4, [%[x], #32]\n"
+        "vldrw.32 q5, [%[w], #32]\n"
+        "vfma.f32 %q[acc2], q4, q5\n"
+        "vldrw.32 q6, [%[x], #48]\n"
+        "vldrw.32 q7, [%[w], #48]\n"
+        "vfma.f32 %q[acc3], q6, q7\n"
+        "add %[x], %[x], %[x_tap], lsl #2\n"
+        "add %[w], %[w], %[w_tap], lsl #2\n"
+        "le lr, 2b\n"
+        "add %[x], %[x], %[x_next], lsl #2\n"
+        "add %[w], %[w], %[w_next], lsl #2\n"
+        "subs %[rows], %[rows], #1\n"
+        "bgt 1b\n"
+        : [x] "+&r"(x), [w] "+&r"(w), [rows] "+&r"(rows), [acc0] "+&w"(acc0), [acc1] "+&w"(acc1),
+          [acc2] "+&w"(acc2), [acc3] "+&w"(acc3)
+        : [columns] "r"(taps->columns), [x_tap] "r"(taps->x_tap), [w_tap] "r"(taps->w_tap),
+          [x_next] "r"(taps->x_next), [w_next] "r"(taps->w_next)
+        : "cc", "memory", "lr", "q4", "q5", "q6", "q7");
+    vstrwq_f32(sum, acc0);
+    vstrwq_f32(sum + 4, acc1);
+    vstrwq_f32(sum + 8, acc2);
+    vstrwq_f32(sum + 12, acc3);
 }
 #else
-static inline void tinyrt_strip_taps(const float *x, int32_t x_tap, const float *w, int32_t w_tap,
-                                     int32_t taps, const float *from, float *sum) {
+static inline void tinyrt_strip_taps(const tinyrt_channel_taps *taps, const float *x,
+                                     const float *w, const float *from, float *sum) {
     for (int32_t channel = 0; channel < 16; channel += 4) {
-        tinyrt_quad_taps(x + channel, x_tap, w + channel, w_tap, taps, from + channel,
-                         sum + channel);
+        tinyrt_quad_taps(taps, x + channel, w + channel, from + channel, sum + channel);
     }
 }
 #endif
@@ -210,6 +234,16 @@ static inline void tinyrt_quads_finish(const float *sum, int32_t quads, float lo
         vstrwq_f32(y, vpselq_f32(most, raised, vcmpgtq_f32(raised, most)));
     }
 #endif
+}
+
+static inline void tinyrt_quads_finish_apart(const float *sum, int32_t quads, float low, float high,
+                                             float *y, int32_t y_step) {
+    const uint32x4_t places = vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)y_step);
+    float limited[4];
+    for (; quads > 0; --quads, sum += 4, y += 4 * y_step) {
+        tinyrt_quads_finish(sum, 1, low, high, limited, 4);
+        vstrwq_scatter_shifted_offset_f32(y, places, vldrwq_f32(limited));
+    }
 }
 
 #else

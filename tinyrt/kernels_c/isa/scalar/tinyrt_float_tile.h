@@ -6,6 +6,9 @@
 #define TINYRT_TILE_ROWS 1
 #define TINYRT_STRIP 4
 
+/** Of functions that call these: on their own they have more registers for pointers. */
+#define TINYRT_TILE_CALLER TINYRT_NOINLINE
+
 #include "tinyrt_float_tile_c.h"
 
 #endif
