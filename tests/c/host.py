@@ -16,9 +16,10 @@ import numpy as np
 import pytest
 
 from tests.c.owned import owned
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.emulate import toolchain
 from tinyrt.emulate.run import pack_inputs, unpack_outputs
-from tinyrt.export import ExportedProject, Memories
+from tinyrt.export import Core, ExportedProject, Memories
 from tinyrt.export.rendering import render
 
 SANITIZE = "-fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all"
@@ -34,6 +35,16 @@ CFLAGS = f"-O0 {SANITIZE} -include {RUNNING_HEADER}"
 BESIDE = Memories(inputs_in_arena=False, outputs_in_arena=False)
 """Inputs and outputs that have no places in the arena, for tests that run "beside" alone: planning
 hundreds of them, all in use at once, takes several times as long as all else."""
+
+
+MVE = (f"-I{Path(__file__).parent / 'mve'}", "-D__ARM_FEATURE_MVE=3", "-DTINYRT_NO_ASM")
+"""What makes kernels of cores with MVE compile for this machine: their intrinsics as plain C, and
+for what is assembly its form in intrinsics."""
+
+
+def core_flags(core: Core) -> tuple[str, ...]:
+    """Options that this machine's compiler needs for kernels that are made for a core."""
+    return MVE if core.isa is InstructionSet.MVE else ()
 
 
 def host_compiler() -> str:
@@ -61,7 +72,7 @@ def build_program(project: ExportedProject, build_dir: Path, *flags: str) -> Pat
         project.directory,
         f"CC={cc}",
         f"CFLAGS={CFLAGS}",
-        f"TARGET_FLAGS={' '.join(flags)}",
+        f"TARGET_FLAGS={' '.join((*core_flags(project.core), *flags))}",
     ]
     toolchain.run([*make, f"BUILD={build_dir / 'library'}"], doing="building the project")
     driver = write_driver(project, build_dir)
@@ -80,6 +91,7 @@ def write_driver(project: ExportedProject, folder: Path) -> Path:
         "inputs": len(project.inputs),
         "outputs": len(project.outputs),
         "pushed": project.pushed is not None,
+        "sliced": project.slices is not None,
         "owned": owned(project),
         "has_places": all(p.offset is not None for p in (*project.inputs, *project.outputs)),
     }

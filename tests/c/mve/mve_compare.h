@@ -16,13 +16,10 @@
         return (mve_pred16_t)bits;                                                                 \
     }
 
-/** Of two vectors, and of a vector and a scalar; nothing where p has none. */
+/** Of two vectors, and of a vector and a scalar: there also with no bits where p has none. */
 #define MVE_COMPARED(s, name, op)                                                                  \
     MVE_PREDICATE(s, name##_##s, (mve_##s a, mve_##s b), a[i] op b[i])                             \
     MVE_PREDICATE(s, name##_n_##s, (mve_##s a, mve_lane_##s b), a[i] op b)                         \
-    static inline mve_pred16_t name##_m_##s(mve_##s a, mve_##s b, mve_pred16_t p) {                \
-        return (mve_pred16_t)(name##_##s(a, b) & p);                                               \
-    }                                                                                              \
     static inline mve_pred16_t name##_m_n_##s(mve_##s a, mve_lane_##s b, mve_pred16_t p) {         \
         return (mve_pred16_t)(name##_n_##s(a, b) & p);                                             \
     }

@@ -21,7 +21,7 @@
                   (mve_wide_##s)(add[i]) + MVE_PRODUCT(s, a[i], b))                                \
     MVE_EACH_LANE(s, s, vmlasq_n_##s, (mve_##s a, mve_##s b, mve_lane_##s add),                    \
                   MVE_PRODUCT(s, a[i], b[i]) + (mve_wide_##s)add)
-MVE_INTEGERS(MVE_MULTIPLIED)
+MVE_WIDE(MVE_MULTIPLIED)
 
 /* High halves of twice a product: as it is, rounded, and with a sum. One bit less is cut off
  * instead of doubling. */
@@ -41,7 +41,7 @@ MVE_INTEGERS(MVE_MULTIPLIED)
                   MVE_DOUBLED(s, MVE_RAISED(s, add[i]) + MVE_PRODUCT(s, a[i], b)))                 \
     MVE_EACH_LANE(s, s, vqrdmlahq_n_##s, (mve_##s add, mve_##s a, mve_lane_##s b),                 \
                   MVE_DOUBLED_ROUNDED(s, MVE_RAISED(s, add[i]) + MVE_PRODUCT(s, a[i], b)))
-MVE_SIGNED(MVE_HIGH_HALVES)
+MVE_WIDE_SIGNED(MVE_HIGH_HALVES)
 
 /* Two products each: like lanes go to even lanes, crossed ones to odd lanes, others stay. */
 #define MVE_PAIRED(s, name, to, other, sign)                                                       \
@@ -61,6 +61,7 @@ MVE_PAIRED(s16, vqrdmlsdhxq, 1, 0, -)
                   MVE_PRODUCT(s, a[2 * i], b[2 * i]))                                              \
     MVE_EACH_LANE(wide, wide, vmulltq_int_##s, (mve_##s a, mve_##s b),                             \
                   MVE_PRODUCT(s, a[2 * i + 1], b[2 * i + 1]))
-MVE_WIDENED(s8, s16) MVE_WIDENED(s16, s32) MVE_WIDENED(u8, u16) MVE_WIDENED(u16, u32)
+MVE_WIDENED(s16, s32)
+MVE_WIDENED(u16, u32)
 
 #endif

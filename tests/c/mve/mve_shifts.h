@@ -41,11 +41,14 @@ static inline int64_t mve_raised(int64_t value, int shift, int64_t least, int64_
     MVE_EACH_LANE(s, s, vshlq_r_##s, (mve_##s a, int32_t b), MVE_LEFT(s, a[i], (int8_t)b))         \
     MVE_EACH_LANE(s, s, vrshlq_n_##s, (mve_##s a, int32_t b), MVE_LEFT_ROUNDED(s, a[i], (int8_t)b))
 MVE_SHIFTED(s8, s8)
-MVE_SHIFTED(s16, s16) MVE_SHIFTED(s32, s32) MVE_SHIFTED(u8, s8) MVE_SHIFTED(u16, s16)
-    MVE_SHIFTED(u32, s32)
+MVE_SHIFTED(s16, s16)
+MVE_SHIFTED(s32, s32)
+MVE_SHIFTED(u8, s8)
+MVE_SHIFTED(u16, s16)
+MVE_SHIFTED(u32, s32)
 
-    /** All 128 bits to the left: bits of *b come in from the right, and what leaves is in *b. */
-    static inline uint32x4_t vshlcq_u32(uint32x4_t a, uint32_t *b, const int imm) {
+/** All 128 bits to the left: bits of *b come in from the right, and what leaves is in *b. */
+static inline uint32x4_t vshlcq_u32(uint32x4_t a, uint32_t *b, const int imm) {
     for (int i = 0; i < 4; ++i) {
         const uint64_t both = ((uint64_t)a[i] << imm) | (*b & (((uint64_t)1 << imm) - 1));
         *b = (uint32_t)(both >> 32);
@@ -66,7 +69,9 @@ static inline uint16x8_t vshlcq_u16(uint16x8_t a, uint32_t *b, const int imm) {
     MVE_EACH_LANE(wide, wide, vshlltq_n_##s, (mve_##s a, const int imm),                           \
                   MVE_LEFT(s, a[2 * i + 1], imm))
 MVE_LENGTHENED(s8, s16)
-MVE_LENGTHENED(s16, s32) MVE_LENGTHENED(u8, u16) MVE_LENGTHENED(u16, u32)
+MVE_LENGTHENED(s16, s32)
+MVE_LENGTHENED(u8, u16)
+MVE_LENGTHENED(u16, u32)
 
 /** Lanes of b in half as many bits as a's even lanes (part 0), or as its odd ones (part 1). */
 #define MVE_NARROWED(name, s, wide, n, part, parameters, value)                                    \
@@ -86,12 +91,13 @@ MVE_LENGTHENED(s16, s32) MVE_LENGTHENED(u8, u16) MVE_LENGTHENED(u16, u32)
     MVE_NARROW_BY(vrshrn, s, wide, MVE_LEFT_ROUNDED(s, b[i / 2], -imm))                            \
     MVE_NARROW_BY(vqshrn, s, wide, MVE_SATURATED(s, MVE_LEFT(s, b[i / 2], -imm)))                  \
     MVE_NARROW_BY(vqrshrn, s, wide, MVE_SATURATED(s, MVE_LEFT_ROUNDED(s, b[i / 2], -imm)))
-    MVE_NARROW(s8, s16) MVE_NARROW(s16, s32) MVE_NARROW(u8, u16) MVE_NARROW(u16, u32)
+MVE_NARROW(s8, s16)
+MVE_NARROW(s16, s32) MVE_NARROW(u8, u16) MVE_NARROW(u16, u32)
 
 /** From lanes with a sign to ones without. */
 #define MVE_NARROW_SIGNED(s, wide)                                                                 \
     MVE_NARROW_TWO(vqmovun, , s, wide, MVE_SATURATED(s, b[i / 2]))                                 \
     MVE_NARROW_BY(vqrshrun, s, wide, MVE_SATURATED(s, MVE_LEFT_ROUNDED(s, b[i / 2], -imm)))
-        MVE_NARROW_SIGNED(u8, s16) MVE_NARROW_SIGNED(u16, s32)
+    MVE_NARROW_SIGNED(u8, s16) MVE_NARROW_SIGNED(u16, s32)
 
 #endif
