@@ -1,31 +1,154 @@
-"""The kernels of cores with MVE on this machine: under sanitizers, and with their branches counted.
+"""The kernels of cores with MVE on this machine, under sanitizers.
 
 Their intrinsics are plain C here, see ``mve``; what they have in assembly takes its other form.
 """
 
-import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import partial
 
 import numpy as np
 import pytest
 
-from tests.c import vector_cases
-from tests.c.branches import Counted
-from tests.c.conformance import C_OPS, F32_OPS, INT16_OPS
-from tests.c.floats import assert_close
+from tests.c.branches import Counted, place_of
 from tests.c.host import BESIDE, build_program, require_tool, run_program
-from tests.c.packed_cases import PACKED_CASES, int4_weights
-from tests.c.programs import drawn, of_floats, of_integers, one_graph
-from tests.c.wide_layers import some_layers
+from tests.c.packed_cases import int4_weights
+from tests.c.programs import of_floats, one_graph
+from tests.c.test_branches import EXEMPT, assert_equal, needless
+from tests.c.test_rows import rows_of
+from tests.c.vector_cases import by_planes, of_mve, of_planes, weighted
+from tests.c.wide_layers import feeds, net
 from tests.firmware.test_slices_ops import smallest
-from tests.ops.build import build_f32, build_s8, build_s16
-from tests.ops.cases import CASES
-from tests.sampling import WHOLE
+from tests.memory.nets import random_net
+from tests.ops.build import build_s8
+from tests.sampling import sampled
 from tinyrt import kernels_c
-from tinyrt.backends.c.mve import cost as mve_cost
-from tinyrt.export import ExportOptions, export_graph, slices
+from tinyrt.export import ExportedProject, ExportOptions, export_graph, slices
+from tinyrt.ir import Graph
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.shared.evaluate import evaluate
 
 pytestmark = pytest.mark.slow
 
 CORE = "cortex-m55"
+
+Feeds = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Program:
+    """What is computed, and how its code is made."""
+
+    cases: Callable[[], tuple[Graph, Feeds]]
+    planes: bool = False
+    sliced: bool = False
+    rows: bool = False
+
+    def made(self, graph: Graph, folder) -> ExportedProject:
+        """The project."""
+        with pytest.MonkeyPatch.context() as patched:
+            if self.planes:
+                by_planes(patched)
+            if self.rows:
+                return rows_of(graph, folder, CORE, True)
+            patched.setattr(slices, "divided", smallest)
+            options = ExportOptions(memories=BESIDE, slices=1000 if self.sliced else None)
+            return export_graph(graph, folder, core=CORE, options=options)
+
+
+def ops():
+    return one_graph(of_mve(*sampled((4, 12), (40, 1))))
+
+
+def floats():
+    return one_graph(of_floats())
+
+
+def planes():
+    return one_graph(of_planes(sampled(4, 40)))
+
+
+def bands(side, *builds):
+    """Layers of several bands of lines, some of which are shared, and a last one of a line."""
+    shapes = (1, 25, 20, 11), (1, side, side, 11)
+    case = weighted("depthwise_conv2d", DepthwiseConv2dAttrs(activation="RELU"), *shapes, 11)
+    made = {f"bands {i}": build(case, np.random.default_rng(i)) for i, build in enumerate(builds)}
+    return one_graph(made)
+
+
+def wide():
+    graph = net(0, sampled(6, 150))
+    return graph, feeds(graph, 0)
+
+
+def rows():
+    graph = random_net(9)
+    x = graph.value(graph.inputs[0])
+    return graph, {x.name: np.random.default_rng(9).integers(-128, 128, x.shape, np.int8)}
+
+
+PROGRAMS = {
+    "ops": Program(ops),
+    **sampled({}, {"floats": Program(floats)}),
+    "planes": Program(planes, planes=True),
+    "bands": Program(partial(bands, 5, build_s8, int4_weights), sliced=True),
+    "bands of planes": Program(partial(bands, 3, build_s8), planes=True, sliced=True),
+    "wide": Program(wide),
+    "rows": Program(rows, rows=True),
+}
+
+ELSEWHERE = {
+    "src_mve/tinyrt_anomaly_s8.c": "alarms behind a model: tests/dsp/test_anomaly_alone.py",
+    "src_mve/tinyrt_kept_boxes.c": "boxes behind a model: tests/dsp/test_boxes.py",
+    "isa/mve/tinyrt_best_scores.h": "the same",
+    "src_mve/tinyrt_camera_*.c": "frames of a camera: tests/dsp/test_camera.py",
+    "isa/mve/tinyrt_axis.h": "the same",
+    "isa/mve/tinyrt_band_sums.h": "the same",
+    "isa/mve/tinyrt_bilinear_lines.h": "the same",
+    "isa/mve/tinyrt_camera_area_ahead.h": "the same",
+    "isa/mve/tinyrt_eight_pixels.h": "the same",
+    "isa/mve/tinyrt_frame.h": "front ends: tests/dsp/test_front_end_c.py",
+    "isa/mve/tinyrt_group_sums.h": "windows of features: tests/dsp/test_standard.py",
+}
+"""Files that no program here has -> who has them, under sanitizers, too."""
+
+
+@pytest.fixture(scope="module")
+def files():
+    """Files of kernels that programs had, as paths from the kernels' folder."""
+    return set()
+
+
+@pytest.fixture(scope="module")
+def counted():
+    return Counted()
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_kernels_equal_the_references(name, files, counted, tmp_path):
+    program = PROGRAMS[name]
+    graph, data = program.cases()
+    with np.errstate(all="ignore"):
+        expected = evaluate(graph, data)
+    project = program.made(graph, tmp_path / "project")
+    found = [run_program(build_program(project, tmp_path), project, data, "beside")]
+    if sampled(False, True):
+        found.append(counted.run(project, tmp_path, data, "beside"))
+    for outputs in found:
+        for output, answer in expected.items():
+            assert_equal(output, outputs[output], answer)
+    names = [path.name for path in (project.directory / "tinyrt").iterdir()]
+    files |= {place_of(name, "mve") for name in names}
+
+
+def all_files():
+    """Every file of kernels that is of cores with MVE alone."""
+    paths = (path.relative_to(kernels_c.ROOT).as_posix() for path in kernels_c.ROOT.rglob("*.[ch]"))
+    return {path for path in paths if "mve" in path}
+
+
+def test_every_file_is_run(files):
+    """In other programs, too, as the test behind its reason holds."""
+    elsewhere = {file for file in all_files() if any(fnmatch(file, p) for p in ELSEWHERE)}
+    assert all_files() - files == elsewhere

@@ -1,8 +1,12 @@
 """Ops in sizes around a vector, for cores with MVE, emulated or on this machine."""
 
 from tests.c.packed_cases import lstm, svdf
-from tests.ops.build import Case
+from tests.c.programs import drawn
+from tests.ops.build import Built, Case, build_f32, build_s8, build_s16
+from tests.ops.cases import CASES
 from tests.ops.cases.windowed import pair
+from tests.ops.corners import FAMILIES
+from tinyrt.backends.c.mve import cost
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
@@ -173,3 +177,66 @@ def plain(shapes):
 
 def weighted(op, attrs, x, w, channels):
     return Case(op, attrs, plain([x, w, (channels,)]), frozenset({1, 2}))
+
+
+def _named(*cases):
+    return {case.__name__: case for case in cases}
+
+
+INT8 = _named(
+    *(conv2d, depthwise_conv2d, fully_connected, recurrent, grouped, add),
+    *(average_pool2d, few_averages, max_pool2d, batch_matmul),
+)
+INT16 = _named(wide_weighted, wide_pair, wide_pool, softmax, lstm)
+SIGNALS = tuple(op for op in CASES if op.startswith("signal_"))
+FLOATS = (
+    *("conv2d", "depthwise_conv2d", "transpose_conv", "fully_connected", "batch_matmul"),
+    *SIGNALS,
+)
+OTHERS = ("arg_max", "concatenation", "logistic", "mean", "mul", "relu", "softmax", "sub")
+
+_LAYERS = ("conv2d", "depthwise_conv2d", "fully_connected")
+_POOLS = ("average_pool2d", "max_pool2d")
+CORNERS = {
+    "elementwise": ("add", "sub", "mul", "maximum", "minimum", "logistic"),
+    "layers": (*_LAYERS, *_POOLS),
+    "int4 layers": _LAYERS,
+    "moving": ("pad",),
+    "reducing": ("batch_matmul", "mean", "softmax", "sum"),
+    "wide": ("add", "sub", "mul", "logistic", "tanh", "softmax", *_LAYERS, *_POOLS),
+    "floats": (*_LAYERS, "batch_matmul", *SIGNALS),
+}
+"""Family -> ops that cores with MVE have kernels of their own for."""
+
+
+def corners(step: int) -> dict[str, Built]:
+    """Of each of these ops, every so many-th corner case and the last one; of signals, all."""
+    made: dict[str, Built] = {}
+    for family, ops in CORNERS.items():
+        found = FAMILIES[family]()
+        for op in ops:
+            names = [name for name in found if name.split(":")[0] == op]
+            picked = names if op in SIGNALS else [*names[::step], *names[-1:]]
+            made |= {f"{family} {name}": found[name] for name in picked}
+    return made
+
+
+def of_mve(count: int, step: int) -> dict[str, Built]:
+    """So many random cases of each kind, and every so many-th corner case."""
+    return {
+        **drawn("int8", INT8, range(count), build_s8),
+        **drawn("int16", INT16, range(count + 1), build_s16),
+        **drawn("float", {op: CASES[op] for op in FLOATS}, range(3), build_f32),
+        **drawn("others", {op: CASES[op] for op in OTHERS}, range(2), build_s8),
+        **corners(step),
+    }
+
+
+def of_planes(count: int) -> dict[str, Built]:
+    """Layers one channel after the other, once ``by_planes`` has them so."""
+    return drawn("planes", _named(depthwise_planes), range(count), build_s8)
+
+
+def by_planes(patched) -> None:
+    """Have layers computed one channel after the other, faster or not."""
+    patched.setattr(cost, "eights_cost", lambda node, window: 2**31)
