@@ -37,7 +37,7 @@ BESIDE = Memories(inputs_in_arena=False, outputs_in_arena=False)
 hundreds of them, all in use at once, takes several times as long as all else."""
 
 
-MVE = (f"-I{Path(__file__).parent / 'mve'}", "-D__ARM_FEATURE_MVE=3", "-DTINYRT_NO_ASM")
+MVE = (f"-I{Path(__file__).parent / 'mve'}", "-D__ARM_FEATURE_MVE=3", "-DTINYRT_NO_ASM", "-O0")
 """What makes kernels of cores with MVE compile for this machine: their intrinsics as plain C, and
 for what is assembly its form in intrinsics."""
 

@@ -89,7 +89,6 @@ MVE_LENGTHENED(u16, u32)
     MVE_NARROW_TWO(vqmovn, , s, wide, MVE_SATURATED(s, b[i / 2]))                                  \
     MVE_NARROW_BY(vshrn, s, wide, MVE_LEFT(s, b[i / 2], -imm))                                     \
     MVE_NARROW_BY(vrshrn, s, wide, MVE_LEFT_ROUNDED(s, b[i / 2], -imm))                            \
-    MVE_NARROW_BY(vqshrn, s, wide, MVE_SATURATED(s, MVE_LEFT(s, b[i / 2], -imm)))                  \
     MVE_NARROW_BY(vqrshrn, s, wide, MVE_SATURATED(s, MVE_LEFT_ROUNDED(s, b[i / 2], -imm)))
 MVE_NARROW(s8, s16)
 MVE_NARROW(s16, s32) MVE_NARROW(u8, u16) MVE_NARROW(u16, u32)
