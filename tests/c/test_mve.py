@@ -3,6 +3,7 @@
 Their intrinsics are plain C here, see ``mve``; what they have in assembly takes its other form.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -15,14 +16,14 @@ from tests.c.branches import Counted, place_of
 from tests.c.host import BESIDE, build_program, require_tool, run_program
 from tests.c.packed_cases import int4_weights
 from tests.c.programs import of_floats, one_graph
-from tests.c.test_branches import EXEMPT, assert_equal, needless
+from tests.c.test_branches import assert_equal, needless
 from tests.c.test_rows import rows_of
 from tests.c.vector_cases import by_planes, of_mve, of_planes, weighted
 from tests.c.wide_layers import feeds, net
 from tests.firmware.test_slices_ops import smallest
 from tests.memory.nets import random_net
 from tests.ops.build import build_s8
-from tests.sampling import sampled
+from tests.sampling import WHOLE, sampled
 from tinyrt import kernels_c
 from tinyrt.export import ExportedProject, ExportOptions, export_graph, slices
 from tinyrt.ir import Graph
@@ -113,6 +114,26 @@ ELSEWHERE = {
 }
 """Files that no program here has -> who has them, under sanitizers, too."""
 
+ASSEMBLY = {
+    "internal/tinyrt_conv2d_mve_loop.h": "copies of vectors",
+    "internal/tinyrt_depthwise_mve_loop.h": "copies of eight bytes",
+    "internal/tinyrt_mve_add.h": "sums of whole vectors",
+    "internal/tinyrt_mve_dot.h": "dot products of a patch",
+    "internal/tinyrt_mve_dot16.h": "dot products of int16",
+    "internal/tinyrt_mve_pairs.h": "dot products of two patches",
+    "internal/tinyrt_mve_planes.h": "taps of a channel",
+    "internal/tinyrt_mve_taps.h": "taps of eight channels",
+    "include/tinyrt_mve_memory.h": "copies and fills",
+    "isa/mve/tinyrt_fft_s16.h": "an order of stores; no instruction",
+    "isa/mve/tinyrt_float_tile.h": "tiles of floats",
+    "isa/mve/tinyrt_sum_line.h": "sums of eight bytes",
+    "src_mve/tinyrt_conv2d_raised_s16.c": "dot products of a column",
+    "src_mve/tinyrt_svdf_quads_s8.c": "products of a state",
+    "src_mve/tinyrt_svdf_quads_s8_s16.c": "the same",
+}
+"""Files with loops in assembly, which run in QEMU alone -> what these do. Their other forms run here.
+"""
+
 
 @pytest.fixture(scope="module")
 def files():
@@ -133,7 +154,7 @@ def test_kernels_equal_the_references(name, files, counted, tmp_path):
         expected = evaluate(graph, data)
     project = program.made(graph, tmp_path / "project")
     found = [run_program(build_program(project, tmp_path), project, data, "beside")]
-    if sampled(False, True):
+    if WHOLE:
         found.append(counted.run(project, tmp_path, data, "beside"))
     for outputs in found:
         for output, answer in expected.items():
@@ -152,3 +173,21 @@ def test_every_file_is_run(files):
     """In other programs, too, as the test behind its reason holds."""
     elsewhere = {file for file in all_files() if any(fnmatch(file, p) for p in ELSEWHERE)}
     assert all_files() - files == elsewhere
+
+
+def test_assembly_is_named():
+    """And has another form, for where there is none."""
+    texts = {file: (kernels_c.ROOT / file).read_text() for file in all_files()}
+    assert {file for file, text in texts.items() if re.search(r"__asm\b", text)} == {*ASSEMBLY}
+    for file in ASSEMBLY:
+        assert "TINYRT_ASM" in texts[file] or "TINYRT_ALL_STORED" in texts[file], file
+
+
+@pytest.mark.parametrize("programs", sampled([], ["all"]))
+def test_every_branch_is_taken(programs, counted):
+    """Of files that programs here have."""
+    require_tool("gcov")
+    ours = all_files()
+    missed = {file: lines for file, lines in counted.taken().missed().items() if file in ours}
+    left = {file: [n for n in lines if not needless(file, n)] for file, lines in missed.items()}
+    assert {file: lines for file, lines in left.items() if lines} == {}, programs

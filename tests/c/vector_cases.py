@@ -209,14 +209,18 @@ CORNERS = {
 """Family -> ops that cores with MVE have kernels of their own for."""
 
 
+WHOLE = {*SIGNALS, "batch_matmul"}
+"""Ops with a few cases, most of which take a way of their own."""
+
+
 def corners(step: int) -> dict[str, Built]:
-    """Of each of these ops, every so many-th corner case and the last one; of signals, all."""
+    """Of each of these ops, every so many-th corner case and the last one; of some, all."""
     made: dict[str, Built] = {}
     for family, ops in CORNERS.items():
         found = FAMILIES[family]()
         for op in ops:
             names = [name for name in found if name.split(":")[0] == op]
-            picked = names if op in SIGNALS else [*names[::step], *names[-1:]]
+            picked = names if op in WHOLE else [*names[::step], *names[-1:]]
             made |= {f"{family} {name}": found[name] for name in picked}
     return made
 
