@@ -131,8 +131,7 @@ ASSEMBLY = {
     "src_mve/tinyrt_svdf_quads_s8.c": "products of a state",
     "src_mve/tinyrt_svdf_quads_s8_s16.c": "the same",
 }
-"""Files with loops in assembly, which run in QEMU alone -> what these do. Their other forms run here.
-"""
+"""Files with loops in assembly, which run in QEMU alone -> what they do; other forms run here."""
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,8 @@
 """Ops in sizes around a vector, for cores with MVE, emulated or on this machine."""
 
+from functools import partial
+
+from tests.c.computed import LAYERS, computed
 from tests.c.packed_cases import lstm, svdf
 from tests.c.programs import drawn
 from tests.ops.build import Built, Case, build_f32, build_s8, build_s16
@@ -231,6 +234,9 @@ def of_mve(count: int, step: int) -> dict[str, Built]:
         **drawn("int8", INT8, range(count), build_s8),
         **drawn("int16", INT16, range(count + 1), build_s16),
         **drawn("float", {op: CASES[op] for op in FLOATS}, range(3), build_f32),
+        **drawn(
+            "computed", {op: CASES[op] for op in LAYERS}, range(2), partial(computed, build_s8)
+        ),
         **drawn("others", {op: CASES[op] for op in OTHERS}, range(2), build_s8),
         **corners(step),
     }
