@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.c.branches import Counted, place_of
+from tests.c.float_tiles import every_corner
 from tests.c.host import BESIDE, build_program, require_tool, run_program
 from tests.c.packed_cases import int4_weights
 from tests.c.programs import of_floats, one_graph
@@ -92,6 +93,7 @@ def rows():
 PROGRAMS = {
     "ops": Program(ops),
     **sampled({}, {"floats": Program(floats)}),
+    "float tiles": Program(every_corner),
     "planes": Program(planes, planes=True),
     "bands": Program(partial(bands, 5, build_s8, int4_weights), sliced=True),
     "bands of planes": Program(partial(bands, 3, build_s8), planes=True, sliced=True),
@@ -174,6 +176,15 @@ def test_every_file_is_run(files):
     assert all_files() - files == elsewhere
 
 
+EXEMPT = {
+    "internal/tinyrt_conv2d_mve_loop.h": (r"scratch|->scales, y", "tests/c/test_overlap.py"),
+    "internal/tinyrt_extreme_mve_loop.h": (r"step|\*y\+\+|return", "inputs have steps of 0 and 1"),
+    "isa/mve/tinyrt_sum_line.h": (r"step|apart|const int32_t sum|\*y\+\+|^}", "the same"),
+    "isa/mve/tinyrt_rfft_s16.h": (r"y\[[89]\]", "a radix of five: tests/dsp/test_front_end_c.py"),
+}
+"""File -> lines whose branches no program here takes, and why."""
+
+
 def test_assembly_is_named():
     """And has another form, for where there is none."""
     texts = {file: (kernels_c.ROOT / file).read_text() for file in all_files()}
@@ -182,11 +193,18 @@ def test_assembly_is_named():
         assert "TINYRT_ASM" in texts[file] or "TINYRT_ALL_STORED" in texts[file], file
 
 
+def exempt(file, line):
+    """Whether a line's branches need not all be taken here."""
+    text = (kernels_c.ROOT / file).read_text().splitlines()[line - 1]
+    pattern, _ = EXEMPT.get(file, ("$^", ""))
+    return needless(file, line) or re.search(pattern, text) is not None
+
+
 @pytest.mark.parametrize("programs", sampled([], ["all"]))
 def test_every_branch_is_taken(programs, counted):
     """Of files that programs here have."""
     require_tool("gcov")
     ours = all_files()
     missed = {file: lines for file, lines in counted.taken().missed().items() if file in ours}
-    left = {file: [n for n in lines if not needless(file, n)] for file, lines in missed.items()}
+    left = {file: [n for n in lines if not exempt(file, n)] for file, lines in missed.items()}
     assert {file: lines for file, lines in left.items() if lines} == {}, programs

@@ -174,6 +174,20 @@ def recurrent(rng):
     return lstm(rng) if rng.random() < 0.5 else svdf(rng)
 
 
+def one_inside(rng):
+    """Windows of many elements, of which one or two lie inside."""
+    window = int(rng.integers(23, 30)), int(rng.integers(1, 3))
+    attrs = Pool2dAttrs(window, padding="SAME", activation=str(rng.choice(ACTIVATIONS)))
+    return Case("average_pool2d", attrs, plain([(1, 1, 2, rng.integers(1, 20))]))
+
+
+def far_apart(rng):
+    """Several bands of lines that share none."""
+    channels = int(rng.integers(1, 12))
+    shapes = (1, 60, 20, channels), (1, 2, 3, channels)
+    return weighted("depthwise_conv2d", DepthwiseConv2dAttrs((3, 3), "VALID"), *shapes, channels)
+
+
 def plain(shapes):
     return tuple(tuple(int(d) for d in shape) for shape in shapes)
 
@@ -205,14 +219,14 @@ CORNERS = {
     "layers": (*_LAYERS, *_POOLS),
     "int4 layers": _LAYERS,
     "moving": ("pad",),
-    "reducing": ("batch_matmul", "mean", "softmax", "sum"),
+    "reducing": ("arg_max", "batch_matmul", "mean", "softmax", "sum"),
     "wide": ("add", "sub", "mul", "logistic", "tanh", "softmax", *_LAYERS, *_POOLS),
     "floats": (*_LAYERS, "batch_matmul", *SIGNALS),
 }
 """Family -> ops that cores with MVE have kernels of their own for."""
 
 
-WHOLE = {*SIGNALS, "batch_matmul"}
+WHOLE = {*SIGNALS, "arg_max", "batch_matmul"}
 """Ops with a few cases, most of which take a way of their own."""
 
 
@@ -232,6 +246,7 @@ def of_mve(count: int, step: int) -> dict[str, Built]:
     """So many random cases of each kind, and every so many-th corner case."""
     return {
         **drawn("int8", INT8, range(count), build_s8),
+        **drawn("more", _named(one_inside, far_apart), range(2), build_s8),
         **drawn("int16", INT16, range(count + 1), build_s16),
         **drawn("float", {op: CASES[op] for op in FLOATS}, range(3), build_f32),
         **drawn(

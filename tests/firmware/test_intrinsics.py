@@ -13,7 +13,7 @@ pytestmark = pytest.mark.device
 
 CORE = "cortex-m55"
 TIMES = 300
-EACH = sampled(12, 1)
+EACH = sampled(24, 1)
 
 INVOKE = """
 #include "clip.h"

@@ -26,8 +26,8 @@
 
 /** The same where p has bits, else inactive. */
 #define MVE_MERGED(s, name, suffix, other)                                                         \
-    static inline mve_##s name##_m##suffix##_##s(mve_##s inactive, mve_##s a, other b,             \
-                                                 mve_pred16_t p) {                                 \
+    MVE_FUNCTION mve_##s name##_m##suffix##_##s(mve_##s inactive, mve_##s a, other b,              \
+                                                mve_pred16_t p) {                                  \
         const mve_##s y = name##suffix##_##s(a, b);                                                \
         mve_merge(&inactive, &y, p);                                                               \
         return inactive;                                                                           \
@@ -59,7 +59,7 @@ MVE_WIDE(MVE_OF_WIDE)
 /** Of one vector: the least number has no opposite, and stays. */
 #define MVE_ONE(s, name, value)                                                                    \
     MVE_EACH_LANE(s, s, name##_##s, (mve_##s a), value)                                            \
-    static inline mve_##s name##_m_##s(mve_##s inactive, mve_##s a, mve_pred16_t p) {              \
+    MVE_FUNCTION mve_##s name##_m_##s(mve_##s inactive, mve_##s a, mve_pred16_t p) {               \
         const mve_##s y = name##_##s(a);                                                           \
         mve_merge(&inactive, &y, p);                                                               \
         return inactive;                                                                           \
@@ -78,7 +78,7 @@ MVE_WIDE(MVE_OF_WIDE)
                   (int64_t)(a[i]) - ((i % 2) ? 1 : -1) * (int64_t)(b[i ^ 1]))
 MVE_WIDE_SIGNED(MVE_OF_SIGNED)
 
-static inline int mve_leading_zeros(uint64_t value, int bits) {
+MVE_FUNCTION int mve_leading_zeros(uint64_t value, int bits) {
     int zeros = 0;
     while ((zeros < bits) && (((value >> (bits - 1 - zeros)) & 1U) == 0)) {
         ++zeros;

@@ -8,7 +8,7 @@
 #define MVE_BITS_OF(s, i) (((1U << MVE_BYTES(s)) - 1U) << ((i) * MVE_BYTES(s)))
 
 #define MVE_PREDICATE(s, name, parameters, condition)                                              \
-    static inline mve_pred16_t name parameters {                                                   \
+    MVE_FUNCTION mve_pred16_t name parameters {                                                    \
         unsigned bits = 0;                                                                         \
         for (int i = 0; i < MVE_LANES(s); ++i) {                                                   \
             bits |= (condition) ? MVE_BITS_OF(s, i) : 0U;                                          \
@@ -20,7 +20,7 @@
 #define MVE_COMPARED(s, name, op)                                                                  \
     MVE_PREDICATE(s, name##_##s, (mve_##s a, mve_##s b), a[i] op b[i])                             \
     MVE_PREDICATE(s, name##_n_##s, (mve_##s a, mve_lane_##s b), a[i] op b)                         \
-    static inline mve_pred16_t name##_m_n_##s(mve_##s a, mve_lane_##s b, mve_pred16_t p) {         \
+    MVE_FUNCTION mve_pred16_t name##_m_n_##s(mve_##s a, mve_lane_##s b, mve_pred16_t p) {          \
         return (mve_pred16_t)(name##_n_##s(a, b) & p);                                             \
     }
 
@@ -41,13 +41,13 @@ MVE_PREDICATE(u8, vctp8q, (uint32_t n), (uint32_t)i < n)
 MVE_PREDICATE(u16, vctp16q, (uint32_t n), (uint32_t)i < n)
 MVE_PREDICATE(u32, vctp32q, (uint32_t n), (uint32_t)i < n)
 
-static inline mve_pred16_t vpnot(mve_pred16_t p) {
+MVE_FUNCTION mve_pred16_t vpnot(mve_pred16_t p) {
     return (mve_pred16_t)~p;
 }
 
 /** a where p has bits, else b. */
 #define MVE_CHOICE(s)                                                                              \
-    static inline mve_##s vpselq_##s(mve_##s a, mve_##s b, mve_pred16_t p) {                       \
+    MVE_FUNCTION mve_##s vpselq_##s(mve_##s a, mve_##s b, mve_pred16_t p) {                        \
         mve_merge(&b, &a, p);                                                                      \
         return b;                                                                                  \
     }

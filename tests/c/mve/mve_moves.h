@@ -6,10 +6,10 @@
 
 #define MVE_MADE(s)                                                                                \
     MVE_EACH_LANE(s, s, vdupq_n_##s, (mve_lane_##s a), a)                                          \
-    static inline mve_lane_##s vgetq_lane_##s(mve_##s a, const int index) {                        \
+    MVE_FUNCTION mve_lane_##s vgetq_lane_##s(mve_##s a, const int index) {                         \
         return a[index];                                                                           \
     }                                                                                              \
-    static inline mve_##s vsetq_lane_##s(mve_lane_##s a, mve_##s b, const int index) {             \
+    MVE_FUNCTION mve_##s vsetq_lane_##s(mve_lane_##s a, mve_##s b, const int index) {              \
         b[index] = a;                                                                              \
         return b;                                                                                  \
     }
@@ -24,7 +24,7 @@ MVE_UNSIGNED(MVE_COUNTING)
 MVE_EACH_LANE(u8, u8, vrev16q_u8, (uint8x16_t a), a[i ^ 1])
 
 #define MVE_READ_AS(to, from)                                                                      \
-    static inline mve_##to vreinterpretq_##to##_##from(mve_##from a) {                             \
+    MVE_FUNCTION mve_##to vreinterpretq_##to##_##from(mve_##from a) {                              \
         return (mve_##to)a;                                                                        \
     }
 #define MVE_READ_AS_OTHERS(s, a, b, c, d, e)                                                       \

@@ -6,7 +6,7 @@
 
 /** value * 2^shift, towards minus infinity, or rounded, halves up. Shifts that leave nothing are
  *  as good as the greatest: a value has up to 32 bits. */
-static inline int64_t mve_shifted(int64_t value, int shift, int64_t rounds) {
+MVE_FUNCTION int64_t mve_shifted(int64_t value, int shift, int64_t rounds) {
     if (shift >= 0) {
         return (int64_t)((uint64_t)value << ((shift > 32) ? 63 : shift));
     }
@@ -15,7 +15,7 @@ static inline int64_t mve_shifted(int64_t value, int shift, int64_t rounds) {
 }
 
 /** The same at the ends of the range; value has no more bits than a lane. */
-static inline int64_t mve_raised(int64_t value, int shift, int64_t least, int64_t most) {
+MVE_FUNCTION int64_t mve_raised(int64_t value, int shift, int64_t least, int64_t most) {
     const int up = (shift > 31) ? 31 : shift;
     if ((shift > 31) && (value != 0)) {
         return (value < 0) ? least : most;
@@ -48,7 +48,7 @@ MVE_SHIFTED(u16, s16)
 MVE_SHIFTED(u32, s32)
 
 /** All 128 bits to the left: bits of *b come in from the right, and what leaves is in *b. */
-static inline uint32x4_t vshlcq_u32(uint32x4_t a, uint32_t *b, const int imm) {
+MVE_FUNCTION uint32x4_t vshlcq_u32(uint32x4_t a, uint32_t *b, const int imm) {
     for (int i = 0; i < 4; ++i) {
         const uint64_t both = ((uint64_t)a[i] << imm) | (*b & (((uint64_t)1 << imm) - 1));
         *b = (uint32_t)(both >> 32);
@@ -56,7 +56,7 @@ static inline uint32x4_t vshlcq_u32(uint32x4_t a, uint32_t *b, const int imm) {
     }
     return a;
 }
-static inline uint16x8_t vshlcq_u16(uint16x8_t a, uint32_t *b, const int imm) {
+MVE_FUNCTION uint16x8_t vshlcq_u16(uint16x8_t a, uint32_t *b, const int imm) {
     return (uint16x8_t)vshlcq_u32((uint32x4_t)a, b, imm);
 }
 
@@ -91,7 +91,8 @@ MVE_LENGTHENED(u16, u32)
     MVE_NARROW_BY(vrshrn, s, wide, MVE_LEFT_ROUNDED(s, b[i / 2], -imm))                            \
     MVE_NARROW_BY(vqrshrn, s, wide, MVE_SATURATED(s, MVE_LEFT_ROUNDED(s, b[i / 2], -imm)))
 MVE_NARROW(s8, s16)
-MVE_NARROW(s16, s32) MVE_NARROW(u8, u16) MVE_NARROW(u16, u32)
+MVE_NARROW(s16, s32)
+MVE_NARROW(u8, u16) MVE_NARROW(u16, u32)
 
 /** From lanes with a sign to ones without. */
 #define MVE_NARROW_SIGNED(s, wide)                                                                 \

@@ -6,7 +6,7 @@
 
 /** Sums of 32 and of 64 bits drop what leaves them. */
 #define MVE_SUM(s, result, name, parameters, begin, p, value)                                      \
-    static inline result name parameters {                                                         \
+    MVE_FUNCTION result name parameters {                                                          \
         uint64_t sum = (uint64_t)(begin);                                                          \
         for (int i = 0; i < MVE_LANES(s); ++i) {                                                   \
             sum += MVE_ACTIVE(s, p, i) ? (uint64_t)(value) : 0U;                                   \
@@ -47,7 +47,7 @@ MVE_SUMS_OF_PRODUCTS(u16, uint64_t, vmlaldav)
 MVE_SUMS_OF_PRODUCTS(u32, uint64_t, vmlaldav)
 
 #define MVE_EXTREME(s, name, parameters, p, op)                                                    \
-    static inline mve_lane_##s name parameters {                                                   \
+    MVE_FUNCTION mve_lane_##s name parameters {                                                    \
         for (int i = 0; i < MVE_LANES(s); ++i) {                                                   \
             a = (MVE_ACTIVE(s, p, i) && (b[i] op a)) ? b[i] : a;                                   \
         }                                                                                          \

@@ -5,6 +5,9 @@
 #include <stdint.h>
 #include <string.h>
 
+/** What touches no memory is not watched: it would take most of the time to compile a kernel. */
+#define MVE_FUNCTION __attribute__((no_sanitize("address", "undefined"))) static inline
+
 #define MVE_VECTOR __attribute__((vector_size(16)))
 
 typedef int8_t int8x16_t MVE_VECTOR;
@@ -54,7 +57,7 @@ MVE_TYPES(f32, float, float32x4_t, double, 1)
 #define MVE_MAX(s) (((int64_t)1 << (MVE_BITS(s) - mve_signed_##s)) - 1)
 
 /** A value at the nearer end of a range that it leaves. */
-static inline int64_t mve_clamp(int64_t value, int64_t least, int64_t most) {
+MVE_FUNCTION int64_t mve_clamp(int64_t value, int64_t least, int64_t most) {
     return (value < least) ? least : (value > most) ? most : value;
 }
 #define MVE_SATURATED(s, value) mve_clamp(value, MVE_MIN(s), MVE_MAX(s))
@@ -63,7 +66,7 @@ static inline int64_t mve_clamp(int64_t value, int64_t least, int64_t most) {
 #define MVE_ACTIVE(s, p, i) ((((unsigned)(p) >> ((i) * MVE_BYTES(s))) & 1U) != 0)
 
 /** Bytes of from where the predicate has a bit. */
-static inline void mve_merge(void *to, const void *from, mve_pred16_t p) {
+MVE_FUNCTION void mve_merge(void *to, const void *from, mve_pred16_t p) {
     uint8_t bytes[16], others[16];
     (void)memcpy(bytes, to, 16);
     (void)memcpy(others, from, 16);
@@ -75,7 +78,7 @@ static inline void mve_merge(void *to, const void *from, mve_pred16_t p) {
 
 /** A function of vectors, lane by lane: value may name the lane's number i and the parameters. */
 #define MVE_EACH_LANE(s, result, name, parameters, value)                                          \
-    static inline mve_##result name parameters {                                                   \
+    MVE_FUNCTION mve_##result name parameters {                                                    \
         mve_##result y = {0};                                                                      \
         for (int i = 0; i < MVE_LANES(s); ++i) {                                                   \
             y[i] = (mve_lane_##result)(value);                                                     \
