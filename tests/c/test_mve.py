@@ -92,8 +92,7 @@ def rows():
 
 PROGRAMS = {
     "ops": Program(ops),
-    **sampled({}, {"floats": Program(floats)}),
-    "float tiles": Program(every_corner),
+    **sampled({}, {"floats": Program(floats), "float tiles": Program(every_corner)}),
     "planes": Program(planes, planes=True),
     "bands": Program(partial(bands, 5, build_s8, int4_weights), sliced=True),
     "bands of planes": Program(partial(bands, 3, build_s8), planes=True, sliced=True),

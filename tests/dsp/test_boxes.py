@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -260,8 +261,10 @@ def packed(boxes, scores, codes):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("core", sampled(ON_HOST[:2], ON_HOST))
-@pytest.mark.parametrize("boxes", sampled(MANY[::2], MANY))
+@pytest.mark.parametrize(
+    ("boxes", "core"),
+    sampled([*zip(MANY[::2], ON_HOST, strict=False)], [*product(MANY, ON_HOST)]),
+)
 def test_c_finds_what_python_does(boxes, core, tmp_path):
     project = export_boxes(boxes, tmp_path / "project", core=core)
     program = program_of(project, "boxes", Path(__file__).parent / "boxes.c", tmp_path)

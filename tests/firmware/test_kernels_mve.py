@@ -38,6 +38,9 @@ from tinyrt.ops.shared.pool import Pool2dAttrs
 CORE = "cortex-m55"
 CASES, PROGRAMS = 40, range(sampled(1, 5))
 """Cases of a program, as many as every board has room for, and programs."""
+INTRINSICS = pytest.param("-DTINYRT_NO_ASM", id="intrinsics")
+FORMS = [pytest.param("", id="assembly"), *sampled([], [INTRINSICS])]
+"""As it is, and in intrinsics, which ``tests/c/test_mve.py`` runs on this machine."""
 
 
 def many(make, rng, build=build_s8):
@@ -70,17 +73,17 @@ def test_weighted_ops(make, cflags, tmp_path):
     check_programs(make, 1, tmp_path, cflags)
 
 
-@pytest.mark.parametrize("cflags", ["", "-DTINYRT_NO_ASM"], ids=["assembly", "intrinsics"])
+@pytest.mark.parametrize("cflags", FORMS)
 def test_wide_weighted_ops(cflags, tmp_path):
     check_programs(wide_weighted, 7, tmp_path, cflags, build_s16)
 
 
-@pytest.mark.parametrize("cflags", ["", "-DTINYRT_NO_ASM"], ids=["assembly", "intrinsics"])
+@pytest.mark.parametrize("cflags", FORMS)
 def test_wide_lstms(cflags, tmp_path):
     check_programs(lstm, 8, tmp_path, cflags, build_s16)
 
 
-@pytest.mark.parametrize("cflags", ["", "-DTINYRT_NO_ASM"], ids=["assembly", "intrinsics"])
+@pytest.mark.parametrize("cflags", FORMS)
 def test_channels_one_after_the_other(cflags, tmp_path, monkeypatch):
     """Wherever there is a layout, faster or not."""
     monkeypatch.setattr(mve_cost, "eights_cost", lambda node, window: 2**31)
