@@ -40,12 +40,8 @@ MVE_FUNCTION int64_t mve_raised(int64_t value, int shift, int64_t least, int64_t
                   MVE_LEFT_ROUNDED(s, a[i], (int8_t)b[i]))                                         \
     MVE_EACH_LANE(s, s, vshlq_r_##s, (mve_##s a, int32_t b), MVE_LEFT(s, a[i], (int8_t)b))         \
     MVE_EACH_LANE(s, s, vrshlq_n_##s, (mve_##s a, int32_t b), MVE_LEFT_ROUNDED(s, a[i], (int8_t)b))
-MVE_SHIFTED(s8, s8)
-MVE_SHIFTED(s16, s16)
-MVE_SHIFTED(s32, s32)
-MVE_SHIFTED(u8, s8)
-MVE_SHIFTED(u16, s16)
-MVE_SHIFTED(u32, s32)
+#define MVE_OF_SHIFTS(F) F(s8, s8) F(s16, s16) F(s32, s32) F(u8, s8) F(u16, s16) F(u32, s32)
+MVE_OF_SHIFTS(MVE_SHIFTED)
 
 /** All 128 bits to the left: bits of *b come in from the right, and what leaves is in *b. */
 MVE_FUNCTION uint32x4_t vshlcq_u32(uint32x4_t a, uint32_t *b, const int imm) {
@@ -68,36 +64,30 @@ MVE_FUNCTION uint16x8_t vshlcq_u16(uint16x8_t a, uint32_t *b, const int imm) {
                   MVE_LEFT(s, a[2 * i], imm))                                                      \
     MVE_EACH_LANE(wide, wide, vshlltq_n_##s, (mve_##s a, const int imm),                           \
                   MVE_LEFT(s, a[2 * i + 1], imm))
-MVE_LENGTHENED(s8, s16)
-MVE_LENGTHENED(s16, s32)
-MVE_LENGTHENED(u8, u16)
-MVE_LENGTHENED(u16, u32)
+MVE_HALVES_OF(MVE_LENGTHENED)
 
 /** Lanes of b in half as many bits as a's even lanes (part 0), or as its odd ones (part 1). */
-#define MVE_NARROWED(name, s, wide, n, part, parameters, value)                                    \
+#define MVE_NARROWED(name, s, wide, part, parameters, value)                                       \
     MVE_EACH_LANE(s, s, name, parameters, ((i % 2) == (part)) ? (value) : (int64_t)(a[i]))
-#define MVE_NARROW_TWO(name, n, s, wide, value)                                                    \
-    MVE_NARROWED(name##bq##n##_##wide, s, wide, n, 0, (mve_##s a, mve_##wide b), value)            \
-    MVE_NARROWED(name##tq##n##_##wide, s, wide, n, 1, (mve_##s a, mve_##wide b), value)
+#define MVE_NARROW_TWO(name, s, wide, value)                                                       \
+    MVE_NARROWED(name##bq_##wide, s, wide, 0, (mve_##s a, mve_##wide b), value)                    \
+    MVE_NARROWED(name##tq_##wide, s, wide, 1, (mve_##s a, mve_##wide b), value)
 #define MVE_NARROW_BY(name, s, wide, value)                                                        \
-    MVE_NARROWED(name##bq_n_##wide, s, wide, n, 0, (mve_##s a, mve_##wide b, const int imm),       \
-                 value)                                                                            \
-    MVE_NARROWED(name##tq_n_##wide, s, wide, n, 1, (mve_##s a, mve_##wide b, const int imm), value)
+    MVE_NARROWED(name##bq_n_##wide, s, wide, 0, (mve_##s a, mve_##wide b, const int imm), value)   \
+    MVE_NARROWED(name##tq_n_##wide, s, wide, 1, (mve_##s a, mve_##wide b, const int imm), value)
 
 #define MVE_NARROW(s, wide)                                                                        \
-    MVE_NARROW_TWO(vmovn, , s, wide, b[i / 2])                                                     \
-    MVE_NARROW_TWO(vqmovn, , s, wide, MVE_SATURATED(s, b[i / 2]))                                  \
+    MVE_NARROW_TWO(vmovn, s, wide, b[i / 2])                                                       \
+    MVE_NARROW_TWO(vqmovn, s, wide, MVE_SATURATED(s, b[i / 2]))                                    \
     MVE_NARROW_BY(vshrn, s, wide, MVE_LEFT(s, b[i / 2], -imm))                                     \
     MVE_NARROW_BY(vrshrn, s, wide, MVE_LEFT_ROUNDED(s, b[i / 2], -imm))                            \
     MVE_NARROW_BY(vqrshrn, s, wide, MVE_SATURATED(s, MVE_LEFT_ROUNDED(s, b[i / 2], -imm)))
-MVE_NARROW(s8, s16)
-MVE_NARROW(s16, s32)
-MVE_NARROW(u8, u16) MVE_NARROW(u16, u32)
+MVE_HALVES_OF(MVE_NARROW)
 
 /** From lanes with a sign to ones without. */
 #define MVE_NARROW_SIGNED(s, wide)                                                                 \
-    MVE_NARROW_TWO(vqmovun, , s, wide, MVE_SATURATED(s, b[i / 2]))                                 \
+    MVE_NARROW_TWO(vqmovun, s, wide, MVE_SATURATED(s, b[i / 2]))                                   \
     MVE_NARROW_BY(vqrshrun, s, wide, MVE_SATURATED(s, MVE_LEFT_ROUNDED(s, b[i / 2], -imm)))
-    MVE_NARROW_SIGNED(u8, s16) MVE_NARROW_SIGNED(u16, s32)
+MVE_NARROW_SIGNED(u8, s16) MVE_NARROW_SIGNED(u16, s32)
 
 #endif

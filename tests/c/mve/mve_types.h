@@ -47,6 +47,7 @@ MVE_TYPES(f32, float, float32x4_t, double, 1)
 #define MVE_INTEGERS(F) MVE_SIGNED(F) MVE_UNSIGNED(F)
 #define MVE_WIDE_SIGNED(F) F(s16) F(s32)
 #define MVE_WIDE(F) MVE_WIDE_SIGNED(F) F(u16) F(u32)
+#define MVE_HALVES_OF(F) F(s8, s16) F(s16, s32) F(u8, u16) F(u16, u32)
 
 #define MVE_BYTES(s) ((int)sizeof(mve_lane_##s))
 #define MVE_BITS(s) (8 * MVE_BYTES(s))
