@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.c.host import RUNNING_HEADER, run_program, write_driver
+from tests.c.host import RUNNING_HEADER, core_flags, run_program, write_driver
 from tests.kept_objects import Texts
 from tinyrt import kernels_c
 from tinyrt.export import ExportedProject
@@ -86,8 +86,9 @@ class Counted:
         """Build the project, and run it once: its answers."""
         here = folder / "counted"
         here.mkdir()
+        core = project.core
         includes = [f"-I{project.directory}", f"-I{project.directory}/tinyrt"]
-        flags = [*FLAGS, *project.core.flags] if _is_host(project) else [*FLAGS]
+        flags = [*FLAGS, *(core.flags if _is_host(project) else core_flags(core))]
         library = project.directory / "tinyrt"
         texts, sources = Texts(project.identity), sorted(library.glob("*.c"))
         # What an object depends on, but for the names that the project gives its functions.

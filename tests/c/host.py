@@ -16,9 +16,10 @@ import numpy as np
 import pytest
 
 from tests.c.owned import owned
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.emulate import toolchain
 from tinyrt.emulate.run import pack_inputs, unpack_outputs
-from tinyrt.export import ExportedProject, Memories
+from tinyrt.export import Core, ExportedProject, Memories
 from tinyrt.export.rendering import render
 
 SANITIZE = "-fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all"
@@ -49,6 +50,16 @@ BESIDE = Memories(inputs_in_arena=False, outputs_in_arena=False)
 hundreds of them, all in use at once, takes several times as long as all else."""
 
 
+MVE = (f"-I{Path(__file__).parent / 'mve'}", "-D__ARM_FEATURE_MVE=3", "-DTINYRT_NO_ASM", "-O0")
+"""What makes kernels of cores with MVE compile for this machine: their intrinsics as plain C, and
+for what is assembly its form in intrinsics."""
+
+
+def core_flags(core: Core) -> tuple[str, ...]:
+    """Options that this machine's compiler needs for kernels that are made for a core."""
+    return MVE if core.isa is InstructionSet.MVE else ()
+
+
 def host_compiler() -> str:
     """A C compiler for this machine; the test is skipped where there is none."""
     for name in ("cc", "gcc", "clang"):
@@ -74,7 +85,7 @@ def build_program(project: ExportedProject, build_dir: Path, *flags: str) -> Pat
         project.directory,
         f"CC={cc}",
         f"CFLAGS={CFLAGS}",
-        f"TARGET_FLAGS={' '.join(flags)}",
+        f"TARGET_FLAGS={' '.join((*core_flags(project.core), *flags))}",
     ]
     toolchain.run([*make, f"BUILD={build_dir / 'library'}"], doing="building the project")
     driver = write_driver(project, build_dir)
@@ -93,6 +104,7 @@ def write_driver(project: ExportedProject, folder: Path) -> Path:
         "inputs": len(project.inputs),
         "outputs": len(project.outputs),
         "pushed": project.pushed is not None,
+        "sliced": project.slices is not None,
         "owned": owned(project),
         "has_places": all(p.offset is not None for p in (*project.inputs, *project.outputs)),
     }

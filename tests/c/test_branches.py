@@ -66,7 +66,7 @@ ROWS = [
 """Network, its seed, core, and whether its input is pushed: as few as take every branch."""
 
 ELSEWHERE = {
-    "*mve*": "vector instructions of Arm: tests/firmware runs them in QEMU",
+    "*mve*": "vector instructions of Arm: tests/c/test_mve.py",
     "src*/*_part_*.c": "layers in slices: tests/firmware/test_slices.py and test_slices_ops.py",
     "src/tinyrt_depthwise_rows3_wide_s8.c": "wide weights by rows: tests/c/test_wide_weights.py",
     "src/tinyrt_window_four_pixels_*.c": "layers in slices: tests/firmware/test_slices_ops.py",

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.c.host import ABORT, SANITIZE, host_compiler
+from tests.c.host import ABORT, SANITIZE, core_flags, host_compiler
 from tests.dsp.device import run_invoke
 from tests.dsp.test_anomaly import autoencoder
 from tests.firmware.device import require_core
@@ -64,12 +64,13 @@ def test_what_the_host_says(model):
     np.testing.assert_array_equal(api.judge_model(model, model.parent / "x.npz", ALARM).sums, sums)
 
 
-@pytest.mark.parametrize("core", ["host", "cortex-m4"])
+@pytest.mark.parametrize("core", ["host", "cortex-m4", "cortex-m55"])
 def test_c_says_the_same(core, model, tmp_path):
-    """On this machine, also what is written for a Cortex-M4."""
+    """On this machine, also what is written for other cores."""
     project = export_anomaly(ALARM, model, tmp_path / "project", core=core)
     cc = host_compiler()
     make = ["make", "-s", "-C", project.directory, f"CC={cc}", f"CFLAGS=-O1 {SANITIZE}"]
+    make.append(f"TARGET_FLAGS={' '.join(core_flags(project.core))}")
     subprocess.run([*make, "BUILD=build"], check=True)
     library, program = project.directory / "build" / "libanomaly.a", tmp_path / "program"
     source = Path(__file__).parent / "alarms.c"

@@ -4,12 +4,13 @@ import json
 import os
 import re
 import subprocess
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.c.host import ABORT, SANITIZE, host_compiler
+from tests.c.host import ABORT, SANITIZE, core_flags, host_compiler
 from tests.docs.pages import rows_of
 from tests.dsp.device import run_invoke
 from tests.firmware.device import require_core
@@ -223,7 +224,7 @@ def test_the_greatest_scores(top):
         assert top.find(x.astype(np.int8)).tolist() == order[: top.k]
 
 
-ON_HOST = ["host", "cortex-m4"]
+ON_HOST = ["cortex-m55", "host", "cortex-m4"]
 """Cores whose code runs on this machine, too."""
 
 
@@ -231,6 +232,7 @@ def program_of(project, library, source, folder):
     """A program of this machine, under sanitizers."""
     cc = host_compiler()
     make = ["make", "-s", "-C", project.directory, f"CC={cc}", f"CFLAGS=-O1 {SANITIZE}"]
+    make.append(f"TARGET_FLAGS={' '.join(core_flags(project.core))}")
     subprocess.run([*make, "BUILD=build"], check=True)
     archive, program = project.directory / "build" / f"lib{library}.a", folder / "program"
     command = [cc, *SANITIZE.split(), f"-I{project.directory}", source, archive, "-o", program]
@@ -259,8 +261,10 @@ def packed(boxes, scores, codes):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("core", sampled(ON_HOST[:1], ON_HOST))
-@pytest.mark.parametrize("boxes", sampled(MANY[::2], MANY))
+@pytest.mark.parametrize(
+    ("boxes", "core"),
+    sampled([*zip(MANY[::2], ON_HOST, strict=False)], [*product(MANY, ON_HOST)]),
+)
 def test_c_finds_what_python_does(boxes, core, tmp_path):
     project = export_boxes(boxes, tmp_path / "project", core=core)
     program = program_of(project, "boxes", Path(__file__).parent / "boxes.c", tmp_path)

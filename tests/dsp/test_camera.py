@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.c.host import ABORT, SANITIZE, host_compiler
+from tests.c.host import ABORT, SANITIZE, core_flags, host_compiler
 from tests.sampling import sampled
 from tinyrt import kernels_c
 from tinyrt.dsp import Camera
 from tinyrt.dsp.pixels import FORMATS
 from tinyrt.errors import DataError
+from tinyrt.export import find_core
 
 METHODS = ("area", "bilinear")
 KINDS = ("bytes", "rgb565", "yuv422")
@@ -141,13 +142,15 @@ def record(camera, frames):
     return b"".join(part.tobytes() for part in parts)
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory):
-    made = tmp_path_factory.mktemp("camera") / "program"
+@pytest.fixture(scope="module", params=["cortex-m0", "cortex-m55"])
+def program(request, tmp_path_factory):
+    made, core = tmp_path_factory.mktemp("camera") / "program", find_core(request.param)
     kernels = [f"tinyrt_camera_{method}_{kind}" for method in METHODS for kind in KINDS]
-    sources = [path for path in kernels_c.closure(kernels) if path.suffix == ".c"]
-    folders = [f"-I{folder}" for folder in kernels_c.header_folders()]
+    isa = core.isa.value
+    sources = [path for path in kernels_c.closure(kernels, isa) if path.suffix == ".c"]
+    folders = [f"-I{folder}" for folder in kernels_c.header_folders(isa)]
     flags = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-O1", *SANITIZE.split()]
+    flags += core_flags(core)
     source = Path(__file__).parent / "camera.c"
     subprocess.run([host_compiler(), *flags, *folders, source, *sources, "-o", made], check=True)
     return made

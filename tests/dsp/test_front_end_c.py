@@ -40,11 +40,15 @@ def expected(front, pieces):
     return np.array(rows, dtype_of(front)).reshape(-1, front.features)
 
 
-@pytest.mark.parametrize("name", FRONTS)
-def test_features_are_the_references(name, tmp_path):
-    """The code for cores with DSP instructions, which have twins in C."""
+MADE_FOR = [("cortex-m4", name) for name in FRONTS]
+MADE_FOR += [("cortex-m55", name) for name in sampled(["many bands"], [*FRONTS])]
+
+
+@pytest.mark.parametrize(("core", "name"), MADE_FOR)
+def test_features_are_the_references(core, name, tmp_path):
+    """The code for cores with instructions that have twins in C."""
     front, rng = FRONTS[name], np.random.default_rng(1)
-    program = build_program(front, tmp_path, core="cortex-m4")
+    program = build_program(front, tmp_path, core=core)
     pieces = []
     for seed in range(sampled(70, 1_000)):
         samples = mixed(seed, int(rng.integers(2 * front.window)))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests import moving
-from tests.c.host import ABORT, SANITIZE, host_compiler
+from tests.c.host import ABORT, SANITIZE, core_flags, host_compiler
 from tests.cli.calls import call, call_json
 from tests.dsp.sounds import sound
 from tests.firmware.device import require_core
@@ -21,6 +21,7 @@ from tinyrt.attached import fitted
 from tinyrt.dsp import LogMel, Pipeline
 from tinyrt.dsp.standard import GROUPS, standardized
 from tinyrt.errors import DataError, UnsupportedError
+from tinyrt.export import find_core
 from tinyrt.ops.reshape import ReshapeAttrs
 
 TYPES = (np.uint16, np.int16)
@@ -93,12 +94,15 @@ def test_windows_are_each_by_itself():
             np.testing.assert_array_equal(standardized(window[None], group)[0], one)
 
 
-def test_c_is_the_same(tmp_path):
+@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m55"])
+def test_c_is_the_same(core, tmp_path):
+    isa = find_core(core).isa.value
     program, source = tmp_path / "program", Path(__file__).parent / "standard.c"
     kernels = ("tinyrt_standard", "tinyrt_signal_filter_bank_square_root")
-    sources = [path for path in kernels_c.closure(kernels) if path.suffix == ".c"]
-    folders = [f"-I{folder}" for folder in kernels_c.header_folders()]
+    sources = [path for path in kernels_c.closure(kernels, isa) if path.suffix == ".c"]
+    folders = [f"-I{folder}" for folder in kernels_c.header_folders(isa)]
     flags = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-O1", *SANITIZE.split()]
+    flags += core_flags(find_core(core))
     command = [host_compiler(), *flags, *folders, source, *sources, "-o", program]
     subprocess.run(command, check=True)
     rng = np.random.default_rng(2)

@@ -17,6 +17,7 @@ DEVICE = (
     *("tests/firmware/test_budgets.py", "tests/firmware/test_costs.py"),
 )
 MVE = (
+    "tests/c/test_mve.py",
     *("tests/firmware/test_corners.py", "tests/firmware/test_kernels_mve.py"),
     *("tests/firmware/test_all_ops.py", "tests/firmware/test_budgets_mve.py"),
     *("tests/c/test_headers.py", "tests/firmware/test_rows.py"),

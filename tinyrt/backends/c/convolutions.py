@@ -90,6 +90,14 @@ def _general(function: str, node: BoundNode, fields: Fields, p: _Weighted) -> Ca
     return (weighted_call(function, node, fields, p.x_zp, p.requant),)
 
 
+def _of_computed(node: BoundNode, target: Target) -> str:
+    """The kernel where weights or bias are computed.
+
+    It is the general one; with vectors of Arm, that reads packed weights.
+    """
+    return f"tinyrt_{node.op}_plain_s8" if target.isa is MVE else f"tinyrt_{node.op}_s8"
+
+
 def _image_fields(node: BoundNode, window: Window) -> Fields:
     """Shapes of input and output, and the window between them."""
     x, y = node.input(0).shape, node.output.shape
@@ -103,7 +111,7 @@ def conv2d_s8(node: BoundNode, target: Target) -> Kernel:
     groups = _groups(node)
     fields = _image_fields(node, p.window) | {"groups": groups}
     if has_computed_weights(node):
-        return Kernel(lambda: _general("tinyrt_conv2d_s8", node, fields, p))
+        return Kernel(lambda: _general(_of_computed(node, target), node, fields, p))
     if target.isa is MVE:
         return mve_convolution(node, *layer)
     if target.isa in X86:
@@ -154,7 +162,7 @@ def depthwise_s8(node: BoundNode, target: Target) -> Kernel:
     layer = p.window, p.x_zp, p.requant
     fields = _image_fields(node, p.window)
     if has_computed_weights(node):
-        return Kernel(lambda: _general("tinyrt_depthwise_conv2d_s8", node, fields, p))
+        return Kernel(lambda: _general(_of_computed(node, target), node, fields, p))
     if target.isa is MVE:
         rows = along_rows(p.window)
         if is_rather_convolution(node, rows, MVE):
@@ -294,7 +302,8 @@ def fully_connected_s8(node: BoundNode, target: Target) -> Kernel:
         return counted or Kernel(lambda: (legacy_call(node, fields, x_zp, requant),))
     general = "tinyrt_fully_connected_s8"
     if has_computed_weights(node):
-        return Kernel(lambda: (weighted_call(general, node, fields, x_zp, requant),))
+        computed = _of_computed(node, target)
+        return Kernel(lambda: (weighted_call(computed, node, fields, x_zp, requant),))
     if target.isa is MVE:
         return mve_dense(node, x_zp, requant)
     if target.isa in X86:

@@ -33,8 +33,8 @@ static inline void TINYRT_TWO_BY_TWO(uint32_t patch, int8x16_t a_block, int8x16_
 static inline void TINYRT_PAIRS(const tinyrt_mve_pairs *pairs, tinyrt_mve_outputs outputs,
                                 const int8_t *w, const int32_t *scales, int8_t *y) {
     const int8_t *const end = pairs->a_end;
-    const int32_t x_step = pairs->b - pairs->a;
-    const int32_t y_step = pairs->y_of_b - pairs->y;
+    const int32_t x_step = (int32_t)(pairs->b - pairs->a);
+    const int32_t y_step = (int32_t)(pairs->y_of_b - pairs->y);
     const uint32_t patch = pairs->patch;
     const mve_pred16_t lanes = (mve_pred16_t)(patch & 0xFFFFU);
     const int32x4_t bias = vldrwq_s32(scales);
