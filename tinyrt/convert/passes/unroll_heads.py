@@ -36,6 +36,9 @@ MAX_HEADS = 8
 DEEPEST = 24
 """Ops between a product and what its heads are cut from: attention has three or four."""
 
+PLACES = 4
+"""How often the places of elements are there at once: as they lie, moved, of a head, compared."""
+
 MOVES = ("reshape", "transpose", "slice")
 
 BY_HEAD = UNARY | BINARY | {"batch_matmul", "softmax"}
@@ -231,7 +234,7 @@ def _moved(graph: Graph, value: Value) -> Iterator[tuple[Value, Array]]:
     for count in sorted(range(len(makers) + 1), key=lambda count: sum(turns[count:])):
         source = graph.value(makers[count - 1].inputs[0]) if count else value
         elements = math.prod(source.shape)
-        spend_on_arrays(f"the places of '{value.name}'", elements)
+        spend_on_arrays(f"the places of '{value.name}'", PLACES * elements)
         places = np.arange(elements).reshape(source.shape)
         for node in reversed(makers[:count]):
             places = _move(node, places).reshape(graph.value(node.output).shape)
