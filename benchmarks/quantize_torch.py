@@ -110,6 +110,9 @@ def ours(path: Path, calibration: Array, test: Array) -> dict[str, list[float]]:
     graph = open_model(path)
     last = graph.input_values[0].shape[1:] != test.shape[1:]
     calibration, test = (np.moveaxis(x, 1, -1) if last else x for x in (calibration, test))
+    calibration, test = (
+        x.astype(np.int32) if x.dtype.kind == "i" else x for x in (calibration, test)
+    )
     exact = run_tinyrt(Model(graph), test)
     figures = {}
     for preset in Preset:

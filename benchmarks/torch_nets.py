@@ -22,9 +22,12 @@ from benchmarks.torch_blocks import (
     Down,
     Inverted,
     Mixer,
+    PixelAttention,
     Residual,
     Shuffle,
+    SplitStage,
     Temporal,
+    WordAttention,
     conv,
 )
 
@@ -189,6 +192,49 @@ class Patched(nn.Module):
         return self.head(self.norm(self.blocks(x)).mean(1))
 
 
+class Bert(nn.Module):
+    """Token numbers, two layers, the first token's features, classes."""
+
+    def __init__(self, width: int = 48, words: int = 100, length: int = 16) -> None:
+        super().__init__()
+        self.words, self.places = nn.Embedding(words, width), nn.Embedding(length, width)
+        self.norm = nn.LayerNorm(width)
+        self.layers = nn.ModuleList(WordAttention(width) for _ in range(2))
+        self.pooled, self.out = nn.Linear(width, width), nn.Linear(width, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.norm(self.words(x) + self.places.weight)
+        for layer in self.layers:
+            x = layer(x)
+        return self.out(torch.tanh(self.pooled(x[:, 0])))
+
+
+class PixelDetector(nn.Module):
+    """YOLO11's parts: stages that split, attention between pixels, two sizes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        act = nn.SiLU
+        self.stem = nn.Sequential(conv(3, 16, 3, 2, act=act), conv(16, 32, 3, 2, act=act))
+        self.fine = SplitStage(32, 32)
+        self.down, self.deep = conv(32, 48, 3, 2, act=act), SplitStage(48, 48)
+        self.attention = PixelAttention(48)
+        self.joined = SplitStage(32 + 48, 32)
+        self.scores = nn.ModuleList(nn.Conv2d(c, 3, 1) for c in (32, 48))
+        self.boxes = nn.ModuleList(nn.Conv2d(c, 4, 1) for c in (32, 48))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        fine = self.fine(self.stem(x))
+        deep = self.attention(self.deep(self.down(fine)))
+        fine = self.joined(torch.cat([fine, nn.functional.interpolate(deep, scale_factor=2)], 1))
+        levels = (fine, deep)
+        scores, boxes = (
+            torch.cat([layer(y).flatten(2) for layer, y in zip(layers, levels, strict=True)], 2)
+            for layers in (self.scores, self.boxes)
+        )
+        return torch.sigmoid(4 * scores), 16 * boxes
+
+
 def classifier(c_in: int, *body: nn.Module, width: int, stride: int = 2) -> nn.Module:
     """A stem, the blocks, the mean and a dense layer to ten classes."""
     stem = conv(c_in, 16, 3, stride)
@@ -240,6 +286,11 @@ def waves(count: int, rng: np.random.Generator, shape: tuple[int, ...]) -> np.nd
     return np.clip(loud * tone * envelope * gain + rng.normal(size=(count, *shape)) * 0.01, -1, 1)
 
 
+def words(count: int, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Numbers of tokens, few of which are frequent."""
+    return np.minimum(99, rng.exponential(20, (count, *shape))).astype(np.int64)
+
+
 Samples = Callable[[int, np.random.Generator, tuple[int, ...]], np.ndarray]
 
 
@@ -266,6 +317,8 @@ NETS: dict[str, Net] = {
         (3, 32, 32),
     ),
     "deit": Net(lambda: Patched(*(Attention(48) for _ in range(4))), (3, 32, 32)),
+    "bert": Net(Bert, (16,), words),
+    "pixel_detector": Net(PixelDetector, (3, 32, 32), outputs=("scores", "boxes")),
     "mlp_mixer": Net(lambda: Patched(*(Mixer(48, 16) for _ in range(3))), (3, 32, 32)),
     "onsets_cnn": Net(OnsetsCnn, (1, 20, 40), spectrograms),
     "ds_cnn": Net(
@@ -315,7 +368,8 @@ def build(name: str, samples: int) -> tuple[nn.Module, np.ndarray]:
     """The trained network, and samples that it was not trained on."""
     net = NETS[name]
     rng = np.random.default_rng(0)
-    drawn = net.data(BATCH * 8 + samples, rng, net.shape).astype(np.float32)
+    drawn = net.data(BATCH * 8 + samples, rng, net.shape)
+    drawn = drawn if drawn.dtype.kind == "i" else drawn.astype(np.float32)
     known, fresh = torch.from_numpy(drawn[: BATCH * 8]), drawn[BATCH * 8 :]
     torch.manual_seed(0)
     teacher, student = net.make(), net.make()
