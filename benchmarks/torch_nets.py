@@ -200,7 +200,7 @@ class Bert(nn.Module):
         self.words, self.places = nn.Embedding(words, width), nn.Embedding(length, width)
         self.norm = nn.LayerNorm(width)
         self.layers = nn.ModuleList(WordAttention(width) for _ in range(2))
-        self.pooled, self.out = nn.Linear(width, width), nn.Linear(width, 3)
+        self.pooled, self.out = nn.Linear(width, width), nn.Linear(width, 10)
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.norm(self.words(x) + self.places.weight)

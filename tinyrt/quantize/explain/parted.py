@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tinyrt.ir import BoundNode, Graph
+from tinyrt.ir import BoundNode, Graph, Node
 from tinyrt.quantize.config import QuantConfig
+from tinyrt.quantize.methods.affine import merge_affine
 from tinyrt.quantize.methods.heads import Apart, layers_of, parts_of, taken_apart
 from tinyrt.quantize.methods.turned import layer_name, moved_of, turned_of
 
@@ -20,14 +21,23 @@ def as_parted(graph: Graph, quantized: Graph) -> tuple[Graph, Mapping[str, str]]
     """
     origins: dict[str, str] = {}
 
-    def noted(node: BoundNode, found: Apart) -> Apart:
+    def merged(name: str) -> bool:
+        maker = _maker(quantized, layer_name(name))
+        if maker is None or maker.op != "depthwise_conv2d":
+            return False
+        origins[maker.output] = name
+        return True
+
+    graph = merge_affine(graph, QuantConfig(), merged)
+
+    def remembered(node: BoundNode, found: Apart) -> Apart:
         origins.update((n.output, node.output.name) for n in found.nodes if n.op == node.op)
         return found
 
     def heads(node: BoundNode) -> Apart | None:
         parts = parts_of(graph, node)
         alike = parts and all(_has(quantized, node, part.output) for part in parts)
-        return noted(node, layers_of(graph, node, parts)) if alike else None
+        return remembered(node, layers_of(graph, node, parts)) if alike else None
 
     parted = taken_apart(graph, QuantConfig(), heads)
 
@@ -35,12 +45,16 @@ def as_parted(graph: Graph, quantized: Graph) -> tuple[Graph, Mapping[str, str]]
         found = turned_of(parted, node)
         names = [layer_name(cuts[0].output) for cuts in found.cuts.values()] if found else []
         alike = names and all(_has(quantized, node, name) for name in names)
-        return noted(node, moved_of(parted, found)) if found and alike else None
+        return remembered(node, moved_of(parted, found)) if found and alike else None
 
     return taken_apart(parted, QuantConfig(), turned), origins
 
 
 def _has(quantized: Graph, node: BoundNode, name: str) -> bool:
     """Whether a layer of the same kind computes the tensor."""
-    maker = quantized.producer(name) if quantized.has_value(name) else None
+    maker = _maker(quantized, name)
     return maker is not None and maker.op == node.op
+
+
+def _maker(quantized: Graph, name: str) -> Node | None:
+    return quantized.producer(name) if quantized.has_value(name) else None
