@@ -83,6 +83,8 @@ def _by_channel(graph: Graph, node: Node) -> tuple[Array, Array] | None:
     if split is None:
         return None
     position, constant = split
+    if constant.size == 1:
+        return None  # tables have functions of one number
     shape = graph.value(node.inputs[position]).shape
     vector = channel_vector(constant, shape)
     same = len(shape) > 1 and graph.value(node.output).shape == shape
