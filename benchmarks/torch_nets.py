@@ -22,10 +22,9 @@ from benchmarks.torch_blocks import (
     Down,
     Inverted,
     Mixer,
-    PixelAttention,
+    PixelDetector,
     Residual,
     Shuffle,
-    SplitStage,
     Temporal,
     WordAttention,
     conv,
@@ -207,32 +206,6 @@ class Bert(nn.Module):
         for layer in self.layers:
             x = layer(x)
         return self.out(torch.tanh(self.pooled(x[:, 0])))
-
-
-class PixelDetector(nn.Module):
-    """YOLO11's parts: stages that split, attention between pixels, two sizes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        act = nn.SiLU
-        self.stem = nn.Sequential(conv(3, 16, 3, 2, act=act), conv(16, 32, 3, 2, act=act))
-        self.fine = SplitStage(32, 32)
-        self.down, self.deep = conv(32, 48, 3, 2, act=act), SplitStage(48, 48)
-        self.attention = PixelAttention(48)
-        self.joined = SplitStage(32 + 48, 32)
-        self.scores = nn.ModuleList(nn.Conv2d(c, 3, 1) for c in (32, 48))
-        self.boxes = nn.ModuleList(nn.Conv2d(c, 4, 1) for c in (32, 48))
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        fine = self.fine(self.stem(x))
-        deep = self.attention(self.deep(self.down(fine)))
-        fine = self.joined(torch.cat([fine, nn.functional.interpolate(deep, scale_factor=2)], 1))
-        levels = (fine, deep)
-        scores, boxes = (
-            torch.cat([layer(y).flatten(2) for layer, y in zip(layers, levels, strict=True)], 2)
-            for layers in (self.scores, self.boxes)
-        )
-        return torch.sigmoid(4 * scores), 16 * boxes
 
 
 def classifier(c_in: int, *body: nn.Module, width: int, stride: int = 2) -> nn.Module:
