@@ -29,7 +29,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from benchmarks.public_answers import Answers, Verdict, judge
+from benchmarks.public_answers import HYBRID, Answers, Verdict, judge
+from benchmarks.public_hybrid import layers_apart
 from benchmarks.public_model import Read, is_onnx, litert, on_core, onnxruntime, read, stored, tflm
 from benchmarks.public_step import LATE, run_step
 from tinyrt.emulate import toolchain
@@ -132,14 +133,17 @@ def _compared(row: Row, path: Path, model: Read, answers: dict[str, Answers], en
     peer, step = ("onnxruntime", onnxruntime) if is_onnx(path) else ("LiteRT", litert)
     doubtful = verdict.word in ("not compared", "differs") and peer not in answers
     if doubtful and (found := asked(peer, step)) is not None:
-        verdict = _verdict(model, answers | {peer: found})
+        answers[peer] = found
+        verdict = _verdict(model, answers)
+    if HYBRID in model.rules and verdict.word in ("by rule", "differs"):
+        verdict = _verdict(model, answers, asked("LiteRT", layers_apart))
     defect = f"its answer {verdict.text}" if verdict.word == "differs" else ""
     told = {"answers": verdict.text, "word": verdict.word, "peer": verdict.peer}
     return replace(row, defect=defect, **told)
 
 
-def _verdict(model: Read, answers: dict[str, Answers]) -> Verdict:
-    return judge(model.outputs, answers, model.rules, model.near)
+def _verdict(model: Read, answers: dict[str, Answers], by_layer: float | None = None) -> Verdict:
+    return judge(model.outputs, answers, model.rules, model.near, by_layer)
 
 
 def rows_of(folder: Path, options: Options, jobs: int) -> Iterator[Row]:

@@ -107,12 +107,15 @@ def _is_half(op: Op) -> bool:
     return op.reads in HALVES
 
 
+HYBRID = "hybrid"
+BY_LAYER = 1 / 1000
+"""What a hybrid layer may be off LiteRT's by itself, for answers that are farther apart."""
 RULES = (
     Rule("zero points", ("TFLM",), 255, 1.0, _has_zero_points),
     Rule("padding", ("TFLM",), 255, 1.0, _pads),
     Rule("RELU6", ("TFLM",), 1 << 16, 1.0, _clamps_to_six),
     Rule("ADD of int32", ("TFLM",), 1 << 32, 1.0, _adds_integers),
-    Rule("hybrid", ("TFLM", "LiteRT"), 16, 1 / 16, _is_hybrid),
+    Rule(HYBRID, ("TFLM", "LiteRT"), 16, 1 / 16, _is_hybrid),
     Rule("one rounding", ("LiteRT",), 16, 1 / 16, _rounds_once),
     Rule("ONNX integers", ("onnxruntime",), 16, 1 / 16, _is_any_integer),
     Rule("16-bit floats", ("onnxruntime",), 0, 1 / 64, _is_half),
@@ -217,7 +220,11 @@ class Verdict:
 
 
 def judge(
-    found: Answers, answers: Mapping[str, Answers], rules: Sequence[str], near: float
+    found: Answers,
+    answers: Mapping[str, Answers],
+    rules: Sequence[str],
+    near: float,
+    by_layer: float | None = None,
 ) -> Verdict:
     """Compare with the first peer that there is.
 
@@ -226,6 +233,7 @@ def judge(
         answers: peer -> its answers.
         rules: names of the rules that the model gives rise to.
         near: the part of the largest element by which floats may be off.
+        by_layer: the part of its largest element by which a layer alone is off LiteRT's, if known.
 
     """
     peer = next((name for name in PEERS if name in answers), None)
@@ -238,7 +246,10 @@ def judge(
         explains = rule.name in rules and peer in rule.peers
         if explains and rule.name in CONFIRMED:
             explains = "LiteRT" in answers and _is_within(gap(found, answers["LiteRT"]), 0, near)
-        if explains and _is_within(apart, rule.steps, rule.part):
+        most = rule.part
+        if rule.name == HYBRID and by_layer is not None:
+            most = 1.0 if by_layer <= BY_LAYER else 0.0
+        if explains and _is_within(apart, rule.steps, most):
             return Verdict("by rule", peer, apart, rule.name)
     return Verdict("differs", peer, apart)
 

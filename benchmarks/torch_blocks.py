@@ -171,3 +171,101 @@ class Temporal(nn.Module):
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         y = self.mixed(nn.functional.elu(self.dilated(x)))
         return nn.functional.elu(x + y), y
+
+
+class WordAttention(nn.Module):
+    """BERT's layer: queries, keys and values of three layers, norms behind the residual sums."""
+
+    def __init__(self, width: int, heads: int = 4) -> None:
+        super().__init__()
+        self.heads = heads
+        self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
+        self.out, self.norm, self.norm2 = (
+            nn.Linear(width, width), nn.LayerNorm(width), nn.LayerNorm(width),
+        )  # fmt: skip
+        self.mlp = nn.Sequential(
+            nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        n, t, c = x.shape
+        q, k, v = (
+            layer(x).view(n, t, self.heads, -1).transpose(1, 2)
+            for layer in (self.query, self.key, self.value)
+        )
+        scores = q @ k.transpose(2, 3) / (c // self.heads) ** 0.5
+        sums = (scores.softmax(3) @ v).transpose(1, 2).reshape(n, t, c)
+        x = self.norm(x + self.out(sums))
+        return self.norm2(x + self.mlp(x))
+
+
+class SplitStage(nn.Module):
+    """YOLO's C2f: half of the channels goes through blocks, and all stages are joined."""
+
+    def __init__(self, c_in: int, c_out: int, blocks: int = 1) -> None:
+        super().__init__()
+        half = c_out // 2
+        self.first, self.last = (
+            conv(c_in, c_out, 1, act=nn.SiLU),
+            conv((2 + blocks) * half, c_out, 1, act=nn.SiLU),
+        )
+        self.blocks = nn.ModuleList(
+            nn.Sequential(conv(half, half, act=nn.SiLU), conv(half, half, act=nn.SiLU))
+            for _ in range(blocks)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        parts = [*self.first(x).chunk(2, 1)]
+        for block in self.blocks:
+            parts.append(parts[-1] + block(parts[-1]))
+        return self.last(torch.cat(parts, 1))
+
+
+class PixelAttention(nn.Module):
+    """YOLO11's: attention between pixels, with taps of the values added to its sums."""
+
+    def __init__(self, channels: int, heads: int = 2) -> None:
+        super().__init__()
+        self.heads, self.depth = heads, channels // heads
+        self.qkv = conv(channels, 2 * channels, 1, act=None)
+        self.taps = conv(channels, channels, 3, groups=channels, act=None)
+        self.out = conv(channels, channels, 1, act=None)
+        self.mlp = nn.Sequential(
+            conv(channels, 2 * channels, 1, act=nn.SiLU), conv(2 * channels, channels, 1, act=None)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        n, c, h, w = x.shape
+        d = self.depth
+        parts = self.qkv(x).view(n, self.heads, 2 * d, h * w)
+        q, k, v = parts.split([d // 2, d // 2, d], 2)
+        weights = (q.transpose(2, 3) @ k * (d // 2) ** -0.5).softmax(3)
+        sums = (v @ weights.transpose(2, 3)).view(n, c, h, w)
+        x = x + self.out(sums + self.taps(v.reshape(n, c, h, w)))
+        return x + self.mlp(x)
+
+
+class PixelDetector(nn.Module):
+    """YOLO11's parts: stages that split, attention between pixels, two sizes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        act = nn.SiLU
+        self.stem = nn.Sequential(conv(3, 16, 3, 2, act=act), conv(16, 32, 3, 2, act=act))
+        self.fine = SplitStage(32, 32)
+        self.down, self.deep = conv(32, 48, 3, 2, act=act), SplitStage(48, 48)
+        self.attention = PixelAttention(48)
+        self.joined = SplitStage(32 + 48, 32)
+        self.scores = nn.ModuleList(nn.Conv2d(c, 3, 1) for c in (32, 48))
+        self.boxes = nn.ModuleList(nn.Conv2d(c, 4, 1) for c in (32, 48))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        fine = self.fine(self.stem(x))
+        deep = self.attention(self.deep(self.down(fine)))
+        fine = self.joined(torch.cat([fine, nn.functional.interpolate(deep, scale_factor=2)], 1))
+        levels = (fine, deep)
+        scores, boxes = (
+            torch.cat([layer(y).flatten(2) for layer, y in zip(layers, levels, strict=True)], 2)
+            for layers in (self.scores, self.boxes)
+        )
+        return torch.sigmoid(4 * scores), 16 * boxes

@@ -22,9 +22,11 @@ from benchmarks.torch_blocks import (
     Down,
     Inverted,
     Mixer,
+    PixelDetector,
     Residual,
     Shuffle,
     Temporal,
+    WordAttention,
     conv,
 )
 
@@ -189,6 +191,23 @@ class Patched(nn.Module):
         return self.head(self.norm(self.blocks(x)).mean(1))
 
 
+class Bert(nn.Module):
+    """Token numbers, two layers, the first token's features, classes."""
+
+    def __init__(self, width: int = 48, words: int = 100, length: int = 16) -> None:
+        super().__init__()
+        self.words, self.places = nn.Embedding(words, width), nn.Embedding(length, width)
+        self.norm = nn.LayerNorm(width)
+        self.layers = nn.ModuleList(WordAttention(width) for _ in range(2))
+        self.pooled, self.out = nn.Linear(width, width), nn.Linear(width, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.norm(self.words(x) + self.places.weight)
+        for layer in self.layers:
+            x = layer(x)
+        return self.out(torch.tanh(self.pooled(x[:, 0])))
+
+
 def classifier(c_in: int, *body: nn.Module, width: int, stride: int = 2) -> nn.Module:
     """A stem, the blocks, the mean and a dense layer to ten classes."""
     stem = conv(c_in, 16, 3, stride)
@@ -240,6 +259,11 @@ def waves(count: int, rng: np.random.Generator, shape: tuple[int, ...]) -> np.nd
     return np.clip(loud * tone * envelope * gain + rng.normal(size=(count, *shape)) * 0.01, -1, 1)
 
 
+def words(count: int, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Numbers of tokens, few of which are frequent."""
+    return np.minimum(99, rng.exponential(20, (count, *shape))).astype(np.int64)
+
+
 Samples = Callable[[int, np.random.Generator, tuple[int, ...]], np.ndarray]
 
 
@@ -266,6 +290,8 @@ NETS: dict[str, Net] = {
         (3, 32, 32),
     ),
     "deit": Net(lambda: Patched(*(Attention(48) for _ in range(4))), (3, 32, 32)),
+    "bert": Net(Bert, (16,), words),
+    "pixel_detector": Net(PixelDetector, (3, 32, 32), outputs=("scores", "boxes")),
     "mlp_mixer": Net(lambda: Patched(*(Mixer(48, 16) for _ in range(3))), (3, 32, 32)),
     "onsets_cnn": Net(OnsetsCnn, (1, 20, 40), spectrograms),
     "ds_cnn": Net(
@@ -315,7 +341,8 @@ def build(name: str, samples: int) -> tuple[nn.Module, np.ndarray]:
     """The trained network, and samples that it was not trained on."""
     net = NETS[name]
     rng = np.random.default_rng(0)
-    drawn = net.data(BATCH * 8 + samples, rng, net.shape).astype(np.float32)
+    drawn = net.data(BATCH * 8 + samples, rng, net.shape)
+    drawn = drawn if drawn.dtype.kind == "i" else drawn.astype(np.float32)
     known, fresh = torch.from_numpy(drawn[: BATCH * 8]), drawn[BATCH * 8 :]
     torch.manual_seed(0)
     teacher, student = net.make(), net.make()

@@ -94,6 +94,15 @@ def test_differences_come_under_rules(found, answers, rules, says):
     assert judge(found, answers, rules, near=1e-4).text == says
 
 
+@pytest.mark.parametrize(
+    ("found", "by_layer", "word"),
+    [(0.5, 1e-3, "by rule"), (0.99, 2e-3, "differs"), (0.99, None, "by rule"), (-1, 0, "differs")],
+)
+def test_hybrid_layers_count_one_by_one_where_that_is_known(found, by_layer, word):
+    verdict = judge(floats(found), {"LiteRT": floats(1)}, ("hybrid",), 1e-4, by_layer)
+    assert verdict.word == word
+
+
 def op(name, dtype, constant=None, zero_points=()):
     second = Tensor(constant, True, zero_points) if constant else Tensor("INT8", False, ())
     return Op(name, (Tensor(dtype, False, (3,)), second, None))

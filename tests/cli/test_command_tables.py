@@ -117,6 +117,15 @@ def test_where_nothing_helps_there_is_no_table_of_what_does():
     assert "what helps" not in "".join(lines)
 
 
+def test_layers_that_were_taken_apart_stand_beside_what_they_were():
+    layers = [layer(n, index=i, cure=None, part_of="whole") for n, i in (("b", 2), ("a", 1))]
+    lines = lines_of(debug._layers_table(DebugReport(24, 31.5, False, tuple(layers))))
+    rows = [
+        line.split() for line in lines[lines.index("  layer of the float model   quantised as") :]
+    ]
+    assert [rows[i] for i in (2, 3)] == [["whole", "a"], ["b"]]
+
+
 STEPS = (
     BisectStep(("conv_a", "model/block_1/conv2d_long"), Scheme.INT16X8, "why", 30.0, 0.8),
     BisectStep(("c",), Scheme.FLOAT, "why", None, None),

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.convert.attention_bodies import HEADS
 from tests.convert.bodies import BODIES, Body, H, W
 from tests.convert.onnx_build import assert_matches, count
 from tests.docs.pages import rows_of
 from tinyrt.api import open_model
 from tinyrt.convert.passes.merge_through import MOST_DIMENSIONS
 from tinyrt.ir import Graph
-from tinyrt.ops import OPS
 from tinyrt.ops.transpose import TransposeAttrs
 
 
@@ -32,13 +32,11 @@ ROWS = {blocks: count for blocks, count, _ in rows_of("convert.md", "block | tra
 BLOCKS = {
     "ViT": ("ViT", "LeViT", "MultiheadAttention"),
     "BERT": ("BERT", "GPT-2", "Llama"),
-    "SegFormer": ("PVTv2 of two heads",),
     "MobileViT": ("MobileViT",),
     "MobileViTv2": ("MobileViTv2",),
     "Swin": ("Swin",),
     "CoaT": ("CoaT",),
-    "YOLO11": ("YOLO11's attention",),
-    "EfficientFormerV2": ("EfficientFormerV2",),
+    "EfficientFormerV2": ("EfficientFormerV2 of mixed heads",),
     "MLP-Mixer": ("MLP-Mixer",),
     "YOLOv5's head": ("YOLOv5's head",),
     "SKNet and ResNeSt of three branches or more": (
@@ -102,33 +100,33 @@ def test_one_move_for_both_would_have_more_dimensions_than_litert_moves(name, tm
         assert dimensions(np.arange(math.prod(shape)).reshape(shape).transpose(perm).ravel()) <= 5
 
 
-def test_queries_are_of_another_length_than_keys_and_values(tmp_path):
-    queries, others = moves_of("PVTv2 of two heads", tmp_path)
-    assert {H * W, H * W // 4} == {shape[1] for shape, _ in (queries, others)}
+def test_a_convolution_that_mixes_heads_reads_them_side_by_side(tmp_path):
+    """And what is in front of it and behind it reads tokens side by side: two moves for each."""
+    graph, tokens = left_of("EfficientFormerV2 of mixed heads", tmp_path), H * W
+    shapes = [(graph.value(n.inputs[0]).shape, n) for n in graph.nodes if n.op == "conv2d"]
+    mixing = [n for shape, n in shapes if shape == (1, tokens, tokens, HEADS)]
+    assert len(mixing) == 2
+    for node in mixing:
+        before = graph.producer(node.inputs[0])
+        (behind,) = graph.consumers(node.output)
+        assert before is not None
+        assert before.op == behind.op == "transpose"
+        maker, readers = graph.producer(before.inputs[0]), graph.consumers(behind.output)
+        assert maker is not None
+        assert {maker.op, *(n.op for n in readers)} <= {"add", "softmax", "reshape"}
+        assert graph.value(before.inputs[0]).shape[-2:] == (tokens, tokens)
+        assert graph.value(behind.output).shape[-2:] == (tokens, tokens)
+    *_, softmax = (n for n in graph.nodes if n.op == "softmax")
+    assert graph.value(softmax.output).shape == (1, HEADS, tokens, tokens)
 
 
-@pytest.mark.parametrize("name", ["YOLO11's attention", "EfficientFormerV2"])
-def test_a_move_back_costs_less_than_the_layer_behind_it_once_more(name, tmp_path):
-    graph = left_of(name, tmp_path)
-    back = [node for node in graph.nodes if node.op == "transpose"][-1]
-    reader = graph.consumers(graph.consumers(back.output)[0].output)[0]
-    assert reader.op == "add", "taps are added behind a reshape"
-    layer = next(n for n in graph.bound() if n.input(0).name == reader.output)
-    while layer.op != "conv2d":
-        layer = next(n for n in graph.bound() if n.input(0).name == layer.output.name)
-    assert OPS["conv2d"].macs(layer) == 8 * math.prod(graph.value(back.output).shape)
-
-
-@pytest.mark.parametrize("name", ["CoaT", "EfficientFormerV2"])
-def test_thirds_that_are_moved_apart_are_read_as_images_too(name, tmp_path):
-    graph = left_of(name, tmp_path)
-    *thirds, _ = [node for node in graph.nodes if node.op == "transpose"]
-    assert len(thirds) == 3
-    sources = {third.inputs[0] for third in thirds}
-    makers = [graph.producer(source) for source in sources]
-    sources |= {n.inputs[0] for n in makers if n is not None and n.op == "reshape"}
-    readers = {n.op for source in sources for n in graph.consumers(source)}
-    assert readers & {"slice", "depthwise_conv2d"}
+def test_keys_are_turned_for_the_softmax_over_tokens_alone(tmp_path):
+    graph = left_of("CoaT", tmp_path)
+    (turn,) = (n for n in graph.nodes if n.op == "transpose")
+    assert graph.value(turn.output).shape[-1] == H * W + 1
+    cuts = [n for reader in graph.consumers(turn.output) for n in graph.consumers(reader.output)]
+    shapes = [graph.consumers(n.output)[0] for n in cuts]
+    assert [n.op for shape in shapes for n in graph.consumers(shape.output)] == ["softmax"] * HEADS
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from tests.ledger.case import add
 from tests.ledger.watch import Entry
 from tests.passes.example_parts import picked, shuffled, turned_channels
-from tests.passes.examples_heads import layers_of_heads, wide
+from tests.passes.examples_heads import layers_of_heads, product, turned_heads, wide
 from tests.passes.nets import TO_NCHW
 from tests.passes.random_net import RandomNet as Net
 from tests.passes.test_every_pass import RULES
@@ -38,6 +38,11 @@ def changed(
     for what, count in parts:
         entries += [("reserve", itemsize * count, what), ("spend", count, f"computing {what}")]
     add(rule, (f"convert/passes/{module}.py",), run, *entries)
+
+
+def squares(net: Net, heads: str) -> str:
+    """The products of each head with itself, moved back."""
+    return net.transpose(product(net, heads, heads, adj_y=True), (0, 2, 1, 3))
 
 
 changed(
@@ -99,6 +104,13 @@ changed(
     (6, 64),
     lambda net: wide(net, *layers_of_heads(net, 320, 320)),
     ("weights that are joined", 2 * 64 * 320),
+)
+changed(
+    "unroll_heads",
+    "unroll_heads",
+    (6, LONG // 6),
+    lambda net: squares(net, turned_heads(net, "x")),
+    *4 * [("the places of 'transpose_1'", 4 * (LONG - LONG % 6))],
 )
 changed(
     "pixel_shuffle",

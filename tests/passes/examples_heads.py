@@ -11,6 +11,7 @@ from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.gather import GatherAttrs
 from tinyrt.ops.slice import SliceAttrs
+from tinyrt.ops.softmax import SoftmaxAttrs
 
 HEADS = (1, 2, 3, 4)
 """Two heads of three tokens, four numbers each."""
@@ -77,7 +78,27 @@ def half_back(net: Net, last: tuple[int, ...]) -> str:
     return net.transpose(net.op("slice", (net.transpose("x", (0, 3, 1, 2)),), attrs), last)
 
 
+def attention(net: Net, x: str = "x", heads: int = 2) -> str:
+    """Of 6 tokens with a third each of queries, keys and values: sums as the tokens lie."""
+    size = net.shape(x)[-1] // 3
+    query, key, value = (
+        turned_heads(
+            net, net.op("slice", (x,), SliceAttrs((0, at), (6, size), (1, 1))), heads=heads
+        )
+        for at in (0, size, 2 * size)
+    )
+    scores = net.mul(product(net, query, key, adj_y=True), 0.5)
+    weights = net.op("softmax", (scores,), SoftmaxAttrs())
+    return net.transpose(product(net, weights, value), (0, 2, 1, 3))
+
+
 HEADS_AND_PATCHES = {
+    "unroll_heads": Example(
+        (6, 24),
+        attention,
+        lambda net: attention(net, net.dense("x", 54), heads=9),
+        "more than 8 heads",
+    ),
     "scale_before_moves": Example(
         (6, 8),
         lambda net: net.mul(turned_heads(net, net.dense("x", 8)), 0.5),

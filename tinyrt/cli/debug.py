@@ -169,7 +169,21 @@ def _layers_table(debugging: DebugReport) -> RenderableType:
             "channels rescaled": debugging.equalized,
         }
     )
-    return Group(layers, *([advice] if advice.row_count else []), totals)
+    return Group(layers, *([advice] if advice.row_count else []), *_origins(debugging), totals)
+
+
+def _origins(debugging: DebugReport) -> tuple[Table, ...]:
+    """Which layers quantisation made of which; nothing where it made none."""
+    made: dict[str, list[str]] = {}
+    for layer in sorted(debugging.layers, key=lambda layer: layer.index):
+        if layer.part_of is not None:
+            made.setdefault(layer.part_of, []).append(tables.layer(layer.name))
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in ("layer of the float model", "quantised as"):
+        table.add_column(column, overflow="fold")
+    for name, parts in made.items():
+        table.add_row(tables.layer(name), "\n".join(parts))
+    return (table,) if made else ()
 
 
 def _row(layer: LayerReport) -> tuple[str, ...]:

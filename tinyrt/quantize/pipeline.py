@@ -16,6 +16,7 @@ from tinyrt.quantize.calibration.samples import Samples, split_head
 from tinyrt.quantize.calibration.search import narrower, search_ranges, search_samples
 from tinyrt.quantize.config import REFINING, QuantConfig, configure
 from tinyrt.quantize.guards import without_guards
+from tinyrt.quantize.methods.affine import merge_affine
 from tinyrt.quantize.methods.chosen import FEWEST, choose_methods
 from tinyrt.quantize.methods.equalize import equalize
 from tinyrt.quantize.methods.heads import split_heads
@@ -67,6 +68,7 @@ def quantize_graph(
             )
         return apply_plan(graph, make_plan(graph, {}, config))
     _require_no_state(graph)
+    graph = merge_affine(graph, config)
     if not config.optimizes:
         ranges = calibrate(graph, data, progress, config, crew)
         apart = _apart(graph, ranges, config)

@@ -123,6 +123,7 @@ def test_debug(data, made):
             "weight_spread": near(spread(real(int8.value(node.inputs[1])))) if weighted else None,
             "cause": lambda text: bool(text),
             "cure": lambda text: text is None or text.startswith(("--", "more")),
+            "part_of": None,
         }
 
     order = [layer["name"] for layer in found["layers"]]

@@ -171,6 +171,15 @@ def _multiplied() -> dict[str, Built]:
         made[f"batch_matmul: the least alone, zero point {y_zp}"] = corner(
             "batch_matmul", BatchMatmulAttrs(adj_y=True), inputs, q_of(1.0, y_zp)
         )
+    # The same of columns that are neighbours: fours of both, and what is left of them.
+    for rows, columns, inner in ((3, 8, 8), (2, 7, 9), (1, 4, 3), (2, 5, 8256), (1, 4, 26_000)):
+        inputs = [
+            Given(extremes((rows, inner)), 1.0, 127),
+            Given(extremes((inner, columns)), 2.0**-22, -128),
+        ]
+        made[f"batch_matmul: {rows} x {inner} by rows x {columns}"] = corner(
+            "batch_matmul", BatchMatmulAttrs(), inputs, q_of(1.0, -3)
+        )
     return made
 
 

@@ -100,6 +100,7 @@ from tinyrt.convert.passes.truth import (
 from tinyrt.convert.passes.turn_heads import MERGE_HEADS, TURN_HEADS
 from tinyrt.convert.passes.turn_parts import TURN_PARTS
 from tinyrt.convert.passes.unfold import GATHER_TO_TRANSPOSE
+from tinyrt.convert.passes.unroll_heads import UNROLL_HEADS
 from tinyrt.convert.passes.write_out import WRITE_OUT_ERF
 from tinyrt.errors import DataError
 from tinyrt.ir import BoundNode, Graph, RewriteLog, Rule, Stage, rewrite
@@ -195,6 +196,8 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     MERGE_HEADS,
     TURN_HEADS,
     SHUFFLE_ROWS,
+    # What no layer reads turned is not turned: heads one by one.
+    UNROLL_HEADS,
     # Last resorts: they end hopes of cancelling a transpose or folding a batch_norm.
     PIXEL_SHUFFLE,
     TRANSPOSE_TO_RESHAPE,

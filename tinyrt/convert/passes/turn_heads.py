@@ -65,13 +65,13 @@ def _heads(graph: Graph, name: str) -> _Heads | None:
             return None
         nodes.append(graph.consumers(last)[0])
     split, turn = nodes
-    sizes = _exchanged(graph.value(split.output).shape, turn.attrs_as(TransposeAttrs).perm)
+    sizes = exchanged(graph.value(split.output).shape, turn.attrs_as(TransposeAttrs).perm)
     if sizes is None or math.prod(sizes[1:]) != graph.value(name).shape[-1]:
         return None
     return _Heads(split, turn, *sizes)
 
 
-def _exchanged(shape: Shape, perm: Sequence[int]) -> tuple[int, int, int] | None:
+def exchanged(shape: Shape, perm: Sequence[int]) -> tuple[int, int, int] | None:
     """The sizes (a, b, c) of a transpose that is (a, b, c) -> (b, a, c); None for any other."""
     real = [axis for axis, size in enumerate(shape) if size != 1]
     places = [real.index(axis) for axis in perm if shape[axis] != 1]

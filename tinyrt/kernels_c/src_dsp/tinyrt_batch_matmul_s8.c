@@ -123,10 +123,69 @@ static int32_t by_tiles(const tinyrt_batch_matmul_s8_params *p, const int8_t *a,
     return column;
 }
 
+/** Adds a pair of a row, and of four columns the elements that these meet. */
+static inline void add_pair(uint32_t pair, uint32_t less, uint32_t upper, uint32_t lower,
+                            int32_t *sums) {
+    const uint32_t upper_even = tinyrt_add_even_bytes(less, upper);
+    const uint32_t lower_even = tinyrt_add_even_bytes(less, lower);
+    const uint32_t upper_odd = tinyrt_add_odd_bytes(less, upper);
+    const uint32_t lower_odd = tinyrt_add_odd_bytes(less, lower);
+    sums[0] = tinyrt_dot_pair(pair, tinyrt_low_halves(upper_even, lower_even), sums[0]);
+    sums[1] = tinyrt_dot_pair(pair, tinyrt_low_halves(upper_odd, lower_odd), sums[1]);
+    sums[2] = tinyrt_dot_pair(pair, tinyrt_high_halves(upper_even, lower_even), sums[2]);
+    sums[3] = tinyrt_dot_pair(pair, tinyrt_high_halves(upper_odd, lower_odd), sums[3]);
+}
+
+/** Four outputs of a row. Elements of a row are neighbours, and columns are. */
+static TINYRT_NOINLINE void four_columns(const tinyrt_batch_matmul_s8_params *p, const int8_t *a,
+                                         const int8_t *b, int8_t *y) {
+    const uint32_t a_less = both(-p->a_zp);
+    const uint32_t b_less = both(-p->b_zp);
+    const int32_t step = p->b_inner;
+    const int8_t *const end = a + p->inner;
+    int32_t sums[4] = {0};
+    for (const int8_t *const fours = a + (p->inner & ~3); a != fours; a += 4, b += 4 * step) {
+        const uint32_t four = tinyrt_load_word(a);
+        const uint32_t even = tinyrt_add_even_bytes(a_less, four);
+        add_pair(even, b_less, tinyrt_load_word(b), tinyrt_load_word(b + (2 * step)), sums);
+        const uint32_t odd = tinyrt_add_odd_bytes(a_less, four);
+        const int8_t *const c = b + step;
+        add_pair(odd, b_less, tinyrt_load_word(c), tinyrt_load_word(c + (2 * step)), sums);
+    }
+    for (; a != end; ++a, b += step) {
+        const int32_t x = *a - p->a_zp;
+        for (int32_t i = 0; i < 4; ++i) {
+            sums[i] += x * (b[i] - p->b_zp);
+        }
+    }
+    finish_two(p, sums[0], sums[1], y);
+    finish_two(p, sums[2], sums[3], y + 2);
+}
+
+/** As by_tiles, of columns that are neighbours. */
+static int32_t by_fours(const tinyrt_batch_matmul_s8_params *p, const int8_t *a, const int8_t *b,
+                        int8_t *y) {
+    const int32_t fours = p->columns & ~3;
+    for (int32_t row = 0; row < p->rows; ++row, a += p->a_row, y += p->columns) {
+        for (int32_t column = 0; column < fours; column += 4) {
+            four_columns(p, a, b + column, y + column);
+        }
+    }
+    return fours;
+}
+
 static void one_matrix(const tinyrt_batch_matmul_s8_params *p, const int8_t *a, const int8_t *b,
                        int8_t *y) {
-    const int neighbours = (p->a_inner == 1) && (p->b_inner == 1);
-    const int32_t done = neighbours ? by_tiles(p, a, b, y) : 0;
+    int32_t done = 0;
+    if (p->a_inner == 1) {
+        if (p->b_inner == 1) {
+            done = by_tiles(p, a, b, y);
+        } else if (p->b_column == 1) {
+            done = by_fours(p, a, b, y);
+        } else {
+            /* None lie as these do. */
+        }
+    }
     for (int32_t column = done; column < p->columns; ++column) {
         tinyrt_matmul_column(p, a, b + (column * p->b_column), y + column);
     }

@@ -20,6 +20,7 @@ from tinyrt.quantize.apply import apply_plan
 from tinyrt.quantize.calibration.search import search_samples
 from tinyrt.quantize.config import QuantConfig, Scheme
 from tinyrt.quantize.explain.matching import as_quantized, quantized_constants, require_pair
+from tinyrt.quantize.explain.parted import as_parted
 from tinyrt.quantize.explain.restored import restored
 from tinyrt.quantize.mixed.assign import Assignment, configured
 from tinyrt.quantize.mixed.budget import Budget, Judge
@@ -144,7 +145,8 @@ def _bisected(
     if judge.holds(start, target):
         return BisectReport(start, judge.of_float.top1, True, (), {}, start, ())
     head = {name: array[: search_samples(graph)] for name, array in feeds.items()}
-    matched = as_quantized(graph, quantized, lost)
+    parted, _ = as_parted(graph, quantized)
+    matched = as_quantized(parted, quantized, lost)
     rebuilt = _Remade(matched, restored(quantized, matched, lost), head)
     steps = Steps(
         rebuilt.graph,

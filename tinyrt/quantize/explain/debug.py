@@ -26,6 +26,7 @@ from tinyrt.quantize.explain.matching import (
     require_pair,
     stored_constant,
 )
+from tinyrt.quantize.explain.parted import as_parted
 from tinyrt.quantize.explain.restored import restored, with_lost
 from tinyrt.quantize.flat import decided
 from tinyrt.quantize.methods.channels import free_spaces
@@ -54,6 +55,8 @@ class LayerReport:
         weight_spread: largest over smallest of the channels' greatest weights; None without.
         cause: what the layer's error likely comes from.
         cure: the option that helps, None where there is nothing to cure.
+        part_of: the float model's layer that this one was taken from, where quantisation made
+            several of it; None for others.
 
     """
 
@@ -73,6 +76,7 @@ class LayerReport:
     weight_spread: float | None
     cause: str
     cure: str | None
+    part_of: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,7 @@ def debug_graphs(
 
     """
     require_pair(graph, quantized)
+    graph, origins = as_parted(graph, quantized)
     model, count = Model(graph), search_samples(graph)
     feeds = {n: a[: count * model.rows[n]] for n, a in model.check_inputs(data).items()}
     lost = lost or {}
@@ -138,7 +143,7 @@ def debug_graphs(
         if name in lost:
             actual = with_lost(actual, exact, quantized.value(name).q, lost[name])
         layer = _layer(simulator, whole, nodes.get(name), name, actual, norms)
-        layers.append(replace(layer, index=index - 1))
+        layers.append(replace(layer, index=index - 1, part_of=origins.get(name)))
         if progress is not None:
             progress(index, len(names))
     output = {n: outputs.get(n, simulator.reference[n]) for n in simulator.targets}

@@ -7,7 +7,7 @@ of its steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -38,15 +38,10 @@ def split_heads(graph: Graph, ranges: Mapping[str, Range], config: QuantConfig) 
     """
 
     def apart(node: BoundNode) -> Apart | None:
-        parts = _parts(graph, node)
+        parts = parts_of(graph, node)
         if not parts or not _differ([ranges[part.output] for part in parts]):
             return None
-        found = Apart({part.output for part in parts})
-        for part in parts:
-            layer, constants = _layer(graph, node, part)
-            found.nodes.append(layer)
-            found.values.extend(constants)
-        return found
+        return layers_of(graph, node, parts)
 
     return taken_apart(graph, config, apart)
 
@@ -111,7 +106,17 @@ def cut_constants(graph: Graph, node: BoundNode, name: str, rows: slice) -> list
     ]
 
 
-def _parts(graph: Graph, node: BoundNode) -> tuple[Node, ...]:
+def layers_of(graph: Graph, node: BoundNode, parts: Sequence[Node]) -> Apart:
+    """A layer for each of the slices that a layer's output is split into."""
+    found = Apart({part.output for part in parts})
+    for part in parts:
+        layer, constants = _layer(graph, node, part)
+        found.nodes.append(layer)
+        found.values.extend(constants)
+    return found
+
+
+def parts_of(graph: Graph, node: BoundNode) -> tuple[Node, ...]:
     """The slices along the channels that the layer's output is split into; none if it is not."""
     name = node.output.name
     readers = graph.consumers(name)

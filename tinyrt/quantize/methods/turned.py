@@ -24,7 +24,7 @@ APART = 1.01
 
 
 @dataclass(frozen=True, slots=True)
-class _Turned:
+class Turned:
     """A layer whose channels are split, turned and cut along one dimension.
 
     Attributes:
@@ -57,18 +57,21 @@ def split_turned(graph: Graph, ranges: Mapping[str, Range], config: QuantConfig)
     """
 
     def apart(node: BoundNode) -> Apart | None:
-        turned = _turned(graph, node)
-        if turned is None or not _differ(turned, ranges):
-            return None
-        cuts = (cut for part in turned.cuts.values() for cut in part)
-        found = Apart({n.output for n in (turned.split, turned.turn, *cuts)})
-        for place in turned.cuts:
-            own, made = _part(graph, turned, place)
-            found.nodes.extend(own)
-            found.values.extend(made)
-        return found
+        turned = turned_of(graph, node)
+        return moved_of(graph, turned) if turned and _differ(turned, ranges) else None
 
     return taken_apart(graph, config, apart)
+
+
+def moved_of(graph: Graph, turned: Turned) -> Apart:
+    """A layer and a move for each part of what is turned."""
+    cuts = (cut for part in turned.cuts.values() for cut in part)
+    found = Apart({n.output for n in (turned.split, turned.turn, *cuts)})
+    for place in turned.cuts:
+        own, made = _part(graph, turned, place)
+        found.nodes.extend(own)
+        found.values.extend(made)
+    return found
 
 
 def with_moved(old: Graph, graph: Graph, ranges: Mapping[str, Range]) -> dict[str, Range]:
@@ -80,7 +83,7 @@ def with_moved(old: Graph, graph: Graph, ranges: Mapping[str, Range]) -> dict[st
     return known
 
 
-def _turned(graph: Graph, node: BoundNode) -> _Turned | None:
+def turned_of(graph: Graph, node: BoundNode) -> Turned | None:
     """What is behind a layer, if it is split, turned and cut to parts of its channels."""
     if not can_be_cut(graph, node):
         return None
@@ -94,8 +97,13 @@ def _turned(graph: Graph, node: BoundNode) -> _Turned | None:
         if math.prod(shape[place:]) == node.output.shape[-1]:
             parts = _parts(graph.value(turn.output).shape, axis, cuts)
             if parts is not None:
-                return _Turned(node, split, turn, axis, parts)
+                return Turned(node, split, turn, axis, parts)
     return None
+
+
+def layer_name(part: str) -> str:
+    """What the layer of a part is called."""
+    return f"{part}.layer"
 
 
 def _only_reader(graph: Graph, name: str, op: str) -> Node | None:
@@ -124,14 +132,14 @@ def _parts(
     return {place: parts[place] for place in sorted(parts)} if whole else None
 
 
-def _differ(turned: _Turned, ranges: Mapping[str, Range]) -> bool:
+def _differ(turned: Turned, ranges: Mapping[str, Range]) -> bool:
     found = [ranges[part[0].output] for part in turned.cuts.values()]
     highs, lows = [max(r.high, 0.0) for r in found], [min(r.low, 0.0) for r in found]
     narrowest = min(high - low for high, low in zip(highs, lows, strict=True))
     return max(highs) - min(lows) > APART * narrowest
 
 
-def _part(graph: Graph, turned: _Turned, place: tuple[int, int]) -> tuple[list[Node], list[Value]]:
+def _part(graph: Graph, turned: Turned, place: tuple[int, int]) -> tuple[list[Node], list[Value]]:
     """The layer, the moves and the cuts of one part; the constants and the values in between."""
     layer, (first, *others), (begin, end) = turned.layer, turned.cuts[place], place
     name, attrs = first.output, turned.turn.attrs_as(TransposeAttrs)
@@ -143,7 +151,7 @@ def _part(graph: Graph, turned: _Turned, place: tuple[int, int]) -> tuple[list[N
     width = (end - begin) * inner
     dense = replace(
         layer.output,
-        name=graph.unique_name(f"{name}.layer"),
+        name=graph.unique_name(layer_name(name)),
         shape=(*layer.output.shape[:-1], width),
     )
     split = replace(
