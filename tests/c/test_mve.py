@@ -124,13 +124,12 @@ ASSEMBLY = {
     "internal/tinyrt_mve_pairs.h": "dot products of two patches",
     "internal/tinyrt_mve_planes.h": "taps of a channel",
     "internal/tinyrt_mve_taps.h": "taps of eight channels",
+    "internal/tinyrt_svdf_mve_loop.h": "products of a state",
     "include/tinyrt_mve_memory.h": "copies and fills",
     "isa/mve/tinyrt_fft_s16.h": "an order of stores; no instruction",
     "isa/mve/tinyrt_float_tile.h": "tiles of floats",
     "isa/mve/tinyrt_sum_line.h": "sums of eight bytes",
     "src_mve/tinyrt_conv2d_raised_s16.c": "dot products of a column",
-    "src_mve/tinyrt_svdf_quads_s8.c": "products of a state",
-    "src_mve/tinyrt_svdf_quads_s8_s16.c": "the same",
 }
 """Files with loops in assembly, which run in QEMU alone -> what they do; other forms run here."""
 

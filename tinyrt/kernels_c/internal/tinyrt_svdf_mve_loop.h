@@ -1,7 +1,7 @@
 /** SVDF with vectors as the function TINYRT_KERNEL over a state of TINYRT_STATE_BITS, 8 or 16,
  * which are set where this is included. */
-#ifndef TINYRT_SVDF_QUADS_LOOP_H
-#define TINYRT_SVDF_QUADS_LOOP_H
+#ifndef TINYRT_SVDF_MVE_LOOP_H
+#define TINYRT_SVDF_MVE_LOOP_H
 
 #include "tinyrt_svdf_quads.h"
 #define TINYRT_WEIGHT_BITS 8
