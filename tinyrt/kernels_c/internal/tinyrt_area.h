@@ -26,7 +26,7 @@ static inline int32_t tinyrt_sum_of_area(tinyrt_area area, const int8_t *x) {
 /** The same, two elements of a row at a time: fewer instructions, and more code. */
 static inline int32_t tinyrt_sum_of_pairs(tinyrt_area area, const int8_t *x) {
     int32_t sum = 0;
-    for (; area.rows > 0; --area.rows, x += area.row_step) {
+    for (int32_t i = 0; i < area.rows; ++i, x += area.row_step) {
         const int8_t *next = x;
         int32_t left = area.columns;
         for (; left >= 2; left -= 2, next += 2 * area.column_step) {
