@@ -178,13 +178,8 @@ static void one_matrix(const tinyrt_batch_matmul_s8_params *p, const int8_t *a, 
                        int8_t *y) {
     int32_t done = 0;
     if (p->a_inner == 1) {
-        if (p->b_inner == 1) {
-            done = by_tiles(p, a, b, y);
-        } else if (p->b_column == 1) {
-            done = by_fours(p, a, b, y);
-        } else {
-            /* None lie as these do. */
-        }
+        TINYRT_ASSERT((p->b_inner == 1) || (p->b_column == 1));
+        done = (p->b_inner == 1) ? by_tiles(p, a, b, y) : by_fours(p, a, b, y);
     }
     for (int32_t column = done; column < p->columns; ++column) {
         tinyrt_matmul_column(p, a, b + (column * p->b_column), y + column);
