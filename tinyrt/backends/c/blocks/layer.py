@@ -116,12 +116,14 @@ def simplify(
     """
     first = np.zeros(len(w), np.int64) if bias is None else bias.astype(np.int64)
     least, greatest = _reach(w, first, x_zp)
-    fits = (least >= INT32_MIN) & (greatest <= INT32_MAX)
+    exponent = requant.shift.astype(np.int64)
+    # Sums that are shifted out of 32 bits wrap around: what lies between the ends is not alike.
+    left = np.maximum(exponent, 0)
+    fits = (least >= INT32_MIN >> left) & (greatest <= INT32_MAX >> left)
     low, high = (requant.apply(np.clip(v, INT32_MIN, INT32_MAX)) for v in (least, greatest))
     constant = fits & (low == high)
     # 4 * q, times 2**30, is 2 * q after the first rounding and q after the second, with shift 1.
     q = low.astype(np.int64) - requant.y_zp
-    exponent = requant.shift.astype(np.int64)
     raised = np.where(constant, 0, np.clip(exponent, 0, MAX_SHIFT))
     factor = np.int64(1) << (raised if raises else np.zeros_like(raised))
     shift = np.where(constant, 1, np.maximum(-exponent, 0) if raises else -exponent)
