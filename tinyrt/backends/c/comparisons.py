@@ -66,9 +66,7 @@ def _table(node: BoundNode, p: Compared) -> tuple[Value, LutS8] | None:
     values = input_values().astype(np.int8)
     for i in (0, 1):
         x, number = node.input(i), node.input(1 - i)
-        if number.data is None or number.size > 1 or x.size != node.output.size:
-            continue
-        if x.dtype is not DType.INT8 or x.is_constant:
+        if number.data is None or number.size > 1 or x.dtype is not DType.INT8:
             continue
         pair = (values, number.data.reshape(1))
         answers = OPS[node.op].form(node).ref(p, *(pair if i == 0 else pair[::-1]))

@@ -120,7 +120,7 @@ class _Parts:
         """The image whose rows are repeated, and how often; None where none are."""
         joined = self._reshaped(image)
         maker = None if joined is None else self._makers.get(joined.name)
-        if joined is None or maker is None or maker.op != "concatenation":
+        if joined is None or maker is None:
             return None, 1
         times, apart = len(maker.inputs), self._graph.value(maker.inputs[0])
         x = self._reshaped(apart)

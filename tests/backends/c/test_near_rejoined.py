@@ -1,0 +1,182 @@
+"""Layers whose weights are nearly parts of one: each misses one thing, and stays as it is."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.memory.targets import kernels_for
+from tests.ops.quantised import s8
+from tinyrt.backends.c.rejoined import MAX_WIDE, rejoined
+from tinyrt.ir import DType, Graph, Node, QParams, Value
+from tinyrt.ops import OPS, verify
+from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.shared.spec import NoAttrs
+from tinyrt.ops.slice import SliceAttrs
+
+M0, M4, M55 = (kernels_for(core).target for core in ("cortex-m0", "cortex-m4", "cortex-m55"))
+
+
+class Net:
+    """Ops on int8, one after the other."""
+
+    def __init__(self):
+        self.values, self.nodes, self.inputs = {}, [], []
+
+    def input(self, *shape):
+        name = f"x{len(self.inputs)}"
+        self.values[name] = replace(s8(*shape), name=name)
+        self.inputs.append(name)
+        return name
+
+    def op(self, op, attrs, *names):
+        y = f"y{len(self.nodes)}"
+        types = [self.values[n].type for n in names]
+        (of,) = OPS[op].infer(attrs, types)
+        # Whatever lies between is on the grid of the input; what is last is not.
+        scale = 3000.0 if op.endswith("conv2d") else 0.1
+        self.values[y] = Value(y, of.dtype, of.shape, QParams((scale,)))
+        self.nodes.append(Node(op, y, names, (y,), attrs))
+        return y
+
+    def weights(self, array):
+        name = f"w{len(self.nodes)}"
+        axis = 3 if array.shape[0] == 1 else 0
+        q = QParams((0.5,) * array.shape[axis], 0, axis)
+        self.values[name] = Value(name, DType.INT8, array.shape, q, array.astype(np.int8))
+        return name
+
+    def graph(self, y):
+        return verify(Graph("near", tuple(self.inputs), (y,), self.values, tuple(self.nodes)))
+
+    def reshape(self, x, *shape):
+        return self.op("reshape", ReshapeAttrs(shape), x)
+
+    def cut(self, x, first=0, count=2, step=1):
+        shape = (*self.values[x].shape[:3], count)
+        return self.op("slice", SliceAttrs((0, 0, 0, first), shape, (1, 1, 1, step)), x)
+
+    def joined(self, axis, *names):
+        return self.op("concatenation", ConcatenationAttrs(axis), *names)
+
+    def conv(self, x, channels=6, dilation=(1, 1)):
+        w = self.weights(np.full((4, 1, 1, channels), 127))
+        return self.op("conv2d", Conv2dAttrs(dilation=dilation), x, w)
+
+
+def channels_read(net, kind):
+    """A convolution that reads channels of an image again, or nearly so."""
+    x = net.input(1, 3, 3, 4)
+    others = {
+        "read again": lambda: net.cut(x),
+        "of another image": lambda: net.cut(net.input(1, 3, 3, 4)),
+        "another image": lambda: net.input(1, 3, 3, 2),
+        "backwards": lambda: net.cut(x, first=1, step=-1),
+        "every second": lambda: net.cut(x, step=2),
+        "behind an op": lambda: net.op("abs", NoAttrs(), net.cut(x)),
+    }
+    if kind == "one part":
+        return net.conv(net.joined(3, net.cut(x)), channels=2)
+    other = others.get(kind, others["read again"])()
+    parts = (other, x) if kind == "behind a part" else (x, other)
+    groups = kind == "groups"
+    dilation = (2, 2) if kind == "dilation" else (1, 1)
+    return net.conv(net.joined(3, *parts), 3 if groups else 6, dilation)
+
+
+CHANNELS = [
+    *("of another image", "another image", "backwards", "every second", "behind an op"),
+    *("one part", "groups", "behind a part", "dilation"),
+]
+
+
+def ops(graph):
+    return [node.op for node in graph.nodes]
+
+
+def test_channels_that_are_read_again_are_added_up():
+    net = Net()
+    graph = net.graph(channels_read(net, "read again"))
+    assert ops(rejoined(graph, M4)) == ["conv2d"]
+    assert rejoined(graph, M55) is graph
+
+
+@pytest.mark.parametrize("kind", CHANNELS)
+@pytest.mark.parametrize("target", [M0, M4], ids=["m0", "m4"])
+def test_channels_that_are_nearly_read_again_stay_apart(kind, target):
+    net = Net()
+    graph = net.graph(channels_read(net, kind))
+    assert rejoined(graph, target) is graph
+
+
+def test_weights_that_the_model_computes_stay_apart():
+    net = Net()
+    graph = net.graph(channels_read(net, "read again"))
+    w = graph.bind(len(graph.nodes) - 1).input(1)
+    values = {**graph.values, w.name: replace(w, data=None)}
+    graph = replace(graph, inputs=(*graph.inputs, w.name), values=values)
+    assert rejoined(graph, M4) is graph
+
+
+def rows_read(net, kind, times=2, taps=None):
+    """A depthwise layer that reads each row again, or nearly so."""
+    x = net.input(*((2, 12) if kind == "a matrix" else (1, 2, 3, 4)))
+    apart = net.reshape(x, *((1, 1, 2, 12) if kind == "pixels" else (1, 2, 1, 12)))
+    copies = [apart] * times
+    if kind == "other rows":
+        copies[-1] = net.reshape(net.input(1, 2, 3, 4), 1, 2, 1, 12)
+    if kind == "rows of an input":
+        copies = [net.input(1, 2, 1, 12)] * times
+    joined = net.joined(1 if kind == "below" else 2, *copies)
+    if kind == "behind an op":
+        joined = net.op("abs", NoAttrs(), joined)
+    if kind == "an input":
+        joined = net.input(1, 2, times, 12)
+    image = net.reshape(joined, 1, 2 * times, 3, 4)
+    taps = np.full((times, 1), 127) if taps is None else taps
+    w = net.weights(np.broadcast_to(taps[None, :, :, None], (1, *taps.shape, 4)))
+    attrs = DepthwiseConv2dAttrs(stride=(times, 1), padding="VALID")
+    return net.op("depthwise_conv2d", attrs, image, w)
+
+
+ROWS = [
+    *("a matrix", "pixels", "other rows", "rows of an input", "below", "behind an op", "an input"),
+]
+
+
+@pytest.mark.parametrize("target", [M0, M4, M55], ids=["m0", "m4", "m55"])
+@pytest.mark.parametrize("kind", ["read again", *ROWS])
+def test_rows_are_added_up_that_are_read_again(kind, target):
+    net = Net()
+    graph = net.graph(rows_read(net, kind))
+    assert (ops(rejoined(graph, target)) == ["depthwise_conv2d"]) is (kind == "read again")
+    if kind != "read again":
+        assert rejoined(graph, target) is graph
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_weights_are_added_up_as_far_as_16_bits_hold_their_doubles(more):
+    times = MAX_WIDE // 127 + more
+    net = Net()
+    graph = net.graph(rows_read(net, "read again", times))
+    assert (rejoined(graph, M4) is graph) is bool(more)
+
+
+def test_vectors_take_sums_of_two_parts():
+    """Their weights are at most 255: products with int8 have 16 bits."""
+    for times in (2, 3):
+        net = Net()
+        graph = net.graph(rows_read(net, "read again", times))
+        assert (rejoined(graph, M55) is graph) is (times == 3)
+        assert rejoined(graph, M4) is not graph
+
+
+def test_rows_of_weights_that_are_no_multiple_of_the_parts_stay_apart():
+    """Three parts, and four rows of taps, of which the first two are zeros: two rows are left."""
+    net = Net()
+    taps = np.array([[0], [0], [5], [7]])
+    graph = net.graph(rows_read(net, "read again", 3, taps))
+    assert rejoined(graph, M4) is graph
