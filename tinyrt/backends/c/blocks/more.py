@@ -61,7 +61,7 @@ def more_of(node: BoundNode, x_zp: int, requant: Requant, isa: InstructionSet) -
 
     Nor where its sums are too long, or its scale is finer than theirs.
     """
-    if isa not in BLOCK_SETS or node.input(1).dtype is DType.INT4:
+    if node.input(1).dtype is DType.INT4:
         return None
     return node.noted_of_constants(("more", isa), lambda: _more_of(node, x_zp, requant, isa))
 

@@ -136,7 +136,7 @@ def _along(node: BoundNode, window: Window, axes: Axes, most: int) -> Planes | N
     reads = _lines_read(window, window.out[0]), _points_read(window)
     lines, points = (min(n, r - b) for n, r, b in zip(sizes, reads, window.before, strict=True))
     inside = lines, points
-    if columns == 1 and window.out[1] == 1 and window.before[1] == 0:
+    if columns == 1 and window.out[1] == 1:
         planes = Planes(axes, window, 0, 1, 2 * stride, inside, window.out[0])
         fits = rows + stride <= VECTOR and planes.scratch_bytes() <= most
         return planes if fits and _fits_places(node, planes) else None

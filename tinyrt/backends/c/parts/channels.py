@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.backends.c.blocks.cost import TILES, transform_share
+from tinyrt.backends.c.blocks.cost import transform_share
 from tinyrt.backends.c.blocks.four_cost import dense_four_cost, window_four_cost
 from tinyrt.backends.c.blocks.row_bytes import SUMS
 from tinyrt.backends.c.isa import InstructionSet
@@ -61,9 +61,9 @@ def dense_channels(call: Call) -> Cut | None:
 
 
 def window_channels(call: Call) -> Cut | None:
-    """Channels of one or two pixels of ``tinyrt_window_block_s8``, likewise."""
+    """Channels of one or two pixels, of a row, of ``tinyrt_window_block_s8``, likewise."""
     y = params_of(call)["y"]
-    if y["n"] * y["h"] * y["w"] > 2 or y["h"] > 1:
+    if y["n"] * y["h"] * y["w"] > 2:
         return None
     return _from_columns(call, "window_block", y["c"], MOST)
 
@@ -140,8 +140,8 @@ def _words_share(p: Mapping[str, Any], is_run: bool) -> float:
 def tile_channels(call: Call, isa: InstructionSet) -> Cut | None:
     """Four channels at a time of two tiles; the first part transforms what they read."""
     p = params_of(call)
-    y, (high, wide) = p["y"], TILES
-    if y["n"] > 1 or y["h"] > high or y["w"] > wide or y["c"] <= QUAD:
+    y = p["y"]
+    if y["n"] > 1 or y["c"] <= QUAD:
         return None
     block = _Block.of(call, QUAD)
     _, *tensors = call.args
