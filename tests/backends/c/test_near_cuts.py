@@ -42,7 +42,9 @@ def made(function, *numbers, n=1, h=1, w=1, c=16, scratch=1, **fields):
 
 
 def dense(function, rows, c_out, **fields):
-    params = Params("p_t", {"rows": rows, "c_in": 16, "c_out": c_out, "block": block(c_out)} | fields)
+    params = Params(
+        "p_t", {"rows": rows, "c_in": 16, "c_out": c_out, "block": block(c_out)} | fields
+    )
     return call(f"tinyrt_{function}", params, X, Scratch(), Y)
 
 

@@ -125,7 +125,10 @@ OTHER = (1 << 30, -3)
 SUM = AddS8(0, *HALF, 0, *OTHER, 1 << 30, -5, 0, -128, 127)
 SUMS = {
     "the first halved": (SUM, True),
-    "the second halved": (replace(SUM, a_mult=1 << 30, a_shift=-3, b_mult=HALF[0], b_shift=0), True),
+    "the second halved": (
+        replace(SUM, a_mult=1 << 30, a_shift=-3, b_mult=HALF[0], b_shift=0),
+        True,
+    ),
     "none halved": (replace(SUM, a_shift=-1), False),
     "another mantissa": (replace(SUM, a_mult=HALF[0] + 1), False),
     "the least exponent": (replace(SUM, b_shift=MIN_EXPONENT), True),
@@ -164,7 +167,9 @@ def test_axes_are_reduced_as_pixels_where_they_are_neighbours_in_front_of_channe
     assert found == expected
     if found is not None:
         x = np.arange(math.prod(shape)).reshape(shape)
-        np.testing.assert_array_equal(x.reshape(found).sum(axis=1).ravel(), x.sum(axis=axes).ravel())
+        np.testing.assert_array_equal(
+            x.reshape(found).sum(axis=1).ravel(), x.sum(axis=axes).ravel()
+        )
 
 
 PIXELS = {
@@ -224,7 +229,11 @@ LESS = {
     "many on one grid": (less(s8, MANY, scale=0.1), M4, "compare_s8"),
     "one number": (less(s8, (FEW[0], (1,)), True), M4, "lut_s8"),
     "two numbers": (less(s8, ((1, 4, 1), (2,)), True), M4, "compare_rescaled_s8"),
-    "one number of int16": (less(s16, (FEW[0], (1,)), True, op="equal"), M4, "compare_rescaled_s16"),
+    "one number of int16": (
+        less(s16, (FEW[0], (1,)), True, op="equal"),
+        M4,
+        "compare_rescaled_s16",
+    ),
 }
 
 
