@@ -222,7 +222,7 @@ def _rescaled_params(weights: Value, factor: Array, axis: int) -> QParams | None
     Their integers stay, or change their sign. None where the weights lie on no grid, or where the
     products do not.
     """
-    if weights.q is None or not np.all(factor):
+    if weights.q is None:
         return None
     scales = np.abs(factor.astype(np.float64)) * np.asarray(weights.q.scales)
     if not np.all((scales >= np.finfo(np.float32).tiny) & np.isfinite(scales)):

@@ -103,7 +103,7 @@ def _along_weights(node: Node, w: Array, vector: Array) -> Array | None:
         return np.repeat(vector, w.shape[3] // channels)
     if w.shape[-1] == channels:
         return vector
-    if node.op != "conv2d" or channels % w.shape[3]:
+    if node.op != "conv2d":
         return None
     groups = channels // w.shape[3]
     parts = np.repeat(vector.reshape(groups, w.shape[3]), w.shape[0] // groups, axis=0)

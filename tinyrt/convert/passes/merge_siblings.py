@@ -67,7 +67,7 @@ def _joined(graph: Graph, siblings: list[Node]) -> tuple[Node, list[Node]] | Non
     if not all(is_private(graph, name) and join.inputs.count(name) == 1 for name in by_output):
         return None
     places = [i for i, name in enumerate(join.inputs) if name in by_output]
-    if len(places) != len(siblings) or places[-1] - places[0] != len(places) - 1:
+    if places[-1] - places[0] != len(places) - 1:
         return None
     return join, [by_output[join.inputs[i]] for i in places]
 
