@@ -17,7 +17,8 @@ from tinyrt.backends.c.kernel import Choices, Target
 from tinyrt.backends.c.mve.layout import MAX_PIXELS, points_at_once
 from tinyrt.backends.c.mve.planes import MAX_PLACE, planes_of
 from tinyrt.errors import UnsupportedError
-from tinyrt.ir import DType, Value
+from tinyrt.export.target import Optimize, find_core, target_of
+from tinyrt.ir import DType, QParams, Value
 from tinyrt.ops import prepared
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
@@ -117,6 +118,65 @@ def test_groups_are_of_stored_weights_of_8_bits():
         assert (groups_of(bound, p.x_zp, scales, DSP) is not None) is found
 
 
+M3, M0 = (target_of(find_core(core), Optimize.BALANCED) for core in ("cortex-m3", "cortex-m0"))
+SLICED = replace(M0, in_one_go=1e6)
+
+
+def mostly_zeros(*shape):
+    """Weights of which only the first four taps of each channel are any."""
+    w = np.zeros(shape, np.int8)
+    w[:, :4] = 3
+    return w
+
+
+def dense(rows, w, target, dtype=DType.INT8):
+    layer = Value("b", dtype, w.shape, QParams((0.5,)), w)
+    attrs, x = FullyConnectedAttrs(), s8(rows, w.shape[1], scale=0.01)
+    node = node_of("fully_connected", attrs, [x, layer], [s8(rows, len(w), scale=2.0)])
+    return choose(node, target)
+
+
+ONES, ZEROS, WHOLE_ROW = (
+    np.full((8, 64), 3, np.int8),
+    mostly_zeros(8, 64),
+    np.full((8, 34_000), 127),
+)
+DENSE = {
+    "four rows": (4, ONES, M3, "dense_four_s8"),
+    "four rows without zeros": (4, ZEROS, M3, "dense_sparse_s8"),
+    "a row in parts": (1, ONES, SLICED, "dense_row_part_s8"),
+    "a row without zeros in parts": (1, ZEROS, SLICED, "dense_row_sparse_s8"),
+    "a row of sums that are too long": (1, WHOLE_ROW.astype(np.int8), M0, "fully_connected_s8"),
+}
+
+
+@pytest.mark.parametrize("name", DENSE)
+def test_dense_layers_take_the_kernel_of_how_their_weights_are_stored(name):
+    rows, w, target, kernel = DENSE[name]
+    assert dense(rows, w, target).name == f"tinyrt_{kernel}"
+
+
+NARROW = {
+    "a row": (1, ONES, M0, "dense_row_s4"),
+    "a row in parts": (1, ONES, SLICED, "dense_row_s4"),
+    "four rows": (4, ONES, M3, "dense_s4"),
+    "rows without zeros": (4, mostly_zeros(8, 512), M3, "dense_sparse_s8"),
+    "sums that are too long": (1, np.full((4, 2400), 7, np.int8), M4, "dense_row_s8"),
+}
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_weights_of_four_bits_take_their_own_kernels_or_those_of_bytes(name):
+    rows, w, target, kernel = NARROW[name]
+    assert dense(rows, w, target, DType.INT4).name == f"tinyrt_{kernel}"
+
+
+def test_code_that_is_to_fit_other_scales_takes_no_signs_of_sums():
+    node = _plain(build_s8(depthwise(8, 3), np.random.default_rng(0)).graph).bind(0)
+    names = [choose(node, replace(M4, choices=c)).name for c in (None, Choices(*[frozenset()] * 2))]
+    assert names == ["tinyrt_depthwise3x3_signed_s8", "tinyrt_depthwise3x3_s8"]
+
+
 # Layers on vectors
 
 
@@ -159,6 +219,14 @@ def test_pixels_with_groups_come_all_at_once(c_in, all_of_them):
     node = build_s8(case, np.random.default_rng(0)).graph.bind(0)
     window = prepared(node, ConvolutionS8).window
     assert (points_at_once(node, window) == side * side) is all_of_them
+
+
+def test_pixels_with_steps_on_vectors_are_read_to_the_last():
+    """What overlaps the input is planned by that: every second of six rows and columns."""
+    case = conv((1, 6, 6, 8), (8, 1, 1, 8), stride=2)
+    node = build_s8(case, np.random.default_rng(0)).graph.bind(0)
+    sweep = choose(node, M55).sweep()
+    assert max(step.reads[0][1] for step in sweep if step.reads[0]) >= (4 * 6 + 5) * 8
 
 
 EVEN = (0.01,)

@@ -24,9 +24,12 @@ SPREAD = 1.2
 
 
 def is_rather_convolution(node: BoundNode, window: Window, isa: InstructionSet) -> bool:
-    """Whether a depthwise convolution is one of all channels, and faster so by the formulas."""
+    """Whether a depthwise convolution is one of all channels, and faster so by the formulas.
+
+    Its weights are constant.
+    """
     channels, c_out = node.input(0).shape[3], node.output.shape[3]
-    if channels != 1 or c_out == 1 or node.input(1).data is None:
+    if channels != 1 or c_out == 1:
         return False
     if isa is InstructionSet.MVE:
         one = as_convolution(node)
@@ -54,9 +57,7 @@ def as_convolution(node: BoundNode) -> BoundNode:
 
 def _as_convolution(node: BoundNode) -> BoundNode:
     w, attrs = node.input(1), node.attrs_as(DepthwiseConv2dAttrs)
-    data = (
-        None if w.data is None else np.ascontiguousarray(np.asarray(w.data).transpose(3, 1, 2, 0))
-    )
+    data = np.ascontiguousarray(np.asarray(w.data).transpose(3, 1, 2, 0))
     q = w.q if w.q is None or w.q.axis is None else replace(w.q, axis=0)
     shape = (w.shape[3], *w.shape[1:3], 1)
     filters = replace(w, shape=shape, q=q, data=data)
