@@ -8,6 +8,7 @@ import pytest
 
 from tests.passes.example_parts import chosen, compared
 from tests.passes.misses import Miss, check, read_twice
+from tests.passes.nets import TO_NHWC
 from tests.passes.random_net import RandomNet as Net
 from tests.passes.run import apply, ops
 from tests.passes.test_every_pass import RULES
@@ -154,6 +155,42 @@ MISSES = {
         ((3, 4, 2),),
         lambda net: net.transpose(net.softmax(net.transpose("x", (1, 0, 2))), (1, 0, 2)),
         "side by side",
+    ),
+    "an input that is an output": Miss(
+        "turn_input",
+        ((1, 3, 6, 5),),
+        lambda net: (net.softmax(net.transpose("x", TO_NHWC)), "x"),
+        "has other readers",
+    ),
+    "an input that is a matrix": Miss(
+        "turn_input", (ROW,), lambda net: net.softmax(net.transpose("x", (1, 0)))
+    ),
+    "an output that is a matrix": Miss(
+        "turn_output", (ROW,), lambda net: net.transpose(net.softmax("x"), (1, 0))
+    ),
+    "a number that is reshaped": Miss(
+        "sink_reshape", ((),), lambda net: net.add(net.reshape("x", 1, 1), 1.0), "changes what"
+    ),
+    "a column and a row": Miss(
+        "sink_reshapes",
+        ((4,), (4,)),
+        lambda net: net.add(net.reshape("x", 4, 1), net.reshape("x1", 1, 4)),
+        "its operands come from shapes",
+    ),
+    "a number of more dimensions behind a slice": Miss(
+        "hoist_over_slice",
+        (IMAGE,),
+        lambda net: net.mul(
+            cut(net, net.conv("x"), (0, 1, 0, 0), (1, 3, 6, 4)),
+            net.constant(np.full((1, 1, 1, 1, 1), 0.5, np.float32)),
+        ),
+        "not one per channel",
+    ),
+    "numbers of more dimensions in front of a layer": Miss(
+        "fold_before",
+        ((4,),),
+        lambda net: net.dense(net.add("x", net.random(2, 4))),
+        "not one per channel",
     ),
 }
 

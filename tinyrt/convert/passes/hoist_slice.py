@@ -37,8 +37,7 @@ def hoist_over_slice(graph: Graph, node: Node) -> Patch | Refusal | None:
     if cut.attrs_as(SliceAttrs).dropped or part.shape[-1:] != whole.shape[-1:]:
         return Refusal(node.name, f"'{cut.name}' cuts channels, or drops dimensions")
     constants = [constant_data(graph, n) for i, n in enumerate(node.inputs) if i != split[0]]
-    same = graph.value(node.output).shape == part.shape
-    if not same or any(c is None or channel_vector(c, part.shape) is None for c in constants):
+    if any(c is None or channel_vector(c, part.shape) is None for c in constants):
         return Refusal(node.name, "its constant is not one per channel")
     name = Names(graph).new(f"{whole.name}.{node.op}")
     inputs = tuple(whole.name if i == split[0] else n for i, n in enumerate(node.inputs))
