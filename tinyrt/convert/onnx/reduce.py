@@ -293,9 +293,11 @@ def is_inf(call: Call) -> Value:
     """Whether the value is infinite, of either sign or of one."""
     x = call.value(0)
     above, below = (call.node.get_int(f"detect_{s}", 1) for s in ("positive", "negative"))
+    if not above and not below:
+        return call.emit("less", x, x)  # which no number is
     if above and below:
         x = call.emit("abs", x, name=f"{call.result}.abs")
-    limit = np.inf if above else -np.inf if below else np.nan
+    limit = np.inf if above else -np.inf
     return call.emit(
         "equal", x, call.constant(f"{call.result}.limit", np.full(1, limit, np.float32))
     )
