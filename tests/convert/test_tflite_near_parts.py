@@ -1,11 +1,16 @@
 """Files whose ops nearly are what the reader asks for: answers by hand, and refusals."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tests.convert.raw_tflite import Op, Subgraph, Tensor, build, single
+from tests.ops.corners.recurrent import recurrent
 from tinyrt.convert.tflite.reader import parse_tflite
-from tinyrt.errors import TinyrtError
+from tinyrt.convert.tflite.writer import write_tflite
+from tinyrt.errors import TinyrtError, UnsupportedError
+from tinyrt.ops import verify
 from tinyrt.ops.shared.evaluate import evaluate
 
 
@@ -134,3 +139,48 @@ def test_it_is_refused(name):
     with pytest.raises(TinyrtError) as caught:
         parse_tflite(data)
     assert told in str(caught.value)
+
+
+def kept(**changes):
+    """An op that keeps a state of zeros, which begins anew in each run."""
+    graph = recurrent()["svdf: 17 units"].graph
+    state = graph.value("in4")
+    zeros = np.full(state.shape, changes.get("fill", state.q.zero_point), state.dtype.numpy)
+    values = graph.values | {"in4": replace(state, data=zeros)}
+    outputs = ("out", "out1") if changes.get("read") else ("out",)
+    return replace(graph, inputs=("in0",), outputs=outputs, values=values)
+
+
+def test_a_state_of_zeros_that_nobody_reads_comes_back_as_it_was():
+    graph = kept()
+    read = parse_tflite(write_tflite(graph), graph.name)
+    (node,) = read.bound()
+    assert node.op == "svdf"
+    np.testing.assert_array_equal(node.input(4).data, graph.value("in4").data)
+
+
+@pytest.mark.parametrize("changes", [{"fill": 3}, {"read": True}], ids=["not zeros", "read"])
+def test_other_constant_states_cannot_be_written(changes):
+    with pytest.raises(UnsupportedError, match="give this op its state"):
+        write_tflite(kept(**changes))
+
+
+def test_two_ops_that_begin_with_one_constant_have_states_of_their_own():
+    graph = kept()
+    (node,) = graph.nodes
+    other = replace(node, name="other", outputs=("other", "after"))
+    made = {
+        n: replace(graph.value(old), name=n)
+        for n, old in zip(other.outputs, node.outputs, strict=True)
+    }
+    both = verify(
+        replace(
+            graph,
+            outputs=("out", "other"),
+            nodes=(node, other),
+            values=graph.values | made,
+        )
+    )
+    read = parse_tflite(write_tflite(both), both.name)
+    assert [n.op for n in read.nodes] == ["svdf", "svdf"]
+    assert len({n.inputs[4] for n in read.nodes}) == 2
