@@ -1,0 +1,168 @@
+"""One part of a condition alone is not met: parts that ``tools.deciding`` found no test to need."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.ops.corners.recurrent import LSTM, recurrent
+from tests.ops.quantised import constant, node_of, s8, s16, weights
+from tinyrt.errors import ShapeError, VerifyError
+from tinyrt.ir import DType, QParams, TensorType
+from tinyrt.ops import OPS
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.mean import MeanAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.resize import ResizeAttrs, fixed_shares
+from tinyrt.ops.shared.pool import Pool2dAttrs
+from tinyrt.ops.shared.requant import Requant, WideRequant
+from tinyrt.ops.shared.table_s16 import prepare_sigmoid
+from tinyrt.ops.slice import SliceAttrs
+from tinyrt.ops.slice import rebatch as slice_rebatch
+from tinyrt.ops.svdf import SvdfAttrs
+from tinyrt.ops.svdf import infer as svdf_infer
+
+POOL = Pool2dAttrs((4, 5), (1, 1))
+FOLD, ROWS, NONE = "fold", "rows", "none"
+
+
+def pooled(attrs, make=s8, out=(1, 1)):
+    return node_of("average_pool2d", attrs, [make(1, 4, 5, 3)], [make(1, *out, 3)])
+
+
+def averaged(axes, make=s8, shape=(1, 4, 5, 3)):
+    rest = tuple(d for i, d in enumerate(shape) if i not in axes)
+    return node_of("mean", MeanAttrs(axes), [make(*shape)], [make(*rest)])
+
+
+BY_ROWS = {
+    "a pool of all": (pooled(POOL), FOLD),
+    "a pool of four columns": (pooled(replace(POOL, kernel=(4, 4), stride=(1, 2))), ROWS),
+    "a pool of two rows": (pooled(replace(POOL, kernel=(2, 5)), out=(3, 1)), ROWS),
+    "a pool of all, at each place": (pooled(replace(POOL, padding="SAME"), out=(4, 5)), NONE),
+    "a pool of int16": (pooled(POOL, s16), NONE),
+    "a pool that rounds as on uint8": (pooled(replace(POOL, legacy=True)), NONE),
+    "a mean of all": (averaged((1, 2)), FOLD),
+    "a mean of columns and channels": (averaged((2, 3)), NONE),
+    "a mean of int16": (averaged((1, 2), s16), NONE),
+    "a mean of three dimensions": (averaged((1, 2), s8, (4, 5, 3)), NONE),
+}
+
+
+@pytest.mark.parametrize("name", BY_ROWS)
+def test_averages_of_whole_images_of_int8_are_sums_of_rows(name):
+    node, kind = BY_ROWS[name]
+    found = OPS[node.op].rows(node)
+    kinds = {None: NONE} if found is None else {}
+    assert kinds.get(found, FOLD if found is not None and found.fold is not None else ROWS) == kind
+
+
+@pytest.mark.parametrize("at", [None, 1, 2])
+def test_layers_whose_weights_or_bias_are_computed_have_no_rows(at):
+    inputs = [s8(1, 6, 6, 4), weights(2, 3, 3, 4), constant(DType.INT32, 2, scale=0.01)]
+    if at is not None:
+        inputs[at] = replace(inputs[at], data=None)
+    node = node_of("conv2d", Conv2dAttrs(), inputs, [s8(1, 6, 6, 2, scale=2.0)])
+    assert (OPS["conv2d"].rows(node) is None) is (at is not None)
+
+
+@pytest.mark.parametrize(
+    ("align", "out", "places"), [(True, 3, [0, 2, 4]), (False, 3, [0, 1, 3]), (True, 1, [0])]
+)
+def test_corners_of_more_outputs_than_one_are_aligned(align, out, places):
+    attrs = ResizeAttrs((out, out), align_corners=align, half_pixel_centers=False)
+    assert fixed_shares(attrs, 5, out).first.tolist() == places
+
+
+@pytest.mark.parametrize(("height", "width"), [(2, 6), (6, 2), (2, 2), (1, 1)])
+def test_steps_beyond_the_image_leave_derivatives_of_nothing(height, width):
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=(1, height, width, 2)), rng.normal(size=(3, 1, 1, 2))
+    attrs = Conv2dAttrs(stride=(3, 3), padding="SAME")
+    y = x[:, ::3, ::3] @ w[:, 0, 0].T
+    grad = rng.normal(size=y.shape)
+    found = OPS["conv2d"].vjp(attrs, (x, w), y, grad)[:2]
+    dx, dw = (d() if callable(d) else d for d in found)
+    wanted = np.zeros_like(x)
+    window = slice(None), slice(None, None, 3), slice(None, None, 3)
+    # SAME puts the one tap of each step where the step begins.
+    wanted[window] = grad @ w[:, 0, 0]
+    np.testing.assert_allclose(dx, wanted)
+    np.testing.assert_allclose(dw[:, 0, 0], np.einsum("nhwo,nhwi->oi", grad, x[window]))
+
+
+@pytest.mark.parametrize("bias", [None, DType.INT32, DType.INT64])
+def test_layers_of_int16_take_wide_sums_unless_their_bias_has_32_bits(bias):
+    inputs = [s16(1, 4, scale=0.01), weights(3, 4)]
+    inputs += [] if bias is None else [constant(bias, 3, scale=0.001)]
+    node = node_of("fully_connected", OPS["fully_connected"].attrs(), inputs, [s16(1, 3)])
+    requant = OPS["fully_connected"].prepared(node).requant
+    assert type(requant) is (Requant if bias is DType.INT32 else WideRequant)
+
+
+@pytest.mark.parametrize(
+    ("scale", "right"), [(2.0**-12, 0), (2.0**-12 * 1.1, 13), (1e-12, 31), (2.0**-14, None)]
+)
+def test_inputs_of_any_scale_have_a_multiplier_of_32_bits(scale, right):
+    ports = [s16(4, scale=scale)], [s16(4, scale=2.0**-15)]
+    found = prepare_sigmoid(node_of("logistic", OPS["logistic"].attrs(), *ports), 3)
+    assert 0 <= found.right <= 31
+    assert right is None or found.right == right
+    assert found.mult <= np.iinfo(np.int16).max
+    if scale > 1e-9:
+        assert math.isclose(found.mult / 2.0**found.right, scale * 4096 * 3, rel_tol=1e-3)
+
+
+@pytest.mark.parametrize("i", [13, 14])
+def test_an_lstm_gives_its_states_the_scales_that_it_reads_them_in(i):
+    graph = recurrent()[f"{LSTM}: 17 to 7"].graph
+    state = graph.value(f"in{i}")
+    values = graph.values | {state.name: replace(state, q=QParams((state.q.scale / 2,), 0))}
+    with pytest.raises(VerifyError, match="has another scale or zero point than its state"):
+        OPS["unidirectional_sequence_lstm"].prepared(replace(graph, values=values).bind(0))
+
+
+def svdf(x=(2, 4), features=(6, 4), time=(6, 5), state=(2, 30), kind=DType.INT16, before=None):
+    shapes = (DType.INT8, x), (DType.INT8, features), (kind, time), None, (before or kind, state)
+    return [None if s is None else TensorType(*s) for s in shapes]
+
+
+SVDF = {
+    "another number of inputs": ({"features": (6, 3)}, 1),
+    "a state of another memory": ({"state": (2, 24)}, 1),
+    "a state of another batch": ({"state": (1, 30)}, 1),
+    "a rank of 0": ({}, 0),
+    "a rank that does not divide": ({}, 4),
+    "float time weights": ({"kind": DType.FLOAT32}, 1),
+    "a state of another type": ({"before": DType.INT8}, 1),
+}
+
+
+@pytest.mark.parametrize("name", SVDF)
+def test_an_svdf_of_parts_that_do_not_fit_is_refused(name):
+    options, rank = SVDF[name]
+    assert svdf_infer(SvdfAttrs(2), svdf())
+    with pytest.raises(ShapeError, match="expected"):
+        svdf_infer(SvdfAttrs(rank), svdf(**options))
+
+
+CUTS = {
+    "all samples": (SliceAttrs((0, 1), (2, 3), (1, 1)), True),
+    "one of them": (SliceAttrs((0, 1), (1, 3), (1, 1)), False),
+    "the second": (SliceAttrs((1, 1), (1, 3), (1, 1)), False),
+    "dropped": (SliceAttrs((0, 1), (2, 3), (1, 1), (0,)), False),
+    "backwards": (SliceAttrs((1, 1), (2, 3), (-1, 1)), False),
+}
+
+
+@pytest.mark.parametrize("name", CUTS)
+def test_a_cut_that_takes_all_samples_takes_more_of_them(name):
+    attrs, grows = CUTS[name]
+    assert slice_rebatch(attrs, 2, 5).size == ((5, 3) if grows else attrs.size)
+
+
+@pytest.mark.parametrize("shape", [(0, 6), (-2, 6), (-1, 0), (-1, -1, 2), (-1, 4)])
+def test_shapes_that_hold_another_number_of_elements_are_refused(shape):
+    with pytest.raises(ShapeError):
+        OPS["reshape"].infer(ReshapeAttrs(shape), [TensorType(DType.INT8, (2, 3))])
