@@ -68,6 +68,9 @@ SAME = {
         "Gemm", m.input(3, 4), m.weights(4, 3), m.weights(1, 1)
     ),
     "weights of more dimensions": lambda m: m.op("MatMul", m.input(1, 2, 3), m.weights(1, 3, 4)),
+    "weights of more dimensions than the input": lambda m: m.op(
+        "MatMul", m.input(2, 3), m.weights(1, 3, 4)
+    ),
     "all of it backwards": lambda m: slice_of(m, -1, BACK, -1),
     "all of it": lambda m: slice_of(m, 0, NEAR, 1),
     "infinite above": lambda m: infinite(m, detect_negative=0),
@@ -131,6 +134,11 @@ def test_it_answers_as_the_specification_has_it(name, tmp_path):
 
 
 REFUSED = {
+    "integers by columns": ("has element type uint8", lambda m: picked_integers(m, 1)),
+    "an op that begins with no columns": (
+        "can't take shape [0, 6]",
+        lambda m: at(m, 14).op("Reshape", m.input(2, 3), m.ints(0, 6), allowzero=1),
+    ),
     "places below all": (
         "indices into dimension 1",
         lambda m: m.op("Gather", m.input(2, 4), m.ints(0, -5), axis=1),

@@ -15,7 +15,7 @@ from tinyrt.convert.passes.turn_heads import (
     MERGE_HEADS,
     TURN_HEADS,
     _cut_channels,
-    _exchanged,
+    exchanged,
 )
 from tinyrt.ir import DType, Node, Value
 from tinyrt.memory import plan_memory
@@ -197,7 +197,7 @@ def test_heads_are_exchanged_with_tokens_whatever_sizes_coincide():
     for shape in SMALL:
         x = np.arange(math.prod(shape)).reshape(shape)
         for perm in permutations(range(len(shape))):
-            sizes, moved = _exchanged(shape, perm), x.transpose(perm).ravel()
+            sizes, moved = exchanged(shape, perm), x.transpose(perm).ravel()
             if sizes is not None:
                 np.testing.assert_array_equal(x.reshape(sizes).transpose(1, 0, 2).ravel(), moved)
             elif perm == (1, 0, 2):
