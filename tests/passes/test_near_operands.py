@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.passes.example_parts import chosen, compared
+from tests.passes.example_parts import chosen, compared, grid
+from tests.passes.examples_heads import heads_of_cuts, wide
 from tests.passes.misses import Miss, check, read_twice
 from tests.passes.nets import TO_NHWC
 from tests.passes.random_net import RandomNet as Net
@@ -69,6 +70,11 @@ def turned_around(net: Net) -> str:
     """A convolution of an image, and one of it with its rows in the other order."""
     back = cut(net, "x", (0, 5, 0, 0), (1, 6, 6, 4), (1, -1, 1, 1))
     return net.add(net.conv("x", padding="VALID"), net.conv(back, padding="VALID"))
+
+
+def cuts_of_an_output(net: Net) -> tuple[str, ...]:
+    whole = net.op("tanh", ("x",))
+    return wide(net, *heads_of_cuts(net, whole, 8, 8)), whole
 
 
 def picked_twice(net: Net, shape: tuple[int, ...]) -> str:
@@ -168,6 +174,30 @@ MISSES = {
     "an output that is a matrix": Miss(
         "turn_output", (ROW,), lambda net: net.transpose(net.softmax("x"), (1, 0))
     ),
+    "a matrix that stays as it is": Miss(
+        "turn_input", (ROW,), lambda net: net.softmax(net.transpose("x", (0, 1)))
+    ),
+    "a matrix that was as it is": Miss(
+        "turn_output", (ROW,), lambda net: net.transpose(net.softmax("x"), (0, 1))
+    ),
+    "rows of picked channels": Miss(
+        "gather_into_layer",
+        (IMAGE,),
+        lambda net: net.op("gather", (net.conv("x"),), GatherAttrs(3, (0, 1, 2, 3), (2, 2))),
+    ),
+    "cuts of an output": Miss("turn_heads", ((6, 16),), cuts_of_an_output),
+    "a pool that clamps in front of a grid": Miss(
+        "hoist_quantiser",
+        (IMAGE,),
+        lambda net: grid(
+            net,
+            net.op(
+                "max_pool2d",
+                (net.op("tanh", ("x",)),),
+                Pool2dAttrs((2, 2), (2, 2), activation="RELU6"),
+            ),
+        ),
+    ),
     "a number that is reshaped": Miss(
         "sink_reshape", ((),), lambda net: net.add(net.reshape("x", 1, 1), 1.0), "changes what"
     ),
@@ -198,6 +228,23 @@ MISSES = {
 @pytest.mark.parametrize("name", MISSES)
 def test_the_pass_leaves_it(name):
     check(MISSES[name])
+
+
+CUTS = {
+    "rows backwards": SliceAttrs((0, 5, 0, 1), (1, 6, 6, 2), (1, -1, 1, 1)),
+    "dropped": SliceAttrs((0, 0, 0, 1), (1, 6, 6, 2), (1, 1, 1, 1), (0,)),
+    "some rows": SliceAttrs((0, 1, 0, 1), (1, 4, 6, 2), (1, 1, 1, 1)),
+    "one channel, dropped": SliceAttrs((0, 0, 0, 1), (1, 6, 6, 1), (1, 1, 1, 1), (3,)),
+}
+
+
+@pytest.mark.parametrize("name", CUTS)
+def test_channels_in_another_order_stay_where_a_cut_does_more(name):
+    net = Net(IMAGE)
+    turned = net.op("gather", ("x",), GatherAttrs(3, (3, 0, 2, 1), (4,)))
+    y = net.op("slice", (net.op("abs", (turned,)),), CUTS[name])
+    graph, _ = apply(net.graph(y), RULES["order_channels"])
+    assert ops(graph) == ["gather", "abs", "slice"]
 
 
 def test_a_number_is_a_constant_of_one_element():
