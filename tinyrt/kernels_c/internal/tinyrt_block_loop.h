@@ -1,5 +1,5 @@
 /** Blocks of four output channels over one or two columns, for weights in any order: a source
- * defines TINYRT_BLOCK_DOT_ONE and TINYRT_BLOCK_DOT_TWO, functions like tinyrt_dot_one and
+ * defines TINYRT_BLOCK_DOT_ONE and TINYRT_BLOCK_DOT_TWO, like tinyrt_dot_words and
  * tinyrt_dot_two, and TINYRT_RUN_OF, which sets a run out, and includes this. As arguments, these
  * would cost code. */
 #ifndef TINYRT_BLOCK_LOOP_H
@@ -27,13 +27,14 @@ static inline void tinyrt_finish_alike(const int32_t *doubled, int32_t mult, int
 
 static TINYRT_NOINLINE void tinyrt_one_column(const tinyrt_block_s8_params *p,
                                               const tinyrt_single *column, int last, int8_t *y) {
-    const int32_t taps = p->taps;
     const int32_t step = p->requant_step;
     tinyrt_run run = TINYRT_RUN_OF(p, last, y);
+    tinyrt_line line = tinyrt_line_of(column, p->taps);
+    TINYRT_HELD_FOR_LINE(line);
     const int32_t zp = (2 * p->y_zp) + 1;
     for (; run.blocks != 0; --run.blocks) {
         int32_t acc[4] = {run.init[0], run.init[1], run.init[2], run.init[3]};
-        run.w = TINYRT_BLOCK_DOT_ONE(run.w, column, taps, acc);
+        run.w = TINYRT_BLOCK_DOT_ONE(run.w, &line, acc);
         const int32_t doubled[4] = {tinyrt_doubled_even(acc[0]), tinyrt_doubled_odd(acc[1], acc[0]),
                                     tinyrt_doubled_even(acc[2]),
                                     tinyrt_doubled_odd(acc[3], acc[2])};

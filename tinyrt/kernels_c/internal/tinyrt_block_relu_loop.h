@@ -32,20 +32,36 @@ static inline tinyrt_relu_run tinyrt_relu_run_of(const tinyrt_block_s8_params *p
     return run;
 }
 
+/** Where the next block of a column begins and ends, as in tinyrt_relu_block. */
+typedef struct {
+    const int32_t *w;
+    const int32_t *init;
+    const int32_t *scale;
+    int32_t step;
+    int32_t odd;
+    int8_t *y;
+    const int8_t *end;
+} tinyrt_relu_next;
+
 static TINYRT_NOINLINE void tinyrt_relu_one_column(const tinyrt_block_s8_params *p,
                                                    const tinyrt_single *column, int last,
                                                    int8_t *y) {
-    const int32_t taps = p->taps;
-    const int32_t step = p->requant_step;
-    const int32_t odd = p->y_zp;
-    tinyrt_relu_run run = tinyrt_relu_run_of(p, last);
-    for (; run.blocks != 0; --run.blocks) {
-        int32_t acc[4] = {run.init[0], run.init[1], run.init[2], run.init[3]};
-        run.w = TINYRT_BLOCK_DOT_ONE(run.w, column, taps, acc);
-        tinyrt_finish_relu(acc, run.scale, odd, y);
-        run.init += 4;
-        run.scale += step;
-        y += 4;
+    const tinyrt_relu_run run = tinyrt_relu_run_of(p, last);
+    tinyrt_line line = tinyrt_line_of(column, p->taps);
+    tinyrt_relu_next next = {run.w,    run.init, run.scale,           p->requant_step,
+                             p->y_zp, y,        y + (run.blocks * 4)};
+    TINYRT_HELD_FOR_LINE(line);
+    TINYRT_HELD_FOR_LINE(next);
+    while (next.y != next.end) {
+        const int32_t *const init = next.init;
+        int32_t acc[4] = {init[0], init[1], init[2], init[3]};
+        next.init = init + 4;
+        next.w = TINYRT_BLOCK_DOT_ONE(next.w, &line, acc);
+        const int32_t *const scale = next.scale;
+        int8_t *const four = next.y;
+        next.scale = scale + next.step;
+        next.y = four + 4;
+        tinyrt_finish_relu(acc, scale, next.odd, four);
     }
 }
 

@@ -6,9 +6,8 @@
 /** As tinyrt_dot_one over the runs of a block. A call of its own, for the loops take all registers.
  */
 static TINYRT_NOINLINE const int32_t *dot_one(const int32_t *w, const tinyrt_single *column,
-                                              int32_t taps, int32_t *acc) {
+                                              int32_t *acc) {
     tinyrt_sparse_run run;
-    (void)taps;
     do {
         run = tinyrt_sparse_run_of(*w);
         w = tinyrt_dot_one(w + 1, column + run.first, run.taps, acc);
@@ -36,7 +35,7 @@ static inline tinyrt_run run_of(const tinyrt_block_s8_params *p, int last, int8_
     return run;
 }
 
-#define TINYRT_BLOCK_DOT_ONE dot_one
+#define TINYRT_BLOCK_DOT_ONE(w, line, acc) dot_one(w, (line)->x, acc)
 #define TINYRT_BLOCK_DOT_TWO dot_two
 #define TINYRT_RUN_OF run_of
 #include "tinyrt_block_loop.h"

@@ -245,8 +245,6 @@ static inline tinyrt_span tinyrt_span_of(const tinyrt_taps_word *columns, int32_
 
 #else
 
-#define tinyrt_dot_words tinyrt_dot_one
-
 /* Sums are in variables of their own, which compilers keep in registers. */
 
 static inline const int32_t *tinyrt_dot_one(const int32_t *TINYRT_RESTRICT w,
@@ -320,6 +318,8 @@ static inline const int32_t *tinyrt_dot_span(const int32_t *TINYRT_RESTRICT w,
                                              int32_t *TINYRT_RESTRICT acc) {
     return tinyrt_dot_two(w, columns, (int32_t)(span->end - columns), acc);
 }
+
+#include "tinyrt_line.h"
 
 #endif
 

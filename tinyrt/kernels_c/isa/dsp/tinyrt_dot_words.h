@@ -2,7 +2,7 @@
  * of two words three. tinyrt_columns.h includes this. */
 #if defined(__clang__) || defined(__OPTIMIZE_SIZE__) || !defined(__ARM_FEATURE_UNALIGNED)
 
-#define tinyrt_dot_words tinyrt_dot_one
+#include "tinyrt_line.h"
 
 #else
 
@@ -32,34 +32,53 @@ enum { TINYRT_WORDS_EIGHT_CODE = 128 };
 #define TINYRT_WORDS_LOOP TINYRT_WORDS_EIGHT TINYRT_WORDS_EIGHT
 #endif
 
+/** A single column, set out once for many products: where it begins and ends, and how much of the
+ *  loop's code is skipped when it is entered. */
+typedef struct {
+    const tinyrt_single *x;
+    const tinyrt_single *end;
+    int32_t skip;
+} tinyrt_line;
+
+/** Requires: taps is a multiple of four, and not 0. */
+static inline tinyrt_line tinyrt_line_of(const tinyrt_single *x, int32_t taps) {
+    const int32_t skipped = -taps & (TINYRT_LOOP_TAPS - 1);
+    const tinyrt_line line = {x, x + taps,
+                              (skipped * (TINYRT_WORDS_EIGHT_CODE / 8)) + (skipped & 4)};
+    return line;
+}
+
+/** The loop takes every register: what compilers would keep there meanwhile is in memory, where it
+ *  need not be saved for each block. */
+#define TINYRT_HELD_FOR_LINE(fields) TINYRT_IN_MEMORY(fields)
+
 /** As tinyrt_dot_one. The loop is entered in its middle where taps are no multiple of its own, and
  *  between two words of activations where skip has the bit 4: then the second one is loaded
  *  before. */
-static inline const int32_t *tinyrt_dot_words(const int32_t *w, const tinyrt_single *x,
-                                              int32_t taps, int32_t *acc) {
-    const tinyrt_single *const end = x + taps;
-    const int32_t skipped = -taps & (TINYRT_LOOP_TAPS - 1);
-    const int32_t skip = (skipped * (TINYRT_WORDS_EIGHT_CODE / 8)) + (skipped & 4);
+static inline const int32_t *tinyrt_dot_words(const int32_t *w, const tinyrt_line *line,
+                                              int32_t *acc) {
     int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
+    const tinyrt_single *x;
     uint32_t x0, x1, t;
     TINYRT_OPAQUE(a2, a3);
-    __asm(TINYRT_FIND_SPILLED("%[a2]%[a3]") TINYRT_WITH_ADD(
+    __asm("ldr %[x], %[begin]\n"
+          "ldr lr, %[end]\n" TINYRT_FIND_SPILLED("%[a2]%[a3]") TINYRT_WITH_ADD(
               TINYRT_IF_SPILLED("1:\n"
                                 "ldr %[x0], [%[x]], #4\n" TINYRT_WORDS_FOUR("%[x0]"),
-                                "ldr %[t], %[skip]\n"
+                                "ldr r2, %[skip]\n"
+                                "cbz r2, 1f\n"
                                 "ldr %[x1], [%[x]]\n"
-                                "and %[x0], %[t], #4\n"
+                                "and %[x0], r2, #4\n"
                                 "add %[x], %[x], %[x0]\n"
                                 ".balign 4\n"
-                                "add pc, %[t]\n"
+                                "add pc, r2\n"
                                 "nop\n"
-                                "1:\n" TINYRT_WORDS_LOOP)) "ldr %[t], %[end]\n"
-                                                           "cmp %[x], %[t]\n"
+                                "1:\n" TINYRT_WORDS_LOOP)) "cmp %[x], lr\n"
                                                            "bne 1b\n"
-          : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+rm"(a2), [a3] "+rm"(a3), [w] "+r"(w), [x] "+r"(x),
-            [x0] "=&r"(x0), [x1] "=&r"(x1), [t] "=&r"(t)
-          : [end] "m"(end), [skip] "m"(skip)
-          : "r2", "r3", "r4", "r5", "cc", "memory");
+          : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+rm"(a2), [a3] "+rm"(a3), [w] "+r"(w),
+            [x] "=&r"(x), [x0] "=&r"(x0), [x1] "=&r"(x1), [t] "=&r"(t)
+          : [begin] "m"(line->x), [end] "m"(line->end), [skip] "m"(line->skip)
+          : "r2", "r3", "r4", "r5", "lr", "cc", "memory");
     acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3;
     return w;
 }

@@ -328,6 +328,6 @@ static inline void tinyrt_widen_two(const int8_t *x, int32_t count, tinyrt_taps_
     tinyrt_widen_all(x + count, count, columns + 1);
 }
 
-#define tinyrt_dot_words tinyrt_dot_one
+#include "tinyrt_line.h"
 
 #endif

@@ -1,0 +1,27 @@
+/** One column that blocks of output channels read, for cores whose loops take nothing else to know.
+ *  tinyrt_columns.h includes this behind tinyrt_dot_one. */
+#ifndef TINYRT_LINE_H
+#define TINYRT_LINE_H
+
+/** A single column, set out once for many products. */
+typedef struct {
+    const tinyrt_single *x;
+    int32_t taps;
+} tinyrt_line;
+
+/** Requires: taps is a multiple of four, and not 0. */
+static inline tinyrt_line tinyrt_line_of(const tinyrt_single *x, int32_t taps) {
+    const tinyrt_line line = {x, taps};
+    return line;
+}
+
+/** Nothing: what a loop over blocks needs may be in registers. */
+#define TINYRT_HELD_FOR_LINE(fields) (void)(fields)
+
+/** As tinyrt_dot_one. */
+static inline const int32_t *tinyrt_dot_words(const int32_t *w, const tinyrt_line *line,
+                                              int32_t *acc) {
+    return tinyrt_dot_one(w, line->x, line->taps, acc);
+}
+
+#endif
