@@ -32,24 +32,27 @@ static TINYRT_NOINLINE void tinyrt_one_column(const tinyrt_block_s8_params *p,
     tinyrt_line line = tinyrt_line_of(column, p->taps);
     TINYRT_HELD_FOR_LINE(line);
     const int32_t zp = (2 * p->y_zp) + 1;
-    for (; run.blocks != 0; --run.blocks) {
-        int32_t acc[4] = {run.init[0], run.init[1], run.init[2], run.init[3]};
+    const int32_t mult = run.mult[0];
+    const int32_t shift = run.shift[0];
+    const int8_t *const end = y + (run.blocks * 4);
+    for (; y != end; y += 4) {
+        const int32_t *const init = run.init;
+        int32_t acc[4] = {init[0], init[1], init[2], init[3]};
+        run.init = init + 4;
         run.w = TINYRT_BLOCK_DOT_ONE(run.w, &line, acc);
         const int32_t doubled[4] = {tinyrt_doubled_even(acc[0]), tinyrt_doubled_odd(acc[1], acc[0]),
                                     tinyrt_doubled_even(acc[2]),
                                     tinyrt_doubled_odd(acc[3], acc[2])};
         if ((TINYRT_ONE_SCALE != 0) && (step == 0)) {
-            tinyrt_finish_alike(doubled, run.mult[0], run.shift[0], zp, y);
+            tinyrt_finish_alike(doubled, mult, shift, zp, y);
         } else {
             y[0] = tinyrt_requant_doubled(doubled[0], run.mult[0], run.shift[0], zp);
             y[1] = tinyrt_requant_doubled(doubled[1], run.mult[1], run.shift[1], zp);
             y[2] = tinyrt_requant_doubled(doubled[2], run.mult[2], run.shift[2], zp);
             y[3] = tinyrt_requant_doubled(doubled[3], run.mult[3], run.shift[3], zp);
+            run.mult += step;
+            run.shift += step;
         }
-        run.init += 4;
-        run.mult += step;
-        run.shift += step;
-        y += 4;
     }
 }
 

@@ -46,10 +46,22 @@ typedef struct {
 static TINYRT_NOINLINE void tinyrt_relu_one_column(const tinyrt_block_s8_params *p,
                                                    const tinyrt_single *column, int last,
                                                    int8_t *y) {
-    const tinyrt_relu_run run = tinyrt_relu_run_of(p, last);
+    const int32_t whole = p->c_out >> 2;
+    const int32_t first = whole & -last;
+    const int32_t step = p->requant_step;
+    int32_t alike[6];
     tinyrt_line line = tinyrt_line_of(column, p->taps);
-    tinyrt_relu_next next = {run.w,    run.init, run.scale,           p->requant_step,
-                             p->y_zp, y,        y + (run.blocks * 4)};
+    tinyrt_relu_next next = {p->w + (first * p->taps),
+                             p->init + (first * 4),
+                             p->mult + (first * step),
+                             step,
+                             p->y_zp,
+                             y,
+                             y + (4 * ((whole - first) + last))};
+    if ((TINYRT_SCALE_READ_ONCE != 0) && (step == 0)) {
+        (void)memcpy(alike, next.scale, sizeof alike);
+        next.scale = alike;
+    }
     TINYRT_HELD_FOR_LINE(line);
     TINYRT_HELD_FOR_LINE(next);
     while (next.y != next.end) {

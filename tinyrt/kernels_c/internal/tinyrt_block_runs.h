@@ -39,12 +39,14 @@ static inline tinyrt_run tinyrt_run_of(const tinyrt_block_s8_params *p, int32_t 
 /** All channels of a column; whole blocks last, where compilers jump to their product. */
 static inline void tinyrt_all_blocks(const tinyrt_block_s8_params *p, tinyrt_run_product product,
                                      const tinyrt_single *column, int8_t *y) {
-    if ((p->c_out & 3) != 0) {
+    const int32_t some = p->c_out & 3;
+    if (some != 0) {
         int8_t last[4];
+        int8_t *const behind = y + p->c_out;
         product(p, column, 1, last);
-        for (int32_t i = p->c_out & ~3; i < p->c_out; ++i) {
+        for (int32_t i = 0; i != some; ++i) {
             TINYRT_SHORT_LOOP;
-            y[i] = last[i & 3];
+            behind[i - some] = last[i];
         }
     }
     product(p, column, 0, y);

@@ -18,6 +18,9 @@ static inline tinyrt_line tinyrt_line_of(const tinyrt_single *x, int32_t taps) {
 /** Nothing: what a loop over blocks needs may be in registers. */
 #define TINYRT_HELD_FOR_LINE(fields) (void)(fields)
 
+/** Whether a scale of all channels is read once, before their weights push it out of a cache. */
+#define TINYRT_SCALE_READ_ONCE 0
+
 /** As tinyrt_dot_one. */
 static inline const int32_t *tinyrt_dot_words(const int32_t *w, const tinyrt_line *line,
                                               int32_t *acc) {

@@ -52,6 +52,9 @@ static inline tinyrt_line tinyrt_line_of(const tinyrt_single *x, int32_t taps) {
  *  need not be saved for each block. */
 #define TINYRT_HELD_FOR_LINE(fields) TINYRT_IN_MEMORY(fields)
 
+/** Whether a scale of all channels is read once, before their weights push it out of a cache. */
+#define TINYRT_SCALE_READ_ONCE 1
+
 /** As tinyrt_dot_one. The loop is entered in its middle where taps are no multiple of its own, and
  *  between two words of activations where skip has the bit 4: then the second one is loaded
  *  before. */
@@ -75,8 +78,8 @@ static inline const int32_t *tinyrt_dot_words(const int32_t *w, const tinyrt_lin
                                 "nop\n"
                                 "1:\n" TINYRT_WORDS_LOOP)) "cmp %[x], lr\n"
                                                            "bne 1b\n"
-          : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+rm"(a2), [a3] "+rm"(a3), [w] "+r"(w),
-            [x] "=&r"(x), [x0] "=&r"(x0), [x1] "=&r"(x1), [t] "=&r"(t)
+          : [a0] "+r"(a0), [a1] "+r"(a1), [a2] "+rm"(a2), [a3] "+rm"(a3), [w] "+r"(w), [x] "=&r"(x),
+            [x0] "=&r"(x0), [x1] "=&r"(x1), [t] "=&r"(t)
           : [begin] "m"(line->x), [end] "m"(line->end), [skip] "m"(line->skip)
           : "r2", "r3", "r4", "r5", "lr", "cc", "memory");
     acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3;
