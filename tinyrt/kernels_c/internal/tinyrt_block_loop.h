@@ -1,7 +1,7 @@
 /** Blocks of four output channels over one or two columns, for weights in any order: a source
  * defines TINYRT_BLOCK_DOT_ONE and TINYRT_BLOCK_DOT_TWO, like tinyrt_dot_words and
- * tinyrt_dot_two, and TINYRT_RUN_OF, which sets a run out, and includes this. As arguments, these
- * would cost code. */
+ * tinyrt_dot_two, TINYRT_BLOCK_HELD, like TINYRT_HELD_FOR_LINE, and TINYRT_RUN_OF, which sets a run
+ * out, and includes this. As arguments, these would cost code. */
 #ifndef TINYRT_BLOCK_LOOP_H
 #define TINYRT_BLOCK_LOOP_H
 
@@ -30,26 +30,29 @@ static TINYRT_NOINLINE void tinyrt_one_column(const tinyrt_block_s8_params *p,
     const int32_t step = p->requant_step;
     tinyrt_run run = TINYRT_RUN_OF(p, last, y);
     tinyrt_line line = tinyrt_line_of(column, p->taps);
-    TINYRT_HELD_FOR_LINE(line);
+    TINYRT_BLOCK_HELD(line);
+    TINYRT_BLOCK_HELD(run);
     const int32_t zp = (2 * p->y_zp) + 1;
     const int32_t mult = run.mult[0];
     const int32_t shift = run.shift[0];
     const int8_t *const end = y + (run.blocks * 4);
-    for (; y != end; y += 4) {
+    while (run.y != end) {
         const int32_t *const init = run.init;
         int32_t acc[4] = {init[0], init[1], init[2], init[3]};
         run.init = init + 4;
         run.w = TINYRT_BLOCK_DOT_ONE(run.w, &line, acc);
+        int8_t *const four = run.y;
+        run.y = four + 4;
         const int32_t doubled[4] = {tinyrt_doubled_even(acc[0]), tinyrt_doubled_odd(acc[1], acc[0]),
                                     tinyrt_doubled_even(acc[2]),
                                     tinyrt_doubled_odd(acc[3], acc[2])};
         if ((TINYRT_ONE_SCALE != 0) && (step == 0)) {
-            tinyrt_finish_alike(doubled, mult, shift, zp, y);
+            tinyrt_finish_alike(doubled, mult, shift, zp, four);
         } else {
-            y[0] = tinyrt_requant_doubled(doubled[0], run.mult[0], run.shift[0], zp);
-            y[1] = tinyrt_requant_doubled(doubled[1], run.mult[1], run.shift[1], zp);
-            y[2] = tinyrt_requant_doubled(doubled[2], run.mult[2], run.shift[2], zp);
-            y[3] = tinyrt_requant_doubled(doubled[3], run.mult[3], run.shift[3], zp);
+            four[0] = tinyrt_requant_doubled(doubled[0], run.mult[0], run.shift[0], zp);
+            four[1] = tinyrt_requant_doubled(doubled[1], run.mult[1], run.shift[1], zp);
+            four[2] = tinyrt_requant_doubled(doubled[2], run.mult[2], run.shift[2], zp);
+            four[3] = tinyrt_requant_doubled(doubled[3], run.mult[3], run.shift[3], zp);
             run.mult += step;
             run.shift += step;
         }

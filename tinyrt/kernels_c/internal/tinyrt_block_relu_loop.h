@@ -1,7 +1,6 @@
 /** Blocks of four output channels over one or two columns, of layers with the output zero point
  *  -128: a source defines TINYRT_BLOCK_DOT_ONE and TINYRT_BLOCK_DOT_SPAN, functions like
- *  tinyrt_dot_one and tinyrt_dot_span, and TINYRT_WORDS_BEFORE_LAST(p), the words of weights before
- * a last block that is not whole, and includes this. */
+ *  tinyrt_dot_words and tinyrt_dot_span, and includes this. */
 #ifndef TINYRT_BLOCK_RELU_LOOP_H
 #define TINYRT_BLOCK_RELU_LOOP_H
 
@@ -23,11 +22,8 @@ static inline tinyrt_relu_run tinyrt_relu_run_of(const tinyrt_block_s8_params *p
     const int32_t whole = p->c_out >> 2;
     const int32_t first = last ? whole : 0;
     const tinyrt_relu_run run = {
-        p->w + (last ? TINYRT_WORDS_BEFORE_LAST(p) : 0),
-        p->init + (first * 4),
-        p->mult + (first * p->requant_step),
-        last ? 4 : p->c_out,
-        last ? 1 : whole,
+        p->w + (first * p->taps), p->init + (first * 4), p->mult + (first * p->requant_step),
+        last ? 4 : p->c_out,      last ? 1 : whole,
     };
     return run;
 }

@@ -39,11 +39,11 @@ static inline tinyrt_run tinyrt_run_of(const tinyrt_block_s8_params *p, int32_t 
 /** All channels of a column; whole blocks last, where compilers jump to their product. */
 static inline void tinyrt_all_blocks(const tinyrt_block_s8_params *p, tinyrt_run_product product,
                                      const tinyrt_single *column, int8_t *y) {
-    const int32_t some = p->c_out & 3;
-    if (some != 0) {
+    if ((p->c_out & 3) != 0) {
         int8_t last[4];
-        int8_t *const behind = y + p->c_out;
         product(p, column, 1, last);
+        const int32_t some = p->c_out & 3;
+        int8_t *const behind = y + p->c_out;
         for (int32_t i = 0; i != some; ++i) {
             TINYRT_SHORT_LOOP;
             behind[i - some] = last[i];
@@ -58,10 +58,13 @@ static inline void tinyrt_last_two_blocks(const tinyrt_block_s8_params *p,
                                           const tinyrt_taps_word *columns, int8_t *y) {
     int8_t last[8];
     product(p, columns, 1, last);
-    for (int32_t i = p->c_out & ~3; i < p->c_out; ++i) {
+    const int32_t some = p->c_out & 3;
+    int8_t *const behind = y + p->c_out;
+    int8_t *const second = behind + p->c_out;
+    for (int32_t i = 0; i != some; ++i) {
         TINYRT_SHORT_LOOP;
-        y[i] = last[i & 3];
-        y[p->c_out + i] = last[4 + (i & 3)];
+        behind[i - some] = last[i];
+        second[i - some] = last[4 + i];
     }
 }
 

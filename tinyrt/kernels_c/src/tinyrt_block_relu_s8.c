@@ -2,7 +2,6 @@
 
 #define TINYRT_BLOCK_DOT_ONE tinyrt_dot_words
 #define TINYRT_BLOCK_DOT_SPAN tinyrt_dot_span
-#define TINYRT_WORDS_BEFORE_LAST(p) (((p)->c_out >> 2) * (p)->taps)
 #include "tinyrt_block_relu_loop.h"
 
 void tinyrt_block_relu_s8(const tinyrt_block_s8_params *p, const tinyrt_single *column, int8_t *y) {

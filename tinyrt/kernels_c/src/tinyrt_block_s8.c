@@ -2,6 +2,7 @@
 
 #define TINYRT_BLOCK_DOT_ONE tinyrt_dot_words
 #define TINYRT_BLOCK_DOT_TWO tinyrt_dot_two
+#define TINYRT_BLOCK_HELD TINYRT_HELD_FOR_LINE
 #define TINYRT_RUN_OF(p, last, y) tinyrt_run_of(p, p->taps, last, y)
 #include "tinyrt_block_loop.h"
 

@@ -37,6 +37,7 @@ static inline tinyrt_run run_of(const tinyrt_block_s8_params *p, int last, int8_
 
 #define TINYRT_BLOCK_DOT_ONE(w, line, acc) dot_one(w, (line)->x, acc)
 #define TINYRT_BLOCK_DOT_TWO dot_two
+#define TINYRT_BLOCK_HELD(fields) (void)(fields)
 #define TINYRT_RUN_OF run_of
 #include "tinyrt_block_loop.h"
 
