@@ -116,7 +116,6 @@ ELSEWHERE = {
 """Files that no program here has -> who has them, under sanitizers, too."""
 
 ASSEMBLY = {
-    "internal/tinyrt_conv2d_mve_loop.h": "copies of vectors",
     "internal/tinyrt_depthwise_mve_loop.h": "copies of eight bytes",
     "internal/tinyrt_mve_add.h": "sums of whole vectors",
     "internal/tinyrt_mve_dot.h": "dot products of a patch",
@@ -124,6 +123,7 @@ ASSEMBLY = {
     "internal/tinyrt_mve_pairs.h": "dot products of two patches",
     "internal/tinyrt_mve_planes.h": "taps of a channel",
     "internal/tinyrt_mve_taps.h": "taps of eight channels",
+    "internal/tinyrt_mve_windows.h": "copies of vectors",
     "internal/tinyrt_svdf_mve_loop.h": "products of a state",
     "include/tinyrt_mve_memory.h": "copies and fills",
     "isa/mve/tinyrt_fft_s16.h": "an order of stores; no instruction",
