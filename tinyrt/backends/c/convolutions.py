@@ -27,7 +27,6 @@ from tinyrt.backends.c.general import legacy_call, weighted_call
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Calls, Fields, Kernel, Params, Target, call, unordered
 from tinyrt.backends.c.mve.depthwise import depthwise_kernel as mve_depthwise
-from tinyrt.backends.c.mve.more import more_kernel as mve_more
 from tinyrt.backends.c.mve.products import convolution_kernel as mve_convolution
 from tinyrt.backends.c.mve.products import dense_kernel as mve_dense
 from tinyrt.backends.c.mve.raised import raised_requant
@@ -113,8 +112,6 @@ def conv2d_s8(node: BoundNode, target: Target) -> Kernel:
     fields = _image_fields(node, p.window) | {"groups": groups}
     if has_computed_weights(node):
         return Kernel(lambda: _general(_of_computed(node, target), node, fields, p))
-    if target.isa is MVE and node.input(1).dtype is DType.INT16:
-        return mve_more(node, *layer)
     if target.isa is MVE:
         return mve_convolution(node, *layer)
     if target.isa in X86:

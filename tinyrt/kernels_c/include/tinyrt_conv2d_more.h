@@ -8,10 +8,10 @@
 extern "C" {
 #endif
 
-/** Of each point of a window, count of its column_bytes = kernel_h * x.c bytes are read again, behind
- *  them: those at places, whose bytes are counted from the point's first one.
- *  Requires: layer has one group and no dilation; product has the size of one window, with what is
- *  read again; scratch has column_bytes + count bytes for each point that is read at once. */
+/** Of each point of a window, count of its column_bytes = kernel_h * x.c bytes are read again,
+ * behind them: those at places, whose bytes are counted from the point's first one. Requires: layer
+ * has one group and no dilation; product has the size of one window, with what is read again;
+ * scratch has column_bytes + count bytes for each point that is read at once. */
 typedef struct {
     tinyrt_conv2d_s8_params layer;
     int32_t column_bytes;

@@ -7,7 +7,6 @@ point all lines of the window. Behind a point it puts once more what any channel
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -61,35 +60,26 @@ def with_more(w: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.int16]]:
     return np.hstack(parts).astype(np.int8), np.concatenate(places).astype(np.int16)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Packed:
-    """What the kernel reads."""
-
-    w: NDArray[np.int8]
-    places: NDArray[np.int16]
-    bias: NDArray[np.int64]
-
-
-def _pack(node: BoundNode, axes: Axes, x_zp: int) -> _Packed:
-    """Filters (channels, length) of a window's points one behind the other, each with more."""
-    w, bias = constants(node, x_zp)
-    by_point = w.transpose(0, 1 + axes[1], 1 + axes[0], 3)
+def _split(node: BoundNode, axes: Axes) -> tuple[NDArray[np.int8], NDArray[np.int16]]:
+    """Filters (channels, length) of points one behind the other, each with more, and its places."""
+    by_point = np.asarray(node.input(1).data).transpose(0, 1 + axes[1], 1 + axes[0], 3)
     channels, points = by_point.shape[:2]
     filters, places = with_more(by_point.reshape(channels * points, -1))
-    return _Packed(filters.reshape(channels, -1), places, bias)
+    return filters.reshape(channels, -1), places
 
 
 def more_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requant) -> Kernel:
     """The kernel ``tinyrt_conv2d_more_s8``."""
     axes = convolution_lines(window)
-    packed = node.noted_of_constants(("more vectors", axes), lambda: _pack(node, axes, x_zp))
+    w, read_again = node.noted_of_constants(("more vectors", axes), lambda: _split(node, axes))
     as_line = window.kernel == window.stride == (1, 1) and not window.on_rows
-    image, shapes = _one_line(node) if as_line else (turned(window, axes), turned_fields(node, axes))
+    as_is = turned(window, axes), turned_fields(node, axes)
+    image, shapes = _one_line(node) if as_line else as_is
     column = image.kernel[0] * node.input(0).shape[3]
-    step = column + len(packed.places)
+    step = column + len(read_again)
     at_once = _at_once(image, step)
     scratch_bytes = _read(image, at_once) * step
-    c_out, length = packed.w.shape
+    c_out, length = w.shape
 
     def calls() -> Calls:
         layer: Fields = {
@@ -100,11 +90,11 @@ def more_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requant) ->
             "at_once": at_once,
             "product": product_fields(length, c_out, requant),
         }
-        places = Data("places", packed.places, "int16_t")
-        more: Fields = {"column_bytes": column, "count": len(packed.places), "places": places}
+        places = Data("places", read_again, "int16_t")
+        more: Fields = {"column_bytes": column, "count": len(read_again), "places": places}
         params = Params("tinyrt_conv2d_more_s8_params", {"layer": layer, **more})
-        scales = pack_scales(packed.bias, requant.mult, requant.shift)
-        data = Data("w", pack_filters(packed.w).ravel()), Data("scales", scales.ravel())
+        scales = pack_scales(constants(node, x_zp)[1], requant.mult, requant.shift)
+        data = Data("w", pack_filters(w).ravel()), Data("scales", scales.ravel())
         x, y = node.input(0), node.output
         return (call("tinyrt_conv2d_more_s8", params, x, *data, Scratch(), y),)
 
@@ -115,7 +105,7 @@ def more_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requant) ->
         return windows(node, window, reads_first=at_once == window.out[1]) if in_order else None
 
     def cost() -> int:
-        return more_cost(node, image, at_once, (length, len(packed.places)))
+        return more_cost(node, image, at_once, (length, len(read_again)))
 
     return Kernel(calls, scratch_bytes, sweep, cost=cost)
 

@@ -24,6 +24,7 @@ from tinyrt.backends.c.mve.layout import (
     copied_bytes,
     points_at_once,
 )
+from tinyrt.backends.c.mve.more import more_kernel
 from tinyrt.backends.c.mve.packing import (
     constants,
     pack_scales,
@@ -33,7 +34,7 @@ from tinyrt.backends.c.mve.packing import (
     turned_fields,
     whole_quads,
 )
-from tinyrt.ir import BoundNode
+from tinyrt.ir import BoundNode, DType
 from tinyrt.memory.sweep import Sweep, columns, windows
 from tinyrt.ops.shared.requant import Requant
 from tinyrt.ops.shared.window import Window
@@ -87,7 +88,9 @@ def _dense_call(node: BoundNode, x_zp: int, requant: Requant, rows: int) -> Call
 
 
 def convolution_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requant) -> Kernel:
-    """The kernel ``tinyrt_conv2d_s8``."""
+    """The kernel ``tinyrt_conv2d_s8``, or the one for weights beyond int8."""
+    if node.input(1).dtype is DType.INT16:
+        return more_kernel(node, window, x_zp, requant)
     axes = convolution_lines(window)
     scratch_bytes = copied_bytes(node, window)
     groups = node.input(0).shape[3] // node.input(1).shape[3]
