@@ -20,7 +20,7 @@ from tests.c.programs import of_floats, one_graph
 from tests.c.test_branches import assert_equal, needless
 from tests.c.test_rows import rows_of
 from tests.c.vector_cases import by_planes, of_mve, of_planes, weighted
-from tests.c.wide_layers import feeds, net
+from tests.c.wide_layers import chain, feeds, net
 from tests.firmware.test_slices_ops import smallest
 from tests.memory.nets import random_net
 from tests.ops.build import build_s8
@@ -84,6 +84,12 @@ def wide():
     return graph, feeds(graph, 0)
 
 
+def wide_in_parts():
+    """Lines of which several copies are made."""
+    graph = chain(3)
+    return graph, feeds(graph, 0)
+
+
 def rows():
     graph = random_net(9)
     x = graph.value(graph.inputs[0])
@@ -97,6 +103,7 @@ PROGRAMS = {
     "bands": Program(partial(bands, 5, build_s8, int4_weights), sliced=True),
     "bands of planes": Program(partial(bands, 3, build_s8), planes=True, sliced=True),
     "wide": Program(wide),
+    "wide in parts": Program(wide_in_parts),
     "rows": Program(rows, rows=True),
 }
 
@@ -116,7 +123,6 @@ ELSEWHERE = {
 """Files that no program here has -> who has them, under sanitizers, too."""
 
 ASSEMBLY = {
-    "internal/tinyrt_conv2d_mve_loop.h": "copies of vectors",
     "internal/tinyrt_depthwise_mve_loop.h": "copies of eight bytes",
     "internal/tinyrt_mve_add.h": "sums of whole vectors",
     "internal/tinyrt_mve_dot.h": "dot products of a patch",
@@ -124,6 +130,7 @@ ASSEMBLY = {
     "internal/tinyrt_mve_pairs.h": "dot products of two patches",
     "internal/tinyrt_mve_planes.h": "taps of a channel",
     "internal/tinyrt_mve_taps.h": "taps of eight channels",
+    "internal/tinyrt_mve_windows.h": "copies of vectors",
     "internal/tinyrt_svdf_mve_loop.h": "products of a state",
     "include/tinyrt_mve_memory.h": "copies and fills",
     "isa/mve/tinyrt_fft_s16.h": "an order of stores; no instruction",

@@ -1,4 +1,4 @@
-"""Weights beyond int8 on M0, M3 and M4: whole in 16 bits, or by taps that are read again."""
+"""Weights beyond int8 on M0, M3, M4 and M55: whole in 16 bits, or by taps that are read again."""
 
 from itertools import pairwise
 
@@ -25,6 +25,7 @@ KERNELS = {
     ("cortex-m3", "balanced"): FOURS | WIDE,
     ("cortex-m0", "balanced"): WIDE | {"tinyrt_window_four_more_raised_s8"},
     ("cortex-m3", "size"): WIDE | {"tinyrt_dense_more_s8", "tinyrt_window_more_s8"},
+    ("cortex-m55", "balanced"): {"tinyrt_conv2d_more_s8", "tinyrt_depthwise_conv2d_wide_s8"},
 }
 
 
@@ -47,6 +48,7 @@ def test_random_layers_equal_the_references(tmp_path, core, optimize, seed):
 ROWS = {
     "cortex-m4": {"tinyrt_window_more_s8", "tinyrt_depthwise_rows3_wide_s8"},
     "cortex-m3": {"tinyrt_window_more_s8", "tinyrt_depthwise_rows3_wide_s8"},
+    "cortex-m55": {"tinyrt_conv2d_more_s8", "tinyrt_depthwise_conv2d_wide_s8"},
 }
 
 
@@ -68,7 +70,7 @@ def test_rows_of_a_chain_equal_the_references(tmp_path, core, kernels):
             np.testing.assert_array_equal(outputs[name], expected, err_msg=name, strict=True)
 
 
-@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m3", "cortex-m4"])
+@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55"])
 @pytest.mark.parametrize("seed", range(sampled(2, 8)))
 def test_outputs_may_lie_on_inputs(tmp_path, core, seed):
     """As the planner has them: an arena has less room than an input and its output take."""

@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
-from tests.c.wide_layers import at_ends, feeds, net
+from tests.c.wide_layers import at_ends, chain, feeds, net
 from tests.firmware.device import require_core
+from tests.memory.targets import kernels_for
+from tinyrt.backends.c.choice import choose
+from tinyrt.backends.c.rejoined import rejoined
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import run_emulated
 from tinyrt.ops.shared.evaluate import evaluate
@@ -48,3 +51,34 @@ def test_sums_at_both_ends_on_a_core_without_long_products(tmp_path, rows, y_sca
         path, core="cortex-m0", inputs=inputs, expected=expected, build_dir=tmp_path / "build"
     )
     assert report.bit_exact
+
+
+def profiled(graph, core, folder):
+    """What each op of a graph takes."""
+    data = feeds(graph, 0)
+    path = save_tflite(graph, folder / "net.tflite")
+    inputs, expected = together([data]), together([evaluate(graph, data)])
+    run = {"inputs": inputs, "expected": expected, "build_dir": folder / "build", "profile": True}
+    report = run_emulated(path, core=core, **run)
+    assert report.bit_exact
+    return report.ops
+
+
+def test_formula_says_what_convolutions_cost_with_vectors(tmp_path):
+    require_core("cortex-m55")
+    graph, target = chain(3), kernels_for("cortex-m55").target
+    nodes = [n for n in rejoined(graph, target).bound() if n.op == "conv2d"]
+    kernels = [choose(node, target) for node in nodes]
+    assert {kernel.name for kernel in kernels} == {"tinyrt_conv2d_more_s8"}
+    found = [op.instructions for op in profiled(graph, "cortex-m55", tmp_path) if op.op == "conv2d"]
+    off = [round(k.cost() / count - 1, 3) for k, count in zip(kernels, found, strict=True)]
+    # The last one's channels are no four, which no formula of these products knows.
+    assert max(map(abs, off[:-1])) <= 0.06, off
+
+
+def test_dense_layers_take_vectors(tmp_path):
+    """Four channels of 16 taps at once, and eight look-ups of their steps."""
+    require_core("cortex-m55")
+    ops = profiled(at_ends(1, 8.0), "cortex-m55", tmp_path)
+    (dense,) = [op.instructions for op in ops if op.op == "fully_connected"]
+    assert dense <= 100 + 3 * (16 * 12 + 230)

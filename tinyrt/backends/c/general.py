@@ -7,7 +7,7 @@ import numpy as np
 from tinyrt.backends.c.fields import requant_fields
 from tinyrt.backends.c.kernel import Call, Data, Fields, Params, call
 from tinyrt.errors import UnsupportedError
-from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, INT32_MAX
+from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, INT32_MAX, wrap_int32
 from tinyrt.ir import BoundNode, DType
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.constants import stored_data
@@ -44,14 +44,16 @@ def legacy_call(node: BoundNode, fields: Fields, x_zp: int, requant: Steps) -> C
     require_constants(node)
     check_accumulator(node, x_zp)
     own = fields | {
-        "x_zp": x_zp,
         "act_min": requant.act_min,
         "steps": len(requant.last),
         "last": Data("last", requant.last, "int32_t"),
     }
     params = Params("tinyrt_fully_connected_legacy_s8_params", own)
     x, w, bias = node.input(0), node.input(1), node.optional(2)
-    return call("tinyrt_fully_connected_legacy_s8", params, x, w, bias, node.output)
+    first = 0 if bias is None else np.asarray(bias.data, np.int64)
+    sums = first - x_zp * stored_data(w).sum(axis=1, dtype=np.int64)
+    starts = Data("bias", wrap_int32(sums).astype(np.int32))
+    return call("tinyrt_fully_connected_legacy_s8", params, x, w, starts, node.output)
 
 
 def require_constants(node: BoundNode) -> None:

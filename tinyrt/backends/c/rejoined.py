@@ -20,6 +20,7 @@ from tinyrt.backends.c.blocks.layer import BLOCK_SETS
 from tinyrt.backends.c.blocks.more import more_of, takes_all, takes_more
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Target
+from tinyrt.backends.c.mve.more import takes
 from tinyrt.backends.c.one_channel import along_rows, is_rather_convolution
 from tinyrt.ir import BoundNode, DType, Graph, Node, Value
 from tinyrt.ops import prepared
@@ -193,6 +194,8 @@ def _has_kernel(node: BoundNode, target: Target) -> bool:
     p = prepared(node, ConvolutionS8)
     layer = p.x_zp, p.requant, target.isa
     if node.op == "conv2d":
+        if target.isa is InstructionSet.MVE:
+            return takes(node, p.window)
         plain = p.window.dilation == (1, 1)
         return plain and takes_more(target) and more_of(node, *layer) is not None
     if target.isa is InstructionSet.MVE:

@@ -1,5 +1,7 @@
 #include "tinyrt_fully_connected_legacy.h"
 
+#include "tinyrt_fixedpoint.h"
+
 /** How many of the steps lie below acc. */
 static int32_t steps_below(const int32_t *last, int32_t steps, int32_t acc) {
     int32_t first = 0;
@@ -21,9 +23,9 @@ void tinyrt_fully_connected_legacy_s8(const tinyrt_fully_connected_legacy_s8_par
     for (int32_t row = 0; row < p->rows; ++row) {
         const int8_t *filter = w;
         for (int32_t oc = 0; oc < p->c_out; ++oc) {
-            int32_t acc = (bias != NULL) ? bias[oc] : 0;
+            int32_t acc = bias[oc];
             for (int32_t i = 0; i < p->c_in; ++i) {
-                acc += (x[i] - p->x_zp) * filter[i];
+                acc = tinyrt_add_wrapping(acc, x[i] * filter[i]);
             }
             *y++ = (int8_t)(p->act_min + steps_below(p->last, p->steps, acc));
             filter += p->c_in;

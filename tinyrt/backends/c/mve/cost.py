@@ -41,6 +41,12 @@ ROW = 36
 CHAIN = 8
 """Blocks of taps behind the first one that are written out, one behind the other."""
 
+AGAIN = 6
+"""Instructions per point and eight bytes of it that are read again."""
+
+COPY = 100
+"""Instructions per copy of several points, without these."""
+
 CODE_BYTES = {"conv2d": 3_100, "depthwise_conv2d": 3_300, "add": 1_000}
 """Op -> bytes of code of its kernels."""
 
@@ -108,6 +114,27 @@ def product_cost(patches: int, length: int, c_out: int, plain: bool) -> int:
     if pairs:
         total += 60 + pairs * (12 + quads * four)
     return total + alone * (90 + quads * (ALONE + 10 * blocks))
+
+
+def more_cost(node: BoundNode, window: Window, at_once: int, lengths: tuple[int, int]) -> int:
+    """Instructions of a call of ``tinyrt_conv2d_more_s8``.
+
+    Args:
+        node: the convolution.
+        window: with lines and points as its rows and columns.
+        at_once: points that are copied together.
+        lengths: bytes of a patch, and those of a point that are read again.
+
+    """
+    length, more = lengths
+    c_out, plain = node.output.shape[3], fused_activation(node) == "NONE"
+    calls, rest = divmod(window.out[1], at_once)
+    products = calls * product_cost(at_once, length, c_out, plain)
+    products += product_cost(rest, length, c_out, plain) if rest else 0
+    read = (window.out[1] - 1) * window.stride[1] + window.kernel[1]
+    again = AGAIN * read * -(-more // LANES)
+    copied = _copied_windows(window, node.input(0).shape[3]) + again
+    return CALL + node.output.shape[0] * window.out[0] * (products + copied + COPY * calls)
 
 
 def row_cost(length: int, c_out: int) -> int:

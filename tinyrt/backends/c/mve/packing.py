@@ -111,6 +111,18 @@ def rounding(requant: Requant) -> int:
     return 1 if requant.shift.max() < 0 else 2
 
 
+def product_fields(length: int, c_out: int, requant: Requant) -> Fields:
+    """``tinyrt_product_s8_params``, of filters of so many bytes for each of a group's channels."""
+    return {
+        "length": length,
+        "c_out": c_out,
+        "rounding": rounding(requant),
+        "y_zp": requant.y_zp,
+        "act_min": requant.act_min,
+        "act_max": requant.act_max,
+    }
+
+
 def pack_scales(
     bias: NDArray[np.int64], mult: NDArray[np.int32], shift: NDArray[np.int32]
 ) -> NDArray[np.int32]:

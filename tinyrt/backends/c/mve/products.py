@@ -24,16 +24,17 @@ from tinyrt.backends.c.mve.layout import (
     copied_bytes,
     points_at_once,
 )
+from tinyrt.backends.c.mve.more import more_kernel
 from tinyrt.backends.c.mve.packing import (
     constants,
     pack_scales,
     packed_filters,
-    rounding,
+    product_fields,
     turned,
     turned_fields,
     whole_quads,
 )
-from tinyrt.ir import BoundNode
+from tinyrt.ir import BoundNode, DType
 from tinyrt.memory.sweep import Sweep, columns, windows
 from tinyrt.ops.shared.requant import Requant
 from tinyrt.ops.shared.window import Window
@@ -63,18 +64,6 @@ def _packed(
     return bits, (Data("w", packed_w), Data("scales", np.concatenate(scales)))
 
 
-def _product_fields(length: int, c_out: int, requant: Requant) -> Fields:
-    """``tinyrt_product_s8_params``, of filters of so many bytes for each of a group's channels."""
-    return {
-        "length": length,
-        "c_out": c_out,
-        "rounding": rounding(requant),
-        "y_zp": requant.y_zp,
-        "act_min": requant.act_min,
-        "act_max": requant.act_max,
-    }
-
-
 def dense_kernel(node: BoundNode, x_zp: int, requant: Requant) -> Kernel:
     """The kernel of one or several rows, which are read where they lie."""
     rows = node.input(0).size // node.input(1).shape[1]
@@ -85,7 +74,7 @@ def _dense_call(node: BoundNode, x_zp: int, requant: Requant, rows: int) -> Call
     w, bias = constants(node, x_zp)
     c_out, length = w.shape
     x, y = node.input(0), node.output
-    product = _product_fields(length, c_out, requant)
+    product = product_fields(length, c_out, requant)
     if rows > 1:
         bits, data = _packed(node, w, bias, requant, groups=1)
         params = Params("tinyrt_fully_connected_s8_params", {"rows": rows, "product": product})
@@ -99,7 +88,9 @@ def _dense_call(node: BoundNode, x_zp: int, requant: Requant, rows: int) -> Call
 
 
 def convolution_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requant) -> Kernel:
-    """The kernel ``tinyrt_conv2d_s8``."""
+    """The kernel ``tinyrt_conv2d_s8``, or the one for weights beyond int8."""
+    if node.input(1).dtype is DType.INT16:
+        return more_kernel(node, window, x_zp, requant)
     axes = convolution_lines(window)
     scratch_bytes = copied_bytes(node, window)
     groups = node.input(0).shape[3] // node.input(1).shape[3]
@@ -118,7 +109,7 @@ def convolution_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requ
             "groups": groups,
             "x_zp": x_zp,
             "at_once": points_at_once(node, window),
-            "product": _product_fields(w[1] * w[2] * w[3], w[0] // groups, requant),
+            "product": product_fields(w[1] * w[2] * w[3], w[0] // groups, requant),
         }
         params = Params("tinyrt_conv2d_s8_params", fields)
         scratch: Arg = Scratch() if scratch_bytes else Null()

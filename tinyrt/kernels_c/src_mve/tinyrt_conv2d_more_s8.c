@@ -1,0 +1,61 @@
+#include "tinyrt_conv2d_more.h"
+
+#include "tinyrt_mve_windows.h"
+#include "tinyrt_product_s8.h"
+
+/** int16 lanes of a vector. */
+#define TINYRT_LANES 8
+
+/** Behind each of count points, step bytes apart: what is read again of it. */
+static void tinyrt_read_again(const tinyrt_conv2d_more_s8_params *p, int32_t count, int32_t step,
+                              int8_t *copy) {
+    for (int32_t i = 0; i < p->count; i += TINYRT_LANES) {
+        const mve_pred16_t lanes = vctp16q((uint32_t)(p->count - i));
+        const uint16x8_t places = vreinterpretq_u16_s16(vldrhq_z_s16(p->places + i, lanes));
+        const int8_t *from = copy;
+        int8_t *to = copy + p->column_bytes + i;
+        for (int32_t left = count; left > 0; --left) {
+            vstrbq_p_s16(to, vldrbq_gather_offset_z_s16(from, places, lanes), lanes);
+            from += step;
+            to += step;
+        }
+    }
+}
+
+/** One output line, some of its points at once. */
+static void tinyrt_line_with_more(const tinyrt_conv2d_more_s8_params *p, tinyrt_points *points,
+                                  const int8_t *x, int32_t line, const int8_t *w,
+                                  const int32_t *scales, int8_t *scratch, int8_t *y) {
+    const tinyrt_conv2d_s8_params *const layer = &p->layer;
+    const int32_t stride = layer->window.stride_w;
+    for (int32_t first = 0; first < layer->y.w; first += layer->at_once) {
+        const int32_t left = layer->y.w - first;
+        const int32_t count = (left < layer->at_once) ? left : layer->at_once;
+        const int32_t read = ((count - 1) * stride) + layer->window.kernel_w;
+        tinyrt_copy_windows(layer, points, x, line, (first * stride) - layer->window.pad_left, read,
+                            scratch);
+        tinyrt_read_again(p, read, points->copy_step, scratch);
+        tinyrt_product_s8(&layer->product, scratch, stride * points->copy_step, count, w, scales, y,
+                          layer->y_point_step);
+        y += count * layer->y_point_step;
+    }
+}
+
+void tinyrt_conv2d_more_s8(const tinyrt_conv2d_more_s8_params *p, const int8_t *x, const int8_t *w,
+                           const int32_t *scales, int8_t *scratch, int8_t *y) {
+    const tinyrt_conv2d_s8_params *const layer = &p->layer;
+    tinyrt_points points = {.x_step = layer->x_point_step,
+                            .copy_step = p->column_bytes + p->count,
+                            .spread_bytes = layer->x.c};
+    if (layer->x.c <= TINYRT_SMALL_POINT) {
+        points.spread = tinyrt_places_of(layer->x.c, points.copy_step);
+    }
+    for (int32_t n = 0; n < layer->y.n; ++n) {
+        for (int32_t line = 0; line < layer->y.h; ++line) {
+            tinyrt_line_with_more(p, &points, x, line, w, scales, scratch,
+                                  y + (line * layer->y_line_step));
+        }
+        x += layer->x.h * layer->x.w * layer->x.c;
+        y += layer->y.h * layer->y.w * layer->y.c;
+    }
+}
