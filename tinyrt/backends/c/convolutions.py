@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 from tinyrt.backends.c.blocks.block import LongBlock, PairBlock
 from tinyrt.backends.c.blocks.dense import block_of, counted_kernel, long_row_kernel
@@ -23,7 +22,7 @@ from tinyrt.backends.c.float_convolutions import (
     has_known_bias,
     transpose_quads,
 )
-from tinyrt.backends.c.general import legacy_call, weighted_call
+from tinyrt.backends.c.general import general_calls, legacy_call, weighted_call
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Calls, Fields, Kernel, Params, Target, call, unordered
 from tinyrt.backends.c.mve.depthwise import depthwise_kernel as mve_depthwise
@@ -75,21 +74,6 @@ STRIP = 16
 """Output channels that ``tinyrt_depthwise_spread_f32`` computes side by side."""
 
 
-class _Weighted(Protocol):
-    """The integer record of an int8 op with weights."""
-
-    @property
-    def x_zp(self) -> int: ...
-
-    @property
-    def requant(self) -> Requant: ...
-
-
-def _general(function: str, node: BoundNode, fields: Fields, p: _Weighted) -> Calls:
-    """The call of a general kernel."""
-    return (weighted_call(function, node, fields, p.x_zp, p.requant),)
-
-
 def _of_computed(node: BoundNode, target: Target) -> str:
     """The kernel where weights or bias are computed.
 
@@ -111,7 +95,7 @@ def conv2d_s8(node: BoundNode, target: Target) -> Kernel:
     groups = _groups(node)
     fields = _image_fields(node, p.window) | {"groups": groups}
     if has_computed_weights(node):
-        return Kernel(lambda: _general(_of_computed(node, target), node, fields, p))
+        return Kernel(lambda: general_calls(_of_computed(node, target), node, fields, p))
     if target.isa is MVE:
         return mve_convolution(node, *layer)
     if target.isa in X86:
@@ -132,7 +116,7 @@ def conv2d_s8(node: BoundNode, target: Target) -> Kernel:
     if by_group is not None:
         shapes = node.input(0).shape, node.output.shape
         return groups_kernel(node, by_group, shapes, *layer, by_rows)
-    return Kernel(lambda: _general("tinyrt_conv2d_s8", node, fields, p), sweep=by_rows)
+    return Kernel(lambda: general_calls("tinyrt_conv2d_s8", node, fields, p), sweep=by_rows)
 
 
 def _groups(node: BoundNode) -> int:
@@ -162,7 +146,7 @@ def depthwise_s8(node: BoundNode, target: Target) -> Kernel:
     layer = p.window, p.x_zp, p.requant
     fields = _image_fields(node, p.window)
     if has_computed_weights(node):
-        return Kernel(lambda: _general(_of_computed(node, target), node, fields, p))
+        return Kernel(lambda: general_calls(_of_computed(node, target), node, fields, p))
     if target.isa is MVE:
         rows = along_rows(p.window)
         if is_rather_convolution(node, rows, MVE):
@@ -179,7 +163,7 @@ def depthwise_s8(node: BoundNode, target: Target) -> Kernel:
     if filters is not None:
         return block_depthwise(node, filters, p.window, p.requant, target)
     return Kernel(
-        lambda: _general("tinyrt_depthwise_conv2d_s8", node, fields, p),
+        lambda: general_calls("tinyrt_depthwise_conv2d_s8", node, fields, p),
         sweep=lambda: windows(node, p.window),
     )
 
@@ -268,7 +252,7 @@ def transpose_conv_s8(node: BoundNode, target: Target) -> Calls:
     del target
     p = prepared(node, TransposeConvS8)
     fields = _image_fields(node, _transpose_window(node))
-    return _general("tinyrt_transpose_conv_s8", node, fields, p)
+    return general_calls("tinyrt_transpose_conv_s8", node, fields, p)
 
 
 def transpose_conv_s16(node: BoundNode, target: Target) -> Calls:

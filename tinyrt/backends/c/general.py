@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
 from tinyrt.backends.c.fields import requant_fields
-from tinyrt.backends.c.kernel import Call, Data, Fields, Params, call
+from tinyrt.backends.c.kernel import Call, Calls, Data, Fields, Params, call
 from tinyrt.errors import UnsupportedError
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN, INT32_MAX, wrap_int32
 from tinyrt.ir import BoundNode, DType
@@ -54,6 +56,25 @@ def legacy_call(node: BoundNode, fields: Fields, x_zp: int, requant: Steps) -> C
     sums = first - x_zp * stored_data(w).sum(axis=1, dtype=np.int64)
     starts = Data("bias", wrap_int32(sums).astype(np.int32))
     return call("tinyrt_fully_connected_legacy_s8", params, x, w, starts, node.output)
+
+
+class Weighted(Protocol):
+    """The integer record of an int8 op with weights."""
+
+    @property
+    def x_zp(self) -> int:
+        """The zero point of the input."""
+        ...
+
+    @property
+    def requant(self) -> Requant:
+        """Requantisation of all channels."""
+        ...
+
+
+def general_calls(function: str, node: BoundNode, fields: Fields, p: Weighted) -> Calls:
+    """The one call of a general kernel; arguments and errors as for ``weighted_call``."""
+    return (weighted_call(function, node, fields, p.x_zp, p.requant),)
 
 
 def require_constants(node: BoundNode) -> None:
