@@ -119,7 +119,9 @@ def peers(
 def _with_steps(path: Path) -> dict[str, list[str]]:
     """Arguments that have the steps of the model's norms quantised, with all that is by default."""
     usual = set(QLinearOpsRegistry) | set(QDQRegistry)
-    others = [n.name for n in onnx.load(path).graph.node if n.op_type in STEPS and "norm" not in n.name]
+    others = [
+        n.name for n in onnx.load(path).graph.node if n.op_type in STEPS and "norm" not in n.name
+    ]
     return {"op_types_to_quantize": sorted(usual | STEPS), "nodes_to_exclude": others}
 
 

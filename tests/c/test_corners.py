@@ -19,7 +19,7 @@ from tinyrt.ops.shared.evaluate import evaluate
 pytestmark = pytest.mark.slow
 
 ALWAYS = " by rows x "
-"""In names of cases that each sample has: of loops of a Cortex-M4 for columns that are neighbours."""
+"""In names of cases that each sample has: a Cortex-M4 takes four columns that are neighbours."""
 
 
 @pytest.mark.parametrize(("core", "first"), [("cortex-m3", 0), ("cortex-m4", 1)])

@@ -21,7 +21,7 @@ def lifted(
     A tensor that was always zero has no scale of its own. Where it is added to another, it takes
     that one's: sums are refused where an operand's steps are a million times those of the result.
 
-    What remains where sums cancel, as in the mean of what is centred already, is rounding of floats.
+    What remains where sums cancel, as in the mean of what is centred already, is floats' rounding.
     """
     if observed.low == observed.high == 0:
         return _other_operand(graph, name, range_of) or observed

@@ -114,7 +114,7 @@ class Prepared:
     def _plans(
         self, config: QuantConfig, head: Mapping[str, Array], progress: Progress | None = None
     ) -> list[tuple[QuantConfig, QuantPlan]]:
-        """Choices and plans fitted to the samples: without tuned ranges, then with those, if any."""
+        """Choices and plans fitted to samples: without tuned ranges, then with them, if any."""
         first = make_plan(self.graph, self.ranges, config)
         simulator = simulator_of(first, self.graph, head)
         refined = refine(simulator, first, config, progress)
