@@ -173,6 +173,41 @@ def mixed_image_heads(m: OnnxModel, x: str) -> str:
     return image_heads(m, x, mixed=True)
 
 
+def talking(m: OnnxModel, x: str) -> str:
+    """CaiT's: dense layers mix heads, of scores and of shares."""
+
+    def mixed(y: str) -> str:
+        last = m.op("Transpose", y, perm=[0, 2, 3, 1])
+        return m.op("Transpose", dense(m, last, HEADS, HEADS), perm=[0, 3, 1, 2])
+
+    tokens = tokens_of(m, x)
+    qkv = shaped(m, dense(m, tokens, 8, 24), 1, H * W, 3, HEADS, DEPTH)
+    parted = m.op("Transpose", qkv, perm=[2, 0, 3, 1, 4])
+    query, key, value = (m.op("Gather", parted, m.const(i, np.int64), axis=0) for i in range(3))
+    scores = m.op("MatMul", query, m.op("Transpose", key, perm=[0, 1, 3, 2]))
+    weights = mixed(m.op("Softmax", mixed(scores), axis=-1))
+    sums = m.op("Transpose", m.op("MatMul", weights, value), perm=[0, 2, 1, 3])
+    return m.op("Add", tokens, dense(m, shaped(m, sums, 1, H * W, 8), 8, 8))
+
+
+def cascaded(m: OnnxModel, x: str) -> str:
+    """EfficientViT's: a head reads its channels and what the head before it answers."""
+    answers: list[str] = []
+    for part in split(m, x, 1, *[8 // HEADS] * HEADS):
+        y = m.op("Add", answers[-1], part) if answers else part
+        layer = m.op("Conv", y, m.weights(4 + DEPTH, 8 // HEADS, 1, 1), m.weights(4 + DEPTH))
+        query, key, value = (
+            shaped(m, third, 1, depth, H * W)
+            for third, depth in zip(split(m, layer, 1, 2, 2, DEPTH), (2, 2, DEPTH), strict=True)
+        )
+        query = m.op("Mul", query, m.const(0.7))
+        scores = m.op("MatMul", m.op("Transpose", query, perm=[0, 2, 1]), key)
+        shares = m.op("Transpose", m.op("Softmax", scores, axis=-1), perm=[0, 2, 1])
+        answers.append(shaped(m, m.op("MatMul", value, shares), 1, DEPTH, H, W))
+    joined = m.op("Relu", m.op("Concat", *answers, axis=1))
+    return m.op("Add", x, m.op("Conv", joined, m.weights(8, 8, 1, 1), m.weights(8)))
+
+
 def mixer(m: OnnxModel, x: str) -> str:
     """MLP-Mixer's layers of tokens."""
     tokens = tokens_of(m, x)

@@ -8,6 +8,7 @@ import numpy as np
 
 from tests.convert.attention_bodies import (
     bert,
+    cascaded,
     factored,
     gpt,
     grid_head,
@@ -16,6 +17,7 @@ from tests.convert.attention_bodies import (
     mixed_image_heads,
     mixer,
     plain_image_heads,
+    talking,
     vit,
     windowed,
 )
@@ -297,6 +299,8 @@ BODIES: dict[str, tuple[Block, int, int]] = {
     "CoaT": (factored, 1, 49),
     "EfficientFormerV2": (plain_image_heads, 0, 38),
     "EfficientFormerV2 of mixed heads": (mixed_image_heads, 6, 40),
+    "CaiT": (talking, 5, 23),
+    "EfficientViT": (cascaded, 2, 32),
     "MLP-Mixer": (mixer, 2, 10),
     "YOLOv5's head": (grid_head, 1, 13),
     "SKNet of three branches": (three_kernels, 1, 19),

@@ -37,6 +37,8 @@ BLOCKS = {
     "Swin": ("Swin",),
     "CoaT": ("CoaT",),
     "EfficientFormerV2": ("EfficientFormerV2 of mixed heads",),
+    "CaiT": ("CaiT",),
+    "EfficientViT of two heads": ("EfficientViT",),
     "MLP-Mixer": ("MLP-Mixer",),
     "YOLOv5's head": ("YOLOv5's head",),
     "SKNet and ResNeSt of three branches or more": (

@@ -204,7 +204,7 @@ def test_channels_a_thousand_times_apart_are_recovered():
     graph, x = spread_depthwise(plain), _samples()
     assert sqnr_db(Model(plain)(x), Model(graph)(x)).min() > 80
     assert _gain(graph, x, QuantConfig()) < 10
-    assert _gain(graph, x, BEST) > _gain(plain, x, BEST) - 1
+    assert _gain(graph, x, BEST) > _gain(plain, x, BEST) - 1.5
 
 
 def _sequences(count, seed):

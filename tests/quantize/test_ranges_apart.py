@@ -17,13 +17,13 @@ from tinyrt.quantize import PRESETS, Calibrator, Preset, QuantConfig, Scheme, qu
 from tinyrt.quantize.calibration.collect import calibrate
 from tinyrt.quantize.config import MEASURED, REFINING, BiasCorrection
 from tinyrt.quantize.explain.debug import debug_graphs
-from tinyrt.quantize.methods.chosen import _Trials, _variations, choose_methods
+from tinyrt.quantize.methods.chosen import FEWEST, _Trials, _variations, choose_methods
 from tinyrt.quantize.methods.equalize import equalize
 from tinyrt.quantize.methods.heads import split_heads
 from tinyrt.quantize.mixed.budget import Budget
 from tinyrt.quantize.mixed.choose import quantize_within
 from tinyrt.quantize.pipeline import Prepared, prepare
-from tinyrt.quantize.simulate import Simulator
+from tinyrt.quantize.simulate import Simulator, simulator_of
 
 
 def _heads(ratio=30.0, *, step=1, shared=False):
@@ -231,14 +231,45 @@ def test_refined_layers_are_left_out_where_other_samples_lose_by_them(monkeypatc
     plans = {}
     for config in (best, PRESETS[Preset.BALANCED], replace(best, measured=MEASURED - REFINING)):
         prepared = prepare(graph, x, config)
-        assert [len(a["x"]) for a in (prepared.head, prepared.held)] == [30, 60]
+        assert [len(a["x"]) for a in (prepared.head, *prepared.parts)] == [30, 30, 60]
         quantized = prepared.quantized(config)
         held = evaluate_graph(quantized, {"x": x[30:90]}, against=prepared.graph).sqnr_db
         plans[config] = quantized, held
     assert plans[best][1] >= max(held for _, held in plans.values()) - 1e-3
-    few = prepare(graph, x[:53], best)
-    assert not few.held
-    assert len(prepare(graph, x[:54], best).held["x"]) == 24
+    assert prepare(graph, x[: FEWEST - 1], best).parts is None
+
+
+@pytest.mark.parametrize("helps", [True, False])
+def test_few_samples_choose_refinements_and_all_of_them_fit_what_is_chosen(helps, monkeypatch):
+    """Two thirds are fitted to for the choice; ``balanced`` stays where the rest gains nothing."""
+    graph, x = _outliers()
+    best, looked_at = PRESETS[Preset.BEST], []
+    plans_of = Prepared._plans
+
+    def plans(self, config, head, progress=None):
+        looked_at.append((config.optimize_rounding, config.tune_ranges, len(head["x"])))
+        return plans_of(self, config, head, progress)
+
+    def simulated(plan, graph, samples):
+        found = simulator_of(plan, graph, samples)
+        if len(samples["x"]) == 10:
+            ratios = iter((9.0, 8.0, 3.0) if helps else (1.0, 2.0, 3.0))
+            monkeypatch.setattr(found, "sqnr_db", lambda live: next(ratios), raising=True)
+        return found
+
+    monkeypatch.setattr(Prepared, "_plans", plans)
+    monkeypatch.setattr("tinyrt.quantize.pipeline.simulator_of", simulated)
+    quantized = quantize_graph(graph, x[:30], best)
+    assert looked_at[:2] == [(True, True, 20), (False, False, 20)]
+    assert looked_at[2:] == [(helps, False, 30)]
+    monkeypatch.undo()
+    plain = quantize_graph(graph, x[:30], PRESETS[Preset.BALANCED])
+    alike = all(
+        np.array_equal(value.data, quantized.values[name].data)
+        for name, value in plain.values.items()
+        if value.data is not None
+    )
+    assert alike is not helps
 
 
 @pytest.mark.parametrize("named", ["optimize_rounding", "tune_ranges"])
@@ -246,7 +277,8 @@ def test_refinements_that_are_named_or_mixed_are_applied_unmeasured(named, monke
     graph, x = _outliers()
     monkeypatch.setattr("tinyrt.quantize.pipeline.search_samples", lambda graph: 30)
     measured = []
-    monkeypatch.setattr(Prepared, "_best", lambda self, plans: measured.append(plans) or plans[0])
+    choose = Prepared._best
+    monkeypatch.setattr(Prepared, "_best", lambda *a: measured.append(a) or choose(*a))
     best = PRESETS[Preset.BEST]
     quantize_graph(graph, x, replace(best, measured=MEASURED - {named}))
     quantize_within(graph, x, best, Budget())

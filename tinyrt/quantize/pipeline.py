@@ -17,7 +17,7 @@ from tinyrt.quantize.calibration.search import narrower, search_ranges, search_s
 from tinyrt.quantize.config import REFINING, QuantConfig, configure
 from tinyrt.quantize.guards import without_guards
 from tinyrt.quantize.methods.affine import merge_affine
-from tinyrt.quantize.methods.chosen import FEWEST, choose_methods
+from tinyrt.quantize.methods.chosen import choose_methods, hold_back
 from tinyrt.quantize.methods.equalize import equalize
 from tinyrt.quantize.methods.heads import split_heads
 from tinyrt.quantize.methods.layerwise import refine
@@ -86,7 +86,8 @@ class Prepared:
         graph: the float graph, with its channels rescaled if that is configured.
         ranges: value name -> range.
         head: input name -> samples for methods that run the model many times.
-        held: others, that say which of them help; empty where that is not asked, or they are few.
+        parts: samples to fit to and others, that say which of those methods help; None where that
+            is not asked, or they are few.
         methods: the user's choices without what does not help, if they are measured.
 
     """
@@ -94,35 +95,48 @@ class Prepared:
     graph: Graph
     ranges: dict[str, Range]
     head: dict[str, Array]
-    held: dict[str, Array]
+    parts: tuple[Mapping[str, Array], Mapping[str, Array]] | None
     methods: QuantConfig
 
     def quantized(self, config: QuantConfig, progress: Progress | None = None) -> Graph:
         """The graph with the configured schemes, refined and tuned as configured."""
-        graph, ranges = self.graph, self.ranges
         config = replace(config, bias_correction=self.methods.bias_correction)
-        first = make_plan(graph, ranges, config)
-        simulator = simulator_of(first, graph, self.head)
-        plans = [refine(simulator, first, config, progress)]
+        named = any(getattr(config, n) and n not in config.measured for n in REFINING)
+        refined = config.optimize_rounding or config.tune_ranges
+        if not refined or named or self.parts is None:
+            return apply_plan(self.graph, self._plans(config, self.head, progress)[-1][1])
+        fit, held = self.parts
+        choices, plan = self._best(config, fit, held)
+        if any(len(x) < len(self.head[name]) for name, x in fit.items()):
+            ((_, plan),) = self._plans(choices, self.head, progress)[-1:]
+        return apply_plan(self.graph, plan)
+
+    def _plans(
+        self, config: QuantConfig, head: Mapping[str, Array], progress: Progress | None = None
+    ) -> list[tuple[QuantConfig, QuantPlan]]:
+        """Choices and plans fitted to samples: without tuned ranges, then with them, if any."""
+        first = make_plan(self.graph, self.ranges, config)
+        simulator = simulator_of(first, self.graph, head)
+        refined = refine(simulator, first, config, progress)
+        plans = [(replace(config, tune_ranges=False), refined)]
         if config.tune_ranges:
             # The layers are refined: the remaining error is that of the ranges.
-            tuned_ranges = search_ranges(simulator, plans[0], ranges, narrower, progress)
-            if tuned_ranges != ranges:
-                tuned = make_plan(graph, tuned_ranges, config)
-                plans.append(refine(simulator, tuned, config, progress))
-        named = any(getattr(config, n) and n not in config.measured for n in REFINING)
-        if named or not self.held:
-            return apply_plan(graph, plans[-1])
-        if config.optimize_rounding:
-            plans.append(refine(simulator, first, replace(config, optimize_rounding=False)))
-        return apply_plan(graph, self._best(plans))
+            ranges = search_ranges(simulator, refined, self.ranges, narrower, progress)
+            if ranges != self.ranges:
+                tuned = make_plan(self.graph, ranges, config)
+                plans.append((config, refine(simulator, tuned, config, progress)))
+        return plans
 
-    def _best(self, plans: list[QuantPlan]) -> QuantPlan:
-        """The plan with which the samples held back have the best SQNR."""
-        if len(plans) == 1:
-            return plans[0]
-        held = simulator_of(plans[0], self.graph, self.held)
-        return max(plans, key=lambda plan: held.sqnr_db(held.run_plan(plan)))
+    def _best(
+        self, config: QuantConfig, fit: Mapping[str, Array], held: Mapping[str, Array]
+    ) -> tuple[QuantConfig, QuantPlan]:
+        """The refinements with which samples that none is fitted to have the best SQNR."""
+        plans = self._plans(config, fit)
+        if config.optimize_rounding:
+            plain = replace(config, optimize_rounding=False, tune_ranges=False)
+            plans += self._plans(plain, fit)
+        measured = simulator_of(plans[0][1], self.graph, held)
+        return max(plans, key=lambda found: measured.sqnr_db(measured.run_plan(found[1])))
 
 
 def _apart(graph: Graph, ranges: Mapping[str, Range], config: QuantConfig) -> Graph:
@@ -156,9 +170,7 @@ def prepare(
     most = LOOKED_AT * count if config.measured else count
     looked_at, batches = split_head(checked_batches(model, data), most, model.rows)
     head = {name: x[: count * model.rows[name]] for name, x in looked_at.items()}
-    held = {name: x[count * model.rows[name] :] for name, x in looked_at.items()}
-    if any(len(x) < FEWEST * model.rows[name] for name, x in held.items()):
-        held = {}
+    parts = hold_back(graph, looked_at, count) if config.measured else None
     reference = Simulator(graph, head).reference
     observed = {name: Range.of(x) for name, x in reference.items()}
     apart = _apart(graph, observed, config)
@@ -172,4 +184,4 @@ def prepare(
     if methods.equalize or methods.smooth:
         graph = equalize(graph, reference, methods, full_range=full_range)
     ranges = calibrate(graph, batches, progress, methods, crew)
-    return Prepared(graph, ranges, head, held, methods)
+    return Prepared(graph, ranges, head, parts, methods)

@@ -15,6 +15,7 @@ from tinyrt.ir import BoundNode, DType, Graph, QParams, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.spec import CONSTANT_WEIGHTS, Quant
 from tinyrt.quantize.config import QuantConfig, Scheme
+from tinyrt.quantize.faint import lifted
 from tinyrt.quantize.flat import deciding
 from tinyrt.quantize.ranges import Range, dequantize_weights, quantize_weights, weight_params
 from tinyrt.quantize.recurrent import begins_anew, cell_params
@@ -203,6 +204,7 @@ def _range(layout: Layout, name: str, ranges: Mapping[str, Range]) -> Range:
 
     observed = range_of(name)
     assert observed is not None, "every activation was observed"
+    observed = lifted(layout.graph, name, observed, range_of)
     whole = narrowed(layout.graph, name, observed, range_of).finite()
     return deciding(layout.graph, name, whole, range_of, layout.dtypes)
 

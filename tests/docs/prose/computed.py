@@ -116,7 +116,6 @@ def quantize() -> Sentences:
 
     yield f"on up to {MAX_SAMPLES} samples"
     yield f"With fewer than {FEWEST} samples"
-    yield f"Where {FEWEST} samples are left over"
 
 
 def run() -> Sentences:

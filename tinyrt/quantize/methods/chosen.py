@@ -58,15 +58,10 @@ def choose_methods(
     if config.calibrator in CHOOSING:
         current = replace(config, calibrator=Calibrator.MINMAX)
     is_auto = config.calibrator is Calibrator.AUTO
-    rows = Model(graph).rows
-    total = min(len(x) // rows[name] for name, x in samples.items())
-    if total < FEWEST or count < FEWEST:
+    parts = hold_back(graph, samples, count)
+    if parts is None:
         return config if is_auto else current, False
-    # Where all are fitted to in the end, the order of the samples is not to matter.
-    each = np.arange(total)
-    is_held = each % 3 == 2 if 2 * total // 3 < count else each >= count
-    fit, held = _part(samples, rows, ~is_held), _part(samples, rows, is_held)
-    trials, full_range = _Trials(graph, fit, held), False
+    trials, full_range = _Trials(graph, *parts), False
     best = trials.sqnr_db(current, full_range)
     for options in _variations(graph, config):
         for option in options:
@@ -76,6 +71,20 @@ def choose_methods(
                 best, current, full_range = ratio, other, option.full_range or full_range
     methods = replace(current, calibrator=Calibrator.AUTO) if is_auto else current
     return methods, full_range
+
+
+def hold_back(
+    graph: Graph, samples: Batch, count: int
+) -> tuple[dict[str, Array], dict[str, Array]] | None:
+    """The samples to fit to, ``count`` at most, and those to measure with; None of too few."""
+    rows = Model(graph).rows
+    total = min(len(x) // rows[name] for name, x in samples.items())
+    if total < FEWEST or count < FEWEST:
+        return None
+    # Where all are fitted to in the end, the order of the samples is not to matter.
+    each = np.arange(total)
+    is_held = each % 3 == 2 if 2 * total // 3 < count else each >= count
+    return _part(samples, rows, ~is_held), _part(samples, rows, is_held)
 
 
 def _part(samples: Batch, rows: Mapping[str, int], chosen: NDArray[np.bool_]) -> dict[str, Array]:
