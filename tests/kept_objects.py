@@ -1,10 +1,10 @@
 """Objects of exported code that one test compiles, kept for the tests that compile the same.
 
 Most of what tests compile are kernels, the same for many models but for the library and the
-identity in their names. So where a test builds an exported folder with its Makefile, objects of the same content are
-put beside where make would, and taken from there after it. What an object depends on is its key:
-the compiler and its flags, the Makefile, and the text of all files that the source includes. They
-are kept for one run of the tests.
+identity in their names. So where a test builds an exported folder with its Makefile, objects of the
+same content are put beside where make would, and taken from there after it. What an object depends
+on is its key: the compiler and its flags, the Makefile, and the text of all files that the source
+includes. They are kept for one run of the tests.
 """
 
 from __future__ import annotations

@@ -85,7 +85,9 @@ def test_objects_of_another_library_get_its_name(tmp_path):
         for place, make in (("kept", objects.make), ("compiled", lambda words, run: run())):
             words = command(project, project / place)
             make(words, lambda words=words: toolchain.run(words, doing="building"))
-            built[name, place] = {file.name: as_copied(file) for file in project.glob(f"{place}/*.o")}
+            built[name, place] = {
+                file.name: as_copied(file) for file in project.glob(f"{place}/*.o")
+            }
         assert built[name, "kept"] == built[name, "compiled"]
         assert f"{KERNEL}.o" in built[name, "kept"]
     kernels = [name for name in built["net", "kept"] if name.startswith("tinyrt_")]
@@ -99,8 +101,14 @@ def as_copied(file):
     return copy.read_bytes()
 
 
-def test_what_is_no_object_or_has_the_name_in_its_data_is_not_renamed():
+@needs_a_compiler
+def test_what_is_no_object_or_has_the_name_in_its_data_is_not_renamed(tmp_path):
     assert renamed(b"text", b"e", b"i") is None
+    (tmp_path / "x.c").write_text('const int net_x; const char *const text = "not_x";')
+    subprocess.run(["cc", "-c", "x.c"], cwd=tmp_path, check=True)
+    content = (tmp_path / "x.o").read_bytes()
+    assert b"model_x\0" in renamed(content, b"net_", b"model_")
+    assert renamed(content, b"not_", b"model_") is None
 
 
 @needs_a_compiler
