@@ -105,6 +105,11 @@ def of_floats() -> dict[str, Built]:
     return {**FAMILIES["floats"](), **some, **clipped, **with_computed("float", build_f32)}
 
 
+def of_zeros() -> dict[str, Built]:
+    """Layers with zeros, for code that is made for size."""
+    return drawn("sparse", SPARSE_CASES, range(30), sparse_weights)
+
+
 def of_unsigned() -> dict[str, Built]:
     """Layers whose outputs need no sign."""
     pairs = drawn("pairs", {"depthwise": depthwise_pairs}, range(24), relu_outputs)

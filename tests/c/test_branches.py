@@ -18,6 +18,7 @@ from tests.c.programs import (
     of_tiles,
     of_unsigned,
     of_vectors,
+    of_zeros,
     one_graph,
 )
 from tests.c.test_rows import narrow_net, rows_of
@@ -40,11 +41,12 @@ PROGRAMS = {
     "integers": (of_integers, ("cortex-m3", "cortex-m4"), "balanced"),
     "vectors": (of_vectors, VECTORS, "balanced"),
     "floats": (of_floats, ("cortex-m3",), "balanced"),
-    "float tiles": (every_corner, ("cortex-m4",), "balanced"),
+    "float tiles": (every_corner, ("cortex-m3", "cortex-m4"), "balanced"),
     "unsigned": (of_unsigned, ("cortex-m4",), "balanced"),
     "tiles": (of_tiles, ("cortex-m3", "cortex-m4"), "balanced"),
     "nines": (of_nines, ("cortex-m4",), "balanced"),
-    "fours": (of_fours, ("cortex-m0",), "balanced"),
+    "fours": (of_fours, ("cortex-m3", "cortex-m0"), "balanced"),
+    "zeros": (of_zeros, ("cortex-m3", "cortex-m4"), "size"),
     "wide": (some_layers, ("cortex-m3", "cortex-m4", "cortex-m0"), "balanced"),
     "wide, small": (some_layers, ("cortex-m3",), "size"),
 }
@@ -57,6 +59,7 @@ ROWS = [
     (random_net, 23, "cortex-m4", False),
     (random_net, 8, "cortex-m3", True),
     (random_net, 9, "cortex-m3", True),
+    (gated_net, 8, "cortex-m3", True),
     (gated_net, 8, "cortex-m4", False),
     (narrow_net, 23, "cortex-m3", True),
 ]
