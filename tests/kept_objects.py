@@ -1,10 +1,10 @@
 """Objects of exported code that one test compiles, kept for the tests that compile the same.
 
-Most of what tests compile are kernels, the same for many models but for the identity in their
-names. So where a test builds an exported folder with its Makefile, objects of the same content are
-put beside where make would, and taken from there after it. What an object depends on is its key:
-the compiler and its flags, the Makefile, and the text of all files that the source includes. They
-are kept for one run of the tests.
+Most of what tests compile are kernels, the same for many models but for the library and the
+identity in their names. So where a test builds an exported folder with its Makefile, objects of the
+same content are put beside where make would, and taken from there after it. What an object depends
+on is its key: the compiler and its flags, the Makefile, and the text of all files that the source
+includes. They are kept for one run of the tests.
 """
 
 from __future__ import annotations
@@ -20,8 +20,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+
+from tests.object_names import renamed
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 NAME = re.compile(r"^#define (\w+) (\w+)_([0-9a-f]{8}|@{8})_\1\n", re.MULTILINE)
@@ -35,6 +38,8 @@ WORD = re.compile(rf"{KERNEL}\w+")
 PARTS = (".o", ".ci")
 """What the compiler writes of a source that is needed later."""
 
+ELF = b"\x7fELF"
+
 NO_IDENTITY = "@" * 8
 NOBODY = f"_{NO_IDENTITY}_".encode()
 """What stands for an identity in what is kept: as part of a name, since ``@`` alone is data."""
@@ -44,6 +49,18 @@ ELSEWHERE = ("-I", "-g", "-flto", "--coverage", "-isystem", "-iquote", "@")
 
 FROM_OUTSIDE = ("CFLAGS", "WARNINGS", "CPATH", "C_INCLUDE_PATH", "MAKEFLAGS")
 """Variables of the environment that make or compilers heed."""
+
+
+class Owner(NamedTuple):
+    """What a project's kernels have in their names."""
+
+    library: str
+    identity: str
+
+
+def _named(content: bytes, old: bytes, new: bytes) -> bytes | None:
+    """What the compiler wrote, with another name; nothing where that may not be enough."""
+    return renamed(content, old, new) if content[:4] == ELF else content.replace(old, new)
 
 
 class Objects:
@@ -58,25 +75,32 @@ class Objects:
         if not sources:
             return run()
         missing = {}
-        for key, place, identity in sources:
-            if not self._bring(key, place, identity):
-                missing[key] = (place, identity)
+        for key, place, owner in sources:
+            if not self._bring(key, place, owner):
+                missing[key] = (place, owner)
         said = run()
-        for key, (place, identity) in missing.items():
-            self._keep(key, place, identity)
+        for key, (place, owner) in missing.items():
+            self._keep(key, place, owner)
         return said
 
-    def _bring(self, key: str, place: Path, identity: str) -> bool:
+    def _bring(self, key: str, place: Path, owner: Owner) -> bool:
         kept = self.folder / key
         if not kept.exists():
             return False
+        library, parts = pickle.loads(kept.read_bytes())
+        if library != owner.library:
+            old = library.encode() + NOBODY
+            new = f"{owner.library}_{owner.identity}_".encode()
+            parts = {suffix: _named(content, old, new) for suffix, content in parts.items()}
+        if None in parts.values():
+            return False
         place.parent.mkdir(parents=True, exist_ok=True)
-        for suffix, content in pickle.loads(kept.read_bytes()).items():
-            written = content.replace(NOBODY, f"_{identity}_".encode())
+        for suffix, content in parts.items():
+            written = content.replace(NOBODY, f"_{owner.identity}_".encode())
             place.with_suffix(suffix).write_bytes(written)
         return True
 
-    def _keep(self, key: str, place: Path, identity: str) -> None:
+    def _keep(self, key: str, place: Path, owner: Owner) -> None:
         parts = {
             suffix: place.with_suffix(suffix).read_bytes()
             for suffix in PARTS
@@ -84,15 +108,15 @@ class Objects:
         }
         if any(NOBODY in content for content in parts.values()):
             return  # data that would be taken for a name
-        own = f"_{identity}_".encode()
+        own = f"_{owner.identity}_".encode()
         parts = {suffix: content.replace(own, NOBODY) for suffix, content in parts.items()}
         with tempfile.NamedTemporaryFile(dir=self.folder, delete=False) as file:
-            file.write(pickle.dumps(parts))
+            file.write(pickle.dumps((owner.library, parts)))
         Path(file.name).replace(self.folder / key)
 
 
-def sources_of(command: list[str]) -> list[tuple[str, Path, str]]:
-    """Key, place without suffix, and identity, of each object that a command builds.
+def sources_of(command: list[str]) -> list[tuple[str, Path, Owner]]:
+    """Key, place without suffix, and owner, of each object that a command builds.
 
     Nothing where the command is no ``make`` of an exported folder, where it goes on with an earlier
     one, or where objects depend on what no key holds.
@@ -110,8 +134,9 @@ def sources_of(command: list[str]) -> list[tuple[str, Path, str]]:
     unsure = any(flag.startswith(ELSEWHERE) for flag in flags)
     if found is None or unsure or build.exists():
         return []
-    identity = found[3]
+    library, identity = found[2], found[3]
     bare = OBJECT.sub("", rules).replace(identity, NO_IDENTITY)
+    bare = bare.replace(f"lib{library}.a", "lib.a")
     outside = (os.environ.get(name, "") for name in FROM_OUTSIDE)
     common = [shutil.which(given["CC"]) or "", bare, *outside]
     for word in " ".join(f"{name}={value}" for name, value in given.items()).split():
@@ -120,7 +145,7 @@ def sources_of(command: list[str]) -> list[tuple[str, Path, str]]:
     places = {path.stem: path for path in sorted(project.rglob("*.c"), reverse=True)}
     for name in OBJECT.findall(rules):
         digest = hashlib.sha256("\0".join([*common, name, texts.of(places[name])]).encode())
-        listed.append((digest.hexdigest(), build / name, identity))
+        listed.append((digest.hexdigest(), build / name, Owner(library, identity)))
     return listed
 
 
@@ -145,8 +170,9 @@ class Texts:
         listed = []
         for path in sorted(files):
             names = files[path].names.items()
-            used = (line for name, line in names if name in words or not name.startswith(KERNEL))
-            listed += [files[path].digest, *used]
+            kernels = (name for name, _ in names if name in words)
+            others = (line for name, line in names if not name.startswith(KERNEL))
+            listed += [files[path].digest, *kernels, *others]
         return "\0".join(listed)
 
     def _read(self, path: Path) -> _File:

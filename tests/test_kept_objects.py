@@ -1,12 +1,14 @@
 """Objects that tests share are those that the compiler makes, and none where it makes others."""
 
 import shutil
+import subprocess
 from dataclasses import replace
 
 import pytest
 
 from tests.graphs import small_cnn
 from tests.kept_objects import NAME, Objects, sources_of
+from tests.object_names import renamed
 from tinyrt.emulate import toolchain
 from tinyrt.export import export_graph
 
@@ -68,6 +70,45 @@ def test_objects_are_those_that_would_be_compiled(tmp_path):
     kept = objects.folder / keys(second)[KERNEL]
     kept.write_bytes(kept.read_bytes().replace(b"@@@@@@@@", b"$$$$$$$$"))
     assert b"$$$$$$$$" in build(second, tmp_path / "d", objects.make)[f"{KERNEL}.o"]
+
+
+@needs_a_compiler
+def test_objects_of_another_library_get_its_name(tmp_path):
+    """They are what would be compiled, once tables of names are in one order."""
+    (tmp_path / "objects").mkdir()
+    objects = Objects(tmp_path / "objects")
+    built = {}
+    for name, seed in (("net", 0), ("a_longer_name", 1), ("n", 2)):
+        project = export_graph(
+            replace(small_cnn(seed), name=name), tmp_path / name, core="host"
+        ).directory
+        for place, make in (("kept", objects.make), ("compiled", lambda words, run: run())):
+            words = command(project, project / place)
+            make(words, lambda words=words: toolchain.run(words, doing="building"))
+            built[name, place] = {
+                file.name: as_copied(file) for file in project.glob(f"{place}/*.o")
+            }
+        assert built[name, "kept"] == built[name, "compiled"]
+        assert f"{KERNEL}.o" in built[name, "kept"]
+    kernels = [name for name in built["net", "kept"] if name.startswith("tinyrt_")]
+    assert len(list(objects.folder.iterdir())) == len(kernels) + 2 * len(built) // 2
+
+
+def as_copied(file):
+    """An object, as binutils write it."""
+    copy = file.with_suffix(".copy")
+    subprocess.run(["objcopy", file, copy], check=True)
+    return copy.read_bytes()
+
+
+@needs_a_compiler
+def test_what_is_no_object_or_has_the_name_in_its_data_is_not_renamed(tmp_path):
+    assert renamed(b"text", b"e", b"i") is None
+    (tmp_path / "x.c").write_text('const int net_x; const char *const text = "not_x";')
+    subprocess.run(["cc", "-c", "x.c"], cwd=tmp_path, check=True)
+    content = (tmp_path / "x.o").read_bytes()
+    assert b"model_x\0" in renamed(content, b"net_", b"model_")
+    assert renamed(content, b"not_", b"model_") is None
 
 
 @needs_a_compiler

@@ -91,8 +91,9 @@ class Counted:
         flags = [*FLAGS, *(core.flags if _is_host(project) else core_flags(core))]
         library = project.directory / "tinyrt"
         texts, sources = Texts(project.identity), sorted(library.glob("*.c"))
-        # What an object depends on, but for the names that the project gives its functions.
-        kernels = {path: "\0".join([path.name, *flags, texts.of(path)]) for path in sources}
+        # What an object depends on, but for the identity in the names of its functions.
+        common = [project.name, *flags]
+        kernels = {path: "\0".join([path.name, *common, texts.of(path)]) for path in sources}
         new = [kernel for kernel, key in kernels.items() if key not in self._objects]
         # The model's own code has functions of headers, too: it passes them to kernels.
         sources = [*new, project.directory / f"{project.name}.c"]

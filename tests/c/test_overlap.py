@@ -21,7 +21,8 @@ from tinyrt.ops.shared.evaluate import evaluate
 
 pytestmark = pytest.mark.slow
 
-SEEDS = range(sampled(6, 30))
+SEEDS = sampled((0, 1, 2, 4), range(30))
+"""The sample is of such as have each op overlap."""
 
 NEVER_IN_REACH = {"fully_connected"}
 """Ops that compute so few outputs from so many inputs, or read them so often, that cases in which

@@ -10,11 +10,13 @@ from tinyrt.cli.app import SECTIONS, app
 
 COMMANDS = typer.main.get_command(app).commands
 SHOWN = {
-    f"{name} {parameter.name}": parameter.get_help_record(typer.Context(command))
+    name: {
+        f"{name} {parameter.name}": parameter.get_help_record(typer.Context(command))
+        for parameter in command.params
+    }
     for name, command in COMMANDS.items()
-    for parameter in command.params
 }
-"""Command and parameter -> the two columns of its line."""
+"""Command -> command and parameter -> the two columns of its line."""
 
 
 @pytest.mark.parametrize("name", [n for commands in SECTIONS.values() for n in commands])
@@ -108,26 +110,27 @@ DEFAULTS = {
 """What stands for nothing, where that depends on something else."""
 
 
-@pytest.mark.parametrize("option", list(SHOWN))
-def test_the_form_of_a_value_is_said(option):
-    left, right = SHOWN[option]
-    form = FORMS.get(option, FORMS.get(option.split()[1]))
-    if form is not None:
-        assert left.endswith(f" {form}")
-    elif " " in left.replace(", ", "").replace(" / ", ""):
-        assert TYPES.search(left)
-    assert re.match(r"[A-Z.]", right)
+@pytest.mark.parametrize("command", SHOWN)
+def test_the_form_of_a_value_is_said(command):
+    for option, (left, right) in SHOWN[command].items():
+        form = FORMS.get(option, FORMS.get(option.split()[1]))
+        if form is not None:
+            assert left.endswith(f" {form}"), option
+        elif " " in left.replace(", ", "").replace(" / ", ""):
+            assert TYPES.search(left), option
+        assert re.match(r"[A-Z.]", right), option
 
 
-@pytest.mark.parametrize("option", list(SHOWN))
-def test_what_is_taken_where_nothing_is_said(option):
-    default = DEFAULTS.get(option)
-    if option.endswith(" max_memory"):
-        default = "640M and 8 times the files' size"
-    if default is not None:
-        assert SHOWN[option][1].endswith(f"  [default: ({default})]")
-    else:
-        assert "None" not in SHOWN[option][1]
+@pytest.mark.parametrize("command", SHOWN)
+def test_what_is_taken_where_nothing_is_said(command):
+    for option, (_, right) in SHOWN[command].items():
+        default = DEFAULTS.get(option)
+        if option.endswith(" max_memory"):
+            default = "640M and 8 times the files' size"
+        if default is not None:
+            assert right.endswith(f"  [default: ({default})]"), option
+        else:
+            assert "None" not in right, option
 
 
 LEAST = {
@@ -151,8 +154,8 @@ LEAST = {
 @pytest.mark.parametrize(("option", "values"), list(LEAST.items()))
 def test_the_least_value_is_said_and_less_is_refused(option, values):
     least, less = values
-    assert f"x>={least}]" in SHOWN[option.replace("--", "").replace("-", "_")][1]
     command, name = option.split()
+    assert f"x>={least}]" in SHOWN[command][option.replace("--", "").replace("-", "_")][1]
     assert f"Invalid value for '{name}'" in call(command, "net", name, less, code=2).stderr
     others = ("-d", "d.npz", "-o", "o.tflite") if command in ("qat", "search") else ()
     call(command, "net", *others, name, least, code=1)
@@ -166,15 +169,17 @@ TWO_NAMES = {
 }
 
 
-@pytest.mark.parametrize("option", list(SHOWN))
-def test_files_have_a_short_name(option):
-    names = SHOWN[option][0].replace(",", "").split()
-    for long, short in TWO_NAMES.items():
-        if long in names:
-            assert names[0] == short
+@pytest.mark.parametrize("command", SHOWN)
+def test_files_have_a_short_name(command):
+    for option, (left, _) in SHOWN[command].items():
+        names = left.replace(",", "").split()
+        for long, short in TWO_NAMES.items():
+            if long in names:
+                assert names[0] == short, option
 
 
-@pytest.mark.parametrize("parameter", SHOWN)
-def test_what_it_is_for_is_said(parameter):
-    text = SHOWN[parameter][1].partition("[")[0].strip()
-    assert re.fullmatch(r".{8,}[.;)]", text, re.DOTALL), text
+@pytest.mark.parametrize("command", SHOWN)
+def test_what_it_is_for_is_said(command):
+    for option, (_, right) in SHOWN[command].items():
+        text = right.partition("[")[0].strip()
+        assert re.fullmatch(r".{8,}[.;)]", text, re.DOTALL), f"{option}: {text}"

@@ -41,7 +41,7 @@ MOST_CASES = 240
 SHARE = 0.57
 """Of a board's memory for the inputs and outputs of a program."""
 
-PROGRAMS = sampled(3, None)
+PROGRAMS = sampled(2, None)
 """How many of them a family's cases are run in; those of few, large cases are the last."""
 
 

@@ -76,22 +76,41 @@ SAMPLE = [
 """One for each set of kernels in assembly, and for what stands in for them; that of a Cortex-M4 is
 below, with two registers kept."""
 
-LAYERS = (
-    *("conv2d", "depthwise_conv2d", "fully_connected", "add", "mul", "max_pool2d", "mean"),
-    *("minimum", "softmax", "arg_max"),
+LAYERS = ("conv2d", "depthwise_conv2d", "fully_connected", "add")
+OTHERS = ("mul", "max_pool2d", "mean", "minimum", "softmax", "arg_max")
+PACKED = (
+    *("pointwise", "window", "dense", "depthwise", "depthwise3x3", "depthwise_dilated"),
+    *("grouped", "add", "lstm", "svdf", "long_row", "one_channel"),
 )
+INT4 = ("pointwise", "dense", "depthwise3x3")
+"""A sample of layers, between them with all that is in assembly."""
+
+LOOPS = ("pointwise", "window", "dense", "depthwise3x3")
+"""Enough for what fails, whatever the layer."""
 
 
 UNALIGNED = ["cortex-m4", "cortex-m55"]
 """Cores that load words at any address, unless they are told to trap that."""
 
 
-@pytest.fixture(scope="module")
-def program():
+def some_layers():
+    """The sample of them."""
+    return one_graph(
+        {
+            **drawn("int8", {op: CASES[op] for op in LAYERS}, range(1), build_s8),
+            **drawn("packed", {name: PACKED_CASES[name] for name in PACKED}, range(1), build_s8),
+            **drawn("relu", RELU_CASES, range(1), relu_outputs),
+            **drawn("int4", {name: INT4_CASES[name] for name in INT4}, range(1), int4_weights),
+            **drawn("sparse", SPARSE_CASES, range(1), sparse_weights),
+        }
+    )
+
+
+def all_layers():
     """Layers of all kinds of weights, and ops that copy and add."""
     return one_graph(
         {
-            **drawn("int8", {op: CASES[op] for op in LAYERS}, range(sampled(1, 2)), build_s8),
+            **drawn("int8", {op: CASES[op] for op in LAYERS + OTHERS}, range(2), build_s8),
             **drawn("packed", PACKED_CASES, range(1), build_s8),
             **drawn("relu", RELU_CASES, range(1), relu_outputs),
             **drawn("int4", INT4_CASES, range(1), int4_weights),
@@ -101,20 +120,20 @@ def program():
 
 
 @pytest.fixture(scope="module")
+def program():
+    return sampled(some_layers, all_layers)()
+
+
+@pytest.fixture(scope="module")
 def expected(program):
     return evaluate(*program)
 
 
 @pytest.fixture(scope="module")
 def few():
-    """Layers with kernels in assembly: enough for what fails, whatever the layer."""
-    layers = {op: CASES[op] for op in LAYERS[:3]}
-    return one_graph(
-        {
-            **drawn("int8", layers, range(1), build_s8),
-            **drawn("packed", PACKED_CASES, range(1), build_s8),
-        }
-    )
+    """Layers with kernels in assembly."""
+    packed = {name: PACKED_CASES[name] for name in LOOPS}
+    return one_graph(drawn("packed", packed, range(1), build_s8))
 
 
 def exported(program, folder, core, flags, **options):
@@ -151,6 +170,16 @@ def trapping(project):
 
 def test_the_sample_is_of_all_flags():
     assert set(SAMPLE) <= set(ALL)
+
+
+@pytest.mark.parametrize("core", sampled(["cortex-m4"], CORES))
+def test_the_sample_is_of_all_assembly(tmp_path, core):
+    made = []
+    for layers in (some_layers, all_layers):
+        project = export_graph(layers()[0], tmp_path / layers.__name__, core=core)
+        files = (project.directory / "tinyrt").iterdir()
+        made.append({file.name for file in files if "__asm" in file.read_text()})
+    assert made[0] == made[1] != set()
 
 
 @pytest.mark.parametrize(("core", "name"), sampled(SAMPLE, ALL))
@@ -227,9 +256,9 @@ def test_code_without_unaligned_words_runs_where_these_fault(
     run_and_compare(program, expected, tmp_path, trapping(project))
 
 
-def test_the_compiler_s_option_is_enough(program, expected, tmp_path):
-    project = exported(program, tmp_path, "cortex-m4", "-O2")
-    run_and_compare(program, expected, tmp_path, trapping(project))
+def test_the_compiler_s_option_is_enough(few, tmp_path):
+    project = exported(few, tmp_path, "cortex-m4", "-O2")
+    run_and_compare(few, evaluate(*few), tmp_path, trapping(project))
 
 
 def test_code_without_unaligned_words_does_not_compile_with_them(few, tmp_path):
@@ -263,12 +292,12 @@ def test_code_is_exact_from_clang(program, expected, tmp_path, core, name):
 
 
 @pytest.mark.parametrize("core", sampled(["cortex-m4"], ["cortex-m4", "cortex-m55"]))
-def test_code_around_clang_s_static_base_is_exact(program, expected, tmp_path, monkeypatch, core):
+def test_code_around_clang_s_static_base_is_exact(few, tmp_path, monkeypatch, core):
     """The base may be anything: exported code has no variables. GCC's objects say nothing of it."""
     monkeypatch.setattr(image, "LINK_FLAGS", (*image.LINK_FLAGS, "-Wl,--no-warn-mismatch"))
-    project = exported(program, tmp_path, core, "-O2 -fno-omit-frame-pointer -fropi -frwpi")
+    project = exported(few, tmp_path, core, "-O2 -fno-omit-frame-pointer -fropi -frwpi")
     by_clang(project)
-    run_and_compare(program, expected, tmp_path, project)
+    run_and_compare(few, evaluate(*few), tmp_path, project)
 
 
 def test_clang_says_where_it_has_too_few_registers(few, tmp_path):

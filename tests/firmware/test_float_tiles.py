@@ -15,6 +15,13 @@ CORES = ("cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")
 BOTH = sampled(["cortex-m4", "cortex-m55"], CORES)
 """One with assembly for the unit, one with vectors."""
 
+FLAGS = ("", "-DTINYRT_NO_ASM", "-O0")
+SAMPLE = [
+    *(("cortex-m4", ""), ("cortex-m55", ""), ("cortex-m33", "")),
+    *(("cortex-m4", "-DTINYRT_NO_ASM"), ("cortex-m55", "-DTINYRT_NO_ASM")),
+    ("cortex-m55", "-O0"),
+]
+
 MOST = 3.0
 """Instructions of a multiplication and an addition."""
 
@@ -32,8 +39,9 @@ def test_corners_are_near_the_references_and_the_same_without_assembly(tmp_path,
         np.testing.assert_array_equal(outputs[name], plain[name], err_msg=name)
 
 
-@pytest.mark.parametrize("cflags", ["", "-DTINYRT_NO_ASM", "-O0"])
-@pytest.mark.parametrize("core", sampled(["cortex-m4", "cortex-m33", "cortex-m55"], CORES))
+@pytest.mark.parametrize(
+    ("core", "cflags"), sampled(SAMPLE, [(core, flags) for core in CORES for flags in FLAGS])
+)
 def test_limits_leave_what_is_no_number(tmp_path, core, cflags):
     graph, feeds = special_values()
     _, _, outputs = run_on_device(graph, feeds, tmp_path, core, cflags)

@@ -67,7 +67,7 @@ def check_programs(make, seed, folder, cflags="", build=build_s8):
         check_on_device(*many(make, rng, build), here, CORE, cflags)
 
 
-@pytest.mark.parametrize("cflags", ["", "-DTINYRT_NO_ASM"], ids=["assembly", "intrinsics"])
+@pytest.mark.parametrize("cflags", FORMS)
 @pytest.mark.parametrize("make", [conv2d, depthwise_conv2d, fully_connected, recurrent])
 def test_weighted_ops(make, cflags, tmp_path):
     check_programs(make, 1, tmp_path, cflags)
