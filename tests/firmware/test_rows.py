@@ -39,11 +39,11 @@ INPUT_ROWS = {
 PLAINER = {
     (M4, "resnet8"): 1.29,
     (M4, "dscnn_kws"): 1.15,
-    (M4, "mobilenet_vww"): 1.045,
+    (M4, "mobilenet_vww"): 1.085,
     (M55, "resnet8"): 1.033,
 }
 """Models whose kernels for rows are plainer, and most instructions to those without rows: there are
-no tiles, and depthwise lines go one at a time."""
+no tiles, depthwise lines go one at a time, and windows in colour are not widened where they lie."""
 
 
 @pytest.mark.parametrize(

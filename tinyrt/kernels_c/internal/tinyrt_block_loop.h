@@ -29,7 +29,7 @@ static TINYRT_NOINLINE void tinyrt_one_column(const tinyrt_block_s8_params *p,
                                               const tinyrt_single *column, int last, int8_t *y) {
     const int32_t step = p->requant_step;
     tinyrt_run run = TINYRT_RUN_OF(p, last, y);
-    tinyrt_line line = tinyrt_line_of(column, p->taps);
+    tinyrt_tap_line line = tinyrt_tap_line_of(column, p->taps);
     TINYRT_BLOCK_HELD(line);
     TINYRT_BLOCK_HELD(run);
     const int32_t zp = (2 * p->y_zp) + 1;

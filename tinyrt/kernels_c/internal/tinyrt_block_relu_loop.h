@@ -46,7 +46,7 @@ static TINYRT_NOINLINE void tinyrt_relu_one_column(const tinyrt_block_s8_params 
     const int32_t first = whole & -last;
     const int32_t step = p->requant_step;
     int32_t alike[6];
-    tinyrt_line line = tinyrt_line_of(column, p->taps);
+    tinyrt_tap_line line = tinyrt_tap_line_of(column, p->taps);
     tinyrt_relu_next next = {p->w + (first * p->taps),
                              p->init + (first * 4),
                              p->mult + (first * step),

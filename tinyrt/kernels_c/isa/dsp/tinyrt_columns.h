@@ -319,7 +319,7 @@ static inline const int32_t *tinyrt_dot_span(const int32_t *TINYRT_RESTRICT w,
     return tinyrt_dot_two(w, columns, (int32_t)(span->end - columns), acc);
 }
 
-#include "tinyrt_line.h"
+#include "tinyrt_tap_line.h"
 
 #endif
 

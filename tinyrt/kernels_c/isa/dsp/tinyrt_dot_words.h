@@ -2,7 +2,7 @@
  * of two words three. tinyrt_columns.h includes this. */
 #if defined(__clang__) || defined(__OPTIMIZE_SIZE__) || !defined(__ARM_FEATURE_UNALIGNED)
 
-#include "tinyrt_line.h"
+#include "tinyrt_tap_line.h"
 
 #else
 
@@ -38,13 +38,13 @@ typedef struct {
     const tinyrt_single *x;
     const tinyrt_single *end;
     int32_t skip;
-} tinyrt_line;
+} tinyrt_tap_line;
 
 /** Requires: taps is a multiple of four, and not 0. */
-static inline tinyrt_line tinyrt_line_of(const tinyrt_single *x, int32_t taps) {
+static inline tinyrt_tap_line tinyrt_tap_line_of(const tinyrt_single *x, int32_t taps) {
     const int32_t skipped = -taps & (TINYRT_LOOP_TAPS - 1);
-    const tinyrt_line line = {x, x + taps,
-                              (skipped * (TINYRT_WORDS_EIGHT_CODE / 8)) + (skipped & 4)};
+    const tinyrt_tap_line line = {x, x + taps,
+                                  (skipped * (TINYRT_WORDS_EIGHT_CODE / 8)) + (skipped & 4)};
     return line;
 }
 
@@ -58,7 +58,7 @@ static inline tinyrt_line tinyrt_line_of(const tinyrt_single *x, int32_t taps) {
 /** As tinyrt_dot_one. The loop is entered in its middle where taps are no multiple of its own, and
  *  between two words of activations where skip has the bit 4: then the second one is loaded
  *  before. */
-static inline const int32_t *tinyrt_dot_words(const int32_t *w, const tinyrt_line *line,
+static inline const int32_t *tinyrt_dot_words(const int32_t *w, const tinyrt_tap_line *line,
                                               int32_t *acc) {
     int32_t a0 = acc[0], a1 = acc[1], a2 = acc[2], a3 = acc[3];
     const tinyrt_single *x;

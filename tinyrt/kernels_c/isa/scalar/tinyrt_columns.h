@@ -328,6 +328,6 @@ static inline void tinyrt_widen_two(const int8_t *x, int32_t count, tinyrt_taps_
     tinyrt_widen_all(x + count, count, columns + 1);
 }
 
-#include "tinyrt_line.h"
+#include "tinyrt_tap_line.h"
 
 #endif

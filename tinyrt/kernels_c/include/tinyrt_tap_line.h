@@ -1,17 +1,17 @@
 /** One column that blocks of output channels read, for cores whose loops take nothing else to know.
  *  tinyrt_columns.h includes this behind tinyrt_dot_one. */
-#ifndef TINYRT_LINE_H
-#define TINYRT_LINE_H
+#ifndef TINYRT_TAP_LINE_H
+#define TINYRT_TAP_LINE_H
 
 /** A single column, set out once for many products. */
 typedef struct {
     const tinyrt_single *x;
     int32_t taps;
-} tinyrt_line;
+} tinyrt_tap_line;
 
 /** Requires: taps is a multiple of four, and not 0. */
-static inline tinyrt_line tinyrt_line_of(const tinyrt_single *x, int32_t taps) {
-    const tinyrt_line line = {x, taps};
+static inline tinyrt_tap_line tinyrt_tap_line_of(const tinyrt_single *x, int32_t taps) {
+    const tinyrt_tap_line line = {x, taps};
     return line;
 }
 
@@ -22,7 +22,7 @@ static inline tinyrt_line tinyrt_line_of(const tinyrt_single *x, int32_t taps) {
 #define TINYRT_SCALE_READ_ONCE 0
 
 /** As tinyrt_dot_one. */
-static inline const int32_t *tinyrt_dot_words(const int32_t *w, const tinyrt_line *line,
+static inline const int32_t *tinyrt_dot_words(const int32_t *w, const tinyrt_tap_line *line,
                                               int32_t *acc) {
     return tinyrt_dot_one(w, line->x, line->taps, acc);
 }
