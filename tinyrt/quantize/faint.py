@@ -9,8 +9,12 @@ from tinyrt.quantize.ranges import Range
 
 FAINT = 2.0**-16
 """Share of the operands below which a result is lost: half a step of int16, 1/500 of int8's."""
+
 CANCELLING = ("add", "sub", "mean", "sum")
+"""Ops whose result may be far below their operands."""
+
 SUMMED = ("add", "sub", "squared_difference")
+"""Ops that bring both operands to one scale."""
 
 
 def lifted(
