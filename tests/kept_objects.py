@@ -144,7 +144,10 @@ def sources_of(command: list[str]) -> list[tuple[str, Path, Owner]]:
     texts, listed = Texts(identity), []
     places = {path.stem: path for path in sorted(project.rglob("*.c"), reverse=True)}
     for name in OBJECT.findall(rules):
-        digest = hashlib.sha256("\0".join([*common, name, texts.of(places[name])]).encode())
+        # Names of a model's own code are the same in whatever library it is.
+        of_library = [] if name.startswith(KERNEL) else [library]
+        parts = [*common, *of_library, name, texts.of(places[name])]
+        digest = hashlib.sha256("\0".join(parts).encode())
         listed.append((digest.hexdigest(), build / name, Owner(library, identity)))
     return listed
 

@@ -144,6 +144,15 @@ def test_a_key_is_of_all_that_an_object_depends_on(tmp_path):
     assert differing(changed(project, "net_weights.c", "0", "1")) == {"net_weights"}
 
 
+def test_a_models_own_code_has_keys_of_its_library(tmp_path):
+    """Its names stay, in whatever library it is."""
+    project = exported(tmp_path / "net")
+    found, rules = keys(project), project / "Makefile"
+    rules.write_text(rules.read_text().replace("libnet.a", "libboth.a"))
+    others = changed(project, "tinyrt_names.h", " net_", " both_")
+    assert {name for name in found if found[name] != others[name]} == {"net", "net_weights"}
+
+
 def test_a_key_is_of_headers_that_flags_name(tmp_path):
     project = exported(tmp_path / "net")
     header, beside = tmp_path / "first.h", tmp_path / "second.h"

@@ -23,7 +23,7 @@ NAMES = ("dscnn_kws", "dscnn_kws_torch_bn", "dscnn_kws_torch_legacy_bn")
 CALIBRATION = 100
 MIN_CORRECT = 817  # of 900; the float model has 819, other converters 818 at most
 MIN_SQNR_DB = 33.0
-BEST_SQNR_DB = 34.0
+BEST_SQNR_DB = 33.7
 
 
 @pytest.fixture(scope="module")

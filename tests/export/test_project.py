@@ -49,6 +49,7 @@ def test_folder_holds_the_model_and_only_its_kernels(tmp_path):
         "out/tinyrt/tinyrt_names.h",
         "out/tinyrt/tinyrt_copy.h",
         "out/tinyrt/tinyrt_dot_loop.h",
+        "out/tinyrt/tinyrt_dot_words.h",
         "out/tinyrt/tinyrt_flexible.h",
         "out/tinyrt/tinyrt_requant4.h",
         "out/tinyrt/tinyrt_halves.h",
@@ -56,6 +57,7 @@ def test_folder_holds_the_model_and_only_its_kernels(tmp_path):
         "out/tinyrt/tinyrt_simd_acle.h",
         "out/tinyrt/tinyrt_simd_asm.h",
         "out/tinyrt/tinyrt_simd_c.h",
+        "out/tinyrt/tinyrt_tap_line.h",
         "out/tinyrt/tinyrt_types.h",
     }
 

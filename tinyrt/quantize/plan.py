@@ -202,9 +202,13 @@ def _range(layout: Layout, name: str, ranges: Mapping[str, Range]) -> Range:
             return Range.of(data)
         return ranges.get(name, ranges.get(layout.origins.get(name, name)))
 
+    def scores_of(name: str) -> Range | None:
+        found = range_of(name)
+        return found and narrowed(layout.graph, name, found, range_of).finite()
+
     observed = range_of(name)
     assert observed is not None, "every activation was observed"
-    observed = lifted(layout.graph, name, observed, range_of)
+    observed = lifted(layout.graph, name, observed, scores_of)
     whole = narrowed(layout.graph, name, observed, range_of).finite()
     return deciding(layout.graph, name, whole, range_of, layout.dtypes)
 

@@ -101,7 +101,7 @@ def test_channels_that_are_read_again_are_added_up():
     net = Net()
     graph = net.graph(channels_read(net, "read again"))
     assert ops(rejoined(graph, M4)) == ["conv2d"]
-    assert rejoined(graph, M55) is graph
+    assert ops(rejoined(graph, M55)) == ["conv2d"]
 
 
 @pytest.mark.parametrize("kind", CHANNELS)

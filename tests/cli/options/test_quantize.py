@@ -48,7 +48,7 @@ CHOICES = [
     Choice("", BALANCED),
     Choice("--preset fast", FAST, BALANCED),
     Choice("--preset balanced", BALANCED),
-    Choice("--preset best", BEST, BALANCED),
+    Choice("--preset best", BEST, BALANCED, encoder(layers=1)),
     Choice("--preset fast --scheme int16x8", replace(FAST, scheme=Scheme.INT16X8)),
     Choice("--preset fast --scheme int4", replace(FAST, scheme=Scheme.INT4)),
     Choice("--preset fast --scheme weights-int8", replace(FAST, scheme=Scheme.WEIGHTS_INT8)),
@@ -96,7 +96,12 @@ CHOICES = [
         encoder(layers=1),
     ),
     Choice("--preset fast --optimize-rounding", replace(FAST, optimize_rounding=True)),
-    Choice("--preset best --no-optimize-rounding", replace(BEST, optimize_rounding=False), BEST),
+    Choice(
+        "--preset best --no-optimize-rounding",
+        replace(BEST, optimize_rounding=False),
+        BEST,
+        encoder(layers=1),
+    ),
     *(
         Choice(f"--preset fast --bias-correction {b}", replace(FAST, bias_correction=b))
         for b in (BiasCorrection.ANALYTIC, BiasCorrection.EMPIRICAL)
@@ -111,7 +116,9 @@ CHOICES = [
         BALANCED,
     ),
     Choice("--preset fast --tune-ranges", replace(FAST, tune_ranges=True)),
-    Choice("--preset best --no-tune-ranges", replace(BEST, tune_ranges=False), BEST),
+    Choice(
+        "--preset best --no-tune-ranges", replace(BEST, tune_ranges=False), BEST, encoder(layers=1)
+    ),
     Choice("--preset fast --no-tables", replace(FAST, tables=False), graph=a_mish()),
     Choice("--preset fast --tables", FAST, replace(FAST, tables=False), a_mish()),
 ]
@@ -138,7 +145,7 @@ def test_options_are_the_choices_of_the_same_name(choice, tmp_path):
 def samples_for(graph):
     """The same for each model whose input has that shape."""
     rng = np.random.default_rng(3)
-    return rng.normal(size=(32, *graph.value(graph.inputs[0]).shape[1:])).astype(np.float32)
+    return rng.normal(size=(64, *graph.value(graph.inputs[0]).shape[1:])).astype(np.float32)
 
 
 FILES = {}
