@@ -15,12 +15,18 @@
 #define TINYRT_STATE_MAX INT8_MAX
 #define TINYRT_STATE_LANES 16
 #define TINYRT_OF_STATE(of_bytes, of_halves) of_bytes
+#define TINYRT_BEGIN_STATE "wlstp.8"
+#define TINYRT_LOAD_STATE "vldrb.8"
+#define TINYRT_ADD_STATE "vmladava.s8"
 #else
 #define TINYRT_STATE int16_t
 #define TINYRT_STATE_MIN INT16_MIN
 #define TINYRT_STATE_MAX INT16_MAX
 #define TINYRT_STATE_LANES 8
 #define TINYRT_OF_STATE(of_bytes, of_halves) of_halves
+#define TINYRT_BEGIN_STATE "wlstp.16"
+#define TINYRT_LOAD_STATE "vldrh.16"
+#define TINYRT_ADD_STATE "vmladava.s16"
 #endif
 #define TINYRT_SCATTER                                                                             \
     TINYRT_OF_STATE(vstrbq_scatter_offset_p_s32, vstrhq_scatter_shifted_offset_p_s32)
@@ -32,49 +38,16 @@ static inline int32_t tinyrt_svdf_past(const TINYRT_STATE **state, const TINYRT_
     const TINYRT_STATE *of_weights = *weights;
     int32_t sum = 0;
 #if TINYRT_ASM_LOOPS
-    __asm volatile(
-        TINYRT_OF_STATE(
-            "wlstp.8 lr",
-            "wlstp.16 lr") ", %[length], 2f\n"
-                           "1:\n" TINYRT_OF_STATE(
-                               "vldrb.8 q0",
-                               "vldrh."
-                               "16 q0") ", [%[state]], #16\n" TINYRT_OF_STATE("vldrb.8 q1",
-                                                                              "vldrh.16 q1") ", "
-                                                                                             "[%["
-                                                                                             "weigh"
-                                                                                             "ts]],"
-                                                                                             " "
-                                                                                             "#16"
-                                                                                             "\n" TINYRT_OF_STATE(
-                                                                                                 "v"
-                                                                                                 "m"
-                                                                                                 "l"
-                                                                                                 "a"
-                                                                                                 "d"
-                                                                                                 "a"
-                                                                                                 "v"
-                                                                                                 "a"
-                                                                                                 "."
-                                                                                                 "s"
-                                                                                                 "8",
-                                                                                                 "v"
-                                                                                                 "m"
-                                                                                                 "l"
-                                                                                                 "a"
-                                                                                                 "d"
-                                                                                                 "a"
-                                                                                                 "v"
-                                                                                                 "a"
-                                                                                                 "."
-                                                                                                 "s"
-                                                                                                 "1"
-                                                                                                 "6") " %[sum], q0, q1\n"
-                                                                                                      "letp lr, 1b\n"
-                                                                                                      "2:\n"
-        : [sum] "+Te"(sum), [state] "+r"(of_state), [weights] "+r"(of_weights)
-        : [length] "r"(length)
-        : "lr", "q0", "q1", "memory");
+    __asm volatile(TINYRT_BEGIN_STATE " lr, %[length], 2f\n"    //
+                                      "1:\n"                    //
+                   TINYRT_LOAD_STATE " q0, [%[state]], #16\n"   //
+                   TINYRT_LOAD_STATE " q1, [%[weights]], #16\n" //
+                   TINYRT_ADD_STATE " %[sum], q0, q1\n"         //
+                                      "letp lr, 1b\n"
+                                      "2:\n"
+                   : [sum] "+Te"(sum), [state] "+r"(of_state), [weights] "+r"(of_weights)
+                   : [length] "r"(length)
+                   : "lr", "q0", "q1", "memory");
 #else
     for (; length > 0; length -= TINYRT_STATE_LANES) {
         const mve_pred16_t lanes = TINYRT_OF_STATE(vctp8q, vctp16q)((uint32_t)length);
