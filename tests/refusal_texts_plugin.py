@@ -85,6 +85,12 @@ def text_of(error: TinyrtError, base: str) -> str:
     return "\n".join(lines)
 
 
+def holds_another(error: TinyrtError) -> bool:
+    """Whether its problem repeats the fields of an error that was complete before."""
+    others = (str(cause) for cause in _causes(error) if isinstance(cause, TinyrtError))
+    return any("\n" in text and text in error.problem for text in others)
+
+
 def _causes(error: BaseException) -> Iterable[BaseException]:
     cause = error.__cause__ or error.__context__
     while cause is not None:
@@ -198,6 +204,8 @@ class Texts:
         key = f"{self.now.name} {self.now.errors}"
         found = Refusal(part, f"{file}:{line}", key, text_of(error, self.base))
         self.seen.append(found)
+        if holds_another(error):
+            pytest.fail(f"an error says all that another says:\n{error}", pytrace=False)
         wanted = self.entries.get(key)
         if wanted is not None and found.text != wanted:
             pytest.fail(

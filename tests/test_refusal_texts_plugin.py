@@ -8,8 +8,9 @@ from textwrap import dedent
 
 import pytest
 
-from tests.refusal_texts_plugin import Refusal, chosen, faults, normal
+from tests.refusal_texts_plugin import Refusal, chosen, faults, holds_another, normal
 from tests.trees import write_tree
+from tinyrt.errors import DataError
 
 ROOT = Path(__file__).parents[1]
 CONFTEST = """
@@ -152,3 +153,10 @@ def test_folders_that_differ_are_left_out(monkeypatch):
 
 def test_text_that_is_no_utf_8_is_escaped():
     assert normal("é \ud800", "/tmp") == r"é \ud800"
+
+
+def test_an_error_within_another_is_found():
+    inner = DataError("too deep", expected="8 bits")
+    outer, plain = DataError(f"not decoded: {inner}"), DataError(f"not decoded: {inner.problem}")
+    outer.__cause__ = plain.__cause__ = inner
+    assert [holds_another(error) for error in (outer, plain, inner)] == [True, False, False]

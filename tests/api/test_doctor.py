@@ -292,7 +292,10 @@ def test_requirements_are_those_of_the_project():
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     assert [f"{r.name}{r.wanted}" for r in requirements("")] == project["dependencies"]
     demo = [f"{r.name}{r.wanted}" for r in requirements("demo")]
-    assert demo == project["optional-dependencies"]["demo"]
+    extras = project["optional-dependencies"]
+    assert demo == extras["demo"]
+    recipes = [f"{r.name}{r.wanted}" for r in requirements("recipes")]
+    assert recipes == [line for line in extras["recipes"] if not line.startswith("tinyrt")]
 
 
 def test_a_library_that_is_no_module_is_not_loaded():

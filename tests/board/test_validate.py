@@ -358,6 +358,12 @@ def test_a_line_that_is_gone_cannot_be_written_to(net):
             line.write(b"x")
 
 
+def test_a_line_that_is_left_is_free_for_others(net):
+    with net.board() as board, SerialLine(board.port, 9600) as line:
+        assert line._port.is_open
+    assert not line._port.is_open
+
+
 @pytest.mark.parametrize("kind", [termios.error, OSError, serial.SerialException])
 def test_whatever_a_port_fails_with_it_is_gone(kind, net):
     def fail(*arguments):

@@ -123,7 +123,7 @@ def huge(folder):
     [
         (damaged, "cannot be decoded: "),
         (no_image, "cannot be decoded: cannot identify"),
-        (deep, "8 bits a channel"),
+        (deep, "the image is of Pillow's mode I;16"),
         (huge, "cannot be decoded: Image size (200000000 pixels)"),
         (large, "more pixels than is safe to decode"),
     ],

@@ -127,6 +127,8 @@ def _opened(file: Path, mode: str) -> Any:
                     image = image_module.new("RGBA", image.size, (0, 0, 0, 255))
                     image.alpha_composite(colours)
                 return image.convert(mode)
+    except DataError:
+        raise
     except (OSError, SyntaxError, ValueError, image_module.DecompressionBombError) as error:
         raise DataError(
             f"the image cannot be decoded: {error}",

@@ -83,6 +83,8 @@ def _json(path: Path) -> dict[str, Any]:
         if len(text) > MAX_BYTES:
             raise _misshapen("the file")
         fields = json.loads(text)
+    except DataError:
+        raise
     except OSError as error:
         raise DataError(
             f"cannot read the baseline: {error.strerror}",

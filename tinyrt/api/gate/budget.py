@@ -88,6 +88,8 @@ def _toml(path: Path) -> dict[str, Any]:
         if len(text) > MAX_BYTES:
             raise DataError(f"the budget is larger than {MAX_BYTES:,} bytes", expected="limits")
         return tomllib.loads(text.decode())
+    except DataError:
+        raise
     except OSError as error:
         raise DataError(
             f"cannot read the budget: {error.strerror}", hint="check --budget"
