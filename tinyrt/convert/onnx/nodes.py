@@ -277,7 +277,7 @@ def _results(call: Call, source: Source) -> Sequence[Operand]:
         return LEARNED[node.op](call)
     if (node.domain, node.op) in FUSED:
         return _fused(call, source)
-    if not node.domain and node.op in STANDARD:
+    if node.op in STANDARD:
         return _import_function(builder, source, node, function_of(call))
     if node.op in FLOW:
         return FLOW[node.op](call, _Bodies(builder, source))
