@@ -22,9 +22,9 @@ def padded(m, fill, **attrs):
     return m.op("Pad", m.input(2, 3), m.ints(1, 0, 0, 0), fill, **attrs)
 
 
-def rotated(m, *shape):
-    places, angles = m.const([[0, 1, 2]], np.int64), (m.weights(3, 2), m.weights(3, 2))
-    return fused(m, "RotaryEmbedding", m.input(*shape), places, *angles)
+def rotated(m, *shape, pairs=2, **attrs):
+    places, angles = m.const([[0, 1, 2]], np.int64), (m.weights(3, pairs), m.weights(3, pairs))
+    return fused(m, "RotaryEmbedding", m.input(*shape), places, *angles, **attrs)
 
 
 def written(m, op, *shape):
@@ -105,6 +105,14 @@ REFUSED = {
     "no heads": (
         "0 heads of 4",
         lambda m: fused(m, "MultiHeadAttention", m.input(1, 3, 4), "x", "x", num_heads=0),
+    ),
+    "integers below those that are computed with": (
+        "reaches from -2147483649 to 0",
+        lambda m: as_float(m, m.op("Add", counted(m, I32), m.const([0, -(2**31) - 1], np.int64))),
+    ),
+    "heads that do not part a row": (
+        "RotaryEmbedding of [1, 3, 5] by 1 angles",
+        lambda m: rotated(m, 1, 3, 5, pairs=1, num_heads=2),
     ),
     "angles of a matrix": ("RotaryEmbedding of [3, 4]", lambda m: rotated(m, 3, 4)),
     "angles of five dimensions": (

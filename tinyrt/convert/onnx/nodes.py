@@ -251,7 +251,7 @@ def _check_outputs(
 def _import_node(builder: Builder, source: Source, node: OnnxNode) -> None:
     call = Call(node, builder)
     outputs = [name for name in node.outputs if name]
-    if not outputs or any(name in builder.defined for name in outputs):
+    if any(name in builder.defined for name in outputs):
         raise _defined_twice(outputs, "the node defines")
     builder.defined.update(outputs)
     named = zip(node.outputs, _results(call, source), strict=False)

@@ -27,7 +27,6 @@ from tinyrt.convert.onnx.proto import OnnxNode
 from tinyrt.convert.onnx.weights import DTYPES, Array, element_type
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Node, Value
-from tinyrt.ops.shared.spec import limits_of
 
 
 def _grid(call: Call, shape: Sequence[int], dtype: str) -> Grid:
@@ -92,8 +91,7 @@ def _stored(real: Array, grid: Grid) -> Array:
 def _on_grid(call: Call, x: Value, grid: Grid) -> Value:
     """``x`` rounded to the grid."""
     q, dtype = grid.params(), SIGNED[grid.dtype]
-    low, high = limits_of(dtype)
-    if q is None or q.axis is not None or not low <= q.zero_point <= high:
+    if q is None or q.axis is not None:
         raise UnsupportedError(
             "an activation has several scales",
             tensor=x.describe(),
