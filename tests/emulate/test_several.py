@@ -1,4 +1,4 @@
-"""Several models in one image: what is asked for, and how far it is told to be; nothing is built."""
+"""Several models in one image: what is asked for, and what is told; nothing is built here."""
 
 from dataclasses import dataclass
 from types import SimpleNamespace
