@@ -21,6 +21,16 @@ def is_pair(a, b):
     return a == b and bool(a)
 
 
+def either(a, b, c):
+    return bool(a or (b and c))
+
+
+def is_any(a, b, c):
+    if a or b and c:
+        return True
+    return False
+
+
 def default(a):
     return max(a or 3, 1)
 """
@@ -42,6 +52,8 @@ def test_parts_that_decide_nothing_are_named(parts):
         assert noting["kind"](a, b) == plain["kind"](a, b)
     assert noting["picked"](numbers) == plain["picked"](numbers) == [1, 3]
     assert noting["is_pair"](1, 1) is plain["is_pair"](1, 1) is True
+    for a, b, c in ((0, 1, 1), (0, 1, 0), (1, 0, 0)):
+        assert noting["either"](a, b, c) is noting["is_any"](a, b, c) is plain["is_any"](a, b, c)
     assert noting["default"](0) == plain["default"](0) == 3
     assert parts.undecided == [
         "m.py:3: b < 0",
@@ -49,5 +61,6 @@ def test_parts_that_decide_nothing_are_named(parts):
         "m.py:5: b",
         "m.py:13: a == b",
         "m.py:13: bool(a)",
+        "m.py:21: b",
     ]
-    assert len(parts.texts) == 11
+    assert len(parts.texts) == 15

@@ -15,6 +15,7 @@ from typing import IO
 
 from tinyrt.errors import ToolError
 from tinyrt.files import writing
+from tinyrt.signals import held
 
 LIMIT_S = 600.0
 """Seconds that a program may take, unless ``$TINYRT_TOOL_SECONDS`` says otherwise."""
@@ -142,10 +143,32 @@ def _run(
     limit_s: float,
     watch: Callable[[], None] | None,
 ) -> int:
+    process = None
+    try:
+        with held():
+            process = _started(command, files, cwd)
+        return _wait(process, *files[1:], limit_s, watch)
+    finally:
+        # Ctrl-C ends here, too: it does not reach other sessions.
+        if process is not None:
+            kill(process)
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """End a program that has a session of its own, with all that it started, if it still runs."""
+    with held():
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _started(
+    command: list[str], files: tuple[IO[bytes], IO[bytes], IO[bytes]], cwd: Path | None
+) -> subprocess.Popen[bytes]:
     stdin, out, err = files
     try:
         # A session of its own, so that its child processes can be killed along with it.
-        process = subprocess.Popen(
+        return subprocess.Popen(
             command,
             cwd=cwd,
             env=os.environ | ENVIRONMENT,
@@ -160,13 +183,6 @@ def _run(
             expected="a program that this machine runs",
             hint="install it anew, or look at PATH",
         ) from error
-    try:
-        return _wait(process, out, err, limit_s, watch)
-    finally:
-        # Ctrl-C ends here, too: it does not reach other sessions.
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
 
 
 def _wait(

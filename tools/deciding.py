@@ -25,8 +25,8 @@ ROOT = Path(__file__).parents[1]
 NOTED = "_noted_by_deciding"
 """What instrumented code calls."""
 
-Part = tuple[str, int, int]
-"""File, line and column of a part."""
+Part = tuple[str, int, int, int | None, int | None]
+"""File of a part, and the lines and columns where it begins and ends."""
 
 
 class Parts:
@@ -46,7 +46,7 @@ class Parts:
     def undecided(self) -> list[str]:
         """``file:line: text`` of each part that has decided nothing, in order."""
         rest = sorted(self.texts.keys() - self.decided)
-        return [f"{file}:{line}: {self.texts[file, line, at]}" for file, line, at in rest]
+        return [f"{file}:{line}: {self.texts[file, line, *at]}" for file, line, *at in rest]
 
     def code_of(self, source: str, file: str) -> CodeType:
         """The module's code, which notes what decides."""
@@ -85,7 +85,8 @@ class _Operands(ast.NodeTransformer):
         return node
 
     def _noted(self, operand: ast.expr, deciding: bool) -> ast.expr:
-        part = self._file, operand.lineno, operand.col_offset
+        place = operand.lineno, operand.col_offset, operand.end_lineno, operand.end_col_offset
+        part = self._file, *place
         self._parts.texts[part] = " ".join(ast.unparse(operand).split())
         value = self.visit(operand)
         function = ast.Name(NOTED, ast.Load())

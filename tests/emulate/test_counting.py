@@ -1,6 +1,7 @@
 """From what an image reports to instructions, outputs and stack; images are scripts here."""
 
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -29,6 +30,18 @@ OPS = {
 def test_instructions_are_the_mean_of_phases_without_the_empty_call():
     found = qemu.instructions(CALIBRATION | INVOKE | EMPTY)
     assert found == round((2003 - 22) / 2 * PER_TICK - (11 - 1) / 2 * 4)
+
+
+def test_a_debugger_is_waited_for_before_the_first_instruction(monkeypatch):
+    """And everything else is as without one; a user's options come last."""
+    monkeypatch.setattr(qemu.toolchain, "require", lambda *programs: None)
+    image = Image(Path("/x/image.elf"), BOARDS["mps2-an386"], Sizes(*[0] * 7), None)
+    plain, debugged = (qemu._command(image, gdb, ["-d", "int"]) for gdb in (None, 1234))
+    assert plain[:3] == ["qemu-system-arm", "-M", "mps2-an386"]
+    assert plain[-4:] == ["-kernel", "/x/image.elf", "-d", "int"]
+    (at,) = (i for i, word in enumerate(debugged) if word == "-S")
+    assert debugged[at : at + 3] == ["-S", "-gdb", "tcp:127.0.0.1:1234"]
+    assert debugged[:at] + debugged[at + 3 :] == plain
 
 
 def test_each_slice_has_the_mean_of_its_phases_without_the_empty_call():

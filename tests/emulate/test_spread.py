@@ -43,6 +43,14 @@ def test_long_inputs_come_in_more_pieces(monkeypatch):
     assert len(spread._cut(WHOLE, 50, 2)) == 10
 
 
+@pytest.mark.parametrize("limit", [2, 3, 9, 10, 11, 13, 99, 100, 101])
+def test_no_piece_is_longer_than_the_limit_and_a_sample(limit, monkeypatch):
+    monkeypatch.setattr(spread, "PIECE_BYTES", limit)
+    pieces = spread._cut(WHOLE, 50, 1)
+    assert len(pieces) >= 100 / limit
+    assert max(map(len, pieces)) < limit + 2
+
+
 class Crowd:
     """Workers that are done in another order than they began."""
 

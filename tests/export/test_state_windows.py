@@ -66,7 +66,9 @@ STAYS = {
 def test_new_rows_push_out_the_oldest(name):
     case = MOVES[name]
     layout = lay_out(settle(case.graph()))
-    (shift,) = layout.shifts.values()
+    ((joined, shift),) = layout.shifts.items()
+    # The concatenation moves the window on, and then its newest rows lie where the state is.
+    assert (joined, layout.idle) == (1, {2})
     new = case.new * case.channels
     assert (shift.tail, shift.new) == (4 * case.channels, new)
     assert layout.offsets == {"w": 0, "s": new, "n": new}

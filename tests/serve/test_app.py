@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 import zipfile
 from pathlib import Path
@@ -185,10 +186,22 @@ def test_the_description_has_every_path_field_and_choice(client):
     assert statuses == {"200", "403", "413", "415", "422", "504"}
 
 
+@pytest.mark.parametrize("path", ["/docs", "/redoc", "/docs/oauth2-redirect"])
+def test_there_is_no_page_whose_scripts_come_from_elsewhere(path, client):
+    assert client.get(path).status_code == 404
+
+
+def test_no_page_names_another_machine_that_it_would_fetch_from(client):
+    text = client.get("/").text
+    assert not re.findall(r"""(?:src|href)=["'](?:https?:)?//|url\(["']?https?:""", text)
+
+
 WHO = {
     ("127.0.0.1:8000", None): 200,
     ("localhost:8000", "http://localhost:8000"): 200,
     ("127.0.0.1", None): 200,
+    ("LocalHost:8000", None): 200,
+    ("[::1]:8000", None): 403,
     ("127.0.0.1:8000", "http://127.0.0.1:9000"): 403,
     ("127.0.0.1:8000", "https://127.0.0.1:8000"): 403,
     ("127.0.0.1:8000", "null"): 403,

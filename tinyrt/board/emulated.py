@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import selectors
-import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -17,7 +16,8 @@ from tinyrt.board.line import MAX_READ, READ_S
 from tinyrt.emulate import toolchain
 from tinyrt.emulate.boards import ARM_QEMU, BOARDS, RISCV_QEMU
 from tinyrt.errors import DataError, ToolError
-from tinyrt.tools import last_lines
+from tinyrt.signals import held
+from tinyrt.tools import kill, last_lines
 
 MACHINES = {40: (ARM_QEMU, "mps2-an386"), 243: (RISCV_QEMU, "virt")}
 """Processor of an ELF file (``e_machine``) -> emulator, and its machine where none is named."""
@@ -64,9 +64,7 @@ class EmulatedLine:
         trace: TracebackType | None,
     ) -> None:
         """End the emulator and all that it started."""
-        if self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        kill(self._process)
         self._selector.close()
         for file in (self._in, self._out):
             file.close()
@@ -124,10 +122,9 @@ def emulated_port(elf: str | Path, machine: str | None) -> Iterator[EmulatedLine
         *("-display", "none", "-monitor", "none", "-serial", "stdio"),
         *("-semihosting-config", "enable=on,target=native", "-kernel", str(path.resolve())),
     ]
-    with (
-        tempfile.TemporaryFile() as words,
-        EmulatedLine(command, f"{name} in QEMU", words) as line,
-    ):
+    with tempfile.TemporaryFile() as words, ExitStack() as ending:
+        with held():
+            line = ending.enter_context(EmulatedLine(command, f"{name} in QEMU", words))
         yield line
 
 

@@ -5,8 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.sparse import stored_as
 from tests.backends.c.test_choice import conv, dense
 from tests.backends.c.test_winograd import block_of, node_of
+from tests.firmware.test_sparse import ROW, pruned
 from tinyrt.backends.c.blocks import row_bytes
 from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.isa import InstructionSet
@@ -14,6 +16,7 @@ from tinyrt.backends.c.kernel import Number, Place
 from tinyrt.backends.c.parts.cost import instructions_of
 from tinyrt.backends.c.parts.cutting import cut_of
 from tinyrt.backends.c.parts.edit import params_of
+from tinyrt.backends.c.weights import Weights
 from tinyrt.export.target import Optimize, find_core, target_of
 
 SCALAR = InstructionSet.SCALAR
@@ -99,6 +102,18 @@ def test_layers_of_one_row(case, kernel, sliced, scratch):
     assert in_parts.name == f"tinyrt_{sliced}"
     assert in_parts.scratch_bytes == scratch
     assert whole.scratch_bytes == (0 if "row" in kernel else scratch)
+
+
+@pytest.mark.parametrize("pattern", [Weights.BLOCKS, Weights.ONE_OF_4, Weights.TWO_OF_4])
+def test_parts_of_a_row_without_its_zeros_keep_no_sum(pattern):
+    """Only the kernel that reads all weights by bytes has parts that do."""
+    (node,) = pruned(ROW, pattern).bound()
+    for limit in (np.inf, 5_000):
+        with stored_as(pattern):
+            kernel = choose(node, replace(M3, in_one_go=limit))
+        assert "_part" not in kernel.name
+        assert kernel.stored.form is pattern
+        assert kernel.scratch_bytes == 0
 
 
 def test_dual_multiplies_keep_no_sum():

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from tinyrt.emulate.cycles.counts import Counts
-from tinyrt.emulate.cycles.flash import Flash, with_waits
+from tinyrt.emulate.cycles.flash import MAX_LINE, Flash, with_waits
+from tinyrt.errors import DataError
 
 COUNTS = Counts(code_misses=100, flash_loads=50, data_misses=20)
 BOUNDS = (700.0, 900.0)
@@ -25,6 +26,19 @@ BOUNDS = (700.0, 900.0)
 )
 def test_reads_that_are_not_kept_wait(flash, expected):
     assert with_waits(BOUNDS, COUNTS, flash) == expected
+
+
+@pytest.mark.parametrize("line", [0, 1, 2, 3, 5, 6, 12, 24, 31, 33, MAX_LINE - 1, 2 * MAX_LINE])
+def test_a_line_that_is_no_power_of_two_is_refused(line):
+    with pytest.raises(DataError, match=f"a line of flash has {line} bytes"):
+        Flash(line=line)
+
+
+@pytest.mark.parametrize("line", [4, 8, 16, 32, MAX_LINE])
+def test_caches_keep_whole_lines_and_one_at_least(line):
+    assert Flash(line=line).code_lines == 1
+    flash = Flash(line=line, code_cache=5 * line - 1, data_cache=line - 1)
+    assert (flash.code_lines, flash.data_lines) == (4, 1)
 
 
 def test_more_wait_states_never_take_less():

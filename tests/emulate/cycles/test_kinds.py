@@ -5,6 +5,7 @@ import pytest
 from tinyrt.emulate.cycles.disassembly import Instruction, parse_listing
 from tinyrt.emulate.cycles.kinds import Facts, facts_of, may_pass
 from tinyrt.emulate.cycles.table import cores_with_cycles, table_of
+from tinyrt.emulate.cycles.timing import SKIPPED
 
 
 def facts(kind, words=0, result="", address="", sources=None, moves=False):
@@ -178,3 +179,12 @@ def test_exact_tables_are_those_of_manuals_with_cycles():
     assert exact == ["cortex-m0", "cortex-m0plus", "cortex-m3", "cortex-m4"]
     others = {"cortex-m33", "cortex-m55", "cortex-m7", "cortex-m85"}
     assert {*cores_with_cycles()} == {*exact, *others}
+
+
+@pytest.mark.parametrize("core", cores_with_cycles())
+def test_no_instruction_takes_less_at_most_than_one_that_is_skipped(core):
+    """But for what is no instruction of its own: what a neighbour adds."""
+    table = table_of(core)
+    own = [kind for name, kind in table.kinds.items() if "after" not in name]
+    assert all(kind.cycles[1] >= SKIPPED for kind in own)
+    assert all(kind.small is None or kind.small >= SKIPPED for kind in own)

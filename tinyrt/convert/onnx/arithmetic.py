@@ -99,7 +99,7 @@ def div(call: Call) -> Value:
     if not call.is_constant_input(1) or call.array(1).dtype.kind in "iu":
         return binary("div")(call)
     divisor = call.array(1)
-    if divisor.dtype == np.float32 and not np.all(divisor):
+    if not np.all(divisor):
         raise UnsupportedError(
             "the divisor has zeros", expected="a constant without zeros", hint="correct the model"
         )

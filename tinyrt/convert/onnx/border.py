@@ -27,13 +27,14 @@ def pad(call: Call) -> Value:
     else:
         widths = call.ints(1, "the pads")
         fill = call.optional_array(2, "the pad value")
-        value = 0.0 if fill is None or fill.size == 0 else float(fill.reshape(-1)[0])
         if fill is not None and fill.dtype.kind != "f":
             raise UnsupportedError(
                 "a border of integers",
                 expected="a border of numbers, in front of QuantizeLinear",
                 hint="quantise the model in QDQ form",
             )
+        is_used = fill is not None and mode == "constant"
+        value = call.scalar(2, "the pad value") if is_used else 0.0
     axes = call.ints(3, "the axes") if call.has(3) else tuple(range(rank))
     if len(widths) != 2 * len(axes):
         raise ModelFormatError(f"{len(widths)} pads for {len(axes)} axes", expected="two each")

@@ -168,8 +168,8 @@ class Call:
         return [self.operand(i) for i in range(max(len(self.node.inputs), 1))]
 
     def is_constant_input(self, i: int) -> bool:
-        """Whether input ``i`` is present and known on import."""
-        return self.has(i) and not isinstance(self.operand(i), Value | Quantized)
+        """Whether input ``i``, which must be present, is known on import."""
+        return not isinstance(self.operand(i), Value | Quantized)
 
     def all_inputs_constant(self) -> bool:
         """Whether every input that is present is known on import."""

@@ -69,11 +69,17 @@ class Grid:
 class Quantized:
     """An activation of integers: the real value that they stand for, and its grid.
 
-    The grid is None for an input of the model, until the first op that reads it defines it.
+    Of an input of the model the grid is its element type, until the first op that reads it
+    defines it.
     """
 
     value: Value
-    grid: Grid | None
+    grid: Grid | str
+
+    @property
+    def dtype(self) -> str:
+        """The integers' element type."""
+        return self.grid if isinstance(self.grid, str) else self.grid.dtype
 
     @property
     def shape(self) -> Shape:
@@ -139,7 +145,12 @@ def tensor_params(array: NDArray[Any]) -> QParams | None:
     return q if q is not None and q.axis is None else None
 
 
-def moved_grid(op: str, operands: Sequence[Quantized]) -> Grid | None:
+def _is_same(a: Grid | str, b: Grid | str) -> bool:
+    """Whether two activations are of the same integers."""
+    return a.equals(b) if isinstance(a, Grid) and isinstance(b, Grid) else a == b
+
+
+def moved_grid(op: str, operands: Sequence[Quantized]) -> Grid | str:
     """The grid that all operands of an op that moves data are on.
 
     Raises:
@@ -148,8 +159,7 @@ def moved_grid(op: str, operands: Sequence[Quantized]) -> Grid | None:
     """
     first = operands[0].grid
     for other in operands[1:]:
-        same = first is not None and other.grid is not None and first.equals(other.grid)
-        if not same and not (first is None and other.grid is None):
+        if not _is_same(first, other.grid):
             raise UnsupportedError(
                 f"{op} joins integers of different scales",
                 tensor=other.value.describe(),

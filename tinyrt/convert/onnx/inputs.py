@@ -66,13 +66,13 @@ class Inputs:
 
     Attributes:
         values: inputs with their shapes.
-        quantized: names of those that are quantised integers.
+        quantized: those that are quantised integers, and their element types.
         fixed: inputs that the user fixes, by name.
 
     """
 
     values: list[Value]
-    quantized: frozenset[str]
+    quantized: dict[str, str]
     fixed: dict[str, Array]
 
 
@@ -126,7 +126,7 @@ def input_values(
     }
     return Inputs(
         [Value(i.name, kinds[i.name], resolved[i.name]) for i in left],
-        frozenset(i.name for i in left if i.kind in QUANTIZED and i.name not in numbers),
+        {i.name: DTYPES[i.kind] for i in left if i.kind in QUANTIZED and i.name not in numbers},
         {i.name: _elements(i, resolved[i.name], fixed[i.name]) for i in inputs if i.name in fixed},
     )
 

@@ -29,7 +29,8 @@ def on_integers(call: Call, plain: Callable[[Call], Sequence[Operand]]) -> Seque
     integers = {name: x for name, x in operands.items() if isinstance(x, Quantized)}
     if not integers:
         return plain(call)
-    grid = None if call.node.op in PLACES else moved_grid(call.node.op, list(integers.values()))
+    moves = call.node.op not in PLACES
+    grid = moved_grid(call.node.op, list(integers.values())) if moves else ""
     scope: dict[str, Operand] = {name: x.value for name, x in integers.items()}
     builder.tensors = outer.new_child(scope)
     if call.node.op == "Pad":
@@ -38,17 +39,17 @@ def on_integers(call: Call, plain: Callable[[Call], Sequence[Operand]]) -> Seque
         results = plain(call)
     finally:
         builder.tensors = outer
-    if call.node.op in PLACES:
+    if not moves:
         return results
     return [Quantized(x, grid) if isinstance(x, Value) else x for x in results]
 
 
-def _real_border(call: Call, grid: Grid | None) -> dict[str, Operand]:
+def _real_border(call: Call, grid: Grid | str) -> dict[str, Operand]:
     """What Pad fills with, as the number that the integer stands for."""
     constant = call.node.get_string("mode", "constant") == "constant"
     if not constant:
         return {}
-    if grid is None or not call.has(2):
+    if isinstance(grid, str) or not call.has(2):
         raise UnsupportedError(
             "a border of integers without a scale",
             expected="a border whose integer is given, behind QuantizeLinear",

@@ -251,7 +251,7 @@ def _check_outputs(
 def _import_node(builder: Builder, source: Source, node: OnnxNode) -> None:
     call = Call(node, builder)
     outputs = [name for name in node.outputs if name]
-    if not outputs or any(name in builder.defined for name in outputs):
+    if any(name in builder.defined for name in outputs):
         raise _defined_twice(outputs, "the node defines")
     builder.defined.update(outputs)
     named = zip(node.outputs, _results(call, source), strict=False)
@@ -277,7 +277,7 @@ def _results(call: Call, source: Source) -> Sequence[Operand]:
         return LEARNED[node.op](call)
     if (node.domain, node.op) in FUSED:
         return _fused(call, source)
-    if not node.domain and node.op in STANDARD:
+    if node.op in STANDARD:
         return _import_function(builder, source, node, function_of(call))
     if node.op in FLOW:
         return FLOW[node.op](call, _Bodies(builder, source))

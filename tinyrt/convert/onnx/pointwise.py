@@ -6,7 +6,7 @@ import numpy as np
 
 from tinyrt.convert.onnx.call import Call, Importer
 from tinyrt.errors import UnsupportedError
-from tinyrt.ir import DType, Value
+from tinyrt.ir import Value
 
 PLAIN = {
     "Abs": "abs",
@@ -199,7 +199,10 @@ def power(call: Call) -> Value:
         return call.emit("pow", x, call.value(1))
     exponent = call.array(1).astype(np.float32)
     scalar_exponent = float(exponent.reshape(-1)[0]) if exponent.size == 1 else None
-    if scalar_exponent == 1 and x.dtype is DType.FLOAT32:
+    more = exponent.ndim - len(x.shape)
+    if scalar_exponent is not None and more > 0:
+        x = call.reshape(x, (1,) * more + x.shape, f"{call.result}.aligned")
+    if scalar_exponent == 1:
         return x
     if scalar_exponent == 2:
         return call.emit("mul", x, x)

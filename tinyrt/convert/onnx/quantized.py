@@ -27,11 +27,10 @@ from tinyrt.convert.onnx.proto import OnnxNode
 from tinyrt.convert.onnx.weights import DTYPES, Array, element_type
 from tinyrt.errors import ModelFormatError, UnsupportedError
 from tinyrt.ir import Node, Value
-from tinyrt.ops.shared.spec import limits_of
 
 
-def _grid(call: Call, shape: Sequence[int], dtype: str | None) -> Grid:
-    """Scale and zero point, inputs 1 and 2 of the node, for a tensor of that shape."""
+def _grid(call: Call, shape: Sequence[int], dtype: str) -> Grid:
+    """Scale and zero point, inputs 1 and 2 of the node, for integers of that shape and type."""
     if call.node.get_int("block_size", 0):
         raise UnsupportedError(
             "scales per block",
@@ -41,7 +40,12 @@ def _grid(call: Call, shape: Sequence[int], dtype: str | None) -> Grid:
     scale = checked_scale(call.array(1, "the scale"))
     zero_point = call.optional_array(2, "the zero point")
     if zero_point is None:
-        zero_point = np.zeros(scale.shape, dtype or "uint8")
+        zero_point = np.zeros(scale.shape, dtype)
+    if zero_point.dtype.name != dtype:
+        raise ModelFormatError(
+            f"integers of {dtype}, and a zero point of {zero_point.dtype.name}",
+            expected="one element type",
+        )
     if zero_point.size != scale.size:
         raise ModelFormatError(
             f"{scale.size} scales and {zero_point.size} zero points", expected="as many"
@@ -55,19 +59,17 @@ def _grid(call: Call, shape: Sequence[int], dtype: str | None) -> Grid:
                 f"{scale.size} scales along axis {axis} of {list(shape)}",
                 expected="one scale, or one per slice",
             )
-    return Grid(scale.reshape(-1), zero_point.reshape(-1), dtype or zero_point.dtype.name, axis)
+    return Grid(scale.reshape(-1), zero_point.reshape(-1), dtype, axis)
 
 
 def quantize_linear(call: Call) -> Operand:
     """``clip(round(x / scale) + zero_point)``: the real value on the grid, and the grid."""
     to = call.node.get_int("output_dtype", 0)
-    dtype = None
-    if to and not call.has(2):
-        dtype = DTYPES.get(to, element_type(to))
     given = call.optional_array(2, "the zero point")
-    if given is not None:
-        dtype = given.dtype.name
-    if (dtype or "uint8") not in OFFSETS:
+    dtype = "uint8" if given is None else given.dtype.name
+    if to:
+        dtype = DTYPES.get(to, element_type(to))
+    if dtype not in OFFSETS:
         raise UnsupportedError(
             f"a tensor is quantised to {dtype}",
             expected=", ".join(OFFSETS),
@@ -89,8 +91,7 @@ def _stored(real: Array, grid: Grid) -> Array:
 def _on_grid(call: Call, x: Value, grid: Grid) -> Value:
     """``x`` rounded to the grid."""
     q, dtype = grid.params(), SIGNED[grid.dtype]
-    low, high = limits_of(dtype)
-    if q is None or q.axis is not None or not low <= q.zero_point <= high:
+    if q is None or q.axis is not None:
         raise UnsupportedError(
             "an activation has several scales",
             tensor=x.describe(),
@@ -112,7 +113,7 @@ def dequantize_linear(call: Call) -> Operand:
         steps = x.astype(np.float64) - zero_point.astype(np.float64)
         real = (steps * scale.astype(np.float64)).astype(np.float32)
         return Dequantized.of(real, grid) if grid.dtype in OFFSETS else real
-    if x.grid is None:
+    if isinstance(x.grid, str):
         return _on_grid(call, x.value, grid)
     if grid.axis is None and (lookup := _lookup_of(call, x.value)) is not None:
         return _looked_up(call, lookup, grid)
@@ -138,9 +139,9 @@ def _looked_up(call: Call, lookup: Node, grid: Grid) -> Value:
     return call.emit("embedding", named, indices)
 
 
-def _integer_type(x: Array | Quantized) -> str | None:
+def _integer_type(x: Array | Quantized) -> str:
     if isinstance(x, Quantized):
-        return x.grid.dtype if x.grid is not None else None
+        return x.dtype
     if x.dtype.kind not in "iu":
         raise ModelFormatError(f"the operand is {x.dtype.name}", expected="integers")
     return x.dtype.name

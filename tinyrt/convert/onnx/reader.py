@@ -104,9 +104,9 @@ def import_onnx(
         inputs = input_values(model.graph, shapes, values)
         for value in inputs.values:
             builder.add_value(value)
-            is_integer = value.name in inputs.quantized
+            kind = inputs.quantized.get(value.name)
             real = _as_numbers(builder, value)
-            builder.tensors[value.name] = Quantized(real, None) if is_integer else real
+            builder.tensors[value.name] = Quantized(real, kind) if kind else real
         builder.tensors.update(inputs.fixed)
         names = tuple(value.name for value in inputs.values)
         builder.defined.update(names, inputs.fixed)

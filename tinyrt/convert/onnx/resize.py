@@ -66,7 +66,7 @@ def _targets(call: Call, x: Value) -> tuple[list[int], list[float]]:
         )
     for axis, scale in zip(axes, factors, strict=False):
         sizes[axis], scales[axis] = math.floor(x.shape[axis] * scale), scale
-    if min(sizes) < 1 or min(scales) <= 0:
+    if min(sizes) < 1:
         raise ModelFormatError(f"{x.type} resized to {sizes}", expected="positive sizes")
     return list(checked_shape(sizes, f"'{call.result}'")), scales
 

@@ -34,7 +34,7 @@ def operands_of(
     if builtin == JOIN and outputs:
         return [None if x is None else _rescaled(parts, x, outputs[0]) for x in filled]
     empty = [value for value in inputs if value is not None and value.name in parts.empty]
-    if empty and builtin != JOIN:
+    if empty:
         raise UnsupportedError(
             "the op reads a tensor without elements",
             tensor=empty[0].describe(),

@@ -86,7 +86,7 @@ class CoreTiming:
         if facts.kind == "it" and not (before is not None and before.size == SHORT):
             least = most  # nothing to fold it onto
         if instruction.conditional:
-            least, most = min(least, SKIPPED), max(most, SKIPPED)
+            least = min(least, SKIPPED)  # and none takes less at most
         skipped = instruction.conditional or not kind.unit
         return Cost(least, most, {} if skipped else {kind.unit: kind.busy})
 

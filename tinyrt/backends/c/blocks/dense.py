@@ -143,10 +143,9 @@ class _Dense:
         fits = not self.eights or row_bytes.fits(self.block.channels)
         return self.rows == 1 and fits and not (scalar and self.thresholds)
 
-    @property
-    def keeps(self) -> bool:
-        """Whether parts keep the sum of a row's activations."""
-        return self.sliced and self.is_row and self.eights
+    def keeps(self, form: Weights) -> bool:
+        """Whether parts keep the sum of a row's activations: rows of sparse weights need none."""
+        return self.sliced and self.is_row and self.eights and form is Weights.DENSE
 
     @property
     def layout(self) -> tuple[int, int]:
@@ -155,12 +154,11 @@ class _Dense:
             return row_bytes.CHANNELS, self.c_in
         return QUAD, self.block.taps
 
-    @property
-    def scratch_bytes(self) -> int:
-        """Bytes of columns, or of what parts of a row keep."""
+    def scratch_bytes(self, form: Weights) -> int:
+        """Bytes of columns, or of what parts of a row keep, for weights so stored."""
         if not self.is_row:
             return columns_scratch(self.block, self.rows)
-        if self.keeps:
+        if self.keeps(form):
             return row_bytes.SUM_BYTES
         in_place = self.block.isa is InstructionSet.SCALAR or self.c_in % QUAD == 0
         return 0 if in_place else self.block.taps
@@ -181,7 +179,7 @@ class _Dense:
             params = Params(f"{kernel}_s8_params", fields)
             scratch = Scratch(pointer=COLUMNS_POINTER)
             fills: tuple[Arg, ...] = ()
-            if self.keeps and form is Weights.DENSE:
+            if self.keeps(form):
                 kernel, fills = f"{kernel}_part", (Number(1),)
             function = f"{kernel}_{suffix(self.block, form, relu)}"
             product = call(function, params, *fills, x, scratch, y)
@@ -202,7 +200,7 @@ def dense_kernel(node: BoundNode, block: Block, requant: Requant, target: Target
     at_once = FOUR if by_fours else COLUMNS
     return Kernel(
         lambda: layer.calls(stored.form, relu if stored.form is Weights.DENSE else None),
-        fours.scratch_bytes(block, target) if by_fours else layer.scratch_bytes,
+        fours.scratch_bytes(block, target) if by_fours else layer.scratch_bytes(stored.form),
         unordered if layer.is_row else lambda: columns(node, layer.rows, at_once),
         stored=stored,
     )
@@ -229,7 +227,7 @@ def counted_kernel(
     at_once = FOUR if by_fours else COLUMNS
     return Kernel(
         lambda: layer.calls(Weights.DENSE, relu),
-        fours.scratch_bytes(block, target) if by_fours else layer.scratch_bytes,
+        fours.scratch_bytes(block, target) if by_fours else layer.scratch_bytes(Weights.DENSE),
         unordered if layer.is_row else lambda: columns(node, rows, at_once),
     )
 
