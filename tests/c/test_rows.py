@@ -10,9 +10,9 @@ from tests.memory.nets import gated_net, random_net
 from tests.memory.targets import kernels_for
 from tests.sampling import sampled
 from tinyrt.export import ExportOptions, export_graph
-from tinyrt.ir import DType, Graph
+from tinyrt.ir import DType, Graph, QParams
 from tinyrt.memory import plan_by_rows
-from tinyrt.ops import OPS
+from tinyrt.ops import OPS, is_weighted
 from tinyrt.ops.shared.evaluate import evaluate
 
 pytestmark = pytest.mark.slow
@@ -29,7 +29,22 @@ def narrow_net(seed: int) -> Graph:
     return replace(graph, values=values)
 
 
-NETS = ((random_net, 8), (random_net, 9), (random_net, 23), (narrow_net, 23), (gated_net, 8))
+def alike_net(seed: int) -> Graph:
+    """A random network whose layers have one scale for all their channels."""
+    graph = random_net(seed)
+    values = dict(graph.values)
+    for node in graph.nodes:
+        if is_weighted(node):
+            for name in node.inputs[1:]:
+                q = QParams(values[name].q.scales[:1], 0)
+                values[name] = replace(values[name], q=q)
+    return replace(graph, values=values)
+
+
+NETS = (
+    *((random_net, 8), (random_net, 9), (random_net, 23), (gated_net, 8)),
+    *((narrow_net, 23), (alike_net, 23)),
+)
 """Between them they have stages of every kind of kernel for rows."""
 
 ROWS3 = ("tinyrt_depthwise_rows3_s8.c", "tinyrt_depthwise_rows3_s4.c")
