@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 
 from tests.c.host import build_program, run_samples
-from tests.memory.nets import gated_net, random_net
+from tests.memory.nets import RandomNet, gated_net, random_net
 from tests.memory.targets import kernels_for
 from tests.sampling import sampled
 from tinyrt.export import ExportOptions, export_graph
 from tinyrt.ir import DType, Graph, QParams
 from tinyrt.memory import plan_by_rows
-from tinyrt.ops import OPS, is_weighted
+from tinyrt.ops import OPS
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.shared.evaluate import evaluate
 
 pytestmark = pytest.mark.slow
@@ -30,20 +32,25 @@ def narrow_net(seed: int) -> Graph:
 
 
 def alike_net(seed: int) -> Graph:
-    """A random network whose layers have one scale for all their channels."""
-    graph = random_net(seed)
-    values = dict(graph.values)
-    for node in graph.nodes:
-        if is_weighted(node):
-            for name in node.inputs[1:]:
-                q = QParams(values[name].q.scales[:1], 0)
-                values[name] = replace(values[name], q=q)
-    return replace(graph, values=values)
+    """Windows of 3x3 of more channels than four, all of one scale."""
+    net = RandomNet(seed)
+    x = net.values["x"]
+    for op, attrs, shape, axis in (
+        ("conv2d", Conv2dAttrs(padding="SAME"), (7, 3, 3, x.shape[3]), 0),
+        ("depthwise_conv2d", DepthwiseConv2dAttrs(padding="SAME"), (1, 3, 3, 7), 3),
+        ("conv2d", Conv2dAttrs((2, 2), "SAME"), (5, 3, 3, 7), 0),
+    ):
+        names = net.weights(shape, axis)
+        for name in names:
+            q = QParams(net.values[name].q.scales[:1], 0)
+            net.values[name] = replace(net.values[name], q=q)
+        x = net.op(op, attrs, x.name, *names)
+    return net.graph(x.name)
 
 
 NETS = (
     *((random_net, 8), (random_net, 9), (random_net, 23), (gated_net, 8)),
-    *((narrow_net, 23), (alike_net, 23)),
+    *((narrow_net, 23), (alike_net, 31)),
 )
 """Between them they have stages of every kind of kernel for rows."""
 

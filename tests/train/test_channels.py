@@ -226,6 +226,7 @@ def test_a_layer_that_is_applied_twice_keeps_its_channels_and_stays_one():
 
 WIDER = {
     "more channels": ("pad", PadAttrs(((0, 0), (0, 0), (0, 0), (0, 4))), False),
+    "twice the channels": ("pad", PadAttrs(((0, 0), (0, 0), (0, 0), (4, 4))), False),
     "more rows": ("pad", PadAttrs(((0, 0), (1, 1), (1, 1), (0, 0))), True),
     "channels side by side": ("reshape", ReshapeAttrs((1, 4, 32)), True),
     "neighbours side by side": ("reshape", ReshapeAttrs((1, 8, 4, 4)), False),
