@@ -65,10 +65,6 @@ def _steps() -> dict[str, Built]:
     bands = DepthwiseConv2dAttrs((3, 3), "VALID")
     layer = Layer("depthwise_conv2d", bands, (1, 41, 41, 8), (1, 2, 2, 8), 3)
     made["depthwise_conv2d: bands of steps beyond windows"] = made_layer(layer, UNIT["halves"], -3)
-    # Padded, as many taps as three rows of nine have.
-    for kernel in ((5, 5), (1, 27), (27, 1)):
-        layer = Layer("conv2d", Conv2dAttrs(), (2, 9, 31, 1), (5, *kernel, 1))
-        made[f"conv2d: taps of {kernel}"] = made_layer(layer, UNIT["halves"], 5)
     size = (7, 9)
     attrs = TransposeConvAttrs(size, (3, 3))
     layer = Layer("transpose_conv", attrs, (2, 3, 3, 5), (4, 2, 2, 5))
