@@ -58,7 +58,7 @@ def test_ops_that_keep_samples_apart_take_more_of_them(name):
 
 @pytest.mark.parametrize("name", MIXED)
 def test_ops_that_mix_samples_are_refused(name):
-    with pytest.raises(ShapeError, match="samples|do not broadcast"):
+    with pytest.raises(ShapeError, match=r"samples|do not broadcast"):
         rebatch(MIXED[name], 6)
 
 

@@ -82,7 +82,10 @@ TAKEN = [
     ),
     Fitting(
         *("conv2d", WIDE, (of(S8, 1, 4, 4, 4), of(S16, 6, 1, 1, 4), None)),
-        {"int16 with wide weights": {0: of(S16, 1, 4, 4, 4)}, "narrow ones": {1: of(S8, 6, 1, 1, 4)}},
+        {
+            "int16 with wide weights": {0: of(S16, 1, 4, 4, 4)},
+            "narrow ones": {1: of(S8, 6, 1, 1, 4)},
+        },
     ),
     Fitting(
         *("conv2d", WIDE, (of(S16, 1, 4, 4, 4), of(S8, 6, 1, 1, 4), None)),

@@ -22,7 +22,6 @@ from tinyrt.quantize.ranges import Range
 from tinyrt.quantize.schemes import lay_out
 from tinyrt.quantize.scores import masks
 
-
 MIRRORED = [c for c in Calibrator if c not in (Calibrator.AUTO, Calibrator.ENTROPY)]
 """Calibrators that treat both ends alike; entropy moves the upper one first."""
 
@@ -174,3 +173,24 @@ def test_who_takes_the_greatest_of_chosen_scores_sees_no_mask(op, reader):
     greatest = net.op(reader, (made,), ReduceAttrs((-1,), keep_dims=True))
     graph = net.graph(net.softmax(net.add(made, "x")), greatest)
     assert (made in masks(graph)) is ((op, reader) == ("select_v2", "reduce_max"))
+
+
+NEEDS = {
+    "int8": (QuantConfig(), True),
+    "weights": (QuantConfig(scheme=Scheme.WEIGHTS_INT8), False),
+    "halves": (QuantConfig(scheme=Scheme.WEIGHTS_FLOAT16), False),
+    "weights, and a layer in int8": (
+        QuantConfig(scheme=Scheme.WEIGHTS_INT8, scheme_for=(("a", Scheme.INT8),)),
+        True,
+    ),
+    "weights whose rounding is chosen": (
+        QuantConfig(scheme=Scheme.WEIGHTS_INT8, optimize_rounding=True),
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NEEDS)
+def test_data_are_asked_for_where_something_depends_on_them(name):
+    config, needs = NEEDS[name]
+    assert config.needs_data is needs

@@ -33,7 +33,11 @@ LONG_STEPS = {
 def _products() -> dict[str, Built]:
     made = {}
     for a, b in BATCHES:
-        for x, y, ratio in (("int8", "int8", 0.01), ("int16", "int16", 1e-6), ("int16", "int8", 1e-4)):
+        for x, y, ratio in (
+            ("int8", "int8", 0.01),
+            ("int16", "int16", 1e-6),
+            ("int16", "int8", 1e-4),
+        ):
             inputs = [
                 Given(spread((*a, 3, 5), DType(x)), 1.0, 7 if x == "int8" else 0),
                 Given(spread((*b, 5, 4), DType(y), 41), ratio, -5 if x == "int8" else 0),
