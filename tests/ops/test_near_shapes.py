@@ -12,6 +12,7 @@ from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depth_to_space import BlockAttrs
 from tinyrt.ops.embedding import EmbeddingAttrs
+from tinyrt.ops.gather import GatherAttrs
 from tinyrt.ops.mirror_pad import MirrorPadAttrs
 from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.pointwise import PointwiseAttrs, Step
@@ -21,6 +22,7 @@ from tinyrt.ops.shared.pool import Pool2dAttrs
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.signal_filter_bank import SignalFilterBankAttrs
 from tinyrt.ops.svdf import SvdfAttrs
+from tinyrt.ops.topk_v2 import TopkV2Attrs
 from tinyrt.ops.transpose_conv import TransposeConvAttrs
 
 F32, S8, S16, S32 = DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32
@@ -103,6 +105,25 @@ TAKEN = [
     Fitting(
         *("fully_connected", DENSE, (of(F32, 4, 1), of(F32, 3, 1))),
         {"a single number": {0: of(F32)}},
+    ),
+    Fitting(
+        *("gather", GatherAttrs(1, (0, 2, 2, 1), (2, 2)), (of(F32, 5, 3),)),
+        {
+            "no place": {"attrs": GatherAttrs(1, (), (0,))},
+            "places of negative sizes": {"attrs": GatherAttrs(1, (0, 2, 2, 1), (-2, -2))},
+            "more places than there are": {"attrs": GatherAttrs(1, (0, 2, 2), (2, 2))},
+            "a place behind the last": {"attrs": GatherAttrs(1, (0, 2, 3, 1), (2, 2))},
+            "one before the first": {"attrs": GatherAttrs(1, (0, 2, -1, 1), (2, 2))},
+            "an axis that is not there": {"attrs": GatherAttrs(2, (0, 2, 2, 1), (2, 2))},
+        },
+    ),
+    Fitting(
+        *("topk_v2", TopkV2Attrs(3), (of(F32, 5, 3),)),
+        {
+            "none": {"attrs": TopkV2Attrs(0)},
+            "one more": {"attrs": TopkV2Attrs(4)},
+            "of a number": {0: of(F32)},
+        },
     ),
     Fitting(
         *("mirror_pad", MirrorPadAttrs(((0, 1), (2, 0))), (of(F32, 2, 3),)),

@@ -81,12 +81,15 @@ def test_ops_whose_schemes_are_named_are_not_widened():
     graph, first, second = wide_and_named()
     layout = lay_out(graph, QuantConfig())
     groups = [(first,), (second,), ("x",)]
-    steps = raised(graph, layout, {}, groups, {first}, WIDER)
-    changed = [set(assignment) for _, assignment in steps]
-    assert {second} in changed
-    assert not any(first in names for names in changed)
-    every = raised(graph, layout, {}, groups, set(), WIDER)
-    assert any({first, second} == set(assignment) for _, assignment in every)
+
+    def steps(*fixed):
+        return [set(made) for _, made in raised(graph, layout, {}, groups, set(fixed), WIDER)]
+
+    # To int16 and to float, each: one layer, the other, and both where these share a tensor.
+    assert len(steps()) == 6
+    assert all(steps().count(names) == 2 for names in ({first}, {second}, {first, second}))
+    assert steps(first) == [{second}, {second}]
+    assert steps(first, second) == []
 
 
 @pytest.mark.parametrize("scheme", [Scheme.INT8, Scheme.WEIGHTS_INT8])
