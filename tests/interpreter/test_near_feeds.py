@@ -10,7 +10,15 @@ from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.data import ArrayType
 from tinyrt.errors import DataError, NotAllocatedError, ShapeError
 from tinyrt.interpreter import Interpreter
-from tinyrt.interpreter.feeds import check_types, fitting, new_batch, rows_of, stored
+from tinyrt.interpreter.feeds import (
+    check_types,
+    fitting,
+    named,
+    new_batch,
+    rows_of,
+    stored,
+    whole_runs,
+)
 from tinyrt.ir import DType, QParams, Value
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.shared.spec import NoAttrs
@@ -180,3 +188,30 @@ def test_nothing_is_read_before_there_is_memory():
     interpreter = Interpreter.from_graph(one((1, 3)))
     with pytest.raises(NotAllocatedError):
         interpreter.get_tensor(0)
+
+
+def test_the_only_input_may_be_called_x_and_no_other_may():
+    net = Builder((1, 3))
+    net.values["sound"] = replace(net.values.pop("x"), name="sound")
+    net.inputs = ("sound",)
+    only = net.graph(net.op("abs", ("sound",)))
+    x = np.ones((2, 3), F32)
+    for given in (x, {"x": x}, {"sound": x}):
+        assert list(named(only, given)) == ["sound"]
+    assert list(named(only, {"x": x, "y": x})) == ["x", "y"]
+    several = two_inputs()
+    assert list(named(several, {"x": x})) == ["x"]
+    assert list(named(several, {"x": x, "x1": x, "x2": x})) == ["x", "x1", "x2"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "together", "runs"),
+    [(6, 2, 3), (6, 1, 6), (2, 2, 1), (5, 2, None), (1, 2, None), (0, 2, None)],
+)
+def test_runs_are_whole_and_there_is_one(rows, together, runs):
+    value = one((2, 3)).value("x")
+    if runs is not None:
+        assert whole_runs(value, rows, together) == runs
+    else:
+        with pytest.raises(DataError, match=f"the data have {rows} rows"):
+            whole_runs(value, rows, together)
