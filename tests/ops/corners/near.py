@@ -66,6 +66,11 @@ def _steps() -> dict[str, Built]:
                 made[f"{op}: steps beyond windows {name}, {padding}"] = corner(
                     op, Pool2dAttrs(kernel, stride, padding), given, q_of(1.0, 3)
                 )
+    for padding in ("SAME", "VALID"):
+        attrs = Pool2dAttrs((18, 17), (9, 7), padding)
+        made[f"average_pool2d: large windows at borders, {padding}"] = corner(
+            "average_pool2d", attrs, [Given(spread((2, 40, 30, 7)), 1.0, 3)], q_of(1.0, 3)
+        )
     bands = DepthwiseConv2dAttrs((3, 3), "VALID")
     layer = Layer("depthwise_conv2d", bands, (1, 41, 41, 8), (1, 2, 2, 8), 3)
     made["depthwise_conv2d: bands of steps beyond windows"] = made_layer(layer, UNIT["halves"], -3)
