@@ -15,6 +15,7 @@ from tinyrt.memory import plan_by_rows
 from tinyrt.ops import OPS
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
+from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.shared.evaluate import evaluate
 
 pytestmark = pytest.mark.slow
@@ -32,7 +33,7 @@ def narrow_net(seed: int) -> Graph:
 
 
 def alike_net(seed: int) -> Graph:
-    """Windows of 3x3 of more channels than four, all of one scale."""
+    """Windows of 3x3 of more channels than four, all of one scale, and a mean of odd rows."""
     net = RandomNet(seed)
     x = net.values["x"]
     for op, attrs, shape, axis in (
@@ -45,7 +46,8 @@ def alike_net(seed: int) -> Graph:
             q = QParams(net.values[name].q.scales[:1], 0)
             net.values[name] = replace(net.values[name], q=q)
         x = net.op(op, attrs, x.name, *names)
-    return net.graph(x.name)
+    assert x.shape[2] % 2
+    return net.graph(net.op("mean", MeanAttrs((1, 2)), x.name).name)
 
 
 NETS = (
