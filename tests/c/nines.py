@@ -28,6 +28,14 @@ def nines(rng: Rng) -> Case:
     return Case("conv2d", attrs, (x, (c_out, height, width, c_in), (c_out,)), CONSTANT)
 
 
+def as_many_taps(rng: Rng) -> Case:
+    """Windows of as many padded taps as three rows of nine, in other rows; they lie inside."""
+    height, width, c_in = ((2, 7, 2), (5, 5, 1), (1, 27, 1), (1, 9, 3))[int(rng.integers(0, 4))]
+    x = (2, height + int(rng.integers(2, 5)), width + int(rng.integers(4, 9)), c_in)
+    attrs = Conv2dAttrs(padding="VALID", activation=activation(rng))
+    return Case("conv2d", attrs, (x, (5, height, width, c_in), (5,)), CONSTANT)
+
+
 def every_other(rng: Rng) -> Case:
     """Depthwise filters of 3 x 3 and stride 2, with and without borders."""
     padding = str(rng.choice(["SAME", "VALID"]))
@@ -48,4 +56,9 @@ def single_rows(rng: Rng) -> Case:
     return Case("fully_connected", attrs, ((1, c_in), (c_out, c_in), (c_out,)), CONSTANT)
 
 
-LAYERS = {"nines": nines, "every other": every_other, "rows": single_rows}
+LAYERS = {
+    "nines": nines,
+    "as many taps": as_many_taps,
+    "every other": every_other,
+    "rows": single_rows,
+}

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.c.host import build_program, run_program
+from tinyrt.backends.c.linear_sum import HALVES, INT32_MAX, _addend
 from tinyrt.export import export_graph
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify
@@ -51,3 +52,26 @@ def test_all_pairs_of_inputs(tmp_path, core, sums, kernel):
     outputs = run_program(build_program(project, tmp_path), project, feeds, "arena")
     for name, expected in evaluate(graph, feeds).items():
         np.testing.assert_array_equal(outputs[name], expected, err_msg=name, strict=True)
+
+
+MOST = INT32_MAX - HALVES
+"""What a sum on its way may reach."""
+
+
+@pytest.mark.parametrize("beyond", [0, 1])
+@pytest.mark.parametrize("part", ["the sum", "the end", "the second and the addend", "the addend"])
+def test_every_sum_on_the_way_fits(part, beyond):
+    """Kernels add in one order: each of what they hold then is looked at, by itself here."""
+    a, b, addend = {
+        "the sum": (MOST - 5, 5 + beyond, -MOST + 9),
+        "the end": (MOST // 2, 1, MOST - MOST // 2 - 1 + beyond),
+        "the second and the addend": (-1000, MOST - 9, 9 + beyond),
+        "the addend": (1000, -1000, MOST + beyond),
+    }[part]
+    least = np.array([[a + b + addend]])
+
+    def products(factor):
+        return np.array([factor])
+
+    found = _addend(products, a, b, least, least + 1)
+    assert found == (None if beyond else addend)

@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 
 from tests.c.host import build_program, run_samples
-from tests.memory.nets import gated_net, random_net
+from tests.memory.nets import RandomNet, gated_net, random_net
 from tests.memory.targets import kernels_for
 from tests.sampling import sampled
 from tinyrt.export import ExportOptions, export_graph
-from tinyrt.ir import DType, Graph
+from tinyrt.ir import DType, Graph, QParams, Value
 from tinyrt.memory import plan_by_rows
 from tinyrt.ops import OPS
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
+from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.shared.evaluate import evaluate
 
 pytestmark = pytest.mark.slow
@@ -29,7 +32,26 @@ def narrow_net(seed: int) -> Graph:
     return replace(graph, values=values)
 
 
-NETS = ((random_net, 8), (random_net, 9), (random_net, 23), (narrow_net, 23), (gated_net, 8))
+def alike_net(seed: int) -> Graph:
+    """Windows of 3x3 of more channels than four, all of one scale, and a mean of odd rows."""
+    net = RandomNet(seed)
+    x = net.values["x"] = Value("x", DType.INT8, (1, 9, 5, 3), net.q)
+    for op, attrs, shape, axis in (
+        ("conv2d", Conv2dAttrs(padding="SAME"), (7, 3, 3, 3), 0),
+        ("depthwise_conv2d", DepthwiseConv2dAttrs(padding="SAME"), (1, 3, 3, 7), 3),
+    ):
+        names = net.weights(shape, axis)
+        for name in names:
+            q = QParams(net.values[name].q.scales[:1], 0)
+            net.values[name] = replace(net.values[name], q=q)
+        x = net.op(op, attrs, x.name, *names)
+    return net.graph(net.op("mean", MeanAttrs((1, 2)), x.name).name)
+
+
+NETS = (
+    *((random_net, 8), (random_net, 9), (random_net, 23), (gated_net, 8)),
+    *((narrow_net, 23), (alike_net, 31)),
+)
 """Between them they have stages of every kind of kernel for rows."""
 
 ROWS3 = ("tinyrt_depthwise_rows3_s8.c", "tinyrt_depthwise_rows3_s4.c")

@@ -179,6 +179,24 @@ def test_options_that_do_not_fit_are_refused(text):
         Boxes.from_dict(REFUSED[text])
 
 
+TAKEN = {
+    "a side of the most": {"height": 32767, "width": 32767, "anchors": [[32767, 0, 1, 32767]]},
+    "all classes but one": {"classes": 3, "ignored": [0, 2]},
+    "one class twice": {"classes": 2, "ignored": [1, 1, 1]},
+    "as many kept as decoded": {"candidates": 4, "most": 4},
+    "nothing in common": {"iou": 0, "threshold": -128, "zero_point": -128},
+    "all in common": {"iou": 1, "threshold": 127, "zero_point": 127},
+    "scales at their ends": {"center_scale": 8, "size_scale": 0},
+    "most classes": {"classes": 4096},
+}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_options_on_their_limits_are_taken(name):
+    boxes = Boxes.from_dict(ONE | TAKEN[name])
+    assert Boxes.from_dict(boxes.as_dict()) == boxes
+
+
 TOP_REFUSED = {
     "the option size is None": {},
     "the option size is 1048577": {"size": 1048577},

@@ -29,6 +29,7 @@ RUNS = sampled(
         ("cortex-m55", "elementwise", VECTORS),
         ("cortex-m55", "reducing", VECTORS),
         ("cortex-m55", "wide", PAIRS),
+        ("cortex-m55", "near", ()),
         ("cortex-m4", "legacy", ()),
     ],
     [(core, family, ()) for core in ONE_OF_EACH_KIND for family in INTEGERS],

@@ -13,7 +13,7 @@ from tinyrt.memory.arena import aligned_for
 from tinyrt.memory.lifetimes import Buffer, buffers, scratch_name
 from tinyrt.memory.placing.problem import Problem
 from tinyrt.memory.plan import ArenaPlan, MemoryOptions, Moment, require_budget
-from tinyrt.memory.regions import Region, assign, traffic_of
+from tinyrt.memory.regions import Region, _orders, assign, traffic_of
 
 
 def problem_of(*sizes, lives=None, ties=None, alignment=4):
@@ -59,6 +59,22 @@ def test_and_then_those_that_are_kept_longest():
         problem_of(60, 52, 52, lives=[(8, 9), (0, 9), (0, 9)]), two(104, 92), (900, 1, 1)
     )
     assert found.region == [SLOW, FAST, FAST]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "lives", "order"),
+    [
+        ((100, 30), [(0, 0), (0, 2)], [0, 1]),
+        ((80, 30), [(0, 0), (0, 2)], [1, 0]),
+        ((60, 30), [(0, 0), (0, 1)], [0, 1]),
+        ((40, 52, 40), [(-1, 1), (2, 3), (0, 1)], [0, 1, 2]),
+    ],
+)
+def test_what_is_kept_for_one_step_is_kept_for_that_step(sizes, lives, order):
+    """Bytes times the steps, the first and the last among them."""
+    problem = problem_of(*sizes, lives=lives)
+    *_, by_span = _orders(problem, [1.0] * len(sizes))
+    assert by_span == order
 
 
 @pytest.mark.parametrize("alignment", [4, 32])

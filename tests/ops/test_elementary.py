@@ -61,6 +61,20 @@ def test_whole_powers_are_products(exponent):
     np.testing.assert_array_equal(elementary.power(given, exponent), expected)
 
 
+EXPONENTS = [0.3, -0.3, 0.5, 2.5, -1.5, 1 / 3, 64.5, 300, -300.5, 1e4, np.float32(0.3), 7]
+
+
+@pytest.mark.parametrize("exponent", EXPONENTS)
+@pytest.mark.parametrize("size", [1, 7, 5000])
+def test_powers_of_any_exponent(exponent, size):
+    """Whole ones and halves by products, others by logarithms; many at once as few."""
+    x = np.random.default_rng(0).uniform(0.98, 1.02, size)
+    expected = np.power(x, np.float64(exponent))
+    np.testing.assert_allclose(elementary.power(x, exponent), expected, rtol=1e-10)
+    each = np.full(size, exponent, np.float64)
+    np.testing.assert_allclose(elementary.power(x, each), expected, rtol=1e-10)
+
+
 def test_angles_of_any_size():
     large = np.array([1e6, -1e6, 1e22, 1e300, 2.0**19 + 0.5])
     np.testing.assert_allclose(elementary.sin(large), np.sin(large), atol=1e-15)

@@ -150,6 +150,9 @@ def test_large_sums_are_cut_into_parts():
     same_bits(buffers.add(a, b[:1]), a + b[:1])
     same_bits(buffers.add(a.T, b.T), np.ascontiguousarray((a + b).T))
     assert buffers.add(a, b.astype(np.float64)).dtype == np.float64
+    for dtype in (np.int64, np.int32, np.int8, np.bool_):
+        whole = (a * 99).astype(dtype), (b * 99).astype(dtype)
+        same_bits(buffers.add(*whole), whole[0] + whole[1])
 
 
 def test_of_equal_elements_the_first_one_gets_the_gradient():

@@ -133,6 +133,17 @@ def test_bars_of_all_cores_have_one_scale():
         assert bar.per_mac_part == bar.per_mac / steepest
 
 
+@pytest.mark.parametrize(
+    ("count", "macs", "slope"), [(0, 4, 0.0), (8, 4, 2.0), (None, 4, None), (8, 0, None)]
+)
+def test_instructions_of_a_product_are_told_where_both_are_known(count, macs, slope):
+    model = reported()[0].models[0]
+    core = model.cores[0]
+    core = replace(core, ops=(replace(core.ops[1], instructions=count),))
+    model = replace(model, ops=(replace(model.ops[1], macs=macs),))
+    assert per_mac(model, core, 0) == slope
+
+
 def test_a_model_without_ops_has_no_bars():
     model = replace(reported()[0].models[0], ops=(), cores=())
     assert draw_bars(model, []) == ()

@@ -50,6 +50,7 @@ WRONG = {
     "frames are uint8[5, 12]": (np.zeros((5, 12), np.uint8), "grey"),
     "frames are uint8[0, 12, 16]": (np.zeros((0, 12, 16), np.uint8), "grey"),
     "frames are uint16[5, 12, 16]": (np.zeros((5, 12, 16), np.uint16), "rgb888"),
+    "frames are uint16[5, 12, 16, 1]": (np.zeros((5, 12, 16, 1), np.uint16), "rgb565"),
 }
 
 

@@ -45,6 +45,14 @@ WRONG = {
 }
 
 
+@pytest.mark.parametrize("infinite", ["x", "y"])
+def test_values_that_are_not_finite_are_refused_on_either_side(infinite):
+    values = {"x": np.ones((9, 2), np.float32), "y": np.ones((9, 2), np.float32)}
+    Problem.of(values)
+    with pytest.raises(DataError, match="are finite"):
+        Problem.of(values | {infinite: np.full((9, 2), np.inf, np.float32)})
+
+
 @pytest.mark.parametrize("problem", WRONG)
 def test_data_that_make_no_problem_are_refused(problem):
     with pytest.raises(DataError) as error:

@@ -5,11 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.graphs import Builder
 from tests.search.made import QUICK, blobs, dense
 from tinyrt.api.fitting import DeviceBudget
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import DataError
 from tinyrt.interpreter.model import Model
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.search import Problem, SearchSetting, remembered, search_networks
 from tinyrt.search.candidate import Candidate, candidate_of
 from tinyrt.search.learning import loss_for, objective_for
@@ -177,3 +180,10 @@ def test_a_teacher_of_samples_that_lie_otherwise_is_refused(window):
     Teacher(knowing()).require((12,), 3)
     with pytest.raises(DataError, match="the teacher takes"):
         Teacher(knowing()).require(window, 3)
+
+
+def test_a_teacher_of_several_inputs_is_refused():
+    b = Builder((1, 12), (1, 12))
+    graph = b.graph(b.op("softmax", (b.op("add", ("x", "x1"), AddAttrs()),), SoftmaxAttrs()))
+    with pytest.raises(DataError, match="the teacher takes"):
+        Teacher(graph).require((12,), 12)

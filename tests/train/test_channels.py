@@ -10,14 +10,19 @@ from tests.train.build import train
 from tinyrt.convert.passes import optimize
 from tinyrt.errors import DataError
 from tinyrt.ir import Value
-from tinyrt.ops import is_weighted
+from tinyrt.ops import OPS, is_weighted
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.cumsum import CumsumAttrs
+from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.pad import PadAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
+from tinyrt.ops.transpose import TransposeAttrs
 from tinyrt.train import Tensor, apply, trace
 from tinyrt.train.channels import (
     Channels,
@@ -217,3 +222,43 @@ def test_a_layer_that_is_applied_twice_keeps_its_channels_and_stays_one():
     pruned = GraphModel(smaller)
     with pruned.evaluating():
         np.testing.assert_allclose(outputs(smaller, x), pruned(Tensor(x)).data, atol=1e-5)
+
+
+WIDER = {
+    "more channels": ("pad", PadAttrs(((0, 0), (0, 0), (0, 0), (0, 4))), False),
+    "twice the channels": ("pad", PadAttrs(((0, 0), (0, 0), (0, 0), (4, 4))), False),
+    "more rows": ("pad", PadAttrs(((0, 0), (1, 1), (1, 1), (0, 0))), True),
+    "channels side by side": ("reshape", ReshapeAttrs((1, 4, 32)), True),
+    "neighbours side by side": ("reshape", ReshapeAttrs((1, 8, 4, 4)), False),
+    "turned rows": ("transpose", TransposeAttrs((0, 2, 1, 3)), True),
+    "channels in front": ("transpose", TransposeAttrs((0, 3, 1, 2)), False),
+    "a mean of an image": ("mean", MeanAttrs((1, 2)), True),
+    "a mean of channels": ("mean", MeanAttrs((-1,), keep_dims=True), False),
+    "a sum of channels as they run": ("cumsum", CumsumAttrs(-1), False),
+}
+
+
+@pytest.mark.parametrize("name", WIDER)
+def test_channels_behind_what_moves_them_are_followed_or_stay(name):
+    op, attrs, follows = WIDER[name]
+    rng, b = np.random.default_rng(0), Builder((1, 4, 4, 3))
+    w = b.constant(rng.normal(size=(8, 1, 1, 3)).astype(np.float32))
+    first = b.op("conv2d", ("x", w), Conv2dAttrs())
+    moved = b.op(op, (b.op("relu", (first,)),), attrs)
+    length = b.values[moved].shape[-1]
+    last = b.constant(rng.normal(size=(5, length)).astype(np.float32))
+    attrs = OPS["fully_connected"].attrs(keep_num_dims=True)
+    graph = b.graph(b.op("fully_connected", (moved, last), attrs))
+    channels = Channels(graph)
+    free = channels.removable(first)
+    assert bool(len(free)) is follows
+    if follows:
+        smaller = channels.without(free[:3])
+        x = {"x": rng.normal(size=(1, 4, 4, 3)).astype(np.float32)}
+        kept = np.isin(channels.find(channels.labels[first]), free[:3], invert=True)
+        zeroed = graph.value(w).data * kept[:, None, None, None]
+        whole = replace(graph, values=graph.values | {w: Value.constant(w, zeroed)})
+        for found, wanted in zip(
+            evaluate(smaller, x).values(), evaluate(whole, x).values(), strict=True
+        ):
+            np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)

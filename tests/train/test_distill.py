@@ -54,6 +54,21 @@ def test_the_loss_is_the_published_one(problem):
     assert found == pytest.approx(0.6 * soft + 0.4 * hard, rel=1e-5)
 
 
+def test_each_of_several_features_counts_with_its_weight(problem):
+    teacher, x, y = problem
+    student = mlp(np.random.default_rng(1), 16)
+
+    def loss(*features):
+        return Distillation(teacher, features=features)(student, x, y).item()
+
+    hidden, scores = Features("hidden", "hidden", 0.5), Features("classifier", "classifier", 2.0)
+    of_function = Features("relu", lambda samples: np.ones((len(samples), 16), np.float32), 0.25)
+    plain, every = loss(), (hidden, scores, of_function)
+    alone = [loss(one) - plain for one in every]
+    assert min(alone) > 1e-3
+    assert loss(*every) == pytest.approx(plain + sum(alone), rel=1e-5)
+
+
 def test_a_student_comes_to_answer_as_its_teacher(problem):
     teacher, x, y = problem
     student = mlp(np.random.default_rng(1), 8)

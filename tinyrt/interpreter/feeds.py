@@ -128,12 +128,7 @@ def _check(value: Value, array_type: ArrayType) -> None:
     dtypes = dict.fromkeys((value.dtype.value, *(["float32"] if _is_real(value) else [])))
     want = f"{' or '.join(dtypes)} ({', '.join(map(str, ['N', *value.shape[1:]]))})"
     shape, dtype = array_type.shape, array_type.dtype
-    if (
-        len(shape) != max(len(value.shape), 1)
-        or shape[1:] != value.shape[1:]
-        or not shape
-        or not shape[0]
-    ):
+    if shape[1:] != value.shape[1:] or not shape or not shape[0]:
         raise DataError(
             f"the data have shape {shape}",
             tensor=value.describe(),

@@ -287,15 +287,12 @@ class _Groups:
             # range upon them.
             free = [n for n in inputs if len(inputs) == 1 or self.find(n) not in fixed]
             for name in free:
-                self._union(name, node.output.name, fixed)
+                self._union(name, node.output.name)
 
     def find(self, name: str) -> str:
         while self.parent[name] != name:
             name = self.parent[name]
         return name
 
-    def _union(self, a: str, b: str, fixed: set[str]) -> None:
-        a, b = self.find(a), self.find(b)
-        if a in fixed or b in fixed:
-            fixed.update((a, b))
-        self.parent[b] = a
+    def _union(self, a: str, b: str) -> None:
+        self.parent[self.find(b)] = self.find(a)

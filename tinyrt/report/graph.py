@@ -109,7 +109,7 @@ def wrapped(name: str, letters: int = LETTERS) -> tuple[str, ...]:
     """A name in lines, cut behind the characters that part names; nothing is left out."""
     lines = [""]
     for piece in _pieces(name, letters):
-        if len(lines[-1]) + len(piece) > letters and lines[-1]:
+        if len(lines[-1]) + len(piece) > letters:
             lines.append("")
         lines[-1] += piece
     return tuple(lines)

@@ -14,6 +14,7 @@ from tests.ops.corners.floats import floats
 from tests.ops.corners.layers import int4_layers, layers
 from tests.ops.corners.legacy import legacy
 from tests.ops.corners.moving import moving
+from tests.ops.corners.near import near
 from tests.ops.corners.reducing import reducing
 from tests.ops.corners.wide import wide
 
@@ -25,6 +26,7 @@ FAMILIES: Mapping[str, Callable[[], dict[str, Built]]] = {
     "reducing": reducing,
     "wide": wide,
     "legacy": legacy,
+    "near": near,
     "floats": floats,
 }
 """Family -> what makes its cases. All but the last are of integers."""

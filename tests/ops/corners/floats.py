@@ -140,6 +140,12 @@ def _reduced() -> dict[str, Built]:
         made[f"topk_v2: {k} of what is no number"] = corner("topk_v2", attrs, [plain(unordered)])
         made[f"topk_v2: {k} floats"] = corner("topk_v2", attrs, [plain(rows.T)])
         made[f"topk_v2: {k} integers"] = corner("topk_v2", attrs, [plain(whole, np.int32)])
+    # More than are added in one block, and in two, three and four; whole numbers, whose sums are.
+    for n in (64, 65, 129, 257, 1000):
+        x = plain(np.arange(1, 2 * n + 1).reshape(2, n))
+        for op in ("sum", "reduce_max", "reduce_min"):
+            made[f"{op}: {n} whole floats"] = corner(op, ReduceAttrs((1,)), [x])
+        made[f"mean: {n} whole floats"] = corner("mean", MeanAttrs((1,)), [x])
     for n in LENGTHS:
         x = plain(np.arange(2 * n).reshape(2, n) % 5 - 2)
         for op, attrs in (("sum", ReduceAttrs((1,))), ("mean", MeanAttrs((0, 1)))):

@@ -111,13 +111,14 @@ def _weights(shape: Shape, axis: int, dtype: DType) -> np.ndarray:
     return np.ascontiguousarray(np.moveaxis(rows.reshape(w.shape), 0, axis))
 
 
-def _layer(
+def made_layer(
     layer: Layer,
     ratios: tuple[float, ...],
     x_zp: int,
     dtype: DType = DType.INT8,
     bias: bool = True,
 ) -> Built:
+    """The layer with factors to its outputs by channel in turn, on extremes and all sorts."""
     channels = layer.w[layer.axis]
     scales = list(islice(cycle(ratios), channels))
     x = np.concatenate([extremes((1, *layer.x[1:])), spread((layer.x[0], *layer.x[1:]))])[
@@ -139,7 +140,7 @@ def _in_turn(dtype: DType) -> dict[str, Built]:
     """Every layer with every set of factors, each with the next zero point."""
     zero_points = cycle(ZERO_POINTS)
     return {
-        f"{layer.op}: {name}, {kind}, {dtype.short}": _layer(
+        f"{layer.op}: {name}, {kind}, {dtype.short}": made_layer(
             layer, ratios, next(zero_points), dtype
         )
         for (name, layer), (kind, ratios) in product(SHAPES.items(), UNIT.items())
@@ -152,7 +153,7 @@ def layers() -> dict[str, Built]:
     made = _in_turn(DType.INT8)
     for name, layer in SHAPES.items():
         for kind in ("halves", "raised far"):
-            made[f"{layer.op}: {name}, {kind}, no bias"] = _layer(
+            made[f"{layer.op}: {name}, {kind}, no bias"] = made_layer(
                 layer, UNIT[kind], -128, bias=False
             )
     return made | pools(DType.INT8)

@@ -141,6 +141,9 @@ def _svdfs() -> dict[str, Built]:
         made[f"exponent {shift} of time"] = svdf(6, 5, 1, 4, S8, time_ratio=4096 * ratio)
     made["sums beyond shared halves"] = svdf(500, 5, 1, 4, S16, zps=(-128, 0), data=extremes)
     made["-128 beside negative weights"] = svdf(6, 5, 1, 4, S8, least=-128, data=extremes)
+    for state_zp in (-128, 127):
+        name = f"-128 beside negative weights, zero point {state_zp} of the state"
+        made[name] = svdf(6, 5, 1, 4, S8, zps=(-5, state_zp), least=-128, data=extremes)
     made["samples"] = svdf(6, 5, 1, 4, S8, samples=3)
     made["17 units"] = svdf(6, 17, 1, 4, S8)
     return {f"svdf: {name}": built for name, built in made.items()}

@@ -15,7 +15,7 @@ from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.signal_fft import SignalFftAttrs
 from tinyrt.ops.signal_filter_bank import SignalEnergyAttrs, SignalFilterBankLogAttrs
-from tinyrt.ops.signal_frames import SignalFramerAttrs, SignalStackerAttrs
+from tinyrt.ops.signal_frames import SignalDelayAttrs, SignalFramerAttrs, SignalStackerAttrs
 from tinyrt.ops.signal_noise import SignalPcanAttrs
 from tinyrt.ops.signal_window import SignalWindowAttrs
 
@@ -123,6 +123,13 @@ def _frames() -> dict[str, Built]:
     for count in range(4):
         given = [plain([7, 8], np.int16), plain(range(6), np.int16), plain([count], np.int32)]
         made[f"signal_stacker: a count of {count}"] = corner("signal_stacker", stack, given)
+    for size, past in ((2, 5), (3, 3), (5, 2), (1, 4)):
+        given = [
+            plain(spread((2, size), DType.INT16), np.int16),
+            plain(spread((2, past), DType.INT16, 4099), np.int16),
+        ]
+        name = f"signal_delay: {size} samples by {past}"
+        made[name] = corner("signal_delay", SignalDelayAttrs(past), given)
     return made
 
 

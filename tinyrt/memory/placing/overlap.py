@@ -118,7 +118,7 @@ def _leads_of(
 
 
 def _last_read(node: BoundNode, buffers: list[Buffer], home: dict[str, int]) -> dict[int, int]:
-    """Input number -> its buffer, for inputs that fill their buffer and have no later reader."""
+    """Input number -> its buffer, for inputs that have no later reader."""
     activations = [v.name for v in node.inputs if v is not None and not v.is_constant]
     below = {}
     for i, value in enumerate(node.inputs):
@@ -126,6 +126,6 @@ def _last_read(node: BoundNode, buffers: list[Buffer], home: dict[str, int]) -> 
         source = home.get(value.name) if value and activations.count(value.name) == 1 else None
         if value is None or source is None:
             continue
-        if buffers[source].last == node.index and buffers[source].nbytes == value.nbytes:
+        if buffers[source].last == node.index:
             below[i] = source
     return below

@@ -102,10 +102,13 @@ def _as_needed(problem: Problem) -> dict[int, int]:
 
 
 def _give_back(free: list[Interval], span: Interval) -> None:
-    """Insert a gap into the sorted gaps, joined with the neighbours that it touches."""
+    """Insert a gap into the sorted gaps, joined with the neighbours that it touches.
+
+    The last gap lies behind all that is placed.
+    """
     i = bisect_left(free, span)
     start, stop = span
-    if i < len(free) and free[i][0] == stop:
+    if free[i][0] == stop:
         stop = free.pop(i)[1]
     if i and free[i - 1][1] == start:
         i -= 1

@@ -36,7 +36,7 @@ def encode(segment: Segment, numbers: Mapping[int, int]) -> bytes:
 
 def _step(step: RowStep, block: int, number: int) -> bytes:
     """The step's byte, preceded by the bytes for rows that the batch leaves out."""
-    missing = block - step.first - step.count if step.run else block
+    missing = block - step.first - step.count
     cuts = [step.first] * (step.first > 0) + [AT_END | missing] * (missing > 0)
     shifts = SHIFT * step.shift
     if step.clear:

@@ -109,6 +109,6 @@ def evaluate(
             if on_value is not None:
                 on_value(value, array)
         for name in node.node.inputs:
-            if name and last_use[name] == node.index and name not in graph.outputs:
+            if last_use[name] == node.index and name not in graph.outputs:
                 live.pop(name, None)
     return {n: live[n] for n in graph.outputs}

@@ -116,7 +116,7 @@ def windowed_rows(node: BoundNode, window: Window, fill: int | None) -> RowOp | 
 def folded_rows(node: BoundNode, fold: Fold) -> RowOp | None:
     """The rows of an average over the height and width of input 0, (1, h, w, c)."""
     x = node.input(0)
-    if len(x.shape) != 4 or x.shape[0] != 1:
+    if x.shape[0] != 1:
         return None
     on_rows = replace(node, inputs=(_row(x),))
     return RowOp(on_rows.noting(node.notes.on_rows(1)), (RowWindow(),), fold)

@@ -106,13 +106,12 @@ def _whole_averages(graph: Graph) -> Graph:
 
 
 def _is_whole_average(node: BoundNode) -> bool:
-    """Whether the one window is the image, without padding, and nothing is clamped behind it."""
+    """Whether the one window is the image, which leaves no padding, and nothing is clamped."""
     if node.op != "average_pool2d":
         return False
     attrs, x = node.attrs_as(pool.Pool2dAttrs), node.input(0).shape
     window = pool.window_of(attrs, x)
-    whole = window.kernel == x[1:3] and window.out == (1, 1)
-    return whole and window.before == window.after == (0, 0) and attrs.activation == "NONE"
+    return window.kernel == x[1:3] and window.out == (1, 1) and attrs.activation == "NONE"
 
 
 def _grid(rounding: Node) -> tuple[DType, QParams]:

@@ -129,12 +129,8 @@ def _is_part(reader: Node, whole: Value) -> bool:
     if reader.op != "slice":
         return False
     attrs = reader.attrs_as(SliceAttrs)
-    return (
-        not any(attrs.begin[:-1])
-        and attrs.size[:-1] == whole.shape[:-1]
-        and set(attrs.strides) == {1}
-        and not attrs.dropped
-    )
+    whole_rows = attrs.size[:-1] == whole.shape[:-1] and set(attrs.strides) == {1}
+    return whole_rows and not attrs.dropped
 
 
 def _differ(ranges: list[Range]) -> bool:

@@ -1,0 +1,152 @@
+"""One part of a condition alone is not met: parts that ``tools.deciding`` found no test to need."""
+
+from dataclasses import dataclass, replace
+from itertools import combinations, permutations
+
+import numpy as np
+import pytest
+
+from tests.graphs import Builder
+from tests.memory.targets import SCALAR
+from tinyrt.errors import VerifyError
+from tinyrt.ir import DType, QParams
+from tinyrt.memory import check_plan, plan_memory
+from tinyrt.memory.check.contents import Content, Run, joined
+from tinyrt.memory.kernels import NoKernels
+from tinyrt.memory.lifetimes import Buffer
+from tinyrt.memory.placing.exact import search
+from tinyrt.memory.placing.place import _give_back
+from tinyrt.memory.placing.problem import Problem
+from tinyrt.memory.placing.ties import slice_offset
+from tinyrt.memory.plan import MemoryOptions
+from tinyrt.memory.sweep import SweepStep
+from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.slice import SliceAttrs
+
+
+def int8(graph):
+    q = QParams((1 / 256,), -128)
+    made = {n: v if v.is_constant else replace(v, dtype=DType.INT8, q=q)
+            for n, v in graph.values.items()}  # fmt: skip
+    return replace(graph, values=made)
+
+
+def rows(b, x, first, count):
+    width = b.values[x].shape[2]
+    return b.op("slice", (x,), SliceAttrs((0, first, 0), (1, count, width), (1, 1, 1)))
+
+
+@pytest.mark.parametrize(("alignment", "idle"), [(4, 3), (8, 3), (16, 0)])
+def test_parts_that_would_lie_between_aligned_places_are_copied(alignment, idle):
+    """The second half lies 72 bytes behind the first."""
+    b = Builder((1, 18, 8))
+    top, bottom = (rows(b, "x", first, 9) for first in (0, 9))
+    parts = b.op("logistic", (top,)), b.op("relu", (bottom,))
+    graph = int8(b.graph(b.op("relu", (b.op("concatenation", parts, ConcatenationAttrs(1)),))))
+    plan = plan_memory(graph, SCALAR, options=MemoryOptions(alignment=alignment))
+    assert len(plan.idle) == idle
+    assert all(offset % alignment == 0 for offset in plan.offsets.values())
+
+
+@pytest.mark.parametrize("is_constant", [True, False])
+def test_parts_of_constants_lie_in_no_arena(is_constant):
+    b = Builder((1, 4, 8))
+    whole = b.constant(np.zeros((1, 4, 8), np.float32)) if is_constant else "x"
+    part = rows(b, whole, 1, 2)
+    graph = b.graph(b.op("relu", (part,)), b.op("abs", ("x",)))
+    (node,) = [n for n in graph.bound() if n.op == "slice"]
+    assert slice_offset(node) == (None if is_constant else 32)
+
+
+GAPS = {
+    "apart from all": ((20, 30), [(0, 10), (20, 30), (40, 50), (60, 99)]),
+    "behind one": ((10, 30), [(0, 30), (40, 50), (60, 99)]),
+    "before one": ((20, 40), [(0, 10), (20, 50), (60, 99)]),
+    "between two": ((10, 40), [(0, 50), (60, 99)]),
+    "before the last": ((50, 60), [(0, 10), (40, 99)]),
+}
+
+
+@pytest.mark.parametrize("name", GAPS)
+def test_gaps_join_those_that_they_touch(name):
+    span, wanted = GAPS[name]
+    free = [(0, 10), (40, 50), (60, 99)]
+    _give_back(free, span)
+    assert free == wanted
+
+
+def test_runs_join_where_they_touch_and_go_on():
+    content = Content(7)
+    near = Run(0, 4, content), Run(4, 8, content)
+    assert list(joined(near)) == [Run(0, 8, content)]
+    for other in (Run(5, 8, content), Run(4, 8, Content(8)), Run(4, 8, Content(7, 0))):
+        assert list(joined((near[0], other))) == [near[0], other]
+
+
+@dataclass(frozen=True)
+class Reading(NoKernels):
+    """A kernel that reads so many bytes of its input at once."""
+
+    nbytes: int = 0
+
+    def sweep(self, node):
+        return (SweepStep(((0, self.nbytes),), (0, node.output.nbytes), reads_first=True),)
+
+
+@pytest.mark.parametrize("op", ["relu", "reshape"])
+@pytest.mark.parametrize(("nbytes", "taken"), [(32, True), (31, True), (33, False), (40, False)])
+def test_a_kernel_may_not_read_beyond_its_input(op, nbytes, taken):
+    """Nor where what it reads is what another op left where it was."""
+    b = Builder((1, 4, 8))
+    first = b.op("relu", ("x",))
+    kept = first if op == "relu" else b.op("reshape", (first,), ReshapeAttrs((1, 32)))
+    graph = int8(b.graph(b.op("relu", (kept,))))
+    last = graph.outputs[0]
+    # The output lies on its input, so that the kernel's order is looked at.
+    offsets = {"x": 0, first: 64, kept: 64, last: 64}
+    check = (graph, offsets, 128, Reading(nbytes=nbytes))
+    if taken:
+        check_plan(*check)
+    else:
+        with pytest.raises(VerifyError):
+            check_plan(*check)
+
+
+def crowd(seed, count=7):
+    rng = np.random.default_rng(seed)
+    firsts = rng.integers(0, 6, count)
+    lives = [(int(a), int(rng.integers(a, 7))) for a in firsts]
+    sizes = rng.integers(1, 60, count)
+    return [Buffer((f"b{i}",), 16 * int(n), *lives[i]) for i, n in enumerate(sizes)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_search_from_any_placement_ends_with_a_whole_one(seed):
+    """What it has found so far is not what it tries next."""
+    found = crowd(seed)
+    problem = Problem(found, {})
+    sizes = [problem.align(b.nbytes) for b in found]
+    start = {i: sum(sizes[:i]) for i in range(len(found))}
+    at, proven = search(problem, start, problem.lower_bound() - 1)
+    assert sorted(at) == list(range(len(found)))
+    for (i, a), (j, b) in combinations(enumerate(found), 2):
+        if a.alive_with(b):
+            assert at[i] + a.nbytes <= at[j] or at[j] + b.nbytes <= at[i]
+    best = min(_lowest(problem, order) for order in permutations(range(len(found))))
+    assert proven
+    assert problem.size(at) == best < problem.size(start)
+
+
+def _lowest(problem, order):
+    at = {}
+    for group in order:
+        at[group] = problem.lowest(group, at)
+    return problem.size(at)
+
+
+def test_a_model_whose_output_is_its_input_is_planned():
+    b = Builder((1, 4))
+    graph = b.graph("x", b.op("relu", ("x",)))
+    plan = plan_memory(int8(graph), SCALAR)
+    assert plan.offsets["x"] != plan.offsets[graph.outputs[1]]

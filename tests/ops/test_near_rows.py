@@ -1,0 +1,152 @@
+"""Row by row, and scales: what segments and kernels take, and what they nearly do."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.ops.quantised import constant, f32, graph_of, node_of, s8, s16
+from tinyrt.budget import Budget
+from tinyrt.errors import VerifyError
+from tinyrt.ir import DType, QParams
+from tinyrt.ops import OPS
+from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.pad import PadAttrs
+from tinyrt.ops.shared.pool import Pool2dAttrs
+from tinyrt.ops.shared.spec import NoAttrs, qparams, require_alike
+from tinyrt.ops.shared.stored_weights import widen_weights
+from tinyrt.ops.softmax import WIDENED_ZERO_POINT
+
+ADD = OPS["add"].attrs()
+
+
+def added(other, y=(1, 4, 5, 3)):
+    return node_of("add", ADD, [s8(*y), other], [s8(*y)])
+
+
+def joined(axis, *shapes):
+    y = [*shapes[0]]
+    y[axis] = sum(shape[axis] for shape in shapes)
+    return node_of("concatenation", ConcatenationAttrs(axis), [s8(*s) for s in shapes], [s8(*y)])
+
+
+def padded(op, size, padding="SAME", make=s8):
+    """A window of two, with steps of two: SAME pads below what has an odd height."""
+    attrs = Pool2dAttrs((2, 2), (2, 2), padding)
+    out = -(-size // 2) if padding == "SAME" else size // 2
+    return node_of(op, attrs, [make(1, size, size, 3)], [make(1, out, out, 3)])
+
+
+def bordered(paddings, zp=0, make=s8):
+    shape = (1, 4, 5, 3)[-len(paddings) :]
+    grown = [d + sum(pair) for d, pair in zip(shape, paddings, strict=True)]
+    ports = [make(*shape, zp=zp)], [make(*grown, zp=zp)]
+    return node_of("pad", PadAttrs(paddings), *ports)
+
+
+NO, ONE = (0, 0), (1, 1)
+ROWS = {
+    "a sum": (added(s8(1, 4, 5, 3)), True),
+    "a sum with a row": (added(s8(1, 1, 5, 3)), True),
+    "a sum with a row of three dimensions": (added(s8(1, 5, 3)), False),
+    "a sum with a pixel of three dimensions": (added(s8(1, 1, 3)), False),
+    "a sum with a column": (added(s8(1, 4, 1, 3)), False),
+    "a sum with constant channels": (added(constant(DType.INT8, 3)), True),
+    "a sum with a constant row": (added(constant(DType.INT8, 1, 5, 3)), True),
+    "a sum with constant rows": (added(constant(DType.INT8, 4, 1, 1)), False),
+    "a sum of three dimensions": (added(s8(4, 5, 3), (4, 5, 3)), False),
+    "a sum of two samples": (added(s8(2, 4, 5, 3), (2, 4, 5, 3)), False),
+    "joined channels": (joined(3, (1, 4, 5, 3), (1, 4, 5, 2)), True),
+    "joined columns": (joined(2, (1, 4, 5, 3), (1, 4, 2, 3)), True),
+    "joined rows": (joined(1, (1, 4, 5, 3), (1, 2, 5, 3)), False),
+    "joined channels of two samples": (joined(3, (2, 4, 5, 3), (2, 4, 5, 2)), False),
+    "five dimensions joined": (joined(3, (1, 4, 5, 3, 2), (1, 4, 5, 2, 2)), False),
+    "three dimensions joined": (joined(2, (1, 4, 5), (1, 4, 2)), False),
+    "an average": (padded("average_pool2d", 4), True),
+    "an average with padding below": (padded("average_pool2d", 5), False),
+    "an average without it": (padded("average_pool2d", 5, "VALID"), True),
+    "the greatest with padding below": (padded("max_pool2d", 5), True),
+    "the greatest of int16": (padded("max_pool2d", 4, make=s16), True),
+    "the greatest of int16 with padding below": (padded("max_pool2d", 5, make=s16), False),
+    "a border": (bordered((NO, ONE, ONE, NO)), True),
+    "a border of a zero point": (bordered((NO, ONE, ONE, NO), 5), True),
+    "a border of int16": (bordered((NO, ONE, ONE, NO), make=s16), True),
+    "a border of three dimensions": (bordered((ONE, ONE, NO)), False),
+    "a border of samples": (bordered((ONE, ONE, ONE, NO)), False),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_what_segments_take_row_by_row(name):
+    node, taken = ROWS[name]
+    assert (OPS[node.op].row_op(node) is not None) is taken
+
+
+@pytest.mark.parametrize("name", [n for n, (node, taken) in ROWS.items() if taken])
+def test_rows_of_an_op_are_what_its_shape_rule_gives(name):
+    """One row of outputs, and three, of as many rows as their windows read."""
+    whole, _ = ROWS[name]
+    rows = OPS[whole.op].row_op(whole)
+    for count in (1, 3):
+        node = rows.on_rows(count)
+        assert node.output.shape == (1, count, *whole.output.shape[2:])
+        for value, window, old in zip(node.inputs, rows.windows, whole.inputs, strict=True):
+            height = (count - 1) * window.step + window.rows if window else None
+            kept = old.shape if window is None else (1, height, *old.shape[2:])
+            assert value.shape == kept
+
+
+def test_scales_that_are_none_or_many_are_refused():
+    for value in (replace(s8(2), q=None), s8(2, scale=(0.1, 0.2), axis=0)):
+        with pytest.raises(VerifyError, match="not quantised per tensor"):
+            qparams(value)
+
+
+@pytest.mark.parametrize("make", [f32, lambda n: replace(s8(n), dtype=DType.UINT8)])
+def test_integer_kernels_take_int8_or_int16(make):
+    require_alike(s8(2), s8(2))
+    with pytest.raises(VerifyError, match="one dtype"):
+        require_alike(make(2), make(2))
+
+
+@pytest.mark.parametrize(
+    ("q", "taken"),
+    [
+        (QParams((1 / 65535,), WIDENED_ZERO_POINT), True),
+        (QParams((1 / 65536,), WIDENED_ZERO_POINT), True),
+        (QParams((1 / 65537,), WIDENED_ZERO_POINT), False),
+        (QParams((1 / 65536,), 0), False),
+        (None, False),
+    ],
+)
+def test_softmax_in_int16_answers_in_the_steps_that_its_table_has(q, taken):
+    y = replace(s16(2, 4), q=q)
+    node = node_of("softmax", OPS["softmax"].attrs(), [s8(2, 4)], [y])
+    if taken:
+        assert OPS["softmax"].prepared(node).dtype is DType.INT16
+    else:
+        with pytest.raises(VerifyError, match="scale and zero point are"):
+            OPS["softmax"].prepared(node)
+
+
+@pytest.mark.parametrize("is_output", [True, False])
+def test_weights_that_are_an_output_are_widened_where_the_model_runs(is_output):
+    """Who reads an output reads what a node computes; else a constant is enough."""
+    stored = constant(DType.INT8, 2, 3, scale=0.5)
+    graph = graph_of("dequantize", NoAttrs(), [stored], [f32(2, 3)])
+    if not is_output:
+        read = node_of("abs", NoAttrs(), [f32(2, 3)], [f32(2, 3)])
+        node = replace(read.node, inputs=("y",), outputs=("z",))
+        values = graph.values | {"z": replace(f32(2, 3), name="z")}
+        graph = replace(graph, nodes=(*graph.nodes, node), values=values, outputs=("z",))
+    wide, nbytes = widen_weights(graph, Budget())
+    assert nbytes == (0 if is_output else 24)
+    assert [n.op for n in wide.nodes] == ["dequantize" if is_output else "abs"]
+    if not is_output:
+        np.testing.assert_array_equal(wide.value("y").data, np.full((2, 3), 0.5))
+
+
+def test_a_constant_without_a_scale_is_no_number():
+    node = node_of("dequantize", NoAttrs(), [constant(DType.INT8, 2, scale=0.0)], [f32(2)])
+    with pytest.raises(VerifyError, match="not quantised per tensor"):
+        OPS["dequantize"].prepared(node)
