@@ -46,6 +46,11 @@ DEPTHWISE = (
         for channels, filters in ((2, 4), (2, 16), (3, 21), (8, 4), (6, 8))
     ),
     *(((4, 7), (3, 3), channels, filters) for channels, filters in ((4, 2), (5, 3), (20, 2))),
+    *(((4, 11), (3, 3), channels, 1) for channels in (1, 2, 3, 4)),
+    *(((3, 8), (2, 2), channels, 3) for channels in (1, 2, 3, 4)),
+    *(((13, 1), (5, 1), channels, 1) for channels in (1, 2, 3)),
+    ((9, 1), (3, 3), 3, 2),
+    ((3, 6), (3, 7), 3, 1),
 )
 
 TRANSPOSED = (
@@ -134,11 +139,14 @@ def _beside_the_image() -> list[Case]:
     return [
         Case("conv2d", Conv2dAttrs(**far), (x, (20, 1, 2, 20), bias), WEIGHTS),
         Case("depthwise_conv2d", DepthwiseConv2dAttrs(**far), (x, (1, 1, 2, 20), bias), WEIGHTS),
-        Case(
-            "depthwise_conv2d",
-            DepthwiseConv2dAttrs(**far),
-            ((1, 2, 2, 4), (1, 1, 2, 32), (32,)),
-            WEIGHTS,
+        *(
+            Case(
+                "depthwise_conv2d",
+                DepthwiseConv2dAttrs(**far),
+                ((1, 2, 2, channels), (1, 1, 2, outputs), (outputs,)),
+                WEIGHTS,
+            )
+            for channels, outputs in ((4, 32), (1, 1), (2, 2), (3, 3), (4, 4))
         ),
     ]
 

@@ -20,7 +20,9 @@ from tinyrt.backends.c.float_convolutions import (
     convolution_f32,
     depthwise_as_convolution,
     depthwise_in_turns,
+    few_channels,
     has_known_bias,
+    takes_few,
     transpose_quads,
 )
 from tinyrt.backends.c.general import general_calls, legacy_call, weighted_call
@@ -207,12 +209,14 @@ def depthwise_f32(node: BoundNode, target: Target) -> Calls:
     c_in, c_out = node.input(0).shape[3], node.output.shape[3]
     window = _depthwise_window(node)
     general = "tinyrt_depthwise_conv2d_f32"
-    if c_in == c_out >= FILTERS:
-        return _float_calls("tinyrt_depthwise_quads_f32", node, window, general=general)
     filters = c_out // c_in
     by_strips = c_out % STRIP == 0 and filters.bit_count() == 1 and filters >= FILTERS
     if c_in > 1 and by_strips and target.isa in UNITS:
         return _float_calls("tinyrt_depthwise_spread_f32", node, window, general=general)
+    if takes_few(node) and target.isa in UNITS:
+        return (few_channels(node, _image_fields(node, window)),)
+    if c_in == c_out >= FILTERS:
+        return _float_calls("tinyrt_depthwise_quads_f32", node, window, general=general)
     w = node.input(1).data
     if w is None:
         return _float_calls(general, node, window)
