@@ -112,6 +112,14 @@ def _depthwise() -> list[Case]:
     return found
 
 
+def few_channels() -> tuple[Graph, dict[str, np.ndarray]]:
+    """Depthwise layers of four channels or fewer, of images and of columns."""
+    named = {
+        f"{case.op} {i}": case for i, case in enumerate(_depthwise()) if case.shapes[0][3] <= 4
+    }
+    return graph_of({name: lambda rng, case=c: case for name, c in named.items()}, [0], build_f32)
+
+
 def _transposed() -> list[Case]:
     found = []
     for i, (shape, padding) in enumerate(product(TRANSPOSED, ("SAME", "VALID"))):
