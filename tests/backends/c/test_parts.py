@@ -117,7 +117,16 @@ def test_what_cannot_be_cut_stays_whole(name):
 
 
 @pytest.mark.parametrize(
-    "function", ["conv2d_f32", "conv2d_plain_s8", "depthwise_conv2d_plain_s8", "average_pool2d_s8"]
+    "function",
+    [
+        "conv2d_f32",
+        "conv2d_plain_s8",
+        "conv2d_plain_f32",
+        "conv2d_plain_s16",
+        "depthwise_few_f32",
+        "depthwise_conv2d_plain_s8",
+        "average_pool2d_s8",
+    ],
 )
 def test_general_kernels_are_whole_where_an_output_lies_on_an_input(function):
     one = plain(function, **IMAGES)
