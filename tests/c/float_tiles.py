@@ -141,7 +141,8 @@ def _with_computed_weights() -> list[Case]:
 
 
 def _beside_the_image() -> list[Case]:
-    """Windows of which no column lies inside, but their row does: only the bias is left."""
+    """Windows of which no column lies inside, but their row does, or the other way round: only the
+    bias is left."""
     far = {"dilation": (5, 5), "padding": "SAME"}
     x, bias = (1, 2, 2, 20), (20,)
     return [
@@ -155,6 +156,12 @@ def _beside_the_image() -> list[Case]:
                 WEIGHTS,
             )
             for channels, outputs in ((4, 32), (1, 1), (2, 2), (3, 3), (4, 4))
+        ),
+        Case(
+            "depthwise_conv2d",
+            DepthwiseConv2dAttrs(dilation=(5, 1), padding="SAME"),
+            ((1, 2, 6, 3), (1, 2, 1, 3), (3,)),
+            WEIGHTS,
         ),
     ]
 
