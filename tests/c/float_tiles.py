@@ -46,6 +46,11 @@ DEPTHWISE = (
         for channels, filters in ((2, 4), (2, 16), (3, 21), (8, 4), (6, 8))
     ),
     *(((4, 7), (3, 3), channels, filters) for channels, filters in ((4, 2), (5, 3), (20, 2))),
+    *(((4, 11), (3, 3), channels, 1) for channels in (1, 2, 3, 4)),
+    *(((3, 8), (2, 2), channels, 3) for channels in (1, 2, 3, 4)),
+    *(((13, 1), (5, 1), channels, 1) for channels in (1, 2, 3)),
+    ((9, 1), (3, 3), 3, 2),
+    ((3, 6), (3, 7), 3, 1),
 )
 
 TRANSPOSED = (
@@ -107,6 +112,14 @@ def _depthwise() -> list[Case]:
     return found
 
 
+def few_channels() -> tuple[Graph, dict[str, np.ndarray]]:
+    """Depthwise layers of four channels or fewer, of images and of columns."""
+    named = {
+        f"{case.op} {i}": case for i, case in enumerate(_depthwise()) if case.shapes[0][3] <= 4
+    }
+    return graph_of({name: lambda rng, case=c: case for name, c in named.items()}, [0], build_f32)
+
+
 def _transposed() -> list[Case]:
     found = []
     for i, (shape, padding) in enumerate(product(TRANSPOSED, ("SAME", "VALID"))):
@@ -128,16 +141,26 @@ def _with_computed_weights() -> list[Case]:
 
 
 def _beside_the_image() -> list[Case]:
-    """Windows of which no column lies inside, but their row does: only the bias is left."""
+    """Windows of which no column lies inside, but their row does, or the other way round: only the
+    bias is left."""
     far = {"dilation": (5, 5), "padding": "SAME"}
     x, bias = (1, 2, 2, 20), (20,)
     return [
         Case("conv2d", Conv2dAttrs(**far), (x, (20, 1, 2, 20), bias), WEIGHTS),
         Case("depthwise_conv2d", DepthwiseConv2dAttrs(**far), (x, (1, 1, 2, 20), bias), WEIGHTS),
+        *(
+            Case(
+                "depthwise_conv2d",
+                DepthwiseConv2dAttrs(**far),
+                ((1, 2, 2, channels), (1, 1, 2, outputs), (outputs,)),
+                WEIGHTS,
+            )
+            for channels, outputs in ((4, 32), (1, 1), (2, 2), (3, 3), (4, 4))
+        ),
         Case(
             "depthwise_conv2d",
-            DepthwiseConv2dAttrs(**far),
-            ((1, 2, 2, 4), (1, 1, 2, 32), (32,)),
+            DepthwiseConv2dAttrs(dilation=(5, 1), padding="SAME"),
+            ((1, 2, 6, 3), (1, 2, 1, 3), (3,)),
             WEIGHTS,
         ),
     ]

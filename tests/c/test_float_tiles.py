@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
-from tests.c.float_tiles import every_corner, special_values
+from tests.c.float_tiles import every_corner, few_channels, special_values
 from tests.c.floats import assert_close
 from tests.c.host import BESIDE, build_program, run_program
+from tests.c.overlapping import overlapping_ops, overlapping_plan
+from tests.memory.targets import kernels_for
 from tests.sampling import sampled
-from tinyrt.export import ExportOptions, export_graph
+from tinyrt.export import ExportOptions, bundle, export_graph
 from tinyrt.ops.shared.evaluate import evaluate
 
 
@@ -30,3 +32,13 @@ def test_limits_leave_what_is_no_number(tmp_path):
     found = answers(graph, feeds, tmp_path, "cortex-m4")
     for name, expected in evaluate(graph, feeds).items():
         np.testing.assert_array_equal(found[name], expected, err_msg=name)
+
+
+def test_pixels_of_few_channels_may_lie_on_what_they_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(bundle, "plan_memory", overlapping_plan)
+    graph, feeds = few_channels()
+    assert overlapping_ops(graph, overlapping_plan(graph, kernels_for("cortex-m4")))
+    project = export_graph(graph, tmp_path / "project", core="cortex-m4")
+    found = run_program(build_program(project, tmp_path), project, feeds, "arena")
+    for name, expected in evaluate(graph, feeds).items():
+        assert_close(name.split()[0], found[name], expected)

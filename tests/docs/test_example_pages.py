@@ -54,3 +54,11 @@ def test_all_pages_with_tables_are_compared():
         if "| core | instructions" in page.read_text(encoding="utf-8")
     }
     assert with_tables == set(WITH_TABLES)
+
+
+@pytest.mark.parametrize("name", ["images.h", "arm.cmake"])
+def test_folders_to_copy_have_the_same_file(name):
+    """Each example is whole without the others: what they share is there several times."""
+    copies = {path.parent.name: path.read_bytes() for path in EXAMPLES.glob(f"*/{name}")}
+    assert len(copies) > 1
+    assert len({*copies.values()}) == 1, sorted(copies)

@@ -25,6 +25,14 @@ SAMPLE = [
 MOST = 3.0
 """Instructions of a multiplication and an addition."""
 
+MOST_OF_FEW = {
+    "depthwise 3 x 3, 4 channels, float": 3.5,
+    "depthwise 3 x 3, 3 channels, float": 4.2,
+    "depthwise 3 x 3, 2 channels, float": 5.6,
+    "depthwise 5 x 1, 3 channels of a column, float": 3.9,
+}
+"""The same of layers whose pixels have few products."""
+
 pytestmark = pytest.mark.device
 
 
@@ -56,4 +64,5 @@ def test_layers_take_three_instructions_a_product_at_most(core):
     require_core(core)
     rows = {row["layer"]: row for row in measure(core, FLOAT_LAYERS)}
     assert {row["per"] for row in rows.values()} == {"MAC"}
-    assert not {name: row["each"] for name, row in rows.items() if row["each"] > MOST}
+    most = dict.fromkeys(rows, MOST) | MOST_OF_FEW
+    assert not {name: row["each"] for name, row in rows.items() if row["each"] > most[name]}

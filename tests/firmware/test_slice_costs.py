@@ -14,6 +14,7 @@ from tinyrt.backends.c.parts.pace import pace_of
 from tinyrt.export.target import Optimize, find_core, target_of
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.shared.pool import Pool2dAttrs
@@ -50,6 +51,19 @@ CONVOLUTIONS = {
     )
 }
 """Convolutions on vectors: with a column, without, and a dense layer."""
+
+PLAIN = {
+    f"{op} {x} {w}": int16(Layer(op, attrs, (x, w), 0.5))
+    for op, attrs, x, w in (
+        ("depthwise_conv2d", DepthwiseConv2dAttrs(), (1, 9, 12, 6), (1, 3, 3, 6)),
+        ("depthwise_conv2d", DepthwiseConv2dAttrs(), (1, 12, 12, 1), (1, 3, 3, 1)),
+        ("depthwise_conv2d", DepthwiseConv2dAttrs(), (1, 9, 9, 9), (1, 1, 1, 9)),
+        ("depthwise_conv2d", DepthwiseConv2dAttrs(), (1, 9, 12, 6), (1, 2, 3, 12)),
+        ("conv2d", Conv2dAttrs(), (1, 9, 12, 8), (8, 3, 3, 2)),
+        ("conv2d", Conv2dAttrs(), (1, 9, 12, 8), (8, 3, 3, 1)),
+    )
+}
+"""Layers on int16 that take the general kernels: channels are no multiple of four, groups small."""
 
 KNOWN = ("block_s8", "dense", "depthwise3x3", "linear_sum_s8", "lut_s8", "average_pool2d")
 
@@ -129,3 +143,12 @@ def test_channels_that_are_left_of_four_cost_what_is_said():
     ratios, _ = ratios_of("cortex-m4", left)
     assert len(ratios) == 2
     assert not {name: r for name, r in ratios.items() if not 0.9 <= r <= 1.15}
+
+
+@pytest.mark.parametrize("core", sampled(["cortex-m4", "cortex-m55"], CORES))
+def test_general_kernels_on_int16_cost_what_is_said(core):
+    require_core(core)
+    ratios, kernels = ratios_of(core, PLAIN)
+    names = {kernels[name] for name in PLAIN}
+    assert names == {"tinyrt_depthwise_conv2d_s16", "tinyrt_conv2d_s16"}
+    assert not {name: r for name, r in ratios.items() if not 0.9 <= r <= 1.4}

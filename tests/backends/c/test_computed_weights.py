@@ -15,9 +15,9 @@ from tinyrt.ir import DType
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 
 PLAIN = {
-    (build_s8, "conv2d"): ("tinyrt_conv2d_s8",),
-    (build_s8, "depthwise_conv2d"): ("tinyrt_depthwise_conv2d_s8",),
-    (build_s8, "fully_connected"): ("tinyrt_fully_connected_s8",),
+    (build_s8, "conv2d"): ("tinyrt_conv2d_plain_s8",),
+    (build_s8, "depthwise_conv2d"): ("tinyrt_depthwise_conv2d_plain_s8",),
+    (build_s8, "fully_connected"): ("tinyrt_fully_connected_plain_s8",),
     (build_s8, "transpose_conv"): ("tinyrt_transpose_conv_s8",),
     (build_s16, "conv2d"): ("tinyrt_conv2d_plain_s16",),
     (build_s16, "depthwise_conv2d"): ("tinyrt_depthwise_conv2d_s16",),
@@ -33,9 +33,6 @@ PLAIN = {
     (build_f32, "transpose_conv"): ("tinyrt_transpose_conv_f32",),
 }
 """How a layer is built, and its op -> the kernels that it may take."""
-
-OTHERS_OF_MVE = [(build_s8, op) for op in ("conv2d", "depthwise_conv2d", "fully_connected")]
-"""Where the kernel of that name reads packed weights."""
 
 
 def computed(graph, at):
@@ -61,10 +58,7 @@ def test_every_instruction_set_reads_weights_as_they_lie(build, op, isa):
         if build is build_s16 and any(v.dtype is DType.INT32 for v in graph.values.values()):
             continue
         kernel = kernels.kernel(computed(graph, 1).bind(0))
-        names = PLAIN[build, op]
-        if isa is InstructionSet.MVE and (build, op) in OTHERS_OF_MVE:
-            names = (f"tinyrt_{op}_plain_s8",)
-        assert kernel.name in names
+        assert kernel.name in PLAIN[build, op]
         assert kernel.sweep() is None  # nothing may overlap the weights
         assert kernel.scratch_bytes == 0
         tried += 1

@@ -116,7 +116,7 @@ def test_rows_of_a_general_dense_layer_then_channels_of_one():
     for rows, units in ((3, 3), (1, 4)):
         params = Params("p_t", {"rows": rows, "c_in": 16, "c_out": 4, **scales})
         w, bias = Data("w", WORDS[:64]), Data("bias", WORDS[:4])
-        cut = cut_of(call("tinyrt_fully_connected_s8", params, X, w, bias, Y), SCALAR, True)
+        cut = cut_of(call("tinyrt_fully_connected_plain_s8", params, X, w, bias, Y), SCALAR, True)
         assert cut.units == units
         part = cut.part(1, 2)
         assert params_of(part)["rows"] == 1

@@ -107,7 +107,7 @@ WHOLE = {
     "several images": plain("conv2d_f32", **IMAGES | {"y": {"n": 2, "h": 9, "w": 9, "c": 1}}),
     "several pools": plain("max_pool2d_s8", **IMAGES | {"y": {"n": 2, "h": 1, "w": 1, "c": 64}}),
     "a single output": plain("conv2d_f32", **IMAGES | {"y": {"n": 1, "h": 1, "w": 1, "c": 9}}),
-    "one channel": plain("fully_connected_s8", rows=1, c_in=8, c_out=1),
+    "one channel": plain("fully_connected_plain_s8", rows=1, c_in=8, c_out=1),
 }
 
 
@@ -117,7 +117,16 @@ def test_what_cannot_be_cut_stays_whole(name):
 
 
 @pytest.mark.parametrize(
-    "function", ["conv2d_f32", "conv2d_s8", "depthwise_conv2d_s8", "average_pool2d_s8"]
+    "function",
+    [
+        "conv2d_f32",
+        "conv2d_plain_s8",
+        "conv2d_plain_f32",
+        "conv2d_plain_s16",
+        "depthwise_few_f32",
+        "depthwise_conv2d_plain_s8",
+        "average_pool2d_s8",
+    ],
 )
 def test_general_kernels_are_whole_where_an_output_lies_on_an_input(function):
     one = plain(function, **IMAGES)

@@ -37,7 +37,7 @@ NAMES = [
     ("tinyrt_window_four_more_raised_s8", "some taps are read twice, then two channels"),
     ("tinyrt_group_block_long_s8", "can reach 2^23"),
     ("tinyrt_reshape", "nothing is computed"),
-    ("tinyrt_conv2d_s8", "what computes conv2d on int8 tensors with DSP instructions"),
+    ("tinyrt_conv2d_plain_s8", "what computes conv2d on int8 tensors with DSP instructions"),
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from tinyrt.backends.c.blocks.block import LongBlock, PairBlock
 from tinyrt.backends.c.blocks.dense import block_of, counted_kernel, long_row_kernel
@@ -19,7 +20,9 @@ from tinyrt.backends.c.float_convolutions import (
     convolution_f32,
     depthwise_as_convolution,
     depthwise_in_turns,
+    few_channels,
     has_known_bias,
+    takes_few,
     transpose_quads,
 )
 from tinyrt.backends.c.general import general_calls, legacy_call, weighted_call
@@ -74,14 +77,6 @@ STRIP = 16
 """Output channels that ``tinyrt_depthwise_spread_f32`` computes side by side."""
 
 
-def _of_computed(node: BoundNode, target: Target) -> str:
-    """The kernel where weights or bias are computed.
-
-    It is the general one; with vectors of Arm, that reads packed weights.
-    """
-    return f"tinyrt_{node.op}_plain_s8" if target.isa is MVE else f"tinyrt_{node.op}_s8"
-
-
 def _image_fields(node: BoundNode, window: Window) -> Fields:
     """Shapes of input and output, and the window between them."""
     x, y = node.input(0).shape, node.output.shape
@@ -94,8 +89,9 @@ def conv2d_s8(node: BoundNode, target: Target) -> Kernel:
     layer = p.window, p.x_zp, p.requant
     groups = _groups(node)
     fields = _image_fields(node, p.window) | {"groups": groups}
+    general = partial(general_calls, "tinyrt_conv2d_plain_s8", node, fields, p)
     if has_computed_weights(node):
-        return Kernel(lambda: general_calls(_of_computed(node, target), node, fields, p))
+        return Kernel(general)
     if target.isa is MVE:
         return mve_convolution(node, *layer)
     if target.isa in X86:
@@ -116,7 +112,7 @@ def conv2d_s8(node: BoundNode, target: Target) -> Kernel:
     if by_group is not None:
         shapes = node.input(0).shape, node.output.shape
         return groups_kernel(node, by_group, shapes, *layer, by_rows)
-    return Kernel(lambda: general_calls("tinyrt_conv2d_s8", node, fields, p), sweep=by_rows)
+    return Kernel(general, sweep=by_rows)
 
 
 def _groups(node: BoundNode) -> int:
@@ -145,8 +141,9 @@ def depthwise_s8(node: BoundNode, target: Target) -> Kernel:
     p = prepared(node, ConvolutionS8)
     layer = p.window, p.x_zp, p.requant
     fields = _image_fields(node, p.window)
+    general = partial(general_calls, "tinyrt_depthwise_conv2d_plain_s8", node, fields, p)
     if has_computed_weights(node):
-        return Kernel(lambda: general_calls(_of_computed(node, target), node, fields, p))
+        return Kernel(general)
     if target.isa is MVE:
         rows = along_rows(p.window)
         if is_rather_convolution(node, rows, MVE):
@@ -162,10 +159,7 @@ def depthwise_s8(node: BoundNode, target: Target) -> Kernel:
     filters = filters_of(node, *layer, target.isa)
     if filters is not None:
         return block_depthwise(node, filters, p.window, p.requant, target)
-    return Kernel(
-        lambda: general_calls("tinyrt_depthwise_conv2d_s8", node, fields, p),
-        sweep=lambda: windows(node, p.window),
-    )
+    return Kernel(general, sweep=lambda: windows(node, p.window))
 
 
 def depthwise_s16(node: BoundNode, target: Target) -> Calls:
@@ -215,12 +209,14 @@ def depthwise_f32(node: BoundNode, target: Target) -> Calls:
     c_in, c_out = node.input(0).shape[3], node.output.shape[3]
     window = _depthwise_window(node)
     general = "tinyrt_depthwise_conv2d_f32"
-    if c_in == c_out >= FILTERS:
-        return _float_calls("tinyrt_depthwise_quads_f32", node, window, general=general)
     filters = c_out // c_in
     by_strips = c_out % STRIP == 0 and filters.bit_count() == 1 and filters >= FILTERS
     if c_in > 1 and by_strips and target.isa in UNITS:
         return _float_calls("tinyrt_depthwise_spread_f32", node, window, general=general)
+    if takes_few(node) and target.isa in UNITS:
+        return (few_channels(node, _image_fields(node, window)),)
+    if c_in == c_out >= FILTERS:
+        return _float_calls("tinyrt_depthwise_quads_f32", node, window, general=general)
     w = node.input(1).data
     if w is None:
         return _float_calls(general, node, window)
@@ -284,10 +280,12 @@ def fully_connected_s8(node: BoundNode, target: Target) -> Kernel:
     if isinstance(requant, Steps):
         counted = _counted(node, x_zp, target)
         return counted or Kernel(lambda: (legacy_call(node, fields, x_zp, requant),))
-    general = "tinyrt_fully_connected_s8"
+
+    def general() -> Calls:
+        return (weighted_call("tinyrt_fully_connected_plain_s8", node, fields, x_zp, requant),)
+
     if has_computed_weights(node):
-        computed = _of_computed(node, target)
-        return Kernel(lambda: (weighted_call(computed, node, fields, x_zp, requant),))
+        return Kernel(general)
     if target.isa is MVE:
         return mve_dense(node, x_zp, requant)
     if target.isa in X86:
@@ -304,7 +302,7 @@ def fully_connected_s8(node: BoundNode, target: Target) -> Kernel:
     if groups is not None:
         x, y, window = _as_pixels(node)
         return groups_kernel(node, groups, (x, y), window, x_zp, requant, unordered)
-    return Kernel(lambda: (weighted_call(general, node, fields, x_zp, requant),))
+    return Kernel(general)
 
 
 def _counted(node: BoundNode, x_zp: int, target: Target) -> Kernel | None:

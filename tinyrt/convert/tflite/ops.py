@@ -44,7 +44,6 @@ from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.gelu import GeluAttrs
 from tinyrt.ops.leaky_relu import LeakyReluAttrs
-from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.quantize import QuantizeAttrs, quantize_array
@@ -127,17 +126,6 @@ def _decode_concatenation(options: Any, inputs: Operands, output: Value) -> Deco
     del output
     attrs = ConcatenationAttrs(axis=options.Axis(), activation=activation_of(options))
     return Decoded(attrs, len(inputs))
-
-
-def _encode_mean(node: BoundNode) -> Encoded:
-    attrs = node.attrs_as(MeanAttrs)
-    return Encoded({"KeepDims": attrs.keep_dims}, (("axes", i32(attrs.axes)),))
-
-
-def _decode_mean(options: Any, inputs: Operands, output: Value) -> Decoded:
-    del output
-    axes = constant_ints(inputs, 1, "axes")
-    return Decoded(MeanAttrs(axes=axes, keep_dims=bool(options.KeepDims())), 1)
 
 
 def _encode_pad(node: BoundNode) -> Encoded:
@@ -246,7 +234,6 @@ _ALL = (
     _binary("add", AddAttrs, since_s8(2, s16=3), _encode_sum),
     _binary("sub", AddAttrs, widening(3, since_s8(2, s16=5)), _encode_sum),
     _binary("mul", MulAttrs, _mul_version),
-    Codec("mean", "MEAN", "ReducerOptions", _encode_mean, _decode_mean, since_s8(2, s16=3)),
     Codec("pad", "PAD", None, _encode_pad, _decode_pad, _pad_version),
     Codec("pad", "PADV2", None, _encode_padv2, _decode_pad, _pad_version),
     Codec("reshape", "RESHAPE", None, _encode_reshape, _decode_reshape, lambda node: 1),

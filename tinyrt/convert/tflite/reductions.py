@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,19 +30,28 @@ from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.cumsum import CumsumAttrs
 from tinyrt.ops.div import DivAttrs
 from tinyrt.ops.l2_normalization import L2NormalizationAttrs
+from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.shared.activation import fused_activation
 
 
 def _encode_reduce(node: BoundNode) -> Encoded:
-    attrs = node.attrs_as(ReduceAttrs)
+    attrs = node.attrs_as(MeanAttrs)
     return Encoded({"KeepDims": attrs.keep_dims}, (("axes", i32(attrs.axes)),))
 
 
-def _decode_reduce(options: Any, inputs: Operands, output: Value) -> Decoded:
+def _decode_reduce(
+    attrs: type[MeanAttrs], options: Any, inputs: Operands, output: Value
+) -> Decoded:
     del output
     axes = constant_ints(inputs, 1, "axes")
-    return Decoded(ReduceAttrs(axes=axes, keep_dims=bool(options.KeepDims())), 1)
+    return Decoded(attrs(axes=axes, keep_dims=bool(options.KeepDims())), 1)
+
+
+def _reduce(op: str, s16: int, attrs: type[MeanAttrs] = ReduceAttrs) -> Codec:
+    """The codec of an op over axes; s16 is its first version with int16."""
+    decode = partial(_decode_reduce, attrs)
+    return Codec(op, op.upper(), "ReducerOptions", _encode_reduce, decode, since_s8(2, s16=s16))
 
 
 def _encode_arg(node: BoundNode) -> Encoded:
@@ -125,12 +135,11 @@ def _of_floats(node: BoundNode) -> int:
 
 
 REDUCTIONS: tuple[Codec, ...] = (
-    *(
-        Codec(
-            op, op.upper(), "ReducerOptions", _encode_reduce, _decode_reduce, since_s8(2, s16=s16)
-        )
-        for op, s16 in (("sum", 1), ("reduce_max", 3), ("reduce_min", 3), ("reduce_prod", 2))
-    ),
+    _reduce("mean", 3, MeanAttrs),
+    _reduce("sum", 1),
+    _reduce("reduce_max", 3),
+    _reduce("reduce_min", 3),
+    _reduce("reduce_prod", 2),
     *(
         Codec(op, op.upper(), table, _encode_arg, _decode_arg, since_s8(2))
         for op, table in (("arg_max", "ArgMaxOptions"), ("arg_min", "ArgMinOptions"))

@@ -25,6 +25,11 @@ void tinyrt_depthwise_quads_f32(const tinyrt_depthwise_conv2d_f32_params *p, con
 void tinyrt_depthwise_turns_f32(const tinyrt_depthwise_conv2d_f32_params *p, const float *x,
                                 const float *w, const float *bias, float *y);
 
+/** As tinyrt_depthwise_turns_f32, four pixels at once: bias (y.c / x.c, 4, x.c) has each filter's
+ *  four times. Requires: x has four channels or fewer. */
+void tinyrt_depthwise_few_f32(const tinyrt_depthwise_conv2d_f32_params *p, const float *x,
+                              const float *w, const float *bias, float *y);
+
 /** As tinyrt_depthwise_conv2d_f32, sixteen channels of a pixel at once. Requires: y.c is a multiple
  * of sixteen, and a channel of x has 4, 8, 16, ... filters. */
 void tinyrt_depthwise_spread_f32(const tinyrt_depthwise_conv2d_f32_params *p, const float *x,

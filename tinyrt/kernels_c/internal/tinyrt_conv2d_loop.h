@@ -52,20 +52,7 @@ static void tinyrt_all_filters(const TINYRT_PARAMS *p, const tinyrt_footprint *f
     }
 }
 
-void TINYRT_KERNEL(const TINYRT_PARAMS *p, const TINYRT_X *x, const TINYRT_W *w,
-                   const TINYRT_SUM *bias, TINYRT_X *y) {
-    TINYRT_ASSERT(p->x.c % p->groups == 0 && p->y.c % p->groups == 0);
-    for (int32_t n = 0; n < p->y.n; ++n) {
-        for (int32_t oy = 0; oy < p->y.h; ++oy) {
-            for (int32_t ox = 0; ox < p->y.w; ++ox) {
-                const tinyrt_footprint f =
-                    tinyrt_footprint_of(&p->x, &p->window, p->x.c / p->groups, oy, ox);
-                tinyrt_all_filters(p, &f, x, w, bias, y);
-                y += p->y.c;
-            }
-        }
-        x += p->x.h * p->x.w * p->x.c;
-    }
-}
+#define TINYRT_CHANNELS tinyrt_all_filters
+#include "tinyrt_conv2d_pixels.h"
 
 #endif

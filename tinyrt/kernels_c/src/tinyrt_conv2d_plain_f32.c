@@ -40,17 +40,10 @@ static void all_channels(const tinyrt_conv2d_f32_params *p, const tinyrt_footpri
     }
 }
 
-void tinyrt_conv2d_plain_f32(const tinyrt_conv2d_f32_params *p, const float *x, const float *w,
-                             const float *bias, float *y) {
-    for (int32_t n = 0; n < p->y.n; ++n) {
-        for (int32_t oy = 0; oy < p->y.h; ++oy) {
-            for (int32_t ox = 0; ox < p->y.w; ++ox) {
-                const tinyrt_footprint f =
-                    tinyrt_footprint_of(&p->x, &p->window, p->x.c / p->groups, oy, ox);
-                all_channels(p, &f, x, w, bias, y);
-                y += p->y.c;
-            }
-        }
-        x += p->x.h * p->x.w * p->x.c;
-    }
-}
+#define TINYRT_KERNEL tinyrt_conv2d_plain_f32
+#define TINYRT_PARAMS tinyrt_conv2d_f32_params
+#define TINYRT_X float
+#define TINYRT_W float
+#define TINYRT_SUM float
+#define TINYRT_CHANNELS all_channels
+#include "tinyrt_conv2d_pixels.h"

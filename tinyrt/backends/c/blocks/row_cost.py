@@ -130,6 +130,12 @@ WIDE_ROWS = {
 }
 """Those of ``tinyrt_dot_row16``, on Cortex-M4 and Cortex-M3."""
 
+PLAIN_TAP = {
+    **{InstructionSet.DSP: (3, 5.3), InstructionSet.MVE: (0.6, 0.8)},
+    InstructionSet.SCALAR: (3, 11),
+}
+"""Instructions of ``tinyrt_conv2d_s16`` for a tap: of the column, and of four channels."""
+
 
 def wide_lstm_cost(isa: InstructionSet, steps: int, c_in: int, units: int) -> float:
     """``tinyrt_lstm_block_s16``; the steps of all samples."""
@@ -150,3 +156,34 @@ def wide_conv_cost(isa: InstructionSet, pixels: int, column: Pair, channels: int
     k, (places, taps) = WIDE_ROWS[isa], column
     copied = places * k.place[0] + (k.place[1] * taps if places else 0)
     return pixels * (k.pixel + copied + ceil(channels / QUAD) * (k.quad + k.taps(taps)))
+
+
+def plain_depthwise_cost(pixels: int, channels: int, kernel: Pair) -> int:
+    """``tinyrt_depthwise_conv2d_s16``, channel by channel and tap by tap.
+
+    Args:
+        pixels: of the output.
+        channels: of the output.
+        kernel: rows and columns of taps.
+
+    """
+    rows, columns = kernel
+    return pixels * (120 + channels * (86 + rows * (17 + 11 * columns)))
+
+
+def plain_groups_cost(
+    isa: InstructionSet, columns: int, sizes: tuple[int, int], channels: int
+) -> float:
+    """``tinyrt_conv2d_s16``, a column of each pixel and group at a time.
+
+    Args:
+        isa: the instruction set.
+        columns: how many.
+        sizes: places of one, or 0 where none are copied, and taps.
+        channels: of the output of one group.
+
+    """
+    places, taps = sizes
+    copy, four = PLAIN_TAP.get(isa, PLAIN_TAP[InstructionSet.SCALAR])
+    copied = places * 36 + (copy * taps if places else 0)
+    return columns * (160 + copied + four * taps * ceil(channels / QUAD) + 43 * channels)

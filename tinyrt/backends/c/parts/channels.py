@@ -313,7 +313,7 @@ def scales_from(fields: Mapping[str, Any], start: int, path: str = "") -> dict[s
 
 
 def plain_channels(call: Call) -> Cut | None:
-    """Channels of one row of ``tinyrt_fully_connected_s8``, with the model's own weights."""
+    """Channels of one row of ``tinyrt_fully_connected_plain_s8``, with the model's own weights."""
     p = params_of(call)
     c_in, c_out = p["c_in"], p["c_out"]
     if c_out == 1:

@@ -31,6 +31,8 @@ from tinyrt.backends.c.blocks.four_cost import (
 from tinyrt.backends.c.blocks.row_cost import (
     dense_row_cost,
     lstm_cost,
+    plain_depthwise_cost,
+    plain_groups_cost,
     svdf_cost,
     wide_conv_cost,
     wide_lstm_cost,
@@ -363,6 +365,16 @@ def _elements(call: Call) -> int:
     return max(arg.value.size for arg in call.args if isinstance(arg, Place))
 
 
+def _plain_wide(p: Mapping[str, Any], isa: InstructionSet) -> float:
+    """Instructions of kernels on int16 without a form of their own for an instruction set."""
+    channels, kernel = p["y"]["c"], (p["window"]["kernel_h"], p["window"]["kernel_w"])
+    pixels = _size(p["y"]) // channels
+    if "groups" not in p:
+        return plain_depthwise_cost(pixels, channels, kernel)
+    groups, places = p["groups"], 0 if p["direct"] else prod(kernel)
+    return plain_groups_cost(isa, pixels * groups, (places, p["taps"]), channels // groups)
+
+
 def _general(call: Call, node: BoundNode, isa: InstructionSet) -> float:
     """Instructions of a kernel without a formula."""
     if call.function.startswith("tinyrt_softmax_s"):
@@ -378,6 +390,8 @@ def _general(call: Call, node: BoundNode, isa: InstructionSet) -> float:
     flat = FLAT.get(call.function.removeprefix("tinyrt_"))
     if flat is not None:
         return SET_UP + flat * elements
+    if call.function in ("tinyrt_depthwise_conv2d_s16", "tinyrt_conv2d_s16"):
+        return SET_UP + _plain_wide(params_of(call), isa)
     if "group_block" in call.function:
         return SET_UP + GROUP_MAC * macs + PER_ELEMENT * node.output.size
     if floats:

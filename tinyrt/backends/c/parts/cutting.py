@@ -59,6 +59,9 @@ WINDOWED = frozenset(
             "depthwise_quads_f32",
             "depthwise_spread_f32",
             "depthwise_turns_f32",
+            "depthwise_few_f32",
+            "conv2d_plain_f32",
+            "conv2d_plain_s16",
             "depthwise_quads_s16",
             "depthwise_raised_s16",
         ),
@@ -109,7 +112,6 @@ def _cut_of_layer(call: Call, isa: InstructionSet, overlaps: bool) -> Cut | None
     if bits not in ("s8", "s4"):
         return None
     name = name.removesuffix("_relu").removesuffix("_any").removesuffix("_raised")
-    has_vectors = isa is InstructionSet.MVE
     if name.startswith("window_block"):
         return rows.pairs(call) or rows.lines(call) or channels.window_channels(call)
     if name.startswith("window_pixels"):
@@ -137,16 +139,21 @@ def _cut_of_layer(call: Call, isa: InstructionSet, overlaps: bool) -> Cut | None
     if name in ("depthwise_part", "depthwise_part_fine", "depthwise_block_spread"):
         return _lines_of_four(call, overlaps)
     if name == "conv2d":
-        if has_vectors:
-            return rows.vector_lines(call)
+        return rows.vector_lines(call)
+    if name == "conv2d_plain":
         return None if overlaps else rows.lines(call, 1)
     if name == "depthwise_planes":
         return vectors.planes(call)
     if name == "depthwise_conv2d":
-        planes = vectors.planes(call) if has_vectors else None
-        return planes or (None if overlaps else rows.lines(call, ALL))
+        return vectors.planes(call) or (None if overlaps else rows.lines(call, ALL))
+    if name == "depthwise_conv2d_plain":
+        return None if overlaps else rows.lines(call, ALL)
     if name == "fully_connected":
-        return _dense(call, has_vectors)
+        product = params_of(call)["product"]
+        return rows.matrix_rows(call, rows.AT_ONCE, product["length"], product["c_out"])
+    if name == "fully_connected_plain":
+        p = params_of(call)
+        return rows.matrix_rows(call, 1, p["c_in"], p["c_out"]) or channels.plain_channels(call)
     if name == "fully_connected_row":
         return vectors.row_of_channels(call)
     return None
@@ -168,15 +175,6 @@ def _lines_of_four(call: Call, overlaps: bool) -> Cut | None:
     reach = (p["window"]["kernel_h"] - 1) * p["window"]["dilation_h"] + 1
     each = LISTED + reach * (LINE + LINE_BYTE * p["line_bytes"])
     return replace(cut, fixed=(end - first) // channels.QUAD * each)
-
-
-def _dense(call: Call, vectors: bool) -> Cut | None:
-    """Rows of a dense layer's general or vector kernel; channels of a single general one."""
-    p = params_of(call)
-    if vectors:
-        sizes = p["product"]["length"], p["product"]["c_out"]
-        return rows.matrix_rows(call, rows.AT_ONCE, *sizes)
-    return rows.matrix_rows(call, 1, p["c_in"], p["c_out"]) or channels.plain_channels(call)
 
 
 @dataclass(frozen=True, slots=True)

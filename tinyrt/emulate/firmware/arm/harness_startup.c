@@ -1,16 +1,8 @@
 /** Vector table, reset and faults. A fault ends the emulation with a message. */
 #include <stdint.h>
 
+#include "harness_memory.h"
 #include "harness_semihosting.h"
-
-extern uint32_t image_guard;
-extern uint32_t image_stack_limit;
-extern uint32_t image_stack_top;
-extern uint32_t image_data_load;
-extern uint32_t image_data_begin;
-extern uint32_t image_data_end;
-extern uint32_t image_bss_begin;
-extern uint32_t image_bss_end;
 
 int main(void);
 void harness_print_hex(const char *label, uint32_t value);
@@ -18,19 +10,6 @@ void harness_count_wrap(void);
 void reset(void);
 void fault(void);
 void report_fault(const uint32_t *frame);
-
-static void copy_data(void) {
-    const uint32_t *from = &image_data_load;
-    for (uint32_t *to = &image_data_begin; to < &image_data_end;) {
-        *to++ = *from++;
-    }
-}
-
-static void clear_bss(void) {
-    for (uint32_t *to = &image_bss_begin; to < &image_bss_end;) {
-        *to++ = 0;
-    }
-}
 
 static void enable_fpu(void) {
 #ifdef __ARM_FP

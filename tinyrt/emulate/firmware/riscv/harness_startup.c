@@ -1,16 +1,8 @@
 /** Reset and traps. A trap ends the emulation with a message. */
 #include <stdint.h>
 
+#include "harness_memory.h"
 #include "harness_semihosting.h"
-
-extern uint32_t image_guard;
-extern uint32_t image_stack_limit;
-extern uint32_t image_stack_top;
-extern uint32_t image_data_load;
-extern uint32_t image_data_begin;
-extern uint32_t image_data_end;
-extern uint32_t image_bss_begin;
-extern uint32_t image_bss_end;
 
 int main(void);
 void harness_print_hex(const char *label, uint32_t value);
@@ -18,19 +10,6 @@ void reset(void);
 void start(void);
 void trap(void);
 void report_trap(uint32_t address);
-
-static void copy_data(void) {
-    const uint32_t *from = &image_data_load;
-    for (uint32_t *to = &image_data_begin; to < &image_data_end;) {
-        *to++ = *from++;
-    }
-}
-
-static void clear_bss(void) {
-    for (uint32_t *to = &image_bss_begin; to < &image_bss_end;) {
-        *to++ = 0;
-    }
-}
 
 /** Makes running out of stack a trap, in machine mode, too: a locked region of 4096 bytes without
  *  access, a power of two at an address that is its multiple. */

@@ -35,6 +35,24 @@
     "s16", "s17", "s18", "s19", "s20", "s21", "s22", "s23", "s24", "s25", "s26", "s27", "s28",     \
         "s29", "s30", "s31"
 
+/** Elements of a run: these instructions for what four at a time leave, which comes first, and
+ *  those for four of them. */
+#define TINYRT_BY_FOURS(one, four)                                                                 \
+    "ands %[odd], %[length], #3\n"                                                                 \
+    "beq 2f\n"                                                                                     \
+    "1:\n" one "subs %[odd], %[odd], #1\n"                                                         \
+    "bne 1b\n"                                                                                     \
+    "2:\n"                                                                                         \
+    "lsrs %[length], %[length], #2\n"                                                              \
+    "beq 4f\n"                                                                                     \
+    "3:\n" four "subs %[length], %[length], #1\n"                                                  \
+    "bne 3b\n"                                                                                     \
+    "4:\n"
+
+/** The same, where each element is multiplied by four weights and added to four sums. */
+#define TINYRT_FOUR_SUMS(one, four)                                                                \
+    "vldmia %[sum], {s0-s3}\n" TINYRT_BY_FOURS(one, four) "vstmia %[sum], {s0-s3}\n"
+
 /* An odd element comes first, so that two at a time are left. */
 static inline void tinyrt_tile_run(const float *x, int32_t x_step, const float *w, int32_t length,
                                    float *sum) {
@@ -70,32 +88,17 @@ static inline void tinyrt_tile_run(const float *x, int32_t x_step, const float *
                    : "cc", "memory", TINYRT_SUMS_OF_TILE, TINYRT_FACTORS_OF_TILE);
 }
 
-/* What four at a time leave comes first. */
 static inline void tinyrt_quad_run(const float *x, const float *w, int32_t length, float *sum) {
     int32_t odd;
-    __asm volatile("vldmia %[sum], {s0-s3}\n"
-                   "ands %[odd], %[length], #3\n"
-                   "beq 2f\n"
-                   "1:\n"
-                   "vldmia %[w]!, {s16-s19}\n"
-                   "vldmia %[x]!, {s8}\n"                              //
-                   TINYRT_FMA4(s0, s1, s2, s3, s8, s16, s17, s18, s19) //
-                   "subs %[odd], %[odd], #1\n"
-                   "bne 1b\n"
-                   "2:\n"
-                   "lsrs %[length], %[length], #2\n"
-                   "beq 4f\n"
-                   "3:\n"
-                   "vldmia %[w]!, {s16-s31}\n"
-                   "vldmia %[x]!, {s8-s11}\n"                           //
-                   TINYRT_FMA4(s0, s1, s2, s3, s8, s16, s17, s18, s19)  //
-                   TINYRT_FMA4(s0, s1, s2, s3, s9, s20, s21, s22, s23)  //
-                   TINYRT_FMA4(s0, s1, s2, s3, s10, s24, s25, s26, s27) //
-                   TINYRT_FMA4(s0, s1, s2, s3, s11, s28, s29, s30, s31) //
-                   "subs %[length], %[length], #1\n"
-                   "bne 3b\n"
-                   "4:\n"
-                   "vstmia %[sum], {s0-s3}\n"
+    __asm volatile(TINYRT_FOUR_SUMS("vldmia %[w]!, {s16-s19}\n"
+                                    "vldmia %[x]!, {s8}\n" //
+                                    TINYRT_FMA4(s0, s1, s2, s3, s8, s16, s17, s18, s19),
+                                    "vldmia %[w]!, {s16-s31}\n"
+                                    "vldmia %[x]!, {s8-s11}\n"                           //
+                                    TINYRT_FMA4(s0, s1, s2, s3, s8, s16, s17, s18, s19)  //
+                                    TINYRT_FMA4(s0, s1, s2, s3, s9, s20, s21, s22, s23)  //
+                                    TINYRT_FMA4(s0, s1, s2, s3, s10, s24, s25, s26, s27) //
+                                    TINYRT_FMA4(s0, s1, s2, s3, s11, s28, s29, s30, s31))
                    : [x] "+r"(x), [w] "+r"(w), [length] "+r"(length), [odd] "=&r"(odd)
                    : [sum] "r"(sum)
                    : "cc", "memory", "s0", "s1", "s2", "s3", "s8", "s9", "s10", "s11",
@@ -108,35 +111,21 @@ static inline void tinyrt_quad_apart(const float *x, const float *w, int32_t w_s
     const float *w2 = w1 + w_step;
     const float *w3 = w2 + w_step;
     int32_t odd;
-    __asm volatile("vldmia %[sum], {s0-s3}\n"
-                   "ands %[odd], %[length], #3\n"
-                   "beq 2f\n"
-                   "1:\n"
-                   "vldmia %[x]!, {s8}\n"
-                   "vldmia %[w0]!, {s16}\n"
-                   "vldmia %[w1]!, {s17}\n"
-                   "vldmia %[w2]!, {s18}\n"
-                   "vldmia %[w3]!, {s19}\n"                            //
-                   TINYRT_FMA4(s0, s1, s2, s3, s8, s16, s17, s18, s19) //
-                   "subs %[odd], %[odd], #1\n"
-                   "bne 1b\n"
-                   "2:\n"
-                   "lsrs %[length], %[length], #2\n"
-                   "beq 4f\n"
-                   "3:\n"
-                   "vldmia %[x]!, {s8-s11}\n"
-                   "vldmia %[w0]!, {s16-s19}\n"
-                   "vldmia %[w1]!, {s20-s23}\n"
-                   "vldmia %[w2]!, {s24-s27}\n"
-                   "vldmia %[w3]!, {s28-s31}\n"                         //
-                   TINYRT_FMA4(s0, s1, s2, s3, s8, s16, s20, s24, s28)  //
-                   TINYRT_FMA4(s0, s1, s2, s3, s9, s17, s21, s25, s29)  //
-                   TINYRT_FMA4(s0, s1, s2, s3, s10, s18, s22, s26, s30) //
-                   TINYRT_FMA4(s0, s1, s2, s3, s11, s19, s23, s27, s31) //
-                   "subs %[length], %[length], #1\n"
-                   "bne 3b\n"
-                   "4:\n"
-                   "vstmia %[sum], {s0-s3}\n"
+    __asm volatile(TINYRT_FOUR_SUMS("vldmia %[x]!, {s8}\n"
+                                    "vldmia %[w0]!, {s16}\n"
+                                    "vldmia %[w1]!, {s17}\n"
+                                    "vldmia %[w2]!, {s18}\n"
+                                    "vldmia %[w3]!, {s19}\n" //
+                                    TINYRT_FMA4(s0, s1, s2, s3, s8, s16, s17, s18, s19),
+                                    "vldmia %[x]!, {s8-s11}\n"
+                                    "vldmia %[w0]!, {s16-s19}\n"
+                                    "vldmia %[w1]!, {s20-s23}\n"
+                                    "vldmia %[w2]!, {s24-s27}\n"
+                                    "vldmia %[w3]!, {s28-s31}\n"                         //
+                                    TINYRT_FMA4(s0, s1, s2, s3, s8, s16, s20, s24, s28)  //
+                                    TINYRT_FMA4(s0, s1, s2, s3, s9, s17, s21, s25, s29)  //
+                                    TINYRT_FMA4(s0, s1, s2, s3, s10, s18, s22, s26, s30) //
+                                    TINYRT_FMA4(s0, s1, s2, s3, s11, s19, s23, s27, s31))
                    : [x] "+&r"(x), [w0] "+&r"(w), [w1] "+&r"(w1), [w2] "+&r"(w2), [w3] "+&r"(w3),
                      [length] "+&r"(length), [odd] "=&r"(odd)
                    : [sum] "r"(sum)
@@ -147,27 +136,15 @@ static inline void tinyrt_quad_apart(const float *x, const float *w, int32_t w_s
 static inline float tinyrt_single_run(const float *x, const float *w, int32_t length, float sum) {
     int32_t odd;
     __asm volatile(
-        "ands %[odd], %[length], #3\n"
-        "beq 2f\n"
-        "1:\n"
-        "vldmia %[w]!, {s16}\n"
-        "vldmia %[x]!, {s20}\n"
-        "vfma.f32 %[sum], s20, s16\n"
-        "subs %[odd], %[odd], #1\n"
-        "bne 1b\n"
-        "2:\n"
-        "lsrs %[length], %[length], #2\n"
-        "beq 4f\n"
-        "3:\n"
-        "vldmia %[w]!, {s16-s19}\n"
-        "vldmia %[x]!, {s20-s23}\n"
-        "vfma.f32 %[sum], s20, s16\n"
-        "vfma.f32 %[sum], s21, s17\n"
-        "vfma.f32 %[sum], s22, s18\n"
-        "vfma.f32 %[sum], s23, s19\n"
-        "subs %[length], %[length], #1\n"
-        "bne 3b\n"
-        "4:\n"
+        TINYRT_BY_FOURS("vldmia %[w]!, {s16}\n"
+                        "vldmia %[x]!, {s20}\n"
+                        "vfma.f32 %[sum], s20, s16\n",
+                        "vldmia %[w]!, {s16-s19}\n"
+                        "vldmia %[x]!, {s20-s23}\n"
+                        "vfma.f32 %[sum], s20, s16\n"
+                        "vfma.f32 %[sum], s21, s17\n"
+                        "vfma.f32 %[sum], s22, s18\n"
+                        "vfma.f32 %[sum], s23, s19\n")
         : [x] "+r"(x), [w] "+r"(w), [length] "+r"(length), [odd] "=&r"(odd), [sum] "+t"(sum)
         :
         : "cc", "memory", "s16", "s17", "s18", "s19", "s20", "s21", "s22", "s23");

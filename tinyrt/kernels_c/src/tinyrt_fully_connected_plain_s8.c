@@ -1,4 +1,4 @@
-#include "tinyrt_fully_connected_plain.h"
+#include "tinyrt_fully_connected.h"
 
 #include "tinyrt_fixedpoint.h"
 

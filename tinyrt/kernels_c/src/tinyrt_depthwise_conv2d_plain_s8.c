@@ -2,8 +2,8 @@
 
 #include "tinyrt_fixedpoint.h"
 
-#define TINYRT_KERNEL tinyrt_depthwise_conv2d_s8
-#define TINYRT_PARAMS tinyrt_depthwise_conv2d_s8_params
+#define TINYRT_KERNEL tinyrt_depthwise_conv2d_plain_s8
+#define TINYRT_PARAMS tinyrt_depthwise_conv2d_plain_s8_params
 #define TINYRT_X int8_t
 #define TINYRT_W int8_t
 #define TINYRT_Y int8_t *

@@ -1,4 +1,4 @@
-#include "tinyrt_conv2d_plain.h"
+#include "tinyrt_conv2d.h"
 
 #include "tinyrt_fixedpoint.h"
 
