@@ -11,11 +11,14 @@ entry is missing, or belongs to no test any more.
 from __future__ import annotations
 
 import enum
+import functools
 import os
 import re
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import NamedTuple
 
 import pytest
@@ -38,7 +41,7 @@ class Refusal(NamedTuple):
 
     Attributes:
         part: the package that raised it: ``tinyrt/ops``.
-        statement: its ``raise`` statement, by file and line.
+        statement: where it was made, by file and line: often its ``raise`` statement.
         key: the test, and which of its errors this is.
         text: its fields, a line each.
 
@@ -182,8 +185,13 @@ class Texts:
         self.now = _Now()
         self.base = ""
         self.lines: list[str] = []
-        self.leave = RaisesExc.__exit__
+        self.leave, self.make = RaisesExc.__exit__, TinyrtError.__init__
         texts = self
+
+        @functools.wraps(self.make)
+        def make(error: TinyrtError, *arguments, **fields) -> None:
+            error.made = texts.place(sys._getframe(1))
+            texts.make(error, *arguments, **fields)
 
         def leave(raises: RaisesExc, kind, error, traceback) -> bool:
             is_expected = texts.leave(raises, kind, error, traceback)
@@ -191,7 +199,17 @@ class Texts:
                 texts.expect(error)
             return is_expected
 
-        RaisesExc.__exit__ = leave
+        RaisesExc.__exit__, TinyrtError.__init__ = leave, make
+
+    def place(self, frame: FrameType | None) -> str:
+        """File and line of the innermost call that belongs to the package; empty without one."""
+        folder = self.places.folder
+        while frame is not None:
+            file = frame.f_code.co_filename
+            if file.startswith(folder) and file != tinyrt.errors.__file__:
+                return f"{file.removeprefix(folder)}:{frame.f_lineno}"
+            frame = frame.f_back
+        return ""
 
     def expect(self, error: TinyrtError) -> None:
         """Compare an error with the entry of the test that expected it, if there is one."""
@@ -202,7 +220,8 @@ class Texts:
         file, line = statements[-1]
         part = file.split("/")[0].removesuffix(".py")
         key = f"{self.now.name} {self.now.errors}"
-        found = Refusal(part, f"{file}:{line}", key, text_of(error, self.base))
+        made = getattr(error, "made", "") or f"{file}:{line}"
+        found = Refusal(part, made, key, text_of(error, self.base))
         self.seen.append(found)
         if holds_another(error):
             pytest.fail(f"an error says all that another says:\n{error}", pytrace=False)
@@ -263,8 +282,8 @@ class Texts:
         terminalreporter.write_line("Run these tests with --write-refusals.", red=True)
 
     def pytest_unconfigure(self) -> None:
-        """Put pytest's own back."""
-        RaisesExc.__exit__ = self.leave
+        """Put pytest's own back, and the package's."""
+        RaisesExc.__exit__, TinyrtError.__init__ = self.leave, self.make
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

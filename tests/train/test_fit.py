@@ -9,7 +9,7 @@ import pytest
 from tinyrt.errors import DataError, TinyrtError
 from tinyrt.train import SGD, Adam, Tensor, cross_entropy
 from tinyrt.train.fit import FitConfig, fit
-from tinyrt.train.history import plot_history, save_history
+from tinyrt.train.history import HEIGHT, MARGIN, WIDTH, plot_history, save_history
 from tinyrt.train.nn import BatchNorm, Dropout, Linear, Parameter, ReLU, Sequential
 from tinyrt.train.optim import Group
 from tinyrt.train.schedules import cosine_lr
@@ -129,7 +129,11 @@ def test_history_is_drawn(tmp_path):
     _, history = run(FitConfig(epochs=3))
     root = ElementTree.parse(plot_history(history, tmp_path / "history.svg")).getroot()
     curves = [e for e in root if e.tag.endswith("polyline")]
-    assert [len(c.get("points").split()) for c in curves] == [3, 3]
+    drawn = [[tuple(map(float, at.split(","))) for at in c.get("points").split()] for c in curves]
+    for points in drawn:
+        across, down = zip(*points, strict=True)
+        assert across == (MARGIN, WIDTH / 2, WIDTH - MARGIN)
+        assert (min(down), max(down)) == (MARGIN, HEIGHT - MARGIN)
     _, silent = run(FitConfig(epochs=2), validate=None)
     assert plot_history(silent, tmp_path / "loss.svg").read_text().count("polyline") == 1
 
