@@ -10,11 +10,12 @@ import numpy as np
 from tinyrt.convert.passes.common import Array, Names, is_private
 from tinyrt.ir import DType, Graph, Node, Shape, Value
 from tinyrt.ir.rewriter import drop_unused_values
-from tinyrt.ops import verify
+from tinyrt.ops import OPS, verify
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.activation import fused_activation
+from tinyrt.ops.shared.spec import Form
 from tinyrt.quantize.config import QuantConfig
 from tinyrt.quantize.methods.affine import LAYERS
 from tinyrt.quantize.methods.channels import HOMOGENEOUS
@@ -22,7 +23,7 @@ from tinyrt.quantize.methods.turned import layer_name
 from tinyrt.quantize.ranges import Range
 from tinyrt.quantize.schemes import ACTIVATIONS, named_schemes
 
-FACTORS = tuple(2.0 ** (k / 4) for k in range(-40, 41))
+FACTORS: tuple[float, ...] = tuple(2.0 ** (k / 4) for k in range(-40, 41))
 """What the other operand may be multiplied by: so far apart that rounded weights tell which."""
 
 
@@ -103,7 +104,11 @@ def merge_sums(
 
     def chosen(affine: Affine, node: Node, other: Node) -> float | None:
         readers = (reader.output for reader in graph.consumers(affine.output))
-        if not named.keys().isdisjoint((affine.output, other.output, *readers)):
+        ends = (affine.layer.output, affine.output, other.output)
+        if not named.keys().isdisjoint((*ends, *readers)):
+            return None
+        maker = graph.producer(affine.source)
+        if maker is not None and _is_prescribed(maker):
             return None
         return factor_for(affine, ranges[affine.rows], ranges[affine.output], ranges[other.output])
 
@@ -114,6 +119,12 @@ def merge_sums(
         known.update(dict.fromkeys(found.scaled, scaled))
         known.update({found.both: x.union(scaled), found.layer: ranges[found.node.output]})
     return graph, known
+
+
+def _is_prescribed(node: Node) -> bool:
+    """Whether the op prescribes its answer's scale: joined with others, that is rounded again."""
+    form = OPS[node.op].forms.get(Form.INT8)
+    return form is not None and form.fixed_output is not None
 
 
 def factor_for(affine: Affine, x: Range, answer: Range, y: Range) -> float | None:
@@ -127,6 +138,14 @@ def factor_for(affine: Affine, x: Range, answer: Range, y: Range) -> float | Non
     best = min(FACTORS, key=noise)
     apart = _width(x) ** 2 * gain + _width(answer) ** 2 + _width(y) ** 2
     return best if noise(best) < apart else None
+
+
+def nearest_factor(taps: Array) -> float:
+    """The factor that a layer of rounded taps was made with, (2, channels)."""
+    # The two taps of a channel share a scale: the least of the norm's factors leaves fine steps.
+    inverse = float(taps[1, np.abs(taps[0]).argmin()])
+    off = [abs(inverse * factor - 1) for factor in FACTORS]
+    return FACTORS[off.index(min(off))]
 
 
 def _width(found: Range) -> float:
