@@ -8,8 +8,7 @@ against the float model, in dB. onnxruntime's static quantisation is QDQ, per ch
 each of its calibrators; the best of these, output by output, is the peer.
 
 Exits with 1 where ``balanced``, the default, is more than ``SLACK`` below the peer, or ``best`` is
-below it or more than ``NOISE`` below ``balanced``. For networks in ``STEPWISE`` the peer is the one
-that rounds the steps of layer norms, too.
+below it or more than ``NOISE`` below ``balanced``.
 """
 
 from __future__ import annotations
@@ -26,11 +25,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import onnxruntime as ort
 import torch
 from onnxruntime import quantization as q
-from onnxruntime.quantization.registry import QDQRegistry, QLinearOpsRegistry
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
 from benchmarks.torch_nets import NETS, build
@@ -44,16 +41,6 @@ Array = np.ndarray[Any, Any]
 CALIBRATION, TEST = 100, 400
 SLACK = 0.3
 NOISE = 0.3
-STEPWISE = frozenset({"bert"})
-"""Networks whose layer norms are read by residual sums.
-
-onnxruntime computes a layer norm in float and rounds its answer alone. In TFLite's ops each step is
-int8: the mean, what is centred, its square. What is alike is onnxruntime with norms in steps, each
-of which is quantised.
-"""
-IN_STEPS = "ort, norms in steps"
-STEPS = frozenset({"Sub", "Pow", "ReduceMean", "Sqrt", "Div"})
-"""Ops of a norm that onnxruntime quantises where they are named."""
 CALIBRATORS = {
     "ort minmax": q.CalibrationMethod.MinMax,
     "ort percentile": q.CalibrationMethod.Percentile,
@@ -61,16 +48,14 @@ CALIBRATORS = {
 }
 
 
-def export(
-    net: torch.nn.Module, x: Array, outputs: tuple[str, ...], path: Path, opset: int = 17
-) -> None:
-    """Write the network as ONNX, for one sample; before opset 17, layer norms are their steps."""
+def export(net: torch.nn.Module, x: Array, outputs: tuple[str, ...], path: Path) -> None:
+    """Write the network as ONNX, for one sample."""
     names = [name or "y" for name in outputs]
     silent = io.StringIO()
     with warnings.catch_warnings(), contextlib.redirect_stdout(silent), torch.no_grad():
         warnings.simplefilter("ignore")
         torch.onnx.export(
-            net, (torch.from_numpy(x[:1]),), str(path), dynamo=False, opset_version=opset,
+            net, (torch.from_numpy(x[:1]),), str(path), dynamo=False, opset_version=17,
             input_names=["x"], output_names=names,
         )  # fmt: skip
 
@@ -84,15 +69,12 @@ def run_ort(path: Path, x: Array) -> list[Array]:
     return [np.concatenate(column) for column in zip(*answers, strict=True)]
 
 
-def peers(
-    path: Path, calibration: Array, test: Array, *, steps: bool = False
-) -> dict[str, list[float]]:
-    """Setting of onnxruntime -> SQNR of each output; with the steps of norms in int8 if asked."""
+def peers(path: Path, calibration: Array, test: Array) -> dict[str, list[float]]:
+    """Setting of onnxruntime -> SQNR of each output."""
     logging.disable(logging.WARNING)
     ready = path.with_name("ready.onnx")
     quant_pre_process(str(path), str(ready))
     exact = run_ort(path, test)
-    named = _with_steps(ready) if steps else {}
 
     class Reader(q.CalibrationDataReader):
         def __init__(self) -> None:
@@ -109,20 +91,11 @@ def peers(
             q.quantize_static(
                 str(ready), str(after), Reader(), quant_format=q.QuantFormat.QDQ, per_channel=True,
                 activation_type=q.QuantType.QInt8, weight_type=q.QuantType.QInt8,
-                calibrate_method=method, **named,
+                calibrate_method=method,
             )  # fmt: skip
         found = run_ort(after, test)
         figures[name] = [float(sqnr_db(a, b).mean()) for a, b in zip(exact, found, strict=True)]
     return figures
-
-
-def _with_steps(path: Path) -> dict[str, list[str]]:
-    """Arguments that have the steps of the model's norms quantised, with all that is by default."""
-    usual = set(QLinearOpsRegistry) | set(QDQRegistry)
-    others = [
-        n.name for n in onnx.load(path).graph.node if n.op_type in STEPS and "norm" not in n.name
-    ]
-    return {"op_types_to_quantize": sorted(usual | STEPS), "nodes_to_exclude": others}
 
 
 def run_tinyrt(model: Model, x: Array) -> list[Array]:
@@ -158,7 +131,7 @@ def ours(path: Path, calibration: Array, test: Array) -> dict[str, list[float]]:
 
 def broken(row: dict[str, float]) -> list[str]:
     """The rules that a row breaks."""
-    peer = row.get(IN_STEPS, max(row[name] for name in CALIBRATORS))
+    peer = max(row[name] for name in CALIBRATORS)
     balanced, best = row["balanced"], row["best"]
     rules = {
         f"balanced is below the peer's {peer:.1f}": balanced < peer - SLACK,
@@ -181,18 +154,12 @@ def report(names: list[str], *, as_json: bool) -> int:
             export(net, x, NETS[name].outputs, path)
             data = x[:CALIBRATION], x[CALIBRATION:]
             figures = ours(path, *data) | peers(path, *data)
-            if name in STEPWISE:
-                export(net, x, NETS[name].outputs, path, opset=16)
-                stepwise = peers(path, *data, steps=True).values()
-                figures[IN_STEPS] = [max(found) for found in zip(*stepwise, strict=True)]
         for i, output in enumerate(NETS[name].outputs):
             row = f"{name} {output}".strip()
             rows[row] = {column: found[i] for column, found in figures.items()}
             cells = " | ".join(f"{rows[row][column]:.1f}" for column in columns)
             if not as_json:
                 print(f"| {row} | {cells} |", flush=True)
-            if not as_json and IN_STEPS in rows[row]:
-                print(f"{row}: {IN_STEPS}, {rows[row][IN_STEPS]:.1f}", file=sys.stderr)
     if as_json:
         print(json.dumps(rows, indent=1))
     problems = {row: rules for row, found in rows.items() if (rules := broken(found))}

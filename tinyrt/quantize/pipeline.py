@@ -21,6 +21,7 @@ from tinyrt.quantize.methods.chosen import choose_methods, hold_back
 from tinyrt.quantize.methods.equalize import equalize
 from tinyrt.quantize.methods.heads import split_heads
 from tinyrt.quantize.methods.layerwise import refine
+from tinyrt.quantize.methods.sums import merge_sums
 from tinyrt.quantize.methods.turned import split_turned, with_moved
 from tinyrt.quantize.plan import QuantPlan, make_plan
 from tinyrt.quantize.ranges import Range
@@ -71,9 +72,8 @@ def quantize_graph(
     graph = merge_affine(graph, config)
     if not config.optimizes:
         ranges = calibrate(graph, data, progress, config, crew)
-        apart = _apart(graph, ranges, config)
-        ranges = with_moved(graph, apart, ranges)
-        graph = free_ranges(apart, ranges, config)
+        graph, ranges = _apart(graph, ranges, config)
+        graph = free_ranges(graph, ranges, config)
         return apply_plan(graph, make_plan(graph, ranges, config))
     return prepare(graph, data, config, progress, crew).quantized(config, progress)
 
@@ -139,9 +139,12 @@ class Prepared:
         return max(plans, key=lambda found: measured.sqnr_db(measured.run_plan(found[1])))
 
 
-def _apart(graph: Graph, ranges: Mapping[str, Range], config: QuantConfig) -> Graph:
-    """The graph in which parts that differ in range have layers of their own."""
-    return split_turned(split_heads(graph, ranges, config), ranges, config)
+def _apart(
+    graph: Graph, ranges: Mapping[str, Range], config: QuantConfig
+) -> tuple[Graph, dict[str, Range]]:
+    """The graph with layers of their own for parts that differ in range, and for sums of norms."""
+    apart = split_turned(split_heads(graph, ranges, config), ranges, config)
+    return merge_sums(apart, with_moved(graph, apart, ranges), config)
 
 
 def _require_no_state(graph: Graph) -> None:
@@ -173,7 +176,7 @@ def prepare(
     parts = hold_back(graph, looked_at, count) if config.measured else None
     reference = Simulator(graph, head).reference
     observed = {name: Range.of(x) for name, x in reference.items()}
-    apart = _apart(graph, observed, config)
+    apart, _ = _apart(graph, observed, config)
     if any(node.output not in graph.values for node in apart.nodes):
         reference = Simulator(apart, head).reference
         observed = {name: Range.of(x) for name, x in reference.items()}

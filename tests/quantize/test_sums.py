@@ -1,0 +1,204 @@
+"""A norm and the residual sum that reads it become one layer."""
+
+import numpy as np
+import pytest
+
+from tests.graphs import Builder
+from tests.ops.peers import run_tflm
+from tinyrt.interpreter import Model
+from tinyrt.metrics import sqnr_db
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.quantize import PRESETS, Preset, QuantConfig, Scheme, quantize_graph
+from tinyrt.quantize.calibration.collect import calibrate
+from tinyrt.quantize.explain.debug import debug_graphs
+from tinyrt.quantize.explain.parted import as_parted
+from tinyrt.quantize.methods import sums
+from tinyrt.quantize.methods.affine import merge_affine
+from tinyrt.quantize.methods.sums import FACTORS, Affine, factor_for, merge_sums, nearest_factor
+from tinyrt.quantize.ranges import Range
+
+ROWS, CHANNELS = 6, 8
+FACTOR = np.exp(np.linspace(-1, 1, CHANNELS)).astype(np.float32)
+SHIFT = np.linspace(-1, 2, CHANNELS).astype(np.float32)
+
+
+def net(
+    other="dense",
+    activation="NONE",
+    inner="NONE",
+    biased=True,
+    swapped=False,
+    reads="",
+    size=0.3,
+    prescribed=False,
+):
+    """``norm + layer``, where norm is ``x * FACTOR + SHIFT``, and what else reads either."""
+    b, rng = Builder((1, ROWS, CHANNELS)), np.random.default_rng(0)
+
+    def dense(x, name="NONE", scale=1.0):
+        w = b.constant((scale * rng.normal(size=(CHANNELS, CHANNELS))).astype(np.float32))
+        bias = [b.constant(rng.normal(size=CHANNELS).astype(np.float32))] if biased else []
+        return b.op("fully_connected", (x, w, *bias), FullyConnectedAttrs(True, name))
+
+    n = b.op("tanh", ("x",)) if prescribed else "x"
+    product = b.op("mul", (n, b.constant(FACTOR)), MulAttrs())
+    norm = b.op("add", (product, b.constant(SHIFT)), AddAttrs())
+    if other == "dense":
+        y = dense(norm, inner, size)
+    elif other == "convolution":
+        image = b.op("reshape", ("x",), ReshapeAttrs((1, 1, ROWS, CHANNELS)))
+        w = size * rng.normal(size=(CHANNELS, 1, 1, CHANNELS))
+        y = b.op("conv2d", (image, b.constant(w.astype(np.float32))), Conv2dAttrs(activation=inner))
+        y = b.op("reshape", (y,), ReshapeAttrs((1, ROWS, CHANNELS)))
+    else:
+        y = "x"
+    z = b.op("add", (y, norm) if swapped else (norm, y), AddAttrs(activation))
+    answers = [z]
+    if reads == "dense":
+        answers.append(dense(norm))
+    elif reads == "other op":
+        answers.append(b.op("tanh", (norm,)))
+    elif reads == "model":
+        answers.append(norm)
+    elif reads == "other twice":
+        answers.append(b.op("tanh", (y,)))
+    return b.graph(*answers)
+
+
+def samples(count=64, seed=0):
+    return np.random.default_rng(seed).normal(size=(count, ROWS, CHANNELS)).astype(np.float32)
+
+
+def merged(graph, config=None):
+    config = config or QuantConfig()
+    graph = merge_affine(graph, config)
+    ranges = calibrate(graph, samples())
+    return graph, *merge_sums(graph, ranges, config)
+
+
+FORMS = {
+    "dense": {},
+    "swapped": {"swapped": True},
+    "no bias": {"biased": False},
+    "clamped": {"activation": "RELU"},
+    "clamped layer": {"inner": "RELU"},
+    "convolution": {"other": "convolution"},
+    "dense behind": {"reads": "dense"},
+    "dense behind, no bias": {"reads": "dense", "biased": False},
+    "large layer": {"size": 30.0},
+    "small layer": {"size": 0.01},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_one_layer_has_the_same_answers(form):
+    graph, x = net(**FORMS[form]), samples()
+    _, after, ranges = merged(graph)
+    ops = [node.op for node in after.nodes]
+    assert ops.count("depthwise_conv2d") == ops.count("concatenation") == 1
+    assert "add" not in ops
+    exact, found = Model(graph).run(x), Model(after).run(x)
+    for name, y in exact.items():
+        assert sqnr_db(y, found[name]).min() > 100
+    measured = calibrate(after, x)
+    for node in after.nodes:
+        known, own = ranges[node.output], measured[node.output]
+        assert (known.low, known.high) == pytest.approx((own.low, own.high), rel=1e-3, abs=1e-3)
+
+
+@pytest.mark.parametrize("reads", ["other op", "model"])
+def test_the_norm_stays_for_other_readers(reads):
+    graph, x = net("convolution", reads=reads), samples()
+    _, after, _ = merged(graph)
+    assert [node.op for node in after.nodes].count("depthwise_conv2d") == 2
+    exact, found = Model(graph).run(x), Model(after).run(x)
+    assert all(sqnr_db(y, found[name]).min() > 100 for name, y in exact.items())
+
+
+@pytest.mark.parametrize(
+    ("form", "config"),
+    [
+        ({"inner": "RELU6"}, QuantConfig()),
+        ({"reads": "other twice"}, QuantConfig()),
+        ({"other": "none"}, QuantConfig()),
+        ({"prescribed": True}, QuantConfig()),
+        ({}, QuantConfig(scheme=Scheme.INT16X8)),
+        ({}, QuantConfig(keep_float=("fully_connected*",))),
+        ({}, QuantConfig(keep_float=("add_3",))),
+    ],
+    ids=[
+        "clamped above",
+        "read twice",
+        "no layer",
+        "prescribed",
+        "int16",
+        "named layer",
+        "named sum",
+    ],
+)
+def test_it_is_left(form, config):
+    before, after, ranges = merged(net(**form), config)
+    assert after is before
+    assert ranges == calibrate(before, samples())
+
+
+@pytest.mark.parametrize("preset", Preset)
+@pytest.mark.parametrize("form", ["dense", "dense behind", "convolution"])
+def test_int8_is_nearer(form, preset, monkeypatch):
+    graph, x = net(**FORMS[form]), samples()
+
+    def error():
+        found = Model(quantize_graph(graph, x, PRESETS[preset])).run(x)
+        return np.mean([sqnr_db(y, found[n]).mean() for n, y in Model(graph).run(x).items()])
+
+    alone = error()
+    monkeypatch.setattr(sums, "factor_for", lambda *found: None)
+    assert alone > error() + 0.5
+
+
+def affine(factors):
+    return Affine(None, "", "", "", np.float32(factors), np.zeros(len(factors), np.float32))
+
+
+@pytest.mark.parametrize("times", [2.0**-3, 1.0, 2.0**5])
+def test_both_operands_fill_the_range(times):
+    found = factor_for(affine([1, 1]), Range(-4, 4), Range(-4, 4), Range(-4 * times, 4 * times))
+    assert found == 1 / times
+
+
+def test_operands_that_no_factor_brings_together_stay_apart():
+    one, other = Range(0, 8), Range(-8, 0)
+    assert factor_for(affine([1, 1]), one, Range(0, 8), other) is None
+    assert factor_for(affine([1, 1]), one, Range(0, 80), other) is not None
+
+
+@pytest.mark.parametrize("factor", FACTORS[20:-20])
+def test_rounded_taps_tell_the_factor(factor):
+    both = np.stack([FACTOR, np.full(CHANNELS, 1 / factor)]).astype(np.float32)
+    scales = np.abs(both).max(axis=0) / 127
+    assert nearest_factor(np.rint(both / scales) * scales) == factor
+
+
+@pytest.mark.parametrize("form", ["dense", "dense behind", "convolution", "large layer"])
+def test_debug_says_of_which_sum_the_layer_came(form):
+    graph, x = net(**FORMS[form]), samples()
+    int8 = quantize_graph(graph, x, QuantConfig())
+    parted, origins = as_parted(graph, int8)
+    exact, found = Model(graph).run(x), Model(parted).run(x)
+    assert all(sqnr_db(y, found[name]).min() > 100 for name, y in exact.items())
+    report = debug_graphs(graph, int8, {"x": x})
+    (layer,) = (layer for layer in report.layers if layer.op == "depthwise_conv2d")
+    assert graph.producer(layer.part_of).op == "add"
+    assert min(layer.own_db for layer in report.layers) > 30
+    assert {name for name in origins if name.endswith(".times")} <= {n.name for n in report.layers}
+
+
+def test_the_file_is_equal_on_tflm():
+    quantized = quantize_graph(net(), samples(), QuantConfig())
+    raw = Model(quantized).stored_inputs(samples(4, 1))["x"]
+    expected = [run_tflm(quantized, [sample[None]])[0] for sample in raw]
+    np.testing.assert_array_equal(Model(quantized)(raw), expected)
