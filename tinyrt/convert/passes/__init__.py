@@ -51,6 +51,7 @@ from tinyrt.convert.passes.merge_through import (
     MERGE_AROUND_SPLIT,
 )
 from tinyrt.convert.passes.mix_heads import MIX_HEADS
+from tinyrt.convert.passes.operand_rows import CUT_INTO_PRODUCT, REGROUPED_INTO_PRODUCT
 from tinyrt.convert.passes.pair_softmax import PAIR_SOFTMAX
 from tinyrt.convert.passes.pixel_shuffle import PIXEL_SHUFFLE
 from tinyrt.convert.passes.prune import REMOVE_DEAD, REMOVE_IDENTITY
@@ -194,6 +195,8 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     HEADS_INTO_LAYER,
     TRANSPOSE_INTO_LEFT,
     TURN_PRODUCT,
+    REGROUPED_INTO_PRODUCT,
+    CUT_INTO_PRODUCT,
     CUT_BEFORE_TURN,
     MERGE_HEADS,
     TURN_HEADS,
