@@ -132,9 +132,7 @@ MISSES = {
     "heads that must be moved": Miss(
         "cut_into_product",
         ((1, 6, 5, 4),),
-        lambda net: strided(
-            net, SliceAttrs((0, 0, 0, 0), (1, 4, 6, 5), (1, 1, 1, 1)), 4, 2, 15
-        ),
+        lambda net: strided(net, SliceAttrs((0, 0, 0, 0), (1, 4, 6, 5), (1, 1, 1, 1)), 4, 2, 15),
     ),
 }
 

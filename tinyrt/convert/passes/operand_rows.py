@@ -59,7 +59,7 @@ def _read(product: Node, i: int, name: str) -> Node:
 
 
 def regrouped_into_product(graph: Graph, node: Node) -> Patch | Refusal | None:
-    """x @ reshape(transpose(y)) = x @ reshape(transpose'(reshape(y))).T, which moves rows whole."""
+    """X @ reshape(transpose(y)) = x @ reshape(transpose'(reshape(y))).T, which moves rows whole."""
     for i in range(2):
         shaped = producer(graph, node, i, op="reshape")
         first = producer(graph, shaped, op="transpose") if shaped is not None else None
@@ -156,7 +156,5 @@ def _operand(graph: Graph, turn: Node, cut: Node) -> _Operand | None:
     return _Operand(cut, tuple(moves[1:]), product, place, new, rows)
 
 
-REGROUPED_INTO_PRODUCT = Rule(
-    "regrouped_into_product", ("batch_matmul",), regrouped_into_product
-)
+REGROUPED_INTO_PRODUCT = Rule("regrouped_into_product", ("batch_matmul",), regrouped_into_product)
 CUT_INTO_PRODUCT = Rule("cut_into_product", ("transpose",), cut_into_product)

@@ -64,9 +64,7 @@ def turn_heads(graph: Graph, node: Node) -> Patch | Refusal | None:
     return _turned(graph, part, parts, names, before, (cut,), (part,))
 
 
-def _cut_once(
-    graph: Graph, whole: Value, cuts: Sequence[Node], names: Names
-) -> tuple[Node, Value]:
+def _cut_once(graph: Graph, whole: Value, cuts: Sequence[Node], names: Names) -> tuple[Node, Value]:
     """Channels that slices cut one behind the other, cut at once."""
     channels = sum(graph.value(n.output).shape[-1] for n in cuts)
     part = replace(whole, name=names.new(f"{whole.name}.part"), shape=(*whole.shape[:-1], channels))
