@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.convert.attention_bodies import HEADS
+from tests.convert.attention_bodies import DEPTH, HEADS
 from tests.convert.bodies import BODIES, Body, H, W
 from tests.convert.onnx_build import assert_matches, count
 from tests.docs.pages import rows_of
@@ -99,6 +99,14 @@ def test_one_move_for_both_would_have_more_dimensions_than_litert_moves(name, tm
     assert dimensions(both(windows, heads)) == 7 > MOST_DIMENSIONS
     for shape, perm in (windows, heads, back):
         assert dimensions(np.arange(math.prod(shape)).reshape(shape).transpose(perm).ravel()) <= 5
+
+
+def test_swins_windows_behind_heads_would_be_six_dimensions(tmp_path):
+    windows, heads, _ = moves_of("Swin", tmp_path)
+    (count, tokens, thirds, *_), _ = heads
+    by_windows = both(windows, heads).reshape(thirds, count, HEADS, tokens * DEPTH)
+    assert dimensions(by_windows.ravel()) == 7
+    assert dimensions(by_windows.transpose(0, 2, 1, 3).ravel()) == 6 == MOST_DIMENSIONS
 
 
 @pytest.mark.parametrize("name", ["EfficientFormerV2 of mixed heads", "CaiT"])
