@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.convert.attention_bodies import HEADS
+from tests.convert.attention_bodies import DEPTH, HEADS
 from tests.convert.bodies import BODIES, Body, H, W
 from tests.convert.onnx_build import assert_matches, count
 from tests.docs.pages import rows_of
@@ -38,7 +38,6 @@ BLOCKS = {
     "CoaT": ("CoaT",),
     "EfficientFormerV2": ("EfficientFormerV2 of mixed heads",),
     "CaiT": ("CaiT",),
-    "EfficientViT of two heads": ("EfficientViT",),
     "MLP-Mixer": ("MLP-Mixer",),
     "YOLOv5's head": ("YOLOv5's head",),
     "SKNet and ResNeSt of three branches or more": (
@@ -102,24 +101,26 @@ def test_one_move_for_both_would_have_more_dimensions_than_litert_moves(name, tm
         assert dimensions(np.arange(math.prod(shape)).reshape(shape).transpose(perm).ravel()) <= 5
 
 
-def test_a_convolution_that_mixes_heads_reads_them_side_by_side(tmp_path):
-    """And what is in front of it and behind it reads tokens side by side: two moves for each."""
-    graph, tokens = left_of("EfficientFormerV2 of mixed heads", tmp_path), H * W
-    shapes = [(graph.value(n.inputs[0]).shape, n) for n in graph.nodes if n.op == "conv2d"]
-    mixing = [n for shape, n in shapes if shape == (1, tokens, tokens, HEADS)]
-    assert len(mixing) == 2
-    for node in mixing:
-        before = graph.producer(node.inputs[0])
-        (behind,) = graph.consumers(node.output)
-        assert before is not None
-        assert before.op == behind.op == "transpose"
-        maker, readers = graph.producer(before.inputs[0]), graph.consumers(behind.output)
-        assert maker is not None
-        assert {maker.op, *(n.op for n in readers)} <= {"add", "softmax", "reshape"}
-        assert graph.value(before.inputs[0]).shape[-2:] == (tokens, tokens)
-        assert graph.value(behind.output).shape[-2:] == (tokens, tokens)
+def test_swins_windows_behind_heads_would_be_six_dimensions(tmp_path):
+    windows, heads, _ = moves_of("Swin", tmp_path)
+    (count, tokens, thirds, *_), _ = heads
+    by_windows = both(windows, heads).reshape(thirds, count, HEADS, tokens * DEPTH)
+    assert dimensions(by_windows.ravel()) == 7
+    assert dimensions(by_windows.transpose(0, 2, 1, 3).ravel()) == 6 == MOST_DIMENSIONS
+
+
+@pytest.mark.parametrize("name", ["EfficientFormerV2 of mixed heads", "CaiT"])
+def test_heads_are_mixed_as_they_lie(name, tmp_path):
+    """Each new head of either layer by a window over the old ones; queries and keys are turned."""
+    graph, tokens = left_of(name, tmp_path), H * W
+    mixing = [n for n in graph.nodes if n.op == "depthwise_conv2d"]
+    mixing = [n for n in mixing if graph.value(n.inputs[1]).shape == (1, HEADS, 1, 8)]
+    assert len(mixing) == 2 * HEADS
+    assert {graph.value(n.inputs[0]).shape for n in mixing} == {(1, HEADS, tokens**2 // 8, 8)}
     *_, softmax = (n for n in graph.nodes if n.op == "softmax")
     assert graph.value(softmax.output).shape == (1, HEADS, tokens, tokens)
+    (turn,) = (n for n in graph.nodes if n.op == "transpose")
+    assert graph.nodes.index(turn) < graph.nodes.index(mixing[0])
 
 
 def test_keys_are_turned_for_the_softmax_over_tokens_alone(tmp_path):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from tests.ledger.case import add
 from tests.ledger.watch import Entry
 from tests.passes.example_parts import picked, shuffled, turned_channels
-from tests.passes.examples_heads import layers_of_heads, product, turned_heads, wide
+from tests.passes.examples_heads import layers_of_heads, mixed_heads, product, turned_heads, wide
 from tests.passes.nets import TO_NCHW
 from tests.passes.random_net import RandomNet as Net
 from tests.passes.test_every_pass import RULES
@@ -111,6 +111,14 @@ changed(
     (6, LONG // 6),
     lambda net: squares(net, turned_heads(net, "x")),
     *4 * [("the places of 'transpose_1'", 4 * (LONG - LONG % 6))],
+)
+changed(
+    "mix_heads",
+    "mix_heads",
+    (1, 2, 12, 12),
+    lambda net: mixed_heads(net, "x", 3),
+    ("the weights of 'fully_connected_1'", 8 * (3 * 2 + 3)),
+    itemsize=4,
 )
 changed(
     "pixel_shuffle",

@@ -9,6 +9,7 @@ from tests.passes.example_parts import joined, two_readers
 from tests.passes.random_net import RandomNet as Net
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.gather import GatherAttrs
 from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
@@ -92,7 +93,61 @@ def attention(net: Net, x: str = "x", heads: int = 2) -> str:
     return net.transpose(product(net, weights, value), (0, 2, 1, 3))
 
 
+def mixture(net: Net, x: str, heads: int, activation: str = "NONE") -> str:
+    """A dense layer, with a bias, of whatever has channels."""
+    inputs = (x, net.random(heads, net.channels(x)), net.random(heads))
+    return net.op("fully_connected", inputs, FullyConnectedAttrs(True, activation))
+
+
+def mixed_heads(net: Net, x: str, heads: int) -> str:
+    """A layer's mixtures of the heads of (1, heads, n, n)."""
+    return net.transpose(mixture(net, net.transpose(x, (0, 2, 3, 1)), heads), (0, 3, 1, 2))
+
+
+def keys_of_image(net: Net, x: str) -> str:
+    """Two heads' keys (1, 2, 2, 30) of an image of 30 pixels: depths, then tokens."""
+    return net.reshape(net.transpose(x, (0, 3, 1, 2)), 1, 2, 2, 30)
+
+
+def channels_first(net: Net, *sizes: int) -> list[str]:
+    """Channels of an image that is turned, one behind the other, each as a matrix by rows."""
+    turned, made, at = net.transpose("x", (0, 3, 1, 2)), [], 0
+    for size in sizes:
+        attrs = SliceAttrs((0, at, 0, 0), (1, size, 6, 5), (1, 1, 1, 1))
+        made.append(net.reshape(net.op("slice", (turned,), attrs), 1, size, 30))
+        at += size
+    return made
+
+
+def attention_of_one_head(net: Net) -> str:
+    query, key, value = channels_first(net, 2, 2, 4)
+    shares = net.op("softmax", (product(net, query, key, adj_x=True),), SoftmaxAttrs())
+    return product(net, shares, value, adj_y=True)
+
+
 HEADS_AND_PATCHES = {
+    "mix_heads": Example(
+        (1, 2, 12, 12),
+        lambda net: mixed_heads(net, "x", 3),
+        lambda net: mixed_heads(net, "x", 9),
+        "more than 8 heads",
+    ),
+    "regrouped_into_product": Example(
+        (1, 6, 5, 4),
+        lambda net: product(net, net.reshape("x", 1, 2, 30, 2), keys_of_image(net, "x")),
+        lambda net: two_readers(
+            net,
+            y := keys_of_image(net, "x"),
+            product(net, net.reshape("x", 1, 2, 30, 2), y),
+        ),
+        "has other readers",
+    ),
+    "cut_into_product": Example(
+        (1, 6, 5, 8),
+        attention_of_one_head,
+        lambda net: two_readers(net, (y := channels_first(net, 2, 2))[0], product(net, *y, True)),
+        "not all that is cut from it",
+    ),
     "unroll_heads": Example(
         (6, 24),
         attention,

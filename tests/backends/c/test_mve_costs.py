@@ -5,6 +5,8 @@ import pytest
 
 from tests.ops.build import Case, build_s8
 from tinyrt.backends.c.mve.cost import CALL, eights_cost, planes_cost
+from tinyrt.backends.c.mve.layout import depthwise_bytes
+from tinyrt.backends.c.mve.packing import lines_of
 from tinyrt.backends.c.mve.planes import planes_of
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs, window_of
 
@@ -106,3 +108,11 @@ def test_the_copy_has_room_for_all_that_is_read():
     assert (planes.window.out, planes.positions, planes.times(5)) == ((5, 6), 7, 5)
     plane = 2 * 7 * 4 + 8 * 4
     assert planes.scratch_bytes() == 8 * 48 + 6 * 16 + 8 * plane + 3 * 4 + 16
+
+
+def test_a_window_over_lines_of_one_line_goes_along_the_other_axis():
+    """Its taps come two at a time then, and a copy that is read once is short."""
+    node, window = depthwise((8, 512), DepthwiseConv2dAttrs(padding="VALID"), (8, 1))
+    assert lines_of(window) == (1, 0)
+    assert depthwise_bytes(node, window) == 1024
+    assert lines_of(window_of(DepthwiseConv2dAttrs(), (1, 1, 512, 8), (1, 1, 8, 8))) == (0, 1)

@@ -50,6 +50,8 @@ from tinyrt.convert.passes.merge_through import (
     MERGE_AROUND_REGROUP,
     MERGE_AROUND_SPLIT,
 )
+from tinyrt.convert.passes.mix_heads import MIX_HEADS
+from tinyrt.convert.passes.operand_rows import CUT_INTO_PRODUCT, REGROUPED_INTO_PRODUCT
 from tinyrt.convert.passes.pair_softmax import PAIR_SOFTMAX
 from tinyrt.convert.passes.pixel_shuffle import PIXEL_SHUFFLE
 from tinyrt.convert.passes.prune import REMOVE_DEAD, REMOVE_IDENTITY
@@ -189,9 +191,12 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     FUSE_PAD,
     CONV_AS_DENSE,
     # Where transposes stay: layers, products and cuts that read and write in other orders.
+    MIX_HEADS,
     HEADS_INTO_LAYER,
     TRANSPOSE_INTO_LEFT,
     TURN_PRODUCT,
+    REGROUPED_INTO_PRODUCT,
+    CUT_INTO_PRODUCT,
     CUT_BEFORE_TURN,
     MERGE_HEADS,
     TURN_HEADS,

@@ -35,7 +35,7 @@ def heads_into_layer(graph: Graph, node: Node) -> Patch | Refusal | None:
     between, turn = _before(graph, joined) if joined is not None else ([], None)
     weights = graph.value(node.inputs[1])
     w = constant_data(graph, weights.name)
-    if joined is None or turn is None or w is None or not _reads_rows(node, w.shape):
+    if joined is None or turn is None or w is None or not reads_rows(node, w.shape):
         return None
     source, output = graph.value(turn.inputs[0]), graph.value(node.output)
     picture = _picture(source.shape, turn.attrs_as(TransposeAttrs).perm, w.shape[-1])
@@ -75,7 +75,7 @@ def _before(graph: Graph, joined: Node) -> tuple[list[Node], Node | None]:
     return between, maker if maker is not None and maker.op == "transpose" else None
 
 
-def _reads_rows(node: Node, weights: Shape) -> bool:
+def reads_rows(node: Node, weights: Shape) -> bool:
     """Whether the layer computes each row of its input by itself."""
     if node.op == "fully_connected":
         return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from tinyrt.convert.passes.alive import most_alive
 from tinyrt.convert.passes.common import Names, is_private
@@ -42,18 +43,38 @@ def merge_heads(graph: Graph, node: Node) -> Patch | Refusal | None:
 
 
 def turn_heads(graph: Graph, node: Node) -> Patch | Refusal | None:
-    """turn(x[:, a:b]), turn(x[:, b:c]) = cut(turn(x)), where turn gathers heads of channels."""
+    """turn(x[:, a:b]), turn(x[:, b:c]) = cut(turn(x[:, a:c])), where turn gathers heads."""
     whole = graph.value(node.inputs[0])
     cuts = graph.consumers(whole.name)
     if cuts[0] is not node or whole.name in graph.outputs or not _cut_channels(whole, cuts):
         return None
-    ordered = sorted(cuts, key=lambda n: n.attrs_as(SliceAttrs).begin[-1])
-    parts = [heads for n in ordered if (heads := _heads(graph, n.output)) is not None]
-    if len(parts) < len(cuts):
+    ordered = sorted(cuts, key=_begin)
+    read = [(n, _heads(graph, n.output)) for n in ordered]
+    runs = [[*run] for is_turned, run in groupby(read, lambda n: n[1] is not None) if is_turned]
+    run = max(runs, key=len, default=[])
+    parts = [heads for _, heads in run if heads is not None]
+    if len(parts) < 2:
         return None
     if not _are_alike(parts):
         return Refusal(node.name, f"the heads in '{whole.name}' differ in depth")
-    return _turned(graph, whole, parts, Names(graph), cuts)
+    names, before = Names(graph), [n for n, _ in run]
+    if len(run) == len(cuts):
+        return _turned(graph, whole, parts, names, before)
+    cut, part = _cut_once(graph, whole, before, names)
+    return _turned(graph, part, parts, names, before, (cut,), (part,))
+
+
+def _cut_once(graph: Graph, whole: Value, cuts: Sequence[Node], names: Names) -> tuple[Node, Value]:
+    """Channels that slices cut one behind the other, cut at once."""
+    channels = sum(graph.value(n.output).shape[-1] for n in cuts)
+    part = replace(whole, name=names.new(f"{whole.name}.part"), shape=(*whole.shape[:-1], channels))
+    begin = (*(0 for _ in whole.shape[1:]), _begin(cuts[0]))
+    attrs = SliceAttrs(begin, part.shape, (1,) * len(begin))
+    return Node("slice", part.name, (whole.name,), (part.name,), attrs), part
+
+
+def _begin(cut: Node) -> int:
+    return cut.attrs_as(SliceAttrs).begin[-1]
 
 
 def _heads(graph: Graph, name: str) -> _Heads | None:

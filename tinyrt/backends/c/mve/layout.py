@@ -78,7 +78,10 @@ def depthwise_band(window: Window) -> int:
 
     There may be fewer, where an op is given a few rows.
     """
-    fitting = MAX_DEPTHWISE_SCRATCH // depthwise_line_bytes(window) - depthwise_extent(window)
+    # Where no line is read twice, bands need not be long.
+    is_read_once = depthwise_extent(window) <= window.stride[0] and not window.on_rows
+    most_bytes = MAX_DEPTHWISE_SCRATCH // 4 if is_read_once else MAX_DEPTHWISE_SCRATCH
+    fitting = most_bytes // depthwise_line_bytes(window) - depthwise_extent(window)
     most = max(1, 1 + fitting // window.stride[0])
     return most if window.on_rows else min(window.out[0], most)
 

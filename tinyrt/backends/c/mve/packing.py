@@ -164,10 +164,12 @@ def lines_of(window: Window) -> Axes:
     if window.on_rows:
         return 0, 1
 
-    def cost(axes: Axes) -> tuple[int, int, int]:
+    def cost(axes: Axes) -> tuple[int, int, int, int]:
         lines, points = axes
         pairs = point_pairs(window.out[lines], window.out[points])
-        return pairs, window.out[lines], window.kernel[lines]
+        # Of a line's taps two are read at once, and lines of one tap are the dearest.
+        alone = window.kernel[lines] if window.kernel[points] == 1 else 1
+        return pairs, alone, window.out[lines], window.kernel[lines]
 
     return min(((0, 1), (1, 0)), key=cost)
 
