@@ -90,6 +90,8 @@ def test_numbers_come_to_the_grid_of_their_row():
     np.testing.assert_allclose(rounded(x, True, symmetric=True)[1], np.round(127 * x[1]) / 127)
     np.testing.assert_allclose(rounded(x, False, symmetric=True)[0], [0, 255, 255 / 127], atol=1e-4)
     assert not rounded(np.zeros((2, 3), np.float32), True, symmetric=False).any()
+    between = np.array([[0, 255, 2.5]], np.float32)
+    assert rounded(between, True, symmetric=False).tolist() == [[0, 255, 3]]
 
 
 @pytest.mark.parametrize("asymmetric", [False, True])
