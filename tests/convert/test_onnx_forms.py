@@ -303,16 +303,8 @@ def _endless(m):
     return m.op("Loop", "", m.const(True, np.bool_), m.input(2), body=looped)
 
 
-def _dynamic_if(m):
-    x = m.input(2)
-    branch = body([], [helper.make_node("Relu", [x], ["r"])], [("r", TensorProto.FLOAT, [2])])
-    condition = m.op("Less", m.op("ReduceSum", x), m.const(0.0))
-    return m.op("If", condition, then_branch=branch, else_branch=branch)
-
-
 REFUSED: dict[str, tuple[Case, type[TinyrtError], str]] = {
     "an endless loop": (_endless, UnsupportedError, "more than 4096 times"),
-    "a condition that is computed": (_dynamic_if, UnsupportedError, "condition of If"),
     "sequences of several lengths": (
         lambda m: m.op(
             "RNN", m.input(3, 2, 4), m.weights(1, 5, 4), m.weights(1, 5, 5), "",
