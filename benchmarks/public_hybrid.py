@@ -77,7 +77,8 @@ def _computed(
 ) -> tuple[Array, ...]:
     first = arrays[0] if arrays else None
     if first is not None and _is_hybrid(graph, node):
-        arrays = [rounded(first, node.op in ROWWISE, symmetric), *arrays[1:]]
+        rows = first.reshape(-1, _depth(node)) if node.op in ROWWISE else first
+        arrays = [rounded(rows, node.op in ROWWISE, symmetric).reshape(first.shape), *arrays[1:]]
     return as_tuple(reference_kernel(node)(*arrays))
 
 
@@ -90,6 +91,11 @@ def _is_hybrid(graph: Graph, node: BoundNode) -> bool:
         m is not None and m.op == "dequantize" and graph.value(m.inputs[0]).is_constant
         for m in makers
     )
+
+
+def _depth(node: BoundNode) -> int:
+    """Elements of a row: a dense layer reads as many as its weights have, over dimensions."""
+    return node.input(1 if node.op == "fully_connected" else 0).shape[-1]
 
 
 def rounded(x: Array, rowwise: bool, symmetric: bool) -> Array:
