@@ -34,7 +34,7 @@ CENTRED = (DType.INT4, DType.INT8, DType.UINT8)
 """Dtypes of which each slice may have a zero point of its own."""
 
 IN_BLOCKS = 2
-"""The kind of details whose scales are another tensor; the package ``tflite`` has no name for it."""
+"""The kind of details whose scales are another tensor; the package ``tflite`` does not name it."""
 
 MAX_DIMENSIONS = 16
 """Dimensions of a tensor; no op of the format takes more than 8."""
