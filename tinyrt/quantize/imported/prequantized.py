@@ -198,7 +198,7 @@ class _Decisions:
         self.params[name] = dtype, q
         self.schemes[name] = IN_DTYPE[dtype]
         self.named[name] = node.node
-        if self.params.get(node.inputs[0].name) != (dtype, q):
+        if self.params.get(node.input(0).name) != (dtype, q):
             self.conversions.add(name)
 
     def _absorb(self, name: str) -> bool:
