@@ -77,7 +77,8 @@ def _computed(
 ) -> tuple[Array, ...]:
     first = arrays[0] if arrays else None
     if first is not None and _is_hybrid(graph, node):
-        arrays = [rounded(first, node.op in ROWWISE, symmetric), *arrays[1:]]
+        rows = first.reshape(-1, _depth(node)) if node.op in ROWWISE else first
+        arrays = [rounded(rows, node.op in ROWWISE, symmetric).reshape(first.shape), *arrays[1:]]
     return as_tuple(reference_kernel(node)(*arrays))
 
 
@@ -92,16 +93,36 @@ def _is_hybrid(graph: Graph, node: BoundNode) -> bool:
     )
 
 
+def _depth(node: BoundNode) -> int:
+    """Elements of a row: a dense layer reads as many as its weights have, over dimensions."""
+    return node.input(1 if node.op == "fully_connected" else 0).shape[-1]
+
+
 def rounded(x: Array, rowwise: bool, symmetric: bool) -> Array:
     """Numbers on the grid of int8 that their row, or their sample, has.
 
-    The range goes from the least to the greatest number, or is symmetric about zero.
+    The range goes from the least to the greatest number, or is symmetric about zero. As in LiteRT,
+    float32 alone decides between two steps, and halves go away from zero.
     """
     rows = x.reshape(-1, x.shape[-1]) if rowwise else x.reshape(len(x), -1)
-    low = np.minimum(rows.min(axis=1, keepdims=True), 0)
-    high = np.maximum(rows.max(axis=1, keepdims=True), 0)
-    scale = np.maximum(-low, high) / 127 if symmetric else (high - low) / 255
-    step = np.where(scale > 0, scale, 1).astype(np.float32)
-    zero_point = np.zeros_like(step) if symmetric else np.round(-128 - low / step)
-    integers = np.clip(np.round(rows / step) + zero_point, -127 if symmetric else -128, 127)
+    low = np.minimum(rows.min(axis=1, keepdims=True), 0).astype(np.float64)
+    high = np.maximum(rows.max(axis=1, keepdims=True), 0).astype(np.float64)
+    width = np.maximum(-low, high) / 127 if symmetric else (high - low) / 255
+    width = np.where(width > 0, width, 1)
+    step = width.astype(np.float32)
+    zero_point = np.zeros_like(step) if symmetric else _zero_point(low / width, high / width)
+    places = _half_away(rows * (np.float32(1) / step)) + zero_point
+    integers = np.clip(places, -127 if symmetric else -128, 127)
     return ((integers - zero_point) * step).astype(np.float32).reshape(x.shape)
+
+
+def _zero_point(low: Array, high: Array) -> Array:
+    """From the end of the range, in steps, that is nearer to 0."""
+    from_low = 128 + np.abs(low) < 127 + np.abs(high)
+    nearest = _half_away(np.where(from_low, -128 - low, 127 - high))
+    return np.clip(nearest, -128, 127).astype(np.float32)
+
+
+def _half_away(x: Array) -> Array:
+    """The nearest integer, of two the one away from zero."""
+    return np.copysign(np.floor(np.abs(x.astype(np.float64)) + 0.5), x)

@@ -150,7 +150,8 @@ Look up whether tinyrt imports an op of ONNX's, and how many of ONNX's own node 
 
 A converter of static graphs needs weights, shapes and indices as constants. So each case runs with
 all float inputs open, or else with all but the first one known. tinyrt inlines a model's own
-functions, and unrolls `If`, `Loop` and `Scan` where their course is known.
+functions, and unrolls `If`, `Loop` and `Scan` where their course is known. Where computed floats
+decide an `If`, both branches run, and one is chosen.
 """
 
 

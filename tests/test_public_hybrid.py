@@ -70,9 +70,9 @@ def style(layers: int) -> bytes:
     return net.bytes(net.conv(x, CHANNELS, 3))
 
 
-def dense(asymmetric: bool) -> bytes:
+def dense(asymmetric: bool, shape: tuple[int, ...] = (3, 32)) -> bytes:
     w = np.random.default_rng(1).integers(-127, 128, (8, 32)).astype(np.int8)
-    tensors = [Tensor("x", (3, 32)), Tensor("w", (8, 32), "INT8", w, 0.01), Tensor("y", (3, 8))]
+    tensors = [Tensor("x", shape), Tensor("w", (8, 32), "INT8", w, 0.01), Tensor("y", (3, 8))]
     fields = {"AsymmetricQuantizeInputs": asymmetric}
     op = Op("FULLY_CONNECTED", ["x", "w"], ["y"], "FullyConnectedOptions", fields)
     return build(Subgraph(tensors, [op], ["x"], ["y"]))
@@ -90,14 +90,17 @@ def test_numbers_come_to_the_grid_of_their_row():
     np.testing.assert_allclose(rounded(x, True, symmetric=True)[1], np.round(127 * x[1]) / 127)
     np.testing.assert_allclose(rounded(x, False, symmetric=True)[0], [0, 255, 255 / 127], atol=1e-4)
     assert not rounded(np.zeros((2, 3), np.float32), True, symmetric=False).any()
+    between = np.array([[0, 255, 2.5]], np.float32)
+    assert rounded(between, True, symmetric=False).tolist() == [[0, 255, 3]]
 
 
+@pytest.mark.parametrize("shape", [(3, 32), (3, 2, 4, 4)])
 @pytest.mark.parametrize("asymmetric", [False, True])
-def test_dense_layers_round_as_the_file_says(asymmetric, tmp_path):
+def test_dense_layers_round_as_the_file_says(asymmetric, shape, tmp_path):
     pytest.importorskip("ai_edge_litert")
     path = tmp_path / "dense.tflite"
-    path.write_bytes(dense(asymmetric))
-    x, found, expected = answers_of(path, (3, 32))
+    path.write_bytes(dense(asymmetric, shape))
+    x, found, expected = answers_of(path, shape)
     assert layers_apart(path, x) < 1e-5
     assert gap(found, expected).part > 1e-4
 

@@ -75,6 +75,8 @@ def scan(m, *operands, node=("Relu", ["e"], ["y"]), takes=("e",), gives=("y",), 
     return m.op("Scan", *operands, body=graph, num_scan_inputs=count)
 
 
-def branch(m, condition):
-    graph = untyped([("Relu", ["x"], ["y"])], [], ["y"])
-    return m.op("If", condition, then_branch=graph, else_branch=graph)
+RELU = untyped([("Relu", ["x"], ["y"])], [], ["y"])
+
+
+def branch(m, condition, then=RELU, otherwise=RELU):
+    return m.op("If", condition, then_branch=then, else_branch=otherwise)

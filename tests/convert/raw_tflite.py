@@ -43,7 +43,7 @@ class Tensor:
     ``buffer`` is a number of a buffer, whether it is there or not; ``axis`` is that of scales, of
     which several zero points are given as a list; ``signature`` is the shape with -1 for what is
     known at run time alone; ``outside`` is where the data lie in the file outside of all tables,
-    and how many bytes they are.
+    and how many bytes they are; ``blocks`` says that blocks of it have scales of their own.
     """
 
     name: str
@@ -59,6 +59,7 @@ class Tensor:
     sparse: Sparse | None = None
     outside: tuple[int, int] | None = None
     signature: Sequence[int] = ()
+    blocks: bool = False
 
 
 @dataclass(frozen=True)
@@ -190,6 +191,9 @@ def _tensor(b: Any, tensor: Tensor, buffers: Buffers, held: dict[str, int]) -> i
             "ZeroPoint": b.CreateNumpyVector(zero_points),
             "QuantizedDimension": tensor.axis,
         }
+        fields["Quantization"] = _table(b, "QuantizationParameters", parts)
+    if tensor.blocks:
+        parts = {"DetailsType": 2, "Details": _table(b, "CustomQuantization", {})}
         fields["Quantization"] = _table(b, "QuantizationParameters", parts)
     if tensor.signature:
         fields["ShapeSignature"] = _ints(b, tensor.signature)

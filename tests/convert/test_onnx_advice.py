@@ -40,6 +40,7 @@ ADVICE = {
     "Scan over [3, 4] elements": REST,
     "whether the loop goes on depends on the model's input": "a fixed number of iterations",
     "the condition of If depends on the model's input": "--value",
+    "the branches of If answer [1] and [2]": "--value x=NUMBER",
     "a scan over integers": "QDQ form",
     "a loop gathers integers": "QDQ form",
     "the loop never runs, and its outputs are empty": "remove the loop",

@@ -112,6 +112,9 @@ einsum("ijk->i", (2, 3, 4))
 einsum("ij,ij->ij", (3, 4), (3, 4))
 einsum("i,j->ij", (3,), (4,))
 einsum("ij,jk,kl->il", (2, 3), (3, 4), (4, 5))
+einsum("i,i", (5,), (5,))
+einsum("ij,ij->", (3, 4), (3, 4), constant=True)
+einsum("i,i,jk->kj", (5,), (5,), (3, 4))
 
 
 @case
@@ -134,6 +137,17 @@ def exclusive_or(m):
     zero = m.const(0.0)
     either = m.op("Xor", m.op("Less", x, zero), m.op("Less", y, zero))
     return m.op("CastLike", either, x)
+
+
+for kind in (np.float64, np.float16, np.int32):
+    case(
+        lambda m, kind=kind: m.op(
+            "Cast",
+            m.op("CastLike", m.op("Round", m.input(2, 5)), m.const(0, kind)),
+            to=TensorProto.FLOAT,
+        ),
+        f"CastLike {kind.__name__}",
+    )
 
 
 @case
@@ -303,16 +317,8 @@ def _endless(m):
     return m.op("Loop", "", m.const(True, np.bool_), m.input(2), body=looped)
 
 
-def _dynamic_if(m):
-    x = m.input(2)
-    branch = body([], [helper.make_node("Relu", [x], ["r"])], [("r", TensorProto.FLOAT, [2])])
-    condition = m.op("Less", m.op("ReduceSum", x), m.const(0.0))
-    return m.op("If", condition, then_branch=branch, else_branch=branch)
-
-
 REFUSED: dict[str, tuple[Case, type[TinyrtError], str]] = {
     "an endless loop": (_endless, UnsupportedError, "more than 4096 times"),
-    "a condition that is computed": (_dynamic_if, UnsupportedError, "condition of If"),
     "sequences of several lengths": (
         lambda m: m.op(
             "RNN", m.input(3, 2, 4), m.weights(1, 5, 4), m.weights(1, 5, 5), "",

@@ -139,7 +139,7 @@ SAYS = {
     "a thousand ops that do not exist": "UnsupportedError: the model uses ops that tinyrt does not",
     "names of 100,000 letters": "UnsupportedError: the model uses ops that tinyrt does not have: ",
     "400,000 empty nodes": "BudgetError: looking through the parts of the file",
-    "branches of different shapes": "UnsupportedError: the condition of If depends on the model's ",
+    "branches of different shapes": "UnsupportedError: the branches of If answer [1, 8] and [1, ",
     "a state that grows": "BudgetError: the tensor 'b",
     "a transpose of 65 dimensions": "ModelFormatError: 't0' has 65 dimensions",
     "a reshape beyond 32 bits": "ModelFormatError: [1, 4] can't take shape [4611686018427387904, -",

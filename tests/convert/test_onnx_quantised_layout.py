@@ -55,3 +55,13 @@ def test_roundings_of_what_is_computed_are_left_to_the_pass():
     assert hoist_to_input(graph, graph.nodes[-1]) is None
     net = Net(IMAGE)
     assert hoist_to_input(net.graph(grid(net, "x")), net.nodes[-1]) is None
+
+
+def test_integers_that_are_answered_as_they_are_are_taken_as_integers():
+    net = Net(IMAGE)
+    graph = quantize_on_own_grids(net.graph(grid(net, "x")))
+    (x,), (y,) = graph.input_values, graph.output_values
+    assert x.q is not None
+    assert (x.dtype, x.q) == (y.dtype, y.q) == (DType.INT8, x.q)
+    images = INTEGERS.reshape(-1)[: np.prod(IMAGE)].reshape(IMAGE)
+    np.testing.assert_array_equal(Model(graph).run_raw({"x": images})[y.name], images)

@@ -17,9 +17,19 @@ from tests.convert.onnx_small import (
     quantised,
     resize,
     scan,
+    untyped,
 )
 from tests.convert.test_onnx_errors import refused
 from tinyrt.errors import TinyrtError
+
+TWICE = untyped([("Concat", ["x", "x"], ["y"])], [], ["y"])
+TWICE.node[0].attribute.append(onnx.helper.make_attribute("axis", 0))
+TWO = untyped([("Relu", ["x"], ["y"]), ("Neg", ["x"], ["z"])], [], ["y", "z"])
+
+
+def positive(m, count):
+    return m.op("Greater", m.input(count), m.const([0.0]))
+
 
 REFUSED = [
     ("input 0 is missing", "", lambda m: m.op("Relu")),
@@ -80,8 +90,19 @@ REFUSED = [
     (
         "the condition of If depends on the model's input",
         "a constant",
-        lambda m: branch(m, m.op("Greater", m.input(1), m.const([0.0]))),
+        lambda m: branch(m, m.op("Greater", m.input(1, dtype=I64), m.const([0], np.int64))),
     ),
+    (
+        "the branches of If answer [1] and [2]",
+        "one shape, where the condition is computed",
+        lambda m: branch(m, positive(m, 1), otherwise=TWICE),
+    ),
+    (
+        "the branches of If have 1 and 2 outputs",
+        "as many",
+        lambda m: branch(m, positive(m, 1), otherwise=TWO),
+    ),
+    ("a condition of shape [3]", "a scalar", lambda m: branch(m, positive(m, 3))),
     ("a condition of shape [2]", "a scalar", lambda m: branch(m, m.const([True, False], bool))),
     (
         "a scan over integers",

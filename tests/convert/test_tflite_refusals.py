@@ -49,6 +49,7 @@ BROKEN = {
     "zero point": (file(quantized("x", 1, 3, zero_point=300)), "zero_point 300", "-128 to 127"),
     "scales": (dense(scale=(0.1, 0.1, 0.1)), "3 scales along dimension 0", "quantized_dimension"),
     "dimension": (dense(scale=(0.1, 0.1), axis=2), "dimension 2", "quantized_dimension"),
+    "blocks": (dense(scale=None, blocks=True), "quantised in blocks", "quantized_dimension"),
     "weights": (dense(zero_point=3, scale=[0.1, 0.2]), "zero point 3", "0"),
     "options": (file(op=Op("ADD", ["x", "x"], ["y"], "MulOptions")), "options of kind", "AddOpt"),
     "padding": (conv(Padding=7), "padding 7", "SAME"),

@@ -362,6 +362,17 @@ class Call:
             return x
         return self.emit("transpose", x, name=name, perm=tuple(perm))
 
+    def as_number(self, result: Operand) -> Operand:
+        """The result without dimensions, where none of the inputs has any.
+
+        Constants get one dimension, and so does what is computed with them alone.
+        """
+        if not isinstance(result, Value) or result.shape != (1,) or self.node.op == "Unsqueeze":
+            return result
+        if any(self.shape(i) for i in range(len(self.node.inputs)) if self.has(i)):
+            return result
+        return self.reshape(result, (), f"{self.result}.number")
+
 
 Importer = Callable[[Call], Operand]
 """Adds an ONNX op to the graph and returns its output."""

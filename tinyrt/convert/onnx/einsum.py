@@ -118,7 +118,7 @@ def _product(call: Call, a: Term, b: Term, output: str, name: str) -> Term:
     y = _multiplied(call, left, right, f"{call.result}.{name}")
     lead = np.broadcast_shapes(tuple(a.size(c) for c in batch), tuple(b.size(c) for c in batch))
     shape = (*lead, *(a.size(c) for c in rows), *(b.size(c) for c in columns))
-    flat = call.reshape(y, shape or (1,), f"{call.result}.{name}.parts")
+    flat = call.reshape(y, shape, f"{call.result}.{name}.parts")
     return Term(flat, "".join([*batch, *rows, *columns]))
 
 

@@ -1,18 +1,23 @@
-"""ONNX control flow that can be resolved on import: branches are chosen, loops unrolled."""
+"""ONNX control flow that can be resolved on import: branches are chosen, loops unrolled.
+
+Where an ``If`` is decided by what the model computes, both branches run, and one is chosen.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import onnx
+import onnx.helper
 
 from tinyrt import budget
 from tinyrt.convert.onnx.call import Builder, Call, Operand
 from tinyrt.convert.onnx.grid import Quantized
 from tinyrt.convert.onnx.shapes import normal_axes
 from tinyrt.errors import ModelFormatError, UnsupportedError
-from tinyrt.ir import Value
+from tinyrt.ir import DType, Value
 
 Bodies = Callable[[onnx.GraphProto, Sequence[Operand]], list[Operand]]
 """Imports a body for its inputs and gives its outputs."""
@@ -24,9 +29,63 @@ _FOREVER = np.iinfo(np.int64).max
 
 
 def if_(call: Call, run: Bodies) -> list[Operand]:
-    """The branch that a known condition chooses."""
-    condition = _decision(_known(call, 0, "the condition of If"))
-    return run(call.node.get_graph("then_branch" if condition else "else_branch"), ())
+    """The branch that a known condition chooses; both, and a choice, where it is computed.
+
+    Where only integers decide, as a sampling rate does, they are to be fixed: nobody wants both.
+    """
+    condition = call.operand(0)
+    if isinstance(condition, Value) and _hangs_on_numbers(call.builder, condition):
+        return _either(call, run, condition)
+    chosen = _decision(_known(call, 0, "the condition of If"))
+    return run(call.node.get_graph("then_branch" if chosen else "else_branch"), ())
+
+
+def _hangs_on_numbers(builder: Builder, value: Value) -> bool:
+    behind = _inputs_behind(builder, value)
+    return any(builder.values[name].dtype is DType.FLOAT32 for name in behind)
+
+
+def _either(call: Call, run: Bodies, condition: Value) -> list[Operand]:
+    """What both branches answer, and of it what the condition chooses.
+
+    Raises:
+        ModelFormatError: the branches have different numbers of outputs, or there is no one
+            condition.
+        UnsupportedError: they answer in different shapes.
+
+    """
+    _check_one(condition.shape)
+    flat = call.reshape(condition, (), f"{call.result}.condition")
+    branches = [run(call.node.get_graph(f"{which}_branch"), ()) for which in ("then", "else")]
+    counts = [len(results) for results in branches]
+    if counts[0] != counts[1]:
+        raise ModelFormatError(
+            f"the branches of If have {counts[0]} and {counts[1]} outputs", expected="as many"
+        )
+    chosen: list[Operand] = []
+    for results in zip(*branches, strict=True):
+        shapes = [tuple(result.shape) for result in results]
+        if shapes[0] != shapes[1]:
+            raise UnsupportedError(
+                f"the branches of If answer {list(shapes[0])} and {list(shapes[1])}",
+                tensor=condition.describe(),
+                expected="one shape, where the condition is computed",
+                hint=f"fix what it depends on ({_options(call.builder, condition)}), or export "
+                "the model without control flow",
+            )
+        chosen += run(CHOICE, (flat, *results))
+    return chosen
+
+
+def _choice() -> onnx.GraphProto:
+    names = ("condition", "then", "else", "chosen")
+    *inputs, output = (onnx.helper.make_empty_tensor_value_info(name) for name in names)
+    node = onnx.helper.make_node("Where", names[:3], names[3:])
+    return onnx.helper.make_graph([node], "choice", inputs, [output])
+
+
+CHOICE = _choice()
+"""The body that chooses between two tensors."""
 
 
 def loop(call: Call, run: Bodies) -> list[Operand]:
@@ -109,13 +168,18 @@ def _known(call: Call, i: int, what: str) -> np.ndarray:
     operand = call.operand(i)
     if not isinstance(operand, Value):
         return call.array(i, what)
-    options = " ".join(f"--value {name}=NUMBER" for name in _inputs_behind(call.builder, operand))
+    options = _options(call.builder, operand)
     raise UnsupportedError(
         f"{what} depends on the model's input",
         tensor=operand.describe(),
         expected="a constant",
         hint=f"fix what it depends on ({options}), or export the model with fixed shapes",
     )
+
+
+def _options(builder: Builder, value: Value) -> str:
+    """Options that fix all that a value is computed from."""
+    return " ".join(f"--value {name}=NUMBER" for name in _inputs_behind(builder, value))
 
 
 def _inputs_behind(builder: Builder, value: Value) -> list[str]:
@@ -145,9 +209,13 @@ def _constant_condition(condition: Operand) -> np.ndarray:
 
 
 def _decision(condition: np.ndarray) -> bool:
-    if condition.size != 1:
-        raise ModelFormatError(f"a condition of shape {list(condition.shape)}", expected="a scalar")
+    _check_one(condition.shape)
     return bool(condition.reshape(-1)[0])
+
+
+def _check_one(shape: Sequence[int]) -> None:
+    if math.prod(shape) != 1:
+        raise ModelFormatError(f"a condition of shape {list(shape)}", expected="a scalar")
 
 
 def _element(call: Call, sequence: Operand, axis: int, i: int) -> Operand:

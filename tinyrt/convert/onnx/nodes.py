@@ -322,7 +322,7 @@ def _plain(call: Call) -> Sequence[Operand]:
         return evaluate_several(call)
     if node.op in SEVERAL:
         return SEVERAL[node.op](call)
-    return [IMPORTERS[node.op](call)]
+    return [call.as_number(IMPORTERS[node.op](call))]
 
 
 @dataclass(frozen=True, slots=True)

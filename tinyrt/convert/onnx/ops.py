@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from onnx.helper import np_dtype_to_tensor_dtype
 
 from tinyrt.convert.onnx.arithmetic import binary, clip, div, modulo, neg, sub, variadic
 from tinyrt.convert.onnx.border import pad
@@ -76,7 +77,10 @@ CASTS = {
 
 def cast(call: Call) -> Value:
     """Another element type, among those that graphs compute with; all floats are float32."""
-    to, x = element_type(call.node.get_int("to", 0)), call.value(0)
+    return _cast_to(call, call.value(0), element_type(call.node.get_int("to", 0)))
+
+
+def _cast_to(call: Call, x: Value, to: str) -> Value:
     if to not in CASTS:
         raise UnsupportedError(
             f"an activation is cast to {to}",
@@ -99,8 +103,9 @@ def cast_like(call: Call) -> Operand:
             expected=", ".join(CASTS),
             hint="quantise the model in QDQ form",
         )
-    kind = like.dtype if isinstance(like, Value) else DType.of(like.dtype)
-    return x if kind is x.dtype else call.emit("cast", x, dtype=kind)
+    if not isinstance(like, Value):
+        return _cast_to(call, x, element_type(np_dtype_to_tensor_dtype(like.dtype)))
+    return x if like.dtype is x.dtype else call.emit("cast", x, dtype=like.dtype)
 
 
 def reshape(call: Call) -> Value:

@@ -33,6 +33,9 @@ ANY_ZERO_POINT = range(-(2**31), 2**31)
 CENTRED = (DType.INT4, DType.INT8, DType.UINT8)
 """Dtypes of which each slice may have a zero point of its own."""
 
+IN_BLOCKS = 2
+"""The kind of details whose scales are another tensor; the package ``tflite`` does not name it."""
+
 MAX_DIMENSIONS = 16
 """Dimensions of a tensor; no op of the format takes more than 8."""
 MAX_ELEMENTS = 2**31 - 1
@@ -172,6 +175,13 @@ class TensorReader:
         return data != 0 if unequal else data.copy().view(value.dtype.numpy)
 
     def _quantization(self, q: Any, dtype: DType, shape: Shape, what: str) -> QParams | None:
+        if q is not None and q.DetailsType() == IN_BLOCKS:
+            raise UnsupportedError(
+                "the tensor is quantised in blocks",
+                tensor=what,
+                expected="one scale, or one for each slice along quantized_dimension",
+                hint="quantise the model per channel, or leave the layers that read this in float",
+            )
         if q is None or q.ScaleLength() == 0:
             return None
         count = q.ScaleLength()

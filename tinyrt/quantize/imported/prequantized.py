@@ -198,7 +198,8 @@ class _Decisions:
         self.params[name] = dtype, q
         self.schemes[name] = IN_DTYPE[dtype]
         self.named[name] = node.node
-        self.conversions.add(name)
+        if self.params.get(node.input(0).name) != (dtype, q):
+            self.conversions.add(name)
 
     def _absorb(self, name: str) -> bool:
         """Whether only roundings read the value: it then takes the first one's parameters."""
@@ -217,8 +218,8 @@ class _Decisions:
             return
         first = self.graph.consumers(name)[0]
         output = first.output
+        self.params[name] = _grid(first)
         if output not in self.graph.outputs:
-            self.params[name] = _grid(first)
             self._absorbed.add(output)
             self.renamed[output] = name
 
