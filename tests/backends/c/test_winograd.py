@@ -72,8 +72,8 @@ def tile(block, c_in, x):
         places = np.stack([u[:, 4 * j + i] @ rows[i][j] for i in range(4)])
         if j == 0:
             places[1] += packed.init.astype(np.int64)
-        third, one, two, zeroth = places
-        sums.append((wrapped(one + two + zeroth), wrapped(one - two + third)))
+        third, one, two, whole = wrapped(np.cumsum(places, axis=0)).astype(np.int64)
+        sums.append((wrapped(whole - third), wrapped(2 * one - two)))
     return np.stack(
         [
             np.stack(

@@ -45,11 +45,15 @@ static inline void tinyrt_copy_tiles(const tinyrt_winograd_s8_params *p, const i
     }
 }
 
-/** The sums of rows 0 to 2 of a column of places, and of rows 1 to 3 with their signs. */
-static inline void tinyrt_column_sums(const int32_t *sums, uint32_t *above, uint32_t *below) {
-    *above = (uint32_t)sums[3 * TINYRT_TILES_STEP];
-    *below = ((uint32_t)sums[TINYRT_TILES_STEP] << 1) - (uint32_t)sums[2 * TINYRT_TILES_STEP] +
-             (uint32_t)sums[0];
+/** The sum of rows 0 to 2 of a column of places. Its sums are those of row 3, of rows 3 and 1, of
+ *  rows 1 to 3, and of all. */
+static inline uint32_t tinyrt_above(const int32_t *sums) {
+    return (uint32_t)sums[3 * TINYRT_TILES_STEP] - (uint32_t)sums[0];
+}
+
+/** The sum of rows 1 to 3 with their signs. */
+static inline uint32_t tinyrt_below(const int32_t *sums) {
+    return ((uint32_t)sums[TINYRT_TILES_STEP] << 1) - (uint32_t)sums[2 * TINYRT_TILES_STEP];
 }
 
 /** Half of a number, which is even. */
@@ -57,23 +61,33 @@ static inline uint32_t tinyrt_half(uint32_t even) {
     return (uint32_t)((int32_t)even >> 1);
 }
 
-/** A channel's four outputs of a tile from its sums. Columns 1 and 2 of these are twice as large as
+/** How a channel's outputs are scaled. */
+typedef struct {
+    int32_t mult;
+    int32_t shift;
+    int32_t zp;
+} tinyrt_tile_scale;
+
+/** Two outputs side by side from columns of places. Columns 1 and 2 of these are twice as large as
  *  the others, which are doubled accumulators. */
-static inline void tinyrt_finish_tile(const int32_t *sums, int32_t mult, int32_t shift, int32_t zp,
-                                      int8_t *left, int8_t *right, int32_t row) {
-    uint32_t above, below, next_above, next_below, last_above, last_below;
-    tinyrt_column_sums(sums, &above, &below);
-    tinyrt_column_sums(sums + (4 * TINYRT_TILES_STEP), &next_above, &next_below);
-    const uint32_t right_above = tinyrt_half(above - next_above);
-    const uint32_t right_below = tinyrt_half(below - next_below);
-    const uint32_t left_above = tinyrt_half(above + next_above);
-    const uint32_t left_below = tinyrt_half(below + next_below);
-    tinyrt_column_sums(sums + (12 * TINYRT_TILES_STEP), &last_above, &last_below);
-    right[row] = tinyrt_requant_alike((int32_t)(last_below + right_below), mult, shift, zp);
-    *right = tinyrt_requant_alike((int32_t)(last_above + right_above), mult, shift, zp);
-    tinyrt_column_sums(sums + (8 * TINYRT_TILES_STEP), &last_above, &last_below);
-    left[row] = tinyrt_requant_alike((int32_t)(last_below + left_below), mult, shift, zp);
-    *left = tinyrt_requant_alike((int32_t)(last_above + left_above), mult, shift, zp);
+static inline void tinyrt_finish_two(uint32_t one, uint32_t two, uint32_t zeroth, uint32_t third,
+                                     tinyrt_tile_scale by, int8_t *left, int8_t *right) {
+    const int32_t last = (int32_t)(third + tinyrt_half(one - two));
+    const int32_t first = (int32_t)(zeroth + tinyrt_half(one + two));
+    *right = tinyrt_requant_alike(last, by.mult, by.shift, by.zp);
+    *left = tinyrt_requant_alike(first, by.mult, by.shift, by.zp);
+}
+
+/** A channel's four outputs of a tile from its sums. */
+static inline void tinyrt_finish_tile(const int32_t *sums, tinyrt_tile_scale by, int8_t *left,
+                                      int8_t *right, int32_t row) {
+    const int32_t *const two = sums + (4 * TINYRT_TILES_STEP);
+    const int32_t *const zeroth = sums + (8 * TINYRT_TILES_STEP);
+    const int32_t *const third = sums + (12 * TINYRT_TILES_STEP);
+    tinyrt_finish_two(tinyrt_below(sums), tinyrt_below(two), tinyrt_below(zeroth),
+                      tinyrt_below(third), by, left + row, right + row);
+    tinyrt_finish_two(tinyrt_above(sums), tinyrt_above(two), tinyrt_above(zeroth),
+                      tinyrt_above(third), by, left, right);
 }
 
 /** Up to four channels of both tiles, the second one first. */
@@ -90,7 +104,8 @@ static TINYRT_NOINLINE void tinyrt_finish_tiles(const tinyrt_block_s8_params *p,
         const int32_t *mult = p->mult + step;
         const int8_t *shift = p->shift + step;
         for (const int8_t *const end = left + channels; left != end;) {
-            tinyrt_finish_tile(tile_sums++, *mult++, *shift++, zp, left++, right++, out->row);
+            const tinyrt_tile_scale by = {*mult++, *shift++, zp};
+            tinyrt_finish_tile(tile_sums++, by, left++, right++, out->row);
         }
     }
 }
