@@ -64,7 +64,8 @@ typedef struct {
     "mov %[b2], %[a0]\n"                                                                           \
     "mov %[b3], %[a0]\n"
 
-/** Finds where the loop is entered. */
+/** Finds where the loop is entered. The loop is aligned, so that the section is, by which the
+ * assembler tells how far the loop is from a word. */
 #define TINYRT_TILE_ENTER                                                                          \
     "adr.w %[x0], 1f\n"                                                                            \
     "ldr %[w0], " TINYRT_TILE_ENTRY "\n"                                                           \
@@ -128,6 +129,7 @@ typedef struct {
 
 #define TINYRT_TILE_ALL                                                                            \
     TINYRT_TILE_ENTER "b 3f\n"                                                                     \
+                      ".balign 4\n"                                                                \
                       "1:\n" TINYRT_TILE_LOOP TINYRT_TILE_UNTIL TINYRT_TILE_NEXT                   \
                           TINYRT_TILE_NEXT_COLUMN "ldr %[x0], " TINYRT_TILE_ENTRY "\n"             \
                                                   "bx %[x0]\n"                                     \
