@@ -5,8 +5,6 @@
 #include "tinyrt_tiles.h"
 #include "tinyrt_winograd.h"
 
-#include <string.h>
-
 /** What two tiles read: so many rows and columns. */
 enum { TINYRT_TILES_ROWS = 4, TINYRT_TILES_COLUMNS = 6 };
 
@@ -21,27 +19,29 @@ typedef struct {
     int32_t column[4];
 } tinyrt_tile_outputs;
 
+/** A number within [low, high]. */
+static inline int32_t tinyrt_within(int32_t number, int32_t low, int32_t high) {
+    const int32_t most = (number < high) ? number : high;
+    return (most > low) ? most : low;
+}
+
 /** The inputs at (y0, x0), with the zero point where they lie outside of x. */
 static inline void tinyrt_copy_tiles(const tinyrt_winograd_s8_params *p, const int8_t *x,
                                      int32_t y0, int32_t x0, int8_t *patch) {
     const int32_t channels = p->x.c;
-    const uint32_t outside = 0x01010101U * (uint8_t)p->x_zp;
+    const int8_t zp = (int8_t)p->x_zp;
+    const int32_t first = tinyrt_within(-x0, 0, TINYRT_TILES_COLUMNS);
+    const int32_t last = tinyrt_within(p->x.w - x0, first, TINYRT_TILES_COLUMNS);
     for (int32_t row = y0; row < (y0 + TINYRT_TILES_ROWS); ++row) {
-        for (int32_t column = x0; column < (x0 + TINYRT_TILES_COLUMNS); ++column) {
-            const int32_t inside =
-                (row >= 0) && (row < p->x.h) && (column >= 0) && (column < p->x.w);
-            const int32_t step = (inside != 0) ? 4 : 0;
-            const int8_t *from = (const int8_t *)&outside;
-            if (inside != 0) {
-                from = x + (((row * p->x.w) + column) * channels);
-            }
-            for (const int8_t *const end = patch + channels; patch != end; from += step) {
-                uint32_t word = 0;
-                (void)memcpy(&word, from, sizeof word);
-                (void)memcpy(TINYRT_ALIGNED(patch), &word, sizeof word);
-                patch += 4;
-            }
+        int8_t *const end = patch + (TINYRT_TILES_COLUMNS * channels);
+        if ((row >= 0) && (row < p->x.h) && (first != last)) {
+            int8_t *const inner = patch + (first * channels);
+            const int8_t *const from = x + (((row * p->x.w) + x0 + first) * channels);
+            tinyrt_fill_words(zp, inner, patch);
+            patch = tinyrt_copy(from, patch + (last * channels), inner);
         }
+        tinyrt_fill_words(zp, end, patch);
+        patch = end;
     }
 }
 
