@@ -143,7 +143,7 @@ typedef struct {
 /** The sums of four channels of both tiles: of each column of places those of row 3, of rows 3 and
  *  1, of rows 1 to 3, and of all. Those with row 1 have init in the first column. Requires:
  *  channels is a multiple of four, and not 0. Returns the end of w. */
-static TINYRT_NOINLINE const int32_t *tinyrt_tile_sums(const int32_t *w,
+static inline const int32_t *tinyrt_tile_sums(const int32_t *w,
                                                        const tinyrt_taps_word *tiles,
                                                        int32_t channels, const int32_t *init,
                                                        int32_t *sums) {
