@@ -2,6 +2,7 @@
 #ifndef TINYRT_WINOGRAD_LOOP_H
 #define TINYRT_WINOGRAD_LOOP_H
 
+#include "tinyrt_copy.h"
 #include "tinyrt_tiles.h"
 #include "tinyrt_winograd.h"
 
