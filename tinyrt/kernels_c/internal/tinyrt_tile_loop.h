@@ -1,7 +1,8 @@
 /** Sums of tiles in assembly, where this is included: TINYRT_TILE_FOUR takes four channels of a
  * place in TINYRT_TILE_FOUR_CODE bytes of code, TINYRT_TILE_FOUR_HELD where x1 and w1 are no
  * registers. Where code need not be small, a turn of the loop takes them TINYRT_TILE_FOURS times,
- * which TINYRT_TILE_REPEAT begins. TINYRT_PLACE_BYTES is the text of the bytes of a place. */
+ * which TINYRT_TILE_REPEAT begins. TINYRT_PLACE_BYTES is the text of the bytes of a place,
+ * TINYRT_TILE_INLINE whether the loop is part of its caller. */
 
 /** What the loop reads from memory, and changes there. */
 typedef struct {
@@ -143,7 +144,7 @@ typedef struct {
 /** The sums of four channels of both tiles: of each column of places those of row 3, of rows 3 and
  *  1, of rows 1 to 3, and of all. Those with row 1 have init in the first column. Requires:
  *  channels is a multiple of four, and not 0. Returns the end of w. */
-static inline const int32_t *tinyrt_tile_sums(const int32_t *w,
+static TINYRT_TILE_INLINE const int32_t *tinyrt_tile_sums(const int32_t *w,
                                                        const tinyrt_taps_word *tiles,
                                                        int32_t channels, const int32_t *init,
                                                        int32_t *sums) {

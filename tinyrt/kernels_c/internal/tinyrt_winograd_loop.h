@@ -6,6 +6,8 @@
 #include "tinyrt_tiles.h"
 #include "tinyrt_winograd.h"
 
+#include <string.h>
+
 /** What two tiles read: so many rows and columns. */
 enum { TINYRT_TILES_ROWS = 4, TINYRT_TILES_COLUMNS = 6 };
 
@@ -35,13 +37,15 @@ static inline void tinyrt_copy_tiles(const tinyrt_winograd_s8_params *p, const i
     const int32_t last = tinyrt_within(p->x.w - x0, first, TINYRT_TILES_COLUMNS);
     for (int32_t row = y0; row < (y0 + TINYRT_TILES_ROWS); ++row) {
         int8_t *const end = patch + (TINYRT_TILES_COLUMNS * channels);
-        if ((row >= 0) && (row < p->x.h) && (first != last)) {
-            int8_t *const inner = patch + (first * channels);
-            const int8_t *const from = x + (((row * p->x.w) + x0 + first) * channels);
-            tinyrt_fill_words(zp, inner, patch);
-            patch = tinyrt_copy(from, patch + (last * channels), inner);
-        }
         tinyrt_fill_words(zp, end, patch);
+        if ((row >= 0) && (row < p->x.h) && (first != last)) {
+            const int8_t *from = x + (((row * p->x.w) + x0 + first) * channels);
+            const int8_t *const outer = patch + (last * channels);
+            for (patch += first * channels; patch != outer; patch += 4, from += 4) {
+                TINYRT_SHORT_LOOP;
+                (void)memcpy(TINYRT_ALIGNED(patch), from, 4);
+            }
+        }
         patch = end;
     }
 }
