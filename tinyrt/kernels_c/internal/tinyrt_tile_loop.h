@@ -1,8 +1,7 @@
 /** Sums of tiles in assembly, where this is included: TINYRT_TILE_FOUR takes four channels of a
  * place in TINYRT_TILE_FOUR_CODE bytes of code, TINYRT_TILE_FOUR_HELD where x1 and w1 are no
  * registers. Where code need not be small, a turn of the loop takes them TINYRT_TILE_FOURS times,
- * which TINYRT_TILE_REPEAT begins. TINYRT_PLACE_BYTES is the text of the bytes of a place,
- * TINYRT_TILE_INLINE whether the loop is part of its caller. */
+ * which TINYRT_TILE_REPEAT begins. TINYRT_PLACE_BYTES is the text of the bytes of a place. */
 
 /** What the loop reads from memory, and changes there. */
 typedef struct {
@@ -129,12 +128,13 @@ typedef struct {
                                     "str %[w0], " TINYRT_TILE_COLUMN "\n"
 
 #define TINYRT_TILE_ALL                                                                            \
-    TINYRT_TILE_ENTER "b 3f\n"                                                                     \
-                      ".balign 4\n"                                                                \
-                      "1:\n" TINYRT_TILE_LOOP TINYRT_TILE_UNTIL TINYRT_TILE_NEXT                   \
-                          TINYRT_TILE_NEXT_COLUMN "ldr %[x0], " TINYRT_TILE_ENTRY "\n"             \
-                                                  "bx %[x0]\n"                                     \
-                                                  "5:\n"
+    TINYRT_TILE_ENTER                                                                              \
+        "b 3f\n"                                                                                   \
+        ".balign 4\n"                                                                              \
+        "1:\n" TINYRT_TILE_LOOP TINYRT_TILE_UNTIL TINYRT_TILE_NEXT TINYRT_TILE_NEXT_COLUMN         \
+        "ldr %[x0], " TINYRT_TILE_ENTRY "\n"                                                       \
+        "bx %[x0]\n"                                                                               \
+        "5:\n"
 #define TINYRT_TILE_ALL_HELD                                                                       \
     "b 3f\n"                                                                                       \
     "1:\n" TINYRT_TILE_FOUR_HELD TINYRT_TILE_UNTIL TINYRT_TILE_NEXT_HELD TINYRT_TILE_NEXT_COLUMN   \
@@ -144,7 +144,7 @@ typedef struct {
 /** The sums of four channels of both tiles: of each column of places those of row 3, of rows 3 and
  *  1, of rows 1 to 3, and of all. Those with row 1 have init in the first column. Requires:
  *  channels is a multiple of four, and not 0. Returns the end of w. */
-static TINYRT_TILE_INLINE const int32_t *tinyrt_tile_sums(const int32_t *w,
+static TINYRT_NOINLINE const int32_t *tinyrt_tile_sums(const int32_t *w,
                                                        const tinyrt_taps_word *tiles,
                                                        int32_t channels, const int32_t *init,
                                                        int32_t *sums) {
@@ -152,7 +152,13 @@ static TINYRT_TILE_INLINE const int32_t *tinyrt_tile_sums(const int32_t *w,
     const int32_t back = (int32_t)sizeof(tinyrt_taps_word) * TINYRT_CHANNEL_TILES * channels;
     /* The first column ends behind its first place. Addresses of code in Thumb are odd. */
     tinyrt_tile_run run = {
-        tiles + (TINYRT_CHANNEL_TILES * channels), back, sums, sums - 24, skip + 1, init, sums + 128,
+        tiles + (TINYRT_CHANNEL_TILES * channels),
+        back,
+        sums,
+        sums - 24,
+        skip + 1,
+        init,
+        sums + 128,
     };
     register int32_t a0 __asm("r2");
     register int32_t a1 __asm("r3");
@@ -165,28 +171,25 @@ static TINYRT_TILE_INLINE const int32_t *tinyrt_tile_sums(const int32_t *w,
 #ifdef __clang__
     tinyrt_tile_run *x0 = &run;
     uint32_t x1, w0;
-    __asm volatile(TINYRT_WITH_FREE(
-                       TINYRT_SUMS_OF_TWO ", %[w], %[x], %[x0], %[x1], %[w0]",
-                       TINYRT_TILE_BEGIN TINYRT_IF_FREE(TINYRT_TILE_ALL, TINYRT_TILE_ALL_HELD)
-                           TINYRT_TILE_DONE)
-                   : [a0] "=&r"(a0), [a1] "=&r"(a1), [a2] "=&r"(a2), [a3] "=&r"(a3),
-                     [b0] "=&r"(b0), [b1] "=&r"(b1), [b2] "=&r"(b2), [b3] "=&r"(b3), [w] "+r"(w),
-                     [x] "+r"(tiles), [x0] "+r"(x0), [x1] "=&r"(x1), [w0] "=&r"(w0)
+    __asm volatile(TINYRT_WITH_FREE(TINYRT_SUMS_OF_TWO ", %[w], %[x], %[x0], %[x1], %[w0]",
+                                    TINYRT_TILE_BEGIN TINYRT_IF_FREE(
+                                        TINYRT_TILE_ALL, TINYRT_TILE_ALL_HELD) TINYRT_TILE_DONE)
+                   : [a0] "=&r"(a0), [a1] "=&r"(a1), [a2] "=&r"(a2), [a3] "=&r"(a3), [b0] "=&r"(b0),
+                     [b1] "=&r"(b1), [b2] "=&r"(b2), [b3] "=&r"(b3), [w] "+r"(w), [x] "+r"(tiles),
+                     [x0] "+r"(x0), [x1] "=&r"(x1), [w0] "=&r"(w0)
                    :
                    : "cc", "memory");
 #else
     uint32_t x0, x1 = 0, w0, w1 = 0;
     TINYRT_OPAQUE(x1, w1);
-    __asm volatile(TINYRT_FIND_SPILLED("%[x1]%[w1]")
-                       TINYRT_IF_SPILLED(TINYRT_TILE_ALL_HELD, TINYRT_TILE_ALL)
-                   : [a0] "=&r"(a0), [a1] "=&r"(a1), [a2] "=&r"(a2), [a3] "=&r"(a3),
-                     [b0] "=&r"(b0), [b1] "=&r"(b1), [b2] "=&r"(b2), [b3] "=&r"(b3), [w] "+r"(w),
-                     [x] "+r"(tiles), [x0] "=&r"(x0), [x1] "+rm"(x1), [w0] "=&r"(w0),
-                     [w1] "+rm"(w1), "+m"(run)
-                   : [end] "m"(run.end), [back] "m"(run.back), [kept] "m"(run.sums),
-                     [column] "m"(run.column), [entry] "m"(run.entry), [init] "m"(run.init),
-                     [last] "m"(run.last)
-                   : "cc", "memory");
+    __asm volatile(
+        TINYRT_FIND_SPILLED("%[x1]%[w1]") TINYRT_IF_SPILLED(TINYRT_TILE_ALL_HELD, TINYRT_TILE_ALL)
+        : [a0] "=&r"(a0), [a1] "=&r"(a1), [a2] "=&r"(a2), [a3] "=&r"(a3), [b0] "=&r"(b0),
+          [b1] "=&r"(b1), [b2] "=&r"(b2), [b3] "=&r"(b3), [w] "+r"(w), [x] "+r"(tiles),
+          [x0] "=&r"(x0), [x1] "+rm"(x1), [w0] "=&r"(w0), [w1] "+rm"(w1), "+m"(run)
+        : [end] "m"(run.end), [back] "m"(run.back), [kept] "m"(run.sums), [column] "m"(run.column),
+          [entry] "m"(run.entry), [init] "m"(run.init), [last] "m"(run.last)
+        : "cc", "memory");
 #endif
     return w;
 }

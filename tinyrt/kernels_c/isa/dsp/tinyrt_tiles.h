@@ -116,7 +116,6 @@ static inline void tinyrt_set_tiles(const int8_t *x, int32_t row, int32_t channe
     "smlad %[b3], " TINYRT_SECOND_WORD ", %[x1], %[b3]\n"
 #define TINYRT_TILE_FOUR_CODE 88
 #define TINYRT_TILE_FOURS 4
-#define TINYRT_TILE_INLINE inline
 #define TINYRT_TILE_REPEAT ".rept 4\n"
 #define TINYRT_PLACE_BYTES "16"
 

@@ -89,7 +89,6 @@ static inline void tinyrt_set_tiles(const int8_t *x, int32_t row, int32_t channe
 #define TINYRT_TILE_FOUR_HELD ".rept 4\n" TINYRT_TILE_ONE_HELD ".endr\n"
 #define TINYRT_TILE_FOUR_CODE 208
 #define TINYRT_TILE_FOURS 1
-#define TINYRT_TILE_INLINE TINYRT_NOINLINE
 #define TINYRT_TILE_REPEAT ".rept 1\n"
 #define TINYRT_PLACE_BYTES "8"
 #define TINYRT_SECOND_WORD "%[w1]"
