@@ -129,12 +129,12 @@ typedef struct {
 
 #define TINYRT_TILE_ALL                                                                            \
     TINYRT_TILE_ENTER                                                                              \
-        "b 3f\n"                                                                                   \
-        ".balign 4\n"                                                                              \
-        "1:\n" TINYRT_TILE_LOOP TINYRT_TILE_UNTIL TINYRT_TILE_NEXT TINYRT_TILE_NEXT_COLUMN         \
-        "ldr %[x0], " TINYRT_TILE_ENTRY "\n"                                                       \
-        "bx %[x0]\n"                                                                               \
-        "5:\n"
+    "b 3f\n"                                                                                       \
+    ".balign 4\n"                                                                                  \
+    "1:\n" TINYRT_TILE_LOOP TINYRT_TILE_UNTIL TINYRT_TILE_NEXT TINYRT_TILE_NEXT_COLUMN             \
+    "ldr %[x0], " TINYRT_TILE_ENTRY "\n"                                                           \
+    "bx %[x0]\n"                                                                                   \
+    "5:\n"
 #define TINYRT_TILE_ALL_HELD                                                                       \
     "b 3f\n"                                                                                       \
     "1:\n" TINYRT_TILE_FOUR_HELD TINYRT_TILE_UNTIL TINYRT_TILE_NEXT_HELD TINYRT_TILE_NEXT_COLUMN   \
