@@ -72,8 +72,8 @@ def tile(block, c_in, x):
         places = np.stack([u[:, 4 * j + i] @ rows[i][j] for i in range(4)])
         if j == 0:
             places[1] += packed.init.astype(np.int64)
-        third, one, two, zeroth = places
-        sums.append((wrapped(one + two + zeroth), wrapped(one - two + third)))
+        third, one, two, whole = wrapped(np.cumsum(places, axis=0)).astype(np.int64)
+        sums.append((wrapped(whole - third), wrapped(2 * one - two)))
     return np.stack(
         [
             np.stack(
@@ -179,8 +179,8 @@ BY_TILES = replace(CHOICES, tiles=frozenset({0}))
         (replace(BALANCED, choices=CHOICES), conv(LARGE, FILTERS), "window_block_s8"),
         (replace(BALANCED, choices=BY_TILES), conv(MIDDLE, FILTERS), "winograd_s8"),
         (replace(BALANCED, choices=BY_TILES), conv(MIDDLE, (16, 5, 5, 16)), "window_block_s8"),
-        (replace(BALANCED, in_one_go=5_200), conv(LARGE, FILTERS), "window_block_s8"),
-        (replace(BALANCED, in_one_go=5_300), conv(LARGE, FILTERS), "winograd_s8"),
+        (replace(BALANCED, in_one_go=4_600), conv(LARGE, FILTERS), "window_block_s8"),
+        (replace(BALANCED, in_one_go=4_700), conv(LARGE, FILTERS), "winograd_s8"),
         (Target(SCALAR), conv(LARGE, FILTERS), "window_block_s8"),
         (Target(SCALAR, high_products=True), conv(LARGE, FILTERS), "winograd_s8"),
     ],
@@ -231,10 +231,10 @@ def test_code_made_for_speed_spends_more_flash():
 
 @pytest.mark.parametrize(
     ("limit", "kernel"),
-    [(6_200, "window_block_s8"), (6_300, "winograd_part_s8"), (16_000, "winograd_s8")],
+    [(5_200, "window_part_s8"), (5_600, "winograd_part_s8"), (16_000, "winograd_s8")],
 )
 def test_slices_are_of_tiles_where_four_channels_of_two_fit(tmp_path, limit, kernel):
-    """Two tiles of 16 channels take 12,348 instructions, four channels of them 5,263.
+    """Two tiles of 16 channels take 11,788 instructions, four channels of them 4,696.
 
     Slices take 0.84 of their limit at most.
     """

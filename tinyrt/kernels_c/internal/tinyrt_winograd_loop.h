@@ -2,6 +2,7 @@
 #ifndef TINYRT_WINOGRAD_LOOP_H
 #define TINYRT_WINOGRAD_LOOP_H
 
+#include "tinyrt_copy.h"
 #include "tinyrt_tiles.h"
 #include "tinyrt_winograd.h"
 
@@ -21,35 +22,43 @@ typedef struct {
     int32_t column[4];
 } tinyrt_tile_outputs;
 
+/** A number within [low, high]. */
+static inline int32_t tinyrt_within(int32_t number, int32_t low, int32_t high) {
+    const int32_t most = (number < high) ? number : high;
+    return (most > low) ? most : low;
+}
+
 /** The inputs at (y0, x0), with the zero point where they lie outside of x. */
 static inline void tinyrt_copy_tiles(const tinyrt_winograd_s8_params *p, const int8_t *x,
                                      int32_t y0, int32_t x0, int8_t *patch) {
     const int32_t channels = p->x.c;
-    const uint32_t outside = 0x01010101U * (uint8_t)p->x_zp;
+    const int8_t zp = (int8_t)p->x_zp;
+    const int32_t first = tinyrt_within(-x0, 0, TINYRT_TILES_COLUMNS);
+    const int32_t last = tinyrt_within(p->x.w - x0, first, TINYRT_TILES_COLUMNS);
     for (int32_t row = y0; row < (y0 + TINYRT_TILES_ROWS); ++row) {
-        for (int32_t column = x0; column < (x0 + TINYRT_TILES_COLUMNS); ++column) {
-            const int32_t inside =
-                (row >= 0) && (row < p->x.h) && (column >= 0) && (column < p->x.w);
-            const int32_t step = (inside != 0) ? 4 : 0;
-            const int8_t *from = (const int8_t *)&outside;
-            if (inside != 0) {
-                from = x + (((row * p->x.w) + column) * channels);
-            }
-            for (const int8_t *const end = patch + channels; patch != end; from += step) {
-                uint32_t word = 0;
-                (void)memcpy(&word, from, sizeof word);
-                (void)memcpy(TINYRT_ALIGNED(patch), &word, sizeof word);
-                patch += 4;
+        int8_t *const end = patch + (TINYRT_TILES_COLUMNS * channels);
+        tinyrt_fill_words(zp, end, patch);
+        if ((row >= 0) && (row < p->x.h) && (first != last)) {
+            const int8_t *from = x + (((row * p->x.w) + x0 + first) * channels);
+            const int8_t *const outer = patch + (last * channels);
+            for (patch += first * channels; patch != outer; patch += 4, from += 4) {
+                TINYRT_SHORT_LOOP;
+                (void)memcpy(TINYRT_ALIGNED(patch), from, 4);
             }
         }
+        patch = end;
     }
 }
 
-/** The sums of rows 0 to 2 of a column of places, and of rows 1 to 3 with their signs. */
-static inline void tinyrt_column_sums(const int32_t *sums, uint32_t *above, uint32_t *below) {
-    *above = (uint32_t)sums[3 * TINYRT_TILES_STEP];
-    *below = ((uint32_t)sums[TINYRT_TILES_STEP] << 1) - (uint32_t)sums[2 * TINYRT_TILES_STEP] +
-             (uint32_t)sums[0];
+/** The sum of rows 0 to 2 of a column of places. Its sums are those of row 3, of rows 3 and 1, of
+ *  rows 1 to 3, and of all. */
+static inline uint32_t tinyrt_above(const int32_t *sums) {
+    return (uint32_t)sums[3 * TINYRT_TILES_STEP] - (uint32_t)sums[0];
+}
+
+/** The sum of rows 1 to 3 with their signs. */
+static inline uint32_t tinyrt_below(const int32_t *sums) {
+    return ((uint32_t)sums[TINYRT_TILES_STEP] << 1) - (uint32_t)sums[2 * TINYRT_TILES_STEP];
 }
 
 /** Half of a number, which is even. */
@@ -57,23 +66,33 @@ static inline uint32_t tinyrt_half(uint32_t even) {
     return (uint32_t)((int32_t)even >> 1);
 }
 
-/** A channel's four outputs of a tile from its sums. Columns 1 and 2 of these are twice as large as
+/** How a channel's outputs are scaled. */
+typedef struct {
+    int32_t mult;
+    int32_t shift;
+    int32_t zp;
+} tinyrt_tile_scale;
+
+/** Two outputs side by side from columns of places. Columns 1 and 2 of these are twice as large as
  *  the others, which are doubled accumulators. */
-static inline void tinyrt_finish_tile(const int32_t *sums, int32_t mult, int32_t shift, int32_t zp,
-                                      int8_t *left, int8_t *right, int32_t row) {
-    uint32_t above, below, next_above, next_below, last_above, last_below;
-    tinyrt_column_sums(sums, &above, &below);
-    tinyrt_column_sums(sums + (4 * TINYRT_TILES_STEP), &next_above, &next_below);
-    const uint32_t right_above = tinyrt_half(above - next_above);
-    const uint32_t right_below = tinyrt_half(below - next_below);
-    const uint32_t left_above = tinyrt_half(above + next_above);
-    const uint32_t left_below = tinyrt_half(below + next_below);
-    tinyrt_column_sums(sums + (12 * TINYRT_TILES_STEP), &last_above, &last_below);
-    right[row] = tinyrt_requant_alike((int32_t)(last_below + right_below), mult, shift, zp);
-    *right = tinyrt_requant_alike((int32_t)(last_above + right_above), mult, shift, zp);
-    tinyrt_column_sums(sums + (8 * TINYRT_TILES_STEP), &last_above, &last_below);
-    left[row] = tinyrt_requant_alike((int32_t)(last_below + left_below), mult, shift, zp);
-    *left = tinyrt_requant_alike((int32_t)(last_above + left_above), mult, shift, zp);
+static inline void tinyrt_finish_two(uint32_t one, uint32_t two, uint32_t zeroth, uint32_t third,
+                                     tinyrt_tile_scale by, int8_t *left, int8_t *right) {
+    const int32_t last = (int32_t)(third + tinyrt_half(one - two));
+    const int32_t first = (int32_t)(zeroth + tinyrt_half(one + two));
+    *right = tinyrt_requant_alike(last, by.mult, by.shift, by.zp);
+    *left = tinyrt_requant_alike(first, by.mult, by.shift, by.zp);
+}
+
+/** A channel's four outputs of a tile from its sums. */
+static inline void tinyrt_finish_tile(const int32_t *sums, tinyrt_tile_scale by, int8_t *left,
+                                      int8_t *right, int32_t row) {
+    const int32_t *const two = sums + (4 * TINYRT_TILES_STEP);
+    const int32_t *const zeroth = sums + (8 * TINYRT_TILES_STEP);
+    const int32_t *const third = sums + (12 * TINYRT_TILES_STEP);
+    tinyrt_finish_two(tinyrt_below(sums), tinyrt_below(two), tinyrt_below(zeroth),
+                      tinyrt_below(third), by, left + row, right + row);
+    tinyrt_finish_two(tinyrt_above(sums), tinyrt_above(two), tinyrt_above(zeroth),
+                      tinyrt_above(third), by, left, right);
 }
 
 /** Up to four channels of both tiles, the second one first. */
@@ -90,7 +109,8 @@ static TINYRT_NOINLINE void tinyrt_finish_tiles(const tinyrt_block_s8_params *p,
         const int32_t *mult = p->mult + step;
         const int8_t *shift = p->shift + step;
         for (const int8_t *const end = left + channels; left != end;) {
-            tinyrt_finish_tile(tile_sums++, *mult++, *shift++, zp, left++, right++, out->row);
+            const tinyrt_tile_scale by = {*mult++, *shift++, zp};
+            tinyrt_finish_tile(tile_sums++, by, left++, right++, out->row);
         }
     }
 }

@@ -38,7 +38,7 @@ PLACES = 16
 SCALE = 4
 """Sums of a place, before what is halved, are so many times their part of an accumulator."""
 
-CODE_BYTES = 1_750
+CODE_BYTES = 1_950
 """Of the kernel, to a layer."""
 
 TAPS = 9

@@ -90,29 +90,17 @@ static inline void tinyrt_set_tiles(const int8_t *x, int32_t row, int32_t channe
 
 #if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS
 
-/** Two channels, where some of the last sums may be in memory, or with a register less. */
-#ifdef __clang__
+/** Two channels, of which x0 and w0 are the only operands in registers. */
 #define TINYRT_TILE_WEIGHT_HELD(c)                                                                 \
     "ldr %[w0], [%[w]], #4\n"                                                                      \
+    "ldr %[x0], [%[x]]\n"                                                                          \
     "smlad %[a" c "], %[w0], %[x0], %[a" c "]\n"                                                   \
-    "smlad %[b" c "], %[w0], %[x1], %[b" c "]\n"
-#define TINYRT_TILE_PAIR_SPILLED(next)                                                             \
-    "ldrd %[x0], %[x1], [%[x]], #" next "\n" TINYRT_TILE_WEIGHT_HELD("0")                          \
-        TINYRT_TILE_WEIGHT_HELD("1") TINYRT_TILE_WEIGHT_HELD("2") TINYRT_TILE_WEIGHT_HELD("3")
-#else
-#define TINYRT_TILE_SUM(sum, w, x, t)                                                              \
-    "tinyrt_add smlad, \"%[" sum "]\", %[" w "], %[" x "], " t "\n"
-#define TINYRT_TILE_PAIR_SPILLED(next)                                                             \
-    "ldrd %[x0], %[x1], [%[x]], #" next "\n"                                                       \
-    "ldrd %[w0], %[w1], [%[w]], #8\n"                                                              \
-    "smlad %[a0], %[w0], %[x0], %[a0]\n"                                                           \
-    "smlad %[b0], %[w0], %[x1], %[b0]\n"                                                           \
-    "smlad %[a1], %[w1], %[x0], %[a1]\n"                                                           \
-    "smlad %[b1], %[w1], %[x1], %[b1]\n"                                                           \
-    "ldr %[w0], [%[w]], #4\n" TINYRT_TILE_SUM("a2", "w0", "x0", "%[w1]")                           \
-        TINYRT_TILE_SUM("b2", "w0", "x1", "%[w1]") "ldr %[w0], [%[w]], #4\n" TINYRT_TILE_SUM(      \
-            "a3", "w0", "x0", "%[w1]") TINYRT_TILE_SUM("b3", "w0", "x1", "%[w1]")
-#endif
+    "ldr %[x0], [%[x], #4]\n"                                                                      \
+    "smlad %[b" c "], %[w0], %[x0], %[b" c "]\n"
+#define TINYRT_TILE_PAIR_HELD(next)                                                                \
+    TINYRT_TILE_WEIGHT_HELD("0")                                                                   \
+    TINYRT_TILE_WEIGHT_HELD("1")                                                                   \
+    TINYRT_TILE_WEIGHT_HELD("2") TINYRT_TILE_WEIGHT_HELD("3") "add %[x], %[x], #" next "\n"
 
 #define TINYRT_TILE_PAIR(next)                                                                     \
     "ldrd %[x0], %[x1], [%[x]], #" next "\n"                                                       \
@@ -127,11 +115,13 @@ static inline void tinyrt_set_tiles(const int8_t *x, int32_t row, int32_t channe
     "smlad %[a3], " TINYRT_SECOND_WORD ", %[x0], %[a3]\n"                                          \
     "smlad %[b3], " TINYRT_SECOND_WORD ", %[x1], %[b3]\n"
 #define TINYRT_TILE_FOUR_CODE 88
+#define TINYRT_TILE_FOURS 4
+#define TINYRT_TILE_REPEAT ".rept 4\n"
 #define TINYRT_PLACE_BYTES "16"
 
 /** Four channels: from the last pair of a place to the same place of others. */
 #define TINYRT_TILE_FOUR TINYRT_TILE_PAIR("8") TINYRT_TILE_PAIR("248")
-#define TINYRT_TILE_FOUR_SPILLED TINYRT_TILE_PAIR_SPILLED("8") TINYRT_TILE_PAIR_SPILLED("248")
+#define TINYRT_TILE_FOUR_HELD TINYRT_TILE_PAIR_HELD("8") TINYRT_TILE_PAIR_HELD("248")
 
 #include "tinyrt_tile_loop.h"
 
@@ -157,12 +147,10 @@ static inline void tinyrt_add_tile_four(const int32_t *w, const tinyrt_taps_word
     tinyrt_add_tile_pair(w + 4, x + 2, sum);
 }
 
-/** All channels of a place, whose sums of both tiles begin with first and second. */
+/** All channels of a place, added to its sums. */
 static inline const int32_t *tinyrt_tile_place(const int32_t *w, const tinyrt_taps_word *x,
-                                               int32_t channels, const int32_t *first,
-                                               const int32_t *second, int32_t *sums) {
-    int32_t sum[8] = {first[0],  first[1],  first[2],  first[3],
-                      second[0], second[1], second[2], second[3]};
+                                               int32_t channels, int32_t *sums) {
+    int32_t sum[8] = {sums[0], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6], sums[7]};
     const int32_t *const end = w + (2 * channels);
     for (const int32_t *const whole = w + (2 * (channels & ~7)); w != whole; w += 16) {
         tinyrt_add_tile_four(w, x, sum);
@@ -181,15 +169,15 @@ static TINYRT_NOINLINE const int32_t *tinyrt_tile_sums(const int32_t *w,
                                                        const tinyrt_taps_word *tiles,
                                                        int32_t channels, const int32_t *init,
                                                        int32_t *sums) {
-    static const int32_t zeros[4] = {0};
     for (int32_t place = 0; place < 16; ++place, tiles += TINYRT_PLACE, sums += 8) {
-        const int32_t *first = sums - 8;
-        const int32_t *second = sums - 4;
-        if ((place & 3) < 2) {
-            first = (place == 1) ? init : zeros;
-            second = first;
+        for (int32_t i = 0; i < 8; ++i) {
+            TINYRT_SHORT_LOOP;
+            sums[i] = ((place & 3) == 0) ? 0 : sums[i - 8];
+            if (place == 1) {
+                sums[i] = (int32_t)((uint32_t)sums[i] + (uint32_t)init[i & 3]);
+            }
         }
-        w = tinyrt_tile_place(w, tiles, channels, first, second, sums);
+        w = tinyrt_tile_place(w, tiles, channels, sums);
     }
     return w;
 }

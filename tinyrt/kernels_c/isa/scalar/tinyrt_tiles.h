@@ -65,18 +65,33 @@ static inline void tinyrt_set_tiles(const int8_t *x, int32_t row, int32_t channe
 
 #if defined(TINYRT_THUMB_ASSEMBLY) && (__ARM_ARCH_ISA_THUMB == 2)
 
-#define TINYRT_TILE_SUM(sum, x) "tinyrt_add mla, \"%[" sum "]\", %[w0], %[" x "], %[w1]\n"
-#define TINYRT_TILE_WEIGHT(a, b)                                                                   \
-    "ldrsh %[w0], [%[w]], #2\n" TINYRT_TILE_SUM(a, "x0") TINYRT_TILE_SUM(b, "x1")
+#define TINYRT_TILE_WEIGHT(c)                                                                      \
+    "ldrsh %[w0], [%[w]], #2\n"                                                                    \
+    "mla %[a" c "], %[w0], %[x0], %[a" c "]\n"                                                     \
+    "mla %[b" c "], %[w0], %[x1], %[b" c "]\n"
 #define TINYRT_TILE_ONE                                                                            \
-    "ldrd %[x0], %[x1], [%[x]], #128\n" TINYRT_TILE_WEIGHT("a0", "b0")                             \
-        TINYRT_TILE_WEIGHT("a1", "b1") TINYRT_TILE_WEIGHT("a2", "b2")                              \
-            TINYRT_TILE_WEIGHT("a3", "b3")
+    "ldrd %[x0], %[x1], [%[x]], #128\n" TINYRT_TILE_WEIGHT("0") TINYRT_TILE_WEIGHT("1")            \
+        TINYRT_TILE_WEIGHT("2") TINYRT_TILE_WEIGHT("3")
 
-#define TINYRT_TILE_FOUR TINYRT_TILE_ONE TINYRT_TILE_ONE TINYRT_TILE_ONE TINYRT_TILE_ONE
-#define TINYRT_TILE_FOUR_SPILLED TINYRT_TILE_FOUR
+/** The same of which x0 and w0 are the only operands in registers. */
+#define TINYRT_TILE_WEIGHT_HELD(c)                                                                 \
+    "ldrsh %[w0], [%[w]], #2\n"                                                                    \
+    "ldr %[x0], [%[x]]\n"                                                                          \
+    "mla %[a" c "], %[w0], %[x0], %[a" c "]\n"                                                     \
+    "ldr %[x0], [%[x], #4]\n"                                                                      \
+    "mla %[b" c "], %[w0], %[x0], %[b" c "]\n"
+#define TINYRT_TILE_ONE_HELD                                                                       \
+    TINYRT_TILE_WEIGHT_HELD("0")                                                                   \
+    TINYRT_TILE_WEIGHT_HELD("1")                                                                   \
+    TINYRT_TILE_WEIGHT_HELD("2") TINYRT_TILE_WEIGHT_HELD("3") "add %[x], %[x], #128\n"
+
+#define TINYRT_TILE_FOUR ".rept 4\n" TINYRT_TILE_ONE ".endr\n"
+#define TINYRT_TILE_FOUR_HELD ".rept 4\n" TINYRT_TILE_ONE_HELD ".endr\n"
 #define TINYRT_TILE_FOUR_CODE 208
+#define TINYRT_TILE_FOURS 1
+#define TINYRT_TILE_REPEAT ".rept 1\n"
 #define TINYRT_PLACE_BYTES "8"
+#define TINYRT_SECOND_WORD "%[w1]"
 
 #include "tinyrt_tile_loop.h"
 
@@ -106,12 +121,14 @@ static TINYRT_NOINLINE const int32_t *tinyrt_tile_sums(const int32_t *w,
                                                        int32_t *sums) {
     int32_t a0 = 0, a1 = 0, a2 = 0, a3 = 0, b0 = 0, b1 = 0, b2 = 0, b3 = 0;
     for (int32_t place = 0; place < 16; ++place) {
-        if ((place & 3) < 2) {
-            const int32_t is_first = (place == 1);
-            a0 = b0 = is_first ? init[0] : 0;
-            a1 = b1 = is_first ? init[1] : 0;
-            a2 = b2 = is_first ? init[2] : 0;
-            a3 = b3 = is_first ? init[3] : 0;
+        if ((place & 3) == 0) {
+            a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0;
+        }
+        if (place == 1) {
+            a0 = tinyrt_add_product(a0, init[0], 1), b0 = tinyrt_add_product(b0, init[0], 1);
+            a1 = tinyrt_add_product(a1, init[1], 1), b1 = tinyrt_add_product(b1, init[1], 1);
+            a2 = tinyrt_add_product(a2, init[2], 1), b2 = tinyrt_add_product(b2, init[2], 1);
+            a3 = tinyrt_add_product(a3, init[3], 1), b3 = tinyrt_add_product(b3, init[3], 1);
         }
         const tinyrt_taps_word *x = tiles + (TINYRT_PLACE * place);
         for (int32_t left = channels; left > 0; left -= 4, w += 8, x += 4 * TINYRT_CHANNEL_TILES) {
