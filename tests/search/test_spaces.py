@@ -30,6 +30,10 @@ FOR = {"tcn": SERIES, "transformer": SERIES, "autoencoder": ROWS}
 FOR |= {"motion": raw.problem(), "sound": raw.sounds(), "camera": Problem.of(raw.frames())}
 
 
+def in_batches_of_seven(trial, problem, rng):
+    return replace(dense(trial, problem, rng), batch=7)
+
+
 def order(space, params, epochs=1, seed=0):
     return Order(space_source(space), params, seed, "cortex-m4", epochs, 1)
 
@@ -174,13 +178,13 @@ def test_training_for_int8_holds_out_what_the_search_has_held_out(monkeypatch):
         settings.append((setting, parts))
         raise DataError("seen")
 
-    asked = order(dense, {"width": 8, "rate": 0.01})
+    asked = order(in_batches_of_seven, {"width": 8, "rate": 0.01})
     state = train(asked, 1, None, of).state
     monkeypatch.setattr(learning, "train_for_int8", stop)
     with pytest.raises(DataError, match="seen"):
         deploy(asked, state, of)
     ((setting, parts),) = settings
-    assert (setting.seed, setting.epochs) == (5, asked.int8_epochs)
+    assert (setting.seed, setting.epochs, setting.batch) == (5, asked.int8_epochs, 7)
     assert all(np.array_equal(*pair) for pair in zip(parts, of.parts, strict=True))
 
 
