@@ -59,6 +59,7 @@ PRINTED = {
 """Page and beginnings of first columns -> the command that prints the figures; the page says so."""
 
 HELD = {
+    ("camera.md", "pixels, channels"): "tests/dsp/test_other_costs.py",
     ("convert.md", "block | transposes"): "tests/convert/test_onnx_bodies.py",
     ("cascades.md", "225 digits that chose nothing | cascade"): "tests/docs/figures.py",
     ("dsp.md", "core | instructions | code and constants"): "tests/firmware/test_front_end.py",

@@ -105,6 +105,31 @@ def test_windows_by_themselves(core, tmp_path):
             assert is_near(costs[step], counted, WINDOWS), (one, costs, found)
 
 
+KINDS = [
+    (pixels, channels, resize)
+    for pixels, channels in (
+        *(("grey", 1), ("rgb888", 1), ("rgb888", 3), ("rgb565", 1), ("rgb565", 3)),
+        *(("yuyv", 1), ("yuyv", 3)),
+    )
+    for resize in ("area", "bilinear")
+]
+
+
+def test_the_table_of_cameras():
+    """To the instruction: each kind of pixels, way to resize, and core."""
+    text = (ROOT / "docs" / "camera.md").read_text(encoding="utf-8")
+    (table,) = re.findall(r"^\| pixels, channels, .*(?:\n\|.*)+", text, re.MULTILINE)
+    head, _, *rows = ([c.strip() for c in r.strip("|").split("|")] for r in table.splitlines())
+    assert head[1:] == [*CONSTANTS]
+    told = [[f"`{p}`, {n}, `{how}`", *frames_cost(p, n, how)] for p, n, how in KINDS]
+    assert rows == told
+
+
+def frames_cost(pixels, channels, resize):
+    camera = Camera(120, 160, 48, 64, pixels=pixels, channels=channels, resize=resize)
+    return [f"{sum(step_costs(camera, core).values()):,}" for core in CONSTANTS]
+
+
 def test_groups_that_there_are_not():
     with pytest.raises(DataError, match="the option normalize is 'rows'"):
         normalize_costs(3, 4, "rows", "cortex-m4")

@@ -194,3 +194,10 @@ def test_a_dump_shows_scales_zero_points_and_what_is_absent():
     bare = dump(Graph("g", (x,), (y,), many, (replace(node, attrs=NoAttrs()),)))
     assert f"input  %{x}: s8[2,4] q(2 scales, zp 0)\n" in bare
     assert "const s8[3,1])\n" in bare
+
+
+def test_a_bound_node_shows_its_values_and_not_what_is_noted_of_it():
+    graph = graph_of("abs", NoAttrs(), [s8(2, 4)], [s8(2, 4)])
+    shown = repr(graph.bind(0))
+    assert "abs" in shown
+    assert "_notes" not in shown

@@ -13,7 +13,7 @@ import pytest
 from tests.search.made import problem
 from tinyrt.cluster import tasks
 from tinyrt.cluster.tasks import Failure, Lack, Task, attempted
-from tinyrt.cluster.workers import Cluster, Here, processors, workers_of
+from tinyrt.cluster.workers import Cluster, Here, local_cluster, processors, workers_of
 from tinyrt.errors import DataError, ToolError
 from tinyrt.search import work
 from tinyrt.search.work import require_tools
@@ -240,6 +240,8 @@ def test_a_cluster_of_as_many_workers_as_asked_each_of_one_thread(monkeypatch):
     kept = asked["MALLOC_TRIM_THRESHOLD_"], asked["MALLOC_MMAP_THRESHOLD_"]
     assert min(kept) >= 32 << 20, "memory is not given back between two steps of training"
     assert asked["address"] == "here"
+    with local_cluster(None):
+        assert asked["n_workers"] == processors()
     assert "NUMBA_NUM_THREADS" not in dask.config.get("distributed.nanny.pre-spawn-environ")
     monkeypatch.setattr(Client, "dashboard_link", None)
     with workers_of(problem(), None, "tcp://a", shown.append):
