@@ -17,6 +17,7 @@ from tinyrt.quantize.calibration.search import narrower, search_ranges, search_s
 from tinyrt.quantize.config import REFINING, QuantConfig, configure
 from tinyrt.quantize.guards import without_guards
 from tinyrt.quantize.methods.affine import merge_affine
+from tinyrt.quantize.methods.centred import blind_to_shifts
 from tinyrt.quantize.methods.chosen import choose_methods, hold_back
 from tinyrt.quantize.methods.equalize import equalize
 from tinyrt.quantize.methods.heads import split_heads
@@ -144,7 +145,8 @@ def _apart(
 ) -> tuple[Graph, dict[str, Range]]:
     """The graph with layers of their own for parts that differ in range, and for sums of norms."""
     apart = split_turned(split_heads(graph, ranges, config), ranges, config)
-    return merge_sums(apart, with_moved(graph, apart, ranges), config)
+    merged, known = merge_sums(apart, with_moved(graph, apart, ranges), config)
+    return blind_to_shifts(merged, config), known
 
 
 def _require_no_state(graph: Graph) -> None:

@@ -14,6 +14,7 @@ from tinyrt.errors import UnsupportedError, error_context
 from tinyrt.ir import BoundNode, DType, Graph, QParams, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.spec import CONSTANT_WEIGHTS, Quant
+from tinyrt.quantize.centring import with_equal_steps
 from tinyrt.quantize.config import QuantConfig, Scheme
 from tinyrt.quantize.faint import lifted
 from tinyrt.quantize.flat import deciding
@@ -172,7 +173,7 @@ def shared_ranges(layout: Layout, ranges: Mapping[str, Range]) -> dict[tuple[str
             whole = Range(min(p.low for p in parts), max(p.high for p in parts))
             summed = any(_is_summed(layout.graph, name) for name in names)
             shared[names] = whole.around_zero() if summed else whole
-    return shared
+    return with_equal_steps(layout.graph, shared, layout.dtypes)
 
 
 def _is_summed(graph: Graph, name: str) -> bool:

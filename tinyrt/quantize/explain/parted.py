@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tinyrt.ir import BoundNode, Graph, Node
 from tinyrt.quantize.config import QuantConfig
 from tinyrt.quantize.methods.affine import merge_affine
+from tinyrt.quantize.methods.centred import blind_to_shifts
 from tinyrt.quantize.methods.heads import Apart, layers_of, parts_of, taken_apart
 from tinyrt.quantize.methods.sums import Affine, nearest_factor, with_sums
 from tinyrt.quantize.methods.turned import layer_name, moved_of, turned_of
@@ -46,7 +47,8 @@ def as_parted(graph: Graph, quantized: Graph) -> tuple[Graph, Mapping[str, str]]
         alike = names and all(_has(quantized, node, name) for name in names)
         return remembered(node, moved_of(parted, found)) if found and alike else None
 
-    return taken_apart(parted, QuantConfig(), turned), origins
+    apart = taken_apart(parted, QuantConfig(), turned)
+    return blind_to_shifts(apart, QuantConfig()), origins
 
 
 def _with_sums(graph: Graph, quantized: Graph) -> tuple[Graph, dict[str, str]]:
