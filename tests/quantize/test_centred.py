@@ -172,7 +172,7 @@ def test_a_source_whose_parameters_are_prescribed_stays():
     assert with_equal_steps(net(), shared, {"x": DType.INT8, "sub_1": DType.INT8}) == shared
 
 
-def test_all_channels_are_rounded_alike_and_the_answers_are_better():
+def test_all_channels_are_rounded_alike():
     graph, x = net(reader="answer", factor=""), samples(mean=0.2)
     int8 = quantize_graph(graph, x, QuantConfig())
     answer = int8.value(int8.outputs[0])

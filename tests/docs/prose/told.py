@@ -101,7 +101,6 @@ MEASURED: dict[str, dict[str, str]] = {
         "(23 to 100 samples)": "python -m benchmarks.quantize",
         "100 samples calibrate, 400 measure": "python -m benchmarks.quantize --torch",
         "the default is more than 0.3 dB below": "python -m benchmarks.quantize --torch",
-        "ConvNeXt's `best` is .1 dB below": "python -m benchmarks.quantize --torch",
     },
     "docs/run.md": {
         "take some 0.2 s, and tinyrt's own modules 0.15 s": "python -m benchmarks.start",
