@@ -127,7 +127,8 @@ def test_larger_maps_are_cut_by_tiles_first():
 
 def test_a_transform_is_what_no_output_channel_takes():
     once = TilePairs(1, 1)
-    assert winograd_cost(SCALAR, once, 16, 0) == 224 + 147.6 * 16 + 438 + 39 * 16
+    told = 243 + 153.1 * 16 + 117 + 26.3 * 16
+    assert winograd_cost(SCALAR, once, 16, 0) == pytest.approx(told)
     share = transform_share(SCALAR, 16, 8)
     assert share * winograd_cost(SCALAR, once, 16, 8) == winograd_cost(SCALAR, once, 16, 0)
 
