@@ -38,7 +38,7 @@ static inline void tinyrt_copy_tiles(const tinyrt_winograd_s8_params *p, const i
     for (int32_t row = y0; row < (y0 + TINYRT_TILES_ROWS); ++row) {
         int8_t *const end = patch + (TINYRT_TILES_COLUMNS * channels);
         tinyrt_fill_words(zp, end, patch);
-        if ((row >= 0) && (row < p->x.h) && (first != last)) {
+        if ((row >= 0) && (row < p->x.h)) {
             const int8_t *from = x + (((row * p->x.w) + x0 + first) * channels);
             const int8_t *const outer = patch + (last * channels);
             for (patch += first * channels; patch != outer; patch += 4, from += 4) {

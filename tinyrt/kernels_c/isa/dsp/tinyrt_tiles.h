@@ -147,10 +147,11 @@ static inline void tinyrt_add_tile_four(const int32_t *w, const tinyrt_taps_word
     tinyrt_add_tile_pair(w + 4, x + 2, sum);
 }
 
-/** All channels of a place, added to its sums. */
+/** All channels of a place, whose sums begin with others. */
 static inline const int32_t *tinyrt_tile_place(const int32_t *w, const tinyrt_taps_word *x,
-                                               int32_t channels, int32_t *sums) {
-    int32_t sum[8] = {sums[0], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6], sums[7]};
+                                               int32_t channels, const int32_t *from,
+                                               int32_t *sums) {
+    int32_t sum[8] = {from[0], from[1], from[2], from[3], from[4], from[5], from[6], from[7]};
     const int32_t *const end = w + (2 * channels);
     for (const int32_t *const whole = w + (2 * (channels & ~7)); w != whole; w += 16) {
         tinyrt_add_tile_four(w, x, sum);
@@ -169,15 +170,16 @@ static TINYRT_NOINLINE const int32_t *tinyrt_tile_sums(const int32_t *w,
                                                        const tinyrt_taps_word *tiles,
                                                        int32_t channels, const int32_t *init,
                                                        int32_t *sums) {
+    static const int32_t zeros[8] = {0};
     for (int32_t place = 0; place < 16; ++place, tiles += TINYRT_PLACE, sums += 8) {
-        for (int32_t i = 0; i < 8; ++i) {
-            TINYRT_SHORT_LOOP;
-            sums[i] = ((place & 3) == 0) ? 0 : sums[i - 8];
-            if (place == 1) {
-                sums[i] = (int32_t)((uint32_t)sums[i] + (uint32_t)init[i & 3]);
+        const int32_t *from = ((place & 3) == 0) ? zeros : (sums - 8);
+        if (place == 1) {
+            for (int32_t i = 0; i < 8; ++i) {
+                sums[i] = (int32_t)((uint32_t)from[i] + (uint32_t)init[i & 3]);
             }
+            from = sums;
         }
-        w = tinyrt_tile_place(w, tiles, channels, sums);
+        w = tinyrt_tile_place(w, tiles, channels, from, sums);
     }
     return w;
 }
