@@ -41,7 +41,7 @@ class Refusal(NamedTuple):
 
     Attributes:
         part: the package that raised it: ``tinyrt/ops``.
-        statement: where it was made, by file and line: often its ``raise`` statement.
+        statement: its ``raise`` statement, by file and line, and where it was made, if elsewhere.
         key: the test, and which of its errors this is.
         text: its fields, a line each.
 
@@ -220,8 +220,9 @@ class Texts:
         file, line = statements[-1]
         part = file.split("/")[0].removesuffix(".py")
         key = f"{self.now.name} {self.now.errors}"
-        made = getattr(error, "made", "") or f"{file}:{line}"
-        found = Refusal(part, made, key, text_of(error, self.base))
+        raised, made = f"{file}:{line}", getattr(error, "made", "")
+        place = raised if made in (raised, "") else f"{raised}, made in {made}"
+        found = Refusal(part, place, key, text_of(error, self.base))
         self.seen.append(found)
         if holds_another(error):
             pytest.fail(f"an error says all that another says:\n{error}", pytrace=False)
