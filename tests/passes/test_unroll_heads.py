@@ -10,7 +10,7 @@ from tests.passes.random_net import RandomNet as Net
 from tests.passes.run import ops
 from tests.passes.test_every_pass import applied
 from tinyrt.convert.passes.prune import REMOVE_DEAD
-from tinyrt.convert.passes.unroll_heads import MAX_HEADS, UNROLL_HEADS
+from tinyrt.convert.passes.unroll_heads import MAX_HEADS, UNROLL_HEADS, _moved
 from tinyrt.memory import plan_memory
 from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
@@ -160,3 +160,17 @@ MISSES = {
 @pytest.mark.parametrize("name", MISSES)
 def test_it_is_left(name):
     check(MISSES[name])
+
+
+def test_a_moved_value_may_be_read_from_each_place_that_it_came_from():
+    """First from what no transpose has moved, of that from the nearest."""
+    net = Net((6, 4))
+    near = net.reshape("x", 1, 6, 2, 2)
+    turned = net.transpose(near, BACK)
+    moved = net.reshape(turned, 1, 2, 12)
+    graph = net.graph(moved)
+    found = [
+        (source.name, [*places.flat[:6]]) for source, places in _moved(graph, graph.value(moved))
+    ]
+    by_heads, as_it_is = [0, 1, 4, 5, 8, 9], [*range(6)]
+    assert found == [(near, by_heads), ("x", by_heads), (moved, as_it_is), (turned, as_it_is)]

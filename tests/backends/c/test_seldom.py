@@ -1,0 +1,108 @@
+"""What packers, formulas and cuts say of calls and layers that few models have."""
+
+import numpy as np
+import pytest
+
+from tests.backends.c.test_choice import _plain, conv, dense, depthwise
+from tests.backends.c.test_computed_weights import computed
+from tests.backends.c.test_parts_pixels import window
+from tests.backends.c.test_relu import layer_of
+from tests.memory.random_plans import random_program
+from tests.ops.build import build_s8
+from tests.ops.quantised import node_of, s8
+from tinyrt.backends.c.blocks import relu
+from tinyrt.backends.c.blocks.depthwise import filters_of
+from tinyrt.backends.c.blocks.more import MAX_TAPS, more_of
+from tinyrt.backends.c.choice import choose
+from tinyrt.backends.c.isa import InstructionSet
+from tinyrt.backends.c.kernel import Data, Place, Target
+from tinyrt.backends.c.parts.cost import _run_of_groups, run_of_groups
+from tinyrt.backends.c.parts.cutting import cut_of
+from tinyrt.backends.c.parts.edit import params_of
+from tinyrt.backends.c.rejoined import _has_kernel
+from tinyrt.ir import DType, QParams, Value
+from tinyrt.memory.placing import problem
+from tinyrt.ops import prepared
+from tinyrt.ops.fully_connected import FullyConnectedAttrs, FullyConnectedS8
+from tinyrt.ops.shared.windowed import ConvolutionS8
+
+DSP, SCALAR, MVE = InstructionSet.DSP, InstructionSet.SCALAR, InstructionSet.MVE
+
+
+def layer_of_node(node):
+    p = prepared(node, ConvolutionS8)
+    return p.window, p.x_zp, p.requant
+
+
+def built(case):
+    return _plain(build_s8(case, np.random.default_rng(0)).graph)
+
+
+@pytest.mark.parametrize("at", [1, 2])
+def test_what_the_model_computes_is_not_packed(at):
+    graph = built(depthwise(4, 3))
+    window, x_zp, requant = layer_of_node(graph.bind(0))
+    assert filters_of(graph.bind(0), window, x_zp, requant, SCALAR) is not None
+    assert filters_of(computed(graph, at).bind(0), window, x_zp, requant, SCALAR) is None
+    graph = built(conv((1, 5, 5, 4), (4, 3, 3, 4)))
+    _, x_zp, requant = layer_of_node(graph.bind(0))
+    assert more_of(computed(graph, at).bind(0), x_zp, requant, DSP) is None
+
+
+@pytest.mark.parametrize("taps", [MAX_TAPS - 4, MAX_TAPS])
+def test_places_of_taps_have_16_bits(taps):
+    """One tap does not fit beside its neighbour, and is read again."""
+    w = np.zeros((4, taps), np.int8)
+    w[:, 5] = -128
+    layer = Value("b", DType.INT8, w.shape, QParams((0.5,)), w)
+    attrs, x = FullyConnectedAttrs(), s8(1, taps, scale=0.01)
+    node = node_of("fully_connected", attrs, [x, layer], [s8(1, 4, scale=2.0)])
+    requant = prepared(node, FullyConnectedS8).requant
+    assert (more_of(node, 0, requant, DSP) is None) is (taps == MAX_TAPS)
+
+
+def test_layers_whose_channels_share_no_addend_keep_the_sign(monkeypatch):
+    layer, _ = layer_of([[1, 2]], [0], [9], [1 << 30])
+    assert relu.relu_scales(layer, -128, -128) is not None
+    monkeypatch.setattr(relu, "shared", lambda own, expected: None)
+    assert relu.relu_scales(layer, -128, -128) is None
+
+
+def test_pixels_that_fill_rows_are_rows():
+    rows = cut_of(window(1, 4, 2, kernel="window_four_s8"), SCALAR, True).part(0, 1)
+    assert (rows.function, params_of(rows)["y"]["h"]) == ("tinyrt_window_four_s8", 2)
+
+
+def test_a_row_of_channels_on_vectors_is_cut_by_eights():
+    def row(c_out):
+        (one,) = choose(built(dense(1, 16, c_out)).bind(0), Target(MVE)).calls
+        assert one.function == "tinyrt_fully_connected_row_s8"
+        return one
+
+    assert cut_of(row(8), MVE, True) is None
+    cut = cut_of(row(20), MVE, True)
+    last = cut.part(2, 3)
+    assert (cut.units, params_of(last)["product"]["c_out"]) == (3, 4)
+    skips = [arg.skip for arg in last.args if isinstance(arg, Data | Place)]
+    assert skips == [0, 16 * 16, 16, 16]
+
+
+def test_several_filters_to_one_channel_are_rather_a_convolution():
+    assert _has_kernel(built(depthwise(4, 3)).bind(0), Target(DSP))
+    assert not _has_kernel(built(depthwise(1, 5, filters=8)).bind(0), Target(DSP))
+
+
+def test_gaps_of_too_many_pairs_are_not_found(monkeypatch):
+    program = random_program(3)
+    assert any(program.problem().gaps)
+    monkeypatch.setattr(problem, "MAX_PAIRS", 0)
+    crowded = program.problem()
+    assert crowded.crowded
+    assert not any(crowded.gaps)
+
+
+@pytest.mark.parametrize(("stop", "groups"), [(2, 1), (3, 2)])
+def test_pixels_of_several_rows_cost_what_groups_anywhere_do(stop, groups):
+    cut = cut_of(window(1, 3, 5, kernel="window_four_s8"), SCALAR, True)
+    some = cut.part(1, stop)
+    assert _run_of_groups(some) == run_of_groups(params_of(some), groups)
