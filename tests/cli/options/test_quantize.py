@@ -48,7 +48,7 @@ CHOICES = [
     Choice("", BALANCED),
     Choice("--preset fast", FAST, BALANCED),
     Choice("--preset balanced", BALANCED),
-    Choice("--preset best", BEST, BALANCED, encoder(layers=1)),
+    Choice("--preset best", BEST, BALANCED, encoder()),
     Choice("--preset fast --scheme int16x8", replace(FAST, scheme=Scheme.INT16X8)),
     Choice("--preset fast --scheme int4", replace(FAST, scheme=Scheme.INT4)),
     Choice("--preset fast --scheme weights-int8", replace(FAST, scheme=Scheme.WEIGHTS_INT8)),
@@ -116,9 +116,7 @@ CHOICES = [
         BALANCED,
     ),
     Choice("--preset fast --tune-ranges", replace(FAST, tune_ranges=True)),
-    Choice(
-        "--preset best --no-tune-ranges", replace(BEST, tune_ranges=False), BEST, encoder(layers=1)
-    ),
+    Choice("--preset best --no-tune-ranges", replace(BEST, tune_ranges=False), BEST, encoder()),
     Choice("--preset fast --no-tables", replace(FAST, tables=False), graph=a_mish()),
     Choice("--preset fast --tables", FAST, replace(FAST, tables=False), a_mish()),
 ]
