@@ -46,9 +46,8 @@ def with_equal_steps(
     pairs = [
         (group[centred], group[source])
         for centred, source in centred_pairs(graph).items()
-        if centred in group and source in group
-        and all(dtypes.get(name) is DType.INT8 for name in (centred, source))
-    ]  # fmt: skip
+        if all(name in group and dtypes.get(name) is DType.INT8 for name in (centred, source))
+    ]
     near = [pair for pair in pairs if _are_near(*(widths[names] for names in pair))]
     for _ in near:  # two norms of one tensor: the widest of all three
         for pair in near:
