@@ -183,6 +183,13 @@ def test_rounded_taps_tell_the_factor(factor):
     assert nearest_factor(np.rint(both / scales) * scales) == factor
 
 
+def test_layers_of_floats_are_none_that_quantisation_made():
+    graph = net(**FORMS["dense"])
+    layers = merge_affine(graph, QuantConfig())
+    assert any(node.op == "depthwise_conv2d" for node in layers.nodes)
+    assert as_parted(graph, layers) == (graph, {})
+
+
 @pytest.mark.parametrize("form", ["dense", "dense behind", "convolution", "large layer"])
 def test_debug_says_of_which_sum_the_layer_came(form):
     graph, x = net(**FORMS[form]), samples()
