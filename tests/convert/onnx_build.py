@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -117,3 +118,15 @@ def assert_matches(path: Path, tolerance: float = 1e-5) -> tuple[Graph, RewriteL
 
 def count(graph: Graph, op: str) -> int:
     return sum(node.op == op for node in graph.nodes)
+
+
+def assert_as_onnxruntime(build: Callable[[OnnxModel], str], tmp_path: Path) -> None:
+    """The model's one answer, as it is read and optimised, is onnxruntime's."""
+    m = OnnxModel()
+    path = m.save(tmp_path, build(m))
+    raw = read_onnx(path)
+    feeds = feeds_for(raw)
+    (wanted,) = expected(path, feeds)
+    for graph in (raw, optimize(raw, keep_layout=True)):
+        (found,) = evaluate(graph, feeds).values()
+        assert_close(found, wanted)

@@ -6,10 +6,15 @@ import pytest
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
-from tests.convert.onnx_build import OnnxModel, assert_close, expected, feeds_for
+from tests.convert.onnx_build import (
+    OnnxModel,
+    assert_as_onnxruntime,
+    assert_close,
+    expected,
+    feeds_for,
+)
 from tests.convert.onnx_small import at, dequantised, untyped
 from tinyrt.convert.onnx.reader import read_onnx
-from tinyrt.convert.passes import optimize
 from tinyrt.ops.shared.evaluate import evaluate
 
 I32, I64 = onnx.TensorProto.INT32, onnx.TensorProto.INT64
@@ -112,14 +117,7 @@ SAME = {
 
 @pytest.mark.parametrize("name", SAME)
 def test_it_answers_as_onnxruntime(name, tmp_path):
-    m = OnnxModel()
-    path = m.save(tmp_path, SAME[name](m))
-    raw = read_onnx(path)
-    feeds = feeds_for(raw)
-    (wanted,) = expected(path, feeds)
-    for graph in (raw, optimize(raw, keep_layout=True)):
-        (found,) = evaluate(graph, feeds).values()
-        assert_close(found, wanted)
+    assert_as_onnxruntime(SAME[name], tmp_path)
 
 
 def repeated(m, condition, *nodes):

@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from tests.convert.onnx_build import OnnxModel, assert_close, expected, feeds_for
+from tests.convert.onnx_build import (
+    OnnxModel,
+    assert_as_onnxruntime,
+    assert_close,
+    feeds_for,
+)
 from tests.convert.onnx_small import at, conv, lstm, pool, resize, up
 from tests.convert.test_onnx_errors import refused
 from tinyrt.convert.onnx.reader import read_onnx
-from tinyrt.convert.passes import optimize
 from tinyrt.errors import TinyrtError
 from tinyrt.ops.shared.evaluate import evaluate
 
@@ -104,14 +108,7 @@ SAME = {
 
 @pytest.mark.parametrize("name", SAME)
 def test_it_answers_as_onnxruntime(name, tmp_path):
-    m = OnnxModel()
-    path = m.save(tmp_path, SAME[name](m))
-    raw = read_onnx(path)
-    feeds = feeds_for(raw)
-    (wanted,) = expected(path, feeds)
-    for graph in (raw, optimize(raw, keep_layout=True)):
-        (found,) = evaluate(graph, feeds).values()
-        assert_close(found, wanted)
+    assert_as_onnxruntime(SAME[name], tmp_path)
 
 
 RESIZED = {

@@ -129,7 +129,7 @@ TAKEN = [
         *("mirror_pad", MirrorPadAttrs(((0, 1), (2, 0))), (of(F32, 2, 3),)),
         {
             "a dimension less": {0: of(F32, 2)},
-            "pairs of three": {"attrs": MirrorPadAttrs(((0, 1), (2, 0, 0)))},  # type: ignore[arg-type]
+            "pairs of three": {"attrs": MirrorPadAttrs(((0, 1), (2, 0, 0)))},
             "less than none": {"attrs": MirrorPadAttrs(((0, 1), (-1, 0)))},
             "as much as there is": {"attrs": MirrorPadAttrs(((0, 2), (2, 0)))},
         },
@@ -213,7 +213,7 @@ TAKEN = [
         TransposeConvAttrs((4, 4), (2, 2)),
         (of(F32, 1, 2, 2, 3), of(F32, 5, 2, 2, 3), None),
         {
-            "a size of one": {"attrs": TransposeConvAttrs((4,), (2, 2))},  # type: ignore[arg-type]
+            "a size of one": {"attrs": TransposeConvAttrs((4,), (2, 2))},
             "a size of none": {"attrs": TransposeConvAttrs((4, 0), (2, 2))},
             "other channels": {1: of(F32, 5, 2, 2, 4)},
         },

@@ -127,7 +127,7 @@ def _opened(file: Path, mode: str) -> Any:
                     image = image_module.new("RGBA", image.size, (0, 0, 0, 255))
                     image.alpha_composite(colours)
                 return image.convert(mode)
-    except DataError:
+    except DataError:  # which is a ValueError, too
         raise
     except (OSError, SyntaxError, ValueError, image_module.DecompressionBombError) as error:
         raise DataError(

@@ -42,7 +42,7 @@ def with_equal_steps(
 
     """
     group = {name: names for names in shared for name in names}
-    widths = {names: _width(found) for names, found in shared.items()}
+    widths = {names: found.width for names, found in shared.items()}
     pairs = [
         (group[centred], group[source])
         for centred, source in centred_pairs(graph).items()
@@ -59,11 +59,6 @@ def _are_near(a: float, b: float) -> bool:
     return max(a, b) ** 2 <= FAR * min(a, b) ** 2
 
 
-def _width(found: Range) -> float:
-    return max(found.high, 0.0) - min(found.low, 0.0)
-
-
 def _widened(found: Range, width: float) -> Range:
-    low, high = min(found.low, 0.0), max(found.high, 0.0)
-    more = (width - (high - low)) / 2
-    return Range(low - more, high + more) if more > 0 else found
+    more, whole = (width - found.width) / 2, found.with_zero()
+    return Range(whole.low - more, whole.high + more) if more > 0 else found

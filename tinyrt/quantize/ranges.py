@@ -42,6 +42,15 @@ class Range:
         most = float(np.finfo(np.float32).max)
         return Range(max(self.low, -most), min(self.high, most))
 
+    def with_zero(self) -> Range:
+        """The smallest range that covers it and zero, as int8 parameters do."""
+        return Range(min(self.low, 0.0), max(self.high, 0.0))
+
+    @property
+    def width(self) -> float:
+        """How far int8 parameters reach: from end to end, zero included."""
+        return max(self.high, 0.0) - min(self.low, 0.0)
+
     def around_zero(self) -> Range:
         """The smallest range around it whose int8 parameters have the zero point 0."""
         step = max(self.low / INT8_MIN, self.high / INT8_MAX)
@@ -58,13 +67,12 @@ class Range:
 
     def asymmetric(self) -> QParams:
         """int8 parameters that cover the range and represent zero exactly."""
-        low, high = min(self.low, 0.0), max(self.high, 0.0)
-        if low == high:
+        if self.width == 0:
             return QParams((1.0,), 0)
-        scale = np.float32((high - low) / (INT8_MAX - INT8_MIN))
+        scale = np.float32(self.width / (INT8_MAX - INT8_MIN))
         # A subnormal scale would itself be rounded by many steps of the range.
         scale = max(scale, np.finfo(np.float32).tiny)
-        zero_point = round_half_away(INT8_MIN - low / float(scale))
+        zero_point = round_half_away(INT8_MIN - min(self.low, 0.0) / float(scale))
         return QParams((float(scale),), min(max(zero_point, INT8_MIN), INT8_MAX))
 
 

@@ -80,16 +80,15 @@ def _json(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
             text = file.read(MAX_BYTES + 1)
-        if len(text) > MAX_BYTES:
-            raise _misshapen("the file")
-        fields = json.loads(text)
-    except DataError:
-        raise
     except OSError as error:
         raise DataError(
             f"cannot read the baseline: {error.strerror}",
             hint="write one with --write-baseline, and commit it",
         ) from error
+    if len(text) > MAX_BYTES:
+        raise _misshapen("the file")
+    try:
+        fields = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise DataError(
             f"the baseline is no JSON: {error}", hint="write it anew with --write-baseline"

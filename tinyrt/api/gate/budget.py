@@ -85,15 +85,14 @@ def _toml(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
             text = file.read(MAX_BYTES + 1)
-        if len(text) > MAX_BYTES:
-            raise DataError(f"the budget is larger than {MAX_BYTES:,} bytes", expected="limits")
-        return tomllib.loads(text.decode())
-    except DataError:
-        raise
     except OSError as error:
         raise DataError(
             f"cannot read the budget: {error.strerror}", hint="check --budget"
         ) from error
+    if len(text) > MAX_BYTES:
+        raise DataError(f"the budget is larger than {MAX_BYTES:,} bytes", expected="limits")
+    try:
+        return tomllib.loads(text.decode())
     except (ValueError, RecursionError) as error:
         raise DataError(
             f"the budget is no TOML: {error}", expected="see docs/ci.md for an example"

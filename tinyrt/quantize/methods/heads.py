@@ -134,7 +134,7 @@ def _is_part(reader: Node, whole: Value) -> bool:
 
 
 def _differ(ranges: list[Range]) -> bool:
-    widths = [max(r.high, 0.0) - min(r.low, 0.0) for r in ranges]
+    widths = [r.width for r in ranges]
     return max(widths) > APART * min(widths)
 
 

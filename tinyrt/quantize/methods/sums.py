@@ -133,10 +133,10 @@ def factor_for(affine: Affine, x: Range, answer: Range, y: Range) -> float | Non
 
     def noise(factor: float) -> float:
         joined = x.union(Range(y.low * factor, y.high * factor))
-        return _width(joined) ** 2 * (gain + factor**-2)
+        return joined.width**2 * (gain + factor**-2)
 
     best = min(FACTORS, key=noise)
-    apart = _width(x) ** 2 * gain + _width(answer) ** 2 + _width(y) ** 2
+    apart = x.width**2 * gain + answer.width**2 + y.width**2
     return best if noise(best) < apart else None
 
 
@@ -146,10 +146,6 @@ def nearest_factor(taps: Array) -> float:
     inverse = float(taps[1, np.abs(taps[0]).argmin()])
     off = [abs(inverse * factor - 1) for factor in FACTORS]
     return FACTORS[off.index(min(off))]
-
-
-def _width(found: Range) -> float:
-    return max(found.high, 0.0) - min(found.low, 0.0)
 
 
 def with_sums(graph: Graph, chosen: Chosen) -> tuple[Graph, list[Sum]]:
