@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.c.host import build_program, run_program
-from tinyrt.backends.c.linear_sum import HALVES, INT32_MAX, _addend
+from tinyrt.backends.linear_sum import HALVES, INT32_MAX, _addend
 from tinyrt.export import export_graph
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify

@@ -9,11 +9,13 @@ in vectors of ``LANES``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
 from tinyrt.ir import Shape
 from tinyrt.ops.shared.requant import Requant
 from tinyrt.ops.shared.window import Pair, Window
@@ -105,8 +107,62 @@ class Weighted:
     requant: Requant
 
 
-def pack_quant(layer: Weighted, sums: NDArray[np.int64], groups: int = 1) -> NDArray[np.int32]:
-    """First sums and requantisation constants: (groups, vectors, 4, LANES).
+class Finish(IntEnum):
+    """How a kernel turns sums into outputs; the result is the same wherever a form is allowed.
+
+    The reference rounds twice: ``high = (acc * mult + 2**30) >> 31``, then
+    ``(high + 2**(s - 1) - (high < 0)) >> s``. Both are floors, which makes them one::
+
+        (acc * mult + 2**30 + 2**(30 + s) - 2**31 * (acc < 0)) >> (31 + s)
+
+    Attributes:
+        GENERAL: two roundings, any shift.
+        SIGNED: one rounding; no shift goes left, and twice the sums fit 32 bits.
+        RELU: without the sign, since negative sums become the zero point, the least int8.
+
+    """
+
+    GENERAL = 0
+    SIGNED = 1
+    RELU = 2
+
+
+QUANT = 5
+"""Vectors of a layer's constants for each vector of channels: first sums, mantissas, right shifts,
+and addends of even and odd lanes (int64); in the general form left shifts, and nothing."""
+
+MAX_RIGHT = 22
+"""Greatest right shift of one rounding: a zero point that is shifted along with it fits."""
+
+
+def finish_of(layer: Weighted, largest: int) -> Finish:
+    """The shortest form that is exact for the layer.
+
+    Args:
+        layer: its constants.
+        largest: what no absolute value of a sum exceeds.
+
+    """
+    requant = layer.requant
+    right = -requant.shift
+    if largest >= 2**30 or right.min() < 1 or right.max() > MAX_RIGHT:
+        return Finish.GENERAL
+    whole = (requant.y_zp, requant.act_min, requant.act_max) == (INT8_MIN, INT8_MIN, INT8_MAX)
+    return Finish.RELU if whole else Finish.SIGNED
+
+
+def largest_sum(layer: Weighted, axis: int) -> int:
+    """What no absolute value of a sum exceeds; ``axis`` of the weights is that of the outputs."""
+    others = tuple(i for i in range(layer.w.ndim) if i != axis)
+    farthest = max(INT8_MAX - layer.x_zp, layer.x_zp - INT8_MIN)
+    sums = farthest * np.abs(layer.w.astype(np.int64)).sum(axis=others)
+    return int((sums + (0 if layer.bias is None else np.abs(layer.bias.astype(np.int64)))).max())
+
+
+def pack_quant(
+    layer: Weighted, sums: NDArray[np.int64], finish: Finish, groups: int = 1
+) -> NDArray[np.int32]:
+    """First sums and requantisation constants: (groups, vectors, QUANT, LANES).
 
     The kernels see ``x + 128`` instead of ``x - x_zp``: the difference goes into the bias, modulo
     2**32 as in the accumulator.
@@ -114,17 +170,39 @@ def pack_quant(layer: Weighted, sums: NDArray[np.int64], groups: int = 1) -> NDA
     Args:
         layer: what is packed.
         sums: the sum of each output channel's weights.
+        finish: what the constants are for.
         groups: how many groups of channels start a new vector.
 
     """
     requant, bias = layer.requant, layer.bias
     total = -(layer.x_zp + SIGN) * sums + (0 if bias is None else bias.astype(np.int64))
-    left, right = np.maximum(requant.shift, 0), np.maximum(-requant.shift, 0)
-    constants = np.stack([total.astype(np.int32), requant.mult, left, right], axis=1)
+    right, addends = _rounding(requant, finish)
+    constants = np.stack([total.astype(np.int32), requant.mult, right, *addends], axis=1)
     channels = len(sums) // groups
-    rows = np.zeros((groups, channel_vectors(channels) * LANES, 4), np.int32)
-    rows[:, :channels] = constants.reshape(groups, channels, 4)
-    return rows.reshape(groups, -1, LANES, 4).transpose(0, 1, 3, 2)
+    rows = np.zeros((groups, channel_vectors(channels) * LANES, QUANT), np.int32)
+    rows[:, :channels] = constants.reshape(groups, channels, QUANT)
+    packed = rows.reshape(groups, -1, LANES, QUANT).transpose(0, 1, 3, 2)
+    if finish is not Finish.GENERAL:
+        low, high = packed[:, :, 3].copy(), packed[:, :, 4].copy()
+        for half in (0, 1):
+            packed[:, :, 3 + half, ::2] = low[:, :, half::2]
+            packed[:, :, 3 + half, 1::2] = high[:, :, half::2]
+    return packed
+
+
+def _rounding(requant: Requant, finish: Finish) -> tuple[Any, tuple[Any, Any]]:
+    """Right shifts, and either left shifts and zeros or the halves of an int64 addend."""
+    left, right = np.maximum(requant.shift, 0), np.maximum(-requant.shift, 0)
+    if finish is Finish.GENERAL:
+        return right, (left, np.zeros_like(left))
+    # The upper half of 64 bits takes 32 of the 31 + right bits to be shifted out; with a sign the
+    # sums are doubled before.
+    shift = right - 1 if finish is Finish.RELU else right
+    one = np.int64(1) << (shift.astype(np.int64) + 32)
+    first = np.int64(1) << np.int64(30 if finish is Finish.RELU else 31)
+    addend = first + one // 2 + requant.y_zp * one
+    halves = addend.view(np.int32).reshape(-1, 2)
+    return shift, (halves[:, 0], halves[:, 1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +213,8 @@ class LanesProduct:
         offsets: where each output pixel's window begins.
         steps: where each step of four bytes lies from there.
         w: (groups, vectors, steps, LANES, 4).
-        quant: (groups, vectors, 4, LANES).
+        quant: (groups, vectors, QUANT, LANES).
+        finish: how sums become outputs.
 
     """
 
@@ -143,6 +222,7 @@ class LanesProduct:
     steps: NDArray[np.int32]
     w: NDArray[np.int8]
     quant: NDArray[np.int32]
+    finish: Finish
 
 
 def lanes_convolution(window: Window, x: Shape, layer: Weighted) -> LanesProduct:
@@ -158,22 +238,27 @@ def lanes_convolution(window: Window, x: Shape, layer: Weighted) -> LanesProduct
     rows = np.arange(kh) * window.dilation[0] * padded[1] * channels
     columns = np.zeros(1, np.int64) if joined else np.arange(kw) * window.dilation[1] * channels
     parts = w.reshape(groups, c_out // groups, -1, length)
+    sums = w.reshape(c_out, -1).sum(axis=1, dtype=np.int64)
+    finish = finish_of(layer, largest_sum(layer, 0))
     return LanesProduct(
         pixel_offsets(window, padded, channels),
         step_offsets((rows[:, None] + columns).reshape(-1), length),
         np.stack([pack_weights(part) for part in parts]),
-        pack_quant(layer, w.reshape(c_out, -1).sum(axis=1, dtype=np.int64), groups),
+        pack_quant(layer, sums, finish, groups),
+        finish,
     )
 
 
 def lanes_dense(rows: int, layer: Weighted) -> LanesProduct:
     """Pack the product of a matrix of that many rows with weights (c_out, length)."""
     w, length = layer.w, layer.w.shape[1]
+    finish = finish_of(layer, largest_sum(layer, 0))
     return LanesProduct(
         np.arange(rows, dtype=np.int32) * length,
         step_offsets(np.zeros(1, np.int64), length),
         pack_weights(w[:, None, :])[None],
-        pack_quant(layer, w.sum(axis=1, dtype=np.int64)),
+        pack_quant(layer, w.sum(axis=1, dtype=np.int64), finish),
+        finish,
     )
 
 
@@ -185,7 +270,8 @@ class LanesDepthwise:
         offsets: where each output pixel's window begins.
         taps: where each tap lies from there, filled up to fours.
         w: (vectors, fours of taps, LANES, 4).
-        quant: (1, vectors, 4, LANES).
+        quant: (1, vectors, QUANT, LANES).
+        finish: how sums become outputs.
 
     """
 
@@ -193,6 +279,7 @@ class LanesDepthwise:
     taps: NDArray[np.int32]
     w: NDArray[np.int8]
     quant: NDArray[np.int32]
+    finish: Finish
 
 
 def lanes_depthwise(window: Window, x: Shape, layer: Weighted) -> LanesDepthwise:
@@ -204,6 +291,8 @@ def lanes_depthwise(window: Window, x: Shape, layer: Weighted) -> LanesDepthwise
     taps = np.zeros(packed.shape[1] * 4, np.int32)
     taps[: kh * kw] = tap_offsets(window, padded, c_out)
     sums = by_tap.sum(axis=0, dtype=np.int64)
+    finish = finish_of(layer, largest_sum(layer, 3))
+    quant = pack_quant(layer, sums, finish)
     return LanesDepthwise(
-        pixel_offsets(window, padded, c_out), taps, packed, pack_quant(layer, sums)
+        pixel_offsets(window, padded, c_out), taps, packed, quant, finish
     )

@@ -8,10 +8,7 @@ outputs, and takes the sums that allow no single rounding.
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
-from functools import lru_cache
-
-import numpy as np
+from dataclasses import asdict
 
 from tinyrt.backends.c.blocks.layer import MAX_SHIFT
 from tinyrt.backends.c.chooser import Chooser, Choosers, always
@@ -19,12 +16,12 @@ from tinyrt.backends.c.clamp import clamp_calls
 from tinyrt.backends.c.floats import zip_f32
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Calls, Fields, Params, Target, call
-from tinyrt.backends.c.linear_sum import INPUTS, LinearSum, linear_sum
+from tinyrt.backends.linear_sum import LinearSum, linear_sum_of
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
 from tinyrt.ir import BoundNode
 from tinyrt.memory.sweep import elementwise
 from tinyrt.ops import prepared
-from tinyrt.ops.add import HALF, AddS8, add_ref, sub_ref
+from tinyrt.ops.add import HALF, AddS8
 from tinyrt.ops.shared.spec import Form
 from tinyrt.ops.shared.walks import broadcast_fields
 
@@ -39,7 +36,8 @@ def sum_calls(node: BoundNode, target: Target) -> Calls:
     limited = (p.act_min, p.act_max) != (INT8_MIN, INT8_MAX)
     linear = None
     if not plain and not (limited and target.isa is InstructionSet.MVE):
-        linear = _linear(target.isa, node.op == "sub", p)
+        dsp = target.isa is InstructionSet.DSP
+        linear = linear_sum_of(p, subtract=node.op == "sub", dsp=dsp)
     if linear is not None:
         return _linear_calls(linear, node, p)
     if target.isa is not InstructionSet.MVE and _is_plain_sum(p):
@@ -53,20 +51,6 @@ def general_sum_calls(node: BoundNode, target: Target) -> Calls:
     fields: Fields = {"shape": broadcast_fields(node), **asdict(prepared(node, AddS8))}
     kernel = f"tinyrt_{node.op}_{node.output.dtype.short}"
     return (call(kernel, Params("tinyrt_add_s8_params", fields), *node.inputs, node.output),)
-
-
-@lru_cache(maxsize=64)
-def _linear(isa: InstructionSet, subtract: bool, p: AddS8) -> LinearSum | None:
-    """The sum with one rounding, where it equals the reference for all inputs."""
-    p = replace(p, act_min=INT8_MIN, act_max=INT8_MAX)
-    ref = sub_ref if subtract else add_ref
-    outputs = ref(p, INPUTS.astype(np.int8)[:, None], INPUTS.astype(np.int8))
-    to_output = 2.0 ** (p.left_shift + p.y_shift - 31) * p.y_mult
-    a_ratio, b_ratio = (
-        2.0 ** (shift - 31) * mult * to_output
-        for mult, shift in ((p.a_mult, p.a_shift), (p.b_mult, p.b_shift))
-    )
-    return linear_sum(isa, outputs.astype(np.int64), a_ratio, -b_ratio if subtract else b_ratio)
 
 
 def _linear_calls(linear: LinearSum, node: BoundNode, p: AddS8) -> Calls:

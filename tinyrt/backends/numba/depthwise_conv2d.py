@@ -63,16 +63,15 @@ def _channels(p: Row, v: int, y: int) -> None:
     pixels, offsets, taps, fours = p.windows
     x, w, quant = p.scratch + c, p.w + v * fours * LANE_BYTES, p.quant + v * QUANT_BYTES
     stride, left = p.c_out, p.c_out - c
-    y_zp, low, high = p.out.zero_point, p.out.low, p.out.high
     tiled = pixels if pixels >= TILE_PIXELS else 0
     for start in range(0, tiled, TILE_PIXELS):
         # The last tile overlaps the one before it rather than leave single pixels.
         i = min(start, pixels - TILE_PIXELS)
         at, y_at = offsets + 4 * i, y + i * stride + c
-        _column(x, at, taps, fours, w, quant, y_at, stride, left, y_zp, low, high)
+        _column(x, at, taps, fours, w, quant, y_at, stride, left, p.out)
     for i in range(tiled, pixels):
         at, y_at = offsets + 4 * i, y + i * stride + c
-        _single(x, at, taps, fours, w, quant, y_at, stride, left, y_zp, low, high)
+        _single(x, at, taps, fours, w, quant, y_at, stride, left, p.out)
 
 
 def pack(node: BoundNode, p: ConvolutionS8, workspace: Workspace) -> Call:
@@ -99,6 +98,6 @@ def pack(node: BoundNode, p: ConvolutionS8, workspace: Workspace) -> Call:
         w=workspace.pack(packed.w),
         quant=workspace.pack(packed.quant),
         c_out=c_out,
-        out=Output(p.requant.y_zp, p.requant.act_min, p.requant.act_max),
+        out=Output.of(p.requant, packed.finish),
     )
     return Call(depthwise_conv2d_s8, row)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import astuple
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinyrt.backends.linear_sum import SUM_BITS, linear_sum_of
 from tinyrt.backends.numba import lanes
 from tinyrt.backends.numba.abi import Call, flat, row_of, s8_at, subroutine
 from tinyrt.backends.numba.fixedpoint import requant, saturate
@@ -20,6 +22,9 @@ from tinyrt.ops.add import LEFT_SHIFT, AddS8
 from tinyrt.ops.mul import MulS8
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.shared.walks import broadcast_fields
+
+MIN_LINEAR = 1024
+"""Elements of an add or a sub from which on a linear sum is looked for: that takes milliseconds."""
 
 
 class Walk(NamedTuple):
@@ -46,6 +51,17 @@ class AddRow(NamedTuple):
     y_mult: int
     y_right: int
     y_zp: int
+    act_min: int
+    act_max: int
+
+
+class LinearRow(NamedTuple):
+    """Arguments of ``linear_sum_s8``: a walk, then factors, addend and clamp."""
+
+    walk: int
+    a_factor: int
+    b_factor: int
+    addend: int
     act_min: int
     act_max: int
 
@@ -117,6 +133,12 @@ def _sub(a: int, b: int, p: AddRow) -> np.int8:
     return saturate(total + p.y_zp, p.act_min, p.act_max)
 
 
+@_binary(lanes.linear_sum)
+def _linear_sum(a: int, b: int, p: LinearRow) -> np.int8:
+    total = (np.int64(a) * p.a_factor + np.int64(b) * p.b_factor + p.addend) >> SUM_BITS
+    return saturate(total, p.act_min, p.act_max)
+
+
 @_binary(lanes.mul)
 def _mul(a: int, b: int, p: MulRow) -> np.int8:
     product = (np.int64(a) - p.a_zp) * (np.int64(b) - p.b_zp)
@@ -142,6 +164,11 @@ def add_s8(address: int) -> None:
 def sub_s8(address: int) -> None:
     """``clamp(requant(rescale(a - a_zp) - rescale(b - b_zp)) + y_zp)``."""
     _sub(row_of(address, AddRow))
+
+
+def linear_sum_s8(address: int) -> None:
+    """``clamp((a_factor * a + b_factor * b + addend) >> SUM_BITS)``."""
+    _linear_sum(row_of(address, LinearRow))
 
 
 def mul_s8(address: int) -> None:
@@ -181,13 +208,26 @@ def _walk(node: BoundNode, workspace: Workspace) -> int:
 
 
 def pack_add(node: BoundNode, p: AddS8, workspace: Workspace) -> Call:
-    """``add_s8`` and its arguments."""
-    return Call(add_s8, _add_row(node, p, workspace))
+    """``linear_sum_s8`` or ``add_s8``, and its arguments."""
+    linear = _linear_row(node, p, workspace)
+    return Call(add_s8, _add_row(node, p, workspace)) if linear is None else linear
 
 
 def pack_sub(node: BoundNode, p: AddS8, workspace: Workspace) -> Call:
-    """``sub_s8`` and its arguments."""
-    return Call(sub_s8, _add_row(node, p, workspace))
+    """``linear_sum_s8`` or ``sub_s8``, and its arguments."""
+    linear = _linear_row(node, p, workspace)
+    return Call(sub_s8, _add_row(node, p, workspace)) if linear is None else linear
+
+
+def _linear_row(node: BoundNode, p: AddS8, workspace: Workspace) -> Call | None:
+    """``linear_sum_s8`` where it gives every output and saves more than the search takes."""
+    if node.output.size < MIN_LINEAR:
+        return None
+    linear = linear_sum_of(p, subtract=node.op == "sub")
+    if linear is None:
+        return None
+    row = LinearRow(_walk(node, workspace), *astuple(linear), p.act_min, p.act_max)
+    return Call(linear_sum_s8, row)
 
 
 def _add_row(node: BoundNode, p: AddS8, workspace: Workspace) -> AddRow:

@@ -11,6 +11,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils, types
 
+from tinyrt.backends.linear_sum import SUM_BITS
 from tinyrt.backends.numba.abi import Intrinsic, intrinsic
 from tinyrt.backends.numba.vector import (
     I8,
@@ -71,6 +72,13 @@ def sub(builder: Any, a: Any, b: Any, f: dict[str, Any]) -> Any:
     """``clamp(requant(rescale(a - a_zp) - rescale(b - b_zp)) + y_zp)``."""
     total = builder.sub(_rescaled(builder, a, f, "a"), _rescaled(builder, b, f, "b"))
     return _finish(builder, requantize(builder, total, f["y_mult"], splat(0), f["y_right"]), f)
+
+
+def linear_sum(builder: Any, a: Any, b: Any, f: dict[str, Any]) -> Any:
+    """``clamp((a_factor * a + b_factor * b + addend) >> SUM_BITS)``."""
+    first = builder.add(builder.mul(a, f["a_factor"]), f["addend"])
+    total = builder.add(first, builder.mul(b, f["b_factor"]))
+    return clamp(builder, builder.ashr(total, splat(SUM_BITS)), f["act_min"], f["act_max"])
 
 
 def mul(builder: Any, a: Any, b: Any, f: dict[str, Any]) -> Any:

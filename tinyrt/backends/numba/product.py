@@ -25,7 +25,6 @@ def product(x: int, w: int, quant: int, y: int, p: Product) -> None:
     """``clamp(requant(bias + sum(x * w)) + y_zp)`` for all pixels and channels; see ``tile``."""
     pixels, offsets, steps, count = p.pixels, p.offsets, p.steps, p.step_count
     stride, channels = p.stride, p.channels
-    y_zp, low, high = p.out.zero_point, p.out.low, p.out.high
     w_bytes = count * LANE_BYTES
     tiled = pixels if pixels >= TILE_PIXELS else 0
     c = 0
@@ -40,11 +39,11 @@ def product(x: int, w: int, quant: int, y: int, p: Product) -> None:
             at, y_at = offsets + 4 * i, y + i * stride + c
             if wide:
                 _block(
-                    x, at, steps, count, w_at, w_bytes, q_at, y_at, stride, left, y_zp, low, high
+                    x, at, steps, count, w_at, w_bytes, q_at, y_at, stride, left, p.out
                 )
             else:
                 _column(
-                    x, at, steps, count, w_at, w_bytes, q_at, y_at, stride, left, y_zp, low, high
+                    x, at, steps, count, w_at, w_bytes, q_at, y_at, stride, left, p.out
                 )
         if tiled:
             c += TILE_VECTORS * LANES if wide else LANES
@@ -53,10 +52,10 @@ def product(x: int, w: int, quant: int, y: int, p: Product) -> None:
         for i in range(pixels):
             at, y_at = offsets + 4 * i, y + i * stride + c
             if wide:
-                _row(x, at, steps, count, w_at, w_bytes, q_at, y_at, stride, left, y_zp, low, high)
+                _row(x, at, steps, count, w_at, w_bytes, q_at, y_at, stride, left, p.out)
             else:
                 _single(
-                    x, at, steps, count, w_at, w_bytes, q_at, y_at, stride, left, y_zp, low, high
+                    x, at, steps, count, w_at, w_bytes, q_at, y_at, stride, left, p.out
                 )
         c += ROW_VECTORS * LANES if wide else LANES
 
@@ -72,5 +71,5 @@ def product_of(
         step_count=len(packed.steps),
         channels=channels // groups,
         stride=channels,
-        out=Output(requant.y_zp, requant.act_min, requant.act_max),
+        out=Output.of(requant, packed.finish),
     )

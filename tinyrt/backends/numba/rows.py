@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tinyrt.backends.lanes import Finish
+from tinyrt.ops.shared.requant import Requant
 from tinyrt.ops.shared.window import Window
 
 
@@ -46,11 +48,17 @@ class Slide(NamedTuple):
 
 
 class Output(NamedTuple):
-    """The output's zero point, and the limits of its raw values."""
+    """The output's zero point, the limits of its raw values, and how sums become it."""
 
     zero_point: int
     low: int
     high: int
+    finish: int
+
+    @classmethod
+    def of(cls, requant: Requant, finish: Finish = Finish.GENERAL) -> Output:
+        """That of a layer with weights."""
+        return cls(requant.y_zp, requant.act_min, requant.act_max, finish)
 
 
 class Scale(NamedTuple):

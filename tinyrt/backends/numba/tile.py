@@ -13,7 +13,9 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils, types
 
+from tinyrt.backends.lanes import QUANT, Finish
 from tinyrt.backends.numba.abi import Intrinsic, intrinsic
+from tinyrt.backends.numba.finish import FINISHES
 from tinyrt.backends.numba.vector import (
     I8,
     I32,
@@ -21,16 +23,14 @@ from tinyrt.backends.numba.vector import (
     LANES,
     V,
     broadcast,
-    clamp,
     dot4,
     interleave4,
     load,
-    requantize,
     store_s8,
 )
 
 LANE_BYTES = 4 * LANES
-QUANT_BYTES = 4 * LANE_BYTES
+QUANT_BYTES = QUANT * LANE_BYTES
 
 
 class Tile:
@@ -64,21 +64,31 @@ class Tile:
         at = self.acc[pixel][vector]
         self.builder.store(dot4(self.builder, self.builder.load(at), x, w), at)
 
-    def store(self, y: Any, stride: Any, channels: Any, y_zp: Any, limits: tuple[Any, Any]) -> None:
+    def store(self, y: Any, stride: Any, channels: Any, out: Any) -> None:
         """Requantise and store: pixel ``i`` goes to ``y + i * stride``, ``channels`` of it."""
         builder = self.builder
-        zp, low, high = (
-            broadcast(builder, builder.trunc(v, I32)) for v in (y_zp, limits[0], limits[1])
-        )
+        zero_point, low, high, finish = cgutils.unpack_tuple(builder, out)
+        limits = [broadcast(builder, builder.trunc(v, I32)) for v in (zero_point, low, high)]
         count = builder.trunc(channels, I32)
-        for v in range(len(self.acc[0])):
-            mult, left, right = (self._constants(v, which) for which in (1, 2, 3))
-            for i, row in enumerate(self.acc):
-                scaled = requantize(builder, builder.load(row[v]), mult, left, right)
-                out = clamp(builder, builder.add(scaled, zp), low, high)
-                at = builder.add(y, builder.mul(stride, I64(i)))
-                at = builder.add(at, I64(v * LANES))
-                store_s8(builder, out, at, builder.sub(count, I32(v * LANES)))
+
+        def all_of(form: Finish) -> None:
+            for v in range(len(self.acc[0])):
+                constants = [self._constants(v, which) for which in range(1, QUANT)]
+                for i, row in enumerate(self.acc):
+                    value = FINISHES[form](builder, builder.load(row[v]), constants, limits)
+                    at = builder.add(y, builder.mul(stride, I64(i)))
+                    at = builder.add(at, I64(v * LANES))
+                    store_s8(builder, value, at, builder.sub(count, I32(v * LANES)))
+
+        is_form = {form: builder.icmp_signed("==", finish, I64(form)) for form in Finish}
+        with builder.if_else(is_form[Finish.RELU], likely=True) as (then, otherwise):
+            with then:
+                all_of(Finish.RELU)
+            with otherwise, builder.if_else(is_form[Finish.SIGNED]) as (signed, any_form):
+                with signed:
+                    all_of(Finish.SIGNED)
+                with any_form:
+                    all_of(Finish.GENERAL)
 
 
 def _offset(builder: Any, table: Any, index: Any) -> Any:
@@ -88,7 +98,7 @@ def _offset(builder: Any, table: Any, index: Any) -> Any:
 
 
 def product_tile(pixels: int, vectors: int) -> Intrinsic:
-    """``tile(x, offsets, steps, count, w, w_bytes, quant, y, stride, channels, y_zp, low, high)``.
+    """``tile(x, offsets, steps, count, w, w_bytes, quant, y, stride, channels, out)``.
 
     For each pixel ``i`` and channel ``c``::
 
@@ -111,16 +121,14 @@ def product_tile(pixels: int, vectors: int) -> Intrinsic:
         y: Any,
         stride: Any,
         channels: Any,
-        y_zp: Any,
-        low: Any,
-        high: Any,
+        out: Any,
     ) -> Any:
         del typingctx, x, offsets, steps, count, w, w_bytes, quant
-        del y, stride, channels, y_zp, low, high
+        del y, stride, channels
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             del signature
-            x, offsets, steps, count, w, w_bytes, quant, y, stride, channels, y_zp, *limits = args
+            x, offsets, steps, count, w, w_bytes, quant, y, stride, channels, out = args
             sums = Tile(builder, pixels, vectors, quant)
             at = [builder.add(x, _offset(builder, offsets, I64(i))) for i in range(pixels)]
             streams = [builder.add(w, builder.mul(w_bytes, I64(v))) for v in range(vectors)]
@@ -133,16 +141,16 @@ def product_tile(pixels: int, vectors: int) -> Intrinsic:
                     spread = broadcast(builder, four)
                     for v, vector in enumerate(weights):
                         sums.add(i, v, spread, vector)
-            sums.store(y, stride, channels, y_zp, tuple(limits))
+            sums.store(y, stride, channels, out)
             return context.get_dummy_value()
 
-        return types.void(*[types.int64] * 13), codegen
+        return types.void(*[types.int64] * 10, out), codegen
 
     return tile
 
 
 def depthwise_tile(pixels: int) -> Intrinsic:
-    """``tile(x, offsets, taps, count, w, quant, y, stride, channels, y_zp, low, high)``.
+    """``tile(x, offsets, taps, count, w, quant, y, stride, channels, out)``.
 
     For each pixel ``i`` and each of sixteen channels ``c``::
 
@@ -161,15 +169,13 @@ def depthwise_tile(pixels: int) -> Intrinsic:
         y: Any,
         stride: Any,
         channels: Any,
-        y_zp: Any,
-        low: Any,
-        high: Any,
+        out: Any,
     ) -> Any:
-        del typingctx, x, offsets, taps, count, w, quant, y, stride, channels, y_zp, low, high
+        del typingctx, x, offsets, taps, count, w, quant, y, stride, channels
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             del signature
-            x, offsets, taps, count, w, quant, y, stride, channels, y_zp, *limits = args
+            x, offsets, taps, count, w, quant, y, stride, channels, out = args
             octets = ir.VectorType(I8, LANES)
             sums = Tile(builder, pixels, 1, quant)
             at = [builder.add(x, _offset(builder, offsets, I64(i))) for i in range(pixels)]
@@ -180,9 +186,9 @@ def depthwise_tile(pixels: int) -> Intrinsic:
                 for i, pixel in enumerate(at):
                     rows = [load(builder, builder.add(pixel, tap), octets) for tap in four]
                     sums.add(i, 0, interleave4(builder, rows), weights)
-            sums.store(y, stride, channels, y_zp, tuple(limits))
+            sums.store(y, stride, channels, out)
             return context.get_dummy_value()
 
-        return types.void(*[types.int64] * 12), codegen
+        return types.void(*[types.int64] * 9, out), codegen
 
     return tile

@@ -88,6 +88,6 @@ def pack(node: BoundNode, p: TransposeConvS8, workspace: Workspace) -> Call:
             quant=workspace.pack(quant.astype(np.int64)),
             zeros=workspace.pack(p.x_zp * weights.sum(axis=3, dtype=np.int64)),
         ),
-        out=Output(p.requant.y_zp, p.requant.act_min, p.requant.act_max),
+        out=Output.of(p.requant),
     )
     return Call(transpose_conv_s8, row)

@@ -128,6 +128,11 @@ def clamp(builder: Any, x: Any, low: Any, high: Any) -> Any:
     return builder.select(builder.icmp_signed(">", x, high), high, x)
 
 
+def saturate(builder: Any, x: Any) -> Any:
+    """The nearest int8 in every lane."""
+    return clamp(builder, x, splat(-128), splat(127))
+
+
 def store_s8(builder: Any, x: Any, address: Any, count: Any) -> None:
     """Store the first ``count`` lanes (an i32, at least 1) as int8; all where it is 16 or more."""
     octets = ir.VectorType(I8, LANES)

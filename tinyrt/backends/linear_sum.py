@@ -1,6 +1,6 @@
 """add and sub as one linear sum with one rounding, where that provably gives every output.
 
-There are 65,536 pairs of int8 inputs. ``linear_sum`` looks for two factors and an addend so that
+There are 65,536 pairs of int8 inputs. ``linear_sum_of`` looks for two factors and an addend so that
 ``(a_factor * a + b_factor * b + addend) >> 21`` equals the reference, with its six roundings, for
 every pair. The reference rounds halves away from 0; factors that are larger by a few parts in a
 million do the same.
@@ -9,14 +9,15 @@ million do the same.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
+from tinyrt.ops.add import AddS8, add_ref, sub_ref
 
 SUM_BITS = 21
 """Fractional bits of a sum: the limit of DSP cores' saturating shift is a constant."""
@@ -43,19 +44,30 @@ class LinearSum:
     addend: int
 
 
-def linear_sum(
-    isa: InstructionSet, outputs: Integers, a_ratio: float, b_ratio: float
-) -> LinearSum | None:
-    """Factors and addend that give all outputs, or ``None`` where none are found.
+@lru_cache(maxsize=64)
+def linear_sum_of(p: AddS8, *, subtract: bool, dsp: bool = False) -> LinearSum | None:
+    """The sum with one rounding, clamped to int8 only, where it equals the reference for all inputs.
 
     Args:
-        isa: DSP cores multiply in another way than scalar ones and vectors.
-        outputs: the outputs for all pairs of int8 inputs, int64 [256, 256], clamped to int8 only.
-        a_ratio: the first input's scale against the output's, negative where it is subtracted.
-        b_ratio: the second input's.
+        p: constants of an add or a sub; its clamp does not matter.
+        subtract: whether it is a sub.
+        dsp: multiply as DSP cores do, in another way than scalar ones and vectors.
 
     """
-    dsp = isa is InstructionSet.DSP
+    p = replace(p, act_min=INT8_MIN, act_max=INT8_MAX)
+    ref = sub_ref if subtract else add_ref
+    outputs = ref(p, INPUTS.astype(np.int8)[:, None], INPUTS.astype(np.int8)).astype(np.int64)
+    to_output = 2.0 ** (p.left_shift + p.y_shift - 31) * p.y_mult
+    a_ratio = 2.0 ** (p.a_shift - 31) * p.a_mult * to_output
+    b_ratio = 2.0 ** (p.b_shift - 31) * p.b_mult * to_output
+    return _linear_sum(outputs, a_ratio, -b_ratio if subtract else b_ratio, dsp)
+
+
+def _linear_sum(outputs: Integers, a_ratio: float, b_ratio: float, dsp: bool) -> LinearSum | None:
+    """Factors and addend that give all outputs, int64 [256, 256], or ``None``.
+
+    The ratios are those of the inputs' scales to the output's.
+    """
     bias = -INT8_MIN if dsp else 0
     least = np.where(outputs > INT8_MIN, (outputs + bias) << SUM_BITS, -(2**62))
     most = np.where(outputs < INT8_MAX, (outputs + bias + 1) << SUM_BITS, 2**62)
