@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,28 @@ SIGN = 128
 
 SLACK = 64
 """Bytes behind the copy of an input that vector loads may touch."""
+
+
+class Tiling(NamedTuple):
+    """Blocks of sums that stay in registers with the weights and the inputs that they need.
+
+    Attributes:
+        pixels: of a block of several pixels.
+        vectors: its vectors of channels.
+        row_vectors: vectors of a single pixel, of which there are fewer than ``pixels``.
+
+    """
+
+    pixels: int
+    vectors: int
+    row_vectors: int
+
+    def along(self, pixels: int) -> int:
+        """Vectors whose weights lie side by side in a layer of that many pixels."""
+        return self.vectors if pixels >= self.pixels else self.row_vectors
+
+
+AVX512, AVX2 = Tiling(8, 2, 8), Tiling(4, 1, 4)
 
 
 def channel_vectors(channels: int) -> int:
@@ -60,15 +82,17 @@ def step_offsets(segments: NDArray[Any], length: int) -> NDArray[np.int32]:
     return (np.asarray(segments)[:, None] + fours).reshape(-1).astype(np.int32)
 
 
-def pack_weights(w: NDArray[np.int8]) -> NDArray[np.int8]:
+def pack_weights(w: NDArray[np.int8], along: int) -> NDArray[np.int8]:
     """Weights of a product in the order of its steps.
 
     Args:
         w: (channels, segments, length): what each output channel multiplies with runs of input
             bytes; runs are filled up with zeros to whole steps of four.
+        along: vectors of channels that a kernel reads side by side. Vectors that are left over
+            follow one behind the other.
 
     Returns:
-        (vectors, segments * ceil(length / 4), LANES, 4), channels filled up with zeros; a view.
+        (vectors * segments * ceil(length / 4), LANES, 4), channels filled up with zeros.
 
     """
     channels, segments, length = w.shape
@@ -77,7 +101,11 @@ def pack_weights(w: NDArray[np.int8]) -> NDArray[np.int8]:
         filled = np.zeros((vectors * LANES, segments, fours * 4), np.int8)
         filled[:channels, :, :length] = w
         w = filled
-    return w.reshape(vectors, LANES, segments * fours, 4).transpose(0, 2, 1, 3)
+    by_vector = w.reshape(vectors, LANES, segments * fours, 4).transpose(0, 2, 1, 3)
+    whole = vectors // along * along
+    blocks = by_vector[:whole].reshape(-1, along, *by_vector.shape[1:]).swapaxes(1, 2)
+    parts = (blocks, by_vector[whole:])
+    return np.concatenate([part.reshape(-1, LANES, 4) for part in parts])
 
 
 def pack_taps(w: NDArray[np.int8]) -> NDArray[np.int8]:
@@ -212,7 +240,7 @@ class LanesProduct:
     Attributes:
         offsets: where each output pixel's window begins.
         steps: where each step of four bytes lies from there.
-        w: (groups, vectors, steps, LANES, 4).
+        w: (groups, vectors * steps, LANES, 4), as ``pack_weights`` puts them.
         quant: (groups, vectors, QUANT, LANES).
         finish: how sums become outputs.
 
@@ -225,7 +253,7 @@ class LanesProduct:
     finish: Finish
 
 
-def lanes_convolution(window: Window, x: Shape, layer: Weighted) -> LanesProduct:
+def lanes_convolution(window: Window, x: Shape, layer: Weighted, tiling: Tiling) -> LanesProduct:
     """Pack a convolution of ``x`` (n, h, w, c) with weights (c_out, kh, kw, c / groups)."""
     w = layer.w
     c_out, kh, kw, c_in = w.shape
@@ -240,23 +268,25 @@ def lanes_convolution(window: Window, x: Shape, layer: Weighted) -> LanesProduct
     parts = w.reshape(groups, c_out // groups, -1, length)
     sums = w.reshape(c_out, -1).sum(axis=1, dtype=np.int64)
     finish = finish_of(layer, largest_sum(layer, 0))
+    offsets = pixel_offsets(window, padded, channels)
+    along = tiling.along(len(offsets))
     return LanesProduct(
-        pixel_offsets(window, padded, channels),
+        offsets,
         step_offsets((rows[:, None] + columns).reshape(-1), length),
-        np.stack([pack_weights(part) for part in parts]),
+        np.stack([pack_weights(part, along) for part in parts]),
         pack_quant(layer, sums, finish, groups),
         finish,
     )
 
 
-def lanes_dense(rows: int, layer: Weighted) -> LanesProduct:
+def lanes_dense(rows: int, layer: Weighted, tiling: Tiling) -> LanesProduct:
     """Pack the product of a matrix of that many rows with weights (c_out, length)."""
     w, length = layer.w, layer.w.shape[1]
     finish = finish_of(layer, largest_sum(layer, 0))
     return LanesProduct(
         np.arange(rows, dtype=np.int32) * length,
         step_offsets(np.zeros(1, np.int64), length),
-        pack_weights(w[:, None, :])[None],
+        pack_weights(w[:, None, :], tiling.along(rows))[None],
         pack_quant(layer, w.sum(axis=1, dtype=np.int64), finish),
         finish,
     )

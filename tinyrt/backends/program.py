@@ -23,8 +23,9 @@ class Program(Protocol):
 
     packed_bytes: int
 
-    def run(self) -> None:
-        """Run all ops."""
+    @property
+    def run(self) -> Step:
+        """Runs all ops."""
         ...
 
     def run_op(self, index: int) -> None:

@@ -55,6 +55,8 @@ class CompiledProgram:
         ]
         self._steps = [self._numpy.get(n.index) or self._rows(n.index, n.index + 1) for n in nodes]
         self.packed_bytes = workspace.packed_bytes
+        # A call of Python's costs as much as a small layer.
+        self.run: Step = self._spans[0] if len(self._spans) == 1 else self._run_spans
 
     def _span(self, compiled: bool, indices: list[int]) -> list[Step]:
         if not compiled:
@@ -67,8 +69,7 @@ class CompiledProgram:
         self._alive.append(span)
         return partial(self._run, span.ctypes.data)
 
-    def run(self) -> None:
-        """Run all ops."""
+    def _run_spans(self) -> None:
         for span in self._spans:
             span()
 

@@ -98,14 +98,14 @@ def _offset(builder: Any, table: Any, index: Any) -> Any:
 
 
 def product_tile(pixels: int, vectors: int) -> Intrinsic:
-    """``tile(x, offsets, steps, count, w, w_bytes, quant, y, stride, channels, out)``.
+    """``tile(x, offsets, steps, count, w, quant, y, stride, channels, out)``.
 
     For each pixel ``i`` and channel ``c``::
 
-        sum(x[offsets[i] + steps[k] + j] * w[c][k][j] for k in range(count) for j in range(4))
+        sum(x[offsets[i] + steps[k] + j] * w[k][c][j] for k in range(count) for j in range(4))
 
-    ``x``, ``offsets``, ``steps``, ``w``, ``quant`` and ``y`` are addresses; ``w_bytes`` lie between
-    the weights of two vectors of channels; ``stride`` bytes lie between two pixels of ``y``.
+    ``x``, ``offsets``, ``steps``, ``w``, ``quant`` and ``y`` are addresses; ``stride`` bytes lie
+    between two pixels of ``y``.
     """
 
     @intrinsic
@@ -116,26 +116,24 @@ def product_tile(pixels: int, vectors: int) -> Intrinsic:
         steps: Any,
         count: Any,
         w: Any,
-        w_bytes: Any,
         quant: Any,
         y: Any,
         stride: Any,
         channels: Any,
         out: Any,
     ) -> Any:
-        del typingctx, x, offsets, steps, count, w, w_bytes, quant
+        del typingctx, x, offsets, steps, count, w, quant
         del y, stride, channels
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             del signature
-            x, offsets, steps, count, w, w_bytes, quant, y, stride, channels, out = args
+            x, offsets, steps, count, w, quant, y, stride, channels, out = args
             sums = Tile(builder, pixels, vectors, quant)
             at = [builder.add(x, _offset(builder, offsets, I64(i))) for i in range(pixels)]
-            streams = [builder.add(w, builder.mul(w_bytes, I64(v))) for v in range(vectors)]
             with cgutils.for_range(builder, count) as loop:
                 step = _offset(builder, steps, loop.index)
-                row = builder.mul(loop.index, I64(LANE_BYTES))
-                weights = [load(builder, builder.add(stream, row)) for stream in streams]
+                row = builder.add(w, builder.mul(loop.index, I64(vectors * LANE_BYTES)))
+                weights = [load(builder, builder.add(row, I64(v * LANE_BYTES))) for v in range(vectors)]
                 for i, pixel in enumerate(at):
                     four = load(builder, builder.add(pixel, step), I32)
                     spread = broadcast(builder, four)
@@ -144,7 +142,7 @@ def product_tile(pixels: int, vectors: int) -> Intrinsic:
             sums.store(y, stride, channels, out)
             return context.get_dummy_value()
 
-        return types.void(*[types.int64] * 10, out), codegen
+        return types.void(*[types.int64] * 9, out), codegen
 
     return tile
 
