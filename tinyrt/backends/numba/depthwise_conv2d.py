@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tinyrt.backends.lanes import SIGN, Weighted, lanes_depthwise, padded_shape
+from tinyrt.backends.lines import lanes_lines
 from tinyrt.backends.numba.abi import Call, row_of, subroutine
 from tinyrt.backends.numba.border import pad_flip
+from tinyrt.backends.numba.depthwise_lines import pack_lines
+from tinyrt.backends.numba.finish import LANE_BYTES, QUANT_BYTES
 from tinyrt.backends.numba.rows import Border, Images, Output
-from tinyrt.backends.numba.tile import LANE_BYTES, QUANT_BYTES, depthwise_tile
+from tinyrt.backends.numba.tile import depthwise_tile
 from tinyrt.backends.numba.vector import LANES, WIDE
 from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.ir import BoundNode
@@ -75,13 +78,16 @@ def _channels(p: Row, v: int, y: int) -> None:
 
 
 def pack(node: BoundNode, p: ConvolutionS8, workspace: Workspace) -> Call:
-    """Weights in the order of the tiles; offsets of pixels and taps as tables."""
+    """Line by line where windows allow it, else pixel by pixel; weights in the kernels' order."""
     x, y = node.input(0), node.output
     weights = workspace.weights(node)
     c_out = weights.shape[3]
+    layer = Weighted(weights, workspace.bias(node), p.x_zp, p.requant)
+    lines = lanes_lines(p.window, x.shape, layer)
+    if lines is not None:
+        return pack_lines(node, p, lines, workspace)
     height, width = padded_shape(p.window, x.shape)
     workspace.need_scratch(height * width * c_out)
-    layer = Weighted(weights, workspace.bias(node), p.x_zp, p.requant)
     packed = lanes_depthwise(p.window, x.shape, layer)
     row = Row(
         x=workspace.tensor(x),

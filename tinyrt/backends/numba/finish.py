@@ -2,20 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
+from numba.core import cgutils
 
-from tinyrt.backends.lanes import Finish
-from tinyrt.backends.numba.vector import I64, LANES, V, clamp, requantize, saturate, splat
+from tinyrt.backends.lanes import QUANT, Finish
+from tinyrt.backends.numba.vector import (
+    I32,
+    I64,
+    LANES,
+    V,
+    broadcast,
+    clamp,
+    load,
+    requantize,
+    saturate,
+    splat,
+    store_s8,
+)
+
+LANE_BYTES = 4 * LANES
+QUANT_BYTES = QUANT * LANE_BYTES
 
 _HALF = ir.VectorType(I64, LANES // 2)
 
 
-def _by_64(builder: Any, acc: Any, constants: Sequence[Any]) -> Any:
+def constants_of(builder: Any, quant: Any, vector: int) -> list[Any]:
+    """First sums and requantisation constants of a vector of channels, from their address."""
+    at = [vector * QUANT_BYTES + which * LANE_BYTES for which in range(QUANT)]
+    return [load(builder, builder.add(quant, I64(place))) for place in at]
+
+
+@dataclass(frozen=True, slots=True)
+class Finishing:
+    """What makes outputs of sums in one form.
+
+    Attributes:
+        builder: the IR builder.
+        form: which one.
+        limits: the output's zero point, its least and its greatest value, in every lane.
+
+    """
+
+    builder: Any
+    form: Finish
+    limits: Sequence[Any]
+
+    def store(self, acc: Any, constants: Sequence[Any], at: Any, channels: Any) -> None:
+        """Requantise a vector of sums; store ``channels`` of it, or all if it has no more."""
+        value = _FORMS[self.form](self.builder, acc, constants, self.limits)
+        store_s8(self.builder, value, at, self.builder.trunc(channels, I32))
+
+
+def in_each_form(builder: Any, out: Any, body: Callable[[Finishing], None]) -> None:
+    """Write ``body`` once for each form, and code that chooses: ``out`` is an ``Output``."""
+    *limits, form = cgutils.unpack_tuple(builder, out)
+    lanes = [broadcast(builder, builder.trunc(v, I32)) for v in limits]
+    is_relu, is_signed = (
+        builder.icmp_signed("==", form, I64(which)) for which in (Finish.RELU, Finish.SIGNED)
+    )
+    with builder.if_else(is_relu, likely=True) as (relu, other):
+        with relu:
+            body(Finishing(builder, Finish.RELU, lanes))
+        with other, builder.if_else(is_signed) as (signed, general):
+            with signed:
+                body(Finishing(builder, Finish.SIGNED, lanes))
+            with general:
+                body(Finishing(builder, Finish.GENERAL, lanes))
+
+
+def _upper_halves(builder: Any, acc: Any, constants: Sequence[Any]) -> Any:
     """The upper halves of ``acc * mult + addend`` in each lane."""
-    mult, _, *addends = constants
+    _, mult, _, *addends = constants
     thirty_two = ir.Constant(_HALF, [32] * (LANES // 2))
     a, m = (builder.bitcast(v, _HALF) for v in (acc, mult))
     evens = [builder.ashr(builder.shl(v, thirty_two), thirty_two) for v in (a, m)]
@@ -30,30 +91,21 @@ def _by_64(builder: Any, acc: Any, constants: Sequence[Any]) -> Any:
 
 def _relu(builder: Any, acc: Any, constants: Sequence[Any], limits: Sequence[Any]) -> Any:
     del limits
-    return saturate(builder, builder.ashr(_by_64(builder, acc, constants), constants[1]))
+    return saturate(builder, builder.ashr(_upper_halves(builder, acc, constants), constants[2]))
 
 
 def _signed(builder: Any, acc: Any, constants: Sequence[Any], limits: Sequence[Any]) -> Any:
     sign = builder.ashr(acc, splat(31))
-    upper = _by_64(builder, builder.shl(acc, splat(1)), constants)
-    rounded = builder.ashr(builder.add(upper, sign), constants[1])
+    upper = _upper_halves(builder, builder.shl(acc, splat(1)), constants)
+    rounded = builder.ashr(builder.add(upper, sign), constants[2])
     return clamp(builder, rounded, *limits[1:])
 
 
 def _general(builder: Any, acc: Any, constants: Sequence[Any], limits: Sequence[Any]) -> Any:
-    mult, right, left, _ = constants
+    _, mult, right, left, _ = constants
     zero_point, low, high = limits
     scaled = requantize(builder, acc, mult, left, right)
     return clamp(builder, builder.add(scaled, zero_point), low, high)
 
 
-FINISHES: Mapping[Finish, Callable[..., Any]] = {
-    Finish.GENERAL: _general,
-    Finish.SIGNED: _signed,
-    Finish.RELU: _relu,
-}
-"""``(builder, acc, constants, limits)`` -> lanes of outputs.
-
-``constants`` are those behind the first sums, ``limits`` the zero point and the least and the
-greatest output.
-"""
+_FORMS = {Finish.GENERAL: _general, Finish.SIGNED: _signed, Finish.RELU: _relu}

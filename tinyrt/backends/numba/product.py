@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tinyrt.backends.lanes import AVX2, AVX512, LanesProduct
 from tinyrt.backends.numba.abi import subroutine
+from tinyrt.backends.numba.finish import LANE_BYTES, QUANT_BYTES
 from tinyrt.backends.numba.rows import Output, Product
-from tinyrt.backends.numba.tile import LANE_BYTES, QUANT_BYTES, product_tile
+from tinyrt.backends.numba.tile import product_tile
 from tinyrt.backends.numba.vector import LANES, WIDE
 from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.ops.shared.requant import Requant

@@ -13,9 +13,8 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils, types
 
-from tinyrt.backends.lanes import QUANT, Finish
 from tinyrt.backends.numba.abi import Intrinsic, intrinsic
-from tinyrt.backends.numba.finish import FINISHES
+from tinyrt.backends.numba.finish import LANE_BYTES, Finishing, constants_of, in_each_form
 from tinyrt.backends.numba.vector import (
     I8,
     I32,
@@ -26,11 +25,7 @@ from tinyrt.backends.numba.vector import (
     dot4,
     interleave4,
     load,
-    store_s8,
 )
-
-LANE_BYTES = 4 * LANES
-QUANT_BYTES = QUANT * LANE_BYTES
 
 
 class Tile:
@@ -51,13 +46,9 @@ class Tile:
             [cgutils.alloca_once(builder, V) for _ in range(vectors)] for _ in range(pixels)
         ]
         for v in range(vectors):
-            bias = self._constants(v, 0)
+            bias = constants_of(builder, quant, v)[0]
             for row in self.acc:
                 builder.store(bias, row[v])
-
-    def _constants(self, vector: int, which: int) -> Any:
-        at = vector * QUANT_BYTES + which * LANE_BYTES
-        return load(self.builder, self.builder.add(self.quant, I64(at)))
 
     def add(self, pixel: int, vector: int, x: Any, w: Any) -> None:
         """Accumulate four products per lane."""
@@ -67,31 +58,20 @@ class Tile:
     def store(self, y: Any, stride: Any, channels: Any, out: Any) -> None:
         """Requantise and store: pixel ``i`` goes to ``y + i * stride``, ``channels`` of it."""
         builder = self.builder
-        zero_point, low, high, finish = cgutils.unpack_tuple(builder, out)
-        limits = [broadcast(builder, builder.trunc(v, I32)) for v in (zero_point, low, high)]
-        count = builder.trunc(channels, I32)
 
-        def all_of(form: Finish) -> None:
+        def all_of(finish: Finishing) -> None:
             for v in range(len(self.acc[0])):
-                constants = [self._constants(v, which) for which in range(1, QUANT)]
+                constants = constants_of(builder, self.quant, v)
+                left = builder.sub(channels, I64(v * LANES))
                 for i, row in enumerate(self.acc):
-                    value = FINISHES[form](builder, builder.load(row[v]), constants, limits)
                     at = builder.add(y, builder.mul(stride, I64(i)))
                     at = builder.add(at, I64(v * LANES))
-                    store_s8(builder, value, at, builder.sub(count, I32(v * LANES)))
+                    finish.store(builder.load(row[v]), constants, at, left)
 
-        is_form = {form: builder.icmp_signed("==", finish, I64(form)) for form in Finish}
-        with builder.if_else(is_form[Finish.RELU], likely=True) as (then, otherwise):
-            with then:
-                all_of(Finish.RELU)
-            with otherwise, builder.if_else(is_form[Finish.SIGNED]) as (signed, any_form):
-                with signed:
-                    all_of(Finish.SIGNED)
-                with any_form:
-                    all_of(Finish.GENERAL)
+        in_each_form(builder, out, all_of)
 
 
-def _offset(builder: Any, table: Any, index: Any) -> Any:
+def offset(builder: Any, table: Any, index: Any) -> Any:
     """Entry ``index`` of a table of int32 offsets, as i64."""
     at = builder.add(table, builder.mul(index, I64(4)))
     return builder.sext(load(builder, at, I32), I64)
@@ -129,9 +109,9 @@ def product_tile(pixels: int, vectors: int) -> Intrinsic:
             del signature
             x, offsets, steps, count, w, quant, y, stride, channels, out = args
             sums = Tile(builder, pixels, vectors, quant)
-            at = [builder.add(x, _offset(builder, offsets, I64(i))) for i in range(pixels)]
+            at = [builder.add(x, offset(builder, offsets, I64(i))) for i in range(pixels)]
             with cgutils.for_range(builder, count) as loop:
-                step = _offset(builder, steps, loop.index)
+                step = offset(builder, steps, loop.index)
                 row = builder.add(w, builder.mul(loop.index, I64(vectors * LANE_BYTES)))
                 weights = [load(builder, builder.add(row, I64(v * LANE_BYTES))) for v in range(vectors)]
                 for i, pixel in enumerate(at):
@@ -176,10 +156,10 @@ def depthwise_tile(pixels: int) -> Intrinsic:
             x, offsets, taps, count, w, quant, y, stride, channels, out = args
             octets = ir.VectorType(I8, LANES)
             sums = Tile(builder, pixels, 1, quant)
-            at = [builder.add(x, _offset(builder, offsets, I64(i))) for i in range(pixels)]
+            at = [builder.add(x, offset(builder, offsets, I64(i))) for i in range(pixels)]
             with cgutils.for_range(builder, count) as loop:
                 first = builder.mul(loop.index, I64(4))
-                four = [_offset(builder, taps, builder.add(first, I64(j))) for j in range(4)]
+                four = [offset(builder, taps, builder.add(first, I64(j))) for j in range(4)]
                 weights = load(builder, builder.add(w, builder.mul(loop.index, I64(LANE_BYTES))))
                 for i, pixel in enumerate(at):
                     rows = [load(builder, builder.add(pixel, tap), octets) for tap in four]
