@@ -8,6 +8,7 @@ in vectors of ``LANES``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -29,26 +30,33 @@ SLACK = 64
 """Bytes behind the copy of an input that vector loads may touch."""
 
 
-class Tiling(NamedTuple):
-    """Blocks of sums that stay in registers with the weights and the inputs that they need.
-
-    Attributes:
-        pixels: of a block of several pixels.
-        vectors: its vectors of channels.
-        row_vectors: vectors of a single pixel, of which there are fewer than ``pixels``.
-
-    """
+class TileShape(NamedTuple):
+    """A block of sums that stays in registers with the weights and the inputs that it needs."""
 
     pixels: int
     vectors: int
-    row_vectors: int
 
-    def along(self, pixels: int) -> int:
-        """Vectors whose weights lie side by side in a layer of that many pixels."""
-        return self.vectors if pixels >= self.pixels else self.row_vectors
+    def cost(self, pixels: int) -> float:
+        """Cycles of a step, for one vector of channels of that many pixels.
+
+        Two products start in a cycle and take four; two vectors or spread inputs are loaded in one.
+        """
+        products, loads = self.pixels * self.vectors, self.pixels + self.vectors
+        return -(-pixels // self.pixels) * max(products / 2, loads / 2, 4) / self.vectors
 
 
-AVX512, AVX2 = Tiling(8, 2, 8), Tiling(4, 1, 4)
+AVX512 = tuple(TileShape(*s) for s in ((6, 4), (8, 2), (3, 8), (10, 1), (1, 8), (1, 1)))
+AVX2 = tuple(TileShape(*s) for s in ((4, 1), (1, 4), (1, 1)))
+
+
+def tiles_of(shapes: Sequence[TileShape], pixels: int, channels: int) -> list[int]:
+    """The shapes whose tiles make a layer, one group of vectors of channels after the other."""
+    found, left = [], channel_vectors(channels)
+    while left:
+        fit = [i for i, s in enumerate(shapes) if s.pixels <= pixels and s.vectors <= left]
+        found.append(min(fit, key=lambda i: shapes[i].cost(pixels)))
+        left -= shapes[found[-1]].vectors
+    return found
 
 
 def channel_vectors(channels: int) -> int:
@@ -82,14 +90,13 @@ def step_offsets(segments: NDArray[Any], length: int) -> NDArray[np.int32]:
     return (np.asarray(segments)[:, None] + fours).reshape(-1).astype(np.int32)
 
 
-def pack_weights(w: NDArray[np.int8], along: int) -> NDArray[np.int8]:
+def pack_weights(w: NDArray[np.int8], along: Sequence[int]) -> NDArray[np.int8]:
     """Weights of a product in the order of its steps.
 
     Args:
         w: (channels, segments, length): what each output channel multiplies with runs of input
             bytes; runs are filled up with zeros to whole steps of four.
-        along: vectors of channels that a kernel reads side by side. Vectors that are left over
-            follow one behind the other.
+        along: vectors of channels that a kernel reads side by side, one group after the other.
 
     Returns:
         (vectors * segments * ceil(length / 4), LANES, 4), channels filled up with zeros.
@@ -101,11 +108,9 @@ def pack_weights(w: NDArray[np.int8], along: int) -> NDArray[np.int8]:
         filled = np.zeros((vectors * LANES, segments, fours * 4), np.int8)
         filled[:channels, :, :length] = w
         w = filled
-    by_vector = w.reshape(vectors, LANES, segments * fours, 4).transpose(0, 2, 1, 3)
-    whole = vectors // along * along
-    blocks = by_vector[:whole].reshape(-1, along, *by_vector.shape[1:]).swapaxes(1, 2)
-    parts = (blocks, by_vector[whole:])
-    return np.concatenate([part.reshape(-1, LANES, 4) for part in parts])
+    by_step = w.reshape(vectors, LANES, segments * fours, 4).transpose(2, 0, 1, 3)
+    groups = np.split(by_step, np.cumsum(along)[:-1], axis=1)
+    return np.concatenate([group.reshape(-1, LANES, 4) for group in groups])
 
 
 def pack_taps(w: NDArray[np.int8]) -> NDArray[np.int8]:
@@ -243,6 +248,7 @@ class LanesProduct:
         w: (groups, vectors * steps, LANES, 4), as ``pack_weights`` puts them.
         quant: (groups, vectors, QUANT, LANES).
         finish: how sums become outputs.
+        tiles: which shapes of tiles make a group's channels, in their order.
 
     """
 
@@ -251,9 +257,10 @@ class LanesProduct:
     w: NDArray[np.int8]
     quant: NDArray[np.int32]
     finish: Finish
+    tiles: NDArray[np.int32]
 
 
-def lanes_convolution(window: Window, x: Shape, layer: Weighted, tiling: Tiling) -> LanesProduct:
+def lanes_convolution(window: Window, x: Shape, layer: Weighted, shapes: Sequence[TileShape]) -> LanesProduct:
     """Pack a convolution of ``x`` (n, h, w, c) with weights (c_out, kh, kw, c / groups)."""
     w = layer.w
     c_out, kh, kw, c_in = w.shape
@@ -269,26 +276,31 @@ def lanes_convolution(window: Window, x: Shape, layer: Weighted, tiling: Tiling)
     sums = w.reshape(c_out, -1).sum(axis=1, dtype=np.int64)
     finish = finish_of(layer, largest_sum(layer, 0))
     offsets = pixel_offsets(window, padded, channels)
-    along = tiling.along(len(offsets))
+    tiles = tiles_of(shapes, len(offsets), c_out // groups)
+    along = [shapes[i].vectors for i in tiles]
     return LanesProduct(
         offsets,
         step_offsets((rows[:, None] + columns).reshape(-1), length),
         np.stack([pack_weights(part, along) for part in parts]),
         pack_quant(layer, sums, finish, groups),
         finish,
+        np.array(tiles, np.int32),
     )
 
 
-def lanes_dense(rows: int, layer: Weighted, tiling: Tiling) -> LanesProduct:
+def lanes_dense(rows: int, layer: Weighted, shapes: Sequence[TileShape]) -> LanesProduct:
     """Pack the product of a matrix of that many rows with weights (c_out, length)."""
     w, length = layer.w, layer.w.shape[1]
     finish = finish_of(layer, largest_sum(layer, 0))
+    tiles = tiles_of(shapes, rows, len(w))
+    along = [shapes[i].vectors for i in tiles]
     return LanesProduct(
         np.arange(rows, dtype=np.int32) * length,
         step_offsets(np.zeros(1, np.int64), length),
-        pack_weights(w[:, None, :], tiling.along(rows))[None],
+        pack_weights(w[:, None, :], along)[None],
         pack_quant(layer, w.sum(axis=1, dtype=np.int64), finish),
         finish,
+        np.array(tiles, np.int32),
     )
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from tinyrt.backends.lanes import SIGN, Weighted, lanes_convolution, padded_shape
 from tinyrt.backends.numba.abi import Call, row_of
 from tinyrt.backends.numba.border import pad_flip
-from tinyrt.backends.numba.product import TILING, product, product_of
+from tinyrt.backends.numba.product import SHAPES, product, product_of
 from tinyrt.backends.numba.rows import Border, Groups, Images, Product
 from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.ir import BoundNode
@@ -51,7 +51,7 @@ def pack(node: BoundNode, p: ConvolutionS8, workspace: Workspace) -> Call:
     height, width = padded_shape(p.window, x.shape)
     workspace.need_scratch(height * width * x.shape[3])
     layer = Weighted(weights, workspace.bias(node), p.x_zp, p.requant)
-    packed = lanes_convolution(p.window, x.shape, layer, TILING)
+    packed = lanes_convolution(p.window, x.shape, layer, SHAPES)
     row = Row(
         x=workspace.tensor(x),
         y=workspace.tensor(y),

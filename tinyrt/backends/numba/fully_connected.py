@@ -9,7 +9,7 @@ import numpy as np
 from tinyrt.backends.lanes import Weighted, lanes_dense
 from tinyrt.backends.numba.abi import Call, row_of, s8_at, s32_at
 from tinyrt.backends.numba.border import flip
-from tinyrt.backends.numba.product import TILING, product, product_of
+from tinyrt.backends.numba.product import SHAPES, product, product_of
 from tinyrt.backends.numba.rows import Product
 from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.fixedpoint import wrap_int32
@@ -103,7 +103,7 @@ def pack(node: BoundNode, p: FullyConnectedS8, workspace: Workspace) -> Call:
     c_out, length = weights.shape
     workspace.need_scratch(x.size)
     layer = Weighted(weights, workspace.bias(node), p.x_zp, p.requant)
-    packed = lanes_dense(x.size // length, layer, TILING)
+    packed = lanes_dense(x.size // length, layer, SHAPES)
     row = Row(
         x=workspace.tensor(x),
         y=workspace.tensor(y),

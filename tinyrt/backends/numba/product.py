@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tinyrt.backends.lanes import AVX2, AVX512, LanesProduct
-from tinyrt.backends.numba.abi import subroutine
+from tinyrt.backends.numba.abi import s32_at, subroutine
 from tinyrt.backends.numba.finish import LANE_BYTES, QUANT_BYTES
 from tinyrt.backends.numba.rows import Output, Product
 from tinyrt.backends.numba.tile import product_tile
@@ -11,43 +13,30 @@ from tinyrt.backends.numba.vector import LANES, WIDE
 from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.ops.shared.requant import Requant
 
-TILING = AVX512 if WIDE else AVX2
-COLUMN_PIXELS = 10 if WIDE else 4
-"""Pixels of a tile of a single vector: as many as there are registers for their addresses."""
+SHAPES = AVX512 if WIDE else AVX2
+_PIXELS = tuple(shape.pixels for shape in SHAPES)
+_VECTORS = tuple(shape.vectors for shape in SHAPES)
 
-_block = product_tile(TILING.pixels, TILING.vectors)
-_column = product_tile(COLUMN_PIXELS, 1)
-_row = product_tile(1, TILING.row_vectors)
-_single = product_tile(1, 1)
+_tile = product_tile(SHAPES)
 
 
 @subroutine
 def product(x: int, w: int, quant: int, y: int, p: Product) -> None:
     """``clamp(requant(bias + sum(x * w)) + y_zp)`` for all pixels and channels; see ``tile``."""
-    pixels, offsets, steps, count = p.pixels, p.offsets, p.steps, p.step_count
-    stride, channels = p.stride, p.channels
-    many = pixels >= TILING.pixels
-    along = TILING.vectors if many else TILING.row_vectors
-    c = 0
-    while c < channels:
-        left, v = channels - c, c // LANES
-        w_at, q_at = w + v * count * LANE_BYTES, quant + v * QUANT_BYTES
-        whole = left > (along - 1) * LANES
-        columns = not whole and pixels >= COLUMN_PIXELS
-        tile = TILING.pixels if whole and many else COLUMN_PIXELS if columns else 1
-        for start in range(0, pixels, tile):
+    tiles = s32_at(p.tiles)
+    left = p.channels
+    for k in range(p.tile_count):
+        which = np.int64(tiles[k])
+        pixels, vectors = _PIXELS[which], _VECTORS[which]
+        for start in range(0, p.pixels, pixels):
             # The last tile overlaps the one before it rather than leave single pixels.
-            i = min(start, pixels - tile)
-            at, y_at = offsets + 4 * i, y + i * stride + c
-            if columns:
-                _column(x, at, steps, count, w_at, q_at, y_at, stride, left, p.out)
-            elif not whole:
-                _single(x, at, steps, count, w_at, q_at, y_at, stride, left, p.out)
-            elif many:
-                _block(x, at, steps, count, w_at, q_at, y_at, stride, left, p.out)
-            else:
-                _row(x, at, steps, count, w_at, q_at, y_at, stride, left, p.out)
-        c += along * LANES if whole else LANES
+            i = min(start, p.pixels - pixels)
+            at, y_at = p.offsets + 4 * i, y + i * p.stride
+            _tile(which, x, at, p.steps, p.step_count, w, quant, y_at, p.stride, left, p.out)
+        w += vectors * p.step_count * LANE_BYTES
+        quant += vectors * QUANT_BYTES
+        y += vectors * LANES
+        left -= vectors * LANES
 
 
 def product_of(
@@ -59,6 +48,8 @@ def product_of(
         offsets=workspace.pack(packed.offsets),
         steps=workspace.pack(packed.steps),
         step_count=len(packed.steps),
+        tiles=workspace.pack(packed.tiles),
+        tile_count=len(packed.tiles),
         channels=channels // groups,
         stride=channels,
         out=Output.of(requant, packed.finish),

@@ -105,6 +105,7 @@ class Product(NamedTuple):
     Attributes:
         pixels: outputs of an image; their windows begin at ``offsets``.
         steps: where each of ``step_count`` steps of four bytes lies from there.
+        tiles: the shape of each of ``tile_count`` groups of vectors of channels.
         channels: outputs of a pixel.
         stride: bytes between two pixels of the output.
 
@@ -114,6 +115,8 @@ class Product(NamedTuple):
     offsets: int
     steps: int
     step_count: int
+    tiles: int
+    tile_count: int
     channels: int
     stride: int
     out: Output

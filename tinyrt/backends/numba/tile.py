@@ -8,11 +8,13 @@ requantisation constants (bias, mantissas, left shifts, right shifts) are contig
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
 
+from tinyrt.backends.lanes import TileShape
 from tinyrt.backends.numba.abi import Intrinsic, intrinsic
 from tinyrt.backends.numba.finish import LANE_BYTES, Finishing, constants_of, in_each_form
 from tinyrt.backends.numba.vector import (
@@ -77,10 +79,10 @@ def offset(builder: Any, table: Any, index: Any) -> Any:
     return builder.sext(load(builder, at, I32), I64)
 
 
-def product_tile(pixels: int, vectors: int) -> Intrinsic:
-    """``tile(x, offsets, steps, count, w, quant, y, stride, channels, out)``.
+def product_tile(tiles: Sequence[TileShape]) -> Intrinsic:
+    """``tile(which, x, offsets, steps, count, w, quant, y, stride, channels, out)``.
 
-    For each pixel ``i`` and channel ``c``::
+    For each pixel ``i`` and channel ``c`` of ``tiles[which]``::
 
         sum(x[offsets[i] + steps[k] + j] * w[k][c][j] for k in range(count) for j in range(4))
 
@@ -91,6 +93,7 @@ def product_tile(pixels: int, vectors: int) -> Intrinsic:
     @intrinsic
     def tile(
         typingctx: Any,
+        which: Any,
         x: Any,
         offsets: Any,
         steps: Any,
@@ -102,29 +105,46 @@ def product_tile(pixels: int, vectors: int) -> Intrinsic:
         channels: Any,
         out: Any,
     ) -> Any:
-        del typingctx, x, offsets, steps, count, w, quant
-        del y, stride, channels
+        del typingctx, which, x, offsets, steps, count, w, quant, y, stride, channels
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             del signature
-            x, offsets, steps, count, w, quant, y, stride, channels, out = args
-            sums = Tile(builder, pixels, vectors, quant)
-            at = [builder.add(x, offset(builder, offsets, I64(i))) for i in range(pixels)]
-            with cgutils.for_range(builder, count) as loop:
-                step = offset(builder, steps, loop.index)
-                row = builder.add(w, builder.mul(loop.index, I64(vectors * LANE_BYTES)))
-                weights = [load(builder, builder.add(row, I64(v * LANE_BYTES))) for v in range(vectors)]
-                for i, pixel in enumerate(at):
-                    four = load(builder, builder.add(pixel, step), I32)
-                    spread = broadcast(builder, four)
-                    for v, vector in enumerate(weights):
-                        sums.add(i, v, spread, vector)
-            sums.store(y, stride, channels, out)
+            which, x, offsets, steps, count, w, quant, y, stride, channels, out = args
+            for index, shape in enumerate(tiles):
+                with builder.if_then(builder.icmp_signed("==", which, I64(index))):
+                    sums = _products(builder, shape, x, offsets, steps, count, w, quant)
+                    sums.store(y, stride, channels, out)
             return context.get_dummy_value()
 
-        return types.void(*[types.int64] * 9, out), codegen
+        return types.void(*[types.int64] * 10, out), codegen
 
     return tile
+
+
+def _products(
+    builder: Any,
+    shape: TileShape,
+    x: Any,
+    offsets: Any,
+    steps: Any,
+    count: Any,
+    w: Any,
+    quant: Any,
+) -> Tile:
+    """The sums of one tile."""
+    pixels, vectors = shape
+    sums = Tile(builder, pixels, vectors, quant)
+    at = [builder.add(x, offset(builder, offsets, I64(i))) for i in range(pixels)]
+    with cgutils.for_range(builder, count) as loop:
+        step = offset(builder, steps, loop.index)
+        row = builder.add(w, builder.mul(loop.index, I64(vectors * LANE_BYTES)))
+        weights = [load(builder, builder.add(row, I64(v * LANE_BYTES))) for v in range(vectors)]
+        for i, pixel in enumerate(at):
+            four = load(builder, builder.add(pixel, step), I32)
+            spread = broadcast(builder, four)
+            for v, vector in enumerate(weights):
+                sums.add(i, v, spread, vector)
+    return sums
 
 
 def depthwise_tile(pixels: int) -> Intrinsic:
