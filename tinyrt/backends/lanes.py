@@ -10,21 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
+from tinyrt.backends.finishes import LANES, Finish, Weighted, channel_vectors, pack_finish
 from tinyrt.ir import Shape
-from tinyrt.ops.shared.requant import Requant
 from tinyrt.ops.shared.window import Pair, Window
-
-LANES = 16
-
-SIGN = 128
-"""Flipping an int8's sign bit and reading it unsigned adds this."""
 
 SLACK = 64
 """Bytes behind the copy of an input that vector loads may touch."""
@@ -57,11 +50,6 @@ def tiles_of(shapes: Sequence[TileShape], pixels: int, channels: int) -> list[in
         found.append(min(fit, key=lambda i: shapes[i].cost(pixels)))
         left -= shapes[found[-1]].vectors
     return found
-
-
-def channel_vectors(channels: int) -> int:
-    """Vectors of ``LANES`` that hold that many channels."""
-    return -(-channels // LANES)
 
 
 def padded_shape(window: Window, x: Shape) -> Pair:
@@ -123,122 +111,6 @@ def pack_taps(w: NDArray[np.int8]) -> NDArray[np.int8]:
 
 
 @dataclass(frozen=True, slots=True)
-class Weighted:
-    """Weights and constants of an int8 convolution or dense layer, in the op's own layout.
-
-    Attributes:
-        w: the weights.
-        bias: one per output channel, or None.
-        x_zp: the input's zero point.
-        requant: mantissas and exponents per output channel, and the clamp.
-
-    """
-
-    w: NDArray[np.int8]
-    bias: NDArray[np.int32] | None
-    x_zp: int
-    requant: Requant
-
-
-class Finish(IntEnum):
-    """How a kernel turns sums into outputs; the result is the same wherever a form is allowed.
-
-    The reference rounds twice: ``high = (acc * mult + 2**30) >> 31``, then
-    ``(high + 2**(s - 1) - (high < 0)) >> s``. Both are floors, which makes them one::
-
-        (acc * mult + 2**30 + 2**(30 + s) - 2**31 * (acc < 0)) >> (31 + s)
-
-    Attributes:
-        GENERAL: two roundings, any shift.
-        SIGNED: one rounding; no shift goes left, and twice the sums fit 32 bits.
-        RELU: without the sign, since negative sums become the zero point, the least int8.
-
-    """
-
-    GENERAL = 0
-    SIGNED = 1
-    RELU = 2
-
-
-QUANT = 5
-"""Vectors of a layer's constants for each vector of channels: first sums, mantissas, right shifts,
-and addends of even and odd lanes (int64); in the general form left shifts, and nothing."""
-
-MAX_RIGHT = 22
-"""Greatest right shift of one rounding: a zero point that is shifted along with it fits."""
-
-
-def finish_of(layer: Weighted, largest: int) -> Finish:
-    """The shortest form that is exact for the layer.
-
-    Args:
-        layer: its constants.
-        largest: what no absolute value of a sum exceeds.
-
-    """
-    requant = layer.requant
-    right = -requant.shift
-    if largest >= 2**30 or right.min() < 1 or right.max() > MAX_RIGHT:
-        return Finish.GENERAL
-    whole = (requant.y_zp, requant.act_min, requant.act_max) == (INT8_MIN, INT8_MIN, INT8_MAX)
-    return Finish.RELU if whole else Finish.SIGNED
-
-
-def largest_sum(layer: Weighted, axis: int) -> int:
-    """What no absolute value of a sum exceeds; ``axis`` of the weights is that of the outputs."""
-    others = tuple(i for i in range(layer.w.ndim) if i != axis)
-    farthest = max(INT8_MAX - layer.x_zp, layer.x_zp - INT8_MIN)
-    sums = farthest * np.abs(layer.w.astype(np.int64)).sum(axis=others)
-    return int((sums + (0 if layer.bias is None else np.abs(layer.bias.astype(np.int64)))).max())
-
-
-def pack_quant(
-    layer: Weighted, sums: NDArray[np.int64], finish: Finish, groups: int = 1
-) -> NDArray[np.int32]:
-    """First sums and requantisation constants: (groups, vectors, QUANT, LANES).
-
-    The kernels see ``x + 128`` instead of ``x - x_zp``: the difference goes into the bias, modulo
-    2**32 as in the accumulator.
-
-    Args:
-        layer: what is packed.
-        sums: the sum of each output channel's weights.
-        finish: what the constants are for.
-        groups: how many groups of channels start a new vector.
-
-    """
-    requant, bias = layer.requant, layer.bias
-    total = -(layer.x_zp + SIGN) * sums + (0 if bias is None else bias.astype(np.int64))
-    right, addends = _rounding(requant, finish)
-    constants = np.stack([total.astype(np.int32), requant.mult, right, *addends], axis=1)
-    channels = len(sums) // groups
-    rows = np.zeros((groups, channel_vectors(channels) * LANES, QUANT), np.int32)
-    rows[:, :channels] = constants.reshape(groups, channels, QUANT)
-    packed = rows.reshape(groups, -1, LANES, QUANT).transpose(0, 1, 3, 2)
-    if finish is not Finish.GENERAL:
-        low, high = packed[:, :, 3].copy(), packed[:, :, 4].copy()
-        for half in (0, 1):
-            packed[:, :, 3 + half, ::2] = low[:, :, half::2]
-            packed[:, :, 3 + half, 1::2] = high[:, :, half::2]
-    return packed
-
-
-def _rounding(requant: Requant, finish: Finish) -> tuple[Any, tuple[Any, Any]]:
-    """Right shifts, and either left shifts and zeros or the halves of an int64 addend."""
-    left, right = np.maximum(requant.shift, 0), np.maximum(-requant.shift, 0)
-    if finish is Finish.GENERAL:
-        return right, (left, np.zeros_like(left))
-    # The upper half of 64 bits takes 32 of the 31 + right bits to be shifted out; with a sign the
-    # sums are doubled before.
-    shift = right - 1 if finish is Finish.RELU else right
-    one = np.int64(1) << (shift.astype(np.int64) + 32)
-    first = np.int64(1) << np.int64(30 if finish is Finish.RELU else 31)
-    addend = first + one // 2 + requant.y_zp * one
-    halves = addend.view(np.int32).reshape(-1, 2)
-    return shift, (halves[:, 0], halves[:, 1])
-
-
-@dataclass(frozen=True, slots=True)
 class LanesProduct:
     """A convolution or dense layer for kernels with lanes.
 
@@ -257,7 +129,7 @@ class LanesProduct:
     w: NDArray[np.int8]
     quant: NDArray[np.int32]
     finish: Finish
-    tiles: NDArray[np.int32]
+    tiles: NDArray[np.uint8]
 
 
 def lanes_convolution(window: Window, x: Shape, layer: Weighted, shapes: Sequence[TileShape]) -> LanesProduct:
@@ -273,8 +145,7 @@ def lanes_convolution(window: Window, x: Shape, layer: Weighted, shapes: Sequenc
     rows = np.arange(kh) * window.dilation[0] * padded[1] * channels
     columns = np.zeros(1, np.int64) if joined else np.arange(kw) * window.dilation[1] * channels
     parts = w.reshape(groups, c_out // groups, -1, length)
-    sums = w.reshape(c_out, -1).sum(axis=1, dtype=np.int64)
-    finish = finish_of(layer, largest_sum(layer, 0))
+    quant, finish = pack_finish(layer, 0, groups)
     offsets = pixel_offsets(window, padded, channels)
     tiles = tiles_of(shapes, len(offsets), c_out // groups)
     along = [shapes[i].vectors for i in tiles]
@@ -282,25 +153,25 @@ def lanes_convolution(window: Window, x: Shape, layer: Weighted, shapes: Sequenc
         offsets,
         step_offsets((rows[:, None] + columns).reshape(-1), length),
         np.stack([pack_weights(part, along) for part in parts]),
-        pack_quant(layer, sums, finish, groups),
+        quant,
         finish,
-        np.array(tiles, np.int32),
+        np.array(tiles, np.uint8),
     )
 
 
 def lanes_dense(rows: int, layer: Weighted, shapes: Sequence[TileShape]) -> LanesProduct:
     """Pack the product of a matrix of that many rows with weights (c_out, length)."""
     w, length = layer.w, layer.w.shape[1]
-    finish = finish_of(layer, largest_sum(layer, 0))
+    quant, finish = pack_finish(layer, 0)
     tiles = tiles_of(shapes, rows, len(w))
     along = [shapes[i].vectors for i in tiles]
     return LanesProduct(
         np.arange(rows, dtype=np.int32) * length,
         step_offsets(np.zeros(1, np.int64), length),
         pack_weights(w[:, None, :], along)[None],
-        pack_quant(layer, w.sum(axis=1, dtype=np.int64), finish),
+        quant,
         finish,
-        np.array(tiles, np.int32),
+        np.array(tiles, np.uint8),
     )
 
 
@@ -332,9 +203,7 @@ def lanes_depthwise(window: Window, x: Shape, layer: Weighted) -> LanesDepthwise
     packed = pack_taps(by_tap)
     taps = np.zeros(packed.shape[1] * 4, np.int32)
     taps[: kh * kw] = tap_offsets(window, padded, c_out)
-    sums = by_tap.sum(axis=0, dtype=np.int64)
-    finish = finish_of(layer, largest_sum(layer, 3))
-    quant = pack_quant(layer, sums, finish)
+    quant, finish = pack_finish(layer, 3)
     return LanesDepthwise(
         pixel_offsets(window, padded, c_out), taps, packed, quant, finish
     )

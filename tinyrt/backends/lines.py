@@ -12,16 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.backends.lanes import (
-    LANES,
-    Finish,
-    Weighted,
-    finish_of,
-    largest_sum,
-    pack_quant,
-    pack_taps,
-    padded_shape,
-)
+from tinyrt.backends.finishes import LANES, Finish, Weighted, pack_finish
+from tinyrt.backends.lanes import pack_taps, padded_shape
 from tinyrt.ir import Shape
 from tinyrt.ops.shared.window import Window
 
@@ -81,8 +73,7 @@ def lanes_lines(window: Window, x: Shape, layer: Weighted) -> LanesLines | None:
     rows[:used] = np.arange(used) * window.dilation[0] * line
     if paired:
         layer, width = _twice(layer), width // 2
-    sums = layer.w.sum(axis=(0, 1, 2), dtype=np.int64)
-    finish = finish_of(layer, largest_sum(layer, 3))
+    quant, finish = pack_finish(layer, 3)
     return LanesLines(
         together,
         stride,
@@ -93,7 +84,7 @@ def lanes_lines(window: Window, x: Shape, layer: Weighted) -> LanesLines | None:
         channels,
         window.stride[0] * line,
         _columns(layer.w[0], together),
-        pack_quant(layer, sums, finish),
+        quant,
         finish,
     )
 

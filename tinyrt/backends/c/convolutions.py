@@ -95,7 +95,7 @@ def conv2d_s8(node: BoundNode, target: Target) -> Kernel:
     if target.isa is MVE:
         return mve_convolution(node, *layer)
     if target.isa in X86:
-        return x86_convolution(node, *layer)
+        return x86_convolution(node, *layer, target.isa)
     if groups == 1 and p.window.dilation == (1, 1):
         block = block_of(node, p.x_zp, p.requant, target.isa)
         if block is not None:
@@ -289,7 +289,7 @@ def fully_connected_s8(node: BoundNode, target: Target) -> Kernel:
     if target.isa is MVE:
         return mve_dense(node, x_zp, requant)
     if target.isa in X86:
-        return x86_dense(node, x_zp, requant)
+        return x86_dense(node, x_zp, requant, target.isa)
     block = block_of(node, x_zp, requant, target.isa)
     if block is not None:
         return block_dense(node, block, requant, target)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tinyrt.backends.lanes import SIGN, Weighted, lanes_depthwise, padded_shape
+from tinyrt.backends.finishes import SIGN, Weighted
+from tinyrt.backends.lanes import lanes_depthwise, padded_shape
 from tinyrt.backends.lines import lanes_lines
 from tinyrt.backends.numba.abi import Call, row_of, subroutine
 from tinyrt.backends.numba.border import pad_flip

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tinyrt.backends.lanes import SIGN, padded_shape
+from tinyrt.backends.finishes import SIGN
+from tinyrt.backends.lanes import padded_shape
 from tinyrt.backends.lines import LanesLines
 from tinyrt.backends.numba.abi import Call, row_of, subroutine
 from tinyrt.backends.numba.border import pad_flip

@@ -1,4 +1,4 @@
-"""How sums of products become outputs, in the forms of ``tinyrt.backends.lanes.Finish``."""
+"""How sums of products become outputs, in the forms of ``tinyrt.backends.finishes.Finish``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils
 
-from tinyrt.backends.lanes import QUANT, Finish
+from tinyrt.backends.finishes import QUANT, Finish
 from tinyrt.backends.numba.vector import (
     I32,
     I64,

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tinyrt.backends.lanes import Weighted, lanes_dense
+from tinyrt.backends.finishes import Weighted
+from tinyrt.backends.lanes import lanes_dense
 from tinyrt.backends.numba.abi import Call, row_of, s8_at, s32_at
 from tinyrt.backends.numba.border import flip
 from tinyrt.backends.numba.product import SHAPES, product, product_of

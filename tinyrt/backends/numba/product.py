@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tinyrt.backends.lanes import AVX2, AVX512, LanesProduct
-from tinyrt.backends.numba.abi import s32_at, subroutine
+from tinyrt.backends.numba.abi import u8_at, subroutine
 from tinyrt.backends.numba.finish import LANE_BYTES, QUANT_BYTES
 from tinyrt.backends.numba.rows import Output, Product
 from tinyrt.backends.numba.tile import product_tile
@@ -23,7 +23,7 @@ _tile = product_tile(SHAPES)
 @subroutine
 def product(x: int, w: int, quant: int, y: int, p: Product) -> None:
     """``clamp(requant(bias + sum(x * w)) + y_zp)`` for all pixels and channels; see ``tile``."""
-    tiles = s32_at(p.tiles)
+    tiles = u8_at(p.tiles)
     left = p.channels
     for k in range(p.tile_count):
         which = np.int64(tiles[k])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tinyrt.backends.lanes import Finish
+from tinyrt.backends.finishes import Finish
 from tinyrt.ops.shared.requant import Requant
 from tinyrt.ops.shared.window import Window
 

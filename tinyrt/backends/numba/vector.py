@@ -11,7 +11,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils
 
-from tinyrt.backends.lanes import LANES as LANES
+from tinyrt.backends.finishes import LANES as LANES
 from tinyrt.floatmath.compiled import FEATURES
 
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))

@@ -3,6 +3,7 @@
 #define TINYRT_DEPTHWISE_X86_H
 
 #include "tinyrt_border.h"
+#include "tinyrt_output_x86.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,9 +27,7 @@ typedef struct {
     int32_t stride_w;
     int32_t out_h;
     int32_t out_w;
-    int32_t y_zp;
-    int32_t act_min;
-    int32_t act_max;
+    tinyrt_output_x86 out;
 } tinyrt_depthwise_x86_params;
 
 /** y = clamp(requant(bias + sum((x - x_zp) * w)) + y_zp). scratch holds an image with its border,

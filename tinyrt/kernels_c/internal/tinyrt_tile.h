@@ -3,50 +3,85 @@
  *  Inputs are unsigned bytes (int8 with the sign bit flipped, which adds 128; the bias makes up for
  *  it), found through tables of offsets, so that one loop serves every window, stride and dilation.
  *  Channels come in vectors of lanes; the constants of a vector are contiguous: first sums,
- *  mantissas, left and right shifts. */
+ *  mantissas, right shifts, and addends of even and odd lanes; in the general form left shifts, and
+ *  nothing. */
 #ifndef TINYRT_TILE_H
 #define TINYRT_TILE_H
 
 #include <string.h>
 
 #include "tinyrt_lanes.h"
+#include "tinyrt_output_x86.h"
 
 #define TINYRT_INLINE static inline __attribute__((always_inline))
 
 /** Bytes of a vector's weights for one step, and int32 of its constants. */
 #define TINYRT_LANE_BYTES (4 * TINYRT_LANES)
-#define TINYRT_QUANT (4 * TINYRT_LANES)
+#define TINYRT_QUANT (5 * TINYRT_LANES)
+
+/** How sums become outputs: with two roundings; with one; with one, where negative sums become the
+ *  zero point, the least int8. All are exact where they are chosen. */
+#define TINYRT_FINISH_GENERAL 0
+#define TINYRT_FINISH_SIGNED 1
+#define TINYRT_FINISH_RELU 2
 
 /** What turns a vector of sums into outputs. */
 typedef struct {
     tinyrt_lanes mult;
-    tinyrt_lanes left;
     tinyrt_lanes right;
+    tinyrt_lanes even;
+    tinyrt_lanes odd;
     tinyrt_lanes zp;
     tinyrt_lanes low;
     tinyrt_lanes high;
 } tinyrt_finish;
 
-TINYRT_INLINE tinyrt_finish tinyrt_load_finish(const int32_t *quant, int32_t y_zp, int32_t act_min,
-                                               int32_t act_max) {
+TINYRT_INLINE tinyrt_finish tinyrt_load_finish(const int32_t *quant, const tinyrt_output_x86 *out) {
     const tinyrt_finish finish = {
         .mult = tinyrt_load_lanes(quant + TINYRT_LANES),
-        .left = tinyrt_load_lanes(quant + 2 * TINYRT_LANES),
-        .right = tinyrt_load_lanes(quant + 3 * TINYRT_LANES),
-        .zp = tinyrt_set_lanes(y_zp),
-        .low = tinyrt_set_lanes(act_min),
-        .high = tinyrt_set_lanes(act_max),
+        .right = tinyrt_load_lanes(quant + 2 * TINYRT_LANES),
+        .even = tinyrt_load_lanes(quant + 3 * TINYRT_LANES),
+        .odd = tinyrt_load_lanes(quant + 4 * TINYRT_LANES),
+        .zp = tinyrt_set_lanes(out->zp),
+        .low = tinyrt_set_lanes(out->act_min),
+        .high = tinyrt_set_lanes(out->act_max),
     };
     return finish;
 }
 
-/** Requantise a vector of sums and store count channels of it. */
-TINYRT_INLINE void tinyrt_finish_lanes(tinyrt_lanes acc, const tinyrt_finish *finish, int8_t *y,
-                                       int32_t count) {
-    acc = tinyrt_high_lanes(tinyrt_raise_lanes(acc, finish->left), finish->mult);
-    acc = tinyrt_add_lanes(tinyrt_lower_lanes(acc, finish->right), finish->zp);
+/** Requantise a vector of sums and store count channels of it; form is a constant. */
+TINYRT_INLINE void tinyrt_finish_lanes(tinyrt_lanes acc, int32_t form, const tinyrt_finish *finish,
+                                       int8_t *y, int32_t count) {
+    if (form == TINYRT_FINISH_RELU) {
+        acc = tinyrt_upper_lanes(acc, finish->mult, finish->even, finish->odd);
+        tinyrt_saturate_lanes(tinyrt_shift_lanes(acc, finish->right), y, count);
+        return;
+    }
+    if (form == TINYRT_FINISH_SIGNED) {
+        const tinyrt_lanes upper = tinyrt_upper_lanes(tinyrt_add_lanes(acc, acc), finish->mult,
+                                                      finish->even, finish->odd);
+        acc = tinyrt_shift_lanes(tinyrt_add_lanes(upper, tinyrt_sign_lanes(acc)), finish->right);
+    } else {
+        acc = tinyrt_high_lanes(tinyrt_raise_lanes(acc, finish->even), finish->mult);
+        acc = tinyrt_add_lanes(tinyrt_lower_lanes(acc, finish->right), finish->zp);
+    }
     tinyrt_store_lanes(tinyrt_clamp_lanes(acc, finish->low, finish->high), y, count);
 }
+
+/** Write body once for each form, a constant in it, and choose. */
+#define TINYRT_IN_EACH_FORM(chosen, body)             \
+    do {                                              \
+        if ((chosen) == TINYRT_FINISH_RELU) {         \
+            const int32_t form = TINYRT_FINISH_RELU;  \
+            body;                                     \
+        } else if ((chosen) == TINYRT_FINISH_SIGNED) { \
+            const int32_t form = TINYRT_FINISH_SIGNED; \
+            body;                                     \
+        } else {                                      \
+            const int32_t form = TINYRT_FINISH_GENERAL; \
+            body;                                     \
+        }                                             \
+    } while (0)
 
 /** Four bytes in each lane. */
 TINYRT_INLINE tinyrt_lanes tinyrt_spread4(const uint8_t *x) {

@@ -17,10 +17,10 @@ static void interleave(const tinyrt_depthwise_x86_params *p, const uint8_t *x, u
     }
 }
 
-/** A row of outputs, one vector of channels. */
-static void outputs(const tinyrt_depthwise_x86_params *p, const uint8_t *taps, const int8_t *w,
-                    const int32_t *quant, int8_t *y, int32_t left) {
-    const tinyrt_finish finish = tinyrt_load_finish(quant, p->y_zp, p->act_min, p->act_max);
+/** A row of outputs, one vector of channels; form is a constant. */
+TINYRT_INLINE void line(const tinyrt_depthwise_x86_params *p, int32_t form, const uint8_t *taps,
+                        const int8_t *w, const int32_t *quant, int8_t *y, int32_t left) {
+    const tinyrt_finish finish = tinyrt_load_finish(quant, &p->out);
     const tinyrt_lanes first = tinyrt_load_lanes(quant);
     const int32_t stride = p->x.c * p->copies;
     const int32_t fours = p->fours;
@@ -42,10 +42,16 @@ static void outputs(const tinyrt_depthwise_x86_params *p, const uint8_t *taps, c
                                   tinyrt_load_lanes(w + k * TINYRT_LANE_BYTES));
             }
         }
-        tinyrt_finish_lanes(acc, &finish, y, left);
+        tinyrt_finish_lanes(acc, form, &finish, y, left);
         taps += step;
         y += stride;
     }
+}
+
+static TINYRT_NOINLINE void outputs(const tinyrt_depthwise_x86_params *p, const uint8_t *taps,
+                                    const int8_t *w, const int32_t *quant, int8_t *y,
+                                    int32_t left) {
+    TINYRT_IN_EACH_FORM(p->out.finish, line(p, form, taps, w, quant, y, left));
 }
 
 void tinyrt_depthwise_x86(const tinyrt_depthwise_x86_params *p, const int8_t *x, uint8_t *scratch,

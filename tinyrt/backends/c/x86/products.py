@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 
 from tinyrt.backends.c.fields import nhwc
 from tinyrt.backends.c.general import check_accumulator
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Calls, Data, Fields, Kernel, Params, Scratch, call
+from tinyrt.backends.finishes import LANES, SIGN, Finish, Weighted, pack_finish
 from tinyrt.backends.lanes import (
-    LANES,
-    SIGN,
+    AVX2,
+    AVX512,
     SLACK,
     LanesProduct,
-    Weighted,
     lanes_convolution,
     lanes_dense,
-    pack_quant,
     pack_taps,
     padded_shape,
 )
@@ -33,16 +33,21 @@ from tinyrt.ops.shared.requant import Requant
 from tinyrt.ops.shared.spec import Array
 from tinyrt.ops.shared.window import Window
 
+SHAPES = {InstructionSet.AVX512: AVX512, InstructionSet.AVX2: AVX2}
+"""Tiles of products; ``tinyrt_lanes.h`` has the same in the same order."""
+
 BYTES = "uint8_t *"
 """The type of scratch memory here."""
 
 
-def convolution_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requant) -> Kernel:
+def convolution_kernel(
+    node: BoundNode, window: Window, x_zp: int, requant: Requant, isa: InstructionSet
+) -> Kernel:
     """The kernel ``tinyrt_conv2d_x86``, which works in an image with its border."""
     x, y = node.input(0), node.output
 
     def calls() -> Calls:
-        packed = lanes_convolution(window, x.shape, _weighted(node, x_zp, requant))
+        packed = lanes_convolution(window, x.shape, _weighted(node, x_zp, requant), SHAPES[isa])
         groups = len(packed.w)
         fields: Fields = {
             "x": nhwc(x.shape),
@@ -57,14 +62,16 @@ def convolution_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requ
     return Kernel(calls, height * width * x.shape[3] + SLACK)
 
 
-def dense_kernel(node: BoundNode, x_zp: int, requant: Requant) -> Kernel:
+def dense_kernel(
+    node: BoundNode, x_zp: int, requant: Requant, isa: InstructionSet
+) -> Kernel:
     """The kernel ``tinyrt_dense_x86``, which works in a copy of the input."""
     x, y = node.input(0), node.output
 
     def calls() -> Calls:
         layer = _weighted(node, x_zp, requant)
         c_out, length = layer.w.shape
-        packed = lanes_dense(x.size // length, layer)
+        packed = lanes_dense(x.size // length, layer, SHAPES[isa])
         params = Params("tinyrt_product_x86_params", _product(packed, requant, c_out, 1))
         return (call("tinyrt_dense_x86", params, x.size, x, Scratch(pointer=BYTES), y),)
 
@@ -133,13 +140,14 @@ def _depthwise_fields(lined: _Lined, layer: Weighted) -> Fields:
     window, channels = lined.window, lined.w.shape[2]
     _, width = padded_shape(window, lined.x)
     rows = np.arange(window.kernel[0]) * window.dilation[0] * width * channels
-    sums = lined.w.reshape(-1, channels).sum(axis=0, dtype=np.int64)
+    # A column that is computed as a row has its taps in another order, and the same sums.
+    quant, finish = pack_finish(layer, 3)
     return {
         "x": nhwc(lined.x),
         "border": _border(lined.x, window, layer.x_zp),
         "copies": channels // lined.x[3],
         "w": Data("w", pack_columns(lined.w)),
-        "quant": Data("quant", pack_quant(layer, sums)),
+        "quant": Data("quant", quant),
         "rows": Data("rows", np.pad(rows, (0, 4 * lined.fours - len(rows))), "int32_t"),
         "fours": lined.fours,
         "kernel_h": window.kernel[0],
@@ -149,7 +157,7 @@ def _depthwise_fields(lined: _Lined, layer: Weighted) -> Fields:
         "stride_w": window.stride[1],
         "out_h": window.out[0],
         "out_w": window.out[1],
-        **_limits(layer.requant),
+        "out": output_fields(layer.requant, finish),
     }
 
 
@@ -180,16 +188,20 @@ def _product(packed: LanesProduct, requant: Requant, channels: int, groups: int)
         "quant": Data("quant", packed.quant),
         "offsets": Data("offsets", packed.offsets, "int32_t"),
         "steps": Data("steps", packed.steps, "int32_t"),
+        "tiles": Data("tiles", packed.tiles, "uint8_t"),
+        "tile_count": len(packed.tiles),
         "pixels": len(packed.offsets),
         "step_count": len(packed.steps),
         "channels": channels // groups,
         "stride": channels,
-        **_limits(requant),
+        "out": output_fields(requant, packed.finish),
     }
 
 
-def _limits(requant: Requant) -> Fields:
-    return {"y_zp": requant.y_zp, "act_min": requant.act_min, "act_max": requant.act_max}
+def output_fields(requant: Requant, finish: Finish) -> Fields:
+    """``tinyrt_output_x86``."""
+    limits = {"act_min": requant.act_min, "act_max": requant.act_max}
+    return {"zp": requant.y_zp, **limits, "finish": int(finish)}
 
 
 def _border(x: Shape, window: Window, x_zp: int) -> Fields:

@@ -8,11 +8,10 @@
 
 #define TINYRT_LANES 16
 
-/** Blocks of sums that stay in registers: pixels x vectors, and vectors of a single pixel. */
-#define TINYRT_TILE_PIXELS 4
-#define TINYRT_TILE_VECTORS 1
-#define TINYRT_COLUMN_PIXELS 4
-#define TINYRT_ROW_VECTORS 4
+/** Blocks of sums that stay in registers: name, pixels, vectors of channels. */
+#define TINYRT_TILES(TILE) TILE(column, 4, 1) TILE(row, 1, 4) TILE(single, 1, 1)
+#define TINYRT_MAX_PIXELS 4
+#define TINYRT_MAX_VECTORS 4
 
 typedef struct {
     __m256i low;
@@ -46,7 +45,7 @@ static inline tinyrt_lanes tinyrt_dot4(tinyrt_lanes acc, tinyrt_lanes x, tinyrt_
     return lanes;
 }
 
-/** Four vectors of sixteen bytes as lanes of four bytes, one from each. */
+/** Four vectors of sixteen bytes, one behind the other. */
 static inline tinyrt_lanes tinyrt_join_lanes(__m128i first, __m128i second, __m128i third,
                                              __m128i fourth) {
     const tinyrt_lanes lanes = {_mm256_inserti128_si256(_mm256_castsi128_si256(first), second, 1),
@@ -124,14 +123,43 @@ static inline tinyrt_lanes tinyrt_lower_lanes(tinyrt_lanes a, tinyrt_lanes right
     return lanes;
 }
 
+static inline __m256i tinyrt_upper_half(__m256i a, __m256i mult, __m256i even, __m256i odd) {
+    const __m256i evens = _mm256_add_epi64(_mm256_mul_epi32(a, mult), even);
+    const __m256i a_odd = _mm256_srli_epi64(a, 32);
+    const __m256i mult_odd = _mm256_srli_epi64(mult, 32);
+    const __m256i odds = _mm256_add_epi64(_mm256_mul_epi32(a_odd, mult_odd), odd);
+    return _mm256_blend_epi32(_mm256_srli_epi64(evens, 32), odds, 0xAA);
+}
+
+/** The upper 32 of 64 bits of a * mult + addend; even lanes and odd ones have addends of their own. */
+static inline tinyrt_lanes tinyrt_upper_lanes(tinyrt_lanes a, tinyrt_lanes mult, tinyrt_lanes even,
+                                              tinyrt_lanes odd) {
+    const tinyrt_lanes lanes = {tinyrt_upper_half(a.low, mult.low, even.low, odd.low),
+                                tinyrt_upper_half(a.high, mult.high, even.high, odd.high)};
+    return lanes;
+}
+
+/** a >> right, rounded down; for each lane's own right. */
+static inline tinyrt_lanes tinyrt_shift_lanes(tinyrt_lanes a, tinyrt_lanes right) {
+    const tinyrt_lanes lanes = {_mm256_srav_epi32(a.low, right.low),
+                                _mm256_srav_epi32(a.high, right.high)};
+    return lanes;
+}
+
+/** -1 where a is negative, else 0. */
+static inline tinyrt_lanes tinyrt_sign_lanes(tinyrt_lanes a) {
+    const tinyrt_lanes lanes = {_mm256_srai_epi32(a.low, 31), _mm256_srai_epi32(a.high, 31)};
+    return lanes;
+}
+
 static inline tinyrt_lanes tinyrt_clamp_lanes(tinyrt_lanes a, tinyrt_lanes low, tinyrt_lanes high) {
     const tinyrt_lanes lanes = {_mm256_min_epi32(_mm256_max_epi32(a.low, low.low), high.low),
                                 _mm256_min_epi32(_mm256_max_epi32(a.high, low.high), high.high)};
     return lanes;
 }
 
-/** Store the first lanes, all of which int8 holds: count of them, or all where it is more. */
-static inline void tinyrt_store_lanes(tinyrt_lanes a, int8_t *y, int32_t count) {
+/** Store the nearest int8 of the first lanes: count of them, or all where it is more. */
+static inline void tinyrt_saturate_lanes(tinyrt_lanes a, int8_t *y, int32_t count) {
     const __m256i shorts = _mm256_permute4x64_epi64(_mm256_packs_epi32(a.low, a.high), 0xD8);
     const __m128i bytes =
         _mm_packs_epi16(_mm256_castsi256_si128(shorts), _mm256_extracti128_si256(shorts, 1));
@@ -144,6 +172,11 @@ static inline void tinyrt_store_lanes(tinyrt_lanes a, int8_t *y, int32_t count) 
     for (int32_t i = 0; i < count; ++i) {
         y[i] = all[i];
     }
+}
+
+/** The same of lanes that int8 holds. */
+static inline void tinyrt_store_lanes(tinyrt_lanes a, int8_t *y, int32_t count) {
+    tinyrt_saturate_lanes(a, y, count);
 }
 
 #endif

@@ -8,11 +8,12 @@
 
 #define TINYRT_LANES 16
 
-/** Blocks of sums that stay in registers: pixels x vectors, and vectors of a single pixel. */
-#define TINYRT_TILE_PIXELS 8
-#define TINYRT_TILE_VECTORS 2
-#define TINYRT_COLUMN_PIXELS 16
-#define TINYRT_ROW_VECTORS 8
+/** Blocks of sums that stay in registers: name, pixels, vectors of channels. */
+#define TINYRT_TILES(TILE) \
+    TILE(quad, 6, 4) TILE(pair, 8, 2) TILE(octet, 3, 8) TILE(column, 10, 1) TILE(row, 1, 8) \
+        TILE(single, 1, 1)
+#define TINYRT_MAX_PIXELS 10
+#define TINYRT_MAX_VECTORS 8
 
 typedef __m512i tinyrt_lanes;
 
@@ -29,7 +30,7 @@ static inline tinyrt_lanes tinyrt_dot4(tinyrt_lanes acc, tinyrt_lanes x, tinyrt_
     return _mm512_dpbusd_epi32(acc, x, w);
 }
 
-/** Four vectors of sixteen bytes as lanes of four bytes, one from each. */
+/** Four vectors of sixteen bytes, one behind the other. */
 static inline tinyrt_lanes tinyrt_join_lanes(__m128i first, __m128i second, __m128i third,
                                              __m128i fourth) {
     const __m256i low = _mm256_inserti128_si256(_mm256_castsi128_si256(first), second, 1);
@@ -85,18 +86,46 @@ static inline tinyrt_lanes tinyrt_lower_lanes(tinyrt_lanes a, tinyrt_lanes right
     return _mm512_mask_add_epi32(down, up, down, one);
 }
 
+/** The upper 32 of 64 bits of a * mult + addend; even lanes and odd ones have addends of their own. */
+static inline tinyrt_lanes tinyrt_upper_lanes(tinyrt_lanes a, tinyrt_lanes mult, tinyrt_lanes even,
+                                              tinyrt_lanes odd) {
+    const __m512i evens = _mm512_add_epi64(_mm512_mul_epi32(a, mult), even);
+    const __m512i a_odd = _mm512_srli_epi64(a, 32);
+    const __m512i mult_odd = _mm512_srli_epi64(mult, 32);
+    const __m512i odds = _mm512_add_epi64(_mm512_mul_epi32(a_odd, mult_odd), odd);
+    return _mm512_mask_blend_epi32(0xAAAA, _mm512_srli_epi64(evens, 32), odds);
+}
+
+/** a >> right, rounded down; for each lane's own right. */
+static inline tinyrt_lanes tinyrt_shift_lanes(tinyrt_lanes a, tinyrt_lanes right) {
+    return _mm512_srav_epi32(a, right);
+}
+
+/** -1 where a is negative, else 0. */
+static inline tinyrt_lanes tinyrt_sign_lanes(tinyrt_lanes a) {
+    return _mm512_srai_epi32(a, 31);
+}
+
 static inline tinyrt_lanes tinyrt_clamp_lanes(tinyrt_lanes a, tinyrt_lanes low, tinyrt_lanes high) {
     return _mm512_min_epi32(_mm512_max_epi32(a, low), high);
 }
 
-/** Store the first lanes, all of which int8 holds: count of them, or all where it is more. */
-static inline void tinyrt_store_lanes(tinyrt_lanes a, int8_t *y, int32_t count) {
-    const __m128i bytes = _mm512_cvtepi32_epi8(a);
+static inline void tinyrt_store_octets(__m128i bytes, int8_t *y, int32_t count) {
     if (count >= TINYRT_LANES) {
         _mm_storeu_si128((__m128i *)(void *)y, bytes);
     } else {
         _mm_mask_storeu_epi8(y, (__mmask16)((1U << count) - 1U), bytes);
     }
+}
+
+/** Store the first lanes, all of which int8 holds: count of them, or all where it is more. */
+static inline void tinyrt_store_lanes(tinyrt_lanes a, int8_t *y, int32_t count) {
+    tinyrt_store_octets(_mm512_cvtepi32_epi8(a), y, count);
+}
+
+/** The same of the nearest int8. */
+static inline void tinyrt_saturate_lanes(tinyrt_lanes a, int8_t *y, int32_t count) {
+    tinyrt_store_octets(_mm512_cvtsepi32_epi8(a), y, count);
 }
 
 #endif
