@@ -27,6 +27,7 @@ from tinyrt.backends.lanes import (
     pack_taps,
     padded_shape,
 )
+from tinyrt.backends.lines import LanesLines, lanes_lines
 from tinyrt.ir import BoundNode, Shape
 from tinyrt.ops.shared.constants import stored_data
 from tinyrt.ops.shared.requant import Requant
@@ -120,10 +121,13 @@ class _Lined:
 
 
 def depthwise_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requant) -> Kernel:
-    """The kernel ``tinyrt_depthwise_x86``.
+    """The kernel ``tinyrt_depthwise_lines_x86`` where windows allow it, or ``tinyrt_depthwise_x86``.
 
-    It works in an image with its border, and in the taps of one row of windows.
+    Both work in an image with its border, the second one also in the taps of one row of windows.
     """
+    lines = lanes_lines(window, node.input(0).shape, _weighted(node, x_zp, requant))
+    if lines is not None:
+        return _lines_kernel(node, window, lines, x_zp, requant)
     lined = _Lined.of(node, window)
 
     def calls() -> Calls:
@@ -133,6 +137,35 @@ def depthwise_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requan
         return (call("tinyrt_depthwise_x86", params, node.input(0), *scratch, node.output),)
 
     return Kernel(calls, lined.image_bytes + lined.taps_bytes)
+
+
+def _lines_kernel(
+    node: BoundNode, window: Window, lines: LanesLines, x_zp: int, requant: Requant
+) -> Kernel:
+    x, channels = node.input(0), node.output.shape[3]
+
+    def calls() -> Calls:
+        fields: Fields = {
+            "x": nhwc(x.shape),
+            "border": _border(x.shape, window, x_zp),
+            "copies": channels // x.shape[3],
+            "w": Data("w", lines.w),
+            "quant": Data("quant", lines.quant),
+            "rows": Data("rows", lines.rows, "int32_t"),
+            "together": lines.together,
+            "stride": lines.stride,
+            "height": lines.height,
+            "width": lines.width,
+            "channels": lines.channels,
+            "column": lines.column,
+            "row_step": lines.row_step,
+            "out": _output(requant, lines.finish),
+        }
+        params = Params("tinyrt_depthwise_lines_x86_params", fields)
+        scratch = Scratch(pointer=BYTES)
+        return (call("tinyrt_depthwise_lines_x86", params, x, scratch, node.output),)
+
+    return Kernel(calls, math.prod(padded_shape(window, x.shape)) * channels + SLACK)
 
 
 def _depthwise_fields(lined: _Lined, layer: Weighted) -> Fields:
@@ -157,7 +190,7 @@ def _depthwise_fields(lined: _Lined, layer: Weighted) -> Fields:
         "stride_w": window.stride[1],
         "out_h": window.out[0],
         "out_w": window.out[1],
-        "out": output_fields(layer.requant, finish),
+        "out": _output(layer.requant, finish),
     }
 
 
@@ -194,11 +227,11 @@ def _product(packed: LanesProduct, requant: Requant, channels: int, groups: int)
         "step_count": len(packed.steps),
         "channels": channels // groups,
         "stride": channels,
-        "out": output_fields(requant, packed.finish),
+        "out": _output(requant, packed.finish),
     }
 
 
-def output_fields(requant: Requant, finish: Finish) -> Fields:
+def _output(requant: Requant, finish: Finish) -> Fields:
     """``tinyrt_output_x86``."""
     limits = {"act_min": requant.act_min, "act_max": requant.act_max}
     return {"zp": requant.y_zp, **limits, "finish": int(finish)}
