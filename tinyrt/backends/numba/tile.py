@@ -18,6 +18,7 @@ from tinyrt.backends.lanes import TileShape
 from tinyrt.backends.numba.abi import Intrinsic, intrinsic
 from tinyrt.backends.numba.finish import LANE_BYTES, Finishing, constants_of, in_each_form
 from tinyrt.backends.numba.vector import (
+    I1,
     I8,
     I32,
     I64,
@@ -27,6 +28,7 @@ from tinyrt.backends.numba.vector import (
     dot4,
     interleave4,
     load,
+    splat,
 )
 
 
@@ -37,7 +39,7 @@ class Tile:
         builder: the IR builder.
         pixels: outputs side by side.
         vectors: vectors of channels.
-        quant: address of the first vector's constants.
+        quant: address of the first vector's constants; None where sums start at 0.
 
     """
 
@@ -48,7 +50,7 @@ class Tile:
             [cgutils.alloca_once(builder, V) for _ in range(vectors)] for _ in range(pixels)
         ]
         for v in range(vectors):
-            bias = constants_of(builder, quant, v)[0]
+            bias = splat(0) if quant is None else constants_of(builder, quant, v)[0]
             for row in self.acc:
                 builder.store(bias, row[v])
 
@@ -56,6 +58,13 @@ class Tile:
         """Accumulate four products per lane."""
         at = self.acc[pixel][vector]
         self.builder.store(dot4(self.builder, self.builder.load(at), x, w), at)
+
+    def join(self, other: Tile) -> None:
+        """Add the sums of another tile of the same shape."""
+        for places, others in zip(self.acc, other.acc, strict=True):
+            for place, more in zip(places, others, strict=True):
+                total = self.builder.add(self.builder.load(place), self.builder.load(more))
+                self.builder.store(total, place)
 
     def store(self, y: Any, stride: Any, channels: Any, out: Any) -> None:
         """Requantise and store: pixel ``i`` goes to ``y + i * stride``, ``channels`` of it."""
@@ -135,15 +144,30 @@ def _products(
     pixels, vectors = shape
     sums = Tile(builder, pixels, vectors, quant)
     at = [builder.add(x, offset(builder, offsets, I64(i))) for i in range(pixels)]
-    with cgutils.for_range(builder, count) as loop:
-        step = offset(builder, steps, loop.index)
-        row = builder.add(w, builder.mul(loop.index, I64(vectors * LANE_BYTES)))
+
+    def add_step(index: Any, target: Tile) -> None:
+        step = offset(builder, steps, index)
+        row = builder.add(w, builder.mul(index, I64(vectors * LANE_BYTES)))
         weights = [load(builder, builder.add(row, I64(v * LANE_BYTES))) for v in range(vectors)]
         for i, pixel in enumerate(at):
             four = load(builder, builder.add(pixel, step), I32)
             spread = broadcast(builder, four)
             for v, vector in enumerate(weights):
-                sums.add(i, v, spread, vector)
+                target.add(i, v, spread, vector)
+
+    if pixels > 1:
+        with cgutils.for_range(builder, count) as loop:
+            add_step(loop.index, sums)
+        return sums
+    # Weights of a single pixel come from farther away: two sums wait for them better than one.
+    other = Tile(builder, pixels, vectors, None)
+    with cgutils.for_range(builder, builder.lshr(count, I64(1))) as loop:
+        first = builder.shl(loop.index, I64(1))
+        add_step(first, sums)
+        add_step(builder.add(first, I64(1)), other)
+    with builder.if_then(builder.trunc(count, I1)):
+        add_step(builder.sub(count, I64(1)), sums)
+    sums.join(other)
     return sums
 
 
