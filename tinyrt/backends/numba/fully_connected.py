@@ -10,7 +10,7 @@ from tinyrt.backends.finishes import Weighted
 from tinyrt.backends.lanes import lanes_dense
 from tinyrt.backends.numba.abi import Call, row_of, s8_at, s32_at
 from tinyrt.backends.numba.border import flip
-from tinyrt.backends.numba.product import SHAPES, product, product_of
+from tinyrt.backends.numba.product import ROW_SHAPES, SHAPES, product, product_of, row_product
 from tinyrt.backends.numba.rows import Product
 from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.fixedpoint import wrap_int32
@@ -36,6 +36,12 @@ def fully_connected_s8(address: int) -> None:
     p = row_of(address, Row)
     flip(p.x, p.scratch, p.product.pixels * p.length)
     product(p.scratch, p.w, p.quant, p.y, p.product)
+
+
+def fully_connected_row_s8(address: int) -> None:
+    """Compute a single row, whose length is whole steps of four: no copy of it is needed."""
+    p = row_of(address, Row)
+    row_product(p.x, p.w, p.quant, p.y, p.product)
 
 
 class LegacyRow(NamedTuple):
@@ -102,9 +108,10 @@ def pack(node: BoundNode, p: FullyConnectedS8, workspace: Workspace) -> Call:
     x, y = node.input(0), node.output
     weights = workspace.weights(node)
     c_out, length = weights.shape
-    workspace.need_scratch(x.size)
+    in_place = x.size == length and length % 4 == 0
+    workspace.need_scratch(0 if in_place else x.size)
     layer = Weighted(weights, workspace.bias(node), p.x_zp, p.requant)
-    packed = lanes_dense(x.size // length, layer, SHAPES)
+    packed = lanes_dense(x.size // length, layer, ROW_SHAPES if in_place else SHAPES)
     row = Row(
         x=workspace.tensor(x),
         y=workspace.tensor(y),
@@ -114,4 +121,4 @@ def pack(node: BoundNode, p: FullyConnectedS8, workspace: Workspace) -> Call:
         quant=workspace.pack(packed.quant),
         product=product_of(packed, p.requant, c_out, 1, workspace),
     )
-    return Call(fully_connected_s8, row)
+    return Call(fully_connected_row_s8 if in_place else fully_connected_s8, row)

@@ -88,7 +88,7 @@ def offset(builder: Any, table: Any, index: Any) -> Any:
     return builder.sext(load(builder, at, I32), I64)
 
 
-def product_tile(tiles: Sequence[TileShape]) -> Intrinsic:
+def product_tile(tiles: Sequence[TileShape], *, is_signed: bool = False) -> Intrinsic:
     """``tile(which, x, offsets, steps, count, w, quant, y, stride, channels, out)``.
 
     For each pixel ``i`` and channel ``c`` of ``tiles[which]``::
@@ -96,8 +96,9 @@ def product_tile(tiles: Sequence[TileShape]) -> Intrinsic:
         sum(x[offsets[i] + steps[k] + j] * w[k][c][j] for k in range(count) for j in range(4))
 
     ``x``, ``offsets``, ``steps``, ``w``, ``quant`` and ``y`` are addresses; ``stride`` bytes lie
-    between two pixels of ``y``.
+    between two pixels of ``y``. Where ``is_signed``, ``x`` has int8 as they come, to which 128 is added.
     """
+    flip = I32(0x80808080 if is_signed else 0)
 
     @intrinsic
     def tile(
@@ -121,7 +122,7 @@ def product_tile(tiles: Sequence[TileShape]) -> Intrinsic:
             which, x, offsets, steps, count, w, quant, y, stride, channels, out = args
             for index, shape in enumerate(tiles):
                 with builder.if_then(builder.icmp_signed("==", which, I64(index))):
-                    sums = _products(builder, shape, x, offsets, steps, count, w, quant)
+                    sums = _products(builder, shape, x, offsets, steps, count, w, quant, flip)
                     sums.store(y, stride, channels, out)
             return context.get_dummy_value()
 
@@ -139,6 +140,7 @@ def _products(
     count: Any,
     w: Any,
     quant: Any,
+    flip: Any,
 ) -> Tile:
     """The sums of one tile."""
     pixels, vectors = shape
@@ -150,7 +152,7 @@ def _products(
         row = builder.add(w, builder.mul(index, I64(vectors * LANE_BYTES)))
         weights = [load(builder, builder.add(row, I64(v * LANE_BYTES))) for v in range(vectors)]
         for i, pixel in enumerate(at):
-            four = load(builder, builder.add(pixel, step), I32)
+            four = builder.xor(load(builder, builder.add(pixel, step), I32), flip)
             spread = broadcast(builder, four)
             for v, vector in enumerate(weights):
                 target.add(i, v, spread, vector)
