@@ -10,13 +10,21 @@ from tinyrt.backends.finishes import Weighted
 from tinyrt.backends.lanes import lanes_dense
 from tinyrt.backends.numba.abi import Call, row_of, s8_at, s32_at
 from tinyrt.backends.numba.border import flip
-from tinyrt.backends.numba.product import ROW_SHAPES, SHAPES, product, product_of, row_product
-from tinyrt.backends.numba.rows import Product
+from tinyrt.backends.numba.finish import LANE_BYTES, QUANT_BYTES
+from tinyrt.backends.numba.product import SHAPES, product, product_of
+from tinyrt.backends.numba.rows import Output, Product
+from tinyrt.backends.numba.tile import row_tile
+from tinyrt.backends.numba.vector import LANES
 from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.fixedpoint import wrap_int32
 from tinyrt.ir import BoundNode
 from tinyrt.ops.fully_connected import FullyConnectedS8
 from tinyrt.ops.shared.requant import Steps
+
+
+(ROW_VECTORS,) = {shape.vectors for shape in SHAPES if shape.pixels == 1 and shape.vectors > 1}
+_row = row_tile(ROW_VECTORS)
+_vector = row_tile(1)
 
 
 class Row(NamedTuple):
@@ -38,10 +46,31 @@ def fully_connected_s8(address: int) -> None:
     product(p.scratch, p.w, p.quant, p.y, p.product)
 
 
+class SingleRow(NamedTuple):
+    """Arguments of ``fully_connected_row_s8``: ``steps`` of four elements."""
+
+    x: int
+    y: int
+    steps: int
+    channels: int
+    w: int
+    quant: int
+    out: Output
+
+
 def fully_connected_row_s8(address: int) -> None:
-    """Compute a single row, whose length is whole steps of four: no copy of it is needed."""
-    p = row_of(address, Row)
-    row_product(p.x, p.w, p.quant, p.y, p.product)
+    """Compute a single row, of which no copy is needed."""
+    p = row_of(address, SingleRow)
+    c = 0
+    while c < p.channels:
+        left, v = p.channels - c, c // LANES
+        w, quant = p.w + v * p.steps * LANE_BYTES, p.quant + v * QUANT_BYTES
+        if left > (ROW_VECTORS - 1) * LANES:
+            _row(p.x, p.steps, w, quant, p.y + c, left, p.out)
+            c += ROW_VECTORS * LANES
+        else:
+            _vector(p.x, p.steps, w, quant, p.y + c, left, p.out)
+            c += LANES
 
 
 class LegacyRow(NamedTuple):
@@ -108,10 +137,21 @@ def pack(node: BoundNode, p: FullyConnectedS8, workspace: Workspace) -> Call:
     x, y = node.input(0), node.output
     weights = workspace.weights(node)
     c_out, length = weights.shape
-    in_place = x.size == length and length % 4 == 0
-    workspace.need_scratch(0 if in_place else x.size)
     layer = Weighted(weights, workspace.bias(node), p.x_zp, p.requant)
-    packed = lanes_dense(x.size // length, layer, ROW_SHAPES if in_place else SHAPES)
+    packed = lanes_dense(x.size // length, layer, SHAPES)
+    out = Output.of(p.requant, packed.finish)
+    if x.size == length and length % 4 == 0:
+        single = SingleRow(
+            x=workspace.tensor(x),
+            y=workspace.tensor(y),
+            steps=length // 4,
+            channels=c_out,
+            w=workspace.pack(packed.w),
+            quant=workspace.pack(packed.quant),
+            out=out,
+        )
+        return Call(fully_connected_row_s8, single)
+    workspace.need_scratch(x.size)
     row = Row(
         x=workspace.tensor(x),
         y=workspace.tensor(y),
@@ -121,4 +161,4 @@ def pack(node: BoundNode, p: FullyConnectedS8, workspace: Workspace) -> Call:
         quant=workspace.pack(packed.quant),
         product=product_of(packed, p.requant, c_out, 1, workspace),
     )
-    return Call(fully_connected_row_s8 if in_place else fully_connected_s8, row)
+    return Call(fully_connected_s8, row)

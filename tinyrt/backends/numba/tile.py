@@ -18,7 +18,6 @@ from tinyrt.backends.lanes import TileShape
 from tinyrt.backends.numba.abi import Intrinsic, intrinsic
 from tinyrt.backends.numba.finish import LANE_BYTES, Finishing, constants_of, in_each_form
 from tinyrt.backends.numba.vector import (
-    I1,
     I8,
     I32,
     I64,
@@ -28,7 +27,6 @@ from tinyrt.backends.numba.vector import (
     dot4,
     interleave4,
     load,
-    splat,
 )
 
 
@@ -39,7 +37,7 @@ class Tile:
         builder: the IR builder.
         pixels: outputs side by side.
         vectors: vectors of channels.
-        quant: address of the first vector's constants; None where sums start at 0.
+        quant: address of the first vector's constants.
 
     """
 
@@ -50,7 +48,7 @@ class Tile:
             [cgutils.alloca_once(builder, V) for _ in range(vectors)] for _ in range(pixels)
         ]
         for v in range(vectors):
-            bias = splat(0) if quant is None else constants_of(builder, quant, v)[0]
+            bias = constants_of(builder, quant, v)[0]
             for row in self.acc:
                 builder.store(bias, row[v])
 
@@ -58,13 +56,6 @@ class Tile:
         """Accumulate four products per lane."""
         at = self.acc[pixel][vector]
         self.builder.store(dot4(self.builder, self.builder.load(at), x, w), at)
-
-    def join(self, other: Tile) -> None:
-        """Add the sums of another tile of the same shape."""
-        for places, others in zip(self.acc, other.acc, strict=True):
-            for place, more in zip(places, others, strict=True):
-                total = self.builder.add(self.builder.load(place), self.builder.load(more))
-                self.builder.store(total, place)
 
     def store(self, y: Any, stride: Any, channels: Any, out: Any) -> None:
         """Requantise and store: pixel ``i`` goes to ``y + i * stride``, ``channels`` of it."""
@@ -88,7 +79,7 @@ def offset(builder: Any, table: Any, index: Any) -> Any:
     return builder.sext(load(builder, at, I32), I64)
 
 
-def product_tile(tiles: Sequence[TileShape], *, is_signed: bool = False) -> Intrinsic:
+def product_tile(tiles: Sequence[TileShape]) -> Intrinsic:
     """``tile(which, x, offsets, steps, count, w, quant, y, stride, channels, out)``.
 
     For each pixel ``i`` and channel ``c`` of ``tiles[which]``::
@@ -96,9 +87,8 @@ def product_tile(tiles: Sequence[TileShape], *, is_signed: bool = False) -> Intr
         sum(x[offsets[i] + steps[k] + j] * w[k][c][j] for k in range(count) for j in range(4))
 
     ``x``, ``offsets``, ``steps``, ``w``, ``quant`` and ``y`` are addresses; ``stride`` bytes lie
-    between two pixels of ``y``. Where ``is_signed``, ``x`` has int8 as they come, to which 128 is added.
+    between two pixels of ``y``.
     """
-    flip = I32(0x80808080 if is_signed else 0)
 
     @intrinsic
     def tile(
@@ -122,7 +112,7 @@ def product_tile(tiles: Sequence[TileShape], *, is_signed: bool = False) -> Intr
             which, x, offsets, steps, count, w, quant, y, stride, channels, out = args
             for index, shape in enumerate(tiles):
                 with builder.if_then(builder.icmp_signed("==", which, I64(index))):
-                    sums = _products(builder, shape, x, offsets, steps, count, w, quant, flip)
+                    sums = _products(builder, shape, x, offsets, steps, count, w, quant)
                     sums.store(y, stride, channels, out)
             return context.get_dummy_value()
 
@@ -140,37 +130,53 @@ def _products(
     count: Any,
     w: Any,
     quant: Any,
-    flip: Any,
 ) -> Tile:
     """The sums of one tile."""
     pixels, vectors = shape
     sums = Tile(builder, pixels, vectors, quant)
     at = [builder.add(x, offset(builder, offsets, I64(i))) for i in range(pixels)]
 
-    def add_step(index: Any, target: Tile) -> None:
-        step = offset(builder, steps, index)
-        row = builder.add(w, builder.mul(index, I64(vectors * LANE_BYTES)))
+    with cgutils.for_range(builder, count) as loop:
+        step = offset(builder, steps, loop.index)
+        row = builder.add(w, builder.mul(loop.index, I64(vectors * LANE_BYTES)))
         weights = [load(builder, builder.add(row, I64(v * LANE_BYTES))) for v in range(vectors)]
         for i, pixel in enumerate(at):
-            four = builder.xor(load(builder, builder.add(pixel, step), I32), flip)
-            spread = broadcast(builder, four)
+            spread = broadcast(builder, load(builder, builder.add(pixel, step), I32))
             for v, vector in enumerate(weights):
-                target.add(i, v, spread, vector)
-
-    if pixels > 1:
-        with cgutils.for_range(builder, count) as loop:
-            add_step(loop.index, sums)
-        return sums
-    # Weights of a single pixel come from farther away: two sums wait for them better than one.
-    other = Tile(builder, pixels, vectors, None)
-    with cgutils.for_range(builder, builder.lshr(count, I64(1))) as loop:
-        first = builder.shl(loop.index, I64(1))
-        add_step(first, sums)
-        add_step(builder.add(first, I64(1)), other)
-    with builder.if_then(builder.trunc(count, I1)):
-        add_step(builder.sub(count, I64(1)), sums)
-    sums.join(other)
+                sums.add(i, v, spread, vector)
     return sums
+
+
+def row_tile(vectors: int) -> Intrinsic:
+    """``tile(x, count, w, quant, y, channels, out)``: one row of int8 as they come.
+
+    For each channel ``c``::
+
+        sum((x[4 * k + j] + 128) * w[k][c][j] for k in range(count) for j in range(4))
+    """
+
+    @intrinsic
+    def tile(
+        typingctx: Any, x: Any, count: Any, w: Any, quant: Any, y: Any, channels: Any, out: Any
+    ) -> Any:
+        del typingctx, x, count, w, quant, y, channels
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            del signature
+            x, count, w, quant, y, channels, out = args
+            sums = Tile(builder, 1, vectors, quant)
+            with cgutils.for_range(builder, count) as loop:
+                four = load(builder, builder.add(x, builder.mul(loop.index, I64(4))), I32)
+                spread = broadcast(builder, builder.xor(four, I32(0x80808080)))
+                row = builder.add(w, builder.mul(loop.index, I64(vectors * LANE_BYTES)))
+                for v in range(vectors):
+                    sums.add(0, v, spread, load(builder, builder.add(row, I64(v * LANE_BYTES))))
+            sums.store(y, I64(0), channels, out)
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 6, out), codegen
+
+    return tile
 
 
 def depthwise_tile(pixels: int) -> Intrinsic:
