@@ -59,14 +59,16 @@ class Finish(IntEnum):
 
     Attributes:
         GENERAL: two roundings, any shift.
-        SIGNED: one rounding; no shift goes left, and twice the sums fit 32 bits.
-        RELU: without the sign, since negative sums become the zero point, the least int8.
+        CLAMPED: one rounding; no shift goes left, and twice the sums fit 32 bits.
+        SIGNED: likewise, where outputs are clamped to int8 only.
+        RELU: likewise without the sign, as negative sums become the zero point, the least int8.
 
     """
 
     GENERAL = 0
-    SIGNED = 1
-    RELU = 2
+    CLAMPED = 1
+    SIGNED = 2
+    RELU = 3
 
 
 def pack_finish(layer: Weighted, axis: int, groups: int = 1) -> tuple[NDArray[np.int32], Finish]:
@@ -121,8 +123,9 @@ def _form(requant: Requant, low: Integers, high: Integers) -> tuple[Finish, NDAr
     right = np.where(is_constant, 1, -requant.shift)
     if largest.max() >= 2**30 or right.min() < 1 or right.max() > MAX_RIGHT:
         return Finish.GENERAL, is_constant
-    whole = (requant.y_zp, requant.act_min, requant.act_max) == (INT8_MIN, INT8_MIN, INT8_MAX)
-    return Finish.RELU if whole else Finish.SIGNED, is_constant
+    if (requant.act_min, requant.act_max) != (INT8_MIN, INT8_MAX):
+        return Finish.CLAMPED, is_constant
+    return Finish.RELU if requant.y_zp == INT8_MIN else Finish.SIGNED, is_constant
 
 
 def _constants(
@@ -133,7 +136,7 @@ def _constants(
     if finish is Finish.GENERAL:
         return requant.mult, right, left, np.zeros_like(left)
     # Of 64 bits the upper 32 are kept; with a sign the sums are doubled before.
-    doubled = finish is Finish.SIGNED
+    doubled = finish is not Finish.RELU
     shift = np.where(is_constant, 1, right - (not doubled)).astype(np.int64)
     one = np.int64(1) << (shift + 32)
     addend = (1 << (30 + doubled)) + one // 2 + requant.y_zp * one

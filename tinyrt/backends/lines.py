@@ -23,6 +23,9 @@ COLUMNS = 3
 ROWS = 4
 """Input rows in a column."""
 
+MAX_FOURS = 4
+"""Fours of taps that a strip keeps in registers."""
+
 
 @dataclass(frozen=True, slots=True)
 class LanesLines:
@@ -87,6 +90,40 @@ def lanes_lines(window: Window, x: Shape, layer: Weighted) -> LanesLines | None:
         quant,
         finish,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class LanesStrip:
+    """A depthwise convolution along the only axis of its images, for kernels with lanes.
+
+    Attributes:
+        fours: of taps.
+        outputs: of an image.
+        w: (vectors, fours, LANES, 4).
+        quant: (1, vectors, QUANT, LANES).
+        finish: how sums become outputs.
+
+    """
+
+    fours: int
+    outputs: int
+    w: NDArray[np.int8]
+    quant: NDArray[np.int32]
+    finish: Finish
+
+
+def lanes_strip(window: Window, x: Shape, layer: Weighted) -> LanesStrip | None:
+    """Pack a depthwise convolution of images that are one element high or wide; else None."""
+    _, kh, kw, channels = layer.w.shape
+    axis = 0 if x[2] == kw == 1 else 1
+    fours = -(-kh * kw // ROWS)
+    is_line = x[2 - axis] == layer.w.shape[2 - axis] == window.out[1 - axis] == 1
+    moves_by_one = window.dilation[axis] == window.stride[axis] == 1
+    if not (is_line and moves_by_one and fours <= MAX_FOURS):
+        return None
+    quant, finish = pack_finish(layer, 3)
+    w = pack_taps(layer.w.reshape(-1, channels))
+    return LanesStrip(fours, window.out[axis], w, quant, finish)
 
 
 def _twice(layer: Weighted) -> Weighted:

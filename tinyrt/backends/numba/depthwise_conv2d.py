@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 from tinyrt.backends.finishes import SIGN, Weighted
 from tinyrt.backends.lanes import lanes_depthwise, padded_shape
-from tinyrt.backends.lines import lanes_lines
+from tinyrt.backends.lines import lanes_lines, lanes_strip
 from tinyrt.backends.numba.abi import Call, row_of, subroutine
 from tinyrt.backends.numba.border import pad_flip
 from tinyrt.backends.numba.depthwise_lines import pack_lines
+from tinyrt.backends.numba.depthwise_strip import pack_strip
 from tinyrt.backends.numba.finish import LANE_BYTES, QUANT_BYTES
 from tinyrt.backends.numba.rows import Border, Images, Output
 from tinyrt.backends.numba.tile import depthwise_tile
@@ -87,6 +88,9 @@ def pack(node: BoundNode, p: ConvolutionS8, workspace: Workspace) -> Call:
     lines = lanes_lines(p.window, x.shape, layer)
     if lines is not None:
         return pack_lines(node, p, lines, workspace)
+    strip = lanes_strip(p.window, x.shape, layer)
+    if strip is not None:
+        return pack_strip(node, p, strip, workspace)
     height, width = padded_shape(p.window, x.shape)
     workspace.need_scratch(height * width * c_out)
     packed = lanes_depthwise(p.window, x.shape, layer)

@@ -61,17 +61,14 @@ def in_each_form(builder: Any, out: Any, body: Callable[[Finishing], None]) -> N
     """Write ``body`` once for each form, and code that chooses: ``out`` is an ``Output``."""
     *limits, form = cgutils.unpack_tuple(builder, out)
     lanes = [broadcast(builder, builder.trunc(v, I32)) for v in limits]
-    is_relu, is_signed = (
-        builder.icmp_signed("==", form, I64(which)) for which in (Finish.RELU, Finish.SIGNED)
-    )
-    with builder.if_else(is_relu, likely=True) as (relu, other):
-        with relu:
-            body(Finishing(builder, Finish.RELU, lanes))
-        with other, builder.if_else(is_signed) as (signed, general):
-            with signed:
-                body(Finishing(builder, Finish.SIGNED, lanes))
-            with general:
-                body(Finishing(builder, Finish.GENERAL, lanes))
+    rest = builder.append_basic_block("finished")
+    for which in (Finish.RELU, Finish.SIGNED, Finish.CLAMPED):
+        with builder.if_then(builder.icmp_signed("==", form, I64(which))):
+            body(Finishing(builder, which, lanes))
+            builder.branch(rest)
+    body(Finishing(builder, Finish.GENERAL, lanes))
+    builder.branch(rest)
+    builder.position_at_end(rest)
 
 
 def _upper_halves(builder: Any, acc: Any, constants: Sequence[Any]) -> Any:
@@ -94,11 +91,19 @@ def _relu(builder: Any, acc: Any, constants: Sequence[Any], limits: Sequence[Any
     return saturate(builder, builder.ashr(_upper_halves(builder, acc, constants), constants[2]))
 
 
-def _signed(builder: Any, acc: Any, constants: Sequence[Any], limits: Sequence[Any]) -> Any:
+def _rounded(builder: Any, acc: Any, constants: Sequence[Any]) -> Any:
     sign = builder.ashr(acc, splat(31))
     upper = _upper_halves(builder, builder.shl(acc, splat(1)), constants)
-    rounded = builder.ashr(builder.add(upper, sign), constants[2])
-    return clamp(builder, rounded, *limits[1:])
+    return builder.ashr(builder.add(upper, sign), constants[2])
+
+
+def _signed(builder: Any, acc: Any, constants: Sequence[Any], limits: Sequence[Any]) -> Any:
+    del limits
+    return saturate(builder, _rounded(builder, acc, constants))
+
+
+def _clamped(builder: Any, acc: Any, constants: Sequence[Any], limits: Sequence[Any]) -> Any:
+    return clamp(builder, _rounded(builder, acc, constants), *limits[1:])
 
 
 def _general(builder: Any, acc: Any, constants: Sequence[Any], limits: Sequence[Any]) -> Any:
@@ -108,4 +113,9 @@ def _general(builder: Any, acc: Any, constants: Sequence[Any], limits: Sequence[
     return clamp(builder, builder.add(scaled, zero_point), low, high)
 
 
-_FORMS = {Finish.GENERAL: _general, Finish.SIGNED: _signed, Finish.RELU: _relu}
+_FORMS = {
+    Finish.GENERAL: _general,
+    Finish.CLAMPED: _clamped,
+    Finish.SIGNED: _signed,
+    Finish.RELU: _relu,
+}

@@ -16,7 +16,7 @@ from tinyrt.backends.lines import COLUMNS, ROWS
 from tinyrt.backends.numba.abi import Intrinsic, intrinsic
 from tinyrt.backends.numba.finish import LANE_BYTES, Finishing, constants_of, in_each_form
 from tinyrt.backends.numba.tile import offset
-from tinyrt.backends.numba.vector import I8, I64, LANES, V, dot4, interleave4, load
+from tinyrt.backends.numba.vector import I8, I64, LANES, V, dot4, interleave4, load, shift_in
 
 
 def depthwise_line(stride: int, together: int) -> Intrinsic:
@@ -88,3 +88,63 @@ def depthwise_line(stride: int, together: int) -> Intrinsic:
         return types.void(*[types.int64] * 10, out), codegen
 
     return line
+
+
+def depthwise_strip(fours: int) -> Intrinsic:
+    """``strip(x, element, w, quant, y, y_step, count, channels, out)``.
+
+    For each output ``i`` and each of sixteen channels ``c``::
+
+        sum(x[(i + k) * element + c] * w[k // ROWS][c][k % ROWS] for k in range(ROWS * fours))
+
+    ``element`` bytes lie between two elements of ``x``, ``y_step`` between two outputs. Elements behind
+    the last window are read, as many as a four has.
+    """
+
+    @intrinsic
+    def strip(
+        typingctx: Any,
+        x: Any,
+        element: Any,
+        w: Any,
+        quant: Any,
+        y: Any,
+        y_step: Any,
+        count: Any,
+        channels: Any,
+        out: Any,
+    ) -> Any:
+        del typingctx, x, element, w, quant, y, y_step, count, channels
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            del signature
+            x, element, w, quant, y, y_step, count, channels, out = args
+            weights = [load(builder, builder.add(w, I64(f * LANE_BYTES))) for f in range(fours)]
+            octets = ir.VectorType(I8, LANES)
+
+            def element_at(index: Any) -> Any:
+                return load(builder, builder.add(x, builder.mul(index, element)), octets)
+
+            def outputs(finish: Finishing) -> None:
+                constants = constants_of(builder, quant, 0)
+                taps = [cgutils.alloca_once(builder, V) for _ in range(fours)]
+                for f, place in enumerate(taps):
+                    four = [element_at(I64(ROWS * f + k)) for k in range(ROWS)]
+                    builder.store(interleave4(builder, four), place)
+                with cgutils.for_range(builder, count) as loop:
+                    acc = constants[0]
+                    fresh = builder.add(loop.index, I64(ROWS))
+                    for f, (place, four) in enumerate(zip(taps, weights, strict=True)):
+                        columns = builder.load(place)
+                        acc = dot4(builder, acc, columns, four)
+                        element = element_at(builder.add(fresh, I64(ROWS * f)))
+                        builder.store(shift_in(builder, columns, element), place)
+                    at = builder.add(y, builder.mul(loop.index, y_step))
+                    finish.store(acc, constants, at, channels)
+
+            in_each_form(builder, out, outputs)
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 8, out), codegen
+
+    return strip

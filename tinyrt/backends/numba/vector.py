@@ -87,6 +87,12 @@ def interleave4(builder: Any, vectors: Any) -> Any:
     return builder.bitcast(builder.shuffle_vector(low, high, mask), V)
 
 
+def shift_in(builder: Any, lanes: Any, octets: Any) -> Any:
+    """Lanes of four bytes without the first of each, and one of sixteen new bytes behind."""
+    fresh = builder.shl(builder.zext(octets, V), splat(24))
+    return builder.or_(builder.lshr(lanes, splat(8)), fresh)
+
+
 def requantize(builder: Any, acc: Any, mult: Any, left: Any, right: Any) -> Any:
     """``multiply_by_quantized_multiplier`` in every lane, rounded twice.
 

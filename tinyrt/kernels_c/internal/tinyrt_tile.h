@@ -19,11 +19,12 @@
 #define TINYRT_LANE_BYTES (4 * TINYRT_LANES)
 #define TINYRT_QUANT (5 * TINYRT_LANES)
 
-/** How sums become outputs: with two roundings; with one; with one, where negative sums become the
- *  zero point, the least int8. All are exact where they are chosen. */
+/** How sums become outputs: with two roundings; with one; with one and no clamp but int8; likewise,
+ *  where negative sums become the zero point, the least int8. All are exact where they are chosen. */
 #define TINYRT_FINISH_GENERAL 0
-#define TINYRT_FINISH_SIGNED 1
-#define TINYRT_FINISH_RELU 2
+#define TINYRT_FINISH_CLAMPED 1
+#define TINYRT_FINISH_SIGNED 2
+#define TINYRT_FINISH_RELU 3
 
 /** What turns a vector of sums into outputs. */
 typedef struct {
@@ -57,15 +58,19 @@ TINYRT_INLINE void tinyrt_finish_lanes(tinyrt_lanes acc, int32_t form, const tin
         tinyrt_saturate_lanes(tinyrt_shift_lanes(acc, finish->right), y, count);
         return;
     }
-    if (form == TINYRT_FINISH_SIGNED) {
+    if (form == TINYRT_FINISH_GENERAL) {
+        acc = tinyrt_high_lanes(tinyrt_raise_lanes(acc, finish->even), finish->mult);
+        acc = tinyrt_add_lanes(tinyrt_lower_lanes(acc, finish->right), finish->zp);
+    } else {
         const tinyrt_lanes upper = tinyrt_upper_lanes(tinyrt_add_lanes(acc, acc), finish->mult,
                                                       finish->even, finish->odd);
         acc = tinyrt_shift_lanes(tinyrt_add_lanes(upper, tinyrt_sign_lanes(acc)), finish->right);
-    } else {
-        acc = tinyrt_high_lanes(tinyrt_raise_lanes(acc, finish->even), finish->mult);
-        acc = tinyrt_add_lanes(tinyrt_lower_lanes(acc, finish->right), finish->zp);
     }
-    tinyrt_store_lanes(tinyrt_clamp_lanes(acc, finish->low, finish->high), y, count);
+    if (form == TINYRT_FINISH_SIGNED) {
+        tinyrt_saturate_lanes(acc, y, count);
+    } else {
+        tinyrt_store_lanes(tinyrt_clamp_lanes(acc, finish->low, finish->high), y, count);
+    }
 }
 
 /** Write body once for each form, a constant in it, and choose. */
@@ -76,6 +81,9 @@ TINYRT_INLINE void tinyrt_finish_lanes(tinyrt_lanes acc, int32_t form, const tin
             body;                                     \
         } else if ((chosen) == TINYRT_FINISH_SIGNED) { \
             const int32_t form = TINYRT_FINISH_SIGNED; \
+            body;                                     \
+        } else if ((chosen) == TINYRT_FINISH_CLAMPED) { \
+            const int32_t form = TINYRT_FINISH_CLAMPED; \
             body;                                     \
         } else {                                      \
             const int32_t form = TINYRT_FINISH_GENERAL; \
