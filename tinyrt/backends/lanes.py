@@ -24,10 +24,19 @@ SLACK = 64
 
 
 class TileShape(NamedTuple):
-    """A block of sums that stays in registers with the weights and the inputs that it needs."""
+    """A block of sums that stays in registers with the weights and the inputs that it needs.
+
+    Attributes:
+        pixels: of a block.
+        vectors: of channels.
+        step: bytes of input that a lane takes at once. With eight, half of a vector's channels fill
+            a register, and both halves of a sum are added at the end.
+
+    """
 
     pixels: int
     vectors: int
+    step: int = 4
 
     def cost(self, pixels: int) -> float:
         """Cycles of a step, for one vector of channels of that many pixels.
@@ -38,7 +47,10 @@ class TileShape(NamedTuple):
         return -(-pixels // self.pixels) * max(products / 2, loads / 2, 4) / self.vectors
 
 
-AVX512 = tuple(TileShape(*s) for s in ((6, 4), (8, 2), (3, 8), (10, 1), (1, 8), (1, 1)))
+EIGHTS = TileShape(8, 1, 8)
+"""For layers of a single vector of channels: half as many inputs are spread."""
+
+AVX512 = (*(TileShape(*s) for s in ((6, 4), (8, 2), (3, 8), (10, 1), (1, 8), (1, 1))), EIGHTS)
 AVX2 = tuple(TileShape(*s) for s in ((4, 1), (1, 4), (1, 1)))
 
 
@@ -46,7 +58,11 @@ def tiles_of(shapes: Sequence[TileShape], pixels: int, channels: int) -> list[in
     """The shapes whose tiles make a layer, one group of vectors of channels after the other."""
     found, left = [], channel_vectors(channels)
     while left:
-        fit = [i for i, s in enumerate(shapes) if s.pixels <= pixels and s.vectors <= left]
+        fit = [
+            i
+            for i, s in enumerate(shapes)
+            if s.step == 4 and s.pixels <= pixels and s.vectors <= left
+        ]
         found.append(min(fit, key=lambda i: shapes[i].cost(pixels)))
         left -= shapes[found[-1]].vectors
     return found
@@ -72,10 +88,10 @@ def tap_offsets(window: Window, padded: Pair, channels: int) -> NDArray[np.int32
     return ((rows[:, None] + columns).reshape(-1) * channels).astype(np.int32)
 
 
-def step_offsets(segments: NDArray[Any], length: int) -> NDArray[np.int32]:
-    """Where each step of four bytes lies, for runs of ``length`` bytes with these starts."""
-    fours = 4 * np.arange(-(-length // 4))
-    return (np.asarray(segments)[:, None] + fours).reshape(-1).astype(np.int32)
+def step_offsets(segments: NDArray[Any], length: int, step: int = 4) -> NDArray[np.int32]:
+    """Where each step of so many bytes lies, for runs of ``length`` bytes with these starts."""
+    places = step * np.arange(-(-length // step))
+    return (np.asarray(segments)[:, None] + places).reshape(-1).astype(np.int32)
 
 
 def pack_weights(w: NDArray[np.int8], along: Sequence[int]) -> NDArray[np.int8]:
@@ -99,6 +115,17 @@ def pack_weights(w: NDArray[np.int8], along: Sequence[int]) -> NDArray[np.int8]:
     by_step = w.reshape(vectors, LANES, segments * fours, 4).transpose(2, 0, 1, 3)
     groups = np.split(by_step, np.cumsum(along)[:-1], axis=1)
     return np.concatenate([group.reshape(-1, LANES, 4) for group in groups])
+
+
+def pack_eights(w: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Weights (channels, taps) of one vector, by eights of taps: (2 * taps / 8, LANES, 4).
+
+    A register holds eight bytes of each of eight channels.
+    """
+    channels, taps = w.shape
+    filled = np.zeros((LANES, taps), np.int8)
+    filled[:channels] = w
+    return filled.reshape(2, LANES // 2, taps // 8, 8).transpose(2, 0, 1, 3).reshape(-1, LANES, 4)
 
 
 def pack_taps(w: NDArray[np.int8]) -> NDArray[np.int8]:
@@ -147,15 +174,19 @@ def lanes_convolution(window: Window, x: Shape, layer: Weighted, shapes: Sequenc
     parts = w.reshape(groups, c_out // groups, -1, length)
     quant, finish = pack_finish(layer, 0, groups)
     offsets = pixel_offsets(window, padded, channels)
-    tiles = tiles_of(shapes, len(offsets), c_out // groups)
-    along = [shapes[i].vectors for i in tiles]
+    segments = (rows[:, None] + columns).reshape(-1)
+    own = c_out // groups
+    in_eights = length % EIGHTS.step == 0 and LANES // 2 < own <= LANES
+    if in_eights and EIGHTS in shapes and len(offsets) >= EIGHTS.pixels:
+        tiles = [shapes.index(EIGHTS)]
+        steps = step_offsets(segments, length, EIGHTS.step)
+        packed = [pack_eights(part.reshape(own, -1)) for part in parts]
+    else:
+        tiles = tiles_of(shapes, len(offsets), own)
+        steps = step_offsets(segments, length)
+        packed = [pack_weights(part, [shapes[i].vectors for i in tiles]) for part in parts]
     return LanesProduct(
-        offsets,
-        step_offsets((rows[:, None] + columns).reshape(-1), length),
-        np.stack([pack_weights(part, along) for part in parts]),
-        quant,
-        finish,
-        np.array(tiles, np.uint8),
+        offsets, steps, np.stack(packed), quant, finish, np.array(tiles, np.uint8)
     )
 
 

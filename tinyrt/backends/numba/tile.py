@@ -23,10 +23,13 @@ from tinyrt.backends.numba.vector import (
     I64,
     LANES,
     V,
+    add_pairs,
     broadcast,
+    broadcast8,
     dot4,
     interleave4,
     load,
+    splat,
 )
 
 
@@ -112,7 +115,8 @@ def product_tile(tiles: Sequence[TileShape]) -> Intrinsic:
             which, x, offsets, steps, count, w, quant, y, stride, channels, out = args
             for index, shape in enumerate(tiles):
                 with builder.if_then(builder.icmp_signed("==", which, I64(index))):
-                    sums = _products(builder, shape, x, offsets, steps, count, w, quant)
+                    products = _products if shape.step == 4 else _products_of_eights
+                    sums = products(builder, shape, x, offsets, steps, count, w, quant)
                     sums.store(y, stride, channels, out)
             return context.get_dummy_value()
 
@@ -132,7 +136,7 @@ def _products(
     quant: Any,
 ) -> Tile:
     """The sums of one tile."""
-    pixels, vectors = shape
+    pixels, vectors, _ = shape
     sums = Tile(builder, pixels, vectors, quant)
     at = [builder.add(x, offset(builder, offsets, I64(i))) for i in range(pixels)]
 
@@ -144,6 +148,37 @@ def _products(
             spread = broadcast(builder, load(builder, builder.add(pixel, step), I32))
             for v, vector in enumerate(weights):
                 sums.add(i, v, spread, vector)
+    return sums
+
+
+def _products_of_eights(
+    builder: Any,
+    shape: TileShape,
+    x: Any,
+    offsets: Any,
+    steps: Any,
+    count: Any,
+    w: Any,
+    quant: Any,
+) -> Tile:
+    """The sums of one tile of a single vector; a register has two sums of each of eight channels."""
+    sums = Tile(builder, shape.pixels, 1, quant)
+    halves = [[cgutils.alloca_once_value(builder, splat(0)) for _ in range(2)] for _ in sums.acc]
+    at = [builder.add(x, offset(builder, offsets, I64(i))) for i in range(shape.pixels)]
+    for pair in halves:
+        for place in pair:
+            builder.store(splat(0), place)
+    with cgutils.for_range(builder, count) as loop:
+        step = offset(builder, steps, loop.index)
+        row = builder.add(w, builder.mul(loop.index, I64(2 * LANE_BYTES)))
+        weights = [load(builder, builder.add(row, I64(h * LANE_BYTES))) for h in range(2)]
+        for pixel, pair in zip(at, halves, strict=True):
+            spread = broadcast8(builder, load(builder, builder.add(pixel, step), I64))
+            for place, weight in zip(pair, weights, strict=True):
+                builder.store(dot4(builder, builder.load(place), spread, weight), place)
+    for (place,), pair in zip(sums.acc, halves, strict=True):
+        total = add_pairs(builder, *map(builder.load, pair))
+        builder.store(builder.add(builder.load(place), total), place)
     return sums
 
 

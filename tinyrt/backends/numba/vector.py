@@ -33,6 +33,20 @@ def broadcast(builder: Any, scalar: Any) -> Any:
     return builder.shuffle_vector(first, ir.Constant(V, ir.Undefined), splat(0))
 
 
+def broadcast8(builder: Any, scalar: Any) -> Any:
+    """An i64 in every pair of lanes."""
+    half = ir.VectorType(I64, LANES // 2)
+    first = builder.insert_element(ir.Constant(half, ir.Undefined), scalar, I32(0))
+    zeros = ir.Constant(ir.VectorType(I32, LANES // 2), [0] * (LANES // 2))
+    return builder.bitcast(builder.shuffle_vector(first, ir.Constant(half, ir.Undefined), zeros), V)
+
+
+def add_pairs(builder: Any, a: Any, b: Any) -> Any:
+    """Sums of neighbouring lanes, first those of ``a``."""
+    even, odd = (ir.Constant(V, list(range(first, 2 * LANES, 2))) for first in (0, 1))
+    return builder.add(builder.shuffle_vector(a, b, even), builder.shuffle_vector(a, b, odd))
+
+
 def load(builder: Any, address: Any, kind: Any = V) -> Any:
     """A value of LLVM type ``kind`` from an i64 address of any alignment."""
     return builder.load(builder.inttoptr(address, kind.as_pointer()), align=1)
