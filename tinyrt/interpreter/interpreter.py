@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyrt.backends.program import Program
+from tinyrt.backends.program import Program, Step
 from tinyrt.budget import Budget, as_budget, limited
 from tinyrt.convert.tflite.directory import Directory
 from tinyrt.convert.tflite.reader import map_file, parse_with_directory
@@ -170,6 +170,7 @@ class Interpreter:
         """Back to the state before allocation."""
         self._plan: ArenaPlan | None = None
         self._program: Program | None = None
+        self._run: Step | None = None
         self._tensors: dict[str, NDArray[Any]] = {}
 
     @property
@@ -236,6 +237,8 @@ class Interpreter:
         self.backend = backend
         self._tensors = placed.tensors
         self._plan = placed.plan
+        is_plain = self._on_op is None and not self.graph.states
+        self._run = self._program.run if is_plain else self._step
         self.reset_all_variables()
 
     def invoke(self) -> None:
@@ -245,8 +248,14 @@ class Interpreter:
             NotAllocatedError: ``allocate_tensors`` has not been called.
 
         """
-        if self._program is None:
+        # Small models take a microsecond: nothing is looked up here that can be known before.
+        if self._run is None:
             raise NotAllocatedError
+        self._run()
+
+    def _step(self) -> None:
+        """Run the model, watched where someone watches, and keep its states."""
+        assert self._program is not None  # as allocated
         if self._on_op is None:
             self._program.run()
         else:

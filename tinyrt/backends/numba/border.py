@@ -33,16 +33,19 @@ def pad_flip(x: int, images: Images, copies: int, y: int, border: Border) -> Non
     pixel = channels * copies
     row = border.width * pixel
     inner = width * pixel
-    fill(y, top * row, value)
+    # What lies right of a row and left of the next one is filled at once.
+    at = y + top * row + left * pixel
+    fill(y, at - y, value)
     for i in range(height):
-        at = y + (top + i) * row
-        fill(at, left * pixel, value)
         if copies == 1:
-            flip(x + i * inner, at + left * pixel, inner)
+            flip(x + i * inner, at, inner)
         else:
-            _flip_copies(x + i * width * channels, at + left * pixel, width * channels, copies)
-        fill(at + left * pixel + inner, row - left * pixel - inner, value)
-    fill(y + (top + height) * row, (border.height - top - height) * row, value)
+            _flip_copies(x + i * width * channels, at, width * channels, copies)
+        if i < height - 1:
+            fill(at + inner, row - inner, value)
+        at += row
+    end = y + border.height * row
+    fill(at - row + inner, end - (at - row + inner), value)
 
 
 @subroutine

@@ -17,6 +17,7 @@ from tinyrt.backends.numba.movement import place_of
 from tinyrt.backends.numba.rows import Axes, Side
 from tinyrt.backends.numba.vector import LANES
 from tinyrt.backends.numba.workspace import Workspace
+from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
 from tinyrt.ir import BoundNode
 from tinyrt.ops.add import LEFT_SHIFT, AddS8
 from tinyrt.ops.mul import MulS8
@@ -111,7 +112,7 @@ def _binary(compute: lanes.Compute) -> Callable[[Callable[..., Any]], Callable[[
                     b += walk.b.row
                     y += walk.length
 
-        run.__qualname__ = f"{function.__qualname__}_run"
+        run.__qualname__ = f"{compute.__name__}_run"
         return subroutine(run)
 
     return decorate
@@ -133,10 +134,13 @@ def _sub(a: int, b: int, p: AddRow) -> np.int8:
     return saturate(total + p.y_zp, p.act_min, p.act_max)
 
 
-@_binary(lanes.linear_sum)
-def _linear_sum(a: int, b: int, p: LinearRow) -> np.int8:
+def _linear(a: int, b: int, p: LinearRow) -> np.int8:
     total = (np.int64(a) * p.a_factor + np.int64(b) * p.b_factor + p.addend) >> SUM_BITS
     return saturate(total, p.act_min, p.act_max)
+
+
+_linear_sum = _binary(lanes.linear_sum)(_linear)
+_clamped_linear_sum = _binary(lanes.clamped_linear_sum)(_linear)
 
 
 @_binary(lanes.mul)
@@ -167,8 +171,13 @@ def sub_s8(address: int) -> None:
 
 
 def linear_sum_s8(address: int) -> None:
-    """``clamp((a_factor * a + b_factor * b + addend) >> SUM_BITS)``."""
+    """``(a_factor * a + b_factor * b + addend) >> SUM_BITS``, the nearest int8."""
     _linear_sum(row_of(address, LinearRow))
+
+
+def clamped_linear_sum_s8(address: int) -> None:
+    """The same, clamped."""
+    _clamped_linear_sum(row_of(address, LinearRow))
 
 
 def mul_s8(address: int) -> None:
@@ -227,7 +236,8 @@ def _linear_row(node: BoundNode, p: AddS8, workspace: Workspace) -> Call | None:
     if linear is None:
         return None
     row = LinearRow(_walk(node, workspace), *astuple(linear), p.act_min, p.act_max)
-    return Call(linear_sum_s8, row)
+    whole = (p.act_min, p.act_max) == (INT8_MIN, INT8_MAX)
+    return Call(linear_sum_s8 if whole else clamped_linear_sum_s8, row)
 
 
 def _add_row(node: BoundNode, p: AddS8, workspace: Workspace) -> AddRow:

@@ -22,6 +22,7 @@ from tinyrt.backends.numba.vector import (
     clamp,
     load,
     requantize,
+    saturate,
     splat,
     store_s8,
 )
@@ -75,10 +76,15 @@ def sub(builder: Any, a: Any, b: Any, f: dict[str, Any]) -> Any:
 
 
 def linear_sum(builder: Any, a: Any, b: Any, f: dict[str, Any]) -> Any:
-    """``clamp((a_factor * a + b_factor * b + addend) >> SUM_BITS)``."""
+    """``(a_factor * a + b_factor * b + addend) >> SUM_BITS``, the nearest int8."""
     first = builder.add(builder.mul(a, f["a_factor"]), f["addend"])
     total = builder.add(first, builder.mul(b, f["b_factor"]))
-    return clamp(builder, builder.ashr(total, splat(SUM_BITS)), f["act_min"], f["act_max"])
+    return saturate(builder, builder.ashr(total, splat(SUM_BITS)))
+
+
+def clamped_linear_sum(builder: Any, a: Any, b: Any, f: dict[str, Any]) -> Any:
+    """The same, clamped."""
+    return clamp(builder, linear_sum(builder, a, b, f), f["act_min"], f["act_max"])
 
 
 def mul(builder: Any, a: Any, b: Any, f: dict[str, Any]) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from tinyrt.backends.numba.abi import Call, row_of, s8_at, s32_at, subroutine
 from tinyrt.backends.numba.fixedpoint import saturate
 from tinyrt.backends.numba.rows import Slide
@@ -54,11 +56,13 @@ def average_pool2d_s8(address: int) -> None:
                             sums[c] += x[c]
                 count = (bottom - top) * (right - left)
                 y = s8_at(p.y + ((n * p.rows.outputs + i) * p.columns.outputs + j) * p.channels)
+                # Half a unit more never reaches the next multiple: the quotient is exact.
+                half, scale = count // 2 + 0.5, 1.0 / count
                 for c in range(p.channels):
-                    rounded = (abs(sums[c]) + count // 2) // count
+                    rounded = np.int32((abs(sums[c]) + half) * scale)
                     mean = -rounded if sums[c] < 0 else rounded
                     if p.legacy:
-                        mean = (sums[c] + count // 2) // count
+                        mean = np.int32(np.floor((sums[c] + half) * scale))
                     y[c] = saturate(mean, p.low, p.high)
 
 

@@ -61,13 +61,18 @@ class Tile:
         self.builder.store(dot4(self.builder, self.builder.load(at), x, w), at)
 
     def store(self, y: Any, stride: Any, channels: Any, out: Any) -> None:
-        """Requantise and store: pixel ``i`` goes to ``y + i * stride``, ``channels`` of it."""
+        """Requantise and store: pixel ``i`` goes to ``y + i * stride``, ``channels`` of it.
+
+        Only the last vector may have fewer channels than lanes.
+        """
         builder = self.builder
 
         def all_of(finish: Finishing) -> None:
-            for v in range(len(self.acc[0])):
+            vectors = len(self.acc[0])
+            for v in range(vectors):
                 constants = constants_of(builder, self.quant, v)
-                left = builder.sub(channels, I64(v * LANES))
+                is_last = v == vectors - 1
+                left = builder.sub(channels, I64(v * LANES)) if is_last else I64(LANES)
                 for i, row in enumerate(self.acc):
                     at = builder.add(y, builder.mul(stride, I64(i)))
                     at = builder.add(at, I64(v * LANES))

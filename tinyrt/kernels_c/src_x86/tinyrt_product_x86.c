@@ -11,10 +11,12 @@ TINYRT_INLINE void finish(const tinyrt_output_x86 *out, int32_t form, int32_t pi
 #pragma GCC unroll 8
     for (int32_t v = 0; v < vectors; ++v) {
         const tinyrt_finish constants = tinyrt_load_finish(quant + v * TINYRT_QUANT, out);
+        /* Only the last vector may have fewer channels than lanes. */
+        const int32_t count = v + 1 < vectors ? TINYRT_LANES : left - v * TINYRT_LANES;
 #pragma GCC unroll 16
         for (int32_t i = 0; i < pixels; ++i) {
             tinyrt_finish_lanes(acc[i][v], form, &constants, y + i * stride + v * TINYRT_LANES,
-                                left - v * TINYRT_LANES);
+                                count);
         }
     }
 }
@@ -58,6 +60,49 @@ TINYRT_INLINE void tile(const tinyrt_product_x86_params *p, int32_t pixels, int3
                         finish(&out, form, pixels, vectors, acc, quant, y, p->stride, left));
 }
 
+#ifdef TINYRT_TILES_OF_EIGHTS
+
+/** pixels of a single vector: a register has two sums of each of eight channels. */
+TINYRT_INLINE void tile_of_eights(const tinyrt_product_x86_params *p, int32_t pixels,
+                                  const uint8_t *x, const int32_t *offsets, const int8_t *w,
+                                  const int32_t *quant, int8_t *y, int32_t left) {
+    const tinyrt_output_x86 out = p->out;
+    tinyrt_lanes halves[TINYRT_MAX_PIXELS][2];
+    const uint8_t *at[TINYRT_MAX_PIXELS];
+#pragma GCC unroll 16
+    for (int32_t i = 0; i < pixels; ++i) {
+        at[i] = x + offsets[i];
+        halves[i][0] = halves[i][1] = tinyrt_set_lanes(0);
+    }
+    const int32_t *const steps = p->steps;
+    const int32_t count = p->step_count;
+    for (int32_t k = 0; k < count; ++k) {
+        const tinyrt_lanes first = tinyrt_load_lanes(w);
+        const tinyrt_lanes second = tinyrt_load_lanes(w + TINYRT_LANE_BYTES);
+        w += 2 * TINYRT_LANE_BYTES;
+        const int32_t step = steps[k];
+#pragma GCC unroll 16
+        for (int32_t i = 0; i < pixels; ++i) {
+            int64_t bytes;
+            memcpy(&bytes, at[i] + step, sizeof bytes);
+            const tinyrt_lanes eight = tinyrt_set_pairs(bytes);
+            halves[i][0] = tinyrt_dot4(halves[i][0], eight, first);
+            halves[i][1] = tinyrt_dot4(halves[i][1], eight, second);
+        }
+    }
+    const tinyrt_lanes bias = tinyrt_load_lanes(quant);
+    tile_sums acc;
+#pragma GCC unroll 16
+    for (int32_t i = 0; i < pixels; ++i) {
+        acc[i][0] = tinyrt_add_lanes(bias, tinyrt_add_pairs(halves[i][0], halves[i][1]));
+    }
+    TINYRT_IN_EACH_FORM(out.finish, finish(&out, form, pixels, 1, acc, quant, y, p->stride, left));
+}
+
+#else
+#define TINYRT_TILES_OF_EIGHTS(TILE)
+#endif
+
 #define DEFINE(name, pixels, vectors)                                                         \
     static TINYRT_NOINLINE void name(const tinyrt_product_x86_params *p, const uint8_t *x,    \
                                      const int32_t *offsets, const int8_t *w,                 \
@@ -65,7 +110,15 @@ TINYRT_INLINE void tile(const tinyrt_product_x86_params *p, int32_t pixels, int3
         tile(p, pixels, vectors, x, offsets, w, quant, y, left);                              \
     }
 
+#define DEFINE_EIGHTS(name, pixels)                                                           \
+    static TINYRT_NOINLINE void name(const tinyrt_product_x86_params *p, const uint8_t *x,    \
+                                     const int32_t *offsets, const int8_t *w,                 \
+                                     const int32_t *quant, int8_t *y, int32_t left) {         \
+        tile_of_eights(p, pixels, x, offsets, w, quant, y, left);                             \
+    }
+
 TINYRT_TILES(DEFINE)
+TINYRT_TILES_OF_EIGHTS(DEFINE_EIGHTS)
 
 /** A tile, and how many pixels and vectors of channels it has. */
 typedef struct {
@@ -77,7 +130,9 @@ typedef struct {
 
 #define ENTRY(name, pixels, vectors) {name, pixels, vectors},
 
-static const tile_shape SHAPES[] = {TINYRT_TILES(ENTRY)};
+#define ENTRY_OF_EIGHTS(name, pixels) {name, pixels, 1},
+
+static const tile_shape SHAPES[] = {TINYRT_TILES(ENTRY) TINYRT_TILES_OF_EIGHTS(ENTRY_OF_EIGHTS)};
 
 void tinyrt_product_x86(const tinyrt_product_x86_params *p, const uint8_t *x, const int8_t *w,
                         const int32_t *quant, int8_t *TINYRT_RESTRICT y) {

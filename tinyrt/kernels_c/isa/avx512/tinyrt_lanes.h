@@ -12,6 +12,8 @@
 #define TINYRT_TILES(TILE) \
     TILE(quad, 6, 4) TILE(pair, 8, 2) TILE(octet, 3, 8) TILE(column, 10, 1) TILE(row, 1, 8) \
         TILE(single, 1, 1)
+/** Those of a single vector that take eight bytes to a step: name, pixels. */
+#define TINYRT_TILES_OF_EIGHTS(TILE) TILE(eights, 8)
 #define TINYRT_MAX_PIXELS 10
 #define TINYRT_MAX_VECTORS 8
 
@@ -23,6 +25,20 @@ static inline tinyrt_lanes tinyrt_load_lanes(const void *at) {
 
 static inline tinyrt_lanes tinyrt_set_lanes(int32_t value) {
     return _mm512_set1_epi32(value);
+}
+
+/** Eight bytes in each pair of lanes. */
+static inline tinyrt_lanes tinyrt_set_pairs(int64_t value) {
+    return _mm512_set1_epi64(value);
+}
+
+/** Sums of neighbouring lanes, first those of a. */
+static inline tinyrt_lanes tinyrt_add_pairs(tinyrt_lanes a, tinyrt_lanes b) {
+    const __m512i even =
+        _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+    const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
+    return _mm512_add_epi32(_mm512_permutex2var_epi32(a, even, b),
+                            _mm512_permutex2var_epi32(a, odd, b));
 }
 
 /** acc + the sum of four products, in each lane: unsigned bytes of x, signed ones of w. */
