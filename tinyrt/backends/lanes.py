@@ -50,8 +50,8 @@ class TileShape(NamedTuple):
 EIGHTS = TileShape(8, 1, 8)
 """For layers of a single vector of channels: half as many inputs are spread."""
 
-AVX512 = (*(TileShape(*s) for s in ((6, 4), (8, 2), (3, 8), (10, 1), (1, 8), (1, 1))), EIGHTS)
-AVX2 = tuple(TileShape(*s) for s in ((4, 1), (1, 4), (1, 1)))
+AVX512 = (*(TileShape(*s) for s in ((6, 4), (8, 2), (3, 8), (10, 1), (1, 8), (1, 2), (1, 1))), EIGHTS)
+AVX2 = tuple(TileShape(*s) for s in ((4, 1), (1, 4), (1, 2), (1, 1)))
 
 
 def tiles_of(shapes: Sequence[TileShape], pixels: int, channels: int) -> list[int]:

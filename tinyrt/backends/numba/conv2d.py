@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from tinyrt.backends.finishes import SIGN, Weighted
 from tinyrt.backends.lanes import lanes_convolution, padded_shape
 from tinyrt.backends.numba.abi import Call, row_of
 from tinyrt.backends.numba.border import pad_flip
+from tinyrt.backends.numba.fully_connected import is_single_row, pack_row
 from tinyrt.backends.numba.product import SHAPES, product, product_of
 from tinyrt.backends.numba.rows import Border, Groups, Images, Product
 from tinyrt.backends.numba.workspace import Workspace
@@ -49,9 +51,11 @@ def pack(node: BoundNode, p: ConvolutionS8, workspace: Workspace) -> Call:
     weights = workspace.weights(node)
     c_out, _, _, c_in = weights.shape
     groups = x.shape[3] // c_in
+    layer = Weighted(weights, workspace.bias(node), p.x_zp, p.requant)
+    if weights.size == c_out * c_in and is_single_row(x, c_in):
+        return pack_row(node, replace(layer, w=weights.reshape(c_out, c_in)), workspace)
     height, width = padded_shape(p.window, x.shape)
     workspace.need_scratch(height * width * x.shape[3])
-    layer = Weighted(weights, workspace.bias(node), p.x_zp, p.requant)
     packed = lanes_convolution(p.window, x.shape, layer, SHAPES)
     row = Row(
         x=workspace.tensor(x),

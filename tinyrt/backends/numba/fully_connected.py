@@ -17,14 +17,15 @@ from tinyrt.backends.numba.tile import row_tile
 from tinyrt.backends.numba.vector import LANES
 from tinyrt.backends.numba.workspace import Workspace
 from tinyrt.fixedpoint import wrap_int32
-from tinyrt.ir import BoundNode
+from tinyrt.ir import BoundNode, Value
 from tinyrt.ops.fully_connected import FullyConnectedS8
 from tinyrt.ops.shared.requant import Steps
 
 
-(ROW_VECTORS,) = {shape.vectors for shape in SHAPES if shape.pixels == 1 and shape.vectors > 1}
-_row = row_tile(ROW_VECTORS)
-_vector = row_tile(1)
+MANY, TWO, ONE = (shape.vectors for shape in SHAPES if shape.pixels == 1)
+"""Vectors of a tile of a single row, as ``tiles_of`` takes them."""
+
+_many, _two, _one = (row_tile(vectors) for vectors in (MANY, TWO, ONE))
 
 
 class Row(NamedTuple):
@@ -65,11 +66,14 @@ def fully_connected_row_s8(address: int) -> None:
     while c < p.channels:
         left, v = p.channels - c, c // LANES
         w, quant = p.w + v * p.steps * LANE_BYTES, p.quant + v * QUANT_BYTES
-        if left > (ROW_VECTORS - 1) * LANES:
-            _row(p.x, p.steps, w, quant, p.y + c, left, p.out)
-            c += ROW_VECTORS * LANES
+        if left > (MANY - 1) * LANES:
+            _many(p.x, p.steps, w, quant, p.y + c, left, p.out)
+            c += MANY * LANES
+        elif left > LANES:
+            _two(p.x, p.steps, w, quant, p.y + c, left, p.out)
+            c += TWO * LANES
         else:
-            _vector(p.x, p.steps, w, quant, p.y + c, left, p.out)
+            _one(p.x, p.steps, w, quant, p.y + c, left, p.out)
             c += LANES
 
 
@@ -135,23 +139,12 @@ def pack(node: BoundNode, p: FullyConnectedS8, workspace: Workspace) -> Call:
     if isinstance(p.requant, Steps):
         return _pack_legacy(node, p.x_zp, p.requant, workspace)
     x, y = node.input(0), node.output
-    weights = workspace.weights(node)
-    c_out, length = weights.shape
-    layer = Weighted(weights, workspace.bias(node), p.x_zp, p.requant)
-    packed = lanes_dense(x.size // length, layer, SHAPES)
-    out = Output.of(p.requant, packed.finish)
-    if x.size == length and length % 4 == 0:
-        single = SingleRow(
-            x=workspace.tensor(x),
-            y=workspace.tensor(y),
-            steps=length // 4,
-            channels=c_out,
-            w=workspace.pack(packed.w),
-            quant=workspace.pack(packed.quant),
-            out=out,
-        )
-        return Call(fully_connected_row_s8, single)
+    layer = Weighted(workspace.weights(node), workspace.bias(node), p.x_zp, p.requant)
+    length = layer.w.shape[1]
+    if is_single_row(x, length):
+        return pack_row(node, layer, workspace)
     workspace.need_scratch(x.size)
+    packed = lanes_dense(x.size // length, layer, SHAPES)
     row = Row(
         x=workspace.tensor(x),
         y=workspace.tensor(y),
@@ -159,6 +152,26 @@ def pack(node: BoundNode, p: FullyConnectedS8, workspace: Workspace) -> Call:
         length=length,
         w=workspace.pack(packed.w),
         quant=workspace.pack(packed.quant),
-        product=product_of(packed, p.requant, c_out, 1, workspace),
+        product=product_of(packed, p.requant, len(layer.w), 1, workspace),
     )
     return Call(fully_connected_s8, row)
+
+
+def is_single_row(x: Value, length: int) -> bool:
+    """Whether a tensor is one row of that length, which consists of whole steps of four."""
+    return x.size == length and length % 4 == 0
+
+
+def pack_row(node: BoundNode, layer: Weighted, workspace: Workspace) -> Call:
+    """``fully_connected_row_s8`` and its arguments, for weights (channels, length)."""
+    packed = lanes_dense(1, layer, SHAPES)
+    row = SingleRow(
+        x=workspace.tensor(node.input(0)),
+        y=workspace.tensor(node.output),
+        steps=len(packed.steps),
+        channels=len(layer.w),
+        w=workspace.pack(packed.w),
+        quant=workspace.pack(packed.quant),
+        out=Output.of(layer.requant, packed.finish),
+    )
+    return Call(fully_connected_row_s8, row)

@@ -103,8 +103,9 @@ def interleave4(builder: Any, vectors: Any) -> Any:
 
 def shift_in(builder: Any, lanes: Any, octets: Any) -> Any:
     """Lanes of four bytes without the first of each, and one of sixteen new bytes behind."""
-    fresh = builder.shl(builder.zext(octets, V), splat(24))
-    return builder.or_(builder.lshr(lanes, splat(8)), fresh)
+    kind = ir.FunctionType(V, [V, V, V])
+    funnel = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fshr.v{LANES}i32")
+    return builder.call(funnel, [builder.zext(octets, V), lanes, splat(8)])
 
 
 def requantize(builder: Any, acc: Any, mult: Any, left: Any, right: Any) -> Any:

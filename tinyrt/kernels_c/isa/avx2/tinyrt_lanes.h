@@ -9,7 +9,7 @@
 #define TINYRT_LANES 16
 
 /** Blocks of sums that stay in registers: name, pixels, vectors of channels. */
-#define TINYRT_TILES(TILE) TILE(column, 4, 1) TILE(row, 1, 4) TILE(single, 1, 1)
+#define TINYRT_TILES(TILE) TILE(column, 4, 1) TILE(row, 1, 4) TILE(two, 1, 2) TILE(single, 1, 1)
 #define TINYRT_MAX_PIXELS 4
 #define TINYRT_MAX_VECTORS 4
 

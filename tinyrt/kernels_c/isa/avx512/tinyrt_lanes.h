@@ -11,7 +11,7 @@
 /** Blocks of sums that stay in registers: name, pixels, vectors of channels. */
 #define TINYRT_TILES(TILE) \
     TILE(quad, 6, 4) TILE(pair, 8, 2) TILE(octet, 3, 8) TILE(column, 10, 1) TILE(row, 1, 8) \
-        TILE(single, 1, 1)
+        TILE(two, 1, 2) TILE(single, 1, 1)
 /** Those of a single vector that take eight bytes to a step: name, pixels. */
 #define TINYRT_TILES_OF_EIGHTS(TILE) TILE(eights, 8)
 #define TINYRT_MAX_PIXELS 10
