@@ -1,10 +1,15 @@
 """The kernels for x86 hosts under sanitizers, against the integer references."""
 
+from dataclasses import dataclass
+from functools import partial
+
 import numpy as np
 import pytest
 
+from tests.backends.lane_cases import build, cases
 from tests.c.conformance import graph_of
 from tests.c.host import BESIDE, build_program, host_compiler, run_program
+from tests.ops.build import Case
 from tests.ops.cases import CASES
 from tinyrt.export import ExportOptions, export_graph
 from tinyrt.export.target import find_core
@@ -19,12 +24,34 @@ OPS = ("add", "average_pool2d", "conv2d", "depthwise_conv2d", "fully_connected",
 SEEDS = range(60)
 
 
+def random_layers():
+    return graph_of({op: CASES[op] for op in OPS}, SEEDS)
+
+
+def layers_of_every_tile():
+    """Those of ``lane_cases``: every tile of the longest lanes, every finish."""
+    named = {name: partial(of_finish, case, finish) for name, case, finish in cases()}
+    return graph_of(named, [1], lambda layer, rng: build(layer.case, rng, layer.finish))
+
+
+@dataclass(frozen=True)
+class Layer:
+    case: Case
+    finish: str
+
+
+def of_finish(case, finish, rng):
+    del rng
+    return Layer(case, finish)
+
+
+@pytest.mark.parametrize("layers", [random_layers, layers_of_every_tile])
 @pytest.mark.parametrize("core", [c for c in CORES if c.startswith("host-")])
-def test_kernels_equal_references(tmp_path, core):
+def test_kernels_equal_references(tmp_path, core, layers):
     cores = list(CORES)
     if cores.index(core) < cores.index(core_of(host_compiler())):
         pytest.skip(f"this processor cannot run {core}")
-    graph, feeds = graph_of({op: CASES[op] for op in OPS}, SEEDS)
+    graph, feeds = layers()
     project = export_graph(
         graph, tmp_path / "project", core=core, options=ExportOptions(memories=BESIDE)
     )
