@@ -98,7 +98,9 @@ def layer_of(rng, finish, channels=40, length=9):
         bias[10] = 2**28
     zero_point = {Finish.RELU: -128, Finish.CLAMPED: -100}.get(finish, 11)
     low = zero_point if finish is Finish.CLAMPED else -128
-    return Weighted(w, bias, int(rng.integers(-128, 128)), Requant(mult, shift, zero_point, low, 127))
+    return Weighted(
+        w, bias, int(rng.integers(-128, 128)), Requant(mult, shift, zero_point, low, 127)
+    )
 
 
 def finished(finish, requant, constants, acc):

@@ -4,6 +4,8 @@ import re
 import sys
 from pathlib import Path
 
+from tests.backends.lane_cases import build as build_layer
+from tests.backends.lane_cases import cases
 from tests.interpreter.test_conformance import check
 from tests.ops.build import build_s8, build_s16
 from tests.ops.cases import CASES, rng_of
@@ -55,6 +57,11 @@ def test_bytes_behind_it_stay(monkeypatch):
             check(built.graph, built.feeds, "numba")
             assert all((memory[most:] == MARK).all() for memory, most in watch.found), op
             watch.found.clear()
+    for name, case, finish in cases():
+        built = build_layer(case, rng_of(name, 0), finish)
+        check(built.graph, built.feeds, "numba")
+        assert all((memory[most:] == MARK).all() for memory, most in watch.found), name
+        watch.found.clear()
     there = {
         (path.name, number)
         for path in FOLDER.glob("*.py")

@@ -99,8 +99,8 @@ def pack_finish(layer: Weighted, axis: int, groups: int = 1) -> tuple[NDArray[np
     if finish is not Finish.GENERAL:
         halves = packed[:, :, 3:].copy()
         for parity in (0, 1):
-            packed[:, :, 3 + parity] = halves[..., parity::2].swapaxes(2, 3).reshape(
-                *halves.shape[:2], LANES
+            packed[:, :, 3 + parity] = (
+                halves[..., parity::2].swapaxes(2, 3).reshape(*halves.shape[:2], LANES)
             )
     return packed, finish
 

@@ -50,7 +50,10 @@ class TileShape(NamedTuple):
 EIGHTS = TileShape(8, 1, 8)
 """For layers of a single vector of channels: half as many inputs are spread."""
 
-AVX512 = (*(TileShape(*s) for s in ((6, 4), (8, 2), (3, 8), (10, 1), (1, 8), (1, 2), (1, 1))), EIGHTS)
+AVX512 = (
+    *(TileShape(*s) for s in ((6, 4), (8, 2), (3, 8), (10, 1), (1, 8), (1, 2), (1, 1))),
+    EIGHTS,
+)
 AVX2 = tuple(TileShape(*s) for s in ((4, 1), (1, 4), (1, 2), (1, 1)))
 
 
@@ -159,7 +162,9 @@ class LanesProduct:
     tiles: NDArray[np.uint8]
 
 
-def lanes_convolution(window: Window, x: Shape, layer: Weighted, shapes: Sequence[TileShape]) -> LanesProduct:
+def lanes_convolution(
+    window: Window, x: Shape, layer: Weighted, shapes: Sequence[TileShape]
+) -> LanesProduct:
     """Pack a convolution of ``x`` (n, h, w, c) with weights (c_out, kh, kw, c / groups)."""
     w = layer.w
     c_out, kh, kw, c_in = w.shape
@@ -185,9 +190,7 @@ def lanes_convolution(window: Window, x: Shape, layer: Weighted, shapes: Sequenc
         tiles = tiles_of(shapes, len(offsets), own)
         steps = step_offsets(segments, length)
         packed = [pack_weights(part, [shapes[i].vectors for i in tiles]) for part in parts]
-    return LanesProduct(
-        offsets, steps, np.stack(packed), quant, finish, np.array(tiles, np.uint8)
-    )
+    return LanesProduct(offsets, steps, np.stack(packed), quant, finish, np.array(tiles, np.uint8))
 
 
 def lanes_dense(rows: int, layer: Weighted, shapes: Sequence[TileShape]) -> LanesProduct:
@@ -235,6 +238,4 @@ def lanes_depthwise(window: Window, x: Shape, layer: Weighted) -> LanesDepthwise
     taps = np.zeros(packed.shape[1] * 4, np.int32)
     taps[: kh * kw] = tap_offsets(window, padded, c_out)
     quant, finish = pack_finish(layer, 3)
-    return LanesDepthwise(
-        pixel_offsets(window, padded, c_out), taps, packed, quant, finish
-    )
+    return LanesDepthwise(pixel_offsets(window, padded, c_out), taps, packed, quant, finish)

@@ -46,7 +46,7 @@ class LinearSum:
 
 @lru_cache(maxsize=64)
 def linear_sum_of(p: AddS8, *, subtract: bool, dsp: bool = False) -> LinearSum | None:
-    """The sum with one rounding, clamped to int8 only, where it equals the reference for all inputs.
+    """The sum with one rounding, clamped to int8 only, where it equals the reference.
 
     Args:
         p: constants of an add or a sub; its clamp does not matter.

@@ -136,7 +136,10 @@ def _twice(layer: Weighted) -> Weighted:
 
 
 def _columns(w: NDArray[np.int8], together: int) -> NDArray[np.int8]:
-    """Weights (kh, kw, channels), a row lower for each line: (vectors, kw, together, LANES, ROWS)."""
+    """Weights (kh, kw, channels) by columns, a row lower for each line.
+
+    Returns (vectors, kw, together, LANES, ROWS).
+    """
     kh, kw, channels = w.shape
     lowered = np.zeros((kw, together, ROWS, channels), np.int8)
     for line in range(together):

@@ -32,14 +32,13 @@ from tinyrt.interpreter.backends import (
 )
 from tinyrt.interpreter.details import describe
 from tinyrt.interpreter.feeds import new_batch
+from tinyrt.interpreter.invocation import OnOp, invocation
 from tinyrt.interpreter.signature import SignatureRunner, find_signature, ports_of
 from tinyrt.interpreter.split import splits
-from tinyrt.ir import BoundNode, Graph, Value
+from tinyrt.ir import Graph, Value
 from tinyrt.memory import ArenaPlan
 from tinyrt.ops.shared.batch import rebatch
 from tinyrt.ops.shared.stored_weights import widen_weights
-
-OnOp = Callable[[BoundNode, NDArray[Any]], None]
 
 
 class Interpreter:
@@ -237,8 +236,7 @@ class Interpreter:
         self.backend = backend
         self._tensors = placed.tensors
         self._plan = placed.plan
-        is_plain = self._on_op is None and not self.graph.states
-        self._run = self._program.run if is_plain else self._step
+        self._run = invocation(self._program, self.graph, self._tensors, self._on_op)
         self.reset_all_variables()
 
     def invoke(self) -> None:
@@ -252,18 +250,6 @@ class Interpreter:
         if self._run is None:
             raise NotAllocatedError
         self._run()
-
-    def _step(self) -> None:
-        """Run the model, watched where someone watches, and keep its states."""
-        assert self._program is not None  # as allocated
-        if self._on_op is None:
-            self._program.run()
-        else:
-            for node in self.graph.bound():
-                self.run_op(node.index)
-                self._on_op(node, self._tensors[node.output.name])
-        for before, after in self.graph.states:
-            np.copyto(self._tensors[before], self._tensors[after])
 
     def run_op(self, index: int) -> None:
         """Run one op on what the tensors hold.

@@ -18,7 +18,8 @@ from tinyrt.data import ArrayType, Source
 from tinyrt.errors import BudgetError, ShapeError, error_context
 from tinyrt.interpreter.backends import DEFAULT_BACKEND, GPU_BACKENDS
 from tinyrt.interpreter.feeds import check_types, fitting, named, rows_of, stored, whole_runs
-from tinyrt.interpreter.interpreter import Interpreter, OnOp
+from tinyrt.interpreter.interpreter import Interpreter
+from tinyrt.interpreter.invocation import OnOp
 from tinyrt.interpreter.progress import Progress, later
 from tinyrt.interpreter.split import cores, splits
 from tinyrt.ir import Graph

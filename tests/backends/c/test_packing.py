@@ -17,7 +17,8 @@ from tinyrt.backends.c.mve import packing as mve_packing
 from tinyrt.backends.c.mve.lstm import quad_filters, quad_sums
 from tinyrt.backends.c.wide import in_eights, in_pairs
 from tinyrt.backends.c.x86.products import pack_columns
-from tinyrt.backends.lanes import LANES, SIGN, Weighted, pack_quant, pack_weights
+from tinyrt.backends.finishes import LANES, QUANT, SIGN, Finish, Weighted, pack_finish
+from tinyrt.backends.lanes import pack_eights, pack_weights
 from tinyrt.ir.types import unpack_int4
 from tinyrt.ops.shared.requant import Requant
 from tinyrt.ops.shared.table_s16 import sigmoid_table
@@ -237,41 +238,62 @@ def test_vectors_of_x86_take_four_rows_of_taps_to_a_lane():
 
 @pytest.mark.parametrize("length", [4, 8, 3, 9])
 def test_a_product_takes_four_bytes_of_each_lane_s_channel_to_a_step(length):
-    w = np.random.default_rng(8).integers(-128, 128, (LANES + 2, 3, length)).astype(np.int8)
+    """Vectors that are read side by side lie side by side: here two, then a single one."""
+    channels = 2 * LANES + 2
+    w = np.random.default_rng(8).integers(-128, 128, (channels, 3, length)).astype(np.int8)
     fours = -(-length // 4)
-    packed = pack_weights(w)
-    assert packed.shape == (2, 3 * fours, LANES, 4)
-    for (vector, step, lane, byte), value in np.ndenumerate(packed):
-        channel, segment, at = LANES * vector + lane, step // fours, 4 * (step % fours) + byte
-        inside = channel < LANES + 2 and at < length
-        assert value == (w[channel, segment, at] if inside else 0)
+    found = iter(pack_weights(w, [2, 1]).reshape(-1, LANES, 4))
+    for group in ((0, 1), (2,)):
+        for segment in range(3):
+            for four in range(fours):
+                for vector in group:
+                    for (lane, byte), value in np.ndenumerate(next(found)):
+                        channel, at = LANES * vector + lane, 4 * four + byte
+                        inside = channel < channels and at < length
+                        assert value == (w[channel, segment, at] if inside else 0)
+    assert next(found, None) is None
+
+
+def test_a_product_of_one_vector_takes_eight_bytes_of_half_its_channels():
+    w = np.random.default_rng(8).integers(-128, 128, (LANES - 3, 24)).astype(np.int8)
+    found = iter(pack_eights(w).reshape(-1, LANES // 2, 8))
+    for eight in range(3):
+        for half in (0, 8):
+            for (lane, byte), value in np.ndenumerate(next(found)):
+                inside = half + lane < len(w)
+                assert value == (w[half + lane, 8 * eight + byte] if inside else 0)
+    assert next(found, None) is None
 
 
 @pytest.mark.parametrize("has_bias", [True, False])
 @pytest.mark.parametrize("groups", [1, 2])
 def test_constants_of_lanes_are_a_sum_a_mantissa_and_two_shifts(groups, has_bias):
+    """In the general form; ``tests/backends/test_lanes.py`` has the others."""
     channels, x_zp = 2 * (LANES + 1), -7
     rng = np.random.default_rng(9)
     w = rng.integers(-128, 128, (channels, 30)).astype(np.int8)
     bias = rng.integers(-(2**31), 2**31, channels).astype(np.int32) if has_bias else None
+    if has_bias:
+        bias[0] = 2**31 - 1  # with it a sum may wrap
     mult = rng.integers(1 << 30, 2**31 - 1, channels).astype(np.int32)
     shift = rng.integers(-9, 5, channels).astype(np.int32)
     layer = Weighted(w, bias, x_zp, Requant(mult, shift, 3, -128, 127))
-    packed = pack_quant(layer, w.sum(axis=1, dtype=np.int64), groups)
+    packed, finish = pack_finish(layer, 0, groups)
+    assert finish is Finish.GENERAL
     own = channels // groups
-    assert packed.shape == (groups, -(-own // LANES), 4, LANES)
+    assert packed.shape == (groups, -(-own // LANES), QUANT, LANES)
     x = rng.integers(-128, 128, 30)
     for (group, vector, _, lane), _ in np.ndenumerate(packed[:, :, :1]):
         first, *others = packed[group, vector, :, lane].tolist()
         if LANES * vector + lane >= own:
-            assert [first, *others] == [0, 0, 0, 0]
+            assert [first, *others] == [0, 0, 0, 0, 0]
             continue
         channel = group * own + LANES * vector + lane
         row = w[channel].astype(int)
         start = bias[channel] if has_bias else 0
         total = first + int(row @ (x + SIGN)) - int(row @ (x - x_zp)) - int(start)
         assert total % 2**32 == 0
-        assert others == [mult[channel], max(shift[channel], 0), max(-shift[channel], 0)]
+        assert others == [mult[channel], max(-shift[channel], 0), max(shift[channel], 0), 0]
 
 
 def test_gates_of_a_unit_are_neighbours():

@@ -84,9 +84,7 @@ def _vector(x: int, v: int, y: int, p: Lines, out: Output) -> None:
             _two_of_pairs(at, p.rows, p.column, w, quant, y_at, y_line, step, p.width, left, out)
 
 
-def pack_lines(
-    node: BoundNode, p: ConvolutionS8, packed: LanesLines, workspace: Workspace
-) -> Call:
+def pack_lines(node: BoundNode, p: ConvolutionS8, packed: LanesLines, workspace: Workspace) -> Call:
     """The arguments of a layer that has been packed."""
     x, c_out = node.input(0), node.output.shape[3]
     height, width = padded_shape(p.window, x.shape)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import astuple
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -112,7 +111,7 @@ def _binary(compute: lanes.Compute) -> Callable[[Callable[..., Any]], Callable[[
                     b += walk.b.row
                     y += walk.length
 
-        run.__qualname__ = f"{compute.__name__}_run"
+        run.__qualname__ = f"{function.__qualname__}_{compute.__name__}"
         return subroutine(run)
 
     return decorate
@@ -219,13 +218,13 @@ def _walk(node: BoundNode, workspace: Workspace) -> int:
 def pack_add(node: BoundNode, p: AddS8, workspace: Workspace) -> Call:
     """``linear_sum_s8`` or ``add_s8``, and its arguments."""
     linear = _linear_row(node, p, workspace)
-    return Call(add_s8, _add_row(node, p, workspace)) if linear is None else linear
+    return Call(add_s8, add_row(node, p, workspace)) if linear is None else linear
 
 
 def pack_sub(node: BoundNode, p: AddS8, workspace: Workspace) -> Call:
     """``linear_sum_s8`` or ``sub_s8``, and its arguments."""
     linear = _linear_row(node, p, workspace)
-    return Call(sub_s8, _add_row(node, p, workspace)) if linear is None else linear
+    return Call(sub_s8, add_row(node, p, workspace)) if linear is None else linear
 
 
 def _linear_row(node: BoundNode, p: AddS8, workspace: Workspace) -> Call | None:
@@ -235,12 +234,20 @@ def _linear_row(node: BoundNode, p: AddS8, workspace: Workspace) -> Call | None:
     linear = linear_sum_of(p, subtract=node.op == "sub")
     if linear is None:
         return None
-    row = LinearRow(_walk(node, workspace), *astuple(linear), p.act_min, p.act_max)
+    row = LinearRow(
+        walk=_walk(node, workspace),
+        a_factor=linear.a_factor,
+        b_factor=linear.b_factor,
+        addend=linear.addend,
+        act_min=p.act_min,
+        act_max=p.act_max,
+    )
     whole = (p.act_min, p.act_max) == (INT8_MIN, INT8_MAX)
     return Call(linear_sum_s8 if whole else clamped_linear_sum_s8, row)
 
 
-def _add_row(node: BoundNode, p: AddS8, workspace: Workspace) -> AddRow:
+def add_row(node: BoundNode, p: AddS8, workspace: Workspace) -> AddRow:
+    """The arguments of ``add_s8`` and of kernels like it."""
     return AddRow(
         walk=_walk(node, workspace),
         a_zp=p.a_zp,

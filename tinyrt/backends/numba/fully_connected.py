@@ -21,7 +21,6 @@ from tinyrt.ir import BoundNode, Value
 from tinyrt.ops.fully_connected import FullyConnectedS8
 from tinyrt.ops.shared.requant import Steps
 
-
 MANY, TWO, ONE = (shape.vectors for shape in SHAPES if shape.pixels == 1)
 """Vectors of a tile of a single row, as ``tiles_of`` takes them."""
 

@@ -53,7 +53,10 @@ def depthwise_line(stride: int, together: int) -> Intrinsic:
             x, rows, column, w, quant, y, y_line, y_step, count, channels, out = args
             tops = [builder.add(x, offset(builder, rows, I64(r))) for r in range(ROWS)]
             weights = [
-                [load(builder, builder.add(w, I64((k * together + j) * LANE_BYTES))) for j in range(together)]
+                [
+                    load(builder, builder.add(w, I64((k * together + j) * LANE_BYTES)))
+                    for j in range(together)
+                ]
                 for k in range(COLUMNS)
             ]
 
@@ -97,8 +100,8 @@ def depthwise_strip(fours: int) -> Intrinsic:
 
         sum(x[(i + k) * element + c] * w[k // ROWS][c][k % ROWS] for k in range(ROWS * fours))
 
-    ``element`` bytes lie between two elements of ``x``, ``y_step`` between two outputs. Elements behind
-    the last window are read, as many as a four has.
+    ``element`` bytes lie between two elements of ``x``, ``y_step`` between two outputs. As
+    many elements as a four has are read behind the last window.
     """
 
     @intrinsic

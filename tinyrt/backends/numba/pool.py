@@ -59,10 +59,10 @@ def average_pool2d_s8(address: int) -> None:
                 # Half a unit more never reaches the next multiple: the quotient is exact.
                 half, scale = count // 2 + 0.5, 1.0 / count
                 for c in range(p.channels):
-                    rounded = np.int32((abs(sums[c]) + half) * scale)
+                    rounded = np.int64(np.int32((abs(sums[c]) + half) * scale))
                     mean = -rounded if sums[c] < 0 else rounded
                     if p.legacy:
-                        mean = np.int32(np.floor((sums[c] + half) * scale))
+                        mean = np.int64(np.floor((sums[c] + half) * scale))
                     y[c] = saturate(mean, p.low, p.high)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tinyrt.backends.lanes import AVX2, AVX512, LanesProduct
-from tinyrt.backends.numba.abi import u8_at, subroutine
+from tinyrt.backends.numba.abi import subroutine, u8_at
 from tinyrt.backends.numba.finish import LANE_BYTES, QUANT_BYTES
 from tinyrt.backends.numba.rows import Output, Product
 from tinyrt.backends.numba.tile import product_tile

@@ -166,7 +166,7 @@ def _products_of_eights(
     w: Any,
     quant: Any,
 ) -> Tile:
-    """The sums of one tile of a single vector; a register has two sums of each of eight channels."""
+    """The sums of a tile of one vector; a register has two sums of each of eight channels."""
     sums = Tile(builder, shape.pixels, 1, quant)
     halves = [[cgutils.alloca_once_value(builder, splat(0)) for _ in range(2)] for _ in sums.acc]
     at = [builder.add(x, offset(builder, offsets, I64(i))) for i in range(shape.pixels)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tinyrt.backends.numba import elementwise
@@ -73,19 +71,14 @@ def mul_s16(address: int) -> None:
 
 def pack_add(node: BoundNode, p: AddS8, workspace: Workspace) -> Call:
     """``add_s16`` and its arguments."""
-    return _with(add_s16, elementwise.pack_add(node, p, workspace))
+    return Call(add_s16, elementwise.add_row(node, p, workspace))
 
 
 def pack_sub(node: BoundNode, p: AddS8, workspace: Workspace) -> Call:
     """``sub_s16`` and its arguments."""
-    return _with(sub_s16, elementwise.pack_sub(node, p, workspace))
+    return Call(sub_s16, elementwise.add_row(node, p, workspace))
 
 
 def pack_mul(node: BoundNode, p: MulS8, workspace: Workspace) -> Call:
     """``mul_s16`` and its arguments."""
-    return _with(mul_s16, elementwise.pack_mul(node, p, workspace))
-
-
-def _with(kernel: Any, call: Call) -> Call:
-    """The int8 kernel's arguments, which count elements, for a kernel on int16."""
-    return Call(kernel, call.row)
+    return Call(mul_s16, elementwise.pack_mul(node, p, workspace).row)

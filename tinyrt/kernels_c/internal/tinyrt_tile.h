@@ -20,7 +20,8 @@
 #define TINYRT_QUANT (5 * TINYRT_LANES)
 
 /** How sums become outputs: with two roundings; with one; with one and no clamp but int8; likewise,
- *  where negative sums become the zero point, the least int8. All are exact where they are chosen. */
+ *  where negative sums become the zero point, the least int8. All are exact where they are chosen.
+ */
 #define TINYRT_FINISH_GENERAL 0
 #define TINYRT_FINISH_CLAMPED 1
 #define TINYRT_FINISH_SIGNED 2
@@ -62,8 +63,8 @@ TINYRT_INLINE void tinyrt_finish_lanes(tinyrt_lanes acc, int32_t form, const tin
         acc = tinyrt_high_lanes(tinyrt_raise_lanes(acc, finish->even), finish->mult);
         acc = tinyrt_add_lanes(tinyrt_lower_lanes(acc, finish->right), finish->zp);
     } else {
-        const tinyrt_lanes upper = tinyrt_upper_lanes(tinyrt_add_lanes(acc, acc), finish->mult,
-                                                      finish->even, finish->odd);
+        const tinyrt_lanes upper =
+            tinyrt_upper_lanes(tinyrt_add_lanes(acc, acc), finish->mult, finish->even, finish->odd);
         acc = tinyrt_shift_lanes(tinyrt_add_lanes(upper, tinyrt_sign_lanes(acc)), finish->right);
     }
     if (form == TINYRT_FINISH_SIGNED) {
@@ -74,21 +75,21 @@ TINYRT_INLINE void tinyrt_finish_lanes(tinyrt_lanes acc, int32_t form, const tin
 }
 
 /** Write body once for each form, a constant in it, and choose. */
-#define TINYRT_IN_EACH_FORM(chosen, body)             \
-    do {                                              \
-        if ((chosen) == TINYRT_FINISH_RELU) {         \
-            const int32_t form = TINYRT_FINISH_RELU;  \
-            body;                                     \
-        } else if ((chosen) == TINYRT_FINISH_SIGNED) { \
-            const int32_t form = TINYRT_FINISH_SIGNED; \
-            body;                                     \
-        } else if ((chosen) == TINYRT_FINISH_CLAMPED) { \
-            const int32_t form = TINYRT_FINISH_CLAMPED; \
-            body;                                     \
-        } else {                                      \
-            const int32_t form = TINYRT_FINISH_GENERAL; \
-            body;                                     \
-        }                                             \
+#define TINYRT_IN_EACH_FORM(chosen, body)                                                          \
+    do {                                                                                           \
+        if ((chosen) == TINYRT_FINISH_RELU) {                                                      \
+            const int32_t form = TINYRT_FINISH_RELU;                                               \
+            body;                                                                                  \
+        } else if ((chosen) == TINYRT_FINISH_SIGNED) {                                             \
+            const int32_t form = TINYRT_FINISH_SIGNED;                                             \
+            body;                                                                                  \
+        } else if ((chosen) == TINYRT_FINISH_CLAMPED) {                                            \
+            const int32_t form = TINYRT_FINISH_CLAMPED;                                            \
+            body;                                                                                  \
+        } else {                                                                                   \
+            const int32_t form = TINYRT_FINISH_GENERAL;                                            \
+            body;                                                                                  \
+        }                                                                                          \
     } while (0)
 
 /** Four bytes in each lane. */

@@ -34,9 +34,8 @@ TINYRT_INLINE void pass(const lines_params *p, int32_t form, int32_t together, i
             tinyrt_lanes acc = first;
 #pragma GCC unroll 3
             for (int32_t k = 0; k < COLUMNS; ++k) {
-                acc = tinyrt_dot4(
-                    acc, columns[k],
-                    tinyrt_load_lanes(w + (k * together + line) * TINYRT_LANE_BYTES));
+                acc = tinyrt_dot4(acc, columns[k],
+                                  tinyrt_load_lanes(w + (k * together + line) * TINYRT_LANE_BYTES));
             }
             tinyrt_finish_lanes(acc, form, &finish, y + line * width * channels, left);
         }
@@ -48,11 +47,10 @@ TINYRT_INLINE void pass(const lines_params *p, int32_t form, int32_t together, i
     }
 }
 
-#define DEFINE(name, together, stride)                                                       \
-    static TINYRT_NOINLINE void name(const lines_params *p, const uint8_t *x, const int8_t *w, \
-                                     const int32_t *quant, int8_t *y, int32_t left) {        \
-        TINYRT_IN_EACH_FORM(p->out.finish,                                                   \
-                            pass(p, form, together, stride, x, w, quant, y, left));          \
+#define DEFINE(name, together, stride)                                                             \
+    static TINYRT_NOINLINE void name(const lines_params *p, const uint8_t *x, const int8_t *w,     \
+                                     const int32_t *quant, int8_t *y, int32_t left) {              \
+        TINYRT_IN_EACH_FORM(p->out.finish, pass(p, form, together, stride, x, w, quant, y, left)); \
     }
 
 DEFINE(one, 1, 2)

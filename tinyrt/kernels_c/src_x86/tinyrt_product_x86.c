@@ -103,18 +103,18 @@ TINYRT_INLINE void tile_of_eights(const tinyrt_product_x86_params *p, int32_t pi
 #define TINYRT_TILES_OF_EIGHTS(TILE)
 #endif
 
-#define DEFINE(name, pixels, vectors)                                                         \
-    static TINYRT_NOINLINE void name(const tinyrt_product_x86_params *p, const uint8_t *x,    \
-                                     const int32_t *offsets, const int8_t *w,                 \
-                                     const int32_t *quant, int8_t *y, int32_t left) {         \
-        tile(p, pixels, vectors, x, offsets, w, quant, y, left);                              \
+#define DEFINE(name, pixels, vectors)                                                              \
+    static TINYRT_NOINLINE void name(const tinyrt_product_x86_params *p, const uint8_t *x,         \
+                                     const int32_t *offsets, const int8_t *w,                      \
+                                     const int32_t *quant, int8_t *y, int32_t left) {              \
+        tile(p, pixels, vectors, x, offsets, w, quant, y, left);                                   \
     }
 
-#define DEFINE_EIGHTS(name, pixels)                                                           \
-    static TINYRT_NOINLINE void name(const tinyrt_product_x86_params *p, const uint8_t *x,    \
-                                     const int32_t *offsets, const int8_t *w,                 \
-                                     const int32_t *quant, int8_t *y, int32_t left) {         \
-        tile_of_eights(p, pixels, x, offsets, w, quant, y, left);                             \
+#define DEFINE_EIGHTS(name, pixels)                                                                \
+    static TINYRT_NOINLINE void name(const tinyrt_product_x86_params *p, const uint8_t *x,         \
+                                     const int32_t *offsets, const int8_t *w,                      \
+                                     const int32_t *quant, int8_t *y, int32_t left) {              \
+        tile_of_eights(p, pixels, x, offsets, w, quant, y, left);                                  \
     }
 
 TINYRT_TILES(DEFINE)

@@ -63,9 +63,7 @@ def convolution_kernel(
     return Kernel(calls, height * width * x.shape[3] + SLACK)
 
 
-def dense_kernel(
-    node: BoundNode, x_zp: int, requant: Requant, isa: InstructionSet
-) -> Kernel:
+def dense_kernel(node: BoundNode, x_zp: int, requant: Requant, isa: InstructionSet) -> Kernel:
     """The kernel ``tinyrt_dense_x86``, which works in a copy of the input."""
     x, y = node.input(0), node.output
 
@@ -121,7 +119,7 @@ class _Lined:
 
 
 def depthwise_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requant) -> Kernel:
-    """The kernel ``tinyrt_depthwise_lines_x86`` where windows allow it, or ``tinyrt_depthwise_x86``.
+    """The kernel ``tinyrt_depthwise_lines_x86``, or ``tinyrt_depthwise_x86`` for other windows.
 
     Both work in an image with its border, the second one also in the taps of one row of windows.
     """

@@ -142,7 +142,8 @@ static inline __m256i tinyrt_upper_half(__m256i a, __m256i mult, __m256i even, _
     return _mm256_blend_epi32(_mm256_srli_epi64(evens, 32), odds, 0xAA);
 }
 
-/** The upper 32 of 64 bits of a * mult + addend; even lanes and odd ones have addends of their own. */
+/** The upper 32 of 64 bits of a * mult + addend; even lanes and odd ones have addends of their own.
+ */
 static inline tinyrt_lanes tinyrt_upper_lanes(tinyrt_lanes a, tinyrt_lanes mult, tinyrt_lanes even,
                                               tinyrt_lanes odd) {
     const tinyrt_lanes lanes = {tinyrt_upper_half(a.low, mult.low, even.low, odd.low),

@@ -9,9 +9,10 @@
 #define TINYRT_LANES 16
 
 /** Blocks of sums that stay in registers: name, pixels, vectors of channels. */
-#define TINYRT_TILES(TILE) \
-    TILE(quad, 6, 4) TILE(pair, 8, 2) TILE(octet, 3, 8) TILE(column, 10, 1) TILE(row, 1, 8) \
-        TILE(two, 1, 2) TILE(single, 1, 1)
+#define TINYRT_TILES(TILE)                                                                         \
+    TILE(quad, 6, 4)                                                                               \
+    TILE(pair, 8, 2)                                                                               \
+    TILE(octet, 3, 8) TILE(column, 10, 1) TILE(row, 1, 8) TILE(two, 1, 2) TILE(single, 1, 1)
 /** Those of a single vector that take eight bytes to a step: name, pixels. */
 #define TINYRT_TILES_OF_EIGHTS(TILE) TILE(eights, 8)
 #define TINYRT_MAX_PIXELS 10
@@ -121,7 +122,8 @@ static inline tinyrt_lanes tinyrt_lower_lanes(tinyrt_lanes a, tinyrt_lanes right
     return _mm512_mask_add_epi32(down, up, down, one);
 }
 
-/** The upper 32 of 64 bits of a * mult + addend; even lanes and odd ones have addends of their own. */
+/** The upper 32 of 64 bits of a * mult + addend; even lanes and odd ones have addends of their own.
+ */
 static inline tinyrt_lanes tinyrt_upper_lanes(tinyrt_lanes a, tinyrt_lanes mult, tinyrt_lanes even,
                                               tinyrt_lanes odd) {
     const __m512i evens = _mm512_add_epi64(_mm512_mul_epi32(a, mult), even);
