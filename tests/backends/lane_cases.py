@@ -1,13 +1,15 @@
 """Layers that take every tile, every line and every finish of the kernels with lanes."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import cycle, product
 
 import numpy as np
 
+from tests.c.conformance import graph_of
 from tests.ops.build import Built, Case, build_s8
-from tinyrt.ir import QParams
+from tinyrt.ir import Graph, QParams
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
@@ -99,3 +101,20 @@ def build(case: Case, rng: np.random.Generator, finish: str) -> Built:
     values = dict(built.graph.values)
     values[name] = replace(y, q=QParams((scale,), zero_point, y.q.axis))
     return replace(built, graph=replace(built.graph, values=values))
+
+
+@dataclass(frozen=True)
+class Layer:
+    case: Case
+    finish: str
+
+
+def layers_of_every_tile() -> tuple[Graph, dict[str, np.ndarray]]:
+    """All layers in one graph, and data for it."""
+    named = {name: partial(_layer, case, finish) for name, case, finish in cases()}
+    return graph_of(named, [1], lambda layer, rng: build(layer.case, rng, layer.finish))
+
+
+def _layer(case: Case, finish: str, rng: np.random.Generator) -> Layer:
+    del rng
+    return Layer(case, finish)

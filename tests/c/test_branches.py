@@ -6,6 +6,7 @@ from fnmatch import fnmatch
 import numpy as np
 import pytest
 
+from tests.backends.lane_cases import layers_of_every_tile
 from tests.c.branches import Counted
 from tests.c.float_tiles import every_corner
 from tests.c.floats import assert_close
@@ -40,6 +41,7 @@ VECTORS = [core for core in CORES if core.startswith("host-")]
 PROGRAMS = {
     "integers": (of_integers, ("cortex-m3", "cortex-m4"), "balanced"),
     "vectors": (of_vectors, VECTORS, "balanced"),
+    "lanes": (layers_of_every_tile, VECTORS, "balanced"),
     "floats": (of_floats, ("cortex-m3",), "balanced"),
     "float tiles": (every_corner, ("cortex-m3", "cortex-m4"), "balanced"),
     "unsigned": (of_unsigned, ("cortex-m4",), "balanced"),
@@ -52,7 +54,7 @@ PROGRAMS = {
 }
 """What a program computes -> its cases, the cores it is made for, and the aim of its code."""
 
-WHOLE = (every_corner, some_layers)
+WHOLE = (every_corner, layers_of_every_tile, some_layers)
 """Cases that are one graph already, with data for it."""
 
 ROWS = [

@@ -1,15 +1,11 @@
 """The kernels for x86 hosts under sanitizers, against the integer references."""
 
-from dataclasses import dataclass
-from functools import partial
-
 import numpy as np
 import pytest
 
-from tests.backends.lane_cases import build, cases
+from tests.backends.lane_cases import layers_of_every_tile
 from tests.c.conformance import graph_of
 from tests.c.host import BESIDE, build_program, host_compiler, run_program
-from tests.ops.build import Case
 from tests.ops.cases import CASES
 from tinyrt.export import ExportOptions, export_graph
 from tinyrt.export.target import find_core
@@ -26,23 +22,6 @@ SEEDS = range(60)
 
 def random_layers():
     return graph_of({op: CASES[op] for op in OPS}, SEEDS)
-
-
-def layers_of_every_tile():
-    """Those of ``lane_cases``: every tile of the longest lanes, every finish."""
-    named = {name: partial(of_finish, case, finish) for name, case, finish in cases()}
-    return graph_of(named, [1], lambda layer, rng: build(layer.case, rng, layer.finish))
-
-
-@dataclass(frozen=True)
-class Layer:
-    case: Case
-    finish: str
-
-
-def of_finish(case, finish, rng):
-    del rng
-    return Layer(case, finish)
 
 
 @pytest.mark.parametrize("layers", [random_layers, layers_of_every_tile])

@@ -22,7 +22,7 @@ from tests.quantize.hard import depthwise_net
 from tinyrt import cache as cache_files
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.planning import kernels_of
-from tinyrt.backends.c.sums import _linear
+from tinyrt.backends.linear_sum import linear_sum_of
 from tinyrt.export import ExportOptions, export_graph
 from tinyrt.fixedpoint import inverse_root
 from tinyrt.ops import conv2d, depthwise_conv2d
@@ -38,7 +38,7 @@ FOREVER = "nothing that changes while a process runs"
 
 FUNCTIONS = {
     "tinyrt.backends.c.planning:kernels_of": "the instruction set",
-    "tinyrt.backends.c.sums:_linear": "the instruction set, the op and the sum's constants",
+    "tinyrt.backends.linear_sum:linear_sum_of": "the sum's constants, the op, the instruction set",
     "tinyrt.backends.cuda.driver:open_driver": "the GPU; what it opens cannot be opened twice",
     "tinyrt.backends.cuda.host:_headers": FOREVER,
     "tinyrt.backends.cuda.host:_version": "the compiler, which stays what it is while it is used",
@@ -238,12 +238,12 @@ class Kept:
 
 DISTINCT = {
     "kernels_of": Kept(kernels_of, [(isa,) for isa in InstructionSet]),
-    "_linear": Kept(
-        _linear,
+    "linear_sum_of": Kept(
+        linear_sum_of,
         [
-            (isa, subtract, p)
-            for isa in list(InstructionSet)[:2]
-            for subtract in (False, True)
+            (p, op, dsp)
+            for dsp in (False, True)
+            for op in ("add", "sub")
             for p in (SUM, replace(SUM, a_zp=4), replace(SUM, b_shift=-2), replace(SUM, y_zp=9))
         ],
     ),

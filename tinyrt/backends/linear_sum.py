@@ -45,22 +45,22 @@ class LinearSum:
 
 
 @lru_cache(maxsize=64)
-def linear_sum_of(p: AddS8, *, subtract: bool, dsp: bool = False) -> LinearSum | None:
+def linear_sum_of(p: AddS8, op: str, dsp: bool) -> LinearSum | None:
     """The sum with one rounding, clamped to int8 only, where it equals the reference.
 
     Args:
-        p: constants of an add or a sub; its clamp does not matter.
-        subtract: whether it is a sub.
+        p: constants of the op; its clamp does not matter.
+        op: ``add`` or ``sub``.
         dsp: multiply as DSP cores do, in another way than scalar ones and vectors.
 
     """
     p = replace(p, act_min=INT8_MIN, act_max=INT8_MAX)
-    ref = sub_ref if subtract else add_ref
+    ref = {"add": add_ref, "sub": sub_ref}[op]
     outputs = ref(p, INPUTS.astype(np.int8)[:, None], INPUTS.astype(np.int8)).astype(np.int64)
     to_output = 2.0 ** (p.left_shift + p.y_shift - 31) * p.y_mult
     a_ratio = 2.0 ** (p.a_shift - 31) * p.a_mult * to_output
     b_ratio = 2.0 ** (p.b_shift - 31) * p.b_mult * to_output
-    return _linear_sum(outputs, a_ratio, -b_ratio if subtract else b_ratio, dsp)
+    return _linear_sum(outputs, a_ratio, -b_ratio if op == "sub" else b_ratio, dsp)
 
 
 def _linear_sum(outputs: Integers, a_ratio: float, b_ratio: float, dsp: bool) -> LinearSum | None:

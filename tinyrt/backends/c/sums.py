@@ -37,7 +37,7 @@ def sum_calls(node: BoundNode, target: Target) -> Calls:
     linear = None
     if not plain and not (limited and target.isa is InstructionSet.MVE):
         dsp = target.isa is InstructionSet.DSP
-        linear = linear_sum_of(p, subtract=node.op == "sub", dsp=dsp)
+        linear = linear_sum_of(p, node.op, dsp)
     if linear is not None:
         return _linear_calls(linear, node, p)
     if target.isa is not InstructionSet.MVE and _is_plain_sum(p):

@@ -231,7 +231,7 @@ def _linear_row(node: BoundNode, p: AddS8, workspace: Workspace) -> Call | None:
     """``linear_sum_s8`` where it gives every output and saves more than the search takes."""
     if node.output.size < MIN_LINEAR:
         return None
-    linear = linear_sum_of(p, subtract=node.op == "sub")
+    linear = linear_sum_of(p, node.op, dsp=False)
     if linear is None:
         return None
     row = LinearRow(

@@ -2,7 +2,7 @@
 
 #include "tinyrt_tile.h"
 
-#define COLUMNS 3
+#define TINYRT_COLUMNS 3
 
 typedef tinyrt_depthwise_lines_x86_params lines_params;
 
@@ -17,15 +17,15 @@ TINYRT_INLINE void pass(const lines_params *p, int32_t form, int32_t together, i
     const int32_t width = p->width;
     const tinyrt_finish finish = tinyrt_load_finish(quant, &p->out);
     const tinyrt_lanes first = tinyrt_load_lanes(quant);
-    tinyrt_lanes columns[COLUMNS];
+    tinyrt_lanes columns[TINYRT_COLUMNS];
 #pragma GCC unroll 3
-    for (int32_t k = 0; k < COLUMNS - stride; ++k) {
+    for (int32_t k = 0; k < TINYRT_COLUMNS - stride; ++k) {
         columns[k] = tinyrt_interleave4(x, rows);
         x += column;
     }
     for (int32_t i = 0; i < width; ++i) {
 #pragma GCC unroll 3
-        for (int32_t k = COLUMNS - stride; k < COLUMNS; ++k) {
+        for (int32_t k = TINYRT_COLUMNS - stride; k < TINYRT_COLUMNS; ++k) {
             columns[k] = tinyrt_interleave4(x, rows);
             x += column;
         }
@@ -33,29 +33,29 @@ TINYRT_INLINE void pass(const lines_params *p, int32_t form, int32_t together, i
         for (int32_t line = 0; line < together; ++line) {
             tinyrt_lanes acc = first;
 #pragma GCC unroll 3
-            for (int32_t k = 0; k < COLUMNS; ++k) {
+            for (int32_t k = 0; k < TINYRT_COLUMNS; ++k) {
                 acc = tinyrt_dot4(acc, columns[k],
                                   tinyrt_load_lanes(w + (k * together + line) * TINYRT_LANE_BYTES));
             }
             tinyrt_finish_lanes(acc, form, &finish, y + line * width * channels, left);
         }
 #pragma GCC unroll 3
-        for (int32_t k = 0; k < COLUMNS - stride; ++k) {
+        for (int32_t k = 0; k < TINYRT_COLUMNS - stride; ++k) {
             columns[k] = columns[k + stride];
         }
         y += channels;
     }
 }
 
-#define DEFINE(name, together, stride)                                                             \
+#define TINYRT_KERNEL(name, together, stride)                                                      \
     static TINYRT_NOINLINE void name(const lines_params *p, const uint8_t *x, const int8_t *w,     \
                                      const int32_t *quant, int8_t *y, int32_t left) {              \
         TINYRT_IN_EACH_FORM(p->out.finish, pass(p, form, together, stride, x, w, quant, y, left)); \
     }
 
-DEFINE(one, 1, 2)
-DEFINE(two, 2, 1)
-DEFINE(two_of_pairs, 2, 2)
+TINYRT_KERNEL(one, 1, 2)
+TINYRT_KERNEL(two, 2, 1)
+TINYRT_KERNEL(two_of_pairs, 2, 2)
 
 void tinyrt_depthwise_lines_x86(const lines_params *p, const int8_t *x, uint8_t *scratch,
                                 int8_t *TINYRT_RESTRICT y) {
@@ -76,7 +76,7 @@ void tinyrt_depthwise_lines_x86(const lines_params *p, const int8_t *x, uint8_t 
                 lines(p, scratch + at * p->row_step + c, w, quant, y + at * line + c,
                       p->channels - c);
             }
-            w += COLUMNS * p->together * TINYRT_LANE_BYTES;
+            w += TINYRT_COLUMNS * p->together * TINYRT_LANE_BYTES;
             quant += TINYRT_QUANT;
         }
         x += p->x.h * p->x.w * p->x.c;

@@ -103,22 +103,22 @@ TINYRT_INLINE void tile_of_eights(const tinyrt_product_x86_params *p, int32_t pi
 #define TINYRT_TILES_OF_EIGHTS(TILE)
 #endif
 
-#define DEFINE(name, pixels, vectors)                                                              \
+#define TINYRT_KERNEL(name, pixels, vectors)                                                       \
     static TINYRT_NOINLINE void name(const tinyrt_product_x86_params *p, const uint8_t *x,         \
                                      const int32_t *offsets, const int8_t *w,                      \
                                      const int32_t *quant, int8_t *y, int32_t left) {              \
         tile(p, pixels, vectors, x, offsets, w, quant, y, left);                                   \
     }
 
-#define DEFINE_EIGHTS(name, pixels)                                                                \
+#define TINYRT_KERNEL_OF_EIGHTS(name, pixels)                                                      \
     static TINYRT_NOINLINE void name(const tinyrt_product_x86_params *p, const uint8_t *x,         \
                                      const int32_t *offsets, const int8_t *w,                      \
                                      const int32_t *quant, int8_t *y, int32_t left) {              \
         tile_of_eights(p, pixels, x, offsets, w, quant, y, left);                                  \
     }
 
-TINYRT_TILES(DEFINE)
-TINYRT_TILES_OF_EIGHTS(DEFINE_EIGHTS)
+TINYRT_TILES(TINYRT_KERNEL)
+TINYRT_TILES_OF_EIGHTS(TINYRT_KERNEL_OF_EIGHTS)
 
 /** A tile, and how many pixels and vectors of channels it has. */
 typedef struct {
@@ -128,11 +128,12 @@ typedef struct {
     int32_t vectors;
 } tile_shape;
 
-#define ENTRY(name, pixels, vectors) {name, pixels, vectors},
+#define TINYRT_SHAPE(name, pixels, vectors) {name, pixels, vectors},
 
-#define ENTRY_OF_EIGHTS(name, pixels) {name, pixels, 1},
+#define TINYRT_SHAPE_OF_EIGHTS(name, pixels) {name, pixels, 1},
 
-static const tile_shape SHAPES[] = {TINYRT_TILES(ENTRY) TINYRT_TILES_OF_EIGHTS(ENTRY_OF_EIGHTS)};
+static const tile_shape SHAPES[] = {TINYRT_TILES(TINYRT_SHAPE)
+                                        TINYRT_TILES_OF_EIGHTS(TINYRT_SHAPE_OF_EIGHTS)};
 
 void tinyrt_product_x86(const tinyrt_product_x86_params *p, const uint8_t *x, const int8_t *w,
                         const int32_t *quant, int8_t *TINYRT_RESTRICT y) {
