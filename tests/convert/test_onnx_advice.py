@@ -26,7 +26,7 @@ FORMS = {
     "a root of integers": "cast the integers to FLOAT",
     "a cast": "without conversions",
     "a sparse constant": "without sparse and string constants",
-    "an output that is constant": "remove this output",
+    "an output that is constant": "the nodes between its inputs and its outputs",
 }
 """Name of a case -> what its advice says."""
 

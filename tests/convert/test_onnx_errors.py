@@ -238,7 +238,7 @@ REFUSED = {
     ),
     "an output that is constant": (
         lambda m: m.op("Identity", m.const([m.input(1) and 1.0])),
-        "does not depend on the model's input",
+        "no output depends on the model's input",
     ),
 }
 

@@ -58,7 +58,7 @@ SAYS = {
     "functions that call each other": "ModelFormatError: bodies of functions or control flow lie 3",
     "loops in loops": "BudgetError: ",
     "loops in loops in loops": "BudgetError: ",
-    "bodies inside of bodies": "UnsupportedError: the output 't0' does not depend on the model's i",
+    "bodies inside of bodies": "UnsupportedError: no output depends on the model's input: [",
     "a loop without an end": "BudgetError: ",
     "nodes that nothing needs, again and again": "BudgetError: ",
     "many names around a loop": "BudgetError: ",
@@ -115,8 +115,8 @@ SAYS = {
     "a name that nothing defines": "ModelFormatError: input 'nowhere' is not defined",
     "a node before its input": "opened",
     "nodes in a circle": "ModelFormatError: input 't2' is not defined",
-    "an output that is a constant": "UnsupportedError: the output 'c0' does not depend on the mode",
-    "one name for everything": "UnsupportedError: the output 'c0' does not depend on the model's i",
+    "an output that is a constant": "UnsupportedError: no output depends on the model's input: [",
+    "one name for everything": "UnsupportedError: no output depends on the model's input: [",
     "two constants of one name": "ModelFormatError: the constants define [c0]",
     "an input twice": "ModelFormatError: two inputs are called 'x'",
     "two outputs of one name": "ModelFormatError: outputs [t2, t2]",
@@ -298,8 +298,7 @@ def test_every_static_op_asks_for_what_it_takes(op, tmp_path, monkeypatch):
     several = {"outputs": 2} if op in STATIC_SEVERAL else {}
     y = m.op(op, *views(m, op), **attributes.get(op, {}), **several)
     path = m.save(tmp_path, m.op("Relu", m.input(1, 4)), m.op("Cast", y, to=T.FLOAT))
-    with pytest.raises(TinyrtError, match="does not depend on the model's input"):
-        open_model(path)
+    open_model(path)
     asked, taken = measured[f"'{y}', the constant result of {op}"]
     assert taken <= asked + SLACK
     assert asked >= 8 * SIDE**2 or op == "NonZero" or op.startswith("Reduce")

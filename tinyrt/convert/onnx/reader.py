@@ -6,7 +6,7 @@ cancel them. Shapes are known on import, so everything that exporters compute fr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from tinyrt.convert.onnx.grid import Quantized
 from tinyrt.convert.onnx.inputs import input_values
 from tinyrt.convert.onnx.nodes import Source, check_ops, import_nodes
 from tinyrt.convert.onnx.proto import parse_model
-from tinyrt.convert.onnx.weights import WeightsReader, listed
+from tinyrt.convert.onnx.weights import DTYPES, Array, WeightsReader, listed
 from tinyrt.errors import (
     ModelFormatError,
     ShapeError,
@@ -38,6 +38,9 @@ from tinyrt.ops.reshape import ReshapeAttrs
 
 OLDEST_OPSET, NEWEST_OPSET = 7, 28
 """Operator sets whose differences the importers know; onnx brings older ones to the first."""
+
+ANSWERED = frozenset(DTYPES.values()) & {dtype.value for dtype in DType}
+"""Types that constants among the outputs may have."""
 
 COPIES = 4
 """So many times the size of a file that onnx brings to a later operator set are held."""
@@ -215,9 +218,10 @@ def _finish(builder: Builder, name: str, inputs: tuple[str, ...], proto: onnx.Gr
     outputs = [output.name for output in proto.output]
     if len(set(outputs)) != len(outputs):
         raise ModelFormatError(f"outputs {listed(outputs)}", expected="different names")
-    for i, output in enumerate(outputs):
-        value = _output_value(builder, output)
-        if value.name in inputs or value.is_constant or value.name in renames:
+    values = [_output_value(builder, output) for output in outputs]
+    _check_computed(builder, outputs)
+    for i, (output, value) in enumerate(zip(outputs, values, strict=True)):
+        if value.name in inputs or value.name in renames:
             value = _copy(builder, value, output)
         if output in inputs:
             outputs[i] = output = builder.unique_name(f"{output}.output")
@@ -238,12 +242,31 @@ def _output_value(builder: Builder, output: str) -> Value:
             hint="the file is damaged: export the model again",
         )
     if not isinstance(operand, Value):
+        return _known_output(builder, output, operand)
+    return operand
+
+
+def _known_output(builder: Builder, output: str, data: Array) -> Value:
+    """A constant that is answered; doubles as float32, and a number in one dimension."""
+    if data.dtype == np.float64:
+        data = builder.narrowed(output, data)
+    if not data.size or data.dtype.name not in ANSWERED:
         raise UnsupportedError(
-            f"the output '{output}' does not depend on the model's input",
-            expected="outputs that are computed",
+            f"the output '{output}' is a constant, {data.dtype}{list(data.shape)}",
+            expected=f"elements, of a type among {', '.join(sorted(ANSWERED))}",
             hint="remove this output from the model",
         )
-    return operand
+    return builder.constant(output, data)
+
+
+def _check_computed(builder: Builder, outputs: Sequence[str]) -> None:
+    """Refuse a model of constants alone."""
+    if not any(isinstance(builder.tensors.get(name), Value | Quantized) for name in outputs):
+        raise UnsupportedError(
+            f"no output depends on the model's input: {listed(outputs)}",
+            expected="an output that is computed",
+            hint="export the model with the nodes between its inputs and its outputs",
+        )
 
 
 def _copy(builder: Builder, value: Value, name: str) -> Value:
