@@ -67,7 +67,10 @@ def test_they_are_written_and_quantised(tmp_path):
 
 
 REFUSED = {
-    "constants alone": (lambda m: [m.weights(2)], r"no output depends on the model's input: \[c0\]"),
+    "constants alone": (
+        lambda m: [m.weights(2)],
+        r"no output depends on the model's input: \[c0\]",
+    ),
     "no elements": (lambda m: [m.op("Relu", "x"), m.const([])], r"a constant, float32\[0\]"),
     "a type of integers that there is not": (
         lambda m: [m.op("Relu", "x"), m.const([1, 2], np.uint16)],

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tinyrt.convert.onnx.call import Call
 from tinyrt.convert.onnx.grid import OFFSETS, Grid, Quantized
+from tinyrt.convert.onnx.places import from_the_front
 from tinyrt.convert.onnx.shapes import WIDEST, normal_axes, sized
 from tinyrt.convert.onnx.weights import TYPED
 from tinyrt.errors import ModelFormatError, UnsupportedError
@@ -21,11 +22,22 @@ MAX_CLASSES = 4096
 
 def _embedding(call: Call, table: Value, indices: Value, name: str = "") -> Value:
     """Rows of a table, by indices of the model's input."""
-    if indices.dtype in (DType.FLOAT32, DType.INT64):
-        indices = call.emit("cast", indices, name=f"{call.result}.index", dtype=DType.INT32)
+    indices = _as_int32(call, indices)
     if not indices.shape:
         indices = call.reshape(indices, (1,), f"{call.result}.index")
     return call.emit("embedding", table, indices, name=name)
+
+
+def _as_int32(call: Call, indices: Value) -> Value:
+    if indices.dtype is DType.INT32:
+        return indices
+    return call.emit("cast", indices, name=f"{call.result}.index", dtype=DType.INT32)
+
+
+def _rows_of(call: Call, table: Value, indices: Value, name: str = "") -> Value:
+    """As ``_embedding``; negative indices count from the table's end."""
+    places = from_the_front(call, _as_int32(call, indices), table.shape[0])
+    return _embedding(call, table, places, name)
 
 
 def gather_at_run_time(call: Call, indices: Value) -> Value | Quantized:
@@ -42,12 +54,12 @@ def gather_at_run_time(call: Call, indices: Value) -> Value | Quantized:
         dtype = elements.dtype.name
         numbers = call.constant(f"{call.result}.integers", elements.astype(np.float32))
         grid = Grid(np.ones(1, np.float32), np.zeros(1, dtype), dtype)
-        return Quantized(_embedding(call, numbers, indices), grid)
+        return Quantized(_rows_of(call, numbers, indices), grid)
     (axis,) = normal_axes([call.node.get_int("axis", 0)], elements.ndim)
     if axis == 0:
-        return _embedding(call, call.value(0), indices)
+        return _rows_of(call, call.value(0), indices)
     rows = call.constant(f"{call.node.inputs[0]}.rows", np.moveaxis(elements, axis, 0))
-    return _turned_back(call, _embedding(call, rows, indices, f"{call.result}.rows"), indices, axis)
+    return _turned_back(call, _rows_of(call, rows, indices, f"{call.result}.rows"), indices, axis)
 
 
 def _turned_back(call: Call, rows: Value, indices: Value, axis: int) -> Value:
@@ -68,7 +80,7 @@ def _picked_rows(call: Call, table: Value, indices: Value) -> Value:
     order = (axis, *(i for i in range(len(table.shape)) if i != axis))
     rows = call.transpose(table, order, f"{call.result}.table")
     is_plain = axis == 0 and bool(indices.shape)
-    picked = _embedding(call, rows, indices, "" if is_plain else f"{call.result}.rows")
+    picked = _rows_of(call, rows, indices, "" if is_plain else f"{call.result}.rows")
     return _turned_back(call, picked, indices, axis)
 
 
@@ -223,9 +235,8 @@ def _picked_elements(call: Call, picked: Value) -> Value:
         origin, step = (0,) * rank, (1,) * rank
         x = call.emit("slice", x, name=f"{name}.read", begin=origin, size=sizes, strides=step)
     rows = call.transpose(x, order, f"{name}.rows")
-    turned = call.transpose(picked, order, f"{name}.places")
-    if turned.dtype is not DType.INT32:
-        turned = call.emit("cast", turned, name=f"{name}.index", dtype=DType.INT32)
+    turned = _as_int32(call, call.transpose(picked, order, f"{name}.places"))
+    turned = from_the_front(call, turned, x.shape[axis])
     own = name if axis == rank - 1 else f"{name}.found"
     found = call.emit("embedding", rows, turned, name=own, batch_dims=rank - 1)
     return call.transpose(found, [int(i) for i in np.argsort(order)])
