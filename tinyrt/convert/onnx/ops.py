@@ -17,6 +17,7 @@ from tinyrt.convert.onnx.call import Call, Importer, Operand
 from tinyrt.convert.onnx.dense import batch_normalization, gemm, matmul
 from tinyrt.convert.onnx.einsum import einsum
 from tinyrt.convert.onnx.grid import Quantized
+from tinyrt.convert.onnx.inverse import INVERSE
 from tinyrt.convert.onnx.lookup import top_k
 from tinyrt.convert.onnx.move import MOVE, split
 from tinyrt.convert.onnx.pointwise import POINTWISE
@@ -174,6 +175,7 @@ def _softmax(op: str) -> Importer:
 
 
 IMPORTERS: dict[str, Importer] = {
+    **INVERSE,
     **MOVE,
     **POINTWISE,
     **REDUCE,

@@ -13,14 +13,14 @@ from tinyrt.convert.onnx.call import Builder, Call
 from tinyrt.ir import DType, Node, Value
 
 NEVER_NEGATIVE = frozenset(
-    ("abs", "arg_max", "arg_min", "exp", "logistic", "relu", "relu6", "relu_0_to_1", "softmax")
-    + ("sqrt", "square", "squared_difference", "topk_v2")
+    "abs arg_max arg_min exp logistic relu relu6 relu_0_to_1 softmax sqrt square "
+    "squared_difference topk_v2".split()
 )
 """Ops whose answers are never negative, or are places."""
 
 AS_FIRST_INPUT = frozenset(
-    ("broadcast_to", "cast", "ceil", "cumsum", "embedding", "floor", "gather", "mean")
-    + ("reduce_max", "reduce_min", "reshape", "round", "slice", "sum", "tile", "transpose")
+    "broadcast_to cast ceil cumsum embedding floor gather mean reduce_max reduce_min reshape round "
+    "slice sum tile transpose".split()
 )
 """Ops whose answers are negative only where numbers of the first input are."""
 
