@@ -214,6 +214,7 @@ def views(m: OnnxModel, op: str) -> list[str]:
         return [m.const(np.ones(shape), dtype) for shape in ((SIDE, 1), (1, SIDE))]
 
     operands: dict[str, Callable[[], list[str]]] = {
+        "BitwiseNot": lambda: [spread(np.int64)],
         "CastLike": lambda: [spread(), spread(np.int64)],
         "Concat": lambda: [spread(), spread()],
         "ConstantOfShape": lambda: [m.ints(SIDE, SIDE)],
@@ -237,6 +238,8 @@ def views(m: OnnxModel, op: str) -> list[str]:
         return operands[op]()
     if op in ("And", "Or", "Xor"):
         return crossed(np.bool_)
+    if op in ("BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor"):
+        return crossed(np.uint64)
     return crossed() if op in TWO_OPERANDS else [spread()]
 
 

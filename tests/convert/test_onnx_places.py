@@ -5,9 +5,9 @@ import pytest
 from onnx import TensorProto
 
 from tests.convert.onnx_build import OnnxModel, assert_close, expected
-from tinyrt.interpreter import Model
 from tinyrt.convert.onnx.reader import read_onnx
 from tinyrt.convert.passes import optimize
+from tinyrt.interpreter import Model
 from tinyrt.quantize import quantize_graph
 
 INT64 = TensorProto.INT64

@@ -101,21 +101,40 @@ CHAINS: dict[str, Chain] = {
 }
 
 
+BITS = ((12, 10, -7, 255), (10, -1, 3, 16))
+SHIFTED = ((1, 3, 128, 255), (7, 1, 2, 0))
+NEWER: dict[str, Chain] = {
+    **{
+        op: lambda m, op=op: chain(m, op, *(m.ints(*bits) for bits in BITS))
+        for op in ("BitwiseAnd", "BitwiseOr", "BitwiseXor")
+    },
+    "BitwiseNot": lambda m: chain(m, "BitwiseNot", m.const(SHIFTED[0], np.uint8)),
+    **{
+        f"BitShift {way}": lambda m, way=way: chain(
+            m, "BitShift", *(m.const(n, np.uint8) for n in SHIFTED), direction=way
+        )
+        for way in ("LEFT", "RIGHT")
+    },
+}
+"""Those of operator set 18."""
+
+
 def bools(m):
     return m.const([1, 0, 1, 0], bool), m.const([1, 1, 0, 0], bool)
 
 
-@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize("name", [*CHAINS, *NEWER])
 def test_equals_onnxruntime(name, tmp_path):
-    m = OnnxModel(opset=15)
+    m = OnnxModel(opset=18 if name in NEWER else 15)
     x = m.input(1, 1, 2, 4)
-    graph, _ = assert_matches(m.save(tmp_path, m.op("Mul", x, CHAINS[name](m))))
+    known = (CHAINS | NEWER)[name](m)
+    graph, _ = assert_matches(m.save(tmp_path, m.op("Mul", x, known)))
     assert [node.op for node in graph.nodes] in (["mul"], ["reshape", "mul"])
 
 
 def test_every_static_op_is_tested():
     used = set()
-    for build in CHAINS.values():
+    for build in (*CHAINS.values(), *NEWER.values()):
         m = OnnxModel(opset=15)
         m.input(1, 1, 2, 4)
         build(m)

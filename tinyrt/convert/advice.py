@@ -14,6 +14,10 @@ TEXT = "prepare text and categories in the application, and let the model take n
 NOISE = "export the model for inference, or make random numbers an input"
 IMAGES = "sample with Resize, or in the application: convert the part before it"
 ANGLE = "let the model answer with what the angle is computed from: the application does the rest"
+BITS = (
+    "take bits apart before the model, or with Div, Mod and Mul by powers of two; where integers "
+    "never change, fix them with --value NAME=NUMBER"
+)
 SOLID = "rewrite the layer with 2-D convolutions, one for each place along the third dimension"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinyrt.convert.advice import (
-    ANGLE,
+    BITS,
     BOXES,
     IMAGES,
     NOISE,
@@ -37,7 +37,7 @@ OTHERS = {
     **dict.fromkeys(("RandomNormal", "RandomUniform", "RandomNormalLike"), NOISE),
     **dict.fromkeys(("RandomUniformLike", "Multinomial", "Bernoulli"), NOISE),
     **dict.fromkeys(("GridSample", "AffineGrid"), IMAGES),
-    **dict.fromkeys(("Atan", "Asin", "Acos"), ANGLE),
+    **dict.fromkeys(("BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot", "BitShift"), BITS),
 }
 """ONNX op -> what to do about it."""
 

@@ -12,19 +12,19 @@ from tinyrt import budget
 from tinyrt.convert.onnx.call import Builder, Call
 from tinyrt.ir import DType, Node, Value
 
-NEVER_NEGATIVE = frozenset(
-    "abs arg_max arg_min exp logistic relu relu6 relu_0_to_1 softmax sqrt square "
-    "squared_difference topk_v2".split()
-)
+NEVER_NEGATIVE = {
+    *("abs", "arg_max", "arg_min", "exp", "logistic", "relu", "relu6", "relu_0_to_1", "softmax"),
+    *("sqrt", "square", "squared_difference", "topk_v2"),
+}
 """Ops whose answers are never negative, or are places."""
 
-AS_FIRST_INPUT = frozenset(
-    "broadcast_to cast ceil cumsum embedding floor gather mean reduce_max reduce_min reshape round "
-    "slice sum tile transpose".split()
-)
+AS_FIRST_INPUT = {
+    *("broadcast_to", "cast", "ceil", "cumsum", "embedding", "floor", "gather", "mean"),
+    *("reduce_max", "reduce_min", "reshape", "round", "slice", "sum", "tile", "transpose"),
+}
 """Ops whose answers are negative only where numbers of the first input are."""
 
-AS_ALL_INPUTS = frozenset(("add", "concatenation", "div", "floor_div", "minimum", "mul"))
+AS_ALL_INPUTS = {"add", "concatenation", "div", "floor_div", "minimum", "mul"}
 """The same, of any of the inputs."""
 
 DEEPEST = 64

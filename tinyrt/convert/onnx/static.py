@@ -230,6 +230,11 @@ def _modulo(call: Call) -> Array:
     return np.asarray((np.fmod if use_c_sign else np.mod)(call.array(0), call.array(1)))
 
 
+def _bit_shift(call: Call) -> Array:
+    to_the_right = call.node.get_choice("direction", "LEFT", "RIGHT") == "RIGHT"
+    return _of_numpy(np.right_shift if to_the_right else np.left_shift, *map(call.array, (0, 1)))
+
+
 def _power(call: Call) -> Array:
     a, b = call.array(0), call.array(1)
     whole = a.dtype.kind in "iub" and b.dtype.kind in "iub"
@@ -300,6 +305,11 @@ STATIC: dict[str, Static] = {
     "Abs": _elementwise(np.abs, 1),
     "Add": _elementwise(np.add, 2),
     "And": _elementwise(np.logical_and, 2),
+    "BitShift": Static(_bit_shift, broadcast),
+    "BitwiseAnd": _elementwise(np.bitwise_and, 2),
+    "BitwiseNot": _elementwise(np.bitwise_not, 1),
+    "BitwiseOr": _elementwise(np.bitwise_or, 2),
+    "BitwiseXor": _elementwise(np.bitwise_xor, 2),
     "Cast": Static(_cast),
     "CastLike": Static(lambda call: call.array(0).astype(call.array(1).dtype)),
     "Ceil": _elementwise(np.ceil, 1),
