@@ -71,7 +71,7 @@ def test_an_option_without_effect_is_refused_and_nothing_is_written(
     [
         (
             SHAPES,
-            "shapes for .onnx models only: a .tflite model has its own",
+            "shapes of inputs with open dimensions: there are none",
             "leave out --shape",
         ),
         (

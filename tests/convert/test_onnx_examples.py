@@ -2,7 +2,7 @@
 
 import pytest
 
-from tinyrt.convert.onnx.examples import example_size
+from tinyrt.convert.examples import example_size
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def open_model(
 
     Args:
         path: the model file.
-        shapes: for ONNX, input name -> shape, for dimensions that the file leaves open.
+        shapes: input name -> shape, for dimensions that the file leaves open.
         values: for ONNX, input name -> its elements, or one number for all of them; such inputs
             become constants.
         keep_layout: keep an ONNX model's NCHW inputs and outputs.
@@ -62,8 +62,8 @@ def open_model(
     refuse_foreign(path, bytes(data[:LONGEST]))
     with boundary("model", file=str(path)), limited(file_bytes=len(data)):
         if bytes(data[4:8]) == IDENTIFIER:
-            _refuse_options_of_onnx(shapes, values, sequence_lstm)
-            graph, _ = import_tflite(data, name=path.stem)
+            _refuse_options_of_onnx(values, sequence_lstm)
+            graph, _ = import_tflite(data, name=path.stem, shapes=shapes or {})
         elif path.suffix == ".onnx":
             # onnx is only imported where an ONNX file is read.
             from tinyrt.convert.onnx.reader import import_onnx
@@ -107,18 +107,8 @@ def lost_channels(path: str | Path, graph: Graph) -> LostChannels:
         return read_lost(data, graph)
 
 
-def _refuse_options_of_onnx(
-    shapes: Mapping[str, Shape] | None,
-    values: Mapping[str, ArrayLike] | None,
-    sequence_lstm: bool,
-) -> None:
+def _refuse_options_of_onnx(values: Mapping[str, ArrayLike] | None, sequence_lstm: bool) -> None:
     """Raise ``DataError`` for what would be ignored: a .tflite file says it all."""
-    if shapes:
-        raise DataError(
-            f"a shape is given for '{min(shapes)}', but this is a .tflite model",
-            expected="shapes for .onnx models only: a .tflite model has its own",
-            hint="leave out --shape",
-        )
     if values:
         raise DataError(
             f"a value is given for '{min(values)}', but this is a .tflite model",

@@ -104,7 +104,7 @@ Shapes = Annotated[
     typer.Option(
         "--shape",
         metavar="NAME=N,...",
-        help="Fix an ONNX input's shape, e.g. x=1,49,10,1. May be repeated.",
+        help="Fix an input's open shape, e.g. x=1,49,10,1. May be repeated.",
     ),
 ]
 Values = Annotated[

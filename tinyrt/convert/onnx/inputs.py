@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from numpy.typing import ArrayLike
 
-from tinyrt.convert.onnx.examples import example_size
+from tinyrt.convert.examples import example_size
 from tinyrt.convert.onnx.quantized import MOVES, PLACES
 from tinyrt.convert.onnx.weights import DTYPES, Array, element_type
 from tinyrt.errors import DataError, ModelFormatError, ShapeError, UnsupportedError

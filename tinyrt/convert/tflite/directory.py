@@ -120,14 +120,15 @@ def _entry(tensor: Any, value: Value) -> TensorEntry:
     return TensorEntry(
         name=(tensor.Name() or b"").decode(),
         value=value,
-        shape_signature=_signature(tensor, value),
+        shape_signature=signature_of(tensor, value),
         scales=np.array(q.ScaleAsNumpy() if quantized else (), np.float32),
         zero_points=np.array(np.broadcast_to(given, count), np.int32),
         quantized_dimension=int(q.QuantizedDimension()) if quantized else 0,
     )
 
 
-def _signature(tensor: Any, value: Value) -> Shape:
+def signature_of(tensor: Any, value: Value) -> Shape:
+    """The tensor's shape, with -1 for dimensions that the author left open."""
     if tensor.ShapeSignatureLength() != len(value.shape) or not value.shape:
         return value.shape
     return tuple(int(n) for n in tensor.ShapeSignatureAsNumpy())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,13 +19,15 @@ from tinyrt.convert.pointwise import gather_islands
 from tinyrt.convert.tflite import schema
 from tinyrt.convert.tflite.advice import advice_on
 from tinyrt.convert.tflite.codec import Codec
-from tinyrt.convert.tflite.custom import options_of, read_options
+from tinyrt.convert.tflite.custom import read_options
 from tinyrt.convert.tflite.declared import warn_of, warn_of_scales
 from tinyrt.convert.tflite.directory import PORT, Directory, read_directory
 from tinyrt.convert.tflite.expand import EXPANSIONS
 from tinyrt.convert.tflite.one_scale import give_scale, on_one_scale
+from tinyrt.convert.tflite.open_shapes import fix_shapes, ports_of
 from tinyrt.convert.tflite.operands import operands_of
 from tinyrt.convert.tflite.ops import DECODERS
+from tinyrt.convert.tflite.options import options_in
 from tinyrt.convert.tflite.parts import Parts
 from tinyrt.convert.tflite.products import with_legacy, with_products
 from tinyrt.convert.tflite.states import read_fresh, read_states
@@ -44,7 +46,7 @@ from tinyrt.errors import (
     boundary,
     error_context,
 )
-from tinyrt.ir import Graph, Node, Value, check_order
+from tinyrt.ir import Graph, Node, Shape, Value, check_order
 from tinyrt.ops import verify
 from tinyrt.ops.slice import SliceAttrs
 
@@ -75,10 +77,12 @@ def read_tflite(path: str | Path) -> Graph:
     Raises:
         ModelFormatError: the file is not a .tflite model, is cut short, or contradicts itself.
         UnsupportedError: it uses ops or dtypes that tinyrt does not have; all of them are named.
+        ShapeError: a dimension of an input is open.
 
     """
-    with error_context(file=str(path)):
-        return parse_tflite(map_file(path), name=Path(path).stem)
+    data = map_file(path)
+    with error_context(file=str(path)), limited(file_bytes=len(data)):
+        return import_tflite(data, Path(path).stem, shapes={})[0]
 
 
 def parse_tflite(data: Buffer, name: str = "model") -> Graph:
@@ -102,8 +106,22 @@ def parse_with_directory(
         return import_tflite(data, name, subgraph)
 
 
-def import_tflite(data: Buffer, name: str = "model", subgraph: int = 0) -> tuple[Graph, Directory]:
-    """As ``parse_with_directory``, for callers that have opened a budget for the file."""
+def import_tflite(
+    data: Buffer,
+    name: str = "model",
+    subgraph: int = 0,
+    *,
+    shapes: Mapping[str, Shape] | None = None,
+) -> tuple[Graph, Directory]:
+    """As ``parse_with_directory``, for callers that have opened a budget for the file.
+
+    Args:
+        data: the file.
+        name: the graph's name.
+        subgraph: which of the file's subgraphs.
+        shapes: input name -> shape, where it is open; None takes whatever the file has there.
+
+    """
     if len(data) < 8 or bytes(data[4:8]) != schema.IDENTIFIER:
         raise ModelFormatError(
             "this is not a .tflite file",
@@ -116,9 +134,9 @@ def import_tflite(data: Buffer, name: str = "model", subgraph: int = 0) -> tuple
     ):
         with _hopping(data):
             reader = _Reader(data, name, subgraph)
-            graph = with_legacy(reader.model, check_order(reader.read()), subgraph)
+            graph = with_legacy(reader.model, check_order(reader.read(shapes)), subgraph)
             directory = read_directory(reader.model, reader.graph, reader.stated())
-        warn_of(reader.parts.stale)
+        warn_of({} if shapes else reader.parts.stale)  # all others follow from those given
         graph = to_signed(products_of_activations(graph))
         graph = gather_islands(dequantize_weights(graph))
         graph = verify(places_in_integers(graph))
@@ -179,13 +197,15 @@ class _Reader:
         self.parts = Parts(self.values)
         self.variables = Variables(self.parts)
 
-    def read(self) -> Graph:
+    def read(self, shapes: Mapping[str, Shape] | None = None) -> Graph:
         inputs = self._names(self.graph.InputsAsNumpy() if self.graph.InputsLength() else ())
         if not inputs or not self.graph.OutputsLength():
             raise ModelFormatError(
                 f"the model has {len(inputs)} inputs and {self.graph.OutputsLength()} outputs",
                 expected="at least one of each",
             )
+        if shapes is not None:
+            fix_shapes(self.parts, ports_of(self.graph, self.values), shapes)
         self.parts.protect(inputs)
         self._operators()
         self.variables.finish()
@@ -299,16 +319,16 @@ class _Reader:
             raise ModelFormatError("the op has no output", expected="at least 1")
         if builtin in FLOWS:
             table, put_in = FLOWS[builtin]
-            put_in(Caller(self.parts, self._body, inputs, outputs), _options(operator, table))
+            put_in(Caller(self.parts, self._body, inputs, outputs), options_in(operator, table))
             return
         if builtin in EXPANSIONS:
             expansion = EXPANSIONS[builtin]
-            options = _options(operator, expansion.table)
+            options = options_in(operator, expansion.table)
             expansion.expand(self.parts, options, inputs, outputs)
             return
         codec = DECODERS[builtin]
         write_out = WRITTEN_OUT.get(builtin)
-        if write_out and write_out(self.parts, _options(operator, codec.table), inputs, outputs):
+        if write_out and write_out(self.parts, options_in(operator, codec.table), inputs, outputs):
             return
         self._node(operator, codec, inputs, outputs)
 
@@ -316,7 +336,7 @@ class _Reader:
         self, operator: Any, codec: Codec, inputs: list[Value | None], outputs: list[Value]
     ) -> None:
         options = (
-            _options(operator, codec.table)
+            options_in(operator, codec.table)
             if codec.options is None
             else read_options(operator, codec.options)
         )
@@ -340,13 +360,13 @@ class _Reader:
     ) -> None:
         first = inputs[0] if inputs else None
         if builtin == "VAR_HANDLE" and outputs:
-            self.variables.handle(_options(operator, "VarHandleOptions"), outputs[0])
+            self.variables.handle(options_in(operator, "VarHandleOptions"), outputs[0])
         elif builtin == "READ_VARIABLE" and outputs:
             self.variables.read(first, outputs[0])
         elif builtin == "ASSIGN_VARIABLE":
             self.variables.assign(first, inputs[1] if len(inputs) > 1 else None)
         elif builtin == "CALL_ONCE":
-            index = _options(operator, "CallOnceOptions").InitSubgraphIndex()
+            index = options_in(operator, "CallOnceOptions").InitSubgraphIndex()
             if outputs:
                 raise ModelFormatError("the op has outputs", expected="none")
             other = _Reader(self.data, self.name, index)
@@ -378,23 +398,3 @@ class _Reader:
         if not value.is_constant and not value.size:
             raise empty(value.describe())
         return value
-
-
-def _options(operator: Any, table: str | None) -> Any:
-    """The op's options; their defaults where the file leaves them out, as writers may."""
-    if table is None:
-        return None
-    if table == schema.CUSTOM:
-        return options_of(operator)
-    second = schema.is_second(table)
-    kind = operator.BuiltinOptions2Type() if second else operator.BuiltinOptionsType()
-    if kind == tflite.BuiltinOptions.NONE:
-        return schema.default_options(table)
-    if kind != schema.options_code(table):
-        raise ModelFormatError(f"options of kind {kind}", expected=table)
-    table_data = operator.BuiltinOptions2() if second else operator.BuiltinOptions()
-    if table_data is None:
-        raise ModelFormatError("the op's options are missing", expected=table)
-    options = schema.options_reader(table)
-    options.Init(table_data.Bytes, table_data.Pos)
-    return options
