@@ -12,9 +12,11 @@ from tests.ops.cases import CASES, rng_of
 from tests.ops.test_conformance import CNN
 from tests.sampling import sampled
 from tinyrt.backends.numba.choice import KERNELS
+from tinyrt.backends.numba.elementwise import MIN_LINEAR
 from tinyrt.interpreter import BACKENDS, Interpreter
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import OPS
+from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
@@ -57,6 +59,20 @@ def test_random_cases_on_int16(op):
         rng = rng_of(op, seed)
         built = build_s16(CASES[op](rng), rng)
         check(built.graph, built.feeds, "numba")
+
+
+@pytest.mark.parametrize("activation", ["NONE", "RELU"])
+@pytest.mark.parametrize("op", ["add", "sub"])
+def test_long_sums_on_int16(op, activation):
+    """So long that sums of int8 take another kernel."""
+    rng = np.random.default_rng(0)
+    shape = (1, 2, 2, MIN_LINEAR)
+    for b_scale, y_scale in ((3e-4, 4e-4), (4e-5, 6e-4)):
+        scales = {"a": 2e-4, "b": b_scale, "y": y_scale}
+        values = {n: Value(n, DType.INT16, shape, QParams((s,))) for n, s in scales.items()}
+        node = Node(op, op, ("a", "b"), ("y",), AddAttrs(activation))
+        feeds = {n: rng.integers(-(2**15), 2**15, shape).astype(np.int16) for n in "ab"}
+        check(Graph("long", ("a", "b"), ("y",), values, (node,)), feeds, "numba")
 
 
 def weighted(op, attrs, shapes, rng, real=None):
