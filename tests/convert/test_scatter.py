@@ -1,8 +1,8 @@
-"""Scattering at places that are known: SCATTER_ND as LiteRT computes it, ScatterND and
-ScatterElements as onnxruntime does."""
+"""Scattering: SCATTER_ND as LiteRT computes it, ONNX's ops as onnxruntime does."""
 
 import numpy as np
 import pytest
+from ai_edge_litert.interpreter import Interpreter as LiteRT
 
 from tests.convert.onnx_build import OnnxModel, assert_matches
 from tests.convert.raw_tflite import Op, Subgraph, Tensor, build
@@ -13,6 +13,7 @@ from tinyrt.convert.scatter import most_alike, rounds
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import BudgetError, ModelFormatError, UnsupportedError
+from tinyrt.interpreter import Model
 
 TYPES = {
     "FLOAT32": {},
@@ -62,6 +63,53 @@ def test_rows_of_one_place_are_added_in_their_order(dtype):
     agree(scattered(dtype, (4, 3), indices), runs=4, atol=0)
 
 
+COMPUTED = {
+    "a row": ((5, 3), [[3]]),
+    "rows": ((5, 3), [[4], [0], [2]]),
+    "rows of one place": ((5, 3), [[4], [0], [4], [4]]),
+    "an element": ((4, 3), [[3, 1]]),
+    "elements": ((4, 3), [[3, 0], [0, 0], [3, 0]]),
+    "a row of a row": ((3, 4, 2), [[[2, 3]]]),
+    "one index": ((4, 2), [2]),
+}
+"""Name -> the output's shape and the indices, which are an input."""
+
+
+ALONE = {"a row", "an element", "a row of a row", "one index"}
+
+
+@pytest.mark.parametrize("backend", ["reference", "numba", "native"])
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        *((name, dtype) for name in COMPUTED for dtype in ("FLOAT32", "INT32")),
+        *((name, "INT8") for name in sorted(ALONE)),
+    ],
+)
+def test_rows_go_to_places_that_are_computed(name, dtype, backend):
+    shape, indices = COMPUTED[name]
+    indices = np.array(indices, np.int32)
+    data = scattered(dtype, shape, indices, known=False)
+    litert = LiteRT(model_content=data)
+    litert.allocate_tensors()
+    x = np.random.default_rng(0).integers(-90, 90, litert.get_input_details()[1]["shape"])
+    feeds = {"i": indices, "x": x.astype(dtype.lower())}
+    for detail in litert.get_input_details():
+        litert.set_tensor(detail["index"], feeds[detail["name"]])
+    litert.invoke()
+    want = litert.get_tensor(litert.get_output_details()[0]["index"])
+    for graph in (parse_tflite(data), parse_tflite(write_tflite(parse_tflite(data)))):
+        (found,) = Model(graph, backend=backend).run_raw(feeds).values()
+        np.testing.assert_array_equal(found, want)
+
+
+def test_a_computed_place_outside_is_the_nearest_inside():
+    graph = parse_tflite(scattered("FLOAT32", (5, 3), [[0]], known=False))
+    feeds = {"i": np.array([[9]], np.int32), "x": np.ones((1, 3), np.float32)}
+    (found,) = Model(graph).run_raw(feeds).values()
+    np.testing.assert_array_equal(found[:, 0], [0, 0, 0, 0, 1])
+
+
 def test_rows_that_fill_all_places_are_not_joined_with_zeros():
     ops = [node.op for node in parse_tflite(scattered("FLOAT32", *PLACES["every row"])).nodes]
     assert "concatenation" not in ops
@@ -71,7 +119,11 @@ def test_rows_that_fill_all_places_are_not_joined_with_zeros():
 @pytest.mark.parametrize(
     ("data", "error", "says"),
     [
-        (scattered("FLOAT32", (4,), [[1]], known=False), UnsupportedError, "are computed while"),
+        (
+            scattered("FLOAT32", (4,), [[1]] * 17, known=False),
+            UnsupportedError,
+            "the places of 17 rows are computed",
+        ),
         (scattered("INT8", (4,), [[1], [3], [1]]), UnsupportedError, "2 rows have one place"),
         (scattered("FLOAT32", (4,), [[1], [4]]), ModelFormatError, "an index lies outside"),
         (scattered("FLOAT32", (4,), [[1], [-1]]), ModelFormatError, "an index lies outside"),
@@ -79,6 +131,11 @@ def test_rows_that_fill_all_places_are_not_joined_with_zeros():
         (scattered("FLOAT32", (4, 2), [[1]], (1, 3)), ModelFormatError, r"rows 'x' f32\[1,3\] at"),
         (scattered("FLOAT32", (4,), 1, (1,)), ModelFormatError, r"at 'i' s32\[\] of \[4\]"),
         (scattered("FLOAT32", (4, 0), [[1]], (1, 1)), ModelFormatError, r"of \[4, 0\]"),
+        (
+            scattered("INT8", (4,), [[1], [2]], known=False),
+            UnsupportedError,
+            "the computed places of 2 rows may be one",
+        ),
     ],
 )
 def test_what_cannot_be_scattered_is_refused(data, error, says):
