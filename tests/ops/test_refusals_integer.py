@@ -26,6 +26,7 @@ INT8, INT16, INT32 = DType.INT8, DType.INT16, DType.INT32
 NONE, L2_NORM = NoAttrs(), L2NormalizationAttrs()
 IMAGE, MADE = s8(1, 4, 4, 2), s8(1, 4, 4, 3)
 FILTER = (3, 3, 3, 2)
+BY_CHANNEL = s8(2, 3, scale=(0.1, 0.2, 0.3), axis=1)
 
 
 def svdf(features=None, time=None, state=None):
@@ -99,6 +100,14 @@ PARAMETERS = [
     (
         ("sqrt", NONE, [s16(2)], [s16(2)]),
         ["sqrt has no int16x8 form", "int8", "keep this op"],
+    ),
+    (
+        ("batch_matmul", BatchMatmulAttrs(), [s16(1, 2), BY_CHANNEL], [s16(1, 3)]),
+        ["reads 3 scales", "one scale for the whole tensor", "FULLY_CONNECTED"],
+    ),
+    (
+        ("batch_matmul", BatchMatmulAttrs(), [s8(1, 2), BY_CHANNEL], [s8(1, 3)]),
+        ["reads 3 scales", "one scale for the whole tensor", "FULLY_CONNECTED"],
     ),
 ]
 

@@ -19,7 +19,7 @@ from tinyrt.fixedpoint import (
 )
 from tinyrt.floatmath.function import Function, Gradient
 from tinyrt.floatmath.products import matmul
-from tinyrt.ir import BoundNode, DType, TensorType
+from tinyrt.ir import BoundNode, DType, TensorType, Value
 from tinyrt.ops.shared.requant import multiplier, reduced
 from tinyrt.ops.shared.shapes import broadcast, check_computable, operand, sum_to
 from tinyrt.ops.shared.spec import (
@@ -146,9 +146,22 @@ def macs(node: BoundNode) -> int:
     return node.output.size * k
 
 
+def _require_one_scale(b: Value) -> None:
+    """Raise ``VerifyError`` where each channel has a scale: LiteRT then answers with zeros."""
+    if b.q is not None and len(b.q.scales) > 1:
+        raise VerifyError(
+            f"a product of matrices reads {len(b.q.scales)} scales",
+            tensor=b.describe(),
+            expected="one scale for the whole tensor",
+            hint="quantise it per tensor (TENSORWISE), or write the layer as FULLY_CONNECTED, "
+            "whose weights may have a scale for each channel",
+        )
+
+
 def prepare_s8(node: BoundNode) -> BatchMatmulS8:
     """The multiplier of one node; the product of scales is a float32, as in TFLite."""
     a, b, y = node.input(0), node.input(1), node.output
+    _require_one_scale(b)
     require_s8(a, b, y)
     (a_scale, a_zp), (b_scale, b_zp), (y_scale, y_zp) = qparams(a), qparams(b), qparams(y)
     mult, shift = multiplier(float(a_scale * b_scale) / float(y_scale))
@@ -169,6 +182,7 @@ def ref_s8(p: BatchMatmulS8, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArra
 def prepare_s16(node: BoundNode) -> BatchMatmulS16:
     """The multiplier of one node, whose second operand may be int8 without a zero point."""
     a, b, y = node.input(0), node.input(1), node.output
+    _require_one_scale(b)
     if b.dtype is DType.INT8 and qparams(b)[1]:
         raise VerifyError(
             f"beside int16 the zero point is {qparams(b)[1]}", tensor=b.describe(), expected="0"
