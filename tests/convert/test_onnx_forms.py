@@ -22,6 +22,13 @@ def case(build: Case, name: str = "", opset: int = 18) -> Case:
     return build
 
 
+for bounded in ("Acos", "Asin", "Atanh"):
+    case(
+        lambda m, op=bounded: m.op(op, m.op("Mul", m.op("Tanh", m.input(2, 3, 4)), m.const(0.9))),
+        bounded,
+    )
+case(lambda m: m.op("Acosh", m.op("Exp", m.op("Abs", m.input(2, 3, 4)))), "Acosh")
+
 STEPS, BATCH, INPUTS, HIDDEN = 4, 2, 3, 5
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 

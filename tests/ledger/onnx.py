@@ -82,6 +82,12 @@ def gathered_elements(m: OnnxModel) -> str:
     return m.op("GatherElements", m.input(9, 500), m.const(places, np.int64))
 
 
+def held_inside(m: OnnxModel) -> str:
+    """Rows of a table, at places that a constant of many numbers holds inside."""
+    places = m.op("Sub", m.input(N, dtype=I64), m.const(3, np.int64))
+    return m.op("Gather", m.weights(5, 2), m.op("Max", places, m.const([0] * N, np.int64)))
+
+
 def scattered(m: OnnxModel, reduction: str) -> str:
     """Rows at two thirds of the places, each of which two rows go to."""
     places = np.random.default_rng(0).permutation(4000)[:, None] % 2000
@@ -127,6 +133,11 @@ read("gather_nd", "lookup", gathered_places, sized("the places of 't0'", 3000, 2
 read(
     "gather_elements", "lookup", gathered_elements,
     sized("the places of 't0'", 2, 9, 500, copies=PLACES),
+)  # fmt: skip
+FOLLOWED = "looking where places come from"
+read(
+    "computed_places", "places", held_inside,
+    [*[("spend", OP // 4, FOLLOWED)] * 3, ("spend", N, FOLLOWED)],
 )  # fmt: skip
 PICKED = (
     sized("the places of 't0.before'", 2000, copies=PLACES),
