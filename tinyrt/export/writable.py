@@ -29,8 +29,8 @@ def check_writable(graph: Graph) -> None:
             raise UnsupportedError(
                 "a model output is a constant or a model input; there is nothing to compute",
                 tensor=value.describe(),
-                hint="remove this output from the model, and put what it answers into the program that "
-                "calls it; the host runs the model as it is",
+                hint="remove this output from the model, and put what it answers into the program "
+                "that calls it; the host runs the model as it is",
             )
         if graph.answers.count(value.name) > 1:
             raise UnsupportedError(
