@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -13,9 +13,12 @@ from tinyrt.convert.passes.merge_through import MOST_DIMENSIONS, common_parts, p
 from tinyrt.convert.passes.region import region_around
 from tinyrt.convert.passes.rows_behind import RowsBehind, first_feature, rows_behind
 from tinyrt.convert.passes.to_nhwc import flipped
-from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Shape
+from tinyrt.ir import Graph, Node, Patch, Refusal, Rule, Shape, Value
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.transpose import TransposeAttrs
+
+LINE = 32
+"""Bytes that are copied while a move goes on to its next line, on a Cortex-M4."""
 
 
 def heads_before_windows(graph: Graph, node: Node) -> Patch | Refusal | None:
@@ -35,10 +38,8 @@ def heads_before_windows(graph: Graph, node: Node) -> Patch | Refusal | None:
     is_free = not any(region.outside.values()) and region.members.keys().isdisjoint(graph.outputs)
     if not is_free or {*region.sources, *region.entries} != {end.output for end in rows.ends}:
         return Refusal(node.name, f"what '{first.name}' moves is read in its order")
-    moves = [_move(graph, node, end, rows.count, region.members[end.output]) for end in rows.ends]
-    if any(isinstance(move, Refusal) for move in moves):
-        return next(move for move in moves if isinstance(move, Refusal))
-    return flipped(graph, region)
+    moves = _moves(graph, node, rows, region.members)
+    return moves if isinstance(moves, Refusal) else flipped(graph, region)
 
 
 def windows_behind_layers(graph: Graph, node: Node) -> Patch | Refusal | None:
@@ -46,13 +47,14 @@ def windows_behind_layers(graph: Graph, node: Node) -> Patch | Refusal | None:
     rows = rows_behind(graph, node)
     if not isinstance(rows, RowsBehind):
         return rows
+    moves = _moves(graph, node, rows, {})
+    if isinstance(moves, Refusal):
+        return moves
     names, turned = Names(graph), graph.value(node.output)
     same = replace(node, op="reshape", attrs=ReshapeAttrs(turned.shape))
-    swaps, values = [(node, (same,))], []
-    for end in rows.ends:
-        move = _move(graph, node, end, rows.count)
-        if isinstance(move, Refusal):
-            return move
+    swaps: list[tuple[Node, tuple[Node, ...]]] = [(node, (same,))]
+    values: list[Value] = []
+    for end, move in zip(rows.ends, moves, strict=True):
         source, output = graph.value(end.inputs[0]), graph.value(end.output)
         parted = replace(source, name=names.new(f"{source.name}.windows"), shape=move.shape)
         moved = replace(
@@ -99,7 +101,7 @@ def _units_stay(shape: Shape, perm: Perm) -> Perm:
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """Two transposes and what is between them, as one.
+    """A transpose of the fewest dimensions: neighbours that stay neighbours are one.
 
     Attributes:
         shape: the dimensions that are moved.
@@ -110,54 +112,70 @@ class _Move:
     shape: Shape
     perm: Perm
 
+    @classmethod
+    def of(cls, shape: Sequence[int], perm: Sequence[int]) -> _Move:
+        """The move that a transpose makes."""
+        large = [axis for axis, size in enumerate(shape) if size != 1]
+        places = enumerate(large.index(axis) for axis in perm if shape[axis] != 1)
+        runs = [[place for _, place in run] for _, run in groupby(places, lambda p: p[1] - p[0])]
+        ordered = sorted(runs)
+        sizes = (math.prod(shape[large[place]] for place in run) for run in ordered)
+        return cls(tuple(sizes), tuple(ordered.index(run) for run in runs))
 
-def _move(graph: Graph, turn: Node, end: Node, rows: int, flip: Perm = ()) -> _Move | Refusal:
-    """What brings rows in the order in which ``turn`` reads them to where ``end`` has them.
+    @property
+    def lines(self) -> int:
+        """How often it goes on to neighbours that lie elsewhere than a step behind the last one."""
+        moved, stays = permuted(self.shape, self.perm), self.perm[-1] == len(self.perm) - 1
+        return math.prod(moved[: -2 if stays else -1])
+
+
+def _moves(
+    graph: Graph, turn: Node, rows: RowsBehind, flips: Mapping[str, Perm]
+) -> list[_Move] | Refusal:
+    """What brings rows in the order in which ``turn`` reads them to where each end has them.
 
     Args:
         graph: the graph.
         turn: moves rows.
-        end: a transpose of what is computed of each row.
-        rows: how many there are.
-        flip: the output of ``end`` is permuted by this; by nothing by default.
+        rows: behind it.
+        flips: outputs of ends that are permuted, and by what.
 
     """
+    made = [_move(graph, turn, end, rows.count, flips.get(end.output)) for end in rows.ends]
+    refused = next((move for move in made if isinstance(move, Refusal)), None)
+    if refused is not None:
+        return refused
+    moves = [move for move in made if isinstance(move, _Move)]
+    old = [
+        _Move.of(graph.value(n.inputs[0]).shape, n.attrs_as(TransposeAttrs).perm)
+        for n in (turn, *rows.ends)
+    ]
+    more = sum(move.lines for move in moves) - sum(move.lines for move in old)
+    if LINE * more > graph.value(turn.output).size:
+        return Refusal(turn.name, "one move of such short lines would take longer than two")
+    return moves
+
+
+def _move(graph: Graph, turn: Node, end: Node, rows: int, flip: Perm | None) -> _Move | Refusal:
+    """What ``turn`` and ``end`` do together, where what the latter gives may be permuted."""
     own, wide = graph.value(turn.output).shape, graph.value(end.inputs[0]).shape
     own, first = own[: first_feature(own, rows)], first_feature(wide, rows)
     fine = common_parts(own, wide[:first])
     split, join = (parts_of(s, fine) if fine else None for s in (own, wide[:first]))
     if fine is None or split is None or join is None:
         return Refusal(end.name, f"it splits what '{turn.name}' moves")
-    # As they lie, as far as ``turn`` moves them, and the features behind them.
-    stored = [
-        i for axis in inverse(turn.attrs_as(TransposeAttrs).perm)[: len(own)] for i in split[axis]
-    ]
-    stored += range(len(fine), len(fine) + len(wide[len(join) :]))
-    parts = [*join, *([i] for i in stored[len(fine) :])]
-    perm = (
-        permuted(end.attrs_as(TransposeAttrs).perm, flip)
-        if flip
-        else end.attrs_as(TransposeAttrs).perm
-    )
     sizes = (*fine, *wide[len(join) :])
-    move = _joined(
-        [sizes[i] for i in stored], [stored.index(i) for axis in perm for i in parts[axis]]
-    )
+    # Parts of rows, in the order in which they lie before ``turn``, and features as they are.
+    rows_first = inverse(turn.attrs_as(TransposeAttrs).perm)[: len(own)]
+    stored = [part for axis in rows_first for part in split[axis]] + [*range(len(fine), len(sizes))]
+    parts = [*join, *([i] for i in range(len(fine), len(sizes)))]
+    perm = end.attrs_as(TransposeAttrs).perm
+    perm = perm if flip is None else permuted(perm, flip)
+    order = [stored.index(part) for axis in perm for part in parts[axis]]
+    move = _Move.of([sizes[part] for part in stored], order)
     if len(move.shape) > MOST_DIMENSIONS:
         return Refusal(end.name, f"it would have to move {len(move.shape)} dimensions at once")
     return move
-
-
-def _joined(shape: list[int], perm: list[int]) -> _Move:
-    """The same move of the fewest dimensions: neighbours that stay neighbours are one."""
-    large = [axis for axis, size in enumerate(shape) if size != 1]
-    places = [large.index(axis) for axis in perm if shape[axis] != 1]
-    runs = [[p for _, p in run] for _, run in groupby(enumerate(places), lambda at: at[1] - at[0])]
-    firsts = sorted(run[0] for run in runs)
-    sizes = {run[0]: math.prod(shape[large[place]] for place in run) for run in runs}
-    return _Move(
-        tuple(sizes[first] for first in firsts), tuple(firsts.index(run[0]) for run in runs)
-    )
 
 
 HEADS_BEFORE_WINDOWS = Rule("heads_before_windows", ("transpose",), heads_before_windows)
