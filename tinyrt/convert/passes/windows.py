@@ -35,6 +35,8 @@ def heads_before_windows(graph: Graph, node: Node) -> Patch | Refusal | None:
     if perm == tuple(range(len(perm))):
         return None
     region = region_around(graph, (first.output, perm), _by_matrix)
+    if not region.nodes:
+        return None
     is_free = not any(region.outside.values()) and region.members.keys().isdisjoint(graph.outputs)
     if not is_free or {*region.sources, *region.entries} != {end.output for end in rows.ends}:
         return Refusal(node.name, f"what '{first.name}' moves is read in its order")
