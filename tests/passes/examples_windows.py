@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.passes.example import Example
 from tests.passes.example_parts import two_readers
-from tests.passes.examples_heads import product
+from tests.passes.examples_heads import HEADS_AND_PATCHES, product
 from tests.passes.random_net import RandomNet as Net
 from tinyrt.ops.softmax import SoftmaxAttrs
 
@@ -40,7 +40,7 @@ def attention(net: Net, x: str = "x", high: int = 2, wide: int = 10) -> str:
     return net.transpose(sums, (0, 2, 1, 3))
 
 
-WINDOWS = {
+HEADS_AND_WINDOWS = HEADS_AND_PATCHES | {
     "heads_before_windows": Example(
         IMAGE,
         attention,

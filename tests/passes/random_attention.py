@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 from tests.passes.examples_heads import mixed_heads, product
-from tests.passes.examples_windows import IMAGE
-from tests.passes.examples_windows import attention as in_windows
+from tests.passes.examples_windows import IMAGE, attended, heads_of, windows_of
 from tests.passes.random_net import RandomNet, Rng
 from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
@@ -43,4 +42,6 @@ def windowed(net: RandomNet, x: str, rng: Rng) -> str:
     """Attention within windows of an image that a layer makes of all elements."""
     flat = net.reshape(x, 1, math.prod(net.shape(x)))
     image = net.reshape(net.dense(flat, math.prod(IMAGE)), *IMAGE)
-    return in_windows(net, image, wide=int(rng.choice([5, 10])))
+    heads = heads_of(net, windows_of(net, image, wide=int(rng.choice([5, 10]))))
+    sums = attended(net, net.mul(heads, 0.5) if rng.random() < 0.5 else heads)
+    return net.transpose(sums, (0, 2, 1, 3))
