@@ -106,23 +106,6 @@ def levit(m: OnnxModel, x: str) -> str:
     return m.op("Add", tokens, dense(m, attend(m, query, key, value), 8, 8))
 
 
-def windowed(m: OnnxModel, x: str) -> str:
-    """Swin's: attention within windows of 2 by 2 pixels."""
-    rows, columns = H // 2, W // 2
-    image = m.op("Transpose", x, perm=[0, 2, 3, 1])
-    y = shaped(m, image, 1, rows, 2, columns, 2, 8)
-    y = shaped(m, m.op("Transpose", y, perm=[0, 1, 3, 2, 4, 5]), rows * columns, 4, 8)
-    qkv = shaped(m, dense(m, y, 8, 24), rows * columns, 4, 3, HEADS, DEPTH)
-    parted = m.op("Transpose", qkv, perm=[2, 0, 3, 1, 4])
-    query, key, value = (m.op("Gather", parted, m.const(i, np.int64), axis=0) for i in range(3))
-    scores = m.op("MatMul", query, m.op("Transpose", key, perm=[0, 1, 3, 2]))
-    scores = m.op("Add", scores, m.weights(1, HEADS, 4, 4))
-    sums = m.op("MatMul", m.op("Softmax", scores, axis=-1), value)
-    y = dense(m, shaped(m, m.op("Transpose", sums, perm=[0, 2, 1, 3]), rows * columns, 4, 8), 8, 8)
-    y = m.op("Transpose", shaped(m, y, 1, rows, columns, 2, 2, 8), perm=[0, 1, 3, 2, 4, 5])
-    return m.op("Add", image, shaped(m, y, 1, H, W, 8))
-
-
 def factored(m: OnnxModel, x: str) -> str:
     """CoaT's: a token of the class, and taps of the values multiplied with the queries."""
     tokens = m.op("Concat", m.weights(1, 1, 8), tokens_of(m, x), axis=1)

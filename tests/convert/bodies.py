@@ -19,9 +19,9 @@ from tests.convert.attention_bodies import (
     plain_image_heads,
     talking,
     vit,
-    windowed,
 )
 from tests.convert.onnx_build import OnnxModel
+from tests.convert.window_bodies import davit, shifted, swin, three_layers, tiny_vit
 
 H, W = 6, 10
 """Pixels; no block has as many channels."""
@@ -295,7 +295,11 @@ BODIES: dict[str, tuple[Block, int, int]] = {
     "Llama": (llama, 1, 34),
     "ViT": (vit, 1, 17),
     "LeViT": (levit, 1, 14),
-    "Swin": (windowed, 3, 22),
+    "Swin": (swin, 2, 23),
+    "Swin of shifted windows": (shifted, 2, 39),
+    "Swin of three layers": (three_layers, 4, 26),
+    "TinyViT": (tiny_vit, 2, 30),
+    "DaViT": (davit, 2, 31),
     "CoaT": (factored, 1, 49),
     "EfficientFormerV2": (plain_image_heads, 0, 38),
     "EfficientFormerV2 of mixed heads": (mixed_image_heads, 1, 41),

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.convert.attention_bodies import DEPTH, HEADS
+from tests.convert import window_bodies as windows
+from tests.convert.attention_bodies import HEADS
 from tests.convert.bodies import BODIES, Body, H, W
 from tests.convert.onnx_build import assert_matches, count
 from tests.docs.pages import rows_of
@@ -34,7 +35,7 @@ BLOCKS = {
     "BERT": ("BERT", "GPT-2", "Llama"),
     "MobileViT": ("MobileViT",),
     "MobileViTv2": ("MobileViTv2",),
-    "Swin": ("Swin",),
+    "Swin": ("Swin", "Swin of shifted windows", "TinyViT", "DaViT"),
     "CoaT": ("CoaT",),
     "EfficientFormerV2": ("EfficientFormerV2 of mixed heads",),
     "CaiT": ("CaiT",),
@@ -93,20 +94,35 @@ def both(first, second) -> np.ndarray:
     return moved.reshape(then).transpose(last).ravel()
 
 
-@pytest.mark.parametrize("name", ["Swin", "MobileViT"])
-def test_one_move_for_both_would_have_more_dimensions_than_litert_moves(name, tmp_path):
-    windows, heads, back = moves_of(name, tmp_path)
-    assert dimensions(both(windows, heads)) == 7 > MOST_DIMENSIONS
-    for shape, perm in (windows, heads, back):
+def test_one_move_for_both_would_have_more_dimensions_than_litert_moves(tmp_path):
+    patches, heads, back = moves_of("MobileViT", tmp_path)
+    assert dimensions(both(patches, heads)) == 7 > MOST_DIMENSIONS
+    for shape, perm in (patches, heads, back):
         assert dimensions(np.arange(math.prod(shape)).reshape(shape).transpose(perm).ravel()) <= 5
 
 
-def test_swins_windows_behind_heads_would_be_six_dimensions(tmp_path):
-    windows, heads, _ = moves_of("Swin", tmp_path)
-    (count, tokens, thirds, *_), _ = heads
-    by_windows = both(windows, heads).reshape(thirds, count, HEADS, tokens * DEPTH)
-    assert dimensions(by_windows.ravel()) == 7
-    assert dimensions(by_windows.transpose(0, 2, 1, 3).ravel()) == 6 == MOST_DIMENSIONS
+@pytest.mark.parametrize("name", ["Swin", "Swin of shifted windows", "DaViT"])
+def test_windows_behind_heads_are_six_dimensions(name, tmp_path):
+    (shape, perm), _ = moves_of(name, tmp_path)
+    order = np.arange(math.prod(shape)).reshape(shape).transpose(perm).ravel()
+    assert dimensions(order) == 6 == MOST_DIMENSIONS
+    windows_first = order.reshape(3, HEADS, windows.COUNT, -1).transpose(0, 2, 1, 3)
+    assert dimensions(windows_first.ravel()) == 7
+
+
+@pytest.mark.parametrize("name", ["Swin", "TinyViT"])
+def test_windows_need_a_move_to_them_and_one_back(name, tmp_path):
+    """Products read and give the tokens of a window side by side: in no order is that an image.
+
+    Windows and heads may come in any order, and so may the tokens of a window.
+    """
+    moves = moves_of(name, tmp_path)
+    pixels = np.arange(H * W)
+    parted = pixels.reshape(windows.ROWS, windows.HIGH, windows.COLUMNS, windows.WIDE)
+    for order in ((0, 2), (2, 0)):
+        for tokens in ((1, 3), (3, 1)):
+            assert (parted.transpose(*order, *tokens).ravel() != pixels).any()
+    assert len(moves) == 2
 
 
 @pytest.mark.parametrize("name", ["EfficientFormerV2 of mixed heads", "CaiT"])

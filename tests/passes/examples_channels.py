@@ -11,13 +11,13 @@ from tests.passes.example_parts import (
     shuffled,
     turned_channels,
 )
-from tests.passes.examples_heads import HEADS_AND_PATCHES
+from tests.passes.examples_windows import HEADS_AND_WINDOWS
 from tests.passes.nets import TO_NCHW, TO_NHWC
 from tinyrt.ops.mean import MeanAttrs
 
 EVEN = (1, 6, 5, 4)
 
-CHANNELS = HEADS_AND_PATCHES | {
+CHANNELS = HEADS_AND_WINDOWS | {
     "shuffle_to_gather": Example(
         EVEN,
         lambda net: net.op("tanh", (shuffled(net, "x", (1, 6, 5, 2, 2), (0, 1, 2, 4, 3)),)),

@@ -1,10 +1,11 @@
-"""Steps of random graphs: attention of pixels, and heads that are mixed."""
+"""Steps of random graphs: attention of pixels and in windows, and heads that are mixed."""
 
 from __future__ import annotations
 
 import math
 
 from tests.passes.examples_heads import mixed_heads, product
+from tests.passes.examples_windows import IMAGE, attended, heads_of, windows_of
 from tests.passes.random_net import RandomNet, Rng
 from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
@@ -35,3 +36,12 @@ def unmoved(net: RandomNet, x: str, rng: Rng) -> str | None:
     query, key, value = parts
     shares = net.op("softmax", (product(net, query, key, adj_x=True),), SoftmaxAttrs())
     return product(net, shares, value, adj_y=True)
+
+
+def windowed(net: RandomNet, x: str, rng: Rng) -> str:
+    """Attention within windows of an image that a layer makes of all elements."""
+    flat = net.reshape(x, 1, math.prod(net.shape(x)))
+    image = net.reshape(net.dense(flat, math.prod(IMAGE)), *IMAGE)
+    heads = heads_of(net, windows_of(net, image, wide=int(rng.choice([5, 10]))))
+    sums = attended(net, net.mul(heads, 0.5) if rng.random() < 0.5 else heads)
+    return net.transpose(sums, (0, 2, 1, 3))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from hypothesis import strategies as st
 
-from tests.passes.random_attention import unmoved
+from tests.passes.random_attention import unmoved, windowed
 from tests.passes.random_functions import (
     by_root,
     by_truth,
@@ -81,7 +81,7 @@ STEPS: dict[str, Step] = {
         ),
         *(picked, pooled, power, reshaped, rounded, siblings, signs, softmax, transposed, twice),
         *(halved, unmoved, joined, picked_channels, regrouped),
-        *(unary, by_truth, chosen, parallel, uniform_operand, weighted),
+        *(unary, by_truth, chosen, parallel, uniform_operand, weighted, windowed),
     )
 }
 

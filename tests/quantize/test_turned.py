@@ -75,7 +75,31 @@ def halves_too(net: Net) -> list[str]:
     return made
 
 
+def shaped(net: Net, shape: tuple[int, ...], perm: tuple[int, ...] = (0, 3, 2, 1, 4)) -> str:
+    """What is moved with the windows of an image, in another shape."""
+    turned = net.turned((1, 2, 3, 6, DEPTH), perm)
+    return net.op("reshape", (turned,), ReshapeAttrs(shape))
+
+
+def with_windows(net: Net, dropped=(0,)) -> list[str]:
+    """As windows of Swin and their heads are moved at once."""
+    y = shaped(net, (3, HEADS, TOKENS, DEPTH))
+    return [net.cut(y, (i, 0, 0, 0), (1, HEADS, TOKENS, DEPTH), dropped) for i in range(3)]
+
+
+def windows_and_halves(net: Net) -> list[str]:
+    y = shaped(net, (1, 3 * HEADS, TOKENS, DEPTH))
+    return [
+        net.cut(y, (0, begin, 0, 0), (1, HEADS, TOKENS, depth))
+        for begin in (0, 2, 4)
+        for depth in (DEPTH, DEPTH // 2)
+    ]
+
+
 FORMS = {
+    "with windows": (with_windows, {}),
+    "with windows, kept": (lambda net: with_windows(net, ()), {}),
+    "with windows, halves too": (windows_and_halves, {}),
     "heads": (in_heads, {}),
     "uneven heads": (lambda net: in_heads(net, (3, 2, 1)), {}),
     "in front": (in_front, {}),
@@ -186,6 +210,27 @@ def shared_bias(net: Net) -> list[str]:
     return [*in_heads(net), again]
 
 
+def shape_answered(net: Net) -> list[str]:
+    y = shaped(net, (3, HEADS, TOKENS, DEPTH))
+    return [y, *(net.cut(y, (i, 0, 0, 0), (1, HEADS, TOKENS, DEPTH)) for i in range(3))]
+
+
+def moved_answered(net: Net) -> list[str]:
+    parts = with_windows(net)
+    return [next(n.output for n in net.nodes if n.op == "transpose"), *parts]
+
+
+def parts_of_rows(net: Net) -> list[str]:
+    """Quarters of six heads."""
+    y = shaped(net, (4, 9, DEPTH))
+    return [net.cut(y, (i, 0, 0), (1, 9, DEPTH)) for i in range(4)]
+
+
+def rows_in_front(net: Net) -> list[str]:
+    y = shaped(net, (2, 3, TOKENS, DEPTH), (1, 0, 3, 2, 4))
+    return [net.cut(y, (0, i, 0, 0), (2, 1, TOKENS, DEPTH)) for i in range(3)]
+
+
 @pytest.mark.parametrize(
     ("make", "ratio", "config"),
     [
@@ -197,6 +242,7 @@ def shared_bias(net: Net) -> list[str]:
             for make in (
                 *(stepped, side_by_side, overlapping, incomplete, halves_alone, read_whole),
                 *(answered, layer_read_twice, not_split, shared_weights, shared_bias),
+                *(shape_answered, moved_answered, parts_of_rows, rows_in_front),
             )
         ),
     ],

@@ -103,6 +103,7 @@ from tinyrt.convert.passes.turn_heads import MERGE_HEADS, TURN_HEADS
 from tinyrt.convert.passes.turn_parts import TURN_PARTS
 from tinyrt.convert.passes.unfold import GATHER_TO_TRANSPOSE
 from tinyrt.convert.passes.unroll_heads import UNROLL_HEADS
+from tinyrt.convert.passes.windows import HEADS_BEFORE_WINDOWS, WINDOWS_BEHIND_LAYERS
 from tinyrt.convert.passes.write_out import WRITE_OUT_ERF
 from tinyrt.errors import DataError
 from tinyrt.ir import BoundNode, Graph, RewriteLog, Rule, Stage, rewrite
@@ -192,6 +193,7 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     CONV_AS_DENSE,
     # Where transposes stay: layers, products and cuts that read and write in other orders.
     MIX_HEADS,
+    HEADS_BEFORE_WINDOWS,
     HEADS_INTO_LAYER,
     TRANSPOSE_INTO_LEFT,
     TURN_PRODUCT,
@@ -200,6 +202,7 @@ FLOAT_PIPELINE: tuple[Rule, ...] = (
     CUT_BEFORE_TURN,
     MERGE_HEADS,
     TURN_HEADS,
+    WINDOWS_BEHIND_LAYERS,
     SHUFFLE_ROWS,
     # What no layer reads turned is not turned: heads one by one.
     UNROLL_HEADS,
@@ -280,4 +283,4 @@ def _chosen(passes: Collection[str], skip: Collection[str]) -> frozenset[str]:
     return frozenset(passes) - frozenset(skip)
 
 
-__all__ = ["FLOAT_PIPELINE", "optimise", "pass_names"]
+__all__ = ["FLOAT_PIPELINE", "optimize", "pass_names"]

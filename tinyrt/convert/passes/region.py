@@ -68,13 +68,17 @@ def regions_around(graph: Graph, seed: str, perm: Perm) -> Iterator[LayoutRegion
     They are noted: each transpose that leads into a region looks for the same one.
     """
     for inside in (layouts, _in_one_rank):
-        firsts = graph.noted(("regions", inside), dict[tuple[str, Perm], tuple[str, Perm]])
-        first = firsts.get((seed, perm), (seed, perm))
-        find = partial(_region, graph, first, inside)
-        region = graph.noted(("region", inside, first), find)
-        if (seed, perm) not in firsts:
-            firsts.update(dict.fromkeys(region.members.items(), first))
-        yield region
+        yield region_around(graph, (seed, perm), inside)
+
+
+def region_around(graph: Graph, seed: tuple[str, Perm], inside: Inside) -> LayoutRegion:
+    """The region that contains a value, to be permuted, and of which ``inside`` says what is in."""
+    firsts = graph.noted(("regions", inside), dict[tuple[str, Perm], tuple[str, Perm]])
+    first = firsts.get(seed, seed)
+    region = graph.noted(("region", inside, first), partial(_region, graph, first, inside))
+    if seed not in firsts:
+        firsts.update(dict.fromkeys(region.members.items(), first))
+    return region
 
 
 def _in_one_rank(graph: Graph, node: Node, name: str, perm: Perm) -> Mapping[str, Perm] | None:

@@ -35,8 +35,13 @@ def flip_region(graph: Graph, node: Node, *, interface: bool) -> Patch | Refusal
     for seed, flip in ((node.output, inverse(perm)), (node.inputs[0], perm)):
         for region in regions_around(graph, seed, flip):
             if flip_pays(graph, region, interface=interface):
-                return _Flip(graph, region).patch()
+                return flipped(graph, region)
     return Refusal(node.name, "moving it would leave more transposes")
+
+
+def flipped(graph: Graph, region: LayoutRegion) -> Patch:
+    """The region permuted, with transposes where it meets what is not."""
+    return _Flip(graph, region).patch()
 
 
 class _Flip:

@@ -28,6 +28,15 @@ static inline int8_t *tinyrt_copy(const int8_t *from, const int8_t *end, int8_t 
     return to;
 }
 
+/** As tinyrt_copy, for a multiple of TINYRT_COPY_BYTES. */
+static inline int8_t *tinyrt_copy_steps(const int8_t *from, const int8_t *end, int8_t *to) {
+    for (; to != end; to += TINYRT_COPY_BYTES, from += TINYRT_COPY_BYTES) {
+        TINYRT_SHORT_LOOP;
+        (void)memcpy(to, from, TINYRT_COPY_BYTES);
+    }
+    return to;
+}
+
 /** As tinyrt_copy, for a multiple of 16 bytes: fewer instructions. */
 static inline void tinyrt_copy_blocks(const int8_t *from, const int8_t *end, int8_t *to) {
 #if defined(TINYRT_THUMB_ASSEMBLY) && (__ARM_ARCH_ISA_THUMB == 2) && (TINYRT_COPY_BYTES == 4)

@@ -15,6 +15,20 @@ static inline int tinyrt_next_index(int32_t rank, const int32_t *dims, int32_t *
     return 0;
 }
 
+/** As tinyrt_next_index; at follows, which is the element's distance from the tensor's first one. */
+static inline int tinyrt_next_place(int32_t rank, const int32_t *dims, const int32_t *strides,
+                                    int32_t *index, int32_t *at) {
+    for (int32_t axis = rank - 1; axis >= 0; --axis) {
+        *at += strides[axis];
+        if (++index[axis] < dims[axis]) {
+            return 1;
+        }
+        *at -= strides[axis] * dims[axis];
+        index[axis] = 0;
+    }
+    return 0;
+}
+
 /** The element's distance from the tensor's first one. */
 static inline int32_t tinyrt_flat_index(int32_t rank, const int32_t *strides,
                                         const int32_t *index) {

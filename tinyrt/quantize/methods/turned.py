@@ -31,7 +31,9 @@ class Turned:
         layer: the layer.
         split: the reshape behind it.
         turn: the transpose behind that.
+        shaped: the reshape behind that one, if there is one.
         axis: the dimension of the turned tensor that is cut.
+        cut_axis: the same in what is cut, behind the reshape.
         cuts: first and last element of each part along it -> the slices of no others. The first one
             takes the whole part.
 
@@ -40,7 +42,9 @@ class Turned:
     layer: BoundNode
     split: Node
     turn: Node
+    shaped: Node | None
     axis: int
+    cut_axis: int
     cuts: Mapping[tuple[int, int], Sequence[Node]]
 
 
@@ -66,7 +70,8 @@ def split_turned(graph: Graph, ranges: Mapping[str, Range], config: QuantConfig)
 def moved_of(graph: Graph, turned: Turned) -> Apart:
     """A layer and a move for each part of what is turned."""
     cuts = (cut for part in turned.cuts.values() for cut in part)
-    found = Apart({n.output for n in (turned.split, turned.turn, *cuts)})
+    between = [turned.shaped] if turned.shaped is not None else []
+    found = Apart({n.output for n in (turned.split, turned.turn, *between, *cuts)})
     for place in turned.cuts:
         own, made = _part(graph, turned, place)
         found.nodes.extend(own)
@@ -91,14 +96,28 @@ def turned_of(graph: Graph, node: BoundNode) -> Turned | None:
     turn = _only_reader(graph, split.output, "transpose") if split is not None else None
     if split is None or turn is None or turn.output in graph.outputs:
         return None
-    shape = graph.value(split.output).shape
-    cuts = graph.consumers(turn.output)
+    shaped = _only_reader(graph, turn.output, "reshape")
+    whole = graph.value((shaped or turn).output)
+    if whole.name in graph.outputs:
+        return None
+    shape, turned = (graph.value(n.output).shape for n in (split, turn))
     for axis, place in enumerate(turn.attrs_as(TransposeAttrs).perm):
-        if math.prod(shape[place:]) == node.output.shape[-1]:
-            parts = _parts(graph.value(turn.output).shape, axis, cuts)
-            if parts is not None:
-                return Turned(node, split, turn, axis, parts)
+        cut_axis = axis if shaped is None else _in_front(turned, axis, whole.shape)
+        if cut_axis is not None and math.prod(shape[place:]) == node.output.shape[-1]:
+            parts = _parts(whole.shape, cut_axis, graph.consumers(whole.name))
+            count = whole.shape[cut_axis]
+            # Of the turned tensor, each part takes whole rows, too.
+            if parts is not None and not any(end * turned[axis] % count for _, end in parts):
+                return Turned(node, split, turn, shaped, axis, cut_axis, parts)
     return None
+
+
+def _in_front(turned: Shape, axis: int, shaped: Shape) -> int | None:
+    """A reshape's first dimension that is not 1; None if ``axis`` is not that of ``turned``."""
+    first, found = (
+        next((i for i, size in enumerate(shape) if size != 1), None) for shape in (turned, shaped)
+    )
+    return found if first == axis else None
 
 
 def layer_name(part: str) -> str:
@@ -143,9 +162,9 @@ def _part(graph: Graph, turned: Turned, place: tuple[int, int]) -> tuple[list[No
     """The layer, the moves and the cuts of one part; the constants and the values in between."""
     layer, (first, *others), (begin, end) = turned.layer, turned.cuts[place], place
     name, attrs = first.output, turned.turn.attrs_as(TransposeAttrs)
-    wide = graph.value(turned.split.output)
-    at = attrs.perm[turned.axis]
-    inner = layer.output.shape[-1] // wide.shape[at]
+    wide, whole = (graph.value(name) for name in (turned.split.output, first.inputs[0]))
+    at, count = attrs.perm[turned.axis], whole.shape[turned.cut_axis]
+    inner = layer.output.shape[-1] // count
     rows = slice(begin * inner, end * inner)
     constants = cut_constants(graph, layer, name, rows)
     width = (end - begin) * inner
@@ -154,25 +173,40 @@ def _part(graph: Graph, turned: Turned, place: tuple[int, int]) -> tuple[list[No
         name=graph.unique_name(layer_name(name)),
         shape=(*layer.output.shape[:-1], width),
     )
+    heads = (end - begin) * wide.shape[at] // count
     split = replace(
         wide,
         name=graph.unique_name(f"{name}.heads"),
-        shape=(*wide.shape[:at], end - begin, *wide.shape[at + 1 :]),
+        shape=(*wide.shape[:at], heads, *wide.shape[at + 1 :]),
     )
-    drops = bool(first.attrs_as(SliceAttrs).dropped)
-    shape = tuple(split.shape[axis] for axis in attrs.perm)
-    part = replace(split, name=graph.unique_name(f"{name}.turned") if drops else name, shape=shape)
     inputs = (layer.input(0).name, *(v.name for v in constants))
     nodes = [
         replace(layer.node, name=dense.name, inputs=inputs, outputs=(dense.name,)),
         Node("reshape", split.name, (dense.name,), (split.name,), ReshapeAttrs(split.shape)),
-        Node("transpose", part.name, (split.name,), (part.name,), attrs),
     ]
-    if drops:
-        attrs_of_whole = ReshapeAttrs(graph.value(name).shape)
-        nodes.append(Node("reshape", name, (part.name,), (name,), attrs_of_whole))
+    moves, values = _moves(graph, turned, first, split)
+    # Other slices take the part as it is before the first one drops dimensions.
+    source = moves[-1 - bool(first.attrs_as(SliceAttrs).dropped)].output
     for cut in others:
         old = cut.attrs_as(SliceAttrs)
-        starts = tuple(b - begin * (i == turned.axis) for i, b in enumerate(old.begin))
-        nodes.append(replace(cut, inputs=(part.name,), attrs=replace(old, begin=starts)))
-    return nodes, [*constants, dense, split, *([part] if drops else [])]
+        starts = tuple(b - begin * (i == turned.cut_axis) for i, b in enumerate(old.begin))
+        moves.append(replace(cut, inputs=(source,), attrs=replace(old, begin=starts)))
+    return [*nodes, *moves], [*constants, dense, split, *values]
+
+
+def _moves(
+    graph: Graph, turned: Turned, first: Node, split: Value
+) -> tuple[list[Node], list[Value]]:
+    """What moves a part and shapes it as its slice does; the values on the way."""
+    cut, attrs = first.attrs_as(SliceAttrs), turned.turn.attrs_as(TransposeAttrs)
+    shapes = [tuple(split.shape[axis] for axis in attrs.perm)]
+    shapes += [cut.size] if turned.shaped is not None else []
+    shapes += [graph.value(first.output).shape] if cut.dropped else []
+    names = [graph.unique_name(f"{first.output}.{wish}") for wish in ("turned", "whole")]
+    names = [*names[: len(shapes) - 1], first.output]
+    moved = [replace(split, name=n, shape=shape) for n, shape in zip(names, shapes, strict=True)]
+    nodes = [Node("transpose", names[0], (split.name,), (names[0],), attrs)]
+    for source, value in pairwise(moved):
+        shaped = ReshapeAttrs(value.shape)
+        nodes.append(Node("reshape", value.name, (source.name,), (value.name,), shaped))
+    return nodes, moved[:-1]

@@ -13,6 +13,11 @@ static inline int8_t *tinyrt_copy(const int8_t *from, const int8_t *end, int8_t 
     return to + bytes;
 }
 
+/** As tinyrt_copy; where others have a loop for words at any address. */
+static inline int8_t *tinyrt_copy_steps(const int8_t *from, const int8_t *end, int8_t *to) {
+    return tinyrt_copy(from, end, to);
+}
+
 /** As tinyrt_copy; where others have a loop for multiples of 16 bytes. */
 static inline void tinyrt_copy_blocks(const int8_t *from, const int8_t *end, int8_t *to) {
     (void)tinyrt_copy(from, end, to);
