@@ -30,9 +30,10 @@ static inline int8_t *tinyrt_copy(const int8_t *from, const int8_t *end, int8_t 
 
 /** As tinyrt_copy, for a multiple of TINYRT_COPY_BYTES. */
 static inline int8_t *tinyrt_copy_steps(const int8_t *from, const int8_t *end, int8_t *to) {
-    for (; to != end; to += TINYRT_COPY_BYTES, from += TINYRT_COPY_BYTES) {
+    for (; to != end; to += TINYRT_COPY_BYTES) {
         TINYRT_SHORT_LOOP;
         (void)memcpy(to, from, TINYRT_COPY_BYTES);
+        from += TINYRT_COPY_BYTES;
     }
     return to;
 }

@@ -15,8 +15,7 @@ static inline int tinyrt_next_index(int32_t rank, const int32_t *dims, int32_t *
     return 0;
 }
 
-/** As tinyrt_next_index; at follows, which is the element's distance from the tensor's first one.
- */
+/** As tinyrt_next_index; at, the element's distance from the tensor's first one, follows. */
 static inline int tinyrt_next_place(int32_t rank, const int32_t *dims, const int32_t *strides,
                                     int32_t *index, int32_t *at) {
     for (int32_t axis = rank - 1; axis >= 0; --axis) {
