@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from itertools import count
 
 import numpy as np
 import pytest
@@ -54,6 +55,14 @@ def test_a_profile_names_every_op_and_shares_out_the_time(zoo):
     assert sum(t.share for t in found) == pytest.approx(1)
     assert sum(t.macs for t in found) == 826_368
     assert all(t.microseconds > 0 for t in found)
+
+
+def test_a_profile_counts_in_microseconds(zoo, monkeypatch):
+    """By a clock that goes a thousandth of a second on at each look at it."""
+    ticks = count()
+    monkeypatch.setattr("tinyrt.interpreter.profile.time.perf_counter", lambda: next(ticks) / 1000)
+    found = profile_model(zoo / "models" / "autoencoder_ad_int8.tflite")
+    assert [t.microseconds for t in found] == pytest.approx([1000] * len(found))
 
 
 START = """

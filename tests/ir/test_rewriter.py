@@ -124,3 +124,23 @@ def test_a_new_node_may_have_the_identity_of_one_that_went():
     pending.follow(graph, after, [change])
     places = {id(node): i for i, node in enumerate(after.nodes)}
     assert pending.of(0, places) == list(after.nodes)
+
+
+def test_all_nodes_are_asked_again_when_the_outputs_change():
+    """What a rule says of a node may depend on whether its answer is the graph's."""
+    b = Builder((1, 4))
+    apart, first = b.op("tanh", ("x",)), b.op("relu", ("x",))
+    graph = b.graph(apart, b.op("relu", (first,)))
+    asked = []
+
+    def look(graph, node):
+        asked.append((node.name, graph.outputs))
+
+    def drop_last(graph, node):
+        is_last = node.outputs[0] in graph.outputs and node.inputs[0] == first
+        return Patch(remove=(node,), rename={node.outputs[0]: first}) if is_last else None
+
+    rules = [Rule("look", ("tanh",), look), Rule("drop last", ("relu",), drop_last)]
+    after = rewrite(graph, rules, verify)
+    assert after.outputs == (apart, first)
+    assert [outputs for _, outputs in asked] == [graph.outputs, after.outputs]

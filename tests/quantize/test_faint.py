@@ -10,8 +10,9 @@ from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
-from tinyrt.quantize.faint import lifted
+from tinyrt.quantize.faint import FAINT, lifted
 from tinyrt.quantize.ranges import Range
 
 ATTRS = {"add": AddAttrs(), "sub": AddAttrs(), "squared_difference": None}
@@ -78,3 +79,18 @@ def test_a_masks_constant_says_nothing_of_its_sums():
     assert lifted(graph, graph.outputs[0], Range(-1, 1), ranges.get) == Range(-1, 1)
     least = Range(-(2.0**-16), 2.0**-16)
     assert lifted(graph, graph.outputs[0], Range(0, 1e-9), ranges.get) == least
+
+
+@pytest.mark.parametrize(
+    ("op", "is_lifted"),
+    [("add", True), ("sub", True), ("mean", True), ("sum", True), ("mul", False)],
+)
+def test_what_cancels_has_steps_for_its_operands(op, is_lifted):
+    """Each op whose result may be far below what it is made of."""
+    b = Builder((1, 4, 8))
+    pairs = {"add": AddAttrs(), "sub": AddAttrs(), "mul": MulAttrs()}
+    rows = {"mean": MeanAttrs(axes=(2,)), "sum": ReduceAttrs(axes=(2,))}
+    y = b.op(op, ("x", "x") if op in pairs else ("x",), (pairs | rows)[op])
+    observed = Range(-1e-9, 1e-9)
+    found = lifted(b.graph(y), y, observed, lambda name: Range(-3.0, 1.0))
+    assert found == (Range(-3.0 * FAINT, 3.0 * FAINT) if is_lifted else observed)

@@ -14,13 +14,14 @@ from tinyrt.ir import DType, Value
 from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.ops.shared.pool import Pool2dAttrs
 from tinyrt.ops.shared.spec import NoAttrs
+from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.quantize import QuantizationWarning
 from tinyrt.quantize.calibration.search import narrower
 from tinyrt.quantize.compared import compares_as_stored, is_comparison
 from tinyrt.quantize.imported.prequantized import _is_whole_average
 from tinyrt.quantize.ranges import Range
 from tinyrt.quantize.recurrent import begins_anew
-from tinyrt.quantize.scores import score_depths
+from tinyrt.quantize.scores import DEPTH, Depth, score_depths
 
 AVERAGES = {
     "the image": (Pool2dAttrs((4, 5), (1, 1)), True),
@@ -55,6 +56,16 @@ def test_scores_matter_to_a_depth_where_softmax_alone_reads_them(reader, is_outp
         outputs.append(net.op(reader, (scores,)))
     outputs += [scores] if is_output else []
     assert (scores in score_depths(net.graph(*outputs))) is found
+
+
+def test_scores_matter_to_the_greatest_depth_of_their_readers():
+    """A softmax with a small factor gives shares to what lies deeper."""
+    for betas in ((1.0, 0.25), (0.25, 1.0)):
+        net = Net((2, 4))
+        scores = net.dense("x", 4)
+        answers = [net.op("softmax", (scores,), SoftmaxAttrs(beta)) for beta in betas]
+        (found,) = score_depths(net.graph(*answers)).values()
+        assert found == Depth(4 * DEPTH, answers=True)
 
 
 def test_comparisons_that_are_moved_are_of_floats():
