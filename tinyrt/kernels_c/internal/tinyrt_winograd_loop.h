@@ -109,7 +109,9 @@ static TINYRT_NOINLINE void tinyrt_finish_tiles(const tinyrt_block_s8_params *p,
         const int32_t *mult = p->mult + step;
         const int8_t *shift = p->shift + step;
         for (const int8_t *const end = left + channels; left != end;) {
-            const tinyrt_tile_scale by = {*mult++, *shift++, zp};
+            const tinyrt_tile_scale by = {*mult, *shift, zp};
+            ++mult;
+            ++shift;
             tinyrt_finish_tile(tile_sums++, by, left++, right++, out->row);
         }
     }
