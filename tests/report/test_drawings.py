@@ -249,6 +249,7 @@ def test_figures_are_said_shortly():
 
 def test_data_cannot_end_their_element():
     assert embedded({"a": "</script>&"}) == '{"a":"\\u003c/script\\u003e\\u0026"}'
+    assert embedded([float("inf")]) == "[null]"
 
 
 def test_levels_of_decibels_go_up():
