@@ -1,5 +1,6 @@
 """Text of files and tools as messages, tables and generated files show it: short and harmless."""
 
+import numpy as np
 import pytest
 
 from tinyrt import text
@@ -84,3 +85,10 @@ def test_shown_names_are_cut_where_nothing_else_is_said():
     assert text.clean("x" * 512) == "x" * 512
     assert text.clean("x" * 513) == text.shortened("x" * 513, 512)
     assert text.clean(LONG, 40) == text.shortened(LONG, 40)
+
+
+def test_what_json_lacks_is_null():
+    array = np.array([[1.5, np.nan], [np.inf, -2]], np.float32)
+    data = {"y": array.tolist(), "n": (3, -4), "deep": [{"z": -np.inf, "s": "nan", "b": True}]}
+    wanted = '{"y": [[1.5, null], [null, -2.0]], "n": [3, -4], "deep": [{"z": null, '
+    assert text.json_of(data) == wanted + '"s": "nan", "b": true}]}'

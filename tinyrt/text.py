@@ -7,9 +7,12 @@ terminal, only characters are left that mean nothing in any of them.
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
 SAFE = r"A-Za-z0-9 _\-./:;,+=()\[\]"
 """Characters of names that generated text may hold, for a regular expression: none that ends or
@@ -121,3 +124,22 @@ def shortened(text: str, limit: int) -> str:
     gap = f"...({len(text)} characters)..."
     room = max(limit - len(gap), 2)
     return f"{text[: room - room // 2]}{gap}{text[len(text) - room // 2 :]}"
+
+
+def json_of(data: Any, **form: Any) -> str:
+    """Plain data as JSON, which has no infinity and no NaN: these are null.
+
+    Args:
+        data: lists, dictionaries, text, numbers and None.
+        form: as of ``json.dumps``.
+
+    """
+    return json.dumps(_finite(data), allow_nan=False, **form)
+
+
+def _finite(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {name: _finite(each) for name, each in data.items()}
+    if isinstance(data, list | tuple):
+        return [_finite(each) for each in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data

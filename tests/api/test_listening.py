@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -178,6 +179,28 @@ def test_options_from_a_file(tmp_path):
     assert front.noise_reduction.even_smoothing == 0.1
     (tmp_path / "o.json").write_text(json.dumps(p.as_dict()))
     assert api.attach_front_end(bare, tmp_path / "o.json", tmp_path / "b.tflite").pipeline == p
+
+
+@pytest.mark.parametrize(
+    ("name", "zero"),
+    [
+        ("noise_reduction", "by name"),
+        ("pcan", "by name"),
+        ("log_shift", ""),
+        ("fft", "the option fft is 0"),
+        ("coefficients", "the option coefficients is 0"),
+    ],
+)
+def test_false_is_none_of_it_and_zero_is_a_number(name, zero, int8, tmp_path):
+    """A file of TOML has no null."""
+    assert name in api.listening.NULLABLE
+    assert len(api.listening.NULLABLE) == 5
+    more = "\npcan = false" if name == "noise_reduction" else ""
+    (tmp_path / "none.toml").write_text(f"[log_mel]\n{name} = false{more}")
+    (tmp_path / "zero.toml").write_text(f"[log_mel]\n{name} = 0")
+    assert getattr(api.listening.read_options(tmp_path / "none.toml").log_mel, name) is None
+    with pytest.raises(DataError, match=zero) if zero else nullcontext():
+        assert getattr(api.listening.read_options(tmp_path / "zero.toml").log_mel, name) == 0
 
 
 FILES = {

@@ -1,12 +1,10 @@
 """What ``tinyrt run`` prints where no file takes the answers."""
 
-import json
-
 import numpy as np
 
 from tests.cli.calls import call, call_json
 from tests.cli.screen import lines_of
-from tinyrt.cli.answers import answers, plain
+from tinyrt.cli.answers import answers
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.data import load_inputs
 from tinyrt.interpreter import Model
@@ -38,12 +36,6 @@ def test_a_file_has_them_instead(made, tmp_path):
     assert "answers" not in call_json("run", made.int8, "-i", made.test, "-o", tmp_path / "y.npz")
     text = call("run", made.int8, "-i", made.test, "-o", tmp_path / "y.npz").stdout
     assert "greatest" not in text
-
-
-def test_what_json_lacks_is_null():
-    array = np.array([[1.5, np.nan], [np.inf, -2]], np.float32)
-    assert json.dumps(plain(array)) == "[[1.5, null], [null, -2.0]]"
-    assert plain(np.array([[3, -4]], np.int8)) == [[3, -4]]
 
 
 def test_long_answers_are_cut_with_their_numbers():

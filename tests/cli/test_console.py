@@ -1,6 +1,7 @@
 """What a terminal is told beside results: warnings, errors, how far the work has come."""
 
 import io
+import json
 import signal
 import subprocess
 import sys
@@ -108,3 +109,12 @@ def test_a_program_of_an_odd_name_helps_where_characters_are_few():
     )
     assert (done.returncode, done.stderr) == (0, b"")
     assert rb"Usage: \u2500 [OPTIONS]" in done.stdout
+
+
+def test_numbers_that_json_lacks_are_null(capsys):
+    with reporting(as_json=True) as report:
+        report({"float_error": float("inf"), "outputs": [float("nan"), 1.0]}, "")
+    assert json.loads(capsys.readouterr().out, parse_constant=pytest.fail) == {
+        "float_error": None,
+        "outputs": [None, 1.0],
+    }

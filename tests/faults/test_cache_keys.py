@@ -2,11 +2,14 @@
 
 import platform
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tinyrt.backends.cuda import host, nvrtc
 from tinyrt.emulate.cycles import plugin
+from tinyrt.floatmath import numba_cache
+from tinyrt.floatmath.numba_cache import KernelCache
 from tinyrt.interpreter import native
 from tinyrt.tools import Finished
 
@@ -195,3 +198,55 @@ def test_the_plugin_s_key(monkeypatch, change):
     assert plugin.plugin_for("qemu") == before
     change(monkeypatch)
     assert plugin.plugin_for("qemu") != before
+
+
+# Functions that Numba compiled
+
+
+def _made(factor):
+    return lambda x: x * factor
+
+
+def _codegen(*magic):
+    return SimpleNamespace(magic_tuple=lambda: magic)
+
+
+NUMBA = {
+    "Numba": (numba_cache.numba, "__version__", "0.1"),
+    "LLVM": (numba_cache.llvmlite, "__version__", "0.1"),
+    "Python": (numba_cache.sys, "version", "2.7"),
+    "the sources": (numba_cache, "sources", lambda: "others"),
+}
+FUNCTIONS = {
+    "the module": ("__module__", "other"),
+    "the name": ("__qualname__", "other"),
+    "the code": ("__code__", _made(2).__code__.replace(co_code=_made(2).__code__.co_code[::-1])),
+    "a constant around it": (None, _made(3)),
+    "the types": ("sig", "float32(float32)"),
+    "the processor": ("codegen", _codegen("x86", "older")),
+}
+
+
+def _key(function, sig="float64(float64)", codegen=None):
+    return KernelCache(function)._name(sig, codegen or _codegen("x86", "newer"))
+
+
+@pytest.mark.parametrize("change", NUMBA.values(), ids=NUMBA)
+def test_the_key_of_compiled_functions_has_what_compiles_them(monkeypatch, change):
+    before = _key(_made(2))
+    assert _key(_made(2)) == before
+    monkeypatch.setattr(*change)
+    assert _key(_made(2)) != before
+
+
+@pytest.mark.parametrize("change", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_the_key_of_compiled_functions_has_what_they_are(change):
+    name, value = change
+    function, more = _made(2), {}
+    if name is None:
+        function = value
+    elif name in ("sig", "codegen"):
+        more = {name: value}
+    else:
+        setattr(function, name, value)
+    assert _key(function, **more) != _key(_made(2))

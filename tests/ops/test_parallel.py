@@ -80,6 +80,22 @@ def test_an_error_in_a_block_is_raised():
         each_block(10, 1000, fail, 300)
 
 
+@pytest.mark.parametrize("of_helper", [True, False])
+def test_an_error_is_raised_whoever_meets_it(of_helper):
+    """The thread that called, or a helper alone: the other is at work meanwhile."""
+    met = threading.Event()
+
+    def fail(block: slice) -> None:
+        is_helper = threading.current_thread() is not threading.main_thread()
+        if is_helper == of_helper:
+            met.set()
+            raise ValueError(f"block from {block.start}")
+        assert met.wait(9), "both have a block"
+
+    with threads(2), pytest.raises(ValueError, match="block from"):
+        each_block(10, 1000, fail, 500)
+
+
 def test_what_work_refers_to_is_let_go_of():
     # A helper that comes too late must not find, and keep, what was called off.
     for _ in range(50):

@@ -86,6 +86,9 @@ def test_lines_beyond_the_most_lanes_go_straight(monkeypatch):
     layout = placed((), (0,), (1,), (2,), (0, 1, 3))
     points = {(e.source, e.target): len(e.points) for e in layout.edges}
     assert points == {(0, 1): 2, (1, 2): 2, (2, 3): 2, (0, 4): 2, (1, 4): 6, (3, 4): 2}
+    # Each of these passes a rank; there are lanes for two of them.
+    layout = placed((), (0,), (0, 1), (0, 1, 2), (2, 3))
+    assert [(e.source, e.target) for e in layout.edges if len(e.points) > 2] == [(0, 2), (1, 3)]
 
 
 WRAPS = [
@@ -121,8 +124,11 @@ def test_the_graph_has_each_op_with_its_shape_and_cost():
     assert (len(part.boxes), part.left_out, len(part.paths)) == (3, len(model.ops) - 3, 3)
 
 
-def test_bars_of_all_cores_have_one_scale():
+@pytest.mark.parametrize("turn", [1, -1])
+def test_bars_of_all_cores_have_one_scale(turn):
+    """Wherever the most costly core stands."""
     model = reported()[0].models[0]
+    model = replace(model, cores=model.cores[::turn])
     (bars,) = draw_bars(model, [1])
     most = max(op.instructions for core in model.cores for op in core.ops)
     steepest = max(per_mac(model, c, i) or 0 for c in model.cores for i, _ in enumerate(c.ops))
@@ -243,6 +249,7 @@ def test_figures_are_said_shortly():
 
 def test_data_cannot_end_their_element():
     assert embedded({"a": "</script>&"}) == '{"a":"\\u003c/script\\u003e\\u0026"}'
+    assert embedded([float("inf")]) == "[null]"
 
 
 def test_levels_of_decibels_go_up():

@@ -16,7 +16,7 @@ from tests.report.made import samples, save_pair
 from tests.sampling import sampled
 from tinyrt.quantize.config import Preset, Scheme, configure
 from tinyrt.report import write_report
-from tinyrt.serve.app import make_app
+from tinyrt.serve.app import _zipped, make_app
 from tinyrt.serve.jobs import Limits
 
 HERE = "http://127.0.0.1:8000"
@@ -118,6 +118,18 @@ def test_an_export_is_that_of_the_function(client, files, tmp_path):
         found = {name: archive.read(name) for name in archive.namelist()}
     wanted = {str(p.relative_to(tmp_path)): p.read_bytes() for p in own.rglob("*") if p.is_file()}
     assert found == wanted
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_files_lie_in_an_archive_in_the_order_of_their_names(turn, tmp_path):
+    """However the folder lists them: equal exports are equal archives but for their times."""
+    names = ["m/a.c", "m/a.h", "m/tinyrt/b.h", "m/z.txt"]
+    for name in names[::turn]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    with zipfile.ZipFile(io.BytesIO(_zipped(tmp_path / "m"))) as archive:
+        assert archive.namelist() == names
+        assert {info.compress_type for info in archive.infolist()} == {zipfile.ZIP_DEFLATED}
 
 
 @pytest.mark.parametrize("path", sampled(CORPUS[::14], CORPUS), ids=lambda p: p.name)

@@ -111,6 +111,14 @@ def test_a_square_of_a_share_of_the_images_is_filled():
     assert gone.any(axis=0).all()
 
 
+@pytest.mark.parametrize("shape", [(9, 2), (2, 9), (1, 7), (7, 1)])
+def test_squares_are_anywhere_in_images_of_any_sides(shape):
+    y = augment.erase_patch(numbered(MANY, *shape, 1), rng(), size=1, fill=0, share=1)[..., 0]
+    assert ((y == 0).sum(axis=(1, 2)) == 1).all(), "a pixel of each"
+    share = (y == 0).mean(axis=0)
+    np.testing.assert_allclose(share, 1 / np.prod(shape), atol=0.06)
+
+
 def test_time_moves_both_ways_and_what_moves_in_is_filled():
     x = numbered(MANY, 5, 1)
     y = augment.shift_time(x, rng(), steps=2, fill=-1)[..., 0]

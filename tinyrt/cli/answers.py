@@ -19,15 +19,6 @@ MAX_ELEMENTS = 12
 """Elements of a sample that are printed."""
 
 
-def plain(array: NDArray[Any]) -> Any:
-    """Nested lists for JSON, which has no infinity and no NaN: these are null."""
-    if not np.issubdtype(array.dtype, np.floating):
-        return array.tolist()
-    numbers = array.astype(object)
-    numbers[~np.isfinite(array)] = None
-    return numbers.tolist()
-
-
 def answers(name: str, array: NDArray[Any]) -> RenderableType:
     """One output: a line for each sample, with the greatest element's index where that is a class.
 

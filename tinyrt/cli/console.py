@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -22,7 +21,7 @@ from rich.text import Text
 from tinyrt.amounts import parse_bytes
 from tinyrt.budget import limited
 from tinyrt.errors import MAX_LINES, MAX_PROBLEM, TinyrtError, catch_all
-from tinyrt.text import encodable, message, printable
+from tinyrt.text import encodable, json_of, message, printable
 
 WIDE = 2_000
 """Columns of a table that is as wide as it comes."""
@@ -113,7 +112,7 @@ def reporting(
 
 def _write_json(data: dict[str, Any]) -> None:
     """One object in ASCII, with names in full: they are escaped, and scripts look them up."""
-    sys.stdout.write(json.dumps(data, indent=1) + "\n")
+    sys.stdout.write(json_of(data, indent=1) + "\n")
     sys.stdout.flush()  # fails here if the reader of the pipe has closed it
 
 

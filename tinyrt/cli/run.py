@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from tinyrt.cli import tables
-from tinyrt.cli.answers import answers, plain
+from tinyrt.cli.answers import answers
 from tinyrt.cli.console import progress_bar, reporting
 from tinyrt.cli.options import (
     AllowFallback,
@@ -96,7 +96,7 @@ def run(
         if output is not None:
             save_npz(output, ran.outputs)
         else:
-            data["answers"] = {name: plain(array) for name, array in ran.outputs.items()}
+            data["answers"] = {name: array.tolist() for name, array in ran.outputs.items()}
             parts += [answers(name, array) for name, array in ran.outputs.items()]
         if profile:
             times = api.profile_model(model, backend=chosen or DEFAULT_BACKEND)

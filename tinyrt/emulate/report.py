@@ -88,7 +88,8 @@ class EmulationReport:
         ram: bytes.
         bit_exact: whether all outputs equal the expected ones; None if none were given.
         float_error: greatest difference of float outputs, as a part of the output's largest
-            element; None where there are none, or nothing was expected.
+            element; infinite where an integer, a NaN or an infinity differs. None where there are
+            none, or nothing was expected.
         filter_bytes: of ``flash.weights``, the weights of convolutions and dense layers; the
             others are biases, mantissas and constants.
         outputs: output name -> the device's answers, samples first.

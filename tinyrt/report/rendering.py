@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from tinyrt.decibels import shown_db
 from tinyrt.report.facts import FROM_FILE, CycleFacts
-from tinyrt.text import clean, message
+from tinyrt.text import clean, json_of, message
 
 MAX_TEXT = 2_500
 """Characters of anything that is filled in."""
@@ -98,7 +98,7 @@ def _cleaned(value: Any, from_file: bool) -> Any:
 
 def embedded(data: Any) -> Markup:
     """Plain data as JSON in a ``script`` element, which nothing in it can end."""
-    text = json.dumps(data, separators=(",", ":"))
+    text = json_of(data, separators=(",", ":"))
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return Markup(text)
