@@ -104,8 +104,8 @@ def test_options_that_would_reach_nothing_are_refused(kind, asked, models, tmp_p
     for name, value in OTHERS.items():
         options = ExportOptions(**{name: value})
         wanted = (EnoughError, None) if name in allowed else (UnsupportedError, f"option '{name}'")
+        to = {"build_dir": tmp_path, "options": options}
         with pytest.raises(wanted[0], match=wanted[1]):
-            to = {"build_dir": tmp_path, "options": options}
             emulate(models[kind], data, front_end, NOTHING[kind], **to)
 
 

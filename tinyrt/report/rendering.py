@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import fields, is_dataclass, replace
 from importlib.resources import files
 from typing import Any, TypeVar
