@@ -45,6 +45,14 @@ def test_folders_are_classes_and_short_tables_are_left_out(tmp_path):
     assert found.left_out == (f"{tmp_path / 'b' / '1.csv'}: 1 rows",)
 
 
+def test_classes_stand_in_the_order_of_their_names(tmp_path):
+    names = [f"class {letter}" for letter in "hgfedcbaij"]
+    save(tmp_path / "a.csv", "x,what\n" + "".join(f"{i},{n}\n" for i, n in enumerate(names)))
+    found = load_series(tmp_path, window=1, label="what")
+    assert found.classes == tuple(sorted(names))
+    assert [found.classes[i] for i in found.y] == names
+
+
 def test_columns_are_found_by_name_in_every_table(tmp_path):
     save(tmp_path / "a.csv", "\ufeff x , y\n1,2\n")
     save(tmp_path / "b.csv", "y,z,x\n3,4,5\n\n")

@@ -16,6 +16,7 @@ from tinyrt.quantize import QuantConfig, quantize_graph
 from tinyrt.report import write_report
 from tinyrt.report.facts import FlashFacts, RamFacts, Report
 from tinyrt.report.page import render_report
+from tinyrt.report.view import Shading, section_of
 
 
 class Parsed(HTMLParser):
@@ -367,3 +368,12 @@ def test_the_card_of_a_built_model_says_what_takes_which_flash_and_ram():
         "<b>yes</b>answers as the host does, on b-1",
     ):
         assert text in page
+
+
+def test_kinds_of_ops_stand_in_the_order_of_their_names():
+    model = reported()[0].models[0]
+    names = ("tanh", "relu", "conv2d", "abs", "mean", "add", "pad", "conv2d")
+    ops = tuple(replace(model.ops[0], index=i, op=name) for i, name in enumerate(names))
+    cores = tuple(replace(core, ops=core.ops[:1] * len(names)) for core in model.cores)
+    section = section_of(replace(model, ops=ops, cores=cores), Shading((1,) * len(names), ""))
+    assert section["kinds"] == sorted(set(names))

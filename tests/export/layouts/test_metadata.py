@@ -15,7 +15,7 @@ from tests.export.models import dense, echo
 from tests.export.test_licence import HEAD
 from tinyrt import __version__
 from tinyrt.errors import UnsupportedError
-from tinyrt.export import CORES, ExportOptions, export_graph
+from tinyrt.export import CORES, ExportOptions, bundle, export_graph
 from tinyrt.export.layouts import LAYOUTS, find_layout
 from tinyrt.export.layouts.arrange import semantic
 
@@ -265,3 +265,20 @@ def test_names_that_are_too_long_or_kept_for_others(tmp_path):
         assert refused.value.problem == says
         assert "--name" in refused.value.hint
     export_graph(dense(), tmp_path / "out", options=ExportOptions(layout="arduino", name="a" * 63))
+
+
+@pytest.mark.parametrize("layout", SHAPES)
+def test_no_file_depends_on_the_order_of_others(layout, tmp_path, monkeypatch):
+    """Layouts list sources and headers in the order of their names."""
+    orders = {
+        "first": lambda texts: dict(sorted(texts.items())),
+        "last": lambda texts: dict(sorted(texts.items(), reverse=True)),
+    }
+    before, found = bundle.arranged, {}
+    for name, order in orders.items():
+        monkeypatch.setattr(bundle, "arranged", lambda t, *a, o=order: before(o(t), *a))
+        options, core = ExportOptions(layout=layout, selftest=2), core_of(layout).name
+        export_graph(dense(), tmp_path / name / "net", core=core, options=options)
+        files = (p for p in (tmp_path / name).rglob("*") if p.is_file())
+        found[name] = {str(p.relative_to(tmp_path / name)): p.read_bytes() for p in files}
+    assert found["first"] == found["last"]
