@@ -161,3 +161,28 @@ def test_planning_is_deterministic():
     graph = small_cnn()
     shuffled = replace(graph, values=dict(reversed(graph.values.items())))
     assert plan_memory(graph, SCALAR).offsets == plan_memory(shuffled, SCALAR).offsets
+
+
+LIVES = {
+    "an input that nothing reads": [("x", 8, -1, -1), ("y", 4, 0, 1)],
+    "an input that the first op reads": [("x", 8, -1, 0), ("y", 8, 0, 1)],
+    "equal moments": [("a", 4, 0, 0), ("b", 6, 1, 1), ("c", 6, 2, 2), ("d", 2, 3, 3)],
+    "the last of all": [("a", 4, 0, 3), ("b", 1, 2, 3)],
+    "bytes that two share": [("a", 8, 0, 1), ("b", 4, 1, 2)],
+}
+STARTS = {"bytes that two share": {"a": 0, "b": 4}}
+
+
+@pytest.mark.parametrize("name", LIVES)
+def test_bytes_are_alive_from_the_first_step_to_the_last_and_the_first_full_one_is_told(name):
+    found = [Buffer((what,), n, first, last) for what, n, first, last in LIVES[name]]
+    ends = [sum(b.nbytes for b in found[:i]) for i in range(len(found))]
+    offsets = STARTS.get(name) or {b.names[0]: end for b, end in zip(found, ends, strict=True)}
+    plan = ArenaPlan(offsets, 99, 0, tuple(found))
+    alive = []
+    for step in range(4):  # an input is alive before the first step, and so at it
+        live = [b for b in found if max(b.first, 0) <= step <= max(b.last, 0)]
+        alive.append(len({offsets[b.names[0]] + i for b in live for i in range(b.nbytes)}))
+    assert plan.alive_bytes(4) == alive
+    steps = 1 + max(0, *(b.first for b in found))
+    assert plan.fullest().node == int(np.argmax(alive[:steps]))
