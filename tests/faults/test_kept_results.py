@@ -96,7 +96,7 @@ NOTES = {
     "tinyrt.convert.passes.heads:hoist_over_parts": "the tensor that is divided",
     "tinyrt.convert.passes.merge_duplicates:merge_duplicates": "the tensor that is read",
     "tinyrt.convert.passes.region:flip_pays": "region, whether ports may turn",
-    "tinyrt.convert.passes.region:regions_around": "ops inside, first tensor and its permutation",
+    "tinyrt.convert.passes.region:region_around": "ops inside, first tensor and its permutation",
     "tinyrt.convert.values.bounds:bounds_of": "the graph",
     "tinyrt.ir.rewriter:noted": "as the graph's own, until a tensor that it looked at changes",
     "tinyrt.memory.placing.overlap:leads": "node, kernels, buffers below",

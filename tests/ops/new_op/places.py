@@ -35,6 +35,9 @@ PLACES: dict[str, Edits] = {
 }
 """Module -> what its file gets."""
 
+ELSEWHERE = {"tinyrt.convert.onnx.inverse": '    "Atan": atan,'}
+"""Module -> a line without which tinyrt does not have the op: ONNX's is made of others there."""
+
 RECORD_PLACES = ("tinyrt.ops.atan", "tinyrt.ops")
 """Without these, nobody knows what else there should be."""
 
@@ -62,6 +65,15 @@ class _Edited(SourceFileLoader):
         return compile(source, self.path, "exec", dont_inherit=True)
 
 
+class _Without(SourceFileLoader):
+    """Imports a file without a line of ``ELSEWHERE``."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        lines = self.get_data(self.path).decode().split("\n")
+        lines.remove(ELSEWHERE[fullname])
+        return compile("\n".join(lines), self.path, "exec", dont_inherit=True)
+
+
 class _WithoutTraits(_Edited):
     def get_code(self, fullname: str) -> CodeType:
         lines = self.get_data(self.path).decode().split("\n")
@@ -78,7 +90,7 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name not in self._places:
+        if name not in self._places and name not in ELSEWHERE:
             return None
         if name == "tinyrt.ops.atan":
             loader = self._loader(name, str(RECORD), ())
@@ -86,7 +98,10 @@ class _Finder(MetaPathFinder):
         found = PathFinder.find_spec(name, path, target)
         assert found is not None
         assert found.origin is not None
-        found.loader = _Edited(name, found.origin, self._places[name])
+        if name in ELSEWHERE:
+            found.loader = _Without(name, found.origin)
+        else:
+            found.loader = _Edited(name, found.origin, self._places[name])
         return found
 
 
