@@ -125,6 +125,66 @@ class ConvNeXtBlock(nn.Module):
         return x + y.permute(0, 3, 1, 2)
 
 
+class Grouped(nn.Module):
+    """RegNet's block: groups of channels, weighed by their means, beside a shortcut."""
+
+    def __init__(self, c_in: int, c_out: int, stride: int = 1, width: int = 8) -> None:
+        super().__init__()
+        self.body = nn.Sequential(
+            conv(c_in, c_out, 1),
+            conv(c_out, c_out, 3, stride, c_out // width),
+            SqueezeExcite(c_out),
+            conv(c_out, c_out, 1, act=None),
+        )
+        alike = c_in == c_out and stride == 1
+        self.short = nn.Identity() if alike else conv(c_in, c_out, 1, stride, act=None)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.relu(self.body(x) + self.short(x))
+
+
+class Ghost(nn.Module):
+    """GhostNet's unit: half of the channels are depthwise layers of the other half."""
+
+    def __init__(self, c_in: int, c_out: int, act: type[nn.Module] | None = nn.ReLU) -> None:
+        super().__init__()
+        half = c_out // 2
+        self.first, self.cheap = conv(c_in, half, 1, act=act), conv(half, half, 3, 1, half, act)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.first(x)
+        return torch.cat([x, self.cheap(x)], 1)
+
+
+class GhostBottleneck(nn.Module):
+    """Two such units, the second without an activation, and the residual sum."""
+
+    def __init__(self, channels: int, wide: int) -> None:
+        super().__init__()
+        self.body = nn.Sequential(Ghost(channels, wide), Ghost(wide, channels, act=None))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.body(x)
+
+
+class ConvMixerBlock(nn.Module):
+    """A depthwise layer beside the residual sum, one of pixels; norms behind the activations."""
+
+    def __init__(self, channels: int, size: int = 5) -> None:
+        super().__init__()
+        self.along, self.across = (
+            nn.Sequential(
+                nn.Conv2d(channels, channels, k, padding=k // 2, groups=groups),
+                nn.GELU(),
+                nn.BatchNorm2d(channels),
+            )
+            for k, groups in ((size, channels), (1, 1))
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.across(x + self.along(x))
+
+
 class Attention(nn.Module):
     """A pre-norm transformer's layer."""
 

@@ -17,9 +17,12 @@ from torch import Tensor, nn
 
 from benchmarks.torch_blocks import (
     Attention,
+    ConvMixerBlock,
     ConvNeXtBlock,
     Dense,
     Down,
+    GhostBottleneck,
+    Grouped,
     Inverted,
     Mixer,
     PixelDetector,
@@ -29,6 +32,7 @@ from benchmarks.torch_blocks import (
     WordAttention,
     conv,
 )
+from benchmarks.torch_data import Samples, features, images, spectrograms, waves, words
 
 STEPS = 60
 BATCH = 32
@@ -208,63 +212,28 @@ class Bert(nn.Module):
         return self.out(torch.tanh(self.pooled(x[:, 0])))
 
 
+class KeywordTransformer(nn.Module):
+    """A dense layer a frame, a token for the class, layers whose norms come last."""
+
+    def __init__(self, bands: int = 40, frames: int = 20, width: int = 48) -> None:
+        super().__init__()
+        self.frames = nn.Linear(bands, width)
+        self.token = nn.Parameter(torch.randn(1, 1, width) * 0.2)
+        self.places = nn.Parameter(torch.randn(1, frames + 1, width) * 0.2)
+        self.layers = nn.Sequential(*(WordAttention(width) for _ in range(3)))
+        self.out = nn.Linear(width, 12)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.frames(x[:, 0])
+        x = torch.cat([self.token.expand(len(x), -1, -1), x], 1) + self.places
+        return self.out(self.layers(x)[:, 0])
+
+
 def classifier(c_in: int, *body: nn.Module, width: int, stride: int = 2) -> nn.Module:
     """A stem, the blocks, the mean and a dense layer to ten classes."""
     stem = conv(c_in, 16, 3, stride)
     tail = (nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(width, 10))
     return nn.Sequential(stem, *body, *tail)
-
-
-def images(count: int, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Noise of 1/f amplitude, contrasts of many sizes, in [-1, 1]."""
-    c, h, w = shape
-    frequency = np.hypot(np.fft.fftfreq(h)[:, None], np.fft.fftfreq(w)[None, :])
-    frequency[0, 0] = 1 / max(h, w)
-    white = np.fft.fft2(rng.normal(size=(count, c, h, w)))
-    noise = np.fft.ifft2(white / frequency).real
-    noise = noise + noise.mean(axis=1, keepdims=True)
-    noise = noise / np.abs(noise).max(axis=(1, 2, 3), keepdims=True)
-    return noise * rng.uniform(0.3, 1, (count, 1, 1, 1))
-
-
-def spectrograms(count: int, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Logarithms of decaying notes over a floor: mostly silence, (count, 1, frames, bands)."""
-    _, frames, bands = shape
-    power = rng.gamma(0.5, 1e-5, (count, frames, bands))
-    for sample in power:
-        for _ in range(rng.integers(0, 6)):
-            start, band = rng.integers(frames), rng.integers(bands)
-            decay = np.exp(-np.arange(frames - start) / rng.uniform(2, 12))
-            shape_of_band = np.exp(-((np.arange(bands) - band) ** 2) / 2)
-            sample[start:] += rng.lognormal(0, 1.5) * decay[:, None] * shape_of_band
-    return np.log(power + 1e-6)[:, None]
-
-
-def features(count: int, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Random walks along the longer dimension, of channels that differ in size."""
-    time = int(np.argmax(shape)) + 1
-    walk = np.cumsum(rng.normal(size=(count, *shape)), axis=time) / np.sqrt(max(shape))
-    sizes = rng.lognormal(0, 0.7, min(shape))
-    return walk * (sizes[:, None] if time == 2 else sizes)
-
-
-def waves(count: int, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Bursts of harmonics between near silence, in [-1, 1]."""
-    n = shape[-1]
-    t, loud = np.arange(n), rng.random((count, 1, 1)) < 0.6
-    pitch = rng.uniform(0.02, 0.2, (count, 1, 1))
-    tone = sum(np.sin(pitch * k * t) / k for k in range(1, 6))
-    envelope = np.clip(np.sin(t / rng.uniform(20, 120, (count, 1, 1))), 0, 1)
-    gain = rng.uniform(0.05, 0.5, (count, 1, 1))
-    return np.clip(loud * tone * envelope * gain + rng.normal(size=(count, *shape)) * 0.01, -1, 1)
-
-
-def words(count: int, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Numbers of tokens, few of which are frequent."""
-    return np.minimum(99, rng.exponential(20, (count, *shape))).astype(np.int64)
-
-
-Samples = Callable[[int, np.random.Generator, tuple[int, ...]], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -326,6 +295,22 @@ NETS: dict[str, Net] = {
         lambda: classifier(3, *(Shuffle(16) for _ in range(3)), conv(16, 32, 1), width=32),
         (3, 32, 32),
     ),
+    "regnet": Net(
+        lambda: classifier(3, Grouped(16, 16), Grouped(16, 24, 2), Grouped(24, 24), width=24),
+        (3, 32, 32),
+    ),
+    "ghostnet": Net(
+        lambda: classifier(3, *(GhostBottleneck(16, 48) for _ in range(3)), width=16), (3, 32, 32)
+    ),
+    "convmixer": Net(
+        lambda: nn.Sequential(
+            nn.Conv2d(3, 32, 4, 4), nn.GELU(), nn.BatchNorm2d(32),
+            *(ConvMixerBlock(32) for _ in range(3)),
+            nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 10),
+        ),
+        (3, 32, 32),
+    ),
+    "keyword_transformer": Net(KeywordTransformer, (1, 20, 40), spectrograms),
     "autoencoder": Net(
         lambda: nn.Sequential(
             nn.Flatten(), nn.Linear(200, 64), nn.BatchNorm1d(64), nn.ReLU(),
