@@ -10,7 +10,6 @@ from tinyrt.backends.lines import lanes_lines, lanes_strip
 from tinyrt.backends.numba.abi import Call, row_of, subroutine
 from tinyrt.backends.numba.border import pad_flip
 from tinyrt.backends.numba.depthwise_lines import pack_lines
-from tinyrt.backends.numba.depthwise_strip import pack_strip
 from tinyrt.backends.numba.finish import LANE_BYTES, QUANT_BYTES
 from tinyrt.backends.numba.rows import Border, Images, Output
 from tinyrt.backends.numba.tile import depthwise_tile
@@ -85,12 +84,9 @@ def pack(node: BoundNode, p: ConvolutionS8, workspace: Workspace) -> Call:
     weights = workspace.weights(node)
     c_out = weights.shape[3]
     layer = Weighted(weights, workspace.bias(node), p.x_zp, p.requant)
-    lines = lanes_lines(p.window, x.shape, layer)
+    lines = lanes_lines(p.window, x.shape, layer) or lanes_strip(p.window, x.shape, layer)
     if lines is not None:
         return pack_lines(node, p, lines, workspace)
-    strip = lanes_strip(p.window, x.shape, layer)
-    if strip is not None:
-        return pack_strip(node, p, strip, workspace)
     height, width = padded_shape(p.window, x.shape)
     workspace.need_scratch(height * width * c_out)
     packed = lanes_depthwise(p.window, x.shape, layer)

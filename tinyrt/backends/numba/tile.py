@@ -9,7 +9,7 @@ requantisation constants (bias, mantissas, left shifts, right shifts) are contig
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from llvmlite import ir
 from numba.core import cgutils, types
@@ -121,7 +121,8 @@ def product_tile(tiles: Sequence[TileShape]) -> Intrinsic:
             for index, shape in enumerate(tiles):
                 with builder.if_then(builder.icmp_signed("==", which, I64(index))):
                     products = _products if shape.step == 4 else _products_of_eights
-                    sums = products(builder, shape, x, offsets, steps, count, w, quant)
+                    operands = Operands(x, offsets, steps, count, w, quant)
+                    sums = products(builder, shape, operands)
                     sums.store(y, stride, channels, out)
             return context.get_dummy_value()
 
@@ -130,21 +131,23 @@ def product_tile(tiles: Sequence[TileShape]) -> Intrinsic:
     return tile
 
 
-def _products(
-    builder: Any,
-    shape: TileShape,
-    x: Any,
-    offsets: Any,
-    steps: Any,
-    count: Any,
-    w: Any,
-    quant: Any,
-) -> Tile:
+class Operands(NamedTuple):
+    """Addresses of what ``product_tile`` reads, and its number of steps."""
+
+    x: Any
+    offsets: Any
+    steps: Any
+    count: Any
+    w: Any
+    quant: Any
+
+
+def _products(builder: Any, shape: TileShape, operands: Operands) -> Tile:
     """The sums of one tile."""
     pixels, vectors, _ = shape
+    x, offsets, steps, count, w, quant = operands
     sums = Tile(builder, pixels, vectors, quant)
     at = [builder.add(x, offset(builder, offsets, I64(i))) for i in range(pixels)]
-
     with cgutils.for_range(builder, count) as loop:
         step = offset(builder, steps, loop.index)
         row = builder.add(w, builder.mul(loop.index, I64(vectors * LANE_BYTES)))
@@ -156,19 +159,11 @@ def _products(
     return sums
 
 
-def _products_of_eights(
-    builder: Any,
-    shape: TileShape,
-    x: Any,
-    offsets: Any,
-    steps: Any,
-    count: Any,
-    w: Any,
-    quant: Any,
-) -> Tile:
+def _products_of_eights(builder: Any, shape: TileShape, operands: Operands) -> Tile:
     """The sums of a tile of one vector; a register has two sums of each of eight channels."""
+    x, offsets, steps, count, w, quant = operands
     sums = Tile(builder, shape.pixels, 1, quant)
-    halves = [[cgutils.alloca_once_value(builder, splat(0)) for _ in range(2)] for _ in sums.acc]
+    halves = [[cgutils.alloca_once(builder, V) for _ in range(2)] for _ in sums.acc]
     at = [builder.add(x, offset(builder, offsets, I64(i))) for i in range(shape.pixels)]
     for pair in halves:
         for place in pair:

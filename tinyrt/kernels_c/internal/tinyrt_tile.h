@@ -105,7 +105,17 @@ TINYRT_INLINE tinyrt_lanes tinyrt_interleave4(const uint8_t *x, const int32_t *t
     const __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(x + taps[1]));
     const __m128i c = _mm_loadu_si128((const __m128i *)(const void *)(x + taps[2]));
     const __m128i d = _mm_loadu_si128((const __m128i *)(const void *)(x + taps[3]));
+#ifdef TINYRT_INTERLEAVES_LANES
     return tinyrt_interleave_lanes(a, b, c, d);
+#else
+    const __m128i ab_low = _mm_unpacklo_epi8(a, b);
+    const __m128i ab_high = _mm_unpackhi_epi8(a, b);
+    const __m128i cd_low = _mm_unpacklo_epi8(c, d);
+    const __m128i cd_high = _mm_unpackhi_epi8(c, d);
+    return tinyrt_join_lanes(_mm_unpacklo_epi16(ab_low, cd_low), _mm_unpackhi_epi16(ab_low, cd_low),
+                             _mm_unpacklo_epi16(ab_high, cd_high),
+                             _mm_unpackhi_epi16(ab_high, cd_high));
+#endif
 }
 
 #endif

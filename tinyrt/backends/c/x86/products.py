@@ -27,7 +27,7 @@ from tinyrt.backends.lanes import (
     pack_taps,
     padded_shape,
 )
-from tinyrt.backends.lines import LanesLines, lanes_lines
+from tinyrt.backends.lines import lanes_lines, line_kind
 from tinyrt.ir import BoundNode, Shape
 from tinyrt.ops.shared.constants import stored_data
 from tinyrt.ops.shared.requant import Requant
@@ -123,9 +123,8 @@ def depthwise_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requan
 
     Both work in an image with its border, the second one also in the taps of one row of windows.
     """
-    lines = lanes_lines(window, node.input(0).shape, _weighted(node, x_zp, requant))
-    if lines is not None:
-        return _lines_kernel(node, window, lines, x_zp, requant)
+    if line_kind(window, node.output.shape[3]) is not None:
+        return _lines_kernel(node, window, x_zp, requant)
     lined = _Lined.of(node, window)
 
     def calls() -> Calls:
@@ -137,12 +136,12 @@ def depthwise_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requan
     return Kernel(calls, lined.image_bytes + lined.taps_bytes)
 
 
-def _lines_kernel(
-    node: BoundNode, window: Window, lines: LanesLines, x_zp: int, requant: Requant
-) -> Kernel:
+def _lines_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requant) -> Kernel:
     x, channels = node.input(0), node.output.shape[3]
 
     def calls() -> Calls:
+        lines = lanes_lines(window, x.shape, _weighted(node, x_zp, requant))
+        assert lines is not None  # as its kind says
         fields: Fields = {
             "x": nhwc(x.shape),
             "border": _border(x.shape, window, x_zp),

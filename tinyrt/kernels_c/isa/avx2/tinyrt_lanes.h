@@ -53,17 +53,6 @@ static inline tinyrt_lanes tinyrt_join_lanes(__m128i first, __m128i second, __m1
     return lanes;
 }
 
-/** Four vectors of sixteen bytes as lanes of four bytes, one from each. */
-static inline tinyrt_lanes tinyrt_interleave_lanes(__m128i a, __m128i b, __m128i c, __m128i d) {
-    const __m128i ab_low = _mm_unpacklo_epi8(a, b);
-    const __m128i ab_high = _mm_unpackhi_epi8(a, b);
-    const __m128i cd_low = _mm_unpacklo_epi8(c, d);
-    const __m128i cd_high = _mm_unpackhi_epi8(c, d);
-    return tinyrt_join_lanes(_mm_unpacklo_epi16(ab_low, cd_low), _mm_unpackhi_epi16(ab_low, cd_low),
-                             _mm_unpacklo_epi16(ab_high, cd_high),
-                             _mm_unpackhi_epi16(ab_high, cd_high));
-}
-
 static inline tinyrt_lanes tinyrt_add_lanes(tinyrt_lanes a, tinyrt_lanes b) {
     const tinyrt_lanes lanes = {_mm256_add_epi32(a.low, b.low), _mm256_add_epi32(a.high, b.high)};
     return lanes;

@@ -55,24 +55,19 @@ static inline tinyrt_lanes tinyrt_join_lanes(__m128i first, __m128i second, __m1
     return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
 }
 
+#ifdef __AVX512VBMI__
+#define TINYRT_INTERLEAVES_LANES
+
 /** Four vectors of sixteen bytes as lanes of four bytes, one from each. */
 static inline tinyrt_lanes tinyrt_interleave_lanes(__m128i a, __m128i b, __m128i c, __m128i d) {
-#ifdef __AVX512VBMI__
     const __m512i by_column = _mm512_set_epi8(
         63, 47, 31, 15, 62, 46, 30, 14, 61, 45, 29, 13, 60, 44, 28, 12, 59, 43, 27, 11, 58, 42, 26,
         10, 57, 41, 25, 9, 56, 40, 24, 8, 55, 39, 23, 7, 54, 38, 22, 6, 53, 37, 21, 5, 52, 36, 20,
         4, 51, 35, 19, 3, 50, 34, 18, 2, 49, 33, 17, 1, 48, 32, 16, 0);
     return _mm512_permutexvar_epi8(by_column, tinyrt_join_lanes(a, b, c, d));
-#else
-    const __m128i ab_low = _mm_unpacklo_epi8(a, b);
-    const __m128i ab_high = _mm_unpackhi_epi8(a, b);
-    const __m128i cd_low = _mm_unpacklo_epi8(c, d);
-    const __m128i cd_high = _mm_unpackhi_epi8(c, d);
-    return tinyrt_join_lanes(_mm_unpacklo_epi16(ab_low, cd_low), _mm_unpackhi_epi16(ab_low, cd_low),
-                             _mm_unpacklo_epi16(ab_high, cd_high),
-                             _mm_unpackhi_epi16(ab_high, cd_high));
-#endif
 }
+
+#endif
 
 static inline tinyrt_lanes tinyrt_add_lanes(tinyrt_lanes a, tinyrt_lanes b) {
     return _mm512_add_epi32(a, b);
