@@ -130,3 +130,18 @@ def assert_as_onnxruntime(build: Callable[[OnnxModel], str], tmp_path: Path) -> 
     for graph in (raw, optimize(raw, keep_layout=True)):
         (found,) = evaluate(graph, feeds).values()
         assert_close(found, wanted)
+        assert_on_own_grids(graph)
+
+
+def assert_on_own_grids(graph: Graph) -> None:
+    """Each constant has a scale for each of its slices, and lies on their steps."""
+    for value in graph.values.values():
+        if value.q is None or value.data is None:
+            continue
+        shape = [1] * len(value.shape)
+        if value.q.axis is not None:
+            shape[value.q.axis] = value.shape[value.q.axis]
+        scales = np.reshape(value.q.scales, shape)
+        if value.data.dtype.kind == "f":
+            steps = value.data / scales
+            np.testing.assert_allclose(steps, np.rint(steps), atol=1e-3)

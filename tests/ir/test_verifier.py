@@ -253,3 +253,17 @@ def test_dump_names_every_op_and_its_attributes():
         "{stride=(1, 1), padding=SAME, dilation=(1, 1), activation=RELU}" in text
     )
     assert text.endswith("output %softmax_7")
+
+
+def test_what_was_correct_is_checked_again_where_its_tensors_differ():
+    """An op's record is of the node with what it reads and with what it puts out."""
+    graph = one_op(f32(2, 3))
+    for name in ("a", "y"):
+        known = {}
+        assert verify(graph, Stage.FLOAT, verified=known) is graph
+        assert known.keys() == {id(node) for node in graph.nodes}
+        wrong = replace(graph.value(name), shape=(2, 4))
+        with pytest.raises(VerifyError, match="output is"):
+            verify(replace(graph, values=graph.values | {name: wrong}), verified=known)
+        right = {n: replace(graph.value(n), shape=(2, 4)) for n in ("a", "y")}
+        verify(replace(graph, values=right), Stage.FLOAT, verified=known)

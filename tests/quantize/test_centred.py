@@ -11,6 +11,7 @@ from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
 from tinyrt.quantize.calibration.collect import calibrate
 from tinyrt.quantize.centring import centred_pairs, with_equal_steps
@@ -126,6 +127,17 @@ def test_pairs_are_what_is_centred_over_channels():
     assert centred_pairs(net(factor="channel", reader="tanh")) == {"sub_1": "x"}
     others = ({"axes": (1,)}, {"axes": (1, 2)}, {"swapped": True}, {"activation": "RELU"})
     assert not any(centred_pairs(net(**form)) for form in others)
+
+
+def test_a_tensor_is_centred_by_its_own_mean():
+    """Not by another's, nor by what else has a row's shape."""
+    b = Builder((1, ROWS, CHANNELS))
+    of_row = MeanAttrs((-1,), keep_dims=True)
+    other = b.op("abs", ("x",))
+    less = [b.op("mean", (source,), of_row) for source in ("x", other)]
+    less.append(b.op("reduce_max", ("x",), ReduceAttrs((-1,), keep_dims=True)))
+    own, *_ = results = [b.op("sub", ("x", y), AddAttrs()) for y in (*less, other)]
+    assert centred_pairs(b.graph(*results)) == {own: "x"}
 
 
 def test_pairs_keep_their_dimension():

@@ -1,10 +1,15 @@
 """Ranges are varied together where tensors share them, one by one where they do not."""
 
 import numpy as np
+import pytest
 
 from tests.graphs import Builder
 from tinyrt.ops.concatenation import ConcatenationAttrs
-from tinyrt.quantize import QuantConfig, Scheme, pipeline, quantize_graph
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.quantize import QuantConfig, Scheme, calibrate, pipeline, quantize_graph
+from tinyrt.quantize.calibration.search import MIN_GAIN_DB, search_ranges
+from tinyrt.quantize.plan import make_plan
+from tinyrt.quantize.ranges import Range
 
 
 def test_steps_of_int16_are_fine_enough_as_they_are(monkeypatch):
@@ -41,3 +46,38 @@ def test_tensors_that_share_a_range_with_a_constant_are_varied_with_it(monkeypat
     x = np.random.default_rng(0).normal(size=(40, 8)).astype(np.float32)
     quantize_graph(graph, x, QuantConfig(tune_ranges=True))
     assert varied == [{"x", joined, c}, {*graph.outputs}]
+
+
+class Scripted:
+    """A simulator whose runs have the SQNR of a script, one after the other."""
+
+    def __init__(self, graph, *script):
+        self.graph, self._script = graph, iter(script)
+
+    def run(self, activations, weights, live=None, names=()):
+        return dict.fromkeys(activations, next(self._script))
+
+    def sqnr_db(self, live):
+        return live["x"]
+
+
+@pytest.mark.parametrize(
+    ("script", "taken"),
+    [
+        ((30.0, 30.0 + 0.9 * MIN_GAIN_DB, 30.0), None),
+        ((30.0, 30.0 + 1.1 * MIN_GAIN_DB, 30.0), 0),
+        ((30.0, 29.0, 31.0), 1),
+        # What was gained before is what the next one has to exceed.
+        ((30.0, 31.0, 31.0 + 0.9 * MIN_GAIN_DB), 0),
+        ((30.0, 31.0, 31.0 + 1.1 * MIN_GAIN_DB), 1),
+    ],
+)
+def test_a_range_is_changed_for_more_than_the_samples_tell(script, taken):
+    b = Builder((1, 8))
+    graph = b.graph(b.op("reshape", ("x",), ReshapeAttrs((8,))))
+    ranges = calibrate(graph, np.linspace(-1, 1, 512, dtype=np.float32).reshape(64, 8))
+    candidates = [Range(-0.5, 0.5), Range(-0.25, 0.25)]
+    found = search_ranges(
+        Scripted(graph, *script), make_plan(graph, ranges), ranges, lambda names, start: candidates
+    )
+    assert found["x"] == (ranges["x"] if taken is None else candidates[taken])

@@ -92,6 +92,7 @@ def _narrow(net, saved, noise, config=INT8):
         (1500, (0.5, 0.1, 5.0, 0.0001), [0]),
         # Of those that prove needless, the noisiest go first.
         (3900, (1.0, 0.2, 0.2, 0.9), [1, 2, 0]),
+        (3000, (0.05, 0.01, 0.02, 0.001), [0, 1]),
     ],
 )
 def test_weights_become_int4_where_bytes_cost_the_least_noise(net, saved, noise, expected):

@@ -1,0 +1,143 @@
+"""What lies exactly at a limit of an op is taken, and what is one step beyond is refused."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.ops.quantised import node_of, s8, s16
+from tinyrt.errors import TinyrtError
+from tinyrt.ir import DType, TensorType
+from tinyrt.ops import OPS
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.cumsum import CumsumAttrs
+from tinyrt.ops.detection_postprocess import MOST_DETECTIONS, DetectionPostprocessAttrs
+from tinyrt.ops.detection_postprocess import infer as detections
+from tinyrt.ops.dynamic_update_slice import infer as updated
+from tinyrt.ops.l2_normalization import MAX_LENGTH, L2NormalizationAttrs
+from tinyrt.ops.shared.requant import MIN_RIGHT, multiplier, reduced
+from tinyrt.ops.shared.spec import NoAttrs
+from tinyrt.ops.shared.walks import MAX_RANK, merge_axes
+from tinyrt.ops.shared.window import MAX_EXTENT, Window
+from tinyrt.ops.slice_at import SliceAtAttrs
+from tinyrt.ops.slice_at import infer as picked
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A call with the last number that is taken, and with the first that is refused."""
+
+    call: Callable[[Any], object]
+    taken: Any
+    refused: Any
+    problem: str
+
+
+def normalised(length: int) -> object:
+    out = s8(1, length, scale=1 / 128)
+    return OPS["l2_normalization"].prepared(
+        node_of("l2_normalization", L2NormalizationAttrs(), [s8(1, length)], [out])
+    )
+
+
+def detected(**options: Any) -> object:
+    numbers = {"score_threshold": 0.1, "iou_threshold": 0.5, "max_detections": 3, "num_classes": 2}
+    scales = dict.fromkeys(("y_scale", "x_scale", "h_scale", "w_scale"), 1.0)
+    attrs = DetectionPostprocessAttrs(**{**numbers, **scales, **options})
+    shapes = (1, 5, 4), (1, 5, 2), (5, 4)
+    return detections(attrs, [TensorType(DType.FLOAT32, shape) for shape in shapes])
+
+
+def window(kernel: int = 1, dilation: int = 1, stride: int = 1, size: int = 1) -> object:
+    steps = (stride, 1), "SAME", (dilation, 1)
+    return Window.of((size, 1), (kernel, 1), *steps)
+
+
+def places(rank: int) -> list[TensorType]:
+    return [TensorType(DType.INT32, (rank,))]
+
+
+def part_of(rank: int) -> object:
+    x = TensorType(DType.FLOAT32, (2,) * rank)
+    return updated(NoAttrs(), [x, x, *places(rank)])
+
+
+def picked_of(rank: int, size: int = 2) -> object:
+    x = TensorType(DType.FLOAT32, (2,) * rank)
+    return picked(SliceAtAttrs((size,) * rank), [x, *places(rank)])
+
+
+def walked(rank: int) -> object:
+    """Axes of which no two can be one."""
+    return merge_axes([2] * rank, [3**i for i in range(rank)])
+
+
+def fixed(right: int) -> object:
+    """A multiplier whose right shift is that."""
+    return reduced(1 << 30, 15 - right, s16(1))
+
+
+LIMITS = {
+    "a row's length": Limit(normalised, MAX_LENGTH, MAX_LENGTH + 1, "rows of 33001 elements"),
+    "detections": Limit(
+        lambda n: detected(max_detections=n), MOST_DETECTIONS, MOST_DETECTIONS + 1, "detections"
+    ),
+    "one detection": Limit(lambda n: detected(max_detections=n), 1, 0, "0 detections"),
+    "one of a class": Limit(lambda n: detected(detections_per_class=n), 1, 0, "0 of a class"),
+    "an overlap of all": Limit(
+        lambda x: detected(iou_threshold=x), 1.0, 1.0 + 2.0**-20, "iou_threshold"
+    ),
+    "no overlap": Limit(lambda x: detected(iou_threshold=x), 1e-9, 0.0, "iou_threshold"),
+    "classes": Limit(lambda n: detected(num_classes=n), 1, 0, "0 classes"),
+    "as many classes as scores": Limit(lambda n: detected(num_classes=n), 2, 3, "3 classes"),
+    "taps": Limit(lambda n: window(kernel=n), MAX_EXTENT, MAX_EXTENT + 1, "kernel is"),
+    "one tap": Limit(lambda n: window(kernel=n), 1, 0, "kernel is"),
+    "a stride": Limit(lambda n: window(stride=n), MAX_EXTENT, MAX_EXTENT + 1, "stride is"),
+    "steps between taps": Limit(
+        lambda n: window(kernel=2, dilation=n), MAX_EXTENT - 1, MAX_EXTENT, "reaches over 65,537"
+    ),
+    "dimensions of a part": Limit(part_of, MAX_RANK, MAX_RANK + 1, "input is"),
+    "dimensions of what is picked from": Limit(picked_of, MAX_RANK, MAX_RANK + 1, "input is"),
+    "all there is": Limit(lambda n: picked_of(3, n), 2, 3, "elements of"),
+    "one element": Limit(lambda n: picked_of(3, n), 1, 0, "elements of"),
+    "axes": Limit(walked, MAX_RANK, MAX_RANK + 1, "7 dim"),
+    "a right shift": Limit(fixed, MIN_RIGHT, MIN_RIGHT - 1, "differ by too much"),
+    "a ratio": Limit(multiplier, 2.0**30 - 2.0**-20, 2.0**30, "differ by a factor"),
+}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_what_lies_at_a_limit_is_taken_and_the_next_is_not(name):
+    limit = LIMITS[name]
+    limit.call(limit.taken)
+    with pytest.raises(TinyrtError, match=limit.problem):
+        limit.call(limit.refused)
+
+
+RATIOS = {
+    "add": (AddAttrs(), 2, lambda bits, x: 2 * x / 2.0**bits, (20, 15)),
+    "sub": (AddAttrs(), 2, lambda bits, x: 2 * x / 2.0**bits, (20, 15)),
+    "squared_difference": (NoAttrs(), 2, lambda bits, x: 4 * x * x / 4.0**bits, (7, 0)),
+    "cumsum": (CumsumAttrs(0), 1, lambda bits, x: 2 * x / 2.0**bits, (20, None)),
+}
+"""Op -> its attributes, its inputs' number, the output's scale from which on there is no multiplier
+below 1, and bits by which inputs of int8 and of int16 are raised."""
+
+
+@pytest.mark.parametrize("make", [s8, s16])
+@pytest.mark.parametrize("op", RATIOS)
+def test_an_output_has_steps_that_its_inputs_fit(op, make):
+    attrs, count, limit_of, raised = RATIOS[op]
+    bits = raised[make is s16]
+    if bits is None:
+        return
+    limit = limit_of(bits, 0.5)
+    for scale, fits in ((np.nextafter(np.float32(limit), np.float32(1e9)), True), (limit, False)):
+        node = node_of(op, attrs, [make(4, scale=0.5)] * count, [make(4, scale=float(scale))])
+        if fits:
+            OPS[op].prepared(node)
+        else:
+            with pytest.raises(TinyrtError, match="differ by a factor of 1"):
+                OPS[op].prepared(node)
