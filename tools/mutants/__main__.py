@@ -19,7 +19,7 @@ from queue import SimpleQueue
 from types import ModuleType
 
 from tools.covered import ROOT, Record
-from tools.mutants import c_faults, python_faults
+from tools.mutants import by_hand, c_faults, python_faults
 from tools.mutants.c_builds import is_another_program
 from tools.mutants.copies import Copy, copy_tree
 from tools.mutants.equivalents import EQUIVALENT, EQUIVALENT_EVERYWHERE
@@ -67,6 +67,8 @@ def main() -> None:
     drawn = recorded(arguments.again)
     if drawn:
         places = survivors(drawn)
+    elif arguments.by_hand:
+        places = by_hand.written(arguments.by_hand)
     else:
         drawn_from = every_place(arguments.paths)
         if arguments.since:
@@ -111,6 +113,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--again", nargs="+", default=[], help="records whose survivors are tried once more"
     )
+    parser.add_argument("--by-hand", type=Path, help="faults that somebody wrote, as JSON")
     parser.add_argument("--number", type=int, default=20, help="of faults, evenly from packages")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
