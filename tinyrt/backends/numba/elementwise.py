@@ -133,13 +133,20 @@ def _sub(a: int, b: int, p: AddRow) -> np.int8:
     return saturate(total + p.y_zp, p.act_min, p.act_max)
 
 
+@subroutine
 def _linear(a: int, b: int, p: LinearRow) -> np.int8:
     total = (np.int64(a) * p.a_factor + np.int64(b) * p.b_factor + p.addend) >> SUM_BITS
     return saturate(total, p.act_min, p.act_max)
 
 
-_linear_sum = _binary(lanes.linear_sum)(_linear)
-_clamped_linear_sum = _binary(lanes.clamped_linear_sum)(_linear)
+@_binary(lanes.linear_sum)
+def _linear_sum(a: int, b: int, p: LinearRow) -> np.int8:
+    return _linear(a, b, p)
+
+
+@_binary(lanes.clamped_linear_sum)
+def _clamped_linear_sum(a: int, b: int, p: LinearRow) -> np.int8:
+    return _linear(a, b, p)
 
 
 @_binary(lanes.mul)
