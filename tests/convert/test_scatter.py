@@ -103,6 +103,20 @@ def test_rows_go_to_places_that_are_computed(name, dtype, backend):
         np.testing.assert_array_equal(found, want)
 
 
+def test_computed_places_of_int64_are_narrowed():
+    tensors = [
+        Tensor("i", (2, 1), "INT64"),
+        T("x", (2, 3), "FLOAT32"),
+        i32("shape", 4, 3),
+        T("y", (4, 3), "FLOAT32"),
+    ]
+    op = Op("SCATTER_ND", ["i", "x", "shape"], ["y"])
+    graph = parse_tflite(build(Subgraph(tensors, [op], ["i", "x"], ["y"])))
+    feeds = {"i": np.array([[3], [1]]), "x": np.ones((2, 3), np.float32)}
+    (found,) = Model(graph).run_raw(feeds).values()
+    np.testing.assert_array_equal(found[:, 0], [0, 1, 0, 1])
+
+
 def test_a_computed_place_outside_is_the_nearest_inside():
     graph = parse_tflite(scattered("FLOAT32", (5, 3), [[0]], known=False))
     feeds = {"i": np.array([[9]], np.int32), "x": np.ones((1, 3), np.float32)}

@@ -63,6 +63,14 @@ def test_softmax_over_tokens_keeps_the_one_move_that_it_needs():
     assert ops(unrolled(net, y)).count("transpose") == 1
 
 
+def test_tokens_that_were_moved_apart_are_cut_behind_their_move():
+    """The first two lie as if rows were steps of a matrix, the third does not."""
+    net = Net((6, 24))
+    tokens = net.transpose(net.reshape("x", 2, 3, 24), (1, 0, 2))
+    graph = unrolled(net, attention(net, net.reshape(tokens, 6, 24)))
+    assert ops(graph).count("transpose") == 1
+
+
 def test_one_operand_may_be_of_all_heads():
     net = Net((5, 8), (1, 1, 4, 3))
     y = net.transpose(product(net, columns(net, 2, 4, turned=False), "x1"), BACK)

@@ -51,6 +51,9 @@ def net(
             answers.append(y)
         elif reader == "dense":
             answers.append(b.op("fully_connected", (y, w), FullyConnectedAttrs(True)))
+        elif reader == "dense of all rows":
+            whole = b.constant(rng.normal(1, 1, (CHANNELS, ROWS * CHANNELS)).astype(np.float32))
+            answers.append(b.op("fully_connected", (y, whole), FullyConnectedAttrs()))
         else:
             answers.append(b.op(reader, (y,)))
     if second == "weights":
@@ -103,6 +106,7 @@ def test_layers_that_share_weights_share_them_still():
         ({"clamped": True}, Scheme.INT8),
         ({"second": "weights"}, Scheme.INT8),
         ({"reader": "tanh"}, Scheme.INT8),
+        ({"reader": "dense of all rows"}, Scheme.INT8),
         ({}, Scheme.INT16X8),
     ],
     ids=[
@@ -114,6 +118,7 @@ def test_layers_that_share_weights_share_them_still():
         "clamped product",
         "weights read elsewhere",
         "no dense layer",
+        "a dense layer of all rows",
         "int16",
     ],
 )

@@ -9,7 +9,9 @@ from tinyrt.interpreter import Model
 from tinyrt.metrics import sqnr_db
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.quantize import PRESETS, Preset, QuantConfig, Scheme, quantize_graph
@@ -188,6 +190,16 @@ def test_layers_of_floats_are_none_that_quantisation_made():
     layers = merge_affine(graph, QuantConfig())
     assert any(node.op == "depthwise_conv2d" for node in layers.nodes)
     assert as_parted(graph, layers) == (graph, {})
+
+
+def test_layers_of_computed_taps_are_none_that_quantisation_made():
+    b = Builder((1, ROWS, CHANNELS))
+    mean = b.op("mean", ("x",), MeanAttrs((1,)))
+    taps = b.op("reshape", (mean,), ReshapeAttrs((1, 1, 1, CHANNELS)))
+    image = b.op("reshape", ("x",), ReshapeAttrs((1, 1, ROWS, CHANNELS)))
+    y = b.op("depthwise_conv2d", (image, taps, b.constant(SHIFT)), DepthwiseConv2dAttrs())
+    graph = b.graph(b.op("reshape", (y,), ReshapeAttrs((1, ROWS, CHANNELS))))
+    assert as_parted(graph, graph) == (graph, {})
 
 
 @pytest.mark.parametrize("form", ["dense", "dense behind", "convolution", "large layer"])
