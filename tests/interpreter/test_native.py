@@ -139,11 +139,15 @@ def test_a_library_is_built_once_per_content(cache):
 
 def test_large_sources_are_compiled_as_they_stand(cache, monkeypatch):
     monkeypatch.setattr(native, "MAX_OPTIMISED", 1000)
-    commands = []
+    sizes = {True: [], False: []}
     compile_ = native._compile
-    monkeypatch.setattr(
-        native, "_compile", lambda command: (commands.append(command), compile_(command))
-    )
+
+    def noting(command):
+        sources = [word for word in command if str(word).endswith(".c")]
+        sizes["-O0" in command] += [source.stat().st_size for source in sources]
+        compile_(command)
+
+    monkeypatch.setattr(native, "_compile", noting)
     case = _dense(3)
     answers = []
     for backend in ("native", "reference"):
@@ -152,7 +156,7 @@ def test_large_sources_are_compiled_as_they_stand(cache, monkeypatch):
         interpreter.invoke()
         answers.append(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
     np.testing.assert_array_equal(*answers)
-    assert any("-O0" in command for command in commands)
+    assert min(sizes[True]) > 1000 >= max(sizes[False])
 
 
 def test_what_cannot_be_done_is_said(monkeypatch):
