@@ -73,6 +73,7 @@ def test_columns_are_found_by_name_in_every_table(tmp_path):
         ("x\n1\n", {"label": "what"}, "0 columns are called 'what'"),
         ("x\n1\n", {"window": 2}, "no table has a window of 2 rows"),
         ("x\n1\n", {"window": 0}, "windows of 0 rows"),
+        ("x\n1\n", {"window": 0, "step": 1}, "windows of 0 rows"),
         ("x\n1\n", {"step": 0}, "0 rows apart"),
     ],
 )
