@@ -32,13 +32,13 @@ static inline int32_t strip(const tinyrt_strips *p, int32_t from, const int8_t *
         "bne %[place], %[end], 1b\n" TINYRT_FINISH(TINYRT_ONE_PIXEL, WIDE)
         : [vl] "+r"(channels), [w] "+r"(tap), [place] "+r"(places), [y] "+r"(y)
         : [end] "r"(places + p->rows), [x] "r"(x + from), [bias] "r"(p->bias + from),
-          [mult] "r"(p->mult + from), [shift] "r"(p->shift + from), [stride] "r"(p->c_out),
+          [mult] "r"(p->mult + from), [shift] "r"(p->shift + from), [stride] "r"(p->stride),
           [zp] "r"(p->y_zp), [low] "r"(p->act_min), [high] "r"(p->act_max)
         : "t0", "t1", "memory" TINYRT_CLOBBERED);
     return channels;
 #else
     int32_t sum = p->bias[from];
-    for (int32_t i = 0; i < p->rows; ++i, tap += p->c_out) {
+    for (int32_t i = 0; i < p->rows; ++i, tap += p->stride) {
         sum += x[places[i] + from] * *tap;
     }
     *y = tinyrt_to_s8(tinyrt_requant(sum, p->mult[from], p->shift[from]), p->y_zp, p->act_min,
@@ -47,18 +47,17 @@ static inline int32_t strip(const tinyrt_strips *p, int32_t from, const int8_t *
 #endif
 }
 
-static void convolve_row(const tinyrt_depthwise_strips_s8_params *p, const int8_t *x, int32_t oy,
+static void convolve_row(const tinyrt_conv2d_strips_s8_params *p, const int8_t *x, int32_t oy,
                          const int8_t *w, int8_t *scratch, int8_t *y) {
-    const tinyrt_conv2d_strips_s8_params *const image = &p->image;
-    const tinyrt_strips *const strips = &image->strips;
-    for (int32_t ox = 0; ox < image->y.w; ++ox, y += image->y.c) {
+    const tinyrt_strips *const strips = &p->strips;
+    for (int32_t ox = 0; ox < p->y.w; ++ox, y += p->y.c) {
         const int8_t *window = scratch;
         const int32_t *places = p->places + strips->rows;
-        if (tinyrt_windows_inside(image, oy, ox, 1)) {
-            window = x + tinyrt_window_place(image, oy, ox);
+        if (tinyrt_windows_inside(p, oy, ox, 1)) {
+            window = x + tinyrt_window_place(p, oy, ox);
             places = p->places;
         } else {
-            tinyrt_copy_window(image, x, oy, ox, scratch);
+            tinyrt_copy_window(p, x, oy, ox, scratch);
         }
         for (int32_t c = 0; c < strips->c_out;) {
             c += strip(strips, c, window, places, w, y);
@@ -66,11 +65,10 @@ static void convolve_row(const tinyrt_depthwise_strips_s8_params *p, const int8_
     }
 }
 
-void tinyrt_depthwise_strips_s8(const tinyrt_depthwise_strips_s8_params *p, const int8_t *x,
+void tinyrt_depthwise_strips_s8(const tinyrt_conv2d_strips_s8_params *p, const int8_t *x,
                                 const int8_t *w, int8_t *scratch, int8_t *y) {
-    const tinyrt_conv2d_strips_s8_params *const image = &p->image;
-    for (int32_t n = 0; n < image->y.n; ++n, x += image->x.h * image->x.w * image->x.c) {
-        for (int32_t oy = 0; oy < image->y.h; ++oy, y += image->y.w * image->y.c) {
+    for (int32_t n = 0; n < p->y.n; ++n, x += p->x.h * p->x.w * p->x.c) {
+        for (int32_t oy = 0; oy < p->y.h; ++oy, y += p->y.w * p->y.c) {
             convolve_row(p, x, oy, w, scratch, y);
         }
     }

@@ -42,6 +42,7 @@ from tinyrt.backends.c.kernel import Call, Kernel, Number, Place
 from tinyrt.backends.c.mve import cost as mve
 from tinyrt.backends.c.mve.cost import element_cost
 from tinyrt.backends.c.mve.packing import QUAD
+from tinyrt.backends.c.parts import strips
 from tinyrt.backends.c.parts.edit import params_of
 from tinyrt.backends.c.parts.pace import AS_SAID, Pace
 from tinyrt.fixedpoint import INT8_MIN
@@ -149,6 +150,8 @@ def instructions_of(
 def _instructions(
     call: Call, node: BoundNode, kernel: Kernel, isa: InstructionSet, fours: Fours
 ) -> float:
+    if "_strips_" in call.function:
+        return SET_UP + strips.instructions_of(call)
     if isa is InstructionSet.MVE:
         whole = call is kernel.calls[0]
         if whole and kernel.cost is not None:

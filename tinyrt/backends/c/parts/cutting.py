@@ -8,7 +8,7 @@ from math import ceil
 
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Call, Number
-from tinyrt.backends.c.parts import channels, elements, rows, vectors
+from tinyrt.backends.c.parts import channels, elements, rows, strips, vectors
 from tinyrt.backends.c.parts.edit import Cut, params_of
 
 MARGIN = 0.84
@@ -111,6 +111,11 @@ def _cut_of_layer(call: Call, isa: InstructionSet, overlaps: bool) -> Cut | None
     name, _, bits = call.function.removeprefix("tinyrt_").rpartition("_")
     if bits not in ("s8", "s4"):
         return None
+    if name == "dense_strips":
+        return strips.rows_of(call) or strips.channels_of(call)
+    if name in ("conv2d_strips", "depthwise_strips"):
+        single = params_of(call)["y"]["h"] == 1
+        return None if overlaps and single else rows.lines(call, strips.MOST_PIXELS)
     name = name.removesuffix("_relu").removesuffix("_any").removesuffix("_raised")
     if name.startswith("window_block"):
         return rows.pairs(call) or rows.lines(call) or channels.window_channels(call)

@@ -93,9 +93,20 @@ RISCV_BITS = Pace(
 )
 """RISC-V with Zba and Zbb: single instructions for addresses, for limits, and for a byte's sign."""
 
+RISCV_VECTORS = Pace(
+    {
+        **RISCV.factors,
+        **dict.fromkeys(("conv2d_strips", "depthwise_strips", "dense_strips"), 1.0),
+        **{"linear_sum_s8": 0.06, "lut_s8": 0.06, "max_pool2d_s8": 0.1},
+    },
+    others=1.35,
+    fours=RISCV_FOURS,
+)
+"""RISC-V with vectors of 128 bits."""
+
 PACES = {
     **dict.fromkeys(("cortex-m0", "cortex-m0plus", "cortex-m23"), SMALL),
-    **{"rv32imc": RISCV, "rv32imcb": RISCV_BITS},
+    **{"rv32imc": RISCV, "rv32imcb": RISCV_BITS, "rv32imcv": RISCV_VECTORS},
 }
 """Core -> its pace, where no formulas hold."""
 

@@ -59,6 +59,7 @@ def _strips(node: BoundNode, x_zp: int, requant: Requant, rows: int, run: int, g
         "run": run,
         "gap": gap,
         "c_out": c_out,
+        "stride": c_out,
         "bias": Data("bias", wrap_int32(bias).astype(np.int32)),
         "mult": Data("mult", np.asarray(requant.mult, np.int32)),
         "shift": Data("shift", np.asarray(requant.shift).astype(np.int8)),
@@ -85,7 +86,7 @@ def dense_kernel(node: BoundNode, x_zp: int, requant: Requant) -> Kernel | None:
     rows = node.input(0).size // c_in
 
     def calls() -> Calls:
-        fields: Fields = {"count": rows, "strips": _strips(node, x_zp, requant, 1, c_in, 0)}
+        fields: Fields = {"rows": rows, "strips": _strips(node, x_zp, requant, 1, c_in, 0)}
         params = Params("tinyrt_dense_strips_s8_params", fields)
         data = Data("w", np.ascontiguousarray(taps[0]))
         return (call("tinyrt_dense_strips_s8", params, node.input(0), data, node.output),)
@@ -134,8 +135,8 @@ def depthwise_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requan
     def calls() -> Calls:
         strips = _strips(node, x_zp, requant, len(taps), channels, 0)
         places = Data("places", _places(window, x.shape, len(taps)), "int32_t")
-        fields: Fields = {"places": places, "image": _image_fields(node, window, x_zp, strips)}
-        params = Params("tinyrt_depthwise_strips_s8_params", fields)
+        fields = _image_fields(node, window, x_zp, strips) | {"places": places}
+        params = Params("tinyrt_conv2d_strips_s8_params", fields)
         data = Data("w", np.ascontiguousarray(taps))
         return (call("tinyrt_depthwise_strips_s8", params, x, data, Scratch(), node.output),)
 

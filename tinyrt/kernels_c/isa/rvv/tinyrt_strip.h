@@ -86,7 +86,7 @@ typedef struct {
                          [x2] "+r"(x2), [x3] "+r"(x3), [rows] "+r"(rows), [y] "+r"(y)              \
                        : [bias] "r"(p->bias + from), [mult] "r"(p->mult + from),                   \
                          [shift] "r"(p->shift + from), [run] "r"(p->run), [gap] "r"(p->gap),       \
-                         [stride] "r"(p->c_out), [zp] "r"(p->y_zp), [low] "r"(p->act_min),         \
+                         [stride] "r"(p->stride), [zp] "r"(p->y_zp), [low] "r"(p->act_min),         \
                          [high] "r"(p->act_max)                                                    \
                        : "t0", "t1", "memory" TINYRT_CLOBBERED);                                   \
         return channels;                                                                           \
@@ -103,7 +103,7 @@ static inline int8_t tinyrt_strip_output(const tinyrt_strips *p, int32_t c, cons
                                          const int8_t *x) {
     int32_t sum = p->bias[c];
     for (int32_t row = 0; row < p->rows; ++row, x += p->gap) {
-        for (int32_t i = 0; i < p->run; ++i, w += p->c_out) {
+        for (int32_t i = 0; i < p->run; ++i, w += p->stride) {
             sum += *x++ * w[c];
         }
     }
@@ -118,7 +118,7 @@ static inline int32_t tinyrt_strip_of(const tinyrt_strips *p, int32_t from, cons
         outputs[i] = tinyrt_strip_output(p, from, w, at.x + (i * at.x_step));
     }
     for (int32_t i = 0; i < pixels; ++i) {
-        at.y[(i * p->c_out) + from] = outputs[i];
+        at.y[(i * p->stride) + from] = outputs[i];
     }
     return 1;
 }
