@@ -30,6 +30,7 @@ STANDS_IN = {
     "cortex-m85": "mps3-an547",
     "rv32imc": "virt",
     "rv32imcb": "virt",
+    "rv32imcv": "virt",
 }
 
 

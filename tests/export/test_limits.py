@@ -132,6 +132,7 @@ SETS = {
     },
     InstructionSet.DSP: {"cortex-m4", "cortex-m7", "cortex-m33"},
     InstructionSet.MVE: {"cortex-m55", "cortex-m85"},
+    InstructionSet.RVV: {"rv32imcv"},
     InstructionSet.AVX2: {"host-avx2"},
     InstructionSet.AVX512: {"host-avx512"},
 }  # fmt: skip
