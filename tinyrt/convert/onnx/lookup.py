@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.convert.onnx.arithmetic import integers
-from tinyrt.convert.onnx.call import Array, Call
+from tinyrt.convert.onnx.call import Call
 from tinyrt.convert.onnx.grid import OFFSETS, Grid, Quantized
 from tinyrt.convert.onnx.places import from_the_front
 from tinyrt.convert.onnx.shapes import WIDEST, normal_axes, sized
@@ -65,7 +65,7 @@ def gather_at_run_time(call: Call, indices: Value) -> Value | Quantized:
     return _turned_back(call, _rows_of(call, rows, indices, f"{call.result}.rows"), indices, axis)
 
 
-def _picked_integers(call: Call, elements: Array, indices: Value) -> Value:
+def _picked_integers(call: Call, elements: NDArray[np.integer], indices: Value) -> Value:
     """Rows of a table of whole numbers, as classes have them, as wide as in the file."""
     table = integers(call, 0, DType.INT32)
     if elements.dtype == np.int32:
