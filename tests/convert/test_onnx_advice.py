@@ -35,6 +35,7 @@ REST = "change this part of the model"
 ADVICE = {
     "input 'nowhere' is not defined": "the file is damaged",
     "auto_pad SAME_LOWER of a kernel that is smaller than its stride": "explicit pads",
+    "has element type uint16": "cast the integers",
     "the constant 'c0' holds NaN": "the training converged",
     "Scan of 0 sequences": REST,
     "Scan over [3, 4] elements": REST,

@@ -70,9 +70,20 @@ def _counted(m: OnnxModel, x: str) -> str:
     return m.op("Gather", m.weights(CLASSES + 5, 6), low)
 
 
+def _numbered(m: OnnxModel, x: str) -> str:
+    """Rows of whole numbers, as a tree's nodes are, beside some that are known."""
+    kinds = m.op("Gather", m.const(np.arange(3 * CLASSES).reshape(3, -1), np.int64), x, axis=1)
+    names = m.op("Gather", m.const(np.arange(40, 40 + CLASSES), np.int32), x)
+    both = m.op("Concat", kinds, m.const(np.full((2, 1, 5), 7), np.int64), axis=0)
+    return m.op("Add", m.op("Cast", both, to=1), m.op("Cast", names, to=1))
+
+
 MODELS = {
     f.__name__[1:]: f
-    for f in (_embedding, _columns, _one_hot, _one_hot_in_front, _compared, _chosen, _counted)
+    for f in (
+        *(_embedding, _columns, _one_hot, _one_hot_in_front, _compared, _chosen, _counted),
+        _numbered,
+    )
 }
 
 
@@ -93,6 +104,27 @@ def test_indices_may_be_inputs(name, dtype, tmp_path):
     (litert,) = answers_of_litert(graph, {"x": x.astype(np.int32)})
     for found in (Model(graph)(x), litert):
         assert_close(found, want if found.shape == want.shape else channels_last(want))
+
+
+@pytest.mark.parametrize(("kind", "dtype"), [(INT32, np.int32), (INT64, np.int64)])
+def test_a_class_is_answered_by_its_name(kind, dtype, tmp_path):
+    m, path = OnnxModel(17), tmp_path / "model.onnx"
+    names = m.const([30, -7, 2**31 - 1], dtype)
+    found = m.op("ArgMax", m.input(4, 3), axis=1, keepdims=0)
+    model = m.model(m.op("Gather", names, found))
+    model.graph.output[0].type.tensor_type.elem_type = kind
+    path.write_bytes(model.SerializeToString())
+    graph, x = open_model(path), np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
+    (want,) = expected(path, {"x": x})
+    answer = Model(graph).run({"x": x})[graph.outputs[0]]
+    assert answer.dtype == dtype
+    np.testing.assert_array_equal(answer, want)
+
+
+def test_a_name_of_more_than_32_bits_is_refused(tmp_path):
+    m = OnnxModel(17)
+    path = m.save(tmp_path, m.op("Gather", m.const([0, 2**31], np.int64), m.input(3, dtype=INT64)))
+    refused(path, UnsupportedError, "the constant 'c0' reaches from 0 to 2147483648", "s32")
 
 
 def test_a_quantised_embedding_equals_tflm(tmp_path):

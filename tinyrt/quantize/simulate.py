@@ -60,7 +60,7 @@ class Simulator:
         except ShapeError:
             # The model mixes samples: each run is computed for itself, along a new first axis.
             self._nodes, self._stacked = list(graph.bound()), True
-            self.samples //= graph.value(name).shape[0]
+            self.samples //= next(iter(graph.value(name).shape), 1)
         self._constants = {n: v.data for n, v in graph.values.items() if v.data is not None}
         self._feeds = {
             name: array.reshape(self.samples, *graph.value(name).shape) if self._stacked else array

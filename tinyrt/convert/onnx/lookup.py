@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.convert.onnx.arithmetic import integers
 from tinyrt.convert.onnx.call import Call
 from tinyrt.convert.onnx.grid import OFFSETS, Grid, Quantized
 from tinyrt.convert.onnx.places import from_the_front
@@ -55,6 +56,8 @@ def gather_at_run_time(call: Call, indices: Value) -> Value | Quantized:
         numbers = call.constant(f"{call.result}.integers", elements.astype(np.float32))
         grid = Grid(np.ones(1, np.float32), np.zeros(1, dtype), dtype)
         return Quantized(_rows_of(call, numbers, indices), grid)
+    if elements.dtype in (np.int32, np.int64):
+        return _picked_integers(call, elements, indices)
     (axis,) = normal_axes([call.node.get_int("axis", 0)], elements.ndim)
     if axis == 0:
         return _rows_of(call, call.value(0), indices)
@@ -62,26 +65,35 @@ def gather_at_run_time(call: Call, indices: Value) -> Value | Quantized:
     return _turned_back(call, _rows_of(call, rows, indices, f"{call.result}.rows"), indices, axis)
 
 
-def _turned_back(call: Call, rows: Value, indices: Value, axis: int) -> Value:
+def _picked_integers(call: Call, elements: NDArray[np.integer], indices: Value) -> Value:
+    """Rows of a table of whole numbers, as classes have them, as wide as in the file."""
+    table = integers(call, 0, DType.INT32)
+    if elements.dtype == np.int32:
+        return _picked_rows(call, table, indices)
+    picked = _picked_rows(call, table, indices, f"{call.result}.narrow")
+    return call.emit("cast", picked, dtype=DType.INT64)
+
+
+def _turned_back(call: Call, rows: Value, indices: Value, axis: int, name: str = "") -> Value:
     """What was picked, in place of the dimension that it was picked from."""
     index_rank = max(len(indices.shape), 1)
     rest = range(index_rank, len(rows.shape))
-    turned = call.transpose(rows, [*rest[:axis], *range(index_rank), *rest[axis:]])
-    return turned if indices.shape else call.reshape(turned, _without(turned.shape, axis))
+    turned = call.transpose(rows, [*rest[:axis], *range(index_rank), *rest[axis:]], name)
+    return turned if indices.shape else call.reshape(turned, _without(turned.shape, axis), name)
 
 
 def _without(shape: Shape, axis: int) -> Shape:
     return (*shape[:axis], *shape[axis + 1 :])
 
 
-def _picked_rows(call: Call, table: Value, indices: Value) -> Value:
+def _picked_rows(call: Call, table: Value, indices: Value, name: str = "") -> Value:
     """Rows of a computed table, by computed indices."""
     (axis,) = normal_axes([call.node.get_int("axis", 0)], len(table.shape))
     order = (axis, *(i for i in range(len(table.shape)) if i != axis))
     rows = call.transpose(table, order, f"{call.result}.table")
     is_plain = axis == 0 and bool(indices.shape)
-    picked = _rows_of(call, rows, indices, "" if is_plain else f"{call.result}.rows")
-    return _turned_back(call, picked, indices, axis)
+    picked = _rows_of(call, rows, indices, name if is_plain else f"{call.result}.rows")
+    return _turned_back(call, picked, indices, axis, name)
 
 
 def _is_place(call: Call, indices: Value, count: int) -> bool:
