@@ -12,9 +12,10 @@ from tests.passes.random_net import RandomNet as Net
 from tests.passes.run import ops
 from tests.passes.test_every_pass import applied
 from tinyrt.convert.passes.merge_moves import MERGE_TRANSPOSES
+from tinyrt.convert.passes.moves import Move
 from tinyrt.convert.passes.prune import REMOVE_DEAD
 from tinyrt.convert.passes.rows_behind import _turns
-from tinyrt.convert.passes.windows import HEADS_BEFORE_WINDOWS, WINDOWS_BEHIND_LAYERS, _Move
+from tinyrt.convert.passes.windows import HEADS_BEFORE_WINDOWS, WINDOWS_BEHIND_LAYERS
 from tinyrt.ir import Graph
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.slice import SliceAttrs
@@ -126,10 +127,10 @@ def test_sizes_of_one(down, across, heads):
 
 
 def test_a_move_of_thirds_leaves_no_more_than_two_of_single_windows():
-    move = _Move.of((1, 2, 3, 2, 5, 6, 4), (5, 0, 1, 3, 2, 4, 6))
+    move = Move.of((1, 2, 3, 2, 5, 6, 4), (5, 0, 1, 3, 2, 4, 6))
     assert (move.shape, move.perm) == ((2, 3, 2, 5, 6, 4), (4, 0, 2, 1, 3, 5))
     assert move.lines == 6 * 2 * 2 * 3
-    swapped = _Move.of((3, 4, 5), (0, 2, 1))
+    swapped = Move.of((3, 4, 5), (0, 2, 1))
     assert (swapped.shape, swapped.perm, swapped.lines) == ((3, 4, 5), (0, 2, 1), 15)
 
 

@@ -132,7 +132,7 @@ class Prepared:
     def _best(
         self, config: QuantConfig, fit: Mapping[str, Array], held: Mapping[str, Array]
     ) -> tuple[QuantConfig, QuantPlan]:
-        """The refinements that samples gain by that none is fitted to, by more than chance may be."""
+        """The refinements by which samples that none is fitted to gain more than by chance."""
         plans = self._plans(config, fit)
         if config.optimize_rounding:
             plain = replace(config, optimize_rounding=False, tune_ranges=False)
