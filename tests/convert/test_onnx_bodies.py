@@ -38,7 +38,9 @@ BLOCKS = {
     "BERT": ("BERT", "GPT-2", "Llama"),
     "MobileViT": ("MobileViT",),
     "MobileViTv2": ("MobileViTv2",),
-    "Swin": ("Swin", "Swin of shifted windows", "TinyViT", "DaViT"),
+    "Swin": (
+        *("Swin", "Swin of shifted windows", "Swin of three layers and two", "TinyViT", "DaViT"),
+    ),
     "CoaT": ("CoaT",),
     "EfficientFormerV2": ("EfficientFormerV2 of mixed heads",),
     "CaiT": ("CaiT",),
