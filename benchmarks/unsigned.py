@@ -62,7 +62,7 @@ def weighted(graph: Graph, *, unsigned: bool) -> Graph:
         w = np.rint(rng.normal(0, SPREAD, value.shape)).astype(np.int64)
         if unsigned:
             # The ends of the range are there: they are what a zero point follows from.
-            w.flat[:2] = -ZERO_POINT, 255 - ZERO_POINT
+            w.flat[[0, -1]] = -ZERO_POINT, 255 - ZERO_POINT
             data = (w + ZERO_POINT).clip(0, 255).astype(np.uint8)
             q = QParams((WEIGHT_SCALE,), ZERO_POINT)
             values[name] = replace(value, dtype=DType.UINT8, data=data, q=q)

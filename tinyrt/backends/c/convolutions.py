@@ -100,11 +100,9 @@ def conv2d_s8(node: BoundNode, target: Target) -> Kernel:
         block = block_of(node, p.x_zp, p.requant, target.isa)
         if block is not None:
             return block_convolution(node, block, *layer, target)
-        more = more_of(node, p.x_zp, p.requant, target.isa) if takes_more(target) else None
+        more = more_of(node, p.x_zp, p.requant, target) if takes_more(target) else None
         if more is not None:
             return more_kernel(node, more, p.window, p.requant, target)
-    assert node.input(1).dtype is not DType.INT16, "wide weights have a kernel"
-
     def by_rows() -> Sweep | None:
         return windows(node, p.window)
 
@@ -112,6 +110,7 @@ def conv2d_s8(node: BoundNode, target: Target) -> Kernel:
     if by_group is not None:
         shapes = node.input(0).shape, node.output.shape
         return groups_kernel(node, by_group, shapes, *layer, by_rows)
+    assert node.input(1).dtype is not DType.INT16, "wide weights have a kernel"
     return Kernel(general, sweep=by_rows)
 
 
@@ -293,7 +292,7 @@ def fully_connected_s8(node: BoundNode, target: Target) -> Kernel:
     block = block_of(node, x_zp, requant, target.isa)
     if block is not None:
         return block_dense(node, block, requant, target)
-    more = more_of(node, x_zp, requant, target.isa) if takes_more(target) else None
+    more = more_of(node, x_zp, requant, target) if takes_more(target) else None
     if more is not None:
         return more_kernel(node, more, _as_pixels(node)[2], requant, target)
     groups = groups_of(node, x_zp, requant, target.isa)

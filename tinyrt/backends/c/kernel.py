@@ -40,6 +40,10 @@ class Choices:
     relus: frozenset[int] = frozenset()
 
 
+NO_CHOICES = Choices(frozenset(), frozenset())
+"""For code that other weights are to fit, before anything is chosen for the first ones."""
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """The target that kernels are chosen for.

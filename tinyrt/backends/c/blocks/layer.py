@@ -87,7 +87,7 @@ class Layer:
 
     def reach(self, x_zp: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Least and greatest accumulator of every channel."""
-        return _reach(self.w, self.bias, x_zp)
+        return reach(self.w, self.bias, x_zp)
 
 
 def simplify(
@@ -115,7 +115,7 @@ def simplify(
 
     """
     first = np.zeros(len(w), np.int64) if bias is None else bias.astype(np.int64)
-    least, greatest = _reach(w, first, x_zp)
+    least, greatest = reach(w, first, x_zp)
     exponent = requant.shift.astype(np.int64)
     # Sums that are shifted out of 32 bits wrap around: what lies between the ends is not alike.
     left = np.maximum(exponent, 0)
@@ -149,7 +149,7 @@ def _times(w: NDArray[Any], factor: NDArray[np.int64], bits: int) -> NDArray[Any
     return wide.astype(w.dtype)
 
 
-def _reach(
+def reach(
     w: NDArray[np.int8], bias: NDArray[np.int64], x_zp: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Least and greatest accumulator of every channel."""

@@ -51,8 +51,8 @@ from tinyrt.ops import OPS
 SET_UP = 120
 """Instructions of any call, its caller's among them."""
 
-MORE_TAP = 8
-"""Instructions for a tap of a pixel that is read again."""
+MORE_TAP, SUMMED_TAP = 8, 1.6
+"""Instructions for a tap of a pixel that is read again, and for one that is summed."""
 
 NIBBLES = 1.35
 """Instructions of a kernel over weights of four bits, to one over bytes."""
@@ -216,7 +216,7 @@ def _packed(call: Call, isa: InstructionSet, fours: Fours) -> float | None:
     name = call.function.removeprefix("tinyrt_")
     more = NIBBLES if name.endswith("_s4") else 1
     relu = name.endswith(("_relu_s8", "_any_s8"))
-    if "_more_" in name:
+    if "_more_" in name and not name.startswith("group"):
         return _with_more(name, p, isa, relu, fours)
     if name.startswith("window_block"):
         window = p["window"]
@@ -281,6 +281,8 @@ def _with_more(
     is_matrix = name.startswith("dense")
     pixels: int = layer["rows"] if is_matrix else _size(layer["y"]) // layer["y"]["c"]
     again: float = pixels * MORE_TAP * p["more"]["count"]
+    if "taps" not in p["more"]:
+        again += pixels * SUMMED_TAP * taps
     if is_matrix:
         return again + dense_cost(isa, pixels, taps, c_out, relu)
     if name.startswith("window_four"):
@@ -375,6 +377,17 @@ def _plain_wide(p: Mapping[str, Any], isa: InstructionSet) -> float:
     return plain_groups_cost(isa, pixels * groups, (places, p["taps"]), channels // groups)
 
 
+def _summed(call: Call) -> float:
+    """Instructions of sums behind the taps of groups."""
+    p = params_of(call)
+    if "more" not in p:
+        return 0
+    layer = p["layer"]
+    pixels = _size(layer["y"]) // layer["y"]["c"]
+    taps: int = layer["groups"] * layer["block"]["taps"]
+    return float(pixels * (SUMMED_TAP * taps + MORE_TAP * layer["groups"]))
+
+
 def _general(call: Call, node: BoundNode, isa: InstructionSet) -> float:
     """Instructions of a kernel without a formula."""
     if call.function.startswith("tinyrt_softmax_s"):
@@ -392,8 +405,8 @@ def _general(call: Call, node: BoundNode, isa: InstructionSet) -> float:
         return SET_UP + flat * elements
     if call.function in ("tinyrt_depthwise_conv2d_s16", "tinyrt_conv2d_s16"):
         return SET_UP + _plain_wide(params_of(call), isa)
-    if "group_block" in call.function:
-        return SET_UP + GROUP_MAC * macs + PER_ELEMENT * node.output.size
+    if "tinyrt_group_" in call.function:
+        return SET_UP + GROUP_MAC * macs + PER_ELEMENT * node.output.size + _summed(call)
     if floats:
         each = FLOAT_MAC * macs + FLOAT_ELEMENT * elements
         return SET_UP + each * (WITHOUT_UNIT if isa is InstructionSet.SCALAR else 1)
