@@ -93,7 +93,7 @@ def conv2d_s8(node: BoundNode, target: Target) -> Kernel:
     if has_computed_weights(node):
         return Kernel(general)
     if target.isa is MVE:
-        return mve_convolution(node, *layer)
+        return mve_convolution(node, *layer, target)
     if target.isa in X86:
         return x86_convolution(node, *layer, target.isa)
     if groups == 1 and p.window.dilation == (1, 1):
@@ -103,6 +103,7 @@ def conv2d_s8(node: BoundNode, target: Target) -> Kernel:
         more = more_of(node, p.x_zp, p.requant, target) if takes_more(target) else None
         if more is not None:
             return more_kernel(node, more, p.window, p.requant, target)
+
     def by_rows() -> Sweep | None:
         return windows(node, p.window)
 
@@ -146,7 +147,7 @@ def depthwise_s8(node: BoundNode, target: Target) -> Kernel:
     if target.isa is MVE:
         rows = along_rows(p.window)
         if is_rather_convolution(node, rows, MVE):
-            return mve_convolution(as_convolution(node), rows, p.x_zp, p.requant)
+            return mve_convolution(as_convolution(node), rows, p.x_zp, p.requant, target)
         return mve_depthwise(node, *layer)
     if target.isa in X86:
         return x86_depthwise(node, *layer)

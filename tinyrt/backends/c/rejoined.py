@@ -9,6 +9,7 @@ convolution again where they lie. For them the parts are added up, and nothing i
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from tinyrt.backends.c.blocks.depthwise import filters_of
 from tinyrt.backends.c.blocks.groups import groups_of
 from tinyrt.backends.c.blocks.layer import BLOCK_SETS
-from tinyrt.backends.c.blocks.more import more_of, takes_all, takes_more
+from tinyrt.backends.c.blocks.more import more_of, takes_more
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Target
 from tinyrt.backends.c.mve.more import takes
@@ -101,7 +102,7 @@ class _Parts:
         return bound if _has_kernel(bound, self._target) else None
 
     def _as_it_is(self, node: BoundNode) -> _Whole | None:
-        """Of a layer on uint8 whose weights fit int8, in code for blobs: those of others may not."""
+        """Of a layer on uint8 whose weights fit int8, in code for blobs: later ones may not."""
         w = node.input(1)
         if self._target.choices is None or w.q is None or not w.q.product_f32:
             return None
@@ -233,8 +234,8 @@ def _without_rows_between(w: NDArray[np.int32]) -> tuple[NDArray[np.int32], int]
 
 
 def _has_vectors(target: Target) -> bool:
-    """Whether vector kernels take a layer whole: they are not cut, nor do they fit all weights."""
-    return target.isa is InstructionSet.MVE and takes_all(target)
+    """Whether vector kernels take a layer whole: they are not cut."""
+    return target.isa is InstructionSet.MVE and math.isinf(target.in_one_go)
 
 
 def _has_kernel(node: BoundNode, target: Target) -> bool:
@@ -243,7 +244,7 @@ def _has_kernel(node: BoundNode, target: Target) -> bool:
     layer = p.x_zp, p.requant, target.isa
     if node.op == "conv2d":
         if target.isa is InstructionSet.MVE:
-            return takes(node, p.window)
+            return takes(node, p.window, target)
         plain = p.window.dilation == (1, 1) and node.input(0).shape[3] == node.input(1).shape[3]
         if plain and takes_more(target) and more_of(node, *layer[:2], target) is not None:
             return True

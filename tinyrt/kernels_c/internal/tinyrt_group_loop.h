@@ -64,17 +64,16 @@ static inline void tinyrt_group_products(const tinyrt_group_block_s8_params *p,
     }
 }
 
-/** Brings the channels of all groups together in each of one output or two, as they lie after the
- *  products. */
-static inline void tinyrt_join_groups(const tinyrt_group_block_s8_params *p,
-                                      const tinyrt_more_taps *more, int32_t lanes,
-                                      const int8_t *groups, int8_t *y) {
+/** Brings the channels of all groups together in each of one output or two, of which so many lie
+ *  side by side in a group. Inlined, the copy would have too few registers. */
+static TINYRT_NOINLINE void tinyrt_join_groups(const tinyrt_group_block_s8_params *p, int32_t beside,
+                                               int32_t lanes, const int8_t *groups, int8_t *y) {
     const int32_t c_out = p->block.c_out;
     for (int32_t lane = 0; lane < lanes; ++lane) {
         const int8_t *from = groups + (lane * c_out);
         for (int32_t group = 0; group < p->groups; ++group) {
             y = tinyrt_copy(from, y + c_out, y);
-            from += ((more != NULL) ? 2 : lanes) * c_out;
+            from += beside * c_out;
         }
     }
 }
@@ -109,7 +108,7 @@ static inline void tinyrt_group_loop(const tinyrt_group_block_s8_params *p,
             tinyrt_group_products(p, one, two, more, origins, lanes, columns, patch, y);
         } else {
             tinyrt_group_products(p, one, two, more, origins, lanes, columns, patch, joined);
-            tinyrt_join_groups(p, more, lanes, joined, y);
+            tinyrt_join_groups(p, (more != NULL) ? 2 : lanes, lanes, joined, y);
         }
         y += lanes * p->y.c;
     }

@@ -2,6 +2,7 @@
 #ifndef TINYRT_WINDOW_MORE_LOOP_H
 #define TINYRT_WINDOW_MORE_LOOP_H
 
+#include "tinyrt_copy.h"
 #include "tinyrt_dense_more_loop.h"
 #include "tinyrt_window_column.h"
 #include "tinyrt_window_more.h"

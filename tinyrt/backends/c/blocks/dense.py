@@ -293,9 +293,7 @@ def convolution_kernel(
     return Kernel(calls, in_columns + block.taps, lambda: windows(node, window), stored=stored)
 
 
-def tiles_of(
-    node: BoundNode, block: Block, window: Window, target: Target
-) -> dict[Weights, Cost]:
+def tiles_of(node: BoundNode, block: Block, window: Window, target: Target) -> dict[Weights, Cost]:
     """The form for the kernel by tiles, and its cost, if it takes the layer."""
     if not winograd.fits(block, window, target) or winograd.least(block) > target.in_one_go:
         return {}
