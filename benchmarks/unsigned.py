@@ -3,9 +3,9 @@
     python -m benchmarks.unsigned [--cores m0 ...] [--layers dilation ...] [-o DIR]
 
 Weights are those of a trained layer: most lie near the zero point, and a few are beyond int8
-without it. Layers of a core are one image and one boot for each type of weights, and so are those whose
-constants lie in a blob. What copies a layer's input for it counts as the layer's. Prints a Markdown
-table of both instructions' ratio and writes it to ``unsigned.md``, and the figures to
+without it. Layers of a core are one image and one boot for each type of weights, and so are those
+whose constants lie in a blob. What copies a layer's input for it counts as the layer's. Prints a
+Markdown table of both instructions' ratio and writes it to ``unsigned.md``, and the figures to
 ``unsigned.json``, in the folder of ``-o`` (``build/benchmarks`` by default).
 """
 

@@ -31,6 +31,22 @@ static void tinyrt_read_again(const tinyrt_conv2d_more_s8_params *p, const int16
     }
 }
 
+/** As many points of a window of one element, which take one vector each with what is read again. */
+static void tinyrt_gather_points(const tinyrt_conv2d_more_s8_params *p, const int16_t *again,
+                                 const int8_t *x, int32_t count, int8_t *copy) {
+    uint8_t places[TINYRT_VECTOR];
+    for (int32_t i = 0; i < TINYRT_VECTOR; ++i) {
+        const int32_t behind = i - p->column_bytes;
+        places[i] = (uint8_t)((behind < 0) ? i : again[behind]);
+    }
+    const uint8x16_t all = vldrbq_u8(places);
+    for (; count > 0; --count) {
+        vstrbq_s8(copy, vldrbq_gather_offset_s8(x, all));
+        x += p->layer.x_point_step;
+        copy += TINYRT_VECTOR;
+    }
+}
+
 /** One output line, some of its points at once. */
 static void tinyrt_line_with_more(const tinyrt_conv2d_more_s8_params *p,
                                   const tinyrt_more_group *g, tinyrt_points *points, int32_t line,
@@ -42,9 +58,16 @@ static void tinyrt_line_with_more(const tinyrt_conv2d_more_s8_params *p,
         const int32_t left = layer->y.w - first;
         const int32_t count = (left < layer->at_once) ? left : layer->at_once;
         const int32_t read = ((count - 1) * stride) + layer->window.kernel_w;
-        tinyrt_copy_windows(layer, points, g->x, line, (first * stride) - layer->window.pad_left,
-                            read, scratch);
-        tinyrt_read_again(p, g->places, read, points->copy_step, scratch);
+        if (p->gathers != 0) {
+            tinyrt_gather_points(p, g->places,
+                                 g->x + (line * layer->window.stride_h * layer->x_line_step) +
+                                     (first * stride * layer->x_point_step),
+                                 read, scratch);
+        } else {
+            tinyrt_copy_windows(layer, points, g->x, line,
+                                (first * stride) - layer->window.pad_left, read, scratch);
+            tinyrt_read_again(p, g->places, read, points->copy_step, scratch);
+        }
         tinyrt_product_s8(&layer->product, scratch, stride * points->copy_step, count, g->w,
                           g->scales, y, layer->y_point_step);
         y += count * layer->y_point_step;

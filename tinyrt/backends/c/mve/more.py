@@ -19,6 +19,7 @@ from tinyrt.backends.c.mve.cost import more_cost
 from tinyrt.backends.c.mve.layout import MAX_SCRATCH, convolution_lines
 from tinyrt.backends.c.mve.packing import (
     LANES,
+    VECTOR,
     Axes,
     constants,
     pack_filters,
@@ -83,6 +84,8 @@ def _split(node: BoundNode, axes: Axes, *, with_room: bool) -> Groups:
     found = [with_more(part.reshape(-1, length)) for part in np.split(by_point, groups)]
     count = max(len(places) for _, places in found)
     count = padded(max(count, 1), LANES) if with_room else count
+    if w.shape[1:3] == (1, 1) and length + count <= VECTOR:
+        count = VECTOR - length
     filters = [np.pad(own, ((0, 0), (0, count - len(places)))) for own, places in found]
     again = np.stack([np.pad(places, (0, count - len(places))) for _, places in found])
     return [own.reshape(len(w) // groups, -1) for own in filters], again
@@ -104,6 +107,7 @@ def more_kernel(
     step = column + count
     at_once = _at_once(image, step)
     scratch_bytes = _read(image, at_once) * step
+    gathers = window.kernel == (1, 1) and step == VECTOR
     c_out, length = filters[0].shape
 
     def data() -> tuple[Data, Data]:
@@ -123,7 +127,8 @@ def more_kernel(
             "product": product_fields(length, c_out, requant),
         }
         places = Data("places", again.ravel(), "int16_t")
-        more: Fields = {"column_bytes": column, "count": count, "places": places}
+        own = {"column_bytes": column, "count": count, "gathers": int(gathers)}
+        more: Fields = {**own, "places": places}
         params = Params("tinyrt_conv2d_more_s8_params", {"layer": layer, **more})
         x, y = node.input(0), node.output
         return (call("tinyrt_conv2d_more_s8", params, x, *data(), Scratch(), y),)
@@ -152,7 +157,8 @@ def _at_once(window: Window, step: int) -> int:
     if window.dilation[1] != 1:
         return 1
     fitting = 1 + (MAX_SCRATCH // step - window.kernel[1]) // window.stride[1]
-    return max(1, min(window.out[1], fitting))
+    # Points are computed two by two.
+    return min(window.out[1], max(1, fitting - fitting % 2))
 
 
 def _one_line(node: BoundNode) -> tuple[Window, Fields]:
