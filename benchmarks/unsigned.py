@@ -75,37 +75,42 @@ def weighted(graph: Graph, *, unsigned: bool) -> Graph:
 def measure(core: str, layers: Mapping[str, Layer], *, blob: bool = False) -> list[dict[str, Any]]:
     """Instructions of every layer on uint8 and on int8."""
     graph, feeds = graph_of(layers)
-    either = [_costs(core, weighted(graph, unsigned=u), feeds, blob=blob) for u in (True, False)]
+    found = []
+    for unsigned in (True, False):
+        called, costs = count(core, weighted(graph, unsigned=unsigned), feeds, blob=blob)
+        found.append(_of_layers(called, costs))
     return [
-        {"core": core, "layer": name, "blob": blob, "uint8": own, "int8": either[1][name]}
-        for name, own in either[0].items()
+        {"core": core, "layer": name, "blob": blob, "uint8": own, "int8": found[1][name]}
+        for name, own in found[0].items()
     ]
 
 
-def _costs(
+def count(
     core: str, graph: Graph, feeds: Mapping[str, np.ndarray], *, blob: bool
-) -> dict[str, int]:
-    """Layer -> instructions, also of what only it reads."""
+) -> tuple[Graph, Sequence[OpCost]]:
+    """The graph whose ops are called, and what each costs."""
     options = ExportOptions(blob=blob)
     called = for_request(graph, Request.of(core, "balanced", options))
     with tempfile.TemporaryDirectory() as folder:
         project = export_graph(graph, Path(folder) / "project", core=core, options=options)
         data = b"".join(feeds[port.name].tobytes() for port in project.inputs)
         costs = profile_ops(project, called, data, Path(folder), board=find_board(find_core(core)))
-    makers = {name: i for i, node in enumerate(called.nodes) for name in node.outputs}
+    return called, costs
+
+
+def _of_layers(graph: Graph, costs: Sequence[OpCost]) -> dict[str, int]:
+    """Layer -> instructions, also of what only it reads."""
+    makers = {name: i for i, node in enumerate(graph.nodes) for name in node.outputs}
+
+    def with_inputs(index: int) -> int:
+        before = {makers[name] for name in graph.nodes[index].inputs if name in makers}
+        return costs[index].instructions + sum(map(with_inputs, sorted(before)))
+
     return {
-        node.name: _with_inputs(called, i, makers, costs)
-        for i, node in enumerate(called.nodes)
-        if node.output in called.outputs
+        node.name: with_inputs(i)
+        for i, node in enumerate(graph.nodes)
+        if node.output in graph.outputs
     }
-
-
-def _with_inputs(
-    graph: Graph, index: int, makers: Mapping[str, int], costs: Sequence[OpCost]
-) -> int:
-    before = {makers[name] for name in graph.nodes[index].inputs if name in makers}
-    own = costs[index].instructions
-    return own + sum(_with_inputs(graph, i, makers, costs) for i in sorted(before))
 
 
 def markdown(rows: Sequence[Mapping[str, Any]], cores: Sequence[str]) -> str:
