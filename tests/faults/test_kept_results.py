@@ -88,7 +88,7 @@ NOTES = {
     "tinyrt.backends.c.convolutions:_counted": "instruction set",
     "tinyrt.backends.c.general:check_accumulator": "the node's constants",
     "tinyrt.backends.c.mve.depthwise:calls": "which axis lines lie along",
-    "tinyrt.backends.c.mve.more:more_kernel": "which axis lines lie along, whether weights may change",
+    "tinyrt.backends.c.mve.more:more_kernel": "which axis lines lie along, places of later weights",
     "tinyrt.backends.c.mve.products:calls": "which axis lines lie along",
     "tinyrt.backends.c.one_channel:as_convolution": "the node's constants",
     "tinyrt.backends.c.wide:make_call": "the node's constants",

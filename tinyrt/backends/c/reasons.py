@@ -25,8 +25,8 @@ PACKED = {
     "over the rows",
     "dense_more": "weights beyond int8, or -128 above a negative one: some elements are read "
     "twice, then four channels of two pixels at once",
-    "window_more": "weights beyond int8, or -128 above a negative one: some taps are read twice, or "
-    "summed, then four channels of two pixels at once",
+    "window_more": "weights beyond int8, or -128 above a negative one: some taps are read twice, "
+    "or summed, then four channels of two pixels at once",
     "window_four_more": "weights beyond int8, or -128 above a negative one: some taps are read "
     "twice, or summed, then two channels of four pixels at once, by three products",
     "group_more": "a convolution with groups or dilation, and weights beyond int8: a sum stands "

@@ -68,13 +68,19 @@ Groups = tuple[list[NDArray[np.int8]], NDArray[np.int16]]
 """Of each group the filters (channels, length), and the places that are read again (groups, n)."""
 
 
-def _split(node: BoundNode, axes: Axes, *, with_room: bool) -> Groups:
+def room_of(node: BoundNode, window: Window) -> int:
+    """Places that code for blobs has room for: as many as cost no more than what is needed now."""
+    _, again = _split(node, convolution_lines(window), 1)
+    return padded(again.shape[1], LANES)
+
+
+def _split(node: BoundNode, axes: Axes, least: int) -> Groups:
     """Filters of points one behind the other, each with more, of all groups as much.
 
     Args:
         node: the convolution.
         axes: of lines and points.
-        with_room: whether there is to be room for as many as cost no more.
+        least: how many places there are at least.
 
     """
     w = np.asarray(node.input(1).data)
@@ -82,8 +88,7 @@ def _split(node: BoundNode, axes: Axes, *, with_room: bool) -> Groups:
     by_point = w.transpose(0, 1 + axes[1], 1 + axes[0], 3)
     length = w.shape[1 + axes[0]] * w.shape[3]
     found = [with_more(part.reshape(-1, length)) for part in np.split(by_point, groups)]
-    count = max(len(places) for _, places in found)
-    count = padded(max(count, 1), LANES) if with_room else count
+    count = max(least, *(len(places) for _, places in found))
     if w.shape[1:3] == (1, 1) and length + count <= VECTOR:
         count = VECTOR - length
     filters = [np.pad(own, ((0, 0), (0, count - len(places)))) for own, places in found]
@@ -95,9 +100,10 @@ def more_kernel(
     node: BoundNode, window: Window, x_zp: int, requant: Requant, target: Target
 ) -> Kernel:
     """The kernel ``tinyrt_conv2d_more_s8``."""
-    axes, with_room = convolution_lines(window), target.choices is not None
+    axes = convolution_lines(window)
+    least = 1 if target.choices is None else dict(target.choices.room).get(node.index, 1)
     filters, again = node.noted_of_constants(
-        ("more vectors", axes, with_room), lambda: _split(node, axes, with_room=with_room)
+        ("more vectors", axes, least), lambda: _split(node, axes, least)
     )
     as_line = window.kernel == window.stride == (1, 1) and not window.on_rows
     as_is = turned(window, axes), turned_fields(node, axes)
