@@ -17,9 +17,10 @@ from tinyrt.backends.c.blocks.summed import MAX_TAPS
 from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Data, Place, Target
-from tinyrt.backends.c.parts.cost import _run_of_groups, run_of_groups
+from tinyrt.backends.c.parts.cost import _run_of_groups
 from tinyrt.backends.c.parts.cutting import cut_of
 from tinyrt.backends.c.parts.edit import params_of
+from tinyrt.backends.c.parts.windows import run_of_groups
 from tinyrt.backends.c.rejoined import _has_kernel
 from tinyrt.ir import DType, QParams, Value
 from tinyrt.memory.placing import problem
