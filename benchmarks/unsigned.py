@@ -29,7 +29,6 @@ from tinyrt.emulate.profile import OpCost, profile_ops
 from tinyrt.export import ExportOptions, export_graph, find_core
 from tinyrt.export.bundle import for_request
 from tinyrt.export.request import Request
-from tinyrt.files import write_atomic
 from tinyrt.ir import DType, Graph, QParams
 from tinyrt.ops import verify
 
@@ -137,8 +136,8 @@ def main() -> None:
     text = markdown(rows, cores)
     print(text)
     options.output.mkdir(parents=True, exist_ok=True)
-    for file, found in (("unsigned.md", text), ("unsigned.json", json.dumps(rows, indent=2))):
-        write_atomic(options.output / file, lambda out, t=found: out.write(f"{t}\n".encode()))
+    (options.output / "unsigned.md").write_text(f"{text}\n", encoding="utf-8")
+    (options.output / "unsigned.json").write_text(json.dumps(rows, indent=2), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -205,6 +205,12 @@ def some_layers() -> tuple[Graph, dict[str, np.ndarray]]:
     return graph, feeds(graph, 0)
 
 
+def some_groups() -> tuple[Graph, dict[str, np.ndarray]]:
+    """The same of layers in groups and with dilation."""
+    graph = grouped(0, 100)
+    return graph, feeds(graph, 0)
+
+
 def dense(seed: int, rows: int, y_zp: int = 120, y_scale: float = 0.05) -> Graph:
     """One dense layer."""
     rng = np.random.default_rng(seed)

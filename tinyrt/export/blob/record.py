@@ -125,7 +125,8 @@ def _record(data: dict[str, Any]) -> Record:
     parts = tuple(Part(str(part["what"]), str(part["text"])) for part in data["parts"])
     chosen = (frozenset(map(int, data[key])) for key in ("blocks", "plain_sums", "tiles", "relus"))
     room = frozenset((int(index), _room(count)) for index, count in data["room"])
-    request = replace(request, choices=Choices(*chosen, room))
+    blocks, plain_sums, tiles, relus = chosen
+    request = replace(request, choices=Choices(blocks, plain_sums, tiles, relus, room))
     name, version, structure = (str(data[key]) for key in ("name", "tinyrt", "structure"))
     return Record(name, version, structure, request, parts)
 

@@ -91,7 +91,7 @@ class Layer:
 
 
 def simplify(
-    w: NDArray[np.int8],
+    w: NDArray[Any],
     bias: NDArray[np.int32] | None,
     x_zp: int,
     requant: Requant,
@@ -150,7 +150,7 @@ def _times(w: NDArray[Any], factor: NDArray[np.int64], bits: int) -> NDArray[Any
 
 
 def reach(
-    w: NDArray[np.int8], bias: NDArray[np.int64], x_zp: int
+    w: NDArray[Any], bias: NDArray[np.int64], x_zp: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Least and greatest accumulator of every channel."""
     low, high = INT8_MIN - x_zp, INT8_MAX - x_zp
