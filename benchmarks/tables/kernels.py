@@ -20,6 +20,8 @@ from benchmarks.tables.runs import (
     random_run,
     zoo,
 )
+from benchmarks.unsigned import UNSIGNED
+from benchmarks.unsigned import measure as measure_unsigned
 from tinyrt.convert.tflite.writer import save_tflite
 
 M0, M3, M4, M55 = "cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55"
@@ -149,6 +151,17 @@ def recurrent() -> str:
 def wide() -> str:
     """Activations of int16."""
     return _layers(WIDE)
+
+
+def unsigned() -> str:
+    """Weights on uint8 beside int8."""
+    found = []
+    for blob in (False, True):
+        cores = [measure_unsigned(core, UNSIGNED, blob=blob) for core in (M0, M4, M55)]
+        for rows in zip(*cores, strict=True):
+            name = f"{rows[0]['layer']}{', blob' if blob else ''}"
+            found.append([name, *(f"{row['uint8'] / row['int8']:.2f}" for row in rows)])
+    return markdown(("layer", "M0", "M4", "M55"), found)
 
 
 def extrema() -> str:

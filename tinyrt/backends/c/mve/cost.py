@@ -44,6 +44,9 @@ CHAIN = 8
 AGAIN = 6
 """Instructions per point and eight bytes of it that are read again."""
 
+GATHER = 5
+"""Instructions per point that is copied as one vector with what is read again."""
+
 COPY = 100
 """Instructions per copy of several points, without these."""
 
@@ -127,14 +130,19 @@ def more_cost(node: BoundNode, window: Window, at_once: int, lengths: tuple[int,
 
     """
     length, more = lengths
-    c_out, plain = node.output.shape[3], fused_activation(node) == "NONE"
+    c_in = node.input(1).shape[3]
+    groups, plain = node.input(0).shape[3] // c_in, fused_activation(node) == "NONE"
+    c_out = node.output.shape[3] // groups
     calls, rest = divmod(window.out[1], at_once)
     products = calls * product_cost(at_once, length, c_out, plain)
     products += product_cost(rest, length, c_out, plain) if rest else 0
     read = (window.out[1] - 1) * window.stride[1] + window.kernel[1]
-    again = AGAIN * read * -(-more // LANES)
-    copied = _copied_windows(window, node.input(0).shape[3]) + again
-    return CALL + node.output.shape[0] * window.out[0] * (products + copied + COPY * calls)
+    if window.kernel == (1, 1) and length == VECTOR:
+        copied = GATHER * read
+    else:
+        copied = _copied_windows(window, c_in) + AGAIN * read * -(-more // LANES)
+    lines = node.output.shape[0] * groups * window.out[0]
+    return CALL + lines * (products + copied + COPY * calls)
 
 
 def row_cost(length: int, c_out: int) -> int:
