@@ -12,7 +12,7 @@ typedef struct {
     const int32_t *r;
     const int32_t *start;
     const int32_t *restart;
-} tinyrt_lstm_walk;
+} tinyrt_lstm_packed;
 
 /** The second rounding of what the first one made. */
 static inline int32_t tinyrt_lstm_rounded(const tinyrt_lstm_scale *scale, int32_t high) {

@@ -5,7 +5,7 @@
 #include "tinyrt_row_s4.h"
 
 /** What a unit's products with a row add to its gates. Returns the end of w. */
-static inline const int32_t *products(const tinyrt_lstm_gate_scales *scales, const int32_t *w,
+static inline const int32_t *tinyrt_lstm_products(const tinyrt_lstm_gate_scales *scales, const int32_t *w,
                                       const tinyrt_row_s4 *row, const int32_t *start,
                                       int32_t *gate) {
     const int32_t x16 = row->x16;
@@ -21,11 +21,11 @@ static inline const int32_t *products(const tinyrt_lstm_gate_scales *scales, con
 
 /** The next unit's gates. */
 static TINYRT_NOINLINE void tinyrt_lstm_next_gates(const tinyrt_lstm_block_s8_params *p,
-                                                   tinyrt_lstm_walk *next, const tinyrt_row_s4 *x,
+                                                   tinyrt_lstm_packed *next, const tinyrt_row_s4 *x,
                                                    const tinyrt_row_s4 *h, int32_t *gate) {
     int32_t of_h[4];
-    next->w = products(&p->from_x, next->w, x, next->start, gate);
-    next->r = products(&p->from_h, next->r, h, next->restart, of_h);
+    next->w = tinyrt_lstm_products(&p->from_x, next->w, x, next->start, gate);
+    next->r = tinyrt_lstm_products(&p->from_h, next->r, h, next->restart, of_h);
     next->start += 4;
     next->restart += 4;
     for (int32_t i = 0; i < 4; ++i) {
@@ -39,7 +39,7 @@ static TINYRT_NOINLINE void tinyrt_lstm_next_gates(const tinyrt_lstm_block_s8_pa
 #define TINYRT_LIMIT tinyrt_saturate
 #define TINYRT_ROW tinyrt_row_s4
 #define TINYRT_ROW_OF tinyrt_row_s4_of
-#define TINYRT_WALK tinyrt_lstm_walk
+#define TINYRT_WALK tinyrt_lstm_packed
 #define TINYRT_UNITS 1
 #define TINYRT_STARTS const int32_t *start, const int32_t *restart
 #define TINYRT_STARTS_AT start, restart

@@ -29,7 +29,7 @@ static inline void gates_of_h(const tinyrt_lstm_gate_scales *scales, const int32
 
 /** The next units' gates. */
 static TINYRT_NOINLINE void tinyrt_lstm_next_gates(const tinyrt_lstm_block_s8_params *p,
-                                                   tinyrt_lstm_walk *next,
+                                                   tinyrt_lstm_packed *next,
                                                    const tinyrt_row *x, const tinyrt_row *h,
                                                    int32_t *gate) {
     int32_t sum[TINYRT_ROW_CHANNELS];
@@ -57,7 +57,7 @@ static TINYRT_NOINLINE void tinyrt_lstm_next_gates(const tinyrt_lstm_block_s8_pa
 #define TINYRT_LIMIT tinyrt_saturate
 #define TINYRT_ROW tinyrt_row
 #define TINYRT_ROW_OF tinyrt_row_of
-#define TINYRT_WALK tinyrt_lstm_walk
+#define TINYRT_WALK tinyrt_lstm_packed
 #define TINYRT_UNITS (TINYRT_ROW_CHANNELS / 4)
 #define TINYRT_STARTS const int32_t *start, const int32_t *restart
 #define TINYRT_STARTS_AT start, restart
