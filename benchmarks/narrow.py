@@ -19,7 +19,8 @@ MOST = 7
 def narrow_twin(path: Path) -> Graph:
     """An int8 model with the same layers and scales, but weights rounded to [-7, 7].
 
-    LSTMs have no int4: their weights stay int8, but no number is above 7. Not what a user would deploy, as no accuracy is sought, but the same work for kernels.
+    LSTMs have no int4: their weights stay int8, but no number is above 7. Not what a user would
+    deploy, as no accuracy is sought, but the same work for kernels.
     """
     graph = read_tflite(path)
     values = dict(graph.values)

@@ -50,8 +50,8 @@ def stored_inputs(
 ) -> Iterator[Value]:
     """All inputs but the first in the input's integers, weights with one scale each.
 
-    Weights are in int8, since no runtime has LSTMs with int4 ones; four bits hold their values where
-    these are asked for, and exported C packs them so.
+    Weights are in int8, since no runtime has LSTMs with int4 ones. Where these are asked for, four
+    bits hold the values, and exported C packs them so.
 
     Args:
         node: the float node.

@@ -5,9 +5,9 @@
 #include "tinyrt_row_s4.h"
 
 /** What a unit's products with a row add to its gates. Returns the end of w. */
-static inline const int32_t *tinyrt_lstm_products(const tinyrt_lstm_gate_scales *scales, const int32_t *w,
-                                      const tinyrt_row_s4 *row, const int32_t *start,
-                                      int32_t *gate) {
+static inline const int32_t *tinyrt_lstm_products(const tinyrt_lstm_gate_scales *scales,
+                                                  const int32_t *w, const tinyrt_row_s4 *row,
+                                                  const int32_t *start, int32_t *gate) {
     const int32_t x16 = row->x16;
     int32_t sum[4];
     tinyrt_start_s4(start, sum);

@@ -29,9 +29,8 @@ static inline void gates_of_h(const tinyrt_lstm_gate_scales *scales, const int32
 
 /** The next units' gates. */
 static TINYRT_NOINLINE void tinyrt_lstm_next_gates(const tinyrt_lstm_block_s8_params *p,
-                                                   tinyrt_lstm_packed *next,
-                                                   const tinyrt_row *x, const tinyrt_row *h,
-                                                   int32_t *gate) {
+                                                   tinyrt_lstm_packed *next, const tinyrt_row *x,
+                                                   const tinyrt_row *h, int32_t *gate) {
     int32_t sum[TINYRT_ROW_CHANNELS];
     for (int32_t i = 0; i < TINYRT_ROW_CHANNELS; ++i) {
         sum[i] = next->start[i];

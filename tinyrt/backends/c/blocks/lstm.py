@@ -66,9 +66,10 @@ def lstm_block(constants: LstmConstants, p: LstmInteger, isa: InstructionSet) ->
     """
     if isa not in BLOCK_SETS:
         return None
-    w, r, start, restart = map(side_by_side, constants)
+    w, r, start, restart = constants
+    x, h = (side_by_side(w), side_by_side(start)), (side_by_side(r), side_by_side(restart))
     for kind in (NibbleRows, Rows):
-        block = LstmBlock(kind(w, start), kind(r, restart), p)
+        block = LstmBlock(kind(*x), kind(*h), p)
         if block.fits() and not are_mostly_padding((block.x, block.h), isa):
             return block
     return None

@@ -193,6 +193,7 @@ LSTM_COSTS = {
 }
 """What the kernels of an LSTM cost, by their names."""
 
+
 def wide_conv_cost(isa: InstructionSet, pixels: int, column: Pair, channels: int) -> float:
     """``tinyrt_conv2d_block_s16``, of one group.
 
