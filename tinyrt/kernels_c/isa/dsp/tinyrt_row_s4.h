@@ -14,11 +14,11 @@ typedef struct {
 
 /** Requires: taps is not 0. */
 static inline tinyrt_row_s4 tinyrt_row_s4_of(const int8_t *x, int32_t taps) {
-    tinyrt_row_s4 narrow = {tinyrt_row_of(x, taps), 0};
-    const uint32_t last = narrow.row.last;
+    tinyrt_row_s4 narrow;
+    narrow.row = tinyrt_row_of(x, taps);
     int32_t sum = tinyrt_sum_single(x, narrow.row.whole);
-    sum = tinyrt_dot_pair(tinyrt_even_bytes(last), TINYRT_ONES, sum);
-    narrow.x16 = 16 * tinyrt_dot_pair(tinyrt_odd_bytes(last), TINYRT_ONES, sum);
+    sum = tinyrt_dot_pair(tinyrt_even_bytes(narrow.row.last), TINYRT_ONES, sum);
+    narrow.x16 = 16 * tinyrt_dot_pair(tinyrt_odd_bytes(narrow.row.last), TINYRT_ONES, sum);
     return narrow;
 }
 
