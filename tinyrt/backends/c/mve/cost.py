@@ -215,18 +215,18 @@ def _blocks(length: int, vector: int = VECTOR) -> int:
     return -(-length // vector) - 1
 
 
-def lstm_cost(steps: int, c_in: int, units: int, *, wide: bool = False) -> int:
+def lstm_cost(steps: int, c_in: int, units: int, bits: int = 8) -> int:
     """Instructions of ``tinyrt_lstm_quads_s8``, of the steps of all samples.
 
     Args:
         steps: of all samples.
         c_in: inputs.
         units: hidden units.
-        wide: whether it is ``tinyrt_lstm_quads_s16``.
+        bits: of the kernel's name; 4 of weights, or 16 of activations.
 
     """
-    vector = LANES if wide else VECTOR
-    quad = (440 if wide else 485) + 40 * (_blocks(c_in, vector) + _blocks(units, vector))
+    vector = LANES if bits == 16 else VECTOR
+    quad = {4: 509, 8: 485, 16: 440}[bits] + 40 * (_blocks(c_in, vector) + _blocks(units, vector))
     return CALL + steps * (75 + -(-units // QUAD) * quad)
 
 

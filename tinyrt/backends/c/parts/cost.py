@@ -29,13 +29,12 @@ from tinyrt.backends.c.blocks.four_cost import (
     window_four_cost,
 )
 from tinyrt.backends.c.blocks.row_cost import (
+    LSTM_COSTS,
     dense_row_cost,
-    lstm_cost,
     plain_depthwise_cost,
     plain_groups_cost,
     svdf_cost,
     wide_conv_cost,
-    wide_lstm_cost,
 )
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Call, Kernel, Number, Place
@@ -192,8 +191,7 @@ def _recurrent_on_vectors(call: Call) -> float:
     """Instructions of an LSTM or SVDF, four units or filters at a time."""
     p = params_of(call)
     if "lstm" in call.function:
-        wide = call.function.endswith("_s16")
-        return mve.lstm_cost(*_lstm_sizes(p), wide=wide)
+        return mve.lstm_cost(*_lstm_sizes(p), int(call.function.rpartition("_s")[2]))
     length, filters = p["rank"] * p["memory"], p["units"] * p["rank"]
     sizes = p["units"], length, filters, _feature_bytes(call)
     return int(p["batches"]) * mve.svdf_cost(p["c_in"], *sizes)
@@ -241,10 +239,8 @@ def _packed(call: Call, isa: InstructionSet, fours: Fours) -> float | None:
         halves = "long" in name or "sparse" in name
         whole = dense_row_cost(isa, p["c_in"], p["block"]["c_out"], relu, halves)
         return more * _without_zeros(whole, call, isa, p["c_in"])
-    if name == "lstm_block_s8":
-        return lstm_cost(isa, *_lstm_sizes(p))
-    if name == "lstm_block_s16":
-        return wide_lstm_cost(isa, *_lstm_sizes(p))
+    if name in LSTM_COSTS:
+        return LSTM_COSTS[name](isa, *_lstm_sizes(p))
     if name == "conv2d_block_s16":
         return _wide(isa, p)
     if name.startswith("svdf_block"):
