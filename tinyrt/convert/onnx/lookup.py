@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from tinyrt.convert.onnx.call import Call
 from tinyrt.convert.onnx.grid import OFFSETS, Grid, Quantized
-from tinyrt.convert.onnx.places import from_the_front
 from tinyrt.convert.onnx.shapes import WIDEST, normal_axes, sized
 from tinyrt.convert.onnx.weights import TYPED
 from tinyrt.errors import ModelFormatError, UnsupportedError
@@ -20,12 +19,14 @@ MAX_CLASSES = 4096
 """Most classes of OneHot: with more, its table is better folded into the layer behind it."""
 
 
-def _embedding(call: Call, table: Value, indices: Value, name: str = "") -> Value:
-    """Rows of a table, by indices of the model's input."""
+def _embedding(
+    call: Call, table: Value, indices: Value, name: str = "", *, from_end: bool = False
+) -> Value:
+    """Rows of a table, by indices that are computed or the model's input."""
     indices = _as_int32(call, indices)
     if not indices.shape:
         indices = call.reshape(indices, (1,), f"{call.result}.index")
-    return call.emit("embedding", table, indices, name=name)
+    return call.emit("embedding", table, indices, name=name, from_end=from_end)
 
 
 def _as_int32(call: Call, indices: Value) -> Value:
@@ -36,8 +37,7 @@ def _as_int32(call: Call, indices: Value) -> Value:
 
 def _rows_of(call: Call, table: Value, indices: Value, name: str = "") -> Value:
     """As ``_embedding``; negative indices count from the table's end."""
-    places = from_the_front(call, _as_int32(call, indices), table.shape[0])
-    return _embedding(call, table, places, name)
+    return _embedding(call, table, indices, name, from_end=True)
 
 
 def gather_at_run_time(call: Call, indices: Value) -> Value | Quantized:
@@ -236,9 +236,10 @@ def _picked_elements(call: Call, picked: Value) -> Value:
         x = call.emit("slice", x, name=f"{name}.read", begin=origin, size=sizes, strides=step)
     rows = call.transpose(x, order, f"{name}.rows")
     turned = _as_int32(call, call.transpose(picked, order, f"{name}.places"))
-    turned = from_the_front(call, turned, x.shape[axis])
     own = name if axis == rank - 1 else f"{name}.found"
-    found = call.emit("embedding", rows, turned, name=own, batch_dims=rank - 1)
+    found = call.emit(
+        "embedding", rows, turned, name=own, batch_dims=rank - 1, from_end=True
+    )
     return call.transpose(found, [int(i) for i in np.argsort(order)])
 
 

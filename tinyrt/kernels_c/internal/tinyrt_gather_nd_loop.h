@@ -1,0 +1,25 @@
+/** Parts of a tensor, where this is included: TINYRT_NEAREST says what a number stands for. */
+#ifndef TINYRT_GATHER_ND_LOOP_H
+#define TINYRT_GATHER_ND_LOOP_H
+
+#include "tinyrt_copy.h"
+#include "tinyrt_gather_nd.h"
+#include "tinyrt_nearest.h"
+
+/** y[i] = x[the places of places[i]]. */
+static inline void tinyrt_pick_parts(const tinyrt_gather_nd_params *p,
+                                     const void *TINYRT_RESTRICT x,
+                                     const int32_t *TINYRT_RESTRICT places,
+                                     void *TINYRT_RESTRICT y) {
+    int8_t *to = y;
+    for (int32_t i = 0; i < p->n; ++i) {
+        const int8_t *from = x;
+        for (int32_t axis = 0; axis < p->depth; ++axis) {
+            from += TINYRT_NEAREST(*places, p->sizes[axis]) * p->steps[axis];
+            ++places;
+        }
+        to = tinyrt_copy(from, to + p->run, to);
+    }
+}
+
+#endif
