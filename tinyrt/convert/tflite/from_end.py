@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.ir import BoundNode, DType, Graph, Node, Shape, Value
+from tinyrt.ir.rewriter import drop_unused_values
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.embedding import EmbeddingAttrs
 from tinyrt.ops.mul import MulAttrs
@@ -57,8 +58,7 @@ def places_from_end(graph: Graph) -> Graph:
         return graph
     read = {name for node in nodes if node.output not in gone for name in node.inputs}
     gone -= _needed(nodes, read | {*graph.outputs}, gone)
-    values = {name: value for name, value in graph.values.items() if name not in gone}
-    return replace(graph, nodes=tuple(n for n in nodes if n.output not in gone), values=values)
+    return drop_unused_values(graph.with_nodes(n for n in nodes if n.output not in gone))
 
 
 def _needed(nodes: list[Node], read: set[str], gone: set[str]) -> set[str]:
@@ -112,7 +112,7 @@ def _attrs_of(op: str) -> object:
 
 
 def _steps_before(graph: Graph, node: BoundNode) -> list[Node] | None:
-    """The four ops that the node's places come from, where they count those below 0 from the end."""
+    """The four ops in front of a node's places, where they count those below 0 from the end."""
     if node.op not in ("embedding", "gather_nd") or counts_from_end(node):
         return None
     last = graph.producer(node.node.inputs[1])
@@ -120,7 +120,7 @@ def _steps_before(graph: Graph, node: BoundNode) -> list[Node] | None:
     name = last.inputs[1] if last is not None and len(last.inputs) == 2 else ""
     for op, other in zip(STEPS[-2::-1], _constants(node)[::-1], strict=True):
         step = graph.producer(name)
-        if step is None or (step.op, step.attrs) != (op, _attrs_of(op)):
+        if step is None or step.op != op:
             return None
         data = graph.value(step.inputs[1]).data
         if data is None or data.shape != other.shape or (data != other).any():
@@ -128,5 +128,4 @@ def _steps_before(graph: Graph, node: BoundNode) -> list[Node] | None:
         steps.insert(0, step)
         name = step.inputs[0]
     assert last is not None, "the steps begin in front of it"
-    is_sum = (last.op, last.attrs, last.inputs[0]) == ("add", AddAttrs(), name)
-    return [*steps, last] if is_sum else None
+    return [*steps, last] if (last.op, last.inputs[0]) == ("add", name) else None

@@ -6,20 +6,20 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tinyrt.convert.values.interval import FLOATS, Bounds, channels_of
+from tinyrt.convert.values.interval import Bounds, channels_of
 from tinyrt.ir import BoundNode
 from tinyrt.ops.arg import CHOICES, ArgAttrs
 from tinyrt.ops.cumsum import CumsumAttrs
 from tinyrt.ops.embedding import EmbeddingAttrs
 from tinyrt.ops.shared.shapes import axis_of
-from tinyrt.ops.shared.spec import is_integer, limits_of
+from tinyrt.ops.shared.spec import is_integer
 
 PLACES = frozenset({*CHOICES, "cumsum", "embedding", "topk_v2"})
 """Ops that find places, count or pick at places."""
 
 
 def places(node: BoundNode, known: Mapping[str, Bounds]) -> Bounds | None:
-    """The bounds of the output; None where sums overflow, are rounded or have a scale."""
+    """The bounds of the output; None where sums have a scale."""
     x = node.input(0)
     if node.op == "embedding":
         return _rows(node, known)
@@ -44,13 +44,9 @@ def _rows(node: BoundNode, known: Mapping[str, Bounds]) -> Bounds:
 def _counts(node: BoundNode, known: Mapping[str, Bounds]) -> Bounds | None:
     """Sums of none to all of the elements along the axis."""
     x = node.input(0)
-    if x.dtype in FLOATS or is_integer(node):
+    if is_integer(node):
         return None
-    elements = known[x.name]
     n = x.shape[axis_of(node.attrs_as(CumsumAttrs).axis, len(x.shape))]
-    low, high = n * min(0, int(elements.low.min())), n * max(0, int(elements.high.max()))
-    least, most = limits_of(x.dtype)
-    if low < least or high > most:
-        return None
+    low, high = n * min(0.0, known[x.name].low.min()), n * max(0.0, known[x.name].high.max())
     count = channels_of(node.output.shape)
-    return Bounds(np.full(count, low, np.int64), np.full(count, high, np.int64))
+    return Bounds(np.full(count, low), np.full(count, high))
