@@ -11,15 +11,18 @@ static inline void tinyrt_pick_rows(const tinyrt_embedding_params *p,
                                     const void *TINYRT_RESTRICT table,
                                     const int32_t *TINYRT_RESTRICT indices,
                                     void *TINYRT_RESTRICT y) {
+    const int32_t n = p->n;
+    const int32_t rows = p->rows;
+    const int32_t run = p->run;
     const int8_t *from = table;
     int8_t *to = y;
-    for (int32_t outer = 0; outer < p->outer; ++outer) {
-        for (int32_t i = 0; i < p->n; ++i) {
-            const int32_t row = TINYRT_NEAREST(*indices, p->rows);
-            to = tinyrt_copy(from + (row * p->run), to + p->run, to);
+    for (int32_t outer = p->outer; outer > 0; --outer) {
+        for (int32_t i = 0; i < n; ++i) {
+            const int32_t row = TINYRT_NEAREST(*indices, rows);
+            to = tinyrt_copy(from + (row * run), to + run, to);
             ++indices;
         }
-        from += p->rows * p->run;
+        from += rows * run;
     }
 }
 
