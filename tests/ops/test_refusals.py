@@ -298,6 +298,7 @@ FIELDS = {
     "dilation": pairs,
     "dtype": st.sampled_from(DType),
     "exclusive": st.booleans(),
+    "from_end": st.booleans(),
     "reverse": st.booleans(),
     "epsilon": st.floats(1e-5, 1.0),
     "keep_dims": st.booleans(),

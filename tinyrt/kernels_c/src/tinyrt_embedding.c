@@ -1,3 +1,5 @@
+#include "tinyrt_embedding.h"
+
 #define TINYRT_NEAREST tinyrt_nearest
 #include "tinyrt_embedding_loop.h"
 

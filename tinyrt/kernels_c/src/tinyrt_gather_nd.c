@@ -1,3 +1,5 @@
+#include "tinyrt_gather_nd.h"
+
 #define TINYRT_NEAREST tinyrt_nearest
 #include "tinyrt_gather_nd_loop.h"
 
