@@ -151,7 +151,7 @@ def _stays_whole(node: BoundNode, ends: Sequence[Bounds]) -> bool:
     sides = [(int(e.low.min()), int(e.high.max())) for e in ends]
     results = [WRAPPING[node.op](a, b) for a, b in product(*sides)]
     low, high = limits_of(node.output.dtype)
-    return low <= min(results) and max(results) <= high
+    return bool(low <= min(results) and max(results) <= high)
 
 
 def _keeps_order(node: BoundNode, x: Bounds) -> bool:
