@@ -205,7 +205,7 @@ REFUSED = {
         "parts of [1, 2]",
     ),
     "rows that are written at run time": (
-        lambda m: m.op("ScatterND", x := m.input(1, 4), m.op("ArgMax", x, axis=1), m.input(1, 4)),
+        lambda m: m.op("ScatterND", x := m.input(1, 4), m.op("ArgMax", x, axis=1), m.weights(1, 4)),
         "where elements are written depends on the model's input",
     ),
     "unknown coordinates": (
