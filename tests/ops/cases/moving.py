@@ -51,7 +51,7 @@ def embedding(rng: Rng) -> Case:
     batch = int(rng.integers(0, min(len(table), len(picked) + 1)))
     shapes = table, (*table[:batch], *picked[batch:])
     held, dtypes = frozenset({0} if not batch else ()), (DType.FLOAT32, DType.INT32)
-    attrs = EmbeddingAttrs(batch, from_end=bool(rng.random() < 0.5))
+    attrs = EmbeddingAttrs(batch, from_end=bool(rng.normal() > 0))
     return Case("embedding", attrs, shapes, held, input_dtypes=dtypes)
 
 
@@ -60,7 +60,7 @@ def gather_nd(rng: Rng) -> Case:
     shape = ints(rng, 1, 6, int(rng.integers(1, 4)))
     places = (*ints(rng, 1, 4, int(rng.integers(1, 3))), int(rng.integers(1, len(shape) + 1)))
     dtypes = (DType.FLOAT32, DType.INT32)
-    attrs = GatherNdAttrs(from_end=bool(rng.random() < 0.5))
+    attrs = GatherNdAttrs(from_end=bool(rng.normal() > 0))
     return Case("gather_nd", attrs, (shape, places), input_dtypes=dtypes)
 
 

@@ -138,9 +138,8 @@ def import_tflite(
             graph = with_legacy(reader.model, check_order(reader.read(shapes)), subgraph)
             directory = read_directory(reader.model, reader.graph, reader.stated())
         warn_of({} if shapes else reader.parts.stale)  # all others follow from those given
-        graph = to_signed(products_of_activations(graph))
-        graph = gather_islands(dequantize_weights(graph))
-        graph = verify(places_from_end(places_in_integers(graph)))
+        graph = dequantize_weights(to_signed(products_of_activations(graph)))
+        graph = verify(places_from_end(places_in_integers(gather_islands(graph))))
         warn_of_scales(graph)
         return graph, directory
 

@@ -14,15 +14,15 @@ static inline void tinyrt_pick_rows(const tinyrt_embedding_params *p,
     const int32_t n = p->n;
     const int32_t rows = p->rows;
     const int32_t run = p->run;
+    const int32_t table_bytes = rows * run;
     const int8_t *from = table;
     int8_t *to = y;
     for (int32_t outer = p->outer; outer > 0; --outer) {
         for (int32_t i = 0; i < n; ++i) {
-            const int32_t row = TINYRT_NEAREST(*indices, rows);
-            to = tinyrt_copy(from + (row * run), to + run, to);
+            to = tinyrt_copy(from + (TINYRT_NEAREST(*indices, rows) * run), to + run, to);
             ++indices;
         }
-        from += rows * run;
+        from += table_bytes;
     }
 }
 

@@ -12,7 +12,11 @@ static inline int32_t tinyrt_nearest(int32_t at, int32_t size) {
 
 /** The same, of a number that counts from the end where it is below 0. */
 static inline int32_t tinyrt_nearest_from_end(int32_t at, int32_t size) {
-    return tinyrt_nearest((at < 0) ? (at + size) : at, size);
+    int32_t place = at;
+    if (at < 0) {
+        place += size;
+    }
+    return tinyrt_nearest(place, size);
 }
 
 #endif
