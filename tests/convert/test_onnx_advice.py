@@ -18,7 +18,7 @@ FORMS = {
     "a crop of everything": "works on nothing",
     "an edge that is cut off": "with Slice in front of Pad",
     "parts that do not fit": "parts that fit",
-    "elements that are picked at run time": "fixed shapes and weights",
+    "rows that are written at run time": "fixed shapes and weights",
     "unknown coordinates": "another coordinate_transformation_mode",
     "a division by zero": "correct the model",
     "an input of complex numbers": "the part of the model that computes on numbers",

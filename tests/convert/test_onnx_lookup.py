@@ -141,7 +141,7 @@ def test_a_quantised_embedding_equals_tflm(tmp_path):
 def test_an_index_beyond_the_table_takes_the_nearest_row(tmp_path):
     graph = open_model(_model("columns", tmp_path, INT32)[0])
     model = Model(graph)
-    beyond, ends = (np.array([row], np.int32) for row in ([-3, 99, 0, 1, 2], [0, 8, 0, 1, 2]))
+    beyond, ends = (np.array([row], np.int32) for row in ([-10, 99, 0, -9, 2], [0, 8, 0, 0, 2]))
     np.testing.assert_array_equal(model(beyond), model(ends))
 
 
@@ -169,7 +169,8 @@ def test_one_hot_vectors_of_places_need_no_more_rows(form, tmp_path):
         hot = m.op("OneHot", places, m.ints(classes), m.const([0.0, 1.0]))
         graph, _ = assert_matches(m.save(tmp_path, hot))
         ops = [node.op for node in graph.nodes]
-        assert ("select_v2" in ops) == (classes == 4)
+        assert ("add" in ops) == (classes == 4)
+        assert not {"select_v2", "minimum", "maximum"}.intersection(ops)
         assert ops[0] == "arg_max"
 
 
