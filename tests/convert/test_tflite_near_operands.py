@@ -165,6 +165,14 @@ def test_it_answers(name):
     assert found["y"].tolist() == wanted
 
 
+def test_bytes_that_are_an_answer_as_they_come_are_one_port():
+    tensors = [T(name, (1, 3), "UINT8", scale=0.5, zero_point=7) for name in "xy"]
+    data = file_of(tensors, Op("ABS", ["x"], ["y"]), outputs=("y", "x"))
+    x = np.array([[0, 7, 255]], np.uint8)
+    found = evaluate(parse_tflite(data), {"x": x})
+    assert found["x"].tolist() == x.tolist()
+
+
 def test_an_lstm_of_20_inputs_is_one_of_24_without_the_last():
     x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(1, 4, 3)
     feeds = {"x": x, "h": np.zeros((1, 2), np.float32), "c": np.zeros((1, 2), np.float32)}
