@@ -22,6 +22,7 @@ from tinyrt.ir import BoundNode, DType, Graph
 from tinyrt.ops import OPS
 
 
+
 def depthwise(x: tuple[int, ...], kernel: int, filters: int = 1) -> Case:
     case = square(x[3], kernel, filters=filters)
     return replace(case, shapes=(x, *case.shapes[1:]))
@@ -48,10 +49,7 @@ TARGETS = [
     M4,
     *(replace(target, choices=CHOICES) for target in (M3, M4)),
     *(target_of(find_core("cortex-m4"), aim) for aim in (Optimize.SIZE, Optimize.SPEED)),
-    *(
-        target_of(find_core(core), Optimize.BALANCED)
-        for core in ("cortex-m0", "cortex-m55", "host")
-    ),
+    *(target_of(find_core(core), Optimize.BALANCED) for core in ("cortex-m0", "cortex-m55", "host")),
 ]
 """Each asks for weights in forms, or in an order, of its own."""
 
