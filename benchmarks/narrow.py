@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.recurrent import LSTM
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.ir import DType, Graph, QParams, Value
 from tinyrt.ops import OPS
@@ -18,7 +19,8 @@ MOST = 7
 def narrow_twin(path: Path) -> Graph:
     """An int8 model with the same layers and scales, but weights rounded to [-7, 7].
 
-    Not what a user would deploy, as no accuracy is sought, but the same work for kernels.
+    LSTMs have no int4: their weights stay int8, but no number is above 7. Not what a user would
+    deploy, as no accuracy is sought, but the same work for kernels.
     """
     graph = read_tflite(path)
     values = dict(graph.values)
@@ -28,6 +30,10 @@ def narrow_twin(path: Path) -> Graph:
             values[w.name] = _coarser(w, np.int8, DType.INT4)
             if bias is not None:
                 values[bias.name] = _coarser(bias, np.int32, DType.INT32)
+        if node.op == LSTM:
+            weights, biases = (map(node.input, places) for places in (range(1, 9), range(9, 13)))
+            values |= {w.name: _coarser(w, np.int8, DType.INT8) for w in weights}
+            values |= {b.name: _coarser(b, np.int32, DType.INT32) for b in biases}
     return replace(graph, values=values)
 
 

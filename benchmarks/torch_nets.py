@@ -324,6 +324,7 @@ NETS: dict[str, Net] = {
 
 def build(name: str, samples: int) -> tuple[nn.Module, np.ndarray]:
     """The trained network, and samples that it was not trained on."""
+    torch.set_num_threads(1)  # of more, training differs with their number
     net = NETS[name]
     rng = np.random.default_rng(0)
     drawn = net.data(BATCH * 8 + samples, rng, net.shape)

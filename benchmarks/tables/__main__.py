@@ -22,6 +22,7 @@ TABLES = {
         "zeros": kernels.zeros,
         "narrow": kernels.narrow,
         "wide": kernels.wide,
+        "unsigned": kernels.unsigned,
         "extrema": kernels.extrema,
         "recurrent": kernels.recurrent,
         "cases": kernels.cases,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -20,7 +20,10 @@ from benchmarks.tables.runs import (
     random_run,
     zoo,
 )
+from benchmarks.unsigned import UNSIGNED
+from benchmarks.unsigned import measure as measure_unsigned
 from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.emulate import EmulationReport
 
 M0, M3, M4, M55 = "cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55"
 CORES = {M0: "M0", M3: "M3", M4: "M4", M55: "M55"}
@@ -40,6 +43,10 @@ RECURRENT = {
 }
 """File -> what it is; instructions of CMSIS-NN's kernel on a Cortex-M4 and on a Cortex-M55, called
 directly, with the compiler and the emulator that count tinyrt's."""
+
+NARROW = (M4, M3, M55)
+NARROW_LSTMS = ("lstm_29_12_24", "lstm_49_40_64", "lstm_49_257_80")
+"""Cores and LSTMs of the table of four bits."""
 
 ROW, PIXELS, IMAGE = (
     *("dense 640 to 128, one row", "1 x 1, 64 to 64, 125 pixels"),
@@ -118,20 +125,27 @@ def narrow() -> str:
     """Weights of four bits beside int8."""
     found = []
     for name in MODELS:
-        cells = []
-        for core in (M4, M3, M55):
-            wide, twin = golden_run(name, core), random_run(_twin(name), core)
-            if core == M4:
-                cells.append(f"{twin.flash.weights / wide.flash.weights:.2f}")
-            cells.append(f"{instructions(twin) / instructions(wide):.2f}")
-        found.append([name, *cells])
+        runs = ((golden_run(name, core), random_run(_twin(path_of(name)), core)) for core in NARROW)
+        found.append([name, *_narrow_cells(runs)])
+    for file in NARROW_LSTMS:
+        path = zoo() / "models" / "kernels" / f"{file}.tflite"
+        runs = ((random_run(path, core), random_run(_twin(path), core)) for core in NARROW)
+        found.append([RECURRENT[file][0], *_narrow_cells(runs)])
     return markdown(("model", "weights", "instructions, M4", "M3", "M55"), found)
 
 
+def _narrow_cells(runs: Iterable[tuple[EmulationReport, EmulationReport]]) -> list[str]:
+    """Bytes of weights on the first core, and instructions, as multiples of the int8 twin's."""
+    each = list(runs)
+    wide, twin = each[0]
+    ratios = (instructions(narrow) / instructions(plain) for plain, narrow in each)
+    return [f"{ratio:.2f}" for ratio in (twin.flash.weights / wide.flash.weights, *ratios)]
+
+
 @cache
-def _twin(name: str) -> Path:
+def _twin(path: Path) -> Path:
     folder = Path(tempfile.mkdtemp())
-    return save_tflite(narrow_twin(path_of(name)), folder / f"{name}.tflite")
+    return save_tflite(narrow_twin(path), folder / path.name)
 
 
 def recurrent() -> str:
@@ -149,6 +163,17 @@ def recurrent() -> str:
 def wide() -> str:
     """Activations of int16."""
     return _layers(WIDE)
+
+
+def unsigned() -> str:
+    """Weights on uint8 beside int8."""
+    found = []
+    for blob in (False, True):
+        cores = [measure_unsigned(core, UNSIGNED, blob=blob) for core in (M0, M4, M55)]
+        for rows in zip(*cores, strict=True):
+            name = f"{rows[0]['layer']}{', blob' if blob else ''}"
+            found.append([name, *(f"{row['uint8'] / row['int8']:.2f}" for row in rows)])
+    return markdown(("layer", "M0", "M4", "M55"), found)
 
 
 def extrema() -> str:

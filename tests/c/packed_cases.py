@@ -193,6 +193,17 @@ def lstm(rng: Rng) -> Case:
     return Case("unidirectional_sequence_lstm", attrs, shapes, frozenset(range(1, 13)))
 
 
+def narrow_lstm(case: Case, rng: Rng) -> Built:
+    """An LSTM whose weights four bits hold; every other one has no -8."""
+    built = build_s8(case, rng)
+    least = int(rng.integers(-8, -6))
+    narrow = dict(built.graph.values)
+    for value in built.graph.bind(0).inputs[1:9]:
+        data = np.maximum(np.asarray(value.data) >> 4, least)
+        narrow[value.name] = replace(value, data=data)
+    return replace(built, graph=replace(built.graph, values=narrow))
+
+
 def svdf(rng: Rng) -> Case:
     """Filters and memories around what is computed at once."""
     n, k, units, rank, memory = (int(rng.integers(1, most)) for most in (3, 70, 20, 4, 36))

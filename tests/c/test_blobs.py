@@ -192,12 +192,19 @@ def made(zoo, tmp_path_factory):
     return folder
 
 
-def build(folder, project):
-    """A program that does what its first argument says with blobs for this project."""
+def build(folder, project, *core):
+    """A program that does what its first argument says with blobs for this project.
+
+    Args:
+        folder: where.
+        project: what to build.
+        core: options that select the processor.
+
+    """
     (folder / "main.c").write_text(MAIN)
     sources = sorted(project.directory.rglob("*.c"))
     flags = ["-std=c11", "-g", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror"]
-    command = [host_compiler(), *flags, *SANITIZE.split(), "-I", project.directory]
+    command = [host_compiler(), *flags, *core, *SANITIZE.split(), "-I", project.directory]
     subprocess.run([*command, "main.c", *sources, "-lm", "-o", "program"], cwd=folder, check=True)
 
 

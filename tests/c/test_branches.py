@@ -24,7 +24,7 @@ from tests.c.programs import (
 )
 from tests.c.test_rows import narrow_net, rows_of
 from tests.c.tiles import by_tiles
-from tests.c.wide_layers import some_layers
+from tests.c.wide_layers import some_groups, some_layers
 from tests.memory.nets import gated_net, random_net
 from tinyrt import kernels_c
 from tinyrt.backends.c.blocks import fours
@@ -51,10 +51,11 @@ PROGRAMS = {
     "zeros": (of_zeros, ("cortex-m3", "cortex-m4"), "size"),
     "wide": (some_layers, ("cortex-m3", "cortex-m4", "cortex-m0"), "balanced"),
     "wide, small": (some_layers, ("cortex-m3",), "size"),
+    "wide groups": (some_groups, ("cortex-m3", "cortex-m4"), "balanced"),
 }
 """What a program computes -> its cases, the cores it is made for, and the aim of its code."""
 
-WHOLE = (every_corner, layers_of_every_tile, some_layers)
+WHOLE = (every_corner, layers_of_every_tile, some_groups, some_layers)
 """Cases that are one graph already, with data for it."""
 
 ROWS = [

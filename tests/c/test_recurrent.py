@@ -5,7 +5,7 @@ import pytest
 
 from tests.c.conformance import graph_of
 from tests.c.host import BESIDE, build_program, run_program
-from tests.c.packed_cases import lstm, svdf
+from tests.c.packed_cases import lstm, narrow_lstm, svdf
 from tests.c.programs import one_graph
 from tests.ops.build import build_s16
 from tests.ops.corners.recurrent import recurrent
@@ -38,6 +38,19 @@ def test_random_shapes_of_int16_equal_the_references(tmp_path, core):
         graph, tmp_path / "project", core=core, options=ExportOptions(memories=BESIDE)
     )
     assert "tinyrt_lstm_block_s16" in project.kernels
+    found = run_program(build_program(project, tmp_path), project, feeds, "beside")
+    for name, expected in evaluate(graph, feeds).items():
+        np.testing.assert_array_equal(found[name], expected, err_msg=name, strict=True)
+
+
+@pytest.mark.parametrize("core", ["cortex-m3", "cortex-m4"])
+def test_random_shapes_of_four_bits_equal_the_references(tmp_path, core):
+    graph, feeds = graph_of({"lstm": lstm}, SHAPES, narrow_lstm)
+    project = export_graph(
+        graph, tmp_path / "project", core=core, options=ExportOptions(memories=BESIDE)
+    )
+    assert "tinyrt_lstm_block_s4" in project.kernels
+    assert "tinyrt_lstm_block_s8" not in project.kernels
     found = run_program(build_program(project, tmp_path), project, feeds, "beside")
     for name, expected in evaluate(graph, feeds).items():
         np.testing.assert_array_equal(found[name], expected, err_msg=name, strict=True)

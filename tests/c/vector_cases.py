@@ -3,7 +3,7 @@
 from functools import partial
 
 from tests.c.computed import LAYERS, computed
-from tests.c.packed_cases import lstm, svdf
+from tests.c.packed_cases import lstm, narrow_lstm, svdf
 from tests.c.programs import drawn
 from tests.ops.build import Built, Case, build_f32, build_s8, build_s16
 from tests.ops.cases import CASES
@@ -247,6 +247,7 @@ def of_mve(count: int, step: int) -> dict[str, Built]:
     return {
         **drawn("int8", INT8, range(count), build_s8),
         **drawn("more", _named(one_inside, far_apart), range(2), build_s8),
+        **drawn("int4", _named(lstm), range(count), narrow_lstm),
         **drawn("int16", INT16, range(count + 1), build_s16),
         **drawn("float", {op: CASES[op] for op in FLOATS}, range(3), build_f32),
         **drawn(

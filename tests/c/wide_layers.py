@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from tests.convert.raw_tflite import Op, Subgraph, Tensor, build
 from tinyrt.convert.tflite.reader import parse_tflite
-from tinyrt.ir import Graph, Node
+from tinyrt.convert.unsigned import to_signed
+from tinyrt.ir import DType, Graph, Node, QParams, TensorType, Value
+from tinyrt.ops import OPS, verify
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.shared.window import Window
 
 ZERO_POINTS = (0, 1, 127, 128, 129, 255)
@@ -119,6 +124,72 @@ def net(seed: int, layers: int) -> Graph:
     return made.graph()
 
 
+def grouped(seed: int, layers: int) -> Graph:
+    """So many layers of random shapes: convolutions in groups, with dilation, and with both, and
+    depthwise layers with more dilation than rows of zeros are made of."""
+    rng = np.random.default_rng(seed)
+    made = _Net(rng)
+    for _ in range(layers):
+        kind, same = rng.integers(4), bool(rng.integers(2))
+        kernel = (1, 1) if kind == 0 and rng.integers(2) else tuple(rng.integers(1, 4, 2).tolist())
+        steps = tuple(rng.integers(1, (1, 4, 4, 8)[kind] + 1, 2).tolist())
+        stride = int(rng.integers(1, 3))
+        size = tuple(((np.array(kernel) - 1) * steps + 1 + rng.integers(0, 6, 2)).tolist())
+        window = Window.of(size, kernel, (stride, stride), "SAME" if same else "VALID", steps)
+        fields = {"Padding": 1 - same, "StrideH": stride, "StrideW": stride}
+        fields |= {"DilationHFactor": steps[0], "DilationWFactor": steps[1]}
+        common = int(rng.choice(ZERO_POINTS)), fields, bool(rng.integers(2))
+        images, groups = int(rng.integers(1, 3)), int(rng.integers(2, 5)) if kind in (0, 2) else 1
+        per_group, c_in = int(rng.integers(1, 9)), int(rng.integers(2, 9))
+        x, c_out = (images, *size, groups * c_in), groups * per_group
+        if kind < 3:
+            shapes = x, (c_out, *kernel, c_in), (images, *window.out, c_out)
+            made.layer("CONV_2D", *shapes, *common)
+            continue
+        fields["DepthMultiplier"] = 1
+        shapes = x, (1, *kernel, c_in), (images, *window.out, c_in)
+        made.layer("DEPTHWISE_CONV_2D", *shapes, *common)
+    return made.graph()
+
+
+def of_all_kinds(zero_point: int, relu: bool, seed: int = 0) -> Graph:
+    """Convolutions on int8 with weights on uint8, one behind the other: of the same shapes and
+    scales whatever their zero point is."""
+    rng = np.random.default_rng([seed, zero_point])
+    kinds: tuple[tuple[str, tuple[int, ...], dict[str, Any]], ...] = (
+        ("conv2d", (8, 3, 3, 5), {"stride": (2, 2)}),
+        ("conv2d", (8, 3, 3, 8), {}),
+        ("depthwise_conv2d", (1, 3, 3, 8), {}),
+        ("conv2d", (12, 1, 1, 8), {}),
+        ("conv2d", (12, 3, 2, 4), {}),
+        ("conv2d", (7, 3, 3, 12), {"dilation": (2, 1)}),
+        ("conv2d", (16, 3, 3, 7), {"padding": "VALID"}),
+        ("depthwise_conv2d", (1, 3, 3, 16), {"dilation": (6, 6)}),
+    )
+    scale, y_zp = 0.05, -128 if relu else 4
+    x = Value("x", DType.INT8, (1, 15, 17, 5), QParams((scale,), 3))
+    values, nodes = [x], list[Node]()
+    for i, (op, shape, attrs) in enumerate(kinds):
+        taps, channels = int(np.prod(shape[1:3])), shape[-1] if op != "conv2d" else shape[0]
+        taps *= shape[3] if op == "conv2d" else 1
+        # Sums reach less than 2**23, and outputs take most of a byte.
+        w_q = QParams((0.5 / taps**0.5,), zero_point)
+        data = (zero_point + rng.integers(-40, 41, shape)).clip(0, 255).astype(np.uint8)
+        data.flat[:: 2 * channels + 1] = rng.choice([2, 254])
+        w = Value.constant(f"w{i}", data, w_q)
+        bias = rng.integers(-900, 900, channels).astype(np.int32)
+        b = Value.constant(f"b{i}", bias, QParams((scale * w_q.scales[0],), 0))
+        kind = Conv2dAttrs if op == "conv2d" else DepthwiseConv2dAttrs
+        own = kind(activation="RELU" if relu else "NONE", **attrs)
+        (made,) = OPS[op].infer(own, [x.type, TensorType(DType.INT8, w.shape), b.type])
+        y = Value(f"y{i}", DType.INT8, made.shape, QParams((20 * scale,), y_zp))
+        nodes.append(Node(op, f"layer{i}", (x.name, w.name, b.name), (y.name,), own))
+        values += [w, b, y]
+        x, scale = y, 20 * scale
+    graph = Graph("kinds", ("x",), (x.name,), {v.name: v for v in values}, tuple(nodes))
+    return verify(to_signed(graph))
+
+
 def feeds(graph: Graph, seed: int):
     """One sample: numbers at random, or the least or the greatest alone."""
     rng = np.random.default_rng(seed)
@@ -131,6 +202,12 @@ def feeds(graph: Graph, seed: int):
 def some_layers() -> tuple[Graph, dict[str, np.ndarray]]:
     """As many layers as take every branch, with data for them."""
     graph = net(0, 150)
+    return graph, feeds(graph, 0)
+
+
+def some_groups() -> tuple[Graph, dict[str, np.ndarray]]:
+    """The same of layers in groups and with dilation."""
+    graph = grouped(0, 100)
     return graph, feeds(graph, 0)
 
 

@@ -21,7 +21,7 @@ from tests.convert.attention_bodies import (
     vit,
 )
 from tests.convert.onnx_build import OnnxModel
-from tests.convert.window_bodies import davit, shifted, swin, three_layers, tiny_vit
+from tests.convert.window_bodies import davit, shifted, swin, three_layers, tiny_vit, whole_block
 
 H, W = 6, 10
 """Pixels; no block has as many channels."""
@@ -298,6 +298,7 @@ BODIES: dict[str, tuple[Block, int, int]] = {
     "Swin": (swin, 2, 23),
     "Swin of shifted windows": (shifted, 2, 39),
     "Swin of three layers": (three_layers, 4, 26),
+    "Swin of three layers and two": (whole_block, 2, 35),
     "TinyViT": (tiny_vit, 2, 30),
     "DaViT": (davit, 2, 31),
     "CoaT": (factored, 1, 49),

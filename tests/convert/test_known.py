@@ -15,6 +15,7 @@ from tinyrt.convert.passes.known import (
     CUT_CHANNELS,
     DROP_CLAMP,
     DROP_UNCHANGED,
+    FROM_FRONT,
     KNOWN_PASSES,
     KNOWN_TRUTH,
     apply_known,
@@ -185,5 +186,5 @@ def test_float_functions_stay_behind_what_may_be_below_0(before):
 
 
 def test_passes_by_values_have_names():
-    assert KNOWN_PASSES == (DROP_CLAMP, DROP_UNCHANGED, KNOWN_TRUTH, CUT_CHANNELS)
-    assert pass_names()[-4:] == KNOWN_PASSES
+    assert KNOWN_PASSES == (DROP_CLAMP, DROP_UNCHANGED, KNOWN_TRUTH, FROM_FRONT, CUT_CHANNELS)
+    assert pass_names()[-5:] == KNOWN_PASSES

@@ -18,7 +18,7 @@ FORMS = {
     "a crop of everything": "works on nothing",
     "an edge that is cut off": "with Slice in front of Pad",
     "parts that do not fit": "parts that fit",
-    "elements that are picked at run time": "fixed shapes and weights",
+    "rows that are written at run time": "fixed shapes and weights",
     "unknown coordinates": "another coordinate_transformation_mode",
     "a division by zero": "correct the model",
     "an input of complex numbers": "the part of the model that computes on numbers",
@@ -35,6 +35,7 @@ REST = "change this part of the model"
 ADVICE = {
     "input 'nowhere' is not defined": "the file is damaged",
     "auto_pad SAME_LOWER of a kernel that is smaller than its stride": "explicit pads",
+    "has element type uint16": "cast the integers",
     "the constant 'c0' holds NaN": "the training converged",
     "Scan of 0 sequences": REST,
     "Scan over [3, 4] elements": REST,

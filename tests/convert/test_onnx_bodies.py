@@ -12,8 +12,11 @@ from tests.convert.attention_bodies import HEADS
 from tests.convert.bodies import BODIES, Body, H, W
 from tests.convert.onnx_build import assert_matches, count
 from tests.docs.pages import rows_of
+from tests.ops.peers import run_tflm
 from tinyrt.api import open_model
 from tinyrt.convert.passes.merge_through import MOST_DIMENSIONS
+from tinyrt.convert.passes.targets import lower_for
+from tinyrt.interpreter import Model
 from tinyrt.ir import Graph
 from tinyrt.ops.transpose import TransposeAttrs
 
@@ -35,7 +38,9 @@ BLOCKS = {
     "BERT": ("BERT", "GPT-2", "Llama"),
     "MobileViT": ("MobileViT",),
     "MobileViTv2": ("MobileViTv2",),
-    "Swin": ("Swin", "Swin of shifted windows", "TinyViT", "DaViT"),
+    "Swin": (
+        *("Swin", "Swin of shifted windows", "Swin of three layers and two", "TinyViT", "DaViT"),
+    ),
     "CoaT": ("CoaT",),
     "EfficientFormerV2": ("EfficientFormerV2 of mixed heads",),
     "CaiT": ("CaiT",),
@@ -123,6 +128,15 @@ def test_windows_need_a_move_to_them_and_one_back(name, tmp_path):
         for tokens in ((1, 3), (3, 1)):
             assert (parted.transpose(*order, *tokens).ravel() != pixels).any()
     assert len(moves) == 2
+
+
+@pytest.mark.parametrize("name", [name for name in BODIES if name.startswith("Swin")])
+def test_tflm_runs_windows_whose_moves_are_in_parts(name, tmp_path):
+    graph = left_of(name, tmp_path)
+    x = np.random.default_rng(0).normal(size=graph.input_values[0].shape).astype(np.float32)
+    want = Model(graph)(x)
+    found = run_tflm(lower_for(graph, "tflm"), [x])
+    np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-5 * np.abs(want).max())
 
 
 @pytest.mark.parametrize("name", ["EfficientFormerV2 of mixed heads", "CaiT"])

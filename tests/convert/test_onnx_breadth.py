@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
+import onnx
 import pytest
 
 from tests.convert.onnx_build import OnnxModel, assert_matches
@@ -139,6 +140,20 @@ def comparisons(m):
 def where_with_a_known_condition(m):
     condition = m.const([True, False, True, True, False], bool)
     return m.op("Where", condition, m.input(2, 5), m.const(-3.0))
+
+
+@case
+def where_between_doubles(m):
+    x = m.op("Cast", m.input(2, 5), to=onnx.TensorProto.DOUBLE)
+    below = m.op("Less", x, m.const(0.25, np.float64))
+    return m.op("Cast", m.op("Where", below, m.const(-3.0, np.float64), x), to=1)
+
+
+@case
+def where_between_known_doubles(m):
+    above = m.op("Greater", m.input(2, 5), m.const(0.0))
+    y = m.op("Where", above, m.const(5.0, np.float64), m.const(3.0, np.float64))
+    return m.op("Cast", y, to=1)
 
 
 @case

@@ -204,9 +204,9 @@ REFUSED = {
         lambda m: m.op("Split", m.input(1, 4), m.ints(1, 2), outputs=2, axis=1),
         "parts of [1, 2]",
     ),
-    "elements that are picked at run time": (
-        lambda m: m.op("GatherND", x := m.input(1, 4), m.op("ArgMax", x, axis=1)),
-        "which elements are gathered depends on the model's input",
+    "rows that are written at run time": (
+        lambda m: m.op("ScatterND", x := m.input(1, 4), m.op("ArgMax", x, axis=1), m.weights(1, 4)),
+        "where elements are written depends on the model's input",
     ),
     "unknown coordinates": (
         lambda m: m.op(

@@ -142,6 +142,15 @@ def test_without_it_the_error_names_the_input_that_decides(tmp_path):
     assert "--value x" not in error.hint
 
 
+def test_another_batch_than_that_of_the_file_is_advised_on(tmp_path):
+    m = OnnxModel()
+    path = m.save(tmp_path, m.op("Relu", m.input(64, 5)))
+    for shape in ((1, 5), (64, 4)):
+        error = refused(path, ShapeError, "contradicts", "float32[64,5]", shapes={"x": shape})
+        assert ("dynamic_axes" in error.hint) == (shape == (1, 5))
+        assert "--shape x=64,5" in error.hint
+
+
 def test_one_number_fills_an_input_of_any_shape_and_type(tmp_path):
     m = OnnxModel()
     x, mask = m.input(1, "s"), m.input(1, "s", name="mask", dtype=KIND.INT64)

@@ -10,6 +10,8 @@ COORDINATES = (
     *("asymmetric", "align_corners", "half_pixel", "half_pixel_symmetric"),
     *("pytorch_half_pixel", "tf_crop_and_resize"),
 )
+FOR_NN = "tf_half_pixel_for_nn"
+"""Opsets 11 and 12 have it; they want a region, be it empty."""
 ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 SHAPE = (1, 2, 9, 8)
 REGION = (0.0, 0.0, 0.1, 0.2, 1.0, 1.0, 0.8, 0.9)
@@ -17,7 +19,7 @@ REGION = (0.0, 0.0, 0.1, 0.2, 1.0, 1.0, 0.8, 0.9)
 
 def resized(m, mode, coordinates, *, scales=None, sizes=None, region=REGION, **attrs):
     crops = coordinates == "tf_crop_and_resize"
-    inputs = [m.input(*SHAPE), m.const(region) if crops else ""]
+    inputs = [m.input(*SHAPE), m.const(region) if crops or not region else ""]
     inputs.append("" if scales is None else m.const([1, 1, *scales]))
     inputs += [] if sizes is None else [m.ints(1, 2, *sizes)]
     attrs["coordinate_transformation_mode"] = coordinates
@@ -44,6 +46,21 @@ def test_pixels_are_weighed_as_by_onnxruntime(coordinates, mode, tmp_path):
     for how in ({"scales": (0.6, 2.3)}, {"scales": (2, 0.5)}, {"sizes": (5, 13)}):
         m = OnnxModel(19)
         assert_equal(m, resized(m, mode, coordinates, **how), tmp_path)
+
+
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+def test_middles_as_tensorflow_takes_them_are_those_of_onnxruntime(rounding, tmp_path):
+    for scales in ((0.7, 2.3), (2, 1)):
+        m = OnnxModel(12)
+        y = resized(m, "nearest", FOR_NN, scales=scales, region=(), nearest_mode=rounding)
+        assert_equal(m, y, tmp_path)
+
+
+def test_an_upsampling_layer_of_keras_becomes_one_op(tmp_path):
+    m = OnnxModel(11)
+    y = resized(m, "nearest", FOR_NN, scales=(2, 2), region=(), nearest_mode="floor")
+    graph, _ = assert_equal(m, y, tmp_path)
+    assert count(graph, "resize_nearest_neighbor") == 1
 
 
 def test_corners_that_are_aligned_need_no_products(tmp_path):

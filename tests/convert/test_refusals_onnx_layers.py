@@ -17,6 +17,15 @@ from tests.convert.test_onnx_errors import refused
 from tinyrt.errors import TinyrtError
 
 REFUSED = [
+    (
+        "has element type uint16",
+        "float32",
+        lambda m: m.op(
+            "Where",
+            m.op("Greater", m.input(1, 4), m.const(0.0)),
+            *[m.const(n, np.uint16) for n in (1, 2)],
+        ),
+    ),
     ("LSTM with input_forget", "independent gates", lambda m: lstm(m, input_forget=1)),
     ("peepholes of shape [1, 5]", "6 for each direction", lambda m: lstm(m, peepholes=(1, 5))),
     (

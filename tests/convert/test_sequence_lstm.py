@@ -19,7 +19,7 @@ from tinyrt.interpreter.model import Model
 from tinyrt.ir import DType
 from tinyrt.metrics import evaluate_graph
 from tinyrt.quantize import quantize_graph
-from tinyrt.quantize.config import Scheme, configure
+from tinyrt.quantize.config import Preset, Scheme, configure
 
 OP = "unidirectional_sequence_lstm"
 STEPS, INPUTS, HIDDEN = 6, 5, 8
@@ -102,18 +102,24 @@ def test_by_default_it_is_unrolled(tmp_path):
     assert count(open_model(classifier(tmp_path)), OP) == 0
 
 
+CONFIGS = {
+    "int8": (configure(None), 30),
+    "int16x8": (configure(None, scheme=Scheme.INT16X8), 38),
+    "four bits": (configure(None, scheme_for=((OP, Scheme.INT4),)), 10),
+}
+"""What is quantised to, and least distance from the float model in dB."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("scheme", [Scheme.INT8, Scheme.INT16X8])
+@pytest.mark.parametrize("config", CONFIGS)
 @pytest.mark.parametrize("direction", ["forward", "bidirectional"])
-def test_quantised_it_equals_tflite_micro(direction, scheme, tmp_path):
+def test_quantised_it_equals_tflite_micro(direction, config, tmp_path):
     tflm = pytest.importorskip("tflite_micro", reason="needs tflite-micro")
     path, file = classifier(tmp_path, direction), tmp_path / "quantised.tflite"
+    chosen, least = CONFIGS[config]
     with pytest.warns(ConversionWarning, match="reset the variables before each"):
-        tinyrt.quantize_model(
-            path, samples(60), file, sequence_lstm=True, config=configure(None, scheme=scheme)
-        )
+        tinyrt.quantize_model(path, samples(60), file, sequence_lstm=True, config=chosen)
     x = samples(12, seed=1)
-    least = 30 if scheme is Scheme.INT8 else 38
     assert tinyrt.evaluate(file, x, against=path).sqnr_db > least
     model = Model(read_tflite(file))
     stored = model.stored_inputs(x)["x"]
@@ -124,6 +130,24 @@ def test_quantised_it_equals_tflite_micro(direction, scheme, tmp_path):
         peer.set_input(stored[i * STEPS : (i + 1) * STEPS], 0)
         peer.invoke()
         np.testing.assert_array_equal(peer.get_output(0)[0], want)
+
+
+@pytest.mark.parametrize(
+    ("choices", "most"),
+    [
+        ({}, 127),
+        ({"scheme": Scheme.INT4}, 127),
+        ({"scheme_for": ((OP, Scheme.INT4),)}, 7),
+    ],
+)
+def test_four_bits_are_for_those_that_name_it(choices, most, tmp_path):
+    """Weights stay in int8, since no runtime reads others: int4 is what their values fit."""
+    graph = open_model(classifier(tmp_path), sequence_lstm=True)
+    config = configure(Preset.FAST, **choices)
+    (node,) = (n for n in quantize_graph(graph, samples(60), config).bound() if n.op == OP)
+    for w in node.inputs[1:9]:
+        assert w.dtype is DType.INT8
+        assert np.abs(w.data).max() == most
 
 
 @pytest.mark.parametrize("scheme", [Scheme.INT8, Scheme.WEIGHTS_INT8])

@@ -102,6 +102,13 @@ def three_layers(m: OnnxModel, x: str) -> str:
     return m.op("Add", image, together(m, summed(m, scores, value)))
 
 
+def whole_block(m: OnnxModel, x: str) -> str:
+    """The same with the layers behind its attention, which need more memory."""
+    y = three_layers(m, x)
+    wide = m.op("Tanh", dense(m, normed(m, y), CHANNELS, 4 * CHANNELS))
+    return m.op("Add", y, dense(m, wide, 4 * CHANNELS, CHANNELS))
+
+
 def tiny_vit(m: OnnxModel, x: str) -> str:
     """TinyViT's: tokens are normalised in their windows; the parts of each head side by side."""
     image = image_of(m, x)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.c.conformance import C_OPS, all_ops
+from tests.c.wide_layers import of_all_kinds
 from tests.export.models import dense, echo, views
 from tests.memory.nets import random_net
 from tests.sampling import sampled
@@ -189,6 +190,8 @@ def test_another_version_of_tinyrt_makes_no_blob(tmp_path, monkeypatch):
         lambda data: data.update(blocks=["a"]),
         lambda data: data.pop("tiles"),
         lambda data: data.update(max_arena="12"),
+        *(lambda data, n=n: data.update(room=[[0, n]]) for n in (0, 4097, "8", 8.0)),
+        lambda data: data.update(room=[[0]]),
     ],
 )
 def test_a_broken_record_is_refused(tmp_path, change):
@@ -320,6 +323,15 @@ def test_a_record_gives_back_what_the_export_was_made_with(options, tmp_path):
         assert (found.name, found.structure) == ("net", project.blob.structure)
         assert found.request.choices == project.blob.choices
         assert found.parts == project.blob.parts
+
+
+def test_a_record_gives_back_how_many_places_there_are_for_vectors(tmp_path):
+    graph = of_all_kinds(110, relu=False)
+    options = ExportOptions(blob=True, name="net")
+    project = export_graph(graph, tmp_path, core="cortex-m55", options=options)
+    found = record.read_record(tmp_path).request.choices
+    assert found == project.blob.choices
+    assert dict(found.room)[0] == 16
 
 
 def test_each_option_that_a_blob_allows_is_recorded(tmp_path):

@@ -17,6 +17,7 @@ from tests.c.packed_cases import (
     RELU_CASES,
     SPARSE_CASES,
     int4_weights,
+    narrow_lstm,
     relu_outputs,
     sparse_weights,
 )
@@ -101,6 +102,7 @@ def some_layers():
             **drawn("packed", {name: PACKED_CASES[name] for name in PACKED}, range(1), build_s8),
             **drawn("relu", RELU_CASES, range(1), relu_outputs),
             **drawn("int4", {name: INT4_CASES[name] for name in INT4}, range(1), int4_weights),
+            **drawn("int4", {"lstm": PACKED_CASES["lstm"]}, range(1), narrow_lstm),
             **drawn("sparse", SPARSE_CASES, range(1), sparse_weights),
         }
     )
@@ -114,6 +116,7 @@ def all_layers():
             **drawn("packed", PACKED_CASES, range(1), build_s8),
             **drawn("relu", RELU_CASES, range(1), relu_outputs),
             **drawn("int4", INT4_CASES, range(1), int4_weights),
+            **drawn("int4", {"lstm": PACKED_CASES["lstm"]}, range(1), narrow_lstm),
             **drawn("sparse", SPARSE_CASES, range(1), sparse_weights),
         }
     )

@@ -7,7 +7,9 @@ from benchmarks.narrow import narrow_twin
 from benchmarks.sparse import stored_as
 from tests.firmware.test_zoo import MODELS, emulate
 from tests.sampling import sampled
+from tinyrt import api, cost
 from tinyrt.backends.c.weights import Weights
+from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import run_emulated
 from tinyrt.export import export_graph
@@ -52,3 +54,33 @@ def test_narrow_filters_take_half_the_bytes(zoo, tmp_path, core):
         project = export_graph(twin, tmp_path / name, core=core)
         weights = sum(n.input(1).size for n in twin.bound() if OPS[n.op].int4_weights)
         assert project.filter_bytes <= MAX_FILTER_BYTES * weights
+
+
+LSTMS = [
+    ("cortex-m4", "lstm_49_40_64", 1.122),
+    ("cortex-m3", "lstm_28_28_20", 1.165),
+    ("cortex-m55", "lstm_29_12_24", 1.05),
+    ("cortex-m4", "lstm_29_12_24", 1.125),
+    ("cortex-m4", "lstm_49_257_80", 1.12),
+    ("cortex-m3", "lstm_49_40_64", 1.15),
+    ("cortex-m55", "lstm_49_40_64", 1.04),
+    ("cortex-m0", "lstm_29_12_24", 1.17),
+]
+"""Core, model of one op, and most instructions to those of its int8 twin."""
+
+
+@pytest.mark.parametrize(("core", "name", "most"), sampled(LSTMS[:3], LSTMS))
+def test_narrow_lstms_are_about_as_fast(zoo, tmp_path, core, name, most):
+    path = zoo / "models" / "kernels" / f"{name}.tflite"
+    twin = save_tflite(narrow_twin(path), tmp_path / f"{name}.tflite")
+    wide, narrow = (
+        api.run_emulated(file, core=core, samples=1, build_dir=tmp_path / kind)
+        for kind, file in (("wide", path), ("narrow", twin))
+    )
+    assert narrow.bit_exact
+    assert narrow.instructions <= most * wide.instructions
+    (node,) = read_tflite(path).bound()
+    first_sums = 8 * 4 * node.output.shape[2]
+    assert 2 * (narrow.flash.weights - first_sums) == wide.flash.weights - first_sums
+    if core != "cortex-m0":  # whose figures are those of a Cortex-M3, times a bound
+        assert cost(twin, core=core).instructions == pytest.approx(narrow.instructions, rel=0.03)

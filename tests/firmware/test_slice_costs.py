@@ -5,12 +5,14 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.kernels import INPUT_SCALE, LAYERS, Layer, graph_of, int16, measure
+from benchmarks.unsigned import UNSIGNED, count, weighted
 from tests.firmware.device import require_core
 from tests.sampling import sampled
 from tinyrt.backends.c.blocks import fours
 from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.parts.cost import instructions_of
 from tinyrt.backends.c.parts.pace import pace_of
+from tinyrt.export.blob.choices import choices_of
 from tinyrt.export.target import Optimize, find_core, target_of
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
@@ -30,6 +32,9 @@ MORE = {
     "dense row": Layer("fully_connected", FullyConnectedAttrs(), ((1, 200), (40, 200)), 1.0),
     "dense rows": Layer("fully_connected", FullyConnectedAttrs(), ((7, 96), (20, 96)), 1.0),
 }
+MOST_OF_WIDE = 2.5
+"""The same of layers on uint8: of dilated ones there is a rough formula."""
+
 LEAST, MOST = 0.82, 25
 """Bounds of an estimate, as a share of the count. Kernels without a formula have the upper one."""
 
@@ -143,6 +148,27 @@ def test_channels_that_are_left_of_four_cost_what_is_said():
     ratios, _ = ratios_of("cortex-m4", left)
     assert len(ratios) == 2
     assert not {name: r for name, r in ratios.items() if not 0.9 <= r <= 1.15}
+
+
+@pytest.mark.parametrize("blob", [False, True], ids=["", "blob"])
+@pytest.mark.parametrize("core", sampled(["cortex-m4", "cortex-m55"], CORES))
+def test_weights_around_any_zero_point_cost_what_is_said(core, blob):
+    """In groups, with dilation, and where later weights may be others."""
+    require_core(core)
+    graph, feeds = graph_of(UNSIGNED)
+    called, costs = count(core, weighted(graph, unsigned=True), feeds, blob=blob)
+    target = find_core(core)
+    own = target_of(target, Optimize.BALANCED)
+    if blob:
+        own = replace(own, choices=choices_of(called, own, sliced=False))
+    ratios, kernels = {}, set()
+    for node, cost in zip(called.bound(), costs, strict=True):
+        kernel = choose(node, own)
+        said = [instructions_of(c, node, kernel, own.isa, pace=pace_of(core)) for c in kernel.calls]
+        ratios[node.name] = round(sum(said) / cost.instructions, 2)
+        kernels.add(kernel.name)
+    assert any("_more_" in name for name in kernels)
+    assert not {name: r for name, r in ratios.items() if not LEAST <= r <= MOST_OF_WIDE}
 
 
 @pytest.mark.parametrize("core", sampled(["cortex-m4", "cortex-m55"], CORES))

@@ -159,9 +159,11 @@ def _indices(case: Case, rng: Rng) -> NDArray[np.int32]:
         free = np.subtract(*case.shapes[:2])
         return rng.integers(0, free + 1).astype(np.int32)
     if case.op == "gather_nd":
-        depth = case.shapes[1][-1]
-        return rng.integers(0, case.shapes[0][:depth], case.shapes[1]).astype(np.int32)
-    return rng.integers(0, case.shapes[0][case.attrs.batch_dims], case.shapes[1]).astype(np.int32)
+        sizes = np.asarray(case.shapes[0][: case.shapes[1][-1]])
+    else:
+        sizes = np.asarray(case.shapes[0][case.attrs.batch_dims])
+    first = -sizes if case.attrs.from_end else 0 * sizes
+    return rng.integers(first, sizes, case.shapes[1]).astype(np.int32)
 
 
 def single_op(

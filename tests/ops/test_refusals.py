@@ -31,6 +31,7 @@ from tinyrt.ops.embedding import EmbeddingAttrs
 from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.gather import GatherAttrs
+from tinyrt.ops.gather_nd import GatherNdAttrs
 from tinyrt.ops.gelu import GeluAttrs
 from tinyrt.ops.l2_normalization import L2NormalizationAttrs
 from tinyrt.ops.leaky_relu import LeakyReluAttrs
@@ -74,7 +75,7 @@ def steps(*parts):
 IMAGE = f32(1, 8, 8, 4)
 SSD = DetectionPostprocessAttrs(5, 2, 0.5, 0.5, 1.0, 1.0, 1.0, 1.0)
 DETECTED = [TensorType(DType.FLOAT32, shape) for shape in ((1, 9, 4), (1, 9, 2), (9, 4))]
-PLACES = TensorType(DType.INT32, (3,))
+PLACES, SEVEN = (TensorType(DType.INT32, (n,)) for n in (3, 7))
 
 COMPARISONS = ("equal", "greater", "greater_equal", "less", "less_equal", "not_equal")
 UNSIGNED = (DType.UINT32, DType.UINT64)
@@ -122,11 +123,11 @@ REFUSED = [
     ("embedding", EmbeddingAttrs(-1), [f32(4, 2), PLACES], "behind -1 dimensions"),
     ("gather", GatherAttrs(0, (2,), (1,)), [f32(2)], "indices [2]"),
     ("gather", GatherAttrs(0, (1,), (2,)), [f32(2)], "indices [1]"),
-    ("gather_nd", NoAttrs(), [f32(2, 3), PLACES], "places are s32[3]"),
-    ("gather_nd", NoAttrs(), [f32(2, 3), f32(4, 1)], "places are f32[4,1]"),
-    ("gather_nd", NoAttrs(), [f32(2), TensorType(DType.INT32, ())], "places are s32[]"),
-    ("gather_nd", NoAttrs(), [f32(*[1] * 7), TensorType(DType.INT32, (7,))], "places are s32[7]"),
-    ("gather_nd", NoAttrs(), [TensorType(DType.BOOL, (3,)), PLACES], "input is b8[3]"),
+    ("gather_nd", GatherNdAttrs(), [f32(2, 3), PLACES], "places are s32[3]"),
+    ("gather_nd", GatherNdAttrs(), [f32(2, 3), f32(4, 1)], "places are f32[4,1]"),
+    ("gather_nd", GatherNdAttrs(), [f32(2), TensorType(DType.INT32, ())], "places are s32[]"),
+    ("gather_nd", GatherNdAttrs(), [f32(*[1] * 7), SEVEN], "places are s32[7]"),
+    ("gather_nd", GatherNdAttrs(), [TensorType(DType.BOOL, (3,)), PLACES], "input is b8[3]"),
     ("log_softmax", NoAttrs(), [f32()], "input is"),
     ("floor_div", NoAttrs(), [s8(2), s8(2)], "inputs are s8"),
     ("floor_mod", NoAttrs(), [f32(2), f32(3)], "do not broadcast"),
@@ -297,6 +298,7 @@ FIELDS = {
     "dilation": pairs,
     "dtype": st.sampled_from(DType),
     "exclusive": st.booleans(),
+    "from_end": st.booleans(),
     "reverse": st.booleans(),
     "epsilon": st.floats(1e-5, 1.0),
     "keep_dims": st.booleans(),

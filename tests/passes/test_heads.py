@@ -224,6 +224,20 @@ def test_parts_of_any_dimension_are_turned_at_once(drop):
     assert [n.attrs.begin[0] for n in graph.nodes[2:]] == [1, 0, 2]
 
 
+@pytest.mark.parametrize(
+    ("shape", "gone", "perm"),
+    [((1, 5, 3, 2, 4), (2,), (0, 2, 1, 3)), ((5, 3, 8), (1,), (1, 0)), ((5, 3, 8), (), (2, 1, 0))],
+)
+def test_parts_are_turned_without_a_reshape_in_between(shape, gone, perm):
+    net, axis = Net(shape), shape.index(3)
+    size = (*shape[:axis], 1, *shape[axis + 1 :])
+    begins = [(0,) * axis + (i,) + (0,) * (len(shape) - axis - 1) for i in range(3)]
+    cuts = [SliceAttrs(begin, size, (1,) * len(shape), gone) for begin in begins]
+    parts = [net.transpose(net.op("slice", ("x",), cut), perm) for cut in cuts]
+    graph, _ = apply(net.graph(*parts), TURN_PARTS)
+    assert ops(graph) == ["reshape", "transpose", "slice", "slice", "slice"]
+
+
 @pytest.mark.parametrize("name", MISSES)
 def test_it_is_left(name):
     check(MISSES[name])

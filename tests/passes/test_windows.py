@@ -10,11 +10,13 @@ from tests.passes.examples_windows import IMAGE, attended, attention, heads_of, 
 from tests.passes.misses import Miss, check, read_twice
 from tests.passes.random_net import RandomNet as Net
 from tests.passes.run import ops
-from tests.passes.test_every_pass import applied
+from tests.passes.test_every_pass import applied, assert_same
+from tinyrt.convert.passes import optimize
 from tinyrt.convert.passes.merge_moves import MERGE_TRANSPOSES
+from tinyrt.convert.passes.moves import Move
 from tinyrt.convert.passes.prune import REMOVE_DEAD
 from tinyrt.convert.passes.rows_behind import _turns
-from tinyrt.convert.passes.windows import HEADS_BEFORE_WINDOWS, WINDOWS_BEHIND_LAYERS, _Move
+from tinyrt.convert.passes.windows import HEADS_BEFORE_WINDOWS, WINDOWS_BEHIND_LAYERS
 from tinyrt.ir import Graph
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.slice import SliceAttrs
@@ -59,6 +61,36 @@ def test_thirds_of_a_layer_are_moved_with_their_windows(heads, masked):
     assert ops(graph).count("transpose") == 2
     (first, *_) = (n for n in graph.nodes if n.op == "transpose")
     assert len(graph.value(first.output).shape) == 6
+
+
+def parts_of(net: Net, x: str, axis: int, drops: bool) -> list[str]:
+    """Each element along an axis, cut as STRIDED_SLICE does with or without its shrink mask."""
+    shape = net.shape(x)
+    size = tuple(1 if i == axis else n for i, n in enumerate(shape))
+    begins = [tuple(at if i == axis else 0 for i in range(len(shape))) for at in range(shape[axis])]
+    gone = (axis,) if drops else ()
+    cuts = [net.op("slice", (x,), SliceAttrs(b, size, (1,) * len(size), gone)) for b in begins]
+    return cuts if drops else [net.reshape(cut, *size[:axis], *size[axis + 1 :]) for cut in cuts]
+
+
+@pytest.mark.parametrize("drops", [False, True])
+@pytest.mark.parametrize("cut_first", [False, True])
+@pytest.mark.parametrize("windowed", [False, True])
+def test_thirds_are_moved_at_once_however_they_are_cut(windowed, cut_first, drops):
+    net = Net((1, 4, 24, 96) if windowed else (1, 24, 96))
+    tokens = windows_of(net, "x", wide=12) if windowed else net.op("tanh", ("x",))
+    count, steps, channels = net.shape(tokens)
+    layer = net.reshape(net.dense(tokens, 3 * channels), count, steps, 3, 2, channels // 2)
+    if cut_first:
+        parts = [net.transpose(part, BACK) for part in parts_of(net, layer, 2, drops)]
+    else:
+        parts = parts_of(net, net.transpose(layer, (2, 0, 3, 1, 4)), 0, drops)
+    sums = net.transpose(weighted(net, *parts), BACK)
+    graph = net.graph(net.dense(net.reshape(sums, count, steps, channels), 8))
+    after = optimize(graph)
+    assert_same(graph, after)
+    assert ops(after).count("transpose") == 1
+    assert len(after.nodes) <= 18
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -126,10 +158,10 @@ def test_sizes_of_one(down, across, heads):
 
 
 def test_a_move_of_thirds_leaves_no_more_than_two_of_single_windows():
-    move = _Move.of((1, 2, 3, 2, 5, 6, 4), (5, 0, 1, 3, 2, 4, 6))
+    move = Move.of((1, 2, 3, 2, 5, 6, 4), (5, 0, 1, 3, 2, 4, 6))
     assert (move.shape, move.perm) == ((2, 3, 2, 5, 6, 4), (4, 0, 2, 1, 3, 5))
     assert move.lines == 6 * 2 * 2 * 3
-    swapped = _Move.of((3, 4, 5), (0, 2, 1))
+    swapped = Move.of((3, 4, 5), (0, 2, 1))
     assert (swapped.shape, swapped.perm, swapped.lines) == ((3, 4, 5), (0, 2, 1), 15)
 
 

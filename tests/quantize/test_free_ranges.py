@@ -9,7 +9,7 @@ from tests.graphs import Builder
 from tests.ops.peers import run_tflm
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.convert.tflite.writer import write_tflite
-from tinyrt.interpreter import Model
+from tinyrt.interpreter import Interpreter, Model
 from tinyrt.ir import Graph
 from tinyrt.metrics import sqnr_db
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
@@ -108,3 +108,20 @@ def test_outputs_of_the_model_keep_the_range_that_nothing_exceeds():
 )
 def test_what_the_user_asks_for_stays(config):
     assert functions(quantize_graph(classifier("tanh", 0.2), X, config)) == ["tanh"]
+
+
+def test_a_model_may_take_a_single_number():
+    b = Builder(())
+    x = np.linspace(-1, 1, 64, dtype=np.float32)
+    int8 = quantize_graph(b.graph(b.op("tanh", (b.op("neg", ("x",)),))), x)
+    interpreter = Interpreter.from_graph(int8)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(0, np.array(100, np.int8))
+    interpreter.invoke()
+    (port,) = interpreter.get_output_details()
+    grids = (int8.value(name).q for name in ("x", int8.outputs[0]))
+    x, y = (
+        (n - q.zero_point) * q.scale
+        for n, q in zip((100, interpreter.get_tensor(port["index"])), grids, strict=True)
+    )
+    assert y == pytest.approx(np.tanh(-x), abs=0.01)

@@ -130,7 +130,7 @@ def embedded(a, table, places):
     """Rows of the one table that all samples share, or of each sample's own."""
     batch, rest = a.batch_dims, table.shape[a.batch_dims + 1 :]
     tables = table.reshape(-1, *table.shape[batch:])
-    own = places.long().reshape(tables.shape[0], -1)
+    own = places.long().reshape(tables.shape[0], -1) % tables.shape[1]
     rows = [t.index_select(0, i) for t, i in zip(tables, own, strict=True)]
     return torch.stack(rows).reshape(*places.shape, *rest)
 

@@ -12,6 +12,7 @@ from tinyrt.errors import ShapeError, UnsupportedError
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import DType, Value
 from tinyrt.ops.embedding import EmbeddingAttrs
+from tinyrt.ops.gather_nd import GatherNdAttrs
 from tinyrt.ops.shared.batch import rebatch
 from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.ops.shared.spec import NoAttrs
@@ -171,7 +172,7 @@ def test_the_deployed_model_answers_what_the_trained_one_did(make, data, shape, 
 
 PICKS = {
     "embedding": (EmbeddingAttrs(1), [[2, 0]], (1, 2)),
-    "gather_nd": (NoAttrs(), [[[0, 2], [0, 0]]], (1, 2)),
+    "gather_nd": (GatherNdAttrs(), [[[0, 2], [0, 0]]], (1, 2)),
     "slice_at": (SliceAtAttrs((1, 2)), [0, 2], (1, 2)),
 }
 

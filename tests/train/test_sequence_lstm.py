@@ -24,7 +24,7 @@ from tinyrt.train import Tensor, apply, trace
 from tinyrt.train.core.autograd import partial_derivatives
 from tinyrt.train.graph_model import GraphModel
 from tinyrt.train.nn import Linear, Sequential
-from tinyrt.train.qat import QatModel
+from tinyrt.train.qat import QatConfig, QatModel
 from tinyrt.train.recipes.stages import answers_of
 from tinyrt.train.recurrent import CellQuantizer
 from tinyrt.train.sequence import LSTM
@@ -262,3 +262,22 @@ def test_the_range_of_the_cell_state_is_that_of_its_steps():
     assert graph.outputs == ("c",)
     limits = (np.min(cells), np.max(cells))
     np.testing.assert_allclose((layer.cell.low.item(), layer.cell.high.item()), limits, rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:only 8 samples")
+def test_weights_of_layers_that_are_named_train_within_four_bits(tmp_path):
+    """In int8, since no runtime reads others; ``weight_bits`` alone leaves them as they are."""
+    graph, x = open_model(imported(tmp_path), sequence_lstm=True), samples(4)
+    named = frozenset(n.output for n in graph.nodes if n.op == OP)
+    for config, most in ((QatConfig(weight_bits=4), 127), (QatConfig(int4_layers=named), 7)):
+        model = QatModel(graph, samples(8), config=config)
+        losses = train(model, x, np.arange(4) % 3, 5)
+        assert losses[-1] < losses[0]
+        model.freeze()
+        deployed = model.deployed()
+        (node,) = (n for n in deployed.bound() if n.op == OP)
+        for w in node.inputs[1:9]:
+            assert w.dtype is DType.INT8
+            assert np.abs(w.data).max() == most
+        answers = [Model(deployed)(x[i : i + 1]) for i in range(4)]
+        np.testing.assert_array_equal(np.concatenate(answers), answers_of(model)(x))

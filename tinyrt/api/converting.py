@@ -13,7 +13,7 @@ from tinyrt.attached import carried_on
 from tinyrt.convert.channels.lost import LostChannels
 from tinyrt.convert.over_time.windows import stream as stream_graph
 from tinyrt.convert.passes.known import KNOWN_PASSES, apply_known
-from tinyrt.convert.passes.targets import lower_for, require_target
+from tinyrt.convert.passes.targets import lower_for
 from tinyrt.convert.tflite.lost import lost_entry
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.entry import entry
@@ -67,7 +67,8 @@ def convert_model(
         stream: have the model take its window's newest rows only, and keep the rest as state.
         passes: names of the passes to run; all by default.
         skip_passes: names of passes to leave out.
-        target: write a float model in ops that this runtime has: ``tflm``.
+        target: write a float model in ops that this runtime has: ``tflm``. Of models of integers,
+            only moves of more dimensions than it has are others.
         log: what the passes did and refused is added to it.
 
     Returns:
@@ -96,9 +97,7 @@ def convert_model(
         if stream is not None:
             graph = stream_graph(graph, stream.axis, stream.hop, stream.input).graph
         if target is not None:
-            require_target(target)
-            if not graph.is_quantized:
-                graph = lower_for(graph, target, log)
+            graph = lower_for(graph, target, log)
         graph = schedule(graph)
         carried = carried_on(model, graph, streamed=stream is not None)
         save_tflite(graph, output, lost_entry(lost, graph) | carried)

@@ -9,7 +9,7 @@ from math import inf
 from pathlib import Path
 
 from tinyrt.attached import Fitted, at_model, front_end_of
-from tinyrt.backends.c.kernel import Target
+from tinyrt.backends.c.kernel import NO_CHOICES, Target
 from tinyrt.backends.c.parts.cutting import MARGIN
 from tinyrt.backends.c.planning import CKernels
 from tinyrt.backends.c.rejoined import rejoined
@@ -261,8 +261,10 @@ def render_model(
 def for_request(graph: Graph, request: Request) -> Graph:
     """The graph whose ops an export calls: some layers are put together for its kernels."""
     target = target_of(request.core, request.optimize)
-    fixed = request.options.blob or request.options.slices is not None
-    return rejoined(graph, replace(target, in_one_go=0.0) if fixed else target)
+    if request.options.blob:
+        target = replace(target, choices=NO_CHOICES)
+    sliced = request.options.slices is not None
+    return rejoined(graph, replace(target, in_one_go=0.0) if sliced else target)
 
 
 def _planned(graph: Graph, request: Request, states: StateLayout) -> tuple[Target, ArenaPlan]:

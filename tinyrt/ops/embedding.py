@@ -11,6 +11,7 @@ import numpy as np
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, DType, TensorType
 from tinyrt.ops.shared.move import picking_vjp
+from tinyrt.ops.shared.places import inside
 from tinyrt.ops.shared.shapes import operand, size_of
 from tinyrt.ops.shared.spec import Array, OpSpec, Quant, both_forms, prepare_moved
 
@@ -24,10 +25,13 @@ class EmbeddingAttrs:
     Attributes:
         batch_dims: how many leading dimensions table and indices share: each such part of the
             table has indices of its own.
+        from_end: whether indices below 0 count from the table's end, as ONNX has it. Files have
+            arithmetic in front of the op instead.
 
     """
 
     batch_dims: int = 0
+    from_end: bool = False
 
 
 def infer(attrs: EmbeddingAttrs, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
@@ -51,7 +55,7 @@ def ref(attrs: EmbeddingAttrs, table: Array, indices: Array) -> Array:
     batch = attrs.batch_dims
     outer, rows = size_of(table.shape[:batch]), table.shape[batch]
     tables = table.reshape(outer, rows, *table.shape[batch + 1 :])
-    picked = np.clip(indices, 0, rows - 1).reshape(outer, -1)
+    picked = inside(indices, rows, attrs.from_end).reshape(outer, -1)
     found = tables[np.arange(outer)[:, None], picked]
     return np.asarray(found.reshape(*indices.shape, *table.shape[batch + 1 :]))
 

@@ -80,6 +80,8 @@ def rebatch(attrs: SliceAttrs, old: int, new: int) -> SliceAttrs:
     )
 
 
+DIMS = dict.fromkeys(("begin", "size", "strides"), Dims.EACH) | {"dropped": Dims.AXES}
+
 SLICE = replace(
     move_op(
         "slice",
@@ -87,7 +89,7 @@ SLICE = replace(
         infer,
         move,
         walk,
-        Traits(selects=True, dims=dict.fromkeys(("begin", "size", "strides"), Dims.EACH)),
+        Traits(selects=True, dims=DIMS),
     ),
     rebatch=rebatch,
 )

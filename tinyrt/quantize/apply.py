@@ -170,7 +170,9 @@ class _Applier:
         self._add(replace(hidden, dtype=output.dtype))
         self._add(replace(cell, dtype=DType.INT16))
         x = self.values[node.input(0).name]
-        constants = stored_inputs(node, x, hidden.q, cell.q)
+        narrow = self.layout.schemes[node.output.name] is Scheme.INT4
+        weights = DType.INT4 if narrow else DType.INT8
+        constants = stored_inputs(node, x, hidden.q, cell.q, weights)
         names = (self._constant(v.name, np.asarray(v.data), v.q) for v in constants)
         self.nodes.append(replace(node.node, inputs=(x.name, *names)))
 

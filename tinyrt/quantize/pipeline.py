@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -131,13 +132,24 @@ class Prepared:
     def _best(
         self, config: QuantConfig, fit: Mapping[str, Array], held: Mapping[str, Array]
     ) -> tuple[QuantConfig, QuantPlan]:
-        """The refinements with which samples that none is fitted to have the best SQNR."""
+        """The refinements by which samples that none is fitted to gain more than by chance."""
         plans = self._plans(config, fit)
         if config.optimize_rounding:
             plain = replace(config, optimize_rounding=False, tune_ranges=False)
-            plans += self._plans(plain, fit)
+            plans = [*self._plans(plain, fit), *plans]
         measured = simulator_of(plans[0][1], self.graph, held)
-        return max(plans, key=lambda found: measured.sqnr_db(measured.run_plan(found[1])))
+        chosen, ratios = plans[0], measured.ratios_db(measured.run_plan(plans[0][1]))
+        for found in plans[1:]:
+            others = measured.ratios_db(measured.run_plan(found[1]))
+            if _gains(ratios, others):
+                chosen, ratios = found, others
+        return chosen
+
+
+def _gains(before: Array, after: Array) -> bool:
+    """Whether the mean over samples is larger, by more than its standard error."""
+    gains = after - before
+    return bool(gains.mean() > gains.std(ddof=1) / math.sqrt(len(gains)))
 
 
 def _apart(

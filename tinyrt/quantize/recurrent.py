@@ -45,14 +45,20 @@ def cell_params(cell_range: Range) -> QParams:
     return QParams((2.0 ** min(max(power, FINEST), 0),), 0)
 
 
-def stored_inputs(node: BoundNode, x: Value, hidden: QParams, cell: QParams) -> Iterator[Value]:
+def stored_inputs(
+    node: BoundNode, x: Value, hidden: QParams, cell: QParams, weights: DType = DType.INT8
+) -> Iterator[Value]:
     """All inputs but the first in the input's integers, weights with one scale each.
+
+    Weights are in int8, since no runtime has LSTMs with int4 ones. Where these are asked for, four
+    bits hold the values, and exported C packs them so.
 
     Args:
         node: the float node.
         x: its input, quantised.
         hidden: parameters of the hidden state and the output.
         cell: parameters of the cell state.
+        weights: whose range the weights keep to, INT8 or INT4.
 
     """
     assert x.q is not None, "the plan quantises the input of an op on integers"
@@ -62,8 +68,9 @@ def stored_inputs(node: BoundNode, x: Value, hidden: QParams, cell: QParams) -> 
     for i in range(1, 9):
         w = np.asarray(node.input(i).data)
         bias = np.asarray(node.input(i + 8).data) if limited and i < 5 else None
-        scales.append(weight_params(w, bias, x.q.scale, None))
-        yield Value.constant(node.input(i).name, quantize_weights(w, scales[-1]), scales[-1])
+        scales.append(weight_params(w, bias, x.q.scale, None, weights))
+        stored = quantize_weights(w, scales[-1], weights)
+        yield Value.constant(node.input(i).name, stored, scales[-1])
     for i, w_q in enumerate(scales[:4], 9):
         data, q = quantize_bias(np.asarray(node.input(i).data), x.q.scale, w_q, bias_dtype)
         yield Value.constant(node.input(i).name, data, q)

@@ -15,6 +15,7 @@ from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.spec import CONSTANT_WEIGHTS, Form, Quant
 from tinyrt.ops.shared.unsupported import NOT_IN_INTEGERS
 from tinyrt.quantize.config import QuantConfig, Scheme
+from tinyrt.quantize.recurrent import begins_anew
 from tinyrt.text import closest, printable
 
 ACTIVATIONS = {
@@ -130,6 +131,8 @@ def assign_schemes(graph: Graph, config: QuantConfig) -> dict[str, Scheme]:
     schemes = {n.output: named.get(n.output, config.scheme) for n in graph.nodes}
     unnamed = [node for node in graph.bound() if node.output.name not in named]
     schemes.update({n.output.name: Scheme.FLOAT for n in unnamed if _begins_in_float(n)})
+    if config.scheme is Scheme.INT4:  # no byte of the file pays for what an LSTM loses
+        schemes.update({n.output.name: Scheme.INT8 for n in unnamed if begins_anew(n)})
     free = [
         node
         for node in unnamed

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.answering import logits_name
+from tinyrt.decibels import CEILING_DB
 from tinyrt.errors import ShapeError
 from tinyrt.ir import BoundNode, DType, Graph, QParams
 from tinyrt.metrics import sqnr_db
@@ -60,7 +61,7 @@ class Simulator:
         except ShapeError:
             # The model mixes samples: each run is computed for itself, along a new first axis.
             self._nodes, self._stacked = list(graph.bound()), True
-            self.samples //= graph.value(name).shape[0]
+            self.samples //= next(iter(graph.value(name).shape), 1)
         self._constants = {n: v.data for n, v in graph.values.items() if v.data is not None}
         self._feeds = {
             name: array.reshape(self.samples, *graph.value(name).shape) if self._stacked else array
@@ -168,8 +169,17 @@ class Simulator:
         """
         if not self.targets:
             return math.inf
-        ratios = [sqnr_db(self.reference[n], live[n]).mean() for n in self.targets]
-        return float(np.mean(ratios))
+        return float(np.mean([ratios.mean() for ratios in self._ratios_db(live)]))
+
+    def ratios_db(self, live: Mapping[str, Array]) -> NDArray[np.float64]:
+        """The same for each sample, finite."""
+        # Of an output that depends on no sample, all get the mean.
+        parts = [r if len(r) == self.samples else r.mean() for r in self._ratios_db(live)]
+        finite = [np.clip(part, -CEILING_DB, CEILING_DB) for part in parts] or [CEILING_DB]
+        return np.asarray(sum(finite, np.zeros(self.samples)) / len(finite))
+
+    def _ratios_db(self, live: Mapping[str, Array]) -> list[NDArray[np.float64]]:
+        return [sqnr_db(self.reference[name], live[name]) for name in self.targets]
 
 
 def round_to(x: Array, q: QParams | None, dtype: DType = DType.INT8) -> Array:

@@ -28,10 +28,10 @@ from tinyrt.ops import OPS, is_weighted, verify
 from tinyrt.ops.quantize import QuantizeAttrs
 from tinyrt.ops.shared.evaluate import reference_kernel
 from tinyrt.ops.shared.spec import Quant, limits_of
-from tinyrt.quantize import QuantConfig, QuantPlan, apply_plan, calibrate, make_plan
+from tinyrt.quantize import QuantPlan, apply_plan, calibrate, make_plan
 from tinyrt.quantize.plan import shared_parameters
 from tinyrt.quantize.ranges import Range
-from tinyrt.quantize.schemes import IN_DTYPE, lay_out
+from tinyrt.quantize.schemes import lay_out
 from tinyrt.train.constants import constant_places
 from tinyrt.train.core.function import Array
 from tinyrt.train.core.tensor import Tensor, apply, no_grad, preset_output
@@ -92,7 +92,7 @@ class QatModel(GraphModule):
         warn_of_untrained(graph if source is None else source)
         ranges = calibrate(graph, data)
         self.dtype = config.activations
-        fine = QuantConfig(scheme=IN_DTYPE[self.dtype], per_channel_dense=config.per_channel_dense)
+        fine = config.quantised(graph)
         self._config, layout = fine, lay_out(graph, fine)
         plan = make_plan(graph, ranges, fine)
         by_tensor = make_plan(graph, ranges, replace(fine, per_channel_dense=False))
@@ -131,7 +131,8 @@ class QatModel(GraphModule):
             return self._layer(node, plan.weights[name], by_tensor.weights[name], norms, config)
 
         def recurrent(node: BoundNode) -> QuantizedSequenceLayer:
-            return QuantizedSequenceLayer(node, ranges[node.node.outputs[2]], self.dtype)
+            cell = ranges[node.node.outputs[2]]
+            return QuantizedSequenceLayer(node, cell, self.dtype, config.bits(node))
 
         self.recurrent = sequence_layers_of(graph, recurrent)
         self.layers = layers_of(graph, layer)

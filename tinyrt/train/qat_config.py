@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from glob import escape
 
 from tinyrt.errors import DataError
-from tinyrt.ir import BoundNode, DType
+from tinyrt.ir import BoundNode, DType, Graph
 from tinyrt.ops import OPS
+from tinyrt.quantize import QuantConfig, Scheme
+from tinyrt.quantize.schemes import IN_DTYPE
+from tinyrt.train.constants import SEQUENCE
 
 
 class Scales(StrEnum):
@@ -31,7 +35,7 @@ class QatConfig:
         weight_bits: of the weights, 8 or 4. Layers with few weights (depthwise ones), and ops
             without a kernel for int4, keep 8.
         int4_layers: outputs of further layers whose weights have 4 bits, as a plan for a budget
-            names them (``MixedReport``).
+            names them (``MixedReport``). Those of LSTMs keep to 4 bits in int8.
         activations: INT8, or INT16 for int16x8: int16 activations, int8 weights.
         per_channel_dense: one scale per output channel for fully connected layers too, as the
             quantiser has it by default; int4 ones have one, as their kernels do.
@@ -61,6 +65,17 @@ class QatConfig:
 
     def bits(self, node: BoundNode) -> int:
         """Of the weights of a layer."""
+        named = node.output.name in self.int4_layers
         narrow = self.weight_bits == 4 and node.op != "depthwise_conv2d"
-        narrow = narrow or node.output.name in self.int4_layers
-        return 4 if narrow and OPS[node.op].int4_weights else 8
+        if OPS[node.op].int4_weights:
+            return 4 if narrow or named else 8
+        return 4 if named and node.op == SEQUENCE else 8
+
+    def quantised(self, graph: Graph) -> QuantConfig:
+        """The schemes of the graph in integers, but for int4 weights of layers other than LSTMs."""
+        narrow = (n.output.name for n in graph.bound() if n.op == SEQUENCE and self.bits(n) == 4)
+        return QuantConfig(
+            scheme=IN_DTYPE[self.activations],
+            scheme_for=tuple((escape(name), Scheme.INT4) for name in narrow),
+            per_channel_dense=self.per_channel_dense,
+        )

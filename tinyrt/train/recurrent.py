@@ -66,12 +66,16 @@ class QuantizedSequenceLayer(SequenceLayer):
         node: the op.
         cell: the calibrated range of the cell state.
         dtype: of input and output, INT8 or INT16.
+        bits: of the weights, 8 or 4.
 
     """
 
-    def __init__(self, node: BoundNode, cell: Range, dtype: DType = DType.INT8) -> None:
+    def __init__(
+        self, node: BoundNode, cell: Range, dtype: DType = DType.INT8, bits: int = 8
+    ) -> None:
         super().__init__(node)
         self.cell, self.dtype = CellQuantizer(cell), dtype
+        self.weights_dtype = DType.INT4 if bits == 4 else DType.INT8
 
     def answer(
         self, node: BoundNode, x: Tensor, steps: Array, x_q: QParams, y_q: QParams
@@ -113,7 +117,7 @@ class QuantizedSequenceLayer(SequenceLayer):
         ]
         current = replace(node, inputs=(node.input(0), *now, *node.inputs[13:]))
         x = replace(node.input(0), dtype=self.dtype, q=x_q)
-        return list(stored_inputs(current, x, y_q, self.cell.q))
+        return list(stored_inputs(current, x, y_q, self.cell.q, self.weights_dtype))
 
     def constants(self, node: BoundNode) -> list[Value]:
         """The parameters as the node's constants, in float."""

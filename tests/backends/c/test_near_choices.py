@@ -103,17 +103,17 @@ def test_weights_of_four_bits_are_read_once():
         other = replace(node.input(1), dtype=dtype, data=data.reshape(4, 1, 1, 8))
         bound = replace(node, inputs=(node.input(0), other, *node.inputs[2:]))
         scales = replace(p.requant, shift=p.requant.shift * 0 - 8)
-        kinds[dtype, int(data.min())] = more_of(bound, p.x_zp, scales, DSP) is not None
+        kinds[dtype, int(data.min())] = more_of(bound, p.x_zp, scales, M4) is not None
     assert kinds == {(DType.INT8, -128): True, (DType.INT8, -64): False, (DType.INT4, -128): False}
 
 
-def test_groups_are_of_stored_weights_of_8_bits():
+def test_groups_are_of_stored_weights():
     case = conv((1, 5, 5, 8), (8, 3, 3, 4))
     node = build_s8(case, np.random.default_rng(0)).graph.bind(0)
     p, w = prepared(node, ConvolutionS8), node.input(1)
     scales = replace(p.requant, shift=p.requant.shift * 0 - 8)
     wide = replace(w, dtype=DType.INT16, data=w.data.astype(np.int16))
-    for other, found in ((w, True), (wide, False), (replace(w, data=None), False)):
+    for other, found in ((w, True), (wide, True), (replace(w, data=None), False)):
         bound = replace(node, inputs=(node.input(0), other, *node.inputs[2:]))
         assert (groups_of(bound, p.x_zp, scales, DSP) is not None) is found
 

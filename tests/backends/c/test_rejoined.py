@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tests.c.wide_layers import chain, feeds, net
+from tests.c.wide_layers import chain, feeds, grouped, net, of_all_kinds
 from tests.c.wide_layers import depthwise as depthwise_of
 from tests.memory.targets import kernels_for
 from tinyrt.backends.c.blocks.more import with_more
@@ -126,11 +126,36 @@ def test_what_others_read_of_the_parts_stays():
     assert kept.count("concatenation") == 1
 
 
-OTHERS = [ExportOptions(slices=100_000), ExportOptions(blob=True)]
+CORES = ["cortex-m0", "cortex-m4", "cortex-m55"]
 
 
-@pytest.mark.parametrize("options", OTHERS, ids=["slices", "blob"])
-def test_convolutions_that_are_cut_or_get_other_weights_keep_their_parts(options):
+@pytest.mark.parametrize("core", CORES)
+def test_convolutions_that_get_other_weights_are_whole(core):
+    """Those of weights that fit int8, too: later ones may not."""
+    request = Request.of(core, "balanced", ExportOptions(blob=True))
+    for graph in (of_all_kinds(128, relu=False), of_all_kinds(20, relu=False)):
+        whole = for_request(graph, request)
+        assert not {"concatenation", "slice"} & {n.op for n in whole.nodes}
+        layers = [n for n in whole.bound() if n.op.endswith("conv2d")]
+        assert {n.input(1).dtype for n in layers} == {DType.INT16}
+
+
+@pytest.mark.parametrize("core", CORES[:2])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_whole_groups_answer_as_their_parts(core, seed):
+    graph, target = grouped(seed, 40), kernels_for(core).target
+    whole = rejoined(graph, target)
+    wide = [n for n in whole.bound() if len(n.inputs) > 1 and n.input(1).dtype is DType.INT16]
+    assert {n.op for n in wide} == {"conv2d", "depthwise_conv2d"}
+    data = feeds(graph, 7)
+    for expected, found in zip(
+        evaluate(graph, data).values(), evaluate(whole, data).values(), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected, strict=True)
+
+
+def test_convolutions_that_are_cut_keep_their_parts():
+    options = ExportOptions(slices=100_000)
     graph = for_request(chain(3), Request.of("cortex-m4", "balanced", options))
     ops = {n.op: n for n in graph.bound()}
     assert "concatenation" in ops

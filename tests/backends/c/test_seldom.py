@@ -12,13 +12,15 @@ from tests.ops.build import build_s8
 from tests.ops.quantised import node_of, s8
 from tinyrt.backends.c.blocks import relu
 from tinyrt.backends.c.blocks.depthwise import filters_of
-from tinyrt.backends.c.blocks.more import MAX_TAPS, more_of
+from tinyrt.backends.c.blocks.more import more_of
+from tinyrt.backends.c.blocks.summed import MAX_TAPS
 from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Data, Place, Target
-from tinyrt.backends.c.parts.cost import _run_of_groups, run_of_groups
+from tinyrt.backends.c.parts.cost import _run_of_groups
 from tinyrt.backends.c.parts.cutting import cut_of
 from tinyrt.backends.c.parts.edit import params_of
+from tinyrt.backends.c.parts.windows import run_of_groups
 from tinyrt.backends.c.rejoined import _has_kernel
 from tinyrt.ir import DType, QParams, Value
 from tinyrt.memory.placing import problem
@@ -46,7 +48,7 @@ def test_what_the_model_computes_is_not_packed(at):
     assert filters_of(computed(graph, at).bind(0), window, x_zp, requant, SCALAR) is None
     graph = built(conv((1, 5, 5, 4), (4, 3, 3, 4)))
     _, x_zp, requant = layer_of_node(graph.bind(0))
-    assert more_of(computed(graph, at).bind(0), x_zp, requant, DSP) is None
+    assert more_of(computed(graph, at).bind(0), x_zp, requant, Target(DSP)) is None
 
 
 @pytest.mark.parametrize("taps", [MAX_TAPS - 4, MAX_TAPS])
@@ -58,7 +60,7 @@ def test_places_of_taps_have_16_bits(taps):
     attrs, x = FullyConnectedAttrs(), s8(1, taps, scale=0.01)
     node = node_of("fully_connected", attrs, [x, layer], [s8(1, 4, scale=2.0)])
     requant = prepared(node, FullyConnectedS8).requant
-    assert (more_of(node, 0, requant, DSP) is None) is (taps == MAX_TAPS)
+    assert (more_of(node, 0, requant, Target(DSP)) is None) is (taps == MAX_TAPS)
 
 
 def test_layers_whose_channels_share_no_addend_keep_the_sign(monkeypatch):

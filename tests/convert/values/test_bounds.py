@@ -1,5 +1,7 @@
 """No element lies outside of its bounds; extremes of exact bounds are reached."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,10 +11,15 @@ from tinyrt.convert.values.bounds import behind
 from tinyrt.convert.values.elementwise import ELEMENTWISE
 from tinyrt.convert.values.interval import Bounds
 from tinyrt.convert.values.moving import INCREASING
+from tinyrt.convert.values.places import PLACES
 from tinyrt.convert.values.sums import SUMS
 from tinyrt.ir import BoundNode, DType, QParams, Value
 from tinyrt.ops import OPS
+from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.cumsum import CumsumAttrs
+from tinyrt.ops.embedding import EmbeddingAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.leaky_relu import LeakyReluAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.reduce import ReduceAttrs
@@ -20,7 +27,8 @@ from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.evaluate import as_tuple, reference_kernel
 from tinyrt.ops.shared.spec import Form, NoAttrs
 
-BOUNDED = sorted(ELEMENTWISE | INCREASING | SUMS)
+SHAPES, HELD = ((2, 4), (3, 4), (3,)), frozenset({1, 2})
+BOUNDED = sorted(ELEMENTWISE | INCREASING | PLACES | SUMS)
 BUILDS = {Form.INT8: build_s8, Form.INT16X8: build_s16, Form.FLOAT: build_f32}
 PAIRS = [
     (op, form)
@@ -157,11 +165,73 @@ def test_sums_of_64_bits_have_a_limit_too(bias, ends):
 
 @pytest.mark.parametrize("dtype", [DType.INT32, DType.INT64])
 @pytest.mark.parametrize("op", ["add", "sub", "mul"])
-def test_integers_without_a_scale_have_no_order(dtype, op):
+def test_integers_without_a_scale_have_no_order_where_they_start_anew(dtype, op):
     values = [Value(f"in{i}", dtype, (2,)) for i in (0, 1)]
     node = of_op(Case(op, OPS[op].attrs(), ((2,), (2,))), values, None)
     most = np.iinfo(dtype.numpy).max
-    assert found_of(node, most // 2, most) is None
+    assert found_of(node, -most, most) is None
+
+
+@pytest.mark.parametrize(
+    ("op", "low", "high", "bounds"),
+    [
+        ("add", -3, 2**30 - 1, (-6, 2**31 - 2)),
+        ("add", -3, 2**30, None),
+        ("sub", -(2**30), 2**30 - 1, (-(2**31) + 1, 2**31 - 1)),
+        ("sub", -(2**30), 2**30, None),
+        ("mul", -46340, 46340, (-(46340**2), 46340**2)),
+        ("mul", 0, 46341, None),
+        ("floor_mod", 3, 7, (0, 6)),
+        ("floor_mod", 0, 7, None),
+        ("floor_div", 2, 9, (0, 4)),
+        ("div", 2, 9, (0, 4)),
+        ("div", -2, 9, None),
+    ],
+)
+def test_integers_without_a_scale_that_stay_whole_have_bounds(op, low, high, bounds):
+    values = [Value(f"in{i}", DType.INT32, (2,)) for i in (0, 1)]
+    found = found_of(of_op(Case(op, OPS[op].attrs(), ((2,), (2,))), values, None), low, high)
+    if bounds is None:
+        assert found is None
+    else:
+        assert (found.low.tolist(), found.high.tolist()) == ([bounds[0]] * 2, [bounds[1]] * 2)
+
+
+@pytest.mark.parametrize(
+    ("given", "made", "low", "high", "bounds"),
+    [
+        (DType.FLOAT32, DType.INT32, 0.0, 1e30, (0, 2**31 - 1)),
+        (DType.INT64, DType.INT32, -5, 7, (-5, 7)),
+        (DType.INT64, DType.INT32, 0, 2**31, None),
+        (DType.INT64, DType.UINT8, -1, 1, None),
+        (DType.INT32, DType.FLOAT32, -1, 9, (-1, 9)),
+        (DType.FLOAT32, DType.BOOL, -1.0, 1.0, None),
+    ],
+)
+def test_casts_keep_the_order_of_what_fits(given, made, low, high, bounds):
+    x = Value("x", given, (2,))
+    found = found_of(of_op(Case("cast", CastAttrs(made), ((2,),)), [x], None), low, high)
+    if bounds is None:
+        assert found is None
+    else:
+        assert (found.low.tolist(), found.high.tolist()) == ([bounds[0]] * 2, [bounds[1]] * 2)
+
+
+def test_counts_are_between_none_and_all():
+    x = Value("x", DType.FLOAT32, (3, 2))
+    node = of_op(Case("cumsum", CumsumAttrs(0), ((3, 2),)), [x], None)
+    found = found_of(node, -2.0, 7.0)
+    assert (found.low.tolist(), found.high.tolist()) == ([-6] * 2, [21] * 2)
+    found = found_of(node, 2.0, np.inf)
+    assert (found.low.tolist(), found.high.tolist()) == ([0] * 2, [np.inf] * 2)
+
+
+def test_numbers_that_places_pick_are_those_of_the_table():
+    table = Value.constant("table", np.array([3, 9, 5], np.int32))
+    places = Value("places", DType.INT32, (4, 2))
+    node = of_op(Case("embedding", EmbeddingAttrs(), ((3,), (4, 2))), [table, places], None)
+    found = behind(node, {"places": Bounds.whole(places)})
+    assert (found.low.tolist(), found.high.tolist()) == ([3, 3], [9, 9])
 
 
 def test_a_slope_below_0_has_its_least_between():
@@ -197,3 +267,15 @@ def test_no_element_lies_outside(op, form):
             with np.errstate(invalid="ignore"):
                 outside = (y < found.low - slack) | (y > found.high + slack)
             assert not outside.any(), (node.describe(), found, y)
+
+
+@pytest.mark.parametrize("place", [None, 1, 2])
+def test_layers_whose_weights_or_bias_are_computed_have_no_bounds(place):
+    rng = np.random.default_rng(3)
+    node = build_f32(Case("fully_connected", FullyConnectedAttrs(), SHAPES, HELD), rng).graph.bind(
+        0
+    )
+    inputs = list(node.inputs)
+    if place is not None:
+        inputs[place] = replace(inputs[place], data=None)
+    assert (found_of(replace(node, inputs=tuple(inputs)), -1.0, 1.0) is None) is (place is not None)

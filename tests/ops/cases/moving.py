@@ -10,6 +10,7 @@ from tinyrt.ir import DType
 from tinyrt.ops.depth_to_space import BlockAttrs
 from tinyrt.ops.embedding import EmbeddingAttrs
 from tinyrt.ops.gather import GatherAttrs
+from tinyrt.ops.gather_nd import GatherNdAttrs
 from tinyrt.ops.mirror_pad import MirrorPadAttrs
 from tinyrt.ops.repeat import BroadcastToAttrs, TileAttrs
 from tinyrt.ops.resize import ResizeAttrs
@@ -50,7 +51,8 @@ def embedding(rng: Rng) -> Case:
     batch = int(rng.integers(0, min(len(table), len(picked) + 1)))
     shapes = table, (*table[:batch], *picked[batch:])
     held, dtypes = frozenset({0} if not batch else ()), (DType.FLOAT32, DType.INT32)
-    return Case("embedding", EmbeddingAttrs(batch), shapes, held, input_dtypes=dtypes)
+    attrs = EmbeddingAttrs(batch, from_end=bool(rng.normal() > 0))
+    return Case("embedding", attrs, shapes, held, input_dtypes=dtypes)
 
 
 def gather_nd(rng: Rng) -> Case:
@@ -58,7 +60,8 @@ def gather_nd(rng: Rng) -> Case:
     shape = ints(rng, 1, 6, int(rng.integers(1, 4)))
     places = (*ints(rng, 1, 4, int(rng.integers(1, 3))), int(rng.integers(1, len(shape) + 1)))
     dtypes = (DType.FLOAT32, DType.INT32)
-    return Case("gather_nd", NoAttrs(), (shape, places), input_dtypes=dtypes)
+    attrs = GatherNdAttrs(from_end=bool(rng.normal() > 0))
+    return Case("gather_nd", attrs, (shape, places), input_dtypes=dtypes)
 
 
 def slice_at(rng: Rng) -> Case:

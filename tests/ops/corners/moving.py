@@ -15,6 +15,7 @@ from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.depth_to_space import BlockAttrs
 from tinyrt.ops.embedding import EmbeddingAttrs
 from tinyrt.ops.gather import GatherAttrs
+from tinyrt.ops.gather_nd import GatherNdAttrs
 from tinyrt.ops.mirror_pad import MirrorPadAttrs
 from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.repeat import BroadcastToAttrs, TileAttrs
@@ -118,6 +119,10 @@ def _runs() -> dict[str, Built]:
         made[f"embedding: beyond its rows of {n}"] = corner(
             "embedding", EmbeddingAttrs(), [rows, beyond], Q
         )
+        beyond = plain([-1, -4, -5, 4, -(2**31), 2**31 - 1], np.int32)
+        made[f"embedding: from the end, beyond its rows of {n}"] = corner(
+            "embedding", EmbeddingAttrs(from_end=True), [rows, beyond], Q
+        )
         for place in ([0, 0], [1, n // 2], [2, n], [-1, -(2**31)], [2**31 - 1, 1]):
             made[f"slice_at: half of {n} elements from {place}"] = corner(
                 "slice_at",
@@ -136,12 +141,19 @@ def _runs() -> dict[str, Built]:
         x, found = Given(spread((2, 3, n)), 0.5, -3), [[1, 2], [0, 0], [1, 0]]
         for name, places in (("inside", found), ("beyond", [[2, -1], [-1, 3], [9, 9]])):
             made[f"gather_nd: {n} elements, {name}"] = corner(
-                "gather_nd", NoAttrs(), [x, plain(places, np.int32)], Q
+                "gather_nd", GatherNdAttrs(), [x, plain(places, np.int32)], Q
+            )
+            made[f"gather_nd: {n} elements, from the end, {name}"] = corner(
+                "gather_nd", GatherNdAttrs(from_end=True), [x, plain(places, np.int32)], Q
             )
         tables = Given(spread((2, 3, n)), 0.5, -3)
         for name, own in (("each its own", [[0, 2], [2, 1]]), ("beyond", [[3, 0], [2, -1]])):
             made[f"embedding: tables of {n}, {name}"] = corner(
                 "embedding", EmbeddingAttrs(1), [tables, plain(own, np.int32)], Q
+            )
+            own = [[-1, -2], own[1]]
+            made[f"embedding: tables of {n}, from the end, {name}"] = corner(
+                "embedding", EmbeddingAttrs(1, from_end=True), [tables, plain(own, np.int32)], Q
             )
     return made
 

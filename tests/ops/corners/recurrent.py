@@ -5,6 +5,7 @@ Their states are inputs like others here.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -44,7 +45,8 @@ def recurrent() -> dict[str, Built]:
     """All cases: name -> graph of one op with its data."""
     from tests.ops.corners.recurrent_wide import wide_lstms
 
-    return _lstms() | {f"{LSTM}: {name}": built for name, built in wide_lstms().items()} | _svdfs()
+    lstms = _lstms() | _narrow_lstms() | wide_lstms()
+    return {f"{LSTM}: {name}": built for name, built in lstms.items()} | _svdfs()
 
 
 def _lstms() -> dict[str, Built]:
@@ -69,7 +71,32 @@ def _lstms() -> dict[str, Built]:
     made["-128 beside negative weights"] = lstm(6, 5, least=-128, data=extremes)
     made["one input and many units"] = lstm(1, 60, steps=1)
     made["blocks of a long row"] = lstm(70, 3, steps=1)
-    return {f"{LSTM}: {name}": built for name, built in made.items()}
+    return made
+
+
+def _narrow_lstms() -> dict[str, Built]:
+    """Those whose weights four bits hold."""
+    narrow = partial(lstm, bits=4, least=-7)
+    made = {}
+    for i, (c_in, units) in enumerate(zip(SIZES, np.roll(SIZES, 3).tolist(), strict=True)):
+        made[f"{c_in} to {units}"] = narrow(c_in, units, data=extremes if i % 3 == 0 else spread)
+    for x_zp, h_zp in product(ZERO_POINTS, ZERO_POINTS):
+        made[f"zero points {x_zp} and {h_zp}"] = narrow(6, 5, zps=(x_zp, h_zp), data=extremes)
+    for shift, ratio in RATIOS.items():
+        made[f"exponent {shift} of x"] = narrow(6, 5, scales=(ratio, 1e-4))
+        made[f"exponent {shift} of h"] = narrow(6, 5, scales=(1e-4, ratio))
+    for clip, time_major in product((0.0, 0.3), (False, True)):
+        attrs = LstmAttrs(clip, time_major)
+        name = f"clip {clip}, time {'first' if time_major else 'second'}"
+        made[name] = narrow(5, 6, samples=2, attrs=attrs)
+    made["-8 beside negative weights"] = narrow(6, 5, least=-8, data=extremes)
+    made["sums below 2^19"] = narrow(508, 5, steps=1, least=-8, data=extremes)
+    made["sums of 2^19"] = narrow(512, 5, steps=1, least=-8, data=_least)
+    return {f"{name}, four bits": built for name, built in made.items()}
+
+
+def _least(shape: tuple[int, ...], dtype: DType = S8) -> np.ndarray:
+    return np.full(shape, np.iinfo(dtype.numpy).min, dtype.numpy)
 
 
 def lstm(
@@ -85,6 +112,7 @@ def lstm(
     h_scale: float = 1 / 128,
     cell: float = 2.0**-11,
     least: int = -127,
+    bits: int = 8,
     data: Any = spread,
 ) -> Built:
     """An LSTM.
@@ -101,6 +129,7 @@ def lstm(
         h_scale: of the hidden state, in int8.
         cell: scale of the cell state.
         least: weight.
+        bits: that hold a weight.
         data: makes activations and weights.
 
     """
@@ -115,7 +144,7 @@ def lstm(
     inputs: list[tuple[np.ndarray, QParams, bool]] = [(data(x_shape, dtype), x_q, False)]
     for q, taps in ((w_q, c_in), (r_q, units)):
         for gate in range(4):
-            w = np.roll(data((units, taps)), 3 * gate)
+            w = np.roll(data((units, taps)) >> (8 - bits), 3 * gate)
             inputs.append((np.maximum(w, least).astype(np.int8), q, True))
     first = np.resize(np.array([0, 1, -1, 4000, -4000]), units).astype(bias)
     inputs += [(np.roll(first, gate), q_of(x_q.scale * w_q.scale), True) for gate in range(4)]

@@ -96,7 +96,7 @@ def conv2d_s8(node: BoundNode, target: Target) -> Kernel:
     if has_computed_weights(node):
         return Kernel(general)
     if target.isa is MVE:
-        return mve_convolution(node, *layer)
+        return mve_convolution(node, *layer, target)
     if target.isa in X86:
         return x86_convolution(node, *layer, target.isa)
     if target.strips and groups == 1:
@@ -107,10 +107,9 @@ def conv2d_s8(node: BoundNode, target: Target) -> Kernel:
         block = block_of(node, p.x_zp, p.requant, target.isa)
         if block is not None:
             return block_convolution(node, block, *layer, target)
-        more = more_of(node, p.x_zp, p.requant, target.isa) if takes_more(target) else None
+        more = more_of(node, p.x_zp, p.requant, target) if takes_more(target) else None
         if more is not None:
             return more_kernel(node, more, p.window, p.requant, target)
-    assert node.input(1).dtype is not DType.INT16, "wide weights have a kernel"
 
     def by_rows() -> Sweep | None:
         return windows(node, p.window)
@@ -119,6 +118,7 @@ def conv2d_s8(node: BoundNode, target: Target) -> Kernel:
     if by_group is not None:
         shapes = node.input(0).shape, node.output.shape
         return groups_kernel(node, by_group, shapes, *layer, by_rows)
+    assert node.input(1).dtype is not DType.INT16, "wide weights have a kernel"
     return Kernel(general, sweep=by_rows)
 
 
@@ -154,7 +154,7 @@ def depthwise_s8(node: BoundNode, target: Target) -> Kernel:
     if target.isa is MVE:
         rows = along_rows(p.window)
         if is_rather_convolution(node, rows, MVE):
-            return mve_convolution(as_convolution(node), rows, p.x_zp, p.requant)
+            return mve_convolution(as_convolution(node), rows, p.x_zp, p.requant, target)
         return mve_depthwise(node, *layer)
     if target.isa in X86:
         return x86_depthwise(node, *layer)
@@ -308,7 +308,7 @@ def fully_connected_s8(node: BoundNode, target: Target) -> Kernel:
     block = block_of(node, x_zp, requant, target.isa)
     if block is not None:
         return block_dense(node, block, requant, target)
-    more = more_of(node, x_zp, requant, target.isa) if takes_more(target) else None
+    more = more_of(node, x_zp, requant, target) if takes_more(target) else None
     if more is not None:
         return more_kernel(node, more, _as_pixels(node)[2], requant, target)
     groups = groups_of(node, x_zp, requant, target.isa)

@@ -31,6 +31,8 @@ class Choices:
         plain_sums: indices of the sums that have no form with one rounding.
         tiles: indices of the convolutions by tiles.
         relus: indices of the layers whose scales need no sign.
+        room: for vectors, indices of convolutions whose weights may be beyond int8, and how many
+            places of a point may be read again.
 
     """
 
@@ -38,6 +40,11 @@ class Choices:
     plain_sums: frozenset[int]
     tiles: frozenset[int] = frozenset()
     relus: frozenset[int] = frozenset()
+    room: frozenset[tuple[int, int]] = frozenset()
+
+
+NO_CHOICES = Choices(frozenset(), frozenset())
+"""For code that other weights are to fit, before anything is chosen for the first ones."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from tinyrt.memory.sweep import Sweep, in_order
 from tinyrt.ops.depth_to_space import walk_depth_to_space, walk_space_to_depth
 from tinyrt.ops.embedding import EmbeddingAttrs
 from tinyrt.ops.gather import picks as gather_picks
+from tinyrt.ops.gather_nd import GatherNdAttrs
 from tinyrt.ops.mirror_pad import picks as mirror_picks
 from tinyrt.ops.repeat import walk_broadcast, walk_tile
 from tinyrt.ops.resize import nearest_picks
@@ -102,10 +103,11 @@ def _places(layout: Walk | Picks) -> Places:
 
 
 def embedding_calls(node: BoundNode, target: Target) -> Calls:
-    """The call of ``tinyrt_embedding``."""
+    """The call of ``tinyrt_embedding``, or of its like that counts from the end."""
     del target
     table, indices = node.input(0), node.input(1)
-    at = node.attrs_as(EmbeddingAttrs).batch_dims
+    attrs = node.attrs_as(EmbeddingAttrs)
+    at = attrs.batch_dims
     outer, run = math.prod(table.shape[:at]), math.prod(table.shape[at + 1 :])
     fields: Fields = {
         "outer": outer,
@@ -114,11 +116,12 @@ def embedding_calls(node: BoundNode, target: Target) -> Calls:
         "run": run * table.dtype.itemsize,
     }
     params = Params("tinyrt_embedding_params", fields)
-    return (call("tinyrt_embedding", params, table, indices, node.output),)
+    function = "tinyrt_embedding_from_end" if attrs.from_end else "tinyrt_embedding"
+    return (call(function, params, table, indices, node.output),)
 
 
 def gather_nd_calls(node: BoundNode, target: Target) -> Calls:
-    """The call of ``tinyrt_gather_nd``."""
+    """The call of ``tinyrt_gather_nd``, or of its like that counts from the end."""
     del target
     x, places = node.input(0), node.input(1)
     depth, size = places.shape[-1], x.dtype.itemsize
@@ -130,7 +133,9 @@ def gather_nd_calls(node: BoundNode, target: Target) -> Calls:
         "run": size * math.prod(x.shape[depth:]),
     }
     params = Params("tinyrt_gather_nd_params", fields)
-    return (call("tinyrt_gather_nd", params, x, places, node.output),)
+    from_end = node.attrs_as(GatherNdAttrs).from_end
+    function = "tinyrt_gather_nd_from_end" if from_end else "tinyrt_gather_nd"
+    return (call(function, params, x, places, node.output),)
 
 
 def slice_at_calls(node: BoundNode, target: Target) -> Calls:

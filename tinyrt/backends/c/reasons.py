@@ -26,9 +26,11 @@ PACKED = {
     "dense_more": "weights beyond int8, or -128 above a negative one: some elements are read "
     "twice, then four channels of two pixels at once",
     "window_more": "weights beyond int8, or -128 above a negative one: some taps are read twice, "
-    "then four channels of two pixels at once",
+    "or summed, then four channels of two pixels at once",
     "window_four_more": "weights beyond int8, or -128 above a negative one: some taps are read "
-    "twice, then two channels of four pixels at once, by three products",
+    "twice, or summed, then two channels of four pixels at once, by three products",
+    "group_more": "a convolution with groups or dilation, and weights beyond int8: a sum stands "
+    "behind a group's taps, then four channels at once",
     "depthwise3x3_signed": "three by three taps with stride 1: two lines at once, with any sign",
     "depthwise_block": "channels are a multiple of four: the filters of four are packed",
     "depthwise_block_spread": "several filters read one input channel: four of them at once",

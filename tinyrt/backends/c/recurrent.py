@@ -17,7 +17,7 @@ from tinyrt.backends.c.chooser import Choosers, always
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Call, Calls, Data, Fields, Params, Target, call
 from tinyrt.backends.c.mve.lstm import (
-    quad_filters,
+    narrowest_quad_filters,
     quad_scale,
     quad_scales,
     quad_sums,
@@ -166,15 +166,18 @@ def _lstm_block(node: BoundNode, block: LstmBlock, isa: InstructionSet) -> Call:
     """Of scalar and DSP cores."""
     weights = Data("w", block.x.words(isa)), Data("r", block.h.words(isa))
     sums = Data("start", block.x.starts(isa)), Data("restart", block.h.starts(isa))
-    return _packed_lstm("tinyrt_lstm_block_s8", node, block.p, block.scale_fields(), weights, sums)
+    scales = block.scale_fields()
+    return _packed_lstm(block.kernel, node, block.p, scales, weights, sums)
 
 
 def _lstm_quads(node: BoundNode, p: LstmInteger) -> Call:
     """Of cores with vectors."""
     w, r, start, restart = _lstm_constants(node, p)
-    weights = (Data("w", quad_filters(w, r)),)
+    bits, filters = narrowest_quad_filters(w, r)
+    weights = (Data("w", filters),)
     sums = (Data("start", quad_sums(start, restart)),)
-    return _packed_lstm("tinyrt_lstm_quads_s8", node, p, quad_scales(p), weights, sums)
+    kernel = f"tinyrt_lstm_quads_s{bits}"
+    return _packed_lstm(kernel, node, p, quad_scales(p), weights, sums)
 
 
 def lstm_s16_calls(node: BoundNode, target: Target) -> Calls:
@@ -218,7 +221,9 @@ def _packed_lstm(
     weights: tuple[Data, ...],
     sums: tuple[Data, ...],
 ) -> Call:
-    params = Params(f"{kernel}_params", _lstm_fields(node) | scales | _unit_fields(p))
+    """The call; kernels for weights of four bits have the parameters of those for int8."""
+    fields = _lstm_fields(node) | scales | _unit_fields(p)
+    params = Params(f"{kernel.replace('_s4', '_s8')}_params", fields)
     made = call(kernel, params, node.input(0), *weights, *sums, *_states(node), node.output)
     return replace(made, data=(*sums, *weights))
 

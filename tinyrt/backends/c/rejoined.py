@@ -9,6 +9,7 @@ convolution again where they lie. For them the parts are added up, and nothing i
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.backends.c.blocks.depthwise import filters_of
+from tinyrt.backends.c.blocks.groups import groups_of
 from tinyrt.backends.c.blocks.layer import BLOCK_SETS
-from tinyrt.backends.c.blocks.more import more_of, takes_all, takes_more
+from tinyrt.backends.c.blocks.more import more_of, takes_more
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Target
 from tinyrt.backends.c.mve.more import takes
@@ -26,6 +28,7 @@ from tinyrt.ir import BoundNode, DType, Graph, Node, Value
 from tinyrt.ops import prepared
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.depthwise_conv2d import WEIGHT_AXIS as DEPTHWISE_AXIS
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.depthwise_conv2d import window_of as depthwise_window
 from tinyrt.ops.shared.windowed import ConvolutionAttrs, ConvolutionS8
@@ -88,14 +91,47 @@ class _Parts:
         w = node.input(1) if is_layer else None
         if w is None or w.data is None or w.dtype is not DType.INT8:
             return None
-        found = self._channels(node) if node.op == "conv2d" else self._lines(node)
+        if node.op == "conv2d":
+            found = self._channels(node) or self._groups(node)
+        else:
+            found = self._lines(node)
+        found = found or self._as_it_is(node)
         if found is None or np.abs(found.data).max() > MAX_WIDE:
             return None
-        wide = Value.constant(f"{w.name}/whole", found.data.astype(np.int16), w.q)
-        made = replace(node.node, attrs=found.attrs)
-        inputs = found.x, wide, *node.inputs[2:]
-        bound = BoundNode(node.index, made, inputs, node.outputs)
+        bound = _bound(node, found)
         return bound if _has_kernel(bound, self._target) else None
+
+    def _as_it_is(self, node: BoundNode) -> _Whole | None:
+        """Of a layer on uint8 whose weights fit int8, in code for blobs: later ones may not."""
+        w = node.input(1)
+        if self._target.choices is None or w.q is None or not w.q.product_f32:
+            return None
+        attrs = replace(node.attrs_as(ConvolutionAttrs), wide=True)
+        return _Whole(node.input(0), attrs, np.asarray(w.data, np.int32))
+
+    def _groups(self, node: BoundNode) -> _Whole | None:
+        """Of a convolution that reads each group's channels as often as there are parts."""
+        image, w = node.input(0), node.input(1)
+        joined = self._reshaped(image)
+        maker = None if joined is None else self._makers.get(joined.name)
+        if maker is None or maker.attrs != ConcatenationAttrs(4):
+            return None
+        times, apart = len(maker.inputs), self._graph.value(maker.inputs[0])
+        x = self._reshaped(apart)
+        if x is None or len(x.shape) != 4 or set(maker.inputs) != {apart.name}:
+            return None
+        *outer, channels = x.shape
+        groups = image.shape[-1] // w.shape[-1]
+        in_groups = apart.shape == (*outer, groups, channels // groups)
+        if not in_groups or image.shape != (*outer, channels * times):
+            return None
+        parts = np.asarray(w.data).reshape(*w.shape[:-1], times, channels // groups)
+        whole = np.asarray(parts.sum(axis=3, dtype=np.int32))
+        a = node.attrs_as(Conv2dAttrs)
+        if channels == groups:
+            own = DepthwiseConv2dAttrs(a.stride, a.padding, a.dilation, a.activation, wide=True)
+            return _Whole(x, own, whole.transpose(3, 1, 2, 0))
+        return _Whole(x, replace(a, wide=True), whole)
 
     def _lines(self, node: BoundNode) -> _Whole | None:
         """Of a depthwise layer that reads each row as often as there are parts."""
@@ -174,6 +210,19 @@ class _Parts:
         return slice(first, first + count) if a == own else None
 
 
+def _bound(node: BoundNode, found: _Whole) -> BoundNode:
+    """The layer with its weights added up: depthwise again, if it was made one of groups."""
+    w = node.input(1)
+    op = "depthwise_conv2d" if isinstance(found.attrs, DepthwiseConv2dAttrs) else "conv2d"
+    q = w.q
+    if op != node.op and q is not None and q.axis is not None:
+        q = replace(q, axis=DEPTHWISE_AXIS)
+    wide = Value.constant(f"{w.name}/whole", found.data.astype(np.int16), q)
+    made = replace(node.node, op=op, attrs=found.attrs)
+    inputs = found.x, wide, *node.inputs[2:]
+    return BoundNode(node.index, made, inputs, node.outputs)
+
+
 def _without_rows_between(w: NDArray[np.int32]) -> tuple[NDArray[np.int32], int]:
     """Weights (1, rows, columns, channels) whose rows of zeros are steps, and the step."""
     rows = w.shape[1]
@@ -185,8 +234,8 @@ def _without_rows_between(w: NDArray[np.int32]) -> tuple[NDArray[np.int32], int]
 
 
 def _has_vectors(target: Target) -> bool:
-    """Whether vector kernels take a layer whole: they are not cut, nor do they fit all weights."""
-    return target.isa is InstructionSet.MVE and takes_all(target)
+    """Whether vector kernels take a layer whole: they are not cut."""
+    return target.isa is InstructionSet.MVE and math.isinf(target.in_one_go)
 
 
 def _has_kernel(node: BoundNode, target: Target) -> bool:
@@ -195,9 +244,11 @@ def _has_kernel(node: BoundNode, target: Target) -> bool:
     layer = p.x_zp, p.requant, target.isa
     if node.op == "conv2d":
         if target.isa is InstructionSet.MVE:
-            return takes(node, p.window)
-        plain = p.window.dilation == (1, 1)
-        return plain and takes_more(target) and more_of(node, *layer) is not None
+            return takes(node, p.window, target)
+        plain = p.window.dilation == (1, 1) and node.input(0).shape[3] == node.input(1).shape[3]
+        if plain and takes_more(target) and more_of(node, *layer[:2], target) is not None:
+            return True
+        return takes_more(target) and groups_of(node, *layer) is not None
     if target.isa is InstructionSet.MVE:
         fits = np.abs(np.asarray(node.input(1).data, np.int32)).max() <= MAX_IN_VECTORS
         return fits and not is_rather_convolution(node, along_rows(p.window), target.isa)

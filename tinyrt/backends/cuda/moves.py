@@ -10,6 +10,7 @@ from tinyrt.backends.cuda.writer import C_TYPES, DeviceWriter, index_of
 from tinyrt.ir import BoundNode, Value
 from tinyrt.ops.concatenation import ConcatenationS8
 from tinyrt.ops.embedding import EmbeddingAttrs
+from tinyrt.ops.gather_nd import GatherNdAttrs
 from tinyrt.ops.pad import PadS8
 from tinyrt.ops.shared.move import MoveS8, Picks
 from tinyrt.ops.shared.walks import strides_of
@@ -93,9 +94,11 @@ def emit_embedding(node: BoundNode, p: object, w: DeviceWriter) -> None:
     """Write a lookup of a table's rows by indices."""
     del p
     table, indices, y = node.input(0), node.input(1), node.output
-    at = node.attrs_as(EmbeddingAttrs).batch_dims
+    attrs = node.attrs_as(EmbeddingAttrs)
+    at = attrs.batch_dims
     outer, run = math.prod(table.shape[:at]), math.prod(table.shape[at + 1 :])
     ints = {"SIZE": y.size, "PART": y.size // outer, "RUN": run, "ROWS": table.shape[at]}
+    ints["FROM_END"] = int(attrs.from_end)
     tensors = {"table": table, "indices": indices, "y": y}
     w.op("table_rows", "elementwise", y.size, ints=ints, tensors=tensors)
 
@@ -106,7 +109,11 @@ def emit_gather_nd(node: BoundNode, p: object, w: DeviceWriter) -> None:
     x, places, y = node.input(0), node.input(1), node.output
     depth = places.shape[-1]
     steps = zip(x.shape[:depth], strides_of(x.shape)[:depth], strict=True)
-    terms = [f"nearest(at[{i}], {size}) * {step}" for i, (size, step) in enumerate(steps)]
+    place = "from_end(at[{i}], {size})" if node.attrs_as(GatherNdAttrs).from_end else "at[{i}]"
+    terms = [
+        f"nearest({place.format(i=i, size=size)}, {size}) * {step}"
+        for i, (size, step) in enumerate(steps)
+    ]
     run = math.prod(x.shape[depth:])
     _emit_parts(x, places, y, run, terms, f"i % {run}", w)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -31,16 +31,14 @@ INTEGERS = (DType.INT32, DType.INT64)
 """Element types of what a model counts with, from the narrower one on."""
 
 
-def _operands(call: Call, count: int) -> list[Value]:
-    """The inputs; beside integers that are computed, constants are integers of their width."""
-    operands = [call.operand(i) for i in range(count)]
-    kinds = [k for k in INTEGERS if k in {x.dtype for x in operands if isinstance(x, Value)}]
-    if not kinds:
-        return [call.value(i) for i in range(count)]
-    return [_integer(call, i, kinds[-1]) for i in range(count)]
+def operands(call: Call, inputs: Iterable[int]) -> list[Value]:
+    """Some inputs; beside integers that are computed, constants are integers of their width."""
+    found = {i: call.operand(i) for i in inputs}
+    kinds = [k for k in INTEGERS if k in {x.dtype for x in found.values() if isinstance(x, Value)}]
+    return [integers(call, i, kinds[-1]) if kinds else call.value(i) for i in found]
 
 
-def _integer(call: Call, i: int, kind: DType) -> Value:
+def integers(call: Call, i: int, kind: DType) -> Value:
     """Input ``i`` as integers of that width.
 
     Raises:
@@ -67,7 +65,7 @@ def binary(op: str) -> Callable[[Call], Value]:
     """``op`` over two operands."""
 
     def convert(call: Call) -> Value:
-        a, b = _operands(call, 2)
+        a, b = operands(call, (0, 1))
         return call.emit(op, *_ranks_aligned(call, a, b))
 
     return convert
@@ -77,7 +75,7 @@ def variadic(op: str) -> Importer:
     """``op`` over any number of operands, from the left."""
 
     def convert(call: Call) -> Value:
-        result, *others = _operands(call, max(len(call.node.inputs), 1))
+        result, *others = operands(call, range(max(len(call.node.inputs), 1)))
         for i, operand in enumerate(others, 1):
             name = "" if i == len(others) else f"{call.result}.partial"
             result = call.emit(op, *_ranks_aligned(call, result, operand), name=name)
@@ -137,13 +135,13 @@ def _clipped_integers(call: Call, x: Value) -> Value:
     given = [(op, i) for op, i in (("maximum", 1), ("minimum", 2)) if call.has(i)]
     for op, i in given:
         name = "" if i == given[-1][1] else f"{call.result}.{op}"
-        x = call.emit(op, *_ranks_aligned(call, x, _integer(call, i, x.dtype)), name=name)
+        x = call.emit(op, *_ranks_aligned(call, x, integers(call, i, x.dtype)), name=name)
     return x
 
 
 def modulo(call: Call) -> Value:
     """The rest of a division: with ``fmod`` of the dividend's sign, else of the divisor's."""
-    a, b = _ranks_aligned(call, *_operands(call, 2))
+    a, b = _ranks_aligned(call, *operands(call, (0, 1)))
     if not call.node.get_int("fmod", 0):
         return call.emit("floor_mod", a, b)
     sizes = [call.emit("abs", x, name=f"{call.result}.size{i}") for i, x in enumerate((a, b))]

@@ -160,7 +160,7 @@ def _check_names(inputs: Iterable[_Input], given: Iterable[str], what: str) -> N
 def _described(info: onnx.ValueInfoProto, is_fixed: bool) -> _Input:
     kind = info.type.tensor_type
     known = DTYPES if is_fixed else KINDS
-    if not info.type.HasField("tensor_type") or kind.elem_type not in known:
+    if kind.elem_type not in known:  # 0 of what is no tensor
         type_name = element_type(kind.elem_type) if kind.elem_type else "no tensor"
         raise UnsupportedError(
             f"the input '{info.name}' is {type_name}",
@@ -199,8 +199,19 @@ def _bind_symbols(entry: _Input, shape: Shape, sizes: dict[str, int]) -> None:
         raise ShapeError(
             f"the shape {list(shape)} given for '{entry.name}' contradicts the model",
             expected=_text(entry),
-            hint=f"give a shape that fits, such as --shape {_example(entry, {})}",
+            hint=f"{_other_batch(entry, shape)}such as --shape {_example(entry, {})}",
         )
+
+
+def _other_batch(entry: _Input, shape: Shape) -> str:
+    """What to do about a shape that contradicts the file, perhaps in its batch alone."""
+    fixed = entry.dims or ()
+    if len(fixed) == len(shape) and fixed[1:] == shape[1:] and isinstance(fixed[0], int):
+        return (
+            "export the model with that batch, or with an open one (in PyTorch: dynamic_axes or "
+            "dynamic_shapes), for ops behind the input hold on to the file's; or give what fits, "
+        )
+    return "give a shape that fits, "
 
 
 def _check_open(inputs: list[_Input], sizes: Mapping[str, int]) -> None:

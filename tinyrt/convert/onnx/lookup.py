@@ -7,9 +7,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyrt.convert.onnx.arithmetic import integers
 from tinyrt.convert.onnx.call import Call
 from tinyrt.convert.onnx.grid import OFFSETS, Grid, Quantized
-from tinyrt.convert.onnx.places import from_the_front
 from tinyrt.convert.onnx.shapes import WIDEST, normal_axes, sized
 from tinyrt.convert.onnx.weights import TYPED
 from tinyrt.errors import ModelFormatError, UnsupportedError
@@ -20,12 +20,14 @@ MAX_CLASSES = 4096
 """Most classes of OneHot: with more, its table is better folded into the layer behind it."""
 
 
-def _embedding(call: Call, table: Value, indices: Value, name: str = "") -> Value:
-    """Rows of a table, by indices of the model's input."""
+def _embedding(
+    call: Call, table: Value, indices: Value, name: str = "", *, from_end: bool = False
+) -> Value:
+    """Rows of a table, by indices that are computed or the model's input."""
     indices = _as_int32(call, indices)
     if not indices.shape:
         indices = call.reshape(indices, (1,), f"{call.result}.index")
-    return call.emit("embedding", table, indices, name=name)
+    return call.emit("embedding", table, indices, name=name, from_end=from_end)
 
 
 def _as_int32(call: Call, indices: Value) -> Value:
@@ -36,8 +38,7 @@ def _as_int32(call: Call, indices: Value) -> Value:
 
 def _rows_of(call: Call, table: Value, indices: Value, name: str = "") -> Value:
     """As ``_embedding``; negative indices count from the table's end."""
-    places = from_the_front(call, _as_int32(call, indices), table.shape[0])
-    return _embedding(call, table, places, name)
+    return _embedding(call, table, indices, name, from_end=True)
 
 
 def gather_at_run_time(call: Call, indices: Value) -> Value | Quantized:
@@ -55,6 +56,8 @@ def gather_at_run_time(call: Call, indices: Value) -> Value | Quantized:
         numbers = call.constant(f"{call.result}.integers", elements.astype(np.float32))
         grid = Grid(np.ones(1, np.float32), np.zeros(1, dtype), dtype)
         return Quantized(_rows_of(call, numbers, indices), grid)
+    if elements.dtype in (np.int32, np.int64):
+        return _picked_integers(call, elements, indices)
     (axis,) = normal_axes([call.node.get_int("axis", 0)], elements.ndim)
     if axis == 0:
         return _rows_of(call, call.value(0), indices)
@@ -62,26 +65,35 @@ def gather_at_run_time(call: Call, indices: Value) -> Value | Quantized:
     return _turned_back(call, _rows_of(call, rows, indices, f"{call.result}.rows"), indices, axis)
 
 
-def _turned_back(call: Call, rows: Value, indices: Value, axis: int) -> Value:
+def _picked_integers(call: Call, elements: NDArray[np.integer], indices: Value) -> Value:
+    """Rows of a table of whole numbers, as classes have them, as wide as in the file."""
+    table = integers(call, 0, DType.INT32)
+    if elements.dtype == np.int32:
+        return _picked_rows(call, table, indices)
+    picked = _picked_rows(call, table, indices, f"{call.result}.narrow")
+    return call.emit("cast", picked, dtype=DType.INT64)
+
+
+def _turned_back(call: Call, rows: Value, indices: Value, axis: int, name: str = "") -> Value:
     """What was picked, in place of the dimension that it was picked from."""
     index_rank = max(len(indices.shape), 1)
     rest = range(index_rank, len(rows.shape))
-    turned = call.transpose(rows, [*rest[:axis], *range(index_rank), *rest[axis:]])
-    return turned if indices.shape else call.reshape(turned, _without(turned.shape, axis))
+    turned = call.transpose(rows, [*rest[:axis], *range(index_rank), *rest[axis:]], name)
+    return turned if indices.shape else call.reshape(turned, _without(turned.shape, axis), name)
 
 
 def _without(shape: Shape, axis: int) -> Shape:
     return (*shape[:axis], *shape[axis + 1 :])
 
 
-def _picked_rows(call: Call, table: Value, indices: Value) -> Value:
+def _picked_rows(call: Call, table: Value, indices: Value, name: str = "") -> Value:
     """Rows of a computed table, by computed indices."""
     (axis,) = normal_axes([call.node.get_int("axis", 0)], len(table.shape))
     order = (axis, *(i for i in range(len(table.shape)) if i != axis))
     rows = call.transpose(table, order, f"{call.result}.table")
     is_plain = axis == 0 and bool(indices.shape)
-    picked = _rows_of(call, rows, indices, "" if is_plain else f"{call.result}.rows")
-    return _turned_back(call, picked, indices, axis)
+    picked = _rows_of(call, rows, indices, name if is_plain else f"{call.result}.rows")
+    return _turned_back(call, picked, indices, axis, name)
 
 
 def _is_place(call: Call, indices: Value, count: int) -> bool:
@@ -236,27 +248,49 @@ def _picked_elements(call: Call, picked: Value) -> Value:
         x = call.emit("slice", x, name=f"{name}.read", begin=origin, size=sizes, strides=step)
     rows = call.transpose(x, order, f"{name}.rows")
     turned = _as_int32(call, call.transpose(picked, order, f"{name}.places"))
-    turned = from_the_front(call, turned, x.shape[axis])
     own = name if axis == rank - 1 else f"{name}.found"
-    found = call.emit("embedding", rows, turned, name=own, batch_dims=rank - 1)
+    found = call.emit("embedding", rows, turned, name=own, batch_dims=rank - 1, from_end=True)
     return call.transpose(found, [int(i) for i in np.argsort(order)])
 
 
 def gather_nd(call: Call) -> Value:
-    """Places of the first dimensions, taken as one; the indices are constant."""
+    """Places of the first dimensions: taken as one where they are constant, or computed."""
+    operand = call.operand(1)
+    if isinstance(operand, Value):
+        return _computed_parts(call, operand)
     x, picked = call.value(0), call.array(1, "which elements are gathered")
-    batch = call.node.get_int("batch_dims", 0)
-    if not 0 <= batch < max(picked.ndim, 1) or picked.shape[:batch] != x.shape[:batch]:
-        raise ModelFormatError(
-            f"GatherND of indices {list(picked.shape)} into {x.type}, batch_dims {batch}",
-            expected="dimensions of the batch that are equal",
-        )
+    batch = _batch_of_parts(call, x, picked.shape)
     if picked.ndim < 1:
         return _at_places(call, x, picked)
     width = batch + picked.shape[-1]
     sized((*picked.shape[:-1], width), f"the places of '{call.result}'", TYPED // WIDEST)
     outer = np.indices(picked.shape[:-1])[:batch]
     return _at_places(call, x, np.concatenate([np.moveaxis(outer, 0, -1), picked], -1))
+
+
+def _batch_of_parts(call: Call, x: Value, places: Shape) -> int:
+    """How many dimensions indices share with what they point into."""
+    batch = call.node.get_int("batch_dims", 0)
+    if not 0 <= batch < max(len(places), 1) or places[:batch] != x.shape[:batch]:
+        raise ModelFormatError(
+            f"GatherND of indices {list(places)} into {x.type}, batch_dims {batch}",
+            expected="dimensions of the batch that are equal",
+        )
+    return batch
+
+
+def _computed_parts(call: Call, places: Value) -> Value:
+    """Parts at places that are computed, behind the numbers of their samples."""
+    x, name = call.value(0), call.result
+    batch = _batch_of_parts(call, x, places.shape)
+    places = _as_int32(call, places)
+    if batch:
+        sized((len(places.shape), *places.shape[:-1]), f"the places of '{name}'")
+        samples = np.moveaxis(np.indices(places.shape[:-1], np.int32)[:batch], 0, -1)
+        first = call.builder.constant(f"{name}.samples", samples)
+        last = len(places.shape) - 1
+        places = call.emit("concatenation", first, places, name=f"{name}.places", axis=last)
+    return call.emit("gather_nd", x, places, from_end=True)
 
 
 def _at_places(call: Call, x: Value, picked: NDArray[np.int64]) -> Value:

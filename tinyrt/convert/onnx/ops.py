@@ -11,7 +11,16 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from onnx.helper import np_dtype_to_tensor_dtype
 
-from tinyrt.convert.onnx.arithmetic import binary, clip, div, modulo, neg, sub, variadic
+from tinyrt.convert.onnx.arithmetic import (
+    binary,
+    clip,
+    div,
+    modulo,
+    neg,
+    operands,
+    sub,
+    variadic,
+)
 from tinyrt.convert.onnx.border import pad
 from tinyrt.convert.onnx.call import Call, Importer, Operand
 from tinyrt.convert.onnx.dense import batch_normalization, gemm, matmul
@@ -138,7 +147,7 @@ def concat(call: Call) -> Value:
     """All operands along an axis; what has no elements is left out."""
     count = max(len(call.node.inputs), 1)
     parts = [i for i in range(count) if not (call.is_constant_input(i) and 0 in call.shape(i))]
-    values = [call.value(i) for i in parts or (0,)]
+    values = operands(call, parts or (0,))
     (axis,) = normal_axes([call.node.get_int("axis", 1)], len(values[0].shape))
     return values[0] if len(values) == 1 else call.emit("concatenation", *values, axis=axis)
 

@@ -15,6 +15,9 @@ from tinyrt.ir import DType, Value
 
 Several = Callable[[Call], Sequence[Value]]
 
+NOT_KEPT = ("float32", "float64", "uint16")
+"""Types of constants that become float32, or that no graph has."""
+
 
 def _reduction(op: str, before: str = "", after: str = "", since: int = 18) -> Importer:
     """``after(op(before(x)))`` along the op's axes."""
@@ -80,11 +83,9 @@ def _last_place(call: Call, op: str, x: Value, axis: int, name: str) -> Value:
 
 
 def _operand(call: Call, i: int) -> Value:
-    """Input ``i`` of any dtype; known arrays become constants."""
+    """Input ``i`` of any dtype; known arrays become constants, doubles as float32."""
     operand = call.operand(i)
-    if isinstance(operand, Value):
-        return operand
-    if isinstance(operand, Quantized) or operand.dtype == np.float32:
+    if isinstance(operand, Value | Quantized) or operand.dtype.name in NOT_KEPT:
         return call.value(i)
     return call.builder.constant(call.node.inputs[i], np.atleast_1d(operand))
 

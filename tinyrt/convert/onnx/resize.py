@@ -92,6 +92,8 @@ def _positions(
         return np.asarray((i + half) / s - half, np.float32)
     if mode == "pytorch_half_pixel":
         return i
+    if mode == "tf_half_pixel_for_nn":
+        return np.asarray((i + half) / s, np.float32)
     if mode == "half_pixel_symmetric":
         offset = np.float32(n) / 2 * (1 - np.float32(out) / (s * np.float32(n)))
         return np.asarray(offset + (i + half) / s - half, np.float32)
@@ -105,7 +107,7 @@ def _positions(
     raise UnsupportedError(
         f"Resize with coordinates '{mode}'",
         expected="asymmetric, align_corners, half_pixel, pytorch_half_pixel, "
-        "half_pixel_symmetric or tf_crop_and_resize",
+        "half_pixel_symmetric, tf_half_pixel_for_nn or tf_crop_and_resize",
         hint="export the model with another coordinate_transformation_mode",
     )
 

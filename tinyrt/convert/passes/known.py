@@ -16,17 +16,20 @@ from tinyrt.convert.channels.lost import LostChannels, note_lost
 from tinyrt.convert.channels.reasons import is_told, reason
 from tinyrt.convert.passes.unchanged import unchanged
 from tinyrt.convert.values.bounds import behind, bounds_of
+from tinyrt.convert.values.elementwise import of_value
 from tinyrt.convert.values.interval import FLOATS, Bounds
 from tinyrt.ir import BoundNode, DType, Graph, Node, RewriteLog, Value
 from tinyrt.ir.rewriter import drop_unused_values
 from tinyrt.ops import OPS, verify
 from tinyrt.ops.shared.activation import act_range, clamp_of, fused_activation, with_activation
+from tinyrt.ops.shared.places import counting, counts_from_end
 from tinyrt.ops.shared.spec import limits_of
 
-DROP_CLAMP, DROP_UNCHANGED, KNOWN_TRUTH, CUT_CHANNELS = KNOWN_PASSES = (
+DROP_CLAMP, DROP_UNCHANGED, KNOWN_TRUTH, FROM_FRONT, CUT_CHANNELS = KNOWN_PASSES = (
     "drop_clamp",
     "drop_unchanged",
     "known_truth",
+    "count_from_front",
     "cut_channels",
 )
 """The passes, in order."""
@@ -99,6 +102,9 @@ def _plainer(graph: Graph, passes: Collection[str], log: RewriteLog) -> Graph:
             told = f"without {fused_activation(node)}, outputs are from {b.low.min():g}"
             log.note(DROP_CLAMP, node.name, f"{told} to {b.high.max():g}, too")
             nodes.append(replace(new, attrs=with_activation(node, "NONE")))
+        elif FROM_FRONT in passes and _is_inside_front(node, bounds):
+            log.note(FROM_FRONT, node.name, "none of its places is below 0")
+            nodes.append(replace(new, attrs=counting(node, from_end=False)))
         else:
             nodes.append(new)
     if nodes == list(graph.nodes):
@@ -111,6 +117,11 @@ def _plainer(graph: Graph, passes: Collection[str], log: RewriteLog) -> Graph:
 def _is_known_truth(node: BoundNode, bounds: Mapping[str, Bounds]) -> bool:
     """Whether an op on truth values, or a comparison of integers, always says the same."""
     return node.output.dtype is DType.BOOL and bool(bounds[node.output.name].constant.all())
+
+
+def _is_inside_front(node: BoundNode, bounds: Mapping[str, Bounds]) -> bool:
+    """Whether places that may count from the end never do."""
+    return counts_from_end(node) and bool((of_value(node.input(1), bounds).low >= 0).all())
 
 
 def _clamps_nothing(node: BoundNode, bounds: Mapping[str, Bounds]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tinyrt.convert.passes.common import ELEMENTWISE
 from tinyrt.ir import Graph, Node, Shape
@@ -12,12 +12,13 @@ from tinyrt.ops.gather import GatherAttrs
 from tinyrt.ops.mean import MeanAttrs, axes_of
 from tinyrt.ops.shared.traits import Dims
 from tinyrt.ops.shared.windowed import ConvolutionAttrs
+from tinyrt.ops.slice import SliceAttrs
 
 Perm = tuple[int, ...]
 Group = tuple[list[int], list[int]]
 """Dimensions before a reshape, and those behind it that have the same elements."""
 
-REDUCING = ops_where(lambda spec: Dims.AXES in (spec.traits.dims or {}).values())
+REDUCING = ops_where(lambda spec: {*(spec.traits.dims or {}).values()} == {Dims.AXES})
 """Ops along axes that stay with size 1, or go."""
 
 TRANSPARENT = ELEMENTWISE | ops_where(lambda spec: spec.traits.dims is not None)
@@ -39,8 +40,9 @@ def layouts(graph: Graph, node: Node, name: str, perm: Perm) -> dict[str, Perm] 
     """
     if node.op == "reshape":
         return _reshaped(graph, node, name, perm)
-    if node.op in REDUCING and not node.attrs_as(MeanAttrs).keep_dims:
-        return _reduced(graph, node, name, perm)
+    gone = _gone(graph, node)
+    if gone:
+        return _reduced(graph, node, name, perm, gone)
     if node.op in ROWS:
         return _rows(graph, node, perm)
     if not _is_transparent(graph, node, len(perm)):
@@ -77,11 +79,21 @@ def _rows(graph: Graph, node: Node, perm: Perm) -> dict[str, Perm] | None:
     return {x: perm, y: perm}
 
 
-def _reduced(graph: Graph, node: Node, name: str, perm: Perm) -> dict[str, Perm]:
+def _gone(graph: Graph, node: Node) -> Sequence[int]:
+    """The dimensions of an op's input that its output lacks."""
+    if node.op == "slice":
+        return node.attrs_as(SliceAttrs).dropped
+    if node.op not in REDUCING or node.attrs_as(MeanAttrs).keep_dims:
+        return ()
+    return axes_of(node.attrs_as(MeanAttrs), graph.value(node.inputs[0]).shape)
+
+
+def _reduced(
+    graph: Graph, node: Node, name: str, perm: Perm, gone: Sequence[int]
+) -> dict[str, Perm]:
     """Dimensions that go are in front of those that follow them."""
     x, y = node.inputs[0], node.output
     rank = len(graph.value(x).shape)
-    gone = axes_of(node.attrs_as(MeanAttrs), graph.value(x).shape)
     rest = [axis for axis in range(rank) if axis not in gone]
     if name == x:
         return {x: perm, y: tuple(rest.index(axis) for axis in perm if axis in rest)}

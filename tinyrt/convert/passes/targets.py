@@ -5,11 +5,25 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from tinyrt.convert.passes.common import Names, permuted
 from tinyrt.convert.passes.formula import Formula
+from tinyrt.convert.passes.moves import Move
 from tinyrt.convert.passes.prune import REMOVE_DEAD
 from tinyrt.convert.passes.write_out import erf_of_size
 from tinyrt.errors import DataError, UnsupportedError
-from tinyrt.ir import DType, Graph, Node, Patch, Refusal, RewriteLog, Rule, Stage, rewrite
+from tinyrt.ir import (
+    DType,
+    Graph,
+    Node,
+    Patch,
+    Refusal,
+    RewriteLog,
+    Rule,
+    Shape,
+    Stage,
+    Value,
+    rewrite,
+)
 from tinyrt.ops import verify
 from tinyrt.ops.arg import CHOICES, ArgAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
@@ -18,9 +32,13 @@ from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.repeat import TileAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.slice import SliceAttrs
+from tinyrt.ops.transpose import TransposeAttrs
 
 MAX_FACTORS = 64
 """A product of more elements is not written out."""
+
+MOVED_DIMENSIONS = 5
+"""TFLM's TRANSPOSE moves no more."""
 
 
 def lower_gelu(graph: Graph, node: Node) -> Patch:
@@ -92,6 +110,33 @@ def lower_product(graph: Graph, node: Node) -> Patch | Refusal:
     return f.patch()
 
 
+def lower_transpose(graph: Graph, node: Node) -> Patch | Refusal | None:
+    """transpose(x) of six dimensions = transposes of fewer, with reshapes in between."""
+    x, y = graph.value(node.inputs[0]), graph.value(node.output)
+    if len(x.shape) <= MOVED_DIMENSIONS:
+        return None
+    names, nodes, values, shape = Names(graph), list[Node](), list[Value](), x.shape
+
+    def emit(op: str, after: Shape, attrs: object) -> None:
+        value = replace(x, name=names.new(f"{y.name}.part"), shape=after, data=None)
+        source = nodes[-1].output if nodes else x.name
+        nodes.append(Node(op, value.name, (source,), (value.name,), attrs))
+        values.append(value)
+
+    move = Move.of(x.shape, node.attrs_as(TransposeAttrs).perm)
+    for part in move.in_parts(MOVED_DIMENSIONS) if len(move.shape) > 1 else ():
+        if shape != part.shape:
+            emit("reshape", part.shape, ReshapeAttrs(part.shape))
+        shape = permuted(part.shape, part.perm)
+        emit("transpose", shape, TransposeAttrs(part.perm))
+    source = nodes[-1].output if nodes else x.name
+    last = Node("reshape", node.name, (source,), node.outputs, ReshapeAttrs(y.shape))
+    return Patch(remove=(node,), add=(*nodes, last), values=tuple(values))
+
+
+MOVES = {"tflm": Rule("lower_transpose", ("transpose",), lower_transpose)}
+"""Runtime -> the rule for moves of more dimensions than it has, of floats and of integers."""
+
 LOWERINGS: dict[str, tuple[Rule, ...]] = {
     "tflm": (
         Rule("lower_gelu", ("gelu",), lower_gelu),
@@ -101,7 +146,7 @@ LOWERINGS: dict[str, tuple[Rule, ...]] = {
         Rule("lower_product", ("reduce_prod",), lower_product),
     )
 }
-"""Runtime -> rules for the ops that it lacks."""
+"""Runtime -> rules for the ops whose float form it lacks."""
 
 LACKING = {
     "tflm": frozenset(
@@ -146,19 +191,13 @@ def _with_short_places(graph: Graph) -> Graph:
     return replace(graph, nodes=tuple(nodes), values=values)
 
 
-def require_target(target: str) -> None:
-    """Raise ``DataError`` unless there is a target of that name."""
-    if target not in LOWERINGS:
-        raise DataError(
-            f"there is no target '{target}'", expected=", ".join(LOWERINGS), hint="choose one"
-        )
-
-
 def lower_for(graph: Graph, target: str, log: RewriteLog | None = None) -> Graph:
     """The graph in ops that the runtime has; results stay within float rounding.
 
+    Ops on integers stay as they are, except for moves.
+
     Args:
-        graph: an optimised float graph.
+        graph: an optimised graph.
         target: a key of ``LOWERINGS``.
         log: what was applied and refused is added to it.
 
@@ -167,9 +206,14 @@ def lower_for(graph: Graph, target: str, log: RewriteLog | None = None) -> Graph
         UnsupportedError: an op has no form in the runtime's ops.
 
     """
-    require_target(target)
+    if target not in LOWERINGS:
+        raise DataError(
+            f"there is no target '{target}'", expected=", ".join(LOWERINGS), hint="choose one"
+        )
     log = log if log is not None else RewriteLog()
-    rules = (*LOWERINGS[target], REMOVE_DEAD)
+    if graph.is_quantized:
+        return rewrite(graph, (MOVES[target],), verify, log)
+    rules = (*LOWERINGS[target], MOVES[target], REMOVE_DEAD)
     lowered = verify(_with_short_places(rewrite(graph, rules, _verified, log)), Stage.FLOAT)
     for node in lowered.bound():
         if node.op in LACKING[target]:
@@ -184,4 +228,4 @@ def lower_for(graph: Graph, target: str, log: RewriteLog | None = None) -> Graph
     return lowered
 
 
-__all__ = ["LACKING", "LOWERINGS", "lower_for", "require_target"]
+__all__ = ["LACKING", "LOWERINGS", "MOVED_DIMENSIONS", "lower_for"]

@@ -21,14 +21,14 @@ def turn_parts(graph: Graph, node: Node) -> Patch | Refusal | None:
         return None
     chains = [_behind(graph, cut) for cut in cuts if _axis(graph, cut) == axis]
     moved = [chain for chain in chains if chain is not None]
-    begins = sorted(cut.attrs_as(SliceAttrs).begin[axis] for cut, _, _ in moved)
+    begins = sorted(chain[0].attrs_as(SliceAttrs).begin[axis] for chain in moved)
     if begins != [*range(source.shape[axis])] or len(moved) < len(cuts):
         return Refusal(node.name, f"not all parts of '{source.name}' are split and turned")
     first = (axis, *(i for i in range(len(source.shape)) if i != axis))
-    (_, split, turn), *_ = moved
-    wide = (len(moved), *graph.value(split.output).shape)
+    turn = moved[0][-1]
+    wide = (len(moved), *graph.value(turn.inputs[0]).shape)
     parts = parts_of(permuted(source.shape, first), wide)
-    alike = {(split.attrs, turn.attrs) for _, split, turn in moved}
+    alike = {(graph.value(turn.inputs[0]).shape, turn.attrs) for *_, turn in moved}
     if len(alike) > 1 or parts is None or len(wide) > MAX_DIMS:
         return Refusal(node.name, f"the parts of '{source.name}' are not all moved alike")
     if moves_only_units(wide[1:], turn.attrs_as(TransposeAttrs).perm):
@@ -43,7 +43,7 @@ def turn_parts(graph: Graph, node: Node) -> Patch | Refusal | None:
     nodes = (
         Node("reshape", inner.name, (source.name,), (inner.name,), ReshapeAttrs(inner.shape)),
         Node("transpose", whole.name, (inner.name,), (whole.name,), perm),
-        *(_cut(cut.attrs_as(SliceAttrs).begin[axis], whole, turn) for cut, _, turn in moved),
+        *(_cut(cut.attrs_as(SliceAttrs).begin[axis], whole, turn) for cut, *_, turn in moved),
     )
     removed = in_order(graph, tuple(n for chain in moved for n in chain))
     return Patch(remove=removed, add=nodes, values=(inner, whole))
@@ -59,16 +59,16 @@ def _axis(graph: Graph, cut: Node) -> int | None:
     return axes[0] if is_one and set(attrs.strides) == {1} else None
 
 
-def _behind(graph: Graph, cut: Node) -> tuple[Node, Node, Node] | None:
-    """A slice with the reshape and the transpose that alone follow it."""
+def _behind(graph: Graph, cut: Node) -> tuple[Node, ...] | None:
+    """A slice with the transpose that alone follows it, or follows a reshape behind it."""
     chain = [cut]
-    for op in ("reshape", "transpose"):
-        (name,) = chain[-1].outputs
-        if not is_private(graph, name) or graph.consumers(name)[0].op != op:
+    while is_private(graph, chain[-1].output):
+        chain.append(graph.consumers(chain[-1].output)[0])
+        if chain[-1].op == "transpose":
+            return tuple(chain)
+        if chain[-1].op != "reshape" or len(chain) > 2:
             return None
-        chain.append(graph.consumers(name)[0])
-    cut, split, turn = chain
-    return cut, split, turn
+    return None
 
 
 def _cut(i: int, whole: Value, turn: Node) -> Node:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import groupby
+from collections.abc import Mapping
+from dataclasses import replace
 
 from tinyrt.convert.passes.common import Names, inverse, permuted
 from tinyrt.convert.passes.layouts import Perm, layouts
 from tinyrt.convert.passes.merge_through import MOST_DIMENSIONS, common_parts, parts_of
+from tinyrt.convert.passes.moves import Move
 from tinyrt.convert.passes.region import region_around
 from tinyrt.convert.passes.rows_behind import RowsBehind, first_feature, rows_behind
 from tinyrt.convert.passes.to_nhwc import flipped
@@ -101,39 +100,9 @@ def _units_stay(shape: Shape, perm: Perm) -> Perm:
     return tuple(axis if size == 1 else next(large) for axis, size in enumerate(shape))
 
 
-@dataclass(frozen=True, slots=True)
-class _Move:
-    """A transpose of the fewest dimensions: neighbours that stay neighbours are one.
-
-    Attributes:
-        shape: the dimensions that are moved.
-        perm: what moves them.
-
-    """
-
-    shape: Shape
-    perm: Perm
-
-    @classmethod
-    def of(cls, shape: Sequence[int], perm: Sequence[int]) -> _Move:
-        """The move that a transpose makes."""
-        large = [axis for axis, size in enumerate(shape) if size != 1]
-        places = enumerate(large.index(axis) for axis in perm if shape[axis] != 1)
-        runs = [[place for _, place in run] for _, run in groupby(places, lambda p: p[1] - p[0])]
-        ordered = sorted(runs)
-        sizes = (math.prod(shape[large[place]] for place in run) for run in ordered)
-        return cls(tuple(sizes), tuple(ordered.index(run) for run in runs))
-
-    @property
-    def lines(self) -> int:
-        """How often it goes on to neighbours that lie elsewhere than a step behind the last one."""
-        moved, stays = permuted(self.shape, self.perm), self.perm[-1] == len(self.perm) - 1
-        return math.prod(moved[: -2 if stays else -1])
-
-
 def _moves(
     graph: Graph, turn: Node, rows: RowsBehind, flips: Mapping[str, Perm]
-) -> list[_Move] | Refusal:
+) -> list[Move] | Refusal:
     """What brings rows in the order in which ``turn`` reads them to where each end has them.
 
     Args:
@@ -147,9 +116,9 @@ def _moves(
     refused = next((move for move in made if isinstance(move, Refusal)), None)
     if refused is not None:
         return refused
-    moves = [move for move in made if isinstance(move, _Move)]
+    moves = [move for move in made if isinstance(move, Move)]
     old = [
-        _Move.of(graph.value(n.inputs[0]).shape, n.attrs_as(TransposeAttrs).perm)
+        Move.of(graph.value(n.inputs[0]).shape, n.attrs_as(TransposeAttrs).perm)
         for n in (turn, *rows.ends)
     ]
     more = sum(move.lines for move in moves) - sum(move.lines for move in old)
@@ -158,7 +127,7 @@ def _moves(
     return moves
 
 
-def _move(graph: Graph, turn: Node, end: Node, rows: int, flip: Perm | None) -> _Move | Refusal:
+def _move(graph: Graph, turn: Node, end: Node, rows: int, flip: Perm | None) -> Move | Refusal:
     """What ``turn`` and ``end`` do together, where what the latter gives may be permuted."""
     own, wide = graph.value(turn.output).shape, graph.value(end.inputs[0]).shape
     own, first = own[: first_feature(own, rows)], first_feature(wide, rows)
@@ -174,7 +143,7 @@ def _move(graph: Graph, turn: Node, end: Node, rows: int, flip: Perm | None) -> 
     perm = end.attrs_as(TransposeAttrs).perm
     perm = perm if flip is None else permuted(perm, flip)
     order = [stored.index(part) for axis in perm for part in parts[axis]]
-    move = _Move.of([sizes[part] for part in stored], order)
+    move = Move.of([sizes[part] for part in stored], order)
     if len(move.shape) > MOST_DIMENSIONS:
         return Refusal(end.name, f"it would have to move {len(move.shape)} dimensions at once")
     return move

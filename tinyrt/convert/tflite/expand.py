@@ -40,6 +40,7 @@ from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.gather import GatherAttrs
+from tinyrt.ops.gather_nd import GatherNdAttrs
 from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.shared.pool import Pool2dAttrs
@@ -137,7 +138,7 @@ def _gather_nd(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[V
     del options
     x, indices, y = operand(inputs, 0), operand(inputs, 1), only(outputs)
     if not indices.is_constant:
-        parts.add("gather_nd", [x, indices], y)
+        parts.add("gather_nd", [x, indices], y, GatherNdAttrs())
         return
     flat = constant_ints(inputs, 1, "indices")
     depth = indices.shape[-1] if indices.shape else 0

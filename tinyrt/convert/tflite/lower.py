@@ -8,6 +8,7 @@ import numpy as np
 
 from tinyrt.convert.indices import places_in_float
 from tinyrt.convert.pointwise import spread
+from tinyrt.convert.tflite.from_end import places_from_front
 from tinyrt.convert.tflite.ops import codec_for
 from tinyrt.ir import BoundNode, DType, Graph, Node, QParams, Value
 from tinyrt.ops import OPS
@@ -19,7 +20,7 @@ BIAS = {DType.INT8: np.int32, DType.INT16: np.int64}
 
 def lower(graph: Graph) -> Graph:
     """The graph in that dialect."""
-    return _with_own_states(_with_biases(places_in_float(spread(graph))))
+    return _with_own_states(_with_biases(places_in_float(places_from_front(spread(graph)))))
 
 
 def _with_own_states(graph: Graph) -> Graph:

@@ -23,6 +23,7 @@ from tinyrt.convert.tflite.custom import read_options
 from tinyrt.convert.tflite.declared import warn_of, warn_of_scales
 from tinyrt.convert.tflite.directory import PORT, Directory, read_directory
 from tinyrt.convert.tflite.expand import EXPANSIONS
+from tinyrt.convert.tflite.from_end import places_from_end
 from tinyrt.convert.tflite.one_scale import give_scale, on_one_scale
 from tinyrt.convert.tflite.open_shapes import fix_shapes, ports_of
 from tinyrt.convert.tflite.operands import operands_of
@@ -137,9 +138,8 @@ def import_tflite(
             graph = with_legacy(reader.model, check_order(reader.read(shapes)), subgraph)
             directory = read_directory(reader.model, reader.graph, reader.stated())
         warn_of({} if shapes else reader.parts.stale)  # all others follow from those given
-        graph = to_signed(products_of_activations(graph))
-        graph = gather_islands(dequantize_weights(graph))
-        graph = verify(places_in_integers(graph))
+        graph = dequantize_weights(to_signed(products_of_activations(graph)))
+        graph = verify(places_from_end(places_in_integers(gather_islands(graph))))
         warn_of_scales(graph)
         return graph, directory
 

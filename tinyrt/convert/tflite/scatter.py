@@ -22,6 +22,7 @@ from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.gather import GatherAttrs
+from tinyrt.ops.gather_nd import GatherNdAttrs
 from tinyrt.ops.slice import SliceAttrs
 
 SUMMED = (DType.FLOAT32, DType.INT32, DType.INT64)
@@ -123,7 +124,7 @@ def _at_computed_places(
         place, row = _row(parts, places, i, y), _row(parts, rows, i, y)
         if i:
             before = parts.new(f"{y.name}/before", row)
-            parts.add("gather_nd", [total, place], before)
+            parts.add("gather_nd", [total, place], before, GatherNdAttrs())
             row = parts.add("add", [before, row], parts.new(f"{y.name}/sum", row), AddAttrs())
         part = parts.reshape(row, parts.new(f"{y.name}/part", row, (1,) * depth + inner))
         begin = _begin(parts, place, len(shape), y)

@@ -16,6 +16,7 @@ import numpy as np
 from tinyrt.convert.values.elementwise import ELEMENTWISE, elementwise
 from tinyrt.convert.values.interval import FLOATS, Bounds
 from tinyrt.convert.values.moving import INCREASING, increasing
+from tinyrt.convert.values.places import PLACES, places
 from tinyrt.convert.values.sums import SUMS, summed
 from tinyrt.ir import BoundNode, Graph, Value
 from tinyrt.ops import OPS
@@ -62,6 +63,8 @@ def behind(node: BoundNode, known: Mapping[str, Bounds]) -> Bounds | None:
     """
     if node.op in SUMS:
         return summed(node, known)
+    if node.op in PLACES:
+        return places(node, known)
     if node.op in ELEMENTWISE:
         return elementwise(node, known)
     return increasing(node, known) if node.op in INCREASING else None

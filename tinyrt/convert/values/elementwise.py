@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from itertools import product
 
@@ -30,13 +31,18 @@ MONOTONIC = (
     ops_where(lambda spec: bool(spec.traits.activation))
     | ORDERED
     | {"relu_0_to_1", "add", "sub", "mul", "minimum", "maximum", "logical_and", "logical_or"}
-    | {"select_v2"}
+    | {"cast", "div", "floor_div", "select_v2"}
 )
 """Ops that only grow, or only fall, with each input while the others stay: their extremes lie
-where all inputs have theirs."""
+where all inputs have theirs. Some do so under conditions."""
 
-WRAPPING = frozenset({"add", "sub", "mul"})
+WRAPPING = {"add": operator.add, "sub": operator.sub, "mul": operator.mul}
 """Ops whose results start anew beyond the limits of integers without a scale."""
+
+QUOTIENTS = frozenset({"div", "floor_div"})
+
+WHOLE = (DType.INT32, DType.INT64)
+"""Dtypes of places and sizes."""
 
 
 def elementwise(node: BoundNode, known: Mapping[str, Bounds]) -> Bounds | None:
@@ -46,6 +52,9 @@ def elementwise(node: BoundNode, known: Mapping[str, Bounds]) -> Bounds | None:
     free = [i for i, v in enumerate(inputs) if v.data is None]
     if len(free) == 1 and _is_scanned(node, free[0], ends):
         return _scanned(node, free[0], ends)
+    if node.op == "floor_mod" and node.output.dtype in WHOLE and (ends[1].low > 0).all():
+        least, most = np.zeros(_width(node), np.int64), ends[1].high - 1
+        return Bounds(least, np.broadcast_to(most, _width(node)))
     if _is_monotonic(node, ends):
         corners = product(*({id(end): end for end in (e.low, e.high)}.values() for e in ends))
         return Bounds.around(*(_computed(node, corner) for corner in corners))
@@ -120,8 +129,12 @@ def _is_monotonic(node: BoundNode, ends: Sequence[Bounds]) -> bool:
     floats = node.input(0).dtype in FLOATS
     if node.op not in MONOTONIC or (floats and node.op in ORDERED):
         return False
-    if node.op in WRAPPING and node.output.dtype in (DType.INT32, DType.INT64):
-        return False
+    if node.op in WRAPPING and node.output.dtype in WHOLE:
+        return _stays_whole(node, ends)
+    if node.op in QUOTIENTS:
+        return node.output.dtype in WHOLE and bool((ends[1].low > 0).all())
+    if node.op == "cast":
+        return _keeps_order(node, ends[0])
     if node.op == "mul" and is_integer(node):
         p = OPS["mul"].prepared(node)
         assert isinstance(p, MulS8)
@@ -131,3 +144,22 @@ def _is_monotonic(node: BoundNode, ends: Sequence[Bounds]) -> bool:
         )
         return a * b << max(p.shift, 0) <= INT32_MAX
     return True
+
+
+def _stays_whole(node: BoundNode, ends: Sequence[Bounds]) -> bool:
+    """Whether no result of integers without a scale starts anew."""
+    sides = [(int(e.low.min()), int(e.high.max())) for e in ends]
+    results = [WRAPPING[node.op](a, b) for a, b in product(*sides)]
+    low, high = limits_of(node.output.dtype)
+    return bool(low <= min(results) and max(results) <= high)
+
+
+def _keeps_order(node: BoundNode, x: Bounds) -> bool:
+    """Whether a cast gives no less where a number is greater: integers that do not fit wrap."""
+    given, made = node.input(0).dtype, node.output.dtype
+    if made is DType.BOOL:
+        return False
+    if made in FLOATS or given in FLOATS:
+        return True
+    low, high = limits_of(made)
+    return low <= int(x.low.min()) and int(x.high.max()) <= high

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from tinyrt.backends.c.choice import choose
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Choices, Target
+from tinyrt.backends.c.mve.more import room_of
 from tinyrt.backends.c.weights import Weights
 from tinyrt.export.sparsity import sparse_layers
-from tinyrt.ir import Graph
+from tinyrt.ir import BoundNode, DType, Graph
+from tinyrt.ops import prepared
 from tinyrt.ops.shared.spec import Form, form_of
+from tinyrt.ops.shared.windowed import ConvolutionS8
 
 LINEAR = "tinyrt_linear_sum"
 """How kernels of sums with one rounding begin."""
@@ -37,4 +41,11 @@ def choices_of(graph: Graph, target: Target, *, sliced: bool) -> Choices:
     stored = ((n.index, choose(n, target).stored) for n in graph.bound() if n.op == "conv2d")
     tiles = (i for i, form in stored if form is not None and form.form is Weights.WINOGRAD)
     relus = (n.index for n in graph.bound() if n.op in LAYERS and RELU in choose(n, target).name)
-    return Choices(frozenset(blocks), frozenset(plain), frozenset(tiles), frozenset(relus))
+    vectors = target.isa is InstructionSet.MVE
+    wide = (n for n in graph.bound() if vectors and n.op == "conv2d" and _is_wide(n))
+    room = frozenset((n.index, room_of(n, prepared(n, ConvolutionS8).window)) for n in wide)
+    return Choices(frozenset(blocks), frozenset(plain), frozenset(tiles), frozenset(relus), room)
+
+
+def _is_wide(node: BoundNode) -> bool:
+    return node.input(1).dtype is DType.INT16

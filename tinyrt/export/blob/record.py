@@ -9,6 +9,7 @@ from typing import Any
 
 from tinyrt import __version__
 from tinyrt.backends.c.kernel import Choices
+from tinyrt.backends.c.mve.more import MAX_COLUMN
 from tinyrt.errors import ModelFormatError
 from tinyrt.export.blob.code import BlobCode
 from tinyrt.export.blob.structure import Part
@@ -64,6 +65,7 @@ def blob_files(name: str, code: BlobCode, request: Request) -> dict[str, str | b
         "plain_sums": sorted(code.choices.plain_sums),
         "tiles": sorted(code.choices.tiles),
         "relus": sorted(code.choices.relus),
+        "room": sorted(map(list, code.choices.room)),
         "parts": [asdict(part) for part in code.parts],
     }
     text = f"{json.dumps(record, indent=1)}\n"
@@ -122,9 +124,18 @@ def _record(data: dict[str, Any]) -> Record:
     request = Request.of(data["core"], data["optimize"], options)
     parts = tuple(Part(str(part["what"]), str(part["text"])) for part in data["parts"])
     chosen = (frozenset(map(int, data[key])) for key in ("blocks", "plain_sums", "tiles", "relus"))
-    request = replace(request, choices=Choices(*chosen))
+    room = frozenset((int(index), _room(count)) for index, count in data["room"])
+    blocks, plain_sums, tiles, relus = chosen
+    request = replace(request, choices=Choices(blocks, plain_sums, tiles, relus, room))
     name, version, structure = (str(data[key]) for key in ("name", "tinyrt", "structure"))
     return Record(name, version, structure, request, parts)
+
+
+def _room(value: object) -> int:
+    """Places of a point, no more than one may have."""
+    if type(value) is int and 0 < value <= MAX_COLUMN:
+        return value
+    raise ValueError(f"{value!r} places are no number from 1 to {MAX_COLUMN:,}")
 
 
 def _count(value: object) -> int | None:

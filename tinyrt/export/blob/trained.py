@@ -28,7 +28,7 @@ FIELDS = _words(
 BYTES = frozenset({"value"})
 """Of these, arrays of bytes; all others are int32 or float."""
 
-COMPILED_IN = frozenset({"row_bytes"})
+COMPILED_IN = frozenset({"row_bytes", "sums"})
 """Roles of tables that say where a kernel writes: whatever a blob holds, that is the code's."""
 
 ARGUMENTS = {

@@ -20,6 +20,10 @@ typedef struct {
 void tinyrt_embedding(const tinyrt_embedding_params *p, const void *TINYRT_RESTRICT table,
                       const int32_t *TINYRT_RESTRICT indices, void *TINYRT_RESTRICT y);
 
+/** The same, where an index below 0 counts from the table's end. */
+void tinyrt_embedding_from_end(const tinyrt_embedding_params *p, const void *TINYRT_RESTRICT table,
+                               const int32_t *TINYRT_RESTRICT indices, void *TINYRT_RESTRICT y);
+
 #ifdef __cplusplus
 }
 #endif

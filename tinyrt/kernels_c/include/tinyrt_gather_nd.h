@@ -22,6 +22,10 @@ typedef struct {
 void tinyrt_gather_nd(const tinyrt_gather_nd_params *p, const void *TINYRT_RESTRICT x,
                       const int32_t *TINYRT_RESTRICT places, void *TINYRT_RESTRICT y);
 
+/** The same, where a number below 0 counts from its dimension's end. */
+void tinyrt_gather_nd_from_end(const tinyrt_gather_nd_params *p, const void *TINYRT_RESTRICT x,
+                               const int32_t *TINYRT_RESTRICT places, void *TINYRT_RESTRICT y);
+
 #ifdef __cplusplus
 }
 #endif

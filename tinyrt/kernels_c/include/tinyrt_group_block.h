@@ -3,6 +3,7 @@
 #define TINYRT_GROUP_BLOCK_H
 
 #include "tinyrt_block.h"
+#include "tinyrt_more_taps.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,12 +25,24 @@ typedef struct {
     tinyrt_block_s8_params block;
 } tinyrt_group_block_s8_params;
 
+/** A layer with sums behind each group's taps, the same for all groups; layer.block.taps is the
+ *  number of all of them, padded. */
+typedef struct {
+    tinyrt_group_block_s8_params layer;
+    tinyrt_more_taps more;
+} tinyrt_group_more_s8_params;
+
 /** y = requant(bias + sum((x - x_zp) * w)) + y_zp.
  *  columns has room for two columns, patch for block.taps bytes, and with several groups for
  *  two pixels of y behind them; y may overlap x only where every row is written behind the rows
  *  still read. */
 void tinyrt_group_block_s8(const tinyrt_group_block_s8_params *p, const int8_t *x,
                            tinyrt_taps_word *columns, int8_t *patch, int8_t *y);
+
+/** As tinyrt_group_block_s8, for two outputs at a time always: patch has room for two pixels of y
+ *  also with one group, and also if there is one output only. */
+void tinyrt_group_more_s8(const tinyrt_group_more_s8_params *p, const int8_t *x,
+                          tinyrt_taps_word *columns, int8_t *patch, int8_t *y);
 
 /** As tinyrt_group_block_s8, with constants for tinyrt_block_long_s8. */
 void tinyrt_group_block_long_s8(const tinyrt_group_block_s8_params *p, const int8_t *x,

@@ -75,6 +75,15 @@ void tinyrt_lstm_block_s8(const tinyrt_lstm_block_s8_params *p, const int8_t *x,
                           const int8_t *h_before, const int16_t *c_before, int8_t *h_after,
                           int16_t *c_after, int8_t *y);
 
+/** As tinyrt_lstm_block_s8. w and r hold the four gates of a unit as the channels of a block of
+ *  tinyrt_block_s4, start and restart their first values as its init. Every gate's sum is doubled,
+ *  and goes left by move beyond that.
+ *  Requires: as tinyrt_block_s4; sums times 2^move are below 2^29. */
+void tinyrt_lstm_block_s4(const tinyrt_lstm_block_s8_params *p, const int8_t *x, const int32_t *w,
+                          const int32_t *r, const int32_t *start, const int32_t *restart,
+                          const int8_t *h_before, const int16_t *c_before, int8_t *h_after,
+                          int16_t *c_after, int8_t *y);
+
 /** As tinyrt_lstm_s16. w and r hold the four gates of a unit as the channels of tinyrt_dot_row16;
  *  start has their first sums.
  *  Requires: sums are below 2^31, on cores without dual multiplies below 2^30. */

@@ -55,6 +55,11 @@ void tinyrt_lstm_quads_s8(const tinyrt_lstm_quads_s8_params *p, const int8_t *x,
                           const int32_t *start, const int8_t *h_before, const int16_t *c_before,
                           int8_t *h_after, int16_t *c_after, int8_t *y);
 
+/** The same over weights of four bits: those of two filters share a byte, 16 * w1 + w0. */
+void tinyrt_lstm_quads_s4(const tinyrt_lstm_quads_s8_params *p, const int8_t *x, const int8_t *w,
+                          const int32_t *start, const int8_t *h_before, const int16_t *c_before,
+                          int8_t *h_after, int16_t *c_after, int8_t *y);
+
 /** As tinyrt_lstm_s16. For every four units and each gate, w has two quads of filters as
  *  tinyrt_mve_next_dot16 reads them, for x and for the hidden state, and start four first sums.
  *  Requires: sums are below 2^31. */

@@ -4,6 +4,7 @@
 
 #include "tinyrt_copy.h"
 #include "tinyrt_group_block.h"
+#include "tinyrt_repeat_tap.h"
 
 /** Where the window of an output lies: its image, and its first tap there. */
 typedef struct {
@@ -31,21 +32,26 @@ static inline void tinyrt_copy_taps(const tinyrt_group_block_s8_params *p,
 }
 
 /** All groups of one output or two. With several groups, those of both outputs lie one behind the
- *  other. */
+ *  other. Where sums stand behind taps, an output alone is one of two, too, whose other one is
+ *  anything: a single column may have no room for sums. */
 static inline void tinyrt_group_products(const tinyrt_group_block_s8_params *p,
                                          tinyrt_block_product one, tinyrt_two_blocks_product two,
-                                         const tinyrt_origin *origins, int32_t lanes,
-                                         tinyrt_taps_word *columns, int8_t *patch, int8_t *y) {
+                                         const tinyrt_more_taps *more, const tinyrt_origin *origins,
+                                         int32_t lanes, tinyrt_taps_word *columns, int8_t *patch,
+                                         int8_t *y) {
     const int32_t taps = p->window.kernel_h * p->window.kernel_w * p->c_in;
     tinyrt_block_s8_params block = p->block;
     for (int32_t group = 0; group < p->groups; ++group) {
         for (int32_t lane = 0; lane < lanes; ++lane) {
             tinyrt_copy_taps(p, origins + lane, group * p->c_in, patch);
-            if (lanes == 2) {
+            if ((lanes == 2) || (more != NULL)) {
                 tinyrt_widen_all(patch, taps, columns + lane);
             }
+            if (more != NULL) {
+                tinyrt_repeat_taps(more, columns + lane);
+            }
         }
-        if (lanes == 2) {
+        if ((lanes == 2) || (more != NULL)) {
             two(&block, columns, y);
         } else {
             one(&block, tinyrt_set_single(patch, taps, columns), y);
@@ -54,28 +60,30 @@ static inline void tinyrt_group_products(const tinyrt_group_block_s8_params *p,
         block.init += p->init_step;
         block.mult += p->requant_step;
         block.shift += p->requant_step;
-        y += lanes * block.c_out;
+        y += ((more != NULL) ? 2 : lanes) * block.c_out;
     }
 }
 
-/** Brings the channels of all groups together in each of one output or two. */
-static inline void tinyrt_join_groups(const tinyrt_group_block_s8_params *p, int32_t lanes,
-                                      const int8_t *groups, int8_t *y) {
+/** Brings the channels of all groups together in each of one output or two, of which so many lie
+ *  side by side in a group. Inlined, the copy would have too few registers. */
+static TINYRT_NOINLINE void tinyrt_join_groups(const tinyrt_group_block_s8_params *p, int32_t beside,
+                                               int32_t lanes, const int8_t *groups, int8_t *y) {
     const int32_t c_out = p->block.c_out;
     for (int32_t lane = 0; lane < lanes; ++lane) {
         const int8_t *from = groups + (lane * c_out);
         for (int32_t group = 0; group < p->groups; ++group) {
             y = tinyrt_copy(from, y + c_out, y);
-            from += lanes * c_out;
+            from += beside * c_out;
         }
     }
 }
 
-/** All outputs, two at a time; one and two are constants where this is called. */
+/** All outputs, two at a time; one and two are constants where this is called, and more is NULL
+ *  where nothing stands behind the taps. */
 static inline void tinyrt_group_loop(const tinyrt_group_block_s8_params *p,
                                      tinyrt_block_product one, tinyrt_two_blocks_product two,
-                                     const int8_t *x, tinyrt_taps_word *columns, int8_t *patch,
-                                     int8_t *y) {
+                                     const tinyrt_more_taps *more, const int8_t *x,
+                                     tinyrt_taps_word *columns, int8_t *patch, int8_t *y) {
     const tinyrt_window *const window = &p->window;
     int8_t *const joined = patch + p->block.taps;
     tinyrt_origin origins[2] = {{x, 0, 0}, {x, 0, 0}};
@@ -96,11 +104,11 @@ static inline void tinyrt_group_loop(const tinyrt_group_block_s8_params *p,
                 }
             }
         }
-        if (p->groups == 1) {
-            tinyrt_group_products(p, one, two, origins, lanes, columns, patch, y);
+        if ((p->groups == 1) && ((more == NULL) || (lanes == 2))) {
+            tinyrt_group_products(p, one, two, more, origins, lanes, columns, patch, y);
         } else {
-            tinyrt_group_products(p, one, two, origins, lanes, columns, patch, joined);
-            tinyrt_join_groups(p, lanes, joined, y);
+            tinyrt_group_products(p, one, two, more, origins, lanes, columns, patch, joined);
+            tinyrt_join_groups(p, (more != NULL) ? 2 : lanes, lanes, joined, y);
         }
         y += lanes * p->y.c;
     }

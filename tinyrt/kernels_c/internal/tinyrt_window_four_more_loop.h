@@ -6,10 +6,29 @@
 #include "tinyrt_window_more.h"
 #include "tinyrt_window_triples.h"
 
-/** The words of taps that are read again, behind those of all taps. */
+/** Sums of the words of all taps, which are the words of their sums, behind them. */
+static TINYRT_NOINLINE void tinyrt_sum_triples(int32_t taps, int32_t *triples) {
+    uint32_t sum[TINYRT_TRIPLE] = {0, 0, 0};
+    int32_t *const end = triples + (TINYRT_TRIPLE * taps);
+    for (const int32_t *from = triples; from != end; from += TINYRT_TRIPLE) {
+        sum[0] += (uint32_t)from[0];
+        sum[1] += (uint32_t)from[1];
+        sum[2] += (uint32_t)from[2];
+    }
+    end[0] = (int32_t)sum[0];
+    end[1] = (int32_t)sum[1];
+    end[2] = (int32_t)sum[2];
+}
+
+/** The words of taps that are read again, or their only sum, behind those of all taps. */
 static inline void tinyrt_repeat_triples(const tinyrt_window_more_s8_params *p, int32_t taps,
                                          int32_t *triples) {
     int32_t *to = triples + (TINYRT_TRIPLE * taps);
+    if (p->more.taps == NULL) {
+        tinyrt_sum_triples(taps, triples);
+        tinyrt_pad_triples(taps + 1, to + TINYRT_TRIPLE);
+        return;
+    }
     for (int32_t i = 0; i < p->more.count; ++i, to += TINYRT_TRIPLE) {
         const int32_t *const from = triples + (TINYRT_TRIPLE * p->more.taps[i]);
         to[0] = from[0];

@@ -2,6 +2,7 @@
 #ifndef TINYRT_WINDOW_MORE_LOOP_H
 #define TINYRT_WINDOW_MORE_LOOP_H
 
+#include "tinyrt_copy.h"
 #include "tinyrt_dense_more_loop.h"
 #include "tinyrt_window_column.h"
 #include "tinyrt_window_more.h"
@@ -45,7 +46,13 @@ static inline void tinyrt_window_more_loop(const tinyrt_window_more_s8_params *p
         two(&layer->block, columns, y);
         y += 2 * layer->block.c_out;
     }
-    if ((outputs & 1) != 0) {
+    if (((outputs & 1) != 0) && (p->more.taps == NULL)) {
+        /* A single column may have no room for sums: one of two has, and the other is anything. */
+        tinyrt_next_column(layer, &place, columns, patch);
+        tinyrt_repeat_taps(&p->more, columns);
+        two(&layer->block, columns, patch);
+        (void)tinyrt_copy(patch, y + layer->block.c_out, y);
+    } else if ((outputs & 1) != 0) {
         const int32_t taps = layer->window.kernel_h * layer->window.kernel_w * layer->x.c;
         tinyrt_next_column(layer, &place, NULL, patch);
         one(&layer->block, tinyrt_single_of_more(&p->more, patch, taps, columns), y);

@@ -1,56 +1,36 @@
 #include "tinyrt_lstm_block.h"
 
-#include "tinyrt_fixedpoint.h"
+#include "tinyrt_lstm_gate.h"
 #include "tinyrt_row.h"
-#include "tinyrt_simd.h"
 
-/** The second rounding of what the first one made. */
-static inline int32_t rounded(const tinyrt_lstm_scale *scale, int32_t high) {
-    const uint32_t sum = (uint32_t)(scale->rounding + (high >> 31)) + ((uint32_t)high << 1);
-    return tinyrt_saturate_s16((int32_t)sum >> scale->next);
-}
-
-/** Of an even gate's sum, likewise. */
-static inline int32_t even_gate(const tinyrt_lstm_scale *scale, int32_t sum) {
-    return rounded(scale, tinyrt_high_mul(tinyrt_shift_left(sum, scale->move), scale->mult));
-}
-
-/** Of an odd one's, which lies above its neighbour's. */
+/** Of an odd gate's sum, which lies above its neighbour's. */
 static inline int32_t odd_gate(const tinyrt_lstm_scale *scale, int32_t odd, int32_t even) {
     const int32_t sum = (int32_t)((uint32_t)odd - (uint32_t)even) >> scale->move;
-    return rounded(scale, tinyrt_high_mul(sum, scale->mult));
+    return tinyrt_lstm_rounded(scale, tinyrt_high_mul(sum, scale->mult));
 }
 
 /** What a unit's four sums of products with x make of its gates. */
 static inline void gates_of_x(const tinyrt_lstm_gate_scales *scales, const int32_t *sum,
                               int32_t *gate) {
-    gate[0] = even_gate(&scales->input, sum[0]);
+    gate[0] = tinyrt_lstm_gate(&scales->input, sum[0]);
     gate[1] = odd_gate(&scales->forget, sum[1], sum[0]);
-    gate[2] = even_gate(&scales->cell, sum[2]);
+    gate[2] = tinyrt_lstm_gate(&scales->cell, sum[2]);
     gate[3] = odd_gate(&scales->output, sum[3], sum[2]);
 }
 
 /** The gates with those of the hidden state. */
 static inline void gates_of_h(const tinyrt_lstm_gate_scales *scales, const int32_t *sum,
                               int32_t *gate) {
-    gate[0] = tinyrt_saturate_s16(gate[0] + even_gate(&scales->input, sum[0]));
+    gate[0] = tinyrt_saturate_s16(gate[0] + tinyrt_lstm_gate(&scales->input, sum[0]));
     gate[1] = tinyrt_saturate_s16(gate[1] + odd_gate(&scales->forget, sum[1], sum[0]));
-    gate[2] = tinyrt_saturate_s16(gate[2] + even_gate(&scales->cell, sum[2]));
+    gate[2] = tinyrt_saturate_s16(gate[2] + tinyrt_lstm_gate(&scales->cell, sum[2]));
     gate[3] = tinyrt_saturate_s16(gate[3] + odd_gate(&scales->output, sum[3], sum[2]));
 }
 
-/** Where the weights and first sums of the next units lie. */
-typedef struct {
-    const int32_t *w;
-    const int32_t *r;
-    const int32_t *start;
-    const int32_t *restart;
-} walk;
-
 /** The next units' gates. */
-static TINYRT_NOINLINE void tinyrt_lstm_next_gates(const tinyrt_lstm_block_s8_params *p, walk *next,
-                                                   const tinyrt_row *x, const tinyrt_row *h,
-                                                   int32_t *gate) {
+static TINYRT_NOINLINE void tinyrt_lstm_next_gates(const tinyrt_lstm_block_s8_params *p,
+                                                   tinyrt_lstm_packed *next, const tinyrt_row *x,
+                                                   const tinyrt_row *h, int32_t *gate) {
     int32_t sum[TINYRT_ROW_CHANNELS];
     for (int32_t i = 0; i < TINYRT_ROW_CHANNELS; ++i) {
         sum[i] = next->start[i];
@@ -76,7 +56,7 @@ static TINYRT_NOINLINE void tinyrt_lstm_next_gates(const tinyrt_lstm_block_s8_pa
 #define TINYRT_LIMIT tinyrt_saturate
 #define TINYRT_ROW tinyrt_row
 #define TINYRT_ROW_OF tinyrt_row_of
-#define TINYRT_WALK walk
+#define TINYRT_WALK tinyrt_lstm_packed
 #define TINYRT_UNITS (TINYRT_ROW_CHANNELS / 4)
 #define TINYRT_STARTS const int32_t *start, const int32_t *restart
 #define TINYRT_STARTS_AT start, restart

@@ -38,7 +38,7 @@ from tinyrt.backends.c.kernel import (
     call,
     unordered,
 )
-from tinyrt.backends.c.weights import Stored, Weights
+from tinyrt.backends.c.weights import Cost, Stored, Weights
 from tinyrt.ir import BoundNode, DType, Value
 from tinyrt.memory.sweep import columns, windows, windows_together
 from tinyrt.ops.shared.requant import Requant
@@ -267,14 +267,10 @@ def convolution_kernel(
     by_fours = not window.on_rows and fours.fits(block, pixels, target)
     unsigned = scales is not None
     forms = costs(block, QUAD, block.taps, pixels, False, unsigned, by_fours)
-    if winograd.fits(block, window, target):
-        _, x_height, x_width, _ = node.input(0).shape
-        pairs = TilePairs.of(images, (x_height, x_width), window.out, window.before)
-        if winograd.least(block) <= target.in_one_go:
-            forms[Weights.WINOGRAD] = winograd.form(block, pairs)
+    forms |= tiles_of(node, block, window, target)
     stored = target.stored(node.index, forms)
     if stored.form is Weights.WINOGRAD:
-        return _winograd_kernel(node, block, window, x_zp, requant, stored)
+        return winograd_kernel(node, block, window, x_zp, requant, stored)
     relu = scales if stored.form is Weights.DENSE else None
 
     if stored.form is Weights.DENSE and by_fours:
@@ -297,7 +293,16 @@ def convolution_kernel(
     return Kernel(calls, in_columns + block.taps, lambda: windows(node, window), stored=stored)
 
 
-def _winograd_kernel(
+def tiles_of(node: BoundNode, block: Block, window: Window, target: Target) -> dict[Weights, Cost]:
+    """The form for the kernel by tiles, and its cost, if it takes the layer."""
+    if not winograd.fits(block, window, target) or winograd.least(block) > target.in_one_go:
+        return {}
+    images, x_height, x_width, _ = node.input(0).shape
+    pairs = TilePairs.of(images, (x_height, x_width), window.out, window.before)
+    return {Weights.WINOGRAD: winograd.form(block, pairs)}
+
+
+def winograd_kernel(
     node: BoundNode, block: Block, window: Window, x_zp: int, requant: Requant, stored: Stored
 ) -> Kernel:
     """The kernel ``tinyrt_winograd_s8``."""

@@ -25,6 +25,7 @@ from tinyrt.backends.c.blocks.layer import (
     padded,
 )
 from tinyrt.backends.c.blocks.stored import block_fields
+from tinyrt.backends.c.blocks.summed import SummedLayer, sum_fields, summed_block
 from tinyrt.backends.c.clamp import clamp_calls
 from tinyrt.backends.c.fields import nhwc, window_fields
 from tinyrt.backends.c.isa import InstructionSet
@@ -58,6 +59,12 @@ class Groups:
         """Whether it takes the product for long sums and fine scales."""
         return isinstance(self.blocks[0], LongBlock)
 
+    @property
+    def taps(self) -> int | None:
+        """Taps that sums stand behind; None where none do."""
+        layer = self.blocks[0].layer
+        return layer.whole.shape[1] if isinstance(layer, SummedLayer) else None
+
     @cached_property
     def packed(self) -> Packed:
         """All groups' constants, one behind the other; packed once."""
@@ -78,7 +85,7 @@ def groups_of(node: BoundNode, x_zp: int, requant: Requant, isa: InstructionSet)
 
 def _groups_of(node: BoundNode, x_zp: int, requant: Requant, isa: InstructionSet) -> Groups | None:
     constants = constants_of(node)
-    if constants is None or node.input(1).dtype is DType.INT16:
+    if constants is None:
         return None
     w, bias = constants
     c_in = w.shape[-1]
@@ -88,7 +95,8 @@ def _groups_of(node: BoundNode, x_zp: int, requant: Requant, isa: InstructionSet
     zeros = groups * padded(c_out) * padded(filters.shape[2]) - w.size
     if zeros > max(MAX_PADDING, w.size // 2):
         return None
-    for block_for in (pair_block, long_block):
+    is_wide = node.input(1).dtype is DType.INT16
+    for block_for in (summed_block,) if is_wide else (pair_block, long_block):
         blocks: list[Block] = []
         for g, part in enumerate(filters):
             own = slice(g * c_out, (g + 1) * c_out)
@@ -127,7 +135,7 @@ def groups_kernel(
     requant: Requant,
     sweep: Callable[[], Sweep | None],
 ) -> Kernel:
-    """The kernel ``tinyrt_group_block_s8`` or ``tinyrt_group_block_long_s8``.
+    """The kernel ``tinyrt_group_block_s8``, or one of its like.
 
     Args:
         node: the op.
@@ -141,9 +149,11 @@ def groups_kernel(
     """
     x, y = shapes
     count, taps = len(groups.blocks), groups.blocks[0].taps
-    in_columns = columns_scratch(groups.blocks[0], y[0] * y[1] * y[2])
+    summed, pixels = groups.taps, y[0] * y[1] * y[2]
+    # With sums there are always two.
+    in_columns = columns_scratch(groups.blocks[0], pixels if summed is None else 2)
     # The outputs of two pixels before groups are joined.
-    outputs = 2 * count * groups.c_out if count > 1 else 0
+    outputs = 2 * count * groups.c_out if count > 1 or summed is not None else 0
 
     def calls() -> Calls:
         packed, channels = groups.packed, padded(groups.c_out)
@@ -160,8 +170,12 @@ def groups_kernel(
             "block": block_fields(packed, taps, groups.c_out, requant.y_zp),
         }
         params = Params("tinyrt_group_block_s8_params", fields)
-        scratch = Scratch(pointer=COLUMNS_POINTER), Scratch(in_columns)
         function = "tinyrt_group_block_long_s8" if groups.is_long else "tinyrt_group_block_s8"
+        if summed is not None:
+            more = sum_fields(summed, groups.blocks[0].isa)
+            params = Params("tinyrt_group_more_s8_params", {"layer": fields, "more": more})
+            function = "tinyrt_group_more_s8"
+        scratch = Scratch(pointer=COLUMNS_POINTER), Scratch(in_columns)
         product = call(function, params, node.input(0), *scratch, node.output)
         return (product, *clamp_calls(node, requant.act_min, requant.act_max))
 

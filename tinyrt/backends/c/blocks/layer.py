@@ -87,11 +87,11 @@ class Layer:
 
     def reach(self, x_zp: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Least and greatest accumulator of every channel."""
-        return _reach(self.w, self.bias, x_zp)
+        return reach(self.w, self.bias, x_zp)
 
 
 def simplify(
-    w: NDArray[np.int8],
+    w: NDArray[Any],
     bias: NDArray[np.int32] | None,
     x_zp: int,
     requant: Requant,
@@ -115,7 +115,7 @@ def simplify(
 
     """
     first = np.zeros(len(w), np.int64) if bias is None else bias.astype(np.int64)
-    least, greatest = _reach(w, first, x_zp)
+    least, greatest = reach(w, first, x_zp)
     exponent = requant.shift.astype(np.int64)
     # Sums that are shifted out of 32 bits wrap around: what lies between the ends is not alike.
     left = np.maximum(exponent, 0)
@@ -149,8 +149,8 @@ def _times(w: NDArray[Any], factor: NDArray[np.int64], bits: int) -> NDArray[Any
     return wide.astype(w.dtype)
 
 
-def _reach(
-    w: NDArray[np.int8], bias: NDArray[np.int64], x_zp: int
+def reach(
+    w: NDArray[Any], bias: NDArray[np.int64], x_zp: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Least and greatest accumulator of every channel."""
     low, high = INT8_MIN - x_zp, INT8_MAX - x_zp

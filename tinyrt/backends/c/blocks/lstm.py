@@ -13,14 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.backends.c.blocks.layer import BLOCK_SETS
-from tinyrt.backends.c.blocks.rows import (
-    Rows,
-    Scale,
-    are_mostly_padding,
-    even_move,
-    odd_move,
-    rounding_fields,
-)
+from tinyrt.backends.c.blocks.nibble_rows import NibbleRows
+from tinyrt.backends.c.blocks.rows import Rows, Scale, are_mostly_padding, rounding_fields
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Fields
 from tinyrt.ops.shared.requant import Requant, WideRequant
@@ -34,7 +28,7 @@ MAX_RIGHT = 30
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LstmBlock:
-    """An LSTM for ``tinyrt_lstm_block_s8``.
+    """An LSTM for ``tinyrt_lstm_block_s8``, or ``tinyrt_lstm_block_s4``.
 
     Attributes:
         x: the products with the input.
@@ -47,23 +41,38 @@ class LstmBlock:
     h: Rows
     p: LstmInteger
 
+    @property
+    def kernel(self) -> str:
+        """That of the weights' bits."""
+        return f"tinyrt_lstm_block_s{self.x.bits}"
+
+    def fits(self) -> bool:
+        """Whether sums, and what they are rescaled to, keep within what the kernel holds."""
+        x_scales, h_scales = gate_scales(self.p.from_x), gate_scales(self.p.from_h)
+        return exact_units(self.p) and self.x.fits(x_scales) and self.h.fits(h_scales)
+
     def scale_fields(self) -> Fields:
         """The fields of ``tinyrt_lstm_block_s8_params`` with which it rescales."""
         return {
-            "from_x": _gate_fields(gate_scales(self.p.from_x)),
-            "from_h": _gate_fields(gate_scales(self.p.from_h)),
+            "from_x": _gate_fields(self.x, gate_scales(self.p.from_x)),
+            "from_h": _gate_fields(self.h, gate_scales(self.p.from_h)),
         } | unit_scale_fields(self.p)
 
 
 def lstm_block(constants: LstmConstants, p: LstmInteger, isa: InstructionSet) -> LstmBlock | None:
-    """The LSTM for ``tinyrt_lstm_block_s8``; None where only the general kernel will do."""
+    """The LSTM for a kernel of packed weights; None where only the general kernel will do.
+
+    Where four bits hold all weights, they are stored so.
+    """
     if isa not in BLOCK_SETS:
         return None
     w, r, start, restart = constants
-    x = Rows(side_by_side(w), side_by_side(start))
-    h = Rows(side_by_side(r), side_by_side(restart))
-    fits = exact_units(p) and x.fits(gate_scales(p.from_x)) and h.fits(gate_scales(p.from_h))
-    return LstmBlock(x, h, p) if fits and not are_mostly_padding((x, h), isa) else None
+    x, h = (side_by_side(w), side_by_side(start)), (side_by_side(r), side_by_side(restart))
+    for kind in (NibbleRows, Rows):
+        block = LstmBlock(kind(*x), kind(*h), p)
+        if block.fits() and not are_mostly_padding((block.x, block.h), isa):
+            return block
+    return None
 
 
 def exact_units(p: LstmInteger) -> bool:
@@ -92,10 +101,10 @@ def gate_scales(scales: tuple[Requant | WideRequant, ...]) -> tuple[Scale, ...]:
     return tuple((int(s.mult[0]), int(s.shift[0])) for s in scales if isinstance(s, Requant))
 
 
-def _gate_fields(scales: tuple[Scale, ...]) -> Fields:
+def _gate_fields(rows: Rows, scales: tuple[Scale, ...]) -> Fields:
     """``tinyrt_lstm_gate_scales``."""
     return {
-        gate: _scale_fields(scale, i)
+        gate: _scale_fields(rows, scale, i)
         for i, (gate, scale) in enumerate(zip(GATES, scales, strict=True))
     }
 
@@ -106,8 +115,7 @@ def _unit_fields(scale: Scale) -> Fields:
     return {"mult": mult, "half": 1 << (-shift - 1), "right": -shift}
 
 
-def _scale_fields(scale: Scale, channel: int) -> Fields:
+def _scale_fields(rows: Rows, scale: Scale, channel: int) -> Fields:
     """``tinyrt_lstm_scale``."""
     mult, shift = scale
-    move = odd_move(shift) if channel % 2 else even_move(shift)
-    return {"mult": mult, "move": move, **rounding_fields(shift)}
+    return {"mult": mult, "move": rows.move(channel, shift), **rounding_fields(shift)}

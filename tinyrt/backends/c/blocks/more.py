@@ -1,14 +1,16 @@
-"""Convolutions some of whose taps are read more than once: weights that packed kernels cannot hold.
+"""Convolutions with more taps than their windows: weights that packed kernels cannot hold.
 
 Channels that share a half hold a weight of eight bits each, but for -128 above a negative one, see
 ``words``. What is left of a wider weight, or of such a -128, is the weight of another tap, which
 reads the same activation again: ``x * (w1 + w2) = x * w1 + x * w2``. Of a trained layer on uint8,
-whose weights have another zero point than 128, a few of hundreds of taps are read again.
+whose weights have another zero point than 128, a few of hundreds of taps are read again. Where that
+would cost more, and in code for blobs, ``summed`` has another way.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,10 +24,13 @@ from tinyrt.backends.c.blocks.dense import (
     columns_scratch,
     is_pointwise,
     matrix_of,
+    tiles_of,
+    winograd_kernel,
 )
-from tinyrt.backends.c.blocks.layer import BLOCK_SETS, QUAD, constants_of
+from tinyrt.backends.c.blocks.layer import BLOCK_SETS, QUAD, constants_of, simplify
 from tinyrt.backends.c.blocks.relu import relu_of, suffix
 from tinyrt.backends.c.blocks.stored import stored_fields
+from tinyrt.backends.c.blocks.summed import MAX_TAPS, place_of, sum_fields, summed_block
 from tinyrt.backends.c.blocks.words import fit_halves
 from tinyrt.backends.c.blocks.zeros import costs
 from tinyrt.backends.c.clamp import clamp_calls
@@ -39,11 +44,33 @@ from tinyrt.memory.sweep import Sweep, columns, windows
 from tinyrt.ops.shared.requant import Requant
 from tinyrt.ops.shared.window import Window
 
-More = tuple[PairBlock, NDArray[np.int16]]
-"""A layer on all taps, and those of the window that the last ones of them read."""
 
-MAX_TAPS = 1 << 12
-"""Places of taps in two columns have 16 bits."""
+@dataclass(frozen=True, slots=True, eq=False)
+class More:
+    """A layer with more taps than its window has.
+
+    Attributes:
+        block: the layer on all taps.
+        again: those of the window that the last ones of them read; None where these are sums.
+        tiles: the layer on its own taps, for the kernel by tiles.
+
+    """
+
+    block: PairBlock
+    again: NDArray[np.int16] | None
+    tiles: PairBlock
+
+    @property
+    def fields(self) -> Fields:
+        """``tinyrt_more_taps``."""
+        if self.again is None:
+            return sum_fields(self.tiles.layer.w.shape[1], self.block.isa)
+        return _fields_of(self.block, self.again)
+
+
+AGAIN, SUMMED = (8.0, 0.8), 1.5
+"""Instructions of a tap that is read again, and of it for each output channel; and of one that is
+summed."""
 
 
 def takes_all(target: Target) -> bool:
@@ -52,21 +79,26 @@ def takes_all(target: Target) -> bool:
 
 
 def takes_more(target: Target) -> bool:
-    """Whether such a layer has a kernel: which taps it reads again follows from the weights."""
-    return target.isa in BLOCK_SETS and takes_all(target)
+    """Whether such a layer has a kernel, which is not cut into slices."""
+    return target.isa in BLOCK_SETS and math.isinf(target.in_one_go)
 
 
-def more_of(node: BoundNode, x_zp: int, requant: Requant, isa: InstructionSet) -> More | None:
-    """The layer with taps that are read more than once; None where none must be.
+def more_of(node: BoundNode, x_zp: int, requant: Requant, target: Target) -> More | None:
+    """The layer with more taps; None where it needs none.
 
-    Nor where its sums are too long, or its scale is finer than theirs.
+    Nor where its sums are too long, or its scale is finer than theirs. Which taps are read again
+    follows from the weights: code for blobs has sums.
     """
     if node.input(1).dtype is DType.INT4:
         return None
-    return node.noted_of_constants(("more", isa), lambda: _more_of(node, x_zp, requant, isa))
+    isa, again = target.isa, target.choices is None
+    key = "more" if again else "summed", isa
+    return node.noted_of_constants(key, lambda: _more_of(node, x_zp, requant, isa, again))
 
 
-def _more_of(node: BoundNode, x_zp: int, requant: Requant, isa: InstructionSet) -> More | None:
+def _more_of(
+    node: BoundNode, x_zp: int, requant: Requant, isa: InstructionSet, may_read_again: bool
+) -> More | None:
     constants = constants_of(node)
     if constants is None:
         return None
@@ -74,11 +106,21 @@ def _more_of(node: BoundNode, x_zp: int, requant: Requant, isa: InstructionSet) 
     by_channel = w.reshape(len(w), -1)
     if w.dtype == np.int8 and fit_halves(by_channel):
         return None
+    wide = by_channel.astype(np.int16)
+    whole = simplify(wide, bias, x_zp, requant, bits=16)
+    if whole is None:
+        return None
+    tiles = PairBlock(whole, x_zp, isa)
+    summed = summed_block(wide, bias, x_zp, requant, isa)
     weights, taps = with_more(by_channel)
-    if weights.shape[1] > MAX_TAPS:
+    c_out, own = by_channel.shape
+    is_dearer = len(taps) * (AGAIN[0] + AGAIN[1] * c_out) > SUMMED * own + AGAIN[1] * c_out
+    if summed is not None and (is_dearer or not may_read_again):
+        return More(summed, None, tiles)
+    if weights.shape[1] > MAX_TAPS or not may_read_again:
         return None
     block = pair_block(weights, bias, x_zp, requant, isa)
-    return None if block is None else (block, taps)
+    return None if block is None else More(block, taps, tiles)
 
 
 def with_more(w: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.int16]]:
@@ -101,7 +143,7 @@ def _fields_of(block: PairBlock, taps: NDArray[np.int16]) -> Fields:
     """``tinyrt_more_taps``: of a column the places where taps are read again, and written."""
     read = taps.astype(np.int64)
     written = block.layer.w.shape[1] - len(taps) + np.arange(len(taps))
-    places = np.stack([_place(read, block.isa), _place(written, block.isa)], axis=1).ravel()
+    places = np.stack([place_of(read, block.isa), place_of(written, block.isa)], axis=1).ravel()
     return {
         "count": len(taps),
         "taps": Data("taps", taps, "int16_t"),
@@ -109,25 +151,25 @@ def _fields_of(block: PairBlock, taps: NDArray[np.int16]) -> Fields:
     }
 
 
-def _place(taps: NDArray[np.int64], isa: InstructionSet) -> NDArray[np.int64]:
-    """Bytes from the begin of one of two columns to these taps, see ``tinyrt_columns.h``."""
-    if isa is InstructionSet.SCALAR:
-        return np.asarray(8 * taps)
-    return np.asarray(4 * (taps & ~3) + 8 * (taps & 1) + (taps & 2))
-
-
 def more_kernel(
     node: BoundNode, more: More, window: Window, requant: Requant, target: Target
 ) -> Kernel:
-    """The kernel ``tinyrt_window_more_s8``, ``tinyrt_window_four_more_s8`` or one of their like."""
-    block, taps = more
+    """The kernel ``tinyrt_window_more_s8``, or one of its like, or the one by tiles."""
+    block, sums = more.block, more.again is None
     rows = node.output.size // node.output.shape[-1]
     by_fours = not window.on_rows and fours.fits(block, rows, target)
     relu = relu_of(node, block, requant, target)
-    dense = costs(block, QUAD, block.taps, rows, False, relu is not None, by_fours)[Weights.DENSE]
-    in_columns = fours.scratch_bytes(block, target) if by_fours else columns_scratch(block, rows)
-    as_matrix = is_pointwise(window) and not by_fours
-    repeated, shapes = _fields_of(block, taps), _image(node, window) | {"x_zp": block.x_zp}
+    forms = costs(block, QUAD, block.taps, rows, False, relu is not None, by_fours)
+    forms = {Weights.DENSE: forms[Weights.DENSE]}
+    forms |= tiles_of(node, more.tiles, window, target)
+    stored = target.stored(node.index, forms)
+    if stored.form is Weights.WINOGRAD:
+        return winograd_kernel(node, more.tiles, window, more.tiles.x_zp, requant, stored)
+    # Sums of what is left over stand in one of two columns, too.
+    in_columns = columns_scratch(block, max(rows, 2) if sums else rows)
+    in_columns = fours.scratch_bytes(block, target) if by_fours else in_columns
+    as_matrix = is_pointwise(window) and not by_fours and not sums
+    shapes = _image(node, window) | {"x_zp": block.x_zp}
     c_in = matrix_of(node)[0] if is_pointwise(window) else node.input(0).shape[3]
     if as_matrix:
         shapes = {"rows": rows, "c_in": c_in}
@@ -143,7 +185,7 @@ def more_kernel(
             kernel = f"tinyrt_{kind}_more_{suffix(block, Weights.DENSE, relu)}"
         params = Params(
             f"tinyrt_{kind}_more_s8_params",
-            {"layer": shapes | {"block": own}, "more": repeated},
+            {"layer": shapes | {"block": own}, "more": more.fields},
         )
         words = Scratch(pointer=fours.POINTER if by_fours else COLUMNS_POINTER)
         patch = () if as_matrix else (Scratch(in_columns),)
@@ -156,7 +198,8 @@ def more_kernel(
         return windows(node, window)
 
     in_patch = FOUR * window.kernel[1] * c_in if by_fours else 0 if as_matrix else block.taps
-    stored = target.stored(node.index, {Weights.DENSE: dense})
+    if sums and not by_fours and rows % 2:
+        in_patch = max(in_patch, 2 * node.output.shape[-1])
     return Kernel(calls, in_columns + in_patch, sweep, stored=stored)
 
 

@@ -62,14 +62,8 @@ class NibbleBlock(Block):
 
     def pack(self, first: NDArray[np.int64]) -> Packed:
         """Words of quads of channels."""
-        wide = _quads(self.layer.w).astype(np.int64)
-        nibbles = wide[:, :3] + 8
-        halves = 4096 * wide[:, 3] + 256 * nibbles[:, 2] + 16 * nibbles[:, 1] + nibbles[:, 0]
-        words = pair_words(halves) if self.isa is InstructionSet.DSP else tap_words(halves)
-        init = first.reshape(-1, QUAD) * np.array([1, 16, 256, 1], np.int64)
-        init[:, 1] += init[:, 0]
         requant = pack_requant(self.layer, more=1)
-        return Packed(int32_words(words.ravel()), int32_words(init.ravel()), requant)
+        return Packed(nibble_words(self.layer.w, self.isa), nibble_starts(first), requant)
 
 
 def nibble_block(
@@ -93,11 +87,38 @@ def nibble_block(
     raised = _raised(layer, left_shift) if left_shift else layer
     if raised is None:
         return None
-    fourth = np.abs(_quads(raised.w)[:, 3].astype(np.int64)).sum(axis=1) * -INT8_MIN
-    largest = np.abs(raised.first_sums(x_zp)).max() + 15 * -INT8_MIN * padded(w.shape[1])
-    if fourth.max() >= MAX_FOURTH_SUM or largest >= MAX_NARROW_SUM:
+    if not nibbles_fit(raised.w, raised.first_sums(x_zp)):
         return None
     return NibbleBlock(raised, x_zp, isa, left_shift=left_shift)
+
+
+def nibble_words(w: NDArray[np.int8], isa: InstructionSet) -> NDArray[np.int32]:
+    """Weights (c_out, taps) from -8 to 7 as words of quads of channels."""
+    wide = _quads(w).astype(np.int64)
+    nibbles = wide[:, :3] + 8
+    halves = 4096 * wide[:, 3] + 256 * nibbles[:, 2] + 16 * nibbles[:, 1] + nibbles[:, 0]
+    words = pair_words(halves) if isa is InstructionSet.DSP else tap_words(halves)
+    return int32_words(words.ravel())
+
+
+def nibble_starts(first: NDArray[np.int64]) -> NDArray[np.int32]:
+    """First values of the sums of quads, as ``tinyrt_block_s4`` reads them."""
+    starts = first.reshape(-1, QUAD) * np.array([1, 16, 256, 1], np.int64)
+    starts[:, 1] += starts[:, 0]
+    return int32_words(starts.ravel())
+
+
+def nibbles_fit(w: NDArray[np.int8], first: NDArray[np.int64]) -> bool:
+    """Whether sums over nibbles keep within what the kernels hold.
+
+    Args:
+        w: weights (c_out, taps).
+        first: sums begin with these.
+
+    """
+    fourth = np.abs(_quads(w)[:, 3].astype(np.int64)).sum(axis=1) * -INT8_MIN
+    largest = np.abs(first).max() + 15 * -INT8_MIN * padded(w.shape[1])
+    return bool(fourth.max() < MAX_FOURTH_SUM and largest < MAX_NARROW_SUM)
 
 
 def _quads(w: NDArray[np.int8]) -> NDArray[np.int8]:

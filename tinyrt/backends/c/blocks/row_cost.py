@@ -72,6 +72,49 @@ def lstm_cost(isa: InstructionSet, steps: int, c_in: int, units: int) -> float:
     return steps * (k.unit * units + ceil(units * QUAD / k.row_channels) * products)
 
 
+@dataclass(frozen=True, slots=True)
+class NarrowRow:
+    """Costs of four channels of a row whose weights have four bits.
+
+    Attributes:
+        multiple: taps of which the loop takes any number.
+        tap: per tap of the loop.
+        turn: per turn of the loop, and taps of a turn.
+        rest: where taps are left.
+        sum: per activation that is added up first.
+        unit: per unit of an LSTM, and step of it.
+
+    """
+
+    multiple: int
+    tap: float
+    turn: tuple[float, int]
+    rest: float
+    sum: float
+    unit: float
+
+    def taps(self, taps: int) -> float:
+        """Products of a row with four channels."""
+        left = taps % self.multiple
+        turn, turn_taps = self.turn
+        whole = taps - left
+        return self.tap * whole + turn * ceil(whole / turn_taps) + (self.rest if left else 0)
+
+
+NARROW_ROWS = {
+    InstructionSet.DSP: NarrowRow(4, 4.75, (2, 16), 20, 1.75, 395),
+    InstructionSet.SCALAR: NarrowRow(1, 9, (3, 4), 0, 4, 409),
+}
+"""Those of ``tinyrt_row_s4``, on Cortex-M4 and Cortex-M3."""
+
+
+def narrow_lstm_cost(isa: InstructionSet, steps: int, c_in: int, units: int) -> float:
+    """``tinyrt_lstm_block_s4``; the steps of all samples."""
+    k = NARROW_ROWS[isa]
+    products = units * (k.unit + k.taps(c_in) + k.taps(units))
+    return steps * (products + k.sum * (c_in + units))
+
+
 def svdf_cost(isa: InstructionSet, c_in: int, units: int, length: int, shape: Pair) -> float:
     """``tinyrt_svdf_block_s8`` or ``tinyrt_svdf_block_s8_s16``, of one sample.
 
@@ -141,6 +184,14 @@ def wide_lstm_cost(isa: InstructionSet, steps: int, c_in: int, units: int) -> fl
     """``tinyrt_lstm_block_s16``; the steps of all samples."""
     k = WIDE_ROWS[isa]
     return steps * (k.unit[1] + units * (k.unit[0] + k.taps(c_in) + k.taps(units)))
+
+
+LSTM_COSTS = {
+    "lstm_block_s8": lstm_cost,
+    "lstm_block_s4": narrow_lstm_cost,
+    "lstm_block_s16": wide_lstm_cost,
+}
+"""What the kernels of an LSTM cost, by their names."""
 
 
 def wide_conv_cost(isa: InstructionSet, pixels: int, column: Pair, channels: int) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,8 @@ class Rows:
     w: NDArray[np.int8]
     first: NDArray[np.int64]
 
+    bits: ClassVar[int] = 8
+
     @property
     def reach(self) -> NDArray[np.int64]:
         """The largest absolute sum of each row, for all inputs."""
@@ -57,10 +59,13 @@ class Rows:
             scales: of the channels of every quad.
 
         """
-        if not fit_halves(self.w):
-            return False
+        shared = bool(self.reach[1::2].max(initial=0) < MAX_SUM)
+        return fit_halves(self.w) and shared and self.are_exact(scales)
+
+    def are_exact(self, scales: Sequence[Scale]) -> bool:
+        """Whether sums, and steps of their requantisation, keep within 32 bits."""
         each = zip(self.reach.tolist(), list(scales) * (len(self.w) // len(scales)), strict=True)
-        return bool(self.reach[1::2].max(initial=0) < MAX_SUM) and all(
+        return all(
             shift < SHARED_BITS
             and largest << max(shift, 0) < MAX_SINGLE_SUM
             and is_exact(largest, mult, shift)
@@ -81,11 +86,16 @@ class Rows:
         pairs[:, 1] = (pairs[:, 1] << SHARED_BITS) + pairs[:, 0]
         return int32_words(pairs.ravel())
 
+    def move(self, channel: int, shift: int) -> int:
+        """How far a sum goes before it is multiplied: right for an odd channel, else left."""
+        return odd_move(shift) if channel % 2 else even_move(shift)
+
 
 def are_mostly_padding(rows: Sequence[Rows], isa: InstructionSet) -> bool:
     """Whether too much of the packed weights of an op would be zeros that are added."""
     size = sum(one.w.size for one in rows)
-    return sum(one.words(isa).nbytes for one in rows) - size > max(MAX_PADDING, size // 2)
+    packed = sum(one.words(isa).nbytes * 8 // one.bits for one in rows)
+    return packed - size > max(MAX_PADDING, size // 2)
 
 
 def is_exact(largest: int, mult: int, shift: int) -> bool:

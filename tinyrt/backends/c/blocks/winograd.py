@@ -6,7 +6,8 @@ for Convolutional Neural Networks", 2015). ``G`` has halves. It is doubled down 
 along the rows, too, where the halves are; the kernel halves what these give, which is even. So all
 numbers are integers, and a tile is twice its accumulators.
 
-Weights of 8 bits reach 9 * 128 at 16 places, activations 4 * 128: both fit 16 bits. Sums may wrap.
+Weights of 8 bits reach 9 * 128 at 16 places, those around any zero point 9 * 255, activations
+4 * 128: all fit 16 bits. Sums may wrap.
 What is halved does not: it is four times a part of an accumulator. Where accumulators stay below
 2^23 for all inputs, so do the first sum, which is that of an input of zeros, and 128 times the sum
 of the weights' absolute values, by half a percent at most beyond. So four times the part is below
@@ -19,6 +20,7 @@ large maps.
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +32,7 @@ from tinyrt.backends.c.blocks.words import int32_words, pair_words, tap_words
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Target
 from tinyrt.backends.c.weights import Cost
+from tinyrt.fixedpoint import INT16_MAX
 from tinyrt.ops.shared.window import Window
 
 PLACES = 16
@@ -44,6 +47,9 @@ CODE_BYTES = 1_950
 TAPS = 9
 """Weights of a filter for each input channel."""
 
+MOST = INT16_MAX // TAPS
+"""The largest absolute weight whose transform fits 16 bits."""
+
 SUMS_BYTES = 512
 """Of the sums of four channels of two tiles."""
 
@@ -56,25 +62,28 @@ _ROWS, _COLUMNS = (3, 1, 2, 0), (1, 2, 0, 3)
 
 
 def fits(block: Block, window: Window, target: Target) -> bool:
-    """Whether ``tinyrt_winograd_s8`` can compute the layer: a whole image, on weights of 8 bits."""
+    """Whether ``tinyrt_winograd_s8`` can compute the layer: a whole image, no weights of 4 bits."""
     one_by_one = (1, 1)
     slides = window.kernel == (3, 3) and window.stride == window.dilation == one_by_one
     in_fours = block.layer.w.shape[1] % (TAPS * QUAD) == 0
+    # Weights that were raised may be wider than those of any file.
+    halves = block.layer.w.dtype == np.int8 or np.abs(block.layer.w).max() <= MOST
     return (
         (target.isa is InstructionSet.DSP or target.high_products)
         and target.tiles
         and isinstance(block, PairBlock)
         and slides
         and in_fours
+        and halves
         and not window.on_rows
     )
 
 
-def transformed(w: NDArray[np.int8]) -> NDArray[np.int64]:
+def transformed(w: NDArray[Any]) -> NDArray[np.int64]:
     """Filters (c_out, 3, 3, c_in) at the places of a tile, in the kernel's order.
 
     Returns:
-        (c_out, 16, c_in): ``(2 G) w (2 G)'``, at most 9 * 128 in absolute value.
+        (c_out, 16, c_in): ``(2 G) w (2 G)'``, at most 9 times the largest absolute weight.
 
     """
     both = np.einsum("ir,orsc,js->ojic", _DOWN, w.astype(np.int64), _ACROSS)
@@ -82,7 +91,7 @@ def transformed(w: NDArray[np.int8]) -> NDArray[np.int64]:
     return np.asarray(ordered.reshape(len(w), PLACES, w.shape[3]), np.int64)
 
 
-def words(w: NDArray[np.int8], isa: InstructionSet) -> NDArray[np.int32]:
+def words(w: NDArray[Any], isa: InstructionSet) -> NDArray[np.int32]:
     """Filters (c_out, 3, 3, c_in), padded to quads, as the kernel reads them.
 
     Quads of output channels, and of each the places; at a place words of two halves: on DSP cores,

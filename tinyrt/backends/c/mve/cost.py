@@ -44,6 +44,9 @@ CHAIN = 8
 AGAIN = 6
 """Instructions per point and eight bytes of it that are read again."""
 
+GATHER = 5
+"""Instructions per point that is copied as one vector with what is read again."""
+
 COPY = 100
 """Instructions per copy of several points, without these."""
 
@@ -127,14 +130,19 @@ def more_cost(node: BoundNode, window: Window, at_once: int, lengths: tuple[int,
 
     """
     length, more = lengths
-    c_out, plain = node.output.shape[3], fused_activation(node) == "NONE"
+    c_in = node.input(1).shape[3]
+    groups, plain = node.input(0).shape[3] // c_in, fused_activation(node) == "NONE"
+    c_out = node.output.shape[3] // groups
     calls, rest = divmod(window.out[1], at_once)
     products = calls * product_cost(at_once, length, c_out, plain)
     products += product_cost(rest, length, c_out, plain) if rest else 0
     read = (window.out[1] - 1) * window.stride[1] + window.kernel[1]
-    again = AGAIN * read * -(-more // LANES)
-    copied = _copied_windows(window, node.input(0).shape[3]) + again
-    return CALL + node.output.shape[0] * window.out[0] * (products + copied + COPY * calls)
+    if window.kernel == (1, 1) and length == VECTOR:
+        copied = GATHER * read
+    else:
+        copied = _copied_windows(window, c_in) + AGAIN * read * -(-more // LANES)
+    lines = node.output.shape[0] * groups * window.out[0]
+    return CALL + lines * (products + copied + COPY * calls)
 
 
 def row_cost(length: int, c_out: int) -> int:
@@ -207,18 +215,18 @@ def _blocks(length: int, vector: int = VECTOR) -> int:
     return -(-length // vector) - 1
 
 
-def lstm_cost(steps: int, c_in: int, units: int, *, wide: bool = False) -> int:
+def lstm_cost(steps: int, c_in: int, units: int, bits: int = 8) -> int:
     """Instructions of ``tinyrt_lstm_quads_s8``, of the steps of all samples.
 
     Args:
         steps: of all samples.
         c_in: inputs.
         units: hidden units.
-        wide: whether it is ``tinyrt_lstm_quads_s16``.
+        bits: of the kernel's name; 4 of weights, or 16 of activations.
 
     """
-    vector = LANES if wide else VECTOR
-    quad = (440 if wide else 485) + 40 * (_blocks(c_in, vector) + _blocks(units, vector))
+    vector = LANES if bits == 16 else VECTOR
+    quad = {4: 509, 8: 485, 16: 440}[bits] + 40 * (_blocks(c_in, vector) + _blocks(units, vector))
     return CALL + steps * (75 + -(-units // QUAD) * quad)
 
 

@@ -7,9 +7,17 @@ from numpy.typing import NDArray
 
 from tinyrt.backends.c.blocks.lstm import gate_scales
 from tinyrt.backends.c.blocks.lstm_wide import WideLstm
+from tinyrt.backends.c.blocks.nibble_rows import are_narrow
 from tinyrt.backends.c.blocks.rows import Scale
 from tinyrt.backends.c.kernel import Fields
-from tinyrt.backends.c.mve.packing import LANES, QUAD, VECTOR, pack_filters, whole_quads
+from tinyrt.backends.c.mve.packing import (
+    LANES,
+    QUAD,
+    VECTOR,
+    pack_filters,
+    pack_filters_s4,
+    whole_quads,
+)
 from tinyrt.ops.unidirectional_sequence_lstm import GATES, LstmInteger
 
 
@@ -25,12 +33,29 @@ def quad_filters(w: NDArray[np.int8], r: NDArray[np.int8], block: int = VECTOR) 
         For every four units and each gate, (blocks, 4, block) of x, then of the hidden state.
 
     """
-    both = [
-        np.stack([pack_filters(rows, block) for rows in np.split(rows_of_all, len(GATES))], axis=1)
-        for rows_of_all in (w, r)
-    ]
-    quads = both[0].shape[0]
-    return np.concatenate([part.reshape(quads, len(GATES), -1) for part in both], axis=2)
+    return _by_quads([[pack_filters(rows, block) for rows in _by_gate(a)] for a in (w, r)])
+
+
+def narrowest_quad_filters(
+    w: NDArray[np.int8], r: NDArray[np.int8]
+) -> tuple[int, NDArray[np.int8]]:
+    """How many bits a weight takes, and ``quad_filters`` of them: four where they hold all."""
+    if are_narrow(w, r):
+        found = [[pack_filters_s4(rows) for rows in _by_gate(a)] for a in (w, r)]
+        packed = [[part for part in parts if part is not None] for parts in found]
+        if sum(map(len, packed)) == 2 * len(GATES):
+            return 4, _by_quads(packed)
+    return 8, quad_filters(w, r)
+
+
+def _by_gate(rows: NDArray[np.int8]) -> list[NDArray[np.int8]]:
+    return np.split(rows, len(GATES))
+
+
+def _by_quads(packed: list[list[NDArray[np.int8]]]) -> NDArray[np.int8]:
+    """Filters of each gate, of both operands, as (quads, gates, bytes)."""
+    both = [np.stack(gates, axis=1) for gates in packed]
+    return np.concatenate([part.reshape(*part.shape[:2], -1) for part in both], axis=2)
 
 
 def quad_sums(start: NDArray[np.int64], restart: NDArray[np.int64]) -> NDArray[np.int32]:

@@ -16,6 +16,7 @@ from tinyrt.backends.c.kernel import (
     Null,
     Params,
     Scratch,
+    Target,
     call,
 )
 from tinyrt.backends.c.mve.cost import convolution_cost
@@ -87,10 +88,12 @@ def _dense_call(node: BoundNode, x_zp: int, requant: Requant, rows: int) -> Call
     return call(f"tinyrt_fully_connected_row_s{bits}", params, x, *data, y)
 
 
-def convolution_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requant) -> Kernel:
+def convolution_kernel(
+    node: BoundNode, window: Window, x_zp: int, requant: Requant, target: Target
+) -> Kernel:
     """The kernel ``tinyrt_conv2d_s8``, or the one for weights beyond int8."""
     if node.input(1).dtype is DType.INT16:
-        return more_kernel(node, window, x_zp, requant)
+        return more_kernel(node, window, x_zp, requant, target)
     axes = convolution_lines(window)
     scratch_bytes = copied_bytes(node, window)
     groups = node.input(0).shape[3] // node.input(1).shape[3]

@@ -14,8 +14,8 @@ from tinyrt.backends.c.blocks.four_cost import dense_four_cost, window_four_cost
 from tinyrt.backends.c.blocks.row_bytes import SUMS
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Arg, Call, Field, Number
-from tinyrt.backends.c.parts.cost import groups_of, run_of_groups
 from tinyrt.backends.c.parts.edit import Cut, edited, ends_of, moved, moved_data, params_of
+from tinyrt.backends.c.parts.windows import groups_of, run_of_groups
 
 QUAD, EIGHT = 4, 8
 """Channels of a block of weights, and of two or of a depthwise kernel's vectors."""

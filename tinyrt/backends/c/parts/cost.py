@@ -29,13 +29,12 @@ from tinyrt.backends.c.blocks.four_cost import (
     window_four_cost,
 )
 from tinyrt.backends.c.blocks.row_cost import (
+    LSTM_COSTS,
     dense_row_cost,
-    lstm_cost,
     plain_depthwise_cost,
     plain_groups_cost,
     svdf_cost,
     wide_conv_cost,
-    wide_lstm_cost,
 )
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Call, Kernel, Number, Place
@@ -44,16 +43,15 @@ from tinyrt.backends.c.mve.cost import element_cost
 from tinyrt.backends.c.mve.packing import QUAD
 from tinyrt.backends.c.parts import strips
 from tinyrt.backends.c.parts.edit import params_of
+from tinyrt.backends.c.parts.more_cost import summed, with_more
 from tinyrt.backends.c.parts.pace import AS_SAID, Pace
+from tinyrt.backends.c.parts.windows import groups_of, run_of_groups, size
 from tinyrt.fixedpoint import INT8_MIN
 from tinyrt.ir import BoundNode, DType
 from tinyrt.ops import OPS
 
 SET_UP = 120
 """Instructions of any call, its caller's among them."""
-
-MORE_TAP = 8
-"""Instructions for a tap of a pixel that is read again."""
 
 NIBBLES = 1.35
 """Instructions of a kernel over weights of four bits, to one over bytes."""
@@ -196,8 +194,7 @@ def _recurrent_on_vectors(call: Call) -> float:
     """Instructions of an LSTM or SVDF, four units or filters at a time."""
     p = params_of(call)
     if "lstm" in call.function:
-        wide = call.function.endswith("_s16")
-        return mve.lstm_cost(*_lstm_sizes(p), wide=wide)
+        return mve.lstm_cost(*_lstm_sizes(p), int(call.function.rpartition("_s")[2]))
     length, filters = p["rank"] * p["memory"], p["units"] * p["rank"]
     sizes = p["units"], length, filters, _feature_bytes(call)
     return int(p["batches"]) * mve.svdf_cost(p["c_in"], *sizes)
@@ -219,12 +216,12 @@ def _packed(call: Call, isa: InstructionSet, fours: Fours) -> float | None:
     name = call.function.removeprefix("tinyrt_")
     more = NIBBLES if name.endswith("_s4") else 1
     relu = name.endswith(("_relu_s8", "_any_s8"))
-    if "_more_" in name:
-        return _with_more(name, p, isa, relu, fours)
+    if "_more_" in name and not name.startswith("group"):
+        return with_more(name, p, isa, relu, fours)
     if name.startswith("window_block"):
         window = p["window"]
         kernel = window["kernel_h"], window["kernel_w"]
-        pixels = _size(p["y"]) // p["y"]["c"]
+        pixels = size(p["y"]) // p["y"]["c"]
         whole = window_cost(isa, pixels, kernel, p["x"]["c"], p["block"]["c_out"], relu)
         return more * _without_zeros(whole, call, isa, prod(kernel) * p["x"]["c"])
     if name.startswith("window_four"):
@@ -245,10 +242,8 @@ def _packed(call: Call, isa: InstructionSet, fours: Fours) -> float | None:
         halves = "long" in name or "sparse" in name
         whole = dense_row_cost(isa, p["c_in"], p["block"]["c_out"], relu, halves)
         return more * _without_zeros(whole, call, isa, p["c_in"])
-    if name == "lstm_block_s8":
-        return lstm_cost(isa, *_lstm_sizes(p))
-    if name == "lstm_block_s16":
-        return wide_lstm_cost(isa, *_lstm_sizes(p))
+    if name in LSTM_COSTS:
+        return LSTM_COSTS[name](isa, *_lstm_sizes(p))
     if name == "conv2d_block_s16":
         return _wide(isa, p)
     if name.startswith("svdf_block"):
@@ -275,27 +270,11 @@ def _packed(call: Call, isa: InstructionSet, fours: Fours) -> float | None:
     return _pooled(call, *pools[0]) if pools else None
 
 
-def _with_more(
-    name: str, p: Mapping[str, Any], isa: InstructionSet, relu: bool, fours: Fours
-) -> float:
-    """A layer some of whose taps are read more than once: all of its taps as if of one pixel."""
-    layer = p["layer"]
-    taps, c_out = layer["block"]["taps"], layer["block"]["c_out"]
-    is_matrix = name.startswith("dense")
-    pixels: int = layer["rows"] if is_matrix else _size(layer["y"]) // layer["y"]["c"]
-    again: float = pixels * MORE_TAP * p["more"]["count"]
-    if is_matrix:
-        return again + dense_cost(isa, pixels, taps, c_out, relu)
-    if name.startswith("window_four"):
-        return again + window_four_cost(groups_of(layer), (1, 1), taps, c_out, relu, fours)
-    return again + window_cost(isa, pixels, (1, 1), taps, c_out, relu)
-
-
 def _wide(isa: InstructionSet, p: Mapping[str, Any]) -> float:
     """Instructions of int16 convolutions by pairs of weights, or tap by tap."""
     window, groups = p["window"], p["groups"]
     places = 0 if p["direct"] else window["kernel_h"] * window["kernel_w"]
-    pixels = _size(p["y"]) // p["y"]["c"] * groups
+    pixels = size(p["y"]) // p["y"]["c"] * groups
     return wide_conv_cost(isa, pixels, (places, p["taps"]), p["y"]["c"] // groups)
 
 
@@ -305,26 +284,11 @@ def _run_of_groups(call: Call) -> WindowGroups:
     return run_of_groups(params_of(call), -(-count // FOUR))
 
 
-def run_of_groups(p: Mapping[str, Any], count: int) -> WindowGroups:
-    """So many groups of outputs of a convolution, as if all were at a border."""
-    window = p["window"]
-    return WindowGroups.anywhere(count, p["y"]["w"], window["kernel_w"], window["stride_w"])
-
-
-def groups_of(p: Mapping[str, Any]) -> WindowGroups:
-    """Four outputs at a time of a convolution."""
-    x, y, window = p["x"], p["y"], p["window"]
-    places = (window["pad_top"], window["pad_left"]), (y["h"], y["w"])
-    kernel = window["kernel_h"], window["kernel_w"]
-    slides = kernel, (window["stride_h"], window["stride_w"])
-    return WindowGroups.of(y["n"], (x["h"], x["w"]), slides, places)
-
-
 def _pooled(call: Call, output: float, row: float, tap: float) -> float:
     """Instructions of a pool: of an output, of each of its window's rows, and of each tap."""
     p = params_of(call)
     rows, columns = p["window"]["kernel_h"], p["window"]["kernel_w"]
-    outputs = float(_size(p["y"]))
+    outputs = float(size(p["y"]))
     if call.function.endswith("_s16"):
         channels: int = p["y"]["c"]
         outputs *= 1 + (LEFT_CHANNEL - 1) * (channels % FOUR) / channels
@@ -337,7 +301,7 @@ def _pooled_in_vectors(call: Call, lanes: int, pixel: float, vector: float, tap:
     taps: int = p["window"]["kernel_h"] * p["window"]["kernel_w"]
     channels: int = p["y"]["c"]
     vectors = ceil(channels / lanes)
-    return _size(p["y"]) // channels * (pixel + vectors * (vector + tap * taps))
+    return size(p["y"]) // channels * (pixel + vectors * (vector + tap * taps))
 
 
 def _raised(p: Mapping[str, Any]) -> float:
@@ -346,7 +310,7 @@ def _raised(p: Mapping[str, Any]) -> float:
     places: int = window["kernel_h"] * window["kernel_w"]
     quads = ceil(p["y"]["c"] / groups / FOUR)
     column = 0 if p["direct"] else places * (34 + 0.6 * p["x"]["c"] / groups)
-    pixels: int = _size(p["y"]) // p["y"]["c"] * groups
+    pixels: int = size(p["y"]) // p["y"]["c"] * groups
     return float(pixels * (60 + quads * (47 + 10 * p["taps"] / RAISED_TAPS) + column))
 
 
@@ -359,11 +323,6 @@ def _without_zeros(whole: float, call: Call, isa: InstructionSet, taps: int) -> 
     return whole * min(1.0, LOOPS[isa] + SPARSE * share)
 
 
-def _size(shape: Mapping[str, int]) -> int:
-    """Elements of ``tinyrt_nhwc``."""
-    return prod(shape.values())
-
-
 def _elements(call: Call) -> int:
     return max(arg.value.size for arg in call.args if isinstance(arg, Place))
 
@@ -371,7 +330,7 @@ def _elements(call: Call) -> int:
 def _plain_wide(p: Mapping[str, Any], isa: InstructionSet) -> float:
     """Instructions of kernels on int16 without a form of their own for an instruction set."""
     channels, kernel = p["y"]["c"], (p["window"]["kernel_h"], p["window"]["kernel_w"])
-    pixels = _size(p["y"]) // channels
+    pixels = size(p["y"]) // channels
     if "groups" not in p:
         return plain_depthwise_cost(pixels, channels, kernel)
     groups, places = p["groups"], 0 if p["direct"] else prod(kernel)
@@ -395,8 +354,8 @@ def _general(call: Call, node: BoundNode, isa: InstructionSet) -> float:
         return SET_UP + flat * elements
     if call.function in ("tinyrt_depthwise_conv2d_s16", "tinyrt_conv2d_s16"):
         return SET_UP + _plain_wide(params_of(call), isa)
-    if "group_block" in call.function:
-        return SET_UP + GROUP_MAC * macs + PER_ELEMENT * node.output.size
+    if "tinyrt_group_" in call.function:
+        return SET_UP + GROUP_MAC * macs + PER_ELEMENT * node.output.size + summed(params_of(call))
     if floats:
         each = FLOAT_MAC * macs + FLOAT_ELEMENT * elements
         return SET_UP + each * (WITHOUT_UNIT if isa is InstructionSet.SCALAR else 1)

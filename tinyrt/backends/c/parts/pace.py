@@ -72,7 +72,7 @@ RISCV = Pace(
         **{"linear_sum_s8": 1.5, "sum_s8": 1.5, "lut_s8": 1.15},
         **{"softmax": 1.1, "mean": 1.0, "average": 1.0, "max_pool2d": 1.0, "concatenation": 1.7},
         **{"average_pool2d_s16": 1.3, "max_pool2d_s16": 0.8},
-        **{"lstm_block_s16": 1.67, "conv2d_block": 1.72},
+        **{"lstm_block_s4": 1.78, "lstm_block_s16": 1.67, "conv2d_block": 1.72},
         **{"depthwise_conv2d_s16": 0.93, "conv2d_s16": 1.2},
         **{"lstm_block": 2.15, "svdf_block": 2.15, "window_four": 1.0, "dense_four": 1.0},
         "winograd": 1.6,

@@ -223,6 +223,11 @@ TINYRT_FN i32 nearest(i32 at, i32 limit) {
     return at < 0 ? 0 : at < limit ? at : limit - 1;
 }
 
+// The number itself, counted from the end where it is below 0.
+TINYRT_FN i32 from_end(i32 at, i32 limit) {
+    return at < 0 ? at + limit : at;
+}
+
 // Runs of RUN elements, each from where DEPTH numbers say.
 template <class P> TINYRT_FN void parts(const Team &t) {
     for (int i = t.thread; i < P::SAMPLES * P::SIZE; i += t.threads) {
@@ -244,11 +249,12 @@ template <class P> TINYRT_FN void update(const Team &t) {
 }
 
 // Rows of RUN elements of tables of ROWS, each for PART elements; an index beyond its table takes
-// the nearest row.
+// the nearest row. FROM_END: indices below 0 count from the table's end.
 template <class P> TINYRT_FN void table_rows(const Team &t) {
     for (int i = t.thread; i < P::SAMPLES * P::SIZE; i += t.threads) {
         const int sample = i / P::SIZE, at = i % P::SIZE;
-        const i32 row = nearest(P::indices(t, sample)[at / P::RUN], P::ROWS);
+        const i32 index = P::indices(t, sample)[at / P::RUN];
+        const i32 row = nearest(P::FROM_END ? from_end(index, P::ROWS) : index, P::ROWS);
         P::y(t, sample)[at] =
             P::table(t, sample)[(at / P::PART * P::ROWS + row) * P::RUN + at % P::RUN];
     }

@@ -36,6 +36,15 @@ static inline void tinyrt_sum_columns(const tinyrt_taps_word *columns, int32_t t
     sum[1] = second;
 }
 
+/** Two taps of four channels, as tinyrt_dot_one_s4 adds them. */
+static inline void tinyrt_dot_taps_s4(uint32_t w, uint32_t x, int32_t *sum) {
+    const uint32_t low = w & 0x00FF00FFU;
+    sum[3] = tinyrt_dot_pair(w, x, sum[3]);
+    sum[1] = tinyrt_dot_pair(low, x, sum[1]);
+    sum[2] = tinyrt_dot_pair(w & 0x0F000F00U, x, sum[2]);
+    sum[0] = tinyrt_dot_pair(low & 0x000F000FU, x, sum[0]);
+}
+
 #if defined(__ARM_FEATURE_DSP) && TINYRT_ASM_LOOPS
 
 #define TINYRT_TWO_TAPS                                                                            \
@@ -95,15 +104,6 @@ static inline void tinyrt_sum_columns(const tinyrt_taps_word *columns, int32_t t
 #undef TINYRT_FOUR_CHANNELS
 
 #else
-
-/** Two taps of four channels. */
-static inline void tinyrt_dot_taps_s4(uint32_t w, uint32_t x, int32_t *sum) {
-    const uint32_t low = w & 0x00FF00FFU;
-    sum[3] = tinyrt_dot_pair(w, x, sum[3]);
-    sum[1] = tinyrt_dot_pair(low, x, sum[1]);
-    sum[2] = tinyrt_dot_pair(w & 0x0F000F00U, x, sum[2]);
-    sum[0] = tinyrt_dot_pair(low & 0x000F000FU, x, sum[0]);
-}
 
 static inline const int32_t *tinyrt_dot_one_s4(const int32_t *TINYRT_RESTRICT w,
                                                const tinyrt_single *TINYRT_RESTRICT x, int32_t taps,

@@ -92,7 +92,7 @@ static inline const tinyrt_single *tinyrt_as_single(const int8_t *x, int32_t cou
 
 /** acc + a * b, modulo 2^32. */
 static inline int32_t tinyrt_add_product(int32_t acc, int32_t a, int32_t b) {
-    return (int32_t)((uint32_t)acc + (uint32_t)(a * b));
+    return (int32_t)((uint32_t)acc + ((uint32_t)a * (uint32_t)b));
 }
 
 /** A half of a word in memory: one instruction where extracting it from a register takes two. */

@@ -1,0 +1,9 @@
+#include "tinyrt_embedding.h"
+
+#define TINYRT_NEAREST tinyrt_nearest_from_end
+#include "tinyrt_embedding_loop.h"
+
+void tinyrt_embedding_from_end(const tinyrt_embedding_params *p, const void *TINYRT_RESTRICT table,
+                               const int32_t *TINYRT_RESTRICT indices, void *TINYRT_RESTRICT y) {
+    tinyrt_pick_rows(p, table, indices, y);
+}

@@ -1,0 +1,10 @@
+#include "tinyrt_group_block.h"
+
+#include "tinyrt_block_s8.h"
+#include "tinyrt_group_loop.h"
+
+void tinyrt_group_more_s8(const tinyrt_group_more_s8_params *p, const int8_t *x,
+                          tinyrt_taps_word *columns, int8_t *patch, int8_t *y) {
+    tinyrt_group_loop(&p->layer, tinyrt_block_s8, tinyrt_two_blocks_s8, &p->more, x, columns, patch,
+                      y);
+}
