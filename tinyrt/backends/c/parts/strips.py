@@ -83,7 +83,7 @@ def _inside(p: Mapping[str, Any]) -> int:
         dilation = window[kernel.replace("kernel", "dilation")]
         reach = (window[kernel] - 1) * dilation + 1
         starts = (i * window[stride] - window[before] for i in range(p["y"][size]))
-        count *= sum(0 <= start and start + reach <= p["x"][size] for start in starts)
+        count *= sum(start >= 0 and start + reach <= p["x"][size] for start in starts)
     return count
 
 

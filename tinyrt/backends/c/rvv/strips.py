@@ -71,7 +71,7 @@ def _strips(node: BoundNode, x_zp: int, requant: Requant, rows: int, run: int, g
 
 def _pixels(channels: int, most: int) -> int:
     """How many pixels are computed at once."""
-    return min(most, 4 if channels <= FEW else 2)
+    return 4 if channels <= FEW and most >= 4 else min(most, 2)
 
 
 def dense_kernel(node: BoundNode, x_zp: int, requant: Requant) -> Kernel | None:
