@@ -26,6 +26,7 @@ from tinyrt.backends.c.mve.lstm import (
     wide_quad_sums,
 )
 from tinyrt.backends.c.mve.packing import pack_filters, whole_quads
+from tinyrt.backends.c.tables import tanh_data
 from tinyrt.fixedpoint import wrap_int32
 from tinyrt.ir import BoundNode, DType, Value
 from tinyrt.ops import prepared
@@ -33,7 +34,6 @@ from tinyrt.ops.shared.activation import bounds, fused_activation
 from tinyrt.ops.shared.constants import stored_data
 from tinyrt.ops.shared.requant import Requant, WideRequant
 from tinyrt.ops.shared.spec import Form
-from tinyrt.ops.shared.table_s16 import sigmoid_table
 from tinyrt.ops.svdf import STATE, SvdfAttrs, SvdfS8
 from tinyrt.ops.unidirectional_sequence_lstm import (
     CELL,
@@ -301,7 +301,7 @@ def _unit_fields(p: LstmInteger) -> Fields:
         "cell_clip": p.cell_clip,
         "tanh_mult": p.cell_tanh.mult,
         "tanh_right": p.cell_tanh.right,
-        "table": Data("table", sigmoid_table(), "uint16_t"),
+        "table": tanh_data(),
     }
     return {"state": state}
 

@@ -11,7 +11,7 @@
 #include "tinyrt_fixedpoint.h"
 #include "tinyrt_lstm_block.h"
 #include "tinyrt_lstm_strides.h"
-#include "tinyrt_sigmoid_s16.h"
+#include "tinyrt_sigmoid_of.h"
 #include "tinyrt_simd.h"
 
 /** Of a product of two int16, limited to an int16's range. */
@@ -23,7 +23,7 @@ static inline int32_t tinyrt_lstm_scaled(const tinyrt_lstm_unit_scale *scale, in
 /** A unit's new cell state, and its hidden state. */
 static TINYRT_NOINLINE TINYRT_X tinyrt_lstm_unit_of(const TINYRT_PARAMS *p, const int32_t *gate,
                                                     int32_t before, int16_t *after) {
-    const uint16_t *const table = p->state.table;
+    const int16_t *const table = p->state.table;
     const int32_t kept =
         tinyrt_lstm_scaled(&p->forget, tinyrt_logistic_of(table, 3 * gate[1]) * before);
     const int32_t in = tinyrt_logistic_of(table, 3 * gate[0]);

@@ -25,6 +25,34 @@ static inline uint32_t tinyrt_high_halves(uint32_t first, uint32_t second) {
     return (first >> 16) | (second & 0xFFFF0000U);
 }
 
+static inline uint32_t tinyrt_low_and_high(uint32_t first, uint32_t second) {
+    return (first & 0xFFFFU) | (second & 0xFFFF0000U);
+}
+
+static inline uint32_t tinyrt_low_of_15(uint32_t pair, int32_t value) {
+    return (pair & 0xFFFF0000U) | (((uint32_t)value >> 15) & 0xFFFFU);
+}
+
+static inline uint32_t tinyrt_high_of_15(uint32_t pair, int32_t value) {
+    return tinyrt_low_and_high(pair, (uint32_t)value << 1);
+}
+
+static inline int32_t tinyrt_add_product(int32_t a, int32_t b, int32_t acc) {
+    return (int32_t)(((uint32_t)a * (uint32_t)b) + (uint32_t)acc);
+}
+
+static inline int32_t tinyrt_in_register(int32_t number) {
+    return number;
+}
+
+static inline int32_t tinyrt_limit_17(int32_t value) {
+    return (value >= (1 << 17)) ? ((1 << 17) - 1) : value;
+}
+
+static inline int32_t tinyrt_limit_16(int32_t value) {
+    return (value > UINT16_MAX) ? UINT16_MAX : value;
+}
+
 static inline int32_t tinyrt_high_mul(int32_t a, int32_t b) {
     const int64_t product = (int64_t)a * b;
 #ifdef __clang__
