@@ -2,10 +2,12 @@
 
 #include "tinyrt_mve.h"
 
-/* round((2^15 - first + slope * rest / 2^16) / 2), halves up, without 2^14 and negated. */
 #define TINYRT_KERNEL tinyrt_logistic_short_s16
 #define TINYRT_BITS 9
-#define TINYRT_BETWEEN(first, slope, rest) \
-    vhsubq_s16(first, vreinterpretq_s16_u16(vmulhq_u16(slope, rest)))
-#define TINYRT_MIDDLE(value) vaddq_n_s16(value, 1 << 14)
+#define TINYRT_PART "vmulh.u16"
+#define TINYRT_PART_OF vmulhq_u16
+#define TINYRT_LESS "vhsub.s16"
+#define TINYRT_LESS_OF vhsubq_s16
+#define TINYRT_MIDDLE (1 << 14)
+#define TINYRT_ADD_MIDDLE "vadd.i16 q3, q3, %[middle]\n"
 #include "tinyrt_mve_sigmoid_loop.h"

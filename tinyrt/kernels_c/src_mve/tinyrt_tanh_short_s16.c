@@ -4,7 +4,10 @@
 
 #define TINYRT_KERNEL tinyrt_tanh_short_s16
 #define TINYRT_BITS 8
-#define TINYRT_BETWEEN(first, slope, rest) \
-    vsubq_s16(first, vreinterpretq_s16_u16(vrmulhq_u16(slope, rest)))
-#define TINYRT_MIDDLE(value) value
+#define TINYRT_PART "vrmulh.u16"
+#define TINYRT_PART_OF vrmulhq_u16
+#define TINYRT_LESS "vsub.i16"
+#define TINYRT_LESS_OF vsubq_s16
+#define TINYRT_MIDDLE (0)
+#define TINYRT_ADD_MIDDLE ""
 #include "tinyrt_mve_sigmoid_loop.h"
