@@ -26,7 +26,7 @@ from tinyrt.backends.c.mve.lstm import (
     wide_quad_sums,
 )
 from tinyrt.backends.c.mve.packing import pack_filters, whole_quads
-from tinyrt.backends.c.tables import tanh_data
+from tinyrt.backends.c.tables import sigmoid_data
 from tinyrt.fixedpoint import wrap_int32
 from tinyrt.ir import BoundNode, DType, Value
 from tinyrt.ops import prepared
@@ -166,7 +166,8 @@ def _lstm_block(node: BoundNode, block: LstmBlock, isa: InstructionSet) -> Call:
     """Of scalar and DSP cores."""
     weights = Data("w", block.x.words(isa)), Data("r", block.h.words(isa))
     sums = Data("start", block.x.starts(isa)), Data("restart", block.h.starts(isa))
-    return _packed_lstm("tinyrt_lstm_block_s8", node, block.p, block.scale_fields(), weights, sums)
+    fields = block.scale_fields() | _unit_fields(block.p, isa)
+    return _packed_lstm("tinyrt_lstm_block_s8", node, fields, weights, sums)
 
 
 def _lstm_quads(node: BoundNode, p: LstmInteger) -> Call:
@@ -174,7 +175,8 @@ def _lstm_quads(node: BoundNode, p: LstmInteger) -> Call:
     w, r, start, restart = _lstm_constants(node, p)
     weights = (Data("w", quad_filters(w, r)),)
     sums = (Data("start", quad_sums(start, restart)),)
-    return _packed_lstm("tinyrt_lstm_quads_s8", node, p, quad_scales(p), weights, sums)
+    fields = quad_scales(p) | _unit_fields(p, InstructionSet.MVE)
+    return _packed_lstm("tinyrt_lstm_quads_s8", node, fields, weights, sums)
 
 
 def lstm_s16_calls(node: BoundNode, target: Target) -> Calls:
@@ -199,26 +201,26 @@ def _wide_block(node: BoundNode, lstm: WideLstm, p: LstmInteger, isa: Instructio
     both = {"w": lstm.w, "r": lstm.r}
     weights = tuple(Data(n, row16_words(side_by_side(rows), isa)) for n, rows in both.items())
     sums = (Data("start", side_by_side(lstm.start)),)
-    return _packed_lstm("tinyrt_lstm_block_s16", node, p, block_fields(lstm, p), weights, sums)
+    fields = block_fields(lstm, p) | _unit_fields(p, isa)
+    return _packed_lstm("tinyrt_lstm_block_s16", node, fields, weights, sums)
 
 
 def _wide_quads(node: BoundNode, lstm: WideLstm, p: LstmInteger) -> Call:
     """Of cores with vectors."""
     weights = (Data("w", wide_quad_filters(lstm)),)
     sums = (Data("start", wide_quad_sums(lstm)),)
-    scales = wide_quad_scales(lstm, p)
-    return _packed_lstm("tinyrt_lstm_quads_s16", node, p, scales, weights, sums)
+    fields = wide_quad_scales(lstm, p) | _unit_fields(p, InstructionSet.MVE)
+    return _packed_lstm("tinyrt_lstm_quads_s16", node, fields, weights, sums)
 
 
 def _packed_lstm(
     kernel: str,
     node: BoundNode,
-    p: LstmInteger,
-    scales: Fields,
+    fields: Fields,
     weights: tuple[Data, ...],
     sums: tuple[Data, ...],
 ) -> Call:
-    params = Params(f"{kernel}_params", _lstm_fields(node) | scales | _unit_fields(p))
+    params = Params(f"{kernel}_params", _lstm_fields(node) | fields)
     made = call(kernel, params, node.input(0), *weights, *sums, *_states(node), node.output)
     return replace(made, data=(*sums, *weights))
 
@@ -230,7 +232,6 @@ def lstm_calls(node: BoundNode, target: Target) -> Calls:
         UnsupportedError: weights are computed at run time, or a sum of products is too large.
 
     """
-    del target
     p = prepared(node, LstmInteger)
     require_summable(node, p)
     wide = p.h_dtype is DType.INT16
@@ -239,7 +240,7 @@ def lstm_calls(node: BoundNode, target: Target) -> Calls:
     sums = [Data("start", start)]
     if not wide:
         sums = [Data("start", start.astype(np.int32)), Data("restart", restart.astype(np.int32))]
-    params = Params("tinyrt_lstm_params", _lstm_fields(node) | _gate_fields(p))
+    params = Params("tinyrt_lstm_params", _lstm_fields(node) | _gate_fields(p, target.isa))
     kernel = "tinyrt_lstm_s16" if wide else "tinyrt_lstm_s8"
     lstm_call = call(kernel, params, node.input(0), *weights, *sums, *_states(node), node.output)
     return (replace(lstm_call, data=(*sums, *weights)),)
@@ -278,7 +279,7 @@ def _lstm_fields(node: BoundNode) -> Fields:
     return {"shape": shape}
 
 
-def _gate_fields(p: LstmInteger) -> Fields:
+def _gate_fields(p: LstmInteger, isa: InstructionSet) -> Fields:
     """Parameters with which the integer kernels rescale sums and products."""
     mult, shift = _table((*p.from_x, *p.from_h))
     return {
@@ -290,18 +291,18 @@ def _gate_fields(p: LstmInteger) -> Fields:
         "update_shift": p.update[1],
         "output_mult": p.output[0],
         "output_shift": p.output[1],
-        **_unit_fields(p),
+        **_unit_fields(p, isa),
     }
 
 
-def _unit_fields(p: LstmInteger) -> Fields:
+def _unit_fields(p: LstmInteger, isa: InstructionSet) -> Fields:
     """What the parameters of integer kernels end with."""
     state: Fields = {
         "h_zp": p.h_zp,
         "cell_clip": p.cell_clip,
         "tanh_mult": p.cell_tanh.mult,
         "tanh_right": p.cell_tanh.right,
-        "table": tanh_data(),
+        "table": sigmoid_data(isa),
     }
     return {"state": state}
 

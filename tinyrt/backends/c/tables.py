@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tinyrt.backends.c.activations import leaky_relu_s16_calls
 from tinyrt.backends.c.chooser import Chooser, Choosers, always
 from tinyrt.backends.c.floats import map_f32
@@ -15,7 +17,7 @@ from tinyrt.ops.gelu import GeluAttrs
 from tinyrt.ops.roots import RsqrtS16
 from tinyrt.ops.shared.lut import LutS8
 from tinyrt.ops.shared.spec import Form
-from tinyrt.ops.shared.table_s16 import SigmoidS16, half_tanh_table
+from tinyrt.ops.shared.table_s16 import SigmoidS16, half_tanh_table, sigmoid_table
 
 BYTES = (DType.UINT8, DType.BOOL)
 """Element types whose bytes ``tinyrt_lut_s8`` takes for int8."""
@@ -48,7 +50,7 @@ def sigmoid_calls(node: BoundNode, target: Target) -> Calls:
         "size": node.output.size,
         "mult": p.mult,
         "right": p.right,
-        "table": tanh_data(),
+        "table": sigmoid_data(target.isa),
     }
     params = Params("tinyrt_sigmoid_s16_params", fields)
     return (call(f"tinyrt_{node.op}{short}_s16", params, node.input(0), node.output),)
@@ -65,9 +67,11 @@ def is_short(p: SigmoidS16, isa: InstructionSet) -> bool:
     return left >= 0 and p.mult << left <= INT32_MAX
 
 
-def tanh_data() -> Data:
-    """The table that all functions of int16 share."""
-    return Data("table", half_tanh_table(), "int16_t")
+def sigmoid_data(isa: InstructionSet) -> Data:
+    """The table that logistic and tanh of int16 share, as an instruction set reads it."""
+    if isa in (InstructionSet.DSP, InstructionSet.MVE):
+        return Data("table", half_tanh_table(), "int16_t")
+    return Data("table", sigmoid_table().astype(np.uint16).view(np.int16), "int16_t")
 
 
 def rsqrt_calls(node: BoundNode, target: Target) -> Calls:

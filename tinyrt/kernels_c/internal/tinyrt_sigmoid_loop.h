@@ -11,7 +11,7 @@ void TINYRT_KERNEL(const tinyrt_sigmoid_s16_params *p, const int16_t *x, int16_t
     const int32_t right = p->right;
     const int32_t rounding = (int32_t)((UINT32_C(1) << right) >> 1);
     for (const int16_t *const end = x + p->size; x != end; ++x, ++y) {
-        *y = TINYRT_FUNCTION(table, ((*x * mult) + rounding) >> right);
+        *y = (int16_t)TINYRT_FUNCTION(table, ((*x * mult) + rounding) >> right);
     }
 }
 

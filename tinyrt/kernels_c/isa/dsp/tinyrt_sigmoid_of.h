@@ -60,14 +60,19 @@ static inline int32_t tinyrt_tanh_by(const int16_t *table, const tinyrt_sigmoid_
     return tinyrt_sigmoid_between(table, n, position, 8);
 }
 
-static inline int16_t tinyrt_logistic_of(const int16_t *table, int32_t position) {
+static inline int32_t tinyrt_logistic_of(const int16_t *table, int32_t position) {
     const tinyrt_sigmoid_numbers n = tinyrt_logistic_numbers();
-    return (int16_t)(tinyrt_logistic_by(table, &n, position) >> 16);
+    return tinyrt_logistic_by(table, &n, position) >> 16;
 }
 
-static inline int16_t tinyrt_tanh_of(const int16_t *table, int32_t position) {
+/** As tinyrt_logistic_of. Requires: the table has the position. */
+static inline int32_t tinyrt_logistic_inside(const int16_t *table, int32_t position) {
+    return tinyrt_logistic_of(table, position);
+}
+
+static inline int32_t tinyrt_tanh_of(const int16_t *table, int32_t position) {
     const tinyrt_sigmoid_numbers n = tinyrt_tanh_numbers();
-    return (int16_t)(tinyrt_tanh_by(table, &n, position) >> 15);
+    return tinyrt_tanh_by(table, &n, position) >> 15;
 }
 
 #endif
