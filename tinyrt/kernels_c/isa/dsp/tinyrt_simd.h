@@ -37,6 +37,14 @@ static inline uint32_t tinyrt_high_of_15(uint32_t pair, int32_t value) {
     return tinyrt_low_and_high(pair, (uint32_t)value << 1);
 }
 
+static inline uint32_t tinyrt_high_of_14(uint32_t pair, int32_t value) {
+    return tinyrt_low_and_high(pair, (uint32_t)value << 2);
+}
+
+static inline int32_t tinyrt_saturate_14(int32_t value) {
+    return tinyrt_saturate_s16(value >> 14);
+}
+
 static inline int32_t tinyrt_add_product(int32_t a, int32_t b, int32_t acc) {
     return (int32_t)(((uint32_t)a * (uint32_t)b) + (uint32_t)acc);
 }
@@ -46,11 +54,13 @@ static inline int32_t tinyrt_in_register(int32_t number) {
 }
 
 static inline int32_t tinyrt_limit_17(int32_t value) {
-    return (value >= (1 << 17)) ? ((1 << 17) - 1) : value;
+    const int32_t above = (value < 0) ? 0 : value;
+    return (above >= (1 << 17)) ? ((1 << 17) - 1) : above;
 }
 
 static inline int32_t tinyrt_limit_16(int32_t value) {
-    return (value > UINT16_MAX) ? UINT16_MAX : value;
+    const int32_t above = (value < 0) ? 0 : value;
+    return (above > UINT16_MAX) ? UINT16_MAX : above;
 }
 
 static inline int32_t tinyrt_high_mul(int32_t a, int32_t b) {

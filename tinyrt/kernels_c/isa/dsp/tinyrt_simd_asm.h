@@ -67,6 +67,13 @@ static inline uint32_t tinyrt_high_of_15(uint32_t pair, int32_t value) {
     return changed;
 }
 
+/** The low half of a pair, and value / 2^14, rounded down, as its high half. */
+static inline uint32_t tinyrt_high_of_14(uint32_t pair, int32_t value) {
+    uint32_t changed;
+    __asm("pkhbt %0, %1, %2, lsl #2" : "=r"(changed) : "r"(pair), "r"(value));
+    return changed;
+}
+
 /** acc + low * low + high * high, modulo 2^32. */
 static inline int32_t tinyrt_dot_pair(uint32_t a, uint32_t b, int32_t acc) {
     int32_t sum;
@@ -188,6 +195,13 @@ static inline int32_t tinyrt_add_product(int32_t a, int32_t b, int32_t acc) {
 static inline int32_t tinyrt_in_register(int32_t number) {
     __asm("" : "+r"(number));
     return number;
+}
+
+/** value / 2^14, rounded down and limited to an int16's range. */
+static inline int32_t tinyrt_saturate_14(int32_t value) {
+    int32_t limited;
+    __asm("ssat %0, #16, %1, asr #14" : "=r"(limited) : "r"(value) : "cc");
+    return limited;
 }
 
 /** value limited to [0, 2^17). */
