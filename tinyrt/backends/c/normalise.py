@@ -79,7 +79,9 @@ def softmax_s16_calls(node: BoundNode, target: Target) -> Calls:
     }
     params = Params("tinyrt_softmax_s16_params", fields)
     pairs = target.isa is InstructionSet.DSP and p.shift in PAIRS_SHIFTS
-    return (call("tinyrt_softmax_pairs_s16" if pairs else "tinyrt_softmax_s16", params, x, node.output),)
+    return (
+        call("tinyrt_softmax_pairs_s16" if pairs else "tinyrt_softmax_s16", params, x, node.output),
+    )
 
 
 def _require_shorter(x: Value, limit: int) -> None:

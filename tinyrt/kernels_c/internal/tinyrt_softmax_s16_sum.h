@@ -2,6 +2,7 @@
 #ifndef TINYRT_SOFTMAX_S16_SUM_H
 #define TINYRT_SOFTMAX_S16_SUM_H
 
+#include "tinyrt_bits.h"
 #include "tinyrt_fixedpoint.h"
 #include "tinyrt_softmax.h"
 
@@ -12,13 +13,9 @@ static inline int32_t tinyrt_table_at(const int16_t *table, int32_t x) {
     return entry[0] + ((slope * (x & 0x7F) + 64) >> 7);
 }
 
-/** Bits left of the greatest one; sum is positive. */
+/** Bits left of the greatest one; sum is positive, with 31 bits at most. */
 static inline int32_t tinyrt_headroom(int32_t sum) {
-    int32_t bits = 0;
-    for (; sum < (1 << 30); sum *= 2) {
-        ++bits;
-    }
-    return bits;
+    return 31 - tinyrt_bit_length((uint32_t)sum);
 }
 
 /** 2^(30 - headroom) / sum in Q0.15. */

@@ -376,7 +376,7 @@ def _plain_wide(p: Mapping[str, Any], isa: InstructionSet) -> float:
 
 def _general(call: Call, node: BoundNode, isa: InstructionSet) -> float:
     """Instructions of a kernel without a formula."""
-    if call.function.startswith("tinyrt_softmax_s"):
+    if call.function.startswith(("tinyrt_softmax_s", "tinyrt_softmax_p")):
         size, classes = node.output.size, node.output.shape[-1]
         return SOFTMAX_ROW * size / classes + SOFTMAX * size
     tensors = [v for v in (*node.inputs, *node.outputs) if v is not None and not v.is_constant]
