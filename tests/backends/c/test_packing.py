@@ -15,6 +15,7 @@ from tinyrt.backends.c.blocks.words import eight_at_a_time
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.mve import packing as mve_packing
 from tinyrt.backends.c.mve.lstm import quad_filters, quad_sums
+from tinyrt.backends.c.tables import sigmoid_data
 from tinyrt.backends.c.wide import in_eights, in_pairs
 from tinyrt.backends.c.x86.products import pack_columns
 from tinyrt.backends.finishes import LANES, QUANT, SIGN, Finish, Weighted, pack_finish
@@ -389,3 +390,12 @@ def test_the_table_ends_in_what_lies_beyond_it():
         half = 1 << (rounding - 1)
         assert (last + half) >> rounding == (beyond + half) >> rounding
         assert (half - 1 - last) >> rounding == (half - 1 - beyond) >> rounding
+
+
+def test_cores_with_products_of_pairs_read_the_table_without_its_middle():
+    entries = sigmoid_table()
+    scalar, pairs = (sigmoid_data(isa).array for isa in (InstructionSet.SCALAR, DSP))
+    np.testing.assert_array_equal(scalar.view(np.uint16), entries)
+    np.testing.assert_array_equal(pairs[1:], 32768 - entries)
+    assert pairs[0] == -pairs[2] == entries[1] - 32768
+    np.testing.assert_array_equal(sigmoid_data(InstructionSet.MVE).array, pairs)
