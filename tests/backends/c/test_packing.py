@@ -15,14 +15,12 @@ from tinyrt.backends.c.blocks.words import eight_at_a_time
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.mve import packing as mve_packing
 from tinyrt.backends.c.mve.lstm import quad_filters, quad_sums
-from tinyrt.backends.c.tables import sigmoid_data
 from tinyrt.backends.c.wide import in_eights, in_pairs
 from tinyrt.backends.c.x86.products import pack_columns
 from tinyrt.backends.finishes import LANES, QUANT, SIGN, Finish, Weighted, pack_finish
 from tinyrt.backends.lanes import pack_eights, pack_weights
 from tinyrt.ir.types import unpack_int4
 from tinyrt.ops.shared.requant import Requant
-from tinyrt.ops.shared.table_s16 import sigmoid_table
 
 SCALAR, DSP = InstructionSet.SCALAR, InstructionSet.DSP
 
@@ -379,23 +377,3 @@ def test_vectors_of_gates_unpack_to_the_weights():
         np.testing.assert_array_equal(sums[:, g, 0].ravel()[:6], start[6 * g : 6 * g + 6])
         np.testing.assert_array_equal(sums[:, g, 1].ravel()[:6], restart[6 * g : 6 * g + 6])
     assert not filters[1, :, :64].reshape(4, 4, 16)[:, 2:].any()
-
-
-def test_the_table_ends_in_what_lies_beyond_it():
-    """So that kernels with vectors need no comparison: they limit positions to the last one."""
-    table = sigmoid_table().astype(int)
-    for bits, beyond, rounding in ((9, 0x7FFF << 10, 10), (8, 0xFFFF << 8, 8)):
-        part = (1 << bits) - 1
-        last = (table[254] << bits) + part * (table[255] - table[254])
-        half = 1 << (rounding - 1)
-        assert (last + half) >> rounding == (beyond + half) >> rounding
-        assert (half - 1 - last) >> rounding == (half - 1 - beyond) >> rounding
-
-
-def test_cores_with_products_of_pairs_read_the_table_without_its_middle():
-    entries = sigmoid_table()
-    scalar, pairs = (sigmoid_data(isa).array for isa in (InstructionSet.SCALAR, DSP))
-    np.testing.assert_array_equal(scalar.view(np.uint16), entries)
-    np.testing.assert_array_equal(pairs[1:], 32768 - entries)
-    assert pairs[0] == -pairs[2] == entries[1] - 32768
-    np.testing.assert_array_equal(sigmoid_data(InstructionSet.MVE).array, pairs)
