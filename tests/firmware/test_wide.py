@@ -50,14 +50,14 @@ FUNCTION_NAMES = ("logistic, int16", "tanh, int16", "softmax, 64 rows of 64, int
 @pytest.mark.device
 @pytest.mark.parametrize("core", sampled(["cortex-m4", "cortex-m55"], [*FUNCTIONS]))
 def test_functions_of_int16_keep_to_their_limits(core):
-    """On M4 and M55 that is at most .6 of what CMSIS-NN takes, which has power-of-two scales only."""
+    """On M4 and M55 that is at most .6 of CMSIS-NN's, whose scales are powers of two only."""
     require_core(core)
     rows = measure(core, {name: LAYERS[name] for name in FUNCTION_NAMES})
     for row, limit in zip(rows, FUNCTIONS[core], strict=True):
         assert row["per"] == "output"
         assert 0.9 * limit < row["each"] <= limit
     shares = [share_of_cmsis_nn(row) for row in rows]
-    assert all(share is None or share <= 0.61 for share in shares)
+    assert all(share is None or share < 0.605 for share in shares)
 
 
 COSTS = {
