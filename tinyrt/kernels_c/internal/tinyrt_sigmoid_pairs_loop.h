@@ -6,7 +6,7 @@
 
 #include "tinyrt_sigmoid_of.h"
 #include "tinyrt_sigmoid_s16.h"
-#include "tinyrt_simd.h"
+#include "tinyrt_table_pairs.h"
 
 void TINYRT_KERNEL(const tinyrt_sigmoid_s16_params *p, const int16_t *x, int16_t *y) {
     const int16_t *const table = p->table;

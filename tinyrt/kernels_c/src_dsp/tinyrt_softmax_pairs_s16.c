@@ -1,7 +1,7 @@
 #include "tinyrt_softmax.h"
 
 #include "tinyrt_extreme_pairs.h"
-#include "tinyrt_simd.h"
+#include "tinyrt_table_pairs.h"
 #include "tinyrt_softmax_s16_sum.h"
 
 /** From x to exp(x - most), with numbers in registers.

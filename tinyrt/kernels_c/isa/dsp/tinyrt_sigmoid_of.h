@@ -3,7 +3,7 @@
 #ifndef TINYRT_SIGMOID_OF_H
 #define TINYRT_SIGMOID_OF_H
 
-#include "tinyrt_simd.h"
+#include "tinyrt_table_pairs.h"
 
 /** Numbers that are in registers.
  *

@@ -25,44 +25,6 @@ static inline uint32_t tinyrt_high_halves(uint32_t first, uint32_t second) {
     return (first >> 16) | (second & 0xFFFF0000U);
 }
 
-static inline uint32_t tinyrt_low_and_high(uint32_t first, uint32_t second) {
-    return (first & 0xFFFFU) | (second & 0xFFFF0000U);
-}
-
-static inline uint32_t tinyrt_low_of_15(uint32_t pair, int32_t value) {
-    return (pair & 0xFFFF0000U) | (((uint32_t)value >> 15) & 0xFFFFU);
-}
-
-static inline uint32_t tinyrt_high_of_15(uint32_t pair, int32_t value) {
-    return tinyrt_low_and_high(pair, (uint32_t)value << 1);
-}
-
-static inline uint32_t tinyrt_high_of_14(uint32_t pair, int32_t value) {
-    return tinyrt_low_and_high(pair, (uint32_t)value << 2);
-}
-
-static inline int32_t tinyrt_saturate_14(int32_t value) {
-    return tinyrt_saturate_s16(value >> 14);
-}
-
-static inline int32_t tinyrt_add_product(int32_t a, int32_t b, int32_t acc) {
-    return (int32_t)(((uint32_t)a * (uint32_t)b) + (uint32_t)acc);
-}
-
-static inline int32_t tinyrt_in_register(int32_t number) {
-    return number;
-}
-
-static inline int32_t tinyrt_limit_17(int32_t value) {
-    const int32_t above = (value < 0) ? 0 : value;
-    return (above >= (1 << 17)) ? ((1 << 17) - 1) : above;
-}
-
-static inline int32_t tinyrt_limit_16(int32_t value) {
-    const int32_t above = (value < 0) ? 0 : value;
-    return (above > UINT16_MAX) ? UINT16_MAX : above;
-}
-
 static inline int32_t tinyrt_high_mul(int32_t a, int32_t b) {
     const int64_t product = (int64_t)a * b;
 #ifdef __clang__
