@@ -70,6 +70,8 @@ PLAIN = {
 }
 """Layers on int16 that take the general kernels: channels are no multiple of four, groups small."""
 
+CURVES = ("logistic, int16", "tanh, int16")
+
 KNOWN = ("block_s8", "dense", "depthwise3x3", "linear_sum_s8", "lut_s8", "average_pool2d")
 
 
@@ -178,3 +180,11 @@ def test_general_kernels_on_int16_cost_what_is_said(core):
     names = {kernels[name] for name in PLAIN}
     assert names == {"tinyrt_depthwise_conv2d_s16", "tinyrt_conv2d_s16"}
     assert not {name: r for name, r in ratios.items() if not 0.9 <= r <= 1.4}
+
+
+@pytest.mark.parametrize("core", sampled(["cortex-m0", "cortex-m4", "cortex-m55"], CORES))
+def test_functions_of_int16_cost_what_is_said(core):
+    require_core(core)
+    ratios, kernels = ratios_of(core, {name: LAYERS[name] for name in CURVES})
+    assert set(kernels.values()) == {f"tinyrt_{op}_short_s16" for op in ("logistic", "tanh")}
+    assert not {name: r for name, r in ratios.items() if not 0.97 <= r <= 1.2}

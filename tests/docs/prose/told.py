@@ -295,6 +295,8 @@ OTHERS: dict[str, dict[str, str]] = {
         "a saturating shift: 7 instructions on DSP cores": BY_HAND,
         "is rescaled, in 22 instructions on DSP cores": BY_HAND,
         "With vectors a sum takes 1.9 instructions": BY_HAND,
+        "An element takes 11 instructions": BY_HAND,
+        "3 instructions to find the largest, 14 to raise a difference to its power": BY_HAND,
         "two products with 16 bytes of weights": "the size of a vector",
         "Four windows, eight outputs, take 30 instructions": BY_HAND,
         "31 instructions of a channel are around it": BY_HAND,

@@ -26,7 +26,8 @@ ALL = 1 << 30
 SIZED = frozenset(
     f"tinyrt_{name}"
     for name in (
-        *("linear_sum_s8", "sum_s8", "logistic_s16", "tanh_s16", "quantize_f32_s8"),
+        *("linear_sum_s8", "sum_s8", "logistic_s16", "tanh_s16"),
+        *("logistic_short_s16", "tanh_short_s16", "quantize_f32_s8"),
         *("dequantize_s8_f32", "rescale_s16", "rescale_s16_s8", "rescale_s8_s16"),
         *("rescale_s16_s32", "rescale_s8_s32", "rescale_s32_s16", "rescale_s32_s8"),
     )
