@@ -334,6 +334,7 @@ def test_new_tests_that_name_what_is_changed_come_first(reach):
     ("path", "part"),
     [
         ("src_mve/tinyrt_add_s8.c", "mve"),
+        ("src_rvv/tinyrt_lut_s8.c", "strips"),
         ("src/tinyrt_add_s8.c", "tests/c"),
         ("internal/tinyrt_root_table.h", "tests/c/test_tables.py"),
         ("internal/tinyrt_bits.h", "tests/dsp"),

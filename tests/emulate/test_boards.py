@@ -73,6 +73,9 @@ def test_a_variant_has_a_processor_with_its_extensions():
     assert variant.flags == ("-march=rv32imc_zba_zbb", *base.flags[1:])
     assert variant.link_flags == base.flags[:1] == ("-march=rv32imc",)
     assert "-cpu" not in find_board(find_core("cortex-m4")).options
+    vectors = find_core("rv32imcv")
+    assert (vectors.like, vectors.flags[0]) == ("rv32imc", "-march=rv32imc_zicsr_zve32x")
+    assert find_board(vectors).options[-2:] == ("-cpu", "rv32,v=true,vlen=128")
 
 
 VARIANTS = [core for core in CORES.values() if core.base]
