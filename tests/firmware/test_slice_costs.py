@@ -89,8 +89,14 @@ FOURS = {
 """Convolutions and rows by four pixels: whole quads of a row, in two rows, and one below the
 other."""
 
-CORES = ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55", "rv32imc", "rv32imcb"]
-SAMPLE = [("cortex-m4", False), ("cortex-m4", True), ("cortex-m0", False), ("rv32imc", False)]
+CORES = ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55", "rv32imc", "rv32imcb", "rv32imcv"]
+SAMPLE = [
+    ("cortex-m4", False),
+    ("cortex-m4", True),
+    ("cortex-m0", False),
+    ("rv32imc", False),
+    ("rv32imcv", False),
+]
 """A core with formulas, and one of each pace."""
 
 
@@ -102,7 +108,7 @@ def ratios_of(core, layers):
     for node in graph.bound():
         kernel = choose(node, target_of(target, Optimize.BALANCED))
         parts = [
-            instructions_of(one, node, kernel, target.isa, pace=pace_of(core))
+            instructions_of(one, node, kernel, target.others, pace=pace_of(core))
             for one in kernel.calls
         ]
         said[node.name], kernels[node.name] = sum(parts), kernel.name
@@ -128,7 +134,7 @@ def test_estimates_are_no_less_than_counts(core, pairs, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "core", sampled(["cortex-m0"], ["cortex-m0", "cortex-m3", "rv32imc", "rv32imcb"])
+    "core", sampled(["cortex-m0"], ["cortex-m0", "cortex-m3", "rv32imc", "rv32imcb", "rv32imcv"])
 )
 def test_four_pixels_cost_what_is_said(core):
     require_core(core)

@@ -12,7 +12,16 @@ from tinyrt.backends.c.kernel import Call, Data, Number, Params, Scratch, call
 from tinyrt.backends.c.parts import channels
 from tinyrt.backends.c.parts.cutting import cut_of, divided
 from tinyrt.backends.c.parts.edit import Cut, params_of
-from tinyrt.backends.c.parts.pace import AS_SAID, RISCV, RISCV_BITS, RISCV_VECTORS, SHORT, SMALL, Pace, pace_of
+from tinyrt.backends.c.parts.pace import (
+    AS_SAID,
+    RISCV,
+    RISCV_BITS,
+    RISCV_VECTORS,
+    SHORT,
+    SMALL,
+    Pace,
+    pace_of,
+)
 from tinyrt.export.target import CORES
 from tinyrt.ir import DType, QParams, Value
 
