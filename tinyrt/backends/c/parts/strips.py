@@ -62,7 +62,7 @@ def instructions_of(call: Call) -> float:
     if "y" not in p:
         return _of_pixels(p["strips"], p["rows"])
     inside, all_pixels = _inside(p), p["y"]["n"] * p["y"]["h"] * p["y"]["w"]
-    copies = (all_pixels - inside) * (COPY + p["window"]["kernel_h"] * COPIED_ROW)
+    copies: float = (all_pixels - inside) * (COPY + p["window"]["kernel_h"] * COPIED_ROW)
     if "depthwise" in call.function:
         strip = CALL + PIXEL + p["strips"]["rows"] / 2 * PAIR
         return copies + all_pixels * (WINDOW + _strips(p["strips"], 1) * strip)
@@ -95,7 +95,8 @@ def _pixels(strips: Mapping[str, Any], left: int) -> int:
 
 
 def _strips(strips: Mapping[str, Any], pixels: int) -> int:
-    return ceil(strips["c_out"] / LANES[pixels])
+    channels: int = strips["c_out"]
+    return ceil(channels / LANES[pixels])
 
 
 def _of_pixels(strips: Mapping[str, Any], count: int) -> float:
