@@ -61,12 +61,12 @@ def instructions_of(call: Call) -> float:
     p = params_of(call)
     if "y" not in p:
         return _of_pixels(p["strips"], p["rows"])
-    inside, all_pixels = _inside(p), p["y"]["n"] * p["y"]["h"] * p["y"]["w"]
-    copies: float = (all_pixels - inside) * (COPY + p["window"]["kernel_h"] * COPIED_ROW)
+    rows: int = p["y"]["n"] * p["y"]["h"]
+    pixels: int = rows * p["y"]["w"]
+    copies: float = (pixels - _inside(p)) * (COPY + p["window"]["kernel_h"] * COPIED_ROW)
     if "depthwise" in call.function:
-        strip = CALL + PIXEL + p["strips"]["rows"] / 2 * PAIR
-        return copies + all_pixels * (WINDOW + _strips(p["strips"], 1) * strip)
-    rows = p["y"]["n"] * p["y"]["h"]
+        strip: float = CALL + PIXEL + p["strips"]["rows"] / 2 * PAIR
+        return copies + pixels * (WINDOW + _strips(p["strips"], 1) * strip)
     return copies + rows * (WINDOW + _of_pixels(p["strips"], p["y"]["w"]))
 
 
