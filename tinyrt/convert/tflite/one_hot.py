@@ -34,7 +34,7 @@ def one_hot(parts: Parts, options: Any, inputs: Operands, outputs: Sequence[Valu
     (depth,) = constant_ints(inputs, 1, "the depth")[:1] or (0,)
     on, off = (_state(operand(inputs, i), y) for i in (2, 3))
     rank = len(indices.shape)
-    axis = rank if options.Axis() == -1 else options.Axis()
+    axis = rank if options is None or options.Axis() == -1 else options.Axis()
     if not 1 <= depth <= MAX_CLASSES or not 0 <= axis <= rank:
         raise ModelFormatError(
             f"ONE_HOT of {depth:,} classes along dimension {axis}",
