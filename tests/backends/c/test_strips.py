@@ -8,6 +8,7 @@ import pytest
 from tests.backends.c.test_choice import conv, dense, depthwise
 from tests.ops.build import build_s8
 from tinyrt.backends.c.choice import choose
+from tinyrt.backends.c.parts.strips import instructions_of
 from tinyrt.backends.c.rvv.strips import fit_pairs
 from tinyrt.export.target import Optimize, find_core, target_of
 from tinyrt.ir import DType
@@ -51,6 +52,16 @@ def test_layers_go_by_strips(name):
 )
 def test_others_take_the_scalar_kernels(case):
     assert "strips" not in kernel_of(case).name
+
+
+@pytest.mark.parametrize(
+    ("rows", "c_out", "four_taps"), [(1, 8, 24), (2, 17, 35), (4, 16, 57), (2, 33, 2 * 35)]
+)
+def test_four_taps_cost_what_their_instructions_are(rows, c_out, four_taps):
+    shorter, longer = (
+        instructions_of(kernel_of(dense(rows, c_in, c_out)).calls[0]) for c_in in (8, 12)
+    )
+    assert longer - shorter == four_taps
 
 
 @pytest.mark.parametrize(

@@ -294,6 +294,8 @@ OTHERS: dict[str, dict[str, str]] = {
         "(`tinyrt_block_s4`): 13 instructions": BY_HAND,
         "a saturating shift: 7 instructions on DSP cores": BY_HAND,
         "is rescaled, in 22 instructions on DSP cores": BY_HAND,
+        "two pixels and four taps take 35 instructions": "tests/backends/c/test_strips.py",
+        "Outputs take 24 instructions for a strip": BY_HAND,
         "With vectors a sum takes 1.9 instructions": BY_HAND,
         "An element takes 11 instructions": BY_HAND,
         "3 instructions to find the largest, 14 to raise a difference to its power": BY_HAND,
