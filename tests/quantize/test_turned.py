@@ -96,8 +96,19 @@ def windows_and_halves(net: Net) -> list[str]:
     ]
 
 
+def windows_in_front_and_halves(net: Net) -> list[str]:
+    """The dimension that is cut is another one than before the reshape."""
+    y = shaped(net, (3, HEADS, TOKENS, DEPTH))
+    return [
+        net.cut(y, (i, 0, 0, 0), (1, HEADS, TOKENS, depth))
+        for i in range(3)
+        for depth in (DEPTH, DEPTH // 2)
+    ]
+
+
 FORMS = {
     "with windows": (with_windows, {}),
+    "with windows in front, halves too": (windows_in_front_and_halves, {}),
     "with windows, kept": (lambda net: with_windows(net, ()), {}),
     "with windows, halves too": (windows_and_halves, {}),
     "heads": (in_heads, {}),
