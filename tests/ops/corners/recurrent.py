@@ -147,7 +147,8 @@ def _svdfs() -> dict[str, Built]:
         name = f"-128 beside negative weights, zero point {state_zp} of the state"
         made[name] = svdf(6, 5, 1, 4, S8, zps=(-5, state_zp), least=-128, data=extremes)
     for sign in (1, -1):
-        made[f"sums that wrap, {sign}"] = svdf(6, 5, 2, 9, S16, data=partial(_most, sign))
+        most = partial(_most, sign)
+        made[f"sums that wrap, {sign}"] = svdf(6, 5, 2, 9, S16, time_ratio=2e-8, data=most)
     made["samples"] = svdf(6, 5, 1, 4, S8, samples=3)
     made["17 units"] = svdf(6, 17, 1, 4, S8)
     return {f"svdf: {name}": built for name, built in made.items()}
