@@ -23,7 +23,8 @@ SETTINGS = [
 
 @pytest.mark.parametrize("size", [4, 5, 6])
 @pytest.mark.parametrize(
-    "op", ["MaxPool", "MaxPool of nothing below 0", "AveragePool", "AveragePool of the padding, too"]
+    "op",
+    ["MaxPool", "MaxPool of nothing below 0", "AveragePool", "AveragePool of the padding, too"],
 )
 def test_they_equal_onnxruntimes(op, size, tmp_path):
     for settings in SETTINGS:
