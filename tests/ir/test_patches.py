@@ -133,6 +133,26 @@ def test_a_rule_is_asked_again_when_what_it_looked_at_has_changed_and_not_otherw
         assert len(asked) == again
 
 
+def test_a_rule_that_looked_at_readers_is_asked_again_when_others_are_renamed_to_them():
+    """What goes reads nothing that the rule has looked at."""
+    b = Builder((1, 4))
+    first, second = b.op("relu", ("x",)), b.op("relu", ("x",))
+    graph = b.graph(b.op("exp", (first,)), b.op("abs", (second,)))
+    seen = []
+
+    def merge(graph, node):
+        (read,) = node.inputs
+        other = graph.producer(read)
+        return None if read == first else Patch(remove=(other,), rename={read: first})
+
+    def look(graph, node):
+        if node.outputs[0] == first:
+            seen.append(len(graph.consumers(first)))
+
+    rewrite(graph, [Rule("look", ("relu",), look), Rule("merge", ("abs",), merge)], check_order)
+    assert seen == [1, 2]
+
+
 def test_changes_that_touch_each_other_are_not_made_at_once():
     """relu(relu(relu(x))): each of two finds the one before it."""
 
