@@ -9,8 +9,8 @@ extern "C" {
 #endif
 
 /** Inputs times mult, shifted right with rounding, are the table's positions.
- *  table: sigmoid(i / 24) in Q0.16 without a sign, for i in 0 to 255; with DSP instructions or vectors
- *  -tanh(i / 48) in Q0.15, for i in -1 to 255. */
+ *  table: sigmoid(i / 24) in Q0.16 without a sign, for i in 0 to 255; with DSP instructions or
+ * vectors -tanh(i / 48) in Q0.15, for i in -1 to 255. */
 typedef struct {
     int32_t size;
     int32_t mult;

@@ -2,7 +2,8 @@
  *  this is included. Positions are in steps of 1 / 2^TINYRT_BITS of an entry. The function of 0 is
  *  TINYRT_MIDDLE. TINYRT_PART multiplies a slope by how far behind an entry a position lies, in
  *  2^16ths, and TINYRT_LESS takes that from the entry, which is what is to be taken from
- *  TINYRT_MIDDLE: an instruction each, whose intrinsics are those of ..._PART_OF and ..._LESS_OF. */
+ *  TINYRT_MIDDLE: an instruction each, whose intrinsics are those of ..._PART_OF and ..._LESS_OF.
+ */
 #ifndef TINYRT_MVE_SIGMOID_LOOP_H
 #define TINYRT_MVE_SIGMOID_LOOP_H
 
@@ -22,37 +23,40 @@ static TINYRT_NOINLINE void tinyrt_mve_even_values(const tinyrt_sigmoid_s16_para
 #if TINYRT_ASM_LOOPS
     /* Words are of two values: with an odd number of these, half of the last one would be left out.
      */
-    __asm volatile("wlstp.16 lr, %[count], 2f\n"
-                   "1:\n"
-                   "vldrh.u16 q0, [%[x]], #16\n"
-                   "vmullb.s16 q1, q0, %q[mult]\n"
-                   "vmullt.s16 q2, q0, %q[mult]\n"
-                   "vrshl.s32 q1, %[left]\n"
-                   "vrshl.s32 q2, %[left]\n"
-                   "vabs.s32 q1, q1\n"
-                   "vabs.s32 q2, q2\n"
-                   "vmin.s32 q1, q1, %q[last]\n"
-                   "vmin.s32 q2, q2, %q[last]\n"
-                   "vshr.s16 q3, q0, #15\n"
-                   "vshrnb.i32 q0, q1, #" TINYRT_TEXT(TINYRT_BITS) "\n"
-                   "vshrnt.i32 q0, q2, #" TINYRT_TEXT(TINYRT_BITS) "\n"
-                   "vmovnt.i32 q1, q2\n"
-                   "vldrh.u16 q2, [%[table], q0, uxtw #1]\n"
-                   "vldrh.u16 q4, [%[second], q0, uxtw #1]\n"
-                   "vshl.i16 q1, q1, #16 - " TINYRT_TEXT(TINYRT_BITS) "\n"
-                   "vsub.i16 q4, q2, q4\n"
-                   TINYRT_PART " q1, q4, q1\n"
-                   TINYRT_LESS " q2, q2, q1\n"
-                   "veor q2, q2, q3\n"
-                   "vsub.i16 q3, q3, q2\n"
-                   TINYRT_ADD_MIDDLE
-                   "vstrh.16 q3, [%[y]], #16\n"
-                   "letp lr, 1b\n"
-                   "2:\n"
-                   : [x] "+l"(x), [y] "+l"(y)
-                   : [count] "r"(count), [mult] "w"(mult), [last] "w"(last), [left] "r"(left),
-                     [table] "r"(table), [second] "r"(table + 1), [middle] "r"(TINYRT_MIDDLE)
-                   : "lr", "q0", "q1", "q2", "q3", "q4", "memory");
+    __asm volatile(
+        "wlstp.16 lr, %[count], 2f\n"
+        "1:\n"
+        "vldrh.u16 q0, [%[x]], #16\n"
+        "vmullb.s16 q1, q0, %q[mult]\n"
+        "vmullt.s16 q2, q0, %q[mult]\n"
+        "vrshl.s32 q1, %[left]\n"
+        "vrshl.s32 q2, %[left]\n"
+        "vabs.s32 q1, q1\n"
+        "vabs.s32 q2, q2\n"
+        "vmin.s32 q1, q1, %q[last]\n"
+        "vmin.s32 q2, q2, %q[last]\n"
+        "vshr.s16 q3, q0, #15\n"
+        "vshrnb.i32 q0, q1, #" TINYRT_TEXT(
+            TINYRT_BITS) "\n"
+                         "vshrnt.i32 q0, q2, #" TINYRT_TEXT(
+                             TINYRT_BITS) "\n"
+                                          "vmovnt.i32 q1, q2\n"
+                                          "vldrh.u16 q2, [%[table], q0, uxtw #1]\n"
+                                          "vldrh.u16 q4, [%[second], q0, uxtw #1]\n"
+                                          "vshl.i16 q1, q1, #16 - " TINYRT_TEXT(
+                                              TINYRT_BITS) "\n"
+                                                           "vsub.i16 q4, q2, q4\n" TINYRT_PART
+                                                           " q1, q4, q1\n" TINYRT_LESS
+                                                           " q2, q2, q1\n"
+                                                           "veor q2, q2, q3\n"
+                                                           "vsub.i16 q3, q3, q2\n" TINYRT_ADD_MIDDLE
+                                                           "vstrh.16 q3, [%[y]], #16\n"
+                                                           "letp lr, 1b\n"
+                                                           "2:\n"
+        : [x] "+l"(x), [y] "+l"(y)
+        : [count] "r"(count), [mult] "w"(mult), [last] "w"(last), [left] "r"(left),
+          [table] "r"(table), [second] "r"(table + 1), [middle] "r"(TINYRT_MIDDLE)
+        : "lr", "q0", "q1", "q2", "q3", "q4", "memory");
 #else
     for (; count > 0; count -= 8) {
         const mve_pred16_t lanes = vctp16q((uint32_t)count);

@@ -1,6 +1,6 @@
 /** A function of int16 values by the table, two at a time with DSP instructions, as the function
- *  TINYRT_KERNEL, where this is included: TINYRT_BY(table, numbers, position) is that of a position,
- *  with TINYRT_NUMBERS. TINYRT_LOW and TINYRT_HIGH put its value into a half of a pair. */
+ *  TINYRT_KERNEL, where this is included: TINYRT_BY(table, numbers, position) is that of a
+ * position, with TINYRT_NUMBERS. TINYRT_LOW and TINYRT_HIGH put its value into a half of a pair. */
 #ifndef TINYRT_SIGMOID_PAIRS_LOOP_H
 #define TINYRT_SIGMOID_PAIRS_LOOP_H
 

@@ -9,9 +9,9 @@ int32_t tinyrt_lstm_unit(const tinyrt_lstm_params *p, const int16_t gate[4], int
     const tinyrt_sigmoid_s16_params cells = {1, p->state.tanh_mult, p->state.tanh_right, table};
     const int32_t kept = tinyrt_requant(tinyrt_logistic_inside(table, 3 * gate[1]) * before,
                                         p->forget_mult, p->forget_shift);
-    const int32_t update =
-        tinyrt_requant(tinyrt_logistic_inside(table, 3 * gate[0]) * tinyrt_tanh_of(table, 3 * gate[2]),
-                       p->update_mult, p->update_shift);
+    const int32_t update = tinyrt_requant(tinyrt_logistic_inside(table, 3 * gate[0]) *
+                                              tinyrt_tanh_of(table, 3 * gate[2]),
+                                          p->update_mult, p->update_shift);
     int32_t cell = tinyrt_lstm_saturate(kept) + tinyrt_lstm_saturate(update);
     cell = tinyrt_lstm_saturate(cell);
     if (p->state.cell_clip > 0) {

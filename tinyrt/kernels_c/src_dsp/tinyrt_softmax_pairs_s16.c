@@ -1,8 +1,8 @@
 #include "tinyrt_softmax.h"
 
 #include "tinyrt_extreme_pairs.h"
-#include "tinyrt_table_pairs.h"
 #include "tinyrt_softmax_s16_sum.h"
+#include "tinyrt_table_pairs.h"
 
 /** From x to exp(x - most), with numbers in registers.
  *
@@ -40,7 +40,8 @@ static inline exponential exponential_of(const tinyrt_softmax_s16_params *p, int
 
 /** exp of a scaled difference in Q0.29. */
 static inline int32_t raised(const exponential *e, int32_t difference) {
-    const int32_t at = tinyrt_limit_16(tinyrt_add_high_mul(difference, e->mult, e->end) >> e->right);
+    const int32_t at =
+        tinyrt_limit_16(tinyrt_add_high_mul(difference, e->mult, e->end) >> e->right);
     const uint32_t entries = tinyrt_load_word(e->table + (at >> 7));
     const int32_t weights = tinyrt_add_product(at & 0x7F, e->slope, e->weights);
     return tinyrt_dot_pair(entries, (uint32_t)weights, e->half);

@@ -20,8 +20,8 @@ typedef struct {
 static inline tinyrt_sigmoid_numbers tinyrt_sigmoid_numbers_of(int32_t bits, int32_t start) {
     const int32_t unit = 1 << (15 - bits);
     return (tinyrt_sigmoid_numbers){tinyrt_in_register(1), tinyrt_in_register(1 << bits),
-                                    tinyrt_in_register(unit - (unit * (1 << 16))), tinyrt_in_register(1 << 15),
-                                    tinyrt_in_register(start)};
+                                    tinyrt_in_register(unit - (unit * (1 << 16))),
+                                    tinyrt_in_register(1 << 15), tinyrt_in_register(start)};
 }
 
 /** For logistic's results in the upper half. */
@@ -42,8 +42,7 @@ static inline int32_t tinyrt_sigmoid_between(const int16_t *table, const tinyrt_
     const int32_t far = tinyrt_add_product(position, sign, n->entry);
     const int32_t place = (bits == 9) ? tinyrt_limit_17(far) : tinyrt_limit_16(far);
     const uint32_t entries = tinyrt_load_word(table + (place >> bits));
-    const int32_t weights =
-        tinyrt_add_product(place & ((1 << bits) - 1), n->slope, n->weights);
+    const int32_t weights = tinyrt_add_product(place & ((1 << bits) - 1), n->slope, n->weights);
     const int32_t value = tinyrt_dot_pair(entries, (uint32_t)weights, n->one);
     return tinyrt_add_product(value, sign, n->start);
 }

@@ -86,7 +86,7 @@ typedef struct {
                          [x2] "+r"(x2), [x3] "+r"(x3), [rows] "+r"(rows), [y] "+r"(y)              \
                        : [bias] "r"(p->bias + from), [mult] "r"(p->mult + from),                   \
                          [shift] "r"(p->shift + from), [run] "r"(p->run), [gap] "r"(p->gap),       \
-                         [stride] "r"(p->stride), [zp] "r"(p->y_zp), [low] "r"(p->act_min),         \
+                         [stride] "r"(p->stride), [zp] "r"(p->y_zp), [low] "r"(p->act_min),        \
                          [high] "r"(p->act_max)                                                    \
                        : "t0", "t1", "memory" TINYRT_CLOBBERED);                                   \
         return channels;                                                                           \
