@@ -77,6 +77,4 @@ def test_scores_that_no_cascade_compares_are_told_beside_those_that_it_does(shap
     with pytest.raises(UnsupportedError, match="cannot compare these scores") as caught:
         joint_of(model(there, [first]), model(there, [other]))
     assert caught.value.tensor == other.describe()
-    assert caught.value.expected == (
-        f"int8 scores of one sample, {classes} classes in both models"
-    )
+    assert caught.value.expected == (f"int8 scores of one sample, {classes} classes in both models")
