@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import accumulate
 from types import SimpleNamespace
 
 import pytest
@@ -262,7 +263,7 @@ def lonely(x):
 
 @pytest.fixture
 def reach(tmp_path, monkeypatch):
-    """A record of three tests: all reach the module's line 4, one reaches line 5; others ran on
+    """A record of three tests: all reach the module's line 4, one's fixture line 5; others ran on
     import. Of loops, which the module uses, nothing is recorded.
 
     The module then lacked its first line; of the tests one was written since.
@@ -282,7 +283,8 @@ def reach(tmp_path, monkeypatch):
     write(tmp_path, "tests/ir/test_verifier.py", "")
     contexts = {
         "": {1, 2, 6},
-        "tests/test_a.py::test_one|run": {1, 3, 4},
+        "tests/test_a.py::test_one|run": {1, 3},
+        "tests/test_a.py::test_one (setup)": {4},
         "tests/test_a.py::test_many[0]|setup": {3},
         "tests/test_a.py::test_many[1] (call)": {3},
     }
@@ -312,13 +314,14 @@ ALL = ["a.py::test_many[0]", "a.py::test_one", "a.py::test_many[1]"]
 )
 def test_tests_that_reach_a_line_the_quick_ones_first(reach, module, line, tests):
     """Those that ran it; a line outside of functions, or of one that is not recorded, by its
-    users and by files that import the module."""
+    users and by files that import the module. A fixture's line may be of later tests, too."""
     recorded = [f"tests/test_{name}" for name in tests]
     assert reach.record.exists
     assert reach.tests_of(Place(f"tinyrt/{module}.py", "", 0, line)) == [
         *recorded,
         "tests/test_error_fields.py",
         "tests/test_new.py",
+        *(f"tests/test_a.py::test_many[{i}]" for i in (0, 1) if (module, line) == ("made", 5)),
     ]
 
 
@@ -388,6 +391,11 @@ def test_survivors_are_tried_again(monkeypatch):
     assert sorted(survivors([*verdicts, gone])) == sorted([faults[0], faults[2]])
 
 
-def test_equivalents_are_of_files_that_are_there():
-    assert not [path for path in equivalents.EQUIVALENT if not (copies.ROOT / path).is_file()]
-    assert all(reason for of in equivalents.EQUIVALENT.values() for reason in of.values())
+def test_equivalents_are_of_lines_that_are_there():
+    """Any arrow of a change may be that between its lines, as functions have arrows, too."""
+    for path, of in equivalents.EQUIVALENT.items():
+        code = "".join((copies.ROOT / path).read_text().split())
+        for change, reason in of.items():
+            *line, _ = accumulate("".join(change.split()).split("->"), "{}->{}".format)
+            assert any(before in code for before in line), change
+            assert reason

@@ -120,6 +120,8 @@ def test_an_op_whose_parameters_are_not_given_stays_in_float(build, reasons):
     for node in graph.bound():
         if node.op in reasons:
             assert node.output.dtype is DType.FLOAT32
+    floats = [value for value in graph.values.values() if value.dtype is DType.FLOAT32]
+    assert not [value for value in floats if value.q is not None]
 
 
 @pytest.mark.parametrize(
