@@ -15,60 +15,76 @@ typedef struct {
 
 #ifdef TINYRT_VECTORS
 
-#define TINYRT_BEGIN(x, products, sums) "vmv.v.v " sums ", v0\n"
-#define TINYRT_ADD(x, products, sums) "vwadd.wv " sums ", " sums ", " products "\n"
-#define TINYRT_NEXT_ROW(x, products, sums) "add " x ", " x ", %[gap]\n"
-#define TINYRT_NEXT_1(x, products, sums) "addi " x ", " x ", 1\n"
-#define TINYRT_NEXT_2(x, products, sums) "addi " x ", " x ", 2\n"
-#define TINYRT_NEXT_4(x, products, sums) "addi " x ", " x ", 4\n"
+#define TINYRT_STRIP_BEGIN(x, products, sums) "vmv.v.v " sums ", v0\n"
+#define TINYRT_STRIP_ADD(x, products, sums) "vwadd.wv " sums ", " sums ", " products "\n"
+#define TINYRT_STRIP_NEXT_ROW(x, products, sums) "add " x ", " x ", %[gap]\n"
+#define TINYRT_STRIP_NEXT_1(x, products, sums) "addi " x ", " x ", 1\n"
+#define TINYRT_STRIP_NEXT_2(x, products, sums) "addi " x ", " x ", 2\n"
+#define TINYRT_STRIP_NEXT_4(x, products, sums) "addi " x ", " x ", 4\n"
 /** The products of an even tap of a row, and those of the odd one behind it added to them. */
-#define TINYRT_EVEN(x, products, at)                                                               \
+#define TINYRT_STRIP_EVEN(x, products, at)                                                         \
     "lb t0, " at "(" x ")\n"                                                                       \
     "vwmul.vx " products ", v0, t0\n"
-#define TINYRT_ODD(x, products, at)                                                                \
+#define TINYRT_STRIP_ODD(x, products, at)                                                          \
     "lb t0, " at "(" x ")\n"                                                                       \
     "vwmacc.vx " products ", t0, v2\n"
-#define TINYRT_EVEN_0(x, products, sums) TINYRT_EVEN(x, products, "0")
-#define TINYRT_ODD_1(x, products, sums) TINYRT_ODD(x, products, "1")
-#define TINYRT_EVEN_2(x, products, sums) TINYRT_EVEN(x, products, "2")
-#define TINYRT_ODD_3(x, products, sums) TINYRT_ODD(x, products, "3")
+#define TINYRT_STRIP_EVEN_0(x, products, sums) TINYRT_STRIP_EVEN(x, products, "0")
+#define TINYRT_STRIP_ODD_1(x, products, sums) TINYRT_STRIP_ODD(x, products, "1")
+#define TINYRT_STRIP_EVEN_2(x, products, sums) TINYRT_STRIP_EVEN(x, products, "2")
+#define TINYRT_STRIP_ODD_3(x, products, sums) TINYRT_STRIP_ODD(x, products, "3")
 
-#define TINYRT_LOAD_TAP(to)                                                                        \
+#define TINYRT_STRIP_LOAD_TAP(to)                                                                  \
     "vle8.v " to ", (%[w])\n"                                                                      \
     "add %[w], %[w], %[stride]\n"
-#define TINYRT_ADD_ALL(pixels, size) TINYRT_##size##_HALVES pixels(TINYRT_ADD) TINYRT_##size##_BYTES
-#define TINYRT_PAIR(pixels, size, even, odd)                                                       \
-    TINYRT_LOAD_TAP("v0")                                                                          \
-    TINYRT_LOAD_TAP("v2") pixels(even) pixels(odd) TINYRT_ADD_ALL(pixels, size)
+#define TINYRT_STRIP_ADD_ALL(pixels, size)                                                         \
+    TINYRT_##size##_HALVES pixels(TINYRT_STRIP_ADD) TINYRT_##size##_BYTES
+#define TINYRT_STRIP_PAIR(pixels, size, even, odd)                                                 \
+    TINYRT_STRIP_LOAD_TAP("v0")                                                                    \
+    TINYRT_STRIP_LOAD_TAP("v2") pixels(even) pixels(odd) TINYRT_STRIP_ADD_ALL(pixels, size)
 
-/** The sums of all taps: row by row four at a time, then two, then a single one. */
-#define TINYRT_STRIP_SUMS(pixels, size, registers)                                                 \
+#define TINYRT_STRIP_START(pixels, size, registers)                                                \
     "vsetvli %[vl], %[vl], e32, " registers ", ta, ma\n"                                           \
     "csrwi vxrm, 0\n"                                                                              \
-    "vle32.v v0, (%[bias])\n" pixels(TINYRT_BEGIN) TINYRT_##size##_BYTES                           \
-        "1:\n"                                                                                     \
-        "andi t0, %[run], -4\n"                                                                    \
-        "add t1, %[x0], t0\n"                                                                      \
-        "beqz t0, 3f\n"                                                                            \
-        "2:\n" TINYRT_PAIR(pixels, size, TINYRT_EVEN_0, TINYRT_ODD_1)                              \
-            TINYRT_PAIR(pixels, size, TINYRT_EVEN_2, TINYRT_ODD_3) pixels(                         \
-                TINYRT_NEXT_4) "bne %[x0], t1, 2b\n"                                               \
-                               "3:\n"                                                              \
-                               "andi t0, %[run], 2\n"                                              \
-                               "beqz t0, 4f\n" TINYRT_PAIR(pixels, size, TINYRT_EVEN_0,            \
-                                                           TINYRT_ODD_1)                           \
-                                   pixels(                                                         \
-                                       TINYRT_NEXT_2) "4:\n"                                       \
-                                                      "andi t0, %[run], 1\n"                       \
-                                                      "beqz t0, 5f\n" TINYRT_LOAD_TAP("v0")        \
-                                                          pixels(TINYRT_EVEN_0) TINYRT_ADD_ALL(    \
-                                                              pixels, size)                        \
-                                                              pixels(TINYRT_NEXT_1) "5:\n" pixels( \
-                                                                  TINYRT_NEXT_ROW) "addi "         \
-                                                                                   "%[rows], "     \
-                                                                                   "%[rows], -1\n" \
-                                                                                   "bnez "         \
-                                                                                   "%[rows], 1b\n"
+    "vle32.v v0, (%[bias])\n" pixels(TINYRT_STRIP_BEGIN) TINYRT_##size##_BYTES
+
+/** Four taps of a row at a time. */
+#define TINYRT_STRIP_FOURS(pixels, size)                                                           \
+    "1:\n"                                                                                         \
+    "andi t0, %[run], -4\n"                                                                        \
+    "add t1, %[x0], t0\n"                                                                          \
+    "beqz t0, 3f\n"                                                                                \
+    "2:\n" TINYRT_STRIP_PAIR(pixels, size, TINYRT_STRIP_EVEN_0, TINYRT_STRIP_ODD_1)                \
+        TINYRT_STRIP_PAIR(pixels, size, TINYRT_STRIP_EVEN_2, TINYRT_STRIP_ODD_3)                   \
+            pixels(TINYRT_STRIP_NEXT_4) TINYRT_STRIP_AGAIN
+#define TINYRT_STRIP_AGAIN "bne %[x0], t1, 2b\n"
+
+/** Then two. */
+#define TINYRT_STRIP_TWO(pixels, size)                                                             \
+    "3:\n"                                                                                         \
+    "andi t0, %[run], 2\n"                                                                         \
+    "beqz t0, 4f\n" TINYRT_STRIP_PAIR(pixels, size, TINYRT_STRIP_EVEN_0, TINYRT_STRIP_ODD_1)       \
+        pixels(TINYRT_STRIP_NEXT_2)
+
+/** Then a single one. */
+#define TINYRT_STRIP_LAST(pixels, size)                                                            \
+    "4:\n"                                                                                         \
+    "andi t0, %[run], 1\n"                                                                         \
+    "beqz t0, 5f\n" TINYRT_STRIP_LOAD_TAP("v0") pixels(TINYRT_STRIP_EVEN_0)                        \
+        TINYRT_STRIP_ADD_ALL(pixels, size) pixels(TINYRT_STRIP_NEXT_1)
+
+/** On to the next row. */
+#define TINYRT_STRIP_ROWS(pixels) "5:\n" pixels(TINYRT_STRIP_NEXT_ROW) TINYRT_STRIP_UNTIL
+#define TINYRT_STRIP_UNTIL                                                                         \
+    "addi %[rows], %[rows], -1\n"                                                                  \
+    "bnez %[rows], 1b\n"
+
+/** The sums of all taps, row by row. */
+#define TINYRT_STRIP_SUMS(pixels, size, registers)                                                 \
+    TINYRT_STRIP_START(pixels, size, registers)                                                    \
+    TINYRT_STRIP_FOURS(pixels, size)                                                               \
+    TINYRT_STRIP_TWO(pixels, size)                                                                 \
+    TINYRT_STRIP_LAST(pixels, size)                                                                \
+    TINYRT_STRIP_ROWS(pixels)
 
 /** Channels [from, from + the result) of the pixels. */
 #define TINYRT_STRIP(name, pixels, size, registers)                                                \

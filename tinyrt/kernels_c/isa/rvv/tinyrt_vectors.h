@@ -53,15 +53,24 @@
     "vse8.v " sums ", (%[y])\n"                                                                    \
     "add %[y], %[y], %[stride]\n"
 
+#define TINYRT_RAISE_ALL(pixels, size)                                                             \
+    TINYRT_##size##_BYTES "vle8.v v14, (%[shift])\n" TINYRT_##size##_WORDS                         \
+        "vsext.vf4 v8, v14\n"                                                                      \
+        "vmax.vx v0, v8, zero\n" pixels(TINYRT_RAISE)
+#define TINYRT_MULTIPLY_ALL(pixels) "vle32.v v0, (%[mult])\n" pixels(TINYRT_MULTIPLY)
+#define TINYRT_LOWER_ALL(pixels)                                                                   \
+    "vrsub.vx v8, v8, zero\n"                                                                      \
+    "vmax.vx v8, v8, zero\n" pixels(TINYRT_LOWER)
+#define TINYRT_STORE_ALL(pixels, size)                                                             \
+    TINYRT_##size##_HALVES pixels(TINYRT_TO_HALVES) TINYRT_##size##_BYTES pixels(TINYRT_STORE)
+
 /** Store the sums of pixels that lie stride apart as bytes; v0 to v15 are lost. size is WIDE or
  *  NARROW. Rounding is to nearest (vxrm 0). */
 #define TINYRT_FINISH(pixels, size)                                                                \
-    TINYRT_##size##_BYTES "vle8.v v14, (%[shift])\n" TINYRT_##size##_WORDS                         \
-        "vsext.vf4 v8, v14\n"                                                                      \
-        "vmax.vx v0, v8, zero\n" pixels(TINYRT_RAISE) "vle32.v v0, (%[mult])\n" pixels(            \
-            TINYRT_MULTIPLY) "vrsub.vx v8, v8, zero\n"                                             \
-                             "vmax.vx v8, v8, zero\n" pixels(TINYRT_LOWER) TINYRT_##size##_HALVES  \
-                             pixels(TINYRT_TO_HALVES) TINYRT_##size##_BYTES pixels(TINYRT_STORE)
+    TINYRT_RAISE_ALL(pixels, size)                                                                 \
+    TINYRT_MULTIPLY_ALL(pixels)                                                                    \
+    TINYRT_LOWER_ALL(pixels)                                                                       \
+    TINYRT_STORE_ALL(pixels, size)
 #endif
 
 #endif
