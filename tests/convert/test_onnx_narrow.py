@@ -98,6 +98,14 @@ def pairs_of_classes(m: OnnxModel) -> str:
     return m.op("Gather", m.weights(FEATURES * FEATURES, 2), place)
 
 
+def a_column_of_the_largest(m: OnnxModel) -> str:
+    """Of a table that lies in a row."""
+    place = m.op("ArgMax", m.input(SAMPLES, 12), axis=1)
+    column = m.op("Mod", place, whole(m, 4))
+    row = m.op("Sub", place, column)
+    return m.op("Concat", row, m.op("Mod", m.op("Neg", place), whole(m, 5)), axis=1)
+
+
 def a_class_and_a_number(m: OnnxModel) -> str:
     """Integers that are the model's output are as wide as they were."""
     return m.op("Add", m.op("Neg", largest(m, "x")), whole(m, 100))
@@ -128,7 +136,7 @@ SHORT: dict[str, Callable[[OnnxModel], str]] = {
     f.__name__: f
     for f in (
         *(perfect_trees, traversed_trees, multiplied_trees, pairs_of_classes),
-        *(a_class_and_a_number, a_class_in_the_middle, steps_of_a_number),
+        *(a_column_of_the_largest, a_class_and_a_number, a_class_in_the_middle, steps_of_a_number),
     )
 }
 
