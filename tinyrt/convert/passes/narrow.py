@@ -26,9 +26,7 @@ from tinyrt.ops.cast import CastAttrs
 NARROW = "narrow_integers"
 """The pass's name."""
 
-ALIKE = (ARITHMETIC | ops_where(lambda spec: spec.traits.elementwise or spec.traits.selects)) - {
-    "cast"
-}
+ALIKE = ops_where(lambda spec: spec.traits.elementwise or spec.traits.selects) - {"cast"}
 """Ops that give the same numbers in either width, as long as these fit."""
 
 
@@ -143,10 +141,11 @@ class _Narrowing:
         self.fresh = Names(self.graph)
         self.values = dict(self.graph.values)
         others = [n for n in self.graph.bound() if n.index not in self.turned and n.op != "cast"]
+        # What something still reads in 64 bits.
         self.needed = {*self.graph.outputs}.union(*(n.node.inputs for n in others))
-        """Tensors that something still reads in 64 bits."""
 
     def written(self) -> Graph:
+        """The new graph, verified."""
         for node in self.graph.bound():
             if node.index in self.turned:
                 self._turn(node)
@@ -160,6 +159,7 @@ class _Narrowing:
         return verify(drop_unused_values(graph))
 
     def _turn(self, node: BoundNode) -> None:
+        """Append a node that reads and gives 32 bits."""
         inputs = [
             self._constant(v) if v and v.is_constant and v.dtype is WIDE else self._read(name)
             for v, name in zip(node.inputs, node.node.inputs, strict=True)
@@ -213,6 +213,7 @@ class _Narrowing:
         return self.short.get(name, name)
 
     def _constant(self, value: Value) -> str:
+        """The name of a constant in 32 bits."""
         if value.name not in self.constants:
             name = self.fresh.new(f"{value.name}.{SHORT.short}")
             budget.current().reserve(value.size * SHORT.itemsize, f"'{name}'")

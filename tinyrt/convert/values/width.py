@@ -18,8 +18,6 @@ ARITHMETIC = ops_where(lambda spec: spec.traits.elementwise and not spec.traits.
 
 def fits(value: Value, bounds: Mapping[str, Bounds]) -> bool:
     """Whether 32 bits hold all that a tensor's integers may be."""
-    if not value.size:
-        return False
     low, high = limits_of(SHORT)
     found = of_value(value, bounds)
     return bool((found.low >= low).all() and (found.high <= high).all())
