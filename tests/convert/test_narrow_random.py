@@ -121,3 +121,32 @@ def test_the_random_graphs_have_both_kinds():
         before += len(wide_arithmetic(graph))
         after += len(wide_arithmetic(apply_known(graph, [NARROW])))
     assert 0 < after < before / 2
+
+
+def narrowed(b: Builder, *outputs: str) -> list[str]:
+    """The ops that are left and their dtypes; the answers are the same."""
+    graph = b.graph(*outputs)
+    after = apply_known(graph, [NARROW])
+    x = (np.random.default_rng(0).standard_normal(SHAPE) * 1e12).astype(np.float32)
+    wanted = evaluate(graph, {"x": x})
+    for name, found in evaluate(after, {"x": x}).items():
+        np.testing.assert_array_equal(found, wanted[name], strict=True)
+    return [f"{n.op} {n.output.dtype.short}" for n in after.bound()]
+
+
+def test_what_an_op_of_64_bits_gives_is_cast_for_those_of_32():
+    b = Builder(SHAPE)
+    number = b.op("cast", ("x",), WIDE)
+    rest = b.op("floor_mod", (number, b.constant(np.array([7]))))
+    y = b.op("add", (rest, rest), AddAttrs())
+    ops = narrowed(b, b.op("cast", (y,), CastAttrs()), b.op("cast", (rest,), CastAttrs()))
+    assert ops == ["cast s64", "floor_mod s64", "cast s32", "add s32", "cast f32", "cast f32"]
+
+
+def test_casts_that_follow_each_other_are_one():
+    b = Builder(SHAPE)
+    wide = b.op("cast", (b.op("cast", ("x",), SHORT),), WIDE)
+    moved = b.op("reshape", (wide,), ReshapeAttrs((4, 3)))
+    assert narrowed(b, b.op("cast", (moved,), CastAttrs())) == [
+        *("cast s32", "reshape s32", "cast f32")
+    ]
