@@ -150,3 +150,16 @@ def test_casts_that_follow_each_other_are_one():
     assert narrowed(b, b.op("cast", (moved,), CastAttrs())) == [
         *("cast s32", "reshape s32", "cast f32")
     ]
+
+
+def test_one_cast_behind_a_join_is_less_than_one_before_each_part():
+    b = Builder(SHAPE)
+    whole = b.op("cast", ("x",), SHORT)
+    parts = [
+        b.op("cast", (source,), WIDE) for source in (whole, b.op("add", (whole, whole), AddAttrs()))
+    ]
+    joined = b.op("concatenation", parts, ConcatenationAttrs(0))
+    assert narrowed(b, joined) == ["cast s32", "add s32", "concatenation s32", "cast s64"]
+    b = Builder(SHAPE)
+    part = b.op("cast", (b.op("cast", ("x",), SHORT),), WIDE)
+    assert narrowed(b, b.op("reshape", (part,), ReshapeAttrs((4, 3))))[-1] == "reshape s64"
