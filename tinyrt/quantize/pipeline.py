@@ -28,6 +28,7 @@ from tinyrt.quantize.methods.turned import split_turned, with_moved
 from tinyrt.quantize.plan import QuantPlan, make_plan
 from tinyrt.quantize.ranges import Range
 from tinyrt.quantize.simulate import Array, Simulator, simulator_of
+from tinyrt.quantize.slopes import with_slopes_written_out
 from tinyrt.quantize.tables import free_ranges, gather_tables
 
 LOOKED_AT = 3
@@ -62,7 +63,8 @@ def quantize_graph(
 
     """
     config = config or configure(None)
-    graph = gather_tables(without_guards(graph), config, chains=config.tables)
+    graph = with_slopes_written_out(without_guards(graph), config)
+    graph = gather_tables(graph, config, chains=config.tables)
     if data is None:
         if config.needs_data:
             raise DataError(
