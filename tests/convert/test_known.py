@@ -188,5 +188,5 @@ def test_float_functions_stay_behind_what_may_be_below_0(before):
 
 def test_passes_by_values_have_names():
     plainer = (DROP_CLAMP, DROP_UNCHANGED, KNOWN_TRUTH, FROM_FRONT)
-    assert KNOWN_PASSES == (*plainer, NARROW, CUT_CHANNELS)
+    assert (*plainer, NARROW, CUT_CHANNELS) == KNOWN_PASSES
     assert pass_names()[-6:] == KNOWN_PASSES
