@@ -1,6 +1,5 @@
 """The tool that puts faults in: what its operators change, and what it says of tests."""
 
-import json
 from dataclasses import replace
 from itertools import accumulate
 from types import SimpleNamespace
@@ -8,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from tools.covered import Record
-from tools.mutants import by_hand, c_faults, copies, equivalents, python_faults
+from tools.mutants import c_faults, copies, equivalents, python_faults
 from tools.mutants.__main__ import (
     Verdict,
     changed_since,
@@ -63,23 +62,6 @@ def write(folder, name, text):
 def faults_of(module, folder, name):
     text = (folder / name).read_text()
     return {(p.operator, module.changed(text, p)) for p in module.places(folder, name)}
-
-
-def test_faults_by_hand_stand_where_they_differ(tmp_path, monkeypatch):
-    monkeypatch.setattr(by_hand, "ROOT", tmp_path)
-    write(tmp_path, "module.py", "def f(x):\n    y = x + 1\n    return y\n")
-    faults = tmp_path / "faults.json"
-    fault = {
-        "path": "module.py",
-        "before": "def f(x):\n    y = x + 1",
-        "after": "def f(x):\n    y = x",
-    }
-    faults.write_text(json.dumps([fault]))
-    [(place, after)] = by_hand.written(faults)
-    assert (place.line, after) == (2, "def f(x):\n    y = x\n    return y\n")
-    faults.write_text(json.dumps([fault | {"before": "x"}]))
-    with pytest.raises(SystemExit, match="'x' stands there 2 times, expected once"):
-        by_hand.written(faults)
 
 
 @pytest.mark.parametrize(("operator", "example"), PYTHON.items())

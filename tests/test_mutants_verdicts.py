@@ -1,10 +1,12 @@
-"""Which tests' word is taken for a fault: of those that fail with it, and by it."""
+"""Faults by hand, and which tests' word is taken for a fault: of those that fail by it alone."""
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from tools.mutants import by_hand
 from tools.mutants.__main__ import _judge
 from tools.mutants.copies import Copy
 from tools.mutants.faults import Place
@@ -35,3 +37,20 @@ def test_a_fault_is_noticed_by_who_fails_by_it_alone(tmp_path: Path, names, by):
     fault = Place("module.py", "by hand", 0, 2), MODULE.replace("+", "*")
     verdict = _judge(fault, reach, Copy(tmp_path), set())
     assert (verdict.noticed, verdict.by) == (bool(by), by)
+
+
+def test_faults_by_hand_stand_where_they_differ(tmp_path, monkeypatch):
+    monkeypatch.setattr(by_hand, "ROOT", tmp_path)
+    (tmp_path / "module.py").write_text("def f(x):\n    y = x + 1\n    return y\n")
+    faults = tmp_path / "faults.json"
+    fault = {
+        "path": "module.py",
+        "before": "def f(x):\n    y = x + 1",
+        "after": "def f(x):\n    y = x",
+    }
+    faults.write_text(json.dumps([fault]))
+    [(place, after)] = by_hand.written(faults)
+    assert (place.line, after) == (2, "def f(x):\n    y = x\n    return y\n")
+    faults.write_text(json.dumps([fault | {"before": "x"}]))
+    with pytest.raises(SystemExit, match="'x' stands there 2 times, expected once"):
+        by_hand.written(faults)
