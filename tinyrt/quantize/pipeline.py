@@ -15,7 +15,7 @@ from tinyrt.quantize.apply import apply_plan
 from tinyrt.quantize.calibration.collect import calibrate, checked_batches
 from tinyrt.quantize.calibration.samples import Samples, split_head
 from tinyrt.quantize.calibration.search import narrower, search_ranges, search_samples
-from tinyrt.quantize.config import REFINING, QuantConfig, Scheme, configure
+from tinyrt.quantize.config import REFINING, QuantConfig, configure
 from tinyrt.quantize.guards import without_guards
 from tinyrt.quantize.methods.affine import merge_affine
 from tinyrt.quantize.methods.centred import blind_to_shifts
@@ -30,6 +30,9 @@ from tinyrt.quantize.ranges import Range
 from tinyrt.quantize.simulate import Array, Simulator, simulator_of
 from tinyrt.quantize.slopes import with_slopes_written_out
 from tinyrt.quantize.tables import free_ranges, gather_tables
+
+FEW_HELD = 16
+"""Samples held back of which fewer must gain more than by chance."""
 
 LOOKED_AT = 3
 """Times the samples that methods are fitted to: so many are read to choose among the methods."""
@@ -134,7 +137,7 @@ class Prepared:
     def _best(
         self, config: QuantConfig, fit: Mapping[str, Array], held: Mapping[str, Array]
     ) -> tuple[QuantConfig, QuantPlan]:
-        """The refinements by which samples that none is fitted to gain more than by chance."""
+        """The refinements by which samples that none is fitted to gain, few more than by chance."""
         plans = self._plans(config, fit)
         if config.optimize_rounding:
             plain = replace(config, optimize_rounding=False, tune_ranges=False)
@@ -143,18 +146,20 @@ class Prepared:
         chosen, ratios = plans[0], measured.ratios_db(measured.run_plan(plans[0][1]))
         for found in plans[1:]:
             others = measured.ratios_db(measured.run_plan(found[1]))
-            if _gains(ratios, others, 0.0 if config.scheme is Scheme.INT4 else 1.0):
+            if _gains(ratios, others):
                 chosen, ratios = found, others
         return chosen
 
 
-def _gains(before: Array, after: Array, errors: float) -> bool:
-    """Whether the mean over samples is larger, by more than so many of its standard errors.
+def _gains(before: Array, after: Array) -> bool:
+    """Whether the mean over samples is larger, of few samples by more than its standard error.
 
-    Refinements gain tenths of a dB in int8, as much as chance does; in four bits they gain some.
+    Many tell right: of 16 networks measured with 33 samples or more, none lost by the mean alone,
+    and six of the gains were within the error.
     """
     gains = after - before
-    return bool(gains.mean() > errors * gains.std(ddof=1) / math.sqrt(len(gains)))
+    error = gains.std(ddof=1) / math.sqrt(len(gains)) if len(gains) < FEW_HELD else 0.0
+    return bool(gains.mean() > error)
 
 
 def _apart(
