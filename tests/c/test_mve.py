@@ -134,6 +134,7 @@ ASSEMBLY = {
     "internal/tinyrt_svdf_mve_loop.h": "products of a state",
     "include/tinyrt_mve_memory.h": "copies and fills",
     "isa/mve/tinyrt_fft_s16.h": "an order of stores; no instruction",
+    "internal/tinyrt_mve_sigmoid_loop.h": "logistic and tanh of eight int16",
     "isa/mve/tinyrt_float_tile.h": "tiles of floats",
     "isa/mve/tinyrt_sum_line.h": "sums of eight bytes",
     "src_mve/tinyrt_conv2d_raised_s16.c": "dot products of a column",

@@ -273,11 +273,13 @@ def test_a_reader_that_leaves_is_no_error():
 @pytest.mark.parametrize("rows", [[], ["--by-rows"]])
 def test_the_bound_is_that_of_the_rows_where_ops_run_row_by_row(made, tmp_path, rows, monkeypatch):
     """In every table that has one, of one model and of several."""
-    monkeypatch.setenv("COLUMNS", "400")
+    monkeypatch.chdir(tmp_path)
     for command in (
         ("inspect", made.tall),
-        ("export", made.tall, "-o", tmp_path / "alone"),
-        ("export", made.tall, made.int8, "-o", tmp_path / "both"),
+        ("export", made.tall, "-o", "alone"),
+        ("export", made.tall, made.int8, "-o", "both"),
     ):
-        text = call(*command, *rows).output
+        # Cells of names are broken in lines, with the numbers between.
+        words = (w for w in call(*command, *rows).output.split() if not w[0].isdigit())
+        text = " ".join(words)
         assert ("this order of rows cannot do without" in text) == bool(rows), command

@@ -48,7 +48,10 @@ def test_each_op_comes_back_as_it_was_written(op):
         if OPS[op].quant is Quant.STATEFUL:
             # Files have no name for what variables become: the reader gives it one.
             graph = parse_tflite(write_tflite(keeping(graph)), graph.name)
-        _same(lower(graph), parse_tflite(write_tflite(graph), graph.name))
+        # Places that count from the end are several ops in files, and one again when read.
+        folded = getattr(graph.nodes[0].attrs, "from_end", False)
+        expected = graph if folded else lower(graph)
+        _same(expected, parse_tflite(write_tflite(graph), graph.name))
 
 
 def test_a_pointwise_comes_back_from_the_float_ops_that_it_stands_for():

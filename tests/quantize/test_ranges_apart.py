@@ -247,9 +247,9 @@ GAINS = {
 """What samples held back gain by refinements in dB, and whether these are applied."""
 
 
-@pytest.mark.parametrize(("count", "taken"), [(15, False), (16, True)])
+@pytest.mark.parametrize(("count", "taken"), [(31, False), (32, True)])
 def test_of_many_samples_the_mean_alone_tells(count, taken):
-    gains = np.resize([3.0, -2.0], count)
+    gains = np.resize([5.0, -4.5], count)
     assert gains.mean() > 0
     assert _gains(np.zeros(count), gains) is taken
     assert not _gains(gains, np.zeros(count))

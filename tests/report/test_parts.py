@@ -43,7 +43,8 @@ def test_there_are_parts_of_every_core_each_with_its_source():
     found = parts()
     assert len(found) == len({part.name for part in found}) == 71
     emulated = {name for name in CORES if not name.startswith("host")}
-    assert {part.core for part in found} == emulated
+    # None with vectors for integers alone is sold by a name that the page could give.
+    assert {part.core for part in found} == emulated - {"rv32imcv"}
     for part in found:
         assert part.maker
         assert re.search(READ, part.source), part

@@ -31,7 +31,7 @@ from tinyrt.quantize.simulate import Array, Simulator, simulator_of
 from tinyrt.quantize.slopes import with_slopes_written_out
 from tinyrt.quantize.tables import free_ranges, gather_tables
 
-FEW_HELD = 16
+FEW_HELD = 32
 """Samples held back of which fewer must gain more than by chance."""
 
 LOOKED_AT = 3
