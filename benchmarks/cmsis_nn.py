@@ -37,6 +37,7 @@ from tinyrt.ir import BoundNode, DType, Graph, Value
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.ops.shared.requant import multipliers
+from tinyrt.ops.shared.spec import Form
 from tinyrt.ops.shared.window import Window
 
 OPTIONS = ("-O3", "-std=c99", "-ffunction-sections", "-fdata-sections")
@@ -238,6 +239,14 @@ def _softmax(site: _Site) -> Call:
     return Call("softmax_s16", (site.x[0], *map(str, sizes), tables, site.y), data)
 
 
+def _curve(site: _Site) -> Call:
+    """A function of int16 values whose scale is a power of two."""
+    kind = {"logistic": "ARM_SIGMOID", "tanh": "ARM_TANH"}[site.node.op]
+    left = round(np.log2(float(_scale(site.node.input(0))[0]))) + 12
+    sizes = map(str, (site.node.output.size, left))
+    return Call("nn_activation_s16", (site.x[0], site.y, *sizes, kind))
+
+
 def _pad(site: _Site) -> Call:
     pads = site.node.attrs.paddings
     before, after = (tuple(pair[i] for pair in pads) for i in (0, 1))
@@ -275,15 +284,20 @@ CALLS: dict[str, Callable[[_Site], Call]] = {
     **{"conv2d": _conv, "depthwise_conv2d": _depthwise, "fully_connected": _dense},
     **{"add": _add, "mul": _mul, "maximum": _extreme, "minimum": _extreme},
     **{"average_pool2d": _pool, "max_pool2d": _pool, "softmax": _softmax},
+    **{"logistic": _curve, "tanh": _curve},
     **{"pad": _pad, "transpose": _transpose, "batch_matmul": _matmul, LSTM: _lstm},
 }
 """Op -> how CMSIS-NN is called for it."""
 
 
 def has_twin(layer: Layer) -> bool:
-    """Whether CMSIS-NN has a function for a layer: it adds and multiplies tensors of one shape."""
+    """Whether CMSIS-NN has a function for a layer.
+
+    It adds and multiplies tensors of one shape, and has no tables for int8.
+    """
     repeats = layer.op in ("add", "mul") and layer.shapes[0] != layer.shapes[1]
-    return layer.op in CALLS and not repeats
+    table = layer.op in ("logistic", "tanh") and layer.form is Form.INT8
+    return layer.op in CALLS and not repeats and not table
 
 
 def replace_calls(project: ExportedProject, graph: Graph, objects: list[Path]) -> None:

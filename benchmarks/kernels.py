@@ -75,6 +75,7 @@ class Layer:
         scale: the output's, against an input's of 0.05.
         zero_point: the output's.
         form: of the activations.
+        x_scale: the first input's, of int16 256 times as large.
 
     """
 
@@ -84,6 +85,7 @@ class Layer:
     scale: float = 0.05
     zero_point: int = ZERO_POINT
     form: Form = Form.INT8
+    x_scale: float = INPUT_SCALE
 
     @property
     def dtype(self) -> DType:
@@ -94,6 +96,11 @@ class Layer:
 def int16(layer: Layer) -> Layer:
     """The layer with int16 activations."""
     return replace(layer, form=Form.INT16X8, zero_point=0, scale=layer.scale / 64)
+
+
+def _curve(op: str) -> Layer:
+    """A function of int16 values from -8 to 8, in steps of a power of two: others have no twin."""
+    return replace(int16(Layer(op, NoAttrs(), (IMAGE,))), x_scale=2.0**-4)
 
 
 def _conv(w: Shape, scale: float = 0.2, **attrs: Any) -> Layer:
@@ -172,6 +179,8 @@ LAYERS: dict[str, Layer] = {
     "dense, 1 row, int16": int16(_dense(1, 512, 64)),
     "add, int16": int16(Layer("add", AddAttrs(), (IMAGE, IMAGE))),
     "mul, int16": int16(Layer("mul", MulAttrs(), (IMAGE, IMAGE), 3.2)),
+    "logistic, int16": _curve("logistic"),
+    "tanh, int16": _curve("tanh"),
     "softmax, 64 rows of 64, int16": int16(Layer("softmax", SoftmaxAttrs(), ((64, 64),))),
     "average pool 2 x 2, int16": int16(
         Layer("average_pool2d", Pool2dAttrs((2, 2), (2, 2)), (IMAGE,), INPUT_SCALE / 4)
@@ -263,8 +272,9 @@ def _operands(name: str, layer: Layer, rng: np.random.Generator) -> list[Value]:
     if layer.form is Form.FLOAT:
         return _float_operands(name, layer, rng)
     wide = layer.form is Form.INT16X8
-    own = QParams((INPUT_SCALE / 256,), 0) if wide else QParams((INPUT_SCALE,), ZERO_POINT)
-    found = [Value(f"x {list(first)}{KINDS[layer.form]}", layer.dtype, first, own)]
+    own = QParams((layer.x_scale / 256,), 0) if wide else QParams((layer.x_scale,), ZERO_POINT)
+    steps = "" if layer.x_scale == INPUT_SCALE else f" in steps of {own.scale}"
+    found = [Value(f"x {list(first)}{KINDS[layer.form]}{steps}", layer.dtype, first, own)]
     for shape in others:
         if OPS[layer.op].quant is Quant.WEIGHTED:
             axis = OPS[layer.op].weight_axis

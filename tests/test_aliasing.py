@@ -101,6 +101,20 @@ def test_a_second_run_leaves_the_first_answers(case, backend):
         np.testing.assert_array_equal(answer, wanted[name])
 
 
+def test_what_is_said_of_tensors_is_the_callers_own():
+    """By every call that describes some, all arrays of it."""
+    samples = RNG.normal(size=(4, 8, 8, 3)).astype(np.float32)
+    interpreter = Interpreter(model_content=write_tflite(quantize_graph(small_cnn(), samples)))
+    for way in ("get_tensor_details", "get_input_details", "get_output_details"):
+        describe = getattr(interpreter, way)
+        before = repr(describe())
+        for detail in describe():
+            for array in (*detail.values(), *detail["quantization_parameters"].values()):
+                if isinstance(array, np.ndarray):
+                    array += 1
+        assert repr(describe()) == before
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("case", [c for c in OUTPUTS if ("native", c) not in REFUSED])
 def test_a_models_answers_are_the_callers_own(case, backend):

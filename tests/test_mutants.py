@@ -1,13 +1,13 @@
 """The tool that puts faults in: what its operators change, and what it says of tests."""
 
-import json
 from dataclasses import replace
+from itertools import accumulate
 from types import SimpleNamespace
 
 import pytest
 
 from tools.covered import Record
-from tools.mutants import by_hand, c_faults, copies, equivalents, python_faults
+from tools.mutants import c_faults, copies, equivalents, python_faults
 from tools.mutants.__main__ import (
     Verdict,
     changed_since,
@@ -62,23 +62,6 @@ def write(folder, name, text):
 def faults_of(module, folder, name):
     text = (folder / name).read_text()
     return {(p.operator, module.changed(text, p)) for p in module.places(folder, name)}
-
-
-def test_faults_by_hand_stand_where_they_differ(tmp_path, monkeypatch):
-    monkeypatch.setattr(by_hand, "ROOT", tmp_path)
-    write(tmp_path, "module.py", "def f(x):\n    y = x + 1\n    return y\n")
-    faults = tmp_path / "faults.json"
-    fault = {
-        "path": "module.py",
-        "before": "def f(x):\n    y = x + 1",
-        "after": "def f(x):\n    y = x",
-    }
-    faults.write_text(json.dumps([fault]))
-    [(place, after)] = by_hand.written(faults)
-    assert (place.line, after) == (2, "def f(x):\n    y = x\n    return y\n")
-    faults.write_text(json.dumps([fault | {"before": "x"}]))
-    with pytest.raises(SystemExit, match="'x' stands there 2 times, expected once"):
-        by_hand.written(faults)
 
 
 @pytest.mark.parametrize(("operator", "example"), PYTHON.items())
@@ -262,7 +245,7 @@ def lonely(x):
 
 @pytest.fixture
 def reach(tmp_path, monkeypatch):
-    """A record of three tests: all reach the module's line 4, one reaches line 5; others ran on
+    """A record of three tests: all reach the module's line 4, one's fixture line 5; others ran on
     import. Of loops, which the module uses, nothing is recorded.
 
     The module then lacked its first line; of the tests one was written since.
@@ -282,7 +265,8 @@ def reach(tmp_path, monkeypatch):
     write(tmp_path, "tests/ir/test_verifier.py", "")
     contexts = {
         "": {1, 2, 6},
-        "tests/test_a.py::test_one|run": {1, 3, 4},
+        "tests/test_a.py::test_one|run": {1, 3},
+        "tests/test_a.py::test_one (setup)": {4},
         "tests/test_a.py::test_many[0]|setup": {3},
         "tests/test_a.py::test_many[1] (call)": {3},
     }
@@ -312,13 +296,14 @@ ALL = ["a.py::test_many[0]", "a.py::test_one", "a.py::test_many[1]"]
 )
 def test_tests_that_reach_a_line_the_quick_ones_first(reach, module, line, tests):
     """Those that ran it; a line outside of functions, or of one that is not recorded, by its
-    users and by files that import the module."""
+    users and by files that import the module. A fixture's line may be of later tests, too."""
     recorded = [f"tests/test_{name}" for name in tests]
     assert reach.record.exists
     assert reach.tests_of(Place(f"tinyrt/{module}.py", "", 0, line)) == [
         *recorded,
         "tests/test_error_fields.py",
         "tests/test_new.py",
+        *(f"tests/test_a.py::test_many[{i}]" for i in (0, 1) if (module, line) == ("made", 5)),
     ]
 
 
@@ -334,6 +319,7 @@ def test_new_tests_that_name_what_is_changed_come_first(reach):
     ("path", "part"),
     [
         ("src_mve/tinyrt_add_s8.c", "mve"),
+        ("src_rvv/tinyrt_lut_s8.c", "strips"),
         ("src/tinyrt_add_s8.c", "tests/c"),
         ("internal/tinyrt_root_table.h", "tests/c/test_tables.py"),
         ("internal/tinyrt_bits.h", "tests/dsp"),
@@ -387,6 +373,11 @@ def test_survivors_are_tried_again(monkeypatch):
     assert sorted(survivors([*verdicts, gone])) == sorted([faults[0], faults[2]])
 
 
-def test_equivalents_are_of_files_that_are_there():
-    assert not [path for path in equivalents.EQUIVALENT if not (copies.ROOT / path).is_file()]
-    assert all(reason for of in equivalents.EQUIVALENT.values() for reason in of.values())
+def test_equivalents_are_of_lines_that_are_there():
+    """Any arrow of a change may be that between its lines, as functions have arrows, too."""
+    for path, of in equivalents.EQUIVALENT.items():
+        code = "".join((copies.ROOT / path).read_text().split())
+        for change, reason in of.items():
+            *line, _ = accumulate("".join(change.split()).split("->"), "{}->{}".format)
+            assert any(before in code for before in line), change
+            assert reason

@@ -33,6 +33,10 @@ CONVOLUTIONS = [
     (1, 9, 9, 4, 8, 3, 2),
     (1, 4, 4, 12, 12, 1, 1),
     (1, 8, 3, 2, 48, 1, 2),
+    (1, 1, 1, 8, 12, 1, 1),
+    (1, 1, 7, 16, 16, 1, 1),
+    (2, 1, 7, 8, 9, 1, 1),
+    (1, 2, 4, 8, 16, 1, 1),
 ]
 
 DEPTHWISE = [
@@ -54,6 +58,15 @@ DEPTHWISE = [
     (1, 20, 1, 4, 1, (18, 1), 1),
     (1, 12, 1, 8, 1, (3, 1), 2),
 ]
+
+DILATED = [
+    # height, width, channels, kernel, dilation
+    *((1, 13, 9, (1, 3), d) for d in ((1, 2), (1, 3), (2, 1))),
+    *((13, 1, 16, (4, 1), d) for d in ((2, 1), (3, 1), (1, 2))),
+    *((9, 8, 8, (3, 3), d) for d in ((2, 1), (1, 2), (2, 2))),
+    *((9, 7, 16, (2, 3), d) for d in ((2, 1), (1, 2), (3, 2))),
+]
+"""Of convolutions and of depthwise ones."""
 
 DENSE = [(1, 4, 10), (1, 7, 16), (1, 12, 33), (3, 8, 20), (9, 5, 130), (1, 640, 128), (1, 8, 300)]
 
@@ -78,6 +91,15 @@ def cases() -> Iterator[tuple[str, Case, str]]:
             shapes = ((n, h, w, c), (1, *kernel, c * times), (c * times,))
             case = Case("depthwise_conv2d", attrs, shapes, WEIGHTED)
             yield f"depthwise {shapes} {stride} {finish}", case, finish
+    for h, w, c, kernel, dilation in DILATED:
+        finish, x = next(finishes), (1, h, w, c)
+        for attrs_of, op, first in (
+            (Conv2dAttrs, "conv2d", 12),
+            (DepthwiseConv2dAttrs, "depthwise_conv2d", 1),
+        ):
+            attrs = attrs_of((1, 1), "SAME", dilation, _activation(finish))
+            shapes = (x, (first, *kernel, c), (12 if first > 1 else c,))
+            yield f"{op} {shapes} by {dilation} {finish}", Case(op, attrs, shapes, WEIGHTED), finish
     for (rows, length, channels), finish in product(DENSE, FINISHES):
         attrs = FullyConnectedAttrs(activation=_activation(finish))
         shapes = ((rows, length), (channels, length), (channels,))

@@ -2,6 +2,7 @@
 
 import re
 from fnmatch import fnmatch
+from functools import partial
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from tests.c.programs import (
     of_zeros,
     one_graph,
 )
+from tests.c.strip_cases import of_strips
 from tests.c.test_rows import narrow_net, rows_of
 from tests.c.tiles import by_tiles
 from tests.c.wide_layers import some_groups, some_layers
@@ -51,6 +53,7 @@ PROGRAMS = {
     "zeros": (of_zeros, ("cortex-m3", "cortex-m4"), "size"),
     "wide": (some_layers, ("cortex-m3", "cortex-m4", "cortex-m0"), "balanced"),
     "wide, small": (some_layers, ("cortex-m3",), "size"),
+    "strips": (partial(of_strips, 12), ("rv32imcv",), "balanced"),
     "wide groups": (some_groups, ("cortex-m3", "cortex-m4"), "balanced"),
 }
 """What a program computes -> its cases, the cores it is made for, and the aim of its code."""

@@ -58,6 +58,13 @@ def reached(names):
     return found
 
 
+@pytest.mark.parametrize("isa", kernels_c.FALLBACKS)
+def test_files_of_kernels_come_by_name_wherever_they_lie(isa):
+    files = kernels_c.closure(["tinyrt_add_s8", "tinyrt_softmax_s8"], isa)
+    assert files != sorted(files)
+    assert [path.name for path in files] == sorted({path.name for path in files})
+
+
 def test_names_are_found():
     text = """
 #define one_macro(x) \\

@@ -37,7 +37,7 @@ class _Net:
         self.rng, self.tensors, self.ops = rng, [], []
         self.inputs, self.outputs = [], []
 
-    def layer(self, builtin, x, w, out, zero_point, fields, relu):
+    def layer(self, builtin, x, w, out, zero_point, fields, relu, data=None):
         rng, i = self.rng, len(self.ops)
         table = {
             "CONV_2D": "Conv2DOptions",
@@ -45,7 +45,7 @@ class _Net:
             "FULLY_CONNECTED": "FullyConnectedOptions",
         }
         x_zp = int(rng.choice([0, 3, 128, 200, 255]))
-        data = weights(rng, w, zero_point)
+        data = weights(rng, w, zero_point) if data is None else data
         channels, taps = out[-1], data.size // out[-1]
         bias = rng.integers(-90 * taps, 90 * taps + 1, channels).astype(np.int32)
         # Outputs take about all of a byte, whatever the number of taps.
@@ -67,6 +67,16 @@ class _Net:
         fields = {"FusedActivationFunction": int(relu)}
         shapes = (rows, c_in), (c_out, c_in), (rows, c_out)
         self.layer("FULLY_CONNECTED", *shapes, zero_point, fields, relu)
+
+    def few_beyond(self, pixels):
+        """A convolution of a column of pixels, few of whose weights lie beyond int8."""
+        w = (5, 3, 1, 8)
+        data = (110 + self.rng.integers(-30, 31, w)).astype(np.uint8)
+        data.flat[::50] = 254
+        fields = {"Padding": 1, "StrideH": 1, "StrideW": 1}
+        fields |= {"DilationHFactor": 1, "DilationWFactor": 1}
+        shapes = (1, pixels + 2, 1, 8), w, (1, pixels, 1, 5)
+        self.layer("CONV_2D", *shapes, 110, fields, self.rng.random() < 0.5, data)
 
     def graph(self) -> Graph:
         made = build(Subgraph(self.tensors, self.ops, self.inputs, self.outputs))
@@ -121,6 +131,8 @@ def net(seed: int, layers: int) -> Graph:
         fields["DepthMultiplier"] = times
         shapes = x, (1, *kernel, c_in * times), (images, *window.out, c_in * times)
         made.layer("DEPTHWISE_CONV_2D", *shapes, *common)
+    for pixels in (1, 3):
+        made.few_beyond(pixels)
     return made.graph()
 
 

@@ -268,3 +268,16 @@ def test_a_reader_that_leaves_is_no_error():
     assert process.stderr.read() == b""
     process.stderr.close()
     process.wait()
+
+
+@pytest.mark.parametrize("rows", [[], ["--by-rows"]])
+def test_the_bound_is_that_of_the_rows_where_ops_run_row_by_row(made, tmp_path, rows, monkeypatch):
+    """In every table that has one, of one model and of several."""
+    monkeypatch.setenv("COLUMNS", "400")
+    for command in (
+        ("inspect", made.tall),
+        ("export", made.tall, "-o", tmp_path / "alone"),
+        ("export", made.tall, made.int8, "-o", tmp_path / "both"),
+    ):
+        text = call(*command, *rows).output
+        assert ("this order of rows cannot do without" in text) == bool(rows), command

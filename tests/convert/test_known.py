@@ -20,6 +20,7 @@ from tinyrt.convert.passes.known import (
     KNOWN_TRUTH,
     apply_known,
 )
+from tinyrt.convert.passes.narrow import NARROW
 from tinyrt.ir import Graph, QParams, RewriteLog
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.leaky_relu import LeakyReluAttrs
@@ -186,5 +187,6 @@ def test_float_functions_stay_behind_what_may_be_below_0(before):
 
 
 def test_passes_by_values_have_names():
-    assert KNOWN_PASSES == (DROP_CLAMP, DROP_UNCHANGED, KNOWN_TRUTH, FROM_FRONT, CUT_CHANNELS)
-    assert pass_names()[-5:] == KNOWN_PASSES
+    plainer = (DROP_CLAMP, DROP_UNCHANGED, KNOWN_TRUTH, FROM_FRONT)
+    assert (*plainer, NARROW, CUT_CHANNELS) == KNOWN_PASSES
+    assert pass_names()[-6:] == KNOWN_PASSES

@@ -94,6 +94,12 @@ SAME = {
     "weights that are added, too": symmetric,
     "a constant vector before a matrix": lambda m: m.op("MatMul", m.weights(4), m.input(4, 3)),
     "a constant vector before matrices": lambda m: m.op("MatMul", m.weights(4), m.input(2, 4, 3)),
+    "computed matrices and what is added": lambda m: m.op(
+        "Gemm", m.input(2, 3), m.input(3, 4, name="z"), m.weights(4)
+    ),
+    "computed matrices, scaled, and what is added": lambda m: m.op(
+        "Gemm", m.input(2, 3), m.input(3, 4, name="z"), m.weights(4), alpha=0.5
+    ),
     "shares of what is no softmax": lambda m: shares(m, "Relu"),
     "shares of a softmax": lambda m: shares(m, "Softmax"),
     "a vector that would be turned": lambda m: fused(

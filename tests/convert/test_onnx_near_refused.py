@@ -62,6 +62,12 @@ REFUSED = {
         "Greater on a tensor of integers",
         lambda m: as_float(m, m.op("Greater", quantised(m, m.input(2, 3)), quantised(m, "x"))),
     ),
+    "integers by a constant matrix": (
+        "MatMul on integers that depend",
+        lambda m: as_float(
+            m, m.op("MatMul", m.op("Reshape", counted(m), m.ints(1, 2)), m.weights(2, 3))
+        ),
+    ),
     "doubles by zeros": ("the divisor has zeros", lambda m: doubles(m, [1, 0, 2])),
     "a border of no number": (
         "the pad value has shape [0]",
@@ -94,6 +100,31 @@ REFUSED = {
     "constants of other ranks": (
         "constant weights of shape [1, 3, 4]",
         lambda m: m.op("MatMul", m.weights(2, 3), m.weights(1, 3, 4)),
+    ),
+    "a dimension without a label": (
+        "'ij' in 'ij->i'",
+        lambda m: m.op("Einsum", m.input(2, 3, 4), equation="ij->i"),
+    ),
+    "a dimension too many labels": (
+        "'...ijkl' in '...ijkl->i'",
+        lambda m: m.op("Einsum", m.input(2, 3, 4), equation="...ijkl->i"),
+    ),
+    **{
+        f"a number in place {place} of a product": (
+            "a product with a scalar",
+            lambda m, place=place: m.op(
+                "MatMul", *sorted([m.input(), m.input(3, name="z")], reverse=place == 1)
+            ),
+        )
+        for place in (0, 1)
+    },
+    "neighbours of size 0": (
+        "LRN of size 0",
+        lambda m: m.op("LRN", m.input(1, 2, 3), size=0),
+    ),
+    "neighbours of two dimensions": (
+        "LRN of size 3 of f32[2,3]",
+        lambda m: m.op("LRN", m.input(2, 3), size=3),
     ),
     "a scan of opset 8": ("Scan of 1 sequences", lambda m: scan(at(m, 8), m.input(1, 3, 2))),
     "batches that are turned": (

@@ -106,7 +106,18 @@ REFUSED = [
         FRAME,
         lambda m: m.op("STFT", m.input(2, 40, 1), m.const(4, np.int64)),
     ),
-    ("DFT of [2, 7, 3]", "(..., 1) or (..., 2)", lambda m: m.op("DFT", m.input(2, 7, 3))),
+    *(
+        (f"STFT of {list(shape)}", "(n, samples)", lambda m, shape=shape: stft(m, shape, 4, 8))
+        for shape in ((40,), (2, 40, 1, 1))
+    ),
+    *(
+        (
+            f"DFT of {list(shape)}",
+            "(..., 1) or (..., 2)",
+            lambda m, s=shape: m.op("DFT", m.input(*s)),
+        )
+        for shape in ((2, 7, 3), (2,), (1,), ())
+    ),
     (
         "one side of the spectrum of [2, 7, 3, 2]",
         "onesided 0, a real signal, or complex numbers that are transformed back",

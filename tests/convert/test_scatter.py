@@ -150,6 +150,7 @@ def test_rows_that_fill_all_places_are_not_joined_with_zeros():
             UnsupportedError,
             "the computed places of 2 rows may be one",
         ),
+        (scattered("FLOAT32", (0, 3), [[0]]), ModelFormatError, r"of \[0, 3\]"),
     ],
 )
 def test_what_cannot_be_scattered_is_refused(data, error, says):

@@ -142,6 +142,19 @@ def as_channels(b, x):
     return _conv(b, x, 2, 1)
 
 
+def rows_and_columns(b, x):
+    """Sums of all pairs of rows."""
+    rows = mean((2, 3), True)(b, x)
+    return b.op("add", (rows, b.op("transpose", (rows,), TransposeAttrs((0, 2, 1, 3)))), AddAttrs())
+
+
+def without_rows(b, x):
+    """Rows of all samples, one below the other."""
+    flat = b.op("reshape", (x,), ReshapeAttrs((1, 9, 6)))
+    w = b.constant(RNG.normal(size=(4, 6)).astype(np.float32))
+    return b.op("fully_connected", (flat, w), FullyConnectedAttrs())
+
+
 NEWEST = {
     "a constant per channel": over_time(constant(3)),
     "a constant for all rows": over_time(constant(1, 2, 3)),
@@ -165,6 +178,14 @@ WHOLE = {
     "an input that stays": over_time(
         lambda b, x: b.op("add", (x, "x1"), AddAttrs()), 1, (1, 9, 2, 3)
     ),
+    "a window with padding behind": over_time(
+        lambda b, x: b.op("max_pool2d", (x,), Pool2dAttrs((2, 1), (1, 1), "SAME"))
+    ),
+    "rows that others lie before": over_time(
+        lambda b, x: b.op("reshape", (x,), ReshapeAttrs((1, 2, 9, 3)))
+    ),
+    "rows as samples": over_time(without_rows),
+    "rows and columns": over_time(rows_and_columns),
     "an op over all rows": over_time(
         lambda b, x: b.op("cumsum", (x,), CumsumAttrs(1)),
     ),
@@ -202,8 +223,9 @@ def test_a_hop_must_fit_every_stride():
     graph = residual()
     with pytest.raises(UnsupportedError, match=r"hop of 1 rows here does not fit a stride of 2"):
         stream(graph, 1)
-    with pytest.raises(ShapeError, match="a hop of 4"):
-        stream(graph, 1, 4)
+    for hop in (4, 23, 46, 0, -1):
+        with pytest.raises(ShapeError, match=f"a hop of {hop}"):
+            stream(graph, 1, hop)
 
 
 @pytest.mark.slow
@@ -228,6 +250,12 @@ def test_ops_that_need_the_whole_window_are_named():
     graph = b.graph(b.op("conv2d", ("x", w), Conv2dAttrs(padding="SAME")))
     with pytest.raises(UnsupportedError, match="conv2d 'conv2d_0' needs the whole window"):
         stream(graph, 1)
+
+
+def test_ops_that_cost_no_products_are_streamed_as_well():
+    b = Builder((1, 8, 2))
+    streamed = _check(b.graph(b.op("reshape", ("x",), ReshapeAttrs((1, 8, 1, 2)))), 1, 2)
+    assert (streamed.macs, streamed.full_macs, streamed.whole) == (0, 0, ())
 
 
 def test_wrong_questions_are_refused():

@@ -106,7 +106,25 @@ def counted_rows(values):
     return build(Subgraph(ports, [loop], ["x"], ["y"]), condition, affine("MUL", 2))
 
 
+def copied(builtin, table, shape, **fields):
+    """Integers of two scales that are joined, or the greater ones of them, on a third."""
+    words = np.array([[9, -9, 0]], np.int16)
+    tensors = [T("x", (1, 3), "INT16", scale=0.25), T("k", (1, 3), "INT16", words, 1.0)]
+    y = T("y", shape, "INT16", scale=0.5)
+    return file_of([*tensors, y], Op(builtin, ["x", "k"], ["y"], table, fields))
+
+
+def greatest_of_constants():
+    """Of 4, 1, 9, 2 the greatest two, and where they are."""
+    op = Op("TOPK_V2", ["k", "n"], ["y", "p"], "TopKV2Options")
+    numbers = T("k", (4,), data=np.array([4, 1, 9, 2], np.float32))
+    return beside(op, numbers, ints("n", 2, shape=()), T("y", (2,)), T("p", (2,), "INT32"))
+
+
 ROW = np.arange(3, dtype=np.float32)[None]
+
+
+WORDS = np.array([[5, -300, 30000]], np.int16)
 ANSWERS = {
     "a subgraph's layer without a bias": (called_without_bias(), ROW, [[3, 3]]),
     "rows of integers that stay so": (
@@ -125,6 +143,17 @@ ANSWERS = {
         [[4, 5, 6, 7]] * 2,
     ),
     "a loop that ends before it begins": (counted_rows([[0]]), ROW, ROW.tolist()),
+    "a join of int16 of three scales": (
+        copied("CONCATENATION", "ConcatenationOptions", (1, 6), Axis=1),
+        WORDS,
+        [[5, -300, 30000, 9, -9, 0]],
+    ),
+    "the greater ones of int16 of three scales": (
+        copied("MAXIMUM", "MaximumMinimumOptions", (1, 3)),
+        WORDS,
+        [[9, -9, 30000]],
+    ),
+    "the greatest of constants": (greatest_of_constants(), ROW[0], [9, 4]),
     "constant parts of constants": (split_constants(), ROW[0], [1, 2]),
 }
 
@@ -134,6 +163,14 @@ def test_it_answers(name):
     data, x, wanted = ANSWERS[name]
     found = evaluate(parse_tflite(data), {"x": x})
     assert found["y"].tolist() == wanted
+
+
+def test_bytes_that_are_an_answer_as_they_come_are_one_port():
+    tensors = [T(name, (1, 3), "UINT8", scale=0.5, zero_point=7) for name in "xy"]
+    data = file_of(tensors, Op("ABS", ["x"], ["y"]), outputs=("y", "x"))
+    x = np.array([[0, 7, 255]], np.uint8)
+    found = evaluate(parse_tflite(data), {"x": x})
+    assert found["x"].tolist() == x.tolist()
 
 
 def test_an_lstm_of_20_inputs_is_one_of_24_without_the_last():
@@ -196,6 +233,14 @@ REFUSED = {
     "the greater ones of these": ("takes one dtype", computed("MAXIMUM", 1.0)),
     "a tensor that is computed, and constant": ("'y' is defined twice", twice("x", "k")),
     "a tensor that is constant, and computed": ("'y' is defined twice", twice("k", "x")),
+    "a tensor of two ops and two shapes": (
+        "'y' is defined twice",
+        file_of(
+            [T("x", (3,), "INT32"), ints("k", 1, 2, 3, shape=(3, 1)), T("y", (3,), "INT32")],
+            Op("ABS", ["x"], ["y"]),
+            Op("ADD", ["x", "k"], ["y"], "AddOptions"),
+        ),
+    ),
     "boxes without anchors": ("2 inputs and 4 outputs", boxes(inputs=2)),
     "boxes without their number": ("3 inputs and 3 outputs", boxes(outputs=3)),
     "boxes of int16": ("the op reads int16", boxes("INT16")),
@@ -241,6 +286,33 @@ REFUSED = {
             Op("VAR_HANDLE", [], ["h"], "VarHandleOptions"),
             Op("READ_VARIABLE", ["h"], []),
             ABS,
+        ),
+    ),
+    "places that are absent": (
+        "input 1 is missing",
+        file_of([X, Y], Op("GATHER", ["x", ""], ["y"], "GatherOptions")),
+    ),
+    "a sum with nothing": ("1 inputs", file_of([X, Y], Op("ADD", ["x", ""], ["y"], "AddOptions"))),
+    "a sum of nothing": (
+        "input 0 is missing",
+        file_of([X, Y], Op("ADD", ["", "x"], ["y"], "AddOptions")),
+    ),
+    "parts of nothing": (
+        "input 1 is missing",
+        file_of(
+            [ints("axis", 0, shape=()), X, Y], Op("SPLIT", ["axis", ""], ["y"], "SplitOptions")
+        ),
+    ),
+    "bytes that lose their scale": (
+        "quantisation parameters on every int8",
+        single(
+            "MAXIMUM",
+            [
+                T("x", (3,), "INT8", scale=0.5),
+                T("z", (3,), "INT8", scale=0.5),
+                T("y", (3,), "INT8"),
+            ],
+            "MaximumMinimumOptions",
         ),
     ),
     "no variable that is read": (

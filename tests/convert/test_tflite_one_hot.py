@@ -23,7 +23,7 @@ IDS = np.array([[0, 3, 2], [-1, 4, 2**31 - 2]])
 def hot(dtype="FLOAT32", axis=-1, index="INT32", depth=4, **changed):
     """Four classes of six indices, of which some lie outside."""
     kind, q = TYPES[dtype]
-    place = axis if axis >= 0 else 2
+    place = 2 if axis == -1 else axis or 0
     shape = (*IDS.shape[:place], max(depth, 1), *IDS.shape[place:])
     tensors = {
         "i": T("i", IDS.shape, index),
@@ -33,7 +33,8 @@ def hot(dtype="FLOAT32", axis=-1, index="INT32", depth=4, **changed):
         "y": T("y", shape, dtype, **q),
     }
     tensors |= changed
-    op = Op("ONE_HOT", ["i", "depth", "on", "off"], ["y"], "OneHotOptions", {"Axis": axis})
+    options = () if axis is None else ("OneHotOptions", {"Axis": axis})
+    op = Op("ONE_HOT", ["i", "depth", "on", "off"], ["y"], *options)
     fed = [name for name in ("i", "on", "off") if tensors[name].data is None]
     return build(Subgraph(list(tensors.values()), [op], fed, ["y"]))
 
@@ -63,6 +64,14 @@ def test_rows_are_those_of_litert(dtype, axis, index):
         found = evaluate(graph, {"i": ids.astype(port)})["y"]
         np.testing.assert_array_equal(found, wanted, strict=True)
         np.testing.assert_array_equal(peer(again, ids), wanted, strict=True)
+
+
+def test_without_options_classes_are_the_first_dimension():
+    """What a file leaves out is 0."""
+    found, wanted = (
+        evaluate(parse_tflite(hot(axis=axis)), {"i": IDS.astype(np.int32)}) for axis in (None, 0)
+    )
+    np.testing.assert_array_equal(found["y"], wanted["y"], strict=True)
 
 
 @pytest.mark.parametrize(("depth", "axis"), [(0, 2), (MAX_CLASSES + 1, 0), (4, 3), (4, -2)])

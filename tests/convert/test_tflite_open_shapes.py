@@ -126,6 +126,10 @@ def test_shapes_that_do_not_fit_are_refused(tmp_path):
             open_model(path, shapes={"x": shape})
     with pytest.raises(DataError, match="'z', which is no input"):
         open_model(path, shapes={"z": (1, 7, 5, 3)})
+    for signature in ((), (1, 7, 5, 3)):
+        fixed = saved(tmp_path, image_model((1, 7, 5, 3), signature))
+        with pytest.raises(DataError, match=r"'x', which the \.tflite file fixes"):
+            open_model(fixed, shapes={"x": (1, 7, 5, 3)})
 
 
 def test_an_interpreter_takes_what_the_file_has():

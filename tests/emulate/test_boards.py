@@ -1,5 +1,7 @@
 """Boards: which one stands in for a core, and the memory that each has."""
 
+from dataclasses import replace
+
 import pytest
 
 from tinyrt.backends.c.parts.pace import pace_of
@@ -30,6 +32,7 @@ STANDS_IN = {
     "cortex-m85": "mps3-an547",
     "rv32imc": "virt",
     "rv32imcb": "virt",
+    "rv32imcv": "virt",
 }
 
 
@@ -72,6 +75,9 @@ def test_a_variant_has_a_processor_with_its_extensions():
     assert variant.flags == ("-march=rv32imc_zba_zbb", *base.flags[1:])
     assert variant.link_flags == base.flags[:1] == ("-march=rv32imc",)
     assert "-cpu" not in find_board(find_core("cortex-m4")).options
+    vectors = find_core("rv32imcv")
+    assert (vectors.like, vectors.flags[0]) == ("rv32imc", "-march=rv32imc_zicsr_zve32x")
+    assert find_board(vectors).options[-2:] == ("-cpu", "rv32,v=true,vlen=128")
 
 
 VARIANTS = [core for core in CORES.values() if core.base]
@@ -81,5 +87,7 @@ VARIANTS = [core for core in CORES.values() if core.base]
 @pytest.mark.parametrize("core", VARIANTS, ids=lambda core: core.name)
 def test_a_variant_has_the_kernels_and_the_pace_of_its_base(core, optimize):
     base = find_core(core.base)
-    assert target_of(core, optimize) == target_of(base, optimize)
+    others = replace(target_of(core, optimize), strips=False)
+    assert others == target_of(base, optimize)
+    assert target_of(core, optimize).strips is (core.name == "rv32imcv")
     assert pace_of(core.like) is pace_of(base.like)

@@ -58,3 +58,23 @@ def test_scores_may_stand_before_what_is_carried_or_behind_it():
     x = Value("x", DType.INT8, (1, 9), PLAIN)
     found = [joint_of(model(x, both), second) for both in ([there, scores()], [scores(), there])]
     assert [(joint.scores, joint.carried) for joint in found] == [(1, 0), (0, 1)]
+
+
+NO_SCORES = {
+    "one class": ((1, 1), DType.INT8, 2),
+    "one class more": ((1, 5), DType.INT8, 4),
+    "several samples": ((2, 4), DType.INT8, 4),
+    "more than a row": ((1, 2, 2), DType.INT8, 4),
+    "another width": ((1, 4), DType.INT16, 4),
+}
+
+
+@pytest.mark.parametrize(("shape", "dtype", "classes"), NO_SCORES.values(), ids=NO_SCORES)
+def test_scores_that_no_cascade_compares_are_told_beside_those_that_it_does(shape, dtype, classes):
+    there = Value("there", DType.INT8, (1, 6), PLAIN)
+    other = Value("answer", dtype, shape, SCORES)
+    first = other if shape[-1] < classes and len(shape) == 2 else scores()
+    with pytest.raises(UnsupportedError, match="cannot compare these scores") as caught:
+        joint_of(model(there, [first]), model(there, [other]))
+    assert caught.value.tensor == other.describe()
+    assert caught.value.expected == (f"int8 scores of one sample, {classes} classes in both models")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.export.models import dense
+from tests.graphs import Builder
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Target
 from tinyrt.errors import UnsupportedError
@@ -22,6 +23,7 @@ from tinyrt.export.target import Optimize, without_unaligned
 from tinyrt.export.writable import check_writable
 from tinyrt.ir import DType, Graph, QParams, Value
 from tinyrt.memory import ArenaPlan, Region
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
 
 GIB = 1 << 30
 
@@ -63,6 +65,14 @@ def pruned(zeros):
 def test_a_quarter_of_zeros_is_pruned(zeros, counts):
     found = sparse_layers(pruned(zeros), Target(InstructionSet.DSP, False))
     assert [(s.index, s.name, s.zeros) for s in found] == [(0, "dense", zeros / 8)] * counts
+
+
+def test_floats_are_not_pruned_however_many_zeros_they_have():
+    """Nothing could leave them out."""
+    b = Builder((1, 4))
+    w = b.constant(np.zeros((2, 4), np.float32))
+    graph = b.graph(b.op("fully_connected", ("x", w), FullyConnectedAttrs()))
+    assert sparse_layers(graph, Target(InstructionSet.DSP, False)) == ()
 
 
 # Ports and projects
@@ -132,6 +142,7 @@ SETS = {
     },
     InstructionSet.DSP: {"cortex-m4", "cortex-m7", "cortex-m33"},
     InstructionSet.MVE: {"cortex-m55", "cortex-m85"},
+    InstructionSet.RVV: {"rv32imcv"},
     InstructionSet.AVX2: {"host-avx2"},
     InstructionSet.AVX512: {"host-avx512"},
 }  # fmt: skip

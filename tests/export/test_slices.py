@@ -9,11 +9,15 @@ import pytest
 from tests.asked import asked
 from tests.c.host import SANITIZE, host_compiler
 from tests.export.models import dense, echo, softmax, views
+from tests.graphs import Builder
 from tests.memory.nets import random_net
 from tinyrt.backends.c.parts.cutting import MARGIN
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import UnsupportedError
 from tinyrt.export import ExportOptions, export_graph, export_several
+from tinyrt.export.slices import _overlaps
+from tinyrt.memory import ArenaPlan
+from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.shared.evaluate import evaluate
 
 NET = 42
@@ -216,3 +220,32 @@ def test_an_op_that_cannot_be_cut_is_named(tmp_path):
     assert e.value.expected == "at most 20,000"
     needed = int(str(e.value.hint).split()[4].replace(",", ""))
     assert sliced(tmp_path / "out", graph, slices=needed).slices.longest.instructions == needed
+
+
+@pytest.mark.parametrize(
+    ("at", "region", "view", "overlaps"),
+    [
+        (0, 0, None, False),
+        (63, 0, None, True),
+        (64, 0, None, False),
+        (37, 0, None, True),
+        (36, 0, None, False),
+        (64, 1, None, False),
+        (50, 0, None, True),
+        (50, 1, None, False),
+        (None, 0, None, False),
+        (50, 0, ("whole", 27), False),
+        (0, 0, ("whole", 28), True),
+        (0, 1, ("whole", 28), False),
+    ],
+)
+def test_an_output_lies_on_an_input_in_the_same_region_alone(at, region, view, overlaps):
+    """An input of 24 bytes from byte 40 on, an output of four; a view lies in its whole."""
+    b = Builder((1, 6))
+    y = b.op("reduce_max", ("x",), ReduceAttrs((1,), keep_dims=True))
+    node = b.graph(y).bind(0)
+    places = {"x": 40} if at is None else {"x": 40, y: at, "whole": 9}
+    plan = ArenaPlan(
+        places, 200, 0, (), region_of={y: region, "whole": region}, views={y: view} if view else {}
+    )
+    assert _overlaps(node, plan) is overlaps

@@ -31,13 +31,13 @@ BLOB_STACK = 640
 BYTES_PER_PORT = 8
 """What every input and output adds: a pointer of the caller's, and one of the model's."""
 
-ONE_OF_EACH_KIND = ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55", "rv32imc"]
+ONE_OF_EACH_KIND = ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55", "rv32imc", "rv32imcv"]
 """A core for each set of kernels and each compiler."""
 
 CORES_THAT_RUN = sampled(ONE_OF_EACH_KIND, [core for core in CORES if not core.startswith("host")])
 """Cores that every op runs on; ``test_boards`` runs a model on each of the others."""
 
-UNKNOWN_TO_SOME = {"cortex-m85", "rv32imcb"}
+UNKNOWN_TO_SOME = {"cortex-m85", "rv32imcb", "rv32imcv"}
 """Cores that some releases of the compiler do not know."""
 
 

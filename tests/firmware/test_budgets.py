@@ -37,6 +37,11 @@ LIMITS = {
     ("rv32imcb", "mobilenet_vww"): (19_510_000, 15_398, 308),
     ("rv32imcb", "streaming_wakeword"): (2_198_500, 9_054, 280),
     ("rv32imcb", "autoencoder_ad"): (784_100, 1_858, 184),
+    ("rv32imcv", "resnet8"): (2_643_000, 7_728, 220),
+    ("rv32imcv", "dscnn_kws"): (676_500, 8_104, 220),
+    ("rv32imcv", "mobilenet_vww"): (2_414_000, 10_384, 220),
+    ("rv32imcv", "streaming_wakeword"): (149_500, 4_992, 220),
+    ("rv32imcv", "autoencoder_ad"): (54_670, 2_576, 120),
 }
 """(core, model) -> most instructions per inference, bytes of code, and bytes of stack.
 
@@ -80,7 +85,9 @@ def test_model_keeps_to_its_budget(zoo, tmp_path, core, name):
     constants = sum(v.nbytes for v in graph.values.values() if v.is_constant)
     by_tiles = name == "resnet8" and core != "cortex-m0"
     more = BY_TILES["balanced"] if by_tiles else 0
-    assert report.flash.weights <= WEIGHTS_OVER_MODEL.get(name, 1.1) * constants + more
+    # Strips of channels have no sparse form.
+    share = 1.15 if core == "rv32imcv" else WEIGHTS_OVER_MODEL.get(name, 1.1)
+    assert report.flash.weights <= share * constants + more
     if by_tiles and core == "cortex-m4":
         assert report.flash.code + report.flash.weights <= FLASH_BY_TILES
 

@@ -15,20 +15,20 @@ PROGRAMS = 4
 """Programs that the corner cases are spread over: each has pointers to all its ports."""
 
 LIMITS = {
-    ("cortex-m4", "lstm_29_12_24"): 361_000,
-    ("cortex-m4", "lstm_49_40_64"): 2_558_000,
-    ("cortex-m4", "lstm_1_128_128"): 190_400,
-    ("cortex-m4", "lstm_28_28_20"): 320_600,
-    ("cortex-m4", "lstm_49_257_80"): 7_274_000,
+    ("cortex-m4", "lstm_29_12_24"): 352_800,
+    ("cortex-m4", "lstm_49_40_64"): 2_521_000,
+    ("cortex-m4", "lstm_1_128_128"): 188_900,
+    ("cortex-m4", "lstm_28_28_20"): 314_000,
+    ("cortex-m4", "lstm_49_257_80"): 7_228_000,
     ("cortex-m4", "svdf_40_64_1_10_s16"): 10_180,
     ("cortex-m4", "svdf_40_64_1_10_s8"): 10_070,
     ("cortex-m4", "svdf_128_256_2_8_s16"): 57_050,
     ("cortex-m4", "svdf_128_256_2_8_s8"): 55_400,
-    ("cortex-m55", "lstm_29_12_24"): 94_100,
-    ("cortex-m55", "lstm_49_40_64"): 543_000,
-    ("cortex-m55", "lstm_1_128_128"): 34_200,
-    ("cortex-m55", "lstm_28_28_20"): 81_800,
-    ("cortex-m55", "lstm_49_257_80"): 1_269_000,
+    ("cortex-m55", "lstm_29_12_24"): 93_500,
+    ("cortex-m55", "lstm_49_40_64"): 540_100,
+    ("cortex-m55", "lstm_1_128_128"): 34_060,
+    ("cortex-m55", "lstm_28_28_20"): 81_270,
+    ("cortex-m55", "lstm_49_257_80"): 1_265_000,
     ("cortex-m55", "svdf_40_64_1_10_s16"): 2_970,
     ("cortex-m55", "svdf_40_64_1_10_s8"): 2_590,
     ("cortex-m55", "svdf_128_256_2_8_s16"): 11_270,
@@ -67,7 +67,7 @@ def test_models_of_one_op_keep_to_their_budgets(zoo, tmp_path, core, name):
         assert cost(path, core=core).instructions == pytest.approx(report.instructions, rel=0.03)
 
 
-@pytest.mark.parametrize(("core", "most"), [("cortex-m4", 0.48), ("cortex-m55", 0.27)])
+@pytest.mark.parametrize(("core", "most"), [("cortex-m4", 0.47), ("cortex-m55", 0.27)])
 def test_lstms_of_int16_take_a_share_of_what_cmsis_nn_does(core, most):
     require_core(core)
     layers = {name: layer for name, layer in LAYERS.items() if layer.op == LSTM and "int16" in name}

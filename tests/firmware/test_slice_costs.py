@@ -70,6 +70,8 @@ PLAIN = {
 }
 """Layers on int16 that take the general kernels: channels are no multiple of four, groups small."""
 
+CURVES = ("logistic, int16", "tanh, int16")
+
 KNOWN = ("block_s8", "dense", "depthwise3x3", "linear_sum_s8", "lut_s8", "average_pool2d")
 
 
@@ -87,8 +89,14 @@ FOURS = {
 """Convolutions and rows by four pixels: whole quads of a row, in two rows, and one below the
 other."""
 
-CORES = ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55", "rv32imc", "rv32imcb"]
-SAMPLE = [("cortex-m4", False), ("cortex-m4", True), ("cortex-m0", False), ("rv32imc", False)]
+CORES = ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55", "rv32imc", "rv32imcb", "rv32imcv"]
+SAMPLE = [
+    ("cortex-m4", False),
+    ("cortex-m4", True),
+    ("cortex-m0", False),
+    ("rv32imc", False),
+    ("rv32imcv", False),
+]
 """A core with formulas, and one of each pace."""
 
 
@@ -100,7 +108,7 @@ def ratios_of(core, layers):
     for node in graph.bound():
         kernel = choose(node, target_of(target, Optimize.BALANCED))
         parts = [
-            instructions_of(one, node, kernel, target.isa, pace=pace_of(core))
+            instructions_of(one, node, kernel, target.others, pace=pace_of(core))
             for one in kernel.calls
         ]
         said[node.name], kernels[node.name] = sum(parts), kernel.name
@@ -126,7 +134,7 @@ def test_estimates_are_no_less_than_counts(core, pairs, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "core", sampled(["cortex-m0"], ["cortex-m0", "cortex-m3", "rv32imc", "rv32imcb"])
+    "core", sampled(["cortex-m0"], ["cortex-m0", "cortex-m3", "rv32imc", "rv32imcb", "rv32imcv"])
 )
 def test_four_pixels_cost_what_is_said(core):
     require_core(core)
@@ -178,3 +186,11 @@ def test_general_kernels_on_int16_cost_what_is_said(core):
     names = {kernels[name] for name in PLAIN}
     assert names == {"tinyrt_depthwise_conv2d_s16", "tinyrt_conv2d_s16"}
     assert not {name: r for name, r in ratios.items() if not 0.9 <= r <= 1.4}
+
+
+@pytest.mark.parametrize("core", sampled(["cortex-m0", "cortex-m4", "cortex-m55"], CORES))
+def test_functions_of_int16_cost_what_is_said(core):
+    require_core(core)
+    ratios, kernels = ratios_of(core, {name: LAYERS[name] for name in CURVES})
+    assert set(kernels.values()) == {f"tinyrt_{op}_short_s16" for op in ("logistic", "tanh")}
+    assert not {name: r for name, r in ratios.items() if not 0.97 <= r <= 1.2}

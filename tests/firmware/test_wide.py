@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.kernels import LAYERS, Layer, graph_of, measure
+from benchmarks.kernels import LAYERS, Layer, graph_of, measure, share_of_cmsis_nn
 from tests.firmware.device import require_core
 from tests.sampling import sampled
 from tinyrt.backends.c.choice import choose
@@ -33,6 +33,31 @@ def test_wide_layers_keep_to_their_limits(core):
     for name, limit in zip(NAMES, LIMITS[core], strict=True):
         assert rows[name]["per"] == "MAC"
         assert 0.9 * limit < rows[name]["each"] <= limit
+
+
+FUNCTIONS = {
+    "cortex-m4": (14.1, 14.1, 24.6),
+    "cortex-m55": (3.1, 3.0, 16.8),
+    "cortex-m3": (24.1, 26.1, 44.1),
+    "cortex-m0": (35.2, 38.6, 111.6),
+}
+"""Core -> most instructions of logistic, of tanh and of softmax, per output."""
+
+FUNCTION_NAMES = ("logistic, int16", "tanh, int16", "softmax, 64 rows of 64, int16")
+
+
+@pytest.mark.slow
+@pytest.mark.device
+@pytest.mark.parametrize("core", sampled(["cortex-m4", "cortex-m55"], [*FUNCTIONS]))
+def test_functions_of_int16_keep_to_their_limits(core):
+    """On M4 and M55 that is at most .6 of CMSIS-NN's, whose scales are powers of two only."""
+    require_core(core)
+    rows = measure(core, {name: LAYERS[name] for name in FUNCTION_NAMES})
+    for row, limit in zip(rows, FUNCTIONS[core], strict=True):
+        assert row["per"] == "output"
+        assert 0.9 * limit < row["each"] <= limit
+    shares = [share_of_cmsis_nn(row) for row in rows]
+    assert all(share is None or share < 0.605 for share in shares)
 
 
 COSTS = {

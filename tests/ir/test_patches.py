@@ -114,6 +114,10 @@ def test_a_rule_is_asked_again_when_what_it_looked_at_has_changed_and_not_otherw
         (lambda graph, node: graph.consumers(node.outputs[0]), 2),
         (lambda graph, node: graph.producer(C.outputs[0]), 2),
         (lambda graph, node: graph.value(C.outputs[0]), 2),
+        (lambda graph, node: (graph.value(C.outputs[0]), graph.noted("", lambda: 0)), 2),
+        (lambda graph, node: graph.noted("", lambda: graph.value(C.outputs[0])), 2),
+        (lambda graph, node: (graph.noted("", lambda: 0), graph.value(C.outputs[0])), 2),
+        (lambda graph, node: graph.noted("", lambda: graph.value("x")), 1),
         (lambda graph, node: graph.consumers(C.outputs[0]), 1),
         (lambda graph, node: graph.consumers("x"), 1),
         (lambda graph, node: graph.producer("x"), 1),
@@ -127,6 +131,26 @@ def test_a_rule_is_asked_again_when_what_it_looked_at_has_changed_and_not_otherw
 
         rewrite(GRAPH, [Rule("watch", ("tanh",), watch), renaming("abs", "exp")], check_order)
         assert len(asked) == again
+
+
+def test_a_rule_that_looked_at_readers_is_asked_again_when_others_are_renamed_to_them():
+    """What goes reads nothing that the rule has looked at."""
+    b = Builder((1, 4))
+    first, second = b.op("relu", ("x",)), b.op("relu", ("x",))
+    graph = b.graph(b.op("exp", (first,)), b.op("abs", (second,)))
+    seen = []
+
+    def merge(graph, node):
+        (read,) = node.inputs
+        other = graph.producer(read)
+        return None if read == first else Patch(remove=(other,), rename={read: first})
+
+    def look(graph, node):
+        if node.outputs[0] == first:
+            seen.append(len(graph.consumers(first)))
+
+    rewrite(graph, [Rule("look", ("relu",), look), Rule("merge", ("abs",), merge)], check_order)
+    assert seen == [1, 2]
 
 
 def test_changes_that_touch_each_other_are_not_made_at_once():
@@ -146,6 +170,30 @@ def test_changes_that_touch_each_other_are_not_made_at_once():
     assert [node.inputs for node in after.nodes] == [("x",)]
     assert counts[-1] == 1
     assert check_order(after) is after
+
+
+def test_what_an_earlier_change_refers_to_is_renamed_after_it_alone():
+    """One op becomes a reader of ``v`` further on; what wrote ``v`` goes, as a rule behind it says.
+
+    Neither has looked at what the other changes.
+    """
+    b = Builder((1, 4))
+    first = b.op("relu", ("x",))
+    v = b.op("neg", ("x",))
+    graph = b.graph(b.op("exp", (first,)), b.op("abs", (v,)))
+
+    def apply(graph, node):
+        if node.op == "abs":
+            producer = graph.producer(node.inputs[0])
+            return producer and Patch(remove=(producer,), rename={v: "x"})
+        (reader,) = graph.consumers(node.outputs[0])
+        new = Node("maximum", "new", ("x", v if graph.has_value(v) else "x"), reader.outputs)
+        return Patch(remove=(node,), swaps=((reader, (new,)),))
+
+    steps = []
+    after = rewrite(graph, [Rule("both", ("relu", "abs"), apply)], lambda g: steps.append(g) or g)
+    assert [node.inputs for node in check_order(after).nodes] == [("x", "x"), ("x",)]
+    assert len(steps) == 2
 
 
 def test_refusals_that_an_application_overtook_are_not_shown():

@@ -267,3 +267,43 @@ def test_what_was_correct_is_checked_again_where_its_tensors_differ():
             verify(replace(graph, values=graph.values | {name: wrong}), verified=known)
         right = {n: replace(graph.value(n), shape=(2, 4)) for n in ("a", "y")}
         verify(replace(graph, values=right), Stage.FLOAT, verified=known)
+
+
+def test_a_node_is_the_same_with_the_same_values_alone():
+    """An equal one may have been made of others, of which nothing was verified."""
+    graph = one_op(f32(2))
+    node = graph.bind(0)
+    assert verifier._is_same(node, node)
+    assert verifier._is_same(node, replace(node))
+    assert not verifier._is_same(None, node)
+    assert not verifier._is_same(replace(node, node=replace(node.node)), node)
+    assert not verifier._is_same(replace(node, inputs=(replace(node.input(0)),)), node)
+
+
+BYTES = value(DType.INT8, 2, scale=0.0)
+STAGES = {
+    "floats before": (one_op(f32(2)), Stage.FLOAT, True),
+    "bytes before": (one_op(s8(2)), Stage.FLOAT, False),
+    "plain bytes before": (one_op(BYTES), Stage.FLOAT, False),
+    "plain bytes that move before": (
+        one_op(BYTES, op="reshape", attrs=ReshapeAttrs((2,))),
+        Stage.FLOAT,
+        True,
+    ),
+    "bytes with a scale that move before": (
+        one_op(s8(2), op="reshape", attrs=ReshapeAttrs((2,))),
+        Stage.FLOAT,
+        False,
+    ),
+    "an op on floats behind": (one_op(f32(2), op="sin"), Stage.INT8, True),
+}
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_stages_tell_which_tensors_may_be_integers(name):
+    graph, stage, fits = STAGES[name]
+    if fits:
+        assert verify(graph, stage) is graph
+    else:
+        with pytest.raises(VerifyError):
+            verify(graph, stage)

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
-from tests.ledger.case import add
+import numpy as np
+
+from tests.graphs import Builder
+from tests.ledger.case import Run, add, asks
 from tests.ledger.watch import Entry
 from tests.passes.example_parts import picked, shuffled, turned_channels
 from tests.passes.examples_heads import layers_of_heads, mixed_heads, product, turned_heads, wide
 from tests.passes.nets import TO_NCHW
 from tests.passes.random_net import RandomNet as Net
 from tests.passes.test_every_pass import RULES
+from tinyrt.convert.passes.narrow import narrow_integers
+from tinyrt.ir import DType, RewriteLog
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.arg import ArgAttrs
 
 IMAGE = (1, 6, 5, 64)
 KERNEL = 64 * 3 * 3 * 64
@@ -190,3 +198,14 @@ changed(
     lambda net: net.conv(net.add(net.mul("x", net.random(64)), -0.5), 64, padding="VALID"),
     ("the weights of 'conv2d_2'", 6 * KERNEL),
 )
+
+
+@asks("convert/passes/narrow.py", measured=False)
+def integers_of_32_bits(folder: Path) -> tuple[Run, list[Entry]]:
+    """Places of two, and numbers that are added to them."""
+    del folder
+    b = Builder((1, 2, LONG))
+    place = b.op("arg_max", ("x",), ArgAttrs(1, DType.INT64))
+    graph = b.graph(b.op("add", (place, b.constant(np.ones(LONG, np.int64))), AddAttrs()))
+    entries: list[Entry] = [("reserve", 4 * LONG, "'const2.s32'")]
+    return lambda: narrow_integers(graph, RewriteLog()), entries

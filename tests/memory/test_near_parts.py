@@ -9,7 +9,7 @@ import pytest
 from tests.graphs import Builder
 from tests.memory.targets import SCALAR
 from tinyrt.errors import VerifyError
-from tinyrt.ir import DType, QParams
+from tinyrt.ir import DType, QParams, Value
 from tinyrt.memory import check_plan, plan_memory
 from tinyrt.memory.check.contents import Content, Run, joined
 from tinyrt.memory.kernels import NoKernels
@@ -19,6 +19,7 @@ from tinyrt.memory.placing.place import _give_back
 from tinyrt.memory.placing.problem import Problem
 from tinyrt.memory.placing.ties import slice_offset
 from tinyrt.memory.plan import MemoryOptions
+from tinyrt.memory.rows.build import is_image
 from tinyrt.memory.sweep import SweepStep
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
@@ -150,3 +151,30 @@ def test_a_model_whose_output_is_its_input_is_planned():
     graph = b.graph("x", b.op("relu", ("x",)))
     plan = plan_memory(int8(graph), SCALAR)
     assert plan.offsets["x"] != plan.offsets[graph.outputs[1]]
+
+
+@pytest.mark.parametrize(("outputs", "idle"), [((), 3), (("part",), 2), (("joined",), 2)])
+def test_what_is_an_output_has_a_place_of_its_own(outputs, idle):
+    """Parts and wholes that the model answers with may lie outside of the arena."""
+    b = Builder((1, 18, 8))
+    whole = b.op("relu", ("x",))
+    top, bottom = (rows(b, whole, first, 9) for first in (0, 9))
+    parts = b.op("logistic", (top,)), b.op("logistic", (bottom,))
+    joined = b.op("concatenation", parts, ConcatenationAttrs(1))
+    named = {"part": top, "joined": joined}
+    graph = int8(b.graph(b.op("relu", (joined,)), *(named[name] for name in outputs)))
+    assert len(plan_memory(graph, SCALAR).idle) == idle
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "found"),
+    [
+        (DType.INT8, (1, 4, 5, 3), True),
+        (DType.INT16, (1, 4, 5, 3), True),
+        (DType.FLOAT32, (1, 4, 5, 3), False),
+        (DType.INT8, (2, 4, 5, 3), False),
+        (DType.INT8, (4, 5, 3), False),
+    ],
+)
+def test_images_are_one_sample_of_integers(dtype, shape, found):
+    assert is_image(Value("x", dtype, shape)) is found

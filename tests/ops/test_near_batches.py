@@ -6,19 +6,23 @@ import numpy as np
 import pytest
 
 from tests.graphs import Builder
+from tests.ops.build import Case, build_f32, build_s8
+from tests.ops.quantised import f32, graph_of
 from tinyrt.errors import ShapeError
-from tinyrt.ir import DType, Graph, Value
+from tinyrt.ir import DType, Graph, Node, Value
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.conv2d import ref_f32 as convolution
 from tinyrt.ops.cumsum import CumsumAttrs
 from tinyrt.ops.embedding import EmbeddingAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.shared.activation import activate
 from tinyrt.ops.shared.batch import batch_of, rebatch
 from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.transpose import TransposeAttrs
+from tinyrt.ops.unidirectional_sequence_lstm import LstmAttrs
 
 F32, S32 = np.float32, np.int32
 
@@ -30,7 +34,16 @@ def one(op, shape, attrs, *constants):
 
 
 TABLE = np.arange(12, dtype=F32).reshape(2, 6)
+
+
+def absent():
+    """A layer whose bias is named, and not there."""
+    w = Value.constant("", np.arange(18, dtype=F32).reshape(3, 6))
+    return graph_of("fully_connected", FullyConnectedAttrs(), [f32(2, 6), w, None], [f32(2, 3)])
+
+
 APART = {
+    "a layer without its bias": absent(),
     "a running sum of a row": one("cumsum", (2, 3), CumsumAttrs(1)),
     "one along the last axis": one("cumsum", (2, 3), CumsumAttrs(-1)),
     "turned axes of a sample": one("transpose", (2, 2, 3), TransposeAttrs((0, 2, 1))),
@@ -47,13 +60,19 @@ MIXED = {
 }
 
 
+def assert_apart(graph, feeds):
+    """All samples at once are what two of them are, and the next two, and the last two."""
+    whole = evaluate(rebatch(graph, 6), feeds)
+    parts = [evaluate(graph, {n: x[i : i + 2] for n, x in feeds.items()}) for i in (0, 2, 4)]
+    for name, found in whole.items():
+        np.testing.assert_array_equal(found, np.concatenate([part[name] for part in parts]))
+
+
 @pytest.mark.parametrize("name", APART)
 def test_ops_that_keep_samples_apart_take_more_of_them(name):
     graph = APART[name]
     x = np.random.default_rng(1).normal(size=(6, *graph.input_values[0].shape[1:])).astype(F32)
-    (whole,) = evaluate(rebatch(graph, 6), {"x": x}).values()
-    parts = [next(iter(evaluate(graph, {"x": x[i : i + 2]}).values())) for i in (0, 2, 4)]
-    np.testing.assert_array_equal(whole, np.concatenate(parts))
+    assert_apart(graph, {graph.inputs[0]: x})
 
 
 @pytest.mark.parametrize("name", MIXED)
@@ -81,7 +100,54 @@ def test_a_model_that_keeps_state_has_its_own_number_of_samples():
 def test_a_model_without_inputs_is_one_sample():
     value = Value.constant("c", TABLE)
     assert batch_of(Graph("none", (), ("c",), {"c": value}, ())) == 1
+    assert batch_of(one("abs", (), NoAttrs())) == 1
     assert batch_of(one("abs", (2, 3), NoAttrs())) == 2
+
+
+def test_places_in_a_part_for_each_sample_take_more_of_them():
+    ports = [f32(2, 4), replace(f32(2, 3), dtype=DType.INT32)], [f32(2, 3)]
+    graph = graph_of("embedding", EmbeddingAttrs(1), *ports)
+    rng = np.random.default_rng(3)
+    feeds = {"a": rng.normal(size=(6, 4)), "b": rng.integers(0, 4, (6, 3))}
+    assert_apart(graph, {"a": feeds["a"].astype(F32), "b": feeds["b"].astype(S32)})
+
+
+def recurrent(build, rows):
+    """An LSTM of two samples, whose states are constants with these rows of drawn ones."""
+    wide, square, states = ((3, 4),) * 4, ((3, 3),) * 4, ((2, 3),) * 2
+    shapes = (2, 2, 4), *wide, *square, *((3,),) * 4, *states
+    case = Case("unidirectional_sequence_lstm", LstmAttrs(), shapes, frozenset(range(1, 15)))
+    graph = build(case, np.random.default_rng(4)).graph
+    values = {n: graph.value(n) for n in ("in13", "in14")}
+    repeated = {n: replace(v, data=v.data[rows]) for n, v in values.items()}
+    return replace(graph, values=graph.values | repeated)
+
+
+def feeds_of(graph, samples=6):
+    rng, feeds = np.random.default_rng(5), {}
+    for value in graph.input_values:
+        shape = samples, *value.shape[1:]
+        whole = value.dtype is not DType.FLOAT32
+        numbers = rng.integers(-100, 100, shape) if whole else rng.normal(size=shape)
+        feeds[value.name] = numbers.astype(value.dtype.numpy)
+    return feeds
+
+
+@pytest.mark.parametrize("build", [build_f32, build_s8])
+@pytest.mark.parametrize("rows", [[0, 0], [1, 1]])
+def test_a_constant_state_is_that_of_each_sample(build, rows):
+    graph = recurrent(build, rows)
+    assert_apart(graph, feeds_of(graph))
+
+
+@pytest.mark.parametrize("build", [build_f32, build_s8])
+def test_constant_states_that_differ_are_those_of_as_many_samples(build):
+    graph = recurrent(build, [0, 1])
+    feeds = feeds_of(graph, 2)
+    for name, found in evaluate(rebatch(graph, 2), feeds).items():
+        np.testing.assert_array_equal(found, evaluate(graph, feeds)[name])
+    with pytest.raises(ShapeError, match="samples have constant states of their own"):
+        rebatch(graph, 6)
 
 
 @pytest.mark.parametrize("x", [F32, np.float64, np.float16, S32])
@@ -100,3 +166,13 @@ def test_numbers_of_any_kind_are_clamped(dtype):
     x = np.array([-3, 0, 5, 9], dtype)
     assert activate(x, "RELU6").tolist() == [0, 0, 5, 6]
     assert activate(x, "RELU6").dtype == dtype
+
+
+def test_a_state_that_is_computed_has_rows_for_its_own_number_of_samples():
+    graph = recurrent(build_f32, [0, 0])
+    state, (node,) = graph.value("in13"), graph.nodes
+    source = replace(state, name="before")
+    values = graph.values | {"before": source, "in13": replace(state, data=None)}
+    first = Node("abs", "abs", ("before",), ("in13",), NoAttrs())
+    with pytest.raises(ShapeError, match=r"\[6,3\]"):
+        rebatch(replace(graph, values=values, nodes=(first, node)), 6)

@@ -7,16 +7,19 @@ import numpy as np
 import pytest
 
 from tests.ops.corners.recurrent import LSTM, recurrent
-from tests.ops.quantised import constant, node_of, s8, s16, weights
+from tests.ops.quantised import constant, f32, node_of, s8, s16, value, weights
 from tinyrt.errors import ShapeError, VerifyError
 from tinyrt.ir import DType, QParams, TensorType
 from tinyrt.ops import OPS
+from tinyrt.ops.cast import CastAttrs
+from tinyrt.ops.cast import ref_f32 as cast
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.resize import ResizeAttrs, fixed_shares
 from tinyrt.ops.shared.pool import Pool2dAttrs
 from tinyrt.ops.shared.requant import Requant, WideRequant
+from tinyrt.ops.shared.spec import Form, NoAttrs, form_of
 from tinyrt.ops.shared.table_s16 import prepare_sigmoid
 from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.slice import rebatch as slice_rebatch
@@ -166,3 +169,39 @@ def test_a_cut_that_takes_all_samples_takes_more_of_them(name):
 def test_shapes_that_hold_another_number_of_elements_are_refused(shape):
     with pytest.raises(ShapeError):
         OPS["reshape"].infer(ReshapeAttrs(shape), [TensorType(DType.INT8, (2, 3))])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "wanted"),
+    [
+        (DType.BOOL, [True, False, True, True]),
+        (DType.FLOAT32, [-2.5, 0.0, 1e9, np.inf]),
+        (DType.INT8, [-2, 0, 127, 127]),
+        (DType.UINT8, [0, 0, 255, 255]),
+    ],
+)
+def test_floats_are_cast_to_any_type(dtype, wanted):
+    found = cast(CastAttrs(dtype), np.array([-2.5, 0, 1e9, np.inf], np.float32))
+    assert found.dtype == dtype.numpy
+    assert found.tolist() == wanted
+
+
+S32 = value(DType.INT32, 2)
+FORMS = {
+    "bytes": ([s8(2), s8(2)], [s8(2)], Form.INT8),
+    "bytes and an absent operand": ([s8(2), s8(2), None], [s8(2)], Form.INT8),
+    "an int16 operand": ([s8(2), s16(2)], [s8(2)], Form.INT16X8),
+    "a constant of int16": ([s8(2), constant(DType.INT16, 2)], [s8(2)], Form.INT8),
+    "a state of int16": ([s8(2), s16(2)], [s8(2), s16(2)], Form.INT8),
+    "numbers of 32 bits": ([S32], [s8(2)], Form.INT16X8),
+    "an answer of 32 bits": ([s8(2)], [S32], Form.INT16X8),
+    "places": ([s8(2), value(DType.INT32, 2, scale=0.0)], [s8(2)], Form.INT8),
+    "places first": ([value(DType.INT32, 2, scale=0.0), s8(2)], [s8(2)], Form.INT8),
+    "floats": ([f32(2), constant(DType.INT8, 2)], [f32(2)], Form.FLOAT),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_forms_are_those_of_activations(name):
+    inputs, outputs, form = FORMS[name]
+    assert form_of(node_of("add", NoAttrs(), inputs, outputs)) is form

@@ -102,6 +102,26 @@ def test_scales_that_are_none_or_many_are_refused():
             qparams(value)
 
 
+@pytest.mark.parametrize("zp", [-129, 127])
+@pytest.mark.parametrize("make", [s8, s16])
+@pytest.mark.parametrize("shifted", [False, True])
+def test_zero_points_are_integers_of_the_type(zp, make, shifted):
+    """A kernel that shifts takes int16 with one, too."""
+    if zp == 127 if make is s8 else shifted:
+        assert qparams(make(2, zp=zp), shifted=shifted)[1] == zp
+    else:
+        with pytest.raises(VerifyError, match=f"zero point {zp}"):
+            qparams(make(2, zp=zp), shifted=shifted)
+
+
+@pytest.mark.parametrize("q", [None, QParams((0.1, 0.2), 0, 1)])
+def test_products_of_matrices_take_one_scale(q):
+    ports = [s8(3, 4), replace(s8(4, 2), q=q)], [s8(3, 2)]
+    node = node_of("batch_matmul", OPS["batch_matmul"].attrs(), *ports)
+    with pytest.raises(VerifyError, match="not quantised per tensor" if q is None else "2 scales"):
+        OPS["batch_matmul"].prepared(node)
+
+
 @pytest.mark.parametrize("make", [f32, lambda n: replace(s8(n), dtype=DType.UINT8)])
 def test_integer_kernels_take_int8_or_int16(make):
     require_alike(s8(2), s8(2))

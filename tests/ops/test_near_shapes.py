@@ -11,13 +11,16 @@ from tinyrt.ops import OPS
 from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depth_to_space import BlockAttrs
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.embedding import EmbeddingAttrs
 from tinyrt.ops.gather import GatherAttrs
 from tinyrt.ops.mirror_pad import MirrorPadAttrs
 from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.pointwise import PointwiseAttrs, Step
 from tinyrt.ops.quantize import QuantizeAttrs
+from tinyrt.ops.repeat import BroadcastToAttrs, TileAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.resize import ResizeAttrs
 from tinyrt.ops.shared.pool import Pool2dAttrs
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.signal_filter_bank import SignalFilterBankAttrs
@@ -94,6 +97,29 @@ TAKEN = [
         {"int8 with narrow weights": {0: of(S8, 1, 4, 4, 4)}},
     ),
     Fitting(
+        *("broadcast_to", BroadcastToAttrs((2, 3)), (of(F32, 1, 3),)),
+        {
+            "nothing": {"attrs": BroadcastToAttrs((0, 3))},
+            "less than nothing": {"attrs": BroadcastToAttrs((-1, 3))},
+            "nothing of two": {"attrs": BroadcastToAttrs((0, 3)), 0: of(F32, 2, 3)},
+            "nothing of nothing": {"attrs": BroadcastToAttrs((0, 3)), 0: of(F32, 0, 3)},
+        },
+    ),
+    Fitting(
+        *("tile", TileAttrs((2, 1)), (of(F32, 1, 3),)),
+        {
+            "no times": {"attrs": TileAttrs((0, 1))},
+            "a dimension less": {0: of(F32, 3)},
+        },
+    ),
+    Fitting(
+        *("depthwise_conv2d", DepthwiseConv2dAttrs(), (of(F32, 1, 4, 4, 3), of(F32, 1, 2, 2, 6))),
+        {
+            "two filters": {1: of(F32, 2, 2, 2, 6)},
+            "outputs that inputs do not divide": {1: of(F32, 1, 2, 2, 5)},
+        },
+    ),
+    Fitting(
         *("embedding", EmbeddingAttrs(1), (of(F32, 2, 5, 3), of(S32, 2, 4))),
         {
             "truths": {0: of(DType.BOOL, 2, 5, 3)},
@@ -105,6 +131,17 @@ TAKEN = [
     Fitting(
         *("fully_connected", DENSE, (of(F32, 4, 1), of(F32, 3, 1))),
         {"a single number": {0: of(F32)}},
+    ),
+    Fitting(
+        *("l2_normalization", OPS["l2_normalization"].attrs(), (of(F32, 3),)),
+        {"a single number": {0: of(F32)}, "int16": {0: of(S16, 3)}},
+    ),
+    Fitting(
+        *("resize_nearest_neighbor", ResizeAttrs((2, 2)), (of(F32, 1, 4, 4, 1),)),
+        {
+            "a size of three": {"attrs": ResizeAttrs((2, 2, 2))},
+            "a size of none": {"attrs": ResizeAttrs((2, 0))},
+        },
     ),
     Fitting(
         *("gather", GatherAttrs(1, (0, 2, 2, 1), (2, 2)), (of(F32, 5, 3),)),

@@ -101,6 +101,20 @@ def test_a_percentile_keeps_its_share():
         QuantConfig(percentile=40)
 
 
+@pytest.mark.parametrize("calibrator", SINGLE)
+def test_zeros_count_in_shares_alone(calibrator):
+    """They are exact in any range; but a share of all values has more where there are more."""
+    x = np.random.default_rng(4).uniform(0, 1, 20_000).astype(np.float32)
+    few, many = (
+        _range(calibrator, np.append(x, np.zeros(n, np.float32))[None], percentile=99)
+        for n in (1, 60_000)
+    )
+    if calibrator is Calibrator.PERCENTILE:
+        assert (few.high, many.high) == pytest.approx((0.99, 0.96), abs=0.005)
+    else:
+        assert few == many
+
+
 def test_a_moving_average_follows_the_samples():
     x = np.repeat(np.array([[0, 1], [0, 3]], np.float32), [1, 200], axis=0)
     found = _range(Calibrator.MOVING_AVERAGE, x)

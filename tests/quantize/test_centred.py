@@ -60,6 +60,8 @@ def net(
         answers.append(b.op("fully_connected", ("x", w), FullyConnectedAttrs(True)))
     elif second == "centred":
         answers.append(b.op("tanh", (c,)))
+    elif second == "answer":
+        answers.append(w)
     return b.graph(*answers)
 
 
@@ -105,6 +107,7 @@ def test_layers_that_share_weights_share_them_still():
         ({"factor": "channel"}, Scheme.INT8),
         ({"clamped": True}, Scheme.INT8),
         ({"second": "weights"}, Scheme.INT8),
+        ({"second": "answer"}, Scheme.INT8),
         ({"reader": "tanh"}, Scheme.INT8),
         ({"reader": "dense of all rows"}, Scheme.INT8),
         ({}, Scheme.INT16X8),
@@ -117,6 +120,7 @@ def test_layers_that_share_weights_share_them_still():
         "a factor per channel",
         "clamped product",
         "weights read elsewhere",
+        "weights that are an answer",
         "no dense layer",
         "a dense layer of all rows",
         "int16",
@@ -125,6 +129,32 @@ def test_layers_that_share_weights_share_them_still():
 def test_weights_stay_where_the_layer_would_see_shifts(form, scheme):
     graph = net(**form)
     assert blind_to_shifts(graph, QuantConfig(scheme=scheme)) is graph
+
+
+def centred(b, x):
+    return b.op("sub", (x, b.op("mean", (x,), MeanAttrs((-1,), keep_dims=True))), AddAttrs())
+
+
+def longer_rows(b):
+    """Two rows of a norm are one of a layer."""
+    w = b.constant(np.ones((3, 2 * CHANNELS), np.float32))
+    return b.op("fully_connected", (centred(b, "x"), w), FullyConnectedAttrs())
+
+
+def computed_weights(b):
+    return b.op("fully_connected", (centred(b, "x"), b.op("tanh", ("x1",))), FullyConnectedAttrs())
+
+
+def centred_bias(b):
+    w = b.constant(np.ones((CHANNELS, CHANNELS), np.float32))
+    return b.op("fully_connected", ("x1", w, centred(b, "x2")), FullyConnectedAttrs())
+
+
+@pytest.mark.parametrize("build", [longer_rows, computed_weights, centred_bias])
+def test_layers_that_do_not_read_rows_of_the_norm_stay(build):
+    b = Builder((1, ROWS, CHANNELS), (CHANNELS, CHANNELS), (CHANNELS,))
+    graph = b.graph(build(b))
+    assert blind_to_shifts(graph, QuantConfig()) is graph
 
 
 def test_pairs_are_what_is_centred_over_channels():

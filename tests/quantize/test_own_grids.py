@@ -50,6 +50,10 @@ def quantized(build):
     return result, reasons
 
 
+def read_before_rounding(b, x):
+    return b.op("add", (rounded(b, x), b.op("tanh", (x,))), AddAttrs())
+
+
 FLOAT_CASES = {
     "nothing rounds its input": (
         lambda b: rounded(b, b.op("average_pool2d", ("x",), Pool2dAttrs((2, 2), (2, 2)))),
@@ -81,6 +85,27 @@ FLOAT_CASES = {
         lambda b: conv(b, rounded(b, "x"), QParams((1 / 128,), 0)),
         {"conv2d": "its output has no scale"},
     ),
+    "an op that has no form of the input's width": (
+        lambda b: rounded(b, b.op("sin", (rounded(b, "x", WIDE),)), WIDE),
+        {"sin": "pointwise has no int16x8 form"},
+    ),
+    "an op on constants alone": (
+        lambda b: rounded(
+            b,
+            b.op(
+                "add",
+                (rounded(b, "x"), rounded(b, b.op("abs", (b.constant(np.ones(3, np.float32)),)))),
+                AddAttrs(),
+            ),
+        ),
+        {"abs": "it reads no activation"},
+    ),
+    "who reads what was picked before it is rounded to the same grid": (
+        lambda b: read_before_rounding(
+            b, b.op("max_pool2d", (rounded(b, "x"),), Pool2dAttrs((2, 2), (2, 2)))
+        ),
+        {"tanh": "its output has no scale"},
+    ),
     "an output of a prescribed scale that nothing rounds": (
         lambda b: b.op("logistic", (rounded(b, "x"),)),
         {"logistic": "its output has no scale"},
@@ -95,6 +120,8 @@ def test_an_op_whose_parameters_are_not_given_stays_in_float(build, reasons):
     for node in graph.bound():
         if node.op in reasons:
             assert node.output.dtype is DType.FLOAT32
+    floats = [value for value in graph.values.values() if value.dtype is DType.FLOAT32]
+    assert not [value for value in floats if value.q is not None]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from tinyrt.quantize.methods.equalize import equalize
 from tinyrt.quantize.methods.heads import split_heads
 from tinyrt.quantize.mixed.budget import Budget
 from tinyrt.quantize.mixed.choose import quantize_within
-from tinyrt.quantize.pipeline import Prepared, prepare
+from tinyrt.quantize.pipeline import Prepared, _gains, prepare
 from tinyrt.quantize.simulate import Simulator, simulator_of
 
 
@@ -245,6 +245,14 @@ GAINS = {
     "none": (np.full(10, -2.0), False),
 }
 """What samples held back gain by refinements in dB, and whether these are applied."""
+
+
+@pytest.mark.parametrize(("count", "taken"), [(15, False), (16, True)])
+def test_of_many_samples_the_mean_alone_tells(count, taken):
+    gains = np.resize([3.0, -2.0], count)
+    assert gains.mean() > 0
+    assert _gains(np.zeros(count), gains) is taken
+    assert not _gains(gains, np.zeros(count))
 
 
 @pytest.mark.parametrize("gain", GAINS)

@@ -8,12 +8,14 @@ from tests.ops.peers import run_tflm
 from tinyrt.interpreter import Model
 from tinyrt.metrics import sqnr_db
 from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.slice import SliceAttrs
 from tinyrt.quantize import PRESETS, Preset, QuantConfig, Scheme, quantize_graph
 from tinyrt.quantize.calibration.collect import calibrate
 from tinyrt.quantize.explain.debug import debug_graphs
@@ -36,7 +38,7 @@ def net(
     swapped=False,
     reads="",
     size=0.3,
-    prescribed=False,
+    before="",
 ):
     """``norm + layer``, where norm is ``x * FACTOR + SHIFT``, and what else reads either."""
     b, rng = Builder((1, ROWS, CHANNELS)), np.random.default_rng(0)
@@ -46,7 +48,15 @@ def net(
         bias = [b.constant(rng.normal(size=CHANNELS).astype(np.float32))] if biased else []
         return b.op("fully_connected", (x, w, *bias), FullyConnectedAttrs(True, name))
 
-    n = b.op("tanh", ("x",)) if prescribed else "x"
+    def computed():
+        """A layer whose weights are rows of the input."""
+        rows = b.op("reshape", ("x",), ReshapeAttrs((ROWS, CHANNELS)))
+        w = b.op("concatenation", (rows, rows), ConcatenationAttrs(0))
+        cut = SliceAttrs((0, 0), (CHANNELS, CHANNELS), (1, 1))
+        w = b.op("slice", (w,), cut)
+        return b.op("fully_connected", (norm, w), FullyConnectedAttrs(True))
+
+    n = b.op(before, ("x",)) if before else "x"
     product = b.op("mul", (n, b.constant(FACTOR)), MulAttrs())
     norm = b.op("add", (product, b.constant(SHIFT)), AddAttrs())
     if other == "dense":
@@ -56,12 +66,16 @@ def net(
         w = size * rng.normal(size=(CHANNELS, 1, 1, CHANNELS))
         y = b.op("conv2d", (image, b.constant(w.astype(np.float32))), Conv2dAttrs(activation=inner))
         y = b.op("reshape", (y,), ReshapeAttrs((1, ROWS, CHANNELS)))
+    elif other == "one row":
+        y = dense(b.op("mean", (norm,), MeanAttrs((1,), keep_dims=True)))
     else:
-        y = "x"
+        y = {"none": "x", "itself": norm}[other] if other != "computed" else computed()
     z = b.op("add", (y, norm) if swapped else (norm, y), AddAttrs(activation))
     answers = [z]
     if reads == "dense":
         answers.append(dense(norm))
+    elif reads == "computed dense":
+        answers.append(computed())
     elif reads == "other op":
         answers.append(b.op("tanh", (norm,)))
     elif reads == "model":
@@ -93,6 +107,8 @@ FORMS = {
     "dense behind, no bias": {"reads": "dense", "biased": False},
     "large layer": {"size": 30.0},
     "small layer": {"size": 0.01},
+    "behind an op": {"before": "abs"},
+    "behind an op on floats": {"before": "sin"},
 }
 
 
@@ -112,7 +128,7 @@ def test_one_layer_has_the_same_answers(form):
         assert (known.low, known.high) == pytest.approx((own.low, own.high), rel=1e-3, abs=1e-3)
 
 
-@pytest.mark.parametrize("reads", ["other op", "model"])
+@pytest.mark.parametrize("reads", ["other op", "model", "computed dense"])
 def test_the_norm_stays_for_other_readers(reads):
     graph, x = net("convolution", reads=reads), samples()
     _, after, _ = merged(graph)
@@ -127,7 +143,10 @@ def test_the_norm_stays_for_other_readers(reads):
         ({"inner": "RELU6"}, QuantConfig()),
         ({"reads": "other twice"}, QuantConfig()),
         ({"other": "none"}, QuantConfig()),
-        ({"prescribed": True}, QuantConfig()),
+        ({"other": "itself"}, QuantConfig()),
+        ({"other": "one row"}, QuantConfig()),
+        ({"other": "computed"}, QuantConfig()),
+        ({"before": "tanh"}, QuantConfig()),
         ({}, QuantConfig(scheme=Scheme.INT16X8)),
         ({}, QuantConfig(keep_float=("fully_connected*",))),
         ({}, QuantConfig(keep_float=("add_3",))),
@@ -136,6 +155,9 @@ def test_the_norm_stays_for_other_readers(reads):
         "clamped above",
         "read twice",
         "no layer",
+        "twice the norm",
+        "a row for all",
+        "computed weights",
         "prescribed",
         "int16",
         "named layer",
@@ -146,6 +168,34 @@ def test_it_is_left(form, config):
     before, after, ranges = merged(net(**form), config)
     assert after is before
     assert ranges == calibrate(before, samples())
+
+
+LAYERS = {
+    "as it is made": ({}, True),
+    "clamped": ({"activation": "RELU"}, False),
+    "read twice": ({"twice": True}, False),
+    "of another shape": ({"shape": (1, CHANNELS, ROWS)}, False),
+    "of four taps": ({"taps": 2}, False),
+    "of rows below each other": ({"rows": (1, ROWS, 1, CHANNELS)}, False),
+    "without a bias": ({"biased": False}, False),
+    "before another op": ({"behind": "abs"}, False),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_by_channel_that_stand_for_a_norm(name):
+    """A factor and a shift of each channel, between a shape and the same one."""
+    changed, found = LAYERS[name]
+    b, taps = Builder((1, ROWS, CHANNELS)), changed.get("taps", 1)
+    image = b.op("reshape", ("x",), ReshapeAttrs(changed.get("rows", (1, 1, ROWS, CHANNELS))))
+    w = b.constant(np.ones((1, 1, taps, CHANNELS), np.float32))
+    bias = [b.constant(SHIFT)] if changed.get("biased", True) else []
+    attrs = DepthwiseConv2dAttrs(padding="SAME", activation=changed.get("activation", "NONE"))
+    layer = b.op("depthwise_conv2d", (image, w, *bias), attrs)
+    behind = ReshapeAttrs(changed.get("shape", (1, ROWS, CHANNELS)))
+    y = b.op("abs", (layer,)) if "behind" in changed else b.op("reshape", (layer,), behind)
+    graph = b.graph(y, *([b.op("tanh", (layer,))] if "twice" in changed else []))
+    assert (sums._affine(graph, graph.producer(layer)) is not None) is found
 
 
 @pytest.mark.parametrize("preset", Preset)

@@ -17,6 +17,7 @@ from tinyrt.quantize import PRESETS, Preset, QuantConfig, Scheme, quantize_graph
 from tinyrt.quantize.calibration.collect import calibrate
 from tinyrt.quantize.methods import turned
 from tinyrt.quantize.methods.turned import split_turned, with_moved
+from tinyrt.quantize.ranges import Range
 
 TOKENS, WIDTH, HEADS, DEPTH = 6, 8, 2, 4
 
@@ -96,8 +97,19 @@ def windows_and_halves(net: Net) -> list[str]:
     ]
 
 
+def windows_in_front_and_halves(net: Net) -> list[str]:
+    """The dimension that is cut is another one than before the reshape."""
+    y = shaped(net, (3, HEADS, TOKENS, DEPTH))
+    return [
+        net.cut(y, (i, 0, 0, 0), (1, HEADS, TOKENS, depth))
+        for i in range(3)
+        for depth in (DEPTH, DEPTH // 2)
+    ]
+
+
 FORMS = {
     "with windows": (with_windows, {}),
+    "with windows in front, halves too": (windows_in_front_and_halves, {}),
     "with windows, kept": (lambda net: with_windows(net, ()), {}),
     "with windows, halves too": (windows_and_halves, {}),
     "heads": (in_heads, {}),
@@ -149,6 +161,18 @@ def test_the_narrowest_third_keeps_its_steps(form, preset, monkeypatch):
     monkeypatch.setattr(turned, "APART", np.inf)
     together = sqnr_db(exact, Model(quantize_graph(graph, x, config)).run(x)[name]).mean()
     assert found > max(together + 8, 30)
+
+
+def test_parts_apart_from_zero_alone_stay_together():
+    """Integers hold zero in any case: their steps are the same."""
+    net = Net()
+    graph = net.graph(*in_heads(net))
+    ends = zip(graph.outputs, ((1, 6), (5.5, 6), (5, 5.99)), strict=True)
+    ranges = calibrate(graph, samples(net.x_shape))
+    ranges |= {name: Range(*map(float, pair)) for name, pair in ends}
+    assert split_turned(graph, ranges, QuantConfig()) is graph
+    ranges |= {graph.outputs[1]: Range(5.0, 5.5)}
+    assert split_turned(graph, ranges, QuantConfig()) is not graph
 
 
 def stepped(net: Net) -> list[str]:

@@ -122,6 +122,8 @@ def test_the_graph_has_each_op_with_its_shape_and_cost():
     assert [box.shade for box in drawing.boxes] == [shade(n, max(costs)) for n in costs]
     part = draw_graph(model, costs, 3)
     assert (len(part.boxes), part.left_out, len(part.paths)) == (3, len(model.ops) - 3, 3)
+    dearest_last = [*costs[:-1], 10 * sum(costs)]
+    assert {box.shade for box in draw_graph(model, dearest_last, 3).boxes} == {0}, "shares of all"
 
 
 @pytest.mark.parametrize("turn", [1, -1])

@@ -128,8 +128,8 @@ SequenceLstm = Annotated[
     ),
 ]
 CORES = (
-    "m0, m0plus, m3, m4, m7, m23, m33, m55, m85, rv32imc, rv32imcb; or host, host-avx2 or "
-    "host-avx512"
+    "m0, m0plus, m3, m4, m7, m23, m33, m55, m85, rv32imc, rv32imcb, rv32imcv; or host, "
+    "host-avx2 or host-avx512"
 )
 """What ``--core`` takes, for its help."""
 

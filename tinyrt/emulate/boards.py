@@ -74,7 +74,7 @@ BOARDS: dict[str, Board] = {
         ),
         Board(
             "virt",
-            ("rv32imc", "rv32imcb"),
+            ("rv32imc", "rv32imcb", "rv32imcv"),
             *(0x8000_0000, 8 * _MEBI, 0x8080_0000, 8 * _MEBI),
             machine="riscv",
             qemu=RISCV_QEMU,

@@ -28,6 +28,7 @@ from tinyrt.export.camera import check_camera, write_camera
 from tinyrt.export.estimate import instructions_estimated
 from tinyrt.export.identity import sealed, sha256_of
 from tinyrt.export.info import labels_in
+from tinyrt.export.integers import require_short_integers
 from tinyrt.export.layouts import Contents, arranged
 from tinyrt.export.licence import licensed
 from tinyrt.export.model import (
@@ -315,6 +316,7 @@ def _written(
     request: Request,
 ) -> tuple[ModelWriter, Slices | None]:
     """The calls of all ops, in one go or in slices."""
+    require_short_integers(graph)
     blob, limit = request.options.blob, request.options.slices
     if blob:
         require_whole_tensors(graph, plan)

@@ -127,7 +127,7 @@ def model_context(
     blob: BlobCode | None = None,
 ) -> dict[str, Any]:
     """What the templates of the model's own files are filled in with."""
-    sources = [kernels_c.source(k, writer.target.isa.value) for k in writer.functions]
+    sources = [kernels_c.source(k, writer.target.sources.value) for k in writer.functions]
     tensors = {} if blob else {name: _tensor(writer, name) for name in writer.weights}
     return {
         "model": prefix,
@@ -194,7 +194,7 @@ def _tensor(writer: ModelWriter, name: str) -> Value:
     if name in writer.described:
         return writer.described[name]
     data = writer.weights[name]
-    return Value.constant(f"{data.role} packed for {writer.target.isa.value}", data.array)
+    return Value.constant(f"{data.role} packed for {writer.target.sources.value}", data.array)
 
 
 def _definition(definition: Table | Parameters | str) -> str:

@@ -46,6 +46,11 @@ class Core:
         return self.base or self.name
 
     @property
+    def others(self) -> InstructionSet:
+        """The variant of all kernels but those for vectors of RISC-V, which are few."""
+        return InstructionSet.SCALAR if self.isa is InstructionSet.RVV else self.isa
+
+    @property
     def compiler(self) -> str:
         """The C compiler's name."""
         return f"{self.prefix}gcc" if self.prefix else "cc"
@@ -127,6 +132,11 @@ CORES: dict[str, Core] = {
         _cortex_m("85", InstructionSet.MVE, "-mfloat-abi=hard"),
         _RV32IMC,
         _riscv_variant("rv32imcb", "zba", "zbb"),
+        replace(
+            _riscv_variant("rv32imcv", "zicsr", "zve32x"),
+            isa=InstructionSet.RVV,
+            processor="rv32,v=true,vlen=128",
+        ),
         Core("host", InstructionSet.SCALAR, (), HOST),
         Core("host-avx2", InstructionSet.AVX2, ("-mavx2",), HOST),
         Core(
@@ -153,11 +163,14 @@ def target_of(core: Core, optimize: Optimize) -> Target:
     """What kernels are chosen for."""
     byte_pays = FAST_BYTE_PAYS if optimize is Optimize.SPEED else BYTE_PAYS
     mla = core.like in MLA_CORES
-    fours = core.isa is InstructionSet.SCALAR and core.prefix != HOST
+    strips = core.isa is InstructionSet.RVV
+    fours = core.others is InstructionSet.SCALAR and core.prefix != HOST
     small = optimize is Optimize.SIZE
     raised = core.like in UNSIGNED_CORES
     high = core.like in HIGH_PRODUCT_CORES
-    return Target(core.isa, mla, high, fours, raised, small=small, byte_pays=byte_pays)
+    return Target(
+        core.others, mla, high, fours, raised, small=small, byte_pays=byte_pays, strips=strips
+    )
 
 
 def find_optimize(name: str) -> Optimize:

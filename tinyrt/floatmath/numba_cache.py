@@ -26,8 +26,11 @@ from numba.core.runtime import rtsys
 
 from tinyrt.cache import cache_folder, keep, key_of, read_entry
 from tinyrt.errors import OutputError
+from tinyrt.floatmath.numba_streams import leave_streams
 
 KIND = "numba"
+
+leave_streams()  # all modules that compile import this one
 
 
 class KernelCache(NullCache):  # type: ignore[misc]

@@ -104,9 +104,7 @@ class _Change:
             elif run:
                 places[id(node)], run = run, []
         if run:
-            # Behind the last node that stays: in place of the last one, if that goes.
-            last = patch.remove[-1]
-            places[0 if id(last) in lasting else id(last)] = run
+            places[0] = run
         return cls([n for n in patch.remove if id(n) not in lasting], places, patch)
 
     def nodes(self) -> Iterator[Node]:

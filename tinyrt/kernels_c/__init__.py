@@ -22,6 +22,7 @@ FALLBACKS = {
     "scalar": ("scalar",),
     "dsp": ("dsp", "scalar"),
     "mve": ("mve", "dsp", "scalar"),
+    "rvv": ("rvv", "scalar"),
     "avx2": ("avx2", "scalar"),
     "avx512": ("avx512", "avx2", "scalar"),
 }
@@ -30,6 +31,7 @@ FALLBACKS = {
 OWN_SOURCES = {
     "dsp": ROOT / "src_dsp",
     "mve": ROOT / "src_mve",
+    "rvv": ROOT / "src_rvv",
     "avx2": ROOT / "src_x86",
     "avx512": ROOT / "src_x86",
 }

@@ -35,7 +35,8 @@ def infer_broadcast(
 ) -> tuple[TensorType, ...]:
     """A shape that broadcasts to ``shape`` -> ``shape``."""
     x = operand(inputs, 0, "input")
-    if any(d < 1 for d in attrs.shape) or broadcast(x.shape, attrs.shape) != attrs.shape:
+    # Dimensions of an input are from 1, so that those below are never what both broadcast to.
+    if broadcast(x.shape, attrs.shape) != attrs.shape:
         raise ShapeError(f"{x} to {list(attrs.shape)}", expected="a shape that it broadcasts to")
     return (TensorType(x.dtype, attrs.shape),)
 

@@ -104,7 +104,7 @@ def gather(
                 costs.append(future.result())
                 tick()
         finally:  # whoever is told that the data do not fit does not wait for the others
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(cancel_futures=True)
     each = [tuple(costs[i : i + len(cores)]) for i in range(0, len(costs), len(cores))]
     whole = (replace(one, cores=own) for one, own in zip(made, each, strict=True))
     return facts.Report(__version__, optimize.value, tuple(whole))

@@ -251,11 +251,13 @@ def _judge(fault: tuple[Place, str], reach: Reach, copy: Copy, passing: set[str]
     while True:
         with copy.changed(place.path, after):
             outcome = copy.run(tests, expected_s * SLOWER + SPARE_S, failing)
-        is_test = ".py" in outcome.by and outcome.by not in passing
-        if not is_test or not copy.run([outcome.by], MOST_S).noticed:
+            is_test = ".py" in outcome.by
+            alone = not is_test or copy.run([outcome.by], MOST_S).noticed
+        known = not is_test or outcome.by in passing
+        if alone and (known or not copy.run([outcome.by], MOST_S).noticed):
             passing.add(outcome.by)
             break
-        # It fails without the fault, too: the others are asked.
+        # It fails without the fault, too, or behind other tests only: the others are asked.
         failing.append(outcome.by)
     old, new = changed_lines(before, after)
     seconds = round(time.monotonic() - start, 1)

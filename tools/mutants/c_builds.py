@@ -14,7 +14,7 @@ from tinyrt.export.target import find_core
 
 CORES = {
     **{"scalar": "host", "avx2": "host-avx2", "avx512": "host-avx512"},
-    **{"m0": "cortex-m0", "dsp": "cortex-m4", "mve": "cortex-m55"},
+    **{"m0": "cortex-m0", "dsp": "cortex-m4", "mve": "cortex-m55", "rvv": "rv32imcv"},
 }
 """Kind of core -> one of it."""
 MOST = 3
@@ -45,6 +45,8 @@ def _kinds(path: str) -> Iterator[str]:
     folder = Path(path).parent.name
     if folder in ("src_mve", "mve") or "_mve" in path:
         yield "mve"
+    elif folder in ("src_rvv", "rvv") or "_strip" in path:
+        yield "rvv"
     elif folder == "src_x86" or "_x86" in path:
         yield from ("avx2", "avx512")
     elif folder in ("src_dsp", "dsp", "avx2", "avx512"):

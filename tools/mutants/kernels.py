@@ -22,7 +22,9 @@ MVE = (
     *("tests/firmware/test_all_ops.py", "tests/firmware/test_budgets_mve.py"),
     *("tests/c/test_headers.py", "tests/firmware/test_rows.py"),
 )
+RVV = ("tests/c/test_strips.py", "tests/firmware/test_strips.py", "tests/firmware/test_budgets.py")
 TESTS_OF_CORES = {
+    r"src_rvv/|isa/rvv/|_strip": RVV,
     r"src_mve/|isa/mve/|_mve": MVE,
     r"src_x86/|isa/avx|_x86": (
         "tests/c/test_x86.py",

@@ -29,6 +29,7 @@ READ_SOURCES = ("tests/test_error_fields.py",)
 """Tests that read the package's text, and so reach all of its lines."""
 
 PHASE = re.compile(r"( \((setup|call|teardown)\)|\|(setup|run|teardown))$")
+SETUP = re.compile(r"( \(setup\)|\|setup)$")
 UNKNOWN_S, UNKNOWN_FILE_S = 5.0, 10.0
 """Seconds of a test, or of a file of tests, that no record has."""
 
@@ -39,11 +40,13 @@ class Reach:
 
     record: Record
     _known: dict[str, dict[int, set[str]]] = field(default_factory=dict, init=False, repr=False)
+    _ready: dict[str, dict[int, set[str]]] = field(default_factory=dict, init=False, repr=False)
 
     def tests_of(self, place: Place) -> list[str]:
         """Tests that run the line, quick ones first, and few of a function before many of it.
 
         Files that changed since the record and name what the module defines are before them all.
+        Behind them all are those that may have what an earlier one's fixture made.
         """
         if place.is_c:
             return tests_of_kernel(place.path)
@@ -56,7 +59,8 @@ class Reach:
         files = {file for file in others if changed.get(file)}
         first = sorted(file for file in files if _names(file, place.path))
         others = (same | files | set(READ_SOURCES)) - {*first}
-        return [*first, *_spread(others, self.seconds)]
+        beside = self._beside(place) - others
+        return [*first, *_spread(others, self.seconds), *_spread(beside, self.seconds)]
 
     @cached_property
     def seconds(self) -> dict[str, float]:
@@ -109,6 +113,13 @@ class Reach:
         files = set(_git("grep", "-lE", pattern, "--", "tests").split())
         return {t for t in self.seconds if "::" in t and t.partition("::")[0] in files}
 
+    def _beside(self, place: Place) -> set[str]:
+        """Tests in files in which a fixture ran the line: the record names the first that asked."""
+        self._contexts(place.path)
+        first = self._ready.get(place.path, {}).get(place.line, set())
+        files = {test.partition("::")[0] for test in first} - self._changed_tests.keys()
+        return {t for t in self.seconds if "::" in t and t.partition("::")[0] in files}
+
     def _lines_now(self, path: str) -> dict[int, int]:
         """Numbers that lines had when the record was made -> those that they have."""
         then = _git("show", f"{self._commit}:{path}").splitlines()
@@ -139,11 +150,13 @@ class Reach:
             return {}
         if path not in self._known:
             now, inside = self._lines_now(path), bodies(path)
-            self._known[path] = {
-                now[line]: {name for context in contexts if (name := _test(context))}
-                for line, contexts in self._data.contexts_by_lineno(file).items()
-                if now.get(line) in inside
-            }
+            ran = self._data.contexts_by_lineno(file).items()
+            by_line = {now[line]: of for line, of in ran if now.get(line) in inside}
+            for kept, all_of in ((self._known, True), (self._ready, False)):
+                kept[path] = {
+                    line: {_test(c) for c in of if c and (all_of or SETUP.search(_phase(c)))}
+                    for line, of in by_line.items()
+                }
         return self._known[path]
 
 
@@ -168,9 +181,14 @@ def _git(*arguments: str) -> str:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
 
 
+def _phase(context: str) -> str:
+    """A context's test and its phase: that of a process has its own behind it."""
+    return context.split("|tests/")[0]
+
+
 def _test(context: str) -> str:
-    """A context's test: it has the phase behind it, and that of a process its own besides."""
-    return PHASE.sub("", context.split("|tests/")[0]) if context else ""
+    """The test alone."""
+    return PHASE.sub("", _phase(context))
 
 
 def _spread(tests: set[str], seconds: dict[str, float]) -> list[str]:

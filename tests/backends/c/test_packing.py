@@ -21,7 +21,6 @@ from tinyrt.backends.finishes import LANES, QUANT, SIGN, Finish, Weighted, pack_
 from tinyrt.backends.lanes import pack_eights, pack_weights
 from tinyrt.ir.types import unpack_int4
 from tinyrt.ops.shared.requant import Requant
-from tinyrt.ops.shared.table_s16 import sigmoid_table
 
 SCALAR, DSP = InstructionSet.SCALAR, InstructionSet.DSP
 
@@ -378,14 +377,3 @@ def test_vectors_of_gates_unpack_to_the_weights():
         np.testing.assert_array_equal(sums[:, g, 0].ravel()[:6], start[6 * g : 6 * g + 6])
         np.testing.assert_array_equal(sums[:, g, 1].ravel()[:6], restart[6 * g : 6 * g + 6])
     assert not filters[1, :, :64].reshape(4, 4, 16)[:, 2:].any()
-
-
-def test_the_table_ends_in_what_lies_beyond_it():
-    """So that kernels with vectors need no comparison: they limit positions to the last one."""
-    table = sigmoid_table().astype(int)
-    for bits, beyond, rounding in ((9, 0x7FFF << 10, 10), (8, 0xFFFF << 8, 8)):
-        part = (1 << bits) - 1
-        last = (table[254] << bits) + part * (table[255] - table[254])
-        half = 1 << (rounding - 1)
-        assert (last + half) >> rounding == (beyond + half) >> rounding
-        assert (half - 1 - last) >> rounding == (half - 1 - beyond) >> rounding

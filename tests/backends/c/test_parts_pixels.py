@@ -12,7 +12,16 @@ from tinyrt.backends.c.kernel import Call, Data, Number, Params, Scratch, call
 from tinyrt.backends.c.parts import channels
 from tinyrt.backends.c.parts.cutting import cut_of, divided
 from tinyrt.backends.c.parts.edit import Cut, params_of
-from tinyrt.backends.c.parts.pace import AS_SAID, RISCV, RISCV_BITS, SHORT, SMALL, Pace, pace_of
+from tinyrt.backends.c.parts.pace import (
+    AS_SAID,
+    RISCV,
+    RISCV_BITS,
+    RISCV_VECTORS,
+    SHORT,
+    SMALL,
+    Pace,
+    pace_of,
+)
 from tinyrt.export.target import CORES
 from tinyrt.ir import DType, QParams, Value
 
@@ -233,15 +242,15 @@ def test_every_core_has_the_formulas_or_a_pace():
     paces = {name: pace_of(name) for name in CORES}
     small = {name for name, pace in paces.items() if pace is SMALL}
     assert small == {"cortex-m0", "cortex-m0plus", "cortex-m23"}
-    riscv = {"rv32imc": RISCV, "rv32imcb": RISCV_BITS}
+    riscv = {"rv32imc": RISCV, "rv32imcb": RISCV_BITS, "rv32imcv": RISCV_VECTORS}
     assert {name: paces[name] for name in riscv} == riscv
     others = [pace for name, pace in paces.items() if name not in small | set(riscv)]
     assert all(pace is AS_SAID for pace in others)
 
 
-@pytest.mark.parametrize("pace", [SMALL, RISCV, RISCV_BITS])
+@pytest.mark.parametrize("pace", [SMALL, RISCV, RISCV_BITS, RISCV_VECTORS])
 def test_factors_are_those_of_kernels(pace):
-    kernels = [path.stem.removeprefix("tinyrt_") for path in (kernels_c.ROOT / "src").glob("*.c")]
+    kernels = [path.stem.removeprefix("tinyrt_") for path in kernels_c.ROOT.glob("src*/*.c")]
     begins = set(pace.factors) - {SHORT}
     assert begins == {begin for begin in begins if any(k.startswith(begin) for k in kernels)}
 

@@ -31,6 +31,13 @@ def test_an_option_that_would_reach_nothing_is_refused(command, option, other, m
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("option", [("--workers", "2"), ("--scheduler", "tcp://a")])
+def test_workers_without_calibration_data_are_refused(option, made, tmp_path):
+    error = call_json("quantize", made.net, "-o", tmp_path / "o.tflite", *option, code=1)["error"]
+    assert error["problem"] == f"{option[0]} says nothing without --calibration"
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("calibrator", ["percentile", "auto"])
 def test_a_percentile_is_taken_by_the_calibrators_that_use_it(calibrator, made, tmp_path):
     options = ("--calibrator", calibrator, "--percentile", "99", "--preset", "fast")

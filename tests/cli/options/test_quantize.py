@@ -18,12 +18,22 @@ from tinyrt.ir import Graph
 from tinyrt.memory import schedule
 from tinyrt.metrics import evaluate_graph
 from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.quantize import PRESETS, Preset, QuantConfig, Scheme, quantize_graph
 from tinyrt.quantize.config import BiasCorrection, Calibrator
 
 pytestmark = pytest.mark.slow
 
 FAST, BALANCED, BEST = (PRESETS[p] for p in (Preset.FAST, Preset.BALANCED, Preset.BEST))
+
+
+def long_tails():
+    """Layers whose weights have long tails, so that refinements gain more than by chance."""
+    rng, b, y = np.random.default_rng(0), Builder((1, 16)), "x"
+    for _ in range(4):
+        w = b.constant((rng.standard_t(3, (16, 16)) / 4).astype(np.float32))
+        y = b.op("fully_connected", (y, w), FullyConnectedAttrs(activation="RELU"))
+    return b.graph(y)
 
 
 @dataclass(frozen=True)
@@ -48,12 +58,15 @@ CHOICES = [
     Choice("", BALANCED),
     Choice("--preset fast", FAST, BALANCED),
     Choice("--preset balanced", BALANCED),
-    Choice("--preset best", BEST, BALANCED, encoder()),
+    Choice("--preset best", BEST, BALANCED, long_tails()),
     Choice("--preset fast --scheme int16x8", replace(FAST, scheme=Scheme.INT16X8)),
     Choice("--preset fast --scheme int4", replace(FAST, scheme=Scheme.INT4)),
     Choice("--preset fast --scheme weights-int8", replace(FAST, scheme=Scheme.WEIGHTS_INT8)),
     Choice(
-        "--scheme int4", replace(BEST, scheme=Scheme.INT4), replace(BALANCED, scheme=Scheme.INT4)
+        "--scheme int4",
+        replace(BEST, scheme=Scheme.INT4),
+        replace(BALANCED, scheme=Scheme.INT4),
+        long_tails(),
     ),
     Choice(
         "--preset fast --scheme-for conv2d=int16x8 --scheme-for conv2d_0=int8",
@@ -100,7 +113,7 @@ CHOICES = [
         "--preset best --no-optimize-rounding",
         replace(BEST, optimize_rounding=False),
         BEST,
-        encoder(layers=1),
+        long_tails(),
     ),
     *(
         Choice(f"--preset fast --bias-correction {b}", replace(FAST, bias_correction=b))
@@ -116,7 +129,7 @@ CHOICES = [
         BALANCED,
     ),
     Choice("--preset fast --tune-ranges", replace(FAST, tune_ranges=True)),
-    Choice("--preset best --no-tune-ranges", replace(BEST, tune_ranges=False), BEST, encoder()),
+    Choice("--preset best --no-tune-ranges", replace(BEST, tune_ranges=False), BEST, long_tails()),
     Choice("--preset fast --no-tables", replace(FAST, tables=False), graph=a_mish()),
     Choice("--preset fast --tables", FAST, replace(FAST, tables=False), a_mish()),
 ]

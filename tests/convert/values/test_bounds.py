@@ -1,5 +1,7 @@
 """No element lies outside of its bounds; extremes of exact bounds are reached."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -17,6 +19,7 @@ from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.cumsum import CumsumAttrs
 from tinyrt.ops.embedding import EmbeddingAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.leaky_relu import LeakyReluAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.reduce import ReduceAttrs
@@ -24,6 +27,7 @@ from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.evaluate import as_tuple, reference_kernel
 from tinyrt.ops.shared.spec import Form, NoAttrs
 
+SHAPES, HELD = ((2, 4), (3, 4), (3,)), frozenset({1, 2})
 BOUNDED = sorted(ELEMENTWISE | INCREASING | PLACES | SUMS)
 BUILDS = {Form.INT8: build_s8, Form.INT16X8: build_s16, Form.FLOAT: build_f32}
 PAIRS = [
@@ -263,3 +267,15 @@ def test_no_element_lies_outside(op, form):
             with np.errstate(invalid="ignore"):
                 outside = (y < found.low - slack) | (y > found.high + slack)
             assert not outside.any(), (node.describe(), found, y)
+
+
+@pytest.mark.parametrize("place", [None, 1, 2])
+def test_layers_whose_weights_or_bias_are_computed_have_no_bounds(place):
+    rng = np.random.default_rng(3)
+    node = build_f32(Case("fully_connected", FullyConnectedAttrs(), SHAPES, HELD), rng).graph.bind(
+        0
+    )
+    inputs = list(node.inputs)
+    if place is not None:
+        inputs[place] = replace(inputs[place], data=None)
+    assert (found_of(replace(node, inputs=tuple(inputs)), -1.0, 1.0) is None) is (place is not None)

@@ -140,6 +140,16 @@ def test_instructions_side_by_side_on_m4(lines, least, most):
     assert M4.run([*code_of(*lines).values()]).bounds == (least, most)
 
 
+@pytest.mark.parametrize("timing", [M4, M7, M55])
+@pytest.mark.parametrize(
+    "line", ["bx lr", "pop {r4, r5, pc}", "ldr pc, [r1]*", "add pc, r7", "bl 100*", "b 100"]
+)
+def test_a_jump_that_may_be_skipped_costs_as_any_where_it_is_not(timing, line):
+    (always,), (perhaps,) = (code_of(text).values() for text in (line, f"{line}?"))
+    assert timing.jump(perhaps, None) == timing.jump(always, None)
+    assert timing.passed(perhaps, None) == Cost(1, 1)
+
+
 # Without counts of blocks
 
 

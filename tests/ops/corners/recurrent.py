@@ -14,6 +14,7 @@ import numpy as np
 from tests.ops.build import Built, Case, single_op
 from tests.ops.corners.given import ZERO_POINTS, extremes, q_of, spread
 from tinyrt.ir import DType, QParams, Value
+from tinyrt.ops.shared.spec import limits_of
 from tinyrt.ops.svdf import SvdfAttrs
 from tinyrt.ops.unidirectional_sequence_lstm import LstmAttrs
 
@@ -173,9 +174,17 @@ def _svdfs() -> dict[str, Built]:
     for state_zp in (-128, 127):
         name = f"-128 beside negative weights, zero point {state_zp} of the state"
         made[name] = svdf(6, 5, 1, 4, S8, zps=(-5, state_zp), least=-128, data=extremes)
+    for sign in (1, -1):
+        most = partial(_most, sign)
+        made[f"sums that wrap, {sign}"] = svdf(6, 5, 2, 9, S16, time_ratio=2e-8, data=most)
     made["samples"] = svdf(6, 5, 1, 4, S8, samples=3)
     made["17 units"] = svdf(6, 17, 1, 4, S8)
     return {f"svdf: {name}": built for name, built in made.items()}
+
+
+def _most(sign: int, shape: tuple[int, ...], dtype: DType = S8) -> np.ndarray:
+    """The greatest values, or the least: of int16, few products exceed int32."""
+    return np.full(shape, limits_of(dtype)[sign > 0], dtype.numpy)
 
 
 def svdf(

@@ -33,6 +33,9 @@ from tinyrt.backends.c.mve.products import convolution_kernel as mve_convolution
 from tinyrt.backends.c.mve.products import dense_kernel as mve_dense
 from tinyrt.backends.c.mve.raised import raised_requant
 from tinyrt.backends.c.one_channel import along_rows, as_convolution, is_rather_convolution
+from tinyrt.backends.c.rvv.strips import convolution_kernel as strips_convolution
+from tinyrt.backends.c.rvv.strips import dense_kernel as strips_dense
+from tinyrt.backends.c.rvv.strips import depthwise_kernel as strips_depthwise
 from tinyrt.backends.c.wide import (
     FILTERS,
     MAX_NARROW_TAPS,
@@ -96,6 +99,10 @@ def conv2d_s8(node: BoundNode, target: Target) -> Kernel:
         return mve_convolution(node, *layer, target)
     if target.isa in X86:
         return x86_convolution(node, *layer, target.isa)
+    if target.strips and groups == 1:
+        strips = strips_convolution(node, *layer)
+        if strips is not None:
+            return strips
     if groups == 1 and p.window.dilation == (1, 1):
         block = block_of(node, p.x_zp, p.requant, target.isa)
         if block is not None:
@@ -151,6 +158,10 @@ def depthwise_s8(node: BoundNode, target: Target) -> Kernel:
         return mve_depthwise(node, *layer)
     if target.isa in X86:
         return x86_depthwise(node, *layer)
+    if target.strips:
+        strips = strips_depthwise(node, *layer)
+        if strips is not None:
+            return strips
     if is_rather_convolution(node, p.window, target.isa):
         one = as_convolution(node)
         block = block_of(one, p.x_zp, p.requant, target.isa)
@@ -290,6 +301,10 @@ def fully_connected_s8(node: BoundNode, target: Target) -> Kernel:
         return mve_dense(node, x_zp, requant)
     if target.isa in X86:
         return x86_dense(node, x_zp, requant, target.isa)
+    if target.strips:
+        strips = strips_dense(node, x_zp, requant)
+        if strips is not None:
+            return strips
     block = block_of(node, x_zp, requant, target.isa)
     if block is not None:
         return block_dense(node, block, requant, target)

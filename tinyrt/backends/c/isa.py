@@ -14,6 +14,8 @@ class InstructionSet(Enum):
     """16-bit multiply-accumulate pairs in 32-bit registers."""
     MVE = "mve"
     """128-bit vectors."""
+    RVV = "rvv"
+    """Vectors of RISC-V, of any length, with integers of up to 32 bits."""
     AVX2 = "avx2"
     """256-bit vectors of x86 hosts."""
     AVX512 = "avx512"

@@ -63,6 +63,7 @@ class Target:
         tiles: whether convolutions may go by tiles, which take more scratch memory.
         row_kernels: whether convolutions on rows may take kernels without padding above or below;
             otherwise they take the kernels for images.
+        strips: whether layers take kernels for vectors of RISC-V, and all else the scalar ones.
         choices: for code that other weights and scales are to fit, too: what was chosen for the
             first ones. None where each op's own say what pays.
 
@@ -78,7 +79,13 @@ class Target:
     in_one_go: float = math.inf
     tiles: bool = True
     row_kernels: bool = True
+    strips: bool = False
     choices: Choices | None = None
+
+    @property
+    def sources(self) -> InstructionSet:
+        """The instruction set whose folder has the kernels' sources."""
+        return InstructionSet.RVV if self.strips else self.isa
 
     def stored(self, index: int, forms: Mapping[Weights, Cost]) -> Stored:
         """The form of an op's weights, of those that they can have."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tinyrt.backends.c.chooser import Choosers, always
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Calls, Data, Fields, Params, Target, call
 from tinyrt.errors import UnsupportedError
 from tinyrt.fixedpoint import INT16_MAX
@@ -15,6 +16,9 @@ from tinyrt.ops.softmax import SUM_INTEGER_BITS, SoftmaxAttrs, SoftmaxS8, Softma
 
 TABLE_ENTRIES = 256
 """Entries of a softmax's table of exponentials."""
+
+PAIRS_SHIFTS = range(-15, 14)
+"""Exponents for differences of int16 that fit 31 bits when scaled."""
 
 
 def _rows(x: Value) -> tuple[int, int]:
@@ -53,6 +57,8 @@ def softmax_s8_calls(node: BoundNode, target: Target) -> Calls:
 def softmax_s16_calls(node: BoundNode, target: Target) -> Calls:
     """The call of ``tinyrt_softmax_s16``, or that of int8 where only the output is wider.
 
+    With DSP instructions it is ``tinyrt_softmax_pairs_s16`` for all but very coarse inputs.
+
     Raises:
         UnsupportedError: a row is too long for its int32 sum.
 
@@ -72,7 +78,10 @@ def softmax_s16_calls(node: BoundNode, target: Target) -> Calls:
         "reciprocals": Data("reciprocals", p.reciprocals, "int16_t"),
     }
     params = Params("tinyrt_softmax_s16_params", fields)
-    return (call("tinyrt_softmax_s16", params, x, node.output),)
+    pairs = target.isa is InstructionSet.DSP and p.shift in PAIRS_SHIFTS
+    return (
+        call("tinyrt_softmax_pairs_s16" if pairs else "tinyrt_softmax_s16", params, x, node.output),
+    )
 
 
 def _require_shorter(x: Value, limit: int) -> None:

@@ -127,7 +127,11 @@ KERNELS: Choosers = {
         Form.FLOAT: always(zip_f32("tinyrt_squared_differencef"), elementwise),
     },
     "pow": {Form.FLOAT: always(zip_f32("powf"), elementwise)},
-    "floor_div": {Form.FLOAT: always(zip_f32("tinyrt_floor_divf"), elementwise)},
-    "floor_mod": {Form.FLOAT: always(zip_f32("tinyrt_floor_modf"), elementwise)},
+    "floor_div": {
+        Form.FLOAT: always(zip_f32("tinyrt_floor_divf", "tinyrt_floor_div_whole"), elementwise)
+    },
+    "floor_mod": {
+        Form.FLOAT: always(zip_f32("tinyrt_floor_modf", "tinyrt_floor_mod_whole"), elementwise)
+    },
     "batch_norm": {Form.FLOAT: always(batch_norm_calls)},
 }

@@ -55,6 +55,7 @@ SETS = {
     InstructionSet.SCALAR: "plain C",
     InstructionSet.DSP: "DSP instructions",
     InstructionSet.MVE: "vector instructions (Helium)",
+    InstructionSet.RVV: "vectors of RISC-V",
     InstructionSet.AVX2: "AVX2",
     InstructionSet.AVX512: "AVX-512",
 }

@@ -26,6 +26,7 @@ from tinyrt.backends.c.mve.lstm import (
     wide_quad_sums,
 )
 from tinyrt.backends.c.mve.packing import pack_filters, whole_quads
+from tinyrt.backends.c.tables import sigmoid_data
 from tinyrt.fixedpoint import wrap_int32
 from tinyrt.ir import BoundNode, DType, Value
 from tinyrt.ops import prepared
@@ -33,7 +34,6 @@ from tinyrt.ops.shared.activation import bounds, fused_activation
 from tinyrt.ops.shared.constants import stored_data
 from tinyrt.ops.shared.requant import Requant, WideRequant
 from tinyrt.ops.shared.spec import Form
-from tinyrt.ops.shared.table_s16 import sigmoid_table
 from tinyrt.ops.svdf import STATE, SvdfAttrs, SvdfS8
 from tinyrt.ops.unidirectional_sequence_lstm import (
     CELL,
@@ -166,8 +166,8 @@ def _lstm_block(node: BoundNode, block: LstmBlock, isa: InstructionSet) -> Call:
     """Of scalar and DSP cores."""
     weights = Data("w", block.x.words(isa)), Data("r", block.h.words(isa))
     sums = Data("start", block.x.starts(isa)), Data("restart", block.h.starts(isa))
-    scales = block.scale_fields()
-    return _packed_lstm(block.kernel, node, block.p, scales, weights, sums)
+    fields = block.scale_fields() | _unit_fields(block.p, isa)
+    return _packed_lstm(block.kernel, node, fields, weights, sums)
 
 
 def _lstm_quads(node: BoundNode, p: LstmInteger) -> Call:
@@ -176,8 +176,8 @@ def _lstm_quads(node: BoundNode, p: LstmInteger) -> Call:
     bits, filters = narrowest_quad_filters(w, r)
     weights = (Data("w", filters),)
     sums = (Data("start", quad_sums(start, restart)),)
-    kernel = f"tinyrt_lstm_quads_s{bits}"
-    return _packed_lstm(kernel, node, p, quad_scales(p), weights, sums)
+    fields = quad_scales(p) | _unit_fields(p, InstructionSet.MVE)
+    return _packed_lstm(f"tinyrt_lstm_quads_s{bits}", node, fields, weights, sums)
 
 
 def lstm_s16_calls(node: BoundNode, target: Target) -> Calls:
@@ -202,28 +202,27 @@ def _wide_block(node: BoundNode, lstm: WideLstm, p: LstmInteger, isa: Instructio
     both = {"w": lstm.w, "r": lstm.r}
     weights = tuple(Data(n, row16_words(side_by_side(rows), isa)) for n, rows in both.items())
     sums = (Data("start", side_by_side(lstm.start)),)
-    return _packed_lstm("tinyrt_lstm_block_s16", node, p, block_fields(lstm, p), weights, sums)
+    fields = block_fields(lstm, p) | _unit_fields(p, isa)
+    return _packed_lstm("tinyrt_lstm_block_s16", node, fields, weights, sums)
 
 
 def _wide_quads(node: BoundNode, lstm: WideLstm, p: LstmInteger) -> Call:
     """Of cores with vectors."""
     weights = (Data("w", wide_quad_filters(lstm)),)
     sums = (Data("start", wide_quad_sums(lstm)),)
-    scales = wide_quad_scales(lstm, p)
-    return _packed_lstm("tinyrt_lstm_quads_s16", node, p, scales, weights, sums)
+    fields = wide_quad_scales(lstm, p) | _unit_fields(p, InstructionSet.MVE)
+    return _packed_lstm("tinyrt_lstm_quads_s16", node, fields, weights, sums)
 
 
 def _packed_lstm(
     kernel: str,
     node: BoundNode,
-    p: LstmInteger,
-    scales: Fields,
+    fields: Fields,
     weights: tuple[Data, ...],
     sums: tuple[Data, ...],
 ) -> Call:
     """The call; kernels for weights of four bits have the parameters of those for int8."""
-    fields = _lstm_fields(node) | scales | _unit_fields(p)
-    params = Params(f"{kernel.replace('_s4', '_s8')}_params", fields)
+    params = Params(f"{kernel.replace('_s4', '_s8')}_params", _lstm_fields(node) | fields)
     made = call(kernel, params, node.input(0), *weights, *sums, *_states(node), node.output)
     return replace(made, data=(*sums, *weights))
 
@@ -235,7 +234,6 @@ def lstm_calls(node: BoundNode, target: Target) -> Calls:
         UnsupportedError: weights are computed at run time, or a sum of products is too large.
 
     """
-    del target
     p = prepared(node, LstmInteger)
     require_summable(node, p)
     wide = p.h_dtype is DType.INT16
@@ -244,7 +242,7 @@ def lstm_calls(node: BoundNode, target: Target) -> Calls:
     sums = [Data("start", start)]
     if not wide:
         sums = [Data("start", start.astype(np.int32)), Data("restart", restart.astype(np.int32))]
-    params = Params("tinyrt_lstm_params", _lstm_fields(node) | _gate_fields(p))
+    params = Params("tinyrt_lstm_params", _lstm_fields(node) | _gate_fields(p, target.isa))
     kernel = "tinyrt_lstm_s16" if wide else "tinyrt_lstm_s8"
     lstm_call = call(kernel, params, node.input(0), *weights, *sums, *_states(node), node.output)
     return (replace(lstm_call, data=(*sums, *weights)),)
@@ -283,7 +281,7 @@ def _lstm_fields(node: BoundNode) -> Fields:
     return {"shape": shape}
 
 
-def _gate_fields(p: LstmInteger) -> Fields:
+def _gate_fields(p: LstmInteger, isa: InstructionSet) -> Fields:
     """Parameters with which the integer kernels rescale sums and products."""
     mult, shift = _table((*p.from_x, *p.from_h))
     return {
@@ -295,18 +293,18 @@ def _gate_fields(p: LstmInteger) -> Fields:
         "update_shift": p.update[1],
         "output_mult": p.output[0],
         "output_shift": p.output[1],
-        **_unit_fields(p),
+        **_unit_fields(p, isa),
     }
 
 
-def _unit_fields(p: LstmInteger) -> Fields:
+def _unit_fields(p: LstmInteger, isa: InstructionSet) -> Fields:
     """What the parameters of integer kernels end with."""
     state: Fields = {
         "h_zp": p.h_zp,
         "cell_clip": p.cell_clip,
         "tanh_mult": p.cell_tanh.mult,
         "tanh_right": p.cell_tanh.right,
-        "table": Data("table", sigmoid_table(), "uint16_t"),
+        "table": sigmoid_data(isa),
     }
     return {"state": state}
 

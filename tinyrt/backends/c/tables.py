@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tinyrt.backends.c.activations import leaky_relu_s16_calls
 from tinyrt.backends.c.chooser import Chooser, Choosers, always
 from tinyrt.backends.c.floats import map_f32
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Calls, Data, Fields, Params, Place, Target, call
+from tinyrt.fixedpoint import INT16_MAX, INT32_MAX
 from tinyrt.ir import BoundNode, DType, Value
 from tinyrt.memory.sweep import elementwise
 from tinyrt.ops import TABLES, prepared
@@ -13,10 +17,13 @@ from tinyrt.ops.gelu import GeluAttrs
 from tinyrt.ops.roots import RsqrtS16
 from tinyrt.ops.shared.lut import LutS8
 from tinyrt.ops.shared.spec import Form
-from tinyrt.ops.shared.table_s16 import SigmoidS16, sigmoid_table
+from tinyrt.ops.shared.table_s16 import SigmoidS16, half_tanh_table, sigmoid_table
 
 BYTES = (DType.UINT8, DType.BOOL)
 """Element types whose bytes ``tinyrt_lut_s8`` takes for int8."""
+
+SHORT_RIGHT = 17
+"""Right shift of products with a multiplier of 32 bits, with DSP instructions."""
 
 
 def table_calls(node: BoundNode, target: Target) -> Calls:
@@ -33,17 +40,38 @@ def lut_calls(table: LutS8, x: Value, y: Value) -> Calls:
 
 
 def sigmoid_calls(node: BoundNode, target: Target) -> Calls:
-    """The call of ``tinyrt_logistic_s16`` or ``tinyrt_tanh_s16``."""
-    del target
+    """The call of ``tinyrt_logistic_short_s16`` or ``tinyrt_tanh_short_s16``.
+
+    Inputs whose multiplier is too large, or shifted too far, take kernels without ``short``.
+    """
     p = prepared(node, SigmoidS16)
+    short = "_short" if is_short(p, target.isa) else ""
     fields: Fields = {
         "size": node.output.size,
         "mult": p.mult,
         "right": p.right,
-        "table": Data("table", sigmoid_table(), "uint16_t"),
+        "table": sigmoid_data(target.isa),
     }
     params = Params("tinyrt_sigmoid_s16_params", fields)
-    return (call(f"tinyrt_{node.op}_s16", params, node.input(0), node.output),)
+    return (call(f"tinyrt_{node.op}{short}_s16", params, node.input(0), node.output),)
+
+
+def is_short(p: SigmoidS16, isa: InstructionSet) -> bool:
+    """Whether products with the multiplier fit 32 bits.
+
+    With DSP instructions it is shifted to the left, by what is missing to ``SHORT_RIGHT``.
+    """
+    if isa is not InstructionSet.DSP:
+        return p.mult <= INT16_MAX
+    left = SHORT_RIGHT - p.right
+    return left >= 0 and p.mult << left <= INT32_MAX
+
+
+def sigmoid_data(isa: InstructionSet) -> Data:
+    """The table that logistic and tanh of int16 share, as an instruction set reads it."""
+    if isa in (InstructionSet.DSP, InstructionSet.MVE):
+        return Data("table", half_tanh_table(), "int16_t")
+    return Data("table", sigmoid_table().astype(np.uint16).view(np.int16), "int16_t")
 
 
 def rsqrt_calls(node: BoundNode, target: Target) -> Calls:

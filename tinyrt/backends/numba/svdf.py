@@ -105,8 +105,7 @@ def svdf_s8(address: int) -> None:
             acc = bias[unit]
             for f in range(unit * p.sizes.rank, (unit + 1) * p.sizes.rank):
                 acc += _moved_on(p, n * filters + f, _feature(p, n, f), f)
-            wrapped = np.int64(np.int32(acc))
-            value = requant(wrapped, p.time_scale.mult, p.time_scale.left, p.time_scale.right)
+            value = requant(acc, p.time_scale.mult, p.time_scale.left, p.time_scale.right)
             y[n * p.sizes.units + unit] = saturate(value + p.y_zp, INT8_MIN, INT8_MAX)
 
 

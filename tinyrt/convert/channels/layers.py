@@ -22,8 +22,8 @@ def is_layer(node: BoundNode) -> bool:
     """Whether channels of input and output can be cut: constant weights over whole channels."""
     if node.op not in LAYERS or not has_constants(node):
         return False
-    count, row = channels_of(node.input(0).shape), node.input(1).shape[-1]
-    return row % count == 0 and (node.op == "fully_connected" or row == count)
+    # A dense layer's row may hold several pixels; a group's filter reads some channels of one.
+    return node.input(1).shape[-1] % channels_of(node.input(0).shape) == 0
 
 
 def has_constants(node: BoundNode) -> bool:

@@ -160,7 +160,7 @@ def _check_names(inputs: Iterable[_Input], given: Iterable[str], what: str) -> N
 def _described(info: onnx.ValueInfoProto, is_fixed: bool) -> _Input:
     kind = info.type.tensor_type
     known = DTYPES if is_fixed else KINDS
-    if not info.type.HasField("tensor_type") or kind.elem_type not in known:
+    if kind.elem_type not in known:  # 0 of what is no tensor
         type_name = element_type(kind.elem_type) if kind.elem_type else "no tensor"
         raise UnsupportedError(
             f"the input '{info.name}' is {type_name}",

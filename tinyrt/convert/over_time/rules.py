@@ -85,8 +85,7 @@ def _softmax(node: BoundNode, x: Track) -> Streamed | None:
 
 def _window(node: BoundNode, x: Track) -> Streamed | None:
     """A window that slides along time without padding there."""
-    shape = node.input(0).shape
-    if x.axis not in (1, 2) or len(shape) != 4:
+    if x.axis not in (1, 2):
         return None
     window, way = _window_of(node), x.axis - 1
     if window.before[way] or window.after[way]:

@@ -14,6 +14,7 @@ from tinyrt.convert.channels.cut import without
 from tinyrt.convert.channels.keep import Keeper
 from tinyrt.convert.channels.lost import LostChannels, note_lost
 from tinyrt.convert.channels.reasons import is_told, reason
+from tinyrt.convert.passes.narrow import NARROW, narrow_integers
 from tinyrt.convert.passes.unchanged import unchanged
 from tinyrt.convert.values.bounds import behind, bounds_of
 from tinyrt.convert.values.elementwise import of_value
@@ -25,13 +26,15 @@ from tinyrt.ops.shared.activation import act_range, clamp_of, fused_activation, 
 from tinyrt.ops.shared.places import counting, counts_from_end
 from tinyrt.ops.shared.spec import limits_of
 
-DROP_CLAMP, DROP_UNCHANGED, KNOWN_TRUTH, FROM_FRONT, CUT_CHANNELS = KNOWN_PASSES = (
+DROP_CLAMP, DROP_UNCHANGED, KNOWN_TRUTH, FROM_FRONT = PLAINER = (
     "drop_clamp",
     "drop_unchanged",
     "known_truth",
     "count_from_front",
-    "cut_channels",
 )
+CUT_CHANNELS = "cut_channels"
+
+KNOWN_PASSES = (*PLAINER, NARROW, CUT_CHANNELS)
 """The passes, in order."""
 
 
@@ -58,6 +61,8 @@ def apply_known(
     while True:
         before = graph
         graph = _plainer(graph, passes, log)
+        if NARROW in passes:
+            graph = narrow_integers(graph, log)
         if CUT_CHANNELS in passes:
             graph = _fewer_channels(graph, log, lost)
         if graph is before:

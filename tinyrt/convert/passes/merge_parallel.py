@@ -114,10 +114,10 @@ def _uncut(graph: Graph, name: str, *, bare: bool) -> tuple[str, Pair]:
 
 
 def _is_plain(graph: Graph, cut: Node) -> bool:
-    """Whether a slice cuts off rows and columns, and nothing else."""
+    """Whether a slice of an image cuts off rows and columns, and nothing else."""
     attrs, shape = cut.attrs_as(SliceAttrs), graph.value(cut.inputs[0]).shape
     whole = (attrs.size[0], attrs.size[-1]) == (shape[0], shape[-1])
-    return len(shape) == 4 and whole and set(attrs.strides) == {1} and not attrs.dropped
+    return whole and set(attrs.strides) == {1} and not attrs.dropped
 
 
 def _merged(graph: Graph, node: Node, layer: Node, one: _Branch, two: _Branch) -> Patch | Refusal:

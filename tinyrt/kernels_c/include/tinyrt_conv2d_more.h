@@ -10,9 +10,9 @@ extern "C" {
 
 /** Of each point of a window, count of its column_bytes = kernel_h * x.c / groups bytes are read
  * again, behind them: those at places, whose bytes are counted from the point's first one, and of
- * which each group has its own. gathers: whether the window is one element, and a point has 16 bytes
- * then. Requires: product has the size of one window of a group, with what
- * is read again; scratch has column_bytes + count bytes for each point that is read at once. */
+ * which each group has its own. gathers: whether the window is one element, and a point has 16
+ * bytes then. Requires: product has the size of one window of a group, with what is read again;
+ * scratch has column_bytes + count bytes for each point that is read at once. */
 typedef struct {
     tinyrt_conv2d_s8_params layer;
     int32_t column_bytes;

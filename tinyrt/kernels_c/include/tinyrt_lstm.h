@@ -24,7 +24,7 @@ typedef struct {
     int32_t cell_clip;
     int32_t tanh_mult;
     int32_t tanh_right;
-    const uint16_t *table;
+    const int16_t *table;
 } tinyrt_lstm_state;
 
 /** mult, shift: of the four gates' products with x, then with the hidden state, to int16 in steps

@@ -1,4 +1,5 @@
-/** Taps of a column behind all others: those that are read more than once, or sums of the others. */
+/** Taps of a column behind all others: those that are read more than once, or sums of the others.
+ */
 #ifndef TINYRT_MORE_TAPS_H
 #define TINYRT_MORE_TAPS_H
 

@@ -56,6 +56,9 @@ typedef struct {
 /** y = exp(x - max) / sum(exp(x - max)) at scale 2^-15. y may be x. */
 void tinyrt_softmax_s16(const tinyrt_softmax_s16_params *p, const int16_t *x, int16_t *y);
 
+/** As tinyrt_softmax_s16, by DSP instructions. Requires: x_shift in [-15, 13]. */
+void tinyrt_softmax_pairs_s16(const tinyrt_softmax_s16_params *p, const int16_t *x, int16_t *y);
+
 #ifdef __cplusplus
 }
 #endif

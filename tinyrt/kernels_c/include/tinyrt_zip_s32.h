@@ -35,6 +35,19 @@ static inline int32_t tinyrt_divide_whole(int32_t a, int32_t b) {
     return (b == 0) ? 0 : (a / b);
 }
 
+/** The remainder, with the sign of b; 0 where b is 0. */
+static inline int32_t tinyrt_floor_mod_whole(int32_t a, int32_t b) {
+    const int32_t rest = ((b == 0) || (b == -1)) ? 0 : (a % b);
+    return ((rest != 0) && ((rest < 0) != (b < 0))) ? (rest + b) : rest;
+}
+
+/** The quotient rounded down; 0 where b is 0. */
+static inline int32_t tinyrt_floor_div_whole(int32_t a, int32_t b) {
+    const int32_t quotient = tinyrt_divide_whole(a, b);
+    const int is_cut = (tinyrt_floor_mod_whole(a, b) != 0) && ((a < 0) != (b < 0));
+    return (is_cut != 0) ? (quotient - 1) : quotient;
+}
+
 static inline int32_t tinyrt_max_whole(int32_t a, int32_t b) {
     return (a > b) ? a : b;
 }

@@ -66,8 +66,9 @@ static inline void tinyrt_group_products(const tinyrt_group_block_s8_params *p,
 
 /** Brings the channels of all groups together in each of one output or two, of which so many lie
  *  side by side in a group. Inlined, the copy would have too few registers. */
-static TINYRT_NOINLINE void tinyrt_join_groups(const tinyrt_group_block_s8_params *p, int32_t beside,
-                                               int32_t lanes, const int8_t *groups, int8_t *y) {
+static TINYRT_NOINLINE void tinyrt_join_groups(const tinyrt_group_block_s8_params *p,
+                                               int32_t beside, int32_t lanes, const int8_t *groups,
+                                               int8_t *y) {
     const int32_t c_out = p->block.c_out;
     for (int32_t lane = 0; lane < lanes; ++lane) {
         const int8_t *from = groups + (lane * c_out);

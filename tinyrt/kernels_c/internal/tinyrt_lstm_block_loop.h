@@ -11,7 +11,7 @@
 #include "tinyrt_fixedpoint.h"
 #include "tinyrt_lstm_block.h"
 #include "tinyrt_lstm_strides.h"
-#include "tinyrt_sigmoid_s16.h"
+#include "tinyrt_sigmoid_of.h"
 #include "tinyrt_simd.h"
 
 /** Of a product of two int16, limited to an int16's range. */
@@ -23,10 +23,10 @@ static inline int32_t tinyrt_lstm_scaled(const tinyrt_lstm_unit_scale *scale, in
 /** A unit's new cell state, and its hidden state. */
 static TINYRT_NOINLINE TINYRT_X tinyrt_lstm_unit_of(const TINYRT_PARAMS *p, const int32_t *gate,
                                                     int32_t before, int16_t *after) {
-    const uint16_t *const table = p->state.table;
+    const int16_t *const table = p->state.table;
     const int32_t kept =
-        tinyrt_lstm_scaled(&p->forget, tinyrt_logistic_of(table, 3 * gate[1]) * before);
-    const int32_t in = tinyrt_logistic_of(table, 3 * gate[0]);
+        tinyrt_lstm_scaled(&p->forget, tinyrt_logistic_inside(table, 3 * gate[1]) * before);
+    const int32_t in = tinyrt_logistic_inside(table, 3 * gate[0]);
     const int32_t update = tinyrt_lstm_scaled(&p->update, in * tinyrt_tanh_of(table, 3 * gate[2]));
     int32_t cell = tinyrt_saturate_s16(kept + update);
     if (p->state.cell_clip > 0) {
@@ -35,7 +35,7 @@ static TINYRT_NOINLINE TINYRT_X tinyrt_lstm_unit_of(const TINYRT_PARAMS *p, cons
     *after = (int16_t)cell;
     const int32_t rounding = (int32_t)((UINT32_C(1) << p->state.tanh_right) >> 1);
     const int32_t position = ((cell * p->state.tanh_mult) + rounding) >> p->state.tanh_right;
-    const int32_t out = tinyrt_logistic_of(table, 3 * gate[3]);
+    const int32_t out = tinyrt_logistic_inside(table, 3 * gate[3]);
     const int32_t shown = out * tinyrt_tanh_of(table, position);
     return (TINYRT_X)TINYRT_LIMIT(p->state.h_zp + tinyrt_lstm_scaled(&p->output, shown));
 }

@@ -53,14 +53,14 @@ static TINYRT_NOINLINE void tinyrt_lstm_next_gates(const TINYRT_GATE *const *sca
 }
 
 /** The logistic function of four units' gates. */
-static inline int32x4_t tinyrt_lstm_gate_of(const uint16_t *table, const int32_t *gates) {
+static inline int32x4_t tinyrt_lstm_gate_of(const int16_t *table, const int32_t *gates) {
     return tinyrt_mve_logistic(table, vmulq_n_s32(vldrwq_s32(gates), 3));
 }
 
 /** Four units' new cell states, and their hidden states. */
 static inline int32x4_t tinyrt_lstm_hidden(const TINYRT_PARAMS *p, const int32_t *gates,
                                            int32x4_t before, int16_t *after, mve_pred16_t lanes) {
-    const uint16_t *const table = p->state.table;
+    const int16_t *const table = p->state.table;
     const int32x4_t forget = tinyrt_lstm_gate_of(table, gates + 4);
     const int32x4_t kept = tinyrt_mve_rescale(&p->kept, vmulq_s32(forget, before));
     const int32x4_t in = tinyrt_lstm_gate_of(table, gates);

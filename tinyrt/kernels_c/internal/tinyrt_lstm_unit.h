@@ -4,7 +4,6 @@
 
 #include "tinyrt_fixedpoint.h"
 #include "tinyrt_lstm.h"
-#include "tinyrt_sigmoid_s16.h"
 
 static inline int16_t tinyrt_lstm_saturate(int32_t value) {
     return (int16_t)tinyrt_clamp(value, INT16_MIN, INT16_MAX);

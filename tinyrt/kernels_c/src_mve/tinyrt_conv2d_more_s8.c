@@ -31,7 +31,8 @@ static void tinyrt_read_again(const tinyrt_conv2d_more_s8_params *p, const int16
     }
 }
 
-/** As many points of a window of one element, which take one vector each with what is read again. */
+/** As many points of a window of one element, which take one vector each with what is read again.
+ */
 static void tinyrt_gather_points(const tinyrt_conv2d_more_s8_params *p, const int16_t *again,
                                  const int8_t *x, int32_t count, int8_t *copy) {
     uint8_t places[TINYRT_VECTOR];
@@ -48,9 +49,8 @@ static void tinyrt_gather_points(const tinyrt_conv2d_more_s8_params *p, const in
 }
 
 /** One output line, some of its points at once. */
-static void tinyrt_line_with_more(const tinyrt_conv2d_more_s8_params *p,
-                                  const tinyrt_more_group *g, tinyrt_points *points, int32_t line,
-                                  int8_t *scratch) {
+static void tinyrt_line_with_more(const tinyrt_conv2d_more_s8_params *p, const tinyrt_more_group *g,
+                                  tinyrt_points *points, int32_t line, int8_t *scratch) {
     const tinyrt_conv2d_s8_params *const layer = &p->layer;
     const int32_t stride = layer->window.stride_w;
     int8_t *y = g->y + (line * layer->y_line_step);

@@ -2,6 +2,7 @@
 
 #include "tinyrt_fixedpoint.h"
 #include "tinyrt_mve.h"
+#include "tinyrt_softmax_s16_sum.h"
 
 /** Values of a table of 513 entries over all of int16, linear between them. */
 static inline int32x4_t interpolate(const int16_t *table, int32x4_t x) {
@@ -57,13 +58,7 @@ static void shares(int32_t reciprocal, int32_t right, int32_t count, int16_t *y)
 void tinyrt_softmax_s16(const tinyrt_softmax_s16_params *p, const int16_t *x, int16_t *y) {
     for (int32_t row = 0; row < p->rows; ++row, x += p->c, y += p->c) {
         const int32_t sum = exponentials(p, largest(x, p->c), x, y);
-        int32_t left = 0;
-        for (int32_t doubled = sum; doubled < (1 << 30); doubled *= 2) {
-            ++left;
-        }
-        const int32_t normalised = (int32_t)((((uint32_t)sum << left) + (UINT32_C(1) << 13)) >> 14);
-        const int32_t at = tinyrt_clamp(normalised - (1 << 15) - (1 << 16), INT16_MIN, INT16_MAX);
-        const int32_t reciprocal = vgetq_lane_s32(interpolate(p->reciprocals, vdupq_n_s32(at)), 0);
-        shares(reciprocal, 30 - left, p->c, y);
+        const int32_t left = tinyrt_headroom(sum);
+        shares(tinyrt_reciprocal_at(p->reciprocals, sum, left), 30 - left, p->c, y);
     }
 }

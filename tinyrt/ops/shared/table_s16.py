@@ -72,6 +72,12 @@ def sigmoid_table() -> NDArray[np.int64]:
     return table
 
 
+def half_tanh_table() -> NDArray[np.int16]:
+    """``-tanh(i / 48)`` in Q0.15 for ``i`` from -1 to 255: half minus ``sigmoid_table``."""
+    from_zero = 32768 - sigmoid_table()
+    return np.concatenate([-from_zero[1:2], from_zero]).astype(np.int16)
+
+
 POWER_OF_TWO = 1e-3
 """How far from a whole number the binary logarithm of a power of two may be."""
 

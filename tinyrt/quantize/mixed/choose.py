@@ -17,6 +17,7 @@ from tinyrt.quantize.mixed.budget import Budget, Judge, figures
 from tinyrt.quantize.mixed.noise import measure_noise
 from tinyrt.quantize.mixed.steps import State, Steps
 from tinyrt.quantize.pipeline import Prepared, prepare
+from tinyrt.quantize.slopes import with_slopes_written_out
 from tinyrt.quantize.tables import gather_tables
 
 
@@ -105,7 +106,7 @@ def quantize_within(
     # The judge measures every mix as a whole.
     config = replace(config, measured=config.measured - REFINING)
     # Chains of ops may want int16, which tables have not.
-    graph = gather_tables(graph, config, chains=False)
+    graph = gather_tables(with_slopes_written_out(graph, config), config, chains=False)
     prepared = prepare(graph, data, config, progress, crew)
     judge = judge or Judge(graph, prepared.head)
     if budget.min_accuracy is not None:

@@ -41,6 +41,7 @@ from tinyrt.backends.c.kernel import Call, Kernel, Number, Place
 from tinyrt.backends.c.mve import cost as mve
 from tinyrt.backends.c.mve.cost import element_cost
 from tinyrt.backends.c.mve.packing import QUAD
+from tinyrt.backends.c.parts import strips
 from tinyrt.backends.c.parts.edit import params_of
 from tinyrt.backends.c.parts.more_cost import summed, with_more
 from tinyrt.backends.c.parts.pace import AS_SAID, Pace
@@ -98,16 +99,15 @@ The first that a kernel's name begins with. Those of int16 are of four channels 
 LEFT_CHANNEL = 2.5
 """Instructions of a channel that is left of four at a time, to those of one of the four."""
 
-VECTORS = frozenset(
-    f"tinyrt_{name}_s8" for name in ("lut", "times", "add", "sub", "maximum", "minimum")
-)
+VECTORS = {f"tinyrt_{name}_s8" for name in ("lut", "times", "add", "sub", "maximum", "minimum")}
 """Element-wise kernels on vectors."""
 
 VECTOR_SUM = 2.1
 """Instructions of a sum of two tensors on vectors, per element."""
 
-VECTOR_SIGMOIDS, VECTOR_SIGMOID = {"tinyrt_logistic_s16", "tinyrt_tanh_s16"}, 9.3
-"""Functions of int16 on vectors, and instructions of an element."""
+SIGMOIDS = ("tinyrt_logistic_short_s16", "tinyrt_tanh_short_s16")
+SIGMOID = {InstructionSet.DSP: 14.2, InstructionSet.SCALAR: 26.2, InstructionSet.MVE: 3.1}
+"""Functions of int16, and instructions of an element."""
 
 VECTOR_POOLS = {
     **{"tinyrt_average_few_s8": (8, 78, 34, 7.6), "tinyrt_max_pool2d_s8": (16, 37, 30, 6.5)},
@@ -147,6 +147,10 @@ def instructions_of(
 def _instructions(
     call: Call, node: BoundNode, kernel: Kernel, isa: InstructionSet, fours: Fours
 ) -> float:
+    if "_strips_" in call.function:
+        return SET_UP + strips.instructions_of(call)
+    if call.function in SIGMOIDS and isa in SIGMOID:
+        return SET_UP + SIGMOID[isa] * _elements(call)
     if isa is InstructionSet.MVE:
         whole = call is kernel.calls[0]
         if whole and kernel.cost is not None:
@@ -159,8 +163,6 @@ def _instructions(
             return SET_UP + _raised(params_of(call))
         if "_pool2d_s8" in call.function:
             return SET_UP + _pooled(call, 20, 0, 1.2)
-        if call.function in VECTOR_SIGMOIDS:
-            return SET_UP + VECTOR_SIGMOID * _elements(call)
         if call.function.startswith(("tinyrt_lstm_quads", "tinyrt_svdf_quads")):
             return _recurrent_on_vectors(call)
         if call.function == "tinyrt_linear_sum_s8":
@@ -336,7 +338,7 @@ def _plain_wide(p: Mapping[str, Any], isa: InstructionSet) -> float:
 
 def _general(call: Call, node: BoundNode, isa: InstructionSet) -> float:
     """Instructions of a kernel without a formula."""
-    if call.function.startswith("tinyrt_softmax_s"):
+    if call.function.startswith(("tinyrt_softmax_s", "tinyrt_softmax_p")):
         size, classes = node.output.size, node.output.shape[-1]
         return SOFTMAX_ROW * size / classes + SOFTMAX * size
     tensors = [v for v in (*node.inputs, *node.outputs) if v is not None and not v.is_constant]

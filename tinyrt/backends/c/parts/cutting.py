@@ -8,7 +8,7 @@ from math import ceil
 
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Call, Number
-from tinyrt.backends.c.parts import channels, elements, rows, vectors
+from tinyrt.backends.c.parts import channels, elements, rows, strips, vectors
 from tinyrt.backends.c.parts.edit import Cut, params_of
 
 MARGIN = 0.84
@@ -26,7 +26,8 @@ ALL = 1 << 30
 SIZED = frozenset(
     f"tinyrt_{name}"
     for name in (
-        *("linear_sum_s8", "sum_s8", "logistic_s16", "tanh_s16", "quantize_f32_s8"),
+        *("linear_sum_s8", "sum_s8", "logistic_s16", "tanh_s16"),
+        *("logistic_short_s16", "tanh_short_s16", "quantize_f32_s8"),
         *("dequantize_s8_f32", "rescale_s16", "rescale_s16_s8", "rescale_s8_s16"),
         *("rescale_s16_s32", "rescale_s8_s32", "rescale_s32_s16", "rescale_s32_s8"),
     )
@@ -111,6 +112,11 @@ def _cut_of_layer(call: Call, isa: InstructionSet, overlaps: bool) -> Cut | None
     name, _, bits = call.function.removeprefix("tinyrt_").rpartition("_")
     if bits not in ("s8", "s4"):
         return None
+    if name == "dense_strips":
+        return strips.rows_of(call) or strips.channels_of(call)
+    if name in ("conv2d_strips", "depthwise_strips"):
+        single = params_of(call)["y"]["h"] == 1
+        return None if overlaps and single else rows.lines(call, strips.MOST_PIXELS)
     name = name.removesuffix("_relu").removesuffix("_any").removesuffix("_raised")
     if name.startswith("window_block"):
         return rows.pairs(call) or rows.lines(call) or channels.window_channels(call)

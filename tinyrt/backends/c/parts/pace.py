@@ -58,6 +58,7 @@ SMALL = Pace(
         **{"window_four": 1.0, "dense_four": 1.0, "depthwise3x3": 2.15},
         **{"dense_sparse": 2.2, "linear_sum_s8": 1.9},
         **{"depthwise_conv2d_s16": 2.3, "conv2d_s16": 2.0},
+        **{"logistic_short": 1.45, "tanh_short": 1.5},
     },
     others=2.5,
     fours=SMALL_FOURS,
@@ -74,6 +75,7 @@ RISCV = Pace(
         **{"average_pool2d_s16": 1.3, "max_pool2d_s16": 0.8},
         **{"lstm_block_s4": 1.78, "lstm_block_s16": 1.67, "conv2d_block": 1.72},
         **{"depthwise_conv2d_s16": 0.93, "conv2d_s16": 1.2},
+        **{"logistic_short": 1.02, "tanh_short": 1.08},
         **{"lstm_block": 2.15, "svdf_block": 2.15, "window_four": 1.0, "dense_four": 1.0},
         "winograd": 1.6,
     },
@@ -87,15 +89,27 @@ RISCV_BITS = Pace(
         **RISCV.factors,
         **{"depthwise3x3": 1.28, "linear_sum_s8": 1.45, "softmax_table": 1.0, "times_s8": 1.25},
         **{"maximum_s8": 0.9, "minimum_s8": 0.9, "max_pool2d_s16": 0.9},
+        **{"logistic_short": 0.96, "tanh_short": 0.99},
     },
     others=1.35,
     fours=RISCV_BITS_FOURS,
 )
 """RISC-V with Zba and Zbb: single instructions for addresses, for limits, and for a byte's sign."""
 
+RISCV_VECTORS = Pace(
+    {
+        **RISCV.factors,
+        **dict.fromkeys(("conv2d_strips", "depthwise_strips", "dense_strips"), 1.0),
+        **{"linear_sum_s8": 0.06, "lut_s8": 0.06, "max_pool2d_s8": 0.1},
+    },
+    others=1.35,
+    fours=RISCV_FOURS,
+)
+"""RISC-V with vectors of 128 bits."""
+
 PACES = {
     **dict.fromkeys(("cortex-m0", "cortex-m0plus", "cortex-m23"), SMALL),
-    **{"rv32imc": RISCV, "rv32imcb": RISCV_BITS},
+    **{"rv32imc": RISCV, "rv32imcb": RISCV_BITS, "rv32imcv": RISCV_VECTORS},
 }
 """Core -> its pace, where no formulas hold."""
 

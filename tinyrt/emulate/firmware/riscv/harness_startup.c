@@ -58,5 +58,7 @@ __attribute__((naked, section(".vectors"), used)) void reset(void) {
                    "la t0, trap\n"
                    "csrw mtvec, t0\n"
                    "csrwi mcountinhibit, 0\n"
+                   "li t0, 0x600\n" // vectors, on cores that have them
+                   "csrs mstatus, t0\n"
                    "j start\n");
 }

@@ -1,0 +1,158 @@
+"""Layers, comparisons and choices that nearly are what a method of quantisation looks for."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.ops.quantised import constant, f32, node_of
+from tests.passes.random_net import RandomNet as Net
+from tinyrt.ir import DType, QParams, Value
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.shared.spec import NoAttrs
+from tinyrt.quantize import Calibrator, QuantConfig, QuantPlan, Scheme
+from tinyrt.quantize.compared import number_for
+from tinyrt.quantize.explain.bisect import _with_default
+from tinyrt.quantize.imported.integers import has_weights
+from tinyrt.quantize.methods.channels import free_spaces
+from tinyrt.quantize.methods.chosen import _variations
+from tinyrt.quantize.methods.equalize import _shift
+from tinyrt.quantize.mixed.assign import WIDER, raised
+from tinyrt.quantize.mixed.budget import Budget
+from tinyrt.quantize.mixed.noise import _groups
+from tinyrt.quantize.ranges import Range
+from tinyrt.quantize.schemes import lay_out
+from tinyrt.quantize.tables import free_ranges
+
+WEIGHTS, BIAS = constant(DType.FLOAT32, 3, 4), constant(DType.FLOAT32, 3)
+WEIGHTS = replace(WEIGHTS, q=QParams((0.5,), 0))
+HELD = {
+    "weights and a bias": ((WEIGHTS, BIAS), True),
+    "weights without a bias": ((WEIGHTS,), True),
+    "a computed bias": ((WEIGHTS, f32(3)), False),
+    "computed weights": ((replace(WEIGHTS, data=None), BIAS), False),
+    "weights on no grid": ((replace(WEIGHTS, q=None), BIAS), False),
+    "a zero point": ((replace(WEIGHTS, q=QParams((0.5,), 1)), BIAS), False),
+    "the finest grid": ((replace(WEIGHTS, q=QParams((1 / 255,), 0)), BIAS), True),
+    "a finer one": ((replace(WEIGHTS, q=QParams((1 / 256,), 0)), BIAS), False),
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_weights_that_lie_on_a_grid_of_8_bits(name):
+    inputs, found = HELD[name]
+    node = node_of("fully_connected", FullyConnectedAttrs(), [f32(2, 4), *inputs], [f32(2, 3)])
+    assert has_weights(node) is found
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype", "number", "keeps"),
+    [
+        ("less", DType.INT8, 3.0, True),
+        ("less", DType.INT8, 900.0, False),
+        ("less", DType.INT16, 1e5, True),
+        ("equal", DType.INT8, 63.0, True),
+        ("equal", DType.INT8, 900.0, False),
+    ],
+)
+def test_a_number_beyond_all_is_compared_as_the_last_one_or_on_a_grid_of_its_own(
+    op, dtype, number, keeps
+):
+    """Kernels that compare integers as they are stored take no other grid."""
+    q = QParams((0.5,), 0)
+    limits = np.iinfo(dtype.numpy)
+    every = np.arange(limits.min, limits.max + 1)
+    ports = [f32(2), Value.constant("", np.float32([number]))], [Value("", DType.BOOL, (2,))]
+    stored, own = number_for(node_of(op, NoAttrs(), *ports), 1, q, dtype)
+    real = (stored.astype(np.float64) - own.zero_point) * own.scale
+    wanted = getattr(np, op)(every * q.scale, number)
+    if dtype is DType.INT8 or number < limits.max * q.scale:
+        np.testing.assert_array_equal(getattr(np, op)(every * q.scale, real), wanted)
+    assert (own == q) is keeps
+    assert limits.min <= stored.min() <= stored.max() <= limits.max
+
+
+def norm(net, *ops):
+    """A layer behind products with, and sums of, numbers for each channel."""
+    x = "x"
+    for op in ops:
+        x = net.op(op, (x, net.random(4)), {"mul": MulAttrs, "add": AddAttrs}[op]())
+    return net.graph(net.dense(x, 4))
+
+
+@pytest.mark.parametrize(
+    ("ops", "free"), [((), 0), (("add",), 0), (("mul",), 1), (("mul", "add"), 1)]
+)
+def test_a_factor_is_undone_where_a_layer_or_a_product_takes_it(ops, free):
+    graph = norm(Net((2, 4)), *ops)
+    spaces = [space for space in free_spaces(graph) if space.is_free]
+    assert len(spaces) == free
+    for space in spaces:
+        rows = {name: np.array([[1.0, 2, 3, 4], [2, 3, 4, 5]]) for name in space.tensors}
+        assert not _shift(space, rows).any()
+
+
+def test_channels_between_layers_are_shifted_to_their_middle():
+    net = Net((2, 4))
+    (space,) = free_spaces(net.graph(net.dense(net.dense("x", 4), 4)))
+    (name,) = space.tensors
+    assert _shift(space, {name: np.array([[1.0, 2, 3, 4], [2, 3, 4, 5]])}).all()
+
+
+@pytest.mark.parametrize("equalize", [True, False])
+@pytest.mark.parametrize("smooth", [True, False])
+def test_only_what_was_chosen_is_varied(equalize, smooth):
+    layers = Net((2, 4))
+    graphs = norm(Net((2, 4)), "mul"), layers.graph(layers.dense(layers.dense("x", 4), 4))
+    config = QuantConfig(equalize=equalize, smooth=smooth, measured=("smooth", "equalize"))
+    config = replace(config, calibrator=Calibrator.MINMAX)
+    behind_norm, between = (list(_variations(graph, config)) for graph in graphs)
+    assert [o.choices for found in behind_norm for o in found] == [{"smooth": False}] * smooth
+    assert [o.full_range for found in between for o in found] == [True, False] * equalize
+
+
+def test_schemes_that_are_not_chosen_among_are_not_widened():
+    net = Net((2, 4))
+    first = net.dense("x", 4)
+    graph = net.graph(net.dense(first, 4))
+    for scheme, count in ((Scheme.INT8, 2), (Scheme.WEIGHTS_INT8, 0)):
+        layout = lay_out(graph, QuantConfig(scheme=scheme))
+        found = list(raised(graph, layout, {}, [(first,)], set(), WIDER))
+        assert bool(found) is bool(count)
+
+
+def test_only_what_a_plan_has_integers_for_makes_noise():
+    net = Net((2, 4))
+    graph = net.graph(net.dense("x", 4))
+    assert _groups(graph, QuantPlan()) == []
+    assert _groups(graph, QuantPlan(activations={"x": QParams((0.1,), 0)})) == [("x",)]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_ranges_that_nobody_observed_are_those_that_an_op_prescribes(known):
+    net = Net((2, 4))
+    answers = net.op("logistic", ("x",))
+    graph = net.graph(net.dense(answers, 4))
+    ranges = {answers: Range(0, 0.01)} if known else {}
+    found = free_ranges(graph, ranges, QuantConfig())
+    assert (found is graph) is not known
+    assert ("pointwise" in {n.op for n in found.nodes}) is known
+
+
+@pytest.mark.parametrize("target", [Budget(min_accuracy=0.9), Budget(min_sqnr_db=20.0)])
+def test_a_limit_that_is_given_stays_the_only_one(target):
+    assert _with_default(target, None) is target
+
+
+def test_what_moves_the_input_stays_in_the_model_s_own_type():
+    """Beside a layer in int16 and an input in int8, no op gives it the type of its own input."""
+    net = Net((2, 4))
+    moved = net.op("reshape", ("x",), ReshapeAttrs((4, 2)))
+    layer = net.dense(moved, 3)
+    config = QuantConfig(scheme_for=((layer, Scheme.INT16X8),))
+    layout = lay_out(net.graph(layer), config)
+    assert layout.schemes[moved] is Scheme.INT8
+    assert DType.INT16 in layout.dtypes.values()

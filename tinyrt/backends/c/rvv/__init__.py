@@ -1,0 +1,1 @@
+"""Kernels for RISC-V cores with vectors."""
