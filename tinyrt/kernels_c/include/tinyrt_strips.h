@@ -57,9 +57,9 @@ typedef struct {
 void tinyrt_conv2d_strips_s8(const tinyrt_conv2d_strips_s8_params *p, const int8_t *x,
                              const int8_t *w, int8_t *scratch, int8_t *y);
 
-/** A depthwise convolution, strips.rows of whose taps are even: w is (taps, c); a last tap that is
- *  too many is zero. places has where each lies, from the window's first one, in an image and then
- *  in a copy. scratch has a window. strips.run and gap mean nothing.
+/** A depthwise convolution of strips.rows taps: w is (taps, c). places has where each lies, from
+ *  the window's first one, in an image and then in a copy. scratch has a window. strips.run and gap
+ *  mean nothing.
  *  Requires: as for tinyrt_strips; x.c == y.c. */
 void tinyrt_depthwise_strips_s8(const tinyrt_conv2d_strips_s8_params *p, const int8_t *x,
                                 const int8_t *w, int8_t *scratch, int8_t *y);

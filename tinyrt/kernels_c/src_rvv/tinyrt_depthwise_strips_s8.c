@@ -14,7 +14,12 @@ static inline int32_t strip(const tinyrt_strips *p, int32_t from, const int8_t *
     __asm volatile(
         "vsetvli %[vl], %[vl], e32, m8, ta, ma\n"
         "csrwi vxrm, 0\n"
-        "vle32.v v16, (%[bias])\n" TINYRT_WIDE_BYTES "1:\n"
+        "vle32.v v16, (%[bias])\n" TINYRT_WIDE_BYTES /* Two taps at a time. */
+        "andi t1, %[taps], -2\n"
+        "slli t1, t1, 2\n"
+        "add t2, %[place], t1\n"
+        "beqz t1, 2f\n"
+        "1:\n"
         "lw t0, 0(%[place])\n"
         "lw t1, 4(%[place])\n"
         "add t0, t0, %[x]\n"
@@ -28,13 +33,21 @@ static inline int32_t strip(const tinyrt_strips *p, int32_t from, const int8_t *
         "vwmul.vv v8, v0, v2\n"
         "vwmacc.vv v8, v4, v6\n"
         "addi %[place], %[place], 8\n" TINYRT_WIDE_HALVES
-        "vwadd.wv v16, v16, v8\n" TINYRT_WIDE_BYTES
-        "bne %[place], %[end], 1b\n" TINYRT_FINISH(TINYRT_ONE_PIXEL, WIDE)
+        "vwadd.wv v16, v16, v8\n" TINYRT_WIDE_BYTES "bne %[place], t2, 1b\n"
+        "2:\n" /* A single last one. */
+        "andi t0, %[taps], 1\n"
+        "beqz t0, 3f\n"
+        "lw t0, 0(%[place])\n"
+        "add t0, t0, %[x]\n"
+        "vle8.v v0, (t0)\n"
+        "vle8.v v2, (%[w])\n"
+        "vwmul.vv v8, v0, v2\n" TINYRT_WIDE_HALVES "vwadd.wv v16, v16, v8\n"
+        "3:\n" TINYRT_FINISH(TINYRT_ONE_PIXEL, WIDE)
         : [vl] "+r"(channels), [w] "+r"(tap), [place] "+r"(places), [y] "+r"(y)
-        : [end] "r"(places + p->rows), [x] "r"(x + from), [bias] "r"(p->bias + from),
+        : [taps] "r"(p->rows), [x] "r"(x + from), [bias] "r"(p->bias + from),
           [mult] "r"(p->mult + from), [shift] "r"(p->shift + from), [stride] "r"(p->stride),
           [zp] "r"(p->y_zp), [low] "r"(p->act_min), [high] "r"(p->act_max)
-        : "t0", "t1", "memory" TINYRT_CLOBBERED);
+        : "t0", "t1", "t2", "memory" TINYRT_CLOBBERED);
     return channels;
 #else
     int32_t sum = p->bias[from];

@@ -127,20 +127,18 @@ def depthwise_kernel(node: BoundNode, window: Window, x_zp: int, requant: Requan
     if w.data is None or w.dtype is not DType.INT8 or x.shape[3] != channels:
         return None
     taps = np.asarray(w.data).reshape(-1, channels)
-    count = len(taps)
-    taps = np.pad(taps, ((0, count % AT_ONCE), (0, 0)))
     if not fit_pairs(taps[None]):
         return None
 
     def calls() -> Calls:
         strips = _strips(node, x_zp, requant, len(taps), channels, 0)
-        places = Data("places", _places(window, x.shape, len(taps)), "int32_t")
+        places = Data("places", _places(window, x.shape), "int32_t")
         fields = _image_fields(node, window, x_zp, strips) | {"places": places}
         params = Params("tinyrt_conv2d_strips_s8_params", fields)
         data = Data("w", np.ascontiguousarray(taps))
         return (call("tinyrt_depthwise_strips_s8", params, x, data, Scratch(), node.output),)
 
-    return Kernel(calls, count * channels, _by_rows(node, window))
+    return Kernel(calls, taps.size, _by_rows(node, window))
 
 
 def _by_rows(node: BoundNode, window: Window) -> Callable[[], Sweep | None]:
@@ -158,11 +156,10 @@ def _image_fields(node: BoundNode, window: Window, x_zp: int, strips: Fields) ->
     }
 
 
-def _places(window: Window, x: tuple[int, ...], count: int) -> NDArray[Any]:
-    """Where each tap lies in an image and in a copy; one too many lies where the first one does."""
+def _places(window: Window, x: tuple[int, ...]) -> NDArray[Any]:
+    """Where each tap lies in an image, and in a copy."""
     (high, wide), (down, across), (_, _, width, channels) = window.kernel, window.dilation, x
     lines, points = np.mgrid[:high, :wide]
     image = (lines * down * width + points * across).ravel() * channels
     copy = np.arange(high * wide) * channels
-    found = [np.pad(each, (0, count - len(each))) for each in (image, copy)]
-    return np.concatenate(found).astype(np.int32)
+    return np.concatenate([image, copy]).astype(np.int32)
