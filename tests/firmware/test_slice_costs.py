@@ -108,7 +108,7 @@ def ratios_of(core, layers):
     for node in graph.bound():
         kernel = choose(node, target_of(target, Optimize.BALANCED))
         parts = [
-            instructions_of(one, node, kernel, target.others, pace=pace_of(core))
+            instructions_of(one, node, kernel, target.general_isa, pace=pace_of(core))
             for one in kernel.calls
         ]
         said[node.name], kernels[node.name] = sum(parts), kernel.name

@@ -30,5 +30,5 @@ def instructions_estimated(
 
 def kernel_estimated(node: BoundNode, kernel: Kernel, core: Core) -> float:
     """Instructions of all calls of an op's kernel on a core."""
-    isa, pace = core.others, pace_of(core.name)
+    isa, pace = core.general_isa, pace_of(core.name)
     return math.fsum(instructions_of(call, node, kernel, isa, pace=pace) for call in kernel.calls)

@@ -189,7 +189,7 @@ def _stages(
 def _parts(
     node: BoundNode, kernel: Kernel, plan: ArenaPlan, core: Core, limit: int
 ) -> Iterator[Part]:
-    isa, pace = core.others, pace_of(core.name)
+    isa, pace = core.general_isa, pace_of(core.name)
     cut = partial(cut_of, isa=isa, overlaps=_overlaps(node, plan))
 
     def cost_of(part: Call) -> float | None:

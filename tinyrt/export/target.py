@@ -46,7 +46,7 @@ class Core:
         return self.base or self.name
 
     @property
-    def others(self) -> InstructionSet:
+    def general_isa(self) -> InstructionSet:
         """The variant of all kernels but those for vectors of RISC-V, which are few."""
         return InstructionSet.SCALAR if self.isa is InstructionSet.RVV else self.isa
 
@@ -164,12 +164,12 @@ def target_of(core: Core, optimize: Optimize) -> Target:
     byte_pays = FAST_BYTE_PAYS if optimize is Optimize.SPEED else BYTE_PAYS
     mla = core.like in MLA_CORES
     strips = core.isa is InstructionSet.RVV
-    fours = core.others is InstructionSet.SCALAR and core.prefix != HOST
+    fours = core.general_isa is InstructionSet.SCALAR and core.prefix != HOST
     small = optimize is Optimize.SIZE
     raised = core.like in UNSIGNED_CORES
     high = core.like in HIGH_PRODUCT_CORES
     return Target(
-        core.others, mla, high, fours, raised, small=small, byte_pays=byte_pays, strips=strips
+        core.general_isa, mla, high, fours, raised, small=small, byte_pays=byte_pays, strips=strips
     )
 
 

@@ -10,6 +10,7 @@ from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Call, Number
 from tinyrt.backends.c.parts import channels, elements, rows, strips, vectors
 from tinyrt.backends.c.parts.edit import Cut, params_of
+from tinyrt.backends.c.rvv.strips import MOST_PIXELS
 
 MARGIN = 0.84
 """Share of a limit that a part may take by its estimate: formulas are off by some per cent."""
@@ -116,7 +117,7 @@ def _cut_of_layer(call: Call, isa: InstructionSet, overlaps: bool) -> Cut | None
         return strips.rows_of(call) or strips.channels_of(call)
     if name in ("conv2d_strips", "depthwise_strips"):
         single = params_of(call)["y"]["h"] == 1
-        return None if overlaps and single else rows.lines(call, strips.MOST_PIXELS)
+        return None if overlaps and single else rows.lines(call, MOST_PIXELS)
     name = name.removesuffix("_relu").removesuffix("_any").removesuffix("_raised")
     if name.startswith("window_block"):
         return rows.pairs(call) or rows.lines(call) or channels.window_channels(call)

@@ -12,9 +12,7 @@ from typing import Any
 from tinyrt.backends.c.kernel import Call
 from tinyrt.backends.c.parts.edit import Cut, edited, ends_of, moved, moved_data, params_of
 from tinyrt.backends.c.parts.rows import matrix_rows
-
-FEW, MOST_PIXELS = 16, 4
-"""Channels up to which as many pixels are computed at once; of more channels, two."""
+from tinyrt.backends.c.rvv.strips import MOST_PIXELS, pixels_at_once
 
 LANES = {1: 32, 2: 32, 4: 16}
 """Pixels at once -> channels of a strip."""
@@ -35,7 +33,9 @@ WINDOW, PAIR = 40, 17
 def rows_of(call: Call) -> Cut | None:
     """As many rows of a matrix as are computed at once."""
     strips = params_of(call)["strips"]
-    return matrix_rows(call, _pixels(strips, MOST_PIXELS), strips["run"], strips["c_out"])
+    return matrix_rows(
+        call, pixels_at_once(strips["c_out"], MOST_PIXELS), strips["run"], strips["c_out"]
+    )
 
 
 def channels_of(call: Call) -> Cut | None:
@@ -87,13 +87,6 @@ def _inside(p: Mapping[str, Any]) -> int:
     return count
 
 
-def _pixels(strips: Mapping[str, Any], left: int) -> int:
-    """How many of the pixels that are left are computed at once."""
-    if left >= MOST_PIXELS and strips["c_out"] <= FEW:
-        return MOST_PIXELS
-    return 2 if left >= 2 else 1
-
-
 def _strips(strips: Mapping[str, Any], pixels: int) -> int:
     channels: int = strips["c_out"]
     return ceil(channels / LANES[pixels])
@@ -103,7 +96,7 @@ def _of_pixels(strips: Mapping[str, Any], count: int) -> float:
     """Instructions of neighbouring pixels."""
     total, left = 0.0, count
     while left:
-        pixels = _pixels(strips, left)
+        pixels = pixels_at_once(strips["c_out"], left)
         turns = left // pixels
         taps = strips["run"] * (13 + 11 * pixels) / 4 + ROW + pixels
         strip = CALL + PIXEL * pixels + strips["rows"] * taps

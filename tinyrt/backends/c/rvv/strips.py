@@ -24,8 +24,8 @@ from tinyrt.ops.shared.window import Window
 AT_ONCE = 2
 """Taps whose products are added in halves."""
 
-FEW = 16
-"""Channels up to which four pixels are computed at once."""
+FEW, MOST_PIXELS = 16, 4
+"""Channels up to which so many pixels are computed at once; of more channels, two."""
 
 
 def fit_pairs(taps: NDArray[np.int8]) -> bool:
@@ -69,9 +69,9 @@ def _strips(node: BoundNode, x_zp: int, requant: Requant, rows: int, run: int, g
     }
 
 
-def _pixels(channels: int, most: int) -> int:
-    """How many pixels are computed at once."""
-    return 4 if channels <= FEW and most >= 4 else min(most, 2)
+def pixels_at_once(channels: int, left: int) -> int:
+    """How many of the neighbouring pixels that are left are computed at once."""
+    return MOST_PIXELS if channels <= FEW and left >= MOST_PIXELS else min(left, 2)
 
 
 def dense_kernel(node: BoundNode, x_zp: int, requant: Requant) -> Kernel | None:
@@ -93,7 +93,7 @@ def dense_kernel(node: BoundNode, x_zp: int, requant: Requant) -> Kernel | None:
 
     def sweep() -> Sweep | None:
         # Each strip of channels reads all of these rows.
-        steps = columns(node, rows, _pixels(w.shape[0], rows))
+        steps = columns(node, rows, pixels_at_once(w.shape[0], rows))
         return steps and limited(step._replace(reads_first=False) for step in steps)
 
     return Kernel(calls, sweep=sweep)
@@ -117,7 +117,7 @@ def convolution_kernel(
         data = Data("w", np.ascontiguousarray(taps.reshape(rows * run, -1)))
         return (call("tinyrt_conv2d_strips_s8", params, x, data, Scratch(), node.output),)
 
-    copies = _pixels(node.output.shape[3], node.output.shape[2])
+    copies = pixels_at_once(node.output.shape[3], node.output.shape[2])
     return Kernel(calls, copies * rows * run, _by_rows(node, window))
 
 
