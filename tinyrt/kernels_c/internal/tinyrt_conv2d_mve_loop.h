@@ -1,6 +1,6 @@
-/** Convolutions on cores with MVE, as the function TINYRT_KERNEL with TINYRT_PRODUCT over weights of
- *  TINYRT_WEIGHT_BITS, which are set where this is included, with the type TINYRT_WEIGHT that they
- *  are read by, where it is not int8_t. */
+/** Convolutions on cores with MVE, as the function TINYRT_KERNEL with TINYRT_PRODUCT over weights
+ * of TINYRT_WEIGHT_BITS, which are set where this is included, with the type TINYRT_WEIGHT that
+ * they are read by, where it is not int8_t. */
 #ifndef TINYRT_CONV2D_MVE_LOOP_H
 #define TINYRT_CONV2D_MVE_LOOP_H
 

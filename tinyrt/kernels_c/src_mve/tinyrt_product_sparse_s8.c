@@ -21,12 +21,12 @@ TINYRT_NOINLINE static int32_t tinyrt_pairs_first(const tinyrt_product_s8_params
     kept.a = x;
     kept.b = x + x_step;
     for (int32_t c = 0; c < p->c_out; c += 4) {
-        const uint32_t blocks = (uint32_t)w[1];
-        kept.x_next = (2 * x_step) - w[0];
+        const uint32_t blocks = (uint32_t)w[0];
+        kept.first = w[1];
+        kept.x_next = (2 * x_step) - w[2];
         w += TINYRT_KEPT_HEAD;
         kept.w = w;
         kept.y = y + c;
-        kept.blocks = blocks;
         kept.turns = (blocks <= TINYRT_MVE_CHAIN) ? 0 : ((blocks - TINYRT_MVE_CHAIN + 3) / 4);
         kept.turns_end = w + ((1 + (4 * kept.turns)) * TINYRT_KEPT_WORDS);
         kept.rest = (blocks - (4 * kept.turns)) * TINYRT_KEPT_BLOCK_BYTES;
@@ -66,7 +66,8 @@ static void tinyrt_one_patch(const tinyrt_product_s8_params *p, const int8_t *x,
 void tinyrt_product_sparse_s8(const tinyrt_product_s8_params *p, const int8_t *x, int32_t x_step,
                               int32_t count, const int32_t *w, const int32_t *scales, int8_t *y,
                               int32_t y_step) {
-    for (int32_t i = tinyrt_pairs_first(p, x, x_step, count, w, scales, y, y_step); i < count; ++i) {
+    for (int32_t i = tinyrt_pairs_first(p, x, x_step, count, w, scales, y, y_step); i < count;
+         ++i) {
         tinyrt_one_patch(p, x + (i * x_step), w, scales, y + (i * y_step));
     }
 }

@@ -1,8 +1,8 @@
 """Weights without blocks of zeros for cores with vectors, and whether that pays.
 
 A block is 16 taps of four output channels: what the inner loops of the dense kernels take at once.
-Blocks that are zero are left out; before each of the others stands how far behind the last one its
-taps lie, see ``tinyrt_mve_kept.h``.
+Blocks that are zero are left out; before each of the others stands how far on the next one's taps
+lie, see ``tinyrt_mve_kept.h``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tinyrt.ops.shared.window import Window
 CODE_BYTES = 900
 """Of the kernels that a layer without zeros adds to a model with other layers."""
 
-WORD, HEAD = 4, 8
+WORD, HEAD = 4, 12
 """Bytes before each block that is kept, and before those of four filters."""
 
 SCALE_BYTES = 36
@@ -61,9 +61,10 @@ def without_zeros(filters: NDArray[np.int8]) -> NDArray[np.int32]:
 
 def _words_of(quad: NDArray[np.int32], places: NDArray[np.intp]) -> NDArray[np.int32]:
     """The words of four filters, of which the blocks at these places are kept."""
-    steps = VECTOR * np.diff(places, prepend=0)[:, None]
-    head = np.array([VECTOR * places[-1], len(places) - 1])
-    words = np.concatenate([steps, quad[places]], axis=1)
+    first, last = VECTOR * places[0], VECTOR * places[-1]
+    steps = np.append(VECTOR * np.diff(places), first)
+    head = np.array([len(places) - 1, first, last])
+    words = np.concatenate([steps[:, None], quad[places]], axis=1)
     return np.concatenate([head, words.ravel()]).astype(np.int32)
 
 
@@ -71,7 +72,7 @@ def starts_of_quads(words: NDArray[np.int32]) -> list[int]:
     """Where the words of each four filters begin, and their end."""
     starts = [0]
     while starts[-1] < words.size:
-        more = int(words[starts[-1] + 1])
+        more = int(words[starts[-1]])
         starts.append(starts[-1] + HEAD // WORD + (1 + more) * (1 + QUAD * VECTOR // WORD))
     return starts
 
