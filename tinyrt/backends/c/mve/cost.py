@@ -44,13 +44,13 @@ ROW = 36
 CHAIN = 8
 """Blocks of taps behind the first one that are written out, one behind the other."""
 
-KEPT_PAIR, KEPT_ALONE = 31, 46
+KEPT_PAIR, KEPT_ALONE = 30, 22
 """As ``PAIR`` and ``ALONE`` where blocks of zeros are left out: of two patches, and of one."""
 
 ANY_ROUNDING = 2
 """``packing.rounding`` that pairs of patches do not know there."""
 
-KEPT_SET_UP = 80
+KEPT_SET_UP = 46
 """Instructions of each four channels before their first pair there."""
 
 AGAIN = 6
