@@ -7,6 +7,8 @@ lie, see ``tinyrt_mve_kept.h``.
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,7 +18,7 @@ from tinyrt.backends.c.mve.cost import CALL, convolution_cost, kept_cost, produc
 from tinyrt.backends.c.mve.layout import convolution_lines
 from tinyrt.backends.c.mve.packing import QUAD, VECTOR, Axes, pack_filters, padded, rounding
 from tinyrt.backends.c.weights import Cost, Stored, Weights
-from tinyrt.ir import BoundNode, DType
+from tinyrt.ir import BoundNode, DType, Shape
 from tinyrt.ops.shared.requant import Requant
 from tinyrt.ops.shared.window import Window
 
@@ -25,6 +27,9 @@ CODE_BYTES = 900
 
 WORD, HEAD = 4, 12
 """Bytes before each block that is kept, and before those of four filters."""
+
+BLOCK_WORDS = 1 + QUAD * VECTOR // WORD
+"""Of a block that is kept, and of where the next one lies."""
 
 SCALE_BYTES = 36
 """Of four channels: biases, mantissas and shifts."""
@@ -73,8 +78,14 @@ def starts_of_quads(words: NDArray[np.int32]) -> list[int]:
     starts = [0]
     while starts[-1] < words.size:
         more = int(words[starts[-1]])
-        starts.append(starts[-1] + HEAD // WORD + (1 + more) * (1 + QUAD * VECTOR // WORD))
+        starts.append(starts[-1] + HEAD // WORD + (1 + more) * BLOCK_WORDS)
     return starts
+
+
+def most_words(shape: Shape) -> int:
+    """Words of weights (channels, ...) of which no block is zero."""
+    c_out, *taps = shape
+    return c_out // QUAD * (HEAD // WORD + prod(taps) // VECTOR * BLOCK_WORDS)
 
 
 def dense_stored(
@@ -135,5 +146,5 @@ def _counts(
 
 def kept_bytes(counts: NDArray[np.intp]) -> int:
     """Bytes of weights without zeros, of their scales, and of the kernels' code."""
-    blocks = int(counts.sum()) * (WORD + QUAD * VECTOR)
+    blocks = int(counts.sum()) * BLOCK_WORDS * WORD
     return blocks + len(counts) * (HEAD + SCALE_BYTES) + CODE_BYTES
