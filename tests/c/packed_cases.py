@@ -327,12 +327,28 @@ VECTOR_SPARSE_CASES = {case.__name__: case for case in (vector_sparse_dense, vec
 """Those that kernels with vectors can store without their zeros, with ``vector_sparse_weights``."""
 
 
-def vector_sparse_weights(case: Case, rng: Rng) -> Built:
-    """The case with weights of which many blocks are zero, in some channels all of them."""
+def vector_sparse_rows(rng: Rng) -> Case:
+    """Rows of so many taps that leaving out zeros pays for its code."""
+    shapes = ((3, 512), (16, 512), (16,))
+    attrs = FullyConnectedAttrs(activation=activation(rng))
+    return Case("fully_connected", attrs, shapes, frozenset({1, 2}))
+
+
+def vector_sparse_weights(
+    case: Case, rng: Rng, shares: tuple[float, ...] = (0.2, 0.5, 0.9)
+) -> Built:
+    """The case with weights of which many blocks are zero, in some channels all of them.
+
+    Args:
+        case: of ``VECTOR_SPARSE_CASES``.
+        rng: what is drawn comes from it.
+        shares: of blocks that are kept, one of these.
+
+    """
     built = build_s8(case, rng)
     w = built.graph.value("in1")
     flat = np.asarray(w.data).reshape(w.shape[0], -1)
-    blocks = rng.random((flat.shape[0] // 4, flat.shape[1] // 16)) < rng.choice([0.2, 0.5, 0.9])
+    blocks = rng.random((flat.shape[0] // 4, flat.shape[1] // 16)) < rng.choice(shares)
     kept = np.kron(blocks, np.ones((4, 16), bool))
     values = dict(built.graph.values)
     values["in1"] = replace(w, data=(flat * kept).astype(np.int8).reshape(w.shape))

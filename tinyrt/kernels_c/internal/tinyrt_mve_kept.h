@@ -124,6 +124,11 @@ static inline void tinyrt_mve_kept_pairs(tinyrt_mve_kept *kept, const int32_t *s
     const int8_t *a, *b;
     const int32_t *w;
     int32_t step;
+#ifndef __clang__
+    int32_t b0, b1, b2, b3;
+    /* As in tinyrt_mve_patch_pairs. */
+    __asm volatile("" : "=Te"(b0), "=Te"(b1), "=Te"(b2), "=Te"(b3) : : "r0", "r2", "r4", "r6");
+#endif
     __asm volatile(
         TINYRT_MVE_FIND_ENTRY "ldrd %[a], %[b], " TINYRT_MVE_AT(
             "p_a", "24") "\n"

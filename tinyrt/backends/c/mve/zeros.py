@@ -22,8 +22,8 @@ from tinyrt.ir import BoundNode, DType, Shape
 from tinyrt.ops.shared.requant import Requant
 from tinyrt.ops.shared.window import Window
 
-CODE_BYTES = 900
-"""Of the kernels that a layer without zeros adds to a model with other layers."""
+CODE_BYTES = 1_500
+"""Of the product's code, which layers without zeros add to a model with other layers."""
 
 WORD, HEAD = 4, 12
 """Bytes before each block that is kept, and before those of four filters."""
