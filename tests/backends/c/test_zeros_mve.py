@@ -14,6 +14,7 @@ from tinyrt.backends.c.kernel import Target
 from tinyrt.backends.c.mve.cost import CALL, kept_cost
 from tinyrt.backends.c.mve.packing import pack_filters
 from tinyrt.backends.c.mve.zeros import most_words, starts_of_quads, without_zeros
+from tinyrt.backends.c.parts.cost import instructions_of
 from tinyrt.backends.c.parts.cutting import cut_of
 from tinyrt.backends.c.parts.edit import params_of
 from tinyrt.backends.c.weights import Weights
@@ -151,6 +152,10 @@ def test_a_row_goes_by_four_channels():
     assert scales[0].skip == 9
     assert cut_of(part, MVE, overlaps=False).units == 2
     assert kernel.cost() > CALL
+    # Each part has its own blocks: of the last channels, one of zeros.
+    each = [instructions_of(cut.part(i, i + 1), node, kernel, MVE) for i in range(4)]
+    counts, rounds = [2, 1, 1, 1], params_of(call)["product"]["rounding"]
+    assert each == [CALL + kept_cost(1, np.array([count]), rounds) for count in counts]
     (rows,) = choose(node_of(dense(rows=2, c_in=256), KEEP), Target(MVE)).calls
     assert cut_of(rows, MVE, overlaps=False) is None
 

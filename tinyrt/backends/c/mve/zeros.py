@@ -82,6 +82,11 @@ def starts_of_quads(words: NDArray[np.int32]) -> list[int]:
     return starts
 
 
+def counts_of_quads(words: NDArray[np.int32]) -> NDArray[np.intp]:
+    """How many blocks of each four filters these words have."""
+    return (np.diff(starts_of_quads(words)) - HEAD // WORD) // BLOCK_WORDS
+
+
 def most_words(shape: Shape) -> int:
     """Words of weights (channels, ...) of which no block is zero."""
     c_out, *taps = shape
