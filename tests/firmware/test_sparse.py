@@ -92,12 +92,14 @@ def test_what_is_stored_sparsely_is_what_pays(tmp_path, core, case, pattern):
     assert small.form is pattern
 
 
-@pytest.mark.parametrize("optimize", ["balanced", "size"])
-def test_sparse_kernels_with_vectors_on_the_device(tmp_path, optimize):
+@pytest.mark.parametrize(
+    "options", [{"optimize": "balanced"}, {"optimize": "size"}, {"blob": True}], ids=str
+)
+def test_sparse_kernels_with_vectors_on_the_device(tmp_path, options):
     """Any number of blocks of four channels, none of them, and results of any rounding."""
     graph, feeds = graph_of(VECTOR_SPARSE_CASES, range(sampled(10, 30)), vector_sparse_weights)
     with stored_as(Weights.BLOCKS):
-        check_on_device(graph, feeds, tmp_path, "cortex-m55", optimize=optimize)
+        check_on_device(graph, feeds, tmp_path, "cortex-m55", **options)
 
 
 @pytest.mark.parametrize(
