@@ -102,6 +102,21 @@ def test_sparse_kernels_with_vectors_on_the_device(tmp_path, options):
         check_on_device(graph, feeds, tmp_path, "cortex-m55", **options)
 
 
+@pytest.mark.parametrize("optimize", ["balanced", "size"])
+def test_any_number_of_blocks_is_kept_with_vectors(tmp_path, optimize):
+    """Chains of code of every length, behind any number of turns, for two rows and for one."""
+    most, rng = 24, np.random.default_rng(5)
+    shapes = ((3, 16 * most), (4 * most, 16 * most), (4 * most,))
+    case = Case("fully_connected", FullyConnectedAttrs(), shapes, frozenset({1, 2}))
+    graph, feeds = graph_of({"counts": lambda _: case}, range(1))
+    (w,) = (v for v in graph.bind(0).inputs if v.shape == shapes[1])
+    kept = np.array([rng.permutation(np.arange(most) <= i) for i in range(most)])
+    data = np.asarray(w.data) * np.kron(kept, np.ones(VECTOR_BLOCK, np.int8))
+    graph = replace(graph, values={**graph.values, w.name: replace(w, data=data.astype(np.int8))})
+    with stored_as(Weights.BLOCKS):
+        check_on_device(graph, feeds, tmp_path, "cortex-m55", optimize=optimize)
+
+
 @pytest.mark.parametrize(
     ("case", "share"),
     [(ROW, 0.5), (ROW, 0.25), (PIXELS, 0.25), (WINDOWS, 0.5), (WINDOWS, 0.25)],
