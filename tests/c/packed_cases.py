@@ -323,7 +323,18 @@ def vector_sparse_window(rng: Rng) -> Case:
     return Case("conv2d", _attrs(rng, Conv2dAttrs, pair(rng, 1, 2)), shapes, frozenset({1, 2}))
 
 
-VECTOR_SPARSE_CASES = {case.__name__: case for case in (vector_sparse_dense, vector_sparse_window)}
+def vector_sparse_window_rows(rng: Rng) -> Case:
+    """A few rows with those of padding, in such blocks."""
+    case = window_rows(rng)
+    (n, rows, width, _), (_, *kernel, _), _ = case.shapes
+    c_in, c_out = int(rng.choice([16, 32])), 4 * int(rng.integers(1, 5))
+    return replace(case, shapes=((n, rows, width, c_in), (c_out, *kernel, c_in), (c_out,)))
+
+
+VECTOR_SPARSE_CASES = {
+    case.__name__: case
+    for case in (vector_sparse_dense, vector_sparse_window, vector_sparse_window_rows)
+}
 """Those that kernels with vectors can store without their zeros, with ``vector_sparse_weights``."""
 
 
