@@ -1,6 +1,6 @@
 """Sparse weights on emulated cores: instructions and bytes of real layers in every form.
 
-    TINYRT_ZOO=../shared python -m benchmarks.sparse [--cores m0 m3 m4] [--json]
+    TINYRT_ZOO=../shared python -m benchmarks.sparse [--cores m0 m3 m4 m55] [--json]
 
 Layers of the zoo's int8 models, pruned by magnitude to a pattern, each as a model of its own. Every
 form that a layer can be stored in is built, run, checked against the reference, and compared with
@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.backends.c.choice import choose
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Target
 from tinyrt.backends.c.weights import Stored, Weights
 from tinyrt.convert.tflite.reader import read_tflite
@@ -49,10 +50,21 @@ PATTERNS: dict[str, tuple[int, int, float]] = {
 }
 """Name -> channels and taps of a block, and the share of zeros."""
 
+VECTOR_BLOCK = 4, 16
+"""Channels and taps of blocks that kernels with vectors leave out."""
 
-def pruned(w: NDArray[np.int8], pattern: str) -> NDArray[np.int8]:
-    """Weights (c_out, ..., c_in) with the least set to 0."""
+
+def patterns_of(core: str) -> list[str]:
+    """The patterns for which a core has a form."""
+    vectors = find_core(core).isa is InstructionSet.MVE
+    return [name for name in PATTERNS if not vectors or name.startswith("blocks")]
+
+
+def pruned(w: NDArray[np.int8], pattern: str, core: str) -> NDArray[np.int8]:
+    """Weights (c_out, ..., c_in) with the least set to 0, in blocks as the core's kernels know."""
     channels, taps, share = PATTERNS[pattern]
+    if find_core(core).isa is InstructionSet.MVE:
+        channels, taps = VECTOR_BLOCK
     flat = w.reshape(w.shape[0], -1)
     if ":" in pattern:
         groups = np.abs(flat.astype(int)).reshape(-1, 4)
@@ -67,15 +79,15 @@ def pruned(w: NDArray[np.int8], pattern: str) -> NDArray[np.int8]:
     return np.asarray(blocks * kept[:, None, :, None], np.int8).reshape(w.shape)
 
 
-def layer_of(zoo: Path, layer: str, pattern: str) -> Graph:
-    """A layer of the zoo as a graph of its own, pruned."""
+def layer_of(zoo: Path, layer: str, pattern: str, core: str) -> Graph:
+    """A layer of the zoo as a graph of its own, pruned for a core."""
     model, op, number = LAYERS[layer]
     graph = read_tflite(zoo / "models" / f"{model}_int8.tflite")
     node = [n for n in graph.nodes if n.op == op][number]
     names = {name: graph.value(name) for name in (*node.inputs, *node.outputs) if name}
     w = names[node.inputs[1]]
     assert w.data is not None
-    names[w.name] = replace(w, data=pruned(np.asarray(w.data), pattern))
+    names[w.name] = replace(w, data=pruned(np.asarray(w.data), pattern, core))
     alone = Node(node.op, "layer", node.inputs, node.outputs, node.attrs)
     return Graph("layer", (node.inputs[0],), node.outputs, names, (alone,))
 
@@ -121,7 +133,7 @@ def measure(graph: Graph, core: str, form: Weights, small: bool) -> Figures:
 
 def forms_of(zoo: Path, core: str, layer: str, pattern: str) -> Iterator[dict[str, Any]]:
     """A pruned layer in every form that it can be stored in, beside the dense one."""
-    graph = layer_of(zoo, layer, pattern)
+    graph = layer_of(zoo, layer, pattern, core)
     stored = choose(graph.bind(0), Target(find_core(core).isa)).stored
     assert stored is not None
     forms = stored.forms
@@ -151,14 +163,14 @@ def rows(zoo: Path, cores: list[str]) -> list[dict[str, Any]]:
         row
         for core in cores
         for layer in LAYERS
-        for pattern in PATTERNS
+        for pattern in patterns_of(core)
         for row in forms_of(zoo, core, layer, pattern)
     ]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cores", nargs="+", default=["m0", "m3", "m4"])
+    parser.add_argument("--cores", nargs="+", default=["m0", "m3", "m4", "m55"])
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     args = parser.parse_args()
     zoo = os.environ.get("TINYRT_ZOO")

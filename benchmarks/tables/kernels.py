@@ -11,7 +11,7 @@ from benchmarks.cmsis_nn import has_twin
 from benchmarks.kernels import FLOAT_LAYERS, LAYERS, measure, share_of_cmsis_nn
 from benchmarks.mcu import MODELS
 from benchmarks.narrow import narrow_twin
-from benchmarks.sparse import PATTERNS, forms_of
+from benchmarks.sparse import PATTERNS, forms_of, patterns_of
 from benchmarks.tables.runs import (
     golden_run,
     instructions,
@@ -113,12 +113,15 @@ def zeros() -> str:
     for layer, pattern in PRUNED:
         form = pattern if ":" in pattern else "blocks"
         cells = []
-        for core in ("m0", "m3", "m4"):
+        for core in ("m0", "m3", "m4", "m55"):
+            if pattern not in patterns_of(core):
+                cells.append("")
+                continue
             row = next(r for r in forms_of(zoo(), core, layer, pattern) if r["form"] == form)
             fast, least = "*" * row["fastest"], "*" * row["smallest"]
             cells.append(f"{row['instructions']:.2f}{fast} / {row['bytes']:.2f}{least}")
         found.append([layer, pattern, *cells])
-    return markdown(("layer", "zeros", "M0", "M3", "M4"), found)
+    return markdown(("layer", "zeros", "M0", "M3", "M4", "M55"), found)
 
 
 def narrow() -> str:

@@ -305,3 +305,62 @@ def sparse_weights(case: Case, rng: Rng) -> Built:
     values = dict(built.graph.values)
     values["in1"] = replace(w, data=(flat * kept).astype(np.int8).reshape(w.shape))
     return replace(built, graph=replace(built.graph, values=values))
+
+
+def vector_sparse_dense(rng: Rng) -> Case:
+    """Dense layers in whole blocks of four channels by sixteen taps: of one row, or of a few."""
+    k, c_out = 16 * int(rng.choice([1, 2, 3, 5, 9, 14, 24])), 4 * int(rng.integers(1, 7))
+    attrs = FullyConnectedAttrs(activation=activation(rng))
+    shapes = ((int(rng.choice([1, 1, 2, 5])), k), (c_out, k), (c_out,))
+    return Case("fully_connected", attrs, shapes, frozenset({1, 2}))
+
+
+def vector_sparse_window(rng: Rng) -> Case:
+    """Convolutions in such blocks, among them pointwise ones, and ones with strides."""
+    c_in, c_out = int(rng.choice([16, 32, 64])), 4 * int(rng.integers(1, 5))
+    kernel = (1, 1) if rng.random() < 0.4 else (3, 3) if rng.random() < 0.5 else pair(rng, 1, 4)
+    shapes = ((1, *pair(rng, 4, 8), c_in), (c_out, *kernel, c_in), (c_out,))
+    return Case("conv2d", _attrs(rng, Conv2dAttrs, pair(rng, 1, 2)), shapes, frozenset({1, 2}))
+
+
+def vector_sparse_window_rows(rng: Rng) -> Case:
+    """A few rows with those of padding, in such blocks."""
+    case = window_rows(rng)
+    (n, rows, width, _), (_, *kernel, _), _ = case.shapes
+    c_in, c_out = int(rng.choice([16, 32])), 4 * int(rng.integers(1, 5))
+    return replace(case, shapes=((n, rows, width, c_in), (c_out, *kernel, c_in), (c_out,)))
+
+
+VECTOR_SPARSE_CASES = {
+    case.__name__: case
+    for case in (vector_sparse_dense, vector_sparse_window, vector_sparse_window_rows)
+}
+"""Those that kernels with vectors can store without their zeros, with ``vector_sparse_weights``."""
+
+
+def vector_sparse_rows(rng: Rng) -> Case:
+    """Rows of so many taps that leaving out zeros pays for its code."""
+    shapes = ((3, 512), (16, 512), (16,))
+    attrs = FullyConnectedAttrs(activation=activation(rng))
+    return Case("fully_connected", attrs, shapes, frozenset({1, 2}))
+
+
+def vector_sparse_weights(
+    case: Case, rng: Rng, shares: tuple[float, ...] = (0.2, 0.5, 0.9)
+) -> Built:
+    """The case with weights of which many blocks are zero, in some channels all of them.
+
+    Args:
+        case: of ``VECTOR_SPARSE_CASES``.
+        rng: what is drawn comes from it.
+        shares: of blocks that are kept, one of these.
+
+    """
+    built = build_s8(case, rng)
+    w = built.graph.value("in1")
+    flat = np.asarray(w.data).reshape(w.shape[0], -1)
+    blocks = rng.random((flat.shape[0] // 4, flat.shape[1] // 16)) < rng.choice(shares)
+    kept = np.kron(blocks, np.ones((4, 16), bool))
+    values = dict(built.graph.values)
+    values["in1"] = replace(w, data=(flat * kept).astype(np.int8).reshape(w.shape))
+    return replace(built, graph=replace(built.graph, values=values))

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from tests.c.branches import Counted, place_of
+from tests.c.conformance import graph_of
 from tests.c.float_tiles import every_corner
 from tests.c.host import BESIDE, build_program, require_tool, run_program
-from tests.c.packed_cases import int4_weights
+from tests.c.packed_cases import VECTOR_SPARSE_CASES, int4_weights, vector_sparse_weights
 from tests.c.programs import of_floats, one_graph
 from tests.c.test_branches import assert_equal, needless
 from tests.c.test_rows import rows_of
@@ -26,6 +27,7 @@ from tests.memory.nets import random_net
 from tests.ops.build import build_s8
 from tests.sampling import WHOLE, sampled
 from tinyrt import kernels_c
+from tinyrt.backends.c.weights import Stored, Weights
 from tinyrt.export import ExportedProject, ExportOptions, export_graph, slices
 from tinyrt.ir import Graph
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
@@ -46,12 +48,15 @@ class Program:
     planes: bool = False
     sliced: bool = False
     rows: bool = False
+    zeros: bool = False
 
     def made(self, graph: Graph, folder) -> ExportedProject:
         """The project."""
         with pytest.MonkeyPatch.context() as patched:
             if self.planes:
                 by_planes(patched)
+            if self.zeros:
+                patched.setattr(Stored, "cheapest", without_zeros)
             if self.rows:
                 return rows_of(graph, folder, CORE, True)
             patched.setattr(slices, "divided", smallest)
@@ -96,6 +101,16 @@ def rows():
     return graph, {x.name: np.random.default_rng(9).integers(-128, 128, x.shape, np.int8)}
 
 
+def without_zeros(forms, *_):
+    """The form without blocks of zeros, where there is one."""
+    return Stored(Weights.BLOCKS if Weights.BLOCKS in forms else Weights.DENSE, forms)
+
+
+def zeros():
+    """Layers with whole blocks of zeros."""
+    return graph_of(VECTOR_SPARSE_CASES, range(sampled(3, 20)), vector_sparse_weights)
+
+
 PROGRAMS = {
     "ops": Program(ops),
     **sampled({}, {"floats": Program(floats), "float tiles": Program(every_corner)}),
@@ -105,6 +120,8 @@ PROGRAMS = {
     "wide": Program(wide),
     "wide in parts": Program(wide_in_parts),
     "rows": Program(rows, rows=True),
+    "zeros": Program(zeros, zeros=True),
+    "zeros in parts": Program(zeros, zeros=True, sliced=True),
 }
 
 ELSEWHERE = {
@@ -127,6 +144,7 @@ ASSEMBLY = {
     "internal/tinyrt_mve_add.h": "sums of whole vectors",
     "internal/tinyrt_mve_dot.h": "dot products of a patch",
     "internal/tinyrt_mve_dot16.h": "dot products of int16",
+    "internal/tinyrt_mve_kept.h": "dot products without blocks of zeros",
     "internal/tinyrt_mve_pairs.h": "dot products of two patches",
     "internal/tinyrt_mve_planes.h": "taps of a channel",
     "internal/tinyrt_mve_taps.h": "taps of eight channels",

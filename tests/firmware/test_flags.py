@@ -7,6 +7,7 @@ all cores: ``TINYRT_TESTS=all pytest tests/firmware/test_flags.py``.
 
 import re
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,6 +21,8 @@ from tests.c.packed_cases import (
     narrow_lstm,
     relu_outputs,
     sparse_weights,
+    vector_sparse_rows,
+    vector_sparse_weights,
 )
 from tests.c.programs import drawn, one_graph
 from tests.firmware.compilers import OTHER, by_clang, with_options
@@ -86,6 +89,8 @@ PACKED = (
 INT4 = ("pointwise", "dense", "depthwise3x3")
 """A sample of layers, between them with all that is in assembly."""
 
+few_blocks = partial(vector_sparse_weights, shares=(0.2,))
+
 LOOPS = ("pointwise", "window", "dense", "depthwise3x3")
 """Enough for what fails, whatever the layer."""
 
@@ -104,6 +109,7 @@ def some_layers():
             **drawn("int4", {name: INT4_CASES[name] for name in INT4}, range(1), int4_weights),
             **drawn("int4", {"lstm": PACKED_CASES["lstm"]}, range(1), narrow_lstm),
             **drawn("sparse", SPARSE_CASES, range(1), sparse_weights),
+            **drawn("sparse", {"rows": vector_sparse_rows}, range(1), few_blocks),
         }
     )
 
@@ -118,6 +124,7 @@ def all_layers():
             **drawn("int4", INT4_CASES, range(1), int4_weights),
             **drawn("int4", {"lstm": PACKED_CASES["lstm"]}, range(1), narrow_lstm),
             **drawn("sparse", SPARSE_CASES, range(1), sparse_weights),
+            **drawn("sparse", {"rows": vector_sparse_rows}, range(1), few_blocks),
         }
     )
 

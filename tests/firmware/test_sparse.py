@@ -7,7 +7,12 @@ import pytest
 
 from benchmarks.sparse import stored_as
 from tests.c.conformance import graph_of
-from tests.c.packed_cases import SPARSE_CASES, sparse_weights
+from tests.c.packed_cases import (
+    SPARSE_CASES,
+    VECTOR_SPARSE_CASES,
+    sparse_weights,
+    vector_sparse_weights,
+)
 from tests.firmware.device import check_on_device, require_core
 from tests.ops.build import Case, build_s8
 from tests.sampling import sampled
@@ -24,19 +29,23 @@ ROW = Case(
     "fully_connected", FullyConnectedAttrs(), ((1, 256), (32, 256), (32,)), frozenset({1, 2})
 )
 PIXELS = Case("conv2d", Conv2dAttrs(), ((1, 4, 4, 64), (32, 1, 1, 64), (32,)), frozenset({1, 2}))
+WINDOWS = Case("conv2d", Conv2dAttrs(), ((1, 6, 8, 16), (32, 3, 3, 16), (32,)), frozenset({1, 2}))
+VECTOR_BLOCK, BLOCK = (4, 16), (8, 4)
+"""Channels and taps that are left out together: with vectors, and by every other kernel."""
+
 CLOSE = 0.12
 """How far an expected ratio of instructions may be from the measured one."""
 
 
-def pruned(case, pattern):
-    """A layer whose weights are half zeros in blocks, or one or two of every four."""
+def pruned(case, pattern, block=BLOCK, share=0.5):
+    """A layer with a share of its weights in blocks, or one or two of every four."""
     rng = np.random.default_rng(3)
     graph = build_s8(case, rng).graph
     w = graph.value("in1")
     if pattern is Weights.BLOCKS:
-        kept = np.kron(
-            rng.random((w.shape[0] // 8, w.size // w.shape[0] // 4)) < 0.5, np.ones((8, 4))
-        )
+        channels, taps = block
+        blocks = w.shape[0] // channels, w.size // w.shape[0] // taps
+        kept = np.kron(rng.random(blocks) < share, np.ones(block))
     else:
         order = rng.permuted(np.tile(np.arange(4), (w.size // 4, 1)), axis=1)
         kept = order < int(pattern.value[0])
@@ -44,11 +53,11 @@ def pruned(case, pattern):
     return replace(graph, values={**graph.values, "in1": replace(w, data=data.astype(np.int8))})
 
 
-def instructions(graph, core, folder, form):
+def instructions(graph, core, folder, form, **options):
     """Of an inference with the weights in that form, which must answer as the reference does."""
     folder.mkdir()
     with stored_as(form):
-        project = export_graph(replace(graph), folder / "model", core=core)
+        project = export_graph(replace(graph), folder / "model", core=core, **options)
     (x,) = graph.input_values
     data = np.random.default_rng(0).integers(-128, 128, x.shape, np.int8)
     run = run_image(build_image(project, folder), data.tobytes(), folder)
@@ -81,3 +90,47 @@ def test_what_is_stored_sparsely_is_what_pays(tmp_path, core, case, pattern):
     assert fewer_bytes < 1
     (small,) = sparse_layers(graph, Target(find_core(core).isa, small=True))
     assert small.form is pattern
+
+
+@pytest.mark.parametrize(
+    "options", [{"optimize": "balanced"}, {"optimize": "size"}, {"blob": True}], ids=str
+)
+def test_sparse_kernels_with_vectors_on_the_device(tmp_path, options):
+    """Any number of blocks of four channels, none of them, and results of any rounding."""
+    graph, feeds = graph_of(VECTOR_SPARSE_CASES, range(sampled(10, 30)), vector_sparse_weights)
+    with stored_as(Weights.BLOCKS):
+        check_on_device(graph, feeds, tmp_path, "cortex-m55", **options)
+
+
+@pytest.mark.parametrize("optimize", ["balanced", "size"])
+def test_any_number_of_blocks_is_kept_with_vectors(tmp_path, optimize):
+    """Chains of code of every length, behind any number of turns, for two rows and for one."""
+    most, rng = 24, np.random.default_rng(5)
+    shapes = ((3, 16 * most), (4 * most, 16 * most), (4 * most,))
+    case = Case("fully_connected", FullyConnectedAttrs(), shapes, frozenset({1, 2}))
+    graph, feeds = graph_of({"counts": lambda _: case}, range(1))
+    (w,) = (v for v in graph.bind(0).inputs if v.shape == shapes[1])
+    kept = np.array([rng.permutation(np.arange(most) <= i) for i in range(most)])
+    data = np.asarray(w.data) * np.kron(kept, np.ones(VECTOR_BLOCK, np.int8))
+    graph = replace(graph, values={**graph.values, w.name: replace(w, data=data.astype(np.int8))})
+    with stored_as(Weights.BLOCKS):
+        check_on_device(graph, feeds, tmp_path, "cortex-m55", optimize=optimize)
+
+
+@pytest.mark.parametrize(
+    ("case", "share"),
+    [(ROW, 0.5), (ROW, 0.25), (PIXELS, 0.25), (WINDOWS, 0.5), (WINDOWS, 0.25)],
+)
+def test_what_is_left_out_with_vectors_is_what_pays(tmp_path, case, share):
+    """As above, in blocks of four channels by sixteen taps."""
+    core = "cortex-m55"
+    require_core(core)
+    graph = pruned(case, Weights.BLOCKS, VECTOR_BLOCK, share)
+    (layer,) = sparse_layers(graph, Target(find_core(core).isa))
+    dense = instructions(graph, core, tmp_path / "dense", Weights.DENSE)
+    sparse = instructions(graph, core, tmp_path / "sparse", Weights.BLOCKS)
+    expected, _ = layer.ratios[Weights.BLOCKS]
+    assert sparse / dense == pytest.approx(expected, abs=CLOSE * expected)
+    known = layer.forms[Weights.BLOCKS].instructions
+    assert sparse == pytest.approx(known, rel=CLOSE)
+    assert sparse < dense

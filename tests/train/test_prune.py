@@ -21,6 +21,7 @@ from tinyrt.train.nn import (
     Sequential,
 )
 from tinyrt.train.prune import (
+    VECTOR_SHAPE,
     BlockPruner,
     Pruner,
     Schedule,
@@ -155,30 +156,43 @@ def test_centres_of_clusters_move_twenty_times_at_most():
     np.testing.assert_array_equal(assign(weights, 16), expected)
 
 
-def test_pruned_blocks_are_left_out_of_the_exported_code(tmp_path):
+@pytest.mark.parametrize(
+    ("core", "shape", "kernel"),
+    [
+        ("cortex-m4", (8, 4), "tinyrt_dense_sparse_s8"),
+        ("cortex-m55", VECTOR_SHAPE, "tinyrt_conv2d_sparse_s8"),
+    ],
+)
+def test_pruned_blocks_are_left_out_of_the_exported_code(tmp_path, core, shape, kernel):
     rng = np.random.default_rng(1)
     _, x, y = problem()
     net = Sequential(
         stem=Conv2d(2, 64, 3, rng=rng),
         relu=ReLU(),
-        pointwise=Conv2d(64, 32, 1, rng=rng),
+        pointwise=Conv2d(64, 64, 1, rng=rng),
         relu2=ReLU(),
         pool=GlobalAvgPool2d(),
-        classifier=Linear(32, 3, rng=rng),
+        classifier=Linear(64, 3, rng=rng),
     )
-    train(net, x, y, BlockPruner(net, Schedule(0.75)))
-    kept = net.layers["pointwise"].weight.data.reshape(4, 8, 16, 4) != 0
+    train(net, x, y, BlockPruner(net, Schedule(0.75), shape=shape))
+    channels, taps = shape
+    w = net.layers["pointwise"].weight.data
+    kept = w.reshape(64 // channels, channels, 64 // taps, taps) != 0
     shares = kept.mean(axis=(1, 3))
     assert set(np.unique(shares)) == {0.0, 1.0}
     assert shares.mean() == pytest.approx(0.25, abs=0.05)
     # Some channels of the stem lose all their readers, and would go as a whole.
     graph = optimize(trace(net, (6, 6, 2), name="pruned"), skip=("cut_channels",))
     model = QatModel(graph, x)
-    project = export_graph(scheduled(model.deployed()), tmp_path / "project", core="cortex-m4")
+    project = export_graph(scheduled(model.deployed()), tmp_path / "project", core=core)
     (layer,) = project.sparse
     assert layer.zeros == pytest.approx(0.75, abs=0.05)
     assert str(layer.form) == "blocks"
-    assert "tinyrt_dense_sparse_s8" in project.kernels
+    assert kernel in project.kernels
+
+
+def test_layers_without_whole_blocks_are_no_use():
+    net = Sequential(stem=Conv2d(2, 64, 3, rng=np.random.default_rng(1)))
     with pytest.raises(DataError, match="blocks of 8 output and 3 input"):
         BlockPruner(net, Schedule(0.5), shape=(8, 3))
 

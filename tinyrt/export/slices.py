@@ -26,8 +26,9 @@ from tinyrt.memory import ArenaPlan
 MIN_LIMIT = 1_000
 """Least instructions of a slice that may be asked for: the code around slices takes a hundred."""
 
-BY_FORMULA = "tinyrt_window_four_"
-"""Kernels whose parts differ: fours of pixels at a border take more than others."""
+BY_FORMULA = ("tinyrt_window_four_", "tinyrt_fully_connected_sparse_")
+"""Kernels whose parts differ: fours of pixels at a border take more than others, and channels have
+more blocks of weights that are not zero."""
 
 SLICES_HEADER = "tinyrt_slices"
 """The header with the C code that goes from slice to slice; it has no source file."""

@@ -28,8 +28,8 @@ class SparseLayer:
         name: the node's name.
         zeros: share of its weights that are zero.
         form: how the weights are stored.
-        forms: the cost of each possible form, including the dense one; none where the instruction
-            set has no sparse kernels.
+        forms: the cost of each possible form, including the dense one; none where no sparse kernel
+            takes such a layer.
 
     """
 
@@ -64,7 +64,7 @@ class SparseLayer:
         """The stored form and the reason for it, for a table of facts."""
         what = f"{self.zeros:.0%} zeros, stored {self.form}"
         if not self.forms:
-            return f"{what}: no sparse kernels for this instruction set"
+            return f"{what}: no sparse kernel takes such a layer"
         others = ", ".join(
             f"{form} {fast:.2f}x instructions {least:.2f}x bytes"
             for form, (fast, least) in self.ratios.items()

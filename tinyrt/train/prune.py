@@ -26,6 +26,9 @@ from tinyrt.train.core.module import Module, Parameter
 
 Mask = NDArray[np.bool_]
 
+SHAPE, VECTOR_SHAPE = (8, 4), (4, 16)
+"""Output and input channels of a block that all scalar and DSP cores skip, and cores with MVE."""
+
 
 class Scope(StrEnum):
     """Among which weights the least are sought."""
@@ -106,8 +109,9 @@ class BlockPruner:
     """Sets those blocks of weights to 0 that matter least, each as a whole.
 
     A block is some neighbouring output channels by some neighbouring input channels at one tap.
-    The default is what every kernel for sparse weights skips at once. A block counts as much as
-    its mean square, relative to its layer's.
+    The default is what every scalar and DSP kernel for sparse weights skips at once; kernels with
+    vectors skip ``VECTOR_SHAPE``. A block counts as much as its mean square, relative to its
+    layer's.
 
     Args:
         module: whose weights are pruned. Layers whose channels are no multiple of a block's are
@@ -121,7 +125,7 @@ class BlockPruner:
     """
 
     def __init__(
-        self, module: Module, schedule: Schedule, *, shape: tuple[int, int] = (8, 4)
+        self, module: Module, schedule: Schedule, *, shape: tuple[int, int] = SHAPE
     ) -> None:
         out, inner = shape
         self.weights = {

@@ -298,7 +298,7 @@ def fully_connected_s8(node: BoundNode, target: Target) -> Kernel:
     if has_computed_weights(node):
         return Kernel(general)
     if target.isa is MVE:
-        return mve_dense(node, x_zp, requant)
+        return mve_dense(node, x_zp, requant, target)
     if target.isa in X86:
         return x86_dense(node, x_zp, requant, target.isa)
     if target.strips:

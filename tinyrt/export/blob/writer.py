@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tinyrt.backends.c.blocks.layer import QUAD
 from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.kernel import Arg, Call, Data, Field, Fields, Kernel, Number, Params, Target
+from tinyrt.backends.c.mve.zeros import most_words
 from tinyrt.backends.c.weights import Weights
 from tinyrt.errors import UnsupportedError
 from tinyrt.export import text as c_text
@@ -104,7 +105,7 @@ class BlobWriter(ModelWriter):
         self._in_blob = FIELDS
         if SPARSE in one.function:
             self._in_blob = FIELDS | {"taps"}
-            args = [self._with_room(arg) if isinstance(arg, Params) else arg for arg in args]
+            args = [self._with_room(arg) for arg in args]
         for i in ARGUMENTS.get(one.function, ()):
             arg = args[i]
             if isinstance(arg, Number):
@@ -157,8 +158,17 @@ class BlobWriter(ModelWriter):
             self._longer[key] = array, np.full(size, array.flat[0], array.dtype)
         return self._longer[key][1]
 
-    def _with_room(self, params: Params) -> Params:
-        """Parameters of weights without blocks of zeros, with room for weights that have none."""
+    def _with_room(self, arg: Arg) -> Arg:
+        """Weights without blocks of zeros, with room for weights that have none; others as is."""
+        if isinstance(arg, Data) and arg.role == "w":
+            room = most_words(self._current().input(1).shape) - arg.array.size
+            return replace(arg, array=np.pad(arg.array, (0, room)))
+        if isinstance(arg, Params) and "block" in arg.fields:
+            return self._block_with_room(arg)
+        return arg
+
+    def _block_with_room(self, params: Params) -> Params:
+        """The same, of a packed layer's parameters."""
         kernel = choose(self._current(), self.target)
         assert kernel.stored is not None
         block = params.fields["block"]

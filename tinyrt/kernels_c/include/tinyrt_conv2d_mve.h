@@ -39,6 +39,14 @@ void tinyrt_conv2d_s8(const tinyrt_conv2d_s8_params *p, const int8_t *x, const i
 void tinyrt_conv2d_s4(const tinyrt_conv2d_s8_params *p, const int8_t *x, const int8_t *w,
                       const int32_t *scales, int8_t *scratch, int8_t *y);
 
+/** As tinyrt_conv2d_s8, of one group, over weights without blocks of zeros. A block is 16 taps of
+ *  four filters, and 16 divides the taps, 4 the filters. Words of four filters: how many blocks are
+ *  kept behind the first one, and where the first and the last one begin, in bytes; then of each,
+ * how many bytes behind it the next one begins (of the last one, where the first one does), and its
+ *  weights, 16 of each filter. */
+void tinyrt_conv2d_sparse_s8(const tinyrt_conv2d_s8_params *p, const int8_t *x, const int32_t *w,
+                             const int32_t *scales, int8_t *scratch, int8_t *y);
+
 #ifdef __cplusplus
 }
 #endif

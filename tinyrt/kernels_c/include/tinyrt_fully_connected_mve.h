@@ -37,6 +37,12 @@ void tinyrt_fully_connected_s4(const tinyrt_fully_connected_s8_params *p, const 
 void tinyrt_fully_connected_row_s4(const tinyrt_fully_connected_row_s8_params *p, const int8_t *x,
                                    const int8_t *w, const int32_t *bias, int8_t *TINYRT_RESTRICT y);
 
+/** As tinyrt_fully_connected_s8, of any number of rows, over weights without blocks of zeros, as
+ *  tinyrt_conv2d_sparse_s8 reads them. */
+void tinyrt_fully_connected_sparse_s8(const tinyrt_fully_connected_s8_params *p, const int8_t *x,
+                                      const int32_t *w, const int32_t *scales,
+                                      int8_t *TINYRT_RESTRICT y);
+
 #ifdef __cplusplus
 }
 #endif

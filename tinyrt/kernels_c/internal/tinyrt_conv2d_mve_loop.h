@@ -1,23 +1,20 @@
-/** Convolutions on cores with MVE, as the function TINYRT_KERNEL over weights of
- *  TINYRT_WEIGHT_BITS, which are set where this is included. */
+/** Convolutions on cores with MVE, as the function TINYRT_KERNEL with TINYRT_PRODUCT over weights
+ * of TINYRT_WEIGHT_BITS, which are set where this is included, with the type TINYRT_WEIGHT that
+ * they are read by, where it is not int8_t. */
 #ifndef TINYRT_CONV2D_MVE_LOOP_H
 #define TINYRT_CONV2D_MVE_LOOP_H
 
 #include "tinyrt_mve_windows.h"
 
-#if TINYRT_WEIGHT_BITS == 4
-#include "tinyrt_product_s4.h"
-#define TINYRT_PRODUCT tinyrt_product_s4
-#else
-#include "tinyrt_product_s8.h"
-#define TINYRT_PRODUCT tinyrt_product_s8
+#ifndef TINYRT_WEIGHT
+#define TINYRT_WEIGHT int8_t
 #endif
 
 /** One group: its weights, and the first of its channels. */
 typedef struct {
     tinyrt_product_s8_params product;
     const int8_t *x;
-    const int8_t *w;
+    const TINYRT_WEIGHT *w;
     const int32_t *scales;
     int8_t *y;
 } tinyrt_group;
@@ -82,7 +79,7 @@ static void tinyrt_conv2d_image(const tinyrt_conv2d_s8_params *p, const tinyrt_g
     }
 }
 
-void TINYRT_KERNEL(const tinyrt_conv2d_s8_params *p, const int8_t *x, const int8_t *w,
+void TINYRT_KERNEL(const tinyrt_conv2d_s8_params *p, const int8_t *x, const TINYRT_WEIGHT *w,
                    const int32_t *scales, int8_t *scratch, int8_t *y) {
     const int32_t c_out = p->product.c_out;
     const int32_t packed_c_out = (c_out + 3) & ~3;

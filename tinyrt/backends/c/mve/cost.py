@@ -7,6 +7,9 @@ what the emulator counts.
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tinyrt.backends.c.mve.layout import (
     convolution_lines,
     copied_bytes,
@@ -41,6 +44,15 @@ ROW = 36
 CHAIN = 8
 """Blocks of taps behind the first one that are written out, one behind the other."""
 
+KEPT_PAIR, KEPT_ALONE = 30, 22
+"""As ``PAIR`` and ``ALONE`` where blocks of zeros are left out: of two patches, and of one."""
+
+ANY_ROUNDING = 2
+"""``packing.rounding`` that pairs of patches do not know there."""
+
+KEPT_SET_UP = 46
+"""Instructions of each four channels before their first pair there."""
+
 AGAIN = 6
 """Instructions per point and eight bytes of it that are read again."""
 
@@ -61,8 +73,19 @@ def element_cost(node: BoundNode) -> int:
     return CALL + ELEMENT * node.output.size + more
 
 
-def convolution_cost(node: BoundNode, window: Window) -> int:
-    """Instructions of a call of ``tinyrt_conv2d_s8``; of one image."""
+Kept = tuple[NDArray[np.intp], int]
+"""How many blocks of every four filters are not zero, and the rounding of results."""
+
+
+def convolution_cost(node: BoundNode, window: Window, kept: Kept | None = None) -> int:
+    """Instructions of a call of ``tinyrt_conv2d_s8``; of one image.
+
+    Args:
+        node: the convolution.
+        window: how it slides.
+        kept: for ``tinyrt_conv2d_sparse_s8``.
+
+    """
     if node.output.shape[0] != 1:
         return element_cost(node)
     x, w = node.input(0).shape, node.input(1).shape
@@ -76,7 +99,7 @@ def convolution_cost(node: BoundNode, window: Window) -> int:
         window = turned(window, convolution_lines(window))
         lines, points = window.out
         copy = _copied_windows(window, w[3])
-    return CALL + groups * lines * (_products(node, points, at_once) + copy)
+    return CALL + groups * lines * (_products(node, points, at_once, kept) + copy)
 
 
 def _copied_windows(window: Window, c_in: int) -> int:
@@ -87,13 +110,15 @@ def _copied_windows(window: Window, c_in: int) -> int:
     return window.kernel[0] * (60 + each)
 
 
-def _products(node: BoundNode, points: int, at_once: int) -> int:
+def _products(node: BoundNode, points: int, at_once: int, kept: Kept | None) -> int:
     """Instructions for a number of patches, some at once: pairs, and the last one alone."""
     calls, rest = divmod(points, at_once)
-    return calls * _product(node, at_once) + (_product(node, rest) if rest else 0)
+    return calls * _product(node, at_once, kept) + (_product(node, rest, kept) if rest else 0)
 
 
-def _product(node: BoundNode, patches: int) -> int:
+def _product(node: BoundNode, patches: int, kept: Kept | None) -> int:
+    if kept is not None:
+        return kept_cost(patches, *kept)
     x, w = node.input(0).shape, node.input(1).shape
     length, c_out = w[1] * w[2] * w[3], w[0] * w[3] // x[3]
     return product_cost(patches, length, c_out, fused_activation(node) == "NONE")
@@ -117,6 +142,24 @@ def product_cost(patches: int, length: int, c_out: int, plain: bool) -> int:
     if pairs:
         total += 60 + pairs * (12 + quads * four)
     return total + alone * (90 + quads * (ALONE + 10 * blocks))
+
+
+def kept_cost(patches: int, counts: NDArray[np.intp], rounding: int) -> int:
+    """Instructions of ``tinyrt_product_sparse_s8``: of pairs of patches, and of others alone.
+
+    Args:
+        patches: how many.
+        counts: how many blocks of every four filters are kept.
+        rounding: of results, by ``packing.rounding``.
+
+    """
+    quads, blocks = len(counts), int(counts.sum())
+    pairs = 0 if rounding == ANY_ROUNDING else patches // 2
+    turns = int(np.maximum(0, -(-(counts - 1 - CHAIN) // QUAD)).sum())
+    total = 30
+    if pairs:
+        total += 30 + quads * KEPT_SET_UP + pairs * (quads * KEPT_PAIR + 17 * blocks + 4 * turns)
+    return total + (patches - 2 * pairs) * (50 + quads * KEPT_ALONE + 23 * blocks // 2)
 
 
 def more_cost(node: BoundNode, window: Window, at_once: int, lengths: tuple[int, int]) -> int:

@@ -27,6 +27,7 @@ from tinyrt.backends.c.mve.layout import (
 )
 from tinyrt.backends.c.mve.more import more_kernel
 from tinyrt.backends.c.mve.packing import (
+    Axes,
     constants,
     pack_scales,
     packed_filters,
@@ -35,6 +36,13 @@ from tinyrt.backends.c.mve.packing import (
     turned_fields,
     whole_quads,
 )
+from tinyrt.backends.c.mve.zeros import (
+    convolution_stored,
+    dense_stored,
+    fits,
+    without_zeros,
+)
+from tinyrt.backends.c.weights import Stored, Weights
 from tinyrt.ir import BoundNode, DType
 from tinyrt.memory.sweep import Sweep, columns, windows
 from tinyrt.ops.shared.requant import Requant
@@ -65,10 +73,18 @@ def _packed(
     return bits, (Data("w", packed_w), Data("scales", np.concatenate(scales)))
 
 
-def dense_kernel(node: BoundNode, x_zp: int, requant: Requant) -> Kernel:
+def dense_kernel(node: BoundNode, x_zp: int, requant: Requant, target: Target) -> Kernel:
     """The kernel of one or several rows, which are read where they lie."""
     rows = node.input(0).size // node.input(1).shape[1]
-    return Kernel(lambda: (_dense_call(node, x_zp, requant, rows),))
+    if not fits(node, 1):
+        return Kernel(lambda: (_dense_call(node, x_zp, requant, rows),))
+    stored = dense_stored(node, np.asarray(node.input(1).data), requant, rows, target)
+    if stored.form is Weights.DENSE:
+        return Kernel(lambda: (_dense_call(node, x_zp, requant, rows),), stored=stored)
+    cost = stored.forms[Weights.BLOCKS].instructions
+    return Kernel(
+        lambda: (_kept_call(node, x_zp, requant, rows),), stored=stored, cost=lambda: cost
+    )
 
 
 def _dense_call(node: BoundNode, x_zp: int, requant: Requant, rows: int) -> Call:
@@ -88,23 +104,45 @@ def _dense_call(node: BoundNode, x_zp: int, requant: Requant, rows: int) -> Call
     return call(f"tinyrt_fully_connected_row_s{bits}", params, x, *data, y)
 
 
+def _kept_call(node: BoundNode, x_zp: int, requant: Requant, rows: int) -> Call:
+    """The call of ``tinyrt_fully_connected_sparse_s8``."""
+    w, bias = constants(node, x_zp)
+    product = product_fields(w.shape[1], w.shape[0], requant)
+    params = Params("tinyrt_fully_connected_s8_params", {"rows": rows, "product": product})
+    data = _kept(w, bias, requant)
+    return call("tinyrt_fully_connected_sparse_s8", params, node.input(0), *data, node.output)
+
+
+def _kept(w: NDArray[np.int8], bias: NDArray[np.int64], requant: Requant) -> tuple[Data, Data]:
+    """Weights (channels, length) without zeros, and packed scales."""
+    scales = pack_scales(bias, requant.mult, requant.shift)
+    return Data("w", without_zeros(w)), Data("scales", scales)
+
+
 def convolution_kernel(
     node: BoundNode, window: Window, x_zp: int, requant: Requant, target: Target
 ) -> Kernel:
-    """The kernel ``tinyrt_conv2d_s8``, or the one for weights beyond int8."""
+    """The kernel ``tinyrt_conv2d_s8``, one without zeros, or the one for weights beyond int8."""
     if node.input(1).dtype is DType.INT16:
         return more_kernel(node, window, x_zp, requant, target)
     axes = convolution_lines(window)
     scratch_bytes = copied_bytes(node, window)
     groups = node.input(0).shape[3] // node.input(1).shape[3]
+    stored: Stored | None = None
+    if fits(node, groups):
+        filters = _turned(np.asarray(node.input(1).data), axes)
+        stored = convolution_stored(node, window, filters, requant, target)
+    kept = stored is not None and stored.form is Weights.BLOCKS
 
-    def pack() -> tuple[int, tuple[Data, Data]]:
+    def pack() -> tuple[str, tuple[Data, Data]]:
         w, bias = constants(node, x_zp)
-        turned_w = w.transpose(0, 1 + axes[1], 1 + axes[0], 3)
-        return _packed(node, turned_w.reshape(len(w), -1), bias, requant, groups)
+        if kept:
+            return "sparse_s8", _kept(_turned(w, axes), bias, requant)
+        bits, data = _packed(node, _turned(w, axes), bias, requant, groups)
+        return f"s{bits}", data
 
     def calls() -> Calls:
-        bits, data = node.noted_of_constants(("vectors", axes), pack)
+        form, data = node.noted_of_constants(("vectors", axes, kept), pack)
         w = node.input(1).shape
         fields: Fields = {
             **turned_fields(node, axes),
@@ -117,14 +155,19 @@ def convolution_kernel(
         params = Params("tinyrt_conv2d_s8_params", fields)
         scratch: Arg = Scratch() if scratch_bytes else Null()
         x, y = node.input(0), node.output
-        return (call(f"tinyrt_conv2d_s{bits}", params, x, *data, scratch, y),)
+        return (call(f"tinyrt_conv2d_{form}", params, x, *data, scratch, y),)
 
-    return Kernel(
-        calls,
-        scratch_bytes,
-        lambda: _sweep(node, window),
-        cost=lambda: convolution_cost(node, window),
-    )
+    def cost() -> float:
+        if stored is None:
+            return convolution_cost(node, window)
+        return stored.forms[stored.form].instructions
+
+    return Kernel(calls, scratch_bytes, lambda: _sweep(node, window), stored=stored, cost=cost)
+
+
+def _turned(w: NDArray[np.int8], axes: Axes) -> NDArray[np.int8]:
+    """Filters (channels, length) in the order in which a copied window has their taps."""
+    return w.transpose(0, 1 + axes[1], 1 + axes[0], 3).reshape(len(w), -1)
 
 
 def _sweep(node: BoundNode, window: Window) -> Sweep | None:

@@ -37,10 +37,11 @@ from tinyrt.backends.c.blocks.row_cost import (
     wide_conv_cost,
 )
 from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.backends.c.kernel import Call, Kernel, Number, Place
+from tinyrt.backends.c.kernel import Call, Data, Kernel, Number, Place
 from tinyrt.backends.c.mve import cost as mve
 from tinyrt.backends.c.mve.cost import element_cost
 from tinyrt.backends.c.mve.packing import QUAD
+from tinyrt.backends.c.mve.zeros import counts_of_quads
 from tinyrt.backends.c.parts import strips
 from tinyrt.backends.c.parts.edit import params_of
 from tinyrt.backends.c.parts.more_cost import summed, with_more
@@ -156,7 +157,7 @@ def _instructions(
         if whole and kernel.cost is not None:
             return kernel.cost()
         if call.function.startswith("tinyrt_fully_connected_") and "product" in params_of(call):
-            return _dense_on_vectors(params_of(call))
+            return _dense_on_vectors(call)
         if call.function in VECTOR_POOLS:
             return SET_UP + _pooled_in_vectors(call, *VECTOR_POOLS[call.function])
         if call.function == "tinyrt_conv2d_raised_s16":
@@ -180,10 +181,15 @@ def _instructions(
     return _general(call, node, isa)
 
 
-def _dense_on_vectors(p: Mapping[str, Any]) -> float:
-    """Instructions of ``tinyrt_fully_connected_s8``, or of one row."""
+def _dense_on_vectors(call: Call) -> float:
+    """Instructions of ``tinyrt_fully_connected_s8``, of one row, or of one of its like."""
+    p = params_of(call)
     product = p["product"]
     sizes = product["length"], product["c_out"]
+    if "_sparse_" in call.function:
+        w = next(arg for arg in call.args if isinstance(arg, Data))
+        counts = counts_of_quads(w.array[w.skip :])[: product["c_out"] // QUAD]
+        return float(mve.CALL + mve.kept_cost(p["rows"], counts, product["rounding"]))
     if "rows" not in p:
         return float(mve.CALL + mve.row_cost(*sizes))
     return float(mve.CALL + mve.product_cost(p["rows"], *sizes, plain=product["rounding"] > 0))

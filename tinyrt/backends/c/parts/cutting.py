@@ -145,7 +145,7 @@ def _cut_of_layer(call: Call, isa: InstructionSet, overlaps: bool) -> Cut | None
         return channels.listed_channels(call) or _lines_of_four(call, overlaps)
     if name in ("depthwise_part", "depthwise_part_fine", "depthwise_block_spread"):
         return _lines_of_four(call, overlaps)
-    if name == "conv2d":
+    if name in ("conv2d", "conv2d_sparse"):
         return rows.vector_lines(call)
     if name == "conv2d_plain":
         return None if overlaps else rows.lines(call, 1)
@@ -155,9 +155,10 @@ def _cut_of_layer(call: Call, isa: InstructionSet, overlaps: bool) -> Cut | None
         return vectors.planes(call) or (None if overlaps else rows.lines(call, ALL))
     if name == "depthwise_conv2d_plain":
         return None if overlaps else rows.lines(call, ALL)
-    if name == "fully_connected":
+    if name in ("fully_connected", "fully_connected_sparse"):
         product = params_of(call)["product"]
-        return rows.matrix_rows(call, rows.AT_ONCE, product["length"], product["c_out"])
+        pairs = rows.matrix_rows(call, rows.AT_ONCE, product["length"], product["c_out"])
+        return pairs or (vectors.kept_channels(call) if name.endswith("sparse") else None)
     if name == "fully_connected_plain":
         p = params_of(call)
         return rows.matrix_rows(call, 1, p["c_in"], p["c_out"]) or channels.plain_channels(call)

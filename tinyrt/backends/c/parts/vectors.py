@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tinyrt.backends.c.kernel import Call, Data, Number
+from tinyrt.backends.c.mve.zeros import starts_of_quads
 from tinyrt.backends.c.parts.channels import EIGHT, QUAD, scales_from
 from tinyrt.backends.c.parts.edit import Cut, edited, ends_of, moved, params_of
 
@@ -83,3 +84,28 @@ def row_of_channels(call: Call) -> Cut | None:
         return edited(call, fields, args | {w: moved(data, a * each)})
 
     return Cut(-(-c_out // EIGHT), part)
+
+
+def kept_channels(call: Call) -> Cut | None:
+    """Four channels at a time of one row of a dense layer without zeros; None for several rows."""
+    p = params_of(call)
+    c_out = p["product"]["c_out"]
+    if p["rows"] > 1 or c_out <= QUAD:
+        return None
+    w, scales = (i for i, arg in enumerate(call.args) if isinstance(arg, Data))
+    words, all_scales = call.args[w], call.args[scales]
+    assert isinstance(words, Data)
+    assert isinstance(all_scales, Data)
+    starts = starts_of_quads(words.array[words.skip :])
+    each = all_scales.array.shape[1]
+    _, y = ends_of(call)
+
+    def part(a: int, b: int) -> Call:
+        args = {
+            w: moved(words, starts[a]),
+            scales: moved(all_scales, a * each),
+            y: moved(call.args[y], a * QUAD),
+        }
+        return edited(call, {"product.c_out": (b - a) * QUAD}, args)
+
+    return Cut(c_out // QUAD, part)
