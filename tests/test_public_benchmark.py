@@ -73,7 +73,7 @@ def test_steps_end_alone(capfd, tmp_path):
         *("", "", "a check is missing", FAILED, "the process ended with 3"),
     ]
     assert capfd.readouterr() == ("", "")
-    late = run_step(hangs, tmp_path / "pid", seconds=5)
+    late = run_step(hangs, tmp_path / "pid", seconds=2)
     assert late.failed == LATE
     child = Path("/proc") / (tmp_path / "pid").read_text() / "stat"
     for _ in range(100):  # until the system has ended it
