@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 
@@ -102,7 +103,7 @@ def rsqrt_s16(p: RsqrtS16, x: Array) -> Array:
 
 
 def _root_multiplier(x_scale: np.float32, y_scale: np.float32) -> tuple[int, int]:
-    product = float(np.sqrt(x_scale) * y_scale)
+    product = sqrt(x_scale) * float(y_scale)
     return multiplier(1.0 / product if product else np.inf)
 
 

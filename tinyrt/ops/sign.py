@@ -37,14 +37,14 @@ def prepare_abs(node: BoundNode) -> LutS8:
     magnitude = np.abs(input_values() - x_zp)
     if x_scale == y_scale:
         return LutS8.of(magnitude + y_zp)
-    return LutS8.of(rescale(magnitude, *multiplier(float(x_scale / y_scale))) + y_zp)
+    return LutS8.of(rescale(magnitude, *multiplier(float(x_scale) / float(y_scale))) + y_zp)
 
 
 def prepare_abs_s16(node: BoundNode) -> LeakyReluS16:
     """leaky_relu's record with the slope -1: products of two negative numbers round alike."""
     x, y = node.input(0), node.output
     require_alike(x, y)
-    mult, shift = multiplier(float(qparams(x)[0] / qparams(y)[0]))
+    mult, shift = multiplier(float(qparams(x)[0]) / float(qparams(y)[0]))
     return LeakyReluS16(mult, shift, -mult, shift)
 
 

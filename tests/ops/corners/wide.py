@@ -117,6 +117,13 @@ def _single() -> dict[str, Built]:
             made[f"rsqrt: scale {scale} to {y_scale}, int16"] = corner(
                 "rsqrt", NoAttrs(), roots, q_of(y_scale)
             )
+    # Ratios of scales in float32 would round these otherwise than ratios in float64.
+    for op, n, scale, y_scale in (
+        ("abs", 24_642, 0.0002861943212337792, 0.0002942362043540925),
+        ("rsqrt", 1_803, 0.0001899135677376762, 7.686405297135934e-05),
+    ):
+        given = [Given(np.array([n, 1], np.int16), scale)]
+        made[f"{op}: a long ratio, int16"] = corner(op, NoAttrs(), given, q_of(y_scale))
     special = np.array(
         [np.nan, np.inf, -np.inf, 3e38, -3e38, 0.5, -0.5, 1.5, 32766.5, -32767.5, -0.0], np.float32
     )
