@@ -176,20 +176,22 @@ static inline int32x4_t tinyrt_mve_kept_dot(const int8_t *a, const int32_t **w) 
 
 static inline int32x4_t tinyrt_mve_kept_dot(const int8_t *a, const int32_t **w) {
     const int32_t *block = *w + TINYRT_KEPT_HEAD;
-    int32_t sum[4] = {0, 0, 0, 0};
-    int32_t step = (*w)[1];
-    for (int32_t left = 1 + (*w)[0]; left > 0; --left) {
+    int32_t left = (*w)[0], step = (*w)[1];
+    int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    do {
         const int8_t *const filters = (const int8_t *)(block + 1);
         a += step;
         step = *block;
         const int8x16_t taps = vldrbq_s8(a);
-        for (int32_t i = 0; i < 4; ++i) {
-            sum[i] = vmladavaq_s8(sum[i], taps, vldrbq_s8(filters + (i * TINYRT_VECTOR)));
-        }
+        s0 = vmladavaq_s8(s0, taps, vldrbq_s8(filters));
+        s1 = vmladavaq_s8(s1, taps, vldrbq_s8(filters + TINYRT_VECTOR));
+        s2 = vmladavaq_s8(s2, taps, vldrbq_s8(filters + (2 * TINYRT_VECTOR)));
+        s3 = vmladavaq_s8(s3, taps, vldrbq_s8(filters + (3 * TINYRT_VECTOR)));
         block += TINYRT_KEPT_WORDS;
-    }
+    } while (left-- != 0);
     *w = block;
-    return vldrwq_s32(sum);
+    const int32_t sum[4] = {s0, s1, s2, s3};
+    return tinyrt_mve_separate(sum);
 }
 
 #endif
