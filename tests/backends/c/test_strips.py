@@ -101,6 +101,13 @@ def test_pairs_of_a_window_fit_halves_where_it_is_copied_too(wide, least, fits):
     assert ("strips" in kernel.name) is fits
 
 
+@pytest.mark.parametrize("name", LAYERS)
+def test_outputs_of_a_step_lie_on_no_inputs_of_it(name):
+    """Each strip of channels reads them again, behind the outputs of the strip before it."""
+    case, _ = LAYERS[name]
+    assert not any(step.reads_first for step in kernel_of(case).sweep())
+
+
 @pytest.mark.parametrize("layer", [conv((1, 1, 9, 3), (3, 3, 3, 3)), depthwise(8, 3)])
 def test_pixels_of_a_row_are_not_cut_where_outputs_lie_on_inputs(layer):
     """A part would read what the part before it wrote: its rows lie under the windows."""
