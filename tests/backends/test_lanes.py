@@ -7,6 +7,7 @@ import pytest
 
 from tests.backends.lane_cases import FINISHES, build, cases
 from tests.c.conformance import other_data
+from tests.ops.quantised import s8
 from tinyrt.backends import lanes
 from tinyrt.backends.finishes import (
     LANES,
@@ -19,6 +20,7 @@ from tinyrt.backends.finishes import (
     pack_finish,
 )
 from tinyrt.backends.lines import LanesLines, lanes_lines, lanes_strip
+from tinyrt.backends.numba.fully_connected import is_single_row
 from tinyrt.interpreter import Interpreter
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.evaluate import evaluate
@@ -171,3 +173,10 @@ def test_tiles_are_chosen_by_cost():
         for pixels in (1, 9, 15, 36, 64)
     }
     assert chosen == {1: (1, 8), 9: (3, 8), 15: (3, 8), 36: (6, 4), 64: (8, 2)}
+
+
+@pytest.mark.parametrize(
+    ("rows", "length", "single"), [(1, 8, True), (2, 8, False), *((1, n, False) for n in (5, 6, 7))]
+)
+def test_a_row_is_read_where_it_lies_if_no_step_goes_beyond_its_end(rows, length, single):
+    assert is_single_row(s8(rows, length), length) is single

@@ -31,10 +31,15 @@ def kernel_of(graph):
 
 @pytest.mark.parametrize("op", ["add", "sub"])
 @pytest.mark.parametrize(
-    ("activation", "zero_point", "kernel"),
-    [("NONE", 3, linear_sum_s8), ("RELU", -20, clamped_linear_sum_s8)],
+    ("activation", "zero_point", "ends", "kernel"),
+    [
+        ("NONE", 3, (-128, 127), linear_sum_s8),
+        ("RELU", -20, (-20, 127), clamped_linear_sum_s8),
+        ("RELU_N1_TO_1", -128, (-128, -101), clamped_linear_sum_s8),
+        ("RELU_N1_TO_1", 0, (-27, 27), clamped_linear_sum_s8),
+    ],
 )
-def test_all_pairs_equal_the_reference(op, activation, zero_point, kernel):
+def test_all_pairs_equal_the_reference(op, activation, zero_point, ends, kernel):
     graph = all_pairs(op, activation, 0.037, zero_point)
     assert kernel_of(graph) is kernel
     interpreter = Interpreter.from_graph(graph, backend="numba")
@@ -45,7 +50,7 @@ def test_all_pairs_equal_the_reference(op, activation, zero_point, kernel):
     (answer,) = interpreter.get_output_details()
     found = interpreter.get_tensor(answer["index"])
     np.testing.assert_array_equal(found, evaluate(graph, {"a": A, "b": B})["y"])
-    assert found.min() == (zero_point if activation == "RELU" else -128)
+    assert (found.min(), found.max()) == ends
 
 
 def test_few_elements_are_not_worth_a_search():

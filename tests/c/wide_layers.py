@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,15 @@ class _Net:
         fields |= {"DilationHFactor": 1, "DilationWFactor": 1}
         shapes = (1, pixels + 2, 1, 8), w, (1, pixels, 1, 5)
         self.layer("CONV_2D", *shapes, 110, fields, self.rng.random() < 0.5, data)
+
+    def beyond_apart(self, pixels, groups):
+        """A convolution with steps between its taps, whose weights lie beyond int8, in groups."""
+        w = (3 * groups, 3, 1, 4)
+        data = (250 + self.rng.integers(-40, 6, w)).astype(np.uint8)
+        fields = {"Padding": 1, "StrideH": 1, "StrideW": 1}
+        fields |= {"DilationHFactor": 2, "DilationWFactor": 1}
+        shapes = (1, pixels + 4, 1, 4 * groups), w, (1, pixels, 1, 3 * groups)
+        self.layer("CONV_2D", *shapes, 20, fields, False, data)
 
     def graph(self) -> Graph:
         made = build(Subgraph(self.tensors, self.ops, self.inputs, self.outputs))
@@ -161,6 +171,8 @@ def grouped(seed: int, layers: int) -> Graph:
         fields["DepthMultiplier"] = 1
         shapes = x, (1, *kernel, c_in), (images, *window.out, c_in)
         made.layer("DEPTHWISE_CONV_2D", *shapes, *common)
+    for pixels, groups in product((1, 3), (1, 3)):
+        made.beyond_apart(pixels, groups)
     return made.graph()
 
 

@@ -2,6 +2,7 @@
  * the first one it writes what misuse is answered with. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "anomaly.h"
 
@@ -22,7 +23,8 @@ int main(void) {
         anomaly_push(x, y, &error, NULL, state),
     };
     fwrite(misuse, sizeof misuse, 1, stdout);
-    *(int32_t *)(void *)state = 77;
+    /* Before a reset memory holds anything. */
+    memset(state, 0x55, ANOMALY_STATE_BYTES);
     int status = anomaly_reset(state);
     while (status == 0 && fread(x, 1, ANOMALY_SIZE, stdin) == ANOMALY_SIZE &&
            fread(y, 1, ANOMALY_SIZE, stdin) == ANOMALY_SIZE) {

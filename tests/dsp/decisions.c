@@ -2,6 +2,7 @@
  * one it writes what misuse is answered with. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "detector.h"
 
@@ -18,6 +19,8 @@ int main(void) {
         detector_push(scores, NULL, state),
     };
     fwrite(misuse, sizeof misuse, 1, stdout);
+    /* Before a reset memory holds anything. */
+    memset(state, 0x55, DETECTOR_STATE_BYTES);
     int status = detector_reset(state);
     while (status == 0 && fread(scores, 1, DETECTOR_CLASSES, stdin) == DETECTOR_CLASSES) {
         status = detector_push(scores, &detected, state);

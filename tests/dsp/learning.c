@@ -44,6 +44,8 @@ int main(void) {
     int32_t order;
     int status = 0;
     misuse();
+    /* Before a reset memory holds anything. */
+    memset(state, 0x55, sizeof state);
     status = learner_reset(state);
     while (status == 0 && fread(&order, sizeof order, 1, stdin) == 1) {
         uint32_t number = 0;

@@ -2,6 +2,7 @@
  * of -1 samples begins anew, one of -2 writes what misuse is answered with. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "front_end.h"
 
@@ -31,6 +32,9 @@ int main(void) {
     void *const state = malloc(FRONT_END_STATE_BYTES);
     void *const work = malloc(FRONT_END_WORK_BYTES);
     front_end_feature_t *const features = malloc(FRONT_END_FEATURES * sizeof *features);
+    /* Before a reset memory holds anything. */
+    memset(state, 0x55, FRONT_END_STATE_BYTES);
+    memset(work, 0x55, FRONT_END_WORK_BYTES);
     int status = front_end_reset(state);
     int32_t count;
     while (status == 0 && fread(&count, sizeof count, 1, stdin) == 1) {

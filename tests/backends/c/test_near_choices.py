@@ -32,17 +32,20 @@ M4, M55 = Target(DSP), Target(MVE)
 PLAIN_SUM = Choices(frozenset(), frozenset({0}))
 
 
-def added(scales=(0.1, 0.05, 0.2), activation="NONE"):
-    a, b, y = (s8(1, 8, scale=scale) for scale in scales)
+def added(scales=(0.1, 0.05, 0.2), activation="NONE", zp=0):
+    a, b, y = (s8(1, 8, scale=scale, zp=zp) for scale in scales)
     return node_of("add", AddAttrs(activation), [a, b], [y])
 
 
 FAR = (0.1, 0.05, 1e6)
+LIMITED = ("linear_sum_s8", "clamp_s8")
 SUMS = {
     "one rounding": (added(), M4, ["linear_sum_s8"]),
     "one rounding on vectors": (added(), M55, ["linear_sum_s8"]),
-    "limits": (added(activation="RELU"), M4, ["linear_sum_s8", "clamp_s8"]),
+    "limits": (added(activation="RELU"), M4, [*LIMITED]),
     "limits on vectors": (added(activation="RELU"), M55, ["add_s8"]),
+    "the upper limit": (added(activation="RELU_N1_TO_1", zp=-128), M4, [*LIMITED]),
+    "the upper limit on vectors": (added(activation="RELU_N1_TO_1", zp=-128), M55, ["add_s8"]),
     "chosen without": (added(), replace(M4, choices=PLAIN_SUM), ["sum_s8"]),
     "chosen without on vectors": (added(), replace(M55, choices=PLAIN_SUM), ["add_s8"]),
     "far scales": (added(FAR), replace(M4, choices=PLAIN_SUM), ["add_s8"]),

@@ -13,7 +13,16 @@ from tests.ops.quantised import node_of, s8, s16, weights
 from tinyrt.backends.c.blocks import fours, relu, winograd
 from tinyrt.backends.c.blocks.block import long_block, pair_block
 from tinyrt.backends.c.blocks.depthwise import LONG_ROW, has_few_rows
-from tinyrt.backends.c.blocks.layer import MAX_SHIFT, MAX_SINGLE_SUM, Layer, pack_requant, simplify
+from tinyrt.backends.c.blocks.groups import _joined
+from tinyrt.backends.c.blocks.layer import (
+    MAX_SHIFT,
+    MAX_SINGLE_SUM,
+    QUAD,
+    Layer,
+    PackedRequant,
+    pack_requant,
+    simplify,
+)
 from tinyrt.backends.c.blocks.nibbles import MAX_NARROW_SUM, nibble_block
 from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.isa import InstructionSet
@@ -44,6 +53,24 @@ def test_channels_share_scales_where_mantissas_and_shifts_are_alike(mult, shift,
     assert packed.step == step
     assert packed.shift[:2].tolist() == list(shift)
     assert packed.mult[:2].tolist() == list(mult)
+
+
+@pytest.mark.parametrize(
+    ("second", "step"), [((5, 3, 0), 0), ((5, 4, 0), 4), ((6, 3, 0), 4), ((5, 3, 4), 4)]
+)
+def test_groups_share_scales_where_mantissas_and_shifts_are_alike(second, step):
+    """Of two quads each: what is alike in a group is written once there."""
+
+    def scales(mult, shift, own):
+        entries = 2 * QUAD if own else QUAD
+        return PackedRequant(np.full(entries, mult), np.full(entries, shift, np.int8), own)
+
+    joined = _joined([scales(5, 3, 0), scales(*second)], 2 * QUAD)
+    assert joined.step == step
+    mult, shift, _ = second
+    for found, first, other in ((joined.mult, 5, mult), (joined.shift, 3, shift)):
+        expected = [first] * 2 * QUAD + [other] * 2 * QUAD if step else [first] * QUAD
+        assert found.tolist() == expected
 
 
 @pytest.mark.parametrize("raises", [True, False])

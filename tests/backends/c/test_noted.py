@@ -42,16 +42,17 @@ CASES = {
 """Images are higher than wide, and on a few rows wider than high: kernels may turn them."""
 
 CHOICES = Choices(frozenset({0}), frozenset({0}))
-M3, M4 = (target_of(find_core(core), Optimize.BALANCED) for core in ("cortex-m3", "cortex-m4"))
+M3, M4, M55 = (
+    target_of(find_core(core), Optimize.BALANCED)
+    for core in ("cortex-m3", "cortex-m4", "cortex-m55")
+)
 TARGETS = [
     M3,
     M4,
-    *(replace(target, choices=CHOICES) for target in (M3, M4)),
+    M55,
+    *(replace(target, choices=CHOICES) for target in (M3, M4, M55)),
     *(target_of(find_core("cortex-m4"), aim) for aim in (Optimize.SIZE, Optimize.SPEED)),
-    *(
-        target_of(find_core(core), Optimize.BALANCED)
-        for core in ("cortex-m0", "cortex-m55", "host")
-    ),
+    *(target_of(find_core(core), Optimize.BALANCED) for core in ("cortex-m0", "rv32imcv", "host")),
 ]
 """Each asks for weights in forms, or in an order, of its own."""
 

@@ -11,7 +11,7 @@ from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Call, Data, Number, Params, Scratch, call
 from tinyrt.backends.c.parts import channels
 from tinyrt.backends.c.parts.cutting import cut_of, divided
-from tinyrt.backends.c.parts.edit import Cut, params_of
+from tinyrt.backends.c.parts.edit import Cut, edited, params_of
 from tinyrt.backends.c.parts.pace import (
     AS_SAID,
     RISCV,
@@ -122,6 +122,16 @@ def test_channels_of_two_tiles_take_their_own_constants_and_transform_once():
         skips = [block[name].skip for name in ("w", "init", "mult", "shift")]
         assert skips == [start * 16 * 4 * 2, start * 4, start * 4, start * 4]
         assert (part.args[2].skip, part.args[-1].skip) == (0, start * 4)
+
+
+@pytest.mark.parametrize(("wide", "inside"), [(9, False), (11, False), (13, True)])
+def test_tiles_read_as_many_inputs_as_two_of_them_have(wide, inside):
+    """The last two tiles of a row have a single output, and read what windows of four would."""
+    row = edited(tiles(w=9), {"x.w": wide}, {})
+    cut = cut_of(row, SCALAR, True)
+    parts = [cut.part(i, i + 1) for i in range(cut.units)]
+    pads = [(params_of(p)["window"]["pad_left"], p.args[1].skip) for p in parts]
+    assert pads == [(1, 0), (0, 3 * 4), (0, 7 * 4) if inside else (-7, 0)]
 
 
 @pytest.mark.parametrize("sizes", [{"n": 2}, {"c_out": 4}])

@@ -8,6 +8,7 @@ import pytest
 from tests.backends.c.test_choice import conv, dense, depthwise
 from tests.ops.build import build_s8
 from tinyrt.backends.c.choice import choose
+from tinyrt.backends.c.parts.cutting import cut_of
 from tinyrt.backends.c.parts.strips import instructions_of
 from tinyrt.backends.c.rvv.strips import fit_pairs
 from tinyrt.export.target import Optimize, find_core, target_of
@@ -82,6 +83,44 @@ def test_pairs_of_taps_fit_halves(taps, fits):
     assert fit_pairs(row) is fits
     both = np.concatenate([np.zeros_like(row), row], axis=0)
     assert fit_pairs(both) is fits
+
+
+@pytest.mark.parametrize(
+    ("wide", "least", "fits"),
+    [(3, (2, 3), False), (3, (3, 4), False), (3, (1, 2), True), (4, (3, 4), True)],
+)
+def test_pairs_of_a_window_fit_halves_where_it_is_copied_too(wide, least, fits):
+    """A copy is a single row of taps: its pairs may be an end of a row and the next one's begin."""
+
+    def change(w):
+        taps = np.zeros((len(w), w[0].size), np.int8)
+        taps[:, least] = -128
+        return taps.reshape(w.shape)
+
+    kernel = kernel_of(conv((1, 9, 9, 1), (8, 2, wide, 1)), change=change)
+    assert ("strips" in kernel.name) is fits
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_outputs_of_a_step_lie_on_no_inputs_of_it(name):
+    """Each strip of channels reads them again, behind the outputs of the strip before it."""
+    case, _ = LAYERS[name]
+    assert not any(step.reads_first for step in kernel_of(case).sweep())
+
+
+@pytest.mark.parametrize("layer", [conv((1, 1, 9, 3), (3, 3, 3, 3)), depthwise(8, 3)])
+def test_pixels_of_a_row_are_not_cut_where_outputs_lie_on_inputs(layer):
+    """A part would read what the part before it wrote: its rows lie under the windows."""
+    row = replace(layer, shapes=((1, 1, *layer.shapes[0][2:]), *layer.shapes[1:]))
+    image = replace(layer, shapes=((1, 5, *layer.shapes[0][2:]), *layer.shapes[1:]))
+    for case, overlaps, cut in (
+        (row, True, False),
+        (row, False, True),
+        (image, True, True),
+        (image, False, True),
+    ):
+        (call,) = kernel_of(case).calls
+        assert (cut_of(call, TARGET.isa, overlaps) is not None) is cut
 
 
 @pytest.mark.parametrize(

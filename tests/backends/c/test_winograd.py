@@ -9,7 +9,7 @@ from tests.asked import asked
 from tests.backends.c.test_choice import conv
 from tests.ops.build import build_s8
 from tinyrt.backends.c.blocks import winograd
-from tinyrt.backends.c.blocks.block import pair_block
+from tinyrt.backends.c.blocks.block import PairBlock, pair_block
 from tinyrt.backends.c.blocks.cost import TilePairs
 from tinyrt.backends.c.blocks.layer import MAX_SUM
 from tinyrt.backends.c.choice import choose
@@ -23,6 +23,7 @@ from tinyrt.export.blob.record import read_record
 from tinyrt.export.target import Optimize, find_core, target_of
 from tinyrt.ir import QParams
 from tinyrt.ops.shared.requant import Requant
+from tinyrt.ops.shared.window import Window
 
 SCALAR, DSP = InstructionSet.SCALAR, InstructionSet.DSP
 BALANCED, FAST, SMALL = Target(DSP), Target(DSP, byte_pays=FAST_BYTE_PAYS), Target(DSP, small=True)
@@ -111,6 +112,16 @@ def test_a_tile_is_what_its_windows_are(isa, seeds):
 def test_places_fit_sixteen_bits_and_reach_their_bound():
     w = np.full((1, 3, 3, 4), -128, np.int8)
     assert np.abs(winograd.transformed(w)).max() == 9 * 128 < 1 << 15
+
+
+@pytest.mark.parametrize(("weight", "fit"), [(3640, True), (3641, False)])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_weights_beyond_a_byte_are_as_wide_as_their_places_allow(weight, fit, sign):
+    w = np.full((4, 3, 3, 4), sign * weight, np.int16)
+    layer = replace(block_of(w // weight, None).layer, w=w.reshape(4, -1))
+    window = Window.of((8, 8), (3, 3), (1, 1), "SAME")
+    assert bool(winograd.fits(PairBlock(layer, 3, DSP), window, BALANCED)) is fit
+    assert bool(np.abs(winograd.transformed(w)).max() < 1 << 15) is fit
 
 
 def test_what_is_halved_fits_32_bits():

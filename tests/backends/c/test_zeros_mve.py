@@ -115,10 +115,15 @@ def test_layers_of_few_zeros_are_not(case):
     assert "sparse" not in kernel.name
 
 
+def in_groups():
+    shapes = ((1, 6, 8, 64), (16, 3, 3, 32), (16,))
+    return Case("conv2d", Conv2dAttrs(), shapes, frozenset({1, 2}))
+
+
 @pytest.mark.parametrize(
-    "case", [dense(c_in=72), dense(c_out=18), windows(c_in=12), windows(c_out=6)]
+    "case", [dense(c_in=72), dense(c_out=18), windows(c_in=12), windows(c_out=6), in_groups()]
 )
-def test_layers_without_whole_blocks_are_stored_dense(case):
+def test_layers_in_groups_or_without_whole_blocks_are_stored_dense(case):
     kernel = choose(node_of(case), Target(MVE))
     assert kernel.stored is None
     assert "sparse" not in kernel.name
