@@ -186,6 +186,7 @@ def test_pieces_end_with_answers():
             counts = pieces_of(fit, samples)
             ends = np.cumsum(counts).tolist()
             assert (counts[0], ends[-1], max(counts)) == (chunk, samples, chunk)
+            assert min(counts) > 0
             assert {*range(first, samples + 1, chunk)} <= {*ends}
         with pytest.raises(DataError, match=f"the recording has {first - 1} samples"):
             pieces_of(fit, first - 1)
