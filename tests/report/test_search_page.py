@@ -78,7 +78,7 @@ def test_what_ended_trials_is_counted_limit_by_limit():
 @pytest.mark.parametrize("end", End)
 def test_limits_count_where_costs_ended_a_trial(end):
     """Before training or behind it; others are beyond a limit by the way."""
-    trial = {"trial": 1, "end": end.value, "stage": "look", "costs": {"arena": 61, "flash": 1}}
+    trial = {"trial": 1, "end": end.value, "stage": "look", "costs": {"arena": 61, "flash": 900}}
     by = "arena" if end in (End.REFUSED, End.MISFIT) else "look"
     assert refusals({**FOUND, "not_trained": [trial]}) == [(end.value, by, 1)]
 
