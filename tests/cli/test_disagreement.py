@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-
 from types import SimpleNamespace
 
 import pytest

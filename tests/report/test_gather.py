@@ -17,8 +17,8 @@ from tests.convert.onnx_build import OnnxModel
 from tests.report.made import reported, save_pair
 from tests.sampling import sampled
 from tinyrt import api
-from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.api.inspection import inspect_graph
+from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.planning import CKernels, kernels_of
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.emulate import Timing

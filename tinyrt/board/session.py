@@ -97,6 +97,7 @@ class Session:
 
         """
         self._sequence = (self._sequence + 1) % 256
+        self._others = 0
         request = frame(command, self._sequence, payload)
         fault, unanswered = Fault.OK, 0
         for _ in range(TRIES):
@@ -120,7 +121,6 @@ class Session:
     def _await(self, command: Command) -> Answer | None:
         """The answer to the last command, or one that is damaged; None where time runs out."""
         end = time.monotonic() + self._answer_s
-        self._others = 0
         while time.monotonic() < end:
             for answer in self._reader.take(self._line.read()):
                 is_own = (answer.command, answer.sequence) == (command, self._sequence)
