@@ -7,8 +7,8 @@ from tinyrt.board.session import Session
 from tinyrt.errors import ToolError
 from tinyrt.export.board import Command
 
-OWN, OLD, TEXT = "own", "old", b"boot\r\n"
-"""An answer, one to the command before, and what is no frame."""
+OWN, OLD, BAD, TEXT = "own", "old", "bad", b"boot\r\n"
+"""An answer, one to the command before, a damaged one, and what is no frame."""
 
 ZEROS = 200
 """Bytes of what is written between two tries, at least; a command has fewer."""
@@ -25,8 +25,10 @@ class Scripted:
     def write(self, data):
         if len(data) < ZEROS:
             command, sequence = data[2], data[3]
+            own = sealed(command | 0x80, sequence, b"\0")
             frames = {
-                OWN: sealed(command | 0x80, sequence, b"\0"),
+                OWN: own,
+                BAD: own[:-1] + bytes([own[-1] ^ 1]),
                 OLD: sealed(command | 0x80, (sequence - 1) % 256, b"\0"),
             }
             parts = self._parts.pop(0) if self._parts else ()
@@ -45,6 +47,10 @@ CASES = {
     "an old answer to the second try": (([], [OLD]), "line answers too late"),
     "an answer, and an old one": (([OWN], [OLD]), "line answers too late"),
     "an old answer before, and nothing": (([OLD, OWN],), "line answered before, and not to RESET"),
+    "an answer, a damaged one, and nothing": (
+        ([OWN], [BAD]),
+        "line answered before, and not to RESET",
+    ),
     "text before, and nothing": (([TEXT, OWN],), "line answered before, and not to RESET"),
 }
 
