@@ -17,7 +17,8 @@ CASES = {
     "a ring is filled before its stage runs": (20, False),
     "a ring is filled that is not moved": (2, False),
     "batches of fewer rows": (66, False),
-    "all batches are whole": (3, False),
+    "all batches are whole": (9, False),
+    "no ring ever moves": (46, False),
     "rows that are pushed": (3, True),
 }
 
@@ -55,5 +56,6 @@ def test_flags_say_what_steps_have(case):
     assert ("TINYRT_WITH_RINGS" in flags) == any(s & (SHIFT | FILL) for s in steps)
 
 
-def test_some_steps_have_cuts_and_some_none():
-    assert {"TINYRT_WITH_CUTS" in told(case)[1] for case in CASES} == {True, False}
+@pytest.mark.parametrize("flag", ["TINYRT_WITH_CUTS", "TINYRT_WITH_RINGS"])
+def test_some_segments_have_it_and_some_have_not(flag):
+    assert {flag in told(case)[1] for case in CASES} == {True, False}
