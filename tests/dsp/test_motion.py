@@ -15,6 +15,7 @@ from tinyrt.dsp import Motion, MotionStream, Pipeline
 from tinyrt.dsp.motion_stream import ROWS_AT_ONCE, peaks_of, raised, statistics_of
 from tinyrt.dsp.tables import window_of
 from tinyrt.errors import DataError, UnsupportedError
+from tinyrt.export.front_code import front_code
 
 FRONTS = [FRONT, Motion(), Motion(1, 62.5, 200, 200, 240, (1, 5, 31), 4, 8)]
 
@@ -125,6 +126,14 @@ def test_many_rows_at_once_are_those_one_by_one():
     single = [stream.push(samples[at : at + 16]) for at in range(0, len(samples), 16)]
     np.testing.assert_array_equal(whole, np.concatenate(single))
     assert len(whole) == rows
+
+
+@pytest.mark.parametrize(("bands", "peaks", "half"), [(8, 8, 136), (18, 0, 144), (10, 8, 144)])
+def test_memory_for_work_holds_a_spectrum_or_sums_of_bands_and_peaks(bands, peaks, half):
+    """33 frequencies of 4 bytes, or sums of 8: whichever take more, in each half."""
+    front = Motion(window=64, edges=tuple(range(2, 2 * bands + 3, 2)), peaks=peaks)
+    assert front.bands == bands
+    assert front_code(front).work_bytes == 2 * half
 
 
 def test_names_stand_for_features():

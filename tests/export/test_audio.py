@@ -178,14 +178,18 @@ def test_options_beside_samples(ears, tmp_path):
     subprocess.run([host_compiler(), *flags, folder / "ears_audio.c"], check=True)
 
 
-def test_pieces_end_with_answers():
+@pytest.mark.parametrize("window", [120, 100])
+def test_pieces_end_with_answers(window):
+    """The first answer ends within a piece, or with one: then none is empty."""
+    front = replace(FRONT, window=window)
     for stride in (1, 2, 4):
-        fit = fitted(replace(PIPELINE, stride=stride), int8_net())
-        first, chunk = FRONT.window + FRONT.step * (ROWS - 1), stride * FRONT.step
+        fit = fitted(replace(PIPELINE, log_mel=front, stride=stride), int8_net())
+        first, chunk = window + front.step * (ROWS - 1), stride * front.step
         for samples in range(first, first + 3 * chunk):
             counts = pieces_of(fit, samples)
             ends = np.cumsum(counts).tolist()
             assert (counts[0], ends[-1], max(counts)) == (chunk, samples, chunk)
+            assert min(counts) > 0
             assert {*range(first, samples + 1, chunk)} <= {*ends}
         with pytest.raises(DataError, match=f"the recording has {first - 1} samples"):
             pieces_of(fit, first - 1)

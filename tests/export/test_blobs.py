@@ -93,6 +93,17 @@ def test_where_a_kernel_writes_is_no_matter_of_a_blob(tmp_path):
     assert "constants->n0_row_bytes" not in text
 
 
+@pytest.mark.parametrize(("slices", "blocks"), [(None, [0]), (5000, [])])
+def test_blocks_of_zeros_are_left_out_unless_calls_are_cut(slices, blocks, tmp_path):
+    """Where a slice of such weights begins would follow from the weights."""
+    graph = dense(size=400)
+    w = np.asarray(graph.value("w").data) * (np.arange(400) < 16)
+    values = {**graph.values, "w": replace(graph.value("w"), data=w.astype(np.int8))}
+    options = ExportOptions(blob=True, slices=slices)
+    export_graph(replace(graph, values=values), tmp_path / "c", options=options)
+    assert json.loads((tmp_path / "c" / "net_blob.json").read_text())["blocks"] == blocks
+
+
 def test_without_a_blob_nothing_changes(tmp_path):
     project = export_graph(dense(), tmp_path / "c", core="host")
     assert project.blob is None

@@ -7,8 +7,9 @@ import pytest
 from tests.export.test_selftest import cnn
 from tinyrt.backends.c.weights import Cost, Weights
 from tinyrt.emulate.profile import OpCost
-from tinyrt.export import ExportOptions, export_graph
+from tinyrt.export import ExportOptions, Memories, export_graph
 from tinyrt.export.sparsity import SparseLayer
+from tinyrt.memory import Region
 
 FORMS = {Weights.DENSE: Cost(3000, 7000), Weights.BLOCKS: Cost(2405, 6305)}
 """Ratios of .80167 and .90071."""
@@ -44,6 +45,14 @@ def test_a_profile_has_ratios_where_there_is_something_to_divide_by():
     assert (both.instructions_per_mac, both.ratio) == (4, 0.5)
     assert (neither.instructions_per_mac, neither.ratio) == (None, None)
     assert {f.name for f in fields(both)} - {"cycles"} <= set(both.as_dict())
+
+
+def test_tensors_outside_of_the_arena_are_in_no_region(tmp_path):
+    places = Memories((Region("fast", 2048), Region("slow")), inputs_in_arena=False)
+    ports = export_graph(cnn(), tmp_path, options=ExportOptions(memories=places)).ports()
+    assert [port["offset"] for port in ports["inputs"]] == [None]
+    assert [port.get("region") for port in ports["inputs"]] == [None]
+    assert {port["region"] for port in ports["outputs"]} <= {"fast", "slow"}
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,7 @@ GOOD = np.zeros((2, 4), np.int8)
         ({"x": GOOD, "y": GOOD[:, :3]}, ["input 'y' is int8[2, 3]", "int8[samples, 4]"]),
         ({"x": GOOD.astype(np.float32), "y": GOOD}, ["input 'x' is float32[2, 4]", "int8[samples"]),
         ({"x": GOOD, "y": GOOD[:1]}, ["inputs have [1, 2] samples", "the same number each"]),
+        ({"x": GOOD[:0], "y": GOOD[:0]}, ["input 'x' is int8[0, 4]", "int8[samples, 4]"]),
     ],
 )
 def test_inputs_fit_the_model(inputs, says):

@@ -12,15 +12,20 @@ import fastjsonschema
 import numpy as np
 import pytest
 
+from tests.cli.test_disagreement import AGREES
 from tests.convert.onnx_build import OnnxModel
 from tests.report.made import reported, save_pair
 from tests.sampling import sampled
 from tinyrt import api
+from tinyrt.api.inspection import inspect_graph
 from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.backends.c.planning import kernels_of
+from tinyrt.backends.c.planning import CKernels, kernels_of
+from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.emulate import Timing
 from tinyrt.errors import DataError, ModelFormatError
 from tinyrt.export import CORES as CORES_OF_ALL
+from tinyrt.export import find_core
+from tinyrt.export.target import Optimize, target_of
 from tinyrt.report import gather, write_report
 from tinyrt.report.gather import distinct
 from tinyrt.report.schema import schema
@@ -141,6 +146,17 @@ def test_counted_costs_are_those_of_emulate(files, tmp_path):
     assert f"<b>{emulation.instructions:,}</b>instructions, counted" in page
     assert f"<b>{found.flash.total:,}</b>bytes of flash" in page
     assert f"<b>{emulation.ram.stack:,}</b>bytes of stack used" in page
+
+
+@pytest.mark.parametrize(
+    ("bit_exact", "float_error", "agrees"),
+    [(True, None, True), (False, None, False), (False, 1e-6, True), (False, 1e-2, False)],
+)
+def test_floats_that_are_nearly_the_hosts_are_no_difference(files, bit_exact, float_error, agrees):
+    target = target_of(find_core("m4"), Optimize.BALANCED)
+    inspection = inspect_graph(read_tflite(files[1]), CKernels(target))
+    counted = replace(AGREES, bit_exact=bit_exact, float_error=float_error)
+    assert gather._counted(inspection, target, counted).bit_exact is agrees
 
 
 @pytest.mark.device

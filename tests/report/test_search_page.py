@@ -7,7 +7,15 @@ import optuna
 import pytest
 
 from tests.search.made import QUICK, blobs, dense
-from tinyrt.report.search_page import HEIGHT, MARGIN, WIDTH, dots, refusals, write_search_page
+from tinyrt.report.search_page import (
+    COSTS,
+    HEIGHT,
+    MARGIN,
+    WIDTH,
+    dots,
+    refusals,
+    write_search_page,
+)
 from tinyrt.search import search_networks, store
 from tinyrt.search.store import End
 
@@ -70,7 +78,7 @@ def test_what_ended_trials_is_counted_limit_by_limit():
 @pytest.mark.parametrize("end", End)
 def test_limits_count_where_costs_ended_a_trial(end):
     """Before training or behind it; others are beyond a limit by the way."""
-    trial = {"trial": 1, "end": end.value, "stage": "look", "costs": {"arena": 61, "flash": 1}}
+    trial = {"trial": 1, "end": end.value, "stage": "look", "costs": {"arena": 61, "flash": 900}}
     by = "arena" if end in (End.REFUSED, End.MISFIT) else "look"
     assert refusals({**FOUND, "not_trained": [trial]}) == [(end.value, by, 1)]
 
@@ -95,6 +103,15 @@ def test_the_page_says_it_all_and_stands_alone(tmp_path):
     assert not re.search(r"""(src|href)="(?!data:,")|https?://""", page), "nothing is loaded"
     few = write_search_page({**FOUND, "importance": {}}, tmp_path / "q.html").read_text()
     assert "Too few models are trained to tell." in few
+
+
+@pytest.mark.parametrize("name", COSTS)
+def test_each_cost_that_some_model_has_is_a_column(name, tmp_path):
+    first = FOUND["front"][0]
+    front = [{**first, "costs": {name: 1234}}, {**first, "costs": {}}]
+    page = write_search_page({**FOUND, "front": front}, tmp_path / "p.html").read_text()
+    assert re.findall(r'<th class="n">(\w+)</th>', page)[3:-3] == [name]
+    assert page.count('<td class="n">1,234</td>') == page.count('<td class="n">–</td>') == 1
 
 
 @pytest.mark.filterwarnings("ignore:PedAnova")

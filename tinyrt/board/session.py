@@ -45,7 +45,6 @@ class Session:
         self._reader = Reader()
         self._sequence = 0
         self._others = 0
-        self._arrived = 0
         self._heard = False
 
     def identify(self) -> Identity:
@@ -98,6 +97,7 @@ class Session:
 
         """
         self._sequence = (self._sequence + 1) % 256
+        self._others = 0
         request = frame(command, self._sequence, payload)
         fault, unanswered = Fault.OK, 0
         for _ in range(TRIES):
@@ -121,11 +121,8 @@ class Session:
     def _await(self, command: Command) -> Answer | None:
         """The answer to the last command, or one that is damaged; None where time runs out."""
         end = time.monotonic() + self._answer_s
-        self._others = self._arrived = 0
         while time.monotonic() < end:
-            data = self._line.read()
-            self._arrived += len(data)
-            for answer in self._reader.take(data):
+            for answer in self._reader.take(self._line.read()):
                 is_own = (answer.command, answer.sequence) == (command, self._sequence)
                 if is_own or answer.payload is None or answer.payload[:1] in REFUSALS:
                     self._heard = self._heard or answer.payload is not None

@@ -272,7 +272,7 @@ def _planned(graph: Graph, request: Request, states: StateLayout) -> tuple[Targe
     """What kernels are chosen for, and their plan.
 
     Where memory is too small for convolutions by tiles, these go rather than that ops run row by
-    row, which costs more.
+    row, which costs more. They go, too, where rows alone do not make room for them.
     """
     options = request.options
     limit = inf if options.max_arena is None else options.max_arena
@@ -283,7 +283,11 @@ def _planned(graph: Graph, request: Request, states: StateLayout) -> tuple[Targe
         return found
     target = _target(graph, request, tiles=False)
     other = target, _plan(graph, CKernels(target), options, states)
-    return other if found is None or _is_whole(other[1], options, limit) else found
+    if found is None or _is_whole(other[1], options, limit):
+        return other
+    if found[1].arena_bytes <= limit:
+        return found
+    return min(found, other, key=lambda each: each[1].arena_bytes)
 
 
 def _is_whole(plan: ArenaPlan, options: ExportOptions, limit: float) -> bool:

@@ -13,6 +13,8 @@ from tinyrt.files import write_text
 from tinyrt.report.rendering import rendered
 
 WIDTH, HEIGHT, MARGIN = 960, 360, 24
+COSTS = ("arena", "flash", "instructions", "cycles")
+"""What the table of the front has of each model, where it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ def write_search_page(found: Mapping[str, Any], path: str | Path) -> Path:
         found=found,
         dots=dots(found, found["objectives"][0]),
         axis=found["objectives"][0],
-        costs=[name for name in ("arena", "flash", "instructions") if name in _known(found)],
+        costs=[name for name in COSTS if name in _known(found)],
         refusals=refusals(found),
         width=WIDTH,
         height=HEIGHT,

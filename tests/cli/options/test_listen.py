@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tests import seeing
 from tests.cli.calls import call, call_json
 from tests.cli.figures.compare import assert_fields
 from tests.cli.shown import shows
@@ -204,6 +205,15 @@ def test_a_device_that_differs_is_told(ears, audio, monkeypatch):
     monkeypatch.setattr(emulate.audio, "emulate_samples", spoilt)
     monkeypatch.setattr(emulation_tables, "emulation", lambda report: "")
     call("emulate", ears, "--recording", audio, code=1)
+
+
+def test_of_several_models_each_says_what_it_has_for_frames(tmp_path):
+    eyes = saved(tmp_path / "eyes.tflite", seeing.int8_net(), seeing.GREY)
+    bare = saved(tmp_path / "bare.tflite", int8_net(), None)
+    project = export_c(eyes, tmp_path / "a")
+    several = call_json("export", eyes, bare, "-o", tmp_path / "b")
+    assert several["camera"] == {"eyes": project.camera.as_dict()}
+    assert "audio" not in several
 
 
 def test_an_export_says_what_it_has_for_samples(ears, tmp_path):

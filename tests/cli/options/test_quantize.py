@@ -271,6 +271,17 @@ def within(made, tmp_path):
     return quantize
 
 
+@pytest.mark.parametrize(("options", "preset"), [((), BEST), (("--preset", "fast"), FAST)])
+def test_a_budget_takes_the_best_preset_unless_one_is_named(
+    options, preset, made, tmp_path, monkeypatch
+):
+    given = {}
+    monkeypatch.setattr("tinyrt.api.quantize_within", lambda *_, **k: given.update(k) or 1 / 0)
+    arguments = ("quantize", made.net, "-c", made.calib, "-o", tmp_path / "o.tflite")
+    call(*arguments, "--max-bytes", "40k", *options, code=1)
+    assert given["config"] == preset
+
+
 @shows("quantize", "max_bytes")
 def test_a_file_has_no_more_bytes_than_it_may(within):
     plain = within()["bytes"]

@@ -8,7 +8,7 @@ from tests.cli.shown import shows
 from tinyrt import api
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.data import load_inputs
-from tinyrt.interpreter import FALLBACK, Model
+from tinyrt.interpreter import DEFAULT_BACKEND, FALLBACK, Model
 from tinyrt.metrics import Evaluation
 
 
@@ -36,6 +36,14 @@ def test_the_backend_named_computes(asked, made, tmp_path):
     ran = call_json("run", made.int8, "-i", made.test, "-o", tmp_path / "y", "--backend", asked)
     evaluated = call_json("eval", made.int8, "-d", made.test, "--backend", asked)
     assert (ran["backend"], evaluated["backend"]) == (asked, asked)
+
+
+def test_what_is_profiled_computes_the_answers_too(made, monkeypatch):
+    """Not what answers soonest where nobody looks."""
+    monkeypatch.setattr("tinyrt.api.models.soonest_backend", lambda *_: "reference")
+    arguments = ("run", made.int8, "-i", made.test)
+    assert call_json(*arguments)["backend"] == "reference"
+    assert call_json(*arguments, "--profile")["backend"] == DEFAULT_BACKEND
 
 
 @shows("run", "allow_fallback")

@@ -128,6 +128,8 @@ def test_costs_add_up_unit_by_unit():
         (["str r3, [r4]", "push {r0, r1}"], 1 + 3, 1 + 4),
         (["str r3, [r4]", "adds r0, #1", "ldr r0, [r4]"], 1 + 1 + 2, 1 + 1 + 2),
         (["cmp r4, #1", "ldr r0, [r4]"], 1 + 2, 1 + 2),
+        (["pop {r0}", "ldr r1, [r0]"], 2 + 2, 2 + 2),
+        (["ldr r0, [r1]", "vldr s0, [r0]*"], 2 + 1, 2 + 2),
         (["add sp, #8", "push {r0}"], 1 + 2 + 1, 1 + 2 + 1),
         (["ldr r4, [r3], #4*", "ldr r0, [r3]"], 2 + 1, 2 + 2),
         (["vadd s0, s1, s2*", "vadd s3, s1, s2*"], 2, 2),
