@@ -131,6 +131,21 @@ def test_training_goes_from_rung_to_rung_and_folds_count_by_their_samples(funnel
     assert ended.record.costs["flash"] == 800
 
 
+def test_the_sampler_is_told_of_costs_as_built_and_of_an_outline_that_is_too_large(funnel_of):
+    funnel = funnel_of(BASE)
+    for answers in (
+        {},
+        {"outlined": Outline("wide", replace(COST, arena=99))},
+        {"outlined": Outline("long", COST), "price": replace(COST, code=490)},
+    ):
+        gone(funnel, ANSWERS | answers)
+    assert [trial.constraints for trial in funnel.store.study.trials] == [
+        {"arena": 80 / 90 - 1, "flash": 800 / 900 - 1},
+        {"arena": 99 / 90 - 1, "flash": 500 / 900 - 1},
+        {"arena": 80 / 90 - 1, "flash": 990 / 900 - 1},
+    ]
+
+
 def test_a_state_without_scores_in_the_study_is_another_study_s(funnel_of):
     funnel = funnel_of(BASE)
     funnel.state_file(0).write_bytes(b"another's")
