@@ -1,7 +1,6 @@
 """From a float graph to a trained int8 one: every stage does what was asked, and no more."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,7 +20,6 @@ from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.quantize.config import Scheme
 from tinyrt.train.ends import mixes_samples
-from tinyrt.train.history import Epoch
 from tinyrt.train.pipeline import run as stages
 from tinyrt.train.pipeline.lessons import Kind
 from tinyrt.train.pipeline.run import train_for_int8
@@ -101,15 +99,6 @@ def test_where_no_epoch_is_better_the_model_stays_as_it_was():
     assert spoiled.best_epoch == 0
     assert figures.before == figures.trained == figures.deployed
     assert all(e.score < figures.before for e in spoiled.history)
-
-
-@pytest.mark.parametrize(("before", "best"), [(0.5, 2), (0.75, 2), (0.8, 0)])
-def test_of_equals_the_first_epoch_is_kept_and_no_epoch_only_if_all_are_worse(before, best):
-    history = [Epoch(n, 4, 0, 0, score) for n, score in enumerate((0.5, 0.75, 0.75, 0.25), start=1)]
-    taken, model = [], SimpleNamespace(load_state_dict=lambda state: taken.append(state))
-    run = SimpleNamespace(setting=QUICK)
-    assert stages._Run._best_epoch(run, model, tuple(history), before, "start") == best
-    assert taken == ["start"] * (best == 0)
 
 
 def test_the_weights_are_those_of_the_best_epoch():
