@@ -14,6 +14,7 @@ from tests.listening import int8_net as ears_net
 from tests.seeing import BOXES, CODED, COLOURS, GREY, float_net, frames_of, int8_net
 from tinyrt import api
 from tinyrt.attached import front_end_of
+from tinyrt.cli.look import camera_facts
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.dsp import Boxes, Camera, Vision
 from tinyrt.dsp.vision import front_end_from_json
@@ -29,7 +30,33 @@ def eyes(tmp_path):
     return saved(tmp_path / "eyes.tflite", int8_net(), GREY)
 
 
-@pytest.mark.parametrize("vision", [GREY, COLOURS])
+THE_SAME = replace(COLOURS, scale=(0.02,) * 3, mean=(99.0,) * 3)
+TABLES = {
+    "grey": (GREY, 1),
+    "grey in a list": (replace(GREY, scale=(0.02,), mean=(120.5,)), 1),
+    "colours": (COLOURS, 3),
+    "means differ": (replace(COLOURS, scale=0.02), 3),
+    "scales differ": (replace(COLOURS, mean=99.0), 3),
+    "one of all": (replace(COLOURS, scale=0.02, mean=99.0), 1),
+    "the same of each": (THE_SAME, 1),
+}
+"""What scales and means are of -> so many tables."""
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_as_many_tables_as_channels_differ_and_the_command_says_so(name):
+    vision, count = TABLES[name]
+    fit = sighted(vision, int8_net(vision.camera.channels))
+    assert (len(fit.tables), vision.is_each) == (count, count > 1)
+    (scale, *_), (mean, *_) = vision.scales, vision.means
+    told = f"{scale:g} * (byte - {mean:g})"
+    own = "each colour by a scale and a mean of its own"
+    assert camera_facts(fit)["  byte"] == (own if count > 1 else told)
+
+
+@pytest.mark.parametrize(
+    "vision", [GREY, COLOURS, replace(COLOURS, scale=0.02), replace(COLOURS, mean=99.0), THE_SAME]
+)
 def test_tables_are_what_the_model_stores_for_real_values(vision, tmp_path):
     """As for a float input that is quantised by the model's own parameters."""
     path = saved(tmp_path / "eyes.tflite", int8_net(vision.camera.channels), vision)
@@ -40,11 +67,11 @@ def test_tables_are_what_the_model_stores_for_real_values(vision, tmp_path):
     (stored,) = model.stored_inputs(real[None]).values()
     fit = sighted(vision, read_tflite(path))
     np.testing.assert_array_equal(fit.stored(frame), stored)
-    assert fit.tables.shape == ((3 if vision is COLOURS else 1), 256)
+    assert fit.tables.shape == (3 if vision.is_each else 1, 256)
     seen = api.look_model(path, frame)
     (found,), (want,) = seen.raw.values(), model.run_raw({"x": stored}).values()
     np.testing.assert_array_equal(found, want)
-    assert (seen.boxes is None) == (vision is COLOURS)
+    assert (seen.boxes is None) == (vision is not GREY)
 
 
 def test_frames_from_files_and_arrays(eyes, tmp_path):

@@ -10,6 +10,7 @@ import pytest
 from tests.graphs import Builder
 from tests.quantize.hard import depthwise_net
 from tinyrt.api import bisect_model, convert_model, debug_model, quantize_model, quantize_within
+from tinyrt.api.quantize import save_plain
 from tinyrt.api.reading import lost_channels
 from tinyrt.convert.channels.lost import Lost, note_lost
 from tinyrt.convert.tflite.lost import LOST
@@ -193,6 +194,15 @@ def test_a_budget_leaves_the_entry_out_where_it_has_no_room(size, is_told, tmp_p
     quantize_within(path, X, out, Budget(max_bytes=90_000), config=QuantConfig())
     assert out.stat().st_size <= 90_000
     assert read_tflite(out).value("conv2d_0").shape[-1] == 12
+    assert (entry[LOST] in out.read_bytes()) is is_told
+
+
+@pytest.mark.parametrize(("room", "is_told"), [(0, True), (-1, False), (None, True)])
+def test_the_entry_may_take_the_last_byte(room, is_told, tmp_path, monkeypatch):
+    graph, out, entry = depthwise_net(), tmp_path / "out.tflite", {LOST: b"which are gone"}
+    monkeypatch.setattr("tinyrt.api.quantize.lost_entry", lambda lost, graph: entry)
+    most = None if room is None else len(write_tflite(graph, entry)) + room
+    save_plain(graph, {}, out, {}, most)
     assert (entry[LOST] in out.read_bytes()) is is_told
 
 

@@ -103,6 +103,26 @@ def test_a_test_of_another_problem_is_refused(said, tmp_path):
     assert not (tmp_path / "o").exists()
 
 
+def of_labels(y):
+    return Problem(np.ones((30, 12), np.float32), y)
+
+
+def test_a_test_may_lack_classes_and_must_have_all_values():
+    classes, values = np.arange(30), np.arange(90, dtype=np.float32).reshape(30, 3)
+    Checks(of_labels(classes % 3), of_labels(classes % 2))
+    Checks(of_labels(values), of_labels(-values))
+    refused = {
+        "3 values": (classes % 3, values),
+        "3 classes": (values, classes % 3),
+        "2 values": (values, values[:, :2]),
+        "1 values": (values, values[:, 0]),
+        "4 classes": (classes % 3, classes % 4),
+    }
+    for said, (sought, tested) in refused.items():
+        with pytest.raises(DataError, match=rf"the test has samples \[12\] with {said}"):
+            Checks(of_labels(sought), of_labels(tested))
+
+
 def test_more_samples_than_there_are_cannot_be_emulated():
     problem = Problem.of(blobs())
     Checks(problem, emulate=18)

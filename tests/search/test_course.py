@@ -131,6 +131,48 @@ def test_training_goes_from_rung_to_rung_and_folds_count_by_their_samples(funnel
     assert ended.record.costs["flash"] == 800
 
 
+def test_the_sampler_is_told_of_costs_as_built_and_of_an_outline_that_is_too_large(funnel_of):
+    funnel = funnel_of(BASE)
+    for answers in (
+        {},
+        {"outlined": Outline("wide", replace(COST, arena=99))},
+        {"outlined": Outline("long", COST), "price": replace(COST, code=490)},
+    ):
+        gone(funnel, ANSWERS | answers)
+    assert [trial.constraints for trial in funnel.store.study.trials] == [
+        {"arena": 80 / 90 - 1, "flash": 800 / 900 - 1},
+        {"arena": 99 / 90 - 1, "flash": 500 / 900 - 1},
+        {"arena": 80 / 90 - 1, "flash": 990 / 900 - 1},
+    ]
+
+
+class Several:
+    """Three workers, of whom the one that began last is done first."""
+
+    slots = 3
+
+    def __init__(self):
+        self.begun, self.most = {}, 0
+
+    def begin(self, owner, task):
+        self.begun[owner] = ANSWERS[task.work.__name__]
+        self.most = max(self.most, len(self.begun))
+
+    def finished(self):
+        return self.begun.popitem()
+
+
+@pytest.mark.parametrize("trials", [2, 3, 4, 7])
+def test_as_many_trials_are_begun_as_were_asked_for_however_many_work(funnel_of, trials):
+    funnel, crew, told = funnel_of(replace(BASE, trials=trials)), Several(), []
+    Run(funnel, crew, lambda *of: told.append(of[:2])).all()
+    assert len(funnel.store.study.trials) == len(funnel.store.records()) == trials
+    assert told == [(n, trials) for n in range(1, trials + 1)]
+    assert crew.most == min(trials, 3)
+    Run(funnel, crew, lambda *of: told.append(of[:2])).all()  # there is nothing left
+    assert told == [(n, trials) for n in range(1, trials + 1)] * 2
+
+
 def test_a_state_without_scores_in_the_study_is_another_study_s(funnel_of):
     funnel = funnel_of(BASE)
     funnel.state_file(0).write_bytes(b"another's")

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.search import raw
 from tests.search.made import blobs
 from tinyrt.api.cascades import Cascade
 from tinyrt.api.costs import Basis
@@ -266,10 +267,18 @@ def test_folds_and_shared_weights_have_no_early_exit(problem):
     assert error.value.hint == "leave out --share"
 
 
-@pytest.mark.parametrize(
-    "change", [{"deployment": Deployment(Scheme.INT4)}, {"deployment": Deployment(by_rows=True)}]
-)
-def test_an_exit_has_scores_of_int8(change, problem):
+NO_EXITS = {
+    "int4": ({"deployment": Deployment(Scheme.INT4)}, blobs()),
+    "by rows": ({"deployment": Deployment(by_rows=True)}, blobs()),
+    "a front end": ({"front_end": raw.FRONT}, raw.windows()),
+    "values": ({}, {"x": blobs()["x"]}),
+}
+
+
+@pytest.mark.parametrize("name", NO_EXITS)
+def test_an_exit_has_scores_of_int8(name):
+    change, data = NO_EXITS[name]
+    problem = Problem.of(data)
     with pytest.raises(UnsupportedError) as error:
         graph_of(replace(order().candidate(problem), **change), problem)
     assert error.value.problem == "an early exit of this candidate"

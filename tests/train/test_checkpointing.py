@@ -10,7 +10,7 @@ from tinyrt.train.checkpointing import (
     checkpoint_sequential,
 )
 from tinyrt.train.core.tensor import listening
-from tinyrt.train.nn import Linear, ReLU, Residual, Sequential, Tanh
+from tinyrt.train.nn import BatchNorm, Dropout, Linear, ReLU, Residual, Sequential, Tanh
 
 MODULES = {
     "a layer alone": lambda r: Linear(4, 4, rng=r),
@@ -45,6 +45,28 @@ def test_every_kind_of_module_has_the_gradients_it_has_without(make, wanted):
     assert (again[-1] is not None) == wanted
     for a, b in zip(plain, again, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def drawing(rng):
+    """Draws at random, and has statistics that move."""
+    norm = BatchNorm(4)
+    return Sequential(Linear(4, 4, rng=rng), Dropout(0.5, rng=rng), norm, Tanh())
+
+
+def test_what_draws_and_counts_goes_on_as_without_a_checkpoint():
+    """What is computed again, the last part first, leaves no trace in what the next step draws."""
+    data, found = np.random.default_rng(4).normal(size=(3, 5, 4)).astype(np.float32), []
+    for run in (Sequential.__call__, checkpoint):
+        module = drawing(np.random.default_rng(5))
+
+        def twice(module, x, run=run):
+            return run(module, x) + run(module, x * 2)
+
+        steps = [gradients(twice, module, Tensor(x, requires_grad=True)) for x in data]
+        arrays = [a.ravel() for step in steps for a in step]
+        found.append(np.concatenate([*arrays, *(b.data for _, b in module.named_buffers())]))
+    np.testing.assert_array_equal(*found)
+    assert len({*found[0].tolist()}) > 60, "not all is 0"
 
 
 @pytest.mark.parametrize("dense_end", [True, False])

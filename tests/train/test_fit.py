@@ -342,7 +342,7 @@ def test_the_loss_of_an_epoch_is_the_mean_of_its_samples():
 
 
 def test_the_best_of_a_resumed_training_is_kept_only_on_request(tmp_path):
-    scores = iter([0.9, 0.1, 0.2])
+    scores = iter([0.9, 0.1, 0.2, 0.3])
     path, states = tmp_path / "state.npz", []
 
     def go(epochs, keep_best):
@@ -360,7 +360,8 @@ def test_the_best_of_a_resumed_training_is_kept_only_on_request(tmp_path):
         return net.state_dict()["0.weight"]
 
     np.testing.assert_array_equal(go(2, True), states[0])
-    np.testing.assert_array_equal(go(3, False), states[2])
+    np.testing.assert_array_equal(go(3, True), states[0])
+    np.testing.assert_array_equal(go(4, False), states[3])
 
 
 def test_loggers_get_each_epochs_figures_and_no_score_without_validation():

@@ -5,9 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.graphs import small_cnn
+from tests.graphs import Builder, small_cnn
 from tests.passes.nets import Net
 from tinyrt.convert.passes import optimize
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.mean import MeanAttrs
+from tinyrt.ops.mul import MulAttrs
 from tinyrt.train import SGD, Tensor, cross_entropy
 from tinyrt.train.channel_scores import channel_scores
 from tinyrt.train.graph_model import GraphModel
@@ -24,6 +29,21 @@ def normed():
     y = net.op("relu", (net.batch_norm(net.conv("x", bias=False)),))
     rows = net.reshape(net.batch_norm(net.depthwise(y)), 1, 8 * 8 * net.channels(y))
     return net.graph(net.dense(rows))
+
+
+def scaled():
+    """Constants that are trained: of a product, of slopes and of a sum."""
+    b, rng = Builder((1, 8, 8, 3)), np.random.default_rng(3)
+
+    def constant(*shape):
+        return b.constant(rng.normal(size=shape).astype(np.float32))
+
+    y = b.op("conv2d", ("x", constant(4, 3, 3, 3), constant(4)), Conv2dAttrs(stride=(2, 2)))
+    y = b.op("mul", (y, constant(4)), MulAttrs())
+    y = b.op("prelu", (y, constant(1, 1, 4)))
+    y = b.op("add", (y, constant(4)), AddAttrs())
+    y = b.op("mean", (y,), MeanAttrs((1, 2)))
+    return b.graph(b.op("fully_connected", (y, constant(3, 4), constant(3)), FullyConnectedAttrs()))
 
 
 def frozen(graph):
@@ -64,7 +84,7 @@ def stepped(model, times=2):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
-@pytest.mark.parametrize("net", [small_cnn, normed])
+@pytest.mark.parametrize("net", [small_cnn, normed, scaled])
 def test_training_leaves_the_graph_as_it_is(net, make):
     graph = net()
     before = bytes_of(graph)
@@ -72,11 +92,10 @@ def test_training_leaves_the_graph_as_it_is(net, make):
     model = make(graph)
     stepped(model)
     assert bytes_of(graph) == before
-    if isinstance(model, GraphModel):
-        trained = model.trained()
-        kept = bytes_of(trained)
-        stepped(model)
-        assert bytes_of(trained) == kept, "a graph that was given stays while training goes on"
+    trained = model.trained() if isinstance(model, GraphModel) else model.deployed()
+    kept = bytes_of(trained)
+    stepped(model)
+    assert bytes_of(trained) == kept, "a graph that was given stays while training goes on"
 
 
 @pytest.mark.parametrize("batch", [1, 3, 5, 8, 20])

@@ -80,10 +80,14 @@ def test_what_is_lent_stays_as_it_was(user, training):
     lent = make()
     lent.train(training)
     list(lent.named_modules())[-1][1].train(not training)
+    told = []
+    for _, module in lent.named_modules():  # somebody else listens already
+        module.observers = (told.append,)
     modes = [module.training for _, module in lent.named_modules()]
     state = {name: data.copy() for name, data in lent.state_dict().items()}
     answer = call(lent)
     assert [module.training for _, module in lent.named_modules()] == modes
+    assert {module.observers for _, module in lent.named_modules()} == {(told.append,)}
     for name, data in lent.state_dict().items():
         np.testing.assert_array_equal(data, state[name], err_msg=name)
     deployed = make()

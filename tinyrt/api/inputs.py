@@ -137,6 +137,6 @@ def _named(graph: Graph, inputs: Mapping[str, Item]) -> dict[str, Item]:
 
 def _turns(shape: Shape, target: Shape) -> bool:
     """Whether samples fit only with their channels moved last."""
-    if len(shape) != len(target) or len(target) < 3 or shape[1:] == target[1:]:
+    if len(shape) != len(target) or shape[1:] == target[1:]:
         return False
     return (*shape[2:], shape[1]) == target[1:]

@@ -26,7 +26,7 @@ def camera_facts(fit: Sighted) -> dict[str, object]:
     crop = "all of it" if camera.crop is None else f"{width} x {height} from ({left}, {top})"
     colours = "grey" if camera.channels == 1 else "colours"
     scaling = (
-        f"{vision.scale:.6g} * (byte - {vision.mean:g})"
+        f"{vision.scales[0]:.6g} * (byte - {vision.means[0]:g})"
         if not vision.is_each
         else ("each colour by a scale and a mean of its own")
     )

@@ -45,9 +45,9 @@ class Vision:
     boxes: Boxes | None = None
 
     def __post_init__(self) -> None:
-        for scale in self._each("scale"):
+        for scale in self.scales:
             require_real(scale, 2.0**-40, 2.0**20, "scale")
-        for mean in self._each("mean"):
+        for mean in self.means:
             require_real(mean, -(2.0**20), 2.0**20, "mean")
 
     def _each(self, name: str) -> tuple[float, ...]:
@@ -59,13 +59,23 @@ class Vision:
         return value
 
     @property
+    def scales(self) -> tuple[float, ...]:
+        """The scale of each channel."""
+        return self._each("scale")
+
+    @property
+    def means(self) -> tuple[float, ...]:
+        """The mean of each channel."""
+        return self._each("mean")
+
+    @property
     def is_each(self) -> bool:
         """Whether channels differ in their scale or mean."""
-        return len({*zip(self._each("scale"), self._each("mean"), strict=True)}) > 1
+        return len({*zip(self.scales, self.means, strict=True)}) > 1
 
     def real(self, image: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Bytes (..., channels) -> what they stand for."""
-        scale, mean = (np.array(self._each(name), np.float64) for name in ("scale", "mean"))
+        scale, mean = (np.array(each, np.float64) for each in (self.scales, self.means))
         return np.asarray(scale * (image - mean), np.float32)
 
     def tables(self, step: float, zero_point: int) -> NDArray[np.int8]:

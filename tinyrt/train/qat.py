@@ -213,7 +213,7 @@ class QatModel(GraphModule):
                     if value is not None and tensor is not None:
                         constants.append(Value.constant(value.name, tensor.data))
         for name, parameter in self._by_constant.items():
-            constants.append(Value.constant(name, parameter.constant.data.copy()))
+            constants.append(Value.constant(name, parameter.constant.data))
         activations = {name: self.quantizers[root].q for name, root in self._group.items()}
         for node in self.graph.bound():
             if node.name in self.recurrent:

@@ -9,6 +9,7 @@ from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
+from tinyrt.ops.transpose import TransposeAttrs
 from tinyrt.train import Tensor
 from tinyrt.train.pipeline.lessons import (
     Kind,
@@ -25,15 +26,19 @@ CLASSES = np.array([0, 2, 1, 2, 0, 1])
 ROWS = np.array([4, 1, 3])
 
 
-def model(*shape, end=None):
-    """A dense layer that gives that shape, and what it ends in."""
+def model(*shape, end=None, moves=()):
+    """A dense layer that gives that shape, what it ends in, and what moves that."""
     b = Builder((1, 4))
     size = int(np.prod(shape))
     w = b.constant(np.random.default_rng(size).normal(size=(size, 4)).astype(np.float32))
     y = b.op("fully_connected", ("x", w), FullyConnectedAttrs())
     y = b.op("reshape", (y,), ReshapeAttrs((1, *shape)))
     attrs = {"softmax": SoftmaxAttrs(), "arg_max": ArgAttrs(-1)}
-    return b.graph(y if end is None else b.op(end, (y,), attrs.get(end)))
+    y = y if end is None else b.op(end, (y,), attrs.get(end))
+    for op in moves:
+        turns = op == "transpose"
+        y = b.op(op, (y,), TransposeAttrs((0, 2, 1)) if turns else ReshapeAttrs((1, *shape)))
+    return b.graph(y)
 
 
 def lesson(graph, labels=None, teacher=None, teaching=None):
@@ -83,6 +88,14 @@ def test_labels_say_what_an_output_is(case):
     assert one.labels.dtype == (np.int64 if kind is Kind.CLASSES else np.float32)
     assert (one.learns_from, one.teacher) == ("labels", None)
     assert one.measure == ("mse" if kind is Kind.VALUES else "top1")
+
+
+@pytest.mark.parametrize("end", [None, "logistic", "tanh"])
+@pytest.mark.parametrize("moves", [(), ("reshape",), ("transpose",), ("transpose", "reshape")])
+def test_a_logistic_function_is_known_behind_what_moves_its_values(end, moves):
+    graph = model(2, 3, end=end, moves=moves)
+    shape = graph.value(graph.outputs[0]).shape[1:]
+    assert lesson(graph, np.ones((N, *shape), int)).in_logistic == (end == "logistic")
 
 
 MISFITS = {

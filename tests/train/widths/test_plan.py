@@ -46,6 +46,9 @@ def test_the_file_is_never_larger_than_asked_for_and_hardly_smaller(model):
         assert bytes_with(model, narrow) <= most
         seen.add(narrow)
     assert seen >= {(), tuple(model.nodes_of)}
+    worthless = dict.fromkeys(model.nodes_of, 0.0)
+    assert WidthPlan(model, file_size, plan.whole).narrow(worthless) == ()
+    assert WidthPlan(model, file_size, plan.whole - 1).narrow(worthless) != ()
     assert len(seen) > 3
     first, second, third = model.nodes_of
     enough = plan.whole - plan.saved[first] - plan.saved[third]

@@ -47,7 +47,7 @@ class Outcome:
         figures: for each output.
         float_history: an entry per epoch in float.
         history: an entry per epoch in int8.
-        best_epoch: whose weights these are; 0 where none was better than those before training.
+        best_epoch: whose weights these are; 0 where all were worse than those before training.
         int4_layers: outputs of the layers with int4 weights under a number of bytes.
         widths: of each layer that may have int4 weights, and why; empty without such a number.
         width_history: an entry per epoch in which widths were learned.

@@ -350,7 +350,7 @@ class _Run:
         score_before: float,
         start: Mapping[str, Array],
     ) -> int:
-        """The epoch whose weights the model has; it gets those from the start if none is better."""
+        """The epoch whose weights the model has; it gets those from the start if all are worse."""
         if self.setting.patience is None:
             return history[-1].number
         best = max(history, key=lambda epoch: epoch.score)
