@@ -11,6 +11,7 @@ from tests.ops.quantised import constant, f32, node_of
 from tests.passes.random_net import RandomNet as Net
 from tinyrt.ir import DType, QParams, Value
 from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
@@ -21,7 +22,7 @@ from tinyrt.quantize.explain.bisect import _with_default
 from tinyrt.quantize.imported.integers import has_weights
 from tinyrt.quantize.methods.channels import free_spaces
 from tinyrt.quantize.methods.chosen import _Trials, _variations
-from tinyrt.quantize.methods.equalize import _shift
+from tinyrt.quantize.methods.equalize import _consumer_noise, _shift
 from tinyrt.quantize.mixed.assign import WIDER, raised
 from tinyrt.quantize.mixed.budget import Budget
 from tinyrt.quantize.mixed.noise import _groups
@@ -115,6 +116,30 @@ def test_only_what_was_chosen_is_varied(equalize, smooth):
     behind_norm, between = (list(_variations(graph, config)) for graph in graphs)
     assert [o.choices for found in behind_norm for o in found] == [{"smooth": False}] * smooth
     assert [o.full_range for found in between for o in found] == [True, False] * equalize
+
+
+ALL = QuantConfig(per_channel_dense=True)
+DENSE = ("fully_connected", FullyConnectedAttrs(), (2, 3))
+ROUNDED = {
+    "a scale for each row": (DENSE, ALL, (2, 9), 127),
+    "one scale for all rows": (DENSE, QuantConfig(), (9, 9), 127),
+    "rows of four bits": (DENSE, replace(ALL, scheme=Scheme.INT4), (2, 9), 7),
+    "one scale of four bits": (DENSE, QuantConfig(scheme=Scheme.INT4), (9, 9), 7),
+    "a convolution": (("conv2d", Conv2dAttrs(), (2, 1, 1, 3)), QuantConfig(), (2, 9), 127),
+}
+"""Layer, choices, and by hand: the greatest weight that each row's scale reaches, and its steps."""
+
+
+@pytest.mark.parametrize("name", ROUNDED)
+def test_noise_of_weights_is_that_of_their_scales(name):
+    (op, attrs, shape), config, peaks, most = ROUNDED[name]
+    w = Value.constant("w", np.float32([1, -2, 0.5, 3, 0, -3]).reshape(shape))
+    node = node_of(op, attrs, [f32(*shape), w], [f32(*shape[:-1], 2)])
+    scale, own, squares = np.array([1.0, 1.0, 3.0]), np.array([0.1, 0.2, 0.3]), np.full(3, 6.0)
+    passed = np.mean([0.1 + 4 * 0.2 + 0.25 * 0.3, 9 * 0.1 + 9 * 0.3])
+    rounded = np.mean([(peak / most) ** 2 / 12 * (6 + 6 + 6 / 9) for peak in peaks])
+    found = _consumer_noise(node, scale, own, squares, config)
+    assert found == pytest.approx(passed + rounded, rel=1e-6)
 
 
 class PlainForm:
