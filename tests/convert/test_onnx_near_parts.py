@@ -8,6 +8,7 @@ from tests.convert.onnx_build import (
     OnnxModel,
     assert_as_onnxruntime,
     assert_close,
+    expected,
     feeds_for,
 )
 from tests.convert.onnx_small import at, conv, lstm, pool, resize, up
@@ -109,6 +110,40 @@ SAME = {
 @pytest.mark.parametrize("name", SAME)
 def test_it_answers_as_onnxruntime(name, tmp_path):
     assert_as_onnxruntime(SAME[name], tmp_path)
+
+
+def batch_of_three(m, op, layout, given):
+    """Both directions of a layer that keeps state, on samples with first states of their own."""
+    gates, states = {"RNN": (1, 1), "GRU": (3, 1), "LSTM": (4, 2)}[op]
+
+    def turned(array):
+        return array.swapaxes(0, 1) if layout else array
+
+    first = [turned(m.rng.normal(size=(2, 3, 5))) for _ in range(states)]
+    x = m.input(*((3, 4, 6) if layout else (4, 3, 6)))
+    inputs = [
+        m.input(*state.shape, name=f"state{i}") if given else m.const(state)
+        for i, state in enumerate(first)
+    ]
+    layer = [x, m.weights(2, 5 * gates, 6), m.weights(2, 5 * gates, 5), m.weights(2, 10 * gates)]
+    attrs = {"hidden_size": 5, "direction": "bidirectional"} | ({"layout": 1} if layout else {})
+    m.op(op, *layer, "", *inputs, outputs=1 + states, **attrs)
+    return m.nodes[-1].output
+
+
+@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize("op", ["RNN", "GRU", "LSTM"])
+def test_samples_may_come_first(op, given, tmp_path):
+    """Whatever has samples is turned: onnxruntime has them behind steps and directions alone."""
+    first, behind = OnnxModel(14), OnnxModel(14)
+    graph = read_onnx(first.save(tmp_path, *batch_of_three(first, op, 1, given)))
+    feeds = feeds_for(graph)
+    found = list(evaluate(graph, feeds).values())
+    path = behind.save(tmp_path, *batch_of_three(behind, op, 0, given))
+    every, *last = expected(path, {name: x.swapaxes(0, 1) for name, x in feeds.items()})
+    assert_close(found[0], every.transpose(2, 0, 1, 3))
+    for state, wanted in zip(found[1:], last, strict=True):
+        assert_close(state, wanted.swapaxes(0, 1))
 
 
 RESIZED = {

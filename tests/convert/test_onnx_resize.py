@@ -96,9 +96,11 @@ def test_old_models_round_up_where_they_shrink(op, opset, scale, tmp_path):
 
 
 @pytest.mark.parametrize("coordinates", COORDINATES)
-def test_one_row_is_left(coordinates, tmp_path):
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+@pytest.mark.parametrize("sizes", [(1, 4), (4, 1), (1, 1)])
+def test_one_row_or_column_is_left(coordinates, mode, sizes, tmp_path):
     m = OnnxModel(13)
-    assert_equal(m, resized(m, "linear", coordinates, sizes=(1, 4)), tmp_path)
+    assert_equal(m, resized(m, mode, coordinates, sizes=sizes), tmp_path)
 
 
 @pytest.mark.parametrize("mode", ["NOTSET", "SAME_UPPER", "SAME_LOWER"])

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,20 @@ def test_what_lies_at_a_limit_is_taken_and_the_next_is_not(name):
     limit.call(limit.taken)
     with pytest.raises(TinyrtError, match=limit.problem):
         limit.call(limit.refused)
+
+
+@pytest.mark.parametrize("make", [s8, s16])
+@pytest.mark.parametrize("op", ["mean", "sum"])
+def test_no_reduction_shifts_by_more_bits_than_a_sum_has(op, make):
+    """However many elements it has, and however fine their steps are beside the output's."""
+    for count, bits in product((1, 3, 300, 4096, 1 << 20), (-9, 0, 8, 20, 30, 31, 40)):
+        given, made = make(count, scale=0.5), make(1, scale=0.5 * 2.0**bits)
+        attrs = OPS[op].attrs((0,), keep_dims=True)
+        record = OPS[op].prepared(node_of(op, attrs, [given], [made]))
+        assert -31 <= record.shift <= 30
+        wanted = 2.0**-bits / (count if op == "mean" else 1)
+        found = record.mult * 2.0 ** (record.shift - 31)
+        assert found == pytest.approx(wanted, rel=1e-4, abs=2.0**-32)
 
 
 RATIOS = {

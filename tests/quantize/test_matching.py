@@ -229,6 +229,35 @@ def test_factors_of_a_product_are_read_off_what_is_behind_it(op, shape, factors,
     np.testing.assert_allclose(weights, w * factors, rtol=0.06)
 
 
+@pytest.mark.parametrize("others", [False, True])
+def test_columns_tell_no_factors_where_rows_may_be_rescaled_too(others):
+    """The product's own constant does, or another layer's columns."""
+    rows = SCALES[0].astype(np.float32)[:, None]
+
+    def model(gamma, factors, rows):
+        b = Builder((1, 5, 5, WIDTH))
+        y = b.op("mul", (b.op("tanh", ("x",)), b.constant(gamma)), MulAttrs())
+        first, second = (
+            FullyConnectedAttrs(keep_num_dims=True, activation=a) for a in ("RELU", "NONE")
+        )
+        inner = b.op("fully_connected", (y, b.constant(_random(6, WIDTH) * factors / rows)), first)
+        ends = [b.op("fully_connected", (inner, b.constant(_random(3, 6) * rows.T)), second)]
+        if others:
+            w = b.constant(_random(4, WIDTH, seed=1) * factors)
+            ends.append(b.op("fully_connected", (y, w), second))
+        return b.graph(*ends)
+
+    other = model(GAMMA / FACTORS, FACTORS, rows)
+    found = as_quantized(
+        model(GAMMA, np.ones_like(FACTORS), np.ones_like(rows)),
+        quantize_graph(other, _samples(), QuantConfig(per_channel_dense=True)),
+    )
+    for ours, theirs in zip(found.bound(), other.bound(), strict=True):
+        if ours.op != "tanh":
+            wanted = theirs.input(1).data
+            np.testing.assert_allclose(ours.input(1).data, wanted, rtol=0.08, atol=1e-3)
+
+
 def _two_products(factors, *, computed=False):
     """Their sum; the second is that of the first's other operand, if that is computed."""
     b = Builder((1, 5, 5, WIDTH))

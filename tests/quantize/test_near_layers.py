@@ -1,14 +1,17 @@
 """Layers, comparisons and choices that nearly are what a method of quantisation looks for."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 
+from tests.graphs import Builder
 from tests.ops.quantised import constant, f32, node_of
 from tests.passes.random_net import RandomNet as Net
 from tinyrt.ir import DType, QParams, Value
 from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
@@ -18,13 +21,14 @@ from tinyrt.quantize.compared import number_for
 from tinyrt.quantize.explain.bisect import _with_default
 from tinyrt.quantize.imported.integers import has_weights
 from tinyrt.quantize.methods.channels import free_spaces
-from tinyrt.quantize.methods.chosen import _variations
-from tinyrt.quantize.methods.equalize import _shift
+from tinyrt.quantize.methods.chosen import _Trials, _variations
+from tinyrt.quantize.methods.equalize import _consumer_noise, _shift
 from tinyrt.quantize.mixed.assign import WIDER, raised
 from tinyrt.quantize.mixed.budget import Budget
 from tinyrt.quantize.mixed.noise import _groups
 from tinyrt.quantize.ranges import Range
 from tinyrt.quantize.schemes import lay_out
+from tinyrt.quantize.simulate import Simulator
 from tinyrt.quantize.tables import free_ranges
 
 WEIGHTS, BIAS = constant(DType.FLOAT32, 3, 4), constant(DType.FLOAT32, 3)
@@ -112,6 +116,62 @@ def test_only_what_was_chosen_is_varied(equalize, smooth):
     behind_norm, between = (list(_variations(graph, config)) for graph in graphs)
     assert [o.choices for found in behind_norm for o in found] == [{"smooth": False}] * smooth
     assert [o.full_range for found in between for o in found] == [True, False] * equalize
+
+
+ALL = QuantConfig(per_channel_dense=True)
+DENSE = ("fully_connected", FullyConnectedAttrs(), (2, 3))
+ROUNDED = {
+    "a scale for each row": (DENSE, ALL, (2, 9), 127),
+    "one scale for all rows": (DENSE, QuantConfig(), (9, 9), 127),
+    "rows of four bits": (DENSE, replace(ALL, scheme=Scheme.INT4), (2, 9), 7),
+    "one scale of four bits": (DENSE, QuantConfig(scheme=Scheme.INT4), (9, 9), 7),
+    "a convolution": (("conv2d", Conv2dAttrs(), (2, 1, 1, 3)), QuantConfig(), (2, 9), 127),
+}
+"""Layer, choices, and by hand: the greatest weight that each row's scale reaches, and its steps."""
+
+
+@pytest.mark.parametrize("name", ROUNDED)
+def test_noise_of_weights_is_that_of_their_scales(name):
+    (op, attrs, shape), config, peaks, most = ROUNDED[name]
+    w = Value.constant("w", np.float32([1, -2, 0.5, 3, 0, -3]).reshape(shape))
+    node = node_of(op, attrs, [f32(*shape), w], [f32(*shape[:-1], 2)])
+    scale, own, squares = np.array([1.0, 1.0, 3.0]), np.array([0.1, 0.2, 0.3]), np.full(3, 6.0)
+    passed = np.mean([0.1 + 4 * 0.2 + 0.25 * 0.3, 9 * 0.1 + 9 * 0.3])
+    rounded = np.mean([(peak / most) ** 2 / 12 * (6 + 6 + 6 / 9) for peak in peaks])
+    found = _consumer_noise(node, scale, own, squares, config)
+    assert found == pytest.approx(passed + rounded, rel=1e-6)
+
+
+class PlainForm:
+    """What a form is made from, without its ranges."""
+
+    def __init__(self, graph, fit, held, config):
+        self.graph, self.fitted = graph, Simulator(graph, fit)
+
+
+def test_what_trials_remember_is_of_the_same_choices(monkeypatch):
+    """Whatever was tried before, channels are rescaled as in trials of these choices alone."""
+    b, rng, factors = Builder((1, 4)), np.random.default_rng(2), np.float32([1, 1, 40, 1])
+    x = "x"
+    for shape, apart in (((6, 4), 1), ((4, 6), 1), ((3, 4), factors)):
+        w = rng.normal(size=shape) / apart
+        x = b.op("mul", (x, b.constant(factors)), MulAttrs()) if shape == (3, 4) else x
+        x = b.op("fully_connected", (x, b.constant(w.astype(np.float32))), FullyConnectedAttrs())
+    graph = b.graph(x)
+    monkeypatch.setattr("tinyrt.quantize.methods.chosen._Form", PlainForm)
+    fit, held = ({"x": np.random.default_rng(i).normal(size=(9, 4))} for i in (0, 1))
+    fit["x"][1] *= 30  # beyond what the other samples reach
+    shared, found = _Trials(graph, fit, held), set()
+    for equalize, smooth, full in product((False, True), repeat=3):
+        config = QuantConfig(Calibrator.MINMAX, equalize=equalize, smooth=smooth)
+        forms = [trials._form(config, full) for trials in (shared, _Trials(graph, fit, held))]
+        told, alone = (
+            [v.data.tobytes() for v in form.graph.values.values() if v.data is not None]
+            for form in forms
+        )
+        assert told == alone
+        found.add(tuple(told))
+    assert len(found) >= 5  # each choice counts
 
 
 def test_schemes_that_are_not_chosen_among_are_not_widened():

@@ -12,7 +12,11 @@ from tinyrt.metrics import evaluate_graph, sqnr_db
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.ops.resize import ResizeAttrs
+from tinyrt.ops.shared.pool import Pool2dAttrs
+from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.slice import SliceAttrs
+from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.quantize import PRESETS, Calibrator, Preset, QuantConfig, Scheme, quantize_graph
 from tinyrt.quantize.calibration.collect import calibrate
 from tinyrt.quantize.config import MEASURED, REFINING, BiasCorrection
@@ -149,6 +153,22 @@ def test_a_calibrator_that_helps_on_other_samples_is_chosen():
     assert choose_methods(graph, {"x": x}, 128, config)[0] == chosen
     ranges = calibrate(graph, x, config=QuantConfig(calibrator=Calibrator.MEASURED))
     assert ranges.keys() == {"x", *(n.outputs[0] for n in graph.nodes)}
+
+
+MEANS = {"average_pool2d": Pool2dAttrs((6, 6)), "resize_bilinear": ResizeAttrs((9, 9))}
+
+
+@pytest.mark.parametrize("function", ["tanh", "relu", "softmax"])
+@pytest.mark.parametrize("op", MEANS)
+def test_what_is_averaged_keeps_values_that_a_function_behind_it_would_not_tell_apart(op, function):
+    """Here one pixel lies far outside of the part where the function of their mean changes."""
+    rng, b = np.random.default_rng(0), Builder((1, 6, 6, 8))
+    w = b.constant((rng.normal(size=(5, 1, 1, 8)) * 3).astype(np.float32))
+    means = b.op(op, (b.op("conv2d", ("x", w), Conv2dAttrs()),), MEANS[op])
+    attrs = SoftmaxAttrs() if function == "softmax" else NoAttrs()
+    graph, x = b.graph(b.op(function, (means,), attrs)), rng.normal(size=(64, 6, 6, 8))
+    x = x.astype(np.float32)
+    assert evaluate_graph(quantize_graph(graph, x), {"x": x}, against=graph).sqnr_db > 20
 
 
 @pytest.mark.parametrize(("count", "held_back"), [(31, range(2, 24, 3)), (24, range(24, 36))])

@@ -15,7 +15,7 @@ from tinyrt.ir import DType, Graph, Node
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.evaluate import as_tuple
 from tinyrt.ops.shared.spec import Form, Quant
-from tinyrt.quantize.ranges import Range
+from tinyrt.quantize.ranges import AVERAGING, Range
 
 TOLERANCE = 0.25
 """Of a step of the function's output: by how much a value that is cut off may change it."""
@@ -79,7 +79,7 @@ def _by_reader(
 ) -> Range | None:
     """The part that decides what the reader computes; None where the whole range does."""
     spec, name = OPS[node.op], node.output
-    if dtypes.get(name) is not DType.INT8 or len(node.inputs) != 1:
+    if dtypes.get(name) is not DType.INT8 or len(node.inputs) != 1 or node.op in AVERAGING:
         return None
     if spec.quant is Quant.SAME_AS_INPUT:
         part = deciding(graph, name, own_range, range_of, dtypes)

@@ -20,6 +20,9 @@ INT4_WEIGHT_MAX = 7
 BIAS_MAX = 2**30
 """Largest quantised bias: leaves the accumulator as much room again."""
 
+AVERAGING = ("average_pool2d", "resize_bilinear")
+"""Ops that keep their input's grid and yet move nothing: what is cut off from it changes means."""
+
 
 @dataclass(frozen=True, slots=True)
 class Range:

@@ -16,7 +16,7 @@ from tinyrt.ir import DType, Graph, Node
 from tinyrt.ops import OPS
 from tinyrt.ops.shared.spec import Quant
 from tinyrt.ops.softmax import SoftmaxAttrs
-from tinyrt.quantize.ranges import Range
+from tinyrt.quantize.ranges import AVERAGING, Range
 
 DEPTH = 10.0
 """exp(-10) is a fortieth of the smallest step of an int8 probability: a row of forty hidden
@@ -87,7 +87,8 @@ def masks(graph: Graph) -> frozenset[str]:
 def _passes(graph: Graph, reader: Node) -> bool:
     """Whether a mask comes through the op to the scores: it is combined with them, or moved."""
     floats = [n for n in reader.inputs if n and graph.value(n).dtype is DType.FLOAT32]
-    moves = OPS[reader.op].quant is Quant.SAME_AS_INPUT and len(floats) == 1
+    keeps = OPS[reader.op].quant is Quant.SAME_AS_INPUT and reader.op not in AVERAGING
+    moves = keeps and len(floats) == 1
     return moves or reader.op in ("add", "mul", "select_v2")
 
 
@@ -147,10 +148,10 @@ def _least(graph: Graph, name: str, range_of: RangeOf) -> float | None:
                 greatest = range_of(output)
                 lows += [greatest.low] if greatest is not None else []
             case "add" if low is not None:
-                lows.append(low - max(most, 0.0))
+                lows.append(low - most)
             case "mul" if low is not None and most > 0 and min(r.low for r in others) >= 0:
                 lows.append(low * LEVELS / most)
-            case _ if low is not None and reader.op not in ("add", "mul"):
+            case _ if low is not None and reader.op != "mul" and _passes(graph, reader):
                 lows.append(low)
             case _:
                 return None

@@ -155,7 +155,8 @@ class _Trials:
         return form.held.sqnr_db(form.held.run_plan(plan))
 
     def _form(self, config: QuantConfig, full_range: bool) -> _Form:
-        key = (config.equalize, config.smooth, full_range and config.equalize)
+        full_range = full_range and (config.equalize or config.smooth)
+        key = (config.equalize, config.smooth, full_range)
         if key not in self._forms:
             graph = self._graph
             if any(key):
