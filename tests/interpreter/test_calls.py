@@ -1,6 +1,7 @@
 """What calls of a model leave behind: states, memory of other batch sizes, other subgraphs."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,10 +16,13 @@ from tinyrt.data import InMemory
 from tinyrt.errors import BudgetError
 from tinyrt.interpreter import Interpreter, Model, model
 from tinyrt.interpreter.backends import EVERY_BACKEND
+from tinyrt.interpreter.split import SplitProgram
+from tinyrt.interpreter.tensors import place_tensors
 from tinyrt.ir import DType, Graph, Node, Value
 from tinyrt.ops import verify
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.embedding import EmbeddingAttrs
+from tinyrt.ops.shared.batch import batch_of, rebatch
 from tinyrt.quantize import QuantConfig, quantize_graph
 
 
@@ -170,6 +174,16 @@ def test_packed_bytes_are_those_of_the_backend_and_of_widened_weights():
     assert interpreter.packed_bytes == size + own
     interpreter._program.packed_bytes = own + 7
     assert interpreter.packed_bytes == size + own + 7
+
+
+def test_packed_bytes_of_a_shared_batch_are_those_of_all_threads():
+    def prepare(graph, tensors):
+        return SimpleNamespace(packed_bytes=batch_of(graph))
+
+    tensors = place_tensors(rebatch(small_cnn(), 5)).tensors
+    for threads in (1, 2, 3):
+        shared = SplitProgram(small_cnn(), tensors, 5, threads + 1, prepare, Budget())
+        assert shared.packed_bytes == 5
 
 
 @pytest.mark.parametrize("backend", ["numba", "reference"])
