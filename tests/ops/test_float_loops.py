@@ -136,6 +136,13 @@ def test_a_relu_behind_a_norm_is_the_same_in_fewer_passes(factor, width):
     assert (shown[0, 0], np.isnan(shown[1, 1])) == (np.inf, True)
 
 
+def test_sums_of_no_rows_are_zeros():
+    none, centre = np.empty((0, 3), np.float32), np.ones(3, np.float32)
+    zeros = [0.0, 0.0, 0.0]
+    assert columns.totals(none).tolist() == columns.squares(none, centre).tolist() == zeros
+    assert columns.products(none, none, centre).tolist() == [zeros, zeros]
+
+
 @pytest.mark.parametrize("place", range(5))
 def test_nothing_passes_where_a_relu_gives_no_finite_number(place):
     """In the rows that are taken four at a time, and in those behind them."""
