@@ -1,8 +1,14 @@
 """States share bytes with their next values: which of them are copied at the end, and which not."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
+from tests.graphs import Builder
+from tinyrt.export import export_graph
 from tinyrt.export.states import Fill, lay_out, settle
+from tinyrt.interpreter import Model
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify
 from tinyrt.ops.add import AddAttrs
@@ -57,6 +63,19 @@ def test_states_that_change_too_early_are_copied_at_the_end(nodes):
     assert not any("n" in (*node.inputs, *node.outputs) for node in settled.nodes[:-1])
     assert any(early in node.outputs for node in settled.nodes[:-1])
     assert settled.states == (("s", "n"),)
+
+
+def test_a_state_that_becomes_a_constant_is_written_at_the_end(tmp_path):
+    b = Builder((1, 1), (1, 1))
+    three = b.constant(np.full((1, 1), 3, np.float32))
+    y = b.op("add", ("x", "x1"), AddAttrs())
+    graph = replace(b.graph(y, three), states=(("x1", three),))
+    settled, zeros = settle(graph), np.zeros((3, 1), np.float32)
+    assert [node.op for node in settled.nodes] == ["add", "reshape"]
+    assert settled.states == graph.states
+    for one in (graph, settled):
+        assert Model(one, backend="reference")(zeros).reshape(-1).tolist() == [0, 3, 3]
+    assert export_graph(graph, tmp_path / "out").directory.is_dir()
 
 
 def test_each_state_is_settled_for_itself():

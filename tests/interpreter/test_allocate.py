@@ -1,11 +1,18 @@
-"""What each backend asks of the places of tensors."""
+"""Which backend is tried, and what each asks of the places of tensors."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from tests.graphs import small_cnn
-from tinyrt.budget import current
+from tests.interpreter.test_calls import counting
+from tinyrt.budget import Budget, current
+from tinyrt.errors import BudgetError
 from tinyrt.interpreter import allocate
-from tinyrt.interpreter.backends import EVERY_BACKEND
+from tinyrt.interpreter.backends import EVERY_BACKEND, candidates
+from tinyrt.interpreter.tensors import place_tensors
+from tinyrt.ir import DType, QParams, Value
 
 ASKS = {
     "cuda": (False, False, True),
@@ -41,3 +48,28 @@ def test_tensors_lie_as_the_backend_needs_them(backend, apart, monkeypatch):
         "plan": None,
     }
     assert program == (graph, placed.tensors)
+
+
+@pytest.mark.parametrize("graph", [small_cnn(), counting()], ids=["one by one", "with a state"])
+@pytest.mark.parametrize("ways", [{}, {"apart": True}, {"outputs_apart": True}], ids=str)
+def test_nothing_is_allocated_where_a_byte_is_missing(graph, ways):
+    enough = Budget()
+    placed = place_tensors(graph, budget=enough, **ways)
+    exact, missing = (Budget(enough.memory_used - less) for less in (0, 1))
+    with pytest.raises(BudgetError) as found:
+        place_tensors(graph, budget=missing, **ways)
+    assert found.value.tensor == "inputs and arena"
+    assert missing.memory_used == 0
+    again = place_tensors(graph, budget=exact, **ways)
+    assert exact.memory_used == exact.memory
+    assert again.tensors.keys() == placed.tensors.keys()
+
+
+@pytest.mark.parametrize("constant", [False, True])
+def test_numba_goes_first_where_activations_are_int16_but_not_for_constants(constant):
+    data = np.ones((1, 2), np.int16) if constant else None
+    wide = Value("wide", DType.INT16, (1, 2), QParams((0.5,)), data)
+    graph = small_cnn()
+    graph = replace(graph, values=graph.values | {"wide": wide})
+    native_first = ("native", "numba")
+    assert candidates("auto", graph, False) == native_first[:: 1 if constant else -1]

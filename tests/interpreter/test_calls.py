@@ -1,19 +1,28 @@
 """What calls of a model leave behind: states, memory of other batch sizes, other subgraphs."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from tests.convert.raw_tflite import Op, Subgraph, Tensor, build, scaled
 from tests.convert.test_tflite_rare import hybrid
-from tests.graphs import small_cnn
+from tests.graphs import Builder, small_cnn
 from tests.quantize.test_mixed import samples
 from tinyrt.budget import Budget
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.data import InMemory
+from tinyrt.errors import BudgetError
 from tinyrt.interpreter import Interpreter, Model, model
+from tinyrt.interpreter.backends import EVERY_BACKEND
+from tinyrt.interpreter.split import SplitProgram
+from tinyrt.interpreter.tensors import place_tensors
 from tinyrt.ir import DType, Graph, Node, Value
 from tinyrt.ops import verify
+from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.embedding import EmbeddingAttrs
+from tinyrt.ops.shared.batch import batch_of, rebatch
 from tinyrt.quantize import QuantConfig, quantize_graph
 
 
@@ -47,6 +56,23 @@ def test_preparing_leaves_no_state_and_calls_no_listener():
     assert seen == [2, 4]
 
 
+def counting() -> Graph:
+    """y = x and how often the model ran before: inputs of zeros leave a state, too."""
+    b = Builder((1, 1), (1, 1))
+    later = b.op("add", ("x1", b.constant(np.ones((1, 1), np.float32))), AddAttrs())
+    graph = b.graph(b.op("add", ("x", "x1"), AddAttrs()), later)
+    return replace(graph, states=(("x1", later),))
+
+
+@pytest.mark.parametrize("backend", ["reference", "numba"])
+def test_preparing_and_a_reset_leave_no_trace_of_inputs_of_zeros(backend):
+    counter, zeros = Model(counting(), backend=backend), np.zeros((3, 1), np.float32)
+    for forget in (lambda: counter.allocate(3), counter.reset):
+        forget()
+        assert counter(zeros).reshape(-1).tolist() == [0, 1, 2]
+        assert counter(zeros).reshape(-1).tolist() == [3, 4, 5]
+
+
 def test_runners_of_a_signature_share_the_memory_of_its_subgraph():
     data = build(scaled(2), filtered(), signatures={"double": 0, "filter": 1})
     interpreter = Interpreter(model_content=data, backend="reference")
@@ -55,6 +81,46 @@ def test_runners_of_a_signature_share_the_memory_of_its_subgraph():
     assert answers == [2, 4, 4]
     x = np.ones((1, 3), np.float32)
     assert interpreter.get_signature_runner("double")(x=x)["y"].tolist() == [[2, 2, 2]]
+
+
+def test_what_an_interpreter_was_told_holds_for_all_subgraphs(tmp_path):
+    path, seen, x = tmp_path / "two.tflite", [], np.ones((1, 3), np.float32)
+    path.write_bytes(build(scaled(2), scaled(3), signatures={"double": 0, "triple": 1}))
+
+    def told(memory):
+        return Interpreter(
+            path,
+            backend="reference",
+            num_threads=3,
+            on_op=lambda node, y: seen.extend(y[0].tolist()),
+            max_memory=memory,
+        )
+
+    for key, factor in (("double", 2), ("triple", 3)):
+        seen.clear()
+        runner = told(10_000).get_signature_runner(key)
+        runner(x=x)
+        assert seen == [factor] * 3
+        assert (runner._interpreter.backend, runner._interpreter._num_threads) == ("reference", 3)
+        with pytest.raises(BudgetError) as found:
+            told(1).get_signature_runner(key)(x=x)
+        assert found.value.file == str(path)
+
+
+@pytest.mark.parametrize(
+    ("watch", "chosen"),
+    [
+        ({}, "native"),
+        ({"experimental_preserve_all_tensors": True}, "numba"),
+        ({"on_op": lambda node, y: None}, "numba"),
+    ],
+)
+def test_auto_chooses_a_backend_that_stops_where_tensors_are_watched(watch, chosen, monkeypatch):
+    for backend in ("native", "numba"):
+        monkeypatch.setitem(EVERY_BACKEND, backend, EVERY_BACKEND["reference"])
+    interpreter = Interpreter(model_content=build(scaled(2)), backend="auto", **watch)
+    interpreter.allocate_tensors()
+    assert interpreter.backend == chosen
 
 
 @pytest.mark.parametrize(("memory", "size"), [(None, 32), (60_000, 8), (20_000, 4), (5_000, 1)])
@@ -108,6 +174,16 @@ def test_packed_bytes_are_those_of_the_backend_and_of_widened_weights():
     assert interpreter.packed_bytes == size + own
     interpreter._program.packed_bytes = own + 7
     assert interpreter.packed_bytes == size + own + 7
+
+
+def test_packed_bytes_of_a_shared_batch_are_those_of_all_threads():
+    def prepare(graph, tensors):
+        return SimpleNamespace(packed_bytes=batch_of(graph))
+
+    tensors = place_tensors(rebatch(small_cnn(), 5)).tensors
+    for threads in (1, 2, 3):
+        shared = SplitProgram(small_cnn(), tensors, 5, threads + 1, prepare, Budget())
+        assert shared.packed_bytes == 5
 
 
 @pytest.mark.parametrize("backend", ["numba", "reference"])

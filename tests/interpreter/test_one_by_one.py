@@ -7,13 +7,18 @@ import pytest
 
 from tests.export.test_float import mixed
 from tests.graphs import small_cnn
+from tests.ir.test_patches import chain
 from tests.memory.nets import random_net
 from tests.memory.targets import SCALAR
 from tests.memory.test_segments import feeds_of, ranges, run_in
 from tests.quantize.test_mixed import samples
+from tinyrt.budget import Budget
 from tinyrt.interpreter import Interpreter
-from tinyrt.interpreter.split import splits
+from tinyrt.interpreter.backends import BACKENDS
+from tinyrt.interpreter.split import SplitProgram, splits
+from tinyrt.interpreter.tensors import place_tensors
 from tinyrt.memory import plan_memory, plan_segments
+from tinyrt.ops.shared.batch import rebatch
 from tinyrt.ops.shared.evaluate import evaluate, reference_kernel
 from tinyrt.quantize import QuantConfig, quantize_graph
 
@@ -49,6 +54,19 @@ def test_ops_of_a_batch_that_threads_share(int8, threads):
         apart.run_op(index)
     np.testing.assert_array_equal(answer(apart), answer(whole))
     assert len(np.unique(answer(whole), axis=0)) > 1
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_outputs_of_a_batch_that_threads_share_come_with_the_last_op(count):
+    graph = chain(*["neg"] * count)
+    tensors, (y,) = place_tensors(rebatch(graph, 4)).tensors, graph.outputs
+    shared = SplitProgram(graph, tensors, 4, 2, BACKENDS["reference"], Budget())
+    tensors["x"][...] = np.arange(16).reshape(4, 4)
+    tensors[y].fill(7)
+    for index in range(count):
+        assert np.all(tensors[y] == 7)
+        shared.run_op(index)
+    np.testing.assert_array_equal(tensors[y], tensors["x"] * (-1) ** count)
 
 
 @pytest.mark.parametrize("backend", ["auto", "native", "numba", "reference"])

@@ -71,9 +71,11 @@ def test_an_op_among_rows_does_not_run_alone():
     plan = plan_segments(graph, SCALAR, (segment,))
     interpreter = Interpreter.from_graph(graph, plan=plan, backend="reference")
     interpreter.allocate_tensors()
-    text = refused(lambda: interpreter.run_op(segment.first), UnsupportedError)
-    assert f"op {segment.first} runs row by row together with others" in text
-    assert "a plan without segments" in text
+    assert segment.stop - segment.first > 1
+    for index in range(segment.first, segment.stop):
+        text = refused(partial(interpreter.run_op, index), UnsupportedError)
+        assert f"op {index} runs row by row together with others" in text
+        assert "a plan without segments" in text
 
 
 def test_a_single_number_has_no_batch():
@@ -133,7 +135,11 @@ def test_backend_native_needs_a_compiler(monkeypatch):
 
 @pytest.mark.parametrize(
     ("signatures", "key", "expected"),
-    [({}, None, "the file has no signatures"), ({"serve": None, "b": None}, "train", "serve, b")],
+    [
+        ({}, None, "the file has no signatures"),
+        ({"serve": None, "b": None}, "train", "serve, b"),
+        ({"serve": None, "b": None}, None, "serve, b"),
+    ],
 )
 def test_signatures_are_asked_for_by_their_names(signatures, key, expected):
     text = refused(lambda: find_signature(signatures, key), DataError)

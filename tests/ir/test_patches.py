@@ -133,6 +133,21 @@ def test_a_rule_is_asked_again_when_what_it_looked_at_has_changed_and_not_otherw
         assert len(asked) == again
 
 
+@pytest.mark.parametrize("name", ["x", *(node.outputs[0] for node in GRAPH.nodes)])
+def test_a_rule_is_asked_again_when_a_tensor_of_its_node_has_changed_even_unseen(name):
+    asked, changed = [], []
+
+    def change(graph, node):
+        if changed:
+            return None
+        changed.append(node)
+        return Patch(values=(replace(graph.value(name)),))
+
+    watch = Rule("watch", ("tanh",), lambda graph, node: asked.append(node))
+    rewrite(GRAPH, [watch, Rule("change", ("abs",), change)], check_order)
+    assert asked == [B] * (2 if name in (*B.inputs, *B.outputs) else 1)
+
+
 def test_a_rule_that_looked_at_readers_is_asked_again_when_others_are_renamed_to_them():
     """What goes reads nothing that the rule has looked at."""
     b = Builder((1, 4))

@@ -54,6 +54,13 @@ BROKEN = {
         one_op(f32(2), states=(("a", "y"), ("a", "y"))),
         says("state 'a' -> 'y'", expected=STATES),
     ),
+    "a state that no op computes": (
+        one_op(f32(2), outputs=("y", "a"), states=(("a", "a"),)),
+        says(
+            "state 'a' -> 'a'",
+            expected="an output that an op computes: reshape what a state keeps as it is",
+        ),
+    ),
     "a state that changes": (
         replace(NET, states=(("x", NET.outputs[0]),)),
         says(

@@ -60,3 +60,10 @@ def test_an_output_and_its_input_share_bytes_at_one_step(lead, y_bytes, x_bytes,
     made += [Buffer((f"t{step}",), 0, step, step) for step in range(10)]
     problem = Problem(made, {(0, 1): lead}, {}, 4)
     assert problem.bounds() == [x_bytes] * 4 + [together] + [y_bytes] * 5
+
+
+def test_an_output_shares_no_more_bytes_with_all_its_inputs_than_it_has():
+    made = [Buffer(("y",), 38, 1, 2), Buffer(("a",), 30, 0, 1), Buffer(("b",), 40, 0, 1)]
+    for leads, together in (((1,), 72 + 8), ((2,), 72), ((1, 2), 72)):
+        problem = Problem(made, {(0, x): Lead(0) for x in leads}, {}, 4)
+        assert problem.bounds() == [72, together]

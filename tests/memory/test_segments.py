@@ -18,7 +18,7 @@ from tinyrt.memory.lifetimes import scratch_name
 from tinyrt.memory.plan import MemoryOptions, require_budget
 from tinyrt.memory.rows.build import build, row_ops, sums_name
 from tinyrt.memory.rows.candidates import THOROUGH
-from tinyrt.memory.rows.steps import AGAIN, _loops
+from tinyrt.memory.rows.steps import AGAIN, MOST, _loops
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.mean import MeanAttrs
@@ -238,3 +238,11 @@ def test_repeated_steps_are_loops_of_rounds_that_a_byte_holds(count):
         code = _loops(steps)
         assert expanded(code) == list(b"".join(steps))
         assert len(code) < 40
+
+
+@pytest.mark.parametrize("size", [253, 254, 255, 256])
+def test_a_loop_is_as_long_as_a_byte_can_jump_back(size):
+    body = [bytes([0x20 + n]) for n in np.random.default_rng(0).integers(0, 16, size)]
+    code = _loops(body * 3)
+    assert expanded(code) == list(b"".join(body * 3))
+    assert (len(code) == size + 3) == (size < MOST)

@@ -136,11 +136,29 @@ def test_a_relu_behind_a_norm_is_the_same_in_fewer_passes(factor, width):
     assert (shown[0, 0], np.isnan(shown[1, 1])) == (np.inf, True)
 
 
-def test_nothing_passes_where_a_relu_gives_no_finite_number():
+def test_sums_of_no_rows_are_zeros():
+    none, centre = np.empty((0, 3), np.float32), np.ones(3, np.float32)
+    zeros = [0.0, 0.0, 0.0]
+    assert columns.totals(none).tolist() == columns.squares(none, centre).tolist() == zeros
+    assert columns.products(none, none, centre).tolist() == [zeros, zeros]
+
+
+@pytest.mark.parametrize("place", range(5))
+def test_nothing_passes_where_a_relu_gives_no_finite_number(place):
+    """In the rows that are taken four at a time, and in those behind them."""
     rows = np.array([[np.inf, 1], [1, 2], [2, 4], [1, 5], [3, 9]], np.float32)
+    rows = np.roll(rows, place, axis=0)
     mean, one = np.zeros(2, np.float32), np.ones(2, np.float32)
     _, _, sums = columns.normalised_gradients(rows, np.ones_like(rows), mean, one, one, mean)
     assert sums.tolist() == [4, 5]
+
+
+def test_nothing_passes_where_a_scale_makes_a_finite_number_infinite():
+    rows, grad = np.array([[[1e30], [1], [2]], [[3], [2], [-1]]], np.float32)
+    zero, one, gamma = (np.full(1, x, np.float32) for x in (0, 1, 1e30))
+    dx, of_gamma, of_beta = columns.normalised_gradients(rows, grad, zero, one, gamma, zero)
+    assert (of_gamma.tolist(), of_beta.tolist()) == ([0], [1])
+    np.testing.assert_allclose(dx[:, 0] / 1e30, np.array([0, 2, -1]) - 1 / 3, rtol=1e-6)
 
 
 def test_large_sums_are_cut_into_parts():

@@ -31,14 +31,15 @@ def test_a_buffer_is_used_again_when_its_array_is_gone(pool):
     assert held(pool) == 2 * n
 
 
-def test_the_pool_stays_within_its_limit(pool):
+@pytest.mark.parametrize("sizes", [range(1, 9), [3] * 8], ids=["of many sizes", "of one size"])
+def test_the_pool_stays_within_its_limit(pool, sizes):
     alive = []
-    for i in range(1, 9):
-        array = buffers.empty((i * buffers.MIN_BYTES,), np.uint8)
+    for i, size in enumerate(sizes):
+        array = buffers.empty((size * buffers.MIN_BYTES,), np.uint8)
         array.fill(i)
         alive.append(array)
         assert held(pool) <= buffers.MAX_BYTES
-    assert [set(np.unique(array).tolist()) for array in alive] == [{i} for i in range(1, 9)]
+    assert [set(np.unique(array).tolist()) for array in alive] == [{i} for i in range(8)]
 
 
 def test_what_is_larger_than_the_pool_is_not_kept(pool):

@@ -205,6 +205,25 @@ def test_the_way_back_is_the_same_with_what_was_kept_and_without(clip):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("clip", [0.0, 0.3])
+def test_gradients_are_slopes_where_cells_are_limited_too(clip):
+    arrays, rng = operands(3, np.float64), np.random.default_rng(6)
+    attrs = Lstm(clip)
+    y = FUNCTION.forward(attrs, *arrays)
+    grad = rng.normal(size=y.shape)
+    assert attrs.kept is not None
+    limited = (np.abs(attrs.kept[1]) > 0.3).mean(axis=(1, 2))
+    assert ((limited > 0.1) & (limited < 0.9)).all()
+    for i, found in enumerate(FUNCTION.vjp(attrs, arrays, y, grad)):
+        way = rng.normal(size=arrays[i].shape)
+        ends = [[*arrays[:i], arrays[i] + step * way, *arrays[i + 1 :]] for step in (1e-6, -1e-6)]
+        above, below = (FUNCTION.forward(Lstm(clip), *end) for end in ends)
+        slope = ((above - below) * grad).sum() / 2e-6
+        np.testing.assert_allclose(
+            ((found() if callable(found) else found) * way).sum(), slope, 1e-5
+        )
+
+
 def test_threads_change_no_bit():
     """Enough samples that they are shared out."""
     arrays = operands(700, np.float32)

@@ -92,7 +92,10 @@ def lay_out(graph: Graph) -> StateLayout:
 
 
 def settle(graph: Graph) -> Graph:
-    """The graph with a copy at its end for each state that would change before its last reader."""
+    """The graph with a copy at its end for each state that would change before its last reader.
+
+    Likewise for each state whose next value is a constant.
+    """
     nodes = list(graph.nodes)
     values: list[Value] = []
     for before, after in graph.states:
@@ -104,7 +107,7 @@ def settle(graph: Graph) -> Graph:
             continue
         value = graph.value(after)
         early = replace(value, name=graph.unique_name(f"{after}/early"))
-        values.append(early)
+        values += [early, replace(value, data=None)]
         renamed = {after: early.name}
         nodes = [
             replace(

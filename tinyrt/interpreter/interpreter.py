@@ -369,7 +369,7 @@ class Interpreter:
                 self._on_op,
                 self._num_threads,
                 self._budget,
-                preserve=self._preserve,
+                file=self._file,
             )
             self._others[index] = other
         return self._others[index]

@@ -69,7 +69,8 @@ def place_tensors(
     if plan is None:
         with limited():
             plan = plan_memory(graph, kernels_of(InstructionSet.SCALAR), overlap=overlap)
-    outside_bytes = sum(v.nbytes for v in activations if apart or v.name in own)
+    outside = {v.name for v in activations if apart or v.name in own or v.name in plan.outside}
+    outside_bytes = sum(graph.value(name).nbytes for name in outside)
     _require(plan.arena_bytes + outside_bytes, budget, "inputs and arena")
     arena = budget.zeros(plan.arena_bytes, "the arena")
     rings = {name for segment in plan.segments for name in segment.rings}
@@ -77,8 +78,7 @@ def place_tensors(
     for name in dict.fromkeys((*plan.offsets, *plan.outside, *own)):
         if name in graph.values and name not in rings:
             value = graph.value(name)
-            outside = apart or name in own or name in plan.outside
-            if outside:
+            if name in outside:
                 home = budget.zeros(value.nbytes, value.describe())
             else:
                 home = arena[plan.start_of(name) :]

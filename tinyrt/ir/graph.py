@@ -218,7 +218,7 @@ class Graph:
         values: every value that a node, input or output refers to.
         nodes: in an order in which each input is defined before it is used.
         states: pairs of an input and an output of the same type: what the output holds after one
-            run, the input holds in the next one. At first it holds zeros.
+            run, the input holds in the next one. At first it holds zeros. The output is no input.
 
     """
 

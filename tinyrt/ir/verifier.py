@@ -114,6 +114,12 @@ def _check_states(graph: Graph) -> None:
                 f"state '{before}' -> '{after}'",
                 expected="an input and an output of the model, each of one state",
             )
+        if after in graph.inputs:
+            # What several states hold would depend on which of them is copied first.
+            raise VerifyError(
+                f"state '{before}' -> '{after}'",
+                expected="an output that an op computes: reshape what a state keeps as it is",
+            )
         inputs.remove(before)
         outputs.remove(after)
         old, new = graph.value(before), graph.value(after)

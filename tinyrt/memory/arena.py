@@ -10,7 +10,7 @@ from tinyrt.errors import VerifyError
 from tinyrt.ir import Graph, Stage
 from tinyrt.memory.check.plan import check_plan
 from tinyrt.memory.kernels import Kernels
-from tinyrt.memory.lifetimes import buffers, view_roots
+from tinyrt.memory.lifetimes import buffers, outside_of, view_roots
 from tinyrt.memory.placing.overlap import leads
 from tinyrt.memory.placing.problem import Problem
 from tinyrt.memory.placing.ties import slice_offset, ties_of
@@ -99,13 +99,8 @@ class _Plans:
         self.options = aligned_for(graph, options)
         self.enough = enough
         self.pairs = 0
-        roots = view_roots(graph)
         outside = options.outside.union(*graph.states)
-        self.outside = frozenset(
-            name
-            for name, value in graph.values.items()
-            if not value.is_constant and roots.get(name, name) in outside
-        )
+        self.outside = outside_of(graph, outside)
         self.buffers = buffers(graph, kernels, outside)
         self.leads = leads(graph, self.buffers, kernels) if overlap else {}
         self.ties = ties_of(graph, self.buffers, self.options.alignment) if overlap else {}

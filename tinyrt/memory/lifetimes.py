@@ -52,6 +52,13 @@ def view_roots(graph: Graph) -> dict[str, str]:
     return roots
 
 
+def outside_of(graph: Graph, names: Collection[str]) -> frozenset[str]:
+    """Those of these values that are computed or fed, and all views of them."""
+    roots = view_roots(graph)
+    values = graph.values.items()
+    return frozenset(n for n, v in values if not v.is_constant and roots.get(n, n) in names)
+
+
 def buffers(
     graph: Graph,
     kernels: Kernels,

@@ -209,7 +209,7 @@ def _band_steps(node: BoundNode, window: Window, band: int) -> Iterator[SweepSte
             stop = min(start + band, y.shape[1])
             reach = (window.kernel[0] - 1) * window.dilation[0] + 1
             last = (stop - 1) * window.stride[0] - window.before[0] + reach
-            last = max(loaded, min(last, x.shape[1]))
+            last = min(last, x.shape[1])
             read = _rows(x, n, loaded, last) if loaded < last else None
             yield SweepStep((read, *others), _rows(y, n, start, stop))
             loaded = last

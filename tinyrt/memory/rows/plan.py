@@ -9,7 +9,7 @@ from tinyrt.ir import Graph, Stage
 from tinyrt.memory.arena import aligned_for, check_regions, plan_memory
 from tinyrt.memory.check.plan import check_plan
 from tinyrt.memory.kernels import Kernels
-from tinyrt.memory.lifetimes import view_roots
+from tinyrt.memory.lifetimes import outside_of, view_roots
 from tinyrt.memory.plan import ArenaPlan, MemoryOptions
 from tinyrt.memory.regions import NO_LIMIT, Region
 from tinyrt.memory.rows.build import is_image, row_ops
@@ -186,7 +186,7 @@ def _as_plan(
 ) -> ArenaPlan:
     roots = view_roots(graph)
     absent = options.outside | {s.pushed for s in placed.segments if s.pushed is not None}
-    outside = frozenset(n for n, v in graph.values.items() if roots.get(n, n) in absent)
+    outside = outside_of(graph, absent)
     plan = ArenaPlan(
         placed.offsets,
         sum(placed.sizes),
