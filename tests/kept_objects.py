@@ -4,7 +4,7 @@ Most of what tests compile are kernels, the same for many models but for the lib
 identity in their names. So where a test builds an exported folder with its Makefile, objects of the
 same content are put beside where make would, and taken from there after it. What an object depends
 on is its key: the compiler and its flags, the Makefile, and the text of all files that the source
-includes. They are kept for one run of the tests.
+includes. They are kept for one run of the tests. Backend ``native`` has its kernels likewise.
 """
 
 from __future__ import annotations
@@ -39,6 +39,9 @@ PARTS = (".o", ".ci")
 """What the compiler writes of a source that is needed later."""
 
 ELF = b"\x7fELF"
+
+BUILDERS = ("tinyrt.emulate.toolchain", "tinyrt.interpreter.native")
+"""What builds exported code, where this process has imported it."""
 
 NO_IDENTITY = "@" * 8
 NOBODY = f"_{NO_IDENTITY}_".encode()
@@ -82,6 +85,26 @@ class Objects:
         for key, (place, owner) in missing.items():
             self._keep(key, place, owner)
         return said
+
+    def link(self, command: Sequence[object], run: Callable[[list[str]], None]) -> None:
+        """Have ``run`` build a library of an exported folder, with the kernels that are there.
+
+        Args:
+            command: a compiler, its flags, the folder of kernels behind ``-I``, sources and what
+                is to be built, in this order.
+            run: compiles and links, as such a command says.
+
+        """
+        words = [str(word) for word in command]
+        sources = [] if "-c" in words else kernels_of(words)
+        for key, source, place, owner in sources:
+            place = place.with_suffix(".o")
+            if not self._bring(key, place, owner):
+                first = words.index(f"-I{source.parent}")
+                run([*words[: first + 1], "-c", str(source), "-o", str(place)])
+                self._keep(key, place, owner)
+            words[words.index(str(source))] = str(place)
+        run(words)
 
     def _bring(self, key: str, place: Path, owner: Owner) -> bool:
         kept = self.folder / key
@@ -152,6 +175,30 @@ def sources_of(command: list[str]) -> list[tuple[str, Path, Owner]]:
     return listed
 
 
+def kernels_of(command: list[str]) -> list[tuple[str, Path, Path, Owner]]:
+    """Key, source, place without suffix, and owner, of each kernel that a command compiles.
+
+    Kernels include nothing from other folders, so that the flags say nothing of what is in them.
+    """
+    first = next((i for i, word in enumerate(command) if word.startswith("-I")), len(command))
+    folder = Path(command[first][2:]) if command[first:] else Path()
+    names = folder / "tinyrt_names.h"
+    found = NAME.search(names.read_text()) if names.is_file() else None
+    if found is None:
+        return []
+    library, identity = found[2], found[3]
+    common = [shutil.which(command[0]) or "", *command[1:first]]
+    common += [os.environ.get(name, "") for name in FROM_OUTSIDE]
+    texts, listed = Texts(identity), []
+    for source in (Path(word) for word in command if word.endswith(".c")):
+        if source.parent == folder and source.name.startswith(KERNEL):
+            parts = "\0".join([*common, source.name, texts.of(source)])
+            place = Path(command[-1]).with_name(source.stem)
+            key = hashlib.sha256(parts.encode()).hexdigest()
+            listed.append((key, source, place, Owner(library, identity)))
+    return listed
+
+
 class Texts:
     """What sources of one exported folder depend on; each file is read once."""
 
@@ -214,17 +261,19 @@ def shared(folder: Path) -> Iterator[None]:
         folder: is there; other processes may share it.
 
     """
-    toolchain = sys.modules.get("tinyrt.emulate.toolchain")
-    if toolchain is None:  # nothing that this process imported builds anything
-        yield
-        return
-    objects, run = Objects(folder), toolchain.run
-
-    def watched(command: Sequence[object], *, doing: str, cwd: Path | None = None) -> str:
-        return objects.make(command, lambda: run(command, doing=doing, cwd=cwd))
-
+    toolchain, native = map(sys.modules.get, BUILDERS)
+    objects = Objects(folder)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(toolchain, "run", watched)
+        if toolchain is not None:
+            run = toolchain.run
+
+            def watched(command: Sequence[object], *, doing: str, cwd: Path | None = None) -> str:
+                return objects.make(command, lambda: run(command, doing=doing, cwd=cwd))
+
+            patch.setattr(toolchain, "run", watched)
+        if native is not None:
+            compile_ = native._compile
+            patch.setattr(native, "_compile", lambda command: objects.link(command, compile_))
         yield
 
 
