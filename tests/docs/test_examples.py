@@ -43,11 +43,13 @@ def commands(kept_objects):
         yield place
 
 
-FIRST = ("start.md",)
+FIRST = sampled(("slices.md",), ("start.md",))
 """Pages whose commands are those that are installed."""
 
 ALIKE = {
+    "emulate.md": ("--workers 2",),
     "qat.md": ("-o sparse.tflite", "-o int4.tflite", "-o mixed.tflite"),
+    "quantize.md": ("-o narrow.tflite", "-o auto.tflite", "-o good.tflite"),
     "run.md": ("bench digits.tflite --seconds 0.2\n",),
     "search.md": ("-o folds", "-o taught", "-o checked", "-o shared", "-o eyes"),
 }
