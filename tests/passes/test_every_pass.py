@@ -131,7 +131,7 @@ def test_all_together_keep_the_results_of_random_graphs():
     fired: set[str] = set()
     for seed in range(GRAPHS):
         graph = seeded(seed)
-        for keep_layout in (True, False):
+        for keep_layout in sampled((seed % 2 == 0,), (True, False)):
             log = RewriteLog()
             assert_same(graph, optimize(graph, keep_layout=keep_layout, log=log))
             fired.update(rule for rule, _ in log.applied)
