@@ -14,6 +14,7 @@ import os
 import pickle
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -49,6 +50,8 @@ NOBODY = f"_{NO_IDENTITY}_".encode()
 
 ELSEWHERE = ("-I", "-g", "-flto", "--coverage", "-isystem", "-iquote", "@")
 """Beginnings of flags by which an object depends on more than its key, or cannot be renamed."""
+
+UNSURE = (*ELSEWHERE, "-include")
 
 FROM_OUTSIDE = ("CFLAGS", "WARNINGS", "CPATH", "C_INCLUDE_PATH", "MAKEFLAGS")
 """Variables of the environment that make or compilers heed."""
@@ -87,21 +90,21 @@ class Objects:
         return said
 
     def link(self, command: Sequence[object], run: Callable[[list[str]], None]) -> None:
-        """Have ``run`` build a library of an exported folder, with the kernels that are there.
+        """Have ``run`` build an exported folder's sources, with the kernels that are there.
 
         Args:
-            command: a compiler, its flags, the folder of kernels behind ``-I``, sources and what
-                is to be built, in this order.
+            command: a compiler with flags, sources and, at the end, what is to be built; libraries
+                stand behind the sources.
             run: compiles and links, as such a command says.
 
         """
         words = [str(word) for word in command]
+        flags = [word for word in words if word.startswith("-") and word[:2] not in ("-l", "-o")]
         sources = [] if "-c" in words else kernels_of(words)
         for key, source, place, owner in sources:
             place = place.with_suffix(".o")
             if not self._bring(key, place, owner):
-                first = words.index(f"-I{source.parent}")
-                run([*words[: first + 1], "-c", str(source), "-o", str(place)])
+                run([words[0], *flags, "-c", str(source), "-o", str(place)])
                 self._keep(key, place, owner)
             words[words.index(str(source))] = str(place)
         run(words)
@@ -178,20 +181,22 @@ def sources_of(command: list[str]) -> list[tuple[str, Path, Owner]]:
 def kernels_of(command: list[str]) -> list[tuple[str, Path, Path, Owner]]:
     """Key, source, place without suffix, and owner, of each kernel that a command compiles.
 
-    Kernels include nothing from other folders, so that the flags say nothing of what is in them.
+    Kernels include nothing from other folders: what the flags say of these is of no matter.
     """
-    first = next((i for i, word in enumerate(command) if word.startswith("-I")), len(command))
-    folder = Path(command[first][2:]) if command[first:] else Path()
-    names = folder / "tinyrt_names.h"
-    found = NAME.search(names.read_text()) if names.is_file() else None
-    if found is None:
+    flags = [word for word in command if word.startswith("-") and not word.startswith("-I")]
+    sources = [Path(word) for word in command if word.endswith(".c")]
+    kernels = [source for source in sources if source.name.startswith(KERNEL)]
+    beside = {source.parent / "tinyrt_names.h" for source in kernels}
+    names = next((path for path in beside if path.is_file()), None)
+    found = NAME.search(names.read_text()) if names else None
+    if names is None or found is None or any(flag.startswith(UNSURE) for flag in flags):
         return []
     library, identity = found[2], found[3]
-    common = [shutil.which(command[0]) or "", *command[1:first]]
+    common = [shutil.which(command[0]) or "", *flags]
     common += [os.environ.get(name, "") for name in FROM_OUTSIDE]
     texts, listed = Texts(identity), []
-    for source in (Path(word) for word in command if word.endswith(".c")):
-        if source.parent == folder and source.name.startswith(KERNEL):
+    for source in kernels:
+        if source.parent == names.parent:
             parts = "\0".join([*common, source.name, texts.of(source)])
             place = Path(command[-1]).with_name(source.stem)
             key = hashlib.sha256(parts.encode()).hexdigest()
@@ -253,6 +258,22 @@ class _File:
         return cls(digest, names, {*WORD.findall(bare)}, included)
 
 
+SHARED: dict[str, Objects] = {}
+"""What this process shares: under ``here``, if it does."""
+
+
+def compile_sources(command: Sequence[object]) -> None:
+    """Run a compiler on an exported folder's sources, see ``Objects.link``."""
+
+    def run(words: Sequence[object]) -> None:
+        subprocess.run([str(word) for word in words], check=True)
+
+    if "here" in SHARED:
+        SHARED["here"].link(command, run)
+    else:
+        run(command)
+
+
 @contextmanager
 def shared(folder: Path) -> Iterator[None]:
     """Have what this process builds, and what it forks, take objects from there and keep its own.
@@ -264,6 +285,7 @@ def shared(folder: Path) -> Iterator[None]:
     toolchain, native = map(sys.modules.get, BUILDERS)
     objects = Objects(folder)
     with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(SHARED, "here", objects)
         if toolchain is not None:
             run = toolchain.run
 

@@ -135,14 +135,19 @@ def test_libraries_have_the_kernels_that_are_kept(tmp_path):
     kept = (tmp_path / "b" / "model.so").read_bytes()
     subprocess.run(command, check=True)
     assert kept == (tmp_path / "b" / "model.so").read_bytes()
-    # Other flags, another kernel, and a command that has no kernels.
+    # Other flags, another kernel, and flags by which objects depend on more.
     objects.link([word if word != "-O1" else "-O0" for word in command], run)
     assert compiled() == everything
     (kernel,) = second.rglob(f"{KERNEL}.c")
     kernel.write_text(kernel.read_text() + "\n")
     objects.link(command, run)
     assert KERNEL in compiled()
-    assert not kernels_of(["cc", "-c", str(kernel), "-o", "x.o"])
+    assert kernels_of(["cc", str(kernel), "-o", "x"])
+    for flag in ("-g", "-flto", "-include"):
+        assert not kernels_of(["cc", flag, str(kernel), "-o", "x"])
+    alone = ["cc", "-c", str(kernel), "-o", str(tmp_path / "x.o")]
+    objects.link(alone, run)
+    assert ran == [alone]
 
 
 @needs_a_compiler

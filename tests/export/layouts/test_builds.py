@@ -12,7 +12,7 @@ from tests.c.host import host_compiler
 from tests.export.kinds import KINDS, floats
 from tests.export.layouts.stand_ins import TOPS, build_with_example, lacking
 from tests.export.models import dense, softmax
-from tests.kept_objects import Objects
+from tests.kept_objects import compile_sources
 from tinyrt.export import (
     ExportOptions,
     export_graph,
@@ -77,35 +77,27 @@ def test_a_source_that_is_not_listed_is_missed(tmp_path):
 # Examples run, whatever the export was asked for
 
 
-def said_by_example(folder, name, objects):
-    """The lines that the example of a PlatformIO library prints on the host.
-
-    Args:
-        folder: the library.
-        name: its model's.
-        objects: kernels that were compiled for another one.
-
-    """
+def said_by_example(folder, name):
+    """The lines that the example of a PlatformIO library prints on the host."""
     sources = sorted(map(str, (folder / "src").rglob("*.c")))
     example = folder / "examples" / name / "src" / "main.c"
     program = folder.parent / "program"
     options = ["-std=c99", "-O0", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror"]
     command = [host_compiler(), *options, "-fsanitize=undefined", "-fno-sanitize-recover=all"]
-    command += [f"-I{folder / 'src' / 'tinyrt'}", f"-I{folder / 'src'}", str(example)]
-    command += [*sources, "-lm", "-o", str(program)]
-    Objects(objects).link(command, lambda words: subprocess.run(words, check=True))
+    command += [f"-I{folder / 'src'}", str(example), *sources, "-lm", "-o", str(program)]
+    compile_sources(command)
     return subprocess.run(
         [program], check=False, capture_output=True, text=True
     ).stdout.splitlines()
 
 
 @pytest.mark.parametrize("case", KINDS)
-def test_examples_run_whatever_the_export_was_asked_for(case, tmp_path, kept_objects):
+def test_examples_run_whatever_the_export_was_asked_for(case, tmp_path):
     export, name = KINDS[case]
     folder = tmp_path / "lib"
     export(folder, core="host", layout="platformio")
     assert not list(folder.rglob("Makefile"))
-    *shown, status = said_by_example(folder, name, kept_objects)
+    *shown, status = said_by_example(folder, name)
     assert status == "status 0"
     assert shown
     if case == "plain":
@@ -113,7 +105,7 @@ def test_examples_run_whatever_the_export_was_asked_for(case, tmp_path, kept_obj
         assert {line.split(": ")[1] for line in shown} == {"3"}
 
 
-def test_examples_stop_where_the_self_test_fails(tmp_path, kept_objects):
+def test_examples_stop_where_the_self_test_fails(tmp_path):
     folder = tmp_path / "lib"
     project = export_graph(
         dense(), folder, core="host", options=ExportOptions(layout="platformio", selftest=1)
@@ -121,7 +113,7 @@ def test_examples_stop_where_the_self_test_fails(tmp_path, kept_objects):
     weights = folder / "src" / "net_weights.c"
     weights.write_text(re.sub(r"(?<=\n)    -?\d+(?=,)", "    77", weights.read_text()))
     assert project.selftest.vectors == 1
-    assert said_by_example(folder, "net", kept_objects) == ["status -1"]
+    assert said_by_example(folder, "net") == ["status -1"]
 
 
 def test_what_arduino_cannot_define_the_code_defines(tmp_path):
