@@ -25,6 +25,6 @@ def build_program(
     make.append(f"TARGET_FLAGS={' '.join(core_flags(exported.core))}")
     toolchain.run(make, doing="building the library")
     (library,) = (exported.directory / "build").glob("lib*.a")
-    command = [compiler, *SANITIZE.split(), f"-I{exported.directory}", source, library, "-lm"]
-    subprocess.run([*command, "-o", program], check=True)
+    command = [compiler, *SANITIZE.split(), f"-I{exported.directory}", str(source), str(library)]
+    subprocess.run([*command, "-lm", "-o", str(program)], check=True)
     return program
