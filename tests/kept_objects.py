@@ -4,7 +4,7 @@ Most of what tests compile are kernels, the same for many models but for the lib
 identity in their names. So where a test builds an exported folder with its Makefile, objects of the
 same content are put beside where make would, and taken from there after it. What an object depends
 on is its key: the compiler and its flags, the Makefile, and the text of all files that the source
-includes. They are kept for one run of the tests.
+includes. They are kept for one run of the tests. Backend ``native`` has its kernels likewise.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 import pickle
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -40,12 +41,17 @@ PARTS = (".o", ".ci")
 
 ELF = b"\x7fELF"
 
+BUILDERS = ("tinyrt.emulate.toolchain", "tinyrt.interpreter.native")
+"""What builds exported code, where this process has imported it."""
+
 NO_IDENTITY = "@" * 8
 NOBODY = f"_{NO_IDENTITY}_".encode()
 """What stands for an identity in what is kept: as part of a name, since ``@`` alone is data."""
 
 ELSEWHERE = ("-I", "-g", "-flto", "--coverage", "-isystem", "-iquote", "@")
 """Beginnings of flags by which an object depends on more than its key, or cannot be renamed."""
+
+UNSURE = (*ELSEWHERE, "-include")
 
 FROM_OUTSIDE = ("CFLAGS", "WARNINGS", "CPATH", "C_INCLUDE_PATH", "MAKEFLAGS")
 """Variables of the environment that make or compilers heed."""
@@ -82,6 +88,26 @@ class Objects:
         for key, (place, owner) in missing.items():
             self._keep(key, place, owner)
         return said
+
+    def link(self, command: Sequence[object], run: Callable[[list[str]], None]) -> None:
+        """Have ``run`` build an exported folder's sources, with the kernels that are there.
+
+        Args:
+            command: a compiler with flags, sources and, at the end, what is to be built; libraries
+                stand behind the sources.
+            run: compiles and links, as such a command says.
+
+        """
+        words = [str(word) for word in command]
+        flags = [word for word in words if word.startswith("-") and word[:2] not in ("-l", "-o")]
+        sources = [] if "-c" in words else kernels_of(words)
+        for key, source, place, owner in sources:
+            place = place.with_suffix(".o")
+            if not self._bring(key, place, owner):
+                run([words[0], *flags, "-c", str(source), "-o", str(place)])
+                self._keep(key, place, owner)
+            words[words.index(str(source))] = str(place)
+        run(words)
 
     def _bring(self, key: str, place: Path, owner: Owner) -> bool:
         kept = self.folder / key
@@ -152,6 +178,32 @@ def sources_of(command: list[str]) -> list[tuple[str, Path, Owner]]:
     return listed
 
 
+def kernels_of(command: list[str]) -> list[tuple[str, Path, Path, Owner]]:
+    """Key, source, place without suffix, and owner, of each kernel that a command compiles.
+
+    Kernels include nothing from other folders: what the flags say of these is of no matter.
+    """
+    flags = [word for word in command if word.startswith("-") and not word.startswith("-I")]
+    sources = [Path(word) for word in command if word.endswith(".c")]
+    kernels = [source for source in sources if source.name.startswith(KERNEL)]
+    beside = {source.parent / "tinyrt_names.h" for source in kernels}
+    names = next((path for path in beside if path.is_file()), None)
+    found = NAME.search(names.read_text()) if names else None
+    if names is None or found is None or any(flag.startswith(UNSURE) for flag in flags):
+        return []
+    library, identity = found[2], found[3]
+    common = [shutil.which(command[0]) or "", *flags]
+    common += [os.environ.get(name, "") for name in FROM_OUTSIDE]
+    texts, listed = Texts(identity), []
+    for source in kernels:
+        if source.parent == names.parent:
+            parts = "\0".join([*common, source.name, texts.of(source)])
+            place = Path(command[-1]).with_name(source.stem)
+            key = hashlib.sha256(parts.encode()).hexdigest()
+            listed.append((key, source, place, Owner(library, identity)))
+    return listed
+
+
 class Texts:
     """What sources of one exported folder depend on; each file is read once."""
 
@@ -206,6 +258,22 @@ class _File:
         return cls(digest, names, {*WORD.findall(bare)}, included)
 
 
+SHARED: dict[str, Objects] = {}
+"""What this process shares: under ``here``, if it does."""
+
+
+def compile_sources(command: Sequence[object]) -> None:
+    """Run a compiler on an exported folder's sources, see ``Objects.link``."""
+
+    def run(words: Sequence[object]) -> None:
+        subprocess.run([str(word) for word in words], check=True)
+
+    if "here" in SHARED:
+        SHARED["here"].link(command, run)
+    else:
+        run(command)
+
+
 @contextmanager
 def shared(folder: Path) -> Iterator[None]:
     """Have what this process builds, and what it forks, take objects from there and keep its own.
@@ -214,17 +282,20 @@ def shared(folder: Path) -> Iterator[None]:
         folder: is there; other processes may share it.
 
     """
-    toolchain = sys.modules.get("tinyrt.emulate.toolchain")
-    if toolchain is None:  # nothing that this process imported builds anything
-        yield
-        return
-    objects, run = Objects(folder), toolchain.run
-
-    def watched(command: Sequence[object], *, doing: str, cwd: Path | None = None) -> str:
-        return objects.make(command, lambda: run(command, doing=doing, cwd=cwd))
-
+    toolchain, native = map(sys.modules.get, BUILDERS)
+    objects = Objects(folder)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(toolchain, "run", watched)
+        patch.setitem(SHARED, "here", objects)
+        if toolchain is not None:
+            run = toolchain.run
+
+            def watched(command: Sequence[object], *, doing: str, cwd: Path | None = None) -> str:
+                return objects.make(command, lambda: run(command, doing=doing, cwd=cwd))
+
+            patch.setattr(toolchain, "run", watched)
+        if native is not None:
+            compile_ = native._compile
+            patch.setattr(native, "_compile", lambda command: objects.link(command, compile_))
         yield
 
 

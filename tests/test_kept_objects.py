@@ -3,11 +3,12 @@
 import shutil
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tests.graphs import small_cnn
-from tests.kept_objects import NAME, Objects, sources_of
+from tests.kept_objects import NAME, Objects, kernels_of, sources_of
 from tests.object_names import renamed
 from tinyrt.emulate import toolchain
 from tinyrt.export import export_graph
@@ -99,6 +100,54 @@ def as_copied(file):
     copy = file.with_suffix(".copy")
     subprocess.run(["objcopy", file, copy], check=True)
     return copy.read_bytes()
+
+
+def library_of(project, place):
+    """The command by which backend ``native`` builds a library."""
+    place.mkdir()
+    sources = sorted(project.rglob("*.c"))
+    flags = ["-std=c99", "-O1", "-fPIC", "-shared", f"-I{project / 'tinyrt'}"]
+    return ["cc", *flags, *sources, "-lm", "-o", place / "model.so"]
+
+
+@needs_a_compiler
+def test_libraries_have_the_kernels_that_are_kept(tmp_path):
+    """They are what would be built, and a kernel that another model has is not compiled again."""
+    (tmp_path / "objects").mkdir()
+    objects, ran = Objects(tmp_path / "objects"), []
+
+    def run(words):
+        ran.append(words)
+        subprocess.run(words, check=True)
+
+    def compiled():
+        names = [word for words in ran for word in words if str(word).endswith(".c")]
+        ran.clear()
+        return {Path(name).stem for name in names}
+
+    first, second = (exported(tmp_path / f"seed{seed}", seed) for seed in (0, 1))
+    objects.link(library_of(first, tmp_path / "a"), run)
+    everything = compiled()
+    assert KERNEL in everything
+    command = library_of(second, tmp_path / "b")
+    objects.link(command, run)
+    assert compiled() == {name for name in everything if not name.startswith("tinyrt_")}
+    kept = (tmp_path / "b" / "model.so").read_bytes()
+    subprocess.run(command, check=True)
+    assert kept == (tmp_path / "b" / "model.so").read_bytes()
+    # Other flags, another kernel, and flags by which objects depend on more.
+    objects.link([word if word != "-O1" else "-O0" for word in command], run)
+    assert compiled() == everything
+    (kernel,) = second.rglob(f"{KERNEL}.c")
+    kernel.write_text(kernel.read_text() + "\n")
+    objects.link(command, run)
+    assert KERNEL in compiled()
+    assert kernels_of(["cc", str(kernel), "-o", "x"])
+    for flag in ("-g", "-flto", "-include"):
+        assert not kernels_of(["cc", flag, str(kernel), "-o", "x"])
+    alone = ["cc", "-c", str(kernel), "-o", str(tmp_path / "x.o")]
+    objects.link(alone, run)
+    assert ran == [alone]
 
 
 @needs_a_compiler

@@ -178,8 +178,9 @@ def test_changed_lines():
 
 
 @pytest.fixture
-def tree(tmp_path):
+def tree(tmp_path, monkeypatch):
     """A module with a test that sees its answer for 2, and nothing else."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # it starts in half the time
     write(tmp_path, "module.py", "def twice(x):\n    return x + x if x < 9 else 0\n")
     write(
         tmp_path,

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 from tests.c.host import SANITIZE, host_compiler
+from tests.kept_objects import compile_sources
 from tinyrt.board.line import lost
 from tinyrt.export import ExportedProject
 from tinyrt.export.rendering import Source, render
@@ -28,10 +29,8 @@ def build(project: ExportedProject, folder: Path, *flags: str) -> Path:
     model = project.directory
     sources = [main, *model.glob("*.c"), *model.glob("tinyrt/*.c")]
     program = folder / "program"
-    subprocess.run(
-        [host_compiler(), *(flags or FLAGS), f"-I{model}", *sources, "-lm", "-o", program],
-        check=True,
-    )
+    command = [host_compiler(), *(flags or FLAGS), f"-I{model}", *sources, "-lm", "-o", program]
+    compile_sources(command)
     return program
 
 

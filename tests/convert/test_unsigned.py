@@ -1,11 +1,14 @@
 """Models on uint8, as older converters made them, against LiteRT's kernels for them."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 import tinyrt
 from tests.convert.raw_tflite import Op, Subgraph, Tensor, build
 from tests.convert.test_tflite_breadth import both
+from tests.sampling import sampled
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.convert.tflite.writer import save_tflite, write_tflite
 from tinyrt.emulate import run_emulated
@@ -84,10 +87,13 @@ def test_rows_of_depthwise_layers_that_are_read_twice(zero_point, stride, kernel
                 np.testing.assert_array_equal(ours, theirs, strict=True)
 
 
+CORES = ("cortex-m0", "cortex-m4", "cortex-m55")
+EACH_ONCE = [*zip(CORES, (1, 2, 1), strict=True)]
+
+
 @pytest.mark.device
 @pytest.mark.slow
-@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m4", "cortex-m55"])
-@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize(("core", "stride"), sampled(EACH_ONCE, [*product(CORES, (1, 2))]))
 def test_a_zero_point_of_weights_costs_four_times_at_most(tmp_path, core, stride):
     """On the device. A convolution in groups in its place takes 35 times on a Cortex-M4."""
     x = {"x": np.random.default_rng(3).integers(0, 256, (2, 16, 16, 8), np.uint8)}

@@ -29,7 +29,7 @@ IMPORTED = {
     COMMAND: (
         *("tinyrt.cli.app", "tinyrt.cli.inspect", "tinyrt.backends.numba.compiled"),
         *("tinyrt.quantize", "tinyrt.emulate", "tinyrt.export", "tinyrt.report"),
-        *("tinyrt.train.fit", "tinyrt.train.qat", "tinyrt.bench"),
+        *("tinyrt.train.fit", "tinyrt.train.qat", "tinyrt.bench", "tinyrt.interpreter.native"),
         *("tinyrt.search", "tinyrt.search.optuna_parts", "optuna.importance"),
         *("typer._adapters",),
     ),

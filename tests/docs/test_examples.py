@@ -15,6 +15,7 @@ from tests.docs import figures
 from tests.docs.commands import PYTHON, served
 from tests.docs.pages import blocks
 from tests.docs.shown import Shown
+from tests.sampling import sampled
 from tinyrt.cli.console import ERR
 from tinyrt.cli.demo import run_demo
 
@@ -42,8 +43,18 @@ def commands(kept_objects):
         yield place
 
 
-FIRST = ("start.md",)
+FIRST = sampled(("slices.md",), ("start.md",))
 """Pages whose commands are those that are installed."""
+
+ALIKE = {
+    "emulate.md": ("--workers 2",),
+    "qat.md": ("-o sparse.tflite", "-o int4.tflite", "-o mixed.tflite"),
+    "quantize.md": ("-o narrow.tflite", "-o auto.tflite", "-o good.tflite"),
+    "run.md": ("bench digits.tflite --seconds 0.2\n",),
+    "search.md": ("-o folds", "-o taught", "-o checked", "-o shared", "-o eyes"),
+}
+"""Page -> what is in commands that run only where all cases are asked for: each takes a second or
+more, nothing on the page needs its files, and its options have tests of their own."""
 
 
 @pytest.mark.device
@@ -59,7 +70,8 @@ def test_examples_run(page, demo_folder, commands, tmp_path):
         if file:
             (folder / file).write_text(text, encoding="utf-8")
         elif language == "sh":
-            _run(["bash", "-euo", "pipefail", "-c", text], folder, *first)
+            left_out = sampled(ALIKE.get(page.name, ()), ())
+            _run(["bash", "-euo", "pipefail", "-c", without(text, left_out)], folder, *first)
         else:
             shown.add(language, text)
     if shown.blocks:
@@ -67,6 +79,24 @@ def test_examples_run(page, demo_folder, commands, tmp_path):
         assert shown.differences(_run([*python, shown.code], folder, *first)) == []
     if page.name in figures.PAGES:
         assert figures.PAGES[page.name](folder, page.read_text(encoding="utf-8")) == []
+
+
+def without(text, parts):
+    """A block without the commands of ``tinyrt`` that have one of these parts."""
+    commands = re.split(r"^(?=tinyrt |python |cat |echo )", text, flags=re.MULTILINE)
+    kept = (
+        c for c in commands if not (c.startswith("tinyrt ") and any(part in c for part in parts))
+    )
+    return "".join(kept)
+
+
+@pytest.mark.parametrize("page", ALIKE)
+def test_commands_that_are_left_out_are_there(page):
+    text = "".join(text for language, _, text in blocks(ROOT / "docs" / page) if language == "sh")
+    for part in ALIKE[page]:
+        less = without(text, (part,))
+        assert text.count("\ntinyrt ") - less.count("\ntinyrt ") == 1, part
+        assert without(less, (part,)) == less
 
 
 def test_what_is_shown_is_compared():

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.c.host import ABORT, SANITIZE, core_flags, host_compiler
+from tests.c.host import ABORT
+from tests.export.program import build_program as exported_program
 from tests.firmware.device import require_core
 from tinyrt.dsp import LogMel
 from tinyrt.emulate import Image, Run, build_image, run_image
@@ -29,13 +30,7 @@ RESET, MISUSE = -1, -2
 def build_program(front: LogMel, folder: Path, *, core: str = "host", options=()) -> Path:
     """The front end as a program, see ``program.c``."""
     project = export_front_end(front, folder / "project", core=core)
-    cc, flags = host_compiler(), f"-O1 {SANITIZE} {' '.join((*core_flags(project.core), *options))}"
-    make = ["make", "-s", "-C", project.directory, f"CC={cc}", f"CFLAGS={flags}", "BUILD=build"]
-    subprocess.run(make, check=True)
-    library, program = project.directory / "build" / "libfront_end.a", folder / "program"
-    command = [cc, *SANITIZE.split(), f"-I{project.directory}", Path(__file__).parent / "program.c"]
-    subprocess.run([*command, library, "-o", program], check=True)
-    return program
+    return exported_program(project, Path(__file__).parent / "program.c", folder, *options)
 
 
 def run_program(program: Path, pieces) -> bytes:

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.c.host import ABORT, SANITIZE, core_flags, host_compiler
+from tests.c.host import ABORT
 from tests.dsp.device import run_invoke
 from tests.dsp.test_anomaly import autoencoder
+from tests.export.program import build_program
 from tests.firmware.device import require_core
 from tests.graphs import Builder
 from tests.listening import int8_net, saved
@@ -68,14 +69,7 @@ def test_what_the_host_says(model):
 def test_c_says_the_same(core, model, tmp_path):
     """On this machine, also what is written for other cores."""
     project = export_anomaly(ALARM, model, tmp_path / "project", core=core)
-    cc = host_compiler()
-    make = ["make", "-s", "-C", project.directory, f"CC={cc}", f"CFLAGS=-O1 {SANITIZE}"]
-    make.append(f"TARGET_FLAGS={' '.join(core_flags(project.core))}")
-    subprocess.run([*make, "BUILD=build"], check=True)
-    library, program = project.directory / "build" / "libanomaly.a", tmp_path / "program"
-    source = Path(__file__).parent / "alarms.c"
-    command = [cc, *SANITIZE.split(), f"-I{project.directory}", source, library, "-o", program]
-    subprocess.run(command, check=True)
+    program = build_program(project, Path(__file__).parent / "alarms.c", tmp_path)
     x, y = pairs(model, inputs(300, 1))
     rng = np.random.default_rng(2)
     x[100:200], y[100:200] = rng.choice([-128, 127], (2, 100, SIZE))

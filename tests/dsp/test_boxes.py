@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.c.host import ABORT, SANITIZE, core_flags, host_compiler
+from tests.c.host import ABORT
 from tests.docs.pages import rows_of
 from tests.dsp.device import run_invoke
+from tests.export.program import build_program
 from tests.firmware.device import require_core
 from tests.sampling import sampled
 from tinyrt.dsp import Boxes, TopK
@@ -246,18 +247,6 @@ ON_HOST = ["cortex-m55", "host", "cortex-m4"]
 """Cores whose code runs on this machine, too."""
 
 
-def program_of(project, library, source, folder):
-    """A program of this machine, under sanitizers."""
-    cc = host_compiler()
-    make = ["make", "-s", "-C", project.directory, f"CC={cc}", f"CFLAGS=-O1 {SANITIZE}"]
-    make.append(f"TARGET_FLAGS={' '.join(core_flags(project.core))}")
-    subprocess.run([*make, "BUILD=build"], check=True)
-    archive, program = project.directory / "build" / f"lib{library}.a", folder / "program"
-    command = [cc, *SANITIZE.split(), f"-I{project.directory}", source, archive, "-o", program]
-    subprocess.run(command, check=True)
-    return program
-
-
 def said(program, data, *arguments):
     done = subprocess.run(
         [program, *arguments], input=data, capture_output=True, check=True, env=os.environ | ABORT
@@ -285,7 +274,7 @@ def packed(boxes, scores, codes):
 )
 def test_c_finds_what_python_does(boxes, core, tmp_path):
     project = export_boxes(boxes, tmp_path / "project", core=core)
-    program = program_of(project, "boxes", Path(__file__).parent / "boxes.c", tmp_path)
+    program = build_program(project, Path(__file__).parent / "boxes.c", tmp_path)
     scores, codes = samples(boxes, sampled(150, 1000), seed=3)
     data = b"".join(s.tobytes() + c.tobytes() for s, c in zip(scores, codes, strict=True))
     for arguments, given in (((), codes), (("anchors",), [None] * len(codes))):
@@ -323,7 +312,7 @@ int main(void) {
 def test_c_finds_the_greatest_scores(top, core, tmp_path):
     project = export_top_k(top, tmp_path / "project", core=core)
     (tmp_path / "main.c").write_text(TOP_PROGRAM)
-    program = program_of(project, "top_k", tmp_path / "main.c", tmp_path)
+    program = build_program(project, tmp_path / "main.c", tmp_path)
     scores = [row_of(top, seed) for seed in range(300)]
     found = np.frombuffer(said(program, b"".join(x.tobytes() for x in scores)), np.int32)
     want = [top.find(x) for x in scores]

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.c.host import ABORT, SANITIZE, host_compiler
+from tests.c.host import ABORT
 from tests.dsp.device import run_invoke
+from tests.export.program import build_program
 from tests.firmware.device import require_core
 from tests.sampling import sampled
 from tinyrt.dsp import Detector, DetectorStream
@@ -123,13 +124,7 @@ def test_scores_are_rows_of_int8(scores):
 @pytest.mark.parametrize("detector", DETECTORS)
 def test_c_decides_as_python_does(detector, tmp_path):
     project = export_detector(detector, tmp_path / "project", core="host")
-    cc = host_compiler()
-    make = ["make", "-s", "-C", project.directory, f"CC={cc}", f"CFLAGS=-O1 {SANITIZE}"]
-    subprocess.run([*make, "BUILD=build"], check=True)
-    library, program = project.directory / "build" / "libdetector.a", tmp_path / "program"
-    source = Path(__file__).parent / "decisions.c"
-    command = [cc, *SANITIZE.split(), f"-I{project.directory}", source, library, "-o", program]
-    subprocess.run(command, check=True)
+    program = build_program(project, Path(__file__).parent / "decisions.c", tmp_path)
     scores = scores_of(detector, 1_000, seed=3)
     environment = os.environ | ABORT
     done = subprocess.run(

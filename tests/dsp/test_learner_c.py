@@ -10,6 +10,7 @@ import pytest
 from tests.c.host import ABORT, SANITIZE, host_compiler
 from tests.dsp.device import run_invoke
 from tests.dsp.test_learner import LEARNERS, orders
+from tests.export.program import build_program
 from tests.firmware.device import require_core
 from tests.sampling import sampled
 from tinyrt.dsp import LearnerState
@@ -47,13 +48,7 @@ def told(state, steps, seed=7):
 def test_c_learns_as_python_does(name, tmp_path):
     learner = LEARNERS[name]
     project = export_learner(learner, tmp_path / "project", core="host")
-    cc = host_compiler()
-    make = ["make", "-s", "-C", project.directory, f"CC={cc}", f"CFLAGS=-O1 {SANITIZE}"]
-    subprocess.run([*make, "BUILD=build"], check=True)
-    library, program = project.directory / "build" / "liblearner.a", tmp_path / "program"
-    source = Path(__file__).parent / "learning.c"
-    command = [cc, *SANITIZE.split(), f"-I{project.directory}", source, library, "-o", program]
-    subprocess.run(command, check=True)
+    program = build_program(project, Path(__file__).parent / "learning.c", tmp_path)
     given, expected = told(LearnerState(learner), 400)
     done = subprocess.run(
         [program], input=b"".join(given), capture_output=True, check=True, env=os.environ | ABORT

@@ -63,7 +63,7 @@ def with_front_end(net, front_end):
 
     def export(folder, **more):
         folder.parent.mkdir(exist_ok=True)
-        path = listening.saved(folder.parent / "ears.tflite", net, front_end)
+        path = listening.saved(folder.parent / "ears.tflite", net(), front_end)
         return export_c(path, folder, **asked(**more))
 
     return export
@@ -103,10 +103,10 @@ KINDS = {
     "speed": (a_graph(dense, optimize="speed"), "net"),
     "ports": (a_graph(quantised, input_type="float32", output_type="uint8"), "net"),
     "board": (a_graph(quantised, board=True), "net"),
-    "sound": (with_front_end(listening.int8_net(), listening.PIPELINE), "ears"),
-    "motion": (with_front_end(moving.int8_net(), moving.PIPELINE), "ears"),
-    "camera": (with_front_end(seeing.int8_net(), seeing.GREY), "ears"),
-    "camera of colours": (with_front_end(seeing.int8_net(3), seeing.COLOURS), "ears"),
+    "sound": (with_front_end(listening.int8_net, listening.PIPELINE), "ears"),
+    "motion": (with_front_end(moving.int8_net, moving.PIPELINE), "ears"),
+    "camera": (with_front_end(seeing.int8_net, seeing.GREY), "ears"),
+    "camera of colours": (with_front_end(lambda: seeing.int8_net(3), seeing.COLOURS), "ears"),
     "several": (several(), "lib"),
     "shared": (several(shared_arena=True), "lib"),
     "shared regions": (several(shared_arena=True, memories=TWO), "lib"),
@@ -117,7 +117,7 @@ KINDS = {
     ),
     "alarm": (an_alarm, "anomaly"),
     "sound by windows": (
-        with_front_end(listening.int8_net(), replace(listening.PIPELINE, normalize="features")),
+        with_front_end(listening.int8_net, replace(listening.PIPELINE, normalize="features")),
         "ears",
     ),
     "cascade": (

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.c.host import ABORT, SANITIZE, host_compiler
+from tests.c.host import ABORT, host_compiler
 from tests.dsp.sounds import mixed
+from tests.export.program import build_program
 from tests.listening import BANDS, CLASSES, FRONT, PIPELINE, ROWS, int8_net, saved
 from tinyrt import api
 from tinyrt.attached import fitted
@@ -35,13 +36,7 @@ def program(ears, tmp_path_factory):
     """``audio.c`` with sanitizers: the arena and the state are as large as the header says."""
     folder = tmp_path_factory.mktemp("program")
     project = export_c(ears, folder / "project", core="host")
-    cc = host_compiler()
-    make = ["make", "-s", "-C", project.directory, f"CC={cc}", f"CFLAGS=-O1 {SANITIZE}"]
-    subprocess.run([*make, "BUILD=build"], check=True)
-    source, library = Path(__file__).parent / "audio.c", project.directory / "build" / "libears.a"
-    command = [cc, *SANITIZE.split(), f"-I{project.directory}", source, library, "-lm"]
-    subprocess.run([*command, "-o", folder / "program"], check=True)
-    return folder / "program"
+    return build_program(project, Path(__file__).parent / "audio.c", folder)
 
 
 def run(program, pieces):

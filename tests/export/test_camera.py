@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tests.c.host import ABORT, SANITIZE, host_compiler
+from tests.c.host import ABORT
+from tests.export.program import build_program
 from tests.listening import saved
 from tests.sampling import sampled
 from tests.seeing import BOXES, CODED, COLOURS, GREY, frames_of, int8_net
@@ -54,17 +55,11 @@ def test_lines_and_frames_give_the_answers_of_the_host(case, tmp_path):
     )
     options = ExportOptions(input_rows=by_rows)
     project = export_c(path, tmp_path / "project", core="host", options=options)
-    cc = host_compiler()
-    make = ["make", "-s", "-C", project.directory, f"CC={cc}", f"CFLAGS=-O1 {SANITIZE}"]
-    subprocess.run([*make, "BUILD=build"], check=True)
-    source, library = Path(__file__).parent / "camera.c", project.directory / "build/libeyes.a"
-    command = [cc, *SANITIZE.split(), f"-I{project.directory}", source, library, "-lm"]
-    subprocess.run([*command, "-o", tmp_path / "program"], check=True)
+    program = build_program(project, Path(__file__).parent / "camera.c", tmp_path)
     frames = frames_of(vision, sampled(60, 2_000))
     done = subprocess.run(
-        [tmp_path / "program"], input=frames.tobytes(), capture_output=True, check=True,
-        env=os.environ | ABORT,
-    ).stdout  # fmt: skip
+        [program], input=frames.tobytes(), capture_output=True, check=True, env=os.environ | ABORT
+    ).stdout
     assert np.frombuffer(done[:48], np.int32).tolist() == STATUSES
     seen = api.look_model(path, frames)
     assert done[48:] == b"".join(answered(vision, seen, i) for i in range(len(frames)))

@@ -10,6 +10,7 @@ import pytest
 from tests.c.host import ABORT, SANITIZE, host_compiler
 from tests.cascades import int8, pair, scaled, with_exit
 from tests.firmware.device import require_core
+from tests.kept_objects import compile_sources
 from tests.quantize.test_mixed import samples
 from tests.sampling import sampled
 from tinyrt import Cascade, run_emulated
@@ -88,7 +89,7 @@ def test_c_answers_as_the_host_does(models, tmp_path):
     sources = [str(path) for path in project.project.directory.rglob("*.c")]
     command = [host_compiler(), "-std=c11", "-Wall", "-Wextra", "-Werror", *SANITIZE.split()]
     command += [f"-I{tmp_path / 'c'}", str(tmp_path / "main.c"), *sources]
-    subprocess.run([*command, "-lm", "-o", str(tmp_path / "main")], check=True)
+    compile_sources([*command, "-lm", "-o", str(tmp_path / "main")])
     stored = cascade._inputs(x)
     done = subprocess.run(
         [tmp_path / "main"],

@@ -1,14 +1,13 @@
 """Projects of models that take samples of several axes, under sanitizers: the host's answers."""
 
 import re
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.c.host import SANITIZE, host_compiler
+from tests.export.program import build_program
 from tests.export.test_audio import RESET, run
 from tests.listening import saved
 from tests.moving import CLASSES, FRONT, KINDS, PIPELINE, float_net, int8_net, moving
@@ -29,18 +28,13 @@ def arm(tmp_path_factory):
 def test_pieces_of_any_size_give_the_answers_of_the_host(core, arm, tmp_path):
     """``samples.c``; the code for cores with DSP instructions has twins in C."""
     project = export_c(arm, tmp_path / "project", core=core)
-    cc = host_compiler()
-    make = ["make", "-s", "-C", project.directory, f"CC={cc}", f"CFLAGS=-O1 {SANITIZE}"]
-    subprocess.run([*make, "BUILD=build"], check=True)
-    source, library = Path(__file__).parent / "samples.c", project.directory / "build/libarm.a"
-    command = [cc, *SANITIZE.split(), f"-I{project.directory}", source, library, "-lm"]
-    subprocess.run([*command, "-o", tmp_path / "program"], check=True)
+    program = build_program(project, Path(__file__).parent / "samples.c", tmp_path)
     rng, pieces, answers = np.random.default_rng(0), [], []
     for seed in range(sampled(36, 1_000)):
         samples = moving(KINDS[seed % len(KINDS)], seed, int(rng.integers(45, 200)))
         pieces += [RESET, *np.split(samples, np.sort(rng.integers(0, len(samples) + 1, 3)))]
         answers.append(api.listen_model(arm, samples))
-    found = np.frombuffer(run(tmp_path / "program", pieces), ANSWER)
+    found = np.frombuffer(run(program, pieces), ANSWER)
     assert len(found) > sampled(80, 2_500)
     for name, kept in (("samples", "samples"), ("detected", "detected")):
         np.testing.assert_array_equal(

@@ -2,7 +2,6 @@
 
 import ctypes
 import re
-import subprocess
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ from tests.asked import asked
 from tests.export.models import dense, echo, views
 from tests.firmware.device import require_core
 from tests.graphs import small_cnn
+from tests.kept_objects import compile_sources
 from tests.quantize.test_mixed import samples
 from tinyrt.emulate import image, run_image
 from tinyrt.errors import ToolError, UnsupportedError
@@ -37,7 +37,7 @@ def run(project, *, arena=None, state=False):
     sources = [*folder.glob("*.c"), *folder.glob("tinyrt/*.c")]
     library = folder / "all.so"
     library.unlink(missing_ok=True)
-    subprocess.run(["gcc", *FLAGS, "-Werror", *sources, "-lm", "-o", library], check=True)
+    compile_sources(["gcc", *FLAGS, "-Werror", *sources, "-lm", "-o", library])
     function = getattr(ctypes.CDLL(library), f"{project.name}_{project.identity}_selftest")
     memory = np.zeros(project.arena_bytes + 64, np.uint8)
     start = -memory.ctypes.data % 16

@@ -10,6 +10,7 @@ from tests.asked import asked
 from tests.c.host import SANITIZE, host_compiler
 from tests.export.models import dense, echo, softmax, views
 from tests.graphs import Builder
+from tests.kept_objects import compile_sources
 from tests.memory.nets import random_net
 from tinyrt.backends.c.parts.cutting import MARGIN
 from tinyrt.convert.tflite.writer import save_tflite
@@ -114,7 +115,7 @@ def test_inferences_take_turns_are_cancelled_and_begun_again(tmp_path):
     sources = [main, *folder.glob("*.c"), *folder.glob("tinyrt/*.c")]
     command = [host_compiler(), "-std=c11", "-Wall", "-Wextra", "-Werror", *SANITIZE.split()]
     command += ["-Wno-unused-result", f"-I{folder}", *sources, "-lm", "-o", tmp_path / "main"]
-    subprocess.run(command, check=True)
+    compile_sources(command)
     rng = np.random.default_rng(5)
     feeds = [
         {v.name: rng.integers(-128, 128, v.shape).astype(np.int8) for v in g.input_values}

@@ -6,6 +6,7 @@ import pytest
 
 from tests.c.host import SANITIZE, host_compiler
 from tests.export.models import dense, echo, views
+from tests.kept_objects import compile_sources
 from tests.memory.nets import random_net
 from tinyrt.export import ExportOptions, Memories, export_graph
 from tinyrt.memory import Region
@@ -183,6 +184,6 @@ def test_what_is_missing_is_a_status(tmp_path, case):
     sources = [tmp_path / "main.c", *folder.glob("*.c"), *folder.glob("tinyrt/*.c")]
     command = [host_compiler(), "-std=c99", "-Wall", "-Wextra", "-Werror", *SANITIZE.split()]
     program = tmp_path / "program"
-    subprocess.run([*command, f"-I{folder}", *sources, "-lm", "-o", program], check=True)
+    compile_sources([*command, f"-I{folder}", *sources, "-lm", "-o", program])
     done = subprocess.run([program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr

@@ -27,6 +27,8 @@ INT8_OPS = sorted(op for op, spec in OPS.items() if Form.INT8 in spec.forms)
 COMPILED_S16_OPS = sorted(op for op, packers in KERNELS.items() if packers.get(Form.INT16X8))
 FAST = sorted(set(BACKENDS) - {"native", "reference"})
 """Backends whose kernels need no building per case; tests/c checks those of native."""
+CNN_CASES = sampled(100, 200)
+OTHER_CASES = sampled(30, 60)
 
 
 def run(graph, feeds, backend):
@@ -46,7 +48,7 @@ def check(graph, feeds, backend):
 @pytest.mark.parametrize("backend", FAST)
 @pytest.mark.parametrize("op", INT8_OPS)
 def test_random_cases(op, backend):
-    for seed in range(200 if op in CNN else 60):
+    for seed in range(CNN_CASES if op in CNN else OTHER_CASES):
         rng = rng_of(op, seed)
         built = build_s8(CASES[op](rng), rng)
         check(built.graph, built.feeds, backend)
@@ -55,7 +57,7 @@ def test_random_cases(op, backend):
 @pytest.mark.slow
 @pytest.mark.parametrize("op", COMPILED_S16_OPS)
 def test_random_cases_on_int16(op):
-    for seed in range(200 if op in CNN else 60):
+    for seed in range(CNN_CASES if op in CNN else OTHER_CASES):
         rng = rng_of(op, seed)
         built = build_s16(CASES[op](rng), rng)
         check(built.graph, built.feeds, "numba")
@@ -125,10 +127,12 @@ def test_accumulators_and_multipliers_at_their_limits(exponent, backend):
     "op",
     sampled(["fully_connected"], ["conv2d", "depthwise_conv2d", "fully_connected"]),
 )
-def test_kernels_for_cpus_without_vector_extensions(op):
+def test_kernels_for_cpus_without_vector_extensions(op, tmp_path):
     """The same cases, compiled for the plainest CPU of this architecture."""
     test = f"{__file__}::test_random_cases[{op}-numba]"
     environment = os.environ | {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+    # Not optimised, it compiles quickly; others must not find that in the usual cache.
+    environment |= sampled({"NUMBA_OPT": "0", "TINYRT_CACHE": str(tmp_path)}, {})
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", test]
     result = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert result.returncode == 0, result.stdout

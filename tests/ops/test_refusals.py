@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.ops.cases import PLAIN
 from tests.ops.signal_refusals import SIGNAL_FIELDS, SIGNAL_REFUSED
+from tests.sampling import sampled
 from tinyrt.errors import ShapeError
 from tinyrt.ir import DType, TensorType
 from tinyrt.ops import OPS
@@ -345,7 +346,7 @@ operands = st.none() | st.builds(TensorType, dtypes, shapes.map(tuple))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("op", sorted(OPS))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=sampled(25, 60), deadline=None, derandomize=True)
 @given(data=st.data())
 def test_hostile_records_are_refused_or_right(op, data):
     """Any attributes on any inputs: a ``ShapeError``, or the shape that the float kernel gives."""

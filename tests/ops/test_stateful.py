@@ -6,6 +6,7 @@ import pytest
 from tests.ops.build import build_f32, build_s8, build_s16
 from tests.ops.cases import CASES, rng_of
 from tests.ops.stateful import PLACES, answers, keeping, sequence
+from tests.sampling import sampled
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import ModelFormatError, TinyrtError, UnsupportedError
@@ -20,7 +21,7 @@ FORMS = [
     ("unidirectional_sequence_lstm", build_s8),
     ("unidirectional_sequence_lstm", build_s16),
 ]
-CASES_OF = {"reference": 60, "numba": 60, "native": 3}
+CASES_OF = {"reference": sampled(20, 60), "numba": sampled(20, 60), "native": 3}
 """Backend -> cases; tests/c runs many more of the kernels of native."""
 RUNS = 4
 

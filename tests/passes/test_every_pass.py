@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from tests.passes.examples import EXAMPLES_OF, Made
 from tests.passes.random_graphs import graphs, seeded
 from tests.passes.random_net import RandomNet as Net
+from tests.sampling import sampled
 from tinyrt.budget import Budget
 from tinyrt.convert.passes import FLOAT_PIPELINE, optimize
 from tinyrt.convert.passes.known import KNOWN_PASSES
@@ -24,7 +25,7 @@ RULES = {rule.name: rule for rule in FLOAT_PIPELINE}
 BEFORE = {"flip_regions": ("remove_identity", "merge_transposes", "turn_input", "turn_output")}
 """Pass -> those without which it may turn the same things to and fro."""
 
-EXAMPLES = 25
+EXAMPLES = sampled(10, 25)
 GRAPHS = 300
 
 
@@ -130,7 +131,7 @@ def test_all_together_keep_the_results_of_random_graphs():
     fired: set[str] = set()
     for seed in range(GRAPHS):
         graph = seeded(seed)
-        for keep_layout in (True, False):
+        for keep_layout in sampled((seed % 2 == 0,), (True, False)):
             log = RewriteLog()
             assert_same(graph, optimize(graph, keep_layout=keep_layout, log=log))
             fired.update(rule for rule, _ in log.applied)

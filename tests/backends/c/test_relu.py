@@ -7,6 +7,7 @@ import pytest
 
 from tests.c.packed_cases import relu_outputs
 from tests.ops.build import Case
+from tests.sampling import sampled
 from tinyrt.backends.c.blocks.layer import MAX_SUM, simplify
 from tinyrt.backends.c.blocks.relu import relu_scales
 from tinyrt.backends.c.choice import choose
@@ -40,7 +41,7 @@ def all_sums(layer, channel, x_zp):
     return np.arange(least, greatest + 1, dtype=np.int64)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(sampled(6, 12)))
 def test_every_sum_has_the_references_output(seed):
     rng = np.random.default_rng(seed)
     c_out, taps, x_zp = (

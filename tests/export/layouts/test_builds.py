@@ -12,6 +12,7 @@ from tests.c.host import host_compiler
 from tests.export.kinds import KINDS, floats
 from tests.export.layouts.stand_ins import TOPS, build_with_example, lacking
 from tests.export.models import dense, softmax
+from tests.kept_objects import compile_sources
 from tinyrt.export import (
     ExportOptions,
     export_graph,
@@ -84,7 +85,7 @@ def said_by_example(folder, name):
     options = ["-std=c99", "-O0", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror"]
     command = [host_compiler(), *options, "-fsanitize=undefined", "-fno-sanitize-recover=all"]
     command += [f"-I{folder / 'src'}", str(example), *sources, "-lm", "-o", str(program)]
-    subprocess.run(command, check=True)
+    compile_sources(command)
     return subprocess.run(
         [program], check=False, capture_output=True, text=True
     ).stdout.splitlines()
