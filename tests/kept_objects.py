@@ -4,7 +4,8 @@ Most of what tests compile are kernels, the same for many models but for the lib
 identity in their names. So where a test builds an exported folder with its Makefile, objects of the
 same content are put beside where make would, and taken from there after it. What an object depends
 on is its key: the compiler and its flags, the Makefile, and the text of all files that the source
-includes. They are kept for one run of the tests.
+includes. Which kernels a project has, and so which get other names, matters only for those that the
+object names. Sources of the harness are kept likewise. All is kept for one run of the tests.
 """
 
 from __future__ import annotations
@@ -27,13 +28,23 @@ import pytest
 from tests.object_names import renamed
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+ANY_INCLUDE = re.compile(r'^\s*#\s*include\s+([A-Z]|"\w+\.c")', re.MULTILINE)
+"""What a macro names, here or in a source that is part of this one."""
+
 NAME = re.compile(r"^#define (\w+) (\w+)_([0-9a-f]{8}|@{8})_\1\n", re.MULTILINE)
 """What ``tinyrt_names.h`` has of each kernel: library, identity."""
 
 OBJECT = re.compile(r"^\t\$\(BUILD\)/(\w+)\.o ?\\?\n", re.MULTILINE)
 KERNEL = "tinyrt_"
+HARNESS = "harness_"
 WORD = re.compile(rf"{KERNEL}\w+")
 """What may be the name of a kernel; names that begin otherwise are taken for used."""
+
+WORD_IN_OBJECT = re.compile(rb"tinyrt_\w+\b(?!\.[ch]\b)")
+"""The same in what the compiler wrote; the names of files are none."""
+
+EXPORT = re.compile(r"export ([0-9a-f]{8}) \*/")
+"""What the first lines of a file say of the project that it is of."""
 
 PARTS = (".o", ".ci")
 """What the compiler writes of a source that is needed later."""
@@ -52,15 +63,44 @@ FROM_OUTSIDE = ("CFLAGS", "WARNINGS", "CPATH", "C_INCLUDE_PATH", "MAKEFLAGS")
 
 
 class Owner(NamedTuple):
-    """What a project's kernels have in their names."""
+    """What a project's kernels have in their names, and those that a source may use."""
 
     library: str
     identity: str
+    kernels: frozenset[str] = frozenset()
 
 
 def _named(content: bytes, old: bytes, new: bytes) -> bytes | None:
     """What the compiler wrote, with another name; nothing where that may not be enough."""
     return renamed(content, old, new) if content[:4] == ELF else content.replace(old, new)
+
+
+class Kept(NamedTuple):
+    """What the compiler wrote, without the identity, for a library of that name.
+
+    ``own`` are the kernels that it names with the library, ``plain`` those without.
+    """
+
+    library: str
+    parts: dict[str, bytes]
+    own: set[str]
+    plain: set[str]
+
+    @classmethod
+    def of(cls, library: str, parts: dict[str, bytes]) -> Kept:
+        """Read off the names."""
+        own, plain = set[str](), set[str]()
+        prefix = re.escape(library.encode() + NOBODY)
+        for content in parts.values():
+            names = re.compile(prefix + rb"(tinyrt_\w+)")
+            own |= {name.decode() for name in names.findall(content)}
+            bare = names.sub(b"", content)
+            plain |= {name.decode() for name in WORD_IN_OBJECT.findall(bare)}
+        return cls(library, parts, own, plain)
+
+    def serves(self, owner: Owner) -> bool:
+        """Whether the project renames what was renamed here, and nothing else of it."""
+        return self.own <= owner.kernels and not self.plain & owner.kernels
 
 
 class Objects:
@@ -69,33 +109,45 @@ class Objects:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def make(self, command: Sequence[object], run: Callable[[], str]) -> str:
-        """Run ``make`` on an exported folder, with the objects that are there already."""
-        sources = sources_of([str(word) for word in command])
-        if not sources:
-            return run()
+    def make(
+        self, command: Sequence[object], run: Callable[[], str], cwd: Path | None = None
+    ) -> str:
+        """Run a command that compiles, with the objects that are there already.
+
+        It is a ``make`` of an exported folder, or compiles one source of the harness.
+        """
+        words = [str(word) for word in command]
+        one = harness_source(words, cwd)
+        sources = sources_of(words) if one is None else [one]
         missing = {}
         for key, place, owner in sources:
             if not self._bring(key, place, owner):
                 missing[key] = (place, owner)
+        if one is not None and not missing:
+            return ""
         said = run()
         for key, (place, owner) in missing.items():
             self._keep(key, place, owner)
         return said
 
+    def _kept(self, key: str) -> list[Kept]:
+        file = self.folder / key
+        return pickle.loads(file.read_bytes()) if file.exists() else []
+
     def _bring(self, key: str, place: Path, owner: Owner) -> bool:
-        kept = self.folder / key
-        if not kept.exists():
+        kept = next((each for each in self._kept(key) if each.serves(owner)), None)
+        if kept is None:
             return False
-        library, parts = pickle.loads(kept.read_bytes())
-        if library != owner.library:
-            old = library.encode() + NOBODY
+        parts: dict[str, bytes | None] = {**kept.parts}
+        if kept.library != owner.library:
+            old = kept.library.encode() + NOBODY
             new = f"{owner.library}_{owner.identity}_".encode()
-            parts = {suffix: _named(content, old, new) for suffix, content in parts.items()}
+            parts = {suffix: _named(content, old, new) for suffix, content in kept.parts.items()}
         if None in parts.values():
             return False
         place.parent.mkdir(parents=True, exist_ok=True)
         for suffix, content in parts.items():
+            assert content is not None
             written = content.replace(NOBODY, f"_{owner.identity}_".encode())
             place.with_suffix(suffix).write_bytes(written)
         return True
@@ -110,9 +162,37 @@ class Objects:
             return  # data that would be taken for a name
         own = f"_{owner.identity}_".encode()
         parts = {suffix: content.replace(own, NOBODY) for suffix, content in parts.items()}
+        kept = [*self._kept(key), Kept.of(owner.library, parts)]
         with tempfile.NamedTemporaryFile(dir=self.folder, delete=False) as file:
-            file.write(pickle.dumps((owner.library, parts)))
+            file.write(pickle.dumps(kept))
         Path(file.name).replace(self.folder / key)
+
+
+def harness_source(command: list[str], cwd: Path | None) -> tuple[str, Path, Owner] | None:
+    """Key, place without suffix, and owner, of the object of a harness's source.
+
+    Nothing where the command does something else, or the object depends on what no key holds.
+    """
+    if cwd is None or "-c" not in command or "-iquote" not in command:
+        return None
+    source = cwd / command[command.index("-c") + 1]
+    if not source.name.startswith(HARNESS):
+        return None
+    text = source.read_text()
+    quoted = command.index("-iquote")
+    flags = [*command[1:quoted], *command[quoted + 2 :]]
+    found = EXPORT.search(text)
+    unsure = any(flag.startswith(ELSEWHERE) for flag in flags if flag != "-I.")
+    place = cwd / source.stem
+    if found is None or unsure or place.with_suffix(".o").exists():
+        return None
+    texts = Texts(found[1], Path(command[quoted + 1]))
+    # A macro may name any of the headers there.
+    headers = sorted(cwd.glob("*.h")) if ANY_INCLUDE.search(text) else []
+    listed = [texts.of(Path(f)) if Path(f).is_file() else f for f in flags]
+    listed += [os.environ.get(name, "") for name in FROM_OUTSIDE]
+    parts = [shutil.which(command[0]) or "", *listed, *map(texts.of, [source, *headers])]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest(), place, Owner("", found[1])
 
 
 def sources_of(command: list[str]) -> list[tuple[str, Path, Owner]]:
@@ -146,22 +226,30 @@ def sources_of(command: list[str]) -> list[tuple[str, Path, Owner]]:
     for name in OBJECT.findall(rules):
         # Names of a model's own code are the same in whatever library it is.
         of_library = [] if name.startswith(KERNEL) else [library]
-        parts = [*common, *of_library, name, texts.of(places[name])]
-        digest = hashlib.sha256("\0".join(parts).encode())
-        listed.append((digest.hexdigest(), build / name, Owner(library, identity)))
+        text, kernels = texts.read(places[name])
+        digest = hashlib.sha256("\0".join([*common, *of_library, name, text]).encode())
+        listed.append((digest.hexdigest(), build / name, Owner(library, identity, kernels)))
     return listed
 
 
 class Texts:
-    """What sources of one exported folder depend on; each file is read once."""
+    """What sources of one exported folder depend on; each file is read once.
 
-    def __init__(self, identity: str) -> None:
-        self.identity = identity
+    Files that are included lie beside those that do so, or in ``folder``.
+    """
+
+    def __init__(self, identity: str, folder: Path | None = None) -> None:
+        self.identity, self.folder = identity, folder
         self._files: dict[Path, _File] = {}
 
     def of(self, source: Path) -> str:
         """Digests of a source and of all that it includes, and the names of kernels that these use;
         without the identity."""
+        text, kernels = self.read(source)
+        return "\0".join([text, *sorted(kernels)])
+
+    def read(self, source: Path) -> tuple[str, frozenset[str]]:
+        """The same, with the names apart."""
         files: dict[Path, _File] = {}
         waiting = [source]
         while waiting:
@@ -170,17 +258,17 @@ class Texts:
                 files[path] = self._read(path)
                 waiting += files[path].beside
         words = {word for file in files.values() for word in file.words}
-        listed = []
+        listed, kernels = list[str](), set[str]()
         for path in sorted(files):
             names = files[path].names.items()
-            kernels = (name for name, _ in names if name in words)
+            kernels |= {name for name, _ in names if name in words}
             others = (line for name, line in names if not name.startswith(KERNEL))
-            listed += [files[path].digest, *kernels, *others]
-        return "\0".join(listed)
+            listed += [files[path].digest, *others]
+        return "\0".join(listed), frozenset(kernels)
 
     def _read(self, path: Path) -> _File:
         if path not in self._files:
-            self._files[path] = _File.of(path, self.identity)
+            self._files[path] = _File.of(path, self.identity, self.folder)
         return self._files[path]
 
 
@@ -194,9 +282,10 @@ class _File:
     beside: list[Path]
 
     @classmethod
-    def of(cls, path: Path, identity: str) -> _File:
+    def of(cls, path: Path, identity: str, folder: Path | None) -> _File:
         text = path.read_text()
-        beside = [path.parent / name for name in INCLUDE.findall(text)]
+        folders = [path.parent, *([folder] if folder else [])]
+        beside = [place / name for name in INCLUDE.findall(text) for place in folders]
         text = text.replace(f"_{identity}_", f"_{NO_IDENTITY}_")
         text = text.replace(f"export {identity} */", f"export {NO_IDENTITY} */")
         names = {line[1]: line[0] for line in NAME.finditer(text)}
@@ -221,7 +310,7 @@ def shared(folder: Path) -> Iterator[None]:
     objects, run = Objects(folder), toolchain.run
 
     def watched(command: Sequence[object], *, doing: str, cwd: Path | None = None) -> str:
-        return objects.make(command, lambda: run(command, doing=doing, cwd=cwd))
+        return objects.make(command, lambda: run(command, doing=doing, cwd=cwd), cwd)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(toolchain, "run", watched)

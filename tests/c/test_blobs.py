@@ -8,7 +8,15 @@ import subprocess
 import numpy as np
 import pytest
 
-from tests.c.host import SANITIZE, host_compiler, require_tool
+from tests.c.host import (
+    CFLAGS,
+    RUNNING_HEADER,
+    SANITIZE,
+    build_library,
+    host_compiler,
+    link,
+    require_tool,
+)
 from tests.export.blobs import HEADER, trained_twice, with_word, without_sha256
 from tests.export.models import dense
 from tinyrt import load
@@ -20,6 +28,9 @@ from tinyrt.ops.fully_connected import FullyConnectedAttrs
 
 pytestmark = pytest.mark.slow
 
+CHECKED = f"-O0 {SANITIZE} -include {RUNNING_HEADER}"
+"""Options of a model's code where its own functions have every check, too."""
+
 MAIN = r"""
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +38,10 @@ MAIN = r"""
 #include "mo.h"
 #include "tinyrt/tinyrt_blob.h"
 #include "tinyrt/tinyrt_types.h"
+
+/* The model says which op runs, as in other programs. */
+void tinyrt_op_begins(int op) { (void)op; }
+void tinyrt_op_ends(void) {}
 
 static _Alignas(16) uint8_t arena[MO_ARENA_BYTES];
 static const mo_handle_t untouched = {0xA5A5A5A5U, arena};
@@ -188,24 +203,23 @@ def made(zoo, tmp_path_factory):
     project = export_c(one, folder / "mo", core="host", options=ExportOptions(name="mo", blob=True))
     make_blob(other, project.directory, folder / "b.blob", revision=7)
     shutil.copy(project.directory / "mo.blob", folder / "a.blob")
-    build(folder, project)
+    build(folder, project, CHECKED)
     return folder
 
 
-def build(folder, project, *core):
+def build(folder, project, cflags=CFLAGS):
     """A program that does what its first argument says with blobs for this project.
 
     Args:
         folder: where.
         project: what to build.
-        core: options that select the processor.
+        cflags: options for its code.
 
     """
-    (folder / "main.c").write_text(MAIN)
-    sources = sorted(project.directory.rglob("*.c"))
-    flags = ["-std=c11", "-g", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror"]
-    command = [host_compiler(), *flags, *core, *SANITIZE.split(), "-I", project.directory]
-    subprocess.run([*command, "main.c", *sources, "-lm", "-o", "program"], cwd=folder, check=True)
+    main = folder / "main.c"
+    main.write_text(MAIN)
+    warnings = ("-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror")
+    link(build_library(project, folder, cflags=cflags), project, main, "-std=c11", *warnings)
 
 
 def run(folder, *words):
