@@ -17,7 +17,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,8 +46,13 @@ WORD_IN_OBJECT = re.compile(rb"tinyrt_\w+\b(?!\.[ch]\b)")
 EXPORT = re.compile(r"export ([0-9a-f]{8}) \*/")
 """What the first lines of a file say of the project that it is of."""
 
-PARTS = (".o", ".ci")
+CALLS = ".ci"
+PARTS = (".o", CALLS)
 """What the compiler writes of a source that is needed later."""
+
+CALL_GRAPH = "-fcallgraph-info=su"
+HOOKS = re.compile(rf" {CALL_GRAPH}(?= )| -include \S*/harness_profile\.h(?= )")
+"""Flags that leave objects of kernels as they are."""
 
 ELF = b"\x7fELF"
 
@@ -63,11 +68,13 @@ FROM_OUTSIDE = ("CFLAGS", "WARNINGS", "CPATH", "C_INCLUDE_PATH", "MAKEFLAGS")
 
 
 class Owner(NamedTuple):
-    """What a project's kernels have in their names, and those that a source may use."""
+    """What a project's kernels have in their names, those that a source may use, and whether the
+    compiler is to write who calls whom."""
 
     library: str
     identity: str
     kernels: frozenset[str] = frozenset()
+    calls: bool = False
 
 
 def _named(content: bytes, old: bytes, new: bytes) -> bytes | None:
@@ -99,8 +106,10 @@ class Kept(NamedTuple):
         return cls(library, parts, own, plain)
 
     def serves(self, owner: Owner) -> bool:
-        """Whether the project renames what was renamed here, and nothing else of it."""
-        return self.own <= owner.kernels and not self.plain & owner.kernels
+        """Whether the project renames what was renamed here, and nothing else of it, and all that it
+        asks for is there."""
+        told = CALLS in self.parts or not owner.calls
+        return told and self.own <= owner.kernels and not self.plain & owner.kernels
 
 
 class Objects:
@@ -147,6 +156,8 @@ class Objects:
             return False
         place.parent.mkdir(parents=True, exist_ok=True)
         for suffix, content in parts.items():
+            if suffix == CALLS and not owner.calls:
+                continue
             assert content is not None
             written = content.replace(NOBODY, f"_{owner.identity}_".encode())
             place.with_suffix(suffix).write_bytes(written)
@@ -192,7 +203,8 @@ def harness_source(command: list[str], cwd: Path | None) -> tuple[str, Path, Own
     listed = [texts.of(Path(f)) if Path(f).is_file() else f for f in flags]
     listed += [os.environ.get(name, "") for name in FROM_OUTSIDE]
     parts = [shutil.which(command[0]) or "", *listed, *map(texts.of, [source, *headers])]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest(), place, Owner("", found[1])
+    owner = Owner("", found[1], calls=CALL_GRAPH in flags)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest(), place, owner
 
 
 def sources_of(command: list[str]) -> list[tuple[str, Path, Owner]]:
@@ -219,16 +231,28 @@ def sources_of(command: list[str]) -> list[tuple[str, Path, Owner]]:
     bare = bare.replace(f"lib{library}.a", "lib.a")
     outside = (os.environ.get(name, "") for name in FROM_OUTSIDE)
     common = [shutil.which(given["CC"]) or "", bare, *outside]
-    for word in " ".join(f"{name}={value}" for name, value in given.items()).split():
-        common.append(Texts(identity).of(Path(word)) if Path(word).is_file() else word)
     texts, listed = Texts(identity), []
+    all_flags, of_kernels = (_spelt(given, identity, hooks) for hooks in (True, False))
     places = {path.stem: path for path in sorted(project.rglob("*.c"), reverse=True)}
     for name in OBJECT.findall(rules):
-        # Names of a model's own code are the same in whatever library it is.
-        of_library = [] if name.startswith(KERNEL) else [library]
+        # Names of a model's own code are the same in whatever library it is, and it calls hooks.
+        own = of_kernels if name.startswith(KERNEL) else [*all_flags, library]
         text, kernels = texts.read(places[name])
-        digest = hashlib.sha256("\0".join([*common, *of_library, name, text]).encode())
-        listed.append((digest.hexdigest(), build / name, Owner(library, identity, kernels)))
+        digest = hashlib.sha256("\0".join([*common, *own, name, text]).encode())
+        owner = Owner(library, identity, kernels, CALL_GRAPH in flags)
+        listed.append((digest.hexdigest(), build / name, owner))
+    return listed
+
+
+def _spelt(given: Mapping[str, str], identity: str, hooks: bool) -> list[str]:
+    """Variables and their flags, with the text of files; ``hooks`` as well, which ops call that
+    are counted, and what has the compiler write more than the object."""
+    listed = []
+    for name, value in given.items():
+        bare = value if hooks else HOOKS.sub(" ", f" {value} ")
+        listed.append(f"{name}=")
+        for word in bare.split():
+            listed.append(Texts(identity).of(Path(word)) if Path(word).is_file() else word)
     return listed
 
 

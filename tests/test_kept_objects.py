@@ -1,5 +1,6 @@
 """Objects that tests share are those that the compiler makes, and none where it makes others."""
 
+import re
 import shutil
 import subprocess
 from dataclasses import replace
@@ -9,6 +10,7 @@ import pytest
 from tests.graphs import small_cnn
 from tests.kept_objects import NAME, Objects, harness_source, sources_of
 from tests.object_names import renamed
+from tinyrt import kernels_c
 from tinyrt.emulate import toolchain
 from tinyrt.emulate.image import FIRMWARE, bring_harness, bring_model
 from tinyrt.export import export_graph
@@ -192,6 +194,31 @@ def test_names_of_kernels_matter_to_objects_that_have_them(tmp_path, monkeypatch
     assert built[:2] == built[2:]
     assert built[0] != built[1]
     assert sorted(name for name in compiled if name[0] != "0") == ["1/net", f"1/{KERNEL}"]
+
+
+def test_what_counts_ops_is_in_keys_of_the_models_own_code(tmp_path):
+    """No kernel calls it, nor says what another flag has the compiler write beside objects."""
+    project, hooks = exported(tmp_path / "net"), tmp_path / "harness_profile.h"
+    hooks.write_text("#define TINYRT_PROFILE_BEGIN(op) begin(op)\n")
+    whole = keys(project)
+    for flags in (f"-O1 -include {hooks}", "-O1 -fcallgraph-info=su"):
+        found = keys(project, flags)
+        assert {name for name in whole if found[name] != whole[name]} == {"net", "net_weights"}
+    calls = re.compile(r"^(?!\s*#).*TINYRT_PROFILE_", re.MULTILINE)
+    assert not [p for p in kernels_c.ROOT.rglob("*.[ch]") if calls.search(p.read_text())]
+
+
+@needs_a_compiler
+def test_who_calls_whom_is_written_where_it_is_asked_for(tmp_path):
+    project, written = exported(tmp_path / "net"), []
+    (tmp_path / "objects").mkdir()
+    objects = Objects(tmp_path / "objects")
+    for i, flags in enumerate(("", "-fcallgraph-info=su", "", "-fcallgraph-info=su")):
+        words = command(project, tmp_path / str(i), f"-O1 {flags}")
+        objects.make(words, lambda words=words: toolchain.run(words, doing="building"))
+        written.append({file.name: file.read_bytes() for file in (tmp_path / str(i)).glob("*.ci")})
+    assert f"{KERNEL}.ci" in written[1]
+    assert written == 2 * [{}, written[1]]
 
 
 def harness_key(project, folder, name, *flags):
