@@ -106,8 +106,8 @@ class Kept(NamedTuple):
         return cls(library, parts, own, plain)
 
     def serves(self, owner: Owner) -> bool:
-        """Whether the project renames what was renamed here, and nothing else of it, and all that it
-        asks for is there."""
+        """Whether all that the project asks for is there, and the kernels that it renames are those
+        that were renamed here."""
         told = CALLS in self.parts or not owner.calls
         return told and self.own <= owner.kernels and not self.plain & owner.kernels
 

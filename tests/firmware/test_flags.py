@@ -210,9 +210,7 @@ SLICED_SAMPLE = [("cortex-m4", "frame pointer, for size")]
 
 
 @pytest.mark.parametrize(("core", "name"), sampled(SLICED_SAMPLE, ALL))
-def test_code_in_slices_is_exact_under_any_flags(
-    halves, tmp_path, monkeypatch, core, name
-):
+def test_code_in_slices_is_exact_under_any_flags(halves, tmp_path, monkeypatch, core, name):
     """In the smallest that there are."""
     program, expected = halves[0]
     monkeypatch.setattr(slices, "divided", smallest)
