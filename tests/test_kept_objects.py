@@ -1,5 +1,6 @@
 """Objects that tests share are those that the compiler makes, and none where it makes others."""
 
+import re
 import shutil
 import subprocess
 from dataclasses import replace
@@ -8,9 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.graphs import small_cnn
-from tests.kept_objects import NAME, Objects, kernels_of, sources_of
+from tests.kept_objects import Objects, harness_source, kernels_of, sources_of
+from tests.kept_texts import NAME
 from tests.object_names import renamed
+from tinyrt import kernels_c
 from tinyrt.emulate import toolchain
+from tinyrt.emulate.image import FIRMWARE, bring_harness, bring_model
 from tinyrt.export import export_graph
 
 KERNEL = "tinyrt_softmax_f32"
@@ -214,17 +218,88 @@ def test_a_key_is_of_headers_that_flags_name(tmp_path):
     assert {name for name in found[0] if found[0][name] != found[1][name]} == {*found[0]}
 
 
-def test_names_of_kernels_that_a_file_does_not_use_are_not_in_its_key(tmp_path):
+@needs_a_compiler
+def test_names_of_kernels_matter_to_objects_that_have_them(tmp_path, monkeypatch):
+    """With the library's name or without; what else a project has, or lacks, is nothing to them."""
     project = exported(tmp_path / "net")
     (names,) = project.rglob("tinyrt_names.h")
     lines = names.read_text().splitlines(keepends=True)
     (used,) = (line for line in lines if line.startswith(f"#define {KERNEL} "))
     assert NAME.match(used)
-    before = keys(project)
-    names.write_text("".join(line for line in lines if line is not used))
-    after = keys(project)
-    assert before[KERNEL] != after[KERNEL]
-    assert before["tinyrt_conv2d_f32"] == after["tinyrt_conv2d_f32"]
+    without = "".join(line for line in lines if line is not used)
+    (tmp_path / "objects").mkdir()
+    objects, built, compiled = Objects(tmp_path / "objects"), [], []
+    keep = objects._keep
+
+    def noting(key, place, owner):
+        compiled.append(place.relative_to(tmp_path).as_posix())
+        keep(key, place, owner)
+
+    monkeypatch.setattr(objects, "_keep", noting)
+    for i, text in enumerate(("".join(lines), without, "".join(lines), without)):
+        names.write_text(text)
+        words = command(project, tmp_path / str(i))
+        objects.make(words, lambda words=words: toolchain.run(words, doing="building"))
+        built.append((tmp_path / str(i) / f"{KERNEL}.o").read_bytes())
+    assert built[:2] == built[2:]
+    assert built[0] != built[1]
+    assert sorted(name for name in compiled if name[0] != "0") == ["1/net", f"1/{KERNEL}"]
+
+
+def test_what_counts_ops_is_in_keys_of_the_models_own_code(tmp_path):
+    """No kernel calls it, nor says what another flag has the compiler write beside objects."""
+    project, hooks = exported(tmp_path / "net"), tmp_path / "harness_profile.h"
+    hooks.write_text("#define TINYRT_PROFILE_BEGIN(op) begin(op)\n")
+    whole = keys(project)
+    for flags in (f"-O1 -include {hooks}", "-O1 -fcallgraph-info=su"):
+        found = keys(project, flags)
+        assert {name for name in whole if found[name] != whole[name]} == {"net", "net_weights"}
+    calls = re.compile(r"^(?!\s*#).*TINYRT_PROFILE_", re.MULTILINE)
+    assert not [p for p in kernels_c.ROOT.rglob("*.[ch]") if calls.search(p.read_text())]
+
+
+@needs_a_compiler
+def test_who_calls_whom_is_written_where_it_is_asked_for(tmp_path):
+    project, written = exported(tmp_path / "net"), []
+    (tmp_path / "objects").mkdir()
+    objects = Objects(tmp_path / "objects")
+    for i, flags in enumerate(("", "-fcallgraph-info=su", "", "-fcallgraph-info=su")):
+        words = command(project, tmp_path / str(i), f"-O1 {flags}")
+        objects.make(words, lambda words=words: toolchain.run(words, doing="building"))
+        written.append({file.name: file.read_bytes() for file in (tmp_path / str(i)).glob("*.ci")})
+    assert f"{KERNEL}.ci" in written[1]
+    assert written == 2 * [{}, written[1]]
+
+
+def harness_key(project, folder, name, *flags):
+    """The key of a source of the harness there."""
+    words = ["cc", *flags, "-I.", "-iquote", str(project), "-c", name, "-o", "a.o"]
+    found = harness_source(words, folder)
+    return None if found is None else found[0]
+
+
+def test_a_key_of_the_harness_is_of_all_that_it_includes(tmp_path):
+    """Of the model only where it does: what starts a board is the same for all."""
+    found = []
+    for seed in range(2):
+        project = export_graph(small_cnn(seed), tmp_path / str(seed), core="cortex-m4")
+        folder = tmp_path / f"image{seed}"
+        folder.mkdir()
+        bring_harness(project, folder, (FIRMWARE, FIRMWARE / "arm"))
+        bring_model(project, folder)
+        names = ("harness_startup.c", "harness_main.c")
+        found.append([harness_key(project.directory, folder, name, "-O1") for name in names])
+        assert None not in found[-1]
+    assert found[0][0] == found[1][0]
+    assert harness_key(project.directory, folder, names[0], "-O2") not in found[1]
+    assert harness_key(project.directory, folder, names[0], "-O1", "-g") is None
+    for header in (project.directory / f"{project.name}.h", folder / "harness_model.h"):
+        header.write_text(header.read_text() + "int more;\n")
+        found.append([harness_key(project.directory, folder, name, "-O1") for name in names])
+    assert len({startup for startup, _ in found}) == 1
+    assert len({main for _, main in found[1:]}) == 3
+    (folder / "harness_startup.o").write_text("")
+    assert harness_key(project.directory, folder, names[0], "-O1") is None
 
 
 @pytest.mark.parametrize("flags", ["-O1 -g", "-O1 -flto", "-O1 -I/usr/include", "--coverage"])

@@ -11,16 +11,20 @@ import json
 import subprocess
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from tests.c.host import RUNNING_HEADER, core_flags, run_program, write_driver
-from tests.kept_objects import Texts
+from tests.kept_texts import Texts
 from tinyrt import kernels_c
 from tinyrt.export import ExportedProject
 
 FLAGS = ("-std=gnu99", "-O0", "-w", "-include", str(RUNNING_HEADER))
+
+COUNTED = ("--coverage", "-fprofile-filter-files=tinyrt_[^/]*$")
+"""Counts in functions of kernels and headers alone: most lines are a model's own."""
 
 NOT_INLINED = "-Dalways_inline=unused"
 """So that a function has its branches once, not once for each of its callers."""
@@ -72,6 +76,13 @@ def place_of(name: str, isa: str) -> str:
     return path.relative_to(kernels_c.ROOT).as_posix()
 
 
+@cache
+def is_written_for(kernel: str, isa: str) -> bool:
+    """Whether a kernel, or what it includes, has a file for these instructions."""
+    folders = kernels_c.ROOT / "isa" / isa, kernels_c.OWN_SOURCES.get(isa)
+    return any(path.parent in folders for path in kernels_c.closure([kernel], isa))
+
+
 @dataclass
 class Counted:
     """Programs with counters in their kernels. What several of them have is compiled once, and what
@@ -97,7 +108,7 @@ class Counted:
         new = [kernel for kernel, key in kernels.items() if key not in self._objects]
         # The model's own code has functions of headers, too: it passes them to kernels.
         sources = [*new, project.directory / f"{project.name}.c"]
-        _run(["gcc", *flags, *includes, "--coverage", NOT_INLINED, "-c", *sources], here)
+        _run(["gcc", *flags, *includes, *COUNTED, NOT_INLINED, "-c", *sources], here)
         for kernel in new:
             made = here / f"{kernel.stem}.o"
             self._objects[kernels[kernel]] = made, project.identity
@@ -118,6 +129,8 @@ class Counted:
         taken = Taken()
         for folder, isa, above in self._folders:
             data = sorted(path.name for path in folder.glob("*.gcda"))
+            if not data:  # all of its kernels were compiled for a program before
+                continue
             for line in _run(["gcov", "-b", "--json-format", "-t", *data], folder).splitlines():
                 taken.count(json.loads(line), isa, above)
         return taken

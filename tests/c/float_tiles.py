@@ -68,8 +68,8 @@ MATRICES = (*product((1, 3, 4, 6), (1, 5), (1, 3, 4, 7)), (9, 64, 9))
 """Rows, inner elements, columns."""
 
 
-def every_corner() -> tuple[Graph, dict[str, np.ndarray]]:
-    """All layers side by side; limits and biases take turns."""
+def every_corner(step: int = 1) -> tuple[Graph, dict[str, np.ndarray]]:
+    """All layers side by side, or one of so many; limits and biases take turns."""
     layers = [
         *_convolutions(),
         *_depthwise(),
@@ -80,7 +80,8 @@ def every_corner() -> tuple[Graph, dict[str, np.ndarray]]:
         *(_product(i, *sizes) for i, sizes in enumerate(MATRICES)),
         Case("batch_matmul", BatchMatmulAttrs(), ((2, 1, 5, 6), (3, 6, 7))),
     ]
-    named = {f"{layer.op} {i}": layer for i, layer in enumerate(layers)}
+    # By sevens, so that each shape, step, limit and bias is among them.
+    named = {f"{layer.op} {i}": layer for i, layer in enumerate(layers) if i % 7 % step == 0}
     return graph_of({name: lambda rng, case=c: case for name, c in named.items()}, [0], build_f32)
 
 

@@ -77,22 +77,33 @@ def build_program(project: ExportedProject, build_dir: Path, *flags: str) -> Pat
         flags: options that select the processor.
 
     """
-    cc = host_compiler()
+    library = build_library(project, build_dir, *flags)
+    driver = write_driver(project, build_dir)
+    return link(library, project, driver, "-std=gnu99", "-g", "-Wall", "-Wextra", "-Werror")
+
+
+def build_library(
+    project: ExportedProject, build_dir: Path, *flags: str, cflags: str = CFLAGS
+) -> Path:
+    """The project's library, built with its own Makefile; see ``build_program``."""
     make = [
         "make",
         "-s",
         "-C",
         project.directory,
-        f"CC={cc}",
-        f"CFLAGS={CFLAGS}",
+        f"CC={host_compiler()}",
+        f"CFLAGS={cflags}",
         f"TARGET_FLAGS={' '.join((*core_flags(project.core), *flags))}",
     ]
     toolchain.run([*make, f"BUILD={build_dir / 'library'}"], doing="building the project")
-    driver = write_driver(project, build_dir)
-    program = build_dir / "program"
-    library = build_dir / "library" / f"lib{project.name}.a"
-    link = [*SANITIZE.split(), f"-I{project.directory}", driver, library, "-lm", "-o", program]
-    _run([cc, "-std=gnu99", "-g", "-Wall", "-Wextra", "-Werror", *link])
+    return build_dir / "library" / f"lib{project.name}.a"
+
+
+def link(library: Path, project: ExportedProject, main: Path, *flags: str) -> Path:
+    """A program of a library and the source of its main function, beside which it lies."""
+    program = main.parent / "program"
+    sources = [*SANITIZE.split(), f"-I{project.directory}", main, library]
+    _run([host_compiler(), *flags, *sources, "-lm", "-o", program])
     return program
 
 

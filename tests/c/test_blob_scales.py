@@ -93,7 +93,7 @@ def check_each_for(first, models, tmp_path, core, slices):
     """Export one model, and check that its code answers as each, by a blob of that."""
     for name, graph in models.items():
         save_tflite(graph, tmp_path / f"{name}.tflite")
-    folder = tmp_path / f"for {first}"
+    folder = tmp_path / f"for_{first}"
     folder.mkdir()
     options = ExportOptions(name="mo", blob=True, slices=slices)
     project = export_c(tmp_path / f"{first}.tflite", folder / "mo", core=core, options=options)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.backends.lane_cases import layers_of_every_tile
-from tests.c.branches import Counted
+from tests.c.branches import Counted, is_written_for
 from tests.c.float_tiles import every_corner
 from tests.c.floats import assert_close
 from tests.c.host import BESIDE, host_compiler, require_tool
@@ -28,9 +28,12 @@ from tests.c.test_rows import narrow_net, rows_of
 from tests.c.tiles import by_tiles
 from tests.c.wide_layers import some_groups, some_layers
 from tests.memory.nets import gated_net, random_net
+from tests.sampling import sampled
 from tinyrt import kernels_c
 from tinyrt.backends.c.blocks import fours
+from tinyrt.backends.c.choice import choose
 from tinyrt.export import ExportOptions, export_graph
+from tinyrt.export.target import Optimize, find_core, target_of
 from tinyrt.interpreter.native import CORES, core_of
 from tinyrt.ops.shared.evaluate import evaluate
 
@@ -119,12 +122,16 @@ def taken(tmp_path_factory):
     folder, counted = tmp_path_factory.mktemp("branches"), Counted()
     runs_here = VECTORS[VECTORS.index(core_of(host_compiler())) :]
     for name, (cases, cores, optimize) in PROGRAMS.items():
-        graph, feeds = cases() if cases in WHOLE else one_graph(cases())
+        made = None if cases in WHOLE else cases()
+        graph, feeds = cases() if made is None else one_graph(made)
         with np.errstate(all="ignore"):
             expected = evaluate(graph, feeds)
         for core in cores:
             if core in VECTORS and core not in runs_here:
                 continue
+            if made is not None and core != cores[0]:
+                graph, feeds = one_graph(sampled(of_its_own(made, core), made))
+                expected = {name: expected[name] for name in graph.outputs}
             here = folder / f"{name}-{core}"
             with pytest.MonkeyPatch.context() as patched:
                 if cases is of_tiles:
@@ -152,6 +159,18 @@ def taken(tmp_path_factory):
         for output, answer in evaluate(graph, feeds).items():
             assert_equal(output, found[output], answer)
     return counted.taken()
+
+
+def of_its_own(made, core):
+    """Cases whose kernels have files that are written for a core's instructions."""
+    isa = find_core(core).isa.value
+    target = target_of(find_core(core), Optimize.BALANCED)
+    found = {}
+    for name, built in made.items():
+        calls = choose(built.graph.bind(0), target).calls
+        if any(is_written_for(call.function, isa) for call in calls):
+            found[name] = built
+    return found or made
 
 
 def assert_equal(name, found, expected):

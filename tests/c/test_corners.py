@@ -22,16 +22,22 @@ ALWAYS = " by rows x "
 """In names of cases that each sample has: a Cortex-M4 takes four columns that are neighbours."""
 
 
-@pytest.mark.parametrize(("core", "first"), [("cortex-m3", 0), ("cortex-m4", 1)])
-def test_integers_equal_the_references(tmp_path, core, first):
-    """As the code is that is made for speed; ``test_branches`` has it as it is otherwise."""
+SPEED = "-DTINYRT_FAST"
+
+
+@pytest.mark.parametrize(
+    ("core", "first", "flags"),
+    [("cortex-m3", 0, sampled((), (SPEED,))), ("cortex-m4", 1, (SPEED,))],
+)
+def test_integers_equal_the_references(tmp_path, core, first, flags):
+    """As the code is that is made for speed; other tests have it as it is otherwise."""
     start, step = sampled((first, 5), (0, 1))
     corners = integer_corners()
     by_rows = {name: built for name, built in corners.items() if ALWAYS in name}
     always = by_rows | FAMILIES["near"]()
     graph, feeds = one_graph(always | dict(islice(corners.items(), start, None, step)))
     assert by_rows, "of their names"
-    assert_answers(graph, feeds, core, tmp_path, "-DTINYRT_FAST")
+    assert_answers(graph, feeds, core, tmp_path, *flags)
 
 
 def test_vectors_equal_the_references(tmp_path):

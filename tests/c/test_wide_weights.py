@@ -54,8 +54,8 @@ ROWS = {
 }
 
 
-@pytest.mark.parametrize(("core", "kernels"), ROWS.items())
-def test_rows_of_a_chain_equal_the_references(tmp_path, core, kernels):
+@pytest.mark.parametrize("core", sampled(["cortex-m4", "cortex-m55"], [*ROWS]))
+def test_rows_of_a_chain_equal_the_references(tmp_path, core):
     graph, kernels_of_core = chain(3), kernels_for(core)
     called = rejoined(graph, kernels_of_core.target)
     least = plan_by_rows(called, kernels_of_core, costly=True)
@@ -63,7 +63,7 @@ def test_rows_of_a_chain_equal_the_references(tmp_path, core, kernels):
     project = export_graph(graph, tmp_path / "project", core=core, options=options)
     assert project.segments
     files = {path.stem for path in (project.directory / "tinyrt").glob("*.c")}
-    assert files >= kernels
+    assert files >= ROWS[core]
     samples = [feeds(graph, i) for i in range(4)]
     found = run_samples(build_program(project, tmp_path), project, samples, "beside")
     for data, outputs in zip(samples, found, strict=True):
@@ -73,7 +73,7 @@ def test_rows_of_a_chain_equal_the_references(tmp_path, core, kernels):
 
 
 @pytest.mark.parametrize("core", ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55"])
-@pytest.mark.parametrize("seed", range(sampled(2, 8)))
+@pytest.mark.parametrize("seed", range(sampled(1, 8)))
 def test_outputs_may_lie_on_inputs(tmp_path, core, seed):
     """As the planner has them: an arena has less room than an input and its output take."""
     graph = chain(seed)

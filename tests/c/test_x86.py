@@ -7,6 +7,7 @@ from tests.backends.lane_cases import layers_of_every_tile
 from tests.c.conformance import graph_of
 from tests.c.host import BESIDE, build_program, host_compiler, run_program
 from tests.ops.cases import CASES
+from tests.sampling import sampled
 from tinyrt.export import ExportOptions, export_graph
 from tinyrt.export.target import find_core
 from tinyrt.interpreter.native import CORES, core_of
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.slow
 OPS = ("add", "average_pool2d", "conv2d", "depthwise_conv2d", "fully_connected", "sub")
 """Those that have kernels of their own."""
 
-SEEDS = range(60)
+SEEDS = range(sampled(24, 60))
 
 
 def random_layers():

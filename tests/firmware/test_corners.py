@@ -42,8 +42,9 @@ MOST_CASES = 240
 SHARE = 0.57
 """Of a board's memory for the inputs and outputs of a program."""
 
-PROGRAMS = sampled(2, None)
-"""How many of them a family's cases are run in; those of few, large cases are the last."""
+FEW, STEP, PROGRAMS = sampled((100, 3, 1), (0, 1, None))
+"""Most cases of a family that is run whole, every how many of others, in how many programs; those
+of few, large cases are the last."""
 
 
 def programs(core: str, family: str, ops: Collection[str]) -> list[dict[str, Built]]:
@@ -52,7 +53,8 @@ def programs(core: str, family: str, ops: Collection[str]) -> list[dict[str, Bui
     most_bytes = int(SHARE * board.ram_bytes)
     parts: list[dict[str, Built]] = []
     rooms: list[int] = []
-    for name, built in FAMILIES[family]().items():
+    cases = [*FAMILIES[family]().items()]
+    for name, built in cases[:: STEP if len(cases) > FEW else 1]:
         if ops and name.split(":")[0] not in ops:
             continue
         graph, _ = one_graph({name: built})

@@ -17,9 +17,8 @@ BOTH = sampled(["cortex-m4", "cortex-m55"], CORES)
 
 FLAGS = ("", "-DTINYRT_NO_ASM", "-O0")
 SAMPLE = [
-    *(("cortex-m4", ""), ("cortex-m55", ""), ("cortex-m33", "")),
-    *(("cortex-m4", "-DTINYRT_NO_ASM"), ("cortex-m55", "-DTINYRT_NO_ASM")),
-    ("cortex-m55", "-O0"),
+    *(("cortex-m4", ""), ("cortex-m55", "")),
+    *(("cortex-m4", "-DTINYRT_NO_ASM"), ("cortex-m55", "-O0")),
 ]
 
 MOST = 3.0
@@ -38,7 +37,7 @@ pytestmark = pytest.mark.device
 
 @pytest.mark.parametrize("core", BOTH)
 def test_corners_are_near_the_references_and_the_same_without_assembly(tmp_path, core):
-    graph, feeds = every_corner()
+    graph, feeds = every_corner(sampled(3, 1))
     image, _, outputs = run_on_device(graph, feeds, tmp_path / "asm", core)
     check_image(image, find_core(core))
     _, _, plain = run_on_device(graph, feeds, tmp_path / "c", core, "-DTINYRT_NO_ASM")

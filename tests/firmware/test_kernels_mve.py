@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.c.packed_cases import lstm
+from tests.c.programs import one_graph
 from tests.c.vector_cases import (
     add,
     average_pool2d,
@@ -23,7 +24,7 @@ from tests.c.vector_cases import (
 )
 from tests.firmware.device import check_on_device
 from tests.firmware.test_slices_ops import smallest
-from tests.ops.build import Case, build_s8, build_s16
+from tests.ops.build import Built, Case, build_s8, build_s16
 from tests.sampling import sampled
 from tinyrt.backends.c.mve import cost as mve_cost
 from tinyrt.export import slices
@@ -114,10 +115,16 @@ def test_wide_ops(make, tmp_path):
     check_programs(make, 4, tmp_path, build=build_s16)
 
 
-@pytest.mark.parametrize("window", [(4, 5), (2, 11), (19, 19), (2, 181), (33, 11)])
+WINDOWS = [(4, 5), (2, 11), (19, 19), (2, 181), (33, 11)]
+
+
 @pytest.mark.parametrize("dtype", [DType.INT8, DType.INT16])
-def test_means_of_extremes_are_exact(window, dtype, tmp_path):
+def test_means_of_extremes_are_exact(dtype, tmp_path):
     """The greatest sums that there are, and some around them, of windows around both bounds."""
+    check_together({str(w): mean_of_extremes(w, dtype) for w in WINDOWS}, tmp_path, CORE)
+
+
+def mean_of_extremes(window, dtype):
     limits = np.iinfo(dtype.numpy)
     rng = np.random.default_rng(6)
     x = np.repeat([limits.min, limits.max], 12).astype(dtype.numpy)
@@ -128,30 +135,43 @@ def test_means_of_extremes_are_exact(window, dtype, tmp_path):
     shapes = {"x": x.shape, "y": (1, 1, 1, 24)}
     values = {name: Value(name, dtype, shape, q) for name, shape in shapes.items()}
     node = Node("average_pool2d", "mean", ("x",), ("y",), Pool2dAttrs(window, padding="VALID"))
-    graph = verify(Graph("means", ("x",), ("y",), values, (node,)))
-    check_on_device(graph, {"x": x}, tmp_path, CORE)
+    return Built(verify(Graph("means", ("x",), ("y",), values, (node,))), {"x": x})
+
+
+def check_together(made, folder, core):
+    """Graphs of one op, as one program."""
+    check_on_device(*one_graph(made), folder, core)
 
 
 @pytest.mark.parametrize("core", [CORE, "cortex-m4", "cortex-m3"])
-@pytest.mark.parametrize(("op", "attrs"), [("add", AddAttrs), ("sub", AddAttrs), ("mul", MulAttrs)])
-def test_halves_of_wide_pairs_are_rounded_away_from_zero(op, attrs, core, tmp_path):
+def test_halves_of_wide_pairs_are_rounded_away_from_zero(core, tmp_path):
     """Scales are powers of two: a sum is halved, a product halved twice, and rounded each time."""
+    ops = {"add": AddAttrs(), "sub": AddAttrs(), "mul": MulAttrs()}
+    check_together({op: halved(op, attrs) for op, attrs in ops.items()}, tmp_path, core)
+
+
+def halved(op, attrs):
     shape = (3, 37)
     scale = 2.0**-10
     coarse = 4 * scale**2 if op == "mul" else 2 * scale
     values = [Value(name, DType.INT16, shape, QParams((scale,), 0)) for name in "ab"]
     values.append(Value("y", DType.INT16, shape, QParams((coarse,), 0)))
-    node = Node(op, op, ("a", "b"), ("y",), attrs())
+    node = Node(op, op, ("a", "b"), ("y",), attrs)
     graph = verify(Graph("halves", ("a", "b"), ("y",), {v.name: v for v in values}, (node,)))
     rng = np.random.default_rng(5)
     feeds = {name: rng.integers(-200, 201, shape).astype(np.int16) for name in "ab"}
-    check_on_device(graph, feeds, tmp_path, core)
+    return Built(graph, feeds)
 
 
 @pytest.mark.parametrize("core", [CORE, "cortex-m4", "cortex-m3"])
-@pytest.mark.parametrize(("op", "sign"), [("add", -1), ("sub", 1)])
-def test_what_cancels_out_leaves_nothing(op, sign, core, tmp_path):
+def test_what_cancels_out_leaves_nothing(core, tmp_path):
     """The output's scale is as fine as may be: no shift goes right, and one step is seen."""
+    made = {op: cancelled(op, sign) for op, sign in (("add", -1), ("sub", 1))}
+    assert not any(evaluate(b.graph, b.feeds)["y"].any() for b in made.values())
+    check_together(made, tmp_path, core)
+
+
+def cancelled(op, sign):
     scale = 2.0**-10
     q = {"a": scale, "b": scale, "y": 1.01 * scale / 2**14}
     values = {
@@ -160,9 +180,7 @@ def test_what_cancels_out_leaves_nothing(op, sign, core, tmp_path):
     node = Node(op, op, ("a", "b"), ("y",), AddAttrs())
     a = np.arange(-9, 9).reshape(2, 9).astype(np.int16)
     feeds = {"a": a, "b": (sign * a).astype(np.int16)}
-    graph = verify(Graph("nothing", ("a", "b"), ("y",), values, (node,)))
-    assert not evaluate(graph, feeds)["y"].any()
-    check_on_device(graph, feeds, tmp_path, core)
+    return Built(verify(Graph("nothing", ("a", "b"), ("y",), values, (node,))), feeds)
 
 
 def test_products_that_16_bits_cannot_add(tmp_path):

@@ -158,8 +158,13 @@ def test_channels_that_are_left_of_four_cost_what_is_said():
     assert not {name: r for name, r in ratios.items() if not 0.9 <= r <= 1.15}
 
 
-@pytest.mark.parametrize("blob", [False, True], ids=["", "blob"])
-@pytest.mark.parametrize("core", sampled(["cortex-m4", "cortex-m55"], CORES))
+@pytest.mark.parametrize(
+    ("core", "blob"),
+    sampled(
+        [("cortex-m4", True), ("cortex-m55", False)],
+        [(core, blob) for core in CORES for blob in (False, True)],
+    ),
+)
 def test_weights_around_any_zero_point_cost_what_is_said(core, blob):
     """In groups, with dilation, and where later weights may be others."""
     require_core(core)

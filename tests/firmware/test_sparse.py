@@ -74,9 +74,17 @@ def test_sparse_kernels_on_the_device(tmp_path, core, optimize):
     check_on_device(graph, feeds, tmp_path, core, optimize=optimize)
 
 
+PATTERNS = (Weights.BLOCKS, Weights.ONE_OF_4, Weights.TWO_OF_4)
+
+
 @pytest.mark.parametrize("core", sampled(["cortex-m4"], ["cortex-m3", "cortex-m4"]))
-@pytest.mark.parametrize("case", [ROW, PIXELS], ids=["row", "pixels"])
-@pytest.mark.parametrize("pattern", [Weights.BLOCKS, Weights.ONE_OF_4, Weights.TWO_OF_4])
+@pytest.mark.parametrize(
+    ("pattern", "case"),
+    sampled(
+        [*zip(PATTERNS, (PIXELS, ROW, PIXELS), strict=True), (Weights.BLOCKS, ROW)],
+        [(pattern, case) for pattern in PATTERNS for case in (ROW, PIXELS)],
+    ),
+)
 def test_what_is_stored_sparsely_is_what_pays(tmp_path, core, case, pattern):
     """The exporter's choice is the faster one, and its costs are near the truth."""
     require_core(core)
@@ -119,7 +127,10 @@ def test_any_number_of_blocks_is_kept_with_vectors(tmp_path, optimize):
 
 @pytest.mark.parametrize(
     ("case", "share"),
-    [(ROW, 0.5), (ROW, 0.25), (PIXELS, 0.25), (WINDOWS, 0.5), (WINDOWS, 0.25)],
+    sampled(
+        [(ROW, 0.5), (PIXELS, 0.25), (WINDOWS, 0.25)],
+        [(ROW, 0.5), (ROW, 0.25), (PIXELS, 0.25), (WINDOWS, 0.5), (WINDOWS, 0.25)],
+    ),
 )
 def test_what_is_left_out_with_vectors_is_what_pays(tmp_path, case, share):
     """As above, in blocks of four channels by sixteen taps."""
