@@ -8,17 +8,22 @@ import pytest
 
 from tests.export.models import dense
 from tests.export.test_state_windows import Q
+from tests.graphs import small_cnn
 from tinyrt.errors import UnsupportedError
+from tinyrt.export import find_core
+from tinyrt.export.blob.choices import choices_of
 from tinyrt.export.board import _printed
 from tinyrt.export.ports import Port
 from tinyrt.export.selftest import _check
 from tinyrt.export.states import lay_out, settle
+from tinyrt.export.target import find_optimize, target_of
 from tinyrt.export.writable import check_writable
 from tinyrt.ir import DType, Graph, Node, Value
 from tinyrt.ops import verify
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.slice import SliceAttrs
+from tinyrt.quantize import QuantConfig, quantize_graph
 
 
 def windowed(*joined: str, sliced: str = "w", begin: int = 2) -> Graph:
@@ -94,3 +99,14 @@ def test_a_self_test_takes_floats_that_never_change(constant):
         return
     with pytest.raises(UnsupportedError, match="differ between compilers"):
         _check(graph, plan, 1)
+
+
+@pytest.mark.parametrize(("is_int8", "core"), [(True, "m4"), (True, "m55"), (False, "m4")])
+def test_a_blob_is_asked_for_no_more_than_other_weights_may_need(is_int8, core):
+    """Sums of floats have one form, and weights of int8 need no room on vectors."""
+    graph = small_cnn()
+    if is_int8:
+        x = np.random.default_rng(3).normal(size=(32, 8, 8, 3)).astype(np.float32)
+        graph = quantize_graph(graph, x, QuantConfig())
+    made = choices_of(graph, target_of(find_core(core), find_optimize("balanced")), sliced=False)
+    assert (made.plain_sums, made.room) == (frozenset(), frozenset())
