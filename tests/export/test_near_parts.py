@@ -11,6 +11,7 @@ from tests.export.test_state_windows import Q
 from tests.graphs import small_cnn
 from tinyrt.errors import UnsupportedError
 from tinyrt.export import find_core
+from tinyrt.export.audio import _to_input
 from tinyrt.export.blob.choices import choices_of
 from tinyrt.export.board import _printed
 from tinyrt.export.ports import Port
@@ -110,3 +111,15 @@ def test_a_blob_is_asked_for_no_more_than_other_weights_may_need(is_int8, core):
         graph = quantize_graph(graph, x, QuantConfig())
     made = choices_of(graph, target_of(find_core(core), find_optimize("balanced")), sliced=False)
     assert (made.plain_sums, made.room) == (frozenset(), frozenset())
+
+
+@pytest.mark.parametrize("scale", [0.5, (0.5, 0.25)])
+@pytest.mark.parametrize("offset", [3, (3, 4)])
+def test_features_have_tables_of_what_is_their_own(scale, offset):
+    """One scale, or one offset, of all features is a literal."""
+    pipeline = SimpleNamespace(scale=scale, offset=offset)
+    made = _to_input(SimpleNamespace(pipeline=pipeline, rescales=()))
+    tables = (("offsets[2]", offset), ("scales[2]", scale))
+    wanted = [name for name, value in tables if isinstance(value, tuple)]
+    assert len(made) == len(wanted)
+    assert all(name in text for name, text in zip(wanted, made, strict=True))

@@ -262,9 +262,10 @@ def _kernel(node: BoundNode, target: Target) -> Kernel | None:
     """The node's C kernel; None where there is none for its tensors, which some say when called."""
     kernel = find(node, target)
     try:
-        return kernel if kernel and kernel.calls else None
+        calls = () if kernel is None else kernel.calls
     except UnsupportedError:
         return None
+    return kernel if calls else None
 
 
 def _ops(
