@@ -9,6 +9,7 @@ from tinyrt.export.copies import copied, leaves
 from tinyrt.export.rows.batches import _Fit, _fit_of, _merged_statements, _Written, is_int
 
 TABLE = np.arange(4, dtype=np.int8)
+FIELD = Data("table", TABLE, "int8_t")
 ONE, TWO = {"t": TABLE}, {"t": TABLE, "u": TABLE}
 
 
@@ -49,6 +50,9 @@ BENT = {
     "a flag": lambda n: {"fields": {"h": n, "flag": n == 3}},
     "a float": lambda n: {"fields": {"h": n, "scale": float(n)}},
     "an entry": lambda n: {"fields": {"strides": (n, n * n, 3)}},
+    "a table for two rows alone": lambda n: {"fields": {"at": FIELD if n == 2 else 0}},
+    "a table for all but two rows": lambda n: {"fields": {"at": 0 if n == 2 else FIELD}},
+    "a float for three rows alone": lambda n: {"fields": {"h": 3.0 if n == 3 else n}},
     "which fields there are": lambda n: {"fields": {f"h{n}": 1}},
     "a table": lambda n: {"tables": {"t": TABLE + np.int8(n == 3)}},
     "every table": lambda n: {"tables": {"t": TABLE + np.int8(n)}},

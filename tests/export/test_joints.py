@@ -78,3 +78,41 @@ def test_scores_that_no_cascade_compares_are_told_beside_those_that_it_does(shap
         joint_of(model(there, [first]), model(there, [other]))
     assert caught.value.tensor == other.describe()
     assert caught.value.expected == (f"int8 scores of one sample, {classes} classes in both models")
+
+
+def ports(fed, states, answers):
+    """A graph with these ports: numbers in, states, and outputs of these names."""
+    before = [Value(f"before{i}", DType.INT8, (1, 6), PLAIN) for i in range(states)]
+    after = [Value(f"after{i}", DType.INT8, (1, 6), PLAIN) for i in range(states)]
+    inputs = [*(Value(name, DType.INT8, (1, 4), SCORES) for name in fed), *before]
+    outputs = [*map(scores, answers), *after]
+    values = {value.name: value for value in (*inputs, *outputs)}
+    names, made = ([v.name for v in some] for some in (inputs, outputs))
+    pairs = tuple((b.name, a.name) for b, a in zip(before, after, strict=True))
+    nodes = (Node("split", "node", tuple(names), tuple(made), NoAttrs()),)
+    return Graph("net", tuple(names), tuple(made), values, nodes, states=pairs)
+
+
+PORTS = {
+    "one input": (("x", 0, "a"), ("x", 0, "b"), None),
+    "an output called as the second's input": (("x", 0, "a"), ("a", 0, "b"), None),
+    "one carried": (("x", 0, "ay"), ("y", 0, "b"), 1),
+    "two inputs": (("xz", 0, "a"), ("x", 0, "b"), "has 2 inputs and 0 states"),
+    "two inputs of the second": (("x", 0, "a"), ("xz", 0, "b"), "has 2 inputs and 0 states"),
+    "a state": (("x", 1, "a"), ("x", 0, "b"), "has 1 inputs and 1 states"),
+    "a state of the second": (("x", 0, "a"), ("x", 1, "b"), "has 1 inputs and 1 states"),
+    "an output beside scores": (("x", 0, "ay"), ("x", 0, "b"), "have 2 and 1 outputs"),
+    "two beside the carried one": (("x", 0, "ayz"), ("y", 0, "b"), "have 3 and 1 outputs"),
+    "two of the second": (("x", 0, "a"), ("x", 0, "bc"), "have 1 and 2 outputs"),
+    "two behind the carried one": (("x", 0, "ay"), ("y", 0, "bc"), "have 2 and 2 outputs"),
+}
+
+
+@pytest.mark.parametrize("name", PORTS)
+def test_each_model_has_one_input_and_one_output_beside_what_is_carried(name):
+    first, second, found = PORTS[name]
+    if isinstance(found, str):
+        with pytest.raises(UnsupportedError, match=found):
+            joint_of(ports(*first), ports(*second))
+    else:
+        assert joint_of(ports(*first), ports(*second)).carried == found

@@ -248,7 +248,8 @@ def _run_one(report: Report, model: Path, keep: Path | None, options: dict[str, 
     from tinyrt import api
 
     with progress_bar("emulating") as progress:
-        if options["gdb"] is not None and keep is not None:
+        if options["gdb"] is not None:
+            assert keep is not None, "it is refused without"
             image = keep / "image" / "image.elf"
             there = f"-ex 'target remote :{options['gdb']}'"
             ERR.print(f"waiting for: gdb-multiarch {image} {there}")

@@ -135,10 +135,9 @@ def run_on_audio(
     with progress_bar("listening") as progress:
         heard = api.listen_model(model, audio, backend=backend, progress=progress)
     own: dict[str, NDArray[Any]] = {"tinyrt.samples": heard.samples}
-    if heard.detected is not None:
-        own["tinyrt.detected"] = heard.detected
-    if heard.errors is not None and heard.alarms is not None:
-        own |= {"tinyrt.errors": heard.errors, "tinyrt.alarms": heard.alarms}
+    for name in ("detected", "errors", "alarms"):
+        if (found := getattr(heard, name)) is not None:
+            own[f"tinyrt.{name}"] = found
     if output is not None:
         save_npz(output, {**heard.outputs, **own})
     shapes = {name: list(array.shape) for name, array in heard.outputs.items()}

@@ -140,7 +140,7 @@ def _shift(graph: Graph, before: str, after: str) -> tuple[int, int, Shift] | No
         return None
     if cut.node.inputs[0] != window.name or slice_offset(cut) != rows.nbytes:
         return None
-    if cut.output.nbytes != window.nbytes - rows.nbytes or rows.nbytes % ALIGNMENT:
+    if rows.nbytes % ALIGNMENT:
         return None
     return join.index, cut.index, Shift(cut.output.nbytes, rows.nbytes, rows, window)
 

@@ -17,19 +17,19 @@ from tinyrt.api.costs import Basis, ModelCost, cost_by_formula
 from tinyrt.api.inputs import Data
 from tinyrt.api.inspection import inspect_graph
 from tinyrt.backends.c.choice import find
-from tinyrt.backends.c.kernel import Target
+from tinyrt.backends.c.kernel import Kernel, Target
 from tinyrt.backends.c.planning import CKernels
 from tinyrt.backends.c.reasons import reason
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.emulate import EmulationReport, Timing
 from tinyrt.emulate.baseline import load_baseline
 from tinyrt.emulate.cycles import Cycles
-from tinyrt.errors import DataError, error_context
+from tinyrt.errors import DataError, UnsupportedError, error_context
 from tinyrt.export import Core, find_core
 from tinyrt.export.estimate import kernel_estimated
 from tinyrt.export.target import HOST, Optimize, find_optimize, target_of
 from tinyrt.interpreter.progress import Progress
-from tinyrt.ir import Graph
+from tinyrt.ir import BoundNode, Graph
 from tinyrt.report import facts
 from tinyrt.report.models import model_facts
 from tinyrt.text import shown_name
@@ -249,13 +249,23 @@ def by_kernel(inspection: Inspection) -> facts.CoreFacts:
 def _estimates(inspection: Inspection, core: Core, target: Target) -> tuple[float, ...] | None:
     """Instructions of each op; 0 of one whose output is its input's bytes."""
     nodes, plan = list(inspection.graph.bound()), inspection.plan
-    kernels = [find(node, target) for node in nodes]
-    if core.prefix == HOST or plan.segments or None in kernels:
+    kernels = [kernel for node in nodes if (kernel := _kernel(node, target)) is not None]
+    if core.prefix == HOST or plan.segments or len(kernels) < len(nodes):
         return None
     return tuple(
-        0.0 if kernel is None or node.index in plan.idle else kernel_estimated(node, kernel, core)
+        0.0 if node.index in plan.idle else kernel_estimated(node, kernel, core)
         for node, kernel in zip(nodes, kernels, strict=True)
     )
+
+
+def _kernel(node: BoundNode, target: Target) -> Kernel | None:
+    """The node's C kernel; None where there is none for its tensors, which some say when called."""
+    kernel = find(node, target)
+    try:
+        calls = () if kernel is None else kernel.calls
+    except UnsupportedError:
+        return None
+    return kernel if calls else None
 
 
 def _ops(
@@ -263,7 +273,7 @@ def _ops(
 ) -> Iterator[facts.OpOnCore]:
     nodes = list(inspection.graph.bound())
     for node, op, (instructions, baseline) in zip(nodes, inspection.ops, costs, strict=True):
-        kernel = find(node, target)
+        kernel = _kernel(node, target)
         yield facts.OpOnCore(
             instructions=instructions,
             baseline=baseline,

@@ -26,10 +26,9 @@ def weight_histograms(graph: Graph) -> tuple[Histogram, ...]:
     """A histogram of the weights of each convolution and dense layer, as they are stored."""
     found = []
     for node in graph.bound():
-        weights = node.optional(1)
-        if is_weighted(node) and weights is not None and weights.data is not None:
-            counts = Counts(weights, node.index)
-            counts.add(weights.data)
+        if is_weighted(node) and (data := node.input(1).data) is not None:
+            counts = Counts(node.input(1), node.index)
+            counts.add(data)
             found.append(counts.histogram())
     return tuple(found)
 

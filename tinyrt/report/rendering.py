@@ -92,7 +92,7 @@ def _cleaned(value: Any, from_file: bool) -> Any:
         return tuple(_cleaned(each, from_file) for each in value)
     if isinstance(value, dict):
         return {_cleaned(k, from_file): _cleaned(v, from_file) for k, v in value.items()}
-    return clean(value, MAX_NAME) if from_file and isinstance(value, str) else value
+    return clean(value, MAX_NAME) if from_file else value
 
 
 def embedded(data: Any) -> Markup:

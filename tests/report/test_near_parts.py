@@ -1,0 +1,82 @@
+"""One part of a condition alone is not met: weights, kernels, shapes and a first model."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.graphs import Builder
+from tests.report.made import reported
+from tinyrt.api import inspect_model
+from tinyrt.backends.c.choice import KERNELS
+from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.decibels import CEILING_DB
+from tinyrt.ir import DType, Graph, Value
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.report import render_page
+from tinyrt.report.compare import compared
+from tinyrt.report.facts import Quality
+from tinyrt.report.gather import by_kernel
+from tinyrt.report.graph import draw_graph
+from tinyrt.report.histograms import weight_histograms
+
+# Right answers and dB of two models, and the changes from the first to the second.
+QUALITIES = [
+    ((0.5, 30.0), (0.75, 36.0), (25.0, 6.0)),
+    ((0.5, 30.0), (0.75, CEILING_DB), (25.0, None)),
+    ((0.5, CEILING_DB), (0.75, 36.0), (25.0, None)),
+    ((0.5, None), (0.75, 36.0), (25.0, None)),
+    ((None, 30.0), (0.75, 36.0), (None, 6.0)),
+    ((0.5, 30.0), (None, None), (None, None)),
+    ((0.0, 30.0), (0.75, 0.0), (75.0, -30.0)),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "changes"), QUALITIES)
+def test_changes_are_told_where_both_models_have_the_figure(first, second, changes):
+    model = reported()[0].models[0]
+    models = [replace(model, quality=Quality(8, 4, q[0], None, q[1])) for q in (first, second)]
+    rows = {row.label: row for row in compared(models)}
+    found = [rows[label].changes[1] for label in ("right, share", "SQNR against float, dB")]
+    assert found == [change if change is None else pytest.approx(change) for change in changes]
+
+
+@pytest.mark.parametrize("computed", [False, True])
+def test_weights_that_the_model_computes_have_no_histogram(computed):
+    b = Builder((1, 4), (3, 4))
+    w = "x1" if computed else b.constant(np.ones((3, 4), np.float32))
+    graph = b.graph(b.op("fully_connected", ("x", w), FullyConnectedAttrs()))
+    assert [histogram.name for histogram in weight_histograms(graph)] == [w] * (not computed)
+
+
+@pytest.mark.parametrize(
+    ("shape", "text"), [((), "one number"), ((1,), "1"), ((1, 1), "1 x 1"), ((0, 2), "0 x 2")]
+)
+def test_a_shape_without_axes_is_said_in_words(shape, text):
+    model = reported()[0].models[0]
+    op = model.ops[0]
+    port = replace(op.outputs[0], shape=shape)
+    drawing = draw_graph(replace(model, ops=(replace(op, outputs=(port,)),)), [1])
+    assert drawing.boxes[0].lines[0] == text
+
+
+def whole_numbers(op: str, attrs: object = None) -> Graph:
+    """An op on two tensors of int32."""
+    b = Builder((4,), (4,))
+    b.values |= {name: Value(name, DType.INT32, (4,)) for name in b.inputs}
+    return b.graph(b.op(op, b.inputs, attrs))
+
+
+@pytest.mark.parametrize("lacking", ["", "kernel for its integers", "kernel"])
+def test_a_model_whose_op_has_no_kernel_has_a_page_without_costs(lacking, tmp_path, monkeypatch):
+    difference = whole_numbers("squared_difference")
+    graph = difference if "integers" in lacking else whole_numbers("add", AddAttrs())
+    save_tflite(graph, tmp_path / "net.tflite")
+    if lacking == "kernel":
+        monkeypatch.setitem(KERNELS, "add", {})
+    inspection = inspect_model(tmp_path / "net.tflite", core="m4")
+    found = by_kernel(inspection)
+    assert [bool(op.kernel and op.why) for op in found.ops] == [not lacking]
+    assert (found.instructions is None) == bool(lacking)
+    assert ("some op has no C kernel" in render_page(inspection)) == bool(lacking)
