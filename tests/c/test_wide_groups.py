@@ -62,7 +62,9 @@ SAMPLE = [
 def test_blobs_may_have_weights_of_any_zero_point(tmp_path, core, relu):
     """The code is the same, whatever weights need."""
     on_vectors = core == "cortex-m55"
-    zero_points = NEAR if on_vectors else sampled(ZERO_POINTS[:3], ZERO_POINTS)
+    zero_points = (
+        NEAR if on_vectors else sampled(ZERO_POINTS[:3], [zp for zp in ZERO_POINTS if zp != 255])
+    )
     models = {zp: tmp_path / f"{zp}.tflite" for zp in zero_points}
     for zero_point, path in models.items():
         save_tflite(of_all_kinds(zero_point, relu), path)

@@ -51,7 +51,7 @@ def test_features_are_the_references(core, name, tmp_path):
     program = build_program(front, tmp_path, core=core)
     pieces = []
     for seed in range(sampled(70, 1_000)):
-        samples = mixed(seed, int(rng.integers(2 * front.window)))
+        samples = mixed(seed, 1 + int(rng.integers(2 * front.window)))
         cuts = np.sort(rng.integers(0, len(samples) + 1, 3))
         pieces += [*np.split(samples, cuts), *[RESET] * (seed % 3 == 0)]
     np.testing.assert_array_equal(features_of(program, front, pieces), expected(front, pieces))

@@ -89,7 +89,7 @@ FOURS = {
 """Convolutions and rows by four pixels: whole quads of a row, in two rows, and one below the
 other."""
 
-CORES = ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55", "rv32imc", "rv32imcb", "rv32imcv"]
+CORES = ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55", "rv32imc", "rv32imcb"]
 SAMPLE = [
     ("cortex-m4", False),
     ("cortex-m4", True),

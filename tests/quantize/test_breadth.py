@@ -27,7 +27,9 @@ FLOOR = 27.0
 
 LOWER = {
     # Where a function jumps, inputs that int8 rounds across the place are a whole jump off.
-    **dict.fromkeys(("Ceil", "Floor", "Round", "CastLike float16", "CastLike int32"), 20),
+    **dict.fromkeys(
+        ("Ceil", "Floor", "Round", "CastLike float16", "CastLike int32", "CastLike float64"), 20
+    ),
     "places_of_the_largest": 12,
     "the last ArgMin of equals": 20,
     **dict.fromkeys(("Sign", "cast_of_a_comparison", "exclusive_or", "places_of_extrema"), 12),

@@ -156,7 +156,7 @@ def test_random_choices_can_be_deployed():
         cost = costed(untrained(candidate, raw.problem()), candidate, "m4", None, raw.problem())
         assert cost.basis is Basis.FORMULA
         assert cost.instructions is None
-        assert cost.least_instructions == round(sum(cost.by_op) / 1.05), "of the network alone"
+        assert cost.least_instructions == round(sum(cost.by_op) / 1.1), "of the network alone"
     assert len({front for front, _ in seen}) > 6
     assert {scheme for _, scheme in seen} == {Scheme.INT8, Scheme.INT4, Scheme.INT16X8}
 

@@ -68,13 +68,15 @@ class Costs:
         two_pixels: per tap of four channels and two pixels.
         block: per four channels of two pixels, without taps: first sums, eight requantisations.
         relu_block: the same where outputs take no sign.
-        widen: per element copied to a column.
+        widen: per element of a dense layer that is copied to a column.
         pixel: per pixel of a dense layer, without the above.
+        copy: per element of a window that is copied to a column.
         patch: per pixel of a window, without the above, and per row of the window.
         winograd: for convolutions of 3 x 3 by tiles.
         row_channels: output channels that a row's kernel computes at a time.
         row_tap: per tap of these channels.
         row_turn: instructions per turn of that loop, without taps, and taps per turn.
+        row_set: of a row, without blocks.
         row_block: per block of these channels, without taps.
         relu_row_block: the same where outputs take no sign.
         slide: for the 3 x 3 depthwise kernel, by stride.
@@ -99,11 +101,13 @@ class Costs:
     relu_block: float
     widen: float
     pixel: float
+    copy: float
     patch: tuple[float, float]
     winograd: Winograd
     row_channels: int
     row_tap: float
     row_turn: tuple[float, int]
+    row_set: float
     row_block: float
     relu_row_block: float
     slide: dict[int, Line]
@@ -124,20 +128,22 @@ class Costs:
 
 _BY_SET: dict[str, tuple[Any, Any]] = {
     "two_pixels": (6, 13),
-    "block": (118, 124),
+    "block": (127, 124),
     "relu_block": (61, 77),
-    "widen": (2, 2.5),
-    "pixel": (41, 48),
+    "widen": (1.75, 2.5),
+    "pixel": (29, 48),
+    "copy": (2, 2.5),
     "patch": ((182, 5), (180, 3.5)),
     "winograd": (
         Winograd(88, (48, 16), 908, 96.3, 268, (91, 27)),
         Winograd(208, (48, 4), 974, 153.1, 243, (117, 26.3)),
     ),
     "row_channels": (4, 8),
-    "row_tap": (4.25, 17),
+    "row_tap": (4, 17),
+    "row_set": (81, 45),
     "row_turn": ((2, 16), (3, 8)),
-    "row_block": (57, 175),
-    "relu_row_block": (39, 175),
+    "row_block": (56, 175),
+    "relu_row_block": (48, 175),
     "slide": (
         {1: Line(25, 79, 212), 2: Line(35, 78, 170)},
         {1: Line(32, 100, 300), 2: Line(38, 81, 280)},
@@ -177,7 +183,7 @@ def window_cost(
     """``tinyrt_window_block_s8``, or ``_relu_s8``, over an even number of output pixels."""
     k = COSTS[isa]
     taps = kernel[0] * kernel[1] * c_in
-    patch = k.widen * taps + k.patch[0] + k.patch[1] * kernel[0]
+    patch = k.copy * taps + k.patch[0] + k.patch[1] * kernel[0]
     return _products(k, pixels, padded(taps), c_out, relu) + pixels * patch
 
 

@@ -54,7 +54,7 @@ def dense_row_cost(
     turn, turn_taps = k.row_turn
     loop = k.row_tap * taps + turn * ceil(taps / turn_taps)
     block = k.relu_row_block if relu else k.row_block
-    return 45 + ceil(c_out / k.row_channels) * (loop + block)
+    return k.row_set + ceil(c_out / k.row_channels) * (loop + block)
 
 
 def _row(k: Costs, taps: int) -> float:
