@@ -154,7 +154,7 @@ def test_what_is_asked_for_wrongly_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("core", "estimate"), [("cortex-m4", 1050), ("cortex-m55", 1300), ("cortex-m0", 1400)]
+    ("core", "estimate"), [("cortex-m4", 1100), ("cortex-m55", 1300), ("cortex-m0", 1400)]
 )
 def test_an_estimate_is_refused_by_what_the_emulator_counts_at_least(core, estimate):
     known = ModelCost(core, Basis.FORMULA, 1, 1, None, estimate)
