@@ -64,11 +64,9 @@ class Net(Builder):
 
     def image(self, x: str) -> str:
         """The tensor with four dimensions."""
-        shape = self.shape(x)
-        if len(shape) == 4:
-            return x
-        return self.op("reshape", (x,), ReshapeAttrs((*shape[:1], 1, *shape[1:-1], *shape[-1:])[:4]
-            if len(shape) == 3 else (shape[0], 1, 1, shape[-1])))  # fmt: skip
+        n, *middle, c = self.shape(x)
+        ones = (1,) * (2 - len(middle))
+        return self.op("reshape", (x,), ReshapeAttrs((n, *ones, *middle, c))) if ones else x
 
 
 Step = Callable[[Net, str], str]
@@ -332,9 +330,10 @@ STEPS: dict[str, Step] = {
 """Name -> what appends the op, or the few ops, to a network."""
 
 
-def network(names: Sequence[str], seed: int, gain: float = 1.0) -> Graph:
-    """The steps in a row."""
+def network(names: Sequence[str], seed: int, gain: float = 1.0, *, forked: bool = False) -> Graph:
+    """The steps in a row; forked, the last two both read what comes before, and both are told."""
     b, x = Net(seed, gain), "x"
-    for name in names:
-        x = STEPS[name](b, x)
-    return b.graph(x)
+    for name in names[:-1]:
+        before, x = x, STEPS[name](b, x)
+    last = STEPS[names[-1]](b, before if forked else x)
+    return b.graph(*dict.fromkeys((x, last) if forked else (last,)))
