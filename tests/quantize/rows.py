@@ -79,9 +79,7 @@ def plain(op: str, attrs: object = None) -> Step:
 
 def with_number(op: str, attrs: object = None, scale: float = 1.0, middle: float = 0.0) -> Step:
     """The tensor and one number for each channel."""
-    return lambda b, x: b.op(
-        op, (x, b.normal(b.shape(x)[-1], scale=scale, middle=middle)), attrs
-    )
+    return lambda b, x: b.op(op, (x, b.normal(b.shape(x)[-1], scale=scale, middle=middle)), attrs)
 
 
 def with_layer(op: str, attrs: object = None) -> Step:
@@ -117,7 +115,7 @@ def depthwise(b: Net, x: str) -> str:
 
 def upwards(b: Net, x: str) -> str:
     x = b.image(x)
-    n, h, w, c = b.shape(x)
+    _, h, w, c = b.shape(x)
     if prod(b.shape(x)) * 4 > MOST:
         return x
     weights, bias = b.weights(4, 2, 2, c, channels=4, fan_in=c)
@@ -263,7 +261,11 @@ def positive(op: str) -> Step:
 
 
 def quotient(b: Net, x: str) -> str:
-    above = b.op("add", (b.op("abs", (dense(b, x, b.shape(x)[-1]),)), b.constant(np.float32([1]))), AddAttrs())
+    above = b.op(
+        "add",
+        (b.op("abs", (dense(b, x, b.shape(x)[-1]),)), b.constant(np.float32([1]))),
+        AddAttrs(),
+    )
     return b.op("div", (x, above), DivAttrs())
 
 
@@ -330,7 +332,7 @@ STEPS: dict[str, Step] = {
 """Name -> what appends the op, or the few ops, to a network."""
 
 
-def network(names: Sequence[str], seed: int, gain: float = 1.0, *, forked: bool = False) -> Graph:
+def network(names: Sequence[str], seed: int, gain: float = 1.0, forked: bool = False) -> Graph:
     """The steps in a row; forked, the last two both read what comes before, and both are told."""
     b, x = Net(seed, gain), "x"
     for name in names[:-1]:
