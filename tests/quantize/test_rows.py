@@ -151,6 +151,12 @@ def test_every_pair_of_ops_loses_what_rounding_does():
     assert lossy(rows[:: sampled(349, 1)], [Preset.FAST]) == {}
 
 
+def test_ranges_tuned_to_all_samples_are_kept_where_they_help():
+    """Those of a part of the samples did; layers refitted to these made 38 dB 33."""
+    row = Row(("conv", "square", "batch_norm", "logistic", "dense"), 77024, 3.0)
+    assert lossy([row], [Preset.FAST, Preset.BEST]) == {}
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_no_preset_loses_more_than_calibration_alone():
