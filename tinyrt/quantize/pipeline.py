@@ -119,7 +119,7 @@ class Prepared:
         return apply_plan(self.graph, plan)
 
     def _nearest(self, plans: list[tuple[QuantConfig, QuantPlan]]) -> QuantPlan:
-        """The plan that is nearest to the float model: ranges are tuned before layers refit them."""
+        """The plan nearest to the float model: layers are refitted after ranges are tuned."""
         measured = simulator_of(plans[0][1], self.graph, self.head)
         ratios = [measured.sqnr_db(measured.run_plan(plan)) for _, plan in plans]
         return plans[ratios.index(max(ratios))][1]
