@@ -18,7 +18,7 @@ from tinyrt.ops.shared.spec import NoAttrs, Quant
 from tinyrt.quantize.compared import compares_as_stored, factor_for, is_comparison, number_for
 from tinyrt.quantize.config import QuantConfig, Scheme
 from tinyrt.quantize.plan import QuantPlan
-from tinyrt.quantize.ranges import quantize_bias
+from tinyrt.quantize.ranges import around_zero, quantize_bias
 from tinyrt.quantize.recurrent import begins_anew, stored_inputs
 from tinyrt.quantize.schemes import Layout, has_constant_weights, lay_out
 
@@ -26,8 +26,9 @@ from tinyrt.quantize.schemes import Layout, has_constant_weights, lay_out
 def apply_plan(graph: Graph, plan: QuantPlan) -> Graph:
     """The quantised graph: activations, weights and biases as the plan says.
 
-    Where an op that only moves data reads a tensor with other parameters than its output's, a
-    quantize op that rescales it is put in between.
+    Where an op that only moves data reads a tensor with other parameters than its output's, or
+    running sums read one whose zero point an op prescribes, a quantize op that rescales it is put
+    in between.
 
     Args:
         graph: the float graph that the plan was made for.
@@ -198,7 +199,7 @@ class _Applier:
                 names += self._floats([value])
                 continue
             q = self.plan.activations[value.name]
-            grid = target or q
+            grid = target or (around_zero(q) if node.op == "cumsum" else q)
             if value.data is not None:
                 dtype = self.layout.dtypes[value.name]
                 scale = np.float32(grid.scale)

@@ -115,8 +115,14 @@ class Prepared:
         fit, held = self.parts
         choices, plan = self._best(config, fit, held)
         if any(len(x) < len(self.head[name]) for name, x in fit.items()):
-            ((_, plan),) = self._plans(choices, self.head, progress)[-1:]
+            plan = self._nearest(self._plans(choices, self.head, progress))
         return apply_plan(self.graph, plan)
+
+    def _nearest(self, plans: list[tuple[QuantConfig, QuantPlan]]) -> QuantPlan:
+        """The plan nearest to the float model: layers are refitted after ranges are tuned."""
+        measured = simulator_of(plans[0][1], self.graph, self.head)
+        ratios = [measured.sqnr_db(measured.run_plan(plan)) for _, plan in plans]
+        return plans[ratios.index(max(ratios))][1]
 
     def _plans(
         self, config: QuantConfig, head: Mapping[str, Array], progress: Progress | None = None

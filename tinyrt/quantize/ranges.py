@@ -79,6 +79,14 @@ class Range:
         return QParams((float(scale),), min(max(zero_point, INT8_MIN), INT8_MAX))
 
 
+def around_zero(q: QParams) -> QParams:
+    """int8 parameters with the zero point 0 that cover all that the given ones do."""
+    if q.zero_point == 0:
+        return q
+    ends = ((limit - q.zero_point) * q.scale for limit in (INT8_MIN, INT8_MAX))
+    return Range(*ends).around_zero().asymmetric()
+
+
 def weight_max(dtype: DType) -> int:
     """Largest magnitude of weights in int8 or int4."""
     return INT4_WEIGHT_MAX if dtype is DType.INT4 else WEIGHT_MAX
