@@ -103,8 +103,7 @@ def rsqrt_s16(p: RsqrtS16, x: Array) -> Array:
 
 
 def _root_multiplier(x_scale: np.float32, y_scale: np.float32) -> tuple[int, int]:
-    product = sqrt(x_scale) * float(y_scale)
-    return multiplier(1.0 / product if product else np.inf)
+    return multiplier(1.0 / (sqrt(x_scale) * float(y_scale)))
 
 
 def _scaled_roots(n: Array, mult: int, shift: int) -> Array:

@@ -111,6 +111,7 @@ MEASURED: dict[str, dict[str, str]] = {
             "python -m benchmarks.search_recipes digits"
         ),
         "takes 56,306 instructions of a Cortex-M0+ in 75,375 cycles": "--max-cycles",
+        "estimates on a Cortex-M4, M7 and M33 are 9 % too high": "tests/api/test_costs.py",
         "each pixel that is looked at takes 20 to 40 instructions": "tinyrt search camera",
         "18 of 40 trials did not fit": "tinyrt search camera",
         "by 60 trials each": "python -m benchmarks.search_recipes",
