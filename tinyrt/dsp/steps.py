@@ -41,7 +41,7 @@ class Spectra:
 def spectra_of(front: LogMel, tables: LogMelTables, frames: NDArray[np.int16]) -> Spectra:
     """Frames int16 (frames, window) -> their spectra."""
     windowed = ref(SignalWindowAttrs(WEIGHT_BITS), frames, tables.window)
-    # In int16, as TFLM computes it: -32768 has no size and does not count. A window has ends.
+    # In int16, as TFLM computes it: -32768 has no size and does not count. Ends are small.
     loudest = np.abs(windowed).max(axis=-1).astype(np.int64)
     shifts = 15 - np.frexp(loudest.astype(np.float64))[1].astype(np.int64)
     scaled = (windowed.astype(np.int64) << shifts[:, None]).astype(np.int16)
