@@ -15,13 +15,10 @@ from tests.c.host import (
     link,
 )
 from tests.export.blobs import HEADER, trained_twice, with_word, without_sha256
-from tests.export.models import dense
+from tests.export.models import dense, layer_of
 from tinyrt import load
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.export import ExportOptions, export_c, export_graph, make_blob
-from tinyrt.ir import DType, Graph, Node, QParams, Value
-from tinyrt.ops import verify
-from tinyrt.ops.fully_connected import FullyConnectedAttrs
 
 pytestmark = pytest.mark.slow
 
@@ -278,7 +275,7 @@ def test_weights_without_zeros_fit_code_that_leaves_out_zeros(tmp_path):
     few = full * np.repeat(rng.random((2, 24)) < 0.1, 4, axis=1).repeat(8, axis=0)
     other = full * np.repeat(rng.random((2, 24)) < 0.5, 4, axis=1).repeat(8, axis=0)
     for name, w in (("few", few), ("full", full), ("other", other)):
-        save_tflite(layer(w.astype(np.int8)), tmp_path / f"{name}.tflite")
+        save_tflite(layer_of(w.astype(np.int8)), tmp_path / f"{name}.tflite")
     project = export_c(
         tmp_path / "few.tflite",
         tmp_path / "mo",
@@ -290,19 +287,6 @@ def test_weights_without_zeros_fit_code_that_leaves_out_zeros(tmp_path):
     for name in ("few", "full", "other"):
         make_blob(tmp_path / f"{name}.tflite", tmp_path / "mo", tmp_path / f"{name}.blob")
         answers_as(tmp_path, f"{name}.blob", tmp_path / f"{name}.tflite")
-
-
-def layer(w):
-    """A fully connected layer with these weights."""
-    q = QParams((0.5,), 3)
-    c_out, size = w.shape
-    values = [
-        Value("x", DType.INT8, (1, size), q),
-        Value.constant("w", w, QParams((0.01,))),
-        Value("y", DType.INT8, (1, c_out), q),
-    ]
-    node = Node("fully_connected", "dense", ("x", "w"), ("y",), FullyConnectedAttrs())
-    return verify(Graph("layer", ("x",), ("y",), {v.name: v for v in values}, (node,)))
 
 
 @pytest.mark.parametrize("kind", "ab")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify
@@ -26,6 +27,18 @@ def dense(name: str = "net", node_name: str = "dense", *, bias: int = 7, size: i
     ]
     node = Node("fully_connected", node_name, ("x", "w", "b"), ("y",), FullyConnectedAttrs())
     return verify(Graph(name, ("x",), ("y",), {v.name: v for v in values}, (node,)))
+
+
+def layer_of(w: NDArray[np.int8]) -> Graph:
+    """(1, taps) -> fully_connected with these weights (channels, taps) -> (1, channels)."""
+    c_out, size = w.shape
+    values = [
+        Value("x", DType.INT8, (1, size), Q),
+        Value.constant("w", w, QParams((0.01,))),
+        Value("y", DType.INT8, (1, c_out), Q),
+    ]
+    node = Node("fully_connected", "dense", ("x", "w"), ("y",), FullyConnectedAttrs())
+    return verify(Graph("layer", ("x",), ("y",), {v.name: v for v in values}, (node,)))
 
 
 def views() -> Graph:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.export.models import layer_of
 from tests.ops.build import Case, build_s8
 from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.isa import InstructionSet
@@ -20,8 +21,7 @@ from tinyrt.backends.c.parts.edit import params_of
 from tinyrt.backends.c.weights import Weights
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.export import ExportOptions, export_c, make_blob
-from tinyrt.ir import DType, Graph, Node, QParams, Value
-from tinyrt.ops import verify
+from tinyrt.ir import DType
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 
@@ -170,7 +170,7 @@ def test_later_weights_fit_code_that_leaves_out_zeros(tmp_path):
     full = rng.integers(1, 20, (16, 256), np.int8)
     few = full * np.kron(rng.random((4, 16)) < 0.2, np.ones((4, 16), bool))
     for name, w in (("few", few), ("full", full)):
-        save_tflite(layer(w.astype(np.int8)), tmp_path / f"{name}.tflite")
+        save_tflite(layer_of(w.astype(np.int8)), tmp_path / f"{name}.tflite")
     options = ExportOptions(name="mo", blob=True)
     project = export_c(tmp_path / "few.tflite", tmp_path / "mo", core="cortex-m55", options=options)
     assert "tinyrt_fully_connected_sparse_s8" in project.kernels
@@ -179,16 +179,3 @@ def test_later_weights_fit_code_that_leaves_out_zeros(tmp_path):
         make_blob(tmp_path / f"{name}.tflite", tmp_path / "mo", tmp_path / f"{name}.blob")
         sizes.append((tmp_path / f"{name}.blob").stat().st_size)
     assert sizes[0] == sizes[1]
-
-
-def layer(w):
-    """A fully connected layer with these weights."""
-    q = QParams((0.5,), 3)
-    c_out, size = w.shape
-    values = [
-        Value("x", DType.INT8, (1, size), q),
-        Value.constant("w", w, QParams((0.01,))),
-        Value("y", DType.INT8, (1, c_out), q),
-    ]
-    node = Node("fully_connected", "dense", ("x", "w"), ("y",), FullyConnectedAttrs())
-    return verify(Graph("layer", ("x",), ("y",), {v.name: v for v in values}, (node,)))
