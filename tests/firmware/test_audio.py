@@ -166,7 +166,7 @@ def test_cycles_from_one_answer_to_the_next(core, tmp_path):
     assert plain.cycles is None
     assert found.instructions == plain.instructions
     cycles = found.cycles.cycles
-    assert 0.45 * found.instructions < cycles.low <= cycles.high < 2.5 * found.instructions
+    assert 0.45 * found.instructions < cycles.low <= cycles.high < 2.7 * found.instructions
     low, high = found.cycles.milliseconds
     assert (low, high) == pytest.approx((cycles.low / 80e3, cycles.high / 80e3))
     command = ("emulate", path, "--recording", tmp_path / "a.wav", "--core", core, "--cycles")

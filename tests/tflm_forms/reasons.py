@@ -43,8 +43,6 @@ REASONS = (
            "TFLM adds the zero point once too often, and no other runtime has it."),
     Reason("refused", r"(QUANTIZE|DEQUANTIZE) .*(s16|s32).*", "zero point",
            "int16 or int32 with a zero point, which the format does not allow."),
-    Reason("refused", r"QUANTIZE s32 to .*", "not quantised per tensor",
-           "int32 that has a scale."),
     Reason("refused", r"SLICE .*computed size.*", "size is computed at run time",
            "The size of a part is computed while the model runs."),
     Reason("refused", r"SQUARED_DIFFERENCE s16 .* far .*", "differ by a factor",

@@ -252,13 +252,18 @@ def _of_numpy(function: Callable[..., Any], *operands: Array) -> Array:
     """The result of a NumPy function.
 
     Raises:
-        ValueError: it takes no numbers of that kind, for which NumPy raises TypeError.
+        ModelFormatError: it takes no numbers of that kind, for which NumPy raises TypeError.
 
     """
     try:
         return np.asarray(function(*operands))
     except TypeError as error:
-        raise ValueError(str(error)) from error
+        kinds = " and ".join(dict.fromkeys(str(x.dtype) for x in operands))
+        raise ModelFormatError(
+            f"constants of {kinds} have no result here",
+            expected="types that ONNX has for this op",
+            hint="export the model again; onnx.checker.check_model says whether it is valid",
+        ) from error
 
 
 def _real(function: Callable[[Array], Array]) -> Static:
