@@ -106,10 +106,8 @@ class Problem:
             members.setdefault(root, {})[i] = offset
         groups = []
         for offsets in members.values():
-            start = min(offsets.values())
-            relative = {b: at - start for b, at in offsets.items()}
-            end = max(at + self.buffers[b].nbytes for b, at in relative.items())
-            groups.append(Group(relative, end))
+            end = max(at + self.buffers[b].nbytes for b, at in offsets.items())
+            groups.append(Group(offsets, end))
         return groups
 
     def _keep_apart(
