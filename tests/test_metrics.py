@@ -7,6 +7,7 @@ import pytest
 
 from tests.graphs import Builder, small_cnn
 from tinyrt.answering import logits_name
+from tinyrt.decibels import shown_db
 from tinyrt.errors import DataError
 from tinyrt.interpreter import Model
 from tinyrt.ir import DType, Graph, Node, Value
@@ -53,6 +54,20 @@ def test_labels_that_do_not_fit_are_refused(labels):
 
 def test_equal_signals_count_as_the_ceiling():
     np.testing.assert_array_equal(sqnr_db(X, X), [200.0] * 4)
+
+
+@pytest.mark.parametrize(
+    ("db", "given", "shown"),
+    [
+        (199.94, {}, "199.9"),
+        (200.0, {"unit": " dB"}, "equal"),
+        (250.0, {}, "equal"),
+        (-3.456, {"places": 2, "unit": " dB"}, "-3.46 dB"),
+        (12.5, {"places": 0}, "12"),
+    ],
+)
+def test_a_distance_is_a_number_up_to_that_of_equal_signals(db, given, shown):
+    assert shown_db(db, **given) == shown
 
 
 def test_logits_stand_before_a_final_softmax():
