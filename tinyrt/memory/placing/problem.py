@@ -131,7 +131,7 @@ class Problem:
         """
         i_bytes, j_bytes = self.buffers[i].nbytes, self.buffers[j].nbytes
         if (i, j) in self.leads:
-            return self.leads[i, j].forbidden_output(i_bytes, 0, j_bytes)
+            return self.leads[i, j].forbidden_output(i_bytes, j_bytes)
         return [(-i_bytes, j_bytes)]
 
     def lowest(self, group: int, at: Mapping[int, int], least: int = 0) -> int:
