@@ -123,7 +123,7 @@ def test_labels_may_be_columns_and_the_greatest_class():
 
 
 def test_labels_are_of_each_sample_of_a_batch(x):
-    """Of two samples a run, the labels of the runs of each piece."""
+    """Whose model takes two at once: one for each, or rows of classes."""
     b = Builder((2, 3))
     graph = b.graph(b.op("neg", ("x",)))
     labels = x.argmin(axis=1)
@@ -137,15 +137,16 @@ def test_labels_are_of_each_sample_of_a_batch(x):
 
 
 def test_labels_are_of_each_place_of_an_answer(x):
-    """A sample is correct where all of its places are."""
+    """A sample is correct where all of its places are; labels may stand in one row."""
     b = Builder((1, 2, 3))
     graph = b.graph(b.op("arg_max", ("x",), ArgAttrs(-1, DType.INT64)))
     images = x.reshape(350, 2, 3)
     labels = images.argmax(axis=2)
     labels[:70, 1] += 1
     labels[50:80, 0] += 1
-    found = evaluate_graph(graph, {"x": images}, labels)
-    assert (found.samples, found.correct, found.top1) == (350, 270, 600 / 700)
+    for y in (labels, labels.ravel()):
+        found = evaluate_graph(graph, {"x": images}, y)
+        assert (found.samples, found.correct, found.top1) == (350, 270, 600 / 700)
     with pytest.raises(DataError) as caught:
         evaluate_graph(graph, {"x": images}, labels[:, 0])
     assert caught.value.expected == "700 class indices"

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.memory.nets import RandomNet, random_net
+from tests.memory.nets import RandomNet, random_net, varied_net
 from tests.memory.targets import SCALAR
 from tests.memory.test_segments import feeds_of, run_in, same
 from tests.memory.test_ties import split_and_joined
@@ -70,6 +70,13 @@ def test_rows_run_only_where_that_is_asked_for(plan, asked, nbytes, segments):
     assert all(r.nbytes <= (g.nbytes or nbytes) for r, g in zip(found.regions, given, strict=True))
     feeds = feeds_of(GRAPH, 1)
     assert same(run_in(GRAPH, found, feeds), evaluate(GRAPH, feeds))
+
+
+def test_few_bytes_less_are_worth_rows_only_where_they_are_asked_for():
+    graph = varied_net(0)
+    for enough, nbytes, rows in ((0, 312, 0), (311, 308, 1), (308, 308, 1), (307, 312, 0)):
+        found = plan_by_rows(graph, SCALAR, enough=enough, costly=True)
+        assert (found.arena_bytes, len(found.segments)) == (nbytes, rows)
 
 
 @pytest.mark.parametrize("plan", [plan_by_rows, plan_pushed])

@@ -233,14 +233,12 @@ def planes_by_lines(node: BoundNode, window: Window, down: bool) -> Sweep | None
     """Channel by channel along the rows, or down the columns, of 3 x 3 windows.
 
     The kernel writes an output after it has read everything up to the end of the output's window.
-    With stride 1, it reads the line before the output's own line from a copy.
+    With stride 1, it reads the line before the output's own line from a copy; with a longer one,
+    each line that it reads again is the first under the window.
     """
     if down:
-        steps = _column_steps(node, window)
-    elif window.stride[0] == 1:
-        steps = _row_steps(node, window, lambda top, bottom, loaded: (max(top, loaded - 1), bottom))
-    else:
-        steps = _row_steps(node, window, lambda top, bottom, loaded: (top, bottom))
+        return _planes(node, _column_steps(node, window))
+    steps = _row_steps(node, window, lambda top, bottom, loaded: (max(top, loaded - 1), bottom))
     return _planes(node, steps)
 
 

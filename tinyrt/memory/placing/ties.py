@@ -88,7 +88,7 @@ def _join_ties(
 
 
 def _parts(node: BoundNode, home: Mapping[str, int]) -> Iterator[tuple[int, Tie]]:
-    axis = node.attrs_as(ConcatenationAttrs).axis % len(node.output.shape)
+    axis = node.attrs_as(ConcatenationAttrs).axis
     whole = home.get(node.output.name)
     if whole is None or math.prod(node.output.shape[:axis]) != 1:
         return
