@@ -9,7 +9,7 @@ import pytest
 from tests.graphs import small_cnn
 from tinyrt import bench
 from tinyrt.convert.tflite.writer import save_tflite
-from tinyrt.errors import ToolError
+from tinyrt.errors import DataError, ToolError
 from tinyrt.ops import OPS
 
 MICROSECONDS = 1e-6
@@ -110,7 +110,7 @@ def test_without_a_peak_there_is_no_share_of_it(clock, path, monkeypatch):
     assert found.share_of_peak is None
 
 
-@pytest.mark.parametrize(("seconds", "rounds"), [(0.0, 3), (0.006, 3), (0.008, 4), (0.1, 50)])
+@pytest.mark.parametrize(("seconds", "rounds"), [(0.0, 3), (0.006, 3), (0.0073, 4), (0.1, 50)])
 def test_engines_take_turns_for_as_long_as_is_asked_for(clock, path, monkeypatch, seconds, rounds):
     seen, runs = [], []
     mine, other = (Engine(clock, name, [0.5e-3], 1.0) for name in ("mine", "other"))
@@ -128,6 +128,12 @@ def test_engines_take_turns_for_as_long_as_is_asked_for(clock, path, monkeypatch
 
 
 # Engines
+
+
+def test_a_backend_that_is_misspelt_is_told():
+    with pytest.raises(DataError) as caught:
+        bench._tinyrt("nunba")
+    assert caught.value.hint == "did you mean 'numba'?"
 
 
 def test_a_cold_start_is_the_best_of_three(monkeypatch):

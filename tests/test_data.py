@@ -54,6 +54,13 @@ def test_labels_are_apart_from_inputs(tmp_path):
     assert load_labels(tmp_path / "x.npz") is load_labels(tmp_path / "x.npy") is None
 
 
+def test_of_a_number_s_name_the_start_is_told(tmp_path):
+    np.savez(tmp_path / "x.npz", **{"x" * 61: 1})
+    with pytest.raises(DataError, match="single number") as caught:
+        load_inputs(tmp_path / "x.npz")
+    assert caught.value.tensor == repr("x" * 60)
+
+
 def test_strings_are_taken_where_they_are_asked_for(tmp_path):
     names = np.array(["ab", "c"])
     np.savez(tmp_path / "text.npz", names=names)
@@ -267,6 +274,7 @@ def test_headers_are_read_as_numpy_writes_them(old, new, shape):
         ("False", "'No'", "a header that cannot be read"),
         ("'<f4'", "True", "a header that cannot be read"),
         ("{", " ", "a header that cannot be read"),
+        ("{", "[", "a header that cannot be read"),
         ("}", "} 1", "a header that cannot be read"),
         (", 'shape': (4, 8)", "", "a header that cannot be read"),
         ("(4, 8)", "(" + "9" * 80 + ",)", "a shape that cannot be read: (" + "9" * 59),

@@ -71,6 +71,7 @@ def test_multiplier_holds_31_bits(real):
         (0.75, (3 * 2**29, 0)),
         (1 - 2.0**-40, (2**30, 1)),
         (2.0**-31, (2**30, -30)),
+        (2.0**-32, (2**30, -31)),
         (2.0**-33, (0, 0)),
     ],
 )
@@ -141,6 +142,42 @@ def test_reciprocal_is_accurate(x, integer_bits):
     r, e = fp.reciprocal(x, integer_bits)
     real = x / 2 ** (31 - integer_bits)
     assert int(r) * 2.0 ** (-31 - int(e)) == pytest.approx(1 / real, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("integer_bits", "left_shift", "radius"),
+    [(5, 26, 31), (5, 27, 15), (5, 25, 62), (4, 31, 0), (3, 20, 7 << 8)],
+)
+def test_the_radius_is_of_whole_steps(integer_bits, left_shift, radius):
+    assert fp.input_radius(integer_bits, left_shift) == radius
+
+
+@given(st.integers(-(2**47), 2**47), mantissas, st.integers(-20, 13))
+def test_a_short_mantissa_is_the_rounded_one_and_rounds_once(x, mult, shift):
+    short, right = fp.reduced_multiplier(mult, shift)
+    assert short == min(half_up(Fraction(mult, 2**16)), 2**15 - 1)
+    assert right == 15 - shift
+    expected = half_up(Fraction(x * short, 2**right))
+    assert int(fp.multiply_by_reduced_multiplier(x, short, right)) == expected
+
+
+@pytest.mark.parametrize("mult", [0x7FFE7FFF, 0x7FFE8000, 0x7FFEFFFF, 0x7FFF8000, 0x7FFFFFFF])
+def test_a_short_mantissa_stays_below_a_whole(mult):
+    assert fp.reduced_multiplier(mult, 1) == (0x7FFE if mult < 0x7FFE8000 else 0x7FFF, 14)
+
+
+@given(st.floats(1, 2**12 - 1), st.sampled_from([(12, 5), (12, 4), (16, 5)]))
+def test_logarithms_are_accurate(x, bits):
+    raw = round(x * 2 ** (31 - bits[0]))
+    found = int(fp.log_of_one_and_more(raw, *bits)) / 2 ** (31 - bits[1])
+    assert found == pytest.approx(math.log(raw / 2 ** (31 - bits[0])), abs=2e-7)
+
+
+def test_logarithms_have_every_bit_of_tensorflow_lite_micros():
+    """What its kernel of log_softmax finds, which the one in C is held against as well."""
+    x = [1 << 19, (1 << 19) + 1, 600_001, 741_455, 1 << 20, 12_345_678, 1 << 30, 2**31 - 1]
+    logarithms = [0, 128, 9052326, 23258142, 46516320, 211998256, 511679518, 558195838]
+    np.testing.assert_array_equal(fp.log_of_one_and_more(x, 12, 5), logarithms)
 
 
 def test_arrays_and_scalars_agree():

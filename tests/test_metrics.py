@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from tests.graphs import Builder, small_cnn
+from tests.ops.quantised import graph_of, s8
 from tinyrt.answering import logits_name
+from tinyrt.decibels import shown_db
 from tinyrt.errors import DataError
 from tinyrt.interpreter import Model
 from tinyrt.ir import DType, Graph, Node, Value
@@ -55,8 +57,53 @@ def test_equal_signals_count_as_the_ceiling():
     np.testing.assert_array_equal(sqnr_db(X, X), [200.0] * 4)
 
 
+@pytest.mark.parametrize(
+    ("db", "given", "shown"),
+    [
+        (199.94, {}, "199.9"),
+        (200.0, {"unit": " dB"}, "equal"),
+        (250.0, {}, "equal"),
+        (-3.456, {"places": 2, "unit": " dB"}, "-3.46 dB"),
+        (12.5, {"places": 0}, "12"),
+    ],
+)
+def test_a_distance_is_a_number_up_to_that_of_equal_signals(db, given, shown):
+    assert shown_db(db, **given) == shown
+
+
 def test_logits_stand_before_a_final_softmax():
     assert logits_name(small_cnn()) == "fully_connected_6"
+
+
+def behind_softmax(op: str, dtype: DType) -> Graph:
+    """A softmax of that dtype, and one op behind it; not verified."""
+    values = {name: Value(name, DType.FLOAT32, (1, 3)) for name in ("x", "y")}
+    values["p"] = Value("p", dtype, (1, 3))
+    nodes = Node("softmax", "p", ("x",), ("p",)), Node(op, "y", ("p",), ("y",))
+    return Graph("net", ("x",), ("y",), values, nodes)
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype", "logits"),
+    [
+        ("dequantize", DType.INT8, "x"),
+        ("quantize", DType.FLOAT32, "x"),
+        ("reshape", DType.FLOAT32, "y"),
+        ("neg", DType.FLOAT32, "y"),
+    ],
+)
+def test_logits_stand_before_a_softmax_whose_answers_are_stored_otherwise(op, dtype, logits):
+    assert logits_name(behind_softmax(op, dtype)) == logits
+
+
+def test_the_other_model_is_fed_the_real_values_of_integers():
+    shape = ReshapeAttrs((1, 2, 2))
+    stored = graph_of("reshape", shape, [s8(1, 4)], [s8(1, 2, 2)])
+    b = Builder((1, 4))
+    x = np.random.default_rng(0).integers(-128, 128, (9, 4)).astype(np.int8)
+    (name,) = stored.inputs
+    found = evaluate_graph(stored, {name: x}, against=b.graph(b.op("reshape", ("x",), shape)))
+    assert (found.agreement, found.sqnr_db) == (1.0, 200.0)
 
 
 def places_of(op: str, y: str) -> Graph:

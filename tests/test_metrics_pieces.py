@@ -1,6 +1,7 @@
 """Evaluations piece by piece: figures of the whole, progress of the whole, within the budget."""
 
 import itertools
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -12,8 +13,10 @@ from tinyrt import answering
 from tinyrt.answering import Answers, Setting, answers_of, logits_name
 from tinyrt.errors import BudgetError, DataError
 from tinyrt.interpreter import Model
+from tinyrt.ir import DType
 from tinyrt.metrics import evaluate_graph, sqnr_db
 from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 
@@ -117,6 +120,46 @@ def test_labels_may_be_columns_and_the_greatest_class():
     x = np.eye(3, dtype=np.float32)
     for y in (np.array([0, 1, 2]), np.array([[0], [1], [2]]), np.eye(3), np.eye(3, dtype=bool)):
         assert evaluate_graph(classifier(1.0), {"x": x}, y).correct == 3
+
+
+def test_labels_are_of_each_sample_of_a_batch(x):
+    """Whose model takes two at once: one for each, or rows of classes."""
+    b = Builder((2, 3))
+    graph = b.graph(b.op("neg", ("x",)))
+    labels = x.argmin(axis=1)
+    labels[::7] = (labels[::7] + 1) % 3
+    for y in (labels, np.eye(3)[labels]):
+        found = evaluate_graph(graph, {"x": x}, y)
+        assert (found.samples, found.correct, found.top1) == (700, 600, 600 / 700)
+    with pytest.raises(DataError) as caught:
+        evaluate_graph(graph, {"x": x}, labels[1:])
+    assert caught.value.expected == "700 class indices from 0 to 2"
+
+
+def test_labels_are_of_each_place_of_an_answer(x):
+    """A sample is correct where all of its places are; labels may stand in one row."""
+    b = Builder((1, 2, 3))
+    graph = b.graph(b.op("arg_max", ("x",), ArgAttrs(-1, DType.INT64)))
+    images = x.reshape(350, 2, 3)
+    labels = images.argmax(axis=2)
+    labels[:70, 1] += 1
+    labels[50:80, 0] += 1
+    for y in (labels, labels.ravel()):
+        found = evaluate_graph(graph, {"x": images}, y)
+        assert (found.samples, found.correct, found.top1) == (350, 270, 600 / 700)
+    with pytest.raises(DataError) as caught:
+        evaluate_graph(graph, {"x": images}, labels[:, 0])
+    assert caught.value.expected == "700 class indices"
+
+
+def test_models_whose_answers_differ_in_shape_are_not_compared(x):
+    wide = Answers(np.ones((700, 4), np.float32), np.ones((700, 4), np.float32), 1.0, 700)
+    with pytest.raises(DataError) as caught:
+        evaluate_graph(classifier(1.0), {"x": x}, against=wide)
+    (pieces, width), (others, expected) = re.findall(
+        r"\((\d+), (\d)\)", f"{caught.value.problem} {caught.value.expected}"
+    )
+    assert (pieces, width, expected) == (others, "3", "4")
 
 
 def test_logits_are_the_output_where_no_softmax_is_last():

@@ -20,8 +20,9 @@ def test_arrays_and_text_are_read(tmp_path):
         found = read_series(tmp_path / name, 3)
         assert found.dtype == np.int16
         np.testing.assert_array_equal(found, SAMPLES)
-    (tmp_path / "empty.csv").write_text("x,y,z\n")
-    assert read_series(tmp_path / "empty.csv", 3).shape == (0, 3)
+    for text in ("x,y,z\n", ""):
+        (tmp_path / "empty.csv").write_text(text)
+        assert read_series(tmp_path / "empty.csv", 3).shape == (0, 3)
 
 
 TEXTS = {

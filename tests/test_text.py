@@ -34,6 +34,7 @@ def test_long_text_loses_its_middle_and_says_its_length(given, limit, shown):
         (LIST.replace(",", ";"), 30, "a; b; c; d; e; f and 14 more"),
         ("a, b; c, d; e, f; g, h" + "; i" * 20, 40, "a, b; c, d; e, f; g, h; i and 19 more"),
         ("a, b, " + "c" * 90, 60, "a, b, " + "c" * 14 + "...(96 characters)..." + "c" * 19),
+        ("a, b, c, " + "d" * 90, 60, "a, b, c and 1 more"),
         (" a\n  b \n", 9, "a b"),
         ("a\x1b\u202e\ud800b", 9, "a??b"),
     ],
@@ -55,6 +56,18 @@ def test_lines_have_twice_the_limit_together():
     assert first == second == text.shortened(LONG, 50)
     assert text.message(f"{LONG}\n{LONG}", 100, 2) == f"{LONG}\n{LONG}"
     assert text.message(LONG, 99, 2) == text.shortened(LONG, 99)
+
+
+@pytest.mark.parametrize(
+    ("name", "names", "shown"),
+    [
+        ("conv2", ["add", "conv2d"], "did you mean 'conv2d'?"),
+        ("conv2", iter(["conv1", "conv2d"]), "did you mean 'conv2d'?"),
+        ("conv2", ["add", "mul"], None),
+    ],
+)
+def test_the_name_that_is_written_most_alike_is_told(name, names, shown):
+    assert text.closest(name, names) == shown
 
 
 @pytest.mark.parametrize(

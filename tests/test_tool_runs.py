@@ -48,7 +48,7 @@ def test_the_limit_is_the_users_or_ten_minutes(setting, seconds, monkeypatch):
     assert limit() == seconds
 
 
-@pytest.mark.parametrize("setting", ["", "0", "-0.0", "soon" * 20])
+@pytest.mark.parametrize("setting", ["", "0", "-0.0", "inf", "soon" * 20])
 def test_a_limit_that_is_none_says_what_would_be_one(setting, monkeypatch):
     monkeypatch.setenv("TINYRT_TOOL_SECONDS", setting)
     with pytest.raises(ToolError) as caught:

@@ -27,8 +27,9 @@ def test_samples_and_rate(path):
     assert sound.samples.dtype == np.int16
     assert sound.samples.flags.writeable
     np.testing.assert_array_equal(sound.samples, SAMPLES)
-    path.write_bytes(wav(SAMPLES[:0]) + b"a part behind")
-    assert read_wav(path).samples.shape == (0,)
+    for behind in (b"", b"a part behind"):
+        path.write_bytes(wav(SAMPLES[:0]) + behind)
+        assert read_wav(path).samples.shape == (0,)
 
 
 def test_as_python_writes_it(path):
@@ -39,17 +40,18 @@ def test_as_python_writes_it(path):
     np.testing.assert_array_equal(read_wav(path).samples, SAMPLES)
 
 
-def extensible(code):
-    """A longer header, whose code stands behind its first 24 bytes."""
+def extensible(code, behind=14):
+    """A longer header, whose code stands behind its first 24 bytes, and so many bytes behind it."""
     format_ = struct.pack("<HHIIHH", 0xFFFE, 1, 16_000, 32_000, 2, 16)
-    format_ += struct.pack("<HHIH", 22, 16, 4, code) + bytes(14)
+    format_ += struct.pack("<HHIH", 22, 16, 4, code) + bytes(behind)
     parts = [(b"fmt ", format_), (b"data", SAMPLES.tobytes())]
     body = b"".join(name + struct.pack("<I", len(data)) + data for name, data in parts)
     return b"RIFF" + struct.pack("<I", 4 + len(body)) + b"WAVE" + body
 
 
-def test_a_longer_header(path):
-    path.write_bytes(extensible(1))
+@pytest.mark.parametrize("behind", [14, 0])
+def test_a_longer_header(behind, path):
+    path.write_bytes(extensible(1, behind))
     np.testing.assert_array_equal(read_wav(path).samples, SAMPLES)
 
 
@@ -66,6 +68,7 @@ REFUSED = {
     "1 channels of 8 bits of mu-law, at": wav(SAMPLES, code=7, bits=8),
     "1 channels of 0 bits of MP3, at": wav(SAMPLES, code=0x55, bits=0),
     "1 channels of 16 bits of floats, at 16": extensible(3),
+    "1 channels of 16 bits of format 65534, at": extensible(1)[:16] + b"\x19" + extensible(1)[17:],
     "1 channels of 16 bits, at 0 Hz": wav(SAMPLES, rate=0),
     "ends before its samples begin": WHOLE[:50],
     "ends before its samples begin ": WHOLE[:12] + WHOLE[36:],

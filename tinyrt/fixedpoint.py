@@ -125,9 +125,9 @@ def saturating_left_shift(x: ArrayLike, exponent: int) -> Int64s:
     return np.asarray(np.clip(np.asarray(x, np.int64) << exponent, INT32_MIN, INT32_MAX))
 
 
-def input_radius(integer_bits: int, left_shift: int, total_signed_bits: int = 31) -> int:
+def input_radius(integer_bits: int, left_shift: int) -> int:
     """Largest input difference that still fits after rescaling to ``integer_bits``."""
-    largest = float((1 << integer_bits) - 1) * 2.0 ** (total_signed_bits - integer_bits)
+    largest = float((1 << integer_bits) - 1) * 2.0 ** (31 - integer_bits)
     return math.floor(largest / 2.0**left_shift)
 
 
@@ -238,8 +238,7 @@ def one_minus_x_over_one_plus_x(a: ArrayLike) -> Int64s:
 
 
 def _half_sum_with_one(a: ArrayLike) -> Int64s:
-    total = np.asarray(a, np.int64) + INT32_MAX
-    return np.where(total >= 0, (total + 1) >> 1, -((1 - total) >> 1))
+    return np.asarray((np.asarray(a, np.int64) + (1 << 31)) >> 1)
 
 
 def _newton_reciprocal(half_denominator: Int64s) -> Int64s:
@@ -302,8 +301,7 @@ def log_of_one_and_more(x: ArrayLike, integer_bits: int, result_bits: int) -> In
     second_power = np.maximum(power(integer_bits - room) - one_quarter, INT32_MIN)
     r = np.minimum(first, second)
     exponent = np.maximum(first_power, second_power)
-    total = r + quarter_root
-    p = np.where(total >= 0, (total + 1) >> 1, -((1 - total) >> 1))
+    p = (r + quarter_root + 1) >> 1
     q = wrap_int32(2 * (r - quarter_root))
     square = rounding_doubling_high_mul(q, q)
     cubic = rounding_doubling_high_mul(rounding_doubling_high_mul(q, square), 117049297)

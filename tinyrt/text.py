@@ -110,7 +110,8 @@ def _cut(text: str, limit: int) -> str:
     items = text.split(between)
     room = limit - len(f" and {len(items)} more")
     count = 0
-    while count < len(items) and (room := room - len(items[count]) - len(between)) >= 0:
+    # All of them never fit: the text is longer than the limit.
+    while (room := room - len(items[count]) - len(between)) >= 0:
         count += 1
     if count < FEW:
         return shortened(text, limit)

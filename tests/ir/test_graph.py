@@ -40,6 +40,20 @@ def test_dtypes_know_their_name_and_their_bytes(dtype, short, itemsize, of_three
     assert value.describe() == f"'x' {short}[3,1]"
 
 
+@pytest.mark.parametrize(
+    ("dtype", "with_scale", "without"),
+    [
+        (DType.INT8, True, False),
+        (DType.INT32, True, False),
+        (DType.FLOAT16, True, True),
+        (DType.FLOAT32, False, False),
+    ],
+)
+def test_integers_with_a_scale_and_halves_stand_for_other_numbers(dtype, with_scale, without):
+    assert Value("x", dtype, (2,), QParams((0.5,), 0)).is_quantized is with_scale
+    assert Value("x", dtype, (2,)).is_quantized is without
+
+
 def test_dtypes_that_are_none_are_refused():
     with pytest.raises(ValueError, match="complex64"):
         DType.of(np.complex64)
@@ -191,9 +205,10 @@ def test_a_dump_shows_scales_zero_points_and_what_is_absent():
         f"  %{y}: s8[2,4] = odd(%{x}, -, const s8[3,1]) {{one=1, two=b}}\n  output %{y}"
     )
     many = values | {x: replace(values[x], q=QParams((1.0, 2.0), 0, 0))}
-    bare = dump(Graph("g", (x,), (y,), many, (replace(node, attrs=NoAttrs()),)))
-    assert f"input  %{x}: s8[2,4] q(2 scales, zp 0)\n" in bare
-    assert "const s8[3,1])\n" in bare
+    for attrs in (NoAttrs(), None):
+        bare = dump(Graph("g", (x,), (y,), many, (replace(node, attrs=attrs),)))
+        assert f"input  %{x}: s8[2,4] q(2 scales, zp 0)\n" in bare
+        assert "const s8[3,1])\n" in bare
 
 
 def test_a_bound_node_shows_its_values_and_not_what_is_noted_of_it():

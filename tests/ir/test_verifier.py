@@ -91,7 +91,7 @@ BROKEN = {
         ),
     ),
     "an op's output without a type": (
-        with_first(outputs=("nowhere",)),
+        with_first(outputs=(*FIRST.outputs, "nowhere")),
         says("output 'nowhere' has no value", op=CONV, expected=TYPED),
     ),
     "an output of nothing": (
@@ -249,7 +249,10 @@ def test_integers_with_scales_are_none_of_a_float_graph():
 
 
 def test_a_float_graph_is_one_at_its_stage():
+    """With the bias of its first op, or without one."""
     assert verify(NET, Stage.FLOAT) is NET
+    bare = with_first(inputs=(*FIRST.inputs[:2], ""))
+    assert verify(bare, Stage.FLOAT) is bare
 
 
 def test_dump_names_every_op_and_its_attributes():

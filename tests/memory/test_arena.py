@@ -12,10 +12,15 @@ from tests.graphs import Builder, small_cnn
 from tests.memory.targets import DSP, SCALAR
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.errors import VerifyError
+from tinyrt.ir import Node, Value
 from tinyrt.memory import ArenaPlan, Buffer, check_plan, plan_memory
-from tinyrt.memory.placing import exact
+from tinyrt.memory.kernels import NoKernels
+from tinyrt.memory.placing import exact, problem
 from tinyrt.memory.placing.place import place, place_in_order
 from tinyrt.memory.placing.problem import ALIGNMENT, Problem
+from tinyrt.memory.plan import MemoryOptions
+from tinyrt.ops import OPS
+from tinyrt.ops.detection_postprocess import DetectionPostprocessAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 
 ARENA_BYTES = {
@@ -53,17 +58,49 @@ def test_bytes_in_use_are_those_of_all_buffers_together(found, data):
     assert plan.alive_bytes(24) == [len(bytes_) for bytes_ in held]
 
 
+@pytest.mark.parametrize("pairs", [problem.MAX_PAIRS, -1])
 @settings(max_examples=60, deadline=None)
 @given(buffer_lists())
-def test_live_buffers_never_overlap(found):
-    problem = Problem(found, {})
-    placement = place(problem)
+def test_live_buffers_never_overlap(pairs, found):
+    """Nor where there are too many to place them in any but one order."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(problem, "MAX_PAIRS", pairs)
+        crowd = Problem(found, {})
+    assert crowd.crowded is (pairs < 0)
+    placement = place(crowd)
     at = placement.offsets
     for (i, a), (j, b) in combinations(enumerate(found), 2):
         if a.alive_with(b):
             assert at[i] + a.nbytes <= at[j] or at[j] + b.nbytes <= at[i]
     assert all(offset % ALIGNMENT == 0 for offset in at)
-    assert placement.nbytes >= placement.lower_bound >= problem.lower_bound()
+    assert placement.nbytes >= placement.lower_bound >= crowd.lower_bound()
+    if placement.optimal:
+        assert placement.nbytes == place(Problem(found, {})).nbytes
+
+
+CROWDS = {
+    "one gap for one": ([(8, 0, 1), (8, 2, 3), (8, 1, 3)], [0, 0, 8], True),
+    "the first that is large enough": (
+        [(8, 0, 1), (8, 0, 9), (12, 0, 1), (8, 0, 9), (12, 2, 9), (8, 2, 9)],
+        [12, 20, 0, 28, 0, 12],
+        True,
+    ),
+    "a gap that is too small stays": ([(8, 0, 1), (4, 0, 9), (12, 2, 9)], [0, 8, 12], False),
+    "out of order": ([(8, 2, 3), (16, 0, 1), (4, 2, 3)], [0, 0, 8], True),
+    "a gap of two": ([(8, 0, 1), (16, 0, 1), (4, 0, 9), (24, 2, 9)], [16, 0, 24, 0], True),
+}
+"""Size, first and last step of each buffer; the offsets; and whether they are known to be best."""
+
+
+@pytest.mark.parametrize("name", CROWDS)
+def test_a_crowd_is_placed_as_it_comes(name, monkeypatch):
+    """At each step the largest first, in the lowest gap that is large enough."""
+    monkeypatch.setattr(problem, "MAX_PAIRS", 0)
+    sizes, offsets, optimal = CROWDS[name]
+    found = [Buffer((f"b{i}",), *buffer) for i, buffer in enumerate(sizes)]
+    placement = place(Problem(found, {}))
+    assert (placement.offsets, placement.optimal) == (offsets, optimal)
+    assert placement.nbytes == max(at + b.nbytes for at, b in zip(offsets, found, strict=True))
 
 
 @settings(max_examples=40, deadline=None)
@@ -138,6 +175,39 @@ def test_the_checker_finds_a_tensor_outside_the_arena():
     plan = plan_memory(graph, SCALAR)
     with pytest.raises(VerifyError, match="takes bytes"):
         check_plan(graph, plan.offsets, plan.arena_bytes - 1, SCALAR)
+
+
+def test_every_output_of_an_op_is_kept_to_its_last_reader():
+    b = Builder((1, 3, 4), (1, 3, 2))
+    inputs = "x", "x1", b.constant(np.ones((3, 4), np.float32))
+    attrs = DetectionPostprocessAttrs(2, 1, 0.1, 0.5, 1.0, 1.0, 1.0, 1.0)
+    types = OPS["detection_postprocess"].infer(attrs, [b.values[name].type for name in inputs])
+    outputs = "boxes", "classes", "scores", "count"
+    for name, kind in zip(outputs, types, strict=True):
+        b.values[name] = Value(name, kind.dtype, kind.shape)
+    b.nodes.append(Node("detection_postprocess", "best", inputs, outputs, attrs))
+    graph = b.graph(b.op("tanh", ("boxes",)), b.op("neg", ("classes",)), "count")
+    plan = plan_memory(graph, NoKernels())
+    lives = {buffer.names[0]: (buffer.first, buffer.last) for buffer in plan.buffers}
+    assert lives == {
+        **{"x": (-1, 0), "x1": (-1, 0), "boxes": (0, 1), "classes": (0, 2)},
+        **{"scores": (0, 0), "count": (0, 3), "tanh_1": (1, 3), "neg_2": (2, 3)},
+    }
+    for name, other in [("classes", "tanh_1"), ("count", "neg_2"), ("scores", "classes")]:
+        moved = plan.offsets | {name: plan.offsets[other]}
+        with pytest.raises(VerifyError, match="overwritten"):
+            check_plan(graph, moved, plan.arena_bytes, NoKernels())
+    with pytest.raises(VerifyError, match="'scores' takes bytes"):
+        check_plan(graph, plan.offsets | {"scores": 998}, 1000, NoKernels())
+
+
+def test_what_is_reshaped_outside_the_arena_stays_outside():
+    b = Builder((1, 6))
+    y = b.op("tanh", (b.op("reshape", ("x",), ReshapeAttrs((6, 1))),))
+    plan = plan_memory(b.graph(y), SCALAR, options=MemoryOptions(outside=frozenset({"x"})))
+    assert plan.offsets == {y: 0}
+    assert plan.outside == {"x", "reshape_0"}
+    assert plan.views == {"reshape_0": ("x", 0)}
 
 
 def test_model_outputs_survive_to_the_end():

@@ -118,6 +118,11 @@ def test_an_order_that_is_best_already_stays():
     assert schedule(graph) is graph
 
 
+def test_a_graph_without_nodes_stays():
+    graph = Builder((1, 4)).graph("x")
+    assert schedule(graph) is graph
+
+
 def test_zoo_models_keep_their_order(zoo):
     for path in sorted((zoo / "models").glob("*_int8.tflite")):
         graph = read_tflite(path)

@@ -16,6 +16,7 @@ from tinyrt.interpreter import Interpreter
 from tinyrt.memory import check_plan, plan_by_rows, plan_memory, plan_pushed, plan_segments
 from tinyrt.memory.lifetimes import scratch_name
 from tinyrt.memory.plan import MemoryOptions, require_budget
+from tinyrt.memory.rows import build as rows_build
 from tinyrt.memory.rows.build import build, row_ops, sums_name
 from tinyrt.memory.rows.candidates import THOROUGH
 from tinyrt.memory.rows.steps import AGAIN, MOST, _loops
@@ -117,6 +118,24 @@ def test_rows_are_read_and_written_outside_the_arena():
     assert plan.offsets.keys() == {sums_name(1), scratch_name(0)}
     feeds = feeds_of(graph, 0)
     assert same(run_in(graph, plan, feeds), evaluate(graph, feeds))
+
+
+def test_segments_keep_to_what_the_c_code_can_count(monkeypatch):
+    graph = random_net(7)
+    ops = row_ops(graph)
+    segment = max(ranges(graph), key=lambda s: s.stop - s.first)
+    made = segment.first, segment.stop, None, 8
+    whole = rows_build.build(graph, ops, *made)
+    for name, most in {
+        "MAX_BYTES": max(ring.nbytes for ring in whole.rings.values()),
+        "MAX_BLOCK": max(stage.block for stage in whole.stages),
+        "MAX_STAGES": len(whole.stages),
+    }.items():
+        monkeypatch.setattr(rows_build, name, most)
+        assert rows_build.build(graph, ops, *made).steps == whole.steps
+        monkeypatch.setattr(rows_build, name, most - 1)
+        assert rows_build.build(graph, ops, *made) is None
+        monkeypatch.undo()
 
 
 @pytest.mark.slow

@@ -18,10 +18,11 @@ from tinyrt.memory.plan import MemoryOptions
 from tinyrt.memory.regions import assign
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.reduce import ReduceAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.ops.slice import SliceAttrs
 
-JOIN = ConcatenationAttrs(axis=1)
+JOIN = ConcatenationAttrs(axis=-2)
 
 
 def _int8(graph):
@@ -152,6 +153,18 @@ def test_parts_of_an_input_outside_the_arena_are_copied_into_it():
     assert "x" not in plan.offsets
     assert [graph.nodes[i].op for i in plan.idle] == ["concatenation"]
     assert plan.arena_bytes == 16 * 8
+
+
+def test_a_part_of_a_part_lies_in_the_whole():
+    b = Builder((1, 16, 8))
+    middle = _rows(b, "x", 4, 8)
+    low = b.op("reshape", (_rows(b, middle, 3, 4),), ReshapeAttrs((1, 32)))
+    graph = _int8(b.graph(b.op("relu", (low,)), b.op("logistic", ("x",))))
+    plan = plan_memory(graph, SCALAR)
+    assert plan.idle == {0, 1, 2}
+    assert plan.views == {"slice_0": ("x", 32), "slice_1": ("x", 56), "reshape_2": ("x", 56)}
+    at = plan.offsets["x"]
+    assert (plan.offsets["slice_0"], plan.offsets["reshape_2"]) == (at + 32, at + 56)
 
 
 def test_the_checker_finds_a_part_that_lies_elsewhere():

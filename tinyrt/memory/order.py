@@ -124,7 +124,7 @@ class _Problem:
         producer: dict[str, int] = {}
         needs: list[int] = []
         for i, node in enumerate(graph.nodes):
-            sources = {roots.get(n, n) for n in node.inputs if n} & index.keys()
+            sources = {roots.get(n, n) for n in node.inputs} & index.keys()
             created = [index[o] for o in node.outputs if o in index]
             touches.append(tuple(sorted({*created, *(index[n] for n in sources)})))
             writes.append(sum(nbytes[b] for b in created))

@@ -86,7 +86,7 @@ def _orders(problem: Problem, traffic: Sequence[float]) -> list[list[int]]:
 
     def use(g: int) -> float:
         group = problem.groups[g]
-        return -sum(traffic[b] for b in group.members) / max(group.nbytes, 1)
+        return -sum(traffic[b] for b in group.members) / group.nbytes
 
     def size(g: int) -> float:
         return -problem.groups[g].nbytes
@@ -162,7 +162,7 @@ def traffic_of(graph: Graph, buffers: Sequence[Buffer]) -> list[float]:
         used[scratch_name(node.index)] = reads
         out = roots.get(node.output.name, node.output.name)
         if out == node.output.name:
-            used[out] = used.get(out, 0) + node.output.nbytes
+            used[out] = node.output.nbytes
         for value in node.inputs:
             if value is not None and not value.is_constant:
                 name = roots.get(value.name, value.name)
@@ -173,4 +173,4 @@ def traffic_of(graph: Graph, buffers: Sequence[Buffer]) -> list[float]:
 def _reads(node: BoundNode) -> float:
     spec = OPS[node.op]
     shared = node.output.shape[-1] if spec.weight_axis == 0 and node.output.shape else 1
-    return spec.macs(node) / max(shared, 1)
+    return spec.macs(node) / shared

@@ -81,7 +81,7 @@ def elementwise(node: BoundNode) -> Sweep | None:
     if y.dtype.itemsize > min(v.dtype.itemsize for v in node.inputs if v is not None):
         return None
     count, to = y.size, y.dtype.itemsize
-    size, last = max(1, -(-count // ELEMENT_STEPS)), count - 1
+    size, last = -(-count // ELEMENT_STEPS), count - 1
     spans = [(start, min(start + size, last)) for start in range(0, last, size)]
     spans.append((last, count))
     reads = [_element_reads(value, count, spans) for value in node.inputs]
@@ -112,7 +112,7 @@ def in_order(node: BoundNode, places: Sequence[Places]) -> Sweep:
 
     """
     y = node.output
-    size = max(1, -(-y.size // ELEMENT_STEPS))
+    size = -(-y.size // ELEMENT_STEPS)
     return tuple(
         SweepStep(
             tuple(
@@ -153,8 +153,9 @@ def _joined(steps: Sequence[SweepStep]) -> SweepStep:
     """One step in place of several, whose reads and writes interleave."""
     read = [spans for spans in (step.reads[0] for step in steps) if spans is not None]
     others = steps[0].reads[1:]
-    first = (read[0][0], max(stop for _, stop in read)) if read else None
-    return SweepStep((first, *others), (steps[0].writes[0], steps[-1].writes[1]))
+    return SweepStep(
+        ((read[0][0], read[-1][1]), *others), (steps[0].writes[0], steps[-1].writes[1])
+    )
 
 
 def transposed_windows(node: BoundNode, window: Window) -> Sweep | None:
@@ -232,14 +233,12 @@ def planes_by_lines(node: BoundNode, window: Window, down: bool) -> Sweep | None
     """Channel by channel along the rows, or down the columns, of 3 x 3 windows.
 
     The kernel writes an output after it has read everything up to the end of the output's window.
-    With stride 1, it reads the line before the output's own line from a copy.
+    With stride 1, it reads the line before the output's own line from a copy; with a longer one,
+    each line that it reads again is the first under the window.
     """
     if down:
-        steps = _column_steps(node, window)
-    elif window.stride[0] == 1:
-        steps = _row_steps(node, window, lambda top, bottom, loaded: (max(top, loaded - 1), bottom))
-    else:
-        steps = _row_steps(node, window, lambda top, bottom, loaded: (top, bottom))
+        return _planes(node, _column_steps(node, window))
+    steps = _row_steps(node, window, lambda top, bottom, loaded: (max(top, loaded - 1), bottom))
     return _planes(node, steps)
 
 
@@ -256,7 +255,7 @@ def _column_steps(node: BoundNode, window: Window) -> Iterator[SweepStep]:
                 bottom = min(oy + 3 - window.before[0], x.shape[1])
                 for row in range(loaded, bottom):
                     yield SweepStep((_pixels(x, n, row, columns), *others), (0, 0))
-                loaded = max(loaded, bottom)
+                loaded = bottom
                 yield SweepStep((None, *others), _pixels(y, n, oy, (ox, ox + 1)))
 
 
@@ -274,7 +273,7 @@ def _row_steps(
             top = oy * stride - before
             bottom = min(top + reach, height)
             first, last = reads(max(top, 0), bottom, loaded)
-            loaded = max(loaded, bottom)
+            loaded = bottom
             at, to = n * height + first, n * y.shape[1] + oy
             read = (at * x_row, (at + last - first) * x_row) if first < last else None
             yield SweepStep((read, *others), (to * y_row, (to + 1) * y_row))
@@ -303,7 +302,7 @@ def columns(node: BoundNode, rows: int, at_once: int) -> Sweep | None:
 
 def _rows(value: Value, n: int, first: int, last: int) -> Span:
     row, image = _row_bytes(value), n * value.shape[1]
-    return (image + first) * row, (image + max(first, last)) * row
+    return (image + first) * row, (image + last) * row
 
 
 def _row_bytes(value: Value) -> int:

@@ -51,7 +51,7 @@ class Contents:
         if first == 0 or values[first - 1] != content:
             new_starts.append(start)
             new.append(content)
-        behind = values[last - 1] if last else content
+        behind = values[last - 1]
         if last < len(starts) and starts[last] == stop:
             last += values[last] == content
         elif stop < self.nbytes and behind != content:

@@ -36,7 +36,7 @@ def moved_runs(node: BoundNode, parts: Sequence[Runs]) -> Iterator[Run]:
 def _rows(node: BoundNode, parts: Sequence[Runs]) -> Iterator[Run]:
     """For every index along the dimensions before the axis: a piece of each input in turn."""
     y = node.output
-    axis = node.attrs_as(ConcatenationAttrs).axis % len(y.shape)
+    axis = node.attrs_as(ConcatenationAttrs).axis
     rows, at = math.prod(y.shape[:axis]), 0
     sizes = [node.input(i).nbytes // rows for i in range(len(parts))]
     for row in range(rows):

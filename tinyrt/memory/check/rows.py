@@ -76,7 +76,7 @@ class _SegmentReplay:
         self.graph, self.segment, self.kernels, self.arena = graph, segment, kernels, arena
         self.rows = [0] * len(segment.stages)
         nodes = [s.node.index for s in segment.stages if s.node is not None]
-        if sorted(nodes) != list(range(segment.first, segment.stop)):
+        if nodes != [*range(segment.first, segment.stop)]:
             raise VerifyError(f"a segment of nodes {segment.first} to {segment.stop} runs {nodes}")
 
     def make_room(self, ring: Ring | None, step: RowStep) -> None:

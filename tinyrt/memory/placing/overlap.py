@@ -33,9 +33,9 @@ class Lead:
     least: int
     exact: bool = False
 
-    def forbidden_output(self, nbytes: int, x_at: int, x_bytes: int) -> list[Interval]:
-        """Offsets (exclusive) at which an output of ``nbytes`` must not begin."""
-        low, here, high = x_at - nbytes, x_at - self.least, x_at + x_bytes
+    def forbidden_output(self, nbytes: int, x_bytes: int) -> list[Interval]:
+        """Distances (exclusive) from the input at which an output of ``nbytes`` must not begin."""
+        low, here, high = -nbytes, -self.least, x_bytes
         return [(low, here), (here, high)] if self.exact else [(max(low, here), high)]
 
 

@@ -106,10 +106,8 @@ class Problem:
             members.setdefault(root, {})[i] = offset
         groups = []
         for offsets in members.values():
-            start = min(offsets.values())
-            relative = {b: at - start for b, at in offsets.items()}
-            end = max(at + self.buffers[b].nbytes for b, at in relative.items())
-            groups.append(Group(relative, end))
+            end = max(at + self.buffers[b].nbytes for b, at in offsets.items())
+            groups.append(Group(offsets, end))
         return groups
 
     def _keep_apart(
@@ -133,7 +131,7 @@ class Problem:
         """
         i_bytes, j_bytes = self.buffers[i].nbytes, self.buffers[j].nbytes
         if (i, j) in self.leads:
-            return self.leads[i, j].forbidden_output(i_bytes, 0, j_bytes)
+            return self.leads[i, j].forbidden_output(i_bytes, j_bytes)
         return [(-i_bytes, j_bytes)]
 
     def lowest(self, group: int, at: Mapping[int, int], least: int = 0) -> int:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 
 from tinyrt.ir import BoundNode, Graph
-from tinyrt.memory.lifetimes import Buffer, view_roots
+from tinyrt.memory.lifetimes import Buffer
 from tinyrt.memory.placing.problem import Tie
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.slice import SliceAttrs
@@ -50,7 +50,7 @@ def ties_of(graph: Graph, buffers: list[Buffer], alignment: int) -> dict[int, Ti
 
 def _slice_ties(graph: Graph, buffers: list[Buffer], alignment: int) -> dict[int, Ties]:
     """Slice's index -> the tie of its output to its input, for slices that need no copy."""
-    home = _homes(graph, buffers)
+    home = _homes(buffers)
     ties: dict[int, Ties] = {}
     for node in graph.bound():
         offset = slice_offset(node)
@@ -71,7 +71,7 @@ def _join_ties(
     outputs get no tie: they may lie outside the arena. Nor do the buffers ``in_use``, which have a
     tie already.
     """
-    home = _homes(graph, buffers)
+    home = _homes(buffers)
     ports = {*graph.inputs, *graph.outputs}
     tied = set(in_use)
     joins: dict[int, Ties] = {}
@@ -88,7 +88,7 @@ def _join_ties(
 
 
 def _parts(node: BoundNode, home: Mapping[str, int]) -> Iterator[tuple[int, Tie]]:
-    axis = node.attrs_as(ConcatenationAttrs).axis % len(node.output.shape)
+    axis = node.attrs_as(ConcatenationAttrs).axis
     whole = home.get(node.output.name)
     if whole is None or math.prod(node.output.shape[:axis]) != 1:
         return
@@ -100,12 +100,6 @@ def _parts(node: BoundNode, home: Mapping[str, int]) -> Iterator[tuple[int, Tie]
         offset += value.nbytes
 
 
-def _homes(graph: Graph, buffers: list[Buffer]) -> dict[str, int]:
+def _homes(buffers: list[Buffer]) -> dict[str, int]:
     """Value -> its buffer, for the value that the buffer was made for and for reshapes of it."""
-    roots = view_roots(graph)
-    return {
-        name: i
-        for i, buffer in enumerate(buffers)
-        for name in buffer.names
-        if roots.get(name, name) == buffer.names[0]
-    }
+    return {name: i for i, buffer in enumerate(buffers) for name in buffer.names}

@@ -343,8 +343,7 @@ class _Builder:
                         step = replace(step, shift=False)
                     entries.append((now, True, i, step))
         entries.sort(key=lambda entry: entry[:3])
-        steps = (step for *_, step in entries)
-        return tuple(s for s in steps if s.shift or s.clear or s.fill or s.run)
+        return tuple(step for *_, step in entries)
 
     def _step(self, index: int, rings: Mapping[str, Ring], last: int, begun: bool) -> RowStep:
         """A stage's step in one batch; ``last`` is the batch's last row if the batch is whole."""

@@ -139,8 +139,9 @@ class _Places:
         """Record the places that a step touches, and the places that are live before it."""
         self.fill(step)
         during = touched | self.live | live_before
-        self.low[step] = min(self.low[step], _lowest(during) * self.nbytes)
-        self.high[step] = max(self.high[step], during.bit_length() * self.nbytes)
+        # What an earlier call for the same step recorded is among these places.
+        self.low[step] = _lowest(during) * self.nbytes
+        self.high[step] = during.bit_length() * self.nbytes
         self.live = live_before
 
     def fill(self, step: int) -> None:
@@ -149,7 +150,7 @@ class _Places:
             times = self._since - step
             self.low[step : self._since] = [_lowest(self.live) * self.nbytes] * times
             self.high[step : self._since] = [self.live.bit_length() * self.nbytes] * times
-        self._since = min(self._since, step)
+        self._since = step
 
 
 def _lowest(places: int) -> int:

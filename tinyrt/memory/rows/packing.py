@@ -50,7 +50,7 @@ def gaps_of(extents: Extents, leads: Leads) -> Gaps:
             if j != i:
                 gaps[i][j] = [(-int(reach[j]), int(back[j]))]
     for (y, x), lead in leads.items():
-        close = lead.forbidden_output(extents.nbytes[y], 0, extents.nbytes[x])
+        close = lead.forbidden_output(extents.nbytes[y], extents.nbytes[x])
         gaps[y][x], gaps[x][y] = close, [(-high, -low) for low, high in close]
     return gaps
 

@@ -56,7 +56,7 @@ def plan_by_rows(
         whole = plan_memory(graph, kernels, options=options, enough=enough, checked=effort.checked)
         if whole.arena_bytes <= enough:
             return whole
-        most = max(whole.arena_bytes * WORTHWHILE // 100, min(whole.arena_bytes, enough + 1))
+        most = max(whole.arena_bytes * WORTHWHILE // 100, enough + 1)
     except BudgetError as error:
         too_small = error
         enough = min(enough or NO_LIMIT, sum(r.nbytes or NO_LIMIT for r in options.regions))
@@ -138,7 +138,7 @@ def _not_by_rows(graph: Graph) -> UnsupportedError:
     message, hint = "the model's input cannot come row by row", "leave out --input-rows"
     inputs = [graph.value(name) for name in graph.fed]
     names = ", ".join(value.describe() for value in inputs)
-    if all(value.shape[-4:-2] in {(1,), (1, 1)} for value in inputs):
+    if all(value.shape[:-2] in {(1,), (1, 1)} for value in inputs):
         hint = "a signal has rows if time is its height, (1, t, 1, c); or see convert --stream"
     if len(inputs) != 1 or not is_image(inputs[0]):
         expected = "one input: an image (1, h, w, c) of int8 or int16"
