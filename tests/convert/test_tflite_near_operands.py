@@ -205,6 +205,11 @@ def boxes(kind="FLOAT32", inputs=3, outputs=4, **changed):
     return file_of([*given, *OUTPUTS], op, outputs=names[1])
 
 
+def test_options_of_boxes_have_32_bits():
+    (node,) = parse_tflite(boxes(detections_per_class=(1 << 31) - 1)).nodes
+    assert node.attrs.detections_per_class == (1 << 31) - 1
+
+
 def joined(x, y):
     tensors = [T("x", (2, 3), "UINT8", scale=x), T("w", (2, 3), "UINT8", scale=0.5)]
     y = T("y", (2, 6), "UINT8", scale=y)
@@ -246,10 +251,10 @@ REFUSED = {
     "boxes of int16": ("the op reads int16", boxes("INT16")),
     "boxes of bytes without a scale": ("the op reads uint8", boxes("UINT8")),
     "half a box": ("option max_detections is 4.5", boxes(max_detections=4.5)),
-    "classes of 40 bits": ("option num_classes is 1099511627776", boxes(num_classes=1 << 40)),
+    "classes of 33 bits": ("option num_classes is 2147483648", boxes(num_classes=1 << 31)),
     "fewer than no boxes": (
-        "option detections_per_class is -1099511627776",
-        boxes(detections_per_class=-(1 << 40)),
+        "option detections_per_class is -2147483649",
+        boxes(detections_per_class=-(1 << 31) - 1),
     ),
     "a turned convolution of nothing": (
         "an output shape [1, 4, 4, 2]",
