@@ -82,6 +82,23 @@ def sums_of_four_outputs(m, outputs=4):
     return "y"
 
 
+def scanned(m):
+    """Two sequences along other axes, one from its end; two that come of them, likewise."""
+    nodes = [("Add", "se", ["n"]), ("Mul", ["n", "f"], ["a"]), ("Sub", "ef", ["b"])]
+    y = m.op(
+        "Scan",
+        *(m.const(np.zeros(3)), m.input(4, 3), m.input(3, 4, name="z")),
+        body=untyped(nodes, "sef", "nab"),
+        num_scan_inputs=2,
+        scan_input_axes=[0, 1],
+        scan_input_directions=[1, 0],
+        scan_output_axes=[1, 0],
+        scan_output_directions=[0, 1],
+        outputs=3,
+    )
+    return m.op("Add", m.op("MatMul", f"{y}_1", f"{y}_2"), y)
+
+
 def greatest(m):
     """The number of elements is an attribute first, then an input."""
     k, given = ([], {"k": 2}) if m.opset < 10 else ([m.ints(2)], {})
@@ -103,6 +120,7 @@ SAME = {
         )
         for a, b in ((0, 1), (1, 0), (1, 1))
     },
+    "sequences from either end": lambda m: scanned(at(m, 9)),
     "integers down to the least": lambda m: as_float(
         m, m.op("Add", counted(m, I32), m.const([0, -(2**31)], np.int32))
     ),

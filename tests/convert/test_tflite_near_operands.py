@@ -7,6 +7,7 @@ from tests.convert.raw_tflite import Op, Subgraph, Tensor, build, single
 from tests.convert.test_tflite_near_parts import X, Y, assert_refused, ints
 from tests.convert.test_tflite_subgraphs import affine
 from tinyrt import Interpreter
+from tinyrt.convert.lstm_states import begun_anew, kept_on
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.ops.shared.evaluate import evaluate
 
@@ -158,6 +159,25 @@ ANSWERS = {
 }
 
 
+def branches_of_two_outputs():
+    """The halves of a row, or these the other way round."""
+    tensors = [ints("axis", 1, shape=()), T("x", (1, 4)), T("a", (1, 2)), T("b", (1, 2))]
+    op = Op("SPLIT", ["axis", "x"], ["a", "b"], "SplitOptions", {"NumSplits": 2})
+    fields = {"ThenSubgraphIndex": 1, "ElseSubgraphIndex": 2}
+    choice = Op("IF", ["flag", "x"], ["y", "z"], "IfOptions", fields)
+    ports = [T("flag", (1,), "BOOL"), T("x", (1, 4)), T("y", (1, 2)), T("z", (1, 2))]
+    main = Subgraph(ports, [choice], ["flag", "x"], ["y", "z"])
+    return build(main, *(Subgraph(tensors, [op], ["x"], [*names]) for names in ("ab", "ba")))
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_of_branches_all_outputs_are_chosen(flag):
+    feeds = {"flag": np.array([flag]), "x": np.arange(4, dtype=np.float32)[None]}
+    found = evaluate(parse_tflite(branches_of_two_outputs()), feeds)
+    halves = [[0, 1]], [[2, 3]]
+    assert [found[name].tolist() for name in "yz"] == [*(halves if flag else halves[::-1])]
+
+
 @pytest.mark.parametrize("name", ANSWERS)
 def test_it_answers(name):
     data, x, wanted = ANSWERS[name]
@@ -181,6 +201,22 @@ def test_an_lstm_of_20_inputs_is_one_of_24_without_the_last():
     )
     np.testing.assert_array_equal(short, whole)
     assert short.any()
+
+
+def test_states_that_begin_anew_can_be_kept_again():
+    graph = parse_tflite(lstm())
+    x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(1, 4, 3)
+    zeros = {name: np.zeros((1, 2), np.float32) for name in "hc"}
+    anew = begun_anew(graph)
+    assert (anew.inputs, anew.outputs, anew.states) == (("x",), ("y",), ())
+    whole = evaluate(graph, {"x": x} | zeros)
+    np.testing.assert_array_equal(evaluate(anew, {"x": x})["y"], whole["y"])
+    kept = kept_on(anew, graph.states)
+    for field in ("inputs", "outputs", "states"):
+        assert getattr(kept, field) == getattr(graph, field)
+    feeds = {"x": x} | {name: np.ones((1, 2), np.float32) for name in "hc"}
+    for name, found in evaluate(kept, feeds).items():
+        np.testing.assert_array_equal(found, evaluate(graph, feeds)[name])
 
 
 def test_scales_without_zero_points_have_zeros():
