@@ -208,7 +208,7 @@ WHOLE = {
     "rows as samples": over_time(without_rows),
     "rows and columns": over_time(rows_and_columns),
     "shares of rows": over_time(shares_of_rows),
-    "joined in time": over_time(joined(1)),
+    "joined in time": over_time(joined(-3)),
     "the greatest of rows": over_time(greatest(1)),
     "an op over all rows": over_time(
         lambda b, x: b.op("cumsum", (x,), CumsumAttrs(1)),
