@@ -245,8 +245,8 @@ HOSTILE = {
     "nothing to assign": (variable(HANDLE, Op("ASSIGN_VARIABLE", ["h"], [])),
                           ModelFormatError, "without a value"),
     "a beginning that is not there": (
-        variable(Op("CALL_ONCE", [], [], "CallOnceOptions", {"InitSubgraphIndex": 7})),
-        ModelFormatError, "subgraph 7"),
+        variable(Op("CALL_ONCE", [], [], "CallOnceOptions", {"InitSubgraphIndex": 1})),
+        ModelFormatError, "subgraph 1"),
     "a beginning in itself": (
         variable(Op("CALL_ONCE", [], [], "CallOnceOptions", {"InitSubgraphIndex": 0})),
         UnsupportedError, "CALL_ONCE runs more"),

@@ -62,7 +62,8 @@ def test_scores_alone_of_named_classes_and_a_regressor_of_scaled_integers(tmp_pa
     names = {"classlabels_ints": [], "classlabels_strings": ["a", "b", "c"]}
     label = classified(m, scaled, **names)
     weights = m.rng.normal(size=2 * FEATURES).tolist()
-    y = m.op("LinearRegressor", scaled, domain=DOMAIN, targets=2, coefficients=weights)
+    after = {"post_transform": "SOFTMAX"}
+    y = m.op("LinearRegressor", scaled, domain=DOMAIN, targets=2, coefficients=weights, **after)
     z = m.op("LinearRegressor", scaled, domain=DOMAIN, coefficients=weights[:4], intercepts=[0.5])
     path = saved(m, tmp_path, f"{label}_1", y, z)
     ids = np.array([[1, 5, 0, 2]])

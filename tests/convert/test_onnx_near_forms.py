@@ -13,7 +13,7 @@ from tests.convert.onnx_build import (
     expected,
     feeds_for,
 )
-from tests.convert.onnx_small import at, dequantised, untyped
+from tests.convert.onnx_small import at, dequantised, quantised, untyped
 from tinyrt.convert.onnx.reader import read_onnx
 from tinyrt.ops.shared.evaluate import evaluate
 
@@ -72,20 +72,116 @@ def in_groups(m, scales, **attrs):
     return m.op("ConvTranspose", m.input(1, 2, 6, 6), w, group=2)
 
 
-def sums_of_four_outputs(m):
+def sums_of_four_outputs(m, outputs=4):
     """The fourth output, a sum, is not asked for."""
     names = [m.input(2, 3, 4), "x", m.weights(4)]
     made = helper.make_node(
-        "SkipLayerNormalization", names, ["y", "", "", ""], domain="com.microsoft"
+        "SkipLayerNormalization", names, ["y", "", "", ""][:outputs], domain="com.microsoft"
     )
     m.nodes.append(made)
     return "y"
 
 
+def scanned(m):
+    """Two sequences along other axes, one from its end; two that come of them, likewise."""
+    nodes = [("Add", "se", ["n"]), ("Mul", ["n", "f"], ["a"]), ("Sub", "ef", ["b"])]
+    y = m.op(
+        "Scan",
+        *(m.const(np.zeros(3)), m.input(4, 3), m.input(3, 4, name="z")),
+        body=untyped(nodes, "sef", "nab"),
+        num_scan_inputs=2,
+        scan_input_axes=[0, 1],
+        scan_input_directions=[1, 0],
+        scan_output_axes=[1, 0],
+        scan_output_directions=[0, 1],
+        outputs=3,
+    )
+    return m.op("Add", m.op("MatMul", f"{y}_1", f"{y}_2"), y)
+
+
+def greatest(m):
+    """The number of elements is an attribute first, then an input."""
+    k, given = ([], {"k": 2}) if m.opset < 10 else ([m.ints(2)], {})
+    return m.op("TopK", m.input(2, 3), *k, axis=1, outputs=2, **given)
+
+
+POWERS = {"first powers": 1, "squares": 2, "cubes": 3, "roots": 0.5, "inverse roots": -0.5}
 SAME = {
+    **{f"{name} of one more dimension": lambda m, e=e: raised(m, e) for name, e in POWERS.items()},
     **{
-        f"{name} of one more dimension": lambda m, e=e: raised(m, e)
-        for name, e in {"first powers": 1, "squares": 2, "cubes": 3, "roots": 0.5}.items()
+        f"a constant matrix before one{', turned' * a}{', that is turned' * b}": (
+            lambda m, a=a, b=b: m.op(
+                "Gemm",
+                m.weights(*((3, 2) if a else (2, 3))),
+                m.input(*((4, 3) if b else (3, 4))),
+                transA=a,
+                transB=b,
+            )
+        )
+        for a, b in ((0, 1), (1, 0), (1, 1))
+    },
+    "sequences from either end": lambda m: scanned(at(m, 9)),
+    "integers down to the least": lambda m: as_float(
+        m, m.op("Add", counted(m, I32), m.const([0, -(2**31)], np.int32))
+    ),
+    "matrices before one": lambda m: m.op(
+        "Einsum", m.input(2, 3, 4), m.weights(4, 5), equation="...ij,jk->...ik"
+    ),
+    "a constant batch of one": lambda m: m.op(
+        "Einsum", m.input(1, 2, 3), m.weights(1, 3, 4), equation="bij,bjk->bik"
+    ),
+    "an op of the standard, by name": lambda m: m.op("Neg", m.input(2, 3), domain="ai.onnx"),
+    "a group of all channels": lambda m: at(m, 21).op(
+        "GroupNormalization", m.input(2, 4, 3), m.weights(4), m.weights(4), num_groups=1
+    ),
+    "a norm over given dimensions": lambda m: m.op(
+        "MeanVarianceNormalization", m.input(2, 3, 4), axes=[0, 2]
+    ),
+    "a channel without neighbours": lambda m: m.op(
+        "LRN", m.input(1, 2, 3, 2), size=1, alpha=0.7, bias=0.5
+    ),
+    "the first place from the end": lambda m: m.op(
+        "GatherND", m.input(2, 4), m.const([[1], [-2]], np.int64)
+    ),
+    "a part of given dimensions": lambda m: at(m, 9).op(
+        "Slice", m.input(2, 4), starts=[1], ends=[3], axes=[1]
+    ),
+    **{f"greatest elements of opset {n}": lambda m, n=n: greatest(at(m, n)) for n in (9, 10)},
+    "other steps of the same integers": lambda m: m.op(
+        "DequantizeLinear", quantised(m, m.input(2, 3)), m.const(0.2), m.const(5, np.uint8)
+    ),
+    "constants that are quantised": lambda m: m.op(
+        "Add", m.input(2, 3), dequantised(m, quantised(m, m.weights(2, 3)))
+    ),
+    "constant integers to a power": lambda m: m.op(
+        "Mul", m.input(2), as_float(m, m.op("Pow", m.ints(2, -3), m.ints(5, 3)))
+    ),
+    "the greatest of three constants": lambda m: m.op(
+        "Mul", m.input(3), m.op("Max", m.const([1, 2, 3]), m.const([2, 1, 2]), m.const([0, 5, 1]))
+    ),
+    "a range that ends between its steps": lambda m: m.op(
+        "Mul", m.input(3), m.op("Range", *(m.const(n) for n in (1, 6, 2)))
+    ),
+    "constants beside each other": lambda m: m.op(
+        "Mul", m.input(2, 5), m.op("Concat", m.weights(2, 3), m.weights(2, 2), axis=1)
+    ),
+    "a norm of three outputs": lambda m: sums_of_four_outputs(m, 3),
+    "a layer without what is added": lambda m: fused(
+        m, "FusedGemm", m.input(2, 3), m.weights(3, 4), "", activation="Relu"
+    ),
+    "attention in one head, without a bias": lambda m: fused(
+        m, "Attention", m.input(1, 3, 8), m.weights(8, 24), "", num_heads=1
+    ),
+    **{
+        f"{op} over three dimensions, {mode}": lambda m, op=op, mode=mode: m.op(
+            op,
+            m.input(1, 2, 5, 4, 6),
+            kernel_shape=[4, 2, 3],
+            strides=[2, 2, 3],
+            auto_pad=mode,
+        )
+        for op in ("MaxPool", "AveragePool")
+        for mode in ("SAME_UPPER", "SAME_LOWER")
     },
     "first powers of integers": lambda m: as_float(m, m.op("Pow", counted(m), m.const(1.0))),
     "an activation that is called as a constant would be": lambda m: m.op(
@@ -149,6 +245,9 @@ SPECIFIED = {
     "a reflection that goes to and fro": lambda m: m.op(
         "Pad", m.input(1, 3), m.ints(0, 4, 0, 3), mode="reflect"
     ),
+    "a reflection of as many as there are": lambda m: m.op(
+        "Pad", m.input(1, 3), m.ints(0, 3, 0, 1), mode="reflect"
+    ),
 }
 
 
@@ -162,6 +261,17 @@ def test_it_answers_as_the_specification_has_it(name, tmp_path):
     (wanted,) = ReferenceEvaluator(str(path)).run(None, feeds)
     (found,) = evaluate(graph, feeds).values()
     assert_close(found, wanted)
+
+
+def test_of_an_even_number_of_neighbours_one_more_is_behind(tmp_path):
+    """onnxruntime takes odd numbers alone."""
+    m = OnnxModel()
+    y = m.op("LRN", m.input(2, 5, 3), size=2, alpha=0.7, beta=1.0, bias=0.5)
+    graph = read_onnx(m.save(tmp_path, y))
+    x = feeds_for(graph)["x"]
+    squares = np.pad(x**2, ((0, 0), (0, 1), (0, 0)))
+    (found,) = evaluate(graph, {"x": x}).values()
+    assert_close(found, x / (0.5 + 0.35 * (squares[:, :-1] + squares[:, 1:])))
 
 
 def test_no_axes_that_are_resized_are_all_that_there_are(tmp_path):

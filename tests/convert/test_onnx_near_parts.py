@@ -149,6 +149,11 @@ def test_samples_may_come_first(op, given, tmp_path):
 RESIZED = {
     "channels": lambda m: linear(m, (1, 2, 4, 3), [1, 2, 2, 2]),
     "as many places, elsewhere": lambda m: linear(m, (1, 2, 4, 4), [1, 1, 1.2, 1.2]),
+    "a row": lambda m: linear(m, (4,), [1.5]),
+    "columns of rows": lambda m: linear(m, (3, 4), [1, 1.5]),
+    "one axis that shrinks, and one that grows": lambda m: linear(
+        at(m, 18), (1, 2, 4, 6), [1, 1, 1.5, 0.5], antialias=1
+    ),
     "as many places of one axis": lambda m: linear(m, (1, 2, 4, 4), [1, 1, 1.2, 1], mode="cubic"),
 }
 

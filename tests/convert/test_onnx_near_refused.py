@@ -5,7 +5,7 @@ import onnx
 import pytest
 
 from tests.convert.onnx_build import OnnxModel
-from tests.convert.onnx_small import at, dequantised, lstm, quantised, scan, up
+from tests.convert.onnx_small import at, conv, dequantised, lstm, quantised, scan, up
 from tests.convert.test_onnx_errors import refused
 from tests.convert.test_onnx_near_forms import I8, I32, U8, as_float, counted, fused
 from tinyrt.errors import TinyrtError
@@ -93,6 +93,22 @@ REFUSED = {
             "BatchNormalization", m.input(1, 2, 3), *[m.weights(2, low=0.5)] * 4, spatial=0
         ),
     ),
+    "a norm that learns": (
+        "in training mode",
+        lambda m: at(m, 14).op(
+            "BatchNormalization", m.input(1, 2, 3), *[m.weights(2, low=0.5)] * 4, training_mode=1
+        ),
+    ),
+    "a variance that leaves nothing to divide by": (
+        "the variance is not positive",
+        lambda m: m.op(
+            "BatchNormalization",
+            m.input(1, 2, 3),
+            *[m.weights(2, low=0.5)] * 3,
+            m.const([1, -0.25]),
+            epsilon=0.25,
+        ),
+    ),
     "eleven dimensions": (
         "expected: 11 labels",
         lambda m: m.op("Einsum", m.input(*[1] * 11), equation="...->..."),
@@ -149,6 +165,25 @@ REFUSED = {
     "angles of five dimensions": (
         "RotaryEmbedding of [1, 1, 1, 3, 4]",
         lambda m: rotated(m, 1, 1, 1, 3, 4),
+    ),
+    "a scale of 0": (
+        "the scale is [0.0]",
+        lambda m: dequantised(m, quantised(m, m.input(2, 3), scale=0.0)),
+    ),
+    "a third part on another grid": (
+        "joins integers of different scales",
+        lambda m: dequantised(
+            m,
+            m.op(
+                "Concat",
+                *(quantised(m, m.input(2, name=f"x{i}"), s) for i, s in enumerate((0.1, 0.1, 0.2))),
+                axis=0,
+            ),
+        ),
+    ),
+    "no parts": (
+        "indices [0, 1]",
+        lambda m: m.op("GatherND", m.input(2, 4), m.const(np.zeros((0, 1)), np.int64)),
     ),
     "no scale": (
         "the scale is []",
@@ -230,6 +265,14 @@ REFUSED = {
         )
         for op in POOLS
     },
+    "a convolution without outputs": (
+        "weights [0, 2, 3, 3] with 1 groups",
+        lambda m: conv(m, w=(0, 2, 3, 3)),
+    ),
+    "a turned convolution without outputs": (
+        "weights [2, 0, 3, 3] with 1 groups",
+        lambda m: up(m, (2, 0, 3, 3)),
+    ),
     "three channels in two groups": (
         "weights [3, 2, 3, 3] with 2 groups",
         lambda m: m.op("ConvTranspose", m.input(1, 3, 6, 6), m.weights(3, 2, 3, 3), group=2),

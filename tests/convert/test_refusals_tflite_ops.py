@@ -151,8 +151,8 @@ BROKEN = {
         ["not a .tflite file", "the identifier TFL3 at byte 4", "make one with tinyrt convert"],
     ),
     "signature": (
-        model(signatures={"f": 7}),
-        ["signature 'f' is subgraph 7 of 1", "0 to 0"],
+        model(signatures={"f": 1}),
+        ["signature 'f' is subgraph 1 of 1", "0 to 0"],
     ),
     "paired states": (
         model(metadata={"tinyrt.states": b'[["x", "nothing"]]'}),
@@ -232,6 +232,7 @@ def test_numbers_of_parts_that_are_not_there_are_refused():
     refused(lambda: read_entry(parsed, "notes"), "metadata 'notes' is buffer 2 of 2", "0 to 1")
     reader = _Reader.__new__(_Reader)
     reader.data = bytes(20)
+    assert reader._count(20) == 20
     refused(lambda: reader._count(21), "a vector of 21 entries in 20 bytes", "at most 20")
 
 

@@ -170,6 +170,10 @@ def test_places_that_cost_too_much_are_refused(limits):
         parse_tflite(data)
 
 
+def test_as_many_rows_as_allowed_go_to_computed_places():
+    assert parse_tflite(scattered("FLOAT32", (4,), [[1]] * 16, known=False)).nodes
+
+
 def test_rounds_write_each_place_once():
     places = np.array([3, 1, 3, 3, 0, 1])
     assert most_alike(places) == 3

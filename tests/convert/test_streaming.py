@@ -15,7 +15,9 @@ from tinyrt.convert.tflite.reader import parse_tflite, read_tflite
 from tinyrt.convert.tflite.writer import save_tflite, write_tflite
 from tinyrt.errors import DataError, ModelFormatError, ShapeError, UnsupportedError
 from tinyrt.interpreter.model import Model
+from tinyrt.ir import DType
 from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.cumsum import CumsumAttrs
@@ -155,6 +157,19 @@ def without_rows(b, x):
     return b.op("fully_connected", (flat, w), FullyConnectedAttrs())
 
 
+def joined(axis):
+    return lambda b, x: b.op("concatenation", (x, x), ConcatenationAttrs(axis=axis))
+
+
+def greatest(axis):
+    return lambda b, x: b.op("arg_max", (x,), ArgAttrs(axis, DType.INT32))
+
+
+def shares_of_rows(b, x):
+    turned = b.op("transpose", (x,), TransposeAttrs((0, 2, 3, 1)))
+    return b.op("softmax", (turned,), SoftmaxAttrs())
+
+
 NEWEST = {
     "a constant per channel": over_time(constant(3)),
     "a constant for all rows": over_time(constant(1, 2, 3)),
@@ -163,6 +178,12 @@ NEWEST = {
     "an average before time": over_time(mean((0, 3), False), 3),
     "an average that keeps its dimension": over_time(mean((-1,), True), 2),
     "fewer of the other dimensions": over_time(cut(2, 5, width=1)),
+    "joined beside time": over_time(joined(-1), 3),
+    "joined in front of time": over_time(joined(0)),
+    "the greatest of channels": over_time(greatest(3)),
+    "the greatest of columns, from the end": over_time(greatest(-2), 3),
+    "the greatest in front of time": over_time(greatest(0)),
+    "rows in front": over_time(lambda b, x: b.op("reshape", (x,), ReshapeAttrs((9, 2, 3)))),
 }
 """Ops that work on the newest rows."""
 
@@ -186,6 +207,9 @@ WHOLE = {
     ),
     "rows as samples": over_time(without_rows),
     "rows and columns": over_time(rows_and_columns),
+    "shares of rows": over_time(shares_of_rows),
+    "joined in time": over_time(joined(-3)),
+    "the greatest of rows": over_time(greatest(1)),
     "an op over all rows": over_time(
         lambda b, x: b.op("cumsum", (x,), CumsumAttrs(1)),
     ),
@@ -266,6 +290,10 @@ def test_wrong_questions_are_refused():
         stream(graph, 2, 1, "y")
     with pytest.raises(UnsupportedError, match="keeps state already"):
         stream(stream(graph, 2).graph, 2)
+    with pytest.raises(ShapeError, match="no dimension -5"):
+        stream(graph, -5)
+    with pytest.raises(ShapeError, match="a hop of 1 rows"):
+        stream(graph, -4)
 
 
 def test_states_go_through_the_file_and_the_interpreter_keeps_them(tmp_path):

@@ -63,6 +63,19 @@ def test_as_much_as_allowed_and_one_more(name, most, shape, monkeypatch):
     assert "'x'" in caught.value.tensor
 
 
+def test_the_last_bytes_of_a_file_are_a_constant_and_none_behind_them():
+    def file(at):
+        k = Tensor("k", (4,), outside=(at, 16))
+        op = Op("ADD", ["x", "k"], ["y"], "AddOptions")
+        return build(Subgraph([Tensor("x", (4,)), k, Tensor("y", (4,))], [op], ["x"], ["y"]))
+
+    size = len(file(99))
+    data = file(size - 16)
+    assert parse_tflite(data).value("k").data.tobytes() == data[-16:]
+    with pytest.raises(ModelFormatError, match=f"is bytes {size - 15} to {size + 1} of {size}"):
+        parse_tflite(file(size - 15))
+
+
 def _cut(shape, begin, end, strides, result, **masks):
     def ints(name, numbers):
         return Tensor(name, (len(numbers),), "INT32", np.array(numbers, np.int32))

@@ -7,6 +7,7 @@ from tests.convert.raw_tflite import Op, Subgraph, Tensor, build, single
 from tests.convert.test_tflite_near_parts import X, Y, assert_refused, ints
 from tests.convert.test_tflite_subgraphs import affine
 from tinyrt import Interpreter
+from tinyrt.convert.lstm_states import begun_anew, kept_on
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.ops.shared.evaluate import evaluate
 
@@ -158,6 +159,25 @@ ANSWERS = {
 }
 
 
+def branches_of_two_outputs():
+    """The halves of a row, or these the other way round."""
+    tensors = [ints("axis", 1, shape=()), T("x", (1, 4)), T("a", (1, 2)), T("b", (1, 2))]
+    op = Op("SPLIT", ["axis", "x"], ["a", "b"], "SplitOptions", {"NumSplits": 2})
+    fields = {"ThenSubgraphIndex": 1, "ElseSubgraphIndex": 2}
+    choice = Op("IF", ["flag", "x"], ["y", "z"], "IfOptions", fields)
+    ports = [T("flag", (1,), "BOOL"), T("x", (1, 4)), T("y", (1, 2)), T("z", (1, 2))]
+    main = Subgraph(ports, [choice], ["flag", "x"], ["y", "z"])
+    return build(main, *(Subgraph(tensors, [op], ["x"], [*names]) for names in ("ab", "ba")))
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_of_branches_all_outputs_are_chosen(flag):
+    feeds = {"flag": np.array([flag]), "x": np.arange(4, dtype=np.float32)[None]}
+    found = evaluate(parse_tflite(branches_of_two_outputs()), feeds)
+    halves = [[0, 1]], [[2, 3]]
+    assert [found[name].tolist() for name in "yz"] == [*(halves if flag else halves[::-1])]
+
+
 @pytest.mark.parametrize("name", ANSWERS)
 def test_it_answers(name):
     data, x, wanted = ANSWERS[name]
@@ -183,6 +203,22 @@ def test_an_lstm_of_20_inputs_is_one_of_24_without_the_last():
     assert short.any()
 
 
+def test_states_that_begin_anew_can_be_kept_again():
+    graph = parse_tflite(lstm())
+    x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(1, 4, 3)
+    zeros = {name: np.zeros((1, 2), np.float32) for name in "hc"}
+    anew = begun_anew(graph)
+    assert (anew.inputs, anew.outputs, anew.states) == (("x",), ("y",), ())
+    whole = evaluate(graph, {"x": x} | zeros)
+    np.testing.assert_array_equal(evaluate(anew, {"x": x})["y"], whole["y"])
+    kept = kept_on(anew, graph.states)
+    for field in ("inputs", "outputs", "states"):
+        assert getattr(kept, field) == getattr(graph, field)
+    feeds = {"x": x} | {name: np.ones((1, 2), np.float32) for name in "hc"}
+    for name, found in evaluate(kept, feeds).items():
+        np.testing.assert_array_equal(found, evaluate(graph, feeds)[name])
+
+
 def test_scales_without_zero_points_have_zeros():
     """As the reader takes them: the details of a port say so, too."""
     tensors = [T("x", (3,), "INT8", scale=0.5, zero_point=()), T("y", (3,), "INT8", scale=0.5)]
@@ -203,6 +239,11 @@ def boxes(kind="FLOAT32", inputs=3, outputs=4, **changed):
     names = [[t.name for t in given][:inputs], [t.name for t in OUTPUTS][:outputs]]
     op = Op("CUSTOM (TFLite_Detection_PostProcess)", *names, fields=options)
     return file_of([*given, *OUTPUTS], op, outputs=names[1])
+
+
+def test_options_of_boxes_have_32_bits():
+    (node,) = parse_tflite(boxes(detections_per_class=(1 << 31) - 1)).nodes
+    assert node.attrs.detections_per_class == (1 << 31) - 1
 
 
 def joined(x, y):
@@ -246,10 +287,10 @@ REFUSED = {
     "boxes of int16": ("the op reads int16", boxes("INT16")),
     "boxes of bytes without a scale": ("the op reads uint8", boxes("UINT8")),
     "half a box": ("option max_detections is 4.5", boxes(max_detections=4.5)),
-    "classes of 40 bits": ("option num_classes is 1099511627776", boxes(num_classes=1 << 40)),
+    "classes of 33 bits": ("option num_classes is 2147483648", boxes(num_classes=1 << 31)),
     "fewer than no boxes": (
-        "option detections_per_class is -1099511627776",
-        boxes(detections_per_class=-(1 << 40)),
+        "option detections_per_class is -2147483649",
+        boxes(detections_per_class=-(1 << 31) - 1),
     ),
     "a turned convolution of nothing": (
         "an output shape [1, 4, 4, 2]",

@@ -38,8 +38,8 @@ def dense(**parameters):
 MOST = 2**31 - 1
 BROKEN = {
     "buffer": (file(Tensor("k", (4,), data=np.zeros(3, np.float32))), "buffer has 12 bytes", "16"),
-    "buffer index": (file(Tensor("k", (4,), buffer=9)), "buffer 9 of", None),
-    "tensor index": (file(op=Op("ADD", ["x", 7], ["y"], "AddOptions")), "tensor 7 of 2", None),
+    "buffer index": (file(Tensor("k", (4,), buffer=1)), "buffer 1 of 1", "0 to 0"),
+    "tensor index": (file(op=Op("ADD", ["x", 2], ["y"], "AddOptions")), "tensor 2 of 2", None),
     "output index": (file(op=Op("ADD", ["x", "x"], [-5], "AddOptions")), "tensor -5 of 2", None),
     "shape": (file(shape=(-1, 3)), "dimension", "at least 1"),
     "empty": (file(shape=(0, 3)), "dimension", "at least 1"),

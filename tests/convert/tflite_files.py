@@ -27,7 +27,7 @@ FILES = {
     "unpack": single("UNPACK", [T("x", (2, 3, 4)), *(T(f"y{i}", (2, 4)) for i in range(3))],
                      "UnpackOptions", Num=3, Axis=1),
     "unpack int8": single("UNPACK", [s8("x", 2, 3), s8("y", 3), s8("y1", 3)], "UnpackOptions",
-                          Num=2, Axis=0),
+                          Num=2, Axis=-2),
     "split": single("SPLIT", [scalar("axis", 1), T("x", (2, 6)), T("y", (2, 3)), T("y1", (2, 3))],
                     "SplitOptions", NumSplits=2),
     "split int8": single("SPLIT", [scalar("axis", -1), s8("x", 2, 4), s8("y", 2, 2),
@@ -141,7 +141,7 @@ FILES = {
     "strided_slice by lengths": single(
         "STRIDED_SLICE", [T("x", (4, 3)), i32("begin", 1, 0), i32("end", 2, 2),
         i32("strides", 1, 1), T("y", (2, 2))], "StridedSliceOptions", Offset=True),
-    "reverse": single("REVERSE_V2", [s8("x", 2, 3, 4), i32("axes", -1), s8("y", 2, 3, 4)]),
+    "reverse": single("REVERSE_V2", [s8("x", 2, 3, 4), i32("axes", -1, 0, 1), s8("y", 2, 3, 4)]),
     "reverse along the first axes": single(
         "REVERSE_V2", [T("x", (2, 3, 4)), i32("axes", 0, 1), T("y", (2, 3, 4))]),
     "embedding_lookup": single("EMBEDDING_LOOKUP", [T("row", (3,), "INT32"), T("x", (5, 4), data=

@@ -11,9 +11,9 @@ import pytest
 
 from tests.asked import asked
 from tests.c.host import SANITIZE, host_compiler
+from tests.convert.test_port_types import ODD, stored
 from tests.dsp.device import run_invoke
 from tests.export.models import dense, views
-from tests.export.test_port_types import ODD, stored
 from tests.firmware.device import require_core
 from tests.listening import float_net, int8_net
 from tests.sampling import sampled

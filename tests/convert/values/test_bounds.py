@@ -7,6 +7,7 @@ import pytest
 
 from tests.ops.build import Built, Case, build_f32, build_s8, build_s16, single_op
 from tests.ops.cases import CASES
+from tinyrt.convert.values import moving
 from tinyrt.convert.values.bounds import behind
 from tinyrt.convert.values.elementwise import ELEMENTWISE
 from tinyrt.convert.values.interval import Bounds
@@ -163,6 +164,16 @@ def test_sums_of_64_bits_have_a_limit_too(bias, ends):
     assert (found.low, found.high) == ends
 
 
+@pytest.mark.parametrize(("bias", "end"), [(2**31 - 1, 127), (-(2**31), -128)])
+def test_sums_of_32_bits_are_known_up_to_the_last(bias, end):
+    x = Value("x", DType.INT8, (1, 1, 1, 1), QParams((1.0,)))
+    w = Value.constant("w", np.ones((1, 1, 1, 1), np.int8), QParams((1.0,)))
+    b = Value.constant("b", np.array([bias], np.int32), QParams((1.0,)))
+    node = of_op(Case("conv2d", Conv2dAttrs(), ((),) * 3), [x, w, b], QParams((4.0,)))
+    found = found_of(node, 0, 0)
+    assert (found.low, found.high) == (end, end)
+
+
 @pytest.mark.parametrize("dtype", [DType.INT32, DType.INT64])
 @pytest.mark.parametrize("op", ["add", "sub", "mul"])
 def test_integers_without_a_scale_have_no_order_where_they_start_anew(dtype, op):
@@ -186,6 +197,8 @@ def test_integers_without_a_scale_have_no_order_where_they_start_anew(dtype, op)
         ("floor_div", 2, 9, (0, 4)),
         ("div", 2, 9, (0, 4)),
         ("div", -2, 9, None),
+        ("div", 0, 9, None),
+        ("floor_div", 0, 9, None),
     ],
 )
 def test_integers_without_a_scale_that_stay_whole_have_bounds(op, low, high, bounds):
@@ -239,6 +252,14 @@ def test_a_slope_below_0_has_its_least_between():
     node = of_op(Case("leaky_relu", LeakyReluAttrs(-1.0), ((1, 2),)), [x], None)
     assert found_of(node, -2.0, 3.0) is None
     assert found_of(node, -2.0, -2.0).low.tolist() == [2.0, 2.0]
+
+
+def test_tensors_of_as_many_elements_as_allowed_are_moved(monkeypatch):
+    x = Value("x", DType.INT8, (2, 2), QParams((1.0,)))
+    node = of_op(Case("reshape", ReshapeAttrs((1, 4)), ()), [x], QParams((1.0,)))
+    for most, is_moved in ((4, True), (3, False)):
+        monkeypatch.setattr(moving, "MOST_ELEMENTS", most)
+        assert (found_of(node, 0, 1) is not None) is is_moved
 
 
 def test_large_tensors_are_not_moved():

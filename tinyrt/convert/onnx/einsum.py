@@ -84,7 +84,7 @@ def _term(call: Call, i: int, labels: str) -> Term:
     operand: Operand = call.operand(i)
     if isinstance(operand, Value | Quantized) or operand.ndim:
         return Term(call.value(i), labels)
-    return Term(call.constant(call.node.inputs[i], np.atleast_1d(operand)), labels or "#")
+    return Term(call.constant(call.node.inputs[i], np.atleast_1d(operand)), "#")
 
 
 def _summed(call: Call, term: Term, labels_summed: Sequence[str], name: str) -> Term:

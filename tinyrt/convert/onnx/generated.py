@@ -46,8 +46,7 @@ def eye_like(call: Call) -> Array:
 
     """
     rows, columns = eye_shape(call)
-    diagonal = max(-rows, min(call.node.get_int("k", 0), columns))
-    return np.eye(rows, columns, diagonal, dtype=_element(call))
+    return np.eye(rows, columns, call.node.get_int("k", 0), dtype=_element(call))
 
 
 def _element(call: Call) -> np.dtype[np.generic]:

@@ -169,7 +169,7 @@ def moved_grid(op: str, operands: Sequence[Quantized]) -> Grid | str:
     return first
 
 
-def checked_scale(scale: NDArray[Any], what: str = "the scale") -> NDArray[np.float32]:
+def checked_scale(scale: NDArray[Any]) -> NDArray[np.float32]:
     """The scale as float32.
 
     Raises:
@@ -179,7 +179,7 @@ def checked_scale(scale: NDArray[Any], what: str = "the scale") -> NDArray[np.fl
     scales = np.asarray(scale, np.float32)
     if scales.size == 0 or not np.all(np.isfinite(scales) & (scales > 0)):
         raise ModelFormatError(
-            f"{what} is {scales.reshape(-1)[:4].tolist()}",
+            f"the scale is {scales.reshape(-1)[:4].tolist()}",
             expected="positive numbers",
             hint="quantise the model again",
         )

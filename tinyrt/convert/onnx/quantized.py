@@ -177,7 +177,7 @@ def _qlinear_matmul(node: OnnxNode) -> list[onnx.NodeProto]:
 
 def _qgemm(node: OnnxNode) -> list[onnx.NodeProto]:
     b = Expansion(node)
-    by_row = "transB" in node.attributes and node.get_int("transB", 0) != 0
+    by_row = node.get_int("transB", 0) != 0
     operands = (b.real(0), b.real(3, axis=0 if by_row else 1), b.bias(6, b.name(1), b.name(4)))
     y = b.op("Gemm", operands, ("alpha", "transA", "transB"))
     return b.quantized(y, 7) if b.name(7) else b.ended()

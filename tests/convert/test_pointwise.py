@@ -1,0 +1,40 @@
+"""Ops on one tensor become one op, and are themselves again."""
+
+import numpy as np
+import pytest
+
+from tests.graphs import Builder
+from tinyrt.convert.pointwise import gather, spread
+from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.shared.evaluate import evaluate
+
+
+def steps():
+    """2 * relu(2 * x) + 3."""
+    b = Builder((2, 3))
+    two, three = b.constant(np.full(1, 2, np.float32)), b.constant(np.full(1, 3, np.float32))
+    y = b.op("relu", (b.op("mul", ("x", two), MulAttrs()),))
+    y = b.op("add", (b.op("mul", (y, two), MulAttrs()), three), AddAttrs())
+    return b.graph(y)
+
+
+@pytest.mark.parametrize("all_of_them", [True, False])
+def test_they_are_the_same_ops_again(all_of_them):
+    graph = steps()
+    one = gather(graph, lambda region: len(region.nodes) == 4)
+    assert [node.op for node in one.nodes] == ["pointwise"]
+    again = spread(one, all_of_them=all_of_them)
+    assert [node.op for node in again.nodes] == ["mul", "relu", "mul", "add"]
+    assert again.outputs == graph.outputs
+    assert sum(value.is_constant for value in again.values.values()) == 2
+    x = np.random.default_rng(0).normal(size=(2, 3)).astype(np.float32)
+    want = evaluate(graph, {"x": x})
+    for other in (one, again):
+        np.testing.assert_array_equal(evaluate(other, {"x": x})[graph.outputs[0]], *want.values())
+
+
+def test_regions_that_are_not_accepted_stay():
+    graph = steps()
+    assert gather(graph, lambda region: False) is graph
+    assert gather(graph, lambda region: True, lambda node: node.op == "relu").nodes != graph.nodes
