@@ -17,10 +17,12 @@ from tinyrt.ops.conv2d import ref_f32 as convolution
 from tinyrt.ops.cumsum import CumsumAttrs
 from tinyrt.ops.embedding import EmbeddingAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.activation import activate
 from tinyrt.ops.shared.batch import batch_of, rebatch
 from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.ops.shared.spec import NoAttrs
+from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.transpose import TransposeAttrs
 from tinyrt.ops.unidirectional_sequence_lstm import LstmAttrs
 
@@ -47,6 +49,8 @@ APART = {
     "a running sum of a row": one("cumsum", (2, 3), CumsumAttrs(1)),
     "one along the last axis": one("cumsum", (2, 3), CumsumAttrs(-1)),
     "turned axes of a sample": one("transpose", (2, 2, 3), TransposeAttrs((0, 2, 1))),
+    "rows that are joined": one("reshape", (2, 3, 4), ReshapeAttrs((2, 12))),
+    "some of a row": one("slice", (2, 6), SliceAttrs((0, 1), (2, 3), (1, 2))),
     "a sum with a table": one("add", (2, 6), AddAttrs(), TABLE[:1]),
 }
 MIXED = {
@@ -55,6 +59,12 @@ MIXED = {
     "turned axes, as many rows as samples": one("transpose", (2, 2, 3), TransposeAttrs((1, 0, 2))),
     "joined samples": one("concatenation", (2, 3), ConcatenationAttrs(0), TABLE[:, :3]),
     "a row of each sample": one("add", (2, 6), AddAttrs(), TABLE),
+    "steps before samples": graph_of(
+        "unidirectional_sequence_lstm",
+        LstmAttrs(time_major=True),
+        [f32(2, 2, 3), *[f32(4, 3)] * 4, *[f32(4, 4)] * 4, *[f32(4)] * 4, *[f32(2, 4)] * 2],
+        [f32(2, 2, 4)],
+    ),
     "numbers": one("abs", (2,), NoAttrs()),
     "rows of samples": one("embedding", (2, 3), EmbeddingAttrs(), np.array([[0], [1]], S32)),
 }
