@@ -239,7 +239,9 @@ TAKEN = [
             "from before the first": {"attrs": SliceAttrs((1, -1, 2), (1, 2, 2), (1, 1, -1))},
             "to behind the last": {"attrs": SliceAttrs((1, 2, 2), (1, 2, 2), (1, 1, -1))},
             "to before the first": {"attrs": SliceAttrs((1, 0, 2), (1, 2, 4), (1, 1, -1))},
-            "one that is more than one": {"attrs": SliceAttrs((0, 0, 0), (1, 2, 2), (1,) * 3, (1,))},
+            "one that is more than one": {
+                "attrs": SliceAttrs((0, 0, 0), (1, 2, 2), (1,) * 3, (1,))
+            },
             "one from the end": {"attrs": SliceAttrs((0, 0, 0), (1, 2, 1), (1,) * 3, (-1,))},
             "one that is not there": {"attrs": SliceAttrs((0, 0, 0), (1, 2, 1), (1,) * 3, (3,))},
             "a dimension less": {0: of(F32, 2, 3)},
