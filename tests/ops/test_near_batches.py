@@ -7,7 +7,7 @@ import pytest
 
 from tests.graphs import Builder
 from tests.ops.build import Case, build_f32, build_s8
-from tests.ops.quantised import f32, graph_of
+from tests.ops.quantised import constant, f32, graph_of
 from tinyrt.errors import ShapeError
 from tinyrt.ir import DType, Graph, Node, Value
 from tinyrt.ops.add import AddAttrs
@@ -59,12 +59,6 @@ MIXED = {
     "turned axes, as many rows as samples": one("transpose", (2, 2, 3), TransposeAttrs((1, 0, 2))),
     "joined samples": one("concatenation", (2, 3), ConcatenationAttrs(0), TABLE[:, :3]),
     "a row of each sample": one("add", (2, 6), AddAttrs(), TABLE),
-    "steps before samples": graph_of(
-        "unidirectional_sequence_lstm",
-        LstmAttrs(time_major=True),
-        [f32(2, 2, 3), *[f32(4, 3)] * 4, *[f32(4, 4)] * 4, *[f32(4)] * 4, *[f32(2, 4)] * 2],
-        [f32(2, 2, 4)],
-    ),
     "numbers": one("abs", (2,), NoAttrs()),
     "rows of samples": one("embedding", (2, 3), EmbeddingAttrs(), np.array([[0], [1]], S32)),
 }
@@ -89,6 +83,15 @@ def test_ops_that_keep_samples_apart_take_more_of_them(name):
 def test_ops_that_mix_samples_are_refused(name):
     with pytest.raises(ShapeError, match=r"samples|do not broadcast"):
         rebatch(MIXED[name], 6)
+
+
+def test_steps_before_samples_are_told():
+    shapes = *[(4, 3)] * 4, *[(4, 4)] * 4, *[(4,)] * 4, *[(2, 4)] * 2
+    held = [constant(DType.FLOAT32, *shape) for shape in shapes]
+    attrs = LstmAttrs(time_major=True)
+    ports = [f32(2, 2, 3), *held], [f32(2, 2, 4)]
+    with pytest.raises(ShapeError, match="time before samples"):
+        rebatch(graph_of("unidirectional_sequence_lstm", attrs, *ports), 6)
 
 
 def test_places_in_a_table_are_picked_for_each_sample():

@@ -181,7 +181,7 @@ def test_what_lies_at_a_limit_is_taken_and_the_next_is_not(name):
 @pytest.mark.parametrize("op", ["mean", "sum"])
 def test_no_reduction_shifts_by_more_bits_than_a_sum_has(op, make):
     """However many elements it has, and however fine their steps are beside the output's."""
-    for count, bits in product((1, 3, 300, 4096, 1 << 20, 1 << 34), (-9, 0, 8, 20, 30, 31, 40)):
+    for count, bits in product((1, 3, 300, 4096, 1 << 20), (-9, 0, 8, 20, 30, 31, 40)):
         given, made = make(count, scale=0.5), make(1, scale=0.5 * 2.0**bits)
         attrs = OPS[op].attrs((0,), keep_dims=True)
         record = OPS[op].prepared(node_of(op, attrs, [given], [made]))

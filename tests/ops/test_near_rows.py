@@ -42,17 +42,17 @@ def padded(op, size, padding="SAME", make=s8):
 
 
 def slid(op, padding="SAME", make=s8):
-    """Windows that differ by axis: of 2 by 3 taps, in steps of 2 by 1, with 2 by 1 between taps."""
+    """Windows that differ by axis: of 2 by 5 taps, in steps of 2 by 1, with 2 by 1 between taps."""
     layers = {
-        "conv2d": (Conv2dAttrs, (4, 2, 3, 3), 0),
-        "depthwise_conv2d": (DepthwiseConv2dAttrs, (1, 2, 3, 6), 3),
+        "conv2d": (Conv2dAttrs, (4, 2, 5, 3), 0),
+        "depthwise_conv2d": (DepthwiseConv2dAttrs, (1, 2, 5, 6), 3),
     }
     attrs, shape, axis = layers[op]
     rng = np.random.default_rng(3)
     w = constant(DType.INT8, *shape, scale=0.5, axis=None)
     w = replace(w, data=rng.integers(-127, 128, shape).astype(np.int8))
     options = attrs(stride=(2, 1), dilation=(2, 1), padding=padding)
-    out = (4, 6) if padding == "SAME" else (3, 4)
+    out = (4, 6) if padding == "SAME" else (3, 2)
     y = make(1, *out, shape[axis], scale=20.0)
     return node_of(op, options, [make(1, 7, 6, 3, zp=0 if make is s16 else 5), w], [y])
 
