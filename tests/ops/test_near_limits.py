@@ -130,7 +130,7 @@ LIMITS = {
     "the least beta": Limit(by_softmax, LEAST, 0.0, "beta"),
     "the greatest beta": Limit(by_softmax, MOST, 2 * MOST, "beta"),
     "samples of a spectrum": Limit(spectrum, 1 << 16, 10 * 3**8, "fft_length"),
-    "all factors of a spectrum": Limit(spectrum, 60, 84, "fft_length"),
+    "all factors of a spectrum": Limit(spectrum, 240, 84, "fft_length"),
     "a row's length of log_softmax": Limit(
         lambda n: summable(s8(1, n)), (1 << 12) - 1, 1 << 12, "over 4096 elements"
     ),

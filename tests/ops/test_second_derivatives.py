@@ -9,6 +9,8 @@ from tinyrt.train import Tensor, apply
 from tinyrt.train.core.autograd import partial_derivatives
 
 STEP = 1e-6
+SEEDS = {"unidirectional_sequence_lstm": 9}
+"""Op -> which of its cases has several steps of time, and limits its state."""
 
 
 def tensors(arrays):
@@ -33,7 +35,7 @@ def number(found, directions):
 
 @pytest.mark.parametrize("op", differentiable_ops())
 def test_gradients_of_gradients_equal_finite_differences(op):
-    rng = rng_of(op, 1)
+    rng = rng_of(op, SEEDS.get(op, 1))
     case = CASES[op](rng)
     arrays = real_inputs(case, rng)
     weights = rng.normal(size=apply(op, case.attrs, *tensors(arrays)).shape)
