@@ -186,6 +186,33 @@ def test_float_functions_stay_behind_what_may_be_below_0(before):
     assert [node.op for node in after.nodes] == [before, "leaky_relu", "abs", "tanh"]
 
 
+TOUCHING = {"minimum": 0, "maximum": 1}
+"""Op -> which of two tensors it gives, of one up to 1 and one from there on."""
+
+
+@pytest.mark.parametrize("op", TOUCHING)
+@pytest.mark.parametrize("swapped", [False, True])
+def test_tensors_whose_bounds_touch_are_told_apart(op, swapped):
+    net = Builder((1, 4), (1, 4))
+    low = net.op("relu_n1_to_1", ("x",))
+    one = net.constant(np.ones(1, np.float32))
+    pair = [low, net.op("add", (net.op("relu6", ("x1",)), one), AddAttrs())]
+    y = net.op(op, pair[::-1] if swapped else pair)
+    graph = apply_known(net.graph(net.op("tanh", (y,))), (DROP_UNCHANGED,))
+    assert graph.nodes[-1].inputs == (pair[TOUCHING[op]],)
+
+
+@pytest.mark.parametrize("first", ["relu6", "relu_n1_to_1", "relu_0_to_1"])
+@pytest.mark.parametrize("second", ["relu6", "relu_n1_to_1"])
+def test_a_float_clamp_goes_behind_one_that_lies_within_it(first, second):
+    within = {("relu_0_to_1", "relu6"), ("relu_0_to_1", "relu_n1_to_1")}
+    net = Builder((1, 4))
+    y = net.op("tanh", (net.op(second, (net.op(first, ("x",)),)),))
+    graph = apply_known(net.graph(y), (DROP_UNCHANGED,))
+    goes = first == second or (first, second) in within
+    assert [node.op for node in graph.nodes] == [first, *([] if goes else [second]), "tanh"]
+
+
 def test_passes_by_values_have_names():
     plainer = (DROP_CLAMP, DROP_UNCHANGED, KNOWN_TRUTH, FROM_FRONT)
     assert (*plainer, NARROW, CUT_CHANNELS) == KNOWN_PASSES

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from tests.graphs import Builder, small_cnn
+from tests.ops.quantised import constant, f32, node_of
 from tinyrt.budget import limited
 from tinyrt.errors import BudgetError
-from tinyrt.ir import Value
+from tinyrt.ir import DType, Value
 from tinyrt.ops import OPS
+from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.evaluate import COMPUTING, MOVING, WIDEST, evaluate, folded
 
@@ -25,6 +27,14 @@ def test_every_input_and_result_is_seen_once_in_order():
     found = evaluate(graph, {"x": x}, see)
     assert seen == ["x", *(name for node in graph.nodes for name in node.outputs)]
     assert list(found) == list(graph.outputs)
+
+
+def test_all_inputs_are_seen_as_they_were_given():
+    b, seen = Builder((1, 4), (1, 4)), {}
+    total = b.op("add", b.inputs, AddAttrs())
+    feeds = {n: np.full((1, 4), i, np.float32) for i, n in enumerate(b.inputs, 1)}
+    evaluate(b.graph(total), feeds, lambda value, array: seen.update({value.name: array[0, 0]}))
+    assert seen == {b.inputs[0]: 1, b.inputs[1]: 2, total: 3}
 
 
 def test_outputs_stay_although_ops_read_them_too():
@@ -80,6 +90,14 @@ def test_folding_counts_products_and_the_windows_that_they_take():
 
 BETWEEN_TWO = {"add": "add", "sub": "subtract", "mul": "multiply", "minimum": "minimum"}
 """Op -> the function of NumPy, which answers numbers without dimensions with a number."""
+
+
+def test_a_layer_without_a_bias_folds_too():
+    stored = constant(DType.FLOAT32, 3, 2, fill=2)
+    ports = [constant(DType.FLOAT32, 4, 2), stored, None], [f32(4, 3)]
+    with limited():
+        (found,) = folded(node_of("fully_connected", OPS["fully_connected"].attrs(), *ports))
+    np.testing.assert_array_equal(found, np.full((4, 3), 4))
 
 
 @pytest.mark.parametrize("op", BETWEEN_TWO)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.graphs import Builder
 from tests.ops.build import Case, build_f32, build_s8
-from tests.ops.quantised import f32, graph_of
+from tests.ops.quantised import constant, f32, graph_of
 from tinyrt.errors import ShapeError
 from tinyrt.ir import DType, Graph, Node, Value
 from tinyrt.ops.add import AddAttrs
@@ -17,10 +17,12 @@ from tinyrt.ops.conv2d import ref_f32 as convolution
 from tinyrt.ops.cumsum import CumsumAttrs
 from tinyrt.ops.embedding import EmbeddingAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.activation import activate
 from tinyrt.ops.shared.batch import batch_of, rebatch
 from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.ops.shared.spec import NoAttrs
+from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.transpose import TransposeAttrs
 from tinyrt.ops.unidirectional_sequence_lstm import LstmAttrs
 
@@ -47,6 +49,8 @@ APART = {
     "a running sum of a row": one("cumsum", (2, 3), CumsumAttrs(1)),
     "one along the last axis": one("cumsum", (2, 3), CumsumAttrs(-1)),
     "turned axes of a sample": one("transpose", (2, 2, 3), TransposeAttrs((0, 2, 1))),
+    "rows that are joined": one("reshape", (2, 3, 4), ReshapeAttrs((2, 12))),
+    "some of a row": one("slice", (2, 6), SliceAttrs((0, 1), (2, 3), (1, 2))),
     "a sum with a table": one("add", (2, 6), AddAttrs(), TABLE[:1]),
 }
 MIXED = {
@@ -79,6 +83,15 @@ def test_ops_that_keep_samples_apart_take_more_of_them(name):
 def test_ops_that_mix_samples_are_refused(name):
     with pytest.raises(ShapeError, match=r"samples|do not broadcast"):
         rebatch(MIXED[name], 6)
+
+
+def test_steps_before_samples_are_told():
+    shapes = *[(4, 3)] * 4, *[(4, 4)] * 4, *[(4,)] * 4, *[(2, 4)] * 2
+    held = [constant(DType.FLOAT32, *shape) for shape in shapes]
+    attrs = LstmAttrs(time_major=True)
+    ports = [f32(2, 2, 3), *held], [f32(2, 2, 4)]
+    with pytest.raises(ShapeError, match="time before samples"):
+        rebatch(graph_of("unidirectional_sequence_lstm", attrs, *ports), 6)
 
 
 def test_places_in_a_table_are_picked_for_each_sample():

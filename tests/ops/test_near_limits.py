@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.ops.quantised import node_of, s8, s16
+from tests.ops.quantised import constant, node_of, s8, s16, value, weights
 from tinyrt.errors import TinyrtError
 from tinyrt.ir import DType, TensorType
 from tinyrt.ops import OPS
@@ -17,13 +18,19 @@ from tinyrt.ops.cumsum import CumsumAttrs
 from tinyrt.ops.detection_postprocess import MOST_DETECTIONS, DetectionPostprocessAttrs
 from tinyrt.ops.detection_postprocess import infer as detections
 from tinyrt.ops.dynamic_update_slice import infer as updated
+from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
 from tinyrt.ops.l2_normalization import MAX_LENGTH, L2NormalizationAttrs
+from tinyrt.ops.log_softmax import require_summable as summable
 from tinyrt.ops.shared.requant import MIN_RIGHT, multiplier, reduced
-from tinyrt.ops.shared.spec import NoAttrs
+from tinyrt.ops.shared.spec import NoAttrs, qparams
 from tinyrt.ops.shared.walks import MAX_RANK, merge_axes
 from tinyrt.ops.shared.window import MAX_EXTENT, Window
+from tinyrt.ops.signal_fft import SignalFftAttrs, infer_rfft
 from tinyrt.ops.slice_at import SliceAtAttrs
 from tinyrt.ops.slice_at import infer as picked
+from tinyrt.ops.softmax import SoftmaxAttrs
+from tinyrt.ops.unidirectional_sequence_lstm import LstmAttrs
+from tinyrt.ops.unidirectional_sequence_lstm import require_summable as require_sums
 
 
 @dataclass(frozen=True)
@@ -80,7 +87,60 @@ def fixed(right: int) -> object:
     return reduced(1 << 30, 15 - right, s16(1))
 
 
+def compared(scale: float) -> object:
+    ports = [s8(2, scale=scale), s8(2)], [value(DType.BOOL, 2, scale=0.0)]
+    return OPS["less"].prepared(node_of("less", NoAttrs(), *ports))
+
+
+def on_grid(scale: float = 0.5, zp: int = 0, dtype: DType = DType.INT8) -> object:
+    types = [TensorType(DType.FLOAT32, (2,))]
+    return OPS["fake_quantize"].infer(FakeQuantizeAttrs(scale, zp, dtype), types)
+
+
+def by_softmax(beta: float) -> object:
+    return OPS["softmax"].infer(SoftmaxAttrs(beta), [TensorType(DType.FLOAT32, (2,))])
+
+
+def spectrum(length: int) -> object:
+    return infer_rfft(SignalFftAttrs(length), [TensorType(DType.INT16, (4,))])
+
+
+def summed(bias: int, dtype: DType, bias_dtype: DType) -> object:
+    """The sums of an LSTM of one unit, one input and weights of 1."""
+    biases = [constant(bias_dtype, 1, fill=n) for n in (0, bias, 0, 0)]
+    ports = [value(dtype, 1, 1, 1), *[weights(1, 1)] * 8, *biases], [s8(1, 1, 1)]
+    node = node_of("unidirectional_sequence_lstm", LstmAttrs(), *ports)
+    return require_sums(node, SimpleNamespace(h_dtype=dtype))
+
+
+TINY, MOST = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
+LEAST = float(np.finfo(np.float32).smallest_subnormal)
+
 LIMITS = {
+    "a scale of what is compared": Limit(compared, 1 - 2.0**-24, 1.0, "scale 1"),
+    "the least scale of a grid": Limit(on_grid, TINY, TINY / 2, "a grid of"),
+    "the greatest scale of a grid": Limit(on_grid, MOST, 2 * MOST, "a grid of"),
+    "the least zero point of a grid": Limit(lambda n: on_grid(zp=n), -128, -129, "a grid of"),
+    "the greatest": Limit(lambda n: on_grid(zp=n), 127, 128, "a grid of"),
+    "the greatest of int16": Limit(
+        lambda n: on_grid(zp=n, dtype=DType.INT16), 32767, 32768, "a grid of"
+    ),
+    "the least scale": Limit(lambda x: qparams(s8(2, scale=x)), LEAST, LEAST / 2, "scale"),
+    "the greatest scale": Limit(lambda x: qparams(s8(2, scale=x)), MOST, 2 * MOST, "scale"),
+    "the least beta": Limit(by_softmax, LEAST, 0.0, "beta"),
+    "the greatest beta": Limit(by_softmax, MOST, 2 * MOST, "beta"),
+    "samples of a spectrum": Limit(spectrum, 1 << 16, 10 * 3**8, "fft_length"),
+    "all factors of a spectrum": Limit(spectrum, 240, 84, "fft_length"),
+    "a row's length of log_softmax": Limit(
+        lambda n: summable(s8(1, n)), (1 << 12) - 1, 1 << 12, "over 4096 elements"
+    ),
+    "a sum of an LSTM": Limit(
+        lambda n: summed(n, DType.INT8, DType.INT32), 2**31 - 257, 2**31 - 256, "accumulator"
+    ),
+    "a sum of an LSTM of int16": Limit(
+        lambda n: summed(n, DType.INT16, DType.INT64),
+        *(2**47 - 2**15 - 1, 2**47 - 2**15, "accumulator"),
+    ),
     "a row's length": Limit(normalised, MAX_LENGTH, MAX_LENGTH + 1, "rows of 33001 elements"),
     "detections": Limit(
         lambda n: detected(max_detections=n), MOST_DETECTIONS, MOST_DETECTIONS + 1, "detections"

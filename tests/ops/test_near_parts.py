@@ -11,20 +11,38 @@ from tests.ops.quantised import constant, f32, node_of, s8, s16, value, weights
 from tinyrt.errors import ShapeError, VerifyError
 from tinyrt.ir import DType, QParams, TensorType
 from tinyrt.ops import OPS
+from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.cast import ref_f32 as cast
 from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.fake_quantize import FakeQuantizeAttrs
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mean import MeanAttrs
+from tinyrt.ops.mirror_pad import MirrorPadAttrs
+from tinyrt.ops.mirror_pad import picks as mirrored
+from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.pointwise import Step
+from tinyrt.ops.quantize import QuantizeAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.resize import ResizeAttrs, fixed_shares
+from tinyrt.ops.shared.evaluate import reference_kernel
+from tinyrt.ops.shared.move import Picks
 from tinyrt.ops.shared.pool import Pool2dAttrs
-from tinyrt.ops.shared.requant import Requant, WideRequant
+from tinyrt.ops.shared.requant import (
+    Requant,
+    WideRequant,
+    legacy_steps,
+    legacy_thresholds,
+    multiplier,
+)
 from tinyrt.ops.shared.spec import Form, NoAttrs, form_of
-from tinyrt.ops.shared.table_s16 import prepare_sigmoid
+from tinyrt.ops.shared.table_s16 import half_tanh_table, prepare_sigmoid
 from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.slice import rebatch as slice_rebatch
 from tinyrt.ops.svdf import SvdfAttrs
 from tinyrt.ops.svdf import infer as svdf_infer
+from tinyrt.ops.svdf import ref_f32 as svdf_f32
+from tinyrt.ops.svdf import ref_s8 as svdf_s8
 
 POOL = Pool2dAttrs((4, 5), (1, 1))
 FOLD, ROWS, NONE = "fold", "rows", "none"
@@ -115,6 +133,107 @@ def test_inputs_of_any_scale_have_a_multiplier_of_32_bits(scale, right):
     assert found.mult <= np.iinfo(np.int16).max
     if scale > 1e-9:
         assert math.isclose(found.mult / 2.0**found.right, scale * 4096 * 3, rel_tol=1e-3)
+
+
+def test_a_multiplier_of_a_huge_scale_has_31_bits():
+    ports = [s16(4, scale=1e6)], [s16(4, scale=2.0**-15)]
+    found = prepare_sigmoid(node_of("logistic", OPS["logistic"].attrs(), *ports), 3)
+    assert (found.mult, found.right) == (np.iinfo(np.int32).max, 0)
+
+
+def test_half_of_a_tanh_is_tabled_from_one_step_before_zero():
+    steps = np.arange(-1, 256)
+    found = half_tanh_table()
+    assert found.dtype == np.int16
+    np.testing.assert_allclose(found, -32768 * np.tanh(steps / 48), atol=4)
+    assert (found[0], found[1]) == (-found[2], 0)
+
+
+def legacy_dense(scales=(0.3,)):
+    """A dense layer that rounds as on uint8; accumulators times 0.6 are its outputs above -10."""
+    w = constant(DType.INT8, 2, 3, scale=scales, axis=0 if len(scales) > 1 else None)
+    ports = [s8(4, 3, scale=0.5), w], [s8(4, 2, scale=0.25, zp=-10)]
+    return node_of("fully_connected", FullyConnectedAttrs(legacy=True), *ports)
+
+
+def test_thresholds_of_a_legacy_layer_are_where_its_outputs_go_up():
+    node = legacy_dense()
+    steps, least = legacy_steps(node, 0), legacy_thresholds(node, 0)
+    assert len(least) == 255
+    np.testing.assert_array_equal(steps.apply(least), np.arange(-127, 128))
+    np.testing.assert_array_equal(steps.apply(least - 1), np.arange(-128, 127))
+
+
+def test_rounding_as_on_uint8_takes_one_scale():
+    with pytest.raises(VerifyError, match="one scale for all weights") as caught:
+        legacy_steps(legacy_dense((0.3, 0.2)), 0)
+    assert "[2,3]" in caught.value.tensor
+
+
+@pytest.mark.parametrize("product_f32", [False, True])
+def test_slopes_that_were_uint8_are_rescaled_in_float32(product_f32):
+    scales = 0.1234567, 0.7654321, 0.0333333
+    alpha = replace(s8(3), q=replace(s8(3, scale=scales[1]).q, product_f32=product_f32))
+    node = node_of(
+        "prelu", NoAttrs(), [s8(2, 3, scale=scales[0]), alpha], [s8(2, 3, scale=scales[2])]
+    )
+    found, kind = OPS["prelu"].prepared(node), np.float32 if product_f32 else np.float64
+    x, a, y = (kind(np.float32(s)) for s in scales)
+    assert (found.pos_mult, found.pos_shift) == multiplier(float(x / y))
+    assert (found.neg_mult, found.neg_shift) == multiplier(float(x * a / y))
+
+
+def test_bytes_are_kept_or_given_with_another_sign():
+    x = np.arange(-128, 128).astype(np.int8)
+    kept = node_of(
+        "quantize", QuantizeAttrs(DType.INT8, kept=True), [s8(256)], [s8(256, scale=3.0)]
+    )
+    np.testing.assert_array_equal(OPS["quantize"].prepared(kept).lookup(x), x)
+    y = value(DType.UINT8, 256, zp=128)
+    turned = node_of("quantize", QuantizeAttrs(DType.UINT8), [s8(256)], [y])
+    found = OPS["quantize"].prepared(turned).lookup(x)
+    assert found.dtype == np.uint8
+    np.testing.assert_array_equal(found, np.arange(256))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_weights_are_dequantised_along_the_axis_of_their_scales(axis):
+    scales = np.array([0.5, 2.0, 4.0][: 3 - axis], np.float32)
+    w = constant(DType.INT8, 3, 2, fill=3, scale=tuple(map(float, scales)), axis=axis)
+    node = node_of("dequantize", NoAttrs(), [w], [f32(3, 2)])
+    wanted = np.full((3, 2), 3) * (scales[:, None] if axis == 0 else scales)
+    np.testing.assert_array_equal(reference_kernel(node)(w.data), wanted)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8])
+def test_an_svdf_without_a_bias_adds_none(dtype):
+    rng, attrs = np.random.default_rng(1), SvdfAttrs(2)
+    shapes = (2, 4), (6, 4), (6, 5), (2, 30)
+    x, features, time, state = (rng.integers(-9, 9, s).astype(dtype) for s in shapes)
+    compute, bias = svdf_f32, np.zeros(3, np.float32)
+    if dtype is np.int8:
+        scaled = [s8(*s, scale=1.0) for s in (*shapes[:3], (3,), shapes[3])]
+        scaled[3] = constant(DType.INT32, 3, fill=0, scale=1.0)
+        outputs = [s8(2, 3, scale=50.0), s8(2, 30, scale=1.0)]
+        attrs = OPS["svdf"].prepared(node_of("svdf", attrs, scaled, outputs))
+        compute, bias = svdf_s8, np.zeros(3, np.int32)
+    found = compute(attrs, x, features, time, None, state)
+    for one, wanted in zip(found, compute(attrs, x, features, time, bias, state), strict=True):
+        np.testing.assert_array_equal(one, wanted)
+    assert found[0].any()
+
+
+def test_a_number_has_no_border_to_mirror():
+    assert mirrored(MirrorPadAttrs(()), ()) == Picks(1, 1, *[np.zeros(1, np.int64)] * 2, 1)
+
+
+def test_a_step_is_told_with_what_is_not_its_default():
+    plain, clamped = Step("mul", MulAttrs(), (0, 0.5)), Step("add", AddAttrs("RELU"), (1, 0))
+    assert (repr(plain), repr(clamped)) == ("mul(0, 0.5)", "add(1, 0, activation=RELU)")
+
+
+def test_a_grid_has_the_parameters_of_integers_on_it():
+    assert FakeQuantizeAttrs(0.25, -3).q == QParams((0.25,), -3)
 
 
 @pytest.mark.parametrize("i", [13, 14])

@@ -11,7 +11,11 @@ from tinyrt.errors import VerifyError
 from tinyrt.ir import DType, QParams
 from tinyrt.ops import OPS
 from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
+from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.pad import PadAttrs
+from tinyrt.ops.shared.evaluate import reference_kernel
 from tinyrt.ops.shared.pool import Pool2dAttrs
 from tinyrt.ops.shared.spec import NoAttrs, qparams, require_alike
 from tinyrt.ops.shared.stored_weights import widen_weights
@@ -35,6 +39,31 @@ def padded(op, size, padding="SAME", make=s8):
     attrs = Pool2dAttrs((2, 2), (2, 2), padding)
     out = -(-size // 2) if padding == "SAME" else size // 2
     return node_of(op, attrs, [make(1, size, size, 3)], [make(1, out, out, 3)])
+
+
+def slid(op, padding="SAME", make=s8):
+    """Windows that differ by axis: of 2 by 5 taps, in steps of 2 by 1, with 2 by 1 between taps."""
+    layers = {
+        "conv2d": (Conv2dAttrs, (4, 2, 5, 3), 0),
+        "depthwise_conv2d": (DepthwiseConv2dAttrs, (1, 2, 5, 6), 3),
+    }
+    attrs, shape, axis = layers[op]
+    rng = np.random.default_rng(3)
+    w = constant(DType.INT8, *shape, scale=0.5, axis=None)
+    w = replace(w, data=rng.integers(-127, 128, shape).astype(np.int8))
+    options = attrs(stride=(2, 1), dilation=(2, 1), padding=padding)
+    out = (4, 6) if padding == "SAME" else (3, 2)
+    y = make(1, *out, shape[axis], scale=20.0)
+    return node_of(op, options, [make(1, 7, 6, 3, zp=0 if make is s16 else 5), w], [y])
+
+
+def averaged(op, zp=3):
+    x, scales = s8(1, 4, 5, 3, scale=0.1, zp=zp), {"scale": 0.05, "zp": -7}
+    if op == "mean":
+        return node_of(op, MeanAttrs((1, 2)), [x], [s8(1, 3, **scales)])
+    return node_of(
+        op, Pool2dAttrs((4, 5), (1, 1), "VALID"), [x], [s8(1, 1, 1, 3, scale=0.1, zp=zp)]
+    )
 
 
 def bordered(paddings, zp=0, make=s8):
@@ -68,6 +97,12 @@ ROWS = {
     "the greatest with padding below": (padded("max_pool2d", 5), True),
     "the greatest of int16": (padded("max_pool2d", 4, make=s16), True),
     "the greatest of int16 with padding below": (padded("max_pool2d", 5, make=s16), False),
+    "a convolution": (slid("conv2d"), True),
+    "one without padding": (slid("conv2d", "VALID"), True),
+    "one of int16": (slid("conv2d", make=s16), True),
+    "filters of single channels": (slid("depthwise_conv2d"), True),
+    "an average of all": (averaged("average_pool2d"), True),
+    "a mean of all": (averaged("mean"), True),
     "a border": (bordered((NO, ONE, ONE, NO)), True),
     "a border of a zero point": (bordered((NO, ONE, ONE, NO), 5), True),
     "a border of int16": (bordered((NO, ONE, ONE, NO), make=s16), True),
@@ -83,13 +118,46 @@ def test_what_segments_take_row_by_row(name):
 
 
 @pytest.mark.parametrize("name", [n for n, (node, taken) in ROWS.items() if taken])
+def test_rows_give_what_the_whole_gives(name):
+    """Row by row, of inputs between their rows of padding; or by sums of rows."""
+    whole, _ = ROWS[name]
+    rows, rng = OPS[whole.op].row_op(whole), np.random.default_rng(0)
+    arrays = [
+        v.data if v.is_constant else rng.integers(-128, 128, v.shape).astype(v.dtype.numpy)
+        for v in whole.inputs
+    ]
+    wanted = reference_kernel(whole)(*arrays)
+    if rows.fold is not None:
+        assert rows.fold.channels == whole.input(0).shape[3]
+        sums = arrays[0].astype(np.int32).sum(axis=(0, 1, 2))
+        np.testing.assert_array_equal(rows.fold.finish(sums), wanted.ravel())
+        return
+    images = [
+        np.pad(x, ((0, 0), (w.above, w.below), (0, 0), (0, 0)), constant_values=w.fill) if w else x
+        for x, w in zip(arrays, rows.windows, strict=True)
+    ]
+    kernel = reference_kernel(rows.on_rows(1))
+    for r in range(whole.output.shape[1]):
+        parts = [
+            x[:, r * w.step : r * w.step + w.rows] if w else x
+            for x, w in zip(images, rows.windows, strict=True)
+        ]
+        np.testing.assert_array_equal(kernel(*parts), wanted[:, r : r + 1])
+    for x, w in zip(images, rows.windows, strict=True):
+        if w and w.step:  # the last window ends where the padding does, if there is any
+            left = x.shape[1] - (whole.output.shape[1] - 1) * w.step - w.rows
+            assert left == 0 if w.below else 0 <= left < w.step
+
+
+@pytest.mark.parametrize("name", [n for n, (node, taken) in ROWS.items() if taken])
 def test_rows_of_an_op_are_what_its_shape_rule_gives(name):
     """One row of outputs, and three, of as many rows as their windows read."""
     whole, _ = ROWS[name]
     rows = OPS[whole.op].row_op(whole)
     for count in (1, 3):
         node = rows.on_rows(count)
-        assert node.output.shape == (1, count, *whole.output.shape[2:])
+        of_rows = (1, count, *whole.output.shape[2:])
+        assert node.output.shape == (of_rows if rows.fold is None else whole.output.shape)
         for value, window, old in zip(node.inputs, rows.windows, whole.inputs, strict=True):
             height = (count - 1) * window.step + window.rows if window else None
             kept = old.shape if window is None else (1, height, *old.shape[2:])

@@ -24,6 +24,7 @@ from tinyrt.ops.resize import ResizeAttrs
 from tinyrt.ops.shared.pool import Pool2dAttrs
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.signal_filter_bank import SignalFilterBankAttrs
+from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.svdf import SvdfAttrs
 from tinyrt.ops.topk_v2 import TopkV2Attrs
 from tinyrt.ops.transpose_conv import TransposeConvAttrs
@@ -189,6 +190,8 @@ TAKEN = [
             "an op that there is not": {"attrs": PointwiseAttrs((Step("no_op", NoAttrs(), (0,)),))},
             "an op of neighbours": {"attrs": PointwiseAttrs((Step("softmax", NoAttrs(), (0,)),))},
             "no step": {"attrs": PointwiseAttrs(())},
+            "no operand": {"attrs": PointwiseAttrs((Step("abs", NoAttrs(), ()),))},
+            "an operand more": {"attrs": PointwiseAttrs((Step("abs", NoAttrs(), (0, 0)),))},
         },
     ),
     Fitting(
@@ -225,6 +228,23 @@ TAKEN = [
             "a frequency less": {"attrs": replace(BANDS, frequency_starts=(0, 1))},
             "a place less": {"attrs": replace(BANDS, weight_starts=(0, 1))},
             "a width less": {"attrs": replace(BANDS, widths=(1, 1))},
+        },
+    ),
+    Fitting(
+        *("slice", SliceAttrs((1, 0, 2), (1, 2, 2), (1, 1, -1), (0,)), (of(F32, 2, 3, 4),)),
+        {
+            "none": {"attrs": SliceAttrs((1, 1, 2), (1, 0, 2), (1, 1, -1))},
+            "no step": {"attrs": SliceAttrs((1, 0, 2), (1, 1, 1), (1, 1, 0))},
+            "from behind the last": {"attrs": SliceAttrs((1, 0, 4), (1, 2, 2), (1, 1, -1))},
+            "from before the first": {"attrs": SliceAttrs((1, -1, 2), (1, 2, 2), (1, 1, -1))},
+            "to behind the last": {"attrs": SliceAttrs((1, 2, 2), (1, 2, 2), (1, 1, -1))},
+            "to before the first": {"attrs": SliceAttrs((1, 0, 2), (1, 2, 4), (1, 1, -1))},
+            "one that is more than one": {
+                "attrs": SliceAttrs((0, 0, 0), (1, 2, 2), (1,) * 3, (1,))
+            },
+            "one from the end": {"attrs": SliceAttrs((0, 0, 0), (1, 2, 1), (1,) * 3, (-1,))},
+            "one that is not there": {"attrs": SliceAttrs((0, 0, 0), (1, 2, 1), (1,) * 3, (3,))},
+            "a dimension less": {0: of(F32, 2, 3)},
         },
     ),
     Fitting(

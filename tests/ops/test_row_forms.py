@@ -8,6 +8,7 @@ from tinyrt.ops import OPS
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.cumsum import CumsumAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.quantize import QuantizeAttrs
@@ -65,6 +66,7 @@ WHOLE = {
     "a join of two images": join(3, s8(*TWO), s8(*TWO), y=(2, 4, 5, 4)),
     "an average of two images": ("mean", MeanAttrs((1, 2), True), [s8(*TWO)], [s8(2, 1, 1, 2)]),
     "a border of two images": border(s8(*TWO), s8(2, 6, 7, 2)),
+    "running sums of rows": ("cumsum", CumsumAttrs(2), [s8(*IMAGE)], [s8(*IMAGE, scale=2.0)]),
     "a comparison": ("less", NoAttrs(), [s8(*IMAGE), s8(*IMAGE)], [flags(*IMAGE)]),
     "a choice by a constant": (
         "select_v2",

@@ -32,6 +32,11 @@ def rows_cut(net: Plain, x: str, first: int, count: int, **attrs) -> str:
     return net.op("slice", (x,), cut)
 
 
+def cut(net: Plain, x: str, row: int, column: int, size: int) -> str:
+    attrs = SliceAttrs((0, row, column, 0), (1, size, size, net.channels(x)), (1,) * 4)
+    return net.op("slice", (x,), attrs)
+
+
 def added(net: Plain, *xs: str) -> str:
     return net.op("add", xs, AddAttrs())
 
@@ -63,6 +68,22 @@ MERGED = {
     "dilations": (
         IMAGE,
         lambda net: added(net, window(net, "x", 3, 3, dilation=(2, 2)), window(net, "x", 1, 1)),
+    ),
+    "dilations, the single tap first": (
+        IMAGE,
+        lambda net: added(net, window(net, "x", 1, 1), window(net, "x", 3, 3, dilation=(2, 2))),
+    ),
+    "single taps that leave out the last row": (
+        IMAGE,
+        lambda net: added(net, *(window(net, "x", 1, 1, stride=(2, 2)) for _ in (0, 1))),
+    ),
+    "a single tap of what is cut twice": (
+        (1, 9, 9, 3),
+        lambda net: added(
+            net,
+            window(net, "x", 5, 5, padding="VALID"),
+            window(net, cut(net, cut(net, "x", 1, 1, 7), 1, 2, 5), 1, 1, padding="VALID"),
+        ),
     ),
     "a norm beside filters of groups": (
         WIDE,

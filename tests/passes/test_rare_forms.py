@@ -206,3 +206,27 @@ def test_weights_stay_on_their_grid_as_long_as_its_scale_is_a_number(factor, sta
     assert (q is not None) is stays
     if stays:
         np.testing.assert_allclose(q.scales, 0.01 * factor)
+
+
+def test_weights_on_a_grid_get_a_scale_for_each_factor():
+    net = Net((1, 6, 5, 3))
+    factors = np.array([0.5, -2, 4, 1], np.float32)
+    graph = net.graph(net.mul(net.conv("x", bias=False), net.constant(factors)))
+    graph = with_grid(graph, graph.nodes[0].inputs[1], QParams((0.01,), 0))
+    after, _ = applied(graph, RULES["fold_affine"])
+    q = after.value(after.nodes[0].inputs[1]).q
+    assert q.axis == 0
+    np.testing.assert_allclose(q.scales, 0.01 * np.abs(factors), rtol=1e-6)
+
+
+def test_a_constant_that_is_turned_stays_on_its_grid():
+    net = Net((1, 3, 6, 5))
+    y = net.mul(net.transpose("x", (0, 2, 3, 1)), net.random(6, 5, 3))
+    graph = net.graph(net.transpose(y, (0, 3, 1, 2)))
+    q = QParams((0.01,), 0)
+    graph = with_grid(graph, graph.nodes[1].inputs[1], q)
+    after, log = applied(graph, RULES["flip_regions"])
+    assert log.applied
+    (mul,) = (node for node in after.nodes if node.op == "mul")
+    assert after.value(mul.inputs[1]).shape[-3:] == (3, 6, 5)
+    assert after.value(mul.inputs[1]).q == q

@@ -9,7 +9,13 @@ from tests.ops.peers import run_tflm
 from tests.passes.random_net import RandomNet as Net
 from tests.passes.test_every_pass import assert_same
 from tinyrt.convert.passes.moves import Move
-from tinyrt.convert.passes.targets import LACKING, LOWERINGS, MOVED_DIMENSIONS, lower_for
+from tinyrt.convert.passes.targets import (
+    LACKING,
+    LOWERINGS,
+    MAX_FACTORS,
+    MOVED_DIMENSIONS,
+    lower_for,
+)
 from tinyrt.errors import TinyrtError
 from tinyrt.interpreter import Model
 from tinyrt.ir import DType, Graph, Node, RewriteLog
@@ -113,6 +119,32 @@ def test_places_are_int32_and_run_on_the_target():
     x = np.random.default_rng(0).normal(size=(4, 9)).astype(np.float32)
     found = run_tflm(lowered, [x])
     np.testing.assert_array_equal(found, x.argmax(axis=1).astype(np.int32), strict=True)
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs"),
+    [
+        ("tile", TileAttrs((1, MAX_FACTORS))),
+        ("reduce_prod", ReduceAttrs((0,))),
+        ("reduce_prod", ReduceAttrs((-1, 0))),
+        ("reduce_prod", ReduceAttrs((-2, 1), keep_dims=True)),
+    ],
+)
+def test_as_many_factors_as_are_written_out(op, attrs):
+    net = Net((MAX_FACTORS, 3))
+    graph = net.graph(net.op(op, ("x",), attrs))
+    lowered = lower_for(graph, "tflm")
+    assert op not in {node.op for node in lowered.nodes}
+    assert_same(graph, lowered)
+
+
+def test_an_op_that_is_lacking_is_told_with_its_own_reason():
+    net = Net((2, 100))
+    first = net.op("topk_v2", ("x",), TopkV2Attrs(2))
+    graph = net.graph(first, net.op("tile", ("x",), TileAttrs((1, 100))))
+    with pytest.raises(TinyrtError) as caught:
+        lower_for(graph, "tflm")
+    assert caught.value.problem == "tflm has no topk_v2"
 
 
 REFUSED = {

@@ -49,7 +49,7 @@ def ref_auto_scale(
     del attrs
     most = _largest(x)
     # Of 0 and of negative numbers, TFLM takes the highest bit to be the 32nd.
-    shift = max(15 - most.bit_length(), 0) if most > 0 else 0
+    shift = 15 - most.bit_length() if most > 0 else 0
     return (x.astype(np.int64) << shift).astype(np.int16), np.asarray(shift, np.int32)
 
 

@@ -37,7 +37,7 @@ def ref(attrs: TopkV2Attrs, x: Array) -> Array:
     """The places; of equal elements the first one comes first, what is no number comes last."""
     # A stable order of the least first, from back to front, is one of the greatest first.
     turned = x[..., ::-1]
-    least_first = np.lexsort((turned, ~np.isnan(turned)), axis=-1)
+    least_first = np.lexsort((turned, ~np.isnan(turned)))
     places = x.shape[-1] - 1 - least_first[..., ::-1]
     return np.asarray(places[..., : attrs.k], np.int32)
 

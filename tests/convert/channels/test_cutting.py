@@ -10,6 +10,7 @@ import pytest
 from tests.convert.channels.nets import IntegerNet
 from tests.convert.channels.test_random_nets import assert_same
 from tests.graphs import Builder
+from tinyrt.convert.channels.layers import fits
 from tinyrt.convert.passes import optimize
 from tinyrt.convert.passes.known import CUT_CHANNELS, apply_known
 from tinyrt.convert.tflite.reader import parse_tflite
@@ -284,6 +285,27 @@ def test_a_bias_without_room_keeps_the_channels_and_says_so():
     assert sum(constants_of(graph, y)) < len(DEAD) * Q.zero_point, "they add less than 0"
     assert apply_known(graph, (CUT_CHANNELS,), log) is graph
     assert log.refused == {(CUT_CHANNELS, z): "its bias has no room for what constant channels add"}
+
+
+@pytest.mark.parametrize("dtype", [DType.INT8, DType.INT16, DType.FLOAT32])
+def test_a_bias_has_room_for_all_numbers_of_its_type(dtype):
+    if dtype is DType.FLOAT32:
+        net = Builder((1, 4, 4, 3))
+        w = net.constant(np.ones((2, 1, 1, 3), np.float32))
+    else:
+        net = net_of(dtype=dtype)
+        w = net.weights((2, 1, 1, 3), 0)
+    node = net.graph(net.op("conv2d", ("x", w), Conv2dAttrs())).bind(0)
+    limits = {DType.INT8: np.iinfo(np.int32), DType.INT16: np.iinfo(np.int64)}
+    limit = limits.get(dtype, np.finfo(np.float32))
+    least, most = np.array([limit.min]), np.array([limit.max])
+    assert fits(node, least.astype(np.float64) if dtype is DType.FLOAT32 else least)
+    assert fits(node, most.astype(np.float64) if dtype is DType.FLOAT32 else most)
+    if dtype is DType.INT8:
+        assert not fits(node, least.astype(np.int64) - 1)
+        assert not fits(node, most.astype(np.int64) + 1)
+    if dtype is DType.FLOAT32:
+        assert not fits(node, np.nextafter(most.astype(np.float64), np.inf))
 
 
 def test_float_layers_lose_channels_without_weights():

@@ -38,6 +38,8 @@ FORMS = {
     "flat": ("reshape", ReshapeAttrs((2, 48))),
     "channels in two": ("reshape", ReshapeAttrs((2, 12, 2, 2))),
     "other channels": ("reshape", ReshapeAttrs((2, 16, 3))),
+    "a number": ("reshape", ReshapeAttrs(()), (1, 1)),
+    "of a number": ("reshape", ReshapeAttrs((1, 1)), ()),
     "a part": ("slice", _slice(2, 1)),
     "every second": ("slice", _slice(2, 0, 2)),
     "backwards": ("slice", _slice(4, 3, -1)),

@@ -61,7 +61,7 @@ def _mean_of(graph: Graph, name: str) -> _Mean | None:
     attrs, (x,) = node.attrs_as(MeanAttrs), node.inputs
     if graph.value(name).shape != graph.value(node.output).shape:
         return None
-    axes = tuple(sorted(axes_of(attrs, graph.value(x).shape)))
+    axes = axes_of(attrs, graph.value(x).shape)
     count = graph.value(x).size / graph.value(node.output).size
     excess = 1.0 if product is None else product[1] * count
     return _Mean(x, axes, attrs.keep_dims, excess)

@@ -21,10 +21,10 @@ def pixel_shuffle(graph: Graph, node: Node) -> Patch | Refusal | None:
     split = producer(graph, transpose, op="reshape") if transpose is not None else None
     if transpose is None or split is None or transpose.attrs_as(TransposeAttrs).perm != PERM:
         return None
-    n, h, w, c, block, other = graph.value(split.output).shape
+    n, h, w, c, block, _ = graph.value(split.output).shape
     before, after = graph.value(split.inputs[0]).shape, graph.value(node.output).shape
     whole = (n, h, w, c * block**2), (n, h * block, w * block, c)
-    if block != other or (before, after) != whole:
+    if (before, after) != whole:
         return None
     layer = producer(graph, split, op="conv2d")
     between = [transpose.output, split.output, split.inputs[0]]

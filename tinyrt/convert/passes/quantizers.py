@@ -49,7 +49,7 @@ def _is_on_grid(graph: Graph, name: str, grid: FakeQuantizeAttrs) -> bool:
             if maker.attrs != grid:
                 return False
         elif _selects(maker):
-            pending += maker.inputs[:1] if maker.op in ONE_OPERAND else maker.inputs
+            pending += maker.inputs
         else:
             return False
     return True

@@ -11,12 +11,12 @@ from tinyrt.ops.embedding import EmbeddingAttrs
 
 def picking(dtype: DType, *tables: int) -> Graph:
     """One input that picks rows from tables of so many rows, or a pass through without one."""
-    picked = Value("x", dtype, (1, 40))
+    picked = Value("x", dtype, (2, 20))
     constants = [Value.constant(f"table{n}", np.zeros((n, 2), np.float32)) for n in tables]
     values = {v.name: v for v in (picked, *constants)}
     nodes = []
     for n in tables:
-        values[f"y{n}"] = Value(f"y{n}", DType.FLOAT32, (1, 40, 2))
+        values[f"y{n}"] = Value(f"y{n}", DType.FLOAT32, (2, 20, 2))
         nodes.append(Node("embedding", f"y{n}", (f"table{n}", "x"), (f"y{n}",), EmbeddingAttrs()))
     outputs = tuple(node.outputs[0] for node in nodes) or ("x",)
     graph = Graph("net", ("x",), outputs, values, tuple(nodes))
@@ -27,7 +27,7 @@ def picking(dtype: DType, *tables: int) -> Graph:
 def test_integers_reach_both_ends(dtype):
     (x,) = random_inputs(picking(dtype), 10_000).values()
     limits = np.iinfo(dtype.numpy)
-    assert x.shape == (10_000, 40)
+    assert x.shape == (20_000, 20)
     assert (x.dtype, x.min(), x.max()) == (dtype.numpy, limits.min, limits.max)
 
 
@@ -57,3 +57,9 @@ def test_they_are_the_same_each_time_and_others_with_another_seed():
     np.testing.assert_array_equal(one, same)
     assert one.dtype == np.float32
     assert not np.array_equal(one, other)
+
+
+def test_a_number_is_drawn_for_each_sample():
+    value = Value("x", DType.FLOAT32, ())
+    (x,) = random_inputs(Graph("net", ("x",), ("x",), {"x": value}, ()), 5).values()
+    assert x.shape == (5,)
