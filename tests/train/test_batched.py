@@ -9,6 +9,7 @@ from tests.graphs import Builder
 from tests.train.test_sequence_lstm import STEPS, UNITS, one_op
 from tinyrt.errors import ShapeError
 from tinyrt.interpreter.model import Model
+from tinyrt.ir import DType, Node, Value
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
@@ -210,9 +211,14 @@ BIASED = {"fully_connected"}
 
 
 def test_all_outputs_of_a_node_are_of_all_samples():
-    graph = batched(one_op(), N).graph
+    graph = one_op()
+    rows, flat = ReshapeAttrs((STEPS, UNITS)), ReshapeAttrs((1, STEPS * UNITS))
+    nodes = [Node("reshape", "r", ("y",), ("r",), rows), Node("reshape", "z", ("r",), ("z",), flat)]
+    values = [Value(n.name, DType.FLOAT32, n.attrs.new_shape) for n in nodes]
+    graph = replace(graph.with_nodes((*graph.nodes, *nodes), values), outputs=("z",))
+    found = batched(graph, N).graph
     shapes = [(N, STEPS, UNITS), (N, UNITS), (N, UNITS)]
-    assert [graph.value(name).shape for name in "yhc"] == shapes
+    assert [found.value(name).shape for name in "yhc"] == shapes
 
 
 def padded(net):
