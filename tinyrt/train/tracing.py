@@ -70,7 +70,8 @@ def trace(
     zeros = {k: np.zeros((1, *shape), dtypes[k]) for k, shape in shapes.items()}
     numbers = {
         k: np.asarray(
-            rng.normal(size=x.shape) if x.dtype.kind == "f" else rng.integers(0, 2, x.shape), x.dtype
+            rng.normal(size=x.shape) if x.dtype.kind == "f" else rng.integers(0, 2, x.shape),
+            x.dtype,
         )
         for k, x in zeros.items()
     }
