@@ -8,7 +8,7 @@ import pytest
 from tests.convert.onnx_build import OnnxModel
 from tests.graphs import Builder
 from tests.train.pipeline.made import learned
-from tests.train.pipeline.test_run import two_heads
+from tests.train.pipeline.test_heads import two_heads
 from tests.train.test_sequence_lstm import INPUTS, OP, STEPS
 from tests.train.test_sequence_lstm import net as lstm_net
 from tests.train.test_sequence_lstm import samples as lstm_samples

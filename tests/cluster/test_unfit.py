@@ -53,6 +53,45 @@ def quiet(monkeypatch):
     monkeypatch.setattr(workers, "_distributed", lambda: dask)
 
 
+@pytest.mark.parametrize(("count", "slots"), [(0, 2), (1, 2), (3, 4), (4, 6), (9, 12)])
+def test_a_few_more_tasks_are_under_way_than_there_are_workers(count, slots):
+    client = Client()
+    client.scheduler_info = lambda **_: {"workers": dict.fromkeys(range(count))}
+    assert Cluster("samples", client).slots == slots
+
+
+class Waiting(Future):
+    """Done once it is told an answer."""
+
+    def done(self):
+        return self.answer is not None
+
+    def cancel(self):
+        self.answer = None
+
+
+def test_what_waits_for_workers_that_are_gone_is_begun_again(monkeypatch):
+    """All of it, and nothing that others may do."""
+    client = Client(Failure("no gcc", Lack.TOOLS, THERE[1]), "built")
+    crew, futures = Cluster("samples", client), []
+    crew.begin(0, task(True))
+    assert crew.finished() == (0, "built")
+
+    def submit(*_, workers, **__):
+        client.asked.append(workers)
+        futures.append(Waiting("late" if client.there == ["tcp://d"] else None))
+        return futures[-1]
+
+    client.submit, client.there = submit, THERE
+    client.scheduler_info = lambda **_: {"workers": dict.fromkeys(client.there)}
+    for owner, builds in ((1, True), (2, False), (3, True)):
+        crew.begin(owner, task(builds))
+    client.asked.clear()
+    client.there = ["tcp://d"]
+    assert [crew.finished() for _ in range(2)] == [(1, "late"), (3, "late")]
+    assert client.asked == [["tcp://d"]] * 2
+
+
 def task(builds):
     return Task(len, (), builds=builds)
 

@@ -11,6 +11,7 @@ from tests.search.made import blobs, dense
 from tinyrt.api.costs import Basis, ModelCost
 from tinyrt.api.fitting import DeviceBudget
 from tinyrt.convert.tflite.writer import write_tflite
+from tinyrt.errors import ShapeError
 from tinyrt.search import Problem, SearchSetting, front, store
 from tinyrt.search.checks import Checks
 from tinyrt.search.funnel import Funnel, Start
@@ -146,6 +147,33 @@ def test_the_sampler_is_told_of_costs_as_built_and_of_an_outline_that_is_too_lar
     ]
 
 
+@pytest.mark.parametrize(("limit", "held"), [(None, 0), (4_000, 0), (3_999, 1)])
+def test_an_exit_is_held_to_a_limit_that_it_does_not_hold_itself(funnel_of, limit, held):
+    budget = replace(BASE.budget, instructions=limit)
+    leaving = replace(ANSWERS["deploy"], leaves=True)
+    answers = ANSWERS | {"deploy": leaving, "hold_limit": (leaving, replace(COST, instructions=9))}
+    answers |= {"outlined": Outline("graph", replace(COST, instructions=99)), "price": CHEAP}
+    asked, ended = gone(funnel_of(replace(BASE, budget=budget, folds=1)), answers)
+    assert [name for name, _ in asked].count("hold_limit") == held
+    assert ended.record.end is End.TRAINED
+
+
+CHEAP = replace(COST, instructions=99)
+
+
+@pytest.mark.parametrize(
+    ("error", "end"), [(ShapeError("no"), End.REFUSED), (KeyError("no"), End.FAILED)], ids=str
+)
+def test_what_the_space_refuses_is_told_from_its_faults(funnel_of, error, end):
+    def refusing(trial, problem, rng):
+        raise error
+
+    funnel = replace(funnel_of(BASE), space=space_source(refusing))
+    asked, ended = gone(funnel)
+    assert (asked, ended.record.end, ended.record.stage) == ([], end, "shape")
+    assert ended.record.reason.startswith(type(error).__name__)
+
+
 class Several:
     """Three workers, of whom the one that began last is done first."""
 
@@ -204,4 +232,10 @@ def test_of_equal_models_the_first_one_is_in_the_front_and_the_best_comes_first(
         (4, 0.25, 0.75, 50),
     ]
     assert [model for model, _ in exported] == [p.model for p in found.front]
+    assert (found.agrees, found.measure) == (True, "accuracy")
+    funnel = replace(funnel, problem=Problem.of({"x": blobs()["x"]}))
+    again = front.write_front(
+        *(funnel, study, folder, folder / "study", Checks(funnel.problem)), {}
+    )
+    assert again.measure == "error"
     assert {by["core"] for _, by in exported} == {"cortex-m0"}

@@ -1,6 +1,7 @@
 """Deployments as a choice: each reaches the file, its costs and its code."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import optuna
@@ -111,6 +112,20 @@ def test_what_is_quantised_is_calibrated_on_samples_of_training(monkeypatch):
     deploy(asked, state, problem)
     ((x,),) = [data.values() for data in given]
     np.testing.assert_array_equal(x, problem.x[problem.parts[0][:100]])
+
+
+def test_values_are_trained_for_in_the_shape_of_the_output(monkeypatch):
+    data = {"x": blobs()["x"], "y": np.random.default_rng(0).normal(size=(90, 2))}
+    problem, asked, given = Problem.of(data), order(Deployment()), []
+    graph = graph_of(asked.candidate(problem), problem)
+
+    def told(source, samples, *_, **__):
+        given.append(samples.labels)
+        return SimpleNamespace(graph=source)
+
+    monkeypatch.setattr(learning, "train_for_int8", told)
+    learning.trained_for_integers(asked.candidate(problem), graph, asked, problem)
+    np.testing.assert_array_equal(given[0][graph.outputs[0]], problem.y)
 
 
 def test_the_bytes_of_a_file_are_refused_before_training():

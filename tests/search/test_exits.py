@@ -16,6 +16,7 @@ from tinyrt.dsp.cascade import ALWAYS, NEVER, margins
 from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.files import scratch_folder
 from tinyrt.quantize import Scheme
+from tinyrt.quantize.config import Calibrator, Preset
 from tinyrt.search import SPACES, Candidate, Deployment, Problem, SearchSetting, search_networks
 from tinyrt.search.candidate import candidate_of, graph_of, untrained
 from tinyrt.search.exits import (
@@ -273,6 +274,12 @@ NO_EXITS = {
     "a front end": ({"front_end": raw.FRONT}, raw.windows()),
     "values": ({}, {"x": blobs()["x"]}),
 }
+
+
+def test_an_exit_may_be_quantised_by_any_preset(problem):
+    deployment = Deployment(preset=Preset.FAST, calibrator=Calibrator.MSE)
+    graph = graph_of(replace(order().candidate(problem), deployment=deployment), problem)
+    assert len(graph.outputs) == 2
 
 
 @pytest.mark.parametrize("name", NO_EXITS)

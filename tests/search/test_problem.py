@@ -1,5 +1,6 @@
 """What a search is for: which samples choose, and what data say."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,6 +22,7 @@ def test_each_class_has_its_share_to_choose_by_and_none_is_trained_on():
     assert Problem.of(blobs(90), 0.2).digest == problem.digest
     assert Problem.of(blobs(90), 0.2, seed=1).digest != problem.digest
     assert Problem.of(blobs(90), 0.3).digest != problem.digest
+    assert replace(problem, told=np.ones((90, 3))).digest != problem.digest
 
 
 def test_a_file_is_read_and_without_labels_samples_are_reproduced(tmp_path):
@@ -32,6 +34,10 @@ def test_a_file_is_read_and_without_labels_samples_are_reproduced(tmp_path):
     assert Problem.of(blobs()).outputs == 3
     values = {"x": blobs()["x"], "y": np.ones((90, 2))}
     assert Problem.of(values).outputs == 2
+    np.savez(tmp_path / "no.npz", y=blobs()["y"])
+    with pytest.raises(DataError, match="no samples among y") as error:
+        Problem.of(tmp_path / "no.npz")
+    assert error.value.file == str(tmp_path / "no.npz")
 
 
 WRONG = {

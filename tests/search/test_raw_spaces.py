@@ -66,6 +66,9 @@ def test_sound_has_the_frames_that_are_chosen():
     assert graph_of(candidate, raw.sounds()).value("input").shape == (1, 11, 8, 1)
     plain = made("sound", {**SOUND, "overlap": False, "cepstra": False}, raw.sounds())
     assert (plain.front_end.step, plain.front_end.features) == (128, 16)
+    # 16 ms at 7,953.6 Hz are 127.3 samples.
+    other = made("sound", SOUND, replace(raw.sounds(), rate=7_953.6)).front_end
+    assert (other.sample_rate, other.window, other.step) == (7_954, 127, 63)
 
 
 def test_a_camera_has_the_image_that_is_chosen():
@@ -81,6 +84,9 @@ def test_a_camera_has_the_image_that_is_chosen():
     front_end = whole.front_end
     assert (front_end.rows, front_end.columns, front_end.crop) == (12, 16, None)
     assert whole.deployment.options == ExportOptions(by_rows=True)
+    upright = {**raw.frames(), "x": np.zeros((48, 16, 24), np.uint8)}
+    said = Camera(16, 12, 11, 8, "rgb565", 3, (1, 1, 14, 10), "bilinear")
+    assert made("camera", CAMERA, Problem.of(upright)).front_end == said
     # No more rows than there are lines, by whatever way.
     most = made("camera", {**CAMERA, "view": 0.7, "side": 12, "resize": "area"}, problem).front_end
     assert (most.rows, most.columns, most.crop) == (8, 11, (2, 2, 8, 11))
@@ -140,6 +146,12 @@ def test_parts_and_frames_are_no_longer_than_windows():
     short = {name: array[:, :37] if name == "x" else array for name, array in raw.windows().items()}
     candidate_of(SPACES["motion"], Asked(), Problem.of(short), 0)
     assert asked["parts"] == 2
+    long = {n: np.repeat(a, 2, axis=1) if n == "x" else a for n, a in raw.windows().items()}
+    candidate_of(SPACES["motion"], Asked(), Problem.of(long), 0)
+    assert asked["parts"] == 4
+    tiny = {n: a[:, :15] if n == "x" else a for n, a in raw.windows().items()}
+    candidate_of(SPACES["motion"], Asked(), Problem.of(tiny), 0)
+    assert asked["parts"] == 1
     sounds = raw.sounds()
     candidate_of(SPACES["sound"], Asked(), replace(sounds, x=sounds.x[:, :256]), 0)
     assert asked["frame_ms"] == [16, 32]

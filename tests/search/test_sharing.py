@@ -10,10 +10,18 @@ from tests.search import raw
 from tests.search.made import blobs, dense, problem
 from tinyrt.errors import DataError
 from tinyrt.interpreter.model import Model
-from tinyrt.search import Candidate, Problem
+from tinyrt.search import Candidate, Problem, supernet
 from tinyrt.search.candidate import candidate_of, graph_of
 from tinyrt.search.order import Order
-from tinyrt.search.sharing import Member, SharedWeights, places_of, recalibrate
+from tinyrt.search.sharing import (
+    FIRST,
+    MIDDLE,
+    Member,
+    Place,
+    SharedWeights,
+    places_of,
+    recalibrate,
+)
 from tinyrt.search.source import space_source
 from tinyrt.search.spaces import dscnn
 from tinyrt.search.supernet import _Pool, inherit, judge, train_shared
@@ -50,6 +58,12 @@ def test_channels_are_the_first_and_short_kernels_the_middle_of_long_ones():
     given = short.network.layers["stem"].weight.data
     np.testing.assert_array_equal(given[:4], drawn[0][:, 1:4, 1:4])
     np.testing.assert_array_equal(given[4:], drawn[1][4:])
+
+
+def test_the_middle_of_an_odd_rest_is_nearer_the_begin():
+    place = Place("stem", (4, 8), (MIDDLE, FIRST))
+    assert place.overlap((7, 5)) == ((slice(0, 4), slice(0, 5)), (slice(1, 5), slice(0, 5)))
+    assert place.overlap((1, 9)) == ((slice(1, 2), slice(0, 8)), (slice(0, 1), slice(0, 8)))
 
 
 def test_what_is_larger_than_the_shared_keeps_what_it_has_beyond():
@@ -195,6 +209,17 @@ def test_networks_learn_together_and_are_judged_as_they_inherit():
     assert np.mean(after) > np.mean(before) + 0.2
     (other,) = orders(dense, [{"width": 24, "rate": 0.01}])
     assert judge(other, weights, problem()) > 0.7, "who was not in the pool inherits, too"
+
+
+def test_statistics_of_a_judged_network_are_of_the_first_batches(monkeypatch):
+    (one,), given = orders(dense, WIDTHS[:1]), []
+    monkeypatch.setattr(supernet, "BATCH", 5)
+    monkeypatch.setattr(supernet, "RECALIBRATION", 3)
+    monkeypatch.setattr(supernet, "recalibrate", lambda network, *of: given.append(of))
+    judge(one, train_shared([one], 0, None, problem()), problem())
+    ((x, batch),) = given
+    np.testing.assert_array_equal(x, problem().x[problem().parts[0][:15]])
+    assert batch == 5
 
 
 def test_each_epoch_takes_all_samples_in_an_order_of_its_own(monkeypatch):

@@ -38,6 +38,9 @@ def test_the_best_and_what_refused_how_many():
     for score, arena in ((0.5, 90), (0.975, 80), (0.975, 70), (0.9, 60)):
         standing.add(record(End.TRAINED, score, arena=arena, flash=1_234, code=7))
     assert standing.line() == f"best 97.50 % (arena 80, flash 1,234); {told}"
+    few = Standing(LIMITS | {"instructions": 9})
+    few.add(record(End.TRAINED, 0.0, arena=3))
+    assert few.line() == "best 0.00 % (arena 3)"
 
 
 def test_errors_of_values_are_told_above_zero():

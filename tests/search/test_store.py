@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -211,9 +212,10 @@ def test_other_files_are_told_from_studies_and_stay_as_they_are(why, tmp_path):
 def test_studies_of_others_are_left_alone(tmp_path):
     path = tmp_path / "theirs.log"
     storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(path)))
-    optuna.create_study(study_name="theirs", storage=storage)
+    for name in ("theirs", "d", "c", "b", "a"):
+        optuna.create_study(study_name=name, storage=storage)
     before = path.read_bytes()
-    with pytest.raises(DataError, match="the file has studies theirs"):
+    with pytest.raises(DataError, match="the file has studies a, b, c, d, theirs\n"):
         search_networks(dense, blobs(), tmp_path, QUICK, study=path, resume=True)
     assert path.read_bytes() == before
 
@@ -249,6 +251,40 @@ def test_optuna_says_nothing_and_is_left_as_it_was(capsys, tmp_path):
 def opened(folder, basis="formula", *, resume):
     given = {}, ["maximize"], 0, optuna.pruners.NopPruner(), basis
     return store.opened(folder / "a study", *given, resume=resume)
+
+
+def test_a_study_beside_goes_on_with_a_seed_of_its_own(tmp_path):
+    seeds, given = [], ({}, ["maximize"], 7, optuna.pruners.NopPruner(), "formula")
+
+    def sampler(seed):
+        seeds.append(seed)
+        return optuna.samplers.RandomSampler(seed=seed)
+
+    with store.opened(tmp_path / "a study", *given, resume=False) as study:
+        for _ in range(2):
+            other = study.beside(store.SCOUTS, ["maximize"], sampler)
+            other.end(other.study.ask(), Record(End.REFUSED, "shape"), None)
+    assert seeds == [7, 7 + 1009]
+
+
+def test_what_the_best_have_in_common_is_told_once_ten_are_trained(tmp_path):
+    """The best score is that of a ``wide`` of 2, the least cost that of a ``deep`` of 0."""
+    given = {}, ["maximize", "minimize"], 0, optuna.pruners.NopPruner(), "formula"
+    with store.opened(tmp_path / "a study", *given, resume=False) as study:
+        for i, (_, wide, deep) in enumerate(product(range(4), range(3), range(3))):
+            study.study.enqueue_trial({"wide": wide, "deep": deep})
+            trial = study.study.ask()
+            for name in ("wide", "deep"):
+                trial.suggest_categorical(name, [0, 1, 2])
+            score, cost = 9 if wide == 2 else deep, 10 - wide if deep else 0
+            values = [score - i / 99, cost + i / 99]
+            study.end(trial, Record(End.TRAINED, "int8", score=0.0), values)
+            if i in (8, 9):
+                assert bool(study.importance(("score", "arena"))) is (i == 9)
+        known = study.importance(("score", "arena"))
+    for name, choice in (("score", "wide"), ("arena", "deep")):
+        assert next(iter(known[name])) == choice
+        assert known[name][choice] > 0.8
 
 
 def test_the_same_choices_in_another_order_are_a_trial_s(tmp_path):

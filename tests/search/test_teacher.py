@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.convert.onnx_build import OnnxModel
 from tests.graphs import Builder
 from tests.search.made import QUICK, blobs, dense
 from tinyrt.api.fitting import DeviceBudget
@@ -56,6 +57,27 @@ def test_training_brings_down_the_distance_from_the_teacher_and_the_loss():
         loss = loss_for(plain)(candidate.network(Tensor(x)), y)
     assert found.data == wanted.data
     assert alone.data == loss.data != found.data
+
+
+def test_a_loss_of_its_own_counts_beside_a_teacher():
+    def doubled(outputs, labels):
+        return cross_entropy(outputs, labels) * 2
+
+    plain = Problem.of(blobs())
+    x, y, candidate = plain.x[:16], plain.y[:16], replace(of(plain), loss=doubled)
+    with candidate.network.evaluating():
+        taught = replace(plain, teacher=Teacher(knowing()))
+        found = objective_for(candidate, taught)(candidate.network, x, y)
+        wanted = Distillation(Model(knowing()), loss=doubled)(candidate.network, x, y)
+    assert found.data == wanted.data
+
+
+def test_a_teacher_may_be_in_a_file_of_onnx(tmp_path):
+    m = OnnxModel()
+    path = m.save(tmp_path, m.op("Gemm", m.input(1, 12), m.weights(12, 3), m.weights(3)))
+    teacher = Teacher.of(path)
+    teacher.require((12,), 3)
+    assert (teacher.front_end, teacher.file) == (None, str(path))
 
 
 def test_a_teacher_answers_each_sample_once(monkeypatch):

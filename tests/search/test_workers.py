@@ -179,6 +179,15 @@ def test_tools_are_asked_for_as_far_as_they_are_needed(monkeypatch):
     with pytest.raises(ToolError, match=r"not installed: .*qemu-system-arm, cc\n"):
         require_tools("cortex-m4", work.Basis.TIMED)
 
+    def old(*_):
+        raise ToolError("make is old", expected="a new one", hint="get it")
+
+    monkeypatch.setattr(work.toolchain, "require", old)
+    with pytest.raises(tasks.LacksToolsError) as error:
+        require_tools("cortex-m4", work.Basis.LINKED)
+    said = error.value.problem, error.value.expected, error.value.hint
+    assert said == ("make is old", "a new one", "get it")
+
 
 def test_numbers_of_workers_and_schedulers():
     with pytest.raises(DataError, match=r"^0 workers"), workers_of(problem(), 0, None):

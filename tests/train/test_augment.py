@@ -155,8 +155,11 @@ def test_backgrounds_are_added_at_a_random_gain():
     assert 0.45 < loud.max() <= 0.5
     starts = np.round(y[loud > 0, 0] / loud[loud > 0]).astype(int)
     assert set(starts) == {1, 2, 3, 7, 8, 9}
-    with pytest.raises(DataError, match=r"backgrounds \(2, 3\) for sounds \(400, 4\)"):
-        augment.mix_background(x, rng(), backgrounds=backgrounds[:, :3])
+    whole = augment.mix_background(x, rng(), backgrounds=backgrounds[:1, :4], gain=0.5, share=1)
+    np.testing.assert_allclose(whole / whole[:, :1], np.broadcast_to([1, 2, 3, 4], x.shape))
+    for short, shape in ((backgrounds[:, :3], r"\(2, 3\)"), (backgrounds[None], r"\(1, 2, 6\)")):
+        with pytest.raises(DataError, match=rf"backgrounds {shape} for sounds \(400, 4\)"):
+            augment.mix_background(x, rng(), backgrounds=short)
 
 
 @pytest.mark.parametrize("extra", [(), (1,)])

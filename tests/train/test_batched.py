@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from tests.graphs import Builder
-from tests.train.test_sequence_lstm import one_op
+from tests.train.test_sequence_lstm import STEPS, UNITS, one_op
 from tinyrt.errors import ShapeError
 from tinyrt.interpreter.model import Model
+from tinyrt.ir import DType, Node, Value
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
@@ -98,8 +99,8 @@ ROW = SliceAttrs((0, 0), (1, 8), (1, 1), (0,))
 
 
 def means(net):
-    """Along the first and the last dimension, with and without a place for it."""
-    x = net.op("mean", (net.shaped("x", 4, 8),), MeanAttrs((0,), keep_dims=True))
+    """Along each dimension, named from the front and the back, with and without a place for it."""
+    x = net.op("mean", (net.shaped("x", 4, 8),), MeanAttrs((1,), keep_dims=True))
     y = net.op("mean", (net.shaped("x", 4, 2, 4),), MeanAttrs((0, -1)))
     return net.op("add", (x, net.op("mean", (y,), MeanAttrs((0,), keep_dims=True))), AddAttrs())
 
@@ -195,6 +196,29 @@ def test_a_batch_in_front_stays_as_it_is():
     net = Net()
     graph = net.ended("x")
     assert batched(graph, N).owners == batched(graph, N).origins == {}
+
+
+def test_a_bias_that_is_left_out_stays_out():
+    net = Net()
+    graph, x = net.ended(dense(net)), samples()
+    nodes = [replace(n, inputs=(*n.inputs, "")) if n.op in BIASED else n for n in graph.nodes]
+    found = batched(graph.with_nodes(nodes), N).graph
+    alone = np.concatenate([Model(graph)(x[i : i + 1]) for i in range(N)])
+    np.testing.assert_allclose(Model(found)(x), alone, rtol=1e-4, atol=1e-5)
+
+
+BIASED = {"fully_connected"}
+
+
+def test_all_outputs_of_a_node_are_of_all_samples():
+    graph = one_op()
+    rows, flat = ReshapeAttrs((STEPS, UNITS)), ReshapeAttrs((1, STEPS * UNITS))
+    nodes = [Node("reshape", "r", ("y",), ("r",), rows), Node("reshape", "z", ("r",), ("z",), flat)]
+    values = [Value(n.name, DType.FLOAT32, n.attrs.new_shape) for n in nodes]
+    graph = replace(graph.with_nodes((*graph.nodes, *nodes), values), outputs=("z",))
+    found = batched(graph, N).graph
+    shapes = [(N, STEPS, UNITS), (N, UNITS), (N, UNITS)]
+    assert [found.value(name).shape for name in "yhc"] == shapes
 
 
 def padded(net):

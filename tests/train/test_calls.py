@@ -295,6 +295,11 @@ def test_arguments_of_unequal_numbers_are_refused():
         (lambda x: {"a": x} if x.item() else x, "Tensor, dict"),
         (lambda x: (x,) if x.item() else {"a": x}, "dict, tuple"),
         (lambda x: {"a": x} if not x.item() else (x,), "dict, tuple"),
+        (lambda x: {"a": x} if x.item() else (x,), "dict, tuple"),
+        (
+            lambda x: ({"a": x}, (x,), [x], x, None)[int(x.item())],
+            "NoneType, Tensor, dict, list, tuple",
+        ),
         (lambda x: (x,) if x.item() else (x, x), "tuple"),
     ],
 )
@@ -302,6 +307,6 @@ def test_results_that_do_not_stack_are_refused(give, kinds):
     with pytest.raises(
         UnsupportedError, match=f"results of samples are of kind (ndarray|{kinds})\n"
     ):
-        vmap(give)(Tensor([0.0, 1.0]))
+        vmap(give)(Tensor(np.arange(5.0)))
     with pytest.raises(ShapeError, match=r"shapes \(1,\), \(2,\) do not stack"):
         vmap(lambda x: Tensor(np.ones(1 + int(x.item()))))(Tensor([0.0, 1.0]))

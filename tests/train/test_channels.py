@@ -12,6 +12,7 @@ from tinyrt.errors import DataError
 from tinyrt.ir import Value
 from tinyrt.ops import OPS, is_weighted
 from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.cumsum import CumsumAttrs
@@ -30,6 +31,7 @@ from tinyrt.train.channels import (
     macs_of,
     magnitude_scores,
     prune_channels,
+    prune_to_fit,
 )
 from tinyrt.train.graph_model import GraphModel
 from tinyrt.train.nn import (
@@ -156,11 +158,29 @@ def test_a_channel_that_changes_nothing_scores_nothing(net):
 
 
 def test_layers_keep_a_multiple_and_a_least(net):
-    smaller = prune_channels(net, magnitude_scores(net), macs=0.6, multiple=4, least=4)
-    sizes = [smaller.value(n).shape[-1] for n in ("stem.0", "block.0")]
-    assert all(s % 4 == 0 for s in sizes)
+    smaller = prune_channels(net, magnitude_scores(net), macs=0.9, multiple=4, least=5)
+    sizes = [smaller.value(n).shape[-1] for n in ("stem.0", "block.0", "branch")]
+    assert sizes == [8, 8, 6]
     with pytest.raises(DataError, match="1%"):
         prune_channels(net, magnitude_scores(net), macs=0.01)
+
+
+@pytest.mark.parametrize("options", [{}, {"multiple": 4}, {"least": 5}], ids=str)
+def test_as_few_channels_go_as_make_it_fit(net, options):
+    scores, limit = magnitude_scores(net), 0.7 * macs_of(net)
+    smaller = prune_to_fit(net, scores, lambda graph: macs_of(graph) <= limit, **options)
+    expected = prune_channels(net, scores, macs=0.7, **options)
+    assert {n: v.shape for n, v in smaller.values.items()} == {
+        n: v.shape for n, v in expected.values.items()
+    }
+    assert macs_of(prune_to_fit(net, scores, lambda graph: True, **options)) == macs_of(net)
+    assert prune_to_fit(net, scores, lambda graph: False, **options) is None
+
+
+def test_filters_of_zeros_do_not_matter():
+    b = Builder((1, 4, 4, 3))
+    y = b.op("conv2d", ("x", b.constant(np.zeros((5, 1, 1, 3), np.float32))), Conv2dAttrs())
+    assert magnitude_scores(b.graph(y))[y].tolist() == [0] * 5
 
 
 def test_what_an_unknown_op_or_a_group_touches_stays():
@@ -262,3 +282,51 @@ def test_channels_behind_what_moves_them_are_followed_or_stay(name):
             evaluate(smaller, x).values(), evaluate(whole, x).values(), strict=True
         ):
             np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def beside(axis):
+    def joined(b, *operands):
+        return b.op("concatenation", operands, ConcatenationAttrs(axis))
+
+    return joined
+
+
+MEETING = {
+    "a number": (lambda b, x, y, z: b.op("mul", (x, filled(b)), MulAttrs()), 24),
+    "one channel": (
+        lambda b, x, y, z: b.op("add", (x, b.op("mean", (z,), MeanAttrs((3,), True))), AddAttrs()),
+        8,
+    ),
+    "rows of three": (lambda b, x, y, z: beside(1)(b, x, y, z), 8),
+    "channels of three": (lambda b, x, y, z: beside(-1)(b, x, y, z), 24),
+    "constant rows": (lambda b, x, y, z: beside(1)(b, x, filled(b, 1, 2, 4, 8)), 24),
+    "constant channels": (lambda b, x, y, z: beside(-1)(b, x, filled(b, 1, 4, 4, 2)), 16),
+    "a product of two": (
+        lambda b, x, y, z: b.op("batch_matmul", (x, y), BatchMatmulAttrs(adj_y=True)),
+        8,
+    ),
+}
+"""What three convolutions of eight channels end in, and how many sets of channels may go."""
+
+
+def filled(b, *shape):
+    return b.constant(np.random.default_rng(7).normal(size=shape).astype(np.float32))
+
+
+@pytest.mark.parametrize("name", MEETING)
+def test_channels_that_meet_others_go_together_or_stay(name):
+    meet, count = MEETING[name]
+    rng, b = np.random.default_rng(0), Builder((1, 4, 4, 3), (1, 4, 4, 2))
+    sources = (("x", 3), ("x1", 2), ("x", 3))
+    parts = [b.op("conv2d", (x, filled(b, 8, 1, 1, c)), Conv2dAttrs()) for x, c in sources]
+    met = meet(b, *parts)
+    w = filled(b, 2, 1, 1, b.values[met].shape[-1])
+    graph = b.graph(b.op("conv2d", (met, w), Conv2dAttrs()))
+    channels = Channels(graph)
+    free = np.unique(np.concatenate([channels.removable(part) for part in parts]))
+    assert len(free) == count
+    gone = rng.choice(free.astype(int), 5, replace=False)
+    x = {v.name: rng.normal(size=v.shape).astype(np.float32) for v in graph.input_values}
+    (found,) = evaluate(channels.without(gone), x).values()
+    (expected,) = evaluate(unread(channels, gone), x).values()
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)

@@ -50,7 +50,8 @@ def test_every_kind_of_module_has_the_gradients_it_has_without(make, wanted):
 def drawing(rng):
     """Draws at random, and has statistics that move."""
     norm = BatchNorm(4)
-    return Sequential(Linear(4, 4, rng=rng), Dropout(0.5, rng=rng), norm, Tanh())
+    drops = [Dropout(share, rng=rng) for share in (0.5, 0.25)]
+    return Sequential(Linear(4, 4, rng=rng), drops[0], norm, drops[1], Tanh())
 
 
 def test_what_draws_and_counts_goes_on_as_without_a_checkpoint():

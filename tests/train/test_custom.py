@@ -84,6 +84,21 @@ def test_gradcheck_finds_a_wrong_gradient():
         gradcheck(Cube.apply, [Tensor([1.0], requires_grad=True)])
 
 
+@pytest.mark.parametrize(("check", "shape"), [(gradcheck, 4), (gradgradcheck, ())])
+def test_inputs_are_moved_by_the_step_in_a_direction_of_the_seed(check, shape):
+    """Behind the weights of what is differentiated: of the result, or of the gradients' product."""
+    seen = []
+
+    def square(x):
+        seen.append(x.data.copy())
+        return x * x
+
+    check(square, [Tensor(np.zeros(4), requires_grad=True)], step=1e-3, seed=5)
+    rng = np.random.default_rng(5)
+    rng.normal(size=shape)
+    np.testing.assert_allclose(next(x for x in seen if x.any()), 1e-3 * rng.normal(size=4))
+
+
 class Square(CustomFunction):
     """Keeps its operand as an attribute, in a list and in a dictionary, and the result itself."""
 

@@ -22,6 +22,14 @@ def test_split_keeps_the_share_of_every_class():
     assert np.array_equal(again[1], test)
 
 
+def test_folds_follow_each_other_and_each_sample_is_in_one():
+    labels = np.repeat(np.arange(2), [10, 7])
+    parts = [stratified_split(labels, 1 / 3, rng(), fold)[1] for fold in range(3)]
+    # Edges at a third and two thirds of 10 and of 7, rounded: 3 and 7, 2 and 5.
+    assert [np.bincount(labels[part]).tolist() for part in parts] == [[3, 2], [4, 3], [3, 2]]
+    assert sorted(np.concatenate(parts)) == list(range(17))
+
+
 def test_batches_hold_every_sample_once_with_its_label():
     x = np.arange(10.0)
     parts = list(batches(x, x * 2, 4, rng()))
@@ -49,6 +57,8 @@ def test_shifted_images_are_those_that_a_shift_can_give():
         assert len(at) == 1
         seen.update(at)
     assert len(seen) == 9
+    far = shift_images(np.ones((400, 7, 7, 1)), rng(), pixels=2)
+    assert {int(n) for n in far.any(axis=2).sum(1).ravel()} == {5, 6, 7}
 
 
 def test_only_the_given_share_is_shifted():

@@ -25,7 +25,8 @@ def problem():
 def run(config, state_file=None, **options):
     rng = np.random.default_rng(1)
     net = Sequential(
-        Linear(4, 8, rng=rng), BatchNorm(8), ReLU(), Dropout(0.2, rng=rng), Linear(8, 3, rng=rng)
+        *(Linear(4, 8, rng=rng), BatchNorm(8), ReLU(), Dropout(0.2, rng=rng)),
+        *(Linear(8, 3, rng=rng), Dropout(0.1, rng=rng)),
     )
     options.setdefault("validate", lambda m: -error(m))
     history = fit(
@@ -172,11 +173,17 @@ def test_the_bar_shows_epochs_and_is_not_there_without_a_terminal(monkeypatch, c
     assert "epoch" in shown
     assert "2/2" in shown
     assert "loss" in shown
+    assert "score" in shown
+    run(FitConfig(epochs=1, progress=True), validate=None)
+    shown = capsys.readouterr().err
+    assert "loss" in shown
+    assert "score" not in shown
 
 
 def test_what_cannot_be_is_refused(tmp_path):
-    with pytest.raises(DataError, match="score"):
-        run(FitConfig(epochs=1, patience=1), validate=None)
+    for options in ({"patience": 1}, {"keep_best": True}):
+        with pytest.raises(DataError, match="score"):
+            run(FitConfig(epochs=1, **options), validate=None)
     np.savez(tmp_path / "data.npz", x=np.zeros(3))
     with pytest.raises(DataError, match="not the state of a training"):
         run(FitConfig(epochs=1), tmp_path / "data.npz")

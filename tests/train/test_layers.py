@@ -112,10 +112,10 @@ def test_class_weights_count_samples_as_often():
 
 def test_transposed_convolution_is_the_adjoint():
     rng = np.random.default_rng(3)
-    up = in_float64(ConvTranspose2d(3, 2, 3, stride=2, bias=False, rng=rng))
-    down = in_float64(Conv2d(2, 3, 3, stride=2, bias=False, rng=rng))
+    up = in_float64(ConvTranspose2d(3, 2, 3, stride=(2, 1), bias=False, rng=rng))
+    down = in_float64(Conv2d(2, 3, 3, stride=(2, 1), bias=False, rng=rng))
     down.weight.data = up.weight.data.transpose(3, 1, 2, 0)
-    x, y = rng.normal(size=(1, 4, 4, 3)), rng.normal(size=(1, 8, 8, 2))
+    x, y = rng.normal(size=(1, 4, 5, 3)), rng.normal(size=(1, 8, 5, 2))
     inner = float((up(Tensor(x)).data * y).sum())
     assert inner == pytest.approx(float((x * down(Tensor(y)).data).sum()))
 
@@ -188,6 +188,9 @@ def test_group_norms_follow_their_definition():
         expected[..., part] = centred / np.sqrt(centred.var((1, 2), keepdims=True) + 0.5)
     expected = expected * norm.gamma.data + norm.beta.data
     np.testing.assert_allclose(norm(Tensor(x)).data, expected, rtol=1e-4, atol=1e-5)
+    rows = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 0.5)
+    found = LayerNorm(4, epsilon=0.5)(Tensor(x)).data
+    np.testing.assert_allclose(found, rows, rtol=1e-4, atol=1e-5)
     with pytest.raises(ShapeError, match="3 groups do not divide 4 channels"):
         GroupNorm(3, 4)
     with pytest.raises(ShapeError, match=r"GroupNorm gets shape \(2, 8\)"):
@@ -207,6 +210,7 @@ def test_activations_follow_their_definitions():
     layer.slope.data = np.array([0.25, -1, 2], np.float32)
     np.testing.assert_allclose(layer(t).data, np.where(x > 0, x, x * layer.slope.data), rtol=1e-6)
     assert PReLU(3).slope.data.tolist() == [0.25] * 3
+    assert PReLU(2, slope=0.5).slope.data.tolist() == [0.5] * 2
     for layer in (PReLU(1), PReLU(4)):
         with pytest.raises(ShapeError, match=r"PReLU gets shape \(4, 3\)[^$]*\(\.\.\., [14]\)"):
             layer(t)

@@ -37,6 +37,8 @@ def test_parts_are_found_in_lists_tuples_and_dicts():
     towers = Towers()
     layers = ["blocks.0", "blocks.1", "heads.near.0", "heads.7"]
     assert [name for name, _ in towers.named_modules()] == ["", *layers]
+    below = [f"net.{layer}" for layer in layers]
+    assert [name for name, _ in towers.named_modules("net")] == ["net", *below]
     own = ["scales.0", "scales.1"]
     weights = [f"{layer}.{part}" for layer in layers for part in ("weight", "bias")]
     assert list(towers.state_dict()) == [*own, *weights]

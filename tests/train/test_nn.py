@@ -142,6 +142,9 @@ def test_batch_norm_moves_its_averages_by_its_momentum():
     norm(Tensor(np.array([[1.0], [3.0]], np.float32)))
     assert norm.mean.data == pytest.approx([0.2])
     assert norm.variance.data == pytest.approx([0.9 + 0.1 * 2.0])
+    norm(Tensor(np.array([[1.2]], np.float32)))  # one sample does not vary
+    assert norm.mean.data == pytest.approx([0.3])
+    assert norm.variance.data == pytest.approx([0.9 * 1.1])
 
 
 def test_he_initialisation_keeps_the_variance_of_a_relu_network():

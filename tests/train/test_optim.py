@@ -57,6 +57,12 @@ def test_rmsprop_divides_by_the_root_of_the_mean_square():
     first, second = 2 / np.sqrt(v), -1 / np.sqrt(0.9 * v + 0.1)
     found = moved(lambda p: RMSProp(p, 0.1, decay=0.9), [2.0, -1.0])
     assert found == pytest.approx(1 - 0.1 * first - 0.1 * second)
+    found, w, v = moved(lambda p: RMSProp(p, 0.1, weight_decay=0.5), [2.0, -1.0]), 1.0, 0.0
+    for g in (2.0, -1.0):
+        g += 0.5 * w
+        v = 0.99 * v + 0.01 * g * g
+        w -= 0.1 * g / np.sqrt(v)
+    assert found == pytest.approx(w)
 
 
 def test_lion_steps_by_the_sign():
@@ -100,20 +106,25 @@ def test_state_moves_to_another_optimiser():
 def test_clipping_scales_all_gradients_alike():
     a, b = (Tensor([0.0], requires_grad=True) for _ in range(2))
     a.grad, b.grad = np.array([3.0]), np.array([4.0])
-    assert clip_gradients([a, b], 1.0) == pytest.approx(5.0)
+    unreached = Tensor([0.0], requires_grad=True)
+    assert clip_gradients([a, unreached, b], 1.0) == pytest.approx(5.0)
     assert (a.grad[0], b.grad[0]) == pytest.approx((0.6, 0.8))
     assert clip_gradients([a, b], 2.0) == pytest.approx(1.0)
     assert a.grad[0] == pytest.approx(0.6)
 
 
 def test_schedules():
-    assert [step_lr(s, 1.0, 2) for s in range(5)] == pytest.approx([1, 1, 0.1, 0.1, 0.01])
+    assert [step_lr(s, 2.0, 2) for s in range(5)] == pytest.approx([2, 2, 0.2, 0.2, 0.02])
+    assert [step_lr(s, 2.0, 1, factor=0.5) for s in range(3)] == pytest.approx([2, 1, 0.5])
     rates = [one_cycle_lr(s, 100, 1.0) for s in range(100)]
     assert rates[0] == pytest.approx(1 / 25)
     assert max(rates) == rates[30] == pytest.approx(1.0)
     assert rates[-1] == pytest.approx(1 / 625)
     assert np.all(np.diff(rates[:31]) > 0)
     assert np.all(np.diff(rates[30:]) < 0)
+    rates = [one_cycle_lr(s, 21, 2.0, rise=10 / 21, low=4.0) for s in range(21)]
+    assert (rates[0], rates[10], rates[20]) == pytest.approx((0.5, 2.0, 0.125))
+    assert [one_cycle_lr(s, 2, 1.0) for s in range(2)] == pytest.approx([1 / 25, 1.0])
 
 
 def test_parameters_without_a_gradient_stay():
@@ -148,6 +159,7 @@ def test_cosine_rises_then_falls_to_zero():
     assert rates[110] == pytest.approx(0.0)
     assert rates[10:] == sorted(rates[10:], reverse=True)
     assert cosine_lr(0, 10, 0.4) == pytest.approx(0.4)
+    assert cosine_lr(5, 5, 0.4, warmup=5) == pytest.approx(0.4)
 
 
 def one():

@@ -107,6 +107,11 @@ def test_convolutions_along_time():
         bare.load_state_dict(layer.state_dict())
         padded = np.pad(x, ((0, 0), (zeros, zeros), (0, 0)))
         np.testing.assert_allclose(layer(Tensor(x)).data, bare(Tensor(padded)).data, rtol=1e-5)
+    layer = Conv1d(3, 6, 3, rng=rng, stride=2, dilation=3, groups=3, padding="VALID")
+    windows = x[:, [[0, 3, 6], [2, 5, 8]]]  # (n, steps, taps, c)
+    taps = layer.conv.weight.data[:, 0, :, 0].reshape(3, 2, 3)
+    expected = np.einsum("ntkc,cok->ntco", windows, taps).reshape(2, 2, 6)
+    np.testing.assert_allclose(layer(Tensor(x)).data, expected, rtol=1e-5, atol=1e-6)
 
 
 STEPS = [(1, 0), (2, 0), (2, (0, 1)), ((2, 3), 0), ((2, 3), (1, 2))]
@@ -118,7 +123,7 @@ POOLS = {
     "max, strides": (MaxPool2d, (3, 1), {"padding": (1, 0), "stride": (2, 3)}),
     "mean": (AvgPool2d, 3, {"padding": 1, "stride": 2}),
     "mean, half": (AvgPool2d, (4, 2), {"padding": (2, 1)}),
-    "none": (MaxPool2d, 2, {"padding": 0}),
+    "none": (MaxPool2d, 2, {"padding": 0, "stride": (1, 3)}),
 }
 
 

@@ -17,6 +17,8 @@ from tinyrt.train.nn import (
     DepthwiseConv2d,
     GlobalAvgPool2d,
     Linear,
+    Module,
+    Parameter,
     ReLU,
     Sequential,
 )
@@ -60,6 +62,7 @@ def test_sparsity_rises_fast_and_then_slowly():
     schedule = Schedule(0.8, initial=0.2, begin=0.1, end=0.6)
     found = [schedule.sparsity(step, 100) for step in (0, 9, 10, 35, 60, 100)]
     assert found == pytest.approx([0, 0, 0.2, 0.8 - 0.6 / 8, 0.8, 0.8])
+    assert schedule.sparsity(0, 0) == 0
     with pytest.raises(DataError, match="0 <= initial"):
         Schedule(1.2)
 
@@ -87,8 +90,9 @@ def test_n_of_m_keeps_the_greatest_of_every_group():
         groups = net.layers[name].weight.data.reshape(-1, 4)
         assert ((groups != 0).sum(axis=1) == 1).all()
     assert (net.layers["stem"].weight.data != 0).all()  # two input channels make no group of 4
-    with pytest.raises(DataError, match="1 to m - 1"):
-        StructuredPruner(net, 4, 4)
+    for n in (0, 4):
+        with pytest.raises(DataError, match="1 to m - 1"):
+            StructuredPruner(net, n, 4)
     with pytest.raises(DataError, match="groups of 3"):
         StructuredPruner(net, 1, 3)
 
@@ -102,6 +106,15 @@ def test_groups_are_pruned_from_their_begin_on(step, zeros):
     net = Sequential(Linear(8, 4, rng=np.random.default_rng(0)))
     StructuredPruner(net, 1, 4, begin=0.5)(step, 10)
     assert sparsity_of(net) == zeros
+
+
+def test_weights_of_one_dimension_stay():
+    class Scaled(Module):
+        def __init__(self):
+            self.weight = Parameter(np.zeros(3, np.float32))
+
+    assert prunable(Scaled()) == {}
+    assert sparsity_of(Scaled()) == 0
 
 
 def test_zeros_stay_zeros_in_int8():
@@ -134,6 +147,8 @@ def test_clusters_share_values_and_leave_zeros_alone():
         assert np.any(weight.data != before[name])
     clustered = write_tflite(optimize(trace(net, x.shape[1:])))
     assert compressed_bytes(clustered) < compressed_bytes(plain)
+    Clusterer(net, 2)
+    assert all(len(np.unique(weight.data)) <= 2 for weight in prunable(net).values())
     with pytest.raises(DataError, match="2 or more"):
         Clusterer(net, 1)
 

@@ -21,6 +21,7 @@ from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.unidirectional_sequence_lstm import LstmAttrs
 from tinyrt.quantize.ranges import Range
 from tinyrt.train import Tensor, apply, trace
+from tinyrt.train.constants import parameter_places
 from tinyrt.train.core.autograd import partial_derivatives
 from tinyrt.train.graph_model import GraphModel
 from tinyrt.train.nn import Linear, Sequential
@@ -152,6 +153,14 @@ def test_only_the_first_output_is_trained_through():
     graph = replace(graph.with_nodes((*graph.nodes, read), [z]), outputs=("z",))
     with pytest.raises(UnsupportedError, match="only the first output"):
         GraphModel(graph)
+
+
+def test_weights_beside_states_that_come_in_are_not_trained():
+    graph = one_op()
+    states = [replace(graph.value(name), data=None) for name in ("c12", "c13")]
+    given = replace(graph.with_nodes(graph.nodes, states), inputs=("x", "c12", "c13"))
+    assert parameter_places(next(graph.bound()), {}) == tuple(range(1, 13))
+    assert parameter_places(next(given.bound()), {}) == ()
 
 
 def test_more_samples_have_states_of_their_own():

@@ -124,6 +124,15 @@ def test_one_output_twice_is_refused():
         trace(Twice(), {"x": (4,), "z": (4,)})
 
 
+def test_a_stream_gives_several_inputs_and_outputs():
+    net, ((x, z), (y, sums)) = TwoSensors(np.random.default_rng(2)), problem()
+    expected = both_losses(net(Tensor(x), Tensor(z)), (y, sums)).item()
+    batch = (x.tolist(), z.tolist()), (y.tolist(), sums.tolist())
+    optimizer, rng = Adam(net.parameters(), 0.0), np.random.default_rng(1)
+    (epoch,) = fit(net, optimizer, [batch], None, FitConfig(1), rng=rng, loss=both_losses)
+    assert epoch.loss == pytest.approx(expected, rel=1e-5)
+
+
 def test_a_tuple_of_arrays_has_one_number_of_samples():
     (x, z), (y, sums) = problem()
     net = TwoSensors(np.random.default_rng(2))

@@ -307,6 +307,7 @@ def test_functions_of_tensors_follow_numpy():
     rng = np.random.default_rng(5)
     a, b = (rng.normal(size=(2, 3)).astype(np.float32) for _ in range(2))
     t, u = Tensor(a), Tensor(b)
+    np.testing.assert_array_equal(stack([t, u], -3).data, np.stack([a, b], -3))
     for axis in (0, 1, -1):
         np.testing.assert_array_equal(cat([t, u], axis).data, np.concatenate([a, b], axis))
         np.testing.assert_array_equal(stack([t, u], axis).data, np.stack([a, b], axis))
@@ -334,6 +335,7 @@ def test_functions_of_tensors_follow_numpy():
         (lambda: stack([Tensor(np.ones(2))], 2), r"there is no axis 2[^$]*-2 to 1"),
         (lambda: stack([Tensor(np.ones(2))], -3), "there is no axis -3"),
         (lambda: var(Tensor(np.ones((2, 1))), 1, ddof=1), r"the variance of 1 elem[^$]*than 1"),
+        (lambda: var(Tensor(np.ones((0, 3))), 1), "input is"),
         (lambda: stack([Tensor(np.ones(2)), Tensor(np.ones(3))]), r"\(2,\), \(3,\) do not stack"),
     ],
 )

@@ -186,6 +186,26 @@ def test_a_recurrence_behind_images_has_one_order():
     np.testing.assert_array_equal(state["4.weight"], net.state_dict()["4.weight"])
 
 
+class Beside(Module):
+    """Scores of an image, and of numbers beside it."""
+
+    def __init__(self, rng):
+        self.image = Sequential(Conv2d(1, 3, 3, rng=rng), Flatten(), Linear(12, 2, rng=rng))
+        self.numbers = Linear(4, 2, rng=rng)
+
+    def forward(self, image, numbers):
+        return self.image(image) + self.numbers(numbers)
+
+
+def test_what_reads_an_input_is_as_it_is():
+    net = Beside(np.random.default_rng(0))
+    state = to_torch(net, input_shape={"image": (2, 2, 1), "numbers": (4,)})
+    own = net.state_dict()
+    np.testing.assert_array_equal(state["numbers.weight"], own["numbers.weight"])
+    turned = own["image.2.weight"].reshape(2, 2, 2, 3).transpose(0, 3, 1, 2)
+    np.testing.assert_array_equal(state["image.2.weight"], turned.reshape(2, 12))
+
+
 class Own(Module):
     def __init__(self):
         self.scale = Parameter(np.ones(3, np.float32))

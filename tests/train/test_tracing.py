@@ -10,7 +10,7 @@ from tinyrt.ir import Stage
 from tinyrt.ops import verify
 from tinyrt.ops.shared.batch import rebatch
 from tinyrt.ops.shared.evaluate import evaluate
-from tinyrt.train import Tensor, no_grad, trace
+from tinyrt.train import CustomFunction, Tensor, no_grad, trace
 from tinyrt.train.nn import BatchNorm, Conv2d, Linear, Module, ReLU, Sequential
 
 
@@ -90,6 +90,12 @@ class Applied(Module):
         self.forward = compute
 
 
+class Doubled(CustomFunction):
+    @staticmethod
+    def forward(context, x):
+        return x * 2
+
+
 INDICES = {
     "number": np.s_[:, -1],
     "NumPy's number": (slice(None), np.int64(2)),
@@ -125,6 +131,7 @@ def test_powers_that_the_table_has_are_its_ops(exponent, op):
         (lambda x: x**3, "power"),
         (lambda x: x[:, [0, 0]], "select"),
         (lambda x: x[:, None], "select"),
+        (Doubled.apply, "Doubled"),
     ],
 )
 def test_what_only_training_has_is_refused_by_name(compute, name):
@@ -154,6 +161,7 @@ def constant(x):
     [
         (centred, r"a constant is computed from the input[^$]*sub 'sub'[^$]*'constant'"),
         (constant, r"a constant is computed from the input[^$]*the output"),
+        (lambda x: x if x.data.any() else Tensor(x.data), "a constant is computed from the input"),
         (branch, r"depends on its input's values: nothing for zeros, mul 'mul' for random numbers"),
         (
             lambda x: x * 2 if not x.data.any() else x + 1,

@@ -27,8 +27,6 @@ from tinyrt.train.tracing import trace
 if TYPE_CHECKING:
     from optuna.trial import BaseTrial
 
-NAME = "model"
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
@@ -90,10 +88,10 @@ def graph_of(candidate: Candidate, problem: Problem) -> Graph:
     network, view = candidate.network, problem.behind(candidate.front_end)
     if isinstance(network, EarlyExit):
         _require_exit(candidate, problem)
-        graph = trace(network, view.input_shape, name=NAME, outputs=network.both)
+        graph = trace(network, view.input_shape, outputs=network.both)
     else:
         whole = Sequential(network=network, softmax=Softmax()) if problem.has_classes else network
-        graph = trace(whole, view.input_shape, name=NAME)
+        graph = trace(whole, view.input_shape)
     for output in (graph.value(name) for name in graph.outputs):
         if output.size == view.outputs:
             continue

@@ -80,7 +80,7 @@ class SearchResult:
 
     Attributes:
         front: its points, the best score first.
-        records: number of a trial -> what became of it.
+        records: number of a trial -> what became of it, in the trials' order.
         measure: what scores are: ``accuracy``, or ``error`` below zero.
         study: the file that it can be gone on from.
         setting: the user's choices.
@@ -141,7 +141,7 @@ class SearchResult:
             "importance": {name: dict(shares) for name, shares in self.importance.items()},
             "trained": [
                 {"trial": n, "score": r.score, "loss": r.loss, "costs": dict(r.costs or {})}
-                for n, r in sorted(self.records.items())
+                for n, r in self.records.items()
                 if r.end is End.TRAINED
             ],
             "not_trained": [
@@ -152,7 +152,7 @@ class SearchResult:
                     "reason": r.reason,
                     "costs": None if r.costs is None else dict(r.costs),
                 }
-                for n, r in sorted(self.records.items())
+                for n, r in self.records.items()
                 if r.end is not End.TRAINED
             ],
         }

@@ -116,7 +116,7 @@ def _camera(trial: BaseTrial, problem: Problem) -> Camera:
     most -= (most - least) % QUAD
     side = min(trial.suggest_int("side", least, most, step=QUAD), shorter)
     has_colours = FORMATS[problem.pixels].nbytes > 1
-    rows, columns = (max(1, round(length * side / shorter)) for length in (height, width))
+    rows, columns = (round(length * side / shorter) for length in (height, width))
     return Camera(
         *(*frame, rows, columns),
         pixels=problem.pixels,

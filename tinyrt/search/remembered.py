@@ -44,7 +44,7 @@ class Remembered:
             if new:
                 answers = self._answer(x[list(new.values())])
                 found |= zip(new, answers, strict=True)
-                room = max(0, MOST - len(self._known))
+                room = MOST - len(self._known)
                 self._known |= dict(list(zip(new, answers, strict=True))[:room])
         return np.stack([found[key] for key in keys])
 

@@ -179,7 +179,7 @@ class _AsSequence(Module):
     """(n, 1, t, c) -> (n, t, c)."""
 
     def forward(self, x: Tensor) -> Tensor:
-        return x.reshape(x.shape[0], x.shape[1] * x.shape[2], x.shape[3])
+        return x.reshape(x.shape[0], *x.shape[2:])
 
 
 class _MeanOverTime(Module):

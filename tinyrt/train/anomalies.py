@@ -94,7 +94,7 @@ class _Anomalies:
 
 
 def _has_nan(array: Array) -> bool:
-    return array.dtype.kind == "f" and bool(np.isnan(array).any())
+    return bool(np.isnan(array).any())
 
 
 def _bad(array: Array) -> str:

@@ -325,7 +325,7 @@ def _cheapest_first(channels: Channels, scores: Mapping[str, Array]) -> list[int
             if int(label) in free:
                 worth[int(label)] = worth.get(int(label), 0.0) + float(value)
     costs = _costs(channels)
-    return sorted(worth, key=lambda label: worth[label] / max(1.0, costs.get(label, 0.0)))
+    return sorted(worth, key=lambda label: worth[label] / costs[label])
 
 
 def _costs(channels: Channels) -> dict[int, float]:
@@ -356,7 +356,7 @@ def _rounded(
         labels = {int(a) for a in channels.find(channels.labels[node.output.name])}
         missing = sorted(labels & removed, key=lambda label: -rank[label])
         rest = len(labels) - len(missing)
-        target = min(len(labels), max(least, -(-rest // multiple) * multiple))
+        target = min(len(labels), -(-max(least, rest) // multiple) * multiple)
         removed.difference_update(missing[: target - rest])
     return [label for label in order if label in removed]
 

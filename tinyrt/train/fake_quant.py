@@ -66,7 +66,7 @@ def _fake_quantize_vjp(
         return grad, None
     low, high = (bound - steps.zero_point for bound in steps.bounds)
     inside = (x >= low * scale) & (x <= high * scale)
-    greatest = max(abs(low), abs(high))
+    greatest = max(-low, high)
 
     def dscale() -> Array:
         y = constant(output)

@@ -184,7 +184,7 @@ def warn_of_folded(
 def warn_of_untrained(graph: Graph) -> None:
     """Name batch norms whose running statistics are those that every norm starts with."""
     norms = [node for node in graph.nodes if node.op == "batch_norm"]
-    untrained = [n.name for n in norms if _has_first_statistics(graph, n.inputs[3:5])]
+    untrained = [n.name for n in norms if _has_first_statistics(graph, n.inputs[3:])]
     if untrained:
         warn(
             f"{len(untrained)} of {len(norms)} batch norms have running means of 0 and variances "

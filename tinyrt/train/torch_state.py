@@ -303,8 +303,7 @@ def _flattened(module: Module, input_shape: Shape | Mapping[str, Shape] | None) 
     return {
         path: shape
         for path, layer in _layers(module, "")
-        if isinstance(layer, Linear)
-        and (shape := _read_shape(graph, f"{path}.weight" if path else "weight", series))
+        if isinstance(layer, Linear) and (shape := _read_shape(graph, f"{path}.weight", series))
     }
 
 

@@ -69,14 +69,15 @@ def trace(
     rng = np.random.default_rng(0)
     zeros = {k: np.zeros((1, *shape), dtypes[k]) for k, shape in shapes.items()}
     numbers = {
-        k: x + (rng.normal(size=x.shape) if x.dtype.kind == "f" else rng.integers(0, 2, x.shape))
+        k: np.asarray(
+            rng.normal(size=x.shape) if x.dtype.kind == "f" else rng.integers(0, 2, x.shape),
+            x.dtype,
+        )
         for k, x in zeros.items()
     }
     give = outputs or module
     graph = _recorded(module, give, zeros, name)
-    _require_same(
-        graph, _recorded(module, give, {k: x.astype(dtypes[k]) for k, x in numbers.items()}, name)
-    )
+    _require_same(graph, _recorded(module, give, numbers, name))
     return verify(graph, Stage.FLOAT)
 
 

@@ -23,7 +23,7 @@ from tinyrt.train.pipeline.lessons import (
 N = 6
 RNG = np.random.default_rng(3)
 CLASSES = np.array([0, 2, 1, 2, 0, 1])
-ROWS = np.array([4, 1, 3])
+ROWS = np.array([4, 1, 3, 0])
 
 
 def model(*shape, end=None, moves=()):
@@ -98,6 +98,12 @@ def test_a_logistic_function_is_known_behind_what_moves_its_values(end, moves):
     assert lesson(graph, np.ones((N, *shape), int)).in_logistic == (end == "logistic")
 
 
+def test_an_input_that_is_only_moved_is_no_logistic():
+    b = Builder((1, 4))
+    graph = b.graph(b.op("reshape", ("x",), ReshapeAttrs((1, 2, 2))))
+    assert not lesson(graph, np.ones((N, 2, 2), int)).in_logistic
+
+
 MISFITS = {
     "a class too many": ((3,), None, np.array([0, 3] * 3), r"int64\[6\], from 0 to 3"),
     "a negative class": ((3,), None, CLASSES - 1, "from -1 to 1"),
@@ -131,7 +137,8 @@ def logs(x):
     return np.log(softmax(x))
 
 
-ANSWERS = RNG.normal(size=(3, 3)).astype(np.float32)
+ANSWERS = RNG.normal(size=(4, 3)).astype(np.float32)
+ANSWERS[0, :2] = ANSWERS[1, 1:] = 0, 0.5  # where marks begin, of logits and of shares
 VALUES = RNG.normal(size=(N, 3))
 SHARES = softmax(VALUES)
 
@@ -141,7 +148,7 @@ def sigmoid(x):
 
 
 LOSSES = {
-    "classes": (None, CLASSES, -logs(ANSWERS)[range(3), CLASSES[ROWS]].mean()),
+    "classes": (None, CLASSES, -logs(ANSWERS)[range(4), CLASSES[ROWS]].mean()),
     "binary": (
         *(None, MARKS),
         -(np.log(sigmoid(ANSWERS * (2 * MARKS[ROWS] - 1)))).mean(),
@@ -172,12 +179,12 @@ def test_losses_figures_and_scores_of_labels(name):
     if one.measure == "mse":
         assert score == pytest.approx(-loss, rel=1e-5)
     else:
-        assert score == pytest.approx(FIGURES[name] - loss / (1 + loss) / 9, rel=1e-5)
+        assert score == pytest.approx(FIGURES[name] - loss / (1 + loss) / 12, rel=1e-5)
 
 
 def test_classes_of_places_count_each():
     one = lesson(model(2, 3), PLACES)
-    answers = RNG.normal(size=(3, 2, 3)).astype(np.float32)
+    answers = RNG.normal(size=(4, 2, 3)).astype(np.float32)
     expected = -np.take_along_axis(logs(answers), PLACES[ROWS][..., None], 2).mean()
     assert one.loss(Tensor(answers), ROWS).item() == pytest.approx(expected, rel=1e-5)
     assert one.figure(answers, ROWS) == (answers.argmax(2) == PLACES[ROWS]).mean()
@@ -227,7 +234,7 @@ def test_a_teacher_of_values():
 def test_values_that_never_change_are_learned_all_the_same():
     one = Lesson("y", Kind.VALUES, False, np.ones((N, 3), np.float32), None)
     assert np.isfinite(one.loss(Tensor(ANSWERS), ROWS).item())
-    assert one.loss(Tensor(np.ones((3, 3), np.float32)), ROWS).item() == 0
+    assert one.loss(Tensor(np.ones((4, 3), np.float32)), ROWS).item() == 0
 
 
 STRANGERS = {
@@ -254,6 +261,7 @@ def test_a_teacher_of_another_number_of_outputs_is_refused():
 def test_a_teachers_weight_is_a_share(wrong):
     with pytest.raises(DataError, match=r"a teacher of weight .* at temperature"):
         Teaching(*wrong)
+    assert [Teaching(share).weight for share in (0, 1)] == [0, 1]
 
 
 def test_answers_of_a_model_are_those_before_its_softmax():

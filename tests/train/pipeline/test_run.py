@@ -7,23 +7,17 @@ import pytest
 
 from tests.graphs import Builder
 from tests.train.pipeline.made import CLASSES, N, learned, samples_of
-from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import BudgetError, DataError, DefectError
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import DType, Value
 from tinyrt.ops import is_weighted
-from tinyrt.ops.fully_connected import FullyConnectedAttrs
-from tinyrt.ops.mul import MulAttrs
-from tinyrt.ops.pad import PadAttrs
-from tinyrt.ops.reshape import ReshapeAttrs
-from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.quantize.config import Scheme
-from tinyrt.train.ends import mixes_samples
+from tinyrt.train.channels import macs_of
 from tinyrt.train.pipeline import run as stages
 from tinyrt.train.pipeline.lessons import Kind
+from tinyrt.train.pipeline.outcome import zero_weights
 from tinyrt.train.pipeline.run import train_for_int8
-from tinyrt.train.pipeline.samples import Samples
 from tinyrt.train.pipeline.setting import Pruned, Pruning, QatSetting
 from tinyrt.train.qat import QatModel
 
@@ -51,7 +45,8 @@ def weights_of(graph):
     return {n.input(1).name: n.input(1) for n in graph.bound() if is_weighted(n)}
 
 
-def test_figures_are_those_of_the_models_on_the_samples_held_out():
+def test_figures_are_those_of_the_models_on_the_samples_held_out(monkeypatch):
+    monkeypatch.setattr(stages, "BATCH", 7)
     said = []
     outcome = trained(on_stage=said.append)
     assert said == ["training for int8, at most 3 epochs"]
@@ -77,6 +72,20 @@ def test_the_batch_norm_is_trained_with_the_statistics_of_batches():
     drawn = stages._Run(graph, samples_of(graph, x, y), QUICK, None, print)
     model, _ = drawn._in_int8(drawn._in_float(drawn.source, shrunk=False)[0])
     assert any(layer.norm for layer in model.layers.values())
+
+
+def test_ranges_start_from_the_first_samples_of_training(monkeypatch):
+    graph, x, y = learned()
+    drawn, given = stages._Run(graph, samples_of(graph, x, y), QUICK, None, print), []
+
+    def model(graph, calibration, **options):
+        given.append(*calibration.values())
+        return QatModel(graph, calibration, **options)
+
+    monkeypatch.setattr(stages, "CALIBRATION_SAMPLES", 40)
+    monkeypatch.setattr(stages, "QatModel", model)
+    drawn._in_int8(drawn.source)
+    np.testing.assert_array_equal(given, [x[drawn.training[:40]]])
 
 
 def test_the_seed_decides_what_is_held_out_and_all_that_follows():
@@ -191,6 +200,23 @@ def test_channels_go_first_and_the_rest_is_trained_in_float():
     assert least.macs == outcome.macs
 
 
+def test_as_few_channels_go_as_make_the_model_fit():
+    whole, said = trained(), []
+    outcome = trained(fits=lambda graph: macs_of(graph) <= 0.6 * whole.macs, on_stage=said.append)
+    assert said[:2] == [
+        "pruning channels until the model fits",
+        "training in float, at most 3 epochs",
+    ]
+    assert 0.3 * whole.macs < outcome.macs <= 0.6 * whole.macs
+    assert in_fours(outcome.graph)
+    assert len(outcome.float_history) == 3
+    roomy = trained(fits=lambda graph: True)
+    assert write_tflite(roomy.graph) == write_tflite(whole.graph)
+    assert roomy.float_history == ()
+    with pytest.raises(BudgetError, match="no number of channels makes the model fit"):
+        trained(fits=lambda graph: False)
+
+
 def test_weights_that_are_pruned_stay_zero():
     setting = replace(QUICK, epochs=6, patience=1, pruning=Pruning(Pruned.WEIGHTS, 0.5))
     outcome = trained(setting)
@@ -198,6 +224,8 @@ def test_weights_that_are_pruned_stay_zero():
     zeros = float((np.concatenate(arrays) == 0).mean())
     assert outcome.zero_weights == zeros >= 0.49
     assert trained().zero_weights < 0.2
+    b = Builder((1, 4))
+    assert zero_weights(b.graph(b.op("abs", ("x",)))) == 0
     assert len(outcome.float_history) == 6, "patience would leave weights"
 
 
@@ -329,60 +357,6 @@ def test_an_int8_graph_that_answers_otherwise_is_a_defect():
 
     with pytest.raises(DefectError, match="answers otherwise than in training"):
         trained(finish=spoil)
-
-
-def two_heads(moves=False):
-    """Two inputs; classes and a value. With ``moves`` it is not known to keep samples apart.
-
-    Returns the graph, its inputs, classes and values.
-    """
-    rng = np.random.default_rng(2)
-    b = Builder((1, 4), (1, 4))
-
-    def dense(x, out, inner):
-        w = b.constant(rng.normal(size=(out, inner)).astype(np.float32))
-        return b.op("fully_connected", (x, w), FullyConnectedAttrs())
-
-    h = b.op("mul", (dense("x", 8, 4), dense("x1", 8, 4)), MulAttrs())
-    if moves:
-        h = b.op("reshape", (h,), ReshapeAttrs((2, 1, 4)))
-        h = b.op("pad", (h,), PadAttrs(((0, 0), (0, 0), (1, 1))))
-        w = b.constant(rng.normal(size=(4, 6)).astype(np.float32))
-        h = b.op("fully_connected", (h, w), FullyConnectedAttrs(keep_num_dims=True))
-        h = b.op("reshape", (h,), ReshapeAttrs((1, 8)))
-    classes = b.op("softmax", (dense(h, 3, 8),), SoftmaxAttrs())
-    graph = b.graph(classes, dense(h, 1, 8))
-    inputs = {n: rng.normal(size=(60, 4)).astype(np.float32) for n in ("x", "x1")}
-    answers = Model(graph)(inputs)
-    noisy = answers[graph.outputs[1]] + rng.normal(size=(60, 1))
-    return graph, inputs, answers[graph.outputs[0]].argmax(axis=1), noisy
-
-
-@pytest.mark.parametrize("moves", [False, True], ids=["together", "one by one"])
-def test_two_inputs_and_two_heads(moves):
-    graph, inputs, classes, values = two_heads(moves)
-    labels = dict(zip(graph.outputs, (classes, values), strict=True))
-    assert mixes_samples(optimize(graph)) == moves
-    outcome = train_for_int8(graph, Samples(inputs, labels), QUICK)
-    kinds = [(f.kind, f.measure, f.learns_from) for f in outcome.figures]
-    assert kinds == [(Kind.CLASSES, "top1", "labels"), (Kind.VALUES, "mse", "labels")]
-    assert [f.name for f in outcome.figures] == list(graph.outputs)
-    assert outcome.figures[0].deployed > 0.7
-    assert outcome.figures[1].deployed == pytest.approx(outcome.figures[1].trained, rel=1e-5)
-    del labels[graph.outputs[0]]
-    taught = train_for_int8(graph, Samples(inputs, labels), QUICK)
-    assert [f.learns_from for f in taught.figures] == ["teacher", "labels and teacher"]
-
-
-def test_logits_and_their_softmax_may_both_be_outputs():
-    b = Builder((1, 4))
-    w = b.constant(np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32))
-    logits = b.op("fully_connected", ("x", w), FullyConnectedAttrs())
-    graph = b.graph(logits, b.op("softmax", (logits,), SoftmaxAttrs()))
-    x = np.random.default_rng(1).normal(size=(40, 4)).astype(np.float32)
-    outcome = train_for_int8(graph, Samples({"x": x}, {}), QUICK)
-    assert [f.measure for f in outcome.figures] == ["mse", "agreement"]
-    assert outcome.figures[1].in_float == 1.0
 
 
 def test_too_few_samples_are_refused():

@@ -36,6 +36,13 @@ def test_the_gradient_is_that_of_finite_differences(left):
     assert np.abs(x.grad).max() > 0.05
 
 
+def test_chances_that_are_1_in_float32_have_no_gradient():
+    x = Tensor(np.zeros(1, np.float32), requires_grad=True)
+    p = apply(CHANCES, Room(np.array([1e9]), 1e9 - 1), x)
+    p.sum().backward()
+    assert (p.data.tolist(), x.grad.tolist()) == ([1], [0])
+
+
 def test_gates_start_from_what_a_byte_is_worth_and_cool():
     worth = [4.0, 0.5, 2.0, 1e-9]
     gates = Gates([400, 96, 1024, 224], 436, worth)

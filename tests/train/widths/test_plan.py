@@ -1,5 +1,7 @@
 """Bytes are counted as the file is written, and never more than asked for."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from tinyrt.quantize import QuantConfig, calibrate
 from tinyrt.quantize.config import Scheme
 from tinyrt.quantize.mixed.noise import measure_noise
 from tinyrt.train.pipeline.run import file_size
+from tinyrt.train.widths import plan as plans
 from tinyrt.train.widths.model import TwoWidthModel
 from tinyrt.train.widths.plan import WidthPlan, noise_by_layer
 
@@ -97,6 +100,7 @@ def test_it_is_open_where_some_layers_may_be_int8_but_not_all(model):
     ]
     assert is_open == [False, False, True, True]
     assert not WidthPlan(model, file_size, plan.whole).is_open
+    assert not WidthPlan(model, lambda graph: 1000, 1000).is_open, "no layer saves anything"
 
 
 def test_less_than_the_least_is_refused(model):
@@ -120,6 +124,14 @@ def test_noise_is_that_of_each_layer_alone(model):
     for name, power in noise.items():
         error = _real(model, (name,), x) - reference
         assert power == pytest.approx(np.square(error).sum() / np.square(reference).sum(), rel=3)
+
+
+def test_less_noise_with_int4_weights_counts_as_none(model, monkeypatch):
+    names = [name for outputs in model.nodes_of.values() for name in outputs]
+    weights = {name: {Scheme.INT4: 1.0, Scheme.INT8: 3.0} for name in names}
+    monkeypatch.setattr(plans, "measure_noise", lambda *_: SimpleNamespace(weights=weights))
+    inputs = {model.graph.inputs[0]: learned()[1][:40]}
+    assert noise_by_layer(model, inputs) == dict.fromkeys(model.nodes_of, 0.0)
 
 
 def _real(model, narrow, x):

@@ -115,7 +115,7 @@ def variance(x: Operand, axis: int | tuple[int, ...] | None, ddof: int, keepdims
     of: Any = x
     centred = of - of.mean(axis, keepdims=True)
     total = (centred * centred).sum(axis, keepdims)
-    count = of.data.size // max(1, total.data.size)
+    count = of.data.size // total.data.size
     if count <= ddof:
         raise ShapeError(f"the variance of {count} elements", expected=f"more than {ddof}")
     spread: Operand = total * (1 / (count - ddof))
