@@ -153,3 +153,11 @@ def test_an_output_keeps_its_range_whatever_its_readers_need():
 
     assert part(y).high < 10
     assert part(y, x) == whole
+
+
+@pytest.mark.parametrize("peak", [1e-40, 1e-36])
+def test_scales_are_no_less_than_a_float_is_precise_for(peak):
+    found = Range(-peak / 4, peak).asymmetric()
+    least = float(np.finfo(np.float32).tiny)
+    assert found.scale == pytest.approx(max(1.25 * peak / 255, least), rel=1e-6)
+    assert found.zero_point == round(-128 + peak / 4 / found.scale)
