@@ -39,9 +39,7 @@ def asked(monkeypatch):
 def sums():
     """Runs of two and of three rows; each is summed up, and the sums are added."""
     b = Builder((2, 4), (3, 4))
-    total = [
-        b.op("sum", (x,), ReduceAttrs((0, 1), keep_dims=False)) for x in ("x", "x1")
-    ]
+    total = [b.op("sum", (x,), ReduceAttrs((0, 1), keep_dims=False)) for x in ("x", "x1")]
     return b.graph(b.op("add", total, AddAttrs()))
 
 
@@ -62,7 +60,11 @@ def test_ranges_are_those_of_every_run(crew, asked):
         assert found[name].high == pytest.approx(values.max(), rel=1e-5)
     assert asked == [(3, "tcp://scheduler:1")] * (crew is not None)
     assert told == [
-        *([(32, 32), (40, 40), (70, 70)] if crew else [(n, 40 + 30 * (n > 40)) for n in range(1, 71)])
+        *(
+            [(32, 32), (40, 40), (70, 70)]
+            if crew
+            else [(n, 40 + 30 * (n > 40)) for n in range(1, 71)]
+        )
     ]
 
 
