@@ -29,7 +29,13 @@ from tinyrt.quantize import (
 )
 from tinyrt.quantize.calibration.collect import calibrate
 from tinyrt.quantize.methods.channels import free_spaces
-from tinyrt.quantize.methods.equalize import _consumer_noise, _cut_off, _halves, equalize
+from tinyrt.quantize.methods.equalize import (
+    _consumer_noise,
+    _cut_off,
+    _halves,
+    _proposals,
+    equalize,
+)
 from tinyrt.quantize.methods.layers import input_channels, layer_rows, per_output
 from tinyrt.quantize.methods.layerwise import refine
 from tinyrt.quantize.methods.rounding import round_weights, second_moments
@@ -76,6 +82,15 @@ def test_int16_has_steps_enough_to_choose_factors_for_the_weights_alone():
         factors = (first.input(1).data / found.value(found.nodes[0].inputs[1]).data)[:, 0, 0, 0]
         noise[scheme] = _consumer_noise(second, factors, 0 * factors, squares, EQUALIZED)
     assert noise[Scheme.INT16X8] < 0.95 * noise[Scheme.INT8]
+
+
+def test_channels_that_are_not_read_have_factors():
+    graph = _spread()
+    (space,) = free_spaces(graph)
+    hidden = _simulator(graph, _samples()).reference[space.tensors[0]].reshape(-1, space.channels)
+    for scale in _proposals(space, [(hidden.min(axis=0), hidden.max(axis=0))]):
+        assert np.isfinite(scale).all()
+        assert (scale > 0).all()
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
