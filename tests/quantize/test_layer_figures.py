@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from tests.graphs import Builder
+from tinyrt.errors import UnsupportedError
 from tinyrt.ir import DType, QParams, Value
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
-from tinyrt.quantize import QuantConfig, quantize_graph
+from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
 from tinyrt.quantize.explain.debug import _cosine, _dead, _range_use, _spread, debug_graphs
 from tinyrt.quantize.explain.matching import _column_map
 
@@ -99,3 +100,20 @@ def test_a_model_that_answers_zeros_has_no_outliers_and_no_error():
 def test_as_many_runs_are_looked_at_as_a_search_does():
     report, _ = layers(np.ones((300, 2)))
     assert report.samples == 128
+
+
+def test_what_cannot_be_quantised_is_named():
+    graph = dense()
+    x, (layer,) = np.ones((20, 2), np.float32), [n for n in graph.bound() if len(n.inputs) > 1]
+    w = layer.input(1)
+    broken = replace(w, data=np.where(w.data > 100, np.nan, w.data).astype(np.float32))
+    wrong = replace(graph, values=graph.values | {w.name: broken})
+    with pytest.raises(UnsupportedError, match="weights hold NaN or infinity") as caught:
+        quantize_graph(wrong, None, QuantConfig(scheme=Scheme.WEIGHTS_INT8))
+    assert (caught.value.op, caught.value.tensor) == (layer.describe(), broken.describe())
+    b = Builder((1, 2), (1, 2))
+    graph = b.graph(b.op("abs", ("x",)), b.op("neg", ("x1",)))
+    graph = replace(graph, states=(("x1", graph.outputs[1]),))
+    with pytest.raises(UnsupportedError, match="keeps state from sample to sample") as caught:
+        quantize_graph(graph, x, QuantConfig())
+    assert caught.value.tensor == graph.value("x1").describe()
