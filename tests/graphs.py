@@ -15,6 +15,7 @@ from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
+from tinyrt.ops.unidirectional_sequence_lstm import LstmAttrs
 
 
 class Builder:
@@ -67,3 +68,17 @@ def small_cnn(seed: int = 0) -> Graph:
     w = b.constant(rng.normal(size=(5, 6)).astype(np.float32))
     dense = b.op("fully_connected", (flat, w), FullyConnectedAttrs())
     return b.graph(b.op("softmax", (dense,), SoftmaxAttrs()))
+
+
+def lstm_net(*, time_major: bool = False) -> Graph:
+    """(1, 6, 3), or (6, 1, 3) -> an LSTM of four units."""
+    rng, b = np.random.default_rng(0), Builder((6, 1, 3) if time_major else (1, 6, 3))
+    shapes = [(4, 3)] * 4 + [(4, 4)] * 4 + [(4,)] * 4 + [(1, 4)] * 2
+    constants = [b.constant(rng.normal(size=s).astype(np.float32) / 2) for s in shapes]
+    op, attrs = "unidirectional_sequence_lstm", LstmAttrs(time_major=time_major)
+    types = OPS[op].infer(attrs, [b.values[name].type for name in ("x", *constants)])
+    names = ("all", "hidden", "cell")
+    for name, type_ in zip(names, types, strict=True):
+        b.values[name] = Value(name, type_.dtype, type_.shape)
+    b.nodes.append(Node(op, "lstm", ("x", *constants), names, attrs))
+    return b.graph("all")

@@ -8,17 +8,14 @@ import numpy as np
 import pytest
 
 from tests.cluster.crowd import Crowd
-from tests.graphs import Builder, small_cnn
+from tests.graphs import Builder, lstm_net, small_cnn
 from tests.quantize.test_mixed import fair_net, samples
 from tinyrt import answering, api
 from tinyrt.cluster.pieces import Crew
 from tinyrt.cluster.workers import SPARE
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import DataError, UnsupportedError
-from tinyrt.ir import Node, Value
 from tinyrt.metrics import evaluate_graph
-from tinyrt.ops import OPS
-from tinyrt.ops.unidirectional_sequence_lstm import LstmAttrs
 from tinyrt.quantize import QuantConfig, quantize_graph
 from tinyrt.quantize.calibration import watching
 from tinyrt.quantize.calibration.collect import calibrate
@@ -112,20 +109,6 @@ def test_a_model_with_state_is_not_shared():
     assert error.value.tensor == "'x1' f32[1,4]"
     assert error.value.expected == "a model that begins anew with each sample"
     assert error.value.hint == "leave out --workers and --scheduler"
-
-
-def lstm_net():
-    """(1, 6, 3) -> an LSTM of four units."""
-    rng, b = np.random.default_rng(0), Builder((1, 6, 3))
-    shapes = [(4, 3)] * 4 + [(4, 4)] * 4 + [(4,)] * 4 + [(1, 4)] * 2
-    constants = [b.constant(rng.normal(size=s).astype(np.float32) / 2) for s in shapes]
-    op, attrs = "unidirectional_sequence_lstm", LstmAttrs()
-    types = OPS[op].infer(attrs, [b.values[name].type for name in ("x", *constants)])
-    names = ("all", "hidden", "cell")
-    for name, type_ in zip(names, types, strict=True):
-        b.values[name] = Value(name, type_.dtype, type_.shape)
-    b.nodes.append(Node(op, "lstm", ("x", *constants), names, attrs))
-    return b.graph("all")
 
 
 NETS = {"cnn": small_cnn, "lstm": lstm_net}

@@ -13,16 +13,17 @@ from tests.quantize.test_mixed import samples
 from tinyrt.budget import Budget
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.data import InMemory
-from tinyrt.errors import BudgetError
-from tinyrt.interpreter import Interpreter, Model, model
+from tinyrt.errors import BudgetError, DataError
+from tinyrt.interpreter import Interpreter, Model, load, model
 from tinyrt.interpreter.backends import EVERY_BACKEND
 from tinyrt.interpreter.split import SplitProgram
 from tinyrt.interpreter.tensors import place_tensors
-from tinyrt.ir import DType, Graph, Node, Value
+from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.embedding import EmbeddingAttrs
 from tinyrt.ops.shared.batch import batch_of, rebatch
+from tinyrt.ops.transpose import TransposeAttrs
 from tinyrt.quantize import QuantConfig, quantize_graph
 
 
@@ -220,3 +221,59 @@ def test_who_watches_ops_sees_each_sample_once(count, monkeypatch):
     assert {sum(map(len, parts)) for parts in seen.values()} == {count}
     np.testing.assert_array_equal(np.concatenate(seen[net.outputs[0]]), answers)
     np.testing.assert_allclose(answers, Model(net)(x), rtol=1e-5, atol=1e-6)
+
+
+def counters() -> Graph:
+    """x and how often the model ran before, turned; and x and twice that: integers in halves."""
+    b, q = Builder((2, 2), (2, 2), (2, 2)), QParams((0.5,), -3)
+    b.values = {n: replace(v, dtype=DType.INT8) for n, v in b.values.items()}
+    steps = [b.constant(np.full((2, 2), 2 * n - 3, np.int8)) for n in (1, 2)]
+    later = [b.op("add", pair, AddAttrs()) for pair in zip(("x1", "x2"), steps, strict=True)]
+    sums = [b.op("add", ("x", name), AddAttrs()) for name in ("x1", "x2")]
+    outputs = (b.op("transpose", sums[:1], TransposeAttrs((1, 0))), sums[1])
+    b.values = {n: replace(v, q=q) for n, v in b.values.items()}
+    graph = b.graph(*outputs, *later)
+    return replace(graph, states=tuple(zip(("x1", "x2"), later, strict=True)))
+
+
+@pytest.mark.parametrize("backend", ["reference", "numba", "native"])
+def test_states_in_integers_begin_at_their_zero(backend):
+    """Of a model that takes two rows at a time."""
+    graph = counters()
+    counter, x = Model(graph, backend=backend), np.arange(12, dtype=np.float32).reshape(6, 2)
+    turned, plain = graph.outputs[:2]
+    ran = np.repeat(np.arange(6), 2)[:, None]
+    for forget in (lambda: counter.allocate(3), counter.reset):
+        forget()
+        for done in (0, 3):
+            found, before = counter(x), ran[2 * done : 2 * done + 6]
+            want = (x + before).reshape(3, 2, 2).swapaxes(1, 2).reshape(6, 2)
+            np.testing.assert_array_equal(found[turned], want)
+            np.testing.assert_array_equal(found[plain], x + 2 * before)
+
+
+def test_answers_to_inputs_in_pieces_are_those_to_all(monkeypatch):
+    """Samples that are wrong are counted from the first piece on."""
+    b = Builder((1, 4))
+    graph, x = b.graph(b.op("abs", ("x",)), b.op("neg", ("x",))), np.arange(160.0).reshape(40, 4)
+    x = x.astype(np.float32)
+    monkeypatch.setattr(model, "PIECE", 16 * (4 * 4 + 8 * 4))
+    monkeypatch.setattr(model, "BATCH", 4)
+    told, net = [], Model(graph, backend="reference")
+    found = net.run_source(InMemory({"x": x}), lambda *done: told.append(done))
+    assert told == [(done, 40) for done in range(4, 41, 4)]
+    for name, want in zip(graph.outputs, (x, -x), strict=True):
+        np.testing.assert_array_equal(found[name], want)
+    x[37, 2] = np.nan
+    with pytest.raises(DataError, match="first in sample 37"):
+        net.run_source(InMemory({"x": x}))
+
+
+def test_a_file_is_opened_within_the_memory_that_is_given(tmp_path):
+    path = tmp_path / "net.tflite"
+    path.write_bytes(build(scaled(2)))
+    x = np.ones((1, 3), np.float32)
+    assert load(path, max_memory=10_000)(x).tolist() == [[2, 2, 2]]
+    with pytest.raises(BudgetError) as found:
+        load(path, max_memory=1)(x)
+    assert found.value.file == str(path)

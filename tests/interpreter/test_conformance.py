@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.ops.shared.spec import Form
 
@@ -120,6 +122,30 @@ def test_accumulators_and_multipliers_at_their_limits(exponent, backend):
     for _ in range(5):
         shapes = ((8, 3), (48, 3))
         check(*weighted("fully_connected", attrs, shapes, rng, 1.3 * 2.0**exponent), backend)
+
+
+@pytest.mark.parametrize("backend", FAST)
+@pytest.mark.parametrize("real", [0.02, 0.9, 1.0, 3.7, 40.0])
+def test_products_are_scaled_down_and_up(real, backend):
+    rng = np.random.default_rng(0)
+    shapes, scales = {"a": (3, 37), "b": (3, 37), "y": (3, 37)}, {"a": 0.5, "b": 2.0, "y": 1 / real}
+    values = {
+        n: Value(n, DType.INT8, shape, QParams((float(np.float32(scales[n])),), i - 1))
+        for i, (n, shape) in enumerate(shapes.items())
+    }
+    node = Node("mul", "mul", ("a", "b"), ("y",), MulAttrs())
+    feeds = {n: rng.integers(-9, 10, shapes[n]).astype(np.int8) for n in "ab"}
+    check(Graph("products", ("a", "b"), ("y",), values, (node,)), feeds, backend)
+
+
+@pytest.mark.parametrize("backend", FAST)
+def test_filters_without_a_bias(backend):
+    for seed in range(4):
+        rng = rng_of("svdf", seed)
+        built = build_s8(CASES["svdf"](rng), rng)
+        (node,) = built.graph.nodes
+        bare = replace(node, inputs=(*node.inputs[:3], "", *node.inputs[4:]))
+        check(replace(built.graph, nodes=(bare,)), built.feeds, backend)
 
 
 @pytest.mark.slow

@@ -97,8 +97,9 @@ def test_a_percentile_keeps_its_share():
     assert np.mean(x > found.high) == pytest.approx(0.01, abs=0.002)
     assert np.mean(x < found.low) == pytest.approx(0.01, abs=0.002)
     assert _range(Calibrator.PERCENTILE, x, percentile=100) == Range.of(x)
-    with pytest.raises(TinyrtError, match="percentile"):
-        QuantConfig(percentile=40)
+    for share in (40, 50, 100.1):
+        with pytest.raises(TinyrtError, match=f"percentile {share}"):
+            QuantConfig(percentile=share)
 
 
 @pytest.mark.parametrize("calibrator", SINGLE)
@@ -227,20 +228,24 @@ def test_few_samples_and_constant_tensors_are_named():
     b = Builder((1, 4))
     clamped = b.op("relu", ("x",))
     graph = b.graph(clamped)
-    data = -np.ones((3, 4), np.float32)
-    with pytest.warns(QuantizationWarning) as caught:
-        calibrate(graph, data)
-    messages = [str(w.message) for w in caught]
-    assert any("only 3 samples for 'x'" in m for m in messages)
-    assert any(f"'{clamped}'" in m and "was 0 in every sample" in m for m in messages)
+    for count in (3, 9, 10):
+        with pytest.warns(QuantizationWarning) as caught:
+            calibrate(graph, -np.ones((count, 4), np.float32))
+        messages = [str(w.message) for w in caught]
+        assert any(f"only {count} samples for 'x'" in m for m in messages) is (count < 10)
+        assert any(f"'{clamped}'" in m and "was 0 in every sample" in m for m in messages)
 
 
 def test_unreadable_data_are_named(tmp_path):
     graph = small_cnn()
-    with pytest.raises(DataError, match="no samples"):
+    with pytest.raises(DataError, match="no samples") as caught:
         calibrate(graph, tmp_path)
+    assert caught.value.file == str(tmp_path)
     (tmp_path / "bad.npy").write_bytes(b"not numpy")
     with pytest.raises(DataError, match=r"this is no \.npz or \.npy file"):
         calibrate(graph, tmp_path / "bad.npy")
     with pytest.raises(DataError, match="cannot read"):
         calibrate(graph, tmp_path / "missing.npy")
+    with pytest.raises(DataError, match="no samples") as caught:
+        calibrate(graph, iter([]))
+    assert caught.value.file is None

@@ -19,12 +19,13 @@ LARGEST = 2**15 - 1
         (-1.0, LARGEST / 2**14, -14),
         (-1.0, np.nextafter(LARGEST / 2**14, 9), -13),
         (0.0, 1e9, 0),
+        (-1e-3, 1e-3, FINEST),
     ],
 )
 def test_the_finest_power_of_two_that_covers_both_ends(low, high, power):
     q = cell_params(Range(low, high))
     assert (q.scale, q.zero_point) == (2.0**power, 0)
-    assert power == 0 or LARGEST * q.scale >= max(-low, high) > LARGEST * q.scale / 2
+    assert power in (0, FINEST) or LARGEST * q.scale >= max(-low, high) > LARGEST * q.scale / 2
 
 
 def test_a_state_that_stays_zero_has_the_finest_scale():

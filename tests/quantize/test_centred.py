@@ -33,6 +33,7 @@ def net(
     reader="dense",
     second="",
     norms=1,
+    more=(),
 ):
     """Dense layers behind ``(x - mean) * factor``, and what else reads that or the weights."""
     b, rng = Builder((1, ROWS, CHANNELS)), np.random.default_rng(0)
@@ -50,7 +51,12 @@ def net(
         if reader == "answer":
             answers.append(y)
         elif reader == "dense":
-            answers.append(b.op("fully_connected", (y, w), FullyConnectedAttrs(True)))
+            layers = [
+                w,
+                *(b.constant(rng.normal(1, 1, (n, CHANNELS)).astype(np.float32)) for n in more),
+            ]
+            dense = FullyConnectedAttrs(True)
+            answers += [b.op("fully_connected", (y, weights), dense) for weights in layers]
         elif reader == "dense of all rows":
             whole = b.constant(rng.normal(1, 1, (CHANNELS, ROWS * CHANNELS)).astype(np.float32))
             answers.append(b.op("fully_connected", (y, whole), FullyConnectedAttrs()))
@@ -80,7 +86,8 @@ def has_no_mean(weights):
 
 
 @pytest.mark.parametrize(
-    "form", [{}, {"factor": ""}, {"axes": (2,)}, {"norms": 2}, {"second": "centred"}]
+    "form",
+    [{}, {"factor": ""}, {"axes": (2,)}, {"norms": 2, "more": (5, 3)}, {"second": "centred"}],
 )
 def test_rows_of_dense_layers_lose_their_mean_and_answers_stay(form):
     graph, x = net(**form), samples(mean=3)

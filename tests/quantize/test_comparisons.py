@@ -10,7 +10,7 @@ from tests.ops.peers import run_litert, run_tflm
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.interpreter import Model
-from tinyrt.ir import DType, Graph
+from tinyrt.ir import DType, Graph, QParams
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.comparison import ACCEPTED
@@ -21,6 +21,7 @@ from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
+from tinyrt.quantize.compared import COARSEST, FINEST, factor_for, number_for
 
 SPANS = (1e-3, 0.1, 1.0, 7.0, 255.0, 1e6)
 """Of inputs: TFLite's kernels alone tell values apart in the middle ones only."""
@@ -173,3 +174,24 @@ def test_a_number_that_two_choices_share_does_not_tie_them():
     quantized = quantize_graph(graph, {"x": x, "x1": 1000 * x[::-1]})
     scales = [quantized.value(name).q.scale for name in quantized.outputs]
     assert scales[1] > 300 * scales[0]
+
+
+@pytest.mark.parametrize(
+    ("scale", "factor"),
+    [(FINEST, 1), (FINEST * 0.99, 128), (COARSEST * 0.999, 1), (COARSEST, 0.5), (3.0, 0.25)],
+)
+def test_scales_that_kernels_tell_apart_stay(scale, factor):
+    assert factor_for([FINEST / 4, scale]) == factor
+
+
+@pytest.mark.parametrize(
+    ("number", "stored", "own"),
+    [(127.0, 127, False), (-128.0, -128, False), (127.9, 127, False), (128.0, 127, True)],
+)
+def test_a_number_within_the_range_has_the_scale_of_the_other(number, stored, own):
+    b = Builder((1, 4))
+    graph = b.graph(b.op("greater", ("x", b.constant(np.float32([number])))))
+    (node,) = graph.bound()
+    q = QParams((1.0,), 0)
+    found, its = number_for(node, 1, q, DType.INT8)
+    assert (found.tolist(), its != q) == ([stored], own)

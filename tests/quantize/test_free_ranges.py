@@ -14,6 +14,8 @@ from tinyrt.ir import Graph
 from tinyrt.metrics import sqnr_db
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.quantize import PRESETS, Preset, QuantConfig, Scheme, quantize_graph
+from tinyrt.quantize.ranges import Range
+from tinyrt.quantize.tables import NARROW, free_ranges
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (200, 24)).astype(np.float32)
@@ -125,3 +127,18 @@ def test_a_model_may_take_a_single_number():
         for n, q in zip((100, interpreter.get_tensor(port["index"])), grids, strict=True)
     )
     assert y == pytest.approx(np.tanh(-x), abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "kept"),
+    [
+        *((0.0, NARROW * 255 / 128, False), (0.0, NARROW, False), (-0.5, 0.49, False)),
+        *((0.0, 0.999, True), (-0.999, -0.1, True), (0.1, 0.999, True), (-0.5, 0.5, True)),
+    ],
+)
+def test_what_a_table_needs_is_told_by_both_ends_and_zero(low, high, kept):
+    """tanh answers in steps of 1 / 128."""
+    graph = classifier("tanh", 1.0)
+    tanh = next(node.output for node in graph.nodes if node.op == "tanh")
+    found = free_ranges(graph, {tanh: Range(low, high)}, PLAIN)
+    assert functions(found) == ["tanh" if kept else "pointwise"]

@@ -1,10 +1,18 @@
 """Figures of a layer, on tensors whose axes all have lengths of their own."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from tests.graphs import Builder
+from tinyrt.errors import UnsupportedError
 from tinyrt.ir import DType, QParams, Value
-from tinyrt.quantize.explain.debug import _dead, _range_use, _spread
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
+from tinyrt.quantize.explain.debug import _cosine, _dead, _range_use, _spread, debug_graphs
+from tinyrt.quantize.explain.matching import _column_map
 
 SHAPE = (2, 3, 4, 5)
 
@@ -45,3 +53,67 @@ def test_the_spread_is_that_of_peaks_of_channels_that_have_any(axis):
     peaks[0].flat[3], peaks[0].flat[1], peaks[1].flat[-1] = 8.0, 1.0, 2.0
     assert _spread(magnitudes, axis) == 4.0
     assert _spread(np.zeros(SHAPE), axis) == 1.0
+
+
+def test_the_cosine_is_that_of_the_angle():
+    x, y, nothing = np.float32([[3, 4]]), np.float32([[4, 3]]), np.zeros((1, 2), np.float32)
+    assert _cosine(x, y) == pytest.approx(24 / 25)
+    assert [_cosine(nothing, z) for z in (nothing, x)] == [1.0, 0.0]
+
+
+def test_columns_of_zeros_keep_their_factors():
+    """Those of the weights, of the stored ones, or both; others tell theirs."""
+    found = _column_map(np.float64([4, 0, 4, 0]), np.float64([8, 0, 0, 1]), np.zeros(4))
+    assert found.scale.tolist() == [2, 1, 1, 1]
+    assert _column_map(np.float64([4, 0]), np.float64([4, 0]), np.zeros(2)) is None
+
+
+def dense():
+    b = Builder((2, 2))
+    w = b.constant(np.float32([[127, 0, 1, -3], [1, -127, 2, 5]]))
+    pairs = b.op("reshape", ("x",), ReshapeAttrs((1, 4)))
+    return b.graph(b.op("fully_connected", (pairs, w), FullyConnectedAttrs()))
+
+
+def layers(x):
+    """Of the layer with an input in steps of 1 from -128 to 127, by name."""
+    graph = dense()
+    int8 = quantize_graph(graph, np.float32([[-128, 127]] * 20), QuantConfig())
+    ones, names = QParams((1.0,), 0), ("x", graph.nodes[0].output)
+    values = int8.values | {name: replace(int8.value(name), q=ones) for name in names}
+    report = debug_graphs(graph, replace(int8, values=values), {"x": np.float32(x)})
+    return report, {layer.name: layer for layer in report.layers}
+
+
+def test_values_are_cut_off_from_half_a_step_beyond_the_ends():
+    _, found = layers([[-128.5, 127.5], [128, 0], [-129, 0], [0, 0]])
+    assert found["x"].saturation == 0.25
+
+
+def test_a_model_that_answers_zeros_has_no_outliers_and_no_error():
+    report, found = layers(np.zeros((20, 2)))
+    assert all("times beyond" not in layer.cause for layer in found.values())
+    assert {layer.cosine for layer in found.values()} == {1.0}
+    assert report.samples == 10
+
+
+def test_as_many_runs_are_looked_at_as_a_search_does():
+    report, _ = layers(np.ones((300, 2)))
+    assert report.samples == 128
+
+
+def test_what_cannot_be_quantised_is_named():
+    graph = dense()
+    x, (layer,) = np.ones((20, 2), np.float32), [n for n in graph.bound() if len(n.inputs) > 1]
+    w = layer.input(1)
+    broken = replace(w, data=np.where(w.data > 100, np.nan, w.data).astype(np.float32))
+    wrong = replace(graph, values=graph.values | {w.name: broken})
+    with pytest.raises(UnsupportedError, match="weights hold NaN or infinity") as caught:
+        quantize_graph(wrong, None, QuantConfig(scheme=Scheme.WEIGHTS_INT8))
+    assert (caught.value.op, caught.value.tensor) == (layer.describe(), broken.describe())
+    b = Builder((1, 2), (1, 2))
+    graph = b.graph(b.op("abs", ("x",)), b.op("neg", ("x1",)))
+    graph = replace(graph, states=(("x1", graph.outputs[1]),))
+    with pytest.raises(UnsupportedError, match="keeps state from sample to sample") as caught:
+        quantize_graph(graph, x, QuantConfig())
+    assert caught.value.tensor == graph.value("x1").describe()

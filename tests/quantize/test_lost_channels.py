@@ -23,7 +23,7 @@ from tinyrt.ir import QParams
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mean import MeanAttrs
-from tinyrt.quantize import PRESETS, Preset, QuantConfig, Scheme
+from tinyrt.quantize import PRESETS, BiasCorrection, Preset, QuantConfig, Scheme
 from tinyrt.quantize.explain.restored import restored, with_lost
 from tinyrt.quantize.mixed.budget import Budget
 
@@ -80,10 +80,11 @@ def files(tmp_path):
         QuantConfig(),
         QuantConfig(per_channel_dense=False),
         QuantConfig(scheme=Scheme.INT4),
+        QuantConfig(bias_correction=BiasCorrection.EMPIRICAL),
         QuantConfig(keep_float=("*_1",)),
         QuantConfig(keep_float=("*_2",)),
     ],
-    ids=["int8", "one scale for rows", "int4", "op 1 in float", "op 2 in float"],
+    ids=["int8", "one scale for rows", "int4", "biases added", "op 1 in float", "op 2 in float"],
 )
 @pytest.mark.parametrize("build", [depthwise_net, gated])
 def test_reports_are_those_of_the_whole_model(build, config, files):

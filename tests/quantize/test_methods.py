@@ -14,14 +14,29 @@ from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.interpreter import Model
 from tinyrt.metrics import evaluate_graph, sqnr_db
 from tinyrt.ops.conv2d import Conv2dAttrs
+from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.transpose_conv import TransposeConvAttrs
-from tinyrt.quantize import PRESETS, BiasCorrection, Preset, QuantConfig, make_plan, quantize_graph
+from tinyrt.quantize import (
+    PRESETS,
+    BiasCorrection,
+    Preset,
+    QuantConfig,
+    Scheme,
+    make_plan,
+    quantize_graph,
+)
 from tinyrt.quantize.calibration.collect import calibrate
 from tinyrt.quantize.methods.channels import free_spaces
-from tinyrt.quantize.methods.equalize import equalize
-from tinyrt.quantize.methods.layers import layer_rows, per_output
+from tinyrt.quantize.methods.equalize import (
+    _consumer_noise,
+    _cut_off,
+    _halves,
+    _proposals,
+    equalize,
+)
+from tinyrt.quantize.methods.layers import input_channels, layer_rows, per_output
 from tinyrt.quantize.methods.layerwise import refine
 from tinyrt.quantize.methods.rounding import round_weights, second_moments
 from tinyrt.quantize.simulate import Simulator
@@ -43,7 +58,62 @@ def _gain(graph, x, config):
     return evaluate_graph(quantized, {"x": _samples(64, seed=8)}, against=graph).sqnr_db
 
 
-@pytest.mark.parametrize("build", [small_cnn, depthwise_net])
+def _spread(count=16, *, idle=True):
+    """Images -> hidden channels of which one is large; one is always 0, and one is not read."""
+    rng, b = np.random.default_rng(6), Builder((1, 8, 8, 3))
+    w, w2 = rng.normal(size=(count, 1, 1, 3)), rng.uniform(-1, 1, (4, 1, 1, count))
+    w[0] *= 8
+    if idle:
+        w[1] = w2[..., 2] = 0
+    hidden = b.op("conv2d", ("x", b.constant(w.astype(np.float32))), Conv2dAttrs())
+    w2 = b.constant(w2.astype(np.float32))
+    return b.graph(b.op("conv2d", (hidden, w2), Conv2dAttrs()))
+
+
+def test_int16_has_steps_enough_to_choose_factors_for_the_weights_alone():
+    graph, x = _spread(idle=False), _samples()
+    reference = _simulator(graph, x).reference
+    first, second = graph.bound()
+    hidden = reference[first.output.name].reshape(-1, first.output.shape[-1])
+    squares = ((hidden - (hidden.min(axis=0) + hidden.max(axis=0)) / 2) ** 2).mean(axis=0)
+    noise = {}
+    for scheme in (Scheme.INT8, Scheme.INT16X8):
+        found = equalize(graph, reference, replace(EQUALIZED, scheme=scheme))
+        factors = (first.input(1).data / found.value(found.nodes[0].inputs[1]).data)[:, 0, 0, 0]
+        noise[scheme] = _consumer_noise(second, factors, 0 * factors, squares, EQUALIZED)
+    assert noise[Scheme.INT16X8] < 0.95 * noise[Scheme.INT8]
+
+
+def test_channels_that_are_not_read_have_factors():
+    graph = _spread()
+    (space,) = free_spaces(graph)
+    hidden = _simulator(graph, _samples()).reference[space.tensors[0]].reshape(-1, space.channels)
+    for scale in _proposals(space, [(hidden.min(axis=0), hidden.max(axis=0))]):
+        assert np.isfinite(scale).all()
+        assert (scale > 0).all()
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_halves_of_samples_are_every_other_one(count):
+    x = np.random.default_rng(0).normal(size=(count, 3, 2))
+    shift = np.array([1.0, -2.0])
+    even, odd = _halves(x, shift)
+    np.testing.assert_array_equal(even, x[::2].reshape(-1, 2) - shift)
+    between = x if count == 1 else x[1::2]
+    np.testing.assert_array_equal(odd, between.reshape(-1, 2) - shift)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "beyond"),
+    [(-3, -1, (0, 0.25)), (1, 3, (0.25, 0)), (-0.25, 0.25, (0.0625,) * 2)],
+)
+def test_what_lies_beyond_a_range_reaches_from_zero(low, high, beyond):
+    x = np.array([[-0.5, 0.5]])
+    found = _cut_off(x, np.array([low, low / 2]), np.array([high, high / 2]))
+    np.testing.assert_allclose(found, beyond)
+
+
+@pytest.mark.parametrize("build", [small_cnn, depthwise_net, _spread])
 def test_equalised_models_compute_the_same(build):
     graph, x = build(), _samples()
     equalised = equalize(graph, _simulator(graph, x).reference, EQUALIZED)
@@ -151,7 +221,33 @@ def _decoder():
     return b.graph(y)
 
 
-@pytest.mark.parametrize("build", [depthwise_net, _decoder])
+def _groups():
+    """Three groups of two channels, then two outputs of each channel; windows of two sides."""
+    rng, b = np.random.default_rng(3), Builder((1, 8, 8, 3))
+    y = "x"
+    for op, shape, attrs in (
+        ("conv2d", (6, 1, 1, 3), Conv2dAttrs()),
+        ("conv2d", (9, 2, 3, 2), Conv2dAttrs(padding="VALID", stride=(2, 1), dilation=(1, 2))),
+        ("depthwise_conv2d", (1, 3, 2, 18), DepthwiseConv2dAttrs(stride=(1, 2), padding="VALID")),
+    ):
+        w = b.constant(rng.normal(size=shape).astype(np.float32))
+        channels = shape[3] if op == "depthwise_conv2d" else shape[0]
+        bias = b.constant(rng.normal(size=channels).astype(np.float32))
+        y = b.op(op, (y, w, bias), attrs)
+    return b.graph(y)
+
+
+def test_each_weight_reads_one_channel_of_the_input():
+    """Of an input whose values are its channels' numbers."""
+    for node in _groups().bound():
+        shape = node.input(0).shape
+        x = np.broadcast_to(np.arange(shape[-1], dtype=np.float32), shape)
+        rows = layer_rows(node, x)[:, 0]
+        outputs = node.output.shape[-1] // len(rows)
+        np.testing.assert_array_equal(input_channels(node), np.repeat(rows, outputs, axis=0))
+
+
+@pytest.mark.parametrize("build", [depthwise_net, _decoder, _groups])
 def test_layers_are_matrix_products(build):
     graph, x = build(), _samples(4)
     simulator = _simulator(graph, x)

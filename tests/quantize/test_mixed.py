@@ -1,6 +1,7 @@
 """Budgets: what is chosen fits, is no wider than it must be, and answers alike everywhere."""
 
 import json
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -209,6 +210,31 @@ def test_what_cannot_be_held_is_said_with_what_can():
         quantize_within(graph, samples(), INT4, narrow)
     with pytest.raises(TinyrtError, match="cannot be mixed"):
         quantize_within(graph, samples(), QuantConfig(scheme=Scheme.WEIGHTS_INT8), Budget())
+    x = samples()
+    wrong = Judge(graph, {"x": x}, (Model(graph)(x).argmax(axis=1) + 1) % 5)
+    right = Budget(min_accuracy=0.9, max_bytes=10**6, allowed=(Scheme.INT8,))
+    said = r"mix within 1,000,000 bytes reaches \d\.\d\d% right, SQNR \d+\.\d dB$"
+    with pytest.raises(BudgetError) as caught:
+        quantize_within(graph, x, QuantConfig(), right, wrong)
+    assert re.search(said, caught.value.problem)
+    assert caught.value.expected == "at least 90.00% right"
+
+
+@pytest.mark.parametrize("holds", [True, False])
+def test_tuned_ranges_are_left_out_where_they_break_the_budget(holds, monkeypatch):
+    steps = SimpleNamespace(config=QuantConfig(tune_ranges=True))
+    search = choose._Search(None, steps, None, None)
+    monkeypatch.setattr(search, "_measured", lambda state, config: (state, config.tune_ranges))
+    monkeypatch.setattr(search, "_holds", lambda built: holds)
+    plain = SimpleNamespace(state="mix")
+    assert search.tuned(plain) == (("mix", True) if holds else plain)
+
+
+def test_shares_are_above_nothing_and_at_most_all():
+    assert Budget(min_accuracy=1.0).min_accuracy == 1
+    for share in (0.0, 1.001):
+        with pytest.raises(TinyrtError, match=f"an accuracy of {share:g}"):
+            Budget(min_accuracy=share)
 
 
 def test_sources_of_noise_add_up():

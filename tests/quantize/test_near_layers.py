@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.quantize import Calibrator, QuantConfig, QuantPlan, Scheme
 from tinyrt.quantize.compared import number_for
-from tinyrt.quantize.explain.bisect import _with_default
+from tinyrt.quantize.explain.bisect import _is_wide, _with_default
 from tinyrt.quantize.imported.integers import has_weights
 from tinyrt.quantize.methods.channels import free_spaces
 from tinyrt.quantize.methods.chosen import _Trials, _variations
@@ -205,6 +206,29 @@ def test_ranges_that_nobody_observed_are_those_that_an_op_prescribes(known):
 @pytest.mark.parametrize("target", [Budget(min_accuracy=0.9), Budget(min_sqnr_db=20.0)])
 def test_a_limit_that_is_given_stays_the_only_one(target):
     assert _with_default(target, None) is target
+
+
+@pytest.mark.parametrize(
+    ("right", "limits"), [(None, (None, 40.0)), (0.9, (0.89, None)), (0.005, (1e-9, None))]
+)
+def test_a_limit_that_is_not_given_is_near_the_float_model(right, limits):
+    found = _with_default(Budget(), SimpleNamespace(of_float=SimpleNamespace(top1=right)))
+    assert (found.min_accuracy, found.min_sqnr_db) == pytest.approx(limits)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "others", "wide"),
+    [("s", "l", False), ("l", "s", True), ("sl", "l", False), ("sll", "s", True), ("", "ll", True)],
+)
+def test_a_model_is_wide_whose_inputs_mostly_are(inputs, others, wide):
+    """Short or long integers; of inputs in float, the other activations tell."""
+    dtypes = {"s": DType.INT8, "l": DType.INT16}
+    values = {
+        str(i): Value(str(i), dtypes[kind], (1, 4), QParams((0.1,), 0))
+        for i, kind in enumerate(inputs + others)
+    }
+    ports = [str(i) for i in range(len(inputs))]
+    assert _is_wide(SimpleNamespace(values=values, inputs=ports)) is wide
 
 
 def test_what_moves_the_input_stays_in_the_model_s_own_type():

@@ -30,12 +30,13 @@ def rounded(b, x, grid=FINE):
     return b.op("fake_quantize", (x,), grid)
 
 
-def conv(b, x, q):
+def conv(b, x, q, biased=False):
     """A convolution whose weights are noted to lie on the grid ``q``."""
     data = np.random.default_rng(0).integers(-127, 128, (4, 3, 3, 3)) / 128
     name = b.constant(data.astype(np.float32))
     b.values[name] = replace(b.values[name], q=q)
-    return b.op("conv2d", (x, name), Conv2dAttrs())
+    bias = [b.constant(np.float32([1, -2, 0.5, 0]))] if biased else []
+    return b.op("conv2d", (x, name, *bias), Conv2dAttrs())
 
 
 def quantized(build):
@@ -168,6 +169,14 @@ INTEGER_CASES = {
         lambda b, x: rounded(b, conv(b, x, QParams((1 / 256,), 0)), COARSE),
         COARSE,
     ),
+    "a convolution on wide grids": (
+        lambda b, x: rounded(b, conv(b, x, QParams((1 / 128,), 0), True), WIDE),
+        WIDE,
+    ),
+    "a mean of the image": (
+        lambda b, x: rounded(b, b.op("average_pool2d", (x,), Pool2dAttrs((6, 6))), COARSE),
+        COARSE,
+    ),
     "a sum": (lambda b, x: rounded(b, b.op("add", (x, x), AddAttrs()), COARSE), COARSE),
     "a move on its input's grid": (
         lambda b, x: rounded(b, b.op("reshape", (x,), ReshapeAttrs((1, 108)))),
@@ -186,12 +195,14 @@ INTEGER_CASES = {
 
 @pytest.mark.parametrize(("build", "grid"), INTEGER_CASES.values(), ids=INTEGER_CASES)
 def test_an_op_between_roundings_computes_on_their_grids(build, grid):
-    graph, reasons = quantized(lambda b: build(b, rounded(b, "x")))
+    own = WIDE if grid is WIDE else FINE
+    graph, reasons = quantized(lambda b: build(b, rounded(b, "x", own)))
     assert not reasons
     (x,), (y,) = graph.input_values, graph.output_values
-    assert (x.dtype, x.q) == (DType.INT8, FINE.q)
+    assert (x.dtype, x.q) == (own.dtype, own.q)
     assert (y.dtype, y.q) == (grid.dtype, grid.q)
-    assert all(n.output.dtype is DType.INT8 for n in graph.bound())
+    assert all(n.output.dtype is grid.dtype for n in graph.bound())
+    assert {n.op for n in graph.bound()} & {"average_pool2d"} == set()
 
 
 HALVES = FakeQuantizeAttrs(1 / 256, -128)
@@ -286,11 +297,16 @@ def test_weights_without_roundings_stay_in_float_where_int8_is_too_narrow(steps,
     b, log = Builder((1, 2)), RewriteLog()
     name = b.constant(np.array([[steps, 1]], np.float32))
     b.values[name] = replace(b.values[name], q=QParams((1.0,), 0))
-    y = b.op("fully_connected", ("x", name), FullyConnectedAttrs())
+    y = b.op("abs", (b.op("fully_connected", ("x", name), FullyConnectedAttrs()),))
+    small = b.constant(np.float32([[3], [-4]]))
+    b.values[small] = replace(b.values[small], q=QParams((0.5,), 0))
+    y = b.op("fully_connected", (y, small), FullyConnectedAttrs())
     graph = quantize_on_own_grids(b.graph(y), log)
-    assert [n.op for n in graph.nodes] == ["dequantize"] * (steps == 127) + ["fully_connected"]
-    (node,) = (n for n in graph.nodes if n.op == "fully_connected")
-    reason = {(STEP, node.name): "its weights are wider than int8: they stay in float32"}
+    ops = [n.op for n in graph.nodes]
+    assert ops.count("dequantize") == 1 + (steps == 127)
+    assert [op for op in ops if op != "dequantize"] == [n.op for n in b.nodes]
+    assert graph.producer(b.nodes[2].output).inputs[1] != small
+    reason = {(STEP, b.nodes[0].name): "its weights are wider than int8: they stay in float32"}
     assert log.refused == (reason if wide else {})
 
 

@@ -16,7 +16,7 @@ from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.quantize import quantize_array
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.quantize import QuantConfig, quantize_graph
-from tinyrt.quantize.flat import deciding
+from tinyrt.quantize.flat import _flat, deciding
 from tinyrt.quantize.ranges import (
     BIAS_MAX,
     Range,
@@ -153,3 +153,27 @@ def test_an_output_keeps_its_range_whatever_its_readers_need():
 
     assert part(y).high < 10
     assert part(y, x) == whole
+
+
+@pytest.mark.parametrize("peak", [1e-40, 1e-36])
+def test_scales_are_no_less_than_a_float_is_precise_for(peak):
+    found = Range(-peak / 4, peak).asymmetric()
+    least = float(np.finfo(np.float32).tiny)
+    assert found.scale == pytest.approx(max(1.25 * peak / 255, least), rel=1e-6)
+    assert found.zero_point == round(-128 + peak / 4 / found.scale)
+
+
+@pytest.mark.parametrize(
+    ("y", "flat"),
+    [([0, 0.25, 0.5], 1), ([0, 0.3], 0), ([0, 0.2, -0.1], 1), ([1, 1, 1], 2), ([0, np.nan], 0)],
+)
+def test_points_are_flat_up_to_a_tolerance(y, flat):
+    assert _flat(np.float64(y), 0.25) == flat
+
+
+def test_a_function_that_is_constant_over_the_range_leaves_it():
+    b = Builder((1, 4))
+    graph = b.graph(b.op("tanh", (b.op("relu", ("x",)),)))
+    dtypes = dict.fromkeys(("x", *(n.output for n in graph.nodes)), DType.INT8)
+    whole = Range(-5.0, -1.0)
+    assert deciding(graph, "x", whole, lambda _: Range(0.0, 1.0), dtypes) == whole

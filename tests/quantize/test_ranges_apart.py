@@ -23,10 +23,11 @@ from tinyrt.quantize.config import MEASURED, REFINING, BiasCorrection
 from tinyrt.quantize.explain.debug import debug_graphs
 from tinyrt.quantize.methods.chosen import FEWEST, _Trials, _variations, choose_methods
 from tinyrt.quantize.methods.equalize import equalize
-from tinyrt.quantize.methods.heads import split_heads
+from tinyrt.quantize.methods.heads import APART, split_heads
 from tinyrt.quantize.mixed.budget import Budget
 from tinyrt.quantize.mixed.choose import quantize_within
 from tinyrt.quantize.pipeline import Prepared, _gains, prepare
+from tinyrt.quantize.ranges import Range
 from tinyrt.quantize.simulate import Simulator, simulator_of
 
 
@@ -74,6 +75,25 @@ def test_heads_of_different_size_get_layers_of_their_own():
 def test_heads_stay_together_where_splitting_gains_nothing_or_is_not_theirs(options, config):
     graph = _heads(**options)
     assert split_heads(graph, calibrate(graph, _images()), config) is graph
+
+
+@pytest.mark.parametrize(("ratio", "stays"), [(APART, True), (APART * 1.01, False)])
+def test_heads_are_split_where_one_range_is_more_than_twice_the_other(ratio, stays):
+    graph = _heads()
+    ranges = dict(zip(graph.outputs, (Range(-ratio / 2, ratio / 2), Range(0.5, 1)), strict=True))
+    assert (split_heads(graph, ranges, QuantConfig()) is graph) is stays
+
+
+def test_what_depends_on_no_sample_counts_as_much_for_each():
+    b = Builder((1, 4))
+    constant = b.op("neg", (b.constant(np.float32([1, 2, 3])),))
+    graph, x = b.graph(b.op("abs", ("x",)), constant), _rows(5)[:, :4]
+    simulator = Simulator(graph, {"x": x})
+    live = {name: y * 1.01 for name, y in simulator.reference.items()}
+    live[graph.outputs[0]] *= np.linspace(1, 2, 5, dtype=np.float32)[:, None]
+    own, other = (sqnr_db(simulator.reference[n], live[n]) for n in graph.outputs)
+    assert own.shape == (5,)
+    np.testing.assert_allclose(simulator.ratios_db(live), (own + other.mean()) / 2)
 
 
 def _gate(function="logistic"):
@@ -203,6 +223,8 @@ def test_only_what_has_an_effect_and_is_not_named_is_tried():
     ranges = [("calibrator", c) for c in (Calibrator.PERCENTILE, Calibrator.MSE)]
     factors = ["full range", ("equalize", False)]
     assert _tried(_outliers()[0], config) == [*ranges, *factors, *weaker]
+    analytic = replace(config, bias_correction=BiasCorrection.ANALYTIC)
+    assert _tried(_outliers()[0], analytic) == [*ranges, *factors, weaker[1]]
     norms = encoder()
     assert _tried(norms, config) == [*ranges, ("smooth", False), *weaker]
     named = replace(config, calibrator=Calibrator.MSE, measured=frozenset())

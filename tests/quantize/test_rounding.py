@@ -152,3 +152,22 @@ def test_finer_scales_are_taken_where_biases_fit(op, attrs, place, taken, monkey
     assert [bool((channel == solved).all()) for channel in rounded.data] == taken
     halved = [found < scale for found, scale in zip(rounded.q.scales, plain.q.scales, strict=True)]
     assert halved == taken[: len(halved)]
+
+
+@pytest.mark.parametrize(("most", "seen"), [(1, 1), (23, 1), (24, 2), (40, 3), (10**6, 32)])
+def test_as_many_samples_are_looked_at_as_there_is_room_for(most, seen, monkeypatch):
+    """Of two rows of six numbers each."""
+    moments_of, rows = layerwise.second_moments, []
+
+    def noted(found):
+        rows.append(found.shape)
+        return moments_of(found)
+
+    monkeypatch.setattr(layerwise, "MAX_ROWS", most)
+    monkeypatch.setattr(layerwise, "second_moments", noted)
+    rng, b = np.random.default_rng(2), Builder((1, 2, 1, 6))
+    w = b.constant(rng.normal(size=(3, 1, 1, 6)).astype(np.float32))
+    graph = b.graph(b.op("conv2d", ("x", w), Conv2dAttrs()))
+    x = rng.normal(size=(32, 2, 1, 6)).astype(np.float32)
+    quantize_graph(graph, x, QuantConfig(optimize_rounding=True))
+    assert rows == [(1, 2 * seen, 6)]

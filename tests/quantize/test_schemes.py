@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.graphs import Builder
 from tests.ops.peers import run_litert, run_tflm
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.convert.tflite.writer import write_tflite
@@ -25,6 +26,7 @@ from tinyrt.ops.shared.pool import Pool2dAttrs
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.quantize import PRESETS, Preset, QuantConfig, Scheme, quantize_graph
+from tinyrt.quantize.config import configure
 from tinyrt.quantize.ranges import BIAS_MAX
 from tinyrt.quantize.schemes import MAX_PATTERN, named_schemes, pattern_for
 
@@ -195,7 +197,29 @@ def test_the_last_pattern_counts():
 def test_a_pattern_that_matches_nothing_is_refused():
     with pytest.raises(TinyrtError, match="no op matches 'conv9'") as refusal:
         quantized(keep_float=("conv9",))
-    assert DENSE in refusal.value.expected
+    said = "an op's name or kind, or its output's name, with * and ?: "
+    names = [node.output for node in net().nodes]
+    assert len(names) < 8
+    assert refusal.value.expected == said + ", ".join(names)
+    for count, more in ((8, ""), (9, ", ... (9 in all)")):
+        b = Builder((1, 4))
+        names = ["x"]
+        for _ in range(count):
+            names.append(b.op("tanh", names[-1:]))
+        with pytest.raises(TinyrtError) as refusal:
+            named_schemes(b.graph(names[-1]), QuantConfig(keep_float=("conv9",)))
+        assert refusal.value.expected == said + ", ".join(names[1:9]) + more
+
+
+def test_the_preset_is_that_of_the_scheme():
+    """Unless it is named, or the scheme is none."""
+    assert configure(None) == PRESETS[Preset.BALANCED]
+    narrow = replace(PRESETS[Preset.BEST], scheme=Scheme.INT4)
+    assert configure(None, scheme=Scheme.INT4, tables=None) == narrow
+    assert configure(Preset.FAST, scheme=Scheme.INT4) == QuantConfig(scheme=Scheme.INT4)
+    with pytest.raises(TinyrtError, match="the default scheme is float") as refusal:
+        QuantConfig(scheme=Scheme.FLOAT)
+    assert refusal.value.expected.split(", ") == [s for s in Scheme if s != Scheme.FLOAT]
 
 
 @pytest.mark.parametrize("length", [MAX_PATTERN - 1, MAX_PATTERN, MAX_PATTERN + 1, 1000])

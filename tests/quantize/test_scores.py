@@ -121,5 +121,7 @@ def test_scores_are_raised_to_the_depth_that_matters(hidden):
     # What a model answers is told to the end, but for what a mask has hidden.
     wanted = [[0, -3, -10, -11], [50, 45, 39, 40], [7, 6, -3, -4], [-10] * 4]
     np.testing.assert_array_equal(lift(x, Depth(10.0, answers=True)), np.float32(wanted))
+    shallow = np.float32([[0, -1], [-4000, -4000]])  # a mask's least, and no more
+    np.testing.assert_array_equal(lift(shallow, Depth(10.0, answers=False))[1], [-10, -10])
     alone = lift(np.full((2, 3), hidden, np.float32), Depth(10.0, answers=False))
     np.testing.assert_array_equal(alone, np.full((2, 3), -10, np.float32))

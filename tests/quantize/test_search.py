@@ -5,9 +5,10 @@ import pytest
 
 from tests.graphs import Builder
 from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.quantize import QuantConfig, Scheme, calibrate, pipeline, quantize_graph
-from tinyrt.quantize.calibration.search import MIN_GAIN_DB, search_ranges
+from tinyrt.quantize.calibration.search import MIN_GAIN_DB, search_ranges, search_samples
 from tinyrt.quantize.plan import make_plan
 from tinyrt.quantize.ranges import Range
 
@@ -77,7 +78,24 @@ def test_a_range_is_changed_for_more_than_the_samples_tell(script, taken):
     graph = b.graph(b.op("reshape", ("x",), ReshapeAttrs((8,))))
     ranges = calibrate(graph, np.linspace(-1, 1, 512, dtype=np.float32).reshape(64, 8))
     candidates = [Range(-0.5, 0.5), Range(-0.25, 0.25)]
+    plan, told = make_plan(graph, ranges), []
     found = search_ranges(
-        Scripted(graph, *script), make_plan(graph, ranges), ranges, lambda names, start: candidates
+        Scripted(graph, *script),
+        plan,
+        ranges,
+        lambda names, start: candidates,
+        lambda *done: told.append(done),
     )
+    assert told == [(1, 1)]
     assert found["x"] == (ranges["x"] if taken is None else candidates[taken])
+
+
+@pytest.mark.parametrize(
+    ("channels", "samples"), [(0, 128), (1, 128), (2, 117), (10, 23), (14, 16), (40, 16)]
+)
+def test_large_models_are_searched_with_fewer_samples(channels, samples):
+    """A layer of 1.28 million products for each channel."""
+    b = Builder((1, 100, 100, 8))
+    w = b.constant(np.ones((channels, 4, 4, 8), np.float32)) if channels else None
+    graph = b.graph(b.op("conv2d", ("x", w), Conv2dAttrs()) if w else b.op("tanh", ("x",)))
+    assert search_samples(graph) == samples

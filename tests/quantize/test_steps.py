@@ -265,6 +265,20 @@ def test_a_step_that_does_not_fit_is_passed_over(net):
 def test_steps_end_where_nothing_is_left_to_gain(net, index, last):
     steps = _steps(net, Budget(allowed=WITH_INT8), (0.5, 0.4, 0.3, 0), INT4)
     assert steps.reach(index) == last
+    assert [steps.reach(i) for i in (9, index)] == [3, last]
+
+
+def test_weights_that_save_no_byte_have_a_price_too():
+    rng, b, x = np.random.default_rng(0), Builder((1, 64)), "x"
+    for c_in, c_out in ((64, 64), (64, 1), (1, 1)):
+        w = b.constant(rng.normal(size=(c_out, c_in)).astype(np.float32))
+        x = b.op("fully_connected", (x, w), FullyConnectedAttrs())
+    graph, data = b.graph(x), rng.normal(size=(32, 64)).astype(np.float32)
+    ranges, noise = calibrate(graph, data), NoiseModel({}, {})
+    plain = Steps(graph, ranges, INT8, Budget(), noise)
+    steps = Steps(graph, ranges, INT8, Budget(max_bytes=_saving(plain, 1500)), noise)
+    steps.reach(0)
+    assert list(steps[0].assignment) == NAMES[:1]
 
 
 def test_only_allowed_schemes_are_stepped_to(net):

@@ -43,9 +43,10 @@ def net(
     """``norm + layer``, where norm is ``x * FACTOR + SHIFT``, and what else reads either."""
     b, rng = Builder((1, ROWS, CHANNELS)), np.random.default_rng(0)
 
-    def dense(x, name="NONE", scale=1.0):
-        w = b.constant((scale * rng.normal(size=(CHANNELS, CHANNELS))).astype(np.float32))
-        bias = [b.constant(rng.normal(size=CHANNELS).astype(np.float32))] if biased else []
+    def dense(x, name="NONE", scale=1.0, rows=CHANNELS):
+        w = scale * rng.normal(size=(rows, b.values[x].shape[-1]))
+        w = b.constant(w.astype(np.float32))
+        bias = [b.constant(rng.normal(size=rows).astype(np.float32))] if biased else []
         return b.op("fully_connected", (x, w, *bias), FullyConnectedAttrs(True, name))
 
     def computed():
@@ -68,12 +69,19 @@ def net(
         y = b.op("reshape", (y,), ReshapeAttrs((1, ROWS, CHANNELS)))
     elif other == "one row":
         y = dense(b.op("mean", (norm,), MeanAttrs((1,), keep_dims=True)))
+    elif other == "behind an op":
+        y = b.op("abs", (dense(norm, inner, size),))
+    elif other == "of other channels":
+        y = dense(b.op("reshape", ("x",), ReshapeAttrs((1, 2 * ROWS, CHANNELS // 2))), rows=4)
+        y = b.op("reshape", (y,), ReshapeAttrs((1, ROWS, CHANNELS)))
     else:
         y = {"none": "x", "itself": norm}[other] if other != "computed" else computed()
     z = b.op("add", (y, norm) if swapped else (norm, y), AddAttrs(activation))
     answers = [z]
     if reads == "dense":
-        answers.append(dense(norm))
+        answers.append(dense(norm, rows=5))
+    elif reads == "sum":
+        answers.append(b.op("add", (dense("x"), norm), AddAttrs()))
     elif reads == "computed dense":
         answers.append(computed())
     elif reads == "other op":
@@ -104,6 +112,7 @@ FORMS = {
     "clamped layer": {"inner": "RELU"},
     "convolution": {"other": "convolution"},
     "dense behind": {"reads": "dense"},
+    "two sums": {"reads": "sum"},
     "dense behind, no bias": {"reads": "dense", "biased": False},
     "large layer": {"size": 30.0},
     "small layer": {"size": 0.01},
@@ -117,7 +126,8 @@ def test_one_layer_has_the_same_answers(form):
     graph, x = net(**FORMS[form]), samples()
     _, after, ranges = merged(graph)
     ops = [node.op for node in after.nodes]
-    assert ops.count("depthwise_conv2d") == ops.count("concatenation") == 1
+    count = 1 + (FORMS[form].get("reads") == "sum")
+    assert ops.count("depthwise_conv2d") == ops.count("concatenation") == count
     assert "add" not in ops
     exact, found = Model(graph).run(x), Model(after).run(x)
     for name, y in exact.items():
@@ -146,6 +156,8 @@ def test_the_norm_stays_for_other_readers(reads):
         ({"other": "itself"}, QuantConfig()),
         ({"other": "one row"}, QuantConfig()),
         ({"other": "computed"}, QuantConfig()),
+        ({"other": "behind an op"}, QuantConfig()),
+        ({"other": "of other channels"}, QuantConfig()),
         ({"before": "tanh"}, QuantConfig()),
         ({}, QuantConfig(scheme=Scheme.INT16X8)),
         ({}, QuantConfig(keep_float=("fully_connected*",))),
@@ -158,6 +170,8 @@ def test_the_norm_stays_for_other_readers(reads):
         "twice the norm",
         "a row for all",
         "computed weights",
+        "a layer behind an op",
+        "of other channels",
         "prescribed",
         "int16",
         "named layer",
@@ -264,6 +278,20 @@ def test_debug_says_of_which_sum_the_layer_came(form):
     assert graph.producer(layer.part_of).op == "add"
     assert min(layer.own_db for layer in report.layers) > 30
     assert {name for name in origins if name.endswith(".times")} <= {n.name for n in report.layers}
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+def test_sums_of_one_norm_are_told_apart(kept, monkeypatch):
+    """Both become layers, or the second alone."""
+    factors = iter([*[None] * kept, 1.0, 0.5])
+    monkeypatch.setattr(sums, "factor_for", lambda *found: next(factors))
+    graph, x = net(reads="sum"), samples()
+    int8 = quantize_graph(graph, x, QuantConfig())
+    parted, origins = as_parted(graph, int8)
+    assert set(graph.outputs) & set(origins.values()) == set(graph.outputs[kept:])
+    exact, found = Model(graph).run(x), Model(parted).run(x)
+    assert all(sqnr_db(y, found[name]).min() > 100 for name, y in exact.items())
+    assert min(layer.own_db for layer in debug_graphs(graph, int8, {"x": x}).layers) > 30
 
 
 def test_the_file_is_equal_on_tflm():

@@ -60,6 +60,11 @@ def in_heads(net: Net, sizes=(2, 2, 2)) -> list[str]:
     ]
 
 
+def last_heads_first(net: Net) -> list[str]:
+    y = net.turned((1, TOKENS, 6, DEPTH), (0, 2, 1, 3))
+    return [net.cut(y, (0, begin, 0, 0), (1, 2, TOKENS, DEPTH)) for begin in (4, 2, 0)]
+
+
 def in_front(net: Net, dropped=(0,)) -> list[str]:
     """As ViTs of timm have them."""
     y = net.turned((1, TOKENS, 3, HEADS, DEPTH), (2, 0, 3, 1, 4))
@@ -116,6 +121,7 @@ FORMS = {
     "with windows, kept": (lambda net: with_windows(net, ()), {}),
     "with windows, halves too": (windows_and_halves, {}),
     "heads": (in_heads, {}),
+    "last heads first": (last_heads_first, {}),
     "uneven heads": (lambda net: in_heads(net, (3, 2, 1)), {}),
     "in front": (in_front, {}),
     "in front, kept": (lambda net: in_front(net, ()), {}),
@@ -142,6 +148,10 @@ def test_each_part_has_a_layer_and_a_move(form):
     apart = split_turned(graph, ranges, QuantConfig())
     ops = [node.op for node in apart.nodes]
     assert ops.count("transpose") == 3
+    first, *_ = (node for node in apart.bound() if len(node.inputs) > 1)
+    whole = next(node for node in graph.bound() if len(node.inputs) > 1)
+    rows = slice(first.output.shape[-1])
+    np.testing.assert_array_equal(first.input(1).data, whole.input(1).data[rows])
     assert ops.count("fully_connected") + ops.count("conv2d") == 3
     exact = Model(graph).run(x)
     for name, found in Model(apart).run(x).items():
@@ -153,7 +163,9 @@ def test_each_part_has_a_layer_and_a_move(form):
             assert known[node.output].low == pytest.approx(measured[node.output].low, abs=1e-5)
 
 
-APART_BY = [*product([None, *Preset], [form for form in FORMS if form != "uneven heads"])]
+APART_BY = [
+    *product([None, *Preset], [f for f in FORMS if f not in ("uneven heads", "last heads first")])
+]
 """Presets and forms, of which the sample has a third: some of each."""
 
 
@@ -177,8 +189,12 @@ def test_parts_apart_from_zero_alone_stay_together():
     ranges = calibrate(graph, samples(net.x_shape))
     ranges |= {name: Range(*map(float, pair)) for name, pair in ends}
     assert split_turned(graph, ranges, QuantConfig()) is graph
-    ranges |= {graph.outputs[1]: Range(5.0, 5.5)}
-    assert split_turned(graph, ranges, QuantConfig()) is not graph
+    mirrored = {n: Range(-ranges[n].high, -ranges[n].low) for n in graph.outputs}
+    assert split_turned(graph, ranges | mirrored, QuantConfig()) is graph
+    for most, stays in ((turned.APART, True), (1.02, False)):
+        ranges |= dict.fromkeys(graph.outputs, Range(0.0, 1.0))
+        ranges[graph.outputs[2]] = Range(0.5, most)
+        assert (split_turned(graph, ranges, QuantConfig()) is graph) is stays
 
 
 def stepped(net: Net) -> list[str]:
@@ -219,6 +235,10 @@ def answered(net: Net) -> list[str]:
 
 def layer_read_twice(net: Net) -> list[str]:
     return [*in_heads(net), net.op("add", (net.whole, net.whole), AddAttrs())]
+
+
+def layer_answered(net: Net) -> list[str]:
+    return [net.whole, *in_heads(net)]
 
 
 def not_split(net: Net) -> list[str]:
@@ -271,7 +291,8 @@ def rows_in_front(net: Net) -> list[str]:
             (make, 10.0, QuantConfig())
             for make in (
                 *(stepped, side_by_side, overlapping, incomplete, halves_alone, read_whole),
-                *(answered, layer_read_twice, not_split, shared_weights, shared_bias),
+                *(answered, layer_read_twice, layer_answered, not_split),
+                *(shared_weights, shared_bias),
                 *(shape_answered, moved_answered, parts_of_rows, rows_in_front),
             )
         ),

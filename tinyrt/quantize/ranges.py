@@ -76,7 +76,7 @@ class Range:
         # A subnormal scale would itself be rounded by many steps of the range.
         scale = max(scale, np.finfo(np.float32).tiny)
         zero_point = round_half_away(INT8_MIN - min(self.low, 0.0) / float(scale))
-        return QParams((float(scale),), min(max(zero_point, INT8_MIN), INT8_MAX))
+        return QParams((float(scale),), zero_point)
 
 
 def around_zero(q: QParams) -> QParams:

@@ -77,8 +77,8 @@ def hold_back(
     graph: Graph, samples: Batch, count: int
 ) -> tuple[dict[str, Array], dict[str, Array]] | None:
     """The samples to fit to, ``count`` at most, and those to measure with; None of too few."""
-    rows = Model(graph).rows
-    total = min(len(x) // rows[name] for name, x in samples.items())
+    model = Model(graph)
+    rows, total = model.rows, model.runs(samples)
     if total < FEWEST or count < FEWEST:
         return None
     # Where all are fitted to in the end, the order of the samples is not to matter.
@@ -89,10 +89,7 @@ def hold_back(
 
 def _part(samples: Batch, rows: Mapping[str, int], chosen: NDArray[np.bool_]) -> dict[str, Array]:
     """The chosen samples; one has several rows where the model mixes them."""
-    return {
-        name: x[: len(chosen) * rows[name]][np.repeat(chosen, rows[name])]
-        for name, x in samples.items()
-    }
+    return {name: x[np.repeat(chosen, rows[name])] for name, x in samples.items()}
 
 
 class _Option(NamedTuple):

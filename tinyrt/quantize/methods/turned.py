@@ -143,12 +143,13 @@ def _parts(
         is_whole = all(attrs.size[i] == n for i, n in enumerate(shape) if i != axis)
         part = parts.setdefault((attrs.begin[axis], attrs.begin[axis] + attrs.size[axis]), [])
         part.insert(0 if is_whole else len(part), cut)
-    places = [(0, 0), *sorted(parts), (shape[axis], shape[axis])]
-    if len(parts) < 2 or any(one[1] != two[0] for one, two in pairwise(places)):
+    places = sorted(parts)
+    ends = [(0, 0), *places, (shape[axis], shape[axis])]
+    if len(parts) < 2 or any(one[1] != two[0] for one, two in pairwise(ends)):
         return None
     heads = [part[0].attrs_as(SliceAttrs).size for part in parts.values()]
     whole = all(size[i] == n for size in heads for i, n in enumerate(shape) if i != axis)
-    return {place: parts[place] for place in sorted(parts)} if whole else None
+    return {place: parts[place] for place in places} if whole else None
 
 
 def _differ(turned: Turned, ranges: Mapping[str, Range]) -> bool:
