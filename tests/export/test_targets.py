@@ -14,7 +14,7 @@ from tinyrt.backends.c.kernel import Data, Target, call
 from tinyrt.backends.c.weights import Weights
 from tinyrt.errors import UnsupportedError
 from tinyrt.export import export_graph, find_core, model, sparsity
-from tinyrt.export.code import At
+from tinyrt.export.code import At, rendered
 from tinyrt.export.rows.segment import SegmentWriter
 from tinyrt.export.rows.sharing import Hole
 from tinyrt.export.states import lay_out
@@ -133,6 +133,16 @@ def test_a_view_of_a_state_lies_within_it():
 )
 def test_what_stages_agree_in_is_written_as_it_is(hole, token):
     assert hole.token == token
+
+
+@pytest.mark.parametrize(("cut", "each"), [(False, "24"), (True, "12 * rows")])
+def test_a_place_moves_on_by_all_rows_of_a_batch(cut, each):
+    value, moves = Value("y", DType.INT8, (1, 4)), []
+    parts = {"_graph": SimpleNamespace(value={"y": value}.get), "_own": "", "moving": 0}
+    stub = SimpleNamespace(writer=SimpleNamespace(pointer=lambda value: (value.name,)), **parts)
+    access, stage = SimpleNamespace(is_whole=True, step=12, name="y"), SimpleNamespace(block=2)
+    SegmentWriter._place(stub, access, cut, moves, stage)
+    assert [text.strip() for text in rendered(moves)] == [f"moved[0] += {each};"]
 
 
 def test_rings_lie_in_the_first_region_with_bytes_or_in_their_own():
