@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[1]
 FOLDER = Path(__file__).parent / "refusal_texts"
 FIELDS = ("problem", "file", "op", "tensor", "expected", "hint")
 
-VARYING = ("tests/fuzz/", "tests/emulate/", "tests/faults/test_tools.py", "tests/cuda/")
+VARYING = ("tests/fuzz/", "tests/faults/test_tools.py", "tests/cuda/")
 """Tests whose errors tell of random searches, or of programs that are installed."""
 
 

@@ -18,7 +18,6 @@ from tinyrt.cli.look import camera_facts
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.dsp import Boxes, Camera, Vision
 from tinyrt.dsp.vision import front_end_from_json
-from tinyrt.emulate.camera import SeenByHost, emulate_frames
 from tinyrt.errors import DataError, ModelFormatError, UnsupportedError
 from tinyrt.interpreter import load
 from tinyrt.ir import DType
@@ -164,17 +163,6 @@ def test_rows_are_pushed_where_an_emulation_asks_for_them(eyes, tmp_path):
     assert (held["bit_exact"], pushed["bit_exact"]) == (True, True)
     assert pushed["ram"]["arena"] != held["ram"]["arena"]
     assert pushed["ram"]["state"] == held["ram"]["state"] + 8
-
-
-@pytest.mark.slow
-def test_a_box_that_is_another_one_is_noticed(eyes, tmp_path):
-    frames = frames_of(GREY, 9)
-    seen = api.look_model(eyes, frames)
-    for boxes, same in ((seen.boxes, True), ((*seen.boxes[1:], seen.boxes[0]), False)):
-        expected = SeenByHost(seen.raw, boxes)
-        where = tmp_path / str(same)
-        found = emulate_frames(eyes, frames, GREY, expected, build_dir=where, core="host")
-        assert found.bit_exact == same
 
 
 def test_encodings_are_those_of_the_second_output(tmp_path):

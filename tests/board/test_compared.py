@@ -23,6 +23,8 @@ NAN, INF, MOST = np.nan, np.inf, np.finfo(np.float32).max
         ([0, 9e-5], [0, 0], None),
         ([0, 2e-4], [0, 0], 1),
         ([-0.0], [0], None),
+        ([-1, 1e4], [0, 1e4], None),
+        ([1.001, 1e4], [0, 1e4], 0),
     ],
 )
 def test_floats_that_are_no_numbers_or_none_but_zeros(board, host, index):

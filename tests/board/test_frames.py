@@ -53,6 +53,7 @@ def test_a_damaged_answer_hides_no_other():
 def test_commands_that_come_back_are_no_answers():
     reader = Reader()
     assert reader.take(frame(3, 7) + frame(2, 8, b"abcd") + sealed(0x83, 7, b"\0abc")) == [FIRST]
+    assert reader.take(frame(3, 7, bytes(MAX_ANSWER_BYTES))) == []
     assert reader.strange == 0
 
 

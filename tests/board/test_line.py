@@ -1,12 +1,18 @@
-"""Lines to a board that are silent, and systems whose ports are no terminals."""
+"""Lines to a board that are silent, gone or busy, and systems whose ports are no terminals."""
 
 import importlib.util
 import sys
+import termios
+from types import SimpleNamespace
 
 import pytest
 import serial
 
+from tests.board.test_validate import Made
+from tests.export.models import dense
+from tinyrt.board import SerialLine
 from tinyrt.board.emulated import EmulatedLine
+from tinyrt.board.line import MAX_READ
 from tinyrt.errors import ToolError
 
 
@@ -16,6 +22,30 @@ def test_an_emulated_line_that_is_silent_gives_nothing_and_has_not_ended(tmp_pat
         EmulatedLine(["sleep", "20"], "the machine", words) as line,
     ):
         assert [line.read(), line.read()] == [b"", b""]
+
+
+def test_an_emulator_that_ends_in_silence_has_no_last_words(tmp_path):
+    command = ["sh", "-c", "exit 4"]
+    with (
+        (tmp_path / "words").open("w+b") as words,
+        EmulatedLine(command, "it", words) as line,
+        pytest.raises(ToolError) as caught,
+    ):
+        line.read()
+    said = "it ended in the middle of the conversation (status 4)"
+    assert caught.value.problem == said
+
+
+@pytest.mark.parametrize("waiting", [0, 1, MAX_READ, MAX_READ + 1])
+def test_no_read_takes_more_than_it_may(waiting, monkeypatch):
+    asked = []
+    port = SimpleNamespace(
+        in_waiting=waiting, read=lambda n: asked.append(n) or bytes(n), close=lambda: None
+    )
+    monkeypatch.setattr(serial, "serial_for_url", lambda *a, **k: port)
+    with SerialLine("p", 9600) as line:
+        assert len(line.read()) == sum(asked)
+    assert asked == [1, *[min(waiting, MAX_READ)] * (waiting > 0)]
 
 
 def test_without_terminals_a_port_that_does_not_open_is_told_likewise(tmp_path, monkeypatch):
@@ -28,3 +58,35 @@ def test_without_terminals_a_port_that_does_not_open_is_told_likewise(tmp_path, 
     with pytest.raises(ToolError, match=f"cannot open {port} at 9600 baud") as caught:
         line.SerialLine(port, 9600)
     assert isinstance(caught.value.__cause__, serial.SerialException)
+
+
+@pytest.fixture(scope="module")
+def net(tmp_path_factory):
+    return Made(dense(size=40), tmp_path_factory.mktemp("net") / "net.tflite")
+
+
+def test_a_line_that_is_gone_cannot_be_written_to(net):
+    with net.board() as board, SerialLine(board.port, 9600) as line:
+        board.closed.set()
+        board.thread.join(10)
+        board.hang_up()
+        with pytest.raises(ToolError, match="is gone in the middle"):
+            line.write(b"x")
+
+
+def test_a_line_that_is_left_is_free_for_others(net):
+    with net.board() as board, SerialLine(board.port, 9600) as line:
+        assert line._port.is_open
+    assert not line._port.is_open
+
+
+@pytest.mark.parametrize("kind", [termios.error, OSError, serial.SerialException])
+def test_whatever_a_port_fails_with_it_is_gone(kind, net):
+    def fail(*arguments):
+        raise kind(5, "Input/output error")
+
+    with net.board() as board, SerialLine(board.port, 9600) as line:
+        line._port.write = line._port.read = fail
+        for use in (lambda: line.write(b"x"), line.read):
+            with pytest.raises(ToolError, match="is gone in the middle"):
+                use()

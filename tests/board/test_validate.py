@@ -2,7 +2,6 @@
 
 import struct
 import sys
-import termios
 import time
 from types import SimpleNamespace
 
@@ -15,9 +14,9 @@ import tinyrt
 from tests.board.fake import FakeBoard, sealed
 from tests.cli.calls import call, call_json
 from tests.cli.shown import shows
-from tests.export.models import dense, views
+from tests.export.models import apart, dense
 from tests.graphs import small_cnn
-from tinyrt.board import SerialLine, session
+from tinyrt.board import session
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import ToolError
@@ -70,15 +69,23 @@ def test_a_board_that_answers_as_the_host_is_said_to(net):
 
 
 def test_several_inputs_and_outputs_are_read_in_parts(tmp_path):
-    made = Made(views(), tmp_path / "views.tflite")
+    made = Made(apart(), tmp_path / "apart.tflite")
     with made.board(payload=16, hertz=0) as board:
         report = validate(made, board)
     assert (report.samples, report.equal) == (4, 4)
     assert report.as_dict()["milliseconds"] is None
     assert report.as_dict()["board"]["ticks_per_second"] is None
-    # 12 bytes of input and their offset are one frame; of 28 bytes of output, 15 fit into one.
+    # Of 35 bytes of input, 12 and their offset are one frame; of 35 bytes of output, 15.
     commands = [command for command, _ in board.frames]
-    assert commands == [Command.IDENTIFY, Command.RESET, *[2, 3, 4, 4] * 4]
+    assert commands == [Command.IDENTIFY, Command.RESET, *[*[2] * 3, 3, *[4] * 3] * 4]
+    with made.board(only(Command.READ, flip_all)) as board:
+        report = validate(made, board)
+    assert report.equal == 0
+    assert str(report.difference).startswith("sample 0, output 'b_relu', element 0:")
+
+
+def flip_all(command, number, sequence, payload):
+    return sealed(command | 0x80, sequence, payload[:1] + bytes(b ^ 1 for b in payload[1:]))
 
 
 def changed(payload, at, by=1):
@@ -270,10 +277,14 @@ FAULTS = {
         only(
             Command.RUN,
             lambda c, n, s, p: sealed(
-                c | 0x80, s, bytes([Fault.MODEL_FAILED]) + struct.pack("<iQ", 2, 0)
+                c | 0x80, s, bytes([Fault.MODEL_FAILED]) + struct.pack("<i", 2)
             ),
         ),
         "returned status 2",
+    ),
+    "no status": (
+        only(Command.RUN, lambda c, n, s, p: sealed(c | 0x80, s, bytes([Fault.MODEL_FAILED, 2]))),
+        "refuses RUN: MODEL_FAILED",
     ),
     "deaf": (
         only(Command.LOAD, lambda c, n, s, p: sealed(c | 0x80, s, bytes([Fault.BAD_CRC]))),
@@ -292,7 +303,7 @@ HINTS = {
     },
     **{"late": "--timeout", "damaged": "lower the baud", "length": "NAME_board.c", "deaf": "queue"},
     **{"empty": "NAME_board.c", "fault": "NAME_board.c", "refused": "flash", "gone": "cable"},
-    "model": "tinyrt_types.h",
+    **{"model": "tinyrt_types.h", "no status": "export the model again"},
 }
 
 
@@ -337,7 +348,12 @@ def test_another_model_or_build_is_refused(which, net, monkeypatch):
 
 @pytest.mark.parametrize(
     ("nbytes", "said"),
-    [(39, "answers IDENTIFY with 39 bytes"), (62, "with 62 bytes"), (63, "as tinyrt  exported")],
+    [
+        (0, "answers IDENTIFY with 0 bytes"),
+        (39, "answers IDENTIFY with 39 bytes"),
+        (62, "with 62 bytes"),
+        (63, "as tinyrt  exported"),
+    ],
 )
 def test_an_identity_may_end_before_the_version_and_no_earlier(nbytes, said, net):
     short = only(Command.IDENTIFY, lambda c, n, s, p: sealed(c | 0x80, s, p[: 1 + nbytes]))
@@ -353,33 +369,6 @@ def test_a_port_that_is_not_there_is_named(there, net, tmp_path, monkeypatch):
         tinyrt.validate(net.path, port=str(tmp_path / "nothing"), baud=9600)
     assert "dialout" in caught.value.hint
     assert caught.value.expected.endswith(", ".join(sorted(there)) or "none")
-
-
-def test_a_line_that_is_gone_cannot_be_written_to(net):
-    with net.board() as board, SerialLine(board.port, 9600) as line:
-        board.closed.set()
-        board.thread.join(10)
-        board.hang_up()
-        with pytest.raises(ToolError, match="is gone in the middle"):
-            line.write(b"x")
-
-
-def test_a_line_that_is_left_is_free_for_others(net):
-    with net.board() as board, SerialLine(board.port, 9600) as line:
-        assert line._port.is_open
-    assert not line._port.is_open
-
-
-@pytest.mark.parametrize("kind", [termios.error, OSError, serial.SerialException])
-def test_whatever_a_port_fails_with_it_is_gone(kind, net):
-    def fail(*arguments):
-        raise kind(5, "Input/output error")
-
-    with net.board() as board, SerialLine(board.port, 9600) as line:
-        line._port.write = line._port.read = fail
-        for use in (lambda: line.write(b"x"), line.read):
-            with pytest.raises(ToolError, match="is gone in the middle"):
-                use()
 
 
 def test_without_pyserial_it_is_said_how_to_install_it(net, monkeypatch):

@@ -10,6 +10,7 @@ from tinyrt.emulate.boards import BOARDS
 from tinyrt.emulate.image import Image
 from tinyrt.emulate.profile import NOTHING, op_instructions
 from tinyrt.emulate.sizes import Sizes
+from tinyrt.tools import EMULATOR_S
 
 CALIBRATION = {
     "calibration_instructions": [9990],
@@ -61,6 +62,15 @@ def test_a_mean_of_phases_is_rounded_to_the_nearest(polls, expected):
     empty = {"empty_ticks": [0], "empty_polls": [0]}
     invoke = {"invoke_ticks": [13, 13, 13], "invoke_polls": polls}
     assert qemu.instructions(counted | empty | invoke) == expected
+
+
+def test_each_sample_is_without_the_empty_call_of_its_phase():
+    """At 0.3 instructions to a tick, and four to a poll."""
+    counted = {"calibration_instructions": [3], "calibration_ticks": [10]}
+    empty = {"empty_ticks": [10, 20], "empty_polls": [0, 1]}
+    samples = {"sample_ticks": [1000, 1009, 2000], "sample_polls": [2, 0, 5]}
+    found = qemu.sample_instructions(counted | {"calibration_polls": [0]} | empty | samples)
+    assert found == [300 - 8 - 3, round(302.7 - 2), 600 - 20 - 3]
 
 
 def test_instructions_to_a_tick_are_rounded_to_a_hundredth():
@@ -119,6 +129,49 @@ def test_progress_is_the_bytes_of_output_so_far(tmp_path):
     qemu.run_image(image(tmp_path, body), b"", tmp_path, progress=seen.append)
     assert set(seen) <= {0, 3}
     assert 3 in seen
+
+
+@pytest.mark.parametrize("call", [qemu.run_image, qemu.boot])
+def test_what_is_asked_for_reaches_the_emulator(call, tmp_path, monkeypatch):
+    program = image(tmp_path, WRITTEN.format(more="", to="report.txt"))
+    command, tool, asked = qemu._command, qemu.run_tool, []
+
+    def seen_command(image, *given):
+        asked.extend(given)
+        return command(image)
+
+    def seen_tool(*arguments, limit_s, **options):
+        asked.append(limit_s)
+        return tool(*arguments, limit_s=limit_s, **options)
+
+    monkeypatch.setattr(qemu, "_command", seen_command)
+    monkeypatch.setattr(qemu, "run_tool", seen_tool)
+    gdb = {"gdb": 1234} if call is qemu.run_image else {}
+    seen = []
+    given = {"timeout_s": 9.0, "options": ["-d"], "progress": seen.append} | gdb
+    call(program, b"", tmp_path, **given)
+    assert asked == [gdb.get("gdb"), ["-d"], 9.0]
+    call(program, b"", tmp_path)
+    assert asked[3:] == [None, (), EMULATOR_S]
+
+
+def test_each_model_of_an_image_has_files_of_its_own(tmp_path):
+    """And progress counts what is there of any of them."""
+    slices = CALIBRATION | INVOKE | EMPTY | {"slice_ticks": [90, 80], "slice_polls": [0, 0]}
+    more = "".join(f"{name} {value:x}\\n" for name, values in slices.items() for value in values)
+    body = (
+        "cat inputs_a.bin > outputs_a.bin; sleep 0.4; cat inputs_b.bin > outputs_b.bin; sleep 0.4\n"
+        f"echo arena_bytes 8 > report_a.txt; printf 'arena_bytes 10\\n{more}' > report_b.txt"
+    )
+    parts, seen = {"_a": b"first", "_b": b"second one"}, []
+    found = qemu.run_parts(image(tmp_path, body), parts, tmp_path, progress=seen.append)
+    counted = qemu.instructions(slices)
+    assert found == {
+        "_a": qemu.Run(b"first", None, None, 8),
+        "_b": qemu.Run(b"second one", counted, None, 16, qemu.slice_instructions(slices)),
+    }
+    assert len(found["_b"].slices) == 1
+    assert {5, 15} <= {*seen} <= {0, 5, 15}
 
 
 @pytest.mark.parametrize("stale", ["report.txt", "outputs.bin"])

@@ -10,15 +10,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tests.emulate.test_baseline import BASELINE
 from tests.export.models import dense
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import EmulationReport, OpCost, Ram, Run, Sizes, run, run_emulated
 from tinyrt.emulate.baseline import Baseline
 from tinyrt.emulate.cycles import CycleReport, Cycles, Flash, Timing, table_of
 from tinyrt.emulate.cycles.report import Basis
-from tinyrt.emulate.fed import Fed
 from tinyrt.emulate.image import Image
 from tinyrt.errors import ToolError
+from tinyrt.export import ExportOptions, export_graph, find_core
 from tinyrt.export.ports import Port
 from tinyrt.ir import DType
 
@@ -188,11 +189,17 @@ def emulated(tmp_path, monkeypatch):
         return Image(Path("image.elf"), board, SIZES, 33)
 
     def boot(image, packed, run_dir, *, timeout_s, progress, gdb, options):
+        assert image.path == Path("image.elf")
         seen.update(packed=packed, timeout_s=timeout_s, gdb=gdb, options=options)
         for nbytes in (0, 2, 5, 6):
             if progress is not None:
                 progress(nbytes)
-        return Run(ANSWERS.tobytes(), 640, 44, 55)
+        return Run(ANSWERS.tobytes(), 640, 44, 55, (30, 200, 10))
+
+    def export(*arguments, **options):
+        seen["asked"] = options
+        project = export_graph(*arguments, **options)
+        return replace(project, segments=(SimpleNamespace(first=0, stop=1),))
 
     def profile(project, graph, first, build_dir, **options):
         seen["profile"] = (project, graph.name, first, options)
@@ -201,6 +208,7 @@ def emulated(tmp_path, monkeypatch):
     monkeypatch.setattr(run, "build_image", build)
     monkeypatch.setattr(run, "run_image", boot)
     monkeypatch.setattr(run, "profile_ops", profile)
+    monkeypatch.setattr(run, "export_graph", export)
     inputs = {"x": np.arange(12, dtype=np.int8).reshape(3, 4)}
 
     def emulate(**options):
@@ -216,8 +224,9 @@ def test_each_figure_comes_from_its_source(emulated):
     assert found.flash == SIZES
     assert found.ram == Ram(arena=55, stack=44, stack_bound=33, static=7, state=0)
     assert (found.bit_exact, found.float_error, found.ops, found.baseline) == (None,) * 4
+    assert found.slices is None
     assert found.filter_bytes == seen["project"].filter_bytes == 16
-    assert found.row_by_row == ()
+    assert found.row_by_row == ("0-0",)
     np.testing.assert_array_equal(found.outputs["y"], ANSWERS)
     assert seen["packed"] == bytes(range(12))
     assert seen["timeout_s"] == 7.0
@@ -225,6 +234,35 @@ def test_each_figure_comes_from_its_source(emulated):
     assert seen["options"] == ()
     assert found.cycles is None
     assert "profile" not in seen
+
+
+def test_what_is_asked_for_is_exported(emulated):
+    for given in ({}, {"core": "m0", "optimize": "size", "options": ExportOptions(by_rows=True)}):
+        asked = emulated(**given)[1]["asked"]
+        usual = {"core": "m4", "optimize": "balanced", "options": ExportOptions()}
+        wanted = usual | given
+        wanted["core"] = find_core(wanted["core"]).name
+        assert {name: asked[name] for name in usual} == wanted
+
+
+def test_another_engine_s_total_is_that_of_core_and_model(emulated, monkeypatch):
+    monkeypatch.setattr(run, "load_baseline", lambda: BASELINE)
+    assert emulated()[0].baseline == 90
+    assert emulated(core="m0")[0].baseline is None
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_slices_have_what_was_counted_of_them_or_was_estimated(counted, emulated):
+    """The middle one is the longest by count, and the last by the plan."""
+    ran = emulated(options=ExportOptions(slices=5_000))[0].slices
+    assert ran.instructions == (30, 200, 10)
+    assert ran.plan.limit == 5_000
+    stages = tuple(replace(ran.plan.stages[0], nodes=(i,), instructions=7 + i) for i in range(3))
+    plan = replace(ran.plan, stages=stages, names={0: "a", 1: "b", 2: "c"})
+    found = replace(ran, plan=plan, instructions=ran.instructions if counted else None).as_dict()
+    assert found["estimated"] == 9
+    longest = (200, [1], ["b"]) if counted else (None, [2], ["c"])
+    assert found["longest"] == dict(zip(("instructions", "ops", "names"), longest, strict=True))
 
 
 def test_given_macs_take_the_place_of_counted_ones(emulated):
@@ -342,24 +380,3 @@ def test_a_notebook_shows_the_main_figures(exact, equal):
         "arena bytes": "11",
         "stack bytes": "–",
     }
-
-
-@pytest.mark.parametrize(
-    ("is_same", "hides_error", "exact", "error"),
-    [
-        (True, True, True, 0.5),
-        (False, True, False, None),
-        (False, False, False, 0.5),
-        (True, False, True, 0.5),
-    ],
-)
-def test_outputs_that_came_at_another_time_are_not_compared(is_same, hides_error, exact, error):
-    """And what is heard or seen differs where decisions do, whatever the outputs say."""
-    fed = Fed(dense(), project=None, board=None, build=Path(), meter=None)
-    same = report(bit_exact=True)
-    told = fed.told(same, state=48, is_same=is_same, hides_error=hides_error)
-    assert (told.bit_exact, told.float_error) == (exact, error)
-    assert told.ram == replace(same.ram, state=48)
-    assert told.instructions_per_mac is None
-    differs = fed.told(report(bit_exact=False), state=48, is_same=True)
-    assert differs.bit_exact is False

@@ -113,6 +113,14 @@ def test_weights_in_a_section_of_their_own_are_weights(listed):
     assert sizes_of_library(Path("a"), [NET], find_core("host")).weights == 5
 
 
+def test_the_weights_of_a_blob_are_its_own(listed):
+    files = ("net_weights", "net_blob", "blob_net")
+    listed("\n\n".join(f"{n}.o   (ex x.a):\n.rodata {i} 0" for i, n in enumerate(files, 4)))
+    model = SimpleNamespace(**vars(NET) | {"blob": "how it is laid out"})
+    assert sizes_of_library(Path("a"), [model], find_core("host")).weights == 5
+    assert sizes_of_library(Path("a"), [NET, model], find_core("host")).weights == 4 + 5
+
+
 def test_files_for_samples_are_the_models_own(listed):
     listed("net_samples.o   (ex libnet.a):\nsection size addr\n.text 70 0\n.rodata 5 0\n\n")
     hears = SimpleNamespace(**vars(NET) | {"sample_files": ["net_samples"]})

@@ -1,5 +1,7 @@
 """Compilers are asked whether they know a core: briefly, with its flags, and for a C library."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from tinyrt.emulate import image, toolchain
@@ -88,6 +90,19 @@ def test_a_link_that_fails_for_another_reason_than_memory_says_what_the_linker_s
         image.link_for(["ld"], BOARDS["microbit"])
     assert "linking for microbit failed:\nundefined reference to `net_invoke'" in str(caught.value)
     assert "does not fit" not in str(caught.value)
+
+
+@pytest.mark.parametrize("core", ["host", "cortex-m4"])
+def test_a_record_is_as_long_on_any_core(core, compiler, monkeypatch, tmp_path):
+    compiler(0)
+    told = []
+    monkeypatch.setattr(image, "bring_model", lambda *to, samples: told.append((*to, samples)))
+    steps = ("bring_harness", "link_image", "link_program", "stack_bound")
+    for step in (*steps, "sizes_of_image", "sizes_of_library"):
+        monkeypatch.setattr(image, step, lambda *given: None)
+    project = SimpleNamespace(core=find_core(core), name="net", weights_section=None)
+    built = image.build_image(project, tmp_path, samples=30)
+    assert told == [(project, tmp_path if built.board is None else tmp_path / "image", 30)]
 
 
 def test_only_what_is_missing_is_named_and_its_packages_once(monkeypatch):

@@ -59,6 +59,15 @@ def views() -> Graph:
     return verify(Graph("views", ("x",), ("y", "copy"), {v.name: v for v in values}, nodes))
 
 
+def apart() -> Graph:
+    """Three inputs of 5, 18 and 3 elements, each with an output of its own."""
+    sizes = {"b": 5, "a": 18, "c": 3}
+    values = [Value(n + x, DType.INT8, (1, k), Q) for n, k in sizes.items() for x in ("", "_relu")]
+    nodes = tuple(Node("relu", n, (n,), (f"{n}_relu",), NoAttrs()) for n in sizes)
+    outputs = tuple(node.outputs[0] for node in nodes)
+    return verify(Graph("apart", tuple(sizes), outputs, {v.name: v for v in values}, nodes))
+
+
 def echo() -> Graph:
     """y = x + state; the state becomes x in the first op, before it is read."""
     values = [

@@ -3,7 +3,6 @@
 import os
 import re
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +13,7 @@ from tests.dsp.sounds import mixed
 from tests.export.program import build_program
 from tests.listening import BANDS, CLASSES, FRONT, PIPELINE, ROWS, int8_net, saved
 from tinyrt import api
-from tinyrt.attached import fitted
-from tinyrt.emulate.audio import pieces_of
-from tinyrt.errors import DataError, UnsupportedError
+from tinyrt.errors import UnsupportedError
 from tinyrt.export import ExportOptions, export_c, export_several
 
 SAMPLES = np.concatenate([mixed(6, 2_500), mixed(0, 1_500), mixed(5, 900), mixed(2, 800)])
@@ -171,20 +168,3 @@ def test_options_beside_samples(ears, tmp_path):
     (folder,) = {path.parent for path in sources if path.name == "ears.c"}
     flags = ["-std=c99", "-O0", "-Werror", "-Wall", "-fsyntax-only", f"-I{folder}"]
     subprocess.run([host_compiler(), *flags, folder / "ears_audio.c"], check=True)
-
-
-@pytest.mark.parametrize("window", [120, 100])
-def test_pieces_end_with_answers(window):
-    """The first answer ends within a piece, or with one: then none is empty."""
-    front = replace(FRONT, window=window)
-    for stride in (1, 2, 4):
-        fit = fitted(replace(PIPELINE, log_mel=front, stride=stride), int8_net())
-        first, chunk = window + front.step * (ROWS - 1), stride * front.step
-        for samples in range(first, first + 3 * chunk):
-            counts = pieces_of(fit, samples)
-            ends = np.cumsum(counts).tolist()
-            assert (counts[0], ends[-1], max(counts)) == (chunk, samples, chunk)
-            assert min(counts) > 0
-            assert {*range(first, samples + 1, chunk)} <= {*ends}
-        with pytest.raises(DataError, match=f"the recording has {first - 1} samples"):
-            pieces_of(fit, first - 1)

@@ -3,23 +3,38 @@
 import numpy as np
 import pytest
 
+from tests.export.models import dense
+from tests.memory.targets import DSP
 from tinyrt.backends.c.kernel import Data, Params
 from tinyrt.export.code import ROWS, At, Int, Struct, line, linear, rendered
 from tinyrt.export.copies import copied, leaves
-from tinyrt.export.rows.batches import _Fit, _fit_of, _merged_statements, _Written, is_int
+from tinyrt.export.rows.batches import (
+    _copies,
+    _Fit,
+    _fit_of,
+    _merged_statements,
+    _Written,
+    is_int,
+    write_batch,
+)
+from tinyrt.export.states import lay_out
+from tinyrt.export.writer import ModelWriter
+from tinyrt.memory import plan_memory
 
 TABLE = np.arange(4, dtype=np.int8)
 FIELD = Data("table", TABLE, "int8_t")
 ONE, TWO = {"t": TABLE}, {"t": TABLE, "u": TABLE}
 
 
-def written(rows, numbers=(), fields=None, offsets=(0,), base="arena", name="f", tables=None):
+def written(
+    rows, numbers=(), fields=None, offsets=(0,), base="arena", name="f", tables=None, more=None
+):
     """What an op writes for some rows: a line of numbers, a place, parameters and a table."""
     code = (
         line(f"{name}(", *(Int(n) for n in numbers), ");"),
         line(At(base, tuple(offsets)), ";"),
     )
-    params = {"p": Params("p_t", fields or {})}
+    params = {"p": Params("p_t", fields or {}), "q": Params("q_t", more or {})}
     data = {k: Data("table", t, "int8_t") for k, t in (tables or ONE).items()}
     return _Written(rows, code, params, data)
 
@@ -37,6 +52,7 @@ LINEAR = {
     "a field": lambda n: {"fields": {"h": n, "act": 5, "flag": True}},
     "a field of a field": lambda n: {"fields": {"shape": {"n": 1, "h": 2 * n}}},
     "an entry": lambda n: {"fields": {"strides": (1, n, 3)}},
+    "fields of two structs": lambda n: {"fields": {"h": n}, "more": {"w": 3 * n}},
 }
 BENT = {
     "one of two numbers": lambda n: {"numbers": (8 * n, n * n)},
@@ -47,6 +63,7 @@ BENT = {
     "a place's base": lambda n: {"base": f"arena_{n}"},
     "a name": lambda n: {"name": f"f{n}"},
     "one of two fields": lambda n: {"fields": {"h": n, "w": n * n}},
+    "a field of another struct": lambda n: {"fields": {"h": n}, "more": {"w": n * n}},
     "a flag": lambda n: {"fields": {"h": n, "flag": n == 3}},
     "a float": lambda n: {"fields": {"h": n, "scale": float(n)}},
     "an entry": lambda n: {"fields": {"strides": (n, n * n, 3)}},
@@ -99,7 +116,7 @@ def test_numbers_that_grow_by_parts_of_one_are_not_merged():
 
 def test_merged_code_gives_the_numbers_of_every_count():
     def make(n):
-        return {"numbers": (8 * n + 3,), "offsets": (16, 4 * n)}
+        return {"numbers": (8 * n + 3,), "offsets": (16, 4 * n, 8, 2 * n)}
 
     found = fit(make)
     merged = [
@@ -107,7 +124,7 @@ def test_merged_code_gives_the_numbers_of_every_count():
         for a, b in zip(found.one.code, found.other.code, strict=True)
     ]
     texts = [text.strip() for text in rendered([line(*tokens) for tokens in merged])]
-    assert texts == ["f(8 * rows + 3);", "arena + 16 + 4 * rows;"]
+    assert texts == ["f(8 * rows + 3);", "arena + 16 + 4 * rows + 8 + 2 * rows;"]
 
 
 def test_fields_that_change_are_told_with_their_paths():
@@ -117,6 +134,28 @@ def test_fields_that_change_are_told_with_their_paths():
     changed = dict(fit(make).changed("p"))
     assert changed == {"h": linear(1, 0), "shape.h": linear(2, -1), "strides[1]": linear(3, 0)}
     assert ROWS in changed["h"]
+
+
+def test_each_struct_that_changes_is_copied():
+    made = fit(lambda n: {"fields": {"h": n, "act": 5}, "more": {"w": 3 * n}})
+    text = "\n".join(rendered(_copies(made)))
+    first, second = (f"{t}_t some_{t} = {t};" for t in "pq")
+    lines = [each.strip() for each in text.splitlines()]
+    assert lines == [first, "some_p.h = rows;", second, "some_q.w = 3 * rows;"]
+
+
+def test_numbers_of_rows_that_no_line_meets_have_code_of_their_own():
+    """Squares, of which one line meets two."""
+    graph = dense()
+    writer = ModelWriter("net", graph, plan_memory(graph, DSP), DSP.target, lay_out(graph))
+    write_batch(
+        writer, lambda to, n: to.statements.append(line("f(", Int(n * n), ");")), (1, 2, 4, 7)
+    )
+    lines = [part.strip() for text in rendered(writer.statements) for part in text.splitlines()]
+    assert lines == [
+        *("if (rows == 2) {", "f(4);", "} else if (rows == 4) {", "f(16);", "} else {"),
+        *("f(8 * rows - 7);", "}"),
+    ]
 
 
 def test_leaves_are_numbers_and_the_roles_of_data():

@@ -13,6 +13,7 @@ from tests.c.wide_layers import of_all_kinds
 from tests.export.models import dense, echo, views
 from tests.memory.nets import random_net
 from tests.sampling import sampled
+from tinyrt.backends.c.kernel import Choices
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import ModelFormatError, TinyrtError, UnsupportedError
 from tinyrt.export import ExportOptions, Memories, export_graph, export_several, make_blob, update
@@ -177,6 +178,10 @@ def test_what_is_longer_is_refused():
     require_same(parts, parts)
     with pytest.raises(UnsupportedError, match="the number of ops differs"):
         require_same(parts, parts[:1])
+    old, new = (Part("op 0", f"a\n  {line};\nc") for line in "bx")
+    with pytest.raises(UnsupportedError, match="op 0 differs; here it is 'x;'") as found:
+        require_same([old], [new])
+    assert found.value.expected == "'b;', as it was exported"
 
 
 @pytest.mark.parametrize("revision", [-1, 2**32])
@@ -217,6 +222,9 @@ def test_a_broken_record_is_refused(tmp_path, change):
 
 def test_a_record_that_is_too_large_is_not_read(tmp_path, monkeypatch):
     exported(tmp_path / "c", dense())
+    size = (tmp_path / "c" / "net_blob.json").stat().st_size
+    monkeypatch.setattr(record, "MAX_RECORD_BYTES", size)
+    assert record.read_record(tmp_path / "c").name == "net"
     monkeypatch.setattr(record, "MAX_RECORD_BYTES", 1000)
     with pytest.raises(ModelFormatError, match="ValueError it takes more than 1,000 bytes"):
         make_blob(saved(dense(), tmp_path / "n.tflite"), tmp_path / "c", tmp_path / "b")
@@ -343,6 +351,17 @@ def test_a_record_gives_back_how_many_places_there_are_for_vectors(tmp_path):
     found = record.read_record(tmp_path).request.choices
     assert found == project.blob.choices
     assert dict(found.room)[0] == 16
+    assert record._room(4096) == 4096
+
+
+def test_a_record_lists_choices_in_their_order(tmp_path):
+    code = exported(tmp_path, dense()).blob
+    sets = [frozenset({8 * i, i}) for i in range(1, 5)]
+    code = replace(code, choices=Choices(*sets, frozenset({(8, 3), (1, 5)})))
+    request = Request.of("host", "balanced", ExportOptions(blob=True))
+    data = json.loads(record.blob_files("net", code, request)["net_blob.json"])
+    lists = [data[name] for name in ("blocks", "plain_sums", "tiles", "relus", "room")]
+    assert lists == [[1, 8], [2, 16], [3, 24], [4, 32], [[1, 5], [8, 3]]]
 
 
 def test_each_option_that_a_blob_allows_is_recorded(tmp_path):

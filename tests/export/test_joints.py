@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tinyrt.errors import UnsupportedError
-from tinyrt.export.cascade import joint_of
+from tinyrt.export.cascade import _typed, joint_of
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops.shared.spec import NoAttrs
 
@@ -91,6 +91,13 @@ def ports(fed, states, answers):
     pairs = tuple((b.name, a.name) for b, a in zip(before, after, strict=True))
     nodes = (Node("split", "node", tuple(names), tuple(made), NoAttrs()),)
     return Graph("net", tuple(names), tuple(made), values, nodes, states=pairs)
+
+
+def test_tensors_that_are_not_alike_are_told_with_their_scales():
+    floats = Value("y", DType.FLOAT32, (1, 2))
+    integers = Value("y", DType.INT8, (1, 2), QParams((0.5,), -3))
+    assert _typed(floats) == floats.describe()
+    assert _typed(integers) == f"{integers.describe()}, scale 0.5, zero point -3"
 
 
 PORTS = {

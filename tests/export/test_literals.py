@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
-from tinyrt.export.text import float_literal, has_odd_floats, integer_literal
+from tinyrt.errors import UnsupportedError
+from tinyrt.export.text import C_TYPES, c_type, float_literal, has_odd_floats, integer_literal
+from tinyrt.export.writer import MAX_NAME, short_name
+from tinyrt.ir import DType
 
 ODD = {"NAN": np.nan, "-NAN": -np.nan, "INFINITY": np.inf, "-INFINITY": -np.inf}
 RNG = np.random.default_rng(2)
@@ -27,6 +30,21 @@ def test_floats_come_back_bit_by_bit():
         assert any(c in text for c in ".e"), "an integer with an F is no C"
         assert np.float32(text[:-1]).tobytes() == single.tobytes()
         assert not has_odd_floats(single)
+
+
+def test_elements_have_a_type_in_c_or_are_refused():
+    assert {c_type(dtype) for dtype in C_TYPES} >= {"int8_t", "uint8_t", "int16_t", "float"}
+    for dtype in (each for each in DType if each not in C_TYPES):
+        with pytest.raises(UnsupportedError, match=f"no {dtype.value} tensors"):
+            c_type(dtype)
+
+
+@pytest.mark.parametrize(("length", "shown"), [(MAX_NAME, MAX_NAME), (MAX_NAME + 1, MAX_NAME + 3)])
+def test_of_a_long_name_the_end_is_shown(length, shown):
+    name = "ab" * length
+    found = short_name(f"{name[:length]};fused")
+    assert len(found) == shown
+    assert found == (name[:length] if shown == length else f"...{name[1:length]}")
 
 
 def test_the_least_integer_has_a_name():

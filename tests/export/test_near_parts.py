@@ -9,9 +9,11 @@ import pytest
 from tests.export.models import dense
 from tests.export.test_state_windows import Q
 from tests.graphs import small_cnn
+from tinyrt.backends.c.weights import Weights
 from tinyrt.errors import UnsupportedError
 from tinyrt.export import find_core
 from tinyrt.export.audio import _to_input
+from tinyrt.export.blob import choices
 from tinyrt.export.blob.choices import choices_of
 from tinyrt.export.board import _printed
 from tinyrt.export.ports import Port
@@ -111,6 +113,26 @@ def test_a_blob_is_asked_for_no_more_than_other_weights_may_need(is_int8, core):
         graph = quantize_graph(graph, x, QuantConfig())
     made = choices_of(graph, target_of(find_core(core), find_optimize("balanced")), sliced=False)
     assert (made.plain_sums, made.room) == (frozenset(), frozenset())
+
+
+@pytest.mark.parametrize("sliced", [False, True])
+def test_a_blob_leaves_out_blocks_and_has_tiles_where_they_pay(sliced, monkeypatch):
+    layers = [
+        SimpleNamespace(index=i, form=f) for i, f in ((3, Weights.BLOCKS), (5, Weights.DENSE))
+    ]
+    monkeypatch.setattr(choices, "sparse_layers", lambda *given: layers)
+    forms = [None, SimpleNamespace(form=Weights.WINOGRAD), SimpleNamespace(form=Weights.DENSE)]
+    convolutions = [n.index for n in small_cnn().bound() if n.op == "conv2d"]
+    stored = dict(zip(convolutions, forms, strict=False))
+
+    def choose(node, target):
+        return SimpleNamespace(name="", stored=stored.get(node.index))
+
+    monkeypatch.setattr(choices, "choose", choose)
+    target = target_of(find_core("m4"), find_optimize("balanced"))
+    made = choices_of(small_cnn(), target, sliced=sliced)
+    assert made.blocks == (frozenset() if sliced else {3})
+    assert made.tiles == {convolutions[1]}
 
 
 @pytest.mark.parametrize("scale", [0.5, (0.5, 0.25)])

@@ -6,8 +6,8 @@ from inspect import signature
 import numpy as np
 import pytest
 
+from tests.emulate.test_refusals import refused
 from tests.export.models import dense
-from tests.faults.test_refusals_emulate import refused
 from tests.listening import PIPELINE
 from tinyrt import ExportOptions
 from tinyrt.cli.deploy import export

@@ -8,10 +8,12 @@ from tests.memory import nets
 from tinyrt.errors import BudgetError
 from tinyrt.export import ExportOptions, bundle, export_graph
 from tinyrt.export.request import Request
+from tinyrt.export.states import StateLayout
 from tinyrt.ir import DType, Value
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.resize import ResizeAttrs
 
+NO_STATES = StateLayout({}, 0, {}, frozenset(), ())
 NONE = None
 """A region is too small."""
 
@@ -58,6 +60,22 @@ def test_tiles_go_where_they_alone_stand_against_a_plan(case, monkeypatch):
     request = Request.of("cortex-m4", "balanced", ExportOptions(**asked))
     target, found = bundle._planned(None, request, None)
     assert (target.tiles, found) == (stays, first if stays else other)
+
+
+@pytest.mark.parametrize("limit", [None, 4096])
+@pytest.mark.parametrize(
+    ("asked", "planner"),
+    [({"input_rows": True}, "plan_pushed"), ({"by_rows": True}, "plan_by_rows"), ({}, None)],
+)
+def test_an_arena_that_is_small_enough_is_not_made_smaller(asked, planner, limit, monkeypatch):
+    """Rows are planned where they are asked for, or a limit is; the rest as a whole."""
+    told = []
+    for name in ("plan_pushed", "plan_by_rows", "plan_memory"):
+        monkeypatch.setattr(bundle, name, lambda *_, n=name, **k: told.append((n, k.get("enough"))))
+    bundle._plan(nets.random_net(3), None, ExportOptions(max_arena=limit, **asked), NO_STATES)
+    usual = "plan_by_rows" if limit else "plan_memory"
+    enough = (limit or 0) if planner or limit else None
+    assert told == [(planner or usual, enough)]
 
 
 def test_a_limit_that_takes_rows_and_no_tiles_is_kept(tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ from tests.asked import asked
 from tests.c.host import build_program, host_compiler, run_program
 from tests.export.models import dense, views
 from tests.graphs import Builder
+from tests.listening import PIPELINE, int8_net, saved
 from tests.memory.targets import DSP
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import write_tflite
@@ -75,6 +76,15 @@ def test_a_file_is_exported_as_its_graph_is(tmp_path, option):
     for path in (p for p in of_graph.directory.rglob("*") if p.is_file()):
         other = of_file.directory / path.relative_to(of_graph.directory)
         assert other.read_bytes() == path.read_bytes(), path.name
+
+
+def test_a_graph_with_a_front_end_is_exported_as_its_file_is(tmp_path):
+    path = saved(tmp_path / "ears.tflite", int8_net(), PIPELINE)
+    of_file = export_c(path, tmp_path / "file")
+    given = {"model_sha256": of_file.model_sha256, "front_end": PIPELINE}
+    of_graph = export_graph(read_tflite(path), tmp_path / "graph", **given)
+    assert of_graph.identity == of_file.identity
+    assert of_graph.audio == of_file.audio is not None
 
 
 @pytest.mark.parametrize(

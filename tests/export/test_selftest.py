@@ -2,19 +2,23 @@
 
 import ctypes
 import re
+import zlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from tests.asked import asked
-from tests.export.models import dense, echo, views
+from tests.export.models import Q, dense, echo, views
 from tests.firmware.device import require_core
-from tests.graphs import small_cnn
+from tests.graphs import Builder, small_cnn
 from tests.kept_objects import compile_sources
 from tests.quantize.test_mixed import samples
 from tinyrt.emulate import image, run_image
 from tinyrt.errors import ToolError, UnsupportedError
 from tinyrt.export import ExportOptions, Memories, export_graph
+from tinyrt.export.selftest import _golden, _looks, _zeros
+from tinyrt.ir import DType, Value
 from tinyrt.quantize import QuantConfig, quantize_graph
 
 FLAGS = ("-std=c99", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic")
@@ -80,6 +84,29 @@ def test_what_answers_as_the_host_passes(graph, options, looks, tmp_path):
     test, ports = project.selftest, (*project.inputs, *project.outputs)
     digests = 4 * test.looks
     assert test.data_bytes == test.vectors * (sum(port.nbytes for port in ports) + digests)
+
+
+def test_each_vector_has_all_rows_of_its_inputs():
+    b = Builder((2, 4))
+    graph = b.graph(b.op("relu", ("x",)))
+    feeds, answers, digests = _golden(graph, 3, {*graph.outputs})
+    ((x,), (y,), (sums,)) = (each.values() for each in (feeds, answers, digests))
+    assert x.shape == (6, 4)
+    np.testing.assert_array_equal(y, np.maximum(x, 0).reshape(3, 2, 4))
+    assert sums == [zlib.crc32(vector.tobytes()) for vector in y]
+
+
+def test_a_state_begins_with_what_stands_for_zero():
+    floats, integers = Value("s", DType.FLOAT32, (2,)), Value("s", DType.INT8, (2,), Q)
+    assert (_zeros(floats).tolist(), _zeros(integers).tolist()) == ([0.0, 0.0], [3, 3])
+
+
+def test_outputs_without_bytes_are_not_looked_at():
+    values = [Value(name, DType.INT8, shape, Q) for name, shape in (("a", (0, 4)), ("b", (1, 4)))]
+    nodes = [SimpleNamespace(outputs=(value,)) for value in values]
+    writer = SimpleNamespace(kernel_of=lambda node: node, pointer=lambda value: (value.name,))
+    looks = _looks(SimpleNamespace(bound=lambda: nodes), writer)
+    assert [look.value.name for look in looks] == ["b"]
 
 
 def spoil(project, pattern, old, new):

@@ -2,6 +2,8 @@
 
 import subprocess
 from dataclasses import replace
+from inspect import signature
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,11 +14,14 @@ from tests.export.models import dense, echo, softmax, views
 from tests.graphs import Builder
 from tests.kept_objects import compile_sources
 from tests.memory.nets import random_net
+from tinyrt.backends.c.kernel import Call, Kernel
+from tinyrt.backends.c.parts import cost
 from tinyrt.backends.c.parts.cutting import MARGIN
+from tinyrt.backends.c.parts.pace import pace_of
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import UnsupportedError
-from tinyrt.export import ExportOptions, export_graph, export_several
-from tinyrt.export.slices import _overlaps
+from tinyrt.export import ExportOptions, export_graph, export_several, find_core, slices
+from tinyrt.export.slices import NOTHING, Slice, _fit, _overlaps, _too_long
 from tinyrt.memory import ArenaPlan
 from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.shared.evaluate import evaluate
@@ -221,6 +226,50 @@ def test_an_op_that_cannot_be_cut_is_named(tmp_path):
     assert e.value.expected == "at most 20,000"
     needed = int(str(e.value.hint).split()[4].replace(",", ""))
     assert sliced(tmp_path / "out", graph, slices=needed).slices.longest.instructions == needed
+
+
+def test_neighbours_that_just_fit_share_a_slice():
+    one, other = (Slice((i,), n, NOTHING, True, ()) for i, n in ((0, 400), (1, 440)))
+    assert MARGIN * 1_000 == 400 + 440
+    assert _fit(one, other, 1_000)
+    assert not _fit(one, replace(other, instructions=441), 1_000)
+
+
+def test_what_is_asked_for_is_a_whole_number_of_instructions():
+    (node,) = dense().bound()
+    error = _too_long(node, SimpleNamespace(name="f"), 1234.6, 1_000)
+    assert "takes about 1,235 instructions" in error.problem
+    assert "ask for slices of 1,235," in error.hint
+
+
+COSTS = {"tinyrt_window_four_s8": 7.0, "tinyrt_window_four_part_s8": None, "tinyrt_add_s8": None}
+
+
+@pytest.mark.parametrize("function", COSTS)
+def test_parts_that_differ_are_estimated_each_for_itself(function, monkeypatch):
+    """By the pace of the core, as the whole call is."""
+    asked_for, told, part = [], [], Call(function, ())
+
+    def estimate(*given, pace):
+        asked_for.append((*given, pace))
+        return 7.0
+
+    def divide(call, whole, limit, cut, cost_of):
+        told.append((call, whole, limit, cost_of(part)))
+        return ()
+
+    monkeypatch.setattr(slices, "instructions_of", estimate)
+    monkeypatch.setattr(slices, "divided", divide)
+    (node,), core, call = dense().bound(), find_core("rv32imc"), Call("f", ())
+    kernel = Kernel(lambda: (call,))
+    plan = ArenaPlan({"x": 0, "y": 8}, 16, 0, ())
+    assert list(slices._parts(node, kernel, plan, core, 2_000)) == []
+    assert told == [(call, 7.0, 2_000, COSTS[function])]
+    pace = pace_of("rv32imc")
+    rest = (node, kernel, core.isa, pace)
+    parts = [(part, *rest)] if COSTS[function] else []
+    assert asked_for == [(call, *rest), *parts]
+    assert pace != signature(cost.instructions_of).parameters["pace"].default
 
 
 @pytest.mark.parametrize(

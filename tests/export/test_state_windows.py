@@ -1,9 +1,11 @@
 """Which states lie as windows that move on in place, and which are copied as the model says."""
 
+import re
 from dataclasses import dataclass
 
 import pytest
 
+from tinyrt.export import export_graph
 from tinyrt.export.states import lay_out, settle
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import verify
@@ -25,6 +27,7 @@ class Window:
     begin: int | None = None
     is_output: bool = False
     other_reader: bool = False
+    axis: int = 1
 
     def graph(self) -> Graph:
         state, rows, window = (
@@ -37,7 +40,7 @@ class Window:
         joined = ("s", "r") if self.state_first else ("r", "s")
         nodes = [
             Node("relu", "r", ("x",), ("r",), NoAttrs()),
-            Node("concatenation", "w", joined, ("w",), ConcatenationAttrs(1)),
+            Node("concatenation", "w", joined, ("w",), ConcatenationAttrs(self.axis)),
             Node("slice", "n", ("w",), ("n",), cut),
             Node("relu", "y", ("x",), ("y",), NoAttrs()),
         ]
@@ -51,7 +54,10 @@ class Window:
         return verify(graph)
 
 
-MOVES = {"rows of 16 bytes": Window(), "one row": Window(1), "two of eight": Window(2, 8)}
+MOVES = {
+    **{"rows of 16 bytes": Window(), "one row": Window(1), "two of eight": Window(2, 8)},
+    "an axis from the end": Window(2, 8, axis=-2),
+}
 STAYS = {
     "rows in front": Window(state_first=False),
     "several images": Window(batch=2),
@@ -74,6 +80,38 @@ def test_new_rows_push_out_the_oldest(name):
     assert layout.offsets == {"w": 0, "s": new, "n": new}
     assert layout.nbytes == 4 * case.channels + new
     assert [(fill.nbytes, fill.byte) for fill in layout.fills] == [(layout.nbytes, 0xFD)]
+
+
+def test_the_code_moves_the_window_on_by_the_new_rows(tmp_path):
+    project = export_graph(Window(2, 8).graph(), tmp_path)
+    code = (tmp_path / "net.c").read_text()
+    ((tail, new, rows, window),) = re.findall(r"tinyrt_shift\((\d+), (\d+), (.*), (.*)\)", code)
+    assert (tail, new, window) == ("32", "16", "state")
+    assert re.search(r"tinyrt_lut_s8\(.*, (.*)\);", code)[1] == rows
+    assert project.state_bytes == 48
+
+
+def test_windows_of_several_states_lie_one_behind_the_other():
+    """Each state is the end of its window, behind the rows that leave it."""
+    windows, nodes, values = {"a": 1, "b": 2}, [], {}
+    for name, new in windows.items():
+        shapes = {"x": new, "r": new, "s": 4, "w": 4 + new, "n": 4}
+        values |= {
+            name + part: Value(name + part, DType.INT8, (1, rows, 4), Q)
+            for part, rows in shapes.items()
+        }
+        x, r, s, w, n = (name + part for part in shapes)
+        nodes += [
+            Node("relu", r, (x,), (r,), NoAttrs()),
+            Node("concatenation", w, (s, r), (w,), ConcatenationAttrs(1)),
+            Node("slice", n, (w,), (n,), SliceAttrs((0, new, 0), (1, 4, 4), (1, 1, 1))),
+        ]
+    states = tuple((f"{name}s", f"{name}n") for name in windows)
+    inputs = [name + part for part in "xs" for name in windows]
+    graph = Graph("net", tuple(inputs), ("an", "bn"), values, tuple(nodes), states=states)
+    layout = lay_out(settle(verify(graph)))
+    assert layout.offsets == {"aw": 0, "as": 4, "an": 4, "bw": 20, "bs": 28, "bn": 28}
+    assert layout.nbytes == 20 + 24
 
 
 @pytest.mark.parametrize("name", STAYS)

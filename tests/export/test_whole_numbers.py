@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from tests.c.host import build_program, run_program
+from tinyrt.errors import UnsupportedError
 from tinyrt.export import export_graph
 from tinyrt.ir import DType, Graph, Node, Value
 from tinyrt.ops import OPS, verify
+from tinyrt.ops.cast import CastAttrs
 from tinyrt.ops.shared.evaluate import evaluate
 
 OPS_ON_INTEGERS = (
@@ -19,6 +21,23 @@ NUMBERS = np.array(
     [LIMITS.min, LIMITS.min + 1, -7, -3, -2, -1, 0, 1, 2, 3, 7, LIMITS.max - 1, LIMITS.max],
     np.int32,
 )
+
+
+@pytest.mark.parametrize("is_short", [True, False])
+def test_integers_of_64_bits_are_refused_by_what_they_may_be(is_short, tmp_path):
+    kind = DType.INT8 if is_short else DType.INT32
+    values = [Value("x", kind, (3,)), *(Value(n, DType.INT64, (3,)) for n in ("wide", "y"))]
+    nodes = (
+        Node("cast", "wide", ("x",), ("wide",), CastAttrs(DType.INT64)),
+        Node("add", "y", ("wide", "wide"), ("y",), OPS["add"].attrs()),
+    )
+    graph = verify(Graph("net", ("x",), ("y",), {v.name: v for v in values}, nodes))
+    with pytest.raises(UnsupportedError, match="no C kernel for int64 tensors") as found:
+        export_graph(graph, tmp_path / "out")
+    assert ("these would fit 32 bits" in found.value.problem) is is_short
+    assert found.value.op == "add 'y'"
+    assert found.value.tensor == "'y' s64[3]"
+    assert "tinyrt convert" in found.value.hint if is_short else "Clip" in found.value.hint
 
 
 @pytest.mark.parametrize("op", OPS_ON_INTEGERS)

@@ -139,7 +139,7 @@ def _processor(path: Path) -> int:
             file=str(path),
             expected="an ELF file, as the linker writes it",
         ) from error
-    number = int.from_bytes(header[18:20], "little")
+    number = int.from_bytes(header[18:], "little")
     if header[:6] != b"\x7fELF\x01\x01" or number not in MACHINES:
         raise DataError(
             "this is no firmware that can be emulated",

@@ -56,10 +56,9 @@ class Identity:
             ToolError: the board speaks another version of the protocol, or none.
 
         """
-        protocol = payload[0] if payload else 0
-        if payload and protocol != PROTOCOL:
+        if payload and payload[0] != PROTOCOL:
             raise ToolError(
-                f"the board at {port} speaks version {protocol} of the protocol",
+                f"the board at {port} speaks version {payload[0]} of the protocol",
                 expected=f"version {PROTOCOL}, which this tinyrt ({__version__}) speaks",
                 hint="export the model again with this tinyrt, build and flash the firmware",
             )

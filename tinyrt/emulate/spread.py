@@ -49,8 +49,9 @@ def boot_some(inputs: bytes, shared: Shared) -> Run:
 
     """
     board = shared.image.board
+    assert board is not None
     try:
-        toolchain.require(*([] if board is None else [board.qemu]))
+        toolchain.require(board.qemu)
     except ToolError as error:
         raise LacksToolsError(error.problem, hint=error.hint) from error
     with scratch_folder() as folder:

@@ -114,7 +114,7 @@ def _read(function: _Function, address: int, mnemonic: str, operands: str) -> No
         function.frame += _pushed_bytes(name, operation)
     if not name.startswith(_BRANCHES):
         return  # what follows is an address that the code loads
-    for target in _TARGET.finditer(operands):
+    if target := _TARGET.search(operands):
         callee = int(target[1], 16)
         # A branch to the function's own start is a loop; only a call is recursion.
         if callee != address or name in _CALLS:

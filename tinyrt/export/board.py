@@ -153,7 +153,7 @@ def write_board(
         "commands": [(c, MEANINGS[c]) for c in Command if selftest or c is not Command.SELFTEST],
         "faults": [(fault, MEANINGS[fault]) for fault in Fault],
         "sha256_bytes": Source(", ".join(map(str, bytes.fromhex(model_sha256 or "00" * 32)))),
-        "state_bytes": context["states"].nbytes if filled else 0,
+        "state_bytes": context["states"].nbytes,
         "arena_name": Source("arena_start" if len(context["regions"]) == 1 else "arena"),
         "arguments": Source("board->arena" + (", board->state" if filled else "")),
         "selftest": selftest,

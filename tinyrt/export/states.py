@@ -134,7 +134,7 @@ def _shift(graph: Graph, before: str, after: str) -> tuple[int, int, Shift] | No
     if join is None or cut is None or join.op != "concatenation" or len(join.inputs) != 2:
         return None
     window, rows = join.output, join.input(1)
-    axis = join.attrs_as(ConcatenationAttrs).axis % len(window.shape)
+    axis = join.attrs_as(ConcatenationAttrs).axis
     in_order = join.node.inputs[0] == before and math.prod(window.shape[:axis]) == 1
     if not in_order or rows.is_constant or rows.name == before or window.name in graph.outputs:
         return None

@@ -26,6 +26,11 @@ def code_of(*lines, at=0x100):
     return code
 
 
+def with_rules(timing, **rules):
+    """The same core where rules are others."""
+    return CoreTiming(replace(timing.table, rules={**timing.table.rules, **rules}))
+
+
 LOOP = code_of("subs r0, #1", "bne 100", "bx lr")
 """Nine turns back, then on, and back to the caller at 2."""
 COUNTS = Counts({Edge(0x100, 2, 0x100): 9, Edge(0x100, 2, 0x104): 1, Edge(0x104, 1, 2): 1})
@@ -54,7 +59,10 @@ def test_a_call_of_the_harness_is_not_the_model_s():
 
 
 def test_code_that_the_emulator_cuts_is_still_in_one_piece():
-    """The second load overlaps the first one, wherever the block ends; an interrupt is no jump."""
+    """The second load overlaps the first one, wherever the block ends; an interrupt is no jump.
+
+    Where one result is used next, only the most differs.
+    """
     code = code_of("ldr r0, [r1]", "ldr r2, [r1]", "bx lr")
     whole = Counts({Edge(0x100, 3, 2): 1})
     cut = Counts({Edge(0x100, 1, 0x102): 1, Edge(0x102, 2, 2): 1})
@@ -62,6 +70,10 @@ def test_code_that_the_emulator_cuts_is_still_in_one_piece():
     assert estimate(cut, code, M4, Flash()) == estimate(whole, code, M4, Flash())
     interrupted = Counts({Edge(0x100, 1, 0x20): 1, Edge(0x102, 2, 2): 1})
     assert estimate(interrupted, code, M4, Flash()) == Cycles(2 + 2 + 2, 2 + 2 + 4)
+    used = code_of("vadd s0, s1, s2*", "vmov r0, s0*", "bx lr")
+    cut = Counts({Edge(0x100, 1, 0x104): 1, Edge(0x104, 2, 2): 1})
+    assert estimate(cut, used, M4, Flash()) == estimate(whole, used, M4, Flash())
+    assert estimate(cut, used, M4, Flash()) == Cycles(1 + 1 + 2, 1 + 2 + 4)
 
 
 def test_accesses_that_are_not_aligned_take_longer():
@@ -69,6 +81,10 @@ def test_accesses_that_are_not_aligned_take_longer():
     plain = estimate(COUNTS, LOOP, M4, Flash())
     assert estimate(counts, LOOP, M4, Flash()) == Cycles(plain.low + 10, plain.high + 10 + 7)
     assert estimate(counts, LOOP, M0, Flash()) == estimate(COUNTS, LOOP, M0, Flash())
+    odd = with_rules(M0, unaligned_load=(2.0, 5.0), unaligned_store=(1.0, 3.0))
+    plain = estimate(COUNTS, LOOP, M0, Flash())
+    both = Cycles(plain.low + 2 * 10 + 7, plain.high + 5 * 10 + 3 * 7)
+    assert estimate(counts, LOOP, odd, Flash()) == both
 
 
 def test_wait_states_come_on_top():
@@ -87,6 +103,10 @@ def test_a_branch_is_mispredicted_where_it_changes_its_way():
     returns = Counts({Edge(0x104, 1, 2): 5})
     free = estimate(returns, LOOP, CoreTiming(replace(table, rules={})), Flash())
     assert estimate(returns, LOOP, priced, Flash()).high == free.high + 100 * 5
+    skipped = Counts({Edge(0x104, 1, 2): 5, Edge(0x104, 1, 0x106): 3})
+    code = LOOP | code_of("bx lr?", at=0x104)
+    free = estimate(skipped, code, CoreTiming(replace(table, rules={})), Flash())
+    assert estimate(skipped, code, priced, Flash()).high == free.high + 100 * 8
     often = Counts({Edge(0x100, 2, 0x100): 1, Edge(0x100, 2, 0x104): 1})
     free = estimate(often, LOOP, CoreTiming(replace(table, rules={})), Flash())
     assert estimate(often, LOOP, priced, Flash()).high == free.high + 100 * 2
@@ -134,12 +154,32 @@ def test_costs_add_up_unit_by_unit():
         (["ldr r4, [r3], #4*", "ldr r0, [r3]"], 2 + 1, 2 + 2),
         (["vadd s0, s1, s2*", "vadd s3, s1, s2*"], 2, 2),
         (["vadd s0, s1, s2*", "vmov r0, s0*"], 2, 3),
+        (["vmov r0, s0*", "ldr r1, [r0]"], 1 + 2 + 1, 1 + 2 + 1 + 1),
+        (["mov r4, #1?", "ldr r0, [r4]"], 1 + 2, 1 + 2 + 1),
+        (["it eq", "mov r1, #1?"], 1 + 1, 1 + 1),
+        (["ldr r0, [r1]", "ldr r2, [r1]*"], 2 + 1, 2 + 2),
+        (["ldr r0, [r1]*", "ldr r2, [r1]*"], 2 + 1, 2 + 1),
     ],
 )
 def test_instructions_side_by_side_on_m4(lines, least, most):
     """As the manual's rules say, without a jump."""
     lines = [line.replace(".w", "") for line in lines]
     assert M4.run([*code_of(*lines).values()]).bounds == (least, most)
+
+
+def test_each_figure_of_a_rule_and_of_a_list_has_its_place():
+    """By figures that no core has."""
+    odd = with_rules(M4, after_load=(-0.5, 9.0), float_result_used=(0.25, 2.0))
+    loads = [*code_of("ldr r0, [r1]", "ldr r2, [r1]").values()]
+    assert odd.run(loads).bounds == (2 + 1.5, 2 + 1.5)
+    used = [*code_of("vmov r0, s0*", "ldr r1, [r0]").values()]
+    assert odd.run(used).bounds == (1 + 2 + 1 + 0.25, 1 + 2 + 1 + 2)
+    # One load may save what it does behind another, and may be used by a float.
+    assert estimate_without_edges(4, code_of("ldr r0, [r1]"), odd, Flash()).low == 4 * 1.5
+    several = replace(M4.table.kind("load_multiple"), cycles=(1.0, 2.0), each=(0.5, 3.0))
+    kinds = {**M4.table.kinds, "load_multiple": several}
+    timing = CoreTiming(replace(M4.table, kinds=kinds))
+    assert timing.run([*code_of("ldmia r0, {r1, r2}").values()]).bounds == (1 + 1, 2 + 6)
 
 
 @pytest.mark.parametrize("timing", [M4, M7, M55])
@@ -160,6 +200,7 @@ def test_blocks_begin_where_control_can_come_in():
         *("movs r0, #9", "subs r0, #1", "it eq", "mov r1, #1?", "bne 102", "nop", "bl 100*"),
         *("movs r2, #1", "bx lr"),
     )
+    code = dict(reversed(code.items()))  # wherever a listing has it
     blocks = [[each.address for each in block] for block in blocks_of(code)]
     assert blocks == [[0x100], [0x102, 0x104, 0x106, 0x108], [0x10A, 0x10C], [0x110, 0x112]]
     jumping = {**code, **code_of("add pc, r7", at=0x200)}
@@ -182,6 +223,7 @@ def test_the_dearest_block_has_all_that_may_come_before_it():
     # its address is odd. The jump takes two to four.
     least, most = 2 - 1 + 2, 2 + 1 + 1 + 1 + 2 + 4
     assert estimate_without_edges(2, code, M4, Flash()) == Cycles(least, most)
+    assert estimate_without_edges(3, code, M4, Flash()) == Cycles(3 * least // 2, -(-3 * most // 2))
     # Four reads of code, and one of data.
     assert estimate_without_edges(2, code, M4, Flash(3)).high == most + 3 * 5
 

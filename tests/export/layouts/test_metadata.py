@@ -18,6 +18,7 @@ from tinyrt.errors import UnsupportedError
 from tinyrt.export import CORES, ExportOptions, bundle, export_graph
 from tinyrt.export.layouts import LAYOUTS, find_layout
 from tinyrt.export.layouts.arrange import semantic
+from tinyrt.export.layouts.example import Run
 
 SEMVER = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?"
@@ -226,11 +227,31 @@ def test_every_layout_that_refuses_a_core_says_which_it_takes():
         assert bool(refusing) == bool(layout.cores)
 
 
-def test_a_layout_that_there_is_not(tmp_path):
+@pytest.mark.parametrize(("name", "hint"), [("keil", None), ("mbde", "did you mean 'mbed'?")])
+def test_a_layout_that_there_is_not(name, hint, tmp_path):
     with pytest.raises(UnsupportedError) as refused:
-        export_graph(dense(), tmp_path / "out", options=ExportOptions(layout="keil"))
-    assert refused.value.problem == "there is no layout 'keil'"
+        export_graph(dense(), tmp_path / "out", options=ExportOptions(layout=name))
+    assert refused.value.problem == f"there is no layout '{name}'"
     assert refused.value.expected == ", ".join(LAYOUTS)
+    assert refused.value.hint == hint
+
+
+@pytest.mark.parametrize("state", [None, "state"])
+@pytest.mark.parametrize(
+    ("has", "calls"),
+    [
+        ((), ["invoke"]),
+        (("pushed",), ["begin", "push_row"]),
+        (("sliced",), ["invoke", "begin", "step", "cancel"]),
+        (("opened",), ["open", "invoke"]),
+        (("opened", "tested"), ["open", "invoke", "selftest"]),
+    ],
+)
+def test_an_example_calls_what_a_model_has(has, calls, state):
+    flags = {name: name in has for name in ("pushed", "sliced", "opened", "tested")}
+    run = Run("net", (), ("arena",), (), (), (), state, **flags)
+    at = 1 if "opened" in has else 0
+    assert list(run.calls) == [*calls[:at], *(["reset"] if state else []), *calls[at:]]
 
 
 @pytest.mark.parametrize("layout", ["arduino", "cmsis-pack"])

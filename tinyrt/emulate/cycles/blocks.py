@@ -87,9 +87,8 @@ def _mean(block: Sequence[Instruction], timing: CoreTiming, flash: Flash) -> Spa
             ways += [timing.passed(instruction, before)] if may_pass(instruction) else []
             total += Cost(min(way.least for way in ways), max(way.most for way in ways))
             total += Cost(0.0, timing.table.rule("mispredicted")[1])
-    rules = [timing.table.rule(rule) for rule in FROM_BEFORE]
     least = total.least - _saved(block[0], timing)
-    most = total.most + sum(max(rule[1], 0.0) for rule in rules)
+    most = total.most + sum(timing.table.rule(rule)[1] for rule in FROM_BEFORE)
     words = [max(1, facts_of(each).registers) for each in block if _accesses(each)]
     apart = max(timing.table.rule(rule)[1] for rule in ("unaligned_load", "unaligned_store"))
     # Every instruction may lie across two lines, and every word of data in another one.

@@ -104,7 +104,7 @@ class Facts:
     @property
     def writes_pc(self) -> bool:
         """Whether it jumps by what it computes or loads."""
-        return self.kind in ("write_pc", "load_pc") or _PC in self.result
+        return _PC in self.result
 
 
 FIXED = ("branch", "call", "loop_start", "loop_end")

@@ -174,8 +174,7 @@ class SegmentWriter:
 
     def _write_tables(self) -> None:
         rows = []
-        numbered = sorted(self._numbers, key=self._numbers.__getitem__)
-        for i in numbered[: len(_advancing(self._segment))]:
+        for i in list(self._numbers)[: len(_advancing(self._segment))]:
             ring = self._segment.ring_of(i)
             assert ring is not None
             # Sums are filled once; no batch drops them.
@@ -356,7 +355,7 @@ def _advancing(segment: Segment) -> set[int]:
 
 
 def _stage_numbers(segment: Segment, merged: Collection[int]) -> dict[int, int]:
-    """Stage -> its number in the C code.
+    """Stage -> its number in the C code, in the order of these numbers.
 
     Stages with rings come first, in the order of the table of rings. Stages in the table of calls
     are neighbours.

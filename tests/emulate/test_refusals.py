@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from tests.emulate.test_failing_images import booted
 from tests.export.models import dense
-from tests.faults.test_tools import booted
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import run_emulated, toolchain
 from tinyrt.emulate.baseline import load_baseline
@@ -33,6 +33,7 @@ def refused(action, kind):
 @pytest.mark.parametrize(
     ("core", "board", "says"),
     [
+        ("cortex-m4", "mps2-an387", ["there is no board 'mps2-an387'", "did you mean 'mps2-an38"]),
         ("cortex-m4", "toaster", ["there is no board 'toaster'", *BOARDS]),
         (
             "cortex-m0",
