@@ -17,7 +17,6 @@ from tinyrt.attached import front_end_of
 from tinyrt.cli.look import camera_facts
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.dsp import Boxes, Camera, Vision
-from tinyrt.dsp.vision import front_end_from_json
 from tinyrt.emulate.camera import SeenByHost, emulate_frames
 from tinyrt.errors import DataError, ModelFormatError, UnsupportedError
 from tinyrt.interpreter import load
@@ -245,28 +244,7 @@ def test_a_model_of_another_kind_is_refused(text):
     assert caught.value.expected
 
 
-CAMERA = GREY.camera.as_dict()
-WRONG = {
-    "the option camera is 3": {"camera": 3},
-    "the option height is 1": {"camera": CAMERA | {"height": 1}},
-    "the option scale is 0": {"camera": CAMERA, "scale": 0},
-    "the option scale is (1, 2)": {"camera": CAMERA, "scale": [1, 2]},
-    "the option mean is 1048577": {"camera": CAMERA, "mean": 1048577},
-    "the option boxes is 3": {"camera": CAMERA, "boxes": 3},
-    "the option version is 2": {"camera": CAMERA, "version": 2},
-    "the option name is 'detector'": {"camera": CAMERA, "detector": None},
-}
-
-
-@pytest.mark.parametrize("text", WRONG)
-def test_entries_that_do_not_fit_are_refused(text):
-    with pytest.raises(DataError, match=re.escape(text)):
-        Vision.from_dict(WRONG[text])
-
-
-def test_as_plain_data_and_back(tmp_path):
-    for vision in (GREY, COLOURS):
-        assert front_end_from_json(vision.to_json()) == vision
+def test_entries_that_do_not_fit_the_model(tmp_path):
     eyes = saved(tmp_path / "eyes.tflite", int8_net(), replace(GREY, camera=Camera(9, 9, 9, 9)))
     with pytest.raises(UnsupportedError, match="the input is no image of the camera's size"):
         api.inspect_model(eyes)

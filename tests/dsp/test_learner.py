@@ -124,6 +124,7 @@ def test_limits_are_in_real_units():
     learner = drawn(scale=0.25, bits=10, max_step=0.5, max_drift=2.0)
     assert learner.limits == (128, 512, 512, 2048)
     assert replace(learner, max_step=1e-6).limits[0] == 1
+    assert drawn(bits=24, max_drift=1e3).limits[1::2] == (int(0.02 * 1e3 * 2**24), MAX_BIAS)
 
 
 def test_without_a_number_there_are_as_many_bits_as_leave_room():
@@ -170,7 +171,8 @@ def test_options_as_plain_data():
 def test_options_at_their_ends_are_taken():
     most = {"rate": 10, "scale": 1e-3, "max_step": 1e3, "max_drift": 1e3, "bits": 16}
     least = {"rate": 1e-6, "scale": 1e3, "max_step": 1e-6, "max_drift": 1e-6, "bits": 8}
-    for options in (most, least):
+    moving = {"rate": 4, "scale": 64, "bits": 15}, {"rate": 2.0**-18, "scale": 1, "bits": 15}
+    for options in (most, least, *moving):
         Learner(((1, 2), (3, 4)), (0, 0), 0, **options)
 
 
@@ -191,6 +193,7 @@ REFUSED = {
     "the option classes is 1": {"weights": [[1, 2]], "biases": [1]},
     "the option classes is 257": {"weights": [[1]] * 257, "biases": [1] * 257},
     "the option features is 0": {"weights": [[], []]},
+    "the option classes is 0": {"weights": []},
     "the option features is 4097": {"weights": [[1] * 4097] * 2},
     "the option weights is 'rows of different lengths'": {"weights": [[1, 2], [3]]},
     f"the option weights is {MAX_WEIGHT + 1}": {"weights": [[1, 2], [3, MAX_WEIGHT + 1]]},
@@ -203,6 +206,8 @@ REFUSED = {
     "the option rate is 11": {"rate": 11},
     "the option rate is 1e-06": {"rate": 1e-6, "scale": 1e-3},
     "the option rate is 9.0": {"rate": 9.0, "scale": 900.0},
+    "the option rate is 8": {"rate": 8, "scale": 64, "bits": 15},
+    "the option rate is 1.9": {"rate": 2.0**-19, "scale": 1, "bits": 15},
     "the option max_step is 0": {"max_step": 0},
     "the option max_drift is -1": {"max_drift": -1},
     "the option name is 'weigths'": {"weigths": 1},
