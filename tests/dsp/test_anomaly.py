@@ -87,37 +87,6 @@ def test_an_alarm_needs_so_many_in_a_row():
     assert not stream.push(far[:2], np.zeros((2, 1), np.int8))[1].any()
 
 
-def test_what_the_host_answers(engine):
-    heard = api.listen_model(engine, SAMPLES)
-    fit, model = fitted(PIPELINE, load(engine).graph), load(engine)
-    rows = fit.stored(PIPELINE.stream().push(SAMPLES))
-    (raw,) = heard.raw.values()
-    x, y = model.graph.input_values[0].q, model.graph.output_values[0].q
-    real = x.scale * (rows.astype(float) - x.zero_point) - y.scale * (
-        raw.astype(float) - y.zero_point
-    )
-    np.testing.assert_allclose(heard.errors, (real**2).mean(1), rtol=0.02)
-    above = heard.errors > 12
-    np.testing.assert_array_equal(heard.alarms, above & np.concatenate([[False], above[:-1]]))
-    assert 3 < heard.alarms.sum() < len(above) - 3
-    assert heard.detected is None
-
-
-def test_windows_of_several_rows(tmp_path, monkeypatch):
-    pipeline = replace(PIPELINE, stride=1)
-    path = saved(tmp_path / "e.tflite", autoencoder(2), pipeline)
-    whole = api.listen_model(path, SAMPLES)
-    assert whole.alarms.any()
-    for at_once in (1, 5):  # a row of answers above the threshold goes on in the next piece
-        monkeypatch.setattr(api.listening, "WINDOWS_AT_ONCE", at_once)
-        pieces = api.listen_model(path, SAMPLES)
-        for name in ("sums", "alarms", "errors", "samples"):
-            np.testing.assert_array_equal(getattr(pieces, name), getattr(whole, name))
-    for core in sampled([], ["host"]):
-        assert api.emulate_recording(path, SAMPLES, core=core).bit_exact
-    assert api.listen_model(path, SAMPLES[:10]).errors.shape == (0,)
-
-
 @pytest.mark.device
 @pytest.mark.parametrize(
     "core", sampled([], ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55", "rv32imc"])
