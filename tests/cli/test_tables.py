@@ -114,6 +114,7 @@ def test_passes_are_listed_with_why_they_did_something():
 
 def test_passes_are_listed_with_what_they_did_and_refused():
     log = RewriteLog([("fold", "a"), ("fuse", "b")], {("fuse", "c"): "why", ("fold", "a"): "no"})
+    log.refused["cut", "d"] = "too wide"
     assert lines_of(tables.passes(log)) == [
         "applied",
         "",
@@ -125,8 +126,9 @@ def test_passes_are_listed_with_what_they_did_and_refused():
         "refused",
         "",
         "  pass   op   reason",
-        " ────────────────────",
+        " ──────────────────────",
         "  fuse   c    why",
+        "  cut    d    too wide",
         "",
     ]
 

@@ -1,13 +1,11 @@
 """Alarms of autoencoders: near the mean squared error, exact on devices, and what is refused."""
 
-import json
 import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from tests.cli.calls import call, call_json
 from tests.firmware.device import require_core
 from tests.graphs import Builder
 from tests.listening import float_net, saved
@@ -115,30 +113,6 @@ def test_a_device_that_differs_is_noticed():
         other = found.copy()
         other[place] += 1
         assert not expected.decided(other)
-
-
-LINE = "alarm mean squared error above 12, 2 in a row"
-
-
-def test_what_commands_say(engine, tmp_path):
-    np.save(tmp_path / "a.npy", SAMPLES)
-    heard = api.listen_model(engine, SAMPLES)
-    found = call_json("run", engine, tmp_path / "a.npy", "-o", tmp_path / "o.npz")
-    assert found["errors"] == heard.errors.tolist()
-    assert found["alarms"] == heard.alarms.tolist()
-    with np.load(tmp_path / "o.npz") as file:
-        np.testing.assert_array_equal(file["tinyrt.errors"], heard.errors)
-        np.testing.assert_array_equal(file["tinyrt.alarms"], heard.alarms)
-    lines = [line.split() for line in call("run", engine, tmp_path / "a.npy").stdout.splitlines()]
-    for line, at, error, alarm in zip(
-        lines[3:], heard.samples, heard.errors, heard.alarms, strict=False
-    ):
-        assert line == [f"{at / 100:.3f}", f"{error:.4g}", *(["alarm"] if alarm else [])]
-    lines = [" ".join(line.split()) for line in call("inspect", engine).stdout.splitlines()]
-    assert LINE in lines
-    shown = call_json("inspect", engine)["front_end"]
-    assert shown["anomaly"] == {"threshold": 12.0, "consecutive": 2}
-    assert Pipeline.from_dict(json.loads(json.dumps(shown))) == PIPELINE
 
 
 REFUSED = {
