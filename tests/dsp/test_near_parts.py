@@ -109,6 +109,7 @@ BOXES = {
     "all found and kept": ((64, 30), (15, 105, 4, 23), (15, 105, 4, 23)),
     "all found": ((16, 9), (15, 105, 4, 17), (15, 105, 4, 17)),
     "some found": ((13, 4), (15, 102, 2, 4), (15, 102, 4, 7)),
+    "one of the last eight": ((9, 9), (15, 84, 3, 17), (15, 84, 3, 17)),
 }
 """Candidates and boxes kept, of 15 scores -> terms of what is met, and of the most."""
 
