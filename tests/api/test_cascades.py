@@ -42,12 +42,17 @@ def rows(path, x):
 def test_each_sample_has_the_scores_of_the_model_that_answers(threshold, models):
     x = samples(50, 3)
     first, second = (rows(path, x) for path in models)
-    found = Cascade(*models, threshold=threshold).run(x)
+    cascade = Cascade(*models, threshold=threshold)
+    found = cascade.run(x)
+    real = cascade.real_scores(found)
+    units = [load(path).graph.output_values[0].q for path in models]
     ahead = margins(first)
     for i, scores in enumerate(found.scores):
         stays = ahead[i] >= threshold
         np.testing.assert_array_equal(scores, first[i] if stays else second[i])
         assert found.stages[i] == (0 if stays else 1)
+        q = units[found.stages[i]]
+        np.testing.assert_allclose(real[i], q.scale * (scores.astype(float) - q.zero_point))
     assert 0 < (ahead >= 30).sum() < 50
     np.testing.assert_array_equal(found.classes, found.scores.argmax(axis=1))
 

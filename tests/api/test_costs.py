@@ -2,22 +2,25 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import tinyrt
+from tests.dsp.test_anomaly import autoencoder
 from tests.graphs import small_cnn
+from tests.moving import PIPELINE as MOVING
 from tests.sampling import WHOLE, sampled
 from tests.seeing import GREY, frames_of, int8_net
-from tinyrt import api
+from tinyrt import api, export
 from tinyrt.api import costs
-from tinyrt.api.costs import MARGINS, Basis, ModelCost, cost
+from tinyrt.api.costs import MARGINS, Basis, ModelCost, cost, cost_by_formula
 from tinyrt.attached import front_end_entry, front_end_of
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import save_tflite
-from tinyrt.emulate import Timing
+from tinyrt.emulate import Timing, image
 from tinyrt.errors import BudgetError, DataError, UnsupportedError
 from tinyrt.export import ExportOptions
 from tinyrt.quantize import quantize_graph
@@ -244,6 +247,39 @@ def test_options_of_the_export_are_asked_for(tmp_path):
         cost(path, options=ExportOptions(max_arena=50))
     with pytest.raises(UnsupportedError, match="a cost takes no option 'blob'"):
         cost(path, options=ExportOptions(blob=True))
+
+
+def test_a_graph_costs_by_formula_what_it_costs_on_its_core(tmp_path):
+    graph = read_tflite(save_tflite(int8(), tmp_path / "m.tflite"))
+    found = [cost_by_formula(graph, "m4", optimize) for optimize in ("speed", "size")]
+    assert found == [cost(graph, "m4", optimize=optimize) for optimize in ("speed", "size")]
+    assert found[0] != found[1]
+    assert cost_by_formula(graph, "m0") == cost(graph, "m0")
+
+
+def test_what_is_linked_has_room_for_what_comes_between_two_answers(monkeypatch):
+    """Samples of all steps and axes, or bytes of a frame; made as the code is asked for."""
+    exported, linked, real = [], [], export.export_graph
+    sizes = SimpleNamespace(sizes=SimpleNamespace(weights=7, code=9))
+    monkeypatch.setattr(
+        *(export, "export_graph"), lambda *a, **k: exported.append(k) or real(*a, **k)
+    )
+    monkeypatch.setattr(image, "build_image", lambda *_, samples: linked.append(samples) or sizes)
+    pipeline, (net, vision, _) = replace(MOVING, detector=None, stride=2), eyes()
+    graph = autoencoder(2)
+    told = cost(graph, "m4", basis="linked", optimize="size", front_end=pipeline)
+    assert (told.code, told.weights) == (9, 7)
+    assert exported[0] == {
+        **{"core": "cortex-m4", "optimize": "size", "options": ExportOptions()},
+        "front_end": pipeline,
+    }
+    pushed = ExportOptions(input_rows=True)
+    cost(net, "m4", basis="linked", front_end=vision, options=pushed)
+    assert (exported[1]["front_end"], exported[1]["options"]) == (vision, pushed)
+    cost(net, "m4", basis="linked")
+    camera, motion = vision.camera, pipeline.front
+    frame = camera.height * camera.line_bytes
+    assert linked == [2 * motion.step * motion.axes, frame, None]
 
 
 def test_front_ends_that_cost_nothing_that_is_known():

@@ -84,8 +84,17 @@ def test_a_compiler_without_a_c_library(path):
     assert (found["cc"].state, found["cc"].found) == (State.GOOD, "cc 9")
     assert found["C library"].state is State.BROKEN
     assert found["C library"].mend == "apt-get install libc6-dev"
-    path("cc", "echo cc 9")
-    assert "C library" not in look("compiler")
+    for script in ("echo cc 9", "exit 1"):
+        path("cc", script)
+        assert "C library" not in look("compiler")
+
+
+def test_another_compiler_than_the_host_s_is_not_asked_for_its_library(path):
+    path("gcc", 'case "$*" in *--version*) echo gcc 9;; *) exit 1;; esac')
+    assert CORES["host"].compiler != "gcc"
+    found = look("compiler")
+    assert found["gcc"].state is State.GOOD
+    assert "C library" not in found
 
 
 def test_a_program_that_does_not_start(path):
@@ -230,7 +239,7 @@ def requiring(monkeypatch, *lines, **versions):
 
 
 def test_libraries_missing_too_old_and_broken(monkeypatch):
-    lines = ("json>=2.1", "absent>=1", "re", 'csv>=3; extra == "demo"', "no_such_module")
+    lines = ("json>=2.1", "=3", "absent>=1", "re", 'csv>=3; extra == "demo"', "no_such_module")
     requiring(monkeypatch, *lines, json="2.0.9", re="1", csv="3", no_such_module="7")
     found = look("libraries")
     assert list(found) == ["json", "absent", "re", "no_such_module"]
@@ -263,6 +272,7 @@ def test_a_tree_that_is_not_installed(monkeypatch):
     [
         (">=1.26", "1.26", True),
         (">=1.26", "1.26.0", True),
+        ("==1.26.0", "1.26", True),
         (">=1.26", "1.25.9", False),
         (">=1.9", "1.26", True),
         ("<3", "3.0", False),
@@ -362,6 +372,16 @@ def test_nothing_works_without_these(part, monkeypatch):
 def test_what_is_limited_does_not_fail():
     check = Check("arm", "cores", State.LIMITED, "one; not another")
     assert Health((check,), frozenset({"arm"})).healthy
+
+
+def test_as_plain_data():
+    checks = Check("gpu", "g", State.MISSING, "?"), Check("arm", "x", State.GOOD, "1", "mend")
+    needed = frozenset(doctor.PARTS) - {"gpu"}
+    found = Health(checks, needed).as_dict()
+    assert (found["healthy"], found["needed"]) == (True, sorted(needed))
+    gpu, arm = found["checks"]
+    assert (gpu["needed"], gpu["for"], gpu["state"]) == (False, doctor.PARTS["gpu"].use, "missing")
+    assert (arm["needed"], arm["part"], arm["found"], arm["mend"]) == (True, "arm", "1", "mend")
 
 
 def test_a_part_that_is_none_is_refused():

@@ -1,12 +1,16 @@
 """What an inspection says of a model: plans as asked for, and figures only where there are some."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pytest
 
 from tests.graphs import small_cnn
 from tests.quantize.test_mixed import samples
 from tinyrt import api
+from tinyrt.api.inspection import placement_of
 from tinyrt.convert.tflite.writer import save_tflite
-from tinyrt.errors import UnsupportedError
+from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.interpreter import Interpreter
 from tinyrt.quantize import QuantConfig, quantize_graph
 
@@ -56,3 +60,15 @@ def test_every_op_has_its_costs_and_the_model_their_sum(path):
     assert alive == found.plan.alive_bytes(len(graph.nodes))
     assert max(alive) <= found.arena_bytes
     assert len(set(alive)) > 1
+
+
+def test_ops_run_where_their_segment_does(path):
+    found = api.inspect_model(path)
+    assert (found.placement, found.device_of(0)) == ((), "")
+    parts = (("gpu", (0, 2)), ("cpu", (1,)))
+    segments = tuple(SimpleNamespace(device=device, nodes=nodes) for device, nodes in parts)
+    placed = replace(found, placement=segments)
+    assert [placed.device_of(i) for i in range(4)] == ["gpu", "cpu", "gpu", ""]
+    with pytest.raises(DataError, match="backend numba runs all ops in one place") as caught:
+        placement_of(found.graph, "numba")
+    assert caught.value.expected == "backend cuda"

@@ -31,6 +31,15 @@ def test_samples_that_fit_both_ways_are_named(use, tmp_path):
         use(squares(tmp_path), tmp_path)
 
 
+def test_each_output_is_looked_at(tmp_path):
+    """The first one is the same both ways."""
+    m = OnnxModel()
+    x = m.input(1, 4, 4)
+    same, other = m.op("MatMul", x, m.weights(4, 3)), m.op("Conv", x, m.weights(3, 4, 3))
+    with pytest.warns(ConversionWarning, match=SAYS):
+        evaluated(m.save(tmp_path, same, other), tmp_path)
+
+
 @pytest.mark.parametrize("use", [quantised, evaluated])
 def test_where_both_ways_answer_the_same_nothing_is_said(use, tmp_path, recwarn):
     use(squares(tmp_path, same=True), tmp_path)

@@ -1,6 +1,5 @@
 """Models that carry a camera: attached, at work on frames, and what is refused."""
 
-import json
 import re
 from dataclasses import replace
 from types import SimpleNamespace
@@ -8,16 +7,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tests.cli.calls import call, call_json
+from tests.cli.calls import call_json
 from tests.listening import PIPELINE, saved
 from tests.listening import int8_net as ears_net
 from tests.seeing import BOXES, CODED, COLOURS, GREY, float_net, frames_of, int8_net
 from tinyrt import api
 from tinyrt.attached import front_end_of
-from tinyrt.cli.look import camera_facts
 from tinyrt.convert.tflite.reader import read_tflite
-from tinyrt.dsp import Boxes, Camera, Vision
-from tinyrt.dsp.vision import front_end_from_json
+from tinyrt.dsp import Boxes, Camera
 from tinyrt.errors import DataError, ModelFormatError, UnsupportedError
 from tinyrt.interpreter import load
 from tinyrt.ir import DType
@@ -30,27 +27,6 @@ def eyes(tmp_path):
 
 
 THE_SAME = replace(COLOURS, scale=(0.02,) * 3, mean=(99.0,) * 3)
-TABLES = {
-    "grey": (GREY, 1),
-    "grey in a list": (replace(GREY, scale=(0.02,), mean=(120.5,)), 1),
-    "colours": (COLOURS, 3),
-    "means differ": (replace(COLOURS, scale=0.02), 3),
-    "scales differ": (replace(COLOURS, mean=99.0), 3),
-    "one of all": (replace(COLOURS, scale=0.02, mean=99.0), 1),
-    "the same of each": (THE_SAME, 1),
-}
-"""What scales and means are of -> so many tables."""
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_as_many_tables_as_channels_differ_and_the_command_says_so(name):
-    vision, count = TABLES[name]
-    fit = sighted(vision, int8_net(vision.camera.channels))
-    assert (len(fit.tables), vision.is_each) == (count, count > 1)
-    (scale, *_), (mean, *_) = vision.scales, vision.means
-    told = f"{scale:g} * (byte - {mean:g})"
-    own = "each colour by a scale and a mean of its own"
-    assert camera_facts(fit)["  byte"] == (own if count > 1 else told)
 
 
 @pytest.mark.parametrize(
@@ -93,65 +69,6 @@ def test_frames_from_files_and_arrays(eyes, tmp_path):
         assert found.scores.tolist() == want.scores.tolist()
         assert found.boxes.tolist() == want.boxes.tolist()
     assert whole.outputs.keys() == whole.raw.keys()
-
-
-def test_a_camera_is_attached_shown_and_taken_off(eyes, tmp_path):
-    bare, out = saved(tmp_path / "bare.tflite", int8_net(), None), tmp_path / "o.tflite"
-    (tmp_path / "o.json").write_text(json.dumps(GREY.as_dict()))
-    found = call_json("front-end", bare, tmp_path / "o.json", "-o", out)
-    assert (found["front_end"], found["vision"]) == (None, GREY.as_dict())
-    assert call_json("inspect", out)["vision"] == GREY.as_dict()
-    assert front_end_of(out) == GREY
-    text = "scale = 0.02\nmean = 120.5\n[camera]\nheight = 15\nwidth = 22\nrows = 6\ncolumns = 8\n"
-    (tmp_path / "o.toml").write_text(text)
-    api.attach_front_end(bare, tmp_path / "o.toml", out)
-    assert front_end_of(out) == Vision(Camera(15, 22, 6, 8), 0.02, 120.5)
-    api.attach_front_end(eyes, None, out)
-    assert front_end_of(out) is None
-    lines = [" ".join(line.split()) for line in call("inspect", eyes).stdout.splitlines()]
-    for line in (
-        "camera 22 x 15 pixels of rgb565",
-        "crop 17 x 13 from (3, 1)",
-        "image 8 x 6, grey, area",
-        "byte 0.02 * (byte - 120.5)",
-        "boxes at most 4, of 12 anchors and 3 classes; scores at least 10",
-    ):
-        assert line in lines
-    colours = saved(tmp_path / "c.tflite", int8_net(3), COLOURS)
-    text = " ".join(call("inspect", colours).stdout.split())
-    assert "crop all of it image 8 x 6, colours, bilinear byte each colour by a scale" in text
-
-
-def test_commands_on_frames(eyes, tmp_path):
-    frames = frames_of(GREY, 9)
-    np.save(tmp_path / "f.npy", frames)
-    seen = api.look_model(eyes, frames)
-    found = call_json("run", eyes, tmp_path / "f.npy", "-o", tmp_path / "o.npz")
-    assert [[b["score"] for b in one] for one in found["boxes"]] == [
-        f.scores.tolist() for f in seen.boxes
-    ]
-    i = next(i for i, f in enumerate(seen.boxes) if len(f.scores))
-    assert found["boxes"][i][0]["box"] == seen.boxes[i].boxes[0].tolist()
-    assert found["boxes"][i][0]["label"] == seen.boxes[i].classes[0]
-    with np.load(tmp_path / "o.npz") as written:
-        for name, array in seen.outputs.items():
-            np.testing.assert_array_equal(written[name], array)
-    rows = [line.split() for line in call("run", eyes, tmp_path / "f.npy").stdout.splitlines()]
-    first = [i, *seen.boxes[i].boxes[0], seen.boxes[i].classes[0], seen.boxes[i].scores[0]]
-    assert [*map(str, first)] in rows
-    colours = saved(tmp_path / "c.tflite", int8_net(3), COLOURS)
-    np.save(tmp_path / "c.npy", frames_of(COLOURS, 3))
-    answers = api.look_model(colours, tmp_path / "c.npy")
-    (raw,), (real,) = answers.raw.values(), answers.outputs.values()
-    best = raw.reshape(3, -1).argmax(axis=1)
-    assert call_json("run", colours, tmp_path / "c.npy")["best"] == best.tolist()
-    rows = [line.split() for line in call("run", colours, tmp_path / "c.npy").stdout.splitlines()]
-    assert ["2", str(best[2]), f"{real[2].ravel()[best[2]]:.4g}"] in rows
-    exported = call_json("export", eyes, "-o", tmp_path / "c")
-    assert exported["camera"]["vision"] == GREY.as_dict()
-    assert f"{exported['camera']['state_bytes']} bytes of state, 320 of constants" in " ".join(
-        call("export", eyes, "-o", tmp_path / "c").stdout.split()
-    )
 
 
 @pytest.mark.slow
@@ -233,28 +150,7 @@ def test_a_model_of_another_kind_is_refused(text):
     assert caught.value.expected
 
 
-CAMERA = GREY.camera.as_dict()
-WRONG = {
-    "the option camera is 3": {"camera": 3},
-    "the option height is 1": {"camera": CAMERA | {"height": 1}},
-    "the option scale is 0": {"camera": CAMERA, "scale": 0},
-    "the option scale is (1, 2)": {"camera": CAMERA, "scale": [1, 2]},
-    "the option mean is 1048577": {"camera": CAMERA, "mean": 1048577},
-    "the option boxes is 3": {"camera": CAMERA, "boxes": 3},
-    "the option version is 2": {"camera": CAMERA, "version": 2},
-    "the option name is 'detector'": {"camera": CAMERA, "detector": None},
-}
-
-
-@pytest.mark.parametrize("text", WRONG)
-def test_entries_that_do_not_fit_are_refused(text):
-    with pytest.raises(DataError, match=re.escape(text)):
-        Vision.from_dict(WRONG[text])
-
-
-def test_as_plain_data_and_back(tmp_path):
-    for vision in (GREY, COLOURS):
-        assert front_end_from_json(vision.to_json()) == vision
+def test_entries_that_do_not_fit_the_model(tmp_path):
     eyes = saved(tmp_path / "eyes.tflite", int8_net(), replace(GREY, camera=Camera(9, 9, 9, 9)))
     with pytest.raises(UnsupportedError, match="the input is no image of the camera's size"):
         api.inspect_model(eyes)

@@ -44,23 +44,6 @@ def test_a_picture_becomes_what_the_sensor_would_send(pixels, tmp_path):
     assert found["best"] == [int(next(iter(seen.raw.values())).argmax())]
 
 
-def test_colours_that_all_formats_have():
-    """Extremes stay as they are, in the places of their format."""
-    black_white = np.zeros((2, 2, 3), np.uint8)
-    black_white[:, 1] = 255
-    for pixels in FORMATS:
-        camera = replace(COLOURS.camera, height=2, width=2, rows=2, columns=2, pixels=pixels)
-        frame = camera.frame_of(black_white)
-        assert camera.decoded(frame)[:, :, 0].tolist() == [[0, 255]] * 2
-    red = np.full((2, 2, 3), (255, 0, 0), np.uint8)
-    words = {"rgb565": [0, 0xF8] * 2, "rgb565_swapped": [0xF8, 0] * 2, "bgr888": [0, 0, 255] * 2}
-    for pixels, line in words.items():
-        camera = replace(COLOURS.camera, height=2, width=2, rows=2, columns=2, pixels=pixels)
-        assert camera.frame_of(red)[0].tolist() == line
-    camera = replace(COLOURS.camera, height=2, width=2, rows=2, columns=2, pixels="yuyv")
-    assert camera.frame_of(red)[0].tolist() == [76, 85, 76, 255]
-
-
 def test_a_picture_of_another_size_is_refused(tmp_path):
     eyes = saved(tmp_path / "eyes.tflite", int8_net(), GREY)
     picture(tmp_path / "p.png", 16, 22)

@@ -7,8 +7,10 @@ from tests.graphs import Builder
 from tinyrt import api
 from tinyrt.api.inputs import as_inputs, require_float, source_of
 from tinyrt.api.models import _apart
+from tinyrt.api.quantize import _head
 from tinyrt.errors import DataError
 from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
 
 
 def relu(*shape):
@@ -75,6 +77,40 @@ def test_calibration_refuses_stored_values(dtype):
 def test_rows_of_a_run_stay_together(rows, shape):
     runs = _apart(relu(rows, 4), {"x": numbers(6, 4)})
     np.testing.assert_array_equal(runs["x"], numbers(6, 4).reshape(shape), strict=True)
+
+
+def test_rows_of_each_input_and_numbers_without_rows():
+    net = Builder((2, 4), (3,), ())
+    runs = _apart(net.graph("x"), {n: numbers(6, *s) for n, s in shapes(net).items()})
+    assert {name: array.shape for name, array in runs.items()} == {
+        **{"x": (3, 2, 4), "x1": (2, 3), "x2": (6,)}
+    }
+    with pytest.raises(DataError, match="the data have 5 rows") as caught:
+        _apart(net.graph("x"), {"x2": numbers(5), "x": numbers(5, 4)})
+    assert caught.value.tensor == net.graph("x").value("x").describe()
+    assert caught.value.expected.startswith("a multiple of 2: the device runs")
+
+
+def shapes(net):
+    return {value.name: value.shape[1:] for value in net.graph("x").input_values}
+
+
+def test_types_of_each_input_have_their_channels_last():
+    """What is no input of the model stays as it is."""
+    net = Builder((1, 6, 5, 3), (1, 2, 2, 7))
+    given = {"z": (9, 3, 6, 5), "x": (9, 6, 5, 3), "x1": (9, 7, 2, 2)}
+    source = source_of(net.graph("x"), {name: numbers(*shape) for name, shape in given.items()})
+    assert {name: told.shape for name, told in source.types.items()} == {
+        **{"z": (9, 3, 6, 5), "x": (9, 6, 5, 3), "x1": (9, 2, 2, 7)}
+    }
+
+
+def test_an_analysis_takes_so_many_runs(monkeypatch):
+    """Whose rows are mixed, so that they stay together."""
+    monkeypatch.setattr("tinyrt.quantize.calibration.search.search_samples", lambda graph: 3)
+    net = Builder((2, 2))
+    graph = net.graph(net.op("reshape", ("x",), ReshapeAttrs((1, 4))))
+    assert _head(graph, numbers(20, 2))["x"].tolist() == numbers(6, 2).tolist()
 
 
 @pytest.mark.parametrize("rows", [1, 2, 5])

@@ -9,6 +9,7 @@ from tinyrt.api import models, soonest
 from tinyrt.api.soonest import MAX_WORK, soonest_backend, work_of
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.data import InMemory
+from tinyrt.ir import DType, Graph, Value
 from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
 
 X = np.random.default_rng(7).normal(size=(12, 8, 8, 3)).astype(np.float32)
@@ -66,6 +67,13 @@ def test_a_model_of_several_rows_is_counted_by_runs(int8, monkeypatch):
     four = rebatch(int8, 4)
     monkeypatch.setattr(soonest, "MAX_WORK", 2 * work_of(four))
     assert (chosen(four, 8), chosen(four, 9)) == ("reference", "numba")
+
+
+def test_a_number_without_rows_is_one_run(monkeypatch):
+    graph = Graph("net", ("x",), ("x",), {"x": Value("x", DType.INT8, ())}, ())
+    monkeypatch.setattr(soonest, "MAX_WORK", 3 * work_of(graph))
+    found = [soonest_backend(graph, InMemory({"x": np.zeros(n, np.int8)})) for n in (3, 4)]
+    assert found == ["reference", "numba"]
 
 
 def test_answers_are_those_of_the_default(int8, tmp_path):

@@ -118,12 +118,13 @@ def test_where_nothing_helps_there_is_no_table_of_what_does():
 
 
 def test_layers_that_were_taken_apart_stand_beside_what_they_were():
-    layers = [layer(n, index=i, cure=None, part_of="whole") for n, i in (("b", 2), ("a", 1))]
+    made = (("b", 2, "whole"), ("c", 3, "other"), ("a", 1, "whole"))
+    layers = [layer(n, index=i, cure=None, part_of=of) for n, i, of in made]
     lines = lines_of(debug._layers_table(DebugReport(24, 31.5, False, tuple(layers))))
     rows = [
         line.split() for line in lines[lines.index("  layer of the float model   quantised as") :]
     ]
-    assert [rows[i] for i in (2, 3)] == [["whole", "a"], ["b"]]
+    assert rows[2:6] == [["whole", "a"], ["b"], ["other", "c"], []]
 
 
 STEPS = (

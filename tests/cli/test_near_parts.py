@@ -13,9 +13,13 @@ from tests.cli.screen import lines_of
 from tests.cli.test_disagreement import AGREES, ANSWERED
 from tests.graphs import Builder
 from tinyrt import api
+from tinyrt.board.validation import Ticks
 from tinyrt.cli import emulation_tables, train
 from tinyrt.cli.console import ENDING, reporting
 from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.emulate import Timing
+from tinyrt.emulate.cycles import CycleReport, Cycles, table_of
+from tinyrt.emulate.cycles.report import Basis
 
 
 def own(number, frame):
@@ -65,6 +69,17 @@ def test_where_a_self_test_failed_is_said_of_one_that_did(selftest, passed, plac
     rows = dict(line.strip().partition("  ")[::2] for line in table)
     assert rows.get("self-test", "").strip() == (passed or "")
     assert [name in rows for name in FAILED] == [placed] * len(FAILED)
+
+
+@pytest.mark.parametrize(("per_second", "time"), [(0, ""), (2_000_000, " ({} ms)")])
+def test_ticks_have_a_time_where_the_clock_is_known(per_second, time):
+    report = replace(ANSWERED, ticks=Ticks(2_000, 3_001.0, 5_000, per_second))
+    told = CycleReport(Cycles(2_900, 4_000), table_of("cortex-m4"), Basis.EDGES, Timing())
+    table = lines_of(emulation_tables.validation(replace(report, told=told)))
+    rows = {name: rest.strip() for name, _, rest in (n.strip().partition("  ") for n in table)}
+    for name, count, ms in (("least", "2,000", "1.000"), ("most", "5,000", "2.500")):
+        assert rows[f"ticks, {name}"] == count + time.format(ms)
+    assert rows["cycles, as told"] == "2,900 to 4,000"
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from tinyrt.cli import tables
 from tinyrt.cli.arena_map import arena_map
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.interpreter.profile import OpTime
-from tinyrt.ir import RewriteLog
+from tinyrt.ir import DType, RewriteLog, Value
 from tinyrt.memory import ArenaPlan, Buffer
 from tinyrt.metrics import sqnr_db
 from tinyrt.ops.mean import MeanAttrs
@@ -114,6 +114,7 @@ def test_passes_are_listed_with_why_they_did_something():
 
 def test_passes_are_listed_with_what_they_did_and_refused():
     log = RewriteLog([("fold", "a"), ("fuse", "b")], {("fuse", "c"): "why", ("fold", "a"): "no"})
+    log.refused["cut", "d"] = "too wide"
     assert lines_of(tables.passes(log)) == [
         "applied",
         "",
@@ -125,8 +126,9 @@ def test_passes_are_listed_with_what_they_did_and_refused():
         "refused",
         "",
         "  pass   op   reason",
-        " ────────────────────",
+        " ──────────────────────",
         "  fuse   c    why",
+        "  cut    d    too wide",
         "",
     ]
 
@@ -377,3 +379,19 @@ def test_a_few_of_many_places_are_shown(count, rest):
     title = ["  Where ops run with --backend cuda --allow-fallback:"] if count else []
     assert [line.plain for line in tables._placement(report, 8)] == title + shown
     assert len(tables._placement(report, None)) == len(title) + count
+
+
+@pytest.mark.parametrize(("count", "rest"), [(8, []), (9, ["and 1 more"])])
+def test_a_few_of_many_ports_and_tensors_are_shown(count, rest):
+    ports = [Value(f"v{i}", DType.FLOAT32, (1, 2)) for i in range(count)]
+    moment = SimpleNamespace(node=0, sizes=[(f"v{i}", 8) for i in range(count)])
+    report = SimpleNamespace(
+        graph=SimpleNamespace(input_values=ports, output_values=[]),
+        plan=SimpleNamespace(fullest=lambda: moment),
+        ops=[],
+        advice=(),
+    )
+    for shown in (tables._ports(report, 8), tables._peak(report, 8)):
+        lines = [" ".join(line.split()) for line in lines_of(shown)]
+        assert sum(line.removeprefix("input ").startswith("v") for line in lines) == 8
+        assert [line for line in lines if line.startswith("and ")] == rest

@@ -75,7 +75,8 @@ def test_the_middle_or_the_whole_is_taken(tmp_path):
     assert whole[0] < 0.3
     assert whole[1] > 0.7
     assert whole[3] < 0.3
-    assert load_images(tmp_path, size=(2, 8), crop=False).x.shape == (1, 2, 8, 3)
+    for size in ((2, 8), (1, 4096), (4096, 1)):
+        assert load_images(tmp_path, size=size, crop=False).x.shape == (1, *size, 3)
 
 
 def test_transparency_lies_on_black_and_cameras_are_turned(tmp_path):

@@ -127,6 +127,54 @@ def test_sixteen_bits_are_bytes_with_the_lower_one_first():
     assert swapped.image(words.byteswap()).tolist() == colours
 
 
+NEAR = {"bytes": 0, "rgb565": 255 / 62, "yuv422": 1.4}
+"""Kind of pixels -> how far colours of a frame may be: half a step of their fewest bits; of a
+difference 1.772 / 2, and of the luma a half."""
+
+
+@pytest.mark.parametrize("pixels", FORMATS)
+def test_frames_are_of_the_nearest_colours(pixels):
+    """Two pixels that share their colour have their own luma, and the mean of both colours."""
+    camera = Camera(5, 8, 5, 8, pixels, 1 if pixels == "grey" else 3)
+    rgb = np.random.default_rng(6).integers(70, 180, (5, 8, 3)).astype(np.uint8)
+    frame = camera.frame_of(rgb)
+    assert (frame.dtype, frame.shape) == (np.uint8, (5, camera.line_bytes))
+    found, luma = np.stack([colours_of(camera, line) for line in frame]), [0.299, 0.587, 0.114]
+    if pixels == "grey":
+        assert np.abs(found[..., 0] - rgb @ luma).max() <= 0.51
+        return
+    near, real = NEAR[camera.format.kind], rgb.astype(float)
+    if camera.format.in_pairs:
+        assert np.abs(found @ luma - real @ luma).max() <= 0.51
+        found, real = (x.reshape(5, 4, 2, 3).mean(axis=2) for x in (found, real))
+    assert np.abs(found - real).max() <= near
+
+
+def test_colours_that_all_formats_have():
+    """Extremes stay as they are, in the places of their format."""
+    black_white = np.zeros((2, 2, 3), np.uint8)
+    black_white[:, 1] = 255
+    cameras = {pixels: Camera(2, 2, 2, 2, pixels, 3) for pixels in FORMATS}
+    for camera in cameras.values():
+        frame = camera.frame_of(black_white)
+        assert camera.decoded(frame)[:, :, 0].tolist() == [[0, 255]] * 2
+    red = np.full((2, 2, 3), (255, 0, 0), np.uint8)
+    lines = {
+        **{"rgb565": [0, 0xF8] * 2, "rgb565_swapped": [0xF8, 0] * 2, "bgr888": [0, 0, 255] * 2},
+        **{"yuyv": [76, 85, 76, 255], "uyvy": [85, 76, 255, 76]},
+    }
+    for pixels, line in lines.items():
+        assert cameras[pixels].frame_of(red)[0].tolist() == line
+
+
+@pytest.mark.parametrize("size", [(2, 4, 3), (4, 2, 3), (4, 6), (4, 6, 1)])
+def test_a_picture_has_the_size_of_its_camera(size):
+    with pytest.raises(DataError, match=f"the picture has {size[1]} x {size[0]} pixels") as caught:
+        Camera(4, 6, 2, 2).frame_of(np.zeros(size, np.uint8))
+    assert caught.value.expected == "6 x 4, as the camera's frames have"
+    assert caught.value.hint == "resize it: magick FILE -resize 6x4! OUT.png"
+
+
 def record(camera, frames):
     """What ``camera.c`` reads of a camera."""
     top, left, height, width = camera.cropped

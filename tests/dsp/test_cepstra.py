@@ -11,7 +11,7 @@ from tests.listening import BANDS, PIPELINE, ROWS, int8_net, saved
 from tinyrt import api
 from tinyrt.attached import fitted
 from tinyrt.dsp import LogMel, LogMelStream, Pipeline
-from tinyrt.dsp.cepstra import cepstra_of, cepstra_tables, cosines, largest_logarithm
+from tinyrt.dsp.cepstra import _fits, cepstra_of, cepstra_tables, cosines, largest_logarithm
 from tinyrt.errors import DataError
 
 FRONTS = [
@@ -44,6 +44,15 @@ def test_coefficients_are_near_their_definition(front):
     error = np.abs(cepstra_of(tables, x) - exact)
     assert (error <= 0.5 + x.sum(1, keepdims=True) * 2.0 ** -(tables.bits + 1)).all()
     assert front.log_shift != 6 or front.bands != 40 or error.max() < 0.75
+
+
+@pytest.mark.parametrize(
+    ("weight", "largest", "fits"),
+    [(32_767, 65_538, True), (32_767, 65_539, False), (-32_767, 1, True), (32_768, 1, False)],
+)
+def test_weights_and_sums_at_the_limits_of_their_types(weight, largest, fits):
+    """32767 * 65538, and 1 before a shift by one bit, are just ``2**31 - 1``."""
+    assert _fits(np.array([[weight]], float), largest, 1) is fits
 
 
 @pytest.mark.parametrize("front", FRONTS, ids=ids)

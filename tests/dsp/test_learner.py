@@ -1,4 +1,4 @@
-"""A layer that goes on learning: by its definition, saved, and split from a model."""
+"""A layer that goes on learning: by its definition, and saved."""
 
 import json
 import re
@@ -7,16 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.convert.raw_tflite import Op, Subgraph, Tensor, build
-from tests.export.models import dense, views
-from tests.graphs import small_cnn
-from tests.quantize.test_mixed import samples
-from tinyrt import api, load
-from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.dsp import Learner, LearnerState
 from tinyrt.dsp.learner import MAX_BIAS, MAX_WEIGHT
-from tinyrt.errors import DataError, UnsupportedError
-from tinyrt.quantize import QuantConfig, quantize_graph
+from tinyrt.errors import DataError
 
 
 def drawn(seed=0, classes=4, features=9, **options):
@@ -124,6 +117,7 @@ def test_limits_are_in_real_units():
     learner = drawn(scale=0.25, bits=10, max_step=0.5, max_drift=2.0)
     assert learner.limits == (128, 512, 512, 2048)
     assert replace(learner, max_step=1e-6).limits[0] == 1
+    assert drawn(bits=24, max_drift=1e3).limits[1::2] == (int(0.02 * 1e3 * 2**24), MAX_BIAS)
 
 
 def test_without_a_number_there_are_as_many_bits_as_leave_room():
@@ -170,7 +164,8 @@ def test_options_as_plain_data():
 def test_options_at_their_ends_are_taken():
     most = {"rate": 10, "scale": 1e-3, "max_step": 1e3, "max_drift": 1e3, "bits": 16}
     least = {"rate": 1e-6, "scale": 1e3, "max_step": 1e-6, "max_drift": 1e-6, "bits": 8}
-    for options in (most, least):
+    moving = {"rate": 4, "scale": 64, "bits": 15}, {"rate": 2.0**-18, "scale": 1, "bits": 15}
+    for options in (most, least, *moving):
         Learner(((1, 2), (3, 4)), (0, 0), 0, **options)
 
 
@@ -191,6 +186,7 @@ REFUSED = {
     "the option classes is 1": {"weights": [[1, 2]], "biases": [1]},
     "the option classes is 257": {"weights": [[1]] * 257, "biases": [1] * 257},
     "the option features is 0": {"weights": [[], []]},
+    "the option classes is 0": {"weights": []},
     "the option features is 4097": {"weights": [[1] * 4097] * 2},
     "the option weights is 'rows of different lengths'": {"weights": [[1, 2], [3]]},
     f"the option weights is {MAX_WEIGHT + 1}": {"weights": [[1, 2], [3, MAX_WEIGHT + 1]]},
@@ -203,6 +199,8 @@ REFUSED = {
     "the option rate is 11": {"rate": 11},
     "the option rate is 1e-06": {"rate": 1e-6, "scale": 1e-3},
     "the option rate is 9.0": {"rate": 9.0, "scale": 900.0},
+    "the option rate is 8": {"rate": 8, "scale": 64, "bits": 15},
+    "the option rate is 1.9": {"rate": 2.0**-19, "scale": 1, "bits": 15},
     "the option max_step is 0": {"max_step": 0},
     "the option max_drift is -1": {"max_drift": -1},
     "the option name is 'weigths'": {"weigths": 1},
@@ -231,91 +229,3 @@ def test_samples_that_do_not_fit_are_refused(features, label, says):
     with pytest.raises(DataError, match=says):
         state.learn(features, label)
     np.testing.assert_array_equal(state.weights, LEARNERS["plain"].start[0])
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    path = tmp_path_factory.mktemp("split") / "net.tflite"
-    save_tflite(quantize_graph(small_cnn(), samples(50), QuantConfig()), path)
-    return path
-
-
-def test_features_and_layer_answer_what_the_model_answers(whole, tmp_path):
-    learner = api.split_last_layer(whole, tmp_path / "features.tflite", rate=0.2)
-    assert learner.rate == 0.2
-    model, before = load(whole), load(tmp_path / "features.tflite")
-    (x,) = model.check_inputs(samples(30)).values()
-    (expected,) = model.run_raw({model.graph.inputs[0]: x}).values()
-    (rows,) = before.run_raw({before.graph.inputs[0]: x}).values()
-    state = LearnerState(learner)
-    found = np.stack([state.scores(row) for row in rows]) / 2**15
-    # The model's softmax has steps of 1 / 256, behind logits that were rounded to int8.
-    np.testing.assert_allclose(found, (expected.astype(int) + 128) / 256, atol=0.02)
-    assert (found.argmax(1) == expected.argmax(1)).mean() > 0.9
-
-
-def test_the_options_of_a_layer_that_was_split(whole, tmp_path):
-    options = {"rate": 0.3, "max_step": 0.5, "max_drift": 2.0, "bits": 12}
-    learner = api.split_last_layer(whole, tmp_path / "f.tflite", **options)
-    assert {name: getattr(learner, name) for name in options} == options
-    plain = api.split_last_layer(whole, tmp_path / "g.tflite")
-    assert (plain.rate, plain.max_step, plain.max_drift) == (0.05, 0.25, 4.0)
-    assert (tmp_path / "f.tflite").read_bytes() == (tmp_path / "g.tflite").read_bytes()
-
-
-def ending(rows=1, dtype="INT8", computed=False, outputs=("y",)):
-    """A file whose last layer has no bias; tinyrt's own have one at every layer."""
-    real = {} if dtype == "FLOAT32" else {"scale": 0.5}
-    w = np.arange(8).reshape(2, 4).astype(np.float32 if dtype == "FLOAT32" else np.int8)
-    weights = Tensor("w", (2, 4), dtype, *([] if computed else [w]), **(real and {"scale": 0.25}))
-    tensors = [*(Tensor(n, (rows, 4), dtype, **real) for n in "xh"), weights]
-    tensors += [Tensor(n, (rows, 2), dtype, **real) for n in "yz"]
-    ops = [
-        Op("RELU", ["x"], ["h"]),
-        Op("FULLY_CONNECTED", ["h", "w", ""], ["y"], "FullyConnectedOptions"),
-        Op("RELU", ["y"], ["z"]),
-    ]
-    inputs = ["x", *(["w"] if computed else [])]
-    used = ops if "z" in outputs else ops[:2]
-    return build(Subgraph(tensors if "z" in outputs else tensors[:4], used, inputs, [*outputs]))
-
-
-def test_a_layer_without_biases_begins_with_zeros(tmp_path):
-    (tmp_path / "net.tflite").write_bytes(ending())
-    learner = api.split_last_layer(tmp_path / "net.tflite", tmp_path / "f.tflite", bits=12)
-    weights, biases = learner.start
-    np.testing.assert_array_equal(biases, [0, 0])
-    # A weight is 0.25 of an integer, and a step of the layer's input 0.5 of a feature.
-    np.testing.assert_array_equal(weights, np.arange(8).reshape(2, 4) * 0.25 * 0.5 * 2**12)
-
-
-OTHER_ENDS = {
-    "two samples": {"rows": 2},
-    "floats": {"dtype": "FLOAT32"},
-    "computed weights": {"computed": True},
-    "two outputs": {"outputs": ("y", "z")},
-    "another op": {"outputs": ("z",)},
-}
-
-
-@pytest.mark.parametrize("end", OTHER_ENDS)
-def test_every_part_of_what_a_last_layer_must_be_is_asked(end, tmp_path):
-    (tmp_path / "net.tflite").write_bytes(ending(**OTHER_ENDS[end]))
-    with pytest.raises(UnsupportedError, match="the model's first output of"):
-        api.split_last_layer(tmp_path / "net.tflite", tmp_path / "f.tflite")
-
-
-@pytest.mark.parametrize(
-    ("make", "says"),
-    [
-        (small_cnn, "comes from fully_connected"),
-        (views, "comes from"),
-        (dense, "nothing comes before the model's only layer"),
-    ],
-)
-def test_models_that_end_otherwise_are_refused(make, says, tmp_path):
-    save_tflite(make(), tmp_path / "net.tflite")
-    with pytest.raises(UnsupportedError) as caught:
-        api.split_last_layer(tmp_path / "net.tflite", tmp_path / "f.tflite")
-    assert says in str(caught.value)
-    assert not (tmp_path / "f.tflite").exists()

@@ -2,6 +2,7 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from tinyrt.dsp.mel import log1p
 from tinyrt.dsp.steps import bands_of, cleaned, features_of, spectra_of
 from tinyrt.dsp.tables import tables_of
 from tinyrt.errors import DataError
+from tinyrt.ops.shared.spec import NoAttrs
+from tinyrt.ops.signal_filter_bank import ref_square_root
 from tinyrt.ops.signal_noise import ref_subtraction
 
 
@@ -162,6 +165,16 @@ def test_samples_are_one_row_of_int16(samples):
 def test_logarithms_are_near():
     x = np.concatenate([[0, 1e-12], np.geomspace(1e-9, 1e5, 5_000)]).astype(np.float32)
     np.testing.assert_allclose(log1p(x), np.log1p(x.astype(float)), rtol=2e-7)
+
+
+@pytest.mark.parametrize(("weight", "root"), [(65_535, 65_535), (65_536, 65_536)])
+def test_roots_of_sums_of_32_bits_have_16(weight, root):
+    """(256 ** 2 + 1) * 65535 is just ``2**32 - 1``, whose root is nearest to 65536."""
+    energy = SimpleNamespace(start_index=0, end_index=1)
+    tables = SimpleNamespace(energy=energy, triangles=np.array([[float(weight)]]))
+    found = bands_of(tables, np.array([[256, 1]], np.int16), np.zeros(1, int))
+    (sums,) = ref_square_root(NoAttrs(), np.array([65_537 * weight], np.uint64), np.array(0))
+    assert found.tolist() == [[sums]] == [[root]]
 
 
 def frames_of(front, samples):

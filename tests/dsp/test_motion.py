@@ -154,6 +154,8 @@ REFUSED = {
     "the option step is 129": {"step": 129},
     "the option step is 0": {"step": 0},
     "the option fft is 127": {"fft": 127},
+    "the option fft is 12": {"window": 4, "step": 4, "fft": 12},
+    "the option fft is 270": {"fft": 270},
     "the option fft is 16385": {"fft": 16_385},
     "the option fft is 616": {"fft": 616},
     "the option peaks is 9": {"peaks": 9},

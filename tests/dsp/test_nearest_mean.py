@@ -147,6 +147,7 @@ def test_options_are_data():
 
 WRONG = {
     "the option classes is 1": {"sums": ((0,),), "counts": (0,)},
+    "the option classes is 0": {"sums": (), "counts": ()},
     "the option features is 0": {"sums": ((), ())},
     "the option memory is 7": {"memory": 7},
     "the option memory is 32770": {"memory": 32770},
@@ -183,6 +184,8 @@ def test_samples_that_are_none():
     for labels in (np.zeros(3, int), np.zeros(2)):
         with pytest.raises(DataError, match="a class index for each sample"):
             NearestMean.from_samples(np.zeros((2, 3), np.int8), labels, classes=2)
+    with pytest.raises(DataError, match="a class index for each sample"):
+        NearestMean.from_samples(np.zeros(2, np.int8), np.zeros(2, int), classes=2)
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.listening import PIPELINE
-from tinyrt.dsp import Detector, LogMel, NoiseReduction, Pcan, Pipeline
+from tinyrt.dsp import Anomaly, Detector, LogMel, NoiseReduction, Pcan, Pipeline
 from tinyrt.errors import DataError
 
 PIPELINES = [
@@ -15,7 +15,7 @@ PIPELINES = [
     Pipeline(LogMel(pcan=None), 1, 65_535, 4_096, Detector(12, ignored=(0, 1))),
     Pipeline(LogMel(bands=3), (0.5, 1, 2.0**-40), (0, 7, 65_535)),
     Pipeline(LogMel(coefficients=2), 0.5, (-32_768, 32_767)),
-    Pipeline(LogMel(coefficients=2), (0.5, 0.25), -1),
+    Pipeline(LogMel(coefficients=2), (0.5, 0.25), -1, anomaly=Anomaly(0.5, 3)),
     Pipeline(LogMel(noise_reduction=NoiseReduction(0.1), pcan=Pcan(0.5), fft=960), 2.0**-40),
 ]
 

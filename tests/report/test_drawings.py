@@ -242,8 +242,8 @@ def test_bins_at_an_end_are_marked():
 
 
 def test_figures_are_said_shortly():
-    assert [number(v) for v in (None, 1234567, 0.12345, 12.345, 1234.5)] == [
-        *("–", "1,234,567", "0.123", "12.3", "1,234")
+    assert [number(v) for v in (None, 1234567, 0.12345, 12.345, 1234.5, 1000.0, -1234.5)] == [
+        *("–", "1,234,567", "0.123", "12.3", "1,234", "1,000", "-1,234")
     ]
     assert [percent(v) for v in (None, 0.5, 1 / 3)] == ["–", "50.0 %", "33.3 %"]
     assert percent(1 / 3, 2) == "33.33 %"

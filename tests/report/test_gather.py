@@ -7,6 +7,7 @@ import threading
 from dataclasses import asdict, replace
 from html import unescape
 from pathlib import Path
+from types import SimpleNamespace
 
 import fastjsonschema
 import numpy as np
@@ -243,6 +244,20 @@ def test_the_aim_of_the_code_reaches_the_estimates(files, tmp_path):
         assert found.optimize == optimize
         costs[optimize] = found.models[0].cores[0].instructions
         assert costs[optimize] == api.cost(files[1], optimize=optimize).instructions
+
+
+def test_the_core_and_the_aim_of_the_code_reach_the_emulator(files, monkeypatch):
+    asked = {}
+    monkeypatch.setattr(gather, "_counted", lambda *args: args)
+    monkeypatch.setattr(gather, "run_emulated", lambda model, **options: asked.update(options))
+    graph, core = read_tflite(files[1]), find_core("m0")
+    told = SimpleNamespace(estimate=False, cycles=False)
+    _, target, _ = gather.on_core(files[1], graph, core, Optimize.SIZE, told)
+    assert target == target_of(core, Optimize.SIZE)
+    assert asked == {
+        **{"core": "cortex-m0", "optimize": "size", "samples": 1, "profile": True},
+        "cycles": None,
+    }
 
 
 WRONG = [

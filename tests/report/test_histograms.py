@@ -33,6 +33,22 @@ def test_what_is_no_number_is_left_out():
     assert (sum(found.counts), found.counts[0], found.counts[-1]) == (4, 2, 2)
 
 
+def test_integers_of_four_bits_have_a_bin_each():
+    counts = Counts(constant(DType.INT4, 5), 0)
+    counts.add(np.array([-8, -7, 0, 7, 7], np.int8))
+    found = counts.histogram()
+    assert (found.low, found.high, found.at_low, found.at_high) == (-8.5, 7.5, 2, 2)
+    assert found.counts == (1, 1, *[0] * 6, 1, *[0] * 6, 2)
+    assert found.clipped == 4 / 5
+
+
+def test_a_first_piece_without_numbers():
+    counts = Counts(f32(4), 0)
+    counts.add(np.array([np.inf, np.nan], np.float32))
+    found = counts.histogram()
+    assert (found.low, found.high, sum(found.counts), found.clipped) == (0, 1, 0, 0)
+
+
 def test_runs_of_one_sample_each_are_added_up():
     """The rows of a sample are mixed: it is not one of a batch."""
     b = Builder((2, 2))

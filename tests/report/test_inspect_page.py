@@ -69,8 +69,11 @@ def test_sizes_have_their_thousands_apart():
 
 
 def test_lines_across_the_map_are_at_quarters_of_the_arena():
-    drawn = draw_arena(replace(PLAN, bytes=400), 2)
-    assert drawn.ticks == ((0, 360), (100, 270), (200, 180), (300, 90), (400, 0))
+    drawn = draw_arena(replace(PLAN, bytes=403), 2)
+    assert drawn.ticks == ((0, 360), (100, 270), (201, 180), (302, 90), (403, 0))
+    assert [type(count) for count, _ in drawn.ticks] == [int] * 5
+    nothing = draw_arena(replace(PLAN, bytes=0, buffers=()), 2)
+    assert (nothing.boxes, nothing.ticks[-1]) == ((), (0, 0))
 
 
 def page_of(tmp_path, graph):

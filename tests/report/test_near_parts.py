@@ -8,18 +8,24 @@ import pytest
 from tests.graphs import Builder
 from tests.report.made import reported
 from tinyrt.api import inspect_model
+from tinyrt.api.inspection import inspect_graph
 from tinyrt.backends.c.choice import KERNELS
+from tinyrt.backends.c.planning import CKernels
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.decibels import CEILING_DB
+from tinyrt.export import find_core
+from tinyrt.export.target import Optimize, target_of
 from tinyrt.ir import DType, Graph, Value
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.report import render_page
 from tinyrt.report.compare import compared
 from tinyrt.report.facts import Quality
-from tinyrt.report.gather import by_kernel
+from tinyrt.report.gather import arena_of, by_kernel
 from tinyrt.report.graph import draw_graph
 from tinyrt.report.histograms import weight_histograms
+from tinyrt.report.models import graph_facts
+from tinyrt.report.view import MAX_BARS, Shading, section_of
 
 # Right answers and dB of two models, and the changes from the first to the second.
 QUALITIES = [
@@ -40,6 +46,26 @@ def test_changes_are_told_where_both_models_have_the_figure(first, second, chang
     rows = {row.label: row for row in compared(models)}
     found = [rows[label].changes[1] for label in ("right, share", "SQNR against float, dB")]
     assert found == [change if change is None else pytest.approx(change) for change in changes]
+
+
+def test_inputs_that_are_left_out_or_never_read():
+    """A layer without a bias, and a tensor that lies in the arena before the first op alone."""
+    b = Builder((1, 4), (3,))
+    w = b.constant(np.ones((3, 4), np.float32))
+    graph = b.graph(b.op("fully_connected", ("x", w), FullyConnectedAttrs()))
+    graph = replace(graph, nodes=(replace(graph.nodes[0], inputs=("x", w, "")),))
+    (op,) = graph_facts(graph, "net").ops
+    assert [tensor.name for tensor in op.inputs] == ["x", w]
+    arena = arena_of(inspect_graph(graph, CKernels(target_of(find_core("m4"), Optimize.SIZE))))
+    lives = {buffer.names: (buffer.first, buffer.last) for buffer in arena.buffers}
+    assert lives == {("x",): (0, 0), ("x1",): (0, 0), graph.outputs: (0, 0)}
+
+
+def test_ops_without_costs_and_bars():
+    model = reported()[0].models[0]
+    ops = tuple(replace(model.ops[0], index=i) for i in range(MAX_BARS + 3))
+    section = section_of(replace(model, ops=ops, cores=()), Shading((1,) * len(ops), ""))
+    assert (len(section["bars"]), section["more_bars"], section["rest"]) == (MAX_BARS, 3, 0)
 
 
 @pytest.mark.parametrize("computed", [False, True])

@@ -174,6 +174,12 @@ def test_what_is_too_large_is_not_read(client):
     assert client.post("/api/report", content=pieces(), headers=kind).status_code == 413
 
 
+def test_the_description_says_whose_it_is(monkeypatch):
+    monkeypatch.setattr("tinyrt.serve.app.__version__", "7.8.9")
+    told = make_app().openapi()["info"]
+    assert (told["title"], told["version"]) == ("tinyrt", "7.8.9")
+
+
 def test_the_description_has_every_path_field_and_choice(client):
     described = client.get("/openapi.json").json()
     assert list(described["paths"]) == ["/api/report", "/api/page", "/api/quantize", "/api/export"]

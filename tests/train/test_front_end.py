@@ -12,7 +12,6 @@ from tinyrt.dsp import Camera, LogMel, LogMelStream, Motion, MotionStream, Pipel
 from tinyrt.dsp.standard import standardized
 from tinyrt.dsp.steps import bands_of, spectra_of
 from tinyrt.dsp.tables import tables_of
-from tinyrt.dsp.windows import FRAMES_AT_ONCE, features_of
 from tinyrt.errors import GradientError, ShapeError, UnsupportedError
 from tinyrt.ops.shared.spec import NoAttrs
 from tinyrt.ops.signal_filter_bank import ref_energy, ref_filter_bank, ref_square_root
@@ -47,17 +46,6 @@ def test_bands_are_those_of_the_ops():
             want = ref_square_root(NoAttrs(), sums, np.array(shift, np.int32))
             np.testing.assert_array_equal(bands, want)
         assert found.any()
-
-
-@pytest.mark.parametrize("front", [FRONT, LogMel(window=160, step=80, bands=12, coefficients=7)])
-def test_windows_side_by_side_are_those_of_streams(front, monkeypatch):
-    x = sounds(11)
-    whole = features_of(front, x)
-    for window, rows in zip(x, whole, strict=True):
-        np.testing.assert_array_equal(rows, LogMelStream(front).push(window))
-    monkeypatch.setattr("tinyrt.dsp.windows.FRAMES_AT_ONCE", 25)
-    assert 25 < front.frames(900) * 11 < FRAMES_AT_ONCE
-    np.testing.assert_array_equal(features_of(front, x), whole)
 
 
 def test_a_layer_gives_what_the_network_takes():

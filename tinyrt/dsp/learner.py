@@ -95,8 +95,8 @@ class Learner:
             require_int(b, -MAX_BIAS, MAX_BIAS, "biases")
         arrays = np.array(self.weights, np.int32), np.array(self.biases, np.int32)
         object.__setattr__(self, "start", arrays)
-        multiplier, shift = self.rate_step
-        fits = multiplier > 0 and MIN_SHIFT <= shift <= MAX_SHIFT
+        _, shift = self.rate_step
+        fits = MIN_SHIFT <= shift <= MAX_SHIFT
         require(
             fits, "rate", self.rate, "steps of weights that 32 bits can hold, more or fewer bits"
         )
@@ -109,7 +109,7 @@ class Learner:
     @property
     def features(self) -> int:
         """Features of a sample."""
-        return len(self.weights[0]) if self.weights else 0
+        return len(self.weights[0])
 
     @property
     def rate_step(self) -> tuple[int, int]:

@@ -71,7 +71,7 @@ class NearestMean:
     @property
     def features(self) -> int:
         """Features of a sample."""
-        return len(self.sums[0]) if self.sums else 0
+        return len(self.sums[0])
 
     @property
     def identity(self) -> int:

@@ -109,7 +109,7 @@ def features_of(front_end: FrontEnd, windows: Array) -> Array:
     if isinstance(front_end, Camera):
         return np.stack([front_end.image(frame) for frame in windows])
     if isinstance(front_end, LogMel):
-        at_once = max(1, FRAMES_AT_ONCE // max(1, front_end.frames(windows.shape[1])))
+        at_once = max(1, FRAMES_AT_ONCE // front_end.frames(windows.shape[1]))
         parts = [windows[i : i + at_once] for i in range(0, len(windows), at_once)]
         return np.concatenate([_of_sound(front_end, part) for part in parts])
     count, samples, axes = windows.shape

@@ -56,7 +56,7 @@ def activation_histograms(graph: Graph, data: Data) -> tuple[Histogram, ...]:
         source = source_of(model.graph, data)
         piece = next(source.pieces({name: SAMPLES * rows for name, rows in model.rows.items()}))
         model.run_raw(model.stored_inputs(piece))
-    return tuple(counts[index].histogram() for index in sorted(counts))
+    return tuple(each.histogram() for each in counts.values())
 
 
 class Counts:

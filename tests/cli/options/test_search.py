@@ -238,6 +238,18 @@ def test_what_failed_is_shown_before_what_was_refused_and_the_last_first():
     assert lines == [f"trial {n} {ends[n].value} (cost): for {n}" for n in (5, 2, 3, 1)]
 
 
+def test_two_of_the_front_and_the_last_eight_reasons_are_shown():
+    points = [SimpleNamespace(trial=n, score=0.25, loss=0.5, costs={}, model=MODEL) for n in (7, 3)]
+    for point in points:
+        point.test, point.emulated = None, None
+    records = {n: Record(End.FAILED, "cost", f"for {n}") for n in range(10)}
+    with OUT.capture() as said:
+        OUT.print(shown(result(front=points, records=records)))
+    text = said.get()
+    assert re.findall(r"^ *(\d+) +25\.00 %", text, re.MULTILINE) == ["7", "3"]
+    assert re.findall(r"trial (\d+) failed", text) == [*"98765432"]
+
+
 @pytest.mark.parametrize(("text", "number"), [("7", 7), ("2.5k", 2500), ("2M", 2_000_000)])
 def test_numbers_of_instructions(text, number):
     assert parse_count(text) == number

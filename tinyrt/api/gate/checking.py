@@ -215,7 +215,7 @@ def _verdict(
         return Verdict.NEW if compared else Verdict.OK
     allowed = tolerance / 100 * (1 if where == ACCURACY else before)
     worse = sign * (value - before)
-    if worse > allowed + ROUNDING * abs(before):
+    if worse > allowed + ROUNDING * before:
         return Verdict.WORSE
     return Verdict.BETTER if worse < 0 else Verdict.OK
 
