@@ -1,10 +1,7 @@
 """What kernels cost, each row worked out by hand from the terms of its kernel's loops."""
 
-import numpy as np
 import pytest
 
-from tests.backends.c.test_choice import conv
-from tests.ops.build import build_s8
 from tinyrt.backends.c.blocks.cost import dense_cost, max_pool_cost, window_cost
 from tinyrt.backends.c.blocks.four_cost import (
     SMALL_FOURS,
@@ -24,7 +21,6 @@ from tinyrt.backends.c.blocks.row_cost import (
 )
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.mve import cost as mve
-from tinyrt.ops.shared.window import Window
 
 DSP, SCALAR, AVX2 = InstructionSet.DSP, InstructionSet.SCALAR, InstructionSet.AVX2
 

@@ -1,4 +1,4 @@
-"""What a call costs by its own fields: sizes that differ by axis, two images, channels left over."""
+"""What calls cost by their own fields: sizes that differ by axis, two images, channels left."""
 
 import numpy as np
 import pytest
@@ -185,10 +185,7 @@ AGAIN = {
     "four pixels": (
         cost("window_four_more_relu_s8", MORE, SCALAR, pace=Pace({}, 1.5, SMALL_FOURS)),
         1.5
-        * (
-            PIXELS * 8 * 5
-            + window_four_cost(groups_of(IMAGES), (1, 1), 24, 6, True, SMALL_FOURS)
-        ),
+        * (PIXELS * 8 * 5 + window_four_cost(groups_of(IMAGES), (1, 1), 24, 6, True, SMALL_FOURS)),
     ),
 }
 DENSE = node_of(
@@ -233,7 +230,10 @@ VECTORS = {
         cost("fully_connected_s8", MATRIX | {"product": PRODUCT | {"rounding": 0}}, MVE),
         130 + mve.product_cost(3, 20, 8, plain=False) - 120,
     ),
-    "a row": (cost("fully_connected_row_s8", {"product": PRODUCT}, MVE), 130 + mve.row_cost(20, 8) - 120),
+    "a row": (
+        cost("fully_connected_row_s8", {"product": PRODUCT}, MVE),
+        130 + mve.row_cost(20, 8) - 120,
+    ),
     "few averages": (
         cost("average_few_s8", IMAGES, MVE),
         PIXELS * (78 + 1 * (34 + 7.6 * 6)),
