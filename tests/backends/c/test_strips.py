@@ -209,8 +209,8 @@ def test_a_row_is_cut_by_strips_of_channels():
 
 
 def test_taps_of_a_channel_lie_where_image_and_copy_have_them():
-    """Two rows, three apart; two columns, two apart, of an input of nine columns of four channels."""
+    """Of windows of two by two, in an input of nine columns of four channels."""
     attrs = {"dilation": (3, 2), "padding": "VALID"}
     window = Window.of((9, 9), (2, 2), (1, 1), **attrs)
     image = [4 * (9 * 3 * row + 2 * column) for row in (0, 1) for column in (0, 1)]
-    assert _places(window, (1, 9, 9, 4)).tolist() == image + [0, 4, 8, 12]
+    assert _places(window, (1, 9, 9, 4)).tolist() == [*image, 0, 4, 8, 12]
