@@ -68,6 +68,17 @@ DILATED = [
 ]
 """Of convolutions and of depthwise ones."""
 
+STEPPED = [
+    # input, weights, strides
+    ("conv2d", (1, 7, 6, 8), (8, 3, 2, 4), (2, 1)),
+    ("conv2d", (1, 6, 9, 4), (9, 2, 3, 4), (1, 2)),
+    ("depthwise_conv2d", (1, 7, 9, 8), (1, 3, 3, 8), (1, 2)),
+    ("depthwise_conv2d", (1, 7, 9, 16), (1, 3, 3, 16), (2, 1)),
+    ("depthwise_conv2d", (1, 7, 9, 16), (1, 5, 3, 16), (1, 1)),
+    ("depthwise_conv2d", (1, 4, 6, 8), (1, 3, 3, 8), (1, 1)),
+]
+"""Of two groups, of strides that differ, of more rows than lines have; none has a bias."""
+
 DENSE = [(1, 4, 10), (1, 7, 16), (1, 12, 33), (3, 8, 20), (9, 5, 130), (1, 640, 128), (1, 8, 300)]
 
 FINISHES = ("general", "clamped", "signed", "relu")
@@ -100,6 +111,12 @@ def cases() -> Iterator[tuple[str, Case, str]]:
             attrs = attrs_of((1, 1), "SAME", dilation, _activation(finish))
             shapes = (x, (first, *kernel, c), (12 if first > 1 else c,))
             yield f"{op} {shapes} by {dilation} {finish}", Case(op, attrs, shapes, WEIGHTED), finish
+    for op, x, w, stride in STEPPED:
+        finish = next(finishes)
+        attrs_of = Conv2dAttrs if op == "conv2d" else DepthwiseConv2dAttrs
+        attrs = attrs_of(stride, "SAME", (1, 1), _activation(finish))
+        case = Case(op, attrs, (x, w), frozenset({1}))
+        yield f"{op} {x} {w} {stride} without a bias {finish}", case, finish
     for (rows, length, channels), finish in product(DENSE, FINISHES):
         attrs = FullyConnectedAttrs(activation=_activation(finish))
         shapes = ((rows, length), (channels, length), (channels,))

@@ -33,7 +33,8 @@ def packed(case, finish, shapes=lanes.AVX512):
     """How a layer is packed; None where a depthwise one goes pixel by pixel."""
     node = build(case, np.random.default_rng(1), finish).graph.bind(0)
     p = OPS[node.op].prepared(node)
-    layer = Weighted(node.input(1).data, node.input(2).data, p.x_zp, p.requant)
+    bias = node.optional(2)
+    layer = Weighted(node.input(1).data, bias and bias.data, p.x_zp, p.requant)
     x = node.input(0).shape
     if node.op == "fully_connected":
         return lanes.lanes_dense(x[0], layer, shapes)

@@ -74,7 +74,7 @@ def _linear_sum(outputs: Integers, a_ratio: float, b_ratio: float, dsp: bool) ->
     products = _raised_products if dsp else _plain_products
     ratios = np.array([a_ratio, b_ratio]) * 2.0 ** (SUM_BITS + (RAISED if dsp else 0))
     for a_factor, b_factor in _factors(ratios, dsp):
-        if max(abs(a_factor), abs(b_factor)) > INT32_MAX:
+        if max(a_factor, abs(b_factor)) > INT32_MAX:
             return None
         addend = _addend(products, a_factor, b_factor, least, most)
         if addend is not None:

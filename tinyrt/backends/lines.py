@@ -92,7 +92,7 @@ def lanes_lines(window: Window, x: Shape, layer: Weighted) -> LanesLines | None:
     height, width = window.out
     line = padded_shape(window, x)[1] * channels
     rows = np.zeros(ROWS, np.int32)
-    used = min(ROWS, kh + together - 1)
+    used = kh + together - 1
     rows[:used] = np.arange(used) * window.dilation[0] * line
     if is_paired:
         layer, width = _twice(layer), width // 2

@@ -9,7 +9,7 @@ from tests.backends.c.test_packing import DSP, SCALAR, requant
 from tests.backends.c.test_zeros import block_of
 from tests.ops.quantised import f32, graph_of, s8, weights
 from tinyrt.backends.c.blocks.nibbles import nibble_block
-from tinyrt.backends.c.blocks.zeros import MAX_FIRST, MAX_RUN, costs
+from tinyrt.backends.c.blocks.zeros import MAX_RUN, costs
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.mve.cost import element_cost
 from tinyrt.backends.c.planning import kernels_of
@@ -63,7 +63,7 @@ def test_narrow_weights_that_do_not_pack_take_the_kernels_of_bytes(isa, shape, w
     assert (block is not None) is packed
 
 
-@pytest.mark.parametrize(("taps", "has_runs"), [(64, True), (min(MAX_FIRST, MAX_RUN) + 1, False)])
+@pytest.mark.parametrize(("taps", "has_runs"), [(MAX_RUN, True), (MAX_RUN + 1, False)])
 def test_long_channels_have_no_runs_of_zeros(taps, has_runs):
     w = np.zeros((4, taps), np.int8)
     w[:, :4] = 1

@@ -110,8 +110,8 @@ def test_rows_of_a_segment_go_by_pairs():
 
 def test_scratch_memory_is_three_words_to_a_tap_and_four_rows():
     assert choose(node_of(dense(4, 18, 8)), M3).scratch_bytes == 12 * 20
-    window = conv((1, 5, 5, 3), (8, 3, 3, 3))
-    assert choose(node_of(window), M3).scratch_bytes == 12 * 28 + 4 * 9
+    window = conv((1, 5, 5, 3), (8, 3, 2, 3))
+    assert choose(node_of(window), M3).scratch_bytes == 12 * 20 + 4 * 6
 
 
 def test_groups_of_windows_are_counted():
@@ -119,6 +119,8 @@ def test_groups_of_windows_are_counted():
         ((8, 8), (8, 8), (1, 1), (3, 3), (1, 1)),
         ((9, 7), (7, 5), (0, 0), (3, 3), (1, 1)),
         ((10, 20), (5, 10), (0, 0), (2, 3), (2, 2)),
+        ((9, 11), (5, 11), (1, 1), (3, 3), (2, 1)),
+        ((7, 12), (7, 6), (1, 0), (3, 2), (1, 2)),
         ((5, 3), (5, 3), (1, 1), (3, 3), (1, 1)),
         ((6, 1), (6, 1), (1, 0), (3, 1), (1, 1)),
         ((12, 12), (6, 6), (0, 0), (1, 1), (2, 2)),
@@ -147,6 +149,7 @@ def test_groups_anywhere_lie_in_as_many_rows_as_they_can(columns, runs):
     found = WindowGroups.anywhere(3, columns, kernel=3, stride=2)
     assert found == WindowGroups(3, 3 * runs, 3 * (3 * runs + 2 * (4 - runs)))
     assert WindowGroups.anywhere(3, columns, kernel=1, stride=2) == WindowGroups(3, 12, 12)
+    assert WindowGroups.anywhere(3, columns, kernel=2, stride=2).copies == 3 * runs
 
 
 def test_an_arena_that_only_fits_with_pairs_takes_pairs(tmp_path):

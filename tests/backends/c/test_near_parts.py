@@ -277,6 +277,7 @@ def softmax(y, scale=0.1):
 OUT8, OUT16 = s8(1, 10, scale=1 / 256, zp=-128), s16(1, 10, scale=1 / 65535, zp=-32768)
 ROWS_OF_TEN = {
     "plain": (softmax(OUT8), "softmax_s8"),
+    "of a scale of half a step": (softmax(OUT8, 2.0**-27), "softmax_s8"),
     "of a fine scale": (softmax(OUT8, 2.0**-28), "softmax_table_s8"),
     "to int16": (softmax(OUT16), "softmax_table_s8_s16"),
 }

@@ -15,9 +15,9 @@ from tinyrt.ops.shared.windowed import ConvolutionS8
 DSP, MVE, AVX2 = InstructionSet.DSP, InstructionSet.MVE, InstructionSet.AVX2
 
 
-def built(channels=1, filters=8, kernel=(5, 4), build=build_s8, seed=0, **attrs):
+def built(channels=1, filters=8, kernel=(5, 4), images=1, build=build_s8, seed=0, **attrs):
     c_out = channels * filters
-    shapes = ((1, 12, 9, channels), (1, *kernel, c_out), (c_out,))
+    shapes = ((images, 12, 9, channels), (1, *kernel, c_out), (c_out,))
     attrs = DepthwiseConv2dAttrs(**{"stride": (2, 1), "activation": "RELU", **attrs})
     case = Case("depthwise_conv2d", attrs, shapes, frozenset({1, 2}))
     return build(case, np.random.default_rng(seed))
@@ -57,3 +57,14 @@ def test_it_is_one_where_the_formulas_say_that_it_is_faster(options, packed, vec
     assert is_rather_convolution(node, window(node), DSP) is packed
     assert is_rather_convolution(node, along_rows(window(node)), MVE) is vectors
     assert not is_rather_convolution(node, window(node), AVX2)
+
+
+def test_images_do_not_change_which_is_faster():
+    """Among kernels of both kinds some are less than twice as fast, either way."""
+    sizes = [(filters, (k, k)) for filters in (2, 4, 8) for k in (1, 2, 3, 4)]
+    found = []
+    for images in (1, 3):
+        nodes = (built(1, filters, kernel, images).graph.bind(0) for filters, kernel in sizes)
+        found.append([is_rather_convolution(node, window(node), DSP) for node in nodes])
+    assert found[0] == found[1]
+    assert len(set(found[0])) == 2

@@ -140,18 +140,20 @@ def test_what_is_halved_fits_32_bits():
 
 
 def test_pairs_of_tiles_are_counted():
-    for height, width, pads in [
-        (1, 1, 1),
-        (8, 8, 1),
-        (9, 13, 1),
-        (9, 13, 0),
-        (3, 3, 0),
-        (24, 7, 1),
+    for height, width, above, left in [
+        (1, 1, 1, 1),
+        (8, 8, 1, 1),
+        (9, 13, 1, 1),
+        (9, 13, 0, 0),
+        (3, 3, 0, 0),
+        (24, 7, 1, 1),
+        (8, 14, 1, 0),
+        (8, 14, 0, 1),
     ]:
-        out = height - 2 + 2 * pads, width - 2 + 2 * pads
-        corners = [(y - pads, x - pads) for y in range(0, out[0], 2) for x in range(0, out[1], 4)]
+        out = height - 2 + 2 * above, width - 2 + 2 * left
+        corners = [(y - above, x - left) for y in range(0, out[0], 2) for x in range(0, out[1], 4)]
         outside = sum(y < 0 or x < 0 or y + 4 > height or x + 6 > width for y, x in corners)
-        found = TilePairs.of(3, (height, width), out, (pads, pads))
+        found = TilePairs.of(3, (height, width), out, (above, left))
         assert (found.count, found.at_border) == (3 * len(corners), 3 * outside)
 
 

@@ -77,8 +77,9 @@ def _is_mostly_zeros(wide: Block | None, narrow: Block) -> bool:
     """Whether 8-bit weights without blocks of zeros take fewer bytes than all weights in 4 bits."""
     if wide is None:
         return False
+    # Sums of nibbles are too short for runs of zeros that are too long.
     forms = costs(wide, QUAD, wide.taps, 2, matrix=False)
-    return Weights.BLOCKS in forms and forms[Weights.BLOCKS].nbytes <= narrow.nbytes
+    return forms[Weights.BLOCKS].nbytes <= narrow.nbytes
 
 
 def is_pointwise(window: Window) -> bool:

@@ -36,9 +36,8 @@ GROUP = 4
 BYTE_OF_PLACES = 4
 """Places that a byte holds."""
 
-MAX_FIRST = (1 << 16) - 1
 MAX_RUN = (1 << 15) - 1
-"""The largest number that a head has room for."""
+"""The longest run that a head has room for; for its first tap there is one bit more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -225,7 +224,7 @@ def costs(
         four = FOUR_PRICES[relu]
         each = four.tap * taps * outputs + four.channel * outputs + four.column * taps
         forms[Weights.DENSE] = Cost(-(-rows // FOUR) * FOUR * each, nbytes)
-    if taps <= min(MAX_FIRST, MAX_RUN):
+    if taps <= MAX_RUN:
         runs = runs_of(block, channels, taps)
         heads, read = sum(map(len, runs)), sum(b - a for r in runs for a, b in r)
         short = sum((b - a) % prices.unrolled for r in runs for a, b in r)

@@ -249,7 +249,7 @@ def eights_cost(node: BoundNode, window: Window) -> int:
     called = lines // 2 + lines % 2 * ((points > 1) + points % 2)
     block = 45 + 60 * bands + copied * (15 + 4 * read) + 2 * reread * read
     block += 45 * called + point_pairs(lines, points) * pair
-    filled = min(copied, (band - 1) * window.stride[0] + depthwise_extent(window)) * read
+    filled = ((band - 1) * window.stride[0] + depthwise_extent(window)) * read
     return CALL + 150 + filled - (-node.output.shape[3] // LANES) * block
 
 

@@ -277,10 +277,10 @@ def _sliding_lines(call: Call) -> Cut | None:
 
 
 def pool_channels(call: Call) -> Cut | None:
-    """Four channels at a time of a pool's only output; None for more outputs than one."""
+    """Four channels at a time of a pool with a single output to an image; None for several."""
     y = params_of(call)["y"]
     channels = y["c"]
-    if y["n"] * y["h"] * y["w"] != 1 or channels <= QUAD:
+    if y["n"] != 1 or channels <= QUAD:
         return None
 
     def part(a: int, b: int) -> Call:

@@ -71,7 +71,7 @@ def instructions_of(call: Call) -> float:
 
 
 def _inside(p: Mapping[str, Any]) -> int:
-    """Pixels whose windows lie in the image, and are read there."""
+    """Pixels whose windows lie in the image, and are read there: taps have no steps then."""
     if not p["in_place"]:
         return 0
     count: int = p["y"]["n"]
@@ -80,10 +80,8 @@ def _inside(p: Mapping[str, Any]) -> int:
         ("w", "kernel_w", "stride_w", "pad_left"),
     ):
         window = p["window"]
-        dilation = window[kernel.replace("kernel", "dilation")]
-        reach = (window[kernel] - 1) * dilation + 1
         starts = (i * window[stride] - window[before] for i in range(p["y"][size]))
-        count *= sum(start >= 0 and start + reach <= p["x"][size] for start in starts)
+        count *= sum(start >= 0 and start + window[kernel] <= p["x"][size] for start in starts)
     return count
 
 
