@@ -1,4 +1,4 @@
-"""One part of a condition alone is not met: parts that ``tools.differing`` found no test to need."""
+"""One part of a condition alone is not met: found by ``tools.differing``."""
 
 import numpy as np
 import pytest
