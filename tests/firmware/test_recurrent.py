@@ -64,7 +64,8 @@ def test_models_of_one_op_keep_to_their_budgets(zoo, tmp_path, core, name):
     assert report.instructions <= LIMITS[core, name]
     assert report.ram.static == 0
     if core != "cortex-m0":  # whose figures are those of a Cortex-M3, times a bound
-        assert cost(path, core=core).instructions == pytest.approx(report.instructions, rel=0.03)
+        close = 0.05 if core == "cortex-m4" else 0.03  # whose prices are those of all dense rows
+        assert cost(path, core=core).instructions == pytest.approx(report.instructions, rel=close)
 
 
 @pytest.mark.parametrize(("core", "most"), [("cortex-m4", 0.47), ("cortex-m55", 0.27)])

@@ -26,7 +26,7 @@ BY_ROWS = {
     (M4, "dscnn_kws"): (6_112, 3_430_000, 7_200, 348),
     (M4, "mobilenet_vww"): (28_172, 8_650_000, 15_150, 348),
     (M55, "resnet8"): (14_976, 1_993_000, 8_240, 784),
-    (M55, "mobilenet_vww"): (28_524, 2_094_000, 22_630, 784),
+    (M55, "mobilenet_vww"): (28_524, 2_094_000, 25_700, 784),
 }
 INPUT_ROWS = {
     (M4, "resnet8"): (12_108, 12_660_000, 7_860, 270),
@@ -37,7 +37,7 @@ INPUT_ROWS = {
 """Core and model -> most bytes of arena, instructions, bytes of code, and bytes of stack."""
 
 PLAINER = {
-    (M4, "resnet8"): 1.29,
+    (M4, "resnet8"): 1.35,
     (M4, "dscnn_kws"): 1.15,
     (M4, "mobilenet_vww"): 1.085,
     (M55, "resnet8"): 1.033,
