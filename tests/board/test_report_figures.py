@@ -13,6 +13,12 @@ from tinyrt.emulate.cycles import Cycles
 DIFFERENCE = Difference(0, "y", 1, 2.0, 3.0)
 
 
+def test_each_figure_of_a_difference_has_its_name():
+    found = DIFFERENCE.as_dict()
+    assert found == {"sample": 0, "output": "y", "index": 1, "expected": 2.0, "found": 3.0}
+    assert str(DIFFERENCE) == "sample 0, output 'y', element 1: 3 instead of 2"
+
+
 def report(*, difference=None, selftest=None, told=None, median=100, per_second=0):
     ticks = Ticks(1, median, 1000, per_second)
     return ValidationReport("port", None, 1, 1, difference, ticks, selftest, told)

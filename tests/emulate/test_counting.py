@@ -33,6 +33,12 @@ def test_instructions_are_the_mean_of_phases_without_the_empty_call():
     assert found == round((2003 - 22) / 2 * PER_TICK - (11 - 1) / 2 * 4)
 
 
+def test_instructions_are_rounded_to_the_nearest():
+    """945 ticks more than the empty call's: 37,790.55 instructions, less 20 for polls."""
+    invoke = {"invoke_ticks": [955, 957], "invoke_polls": [3, 8]}
+    assert qemu.instructions(CALIBRATION | invoke | EMPTY) == 37_771
+
+
 def test_a_debugger_is_waited_for_before_the_first_instruction(monkeypatch):
     """And everything else is as without one; a user's options come last."""
     monkeypatch.setattr(qemu.toolchain, "require", lambda *programs: None)

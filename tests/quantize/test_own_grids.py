@@ -339,3 +339,14 @@ def test_a_constant_keeps_a_grid_that_its_dtype_can_have(q, dtype, own):
         low, high = (-128, 127) if dtype is DType.INT8 else (-32768, 32767)
         assert (low - found.zero_point) * found.scale <= 0
         assert (high - found.zero_point) * found.scale >= 2 * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_chain_is_a_table_if_nobody_reads_its_floats(alone):
+    b = Builder((1, 4))
+    y = b.op("sin", (b.op("exp", (rounded(b, "x"),)),))
+    outputs = [rounded(b, y, COARSE), *([] if alone else [b.op("neg", (y,))])]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", QuantizationWarning)
+        ops = [node.op for node in quantize_on_own_grids(b.graph(*outputs)).nodes]
+    assert ("pointwise" in ops) is alone, ops

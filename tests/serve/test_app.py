@@ -206,7 +206,8 @@ def test_the_description_has_every_path_field_and_choice(client):
 
 @pytest.mark.parametrize("path", ["/docs", "/redoc", "/docs/oauth2-redirect"])
 def test_there_is_no_page_whose_scripts_come_from_elsewhere(path, client):
-    assert client.get(path).status_code == 404
+    answer = client.get(path)
+    assert (answer.status_code, answer.json()) == (404, {"error": {"problem": "Not Found"}})
 
 
 def test_no_page_names_another_machine_that_it_would_fetch_from(client):

@@ -177,6 +177,18 @@ def test_as_few_channels_go_as_make_it_fit(net, options):
     assert prune_to_fit(net, scores, lambda graph: False, **options) is None
 
 
+def test_norms_are_shares_of_their_own_layer_s_mean():
+    """So layers compare with each other, however many filters they have and large their weights."""
+    b, rng = Builder((1, 4, 4, 3)), np.random.default_rng(0)
+    first = rng.normal(size=(5, 1, 1, 3)).astype(np.float32)
+    second = 9 * rng.normal(size=(7, 1, 1, 5)).astype(np.float32)
+    y = b.op("conv2d", ("x", b.constant(first)), Conv2dAttrs())
+    z = b.op("conv2d", (y, b.constant(second)), Conv2dAttrs())
+    for name, weights in ((y, first), (z, second)):
+        norms = (weights.astype(float) ** 2).sum(axis=(1, 2, 3))
+        np.testing.assert_allclose(magnitude_scores(b.graph(z))[name], norms / norms.mean())
+
+
 def test_filters_of_zeros_do_not_matter():
     b = Builder((1, 4, 4, 3))
     y = b.op("conv2d", ("x", b.constant(np.zeros((5, 1, 1, 3), np.float32))), Conv2dAttrs())

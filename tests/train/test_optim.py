@@ -237,6 +237,13 @@ def test_a_state_that_was_loaded_is_nobody_elses():
     assert saved["0.m"] == saved["0.v"] == 2
 
 
+def test_clipping_takes_gradients_whose_squares_no_float32_holds():
+    a = Tensor([0.0], requires_grad=True)
+    a.grad = np.array([3e20], np.float32)
+    assert clip_gradients([a], 1.0) == pytest.approx(3e20)
+    assert a.grad == pytest.approx(1.0)
+
+
 def test_clipping_leaves_an_array_that_two_parameters_share_to_others():
     a, b = (Tensor([0.0], requires_grad=True) for _ in range(2))
     a.grad = b.grad = shared = np.array([3.0])

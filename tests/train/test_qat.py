@@ -229,6 +229,15 @@ def test_limits_learn_from_clipping_alone():
     assert scale.grad == pytest.approx([(127 - 128) / np.sqrt(3 * 128)], rel=1e-5)
 
 
+def test_scales_of_weights_learn_from_clipping_alone_if_asked_to():
+    weights = Tensor(np.array([[0.26], [200.0]], np.float32))
+    scales = Tensor(np.array([0.5], np.float32), requires_grad=True)
+    q = QParams((0.5,), 0)
+    y, _ = fake_quantize_weights(weights, q, scales, learns_from_rounding=False)
+    y.sum().backward()
+    assert scales.grad == pytest.approx([127 / np.sqrt(2 * 127)], rel=1e-5)
+
+
 def test_every_channel_of_the_weights_learns_its_own_scale():
     rng = np.random.default_rng(0)
     weights = Tensor(rng.normal(size=(3, 2, 2, 4)).astype(np.float32))

@@ -310,7 +310,7 @@ def clip_gradients(parameters: Iterable[Tensor], max_norm: float) -> float:
 
     """
     gradients = [(p, p.grad) for p in parameters if p.grad is not None]
-    norm = math.sqrt(sum(float(np.square(g).sum(dtype=np.float64)) for _, g in gradients))
+    norm = math.sqrt(sum(float(np.square(g, dtype=np.float64).sum()) for _, g in gradients))
     if norm > max_norm:
         for parameter, gradient in gradients:
             parameter.grad = gradient * (max_norm / norm)

@@ -159,7 +159,7 @@ CONVOLUTIONS = {
         convolved((1, 8, 16, 20), (8, 3, 2, 20), (1, 2)),
         6 * (products(8, 120, 8) + 3 * (60 + 7 * 16 * 2)),
     ),
-    "pixels apart": (convolved((1, 9, 12, 8), (8, 1, 1, 8), (2, 3)), 5 * products(4, 8, 8)),
+    "pixels apart": (convolved((1, 9, 13, 8), (8, 1, 1, 8), (2, 3)), 5 * products(5, 8, 8)),
     "pixels in three copies": (
         convolved((1, 20, 30, 16), (8, 1, 1, 16)),
         3 * products(200, 16, 8) + 3 * 600,
