@@ -92,8 +92,7 @@ def convolution_cost(node: BoundNode, window: Window, kept: Kept | None = None) 
     groups = x[3] // w[3]
     at_once = points_at_once(node, window)
     if window.kernel == (1, 1):
-        whole = window.stride == (1, 1)
-        lines, points = (1, window.out[0] * window.out[1]) if whole else window.out
+        lines, points = 1, window.out[0] * window.out[1]
         copy = 3 * points * w[3] // VECTOR if copied_bytes(node, window) else 0
     else:
         window = turned(window, convolution_lines(window))
