@@ -1,13 +1,16 @@
 """``tinyrt check``: what it prints and writes, and how it ends."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
+from rich.console import Console
 
 from tests.cli.calls import call, call_json
 from tests.cli.shown import shows
 from tinyrt import api
 from tinyrt.api.gate.baseline import read_baseline
+from tinyrt.cli.check import shown
 
 
 @pytest.fixture
@@ -83,3 +86,11 @@ def test_markdown_is_written_where_it_fails_too(made, budget, tmp_path):
     lines = page.read_text().splitlines()
     assert lines[0].endswith("**fails**")
     assert f"| file | bytes | {made.int8.stat().st_size:,} | - | - | 1 |" in lines[-1]
+
+
+def test_every_note_is_shown(capsys):
+    """Each on its line, in front of the verdict."""
+    Console().print(shown(SimpleNamespace(rows=(), notes=("one", "another"))))
+    *_, first, second, verdict = capsys.readouterr().out.splitlines()
+    assert (first.strip(), second.strip()) == ("note: one", "note: another")
+    assert verdict.strip() == "All figures pass."

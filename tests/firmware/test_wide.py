@@ -16,7 +16,7 @@ from tinyrt.ops.shared.spec import Form
 LIMITS = {
     "cortex-m4": (1.28, 2.16, 10.1),
     "cortex-m55": (0.42, 0.74, 3.65),
-    "cortex-m3": (2.5, 3.86, 10.4),
+    "cortex-m3": (2.5, 3.15, 10.4),
     "cortex-m0": (6.03, 7.31, 27.8),
 }
 """Core -> most instructions of a convolution of 3 x 3, of one of 1 x 1, and of a depthwise one."""
