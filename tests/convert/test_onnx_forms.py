@@ -136,7 +136,8 @@ def running_sums(m):
 @case
 def triangles(m):
     x = m.input(2, 4, 5)
-    return m.op("Sub", m.op("Trilu", x, m.const(1, np.int64)), m.op("Trilu", x, upper=0))
+    upper = m.op("Trilu", x, m.const(1, np.int64), upper=2)  # ONNX: any but zero
+    return m.op("Sub", upper, m.op("Trilu", x, upper=0))
 
 
 @case

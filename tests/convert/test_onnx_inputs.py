@@ -173,6 +173,7 @@ MISFITS = {
     "too many": ({"n": (1, 2, 3)}, "'n' has 3 elements", "int64[2], or one number"),
     "a fraction": ({"n": 0.5}, "'n' is no int64", "int64[2]"),
     "text": ({"n": "many"}, "'n' is <U4", "int64[2]"),
+    "a complex number": ({"n": 1j}, "'n' is complex128", "int64[2]"),
     "nothing left": ({"n": 1, "x": 0}, "all inputs are fixed", "one input at least"),
 }
 
