@@ -180,10 +180,16 @@ made = []
 def least(a, b):
     return min(a, b)
 
+def made_by_a_call():
+    def greatest(a, b):
+        return max(a, b)
+    return compiled(greatest)
+
 def twice():
     return 0 <= len(calls()) <= 1
 """
     _, noting = both(places, source)
     assert noting["least"](1, 2) == 1
+    assert noting["made_by_a_call"]()(1, 2) == 2
     assert noting["twice"]() is True
     assert untold(places) == []

@@ -11,8 +11,8 @@ from tools.differing.places import COMPARE, COMPUTE, ROUND, SYMMETRIC, TWIN_OF, 
 NOTED = "_noted_by_differing"
 """The ``Places`` that instrumented code calls."""
 
-COMPILED = {"compiled", "entry", "intrinsic", "njit", "overload", "subroutine"}
-"""Decorators of what Numba compiles: such functions are left as they are."""
+COMPILED = {"compiled", "intrinsic", "njit", "overload", "subroutine"}
+"""What has Numba compile a function, as a decorator or by a call: it is left as it is."""
 UNORDERED = {
     "getattr",
     "hasattr",
@@ -31,13 +31,14 @@ Which = str | int | bool | None
 
 def code_of(places: Places, source: str, file: str) -> CodeType:
     """A module's code that notes in ``places``."""
-    tree = _Expressions(places, file).visit(ast.parse(source))
+    tree = ast.parse(source)
+    tree = _Expressions(places, file, _compiled_by_calls(tree)).visit(tree)
     return compile(ast.fix_missing_locations(tree), file, "exec", dont_inherit=True)
 
 
 class _Expressions(ast.NodeTransformer):
-    def __init__(self, places: Places, file: str) -> None:
-        self._places, self._file = places, file
+    def __init__(self, places: Places, file: str, compiled: set[str]) -> None:
+        self._places, self._file, self._compiled = places, file, compiled
         self._whole: set[int] = set()
 
     def _noted(
@@ -72,7 +73,7 @@ class _Expressions(ast.NodeTransformer):
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        if COMPILED & {ast.unparse(d).split("(")[0].split(".")[-1] for d in node.decorator_list}:
+        if node.name in self._compiled or COMPILED & set(map(_function, node.decorator_list)):
             return node
         given = [
             ast.Expr(self._noted("parameter", p, f"{node.name}({p.arg})", [_name(p.arg), default]))
@@ -192,7 +193,7 @@ class _Expressions(ast.NodeTransformer):
         node.args = [self.visit(argument) for argument in given]
         for keyword in node.keywords:
             keyword.value = self.visit(keyword.value)
-        name = ast.unparse(function).split(".")[-1]
+        name = _function(function)
         positional = bool(given) and not any(isinstance(a, ast.Starred) for a in given)
         if name in ("max", "min") and positional and len(given) > 1 and not node.keywords:
             arguments = [ast.Constant(name), *node.args]
@@ -236,6 +237,16 @@ def _defaults(arguments: ast.arguments) -> list[tuple[ast.arg, ast.expr]]:
         *zip(last, arguments.defaults, strict=True),
         *((a, d) for a, d in named if d is not None),
     ]
+
+
+def _compiled_by_calls(tree: ast.Module) -> set[str]:
+    calls = (n for n in ast.walk(tree) if isinstance(n, ast.Call) and _function(n) in COMPILED)
+    return {a.id for call in calls for a in call.args if isinstance(a, ast.Name)}
+
+
+def _function(node: ast.expr) -> str:
+    """The last name of a function, or of what a call calls."""
+    return ast.unparse(node).split("(")[0].split(".")[-1]
 
 
 def _name(name: str) -> ast.expr:
