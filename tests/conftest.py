@@ -47,6 +47,7 @@ pytest_plugins = [
     "tests.refusal_texts_plugin",
     "tests.zoo_plugin",
     "tests.kept_objects",
+    "tests.outcomes_plugin",
 ]
 
 # The same examples in every run, however slow the machine is.
