@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 
 from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.backends.c.kernel import Target
 from tinyrt.backends.c.weights import Stored, Weights
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.emulate import build_image, run_image
 from tinyrt.export import export_graph, find_core
+from tinyrt.export.target import Optimize, target_of
 from tinyrt.ir import Graph, Node
 from tinyrt.ops.shared.evaluate import evaluate
 
@@ -134,7 +134,7 @@ def measure(graph: Graph, core: str, form: Weights, small: bool) -> Figures:
 def forms_of(zoo: Path, core: str, layer: str, pattern: str) -> Iterator[dict[str, Any]]:
     """A pruned layer in every form that it can be stored in, beside the dense one."""
     graph = layer_of(zoo, layer, pattern, core)
-    stored = choose(graph.bind(0), Target(find_core(core).isa)).stored
+    stored = choose(graph.bind(0), target_of(find_core(core), Optimize.BALANCED)).stored
     assert stored is not None
     forms = stored.forms
     dense = {small: measure(graph, core, Weights.DENSE, small) for small in (False, True)}
@@ -152,7 +152,7 @@ def forms_of(zoo: Path, core: str, layer: str, pattern: str) -> Iterator[dict[st
             "instructions": fast.instructions / dense[False].instructions,
             "expected": forms[form].instructions / forms[Weights.DENSE].instructions,
             "bytes": least.nbytes / dense[True].nbytes,
-            "fastest": Stored.cheapest(forms, small=False).form is form,
+            "fastest": stored.form is form,
             "smallest": Stored.cheapest(forms, small=True).form is form,
         }
 

@@ -16,11 +16,11 @@ from tests.c.packed_cases import (
 from tests.firmware.device import check_on_device, require_core
 from tests.ops.build import Case, build_s8
 from tests.sampling import sampled
-from tinyrt.backends.c.kernel import Target
-from tinyrt.backends.c.weights import Weights
+from tinyrt.backends.c.weights import WORTH, Weights
 from tinyrt.emulate import build_image, run_image
-from tinyrt.export import export_graph, find_core
+from tinyrt.export import export_graph
 from tinyrt.export.sparsity import sparse_layers
+from tinyrt.export.target import Optimize, find_core, target_of
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.shared.evaluate import evaluate
@@ -33,8 +33,11 @@ WINDOWS = Case("conv2d", Conv2dAttrs(), ((1, 6, 8, 16), (32, 3, 3, 16), (32,)), 
 VECTOR_BLOCK, BLOCK = (4, 16), (8, 4)
 """Channels and taps that are left out together: with vectors, and by every other kernel."""
 
-CLOSE = 0.12
-"""How far an expected ratio of instructions may be from the measured one."""
+ODD = Case("conv2d", Conv2dAttrs(), ((1, 3, 5, 96), (40, 1, 1, 96), (40,)), frozenset({1, 2}))
+"""An odd number of pixels, the last of which are neither two nor four."""
+
+CLOSE, VECTORS_CLOSE = 0.05, 0.12
+"""How far what is said of instructions may be from what is measured: in all, and with vectors."""
 
 
 def pruned(case, pattern, block=BLOCK, share=0.5):
@@ -77,26 +80,33 @@ def test_sparse_kernels_on_the_device(tmp_path, core, optimize):
 PATTERNS = (Weights.BLOCKS, Weights.ONE_OF_4, Weights.TWO_OF_4)
 
 
-@pytest.mark.parametrize("core", sampled(["cortex-m4"], ["cortex-m3", "cortex-m4"]))
+@pytest.mark.parametrize(
+    "core",
+    sampled(["cortex-m3", "cortex-m4"], ["cortex-m0", "cortex-m3", "cortex-m4", "rv32imc"]),
+)
 @pytest.mark.parametrize(
     ("pattern", "case"),
     sampled(
-        [*zip(PATTERNS, (PIXELS, ROW, PIXELS), strict=True), (Weights.BLOCKS, ROW)],
-        [(pattern, case) for pattern in PATTERNS for case in (ROW, PIXELS)],
+        [*zip(PATTERNS, (ODD, ROW, PIXELS), strict=True), (Weights.BLOCKS, ROW)],
+        [
+            *((pattern, case) for pattern in PATTERNS for case in (ROW, PIXELS, ODD)),
+            (Weights.BLOCKS, WINDOWS),
+        ],
     ),
 )
 def test_what_is_stored_sparsely_is_what_pays(tmp_path, core, case, pattern):
-    """The exporter's choice is the faster one, and its costs are near the truth."""
+    """The exporter's choice is the faster one where that is worth it, and its costs are true."""
     require_core(core)
     graph = pruned(case, pattern)
-    (layer,) = sparse_layers(graph, Target(find_core(core).isa))
+    (layer,) = sparse_layers(graph, target_of(find_core(core), Optimize.BALANCED))
     dense = instructions(graph, core, tmp_path / "dense", Weights.DENSE)
     sparse = instructions(graph, core, tmp_path / "sparse", pattern)
-    expected, fewer_bytes = layer.ratios[pattern]
-    assert sparse / dense == pytest.approx(expected, abs=CLOSE * expected)
-    assert (layer.form is pattern) == (sparse < dense)
+    for form, found in ((Weights.DENSE, dense), (pattern, sparse)):
+        assert found == pytest.approx(layer.forms[form].instructions, rel=CLOSE)
+    assert (layer.form is pattern) == (sparse < WORTH * dense)
+    _, fewer_bytes = layer.ratios[pattern]
     assert fewer_bytes < 1
-    (small,) = sparse_layers(graph, Target(find_core(core).isa, small=True))
+    (small,) = sparse_layers(graph, target_of(find_core(core), Optimize.SIZE))
     assert small.form is pattern
 
 
@@ -137,11 +147,11 @@ def test_what_is_left_out_with_vectors_is_what_pays(tmp_path, case, share):
     core = "cortex-m55"
     require_core(core)
     graph = pruned(case, Weights.BLOCKS, VECTOR_BLOCK, share)
-    (layer,) = sparse_layers(graph, Target(find_core(core).isa))
+    (layer,) = sparse_layers(graph, target_of(find_core(core), Optimize.BALANCED))
     dense = instructions(graph, core, tmp_path / "dense", Weights.DENSE)
     sparse = instructions(graph, core, tmp_path / "sparse", Weights.BLOCKS)
     expected, _ = layer.ratios[Weights.BLOCKS]
-    assert sparse / dense == pytest.approx(expected, abs=CLOSE * expected)
+    assert sparse / dense == pytest.approx(expected, abs=VECTORS_CLOSE * expected)
     known = layer.forms[Weights.BLOCKS].instructions
-    assert sparse == pytest.approx(known, rel=CLOSE)
+    assert sparse == pytest.approx(known, rel=VECTORS_CLOSE)
     assert sparse < dense

@@ -9,12 +9,6 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "tinyrt/backends/c/blocks/relu.py": {
         "break -> continue": "no other factor is tried where all exist: looking again takes time",
     },
-    "tinyrt/backends/c/blocks/zeros.py": {
-        "(InstructionSet.DSP, True): Prices(1.09, 0.30, 4, 21, 0, unrolled=16),"
-        " -> (InstructionSet.DSP, True): Prices(1.09, 0.30, 4, 21, -1, unrolled=16),": (
-            "an estimate; tests hold how far it is from what is counted"
-        ),
-    },
     "tinyrt/export/text.py": {
         "values = np.arange(256, dtype=np.uint8).view(np.int8)"
         " -> values = np.arange( 257, dtype=np.uint8).view(np.int8)": (

@@ -1,8 +1,21 @@
 """What kernels cost, each row worked out by hand from the terms of its kernel's loops."""
 
+import numpy as np
 import pytest
 
+from tests.backends.c.test_zeros import block_of
 from tinyrt.backends.c.blocks.cost import dense_cost, max_pool_cost, window_cost
+from tinyrt.backends.c.blocks.form_cost import DSP as DSP_PRICES
+from tinyrt.backends.c.blocks.form_cost import (
+    MLA,
+    SMALL,
+    Sizes,
+    blocks_cost,
+    dense_form_cost,
+    kept_cost,
+    patches_of,
+)
+from tinyrt.backends.c.blocks.form_cost import RISCV as RISCV_PRICES
 from tinyrt.backends.c.blocks.four_cost import (
     SMALL_FOURS,
     WindowGroups,
@@ -21,6 +34,7 @@ from tinyrt.backends.c.blocks.row_cost import (
 )
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.mve import cost as mve
+from tinyrt.ops.shared.window import Window
 
 DSP, SCALAR, AVX2 = InstructionSet.DSP, InstructionSet.SCALAR, InstructionSet.AVX2
 
@@ -132,9 +146,53 @@ VECTORS = {
         130 + 70 + 3 * (43 + 20) + 3 * 5 * 9 * 2 // 16 + 5 * (9 + 4 * 2) + 26 * 2,
     ),
 }
+RUNS = [[(0, 8), (12, 16)], [(4, 8)]]
+"""Of two blocks: three runs, 16 taps in all."""
+WINDOW = Window.of((6, 5), (3, 3), (2, 1), "SAME")
+"""Of 3 x 5 outputs one row below reads beyond the input, and of the others the first and last."""
+EIGHTEEN = block_of(np.ones((5, 18), int), SCALAR), Sizes(5, 20)
+FORMS = {
+    "pairs and one": (
+        blocks_cost(RUNS, Sizes(5, 20), MLA),
+        2 * (2 * 116 + 3 * 29 + 13.2 * 16)
+        + (2 * 74.5 + 3 * 23.5 + 8.75 * 16)
+        + (5 * 72 + (4 * 2.4 + 7.8) * 20),
+    ),
+    "taps of runs": (
+        blocks_cost(RUNS, Sizes(1, 20), RISCV_PRICES),
+        2 * 105 + 3 * 17 + (13.7 + 1.1) * 16 + 88 + 8.9 * 20,
+    ),
+    "a row": (
+        blocks_cost(RUNS, Sizes(1, 20, 8, alone=True), SMALL),
+        48 + 2 * 419 + 3 * 62 + 30.75 * 16,
+    ),
+    "windows": (
+        blocks_cost(RUNS, Sizes(4, 20, patches=(3, 2)), SMALL),
+        2 * (2 * 339 + 3 * 52 + 28.8 * 16) + 4 * (6 * 20 + 98 + 3 * 0) + 2 * 3 * 91,
+    ),
+    "dense pairs and one": (
+        dense_form_cost(*EIGHTEEN, MLA, False),
+        2 * 2 * (116 + 13.2 * 20) + 2 * (74.5 + 8.75 * 20) + 5 * 72 + (4 * 2.4 + 7.8) * 20,
+    ),
+    "dense without a sign": (
+        dense_form_cost(*EIGHTEEN, DSP_PRICES, True),
+        2 * 2 * (107 - 66 + 6.2 * 20) + 2 * (88 - 25 + 4.15 * 20) + (5 * 49 + (4 * 1.8 + 0.9) * 20),
+    ),
+    "a dense row": (
+        dense_form_cost(EIGHTEEN[0], Sizes(1, 18, 8, alone=True), SMALL, False),
+        80 + 3.75 * 18 + 19.75 * 18 + 481,
+    ),
+    "dense by fours": (dense_form_cost(EIGHTEEN[0], Sizes(9, 20, four=7.5), MLA, False), 7.5),
+    "one of four": (
+        kept_cost(1, 30, 6, Sizes(3, 20), SMALL),
+        3 * (13.7 * 30 + 120 * 6 + 72 + 6.1 * 20),
+    ),
+    "two of four in a row": (kept_cost(2, 60, 6, Sizes(1, 20), SMALL), 13.4 * 60 + 120 * 6),
+    "windows at the border": (patches_of(WINDOW, (2, 6, 5, 1))[1], 2 * (5 + 2 * 2)),
+}
 CASES = {
     f"{part}: {name}": row
-    for part, rows in (("rows", ROWS), ("blocks", BLOCKS), ("vectors", VECTORS))
+    for part, rows in (("rows", ROWS), ("blocks", BLOCKS), ("vectors", VECTORS), ("forms", FORMS))
     for name, row in rows.items()
 }
 
@@ -143,3 +201,12 @@ CASES = {
 def test_every_loop_is_counted(name):
     found, by_hand = CASES[name]
     assert found == pytest.approx(by_hand, rel=1e-9)
+
+
+@pytest.mark.parametrize(("isa", "prices"), [(DSP, DSP_PRICES), (SCALAR, MLA)], ids=["M4", "M3"])
+def test_pairs_cost_the_same_by_both_formulas(isa, prices):
+    """That of dense layers, and that of all forms, whose loops are the same."""
+    for rows, taps, c_out in ((2, 64, 32), (6, 96, 20), (100, 32, 24)):
+        block = block_of(np.ones((c_out, taps), int), isa)
+        found = dense_form_cost(block, Sizes(rows, taps), prices, False)
+        assert found == pytest.approx(dense_cost(isa, rows, taps, c_out), rel=0.04)

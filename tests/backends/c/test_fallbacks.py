@@ -8,6 +8,8 @@ import pytest
 from tests.backends.c.test_packing import DSP, SCALAR, requant
 from tests.backends.c.test_zeros import block_of
 from tests.ops.quantised import f32, graph_of, s8, weights
+from tinyrt.backends.c.blocks import form_cost
+from tinyrt.backends.c.blocks.form_cost import Sizes
 from tinyrt.backends.c.blocks.nibbles import nibble_block
 from tinyrt.backends.c.blocks.zeros import MAX_RUN, costs
 from tinyrt.backends.c.isa import InstructionSet
@@ -67,7 +69,7 @@ def test_narrow_weights_that_do_not_pack_take_the_kernels_of_bytes(isa, shape, w
 def test_long_channels_have_no_runs_of_zeros(taps, has_runs):
     w = np.zeros((4, taps), np.int8)
     w[:, :4] = 1
-    forms = costs(block_of(w, DSP), 4, taps, 10, matrix=False)
+    forms = costs(block_of(w, DSP), Sizes(10, taps), form_cost.DSP, matrix=False)
     assert (Weights.BLOCKS in forms) is has_runs
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.backends.c.test_packing import DSP, SCALAR, requant
 from tinyrt.backends.c.blocks.block import pair_block
+from tinyrt.backends.c.blocks.form_cost import MLA, Sizes
 from tinyrt.backends.c.blocks.stored import block_fields, stored_words
 from tinyrt.backends.c.blocks.zeros import costs, kept_of_4, n_of_4
 from tinyrt.backends.c.kernel import Params, Scratch, call
@@ -99,7 +100,7 @@ def test_n_of_4_gives_the_weights(n, seed):
 def test_other_patterns_are_refused(row, times):
     block = block_of(np.tile(row, (4, times)), DSP)
     assert kept_of_4(block.layer.w) is None
-    forms = costs(block, 4, block.taps, 10, matrix=True)
+    forms = costs(block, Sizes(10, block.taps), MLA, matrix=True)
     assert set(forms) == {Weights.DENSE, Weights.BLOCKS}
 
 
@@ -124,8 +125,8 @@ def test_the_cheapest_is_dense_unless_it_pays():
 @pytest.mark.parametrize("isa", [SCALAR, DSP])
 def test_windows_have_no_n_of_4(isa):
     block = block_of(np.tile([1, 0, 0, 0], (8, 8)), isa)
-    assert Weights.ONE_OF_4 in costs(block, 4, block.taps, 10, matrix=True)
-    forms = costs(block, 4, block.taps, 10, matrix=False)
+    assert Weights.ONE_OF_4 in costs(block, Sizes(10, block.taps), MLA, matrix=True)
+    forms = costs(block, Sizes(10, block.taps), MLA, matrix=False)
     assert set(forms) == {Weights.DENSE, Weights.BLOCKS}
 
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from tinyrt.backends.c.blocks import fours, row_bytes, winograd
 from tinyrt.backends.c.blocks.block import Block, LongBlock, Packed, pair_block
 from tinyrt.backends.c.blocks.cost import FOUR, TILES, TilePairs
+from tinyrt.backends.c.blocks.form_cost import Prices, Sizes, patches_of, prices_of
+from tinyrt.backends.c.blocks.four_cost import WindowGroups, dense_four_cost, window_four_cost
 from tinyrt.backends.c.blocks.layer import BLOCK_SETS, QUAD, constants_of
 from tinyrt.backends.c.blocks.nibbles import nibble_block
 from tinyrt.backends.c.blocks.relu import ReluScales, relu_of, suffix
@@ -22,7 +24,7 @@ from tinyrt.backends.c.blocks.words import (
     rows_at_a_time,
     single_bytes,
 )
-from tinyrt.backends.c.blocks.zeros import costs, kept_call
+from tinyrt.backends.c.blocks.zeros import blocks_bytes, costs, kept_call, runs_of
 from tinyrt.backends.c.clamp import clamp_calls
 from tinyrt.backends.c.fields import nhwc, window_fields
 from tinyrt.backends.c.isa import InstructionSet
@@ -39,7 +41,7 @@ from tinyrt.backends.c.kernel import (
     unordered,
 )
 from tinyrt.backends.c.weights import Cost, Stored, Weights
-from tinyrt.ir import BoundNode, DType, Value
+from tinyrt.ir import BoundNode, DType, Shape, Value
 from tinyrt.memory.sweep import columns, windows, windows_together
 from tinyrt.ops.shared.requant import Requant
 from tinyrt.ops.shared.window import Window
@@ -78,8 +80,7 @@ def _is_mostly_zeros(wide: Block | None, narrow: Block) -> bool:
     if wide is None:
         return False
     # Sums of nibbles are too short for runs of zeros that are too long.
-    forms = costs(wide, QUAD, wide.taps, 2, matrix=False)
-    return forms[Weights.BLOCKS].nbytes <= narrow.nbytes
+    return blocks_bytes(runs_of(wide, QUAD, wide.taps), QUAD) <= narrow.nbytes
 
 
 def is_pointwise(window: Window) -> bool:
@@ -155,6 +156,14 @@ class _Dense:
             return row_bytes.CHANNELS, self.c_in
         return QUAD, self.block.taps
 
+    def sizes(self, prices: Prices, relu: bool) -> Sizes:
+        """What the kernel computes; relu where outputs take no sign with dense weights."""
+        channels, taps = self.layout
+        c_out, four = self.block.layer.c_out, None
+        if self.fours:
+            four = dense_four_cost(self.rows, self.c_in, c_out, relu, prices.fours)
+        return Sizes(self.rows, taps, channels, self.is_row, four=four)
+
     def scratch_bytes(self, form: Weights) -> int:
         """Bytes of columns, or of what parts of a row keep, for weights so stored."""
         if not self.is_row:
@@ -194,8 +203,8 @@ def dense_kernel(node: BoundNode, block: Block, requant: Requant, target: Target
     layer = _Dense(node, block, requant, c_in, rows, *ways)
     # Rows of eight channels gain less than the kernel's code is worth.
     relu = None if layer.eights else relu_of(node, block, requant, target)
-    unsigned = relu is not None
-    forms = costs(block, *layer.layout, layer.rows, True, unsigned, layer.fours)
+    prices, unsigned = prices_of(target), relu is not None
+    forms = costs(block, layer.sizes(prices, unsigned), prices, matrix=True, relu=unsigned)
     stored = target.stored(node.index, forms)
     by_fours = layer.fours and stored.form is Weights.DENSE
     at_once = FOUR if by_fours else COLUMNS
@@ -267,7 +276,9 @@ def convolution_kernel(
     scales = relu_of(node, block, requant, target)
     by_fours = not window.on_rows and fours.fits(block, pixels, target)
     unsigned = scales is not None
-    forms = costs(block, QUAD, block.taps, pixels, False, unsigned, by_fours)
+    prices = prices_of(target)
+    sizes = _window_sizes(node, block, window, prices, by_fours, unsigned)
+    forms = costs(block, sizes, prices, matrix=False, relu=unsigned)
     forms |= tiles_of(node, block, window, target)
     stored = target.stored(node.index, forms)
     if stored.form is Weights.WINOGRAD:
@@ -294,13 +305,32 @@ def convolution_kernel(
     return Kernel(calls, in_columns + block.taps, lambda: windows(node, window), stored=stored)
 
 
+def window_groups(window: Window, x: Shape) -> WindowGroups:
+    """Four outputs at a time of a convolution of an input (n, h, w, c)."""
+    images, height, width, _ = x
+    slides, places = (window.kernel, window.stride), (window.before, window.out)
+    return WindowGroups.of(images, (height, width), slides, places)
+
+
+def _window_sizes(
+    node: BoundNode, block: Block, window: Window, prices: Prices, fours: bool, relu: bool
+) -> Sizes:
+    """What the kernel of a convolution computes; fours and relu for dense weights."""
+    x, y, four = node.input(0).shape, node.output, None
+    if fours:
+        sizes = window_groups(window, x), window.kernel, x[3], block.layer.c_out
+        four = window_four_cost(*sizes, relu, prices.fours)
+    pixels = y.size // y.shape[-1]
+    return Sizes(pixels, block.taps, patches=patches_of(window, x), four=four)
+
+
 def tiles_of(node: BoundNode, block: Block, window: Window, target: Target) -> dict[Weights, Cost]:
     """The form for the kernel by tiles, and its cost, if it takes the layer."""
     if not winograd.fits(block, window, target) or winograd.least(block) > target.in_one_go:
         return {}
     images, x_height, x_width, _ = node.input(0).shape
     pairs = TilePairs.of(images, (x_height, x_width), window.out, window.before)
-    return {Weights.WINOGRAD: winograd.form(block, pairs)}
+    return {Weights.WINOGRAD: winograd.form(block, pairs, prices_of(target).tiles)}
 
 
 def winograd_kernel(

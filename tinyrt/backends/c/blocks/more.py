@@ -25,19 +25,21 @@ from tinyrt.backends.c.blocks.dense import (
     is_pointwise,
     matrix_of,
     tiles_of,
+    window_groups,
     winograd_kernel,
 )
+from tinyrt.backends.c.blocks.form_cost import Sizes, dense_form_cost, patches_of, prices_of
+from tinyrt.backends.c.blocks.four_cost import window_four_cost
 from tinyrt.backends.c.blocks.layer import BLOCK_SETS, QUAD, constants_of, simplify
 from tinyrt.backends.c.blocks.relu import relu_of, suffix
 from tinyrt.backends.c.blocks.stored import stored_fields
 from tinyrt.backends.c.blocks.summed import MAX_TAPS, place_of, sum_fields, summed_block
 from tinyrt.backends.c.blocks.words import fit_halves
-from tinyrt.backends.c.blocks.zeros import costs
 from tinyrt.backends.c.clamp import clamp_calls
 from tinyrt.backends.c.fields import nhwc, window_fields
 from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Calls, Data, Fields, Kernel, Params, Scratch, Target, call
-from tinyrt.backends.c.weights import Weights
+from tinyrt.backends.c.weights import Cost, Weights
 from tinyrt.fixedpoint import INT8_MAX, INT8_MIN
 from tinyrt.ir import BoundNode, DType
 from tinyrt.memory.sweep import Sweep, columns, windows
@@ -159,8 +161,8 @@ def more_kernel(
     rows = node.output.size // node.output.shape[-1]
     by_fours = not window.on_rows and fours.fits(block, rows, target)
     relu = relu_of(node, block, requant, target)
-    forms = costs(block, QUAD, block.taps, rows, False, relu is not None, by_fours)
-    forms = {Weights.DENSE: forms[Weights.DENSE]}
+    each = _cost(node, block, window, relu is not None, by_fours, target)
+    forms = {Weights.DENSE: Cost(each, block.nbytes)}
     forms |= tiles_of(node, more.tiles, window, target)
     stored = target.stored(node.index, forms)
     if stored.form is Weights.WINOGRAD:
@@ -201,6 +203,19 @@ def more_kernel(
     if sums and not by_fours and rows % 2:
         in_patch = max(in_patch, 2 * node.output.shape[-1])
     return Kernel(calls, in_columns + in_patch, sweep, stored=stored)
+
+
+def _cost(
+    node: BoundNode, block: PairBlock, window: Window, relu: bool, by_fours: bool, target: Target
+) -> float:
+    """Instructions of the kernel that is not by tiles: all of its taps as if of one pixel."""
+    prices, x, taps = prices_of(target), node.input(0).shape, block.layer.w.shape[1]
+    if by_fours:
+        groups = window_groups(window, x)
+        return window_four_cost(groups, (1, 1), taps, block.layer.c_out, relu, prices.fours)
+    patches = None if is_pointwise(window) else patches_of(window, x)
+    sizes = Sizes(node.output.size // node.output.shape[-1], block.taps, patches=patches)
+    return dense_form_cost(block, sizes, prices, relu)
 
 
 def _image(node: BoundNode, window: Window) -> Fields:

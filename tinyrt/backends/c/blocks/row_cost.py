@@ -13,9 +13,10 @@ from tinyrt.ops.shared.window import Pair
 
 @dataclass(frozen=True, slots=True)
 class RowBytes:
-    """Costs of eight channels of one row on Cortex-M3.
+    """Costs of eight channels of one row on scalar cores.
 
     Attributes:
+        set: of a row, without the below.
         tap: per tap.
         turn: per turn of that loop, and taps of a turn.
         block: without taps.
@@ -23,18 +24,26 @@ class RowBytes:
 
     """
 
+    set: float
     tap: float
     turn: tuple[float, int]
     block: float
     sum: float
 
 
-ROW_BYTES = RowBytes(12, (3, 8), 214, 2.75)
-"""Those of ``tinyrt_dense_row_s8`` on scalar cores."""
+ROW_BYTES = RowBytes(45, 12, (3, 8), 214, 2.75)
+SMALL_ROW_BYTES = RowBytes(80, 19.75, (0, 8), 481, 3.75)
+RISCV_ROW_BYTES = RowBytes(79, 21.75, (0, 8), 272, 2.5)
+"""Those of ``tinyrt_dense_row_s8`` on Cortex-M3, on Cortex-M0 and on RISC-V."""
 
 
 def dense_row_cost(
-    isa: InstructionSet, taps: int, c_out: int, relu: bool = False, halves: bool = False
+    isa: InstructionSet,
+    taps: int,
+    c_out: int,
+    relu: bool = False,
+    halves: bool = False,
+    own: RowBytes = ROW_BYTES,
 ) -> float:
     """``tinyrt_dense_row_s8``, or ``tinyrt_dense_row_relu_s8``.
 
@@ -44,13 +53,13 @@ def dense_row_cost(
         c_out: outputs.
         relu: whether these take no sign.
         halves: whether two channels share a half on scalar cores, too, as for long sums and zeros.
+        own: the constants of eight channels there.
 
     """
     k = COSTS[isa]
     if isa is InstructionSet.SCALAR and not halves:
-        own = ROW_BYTES
         loop = own.tap * taps + own.turn[0] * ceil(taps / own.turn[1])
-        return 45 + own.sum * taps + ceil(c_out / k.row_channels) * (loop + own.block)
+        return own.set + own.sum * taps + ceil(c_out / k.row_channels) * (loop + own.block)
     turn, turn_taps = k.row_turn
     loop = k.row_tap * taps + turn * ceil(taps / turn_taps)
     block = k.relu_row_block if relu else k.row_block

@@ -115,12 +115,12 @@ def pack(block: Block) -> Packed:
     return Packed(words(w, block.isa), int32_words(first), pack_requant(layer))
 
 
-def form(block: Block, pairs: TilePairs) -> Cost:
-    """What the layer costs."""
+def form(block: Block, pairs: TilePairs, pace: float) -> Cost:
+    """What the layer costs, on a core that takes so many times the formula's instructions."""
     c_in = block.layer.w.shape[1] // TAPS
     nbytes = 2 * PLACES * c_in * block.channels
     cost = winograd_cost(block.isa, pairs, c_in, block.layer.c_out)
-    return Cost(cost, nbytes + CODE_BYTES)
+    return Cost(pace * cost, nbytes + CODE_BYTES)
 
 
 def least(block: Block) -> float:

@@ -10,8 +10,7 @@ Two forms are stored and computed without their zeros:
   channel for itself. Stored are these and two bits for the place of each. Every product has to look
   up its activation, so that no two can share an instruction.
 
-Which form a layer takes follows from the costs below, which are read off the kernels and held
-against measured instructions by ``tests/firmware/test_sparse.py``.
+Which form a layer takes follows from what each costs, see ``form_cost``.
 """
 
 from __future__ import annotations
@@ -22,10 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyrt.backends.c.blocks.block import Block, PairBlock, Runs
-from tinyrt.backends.c.blocks.cost import FOUR
+from tinyrt.backends.c.blocks.form_cost import (
+    Prices,
+    Sizes,
+    blocks_cost,
+    dense_form_cost,
+    kept_cost,
+)
 from tinyrt.backends.c.blocks.layer import QUAD
 from tinyrt.backends.c.blocks.words import int32_words
-from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.kernel import Arg, Call, Data, Fields, Null, Params, Scratch, call
 from tinyrt.backends.c.weights import Cost, Weights
 from tinyrt.ir import BoundNode
@@ -55,56 +59,6 @@ class Kept:
     w: NDArray[np.int8]
     places: NDArray[np.int8]
 
-
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """Instructions of the inner loops; Cortex-M3 for scalar cores, Cortex-M4 for DSP cores.
-
-    Attributes:
-        tap: per tap of one channel.
-        short_tap: additional instructions per tap after the unrolled taps of a run.
-        run: per run of a block, whatever its length.
-        channel: per output of one channel: first value, requantisation, store.
-        column: per tap of a pixel, for copying.
-        unrolled: taps that the inner loop unrolls.
-
-    """
-
-    tap: float
-    short_tap: float
-    run: float
-    channel: float
-    column: float
-    unrolled: int
-
-
-PRICES: dict[tuple[InstructionSet, bool], Prices] = {
-    (InstructionSet.SCALAR, True): Prices(2.17, 0.07, 26, 23, 0, unrolled=8),
-    (InstructionSet.SCALAR, False): Prices(1.68, 0.31, 12, 17, 2.5, unrolled=16),
-    (InstructionSet.DSP, True): Prices(1.09, 0.30, 4, 21, 0, unrolled=16),
-    (InstructionSet.DSP, False): Prices(0.79, 0.56, 5.5, 16, 2.5, unrolled=16),
-}
-"""(instruction set, whether there is one row) -> prices of kernels for dense weights and blocks."""
-
-RELU_CHANNEL = {
-    (InstructionSet.SCALAR, True): 16,
-    (InstructionSet.SCALAR, False): 10,
-    (InstructionSet.DSP, True): 11,
-    (InstructionSet.DSP, False): 8,
-}
-"""As ``PRICES`` -> the price of a channel of dense weights if outputs take no sign."""
-
-FOUR_PRICES = {
-    False: Prices(1.15, 0, 0, 21, 3.3, unrolled=16),
-    True: Prices(1.15, 0, 0, 13.4, 3.3, 16),
-}
-"""The prices of dense weights for four pixels at once, with a sign of outputs and without."""
-
-ROW_PRICES = Prices(1.55, 0, 0, 27, 2.75, unrolled=8)
-"""The prices of dense weights for one row on scalar cores: bytes, three products for four."""
-
-KEPT_TAP, KEPT_CHANNEL = 5.9, 41
-"""Instructions for each weight that is kept of four, and for each output."""
 
 CODE_BYTES = {Weights.DENSE: 0, Weights.BLOCKS: 400, Weights.ONE_OF_4: 450, Weights.TWO_OF_4: 450}
 """Of the kernels that a form adds to a model with dense layers."""
@@ -189,55 +143,40 @@ def n_of_4(w: NDArray[np.int8], n: int) -> Kept:
 
 
 def costs(
-    block: Block,
-    channels: int,
-    taps: int,
-    rows: int,
-    matrix: bool,
-    relu: bool = False,
-    by_fours: bool = False,
+    block: Block, sizes: Sizes, prices: Prices, *, matrix: bool, relu: bool = False
 ) -> dict[Weights, Cost]:
     """The cost of a layer in every form that it can have.
 
     Args:
         block: the layer.
-        channels: of a block, as for ``runs_of``.
-        taps: of a channel, likewise.
-        rows: rows or pixels of the output.
+        sizes: what its kernel computes.
+        prices: of the cores.
         matrix: whether each row of the input is read as it lies, as N of 4 needs it.
         relu: whether outputs take no sign with dense weights.
-        by_fours: whether these go by four pixels at once.
 
     """
-    nbytes = block.nbytes * taps // block.taps
+    nbytes = block.nbytes * sizes.taps // block.taps
     if not isinstance(block, PairBlock):
         return {Weights.DENSE: Cost(0, nbytes)}
-    prices, outputs = PRICES[block.isa, rows == 1], block.channels
-    pixel = prices.channel * outputs + prices.column * taps
-    less = (prices.channel - RELU_CHANNEL[block.isa, rows == 1]) * outputs if relu else 0
-    forms = {Weights.DENSE: Cost(rows * (prices.tap * taps * outputs + pixel - less), nbytes)}
-    if channels > QUAD:
-        own = ROW_PRICES
-        each = own.tap * taps * outputs + own.channel * outputs + own.column * taps
-        forms[Weights.DENSE] = Cost(each, nbytes)
-    if by_fours:
-        four = FOUR_PRICES[relu]
-        each = four.tap * taps * outputs + four.channel * outputs + four.column * taps
-        forms[Weights.DENSE] = Cost(-(-rows // FOUR) * FOUR * each, nbytes)
-    if taps <= MAX_RUN:
-        runs = runs_of(block, channels, taps)
-        heads, read = sum(map(len, runs)), sum(b - a for r in runs for a, b in r)
-        short = sum((b - a) % prices.unrolled for r in runs for a, b in r)
-        blocks = channels * (prices.tap * read + prices.short_tap * short) + prices.run * heads
-        stored = 4 * heads + read * channels + CODE_BYTES[Weights.BLOCKS]
-        forms[Weights.BLOCKS] = Cost(rows * (blocks + pixel), stored)
+    forms = {Weights.DENSE: Cost(dense_form_cost(block, sizes, prices, relu), nbytes)}
+    if sizes.taps <= MAX_RUN:
+        runs = runs_of(block, sizes.channels, sizes.taps)
+        stored = blocks_bytes(runs, sizes.channels)
+        forms[Weights.BLOCKS] = Cost(blocks_cost(runs, sizes, prices), stored)
     n = kept_of_4(block.layer.w) if matrix else None
     if n is not None:
         form = Weights.ONE_OF_4 if n == 1 else Weights.TWO_OF_4
         nonzero = block.layer.w.size // GROUP * n
         stored = nonzero + nonzero // BYTE_OF_PLACES + CODE_BYTES[form]
-        forms[form] = Cost(rows * (KEPT_TAP * nonzero + KEPT_CHANNEL * outputs), stored)
+        cost = kept_cost(n, nonzero, block.layer.c_out, sizes, prices)
+        forms[form] = Cost(cost, stored)
     return forms
+
+
+def blocks_bytes(runs: list[Runs], channels: int) -> int:
+    """Bytes of the words of runs of blocks of so many channels, and of code."""
+    heads, read = sum(map(len, runs)), sum(b - a for own in runs for a, b in own)
+    return 4 * heads + read * channels + CODE_BYTES[Weights.BLOCKS]
 
 
 def kept_call(node: BoundNode, block: Block, y_zp: int, matrix: tuple[int, int]) -> Call:
