@@ -54,7 +54,7 @@ class Watched(ModuleType):
 
 
 def listen(modules: Iterable[ModuleType], listener: Listener) -> None:
-    """Put the listener between these modules, all that tests import of each other, and the package."""
+    """Put the listener between the package and these modules, and all that tests share."""
     shared = {m for name, m in sys.modules.items() if SHARED.fullmatch(name)}
     for module in shared | set(modules):
         for key, value in list(vars(module).items()):

@@ -65,7 +65,7 @@ def normal(text: str, base: str) -> str:
 
 
 def kept(text: str) -> str:
-    """What is kept of a text: all if it is short, else its beginning and what stands for the rest."""
+    """What is kept of a text: a short one, or the beginning and what stands for the rest."""
     text = " ".join(text.split())
     if len(text) <= LONGEST:
         return text
@@ -157,7 +157,7 @@ def _written(path: Path) -> str:
     """A file by its name and what it holds; a folder by its files."""
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.is_file())
-        return f"{path.name}/ [{', '.join(map(_written, files[:FEW * FEW]))}]"
+        return f"{path.name}/ [{', '.join(map(_written, files[: FEW * FEW]))}]"
     is_text = path.suffix in WRITTEN and path.name not in _kernels()
     if not (is_text and path.is_file() and path.stat().st_size < LARGEST):
         return path.name

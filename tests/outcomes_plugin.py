@@ -5,6 +5,7 @@ notes and the numbers beside. So what a function of the package, or a command, r
 compared with what it returned to that test before, if that is written down. Written down are as
 many outcomes as it takes for each line of the package to run for some of them.
 
+With all cases (``make test-all``) tests make other calls, and nothing is compared.
 ``pytest TESTS --write-outcomes`` writes those of the tests that run; look at the difference. With
 ``-rP`` it shows their whole texts: to see what differs in a long one, show it before and after.
 """
@@ -24,6 +25,7 @@ from typer.testing import CliRunner
 from tests.outcome_calls import listen
 from tests.outcome_lines import Lines
 from tests.outcome_texts import agree, kept, normal, text_of
+from tests.sampling import WHOLE
 
 FOLDER = Path(__file__).parent / "outcomes"
 
@@ -101,8 +103,10 @@ class Outcomes:
         self.config, self.folder = config, folder
         self.is_worker = hasattr(config, "workeroutput")
         self.is_writing: bool = config.getoption("write_outcomes")
+        if WHOLE and self.is_writing:
+            raise pytest.UsageError("--write-outcomes takes the cases of make test, not all")
         self.known: dict[str, dict[str, str]] = defaultdict(dict)
-        for key, text in load(folder).items():
+        for key, text in ({} if WHOLE else load(folder)).items():
             self.known[test_of(key)][key] = text
         self.lines = Lines()
         self.written: dict[str, str] = {}
@@ -116,7 +120,7 @@ class Outcomes:
         def command(*arguments: Any, **options: Any) -> Any:
             return outcomes.of("command", lambda: invoke(*arguments, **options))
 
-        CliRunner.invoke = command  # type: ignore[method-assign]
+        CliRunner.invoke = command
 
     def of(self, name: str, call: Callable[[], Any]) -> Any:
         """What a call returns, noted if the test asked and its text is known, or written down."""
@@ -162,7 +166,7 @@ class Outcomes:
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
         """Listen to a test, and compare what it got if it did not fail."""
-        self.base = str(item.config._tmp_path_factory.getbasetemp())  # type: ignore[attr-defined]
+        self.base = str(item.config._tmp_path_factory.getbasetemp())
         is_random = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
         ignored = is_random or item.nodeid.startswith(VARYING)
         self.now = now = _Now("" if ignored else item.nodeid)
@@ -200,7 +204,7 @@ class Outcomes:
 
     def pytest_unconfigure(self) -> None:
         """Give the runner of commands back what it had."""
-        CliRunner.invoke = self.invoke  # type: ignore[method-assign]
+        CliRunner.invoke = self.invoke
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -212,4 +216,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Compare what functions return."""
+    if WHOLE and config.getoption("write_outcomes"):
+        raise pytest.UsageError(
+            "--write-outcomes is for the cases of make test: no TINYRT_TESTS=all"
+        )
     config.pluginmanager.register(Outcomes(config, FOLDER), "outcomes")

@@ -1,4 +1,4 @@
-"""What functions return to tests is written down and compared: as text, and in runs of few tests."""
+"""What functions return to tests is written down and compared: texts, and runs of few tests."""
 
 import pickle
 import subprocess
@@ -69,11 +69,14 @@ def folder(tmp_path):
     return write_tree(tmp_path, files)
 
 
-def run(folder: Path, *options: str) -> str:
+def run(folder: Path, *options: str, **environment: str) -> str:
     """What a run of the tests in a folder says."""
     path = {"PYTHONPATH": f"{folder}:{ROOT}", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
-    return subprocess.run(command, cwd=folder, env=path, capture_output=True, text=True).stdout
+    answer = subprocess.run(
+        command, cwd=folder, env=path | environment, capture_output=True, text=True
+    )
+    return answer.stdout + answer.stderr
 
 
 def written(folder: Path) -> list[str]:
@@ -106,6 +109,15 @@ def test_a_call_that_is_not_made_any_more_is_missed(folder):
     file = folder / "tests" / "test_few.py"
     file.write_text(file.read_text().replace("fixedpoint.quantize_multiplier(0.5)[1]", "0"))
     assert "fixedpoint.quantize_multiplier 1 was not called, or failed" in run(folder)
+
+
+def test_with_all_cases_nothing_is_compared_or_written(folder):
+    run(folder, "--write-outcomes")
+    file = folder / "tests" / "outcomes" / "modules.txt"
+    file.write_text(file.read_text().replace("[1073741824, 0]", "[1073741824, 1]"))
+    assert "2 failed" in run(folder)
+    assert "1 failed" in run(folder, TINYRT_TESTS="all")
+    assert "takes the cases of make test" in run(folder, "--write-outcomes", TINYRT_TESTS="all")
 
 
 @dataclass(frozen=True)
@@ -160,7 +172,7 @@ class Lazy:
         (Named("x"), 'Named(name="x")'),
         (Named("x", ("y",), {"z": 1}), 'Named(name="x", notes=["y"], sizes={"z": 1})'),
         (QParams((0.5,), 3), "QParams(scales=[0.5000], zero_point=3, scale=0.5000)"),
-        (Lazy(), "Lazy(first=1, second=2, third=\"ValueError\")"),
+        (Lazy(), 'Lazy(first=1, second=2, third="ValueError")'),
         (iter([1]), "<list_iterator>"),
     ],
 )
