@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.ort import exact_session
 from benchmarks.public_answers import (
     NEAR,
     NEAR_BY_SERIES,
@@ -205,11 +206,7 @@ def litert(path: Path, inputs: Answers) -> Answers:
 
 def onnxruntime(path: Path, inputs: Answers) -> Answers:
     """The answers of onnxruntime on the CPU."""
-    import onnxruntime as ort
-
-    options = ort.SessionOptions()
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    session = exact_session(path, rewriting=False)
     kinds = {"float": "float32", "double": "float64"}
     dtypes = [value.type[len("tensor(") : -1] for value in session.get_inputs()]
     names = [value.name for value in session.get_inputs()]

@@ -35,6 +35,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.ort import exact_session
 from tinyrt.api import open_model
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import save_tflite
@@ -118,7 +119,6 @@ def tinyrt(config):
 def onnxruntime(name, calibration, test):
     """quantize_static: QDQ, per channel, int8, min-max."""
     import onnx
-    import onnxruntime as ort
     from onnxruntime import quantization as q
 
     source = onnx.load(ZOO / "models" / f"{name}.onnx")
@@ -151,7 +151,7 @@ def onnxruntime(name, calibration, test):
         )
         answers = []
         for path in (before, after):
-            session = ort.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+            session = exact_session(path)
             answers.append(np.concatenate([session.run(None, {feed: x[None]})[0] for x in test]))
     return float(sqnr_db(*answers).mean())
 

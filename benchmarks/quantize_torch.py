@@ -25,11 +25,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime as ort
 import torch
 from onnxruntime import quantization as q
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
+from benchmarks.ort import exact_session
 from benchmarks.torch_nets import NETS, build
 from tinyrt.api import open_model
 from tinyrt.interpreter import Model
@@ -62,9 +62,7 @@ def export(net: torch.nn.Module, x: Array, outputs: tuple[str, ...], path: Path)
 
 def run_ort(path: Path, x: Array) -> list[Array]:
     """Every output for every sample."""
-    options = ort.SessionOptions()
-    options.log_severity_level = 3
-    session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    session = exact_session(path)
     answers = [session.run(None, {"x": sample[None]}) for sample in x]
     return [np.concatenate(column) for column in zip(*answers, strict=True)]
 

@@ -20,7 +20,7 @@ SHARED = re.compile(r"tests\.(?!.*_plugin$).*")
 
 
 class Called:
-    """In the place of a function."""
+    """In the place of a function, and equal to it."""
 
     def __init__(self, function: FunctionType, listener: Listener) -> None:
         functools.update_wrapper(self, function)
@@ -29,6 +29,12 @@ class Called:
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         return self.listener(self.name, lambda: self.function(*arguments, **options))
+
+    def __eq__(self, other: object) -> bool:
+        return self.function == (other.function if isinstance(other, Called) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.function)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _itself, (self.function,)
@@ -43,7 +49,7 @@ class Watched(ModuleType):
     def __getattribute__(self, name: str) -> Any:
         module, listener = object.__getattribute__(self, "_itself")
         value = getattr(module, name)
-        return Called(value, listener) if _is_listened_to(value) else value
+        return called(value, listener) if _is_listened_to(value) else value
 
     def __setattr__(self, name: str, value: Any) -> None:
         module, _ = object.__getattribute__(self, "_itself")
@@ -53,13 +59,19 @@ class Watched(ModuleType):
         delattr(object.__getattribute__(self, "_itself")[0], name)
 
 
+@functools.cache
+def called(function: FunctionType, listener: Listener) -> Called:
+    """The one that stands in the function's place everywhere."""
+    return Called(function, listener)
+
+
 def listen(modules: Iterable[ModuleType], listener: Listener) -> None:
     """Put the listener between the package and these modules, and all that tests share."""
     shared = {m for name, m in sys.modules.items() if SHARED.fullmatch(name)}
     for module in shared | set(modules):
         for key, value in list(vars(module).items()):
             if _is_listened_to(value):
-                setattr(module, key, Called(value, listener))
+                setattr(module, key, called(value, listener))
             elif type(value) is ModuleType and _is_ours(value.__name__):
                 setattr(module, key, Watched(value, listener))
 

@@ -174,7 +174,7 @@ def _fields_of(value: Any) -> list[tuple[str, object]] | None:
         named = list(zip(kind._fields, value, strict=True))
     elif is_dataclass(value):
         every = [(each, getattr(value, each.name, None)) for each in fields(value)]
-        named = [(each.name, v) for each, v in every if each.repr and not _is_default(each, v)]
+        named = [(each.name, v) for each, v in every if not _is_default(each, v)]
     elif kind.__module__.startswith("tinyrt.") and hasattr(value, "__dict__"):
         named = sorted((k, v) for k, v in vars(value).items() if not _is_derived(kind, k))
     else:

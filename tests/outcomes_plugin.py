@@ -6,8 +6,9 @@ compared with what it returned to that test before, if that is written down. Wri
 many outcomes as it takes for each line of the package to run for some of them.
 
 With all cases (``make test-all``) tests make other calls, and nothing is compared.
-``pytest TESTS --write-outcomes`` writes those of the tests that run; look at the difference. With
-``-rP`` it shows their whole texts: to see what differs in a long one, show it before and after.
+``pytest TESTS --update-outcomes`` writes again what is written down of the tests that run; look at
+the difference. With ``-n 0 -rP`` it shows whole texts: to see what differs in a long one, show it
+before and after a change. ``--write-outcomes`` takes new ones, too, for lines that ran for too few.
 """
 
 from __future__ import annotations
@@ -102,9 +103,10 @@ class Outcomes:
     def __init__(self, config: pytest.Config, folder: Path) -> None:
         self.config, self.folder = config, folder
         self.is_worker = hasattr(config, "workeroutput")
-        self.is_writing: bool = config.getoption("write_outcomes")
+        self.is_choosing: bool = config.getoption("write_outcomes")
+        self.is_writing: bool = self.is_choosing or config.getoption("update_outcomes")
         if WHOLE and self.is_writing:
-            raise pytest.UsageError("--write-outcomes takes the cases of make test, not all")
+            raise pytest.UsageError("outcomes are those of the cases of make test, not of all")
         self.known: dict[str, dict[str, str]] = defaultdict(dict)
         for key, text in ({} if WHOLE else load(folder)).items():
             self.known[test_of(key)][key] = text
@@ -131,8 +133,8 @@ class Outcomes:
         key = f"{now.test} {name} {now.calls[name]}"
         now.is_inside = True
         try:
-            if self.is_writing:
-                return self._written(key, call)
+            if self.is_choosing:
+                return self._chosen(key, call)
             result = call()
             if key in self.known.get(now.test, ()):
                 now.found[key] = self._text(result)
@@ -140,7 +142,7 @@ class Outcomes:
         finally:
             now.is_inside = False
 
-    def _written(self, key: str, call: Callable[[], Any]) -> Any:
+    def _chosen(self, key: str, call: Callable[[], Any]) -> Any:
         kind = key.partition("[")[0], key.split()[-2]
         was_known = key in self.known.get(self.now.test, ())
         if not was_known and self.lines.is_dull(kind):
@@ -184,7 +186,7 @@ class Outcomes:
         said = differences(now.found, self.known.get(item.nodeid, {}))
         if said:
             text = "\n".join(said[:MOST])
-            hint = f"Where that is meant: pytest '{item.nodeid}' --write-outcomes"
+            hint = f"Where that is meant: pytest '{item.nodeid}' --update-outcomes"
             result.force_exception(pytest.fail.Exception(f"{text}\n{hint}", pytrace=False))
 
     @pytest.hookimpl(optionalhook=True)
@@ -208,10 +210,11 @@ class Outcomes:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--write-outcomes``: write down what functions return."""
-    parser.addoption(
-        "--write-outcomes", action="store_true", help="write down what functions return to tests"
-    )
+    """``--update-outcomes`` and ``--write-outcomes``: write down what functions return."""
+    for option, what in (("--update-outcomes", "that are there"), ("--write-outcomes", "new ones")):
+        parser.addoption(
+            option, action="store_true", help=f"write down what functions return to tests: {what}"
+        )
 
 
 def pytest_configure(config: pytest.Config) -> None:

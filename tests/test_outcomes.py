@@ -97,10 +97,10 @@ def test_outcomes_are_written_until_each_line_has_enough_and_then_compared(folde
     file.write_text(file.read_text().replace("[1073741824, 0]", "[1073741824, 1]"))
     said = run(folder)
     assert "fixedpoint.quantize_multiplier 1 returned" in said
-    assert "pytest 'tests/test_few.py::test_a_function_of_a_module' --write-outcomes" in said
+    assert "pytest 'tests/test_few.py::test_a_function_of_a_module' --update-outcomes" in said
     assert "2 failed, 6 passed" in said
 
-    run(folder, "--write-outcomes", "-k", "module")
+    run(folder, "--update-outcomes", "-k", "module or sees or roots")
     assert [block.rstrip() + "\n" for block in written(folder)] == blocks
 
 
@@ -117,7 +117,7 @@ def test_with_all_cases_nothing_is_compared_or_written(folder):
     file.write_text(file.read_text().replace("[1073741824, 0]", "[1073741824, 1]"))
     assert "2 failed" in run(folder)
     assert "1 failed" in run(folder, TINYRT_TESTS="all")
-    assert "takes the cases of make test" in run(folder, "--write-outcomes", TINYRT_TESTS="all")
+    assert "of the cases of make test" in run(folder, "--write-outcomes", TINYRT_TESTS="all")
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ def test_another_form_is_refused_with_one_that_is_taken(parse, text):
     error = refused.value
     assert error.problem.startswith(f"{NAMES[parse]} {text}")
     assert error.expected
-    if parse is parse_allowed:
+    if parse == parse_allowed:
         examples = re.findall(r"int\w+|float", error.expected)
     else:
         examples = re.findall(rf"{NAMES[parse]} ([^\s']+|'[^']+')", error.hint.replace(", ", " "))

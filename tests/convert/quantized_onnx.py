@@ -43,8 +43,12 @@ def quantized(
     activations: str = "uint8",
     per_channel: bool = True,
     weights: str = "int8",
+    reduce_range: bool = False,
 ) -> Path:
-    """The model as onnxruntime quantises it, at ``path``."""
+    """The model as onnxruntime quantises it, at ``path``.
+
+    With ``reduce_range`` weights have 7 bits: the products are exact on every processor.
+    """
     logging.getLogger().setLevel(logging.ERROR)
     quantize_static(
         model,
@@ -54,6 +58,7 @@ def quantized(
         per_channel=per_channel,
         activation_type=DTYPES[activations],
         weight_type=DTYPES[weights],
+        reduce_range=reduce_range,
         extra_options={"ActivationSymmetric": activations == "int16"},
     )
     return path

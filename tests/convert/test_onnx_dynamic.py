@@ -5,7 +5,7 @@ import pytest
 from onnx import TensorProto, helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
-from tests.convert.onnx_build import OnnxModel, assert_close, expected
+from tests.convert.onnx_build import EXACT, OnnxModel, assert_close, expected
 from tinyrt.api import open_model
 from tinyrt.convert.onnx.reader import read_onnx
 from tinyrt.errors import UnsupportedError
@@ -49,10 +49,11 @@ MODELS = {
 
 
 def dynamic(build, folder, kind, *, per_channel=False):
-    """The model, quantised by onnxruntime."""
+    """The model, quantised by onnxruntime to integers whose products it adds exactly."""
     m = OnnxModel(17, seed=1)
     source, path = m.save(folder, *build(m)), folder / "dynamic.onnx"
-    quantize_dynamic(source, path, weight_type=KINDS[kind], per_channel=per_channel)
+    options = {"weight_type": KINDS[kind], "per_channel": per_channel, "reduce_range": True}
+    quantize_dynamic(source, path, **options)
     return path
 
 
@@ -97,7 +98,7 @@ def test_rows_of_integers_that_nothing_scales_are_refused(tmp_path):
         read_onnx(path)
 
 
-def scaled(m, *shape, low=-127, high=128, dtype=np.int8, zero_point=0):
+def scaled(m, *shape, low=-EXACT, high=EXACT, dtype=np.int8, zero_point=0):
     """Integers, their scale and their zero point."""
     data = m.rng.integers(low, high, shape)
     return m.const(data, dtype), m.const(0.01), m.const(zero_point, dtype)
