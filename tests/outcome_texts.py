@@ -48,7 +48,7 @@ LARGEST = 1 << 20
 
 
 def text_of(value: object) -> str:
-    """All that a value holds, in one line; arrays by their mean and how large they are."""
+    """All that a value holds, in one line; arrays by how large they are, by sign and by place."""
     return _text(value, ())
 
 
@@ -149,8 +149,14 @@ def _array(x: np.ndarray[Any, Any]) -> str:
         return f"{kind} {' '.join(map(str, each))}".rstrip()
     flat = x.astype(np.float64).ravel()
     with np.errstate(all="ignore"):
-        sums = flat.mean(), np.sqrt((flat**2).mean()), flat @ np.cos(np.arange(flat.size))
-    return f"{kind} ~ {' '.join(f'{float(each):#.4g}' for each in sums)}"
+        size = _size(flat)
+        sizes = size, _size(flat + size), _size(flat * (1 + np.cos(np.arange(flat.size))))
+    return f"{kind} ~ {' '.join(f'{each:#.4g}' for each in sizes)}"
+
+
+def _size(x: np.ndarray[Any, Any]) -> float:
+    """The root of the mean square: what one step more or less of some element hardly changes."""
+    return float(np.sqrt((x**2).mean()))
 
 
 def _written(path: Path) -> str:

@@ -167,7 +167,7 @@ class Lazy:
         ({"b", "a"}, '{"a", "b"}'),
         (np.float32(0.5), "float32 0.5000"),
         (np.array([[1, -2]], np.int8), "int8[1, 2] 1 -2"),
-        (np.arange(8.0), "float64[8] ~ 3.500 4.183 6.580"),
+        (np.arange(8.0), "float64[8] ~ 4.183 8.018 6.480"),
         (np.array(["a"]), "<U1[1]"),
         (Named("x"), 'Named(name="x")'),
         (Named("x", ("y",), {"z": 1}), 'Named(name="x", notes=["y"], sizes={"z": 1})'),
