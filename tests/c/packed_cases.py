@@ -290,15 +290,23 @@ SPARSE_CASES = {case.__name__: case for case in (sparse_dense, sparse_window)}
 """Those that are worth being stored without their zeros, with ``sparse_weights``."""
 
 
+def sparse_odd_row(rng: Rng) -> Case:
+    """Dense layers of one row that ends within four taps, for ``sparse_weights``."""
+    k, c_out = int(rng.choice([114, 201, 250])), int(rng.choice([16, 24]))
+    shapes = ((1, k), (c_out, k), (c_out,))
+    return Case("fully_connected", FullyConnectedAttrs(), shapes, frozenset({1, 2}))
+
+
 def sparse_weights(case: Case, rng: Rng) -> Built:
     """The case with weights in blocks that are mostly zero, or with one or two of every four."""
     built = build_s8(case, rng)
     w = built.graph.value("in1")
     flat = np.asarray(w.data).reshape(w.shape[0], -1)
-    pattern = int(rng.integers(0, 3))
+    c_out, taps = flat.shape
+    pattern = 0 if taps % 4 else int(rng.integers(0, 3))
     if pattern == 0:
-        blocks = rng.random((-(-flat.shape[0] // 8), flat.shape[1] // 4)) < rng.choice([0.1, 0.4])
-        kept = np.kron(blocks, np.ones((8, 4), bool))[: flat.shape[0]]
+        blocks = rng.random((-(-c_out // 8), -(-taps // 4))) < rng.choice([0.1, 0.4])
+        kept = np.kron(blocks, np.ones((8, 4), bool))[:c_out, :taps]
     else:
         order = rng.permuted(np.tile(np.arange(4), (flat.size // 4, 1)), axis=1)
         kept = (order < pattern).reshape(flat.shape)

@@ -7,7 +7,7 @@ into columns pixel by pixel. General kernels compute the layers that ``block`` r
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from tinyrt.backends.c.blocks import fours, row_bytes, winograd
@@ -81,6 +81,17 @@ def _is_mostly_zeros(wide: Block | None, narrow: Block) -> bool:
         return False
     # Sums of nibbles are too short for runs of zeros that are too long.
     return blocks_bytes(runs_of(wide, QUAD, wide.taps), QUAD) <= narrow.nbytes
+
+
+def _without_wide(
+    node: BoundNode, block: Block, forms: Mapping[Weights, Cost]
+) -> dict[Weights, Cost]:
+    """The forms, without 8 bits for all 4-bit weights where leaving out zeros takes fewer bytes."""
+    left, blocks = dict(forms), forms.get(Weights.BLOCKS)
+    is_narrow = node.input(1).dtype is DType.INT4
+    if is_narrow and blocks is not None and blocks.nbytes < block.nbytes:
+        left[Weights.DENSE] = replace(left[Weights.DENSE], instructions=math.inf)
+    return left
 
 
 def is_pointwise(window: Window) -> bool:
@@ -205,6 +216,7 @@ def dense_kernel(node: BoundNode, block: Block, requant: Requant, target: Target
     relu = None if layer.eights else relu_of(node, block, requant, target)
     prices, unsigned = prices_of(target), relu is not None
     forms = costs(block, layer.sizes(prices, unsigned), prices, matrix=True, relu=unsigned)
+    forms = _without_wide(node, block, forms)
     stored = target.stored(node.index, forms)
     by_fours = layer.fours and stored.form is Weights.DENSE
     at_once = FOUR if by_fours else COLUMNS
@@ -279,6 +291,7 @@ def convolution_kernel(
     prices = prices_of(target)
     sizes = _window_sizes(node, block, window, prices, by_fours, unsigned)
     forms = costs(block, sizes, prices, matrix=False, relu=unsigned)
+    forms = _without_wide(node, block, forms)
     forms |= tiles_of(node, block, window, target)
     stored = target.stored(node.index, forms)
     if stored.form is Weights.WINOGRAD:
