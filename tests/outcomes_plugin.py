@@ -2,8 +2,8 @@
 
 A test looks at what it is about, and at no more of what a function returned: not at the names, the
 notes and the numbers beside. So what a function of the package, or a command, returns to a test is
-compared with what it returned to that test before, if that is written down. Written down are as
-many outcomes as it takes for each line of the package to run for some of them.
+compared with what it returned to that test before, if that is written down: two for each line of
+the package that tests of some packages run.
 
 With all cases (``make test-all``) tests make other calls, and nothing is compared.
 ``pytest TESTS --update-outcomes`` writes again what is written down of the tests that run; look at
