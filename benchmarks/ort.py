@@ -10,7 +10,8 @@ def exact_session(path: str | Path, rewriting: bool = True) -> Any:
     """An ``InferenceSession`` of one thread, on the CPU.
 
     Processors without VNNI (before AVX512-VNNI and AVX-VNNI) add pairs of products of uint8 and
-    int8 in 16 bits. onnxruntime lets them saturate there, unless it is asked for exact sums:
+    int8 in 16 bits. onnxruntime lets them saturate there, unless it is asked for exact sums, which
+    it gives where it may rewrite the graph:
     https://onnxruntime.ai/docs/performance/model-optimizations/quantization.html
 
     Args:

@@ -162,8 +162,11 @@ class Outcomes:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Listen to the modules that there are now."""
-        listen({item.module for item in items if isinstance(item, pytest.Function)}, self.of)
+        """Listen to the modules of tests whose outcomes are known, or of all to choose from."""
+        asked = (item for item in items if self.is_choosing or item.nodeid in self.known)
+        modules = {item.module for item in asked if isinstance(item, pytest.Function)}
+        if modules:
+            listen(modules, self.of)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
@@ -219,8 +222,4 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Compare what functions return."""
-    if WHOLE and config.getoption("write_outcomes"):
-        raise pytest.UsageError(
-            "--write-outcomes is for the cases of make test: no TINYRT_TESTS=all"
-        )
     config.pluginmanager.register(Outcomes(config, FOLDER), "outcomes")

@@ -83,15 +83,13 @@ def _is_mostly_zeros(wide: Block | None, narrow: Block) -> bool:
     return blocks_bytes(runs_of(wide, QUAD, wide.taps), QUAD) <= narrow.nbytes
 
 
-def _without_wide(
-    node: BoundNode, block: Block, forms: Mapping[Weights, Cost]
-) -> dict[Weights, Cost]:
-    """The forms, without 8 bits for all 4-bit weights where leaving out zeros takes fewer bytes."""
-    left, blocks = dict(forms), forms.get(Weights.BLOCKS)
-    is_narrow = node.input(1).dtype is DType.INT4
-    if is_narrow and blocks is not None and blocks.nbytes < block.nbytes:
-        left[Weights.DENSE] = replace(left[Weights.DENSE], instructions=math.inf)
-    return left
+def _stored(node: BoundNode, block: Block, forms: Mapping[Weights, Cost], target: Target) -> Stored:
+    """The form of the weights: 4-bit ones take no 8 bits whole where blocks take fewer bytes."""
+    stored, blocks = target.stored(node.index, forms), forms.get(Weights.BLOCKS)
+    is_whole = stored.form is Weights.DENSE and node.input(1).dtype is DType.INT4
+    if is_whole and target.choices is None and blocks is not None and blocks.nbytes < block.nbytes:
+        return replace(stored, form=Weights.BLOCKS)
+    return stored
 
 
 def is_pointwise(window: Window) -> bool:
@@ -216,8 +214,7 @@ def dense_kernel(node: BoundNode, block: Block, requant: Requant, target: Target
     relu = None if layer.eights else relu_of(node, block, requant, target)
     prices, unsigned = prices_of(target), relu is not None
     forms = costs(block, layer.sizes(prices, unsigned), prices, matrix=True, relu=unsigned)
-    forms = _without_wide(node, block, forms)
-    stored = target.stored(node.index, forms)
+    stored = _stored(node, block, forms, target)
     by_fours = layer.fours and stored.form is Weights.DENSE
     at_once = FOUR if by_fours else COLUMNS
     return Kernel(
@@ -291,9 +288,8 @@ def convolution_kernel(
     prices = prices_of(target)
     sizes = _window_sizes(node, block, window, prices, by_fours, unsigned)
     forms = costs(block, sizes, prices, matrix=False, relu=unsigned)
-    forms = _without_wide(node, block, forms)
     forms |= tiles_of(node, block, window, target)
-    stored = target.stored(node.index, forms)
+    stored = _stored(node, block, forms, target)
     if stored.form is Weights.WINOGRAD:
         return winograd_kernel(node, block, window, x_zp, requant, stored)
     relu = scales if stored.form is Weights.DENSE else None
