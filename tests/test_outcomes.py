@@ -1,7 +1,6 @@
 """What functions return to tests is written down and compared: texts, and runs of few tests."""
 
 import pickle
-import subprocess
 import sys
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,7 +15,7 @@ from tests.outcome_calls import listen
 from tests.outcome_lines import ENOUGH, PATIENCE, SELDOM, Lines
 from tests.outcome_texts import LONGEST, agree, kept, normal, text_of
 from tests.outcomes_plugin import differences
-from tests.trees import write_tree
+from tests.trees import run_pytest, write_tree
 from tinyrt.fixedpoint import round_half_away
 from tinyrt.ir.types import DType, QParams, TensorType
 
@@ -71,11 +70,7 @@ def folder(tmp_path):
 
 def run(folder: Path, *options: str, **environment: str) -> str:
     """What a run of the tests in a folder says."""
-    path = {"PYTHONPATH": f"{folder}:{ROOT}", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
-    answer = subprocess.run(
-        command, cwd=folder, env=path | environment, capture_output=True, text=True
-    )
+    answer = run_pytest(folder, *options, **environment)
     return answer.stdout + answer.stderr
 
 

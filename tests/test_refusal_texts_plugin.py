@@ -1,15 +1,13 @@
 """The plugin that compares what refusals say, in runs of its own with a few tests."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
 from tests.refusal_texts_plugin import Refusal, chosen, faults, holds_another, normal
-from tests.trees import write_tree
+from tests.trees import run_pytest, write_tree
 from tinyrt.errors import DataError
 
 ROOT = Path(__file__).parents[1]
@@ -64,11 +62,7 @@ def folder(tmp_path):
 
 def run(folder: Path, *options: str) -> tuple[int, str]:
     """The exit status of a run of those tests, and what it says."""
-    path = {"PYTHONPATH": f"{folder}:{ROOT}", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    answer = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options],
-        cwd=folder, env=path, capture_output=True, text=True,
-    )  # fmt: skip
+    answer = run_pytest(folder, *options)
     return answer.returncode, answer.stdout
 
 

@@ -1,6 +1,5 @@
 """The plugin that lists raise statements whose message no test reads, on a package of two."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 import tinyrt.errors
 from tests.refusals_plugin import Raise, Reads, raises_of, reason_for
 from tests.refusals_unread import REASONS_BY_NAME, REASONS_BY_PLACE
-from tests.trees import write_tree
+from tests.trees import run_pytest, write_tree
 
 ROOT = Path(__file__).parents[1]
 
@@ -87,11 +86,7 @@ def folder(tmp_path):
 
 def run(folder: Path, *options: str) -> tuple[int, list[str]]:
     """The exit status of a run of those tests, and the lines that name raise statements."""
-    path = {"PYTHONPATH": f"{folder}:{ROOT}", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    answer = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options],
-        cwd=folder, env=path, capture_output=True, text=True,
-    )  # fmt: skip
+    answer = run_pytest(folder, *options)
     return answer.returncode, [line for line in answer.stdout.splitlines() if ": raise " in line]
 
 

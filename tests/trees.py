@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
 
 
 def write_tree(folder: Path, files: Mapping[str, str]) -> Path:
@@ -14,3 +18,12 @@ def write_tree(folder: Path, files: Mapping[str, str]) -> Path:
         path.parent.mkdir(exist_ok=True)
         path.write_text(textwrap.dedent(text))
     return folder
+
+
+def run_pytest(folder: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A run of the tests below the folder, with this project's modules and no other plugins."""
+    own = {"PYTHONPATH": f"{folder}:{ROOT}", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
+    return subprocess.run(
+        command, cwd=folder, env=own | environment, capture_output=True, text=True
+    )
