@@ -160,17 +160,23 @@ def _size(x: np.ndarray[Any, Any]) -> float:
 
 
 def _written(path: Path) -> str:
-    """A file by its name and what it holds; a folder by its files."""
+    """A file by its path and what it holds; a folder by its files."""
     if path.is_dir():
-        files = sorted(file for file in path.rglob("*") if file.is_file())
-        return f"{path.name}/ [{', '.join(map(_written, files[: FEW * FEW]))}]"
+        files = sorted(file for file in path.rglob("*") if file.is_file())[: FEW * FEW]
+        held = (f"{file.relative_to(path)}{_held(file)}" for file in files)
+        return f"{path}/ [{', '.join(held)}]"
+    return f"{path}{_held(path)}"
+
+
+def _held(path: Path) -> str:
+    """What a file of text holds; nothing of others, of kernels, and of what is no file."""
     is_text = path.suffix in WRITTEN and path.name not in _kernels()
     if not (is_text and path.is_file() and path.stat().st_size < LARGEST):
-        return path.name
+        return ""
     try:
-        return f"{path.name}: {path.read_text(encoding='utf-8')}"
+        return f": {path.read_text(encoding='utf-8')}"
     except UnicodeDecodeError:
-        return path.name
+        return ""
 
 
 def _fields_of(value: Any) -> list[tuple[str, object]] | None:

@@ -196,7 +196,9 @@ def test_files_are_told_by_what_they_hold_unless_they_are_kernels_or_no_text(tmp
     assert list((ROOT / "tinyrt" / "kernels_c").rglob(kernel))
     (tmp_path / kernel).write_text("int b;")
     shown = text_of(tmp_path)
-    assert shown.startswith(f"{tmp_path.name}/ [model.h: int a;, model.tflite, model.txt, ")
+    assert shown.startswith(f"{tmp_path}/ [model.h: int a;, model.tflite, model.txt, ")
+    assert normal(shown, str(tmp_path.parent)).startswith("TMP/ [model.h: int a;")
+    assert text_of(tmp_path / "model.h") == f"{tmp_path}/model.h: int a;"
     assert kernel in shown
     assert "int b" not in shown
 
