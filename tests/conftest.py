@@ -43,6 +43,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 keep_memory()
 
 pytest_plugins = [
+    "tests.generators_plugin",
     "tests.refusals_plugin",
     "tests.refusal_texts_plugin",
     "tests.zoo_plugin",
