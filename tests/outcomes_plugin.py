@@ -3,7 +3,7 @@
 A test looks at what it is about, and at no more of what a function returned: not at the names, the
 notes and the numbers beside. So what a function of the package, or a command, returns to a test is
 compared with what it returned to that test before, if that is written down: two for each line of
-the package that tests of some packages run.
+the package that tests run.
 
 With all cases (``make test-all``) tests make other calls, and nothing is compared.
 ``pytest TESTS --update-outcomes`` writes again what is written down of the tests that run; look at
@@ -26,6 +26,7 @@ from typer.testing import CliRunner
 from tests.outcome_calls import listen
 from tests.outcome_lines import Lines
 from tests.outcome_texts import agree, kept, normal, text_of
+from tests.refusals_plugin import is_of_all
 from tests.sampling import WHOLE
 
 FOLDER = Path(__file__).parent / "outcomes"
@@ -113,6 +114,8 @@ class Outcomes:
         self.lines = Lines()
         self.written: dict[str, str] = {}
         self.passed: list[str] = []
+        self.seen: set[str] = set()
+        self.gone: list[str] = []
         self.now = _Now()
         self.base = ""
         self.invoke = invoke = CliRunner.invoke
@@ -199,13 +202,30 @@ class Outcomes:
         self.written |= written
         self.passed += passed
 
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note that there is such a test."""
+        self.seen.add(report.nodeid)
+
     @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self) -> None:
-        """Write the outcomes."""
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Write the outcomes, or fail a whole run without tests whose outcomes are known."""
         if self.is_worker:
             self.config.workeroutput["outcomes"] = self.written, self.passed
-        elif self.is_writing:
-            write(self.folder, self.written, self.passed)
+            return
+        if is_of_all(self.config) and not (session.shouldstop or session.shouldfail):
+            self.gone = sorted(self.known.keys() - self.seen)
+        if self.is_writing:
+            write(self.folder, self.written, (*self.passed, *self.gone))
+        elif self.gone and exitstatus == 0:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """The tests that are gone."""
+        if self.gone and not self.is_writing:
+            terminalreporter.write_sep("=", "outcomes of tests that are not there", red=True)
+            for test in self.gone:
+                terminalreporter.write_line(test)
+            terminalreporter.write_line("pytest --update-outcomes leaves them out.", red=True)
 
     def pytest_unconfigure(self) -> None:
         """Give the runner of commands back what it had."""

@@ -106,6 +106,23 @@ def test_a_call_that_is_not_made_any_more_is_missed(folder):
     assert "fixedpoint.quantize_multiplier 1 was not called, or failed" in run(folder)
 
 
+def test_a_whole_run_says_which_tests_are_gone(folder):
+    """Or have another name by now, and nothing compares what they get."""
+    run(folder, "--write-outcomes")
+    file = folder / "tests" / "test_few.py"
+    text = file.read_text().replace("a_function_of_a_module", "another")
+    file.write_text(text.replace("test_that_fails", "_that_fails"))
+    gone = "outcomes of tests that are not there"
+    assert gone not in run(folder, "-k", "command")
+    answer = run_pytest(folder)
+    assert answer.returncode == 1
+    assert gone in answer.stdout
+    assert "\ntests/test_few.py::test_a_function_of_a_module\n" in answer.stdout
+    run(folder, "--update-outcomes")
+    assert MULTIPLIER not in "\n\n".join(written(folder))
+    assert run_pytest(folder).returncode == 0
+
+
 def test_with_all_cases_nothing_is_compared_or_written(folder):
     run(folder, "--write-outcomes")
     file = folder / "tests" / "outcomes" / "modules.txt"
