@@ -1,4 +1,4 @@
-"""Norms, running sums and triangles along any axis, and over several dimensions."""
+"""Norms, running sums, places of extrema and triangles: along any axis, and over several."""
 
 import numpy as np
 import pytest
@@ -14,8 +14,9 @@ SHAPE = (2, 3, 5, 4)
 @pytest.mark.parametrize("op", ["LayerNormalization", "RMSNormalization"])
 def test_all_dimensions_from_the_axis_on_are_normalised(op, axis, tmp_path):
     m = OnnxModel(23)
-    scale = m.weights(*SHAPE[axis:])
-    assert_matches(m.save(tmp_path, m.op(op, m.input(*SHAPE), scale, axis=axis, epsilon=0.3)))
+    shifts = 1 if op == "RMSNormalization" else 2
+    given = [m.weights(*SHAPE[axis:]) for _ in range(shifts)]
+    assert_matches(m.save(tmp_path, m.op(op, m.input(*SHAPE), *given, axis=axis, epsilon=0.3)))
 
 
 @pytest.mark.parametrize("axis", [1, 2, -2])
@@ -39,7 +40,7 @@ def test_windows_of_channels_reach_further_up_where_they_are_even(size, tmp_path
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
-@pytest.mark.parametrize(("opset", "scales"), [(18, 2), (21, 6)])
+@pytest.mark.parametrize(("opset", "scales"), [(18, 2), (20, 2), (21, 6)])
 def test_groups_have_a_scale_each_or_one_for_each_channel(opset, scales, tmp_path):
     m = OnnxModel(opset)
     x, scale, bias = m.input(2, 6, 5, 4), m.weights(scales), m.weights(scales)
@@ -67,3 +68,30 @@ def test_a_triangle_from_any_diagonal(upper, diagonal, tmp_path):
     m = OnnxModel(14)
     y = m.op("Trilu", m.input(2, 3, 4), m.const(diagonal, "i8"), upper=upper)
     assert_matches(m.save(tmp_path, y))
+
+
+@pytest.mark.parametrize("op", ["ArgMax", "ArgMin"])
+@pytest.mark.parametrize(("axis", "last"), [(0, 0), (1, 0), (-1, 0), (0, 1), (1, 1), (-1, 1)])
+@pytest.mark.parametrize("keepdims", [0, 1])
+def test_the_first_or_the_last_of_equal_extrema(op, axis, last, keepdims, tmp_path):
+    m = OnnxModel(13)
+    signs = m.op("Sign", m.input(3, 4, 5))
+    y = m.op(op, signs, axis=axis, select_last_index=last, keepdims=keepdims)
+    assert_matches(m.save(tmp_path, m.op("Cast", y, to=1)))
+
+
+@pytest.mark.parametrize("negative", [0, 1])
+@pytest.mark.parametrize("positive", [0, 1])
+def test_infinities_of_the_signs_that_are_asked_for(positive, negative, tmp_path):
+    m = OnnxModel(20)
+    # A third of the numbers is beyond either limit.
+    far = m.op("Div", m.input(8, 8), m.op("Relu", m.op("Sub", m.const(0.4), m.op("Abs", "x"))))
+    y = m.op("IsInf", far, detect_positive=positive, detect_negative=negative)
+    assert_matches(m.save(tmp_path, m.op("Cast", y, to=1)))
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_tiny_vectors_get_length_1_and_zeros_stay(p, tmp_path):
+    m = OnnxModel(22)
+    x = m.op("Mul", m.input(3, 4), m.const([[0.0], [1e-12], [1.0]]))
+    assert_matches(m.save(tmp_path, m.op("LpNormalization", x, p=p)))
