@@ -10,6 +10,7 @@ from tests.graphs import small_cnn
 from tests.search.made import blobs, dense
 from tinyrt.api.costs import Basis, ModelCost
 from tinyrt.api.fitting import DeviceBudget
+from tinyrt.cluster.tasks import Failure
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import ShapeError
 from tinyrt.search import Problem, SearchSetting, front, store
@@ -145,6 +146,67 @@ def test_the_sampler_is_told_of_costs_as_built_and_of_an_outline_that_is_too_lar
         {"arena": 99 / 90 - 1, "flash": 500 / 900 - 1},
         {"arena": 80 / 90 - 1, "flash": 990 / 900 - 1},
     ]
+
+
+FORMULA = replace(COST, basis=Basis.FORMULA, code=None)
+BY_FORMULA = {"arena": 80, "weights": 500, "instructions": 4_000}
+AS_BUILT = {"arena": 80, "weights": 500, "code": 300, "flash": 800, "instructions": 4_000}
+NO = Failure("no")
+
+
+def with_arena(known, nbytes):
+    return replace(known, arena=nbytes)
+
+
+REFUSED, FAILED, MISFIT, TRAINED = End.REFUSED, End.FAILED, End.MISFIT, End.TRAINED
+FIVE = ["outlined", "price", "train", "deploy", "price_model"]
+ENDS = {
+    "no graph": ({"outlined": NO}, 1, (FAILED, "shape", "no", None, "", ""), []),
+    "no plan": (
+        {"outlined": Outline("g", None, "no")},
+        *(1, (REFUSED, "shape", "no", None, "g", ""), []),
+    ),
+    "a large plan": (
+        {"outlined": Outline("g", with_arena(FORMULA, 91))},
+        *(1, (REFUSED, "plan", "arena 91 of 90", BY_FORMULA | {"arena": 91}, "g", "formula"), []),
+    ),
+    "no code": ({"price": NO}, 2, (FAILED, "cost", "no", BY_FORMULA, "g", "formula"), []),
+    "large code": (
+        {"price": replace(COST, code=401, arena=90)},
+        *(2, (REFUSED, "cost", "flash 901 of 900",
+              AS_BUILT | {"arena": 90, "code": 401, "flash": 901}, "g", "linked"), []),
+    ),
+    "no training": ({"train": NO}, 3, (FAILED, "training", "no", AS_BUILT, "g", "linked"), []),
+    "no integers": ({"deploy": NO}, 4, (FAILED, "int8", "no", AS_BUILT, "g", "linked"), ["state"]),
+    "no figures": (
+        {"price_model": NO},
+        *(5, (FAILED, "int8", "no", AS_BUILT, "g", "linked"), ["state"]),
+    ),
+    "large once trained": (
+        {"price_model": with_arena(COST, 91)},
+        *(5, (MISFIT, "int8", "arena 91 of 90", AS_BUILT | {"arena": 91}, "g", "linked"),
+          ["state"]),
+    ),
+    "as large as may be": (
+        {"price_model": with_arena(COST, 90)},
+        *(5, (TRAINED, "int8", "", AS_BUILT | {"arena": 90}, "g", "linked"), ["state", "model"]),
+    ),
+}  # fmt: skip
+"""What workers answer; how many are asked; how it ends, without scores; the files that are left."""
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_a_trial_ends_where_something_is_amiss_and_leaves_what_it_came_to(funnel_of, name):
+    answers, count, (end, stage, reason, costs, structure, basis), left = ENDS[name]
+    funnel = funnel_of(replace(BASE, epochs=1, folds=1))
+    asked, ended = gone(funnel, ANSWERS | {"outlined": Outline("g", FORMULA)} | answers)
+    scores = (0.5, 1.0) if end is TRAINED else (None, None)
+    assert ended.record == Record(end, stage, reason, costs, *scores, structure, basis)
+    assert [task for task, _ in asked] == FIVE[:count]
+    assert ended.values == (None if end is not TRAINED else [Verdict(0.5, 1.0).quality, 90])
+    files = {path.name: path.read_bytes() for path in funnel.folder.glob("0*")}
+    made = {"state": ("00000.state.npz", b"state"), "model": ("00000.tflite", b"model")}
+    assert files == dict(made[kind] for kind in left)
 
 
 @pytest.mark.parametrize(("limit", "held"), [(None, 0), (4_000, 0), (3_999, 1)])
