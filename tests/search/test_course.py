@@ -60,10 +60,11 @@ def funnel_of(tmp_path):
     """Makes the funnel of a setting, with a study of its own."""
     opened = []
 
-    def made(setting, start=None):
+    def made(setting, start=None, pruner=None):
         folder = tmp_path / str(len(opened))
         folder.mkdir()
-        given = {}, setting.directions, setting.seed, optuna.pruners.NopPruner()
+        pruner = pruner or optuna.pruners.NopPruner()
+        given = {}, setting.directions, setting.seed, pruner
         study = store.opened(folder / "study", *given, setting.basis.value, resume=False)
         opened.append(study)
         problem = Problem.of(blobs(), 0.2, 0)
@@ -74,9 +75,9 @@ def funnel_of(tmp_path):
         study.__exit__(None, None, None)
 
 
-def gone(funnel, answers=ANSWERS):
+def gone(funnel, answers=ANSWERS, trial=None):
     """What workers are asked for on a trial's way, and its end."""
-    course, result, asked = funnel.course(funnel.ask()), None, []
+    course, result, asked = funnel.course(trial or funnel.ask()), None, []
     while True:
         try:
             task = course.send(result)
@@ -167,8 +168,9 @@ ENDS = {
         *(1, (REFUSED, "shape", "no", None, "g", ""), []),
     ),
     "a large plan": (
-        {"outlined": Outline("g", with_arena(FORMULA, 91))},
-        *(1, (REFUSED, "plan", "arena 91 of 90", BY_FORMULA | {"arena": 91}, "g", "formula"), []),
+        {"outlined": Outline("g", replace(FORMULA, arena=91, weights=0))},
+        *(1, (REFUSED, "plan", "arena 91 of 90", BY_FORMULA | {"arena": 91, "weights": 0}, "g",
+              "formula"), []),
     ),
     "no code": ({"price": NO}, 2, (FAILED, "cost", "no", BY_FORMULA, "g", "formula"), []),
     "large code": (
@@ -207,6 +209,22 @@ def test_a_trial_ends_where_something_is_amiss_and_leaves_what_it_came_to(funnel
     files = {path.name: path.read_bytes() for path in funnel.folder.glob("0*")}
     made = {"state": ("00000.state.npz", b"state"), "model": ("00000.tflite", b"model")}
     assert files == dict(made[kind] for kind in left)
+    assert rungs_of(funnel) == ([] if count < 3 else ["PRUNED"] if left else ["FAIL"])
+
+
+def rungs_of(funnel):
+    """The states of what Optuna compares: trials in training."""
+    storage = funnel.store.study._storage
+    return [t.state.name for t in optuna.load_study(study_name="rungs", storage=storage).trials]
+
+
+def test_a_trial_that_is_worse_than_others_stops_in_training(funnel_of):
+    funnel = funnel_of(BASE, pruner=optuna.pruners.ThresholdPruner(lower=0.6, n_warmup_steps=5))
+    asked, ended = gone(funnel)
+    assert [given[1] for name, given in asked if name == "train"] == [3, 9]
+    record = Record(End.STOPPED, "training", "score 0.5 after 9 epochs", AS_BUILT)
+    assert ended.record == replace(record, structure="graph", basis="linked")
+    assert (ended.values, rungs_of(funnel)) == (None, ["PRUNED"])
 
 
 @pytest.mark.parametrize(("limit", "held"), [(None, 0), (4_000, 0), (3_999, 1)])
@@ -268,6 +286,25 @@ def test_a_state_without_scores_in_the_study_is_another_study_s(funnel_of):
     funnel.state_file(0).write_bytes(b"another's")
     asked, _ = gone(funnel)
     assert next(given for name, given in asked if name == "train")[1:] == (3, None)
+
+
+@pytest.mark.parametrize(
+    ("is_there", "trained"),
+    [(True, [(27, b"state")]), (False, [(3, None), (9, b"state"), (27, b"state")])],
+)
+def test_training_goes_on_behind_its_scores_only_with_its_state(funnel_of, is_there, trained):
+    funnel = funnel_of(BASE)
+    trial = funnel.ask()
+    ladder = funnel.store.ladder(trial.number)
+    for step in (3, 9):
+        ladder.stops(0.5, step)
+    (known,) = funnel.store._rungs.get_trials()
+    funnel.store._ladders[trial.number] = known
+    if is_there:
+        funnel.state_file(trial.number).write_bytes(b"state")
+    asked, ended = gone(funnel, trial=trial)
+    assert [given[1:] for name, given in asked if name == "train"] == trained
+    assert ended.record.end is End.TRAINED
 
 
 def test_of_equal_models_the_first_one_is_in_the_front_and_the_best_comes_first(
