@@ -288,22 +288,23 @@ def test_a_state_without_scores_in_the_study_is_another_study_s(funnel_of):
     assert next(given for name, given in asked if name == "train")[1:] == (3, None)
 
 
-@pytest.mark.parametrize(
-    ("is_there", "trained"),
-    [(True, [(27, b"state")]), (False, [(3, None), (9, b"state"), (27, b"state")])],
-)
-def test_training_goes_on_behind_its_scores_only_with_its_state(funnel_of, is_there, trained):
+ALL = [(3, None), (9, b"state"), (27, b"state")]
+
+
+@pytest.mark.parametrize("scored", [1, 2, 3])
+@pytest.mark.parametrize("is_there", [True, False])
+def test_training_goes_on_behind_its_scores_only_with_its_state(funnel_of, is_there, scored):
     funnel = funnel_of(BASE)
     trial = funnel.ask()
     ladder = funnel.store.ladder(trial.number)
-    for step in (3, 9):
+    for step in (3, 9, 27)[:scored]:
         ladder.stops(0.5, step)
     (known,) = funnel.store._rungs.get_trials()
     funnel.store._ladders[trial.number] = known
     if is_there:
         funnel.state_file(trial.number).write_bytes(b"state")
     asked, ended = gone(funnel, trial=trial)
-    assert [given[1:] for name, given in asked if name == "train"] == trained
+    assert [given[1:] for name, given in asked if name == "train"] == ALL[scored * is_there :]
     assert ended.record.end is End.TRAINED
 
 
