@@ -85,3 +85,16 @@ def test_bytes_of_parts_in_parts_are_counted_once_whatever_their_order(seed):
         words = {w for i in alive for w in range(at[i], at[i] - (-sizes[i] // 4))}
         assert bounds[step] == 4 * len(words)
     assert bounds[20] == 80
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("least", [0, 3, 8, 33])
+def test_the_lowest_place_is_the_first_multiple_that_is_free(seed, least):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 24, 6).tolist()
+    lives = [(0, 9), *((2 * i, 9) for i in range(5))]
+    problem = problem_of(*sizes, lives=lives, alignment=8)
+    at = {g: 8 * int(n) for g, n in enumerate(rng.integers(0, 12, 6)) if g}
+    taken = {byte for g, offset in at.items() for byte in range(offset, offset + sizes[g])}
+    free = (n for n in range(0, 999, 8) if n >= least and taken.isdisjoint(range(n, n + sizes[0])))
+    assert problem.lowest(0, at, least) == next(free)
