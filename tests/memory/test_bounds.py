@@ -1,5 +1,6 @@
 """The bytes that no placement can do without, step by step, where buffers share some."""
 
+import numpy as np
 import pytest
 
 from tests.memory.test_regions import problem_of
@@ -67,3 +68,33 @@ def test_an_output_shares_no_more_bytes_with_all_its_inputs_than_it_has():
     for leads, together in (((1,), 72 + 8), ((2,), 72), ((1, 2), 72)):
         problem = Problem(made, {(0, x): Lead(0) for x in leads}, {}, 4)
         assert problem.bounds() == [72, together]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_bytes_of_parts_in_parts_are_counted_once_whatever_their_order(seed):
+    """Spans that lie in, cross and follow each other, against the bytes themselves."""
+    rng = np.random.default_rng(seed)
+    at = [0, *rng.integers(0, 12, 5).tolist()]
+    sizes = [80, *rng.integers(1, 30, 5).tolist()]
+    lives = [(20, 20), *((0, n) for n in rng.integers(0, 5, 5).tolist())]
+    ties = {i: (0, 4 * at[i]) for i in range(1, 6)}
+    problem = problem_of(*sizes, *([0] * 5), lives=[*lives, *((s, s) for s in range(5))], ties=ties)
+    bounds = dict(zip(problem.steps(), problem.bounds(), strict=True))
+    for step in range(5):
+        alive = [i for i in range(1, 6) if lives[i][1] >= step]
+        words = {w for i in alive for w in range(at[i], at[i] - (-sizes[i] // 4))}
+        assert bounds[step] == 4 * len(words)
+    assert bounds[20] == 80
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("least", [0, 3, 8, 33])
+def test_the_lowest_place_is_the_first_multiple_that_is_free(seed, least):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 24, 6).tolist()
+    lives = [(0, 9), *((2 * i, 9) for i in range(5))]
+    problem = problem_of(*sizes, lives=lives, alignment=8)
+    at = {g: 8 * int(n) for g, n in enumerate(rng.integers(0, 12, 6)) if g}
+    taken = {byte for g, offset in at.items() for byte in range(offset, offset + sizes[g])}
+    free = (n for n in range(0, 999, 8) if n >= least and taken.isdisjoint(range(n, n + sizes[0])))
+    assert problem.lowest(0, at, least) == next(free)

@@ -10,6 +10,7 @@ from tests.graphs import small_cnn
 from tests.search.made import blobs, dense
 from tinyrt.api.costs import Basis, ModelCost
 from tinyrt.api.fitting import DeviceBudget
+from tinyrt.cluster.tasks import Failure
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import ShapeError
 from tinyrt.search import Problem, SearchSetting, front, store
@@ -59,10 +60,11 @@ def funnel_of(tmp_path):
     """Makes the funnel of a setting, with a study of its own."""
     opened = []
 
-    def made(setting, start=None):
+    def made(setting, start=None, pruner=None):
         folder = tmp_path / str(len(opened))
         folder.mkdir()
-        given = {}, setting.directions, setting.seed, optuna.pruners.NopPruner()
+        pruner = pruner or optuna.pruners.NopPruner()
+        given = {}, setting.directions, setting.seed, pruner
         study = store.opened(folder / "study", *given, setting.basis.value, resume=False)
         opened.append(study)
         problem = Problem.of(blobs(), 0.2, 0)
@@ -73,9 +75,9 @@ def funnel_of(tmp_path):
         study.__exit__(None, None, None)
 
 
-def gone(funnel, answers=ANSWERS):
+def gone(funnel, answers=ANSWERS, trial=None):
     """What workers are asked for on a trial's way, and its end."""
-    course, result, asked = funnel.course(funnel.ask()), None, []
+    course, result, asked = funnel.course(trial or funnel.ask()), None, []
     while True:
         try:
             task = course.send(result)
@@ -147,6 +149,84 @@ def test_the_sampler_is_told_of_costs_as_built_and_of_an_outline_that_is_too_lar
     ]
 
 
+FORMULA = replace(COST, basis=Basis.FORMULA, code=None)
+BY_FORMULA = {"arena": 80, "weights": 500, "instructions": 4_000}
+AS_BUILT = {"arena": 80, "weights": 500, "code": 300, "flash": 800, "instructions": 4_000}
+NO = Failure("no")
+
+
+def with_arena(known, nbytes):
+    return replace(known, arena=nbytes)
+
+
+REFUSED, FAILED, MISFIT, TRAINED = End.REFUSED, End.FAILED, End.MISFIT, End.TRAINED
+FIVE = ["outlined", "price", "train", "deploy", "price_model"]
+ENDS = {
+    "no graph": ({"outlined": NO}, 1, (FAILED, "shape", "no", None, "", ""), []),
+    "no plan": (
+        {"outlined": Outline("g", None, "no")},
+        *(1, (REFUSED, "shape", "no", None, "g", ""), []),
+    ),
+    "a large plan": (
+        {"outlined": Outline("g", replace(FORMULA, arena=91, weights=0))},
+        *(1, (REFUSED, "plan", "arena 91 of 90", BY_FORMULA | {"arena": 91, "weights": 0}, "g",
+              "formula"), []),
+    ),
+    "no code": ({"price": NO}, 2, (FAILED, "cost", "no", BY_FORMULA, "g", "formula"), []),
+    "large code": (
+        {"price": replace(COST, code=401, arena=90)},
+        *(2, (REFUSED, "cost", "flash 901 of 900",
+              AS_BUILT | {"arena": 90, "code": 401, "flash": 901}, "g", "linked"), []),
+    ),
+    "no training": ({"train": NO}, 3, (FAILED, "training", "no", AS_BUILT, "g", "linked"), []),
+    "no integers": ({"deploy": NO}, 4, (FAILED, "int8", "no", AS_BUILT, "g", "linked"), ["state"]),
+    "no figures": (
+        {"price_model": NO},
+        *(5, (FAILED, "int8", "no", AS_BUILT, "g", "linked"), ["state"]),
+    ),
+    "large once trained": (
+        {"price_model": with_arena(COST, 91)},
+        *(5, (MISFIT, "int8", "arena 91 of 90", AS_BUILT | {"arena": 91}, "g", "linked"),
+          ["state"]),
+    ),
+    "as large as may be": (
+        {"price_model": with_arena(COST, 90)},
+        *(5, (TRAINED, "int8", "", AS_BUILT | {"arena": 90}, "g", "linked"), ["state", "model"]),
+    ),
+}  # fmt: skip
+"""What workers answer; how many are asked; how it ends, without scores; the files that are left."""
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_a_trial_ends_where_something_is_amiss_and_leaves_what_it_came_to(funnel_of, name):
+    answers, count, (end, stage, reason, costs, structure, basis), left = ENDS[name]
+    funnel = funnel_of(replace(BASE, epochs=1, folds=1))
+    asked, ended = gone(funnel, ANSWERS | {"outlined": Outline("g", FORMULA)} | answers)
+    scores = (0.5, 1.0) if end is TRAINED else (None, None)
+    assert ended.record == Record(end, stage, reason, costs, *scores, structure, basis)
+    assert [task for task, _ in asked] == FIVE[:count]
+    assert ended.values == (None if end is not TRAINED else [Verdict(0.5, 1.0).quality, 90])
+    files = {path.name: path.read_bytes() for path in funnel.folder.glob("0*")}
+    made = {"state": ("00000.state.npz", b"state"), "model": ("00000.tflite", b"model")}
+    assert files == dict(made[kind] for kind in left)
+    assert rungs_of(funnel) == ([] if count < 3 else ["PRUNED"] if left else ["FAIL"])
+
+
+def rungs_of(funnel):
+    """The states of what Optuna compares: trials in training."""
+    storage = funnel.store.study._storage
+    return [t.state.name for t in optuna.load_study(study_name="rungs", storage=storage).trials]
+
+
+def test_a_trial_that_is_worse_than_others_stops_in_training(funnel_of):
+    funnel = funnel_of(BASE, pruner=optuna.pruners.ThresholdPruner(lower=0.6, n_warmup_steps=5))
+    asked, ended = gone(funnel)
+    assert [given[1] for name, given in asked if name == "train"] == [3, 9]
+    record = Record(End.STOPPED, "training", "score 0.5 after 9 epochs", AS_BUILT)
+    assert ended.record == replace(record, structure="graph", basis="linked")
+    assert (ended.values, rungs_of(funnel)) == (None, ["PRUNED"])
+
+
 @pytest.mark.parametrize(("limit", "held"), [(None, 0), (4_000, 0), (3_999, 1)])
 def test_an_exit_is_held_to_a_limit_that_it_does_not_hold_itself(funnel_of, limit, held):
     budget = replace(BASE.budget, instructions=limit)
@@ -206,6 +286,26 @@ def test_a_state_without_scores_in_the_study_is_another_study_s(funnel_of):
     funnel.state_file(0).write_bytes(b"another's")
     asked, _ = gone(funnel)
     assert next(given for name, given in asked if name == "train")[1:] == (3, None)
+
+
+ALL = [(3, None), (9, b"state"), (27, b"state")]
+
+
+@pytest.mark.parametrize("scored", [1, 2, 3])
+@pytest.mark.parametrize("is_there", [True, False])
+def test_training_goes_on_behind_its_scores_only_with_its_state(funnel_of, is_there, scored):
+    funnel = funnel_of(BASE)
+    trial = funnel.ask()
+    ladder = funnel.store.ladder(trial.number)
+    for step in (3, 9, 27)[:scored]:
+        ladder.stops(0.5, step)
+    (known,) = funnel.store._rungs.get_trials()
+    funnel.store._ladders[trial.number] = known
+    if is_there:
+        funnel.state_file(trial.number).write_bytes(b"state")
+    asked, ended = gone(funnel, trial=trial)
+    assert [given[1:] for name, given in asked if name == "train"] == ALL[scored * is_there :]
+    assert ended.record.end is End.TRAINED
 
 
 def test_of_equal_models_the_first_one_is_in_the_front_and_the_best_comes_first(

@@ -236,8 +236,10 @@ class Funnel:
         ladder = self.store.ladder(trial.number)
         # Without a score the state may be of another study, whose file is gone.
         state = path.read_bytes() if ladder.seen and path.exists() else None
+        # Scores without a state are of a training that must begin again.
+        passed = set(ladder.seen) if state is not None else set()
         for step, epochs in zip(self.setting.steps, self.setting.rungs, strict=True):
-            if step in ladder.seen and state is not None:
+            if step in passed:
                 continue
             result = yield self._training(order, epochs, state)
             if isinstance(result, Failure):

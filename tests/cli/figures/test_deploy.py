@@ -288,17 +288,21 @@ def test_export_of_a_stream_counts_what_it_keeps(tmp_path):
     assert found["state_bytes"] == header(tmp_path / "c")["STREAM_STATE_BYTES"] == 5 * 2 * 4
 
 
-def test_export_of_several(made, tmp_path):
-    models = (made.int8, made.tall)
-    found = call_json("export", *models, "-o", tmp_path / "both")
+@pytest.mark.parametrize(
+    ("count", "options", "arena"),
+    [(2, [], sum), (2, ["--shared-arena"], max), (1, ["--shared-arena"], max)],
+)
+def test_export_of_several(count, options, arena, made, tmp_path):
+    models = (made.int8, made.tall)[:count]
+    found = call_json("export", *models, "-o", tmp_path / "both", *options)
     alone = {m.stem: call_json("export", m, "-o", tmp_path / m.stem) for m in models}
     expected = {
         "output": str(tmp_path / "both"),
         "name": "both",
         "identity": identity_of(tmp_path / "both", "int8"),
         "layout": "cmake",
-        "arena_bytes": sum(a["arena_bytes"] for a in alone.values()),
-        "shared_arena": False,
+        "arena_bytes": arena(a["arena_bytes"] for a in alone.values()),
+        "shared_arena": bool(options),
         "models": {name: a["arena_bytes"] for name, a in alone.items()},
         "arena_lower_bounds": {name: a["arena_lower_bound"] for name, a in alone.items()},
         "row_by_row": {name: [] for name in alone},

@@ -24,6 +24,18 @@ def test_the_bytes_expected_are_those_that_are_left(temperature):
         assert prices == pytest.approx(prices[0], rel=1e-5), "each byte has the same price"
 
 
+@pytest.mark.parametrize("worth", [-30.0, -1.5, 0.0, 30.0])
+@pytest.mark.parametrize("left", [1.0, 872.0, 1743.0])
+@pytest.mark.parametrize("temperature", [1.0, 0.3, 4.0])
+def test_the_price_is_found_however_high_or_low(worth, left, temperature):
+    """Where all layers are worth the same, all chances are the same."""
+    p = left / BYTES.sum()
+    room = Room(BYTES, left, temperature)
+    price = worth - temperature * np.log(p / (1 - p))
+    assert room.log_price(np.full(4, worth)) == pytest.approx(price, abs=1e-9)
+    np.testing.assert_allclose(room.chances(np.full(4, worth), price), p, rtol=1e-9)
+
+
 @pytest.mark.parametrize("left", [300.0, 900.0, 1500.0])
 def test_the_gradient_is_that_of_finite_differences(left):
     rng = np.random.default_rng(2)
