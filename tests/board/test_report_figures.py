@@ -9,6 +9,8 @@ from tests.board.fake import sealed
 from tinyrt.board.session import SELFTEST_FIELDS, SIGNED, Session
 from tinyrt.board.validation import Difference, Ticks, ValidationReport
 from tinyrt.emulate.cycles import Cycles
+from tinyrt.errors import ToolError
+from tinyrt.export.board import Command
 
 DIFFERENCE = Difference(0, "y", 1, 2.0, 3.0)
 
@@ -76,6 +78,38 @@ class Scripted:
     def read(self):
         command, sequence = self._asked[2:4]
         return sealed(command | 0x80, sequence, self._payload)
+
+
+ASKED = {
+    Command.RESET: (0, Session.reset, None),
+    Command.LOAD: (0, lambda session: session.load(b"1234", 8), None),
+    Command.RUN: (12, Session.run, 0),
+    Command.READ: (5, lambda session: session.outputs(5, 6), bytes(5)),
+    Command.SELFTEST: (36, Session.selftest, dict.fromkeys(SELFTEST_FIELDS, 0)),
+}
+"""Command -> bytes of its answer, who asks it, and what that makes of zeros."""
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+@pytest.mark.parametrize("command", ASKED)
+def test_answers_have_the_length_that_was_asked_for(command, more):
+    nbytes, ask, made = ASKED[command]
+    session = Session(Scripted(bytes(1 + nbytes + more)), 1.0)
+    if not more:
+        assert ask(session) == made
+        return
+    found = "nothing in it" if nbytes + more < 0 else f"{nbytes + more} bytes"
+    with pytest.raises(ToolError) as caught:
+        ask(session)
+    assert caught.value.problem == f"the board at line answers {command.name} with {found}"
+    assert caught.value.expected == (
+        "a fault from 0 to 8" if nbytes + more < 0 else f"{nbytes} bytes"
+    )
+
+
+def test_an_answer_of_any_length_is_taken_where_none_is_asked_for():
+    for payload in (b"", b"12"):
+        assert Session(Scripted(b"\0" + payload), 1.0).ask(Command.IDENTIFY) == payload
 
 
 @pytest.mark.parametrize("number", [0, 1, (1 << 30), (1 << 31) - 1, 1 << 31, (1 << 32) - 1])

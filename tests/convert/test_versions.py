@@ -170,6 +170,25 @@ def versions_of(graph: Graph, op: str) -> list[int]:
 
 
 @pytest.mark.parametrize(
+    ("op", "code", "byte", "name"),
+    [
+        ("add", 0, 0, None),
+        ("detection_postprocess", 32, 32, b"TFLite_Detection_PostProcess"),
+        ("batch_matmul", 126, 126, None),
+        ("cumsum", 128, 127, None),
+        ("gelu", 150, 127, None),
+        ("sign", 158, 127, None),
+    ],
+)
+def test_codes_that_need_more_than_the_old_byte_are_127_in_it(op, code, byte, name):
+    rng = rng_of(op, 0)
+    model = tflite.Model.GetRootAs(write_tflite(build_f32(RANDOM[op](rng), rng).graph))
+    own = model.OperatorCodes(0)
+    found = own.BuiltinCode(), own.DeprecatedBuiltinCode(), own.CustomCode(), own.Version()
+    assert found == (code, byte, name, 1)
+
+
+@pytest.mark.parametrize(
     ("source", "target", "version"),
     [
         (DType.FLOAT32, DType.INT32, 1),

@@ -56,6 +56,13 @@ def one(net: Net) -> str:
     return net.transpose(part, (0, 3, 2, 1))
 
 
+def five(net: Net) -> str:
+    """Ranges of three of five dimensions, the most that LiteRT cuts."""
+    flat = net.reshape(net.transpose("x", (0, 2, 4, 1, 3)), 3, 3, 3, 4)
+    part = cut(net, flat, (1, 0, 1, 0), (2, 2, 2, 4))
+    return net.transpose(net.reshape(part, 2, 2, 2, 2, 2), (0, 3, 1, 4, 2))
+
+
 def by_construction(shape: tuple[int, ...], seed: int) -> Graph:
     """A tensor is turned, cut in one dimension, and turned back; others read it turned."""
     rng, net = np.random.default_rng(seed), Net(shape)
@@ -81,6 +88,7 @@ def by_construction(shape: tuple[int, ...], seed: int) -> Graph:
         (IMAGE, rows, (6, 40)),
         (IMAGE, corner, (6, 5, 8)),
         (IMAGE, one, (6, 40)),
+        ((3, 2, 3, 2, 3), five, (3, 2, 3, 2, 3)),
     ],
 )
 def test_the_cut_comes_first_and_both_transposes_go(shape, make, cut_of):
@@ -131,6 +139,15 @@ MISSES = {
         lambda net: (
             flat := net.reshape(net.transpose("x", FIRST), 8, 30),
             net.transpose(cut(net, flat, (0, 0), (8, 7)), (1, 0)),
+        )[1],
+        "cuts through what",
+    ),
+    "rows from within a row": Miss(
+        "cut_before_turn",
+        (IMAGE,),
+        lambda net: (
+            flat := net.reshape(net.transpose("x", FIRST), 8, 30),
+            net.transpose(cut(net, flat, (0, 7), (8, 10)), (1, 0)),
         )[1],
         "cuts through what",
     ),

@@ -19,7 +19,7 @@ from tinyrt.backends.c.blocks.rows import is_exact
 from tinyrt.backends.c.blocks.zeros import kept_of_4
 from tinyrt.backends.c.choice import choose
 from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.backends.c.kernel import Data, Number, Target, call
+from tinyrt.backends.c.kernel import Choices, Data, Number, Params, Target, call
 from tinyrt.backends.c.mve.layout import copied_bytes, points_at_once
 from tinyrt.backends.c.mve.more import _at_once, _read
 from tinyrt.backends.c.mve.packing import pack_scales
@@ -289,3 +289,26 @@ def test_groups_with_taps_that_are_read_again_have_their_own_scales():
         bias = np.zeros(5, np.int32)
         mult, shift = (v[first : first + 5] for v in (own.requant.mult, own.requant.shift))
         assert part.tolist() == pack_scales(bias, mult, shift).ravel().tolist()
+
+
+def test_room_for_later_weights_is_that_of_each_target():
+    """A node keeps filters for each number of places that are read again, at least."""
+    data = np.arange(-108, 108, dtype=np.int16).reshape(6, 3, 3, 4) * 3
+    held = replace(constant(DType.INT16, *data.shape, scale=0.1), data=data)
+    node = node_of("conv2d", Conv2dAttrs(), [s8(1, 6, 9, 4), held], [s8(1, 6, 9, 6, scale=99.0)])
+    counts = []
+    for room in ((), (25,), (32,), ()):
+        choices = Choices(frozenset(), frozenset(), room=frozenset((0, n) for n in room))
+        (one,) = choose(node, Target(MVE, choices=choices)).calls
+        (p,) = (arg.fields for arg in one.args if isinstance(arg, Params))
+        assert (one.function, p["column_bytes"], p["gathers"]) == ("tinyrt_conv2d_more_s8", 12, 0)
+        counts.append(p["count"])
+        packed = next(arg for arg in one.args if isinstance(arg, Data) and arg.role == "w").array
+        length = 3 * (12 + p["count"])
+        rows = packed.reshape(2, -1, 4, 16).transpose(0, 2, 1, 3).reshape(8, -1)[:6, -length:]
+        by_point = rows.reshape(6, 3, -1).astype(int)
+        whole = by_point[..., :12].copy()
+        np.add.at(whole, (..., p["places"].array), by_point[..., 12:])
+        np.testing.assert_array_equal(whole, data.transpose(0, 2, 1, 3).reshape(6, 3, 12))
+    # The largest weight, 324, is read three times.
+    assert counts == [24, 25, 32, 24]

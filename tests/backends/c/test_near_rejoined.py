@@ -7,7 +7,7 @@ import pytest
 
 from tests.memory.targets import kernels_for
 from tests.ops.quantised import s8
-from tinyrt.backends.c.rejoined import MAX_WIDE, rejoined
+from tinyrt.backends.c.rejoined import MAX_WIDE, _without_rows_between, rejoined
 from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops import OPS, verify
 from tinyrt.ops.concatenation import ConcatenationAttrs
@@ -244,3 +244,24 @@ def test_rows_of_weights_that_are_no_multiple_of_the_parts_stay_apart():
     taps = np.array([[0], [0], [5], [7]])
     graph = net.graph(rows_read(net, "read again", 3, taps))
     assert rejoined(graph, M4) is graph
+
+
+@pytest.mark.parametrize(
+    ("rows", "filled", "step"),
+    [
+        *((4, {0, 3}, 3), (5, {0, 4}, 4), (5, {0, 2, 4}, 2), (5, {2}, 2), (7, {0}, 6)),
+        *((7, {0, 3, 6}, 3), (7, {2, 6}, 2), (9, {4, 8}, 4), (9, {2, 8}, 2)),
+        # Zeros that are no steps from the first row to the last, and rows that are few.
+        *((6, {0, 3}, 1), (6, {0, 2, 4}, 1), (7, {0, 4}, 2), (8, {0, 3, 6}, 1)),
+        *((7, {0, 2, 3}, 1), (5, {1, 3}, 1), (3, {0, 2}, 1), (4, {0, 1, 2, 3}, 1)),
+    ],
+)
+def test_rows_of_zeros_are_steps_where_the_last_row_is_one(rows, filled, step):
+    w = np.zeros((1, rows, 2, 3), np.int32)
+    for row in filled:
+        w[0, row, row % 2, row % 3] = row + 1
+    found, steps = _without_rows_between(w)
+    assert steps == step
+    np.testing.assert_array_equal(found, w[:, ::step], strict=True)
+    # The window is as high as before.
+    assert (found.shape[1] - 1) * step == rows - 1
