@@ -1,14 +1,23 @@
 """What a command passes to the Python interface, which the tests replace."""
 
+import json
+from dataclasses import asdict
+from pathlib import Path
+
 import pytest
 
 from tests.cli.calls import call, call_json
+from tests.cli.test_command_tables import WON, layer
 from tests.cli.test_disagreement import AGREES, ANSWERED
 from tests.listening import int8_net, saved
 from tests.seeing import GREY
 from tests.seeing import int8_net as eyes_net
 from tinyrt import api
 from tinyrt.emulate import Timing
+from tinyrt.quantize.config import Scheme
+from tinyrt.quantize.explain.debug import DebugReport
+from tinyrt.quantize.mixed.budget import Budget
+from tinyrt.report import debug_page
 
 VALIDATING = {"baud": 115_200, "data": None, "samples": None, "timeout_s": 5.0}
 GIVEN = {"--baud": ("9600", 9600), "--samples": ("3", 3), "--timeout": ("1.5", 1.5)}
@@ -90,3 +99,46 @@ def test_rows_are_pushed_of_frames_alone(tmp_path, monkeypatch):
     assert asked[0]["options"].input_rows
     error = call("emulate", ears, *options, code=1).stderr
     assert "--input-rows says nothing beside --recording" in error
+
+
+FOUND = DebugReport(24, 31.5, False, (layer("model/conv"),))
+INT8, INT16X8, FLOAT = Scheme.INT8, Scheme.INT16X8, Scheme.FLOAT
+SEARCHES = [
+    ([], None),
+    (["--bisect"], (Budget(None, None, None, (INT8, INT16X8, FLOAT)), 1, None)),
+    (
+        ["--bisect", "--min-accuracy", "91%", "--workers", "3", "--scheduler", "tcp://a"],
+        (Budget(None, 0.91, None, (INT8, INT16X8, FLOAT)), 3, "tcp://a"),
+    ),
+    (
+        ["--bisect", "--min-accuracy", "40dB", "--allow", "int8,float"],
+        (Budget(None, None, 40.0, (INT8, FLOAT)), 1, None),
+    ),
+]
+
+
+@pytest.mark.parametrize("page", [[], ["--html", "page.html"]])
+@pytest.mark.parametrize(("options", "search"), SEARCHES)
+def test_layers_and_what_wins_them_back_are_told_and_drawn(options, search, page, monkeypatch):
+    asked = {}
+
+    def note(name, answer, *args, **given):
+        assert callable(given.pop("progress", print))
+        asked[name] = (args, given)
+        return answer
+
+    monkeypatch.setattr(api, "debug_model", lambda *a, **g: note("debug", FOUND, *a, **g))
+    monkeypatch.setattr(api, "bisect_model", lambda *a, **g: note("bisect", WON, *a, **g))
+    monkeypatch.setattr(debug_page, "write_debug_page", lambda *a, **g: note("page", None, *a, **g))
+    found = call_json("debug", "m.onnx", "q.tflite", "-d", "d.npz", *options, *page)
+    files = tuple(map(Path, ("m.onnx", "q.tflite", "d.npz")))
+    wanted, told = {"debug": (files, {})}, asdict(FOUND)
+    if search is not None:
+        names = ("target", "workers", "scheduler")
+        wanted["bisect"] = (files, dict(zip(names, search, strict=True)))
+        told["bisect"] = asdict(WON)
+    if page:
+        won = None if search is None else WON
+        wanted["page"] = ((*files[1:], FOUND, Path("page.html"), won), {})
+    assert asked == wanted
+    assert found == json.loads(json.dumps(told))
