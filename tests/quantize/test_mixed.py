@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,15 +21,17 @@ from tinyrt.convert.tflite.writer import save_tflite, write_tflite
 from tinyrt.errors import BudgetError, DataError, TinyrtError
 from tinyrt.interpreter import Model
 from tinyrt.ir import DType, Value
-from tinyrt.metrics import evaluate_graph
+from tinyrt.metrics import Evaluation, evaluate_graph
 from tinyrt.ops import verify
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
 from tinyrt.quantize.calibration.collect import calibrate
 from tinyrt.quantize.mixed import choose
+from tinyrt.quantize.mixed.assign import configured
 from tinyrt.quantize.mixed.budget import Budget, Judge
 from tinyrt.quantize.mixed.choose import quantize_within
 from tinyrt.quantize.mixed.noise import measure_noise
+from tinyrt.quantize.mixed.steps import State
 from tinyrt.quantize.schemes import lay_out
 
 INT4 = QuantConfig(scheme=Scheme.INT4)
@@ -245,6 +248,81 @@ def test_tuned_ranges_are_left_out_where_they_break_the_budget(holds, monkeypatc
     monkeypatch.setattr(search, "_holds", lambda built: holds)
     plain = SimpleNamespace(state="mix")
     assert search.tuned(plain) == (("mix", True) if holds else plain)
+
+
+class Way(list):
+    """Steps of which each is a decibel better than the one before."""
+
+    config = QuantConfig(tune_ranges=True)
+
+    def __init__(self, count, budget):
+        super().__init__(State({str(i): Scheme.FLOAT}, None) for i in range(count))
+        self.budget = budget
+
+    def reach(self, index):
+        return min(index, len(self) - 1)
+
+
+def searching(count, budget):
+    """A search whose models are their configurations, and these as they were measured."""
+    asked = []
+
+    def measure(model):
+        asked.append(model)
+        ((name, _),) = model.scheme_for
+        return Evaluation(10, 4, 0.1 * int(name), None, float(name), 1.0, "numba")
+
+    prepared = SimpleNamespace(quantized=lambda config, progress: config)
+    judge = SimpleNamespace(measure=measure, holds=partial(Judge.holds, None))
+    return choose._Search(prepared, Way(count, budget), judge, None), asked
+
+
+TRIED = {
+    0: [0],
+    1: [0, 1],
+    2: [0, 1, 3, 2],
+    4: [0, 1, 3, 7, 5, 4],
+    6: [0, 1, 3, 7, 5, 6],
+    7: [0, 1, 3, 7, 5, 6],
+    8: [0, 1, 3, 7, 11, 9, 8],
+    11: [0, 1, 3, 7, 11, 9, 10],
+}
+
+
+@pytest.mark.parametrize("first", range(12))
+def test_the_first_step_that_holds_is_found_in_doubling_strides_and_by_bisection(first):
+    search, asked = searching(12, Budget(min_sqnr_db=first))
+    found, steps = search.first_that_holds(), search.steps
+    plain = replace(steps.config, tune_ranges=False)
+    configs = [configured(plain, state.assignment) for state in steps]
+    assert found == choose._Built(
+        configs[first],
+        steps[first],
+        Evaluation(10, 4, 0.1 * first, None, float(first), 1.0, "numba"),
+    )
+    assert search.tried == len(asked)
+    if first in TRIED:
+        assert asked == [configs[i] for i in TRIED[first]]
+
+
+@pytest.mark.parametrize(
+    ("budget", "problem", "expected"),
+    [
+        (Budget(None, None, 12.5), "mix reaches 40.00% right, SQNR 4.0 dB", "12.5 dB"),
+        (
+            Budget(3000, 0.5),
+            "mix within 3,000 bytes reaches 40.00% right, SQNR 4.0 dB",
+            "50.00% right",
+        ),
+    ],
+)
+def test_where_no_step_holds_the_last_one_is_told(budget, problem, expected):
+    search, asked = searching(5, budget)
+    with pytest.raises(BudgetError) as caught:
+        search.first_that_holds()
+    assert caught.value.problem == f"the most precise {problem}"
+    assert caught.value.expected == f"at least {expected}"
+    assert [model.scheme_for[0][0] for model in asked] == ["0", "1", "3", "4"]
 
 
 def test_shares_are_above_nothing_and_at_most_all():
