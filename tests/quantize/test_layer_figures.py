@@ -11,6 +11,7 @@ from tinyrt.ir import DType, QParams, Value
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
+from tinyrt.quantize.config import Preset, configure
 from tinyrt.quantize.explain.debug import _cosine, _dead, _range_use, _spread, debug_graphs
 from tinyrt.quantize.explain.matching import _column_map
 
@@ -104,16 +105,22 @@ def test_as_many_runs_are_looked_at_as_a_search_does():
 
 def test_what_cannot_be_quantised_is_named():
     graph = dense()
-    x, (layer,) = np.ones((20, 2), np.float32), [n for n in graph.bound() if len(n.inputs) > 1]
+    (layer,) = [n for n in graph.bound() if len(n.inputs) > 1]
     w = layer.input(1)
     broken = replace(w, data=np.where(w.data > 100, np.nan, w.data).astype(np.float32))
     wrong = replace(graph, values=graph.values | {w.name: broken})
     with pytest.raises(UnsupportedError, match="weights hold NaN or infinity") as caught:
         quantize_graph(wrong, None, QuantConfig(scheme=Scheme.WEIGHTS_INT8))
     assert (caught.value.op, caught.value.tensor) == (layer.describe(), broken.describe())
+
+
+@pytest.mark.parametrize("preset", Preset)
+def test_states_whose_range_is_not_seen_are_named(preset):
     b = Builder((1, 2), (1, 2))
     graph = b.graph(b.op("abs", ("x",)), b.op("neg", ("x1",)))
     graph = replace(graph, states=(("x1", graph.outputs[1]),))
     with pytest.raises(UnsupportedError, match="keeps state from sample to sample") as caught:
-        quantize_graph(graph, x, QuantConfig())
+        quantize_graph(graph, np.ones((20, 2), np.float32), configure(preset))
     assert caught.value.tensor == graph.value("x1").describe()
+    plain = quantize_graph(graph, None, QuantConfig(scheme=Scheme.WEIGHTS_INT8))
+    assert plain.states == graph.states
