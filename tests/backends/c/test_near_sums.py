@@ -15,7 +15,7 @@ from tinyrt.backends.c.choice import KERNELS, choose
 from tinyrt.backends.c.float_convolutions import FILTERS, takes_few
 from tinyrt.backends.c.general import check_accumulator
 from tinyrt.backends.c.isa import InstructionSet
-from tinyrt.backends.c.kernel import Target
+from tinyrt.backends.c.kernel import Null, Scratch, Target
 from tinyrt.backends.c.mve.cost import element_cost
 from tinyrt.backends.c.mve.depthwise import _sweep, fit_in_pairs
 from tinyrt.backends.c.mve.packing import pack_filters_s4
@@ -73,6 +73,42 @@ def test_vectors_sum_below_their_limit(more):
     own = prepared(node, ConvolutionS16).requant
     found = raised_requant(node, own, 0, limit=(3 << 15) + 7 + more)
     assert (found is not None) is bool(more)
+
+
+SCALAR = InstructionSet.SCALAR
+COLUMNS = [
+    # set, filters, largest bias, kernel, taps as they are packed, whether pixels are read directly
+    (SCALAR, (1, 1, 2), 5, "block", 2, 1),
+    (SCALAR, (1, 1, 3), 5, "block", 3, 1),
+    (SCALAR, (3, 3, 3), 5, "block", 27, 0),
+    (SCALAR, (1, 1, 2), 2**40, "", 2, 1),
+    (SCALAR, (1, 1, 3), 2**40, "", 4, 0),
+    (SCALAR, (3, 3, 3), 2**40, "", 28, 0),
+    (DSP, (3, 3, 3), 5, "block", 27, 0),
+    (DSP, (3, 3, 2), 2**40, "", 18, 0),
+    (MVE, (1, 1, 8), 5, "raised", 8, 1),
+    (MVE, (1, 1, 9), 5, "raised", 16, 0),
+    (MVE, (3, 3, 2), 5, "raised", 24, 0),
+    (MVE, (1, 1, 8), 2**40, "", 8, 1),
+    (MVE, (3, 3, 2), 2**40, "", 24, 0),
+]
+
+
+@pytest.mark.parametrize(("isa", "window", "bias", "kernel", "taps", "direct"), COLUMNS)
+def test_columns_of_int16_have_two_bytes_for_each_tap(isa, window, bias, kernel, taps, direct):
+    biases = stored(DType.INT64, [bias, -bias, 0, 1, -1], 0.01)
+    inputs = [s16(1, 6, 5, window[2]), weights(5, *window), biases]
+    node = node_of("conv2d", Conv2dAttrs(), inputs, [s16(1, 6, 5, 5)])
+    found = choose(node, Target(isa))
+    assert found.name == f"tinyrt_conv2d_{kernel}{'_' * bool(kernel)}s16"
+    assert found.scratch_bytes == (0 if direct else 2 * taps)
+    (made,) = found.calls
+    params, _, packed, _, column, _ = made.args
+    assert {name: params.fields[name] for name in ("taps", "direct", "groups")} == {
+        **{"taps": taps, "direct": direct, "groups": 1}
+    }
+    assert column == (Null() if direct else Scratch(pointer="int16_t *"))
+    assert packed.array.nbytes == 8 * (taps + (isa is DSP and taps % 2))
 
 
 @pytest.mark.parametrize(
