@@ -3,10 +3,15 @@
 import numpy as np
 import pytest
 
-from tinyrt.backends.finishes import MAX_RIGHT, Finish, Weighted, _form
+from tests.backends.lane_cases import WEIGHTED, build
+from tests.interpreter.test_conformance import check
+from tests.ops.build import Case
+from tinyrt.backends.finishes import LANES, MAX_RIGHT, Finish, Weighted, _form
 from tinyrt.backends.lanes import padded_shape, pixel_offsets, tap_offsets
 from tinyrt.backends.lines import lanes_lines, line_kind
 from tinyrt.fixedpoint import INT32_MAX, INT32_MIN
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.ops.shared.requant import Requant
 from tinyrt.ops.shared.window import Window
 
@@ -74,3 +79,15 @@ def test_places_of_pixels_and_taps_in_the_padded_image():
     assert pixel_offsets(window, (9, 11), 5).tolist() == pixels
     taps = [5 * (3 * row * 11 + 2 * column) for row in range(2) for column in range(3)]
     assert tap_offsets(window, (9, 11), 5).ravel().tolist() == taps
+
+
+@pytest.mark.parametrize("vectors", [1, 2, 3, 4, 5, 7, 8, 9])
+@pytest.mark.parametrize("more", [0, 1])
+def test_rows_of_whole_vectors_and_of_one_channel_more(vectors, more):
+    """A single row has tiles of its own, which take weights as they are packed for them."""
+    channels = vectors * LANES + more
+    shapes = ((1, 8), (channels, 8), (channels,))
+    case = Case("fully_connected", FullyConnectedAttrs(), shapes, WEIGHTED)
+    built = build(case, np.random.default_rng(channels), "signed")
+    assert len(np.unique(evaluate(built.graph, built.feeds)[built.graph.outputs[0]])) > 2
+    check(built.graph, built.feeds, "numba")
