@@ -53,21 +53,28 @@ def with_other_scale(value):
     return replace(value, q=replace(value.q, scales=tuple(2 * s for s in value.q.scales)))
 
 
-def rescaled_nodes(op, form):
-    """The node with another scale of one tensor, for each tensor that has parameters."""
+def with_other_zero_point(value):
+    zero_point = value.q.zero_point
+    return replace(value, q=replace(value.q, zero_point=zero_point + (1 if zero_point < 0 else -1)))
+
+
+def changed_nodes(op, form, change):
+    """The node with another scale, or zero point, of one tensor, for each that has them."""
     node = node_of(op, form)
     prepare(node)  # as it is, it passes
     for i, value in enumerate(node.inputs):
         if value is not None and value.q is not None:
-            inputs = (*node.inputs[:i], with_other_scale(value), *node.inputs[i + 1 :])
+            inputs = (*node.inputs[:i], change(value), *node.inputs[i + 1 :])
             yield f"input {i}", replace(node, inputs=inputs)
-    yield "output", replace(node, outputs=(with_other_scale(node.output),))
+    yield "output", replace(node, outputs=(change(node.output),))
 
 
 @pytest.mark.parametrize(("op", "form"), forms_of(Quant.SAME_AS_INPUT))
-def test_ops_that_move_data_keep_scale_and_zero_point(op, form):
-    for where, node in rescaled_nodes(op, form):
-        assert refuses(node) == ((op, form) not in RESCALED), where
+@pytest.mark.parametrize("change", [with_other_scale, with_other_zero_point])
+def test_ops_that_move_data_keep_scale_and_zero_point(op, form, change):
+    for where, node in changed_nodes(op, form, change):
+        rescales = (op, form) in RESCALED and (form is Form.INT8 or change is with_other_scale)
+        assert refuses(node) != rescales, where
 
 
 @pytest.mark.parametrize(("op", "form"), forms_of(Quant.FIXED))
