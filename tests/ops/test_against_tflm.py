@@ -77,6 +77,18 @@ def test_hard_swish_of_scales_just_below_a_power_of_two(scale):
         agree(graph_of("hard_swish", NoAttrs(), [s8(1, 256, scale=scale)], [y]), {"a": x})
 
 
+HALVES = [(0.12, -72, 0.16), (0.157, -26, 0.008), (0.142, 86, 0.006), (0.167, -11, 0.008)]
+WIDE = [(0.002, 0, 0.0011), (0.0234, 127, 0.05), (0.5, -128, 0.9), (3.0, 5, 0.1), (9.0, -4, 9.0)]
+
+
+@pytest.mark.parametrize(("scale", "zp", "to"), HALVES + WIDE)
+def test_hard_swish_where_negative_products_are_halves_and_where_steps_are_wide(scale, zp, to):
+    x = np.arange(-128, 128).astype(np.int8)[None]
+    y = s8(1, 256, scale=to, zp=-20)
+    graph = graph_of("hard_swish", NoAttrs(), [s8(1, 256, scale=scale, zp=zp)], [y])
+    assert len(np.unique(agree(graph, {"a": x}))) > 5
+
+
 @pytest.mark.parametrize(("scale", "zp"), [(0.05, -7), (0.021, 11), (0.09, -128), (0.001, 3)])
 def test_relu6_to_another_scale_is_litert_s(scale, zp):
     """TFLM's kernel does not rescale; where scales are alike, both agree."""

@@ -97,10 +97,8 @@ def _saturate(x: Int64s) -> Int64s:
 
 
 def _rounding_high_mul(a: Int64s, b: int) -> Int64s:
-    """``round(a * b / 2**15)``, halves away from zero."""
-    product = a * b
-    nudge = np.where(product >= 0, 1 << 14, 1 - (1 << 14))
-    return _saturate(np.trunc((product + nudge) / 2**15).astype(np.int64))
+    """``round(a * b / 2**15)``, halves upwards."""
+    return _saturate((a * b + (1 << 14)) >> 15)
 
 
 def _high_mul(a: Int64s, b: Int64s) -> Int64s:
