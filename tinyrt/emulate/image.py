@@ -97,8 +97,8 @@ def build_image(
     hooks: tuple[str, ...] = (CALL_GRAPH_FLAG,)
     mode = hooks
     if profile:
-        hook = _from(project, folder / "harness_profile.h")
-        hooks, mode = ("-include", hook), ("-DHARNESS_PROFILE",)
+        hook = folder.resolve() / "harness_profile.h"
+        hooks, mode = ("-include", str(hook)), ("-DHARNESS_PROFILE",)
     bring_harness(project, folder, (FIRMWARE, FIRMWARE / board.machine))
     bring_model(project, folder, samples=samples)
     context = script_context([project.name], project.weights_section, board)
@@ -147,16 +147,11 @@ def build_library(project: ExportedProject, build_dir: Path, flags: tuple[str, .
         [
             *("make", "-C", project.directory, f"CC={core.compiler}", f"AR={core.archiver}"),
             f"TARGET_FLAGS={' '.join((*core.flags, *flags))}",
-            f"BUILD={_from(project, build)}",
+            f"BUILD={build.resolve()}",
         ],
         doing=f"building {project.directory}",
     )
     return build / f"lib{project.name}.a"
-
-
-def _from(project: ExportedProject, path: Path) -> str:
-    """The path from the project's folder: names of folders around both may have spaces."""
-    return os.path.relpath(path.resolve(), project.directory.resolve())
 
 
 def link_for(command: list[object], board: Board, folder: Path | None = None) -> None:
@@ -260,10 +255,9 @@ def write_makefile(
         "core": project.core,
         "model_folder": Source(os.path.relpath(project.directory.resolve(), here)),
         "harness_flags": list(map(Source, flags[0])),
-        "model_flags": list(map(Source, flags[1])),
+        "model_flags": [Source(f.replace(str(here), "$(CURDIR)")) for f in flags[1]],
         "link_flags": list(map(Source, flags[2])),
         "library": Source(library.resolve().relative_to(here)),
-        "build": Source(_from(project, library.parent)),
         "objects": objects,
         "scripts": [SCRIPT] if SCRIPT in flags[2] else [],
     }
