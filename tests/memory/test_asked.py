@@ -14,11 +14,14 @@ from tinyrt.memory import plan_by_rows, plan_memory, plan_pushed
 from tinyrt.memory.plan import ArenaPlan, MemoryOptions, Moment, require_budget
 from tinyrt.memory.regions import Region
 from tinyrt.memory.rows.build import build, row_ops, sums_name
-from tinyrt.memory.rows.candidates import COUNTER_BYTES, PROGRESS_BYTES, state_bytes
+from tinyrt.memory.rows.candidates import COUNTER_BYTES, PROGRESS_BYTES, QUICK, state_bytes
 from tinyrt.memory.rows.choose import choose_segments
+from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.mean import MeanAttrs
 from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.resize import ResizeAttrs
 from tinyrt.ops.shared.evaluate import evaluate
+from tinyrt.ops.shared.pool import Pool2dAttrs
 from tinyrt.ops.shared.spec import NoAttrs
 
 GRAPH = random_net(0)
@@ -91,6 +94,39 @@ def test_rows_that_are_pushed_take_less_than_is_asked_for():
     for most, nbytes in ((533, 532), (532, 520), (424, None)):
         found = choose_segments(GRAPH, SCALAR, MemoryOptions(), most=most, pushed="x")
         assert (found and sum(found.sizes)) == nbytes
+
+
+def two_peaks():
+    """An op that cannot run row by row lies between two peaks of the same height."""
+    net = RandomNet(3)
+    net.values["x"] = replace(net.values["x"], shape=(1, 8, 8, 2))
+    x = "x"
+    for between in (True, False):
+        x = net.op("conv2d", Conv2dAttrs(), x, *net.weights((16, 3, 3, 2), 0)).name
+        x = net.op("max_pool2d", Pool2dAttrs((2, 2), stride=(2, 2)), x).name
+        x = net.op("conv2d", Conv2dAttrs(), x, *net.weights((2, 1, 1, 16), 0)).name
+        if between:
+            x = net.op("resize_nearest_neighbor", ResizeAttrs((8, 8)), x).name
+    return net.graph(x)
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ({"most": 581, "costly": True}, (580, [(0, 3), (4, 7)])),
+        ({"most": 580, "costly": True}, None),
+        ({"most": 581}, None),
+        ({"most": 581, "enough": 580}, (580, [(0, 3), (4, 7)])),
+        ({"most": 2000, "enough": 1236, "costly": True}, (1236, [(1, 2)])),
+        ({"most": 2000, "costly": True, "effort": QUICK}, (1236, [(1, 2)])),
+        ({"most": 581, "costly": True, "effort": QUICK}, None),
+    ],
+)
+def test_several_segments_are_tried_where_one_is_too_large(asked, expected):
+    found = choose_segments(two_peaks(), SCALAR, MemoryOptions(), **asked)
+    if found is not None:
+        found = sum(found.sizes), [(s.first, s.stop) for s in found.segments]
+    assert found == expected
 
 
 @pytest.mark.parametrize("plan", [plan_memory, plan_by_rows])
