@@ -121,6 +121,15 @@ def a_root_mean_square_of_a_sum(m):
 
 
 @case()
+def norms_of_small_numbers_with_their_own_epsilon(m):
+    small = m.const(1e-6)
+    x, y = (m.op("Mul", m.input(3, 4, name=name), small) for name in ("x", "s"))
+    norm = fused(m, "SkipLayerNormalization", x, y, m.weights(4))
+    other = fused(m, "SkipSimplifiedLayerNormalization", x, y, m.weights(4))
+    return m.op("Add", norm, other)
+
+
+@case()
 def a_simplified_norm(m):
     return m.op("SimplifiedLayerNormalization", m.input(2, 3, 4), m.weights(4), epsilon=1e-3)
 
