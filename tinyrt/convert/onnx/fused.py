@@ -7,6 +7,7 @@ Definitions: onnxruntime's documentation of its contributed operators.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import onnx
@@ -34,7 +35,7 @@ ACTIVATIONS: dict[str, tuple[str, ...]] = {
 
 
 def _activated(
-    b: Expansion, x: str, attrs: Mapping[str, float], limits: Sequence[float] = ()
+    b: Expansion, x: str, attrs: Mapping[str, Any], limits: Sequence[float] = ()
 ) -> None:
     """What a fused layer applies at its end: an activation with these attributes, or with limits.
 
