@@ -71,6 +71,13 @@ def gemm_and_leaky_relu(m):
 
 
 @case()
+def gemm_and_hard_sigmoid(m):
+    attrs = {"transB": 1, "activation_beta": 0.4, "activation_alpha": 0.3}
+    operands = m.input(3, 4), m.weights(5, 4), m.weights(5)
+    return fused(m, "FusedGemm", *operands, activation="HardSigmoid", **attrs)
+
+
+@case()
 def gemm_without_an_addend(m):
     return fused(m, "FusedGemm", m.input(3, 4), m.weights(4, 5), activation="Relu")
 
@@ -111,6 +118,15 @@ def a_norm_of_a_sum_without_a_bias(m):
 def a_root_mean_square_of_a_sum(m):
     parameters = m.weights(4), m.weights(4)
     return skipped(m, "SkipSimplifiedLayerNormalization", *parameters, outputs=4)
+
+
+@case()
+def norms_of_small_numbers_with_their_own_epsilon(m):
+    small = m.const(1e-6)
+    x, y = (m.op("Mul", m.input(3, 4, name=name), small) for name in ("x", "s"))
+    norm = fused(m, "SkipLayerNormalization", x, y, m.weights(4))
+    other = fused(m, "SkipSimplifiedLayerNormalization", x, y, m.weights(4))
+    return m.op("Add", norm, other)
 
 
 @case()
@@ -279,7 +295,30 @@ def test_images_with_channels_last_give_what_others_give(tmp_path):
     assert_close(found, other.transpose(0, 2, 3, 1))
 
 
+@pytest.mark.parametrize("given", [{"alpha": 0.3}, {"beta": 0.4}, {}])
+def test_a_parameter_that_is_not_given_is_the_activations_own(given, tmp_path):
+    m = OnnxModel(18)
+    activation = {f"activation_{name}": number for name, number in given.items()}
+    operands = m.input(3, 4), m.weights(4, 5), m.weights(5)
+    path = saved(
+        m, fused(m, "FusedGemm", *operands, activation="HardSigmoid", **activation), tmp_path
+    )
+    feeds = {"x": np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)}
+    (found,) = evaluate(read_onnx(path), feeds).values()
+    m = OnnxModel(18)
+    operands = m.input(3, 4), m.weights(4, 5), m.weights(5)
+    y = m.op("HardSigmoid", m.op("Gemm", *operands), **given)
+    assert_close(found, expected(saved(m, y, tmp_path), feeds)[0])
+
+
 REFUSED = {
+    "limits of a product": (
+        lambda m: fused(
+            m, "FusedGemm", m.input(3, 4), m.weights(4, 5), activation="Clip",
+            activation_alpha=-0.2, activation_beta=0.6,
+        ),
+        "FusedGemm with the activation Clip",
+    ),
     "another activation": (
         lambda m: fused(m, "FusedConv", *image(m), activation="Softplus"),
         "FusedConv with the activation Softplus",

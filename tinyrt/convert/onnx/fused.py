@@ -6,7 +6,7 @@ Definitions: onnxruntime's documentation of its contributed operators.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,19 +34,20 @@ ACTIVATIONS: dict[str, tuple[str, ...]] = {
 """Activations of fused layers -> the attributes that their parameters are, in order."""
 
 
-def _activated(b: Expansion, x: str, parameters: Sequence[float]) -> None:
-    """What a fused layer applies at its end.
+def _activated(
+    b: Expansion, x: str, attrs: Mapping[str, Any], limits: Sequence[float] = ()
+) -> None:
+    """What a fused layer applies at its end: an activation with these attributes, or with limits.
 
     Raises:
         UnsupportedError: there is no such activation.
 
     """
     kind = b.node.get_string("activation", "")
-    if kind == "Clip" and len(parameters) == 2:
-        low, high = map(b.number, parameters)
+    if kind == "Clip" and len(limits) == 2:
+        low, high = map(b.number, limits)
         b.op("Min", (b.op("Max", (x, low)), high))
     elif kind in ACTIVATIONS:
-        attrs: dict[str, Any] = dict(zip(ACTIVATIONS[kind], parameters, strict=False))
         b.op(kind, (x,), **attrs)
     elif kind:
         raise UnsupportedError(
@@ -54,6 +55,11 @@ def _activated(b: Expansion, x: str, parameters: Sequence[float]) -> None:
             expected=f"{', '.join(ACTIVATIONS)}, or Clip with two limits",
             hint="save the model with fewer of onnxruntime's optimisations",
         )
+
+
+def _names(call: Call) -> tuple[str, ...]:
+    """The attributes of the call's activation."""
+    return ACTIVATIONS.get(call.node.get_string("activation", ""), ())
 
 
 def _fused_conv(call: Call, *, last: bool = False) -> list[onnx.NodeProto]:
@@ -64,7 +70,8 @@ def _fused_conv(call: Call, *, last: bool = False) -> list[onnx.NodeProto]:
     y = b.op("Conv", (x, b.name(1), b.name(2)), WINDOW)
     y = b.op("Transpose", (y,), perm=[0, *range(2, rank), 1]) if last else y
     y = b.op("Add", (y, b.name(3))) if b.name(3) else y
-    _activated(b, y, call.node.get_floats("activation_params") or ())
+    parameters = call.node.get_floats("activation_params") or ()
+    _activated(b, y, dict(zip(_names(call), parameters, strict=False)), parameters)
     return b.ended()
 
 
@@ -76,8 +83,8 @@ def _fused_gemm(call: Call) -> list[onnx.NodeProto]:
     b, node = Expansion(call.node), call.node
     names = [name for i, name in enumerate(node.inputs) if i < 2 or name]
     y = b.op("Gemm", names, ("alpha", "beta", "transA", "transB"))
-    given = ("activation_alpha", "activation_beta")
-    _activated(b, y, [node.get_float(name, 0.0) for name in given if node.has(name)])
+    given = {name: f"activation_{name}" for name in _names(call)}
+    _activated(b, y, {n: node.get_float(name, 0.0) for n, name in given.items() if node.has(name)})
     return b.ended()
 
 
