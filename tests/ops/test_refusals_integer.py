@@ -1,35 +1,25 @@
 """Quantisation parameters and tensors that an op's integer form cannot take are refused."""
 
-from dataclasses import replace
-
-import numpy as np
 import pytest
 
 from tests.graphs import Builder
 from tests.ops.quantised import constant, f32, graph_of, node_of, s8, s16, value, weights
 from tests.ops.stateful import keeping
 from tinyrt.errors import ShapeError, UnsupportedError, VerifyError
-from tinyrt.ir import DType, QParams
+from tinyrt.ir import DType
 from tinyrt.ops import OPS, verify
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
-from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.l2_normalization import L2NormalizationAttrs
 from tinyrt.ops.leaky_relu import LeakyReluAttrs
 from tinyrt.ops.mul import MulAttrs
-from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.quantize import QuantizeAttrs
-from tinyrt.ops.reduce import ReduceAttrs
-from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.batch import rebatch
 from tinyrt.ops.shared.evaluate import reference_kernel
-from tinyrt.ops.shared.pool import Pool2dAttrs
 from tinyrt.ops.shared.spec import Form, NoAttrs
 from tinyrt.ops.shared.walks import merge_axes
-from tinyrt.ops.slice import SliceAttrs
 from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.svdf import SvdfAttrs
-from tinyrt.ops.transpose import TransposeAttrs
 from tinyrt.ops.unidirectional_sequence_lstm import LstmAttrs
 
 INT8, INT16, INT32 = DType.INT8, DType.INT16, DType.INT32
@@ -147,59 +137,6 @@ def test_dtypes_that_integer_forms_do_not_mix_are_refused(op, inputs, output, sa
         OPS[op].forms[Form.INT8].prepare(node_of(op, NONE, inputs, [output]))
     for part in says:
         assert part in str(caught.value)
-
-
-IMAGES = s8(1, 2, 2, 3, zp=5)
-MOVING = {
-    "average_pool2d": (Pool2dAttrs((1, 1)), 1),
-    "concatenation": (ConcatenationAttrs(0), 2),
-    "dynamic_update_slice": (NONE, 2),
-    "max_pool2d": (Pool2dAttrs((1, 1)), 1),
-    "maximum": (NONE, 2),
-    "pad": (PadAttrs(((0, 0),) * 4), 1),
-    "reduce_max": (ReduceAttrs((1, 2), keep_dims=True), 1),
-    "reshape": (ReshapeAttrs((1, 2, 2, 3)), 1),
-    "select_v2": (NONE, 3),
-    "slice": (SliceAttrs((0,) * 4, (1, 2, 2, 3), (1,) * 4), 1),
-    "transpose": (TransposeAttrs((0, 1, 2, 3)), 1),
-}
-"""Ops -> attributes, and how many images they read."""
-MADE_OF_IMAGES = {
-    "concatenation": s8(2, 2, 2, 3, zp=5),
-    "reduce_max": s8(1, 1, 1, 3, zp=5),
-}
-BESIDE = {
-    "dynamic_update_slice": {2: constant(INT32, 4, fill=0, scale=0)},
-    "select_v2": {0: value(DType.BOOL, 1, 2, 2, 3, scale=0)},
-}
-"""Inputs that are no images."""
-
-
-def moved(op, other=None, q=None):
-    """Images through an op that only moves data, the one at this place with other parameters."""
-    attrs, count = MOVING[op]
-    inputs = [IMAGES] * count
-    for place, beside in BESIDE.get(op, {}).items():
-        inputs[place : place + 1] = [beside]
-    images = [*inputs, MADE_OF_IMAGES.get(op, IMAGES)]
-    if other is not None:
-        images[other] = replace(images[other], q=q)
-    return graph_of(op, attrs, images[:-1], images[-1:])
-
-
-@pytest.mark.parametrize("op", MOVING)
-def test_what_only_moves_data_has_one_scale_and_one_zero_point(op):
-    verify(moved(op))
-    inputs = moved(op).nodes[0].inputs
-    first = next(i for i in range(len(inputs)) if i not in BESIDE.get(op, {}))
-    others = {i for i in range(first + 1, len(inputs)) if i not in BESIDE.get(op, {})} | {-1}
-    for place in others:
-        for scale, zero_point in ((0.1, 6), (0.1, -5), (0.2, 5), (0.1001, 5)):
-            with pytest.raises(VerifyError) as caught:
-                verify(moved(op, place, QParams((scale,), zero_point)))
-            assert f"({np.float32(scale)}, {zero_point})" in caught.value.problem
-            assert f"({np.float32(0.1)}, 5)" in caught.value.problem
-            assert caught.value.expected.endswith(f": {op} only moves data")
 
 
 def test_ops_without_integer_forms_are_refused():
