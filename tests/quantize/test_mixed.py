@@ -223,23 +223,6 @@ def test_what_cannot_be_held_is_said_with_what_can():
     assert caught.value.expected == "at least 90.00% right"
 
 
-@pytest.mark.parametrize("first", range(12))
-def test_the_first_step_that_holds_is_found(first, monkeypatch):
-    """Of eleven, whose last one is 10: by strides that double, then by halves."""
-    steps = SimpleNamespace(reach=lambda index: min(index, 10))
-    search, tried = choose._Search(None, steps, None, None), []
-    monkeypatch.setattr(search, "_built", lambda index: tried.append(index) or index)
-    monkeypatch.setattr(search, "_holds", lambda built: built >= first)
-    monkeypatch.setattr(search, "_unmet", lambda nearest: BudgetError(f"as far as {nearest}"))
-    if first > 10:
-        with pytest.raises(BudgetError, match="as far as 10"):
-            search.first_that_holds()
-        assert tried == [0, 1, 3, 7, 10]
-        return
-    assert search.first_that_holds() == first
-    assert len(tried) == len(set(tried)) <= 7
-
-
 @pytest.mark.parametrize("holds", [True, False])
 def test_tuned_ranges_are_left_out_where_they_break_the_budget(holds, monkeypatch):
     steps = SimpleNamespace(config=QuantConfig(tune_ranges=True))
