@@ -118,6 +118,14 @@ FILES = {
     "an offset beyond the end": (patched(GOOD, 42, "<I", 2**31), "damaged|beyond"),
     "members that overlap": (twice(GOOD), "overlap"),
     "two of a name": (archive(("x.npy", npy()), ("x", npy())), "array 'x' is there twice"),
+    "two of a name, the other way": (
+        archive(("x", npy()), ("x.npy", npy())),
+        "array 'x' is there twice",
+    ),
+    "two of a file's name": (
+        archive(("x.npy", npy()), ("z.npy", npy())).replace(b"z.npy", b"x.npy"),
+        "array 'x' is there twice",
+    ),
     "a folder": (archive(("a/", b"")), "array 'a/' is a folder"),
     "no array": (archive(("x.npy", npy()), ("readme.txt", b"hello")), "'readme.txt' is no array"),
     "a short member": (of(b"\x93NUM"), "array 'x' is no array"),

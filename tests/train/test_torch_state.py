@@ -15,6 +15,7 @@ from tinyrt.train.nn import (
     GlobalAvgPool2d,
     GroupNorm,
     LayerNorm,
+    LeakyReLU,
     Linear,
     MaxPool2d,
     Module,
@@ -22,6 +23,7 @@ from tinyrt.train.nn import (
     PReLU,
     ReLU,
     Sequential,
+    Softmax,
 )
 from tinyrt.train.sequence import GRU, LSTM, Conv1d, Embedding, MultiHeadAttention
 from tinyrt.train.torch_state import from_torch, to_torch
@@ -204,6 +206,51 @@ def test_what_reads_an_input_is_as_it_is():
     np.testing.assert_array_equal(state["numbers.weight"], own["numbers.weight"])
     turned = own["image.2.weight"].reshape(2, 2, 2, 3).transpose(0, 3, 1, 2)
     np.testing.assert_array_equal(state["image.2.weight"], turned.reshape(2, 12))
+
+
+class Times(Module):
+    """Times a constant, one or one for each element."""
+
+    def __init__(self, *factors):
+        self.factors = np.array(factors, np.float32)
+
+    def forward(self, x):
+        return x * self.factors
+
+
+class Joined(Module):
+    """The sum of what is read and of its positive part."""
+
+    def forward(self, x):
+        return x + x.relu()
+
+
+BETWEEN = {
+    "an activation": (ReLU, True),
+    "one factor": (lambda: Sequential(Times(0.5), LeakyReLU()), True),
+    "a factor for each": (lambda: Times(*range(12)), False),
+    "a slope for each": (lambda: PReLU(12), False),
+    "shares of all": (Softmax, False),
+    "a sum": (Joined, False),
+}
+
+
+@pytest.mark.parametrize("case", BETWEEN.values(), ids=BETWEEN)
+def test_what_lies_behind_a_flattening_must_treat_all_alike(case):
+    make, direct = case
+    rng = np.random.default_rng(0)
+    net = Sequential(Conv2d(1, 3, 3, rng=rng), Flatten(), make(), Linear(12, 2, rng=rng))
+    if direct:
+        own, state = net.state_dict()["3.weight"], to_torch(net, input_shape=(2, 2, 1))
+        turned = own.reshape(2, 2, 2, 3).transpose(0, 3, 1, 2).reshape(2, 12)
+        np.testing.assert_array_equal(state["3.weight"], turned)
+        return
+    with pytest.raises(DataError) as refused:
+        to_torch(net, input_shape=(2, 2, 1))
+    assert refused.value.problem == (
+        "'3.weight' reads (2, 2, 3) that were flattened, but not directly"
+    )
+    assert refused.value.op.startswith("reshape '")
 
 
 class Own(Module):
