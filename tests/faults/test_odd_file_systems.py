@@ -4,12 +4,14 @@ import errno
 import fcntl
 import os
 import shutil
+import stat
 from pathlib import Path
 
 import pytest
 
 from tests.faults.test_writes import NEW, OLD, is_clean, tree
 from tinyrt import cache, files, folders
+from tinyrt.errors import OutputError
 from tinyrt.files import unfinished_folder, write_atomic
 from tinyrt.folders import MANIFEST, write_folder
 
@@ -73,6 +75,41 @@ def test_without_one_flush_for_all_each_file_and_folder_is_flushed(tmp_path, mon
     written = [tmp_path / "c", *(tmp_path / "c").rglob("*")]
     assert len(written) == len(NEW) + 3  # the files, the manifest, and two folders
     assert {path.stat().st_ino for path in written} <= flushed
+
+
+@pytest.mark.parametrize("what", ["folders", "files"])
+def test_folders_that_cannot_be_flushed_are_no_reason_to_fail(tmp_path, monkeypatch, what):
+    """Files that cannot be are one: they may be lost."""
+    path, refused = tmp_path / "a", []
+
+    def refuse(handle):
+        mode = os.fstat(handle).st_mode
+        if (what == "folders") is stat.S_ISDIR(mode):
+            refused.append(handle)
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+    files.write_text(path, "old")
+    monkeypatch.setattr(os, "fsync", refuse)
+    if what == "folders":
+        files.write_text(path, "new")
+    else:
+        with pytest.raises(OutputError, match=os.strerror(errno.EINVAL)):
+            files.write_text(path, "new")
+    assert path.read_text() == ("new" if what == "folders" else "old")
+    assert is_clean(tmp_path)
+    (handle,) = refused
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(handle)
+
+
+def test_a_folder_is_flushed_and_let_go_of(tmp_path, monkeypatch):
+    flushed = []
+    monkeypatch.setattr(os, "fsync", lambda handle: flushed.append((handle, os.fstat(handle))))
+    files.sync_folder(tmp_path)
+    ((handle, status),) = flushed
+    assert os.path.samestat(status, tmp_path.stat())
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(handle)
 
 
 def test_a_folder_that_another_export_makes_first_is_replaced(tmp_path, monkeypatch):
