@@ -1,7 +1,7 @@
 """What a command passes to the Python interface, which the tests replace."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -13,11 +13,15 @@ from tests.listening import int8_net, saved
 from tests.seeing import GREY
 from tests.seeing import int8_net as eyes_net
 from tinyrt import api
+from tinyrt.api import training
+from tinyrt.api.fitting import DeviceBudget
 from tinyrt.emulate import Timing
+from tinyrt.errors import DataError
 from tinyrt.quantize.config import Scheme
 from tinyrt.quantize.explain.debug import DebugReport
 from tinyrt.quantize.mixed.budget import Budget
 from tinyrt.report import debug_page
+from tinyrt.train.pipeline.setting import Pruned, Pruning, QatSetting
 
 VALIDATING = {"baud": 115_200, "data": None, "samples": None, "timeout_s": 5.0}
 GIVEN = {"--baud": ("9600", 9600), "--samples": ("3", 3), "--timeout": ("1.5", 1.5)}
@@ -142,3 +146,58 @@ def test_layers_and_what_wins_them_back_are_told_and_drawn(options, search, page
         wanted["page"] = ((*files[1:], FOUND, Path("page.html"), won), {})
     assert asked == wanted
     assert found == json.loads(json.dumps(told))
+
+
+PRUNED = Pruning(Pruned.CHANNELS, 0.5)
+NOTHING = QatSetting(progress=None)
+TRAININGS = {
+    "": (NOTHING, {}),
+    "--finetune 0 --prune channels=0.5": (
+        replace(NOTHING, finetune=0, pruning=PRUNED),
+        {},
+    ),
+    "--epochs 3 --finetune 2 --patience 4 --batch 8 --seed 6 --validation 0.5 --scheme int4": (
+        replace(
+            NOTHING,
+            **{"epochs": 3, "finetune": 2, "patience": 4, "batch": 8, "seed": 6},
+            **{"validation": 0.5, "scheme": Scheme.INT4},
+        ),
+        {},
+    ),
+    "--learning-rate 0.01 --max-bytes 3k --width-epochs 0 --resume at.npz": (
+        replace(
+            NOTHING,
+            **{"learning_rate": 0.01, "max_bytes": 3072, "width_epochs": 0},
+            state_file=Path("at.npz"),
+        ),
+        {},
+    ),
+    "--finetune 0 --max-arena 4k --max-flash 16k --max-instructions 5 --max-cycles 6 --core m0": (
+        replace(NOTHING, finetune=0),
+        {"budget": DeviceBudget("m0", 4096, 16384, 5, 6)},
+    ),
+    "--max-cycles 6 --teacher t.onnx --shape x=1,2 --value sr=3 --sequence-lstm": (
+        NOTHING,
+        {
+            **{"budget": DeviceBudget(cycles=6), "teacher": Path("t.onnx")},
+            **{"shapes": {"x": (1, 2)}, "values": {"sr": (3,)}, "sequence_lstm": True},
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("options", TRAININGS)
+def test_training_is_as_the_options_say(options, monkeypatch):
+    setting, more = TRAININGS[options]
+    asked = []
+
+    def train(*args, on_stage, **given):
+        asked.append((args, given))
+        raise DataError("enough")
+
+    monkeypatch.setattr(training, "train_int8_model", train)
+    files = tuple(map(Path, ("m.onnx", "d.npz", "o.tflite")))
+    first = ("qat", files[0], "-d", files[1], "-o", files[2])
+    assert "enough" in call(*first, *options.split(), code=1).stderr
+    usual = {"teacher": None, "budget": None, "shapes": {}, "values": {}, "sequence_lstm": False}
+    assert asked == [((*files, setting), usual | more)]

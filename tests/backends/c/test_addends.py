@@ -94,3 +94,17 @@ def test_channels_without_a_common_addend_have_none(room, second):
     low = [3 << 32, second << 32]
     ranges = ranges_of([64 << 32, 160 << 32], low, low, room)
     assert shared(ranges, np.array([3, second])) is None
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [2, 3, 0, 1]])
+def test_one_pair_without_a_common_addend_is_enough_for_none(order):
+    """The first two channels have one, beside the 3,000th move alone."""
+    low = np.array([3, 3 + 64 * 3_000, 3, 4])[order] << 32
+    scale = np.array([64, 160, 64, 160])[order] << 32
+    room = np.array([FREE, 0, FREE, FREE])[order]
+    expected = low >> 32
+    assert shared(ranges_of(scale, low, low, room), expected) is None
+    both = [i for i, channel in enumerate(order) if channel < 2]
+    found = shared(ranges_of(scale[both], low[both], low[both], room[both]), expected[both])
+    pairs = len(both) // 2
+    assert [v.tolist() for v in found] == [[3 + 64 * 3_000] * pairs, [-3_000, 0] * pairs]
