@@ -168,6 +168,28 @@ def test_one_pixel_and_a_mean_have_one_order():
         np.testing.assert_array_equal(state["2.weight"], net.state_dict()["2.weight"])
 
 
+FIRST = {
+    "conv": lambda rng: Conv2d(3, 3, 1, rng=rng),
+    "depthwise": lambda rng: DepthwiseConv2d(3, 1, rng=rng),
+    "transposed": lambda rng: ConvTranspose2d(3, 3, 1, rng=rng),
+}
+
+
+@pytest.mark.parametrize("shape", [(4, 1, 3), (1, 4, 3), (2, 2, 3)])
+@pytest.mark.parametrize("kind", FIRST)
+def test_images_that_any_convolution_makes_have_their_channels_in_front(kind, shape):
+    rng = np.random.default_rng(0)
+    net = Sequential(FIRST[kind](rng), Flatten(), Linear(12, 2, rng=rng))
+    own, state = net.state_dict(), to_torch(net, input_shape=shape)
+    turned = own["2.weight"].reshape(2, *shape).transpose(0, 3, 1, 2).reshape(2, 12)
+    np.testing.assert_array_equal(state["2.weight"], turned)
+    back = from_torch(net, state, input_shape=shape)
+    assert back.keys() == own.keys()
+    assert all(np.array_equal(back[name], array) for name, array in own.items())
+    with pytest.raises(DataError, match="may read flattened images"):
+        to_torch(net)
+
+
 class Rows(Module):
     """Rows of an image as the steps of a sequence."""
 
