@@ -87,3 +87,30 @@ def test_what_is_asked_for_reaches_each_step(shared, asked, tmp_path):
     assert asked["build"][1]["board"].name == "mps2-an385"
     assert asked["run"][1] == {"timeout_s": 9.0}
     assert told == [(7, 3 * 4 + 5 * (2 + 8))]
+
+
+@pytest.mark.parametrize("regions", [(), ("arena",), ("fast", "slow")])
+def test_each_model_has_a_harness_and_with_an_arena_for_all_they_take_turns(
+    regions, monkeypatch, tmp_path
+):
+    """In the same memory, which the first one alone has."""
+    brought, written = [], {}
+
+    def write(library, path, text):
+        written[path.relative_to(tmp_path).as_posix()] = library, text
+
+    monkeypatch.setattr(several, "bring_model", lambda *args: brought.append(args))
+    monkeypatch.setattr(several, "render", lambda folder, name, context: (name, context))
+    monkeypatch.setattr(several, "write_source", write)
+    models = [model("one", 4), model("two", 2)]
+    bundle = SimpleNamespace(models=models, regions=regions)
+    sources = several._bring_models(bundle, "library", tmp_path)
+    assert sources == ("harness_several.c", "harness_main_one.c", "harness_main_two.c")
+    assert brought == [(m, tmp_path, f"harness_model_{m.name}.h") for m in models]
+    one, turns = "harness_one.c.j2", "harness_several.c.j2"
+    shared = bool(regions)
+    assert written == {
+        "harness_main_one.c": ("library", (one, {"name": "one", "shared": shared, "first": True})),
+        "harness_main_two.c": ("library", (one, {"name": "two", "shared": shared, "first": False})),
+        "harness_several.c": ("library", (turns, {"names": ["one", "two"]})),
+    }
