@@ -24,6 +24,10 @@ KINKS = {
     "relu6": (NoAttrs(), ([-1, 0, 6, 7],), ([0, 0, 0, 0],)),
     "hard_swish": (NoAttrs(), ([-4, -3, 0, 3, 4],), ([0, 0, 0.5, 1, 1],)),
     "prelu": (NoAttrs(), ([-2, 0, 3], [0.25]), ([0.25, 1, 1], [-2])),
+    "pow": (
+        *(NoAttrs(), ([0, 0, 0, 0, 0, 0.5, -3], [3, 2, 1, 0, -1, 1, 2])),
+        ([0, 0, 1, 0, -np.inf, 1, -6], [0, 0, 0, 0, -np.inf, 0.5 * np.log(0.5), np.nan]),
+    ),
     "leaky_relu": (LeakyReluAttrs(0.25), ([-1, 0, 2],), ([0.25, 0.25, 1],)),
 }
 """Op -> its attributes, inputs, and the derivatives of the sum of its outputs."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from tinyrt.floatmath import elementary
-from tinyrt.floatmath.function import Function, Gradient
+from tinyrt.floatmath.function import Function, Gradient, constant
 from tinyrt.ir import TensorType
 from tinyrt.ops.exponential import log_ref, log_vjp
 from tinyrt.ops.shared.shapes import infer_float_binary, sum_to
@@ -28,12 +30,27 @@ def ref_f32(attrs: NoAttrs, a: Array, b: Array) -> Array:
 def vjp(
     attrs: NoAttrs, inputs: Sequence[Array], output: Array, grad: Array
 ) -> tuple[Gradient, ...]:
-    """Gradients of base and exponent: ``b * a**(b - 1)`` and ``y * log(a)``."""
+    """Gradients of base and exponent: ``b * a**(b - 1)`` and ``y * log(a)``.
+
+    Where the base is 0, one factor may be 0 and the other have no limit: their product is 0 then.
+    """
     a, b = inputs
-    return (
-        lambda: sum_to(grad * b * _POW(attrs, a, b - 1.0), a.shape),
-        lambda: sum_to(grad * output * _LOG(attrs, a), b.shape),
-    )
+
+    def of_base() -> Array:
+        held = _at_zero(a, constant(b) == 0)
+        return sum_to(grad * b * _POW(attrs, a, b - 1.0 + held), a.shape)
+
+    def of_exponent() -> Array:
+        held = _at_zero(a, constant(b) >= 0)
+        return sum_to(grad * output * _LOG(attrs, a + held), b.shape)
+
+    return of_base, of_exponent
+
+
+def _at_zero(a: Array, held: Array) -> Array:
+    """1 where the base is 0 and ``held`` is true, else 0."""
+    base = constant(a)
+    return np.asarray((base == 0) & held, base.dtype)
 
 
 _POW = Function("pow", ref_f32, vjp)
