@@ -24,7 +24,7 @@ from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.pointwise import Step
 from tinyrt.ops.quantize import QuantizeAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
-from tinyrt.ops.resize import ResizeAttrs, fixed_shares
+from tinyrt.ops.resize import ResizeAttrs, fixed_shares, nearest, nearest_indices
 from tinyrt.ops.shared.evaluate import reference_kernel
 from tinyrt.ops.shared.move import Picks
 from tinyrt.ops.shared.pool import Pool2dAttrs
@@ -94,6 +94,25 @@ def test_layers_whose_weights_or_bias_are_computed_have_no_rows(at):
 def test_corners_of_more_outputs_than_one_are_aligned(align, out, places):
     attrs = ResizeAttrs((out, out), align_corners=align, half_pixel_centers=False)
     assert fixed_shares(attrs, 5, out).first.tolist() == places
+
+
+@pytest.mark.parametrize(
+    ("grid", "n", "out", "places"),
+    [
+        ({}, 5, 3, [0, 1, 3]),
+        ({}, 2, 5, [0, 0, 0, 1, 1]),
+        ({"half_pixel_centers": True}, 5, 3, [0, 2, 4]),
+        ({"half_pixel_centers": True}, 2, 5, [0, 0, 1, 1, 1]),
+        ({"align_corners": True}, 2, 3, [0, 1, 1]),
+        ({"align_corners": True}, 4, 7, [0, 1, 1, 2, 2, 3, 3]),
+        ({"align_corners": True}, 5, 1, [0]),
+    ],
+)
+def test_the_nearest_of_halves_is_the_later_where_corners_are_aligned(grid, n, out, places):
+    assert nearest_indices(ResizeAttrs((out, out), **grid), n, out).tolist() == places
+    image = np.arange(2 * n * 4).reshape(2, n, 4, 1)
+    found = nearest(ResizeAttrs((out, 4), **grid), image)
+    np.testing.assert_array_equal(found, image[:, places])
 
 
 @pytest.mark.parametrize(("height", "width"), [(2, 6), (6, 2), (2, 2), (1, 1)])

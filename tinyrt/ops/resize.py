@@ -70,10 +70,7 @@ def nearest_indices(attrs: ResizeAttrs, n: int, out: int) -> NDArray[np.int64]:
     """For each output index, the input index, computed in float32 as in TFLite."""
     centre = np.float32(0.5 if attrs.half_pixel_centers else 0.0)
     position = (np.arange(out, dtype=np.float32) + centre) * _scale(attrs, n, out)
-    if attrs.align_corners:
-        rounded = np.copysign(np.floor(np.abs(position) + np.float32(0.5)), position)
-    else:
-        rounded = np.floor(position)
+    rounded = np.floor(position + np.float32(0.5 if attrs.align_corners else 0.0))
     return np.asarray(np.clip(rounded.astype(np.int64), 0, n - 1))
 
 
