@@ -40,26 +40,39 @@ def weight_gradient(shapes, x, grad):
     return np.concatenate(parts)
 
 
+def agree(rng, shapes, x, w, dtype):
+    """The products, their derivatives and sums are those of the plain formulas in float64."""
+    exact = convolve(shapes, x, w)
+    grad = rng.normal(size=exact.shape)
+    x, w, grad = (a.astype(dtype) for a in (x, w, grad))
+    bias = rng.normal(size=shapes.w[0]).astype(dtype)
+    pairs = (
+        (biased(shapes, x, w, bias), exact + bias),
+        (bias_gradient(grad), grad.astype(float).sum((0, 1, 2))),
+        (CONVOLUTION.y.forward(shapes, x, w), exact),
+        (CONVOLUTION.dx.forward(shapes, grad, w), adjoint(shapes, grad.astype(float), w)),
+        (CONVOLUTION.dw.forward(shapes, x, grad), weight_gradient(shapes, x, grad)),
+    )
+    for found, expected in pairs:
+        assert found.dtype == dtype
+        tolerance = 1e-4 if dtype == np.float32 else 1e-10
+        limit = tolerance * max(1, abs(expected).max())
+        np.testing.assert_allclose(found, expected, tolerance, limit, err_msg=str(shapes))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_tiles_are_the_convolution_and_its_derivatives(dtype):
     rng = np.random.default_rng(0)
     for _ in range(60):
-        shapes, x, w = drawn(rng)
-        exact = convolve(shapes, x, w)
-        grad = rng.normal(size=exact.shape)
-        x, w, grad = (a.astype(dtype) for a in (x, w, grad))
-        bias = rng.normal(size=shapes.w[0]).astype(dtype)
-        pairs = (
-            (biased(shapes, x, w, bias), exact + bias),
-            (bias_gradient(grad), grad.astype(float).sum((0, 1, 2))),
-            (CONVOLUTION.y.forward(shapes, x, w), exact),
-            (CONVOLUTION.dx.forward(shapes, grad, w), adjoint(shapes, grad.astype(float), w)),
-            (CONVOLUTION.dw.forward(shapes, x, grad), weight_gradient(shapes, x, grad)),
-        )
-        for found, expected in pairs:
-            assert found.dtype == dtype
-            tolerance = 1e-4 if dtype == np.float32 else 1e-10
-            np.testing.assert_allclose(found, expected, tolerance, tolerance, err_msg=str(shapes))
+        agree(rng, *drawn(rng), dtype)
+
+
+@pytest.mark.parametrize("w_shape", [(8, 3, 3, 16), (16, 3, 3, 1), (8, 3, 3, 4)])
+def test_batches_of_several_parts(w_shape):
+    """Parts, the last of which is smaller, are written side by side, and sums are over all."""
+    rng, x_shape = np.random.default_rng(3), (13, 40, 20, 16)
+    shapes = Shapes(Window.of(x_shape[1:3], (3, 3), (2, 1), "SAME"), x_shape, w_shape)
+    agree(rng, shapes, rng.normal(size=x_shape), rng.normal(size=w_shape), np.float64)
 
 
 @pytest.mark.filterwarnings("ignore:invalid value")
