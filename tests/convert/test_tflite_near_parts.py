@@ -4,12 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import tflite
 
 from tests.convert.raw_tflite import Op, Subgraph, Tensor, build, single
 from tests.ops.corners.recurrent import recurrent
 from tinyrt.convert.tflite.reader import parse_tflite
+from tinyrt.convert.tflite.tensors import TensorReader
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import TinyrtError, UnsupportedError
+from tinyrt.ir import DType, QParams
 from tinyrt.ops import verify
 from tinyrt.ops.shared.evaluate import evaluate
 
@@ -188,3 +191,54 @@ def test_two_ops_that_begin_with_one_constant_have_states_of_their_own():
     read = parse_tflite(write_tflite(both), both.name)
     assert [n.op for n in read.nodes] == ["svdf", "svdf"]
     assert len({n.inputs[4] for n in read.nodes}) == 2
+
+
+LIST = np.array([3, -1], np.int32)
+TENSORS = {
+    "a list": (Tensor("t", (2,), "INT32", LIST), DType.INT32, None, [3, -1]),
+    "no entries": (Tensor("t", (0,), "INT32"), DType.INT32, None, []),
+    "no wide entries": (Tensor("t", (0,), "INT64"), DType.INT64, None, []),
+    "no bytes of weights": (Tensor("t", (0,), "INT8"), DType.INT8, None, None),
+    "no real numbers": (Tensor("t", (0,)), DType.FLOAT32, None, None),
+    "no rows": (Tensor("t", (0, 2), "INT64"), DType.INT64, None, None),
+    "a computed list": (Tensor("t", (2,), "INT64"), DType.INT64, None, None),
+    "a computed number": (Tensor("t", (), "INT32"), DType.INT32, None, None),
+    "truth": (Tensor("t", (3,), "BOOL", np.uint8([0, 2, 1])), DType.BOOL, None, [0, 1, 1]),
+    "half bytes": (
+        Tensor("t", (3,), "INT4", np.uint8([0x2F, 0x08])),
+        DType.INT4,
+        None,
+        [-1, 2, -8],
+    ),
+    "a scale": (Tensor("t", (2,), "INT8", scale=0.5, zero_point=3), DType.INT8, ((0.5,), 3), None),
+    "scales of slices, of an axis that is not there": (
+        *(Tensor("t", (2,), "INT32", LIST, scale=[0.5, 1], axis=3), DType.INT32),
+        *(((0.5, 1.0), 0, 0), [3, -1]),
+    ),
+    "a variable's name": (Tensor("t", (), "RESOURCE"), DType.INT32, None, None),
+}
+"""What is written -> dtype, quantisation and elements of what is read."""
+
+
+@pytest.mark.parametrize("name", TENSORS)
+def test_a_tensor_is_read_whole(name):
+    written, dtype, q, elements = TENSORS[name]
+    data = build(Subgraph([written], [], [], []))
+    model = tflite.Model.GetRootAs(data)
+    (found,) = TensorReader(data, model, model.Subgraphs(0)).read()
+    shape = (1,) if written.dtype == "RESOURCE" else written.shape
+    assert (found.name, found.dtype, found.shape) == ("t", dtype, shape)
+    assert found.q == (q and QParams(*q))
+    assert (found.data is None) is (elements is None)
+    if elements is not None:
+        np.testing.assert_array_equal(found.data, np.array(elements, dtype.numpy), strict=True)
+
+
+def test_tensors_have_names_of_their_own():
+    written = [Tensor(name, (1,), variable=name == "a") for name in ("a", "", "a", "a:2", "a")]
+    data = build(Subgraph(written, [], [], []))
+    model = tflite.Model.GetRootAs(data)
+    reader = TensorReader(data, model, model.Subgraphs(0))
+    names = [value.name for value in reader.read()]
+    assert names == ["a", "tensor_1", "a:2", "a:2:3", "a:4"]
+    assert reader.changing == {"a", "a:2", "a:4"}
