@@ -10,7 +10,7 @@ from tests.quantize.test_mixed import samples
 from tinyrt import api, load
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.dsp import LearnerState
-from tinyrt.errors import UnsupportedError
+from tinyrt.errors import DataError, UnsupportedError
 from tinyrt.quantize import QuantConfig, quantize_graph
 
 
@@ -42,6 +42,13 @@ def test_the_options_of_a_layer_that_was_split(whole, tmp_path):
     plain = api.split_last_layer(whole, tmp_path / "g.tflite")
     assert (plain.rate, plain.max_step, plain.max_drift) == (0.05, 0.25, 4.0)
     assert (tmp_path / "f.tflite").read_bytes() == (tmp_path / "g.tflite").read_bytes()
+
+
+@pytest.mark.parametrize("option", ["rate", "max_step", "max_drift", "bits"])
+def test_a_file_stays_as_it_was_where_an_option_is_out_of_range(option, whole, tmp_path):
+    with pytest.raises(DataError):
+        api.split_last_layer(whole, tmp_path / "new.tflite", **{option: -1})
+    assert not list(tmp_path.iterdir())
 
 
 def ending(rows=1, dtype="INT8", computed=False, outputs=("y",)):
