@@ -77,6 +77,30 @@ def test_a_layer_without_biases_begins_with_zeros(tmp_path):
     np.testing.assert_array_equal(weights, np.arange(8).reshape(2, 4) * 0.25 * 0.5 * 2**12)
 
 
+@pytest.mark.parametrize("zero_point", [0, 3])
+def test_a_layer_begins_with_its_weights_and_biases(zero_point, tmp_path):
+    w = np.arange(8, dtype=np.int8).reshape(2, 4)
+    tensors = [
+        *(Tensor(n, (1, 4), "INT8", scale=0.5, zero_point=-7) for n in "xh"),
+        Tensor("w", (2, 4), "INT8", w, scale=0.25, zero_point=zero_point),
+        Tensor("b", (2,), "INT32", np.array([40, -24], np.int32), scale=0.125),
+        Tensor("y", (1, 2), "INT8", scale=0.5),
+    ]
+    ops = [
+        Op("RELU", ["x"], ["h"]),
+        Op("FULLY_CONNECTED", ["h", "w", "b"], ["y"], "FullyConnectedOptions"),
+    ]
+    (tmp_path / "net.tflite").write_bytes(build(Subgraph(tensors, ops, ["x"], ["y"])))
+    learner = api.split_last_layer(tmp_path / "net.tflite", tmp_path / "f.tflite", bits=12)
+    weights, biases = learner.start
+    np.testing.assert_array_equal(weights, (w - zero_point) * 0.25 * 0.5 * 2**12)
+    np.testing.assert_array_equal(biases, np.array([5, -3]) * 2**12)
+    assert learner.zero_point == -7
+    features = load(tmp_path / "f.tflite").graph
+    assert ([*features.fed], features.outputs, len(features.nodes)) == (["x"], ("h",), 1)
+    assert features.values.keys() == {"x", "h"}
+
+
 OTHER_ENDS = {
     "two samples": {"rows": 2},
     "floats": {"dtype": "FLOAT32"},

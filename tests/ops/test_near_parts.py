@@ -24,7 +24,7 @@ from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.pointwise import Step
 from tinyrt.ops.quantize import QuantizeAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
-from tinyrt.ops.resize import ResizeAttrs, fixed_shares, nearest, nearest_indices
+from tinyrt.ops.resize import ResizeAttrs, fixed_shares, nearest, nearest_indices, nearest_picks
 from tinyrt.ops.shared.evaluate import reference_kernel
 from tinyrt.ops.shared.move import Picks
 from tinyrt.ops.shared.pool import Pool2dAttrs
@@ -110,9 +110,13 @@ def test_corners_of_more_outputs_than_one_are_aligned(align, out, places):
 )
 def test_the_nearest_of_halves_is_the_later_where_corners_are_aligned(grid, n, out, places):
     assert nearest_indices(ResizeAttrs((out, out), **grid), n, out).tolist() == places
-    image = np.arange(2 * n * 4).reshape(2, n, 4, 1)
-    found = nearest(ResizeAttrs((out, 4), **grid), image)
-    np.testing.assert_array_equal(found, image[:, places])
+    image = np.arange(2 * n * 4 * 3).reshape(2, n, 4, 3)
+    for axis, size in ((1, (out, 4)), (2, (4, out))):
+        x, attrs = image.swapaxes(1, axis), ResizeAttrs(size, **grid)
+        picks = nearest_picks(attrs, x.shape)
+        at = (picks.rows[:, None] + picks.columns)[..., None] + np.arange(picks.run)
+        for found in (nearest(attrs, x), x.reshape(picks.n, picks.x_size)[:, at]):
+            np.testing.assert_array_equal(found, x.take(places, axis))
 
 
 @pytest.mark.parametrize(("height", "width"), [(2, 6), (6, 2), (2, 2), (1, 1)])

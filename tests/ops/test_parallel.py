@@ -110,9 +110,9 @@ def test_what_work_refers_to_is_let_go_of():
 def test_parts_are_worth_a_thread_and_few():
     counts = [
         len(each_part(32, nbytes, lambda part: part))
-        for nbytes in (0, PART_BYTES, 2 * PART_BYTES, 4 * PART_BYTES, 400 * PART_BYTES)
+        for nbytes in (0, *(n * PART_BYTES + more for n in (1, 2, 3, 4, 400) for more in (0, 1)))
     ]
-    assert counts == [1, 1, 2, 4, 4]
+    assert counts == [1, 1, 1, 2, 2, 2, 2, 4, 4, 4, 4]
 
 
 def test_a_buffer_is_used_again_once_no_array_is_a_view_of_it():
