@@ -8,6 +8,7 @@ from tests.convert.onnx_build import (
     OnnxModel,
     assert_as_onnxruntime,
     assert_close,
+    assert_matches,
     expected,
     feeds_for,
 )
@@ -110,6 +111,30 @@ SAME = {
 @pytest.mark.parametrize("name", SAME)
 def test_it_answers_as_onnxruntime(name, tmp_path):
     assert_as_onnxruntime(SAME[name], tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("w", "groups", "op", "stored"),
+    [
+        ((3, 4, 2, 3), 1, "conv2d", (3, 2, 3, 4)),
+        ((3, 1, 2, 3), 1, "conv2d", (3, 2, 3, 1)),
+        ((4, 1, 2, 3), 4, "depthwise_conv2d", (1, 2, 3, 4)),
+        ((8, 1, 2, 3), 4, "depthwise_conv2d", (1, 2, 3, 8)),
+        ((2, 2, 2, 3), 2, "conv2d", (2, 2, 3, 2)),
+        ((6, 2, 2, 3), 2, "conv2d", (6, 2, 3, 2)),
+        ((4, 1, 3), 4, "depthwise_conv2d", (1, 1, 3, 4)),
+        ((6, 2, 3), 2, "conv2d", (6, 1, 3, 2)),
+    ],
+)
+def test_a_group_of_one_input_channel_makes_a_convolution_depthwise(
+    w, groups, op, stored, tmp_path
+):
+    m = OnnxModel()
+    sizes = (8, 11)[-len(w) + 2 :]
+    path = m.save(tmp_path, conv(m, 1, w[1] * groups, *sizes, w=w, group=groups))
+    (layer,) = (node for node in read_onnx(path).bound() if "conv" in node.op)
+    assert (layer.op, layer.input(1).shape) == (op, stored)
+    assert_matches(path)
 
 
 def batch_of_three(m, op, layout, given):

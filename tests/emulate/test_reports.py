@@ -21,6 +21,7 @@ from tinyrt.emulate.image import Image
 from tinyrt.errors import ToolError
 from tinyrt.export import ExportOptions, export_graph, find_core
 from tinyrt.export.ports import Port
+from tinyrt.export.request import Request
 from tinyrt.ir import DType
 
 SIZES = Sizes(kernels=10, model=200, tables=3000, library=40000, weights=5, harness=6, static=7)
@@ -201,6 +202,10 @@ def emulated(tmp_path, monkeypatch):
         project = export_graph(*arguments, **options)
         return replace(project, segments=(SimpleNamespace(first=0, stop=1),))
 
+    def called(graph, request):
+        seen["called"] = request
+        return replace(graph, name=f"{graph.name}, as called")
+
     def profile(project, graph, first, build_dir, **options):
         seen["profile"] = (project, graph.name, first, options)
         return (OP,)
@@ -209,6 +214,7 @@ def emulated(tmp_path, monkeypatch):
     monkeypatch.setattr(run, "run_image", boot)
     monkeypatch.setattr(run, "profile_ops", profile)
     monkeypatch.setattr(run, "export_graph", export)
+    monkeypatch.setattr(run, "for_request", called)
     inputs = {"x": np.arange(12, dtype=np.int8).reshape(3, 4)}
 
     def emulate(**options):
@@ -289,11 +295,18 @@ def test_a_profile_is_of_the_first_sample_on_the_same_board(emulated):
     found, seen = emulated(profile=True, board="mps2-an500", timeout_s=9.0)
     project, name, first, options = seen["profile"]
     assert found.ops == (OP,)
-    assert (project, name, first) == (seen["project"], "net", bytes(range(4)))
+    assert (project, name, first) == (seen["project"], "net, as called", bytes(range(4)))
     assert options["board"] is seen["board"]
     assert found.board == seen["board"].name == "mps2-an500"
     assert options["timeout_s"] == 9.0
     assert isinstance(options["baseline"], Baseline)
+
+
+@pytest.mark.parametrize("option", [{"blob": True}, {"slices": 2000}])
+def test_a_profile_is_of_the_layers_that_are_exported(emulated, option):
+    options = ExportOptions(**option)
+    _, seen = emulated(profile=True, core="m7", optimize="size", options=options)
+    assert seen["called"] == Request.of("cortex-m7", "size", options)
 
 
 def test_on_this_machine_there_is_no_board(emulated):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from tests.ops.build import differentiable_ops, real_inputs
 from tests.ops.cases import CASES, rng_of
 from tinyrt.floatmath.function import no_gradient
 from tinyrt.ops import OPS
+from tinyrt.ops.shared.activation import BOUNDS
 
 STEP = 1e-6
 CASES_PER_OP = 8
@@ -83,6 +86,34 @@ def test_gradient_equals_finite_differences(op, seed):
         slope = (weighted(STEP) - weighted(-STEP)) / (2 * STEP)
         assert gradient.shape == inputs[i].shape
         assert float((gradient * direction).sum()) == pytest.approx(slope, rel=1e-5, abs=1e-6)
+
+
+FUSING = [
+    op
+    for op in DIFFERENTIABLE
+    if hasattr(CASES[op](rng_of(op, 0)).attrs, "activation") and op != "concatenation"
+]
+"""Ops that an activation may be fused into. No runtime fuses one into concatenation."""
+
+
+@pytest.mark.parametrize("activation", [a for a in BOUNDS if a != "NONE"])
+@pytest.mark.parametrize("op", FUSING)
+def test_no_gradient_passes_where_a_fused_activation_clamps(op, activation):
+    clamped = 0
+    for seed in range(4):  # some of them without a bias
+        rng = rng_of(op, seed)
+        spec, case = OPS[op], CASES[op](rng)
+        plain, fused = (replace(case.attrs, activation=name) for name in ("NONE", activation))
+        inputs = [8 * (x - 1) if i == 0 else x for i, x in enumerate(real_inputs(case, rng))]
+        linear, output = (first_output(spec, attrs, *inputs) for attrs in (plain, fused))
+        arrived = rng.normal(size=output.shape)
+        passed = arrived * (linear == output)
+        clamped += np.count_nonzero(linear != output)
+        found = gradients_of(spec, fused, inputs, output, arrived)
+        expected = gradients_of(spec, plain, inputs, linear, passed)
+        for one, wanted in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, wanted, rtol=1e-9, atol=1e-9)
+    assert clamped
 
 
 @pytest.mark.parametrize("op", [op for op in DIFFERENTIABLE if OPS[op].train_f32])

@@ -197,6 +197,27 @@ def test_parts_apart_from_zero_alone_stay_together():
         assert (split_turned(graph, ranges, QuantConfig()) is graph) is stays
 
 
+@pytest.mark.parametrize(
+    ("ends", "apart"),
+    [
+        (((0, 1), (0, 1), (-1, 0)), True),
+        (((-1, 1), (0, 1), (0, 1)), True),
+        (((-1, 1), (-1, 1), (-1, 1)), False),
+        (((-2, 4), (2, 4), (-2, -1)), True),
+        (((-2, 4), (-2, 4), (-2, 3.96)), False),
+        (((0, 0), (0, 0), (0, 0)), False),
+        (((0, 1), (0, 0), (0, 1)), True),
+    ],
+)
+def test_parts_are_apart_where_one_needs_less_than_all_together(ends, apart):
+    """Also where all are as wide, but lie elsewhere."""
+    net = Net()
+    graph = net.graph(*in_heads(net))
+    ranges = calibrate(graph, samples(net.x_shape))
+    ranges |= {n: Range(*map(float, e)) for n, e in zip(graph.outputs, ends, strict=True)}
+    assert (split_turned(graph, ranges, QuantConfig()) is not graph) is apart
+
+
 def stepped(net: Net) -> list[str]:
     y = net.turned((1, TOKENS, 6, DEPTH), (0, 2, 1, 3))
     return [net.cut(y, (0, i, 0, 0), (1, 3, TOKENS, DEPTH), (), (1, 2, 1, 1)) for i in (0, 1)]
