@@ -6,6 +6,7 @@ import pytest
 
 from tests.convert.onnx_build import OnnxModel, assert_matches
 from tests.sampling import sampled
+from tinyrt.convert.onnx.reader import read_onnx
 
 CHANNELS = 11
 """More than any height or width, so that layouts can be told apart."""
@@ -42,3 +43,31 @@ def test_they_equal_onnxruntimes(op, size, tmp_path):
             assert_matches(m.save(tmp_path, y))
         except Exception as error:
             raise AssertionError(f"{settings}") from error
+
+
+PARTS = {
+    "both above 0": (["Relu", "Sigmoid"], True),
+    "the first one below 0": (["Neg", "Relu"], False),
+    "the second one below 0": (["Relu", "Neg"], False),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_border_of_zeros_is_where_no_part_is_below(name, tmp_path):
+    """Zeros win over what is below, and padding does not."""
+    ops, bordered = PARTS[name]
+    m = OnnxModel(19)
+    x = m.input(1, CHANNELS, 5, 6)
+    x = m.op("Concat", *(m.op(op, m.op("Abs", x)) for op in ops), axis=1)
+    path = m.save(tmp_path, m.op("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2], pads=[1] * 4))
+    assert ("pad" in {node.op for node in read_onnx(path).nodes}) is bordered
+    assert_matches(path)
+
+
+@pytest.mark.parametrize("counted", [0, 1])
+@pytest.mark.parametrize("mode", ["VALID", "SAME_UPPER", "SAME_LOWER", "NOTSET"])
+def test_pads_count_where_no_other_padding_is_named(counted, mode, tmp_path):
+    m = OnnxModel(19)
+    attrs = {"kernel_shape": [2, 2], "strides": [2, 1], "pads": [1, 0, 1, 1], "auto_pad": mode}
+    y = m.op("AveragePool", m.input(1, CHANNELS, 5, 6), **attrs, count_include_pad=counted)
+    assert_matches(m.save(tmp_path, y))
