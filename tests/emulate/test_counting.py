@@ -3,9 +3,12 @@
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from tinyrt.emulate import qemu
+from tests.export.models import views
+from tinyrt.convert.tflite.writer import save_tflite
+from tinyrt.emulate import qemu, run_emulated
 from tinyrt.emulate.boards import BOARDS
 from tinyrt.emulate.image import Image
 from tinyrt.emulate.profile import NOTHING, op_instructions
@@ -202,3 +205,31 @@ def test_the_emulator_counts_and_shows_nothing(tmp_path, monkeypatch, name):
     assert pairs["-semihosting-config"] == "enable=on,target=native"
     assert [pairs[what] for what in ("-display", "-monitor", "-serial")] == ["none"] * 3
     assert pairs.get("-bios") == ("none" if name == "virt" else None)
+
+
+def test_samples_are_done_when_all_their_outputs_are_written(tmp_path, monkeypatch):
+    """Two outputs of 12 bytes each."""
+    save_tflite(views(), tmp_path / "net.tflite")
+    image = Image(Path("image.elf"), None, Sizes(*[0] * 7), None)
+    answers = bytes(range(72))
+
+    def boot(*_, progress, **__):
+        for nbytes in (0, 23, 24, 47, 72):
+            progress(nbytes)
+        return qemu.Run(answers, None, None, 0)
+
+    monkeypatch.setattr("tinyrt.emulate.run.build_image", lambda *_, **__: image)
+    monkeypatch.setattr("tinyrt.emulate.run.run_image", boot)
+    seen = []
+    found = run_emulated(
+        tmp_path / "net.tflite",
+        inputs={"x": np.zeros((3, 2, 6), np.int8)},
+        build_dir=tmp_path / "b",
+        core="host",
+        progress=lambda done, total: seen.append((done, total)),
+    )
+    assert seen == [(0, 3), (0, 3), (1, 3), (1, 3), (3, 3)]
+    samples = [answers[i : i + 24] for i in (0, 24, 48)]
+    assert found.outputs["y"].tobytes() == b"".join(one[:12] for one in samples)
+    assert found.outputs["copy"].tobytes() == b"".join(one[12:] for one in samples)
+    assert found.outputs["copy"].shape == (3, 3, 4)

@@ -115,6 +115,16 @@ def windows_in_front_and_halves(net: Net) -> list[str]:
     ]
 
 
+def in_front_and_halves(net: Net) -> list[str]:
+    """Halves of what loses its first dimension as a whole; some of them keep it."""
+    y = net.turned((1, TOKENS, 3, HEADS, DEPTH), (2, 0, 3, 1, 4))
+    return [
+        net.cut(y, (i, 0, 0, 0, 0), (1, 1, HEADS, TOKENS, depth), dropped)
+        for i in range(3)
+        for depth, dropped in ((DEPTH, (0,)), (DEPTH // 2, (0,)), (DEPTH // 2, ()))
+    ]
+
+
 FORMS = {
     "with windows": (with_windows, {}),
     "with windows in front, halves too": (windows_in_front_and_halves, {}),
@@ -125,6 +135,7 @@ FORMS = {
     "uneven heads": (lambda net: in_heads(net, (3, 2, 1)), {}),
     "in front": (in_front, {}),
     "in front, kept": (lambda net: in_front(net, ()), {}),
+    "in front, halves too": (in_front_and_halves, {}),
     "halves too": (halves_too, {}),
     "no bias": (in_heads, {"biased": False}),
     "a convolution": (in_heads, {"pointwise": True}),
@@ -164,7 +175,10 @@ def test_each_part_has_a_layer_and_a_move(form):
 
 
 APART_BY = [
-    *product([None, *Preset], [f for f in FORMS if f not in ("uneven heads", "last heads first")])
+    *product(
+        [None, *Preset],
+        [f for f in FORMS if f not in ("uneven heads", "last heads first", "in front, halves too")],
+    )
 ]
 """Presets and forms, of which the sample has a third: some of each."""
 

@@ -94,7 +94,7 @@ def turned_of(graph: Graph, node: BoundNode) -> Turned | None:
         return None
     split = _only_reader(graph, node.output.name, "reshape")
     turn = _only_reader(graph, split.output, "transpose") if split is not None else None
-    if split is None or turn is None or turn.output in graph.outputs:
+    if split is None or turn is None:
         return None
     shaped = _only_reader(graph, turn.output, "reshape")
     whole = graph.value((shaped or turn).output)
