@@ -22,10 +22,20 @@ from tinyrt.ops import verify
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.evaluate import evaluate
+from tinyrt.ops.softmax import SoftmaxAttrs
 
 
 def files(folder):
     return {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()}
+
+
+def test_kernels_are_named_once_in_the_order_of_their_first_calls(tmp_path):
+    b = Builder((1, 6))
+    y = "x"
+    for attrs in (SoftmaxAttrs(), None, SoftmaxAttrs(), None):
+        y = b.op("abs" if attrs is None else "softmax", (y,), attrs)
+    project = export_graph(b.graph(y), tmp_path)
+    assert project.kernels == ("tinyrt_softmax_f32", "tinyrt_map_f32")
 
 
 def test_folder_holds_the_model_and_only_its_kernels(tmp_path):
