@@ -8,7 +8,7 @@ from jinja2 import UndefinedError
 
 from tinyrt.export.model import _needs_math
 from tinyrt.export.rendering import render
-from tinyrt.export.text import INDENT, LINE, fill, struct, wrap
+from tinyrt.export.text import INDENT, LINE, block_comment, fill, struct, wrap
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 7, 30, LINE])
@@ -31,6 +31,12 @@ def test_the_last_character_of_a_line_is_its_comma(spare, lines):
 def test_words_fill_a_line_to_its_last_column(spare, lines):
     text = fill("a = {", ["1,", "2" * (LINE - len("a = {1, ") + spare)])
     assert len(text.splitlines()) == lines
+
+
+@pytest.mark.parametrize(("spare", "between"), [(0, " "), (1, f"\n{INDENT} * ")])
+def test_a_comment_stays_on_one_line_while_it_fits(spare, between):
+    text = "t" * (LINE - len(f"{INDENT}/* title:  */") + spare)
+    assert block_comment("title", text) == f"\n{INDENT}/* title:{between}{text} */"
 
 
 def test_a_nested_struct_is_broken_where_it_is_longer_than_a_line():

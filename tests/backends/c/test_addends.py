@@ -79,6 +79,22 @@ def test_an_expected_addend_that_serves_both_is_taken():
     assert (addends.tolist(), moves.tolist()) == ([7], [0, 0])
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_the_narrower_channel_says_which_addend_is_tried_first(order):
+    """The wider one's own addend, 20, would serve it alone."""
+    both = ((5 << 32, 9 << 32, 7), (0, 40 << 32, 20))
+    low, high, expected = zip(*(both[i] for i in order), strict=True)
+    addends, moves = shared(ranges_of([1 << 38] * 2, low, high, [FREE] * 2), np.array(expected))
+    assert (addends.tolist(), moves.tolist()) == ([7], [0, 0])
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_addends_are_smaller_than_what_kernels_hold(sign):
+    ranges = ranges_of([1 << 38], [-1 << 62], [1 << 62], [FREE])
+    fit = [ranges.moves(np.array([sign * (MAX_ADDEND - less)]))[1].tolist() for less in (0, 1)]
+    assert fit == [[False], [True]]
+
+
 def test_the_smallest_move_of_the_narrower_channel_is_taken():
     """Addends 3 + 64 * n serve the first channel, and 131 + 160 * n the other one."""
     ranges = ranges_of(
