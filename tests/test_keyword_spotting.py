@@ -141,7 +141,8 @@ def test_other_runtimes_take_the_file(zoo, speech, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("scheme", "correct", "sqnr"), [("int16x8", 818, 45.0), ("int4", 810, 22.0)]
+    ("scheme", "correct", "sqnr"),
+    sampled([("int4", 810, 22.0)], [("int16x8", 818, 45.0), ("int4", 810, 22.0)]),
 )
 def test_other_schemes(zoo, speech, tmp_path, scheme, correct, sqnr):
     quantized, reference = tmp_path / "kws.tflite", zoo / "models" / "dscnn_kws_float.tflite"

@@ -48,10 +48,10 @@ FIRST = sampled(("slices.md",), ("start.md",))
 
 ALIKE = {
     "emulate.md": ("--workers 2",),
-    "qat.md": ("-o sparse.tflite", "-o int4.tflite", "-o mixed.tflite"),
+    "qat.md": ("-o sparse.tflite", "-o int4.tflite", "-o mixed.tflite", "-o small.tflite"),
     "quantize.md": ("-o narrow.tflite", "-o auto.tflite", "-o good.tflite"),
     "run.md": ("bench digits.tflite --seconds 0.2\n",),
-    "search.md": ("-o folds", "-o taught", "-o checked", "-o shared", "-o eyes"),
+    "search.md": ("-o folds", "-o taught", "-o checked", "-o shared", "-o eyes", "-o begun"),
 }
 """Page -> what is in commands that run only where all cases are asked for: each takes a second or
 more, nothing on the page needs its files, and its options have tests of their own."""

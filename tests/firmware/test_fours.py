@@ -45,7 +45,6 @@ def check_way(graph, feeds, folder, core, way):
 ALL = combined(KERNELS, BUILDS)
 SAMPLE = [
     ("cortex-m0", "-ffixed-r9", "extremes"),
-    ("cortex-m0", "-fno-omit-frame-pointer", "random"),
     ("cortex-m3", "-fno-omit-frame-pointer", "without a sign"),
     ("rv32imc", "", "extremes"),
 ]

@@ -41,12 +41,15 @@ def emulate(path, graph, core, seed=0, samples=3, **wanted):
     )
 
 
-@pytest.mark.parametrize("how", ["by_rows", "input_rows"])
 @pytest.mark.parametrize(
-    ("core", "seed"),
+    ("core", "seed", "how"),
     sampled(
-        [("cortex-m0", 13), ("cortex-m55", 13)],
-        [("cortex-m0", 13), ("cortex-m4", 13), ("cortex-m4", 50), ("cortex-m55", 13)],
+        [("cortex-m0", 13, "by_rows"), ("cortex-m55", 13, "input_rows")],
+        [
+            (*net, how)
+            for net in [*product(("cortex-m0", "cortex-m4", "cortex-m55"), [13]), ("cortex-m4", 50)]
+            for how in ("by_rows", "input_rows")
+        ],
     ),
 )
 def test_several_segments_answer_alike_on_every_kind_of_core(tmp_path, core, seed, how):

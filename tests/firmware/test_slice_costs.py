@@ -92,9 +92,7 @@ other."""
 CORES = ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55", "rv32imc", "rv32imcb", "rv32imcv"]
 SAMPLE = [
     ("cortex-m4", False),
-    ("cortex-m4", True),
     ("cortex-m0", False),
-    ("rv32imc", False),
     ("rv32imcv", False),
 ]
 """A core with formulas, and one of each pace."""

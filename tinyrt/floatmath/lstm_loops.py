@@ -100,7 +100,9 @@ def steps_back(
                 own[units + q] = dc[i, q] * memory[q] * f * (1 - f)
                 own[3 * units + q] = dc[i, q] * one * (1 - g * g)
                 dc[i, q] *= f
-    before[first:last] = dc
+    for i in range(count):  # an assignment of slices would take seconds to compile
+        for q in range(units):
+            before[first + i, q] = dc[i, q]
 
 
 @compiled
