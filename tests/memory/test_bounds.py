@@ -98,3 +98,24 @@ def test_the_lowest_place_is_the_first_multiple_that_is_free(seed, least):
     taken = {byte for g, offset in at.items() for byte in range(offset, offset + sizes[g])}
     free = (n for n in range(0, 999, 8) if n >= least and taken.isdisjoint(range(n, n + sizes[0])))
     assert problem.lowest(0, at, least) == next(free)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_gaps_between_some_groups_are_those_of_a_problem_of_their_own(seed):
+    """Whether the whole problem's are known already, or not."""
+    rng = np.random.default_rng(seed)
+    begins = rng.integers(0, 6, 12)
+    made = [
+        Buffer((f"b{i}",), int(rng.integers(1, 90)), int(begin), int(begin + rng.integers(0, 6)))
+        for i, begin in enumerate(begins)
+    ]
+    ties = {5: (9, 4), 7: (5, 8), 2: (10, 0)}
+    leads = {(4, 3): Lead(8), (11, 1): Lead(16, exact=True)}
+    whole = Problem(made, leads, ties)
+    chosen = sorted(rng.permutation(len(whole.groups))[:6].tolist())
+    alone, members = whole.part(chosen)
+    expected = alone.gaps
+    assert any(whole.gaps)
+    found, again = whole.part(chosen)
+    assert (found.gaps, again) == (expected, members)
+    assert members == sorted(b for g in chosen for b in whole.groups[g].members)

@@ -117,7 +117,8 @@ class Problem:
         near = tuple([(low + shift, high + shift) for low, high in self.too_near(i, j)])
         far = tuple([(-high, -low) for low, high in near])
         for a, b, spans in ((group_i, group_j, near), (group_j, group_i, far)):
-            spans = self._gaps[a].get(b, ()) + spans
+            if b in self._gaps[a]:
+                spans = self._gaps[a][b] + spans
             self._gaps[a][b] = shared.setdefault(spans, spans)
 
     def align(self, nbytes: int) -> int:
@@ -176,7 +177,17 @@ class Problem:
         }
         ties = {index[b]: (index[a], d) for b, (a, d) in self.ties.items() if b in index}
         buffers = [self.buffers[b] for b in chosen]
-        return Problem(buffers, leads, ties, self.alignment), chosen
+        part = Problem(buffers, leads, ties, self.alignment)
+        if self._gaps and not self.crowded:
+            part._gaps = self._gaps_among(groups)
+        return part, chosen
+
+    def _gaps_among(self, groups: Iterable[int]) -> list[dict[int, Intervals]]:
+        """The gaps between some groups, which keep their order in a problem of their own."""
+        number = {g: i for i, g in enumerate(sorted(groups))}
+        return [
+            {number[h]: near for h, near in self._gaps[g].items() if h in number} for g in number
+        ]
 
     def steps(self) -> list[int]:
         """Steps at which a live range begins: the arena is fullest at one of them."""

@@ -98,10 +98,16 @@ class Packing:
         """Distances between buffers that are too small."""
         return gaps_of(self.extents, self._leads)
 
+    @cached_property
+    def _listed(self) -> list[list[tuple[int, int, int]]]:
+        """The same as (other buffer, begin, end), which the many searches read faster."""
+        return [
+            [(j, low, high) for j, gap in gaps.items() for low, high in gap] for gaps in self.gaps
+        ]
+
     def lowest(self, i: int, at: dict[int, int]) -> int:
         """The lowest offset at which buffer ``i`` fits beside those placed."""
-        gaps = self.gaps[i].items()
-        spans = [(at[j] + low, at[j] + high) for j, gap in gaps if j in at for low, high in gap]
+        spans = [(at[j] + low, at[j] + high) for j, low, high in self._listed[i] if j in at]
         spans.sort()
         offset = 0
         for low, high in spans:
