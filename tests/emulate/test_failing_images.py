@@ -63,3 +63,23 @@ def test_a_cross_compiler_that_hangs(tmp_path, monkeypatch):
     monkeypatch.setenv("TINYRT_TOOL_SECONDS", "0.3")
     with pytest.raises(ToolError, match="sleep did not finish"):
         toolchain.run(["sleep", "60"], doing="compiling")
+
+
+def emulated_in(folder):
+    """A report of a program of this machine: all is built in the same way."""
+    save_tflite(dense(), folder.parent / "net.tflite")
+    zeros = {"x": np.zeros((1, 4), np.int8)}
+    return run_emulated(folder.parent / "net.tflite", inputs=zeros, build_dir=folder, core="host")
+
+
+@pytest.mark.parametrize("name", ["kept here", "a:b", "it's", "a(b)", "50 %", "a*", "$x", "a\\b"])
+def test_folders_that_make_cannot_build_in_are_named(tmp_path, name):
+    with pytest.raises(ToolError, match="make cannot build in .*: its path has") as caught:
+        emulated_in(tmp_path / name)
+    assert str(tmp_path / name) in caught.value.problem
+    assert "--keep" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("name", ["a#b=1,2+~", "ü{b}!@^"])
+def test_other_odd_folders_are_built_in(tmp_path, name):
+    assert emulated_in(tmp_path / name).bit_exact is None

@@ -41,6 +41,9 @@ PROGRAM_FLAGS = ("-std=gnu99", "-O2", "-Wall", "-Wextra")
 IMAGE, SCRIPT, PROGRAM = "image.elf", "image.ld", "program"
 """Names of what is linked, for a board and for this machine, and of the linker's script."""
 
+NOT_FOR_MAKE = frozenset(" \t\n:;'\"`()&|<>%*?$\\[]")
+"""Characters of a path that make, or the shell that it starts, does not take for a name's."""
+
 INVOKE = "harness_call"
 """The harness's function around the model's invoke function, where stack is measured from."""
 
@@ -140,9 +143,21 @@ def link_image(
 
 
 def build_library(project: ExportedProject, build_dir: Path, flags: tuple[str, ...] = ()) -> Path:
-    """Run the exported Makefile for the project's core; returns the static library."""
+    """Run the exported Makefile for the project's core; returns the static library.
+
+    Raises:
+        ToolError: the folder's path has characters that make reads as its own, or the build fails.
+
+    """
     core = project.core
     build = build_dir / f"library-{core.name}"
+    unfit = sorted(NOT_FOR_MAKE.intersection(str(build.resolve())))
+    if unfit:
+        raise ToolError(
+            f"make cannot build in {build_dir.resolve()}: its path has {' '.join(map(repr, unfit))}",
+            expected="a path of letters, digits and the like, without spaces",
+            hint="choose another folder: --keep, or TMPDIR where nothing is kept",
+        )
     toolchain.run(
         [
             *("make", "-C", project.directory, f"CC={core.compiler}", f"AR={core.archiver}"),
