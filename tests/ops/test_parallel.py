@@ -1,6 +1,7 @@
 """Work by blocks: the same bits whatever the number of threads."""
 
 import os
+import sys
 import threading
 import time
 import weakref
@@ -8,9 +9,10 @@ from functools import partial
 
 import numpy as np
 import pytest
+import threadpoolctl
 
 from tinyrt.floatmath import buffers, columns
-from tinyrt.floatmath.parallel import PART_BYTES, each_block, each_part, threads
+from tinyrt.floatmath.parallel import PART_BYTES, each_block, each_part, one_thread, threads
 from tinyrt.ops.shared.convolution import CONVOLUTION
 from tinyrt.ops.shared.convolution_shapes import Shapes
 from tinyrt.ops.shared.window import Window
@@ -70,6 +72,34 @@ def test_columns_are_as_numpy_has_them_and_threads_do_not_change_a_bit():
     for one, many, exact in zip(*found, expected, strict=True):
         np.testing.assert_array_equal(one, many)
         np.testing.assert_allclose(one, exact, rtol=1e-4, atol=2e-2)
+
+
+def test_products_have_one_thread_until_the_block_ends(monkeypatch):
+    """Libraries are looked for again only once something was imported, which may bring one."""
+    looked, look = [], threadpoolctl.ThreadpoolController
+
+    def controller():
+        looked.append(1)
+        return look()
+
+    monkeypatch.setattr(threadpoolctl, "ThreadpoolController", controller)
+    monkeypatch.setitem(sys.modules, "tests.ops.first", sys)
+
+    def counts():
+        return [each["num_threads"] for each in look().info() if each["user_api"] == "blas"]
+
+    with look().limit(limits=2, user_api="blas"):
+        before = counts()
+        for _ in range(2):
+            with one_thread():
+                assert counts() == [1] * len(before)
+                with one_thread():
+                    assert counts() == [1] * len(before)
+            assert counts() == before
+        assert (before, len(looked)) == ([2] * len(before), 1)
+        monkeypatch.setitem(sys.modules, "tests.ops.second", sys)
+        with one_thread():
+            assert len(looked) == 2
 
 
 def test_an_error_in_a_block_is_raised():

@@ -151,10 +151,10 @@ def build_library(project: ExportedProject, build_dir: Path, flags: tuple[str, .
     """
     core = project.core
     build = build_dir / f"library-{core.name}"
-    unfit = sorted(NOT_FOR_MAKE.intersection(str(build.resolve())))
+    unfit = " ".join(map(repr, sorted(NOT_FOR_MAKE.intersection(str(build.resolve())))))
     if unfit:
         raise ToolError(
-            f"make cannot build in {build_dir.resolve()}: its path has {' '.join(map(repr, unfit))}",
+            f"make cannot build in {build_dir.resolve()}: its path has {unfit}",
             expected="a path of letters, digits and the like, without spaces",
             hint="choose another folder: --keep, or TMPDIR where nothing is kept",
         )

@@ -7,12 +7,13 @@ the same bits with one thread and with many.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from queue import SimpleQueue
 from threading import Lock, Thread
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
@@ -38,10 +39,23 @@ def one_thread() -> AbstractContextManager[object]:
     Matrices as small as these gain nothing from more, and the number of threads decides the order
     in which sums are taken, hence the last bits.
     """
-    from threadpoolctl import threadpool_limits
-
-    limits: AbstractContextManager[object] = threadpool_limits(1, user_api="blas")
+    limits: AbstractContextManager[object] = _pools(len(sys.modules)).limit(
+        limits=1, user_api="blas"
+    )
     return limits
+
+
+@lru_cache(1)
+def _pools(modules: int) -> Any:
+    """The libraries that have threads.
+
+    Looking for them takes a while, and imports bring them: so they are looked for again once there
+    are more ``modules``.
+    """
+    from threadpoolctl import ThreadpoolController
+
+    del modules
+    return ThreadpoolController()
 
 
 @contextmanager
