@@ -74,7 +74,7 @@ def emulated_in(folder):
 
 @pytest.mark.parametrize("name", ["kept here", "a:b", "it's", "a(b)", "50 %", "a*", "$x", "a\\b"])
 def test_folders_that_make_cannot_build_in_are_named(tmp_path, name):
-    with pytest.raises(ToolError, match="make cannot build in .*: its path has") as caught:
+    with pytest.raises(ToolError, match=r"make cannot build in .*: its path has") as caught:
         emulated_in(tmp_path / name)
     assert str(tmp_path / name) in caught.value.problem
     assert "--keep" in str(caught.value.hint)
