@@ -109,6 +109,8 @@ FILES = {
     "bzip2": (of(npy(), method=zipfile.ZIP_BZIP2), "method 12"),
     "a wrong checksum": (patched(GOOD, 16, "<I", 1), "CRC"),
     "damaged deflate": (damaged(GOOD), "damaged"),
+    "no deflate": (GOOD[:35] + b"\xff" + GOOD[36:], "invalid block type"),
+    "a later version": (patched(GOOD, 6, "<H", 99), "zip file version 9.9"),
     "damaged bytes": (damaged(STORED), "CRC"),
     "another size": (patched(GOOD, 24, "<I", 99), "CRC"),
     "less than it says": (patched(of(npy()[:-9]), 24, "<I", len(npy())), "are missing|CRC"),

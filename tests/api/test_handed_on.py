@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tests import seeing
 from tests.graphs import small_cnn
 from tests.listening import PIPELINE, int8_net, saved
 from tests.quantize.test_mixed import samples
@@ -334,6 +335,21 @@ def test_options_of_an_emulation_on_a_recording(option, tmp_path, monkeypatch):
     assert len(expected.samples) == len(expected.detected) == len(next(iter(expected.raw.values())))
     assert {name: run.kwargs[name] for name in HEARING} == wanted(HEARING, **given)
     assert set(run.kwargs) == {*HEARING, "build_dir"}
+
+
+@pytest.mark.parametrize("option", HEARING)
+def test_options_of_an_emulation_on_frames(option, tmp_path, monkeypatch):
+    run = Called("report")
+    monkeypatch.setattr(emulate.camera, "emulate_frames", run)
+    path = saved(tmp_path / "eyes.tflite", seeing.int8_net(), seeing.GREY)
+    frames, given = seeing.frames_of(seeing.GREY, 2), {option: HEARING[option]}
+    assert api.emulate_recording(path, frames, **given, build_dir=tmp_path) == "report"
+    model, shown, vision, expected = run.args
+    assert (model, vision) == (path, seeing.GREY)
+    np.testing.assert_array_equal(shown, frames)
+    seen = api.look_model(path, frames)
+    assert repr(expected) == repr(emulate.camera.SeenByHost(seen.raw, seen.boxes))
+    assert run.kwargs == wanted(HEARING, **given) | {"build_dir": tmp_path}
 
 
 @pytest.mark.parametrize("call", ["validate", "run_firmware"])

@@ -1,6 +1,7 @@
 """One part of a condition alone is not met: signals, threads, self-tests, arenas and floats."""
 
 import json
+import re
 import signal
 from dataclasses import replace
 from threading import Thread
@@ -11,10 +12,11 @@ import pytest
 from tests.cli.calls import call, call_json
 from tests.cli.screen import lines_of
 from tests.cli.test_disagreement import AGREES, ANSWERED
+from tests.cli.test_tables import chain, inspected
 from tests.graphs import Builder
 from tinyrt import api
 from tinyrt.board.validation import Ticks
-from tinyrt.cli import emulation_tables, train
+from tinyrt.cli import emulation_tables, tables, train
 from tinyrt.cli.console import ENDING, reporting
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import Timing
@@ -126,3 +128,11 @@ def test_floats_are_near_the_hosts_and_never_called_exact(name, tanh, monkeypatc
     row = train._measure(variant, trained, tanh, "m4", 1)
     assert row.bit_exact is (is_equal if error is None else None)
     assert (row.float_error, row.agrees, row.shown_check()) == (error, report.agrees, shown)
+
+
+def test_a_table_counts_the_ops_between_those_that_are_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "_telling", lambda report: [1, 2, 4, 7])
+    text = "\n".join(inspected(tmp_path, chain(9)))
+    found = re.findall(r"^ +(\d+ +tanh|\(\d+ more\))", text, re.MULTILINE)
+    wanted = "(1 more)|1   tanh|2   tanh|(1 more)|4   tanh|(2 more)|7   tanh"
+    assert "|".join(found[:7]) == wanted

@@ -5,13 +5,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import tflite
 from typer.testing import CliRunner
 
 from tests.graphs import Builder
 from tinyrt import Interpreter, api
 from tinyrt.cli.app import app
 from tinyrt.convert.over_time.windows import stream
+from tinyrt.convert.tflite.metadata import read_entry
 from tinyrt.convert.tflite.reader import parse_tflite, read_tflite
+from tinyrt.convert.tflite.states import STATES
 from tinyrt.convert.tflite.writer import save_tflite, write_tflite
 from tinyrt.errors import DataError, ModelFormatError, ShapeError, UnsupportedError
 from tinyrt.interpreter.model import Model
@@ -316,6 +319,16 @@ def test_states_go_through_the_file_and_the_interpreter_keeps_them(tmp_path):
     np.testing.assert_array_equal(first[-1], second[-1])
     interpreter.reset_all_variables()
     np.testing.assert_array_equal(first, list(answers()))
+
+
+@pytest.mark.parametrize("given", [{}, {"labels": b"a\nb", "more": b""}])
+def test_what_a_file_is_given_to_carry_stands_beside_its_states(given):
+    graph = stream(turned(), 2).graph
+    model = tflite.Model.GetRootAs(bytes(write_tflite(graph, given)))
+    names = [model.Metadata(i).Name().decode() for i in range(model.MetadataLength())]
+    states = json.dumps(graph.states).encode()
+    assert {name: read_entry(model, name) for name in names} == {STATES: states, **given}
+    assert len(names) == 1 + len(given)
 
 
 def test_states_that_are_no_ports_are_refused():
