@@ -312,6 +312,14 @@ def test_models_are_called_by_as_much_of_their_path_as_tells_them_apart(paths, n
     assert distinct(paths) == names
 
 
+def test_names_of_relative_paths_are_those_of_the_folders_that_they_mean(tmp_path, monkeypatch):
+    (tmp_path / "first" / "inner").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "first")
+    assert distinct(["m.tflite", "../m.tflite"]) == ["first/m", f"{tmp_path.name}/m"]
+    assert distinct(["inner/../m.tflite", "inner/m.tflite"]) == ["first/m", "inner/m"]
+    assert distinct(["../first/m.tflite", "m.onnx"]) == ["m.tflite", "m.onnx"]
+
+
 def test_the_data_are_as_the_schema_says(report):
     plain = json.loads(json.dumps(report.as_dict()))
     check = fastjsonschema.compile(schema())
