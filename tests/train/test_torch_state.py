@@ -6,6 +6,7 @@ import pytest
 from tinyrt.errors import DataError, ShapeError, UnsupportedError
 from tinyrt.train import Tensor
 from tinyrt.train.bidirectional import Bidirectional
+from tinyrt.train.functional import cat
 from tinyrt.train.nn import (
     BatchNorm,
     Conv2d,
@@ -273,6 +274,28 @@ def test_what_lies_behind_a_flattening_must_treat_all_alike(case):
         "'3.weight' reads (2, 2, 3) that were flattened, but not directly"
     )
     assert refused.value.op.startswith("reshape '")
+
+
+class Branches(Module):
+    """A dense layer that reads an image flattened and what another makes of numbers, or these in
+    turn: the order of the image's channels matters behind a layer, too."""
+
+    def __init__(self, *, image_first):
+        rng = np.random.default_rng(0)
+        self.image = Sequential(Conv2d(1, 3, 3, rng=rng), Flatten())
+        self.numbers, self.out = Linear(4, 2, rng=rng), Linear(14, 2, rng=rng)
+        self.image_first = image_first
+
+    def forward(self, image, numbers):
+        parts = self.image(image), self.numbers(numbers)
+        return self.out(cat(parts if self.image_first else parts[::-1], axis=1))
+
+
+@pytest.mark.parametrize("image_first", [True, False])
+def test_all_that_a_dense_layer_reads_is_looked_at(image_first):
+    net = Branches(image_first=image_first)
+    with pytest.raises(DataError, match=r"'out.weight' reads \(2, 2, 3\) that were flattened, but"):
+        to_torch(net, input_shape={"image": (2, 2, 1), "numbers": (4,)})
 
 
 class Own(Module):
