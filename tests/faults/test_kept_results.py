@@ -57,6 +57,7 @@ FUNCTIONS = {
     "tinyrt.floatmath.numba_cache:sources": FOREVER,
     "tinyrt.floatmath.crew:_crew": "the number of helpers, and the process: a fork starts anew",
     "tinyrt.floatmath.parallel:_helpers": "the count, and the process: a fork starts anew",
+    "tinyrt.floatmath.parallel:_pools": "how many modules there are: imports bring libraries",
     "tinyrt.floatmath.products:_multiply": FOREVER,
     "tinyrt.folders:_of_libc": "the function's name",
     "tinyrt.interpreter.native:_host": "the compiler, which stays what it is while it is used",
