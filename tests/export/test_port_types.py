@@ -14,8 +14,11 @@ from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.emulate import run_emulated
 from tinyrt.errors import UnsupportedError
 from tinyrt.export import ExportOptions, export_c, export_graph
-from tinyrt.ir import DType
+from tinyrt.ir import DType, Graph, Node, QParams, Value
+from tinyrt.ops import verify
 from tinyrt.ops.shared.evaluate import evaluate
+from tinyrt.ops.shared.spec import NoAttrs
+from tinyrt.ops.slice import SliceAttrs
 
 
 @pytest.mark.slow
@@ -82,6 +85,30 @@ def test_an_export_has_the_ports_that_are_asked_for(tmp_path):
 def test_what_is_refused(options, text):
     with pytest.raises(UnsupportedError, match=text):
         ExportOptions(**options)
+
+
+@pytest.mark.parametrize("dtype", [DType.INT8, DType.INT16, DType.FLOAT32])
+def test_rows_of_ports_are_read_where_they_lie(dtype, tmp_path):
+    """Rows 2 and 3, of six elements each: pointers count elements, whatever their size."""
+    q = None if dtype is DType.FLOAT32 else QParams((0.5,))
+    shapes = {"x": 4, "a": 2, "ra": 2, "y": 4, "b": 2, "rb": 2}
+    values = {name: Value(name, dtype, (1, rows, 6), q) for name, rows in shapes.items()}
+    cut = SliceAttrs((0, 2, 0), (1, 2, 6), (1, 1, 1))
+    nodes = (
+        Node("slice", "a", ("x",), ("a",), cut),
+        Node("relu", "ra", ("a",), ("ra",), NoAttrs()),
+        Node("relu", "y", ("x",), ("y",), NoAttrs()),
+        Node("slice", "b", ("y",), ("b",), cut),
+        Node("relu", "rb", ("b",), ("rb",), NoAttrs()),
+    )
+    graph = verify(Graph("net", ("x",), ("ra", "y", "rb"), values, nodes))
+    export_graph(graph, tmp_path, core="host")
+    text = (tmp_path / "net.c").read_text()
+    calls = re.findall(r"tinyrt_(?:lut|rescale|clamp)_\w+\(.*, (\w+(?: \+ \d+)?), (\w+)\);", text)
+    told = re.findall(r"/\* \d: relu .*; (.*) -> (.*) \*/", text)
+    reads = ["input_0 + 12", "input_0", "output_1 + 12"]
+    writes = [f"output_{i}" for i in range(3)]
+    assert calls == told == list(zip(reads, writes, strict=True))
 
 
 def test_a_front_end_writes_the_input(tmp_path):

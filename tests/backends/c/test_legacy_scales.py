@@ -58,6 +58,18 @@ def test_the_kernel_by_core_and_rows(target, rows, name):
     assert choose(node_of(dense(0, rows)), target).name == f"tinyrt_{name}"
 
 
+@pytest.mark.parametrize(("target", "at_once"), [(KERNELS[1][0], 2), (KERNELS[3][0], 4)])
+@pytest.mark.parametrize("rows", [4, 5])
+def test_rows_are_copied_together_before_their_outputs_are_written(target, at_once, rows):
+    node = node_of(dense(0, rows))
+    x, y = (v.nbytes // rows for v in (node.input(0), node.output))
+    starts = range(0, rows, at_once)
+    spans = [(start, min(start + at_once, rows)) for start in starts]
+    sweep = choose(node, target).sweep()
+    found = [(step.reads[0], step.writes, step.reads_first) for step in sweep]
+    assert found == [((x * a, x * b), (y * a, y * b), True) for a, b in spans]
+
+
 def test_layers_with_resolved_channels_keep_the_general_kernel():
     """A channel of one output has its own integers, which only the other rounding knows."""
     graph = dense(0, 1, y_scale=4000.0)

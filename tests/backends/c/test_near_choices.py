@@ -164,6 +164,37 @@ def test_dense_layers_take_the_kernel_of_how_their_weights_are_stored(name):
     assert dense(rows, w, target).name == f"tinyrt_{kernel}"
 
 
+FOUR, PAIRS = [(256, 32)], [(128, 16), (256, 32)]
+"""Where each step of four rows of 64 stops: the bytes read, and written."""
+
+
+@pytest.mark.parametrize(
+    ("rows", "w", "target", "scratch", "steps"),
+    [
+        (4, ONES, M3, 3 * 4 * 64, FOUR),
+        (4, ONES, M0, 3 * 4 * 64, FOUR),
+        (4, ONES, SLICED, 3 * 4 * (64 + 1), FOUR),
+        (4, ONES, M4, 2 * 2 * 64, PAIRS),
+        (4, ZEROS, M3, 2 * 4 * 64, PAIRS),
+        (4, ZEROS, M0, 2 * 4 * 64, PAIRS),
+        (4, ZEROS, SLICED, 2 * 4 * 64, PAIRS),
+        (4, ZEROS, M4, 2 * 2 * 64, PAIRS),
+        (1, ONES, M4, 0, None),
+        (1, ONES, SLICED, 4, None),
+        (1, ZEROS, SLICED, 0, None),
+    ],
+)
+def test_dense_layers_copy_as_many_rows_at_once_as_their_kernel_takes(
+    rows, w, target, scratch, steps
+):
+    """Words of taps of four rows, or a word (with the DSP extension half of one) of two."""
+    kernel = dense(rows, w, target)
+    sweep = kernel.sweep()
+    stops = sweep and [(step.reads[0][1], step.writes[1]) for step in sweep]
+    assert (kernel.scratch_bytes, stops) == (scratch, steps)
+    assert sweep is None or all(step.reads_first for step in sweep)
+
+
 NARROW = {
     "a row": (1, ONES, M0, "dense_row_s4"),
     "a row in parts": (1, ONES, SLICED, "dense_row_s4"),
