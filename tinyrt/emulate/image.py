@@ -41,7 +41,7 @@ PROGRAM_FLAGS = ("-std=gnu99", "-O2", "-Wall", "-Wextra")
 IMAGE, SCRIPT, PROGRAM = "image.elf", "image.ld", "program"
 """Names of what is linked, for a board and for this machine, and of the linker's script."""
 
-NOT_FOR_MAKE = frozenset(" \t\n:;'\"`()&|<>%*?$\\[]")
+NOT_FOR_MAKE = frozenset(" \t\n:;'\"`()&|<>%*?$\\")
 """Characters of a path that make, or the shell that it starts, does not take for a name's."""
 
 INVOKE = "harness_call"

@@ -117,8 +117,7 @@ class Problem:
         near = tuple([(low + shift, high + shift) for low, high in self.too_near(i, j)])
         far = tuple([(-high, -low) for low, high in near])
         for a, b, spans in ((group_i, group_j, near), (group_j, group_i, far)):
-            if b in self._gaps[a]:
-                spans = self._gaps[a][b] + spans
+            spans = self._gaps[a].get(b, ()) + spans
             self._gaps[a][b] = shared.setdefault(spans, spans)
 
     def align(self, nbytes: int) -> int:

@@ -94,20 +94,19 @@ class Packing:
         return -(-nbytes // self._alignment) * self._alignment
 
     @cached_property
-    def gaps(self) -> Gaps:
-        """Distances between buffers that are too small."""
-        return gaps_of(self.extents, self._leads)
+    def gaps(self) -> list[list[tuple[int, int, int]]]:
+        """For each buffer: another one, and an open interval of distances that are too small.
 
-    @cached_property
-    def _listed(self) -> list[list[tuple[int, int, int]]]:
-        """The same as (other buffer, begin, end), which the many searches read faster."""
+        Lists, because the many searches read them faster than what they are made of.
+        """
         return [
-            [(j, low, high) for j, gap in gaps.items() for low, high in gap] for gaps in self.gaps
+            [(j, low, high) for j, near in gaps.items() for low, high in near]
+            for gaps in gaps_of(self.extents, self._leads)
         ]
 
     def lowest(self, i: int, at: dict[int, int]) -> int:
         """The lowest offset at which buffer ``i`` fits beside those placed."""
-        spans = [(at[j] + low, at[j] + high) for j, low, high in self._listed[i] if j in at]
+        spans = [(at[j] + low, at[j] + high) for j, low, high in self.gaps[i] if j in at]
         spans.sort()
         offset = 0
         for low, high in spans:
