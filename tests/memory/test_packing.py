@@ -64,8 +64,8 @@ def test_bytes_are_shared_only_while_the_output_is_written():
 
 def test_buffers_that_are_never_live_take_no_place():
     packing = Packing(buffers(8, 8, 4, dead=(X,)), {}, 4)
-    assert packing.gaps[X] == []
-    assert all(j != X for near in packing.gaps for j, _, _ in near)
+    assert packing.gaps[X] == {}
+    assert all(X not in gaps for gaps in packing.gaps)
     assert packing.size(packing.pack()) == 12
 
 

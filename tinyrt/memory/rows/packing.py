@@ -94,19 +94,14 @@ class Packing:
         return -(-nbytes // self._alignment) * self._alignment
 
     @cached_property
-    def gaps(self) -> list[list[tuple[int, int, int]]]:
-        """For each buffer: another one, and an open interval of distances that are too small.
-
-        Lists, because the many searches read them faster than what they are made of.
-        """
-        return [
-            [(j, low, high) for j, near in gaps.items() for low, high in near]
-            for gaps in gaps_of(self.extents, self._leads)
-        ]
+    def gaps(self) -> Gaps:
+        """Distances between buffers that are too small."""
+        return gaps_of(self.extents, self._leads)
 
     def lowest(self, i: int, at: dict[int, int]) -> int:
         """The lowest offset at which buffer ``i`` fits beside those placed."""
-        spans = [(at[j] + low, at[j] + high) for j, low, high in self.gaps[i] if j in at]
+        gaps = self.gaps[i].items()
+        spans = [(at[j] + low, at[j] + high) for j, gap in gaps if j in at for low, high in gap]
         spans.sort()
         offset = 0
         for low, high in spans:
