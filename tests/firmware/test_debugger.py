@@ -1,6 +1,7 @@
 """A debugger attaches to an emulation that waits for it, and lets it run to its end."""
 
 import re
+import shlex
 import socket
 import threading
 import time
@@ -85,6 +86,10 @@ def test_this_machine_waits_for_no_debugger(tmp_path):
 
 def test_the_command_to_attach_is_shown(tmp_path):
     save_tflite(dense(), tmp_path / "net.tflite")
-    options = ("--gdb", "1234", "--keep", tmp_path / "kept", "--core", "host")
-    said = " ".join(call("emulate", tmp_path / "net.tflite", *options, code=1).stderr.split())
-    assert "-ex 'target remote :1234'" in said
+    kept = tmp_path / "[bold] #1" / ("deep" * 30)
+    options = ("--gdb", "1234", "--keep", kept, "--core", "host")
+    said = call("emulate", tmp_path / "net.tflite", *options, code=1).stderr
+    command = next(line for line in said.splitlines() if line.startswith("waiting for: "))
+    asked = shlex.split(command)[2:]
+    image = str(kept / "image" / "image.elf")
+    assert asked == ["gdb-multiarch", image, "-ex", "target remote :1234"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any
@@ -251,8 +252,8 @@ def _run_one(report: Report, model: Path, keep: Path | None, options: dict[str, 
         if options["gdb"] is not None:
             assert keep is not None, "it is refused without"
             image = keep / "image" / "image.elf"
-            there = f"-ex 'target remote :{options['gdb']}'"
-            ERR.print(f"waiting for: gdb-multiarch {image} {there}")
+            words = ("gdb-multiarch", str(image), "-ex", f"target remote :{options['gdb']}")
+            ERR.print(f"waiting for: {shlex.join(words)}", soft_wrap=True)
         emulation = api.run_emulated(model, progress=progress, **options)
     report(emulation.as_dict(), emulation_tables.emulation(emulation))
     _exit_unless(emulation.agrees)
