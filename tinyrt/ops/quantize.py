@@ -98,11 +98,23 @@ def quantize_array(
         dtype: the result's.
 
     """
+    low, high = limits_of(dtype)
     with np.errstate(over="ignore"):
-        steps = (np.asarray(x, np.float32) / np.float32(scale)).astype(np.float64)
-    steps = np.where(np.isnan(steps), 0.0, steps)
-    rounded = np.copysign(np.floor(np.abs(steps) + 0.5), steps)
-    return np.asarray(np.clip(rounded + zero_point, *limits_of(dtype)), dtype.numpy)
+        steps = np.asarray(np.asarray(x, np.float32) / np.float32(scale))
+    # float32 holds what int8 and int16 saturate at, and not what int32 does.
+    if dtype.itemsize > 2:
+        steps = steps.astype(np.float64)
+    # With a half itself, the number below a half would be rounded up in the sum.
+    half = np.nextafter(steps.dtype.type(0.5), steps.dtype.type(0))
+    rounded = np.copysign(half, steps, out=np.empty_like(steps))
+    rounded += steps
+    np.trunc(rounded, out=rounded)
+    rounded += zero_point
+    np.clip(rounded, low, high, out=rounded)
+    unknown = np.isnan(rounded)
+    if unknown.any():
+        rounded[unknown] = zero_point
+    return rounded.astype(dtype.numpy)
 
 
 def infer_quantize(
