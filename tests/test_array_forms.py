@@ -14,7 +14,6 @@ from tinyrt.errors import DataError
 from tinyrt.export import Port
 from tinyrt.interpreter import Interpreter, Model
 from tinyrt.ir import DType
-from tinyrt.quantize import QuantConfig, quantize_graph
 
 RNG = np.random.default_rng(4)
 X = RNG.normal(size=(6, 8, 8, 3)).astype(np.float32)
@@ -70,7 +69,8 @@ def nets(tmp_path_factory):
     """The files of a float model and of its int8 form."""
     folder = tmp_path_factory.mktemp("forms")
     save_tflite(small_cnn(), folder / "float.tflite")
-    save_tflite(quantize_graph(small_cnn(), X, QuantConfig()), folder / "int8.tflite")
+    with pytest.warns(UserWarning, match="only 6 samples"):
+        api.quantize_model(folder / "float.tflite", X, folder / "int8.tflite")
     return folder / "float.tflite", folder / "int8.tflite"
 
 
@@ -117,29 +117,34 @@ def test_a_model_takes_every_form(form, backend, nets):
         np.testing.assert_array_equal(before, x)
 
 
-@in_all_forms
-def test_functions_of_files_take_every_form(form, nets, tmp_path):
+def told_of_files(nets, form):
+    """What functions of files say of arrays of a form."""
     path, int8 = nets
-    for model, x in ((path, X), (int8, X), (int8, STORED)):
-        ((_, found),) = api.run_model(model, form(x)).items()
-        ((_, wanted),) = api.run_model(model, x).items()
-        np.testing.assert_array_equal(found, wanted)
-    figures = [
-        api.evaluate(int8, x, labels=labels, against=path)
-        for x, labels in ((X, LABELS), (form(X), form(LABELS)))
-    ]
-    assert figures[0].correct == figures[1].correct
-    assert figures[0].sqnr_db == figures[1].sqnr_db
-    reports = [api.debug_model(path, int8, x) for x in (X, form(X))]
-    assert reports[0] == reports[1]
+    answers = [api.run_model(model, form(x)) for model, x in ((path, X), (int8, X), (int8, STORED))]
+    figures = api.evaluate(int8, form(X), labels=form(LABELS), against=path)
+    return answers, figures.correct, figures.sqnr_db, api.debug_model(path, int8, form(X))
+
+
+@pytest.fixture(scope="module")
+def told_of_plain(nets):
+    return told_of_files(nets, np.asarray)
+
+
+@in_all_forms
+def test_functions_of_files_take_every_form(form, nets, told_of_plain):
+    found, *others = told_of_files(nets, form)
+    wanted, *same = told_of_plain
+    for answers, plain in zip(found, wanted, strict=True):
+        np.testing.assert_equal(answers, plain)
+    assert others == same
 
 
 @in_all_forms
 @pytest.mark.filterwarnings("ignore:only 6 samples")
 def test_calibration_takes_every_form(form, nets, tmp_path):
-    files = {}
+    files = {"plain": nets[1].read_bytes()}
     np.savez(tmp_path / "x.npz", x=form(X))
-    data = {"plain": X, "formed": form(X), "named": {"x": form(X)}, "batches": [form(X)]}
+    data = {"formed": form(X), "named": {"x": form(X)}, "batches": [form(X)]}
     data["file"] = tmp_path / "x.npz"
     for name, samples in data.items():
         api.quantize_model(nets[0], samples, tmp_path / f"{name}.tflite")

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.graphs import small_cnn
+from tinyrt import bench, bench_peak
 from tinyrt.bench import bench_model
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.errors import DataError, UnsupportedError
@@ -12,6 +13,14 @@ from tinyrt.ir import Node
 from tinyrt.ops import OPS
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def few_rounds(monkeypatch):
+    """Figures of one round are as good as any where nobody compares them."""
+    for name, count in {"BATCH": 8, "COLD_STARTS": 1, "BATCH_ROUNDS": 2}.items():
+        monkeypatch.setattr(bench, name, count)
+    monkeypatch.setattr(bench_peak, "ROUNDS", 2)
 
 
 @pytest.fixture
