@@ -275,7 +275,7 @@ def packed(boxes, scores, codes):
 def test_c_finds_what_python_does(boxes, core, tmp_path):
     project = export_boxes(boxes, tmp_path / "project", core=core)
     program = build_program(project, Path(__file__).parent / "boxes.c", tmp_path)
-    scores, codes = samples(boxes, sampled(150, 1000), seed=3)
+    scores, codes = samples(boxes, sampled(60, 1000), seed=3)
     data = b"".join(s.tobytes() + c.tobytes() for s, c in zip(scores, codes, strict=True))
     for arguments, given in (((), codes), (("anchors",), [None] * len(codes))):
         found = said(program, data, *arguments)

@@ -14,7 +14,7 @@ from tinyrt.backends.c.isa import InstructionSet
 from tinyrt.backends.c.planning import kernels_of
 from tinyrt.memory import plan_memory, plan_segments
 
-NETS = sampled(24, 240)
+NETS = sampled(16, 240)
 BREAKS = 10
 """For each plan."""
 

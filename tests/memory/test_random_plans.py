@@ -9,7 +9,7 @@ from tinyrt.memory.placing.problem import ALIGNMENT, Problem
 
 pytestmark = pytest.mark.slow
 
-PROGRAMS = sampled(2_000, 20_000)
+PROGRAMS = sampled(1_000, 20_000)
 BATCHES = 4
 FEW = 4
 """Buffers of which every placement can be tried."""

@@ -64,7 +64,7 @@ def ranges(graph, ways=((1, False),)):
 
 
 @pytest.mark.slow
-@settings(max_examples=sampled(15, 60), deadline=None)
+@settings(max_examples=sampled(8, 60), deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_rows_give_what_whole_tensors_give(seed):
     graph = random_net(seed)
@@ -78,7 +78,7 @@ def test_rows_give_what_whole_tensors_give(seed):
 
 
 @pytest.mark.slow
-@settings(max_examples=sampled(15, 25), deadline=None)
+@settings(max_examples=sampled(8, 25), deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_several_segments_give_what_whole_tensors_give(seed):
     graph = gated_net(seed)
@@ -150,7 +150,7 @@ def test_several_segments_take_less_than_one():
 
 
 @pytest.mark.slow
-@settings(max_examples=sampled(15, 40), deadline=None)
+@settings(max_examples=sampled(10, 40), deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_pushed_rows_give_what_the_image_gives(seed):
     graph = random_net(seed)
@@ -172,7 +172,7 @@ def test_scratch_memory_is_that_of_the_batch_that_takes_most(seed):
 
 @pytest.mark.slow
 def test_streaming_never_takes_more_and_most_random_nets_can_be_streamed():
-    nets = sampled(12, 50)
+    nets = sampled(6, 50)
     streamed = 0
     for seed in range(nets):
         graph = random_net(seed)

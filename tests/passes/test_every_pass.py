@@ -25,8 +25,10 @@ RULES = {rule.name: rule for rule in FLOAT_PIPELINE}
 BEFORE = {"flip_regions": ("remove_identity", "merge_transposes", "turn_input", "turn_output")}
 """Pass -> those without which it may turn the same things to and fro."""
 
-EXAMPLES = sampled(10, 25)
-GRAPHS = 300
+EXAMPLES = sampled(6, 25)
+RARE = (106, 114, 126, 139, 156, 178, 189, 190, 206, 209, 215, 222, 223, 226, 229, 233, 239, 241)
+SEEDS = sampled([*range(80), 97, *RARE, 252, 275], [*range(300)])
+"""Of graphs; all passes have an occasion in those of the sample."""
 
 
 def made(name: str, build: Callable[[Net], Made]) -> Graph:
@@ -129,7 +131,7 @@ def test_it_keeps_the_results_of_random_graphs(name):
 def test_all_together_keep_the_results_of_random_graphs():
     """Between them, the graphs give every pass an occasion."""
     fired: set[str] = set()
-    for seed in range(GRAPHS):
+    for seed in SEEDS:
         graph = seeded(seed)
         for keep_layout in sampled((seed % 2 == 0,), (True, False)):
             log = RewriteLog()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.convert.channels.nets import IntegerNet
+from tests.sampling import sampled
 from tinyrt.convert.passes.known import CUT_CHANNELS, KNOWN_PASSES, apply_known
 from tinyrt.convert.values.bounds import bounds_of
 from tinyrt.ir import DType, Graph, RewriteLog, Value
@@ -28,7 +29,7 @@ from tinyrt.ops.softmax import SoftmaxAttrs
 from tinyrt.ops.transpose import TransposeAttrs
 
 Step = Callable[[IntegerNet, str], str]
-GRAPHS = 60
+GRAPHS = sampled(24, 60)
 ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 
 

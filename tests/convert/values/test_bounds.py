@@ -7,6 +7,7 @@ import pytest
 
 from tests.ops.build import Built, Case, build_f32, build_s8, build_s16, single_op
 from tests.ops.cases import CASES
+from tests.sampling import sampled
 from tinyrt.convert.values import moving
 from tinyrt.convert.values.bounds import behind
 from tinyrt.convert.values.elementwise import ELEMENTWISE
@@ -271,7 +272,7 @@ def test_large_tensors_are_not_moved():
 @pytest.mark.parametrize(("op", "form"), PAIRS)
 def test_no_element_lies_outside(op, form):
     rng = np.random.default_rng(0)
-    for _ in range(20):
+    for _ in range(sampled(8, 20)):
         node = built(op, form, rng).graph.bind(0)
         free = [v for v in node.inputs if v is not None and v.data is None]
         known = {v.name: narrowed(Bounds.whole(v), rng) for v in free}
