@@ -12,6 +12,7 @@ import sys
 import tempfile
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import numpy_helper
+from onnx.reference.ops import op_pool_common
 
 from tinyrt.convert.onnx.features import DOMAIN
 from tinyrt.convert.onnx.flow import FLOW
@@ -64,7 +66,52 @@ def node_cases() -> list[Any]:
         warnings.simplefilter("ignore")
         from onnx.backend.test.loader import load_model_tests
 
-        return load_model_tests(kind="node")
+        own = op_pool_common.pool
+        op_pool_common.pool = pool  # which the tests' modules import, each when it is loaded
+        try:
+            return load_model_tests(kind="node")
+        finally:
+            op_pool_common.pool = own
+
+
+def pool(
+    padded: np.ndarray,
+    x_shape: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    out_shape: Sequence[int],
+    pooling_type: str,
+    pads_required: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    count_include_pad: int = 0,
+    p: int = 1,
+) -> np.ndarray:
+    """What ONNX's function of that name answers, in a hundredth of its time: all windows at once.
+
+    Pixels that do not count are NaN.
+    """
+    axes = len(x_shape) - 2
+    dilations = [1] * axes if dilations is None else dilations
+    pads = [0] * 2 * axes if pads is None else pads
+    pads = pads * axes * 2 if len(pads) == 1 else pads
+    strides = strides or [1] * axes
+    places, inside = [], np.bool_(True)
+    for i, count in enumerate(out_shape):
+        # Axes of outputs, then those within their windows.
+        shape = [1] * 2 * axes
+        shape[i], shape[axes + i] = count, kernel[i]
+        taps = np.arange(kernel[i]) * dilations[i]
+        place = (np.arange(count)[:, None] * strides[i] + taps).reshape(shape)
+        inside = inside & (place < x_shape[i + 2] + pads[i] + pads[axes + i])
+        places.append(np.minimum(place, padded.shape[i + 2] - 1))
+    windows = np.where(inside, padded[(..., *places)].astype(np.float64), np.nan)
+    within = tuple(range(-axes, 0))
+    if pooling_type == "LPPOOL":
+        found = np.nansum(np.abs(windows) ** p, axis=within) ** (1 / p)
+    else:
+        found = (np.nanmax if pooling_type == "MAX" else np.nanmean)(windows, axis=within)
+    return np.asarray(found.astype(padded.dtype))
 
 
 def out_of_scope(case: Any) -> str:

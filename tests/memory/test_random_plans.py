@@ -34,7 +34,7 @@ def test_plans_of_random_programs(batch):
 
 
 def test_small_problems_are_always_solved():
-    programs = [random_program(seed) for seed in range(0, PROGRAMS, sampled(4, 7))]
+    programs = [random_program(seed) for seed in range(0, PROGRAMS, sampled(2, 7))]
     small = [p for p in programs if len(p.sizes) <= FEW and not p.problem().ties]
     assert len(small) > 100
     assert all(place(p.problem()).optimal for p in small)
