@@ -35,13 +35,16 @@ def bare_errors(source: str) -> Iterator[str]:
     """The errors, made or raised in the source, that have neither field."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Name):
-            name, given = node.exc.id, set()
+            name, keywords = node.exc.id, []
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
-            name = ast.unparse(node.func).rpartition(".")[2]
-            given = {k.arg for k in node.keywords if ast.unparse(k.value) not in ("None", "''")}
+            name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+            keywords = node.keywords
         else:
             continue
-        if name in NAMES and not given & {*FIELDS, None}:
+        if name not in NAMES:
+            continue
+        given = {k.arg for k in keywords if ast.unparse(k.value) not in ("None", "''")}
+        if not given & {*FIELDS, None}:
             yield f"line {node.lineno}: {ast.unparse(node)}"
 
 

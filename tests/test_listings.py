@@ -39,6 +39,8 @@ class Listings(ast.NodeVisitor):
 
 
 def unsorted(source: str) -> set[str]:
+    if not any(name in source for name in LISTING):
+        return set()  # most files, which nobody need parse
     visitor = Listings()
     visitor.visit(ast.parse(source))
     return visitor.found

@@ -94,13 +94,13 @@ def work(build: Build, n: int, tmp_path) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("build", [chain, products, fan, images, layer, cells, turns])
 def test_work_grows_with_the_size(build, tmp_path):
-    once, twice = (work(build, n, tmp_path) for n in (150, 300))
+    once, twice = (work(build, n, tmp_path) for n in (96, 192))
     assert twice < MOST * once
 
 
 @pytest.mark.slow
-def test_a_recurrent_layer_of_3000_ops_costs_no_more_per_op(tmp_path):
-    few, many = (work(layer, n, tmp_path) for n in (150, 1500))
+def test_a_recurrent_layer_of_2000_ops_costs_no_more_per_op(tmp_path):
+    few, many = (work(layer, n, tmp_path) for n in (96, 960))
     assert many < 11 * few
 
 

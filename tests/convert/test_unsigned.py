@@ -81,7 +81,7 @@ def depthwise(zero_point, size, stride, kernel, same, channels=8):
 @pytest.mark.parametrize("kernel", [(3, 3), (2, 5), (5, 1)])
 def test_rows_of_depthwise_layers_that_are_read_twice(zero_point, stride, kernel):
     for same in (True, False):
-        for height in (5, 6, 7, 8):
+        for height in sampled((5, 8), (5, 6, 7, 8)):
             data = depthwise(zero_point, (height, 6), stride, kernel, same)
             for (ours,), (theirs,) in both(data):
                 np.testing.assert_array_equal(ours, theirs, strict=True)

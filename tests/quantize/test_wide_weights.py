@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.graphs import Builder
+from tests.sampling import sampled
 from tinyrt.interpreter import Model
 from tinyrt.ir import DType, QParams, RewriteLog
 from tinyrt.ops.conv2d import Conv2dAttrs
@@ -66,12 +67,15 @@ def check(graph, log=None, often=0.02):
     return integers
 
 
-@pytest.mark.parametrize(
-    ("wide", "depthwise", "repeated"),
-    [((0,), 1, 1), ((11,), 1, 1), ((4,), 2, 1), ((2, 3, 7), 3, 2), ((1, 5, 9), 4, 3)],
-)
+PARTED = [((0,), 1, 1), ((11,), 1, 1), ((4,), 2, 1), ((2, 3, 7), 3, 2), ((1, 5, 9), 4, 3)]
+"""Wide channels, and how many layers stand for those of one filter each, and for the others."""
+
+
 @pytest.mark.parametrize("scales", [(1 / 512,), (1 / 512, 1 / 300, 1 / 700)])
-@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize(
+    ("bias", "wide", "depthwise", "repeated"),
+    [(bias, *parted) for bias in (True, False) for parted in PARTED][:: sampled(2, 1)],
+)
 def test_only_wide_channels_of_a_depthwise_layer_are_in_parts(
     wide, depthwise, repeated, scales, bias
 ):

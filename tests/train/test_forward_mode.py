@@ -21,7 +21,7 @@ from tinyrt.train import Tensor, apply, checkpoint, cross_entropy, grad, jvp, no
 from tinyrt.train.forward_mode import SYMMETRIC, TERMS
 from tinyrt.train.nn import BatchNorm, Linear, Sequential, Tanh
 
-NETS = sampled(10, 200)
+NETS = sampled(6, 200)
 
 
 def assert_adjoint(function, inputs, rng):
