@@ -107,6 +107,16 @@ def test_quantize_saturates_and_rounds_halves_away_from_zero(zp):
     np.testing.assert_array_equal(found, np.clip(steps + zp, -128, 127))
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("dtype", [DType.INT8, DType.INT16, DType.INT32])
+def test_numbers_beside_a_half_are_rounded_to_the_nearer_step(dtype, sign):
+    halves = np.arange(0.5, 120).astype(np.float32)
+    below, above = (np.nextafter(halves, np.float32(end)) for end in (0, np.inf))
+    for x, steps in ((below, halves - 0.5), (halves, halves + 0.5), (above, halves + 0.5)):
+        found = quantize_array(sign * x, np.float32(1), 0, dtype)
+        np.testing.assert_array_equal(found, sign * steps)
+
+
 @pytest.mark.parametrize("difference", range(132, 142))
 def test_a_long_tail_counts_as_much_as_on_the_device(difference):
     """3,100 shares that round to the last bit of the sum's format take one step off the first."""
