@@ -1,10 +1,7 @@
 """What is trained once for several tests."""
 
-from dataclasses import replace
-
 import pytest
 
-from tests.sampling import sampled
 from tinyrt.floatmath.parallel import one_thread
 from tinyrt.train.recipes.digits import SMALL_DIGITS
 from tinyrt.train.recipes.stages import train_float
@@ -19,5 +16,4 @@ def quiet_blas():
 
 @pytest.fixture(scope="session")
 def digits():
-    training = replace(SMALL_DIGITS.training, epochs=sampled(20, SMALL_DIGITS.training.epochs))
-    return train_float(replace(SMALL_DIGITS, training=training))
+    return train_float(SMALL_DIGITS)

@@ -268,7 +268,7 @@ def test_ranges_follow_what_is_seen_after_the_step():
 @pytest.mark.parametrize("name", sampled(["int4, LSQ"], [*CONFIGS]))
 def test_digits_as_int8(digits, name):
     config = CONFIGS[name]
-    model = train_int8(digits, config=config, training=sampled(Training(3, 1e-4), None))
+    model = train_int8(digits, config=config)
     deployed = digits.recipe.score(Model(model.deployed()), digits.data)["top1"]
     # A sample is 0.0022; with four bits, a few of them lie on the border.
     allowed = 0.0125 if config.weight_bits == 4 else 0.003

@@ -114,7 +114,7 @@ def quantize_array(
     unknown = np.isnan(rounded)
     if unknown.any():
         rounded[unknown] = zero_point
-    return rounded.astype(dtype.numpy)
+    return np.asarray(rounded, dtype.numpy)
 
 
 def infer_quantize(
