@@ -79,8 +79,13 @@ def place_of(name: str, isa: str) -> str:
 @cache
 def is_written_for(kernel: str, isa: str) -> bool:
     """Whether a kernel, or what it includes, has a file for these instructions."""
+    return bool(files_for(kernel, isa))
+
+
+def files_for(kernel: str, isa: str) -> set[Path]:
+    """Files for these instructions, of a kernel and of what it includes."""
     folders = kernels_c.ROOT / "isa" / isa, kernels_c.OWN_SOURCES.get(isa)
-    return any(path.parent in folders for path in kernels_c.closure([kernel], isa))
+    return {path for path in kernels_c.closure([kernel], isa) if path.parent in folders}
 
 
 @dataclass
