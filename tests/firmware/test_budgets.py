@@ -73,10 +73,10 @@ FLASH_BY_TILES = 125_824
 
 
 OF_FIVE = [*LIMITS][:5]
-"""One core with all models; of the others two or three models in turn."""
+"""One core with all models; of the others one model each, another on every core."""
 
 
-@pytest.mark.parametrize(("core", "name"), sampled([*OF_FIVE, *[*LIMITS][5::2]], [*LIMITS]))
+@pytest.mark.parametrize(("core", "name"), sampled([*OF_FIVE, *[*LIMITS][5::6]], [*LIMITS]))
 def test_model_keeps_to_its_budget(zoo, tmp_path, core, name):
     report, graph = emulate(zoo, name, tmp_path, core, samples=1)
     instructions, code, stack = LIMITS[core, name]
@@ -103,7 +103,7 @@ def test_code_made_for_size_is_small(zoo, tmp_path, name):
     assert report.flash.code <= SMALL_CODE[name]
 
 
-@pytest.mark.parametrize("name", sampled(["dscnn_kws", "autoencoder_ad"], [*FAST]))
+@pytest.mark.parametrize("name", sampled(["dscnn_kws"], [*FAST]))
 def test_code_made_for_speed_is_faster(zoo, tmp_path, name):
     balanced, _ = emulate(zoo, name, tmp_path / "balanced", samples=1)
     fast, _ = emulate(zoo, name, tmp_path / "fast", samples=1, optimize="speed")
