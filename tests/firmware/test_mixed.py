@@ -12,9 +12,7 @@ from tinyrt.quantize.mixed.budget import Budget
 from tinyrt.quantize.mixed.choose import quantize_within
 
 
-@pytest.mark.parametrize(
-    "core", sampled(["cortex-m55", "cortex-m0"], ["cortex-m4", "cortex-m55", "cortex-m0"])
-)
+@pytest.mark.parametrize("core", sampled(["cortex-m55"], ["cortex-m4", "cortex-m55", "cortex-m0"]))
 def test_a_mix_of_all_schemes_answers_alike(core, tmp_path):
     graph = depthwise_net()
     x = np.random.default_rng(7).normal(size=(24, 8, 8, 3)).astype(np.float32)

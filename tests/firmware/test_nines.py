@@ -27,7 +27,7 @@ ALL = [
 BUILDS = (relu_outputs, build_s8)
 WAYS_OF_SAMPLE = {
     relu_outputs: ("O2", "two registers kept"),
-    build_s8: ("speed", "two registers kept"),
+    build_s8: ("speed",),
 }
 
 

@@ -1,6 +1,7 @@
 """Weights stored without their zeros: the kernels on emulated cores, and that they pay."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -68,9 +69,15 @@ def instructions(graph, core, folder, form, **options):
     return run.instructions
 
 
-@pytest.mark.parametrize("optimize", ["balanced", "size"])
+SCALAR = ("cortex-m0", "cortex-m3", "cortex-m4", "rv32imc")
+
+
 @pytest.mark.parametrize(
-    "core", sampled(["cortex-m0", "cortex-m4"], ["cortex-m0", "cortex-m3", "cortex-m4", "rv32imc"])
+    ("core", "optimize"),
+    sampled(
+        [("cortex-m0", "size"), ("cortex-m4", "balanced")],
+        [*product(SCALAR, ("balanced", "size"))],
+    ),
 )
 def test_sparse_kernels_on_the_device(tmp_path, core, optimize):
     graph, feeds = graph_of(SPARSE_CASES, range(10), sparse_weights)
@@ -81,16 +88,18 @@ PATTERNS = (Weights.BLOCKS, Weights.ONE_OF_4, Weights.TWO_OF_4)
 
 
 @pytest.mark.parametrize(
-    "core",
-    sampled(["cortex-m3", "cortex-m4"], ["cortex-m0", "cortex-m3", "cortex-m4", "rv32imc"]),
-)
-@pytest.mark.parametrize(
-    ("pattern", "case"),
+    ("pattern", "case", "core"),
     sampled(
-        [*zip(PATTERNS, (ODD, ROW, PIXELS), strict=True), (Weights.BLOCKS, ROW)],
         [
-            *((pattern, case) for pattern in PATTERNS for case in (ROW, PIXELS, ODD)),
-            (Weights.BLOCKS, WINDOWS),
+            (Weights.BLOCKS, ODD, "cortex-m4"),
+            (Weights.ONE_OF_4, ROW, "cortex-m3"),
+            (Weights.TWO_OF_4, PIXELS, "cortex-m4"),
+            (Weights.BLOCKS, ROW, "cortex-m3"),
+        ],
+        [
+            (pattern, case, core)
+            for pattern, case in [*product(PATTERNS, (ROW, PIXELS, ODD)), (Weights.BLOCKS, WINDOWS)]
+            for core in SCALAR
         ],
     ),
 )

@@ -43,7 +43,6 @@ SAMPLE = [
     ("cortex-m3", "a register kept"),
     ("cortex-m4", "O2"),
     ("cortex-m4", "two registers kept"),
-    ("cortex-m4", "clang"),
     ("cortex-m4", "clang, a register kept"),
 ]
 
