@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from tests.convert.onnx_build import OnnxModel
 from tests.ops.peers import run_litert
+from tests.sampling import sampled
 from tinyrt.cli.app import app
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.interpreter import Model
@@ -36,7 +37,12 @@ def gated_attention(m: OnnxModel) -> str:
     return m.op("MatMul", shares, rows)
 
 
-@pytest.mark.parametrize("scheme", ["int8", "int16x8"])
+CORES = ("cortex-m0", "cortex-m4", "cortex-m55")
+CORES_OF = {"int8": CORES[::2], "int16x8": CORES[1:2]}
+"""What a sample has of each scheme."""
+
+
+@pytest.mark.parametrize("scheme", CORES_OF)
 def test_the_device_answers_as_litert_does(tmp_path, scheme):
     m = OnnxModel(17)
     model = m.save(tmp_path, gated_attention(m))
@@ -59,5 +65,5 @@ def test_the_device_answers_as_litert_does(tmp_path, scheme):
     np.testing.assert_array_equal(run_litert(graph, [stored[n] for n in graph.inputs]), expected)
     np.savez(tmp_path / "sample.npz", **sample)
     arguments = ("emulate", quantized, "-i", tmp_path / "sample.npz", "--json")
-    for core in ("cortex-m0", "cortex-m4", "cortex-m55"):
+    for core in sampled(CORES_OF[scheme], CORES):
         assert json.loads(command(*arguments, "--core", core))["bit_exact"]

@@ -86,5 +86,5 @@ def test_float_kernels_in_parts_are_near_the_references(tmp_path, monkeypatch, c
 def test_parts_keep_to_the_order_in_which_outputs_may_lie_on_inputs(tmp_path, monkeypatch, core):
     monkeypatch.setattr(slices, "divided", smallest)
     monkeypatch.setattr(bundle, "plan_memory", overlapping_plan)
-    graph, feeds = overlapping_cases(sampled(OPS, C_OPS), range(3))
+    graph, feeds = overlapping_cases(sampled(OPS, C_OPS), range(sampled(1, 3)))
     check_on_device(graph, feeds, tmp_path, core, slices=1000)

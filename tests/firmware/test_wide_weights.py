@@ -31,13 +31,18 @@ def together(samples):
     return {name: join[name]([one[name] for one in samples]) for name in samples[0]}
 
 
-@pytest.mark.parametrize("core", sampled(SAMPLE, CORES))
-def test_random_layers_equal_the_references(tmp_path, core):
-    require_core(core)
+@pytest.fixture(scope="module")
+def layers():
+    """Layers, samples, and their answers: the same for all cores."""
     graph = net(SEED, LAYERS)
     samples = [feeds(graph, i) for i in range(SAMPLES)]
-    answers = [evaluate(graph, data) for data in samples]
-    inputs, expected = together(samples), together(answers)
+    return graph, together(samples), together([evaluate(graph, data) for data in samples])
+
+
+@pytest.mark.parametrize("core", sampled(SAMPLE, CORES))
+def test_random_layers_equal_the_references(layers, tmp_path, core):
+    require_core(core)
+    graph, inputs, expected = layers
     path = save_tflite(graph, tmp_path / "net.tflite")
     report = run_emulated(
         path, core=core, inputs=inputs, expected=expected, build_dir=tmp_path / "build"
