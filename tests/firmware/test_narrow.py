@@ -30,7 +30,7 @@ MAX_FILTER_BYTES = 0.515
 mostly zeros, which int8 models store without these, do so here where that takes less still."""
 
 
-@pytest.mark.parametrize("name", sampled(["mobilenet_vww", "streaming_wakeword"], MODELS))
+@pytest.mark.parametrize("name", sampled(["streaming_wakeword"], MODELS))
 def test_narrow_weights_are_about_as_fast(zoo, tmp_path, name):
     with stored_as(Weights.DENSE):
         wide, _ = emulate(zoo, name, tmp_path / "wide", samples=1)

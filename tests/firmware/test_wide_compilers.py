@@ -26,7 +26,7 @@ BUILDS = {
     "without unaligned words": "-O2 -mno-unaligned-access",
 }
 SOME = [
-    *(("cortex-m4", build) for build in ("clang", "with a register less", "for size")),
+    *(("cortex-m4", build) for build in ("clang", "with a register less")),
     *(("cortex-m55", "clang"), ("cortex-m3", "for size")),
 ]
 BY_CLANG = frozenset(CORES) & CLANG.keys()
