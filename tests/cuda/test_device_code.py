@@ -33,9 +33,9 @@ AT_ONCE = ("dscnn_kws", "autoencoder_ad")
 BY_OPS = Shape(threads=64, fused=False)
 CHECKED = (*SANITIZE, "-O0")
 BUILDS = {
-    "int8": (ops_on(Form.INT8), build_s8, range(sampled(2, 3))),
-    "int16": (ops_on(Form.INT16X8), build_s16, range(sampled(2, 3))),
-    "int4": (INT4_OPS, partial(build_s8, weights=DType.INT4), range(sampled(4, 8))),
+    "int8": (ops_on(Form.INT8), build_s8, range(sampled(1, 3))),
+    "int16": (ops_on(Form.INT16X8), build_s16, range(sampled(1, 3))),
+    "int4": (INT4_OPS, partial(build_s8, weights=DType.INT4), range(sampled(2, 8))),
 }
 
 
