@@ -10,7 +10,7 @@ from tinyrt.board.session import SELFTEST_FIELDS, SIGNED, Session
 from tinyrt.board.validation import Difference, Ticks, ValidationReport
 from tinyrt.emulate.cycles import Cycles
 from tinyrt.errors import ToolError
-from tinyrt.export.board import Command
+from tinyrt.export.board import MEANINGS, Command, Fault
 
 DIFFERENCE = Difference(0, "y", 1, 2.0, 3.0)
 
@@ -105,6 +105,20 @@ def test_answers_have_the_length_that_was_asked_for(command, more):
     assert caught.value.expected == (
         "a fault from 0 to 8" if nbytes + more < 0 else f"{nbytes} bytes"
     )
+
+
+@pytest.mark.parametrize("code", range(3, 10))
+def test_a_fault_is_told_by_what_it_means_or_by_its_number(code):
+    with pytest.raises(ToolError) as caught:
+        Session(Scripted(bytes([code])), 1.0).reset()
+    if code < 9:
+        fault = Fault(code)
+        said = f"refuses RESET: {fault.name}, {MEANINGS[fault]}"
+        expected = "a firmware that was built from one export"
+    else:
+        said, expected = "answers RESET with fault 9", "a fault from 0 to 8"
+    found = (caught.value.problem, caught.value.expected)
+    assert found == (f"the board at line {said}", expected)
 
 
 def test_an_answer_of_any_length_is_taken_where_none_is_asked_for():

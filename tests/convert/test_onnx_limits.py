@@ -148,7 +148,9 @@ def test_a_loop_of_as_many_turns_as_allowed(count, monkeypatch, tmp_path):
     assert [node.op for node in read_onnx(m.save(tmp_path, y)).nodes] == ["tanh"] * count
 
 
-def of_old(opset: int, *nodes: onnx.NodeProto, **constants: np.ndarray) -> onnx.ModelProto:
+def of_old(
+    opset: int, *nodes: onnx.NodeProto, domain: str = "", **constants: np.ndarray
+) -> onnx.ModelProto:
     """A model of x (2, 3, 4) and y, whose shape is the same."""
     ends = [helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [2, 3, 4]) for n in "xy"]
     weights = [onnx.numpy_helper.from_array(data, name) for name, data in constants.items()]
@@ -157,17 +159,18 @@ def of_old(opset: int, *nodes: onnx.NodeProto, **constants: np.ndarray) -> onnx.
         for name, data in constants.items()
     ]
     graph = helper.make_graph(list(nodes), "old", [ends[0], *inputs], [ends[1]], weights)
-    opsets = [helper.make_opsetid("", opset)]
+    opsets = [helper.make_opsetid(domain, opset)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=3)
 
 
-def test_older_operator_sets_become_the_oldest_one(tmp_path):
+@pytest.mark.parametrize("domain", ["", "ai.onnx"])
+def test_older_operator_sets_become_the_oldest_one(domain, tmp_path):
     """Set 6 has the axis at which the smaller operand begins, and the mode of a dropout."""
     path = tmp_path / "old.onnx"
     bias = np.array([1, 10, 100, 1000], np.float32)
     shifted = helper.make_node("Add", ["x", "b"], ["s"], axis=2, broadcast=1)
     dropped = helper.make_node("Dropout", ["s"], ["y"], is_test=1)
-    path.write_bytes(of_old(6, shifted, dropped, b=bias).SerializeToString())
+    path.write_bytes(of_old(6, shifted, dropped, domain=domain, b=bias).SerializeToString())
     x = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
     (found,) = evaluate(read_onnx(path), {"x": x}).values()
     np.testing.assert_array_equal(found, x + bias)

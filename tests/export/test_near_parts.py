@@ -9,6 +9,7 @@ import pytest
 from tests.export.models import dense
 from tests.export.test_state_windows import Q
 from tests.graphs import small_cnn
+from tinyrt.backends.c.kernel import Choices
 from tinyrt.backends.c.weights import Weights
 from tinyrt.errors import UnsupportedError
 from tinyrt.export import find_core
@@ -133,6 +134,36 @@ def test_a_blob_leaves_out_blocks_and_has_tiles_where_they_pay(sliced, monkeypat
     made = choices_of(small_cnn(), target, sliced=sliced)
     assert made.blocks == (frozenset() if sliced else {3})
     assert made.tiles == {convolutions[1]}
+
+
+KERNELS = [
+    ("add", DType.INT8, "tinyrt_linear_sum_s8"),
+    ("sub", DType.INT8, "tinyrt_linear_sum_rows_s8"),
+    ("add", DType.INT8, "tinyrt_sum_s8"),
+    ("sub", DType.INT8, "tinyrt_sum_s8"),
+    ("add", DType.INT16, "tinyrt_sum_s16"),
+    ("mul", DType.INT8, "tinyrt_times_s8"),
+    ("fully_connected", DType.INT8, "tinyrt_dense_relu_s8"),
+    ("conv2d", DType.INT8, "tinyrt_window_more_relu_s8"),
+    ("conv2d", DType.INT8, "tinyrt_window_s8"),
+    ("relu", DType.INT8, "tinyrt_clamp_relu_s8"),
+]
+
+
+def test_a_blob_keeps_sums_that_need_two_roundings_and_layers_without_a_sign(monkeypatch):
+    def bound(i, op, dtype):
+        value = Value(f"v{i}", dtype, (1, 4), Q)
+        shown = SimpleNamespace(inputs=(value,), outputs=(value,), output=value)
+        return SimpleNamespace(**vars(shown), index=i, op=op, optional=lambda at: value)
+
+    nodes = [bound(i, op, dtype) for i, (op, dtype, _) in enumerate(KERNELS)]
+    monkeypatch.setattr(choices, "sparse_layers", lambda *given: ())
+    monkeypatch.setattr(
+        choices, "choose", lambda n, _: SimpleNamespace(name=KERNELS[n.index][2], stored=None)
+    )
+    target = target_of(find_core("m4"), find_optimize("balanced"))
+    made = choices_of(SimpleNamespace(bound=lambda: nodes), target, sliced=False)
+    assert made == Choices(frozenset(), frozenset({2, 3}), relus=frozenset({6, 7}))
 
 
 @pytest.mark.parametrize("scale", [0.5, (0.5, 0.25)])

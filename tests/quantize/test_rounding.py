@@ -10,7 +10,7 @@ from tests.graphs import Builder
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
-from tinyrt.quantize.methods import layerwise
+from tinyrt.quantize.methods import layerwise, rounding
 from tinyrt.quantize.methods.rounding import round_weights, round_with_scales, second_moments
 from tinyrt.quantize.methods.triangular import inverse_root
 
@@ -116,6 +116,31 @@ def test_few_bits_get_scales_that_cost_less(seed, tied):
     for factor in (0.99, 1.01):
         near = _errors(weights, found * factor, moments, integers)
         assert (near >= errors).mean() >= 0.8
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_integers_and_scales_are_the_best_that_were_rounded_together(seed, tied, monkeypatch):
+    rng, most = np.random.default_rng(seed), 2
+    moments, weights = _moments(5, seed=seed), rng.standard_t(2, size=(2, 9, 5))
+    scales = np.abs(weights).max(axis=2) / most
+    scales = np.full_like(scales, scales.max()) if tied else scales
+    tried = []
+
+    def noted(weights, scales, moments, most):
+        tried.append((round_weights(weights, scales, moments, most), scales))
+        return tried[-1][0]
+
+    monkeypatch.setattr(rounding, "round_weights", noted)
+    found = round_with_scales(weights, scales, moments, most, tied)
+    errors = np.array([_errors(weights, s, moments, n) for n, s in tried])
+    if tied:
+        errors = np.broadcast_to(errors.sum(axis=(1, 2))[:, None, None], errors.shape)
+    best = errors.argmin(axis=0)
+    for block, row in np.ndindex(best.shape):
+        integers, steps = (part[block, row] for part in tried[best[block, row]])
+        np.testing.assert_array_equal(found[0][block, row], integers)
+        assert found[1][block, row] == steps
 
 
 def test_weights_of_zero_keep_their_scales():

@@ -7,6 +7,7 @@ from tests.graphs import Builder
 from tests.ops.quantised import constant, f32, s8
 from tinyrt.ir import DType
 from tinyrt.ops.reshape import ReshapeAttrs
+from tinyrt.report.facts import Histogram
 from tinyrt.report.histograms import Counts, activation_histograms
 
 STEPS = np.array([-128, -127, -127, 0, 127], np.int8)
@@ -22,6 +23,15 @@ def test_the_ends_are_those_of_activations_and_of_weights(value, at_low):
     found = counts.histogram()
     assert (found.op, sum(found.counts)) == (3, 5)
     assert (found.at_low, found.at_high) == (at_low, 1)
+
+
+def test_pieces_are_added_up():
+    counts = Counts(s8(5), 3)
+    for piece in (STEPS, np.array([[-128, 127], [-128, 126]], np.int8), np.array([5], np.int8)):
+        counts.add(piece)
+    bins = [0] * 32
+    bins[0], bins[16], bins[31] = 5, 2, 3
+    assert counts.histogram() == Histogram("", 3, -128.5, 127.5, tuple(bins), 3, 2)
 
 
 def test_what_is_no_number_is_left_out():

@@ -72,11 +72,12 @@ def test_the_share_to_choose_by_is_one(share):
         Problem.of(blobs(), share)
 
 
-def test_answers_that_are_not_finite_are_no_class():
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
+def test_answers_that_are_not_finite_are_no_class(odd):
     problem = Problem.of(blobs(30))
     answers = np.eye(3)[problem.y]
     assert verdict(answers, problem.y, problem).score == 1.0
-    answers[2, 1] = np.nan
+    answers[2, 1] = odd
     with pytest.raises(DataError, match="answers of the trained network are not finite"):
         verdict(answers, problem.y, problem)
 

@@ -311,12 +311,16 @@ def refused():
     state, image = to_torch(net, input_shape=(2, 2, 1)), {"input_shape": (2, 2, 1)}
     less = {k: v for k, v in state.items() if k != "dense.bias"}
     small = state | {"conv.weight": np.zeros((3, 1, 3, 2), np.float32)}
+    flat = state | {"conv.weight": state["conv.weight"].reshape(27)}
+    turned = state | {"dense.weight": state["dense.weight"].T}
     mixed = Bidirectional(LSTM(2, 2, rng=rng), Linear(2, 2, rng=rng))
     return {
         "image": (net, state, {}, DataError, "input_shape, to see it by"),
         "norm": (normed, {}, image, DataError, r"reads \(2, 2, 3\) that were flattened, but not"),
         "name": (net, less | {"x": 1}, image, DataError, r"missing \['dense.bias'\].*\['x'\]"),
         "shape": (net, small, image, ShapeError, r"'conv.weight' has shape \(3, 1, 3, 2\)"),
+        "flat": (net, flat, image, ShapeError, r"'conv.weight' has shape \(27,\)"),
+        "turned": (net, turned, image, ShapeError, r"'dense.weight' has shape \(12, 2\)"),
         "size": (net, state, {"flattened": {"dense": (2, 3, 3)}}, ShapeError, "reads 12 elements"),
         "layer": (net, state, {"flattened": {"dens": (2, 2, 3)}}, DataError, "dense layer 'dens'"),
         "own": (Sequential(own=Own()), {}, {}, UnsupportedError, "has for 'own.scale' is not"),
@@ -324,7 +328,7 @@ def refused():
     }
 
 
-REFUSED = ("image", "norm", "name", "shape", "size", "layer", "own", "ends")
+REFUSED = ("image", "norm", "name", "shape", "flat", "turned", "size", "layer", "own", "ends")
 """By name, since loops would be compiled for networks while tests are collected."""
 
 
