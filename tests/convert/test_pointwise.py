@@ -5,9 +5,12 @@ import pytest
 
 from tests.graphs import Builder
 from tinyrt.convert.pointwise import gather, spread
+from tinyrt.ops import OPS
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.mul import MulAttrs
+from tinyrt.ops.pointwise import PointwiseAttrs, Step
 from tinyrt.ops.shared.evaluate import evaluate
+from tinyrt.ops.shared.spec import NoAttrs
 
 
 def steps():
@@ -38,3 +41,19 @@ def test_regions_that_are_not_accepted_stay():
     graph = steps()
     assert gather(graph, lambda region: False) is graph
     assert gather(graph, lambda region: True, lambda node: node.op == "relu").nodes != graph.nodes
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_steps_are_computed_in_the_inputs_precision(dtype):
+    """Constants, too: no float32 is 0.1, or a third."""
+    steps = (
+        Step("add", AddAttrs(), (0, 0.1)),
+        Step("mul", MulAttrs(), (1 / 3, 1)),
+        Step("sub", AddAttrs(), (2, 0)),
+        Step("relu", NoAttrs(), (3,)),
+    )
+    x = np.random.default_rng(0).normal(size=(3, 5)).astype(dtype)
+    tenth, third = dtype(0.1), dtype(1 / 3)
+    wanted = np.maximum(third * (x + tenth) - x, dtype(0))
+    ref = OPS["pointwise"].ref_f32
+    np.testing.assert_array_equal(ref(PointwiseAttrs(steps), x), wanted, strict=True)

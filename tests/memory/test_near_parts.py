@@ -14,7 +14,7 @@ from tinyrt.memory import check_plan, plan_memory
 from tinyrt.memory.check.contents import Content, Run, joined
 from tinyrt.memory.kernels import NoKernels
 from tinyrt.memory.lifetimes import Buffer
-from tinyrt.memory.placing.exact import search
+from tinyrt.memory.placing.exact import _Search, search
 from tinyrt.memory.placing.place import _give_back
 from tinyrt.memory.placing.problem import Problem
 from tinyrt.memory.placing.ties import slice_offset
@@ -137,6 +137,26 @@ def test_a_search_from_any_placement_ends_with_a_whole_one(seed):
     best = min(_lowest(problem, order) for order in permutations(range(len(found))))
     assert proven
     assert problem.size(at) == best < problem.size(start)
+
+
+def test_what_was_placed_matters_while_it_reaches_into_what_is_left():
+    """And while it lives at the same time as something that is left."""
+    lives = {
+        "below": (32, 0, 6),
+        "up to the least": (16, 0, 6),
+        "across it": (32, 0, 1),
+        "from it on": (16, 2, 3),
+        "above it": (16, 1, 2),
+        "across it, at another time": (32, 5, 6),
+        "left": (16, 0, 3),
+        "left, too": (16, 3, 4),
+    }
+    found = [Buffer((name,), *parts) for name, parts in lives.items()]
+    problem = Problem(found, {})
+    run = _Search(problem, {i: 1000 * i for i in range(len(found))}, 0, 1)
+    at = {0: 0, 1: 32, 2: 32, 3: 48, 4: 64, 5: 32}
+    state = run._state(at, {6: 48, 7: 64}, 48)
+    assert state == (48, frozenset({6, 7}), frozenset({(2, 32), (3, 48), (4, 64)}))
 
 
 def _lowest(problem, order):
