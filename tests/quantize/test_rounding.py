@@ -11,7 +11,12 @@ from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
 from tinyrt.quantize.methods import layerwise, rounding
-from tinyrt.quantize.methods.rounding import round_weights, round_with_scales, second_moments
+from tinyrt.quantize.methods.rounding import (
+    TURNS,
+    round_weights,
+    round_with_scales,
+    second_moments,
+)
 from tinyrt.quantize.methods.triangular import inverse_root
 
 
@@ -83,6 +88,22 @@ def test_rounding_is_mostly_the_best_of_all_integers(seed, most):
         assert best - 1e-9 <= errors[block, row] <= plain[block, row] + 1e-9
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_no_step_of_one_weight_would_make_rounded_ones_better(seed):
+    rng, taps = np.random.default_rng(seed), 7
+    moments, weights = _moments(taps, seed=seed), rng.normal(size=(2, 20, taps))
+    scales = np.abs(weights).max(axis=2) / 5
+    found = round_weights(weights, scales, moments, 5)
+    assert np.abs(found).max() == 5
+    errors = _errors(weights, scales, moments, found)
+    for tap, step in itertools.product(range(taps), (-1, 1)):
+        other = found.copy()
+        other[..., tap] += step
+        allowed = np.abs(other[..., tap]) <= 5
+        worse = _errors(weights, scales, moments, other) >= errors - 1e-9
+        assert (worse | ~allowed).all()
+
+
 def test_weights_move_by_several_steps_where_their_inputs_are_alike():
     """Two inputs that are nearly one: only the sum of their weights matters."""
     moments = np.array([[[1.0, 0.999], [0.999, 1.0]]])
@@ -118,14 +139,12 @@ def test_few_bits_get_scales_that_cost_less(seed, tied):
         assert (near >= errors).mean() >= 0.8
 
 
-@pytest.mark.parametrize("tied", [False, True])
-@pytest.mark.parametrize("seed", range(3))
-def test_integers_and_scales_are_the_best_that_were_rounded_together(seed, tied, monkeypatch):
-    rng, most = np.random.default_rng(seed), 2
+def _in_turns(seed, tied, monkeypatch):
+    """Weights, moments, steps that cut nothing off, what was rounded with which, the result."""
+    rng, most, tried = np.random.default_rng(seed), 2, []
     moments, weights = _moments(5, seed=seed), rng.standard_t(2, size=(2, 9, 5))
     scales = np.abs(weights).max(axis=2) / most
     scales = np.full_like(scales, scales.max()) if tied else scales
-    tried = []
 
     def noted(weights, scales, moments, most):
         tried.append((round_weights(weights, scales, moments, most), scales))
@@ -133,14 +152,44 @@ def test_integers_and_scales_are_the_best_that_were_rounded_together(seed, tied,
 
     monkeypatch.setattr(rounding, "round_weights", noted)
     found = round_with_scales(weights, scales, moments, most, tied)
+    return weights, moments, scales, tried, found
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_scales_begin_where_nearest_rounding_is_best(tied, monkeypatch):
+    weights, moments, scales, tried, _ = _in_turns(7, tied, monkeypatch)
+    shrunk = scales * np.linspace(1, 0.5, 26)[:, None, None]
+    errors = np.array(
+        [_errors(weights, s, moments, np.rint(weights / s[..., None]).clip(-2, 2)) for s in shrunk]
+    )
+    if tied:
+        errors = np.broadcast_to(errors.sum(axis=(1, 2))[:, None, None], errors.shape)
+    first = np.take_along_axis(shrunk, errors.argmin(axis=0)[None], 0)[0]
+    np.testing.assert_array_equal(tried[0][1], first.astype(np.float32))
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_integers_and_scales_are_the_best_that_were_rounded_together(seed, tied, monkeypatch):
+    """Each turn's scales are those with the least error of the best integers so far."""
+    weights, moments, _, tried, found = _in_turns(seed, tied, monkeypatch)
+    assert len(tried) == 1 + TURNS
     errors = np.array([_errors(weights, s, moments, n) for n, s in tried])
     if tied:
         errors = np.broadcast_to(errors.sum(axis=(1, 2))[:, None, None], errors.shape)
-    best = errors.argmin(axis=0)
-    for block, row in np.ndindex(best.shape):
-        integers, steps = (part[block, row] for part in tried[best[block, row]])
-        np.testing.assert_array_equal(found[0][block, row], integers)
-        assert found[1][block, row] == steps
+    for count in range(1, len(tried) + 1):
+        best = errors[:count].argmin(axis=0)[None]
+        integers = np.take_along_axis(np.array([n for n, _ in tried]), best[..., None], 0)[0]
+        steps = np.take_along_axis(np.array([s for _, s in tried]), best, 0)[0]
+        if count < len(tried):
+            gain, power = (
+                np.einsum("bok,bkl,bol->bo", integers, moments, other)
+                for other in (weights, integers.astype(float))
+            )
+            solved = gain.sum() / power.sum() if tied else gain / power
+            np.testing.assert_allclose(tried[count][1], np.broadcast_to(solved, steps.shape), 1e-6)
+    np.testing.assert_array_equal(found[0], integers, strict=True)
+    np.testing.assert_array_equal(found[1], steps, strict=True)
 
 
 def test_weights_of_zero_keep_their_scales():
