@@ -163,7 +163,7 @@ def of_old(
     return helper.make_model(graph, opset_imports=opsets, ir_version=3)
 
 
-@pytest.mark.parametrize("domain", ["", "ai.onnx"])
+@pytest.mark.parametrize("domain", ["", "ai.onnx"], ids=["unnamed", "named"])
 def test_older_operator_sets_become_the_oldest_one(domain, tmp_path):
     """Set 6 has the axis at which the smaller operand begins, and the mode of a dropout."""
     path = tmp_path / "old.onnx"
