@@ -151,6 +151,27 @@ def test_external_weights_are_read(tmp_path):
     np.testing.assert_array_equal(found, wanted)
 
 
+def test_external_weights_reach_from_their_offset_to_the_end_of_the_file(tmp_path):
+    inner = write(tmp_path / "inner.onnx", small_net().model("t3").SerializeToString())
+    weights = read_onnx(inner).value("c2").data
+    for extra, offset in ((b"", 0), (bytes(range(20)), 20)):
+        path = external(tmp_path, offset=offset, length=None)
+        file = tmp_path / "weights.bin"
+        file.write_bytes(extra + file.read_bytes())
+        np.testing.assert_array_equal(read_onnx(path).value("c2").data, weights)
+    file.write_bytes(file.read_bytes() + b"!")
+    refused(path, ModelFormatError, "577 bytes", "576 bytes")
+    path = external(tmp_path, offset=577, length=None)
+    refused(path, ModelFormatError, "0 bytes", "576 bytes")
+
+
+def test_external_weights_that_end_behind_the_file(tmp_path):
+    """So many bytes as they have to be, of which the file has all but one from the offset on."""
+    path = external(tmp_path, offset=1)
+    refused(path, ModelFormatError, "575 bytes in 'weights.bin'", "576 bytes")
+    refused(external(tmp_path, offset=600), ModelFormatError, "0 bytes in 'weights.bin'")
+
+
 def test_missing_external_weights(tmp_path):
     path = external(tmp_path)
     (tmp_path / "weights.bin").unlink()

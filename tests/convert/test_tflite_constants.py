@@ -94,6 +94,25 @@ REFUSED = {
         ModelFormatError,
         "FILL of",
     ),
+    "a number without a scale": (
+        single("FILL", [i32("n", 2), T("x", (), "INT8"), s8("y", 2)]),
+        ModelFormatError,
+        r"FILL of \[2\] with 'x' s8\[\]",
+    ),
+    "a result without a scale": (
+        single("FILL", [i32("n", 2), s8("x"), T("y", (2,), "INT8")]),
+        ModelFormatError,
+        r"FILL of \[2\] with 'x' s8\[\]",
+    ),
+    "a constant without a scale": (
+        beside(
+            Op("FILL", ["n", "k"], ["h"]),
+            tensors=[i32("n", 3), T("k", (), "INT8", np.array(9, np.int8)), s8("h", 3)],
+            ports=[s8("x", 2, 3), s8("y", 2, 3)],
+        ),
+        ModelFormatError,
+        r"FILL of \[3\] with 'k' s8\[\]",
+    ),
 }
 
 
@@ -102,4 +121,4 @@ def test_what_makes_no_sense_is_refused(kind):
     data, error, says = REFUSED[kind]
     with pytest.raises(error, match=says) as caught:
         parse_tflite(data)
-    assert caught.value.expected
+    assert caught.value.expected == "sizes of at least 1, and one number of the output's type"

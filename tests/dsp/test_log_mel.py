@@ -234,6 +234,15 @@ def test_triangles_are_near_their_definition():
         assert np.abs(weights[1:-1] / 4096 - floats.filters(front)).max() < 0.6 / 4096
 
 
+@pytest.mark.parametrize(("lower", "upper"), [(125, 8_000), (300, 300), (301, 300)])
+def test_bands_end_above_their_begin_and_below_half_the_rate(lower, upper):
+    """Options alone are refused, before any table is made of them."""
+    with pytest.raises(DataError, match=f"the option upper_hz is {upper}") as caught:
+        LogMel(lower_hz=lower, upper_hz=upper)
+    assert caught.value.expected == "more than lower_hz, and less than half the sample rate"
+    assert LogMel(lower_hz=300, upper_hz=7_999.5).upper_hz == 7_999.5
+
+
 def test_features_follow_what_is_heard():
     front = LogMel()
     quiet, loud = (LogMelStream(front).push(sound("words", 6, 9_000) // d) for d in (8, 1))

@@ -9,8 +9,9 @@ from tests.graphs import Builder
 from tests.report.made import reported
 from tinyrt.api import inspect_model
 from tinyrt.api.inspection import inspect_graph
-from tinyrt.backends.c.choice import KERNELS
+from tinyrt.backends.c.choice import KERNELS, find
 from tinyrt.backends.c.planning import CKernels
+from tinyrt.backends.c.reasons import reason
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.decibels import CEILING_DB
 from tinyrt.export import find_core
@@ -20,8 +21,8 @@ from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.report import render_page
 from tinyrt.report.compare import compared
-from tinyrt.report.facts import Quality
-from tinyrt.report.gather import arena_of, by_kernel
+from tinyrt.report.facts import OpOnCore, Quality
+from tinyrt.report.gather import _ops, arena_of, by_kernel
 from tinyrt.report.graph import draw_graph
 from tinyrt.report.histograms import weight_histograms
 from tinyrt.report.models import graph_facts
@@ -66,6 +67,22 @@ def test_ops_without_costs_and_bars():
     ops = tuple(replace(model.ops[0], index=i) for i in range(MAX_BARS + 3))
     section = section_of(replace(model, ops=ops, cores=()), Shading((1,) * len(ops), ""))
     assert (len(section["bars"]), section["more_bars"], section["rest"]) == (MAX_BARS, 3, 0)
+
+
+def test_what_others_cost_is_told_of_ops_whose_own_costs_are_none_or_unknown():
+    costs = [(0, 5), (None, 7), (9, None), (9, 0), (None, None), (3, 4)]
+    b, y = Builder((1, 8)), "x"
+    for _ in costs:
+        y = b.op("relu", (y,))
+    target = target_of(find_core("m4"), Optimize.SIZE)
+    inspection = inspect_graph(b.graph(y), CKernels(target))
+    node = next(inspection.graph.bound())
+    kernel = find(node, target)
+    told = kernel.name, reason(node, kernel, target.isa)
+    assert list(_ops(inspection, target, costs)) == [
+        OpOnCore(*pair, op.arena_bytes, *told)
+        for pair, op in zip(costs, inspection.ops, strict=True)
+    ]
 
 
 @pytest.mark.parametrize("computed", [False, True])

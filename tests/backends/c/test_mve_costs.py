@@ -65,8 +65,8 @@ PLANES = {
 """Name -> rows and columns, strides, padding, windows from a group to the next, instructions."""
 
 
-def depthwise(sides, attrs, kernel=(3, 3)):
-    shapes = ((1, *sides, 16), (1, *kernel, 16), (16,))
+def depthwise(sides, attrs, kernel=(3, 3), channels=16, images=1):
+    shapes = ((images, *sides, channels), (1, *kernel, channels), (channels,))
     case = Case("depthwise_conv2d", attrs, shapes, frozenset({1, 2}))
     node = build_s8(case, np.random.default_rng(0)).graph.bind(0)
     return node, window_of(attrs, node.input(0).shape, node.input(1).shape)
@@ -91,6 +91,19 @@ def test_every_loop_of_one_channel_is_counted(sides, stride, padding, positions,
     copy = planes.plane_bytes(window.out[0])
     set_up = 130 + 14 * places + copy + 48
     assert planes_cost(node, planes, SIGNED) == CALL + set_up + 2 * block
+
+
+@pytest.mark.parametrize(("channels", "eights"), [(1, 1), (8, 1), (9, 2), (20, 3), (25, 4)])
+def test_channels_that_fill_no_eight_cost_as_eight_do(channels, eights):
+    attrs = DepthwiseConv2dAttrs(padding="VALID")
+    node, window = depthwise((5, 5), attrs, channels=channels)
+    planes = planes_of(node, window)
+    block = PLANES["one band"][-1]
+    assert planes_cost(node, planes, SIGNED) == CALL + planes.set_up() + eights * block
+    _, block, filled = CASES["three by three points"]
+    assert eights_cost(node, window) == CALL + 150 + filled + eights * block
+    two, _ = depthwise((5, 5), attrs, channels=channels, images=2)
+    assert planes_cost(two, planes, SIGNED) == element_cost(two)
 
 
 @pytest.mark.parametrize(
