@@ -1,6 +1,6 @@
 """Calls in parts: how long they are."""
 
-from itertools import combinations, pairwise
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from tinyrt.backends.c.parts import edit
 from tinyrt.backends.c.parts.channels import starts_of_runs
 from tinyrt.backends.c.parts.cutting import MARGIN, Part, cut_of, divided
 from tinyrt.backends.c.parts.edit import Cut, edited, params_of
-from tinyrt.backends.c.parts.rows import pixels, pixels_of_fours, vector_lines
+from tinyrt.backends.c.parts.rows import vector_lines
 from tinyrt.ir import DType, QParams, Value
 
 SCALAR = InstructionSet.SCALAR
@@ -157,61 +157,6 @@ def test_rows_read_what_lies_under_their_windows():
         assert (p["window"]["pad_top"], p["window"]["pad_left"]) == (pad, 1)
         _, x, y = part.args
         assert (x.skip, y.skip) == (first * 6 * 8, start * 6 * 4)
-
-
-def written_and_read(part, whole):
-    """Pixels of a part of a convolution: by where it writes, and by the windows it reads."""
-    p, inner = params_of(part), params_of(whole)["window"]
-    x, y = (arg for arg in part.args if isinstance(arg, Place))
-    numbers = [int(arg.value) for arg in part.args if isinstance(arg, Number)]
-    wide = params_of(whole)["y"]["w"]
-    line, column = divmod(x.skip // p["x"]["c"], p["x"]["w"])
-    row = line + inner["pad_top"] - p["window"]["pad_top"]
-    column += inner["pad_left"] - p["window"]["pad_left"]
-    first, count = numbers or (0, p["y"]["h"] * p["y"]["w"])
-    written, rest = divmod(y.skip, p["y"]["c"])
-    assert rest == 0
-    assert row + -(-(first + count) // wide) <= line + p["x"]["h"] + (line + p["x"]["h"] == 40)
-    return range(written, written + count), row * wide + column + first
-
-
-@pytest.mark.parametrize(
-    ("function", "high", "wide", "together"),
-    [
-        ("window_four_s8", 5, 6, 4),
-        ("window_four_s8", 3, 5, 4),
-        ("window_block_s8", 2, 5, 2),
-        ("window_block_s8", 2, 7, 2),
-    ],
-)
-def test_parts_of_parts_are_the_pixels_from_their_first_to_their_last(
-    function, high, wide, together
-):
-    """Each cut from each unit to each later one, then once more: of pixels, or of rows of them."""
-    sizes = {
-        "x": {"n": 1, "h": high, "w": wide, "c": 8},
-        "y": {"n": 1, "h": high, "w": wide, "c": 4},
-    }
-    whole = plain(function, **IMAGES | sizes)
-    cut = cut_of(whole, SCALAR, False)
-    by_pixels = pixels_of_fours if together == 4 else pixels
-    total = high * wide
-    assert cut.units == -(-total // together)
-    for a, b in combinations(range(cut.units + 1), 2):
-        part = cut.part(a, b)
-        first, end = a * together, min(b * together, total)
-        assert written_and_read(part, whole) == (range(first, end), first)
-        rows = {4: first % wide == end % wide == 0, 2: first // wide == (end - 1) // wide}
-        assert ("_pixels_" in part.function) is not rows[together]
-        again = not rows[together] and by_pixels(part)
-        if not again:
-            continue
-        step = 4 if together == 4 else 1
-        assert again.units == -(-(end - first) // step)
-        for c, d in combinations(range(again.units + 1), 2):
-            begin = first + c * step
-            found = written_and_read(again.part(c, d), whole)
-            assert found == (range(begin, min(first + d * step, end)), begin)
 
 
 def test_pixels_of_a_row_begin_at_the_first_window_that_lies_inside():
