@@ -15,8 +15,8 @@ from tinyrt.backends.c.parts.rows import pixels, pixels_of_fours
 def sized(function, high, wide, *args, images=1, **others):
     """A call whose input and output have so many rows and columns."""
     sizes = {"n": images, "h": high, "w": wide}
-    fields = IMAGES | {"x": sizes | {"c": 8}, "y": sizes | {"c": 4}} | others
-    return plain(function, *args, **fields)
+    fields = {"x": sizes | {"c": 8}, "y": sizes | {"c": 4}} | others
+    return plain(function, *args, **IMAGES | fields)
 
 
 def skips(part):
@@ -74,6 +74,16 @@ def test_parts_of_parts_are_the_pixels_from_their_first_to_their_last(
             begin = first + c * step
             found = written_and_read(again.part(c, d), whole)
             assert found == (range(begin, min(first + d * step, end)), begin)
+
+
+@pytest.mark.parametrize(
+    ("high", "wide", "units"), [(1, 4, None), (1, 9, 3), (1, 12, 3), (4, 8, 4), (2, 6, 3)]
+)
+def test_the_last_of_four_pixels_costs_as_four(high, wide, units):
+    """Of a row; of rows of fours these are cut one by one, of others pixels."""
+    cut = rows.fours(sized("window_four_s8", high, wide))
+    assert (cut and (cut.units, cut.last)) == (units and (units, 1))
+    assert rows.fours(sized("window_four_s8", high, wide, images=2)) is None
 
 
 @pytest.mark.parametrize(
@@ -136,6 +146,8 @@ def test_points_of_a_row_begin_anew_where_all_that_are_read_at_once_lie_inside(e
     p = params_of(part)
     assert (p["y"]["w"], p["window"]["pad_left"]) == (1, 0 if inside else 3 - end)
     assert skips(rows._points(sized("winograd_s8", 1, 10), 8, 9))[0] == 7 * 8
+    last = rows.tiles(sized("winograd_s8", 1, 9, x=IMAGES["x"] | {"h": 1, "w": 12})).part(2, 3)
+    assert skips(last) == (0, 4 * 8)
 
 
 @pytest.mark.parametrize(
