@@ -19,6 +19,7 @@ from tinyrt.export.target import Optimize, target_of
 from tinyrt.ir import DType, Graph, Value
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.fully_connected import FullyConnectedAttrs
+from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.report import render_page
 from tinyrt.report.compare import compared
 from tinyrt.report.facts import OpOnCore, Quality
@@ -83,6 +84,21 @@ def test_what_others_cost_is_told_of_ops_whose_own_costs_are_none_or_unknown():
         OpOnCore(*pair, op.arena_bytes, *told)
         for pair, op in zip(costs, inspection.ops, strict=True)
     ]
+
+
+def test_an_op_whose_output_is_its_input_costs_nothing_and_no_op_does_on_this_machine():
+    b = Builder((1, 8))
+    y = b.op("relu", (b.op("reshape", (b.op("relu", ("x",)),), ReshapeAttrs((2, 4))),))
+    core = find_core("m4")
+    inspection = inspect_graph(b.graph(y), CKernels(target_of(core, Optimize.SIZE)))
+    assert inspection.plan.idle == {1}
+    found = by_kernel(replace(inspection, core=core.name))
+    costs = [op.instructions for op in found.ops]
+    assert costs == [costs[0], 0, costs[0]]
+    assert found.instructions == pytest.approx(2 * costs[0], abs=1)
+    assert found.instructions_per_mac is None
+    host = by_kernel(replace(inspection, core="host"))
+    assert (host.instructions, [op.instructions for op in host.ops]) == (None, [None] * 3)
 
 
 @pytest.mark.parametrize("computed", [False, True])
