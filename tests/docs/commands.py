@@ -3,8 +3,9 @@
 A program of a few lines hands its arguments, folder, variables and streams to that process, which
 forks, and waits for the status. So an example takes half a second less; what it says and writes is
 the same. What it compiles is shared with other tests. Python examples likewise are copies of a
-process that has imported what tinyrt needs, and nothing of tinyrt: what an example does not import,
-it does not have. ``python -m tests.docs.commands NAME FOLDER OBJECTS`` is such a process.
+process that has imported packages that tinyrt needs, and nothing of tinyrt: what an example does
+not import, it does not have. ``python -m tests.docs.commands NAME FOLDER OBJECTS`` is such a
+process.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ IMPORTED = {
         *("tinyrt.search", "tinyrt.search.optuna_parts", "optuna.importance"),
         *("typer._adapters",),
     ),
-    PYTHON: ("numpy", "numba"),
+    PYTHON: (
+        *("numpy", "numba", "scipy.stats", "sklearn.ensemble", "sklearn.datasets", "tflite"),
+        *("optuna.importance", "narwhals", "jinja2", "rich.progress", "rich.table"),
+    ),
 }
 """Program -> what its process has imported."""
 MAX_REQUEST = 1 << 20
