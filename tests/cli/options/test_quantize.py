@@ -85,7 +85,10 @@ CHOICES = [
         if c is not Calibrator.MINMAX
     ),
     Choice(
-        "--preset best --calibrator entropy", replace(BEST, calibrator=Calibrator.ENTROPY), BEST
+        "--preset best --calibrator entropy",
+        replace(BEST, calibrator=Calibrator.ENTROPY),
+        BEST,
+        long_tails(),
     ),
     Choice(
         "--preset fast --calibrator percentile --percentile 90",
