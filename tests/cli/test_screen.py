@@ -100,23 +100,28 @@ def test_pages_show_nothing_of_a_name_but_harmless_characters(tmp_path, first):
     assert plain_page != render_page(found)
 
 
-@pytest.mark.parametrize("name", [*ATTACKS, *LONG])
-def test_debug_pages_likewise(tmp_path, name):
+def test_debug_pages_likewise(tmp_path):
     """Of layers, and of the file, as far as a file can be called so."""
     figures = dict.fromkeys(LayerReport.__dataclass_fields__, 1.0)
     fields = dict.fromkeys(DebugReport.__dataclass_fields__, 1.0)
     net, samples = tmp_path / "net.tflite", np.zeros((2, 8, 8, 3), np.float32)
     save_tflite(small_cnn(), net)
-    pages = []
-    for called in (name, clean(name, MAX_SHOWN)):
-        layer = LayerReport(
-            **figures | {"index": 0, "name": called, "op": "add", "cause": "c", "cure": "d"}
+    names = [*ATTACKS, *LONG]
+    harmless_names, pages = [clean(name, MAX_SHOWN) for name in names], []
+    for called in (names, harmless_names):
+        layers = tuple(
+            LayerReport(
+                **figures | {"index": 0, "name": each, "op": "add", "cause": "c", "cure": "d"}
+            )
+            for each in called
         )
-        report = DebugReport(**fields | {"layers": (layer,), "samples": 1, "equalized": False})
+        report = DebugReport(**fields | {"layers": layers, "samples": 1, "equalized": False})
         page = write_debug_page(net, samples, report, tmp_path / "page.html")
         pages.append(page.read_text(encoding="utf-8"))
     assert pages[0] == pages[1]
-    assert clean(name, MAX_SHOWN) in pages[0]
+    for shown in set(harmless_names):
+        count = sum(shown in each for each in harmless_names)
+        assert pages[0].count(shown) >= count, shown
 
 
 @shows("inspect", "whole")
