@@ -199,7 +199,7 @@ def models(tmp_path):
 
 COMMANDS = {
     "convert": ("convert", "net.tflite", "-o", "place/out"),
-    "quantize": ("quantize", *"net.tflite -c cnn.npz -o place/out --preset fast".split()),
+    "quantize": ("quantize", "net.tflite", "-c", "cnn.npz", "-o", "place/out", "--preset", "fast"),
     "run": ("run", "q.tflite", "-i", "dense.npz", "-o", "place/out", "--backend", "reference"),
     "inspect": ("inspect", "q.tflite", "--html", "place/out"),
 }
