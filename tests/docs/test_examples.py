@@ -56,7 +56,7 @@ ALIKE = {
     "emulate.md": ("--workers 2",),
     "qat.md": (
         *("-o half.tflite", "-o sparse.tflite", "-o int4.tflite", "-o mixed.tflite"),
-        *("-o fits.tflite", "-o small.tflite"),
+        "-o small.tflite",
     ),
     "quantize.md": ("-o narrow.tflite", "-o auto.tflite", "-o good.tflite"),
     "run.md": ("--seconds 0.2 --cycles --core m4",),
