@@ -2,6 +2,7 @@
 
 import builtins
 
+import numpy as np
 import pytest
 
 from tools.differing.places import Places
@@ -167,6 +168,8 @@ def test_arguments_and_attributes_are_told_where_they_differ(places):
 
 def test_what_numba_compiles_and_what_is_never_computed_twice_stays(places):
     source = """
+import numpy as np
+
 def compiled(function):
     return function
 
@@ -187,9 +190,15 @@ def made_by_a_call():
 
 def twice():
     return 0 <= len(calls()) <= 1
+
+def arrays(x):
+    return np.floor(x), np.max(x, 0)
 """
     _, noting = both(places, source)
     assert noting["least"](1, 2) == 1
     assert noting["made_by_a_call"]()(1, 2) == 2
     assert noting["twice"]() is True
-    assert untold(places) == []
+    whole, greatest = noting["arrays"](np.array([[1.0, 2.0]]))
+    assert whole.tolist() == [[1.0, 2.0]]
+    assert greatest.tolist() == [1.0, 2.0]
+    assert untold(places) == ["floor: np.floor(x)"]

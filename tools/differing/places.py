@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 import operator
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -55,12 +54,8 @@ MATTERS: dict[str, Callable[[Any, Any], Any]] = {
 }
 """Where the second operand is not as if it were not there, and a quotient is not whole."""
 SYMMETRIC = ("Add", "Mult")
-ROUND: dict[str, Callable[[Any], Any]] = {
-    "abs": abs,
-    "ceil": math.ceil,
-    "floor": math.floor,
-    "round": round,
-}
+ROUND = ("abs", "ceil", "floor", "round")
+"""Functions of Python, of ``math`` or of NumPy."""
 NUMBERS = (int, float, np.number, np.ndarray)
 
 
@@ -180,9 +175,9 @@ class Places:
                 self.told.add((*place, None))
             yield item
 
-    def rounded(self, place: Place, kind: str, value: Any) -> Any:
+    def rounded(self, place: Place, function: Callable[[Any], Any], value: Any) -> Any:
         """A number rounded, or without its sign: told where that changes it."""
-        found = ROUND[kind](value)
+        found = function(value)
         self._note(place, None, lambda: found != value)
         return found
 

@@ -195,12 +195,13 @@ class _Expressions(ast.NodeTransformer):
             keyword.value = self.visit(keyword.value)
         name = _function(function)
         positional = bool(given) and not any(isinstance(a, ast.Starred) for a in given)
-        if name in ("max", "min") and positional and len(given) > 1 and not node.keywords:
+        is_limit = _is_builtin(function, "max", "min") and not node.keywords
+        if is_limit and positional and len(given) > 1:
             arguments = [ast.Constant(name), *node.args]
             return self._noted("best", node, text, arguments, kind=name, which=range(len(given)))
         if name in ROUND and positional and len(given) == 1 and not node.keywords:
-            return self._noted("rounded", node, text, [ast.Constant(name), *node.args], kind=name)
-        if name == "sorted" and positional:
+            return self._noted("rounded", node, text, [node.func, *node.args], kind=name)
+        if _is_builtin(function, "sorted") and positional:
             call = self._noted("ordered", node, text, node.args)
             assert isinstance(call, ast.Call)
             call.keywords = node.keywords
@@ -237,6 +238,11 @@ def _defaults(arguments: ast.arguments) -> list[tuple[ast.arg, ast.expr]]:
         *zip(last, arguments.defaults, strict=True),
         *((a, d) for a, d in named if d is not None),
     ]
+
+
+def _is_builtin(function: ast.expr, *names: str) -> bool:
+    """Whether a call is of one of these: ``np.max`` takes an axis, and not a second value."""
+    return isinstance(function, ast.Name) and function.id in names
 
 
 def _compiled_by_calls(tree: ast.Module) -> set[str]:
