@@ -40,6 +40,10 @@ DIGEST = re.compile(r"(?<![0-9a-zA-Z])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,64}(?![
 
 TIME = re.compile(r"(?<![\w.])[\d.]+ ?(ns|µs|us|ms|s|seconds|minutes)\b")
 
+LINE = re.compile(r"(\.py\"?, line )\d+")
+FRAMES = re.compile(r"(Traceback \(most recent call last\):\n)(?: .*\n)+")
+"""Where Python's code lies, which moves."""
+
 WRITTEN = {".c", ".h", ".txt", ".json", ".md", ".html", ".mk", ".ld", ".csv", ".yaml", ""}
 """Suffixes of files that hold text."""
 
@@ -58,7 +62,8 @@ def normal(text: str, base: str) -> str:
     for folder, name in ((os.environ.get("TINYRT_ZOO"), "ZOO"), (str(PACKAGE.parent), "ROOT")):
         text = text.replace(folder, name) if folder else text
     text = re.sub(r"0x[0-9a-f]{6,}", "0x...", text)
-    text = text.replace(tinyrt.__version__, "VERSION")
+    text = FRAMES.sub(r"\1", text.replace(tinyrt.__version__, "VERSION"))
+    text = LINE.sub(r"\1N", text)
     text = TIME.sub(r"N \1", DIGEST.sub("DIGEST", text))
     # Half a pair of surrogates, as damaged files and names of scratch memory have, is no UTF-8.
     return text.encode(errors="backslashreplace").decode()
