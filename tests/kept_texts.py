@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
@@ -75,8 +76,13 @@ class _File:
         beside = [place / name for name in INCLUDE.findall(text) for place in folders]
         text = text.replace(f"_{identity}_", f"_{NO_IDENTITY}_")
         text = text.replace(f"export {identity} */", f"export {NO_IDENTITY} */")
-        names = {line[1]: line[0] for line in NAME.finditer(text)}
-        bare = NAME.sub("", text) if names else text
-        digest = hashlib.sha256(bare.encode()).hexdigest()
         included = [file.resolve() for file in beside if file.is_file()]
-        return cls(digest, names, {*WORD.findall(bare)}, included)
+        return cls(*_said(text), included)
+
+
+@lru_cache(2048)
+def _said(text: str) -> tuple[str, dict[str, str], set[str]]:
+    """A text's digest, its names and its words: most exports have the same files."""
+    names = {line[1]: line[0] for line in NAME.finditer(text)}
+    bare = NAME.sub("", text) if names else text
+    return hashlib.sha256(bare.encode()).hexdigest(), names, {*WORD.findall(bare)}
