@@ -178,8 +178,12 @@ def _cut_off(
     centres: NDArray[np.float64], counts: NDArray[np.int64], ends: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """For each end, the sum of squared distances of the values beyond it."""
-    beyond = np.maximum(centres[None, :] - ends[:, None], 0.0)
-    return np.asarray((beyond**2 * counts).sum(axis=1))
+    beyond = centres[None, :] - ends[:, None]
+    # In place: new arrays of this size cost more than what is computed.
+    np.maximum(beyond, 0.0, out=beyond)
+    beyond *= beyond
+    beyond *= counts
+    return np.asarray(beyond.sum(axis=1))
 
 
 class Entropy(HistogramObserver):
