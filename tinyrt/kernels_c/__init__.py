@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent
@@ -48,6 +49,7 @@ _PROTOTYPE = re.compile(
 )
 
 
+@cache
 def source(kernel: str, isa: str = "scalar") -> Path:
     """The file of a kernel: it is named like the function.
 
@@ -57,6 +59,7 @@ def source(kernel: str, isa: str = "scalar") -> Path:
     return own if own.is_file() else SRC / f"{kernel}.c"
 
 
+@cache
 def header(name: str, isa: str = "scalar") -> Path:
     """The file of a header, by its name."""
     places = [folder / name for folder in header_folders(isa)]
@@ -75,7 +78,7 @@ def _file_of(kernel: str, isa: str) -> Path:
 
 def own_header(path: Path) -> str:
     """The header that declares the kernel in this source file: the first one it includes."""
-    return includes(path)[0] if path.is_file() else f"{path.stem}.h"
+    return _included(path)[0] if path.is_file() else f"{path.stem}.h"
 
 
 def includes(path: Path) -> list[str]:
@@ -83,18 +86,25 @@ def includes(path: Path) -> list[str]:
     return _INCLUDE.findall(path.read_text(encoding="utf-8"))
 
 
+@cache
+def _included(path: Path) -> tuple[str, ...]:
+    """The same for a file of the library, which stays as it is."""
+    return tuple(includes(path))
+
+
 def functions(paths: Iterable[Path]) -> list[str]:
     """The functions with external linkage that these files define or declare, sorted.
 
     A source is named like the function that it defines; others are declared in headers.
     """
-    names = set()
-    for path in paths:
-        if path.suffix == ".c":
-            names.add(path.stem)
-        else:
-            names.update(_PROTOTYPE.findall(_COMMENT.sub("", path.read_text(encoding="utf-8"))))
-    return sorted(names)
+    return sorted({name for path in paths for name in _functions_of(path)})
+
+
+@cache
+def _functions_of(path: Path) -> tuple[str, ...]:
+    if path.suffix == ".c":
+        return (path.stem,)
+    return tuple(_PROTOTYPE.findall(_COMMENT.sub("", path.read_text(encoding="utf-8"))))
 
 
 def closure(kernels: Iterable[str], isa: str = "scalar") -> list[Path]:
@@ -111,6 +121,6 @@ def closure(kernels: Iterable[str], isa: str = "scalar") -> list[Path]:
             continue
         found.add(path)
         shared = source(path.stem, isa)
-        pending += [header(name, isa) for name in includes(path)]
+        pending += [header(name, isa) for name in _included(path)]
         pending += [shared] if shared.is_file() else []
     return sorted(found, key=lambda path: path.name)

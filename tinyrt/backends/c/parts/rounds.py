@@ -180,8 +180,10 @@ def _step(a: Any, b: Any) -> Steps | None:
             return _step(a.fields, b.fields)
         case Mapping():
             return _joined(_step(a[name], b[name]) for name in a)
-        case _:
+        case np.ndarray():
             return () if np.array_equal(a, b) else None
+        case _:
+            return () if a == b else None
 
 
 def _advancing(part: Part, steps: list[int], axis: int) -> Part:
