@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.sampling import WHOLE
 from tinyrt.cluster.memory import keep_memory
 
 # Shells start what runs in the background with Ctrl-C ignored, and commands that tests start would
@@ -63,3 +64,13 @@ def pytest_collection():
     yield
     gc.freeze()
     gc.enable()
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave tests that are marked ``whole`` to ``make test-all``."""
+    if WHOLE:
+        return
+    left = [item for item in items if item.get_closest_marker("whole")]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if not item.get_closest_marker("whole")]
