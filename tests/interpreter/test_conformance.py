@@ -148,17 +148,12 @@ def test_filters_without_a_bias(backend):
         check(replace(built.graph, nodes=(bare,)), built.feeds, backend)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "op",
-    sampled(["fully_connected"], ["conv2d", "depthwise_conv2d", "fully_connected"]),
-)
-def test_kernels_for_cpus_without_vector_extensions(op, tmp_path):
+@pytest.mark.whole
+@pytest.mark.parametrize("op", ["conv2d", "depthwise_conv2d", "fully_connected"])
+def test_kernels_for_cpus_without_vector_extensions(op):
     """The same cases, compiled for the plainest CPU of this architecture."""
     test = f"{__file__}::test_random_cases[{op}-numba]"
     environment = os.environ | {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
-    # Not optimised, it compiles quickly; others must not find that in the usual cache.
-    environment |= sampled({"NUMBA_OPT": "0", "TINYRT_CACHE": str(tmp_path)}, {})
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", test]
     result = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert result.returncode == 0, result.stdout

@@ -10,9 +10,10 @@ import pytest
 
 from tests.c.floats import assert_close
 from tests.ops.build import Built
-from tests.ops.corners import FAMILIES
+from tests.ops.corners import FAMILIES, thinned
 from tests.ops.peers import real_quotient, run_peer
 from tests.ops.unsigned import answer_of_litert
+from tests.sampling import sampled
 from tinyrt.ops.shared.evaluate import evaluate
 
 pytestmark = pytest.mark.slow
@@ -50,7 +51,7 @@ def has_peer(name: str) -> bool:
 def test_references_equal_the_device(family):
     cases = {name: built for name, built in FAMILIES[family]().items() if has_peer(name)}
     assert len(cases) > 50
-    for name, built in cases.items():
+    for name, built in thinned(cases, sampled(2, 1)).items():
         op = name.split(":")[0]
         with np.errstate(all="ignore"):
             found = evaluate(built.graph, built.feeds)["out"]

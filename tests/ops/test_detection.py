@@ -11,6 +11,7 @@ from tests.convert.raw_tflite import Op, Subgraph, Tensor, build
 from tests.ops.build import single_op
 from tests.ops.cases import CASES, rng_of
 from tests.ops.corners.detecting import PLAIN, SQUARES, detecting
+from tests.sampling import sampled
 from tinyrt.budget import limited
 from tinyrt.convert.tflite.detection import BUILTIN
 from tinyrt.convert.tflite.reader import parse_tflite
@@ -77,7 +78,9 @@ def test_random_boxes_equal_tflm(block):
 @pytest.mark.parametrize("backend", ["native", "numba"])
 def test_corners_equal_the_reference_and_tflm(backend):
     """In all four outputs, behind the boxes, too; TFLM has no answer for boxes without extent."""
-    for name, built in detecting().items():
+    # Each is a library of its own with native.
+    step = sampled(5, 1) if backend == "native" else 1
+    for name, built in [*detecting().items()][::step]:
         graph = all_outputs(built)
         interpreter = Interpreter.from_graph(graph, backend=backend)
         interpreter.allocate_tensors()

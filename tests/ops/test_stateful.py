@@ -21,7 +21,7 @@ FORMS = [
     ("unidirectional_sequence_lstm", build_s8),
     ("unidirectional_sequence_lstm", build_s16),
 ]
-CASES_OF = {"reference": sampled(10, 60), "numba": sampled(10, 60), "native": 3}
+CASES_OF = {"reference": sampled(5, 60), "numba": sampled(5, 60), "native": sampled(1, 3)}
 """Backend -> cases; tests/c runs many more of the kernels of native."""
 RUNS = 4
 

@@ -36,3 +36,10 @@ def integer_corners() -> dict[str, Built]:
     """The cases of all families of integers."""
     made = [cases() for name, cases in FAMILIES.items() if name != "floats"]
     return {name: built for cases in made for name, built in cases.items()}
+
+
+def thinned(cases: Mapping[str, Built], step: int) -> dict[str, Built]:
+    """Every so many-th case, and the first one of each op."""
+    first = {name.split(":")[0]: name for name in reversed(cases)}
+    kept = {*[*cases][::step], *first.values()}
+    return {name: built for name, built in cases.items() if name in kept}
