@@ -16,6 +16,7 @@ from tests.c.host import (
 )
 from tests.export.blobs import HEADER, trained_twice, with_word, without_sha256
 from tests.export.models import dense, layer_of
+from tests.sampling import sampled
 from tinyrt import load
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.export import ExportOptions, export_c, export_graph, make_blob
@@ -224,8 +225,8 @@ def run(folder, *words):
 
 
 def test_every_byte_counts(made):
-    run(made, "flip", "a.blob")
-    run(made, "flip", "b.blob")
+    for blob in sampled(["a.blob"], ["a.blob", "b.blob"]):
+        run(made, "flip", blob)
 
 
 def test_misuse_is_a_status(made):

@@ -20,7 +20,7 @@ LAYERS, SAMPLES = sampled(12, 300), sampled(2, 10)
 @pytest.mark.parametrize(
     ("core", "build"),
     sampled(
-        [("cortex-m3", "without a sign"), ("cortex-m0", "extremes")],
+        [("cortex-m3", "without a sign")],
         [(core, build) for core in KERNELS for build in BUILDS],
     ),
 )

@@ -2,11 +2,13 @@
 
 import re
 import subprocess
+from itertools import product
 
 import pytest
 
 from tests.c.conformance import all_float_ops, all_int4_ops, all_int16_ops, all_ops
 from tests.c.host import BESIDE
+from tests.sampling import sampled
 from tinyrt import kernels_c
 from tinyrt.export import ExportOptions, export_graph
 from tinyrt.export.rows.segment import ROWS_HEADER
@@ -141,9 +143,15 @@ def test_headers_of_all_kernels_go_together(tmp_path, name):
     assert result.returncode == 0, result.stderr
 
 
+CASES = (all_ops, all_int16_ops, all_int4_ops, all_float_ops)
+CORES = ("m0", "m4", "m55", "host-avx2")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("core", ["m0", "m4", "m55", "host-avx2"])
-@pytest.mark.parametrize("cases", [all_ops, all_int16_ops, all_int4_ops, all_float_ops])
+@pytest.mark.parametrize(
+    ("cases", "core"),
+    sampled([*zip(CASES, CORES, strict=True)], [*product(CASES, CORES)]),
+)
 def test_generated_code_includes_public_headers_alone(tmp_path, cases, core):
     graph, _ = cases(range(4))
     project = export_graph(

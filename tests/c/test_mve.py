@@ -65,7 +65,7 @@ class Program:
 
 
 def ops():
-    return one_graph(of_mve(*sampled((4, 12), (40, 1))))
+    return one_graph(of_mve(*sampled((4, 24), (40, 1))))
 
 
 def floats():

@@ -1,5 +1,7 @@
 """Loops of dual-multiply cores on this machine, under sanitizers."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -17,12 +19,16 @@ from tinyrt.ops.shared.evaluate import evaluate
 
 pytestmark = pytest.mark.slow
 
+BUILDS = (relu_outputs, build_s8)
+SETS = {"nines": {"nines": nines}, "all": LAYERS}
 
-@pytest.mark.parametrize("build", [relu_outputs, build_s8])
-@pytest.mark.parametrize("layers", [{"nines": nines}, LAYERS], ids=["nines", "all"])
+
+@pytest.mark.parametrize(
+    ("layers", "build"), sampled([*zip(SETS, BUILDS, strict=True)], [*product(SETS, BUILDS)])
+)
 def test_random_layers_equal_the_references(tmp_path, layers, build):
-    graph, feeds = graph_of(layers, range(sampled(9, 150)), build)
-    if build is relu_outputs and layers is not LAYERS:
+    graph, feeds = graph_of(SETS[layers], range(sampled(9, 150)), build)
+    if build is relu_outputs and layers == "nines":
         target = target_of(find_core("cortex-m4"), Optimize.BALANCED)
         taken = sum(choose(node, target).name == KERNEL for node in graph.bound())
         assert taken > len(graph.nodes) // 2

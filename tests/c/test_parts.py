@@ -31,7 +31,7 @@ KINDS = {
 CORES = ("cortex-m0", "cortex-m3", "cortex-m4", "rv32imc")
 SAMPLE = [
     *(("cortex-m0", "fours"), ("cortex-m3", "fours without a sign")),
-    *(("cortex-m4", "layers without a sign"), ("cortex-m4", "tiles")),
+    ("cortex-m4", "tiles"),
 ]
 
 
