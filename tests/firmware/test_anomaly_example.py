@@ -101,6 +101,7 @@ def test_alarms_are_as_the_page_says(train):
     assert told_right(EXAMPLE / "pressure.tflite") == right
 
 
+@pytest.mark.whole
 def test_budgets(example):
     require_core(CORE)
     found = api.emulate_recording(example / "pressure.tflite", example / "recording.npy", core=CORE)

@@ -142,6 +142,7 @@ def test_recordings(core, tmp_path):
     assert api.emulate_recording(path, joined, core=core).bit_exact
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 def test_a_model_that_keeps_state(zoo, tmp_path):
     (first, *_) = sorted((zoo / "models" / "public").glob("micro-wake-word-models__alexa*.tflite"))

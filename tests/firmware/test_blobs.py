@@ -32,7 +32,7 @@ DEARER = {("cortex-m4", "autoencoder_ad"): 0.016}
 for each of them."""
 
 ALL = [(core, name) for core in CORES for name in MODELS]
-SAMPLE = [("cortex-m4", "dscnn_kws"), ("cortex-m55", "autoencoder_ad")]
+SAMPLE = [("cortex-m55", "autoencoder_ad")]
 NUMBER = r"([\d,]+)"
 ROW = re.compile(
     rf"^\| (\w+) \| (cortex-\w+) \| {NUMBER} \| {NUMBER} \| [\d.]+ % \| {NUMBER} \|$", re.MULTILINE

@@ -42,7 +42,7 @@ MOST_CASES = 240
 SHARE = 0.57
 """Of a board's memory for the inputs and outputs of a program."""
 
-FEW, STEP, PROGRAMS = sampled((100, 3, 1), (0, 1, None))
+FEW, STEP, PROGRAMS = sampled((60, 6, 1), (0, 1, None))
 """Most cases of a family that is run whole, every how many of others, in how many programs; those
 of few, large cases are the last."""
 

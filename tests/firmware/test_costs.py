@@ -11,6 +11,7 @@ import pytest
 from benchmarks.kernels import Layer, graph_of, measure
 from tests.c.tiles import by_tiles
 from tests.firmware.device import require_core
+from tests.sampling import sampled
 from tinyrt.backends.c.blocks import dense as dense_blocks
 from tinyrt.backends.c.blocks import depthwise as depthwise_blocks
 from tinyrt.backends.c.blocks import fours, winograd
@@ -171,7 +172,7 @@ def counts(core, names):
     return instructions_of(core, {name: LAYERS[name][0] for name in names})
 
 
-@pytest.fixture(scope="module", params=CORES)
+@pytest.fixture(scope="module", params=sampled(CORES[:1], CORES))
 def core(request):
     require_core(request.param)
     return request.param

@@ -3,7 +3,6 @@
 import pytest
 
 from tests.firmware.device import require_core
-from tests.sampling import sampled
 from tinyrt.api import convert_model, run_emulated
 
 WEIGHTS = {
@@ -31,7 +30,8 @@ INSTRUCTIONS = {
 """core -> most instructions per inference, half a percent above what was reached."""
 
 
-@pytest.mark.parametrize("core", sampled(["cortex-m4"], [*INSTRUCTIONS]))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", [*INSTRUCTIONS])
 def test_visual_wake_words_is_a_third_of_its_size(zoo, tmp_path, core):
     require_core(core)
     smaller = tmp_path / "smaller.tflite"

@@ -80,7 +80,7 @@ def rows(text, start):
     return {int(number): [int(word) for word in line.split()] for number, line in found}
 
 
-@pytest.mark.parametrize("name", ["hello_digits", "risc_v"])
+@pytest.mark.parametrize("name", sampled(["hello_digits"], ["hello_digits", "risc_v"]))
 def test_digits_are_told_as_by_the_host(name, tmp_path):
     printed = built(name, tmp_path).printed
     scores = scores_of(tool.DIGITS, images())
@@ -152,7 +152,8 @@ def test_a_watchdog_notices_a_task_that_hangs(tmp_path):
     assert [*rows(str(error.value), "image")] == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize(("example", "core"), sampled(ALL[:1], ALL))
+@pytest.mark.whole
+@pytest.mark.parametrize(("example", "core"), ALL)
 def test_budgets(example, core, tmp_path):
     """And figures that are those of the page."""
     require_core(core)

@@ -73,7 +73,6 @@ STATIC_BASE = "-O2 -fPIC -msingle-pic-base"
 ALL = [(core, name) for core in CORES for name in FLAGS]
 SAMPLE = [
     ("cortex-m0", "frame pointer"),
-    ("cortex-m55", "frame pointer"),
     ("cortex-m4", "another compiler"),
     ("cortex-m55", "no assembly"),
 ]
@@ -206,10 +205,8 @@ def test_code_is_exact_under_any_flags(program, expected, halves, tmp_path, core
     check(*whole, tmp_path, core, FLAGS[name])
 
 
-SLICED_SAMPLE = [("cortex-m4", "frame pointer, for size")]
-
-
-@pytest.mark.parametrize(("core", "name"), sampled(SLICED_SAMPLE, ALL))
+@pytest.mark.whole
+@pytest.mark.parametrize(("core", "name"), ALL)
 def test_code_in_slices_is_exact_under_any_flags(halves, tmp_path, monkeypatch, core, name):
     """In the smallest that there are."""
     program, expected = halves[0]
@@ -228,8 +225,8 @@ def test_code_that_reads_a_blob_is_exact_under_any_flags(halves, tmp_path, core,
 
 
 @pytest.mark.parametrize("core", sampled(["cortex-m4"], ["cortex-m0", "cortex-m4"]))
-def test_two_registers_may_be_kept(program, expected, tmp_path, core):
-    check(program, expected, tmp_path, core, TWO_REGISTERS)
+def test_two_registers_may_be_kept(halves, tmp_path, core):
+    check(*halves[1], tmp_path, core, TWO_REGISTERS)
 
 
 def around_static_base(project):
@@ -297,7 +294,7 @@ CLANG_FLAGS = {
     "no assembly": "-O2 -DTINYRT_NO_ASM",
     "plain C": "-O2 -DTINYRT_NO_ASM -DTINYRT_NO_ACLE",
 }
-CLANG_SAMPLE = [("cortex-m4", "for speed"), ("cortex-m55", "frame pointer")]
+CLANG_SAMPLE = [("cortex-m55", "frame pointer")]
 
 
 @pytest.mark.parametrize(
@@ -311,7 +308,8 @@ def test_code_is_exact_from_clang(halves, tmp_path, core, name):
     run_and_compare(program, expected, tmp_path, project)
 
 
-@pytest.mark.parametrize("core", sampled(["cortex-m4"], ["cortex-m4", "cortex-m55"]))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", ["cortex-m4", "cortex-m55"])
 def test_code_around_clang_s_static_base_is_exact(few, tmp_path, monkeypatch, core):
     """The base may be anything: exported code has no variables. GCC's objects say nothing of it."""
     monkeypatch.setattr(image, "LINK_FLAGS", (*image.LINK_FLAGS, "-Wl,--no-warn-mismatch"))

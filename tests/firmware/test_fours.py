@@ -46,7 +46,6 @@ ALL = combined(KERNELS, BUILDS)
 SAMPLE = [
     ("cortex-m0", "-ffixed-r9", "extremes"),
     ("cortex-m3", "-fno-omit-frame-pointer", "without a sign"),
-    ("rv32imc", "", "extremes"),
 ]
 
 
@@ -56,7 +55,7 @@ def test_four_pixels_are_exact_on_the_device(tmp_path, core, way, build):
     check_way(graph, feeds, tmp_path, core, way)
 
 
-@pytest.mark.parametrize("way", sampled(["", "-DTINYRT_NO_ASM"], WAYS))
+@pytest.mark.parametrize("way", sampled([""], WAYS))
 def test_every_output_without_a_sign_begins_at_its_sum(tmp_path, way):
     _, _, outputs = run_on_device(*thresholds.layer(), tmp_path, "cortex-m3", way)
     expected = evaluate(*thresholds.layer())["y"]

@@ -47,7 +47,7 @@ def equal_the_host(front, clips, found):
         np.testing.assert_array_equal(features, LogMelStream(front).push(clip))
 
 
-@pytest.mark.parametrize("core", sampled(["cortex-m4", "cortex-m55"], [*LIMITS]))
+@pytest.mark.parametrize("core", sampled(["cortex-m4"], [*LIMITS]))
 def test_features_and_budgets(core, tmp_path):
     front = LogMel()
     clips = [np.stack([mixed(s, n) for s in range(sampled(14, 500))]) for n in (640, 480)]
@@ -77,7 +77,7 @@ def test_cepstra_and_their_budget(core, tmp_path):
     assert found.project.state_bytes + found.project.work_bytes <= MAX_RAM + 80
 
 
-@pytest.mark.parametrize("fft", sampled([64, 1200], [64, 720, 1024, 1200]))
+@pytest.mark.parametrize("fft", sampled([1200], [64, 720, 1024, 1200]))
 @pytest.mark.parametrize("core", sampled(["cortex-m55"], ["cortex-m0", "cortex-m4", "cortex-m55"]))
 def test_other_transforms(core, fft, tmp_path):
     """Innermost stages of 2 and of 5 parts; outer ones that are no multiple of a vector long."""
@@ -95,7 +95,7 @@ OTHERS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("core", "compiler"), OTHERS)
+@pytest.mark.parametrize(("core", "compiler"), sampled([*OTHERS][:1], OTHERS))
 def test_other_compilers_make_the_same_features(core, compiler, tmp_path):
     prepare, most = OTHERS[core, compiler]
     clips = np.stack([mixed(s, 480) for s in range(14)])

@@ -7,13 +7,11 @@ from tests.c.mve_calls import digests_here, functions, source
 from tests.dsp.counting import with_kernels
 from tests.dsp.device import run_invoke
 from tests.firmware.device import require_core
-from tests.sampling import sampled
 
 pytestmark = pytest.mark.device
 
 CORE = "cortex-m55"
 TIMES = 300
-EACH = sampled(24, 1)
 
 INVOKE = """
 #include "clip.h"
@@ -24,10 +22,11 @@ int clip_invoke(const clip_io_t *io, void *arena) {
 """
 
 
+@pytest.mark.whole
 def test_every_function_answers_as_its_instruction(tmp_path):
     """By the same arguments, drawn there and here."""
     require_core(CORE)
-    called = functions()[::EACH]
+    called = functions()
     there = with_kernels([], CORE, tmp_path)
     makefile = there / "Makefile"
     makefile.write_text(makefile.read_text().replace("-Werror", ""))

@@ -20,7 +20,8 @@ def _speaker():
     require_tool("espeak-ng")
 
 
-@pytest.mark.parametrize("core", sampled(["cortex-m4"], ["cortex-m4", "cortex-m55"]))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", ["cortex-m4", "cortex-m55"])
 def test_every_sample_has_the_hosts_scores(core, tmp_path):
     """And with them the accuracy: answers of each clip, from its samples on."""
     require_core(core)

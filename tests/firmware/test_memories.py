@@ -28,7 +28,7 @@ def wakeword(zoo, tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    "core", sampled(["cortex-m55", "host"], ["cortex-m4", "cortex-m0", "cortex-m55", "host"])
+    "core", sampled(["cortex-m55"], ["cortex-m4", "cortex-m0", "cortex-m55", "host"])
 )
 def test_a_streamed_model_answers_on_every_window_for_a_fifth_of_the_work(
     zoo, tmp_path, wakeword, core
@@ -141,7 +141,7 @@ def test_an_lstm_that_begins_each_run_anew_keeps_no_state(tmp_path):
     assert report.as_dict()["ram"]["state"] == 0
 
 
-@pytest.mark.parametrize("core", ["cortex-m4", "host"])
+@pytest.mark.parametrize("core", sampled(["cortex-m4"], ["cortex-m4", "host"]))
 def test_weights_in_a_section_of_their_own_are_weights(zoo, tmp_path, core):
     """They are linked, counted and read where they are."""
     plain, named = (

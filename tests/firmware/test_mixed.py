@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from tests.quantize.hard import depthwise_net
-from tests.sampling import sampled
 from tinyrt import api
 from tinyrt.convert.tflite.writer import save_tflite, write_tflite
 from tinyrt.quantize import QuantConfig, Scheme, quantize_graph
@@ -12,7 +11,8 @@ from tinyrt.quantize.mixed.budget import Budget
 from tinyrt.quantize.mixed.choose import quantize_within
 
 
-@pytest.mark.parametrize("core", sampled(["cortex-m55"], ["cortex-m4", "cortex-m55", "cortex-m0"]))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", ["cortex-m4", "cortex-m55", "cortex-m0"])
 def test_a_mix_of_all_schemes_answers_alike(core, tmp_path):
     graph = depthwise_net()
     x = np.random.default_rng(7).normal(size=(24, 8, 8, 3)).astype(np.float32)

@@ -24,7 +24,7 @@ RAM, STACK = 1_700, 640
 """Most bytes of arena and state, and of stack."""
 
 
-@pytest.mark.parametrize("core", sampled(["cortex-m0", "cortex-m55"], [*LIMITS]))
+@pytest.mark.parametrize("core", sampled(["cortex-m55"], [*LIMITS]))
 def test_answers_are_those_of_the_host(core, tmp_path):
     require_core(core)
     path = saved(tmp_path / "arm.tflite", int8_net(), PIPELINE)

@@ -76,7 +76,8 @@ def test_every_answer_is_the_hosts(core, example):
     assert data + bss + 700 <= MAX_RAM
 
 
-@pytest.mark.parametrize("core", sampled(CORES[1:], CORES))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", CORES)
 def test_every_answer_to_all_recordings_that_are_kept(core, example, train):
     require_core(core)
     whole = np.concatenate(train.series("TEST")[0])

@@ -47,7 +47,7 @@ def test_narrow_weights_are_about_as_fast(zoo, tmp_path, name):
     assert narrow.filter_bytes < wide.filter_bytes
 
 
-@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m4", "cortex-m55"])
+@pytest.mark.parametrize("core", sampled(["cortex-m4"], ["cortex-m0", "cortex-m4", "cortex-m55"]))
 def test_narrow_filters_take_half_the_bytes(zoo, tmp_path, core):
     for name in MODELS:
         twin = narrow_twin(zoo / "models" / f"{name}_int8.tflite")
@@ -72,7 +72,7 @@ LSTMS = [
 """Core, model of one op, and most instructions to those of its int8 twin."""
 
 
-@pytest.mark.parametrize(("core", "name", "most"), sampled(LSTMS[:3], LSTMS))
+@pytest.mark.parametrize(("core", "name", "most"), sampled(LSTMS[1:3], LSTMS))
 def test_narrow_lstms_are_about_as_fast(zoo, tmp_path, core, name, most):
     path = zoo / "models" / "kernels" / f"{name}.tflite"
     twin = save_tflite(narrow_twin(path), tmp_path / f"{name}.tflite")

@@ -26,7 +26,7 @@ ALL = [
 ]
 BUILDS = (relu_outputs, build_s8)
 WAYS_OF_SAMPLE = {
-    relu_outputs: ("O2", "two registers kept"),
+    relu_outputs: ("two registers kept",),
     build_s8: ("speed",),
 }
 

@@ -19,10 +19,7 @@ pytestmark = pytest.mark.slow
 ALL = list(combinations([(model, core) for core in CORES for model in MODELS], 2))
 
 SAME_MODEL = (("dscnn_kws", "cortex-m0"), ("dscnn_kws", "cortex-m4"))
-SAMPLE = [
-    SAME_MODEL,
-    (("dscnn_kws", "cortex-m0"), ("autoencoder_ad", "cortex-m55")),
-]
+SAMPLE = [SAME_MODEL]
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +41,7 @@ def test_two_exports_in_one_image_are_exact_in_either_order(pairs, first, second
     pairs.check(first, second)
 
 
+@pytest.mark.whole
 def test_kernels_of_one_name_for_two_cores_would_not_be_exact(zoo, tmp_path):
     """What the identity is for: without it a linker takes the kernels of one for both."""
     pairs = Pairs(zoo, tmp_path)

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from tests.firmware.device import require_core
 from tests.ops.peers import run_litert
+from tests.sampling import sampled
 from tinyrt.cli.app import app
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.interpreter import Model
@@ -62,7 +63,7 @@ def model(path: Path, kind: str) -> None:
     ("kind", "scheme", "core"),
     [
         ("classifier", "int8", "cortex-m4"),
-        ("segmentation", "int8", "cortex-m55"),
+        *sampled([], [("segmentation", "int8", "cortex-m55")]),
         ("segmentation", "int16x8", "cortex-m0"),
     ],
 )

@@ -44,7 +44,7 @@ def emulate(path, graph, core, seed=0, samples=3, **wanted):
 @pytest.mark.parametrize(
     ("core", "seed", "how"),
     sampled(
-        [("cortex-m55", 13, "by_rows"), ("cortex-m55", 13, "input_rows")],
+        [("cortex-m55", 13, "input_rows")],
         [
             (*net, how)
             for net in [*product(("cortex-m0", "cortex-m4", "cortex-m55"), [13]), ("cortex-m4", 50)]

@@ -25,6 +25,7 @@ def runs_alike(data, inputs, core, folder):
     return report
 
 
+CORES = ("cortex-m55", "cortex-m0", "cortex-m4", "rv32imc")
 ON_INTEGERS = (
     "energy",
     "fft_auto_scale",
@@ -42,8 +43,9 @@ def integer_case(op, rng):
     return case
 
 
-@pytest.mark.parametrize("part", sampled([0], range(6)))
-@pytest.mark.parametrize("core", sampled(["cortex-m4"], ["cortex-m4", "cortex-m55"]))
+@pytest.mark.whole
+@pytest.mark.parametrize("part", range(6))
+@pytest.mark.parametrize("core", ["cortex-m4", "cortex-m55"])
 def test_each_op_on_many_integers(tmp_path, core, part):
     """16 cases of each in an image: more of them would fill its stack."""
     cases = {f"signal_{op}": partial(integer_case, f"signal_{op}") for op in ON_INTEGERS}
@@ -51,14 +53,14 @@ def test_each_op_on_many_integers(tmp_path, core, part):
     check_on_device(graph, feeds, tmp_path, core)
 
 
-@pytest.mark.parametrize("core", ["cortex-m4", "cortex-m0", "cortex-m55", "rv32imc"])
+@pytest.mark.parametrize("core", sampled(CORES[:2], CORES))
 def test_a_front_end_makes_the_features_that_the_host_makes(tmp_path, core):
     report = runs_alike(front_end(), {"x": sounds(6)[:, 0]}, core, tmp_path)
     assert report.ram.state == 24  # an estimate of noise for each channel
     assert report.ram.static == 0
 
 
-@pytest.mark.parametrize("core", ["cortex-m4", "cortex-m0"])
+@pytest.mark.parametrize("core", sampled(["cortex-m4"], ["cortex-m4", "cortex-m0"]))
 def test_samples_are_kept_from_run_to_run(tmp_path, core):
     rng = np.random.default_rng(3)
     frames = rng.integers(-(2**15), 2**15, (6, 2, 6), np.int16)

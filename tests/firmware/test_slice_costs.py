@@ -92,8 +92,6 @@ other."""
 CORES = ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55", "rv32imc", "rv32imcb", "rv32imcv"]
 SAMPLE = [
     ("cortex-m4", False),
-    ("cortex-m0", False),
-    ("rv32imcv", False),
 ]
 """A core with formulas, and one of each pace."""
 
@@ -161,7 +159,7 @@ def test_channels_that_are_left_of_four_cost_what_is_said():
 @pytest.mark.parametrize(
     ("core", "blob"),
     sampled(
-        [("cortex-m4", True), ("cortex-m55", False)],
+        [("cortex-m4", True)],
         [(core, blob) for core in CORES for blob in (False, True)],
     ),
 )
@@ -184,7 +182,7 @@ def test_weights_around_any_zero_point_cost_what_is_said(core, blob):
     assert not {name: r for name, r in ratios.items() if not LEAST <= r <= MOST_OF_WIDE}
 
 
-@pytest.mark.parametrize("core", sampled(["cortex-m4", "cortex-m55"], CORES))
+@pytest.mark.parametrize("core", sampled(["cortex-m55"], CORES))
 def test_general_kernels_on_int16_cost_what_is_said(core):
     require_core(core)
     ratios, kernels = ratios_of(core, PLAIN)
@@ -193,7 +191,7 @@ def test_general_kernels_on_int16_cost_what_is_said(core):
     assert not {name: r for name, r in ratios.items() if not 0.9 <= r <= 1.4}
 
 
-@pytest.mark.parametrize("core", sampled(["cortex-m0", "cortex-m4", "cortex-m55"], CORES))
+@pytest.mark.parametrize("core", sampled(["cortex-m4"], CORES))
 def test_functions_of_int16_cost_what_is_said(core):
     require_core(core)
     ratios, kernels = ratios_of(core, {name: LAYERS[name] for name in CURVES})

@@ -1,5 +1,7 @@
 """Two exported models in one image, taking turns in one arena, with tensors outside of it."""
 
+import pytest
+
 from tests.firmware.two_models import FIRST, SECOND, assert_golden, pair_of
 from tinyrt.export import export_c
 
@@ -20,6 +22,7 @@ int pair_invoke(const pair_io_t *io, void *arena) {
 """
 
 
+@pytest.mark.whole
 def test_two_models_share_image_and_arena(zoo, tmp_path):
     """Their tensors lie behind the arena that they share."""
     folder = tmp_path / "pair"

@@ -26,8 +26,7 @@ BUILDS = {
     "without unaligned words": "-O2 -mno-unaligned-access",
 }
 SOME = [
-    *(("cortex-m4", build) for build in ("clang", "with a register less")),
-    *(("cortex-m55", "clang"), ("cortex-m3", "for size")),
+    *(("cortex-m4", "with a register less"), ("cortex-m55", "clang")),
 ]
 BY_CLANG = frozenset(CORES) & CLANG.keys()
 ALL = [(c, build) for c in CORES for build in BUILDS if build != "clang" or c in BY_CLANG]

@@ -21,7 +21,7 @@ LAYERS, SEED, SAMPLES = sampled((60, 30, 3), (100, 5, 4))
 """The sample's seed has layers for nearly all kernels that more layers of another have."""
 
 CORES = ("cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55", "rv32imc")
-SAMPLE = CORES[:-1]
+SAMPLE = ("cortex-m0", "cortex-m55")
 """The last has a Cortex-M3's kernels."""
 
 
@@ -54,7 +54,7 @@ ENDS = list(product((1, 2, 5), (1.0, 8.0, 40.0)))
 """Rows of a dense layer, and the scale of its outputs."""
 
 
-@pytest.mark.parametrize(("rows", "y_scale"), sampled([*ENDS[::4], (5, 1.0)], ENDS))
+@pytest.mark.parametrize(("rows", "y_scale"), sampled(ENDS[4::4], ENDS))
 def test_sums_at_both_ends_on_a_core_without_long_products(tmp_path, rows, y_scale):
     """Products are made of halves there, which leave no bit for more."""
     require_core("cortex-m0")

@@ -41,7 +41,6 @@ ALL = [
 ]
 SAMPLE = [
     ("cortex-m3", "a register kept"),
-    ("cortex-m4", "O2"),
     ("cortex-m4", "two registers kept"),
     ("cortex-m4", "clang, a register kept"),
 ]
@@ -74,7 +73,8 @@ def test_tiles_are_exact_on_the_device(layers, tmp_path, core, way):
         np.testing.assert_array_equal(answers[name].reshape(values.shape), values, err_msg=name)
 
 
-@pytest.mark.parametrize("core", sampled(["cortex-m4"], CORES))
+@pytest.mark.whole
+@pytest.mark.parametrize("core", CORES)
 def test_parts_answer_as_whole_layers(layers, tmp_path, monkeypatch, core):
     graph, feeds, _ = layers
     monkeypatch.setattr(slices, "divided", smallest)
