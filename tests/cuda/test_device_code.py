@@ -44,6 +44,7 @@ BUILDS = {
 @pytest.mark.parametrize("kind", BUILDS)
 def test_every_op_equals_its_reference(kind, device):
     ops, build, seeds = BUILDS[kind]
+    ops = ops if kind == "int4" else ops[:: sampled(2, 1)]
     graph, feeds = graph_of({op: CASES[op] for op in ops}, seeds, build)
     states = tuple(name for name in graph.values if name.endswith(("/out1", "/out2")))
     graph = replace(graph, outputs=(*graph.outputs, *states))
@@ -57,8 +58,8 @@ def test_every_op_equals_its_reference(kind, device):
 @pytest.mark.parametrize("kind", ["int8 to int16", ": legacy"])
 def test_what_random_cases_lack_equals_its_reference(device, kind):
     """A softmax that widens, and layers that are rounded as on uint8."""
-    made = {n: built for n, built in integer_corners().items() if kind in n}
-    graph, feeds = one_graph(made)
+    made = [n for n in integer_corners().items() if kind in n[0]][:: sampled(2, 1)]
+    graph, feeds = one_graph(dict(made))
     found = DEVICES[device](graph, BY_OPS, feeds, 1, CHECKED)
     for name, expected in evaluate(graph, feeds).items():
         raw = found[name].view(expected.dtype).reshape(expected.shape)
@@ -70,7 +71,7 @@ def test_what_random_cases_lack_equals_its_reference(device, kind):
 @pytest.mark.parametrize(
     ("name", "shape"),
     [
-        *(pytest.param(name, THROUGHPUT, id=name) for name in MODELS),
+        *(pytest.param(name, THROUGHPUT, id=name) for name in sampled(MODELS[3:], MODELS)),
         *(
             pytest.param(name, LATENCY, id=f"{name}, latency")
             for name in sampled(AT_ONCE[:1], AT_ONCE)
@@ -129,7 +130,7 @@ PADDINGS = ("SAME", "VALID")
 @pytest.mark.parametrize(
     ("layer", "padding"),
     sampled(
-        [(layer, PADDINGS[i % 2]) for i, layer in enumerate(WIDENED)],
+        [(layer, PADDINGS[i % 2]) for i, layer in enumerate(WIDENED)][::2],
         [(layer, padding) for layer in WIDENED for padding in PADDINGS],
     ),
 )

@@ -27,7 +27,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", sampled(["dscnn_kws", "streaming_wakeword"], MODELS))
 def test_threads_of_zoo_models_do_not_meet(zoo, tmp_path, name):
     program = generate(read_tflite(zoo / "models" / f"{name}_int8.tflite"), MODELS[name])
     device = WatchedDevice(program, tmp_path)
@@ -41,7 +41,9 @@ def test_threads_of_zoo_models_do_not_meet(zoo, tmp_path, name):
     ("form", "build", "seeds"), [(Form.INT8, build_s8, 1), (Form.INT16X8, build_s16, sampled(1, 2))]
 )
 def test_threads_of_every_op_do_not_meet(tmp_path, form, build, seeds):
-    graph, feeds = graph_of({op: CASES[op] for op in ops_on(form)}, range(seeds), build)
+    first, step = sampled((form is Form.INT8, 2), (0, 1))
+    ops = ops_on(form)[first::step]
+    graph, feeds = graph_of({op: CASES[op] for op in ops}, range(seeds), build)
     states = tuple(name for name in graph.values if name.endswith(("/out1", "/out2")))
     graph = replace(graph, outputs=(*graph.outputs, *states))
     WatchedDevice(generate(graph, Shape(threads=96)), tmp_path).run(feeds, 1, 1)
