@@ -1,6 +1,7 @@
 """Which kernel a layer takes, by its shape: the rules of docs/kernels.md."""
 
 from dataclasses import replace
+from functools import cache
 from math import ceil
 
 import numpy as np
@@ -152,10 +153,15 @@ RECURRENT = [
 """Kernel of scalar and DSP cores, that of cores with vectors, and a case."""
 
 
+@cache
+def made():
+    return recurrent()
+
+
 @pytest.mark.parametrize(("packed", "vectors", "name"), RECURRENT, ids=[r[2] for r in RECURRENT])
 def test_recurrent_ops_take_the_kernel_of_their_scales(packed, vectors, name):
     kinds = {"scalar": packed, "dsp": packed, "mve": vectors}
-    node = recurrent()[name].graph.bind(0)
+    node = made()[name].graph.bind(0)
     for kind, kernel in kinds.items():
         assert choose(node, Target(InstructionSet(kind))).name == f"tinyrt_{kernel}"
 
@@ -165,7 +171,7 @@ def test_recurrent_ops_take_the_kernel_of_their_scales(packed, vectors, name):
     [("sums from 2^30", ("dsp", "mve")), ("-128 beside negative weights", ("scalar", "mve"))],
 )
 def test_what_one_set_packs_alone(name, kinds):
-    node = recurrent()[f"{LSTM}: {name}, int16"].graph.bind(0)
+    node = made()[f"{LSTM}: {name}, int16"].graph.bind(0)
     targets = {kind: Target(InstructionSet(kind)) for kind in ("scalar", "dsp", "mve")}
     packed = [k for k, target in targets.items() if choose(node, target).name != "tinyrt_lstm_s16"]
     assert packed == list(kinds)
