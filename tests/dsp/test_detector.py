@@ -158,7 +158,7 @@ MOST = {"cortex-m0": 340, "cortex-m4": 300, "cortex-m55": 300, "rv32imc": 275}
 
 
 @pytest.mark.device
-@pytest.mark.parametrize("core", sampled(["cortex-m0", "cortex-m4"], [*MOST]))
+@pytest.mark.parametrize("core", sampled(["cortex-m4"], [*MOST]))
 def test_a_core_decides_as_the_host_does(core, tmp_path):
     """A row of 12 classes in its budget; under all, a thousand of them."""
     require_core(core)

@@ -9,6 +9,7 @@ import pytest
 from tests.c.host import require_tool
 from tests.export.models import dense, views
 from tests.graphs import Builder
+from tests.sampling import sampled
 from tinyrt.convert.tflite.writer import save_tflite
 from tinyrt.export import ExportOptions, export_graph, export_several
 from tinyrt.ops.softmax import SoftmaxAttrs
@@ -79,7 +80,7 @@ def test_alone_it_has_an_optimisation_unless_one_is_given(tmp_path, optimize, gi
     assert own_options(build, "out") == expected
 
 
-@pytest.mark.parametrize("optimize", ["speed", "size"])
+@pytest.mark.parametrize("optimize", sampled(["speed"], ["speed", "size"]))
 def test_in_another_project_it_adds_what_it_needs_alone(tmp_path, optimize):
     """Two of them; neither is installed with the project, unless that asks for it."""
     for graph in (dense(), views()):

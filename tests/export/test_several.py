@@ -146,6 +146,7 @@ def test_the_command_takes_regions_and_sections(tmp_path, zoo):
         assert "error" in call_json(*arguments, code=1)
 
 
+@pytest.mark.whole
 @pytest.mark.slow
 def test_models_by_rows_share_an_arena(tmp_path, zoo):
     names = ("resnet8_int8", "dscnn_kws_int8")

@@ -13,10 +13,14 @@ from tests.fuzz.checks import RAN, REFUSED, BrokenPromiseError, check
 from tests.fuzz.minimise import minimised
 from tests.fuzz.runner import Campaign, run
 from tests.fuzz.seeds import seeds
+from tests.sampling import sampled
 
 CORPUS = sorted(p for p in (Path(__file__).parent / "corpus").iterdir() if p.suffix != ".md")
 MAX_CORPUS = 300_000
-COUNTS = {"tflite": 250, "onnx": 100, "npz": 200, "cli": 8}
+COUNTS = sampled(
+    {"tflite": 100, "onnx": 60, "npz": 100, "cli": 4},
+    {"tflite": 250, "onnx": 100, "npz": 200, "cli": 8},
+)
 
 
 @pytest.mark.slow

@@ -104,6 +104,7 @@ def test_large_graphs_are_planned_with_little_work(make):
     assert plan.lower_bound <= plan.arena_bytes <= 1.05 * plan.lower_bound
 
 
+@pytest.mark.whole
 def test_segments_of_a_large_graph_are_chosen_with_little_work(placed):
     """About 6 s."""
     plan = plan_by_rows(as_int8(mobilenet_v2()), DSP)
@@ -112,6 +113,7 @@ def test_segments_of_a_large_graph_are_chosen_with_little_work(placed):
     assert plan.lower_bound <= plan.arena_bytes <= 226_688
 
 
+@pytest.mark.whole
 def test_a_large_graph_takes_several_segments():
     plan = plan_by_rows(as_int8(mobilenet_v2(96)), DSP, costly=True)
     assert len(plan.segments) == 3

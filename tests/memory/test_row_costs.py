@@ -11,6 +11,7 @@ import pytest
 
 from tests.memory.nets import RandomNet, gated_net, signal_net
 from tests.memory.targets import DSP, kernels_for
+from tests.sampling import sampled
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.memory import plan_by_rows, plan_pushed
 from tinyrt.memory.rows.build import build, row_ops
@@ -52,8 +53,7 @@ def test_a_program_of_convolutions_costs_about_what_is_said(zoo, core, name, ins
         (M4, "gates", True, 3_092, 796),
         (M4, "signals", True, 30_717, None),
         (M4, "dscnn_kws", True, 104_186, None),
-        (M55, "resnet8", False, 84_465, None),
-        (M55, "resnet8", True, 59_499, None),
+        *sampled([], [(M55, "resnet8", False, 84_465, None), (M55, "resnet8", True, 59_499, None)]),
         (M55, "dscnn_kws", False, 634_163, None),
         (M55, "dscnn_kws", True, 284_705, None),
         (M55, "signals", False, 84_366, 556),

@@ -17,7 +17,7 @@ from tests.safety.misra import (
 )
 from tests.sampling import sampled
 
-SAMPLE = [("autoencoder_ad", "cortex-m4"), ("self-tests of two models", "cortex-m4")]
+SAMPLE = [("autoencoder_ad", "cortex-m4")]
 
 UNWANTED = """
 #include <stdint.h>

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.ops.quantised import graph_of
+from tests.sampling import sampled
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import DType, Value
 from tinyrt.ops.mean import MeanAttrs
@@ -11,7 +12,7 @@ from tinyrt.ops.reduce import ReduceAttrs
 
 
 @pytest.mark.parametrize("count", [1, 63, 64, 65, 128, 1000, 65_536])
-@pytest.mark.parametrize("op", ["mean", "sum", "reduce_max"])
+@pytest.mark.parametrize("op", sampled(["mean"], ["mean", "sum", "reduce_max"]))
 def test_long_reductions_are_close_to_exact(op, count):
     x = np.random.default_rng(count).normal(1, 0.001, (2, count, 3)).astype(np.float32)
     exact = {"mean": np.mean, "sum": np.sum, "reduce_max": np.max}[op]

@@ -13,6 +13,7 @@ from tests.export.kinds import KINDS, floats
 from tests.export.layouts.stand_ins import TOPS, build_with_example, lacking
 from tests.export.models import dense, softmax
 from tests.kept_objects import compile_sources
+from tests.sampling import sampled
 from tinyrt.export import (
     ExportOptions,
     export_graph,
@@ -91,7 +92,7 @@ def said_by_example(folder, name):
     ).stdout.splitlines()
 
 
-@pytest.mark.parametrize("case", KINDS)
+@pytest.mark.parametrize("case", sampled([*KINDS][::2], KINDS))
 def test_examples_run_whatever_the_export_was_asked_for(case, tmp_path):
     export, name = KINDS[case]
     folder = tmp_path / "lib"
