@@ -129,7 +129,9 @@ def run_action(folder, **inputs):
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(("limit", "status"), [("1M", 0), ("1", 1)])
+@pytest.mark.parametrize(
+    ("limit", "status"), [("1M", 0), pytest.param("1", 1, marks=pytest.mark.whole)]
+)
 def test_the_action_checks_and_summarises(limit, status, tmp_path):
     x = np.random.default_rng(1).normal(size=(10, 8, 8, 3)).astype(np.float32)
     save_tflite(quantize_graph(small_cnn(), x, QuantConfig()), tmp_path / "my net.tflite")

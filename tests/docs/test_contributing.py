@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import CONTRIBUTING, ROOT, carry_out, changed, commands, copy_of_tree
+from tests.docs.pages import CONTRIBUTING, ROOT, blocks, carry_out, changed, commands, copy_of_tree
 from tests.sampling import WHOLE
 
 MAKE = re.compile(r"make ([\w-]+)")
 TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 ON_BOARDS = {"add_a_core", "add_a_board", "add_a_kernel_variant"}
-SAMPLE = {"add_an_op", "add_a_core"}
+SAMPLE = {"add_an_op"}
 EXAMPLES = [page for page in CONTRIBUTING if page.stem.startswith("add_")]
 
 
@@ -41,6 +41,16 @@ def test_page_suffices(page, tmp_path):
             command, cwd=tree, env=env, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, f"{line}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+
+
+@pytest.mark.parametrize("page", EXAMPLES, ids=lambda page: page.stem)
+def test_lines_that_a_page_changes_are_there(page):
+    texts = {}
+    for language, _, text in blocks(page):
+        if language == "diff":
+            target, _, change = text.removeprefix("+++ ").partition("\n")
+            before = texts.get(target) or (ROOT / target).read_text(encoding="utf-8")
+            texts[target] = changed(before, change, target)
 
 
 @pytest.mark.parametrize("page", [*CONTRIBUTING, ROOT / "CONTRIBUTING.md"], ids=lambda p: p.name)

@@ -70,6 +70,7 @@ def site(tmp_path_factory):
 
 
 @pytest.mark.slow
+@pytest.mark.whole
 def test_the_site_has_every_page_and_asks_for_nothing_from_outside(site):
     pages = {str(p.relative_to(site)) for p in site.rglob("*.html")}
     sources = subprocess.run(
@@ -83,6 +84,7 @@ def test_the_site_has_every_page_and_asks_for_nothing_from_outside(site):
 
 
 @pytest.mark.slow
+@pytest.mark.whole
 def test_the_generated_pages_have_every_command_name_and_function(site):
     commands = (site / "commands.html").read_text(encoding="utf-8")
     for section in SECTIONS.values():
