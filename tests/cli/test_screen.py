@@ -18,6 +18,7 @@ from tests.cli.shown import shows
 from tests.export.models import dense
 from tests.export.test_names import ATTACKS, HARMLESS, LONG, renamed
 from tests.graphs import Builder, small_cnn
+from tests.sampling import sampled
 from tinyrt.api import inspect_model
 from tinyrt.cli.app import app
 from tinyrt.cli.console import MAX_NOTES, noting
@@ -213,7 +214,7 @@ COMMAND = [sys.executable, "-m", "tinyrt"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("environment", ASCII)
+@pytest.mark.parametrize("environment", sampled(ASCII[:1], ASCII))
 def test_terminals_of_ascii_alone_get_ascii(tmp_path, environment):
     save_tflite(dense(), tmp_path / "net.tflite")
     arguments = ["inspect", tmp_path / "net.tflite", "--html", tmp_path / "é" / "é.html"]
@@ -246,7 +247,10 @@ assert seen, "the moment never came"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("moment", ["tinyrt.cli.app", "net.tflite", "x.npz", "numba"])
+@pytest.mark.parametrize(
+    "moment",
+    ["tinyrt.cli.app", "net.tflite", pytest.param("x.npz", marks=pytest.mark.whole), "numba"],
+)
 def test_an_interrupt_at_any_time_ends_quietly(tmp_path, moment):
     """While the command starts, reads the model, reads the data, and when it begins to compute."""
     save_tflite(small_cnn(), tmp_path / "net.tflite")

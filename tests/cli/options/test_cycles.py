@@ -88,6 +88,7 @@ def test_bench_emulates_the_core_that_is_named(made, monkeypatch, nothing_timed)
 
 @pytest.mark.device
 @pytest.mark.slow
+@pytest.mark.whole
 def test_bench_shows_the_cycles_of_emulate(made, nothing_timed):
     emulated = call_json("emulate", made.int8, "--samples", "1", "--cycles", "--clock", "1MHz")
     found = call_json("bench", made.int8, "--cycles", "--clock", "1MHz")

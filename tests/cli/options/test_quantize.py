@@ -5,12 +5,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from tests.cli.calls import call, call_json
+from tests.cli.calls import call, call_json, handed_on
 from tests.cli.shown import shows
 from tests.convert.test_sequence_lstm import OP, classifier, samples
 from tests.graphs import Builder, small_cnn
 from tests.quantize.hard import encoder
 from tests.quantize.test_tables import a_mish
+from tests.sampling import sampled
 from tinyrt.api import open_model
 from tinyrt.convert.tflite.reader import read_tflite
 from tinyrt.convert.tflite.writer import save_tflite, write_tflite
@@ -114,7 +115,7 @@ CHOICES = [
     Choice("--preset fast --optimize-rounding", replace(FAST, optimize_rounding=True)),
     Choice(
         "--preset best --no-optimize-rounding",
-        replace(BEST, optimize_rounding=False),
+        replace(BEST, optimize_rounding=False, measured=BEST.measured - {"optimize_rounding"}),
         BEST,
         long_tails(),
     ),
@@ -132,7 +133,12 @@ CHOICES = [
         BALANCED,
     ),
     Choice("--preset fast --tune-ranges", replace(FAST, tune_ranges=True)),
-    Choice("--preset best --no-tune-ranges", replace(BEST, tune_ranges=False), BEST, long_tails()),
+    Choice(
+        "--preset best --no-tune-ranges",
+        replace(BEST, tune_ranges=False, measured=BEST.measured - {"tune_ranges"}),
+        BEST,
+        long_tails(),
+    ),
     Choice("--preset fast --no-tables", replace(FAST, tables=False), graph=a_mish()),
     Choice("--preset fast --tables", FAST, replace(FAST, tables=False), a_mish()),
 ]
@@ -149,7 +155,12 @@ def test_options_are_the_choices_of_the_same_name(choice, tmp_path):
     model, out = tmp_path / "net.tflite", tmp_path / "out.tflite"
     save_tflite(choice.graph, model)
     np.savez(tmp_path / "x.npz", x=samples_for(open_model(model)))
-    call("quantize", model, "-c", tmp_path / "x.npz", "-o", out, *choice.options.split())
+    words = ("quantize", model, "-c", tmp_path / "x.npz", "-o", out, *choice.options.split())
+    if sampled(not choice.options.startswith("--preset fast"), False):
+        (config,) = handed_on("tinyrt.api.quantize_model", words, "config")
+        assert config == choice.config != choice.unlike
+        return
+    call(*words)
     found = out.read_bytes()
     assert found == file_of(model, choice.config)
     if choice.config != choice.unlike:
