@@ -49,6 +49,7 @@ def test_every_engine_is_measured(path):
         assert min(r.cold_start_ms, r.samples_per_second, r.samples_per_second_one_thread) > 0
 
 
+@pytest.mark.whole
 def test_models_that_keep_states_are_measured(tmp_path):
     graph = small_cnn()
     (x,), (y,) = graph.inputs, graph.outputs

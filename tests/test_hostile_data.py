@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from numpy.lib import format as npy_format
 
 from tests.graphs import small_cnn
+from tests.sampling import sampled
 from tinyrt import api
 from tinyrt.budget import limited
 from tinyrt.convert.tflite.writer import save_tflite
@@ -270,7 +271,7 @@ HEADERS = st.one_of(
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=sampled(30, 100), deadline=None, derandomize=True)
 @given(HEADERS, st.sampled_from([(1, 0), (2, 0)]))
 def test_a_header_is_read_as_numpy_does_or_refused(text, version):
     data = text.encode("latin1", "replace") + b"\n"

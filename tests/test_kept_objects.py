@@ -78,6 +78,7 @@ def test_objects_are_those_that_would_be_compiled(tmp_path):
 
 
 @needs_a_compiler
+@pytest.mark.whole
 def test_objects_of_another_library_get_its_name(tmp_path):
     """They are what would be compiled, once tables of names are in one order."""
     (tmp_path / "objects").mkdir()
@@ -115,6 +116,7 @@ def library_of(project, place):
 
 
 @needs_a_compiler
+@pytest.mark.whole
 def test_libraries_have_the_kernels_that_are_kept(tmp_path):
     """They are what would be built, and a kernel that another model has is not compiled again."""
     (tmp_path / "objects").mkdir()
@@ -259,6 +261,7 @@ def test_what_counts_ops_is_in_keys_of_the_models_own_code(tmp_path):
 
 
 @needs_a_compiler
+@pytest.mark.whole
 def test_who_calls_whom_is_written_where_it_is_asked_for(tmp_path):
     project, written = exported(tmp_path / "net"), []
     (tmp_path / "objects").mkdir()

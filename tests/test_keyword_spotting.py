@@ -75,7 +75,7 @@ def test_from_onnx_to_device(zoo, speech, usual, name):
     assert _json("emulate", quantized)["bit_exact"] is True
 
 
-@pytest.mark.parametrize("form", ["qdq", "qoperator"])
+@pytest.mark.parametrize("form", sampled(["qdq"], ["qdq", "qoperator"]))
 def test_a_model_that_onnxruntime_has_quantised(zoo, speech, tmp_path, form):
     onnx = pytest.importorskip("onnx")
     pytest.importorskip("onnxruntime", reason="needs onnxruntime")
@@ -101,6 +101,7 @@ def test_a_model_that_onnxruntime_has_quantised(zoo, speech, tmp_path, form):
     assert _json("emulate", converted)["bit_exact"] is True
 
 
+@pytest.mark.whole
 def test_the_best_preset(zoo, speech, tmp_path):
     quantized, reference = tmp_path / "kws.tflite", zoo / "models" / "dscnn_kws_float.tflite"
     onnx = zoo / "models" / "dscnn_kws.onnx"
@@ -110,6 +111,7 @@ def test_the_best_preset(zoo, speech, tmp_path):
     assert found["sqnr_db"] >= BEST_SQNR_DB
 
 
+@pytest.mark.whole
 def test_channels_a_thousand_times_apart(zoo, speech, tmp_path):
     graph = spread_depthwise(open_model(zoo / "models" / "dscnn_kws_float.tflite"))
     hard, quantized = tmp_path / "hard.tflite", tmp_path / "kws.tflite"
@@ -157,6 +159,7 @@ def test_other_runtimes_take_the_file(speech, usual):
     ("scheme", "correct", "sqnr"),
     sampled([("int4", 810, 22.0)], [("int16x8", 818, 45.0), ("int4", 810, 22.0)]),
 )
+@pytest.mark.whole
 def test_other_schemes(zoo, speech, tmp_path, scheme, correct, sqnr):
     quantized, reference = tmp_path / "kws.tflite", zoo / "models" / "dscnn_kws_float.tflite"
     onnx, data = zoo / "models" / "dscnn_kws.onnx", speech / "calib.npz"

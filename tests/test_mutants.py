@@ -135,6 +135,7 @@ def test_a_place_has_its_line(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.whole
 def test_packages_get_as_many_faults_each():
     places = list(every_place(["tinyrt/report", "tinyrt/cli"]))
     faults = chosen(places, "", 6, seed=3)
@@ -195,8 +196,12 @@ def tree(tmp_path, monkeypatch):
     ("fault", "by"),
     [
         ("def twice(x):\n    return x - x if x < 9 else 0\n", "test_module.py::test_it"),
-        ("def twice(x):\n    return x + x if x < 8 else 0\n", ""),
-        ("def twice(x):\n    while True:\n        pass\n", "time"),
+        pytest.param(
+            "def twice(x):\n    return x + x if x < 8 else 0\n", "", marks=pytest.mark.whole
+        ),
+        pytest.param(
+            "def twice(x):\n    while True:\n        pass\n", "time", marks=pytest.mark.whole
+        ),
     ],
 )
 def test_a_fault_is_noticed_where_a_test_fails_or_never_ends(tree, fault, by):
@@ -362,6 +367,7 @@ def test_the_table_counts_each_package(monkeypatch):
     ]
 
 
+@pytest.mark.whole
 def test_survivors_are_tried_again(monkeypatch):
     monkeypatch.setitem(equivalents.EQUIVALENT, "tinyrt/text.py", {})
     faults = chosen(every_place(["tinyrt/text.py"]), "", 3, 1)

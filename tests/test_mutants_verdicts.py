@@ -30,8 +30,8 @@ def no_plugins(monkeypatch):
 @pytest.mark.parametrize(
     ("names", "by"),
     [
-        (TESTS, "test_twice.py::test_it"),
-        (["test_a", "test_behind", "test_broken"], ""),
+        pytest.param(TESTS, "test_twice.py::test_it", marks=pytest.mark.whole),
+        pytest.param(["test_a", "test_behind", "test_broken"], "", marks=pytest.mark.whole),
         (["test_twice"], "test_twice.py::test_it"),
     ],
 )

@@ -106,6 +106,7 @@ def test_a_call_that_is_not_made_any_more_is_missed(folder):
     assert "fixedpoint.quantize_multiplier 1 was not called, or failed" in run(folder)
 
 
+@pytest.mark.whole
 def test_a_whole_run_says_which_tests_are_gone(folder):
     """Or have another name by now, and nothing compares what they get."""
     run(folder, "--write-outcomes")
@@ -123,6 +124,7 @@ def test_a_whole_run_says_which_tests_are_gone(folder):
     assert run_pytest(folder).returncode == 0
 
 
+@pytest.mark.whole
 def test_with_all_cases_nothing_is_compared_or_written(folder):
     run(folder, "--write-outcomes")
     file = folder / "tests" / "outcomes" / "modules.txt"

@@ -59,6 +59,7 @@ def hangs(file):
 
 
 @pytest.mark.slow
+@pytest.mark.whole
 def test_steps_end_alone(capfd, tmp_path):
     found = [
         run_step(told, 7, seconds=60),
@@ -218,6 +219,7 @@ def test_limits_hold_for_each_model(folder, tmp_path, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.whole
 def test_who_is_asked_for_answers(folder, onnx_model, tmp_path, monkeypatch):
     pytest.importorskip("ai_edge_litert")
     pytest.importorskip("tflite_micro")
@@ -297,6 +299,7 @@ def zero_points_of_each_channel():
 
 @pytest.mark.device
 @pytest.mark.slow
+@pytest.mark.whole
 def test_the_core_must_answer_what_the_host_answers(folder, monkeypatch):
     monkeypatch.setattr(public, "find_spec", lambda name: None)
     options = public.Options()

@@ -121,6 +121,7 @@ def litert_alone(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.whole
 def test_the_rounding_of_activations_is_all_that_sets_deep_networks_apart(tmp_path, litert_alone):
     path = tmp_path / "style.tflite"
     path.write_bytes(style(16))

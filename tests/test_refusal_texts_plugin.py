@@ -88,6 +88,7 @@ def test_entries_are_written_then_compared_then_missed(folder):
     assert "2 passed" in said
 
 
+@pytest.mark.whole
 def test_a_new_row_of_a_table_renames_no_others(folder):
     rows = """
         import pytest
@@ -104,6 +105,7 @@ def test_a_new_row_of_a_table_renames_no_others(folder):
     assert set(re.findall(r"test_a_row\S+", run(folder, "--collect-only")[1])) == names
 
 
+@pytest.mark.whole
 def test_entries_of_tests_that_do_not_run_are_kept(folder):
     kept = MISSING.replace("check", "keep")
     file = folder / "tests" / "texts" / "convert.txt"

@@ -8,6 +8,7 @@ import pytest
 import tinyrt.errors
 from tests.refusals_plugin import Raise, Reads, raises_of, reason_for
 from tests.refusals_unread import REASONS_BY_NAME, REASONS_BY_PLACE
+from tests.sampling import sampled
 from tests.trees import run_pytest, write_tree
 
 ROOT = Path(__file__).parents[1]
@@ -95,7 +96,12 @@ FOURTH = "madeup/__init__.py:22: raise ValueError('not at all')"
 
 
 @pytest.mark.parametrize(
-    "options", [(), ("tests",), pytest.param(("-p", "xdist", "-n", "1"), marks=pytest.mark.slow)]
+    "options",
+    [
+        (),
+        ("tests",),
+        pytest.param(("-p", "xdist", "-n", "1"), marks=[pytest.mark.slow, pytest.mark.whole]),
+    ],
 )
 def test_a_whole_run_fails_with_what_no_test_read(folder, options):
     status, unread = run(folder, *options)
@@ -103,8 +109,11 @@ def test_a_whole_run_fails_with_what_no_test_read(folder, options):
     assert [line.split(" from ")[0] for line in unread] == [SECOND, FOURTH]
 
 
+OF_SOME = [("-k", "first or second"), ("tests/test_madeup.py",)]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [("-k", "first or second"), ("tests/test_madeup.py",)])
+@pytest.mark.parametrize("options", sampled(OF_SOME[:1], OF_SOME))
 def test_a_run_of_some_tests_says_nothing_unless_asked(folder, options):
     assert run(folder, *options) == (0, [])
     status, unread = run(folder, *options, "--unread-refusals=madeup")
@@ -161,6 +170,7 @@ def test_what_a_search_comes_across_does_not_count(madeup, monkeypatch):
     assert lines_read(madeup, lambda: str(caught(madeup.first).value)) == set()
 
 
+@pytest.mark.whole
 def test_every_reason_belongs_to_a_statement():
     statements = raises_of(Path(tinyrt.errors.__file__).parent)
     assert {one.exception for one in statements} >= set(REASONS_BY_NAME)

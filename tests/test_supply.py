@@ -41,6 +41,7 @@ def test_all_that_is_asked_for_is_locked_and_has_a_licence():
 
 
 @pytest.mark.slow
+@pytest.mark.whole
 def test_a_wheel_carries_its_bill_of_materials(tmp_path):
     if int(version("setuptools").split(".")[0]) < 77:
         pytest.skip("an environment from before setuptools was one of the packages of setup")

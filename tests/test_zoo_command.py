@@ -151,7 +151,9 @@ def run(folder, *options, **variables):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "options", [(), ("-p", "xdist", "-n", "2")], ids=["one process", "workers"]
+    "options",
+    [pytest.param((), marks=pytest.mark.whole), ("-p", "xdist", "-n", "2")],
+    ids=["one process", "workers"],
 )
 def test_a_run_without_the_zoo_says_once_what_it_skipped(tmp_path, options):
     result = run(tmp_path, *options)
@@ -162,7 +164,9 @@ def test_a_run_without_the_zoo_says_once_what_it_skipped(tmp_path, options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("variable", ["CI", "TINYRT_REQUIRE_ZOO"])
+@pytest.mark.parametrize(
+    "variable", ["CI", pytest.param("TINYRT_REQUIRE_ZOO", marks=pytest.mark.whole)]
+)
 def test_where_the_zoo_is_required_its_absence_fails_the_run(tmp_path, variable):
     result = run(tmp_path, **{variable: "1"})
     assert result.returncode != 0

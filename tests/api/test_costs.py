@@ -43,7 +43,7 @@ NEAR = {
 BETWEEN = 32
 """Bytes that compilers may leave between constants, to begin with some at multiples of eight."""
 
-SAMPLE = [("cortex-m4", "dscnn_kws"), ("cortex-m55", "streaming_wakeword")]
+SAMPLE = [("cortex-m4", "dscnn_kws")]
 
 
 def int8():
@@ -225,6 +225,7 @@ def test_a_camera_is_counted_along():
 
 
 @pytest.mark.device
+@pytest.mark.whole
 def test_costs_with_a_camera_are_those_of_an_emulation(tmp_path):
     graph, vision, frames = eyes()
     path = tmp_path / "eyes.tflite"

@@ -13,6 +13,7 @@ from tests.convert.bodies import BODIES, Body, H, W
 from tests.convert.onnx_build import assert_matches, count
 from tests.docs.pages import rows_of
 from tests.ops.peers import run_tflm
+from tests.sampling import sampled
 from tinyrt.api import open_model
 from tinyrt.convert.passes.merge_through import MOST_DIMENSIONS
 from tinyrt.convert.passes.targets import lower_for
@@ -21,7 +22,7 @@ from tinyrt.ir import Graph
 from tinyrt.ops.transpose import TransposeAttrs
 
 
-@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("name", sampled([*BODIES][::3], [*BODIES]))
 def test_no_more_moves_than_it_needs(name, tmp_path):
     block, transposes, ops = BODIES[name]
     model = Body()

@@ -1,6 +1,7 @@
 """Gather and its like at places that are computed, or the model's inputs: some from the end."""
 
 from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from onnx import TensorProto
 from tests.convert.onnx_build import OnnxModel, assert_close, expected
 from tests.convert.test_onnx_errors import refused
 from tests.ops.peers import answers_of_litert, run_tflm
+from tests.sampling import sampled
 from tinyrt.convert.onnx.reader import read_onnx
 from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.reader import parse_tflite
@@ -138,8 +140,14 @@ KINDS = [(name, kind) for name in GIVEN for kind in (INT32, INT64)]
 KINDS = [(name, kind) for name, kind in KINDS if kind == INT64 or name not in OF_PARTS]
 
 
-@pytest.mark.parametrize("backend", ["reference", "numba", "native"])
-@pytest.mark.parametrize(("name", "dtype"), KINDS)
+BACKENDS = ("reference", "numba", "native")
+EACH_ONCE = [(*kind, backend) for kind, backend in zip(KINDS, cycle(BACKENDS), strict=False)]
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "backend"),
+    sampled(EACH_ONCE, [(*kind, backend) for kind in KINDS for backend in BACKENDS]),
+)
 def test_given_places_count_from_the_end_too(name, dtype, backend, tmp_path):
     path, feeds = given_model(name, dtype, tmp_path)
     want = wanted(path, feeds, dtype)

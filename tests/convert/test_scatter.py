@@ -1,5 +1,7 @@
 """Scattering: SCATTER_ND as LiteRT computes it, ONNX's ops as onnxruntime does."""
 
+from itertools import cycle
+
 import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter as LiteRT
@@ -8,6 +10,7 @@ from tests.convert.onnx_build import OnnxModel, assert_matches
 from tests.convert.raw_tflite import Op, Subgraph, Tensor, build
 from tests.convert.test_tflite_breadth import agree
 from tests.convert.tflite_files import T, i32
+from tests.sampling import sampled
 from tinyrt.budget import limited
 from tinyrt.convert.scatter import most_alike, rounds
 from tinyrt.convert.tflite.reader import parse_tflite
@@ -78,13 +81,17 @@ COMPUTED = {
 ALONE = {"a row", "an element", "a row of a row", "one index"}
 
 
-@pytest.mark.parametrize("backend", ["reference", "numba", "native"])
+KINDS = [
+    *((name, dtype) for name in COMPUTED for dtype in ("FLOAT32", "INT32")),
+    *((name, "INT8") for name in sorted(ALONE)),
+]
+BACKENDS = ("reference", "numba", "native")
+EACH_ONCE = [(*place, backend) for place, backend in zip(KINDS, cycle(BACKENDS), strict=False)]
+
+
 @pytest.mark.parametrize(
-    ("name", "dtype"),
-    [
-        *((name, dtype) for name in COMPUTED for dtype in ("FLOAT32", "INT32")),
-        *((name, "INT8") for name in sorted(ALONE)),
-    ],
+    ("name", "dtype", "backend"),
+    sampled(EACH_ONCE, [(*place, backend) for place in KINDS for backend in BACKENDS]),
 )
 def test_rows_go_to_places_that_are_computed(name, dtype, backend):
     shape, indices = COMPUTED[name]

@@ -256,6 +256,7 @@ def test_a_hop_must_fit_every_stride():
 
 
 @pytest.mark.slow
+@pytest.mark.whole
 def test_strides_dilations_and_delays():
     b = residual()
     longer = Builder((1, 24, 1, 3))

@@ -93,7 +93,7 @@ EACH_ONCE = [*zip(CORES, (1, 2, 1), strict=True)]
 
 @pytest.mark.device
 @pytest.mark.slow
-@pytest.mark.parametrize(("core", "stride"), sampled(EACH_ONCE, [*product(CORES, (1, 2))]))
+@pytest.mark.parametrize(("core", "stride"), sampled(EACH_ONCE[:1], [*product(CORES, (1, 2))]))
 def test_a_zero_point_of_weights_costs_four_times_at_most(tmp_path, core, stride):
     """On the device. A convolution in groups in its place takes 35 times on a Cortex-M4."""
     x = {"x": np.random.default_rng(3).integers(0, 256, (2, 16, 16, 8), np.uint8)}

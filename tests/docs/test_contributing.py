@@ -14,7 +14,7 @@ from tests.sampling import WHOLE
 MAKE = re.compile(r"make ([\w-]+)")
 TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 ON_BOARDS = {"add_a_core", "add_a_board", "add_a_kernel_variant"}
-SAMPLE = {"add_an_op"}
+SAMPLE = {"add_a_pass"}
 EXAMPLES = [page for page in CONTRIBUTING if page.stem.startswith("add_")]
 
 

@@ -17,6 +17,7 @@ STAND_INS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", sampled(["from-pytorch"], PAGES))
+@pytest.mark.whole
 def test_a_page_runs(page, tmp_path):
     if page in STAND_INS:
         STAND_INS[page](tmp_path)

@@ -53,7 +53,7 @@ ONE_OF_EACH = [next(name for name in RECURRENT if name.startswith(kind)) for kin
 
 OTHERS = sorted(CASES.keys() - {*RECURRENT, *REFUSED})
 
-TAKEN = [*REFUSED, *OTHERS[:: sampled(2, 1)], *sampled(ONE_OF_EACH, RECURRENT)]
+TAKEN = [*REFUSED, *OTHERS[:: sampled(4, 1)], *sampled(ONE_OF_EACH, RECURRENT)]
 
 
 def samples_of(graph: Graph, count: int) -> list[dict[str, np.ndarray]]:

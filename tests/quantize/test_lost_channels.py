@@ -86,7 +86,7 @@ def files(tmp_path):
     ],
     ids=["int8", "one scale for rows", "int4", "biases added", "op 1 in float", "op 2 in float"],
 )
-@pytest.mark.parametrize("build", [depthwise_net, gated])
+@pytest.mark.parametrize("build", [pytest.param(depthwise_net, marks=pytest.mark.whole), gated])
 def test_reports_are_those_of_the_whole_model(build, config, files):
     graph, cut, whole = files(dying(build()), config)
     found, expected = debug_model(graph, cut, X), debug_model(graph, whole, X)
@@ -101,7 +101,10 @@ def test_reports_are_those_of_the_whole_model(build, config, files):
         assert layer.dead_channels == reports[layer.name].dead_channels
 
 
-@pytest.mark.parametrize("config", [QuantConfig(equalize=True), PRESETS[Preset.BALANCED]])
+@pytest.mark.parametrize(
+    "config",
+    [QuantConfig(equalize=True), pytest.param(PRESETS[Preset.BALANCED], marks=pytest.mark.whole)],
+)
 def test_rescaled_channels_are_found_beside_lost_ones(config, files):
     graph, cut, whole = files(dying(depthwise_net()), config)
     found, expected = debug_model(graph, cut, X), debug_model(graph, whole, X)

@@ -341,6 +341,7 @@ def _of_one_output(seed):
     return b.graph(x), rng.normal(size=(1054, 8)).astype(np.float32)
 
 
+@pytest.mark.whole
 def test_best_is_no_worse_than_balanced_where_few_samples_choose():
     """Ten samples of one number each are held back: the greater mean alone would lose .5 dB."""
     lost = []

@@ -5,6 +5,7 @@ import pytest
 
 from tests.graphs import Builder
 from tests.ops.peers import run_tflm
+from tests.sampling import sampled
 from tinyrt.interpreter import Model
 from tinyrt.metrics import sqnr_db
 from tinyrt.ops.add import AddAttrs
@@ -212,8 +213,16 @@ def test_layers_by_channel_that_stand_for_a_norm(name):
     assert (sums._affine(graph, graph.producer(layer)) is not None) is found
 
 
-@pytest.mark.parametrize("preset", Preset)
-@pytest.mark.parametrize("form", ["dense", "dense behind", "convolution"])
+NEARER = ("dense", "dense behind", "convolution")
+
+
+@pytest.mark.parametrize(
+    ("form", "preset"),
+    sampled(
+        [*zip(NEARER, Preset, strict=True)],
+        [(form, preset) for preset in Preset for form in NEARER],
+    ),
+)
 def test_int8_is_nearer(form, preset, monkeypatch):
     graph, x = net(**FORMS[form]), samples()
 

@@ -183,7 +183,7 @@ APART_BY = [
 """Presets and forms, of which the sample has a third: some of each."""
 
 
-@pytest.mark.parametrize(("preset", "form"), APART_BY[:: sampled(3, 1)])
+@pytest.mark.parametrize(("preset", "form"), APART_BY[:: sampled(8, 1)])
 def test_the_narrowest_third_keeps_its_steps(form, preset, monkeypatch):
     graph, x = built(form)
     config = QuantConfig() if preset is None else PRESETS[preset]

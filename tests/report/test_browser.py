@@ -88,7 +88,7 @@ def test_the_browser_has_nothing_to_complain_of(browser, file):
     page.close()
 
 
-@pytest.mark.parametrize("width", sampled([320, 768, 1920], [320, 360, 768, 1920]))
+@pytest.mark.parametrize("width", sampled([320], [320, 360, 768, 1920]))
 def test_the_page_is_never_wider_than_the_window(width, page):
     page.set_viewport_size({"width": width, "height": 800})
     assert not page.evaluate(WIDE)
@@ -98,11 +98,7 @@ def test_the_page_is_never_wider_than_the_window(width, page):
     page.set_viewport_size({"width": 1280, "height": 800})
 
 
-CHECKED = {"light": {}, "dark": sampled({"runOnly": ["color-contrast"]}, {})}
-"""What axe looks at: all of it in the light, and what the dark changes."""
-
-
-@pytest.mark.parametrize("scheme", CHECKED)
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.whole)])
 def test_axe_finds_no_violations(scheme, browser, tmp_path):
     from axe_playwright_python.sync_playwright import Axe
 
@@ -115,11 +111,10 @@ def test_axe_finds_no_violations(scheme, browser, tmp_path):
     page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert background == {"light": "rgb(255, 255, 255)", "dark": "rgb(13, 17, 23)"}[scheme]
-    options = {"resultTypes": ["violations"], **CHECKED[scheme]}
-    found = Axe().run(page, options=options)
+    found = Axe().run(page, options={"resultTypes": ["violations"]})
     assert found.violations_count == 0, found.generate_report()
     page.locator("#m0-ops .open").first.click()
-    found = Axe().run(page, context="#op", options=options)
+    found = Axe().run(page, context="#op", options={"resultTypes": ["violations"]})
     assert found.violations_count == 0, found.generate_report()
     page.close()
 
@@ -259,6 +254,7 @@ def test_a_printed_page_has_its_tables_open(page):
     page.emulate_media(media="screen")
 
 
+@pytest.mark.whole
 def test_a_page_of_many_ops_opens(browser, tmp_path):
     ops, path = sampled(300, 10_000), tmp_path / "long.html"
     path.write_text(render_report(long_report(ops)), encoding="utf-8")
@@ -285,8 +281,9 @@ def test_the_pages_of_inspect_and_debug_are_views_of_the_report(browser, tmp_pat
         assert "stride" in page.locator("#op").inner_text()
         assert says in page.locator("#op").inner_text()
         page.locator("#op button", has_text="Close").click()
-        found = Axe().run(page, options={"resultTypes": ["violations"]})
-        assert found.violations_count == 0, found.generate_report()
+        if sampled(False, True):
+            found = Axe().run(page, options={"resultTypes": ["violations"]})
+            assert found.violations_count == 0, found.generate_report()
         mark = page.locator("svg.marks .mark").last
         mark.hover()
         assert page.locator("#tip").inner_text() == mark.get_attribute("data-tip")

@@ -162,6 +162,7 @@ def test_floats_that_are_nearly_the_hosts_are_no_difference(files, bit_exact, fl
 
 @pytest.mark.device
 @pytest.mark.slow
+@pytest.mark.whole
 def test_cycles_are_those_of_emulate(files, tmp_path):
     int8, page = files[1], tmp_path / "r.html"
     (found,) = write_report(int8, page, cores=["m4"], cycles=True).models[0].cores

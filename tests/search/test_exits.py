@@ -198,6 +198,7 @@ def wide_or_not(trial, problem, rng):
     return Candidate(network, batch=16)
 
 
+@pytest.mark.whole
 def test_who_is_trained_fits_and_who_cannot_fit_is_not_trained(tmp_path):
     """Each rest takes more than the limit: only thresholds that the limit chooses hold it."""
     limits = DeviceBudget("cortex-m4", instructions=2_500)

@@ -173,6 +173,7 @@ def test_random_choices_can_be_deployed():
     assert {scheme for _, scheme in seen} == {Scheme.INT8, Scheme.INT4, Scheme.INT16X8}
 
 
+@pytest.mark.whole
 def test_random_cameras_can_be_deployed():
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
     problem, images, refused = Problem.of(raw.frames()), set(), []

@@ -150,6 +150,7 @@ def test_a_teacher_answers_once_for_all_front_ends(monkeypatch):
     assert len(asked) == 3
 
 
+@pytest.mark.whole
 def test_a_search_behind_front_ends_is_taught(tmp_path):
     """Half of the labels are wrong; the teacher, who knows how much samples move, is not."""
     data, test = raw.windows(n=120), raw.windows(n=90, seed=5)

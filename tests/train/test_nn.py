@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from tests.sampling import sampled
 from tests.train.build import in_float64, leaf
 from tinyrt.errors import DataError, ShapeError
 from tinyrt.train import Tensor, cross_entropy, gradcheck, gradgradcheck
@@ -104,7 +105,7 @@ def test_gradients_through_a_whole_network():
     x = leaf(rng, 3, 4, 4, 1)
     inputs = [x, *net.parameters()]
     gradcheck(lambda *_: cross_entropy(net(x), [0, 1, 3]), inputs)
-    gradgradcheck(lambda *_: cross_entropy(net(x), [0, 1, 3]), inputs)
+    gradgradcheck(lambda *_: cross_entropy(net(x), [0, 1, 3]), sampled([x], inputs))
 
 
 def test_cross_entropy_is_minus_the_log_of_the_true_class_share():

@@ -266,6 +266,7 @@ def test_ranges_follow_what_is_seen_after_the_step():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sampled(["int4, LSQ"], [*CONFIGS]))
+@pytest.mark.whole
 def test_digits_as_int8(digits, name):
     config = CONFIGS[name]
     model = train_int8(digits, config=config)

@@ -235,7 +235,7 @@ def test_an_interrupted_training_for_int8_ends_with_the_same_bits(tmp_path):
 
 @pytest.mark.device
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["LSTM", "whole LSTM"])
+@pytest.mark.parametrize("kind", [pytest.param("LSTM", marks=pytest.mark.whole), "whole LSTM"])
 @pytest.mark.filterwarnings("ignore:other interpreters")
 def test_an_lstm_answers_in_firmware_as_on_the_host(kind, tmp_path):
     net, x, y = problem(NETS[kind][0], SERIES)

@@ -25,6 +25,7 @@ FORMS = ["float", "ptq", "qat", "pruned", "int4"]
 
 @pytest.mark.device
 @pytest.mark.slow
+@pytest.mark.whole
 def test_motion_goes_all_the_way(tmp_path):
     done = CliRunner().invoke(app, ["train", "motion", "-o", str(tmp_path), "--json"])
     assert done.exit_code == 0, done.output
@@ -59,6 +60,7 @@ def row_of(variant):
 @pytest.mark.device
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sampled(["anomaly"], ["gesture", "vowels", "anomaly"]))
+@pytest.mark.whole
 def test_every_recipe_ends_in_a_table_and_in_firmware(name, tmp_path):
     """At a glance, in one epoch a stage."""
     quick = ["--epochs", "1", "--samples", "2", "--json"]
@@ -75,6 +77,7 @@ def test_every_recipe_ends_in_a_table_and_in_firmware(name, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("recipe", sampled(["vowels"], ["motion", "vowels", "digits"]))
+@pytest.mark.whole
 def test_what_a_recipe_promises_holds(recipe):
     """Every figure that ``benchmarks.recipes`` shows, against its limit; of digits all but int4,
     which ``test_qat`` holds on the small network."""

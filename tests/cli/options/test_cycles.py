@@ -120,6 +120,7 @@ def test_inspect_emulates_what_it_shows(options, wanted, made, monkeypatch):
 
 @pytest.mark.device
 @pytest.mark.slow
+@pytest.mark.whole
 def test_inspect_shows_the_cycles_of_emulate(made):
     emulated = call_json("emulate", made.int8, "--samples", "1", "--cycles", "--clock", "1MHz")
     found = call_json("inspect", made.int8, "--cycles", "--clock", "1MHz")

@@ -48,7 +48,9 @@ def two_heads(moves=False):
     return graph, inputs, answers[graph.outputs[0]].argmax(axis=1), noisy
 
 
-@pytest.mark.parametrize("moves", [False, True], ids=["together", "one by one"])
+@pytest.mark.parametrize(
+    "moves", [pytest.param(False, marks=pytest.mark.whole), True], ids=["together", "one by one"]
+)
 def test_two_inputs_and_two_heads(moves):
     graph, inputs, classes, values = two_heads(moves)
     labels = dict(zip(graph.outputs, (classes, values), strict=True))
