@@ -58,7 +58,6 @@ def hangs(file):
     time.sleep(600)
 
 
-@pytest.mark.slow
 @pytest.mark.whole
 def test_steps_end_alone(capfd, tmp_path):
     found = [
@@ -218,7 +217,6 @@ def test_limits_hold_for_each_model(folder, tmp_path, capsys):
     assert capsys.readouterr().out.count(f"**defect**: {LATE}") == 5
 
 
-@pytest.mark.slow
 @pytest.mark.whole
 def test_who_is_asked_for_answers(folder, onnx_model, tmp_path, monkeypatch):
     pytest.importorskip("ai_edge_litert")
@@ -298,7 +296,6 @@ def zero_points_of_each_channel():
 
 
 @pytest.mark.device
-@pytest.mark.slow
 @pytest.mark.whole
 def test_the_core_must_answer_what_the_host_answers(folder, monkeypatch):
     monkeypatch.setattr(public, "find_spec", lambda name: None)
