@@ -66,7 +66,7 @@ def normal(text: str, base: str) -> str:
     for folder, name in ((zoo, "ZOO"), (str(ROOT), "ROOT")):
         text = text.replace(folder, name) if folder else text
     text = re.sub(r"0x[0-9a-f]{6,}", "0x...", text)
-    text = re.sub(r"(\.py, line )\d+", r"\1N", text)
+    text = re.sub(r"(tinyrt/[\w/]+\.py, line )\d+", r"\1N", text)
     text = re.sub(r"tcp://127\.0\.0\.1:\d+", "tcp://HERE", text)
     text = re.sub(r"(?:\S+, ){8,}\S+", "NAMES", text)
     text = re.sub(r"[\d.]+ dB", "N dB", text)
