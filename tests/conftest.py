@@ -68,9 +68,7 @@ def pytest_collection():
 
 def pytest_collection_modifyitems(config, items):
     """Leave tests that are marked ``whole`` to ``make test-all``."""
-    if WHOLE:
-        return
-    left = [item for item in items if item.get_closest_marker("whole")]
+    left = [] if WHOLE else [item for item in items if item.get_closest_marker("whole")]
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if not item.get_closest_marker("whole")]

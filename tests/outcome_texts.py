@@ -41,8 +41,9 @@ DIGEST = re.compile(r"(?<![0-9a-zA-Z])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,64}(?![
 TIME = re.compile(r"(?<![\w.])[\d.]+ ?(ns|µs|us|ms|s|seconds|minutes)\b")
 
 LINE = re.compile(r"(tinyrt/[\w/]+\.py, line )\d+")
-FRAMES = re.compile(r"(Traceback \(most recent call last\):\n)(?: .*\n)+")
 """Where the package's code lies, which moves."""
+FRAMES = re.compile(r"(Traceback \(most recent call last\):\n)(?: .*\n)+")
+"""The same for each call on the way."""
 
 WRITTEN = {".c", ".h", ".txt", ".json", ".md", ".html", ".mk", ".ld", ".csv", ".yaml", ""}
 """Suffixes of files that hold text."""

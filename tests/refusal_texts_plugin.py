@@ -25,6 +25,7 @@ import pytest
 from _pytest.raises import RaisesExc
 
 import tinyrt.errors
+from tests.outcome_texts import LINE
 from tests.refusals_plugin import Reads, is_of_all
 from tinyrt.errors import TinyrtError
 
@@ -66,7 +67,7 @@ def normal(text: str, base: str) -> str:
     for folder, name in ((zoo, "ZOO"), (str(ROOT), "ROOT")):
         text = text.replace(folder, name) if folder else text
     text = re.sub(r"0x[0-9a-f]{6,}", "0x...", text)
-    text = re.sub(r"(tinyrt/[\w/]+\.py, line )\d+", r"\1N", text)
+    text = LINE.sub(r"\1N", text)
     text = re.sub(r"tcp://127\.0\.0\.1:\d+", "tcp://HERE", text)
     text = re.sub(r"(?:\S+, ){8,}\S+", "NAMES", text)
     text = re.sub(r"[\d.]+ dB", "N dB", text)
