@@ -224,6 +224,22 @@ def test_a_camera_is_counted_along():
         cost(graph, options=pushed)
 
 
+def test_a_camera_sees_noise_where_no_frame_is_given(monkeypatch):
+    graph, vision, _ = eyes()
+    seen = []
+    monkeypatch.setattr(
+        "tinyrt.api.costs.emulate_recording", lambda path, frame, **_: seen.append(frame) or 1 / 0
+    )
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            cost(graph, "m4", basis="counted", front_end=vision)
+    frame, again = seen
+    camera = vision.camera
+    assert (frame.shape, frame.dtype) == ((camera.height, camera.line_bytes), np.uint8)
+    assert frame.std() == pytest.approx(255 / 12**0.5, rel=0.2)
+    np.testing.assert_array_equal(frame, again)
+
+
 @pytest.mark.device
 @pytest.mark.whole
 def test_costs_with_a_camera_are_those_of_an_emulation(tmp_path):

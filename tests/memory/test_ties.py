@@ -13,6 +13,7 @@ from tinyrt.export import export_graph
 from tinyrt.interpreter import Interpreter
 from tinyrt.ir import DType, QParams
 from tinyrt.memory import check_plan, plan_memory
+from tinyrt.memory.arena import _Plans
 from tinyrt.memory.placing.ties import slice_offset
 from tinyrt.memory.plan import MemoryOptions
 from tinyrt.memory.regions import assign
@@ -138,6 +139,26 @@ def test_plans_that_can_be_no_smaller_are_not_searched_for(monkeypatch, graph, p
     monkeypatch.setattr("tinyrt.memory.arena.assign", watched)
     plan_memory(graph, SCALAR)
     assert len(found) == plans
+
+
+@pytest.mark.parametrize("most", [2, 3])
+def test_of_few_that_are_left_out_each_is_tried_alone(most, monkeypatch):
+    """Three are: a plan with all, one with none and, where so many are few, three without one."""
+    graph = split_and_joined()
+    assert len(plan_memory(graph, SCALAR).idle) == 3
+    tried = []
+
+    def watched(self, chosen, problem):
+        tried.append(set(chosen))
+        return plan_of(self, chosen, problem)
+
+    plan_of = _Plans._plan
+    monkeypatch.setattr(_Plans, "_plan", watched)
+    monkeypatch.setattr("tinyrt.memory.placing.problem.Problem.lower_bound", lambda self: 0)
+    monkeypatch.setattr("tinyrt.memory.arena.MAX_DROPPED", most)
+    plan_memory(graph, SCALAR)
+    every, *others = tried
+    assert others == [set(), *([every - {i} for i in sorted(every)] if most == 3 else [])]
 
 
 def test_beyond_the_limit_of_pairs_the_first_plan_is_taken(monkeypatch):

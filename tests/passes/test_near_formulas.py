@@ -15,6 +15,7 @@ from tests.passes.random_net import RandomNet as Net
 from tinyrt.ops.arg import ArgAttrs
 from tinyrt.ops.batch_matmul import BatchMatmulAttrs
 from tinyrt.ops.div import DivAttrs
+from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.reduce import ReduceAttrs
 
 ROW = (2, 4)
@@ -66,6 +67,12 @@ def arg_max(net: Net, x: str, axis: int = -1) -> str:
     return net.op("arg_max", (x,), ArgAttrs(axis))
 
 
+def scaled_dense(net: Net, activation: str) -> str:
+    """A dense layer of a scaled row that goes through an activation."""
+    scale = net.constant(np.full((4,), 0.5, np.float32))
+    return net.dense(net.op("mul", ("x", scale), MulAttrs(activation)))
+
+
 MISSES = {
     "constants overflow": Miss(
         "merge_constants",
@@ -84,6 +91,21 @@ MISSES = {
         (ROW,),
         lambda net: arg_max(net, net.softmax("x"), 0),
         "does not choose along the axis",
+    ),
+    "the smallest of probabilities": Miss(
+        "skip_monotonic",
+        (ROW,),
+        lambda net: net.op("arg_min", (net.softmax("x"),), ArgAttrs(-1)),
+        "softmax has one value for all very small inputs",
+    ),
+    "the largest of a tanh": Miss(
+        "skip_monotonic",
+        (ROW,),
+        lambda net: arg_max(net, net.op("tanh", ("x",))),
+        "tanh has one value for all large inputs",
+    ),
+    "a scaled row with an activation": Miss(
+        "fold_before", (ROW,), lambda net: scaled_dense(net, "RELU6"), "has a fused RELU6"
     ),
     "a softmax that is an output": Miss(
         "skip_monotonic",

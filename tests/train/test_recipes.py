@@ -15,6 +15,7 @@ from tinyrt.errors import DataError, ModelFormatError, ToolError
 from tinyrt.train.qat import QatConfig
 from tinyrt.train.recipes import RECIPES
 from tinyrt.train.recipes.anomaly import ANOMALY, load_anomaly
+from tinyrt.train.recipes.gesture import GESTURE
 from tinyrt.train.recipes.recipe import Training, held_out
 from tinyrt.train.recipes.series import aeon_file, load_series, padded, read_ts, varied
 from tinyrt.train.recipes.stages import train_float
@@ -138,6 +139,14 @@ def test_a_problem_is_scaled_by_its_training_part():
     assert sorted(np.unique(data.y_train)) == list(range(10))
     there = data.x_train[data.x_train != 0]
     assert (there.mean(), there.std()) == pytest.approx((0, 1), abs=0.05)
+
+
+def test_a_problem_has_its_own_series_whatever_the_seed():
+    found = [GESTURE.load(seed) for seed in (0, 1)]
+    wanted = load_series("PickupGestureWiimoteZ", 361)
+    for data in found:
+        np.testing.assert_array_equal(data.x_train, wanted.x_train)
+        np.testing.assert_array_equal(data.y_test, wanted.y_test)
 
 
 def test_varied_series_are_moved_scaled_and_noisy():

@@ -115,7 +115,7 @@ def lower_transpose(graph: Graph, node: Node) -> Patch | Refusal | None:
     x, y = graph.value(node.inputs[0]), graph.value(node.output)
     if len(x.shape) <= MOVED_DIMENSIONS:
         return None
-    names, nodes, values, shape = Names(graph), list[Node](), list[Value](), x.shape
+    names, nodes, values = Names(graph), list[Node](), list[Value]()
 
     def emit(op: str, after: Shape, attrs: object) -> None:
         value = replace(x, name=names.new(f"{y.name}.part"), shape=after, data=None)
@@ -125,10 +125,8 @@ def lower_transpose(graph: Graph, node: Node) -> Patch | Refusal | None:
 
     move = Move.of(x.shape, node.attrs_as(TransposeAttrs).perm)
     for part in move.in_parts(MOVED_DIMENSIONS) if len(move.shape) > 1 else ():
-        if shape != part.shape:
-            emit("reshape", part.shape, ReshapeAttrs(part.shape))
-        shape = permuted(part.shape, part.perm)
-        emit("transpose", shape, TransposeAttrs(part.perm))
+        emit("reshape", part.shape, ReshapeAttrs(part.shape))
+        emit("transpose", permuted(part.shape, part.perm), TransposeAttrs(part.perm))
     source = nodes[-1].output if nodes else x.name
     last = Node("reshape", node.name, (source,), node.outputs, ReshapeAttrs(y.shape))
     return Patch(remove=(node,), add=(*nodes, last), values=tuple(values))
