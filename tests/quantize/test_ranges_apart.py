@@ -281,6 +281,21 @@ def test_refined_layers_are_left_out_where_other_samples_lose_by_them(monkeypatc
     assert prepare(graph, x[: FEWEST - 1], best).parts is None
 
 
+def test_tuned_ranges_alone_are_measured_against_plans_without_them(monkeypatch):
+    """Rounding is not asked for: there is no third. What is chosen is fitted to all samples."""
+    graph, x = _outliers()
+    asked, plans_of = [], Prepared._plans
+
+    def plans(self, config, head, progress=None):
+        asked.append((config.optimize_rounding, config.tune_ranges))
+        return plans_of(self, config, head, progress)
+
+    monkeypatch.setattr(Prepared, "_plans", plans)
+    config = replace(PRESETS[Preset.BEST], optimize_rounding=False)
+    prepare(graph, x, config).quantized(config)
+    assert asked == [(False, True), (False, False)]
+
+
 GAINS = {
     "more than chance": (np.full(10, 6.0), True),
     "less than chance": (np.tile([3.0, -2.0], 5), False),

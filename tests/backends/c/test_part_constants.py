@@ -56,6 +56,10 @@ def test_pairs_of_channels_of_four_pixels_take_their_scales(kind, words, step):
         assert part.args[-1].skip == 2 * start
         assert [int(arg.value) for arg in part.args if isinstance(arg, Number)] == [0, 11]
     assert cut.part(0, 2).args[1] == Number(1)
+    words, behind, same = cut.after(0, 0), cut.after(2, 3), cut.part(2, 3)
+    assert (words.args[1], params_of(words)["block"]["c_out"]) == (Number(1), 0)
+    assert (words.function, words.args[-1]) == (same.function, Place(Y))
+    assert (behind.args[1:], behind.function) == (same.args[1:], same.function)
 
 
 def test_channels_of_a_pool_end_where_the_last_four_do():

@@ -1,6 +1,7 @@
 """Weights without their zeros, put together again; and which layers are stored so."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.backends.c.test_packing import DSP, SCALAR, requant
 from tinyrt.backends.c.blocks.block import pair_block
+from tinyrt.backends.c.blocks.dense import _stored
 from tinyrt.backends.c.blocks.form_cost import MLA, Sizes
 from tinyrt.backends.c.blocks.stored import block_fields, stored_words
 from tinyrt.backends.c.blocks.zeros import costs, kept_of_4, n_of_4
@@ -152,3 +154,28 @@ def test_parts_have_the_blocks_of_their_channels(kernel):
         # Words of whole blocks, behind which the kernels find the one that is not.
         assert own["taps"] == [0, *own_ends][whole]
         assert own["w"].skip == [0, *ends][a]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "sparse", "choices", "form"),
+    [
+        (DType.INT4, 99, None, Weights.BLOCKS),
+        (DType.INT4, 100, None, Weights.DENSE),
+        (DType.INT4, 99, {}, Weights.DENSE),
+        (DType.INT8, 99, None, Weights.DENSE),
+    ],
+    ids=["fewer bytes", "as many", "chosen before", "of 8 bits"],
+)
+def test_weights_of_4_bits_take_no_8_whole_where_blocks_are_smaller(dtype, sparse, choices, form):
+    """Though whole ones would be faster: who asked for 4 bits asked for fewer bytes."""
+    forms = {Weights.DENSE: Cost(1, 100), Weights.BLOCKS: Cost(2, sparse)}
+    target = SimpleNamespace(stored=lambda i, found: Stored(Weights.DENSE, found), choices=choices)
+    node = SimpleNamespace(index=0, input=lambda i: Value("w", dtype, (4, 8)))
+    assert _stored(node, SimpleNamespace(nbytes=100), forms, target) == Stored(form, forms)
+
+
+def test_weights_of_4_bits_without_blocks_stay_as_they_are():
+    forms = {Weights.DENSE: Cost(1, 100)}
+    target = SimpleNamespace(stored=lambda i, found: Stored(Weights.DENSE, found), choices=None)
+    node = SimpleNamespace(index=0, input=lambda i: Value("w", DType.INT4, (4, 8)))
+    assert _stored(node, SimpleNamespace(nbytes=100), forms, target).form is Weights.DENSE

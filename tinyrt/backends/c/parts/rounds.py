@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-import numpy as np
-
 from tinyrt.backends.c.kernel import Data, Number, Params, Place
 from tinyrt.backends.c.parts.cutting import Part
 
@@ -180,8 +178,6 @@ def _step(a: Any, b: Any) -> Steps | None:
             return _step(a.fields, b.fields)
         case Mapping():
             return _joined(_step(a[name], b[name]) for name in a)
-        case np.ndarray():
-            return () if np.array_equal(a, b) else None
         case _:
             return () if a == b else None
 
