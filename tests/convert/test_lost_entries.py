@@ -73,3 +73,34 @@ def test_bits_are_those_of_all_channels(bits, is_read):
     else:
         with pytest.raises(ModelFormatError, match="bits for"):
             read_lost(data, parse_tflite(data))
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        [[["TAG"], "50", -128, {"9": 3}]],
+        [[["TAG"], "50", -128, {"-6": 3}]],
+        [[["TAG"], "50", -128, {"one": 3}]],
+        [[["TAG"], "50", -128, {"1": "three"}]],
+        [[["TAG"], "50", -128, None]],
+        [[["TAG"], "no hex", -128, {}]],
+        [[["TAG"], 50, -128, {}]],
+        [[["TAG"], "50", -128]],
+        [[["TAG"], "50", -128, {}, 1]],
+        ["TAG"],
+        5,
+        None,
+    ],
+    ids=str,
+)
+def test_an_entry_that_is_none_is_refused_whatever_is_wrong_with_it(told):
+    graph = net()
+    entry = lost_entry({graph.inputs[0]: lost_of("one number")}, graph)
+    (((tag,), *_),) = json.loads(entry[LOST])
+    damaged = json.dumps(told).replace("TAG", tag)
+    data = write_tflite(graph, {LOST: damaged.encode()})
+    with pytest.raises(ModelFormatError) as refused:
+        read_lost(data, parse_tflite(data))
+    error = refused.value
+    assert error.problem.startswith(f"metadata '{LOST}' ")
+    assert error.expected

@@ -143,6 +143,8 @@ def test_an_image_that_is_none_is_named(make, says, tmp_path):
         ({"size": (0, 4)}, "images of 0 x 4 pixels"),
         ({"size": (4, 4097)}, "sides of 1 to 4,096 pixels"),
         ({"size": (4, 4), "value_range": (1, 1)}, "brightness from 1 to 1"),
+        ({"size": (4, 4), "value_range": (1, 0)}, "brightness from 1 to 0"),
+        ({"size": (4, 4), "value_range": (0, float("nan"))}, "brightness from 0 to nan"),
         ({"size": (4, 4), "value_range": (0, float("inf"))}, "two finite numbers"),
     ],
 )

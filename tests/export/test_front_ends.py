@@ -12,7 +12,8 @@ from tests.dsp.test_anomaly import autoencoder
 from tests.listening import BANDS, PIPELINE, ROWS
 from tinyrt.attached import fitted
 from tinyrt.dsp import LogMel
-from tinyrt.export import audio, camera, export_c, export_front_end
+from tinyrt.dsp.tables import tables_of
+from tinyrt.export import audio, camera, export_c, export_front_end, front_end
 from tinyrt.export.front_code import front_code
 
 CEPSTRA = LogMel(window=120, step=50, bands=14, lower_hz=100, upper_hz=7_000, coefficients=BANDS)
@@ -109,6 +110,12 @@ def test_a_front_end_has_the_constants_that_it_needs(front, is_whole, tmp_path):
     assert ("log-mel features" in header) is not is_whole
     element = "int16_t" if is_whole else "uint16_t"
     assert f"typedef {element} ears_feature_t;" in header
+
+
+@pytest.mark.parametrize(("log_shift", "scale"), [(None, 0), (0, 1), (6, 64)])
+def test_logarithms_of_whole_numbers_are_logarithms(log_shift, scale):
+    front = replace(LEAST, log_shift=log_shift)
+    assert front_end.fields_of(front, tables_of(front))["log_scale"] == scale
 
 
 @pytest.mark.parametrize("case", ["motion", "sound"])

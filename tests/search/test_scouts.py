@@ -236,6 +236,13 @@ def test_the_front_is_proposed_from_the_best_to_the_cheapest(number, chosen):
     assert [params["n"] for params in proposed] == [*chosen, *chosen[1:]]
 
 
+def test_as_many_of_the_front_are_proposed_as_there_are_trials(light, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(scouts, "_propose", lambda sent, store, number: asked.append(number))
+    search_networks(dense, blobs(), tmp_path, replace(FEW, scouts=8, trials=2))
+    assert asked == [2]
+
+
 def test_generations_are_a_quarter_of_the_scouts():
     assert [scouts._population(n) for n in (1, 8, 40, 160, 9_000)] == [2, 2, 10, 40, 40]
 

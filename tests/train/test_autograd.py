@@ -265,6 +265,15 @@ def test_a_checkpoint_repeats_dropout_and_follows_statistics_as_without():
         np.testing.assert_array_equal(results[1][name], plain)
 
 
+def test_a_gradient_that_is_missing_is_wrong_where_outputs_depend_on_the_input():
+    """What reaches the output beside the tape has none."""
+    x, y = leaf(np.random.default_rng(0), 3), leaf(np.random.default_rng(1), 3)
+    with pytest.raises(GradientError) as refused:
+        gradcheck(lambda x, y: x * Tensor(y.data), [x, y])
+    assert refused.value.problem.startswith("the gradient of input 1 gives slope 0, ")
+    gradcheck(lambda x, y: x * x, [x, y])
+
+
 def test_log_softmax():
     x = leaf(np.random.default_rng(2), 3, 4)
     gradcheck(log_softmax, [x])

@@ -12,7 +12,7 @@ from tinyrt.convert.passes import optimize
 from tinyrt.errors import ShapeError, UnsupportedError
 from tinyrt.floatmath import parallel
 from tinyrt.interpreter.model import Model
-from tinyrt.ir import DType, Graph, Node, Value
+from tinyrt.ir import DType, Graph, Node, QParams, Value
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.lstm_gradient import LSTM as FUNCTION
 from tinyrt.ops.lstm_gradient import Lstm
@@ -27,7 +27,7 @@ from tinyrt.train.graph_model import GraphModel
 from tinyrt.train.nn import Linear, Sequential
 from tinyrt.train.qat import QatConfig, QatModel
 from tinyrt.train.recipes.stages import answers_of
-from tinyrt.train.recurrent import CellQuantizer
+from tinyrt.train.recurrent import CellQuantizer, QuantizedSequenceLayer
 from tinyrt.train.sequence import LSTM
 
 OP = "unidirectional_sequence_lstm"
@@ -290,6 +290,25 @@ def test_the_range_of_the_cell_state_is_that_of_its_steps():
     assert graph.outputs == ("c",)
     limits = (np.min(cells), np.max(cells))
     np.testing.assert_allclose((layer.cell.low.item(), layer.cell.high.item()), limits, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("bits", "most"), [(8, 127), (4, 7)])
+def test_gradients_are_those_of_rounded_weights(bits, most):
+    """Of a gate's bias, too: in steps of the input's times the weights'."""
+    node = one_op().bind(0)
+    layer = QuantizedSequenceLayer(node, Range(-4.0, 4.0), bits=bits)
+    x = Tensor(samples(1), requires_grad=True)
+    x_q, y_q = QParams((0.03,), 2), QParams((1 / 128,), 0)
+    found, answer = layer.answer(node, x, np.round(x.data / 0.03).astype(np.int8) + 2, x_q, y_q)
+    weights = [p.data for p in layer.operands]
+    steps = [np.abs(w).max() / most for w in weights[:8]]
+    steps += [0.03 * step for step in steps[:4]]
+    rounded = [np.round(w / s) * s for w, s in zip(weights, steps, strict=True)]
+    wanted = layer.applied(x, [Tensor(w.astype(np.float32)) for w in rounded])
+    np.testing.assert_allclose(found.data, wanted.data, atol=1e-5)
+    np.testing.assert_allclose(found.data, answer / 128, atol=0.03)
+    slopes = [partial_derivatives(y.sum(), [x])[0].data for y in (found, wanted)]
+    np.testing.assert_allclose(*slopes, atol=1e-5)
 
 
 @pytest.mark.filterwarnings("ignore:only 8 samples")
