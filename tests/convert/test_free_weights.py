@@ -1,5 +1,7 @@
 """FULLY_CONNECTED whose weights the model computes: a product, in TFLM's integers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,8 +9,12 @@ from tests.convert.raw_tflite import Op, Subgraph, build
 from tests.convert.test_tflite_breadth import agree
 from tests.convert.tflite_files import T
 from tests.ops.peers import run_tflm
+from tests.train.test_sequence_lstm import one_op
+from tinyrt.convert.free_weights import products_of_activations
 from tinyrt.convert.tflite.reader import parse_tflite
 from tinyrt.convert.tflite.writer import write_tflite
+from tinyrt.ir import DType, Node, Value
+from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.shared.evaluate import evaluate
 
 Q = {
@@ -72,3 +78,21 @@ def test_a_bias_keeps_the_layer():
     zeros, others = layer("FLOAT32", bias=[0] * 5), layer("FLOAT32", bias=[0, 0, 7, 0, 0])
     assert "fully_connected" not in {node.op for node in parse_tflite(zeros).nodes}
     assert [node.op for node in parse_tflite(others).nodes] == ["fully_connected"]
+
+
+def test_weights_may_be_any_output_of_an_op():
+    """Here the last one: the cell state of an LSTM."""
+    graph = one_op(outputs=("c",))
+    (units,) = graph.value("c").shape[1:]
+    rows = Value("rows", DType.FLOAT32, (3, units))
+    y = Value("dense", DType.FLOAT32, (3, 1))
+    dense = Node("fully_connected", "dense", ("rows", "c"), ("dense",), FullyConnectedAttrs())
+    whole = replace(
+        graph,
+        values={**graph.values, "rows": rows, "dense": y},
+        nodes=(*graph.nodes, dense),
+        inputs=(*graph.inputs, "rows"),
+        outputs=("dense",),
+    )
+    assert [n.op for n in whole.nodes] == ["unidirectional_sequence_lstm", "fully_connected"]
+    assert "fully_connected" not in {n.op for n in products_of_activations(whole).nodes}
