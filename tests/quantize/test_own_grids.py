@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.graphs import Builder
+from tinyrt.errors import VerifyError
 from tinyrt.interpreter import Model
 from tinyrt.ir import DType, QParams, RewriteLog
 from tinyrt.ops.add import AddAttrs
@@ -17,11 +18,13 @@ from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.evaluate import evaluate
 from tinyrt.ops.shared.pool import Pool2dAttrs
+from tinyrt.ops.shared.spec import OpSpec
 from tinyrt.quantize.config import QuantizationWarning
 from tinyrt.quantize.imported.integers import constant_params, stored_weights
 from tinyrt.quantize.imported.prequantized import SHOWN, STEP, has_own_grids, quantize_on_own_grids
 
 FINE = FakeQuantizeAttrs(1 / 64, -3)
+FLAT = ReshapeAttrs((1, 6, 6, 3))
 COARSE = FakeQuantizeAttrs(1 / 16, 5)
 WIDE = FakeQuantizeAttrs(1 / 4096, 0, DType.INT16)
 
@@ -350,3 +353,21 @@ def test_a_chain_is_a_table_if_nobody_reads_its_floats(alone):
         warnings.simplefilter("ignore", QuantizationWarning)
         ops = [node.op for node in quantize_on_own_grids(b.graph(*outputs)).nodes]
     assert ("pointwise" in ops) is alone, ops
+
+
+def test_outputs_of_ops_whose_rule_is_broken_have_no_scale(monkeypatch):
+    """What was settled before the rule was asked is settled no more."""
+
+    def check(self, node):
+        if node.op == "reshape":
+            raise VerifyError("no reshape")
+
+    monkeypatch.setattr(OpSpec, "check_quant", check)
+
+    def build(b):
+        y = b.op("reshape", (rounded(b, "x"),), FLAT)
+        return rounded(b, b.op("add", (b.op("neg", (y,)), b.op("tanh", (y,))), AddAttrs()))
+
+    _, reasons = quantized(build)
+    assert reasons["reshape"] == "no reshape"
+    assert reasons["neg"] == reasons["tanh"] == "its input 'reshape_1' has no scale"

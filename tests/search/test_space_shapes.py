@@ -5,8 +5,10 @@ import optuna
 import pytest
 
 from tests.search import raw
+from tinyrt.errors import ShapeError
 from tinyrt.search import SPACES, Problem
 from tinyrt.search.candidate import candidate_of, graph_of
+from tinyrt.search.spaces import series_shape
 
 SHAPES = {
     "narrow": (1, 17, 2),
@@ -33,6 +35,13 @@ def shapes_of(name):
     """Those that the space takes: series have a single line."""
     series = name in ("tcn", "transformer")
     return [shape for shape in SHAPES.values() if not series or shape[0] == 1]
+
+
+@pytest.mark.parametrize("shape", [(2, 1, 4), (13, 1, 1), (2, 9, 1)])
+def test_series_have_one_line(shape):
+    assert series_shape(problem((1, *shape[1:]))) == (1, *shape[1:])
+    with pytest.raises(ShapeError, match="the space is for series, samples are"):
+        series_shape(problem(shape))
 
 
 @pytest.mark.parametrize("name", ON_SAMPLES)

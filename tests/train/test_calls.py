@@ -136,16 +136,18 @@ def test_gradients_reach_what_the_tensors_came_from():
 def test_running_statistics_are_followed_in_what_is_given():
     net = Sequential(BatchNorm(2))
     x = Tensor(np.array([[1.0, 2.0], [3.0, 6.0]], np.float32))
-    own, mean = dict(net.named_parameters()), Buffer(np.zeros(2, np.float32))
+    own, mean = dict(net.named_parameters()), Buffer(np.array([10, 20], np.float32))
     functional_call(net, own, x)
     functional_call(net, {**own, "0.mean": mean}, x)
-    assert mean.data == pytest.approx([0.2, 0.4])
+    assert mean.data == pytest.approx([9.2, 18.4])
     assert not net[0].mean.data.any()
     assert net[0].variance.data.tolist() == [1, 1]
     x.requires_grad, start = True, mean.data
     mean = Tensor(np.stack([start, start])[0])
-    functional_call(net.eval(), {**own, "0.mean": mean}, x).sum().backward()
+    y = functional_call(net.eval(), {**own, "0.mean": mean}, x)
+    y.sum().backward()
     assert (mean.edits, x.grad is None) == (0, False)
+    np.testing.assert_allclose(y.data, x.data - start, rtol=1e-3)
 
 
 def test_a_module_is_unchanged_after_an_error():

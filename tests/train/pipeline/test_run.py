@@ -7,15 +7,18 @@ import pytest
 
 from tests.graphs import Builder
 from tests.train.pipeline.made import CLASSES, N, learned, samples_of
+from tinyrt.convert.passes import optimize
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import BudgetError, DataError, DefectError
 from tinyrt.interpreter.model import Model
 from tinyrt.ir import DType, Value
 from tinyrt.ops import is_weighted
+from tinyrt.quantize import PRESETS, Preset, quantize_graph
 from tinyrt.quantize.config import Scheme
 from tinyrt.train.channels import macs_of
+from tinyrt.train.ends import ends_of
 from tinyrt.train.pipeline import run as stages
-from tinyrt.train.pipeline.lessons import Kind
+from tinyrt.train.pipeline.lessons import Kind, answers_at_ends
 from tinyrt.train.pipeline.outcome import zero_weights
 from tinyrt.train.pipeline.run import train_for_int8
 from tinyrt.train.pipeline.setting import Pruned, Pruning, QatSetting
@@ -357,6 +360,22 @@ def test_an_int8_graph_that_answers_otherwise_is_a_defect():
 
     with pytest.raises(DefectError, match="answers otherwise than in training"):
         trained(finish=spoil)
+
+
+@pytest.mark.parametrize(("steps", "refused"), [(0.4, False), (1, True)])
+def test_one_answer_that_is_a_step_off_is_a_defect(steps, refused):
+    """Of all samples held out; less than half a step is rounding."""
+    graph, x, y = learned()
+    run = stages._Run(graph, samples_of(graph, x, y), QUICK, None, print)
+    int8 = quantize_graph(optimize(graph), x, PRESETS[Preset.FAST])
+    own = answers_at_ends(int8, {graph.inputs[0]: x[run.held]})
+    other = own[0].copy()
+    other[3, 1] += steps * int8.value(ends_of(int8)[0]).q.scale
+    if refused:
+        with pytest.raises(DefectError, match="answers otherwise than in training"):
+            run._deployed(int8, (other,))
+    else:
+        np.testing.assert_array_equal(run._deployed(int8, (other,)), own)
 
 
 def test_too_few_samples_are_refused():
