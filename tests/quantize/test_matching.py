@@ -131,6 +131,23 @@ def test_shifts_in_front_of_padding_are_none():
     assert as_quantized(graph, quantized) is graph
 
 
+@pytest.mark.parametrize(
+    ("paddings", "is_shifted"),
+    [(("VALID", "VALID"), True), (("VALID", "SAME"), False), (("SAME", "SAME"), False)],
+)
+def test_shifts_are_told_where_no_reader_pads(paddings, is_shifted):
+    def net(bias):
+        b = Builder((1, 5, 5, WIDTH))
+        (w, _), _, (other, _) = _arrays()
+        y = b.op("conv2d", ("x", b.constant(w), b.constant(bias)), Conv2dAttrs())
+        ends = [b.op("conv2d", (y, b.constant(other)), Conv2dAttrs(padding=p)) for p in paddings]
+        return b.graph(*ends)
+
+    graph, moved = (net(_arrays()[0][1] + by) for by in (0, 50))
+    quantized = quantize_graph(moved, _samples(), QuantConfig())
+    assert (as_quantized(graph, quantized) is not graph) is is_shifted
+
+
 def test_a_channel_of_other_weights_keeps_its_factor():
     arrays = _arrays()
     other = _in_channels(arrays, SCALES, ZEROS)

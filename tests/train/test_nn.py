@@ -260,9 +260,10 @@ def test_a_relu_behind_a_batch_norm_is_computed_with_it(shape):
 def test_a_relu_with_a_batch_norm_has_derivatives_of_any_order():
     net = Sequential(BatchNorm(3), ReLU(), Linear(3, 2, rng=np.random.default_rng(1)))
     in_float64(net)
-    x = leaf(np.random.default_rng(2), 6, 3)
-    gradcheck(net, [x])
-    gradgradcheck(net, [x])
+    for low in (None, 0.5):  # all are positive before the norm, and half of them behind it
+        x = leaf(np.random.default_rng(2), 6, 3, low=low)
+        gradcheck(net, [x])
+        gradgradcheck(net, [x])
 
 
 def test_other_modules_are_computed_apart():
