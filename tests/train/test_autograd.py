@@ -274,6 +274,21 @@ def test_a_gradient_that_is_missing_is_wrong_where_outputs_depend_on_the_input()
     gradcheck(lambda x, y: x * x, [x, y])
 
 
+def test_gradients_of_arrays_and_of_tensors_are_compared():
+    """A vjp may compute the ones in another way than the others."""
+
+    def vjp(attrs, inputs, output, g):
+        return (g * (2.0 if isinstance(g, np.ndarray) else 3.0),)
+
+    twice = Function("twice", lambda attrs, x: x * 2.0, vjp)
+    x = Tensor(np.ones(3), requires_grad=True)
+    gradcheck(lambda x: apply(twice, None, x), [x])
+    with pytest.raises(GradientError) as refused:
+        gradgradcheck(lambda x: apply(twice, None, x), [x])
+    said = "the gradient of input 0 is another where it is to be derived again"
+    assert refused.value.problem.startswith(said)
+
+
 def test_log_softmax():
     x = leaf(np.random.default_rng(2), 3, 4)
     gradcheck(log_softmax, [x])

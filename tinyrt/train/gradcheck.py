@@ -69,14 +69,17 @@ def gradgradcheck(
     """Compare second derivatives with differences of the first, as ``gradcheck`` does.
 
     Differentiated are the gradients of all inputs, in the inputs and in what they are multiplied
-    with from the left. Options are those of ``gradcheck``: ``step``, ``rtol``, ``atol``.
+    with from the left. Options are those of ``gradcheck``: ``step``, ``rtol``, ``atol``. These
+    gradients are compared with those that nobody derives again, too.
 
     Raises:
-        GradientError: a second derivative is wrong, or an input is not float64.
+        GradientError: a second derivative is wrong, a first one is another where it is to be
+            derived again, or an input is not float64.
 
     """
     rng = np.random.default_rng(seed + 1)
     u = Tensor(rng.normal(size=function(*inputs).shape), requires_grad=True)
+    _compare_on_tape(function, inputs, u)
     weights = [rng.normal(size=x.shape) for x in inputs]
 
     def gradients(*_: Tensor) -> Tensor:
@@ -84,6 +87,23 @@ def gradgradcheck(
         return inner_product(derivatives, weights)
 
     gradcheck(gradients, [*inputs, u], seed=seed, **options)
+
+
+def _compare_on_tape(function: Callable[..., Tensor], inputs: Sequence[Tensor], u: Tensor) -> None:
+    """Refuse gradients that are others where they are to be derived again."""
+    plain, taped = (
+        partial_derivatives(function(*inputs), inputs, u, create_graph=again)
+        for again in (False, True)
+    )
+    for i, pair in enumerate(zip(plain, taped, strict=True)):
+        once, again = (0.0 if gradient is None else gradient.data for gradient in pair)
+        if not np.allclose(once, again, rtol=1e-6, atol=1e-9):
+            raise GradientError(
+                f"the gradient of input {i} is another where it is to be derived again: up to "
+                f"{np.abs(once - again).max():.3g} from what it is else",
+                tensor=f"shape {inputs[i].shape}",
+                hint="check what the function's vjp computes of tensors, beside that of arrays",
+            )
 
 
 def _slope(
