@@ -266,14 +266,15 @@ def test_it_equals_onnxruntime(name, tmp_path):
 
 def test_embeddings_of_tokens_places_and_segments(tmp_path):
     rng = np.random.default_rng(0)
-    for has_segments in (True, False):
+    for has_segments, places in ((True, ()), (False, ()), (True, (4, 0, 2)), (False, (1, 1, 3))):
         m = OnnxModel(18)
         ids, segments = m.input(1, 3, name="ids", dtype=I32), ""
         tables = [m.weights(6, 4), m.weights(5, 4), ""]
         if has_segments:
             segments, tables[2] = m.input(1, 3, name="segments", dtype=I32), m.weights(2, 4)
         norm = m.weights(4), m.weights(4)
-        y = fused(m, "EmbedLayerNormalization", ids, segments, *tables, *norm, outputs=2)
+        given = ("", m.const([places], np.int32)) if places else ()
+        y = fused(m, "EmbedLayerNormalization", ids, segments, *tables, *norm, *given, outputs=2)
         path = saved(m, y, tmp_path)
         feeds = {"ids": rng.integers(0, 6, (1, 3), np.int32)}
         if has_segments:

@@ -122,6 +122,12 @@ def a_class_in_the_middle(m: OnnxModel) -> str:
     return m.op("Cast", m.op("Min", part, whole(m, 9)), to=FLOAT)
 
 
+def a_class_here_and_another_there(m: OnnxModel) -> str:
+    """Truth values that are constant stay truth values."""
+    first, odd = largest(m, "x"), m.const([[True], [False], [True]], np.bool_)
+    return m.op("Cast", m.op("Where", odd, first, m.op("Neg", first)), to=FLOAT)
+
+
 def held(m: OnnxModel, most: float) -> str:
     """A number as an integer that is no further from 0."""
     x = m.op("Mul", m.input(SAMPLES, FEATURES), m.const(most / 2))
@@ -138,6 +144,7 @@ SHORT: dict[str, Callable[[OnnxModel], str]] = {
     for f in (
         *(perfect_trees, traversed_trees, multiplied_trees, pairs_of_classes),
         *(a_column_of_the_largest, a_class_and_a_number, a_class_in_the_middle, steps_of_a_number),
+        a_class_here_and_another_there,
     )
 }
 

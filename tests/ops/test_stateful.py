@@ -1,13 +1,18 @@
 """Ops that keep state: run after run bit for bit as TFLM, and anew after a reset."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import tflite
 
 from tests.ops.build import build_f32, build_s8, build_s16
 from tests.ops.cases import CASES, rng_of
 from tests.ops.stateful import PLACES, answers, keeping, sequence
 from tests.sampling import sampled
+from tinyrt.convert.tflite.metadata import read_entry
 from tinyrt.convert.tflite.reader import parse_tflite
+from tinyrt.convert.tflite.states import STATES
 from tinyrt.convert.tflite.writer import write_tflite
 from tinyrt.errors import ModelFormatError, TinyrtError, UnsupportedError
 from tinyrt.interpreter import Interpreter
@@ -94,6 +99,32 @@ def test_states_are_no_ports_of_the_file():
     assert graph.fed == ("in0",)
     assert graph.answers == ("out",)
     assert graph.states == (("in4", "in4/next"),)
+
+
+def test_states_of_ops_and_of_the_graph_lie_side_by_side():
+    """Those of the op are its variable tensors, those of the graph stand in the metadata."""
+    rng = rng_of("svdf", 0)
+    graph = keeping(build_s8(CASES["svdf"](rng), rng).graph)
+    values = dict(graph.values)
+    for name in ("own", "own/next"):
+        values[name] = replace(values["out"], name=name)
+    kept = Node("maximum", "kept", ("out", "own"), ("own/next",), OPS["maximum"].attrs())
+    both = verify(
+        replace(
+            graph,
+            inputs=(*graph.inputs, "own"),
+            outputs=(*graph.outputs, "own/next"),
+            values=values,
+            nodes=(*graph.nodes, kept),
+            states=(*graph.states, ("own", "own/next")),
+        )
+    )
+    data = write_tflite(both)
+    found = parse_tflite(data)
+    assert (found.fed, found.answers) == (graph.fed, graph.answers)
+    assert sorted(found.states) == [("in4", "in4/next"), ("own", "own/next")]
+    model = tflite.Model.GetRootAs(bytes(data))
+    assert read_entry(model, STATES) == b'[["own", "own/next"]]'
 
 
 def test_a_state_from_elsewhere_cannot_be_written():

@@ -107,6 +107,26 @@ def test_channels_between_layers_are_shifted_to_their_middle():
     assert _shift(space, {name: np.array([[1.0, 2, 3, 4], [2, 3, 4, 5]])}).all()
 
 
+@pytest.mark.parametrize("activation", ["NONE", "RELU"])
+@pytest.mark.parametrize(
+    ("paddings", "shifts"),
+    [(("VALID", "VALID"), True), (("VALID", "SAME"), False), (("SAME", "SAME"), False)],
+)
+def test_channels_that_some_reader_pads_are_not_shifted(paddings, shifts, activation):
+    """To their middle, or to their least behind a relu."""
+    b = Builder((1, 3, 3, 2))
+    kernel = [b.constant(np.ones((2, 3, 3, 2), np.float32)) for _ in range(3)]
+    first = Conv2dAttrs(padding="SAME", activation=activation)
+    y = b.op("conv2d", ("x", kernel[0]), first)
+    ends = [
+        b.op("conv2d", (y, k), Conv2dAttrs(padding=p))
+        for k, p in zip(kernel[1:], paddings, strict=True)
+    ]
+    (space,) = free_spaces(b.graph(*ends))
+    wanted = {"NONE": [2.0, -1.0], "RELU": [1.0, 0.0]}[activation] if shifts else [0.0, 0.0]
+    assert _shift(space, {y: np.array([[1.0, -2], [3, 0]])}).tolist() == wanted
+
+
 @pytest.mark.parametrize("equalize", [True, False])
 @pytest.mark.parametrize("smooth", [True, False])
 def test_only_what_was_chosen_is_varied(equalize, smooth):
