@@ -64,9 +64,10 @@ def test_a_window_moves_on_by_one_tensor_of_new_rows(name):
     assert layout.nbytes == 8 * (6 if moves else 4)
 
 
+@pytest.mark.parametrize("states", [(), (("x", "y"),)], ids=["an input", "a state"])
 @pytest.mark.parametrize(("output", "refused"), [("y", False), ("x", True), ("w", True)])
-def test_an_output_that_nobody_computes_is_refused(output, refused):
-    graph = replace(dense(), outputs=(output,))
+def test_an_output_that_nobody_computes_is_refused(output, refused, states):
+    graph = replace(dense(), outputs=(output, "y") if states else (output,), states=states)
     if not refused:
         check_writable(graph)
         return

@@ -303,6 +303,13 @@ class Own(Module):
         self.scale = Parameter(np.ones(3, np.float32))
 
 
+class Half(Linear):
+    """Not what PyTorch has under the name of its base."""
+
+    def forward(self, x):
+        return super().forward(x) * 0.5
+
+
 def refused():
     rng = np.random.default_rng(0)
     conv = Conv2d(1, 3, 3, rng=rng)
@@ -313,6 +320,7 @@ def refused():
     small = state | {"conv.weight": np.zeros((3, 1, 3, 2), np.float32)}
     flat = state | {"conv.weight": state["conv.weight"].reshape(27)}
     turned = state | {"dense.weight": state["dense.weight"].T}
+    half = Sequential(half=Half(2, 2, rng=rng))
     mixed = Bidirectional(LSTM(2, 2, rng=rng), Linear(2, 2, rng=rng))
     return {
         "image": (net, state, {}, DataError, "input_shape, to see it by"),
@@ -324,11 +332,24 @@ def refused():
         "size": (net, state, {"flattened": {"dense": (2, 3, 3)}}, ShapeError, "reads 12 elements"),
         "layer": (net, state, {"flattened": {"dens": (2, 2, 3)}}, DataError, "dense layer 'dens'"),
         "own": (Sequential(own=Own()), {}, {}, UnsupportedError, "has for 'own.scale' is not"),
+        "half": (half, {}, {}, UnsupportedError, "PyTorch has for 'half.weight' is not"),
         "ends": (Sequential(both=mixed), {}, {}, UnsupportedError, "no 'both' with a Linear"),
     }
 
 
-REFUSED = ("image", "norm", "name", "shape", "flat", "turned", "size", "layer", "own", "ends")
+REFUSED = [
+    "image",
+    "norm",
+    "name",
+    "shape",
+    "flat",
+    "turned",
+    "size",
+    "layer",
+    "own",
+    "ends",
+    "half",
+]
 """By name, since loops would be compiled for networks while tests are collected."""
 
 

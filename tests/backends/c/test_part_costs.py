@@ -107,6 +107,13 @@ PACKED = {
         kept(DSP, dense_cost(DSP, 3, 24, 6)),
     ),
     "a row": (cost("dense_row_s8", MATRIX, SCALAR), dense_row_cost(SCALAR, 24, 6)),
+    **{
+        f"a row without zeros, {isa}": (
+            cost("dense_row_sparse_s8", MATRIX, isa),
+            kept(isa, dense_row_cost(isa, 24, 6, halves=True)),
+        )
+        for isa in (DSP, SCALAR)
+    },
     "a row of int4": (cost("dense_row_s4", MATRIX), 1.35 * dense_row_cost(DSP, 24, 6)),
     "a long row": (
         cost("dense_row_long_s8", MATRIX, SCALAR),
