@@ -337,19 +337,9 @@ def refused():
     }
 
 
-REFUSED = [
-    "image",
-    "norm",
-    "name",
-    "shape",
-    "flat",
-    "turned",
-    "size",
-    "layer",
-    "own",
-    "ends",
-    "half",
-]
+REFUSED = (
+    *("image", "norm", "name", "shape", "flat", "turned", "size", "layer", "own", "ends", "half"),
+)
 """By name, since loops would be compiled for networks while tests are collected."""
 
 
