@@ -47,6 +47,13 @@ for activation, parameters in (
     case()(conv)
 
 
+@case(10)
+def conv_and_limits_of_an_older_version(m):
+    """Limits were attributes then; what is fused is read as its own form says."""
+    limits = {"activation": "Clip", "activation_params": [-0.2, 0.5]}
+    return fused(m, "FusedConv", *image(m), **limits)
+
+
 @case()
 def conv_and_a_sum(m):
     return fused(m, "FusedConv", *image(m), m.input(1, 4, 5, 4, name="z"), activation="Relu")

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from itertools import combinations, permutations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from tinyrt.memory.placing.place import _give_back
 from tinyrt.memory.placing.problem import Problem
 from tinyrt.memory.placing.ties import slice_offset
 from tinyrt.memory.plan import MemoryOptions
-from tinyrt.memory.rows.build import is_image
+from tinyrt.memory.rows.build import MAX_BLOCK, _Builder, is_image
 from tinyrt.memory.sweep import SweepStep
 from tinyrt.ops.concatenation import ConcatenationAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
@@ -198,3 +199,26 @@ def test_what_is_an_output_has_a_place_of_its_own(outputs, idle):
 )
 def test_images_are_one_sample_of_integers(dtype, shape, found):
     assert is_image(Value("x", dtype, shape)) is found
+
+
+BLOCKS = {
+    (4, 2): 2,
+    (2, 4): 1,
+    (1, 3): 1,
+    (2, 3): None,
+    (3, 2): None,
+    (MAX_BLOCK, 1): MAX_BLOCK,
+    (MAX_BLOCK + 1, 1): None,
+}
+"""Times of a batch, and those between two rows of a stage -> rows of a batch."""
+
+
+@pytest.mark.parametrize("sizes", BLOCKS, ids=str)
+def test_batches_have_one_pattern_or_there_are_none(sizes):
+    times, period = sizes
+    other, draft = (SimpleNamespace(period=p, block=0) for p in (1, period))
+    drafts = [draft] if times > MAX_BLOCK else [other, draft]
+    fits = _Builder.set_blocks(SimpleNamespace(times=times, drafts=drafts))
+    assert fits is (BLOCKS[sizes] is not None)
+    if fits:
+        assert draft.block == BLOCKS[sizes]

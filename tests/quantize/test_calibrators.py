@@ -13,6 +13,8 @@ from tests.sampling import sampled
 from tinyrt.errors import DataError, TinyrtError
 from tinyrt.metrics import evaluate_graph
 from tinyrt.ops.add import AddAttrs
+from tinyrt.ops.concatenation import ConcatenationAttrs
+from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.reduce import ReduceAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.quantize import (
@@ -253,3 +255,27 @@ def test_unreadable_data_are_named(tmp_path):
     with pytest.raises(DataError, match="no samples") as caught:
         calibrate(graph, iter([]))
     assert caught.value.file is None
+
+
+def test_tensors_that_share_a_range_are_proposed_what_holds_them_all(monkeypatch):
+    """Of each calibrator that is tried, the union of what it finds for them."""
+    b = Builder((1, 4))
+    small = b.op("tanh", ("x",))
+    large = b.op("mul", ("x", b.constant(np.float32(9))), MulAttrs())
+    graph = b.graph(b.op("concatenation", (small, large), ConcatenationAttrs(1)))
+    asked = []
+
+    def search_ranges(simulator, plan, table, candidates):
+        asked.append(candidates)
+        return table
+
+    monkeypatch.setattr("tinyrt.quantize.calibration.collect.search_ranges", search_ranges)
+    x = np.random.default_rng(0).normal(size=(40, 4)).astype(np.float32)
+    calibrate(graph, x, QuantConfig(calibrator=Calibrator.AUTO))
+    (candidates,) = asked
+    apart = [candidates((name,), Range(0, 0)) for name in (small, large)]
+    assert apart[0] != apart[1]
+    unions = [one.union(other) for one, other in zip(*apart, strict=True)]
+    assert candidates((small, large), Range(0, 0)) == unions
+    assert candidates(("nothing", large), Range(0, 0)) == apart[1]
+    assert candidates(("nothing",), Range(0, 0)) == []

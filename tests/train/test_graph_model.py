@@ -205,8 +205,9 @@ def test_several_inputs_and_outputs_are_called_in_order():
     named = model.answers(dict(zip(graph.inputs, (one, two), strict=True)))
     for found, expected in zip(model(one, two), named, strict=True):
         np.testing.assert_array_equal(found.data, expected.data)
-    with pytest.raises(UnsupportedError, match="called with 1 inputs"):
-        model(one)
+    for inputs in ((one,), (one, two, one)):
+        with pytest.raises(UnsupportedError, match=f"called with {len(inputs)} inputs"):
+            model(*inputs)
 
 
 def test_several_inputs_and_outputs_are_trained_by_name():

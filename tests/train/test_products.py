@@ -72,6 +72,16 @@ def test_the_product_is_the_slope_of_the_gradient():
     assert np.abs(products["used.0.weight"].data).max() > 1e-3
 
 
+def test_vectors_are_taken_by_name_in_any_order():
+    net, loss, vectors = problem()
+    with no_grad():
+        products = parameter_hvp(net, loss, vectors)
+        others = parameter_hvp(net, loss, dict(reversed(vectors.items())))
+    assert list(others) == list(products)
+    for name, product in products.items():
+        np.testing.assert_array_equal(others[name].data, product.data)
+
+
 def test_statistics_are_followed_once():
     net, loss, vectors = problem()
     start = net.state_dict()
