@@ -47,13 +47,6 @@ for activation, parameters in (
     case()(conv)
 
 
-@case(10)
-def conv_and_limits_of_an_older_version(m):
-    """Limits were attributes then; what is fused is read as its own form says."""
-    limits = {"activation": "Clip", "activation_params": [-0.2, 0.5]}
-    return fused(m, "FusedConv", *image(m), **limits)
-
-
 @case()
 def conv_and_a_sum(m):
     return fused(m, "FusedConv", *image(m), m.input(1, 4, 5, 4, name="z"), activation="Relu")
@@ -225,6 +218,12 @@ def turned_neighbours_of_some_numbers(m):
 @case()
 def turned_parts_of_heads(m):
     return turned(m, (2, 3, 12), [[2, 0, 1], [8, 7, 3]], num_heads=2, rotary_embedding_dim=4)
+
+
+@case(12)
+def turns_in_an_older_model(m):
+    """What it stands for is read as today, though axes were attributes then."""
+    return turned(m, (1, 3, 8), [[2, 0, 1]], interleaved=1, num_heads=2, rotary_embedding_dim=4)
 
 
 @case(18)

@@ -271,7 +271,7 @@ def test_tensors_that_share_a_range_are_proposed_what_holds_them_all(monkeypatch
 
     monkeypatch.setattr("tinyrt.quantize.calibration.collect.search_ranges", search_ranges)
     x = np.random.default_rng(0).normal(size=(40, 4)).astype(np.float32)
-    calibrate(graph, x, QuantConfig(calibrator=Calibrator.AUTO))
+    calibrate(graph, x, config=QuantConfig(calibrator=Calibrator.AUTO))
     (candidates,) = asked
     apart = [candidates((name,), Range(0, 0)) for name in (small, large)]
     assert apart[0] != apart[1]
