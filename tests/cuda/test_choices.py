@@ -13,6 +13,7 @@ from tinyrt.ir import DType
 from tinyrt.ops.add import AddAttrs
 from tinyrt.ops.conv2d import Conv2dAttrs
 from tinyrt.ops.depthwise_conv2d import DepthwiseConv2dAttrs
+from tinyrt.ops.pad import PadAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 
 VALUES = np.arange(-128, 128)
@@ -77,6 +78,16 @@ def test_as_many_threads_as_there_are_have_something_to_do(op, attrs, shape, wor
         assert found.work == wanted
         (kernel,) = (kernel for kernel in program.kernels if op in kernel.title)
         assert kernel.parts == -(-wanted // threads)
+
+
+def test_only_dimensions_with_a_border_are_compared():
+    attrs = PadAttrs(((0, 0), (2, 1), (0, 0)))
+    graph = graph_of("pad", attrs, [s8(2, 3, 4)], [s8(2, 6, 4)])
+    source = generate(graph, Shape(threads=64, fused=False)).source
+    inside = "static_cast<u32>(i / 4 % 6 - 2) < 3u ? "
+    assert inside in source
+    assert "&& " + inside not in source
+    assert inside[:-2] + "&&" not in source
 
 
 @pytest.mark.parametrize("arena", [1, 100, 128, 4097])
