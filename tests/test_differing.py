@@ -59,6 +59,9 @@ def total(items):
     for item in items:
         found += item
     return found if items else -1
+
+def several(items):
+    return any(i > 1 for i in items), all(i > 1 for i in items), any(i % 2 for i in map(int, items))
 """
 
 
@@ -111,6 +114,7 @@ SEEN = {
     "ends": [(4, 2, 1)],
     "places": [([2, 2, 3], 3)],
     "total": [([2],)],
+    "several": [([2, 2],), ([0, 0],), ([],)],
 }
 LEFT = {
     "limits": ["limit 1: a < b", "limit 1: 0 <= a <= 3", "limit 2: 0 <= a <= 3"],
@@ -118,6 +122,7 @@ LEFT = {
     "ends": ["max 1", "max 2", "min 0", "abs", "ceil", "round"],
     "places": ["ordered: sorted(items)", "cut stop: items[1:n]", "at: items[0]"],
     "total": ["loop: items", "choice False: items"],
+    "several": ["any: any((i > 1", "all: all((", "any: any((i % 2"],
 }
 TOLD = {
     "limits": [(3, 3), (0, 3)],
@@ -125,6 +130,7 @@ TOLD = {
     "ends": [(-3.5, 2, 2.5), (0, 1, 0), (1, 3, 3), (0, 1, 2)],
     "places": [([2, 1, 3], 2)],
     "total": [([1, 2],), ([],)],
+    "several": [([1, 2],)],
 }
 
 

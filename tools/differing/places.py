@@ -107,6 +107,20 @@ class Places:
             self._note(place, i, partial(lambda rest: function(rest) != found, rest))
         return found
 
+    def several(self, place: Place, kind: str, items: Iterator[Any]) -> bool:
+        """``any`` or ``all``: told where the other one is another."""
+        deciding, seen = kind == "any", False
+        found = not deciding
+        for item in items:
+            if bool(item) is deciding:
+                found = deciding
+                break
+            seen = True
+        if found is deciding:
+            # The rest is looked at only to know whether all decide.
+            self._note(place, None, lambda: seen or any(bool(i) is not deciding for i in items))
+        return found
+
     def ordered(self, place: Place, items: Iterable[Any], **order: Any) -> list[Any]:
         """Sorted values: told where they were in another order."""
         given = list(items)

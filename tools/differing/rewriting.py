@@ -201,6 +201,8 @@ class _Expressions(ast.NodeTransformer):
             return self._noted("best", node, text, arguments, kind=name, which=range(len(given)))
         if name in ROUND and positional and len(given) == 1 and not node.keywords:
             return self._noted("rounded", node, text, [node.func, *node.args], kind=name)
+        if _is_builtin(function, "any", "all") and isinstance(given[0], ast.GeneratorExp):
+            return self._noted("several", node, text, [ast.Constant(name), *node.args], kind=name)
         if _is_builtin(function, "sorted") and positional:
             call = self._noted("ordered", node, text, node.args)
             assert isinstance(call, ast.Call)
