@@ -109,17 +109,17 @@ class Places:
 
     def several(self, place: Place, kind: str, items: Iterator[Any]) -> bool:
         """``any`` or ``all``: told where the other one is another."""
-        deciding, seen = kind == "any", False
-        found = not deciding
+        deciding, others = kind == "any", 0
         for item in items:
             if bool(item) is deciding:
-                found = deciding
-                break
-            seen = True
-        if found is deciding:
-            # The rest is looked at only to know whether all decide.
-            self._note(place, None, lambda: seen or any(bool(i) is not deciding for i in items))
-        return found
+                # The rest is looked at only to know whether all decide.
+                self._note(
+                    place, None, lambda: others or any(bool(i) is not deciding for i in items)
+                )
+                return deciding
+            others += 1
+        self._note(place, None, lambda: not others)
+        return not deciding
 
     def ordered(self, place: Place, items: Iterable[Any], **order: Any) -> list[Any]:
         """Sorted values: told where they were in another order."""
