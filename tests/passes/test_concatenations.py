@@ -127,8 +127,9 @@ def on_grids(graph, **scales):
 
 def test_parts_on_other_grids_stay():
     graph = sliced(rows(0, 2))
-    with_grids = on_grids(graph, x=0.1)
-    assert SLICE.apply(with_grids, graph.nodes[-1]).reason.endswith("other grids together")
+    for found in (on_grids(graph, x=0.1), on_grids(sliced(rows(0, 3)), x1=0.1)):
+        refusal = SLICE.apply(found, found.nodes[-1])
+        assert refusal.reason.endswith("other grids together")
     net = Net(*SHAPES)
     inner = joined(net, "x", "x1", axis=1)
     outer = net.graph(joined(net, inner, "x2", axis=1))

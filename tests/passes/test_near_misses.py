@@ -131,6 +131,12 @@ MISSES = {
         lambda net: tuple(grid(net, net.conv("x"), scale) for scale in (0.25, 0.5)),
         "rounded to grids of their own",
     ),
+    "siblings one of which is rounded": Miss(
+        "merge_siblings",
+        (IMAGE,),
+        lambda net: (grid(net, net.conv("x"), 0.25), net.op("tanh", (net.conv("x"),))),
+        "rounded to grids of their own",
+    ),
     "siblings with computed weights": Miss(
         "merge_siblings",
         (IMAGE, KERNEL),
@@ -200,6 +206,12 @@ MISSES = {
         "sink_join",
         (IMAGE,),
         lambda net: (y := net.reshape("x", 1, 30, 3), net.add(y, y)),
+        "joined",
+    ),
+    "a join that a layer reads, too": Miss(
+        "sink_join",
+        (IMAGE,),
+        lambda net: (y := net.reshape("x", 1, 30, 3), net.add(y, y), net.dense(y, 2))[1:],
         "joined",
     ),
     "a join that becomes larger": Miss(

@@ -168,6 +168,16 @@ MISSES = {
         lambda net: (net.softmax(net.transpose("x", TO_NHWC)), "x"),
         "has other readers",
     ),
+    "an input that others read as it is, of whom one may": Miss(
+        "turn_input",
+        ((1, 3, 6, 5),),
+        lambda net: (
+            net.softmax(net.transpose("x", TO_NHWC)),
+            net.transpose("x", (0, 1, 3, 2)),
+            net.dense("x", 2),
+        ),
+        "has other readers",
+    ),
     "an input that is a matrix": Miss(
         "turn_input", (ROW,), lambda net: net.softmax(net.transpose("x", (1, 0)))
     ),
@@ -313,6 +323,14 @@ def test_rows_of_a_dense_layer_may_move_where_they_stay_rows(keeps):
     graph = net.graph(y)
     found = _rows(graph, graph.nodes[0], (1, 0, 2))
     assert found == ({"x": (1, 0, 2), y: (1, 0, 2)} if keeps else None)
+
+
+def test_rows_of_a_layer_with_computed_weights_may_not_move():
+    """Though its bias is constant."""
+    net = Net((2, 3, 4), (5, 4))
+    attrs = FullyConnectedAttrs(keep_num_dims=True)
+    graph = net.graph(net.op("fully_connected", ("x", "x1", net.random(5)), attrs))
+    assert _rows(graph, graph.nodes[0], (1, 0, 2)) is None
 
 
 def test_scalars_have_no_groups_of_dimensions():

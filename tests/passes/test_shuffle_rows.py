@@ -57,6 +57,18 @@ MISSES = {
         (IMAGE,),
         lambda net: net.transpose(net.reshape(net.conv("x", 4), 6, 5, 2, 2), (0, 2, 1, 3)),
     ),
+    "a bias that is computed": Miss(
+        "shuffle_rows",
+        ((2, 6), (4,)),
+        lambda net: net.transpose(
+            net.reshape(
+                net.op("fully_connected", ("x", net.random(4, 6), "x1"), FullyConnectedAttrs()),
+                *(2, 2, 2),
+            ),
+            (0, 2, 1),
+        ),
+        "weights that are not constant",
+    ),
     "a split through pixels": Miss(
         "shuffle_rows",
         (IMAGE,),

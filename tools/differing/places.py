@@ -113,9 +113,8 @@ class Places:
         for item in items:
             if bool(item) is deciding:
                 # The rest is looked at only to know whether all decide.
-                self._note(
-                    place, None, lambda: others or any(bool(i) is not deciding for i in items)
-                )
+                rest = partial(any, (bool(i) is not deciding for i in items))
+                self._note(place, None, (lambda: True) if others else rest)
                 return deciding
             others += 1
         self._note(place, None, lambda: not others)
