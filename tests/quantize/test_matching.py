@@ -123,22 +123,6 @@ def test_a_model_in_its_own_channels_comes_back_as_it_is(config):
     assert as_quantized(graph, quantize_graph(graph, _samples(), config)) is graph
 
 
-@pytest.mark.parametrize("paddings", [("VALID",) * 2, ("VALID", "SAME"), ("SAME",) * 2], ids=str)
-def test_shifts_are_told_where_no_reader_pads(paddings):
-    """A bias that differs there is another bias: the padding's zeros would be shifted, too."""
-
-    def net(bias):
-        b = Builder((1, 5, 5, WIDTH))
-        (w, _), _, (other, _) = _arrays()
-        y = b.op("conv2d", ("x", b.constant(w), b.constant(bias)), Conv2dAttrs())
-        ends = [b.op("conv2d", (y, b.constant(other)), Conv2dAttrs(padding=p)) for p in paddings]
-        return b.graph(*ends)
-
-    graph, moved = (net(_arrays()[0][1] + by) for by in (0, 50))
-    quantized = quantize_graph(moved, _samples(), QuantConfig())
-    assert (as_quantized(graph, quantized) is graph) is ("SAME" in paddings)
-
-
 def test_a_channel_of_other_weights_keeps_its_factor():
     arrays = _arrays()
     other = _in_channels(arrays, SCALES, ZEROS)

@@ -17,9 +17,10 @@ from tinyrt.ops.fully_connected import FullyConnectedAttrs
 from tinyrt.ops.mul import MulAttrs
 from tinyrt.ops.reshape import ReshapeAttrs
 from tinyrt.ops.shared.spec import NoAttrs
-from tinyrt.quantize import Calibrator, QuantConfig, QuantPlan, Scheme
+from tinyrt.quantize import Calibrator, QuantConfig, QuantPlan, Scheme, quantize_graph
 from tinyrt.quantize.compared import number_for
 from tinyrt.quantize.explain.bisect import _is_wide, _with_default
+from tinyrt.quantize.explain.matching import as_quantized
 from tinyrt.quantize.imported.integers import has_weights
 from tinyrt.quantize.methods.channels import free_spaces
 from tinyrt.quantize.methods.chosen import _Trials, _variations
@@ -125,6 +126,29 @@ def test_channels_that_some_reader_pads_are_not_shifted(paddings, shifts, activa
     (space,) = free_spaces(b.graph(*ends))
     wanted = {"NONE": [2.0, -1.0], "RELU": [1.0, 0.0]}[activation] if shifts else [0.0, 0.0]
     assert _shift(space, {y: np.array([[1.0, -2], [3, 0]])}).tolist() == wanted
+
+
+@pytest.mark.parametrize("paddings", [("VALID",) * 2, ("VALID", "SAME"), ("SAME",) * 2], ids=str)
+def test_shifts_are_told_where_no_reader_pads(paddings):
+    """A bias that differs there is another bias: the padding's zeros would be shifted, too."""
+    rng = np.random.default_rng(0)
+    w, *others = rng.normal(size=(3, 6, 3, 3, 6)).astype(np.float32)
+
+    def net(bias):
+        b = Builder((1, 7, 7, 6))
+        constants = b.constant(w), b.constant(np.full(6, bias, np.float32))
+        y = b.op("conv2d", ("x", *constants), Conv2dAttrs())
+        kernels = map(b.constant, others)
+        ends = (
+            b.op("conv2d", (y, k), Conv2dAttrs(padding=p))
+            for k, p in zip(kernels, paddings, strict=True)
+        )
+        return b.graph(*ends)
+
+    x = rng.normal(size=(32, 7, 7, 6)).astype(np.float32)
+    quantized = quantize_graph(net(50), x, QuantConfig())
+    graph = net(0)
+    assert (as_quantized(graph, quantized) is graph) is ("SAME" in paddings)
 
 
 @pytest.mark.parametrize("equalize", [True, False])
