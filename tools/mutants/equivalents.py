@@ -140,6 +140,18 @@ EQUIVALENT: dict[str, dict[str, str]] = {
             "a copy without a border has the same numbers, and takes a little time"
         ),
     },
+    "tinyrt/export/bundle.py": {
+        "return rejoined(graph, replace(target, in_one_go=0.0) if sliced else target)"
+        " -> return rejoined(graph, replace(target, in_one_go= 1.0) if sliced else target)": (
+            "nothing takes as little as one instruction"
+        )
+    },
+    "tinyrt/floatmath/column_loops.py": {
+        "whole, sums, products = (0, 0, rows.shape[0]), both[0, 0], both[0, 1]"
+        " -> whole, sums, products = ( -1, 0, rows.shape[0]), both[0, 0], both[0, 1]": (
+            "the last of one span is the first"
+        )
+    },
     "tinyrt/floatmath/elementary.py": {
         "whole, odd = np.floor(y) == y, np.floor(y / 2) * 2 != y"
         " -> whole, odd = np.floor(y) == y, np.ceil(y / 2) * 2 != y": (
